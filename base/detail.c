@@ -6,8 +6,9 @@
 #include <string.h>
 
 bh_status bhi_fail(bh_detail *detail, bh_status status, int sys_errno, const char *format, ...) {
-    if (!detail)
+    if (!detail) {
         return status;
+    }
     detail->status = status;
     detail->sys_errno = sys_errno;
     detail->cause = BH_OK;
@@ -36,8 +37,10 @@ const char *bhi_signal_name(int signal) {
         {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"}, {SIGXCPU, "SIGXCPU"},
         {SIGXFSZ, "SIGXFSZ"}, {SIGSYS, "SIGSYS"},
     };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (names[i].signal == signal)
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (names[i].signal == signal) {
             return names[i].name;
+        }
+    }
     return "a signal";
 }

@@ -25,8 +25,9 @@ uint64_t bhi_deadline_ns(uint64_t timeout_ns) {
 
 /* NULL where there is no limit. */
 static struct timespec *to_timespec(uint64_t deadline_ns, struct timespec *out) {
-    if (deadline_ns == BHI_FOREVER)
+    if (deadline_ns == BHI_FOREVER) {
         return NULL;
+    }
     out->tv_sec = (time_t)(deadline_ns / NS_PER_S);
     out->tv_nsec = (long)(deadline_ns % NS_PER_S);
     return out;
@@ -34,8 +35,9 @@ static struct timespec *to_timespec(uint64_t deadline_ns, struct timespec *out) 
 
 /* Woken, changed before we slept (EAGAIN), or interrupted: all the same to the caller. */
 static int wait_result(long rc) {
-    if (rc >= 0 || errno == EAGAIN || errno == EINTR)
+    if (rc >= 0 || errno == EAGAIN || errno == EINTR) {
         return 0;
+    }
     return -errno;
 }
 
@@ -50,8 +52,9 @@ int bhi_futex_wait(const _Atomic uint32_t *word, uint32_t expected, bool shared,
 int bhi_futex_wait_any(const struct bhi_futex_wait *waits, size_t count, uint64_t deadline_ns) {
     struct futex_waitv list[BHI_FUTEX_MAX];
     struct timespec at;
-    if (count == 0 || count > BHI_FUTEX_MAX)
+    if (count == 0 || count > BHI_FUTEX_MAX) {
         return -EINVAL;
+    }
     for (size_t i = 0; i < count; i++) {
         list[i] = (struct futex_waitv){
             .val = waits[i].expected,
@@ -80,13 +83,16 @@ static inline void pause_cpu(void) {
  * when spinning begins to pay again. Threads that share a place may race on the budget: it is a
  * guess either way. */
 bool bhi_spin_wait(struct bhi_spin *spin, const _Atomic uint32_t *word, uint32_t expected) {
-    if (atomic_load_explicit(word, memory_order_acquire) != expected)
+    if (atomic_load_explicit(word, memory_order_acquire) != expected) {
         return true;
+    }
     uint32_t budget = atomic_load_explicit(&spin->budget_ns, memory_order_relaxed);
-    if (budget == 0)
+    if (budget == 0) {
         return false;
-    if (budget > BHI_SPIN_MAX_NS)
+    }
+    if (budget > BHI_SPIN_MAX_NS) {
         budget = BHI_SPIN_MAX_NS;
+    }
     uint64_t end = bhi_now_ns() + budget;
     do {
         for (int i = 0; i < PAUSES_A_CLOCK; i++) {

@@ -33,8 +33,7 @@ void bhi_futex_wake(const _Atomic uint32_t *word, bool shared, int how_many);
 struct bhi_spin {
     _Atomic uint32_t budget_ns;
 };
-#define BHI_SPIN_INIT(ns)                                                                          \
-    { ns }
+#define BHI_SPIN_INIT(ns) {ns}
 /* Spins until *word != expected or the budget is spent. Returns true if it changed. It raises the
  * budget after a success, halves it after a miss, never above 50 µs. */
 bool bhi_spin_wait(struct bhi_spin *spin, const _Atomic uint32_t *word, uint32_t expected);

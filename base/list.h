@@ -9,7 +9,8 @@ struct bhi_list {
     struct bhi_list *prev, *next;
 };
 
-#define BHI_CONTAINER(node, type, member) ((type *)(void *)((char *)(node)-offsetof(type, member)))
+#define BHI_CONTAINER(node, type, member)                                                          \
+    ((type *)(void *)((char *)(node) - offsetof(type, member)))
 
 static inline void bhi_list_init(struct bhi_list *list) {
     list->prev = list->next = list;
@@ -38,8 +39,9 @@ static inline void bhi_list_remove(struct bhi_list *node) {
 
 /* Moves all of |from| to the end of |to|. */
 static inline void bhi_list_splice(struct bhi_list *to, struct bhi_list *from) {
-    if (bhi_list_empty(from))
+    if (bhi_list_empty(from)) {
         return;
+    }
     from->next->prev = to->prev;
     to->prev->next = from->next;
     from->prev->next = to;

@@ -21,25 +21,31 @@
 
 uint64_t bhi_page_round(uint64_t bytes) {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    if (bytes == 0)
+    if (bytes == 0) {
         return page;
-    if (bytes > UINT64_MAX - (page - 1))
+    }
+    if (bytes > UINT64_MAX - (page - 1)) {
         return 0;
+    }
     return (bytes + page - 1) & ~(page - 1);
 }
 
 int bhi_memfd_create(const char *name, uint64_t bytes, int leave_open) {
     uint64_t size = bhi_page_round(bytes);
-    if (size == 0 || size > (uint64_t)LLONG_MAX)
+    if (size == 0 || size > (uint64_t)LLONG_MAX) {
         return -EFBIG;
+    }
     int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-    if (fd < 0 && errno == EINVAL) /* before Linux 6.3 */
+    if (fd < 0 && errno == EINVAL) { /* before Linux 6.3 */
         fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0)
+    }
+    if (fd < 0) {
         return -errno;
+    }
     int error = ftruncate(fd, (off_t)size) ? -errno : 0;
-    if (!error && !leave_open)
+    if (!error && !leave_open) {
         error = bhi_memfd_seal(fd, SEALS);
+    }
     if (error) {
         close(fd);
         return error;
@@ -53,29 +59,35 @@ int bhi_memfd_seal(int fd, int seals) {
 
 int bhi_memfd_verify(int fd, uint64_t bytes, int extra_seals) {
     uint64_t size = bhi_page_round(bytes);
-    if (size == 0)
+    if (size == 0) {
         return -EINVAL;
+    }
     /* Seals first: only once it is sealed does the size hold still. Anything but a memfd (or
      * hugetlbfs, tmpfs file, which have no SHRINK|GROW|SEAL) answers EINVAL. */
     int seals = fcntl(fd, F_GET_SEALS);
-    if (seals < 0)
+    if (seals < 0) {
         return errno == EINVAL ? -EPERM : -errno;
-    if ((seals & (SEALS | extra_seals)) != (SEALS | extra_seals))
+    }
+    if ((seals & (SEALS | extra_seals)) != (SEALS | extra_seals)) {
         return -EPERM;
+    }
     struct stat st;
-    if (fstat(fd, &st))
+    if (fstat(fd, &st)) {
         return -errno;
+    }
     /* Whoever made it for himself may have left the last page's end out; no page may be missing. */
     if (!S_ISREG(st.st_mode) || st.st_size <= 0 || (uint64_t)st.st_size < bytes ||
-        bhi_page_round((uint64_t)st.st_size) != size)
+        bhi_page_round((uint64_t)st.st_size) != size) {
         return -EINVAL;
+    }
     return 0;
 }
 
 int bhi_memfd_protect(int fd) {
     struct stat st;
-    if (fstat(fd, &st))
+    if (fstat(fd, &st)) {
         return -errno;
+    }
     /* Its executable bits may be sealed, and stay. */
     mode_t mode = (st.st_mode & 0555) | 0444;
     return (st.st_mode & 07777) == mode || fchmod(fd, mode) == 0 ? 0 : -errno;
@@ -85,12 +97,13 @@ int bhi_memfd_reserve(int fd, uint64_t bytes) {
     uint64_t at = 0, step = RESERVE_STEP;
     while (at < bytes) {
         const uint64_t count = bytes - at < step ? bytes - at : step;
-        if (fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)count) == 0)
+        if (fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)count) == 0) {
             at += count;
-        else if (errno != EINTR)
+        } else if (errno != EINTR) {
             return -errno;
-        else if (step > RESERVE_LEAST)
+        } else if (step > RESERVE_LEAST) {
             step /= 2;
+        }
     }
     return 0;
 }

@@ -32,18 +32,18 @@ const char *bh_status_advice(bh_status status) {
 #include "base/status.def"
 #undef BH_STATUS
     }
-    return "the library is newer than the program: look the number up in its manual";
+    return "an unknown status: the library is newer than the program";
 }
 
 bh_status_class bh_status_classify(bh_status status) {
     switch (status) {
 #define BH_STATUS(NAME, value, CLASS, text, advice)                                                \
     case BH_##NAME:                                                                                \
-        return BH_CLASS_##CLASS;
+        return BH_STATUS_CLASS_##CLASS;
 #include "base/status.def"
 #undef BH_STATUS
     }
-    return BH_CLASS_NONE;
+    return BH_STATUS_CLASS_NONE;
 }
 
 bool bhi_status_known(uint32_t code) {
@@ -80,10 +80,12 @@ bool bhi_status_from_worker(uint32_t code) {
 }
 
 bool bhi_status_from_kind(uint32_t code, enum bhi_worker_kind kind) {
-    if (!bhi_status_from_worker(code))
+    if (!bhi_status_from_worker(code)) {
         return false;
-    if (code == BH_CANCELLED || code == BH_OUT_OF_HOST_MEMORY)
+    }
+    if (code == BH_CANCELLED || code == BH_OUT_OF_HOST_MEMORY) {
         return true;
+    }
     switch (kind) {
     case BHI_WORKER_LOADER:
         return code == BH_LOAD_FAILED;

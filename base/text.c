@@ -6,30 +6,35 @@
 /* Length of the well-formed UTF-8 sequence at |bytes|, or 0: overlong, a surrogate, beyond
  * U+10FFFF, cut off. Each byte is read once: they may change under us. */
 static size_t decode(const uint8_t *bytes, size_t length, uint8_t out[4], uint32_t *out_point) {
-    if (length == 0)
+    if (length == 0) {
         return 0;
+    }
     uint8_t b0 = out[0] = bytes[0];
     *out_point = b0;
-    if (b0 < 0x80)
+    if (b0 < 0x80) {
         return 1;
+    }
     size_t n = b0 >= 0xf0 ? 4 : b0 >= 0xe0 ? 3 : 2;
-    if (b0 < 0xc2 || b0 > 0xf4 || length < n)
+    if (b0 < 0xc2 || b0 > 0xf4 || length < n) {
         return 0;
+    }
     /* The second byte's range excludes overlong forms, surrogates and what is past U+10FFFF. */
     uint8_t low = 0x80, high = 0xbf;
-    if (b0 == 0xe0)
+    if (b0 == 0xe0) {
         low = 0xa0;
-    else if (b0 == 0xed)
+    } else if (b0 == 0xed) {
         high = 0x9f;
-    else if (b0 == 0xf0)
+    } else if (b0 == 0xf0) {
         low = 0x90;
-    else if (b0 == 0xf4)
+    } else if (b0 == 0xf4) {
         high = 0x8f;
+    }
     *out_point = b0 & (0x3fu >> (n - 1));
     for (size_t i = 1; i < n; i++) {
         out[i] = bytes[i];
-        if (out[i] < low || out[i] > high)
+        if (out[i] < low || out[i] > high) {
             return 0;
+        }
         *out_point = *out_point << 6 | (out[i] & 0x3fu);
         low = 0x80;
         high = 0xbf;
@@ -50,9 +55,11 @@ static bool may_be_shown(uint32_t point) {
         {0x2800, 0x2800}, {0x3164, 0x3164}, {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},
         {0xffa0, 0xffa0}, {0xfff0, 0xfffb}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
     };
-    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++)
-        if (point >= hidden[i].first && point <= hidden[i].last)
+    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++) {
+        if (point >= hidden[i].first && point <= hidden[i].last) {
             return false;
+        }
+    }
     return true;
 }
 
@@ -64,8 +71,9 @@ size_t bhi_text_char(const uint8_t *bytes, size_t length, uint8_t out[4]) {
 
 /* |one_line|: line ends and tabulators become blanks. */
 static void clean(char *out, size_t capacity, const char *text, size_t length, bool one_line) {
-    if (capacity == 0)
+    if (capacity == 0) {
         return;
+    }
     size_t used = 0;
     const uint8_t *bytes = (const uint8_t *)text;
     while (length > 0) {
@@ -73,16 +81,18 @@ static void clean(char *out, size_t capacity, const char *text, size_t length, b
         uint32_t point;
         size_t n = decode(bytes, length, c, &point);
         size_t step = n ? n : 1;
-        if (n && point == 0)
+        if (n && point == 0) {
             break;
+        }
         if (one_line && n && (point == '\n' || point == '\t' || point == '\r')) {
             c[0] = ' ';
         } else if (!n || !may_be_shown(point)) {
             c[0] = '?';
             n = 1;
         }
-        if (n > capacity - 1 - used)
+        if (n > capacity - 1 - used) {
             break;
+        }
         memcpy(out + used, c, n);
         used += n;
         bytes += step;

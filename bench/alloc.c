@@ -39,8 +39,9 @@ static long page_faults(void) {
 }
 
 static void touch(const struct bench *bench, volatile char *bytes, uint64_t size) {
-    for (uint64_t at = 0; at < size; at += bench->page)
+    for (uint64_t at = 0; at < size; at += bench->page) {
         bytes[at] = 1;
+    }
 }
 
 static void run_job(bh_stream *stream, bh_buffer *buffer) {
@@ -51,16 +52,18 @@ static void run_job(bh_stream *stream, bh_buffer *buffer) {
     bh_detail detail;
     bench_must(bh_submit(stream, &info, &event, &detail), "bh_submit", &detail);
     bh_status status = bh_event_wait(event, TIMEOUT_NS);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         bench_die("a job is not READY: %s", bh_status_name(status));
+    }
     bh_event_release(event);
 }
 
 static void one(const struct bench *bench, enum side side, uint64_t size) {
     if (side == MALLOC) {
         volatile char *bytes = malloc(size);
-        if (!bytes)
+        if (!bytes) {
             bench_die("malloc(%llu) failed", (unsigned long long)size);
+        }
         memset((char *)bytes, 0, size);
         touch(bench, bytes, size);
         free((char *)bytes);
@@ -86,8 +89,9 @@ static void one(const struct bench *bench, enum side side, uint64_t size) {
     if (job) {
         run_job(stream, buffer);
         const char *bytes = pointer;
-        if (bytes[0] != 0x5a || bytes[size - 1] != 0x5a)
+        if (bytes[0] != 0x5a || bytes[size - 1] != 0x5a) {
             bench_die("a job's result is wrong");
+        }
     }
     bh_buffer_release(buffer);
 }
@@ -169,8 +173,9 @@ int main(int argc, char **argv) {
             worker = argv[++i];
         } else {
             bool help = strcmp(argv[i], "--help") == 0;
-            if (!help)
+            if (!help) {
                 fprintf(stderr, "bench-alloc: %s is no option, or lacks its value\n", argv[i]);
+            }
             fputs(usage, help ? stdout : stderr);
             return help ? 0 : 2;
         }
@@ -178,30 +183,33 @@ int main(int argc, char **argv) {
     struct bench bench = {.page = (size_t)sysconf(_SC_PAGESIZE)};
     open_side(worker, 1ull << 30, &bench.pooled, &bench.pooled_stream);
     open_side(worker, 0, &bench.fresh, &bench.fresh_stream);
-    if (json)
+    if (json) {
         printf("{\"benchmark\":\"alloc\",\"schema\":1,\"rows\":[");
-    else
+    } else {
         printf("                 allocation, us                                 fresh /  fresh /  "
                "malloc /   job, us               fresh /\n"
                "%12s %10s %10s %10s %10s %9s %8s %9s %10s %10s %9s\n",
                "", "fresh", "pooled", "hot", "malloc", "pooled", "hot", "pooled", "fresh", "hot",
                "hot");
+    }
     struct result result = {0};
     bool first = true;
     for (uint64_t size = SMALLEST; size <= LARGEST; size *= 4, first = false) {
         size_t count = quick ? 3 : size <= (1u << 20) ? 301 : 31;
-        for (enum side side = 0; side < SIDES; side++)
+        for (enum side side = 0; side < SIDES; side++) {
             measure(&bench, side, size, count, &result);
+        }
         print_row(size, &result, json, first);
     }
     double ratio = (double)result.ns[FRESH] / (double)result.ns[POOLED];
     bool ok = ratio >= TARGET && result.faults[POOLED] < 1 && result.faults[HOT] < 1;
-    if (json)
+    if (json) {
         printf("\n],\"target_ratio\":%.0f,\"ok\":%s}\n", TARGET, ok ? "true" : "false");
-    else
+    } else {
         printf("pooled is zeroed; hot is made for its stream, and not. %.1f and %.1f page faults "
                "at 64 MiB.\n64 MiB pooled: %.1fx as fast as fresh, target %.0fx: %s\n",
                result.faults[POOLED], result.faults[HOT], ratio, TARGET, ok ? "met" : "MISSED");
+    }
     bh_stream_release(bench.pooled_stream);
     bh_stream_release(bench.fresh_stream);
     bh_context_destroy(bench.pooled);

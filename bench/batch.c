@@ -56,18 +56,21 @@ static void write_file(const char *name, const void *bytes, size_t size) {
     char path[500];
     snprintf(path, sizeof path, "%s/%s", home, name);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0 || write(fd, bytes, size) != (ssize_t)size)
+    if (fd < 0 || write(fd, bytes, size) != (ssize_t)size) {
         fail("%s: %s", path, strerror(errno));
+    }
     close(fd);
 }
 
 static void remove_all(void) {
     char command[500];
-    if (!home[0])
+    if (!home[0]) {
         return;
+    }
     snprintf(command, sizeof command, "rm -rf '%s'", home);
-    if (system(command) != 0)
+    if (system(command) != 0) {
         fprintf(stderr, "bench-batch: %s is left\n", home);
+    }
 }
 
 /* -- the job ------------------------------------------------------------------------------------
@@ -77,8 +80,9 @@ static void remove_all(void) {
 static void compute(uint32_t rounds, uint32_t results[SEEDS]) {
     for (uint32_t seed = 0; seed < SEEDS; seed++) {
         uint32_t value = seed;
-        for (uint64_t i = 0; i < (uint64_t)rounds * 256; i++)
+        for (uint64_t i = 0; i < (uint64_t)rounds * 256; i++) {
             value = (value ^ (value >> 15)) * 0x2c1b3c6du + 0x9e3779b9u;
+        }
         results[seed] = value;
     }
 }
@@ -86,19 +90,22 @@ static void compute(uint32_t rounds, uint32_t results[SEEDS]) {
 /* Time of one run on an idle stream, the least of a few. */
 static uint64_t measure(bh_stream *stream, bh_kernel *kernel, bh_buffer *buffer, uint32_t rounds) {
     const uint32_t groups[3] = {1, 1, 1}, push[2] = {1, rounds};
-    const bh_binding binding = {.buffer = buffer, .size = BH_WHOLE_SIZE, .access = BH_WRITE};
+    const bh_binding binding = {.buffer = buffer, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE};
     uint64_t least = UINT64_MAX;
     for (int i = 0; i < 8; i++) {
         bh_event *event;
         bh_verdict verdict;
         bh_detail detail;
         if (bh_launch(stream, kernel, groups, &binding, 1, push, sizeof push, &event, &detail) !=
-            BH_OK)
+            BH_OK) {
             fail("bh_launch: %s", detail.message);
+        }
         (void)!bh_event_wait(event, BH_FOREVER);
-        if (bh_event_verdict(event, &verdict) != BH_OK || verdict.status != BH_OK)
+        if (bh_event_verdict(event, &verdict) != BH_OK || verdict.status != BH_OK) {
             fail("a job by itself, %u rounds: %s", rounds, verdict.message);
-        const uint64_t took = verdict.ended_ns - verdict.started_ns;
+        }
+        /* Not from started_ns: a host that looks late sees start and end in one moment. */
+        const uint64_t took = verdict.ended_ns - verdict.submitted_ns;
         least = took < least ? took : least;
         bh_event_release(event);
     }
@@ -116,14 +123,16 @@ static uint32_t calibrate(bh_context *context, const struct options *options, ui
     stream_options.device = options->device;
     if (bh_stream_create(context, &stream_options, &stream, &detail) != BH_OK ||
         bh_kernel_create_spirv(context, code, sizeof code, NULL, &kernel, &detail) != BH_OK ||
-        bh_buffer_create(context, 4, &buffer, &detail) != BH_OK)
+        bh_buffer_create(context, 4, &buffer, &detail) != BH_OK) {
         fail("%s", detail.message);
+    }
     uint32_t rounds = 256;
     for (int i = 0; i < 6; i++) {
         *out_ns = measure(stream, kernel, buffer, rounds);
         double next = (double)rounds * (double)job_ns / (double)*out_ns;
-        if (i < 5)
+        if (i < 5) {
             rounds = next < 1 ? 1 : next > LARGEST_LOOP ? LARGEST_LOOP : (uint32_t)next;
+        }
     }
     bh_buffer_release(buffer);
     bh_kernel_release(kernel);
@@ -138,21 +147,25 @@ static void add_jobs(struct bhi_queue *queue, unsigned batch, unsigned jobs, uin
     struct bhi_job_spec *specs = calloc(jobs, sizeof *specs);
     struct bhi_complaint complaint;
     char line[500];
-    if (!specs)
+    if (!specs) {
         fail("out of memory");
+    }
     for (unsigned i = 0; i < jobs; i++) {
         const int length = snprintf(line, sizeof line,
                                     "{\"id\":\"%u\",\"kernel\":\"job.spv\",\"groups\":[1],\"out\":{"
                                     "\"0\":\"out-%u/%u.npy:u32[1]\"},"
                                     "\"push\":\"u32:%u,%u\"}",
                                     i, batch, i, i % SEEDS, rounds);
-        if (!bhi_job_parse(line, (size_t)length, &specs[i], &complaint))
+        if (!bhi_job_parse(line, (size_t)length, &specs[i], &complaint)) {
             fail("%s: %s", line, complaint.text);
+        }
     }
-    if (bhi_queue_add(queue, specs, jobs, &complaint) != BHI_QUEUE_OK)
+    if (bhi_queue_add(queue, specs, jobs, &complaint) != BHI_QUEUE_OK) {
         fail("%s", complaint.text);
-    for (unsigned i = 0; i < jobs; i++)
+    }
+    for (unsigned i = 0; i < jobs; i++) {
         bhi_job_spec_free(&specs[i]);
+    }
     free(specs);
 }
 
@@ -166,11 +179,13 @@ static void check(unsigned batch, unsigned jobs, const uint32_t results[SEEDS]) 
         snprintf(path, sizeof path, "%s/out-%u/%u.npy", home, batch, i);
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         if (fd < 0 || fstat(fd, &status) != 0 ||
-            pread(fd, &value, sizeof value, status.st_size - 4) != 4)
+            pread(fd, &value, sizeof value, status.st_size - 4) != 4) {
             fail("%s: %s", path, strerror(errno));
+        }
         close(fd);
-        if (value != results[i % SEEDS])
+        if (value != results[i % SEEDS]) {
             fail("job %u has computed %u, not %u", i, value, results[i % SEEDS]);
+        }
     }
 }
 
@@ -183,29 +198,35 @@ static double run(bh_context *context, const struct options *options, unsigned b
     char state[500], out[500];
     snprintf(state, sizeof state, "%s/state-%u", home, batch);
     snprintf(out, sizeof out, "%s/out-%u", home, batch);
-    if (mkdir(out, 0700) != 0)
+    if (mkdir(out, 0700) != 0) {
         fail("%s: %s", out, strerror(errno));
+    }
     const struct bhi_queue_options queue_options = {.folder = journal ? state : NULL,
                                                     .jobs_path = "bench"};
     const struct bhi_runner_options runner_options = {
         .context = context, .streams = options->streams, .device = options->device};
-    if (bhi_queue_open(&queue_options, &queue, &complaint) != BHI_QUEUE_OK)
+    if (bhi_queue_open(&queue_options, &queue, &complaint) != BHI_QUEUE_OK) {
         fail("%s", complaint.text);
+    }
     add_jobs(queue, batch, options->jobs, rounds);
     struct rusage ru;
     getrusage(RUSAGE_SELF, &ru);
     const uint64_t began = bhi_clock_ns();
-    if (bhi_runner_run(queue, &runner_options, &complaint) != BHI_RUNNER_FINISHED)
+    if (bhi_runner_run(queue, &runner_options, &complaint) != BHI_RUNNER_FINISHED) {
         fail("the batch was not finished: %s", complaint.text);
-    if (journal && !bhi_queue_flush(queue))
+    }
+    if (journal && !bhi_queue_flush(queue)) {
         fail("the journal could not be written");
+    }
     const uint64_t took = bhi_clock_ns() - began;
     bhi_queue_counts(queue, &counts);
-    if (counts.of[BHI_JOB_DONE] != options->jobs)
+    if (counts.of[BHI_JOB_DONE] != options->jobs) {
         fail("%llu of %u jobs are done", (unsigned long long)counts.of[BHI_JOB_DONE],
              options->jobs);
-    if (!bhi_queue_close(queue))
+    }
+    if (!bhi_queue_close(queue)) {
         fail("the journal could not be closed");
+    }
     return (double)options->jobs / ((double)took / 1e9);
 }
 
@@ -228,8 +249,9 @@ static double median(const double *values, unsigned count) {
  * hits both. */
 static bool report(const struct options *options, const struct side sides[2], uint64_t alone_ns) {
     double ratios[MOST_ROUNDS];
-    for (unsigned i = 0; i < options->rounds; i++)
+    for (unsigned i = 0; i < options->rounds; i++) {
         ratios[i] = sides[1].rates[i] / sides[0].rates[i];
+    }
     const double ratio = median(ratios, options->rounds);
     const double without = median(sides[0].rates, options->rounds);
     const double with = median(sides[1].rates, options->rounds);
@@ -239,16 +261,18 @@ static bool report(const struct options *options, const struct side sides[2], ui
             "schema", 1, "jobs", (int)options->jobs, "rounds", (int)options->rounds, "streams",
             (int)options->streams, "job_ms", (double)alone_ns / 1e6, "without_journal", without,
             "with_journal", with, "ratio", ratio, "target_ratio", target, "ok", ratio >= target);
-        if (!object || json_dumpf(object, stdout, JSON_REAL_PRECISION(6)) != 0)
+        if (!object || json_dumpf(object, stdout, JSON_REAL_PRECISION(6)) != 0) {
             fail("out of memory");
+        }
         putchar('\n');
         json_decref(object);
         return ratio >= target;
     }
     printf("%u jobs of %.2f ms on %u streams, %u rounds, medians\n", options->jobs,
            (double)alone_ns / 1e6, options->streams, options->rounds);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         printf("%-18s %8.0f jobs/s\n", sides[i].what, i ? with : without);
+    }
     printf("ratio              %8.3f (goal: at least %.2f)\n", ratio, target);
     return ratio >= target;
 }
@@ -266,34 +290,36 @@ static const char usage[] =
 static unsigned number(const char *text, unsigned most) {
     char *end;
     const unsigned long value = strtoul(text, &end, 10);
-    if (!*text || *end || value < 1 || value > most)
+    if (!*text || *end || value < 1 || value > most) {
         fail("%s is no number from 1 to %u", text, most);
+    }
     return (unsigned)value;
 }
 
 static void parse(int argc, char **argv, struct options *options) {
     for (int i = 1; i < argc; i++) {
         const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
-        if (!strcmp(name, "--quick"))
+        if (!strcmp(name, "--quick")) {
             options->quick = true;
-        else if (!strcmp(name, "--json"))
+        } else if (!strcmp(name, "--json")) {
             options->json = true;
-        else if (!strcmp(name, "--strict"))
+        } else if (!strcmp(name, "--strict")) {
             options->strict = true;
-        else if (!strcmp(name, "--jobs"))
+        } else if (!strcmp(name, "--jobs")) {
             options->jobs = number(value, 1000000), i++;
-        else if (!strcmp(name, "--rounds"))
+        } else if (!strcmp(name, "--rounds")) {
             options->rounds = number(value, MOST_ROUNDS), i++;
-        else if (!strcmp(name, "--streams"))
+        } else if (!strcmp(name, "--streams")) {
             options->streams = number(value, 64), i++;
-        else if (!strcmp(name, "--device") && *value)
+        } else if (!strcmp(name, "--device") && *value) {
             options->device = value, i++;
-        else if (!strcmp(name, "--folder") && *value)
+        } else if (!strcmp(name, "--folder") && *value) {
             options->folder = value, i++;
-        else {
+        } else {
             const bool help = !strcmp(name, "--help");
-            if (!help)
+            if (!help) {
                 fprintf(stderr, "bench-batch: %s is no option\n", name);
+            }
             fputs(usage, help ? stdout : stderr);
             exit(help ? 0 : 2);
         }
@@ -316,16 +342,18 @@ int main(int argc, char **argv) {
     parse(argc, argv, &options);
     const char *parent = options.folder ? options.folder : getenv("TMPDIR");
     snprintf(home, sizeof home, "%.300s/bench-batch-XXXXXX", parent ? parent : "/tmp");
-    if (!mkdtemp(home) || chdir(home) != 0)
+    if (!mkdtemp(home) || chdir(home) != 0) {
         fail("%s: %s", home, strerror(errno));
+    }
     atexit(remove_all);
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
         limit.rlim_cur = limit.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &limit);
     }
     write_file("job.spv", code, sizeof code);
-    if (bh_context_create(NULL, &context, &detail) != BH_OK)
+    if (bh_context_create(NULL, &context, &detail) != BH_OK) {
         fail("%s", detail.message);
+    }
     const uint32_t rounds = calibrate(context, &options, &alone_ns);
     uint32_t results[SEEDS];
     compute(rounds, results);

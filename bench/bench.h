@@ -82,9 +82,10 @@ void bench_bulkhead_side(const struct bench_options *options, struct bench_side 
 /* The device that the library would use: its UUID into options->uuid. */
 void bench_bulkhead_choose(struct bench_options *options, struct bench_machine *machine);
 
-/* -- deaths: the library's side only -------------------------------------------------------- */
+/* -- deaths: the kernel's side and the library's ------------------------------------------ */
 
 struct bench_deaths {
+    uint64_t *pidfd;   /* SIGKILL in mid-job until the worker's pidfd says that it is dead */
     uint64_t *idle;    /* SIGKILL of an idle worker until the supervisor no longer names it */
     uint64_t *waiter;  /* SIGKILL in mid-job until a thread has returned from bh_event_wait */
     uint64_t *restart; /* SIGKILL in mid-job until the next good result on the same stream */

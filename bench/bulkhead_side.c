@@ -47,7 +47,7 @@ static uint64_t commands(void *self, enum bench_kernel kernel, size_t count, boo
     (void)recorded_before; /* a submission is copied when it is made: there is no such difference */
     struct bulkhead_side *side = self;
     const bh_binding binding = {
-        .buffer = side->counter, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+        .buffer = side->counter, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
     if (count > side->batch_count) {
         bench_die("a batch of %zu, made for %zu", count, side->batch_count);
     }
@@ -73,7 +73,7 @@ static uint64_t commands(void *self, enum bench_kernel kernel, size_t count, boo
 static uint64_t submissions(void *self, enum bench_kernel kernel, size_t count) {
     struct bulkhead_side *side = self;
     const bh_binding binding = {
-        .buffer = side->counter, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+        .buffer = side->counter, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
     uint32_t binding_count = kernel == BENCH_COUNT ? 1 : 0;
     bh_detail detail;
     bh_event *event = NULL;
@@ -123,8 +123,8 @@ static void run_saxpy(struct bulkhead_side *side, const struct bench_saxpy *work
     const struct bench_saxpy_push push = {.a = work->a, .count = (uint32_t)(work->count / 4)};
     const uint32_t groups[3] = {(push.count + BENCH_SAXPY_LOCAL - 1) / BENCH_SAXPY_LOCAL, 1, 1};
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = x, .size = BH_WHOLE_SIZE, .access = BH_READ},
-        {.binding = 1, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE},
+        {.binding = 0, .buffer = x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        {.binding = 1, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE},
     };
     bh_detail detail;
     bh_event *event;
@@ -138,7 +138,7 @@ static void run_saxpy(struct bulkhead_side *side, const struct bench_saxpy *work
 static uint64_t saxpy(void *self, const struct bench_saxpy *work, bool cold) {
     struct bulkhead_side *side = self;
     size_t bytes = work->count * sizeof(float);
-    if (!cold && side->x == NULL) {
+    if (!cold && !side->x) {
         side->x = make_buffer(side, bytes);
         side->y = make_buffer(side, bytes);
     }
@@ -188,18 +188,18 @@ void bench_bulkhead_choose(struct bench_options *options, struct bench_machine *
     bh_device_info *devices = calloc(64, sizeof *devices);
     size_t count = 0;
     bh_detail detail;
-    if (devices == NULL) {
+    if (!devices) {
         bench_die("out of memory");
     }
     bench_must(bh_devices(context, devices, 64, &count, &detail), "bh_devices", &detail);
     size_t chosen = 0;
-    while (options->device != NULL && chosen < count && chosen < 64 &&
+    while (options->device && chosen < count && chosen < 64 &&
            strncmp(devices[chosen].selector, options->device, strlen(options->device)) != 0) {
         chosen++;
     }
     if (chosen >= count || chosen >= 64) {
         bench_die("no device matches %s; bulkhead devices lists them",
-                  options->device != NULL ? options->device : "the default");
+                  options->device ? options->device : "the default");
     }
     memcpy(options->uuid, devices[chosen].uuid, sizeof options->uuid);
     options->processor = devices[chosen].device_type == 4; /* VK_PHYSICAL_DEVICE_TYPE_CPU */
@@ -212,7 +212,7 @@ void bench_bulkhead_choose(struct bench_options *options, struct bench_machine *
 void bench_bulkhead_side(const struct bench_options *options, struct bench_side *out) {
     struct bulkhead_side *side = calloc(1, sizeof *side);
     bh_detail detail;
-    if (side == NULL || (side->batch = calloc(options->batch, sizeof *side->batch)) == NULL) {
+    if (!side || !(side->batch = calloc(options->batch, sizeof *side->batch))) {
         bench_die("out of memory");
     }
     side->batch_count = options->batch;

@@ -25,6 +25,6 @@ void bench_die(const char *format, ...) {
 void bench_must(bh_status status, const char *call, const bh_detail *detail) {
     if (status != BH_OK) {
         bench_die("%s: %s: %s", call, bh_status_name(status),
-                  detail != NULL ? detail->message : bh_status_text(status));
+                  detail ? detail->message : bh_status_text(status));
     }
 }

@@ -2,11 +2,13 @@
 #include "bench.h"
 
 #include <bulkhead/bulkhead.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,7 +25,7 @@ struct deaths {
 /* One run of the counter that must be READY. */
 static void run_good(struct deaths *deaths) {
     const bh_binding binding = {
-        .buffer = deaths->counter, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+        .buffer = deaths->counter, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
     const uint32_t groups[3] = {1, 1, 1};
     bh_event *event;
     bh_detail detail;
@@ -94,7 +96,23 @@ static void let_it_run(const volatile uint32_t *flag) {
     nanosleep(&pause, NULL);
 }
 
-static void die_in_job(struct deaths *deaths, uint64_t *out_waiter, uint64_t *out_restart) {
+/* Kills worker |pid|. Returns when the kernel calls it dead: nobody can know sooner. */
+static uint64_t kill_and_watch(int pid) {
+    struct pollfd dead = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
+    if (dead.fd < 0) {
+        bench_die("there is no pidfd of worker %d", pid);
+    }
+    kill_worker(pid);
+    if (poll(&dead, 1, (int)(TIMEOUT_NS / 1000000)) != 1) {
+        bench_die("killed worker %d does not die", pid);
+    }
+    uint64_t now = bench_now_ns();
+    close(dead.fd);
+    return now;
+}
+
+static void die_in_job(struct deaths *deaths, uint64_t *out_pidfd, uint64_t *out_waiter,
+                       uint64_t *out_restart) {
     bh_detail detail;
     void *flag;
     /* The last job's poison is in the flag: overwrite it. */
@@ -102,7 +120,7 @@ static void die_in_job(struct deaths *deaths, uint64_t *out_waiter, uint64_t *ou
                "bh_buffer_map", &detail);
     memset(flag, 0, bh_buffer_size(deaths->flag));
     const bh_binding binding = {
-        .buffer = deaths->flag, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+        .buffer = deaths->flag, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
     const uint32_t groups[3] = {deaths->groups, 1, 1};
     struct waiter waiter = {.deaths = deaths};
     bench_must(bh_launch(deaths->stream, deaths->busy, groups, &binding, 1, &deaths->iterations,
@@ -114,7 +132,7 @@ static void die_in_job(struct deaths *deaths, uint64_t *out_waiter, uint64_t *ou
     }
     let_it_run(flag);
     uint64_t start = bench_now_ns();
-    kill_worker(bh_stream_worker_pid(deaths->stream));
+    *out_pidfd = kill_and_watch(bh_stream_worker_pid(deaths->stream)) - start;
     pthread_join(thread, NULL);
     bh_event_release(waiter.event);
     *out_waiter = waiter.poisoned_ns - start;
@@ -169,7 +187,7 @@ void bench_measure_deaths(const struct bench_options *options, struct bench_deat
     }
     for (size_t i = 0; i < out->count; i++) {
         run_good(&deaths);
-        die_in_job(&deaths, &out->waiter[i], &out->restart[i]);
+        die_in_job(&deaths, &out->pidfd[i], &out->waiter[i], &out->restart[i]);
     }
     uint32_t count = 0;
     bh_detail detail;

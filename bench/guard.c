@@ -130,7 +130,7 @@ static uint32_t *grow(size_t bytes, size_t *out_words) {
     const size_t count = sizeof MATMUL / 4, most = bytes / 4 + count;
     uint32_t *out = malloc(most * 4);
     size_t begin = 0, words;
-    if (out == NULL) {
+    if (!out) {
         bench_die("out of memory");
     }
     memcpy(out, MATMUL, sizeof MATMUL);

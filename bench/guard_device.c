@@ -167,9 +167,9 @@ static void bind(struct guard_device *d, VkDescriptorSet set, uint32_t binding,
 struct guard_program guard_program_make(struct guard_device *d, const uint32_t *code, size_t words,
                                         const struct bhi_guarded *guarded) {
     const struct bhi_vk_api *api = &d->vk.api;
-    struct guard_program p = {.set_count = guarded != NULL ? 2 : 1};
+    struct guard_program p = {.set_count = guarded ? 2 : 1};
     const VkDescriptorSetLayout layouts[2] = {d->data_layout, d->words_layout};
-    if (guarded != NULL && guarded->set != 1) {
+    if (guarded && guarded->set != 1) {
         bench_die("the guard's set is %u", guarded->set);
     }
     const VkPushConstantRange push = {VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(uint32_t)};
@@ -188,13 +188,13 @@ struct guard_program guard_program_make(struct guard_device *d, const uint32_t *
     BENCH_VK(api->AllocateDescriptorSets(d->vk.device, &allocate, p.sets));
     bind(d, p.sets[0], 0, &d->x);
     bind(d, p.sets[0], 1, &d->y);
-    if (guarded != NULL) {
+    if (guarded) {
         bind(d, p.sets[1], 0, &d->words);
     }
-    const VkShaderModuleCreateInfo module = {
-        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-        .codeSize = (guarded != NULL ? guarded->words : words) * sizeof *code,
-        .pCode = guarded != NULL ? guarded->code : code};
+    const VkShaderModuleCreateInfo module = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+                                             .codeSize =
+                                                 (guarded ? guarded->words : words) * sizeof *code,
+                                             .pCode = guarded ? guarded->code : code};
     VkComputePipelineCreateInfo pipeline = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
         .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,

@@ -19,7 +19,8 @@ struct side {
 
 static bh_event *launch(struct side *side, bh_kernel *kernel, bh_buffer *data, uint32_t x,
                         uint32_t y, uint64_t deadline_ns) {
-    const bh_binding binding = {.buffer = data, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+    const bh_binding binding = {
+        .buffer = data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
     const bh_command command = {.type = BH_COMMAND_DISPATCH,
                                 .kernel = kernel,
                                 .groups = {x, y, 1},

@@ -83,7 +83,7 @@ static struct side open_side(const struct options *options, const char *name, co
 
 static bh_event *launch(struct side *side, uint32_t x, uint32_t y) {
     const bh_binding binding = {
-        .buffer = side->data, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+        .buffer = side->data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
     const bh_command command = {.type = BH_COMMAND_DISPATCH,
                                 .kernel = side->kernel,
                                 .groups = {x, y, 1},
@@ -142,7 +142,7 @@ static pid_t parent_of(const char *pid) {
     int parent = 0;
     snprintf(path, sizeof path, "/proc/%s/stat", pid);
     FILE *file = fopen(path, "re");
-    if (file != NULL) {
+    if (file) {
         if (fscanf(file, "%*d (%*[^)]) %*c %d", &parent) != 1) {
             parent = 0;
         }
@@ -167,7 +167,7 @@ static void find_family(pid_t root, struct family *family) {
     for (size_t before = 0; before != count;) {
         before = count;
         DIR *dir = opendir("/proc");
-        for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
+        for (const struct dirent *e; dir && (e = readdir(dir));) {
             const pid_t pid = (pid_t)atoi(e->d_name);
             const pid_t parent = pid > 0 ? parent_of(e->d_name) : 0;
             bool known = false;
@@ -180,7 +180,7 @@ static void find_family(pid_t root, struct family *family) {
                 pids[count++] = pid;
             }
         }
-        if (dir != NULL) {
+        if (dir) {
             closedir(dir);
         }
     }
@@ -188,10 +188,10 @@ static void find_family(pid_t root, struct family *family) {
         char path[64];
         snprintf(path, sizeof path, "/proc/%d/comm", (int)pids[i]);
         FILE *file = fopen(path, "re");
-        if (file == NULL || fscanf(file, "%15s", family->names[i]) != 1) {
+        if (!file || fscanf(file, "%15s", family->names[i]) != 1) {
             family->names[i][0] = '\0';
         }
-        if (file != NULL) {
+        if (file) {
             fclose(file);
         }
         family->fds[i] = pidfd_open(pids[i], 0);

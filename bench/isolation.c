@@ -43,16 +43,17 @@ static bh_stream *make_stream(const struct bench *bench, bh_isolation isolation)
 
 static void await(bh_event *event) {
     bh_verdict verdict;
-    if (bh_event_wait(event, TIMEOUT_NS) != BH_OK)
+    if (bh_event_wait(event, TIMEOUT_NS) != BH_OK) {
         bench_die("a job is not READY: %s", bh_event_verdict(event, &verdict) == BH_OK
                                                 ? verdict.message
                                                 : "it has not ended");
+    }
     bh_event_release(event);
 }
 
 static bh_event *launch(const struct bench *bench, bh_stream *stream, bh_buffer *buffer,
                         uint32_t groups) {
-    const bh_binding binding = {.buffer = buffer, .size = BH_WHOLE_SIZE, .access = BH_WRITE};
+    const bh_binding binding = {.buffer = buffer, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE};
     const uint32_t size[3] = {groups ? groups : 1, 1, 1}, push[2] = {1, groups ? ROUNDS : 0};
     bh_event *event;
     bh_detail detail;
@@ -75,7 +76,7 @@ static void measure_alone(const struct bench *bench, uint64_t *out_start, uint64
     bh_detail detail;
     bh_buffer *buffer = make_buffer(bench);
     const uint64_t began = bench_now_ns();
-    bh_stream *stream = make_stream(bench, BH_ISOLATE_STREAM);
+    bh_stream *stream = make_stream(bench, BH_ISOLATION_STREAM);
     bench_must(bh_stream_wait_ready(stream, TIMEOUT_NS, &detail), "bh_stream_wait_ready", &detail);
     const uint64_t ready = bench_now_ns();
     await(launch(bench, stream, buffer, 0));
@@ -89,16 +90,20 @@ static void measure_alone(const struct bench *bench, uint64_t *out_start, uint64
 static uint64_t measure_jobs(const struct bench *bench, bh_stream *stream, uint32_t count) {
     bh_event *events[MOST];
     bh_buffer *buffers[MOST];
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         buffers[i] = make_buffer(bench);
+    }
     const uint64_t began = bench_now_ns();
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         events[i] = launch(bench, stream, buffers[i], bench->groups);
-    for (uint32_t i = 0; i < count; i++)
+    }
+    for (uint32_t i = 0; i < count; i++) {
         await(events[i]);
+    }
     const uint64_t took = bench_now_ns() - began;
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         bh_buffer_release(buffers[i]);
+    }
     return took / count;
 }
 
@@ -126,9 +131,11 @@ static void open_context(struct bench *bench) {
 
 /* So many groups that a job takes about |target_ns| on a worker that has the kernel. */
 static uint32_t calibrate(struct bench *bench, bh_stream *stream, uint64_t target_ns) {
-    for (bench->groups = 16; bench->groups < 32768; bench->groups *= 2)
-        if (measure_jobs(bench, stream, 2) >= target_ns)
+    for (bench->groups = 16; bench->groups < 32768; bench->groups *= 2) {
+        if (measure_jobs(bench, stream, 2) >= target_ns) {
             break;
+        }
+    }
     return bench->groups;
 }
 
@@ -137,22 +144,23 @@ int main(int argc, char **argv) {
     uint32_t rounds = 9, jobs = 16;
     bool strict = false;
     for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "--quick"))
+        if (!strcmp(argv[i], "--quick")) {
             rounds = 1, jobs = 3;
-        else if (!strcmp(argv[i], "--strict"))
+        } else if (!strcmp(argv[i], "--strict")) {
             strict = true;
-        else if (!strcmp(argv[i], "--device") && i + 1 < argc)
+        } else if (!strcmp(argv[i], "--device") && i + 1 < argc) {
             bench.device = argv[++i];
-        else
+        } else {
             bench_die("usage: bench-isolation [--quick] [--strict] [--device SELECTOR]");
+        }
     }
     open_context(&bench);
     /* Workers that isolated streams have left over would be there at once. */
     struct bench apart = bench;
     open_context(&apart);
     bh_detail detail;
-    bh_stream *zygote = make_stream(&apart, BH_ISOLATE_STREAM);
-    bh_stream *shared = make_stream(&bench, BH_ISOLATE_STREAM);
+    bh_stream *zygote = make_stream(&apart, BH_ISOLATION_STREAM);
+    bh_stream *shared = make_stream(&bench, BH_ISOLATION_STREAM);
     uint64_t start, compile;
     measure_alone(&apart, &start, &compile); /* the zygote, and cold caches */
     measure_jobs(&bench, shared, 1);
@@ -168,7 +176,7 @@ int main(int argc, char **argv) {
         bench.groups = lengths[length] ? calibrate(&bench, shared, lengths[length]) : 0;
         for (uint32_t i = 0; i < rounds; i++) {
             measure_alone(&apart, &starts[i], &compiles[i]);
-            bh_stream *isolated = make_stream(&bench, BH_ISOLATE_SUBMISSION);
+            bh_stream *isolated = make_stream(&bench, BH_ISOLATION_SUBMISSION);
             bench_must(bh_stream_wait_ready(isolated, TIMEOUT_NS, &detail), "bh_stream_wait_ready",
                        &detail);
             owns[i] = measure_jobs(&bench, isolated, jobs);

@@ -26,16 +26,21 @@ static void make_file(const char *path, uint64_t bytes, size_t *out_header) {
     int length = snprintf(header + 8, sizeof header - 8,
                           "{\"w\":{\"dtype\":\"U8\",\"shape\":[%llu],\"data_offsets\":[0,%llu]}}",
                           (unsigned long long)bytes, (unsigned long long)bytes);
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 8; i++) {
         header[i] = (char)((uint64_t)length >> 8 * i);
+    }
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0 || write(fd, header, (size_t)length + 8) != length + 8)
+    if (fd < 0 || write(fd, header, (size_t)length + 8) != length + 8) {
         bench_die("%s: %s", path, strerror(errno));
-    for (size_t i = 0; i < sizeof block; i++)
+    }
+    for (size_t i = 0; i < sizeof block; i++) {
         block[i] = (char)(i * 2654435761u >> 11);
-    for (uint64_t at = 0; at < bytes; at += sizeof block)
-        if (write(fd, block, sizeof block) != (ssize_t)sizeof block)
+    }
+    for (uint64_t at = 0; at < bytes; at += sizeof block) {
+        if (write(fd, block, sizeof block) != (ssize_t)sizeof block) {
             bench_die("%s: %s", path, strerror(errno));
+        }
+    }
     close(fd);
     *out_header = (size_t)length + 8;
 }
@@ -43,8 +48,9 @@ static void make_file(const char *path, uint64_t bytes, size_t *out_header) {
 static uint64_t run_dd(const char *path) {
     char in[300], out[64];
     int fd = memfd_create("bench-load", 0); /* inherited: dd opens it through /proc */
-    if (fd < 0)
+    if (fd < 0) {
         bench_die("%s: %s", "memfd_create", strerror(errno));
+    }
     snprintf(in, sizeof in, "if=%s", path);
     snprintf(out, sizeof out, "of=/proc/self/fd/%d", fd);
     char dd[] = "dd", bs[] = "bs=1M", notrunc[] = "conv=notrunc", quiet[] = "status=none";
@@ -53,8 +59,9 @@ static uint64_t run_dd(const char *path) {
     int status;
     uint64_t began = bench_now_ns();
     if (posix_spawnp(&pid, "dd", NULL, NULL, argv, environ) != 0 ||
-        waitpid(pid, &status, 0) != pid || status != 0)
+        waitpid(pid, &status, 0) != pid || status != 0) {
         bench_die("%s: %s", "dd", "it failed");
+    }
     uint64_t took = bench_now_ns() - began;
     close(fd);
     return took;
@@ -72,15 +79,18 @@ static uint64_t run_load(bh_context *context, const char *path, uint64_t bytes,
     source.format = BH_FILE_SAFETENSORS;
     source.tensor = "w";
     uint64_t began = bench_now_ns();
-    if (bh_buffer_from_file(context, &source, &buffer, &detail) != BH_OK)
+    if (bh_buffer_from_file(context, &source, &buffer, &detail) != BH_OK) {
         bench_die("%s: %s", "bh_buffer_from_file", detail.message);
+    }
     *out_call = bench_now_ns() - began;
     if (bh_buffer_load_event(buffer, &event, &detail) != BH_OK ||
-        bh_event_wait(event, BH_FOREVER) != BH_OK)
+        bh_event_wait(event, BH_FOREVER) != BH_OK) {
         bench_die("%s: %s", "the load", "it is poisoned");
+    }
     uint64_t took = bench_now_ns() - began;
-    if (bh_buffer_size(buffer) != bytes)
+    if (bh_buffer_size(buffer) != bytes) {
         bench_die("%s: %s", "the load", "its size is wrong");
+    }
     bh_event_release(event);
     bh_buffer_release(buffer);
     return took;
@@ -90,8 +100,9 @@ int main(int argc, char **argv) {
     bool quick = argc == 2 && !strcmp(argv[1], "--quick");
     if (argc > 2 || (argc == 2 && !quick)) {
         bool help = argc == 2 && !strcmp(argv[1], "--help");
-        if (!help)
+        if (!help) {
             fprintf(stderr, "bench-load: %s is no option\n", argv[argc - 1]);
+        }
         fprintf(help ? stdout : stderr,
                 "Usage: bench-load [--quick]\n\n"
                 "Loads a .safetensors of 1 GiB (quick: 64 MiB) in $TMPDIR, or /tmp.\n");
@@ -106,8 +117,9 @@ int main(int argc, char **argv) {
     make_file(path, bytes, &header);
     bh_context *context = NULL;
     bh_detail detail;
-    if (bh_context_create(NULL, &context, &detail) != BH_OK)
+    if (bh_context_create(NULL, &context, &detail) != BH_OK) {
         bench_die("%s: %s", "bh_context_create", detail.message);
+    }
     uint64_t call, dd = UINT64_MAX, load = UINT64_MAX, least_call = UINT64_MAX;
     run_load(context, path, bytes, &call); /* the loader starts */
     run_dd(path);

@@ -10,7 +10,7 @@ double bench_ratio(const struct bench_row *row) {
 }
 
 int bench_row_holds(const struct bench_row *row) {
-    double value = row->absolute ? row->bulkhead : bench_ratio(row);
+    double value = bench_ratio(row);
     if (row->target <= 0 || value < 0) {
         return -1;
     }
@@ -41,9 +41,7 @@ static void print_table(const struct bench_options *options, const struct bench_
         if (bench_ratio(&rows[i]) >= 0) {
             snprintf(ratio, sizeof ratio, "%.2f", bench_ratio(&rows[i]));
         }
-        if (rows[i].target > 0 && rows[i].absolute) {
-            show_time(target, sizeof target, rows[i].target);
-        } else if (rows[i].target > 0) {
+        if (rows[i].target > 0) {
             snprintf(target, sizeof target, "%.2f", rows[i].target);
         }
         int holds = bench_row_holds(&rows[i]);
@@ -96,8 +94,7 @@ static void print_json(const struct bench_options *options, const struct bench_m
         print_number("in_process_ns", rows[i].in_process);
         print_number("bulkhead_ns", rows[i].bulkhead);
         print_number("ratio", bench_ratio(&rows[i]));
-        print_number(rows[i].absolute ? "target_ns" : "target_ratio",
-                     rows[i].target > 0 ? rows[i].target : -1);
+        print_number("target_ratio", rows[i].target > 0 ? rows[i].target : -1);
         int holds = bench_row_holds(&rows[i]);
         printf(", \"ok\": %s}", holds < 0 ? "null" : holds ? "true" : "false");
     }

@@ -7,10 +7,10 @@
 struct bench_row {
     const char *id;    /* stable, for --json */
     const char *what;  /* for a person */
-    double in_process; /* ns; negative: not measured, or there is no such thing */
+    double in_process; /* ns; negative: not measured, or there is no such thing. Of a death: the
+                        * kernel's own news of it. */
     double bulkhead;   /* ns; negative likewise */
-    double target;     /* bound of the ratio, or of bulkhead in ns where |absolute|; 0: none */
-    bool absolute;
+    double target;     /* bound of the ratio; 0: none */
 };
 
 double bench_ratio(const struct bench_row *row); /* negative: none */

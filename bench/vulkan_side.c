@@ -266,7 +266,7 @@ void bench_vulkan_side(const struct bench_options *options, struct bench_side *o
     static const uint32_t BINDINGS[BENCH_KERNELS] = {0, 1, 2, 1};
     static const uint32_t PUSH[BENCH_KERNELS] = {0, 0, sizeof(struct bench_saxpy_push), 4};
     struct vulkan_side *side = calloc(1, sizeof *side);
-    if (side == NULL) {
+    if (!side) {
         bench_die("out of memory");
     }
     bench_device_open(&side->device, options->uuid, machine);

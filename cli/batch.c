@@ -16,6 +16,7 @@
 #include "cli/batch_look.h"
 #include "tool/args.h"
 #include "tool/clock.h"
+#include "tool/complain.h"
 #include "tool/descriptors.h"
 #include "tool/device_choice.h"
 #include "tool/device_list.h"
@@ -62,8 +63,9 @@ static bool parse_item(struct batch *batch, const struct bhi_arg *item,
     case BHI_BATCH_STATE:
         free(batch->state);
         batch->state = strdup(value);
-        if (!batch->state)
+        if (!batch->state) {
             return bhi_refuse(complaint, "out of memory");
+        }
         return *value ? true : bhi_refuse(complaint, "the folder's name is empty");
     case BHI_BATCH_STREAMS:
         return bhi_parse_count(value, 1, MOST_STREAMS, &batch->streams, complaint);
@@ -112,16 +114,20 @@ static bool parse_item(struct batch *batch, const struct bhi_arg *item,
 
 /* What only looks runs nothing, and reports nothing of a run. */
 static bool check_options(const struct batch *batch, struct bhi_complaint *complaint) {
-    if (batch->retry_failed && !batch->resume)
-        return bhi_refuse(complaint, "--retry-failed goes with --resume");
-    if (batch->redo_count && !batch->resume)
-        return bhi_refuse(complaint, "--redo goes with --resume");
-    if (batch->verify && (batch->resume || batch->dry_run))
-        return bhi_refuse(complaint, "--verify runs nothing: it goes without --%s",
+    if (batch->retry_failed && !batch->resume) {
+        return bhi_refuse(complaint, "--retry-failed needs --resume");
+    }
+    if (batch->redo_count && !batch->resume) {
+        return bhi_refuse(complaint, "--redo needs --resume");
+    }
+    if (batch->verify && (batch->resume || batch->dry_run)) {
+        return bhi_refuse(complaint, "--verify runs nothing: it excludes --%s",
                           batch->resume ? "resume" : "dry-run");
-    if (batch->html && (batch->verify || batch->dry_run))
-        return bhi_refuse(complaint, "--html is for a batch that runs: it goes without --%s",
+    }
+    if (batch->html && (batch->verify || batch->dry_run)) {
+        return bhi_refuse(complaint, "--html reports a batch that runs: it excludes --%s",
                           batch->verify ? "verify" : "dry-run");
+    }
     return true;
 }
 
@@ -129,23 +135,28 @@ static bool parse(struct batch *batch, const struct bhi_args *args,
                   struct bhi_complaint *complaint) {
     batch->jobs_path = args->operands[0];
     batch->redo = calloc(args->item_count + 1, sizeof *batch->redo);
-    if (!batch->redo)
+    if (!batch->redo) {
         return bhi_refuse(complaint, "out of memory");
+    }
     batch->streams = DEFAULT_STREAMS;
     batch->retries = DEFAULT_RETRIES;
     for (size_t i = 0; i < args->item_count; i++) {
         const struct bhi_arg *item = &args->items[i];
         struct bhi_complaint inner;
-        if (!parse_item(batch, item, &inner))
+        if (!parse_item(batch, item, &inner)) {
             return bhi_refuse(complaint, "--%s %.200s: %.700s", bhi_options[item->option].name,
                               item->value, inner.text);
+        }
     }
-    if (!check_options(batch, complaint))
+    if (!check_options(batch, complaint)) {
         return false;
-    if (batch->state)
+    }
+    if (batch->state) {
         return true;
-    if (!strcmp(batch->jobs_path, "-"))
+    }
+    if (!strcmp(batch->jobs_path, "-")) {
         return bhi_refuse(complaint, "jobs from standard input need --state DIR");
+    }
     if (asprintf(&batch->state, "%s.state", batch->jobs_path) < 0) {
         batch->state = NULL;
         return bhi_refuse(complaint, "out of memory");
@@ -159,16 +170,18 @@ static bool parse(struct batch *batch, const struct bhi_args *args,
 /* Bad lines end it, unless the others are to go on. */
 static int judge_lines(const struct batch *batch) {
     const size_t bad = batch->jobs.bad;
-    if (!bad || batch->keep_going)
+    if (!bad || batch->keep_going) {
         return BHI_EXIT_READY;
+    }
     bhi_complain("batch", "%zu line%s %s bad: nothing was started; --keep-going runs the others",
                  bad, bad == 1 ? "" : "s", bad == 1 ? "is" : "are");
     return BHI_EXIT_USAGE;
 }
 
 static int queue_exit_status(enum bhi_queue_result result, const struct bhi_complaint *complaint) {
-    if (result == BHI_QUEUE_OK)
+    if (result == BHI_QUEUE_OK) {
         return BHI_EXIT_READY;
+    }
     bhi_complain("batch", "%s", complaint->text);
     return result == BHI_QUEUE_BAD_INPUT ? BHI_EXIT_USAGE : BHI_EXIT_ENVIRON;
 }
@@ -176,8 +189,9 @@ static int queue_exit_status(enum bhi_queue_result result, const struct bhi_comp
 /* Whether something is kept there: what only looks makes nothing. */
 static bool has_state(const struct batch *batch) {
     char *path = NULL;
-    if (asprintf(&path, "%s/batch.db", batch->state) < 0)
+    if (asprintf(&path, "%s/batch.db", batch->state) < 0) {
         return true;
+    }
     const bool has = access(path, F_OK) == 0 || errno != ENOENT;
     free(path);
     return has;
@@ -225,23 +239,26 @@ static int submit_jobs(struct batch *batch) {
     if (batch->dry_run && !has_state(batch)) {
         batch->resume = false; /* it would just start */
         if (batch->redo_count) {
-            bhi_complain("batch", "%s has no job \"%s\" that could be done anew", batch->state,
+            bhi_complain("batch", "%s has no job \"%s\" to run again", batch->state,
                          batch->redo[0]);
             free(folder);
             return BHI_EXIT_USAGE;
         }
     }
-    if (batch->resume)
+    if (batch->resume) {
         (void)((exit_status = open_queue(batch)) != BHI_EXIT_READY ||
                (exit_status = check_jobs(batch, bhi_queue_cwd(batch->queue))) != BHI_EXIT_READY);
-    else
+    } else {
         (void)((exit_status = check_jobs(batch, folder)) != BHI_EXIT_READY ||
                (exit_status = open_queue(batch)) != BHI_EXIT_READY);
+    }
     free(folder);
-    if (exit_status == BHI_EXIT_READY && batch->resume && batch->jobs.bads_count)
+    if (exit_status == BHI_EXIT_READY && batch->resume && batch->jobs.bads_count) {
         exit_status = bhi_batch_jobs_drop_known(&batch->jobs, batch->queue);
-    if (exit_status != BHI_EXIT_READY)
+    }
+    if (exit_status != BHI_EXIT_READY) {
         return exit_status;
+    }
     return queue_exit_status(
         bhi_queue_add(batch->queue, batch->jobs.specs, batch->jobs.count, &complaint), &complaint);
 }
@@ -249,10 +266,11 @@ static int submit_jobs(struct batch *batch) {
 static int read_jobs(struct batch *batch) {
     int exit_status = bhi_batch_jobs_read(&batch->jobs, batch->jobs_path);
     batch->jobs.contents = batch->dry_run; /* else each is read when its job's turn comes */
-    if (exit_status != BHI_EXIT_READY)
+    if (exit_status != BHI_EXIT_READY) {
         return exit_status;
+    }
     if (batch->jobs.count + batch->jobs.bad == 0 && !batch->resume) {
-        bhi_complain("batch", "%s: there are no jobs in it", batch->jobs.name);
+        bhi_complain("batch", "%s: it contains no jobs", batch->jobs.name);
         return BHI_EXIT_USAGE;
     }
     /* It will be refused: what files are missing is told in one go. */
@@ -262,8 +280,9 @@ static int read_jobs(struct batch *batch) {
         exit_status = folder ? bhi_batch_jobs_check(&batch->jobs, NULL, folder, batch->state)
                              : BHI_EXIT_READY;
         free(folder);
-        if (exit_status != BHI_EXIT_READY)
+        if (exit_status != BHI_EXIT_READY) {
             return exit_status;
+        }
     }
     return judge_lines(batch);
 }
@@ -271,8 +290,9 @@ static int read_jobs(struct batch *batch) {
 /* The report comes last: that it can be written is found out first. */
 static int check_html(const struct batch *batch) {
     struct bhi_complaint complaint;
-    if (!batch->html || bhi_page_check(batch->html, &complaint))
+    if (!batch->html || bhi_page_check(batch->html, &complaint)) {
         return BHI_EXIT_READY;
+    }
     bhi_complain("batch", "--html %s: %s", batch->html, complaint.text);
     return BHI_EXIT_USAGE;
 }
@@ -325,8 +345,9 @@ static bh_status fetch_limits(void *user, const char *selector, uint64_t *out_ra
     struct batch *batch = user;
     struct bhi_device_list list;
     const bh_status status = bhi_device_list_fetch(batch->context, &list, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     const bh_device_info *device = bhi_device_list_select(&list, selector);
     if (device) {
         *out_range = device->max_storage_range;
@@ -349,8 +370,9 @@ static void on_stuck(void *user, const struct bhi_job *job, const char *why) {
     if ((count & (count + 1)) == 0) { /* it has room for one less than a power of two */
         struct bhi_report_stuck *grown =
             reallocarray(batch->stuck, 2 * count + 1, sizeof *batch->stuck);
-        if (!grown)
+        if (!grown) {
             return;
+        }
         batch->stuck = grown;
     }
     const struct bhi_report_stuck stuck = {
@@ -409,13 +431,13 @@ static int run_jobs(struct batch *batch) {
     case BHI_RUNNER_FINISHED:
         return count_exit_status(batch);
     case BHI_RUNNER_INTERRUPTED:
-        bhi_complain("batch", "cancelled by SIG%s; --resume goes on",
+        bhi_complain("batch", "cancelled by SIG%s; --resume continues",
                      sigabbrev_np(bhi_interrupt_signal()));
         return bhi_interrupt_exit_status();
     case BHI_RUNNER_HALTED:
         batch->halted = true;
-        bhi_complain("batch", "halted: %s (--halt %llu); --resume goes on with the others",
-                     complaint.text, (unsigned long long)batch->halt);
+        bhi_complain("batch", "halted: %s (--halt %llu); --resume runs the others", complaint.text,
+                     (unsigned long long)batch->halt);
         return BHI_EXIT_POISONED;
     case BHI_RUNNER_STUCK:
         bhi_complain("batch", "%s; --resume tries again", complaint.text);
@@ -426,7 +448,7 @@ static int run_jobs(struct batch *batch) {
     /* Where the state's disk is full that is said already. */
     bhi_complain("batch", "%s%s", complaint.text,
                  strstr(complaint.text, "--resume") ? ""
-                                                    : "; see bulkhead doctor; --resume goes on");
+                                                    : "; see bulkhead doctor; --resume continues");
     return BHI_EXIT_ENVIRON;
 }
 
@@ -449,8 +471,9 @@ static int report(struct batch *batch, int exit_status) {
         .stuck_count = batch->stuck_count,
     };
     if (!bhi_queue_flush(batch->queue)) {
-        if (exit_status != BHI_EXIT_ENVIRON && bhi_queue_broken(batch->queue, &complaint))
+        if (exit_status != BHI_EXIT_ENVIRON && bhi_queue_broken(batch->queue, &complaint)) {
             bhi_complain("batch", "%s", complaint.text);
+        }
         return BHI_EXIT_ENVIRON;
     }
     /* First, as it can fail, and the others say with what status the program ends. */
@@ -460,8 +483,9 @@ static int report(struct batch *batch, int exit_status) {
     }
     const bool told = batch->json ? bhi_report_json(batch->queue, &run)
                                   : bhi_report_table(stdout, batch->queue, &run);
-    if (!told && ferror(stdout))
+    if (!told && ferror(stdout)) {
         return BHI_EXIT_ENVIRON; /* the end of the program says so */
+    }
     if (!told) {
         bhi_complain("batch", "the state folder cannot be read for the summary");
         return BHI_EXIT_ENVIRON;
@@ -476,34 +500,38 @@ static int look(struct batch *batch) {
         bhi_complain("batch", "%s has no batch: there is nothing to verify", batch->state);
         return BHI_EXIT_USAGE;
     }
-    if (batch->verify)
+    if (batch->verify) {
         exit_status = open_queue(batch);
-    else
+    } else {
         (void)((exit_status = read_jobs(batch)) != BHI_EXIT_READY ||
                (exit_status = submit_jobs(batch)) != BHI_EXIT_READY);
+    }
     const struct bhi_batch_look look = {.jobs_path = batch->jobs_path,
                                         .state = batch->state,
                                         .json = batch->json,
                                         .verbose = batch->verbose,
                                         .bad = batch->jobs.bads_count};
-    if (exit_status != BHI_EXIT_READY)
+    if (exit_status != BHI_EXIT_READY) {
         return exit_status;
+    }
     return batch->verify ? bhi_batch_verify(batch->queue, &look)
                          : bhi_batch_plan(batch->queue, &look);
 }
 
 static int run(struct batch *batch) {
     int exit_status;
-    if (batch->verify || batch->dry_run)
+    if (batch->verify || batch->dry_run) {
         return look(batch);
+    }
     (void)((exit_status = check_html(batch)) != BHI_EXIT_READY ||
            (exit_status = read_jobs(batch)) != BHI_EXIT_READY ||
            (exit_status = open_context(batch)) != BHI_EXIT_READY ||
            (exit_status = bhi_device_choose("batch", batch->context, batch->device,
                                             batch->selector)) != BHI_EXIT_READY ||
            (exit_status = submit_jobs(batch)) != BHI_EXIT_READY);
-    if (exit_status == BHI_EXIT_READY)
+    if (exit_status == BHI_EXIT_READY) {
         exit_status = report(batch, run_jobs(batch));
+    }
     return exit_status;
 }
 
@@ -511,13 +539,14 @@ int bhi_batch_main(const struct bhi_args *args) {
     struct bhi_complaint complaint;
     struct batch batch = {.began_ns = bhi_clock_ns()};
     int exit_status = BHI_EXIT_USAGE;
-    if (parse(&batch, args, &complaint))
+    if (parse(&batch, args, &complaint)) {
         exit_status = run(&batch);
-    else
+    } else {
         bhi_complain("batch", "%s; see bulkhead batch --help", complaint.text);
+    }
     (void)bh_context_destroy(batch.context);
     if (!bhi_queue_close(batch.queue) && exit_status != BHI_EXIT_ENVIRON) {
-        bhi_complain("batch", "the state folder %s could not be written to the end", batch.state);
+        bhi_complain("batch", "the state folder %s could not be written completely", batch.state);
         exit_status = BHI_EXIT_ENVIRON;
     }
     bhi_batch_jobs_free(&batch.jobs);

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "batch/graph/names.h"
 #include "batch/job/file.h"
 #include "batch/runner/preflight.h"
+#include "tool/complain.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
 #include "tool/text.h"
@@ -23,14 +25,9 @@ static void note_bad(struct bhi_batch_jobs *jobs, size_t line, const char *id, c
     char name[BHI_JOB_ID + 1];
     const bool named = *id && bhi_names_find(&jobs->bad_ids, id) == BHI_NO_NAME;
     snprintf(name, sizeof name, "\n%zu", jobs->bads_count);
-    if (jobs->bads_count == jobs->bads_capacity) {
-        const size_t capacity = jobs->bads_capacity ? jobs->bads_capacity * 2 : 16;
-        struct bhi_report_bad *grown = reallocarray(jobs->bads, capacity, sizeof *grown);
-        jobs->no_memory |= !grown;
-        if (!grown)
-            return;
-        jobs->bads = grown;
-        jobs->bads_capacity = capacity;
+    if (!BHI_ARRAY_RESERVE(jobs->bads, jobs->bads_capacity, jobs->bads_count + 1)) {
+        jobs->no_memory = true;
+        return;
     }
     const struct bhi_report_bad bad = {
         .line = line, .id = strdup(id), .origin = strdup(origin), .message = strdup(message)};
@@ -70,16 +67,10 @@ static bool take_line(void *user, size_t line, struct bhi_job_spec *spec, const 
         tell(jobs, line, id, "", complaint);
         return true;
     }
-    if (jobs->count == jobs->capacity) {
-        const size_t capacity = jobs->capacity ? jobs->capacity * 2 : 256;
-        struct bhi_job_spec *grown = reallocarray(jobs->specs, capacity, sizeof *grown);
-        if (!grown) {
-            bhi_job_spec_free(spec);
-            jobs->capacity = 0; /* says so */
-            return false;
-        }
-        jobs->specs = grown;
-        jobs->capacity = capacity;
+    if (!BHI_ARRAY_RESERVE(jobs->specs, jobs->capacity, jobs->count + 1)) {
+        bhi_job_spec_free(spec);
+        jobs->capacity = 0; /* says so */
+        return false;
     }
     jobs->specs[jobs->count++] = *spec;
     return true;
@@ -102,8 +93,9 @@ int bhi_batch_jobs_read(struct bhi_batch_jobs *jobs, const char *path) {
         return BHI_EXIT_USAGE;
     }
     jobs->no_memory |= !read;
-    if (jobs->no_memory || (jobs->count && !jobs->capacity))
+    if (jobs->no_memory || (jobs->count && !jobs->capacity)) {
         return out_of_memory();
+    }
     return BHI_EXIT_READY;
 }
 
@@ -113,10 +105,11 @@ int bhi_batch_jobs_read(struct bhi_batch_jobs *jobs, const char *path) {
 static void drop(struct bhi_batch_jobs *jobs, const bool *dropped) {
     size_t kept = 0;
     for (size_t i = 0; i < jobs->count; i++) {
-        if (dropped[i])
+        if (dropped[i]) {
             bhi_job_spec_free(&jobs->specs[i]);
-        else
+        } else {
             jobs->specs[kept++] = jobs->specs[i];
+        }
     }
     jobs->count = kept;
 }
@@ -130,8 +123,9 @@ struct flight {
 static void take_fault(void *user, size_t index, const struct bhi_complaint *complaint) {
     struct flight *flight = user;
     flight->no_memory |= index == flight->jobs->count;
-    if (flight->no_memory)
+    if (flight->no_memory) {
         return;
+    }
     flight->dropped[index] = true;
     const struct bhi_job_spec *spec = &flight->jobs->specs[index];
     tell(flight->jobs, spec->line, spec->id, "", complaint);
@@ -149,8 +143,9 @@ static bool note_known(void *user, const struct bhi_job_record *record) {
     const bool ended = (record->state == BHI_JOB_DONE || record->sealed ||
                         record->state == BHI_JOB_FAILED || record->state == BHI_JOB_QUARANTINED) &&
                        !bhi_queue_runs_anew(known->queue, record->id);
-    if (known->ended_only && !ended)
+    if (known->ended_only && !ended) {
         return true;
+    }
     known->no_memory = bhi_names_add(&known->names, record->id) == BHI_NO_NAME;
     return !known->no_memory;
 }
@@ -173,9 +168,10 @@ int bhi_batch_jobs_check(struct bhi_batch_jobs *jobs, struct bhi_queue *queue, c
     bhi_names_init(&ended.names);
     bool good = skipped && flight.dropped && note_all(&ended, queue);
     if (good) {
-        for (size_t i = 0; i < jobs->count; i++)
+        for (size_t i = 0; i < jobs->count; i++) {
             skipped[i] = (jobs->roots_only && jobs->specs[i].depends_count) ||
                          bhi_names_find(&ended.names, jobs->specs[i].id) != BHI_NO_NAME;
+        }
         bhi_preflight(jobs->specs, jobs->count, skipped, folder, &own, take_fault, &flight);
         drop(jobs, flight.dropped);
     }
@@ -191,8 +187,9 @@ static const char *find_orphan(const struct bhi_job_spec *spec, const struct kno
     for (size_t i = 0; i < spec->depends_count; i++) {
         const uint32_t name = bhi_names_find(ids, spec->depends_on[i]);
         if ((name == BHI_NO_NAME || dropped[name]) &&
-            bhi_names_find(&known->names, spec->depends_on[i]) == BHI_NO_NAME)
+            bhi_names_find(&known->names, spec->depends_on[i]) == BHI_NO_NAME) {
             return spec->depends_on[i];
+        }
     }
     return NULL;
 }
@@ -209,28 +206,33 @@ struct fall {
 static bool begin_fall(struct fall *fall) {
     const struct bhi_batch_jobs *jobs = fall->jobs;
     size_t total = 0;
-    for (size_t i = 0; i < jobs->count; i++)
+    for (size_t i = 0; i < jobs->count; i++) {
         total += jobs->specs[i].depends_count;
+    }
     fall->queue = calloc(jobs->count + 1, sizeof *fall->queue);
     fall->first = calloc(jobs->count + 2, sizeof *fall->first);
     fall->edges = calloc(total + 1, sizeof *fall->edges);
-    if (!fall->queue || !fall->first || !fall->edges)
+    if (!fall->queue || !fall->first || !fall->edges) {
         return false;
+    }
     /* Counted, then placed: each place moves on to where the next one's begin. */
     for (int placing = 0; placing < 2; placing++) {
         for (size_t i = 0; i < jobs->count; i++) {
             for (size_t k = 0; k < jobs->specs[i].depends_count; k++) {
                 const uint32_t name = bhi_names_find(fall->ids, jobs->specs[i].depends_on[k]);
-                if (name == BHI_NO_NAME)
+                if (name == BHI_NO_NAME) {
                     continue;
-                if (placing)
+                }
+                if (placing) {
                     fall->edges[fall->first[name + 1]++] = i;
-                else if ((size_t)name + 2 <= jobs->count)
+                } else if ((size_t)name + 2 <= jobs->count) {
                     fall->first[name + 2]++;
+                }
             }
         }
-        for (size_t i = 1; !placing && i <= jobs->count; i++)
+        for (size_t i = 1; !placing && i <= jobs->count; i++) {
             fall->first[i] += fall->first[i - 1];
+        }
     }
     return true;
 }
@@ -240,38 +242,44 @@ static void drop_orphan(struct fall *fall, size_t index) {
     const struct bhi_job_spec *spec = &fall->jobs->specs[index];
     const char *orphan =
         fall->dropped[index] ? NULL : find_orphan(spec, fall->known, fall->ids, fall->dropped);
-    if (!orphan)
+    if (!orphan) {
         return;
+    }
     fall->dropped[index] = true;
     fall->queue[fall->count++] = index;
     const uint32_t name = bhi_names_find(&fall->jobs->bad_ids, orphan);
     const struct bhi_report_bad *bad = name == BHI_NO_NAME ? NULL : &fall->jobs->bads[name];
     char origin[BHI_JOB_ID + 1] = "";
-    if (!bad)
-        bhi_refuse(&complaint, "it depends on \"%.255s\", which is no job", orphan);
-    else
+    if (!bad) {
+        bhi_refuse(&complaint, "it depends on \"%.255s\", which is not a job", orphan);
+    } else {
         bhi_refuse(&complaint, "it depends on \"%.255s\", %s", orphan,
                    *bad->origin ? "which cannot run either" : "whose line is bad");
-    if (bad)
+    }
+    if (bad) {
         snprintf(origin, sizeof origin, "%s", *bad->origin ? bad->origin : bad->id);
+    }
     tell(fall->jobs, spec->line, spec->id, origin, &complaint);
 }
 
 /* One that is dropped may leave others behind, before it in the file, too. */
 static bool drop_orphans(struct fall *fall) {
     const bool good = begin_fall(fall);
-    for (size_t i = 0; good && i < fall->jobs->count; i++)
+    for (size_t i = 0; good && i < fall->jobs->count; i++) {
         drop_orphan(fall, i);
+    }
     for (size_t at = 0; good && at < fall->count; at++) {
         const size_t fallen = fall->queue[at];
-        for (size_t e = fall->first[fallen]; e < fall->first[fallen + 1]; e++)
+        for (size_t e = fall->first[fallen]; e < fall->first[fallen + 1]; e++) {
             drop_orphan(fall, fall->edges[e]);
+        }
     }
     free(fall->queue);
     free(fall->first);
     free(fall->edges);
-    if (good)
+    if (good) {
         drop(fall->jobs, fall->dropped);
+    }
     return good;
 }
 
@@ -287,8 +295,9 @@ int bhi_batch_jobs_drop_orphans(struct bhi_batch_jobs *jobs, struct bhi_queue *q
         good = twice || bhi_names_add(&ids, jobs->specs[i].id) != BHI_NO_NAME;
     }
     struct fall fall = {.jobs = jobs, .known = &known, .ids = &ids, .dropped = dropped};
-    if (good && !twice) /* else the queue says so, with both lines */
+    if (good && !twice) { /* else the queue says so, with both lines */
         good = drop_orphans(&fall);
+    }
     bhi_names_fini(&known.names);
     bhi_names_fini(&ids);
     free(dropped);
@@ -301,24 +310,28 @@ int bhi_batch_jobs_drop_known(struct bhi_batch_jobs *jobs, struct bhi_queue *que
     bhi_names_init(&known.names);
     const bool good = note_all(&known, queue);
     for (size_t i = 0; good && i < jobs->bads_count; i++) {
-        if (*jobs->bads[i].id && bhi_names_find(&known.names, jobs->bads[i].id) != BHI_NO_NAME)
+        if (*jobs->bads[i].id && bhi_names_find(&known.names, jobs->bads[i].id) != BHI_NO_NAME) {
             free_bad(&jobs->bads[i]);
-        else
+        } else {
             jobs->bads[kept++] = jobs->bads[i];
+        }
     }
-    if (good)
+    if (good) {
         jobs->bads_count = kept;
+    }
     bhi_names_fini(&known.names);
     return good ? BHI_EXIT_READY : out_of_memory();
 }
 
 void bhi_batch_jobs_free(struct bhi_batch_jobs *jobs) {
-    for (size_t i = 0; i < jobs->bads_count; i++)
+    for (size_t i = 0; i < jobs->bads_count; i++) {
         free_bad(&jobs->bads[i]);
+    }
     free(jobs->bads);
     bhi_names_fini(&jobs->bad_ids);
-    for (size_t i = 0; i < jobs->count; i++)
+    for (size_t i = 0; i < jobs->count; i++) {
         bhi_job_spec_free(&jobs->specs[i]);
+    }
     free(jobs->specs);
     memset(jobs, 0, sizeof *jobs);
 }

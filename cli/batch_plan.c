@@ -5,11 +5,11 @@
 
 #include "batch/report/tally.h"
 #include "cli/batch_look.h"
+#include "tool/complain.h"
 #include "tool/exit_status.h"
 #include "tool/json.h"
 #include "tool/report/columns.h"
 #include "tool/report/quantity.h"
-#include "tool/text.h"
 
 static const struct bhi_column columns[] = {{.name = "JOB", .most = 24},
                                             {.name = "LINE", .right = true},
@@ -53,10 +53,11 @@ static bool add(struct plan *plan, const struct bhi_job *job) {
                                         "complete", job->sealed));
     } else {
         snprintf(line, sizeof line, "%zu", job->line);
-        if (job->sealed)
-            snprintf(after, sizeof after, "it is complete: its outputs are put in their places");
-        else
+        if (job->sealed) {
+            snprintf(after, sizeof after, "it is complete: only its outputs are put in place");
+        } else {
             name_needs(needs, after, sizeof after);
+        }
         const char *const cells[COLUMN_COUNT] = {job->id, line,
                                                  bhi_tally_kernel_short(&record, kernel), after};
         bhi_columns_row(&plan->table, cells, BHI_TONE_PLAIN);
@@ -77,10 +78,11 @@ static bool print(struct plan *plan, const struct bhi_batch_look *look, int exit
         json_decref(object);
         return good;
     }
-    printf("%s job%s would run, in this order where they go one by one; nothing was started\n",
+    printf("%s job%s would run, one by one in this order; nothing was started\n",
            bhi_quantity_count(number, plan->count), plan->count == 1 ? "" : "s");
-    if (plan->count)
+    if (plan->count) {
         fputc('\n', stdout);
+    }
     return !plan->count || bhi_columns_print(&plan->table, stdout, 2, bhi_columns_width(stdout));
 }
 
@@ -91,14 +93,15 @@ int bhi_batch_plan(struct bhi_queue *queue, const struct bhi_batch_look *look) {
     struct bhi_job *job;
     bool good = true;
     bhi_columns_init(&plan.table, columns, COLUMN_COUNT);
-    while (good && (job = bhi_queue_take(queue)) != NULL) {
+    while (good && (job = bhi_queue_take(queue))) {
         good = add(&plan, job);
         bhi_queue_ended(queue, job, &done, 0);
     }
     good = good && print(&plan, look, exit_status);
     bhi_columns_free(&plan.table);
     json_decref(plan.list);
-    if (!good && !ferror(stdout))
+    if (!good && !ferror(stdout)) {
         bhi_complain("batch", "out of memory");
+    }
     return good ? exit_status : BHI_EXIT_ENVIRON;
 }

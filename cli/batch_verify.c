@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "batch/graph/paths.h"
 #include "batch/journal/marks.h"
 #include "cli/batch_look.h"
+#include "tool/complain.h"
 #include "tool/exit_status.h"
 #include "tool/json.h"
 #include "tool/report/quantity.h"
@@ -19,11 +21,11 @@ enum finding { UNCHANGED, REPLACED, MISSING, CHANGED, UNREADABLE, UNKNOWN, FINDI
 static const char *const names[FINDINGS] = {"unchanged", "replaced",   "missing",
                                             "changed",   "unreadable", "unknown"};
 static const char *const texts[FINDINGS] = {
-    [UNCHANGED] = "is as it was written",
+    [UNCHANGED] = "is unchanged",
     [REPLACED] = "was replaced by a later job of the batch",
     [MISSING] = "is missing",
-    [CHANGED] = "is not what the job wrote: it has another size or time",
-    [UNREADABLE] = "cannot be looked at",
+    [CHANGED] = "has changed: its size or time is not the recorded one",
+    [UNREADABLE] = "cannot be checked",
     [UNKNOWN] = "has no size and time in the record",
 };
 
@@ -47,23 +49,15 @@ struct verify {
     bool failed;
 };
 
-static bool grow(struct verify *verify) {
-    if (verify->count < verify->capacity)
-        return true;
-    const size_t capacity = verify->capacity ? 2 * verify->capacity : 64;
-    struct output *grown = reallocarray(verify->outputs, capacity, sizeof *grown);
-    if (!grown)
-        return false;
-    verify->outputs = grown;
-    verify->capacity = capacity;
-    return true;
-}
-
 static bool note(struct verify *verify, const struct bhi_job_record *record, const char *path,
                  const char **marks) {
-    char *normal = grow(verify) ? bhi_paths_normalize(&verify->paths, path) : NULL;
-    if (!normal)
+    if (!BHI_ARRAY_RESERVE(verify->outputs, verify->capacity, verify->count + 1)) {
         return false;
+    }
+    char *normal = bhi_paths_normalize(&verify->paths, path);
+    if (!normal) {
+        return false;
+    }
     struct output *output = &verify->outputs[verify->count++];
     *output = (struct output){.id = strdup(record->id),
                               .path = strdup(path),
@@ -72,8 +66,9 @@ static bool note(struct verify *verify, const struct bhi_job_record *record, con
                               .ended_ns = record->ended_ns,
                               .done = record->state == BHI_JOB_DONE};
     output->known = bhi_marks_next(marks, &output->mark);
-    if (output->file == BHI_NO_NAME)
+    if (output->file == BHI_NO_NAME) {
         output->file = bhi_names_add(&verify->files, normal);
+    }
     free(normal);
     return output->id && output->path && output->file != BHI_NO_NAME;
 }
@@ -83,14 +78,17 @@ static bool take(void *user, const struct bhi_job_record *record) {
     struct bhi_job_spec spec;
     struct bhi_complaint ignored;
     const char *marks = record->outputs;
-    if (record->state != BHI_JOB_DONE && !record->sealed)
+    if (record->state != BHI_JOB_DONE && !record->sealed) {
         return true;
+    }
     verify->failed = !bhi_job_parse(record->text, strlen(record->text), &spec, &ignored);
-    if (verify->failed)
+    if (verify->failed) {
         return false;
+    }
     verify->jobs += record->state == BHI_JOB_DONE;
-    for (size_t i = 0; i < spec.write_count && !verify->failed; i++)
+    for (size_t i = 0; i < spec.write_count && !verify->failed; i++) {
         verify->failed = !note(verify, record, spec.writes[i], &marks);
+    }
     bhi_job_spec_free(&spec);
     return !verify->failed;
 }
@@ -99,18 +97,21 @@ static enum finding look_at(const struct verify *verify, const struct output *ou
     struct bhi_complaint ignored;
     struct bhi_outfile file;
     char *whole = NULL;
-    if (!output->known)
+    if (!output->known) {
         return UNKNOWN;
-    if (*output->path != '/' && asprintf(&whole, "%s/%s", verify->cwd, output->path) < 0)
+    }
+    if (*output->path != '/' && asprintf(&whole, "%s/%s", verify->cwd, output->path) < 0) {
         return UNREADABLE;
+    }
     enum finding found = UNREADABLE;
     const bool there = bhi_outfile_adopt(whole ? whole : output->path, "-", &file, &ignored);
-    if (there && bhi_outfile_has(&file, true, &output->mark))
+    if (there && bhi_outfile_has(&file, true, &output->mark)) {
         found = UNCHANGED;
-    else if (file.error == ENOENT || file.error == ENOTDIR)
+    } else if (file.error == ENOENT || file.error == ENOTDIR) {
         found = MISSING;
-    else if (!file.error)
+    } else if (!file.error) {
         found = CHANGED;
+    }
     file.temporary[0] = 0; /* there was none: nothing is to be removed */
     bhi_outfile_abandon(&file);
     free(whole);
@@ -120,14 +121,16 @@ static enum finding look_at(const struct verify *verify, const struct output *ou
 /* Jobs with one output come one after the other: the last to end is the one whose file it is. One
  * that is being put in its place is the last of all. */
 static void find_last(const struct verify *verify, size_t *last) {
-    for (size_t i = 0; i < verify->files.count; i++)
+    for (size_t i = 0; i < verify->files.count; i++) {
         last[i] = SIZE_MAX;
+    }
     for (size_t i = 0; i < verify->count; i++) {
         const struct output *output = &verify->outputs[i];
         const struct output *before =
             last[output->file] == SIZE_MAX ? NULL : &verify->outputs[last[output->file]];
-        if (!before || (before->done && (!output->done || output->ended_ns >= before->ended_ns)))
+        if (!before || (before->done && (!output->done || output->ended_ns >= before->ended_ns))) {
             last[output->file] = i;
+        }
     }
 }
 
@@ -135,16 +138,18 @@ static void tell(struct verify *verify, const struct output *output, enum findin
                  const struct bhi_batch_look *look, json_t *list) {
     char id[300], path[600];
     verify->of[found]++;
-    if (found <= REPLACED && !look->verbose)
+    if (found <= REPLACED && !look->verbose) {
         return;
-    if (list)
+    }
+    if (list) {
         json_array_append_new(list,
                               json_pack("{s:o, s:I, s:o, s:s}", "id", bhi_json_text(output->id),
                                         "line", (json_int_t)output->line, "output",
                                         bhi_json_text(output->path), "finding", names[found]));
-    else
+    } else {
         printf("%s: %s %s\n", bhi_text_clean(id, sizeof id, output->id),
                bhi_text_clean(path, sizeof path, output->path), texts[found]);
+    }
 }
 
 static void print_summary(const struct verify *verify, uint64_t outputs) {
@@ -154,8 +159,9 @@ static void print_summary(const struct verify *verify, uint64_t outputs) {
            verify->jobs == 1 ? "" : "s", verify->jobs == 1 ? "is" : "are");
     const char *separator = ": ";
     for (int i = 0; i < FINDINGS; i++) {
-        if (!verify->of[i] && (i != UNCHANGED || outputs == 0))
+        if (!verify->of[i] && (i != UNCHANGED || outputs == 0)) {
             continue;
+        }
         printf("%s%s %s", separator, bhi_quantity_count(number, verify->of[i]), names[i]);
         separator = ", ";
     }
@@ -168,8 +174,9 @@ static bool print_object(const struct verify *verify, uint64_t outputs,
         json_pack("{s:o, s:o, s:I, s:I, s:i}", "jobs", bhi_json_text(look->jobs_path), "state",
                   bhi_json_text(look->state), "done", (json_int_t)verify->jobs, "outputs",
                   (json_int_t)outputs, "exit_status", exit_status);
-    for (int i = 0; i < FINDINGS; i++)
+    for (int i = 0; i < FINDINGS; i++) {
         json_object_set_new(object, names[i], json_integer((json_int_t)verify->of[i]));
+    }
     json_object_set(object, "findings", list);
     const bool good = object && json_dumpf(object, stdout, JSON_INDENT(2)) == 0;
     fputc('\n', stdout);
@@ -182,18 +189,20 @@ static int judge(struct verify *verify, const size_t *last, const struct bhi_bat
     uint64_t outputs = 0;
     for (size_t i = 0; i < verify->count; i++) {
         const struct output *output = &verify->outputs[i];
-        if (!output->done)
+        if (!output->done) {
             continue;
+        }
         outputs++;
         tell(verify, output, last[output->file] == i ? look_at(verify, output) : REPLACED, look,
              list);
     }
     const bool fine = outputs == verify->of[UNCHANGED] + verify->of[REPLACED];
     int exit_status = fine ? BHI_EXIT_READY : BHI_EXIT_POISONED;
-    if (!look->json)
+    if (!look->json) {
         print_summary(verify, outputs);
-    else if (!print_object(verify, outputs, look, exit_status, list))
+    } else if (!print_object(verify, outputs, look, exit_status, list)) {
         exit_status = BHI_EXIT_ENVIRON;
+    }
     json_decref(list);
     return exit_status;
 }

@@ -15,6 +15,7 @@
 #include "chaos/report/report.h"
 #include "tool/args.h"
 #include "tool/clock.h"
+#include "tool/complain.h"
 #include "tool/descriptors.h"
 #include "tool/device_choice.h"
 #include "tool/exit_status.h"
@@ -56,10 +57,12 @@ static bool parse_rate(const char *text, double *out_rate, struct bhi_complaint 
     const size_t digits = strspn(text, "0123456789.");
     errno = 0;
     *out_rate = strtod(text, &end);
-    if (!digits || end != text + digits || (*end && strcmp(end, "/s") != 0) || errno)
-        return bhi_refuse(complaint, "it is no rate; 20/s or 0.5 is one");
-    if (*out_rate < least_rate || *out_rate > most_rate)
+    if (!digits || end != text + digits || (*end && strcmp(end, "/s") != 0) || errno) {
+        return bhi_refuse(complaint, "it is not a rate such as 20/s or 0.5");
+    }
+    if (*out_rate < least_rate || *out_rate > most_rate) {
         return bhi_refuse(complaint, "it is not between %g and %g a second", least_rate, most_rate);
+    }
     return true;
 }
 
@@ -70,13 +73,16 @@ static bool parse_share(const char *text, double *out_share, struct bhi_complain
     errno = 0;
     const bool number = *text >= '0' && *text <= '9';
     *out_share = strtod(text, &end);
-    if (number && *end == '/' && end[1] >= '0' && end[1] <= '9')
+    if (number && *end == '/' && end[1] >= '0' && end[1] <= '9') {
         of = strtod(end + 1, &end);
-    if (!number || end[0] || errno || !(of > 0))
-        return bhi_refuse(complaint, "it is no share; 0.001 or 1/1000 is one");
+    }
+    if (!number || end[0] || errno || !(of > 0)) {
+        return bhi_refuse(complaint, "it is not a share such as 0.001 or 1/1000");
+    }
     *out_share /= of;
-    if (*out_share != 0 && (!(*out_share >= least_share) || *out_share > 1))
+    if (*out_share != 0 && (!(*out_share >= least_share) || *out_share > 1)) {
         return bhi_refuse(complaint, "it is neither 0 nor between %g and 1", least_share);
+    }
     return true;
 }
 
@@ -99,8 +105,9 @@ static bool parse_item(struct chaos *chaos, const struct bhi_arg *item,
     case BHI_CHAOS_COUNT:
         return bhi_parse_count(value, 1, most_faults, &options->fault_count, complaint);
     case BHI_CHAOS_STREAM_COUNT:
-        if (!bhi_parse_count(value, 1, BHI_ENGINE_STREAMS, &streams, complaint))
+        if (!bhi_parse_count(value, 1, BHI_ENGINE_STREAMS, &streams, complaint)) {
             return false;
+        }
         options->streams = (uint32_t)streams;
         return true;
     case BHI_CHAOS_FAULTS:
@@ -140,12 +147,14 @@ static bool check_excluded(const struct chaos *chaos, const struct bhi_args *arg
     const char *source = chaos->check_path ? "check" : chaos->replay_path ? "replay" : NULL;
     const size_t count = chaos->check_path ? sizeof of_a_run / sizeof of_a_run[0] : 8;
     for (size_t i = 0; source && i < count; i++) {
-        if (bhi_args_has(args, of_a_run[i]))
-            return bhi_refuse(complaint, "--%s and --%s: one of them", source,
+        if (bhi_args_has(args, of_a_run[i])) {
+            return bhi_refuse(complaint, "--%s and --%s exclude each other", source,
                               bhi_options[of_a_run[i]].name);
+        }
     }
-    if (chaos->options.fault_count && bhi_args_has(args, BHI_CHAOS_DURATION))
-        return bhi_refuse(complaint, "--count and --duration: one of them");
+    if (chaos->options.fault_count && bhi_args_has(args, BHI_CHAOS_DURATION)) {
+        return bhi_refuse(complaint, "--count and --duration exclude each other");
+    }
     return true;
 }
 
@@ -159,9 +168,10 @@ static bool parse(struct chaos *chaos, const struct bhi_args *args,
     for (size_t i = 0; i < args->item_count; i++) {
         const struct bhi_arg *item = &args->items[i];
         struct bhi_complaint inner;
-        if (!parse_item(chaos, item, &inner))
+        if (!parse_item(chaos, item, &inner)) {
             return bhi_refuse(complaint, "--%s %.200s: %.700s", bhi_options[item->option].name,
                               item->value, inner.text);
+        }
     }
     return check_excluded(chaos, args, complaint);
 }
@@ -170,8 +180,9 @@ static bool parse(struct chaos *chaos, const struct bhi_args *args,
  */
 
 static void clear_line(struct chaos *chaos) {
-    if (chaos->shown)
+    if (chaos->shown) {
         fputs("\r\033[K", stderr);
+    }
     chaos->shown = false;
 }
 
@@ -188,8 +199,9 @@ static void on_progress(void *user, uint64_t operations, uint64_t ready, uint64_
                         uint64_t faults) {
     struct chaos *chaos = user;
     const uint64_t now_ns = bhi_clock_ns();
-    if (!chaos->terminal && now_ns - chaos->told_ns < plain_line_ns)
+    if (!chaos->terminal && now_ns - chaos->told_ns < plain_line_ns) {
         return;
+    }
     chaos->told_ns = now_ns;
     pthread_mutex_lock(&chaos->telling);
     clear_line(chaos);
@@ -213,8 +225,9 @@ static int refuse_file(const char *option, const char *path,
 /* The file that is replayed is evidence: under whichever name, it is not written over. */
 static bool is_replayed(const struct chaos *chaos, const char *path) {
     struct stat replayed, there;
-    if (!chaos->replay_path || stat(path, &there) != 0)
+    if (!chaos->replay_path || stat(path, &there) != 0) {
         return false;
+    }
     const bool found = !strcmp(chaos->replay_path, "-") ? fstat(STDIN_FILENO, &replayed) == 0
                                                         : stat(chaos->replay_path, &replayed) == 0;
     return found && S_ISREG(there.st_mode) && there.st_dev == replayed.st_dev &&
@@ -226,12 +239,12 @@ static int check_history(const struct chaos *chaos) {
     struct bhi_complaint complaint;
     struct bhi_outfile file = BHI_OUTFILE_CLOSED;
     const char *path = chaos->history_path;
-    if (!path)
+    if (!path) {
         return BHI_EXIT_READY;
+    }
     const bool good =
         is_replayed(chaos, path)
-            ? bhi_refuse(&complaint,
-                         "that is the history that is to be replayed; name another file")
+            ? bhi_refuse(&complaint, "that file is the history to replay: name another file")
             : bhi_outfile_open(path, 0, &file, &complaint);
     bhi_outfile_abandon(&file);
     return good ? BHI_EXIT_READY : refuse_file("history", path, &complaint);
@@ -239,8 +252,9 @@ static int check_history(const struct chaos *chaos) {
 
 static void name_default(struct chaos *chaos, unsigned number) {
     char suffix[16] = "";
-    if (number > 1)
+    if (number > 1) {
         snprintf(suffix, sizeof suffix, "-%u", number);
+    }
     snprintf(chaos->default_path, sizeof chaos->default_path, "%s%s.jsonl", chaos->default_name,
              suffix);
 }
@@ -250,18 +264,21 @@ static int check_default(struct chaos *chaos) {
     struct bhi_complaint complaint;
     struct bhi_outfile file;
     struct stat there;
-    if (chaos->history_path)
+    if (chaos->history_path) {
         return BHI_EXIT_READY;
+    }
     for (unsigned number = 1; number <= most_numbered; number++) {
         name_default(chaos, number);
-        if (lstat(chaos->default_path, &there) != 0)
+        if (lstat(chaos->default_path, &there) != 0) {
             break;
+        }
     }
     const bool good = bhi_outfile_open(chaos->default_path, 0, &file, &complaint);
     bhi_outfile_abandon(&file);
-    if (good)
+    if (good) {
         return BHI_EXIT_READY;
-    bhi_complain("chaos", "the history %s: %s; --history FILE says where else it is to be",
+    }
+    bhi_complain("chaos", "the history %s: %s; --history FILE saves it elsewhere",
                  chaos->default_path, complaint.text);
     return BHI_EXIT_USAGE;
 }
@@ -279,10 +296,12 @@ static bool same_file(const char *one, const char *other) {
 /* A page is written after the history, and would find that there. */
 static int check_html(const struct chaos *chaos, const char *history_path) {
     struct bhi_complaint complaint;
-    if (!chaos->html || (bhi_page_check(chaos->html, &complaint) &&
-                         (!*history_path || !same_file(chaos->html, history_path) ||
-                          bhi_refuse(&complaint, "the history is to be there"))))
+    if (!chaos->html ||
+        (bhi_page_check(chaos->html, &complaint) &&
+         (!*history_path || !same_file(chaos->html, history_path) ||
+          bhi_refuse(&complaint, "the history is saved there: name another file")))) {
         return BHI_EXIT_READY;
+    }
     return refuse_file("html", chaos->html, &complaint);
 }
 
@@ -295,8 +314,9 @@ static int tell_cancelled(void) {
 static int load(const char *option, const char *path, struct bhi_history *history) {
     struct bhi_complaint complaint;
     const bool good = bhi_history_load(path, history, &complaint);
-    if (bhi_interrupt_signal())
+    if (bhi_interrupt_signal()) {
         return tell_cancelled();
+    }
     return good ? BHI_EXIT_READY : refuse_file(option, path, &complaint);
 }
 
@@ -304,13 +324,16 @@ static int load_replayed(struct chaos *chaos) {
     struct bhi_complaint complaint;
     const struct bhi_history_header *header = &chaos->replayed.header;
     struct bhi_engine_options *options = &chaos->options;
-    if (!chaos->replay_path)
+    if (!chaos->replay_path) {
         return BHI_EXIT_READY;
+    }
     const int exit_status = load("replay", chaos->replay_path, &chaos->replayed);
-    if (exit_status != BHI_EXIT_READY)
+    if (exit_status != BHI_EXIT_READY) {
         return exit_status;
-    if (!bhi_engine_can_replay(&chaos->replayed, &complaint))
+    }
+    if (!bhi_engine_can_replay(&chaos->replayed, &complaint)) {
         return refuse_file("replay", chaos->replay_path, &complaint);
+    }
     options->seed = header->seed;
     options->duration_ns = header->duration_ns;
     options->fault_count = header->faults_asked;
@@ -326,8 +349,9 @@ static int load_replayed(struct chaos *chaos) {
 static int choose_seed(struct chaos *chaos) {
     uint32_t seed; /* short enough to be typed */
     if (!chaos->seeded && !chaos->options.replay) {
-        if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+        if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed) {
             seed = (uint32_t)bhi_clock_ns();
+        }
         chaos->options.seed = seed;
     }
     snprintf(chaos->default_name, sizeof chaos->default_name, "chaos-%llu%s",
@@ -341,8 +365,9 @@ static int check_descriptors(const struct chaos *chaos) {
     const uint32_t streams = chaos->options.streams;
     const uint64_t needed = base_descriptors + streams * stream_descriptors;
     const uint64_t allowed = bhi_descriptors_raise(needed);
-    if (allowed >= needed)
+    if (allowed >= needed) {
         return BHI_EXIT_READY;
+    }
     bhi_complain("chaos",
                  "a run with %u stream%s needs %llu descriptors, and this process may have %llu "
                  "(ulimit -Hn)",
@@ -353,11 +378,13 @@ static int check_descriptors(const struct chaos *chaos) {
 
 static int choose_device(struct chaos *chaos) {
     int exit_status = BHI_EXIT_READY;
-    if (!chaos->device)
+    if (!chaos->device) {
         return exit_status;
+    }
     bh_context *context = bhi_session_open("chaos", false, NULL, &exit_status);
-    if (!context)
+    if (!context) {
         return exit_status;
+    }
     exit_status = bhi_device_choose("chaos", context, chaos->device, chaos->selector);
     bh_context_destroy(context);
     chaos->options.device = chaos->selector;
@@ -375,10 +402,12 @@ static int run_engine(struct chaos *chaos) {
         bhi_engine_run(&chaos->options, &chaos->history, &complaint);
     clear_line(chaos);
     chaos->ran = result != BHI_ENGINE_ENVIRON;
-    if (result == BHI_ENGINE_INTERRUPTED)
+    if (result == BHI_ENGINE_INTERRUPTED) {
         (void)tell_cancelled();
-    if (chaos->ran)
+    }
+    if (chaos->ran) {
         return BHI_EXIT_READY;
+    }
     bhi_complain("chaos", "%s", complaint.text);
     return BHI_EXIT_ENVIRON;
 }
@@ -390,22 +419,27 @@ static bool take_default(struct chaos *chaos, struct bhi_complaint *complaint) {
     for (unsigned number = 1; fd < 0 && number <= most_numbered; number++) {
         name_default(chaos, number);
         fd = open(chaos->default_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd < 0 && errno != EEXIST)
+        if (fd < 0 && errno != EEXIST) {
             break;
+        }
     }
-    if (fd < 0)
+    if (fd < 0) {
         return bhi_refuse(complaint, "cannot be written: %s", strerror(errno));
+    }
     close(fd);
     return true;
 }
 
 static bool save_to(struct chaos *chaos, const char *path, struct bhi_complaint *complaint) {
-    if (chaos->history_path)
+    if (chaos->history_path) {
         return bhi_history_save(&chaos->history, path, complaint);
-    if (!take_default(chaos, complaint))
+    }
+    if (!take_default(chaos, complaint)) {
         return false;
-    if (bhi_history_save(&chaos->history, path, complaint))
+    }
+    if (bhi_history_save(&chaos->history, path, complaint)) {
         return true;
+    }
     unlink(path);
     return false;
 }
@@ -414,15 +448,19 @@ static bool save_to(struct chaos *chaos, const char *path, struct bhi_complaint 
 static const char *save(struct chaos *chaos, bool failing, int *inout_exit) {
     struct bhi_complaint complaint;
     const char *path = chaos->history_path ? chaos->history_path : chaos->default_path;
-    if (chaos->check_path)
+    if (chaos->check_path) {
         return failing ? chaos->check_path : NULL;
-    if (!chaos->history_path && !failing)
+    }
+    if (!chaos->history_path && !failing) {
         return NULL;
-    if (save_to(chaos, path, &complaint))
+    }
+    if (save_to(chaos, path, &complaint)) {
         return path;
+    }
     bhi_complain("chaos", "the history %s: %s", path, complaint.text);
-    if (*inout_exit == BHI_EXIT_READY)
+    if (*inout_exit == BHI_EXIT_READY) {
         *inout_exit = BHI_EXIT_ENVIRON;
+    }
     return NULL;
 }
 
@@ -443,15 +481,17 @@ static int judge(struct chaos *chaos) {
     const char *path = save(chaos, result->verdict != BHI_CHAOS_VALID, &exit_status);
     if (chaos->html && !bhi_chaos_report_html(chaos->html, &chaos->history, result, &complaint)) {
         bhi_complain("chaos", "--html %s: %s", chaos->html, complaint.text);
-        if (exit_status == BHI_EXIT_READY)
+        if (exit_status == BHI_EXIT_READY) {
             exit_status = BHI_EXIT_ENVIRON;
+        }
     }
     if (!chaos->json) {
         bhi_chaos_report_text(stdout, &chaos->history, result, path);
     } else if (!bhi_chaos_report_json(stdout, &chaos->history, result, path)) {
         bhi_complain("chaos", "the report cannot be printed");
-        if (exit_status == BHI_EXIT_READY)
+        if (exit_status == BHI_EXIT_READY) {
             exit_status = BHI_EXIT_ENVIRON;
+        }
     }
     free(result);
     return exit_status;
@@ -459,8 +499,9 @@ static int judge(struct chaos *chaos) {
 
 static int make_history(struct chaos *chaos) {
     int exit_status;
-    if (chaos->check_path)
+    if (chaos->check_path) {
         return load("check", chaos->check_path, &chaos->history);
+    }
     (void)((exit_status = load_replayed(chaos)) != BHI_EXIT_READY ||
            (exit_status = choose_seed(chaos)) != BHI_EXIT_READY ||
            (exit_status = check_default(chaos)) != BHI_EXIT_READY ||

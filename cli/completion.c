@@ -4,14 +4,13 @@
 #include <string.h>
 
 #include "chaos/history/history.h"
-#include "cli/completion.h"
 #include "formats/dtype.h"
 #include "request/language.h"
 #include "tool/args.h"
+#include "tool/complain.h"
 #include "tool/exit_status.h"
 #include "tool/isolation.h"
 #include "tool/nearest.h"
-#include "tool/text.h"
 
 /* What can be completed of a value. */
 enum kind { NOTHING, A_FILE, A_FOLDER, A_PAIR, AN_OUTPUT, A_TYPE, A_WORD, WORDS };
@@ -39,24 +38,28 @@ static const struct closed {
 
 static const struct closed *closed_of(const struct bhi_option *option) {
     for (size_t i = 0; i < sizeof closed / sizeof closed[0]; i++) {
-        if (option == &bhi_options[closed[i].option])
+        if (option == &bhi_options[closed[i].option]) {
             return &closed[i];
+        }
     }
     return NULL;
 }
 
 static void print_closed(FILE *stream, const struct bhi_option *option) {
     const struct closed *one = closed_of(option);
-    for (size_t i = 0; one && one->word(i); i++)
+    for (size_t i = 0; one && one->word(i); i++) {
         fprintf(stream, "%s%s", i ? " " : "", one->word(i));
+    }
 }
 
 static enum kind kind_of(const struct bhi_option *option) {
     const char *value = option->value;
-    if (!value)
+    if (!value) {
         return NOTHING;
-    if (closed_of(option))
+    }
+    if (closed_of(option)) {
         return closed_of(option)->kind;
+    }
     return strstr(value, "DTYPE")       ? AN_OUTPUT
            : strstr(value, "TYPE:")     ? A_TYPE
            : strstr(value, "=FILE")     ? A_PAIR
@@ -71,23 +74,26 @@ static void first_sentence(FILE *stream, const char *text, const char *escaped, 
     const char *end = strstr(text, ". ");
     const size_t length = end ? (size_t)(end - text) : strlen(text) - 1;
     for (size_t i = 0; i < length; i++) {
-        if (text[i] == '\'' && quote == '\'')
+        if (text[i] == '\'' && quote == '\'') {
             fputs("'\\''", stream);
-        else if (strchr(escaped, text[i]))
+        } else if (strchr(escaped, text[i])) {
             fprintf(stream, "\\%c", text[i]);
-        else
+        } else {
             fputc(text[i], stream);
+        }
     }
 }
 
 static void print_types(FILE *stream) {
-    for (int i = 0; i < BHI_DTYPE_COUNT; i++)
+    for (int i = 0; i < BHI_DTYPE_COUNT; i++) {
         fprintf(stream, "%s%s:", i ? " " : "", bhi_dtype_name((enum bhi_dtype)i));
+    }
 }
 
 static void print_words(FILE *stream) {
-    for (size_t i = 0; i < BHI_COMMANDS; i++)
+    for (size_t i = 0; i < BHI_COMMANDS; i++) {
         fprintf(stream, "%s%s", i ? " " : "", bhi_commands[i].name);
+    }
 }
 
 /* The branches of a case over "COMMAND --OPTION": which kind its value is; in bash and zsh alike.
@@ -98,8 +104,9 @@ static void print_kinds(FILE *stream) {
         const size_t end = bhi_command_options((enum bhi_command_id)i, &first);
         for (size_t k = first; k < end; k++) {
             const struct bhi_option *option = &bhi_options[k];
-            if (!option->value)
+            if (!option->value) {
                 continue;
+            }
             fprintf(stream, "    '%s %s%s') kind='%s'", bhi_commands[i].name,
                     bhi_option_dashes(option), option->name, kind_names[kind_of(option)]);
             if (closed_of(option)) {
@@ -203,8 +210,9 @@ static void print_bash(FILE *stream) {
         size_t first;
         const size_t end = bhi_command_options((enum bhi_command_id)i, &first);
         fprintf(stream, "    %s) options='", bhi_commands[i].name);
-        for (size_t k = first; k < end; k++)
+        for (size_t k = first; k < end; k++) {
             fprintf(stream, "%s%s ", bhi_option_dashes(&bhi_options[k]), bhi_options[k].name);
+        }
         fputs("--help' ;;\n", stream);
     }
     fputs("    esac\n    local commands='", stream);
@@ -349,18 +357,19 @@ static void print_fish(FILE *stream) {
             const enum kind kind = kind_of(option);
             fprintf(stream, "complete -c bulkhead -n '__fish_seen_subcommand_from %s' -%c %s",
                     command->name, option->name[1] ? 'l' : 's', option->name);
-            if (kind == AN_OUTPUT)
+            if (kind == AN_OUTPUT) {
                 fputs(" -rF -a '(__bulkhead_types output)'", stream);
-            else if (kind == A_TYPE)
+            } else if (kind == A_TYPE) {
                 fputs(" -x -a '(__bulkhead_types type)'", stream);
-            else if (kind == A_WORD || kind == WORDS) {
+            } else if (kind == A_WORD || kind == WORDS) {
                 fputs(kind == A_WORD ? " -x -a '" : " -x -a '(__bulkhead_words ", stream);
                 print_closed(stream, option);
                 fputs(kind == A_WORD ? "'" : ")'", stream);
-            } else if (kind == A_FOLDER)
+            } else if (kind == A_FOLDER) {
                 fputs(" -x -a '(__fish_complete_directories (commandline -ct))'", stream);
-            else if (option->value)
+            } else if (option->value) {
                 fputs(kind == NOTHING ? " -x" : " -rF", stream);
+            }
             fputs(" -d '", stream);
             first_sentence(stream, option->text, "\\'", 0);
             fputs("'\n", stream);
@@ -384,26 +393,30 @@ static void print_fish(FILE *stream) {
     }
 }
 
-bool bhi_completion_print(FILE *stream, const char *shell) {
-    if (!strcmp(shell, shells[0]))
+/* Prints the script for |shell|: bash, zsh or fish. False: it is none of these. */
+static bool print_script(FILE *stream, const char *shell) {
+    if (!strcmp(shell, shells[0])) {
         print_bash(stream);
-    else if (!strcmp(shell, shells[1]))
+    } else if (!strcmp(shell, shells[1])) {
         print_zsh(stream);
-    else if (!strcmp(shell, shells[2]))
+    } else if (!strcmp(shell, shells[2])) {
         print_fish(stream);
-    else
+    } else {
         return false;
+    }
     return true;
 }
 
 int bhi_completion_main(const struct bhi_args *args) {
     const char *shell = args->operands[0];
-    if (bhi_completion_print(stdout, shell))
+    if (print_script(stdout, shell)) {
         return BHI_EXIT_READY;
+    }
     char hint[160];
     struct bhi_nearest nearest = {.word = shell};
-    for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++)
+    for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++) {
         bhi_nearest_try(&nearest, shells[i]);
+    }
     bhi_complain("completion", "there is no completion for '%.100s'%s; SHELL is bash, zsh or fish",
                  shell, bhi_nearest_hint(&nearest, "", hint));
     return BHI_EXIT_USAGE;

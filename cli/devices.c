@@ -19,24 +19,28 @@ static void api_text(uint32_t version, char out[32]) {
 }
 
 static void memory_text(uint64_t bytes, char out[32]) {
-    if (bytes < 1u << 30)
+    if (bytes < 1u << 30) {
         snprintf(out, 32, "%.1f MiB", (double)bytes / (double)(1u << 20));
-    else
+    } else {
         snprintf(out, 32, "%.1f GiB", (double)bytes / (double)(1u << 30));
+    }
 }
 
 static json_t *device_json(const bh_device_info *device) {
     char uuid[33], api[32];
-    for (int i = 0; i < 16; i++)
+    for (int i = 0; i < 16; i++) {
         snprintf(uuid + 2 * i, 3, "%02x", device->uuid[i]);
+    }
     api_text(device->api_version, api);
 
     json_t *features = json_array();
-    for (uint32_t i = 0; i < device->feature_count && i < 64; i++)
+    for (uint32_t i = 0; i < device->feature_count && i < 64; i++) {
         json_array_append_new(features, bhi_json_text(device->features[i]));
+    }
     json_t *groups = json_array();
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         json_array_append_new(groups, json_integer(device->max_groups[i]));
+    }
 
     json_t *object = json_object();
     const struct {
@@ -65,8 +69,9 @@ static json_t *device_json(const bh_device_info *device) {
         {"import_alignment", json_integer((json_int_t)device->import_alignment)},
         {"features", features},
     };
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         json_object_set_new(object, fields[i].key, fields[i].value);
+    }
     return object;
 }
 
@@ -88,9 +93,10 @@ static void print_device(const bh_device_info *device) {
     memory_text(device->max_storage_range, memory);
     printf("            %u x %u x %u workgroups, %s bound as one storage buffer\n",
            device->max_groups[0], device->max_groups[1], device->max_groups[2], memory);
-    for (uint32_t i = 0; i < device->feature_count && i < 64 && used < sizeof features; i++)
+    for (uint32_t i = 0; i < device->feature_count && i < 64 && used < sizeof features; i++) {
         used += (size_t)snprintf(features + used, sizeof features - used, "%s%s", i ? " " : "",
                                  bhi_text_clean(name, sizeof name, device->features[i]));
+    }
     printf("  features\n");
     bhi_text_wrap(stdout, features, 12, bhi_text_width(stdout));
 }
@@ -101,23 +107,27 @@ int bhi_devices_main(const struct bhi_args *args) {
     bool as_json = bhi_args_has(args, BHI_DEVICES_JSON);
     bh_context *context =
         bhi_session_open("devices", bhi_args_has(args, BHI_DEVICES_VERBOSE), NULL, &exit_status);
-    if (!context)
+    if (!context) {
         return exit_status;
+    }
 
     struct bhi_device_list list;
     bh_status status = bhi_device_list_fetch(context, &list, &detail);
     bh_context_destroy(context);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return bhi_session_fail("devices", NULL, status, &detail);
+    }
     if (as_json) {
         json_t *devices = json_array();
-        for (size_t i = 0; i < list.count; i++)
+        for (size_t i = 0; i < list.count; i++) {
             json_array_append_new(devices, device_json(&list.devices[i]));
+        }
         bhi_json_print(json_pack("{s:o}", "devices", devices));
     } else {
         for (size_t i = 0; i < list.count; i++) {
-            if (i)
+            if (i) {
                 printf("\n");
+            }
             print_device(&list.devices[i]);
         }
     }

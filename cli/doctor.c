@@ -5,6 +5,7 @@
 
 #include "cli/doctor_trace.h"
 #include "tool/args.h"
+#include "tool/complain.h"
 #include "tool/exit_status.h"
 #include "tool/json.h"
 #include "tool/session.h"
@@ -29,10 +30,12 @@ static const char *mark(const bh_check *check, const char **out_colour) {
     bool bad =
         check->result == BH_CHECK_BROKEN || (check->required && check->result != BH_CHECK_HOLDS);
     *out_colour = bad ? "\033[31m" : check->result == BH_CHECK_HOLDS ? "\033[32m" : "\033[33m";
-    if (check->result == BH_CHECK_HOLDS)
+    if (check->result == BH_CHECK_HOLDS) {
         return "ok";
-    if (check->result == BH_CHECK_BROKEN)
+    }
+    if (check->result == BH_CHECK_BROKEN) {
         return "BROKEN";
+    }
     return check->required ? "MISSING" : "absent";
 }
 
@@ -48,8 +51,9 @@ static void print_check(const bh_check *check, bool coloured) {
     bhi_text_clean(name, sizeof name, check->name);
     printf("  %s%-8s%s  %s%s\n", coloured ? colour : "", word, coloured ? "\033[0m" : "", name,
            check->required ? "" : " (optional)");
-    if (check->text[0])
+    if (check->text[0]) {
         print_indented(check->text);
+    }
     if (check->result != BH_CHECK_HOLDS && check->advice[0]) {
         char advice[320];
         snprintf(advice, sizeof advice, "-> %s", check->advice);
@@ -63,12 +67,14 @@ static void print_table(const bh_check *checks, size_t count) {
     bool done[CAPACITY] = {false};
     for (size_t i = 0; i < count; i++) {
         char group[32];
-        if (done[i])
+        if (done[i]) {
             continue;
+        }
         printf("%s%s\n", i ? "\n" : "", bhi_text_clean(group, sizeof group, checks[i].group));
         for (size_t k = i; k < count; k++) {
-            if (done[k] || strcmp(checks[k].group, checks[i].group) != 0)
+            if (done[k] || strcmp(checks[k].group, checks[i].group) != 0) {
                 continue;
+            }
             print_check(&checks[k], coloured);
             done[k] = true;
         }
@@ -88,8 +94,9 @@ static json_t *check_json(const bh_check *check) {
 
 static void print_json(const bh_check *checks, size_t count, bool holds) {
     json_t *array = json_array();
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         json_array_append_new(array, check_json(&checks[i]));
+    }
     bhi_json_print(json_pack("{s:b,s:o}", "holds", (int)holds, "checks", array));
 }
 
@@ -106,10 +113,12 @@ static int report(const struct bhi_args *args, const bh_check *checks, size_t co
     } else {
         print_table(checks, count);
         printf("\n%zu of %zu checks hold", count - failed - absent, count);
-        if (absent)
+        if (absent) {
             printf(", %zu optional absent", absent);
-        if (failed)
+        }
+        if (failed) {
             printf(", %zu FAILED", failed);
+        }
         printf("\n");
     }
     return failed ? BHI_EXIT_ENVIRON : BHI_EXIT_READY;
@@ -117,10 +126,11 @@ static int report(const struct bhi_args *args, const bh_check *checks, size_t co
 
 int bhi_doctor_main(const struct bhi_args *args) {
     int exit_status = BHI_EXIT_ENVIRON;
-    if (bhi_args_has(args, BHI_DOCTOR_TRACE_DRIVER))
+    if (bhi_args_has(args, BHI_DOCTOR_TRACE_DRIVER)) {
         return bhi_doctor_trace(args);
+    }
     if (bhi_args_value(args, BHI_DOCTOR_DEVICE)) {
-        bhi_complain("doctor", "--device goes with --trace-driver: the checks are of every driver");
+        bhi_complain("doctor", "--device needs --trace-driver: the checks cover every driver");
         return BHI_EXIT_USAGE;
     }
     bh_detail detail = {0};

@@ -7,6 +7,7 @@
 
 #include "cli/doctor_trace.h"
 #include "tool/args.h"
+#include "tool/complain.h"
 #include "tool/exit_status.h"
 #include "tool/json.h"
 #include "tool/session.h"
@@ -91,14 +92,17 @@ static int report(const struct bhi_args *args, const bh_trace *trace, const bh_t
         print_calls(calls, count);
         printf("\n%zu kinds of calls; %" PRIu32 " calls that the table does not know", count,
                trace->unknown);
-        if (trace->dropped)
+        if (trace->dropped) {
             printf("; %" PRIu32 " calls are not listed: there are too many kinds", trace->dropped);
+        }
         printf("\n");
-        if (trace->failure[0])
+        if (trace->failure[0]) {
             printf("the trace ended early: %s\n",
                    bhi_text_clean(clean, sizeof clean, trace->failure));
-        if (trace->unknown)
+        }
+        if (trace->unknown) {
             printf("report the output of this command, with the distribution's name\n");
+        }
     }
     return trace->unknown || !trace->complete ? BHI_EXIT_ENVIRON : BHI_EXIT_READY;
 }

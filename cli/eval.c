@@ -12,9 +12,11 @@
 #include "cli/run/files.h"
 #include "cli/run/limits.h"
 #include "cli/run/steps.h"
+#include "request/command_line.h"
 #include "request/eval_compute.h"
 #include "request/eval_pieces.h"
 #include "tool/args.h"
+#include "tool/complain.h"
 #include "tool/exit_status.h"
 #include "tool/session.h"
 #include "tool/text.h"
@@ -22,7 +24,6 @@
 
 struct eval {
     struct bhi_run *run;
-    struct bhi_eval_request asked;
     bool print;
     bh_template *template_;
     struct bhi_pieces pieces;
@@ -31,30 +32,18 @@ struct eval {
 /* -- the request --------------------------------------------------------------------------------
  */
 
-static bool parse_item(struct eval *eval, const struct bhi_arg *item,
-                       struct bhi_complaint *complaint) {
-    switch (item->option) {
-    case BHI_EVAL_IN:
-    case BHI_EVAL_OUT:
-    case BHI_EVAL_SET:
-    case BHI_EVAL_PIECE:
-        return bhi_eval_parse_item(&eval->asked, &eval->run->request, item, complaint);
-    case BHI_EVAL_PRINT:
-        eval->print = true;
-        return true;
-    default:
-        return bhi_run_parse_common(&eval->run->request, item, complaint);
-    }
-}
-
 /* All options called |name|, in the order given. */
 static bool parse_items(struct eval *eval, const struct bhi_args *args, const char *name,
                         struct bhi_complaint *complaint) {
     for (size_t i = 0; i < args->item_count; i++) {
         const char *is = bhi_options[args->items[i].option].name;
         const bool own = !strcmp(is, "in") || !strcmp(is, "out") || !strcmp(is, "set");
-        if ((name ? !strcmp(is, name) : !own) && !parse_item(eval, &args->items[i], complaint))
-            return bhi_run_blame(&args->items[i], complaint);
+        if (args->items[i].option == BHI_EVAL_PRINT) {
+            eval->print = true;
+        } else if ((name ? !strcmp(is, name) : !own) &&
+                   !bhi_run_parse_option(&eval->run->request, &args->items[i], complaint)) {
+            return false;
+        }
     }
     return true;
 }
@@ -62,22 +51,29 @@ static bool parse_items(struct eval *eval, const struct bhi_args *args, const ch
 static bool parse_request(struct eval *eval, const struct bhi_args *args,
                           struct bhi_complaint *complaint) {
     struct bhi_run_request *request = &eval->run->request;
-    eval->asked.expression = args->operands[0];
-    request->repeat = 1;
-    request->kernel_path = "EXPRESSION";
-    strcpy(request->kernel_name, "eval");
-    request->bindings = calloc(BH_MAX_PARAMETERS, sizeof *request->bindings);
-    if (!request->bindings)
-        return bhi_refuse(complaint, "out of memory");
-    if (!parse_items(eval, args, "in", complaint) || !parse_items(eval, args, "out", complaint) ||
-        !parse_items(eval, args, "set", complaint) || !parse_items(eval, args, NULL, complaint))
+    if (!bhi_run_request_init(request, "EXPRESSION", BH_MAX_PARAMETERS, complaint)) {
         return false;
-    if (!eval->asked.outputs)
+    }
+    request->command = "eval";
+    strcpy(request->kernel_name, "eval");
+    request->eval = calloc(1, sizeof *request->eval);
+    if (!request->eval) {
+        return bhi_refuse(complaint, "out of memory");
+    }
+    request->eval->expression = args->operands[0];
+    if (!parse_items(eval, args, "in", complaint) || !parse_items(eval, args, "out", complaint) ||
+        !parse_items(eval, args, "set", complaint) || !parse_items(eval, args, NULL, complaint)) {
+        return false;
+    }
+    if (!eval->run->request.eval->outputs) {
         return bhi_refuse(complaint, "there is no output: give it with --out NAME=FILE");
-    if (eval->print)
+    }
+    if (eval->print) {
         request->repeat = 1; /* no times to tell of */
-    if (eval->print && request->json)
-        return bhi_refuse(complaint, "--print and --json: one of them");
+    }
+    if (eval->print && request->json) {
+        return bhi_refuse(complaint, "--print and --json exclude each other");
+    }
     return bhi_run_check_streams(request, complaint);
 }
 
@@ -88,7 +84,7 @@ static bool parse_request(struct eval *eval, const struct bhi_args *args,
 static int refused(const struct eval *eval, bh_status status, bh_detail *detail) {
     const char *why = bhi_text_without_call(detail->message);
     if (status == BH_INVALID_ARGUMENT || status == BH_TOO_LARGE) {
-        bhi_complain("eval", "'%.200s': %s", eval->asked.expression, why);
+        bhi_complain("eval", "'%.200s': %s", eval->run->request.eval->expression, why);
         bhi_ending_blame(status);
         return BHI_EXIT_USAGE;
     }
@@ -99,8 +95,8 @@ static int refused(const struct eval *eval, bh_status status, bh_detail *detail)
 static int make_template(struct eval *eval) {
     bh_detail detail = {0};
     const bh_status status =
-        bhi_eval_template(&eval->asked, eval->run->context, eval->run->request.compile_deadline_ns,
-                          &eval->template_, &detail);
+        bhi_eval_template(eval->run->request.eval, eval->run->context,
+                          eval->run->request.compile_deadline_ns, &eval->template_, &detail);
     return status == BH_OK ? BHI_EXIT_READY : refused(eval, status, &detail);
 }
 
@@ -114,11 +110,14 @@ static int open_stdin(struct eval *eval) {
 static int take_inputs(struct eval *eval) {
     const struct bhi_run_binding *bad;
     bh_detail detail = {0};
-    const bh_status status = bhi_eval_take_inputs(&eval->asked, &eval->run->request, &bad, &detail);
-    if (status == BH_OK)
+    const bh_status status =
+        bhi_eval_take_inputs(eval->run->request.eval, &eval->run->request, &bad, &detail);
+    if (status == BH_OK) {
         return BHI_EXIT_READY;
-    if (status != BH_INVALID_ARGUMENT)
+    }
+    if (status != BH_INVALID_ARGUMENT) {
         return bhi_session_fail("eval", bad->text, status, &detail);
+    }
     bhi_complain("eval", "--in %s: %s", bad->text, bhi_text_without_call(detail.message));
     return BHI_EXIT_USAGE;
 }
@@ -126,10 +125,11 @@ static int take_inputs(struct eval *eval) {
 static int infer_outputs(struct eval *eval) {
     bh_detail detail = {0};
     struct bhi_complaint complaint;
-    const bh_status status =
-        bhi_eval_infer_outputs(&eval->asked, &eval->run->request, eval->template_, &detail);
-    if (status != BH_TOO_LARGE)
+    const bh_status status = bhi_eval_infer_outputs(eval->run->request.eval, &eval->run->request,
+                                                    eval->template_, &detail);
+    if (status != BH_TOO_LARGE) {
         return status == BH_OK ? BHI_EXIT_READY : refused(eval, status, &detail);
+    }
     bhi_refuse(&complaint, "%s", detail.message);
     return bhi_run_refused(eval->run, BH_TOO_LARGE, &complaint);
 }
@@ -138,7 +138,7 @@ static int infer_outputs(struct eval *eval) {
 static int fill_inputs(struct eval *eval) {
     struct bhi_run_request *request = &eval->run->request;
     const uint32_t all = request->binding_count;
-    request->binding_count = eval->asked.inputs;
+    request->binding_count = eval->run->request.eval->inputs;
     const int exit_status = bhi_run_fill_all(eval->run);
     request->binding_count = all;
     return exit_status;
@@ -147,14 +147,18 @@ static int fill_inputs(struct eval *eval) {
 static int print_source(struct eval *eval) {
     bh_detail detail = {0};
     size_t length = 0;
-    bh_status status = bh_template_source(eval->template_, eval->asked.arguments, eval->asked.count,
-                                          NULL, 0, &length, &detail);
+    bh_status status =
+        bh_template_source(eval->template_, eval->run->request.eval->arguments,
+                           eval->run->request.eval->count, NULL, 0, &length, &detail);
     char *text = status == BH_OK ? malloc(length + 1) : NULL;
-    if (text)
-        status = bh_template_source(eval->template_, eval->asked.arguments, eval->asked.count, text,
-                                    length + 1, &length, &detail);
-    if (status == BH_OK && text)
+    if (text) {
+        status =
+            bh_template_source(eval->template_, eval->run->request.eval->arguments,
+                               eval->run->request.eval->count, text, length + 1, &length, &detail);
+    }
+    if (status == BH_OK && text) {
         fputs(text, stdout);
+    }
     const int exit_status = status != BH_OK ? refused(eval, status, &detail)
                             : text          ? BHI_EXIT_READY
                                             : bhi_run_out_of_memory(eval->run);
@@ -168,35 +172,44 @@ static int choose_piece(struct eval *eval, uint64_t *out_bytes) {
     bh_detail detail = {0};
     *out_bytes = 0;
     const bh_status status = bhi_pieces_measure(
-        eval->asked.arguments, eval->asked.inputs + eval->asked.outputs, &whole, &detail);
-    if (status != BH_OK)
+        eval->run->request.eval->arguments,
+        eval->run->request.eval->inputs + eval->run->request.eval->outputs, &whole, &detail);
+    if (status != BH_OK) {
         return refused(eval, status, &detail);
-    if (whole <= (eval->asked.piece ? eval->asked.piece : BHI_RANGE_OF_ALL))
+    }
+    if (whole <=
+        (eval->run->request.eval->piece ? eval->run->request.eval->piece : BHI_RANGE_OF_ALL)) {
         return BHI_EXIT_READY;
+    }
     const int exit_status = bhi_run_fetch_limits(eval->run);
     const uint64_t longest = eval->run->limits.storage_range;
-    *out_bytes = eval->asked.piece && (eval->asked.piece < longest || !longest) ? eval->asked.piece
-                                                                                : longest;
+    *out_bytes =
+        eval->run->request.eval->piece && (eval->run->request.eval->piece < longest || !longest)
+            ? eval->run->request.eval->piece
+            : longest;
     return exit_status;
 }
 
 static int make_kernel(struct eval *eval) {
     struct bhi_run *run = eval->run;
     struct bhi_run_request *request = &run->request;
-    const uint32_t arrays = eval->asked.inputs + eval->asked.outputs;
+    const uint32_t arrays = eval->run->request.eval->inputs + eval->run->request.eval->outputs;
     bh_detail detail = {0};
     uint64_t piece;
-    bh_status status = bhi_eval_take_outputs(&eval->asked, request, &detail);
-    if (status != BH_OK)
+    bh_status status = bhi_eval_take_outputs(eval->run->request.eval, request, &detail);
+    if (status != BH_OK) {
         return refused(eval, status, &detail);
+    }
     const int exit_status = choose_piece(eval, &piece);
-    if (exit_status != BHI_EXIT_READY)
+    if (exit_status != BHI_EXIT_READY) {
         return exit_status;
+    }
     const uint32_t alignment = run->limits.storage_alignment ? run->limits.storage_alignment : 1;
-    status = bhi_pieces_cut(&eval->pieces, eval->template_, eval->asked.arguments,
-                            eval->asked.count, arrays, piece, alignment, &detail);
-    if (status != BH_OK)
+    status = bhi_pieces_cut(&eval->pieces, eval->template_, eval->run->request.eval->arguments,
+                            eval->run->request.eval->count, arrays, piece, alignment, &detail);
+    if (status != BH_OK) {
         return refused(eval, status, &detail);
+    }
     if (eval->pieces.count > 1) {
         run->commands = eval->pieces.commands;
         run->command_count = eval->pieces.count;
@@ -217,18 +230,22 @@ static int attach_all(struct eval *eval) {
     bh_command commands[BH_MAX_PARAMETERS];
     bh_buffer *scratch = NULL;
     bh_detail detail = {0};
-    if (eval->pieces.count < 2)
+    if (eval->pieces.count < 2) {
         return BHI_EXIT_READY;
+    }
     const bh_status status = bh_buffer_create(run->context, 4, &scratch, &detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return bhi_session_fail("eval", NULL, status, &detail);
+    }
     uint32_t count = 0;
-    for (uint32_t i = 0; i < eval->asked.inputs + eval->asked.outputs; i++) {
+    for (uint32_t i = 0; i < eval->run->request.eval->inputs + eval->run->request.eval->outputs;
+         i++) {
         bh_buffer *buffer = run->request.bindings[i].buffer;
-        if (bh_buffer_size(buffer) < 4)
+        if (bh_buffer_size(buffer) < 4) {
             continue;
+        }
         commands[count++] =
-            i < eval->asked.inputs
+            i < eval->run->request.eval->inputs
                 ? (bh_command){.type = BH_COMMAND_COPY, .src = buffer, .dst = scratch, .size = 4}
                 : (bh_command){.type = BH_COMMAND_FILL, .dst = buffer, .size = 4};
     }
@@ -250,8 +267,9 @@ static int run_steps(struct eval *eval) {
            (exit_status = fill_inputs(eval)) != BHI_EXIT_READY ||
            (exit_status = take_inputs(eval)) != BHI_EXIT_READY ||
            (exit_status = infer_outputs(eval)) != BHI_EXIT_READY);
-    if (exit_status != BHI_EXIT_READY || eval->print)
+    if (exit_status != BHI_EXIT_READY || eval->print) {
         return exit_status == BHI_EXIT_READY ? print_source(eval) : exit_status;
+    }
     (void)((exit_status = bhi_run_open_all(run)) != BHI_EXIT_READY ||
            (exit_status = bhi_run_fill_all(run)) != BHI_EXIT_READY ||
            (exit_status = make_kernel(eval)) != BHI_EXIT_READY ||

@@ -8,7 +8,5 @@
 
 void bhi_help_overview(FILE *stream);
 void bhi_help_command(FILE *stream, const struct bhi_command *command);
-void bhi_help_markdown(FILE *stream);
-void bhi_help_man(FILE *stream);
 
 #endif

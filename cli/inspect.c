@@ -5,8 +5,10 @@
 
 #include "cli/inspect_print.h"
 #include "cli/inspect_tensors.h"
+#include "request/code.h"
 #include "request/kernel_file.h"
 #include "tool/args.h"
+#include "tool/complain.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
 #include "tool/session.h"
@@ -34,19 +36,23 @@ struct inspect {
 };
 
 static bool take_spec(struct inspect *inspect, const char *value, struct bhi_complaint *complaint) {
-    if (inspect->spec_count == sizeof inspect->specs / sizeof inspect->specs[0])
+    if (inspect->spec_count == sizeof inspect->specs / sizeof inspect->specs[0]) {
         return bhi_refuse(complaint, "too many constants");
+    }
     return bhi_parse_spec(value, &inspect->specs[inspect->spec_count++], complaint);
 }
 
 static bool take_item(struct inspect *inspect, const struct bhi_arg *item,
                       struct bhi_complaint *complaint) {
+    size_t length;
     switch (item->option) {
     case BHI_INSPECT_ENTRY:
         inspect->entry = item->value;
         return *item->value || bhi_refuse(complaint, "the name is empty");
     case BHI_INSPECT_D:
-        return bhi_source_define(&inspect->file.source, item->value, complaint);
+        length = strcspn(item->value, "=");
+        return bhi_source_define(&inspect->file.source, item->value, length,
+                                 item->value[length] ? item->value + length + 1 : NULL, complaint);
     case BHI_INSPECT_I:
         return bhi_source_include(&inspect->file.source, item->value, complaint);
     case BHI_INSPECT_SPEC:
@@ -69,17 +75,19 @@ static int take_arguments(struct inspect *inspect, const struct bhi_args *args) 
     for (size_t i = 0; i < args->item_count; i++) {
         const struct bhi_arg *item = &args->items[i];
         const struct bhi_option *option = &bhi_options[item->option];
-        if (take_item(inspect, item, &complaint))
+        if (take_item(inspect, item, &complaint)) {
             continue;
+        }
         bhi_complain(command, "%s%s %s: %s; see bulkhead inspect --help", bhi_option_dashes(option),
                      option->name, item->value, complaint.text);
         return BHI_EXIT_USAGE;
     }
     inspect->file.path = args->operands[0];
-    if (!bhi_kernel_file_read(inspect->file.path, &inspect->code, &inspect->file.size, &error,
-                              &complaint)) {
-        if (bhi_interrupt_signal())
+    if (!bhi_code_read(inspect->file.path, &inspect->code, &inspect->file.size, &error,
+                       &complaint)) {
+        if (bhi_interrupt_signal()) {
             return bhi_interrupt_exit_status();
+        }
         bhi_complain(command, "FILE %s: %s", inspect->file.path, complaint.text);
         return BHI_EXIT_USAGE;
     }
@@ -106,7 +114,7 @@ static bool grow_text(struct inspect *inspect, size_t size) {
     free(inspect->text);
     inspect->text = malloc(size);
     inspect->text_size = inspect->text ? size : 0;
-    return inspect->text != NULL;
+    return inspect->text;
 }
 
 static int fail(struct inspect *inspect) {
@@ -114,9 +122,10 @@ static int fail(struct inspect *inspect) {
     const char *why = bhi_text_without_call(message);
     memmove(message, why, strlen(why) + 1);
     size_t length = strlen(message);
-    if (strstr(message, "there is no entry point") && length < sizeof inspect->detail.message)
+    if (strstr(message, "there is no entry point") && length < sizeof inspect->detail.message) {
         snprintf(message + length, sizeof inspect->detail.message - length,
                  "; --entry NAME chooses");
+    }
     return bhi_session_fail(command, inspect->file.path, inspect->status, &inspect->detail);
 }
 
@@ -128,12 +137,15 @@ static int ask_all(struct inspect *inspect) {
         return BHI_EXIT_ENVIRON;
     }
     for (;;) {
-        if (!bhi_task_run(command, &inspect->context, ask, inspect, &exit_status))
+        if (!bhi_task_run(command, &inspect->context, ask, inspect, &exit_status)) {
             return exit_status;
-        if (inspect->status != BH_OK)
+        }
+        if (inspect->status != BH_OK) {
             return fail(inspect);
-        if (!inspect->guarded || inspect->said.text_bytes < inspect->text_size)
+        }
+        if (!inspect->guarded || inspect->said.text_bytes < inspect->text_size) {
             return BHI_EXIT_READY;
+        }
         if (!grow_text(inspect, inspect->said.text_bytes + 1)) {
             bhi_complain(command, "out of memory");
             return BHI_EXIT_ENVIRON;
@@ -162,18 +174,20 @@ static void print(const struct inspect *inspect, const char *name, bool json) {
                                       .said = &inspect->said,
                                       .disassembly = inspect->text};
     bh_kernel_hash(inspect->kernel, inspected.hash);
-    if (json)
+    if (json) {
         bhi_inspect_print_json(&inspected);
-    else if (inspect->guarded)
+    } else if (inspect->guarded) {
         bhi_inspect_print_guarded(&inspected);
-    else
+    } else {
         bhi_inspect_print(&inspected);
+    }
 }
 
 int bhi_inspect_main(const struct bhi_args *args) {
     char name[64];
-    if (bhi_inspect_is_array(args->operands[0]))
+    if (bhi_inspect_is_array(args->operands[0])) {
         return bhi_inspect_tensors(args);
+    }
     struct inspect *inspect = calloc(1, sizeof *inspect);
     if (!inspect) {
         bhi_complain(command, "out of memory");
@@ -181,14 +195,17 @@ int bhi_inspect_main(const struct bhi_args *args) {
     }
     int exit_status = take_arguments(inspect, args);
     bhi_kernel_file_name(args->operands[0], name);
-    if (exit_status == BHI_EXIT_READY)
+    if (exit_status == BHI_EXIT_READY) {
         inspect->context =
             bhi_session_open(command, bhi_args_has(args, BHI_INSPECT_VERBOSE), NULL, &exit_status);
+    }
     if (inspect->context && (exit_status = make_kernel(inspect, name)) == BHI_EXIT_READY &&
-        (exit_status = ask_all(inspect)) == BHI_EXIT_READY)
+        (exit_status = ask_all(inspect)) == BHI_EXIT_READY) {
         print(inspect, name, bhi_args_has(args, BHI_INSPECT_JSON));
-    if (exit_status > BHI_EXIT_SIGNALLED)
+    }
+    if (exit_status > BHI_EXIT_SIGNALLED) {
         bhi_complain(command, "cancelled by SIG%s", sigabbrev_np(bhi_interrupt_signal()));
+    }
     (void)bh_kernel_release(inspect->kernel);
     bh_context_destroy(inspect->context);
     bhi_source_free(&inspect->file.source);

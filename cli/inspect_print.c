@@ -14,14 +14,8 @@ enum { FEW_SETS = 8 }; /* that a device is taken to have: bh_inspection.guard_se
  */
 
 const char *bhi_print_type(bh_dtype dtype) {
-    static const char *const names[] = {
-        [BH_DTYPE_F16] = "f16",   [BH_DTYPE_F32] = "f32",         [BH_DTYPE_F64] = "f64",
-        [BH_DTYPE_I8] = "i8",     [BH_DTYPE_U8] = "u8",           [BH_DTYPE_I16] = "i16",
-        [BH_DTYPE_U16] = "u16",   [BH_DTYPE_I32] = "i32",         [BH_DTYPE_U32] = "u32",
-        [BH_DTYPE_I64] = "i64",   [BH_DTYPE_U64] = "u64",         [BH_DTYPE_BOOL] = "bool",
-        [BH_DTYPE_BF16] = "bf16", [BH_DTYPE_F8_E4M3] = "f8_e4m3", [BH_DTYPE_F8_E5M2] = "f8_e5m2",
-    };
-    return (size_t)dtype < sizeof names / sizeof names[0] && names[dtype] ? names[dtype] : "?";
+    const char *name = bhi_dtype_public_name(dtype);
+    return name ? name : "?";
 }
 
 static double float_value(const bh_inspected_constant *constant) {
@@ -59,23 +53,25 @@ static int64_t signed_value(const bh_inspected_constant *constant) {
 
 /* As --spec takes it. */
 static void value_text(const bh_inspected_constant *constant, char out[64]) {
-    if (constant->dtype == BH_DTYPE_BOOL)
+    if (constant->dtype == BH_DTYPE_BOOL) {
         snprintf(out, 64, "%s", constant->bits ? "true" : "false");
-    else if (is_float(constant))
+    } else if (is_float(constant)) {
         snprintf(out, 64, "%.*g", constant->dtype == BH_DTYPE_F64 ? 17 : 9, float_value(constant));
-    else if (constant->dtype == BH_DTYPE_U64)
+    } else if (constant->dtype == BH_DTYPE_U64) {
         snprintf(out, 64, "%llu", (unsigned long long)constant->bits);
-    else
+    } else {
         snprintf(out, 64, "%lld", (long long)signed_value(constant));
+    }
 }
 
 static const char *access_text(bh_access access) {
-    return access == BH_READ ? "read" : access == BH_WRITE ? "write" : "read_write";
+    return access == BH_ACCESS_READ ? "read" : access == BH_ACCESS_WRITE ? "write" : "read_write";
 }
 
 static void hash_text(const uint8_t hash[32], char out[65]) {
-    for (int i = 0; i < 32; i++)
+    for (int i = 0; i < 32; i++) {
         snprintf(out + 2 * i, 3, "%02x", hash[i]);
+    }
 }
 
 /* -- for a person -------------------------------------------------------------------------------
@@ -89,8 +85,9 @@ static const char *clean(const char *name) {
 
 static void print_list(const char *title, const char names[][64], uint32_t count) {
     printf("  %-14s", title);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         printf(" %s", clean(names[i]));
+    }
     printf("\n");
 }
 
@@ -114,7 +111,7 @@ static void print_bindings(const bh_inspection *said) {
         char place[48];
         binding_place(binding, place, sizeof place);
         printf("    %-*s %-7s %-10s %-12s", width, place,
-               binding->kind == BH_UNIFORM_BUFFER ? "uniform" : "storage",
+               binding->kind == BH_BINDING_UNIFORM_BUFFER ? "uniform" : "storage",
                access_text(binding->access), binding->type);
         printf(" %s\n", clean(binding->name));
     }
@@ -126,9 +123,10 @@ static void print_push(const bh_inspection *said) {
         return;
     }
     printf("  push           %u bytes\n", said->push_size);
-    for (uint32_t i = 0; i < said->member_count; i++)
+    for (uint32_t i = 0; i < said->member_count; i++) {
         printf("    %-6u %-12s %s\n", said->members[i].offset, said->members[i].type,
                clean(said->members[i].name));
+    }
 }
 
 static void print_constants(const bh_inspection *said) {
@@ -153,11 +151,13 @@ void bhi_inspect_print(const struct bhi_inspected *inspected) {
     printf("%s\n", clean(inspected->name));
     printf("  hash           %s\n", hash);
     printf("  entry          %s", clean(inspected->entry));
-    if (inspected->source_entry && strcmp(inspected->source_entry, inspected->entry) != 0)
+    if (inspected->source_entry && strcmp(inspected->source_entry, inspected->entry) != 0) {
         printf(" (in the source: %s)", clean(inspected->source_entry));
+    }
     printf("\n");
-    if (said->entry_count > 1)
+    if (said->entry_count > 1) {
         print_list("entry points", said->entries, said->entry_count);
+    }
     printf("  workgroup      %u x %u x %u, %llu bytes of shared memory\n", said->local_size[0],
            said->local_size[1], said->local_size[2], (unsigned long long)said->shared_bytes);
     print_bindings(said);
@@ -169,8 +169,9 @@ void bhi_inspect_print(const struct bhi_inspected *inspected) {
 
 static bool shares_set(const bh_inspection *said) {
     bool shares = false;
-    for (uint32_t i = 0; i < said->binding_count; i++)
+    for (uint32_t i = 0; i < said->binding_count; i++) {
         shares |= said->bindings[i].set == said->guard_set;
+    }
     return shares;
 }
 
@@ -178,9 +179,10 @@ void bhi_inspect_print_guarded(const struct bhi_inspected *inspected) {
     const bh_inspection *said = inspected->said;
     printf("; %s, guarded: the guard's buffer is set %u, binding %u\n", clean(inspected->name),
            said->guard_set, said->guard_binding);
-    if (shares_set(said) && said->guard_set < FEW_SETS)
+    if (shares_set(said) && said->guard_set < FEW_SETS) {
         printf("; (on a device with more than %d descriptor sets: set %d, binding 0)\n", FEW_SETS,
                FEW_SETS);
+    }
     printf("; of %u loops %u are left alone, %u covered by an inner one, %u run in chunks, %u "
            "polled\n",
            said->loops, said->left_alone, said->covered, said->lowered, said->polled);
@@ -195,8 +197,9 @@ void bhi_inspect_print_guarded(const struct bhi_inspected *inspected) {
 
 static json_t *names_json(const char names[][64], uint32_t count) {
     json_t *array = json_array();
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         json_array_append_new(array, bhi_json_text(names[i]));
+    }
     return array;
 }
 
@@ -207,27 +210,29 @@ static json_t *bindings_json(const bh_inspection *said) {
         json_array_append_new(
             array, json_pack("{s:i, s:i, s:i, s:s, s:s, s:o, s:o}", "set", (int)binding->set,
                              "binding", (int)binding->binding, "count", (int)binding->count, "kind",
-                             binding->kind == BH_UNIFORM_BUFFER ? "uniform" : "storage", "access",
-                             access_text(binding->access), "type", bhi_json_text(binding->type),
-                             "name", bhi_json_text(binding->name)));
+                             binding->kind == BH_BINDING_UNIFORM_BUFFER ? "uniform" : "storage",
+                             "access", access_text(binding->access), "type",
+                             bhi_json_text(binding->type), "name", bhi_json_text(binding->name)));
     }
     return array;
 }
 
 static json_t *push_json(const bh_inspection *said) {
     json_t *members = json_array();
-    for (uint32_t i = 0; i < said->member_count; i++)
+    for (uint32_t i = 0; i < said->member_count; i++) {
         json_array_append_new(members, json_pack("{s:I, s:o, s:o}", "offset",
                                                  (json_int_t)said->members[i].offset, "type",
                                                  bhi_json_text(said->members[i].type), "name",
                                                  bhi_json_text(said->members[i].name)));
+    }
     return json_pack("{s:I, s:o}", "size", (json_int_t)said->push_size, "members", members);
 }
 
 /* A number that JSON does not have is null. */
 static json_t *value_json(const bh_inspected_constant *constant) {
-    if (constant->dtype == BH_DTYPE_BOOL)
+    if (constant->dtype == BH_DTYPE_BOOL) {
         return json_boolean(constant->bits != 0);
+    }
     if (is_float(constant)) {
         double value = float_value(constant);
         return isfinite(value) ? json_real(value) : json_null();
@@ -249,8 +254,9 @@ static json_t *constants_json(const bh_inspection *said) {
 
 static json_t *guard_json(const struct bhi_inspected *inspected) {
     const bh_inspection *said = inspected->said;
-    if (!inspected->disassembly)
+    if (!inspected->disassembly) {
         return json_null();
+    }
     return json_pack("{s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "set",
                      (int)said->guard_set, "binding", (int)said->guard_binding, "loops",
                      (json_int_t)said->loops, "left_alone", (json_int_t)said->left_alone, "covered",
@@ -265,8 +271,9 @@ void bhi_inspect_print_json(const struct bhi_inspected *inspected) {
     hash_text(inspected->hash, hash);
     snprintf(version, sizeof version, "%u.%u", said->spirv_version >> 8, said->spirv_version & 255);
     json_t *size = json_array();
-    for (int axis = 0; axis < 3; axis++)
+    for (int axis = 0; axis < 3; axis++) {
         json_array_append_new(size, json_integer(said->local_size[axis]));
+    }
     json_t *object = json_object();
     const struct {
         const char *key;
@@ -287,7 +294,8 @@ void bhi_inspect_print_json(const struct bhi_inspected *inspected) {
         {"spirv_version", json_string(version)},
         {"guard", guard_json(inspected)},
     };
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         json_object_set_new(object, fields[i].key, fields[i].value);
+    }
     bhi_json_print(object);
 }

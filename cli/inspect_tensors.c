@@ -8,6 +8,7 @@
 
 #include "cli/inspect_print.h"
 #include "tool/commands.h"
+#include "tool/complain.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
 #include "tool/json.h"
@@ -46,14 +47,15 @@ static const struct kind *kind_of(const char *path) {
     const size_t length = strlen(path);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         const size_t ending = strlen(kinds[i].ending);
-        if (length > ending && !strcasecmp(path + length - ending, kinds[i].ending))
+        if (length > ending && !strcasecmp(path + length - ending, kinds[i].ending)) {
             return &kinds[i];
+        }
     }
     return NULL;
 }
 
 bool bhi_inspect_is_array(const char *path) {
-    return kind_of(path) != NULL;
+    return kind_of(path);
 }
 
 /* -- asking -------------------------------------------------------------------------------------
@@ -69,9 +71,10 @@ static bool make_room(struct listing *listing, size_t room) {
     free(listing->tensors);
     listing->tensors = calloc(room, sizeof *listing->tensors);
     listing->room = listing->tensors ? room : 0;
-    if (!listing->tensors)
+    if (!listing->tensors) {
         bhi_complain(command, "out of memory for %zu tensors", room);
-    return listing->tensors != NULL;
+    }
+    return listing->tensors;
 }
 
 /* Without what the argument says already: the call and the path. */
@@ -79,8 +82,9 @@ static int fail(struct listing *listing) {
     char *message = listing->detail.message;
     const char *path = listing->source.path, *why = bhi_text_without_call(message);
     const size_t length = strlen(path);
-    if (!strncmp(why, path, length) && !strncmp(why + length, ": ", 2))
+    if (!strncmp(why, path, length) && !strncmp(why + length, ": ", 2)) {
         why += length + 2;
+    }
     memmove(message, why, strlen(why) + 1);
     return bhi_session_fail(command, path, listing->status, &listing->detail);
 }
@@ -89,14 +93,18 @@ static int fail(struct listing *listing) {
 static int ask_all(struct listing *listing) {
     int exit_status = BHI_EXIT_READY;
     for (size_t room = first_room;; room = listing->count) {
-        if (!make_room(listing, room))
+        if (!make_room(listing, room)) {
             return BHI_EXIT_ENVIRON;
-        if (!bhi_task_run(command, &listing->context, ask, listing, &exit_status))
+        }
+        if (!bhi_task_run(command, &listing->context, ask, listing, &exit_status)) {
             return exit_status;
-        if (listing->status != BH_OK)
+        }
+        if (listing->status != BH_OK) {
             return fail(listing);
-        if (listing->count <= listing->room)
+        }
+        if (listing->count <= listing->room) {
             return BHI_EXIT_READY;
+        }
     }
 }
 
@@ -110,9 +118,10 @@ static const char *type_of(const bh_file_tensor *tensor) {
 /* "[2,3]", as --out takes it. */
 static void shape_text(const bh_file_tensor *tensor, char *out, size_t size) {
     size_t used = (size_t)snprintf(out, size, "[");
-    for (uint32_t i = 0; i < tensor->dimensions; i++)
+    for (uint32_t i = 0; i < tensor->rank; i++) {
         used +=
             (size_t)snprintf(out + used, size - used, "%s%" PRIu64, i ? "," : "", tensor->shape[i]);
+    }
     snprintf(out + used, size - used, "]");
 }
 
@@ -130,15 +139,17 @@ static void print(const struct listing *listing) {
         const int length[4] = {(int)strlen(type_of(tensor)), (int)strlen(shape),
                                snprintf(NULL, 0, "%" PRIu64, tensor->bytes),
                                snprintf(NULL, 0, "%" PRIu64, tensor->offset)};
-        for (int column = 0; column < 4; column++)
+        for (int column = 0; column < 4; column++) {
             width[column] = length[column] > width[column] ? length[column] : width[column];
+        }
         bytes += tensor->bytes;
     }
     printf("%s\n", bhi_text_clean(name, sizeof name, listing->source.path));
     printf("  %zu tensor%s, %" PRIu64 " bytes of data\n", listing->count,
            listing->count == 1 ? "" : "s", bytes);
-    if (!listing->count)
+    if (!listing->count) {
         return;
+    }
     const bool named = listing->source.format == BH_FILE_SAFETENSORS;
     printf("  %-*s  %-*s  %*s  %*s%s\n", width[0], "type", width[1], "shape", width[2], "bytes",
            width[3], "offset", named ? "  name" : "");
@@ -156,8 +167,9 @@ static void print_json(const struct listing *listing) {
     for (size_t i = 0; i < listing->count; i++) {
         const bh_file_tensor *tensor = &listing->tensors[i];
         json_t *shape = json_array();
-        for (uint32_t axis = 0; axis < tensor->dimensions; axis++)
+        for (uint32_t axis = 0; axis < tensor->rank; axis++) {
             json_array_append_new(shape, json_integer((json_int_t)tensor->shape[axis]));
+        }
         json_array_append_new(
             tensors, json_pack("{s:o, s:o, s:o, s:I, s:I}", "name",
                                *tensor->name ? bhi_json_text(tensor->name) : json_null(), "type",
@@ -182,8 +194,9 @@ static bool check(const struct bhi_args *args, const struct kind *kind) {
     for (size_t i = 0; i < args->item_count; i++) {
         const enum bhi_option_id id = args->items[i].option;
         const struct bhi_option *option = &bhi_options[id];
-        if (id == BHI_INSPECT_JSON || id == BHI_INSPECT_VERBOSE)
+        if (id == BHI_INSPECT_JSON || id == BHI_INSPECT_VERBOSE) {
             continue;
+        }
         bhi_complain(command, "%s%s is for kernels; %s is a file of arrays",
                      bhi_option_dashes(option), option->name, path);
         return false;
@@ -193,8 +206,9 @@ static bool check(const struct bhi_args *args, const struct kind *kind) {
 
 int bhi_inspect_tensors(const struct bhi_args *args) {
     const struct kind *kind = kind_of(args->operands[0]);
-    if (!check(args, kind))
+    if (!check(args, kind)) {
         return BHI_EXIT_USAGE;
+    }
     int exit_status = BHI_EXIT_READY;
     struct listing listing = {0};
     bh_file_source_init(&listing.source);
@@ -204,13 +218,15 @@ int bhi_inspect_tensors(const struct bhi_args *args) {
     listing.context =
         bhi_session_open(command, bhi_args_has(args, BHI_INSPECT_VERBOSE), NULL, &exit_status);
     if (listing.context && (exit_status = ask_all(&listing)) == BHI_EXIT_READY) {
-        if (bhi_args_has(args, BHI_INSPECT_JSON))
+        if (bhi_args_has(args, BHI_INSPECT_JSON)) {
             print_json(&listing);
-        else
+        } else {
             print(&listing);
+        }
     }
-    if (exit_status > BHI_EXIT_SIGNALLED)
+    if (exit_status > BHI_EXIT_SIGNALLED) {
         bhi_complain(command, "cancelled by SIG%s", sigabbrev_np(bhi_interrupt_signal()));
+    }
     bh_context_destroy(listing.context);
     free(listing.tensors);
     return exit_status;

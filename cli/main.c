@@ -10,9 +10,9 @@
 #include "cli/help.h"
 #include "tool/args.h"
 #include "tool/commands.h"
+#include "tool/complain.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
-#include "tool/text.h"
 
 static int run_command(const struct bhi_command *command, char **words, size_t word_count) {
     struct bhi_complaint complaint;
@@ -23,14 +23,16 @@ static int run_command(const struct bhi_command *command, char **words, size_t w
         bhi_complain(command->name, "%s; see bulkhead %s --help", complaint.text, command->name);
         return BHI_EXIT_USAGE;
     }
-    if (args.help)
+    if (args.help) {
         bhi_help_command(stdout, command);
-    else
+    } else {
         status = command->run(&args);
+    }
     bhi_args_free(&args);
     /* A result that could not be written is no success; a worse status stays. */
-    if (!bhi_text_flush(command->name) && status == BHI_EXIT_READY)
+    if (!bhi_text_flush(command->name) && status == BHI_EXIT_READY) {
         status = BHI_EXIT_ENVIRON;
+    }
     return status;
 }
 
@@ -39,8 +41,9 @@ static int run_command(const struct bhi_command *command, char **words, size_t w
 static bool hold_standard_streams(void) {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) < 0 &&
-            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd) {
             return false;
+        }
     }
     return true;
 }
@@ -56,10 +59,11 @@ int main(int argc, char **argv) {
         return BHI_EXIT_USAGE;
     }
     const char *name = argv[1];
-    if (!strcmp(name, "--help") || !strcmp(name, "-h"))
+    if (!strcmp(name, "--help") || !strcmp(name, "-h")) {
         name = "help";
-    else if (!strcmp(name, "--version"))
+    } else if (!strcmp(name, "--version")) {
         name = "version";
+    }
     const struct bhi_command *command = bhi_command_find(name);
     if (!command) {
         char hint[160];

@@ -31,18 +31,17 @@ install(TARGETS bulkhead bulkhead_static bulkhead_headers
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS bulkhead-worker RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/bulkhead)
-install(FILES
-    ${PROJECT_SOURCE_DIR}/include/bulkhead/bulkhead.h
-    ${PROJECT_SOURCE_DIR}/include/bulkhead/glsl.h
-    ${PROJECT_SOURCE_DIR}/include/bulkhead/inspect.h
-    ${PROJECT_SOURCE_DIR}/include/bulkhead/template.h
-    ${PROJECT_SOURCE_DIR}/include/bulkhead/kernel_stats.h
-    ${PROJECT_SOURCE_DIR}/include/bulkhead/quarantine.h
-    ${PROJECT_SOURCE_DIR}/include/bulkhead/trace.h
-    ${PROJECT_SOURCE_DIR}/include/bulkhead/sized.h
-    ${PROJECT_SOURCE_DIR}/include/bulkhead/status.h
-    ${PROJECT_BINARY_DIR}/include/bulkhead/status_codes.h
-    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/bulkhead)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/bulkhead ${PROJECT_BINARY_DIR}/include/bulkhead
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+
+# The reference of the API, as pages and as man pages: ninja reference. Installed where it was built.
+add_custom_target(reference
+    COMMAND ${PROJECT_SOURCE_DIR}/scripts/reference ${PROJECT_BINARY_DIR}/reference ${PROJECT_BINARY_DIR}
+    COMMENT "Writing the reference of the API"
+    VERBATIM)
+install(DIRECTORY ${PROJECT_BINARY_DIR}/reference/man/man3 DESTINATION ${CMAKE_INSTALL_MANDIR} OPTIONAL)
+install(DIRECTORY ${PROJECT_BINARY_DIR}/reference/html
+    DESTINATION ${CMAKE_INSTALL_DOCDIR}/reference OPTIONAL)
 
 # find_package(bulkhead): targets bulkhead::bulkhead and bulkhead::static
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/bulkhead)

@@ -1,4 +1,5 @@
 #include "core/content.h"
+#include "base/array.h"
 #include "base/check.h"
 #include "core/event.h"
 
@@ -11,8 +12,9 @@
 static void fini(struct bhi_content_users *users) {
     for (uint32_t g = 0; g < users->count; g++) {
         const struct bhi_content_group *group = &users->groups[g];
-        for (uint32_t i = group->first; i < group->end; i++)
+        for (uint32_t i = group->first; i < group->end; i++) {
             bhi_event_unref(group->users[i]);
+        }
         free(group->users);
     }
     free(users->groups);
@@ -34,10 +36,12 @@ static bool matters(const struct bhi_content_group *group, uint32_t i) {
 /* Drops those at the front that no longer matter: a stream's submissions end in order, but for
  * those that end early. */
 static void trim(struct bhi_content_group *group) {
-    while (group->first < group->end && !matters(group, group->first))
+    while (group->first < group->end && !matters(group, group->first)) {
         bhi_event_unref(group->users[group->first++]);
-    if (group->counting < group->first)
+    }
+    if (group->counting < group->first) {
         group->counting = group->first;
+    }
 }
 
 /* Of the poisoned ones that count those with the earliest origins are kept (E7): the last tick that
@@ -46,14 +50,17 @@ static uint64_t last_tick(const struct bhi_content_group *group) {
     uint64_t earliest[MAX_POISONED];
     uint32_t count = 0;
     for (uint32_t i = group->counting; i < group->end; i++) {
-        if (bhi_event_state(group->users[i]) != BH_EVENT_POISONED)
+        if (bhi_event_state(group->users[i]) != BH_EVENT_POISONED) {
             continue;
+        }
         uint64_t tick = group->users[i]->origin_tick;
-        if (count == MAX_POISONED && tick >= earliest[MAX_POISONED - 1])
+        if (count == MAX_POISONED && tick >= earliest[MAX_POISONED - 1]) {
             continue;
+        }
         uint32_t at = count < MAX_POISONED ? count++ : MAX_POISONED - 1;
-        for (; at > 0 && earliest[at - 1] > tick; at--)
+        for (; at > 0 && earliest[at - 1] > tick; at--) {
             earliest[at] = earliest[at - 1];
+        }
         earliest[at] = tick;
     }
     return count ? earliest[count - 1] : 0;
@@ -66,8 +73,9 @@ static void compact(struct bhi_content_group *group) {
     for (uint32_t i = group->first; i < group->end; i++) {
         struct bh_event *event = group->users[i];
         bool keep = matters(group, i);
-        if (keep && bhi_event_state(event) == BH_EVENT_POISONED)
+        if (keep && bhi_event_state(event) == BH_EVENT_POISONED) {
             keep = event->origin_tick <= last && poisoned++ < MAX_POISONED;
+        }
         if (!keep) {
             bhi_event_unref(event);
             continue;
@@ -81,28 +89,26 @@ static void compact(struct bhi_content_group *group) {
 }
 
 static bool reserve_user(struct bhi_content_group *group) {
-    if (group->end < group->capacity)
+    if (group->end < group->capacity) {
         return true;
+    }
     compact(group);
     /* At least half of it free, so that this is not done each time. */
-    if (group->capacity && 2 * group->end <= group->capacity)
+    if (group->capacity && 2 * group->end <= group->capacity) {
         return true;
-    uint32_t capacity = group->capacity ? 2 * group->capacity : 4;
-    struct bh_event **users = realloc(group->users, capacity * sizeof(*users));
-    if (!users)
-        return false;
-    group->users = users;
-    group->capacity = capacity;
-    return true;
+    }
+    return BHI_ARRAY_RESERVE(group->users, group->capacity, group->capacity + 1);
 }
 
 /* -- all of them ------------------------------------------------------------------------------ */
 
 static struct bhi_content_group *group_of(const struct bhi_content_users *users,
                                           const struct bhi_core_stream *stream) {
-    for (uint32_t g = 0; g < users->count; g++)
-        if (users->groups[g].stream == stream)
+    for (uint32_t g = 0; g < users->count; g++) {
+        if (users->groups[g].stream == stream) {
             return &users->groups[g];
+        }
+    }
     return NULL;
 }
 
@@ -110,27 +116,22 @@ static struct bhi_content_group *group_of(const struct bhi_content_users *users,
 static struct bhi_content_group *vacant(const struct bhi_content_users *users) {
     for (uint32_t g = 0; g < users->count; g++) {
         trim(&users->groups[g]);
-        if (users->groups[g].first == users->groups[g].end)
+        if (users->groups[g].first == users->groups[g].end) {
             return &users->groups[g];
+        }
     }
     return NULL;
 }
 
 static bool reserve(struct bhi_content_users *users, const struct bhi_core_stream *stream) {
     struct bhi_content_group *group = group_of(users, stream);
-    if (!group && (group = vacant(users)) != NULL) {
+    if (!group && (group = vacant(users))) {
         group->first = group->counting = group->end = 0;
         group->stream = stream;
     }
     if (!group) {
-        if (users->count == users->capacity) {
-            uint32_t capacity = users->capacity ? 2 * users->capacity : 1;
-            struct bhi_content_group *groups =
-                realloc(users->groups, capacity * sizeof *users->groups);
-            if (!groups)
-                return false;
-            users->groups = groups;
-            users->capacity = capacity;
+        if (!BHI_ARRAY_RESERVE(users->groups, users->capacity, users->count + 1)) {
+            return false;
         }
         group = &users->groups[users->count++];
         *group = (struct bhi_content_group){.stream = stream};
@@ -156,15 +157,17 @@ static void push(struct bhi_content_users *users, const struct bhi_core_stream *
     BHI_CHECK(group && group->end < group->capacity);
     bhi_event_ref(event);
     group->users[group->end++] = event;
-    if (!counts)
+    if (!counts) {
         group->counting = group->end;
+    }
 }
 
 void bhi_content_used(struct bhi_content *content, const struct bhi_core_stream *stream,
                       struct bh_event *event, bool reads, bool writes, bool overwrites) {
     if (writes) {
-        if (overwrites || reads)
+        if (overwrites || reads) {
             supersede(&content->writers);
+        }
         push(&content->writers, stream, event, true);
     } else if (reads) {
         push(&content->readers, stream, event, false);
@@ -175,17 +178,20 @@ static struct bh_event *first_pending(const struct bhi_content_users *users, boo
     for (uint32_t g = 0; g < users->count; g++) {
         struct bhi_content_group *group = &users->groups[g];
         trim(group);
-        for (uint32_t i = all ? group->first : group->counting; i < group->end; i++)
-            if (bhi_event_state(group->users[i]) == BH_EVENT_PENDING)
+        for (uint32_t i = all ? group->first : group->counting; i < group->end; i++) {
+            if (bhi_event_state(group->users[i]) == BH_EVENT_PENDING) {
                 return group->users[i];
+            }
+        }
     }
     return NULL;
 }
 
 struct bh_event *bhi_content_obstacle(struct bhi_content *content, bool host_writes) {
     struct bh_event *pending = first_pending(&content->writers, host_writes);
-    if (!pending && host_writes)
+    if (!pending && host_writes) {
         pending = first_pending(&content->readers, true);
+    }
     return pending;
 }
 
@@ -200,8 +206,9 @@ struct bh_event *bhi_content_poison(const struct bhi_content *content) {
         for (uint32_t i = group->counting; i < group->end; i++) {
             struct bh_event *event = group->users[i];
             if (bhi_event_state(event) == BH_EVENT_POISONED &&
-                (!first || event->origin_tick < first->origin_tick))
+                (!first || event->origin_tick < first->origin_tick)) {
                 first = event;
+            }
         }
     }
     return first;

@@ -2,7 +2,7 @@
  *
  * A pure state machine. It does no I/O, has no threads, takes no lock and asks nobody for the time:
  * what it wants done, and what it has to know, goes through the ops below. The supervisor drives
- * it under the context's lock (supervisor/core_ops.c); the model checker drives it with fake
+ * it under the context's lock (supervisor/submit/core_ops.c); the model checker drives it with fake
  * workers and compares it with an oracle (tests/model).
  *
  *   event.h        an event: state, verdict, who depends on it

@@ -4,8 +4,9 @@
 
 bool bhi_observer_join(struct bhi_observer *observer, struct bh_event *event) {
     bhi_list_init(&observer->link);
-    if (bhi_event_state(event) != BH_EVENT_PENDING)
+    if (bhi_event_state(event) != BH_EVENT_PENDING) {
         return false;
+    }
     bhi_list_append(&event->observers, &observer->link);
     bhi_submission_notify(event->submission);
     return true;

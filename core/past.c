@@ -8,11 +8,13 @@ bool bhi_past_clean(const struct bhi_past *past, const struct bhi_submission *su
 bool bhi_past_suits(const struct bhi_past *past, const struct bhi_submission *submission,
                     enum bhi_apart apart, bool idle) {
     /* Nor does anything come to what is there, and is to be kept apart. */
-    if (!idle && (apart == BHI_APART_ALL || past->kept == BHI_APART_ALL))
+    if (!idle && (apart == BHI_APART_ALL || past->kept == BHI_APART_ALL)) {
         return false;
+    }
     if (!idle && past->kept == BHI_APART_CODE && submission->code &&
-        !bhi_past_clean(past, submission))
+        !bhi_past_clean(past, submission)) {
         return false;
+    }
     switch (apart) {
     case BHI_APART_NOT:
         break;
@@ -26,19 +28,23 @@ bool bhi_past_suits(const struct bhi_past *past, const struct bhi_submission *su
 
 void bhi_past_add(struct bhi_past *past, const struct bhi_submission *submission,
                   enum bhi_apart apart, bool idle) {
-    if (idle || apart > past->kept)
+    if (idle || apart > past->kept) {
         past->kept = apart;
-    if (!submission->code)
+    }
+    if (!submission->code) {
         return;
+    }
     past->mixed |= past->code && past->code != submission->code;
-    if (!past->code)
+    if (!past->code) {
         past->code = submission->code;
+    }
     past->used |= submission->runs_kernel;
 }
 
 bh_blame bhi_past_blame(const struct bhi_past *past, const struct bhi_submission *submission,
                         bh_status status) {
-    if (status == BH_OK || bh_status_classify(status) == BH_CLASS_VICTIM)
+    if (status == BH_OK || bh_status_classify(status) == BH_STATUS_CLASS_VICTIM) {
         return BH_BLAME_NONE;
+    }
     return bhi_past_clean(past, submission) ? BH_BLAME_CERTAIN : BH_BLAME_SUSPECTED;
 }

@@ -28,8 +28,9 @@ static uint64_t cost_ns(const struct bhi_restart *restart) {
 /* True: there is not enough left. */
 static bool charge(struct bhi_restart *restart, uint64_t now_ns) {
     uint64_t credit_ns = restart->credit_ns + (now_ns - restart->credit_at_ns);
-    if (credit_ns > restart->window_ns || credit_ns < restart->credit_ns)
+    if (credit_ns > restart->window_ns || credit_ns < restart->credit_ns) {
         credit_ns = restart->window_ns;
+    }
     bool spent = credit_ns < cost_ns(restart);
     restart->credit_ns = spent ? credit_ns : credit_ns - cost_ns(restart);
     restart->credit_at_ns = now_ns;
@@ -42,16 +43,20 @@ bool bhi_restart_lost(struct bhi_restart *restart, bool blamed, uint64_t now_ns)
     restart->served_at_ns = 0;
     restart->productive = false;
     restart->not_before_ns = 0;
-    if (productive || lived)
+    if (productive || lived) {
         restart->losses = 0;
-    if (blamed || productive)
+    }
+    if (blamed || productive) {
         return false;
-    if (charge(restart, now_ns))
+    }
+    if (charge(restart, now_ns)) {
         return true;
+    }
     if (restart->losses) {
         uint64_t backoff_ns = FIRST_BACKOFF_NS;
-        for (uint32_t i = 1; i < restart->losses && backoff_ns < LAST_BACKOFF_NS; i++)
+        for (uint32_t i = 1; i < restart->losses && backoff_ns < LAST_BACKOFF_NS; i++) {
             backoff_ns *= 2;
+        }
         restart->not_before_ns =
             now_ns + (backoff_ns < LAST_BACKOFF_NS ? backoff_ns : LAST_BACKOFF_NS);
     }

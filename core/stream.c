@@ -32,8 +32,9 @@ void bhi_stream_fini(struct bhi_core_stream *stream) {
 }
 
 void bhi_stream_wants_pump(struct bhi_core_stream *stream) {
-    if (bhi_list_empty(&stream->pump_link))
+    if (bhi_list_empty(&stream->pump_link)) {
         bhi_list_append(&stream->core->pumpable, &stream->pump_link);
+    }
 }
 
 void bhi_stream_bind(struct bhi_core_stream *stream, struct bhi_core_worker *worker) {
@@ -56,9 +57,10 @@ void bhi_stream_served(struct bhi_core_stream *stream) {
 void bhi_stream_drain(struct bhi_core_stream *stream, bh_status status, const char *message) {
     const struct bhi_core_ops *ops = stream->core->ops;
     ops->ref_stream(stream); /* the last one to end may take the stream with it */
-    while (!bhi_list_empty(&stream->queue))
+    while (!bhi_list_empty(&stream->queue)) {
         bhi_submission_end_unstarted(BHI_CONTAINER(stream->queue.next, struct bhi_submission, link),
                                      status, message, 0);
+    }
     ops->unref_stream(stream);
 }
 
@@ -72,9 +74,10 @@ void bhi_stream_unavailable(struct bhi_core_stream *stream, const bh_detail *why
     core->ops->stream_changed(stream);
     bh_detail trouble = *why; /* |why| may be the stream's, and the stream may go */
     core->ops->ref_stream(stream);
-    while (!bhi_list_empty(&stream->queue))
+    while (!bhi_list_empty(&stream->queue)) {
         bhi_submission_end_unavailable(
             BHI_CONTAINER(stream->queue.next, struct bhi_submission, link), &trouble);
+    }
     core->ops->unref_stream(stream);
 }
 
@@ -85,11 +88,13 @@ static void want(struct bhi_core_stream *stream) {
 
 void bhi_stream_heal(struct bhi_core_stream *stream) {
     struct bhi_core *core = stream->core;
-    if (stream->state != BHI_STREAM_UNAVAILABLE)
+    if (stream->state != BHI_STREAM_UNAVAILABLE) {
         return;
+    }
     uint64_t now_ns = core->ops->now_ns(core);
-    if (now_ns < stream->heals_at_ns)
+    if (now_ns < stream->heals_at_ns) {
         return;
+    }
     bhi_restart_refill(&stream->restart, now_ns);
     want(stream);
 }
@@ -101,8 +106,9 @@ bool bhi_stream_reset(struct bhi_core_stream *stream) {
     stream->failure = NULL;
     bhi_event_unref(failure);
     bhi_restart_refill(&stream->restart, core->ops->now_ns(core));
-    if (stream->state != BHI_STREAM_UNAVAILABLE)
+    if (stream->state != BHI_STREAM_UNAVAILABLE) {
         return false;
+    }
     want(stream);
     return true;
 }
@@ -113,10 +119,12 @@ void bhi_stream_lost_worker(struct bhi_core_stream *stream, bool blamed, const b
     stream->worker = NULL;
     core->ops->stream_changed(stream);
     bool spent = bhi_restart_lost(&stream->restart, blamed, core->ops->now_ns(core));
-    if (!blamed)
+    if (!blamed) {
         stream->trouble = *why;
-    if (!spent)
+    }
+    if (!spent) {
         return;
+    }
     bh_detail trouble;
     bhi_fail(&trouble, BH_UNAVAILABLE, 0,
              "stream %s: more than %u workers died within %llu s without having completed "
@@ -130,8 +138,9 @@ void bhi_stream_starved(struct bhi_core_stream *stream, const bh_detail *why) {
     struct bhi_core *core = stream->core;
     const uint64_t now_ns = core->ops->now_ns(core);
     stream->trouble = *why;
-    if (!stream->starved_since_ns)
+    if (!stream->starved_since_ns) {
         stream->starved_since_ns = now_ns;
+    }
     if (now_ns - stream->starved_since_ns < STARVED_MOST_NS) {
         stream->restart.not_before_ns = now_ns + STARVED_RETRY_NS;
         core->ops->stream_changed(stream);
@@ -146,8 +155,9 @@ void bhi_stream_starved(struct bhi_core_stream *stream, const bh_detail *why) {
 static void fail_later(struct bhi_list *list, const struct bh_event *failure) {
     BHI_LIST_EACH(node, list) {
         struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
-        if (submission->event->id > failure->id)
+        if (submission->event->id > failure->id) {
             bhi_submission_fail_strict(submission, failure);
+        }
     }
 }
 
@@ -156,8 +166,9 @@ static void cancel_all(struct bhi_list *list) {
     for (struct bhi_list *node = list->prev, *before = node->prev; node != list;
          node = before, before = node->prev) {
         struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
-        if (!submission->cancelled)
+        if (!submission->cancelled) {
             bhi_submission_cancel(submission);
+        }
     }
 }
 
@@ -165,34 +176,40 @@ void bhi_stream_cancel(struct bhi_core_stream *stream) {
     const struct bhi_core_ops *ops = stream->core->ops;
     ops->ref_stream(stream); /* the last one to end may take the stream with it */
     cancel_all(&stream->queue);
-    if (stream->worker)
+    if (stream->worker) {
         cancel_all(&stream->worker->inflight);
+    }
     ops->unref_stream(stream);
 }
 
 void bhi_stream_failed(struct bhi_core_stream *stream, struct bh_event *event) {
-    if (event->id <= stream->forgiven || (stream->failure && stream->failure->id <= event->id))
+    if (event->id <= stream->forgiven || (stream->failure && stream->failure->id <= event->id)) {
         return;
+    }
     bhi_event_unref(stream->failure);
     stream->failure = event;
     bhi_event_ref(event);
-    if (stream->strict && bhi_list_empty(&stream->sweep_link))
+    if (stream->strict && bhi_list_empty(&stream->sweep_link)) {
         bhi_list_append(&stream->core->sweeps, &stream->sweep_link);
+    }
 }
 
 void bhi_stream_sweep(struct bhi_core_stream *stream) {
     /* They are only doomed here, and leave the lists when their turn comes. */
     BHI_CHECK(stream->core->rippling);
-    if (stream->worker)
+    if (stream->worker) {
         fail_later(&stream->worker->inflight, stream->failure);
+    }
     fail_later(&stream->queue, stream->failure);
 }
 
 struct bhi_submission *bhi_stream_oldest(const struct bhi_core_stream *stream) {
     const struct bhi_list *lists[] = {stream->worker ? &stream->worker->inflight : NULL,
                                       &stream->queue};
-    for (int i = 0; i < 2; i++)
-        if (lists[i] && !bhi_list_empty(lists[i]))
+    for (int i = 0; i < 2; i++) {
+        if (lists[i] && !bhi_list_empty(lists[i])) {
             return BHI_CONTAINER(lists[i]->next, struct bhi_submission, link);
+        }
+    }
     return NULL;
 }

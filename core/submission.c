@@ -1,4 +1,5 @@
 #include "core/submission.h"
+#include "base/array.h"
 #include "base/check.h"
 #include "base/idset.h"
 #include "base/step_point.h"
@@ -24,16 +25,13 @@ bool bhi_submission_use(struct bhi_submission *submission, struct bhi_content *c
     struct bhi_use *found = NULL;
     uint64_t mark = submission->event->id;
     *out_first = content->visit != mark;
-    if (!*out_first)
+    if (!*out_first) {
         found = &submission->uses[content->visit_index];
+    }
     if (!found) {
-        if (submission->use_count == submission->use_capacity) {
-            uint32_t capacity = submission->use_capacity ? 2 * submission->use_capacity : 4;
-            struct bhi_use *uses = realloc(submission->uses, capacity * sizeof *uses);
-            if (!uses)
-                return false;
-            submission->uses = uses;
-            submission->use_capacity = capacity;
+        if (!BHI_ARRAY_RESERVE(submission->uses, submission->use_capacity,
+                               submission->use_count + 1)) {
+            return false;
         }
         content->visit = mark;
         content->visit_index = submission->use_count;
@@ -41,12 +39,14 @@ bool bhi_submission_use(struct bhi_submission *submission, struct bhi_content *c
         *found = (struct bhi_use){.content = content};
     }
     /* Reading what an earlier command of this submission has overwritten is its own affair. */
-    if (reads && !found->overwrites)
+    if (reads && !found->overwrites) {
         found->reads = true;
+    }
     if (writes) {
         found->writes = true;
-        if (whole && !reads && !found->reads)
+        if (whole && !reads && !found->reads) {
             found->overwrites = true;
+        }
     }
     return true;
 }
@@ -55,8 +55,9 @@ bool bhi_submission_use(struct bhi_submission *submission, struct bhi_content *c
 static bool grow_edges(struct bhi_submission *consumer) {
     uint32_t capacity = consumer->edge_capacity ? 2 * consumer->edge_capacity : 4;
     struct bhi_edge *edges = malloc(capacity * sizeof *edges);
-    if (!edges)
+    if (!edges) {
         return false;
+    }
     for (uint32_t i = 0; i < consumer->edge_count; i++) {
         edges[i] = consumer->edges[i];
         bool linked = !bhi_list_empty(&consumer->edges[i].link);
@@ -75,17 +76,20 @@ static bool grow_edges(struct bhi_submission *consumer) {
 /* Adds "|consumer| needs |producer|"; nothing to do when that has ended well. */
 static bool need(struct bhi_submission *consumer, struct bh_event *producer, bool data) {
     bh_event_state state = bhi_event_state(producer);
-    if (state == BH_EVENT_READY || (state == BH_EVENT_POISONED && !data))
+    if (state == BH_EVENT_READY || (state == BH_EVENT_POISONED && !data)) {
         return true;
+    }
     bool same = producer->submission && producer->submission->stream == consumer->stream;
-    if (same && !data)
+    if (same && !data) {
         return true; /* the lane keeps the order */
+    }
     if (producer->visit == consumer->event->id) {
         consumer->edges[producer->visit_index].data |= data;
         return true;
     }
-    if (consumer->edge_count == consumer->edge_capacity && !grow_edges(consumer))
+    if (consumer->edge_count == consumer->edge_capacity && !grow_edges(consumer)) {
         return false;
+    }
     producer->visit = consumer->event->id;
     producer->visit_index = consumer->edge_count;
     struct bhi_edge *edge = &consumer->edges[consumer->edge_count++];
@@ -109,26 +113,32 @@ static bool need_users(struct bhi_submission *submission, const struct bhi_conte
     for (uint32_t g = 0; g < users->count; g++) {
         const struct bhi_content_group *group = &users->groups[g];
         bool same = group->stream == submission->stream;
-        if (same && !reads)
+        if (same && !reads) {
             continue; /* the lane keeps the order */
-        for (uint32_t i = same ? group->counting : group->first; i < group->end; i++)
-            if (!need(submission, group->users[i], reads && i >= group->counting))
+        }
+        for (uint32_t i = same ? group->counting : group->first; i < group->end; i++) {
+            if (!need(submission, group->users[i], reads && i >= group->counting)) {
                 return false;
+            }
+        }
     }
     return true;
 }
 
 bool bhi_submission_depend(struct bhi_submission *submission, bh_event *const *waits,
                            uint32_t wait_count) {
-    for (uint32_t i = 0; i < wait_count; i++)
-        if (!need(submission, waits[i], true))
+    for (uint32_t i = 0; i < wait_count; i++) {
+        if (!need(submission, waits[i], true)) {
             return false;
+        }
+    }
     for (uint32_t i = 0; i < submission->use_count; i++) {
         const struct bhi_use *use = &submission->uses[i];
         if (!bhi_content_reserve(use->content, submission->stream) ||
             !need_users(submission, &use->content->writers, use->reads) ||
-            (use->writes && !need_users(submission, &use->content->readers, false)))
+            (use->writes && !need_users(submission, &use->content->readers, false))) {
             return false;
+        }
     }
     return true;
 }
@@ -143,8 +153,9 @@ static void drop(struct bhi_submission *submission) {
         bhi_list_remove(&edge->link);
         bhi_event_unref(edge->producer);
     }
-    for (uint32_t i = 0; i < submission->use_count; i++)
+    for (uint32_t i = 0; i < submission->use_count; i++) {
         ops->unref_buffer(submission->uses[i].content);
+    }
     free(submission->edges);
     free(submission->uses);
     submission->edges = NULL;
@@ -219,8 +230,9 @@ static void inherit(struct bhi_submission *submission, const struct bh_event *ca
 }
 
 static void ripple(struct bhi_submission *submission) {
-    if (bhi_list_empty(&submission->ripple))
+    if (bhi_list_empty(&submission->ripple)) {
         bhi_list_append(&submission->stream->core->ripples, &submission->ripple);
+    }
 }
 
 static void doom(struct bhi_submission *submission, const struct bh_event *cause) {
@@ -246,8 +258,9 @@ static void count_cause(struct bhi_submission *submission, uint64_t origin,
 static void publish(struct bhi_submission *submission) {
     struct bh_event *event = submission->event;
     BHI_CHECK(bhi_event_state(event) == BH_EVENT_PENDING);
-    if (submission->hastened)
+    if (submission->hastened) {
         submission->worker->cancels--;
+    }
     bhi_list_remove(&submission->link);
     submission->state = BHI_ENDED;
     event->submission = NULL;
@@ -262,8 +275,9 @@ static void publish(struct bhi_submission *submission) {
 static void end_early(struct bhi_submission *submission) {
     struct bhi_core *core = submission->stream->core;
     if (submission->state == BHI_RELEASED &&
-        !bhi_core_worker_withdraw(submission->worker, submission))
+        !bhi_core_worker_withdraw(submission->worker, submission)) {
         return;
+    }
     submission->event->verdict.ended_ns = core->ops->now_ns(core);
     publish(submission);
 }
@@ -284,13 +298,15 @@ static void tell_dependents(struct bhi_submission *submission) {
         }
         if (poisoned && edge->data && !edge->told) {
             edge->told = true;
-            if (consumer->doomed)
+            if (consumer->doomed) {
                 count_cause(consumer, event->verdict.origin, edge);
-            else
+            } else {
                 doom(consumer, event);
+            }
         }
-        if (ended && edge->hold && !consumer->holds)
+        if (ended && edge->hold && !consumer->holds) {
             bhi_stream_wants_pump(consumer->stream);
+        }
     }
 }
 
@@ -299,8 +315,9 @@ static void retire(struct bhi_submission *submission) {
     struct bhi_core_stream *stream = submission->stream;
     const struct bhi_core_ops *ops = stream->core->ops;
     struct bh_event *event = submission->event;
-    if (!bhi_list_empty(&stream->queue))
+    if (!bhi_list_empty(&stream->queue)) {
         bhi_stream_wants_pump(stream); /* it may have stood in the way of the next one */
+    }
     drop(submission);
     submission->event = NULL;
     ops->free_submission(submission);
@@ -310,22 +327,25 @@ static void retire(struct bhi_submission *submission) {
 
 static void ripple_on(struct bhi_submission *submission) {
     bhi_list_remove(&submission->ripple);
-    if (submission->state != BHI_ENDED)
+    if (submission->state != BHI_ENDED) {
         end_early(submission);
+    }
     bool poisoned = submission->doomed || submission->event->verdict.status != BH_OK;
     if (poisoned && !submission->failure_reported) {
         submission->failure_reported = true;
         bhi_stream_failed(submission->stream, submission->event);
     }
     tell_dependents(submission);
-    if (submission->state == BHI_ENDED)
+    if (submission->state == BHI_ENDED) {
         retire(submission);
+    }
 }
 
 /* Work lists, not recursion: chains of dependents can be long. */
 static void run_ripples(struct bhi_core *core) {
-    if (core->rippling)
+    if (core->rippling) {
         return;
+    }
     core->rippling = true;
     for (;;) {
         if (!bhi_list_empty(&core->ripples)) {
@@ -350,8 +370,9 @@ void bhi_submission_end(struct bhi_submission *submission, const struct bhi_outc
         verdict->started_ns = outcome->started_ns;
         verdict->ended_ns = outcome->ended_ns ? outcome->ended_ns : core->ops->now_ns(core);
         /* Its own failure is one more cause (E7); being skipped is none. */
-        if (outcome->status != BH_OK && outcome->status != BH_CANCELLED)
+        if (outcome->status != BH_OK && outcome->status != BH_CANCELLED) {
             count_cause(submission, outcome->origin ? outcome->origin : verdict->event, NULL);
+        }
     } else {
         judge(submission, outcome);
     }
@@ -383,8 +404,9 @@ void bhi_submission_end_unavailable(struct bhi_submission *submission, const bh_
 }
 
 void bhi_submission_fail_strict(struct bhi_submission *submission, const struct bh_event *failure) {
-    if (submission->doomed)
+    if (submission->doomed) {
         return;
+    }
     doom(submission, failure);
     struct bh_verdict *verdict = &submission->event->verdict;
     verdict->status = BH_STREAM_FAILED;
@@ -405,19 +427,22 @@ static struct bh_event *cause_of(struct bhi_submission *submission, uint32_t *ou
     for (uint32_t i = 0; i < submission->edge_count; i++) {
         struct bhi_edge *edge = &submission->edges[i];
         struct bh_event *producer = edge->producer;
-        if (!edge->data || !bhi_event_doomed(producer))
+        if (!edge->data || !bhi_event_doomed(producer)) {
             continue;
+        }
         edge->told = true;
         if (!first || producer->origin_tick < first->origin_tick ||
             (producer->origin_tick == first->origin_tick &&
-             producer->verdict.hops < first->verdict.hops))
+             producer->verdict.hops < first->verdict.hops)) {
             first = producer;
-        if (bhi_idset_reserve(&origins, 1))
+        }
+        if (bhi_idset_reserve(&origins, 1)) {
             bhi_idset_add(&origins, producer->verdict.origin);
-        else
+        } else {
             uncounted++;
+        }
     }
-    *out_others = first ? (uint32_t)origins.count + uncounted - 1 : 0;
+    *out_others = first ? (uint32_t)origins.map.count + uncounted - 1 : 0;
     bhi_idset_fini(&origins);
     return first;
 }
@@ -471,9 +496,11 @@ void bhi_submission_cancel(struct bhi_submission *submission) {
 }
 
 void bhi_submission_notify(struct bhi_submission *submission) {
-    if (submission->notify)
+    if (submission->notify) {
         return;
+    }
     submission->notify = true;
-    if (submission->state == BHI_RELEASED)
+    if (submission->state == BHI_RELEASED) {
         submission->worker->core->ops->notify(submission->worker);
+    }
 }

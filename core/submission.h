@@ -106,8 +106,7 @@ struct bhi_outcome {
     uint64_t origin, tick; /* the event whose fault it is, and that one's origin_tick; 0: its own */
     const char *message;
 };
-#define BHI_OUTCOME_INIT                                                                           \
-    { .exit_code = -1, .command_index = BH_NO_COMMAND }
+#define BHI_OUTCOME_INIT {.exit_code = -1, .command_index = BH_NO_COMMAND}
 
 /* Ends the submission (event published, buffers and edges dropped, list left) and dooms everything
  * downstream of it, if it is poisoned. */

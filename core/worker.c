@@ -49,8 +49,9 @@ static uint64_t after_ns(uint64_t since_ns, uint64_t ns) {
 /* When something has to be done about |running|. |limit_ns|: how long it may take. */
 static uint64_t due_ns(const struct bhi_core_worker *worker, const struct bhi_submission *running,
                        uint64_t limit_ns) {
-    if (running->end_requested)
+    if (running->end_requested) {
         return after_ns(worker->asked_ns, worker->stream->grace_ns);
+    }
     return running->cancelled ? 0 : after_ns(worker->running_since_ns, limit_ns);
 }
 
@@ -67,11 +68,13 @@ static uint64_t shorter_ns(const struct bhi_core_worker *worker,
 static uint64_t look_ns(const struct bhi_core_worker *worker, const struct bhi_submission *running,
                         uint64_t look, uint64_t now_ns) {
     if ((worker->shortest_ns == BH_FOREVER && !worker->cancels) ||
-        worker->inflight.prev == &running->link)
+        worker->inflight.prev == &running->link) {
         return look;
+    }
     uint64_t pause = worker->shortest_ns / 8;
-    if (worker->cancels || pause < MARKER_LOOK_NS)
+    if (worker->cancels || pause < MARKER_LOOK_NS) {
         pause = MARKER_LOOK_NS;
+    }
     return now_ns + pause < look ? now_ns + pause : look;
 }
 
@@ -83,10 +86,12 @@ static void arm(struct bhi_core_worker *worker, uint64_t now_ns) {
 
 static enum bhi_apart apart_of(const struct bhi_submission *submission) {
     enum bhi_apart apart = submission->stream->apart;
-    if (submission->apart > apart)
+    if (submission->apart > apart) {
         apart = submission->apart;
-    if (apart == BHI_APART_NOT && submission->stream->core->ops->on_trial(submission))
+    }
+    if (apart == BHI_APART_NOT && submission->stream->core->ops->on_trial(submission)) {
         apart = BHI_APART_CODE;
+    }
     return apart;
 }
 
@@ -94,8 +99,9 @@ static enum bhi_publish release(struct bhi_core_worker *worker, struct bhi_submi
                                 enum bhi_apart apart) {
     struct bhi_core *core = worker->core;
     enum bhi_publish result = core->ops->publish(worker, submission, worker->published + 1);
-    if (result != BHI_PUBLISHED)
+    if (result != BHI_PUBLISHED) {
         return result;
+    }
     bool first = bhi_list_empty(&worker->inflight);
     bool second = !first && worker->inflight.next == worker->inflight.prev;
     bhi_past_add(&worker->past, submission, apart, first);
@@ -112,11 +118,13 @@ static enum bhi_publish release(struct bhi_core_worker *worker, struct bhi_submi
     }
     uint64_t limit_ns = shorter_ns(worker, submission);
     bool shorter = limit_ns < worker->shortest_ns;
-    if (shorter)
+    if (shorter) {
         worker->shortest_ns = limit_ns;
+    }
     /* While there was one alone nobody had to look whether the next has begun. */
-    if (shorter || (second && worker->shortest_ns != BH_FOREVER))
+    if (shorter || (second && worker->shortest_ns != BH_FOREVER)) {
         arm(worker, submission->released_ns);
+    }
     core->ops->turned(submission->event);
     return BHI_PUBLISHED;
 }
@@ -130,8 +138,9 @@ static void refuse(struct bhi_submission *submission, enum bhi_publish why) {
     outcome.sys_errno = memory ? 0 : EMFILE;
     outcome.executed = BH_EXECUTED_NO;
     outcome.ended_ns = core->ops->now_ns(core);
-    outcome.message = memory ? bh_status_text(BH_NO_MEMORY)
-                             : "no descriptor is left for what its worker is handed";
+    outcome.message =
+        memory ? bh_status_text(BH_NO_MEMORY)
+               : "no file descriptor is free to hand its buffers and kernels to the worker";
     bhi_submission_end(submission, &outcome);
 }
 
@@ -143,21 +152,24 @@ static void make_way(struct bhi_core_worker *worker) {
         worker->core->ops->notify(worker);
         return;
     }
-    bhi_core_worker_kill(worker, BHI_KILL_RETIRED, 0, "what comes next is not for it");
+    bhi_core_worker_kill(worker, BHI_KILL_RETIRED, 0,
+                         "it was replaced: the next submission needs a fresh worker");
 }
 
 void bhi_core_worker_fill(struct bhi_core_stream *stream) {
     struct bhi_core_worker *worker = stream->worker;
     const struct bhi_core_ops *ops = stream->core->ops;
-    if (stream->state != BHI_STREAM_SERVED || worker->kill != BHI_KILL_NONE)
+    if (stream->state != BHI_STREAM_SERVED || worker->kill != BHI_KILL_NONE) {
         return;
+    }
     ops->ref_stream(stream);
     worker->backlog = false;
     while (!bhi_list_empty(&stream->queue)) {
         struct bhi_submission *next =
             BHI_CONTAINER(stream->queue.next, struct bhi_submission, link);
-        if (next->holds)
+        if (next->holds) {
             break; /* what comes after it waits too: a stream is in order */
+        }
         struct bhi_outcome refusal;
         if (ops->refuse(next, &refusal)) {
             bhi_submission_end(next, &refusal);
@@ -173,23 +185,27 @@ void bhi_core_worker_fill(struct bhi_core_stream *stream) {
         if (result == BHI_LANE_FULL) {
             worker->backlog = true;
             ops->notify(worker);
-            if (bhi_list_empty(&worker->inflight)) /* all of it is withdrawn: see check_idle */
+            if (bhi_list_empty(&worker->inflight)) { /* all of it is withdrawn: see check_idle */
                 ops->arm(worker->core, worker->running_since_ns + SKIP_NS);
+            }
             break;
         }
-        if (result != BHI_PUBLISHED)
+        if (result != BHI_PUBLISHED) {
             refuse(next, result);
+        }
     }
     ops->unref_stream(stream);
 }
 
 bool bhi_core_worker_withdraw(struct bhi_core_worker *worker, struct bhi_submission *submission) {
     if (worker->dead || worker->violated || worker->kill != BHI_KILL_NONE ||
-        submission->withdrawn || !bhi_idset_reserve(&worker->withdrawn, 1))
+        submission->withdrawn || !bhi_idset_reserve(&worker->withdrawn, 1)) {
         return false;
+    }
     submission->withdrawn = true;
-    if (!worker->core->ops->withdraw(worker, submission->seq))
+    if (!worker->core->ops->withdraw(worker, submission->seq)) {
         return false;
+    }
     bhi_idset_add(&worker->withdrawn, submission->seq);
     /* The turn of the next one comes only now: the time of this one is not its. */
     if (submission == head_of(worker)) {
@@ -202,15 +218,17 @@ bool bhi_core_worker_withdraw(struct bhi_core_worker *worker, struct bhi_submiss
 /* -- results ---------------------------------------------------------------------------------- */
 
 void bhi_core_worker_hasten(struct bhi_core_worker *worker, struct bhi_submission *submission) {
-    if (!submission->hastened)
+    if (!submission->hastened) {
         worker->cancels++;
+    }
     submission->hastened = true;
     worker->core->ops->arm(worker->core, 0);
 }
 
 bool bhi_core_worker_skip(struct bhi_core_worker *worker) {
-    if (!bhi_idset_remove(&worker->withdrawn, worker->harvested + 1))
+    if (!bhi_idset_remove(&worker->withdrawn, worker->harvested + 1)) {
         return false;
+    }
     worker->harvested++;
     worker->core->ops->withdrawn(worker, worker->harvested);
     worker->running_since_ns = worker->core->ops->now_ns(worker->core);
@@ -238,18 +256,21 @@ static void aborted(const struct bhi_core_worker *worker, const struct bhi_submi
                                     .ended_ns = outcome->ended_ns,
                                     .message = message};
     /* A worker on a busy machine begins late what is its turn: that was a part of the time. */
-    if (submission->turn_ns < outcome->started_ns)
+    if (submission->turn_ns < outcome->started_ns) {
         outcome->started_ns = submission->turn_ns;
+    }
     if (submission->end_requested == BHI_KILL_CANCEL) {
         outcome->status = BH_CANCELLED;
-        snprintf(message, 160, "cancelled while it ran; worker %d has ended it, and goes on",
+        snprintf(message, 160, "cancelled while it ran; it was stopped, and worker %d still runs",
                  worker->pid);
     } else {
         outcome->limit = submission->deadline_ns;
         const uint64_t told_ns = after_ns(submission->turn_ns, submission->deadline_ns);
-        if (outcome->ended_ns < told_ns) /* its own clock */
+        if (outcome->ended_ns < told_ns) { /* its own clock */
             outcome->ended_ns = told_ns;
-        snprintf(message, 160, "its deadline of %s passed; worker %d has ended it, and goes on",
+        }
+        snprintf(message, 160,
+                 "its deadline of %s passed; it was stopped, and worker %d still runs",
                  in_words(submission->deadline_ns, limit), worker->pid);
     }
 }
@@ -258,33 +279,40 @@ bool bhi_core_worker_result(struct bhi_core_worker *worker, struct bhi_outcome *
     struct bhi_submission *submission = head_of(worker);
     char message[160];
     BHI_CHECK(!bhi_list_empty(&worker->inflight) && submission->seq == worker->harvested + 1);
-    if (submission->withdrawn)
+    if (submission->withdrawn) {
         worker->core->ops->withdrawn(worker, submission->seq);
+    }
     if (outcome->status == BH_CANCELLED && !submission->withdrawn) {
-        bhi_core_worker_violation(worker, "it skipped what nobody had cancelled");
+        bhi_core_worker_violation(worker, "it skipped a submission that was not cancelled");
         return false;
     }
     if (outcome->status == BH_DEADLINE && !submission->end_requested) {
-        bhi_core_worker_violation(worker, "it ended what nobody had told it to end");
+        bhi_core_worker_violation(worker, "it stopped a submission that it was not asked to stop");
         return false;
     }
     worker->harvested++;
-    if (outcome->started_ns < submission->released_ns)
+    if (outcome->started_ns < submission->released_ns) {
         outcome->started_ns = submission->released_ns;
-    if (outcome->ended_ns < outcome->started_ns)
+    }
+    if (outcome->ended_ns < outcome->started_ns) {
         outcome->ended_ns = outcome->started_ns;
-    if (worker->running_since_ns < outcome->ended_ns) /* a later one may have been seen to begin */
+    }
+    /* A later one may have been seen to begin. */
+    if (worker->running_since_ns < outcome->ended_ns) {
         worker->running_since_ns = outcome->ended_ns;
+    }
     if (outcome->status == BH_CANCELLED) {
         bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED,
                                      worker->pid);
         return true;
     }
-    if (outcome->status == BH_DEADLINE)
+    if (outcome->status == BH_DEADLINE) {
         aborted(worker, submission, outcome, message);
+    }
     outcome->blame = bhi_past_blame(&worker->past, submission, outcome->status);
-    if (worker->stream)
+    if (worker->stream) {
         worker->stream->restart.productive = true;
+    }
     bhi_submission_end(submission, outcome);
     return true;
 }
@@ -293,17 +321,21 @@ void bhi_core_worker_settle(struct bhi_core_worker *worker) {
     const struct bhi_core_ops *ops = worker->core->ops;
     if (!bhi_list_empty(&worker->inflight)) {
         const struct bhi_submission *head = head_of(worker);
-        if (worker->running_since_ns < head->released_ns)
+        if (worker->running_since_ns < head->released_ns) {
             worker->running_since_ns = head->released_ns;
-        if (head->cancelled || worker->cancels || worker->shortest_ns != BH_FOREVER)
+        }
+        if (head->cancelled || worker->cancels || worker->shortest_ns != BH_FOREVER) {
             arm(worker, ops->now_ns(worker->core));
+        }
     }
-    if (worker->backlog && worker->stream)
+    if (worker->backlog && worker->stream) {
         bhi_stream_wants_pump(worker->stream);
+    }
     /* Its successor need not wait for the next submission, nor this one live until then. */
     if (worker->stream && worker->stream->apart == BHI_APART_ALL && worker->past.used &&
-        bhi_list_empty(&worker->inflight) && worker->kill == BHI_KILL_NONE)
+        bhi_list_empty(&worker->inflight) && worker->kill == BHI_KILL_NONE) {
         make_way(worker);
+    }
 }
 
 /* -- deadlines -------------------------------------------------------------------------------- */
@@ -311,12 +343,15 @@ void bhi_core_worker_settle(struct bhi_core_worker *worker) {
 /* All that is in the lane has been withdrawn: the worker has to skip it, and there is nobody whose
  * deadline it would be if it did not. */
 static uint64_t check_idle(struct bhi_core_worker *worker, uint64_t now_ns) {
-    if (!worker->withdrawn.count || !worker->backlog)
+    if (!worker->withdrawn.map.count || !worker->backlog) {
         return BH_FOREVER;
+    }
     uint64_t due = worker->running_since_ns + SKIP_NS;
-    if (due > now_ns)
+    if (due > now_ns) {
         return due;
-    bhi_core_worker_kill(worker, BHI_KILL_DEADLINE, 0, "it does not take what was withdrawn");
+    }
+    bhi_core_worker_kill(worker, BHI_KILL_DEADLINE, 0,
+                         "it did not skip a withdrawn submission in time");
     return BH_FOREVER;
 }
 
@@ -330,11 +365,13 @@ static struct bhi_submission *running_of(const struct bhi_core_worker *worker,
     struct bhi_submission *running = head_of(worker);
     BHI_LIST_EACH(node, &worker->inflight) {
         struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
-        if (submission != running && submission->seq > snapshot->started)
+        if (submission != running && submission->seq > snapshot->started) {
             break; /* all that was started is done, and not recorded: the last of it lingers */
+        }
         running = submission;
-        if (submission->seq > *out_reached)
+        if (submission->seq > *out_reached) {
             break;
+        }
     }
     return running;
 }
@@ -343,10 +380,12 @@ static struct bhi_submission *running_of(const struct bhi_core_worker *worker,
  * and only once. */
 static bool compiling(struct bhi_core_worker *worker, const struct bhi_submission *running,
                       const struct bhi_progress_snapshot *snapshot, uint64_t now_ns) {
-    if (snapshot->compiles != running->seq || worker->compiled == running->seq)
+    if (snapshot->compiles != running->seq || worker->compiled == running->seq) {
         return false;
-    if (!snapshot->compiled)
+    }
+    if (!snapshot->compiled) {
         return true;
+    }
     worker->compiled = running->seq;
     worker->running_since_ns = now_ns;
     return false;
@@ -359,28 +398,31 @@ static void kill_for(struct bhi_core_worker *worker, const struct bhi_submission
                            : compiles             ? BHI_KILL_COMPILE
                                                   : BHI_KILL_DEADLINE;
     char limit[32], grace[32], late[96] = "";
-    if (running->end_requested)
-        snprintf(late, sizeof late, "%s it did not end within %s of being told to",
-                 reason == BHI_KILL_CANCEL ? ";" : ", and",
+    if (running->end_requested) {
+        snprintf(late, sizeof late, "; it did not stop within its grace time of %s",
                  in_words(worker->stream->grace_ns, grace));
-    if (reason == BHI_KILL_CANCEL)
+    }
+    if (reason == BHI_KILL_CANCEL) {
         bhi_core_worker_kill(worker, reason, running->event->id, "cancelled while it %s%s",
                              compiles ? "was compiled" : "ran", late);
-    else if (reason == BHI_KILL_COMPILE)
+    } else if (reason == BHI_KILL_COMPILE) {
         bhi_core_worker_kill(worker, reason, running->event->id,
                              "compiling it did not end within %s",
                              in_words(worker->stream->compile_deadline_ns, limit));
-    else
+    } else {
         bhi_core_worker_kill(worker, reason, running->event->id, "its deadline of %s passed%s",
                              in_words(running->deadline_ns, limit), late);
+    }
 }
 
 uint64_t bhi_core_worker_deadline(struct bhi_core_worker *worker, uint64_t now_ns,
                                   const struct bhi_progress_snapshot *snapshot) {
-    if (worker->kill != BHI_KILL_NONE)
+    if (worker->kill != BHI_KILL_NONE) {
         return BH_FOREVER;
-    if (bhi_list_empty(&worker->inflight))
+    }
+    if (bhi_list_empty(&worker->inflight)) {
         return check_idle(worker, now_ns);
+    }
     uint64_t reached;
     struct bhi_submission *running = running_of(worker, snapshot, &reached);
     if (reached > worker->harvested && reached > worker->marker_seen) {
@@ -400,8 +442,9 @@ uint64_t bhi_core_worker_deadline(struct bhi_core_worker *worker, uint64_t now_n
         bool open = !compiles && worker->compiled != running->seq && look > now_ns;
         return look_ns(worker, running, open ? look : due, now_ns);
     }
-    if (!running->end_requested)
+    if (!running->end_requested) {
         running->turn_ns = worker->running_since_ns;
+    }
     if (running->end_requested || compiles || !running->abortable || !worker->aborts || !grace_ns ||
         running->seq > snapshot->started) {
         kill_for(worker, running, compiles);

@@ -13,8 +13,9 @@ static struct bhi_submission *oldest(const struct bhi_core_worker *worker) {
 static uint64_t begun(const struct bhi_core_worker *worker, uint64_t started) {
     BHI_LIST_EACH(node, &worker->inflight) {
         const struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
-        if (s->end_requested && s->seq > started)
+        if (s->end_requested && s->seq > started) {
             started = s->seq;
+        }
     }
     return started;
 }
@@ -25,8 +26,9 @@ static void put_back(struct bhi_core_worker *worker, uint64_t started) {
     while (!bhi_list_empty(&worker->inflight)) {
         struct bhi_submission *last =
             BHI_CONTAINER(worker->inflight.prev, struct bhi_submission, link);
-        if (last->seq <= started)
+        if (last->seq <= started) {
             break;
+        }
         /* What became certain while it was in the lane holds: it need not run for that. */
         if (last->cancelled || last->doomed) {
             bhi_submission_end_unstarted(last, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, 0);
@@ -51,19 +53,22 @@ static uint64_t culprit_of(const struct bhi_core_worker *worker, uint64_t starte
         const struct bhi_submission *target = NULL;
         BHI_LIST_EACH(node, &worker->inflight) {
             const struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
-            if (s->event->id == worker->kill_event)
+            if (s->event->id == worker->kill_event) {
                 target = s;
+            }
         }
         return target ? target->seq : 0;
     }
-    if (worker->violated)
+    if (worker->violated) {
         return first;
+    }
     uint32_t moved = marker - (uint32_t)worker->harvested;
     uint64_t running = worker->harvested + moved + 1;
     BHI_LIST_EACH(node, &worker->inflight) {
         uint64_t seq = BHI_CONTAINER(node, struct bhi_submission, link)->seq;
-        if (seq >= running && seq <= started)
+        if (seq >= running && seq <= started) {
             return seq;
+        }
     }
     return first;
 }
@@ -94,12 +99,15 @@ static void judge(struct bhi_core_worker *worker, struct bhi_submission *submiss
     outcome.executed = submission->runs_kernel && !compiling ? BH_EXECUTED_UNKNOWN : BH_EXECUTED_NO;
     if (submission->seq == culprit) {
         outcome.tick = tick;
-        if (outcome.status == BH_DEADLINE)
+        if (outcome.status == BH_DEADLINE) {
             outcome.limit = submission->deadline_ns;
-        if (outcome.status == BH_COMPILE_FAILED)
+        }
+        if (outcome.status == BH_COMPILE_FAILED) {
             outcome.limit = worker->stream->compile_deadline_ns;
+        }
         if (compiling && is_crash(&outcome)) {
-            snprintf(message, sizeof message, "died while compiling: %.400s", outcome.message);
+            snprintf(message, sizeof message, "its worker died while compiling: %.400s",
+                     outcome.message);
             outcome.status = BH_COMPILE_FAILED;
             outcome.message = message;
         }
@@ -107,7 +115,7 @@ static void judge(struct bhi_core_worker *worker, struct bhi_submission *submiss
         /* Its caller asked for the same: it is nobody's victim. */
     } else if (outcome.status != BH_CONTEXT_CLOSED && outcome.status != BH_ZYGOTE_LOST) {
         snprintf(message, sizeof message,
-                 "its worker died of event %llu before its result was recorded: %.299s",
+                 "its worker died while running event %llu; this result was lost: %.299s",
                  (unsigned long long)(origin ? origin : worker->kill_event), outcome.message);
         outcome.status = BH_WORKER_LOST;
         outcome.origin = origin;
@@ -119,8 +127,9 @@ static void judge(struct bhi_core_worker *worker, struct bhi_submission *submiss
                         : BH_BLAME_NONE;
     /* What it skipped or said until it was dead is no later turn of the one it was killed for. */
     outcome.started_ns = submission->turn_ns ? submission->turn_ns : worker->running_since_ns;
-    if (outcome.started_ns < submission->released_ns)
+    if (outcome.started_ns < submission->released_ns) {
         outcome.started_ns = submission->released_ns;
+    }
     outcome.ended_ns = worker->core->ops->now_ns(worker->core);
     bhi_submission_end(submission, &outcome);
 }
@@ -140,17 +149,19 @@ static void judge_started(struct bhi_core_worker *worker, const struct bhi_death
     }
     while (!bhi_list_empty(&worker->inflight)) {
         struct bhi_submission *next = oldest(worker);
-        if (next->seq > started)
+        if (next->seq > started) {
             break;
+        }
         judge(worker, next, death, culprit, origin, tick);
     }
 }
 
 /* The context closes: those that were never started have nowhere to go. */
 static void end_rest(struct bhi_core_worker *worker) {
-    while (!bhi_list_empty(&worker->inflight))
+    while (!bhi_list_empty(&worker->inflight)) {
         bhi_submission_end_unstarted(oldest(worker), BH_CONTEXT_CLOSED,
                                      "the context was destroyed before it started", worker->pid);
+    }
 }
 
 bool bhi_core_worker_died(struct bhi_core_worker *worker, const struct bhi_death *death) {
@@ -164,15 +175,18 @@ bool bhi_core_worker_died(struct bhi_core_worker *worker, const struct bhi_death
     ops->ref_stream(stream);
     bool blame = false;
     if (!bhi_list_empty(&worker->inflight)) {
-        /* A liar may have run whatever was in its lane: none of that runs again. */
+        /* After a protocol violation the worker may have run anything in its lane: none of it
+         * runs again. */
         uint64_t started =
             worker->violated ? worker->published : begun(worker, death->snapshot.started);
         uint64_t culprit = culprit_of(worker, started, death->snapshot.marker);
         if (worker->kill == BHI_KILL_DEADLINE || worker->kill == BHI_KILL_CANCEL ||
-            worker->kill == BHI_KILL_COMPILE || worker->kill == BHI_KILL_PROTOCOL)
+            worker->kill == BHI_KILL_COMPILE || worker->kill == BHI_KILL_PROTOCOL) {
             started = started < culprit ? culprit : started;
-        if (!death->closing)
+        }
+        if (!death->closing) {
             put_back(worker, started);
+        }
         blame = !bhi_list_empty(&worker->inflight) && oldest(worker)->seq <= started;
         judge_started(worker, death, culprit, started);
         end_rest(worker);
@@ -180,8 +194,9 @@ bool bhi_core_worker_died(struct bhi_core_worker *worker, const struct bhi_death
     worker->stream = NULL;
     bhi_stream_lost_worker(stream, blame || death->excused || worker->kill == BHI_KILL_RETIRED,
                            &death->why);
-    if (death->final && stream->state == BHI_STREAM_WANTING)
+    if (death->final && stream->state == BHI_STREAM_WANTING) {
         bhi_stream_unavailable(stream, &death->why, false);
+    }
     ops->unref_stream(stream);
     return blame;
 }

@@ -14,8 +14,9 @@
 #define STEPS 4
 
 static void must(bh_status status, const bh_detail *why) {
-    if (status == BH_OK)
+    if (status == BH_OK) {
         return;
+    }
     fprintf(stderr, "%s: %s\n", bh_status_name(status), why->message);
     exit(2);
 }
@@ -27,8 +28,9 @@ static bh_kernel *load(bh_context *context, const char *folder, const char *name
     snprintf(path, sizeof path, "%s/%s.spv", folder, name);
     FILE *file = fopen(path, "rb");
     size_t size = file ? fread(code, 1, sizeof code, file) : 0;
-    if (file)
+    if (file) {
         fclose(file);
+    }
     bh_kernel *kernel = NULL;
     must(bh_kernel_create_spirv(context, code, size, NULL, &kernel, &why), &why);
     return kernel;
@@ -50,14 +52,15 @@ static void step_ended(bh_event *event, void *user);
 static bh_status submit_step(struct chain *chain, bh_detail *why) {
     bh_buffer *from = chain->buffers[chain->steps % 2],
               *to = chain->buffers[(chain->steps + 1) % 2];
-    const bh_binding bound[] = {{0, 0, from, 0, BH_WHOLE_SIZE, BH_READ, 0},
-                                {0, 1, to, 0, BH_WHOLE_SIZE, BH_WRITE, 0}};
+    const bh_binding bound[] = {{0, 0, from, 0, BH_WHOLE_SIZE, BH_ACCESS_READ, 0},
+                                {0, 1, to, 0, BH_WHOLE_SIZE, BH_ACCESS_WRITE, 0}};
     const uint32_t groups[3] = {1, 1, 1};
     bh_event *event = NULL;
     bh_status status =
         bh_launch(chain->stream, chain->square, groups, bound, 2, NULL, 0, &event, why);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     chain->steps++; /* before the callback can look */
     status = bh_event_on_end(event, step_ended, chain, why);
     bh_event_release(event);
@@ -70,11 +73,13 @@ static void step_ended(bh_event *event, void *user) {
     bh_detail why;
     chain->status = bh_event_wait(event, 0); /* it has ended: this only looks */
     if (chain->status == BH_OK && chain->steps < STEPS &&
-        (chain->status = submit_step(chain, &why)) == BH_OK)
+        (chain->status = submit_step(chain, &why)) == BH_OK) {
         return;
+    }
     const uint64_t one = 1; /* the end, good or bad */
-    if (write(chain->done, &one, sizeof one) != sizeof one)
+    if (write(chain->done, &one, sizeof one) != sizeof one) {
         abort();
+    }
 }
 
 /* -- the loop ---------------------------------------------------------------------------------- */
@@ -111,17 +116,18 @@ int main(int argc, char **argv) {
     must(bh_stream_create(context, &options, &guest, &why), &why);
     must(bh_stream_create(context, NULL, &host, &why), &why);
     bh_kernel *square = load(context, folder, "square"), *hang = load(context, folder, "hang");
-    for (int i = 0; i < COUNT; i++)
+    for (int i = 0; i < COUNT; i++) {
         numbers[i] = 2;
+    }
     for (int i = 0; i < 5; i++) {
         must(bh_buffer_create(context, sizeof numbers, &buffers[i], &why), &why);
         must(bh_buffer_write(buffers[i], 0, numbers, sizeof numbers, BH_FOREVER, &why), &why);
     }
 
-    const bh_binding to_1[] = {{0, 0, buffers[0], 0, BH_WHOLE_SIZE, BH_READ, 0},
-                               {0, 1, buffers[1], 0, BH_WHOLE_SIZE, BH_WRITE, 0}};
+    const bh_binding to_1[] = {{0, 0, buffers[0], 0, BH_WHOLE_SIZE, BH_ACCESS_READ, 0},
+                               {0, 1, buffers[1], 0, BH_WHOLE_SIZE, BH_ACCESS_WRITE, 0}};
     must(bh_launch(host, square, groups, to_1, 2, NULL, 0, &events[0], &why), &why);
-    const bh_binding alone[] = {{0, 0, buffers[4], 0, BH_WHOLE_SIZE, BH_READ_WRITE, 0}};
+    const bh_binding alone[] = {{0, 0, buffers[4], 0, BH_WHOLE_SIZE, BH_ACCESS_READ_WRITE, 0}};
     must(bh_launch(guest, hang, many, alone, 1, NULL, 0, &events[1], &why), &why);
     for (uint32_t i = 0; i < 2; i++) {
         must(bh_event_fd(events[i], &fds[i], &why), &why);
@@ -134,12 +140,14 @@ int main(int argc, char **argv) {
 
     for (int left = 3; left > 0; left--) {
         struct epoll_event ready;
-        if (epoll_wait(loop, &ready, 1, -1) != 1)
+        if (epoll_wait(loop, &ready, 1, -1) != 1) {
             return perror("epoll_wait"), 2;
+        }
         uint32_t i = ready.data.u32;
         uint64_t written;
-        if (i == 2 && read(fds[i], &written, sizeof written) != sizeof written)
+        if (i == 2 && read(fds[i], &written, sizeof written) != sizeof written) {
             return perror("read"), 2;
+        }
         ends[i] = i == 2 ? chain.status : bh_event_wait(events[i], 0);
         /* It stays readable for ever. Closing alone would not do: the library may have another
          * descriptor of it for a moment. */
@@ -148,14 +156,16 @@ int main(int argc, char **argv) {
     }
     for (int i = 0; i < 3; i++) {
         print(names[i], ends[i]);
-        if (i < 2)
+        if (i < 2) {
             printf("\n");
+        }
     }
     must(bh_buffer_read(buffers[2], 0, numbers, sizeof numbers, 0, &why), &why);
     printf(", %d steps: 2 has become %g\n", chain.steps, numbers[COUNT - 1]);
 
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 5; i++) {
         bh_buffer_release(buffers[i]);
+    }
     bh_event_release(events[0]), bh_event_release(events[1]);
     bh_kernel_release(square), bh_kernel_release(hang);
     bh_stream_release(host), bh_stream_release(guest);

@@ -18,12 +18,13 @@ static bh_status await(bh_buffer *buffer) {
     bh_status status = bh_buffer_load_event(buffer, &event, &why);
     while (status == BH_OK && (status = bh_event_wait(event, 100000000)) == BH_TIMEOUT) {
         uint64_t done = 0, total = 0;
-        status = bh_buffer_load_progress(buffer, &done, &total);
+        status = bh_buffer_load_progress(buffer, &done, &total, NULL);
         printf("%llu of %llu bytes\n", (unsigned long long)done, (unsigned long long)total);
     }
     bh_verdict verdict;
-    if (status != BH_OK && bh_event_verdict(event, &verdict) == BH_OK)
+    if (status != BH_OK && bh_event_verdict(event, &verdict) == BH_OK) {
         memcpy(why.message, verdict.message, sizeof why.message);
+    }
     bh_event_release(event);
     return status;
 }
@@ -44,32 +45,39 @@ int main(int argc, char **argv) {
     source.format = argc > 3 ? BH_FILE_SAFETENSORS : BH_FILE_NPY;
     source.tensor = argc > 3 ? argv[3] : NULL;
     if (bh_context_create(NULL, &context, &why) || bh_stream_create(context, NULL, &stream, &why) ||
-        bh_kernel_create_spirv(context, code, size, NULL, &kernel, &why))
+        bh_kernel_create_spirv(context, code, size, NULL, &kernel, &why)) {
         return failed("starting");
+    }
     /* Its size and what it is are known when the call returns; its bytes are on their way. */
     bh_description_init(&array);
     if (bh_buffer_from_file(context, &source, &in, &why) ||
         bh_buffer_description(in, &array, &why) ||
-        bh_buffer_create(context, bh_buffer_size(in), &out, &why))
+        bh_buffer_create(context, bh_buffer_size(in), &out, &why)) {
         return failed("loading");
+    }
     printf("%u dimensions, %llu bytes\n", array.rank, (unsigned long long)bh_buffer_size(in));
-    if (array.kind != BH_NUMBER_FLOAT || array.bits != 32)
+    if (array.kind != BH_NUMBER_FLOAT || array.bits != 32) {
         return fprintf(stderr, "these are no floats\n"), 1;
+    }
     /* Bound at once: the kernel runs when they are there. */
     uint64_t count = bh_buffer_size(in) / 4;
-    bh_binding bound[] = {{0, 0, in, 0, BH_WHOLE_SIZE, BH_READ, 0},
-                          {0, 1, out, 0, BH_WHOLE_SIZE, BH_WRITE, 0}};
+    bh_binding bound[] = {{0, 0, in, 0, BH_WHOLE_SIZE, BH_ACCESS_READ, 0},
+                          {0, 1, out, 0, BH_WHOLE_SIZE, BH_ACCESS_WRITE, 0}};
     uint32_t groups[3] = {(uint32_t)((count + 63) / 64), 1, 1};
-    if (bh_launch(stream, kernel, groups, bound, 2, NULL, 0, NULL, &why))
+    if (bh_launch(stream, kernel, groups, bound, 2, NULL, 0, NULL, &why)) {
         return failed("submitting");
-    if (await(in) != BH_OK)
+    }
+    if (await(in) != BH_OK) {
         return failed("the load is poisoned");
+    }
     /* Mapping waits for the kernel; had it crashed or hung, |why| says what happened. */
-    if (bh_buffer_map(out, BH_MAP_READ, BH_FOREVER, &squares, &why))
+    if (bh_buffer_map(out, BH_MAP_READ, BH_FOREVER, &squares, &why)) {
         return failed("poisoned");
+    }
     double sum = 0;
-    for (uint64_t i = 0; i < count; i++)
+    for (uint64_t i = 0; i < count; i++) {
         sum += ((const float *)squares)[i];
+    }
     printf("%llu elements, the squares' sum is %g\n", (unsigned long long)count, sum);
     bh_buffer_release(in), bh_buffer_release(out);
     bh_kernel_release(kernel), bh_stream_release(stream);

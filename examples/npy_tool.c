@@ -34,19 +34,22 @@ static _Noreturn void fail(const char *what, const char *why) {
 static struct array make(const struct bhi_array *form) {
     struct array array = {*form, form->bytes / bhi_dtype_size(form->dtype), NULL};
     array.bytes = calloc(1, form->bytes + 1);
-    if (!array.bytes)
+    if (!array.bytes) {
         fail("memory", "none left");
+    }
     return array;
 }
 
 static struct array load(const char *path) {
     struct bhi_complaint complaint;
     struct bhi_npy_file file;
-    if (!bhi_npy_file_open(path, &file, &complaint))
+    if (!bhi_npy_file_open(path, &file, &complaint)) {
         fail(path, complaint.text);
+    }
     struct array array = make(&file.array);
-    if (!bhi_npy_file_read(&file, array.bytes, &complaint))
+    if (!bhi_npy_file_read(&file, array.bytes, &complaint)) {
         fail(path, complaint.text);
+    }
     bhi_npy_file_close(&file);
     return array;
 }
@@ -58,8 +61,9 @@ static void save(const char *path, const struct array *array) {
     size_t size = bhi_npy_write_header(&array->form, header, sizeof header);
     if (!bhi_outfile_open(path, size + array->form.bytes, &file, &complaint) ||
         !bhi_outfile_write(&file, header, size, array->bytes, array->form.bytes, &complaint) ||
-        !bhi_outfile_seal(&file, &complaint) || !bhi_outfile_commit(&file, &complaint))
+        !bhi_outfile_seal(&file, &complaint) || !bhi_outfile_commit(&file, &complaint)) {
         fail(path, complaint.text);
+    }
     bhi_outfile_abandon(&file);
 }
 
@@ -121,8 +125,9 @@ static void set(struct array *array, uint64_t index, double value) {
 static double number(const char *text) {
     char *end;
     double value = strtod(text, &end);
-    if (!*text || *end)
+    if (!*text || *end) {
         fail(text, "not a number");
+    }
     return value;
 }
 
@@ -137,18 +142,21 @@ static uint64_t next_random(uint64_t *state) {
 static int command_make(char **words, int count) {
     struct bhi_complaint complaint;
     struct bhi_array form;
-    if (count < 3 || !bhi_parse_array(words[1], &form, &complaint))
+    if (count < 3 || !bhi_parse_array(words[1], &form, &complaint)) {
         fail("make", count < 3 ? "needs FILE DTYPE[SHAPE] KIND" : complaint.text);
+    }
     struct array array = make(&form);
     if (!strcmp(words[2], "ramp") && count == 5) {
         double start = number(words[3]), step = number(words[4]);
-        for (uint64_t i = 0; i < array.count; i++)
+        for (uint64_t i = 0; i < array.count; i++) {
             set(&array, i, start + step * (double)i);
+        }
     } else if (!strcmp(words[2], "random") && count == 6) {
         uint64_t state = (uint64_t)number(words[3]);
         double low = number(words[4]), high = number(words[5]);
-        for (uint64_t i = 0; i < array.count; i++)
+        for (uint64_t i = 0; i < array.count; i++) {
             set(&array, i, low + (high - low) * ((double)(next_random(&state) >> 11) * 0x1p-53));
+        }
     } else {
         fail(words[2], "is not ramp START STEP or random SEED LOW HIGH");
     }
@@ -160,8 +168,9 @@ static int command_make(char **words, int count) {
 static int command_show(const char *path) {
     struct array array = load(path);
     printf("%s[", bhi_dtype_name(array.form.dtype));
-    for (uint32_t i = 0; i < array.form.dimensions; i++)
+    for (uint32_t i = 0; i < array.form.dimensions; i++) {
         printf("%s%" PRIu64, i ? "," : "", array.form.shape[i]);
+    }
     printf("]");
     for (uint64_t i = 0; i < array.count; i++) {
         if (i == 6 && array.count > 8) {
@@ -178,18 +187,23 @@ static int command_show(const char *path) {
 static int command_pgm(const char *path, const char *picture) {
     struct array array = load(path);
     double high = 0;
-    if (array.form.dimensions != 2)
+    if (array.form.dimensions != 2) {
         fail(path, "not two-dimensional");
-    for (uint64_t i = 0; i < array.count; i++)
+    }
+    for (uint64_t i = 0; i < array.count; i++) {
         high = fmax(high, get(&array, i));
+    }
     FILE *file = fopen(picture, "wb");
-    if (!file)
+    if (!file) {
         fail(picture, "cannot be written");
+    }
     fprintf(file, "P5\n%" PRIu64 " %" PRIu64 "\n255\n", array.form.shape[1], array.form.shape[0]);
-    for (uint64_t i = 0; i < array.count; i++)
+    for (uint64_t i = 0; i < array.count; i++) {
         fputc(high > 0 ? (int)(sqrt(get(&array, i) / high) * 255) : 0, file);
-    if (fclose(file) != 0)
+    }
+    if (fclose(file) != 0) {
         fail(picture, "cannot be written");
+    }
     free(array.bytes);
     return 0;
 }
@@ -218,22 +232,25 @@ static double want_add(const struct check *c, uint64_t i) {
 static double want_matmul(const struct check *c, uint64_t i) {
     uint64_t k = c->in[0].form.shape[1], n = c->in[1].form.shape[1];
     double sum = 0;
-    for (uint64_t j = 0; j < k; j++)
+    for (uint64_t j = 0; j < k; j++) {
         sum += get(&c->in[0], i / n * k + j) * get(&c->in[1], j * n + i % n);
+    }
     return sum;
 }
 
 static double want_reduce_sum(const struct check *c, uint64_t i) {
     double sum = 0;
-    for (uint64_t j = i * 256; j < (i + 1) * 256 && j < c->in[0].count; j++)
+    for (uint64_t j = i * 256; j < (i + 1) * 256 && j < c->in[0].count; j++) {
         sum += get(&c->in[0], j);
+    }
     return sum;
 }
 
 static double want_histogram(const struct check *c, uint64_t i) {
     double count = 0;
-    for (uint64_t j = 0; j < c->in[0].count; j++)
+    for (uint64_t j = 0; j < c->in[0].count; j++) {
         count += (uint64_t)get(&c->in[0], j) % 256 == i;
+    }
     return count;
 }
 
@@ -256,8 +273,9 @@ static double want_blur(const struct check *c, uint64_t i) {
     uint64_t width = c->in[0].form.shape[1], radius = (uint64_t)c->scalar;
     uint64_t at = i % width, row = i - at, count = 0;
     double sum = 0;
-    for (uint64_t k = at > radius ? at - radius : 0; k <= at + radius && k < width; k++, count++)
+    for (uint64_t k = at > radius ? at - radius : 0; k <= at + radius && k < width; k++, count++) {
         sum += get(&c->in[0], row + k);
+    }
     return sum / (double)count;
 }
 
@@ -283,11 +301,13 @@ static int run_check(size_t which, const struct check *check) {
     uint64_t wrong = 0;
     for (uint64_t i = 0; i < check->out.count; i++) {
         double wanted = checks[which].want(check, i), got = get(&check->out, i);
-        if (fabs(got - wanted) <= checks[which].tolerance * (1 + fabs(wanted)))
+        if (fabs(got - wanted) <= checks[which].tolerance * (1 + fabs(wanted))) {
             continue;
-        if (wrong++ == 0 && checks[which].strays == 0)
+        }
+        if (wrong++ == 0 && checks[which].strays == 0) {
             printf("%s: element %" PRIu64 " is %.9g, not %.9g\n", checks[which].name, i, got,
                    wanted);
+        }
     }
     bool good =
         check->out.count > 0 && (double)wrong <= checks[which].strays * (double)check->out.count;
@@ -298,20 +318,25 @@ static int run_check(size_t which, const struct check *check) {
 
 static int command_check(char **words, int count) {
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
-        if (strcmp(words[0], checks[i].name) != 0)
+        if (strcmp(words[0], checks[i].name) != 0) {
             continue;
+        }
         struct check check = {0};
         int at = 1;
-        if (count != 1 + checks[i].scalar + checks[i].inputs + 1)
+        if (count != 1 + checks[i].scalar + checks[i].inputs + 1) {
             fail(words[0], "wrong number of arguments");
-        if (checks[i].scalar)
+        }
+        if (checks[i].scalar) {
             check.scalar = number(words[at++]);
-        for (int k = 0; k < checks[i].inputs; k++)
+        }
+        for (int k = 0; k < checks[i].inputs; k++) {
             check.in[k] = load(words[at++]);
+        }
         check.out = load(words[at]);
         int status = run_check(i, &check);
-        for (int k = 0; k < checks[i].inputs; k++)
+        for (int k = 0; k < checks[i].inputs; k++) {
             free(check.in[k].bytes);
+        }
         free(check.out.bytes);
         return status;
     }
@@ -319,14 +344,18 @@ static int command_check(char **words, int count) {
 }
 
 int main(int argc, char **argv) {
-    if (argc > 2 && !strcmp(argv[1], "make"))
+    if (argc > 2 && !strcmp(argv[1], "make")) {
         return command_make(argv + 2, argc - 2);
-    if (argc == 3 && !strcmp(argv[1], "show"))
+    }
+    if (argc == 3 && !strcmp(argv[1], "show")) {
         return command_show(argv[2]);
-    if (argc == 4 && !strcmp(argv[1], "pgm"))
+    }
+    if (argc == 4 && !strcmp(argv[1], "pgm")) {
         return command_pgm(argv[2], argv[3]);
-    if (argc > 2 && !strcmp(argv[1], "check"))
+    }
+    if (argc > 2 && !strcmp(argv[1], "check")) {
         return command_check(argv + 2, argc - 2);
+    }
     bool asked = argc == 2 && !strcmp(argv[1], "--help");
     fputs("Usage: npy_tool make FILE DTYPE[SHAPE] ramp START STEP\n"
           "       npy_tool make FILE DTYPE[SHAPE] random SEED LOW HIGH\n"

@@ -10,8 +10,9 @@
 static bh_detail why;
 
 static void must(bh_status status) {
-    if (status == BH_OK)
+    if (status == BH_OK) {
         return;
+    }
     fprintf(stderr, "%s: %s\n", bh_status_name(status), why.message);
     exit(2);
 }
@@ -22,8 +23,9 @@ static bh_kernel *load(bh_context *context, const char *folder, const char *name
     snprintf(path, sizeof path, "%s/%s.spv", folder, name);
     FILE *file = fopen(path, "rb");
     size_t size = file ? fread(code, 1, sizeof code, file) : 0;
-    if (file)
+    if (file) {
         fclose(file);
+    }
     bh_kernel_options options;
     bh_kernel_options_init(&options);
     options.name = name;
@@ -38,8 +40,9 @@ static void print(const char *name, bh_event *event) {
     static const char *const executed[] = {"never ran", "ran when it ended", "ran to its end"};
     printf("%-9s %-8s %s, %s", name, v.status == BH_OK ? "READY" : "POISONED",
            bh_status_name(v.status), executed[v.executed]);
-    if (v.hops)
+    if (v.hops) {
         printf(", %u hop from event %llu", v.hops, (unsigned long long)v.origin);
+    }
     printf("\n");
 }
 
@@ -60,22 +63,24 @@ int main(int argc, char **argv) {
     must(bh_stream_create(context, NULL, &host, &why));
     bh_kernel *hang = load(context, folder, "hang"), *square = load(context, folder, "square");
     bh_buffer **buffers[] = {&a, &b, &c, &d};
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         must(bh_buffer_create(context, 256, buffers[i], &why));
+    }
 
-    const bh_binding on_a[] = {{0, 0, a, 0, BH_WHOLE_SIZE, BH_READ_WRITE, 0}};
-    const bh_binding a_to_b[] = {{0, 0, a, 0, BH_WHOLE_SIZE, BH_READ, 0},
-                                 {0, 1, b, 0, BH_WHOLE_SIZE, BH_WRITE, 0}};
-    const bh_binding c_to_d[] = {{0, 0, c, 0, BH_WHOLE_SIZE, BH_READ, 0},
-                                 {0, 1, d, 0, BH_WHOLE_SIZE, BH_WRITE, 0}};
+    const bh_binding on_a[] = {{0, 0, a, 0, BH_WHOLE_SIZE, BH_ACCESS_READ_WRITE, 0}};
+    const bh_binding a_to_b[] = {{0, 0, a, 0, BH_WHOLE_SIZE, BH_ACCESS_READ, 0},
+                                 {0, 1, b, 0, BH_WHOLE_SIZE, BH_ACCESS_WRITE, 0}};
+    const bh_binding c_to_d[] = {{0, 0, c, 0, BH_WHOLE_SIZE, BH_ACCESS_READ, 0},
+                                 {0, 1, d, 0, BH_WHOLE_SIZE, BH_ACCESS_WRITE, 0}};
     must(bh_launch(guest, hang, many, on_a, 1, NULL, 0, &bad, &why));
     must(bh_launch(host, square, groups, a_to_b, 2, NULL, 0, &report, &why)); /* reads a: waits */
     must(bh_launch(guest, square, groups, c_to_d, 2, NULL, 0, &innocent, &why));
 
     /* Poison is no error of this call; each event tells its own story, as often as it is asked. */
     bh_event *all[] = {bad, report, innocent};
-    if (bh_event_wait_all(all, 3, BH_FOREVER, NULL) != BH_DEADLINE)
+    if (bh_event_wait_all(all, 3, BH_FOREVER, NULL) != BH_DEADLINE) {
         return 1;
+    }
     print("bad", bad);
     print("report", report);
     print("innocent", innocent);

@@ -16,22 +16,25 @@ int main(int argc, char **argv) {
     bh_detail why = {0};
     FILE *file = argc > 1 ? fopen(argv[1], "rb") : NULL;
     size_t size = file ? fread(code, 1, sizeof code, file) : 0;
-    for (int i = 0; i < 1024; i++)
+    for (int i = 0; i < 1024; i++) {
         x[i] = y[i] = (float)i;
+    }
     if (bh_context_create(NULL, &context, &why) || bh_stream_create(context, NULL, &stream, &why) ||
         bh_kernel_create_spirv(context, code, size, NULL, &kernel, &why) ||
         bh_buffer_create(context, sizeof x, &bx, &why) ||
         bh_buffer_create(context, sizeof y, &by, &why) ||
         bh_buffer_write(bx, 0, x, sizeof x, BH_FOREVER, &why) ||
-        bh_buffer_write(by, 0, y, sizeof y, BH_FOREVER, &why))
+        bh_buffer_write(by, 0, y, sizeof y, BH_FOREVER, &why)) {
         return fprintf(stderr, "%s\n", why.message), 2;
-    bh_binding bound[] = {{0, 0, bx, 0, BH_WHOLE_SIZE, BH_READ, 0},
-                          {0, 1, by, 0, BH_WHOLE_SIZE, BH_READ_WRITE, 0}};
+    }
+    bh_binding bound[] = {{0, 0, bx, 0, BH_WHOLE_SIZE, BH_ACCESS_READ, 0},
+                          {0, 1, by, 0, BH_WHOLE_SIZE, BH_ACCESS_READ_WRITE, 0}};
     uint32_t groups[3] = {4, 1, 1};
     /* Reading y waits for the kernel; had it crashed or hung, |why| says what happened. */
     if (bh_launch(stream, kernel, groups, bound, 2, &push, sizeof push, NULL, &why) ||
-        bh_buffer_read(by, 0, y, sizeof y, BH_FOREVER, &why))
+        bh_buffer_read(by, 0, y, sizeof y, BH_FOREVER, &why)) {
         return fprintf(stderr, "poisoned: %s\n", why.message), 1;
+    }
     printf("y[1023] = %g\n", y[1023]);
     bh_buffer_release(bx), bh_buffer_release(by);
     bh_kernel_release(kernel), bh_stream_release(stream);

@@ -5,10 +5,11 @@ bool bhi_array_measure(struct bhi_array *array, struct bhi_complaint *complaint)
     /* A zero anywhere makes it empty, but must not hide an overflow of the others. */
     bool empty = false;
     for (uint32_t i = 0; i < array->dimensions; i++) {
-        if (array->shape[i] == 0)
+        if (array->shape[i] == 0) {
             empty = true;
-        else if (__builtin_mul_overflow(bytes, array->shape[i], &bytes))
+        } else if (__builtin_mul_overflow(bytes, array->shape[i], &bytes)) {
             return bhi_refuse(complaint, "the shape has more elements than 64 bits can count");
+        }
     }
     array->bytes = empty ? 0 : bytes;
     return true;

@@ -2,6 +2,7 @@
 #ifndef BHI_FORMATS_DTYPE_H
 #define BHI_FORMATS_DTYPE_H
 
+#include <bulkhead/array.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,6 +41,13 @@ const char *bhi_dtype_npy_code(enum bhi_dtype dtype); /* "f4": without the byte 
 bool bhi_dtype_find(const char *name, size_t length, enum bhi_dtype *out_dtype);
 /* By kind and size in a .npy: ('f', 4). */
 bool bhi_dtype_find_npy(char kind, uint64_t bytes, enum bhi_dtype *out_dtype);
+
+/* What the API calls it. */
+bh_dtype bhi_dtype_public(enum bhi_dtype dtype);
+/* False: it is none of these. */
+bool bhi_dtype_from_public(bh_dtype dtype, enum bhi_dtype *out_dtype);
+/* "bf16"; NULL: it is unknown, or BH_DTYPE_NONE. */
+const char *bhi_dtype_public_name(bh_dtype dtype);
 
 /* Parses one value: an integer (decimal, or hexadecimal after 0x), true, false, 1 or 0 of a bool,
  * or a floating-point number as strtod reads it, inf and nan too. Out of the type's range is

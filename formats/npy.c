@@ -7,27 +7,33 @@ static const uint8_t magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 
 bool bhi_npy_parse_preamble(const uint8_t *bytes, size_t size, size_t *out_start,
                             size_t *out_length, struct bhi_complaint *complaint) {
-    if (size == 0)
+    if (size == 0) {
         return bhi_refuse(complaint, "empty, not a .npy file");
-    if (memcmp(bytes, magic, size < sizeof magic ? size : sizeof magic) != 0)
+    }
+    if (memcmp(bytes, magic, size < sizeof magic ? size : sizeof magic) != 0) {
         return bhi_refuse(complaint, "not a .npy file (bad magic)");
-    if (size < BHI_NPY_MIN_PREAMBLE)
+    }
+    if (size < BHI_NPY_MIN_PREAMBLE) {
         return bhi_refuse(complaint, "truncated header");
+    }
     uint8_t major = bytes[6], minor = bytes[7];
-    if (major < 1 || major > 3 || minor != 0)
+    if (major < 1 || major > 3 || minor != 0) {
         return bhi_refuse(complaint, ".npy format %u.%u is not supported (1.0, 2.0 and 3.0 are)",
                           major, minor);
+    }
     uint32_t length = bytes[8] | (uint32_t)bytes[9] << 8;
     *out_start = BHI_NPY_MIN_PREAMBLE;
     if (major > 1) {
-        if (size < BHI_NPY_MAX_PREAMBLE)
+        if (size < BHI_NPY_MAX_PREAMBLE) {
             return bhi_refuse(complaint, "truncated header");
+        }
         length |= (uint32_t)bytes[10] << 16 | (uint32_t)bytes[11] << 24;
         *out_start = BHI_NPY_MAX_PREAMBLE;
     }
-    if (length > BHI_NPY_MAX_HEADER)
+    if (length > BHI_NPY_MAX_HEADER) {
         return bhi_refuse(complaint, "the header claims %u bytes (at most %d are read)", length,
                           BHI_NPY_MAX_HEADER);
+    }
     *out_length = length;
     return true;
 }
@@ -38,14 +44,16 @@ struct literal {
 };
 
 static void skip_blanks(struct literal *l) {
-    while (l->at < l->end && (*l->at == ' ' || *l->at == '\n'))
+    while (l->at < l->end && (*l->at == ' ' || *l->at == '\n')) {
         l->at++;
+    }
 }
 
 static bool take(struct literal *l, char c) {
     skip_blanks(l);
-    if (l->at == l->end || *l->at != c)
+    if (l->at == l->end || *l->at != c) {
         return false;
+    }
     l->at++;
     return true;
 }
@@ -53,8 +61,9 @@ static bool take(struct literal *l, char c) {
 static bool take_word(struct literal *l, const char *word) {
     size_t length = strlen(word);
     skip_blanks(l);
-    if ((size_t)(l->end - l->at) < length || memcmp(l->at, word, length) != 0)
+    if ((size_t)(l->end - l->at) < length || memcmp(l->at, word, length) != 0) {
         return false;
+    }
     l->at += length;
     return true;
 }
@@ -62,17 +71,20 @@ static bool take_word(struct literal *l, const char *word) {
 /* A string without escapes, in either quote. */
 static bool take_string(struct literal *l, const char **out_text, size_t *out_length) {
     skip_blanks(l);
-    if (l->at == l->end || (*l->at != '\'' && *l->at != '"'))
+    if (l->at == l->end || (*l->at != '\'' && *l->at != '"')) {
         return false;
+    }
     char quote = *l->at++;
     *out_text = l->at;
     while (l->at < l->end && *l->at != quote) {
-        if (*l->at < 0x20 || *l->at == '\\' || *l->at == 0x7F) /* not printable ASCII */
+        if (*l->at < 0x20 || *l->at == '\\' || *l->at == 0x7F) { /* not printable ASCII */
             return false;
+        }
         l->at++;
     }
-    if (l->at == l->end)
+    if (l->at == l->end) {
         return false;
+    }
     *out_length = (size_t)(l->at++ - *out_text);
     return true;
 }
@@ -83,24 +95,30 @@ static bool take_descr(struct literal *l, struct bhi_array *array,
     size_t length;
 
     skip_blanks(l);
-    if (l->at < l->end && *l->at == '[')
+    if (l->at < l->end && *l->at == '[') {
         return bhi_refuse(complaint, "structured dtypes are not supported");
-    if (!take_string(l, &text, &length))
+    }
+    if (!take_string(l, &text, &length)) {
         return bhi_refuse(complaint, "malformed header: 'descr' is not a string");
+    }
     int shown = length > 40 ? 40 : (int)length;
     char order = length ? text[0] : 0;
     uint64_t bytes = 0;
-    if (length >= 2 && text[1] == 'O')
+    if (length >= 2 && text[1] == 'O') {
         return bhi_refuse(complaint, "object arrays ('%.*s') are not supported", shown, text);
+    }
     bool known = length == 3 && text[2] >= '0' && text[2] <= '9';
-    if (known)
+    if (known) {
         bytes = (uint64_t)(text[2] - '0');
+    }
     known = known && bhi_dtype_find_npy(text[1], bytes, &array->dtype);
-    if (known && order == '>')
+    if (known && order == '>') {
         return bhi_refuse(complaint, "big-endian data ('%.*s') is not supported", shown, text);
-    if (!known || !(order == '<' || (order == '|' && bytes == 1)))
+    }
+    if (!known || !(order == '<' || (order == '|' && bytes == 1))) {
         return bhi_refuse(complaint, "dtype '%.*s' is not supported; it is one of %s", shown, text,
                           BHI_DTYPE_NAMES);
+    }
     return true;
 }
 
@@ -109,32 +127,39 @@ static bool take_shape(struct literal *l, struct bhi_array *array,
     bool comma = true;
 
     array->dimensions = 0;
-    if (!take(l, '('))
+    if (!take(l, '(')) {
         return bhi_refuse(complaint, "malformed header: 'shape' is not a tuple");
+    }
     while (!take(l, ')')) {
         uint64_t value = 0;
-        if (!comma)
+        if (!comma) {
             return bhi_refuse(complaint, "malformed header: 'shape' is not a tuple of integers");
-        if (take(l, '-'))
+        }
+        if (take(l, '-')) {
             return bhi_refuse(complaint, "the shape has a negative dimension");
-        if (array->dimensions == BHI_MAX_DIMENSIONS)
+        }
+        if (array->dimensions == BHI_MAX_DIMENSIONS) {
             return bhi_refuse(complaint, "the shape has more than %d dimensions",
                               BHI_MAX_DIMENSIONS);
+        }
         skip_blanks(l);
         const char *digits = l->at;
         for (; l->at < l->end && *l->at >= '0' && *l->at <= '9'; l->at++) {
             if (__builtin_mul_overflow(value, UINT64_C(10), &value) ||
-                __builtin_add_overflow(value, (uint64_t)(*l->at - '0'), &value))
+                __builtin_add_overflow(value, (uint64_t)(*l->at - '0'), &value)) {
                 return bhi_refuse(complaint, "the shape has more elements than 64 bits can count");
+            }
         }
-        if (l->at == digits)
+        if (l->at == digits) {
             return bhi_refuse(complaint, "malformed header: 'shape' is not a tuple of integers");
+        }
         array->shape[array->dimensions++] = value;
         comma = take(l, ',');
     }
     /* "(3)" is an integer in Python, not a tuple. */
-    if (array->dimensions == 1 && !comma)
+    if (array->dimensions == 1 && !comma) {
         return bhi_refuse(complaint, "malformed header: 'shape' is not a tuple");
+    }
     return true;
 }
 
@@ -146,53 +171,64 @@ bool bhi_npy_parse_header(const char *text, size_t length, struct bhi_array *out
     bool fortran = false, comma = true;
 
     memset(out_array, 0, sizeof *out_array);
-    if (!take(&l, '{'))
+    if (!take(&l, '{')) {
         return bhi_refuse(complaint, "malformed header: not a dictionary");
+    }
     while (!take(&l, '}')) {
         const char *key;
         size_t key_length;
         unsigned bit;
-        if (!comma || !take_string(&l, &key, &key_length))
+        if (!comma || !take_string(&l, &key, &key_length)) {
             return bhi_refuse(complaint, "malformed header: a quoted key was expected");
-        if (key_length == 5 && !memcmp(key, "descr", 5))
+        }
+        if (key_length == 5 && !memcmp(key, "descr", 5)) {
             bit = DESCR;
-        else if (key_length == 13 && !memcmp(key, "fortran_order", 13))
+        } else if (key_length == 13 && !memcmp(key, "fortran_order", 13)) {
             bit = ORDER;
-        else if (key_length == 5 && !memcmp(key, "shape", 5))
+        } else if (key_length == 5 && !memcmp(key, "shape", 5)) {
             bit = SHAPE;
-        else
+        } else {
             return bhi_refuse(complaint, "malformed header: unknown key '%.*s'",
                               key_length > 40 ? 40 : (int)key_length, key);
-        if (seen & bit)
+        }
+        if (seen & bit) {
             return bhi_refuse(complaint, "malformed header: key '%.*s' twice", (int)key_length,
                               key);
+        }
         seen |= bit;
-        if (!take(&l, ':'))
+        if (!take(&l, ':')) {
             return bhi_refuse(complaint, "malformed header: no ':' after '%.*s'", (int)key_length,
                               key);
-        if (bit == DESCR && !take_descr(&l, out_array, complaint))
+        }
+        if (bit == DESCR && !take_descr(&l, out_array, complaint)) {
             return false;
-        if (bit == SHAPE && !take_shape(&l, out_array, complaint))
+        }
+        if (bit == SHAPE && !take_shape(&l, out_array, complaint)) {
             return false;
+        }
         if (bit == ORDER) {
             fortran = take_word(&l, "True");
-            if (!fortran && !take_word(&l, "False"))
+            if (!fortran && !take_word(&l, "False")) {
                 return bhi_refuse(complaint,
                                   "malformed header: 'fortran_order' is not True or False");
+            }
         }
         comma = take(&l, ',');
     }
     skip_blanks(&l);
-    if (l.at != l.end)
+    if (l.at != l.end) {
         return bhi_refuse(complaint, "malformed header: text after the dictionary");
-    if (seen != ALL)
+    }
+    if (seen != ALL) {
         return bhi_refuse(complaint, "malformed header: '%s' is missing",
                           !(seen & DESCR)   ? "descr"
                           : !(seen & SHAPE) ? "shape"
                                             : "fortran_order");
-    if (fortran && out_array->dimensions > 1)
+    }
+    if (fortran && out_array->dimensions > 1) {
         return bhi_refuse(complaint, "Fortran order is not supported; save it in C order "
                                      "(numpy.ascontiguousarray)");
+    }
     return bhi_array_measure(out_array, complaint);
 }
 
@@ -227,11 +263,13 @@ size_t bhi_npy_write_header(const struct bhi_array *array, uint8_t *out, size_t 
         put(&pen, number);
     }
     put(&pen, array->dimensions == 1 ? ",), }" : "), }");
-    while (!pen.full && (pen.used + 1) % 64 != 0)
+    while (!pen.full && (pen.used + 1) % 64 != 0) {
         put(&pen, " ");
+    }
     put(&pen, "\n");
-    if (pen.full)
+    if (pen.full) {
         return 0;
+    }
     size_t length = pen.used - BHI_NPY_MIN_PREAMBLE;
     memcpy(out, magic, sizeof magic);
     out[6] = 1;

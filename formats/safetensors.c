@@ -19,20 +19,24 @@ static const struct {
 
 bool bhi_safetensors_parse_preamble(const uint8_t *bytes, uint64_t file_bytes, size_t *out_length,
                                     struct bhi_complaint *complaint) {
-    if (file_bytes < BHI_SAFETENSORS_PREAMBLE)
+    if (file_bytes < BHI_SAFETENSORS_PREAMBLE) {
         return bhi_refuse(complaint, "not a .safetensors file: it has %llu bytes",
                           (unsigned long long)file_bytes);
+    }
     uint64_t length = 0;
-    for (int i = BHI_SAFETENSORS_PREAMBLE - 1; i >= 0; i--)
+    for (int i = BHI_SAFETENSORS_PREAMBLE - 1; i >= 0; i--) {
         length = length << 8 | bytes[i];
-    if (length > file_bytes - BHI_SAFETENSORS_PREAMBLE)
+    }
+    if (length > file_bytes - BHI_SAFETENSORS_PREAMBLE) {
         return bhi_refuse(complaint,
                           "offset 0: the header claims %llu bytes, the file has %llu after it",
                           (unsigned long long)length,
                           (unsigned long long)(file_bytes - BHI_SAFETENSORS_PREAMBLE));
-    if (length > BHI_SAFETENSORS_MAX_HEADER)
+    }
+    if (length > BHI_SAFETENSORS_MAX_HEADER) {
         return bhi_refuse(complaint, "offset 0: the header claims %llu bytes (at most %d are read)",
                           (unsigned long long)length, BHI_SAFETENSORS_MAX_HEADER);
+    }
     *out_length = (size_t)length;
     return true;
 }
@@ -44,16 +48,18 @@ static bool check_depth(const char *text, size_t length, struct bhi_complaint *c
     for (size_t i = 0; i < length; i++) {
         char c = text[i];
         if (quoted) {
-            if (c == '\\')
+            if (c == '\\') {
                 i++;
-            else if (c == '"')
+            } else if (c == '"') {
                 quoted = false;
+            }
         } else if (c == '"') {
             quoted = true;
         } else if (c == '{' || c == '[') {
-            if (++depth > BHI_SAFETENSORS_MAX_DEPTH)
+            if (++depth > BHI_SAFETENSORS_MAX_DEPTH) {
                 return bhi_refuse(complaint, "offset %zu: the header is nested more than %d deep",
                                   BHI_SAFETENSORS_PREAMBLE + i, BHI_SAFETENSORS_MAX_DEPTH);
+            }
         } else if ((c == '}' || c == ']') && depth > 0) {
             depth--;
         }
@@ -62,31 +68,36 @@ static bool check_depth(const char *text, size_t length, struct bhi_complaint *c
 }
 
 static bool read_integer(const json_t *json, uint64_t *out_value) {
-    if (!json_is_integer(json) || json_integer_value(json) < 0)
+    if (!json_is_integer(json) || json_integer_value(json) < 0) {
         return false;
+    }
     *out_value = (uint64_t)json_integer_value(json);
     return true;
 }
 
 static bool read_shape(const char *name, const json_t *shape, struct bhi_tensor *out,
                        uint64_t *out_elements, struct bhi_complaint *complaint) {
-    if (!json_is_array(shape))
+    if (!json_is_array(shape)) {
         return bhi_refuse(complaint, "tensor '%.200s': no array 'shape'", name);
-    if (json_array_size(shape) > BHI_MAX_DIMENSIONS)
+    }
+    if (json_array_size(shape) > BHI_MAX_DIMENSIONS) {
         return bhi_refuse(complaint, "tensor '%.200s': the shape has more than %d dimensions", name,
                           BHI_MAX_DIMENSIONS);
+    }
     /* A zero anywhere makes it empty, but must not hide an overflow of the others. */
     uint64_t elements = 1;
     bool empty = false;
     out->dimensions = (uint32_t)json_array_size(shape);
     for (uint32_t i = 0; i < out->dimensions; i++) {
-        if (!read_integer(json_array_get(shape, i), &out->shape[i]))
+        if (!read_integer(json_array_get(shape, i), &out->shape[i])) {
             return bhi_refuse(complaint, "tensor '%.200s': shape[%u] is not a size", name, i);
+        }
         empty |= out->shape[i] == 0;
-        if (out->shape[i] && __builtin_mul_overflow(elements, out->shape[i], &elements))
+        if (out->shape[i] && __builtin_mul_overflow(elements, out->shape[i], &elements)) {
             return bhi_refuse(complaint,
                               "tensor '%.200s': the shape has more elements than 64 bits can count",
                               name);
+        }
     }
     *out_elements = empty ? 0 : elements;
     return true;
@@ -96,50 +107,61 @@ static bool read_shape(const char *name, const json_t *shape, struct bhi_tensor 
  * their place is checked. */
 static bool read_tensor(const char *name, const json_t *entry, uint64_t data_bytes, bool wanted,
                         struct bhi_tensor *out, struct bhi_complaint *complaint) {
-    if (!json_is_object(entry))
+    if (!json_is_object(entry)) {
         return bhi_refuse(complaint, "tensor '%.200s': its entry is not an object", name);
-    if (json_object_size(entry) != 3)
+    }
+    if (json_object_size(entry) != 3) {
         return bhi_refuse(complaint,
                           "tensor '%.200s': its entry has %zu keys, not dtype, shape and "
                           "data_offsets",
                           name, json_object_size(entry));
+    }
     const char *dtype = json_string_value(json_object_get(entry, "dtype"));
-    if (!dtype)
+    if (!dtype) {
         return bhi_refuse(complaint, "tensor '%.200s': no string 'dtype'", name);
+    }
     size_t known = 0;
-    while (known < sizeof dtypes / sizeof dtypes[0] && strcmp(dtypes[known].name, dtype) != 0)
+    while (known < sizeof dtypes / sizeof dtypes[0] && strcmp(dtypes[known].name, dtype) != 0) {
         known++;
+    }
     const bool strange = known == sizeof dtypes / sizeof dtypes[0];
-    if (strange && wanted)
+    if (strange && wanted) {
         return bhi_refuse(complaint, "tensor '%.200s': dtype '%.40s' is not known", name, dtype);
+    }
     const uint32_t width = strange ? 1 : dtypes[known].bytes;
     out->dtype = strange ? BH_DTYPE_NONE : dtypes[known].dtype;
     uint64_t elements = 0, bytes, end;
-    if (!read_shape(name, json_object_get(entry, "shape"), out, &elements, complaint))
+    if (!read_shape(name, json_object_get(entry, "shape"), out, &elements, complaint)) {
         return false;
-    if (__builtin_mul_overflow(elements, (uint64_t)width, &bytes))
+    }
+    if (__builtin_mul_overflow(elements, (uint64_t)width, &bytes)) {
         return bhi_refuse(complaint, "tensor '%.200s': more bytes than 64 bits can count", name);
+    }
     const json_t *offsets = json_object_get(entry, "data_offsets");
     if (json_array_size(offsets) != 2 || !read_integer(json_array_get(offsets, 0), &out->begin) ||
-        !read_integer(json_array_get(offsets, 1), &end))
+        !read_integer(json_array_get(offsets, 1), &end)) {
         return bhi_refuse(complaint, "tensor '%.200s': 'data_offsets' is not a pair of offsets",
                           name);
-    if (end < out->begin || end > data_bytes)
+    }
+    if (end < out->begin || end > data_bytes) {
         return bhi_refuse(complaint,
                           "tensor '%.200s': its offsets %llu..%llu do not lie in the file's %llu "
                           "bytes of data",
                           name, (unsigned long long)out->begin, (unsigned long long)end,
                           (unsigned long long)data_bytes);
+    }
     out->bytes = end - out->begin;
-    if (out->bytes != bytes && !strange)
+    if (out->bytes != bytes && !strange) {
         return bhi_refuse(complaint,
                           "tensor '%.200s': its shape takes %llu bytes, its offsets %llu..%llu are "
                           "%llu",
                           name, (unsigned long long)bytes, (unsigned long long)out->begin,
                           (unsigned long long)end, (unsigned long long)out->bytes);
-    if (out->begin % width)
+    }
+    if (out->begin % width) {
         return bhi_refuse(complaint, "tensor '%.200s': its offset %llu is not aligned to %u bytes",
                           name, (unsigned long long)out->begin, width);
+    }
     return true;
 }
 
@@ -150,8 +172,9 @@ struct extent {
 
 static int compare_extents(const void *a, const void *b) {
     const struct extent *x = a, *y = b;
-    if (x->begin != y->begin)
+    if (x->begin != y->begin) {
         return x->begin < y->begin ? -1 : 1;
+    }
     return (x->end > y->end) - (x->end < y->end);
 }
 
@@ -161,32 +184,37 @@ static bool check_cover(struct extent *extents, size_t count, uint64_t data_byte
     uint64_t end = 0;
     qsort(extents, count, sizeof *extents, compare_extents);
     for (size_t i = 0; i < count; i++) {
-        if (extents[i].begin < end)
+        if (extents[i].begin < end) {
             return bhi_refuse(complaint, "tensors '%.200s' and '%.200s' overlap at offset %llu",
                               extents[i - 1].name, extents[i].name,
                               (unsigned long long)extents[i].begin);
-        if (extents[i].begin > end)
+        }
+        if (extents[i].begin > end) {
             return bhi_refuse(complaint,
                               "tensor '%.200s': there is a gap of %llu bytes before its offset "
                               "%llu",
                               extents[i].name, (unsigned long long)(extents[i].begin - end),
                               (unsigned long long)extents[i].begin);
+        }
         end = extents[i].end;
     }
-    if (end != data_bytes)
+    if (end != data_bytes) {
         return bhi_refuse(complaint, "the tensors end at offset %llu, the data at %llu",
                           (unsigned long long)end, (unsigned long long)data_bytes);
+    }
     return true;
 }
 
 static bool check_metadata(const json_t *metadata, struct bhi_complaint *complaint) {
     const char *key;
     json_t *value;
-    if (!json_is_object(metadata))
+    if (!json_is_object(metadata)) {
         return bhi_refuse(complaint, "'__metadata__' is not an object");
+    }
     json_object_foreach((json_t *)(uintptr_t)metadata, key, value) {
-        if (!json_is_string(value))
+        if (!json_is_string(value)) {
             return bhi_refuse(complaint, "'__metadata__': '%.200s' is not a string", key);
+        }
     }
     return true;
 }
@@ -201,11 +229,13 @@ static bool refuse_unknown(json_t *root, const char *wanted, size_t count,
     json_t *entry;
     json_object_foreach(root, name, entry) {
         const size_t length = strlen(name);
-        if (!strcmp(name, "__metadata__"))
+        if (!strcmp(name, "__metadata__")) {
             continue;
+        }
         all = used + length + sizeof ", " < sizeof names - sizeof ", ...";
-        if (!all)
+        if (!all) {
             break;
+        }
         used += (size_t)sprintf(names + used, "%s%s", used ? ", " : ": ", name);
     }
     return bhi_refuse(complaint, "there is no tensor '%.200s' among its %zu%s%s", wanted, count,
@@ -231,24 +261,28 @@ static bool read_all(json_t *root, uint64_t data_bytes, const struct purpose *pu
     size_t count = 0;
     bool found = false, good = true;
     struct extent *extents = calloc(json_object_size(root) + 1, sizeof *extents);
-    if (!extents)
+    if (!extents) {
         return bhi_refuse(complaint, "out of memory for %zu tensors", json_object_size(root));
+    }
     json_object_foreach(root, name, entry) {
         struct bhi_tensor tensor = {0};
         const bool metadata = !strcmp(name, "__metadata__");
         const bool it = !metadata && purpose->wanted && !strcmp(name, purpose->wanted);
-        if (metadata)
+        if (metadata) {
             good = check_metadata(entry, complaint);
-        else if ((good = read_tensor(name, entry, data_bytes, it, &tensor, complaint)))
+        } else if ((good = read_tensor(name, entry, data_bytes, it, &tensor, complaint))) {
             extents[count++] = (struct extent){name, tensor.begin, tensor.begin + tensor.bytes};
-        if (!good)
+        }
+        if (!good) {
             break;
+        }
         if (it) {
             found = true;
             *purpose->out_tensor = tensor;
         }
-        if (purpose->seen && !metadata)
+        if (purpose->seen && !metadata) {
             purpose->seen(purpose->user, name, type_of(entry), &tensor);
+        }
     }
     good = good && check_cover(extents, count, data_bytes, complaint);
     free(extents);
@@ -260,14 +294,16 @@ static bool read_all(json_t *root, uint64_t data_bytes, const struct purpose *pu
 static bool read_header(const char *text, size_t length, uint64_t data_bytes,
                         const struct purpose *purpose, struct bhi_complaint *complaint) {
     json_error_t error;
-    if (!check_depth(text, length, complaint))
+    if (!check_depth(text, length, complaint)) {
         return false;
+    }
     json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
-    if (!root)
+    if (!root) {
         return bhi_refuse(complaint, "offset %zu: the header is not valid JSON: %.150s",
                           (size_t)BHI_SAFETENSORS_PREAMBLE +
                               (size_t)(error.position > 0 ? error.position : 0),
                           error.text);
+    }
     bool good = json_is_object(root) ? read_all(root, data_bytes, purpose, complaint)
                                      : bhi_refuse(complaint, "the header is not a JSON object");
     json_decref(root);

@@ -19,8 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
  * bytes in it that a terminal would act on. */
 static inline void fuzz_check_reason(const char *why, int refused) {
     FUZZ_CHECK((why[0] != '\0') == refused);
-    for (; *why; why++)
+    for (; *why; why++) {
         FUZZ_CHECK(*why >= 0x20 && *why < 0x7f);
+    }
 }
 
 #endif

@@ -23,9 +23,10 @@ static void any_bytes(const uint8_t *data, size_t size) {
 
 static void damaged(const uint8_t *data, size_t size) {
     uint8_t *file = malloc(BHI_ENVELOPE_HEADER + size);
-    FUZZ_CHECK(file != NULL);
-    if (size)
+    FUZZ_CHECK(file);
+    if (size) {
         memcpy(file + BHI_ENVELOPE_HEADER, data, size);
+    }
     bhi_envelope_seal(file, key, identity, file + BHI_ENVELOPE_HEADER, size);
     size_t total = BHI_ENVELOPE_HEADER + size, bytes;
     FUZZ_CHECK(!bhi_envelope_check(file, total, key, identity, &bytes) && bytes == size);

@@ -13,8 +13,9 @@ static void take_parameters(struct bhi_form *form, struct bhi_variant *variant, 
         for (int role = BHI_ROLE_IN; role <= BHI_ROLE_OUT; role++) {
             struct bhi_parameter *parameter = &form->parameters[form->count];
             const bool input = role == BHI_ROLE_IN;
-            if (input ? !e->names[i].read : !e->names[i].assigned)
+            if (input ? !e->names[i].read : !e->names[i].assigned) {
                 continue;
+            }
             *parameter = (struct bhi_parameter){.dtype = BHI_DTYPE_COUNT};
             parameter->role = input && seed % 5 == 0 ? BHI_ROLE_PUSH : (enum bhi_role)role;
             strcpy(parameter->name, e->names[i].text);
@@ -31,26 +32,29 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct bhi_variant variant = {0};
     struct bhi_complaint complaint = {.text = ""};
     struct bhi_pen pen = {0};
-    if (size == 0)
+    if (size == 0) {
         return 0;
+    }
     form = (struct bhi_form){.is_expression = true, .name = "fuzz"};
     /* A copy of exactly the size, so that a sanitizer sees a read past its end. */
     char *text = malloc(size);
-    FUZZ_CHECK(text != NULL);
+    FUZZ_CHECK(text);
     memcpy(text, data + 1, size - 1);
     const bool parsed = bhi_expression_parse(text, size - 1, &form.expression, &complaint);
     free(text);
     FUZZ_CHECK(parsed || complaint.text[0] != 0);
-    if (!parsed)
+    if (!parsed) {
         return 0;
+    }
     take_parameters(&form, &variant, data[0]);
     const bool good = bhi_form_check(&form, &complaint) &&
                       bhi_form_infer(&form, &variant, &complaint) &&
                       bhi_form_write(&form, &variant, &pen, &complaint);
     FUZZ_CHECK(good == (complaint.text[0] == 0));
     FUZZ_CHECK(pen.length < (4u << 20));
-    for (uint32_t i = 0; good && i < form.count; i++)
+    for (uint32_t i = 0; good && i < form.count; i++) {
         FUZZ_CHECK(variant.dtypes[i] < BHI_DTYPE_COUNT);
+    }
     bhi_pen_fini(&pen);
     bhi_form_fini(&form);
     return 0;

@@ -29,8 +29,9 @@ static const struct bhi_spirv_target *everything(void) {
         .workgroup_scalar_layout = true,
         .local_size_id = true,
     };
-    for (int i = 0; i < CAPABILITIES; i++)
+    for (int i = 0; i < CAPABILITIES; i++) {
         capabilities[i] = (SpvCapability)i;
+    }
     return &target;
 }
 
@@ -68,15 +69,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     uint32_t *code = malloc(words > 0 ? words * 4 : 1);
     struct bhi_error error;
     unsigned how = 0;
-    FUZZ_CHECK(code != NULL);
+    FUZZ_CHECK(code);
     memcpy(code, data, words * 4);
-    for (size_t i = 0; i < size; i++)
+    for (size_t i = 0; i < size; i++) {
         how = how * 31 + data[i];
+    }
     if (!bhi_guard_limits(code, words, &error) ||
-        !bhi_validate(everything(), code, words, "main", &error))
+        !bhi_validate(everything(), code, words, "main", &error)) {
         check_refusal(&error);
-    else
+    } else {
         guard(code, words, how);
+    }
     free(code);
     return 0;
 }

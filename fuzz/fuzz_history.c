@@ -9,24 +9,28 @@
 /* What the checker would compute anew: bounded by the file's size in earnest, here by patience. */
 static uint64_t work_of(const struct bhi_history *history) {
     uint64_t work = 0;
-    for (size_t i = 0; i < history->count; i++)
-        if (history->records[i].kind == BHI_RECORD_OP)
+    for (size_t i = 0; i < history->count; i++) {
+        if (history->records[i].kind == BHI_RECORD_OP) {
             work += (uint64_t)history->records[i].submit.work.words *
                     (history->records[i].submit.work.rounds + 1);
+        }
+    }
     return work;
 }
 
 static void check_result(const struct bhi_history *history, const struct bhi_chaos_result *result) {
     uint64_t anomalies = 0;
-    for (int i = 0; i < BHI_ANOMALIES; i++)
+    for (int i = 0; i < BHI_ANOMALIES; i++) {
         anomalies += i == BHI_ANOMALY_UNKNOWN ? 0 : result->by_anomaly[i];
-    if (history->overflow)
+    }
+    if (history->overflow) {
         FUZZ_CHECK(result->verdict == BHI_CHAOS_UNKNOWN);
-    else if (anomalies)
+    } else if (anomalies) {
         FUZZ_CHECK(result->verdict == BHI_CHAOS_INVALID);
-    else
+    } else {
         FUZZ_CHECK((result->verdict == BHI_CHAOS_UNKNOWN) ==
                    (result->by_anomaly[BHI_ANOMALY_UNKNOWN] > 0));
+    }
     FUZZ_CHECK(result->verdict != BHI_CHAOS_VALID || (history->complete && result->ready));
     FUZZ_CHECK(result->finding_count <= BHI_FINDINGS);
     for (size_t i = 0; i < result->finding_count; i++) {
@@ -43,10 +47,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct bhi_complaint complaint = {.text = ""};
     struct bhi_history history;
     static struct bhi_chaos_result result; /* large */
-    if (size == 0)
+    if (size == 0) {
         return 0;
+    }
     FILE *file = fmemopen((void *)(uintptr_t)data, size, "r");
-    FUZZ_CHECK(file != NULL);
+    FUZZ_CHECK(file);
     const bool good = bhi_history_read(file, &history, &complaint);
     fclose(file);
     FUZZ_CHECK(good == (complaint.text[0] == '\0'));

@@ -8,20 +8,22 @@
 
 /* What parses a job can make buffers; it never does. */
 bh_status bh_buffer_release(bh_buffer *buffer) {
-    FUZZ_CHECK(buffer == NULL);
+    FUZZ_CHECK(!buffer);
     return BH_OK;
 }
 
 static void check_id(const char *id) {
     const size_t length = strlen(id);
     FUZZ_CHECK(length > 0 && length <= BHI_JOB_ID);
-    for (size_t i = 0; i < length; i++)
+    for (size_t i = 0; i < length; i++) {
         FUZZ_CHECK((unsigned char)id[i] >= 0x20 && id[i] != 0x7f);
+    }
 }
 
 static void check_paths(char *const *paths, size_t count) {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         FUZZ_CHECK(paths[i][0] && strcmp(paths[i], "-") != 0);
+    }
 }
 
 static void check_spec(const struct bhi_job_spec *spec) {
@@ -35,8 +37,9 @@ static void check_spec(const struct bhi_job_spec *spec) {
     for (size_t i = 0; i < spec->depends_count; i++) {
         check_id(spec->depends_on[i]);
         FUZZ_CHECK(strcmp(spec->depends_on[i], spec->id) != 0);
-        for (size_t j = 0; j < i; j++)
+        for (size_t j = 0; j < i; j++) {
             FUZZ_CHECK(strcmp(spec->depends_on[i], spec->depends_on[j]) != 0);
+        }
     }
 }
 
@@ -45,8 +48,9 @@ static void check_text(const struct bhi_job_spec *spec) {
     struct bhi_complaint complaint = {.text = ""};
     struct bhi_job_spec again;
     /* Groups that were a number or a string are an array in it, which may be longer. */
-    if (strlen(spec->text) > BHI_JOB_TEXT)
+    if (strlen(spec->text) > BHI_JOB_TEXT) {
         return;
+    }
     FUZZ_CHECK(bhi_job_parse(spec->text, strlen(spec->text), &again, &complaint));
     FUZZ_CHECK(!strcmp(again.text, spec->text) && !strcmp(again.id, spec->id));
     FUZZ_CHECK(again.depends_count == spec->depends_count);

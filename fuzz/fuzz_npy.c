@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     /* A copy of exactly the size, so that a sanitizer sees a read past its end. */
     size_t head = size < BHI_NPY_MAX_PREAMBLE ? size : BHI_NPY_MAX_PREAMBLE;
     uint8_t *preamble = malloc(head ? head : 1);
-    FUZZ_CHECK(preamble != NULL);
+    FUZZ_CHECK(preamble);
     memcpy(preamble, data, head);
     int good = bhi_npy_parse_preamble(preamble, head, &start, &length, &complaint);
     free(preamble);
@@ -24,10 +24,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     }
     FUZZ_CHECK(length <= BHI_NPY_MAX_HEADER && start <= size);
-    if (length > size - start)
+    if (length > size - start) {
         length = size - start;
+    }
     char *text = malloc(length ? length : 1);
-    FUZZ_CHECK(text != NULL);
+    FUZZ_CHECK(text);
     memcpy(text, data + start, length);
     good = bhi_npy_parse_header(text, length, &array, &complaint);
     free(text);

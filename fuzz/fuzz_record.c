@@ -7,8 +7,9 @@
 
 static unsigned sum(const void *bytes, size_t size) {
     unsigned total = 0;
-    for (size_t i = 0; i < size; i++)
+    for (size_t i = 0; i < size; i++) {
         total += ((const uint8_t *)bytes)[i];
+    }
     return total;
 }
 
@@ -21,15 +22,17 @@ static unsigned walk(const struct bhi_lane_record *record) {
         FUZZ_CHECK((const uint8_t *)c + c->size <= end);
         total += sum(c, c->size);
         count++;
-        if (c->type != BHI_CMD_DISPATCH)
+        if (c->type != BHI_CMD_DISPATCH) {
             continue;
+        }
         const struct bhi_cmd_dispatch *d = (const void *)c;
         FUZZ_CHECK(c->size == bhi_cmd_dispatch_size(d->binding_count, d->push_size));
         FUZZ_CHECK((const uint8_t *)(bhi_cmd_bindings(d) + d->binding_count) <= end);
         FUZZ_CHECK(bhi_cmd_push(d) + d->push_size <= end);
-        for (uint32_t i = 0; i < d->binding_count; i++)
+        for (uint32_t i = 0; i < d->binding_count; i++) {
             FUZZ_CHECK(bhi_cmd_bindings(d)[i].access >= 1 && bhi_cmd_bindings(d)[i].access <= 3 &&
                        bhi_cmd_bindings(d)[i].element < 256);
+        }
         total += sum(bhi_cmd_push(d), d->push_size);
     }
     FUZZ_CHECK(count == record->command_count);
@@ -43,15 +46,17 @@ static void check(const struct bhi_lane_record *record, size_t size) {
     FUZZ_CHECK(rc == 0 || rc == -EPROTO);
     FUZZ_CHECK(bhi_record_check(record, size, NULL, 0) == rc);
     fuzz_check_reason(why, rc != 0);
-    if (rc == 0)
+    if (rc == 0) {
         sink = walk(record);
+    }
     (void)sink;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     /* In the ring a record is aligned and has a whole header: bhi_lane_peek sees to that. */
-    if (size < sizeof(struct bhi_lane_record))
+    if (size < sizeof(struct bhi_lane_record)) {
         return 0;
+    }
     struct bhi_lane_record *record = malloc(size);
     memcpy(record, data, size);
     check(record, size);

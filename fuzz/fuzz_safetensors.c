@@ -38,7 +38,7 @@ static void see(void *user, const char *name, const char *type, const struct bhi
     struct seen *seen = user;
     seen->count++;
     seen->wanted |= !strcmp(name, "t");
-    FUZZ_CHECK(type != NULL && tensor->dimensions <= BHI_MAX_DIMENSIONS);
+    FUZZ_CHECK(type && tensor->dimensions <= BHI_MAX_DIMENSIONS);
     FUZZ_CHECK(tensor->begin <= seen->rest && tensor->bytes <= seen->rest - tensor->begin);
 }
 
@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     FUZZ_CHECK(length <= size - sizeof preamble && length <= BHI_SAFETENSORS_MAX_HEADER);
     /* A copy of exactly the size, so that a sanitizer sees a read past its end. */
     char *text = malloc(length ? length : 1);
-    FUZZ_CHECK(text != NULL);
+    FUZZ_CHECK(text);
     memcpy(text, data + sizeof preamble, length);
     const uint64_t rest = size - sizeof preamble - length;
     bool found = bhi_safetensors_find(text, length, rest, "t", &tensor, &complaint);
@@ -69,8 +69,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     FUZZ_CHECK(!found || (listed && seen.wanted));
     FUZZ_CHECK(listed == (other.text[0] == 0));
     FUZZ_CHECK(found == (complaint.text[0] == 0));
-    if (!found)
+    if (!found) {
         return 0;
+    }
     FUZZ_CHECK(tensor.begin <= rest && tensor.bytes <= rest - tensor.begin);
     FUZZ_CHECK(tensor.dimensions <= BHI_MAX_DIMENSIONS && size_of(tensor.dtype) > 0);
     uint64_t bytes = size_of(tensor.dtype);

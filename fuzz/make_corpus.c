@@ -60,8 +60,9 @@ static void write_texts(const char *kind, const char *const *texts, size_t count
 
 /* Of a dictionary. */
 static void put_words(FILE *file, const char *const *words, size_t count) {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         fprintf(file, "\"%s\"\n", words[i]);
+    }
 }
 
 /* -- wire ---------------------------------------------------------------------------------- */
@@ -77,8 +78,9 @@ static void wire_seeds(void) {
             char name[80];
             sample_message(&m, sample_types[i], (enum sample)how, &random);
             int length = bhi_wire_encode(&m, bytes, sizeof bytes);
-            if (length < 0)
+            if (length < 0) {
                 abort();
+            }
             snprintf(name, sizeof name, "%s-%s", bhi_message_info(sample_types[i])->name,
                      suffixes[how]);
             write_seed("wire", name, bytes, (size_t)length);
@@ -88,8 +90,9 @@ static void wire_seeds(void) {
 
 static void token(FILE *file, uint64_t value, size_t width) {
     fputc('"', file);
-    for (size_t i = 0; i < width; i++)
+    for (size_t i = 0; i < width; i++) {
         fprintf(file, "\\x%02x", (unsigned)(value >> (8 * i)) & 0xff);
+    }
     fputs("\"\n", file);
 }
 
@@ -101,7 +104,7 @@ static void wire_dictionary(void) {
 #define EDGE_I32(name, min, max, doc)                                                              \
     token(f, (uint64_t)(int64_t)(min), 4), token(f, (uint64_t)(int64_t)(max), 4);
 #define EDGE_BLOB(name, length, doc)   token(f, length, 4);
-#define EDGE_TEXT(name, capacity, doc) token(f, (capacity)-1, 4);
+#define EDGE_TEXT(name, capacity, doc) token(f, (capacity) - 1, 4);
 #define BHI_MESSAGE(name, NAME, type, direction, states, fds, doc)                                 \
     token(f, type | BHI_WIRE_VERSION << 16, 4);                                                    \
     BHI_FIELDS_##NAME(EDGE_U32, EDGE_U64, EDGE_I32, EDGE_BLOB, EDGE_TEXT)
@@ -131,13 +134,14 @@ static void append_dispatch(struct record *r, uint32_t bindings, uint32_t push) 
     d->binding_count = bindings;
     d->push_size = push;
     struct bhi_cmd_binding *b = (void *)(d + 1);
-    for (uint32_t i = 0; i < bindings; i++)
+    for (uint32_t i = 0; i < bindings; i++) {
         b[i] = (struct bhi_cmd_binding){.buffer = i + 1,
                                         .size = 64,
                                         .set = i % 4,
                                         .binding = i / 2,
                                         .access = 1 + i % 3,
                                         .element = i % 2};
+    }
 }
 
 static void append_one(struct record *r, uint32_t type) {
@@ -383,8 +387,9 @@ static void copy_module(const char *from, const char *name) {
     }
     const size_t size = fread(bytes, 1, sizeof bytes, file);
     fclose(file);
-    if (size < sizeof bytes) /* larger ones are too slow to be mutated */
+    if (size < sizeof bytes) { /* larger ones are too slow to be mutated */
         write_seed("guard", name, bytes, size);
+    }
 }
 
 static void guard_seeds(char **folders, int count) {
@@ -395,10 +400,11 @@ static void guard_seeds(char **folders, int count) {
             perror(folders[i]);
             exit(1);
         }
-        for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        for (struct dirent *entry; (entry = readdir(directory));) {
             const size_t length = strlen(entry->d_name);
-            if (length > 4 && strcmp(entry->d_name + length - 4, ".spv") == 0)
+            if (length > 4 && strcmp(entry->d_name + length - 4, ".spv") == 0) {
                 copy_module(folders[i], entry->d_name);
+            }
         }
         closedir(directory);
     }
@@ -411,9 +417,10 @@ static void guard_dictionary(void) {
                                      0x0004002b, 0x0003003e, 0x0004003d, 0x00040039, 0x0004003b,
                                      0x000300e0, 0x000700f5, 0x000500b0, 0x000500ae, 0x00050080};
     FILE *f = create("guard.dict", NULL);
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         fprintf(f, "\"\\x%02x\\x%02x\\x%02x\\x%02x\"\n", words[i] & 255, words[i] >> 8 & 255,
                 words[i] >> 16 & 255, words[i] >> 24);
+    }
     finish(f);
 }
 
@@ -441,8 +448,9 @@ static void inspection_dictionary(void) {
     FILE *f = create("inspection.dict", NULL);
     static const uint32_t counts[] = {
         0, 1, 2, 3, BHI_INSPECT_ENTRIES, BHI_INSPECT_BINDINGS, BHI_INSPECT_MEMBERS, 255, 257};
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         token(f, counts[i], 4);
+    }
     finish(f);
 }
 

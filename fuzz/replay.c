@@ -29,10 +29,12 @@ static uint64_t next(uint64_t *state) {
 /* Each run gets memory of exactly its size, so that a byte too far is seen. */
 static void run(const uint8_t *bytes, size_t size) {
     uint8_t *exact = malloc(size ? size : 1);
-    if (!exact)
+    if (!exact) {
         abort();
-    if (size)
+    }
+    if (size) {
         memcpy(exact, bytes, size);
+    }
     LLVMFuzzerTestOneInput(exact, size);
     free(exact);
 }
@@ -61,15 +63,18 @@ static int read_folder(const char *folder) {
     struct dirent **entries;
     int count = scandir(folder, &entries, NULL, by_name);
     int rc = count < 0 ? -1 : 0;
-    if (rc)
+    if (rc) {
         perror(folder);
+    }
     for (int i = 0; i < count; i++) {
-        if (rc == 0 && entries[i]->d_name[0] != '.' && input_count < MAX_FILES)
+        if (rc == 0 && entries[i]->d_name[0] != '.' && input_count < MAX_FILES) {
             rc = read_file(folder, entries[i]->d_name);
+        }
         free(entries[i]);
     }
-    if (count >= 0)
+    if (count >= 0) {
         free(entries);
+    }
     return rc;
 }
 
@@ -78,24 +83,28 @@ static size_t mutate(uint8_t *bytes, size_t size, uint64_t *seed) {
     size_t at = size ? next(seed) % size : 0;
     switch (next(seed) % 6) {
     case 0:
-        if (size)
+        if (size) {
             bytes[at] ^= (uint8_t)(1u << next(seed) % 8);
+        }
         return size;
     case 1:
-        if (size)
+        if (size) {
             bytes[at] = edges[next(seed) % sizeof edges];
+        }
         return size;
     case 2: /* a number of another size */
-        for (size_t i = 0; i < 4 && at + i < size; i++)
+        for (size_t i = 0; i < 4 && at + i < size; i++) {
             bytes[at + i] = next(seed) % 2 ? 0xff : (uint8_t)next(seed);
+        }
         return size;
     case 3:
         return at;
     case 4: { /* the end of another input */
         const struct input *other = &inputs[next(seed) % input_count];
         size_t from = other->size ? next(seed) % other->size : 0, n = other->size - from;
-        if (n > MAX_SIZE - at)
+        if (n > MAX_SIZE - at) {
             n = MAX_SIZE - at;
+        }
         memcpy(bytes + at, other->bytes + from, n);
         return at + n;
     }
@@ -117,8 +126,9 @@ int main(int argc, char **argv) {
     double seconds = argc > 2 ? strtod(argv[2], NULL) : 0;
     uint64_t seed = argc > 3 ? strtoull(argv[3], NULL, 10) | 1 : 1;
     static uint8_t bytes[MAX_SIZE];
-    for (size_t i = 0; i < input_count; i++)
+    for (size_t i = 0; i < input_count; i++) {
         run(inputs[i].bytes, inputs[i].size);
+    }
     struct timespec start, now;
     clock_gettime(CLOCK_MONOTONIC, &start);
     uint64_t rounds = 0;
@@ -126,15 +136,17 @@ int main(int argc, char **argv) {
         const struct input *in = &inputs[next(&seed) % input_count];
         size_t size = in->size;
         memcpy(bytes, in->bytes, size);
-        for (uint64_t n = next(&seed) % 4; n > 0; n--)
+        for (uint64_t n = next(&seed) % 4; n > 0; n--) {
             size = mutate(bytes, size, &seed);
+        }
         run(bytes, size);
         rounds++;
         clock_gettime(CLOCK_MONOTONIC, &now);
     } while ((double)(now.tv_sec - start.tv_sec) + (double)(now.tv_nsec - start.tv_nsec) / 1e9 <
              seconds);
     printf("%zu inputs, %llu mutations\n", input_count, (unsigned long long)rounds);
-    for (size_t i = 0; i < input_count; i++)
+    for (size_t i = 0; i < input_count; i++) {
         free(inputs[i].bytes);
+    }
     return 0;
 }

@@ -58,36 +58,43 @@ static int set_options(void *socket) {
         {ZMQ_STREAM_NOTIFY, 1},
     };
     int64_t max_size = MAX_PIECE;
-    if (zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &max_size, sizeof max_size))
+    if (zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &max_size, sizeof max_size)) {
         return last_error();
+    }
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
         int error = set_int(socket, options[i].option, options[i].value);
-        if (error)
+        if (error) {
             return error;
+        }
     }
     return 0;
 }
 
 static int make_endpoint(char out[ENDPOINT_BYTES], const char *path) {
-    if (path[0] != '/')
+    if (path[0] != '/') {
         return -EINVAL;
-    if (strlen(path) >= sizeof((struct sockaddr_un *)0)->sun_path)
+    }
+    if (strlen(path) >= sizeof((struct sockaddr_un *)0)->sun_path) {
         return -ENAMETOOLONG;
+    }
     snprintf(out, ENDPOINT_BYTES, "ipc://%s", path);
     return 0;
 }
 
 static int open_socket(struct bhi_channel *channel, void *context) {
     channel->input = calloc(1, sizeof *channel->input);
-    if (!channel->input)
+    if (!channel->input) {
         return -ENOMEM;
+    }
     channel->socket = zmq_socket(context, ZMQ_STREAM);
-    if (!channel->socket)
+    if (!channel->socket) {
         return last_error();
+    }
     size_t size = sizeof channel->fd;
     int error = set_options(channel->socket);
-    if (!error && zmq_getsockopt(channel->socket, ZMQ_FD, &channel->fd, &size))
+    if (!error && zmq_getsockopt(channel->socket, ZMQ_FD, &channel->fd, &size)) {
         error = last_error();
+    }
     return error;
 }
 
@@ -104,12 +111,15 @@ static void forget_fd(int fd) {
 }
 
 void bhi_channel_close(struct bhi_channel *channel) {
-    if (!channel)
+    if (!channel) {
         return;
-    if (channel->fd >= 0)
+    }
+    if (channel->fd >= 0) {
         forget_fd(channel->fd);
-    if (channel->socket)
+    }
+    if (channel->socket) {
         zmq_close(channel->socket);
+    }
     while (channel->context && zmq_ctx_term(channel->context) && zmq_errno() == EINTR)
         ;
     free(channel->input);
@@ -122,18 +132,20 @@ void bhi_channel_close(struct bhi_channel *channel) {
  * |capacity|: longer is -EMSGSIZE) or -errno. */
 static int recv_part(void *socket, uint8_t *out, size_t capacity) {
     int length;
-    do
+    do {
         length = zmq_recv(socket, out, capacity, ZMQ_DONTWAIT);
-    while (length < 0 && zmq_errno() == EINTR);
-    if (length < 0)
+    } while (length < 0 && zmq_errno() == EINTR);
+    if (length < 0) {
         return last_error();
+    }
     return (size_t)length > capacity ? -EMSGSIZE : length;
 }
 
 /* An empty message to a connection closes it. */
 static void kick(void *socket, const uint8_t *id, size_t id_length) {
-    if (zmq_send(socket, id, id_length, ZMQ_SNDMORE | ZMQ_DONTWAIT) >= 0)
+    if (zmq_send(socket, id, id_length, ZMQ_SNDMORE | ZMQ_DONTWAIT) >= 0) {
         zmq_send(socket, "", 0, ZMQ_DONTWAIT);
+    }
 }
 
 /* An empty piece says that a connection was made, or has ended. */
@@ -159,11 +171,13 @@ static int pull(struct bhi_channel *channel) {
     for (int i = 0; i < MAX_STRANGERS; i++) {
         uint8_t id[MAX_PEER_ID];
         int id_length = recv_part(channel->socket, id, sizeof id);
-        if (id_length < 0)
+        if (id_length < 0) {
             return id_length;
+        }
         int length = recv_part(channel->socket, in->bytes + in->end, sizeof in->bytes - in->end);
-        if (length < 0)
+        if (length < 0) {
             return length;
+        }
         bool from_peer = in->peer != PEER_NONE && (size_t)id_length == in->peer_id_length &&
                          memcmp(id, in->peer_id, in->peer_id_length) == 0;
         if (length == 0 && (from_peer || in->peer == PEER_NONE)) {
@@ -188,13 +202,16 @@ static uint32_t little32(const uint8_t *bytes) {
 static int front_length(const struct bhi_channel_input *in) {
     size_t have = in->end - in->begin;
     const uint8_t *at = in->bytes + in->begin;
-    if (have >= 4 && little32(at) != BHI_WIRE_MAGIC)
+    if (have >= 4 && little32(at) != BHI_WIRE_MAGIC) {
         return -EBADMSG;
-    if (have < BHI_WIRE_HEADER)
+    }
+    if (have < BHI_WIRE_HEADER) {
         return 0;
+    }
     uint32_t body = little32(at + 8);
-    if (body > BHI_WIRE_MAX - BHI_WIRE_HEADER)
+    if (body > BHI_WIRE_MAX - BHI_WIRE_HEADER) {
         return -EBADMSG;
+    }
     return have < BHI_WIRE_HEADER + body ? 0 : (int)(BHI_WIRE_HEADER + body);
 }
 
@@ -207,19 +224,23 @@ static int wait_readable(struct bhi_channel *channel, uint64_t deadline) {
         }
         zmq_pollitem_t item = {.socket = channel->socket, .events = ZMQ_POLLIN};
         int rc = zmq_poll(&item, 1, left);
-        if (rc > 0)
+        if (rc > 0) {
             return 0;
-        if (rc == 0)
+        }
+        if (rc == 0) {
             return -EAGAIN;
-        if (zmq_errno() != EINTR)
+        }
+        if (zmq_errno() != EINTR) {
             return last_error();
+        }
     }
 }
 
 static int lose(struct bhi_channel_input *in, char *why, size_t why_size) {
     in->lost = true;
-    if (why && why_size)
+    if (why && why_size) {
         snprintf(why, why_size, "channel: what came is not the header of a message");
+    }
     return -EBADMSG;
 }
 
@@ -229,26 +250,32 @@ int bhi_channel_recv(struct bhi_channel *channel, enum bhi_direction direction, 
     uint64_t deadline =
         timeout_ms < 0 ? BHI_FOREVER : bhi_deadline_ns((uint64_t)timeout_ms * NS_PER_MS);
     memset(out, 0, sizeof *out);
-    if (why && why_size)
+    if (why && why_size) {
         why[0] = '\0';
+    }
     for (;;) {
         int length = in->lost ? -EBADMSG : front_length(in);
-        if (length < 0)
+        if (length < 0) {
             return lose(in, why, why_size);
+        }
         if (length > 0) {
             const uint8_t *bytes = in->bytes + in->begin;
             in->begin += (size_t)length;
             return bhi_wire_decode(bytes, (size_t)length, direction, states, out, why, why_size);
         }
-        if (in->peer == PEER_GONE && channel->context)
+        if (in->peer == PEER_GONE && channel->context) {
             return -EPIPE;
+        }
         int error = pull(channel);
-        if (error == -EMSGSIZE)
+        if (error == -EMSGSIZE) {
             return lose(in, why, why_size);
-        if (error == -EAGAIN && timeout_ms != 0)
+        }
+        if (error == -EAGAIN && timeout_ms != 0) {
             error = wait_readable(channel, deadline);
-        if (error)
+        }
+        if (error) {
             return error;
+        }
     }
 }
 
@@ -256,8 +283,9 @@ int bhi_channel_recv(struct bhi_channel *channel, enum bhi_direction direction, 
 
 static void *worker_context(void) {
     void *context = zmq_ctx_new();
-    if (!context)
+    if (!context) {
         return NULL;
+    }
     if (zmq_ctx_set(context, ZMQ_IO_THREADS, 1) || zmq_ctx_set(context, ZMQ_IPV6, 0) ||
         zmq_ctx_set(context, ZMQ_MAX_SOCKETS, WORKER_SOCKETS)) {
         zmq_ctx_term(context);
@@ -272,10 +300,12 @@ static int wait_connected(struct bhi_channel *channel, uint64_t limit_ms) {
     uint64_t deadline = bhi_deadline_ns(limit_ms * NS_PER_MS);
     while (channel->input->peer == PEER_NONE) {
         int error = pull(channel);
-        if (error == -EAGAIN)
+        if (error == -EAGAIN) {
             error = wait_readable(channel, deadline);
-        if (error)
+        }
+        if (error) {
             return error == -EAGAIN ? -ETIMEDOUT : error;
+        }
     }
     return 0;
 }
@@ -285,8 +315,9 @@ static int listen_at(const char *path) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
+    if (fd < 0) {
         return -errno;
+    }
     if (bind(fd, (struct sockaddr *)&address, sizeof address) || listen(fd, 1)) {
         int error = -errno;
         close(fd);
@@ -298,8 +329,9 @@ static int listen_at(const char *path) {
 /* 0, or -EMFILE or -ENFILE: there is no descriptor left. */
 static int look_for_room(void) {
     int fd = eventfd(0, EFD_CLOEXEC);
-    if (fd < 0)
+    if (fd < 0) {
         return errno == EMFILE || errno == ENFILE ? -errno : 0;
+    }
     close(fd);
     return 0;
 }
@@ -308,23 +340,28 @@ static int try_open(struct bhi_channel *channel, void *context, const char *path
                     const char *endpoint, uint64_t limit_ms, int *out_listener) {
     *channel = (struct bhi_channel){.fd = -1};
     int listener = listen_at(path);
-    if (listener < 0)
+    if (listener < 0) {
         return listener;
+    }
     int error = open_socket(channel, context);
-    if (!error && zmq_connect(channel->socket, endpoint))
+    if (!error && zmq_connect(channel->socket, endpoint)) {
         error = last_error();
-    if (!error)
+    }
+    if (!error) {
         error = wait_connected(channel, limit_ms);
+    }
     /* To the end, or the descriptor will not tell of what comes next. The worker is not there yet.
      */
-    if (!error && (error = pull(channel)) == -EAGAIN)
+    if (!error && (error = pull(channel)) == -EAGAIN) {
         error = 0;
+    }
     unlink(path);
     if (error) {
         /* While all that this try has is open still: what it gives back is room again. */
         const int room = error == -ETIMEDOUT ? look_for_room() : 0;
-        if (room)
+        if (room) {
             error = room;
+        }
         close(listener);
         bhi_channel_close(channel);
         return error;
@@ -350,13 +387,16 @@ int bhi_channel_open(struct bhi_channel *channel, void *context, const char *pat
     *out_listener = -1;
     for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
         const int length = snprintf(name, sizeof name, "%s%s", path, tries[i].suffix);
-        if (length >= (int)sizeof name)
+        if (length >= (int)sizeof name) {
             return -ENAMETOOLONG;
-        if ((error = make_endpoint(endpoint, name)) != 0)
+        }
+        if ((error = make_endpoint(endpoint, name)) != 0) {
             return error;
+        }
         error = try_open(channel, context, name, endpoint, tries[i].limit_ms, out_listener);
-        if (error != -ETIMEDOUT)
+        if (error != -ETIMEDOUT) {
             return error;
+        }
     }
     return -ETIMEDOUT;
 }
@@ -365,8 +405,9 @@ int bhi_channel_open(struct bhi_channel *channel, void *context, const char *pat
  * close the connection with it; nobody else can reach it. */
 static int take(struct bhi_channel *channel, int listener) {
     int error = set_int(channel->socket, ZMQ_USE_FD, listener);
-    if (!error && zmq_bind(channel->socket, "ipc:///supervisor"))
+    if (!error && zmq_bind(channel->socket, "ipc:///supervisor")) {
         error = last_error();
+    }
     return error ? error : wait_connected(channel, ACCEPT_MS);
 }
 
@@ -382,14 +423,17 @@ int bhi_channel_accept(struct bhi_channel *channel, int listener) {
     }
     channel->context = listening ? worker_context() : NULL;
     int error = !listening ? -EINVAL : !channel->context ? last_error() : 0;
-    if (!error)
+    if (!error) {
         error = open_socket(channel, channel->context);
-    if (!error)
+    }
+    if (!error) {
         error = take(channel, listener);
-    else
+    } else {
         close(listener);
-    if (error)
+    }
+    if (error) {
         bhi_channel_close(channel);
+    }
     return error;
 }
 
@@ -398,8 +442,10 @@ int bhi_channel_accept(struct bhi_channel *channel, int listener) {
 /* {connection, bytes}: the high-water mark is asked about with the first part only. */
 static int send_parts(struct bhi_channel *channel, const uint8_t *bytes, size_t length) {
     const struct bhi_channel_input *in = channel->input;
-    if (zmq_send(channel->socket, in->peer_id, in->peer_id_length, ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0)
+    if (zmq_send(channel->socket, in->peer_id, in->peer_id_length, ZMQ_SNDMORE | ZMQ_DONTWAIT) <
+        0) {
         return last_error();
+    }
     return zmq_send(channel->socket, bytes, length, ZMQ_DONTWAIT) < 0 ? last_error() : 0;
 }
 
@@ -407,23 +453,27 @@ int bhi_channel_send(struct bhi_channel *channel, const struct bhi_message *mess
     struct bhi_channel_input *in = channel->input;
     uint8_t bytes[BHI_WIRE_MAX];
     int length = bhi_wire_encode(message, bytes, sizeof bytes);
-    if (length < 0)
+    if (length < 0) {
         return length;
+    }
     if (in->peer == PEER_NONE) {
         int error = pull(channel);
-        if (error)
+        if (error) {
             return error;
+        }
     }
-    if (in->peer == PEER_GONE)
+    if (in->peer == PEER_GONE) {
         return -EPIPE;
+    }
     int error = send_parts(channel, bytes, (size_t)length);
     if (error == -EAGAIN) {
         /* libzmq looks only now and then whether the peer has made room; asking for its events
          * makes it look. */
         int events;
         size_t size = sizeof events;
-        if (zmq_getsockopt(channel->socket, ZMQ_EVENTS, &events, &size) == 0)
+        if (zmq_getsockopt(channel->socket, ZMQ_EVENTS, &events, &size) == 0) {
             error = send_parts(channel, bytes, (size_t)length);
+        }
     }
     return error == -EHOSTUNREACH ? -EPIPE : error;
 }

@@ -30,13 +30,15 @@ struct check {
     bool failed;
 };
 
-static void __attribute__((format(printf, 3, 4)))
-refuse(struct check *c, const char *field, const char *format, ...) {
-    if (c->failed)
+static void __attribute__((format(printf, 3, 4))) refuse(struct check *c, const char *field,
+                                                         const char *format, ...) {
+    if (c->failed) {
         return;
+    }
     c->failed = true;
-    if (!c->why || c->why_size == 0)
+    if (!c->why || c->why_size == 0) {
         return;
+    }
     char detail[128];
     va_list args;
     va_start(args, format);
@@ -48,9 +50,10 @@ refuse(struct check *c, const char *field, const char *format, ...) {
 
 static void check_range(struct check *c, const char *field, uint64_t value, uint64_t min,
                         uint64_t max) {
-    if (value < min || value > max)
+    if (value < min || value > max) {
         refuse(c, field, "%llu is not in %llu..%llu", (unsigned long long)value,
                (unsigned long long)min, (unsigned long long)max);
+    }
 }
 
 #define CHECK_FIELD(name, min, max, doc) check_range(c, #name, m->name, min, max);
@@ -96,15 +99,18 @@ size_t bhi_cmd_dispatch_size(uint32_t binding_count, uint32_t push_size) {
 /* What the table cannot say: sizes of the tails, and relations between fields. */
 
 static void check_size(struct check *c, uint32_t size, size_t expected) {
-    if (size != expected)
+    if (size != expected) {
         refuse(c, "size", "%u, it takes %zu", size, expected);
+    }
 }
 
 static void check_dispatch(struct check *c, const struct bhi_cmd_dispatch *m) {
-    if (m->push_size % 4 != 0)
+    if (m->push_size % 4 != 0) {
         refuse(c, "push_size", "%u is not a multiple of 4", m->push_size);
-    if (c->failed)
+    }
+    if (c->failed) {
         return;
+    }
     check_size(c, m->header.size, bhi_cmd_dispatch_size(m->binding_count, m->push_size));
     const struct bhi_cmd_binding *b = bhi_cmd_bindings(m);
     for (uint32_t i = 0; i < m->binding_count && !c->failed; i++) {
@@ -113,36 +119,40 @@ static void check_dispatch(struct check *c, const struct bhi_cmd_dispatch *m) {
         check_range(c, "binding.binding", b[i].binding, 0, MAX_BINDING);
         check_range(c, "binding.access", b[i].access, 1, 3);
         check_range(c, "binding.element", b[i].element, 0, MAX_ELEMENT);
-        if (b[i].offset > UINT64_MAX - b[i].size)
+        if (b[i].offset > UINT64_MAX - b[i].size) {
             refuse(c, "binding.offset", "offset and size overflow");
+        }
     }
     /* The bytes between the push constants and the next multiple of 8. */
     const uint8_t *push = bhi_cmd_push(m);
     for (uint32_t i = m->push_size; !c->failed && i % 8 != 0; i++) {
-        if (push[i] != 0)
+        if (push[i] != 0) {
             refuse(c, "push", "the padding is not zero");
+        }
     }
 }
 
 static void check_copy(struct check *c, const struct bhi_cmd_copy *m) {
     check_size(c, m->header.size, sizeof *m);
-    if (m->src_offset > UINT64_MAX - m->bytes)
+    if (m->src_offset > UINT64_MAX - m->bytes) {
         refuse(c, "src_offset", "offset and bytes overflow");
-    else if (m->dst_offset > UINT64_MAX - m->bytes)
+    } else if (m->dst_offset > UINT64_MAX - m->bytes) {
         refuse(c, "dst_offset", "offset and bytes overflow");
-    else if (m->src == m->dst && m->src_offset < m->dst_offset + m->bytes &&
-             m->dst_offset < m->src_offset + m->bytes)
+    } else if (m->src == m->dst && m->src_offset < m->dst_offset + m->bytes &&
+               m->dst_offset < m->src_offset + m->bytes) {
         refuse(c, "bytes", "the ranges overlap");
+    }
 }
 
 static void check_fill(struct check *c, const struct bhi_cmd_fill *m) {
     check_size(c, m->header.size, sizeof *m);
-    if (m->dst_offset % 4 != 0)
+    if (m->dst_offset % 4 != 0) {
         refuse(c, "dst_offset", "not a multiple of 4");
-    else if (m->bytes % 4 != 0)
+    } else if (m->bytes % 4 != 0) {
         refuse(c, "bytes", "not a multiple of 4");
-    else if (m->dst_offset > UINT64_MAX - m->bytes)
+    } else if (m->dst_offset > UINT64_MAX - m->bytes) {
         refuse(c, "dst_offset", "offset and bytes overflow");
+    }
 }
 
 static void check_prepare(struct check *c, const struct bhi_cmd_prepare *m) {
@@ -163,8 +173,9 @@ static void check_reflect(struct check *c, const struct bhi_cmd_reflect *m) {
 
 static void check_load(struct check *c, const struct bhi_cmd_load *m) {
     check_size(c, m->header.size, sizeof *m);
-    if (m->offset > INT64_MAX - m->bytes)
+    if (m->offset > INT64_MAX - m->bytes) {
         refuse(c, "offset", "offset and bytes overflow");
+    }
 }
 
 /* Checks the command at |bytes|, of which |left| are in the record. Returns its size. */
@@ -176,15 +187,17 @@ static size_t check_command(struct check *c, const uint8_t *bytes, uint64_t left
     }
     size_t fixed = fixed_size(header->type);
     c->command = bhi_command_name(header->type);
-    if (fixed == 0)
+    if (fixed == 0) {
         refuse(c, "type", "%u", header->type);
-    else if (header->reserved != 0)
+    } else if (header->reserved != 0) {
         refuse(c, "reserved", "%u is not 0", header->reserved);
-    else if (header->size % 8 != 0 || header->size < fixed || header->size > left)
+    } else if (header->size % 8 != 0 || header->size < fixed || header->size > left) {
         refuse(c, "size", "%u (fixed part %zu, left in the record %llu)", header->size, fixed,
                (unsigned long long)left);
-    if (c->failed)
+    }
+    if (c->failed) {
         return 0;
+    }
     switch (header->type) {
 #define BHI_COMMAND(name, NAME, number, doc)                                                       \
     case number:                                                                                   \
@@ -200,14 +213,15 @@ static size_t check_command(struct check *c, const uint8_t *bytes, uint64_t left
 int bhi_record_check(const struct bhi_lane_record *record, uint64_t bytes, char *why,
                      size_t why_size) {
     struct check c = {why, why_size, 0, "record", false};
-    if (why && why_size)
+    if (why && why_size) {
         why[0] = '\0';
+    }
     if (bytes < sizeof *record || record->size != bytes || bytes % 8 != 0) {
         refuse(&c, "size", "not %llu", (unsigned long long)bytes);
         return -EPROTO;
     }
     check_range(&c, "seq", record->seq, 1, UINT64_MAX);
-    check_range(&c, "command_count", record->command_count, 1, UINT32_MAX);
+    check_range(&c, "command_count", record->command_count, 0, UINT32_MAX);
     const uint8_t *at = (const uint8_t *)(record + 1);
     uint64_t left = bytes - sizeof *record;
     for (uint32_t i = 0; i < record->command_count && !c.failed; i++) {
@@ -225,7 +239,7 @@ int bhi_record_check(const struct bhi_lane_record *record, uint64_t bytes, char 
 }
 
 const struct bhi_cmd_header *bhi_record_first(const struct bhi_lane_record *record) {
-    return (const void *)(record + 1);
+    return record->command_count ? (const void *)(record + 1) : NULL;
 }
 
 const struct bhi_cmd_header *bhi_record_next(const struct bhi_lane_record *record,

@@ -31,8 +31,9 @@ union control {
 
 int bhi_fdpass_send(int socket, const void *bytes, size_t length, const int *fds, size_t fd_count) {
     /* An empty packet reads as the end of file. */
-    if (length == 0 || fd_count > BHI_FDPASS_MAX)
+    if (length == 0 || fd_count > BHI_FDPASS_MAX) {
         return -EINVAL;
+    }
     union control control;
     memset(&control, 0, sizeof control);
     struct iovec iov = {(void *)(uintptr_t)bytes, length};
@@ -47,11 +48,12 @@ int bhi_fdpass_send(int socket, const void *bytes, size_t length, const int *fds
         memcpy(CMSG_DATA(header), fds, fd_count * sizeof(int));
     }
     ssize_t sent;
-    do
+    do {
         sent = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    while (sent < 0 && errno == EINTR);
-    if (sent < 0)
+    } while (sent < 0 && errno == EINTR);
+    if (sent < 0) {
         return errno == ECONNRESET ? -EPIPE : errno == EWOULDBLOCK ? -EAGAIN : -errno;
+    }
     return 0;
 }
 
@@ -59,8 +61,9 @@ int bhi_fdpass_send(int socket, const void *bytes, size_t length, const int *fds
 static size_t take_fds(struct msghdr *message, int *fds, size_t capacity, int *inout_error) {
     size_t count = 0;
     for (struct cmsghdr *h = CMSG_FIRSTHDR(message); h; h = CMSG_NXTHDR(message, h)) {
-        if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
+        if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS) {
             continue;
+        }
         size_t n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
         for (size_t i = 0; i < n; i++) {
             int fd;
@@ -91,14 +94,16 @@ int bhi_fdpass_recv(int socket, void *bytes, size_t capacity, int *fds, size_t *
                                   .msg_control = control.bytes,
                                   .msg_controllen = sizeof control.bytes};
         got = recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
-        if (got >= 0)
+        if (got >= 0) {
             break;
+        }
         /* A peer that went with packets of ours unread leaves ECONNRESET, once, in front of the
          * packets that it had sent before: its last words are behind it. */
-        if (errno == ECONNRESET && !reset_seen)
+        if (errno == ECONNRESET && !reset_seen) {
             reset_seen = true;
-        else if (errno != EINTR)
+        } else if (errno != EINTR) {
             return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+        }
     }
     int error = message.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EMSGSIZE : 0;
     size_t count = take_fds(&message, fds, room, &error);
@@ -114,11 +119,13 @@ int bhi_fdpass_send_message(int socket, const struct bhi_message *message, const
                             size_t fd_count) {
     uint8_t bytes[BHI_WIRE_MAX];
     const struct bhi_message_info *info = bhi_message_info((uint32_t)message->type);
-    if (!info || info->fds != fd_count)
+    if (!info || info->fds != fd_count) {
         return -EPROTO;
+    }
     int length = bhi_wire_encode(message, bytes, sizeof bytes);
-    if (length < 0)
+    if (length < 0) {
         return length;
+    }
     return bhi_fdpass_send(socket, bytes, (size_t)length, fds, fd_count);
 }
 
@@ -126,29 +133,34 @@ int bhi_fdpass_recv_message(int socket, enum bhi_direction direction, struct bhi
                             int fds[BHI_FDPASS_MAX], int flags, char *why, size_t why_size) {
     uint8_t bytes[BHI_WIRE_MAX];
     size_t count = BHI_FDPASS_MAX;
-    for (size_t i = 0; i < BHI_FDPASS_MAX; i++)
+    for (size_t i = 0; i < BHI_FDPASS_MAX; i++) {
         fds[i] = -1;
-    if (why && why_size)
+    }
+    if (why && why_size) {
         why[0] = '\0';
+    }
     memset(out, 0, sizeof *out);
     int length = bhi_fdpass_recv(socket, bytes, sizeof bytes, fds, &count, flags);
     if (length <= 0) {
-        if (length == -EMSGSIZE && why && why_size)
+        if (length == -EMSGSIZE && why && why_size) {
             snprintf(why, why_size, "packet: too long, or too many descriptors");
+        }
         return length;
     }
     int error = bhi_wire_decode(bytes, (size_t)length, direction, BHI_WS_ANY, out, why, why_size);
     if (!error) {
         const struct bhi_message_info *info = bhi_message_info((uint32_t)out->type);
         if (info->fds != count) {
-            if (why && why_size)
+            if (why && why_size) {
                 snprintf(why, why_size, "%s: %zu descriptors, it takes %u", info->name, count,
                          info->fds);
+            }
             memset(out, 0, sizeof *out);
             error = -EPROTO;
         }
     }
-    if (error)
+    if (error) {
         close_all(fds, count);
+    }
     return error ? error : 1;
 }

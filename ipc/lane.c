@@ -26,8 +26,9 @@ static bool capacity_valid(uint64_t capacity, uint64_t page) {
 static uint8_t *map_twice(int fd, uint64_t page, uint64_t capacity, int protection) {
     uint8_t *base = mmap(NULL, page + 2 * capacity, PROT_NONE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base == MAP_FAILED)
+    if (base == MAP_FAILED) {
         return NULL;
+    }
     if (mmap(base, page + capacity, protection, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ||
         mmap(base + page + capacity, capacity, protection, MAP_SHARED | MAP_FIXED, fd,
              (off_t)page) == MAP_FAILED) {
@@ -44,22 +45,27 @@ static uint8_t *map_twice(int fd, uint64_t page, uint64_t capacity, int protecti
 int bhi_lane_create(struct bhi_lane *lane, uint32_t capacity, uint32_t results) {
     uint64_t page = bhi_page_round(1);
     *lane = (struct bhi_lane){.fd = -1};
-    if (!capacity_valid(capacity, page) || results == 0 || (results & (results - 1)) != 0)
+    if (!capacity_valid(capacity, page) || results == 0 || (results & (results - 1)) != 0) {
         return -EINVAL;
+    }
     int fd = bhi_memfd_create("bulkhead-lane", page + capacity, 1);
-    if (fd < 0)
+    if (fd < 0) {
         return fd;
+    }
     uint8_t *base = map_twice(fd, page, capacity, PROT_READ | PROT_WRITE);
     int error = base ? 0 : -errno;
     /* After the seal no new writable mapping can be made; ours stays. */
-    if (!error)
+    if (!error) {
         error = bhi_memfd_seal(fd, LANE_SEALS);
+    }
     /* A child of the host must not hold, or write into, a stream that is not its own. */
-    if (!error && madvise(base, page + 2 * (uint64_t)capacity, MADV_DONTFORK))
+    if (!error && madvise(base, page + 2 * (uint64_t)capacity, MADV_DONTFORK)) {
         error = -errno;
+    }
     if (error) {
-        if (base)
+        if (base) {
             munmap(base, page + 2 * (uint64_t)capacity);
+        }
         close(fd);
         return error;
     }
@@ -75,16 +81,18 @@ int bhi_lane_create(struct bhi_lane *lane, uint32_t capacity, uint32_t results) 
 }
 
 void bhi_lane_destroy(struct bhi_lane *lane) {
-    if (!lane || !lane->header)
+    if (!lane || !lane->header) {
         return;
+    }
     munmap(lane->header, bhi_page_round(1) + 2 * lane->capacity);
     close(lane->fd);
     *lane = (struct bhi_lane){.fd = -1};
 }
 
 int64_t bhi_lane_space(const struct bhi_lane *lane, uint64_t tail) {
-    if (tail > lane->head || lane->head - tail > lane->capacity)
+    if (tail > lane->head || lane->head - tail > lane->capacity) {
         return -1;
+    }
     return (int64_t)(lane->capacity - (lane->head - tail));
 }
 
@@ -125,15 +133,18 @@ void bhi_lane_abort(struct bhi_lane *lane, uint64_t seq) {
 int bhi_lane_view_map(struct bhi_lane_view *view, int fd, uint64_t bytes) {
     uint64_t page = bhi_page_round(1);
     *view = (struct bhi_lane_view){0};
-    if (bytes < page || !capacity_valid(bytes - page, page))
+    if (bytes < page || !capacity_valid(bytes - page, page)) {
         return -EINVAL;
+    }
     uint64_t capacity = bytes - page;
     int error = bhi_memfd_verify(fd, bytes, F_SEAL_FUTURE_WRITE);
-    if (error)
+    if (error) {
         return error;
+    }
     uint8_t *base = map_twice(fd, page, capacity, PROT_READ);
-    if (!base)
+    if (!base) {
         return -errno;
+    }
     const struct bhi_lane_header *header = (const struct bhi_lane_header *)base;
     if (header->magic != BHI_LANE_MAGIC || header->version != LANE_VERSION ||
         header->capacity != capacity) {
@@ -145,8 +156,9 @@ int bhi_lane_view_map(struct bhi_lane_view *view, int fd, uint64_t bytes) {
 }
 
 void bhi_lane_view_unmap(struct bhi_lane_view *view) {
-    if (!view || !view->header)
+    if (!view || !view->header) {
         return;
+    }
     munmap((void *)(uintptr_t)view->header, bhi_page_round(1) + 2 * view->capacity);
     *view = (struct bhi_lane_view){0};
 }
@@ -161,8 +173,9 @@ const struct bhi_lane_record *bhi_lane_peek(const struct bhi_lane_view *view, ui
         return NULL;
     }
     uint64_t left = published - offset;
-    if (left == 0)
+    if (left == 0) {
         return NULL;
+    }
     const struct bhi_lane_record *record =
         (const void *)(view->ring + ((view->tail + offset) & (view->capacity - 1)));
     if (left < sizeof *record || record->size < sizeof *record || record->size % 8 != 0 ||
@@ -179,10 +192,11 @@ static uint64_t withdrawn_bit(uint64_t seq) {
 
 void bhi_lane_withdraw(struct bhi_lane *lane, uint64_t seq, bool withdrawn) {
     _Atomic uint64_t *word = &lane->header->withdrawn[seq % BHI_LANE_WITHDRAWN / 64];
-    if (withdrawn)
+    if (withdrawn) {
         atomic_fetch_or_explicit(word, withdrawn_bit(seq), memory_order_seq_cst);
-    else
+    } else {
         atomic_fetch_and_explicit(word, ~withdrawn_bit(seq), memory_order_seq_cst);
+    }
 }
 
 bool bhi_lane_withdrawn(const struct bhi_lane_view *view, uint64_t seq) {

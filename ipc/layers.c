@@ -20,15 +20,17 @@ static pthread_once_t names_once = PTHREAD_ONCE_INIT;
 static void make_names(void) {
     for (size_t i = 0; i < BHI_LAYER_COUNT; i++) {
         size_t j = 0;
-        for (const char *c = table[i].name; *c && j + 1 < sizeof names[i]; c++, j++)
+        for (const char *c = table[i].name; *c && j + 1 < sizeof names[i]; c++, j++) {
             names[i][j] = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
+        }
         table[i].name = names[i];
     }
 }
 
 const struct bhi_layer_info *bhi_layer_info(uint32_t layer) {
-    if (layer >= BHI_LAYER_COUNT)
+    if (layer >= BHI_LAYER_COUNT) {
         return NULL;
+    }
     pthread_once(&names_once, make_names);
     return &table[layer];
 }

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PROGRESS_VERSION 1u
+#define PROGRESS_VERSION 2u
 #define MAX_RESULTS      (1u << 20)
 
 _Static_assert(sizeof(struct bhi_progress_header) <= 4096, "the header is one page");
@@ -43,14 +43,17 @@ const char *bhi_step_name(uint32_t step) {
 int bhi_progress_map(struct bhi_progress *progress, int fd, uint64_t bytes) {
     *progress = (struct bhi_progress){0};
     uint64_t page = bhi_page_round(1);
-    if (bytes < bhi_progress_bytes(1) || bytes > bhi_progress_bytes(MAX_RESULTS))
+    if (bytes < bhi_progress_bytes(1) || bytes > bhi_progress_bytes(MAX_RESULTS)) {
         return -EINVAL;
+    }
     int error = bhi_memfd_verify(fd, bytes, 0);
-    if (error)
+    if (error) {
         return error;
+    }
     uint8_t *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (base == MAP_FAILED)
+    if (base == MAP_FAILED) {
         return -errno;
+    }
     struct bhi_progress_header *header = (void *)base;
     uint32_t results = header->results;
     if (header->magic != BHI_PROGRESS_MAGIC || header->version != PROGRESS_VERSION ||
@@ -68,8 +71,9 @@ int bhi_progress_map(struct bhi_progress *progress, int fd, uint64_t bytes) {
 }
 
 void bhi_progress_unmap(struct bhi_progress *progress) {
-    if (!progress || !progress->header)
+    if (!progress || !progress->header) {
         return;
+    }
     munmap(progress->header, progress->bytes);
     *progress = (struct bhi_progress){0};
 }
@@ -77,8 +81,9 @@ void bhi_progress_unmap(struct bhi_progress *progress) {
 void bhi_progress_result(struct bhi_progress *progress, const struct bhi_result *result,
                          const char *text) {
     progress->results[result->seq & progress->mask] = *result;
-    if (!text)
+    if (!text) {
         return;
+    }
     struct bhi_fault_slot *slot = &progress->faults[result->seq % BHI_FAULT_SLOTS];
     slot->seq = result->seq;
     bhi_text_sanitise(slot->text, sizeof slot->text, text, strlen(text));
@@ -121,13 +126,15 @@ static int write_header(int fd, uint32_t results) {
 
 int bhi_progress_create(struct bhi_progress_view *view, uint32_t results) {
     *view = (struct bhi_progress_view){.fd = -1};
-    if (!results_valid(results))
+    if (!results_valid(results)) {
         return -EINVAL;
+    }
     uint64_t page = bhi_page_round(1);
     size_t bytes = bhi_progress_bytes(results);
     int fd = bhi_memfd_create("bulkhead-progress", bytes, 0);
-    if (fd < 0)
+    if (fd < 0) {
         return fd;
+    }
     int error = write_header(fd, results);
     uint8_t *base = MAP_FAILED;
     if (!error) {
@@ -135,8 +142,9 @@ int bhi_progress_create(struct bhi_progress_view *view, uint32_t results) {
         error = base == MAP_FAILED || madvise(base, bytes, MADV_DONTFORK) ? -errno : 0;
     }
     if (error) {
-        if (base != MAP_FAILED)
+        if (base != MAP_FAILED) {
             munmap(base, bytes);
+        }
         close(fd);
         return error;
     }
@@ -151,8 +159,9 @@ int bhi_progress_create(struct bhi_progress_view *view, uint32_t results) {
 }
 
 void bhi_progress_destroy(struct bhi_progress_view *view) {
-    if (!view || !view->header)
+    if (!view || !view->header) {
         return;
+    }
     munmap((void *)(uintptr_t)view->header, view->bytes);
     close(view->fd);
     *view = (struct bhi_progress_view){.fd = -1};
@@ -164,8 +173,9 @@ int bhi_progress_poll(struct bhi_progress_view *view, uint64_t published, uint64
     uint64_t completed = atomic_load_explicit(&view->header->completed_seq, memory_order_acquire);
     uint64_t tail = atomic_load_explicit(&view->header->tail, memory_order_acquire);
     if (completed > published || completed < view->seen_completed || tail > head ||
-        tail < view->seen_tail)
+        tail < view->seen_tail) {
         return -EPROTO;
+    }
     view->seen_completed = completed;
     view->seen_tail = tail;
     *out_completed = completed;
@@ -188,18 +198,23 @@ int bhi_progress_read(const struct bhi_progress_view *view, uint64_t seq, struct
     struct bhi_result r;
     text[0] = '\0';
     copy_once(&r, &view->results[seq & view->mask], sizeof r);
-    if (r.seq != seq || r.executed > 2 || (r.status != BH_OK && !bhi_status_from_worker(r.status)))
+    if (r.seq != seq || r.executed > 2 ||
+        (r.status != BH_OK && !bhi_status_from_worker(r.status))) {
         return -EPROTO;
+    }
     uint64_t now = bhi_now_ns();
-    if (r.ended_ns > now)
+    if (r.ended_ns > now) {
         r.ended_ns = now;
-    if (r.started_ns > r.ended_ns)
+    }
+    if (r.started_ns > r.ended_ns) {
         r.started_ns = r.ended_ns;
+    }
     if (r.status != BH_OK) {
         struct bhi_fault_slot slot;
         copy_once(&slot, &view->faults[seq % BHI_FAULT_SLOTS], sizeof slot);
-        if (slot.seq == seq)
+        if (slot.seq == seq) {
             bhi_text_line(text, BHI_FAULT_TEXT, slot.text, sizeof slot.text);
+        }
     }
     *out = r;
     return 0;
@@ -208,14 +223,17 @@ int bhi_progress_read(const struct bhi_progress_view *view, uint64_t seq, struct
 uint64_t bhi_progress_started(const struct bhi_progress_view *view, uint64_t completed,
                               uint64_t published) {
     uint64_t handed = atomic_load_explicit(&view->header->started_seq, memory_order_acquire);
-    if (handed > published)
+    if (handed > published) {
         handed = published;
-    if (handed <= completed)
+    }
+    if (handed <= completed) {
         return completed;
+    }
     /* The device's own word, where there is one for what is in flight, is the finer one. */
     uint32_t marker = atomic_load_explicit(&view->markers->started, memory_order_acquire);
     uint32_t ahead = marker - (uint32_t)completed;
-    if (ahead >= 1 && ahead <= handed - completed)
+    if (ahead >= 1 && ahead <= handed - completed) {
         return completed + ahead;
+    }
     return handed;
 }

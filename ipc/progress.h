@@ -46,10 +46,9 @@ struct bhi_progress_header {
     _Atomic uint64_t run_seq;
     /* Bytes of the lane consumed. */
     _Atomic uint64_t tail;
-    _Alignas(64) _Atomic uint64_t heartbeat; /* incremented in each turn of the worker's loop */
     /* How many allocations failed in the worker (malloc, mmap): they tell a death by memory limit
      * from any other. */
-    _Atomic uint64_t refused_allocations;
+    _Alignas(64) _Atomic uint64_t refused_allocations;
     /* A loader: the submission that it loads for, and how many bytes of that are there. */
     _Atomic uint64_t load_seq;
     _Atomic uint64_t load_bytes;

@@ -62,7 +62,7 @@ const char *bhi_refusal_container(const char *root) {
 
 static bool filtered(const char *root) {
     char text[FILE_BYTES];
-    return read_file(root, "/proc/self/status", text) && strstr(text, "\nSeccomp:\t2") != NULL;
+    return read_file(root, "/proc/self/status", text) && strstr(text, "\nSeccomp:\t2");
 }
 
 /* The name of an AppArmor profile that confines this process, or false. */
@@ -70,7 +70,7 @@ static bool confined(const char *root, char name[64]) {
     char text[FILE_BYTES];
     if ((!read_file(root, "/proc/self/attr/apparmor/current", text) &&
          !read_file(root, "/proc/self/attr/current", text)) ||
-        strstr(text, "(enforce)") == NULL) {
+        !strstr(text, "(enforce)")) {
         return false;
     }
     snprintf(name, 64, "%.*s", (int)strcspn(text, " \n"), text);
@@ -82,8 +82,8 @@ static bool confined(const char *root, char name[64]) {
     return true;
 }
 
-static void __attribute__((format(printf, 3, 4)))
-give(struct bhi_refusal *out, const char *setting, const char *format, ...) {
+static void __attribute__((format(printf, 3, 4))) give(struct bhi_refusal *out, const char *setting,
+                                                       const char *format, ...) {
     va_list args;
     va_start(args, format);
     vsnprintf(out->cause, sizeof out->cause, format, args);
@@ -139,18 +139,18 @@ void bhi_refusal_find(enum bhi_refused refused, int error, const char *root,
     }
     if (error == ENOSPC || error == EUSERS) {
         give(out,
-             "fewer containers or sandboxes inside each other, or sysctl "
-             "user.max_user_namespaces=N with a larger N",
-             "as many namespaces as the kernel allows are there, or 32 levels of them");
+             "nest fewer containers or sandboxes, or sysctl user.max_user_namespaces=N with a "
+             "larger N",
+             "the kernel's limit of namespaces is reached, or they are nested 32 deep");
     } else if (unknown || (refused == BHI_REFUSED_CALL && filtered(root))) {
         give_filter(out, container);
     } else if (refused == BHI_REFUSED_CALL) {
-        give(out, "Linux 5.16 or newer; not valgrind, not gVisor", "this kernel does not know it");
+        give(out, "Linux 5.16 or newer; not valgrind, not gVisor", "this kernel does not have it");
     } else if (error == EINVAL || error == ENOSYS) {
         give(out,
              "a kernel with CONFIG_USER_NS, CONFIG_PID_NS, CONFIG_NET_NS, CONFIG_IPC_NS, "
              "CONFIG_UTS_NS",
-             "this kernel does not know all kinds of namespaces");
+             "this kernel does not have all kinds of namespaces");
     } else if (denied && !root[0] && bhi_in_chroot()) {
         give(out, BHI_CHROOT_ADVICE,
              "this process is in a chroot, where the kernel refuses user namespaces");
@@ -180,6 +180,6 @@ void bhi_refusal_find(enum bhi_refused refused, int error, const char *root,
         give_filter(out, container);
     } else {
         give(out, "docs/containers.md lists what systems forbid; report it, with the system's name",
-             "%s, and no known setting says why", strerror(error));
+             "%s, for an unknown reason", strerror(error));
     }
 }

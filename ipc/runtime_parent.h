@@ -14,13 +14,16 @@
  * has to be ours or root's. */
 static inline bool bhi_runtime_parent_is_safe(const char *path) {
     struct stat link, folder;
-    if (lstat(path, &link) != 0 || stat(path, &folder) != 0)
+    if (lstat(path, &link) != 0 || stat(path, &folder) != 0) {
         return false;
-    if (S_ISLNK(link.st_mode) && link.st_uid != geteuid() && link.st_uid != 0)
+    }
+    if (S_ISLNK(link.st_mode) && link.st_uid != geteuid() && link.st_uid != 0) {
         return false;
-    if (folder.st_mode & S_ISVTX)
+    }
+    if (folder.st_mode & S_ISVTX) {
         return folder.st_uid == geteuid() || folder.st_uid == 0 ||
                folder.st_uid == BHI_RUNTIME_UNMAPPED;
+    }
     return folder.st_uid == geteuid() && (folder.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 

@@ -30,7 +30,7 @@ static const struct bhi_message_info infos[] = {
 #define SIZE_U64(name, min, max, doc)  +8u
 #define SIZE_I32(name, min, max, doc)  +4u
 #define SIZE_BLOB(name, length, doc)   +(length)
-#define SIZE_TEXT(name, capacity, doc) +4u + (capacity)-1u
+#define SIZE_TEXT(name, capacity, doc) +4u + (capacity) - 1u
 #define BHI_MESSAGE(name, NAME, type, direction, states, fds, doc)                                 \
     _Static_assert(BHI_WIRE_HEADER BHI_FIELDS_##NAME(SIZE_U32, SIZE_U64, SIZE_I32, SIZE_BLOB,      \
                                                      SIZE_TEXT) <= BHI_WIRE_MAX,                   \
@@ -39,8 +39,9 @@ static const struct bhi_message_info infos[] = {
 
 const struct bhi_message_info *bhi_message_info(uint32_t type) {
     for (size_t i = 0; i < sizeof infos / sizeof infos[0]; i++) {
-        if ((uint32_t)infos[i].type == type)
+        if ((uint32_t)infos[i].type == type) {
             return &infos[i];
+        }
     }
     return NULL;
 }
@@ -53,8 +54,9 @@ struct writer {
 };
 
 static uint8_t *reserve(struct writer *w, size_t length) {
-    if (w->error)
+    if (w->error) {
         return NULL;
+    }
     if ((size_t)(w->end - w->at) < length) {
         w->error = -EMSGSIZE;
         return NULL;
@@ -66,33 +68,38 @@ static uint8_t *reserve(struct writer *w, size_t length) {
 
 static void put_little(struct writer *w, uint64_t value, size_t length) {
     uint8_t *at = reserve(w, length);
-    for (size_t i = 0; at && i < length; i++)
+    for (size_t i = 0; at && i < length; i++) {
         at[i] = (uint8_t)(value >> (8 * i));
+    }
 }
 
 static void put_unsigned(struct writer *w, uint64_t value, size_t length, uint64_t min,
                          uint64_t max) {
-    if (!w->error && (value < min || value > max))
+    if (!w->error && (value < min || value > max)) {
         w->error = -EINVAL;
+    }
     put_little(w, value, length);
 }
 
 static void put_signed(struct writer *w, int32_t value, int32_t min, int32_t max) {
-    if (!w->error && (value < min || value > max))
+    if (!w->error && (value < min || value > max)) {
         w->error = -EINVAL;
+    }
     put_little(w, (uint32_t)value, 4);
 }
 
 static void put_blob(struct writer *w, const uint8_t *bytes, size_t length) {
     uint8_t *at = reserve(w, length);
-    if (at)
+    if (at) {
         memcpy(at, bytes, length);
+    }
 }
 
 static void put_text(struct writer *w, const char *text, size_t capacity) {
     size_t length = strnlen(text, capacity);
-    if (!w->error && length == capacity)
+    if (!w->error && length == capacity) {
         w->error = -EINVAL;
+    }
     put_little(w, length, 4);
     uint8_t *at = reserve(w, length);
     uint8_t c[4];
@@ -134,8 +141,9 @@ int bhi_wire_encode(const struct bhi_message *message, uint8_t *out, size_t capa
     default:
         return -EINVAL;
     }
-    if (w.error)
+    if (w.error) {
         return w.error;
+    }
     size_t length = (size_t)(w.at - out);
     struct writer patch = {out + 8, out + 12, 0};
     put_little(&patch, length - BHI_WIRE_HEADER, 4);
@@ -152,13 +160,15 @@ struct reader {
     bool failed; /* the first failure sticks, and is the one in |why| */
 };
 
-static void __attribute__((format(printf, 3, 4)))
-refuse(struct reader *r, const char *field, const char *format, ...) {
-    if (r->failed)
+static void __attribute__((format(printf, 3, 4))) refuse(struct reader *r, const char *field,
+                                                         const char *format, ...) {
+    if (r->failed) {
         return;
+    }
     r->failed = true;
-    if (!r->why || r->why_size == 0)
+    if (!r->why || r->why_size == 0) {
         return;
+    }
     char detail[128];
     va_list args;
     va_start(args, format);
@@ -168,15 +178,17 @@ refuse(struct reader *r, const char *field, const char *format, ...) {
 }
 
 static uint64_t get_little(struct reader *r, const char *field, size_t length) {
-    if (r->failed)
+    if (r->failed) {
         return 0;
+    }
     if ((size_t)(r->end - r->at) < length) {
         refuse(r, field, "the message ends in the middle of it");
         return 0;
     }
     uint64_t value = 0;
-    for (size_t i = 0; i < length; i++)
+    for (size_t i = 0; i < length; i++) {
         value |= (uint64_t)r->at[i] << (8 * i);
+    }
     r->at += length;
     return value;
 }
@@ -184,32 +196,37 @@ static uint64_t get_little(struct reader *r, const char *field, size_t length) {
 static uint64_t get_unsigned(struct reader *r, const char *field, size_t length, uint64_t min,
                              uint64_t max) {
     uint64_t value = get_little(r, field, length);
-    if (value < min || value > max)
+    if (value < min || value > max) {
         refuse(r, field, "%llu is not in %llu..%llu", (unsigned long long)value,
                (unsigned long long)min, (unsigned long long)max);
+    }
     return value;
 }
 
 static int32_t get_signed(struct reader *r, const char *field, int32_t min, int32_t max) {
     int32_t value = (int32_t)(uint32_t)get_little(r, field, 4);
-    if (value < min || value > max)
+    if (value < min || value > max) {
         refuse(r, field, "%d is not in %d..%d", value, min, max);
+    }
     return value;
 }
 
 static void get_blob(struct reader *r, const char *field, uint8_t *out, size_t length) {
-    if (!r->failed && (size_t)(r->end - r->at) < length)
+    if (!r->failed && (size_t)(r->end - r->at) < length) {
         refuse(r, field, "the message ends in the middle of it");
-    if (r->failed)
+    }
+    if (r->failed) {
         return;
+    }
     memcpy(out, r->at, length);
     r->at += length;
 }
 
 static void get_text(struct reader *r, const char *field, char *out, size_t capacity) {
     uint64_t length = get_little(r, field, 4);
-    if (r->failed)
+    if (r->failed) {
         return;
+    }
     if (length >= capacity) {
         refuse(r, field, "%llu bytes, at most %zu fit", (unsigned long long)length, capacity - 1);
         return;
@@ -248,17 +265,19 @@ static const struct bhi_message_info *get_header(struct reader *r) {
     uint64_t type = get_little(r, "type", 2);
     uint64_t version = get_little(r, "version", 2);
     uint64_t body = get_little(r, "length", 4);
-    if (r->failed)
+    if (r->failed) {
         return NULL;
+    }
     const struct bhi_message_info *info = bhi_message_info((uint32_t)type);
-    if (magic != BHI_WIRE_MAGIC)
+    if (magic != BHI_WIRE_MAGIC) {
         refuse(r, "magic", "0x%08x is not ours", (unsigned)magic);
-    else if (version != BHI_WIRE_VERSION)
+    } else if (version != BHI_WIRE_VERSION) {
         refuse(r, "version", "%u, this is %u", (unsigned)version, BHI_WIRE_VERSION);
-    else if (!info)
+    } else if (!info) {
         refuse(r, "type", "%u is unknown", (unsigned)type);
-    else if (body != (size_t)(r->end - r->at))
+    } else if (body != (size_t)(r->end - r->at)) {
         refuse(r, "length", "says %u, %zu bytes follow", (unsigned)body, (size_t)(r->end - r->at));
+    }
     return r->failed ? NULL : info;
 }
 
@@ -266,11 +285,13 @@ int bhi_wire_decode(const uint8_t *bytes, size_t length, enum bhi_direction dire
                     uint32_t states, struct bhi_message *out, char *why, size_t why_size) {
     struct reader r = {bytes, bytes + length, "header", why, why_size, false};
     memset(out, 0, sizeof *out);
-    if (why && why_size)
+    if (why && why_size) {
         why[0] = '\0';
+    }
     const struct bhi_message_info *info = get_header(&r);
-    if (!info)
+    if (!info) {
         return -EBADMSG;
+    }
     r.message = info->name;
     out->type = info->type;
     switch (info->type) {
@@ -280,8 +301,9 @@ int bhi_wire_decode(const uint8_t *bytes, size_t length, enum bhi_direction dire
         break;
 #include "ipc/messages.def"
     }
-    if (r.at != r.end)
+    if (r.at != r.end) {
         refuse(&r, "", "%zu bytes left over", (size_t)(r.end - r.at));
+    }
     int error = r.failed ? -EBADMSG : 0;
     if (!error && info->direction != direction) {
         refuse(&r, "", "does not travel in this direction");
@@ -290,7 +312,8 @@ int bhi_wire_decode(const uint8_t *bytes, size_t length, enum bhi_direction dire
         refuse(&r, "", "not permitted in this state (0x%x)", (unsigned)states);
         error = -EPROTO;
     }
-    if (error)
+    if (error) {
         memset(out, 0, sizeof *out);
+    }
     return error;
 }

@@ -1,42 +1,36 @@
 #include "request/eval.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "request/like.h"
-
-/* Takes NAME of "NAME=REST"; *out_rest is REST. */
-static bool take_name(struct bhi_eval_request *eval, const struct bhi_arg *item,
-                      bh_parameter_role role, const char **out_rest,
-                      struct bhi_complaint *complaint) {
-    const char *value = item->value;
-    const size_t length = strcspn(value, "=");
-    if (!value[length])
-        return bhi_refuse(complaint, "no '=': write --%s %s", bhi_options[item->option].name,
-                          bhi_options[item->option].value);
-    if (length == 0 || length > BHI_EVAL_NAME)
-        return bhi_refuse(complaint, "a name of %zu bytes", length);
-    if (eval->count == BH_MAX_PARAMETERS)
-        return bhi_refuse(complaint, "more than %d inputs, numbers and outputs", BH_MAX_PARAMETERS);
-    char *name = eval->names[eval->count];
-    memcpy(name, value, length);
-    eval->parameters[eval->count] = (bh_parameter){.name = name, .role = role};
-    eval->arguments[eval->count] = (bh_argument){.name = name};
+/* What is called |name|, |length| bytes of it, and has not been counted yet. NULL: refused. */
+static const char *take_name(struct bhi_eval_request *eval, const char *name, size_t length,
+                             bh_parameter_role role, struct bhi_complaint *complaint) {
+    if (length == 0 || length > BHI_EVAL_NAME) {
+        bhi_refuse(complaint, "a name of %zu bytes", length);
+        return NULL;
+    }
+    if (eval->count == BH_MAX_PARAMETERS) {
+        bhi_refuse(complaint, "more than %d inputs, numbers and outputs", BH_MAX_PARAMETERS);
+        return NULL;
+    }
+    char *copy = eval->names[eval->count];
+    memcpy(copy, name, length);
+    eval->parameters[eval->count] = (bh_parameter){.name = copy, .role = role};
+    eval->arguments[eval->count] = (bh_argument){.name = copy};
     eval->count++;
-    *out_rest = value + length + 1;
-    return true;
+    return copy;
 }
 
-static struct bhi_run_binding *add_binding(struct bhi_run_request *request,
-                                           const struct bhi_arg *item) {
-    const uint32_t index = request->binding_count++;
-    struct bhi_run_binding *binding = &request->bindings[index];
-    binding->option = bhi_options[item->option].name;
-    binding->text = item->value;
-    binding->slot.binding = index;
-    binding->in.fd = -1;
-    binding->out = (struct bhi_outfile)BHI_OUTFILE_CLOSED;
+/* Bound in the order given. NULL: refused. */
+static struct bhi_run_binding *add_binding(struct bhi_run_request *request, const char *option,
+                                           const char *name, size_t length, const char *file,
+                                           struct bhi_complaint *complaint) {
+    const uint32_t index = request->binding_count;
+    struct bhi_run_binding *binding =
+        bhi_run_add_binding(request, option, name, length, file, complaint);
+    if (binding) {
+        binding->slot.binding = index;
+    }
     return binding;
 }
 
@@ -45,13 +39,15 @@ static bool refuse_array(const char *name, const char *file, struct bhi_complain
     const char *like, *end = NULL;
     size_t length;
     enum bhi_dtype dtype;
-    if (bhi_run_split_like(file, &length, &like))
+    if (bhi_binding_split_like(file, &length, &like)) {
         end = file + length;
-    for (const char *at = file; !end && (at = strchr(at, ':')) != NULL; at++) {
+    }
+    for (const char *at = file; !end && (at = strchr(at, ':')); at++) {
         const size_t word = strcspn(at + 1, ":[x");
         const char *behind = at + 1 + word;
-        if (bhi_dtype_find(at + 1, word, &dtype) && !strchr(behind, '/'))
+        if (bhi_dtype_find(at + 1, word, &dtype) && !strchr(behind, '/')) {
             end = at;
+        }
     }
     return !end ||
            bhi_refuse(complaint, "no '%.100s' here: eval infers type and shape; write %s=%.*s", end,
@@ -61,43 +57,49 @@ static bool refuse_array(const char *name, const char *file, struct bhi_complain
 static bool parse_set(bh_argument *argument, const char *text, struct bhi_complaint *complaint) {
     enum bhi_dtype dtype;
     const size_t length = strcspn(text, ":");
-    if (!text[length])
+    if (!text[length]) {
         return bhi_refuse(complaint, "'%s' has no type: write %s=f32:%s, for example", text,
                           argument->name, text);
-    if (!bhi_dtype_find(text, length, &dtype))
+    }
+    if (!bhi_dtype_find(text, length, &dtype)) {
         return bhi_refuse(complaint, "'%.*s' is not a type; it is one of %s",
                           length > 40 ? 40 : (int)length, text, BHI_DTYPE_NAMES);
-    argument->dtype =
-        dtype == BHI_DTYPE_bool ? BH_DTYPE_BOOL : (bh_dtype)(BH_DTYPE_F16 + (int)dtype);
+    }
+    argument->dtype = bhi_dtype_public(dtype);
     return bhi_dtype_parse(dtype, text + length + 1, &argument->bits, complaint);
 }
 
-bool bhi_eval_parse_item(struct bhi_eval_request *eval, struct bhi_run_request *request,
-                         const struct bhi_arg *item, struct bhi_complaint *complaint) {
-    const char *rest;
-    struct bhi_run_binding *binding;
-    switch (item->option) {
-    case BHI_EVAL_IN:
-        if (!take_name(eval, item, BH_PARAMETER_IN, &rest, complaint))
-            return false;
-        eval->inputs++;
-        return bhi_run_parse_input(add_binding(request, item), rest, complaint);
-    case BHI_EVAL_OUT:
-        if (!take_name(eval, item, BH_PARAMETER_OUT, &rest, complaint) ||
-            !refuse_array(eval->parameters[eval->count - 1].name, rest, complaint))
-            return false;
-        eval->outputs++;
-        binding = add_binding(request, item);
-        binding->access = BH_WRITE;
-        binding->out_path = strdup(rest);
-        if (!binding->out_path)
-            return bhi_refuse(complaint, "out of memory");
-        return *rest ? bhi_run_check_format(rest, complaint)
-                     : bhi_refuse(complaint, "the file name is empty");
-    case BHI_EVAL_SET:
-        return take_name(eval, item, BH_PARAMETER_PUSH, &rest, complaint) &&
-               parse_set(&eval->arguments[eval->count - 1], rest, complaint);
-    default:
-        return bhi_parse_size(item->value, &eval->piece, complaint);
+bool bhi_eval_add_input(struct bhi_run_request *request, const char *name, size_t length,
+                        const char *value, struct bhi_complaint *complaint) {
+    if (!take_name(request->eval, name, length, BH_PARAMETER_IN, complaint)) {
+        return false;
     }
+    request->eval->inputs++;
+    struct bhi_run_binding *binding = add_binding(request, "in", name, length, value, complaint);
+    return binding && bhi_run_end_binding(request, binding,
+                                          bhi_binding_parse_input(binding, value, complaint));
+}
+
+bool bhi_eval_add_output(struct bhi_run_request *request, const char *name, size_t length,
+                         const char *value, struct bhi_complaint *complaint) {
+    const char *taken = take_name(request->eval, name, length, BH_PARAMETER_OUT, complaint);
+    if (!taken || !refuse_array(taken, value, complaint)) {
+        return false;
+    }
+    request->eval->outputs++;
+    struct bhi_run_binding *binding = add_binding(request, "out", name, length, value, complaint);
+    return binding &&
+           bhi_run_end_binding(request, binding, bhi_binding_parse_file(binding, value, complaint));
+}
+
+bool bhi_eval_add_number(struct bhi_run_request *request, const char *name, size_t length,
+                         const char *value, struct bhi_complaint *complaint) {
+    struct bhi_eval_request *eval = request->eval;
+    return take_name(eval, name, length, BH_PARAMETER_PUSH, complaint) &&
+           parse_set(&eval->arguments[eval->count - 1], value, complaint);
+}
+
+bool bhi_eval_set_piece(struct bhi_run_request *request, const char *text,
+                        struct bhi_complaint *complaint) {
+    return bhi_parse_size(text, &request->eval->piece, complaint);
 }

@@ -4,7 +4,7 @@
 #ifndef BHI_REQUEST_EVAL_H
 #define BHI_REQUEST_EVAL_H
 
-#include "request/run.h"
+#include "request/fill.h"
 
 enum { BHI_EVAL_NAME = 63 };
 
@@ -18,9 +18,8 @@ struct bhi_eval_request {
     uint64_t piece; /* bytes of an array that a submission binds at most; 0: what the device can */
 };
 
-/* --in, --out, --set and --piece: the values are borrowed. All inputs come first, then all outputs,
- * then all numbers. |request| has room for the bindings. The complaint does not name the option. */
-bool bhi_eval_parse_item(struct bhi_eval_request *eval, struct bhi_run_request *request,
-                         const struct bhi_arg *item, struct bhi_complaint *complaint);
+/* Fill in request->eval. All inputs come first, then all outputs, then all numbers. */
+bhi_run_pair bhi_eval_add_input, bhi_eval_add_output, bhi_eval_add_number;
+bhi_run_text bhi_eval_set_piece;
 
 #endif

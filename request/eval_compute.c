@@ -9,8 +9,9 @@ bh_status bhi_eval_template(const struct bhi_eval_request *eval, bh_context *con
     bh_template_options options;
     bh_template_options_init(&options);
     options.name = "eval";
-    if (compile_deadline_ns)
+    if (compile_deadline_ns) {
         options.compile_deadline_ns = compile_deadline_ns;
+    }
     options.expression = eval->expression;
     options.parameters = eval->parameters;
     options.parameter_count = eval->count;
@@ -38,7 +39,7 @@ static bh_status describe(const struct bhi_run_binding *binding, bh_detail *deta
     description.bits = numbers[array->dtype].bits;
     description.rank = array->dimensions;
     memcpy(description.shape, array->shape, array->dimensions * sizeof array->shape[0]);
-    return bh_buffer_describe(binding->buffer, &description, detail);
+    return bh_buffer_set_description(binding->buffer, &description, detail);
 }
 
 bh_status bhi_eval_take_inputs(struct bhi_eval_request *eval, struct bhi_run_request *request,
@@ -46,16 +47,11 @@ bh_status bhi_eval_take_inputs(struct bhi_eval_request *eval, struct bhi_run_req
     for (uint32_t i = 0; i < eval->inputs; i++) {
         const struct bhi_run_binding *binding = *out_bad = &request->bindings[i];
         bh_array_info info = {0};
-        const bool loaded = bh_buffer_array(binding->buffer, &info) == BH_OK;
-        const uint32_t rank = loaded ? info.dimensions : binding->array.dimensions;
-        if (rank > BH_MAX_RANK) {
-            snprintf(detail->message, sizeof detail->message, "more than %d dimensions",
-                     BH_MAX_RANK);
-            return detail->status = BH_INVALID_ARGUMENT;
-        }
+        const bool loaded = bh_buffer_array(binding->buffer, &info, NULL) == BH_OK;
         const bh_status status = loaded ? BH_OK : describe(binding, detail);
-        if (status != BH_OK)
+        if (status != BH_OK) {
             return status;
+        }
         eval->arguments[i].buffer = binding->buffer;
     }
     return BH_OK;
@@ -70,11 +66,13 @@ bh_status bhi_eval_infer_outputs(struct bhi_eval_request *eval, struct bhi_run_r
         bh_description_init(&d);
         const bh_status status = bh_template_output(template_, eval->arguments, eval->count,
                                                     eval->parameters[i].name, &d, detail);
-        if (status != BH_OK)
+        if (status != BH_OK) {
             return status;
+        }
         for (int k = 0; k < BHI_DTYPE_COUNT; k++) {
-            if (numbers[k].kind == d.kind && numbers[k].bits == d.bits)
+            if (numbers[k].kind == d.kind && numbers[k].bits == d.bits) {
                 array->dtype = (enum bhi_dtype)k;
+            }
         }
         array->dimensions = d.rank;
         memcpy(array->shape, d.shape, d.rank * sizeof d.shape[0]);

@@ -25,18 +25,22 @@ static bh_status look(struct arrays *arrays, const bh_argument *arguments, uint3
         array->buffer = arguments[i].buffer;
         bh_description_init(&array->whole);
         const bh_status status = bh_buffer_description(array->buffer, &array->whole, detail);
-        if (status != BH_OK)
+        if (status != BH_OK) {
             return status;
+        }
         array->elements = 1;
-        for (uint32_t k = 0; k < array->whole.rank; k++)
+        for (uint32_t k = 0; k < array->whole.rank; k++) {
             array->elements *= array->whole.shape[k]; /* no more than memory has */
-        if (i == 0 || array->elements == 0 || arrays->elements == 1)
+        }
+        if (i == 0 || array->elements == 0 || arrays->elements == 1) {
             arrays->elements = array->elements;
+        }
     }
     for (uint32_t i = 0; i < count; i++) {
         const uint64_t bytes = arrays->of[i].whole.bits / 8;
-        if (arrays->of[i].elements == arrays->elements && bytes > arrays->widest)
+        if (arrays->of[i].elements == arrays->elements && bytes > arrays->widest) {
             arrays->widest = bytes;
+        }
     }
     return BH_OK;
 }
@@ -55,14 +59,15 @@ static bh_status describe(const struct arrays *arrays, uint64_t first, uint64_t 
     bh_status status = BH_OK;
     for (uint32_t i = 0; i < arrays->count && status == BH_OK; i++) {
         const struct array *array = &arrays->of[i];
-        if (array->elements != arrays->elements)
+        if (array->elements != arrays->elements) {
             continue;
+        }
         bh_description part = array->whole;
         part.offset += first * (part.bits / 8);
         part.rank = 1;
         part.strided = false;
         part.shape[0] = elements;
-        status = bh_buffer_describe(array->buffer, &part, detail);
+        status = bh_buffer_set_description(array->buffer, &part, detail);
     }
     return status;
 }
@@ -70,12 +75,14 @@ static bh_status describe(const struct arrays *arrays, uint64_t first, uint64_t 
 /* How many elements a piece has. */
 static uint64_t piece_of(const struct arrays *arrays, uint64_t bytes, uint32_t alignment) {
     const uint64_t all = arrays->elements;
-    if (!bytes || all * arrays->widest <= bytes)
+    if (!bytes || all * arrays->widest <= bytes) {
         return all;
+    }
     uint64_t piece = bytes / arrays->widest / alignment * alignment;
     /* A last piece of a single element would be a kernel of its own. */
-    if (piece > alignment && all % piece == 1)
+    if (piece > alignment && all % piece == 1) {
         piece -= alignment;
+    }
     return piece ? piece : alignment;
 }
 
@@ -85,8 +92,9 @@ bh_status bhi_pieces_cut(struct bhi_pieces *out_pieces, bh_template *template_,
     struct arrays all;
     *out_pieces = (struct bhi_pieces){0};
     bh_status status = look(&all, arguments, arrays, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     const uint64_t piece = piece_of(&all, bytes, alignment);
     const uint64_t pieces = piece ? (all.elements + piece - 1) / piece : 1;
     out_pieces->calls = calloc(pieces, sizeof *out_pieces->calls);
@@ -99,22 +107,27 @@ bh_status bhi_pieces_cut(struct bhi_pieces *out_pieces, bh_template *template_,
     }
     for (uint64_t i = 0; i < pieces && status == BH_OK; i++) {
         const uint64_t first = i * piece, rest = all.elements - first;
-        if (pieces > 1)
+        if (pieces > 1) {
             status = describe(&all, first, rest < piece ? rest : piece, detail);
-        if (status == BH_OK)
+        }
+        if (status == BH_OK) {
             status = bh_template_prepare(template_, arguments, count, NULL, &out_pieces->calls[i],
                                          detail);
-        if (status == BH_OK)
+        }
+        if (status == BH_OK) {
             out_pieces->commands[out_pieces->count++] = out_pieces->calls[i].command;
+        }
     }
-    if (status != BH_OK)
+    if (status != BH_OK) {
         bhi_pieces_free(out_pieces);
+    }
     return status;
 }
 
 void bhi_pieces_free(struct bhi_pieces *pieces) {
-    for (uint32_t i = 0; i < pieces->count; i++)
+    for (uint32_t i = 0; i < pieces->count; i++) {
         bh_template_call_fini(&pieces->calls[i]);
+    }
     free(pieces->calls);
     free(pieces->commands);
     *pieces = (struct bhi_pieces){0};

@@ -15,10 +15,6 @@ struct bhi_kernel_file {
     uint64_t deadline_ns;       /* of its compile; 0: the default */
 };
 
-/* All of the file (or standard input) in memory, with a NUL behind it; *out_code is the caller's to
- * free. *out_errno is 0 where a refusal has nothing to do with the system. */
-bool bhi_kernel_file_read(const char *path, void **out_code, size_t *out_size, int *out_errno,
-                          struct bhi_complaint *complaint);
 /* Its name without folder and ending: what verdicts call the kernel. */
 void bhi_kernel_file_name(const char *path, char out[64]);
 /* As it was given, else by its name, else by what is in it (where |code| is there). What is still

@@ -19,7 +19,8 @@ static const struct {
     [BHI_LANGUAGE_HIP] = {"HIP", "port it to GLSL or HLSL, or to OpenCL C for clspv; what chipStar "
                                  "makes of it is SPIR-V for OpenCL, which Vulkan does not take"},
     [BHI_LANGUAGE_OPENCL] = {"OpenCL C", "make SPIR-V for Vulkan of it: clspv k.cl -o k.spv"},
-    [BHI_LANGUAGE_METAL] = {"Metal", "port it to GLSL, HLSL or Slang: nothing makes SPIR-V of it"},
+    [BHI_LANGUAGE_METAL] = {"Metal",
+                            "port it to GLSL, HLSL or Slang: no tool makes SPIR-V from it"},
     [BHI_LANGUAGE_SLANG] = {"Slang", "make SPIR-V of it: slangc k.slang -target spirv -stage "
                                      "compute -entry main -o k.spv"},
     [BHI_LANGUAGE_PTX] = {"PTX", "it is for NVIDIA's driver alone: compile its source for Vulkan"},
@@ -81,8 +82,9 @@ static int find_ending(const char *path) {
     const char *base = slash ? slash + 1 : path;
     const char *dot = strrchr(base, '.');
     for (size_t i = 0; dot && dot > base && i < COUNT(endings); i++) {
-        if (!strcmp(dot, endings[i].text))
+        if (!strcmp(dot, endings[i].text)) {
             return (int)i;
+        }
     }
     return -1;
 }
@@ -99,16 +101,18 @@ size_t bhi_language_ending(const char *path) {
 
 /* Behind the comment that begins at |at|; |at| where none does. */
 static const char *skip_comment(const char *at) {
-    if (at[0] != '/' || (at[1] != '/' && at[1] != '*'))
+    if (at[0] != '/' || (at[1] != '/' && at[1] != '*')) {
         return at;
+    }
     const char *end = at[1] == '/' ? strchr(at, '\n') : strstr(at + 2, "*/");
     return !end ? at + strlen(at) : at[1] == '/' ? end : end + 2;
 }
 
 /* Is |word| at |at|? A directive may have blanks behind its mark. */
 static bool is_at(const char *at, const char *word) {
-    if (*at != *word)
+    if (*at != *word) {
         return false;
+    }
     if (*word == '#') {
         at += 1 + strspn(at + 1, " \t");
         word++;
@@ -120,8 +124,9 @@ static bool is_at(const char *at, const char *word) {
 static bool says(const char *code, const char *word) {
     for (const char *at = code; *at;) {
         const char *behind = skip_comment(at);
-        if (behind == at && is_at(at, word))
+        if (behind == at && is_at(at, word)) {
             return true;
+        }
         at = behind > at ? behind : at + 1;
     }
     return false;
@@ -131,30 +136,35 @@ enum bhi_language bhi_language_of_array(const void *code, size_t size) {
     static const char npy[6] = "\x93NUMPY";
     const uint8_t *bytes = code;
     uint64_t head = 0;
-    if (size >= sizeof npy && !memcmp(code, npy, sizeof npy))
+    if (size >= sizeof npy && !memcmp(code, npy, sizeof npy)) {
         return BHI_LANGUAGE_NPY;
-    for (size_t i = 0; size > 9 && i < 8; i++)
+    }
+    for (size_t i = 0; size > 9 && i < 8; i++) {
         head |= (uint64_t)bytes[i] << 8 * i; /* how long the JSON behind it is */
+    }
     return head >= 2 && head <= size - 8 && bytes[8] == '{' ? BHI_LANGUAGE_SAFETENSORS
                                                             : BHI_LANGUAGE_UNKNOWN;
 }
 
 enum bhi_language bhi_language_of_code(const void *code, size_t size) {
     static const uint8_t magics[2][4] = {{3, 2, 0x23, 7}, {7, 0x23, 2, 3}};
-    if (size >= 4 && (!memcmp(code, magics[0], 4) || !memcmp(code, magics[1], 4)))
+    if (size >= 4 && (!memcmp(code, magics[0], 4) || !memcmp(code, magics[1], 4))) {
         return BHI_LANGUAGE_SPIRV;
+    }
     for (size_t i = 0; i < COUNT(words); i++) {
-        if (says(code, words[i].word))
+        if (says(code, words[i].word)) {
             return words[i].language;
+        }
     }
     return BHI_LANGUAGE_UNKNOWN;
 }
 
 bool bhi_language_compiles(enum bhi_language language, struct bhi_complaint *complaint) {
-    if (language >= BHI_LANGUAGE_NPY)
+    if (language >= BHI_LANGUAGE_NPY) {
         return bhi_refuse(complaint, "it is %s, %s", languages[language].name,
                           languages[language].instead);
+    }
     return !languages[language].instead ||
-           bhi_refuse(complaint, "it is %s, which is not compiled here; %s",
-                      languages[language].name, languages[language].instead);
+           bhi_refuse(complaint, "it is %s, which is not supported; %s", languages[language].name,
+                      languages[language].instead);
 }

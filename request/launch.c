@@ -35,6 +35,7 @@ void bhi_kernel_file_source(const struct bhi_kernel_file *file, bh_glsl_source *
     out_source->include_count = file->source.include_count;
     out_source->language =
         bhi_kernel_file_language(file) == BHI_LANGUAGE_HLSL ? BH_LANGUAGE_HLSL : BH_LANGUAGE_GLSL;
-    if (file->deadline_ns)
+    if (file->deadline_ns) {
         out_source->deadline_ns = file->deadline_ns;
+    }
 }

@@ -3,23 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "request/names.h"
-
-bool bhi_run_split_like(const char *files, size_t *out_path_length, const char **out_like) {
-    static const char word[] = "like";
-    const size_t length = sizeof word - 1;
-    /* The first: what is behind it is a name, which may have colons. */
-    for (const char *colon = strchr(files, ':'); colon; colon = strchr(colon + 1, ':')) {
-        const char *behind = colon + 1 + length;
-        if (strncmp(colon + 1, word, length) != 0 || (*behind && *behind != ' ' && *behind != ':'))
-            continue;
-        *out_path_length = (size_t)(colon - files);
-        *out_like = *behind == ':' ? behind + 1 : behind + strspn(behind, " ");
-        return true;
-    }
-    return false;
-}
-
 /* -- which input it is --------------------------------------------------------------------------
  */
 
@@ -35,9 +18,10 @@ static bool refuse_unknown(const struct bhi_run_request *request, const char *li
     for (uint32_t i = 0; i < request->binding_count; i++) {
         const struct bhi_run_binding *binding = &request->bindings[i];
         const size_t used = strlen(there);
-        if (binding->in_path && used + 110 < sizeof there)
+        if (binding->in_path && used + 110 < sizeof there) {
             snprintf(there + used, sizeof there - used, "%s%.*s", used ? ", " : "",
                      given_as(binding), binding->text);
+        }
     }
     return bhi_refuse(complaint, "no binding is given as '%.100s'; the inputs are %s", like,
                       *there ? there : "none");
@@ -48,21 +32,26 @@ static bool find_like(struct bhi_run_request *request, struct bhi_run_binding *o
     struct bhi_run_binding wanted = {.name = ""};
     const char *like = output->like;
     const size_t length = strlen(like);
-    if (!length)
-        return bhi_refuse(complaint, "like what? Write like:0 for the array of binding 0");
-    if (!bhi_run_parse_place(&wanted, like, length, complaint))
+    if (!length) {
+        return bhi_refuse(complaint, "like needs a binding: like:0 is the array of binding 0");
+    }
+    if (!bhi_binding_parse_place(&wanted, like, length, complaint)) {
         return false;
+    }
     for (uint32_t i = 0; i < request->binding_count; i++) {
         const struct bhi_run_binding *one = &request->bindings[i];
-        if (strcmp(one->name, wanted.name) != 0 || !bhi_slot_is(one->slot, wanted.slot))
+        if (strcmp(one->name, wanted.name) != 0 || !bhi_slot_is(one->slot, wanted.slot)) {
             continue;
-        if (one == output)
+        }
+        if (one == output) {
             return bhi_refuse(complaint, "it cannot be like itself");
-        if (!one->in_path)
+        }
+        if (!one->in_path) {
             return bhi_refuse(complaint,
                               "'%.100s' is an output, too: like takes the type and shape of an "
                               "input",
                               like);
+        }
         output->like_index = i;
         return true;
     }
@@ -74,9 +63,10 @@ bool bhi_run_find_likes(struct bhi_run_request *request, const char *dashes,
     for (uint32_t i = 0; i < request->binding_count; i++) {
         struct bhi_run_binding *output = &request->bindings[i];
         struct bhi_complaint inner;
-        if (output->like && !find_like(request, output, &inner))
+        if (output->like && !find_like(request, output, &inner)) {
             return bhi_refuse(complaint, "%s%s %.200s: %.700s", dashes, output->option,
                               output->text, inner.text);
+        }
     }
     return true;
 }
@@ -88,16 +78,18 @@ bool bhi_run_take_likes(struct bhi_run_request *request, const char *dashes,
                         struct bhi_complaint *complaint) {
     for (uint32_t i = 0; i < request->binding_count; i++) {
         struct bhi_run_binding *output = &request->bindings[i];
-        if (!output->like)
+        if (!output->like) {
             continue;
+        }
         const struct bhi_run_binding *input = &request->bindings[output->like_index];
         output->array = input->array;
-        if (output->array.dtype >= BHI_DTYPE_COUNT)
+        if (output->array.dtype >= BHI_DTYPE_COUNT) {
             return bhi_refuse(complaint,
                               "%s%s %.200s: the type of %s%s %.200s is none that a .npy has: "
                               "name type and shape",
                               dashes, output->option, output->text, dashes, input->option,
                               input->text);
+        }
     }
     return true;
 }

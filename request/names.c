@@ -11,25 +11,6 @@
 /* -- parsing ------------------------------------------------------------------------------------
  */
 
-bool bhi_run_parse_name(struct bhi_run_binding *binding, const char *text, size_t length,
-                        struct bhi_complaint *complaint) {
-    const char *bracket = memchr(text, '[', length);
-    const size_t name = bracket ? (size_t)(bracket - text) : length;
-    const size_t most = sizeof binding->name - 1;
-    if (name == 0)
-        return bhi_refuse(complaint, "no binding before '='");
-    if (!bhi_parse_element(text + name, length - name, &binding->slot.element))
-        return bhi_refuse(complaint, "'%.*s' is not a name with [ELEMENT] behind it",
-                          length > most ? (int)most : (int)length, text);
-    if (name > most)
-        return bhi_refuse(complaint, "the name '%.40s...' has %zu bytes; names have %zu at most",
-                          text, name, most);
-    memcpy(binding->name, text, name);
-    binding->name[name] = 0;
-    binding->slot.set = binding->slot.binding = UINT32_MAX; /* no number is as large */
-    return true;
-}
-
 /* One item of "a=2,n=u32:5,v=1,2,3". */
 struct push_item {
     char name[64]; /* empty: one more value of the item before */
@@ -50,10 +31,12 @@ static bool take_item(const char **cursor, const char *text, struct push_item *o
     *cursor = at + length + (at[length] == ',' && at[length + 1]);
     rest -= colon ? type + 1 : 0;
     if ((named && name == 0) || (colon && type == 0) || rest == 0 ||
-        (at[length] == ',' && !at[length + 1]))
+        (at[length] == ',' && !at[length + 1])) {
         return bhi_refuse(complaint, "'%.100s' is not NAME=VALUE,...", text);
-    if (name >= sizeof out->name || type >= sizeof out->type || rest >= sizeof out->value)
+    }
+    if (name >= sizeof out->name || type >= sizeof out->type || rest >= sizeof out->value) {
         return bhi_refuse(complaint, "'%.*s' is too long", length > 60 ? 60 : (int)length, at);
+    }
     snprintf(out->name, sizeof out->name, "%.*s", named ? (int)name : 0, at);
     snprintf(out->type, sizeof out->type, "%.*s", (int)type, value);
     snprintf(out->value, sizeof out->value, "%.*s", (int)rest, colon ? colon + 1 : value);
@@ -65,39 +48,30 @@ bool bhi_run_parse_push_names(struct bhi_run_request *request, const char *text,
     struct push_item item;
     for (const char *cursor = text; cursor == text || *cursor;) {
         const bool first = cursor == text;
-        if (!take_item(&cursor, text, &item, complaint))
+        if (!take_item(&cursor, text, &item, complaint)) {
             return false;
-        if (first && !item.name[0])
+        }
+        if (first && !item.name[0]) {
             return bhi_refuse(complaint, "the first value has no name; others have");
+        }
     }
-    if (request->push_text_count == BHI_MAX_PUSH_TEXTS)
+    if (request->push_text_count == BHI_MAX_PUSH_TEXTS) {
         return bhi_refuse(complaint, "more than %d", BHI_MAX_PUSH_TEXTS);
+    }
     request->push_texts[request->push_text_count++] = text;
     return true;
 }
 
 bool bhi_run_has_names(const struct bhi_run_request *request) {
     bool has = request->push_text_count > 0;
-    for (uint32_t i = 0; i < request->binding_count; i++)
+    for (uint32_t i = 0; i < request->binding_count; i++) {
         has |= request->bindings[i].name[0] != 0;
+    }
     return has;
 }
 
 /* -- bindings -----------------------------------------------------------------------------------
  */
-
-static void list(char out[BHI_RUN_LIST], const char *name, const char *more) {
-    static const char cut[] = ", ...";
-    const size_t used = strlen(out), room = BHI_RUN_LIST - sizeof cut;
-    const size_t needed = strlen(name) + strlen(more) + sizeof ", '' ()";
-    if (used >= room)
-        return; /* it has been cut */
-    if (used + needed >= room)
-        snprintf(out + used, BHI_RUN_LIST - used, "%s%*s", cut, (int)(room - used), "");
-    else
-        snprintf(out + used, BHI_RUN_LIST - used, *name ? "%s'%s' (%s)" : "%s%s%s",
-                 used ? ", " : "", name, more);
-}
 
 /* Upper and lower case are mixed up in short names, too. */
 static void try_name(struct bhi_nearest *nearest, const char *candidate) {
@@ -110,13 +84,13 @@ static void try_name(struct bhi_nearest *nearest, const char *candidate) {
 
 /* What there is of one kind, for a name that none of them has. */
 struct names {
-    char there[BHI_RUN_LIST];
+    char there[BHI_NAMED_LIST];
     struct bhi_nearest nearest;
     bool named; /* at least one of them is */
 };
 
 static void offer(struct names *names, const char *name, const char *more) {
-    list(names->there, name, more);
+    bhi_list_named(names->there, name, more);
     try_name(&names->nearest, name);
     names->named |= *name != 0;
 }
@@ -126,11 +100,13 @@ static void offer(struct names *names, const char *name, const char *more) {
 static bool refuse_name(const struct names *names, const char *none, const char *what,
                         const char *stripped, struct bhi_complaint *complaint) {
     char hint[160];
-    if (!*names->there)
+    if (!*names->there) {
         return bhi_refuse(complaint, "%s", none);
-    if (!names->named)
+    }
+    if (!names->named) {
         return bhi_refuse(complaint, "the kernel's module has no names %s %s", stripped,
                           names->there);
+    }
     return bhi_refuse(complaint, "the kernel has no %s '%s'; it has %s%s", what,
                       names->nearest.word, names->there,
                       bhi_nearest_hint(&names->nearest, "", hint));
@@ -139,8 +115,9 @@ static bool refuse_name(const struct names *names, const char *none, const char 
 static bool refuse_binding(const char *name, const struct bhi_kernel_types *types,
                            struct bhi_complaint *complaint) {
     struct names names = {.nearest = {.word = name}};
-    for (uint32_t i = 0; i < types->count; i++)
+    for (uint32_t i = 0; i < types->count; i++) {
         offer(&names, types->types[i].name, bhi_slot_describe(types->types[i].slot, false).text);
+    }
     return refuse_name(&names, "the kernel binds nothing", "binding",
                        "(they were stripped from it): write the number of the binding; it has",
                        complaint);
@@ -151,20 +128,24 @@ static bool find_slot(struct bhi_run_binding *binding, const struct bhi_kernel_t
     const struct bhi_kernel_type *found = NULL;
     for (uint32_t i = 0; i < types->count; i++) {
         const struct bhi_kernel_type *one = &types->types[i];
-        if (strcmp(one->name, binding->name) != 0)
+        if (strcmp(one->name, binding->name) != 0) {
             continue;
-        if (found)
+        }
+        if (found) {
             return bhi_refuse(complaint,
                               "'%s' is ambiguous: %s and %s are both called that; write the number",
                               binding->name, bhi_slot_describe(found->slot, false).text,
                               bhi_slot_describe(one->slot, false).text);
+        }
         found = one;
     }
-    if (!found)
+    if (!found) {
         return refuse_binding(binding->name, types, complaint);
-    if (binding->slot.element >= found->count)
+    }
+    if (binding->slot.element >= found->count) {
         return bhi_refuse(complaint, "'%s' has %u buffer%s, and none [%u]", binding->name,
                           found->count, found->count == 1 ? "" : "s", binding->slot.element);
+    }
     binding->slot.set = found->slot.set;
     binding->slot.binding = found->slot.binding;
     return true;
@@ -175,9 +156,10 @@ static bool check_once(const struct bhi_run_request *request, uint32_t index,
     const struct bhi_run_binding *binding = &request->bindings[index];
     for (uint32_t i = 0; i < request->binding_count; i++) {
         const struct bhi_run_binding *other = &request->bindings[i];
-        if (i != index && bhi_slot_is(other->slot, binding->slot))
+        if (i != index && bhi_slot_is(other->slot, binding->slot)) {
             return bhi_refuse(complaint, "binding %s is given twice: as %.200s, too",
                               bhi_slot_describe(binding->slot, false).text, other->text);
+        }
     }
     return true;
 }
@@ -185,17 +167,12 @@ static bool check_once(const struct bhi_run_request *request, uint32_t index,
 /* -- push constants -----------------------------------------------------------------------------
  */
 
-void bhi_run_list_members(const struct bhi_kernel_types *types, char out[BHI_RUN_LIST]) {
-    *out = 0;
-    for (uint32_t i = 0; i < types->member_count; i++)
-        list(out, types->members[i].name, types->members[i].type);
-}
-
 static bool refuse_member(const char *name, const struct bhi_kernel_types *types,
                           struct bhi_complaint *complaint) {
     struct names names = {.nearest = {.word = name}};
-    for (uint32_t i = 0; i < types->member_count; i++)
+    for (uint32_t i = 0; i < types->member_count; i++) {
         offer(&names, types->members[i].name, types->members[i].type);
+    }
     return refuse_name(&names, "the kernel has no push constants", "push constant",
                        "for its push constants (they were stripped from it): give the values in "
                        "order; they are",
@@ -206,13 +183,15 @@ static bool find_member(const char *name, const struct bhi_kernel_types *types, 
                         struct bhi_complaint *complaint) {
     *out_index = UINT32_MAX;
     for (uint32_t i = 0; i < types->member_count; i++) {
-        if (strcmp(types->members[i].name, name) != 0)
+        if (strcmp(types->members[i].name, name) != 0) {
             continue;
-        if (*out_index != UINT32_MAX)
+        }
+        if (*out_index != UINT32_MAX) {
             return bhi_refuse(complaint,
                               "'%s' is ambiguous: two push constants are called that; give the "
                               "values in order",
                               name);
+        }
         *out_index = i;
     }
     return *out_index != UINT32_MAX || refuse_member(name, types, complaint);
@@ -241,37 +220,44 @@ static bool begin_member(struct filling *filling, const char *name,
     const char *bracket = strrchr(name, '[');
     uint32_t index, element = 0;
     bool whole = true;
-    for (uint32_t i = 0; i < filling->types->member_count; i++)
+    for (uint32_t i = 0; i < filling->types->member_count; i++) {
         whole &= strcmp(filling->types->members[i].name, name) != 0;
+    }
     if (whole && bracket && bracket > name && name[length - 1] == ']' &&
         bhi_parse_element(bracket, length - (size_t)(bracket - name), &element)) {
         char array[64];
         snprintf(array, sizeof array, "%.*s", (int)(bracket - name), name);
-        if (!find_member(array, filling->types, &index, complaint))
+        if (!find_member(array, filling->types, &index, complaint)) {
             return false;
+        }
         whole = false;
     } else {
-        if (!find_member(name, filling->types, &index, complaint))
+        if (!find_member(name, filling->types, &index, complaint)) {
             return false;
+        }
         whole = true;
     }
     filling->member = &filling->types->members[index];
-    if (!bhi_push_shape(filling->member, &filling->shape))
+    if (!bhi_push_shape(filling->member, &filling->shape)) {
         return bhi_refuse(complaint,
                           "'%s' is %s, which has no names here: give all values in order",
                           filling->member->name, filling->member->type);
+    }
     const struct bhi_push_shape *shape = &filling->shape;
-    if (!whole && shape->count == 1)
+    if (!whole && shape->count == 1) {
         return bhi_refuse(complaint, "'%s' is one %s, and has no [%u]", filling->member->name,
                           filling->member->type, element);
-    if (!whole && element >= shape->count)
+    }
+    if (!whole && element >= shape->count) {
         return bhi_refuse(complaint, "'%s' is %s, and has no [%u]", filling->member->name,
                           filling->member->type, element);
+    }
     filling->first = filling->next = whole ? 0 : element * shape->width;
     filling->end = whole ? shape->count * shape->width : filling->first + shape->width;
     for (uint32_t i = filling->first; i < filling->end; i++) {
-        if (filling->given[bhi_push_place(filling->member, i / shape->width, i % shape->width)])
+        if (filling->given[bhi_push_place(filling->member, i / shape->width, i % shape->width)]) {
             return bhi_refuse(complaint, "'%s' is given twice", name);
+        }
     }
     return true;
 }
@@ -284,7 +270,7 @@ static bool put(struct filling *filling, const struct push_item *item,
     const uint32_t most = filling->end - filling->first;
     enum bhi_dtype named;
     uint64_t bits;
-    if (filling->next == filling->end)
+    if (filling->next == filling->end) {
         return shape->count * shape->width == 1
                    ? bhi_refuse(complaint, "'%s' is one %s, and is given more", member->name,
                                 member->type)
@@ -293,17 +279,20 @@ static bool put(struct filling *filling, const struct push_item *item,
                                 most < shape->count * shape->width ? "one of it is given"
                                                                    : "is given",
                                 most, most == 1 ? "" : "s");
+    }
     const bool is_bool = dtype == BHI_DTYPE_u32 && is_bool_value(item);
     if (item->type[0] && !is_bool &&
-        (!bhi_dtype_find(item->type, strlen(item->type), &named) || named != dtype))
+        (!bhi_dtype_find(item->type, strlen(item->type), &named) || named != dtype)) {
         return bhi_refuse(complaint, "'%s' is %s, not %s", member->name, member->type, item->type);
+    }
     if (!bhi_dtype_parse(is_bool ? BHI_DTYPE_bool : dtype, item->value, &bits, complaint)) {
         const struct bhi_complaint inner = *complaint;
-        if (dtype == BHI_DTYPE_u32 && isalpha((unsigned char)item->value[0]))
-            return bhi_refuse(complaint,
-                              "'%s' is %s, as bools are: '%s' is no number, and a bool is true or "
-                              "false, 1 or 0",
-                              member->name, member->type, item->value);
+        if (dtype == BHI_DTYPE_u32 && isalpha((unsigned char)item->value[0])) {
+            return bhi_refuse(
+                complaint,
+                "'%s' is %s, the type of a bool: '%s' is neither a number, true nor false",
+                member->name, member->type, item->value);
+        }
         return bhi_refuse(complaint, "'%s' is %s: %.600s", member->name, member->type, inner.text);
     }
     const uint32_t at =
@@ -317,11 +306,13 @@ static bool put(struct filling *filling, const struct push_item *item,
 static bool put_all(struct filling *filling, const char *text, struct bhi_complaint *complaint) {
     struct push_item item;
     for (const char *cursor = text; cursor == text || *cursor;) {
-        if (!take_item(&cursor, text, &item, complaint))
+        if (!take_item(&cursor, text, &item, complaint)) {
             return false;
+        }
         if ((item.name[0] && !begin_member(filling, item.name, complaint)) ||
-            !put(filling, &item, complaint))
+            !put(filling, &item, complaint)) {
             return false;
+        }
     }
     return true;
 }
@@ -334,13 +325,16 @@ static bool check_all(const struct filling *filling, struct bhi_complaint *compl
         uint32_t given = 0;
         const bool known = bhi_push_shape(member, &shape);
         const uint32_t all = known ? shape.count * shape.width : 1;
-        for (uint32_t k = 0; known && k < all; k++)
+        for (uint32_t k = 0; known && k < all; k++) {
             given += filling->given[bhi_push_place(member, k / shape.width, k % shape.width)];
-        if (given == 0)
+        }
+        if (given == 0) {
             return bhi_refuse(complaint, "'%s' (%s) is missing", member->name, member->type);
-        if (given < all)
+        }
+        if (given < all) {
             return bhi_refuse(complaint, "'%s' is %s, and is given %u value%s of %u", member->name,
                               member->type, given, given == 1 ? "" : "s", all);
+        }
     }
     return true;
 }
@@ -350,20 +344,24 @@ static bool fill_push(struct bhi_run_request *request, const struct bhi_kernel_t
     struct filling filling = {.types = types, .push = &request->push};
     struct bhi_complaint inner;
     memset(&request->push, 0, sizeof request->push);
-    if (types->member_count == BHI_MAX_MEMBERS) /* there may be more, which would be 0 unseen */
+    if (types->member_count == BHI_MAX_MEMBERS) { /* there may be more, which would be 0 unseen */
         return bhi_refuse(complaint,
                           "%spush: the kernel has %d push constants or more, which have no names "
                           "here: give all values in order",
                           dashes, BHI_MAX_MEMBERS);
+    }
     for (uint32_t i = 0; i < request->push_text_count; i++) {
-        if (!put_all(&filling, request->push_texts[i], &inner))
+        if (!put_all(&filling, request->push_texts[i], &inner)) {
             return bhi_refuse(complaint, "%spush %.200s: %.700s", dashes, request->push_texts[i],
                               inner.text);
+        }
     }
-    if (!check_all(&filling, &inner))
+    if (!check_all(&filling, &inner)) {
         return bhi_refuse(complaint, "%spush: %.800s", dashes, inner.text);
-    if (types->push_size > sizeof request->push.bytes)
+    }
+    if (types->push_size > sizeof request->push.bytes) {
         return bhi_refuse(complaint, "%spush: more than %d bytes", dashes, BHI_MAX_PUSH);
+    }
     request->push.size = (types->push_size + 3) / 4 * 4;
     return true;
 }
@@ -377,9 +375,10 @@ bool bhi_run_resolve_names(struct bhi_run_request *request, const struct bhi_ker
         struct bhi_run_binding *binding = &request->bindings[i];
         struct bhi_complaint inner;
         if (binding->name[0] &&
-            (!find_slot(binding, types, &inner) || !check_once(request, i, &inner)))
+            (!find_slot(binding, types, &inner) || !check_once(request, i, &inner))) {
             return bhi_refuse(complaint, "%s%s %.200s: %.700s", dashes, binding->option,
                               binding->text, inner.text);
+        }
     }
     return request->push_text_count == 0 || fill_push(request, types, dashes, complaint);
 }

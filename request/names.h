@@ -5,12 +5,6 @@
 
 #include "request/types.h"
 
-enum { BHI_RUN_LIST = 400 }; /* bytes of a list of names */
-
-/* "X" or "X[2]", as |length| bytes of |text|: fills in binding->name, and of its slot the element.
- */
-bool bhi_run_parse_name(struct bhi_run_binding *binding, const char *text, size_t length,
-                        struct bhi_complaint *complaint);
 /* "a=2,n=u32:5,v=1,2,3" of --push is kept as it is (borrowed). Only its form is looked at. */
 bool bhi_run_parse_push_names(struct bhi_run_request *request, const char *text,
                               struct bhi_complaint *complaint);
@@ -21,8 +15,5 @@ bool bhi_run_has_names(const struct bhi_run_request *request);
  * with the argument, |dashes| before its option. Doing it again changes nothing. */
 bool bhi_run_resolve_names(struct bhi_run_request *request, const struct bhi_kernel_types *types,
                            const char *dashes, struct bhi_complaint *complaint);
-
-/* "'a' (f32), 'n' (u32)"; of those without a name the type. */
-void bhi_run_list_members(const struct bhi_kernel_types *types, char out[BHI_RUN_LIST]);
 
 #endif

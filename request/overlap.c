@@ -15,8 +15,9 @@ struct file {
 static struct file look(const char *path, int standard) {
     struct stat status;
     if (!path || (strcmp(path, "-") ? stat(path, &status) : fstat(standard, &status)) != 0 ||
-        !S_ISREG(status.st_mode))
+        !S_ISREG(status.st_mode)) {
         return (struct file){.known = false};
+    }
     return (struct file){.known = true, .device = status.st_dev, .inode = status.st_ino};
 }
 
@@ -36,8 +37,9 @@ static bool replaces(const struct bhi_run_request *request, const struct bhi_run
     for (uint32_t i = 0; i < request->binding_count; i++) {
         const struct bhi_run_binding *input = &request->bindings[i];
         if (same(file, &inputs[i]) &&
-            (input == output || (is_expression && same_name(input, output))))
+            (input == output || (is_expression && same_name(input, output)))) {
             return true;
+        }
     }
     return false;
 }
@@ -48,8 +50,9 @@ const struct bhi_run_binding *bhi_run_find_overlap(const struct bhi_run_request 
     struct file inputs[BHI_MAX_BINDINGS];
     const bool is_expression = !strcmp(request->command, "eval");
     const struct file kernel = look(is_expression ? NULL : request->kernel_path, STDIN_FILENO);
-    for (uint32_t i = 0; i < request->binding_count; i++)
+    for (uint32_t i = 0; i < request->binding_count; i++) {
         inputs[i] = look(request->bindings[i].in_path, STDIN_FILENO);
+    }
     for (uint32_t i = 0; i < request->binding_count; i++) {
         const struct bhi_run_binding *output = &request->bindings[i];
         const struct file file = look(output->out_path, STDOUT_FILENO);
@@ -57,16 +60,18 @@ const struct bhi_run_binding *bhi_run_find_overlap(const struct bhi_run_request 
             bhi_refuse(complaint, "the kernel is read from that file: name another one");
             return output;
         }
-        if (replaces(request, output, &file, inputs, is_expression))
+        if (replaces(request, output, &file, inputs, is_expression)) {
             continue;
+        }
         for (uint32_t k = 0; k < request->binding_count; k++) {
-            if (!same(&file, &inputs[k]))
+            if (!same(&file, &inputs[k])) {
                 continue;
+            }
             bhi_refuse(complaint, "%s%s %.200s reads that file: %s%s", dashes,
                        request->bindings[k].option, request->bindings[k].text,
                        is_expression ? "" : dashes,
                        is_expression ? "an output of that name may replace it"
-                                     : "inout binds a file that is to be replaced");
+                                     : "to replace it, use inout");
             return output;
         }
     }

@@ -1,16 +1,18 @@
 #include "request/push.h"
 
+#include <stdio.h>
 #include <string.h>
 
-#include "request/names.h"
-
-bool bhi_push_type(const char *type, enum bhi_dtype *out_dtype, uint32_t *out_width) {
+/* A number, or a vector "f32x3" of them. False: it is something else. */
+static bool push_type(const char *type, enum bhi_dtype *out_dtype, uint32_t *out_width) {
     const size_t name = strcspn(type, "x");
     *out_width = 1;
-    if (!bhi_dtype_find(type, name, out_dtype))
+    if (!bhi_dtype_find(type, name, out_dtype)) {
         return false;
-    if (!type[name])
+    }
+    if (!type[name]) {
         return true;
+    }
     *out_width = (uint32_t)(type[name + 1] - '0');
     return *out_width >= 2 && *out_width <= 4 && !type[name + 2];
 }
@@ -18,16 +20,18 @@ bool bhi_push_type(const char *type, enum bhi_dtype *out_dtype, uint32_t *out_wi
 /* The number at *cursor, at most BHI_MAX_PUSH; 0: none is there. */
 static uint32_t take_count(const char **cursor) {
     uint32_t count = 0;
-    for (; **cursor >= '0' && **cursor <= '9' && count <= BHI_MAX_PUSH; ++*cursor)
+    for (; **cursor >= '0' && **cursor <= '9' && count <= BHI_MAX_PUSH; ++*cursor) {
         count = count * 10 + (uint32_t)(**cursor - '0');
+    }
     return count <= BHI_MAX_PUSH ? count : 0;
 }
 
 bool bhi_push_shape(const struct bhi_kernel_member *member, struct bhi_push_shape *out) {
     const char *at = member->type + strcspn(member->type, "x[");
     *out = (struct bhi_push_shape){.count = 1, .width = 1};
-    if (!bhi_dtype_find(member->type, (size_t)(at - member->type), &out->dtype))
+    if (!bhi_dtype_find(member->type, (size_t)(at - member->type), &out->dtype)) {
         return false;
+    }
     if (*at == 'x') {
         at++;
         out->width = take_count(&at);
@@ -35,8 +39,9 @@ bool bhi_push_shape(const struct bhi_kernel_member *member, struct bhi_push_shap
     if (*at == 'x' || *at == '[') {
         const char *end = *at++ == '[' ? "]" : "";
         out->count = take_count(&at);
-        if (strncmp(at, end, strlen(end)) != 0)
+        if (strncmp(at, end, strlen(end)) != 0) {
             return false;
+        }
         at += strlen(end);
     }
     const uint64_t last = member->offset + (uint64_t)(out->count - 1) * member->stride +
@@ -63,11 +68,13 @@ static bool find_number(const struct bhi_kernel_types *types, uint32_t at, struc
     uint32_t width;
     for (uint32_t i = 0; i < types->member_count; i++) {
         out->member = &types->members[i];
-        if (at < out->member->offset || !bhi_push_type(out->member->type, &out->dtype, &width))
+        if (at < out->member->offset || !push_type(out->member->type, &out->dtype, &width)) {
             continue;
+        }
         const uint32_t size = bhi_dtype_size(out->dtype), in = at - out->member->offset;
-        if (in % size == 0 && in / size < width)
+        if (in % size == 0 && in / size < width) {
             return true;
+        }
     }
     return false;
 }
@@ -104,10 +111,11 @@ struct order {
 };
 
 static const char *name_of(const struct bhi_kernel_member *member, char out[80]) {
-    if (member->name[0])
+    if (member->name[0]) {
         snprintf(out, 80, "'%s'", member->name);
-    else
+    } else {
         snprintf(out, 80, "the push constant at byte %u", member->offset);
+    }
     return out;
 }
 
@@ -118,8 +126,9 @@ static bool take(void *user, struct bhi_push_value *value, struct bhi_complaint 
     if (!value->typed) {
         uint64_t bits;
         struct bhi_complaint inner;
-        if (!find_next(order->types, value->used, &found))
+        if (!find_next(order->types, value->used, &found)) {
             return true;
+        }
         value->dtype = found.dtype;
         return bhi_dtype_parse(found.dtype, value->text, &bits, &inner) ||
                bhi_refuse(complaint, "%s is %s: %.600s", name_of(found.member, name),
@@ -127,11 +136,13 @@ static bool take(void *user, struct bhi_push_value *value, struct bhi_complaint 
     }
     const uint32_t size = bhi_push_size(value->dtype);
     if (!find_number(order->types, (value->used + size - 1) / size * size, &found) ||
-        found.dtype == value->dtype || is_same_integer(value, found.dtype))
+        found.dtype == value->dtype || is_same_integer(value, found.dtype)) {
         return true;
+    }
     if (value->dtype == BHI_DTYPE_bool &&
-        (found.dtype == BHI_DTYPE_u32 || found.dtype == BHI_DTYPE_i32))
+        (found.dtype == BHI_DTYPE_u32 || found.dtype == BHI_DTYPE_i32)) {
         return true; /* what a source calls bool */
+    }
     return bhi_refuse(complaint, "%s is %s, and is given %s:%.100s; %s takes the bytes as they are",
                       name_of(found.member, name), found.member->type, bhi_dtype_name(value->dtype),
                       value->text, order->option);
@@ -142,20 +153,22 @@ static bool take(void *user, struct bhi_push_value *value, struct bhi_complaint 
 
 bool bhi_run_match_order(struct bhi_run_request *request, const struct bhi_kernel_types *types,
                          const char *dashes, const char *option, struct bhi_complaint *complaint) {
-    char members[BHI_RUN_LIST] = "";
+    char members[BHI_NAMED_LIST] = "";
     struct order order = {.types = types, .option = option};
     struct bhi_complaint inner;
     struct bhi_push push;
     if (request->push_order) {
-        if (!bhi_parse_push_as(request->push_order, take, &order, &push, &inner))
+        if (!bhi_parse_push_as(request->push_order, take, &order, &push, &inner)) {
             return bhi_refuse(complaint, "%spush %.200s: %.700s", dashes, request->push_order,
                               inner.text);
+        }
         request->push = push;
         return true;
     }
-    if (request->push_text_count > 0 || types->member_count == 0)
+    if (request->push_text_count > 0 || types->member_count == 0) {
         return true;
-    bhi_run_list_members(types, members);
+    }
+    bhi_kernel_types_list_members(types, members);
     return bhi_refuse(complaint, "%spush is missing: the kernel has %u bytes of push constants: %s",
                       dashes, (types->push_size + 3) / 4 * 4, members);
 }

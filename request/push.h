@@ -4,9 +4,6 @@
 
 #include "request/types.h"
 
-/* A number, or a vector "f32x3" of them. False: it is something else. */
-bool bhi_push_type(const char *type, enum bhi_dtype *out_dtype, uint32_t *out_width);
-
 /* How a member's numbers lie: |count| elements of an array or columns of a matrix (1 of others),
  * each of |width| numbers. */
 struct bhi_push_shape {

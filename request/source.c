@@ -6,30 +6,32 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "request/kernel_file.h"
+#include "request/code.h"
 
 static bool refuse_memory(struct bhi_source *source, struct bhi_complaint *complaint) {
     source->error = ENOMEM;
     return bhi_refuse(complaint, "out of memory");
 }
 
-bool bhi_source_define(struct bhi_source *source, const char *value,
-                       struct bhi_complaint *complaint) {
-    size_t length = strcspn(value, "=");
-    if (!length)
+bool bhi_source_define(struct bhi_source *source, const char *name, size_t length,
+                       const char *value, struct bhi_complaint *complaint) {
+    if (!length) {
         return bhi_refuse(complaint, "it has no name: write NAME or NAME=VALUE");
-    if (source->define_count == BHI_MAX_DEFINES)
+    }
+    if (source->define_count == BHI_MAX_DEFINES) {
         return bhi_refuse(complaint, "more than %d defines", BHI_MAX_DEFINES);
-    if (!source->defines)
+    }
+    if (!source->defines) {
         source->defines = calloc(BHI_MAX_DEFINES, sizeof *source->defines);
-    char *name = strndup(value, length);
-    char *text = value[length] ? strdup(value + length + 1) : NULL;
-    if (!source->defines || !name || (value[length] && !text)) {
-        free(name);
+    }
+    char *copy = strndup(name, length);
+    char *text = value ? strdup(value) : NULL;
+    if (!source->defines || !copy || (value && !text)) {
+        free(copy);
         free(text);
         return refuse_memory(source, complaint);
     }
-    source->defines[source->define_count++] = (bh_glsl_define){.name = name, .value = text};
+    source->defines[source->define_count++] = (bh_glsl_define){.name = copy, .value = text};
     return true;
 }
 
@@ -39,19 +41,22 @@ static bool add_file(struct bhi_source *source, const char *path, const char *na
     struct bhi_complaint inner;
     void *text = NULL;
     size_t size = 0;
-    if (source->include_count == BHI_MAX_INCLUDES)
+    if (source->include_count == BHI_MAX_INCLUDES) {
         return bhi_refuse(complaint, "more than %d files: name those that are included",
                           BHI_MAX_INCLUDES);
-    if (!bhi_kernel_file_read(path, &text, &size, &source->error, &inner))
+    }
+    if (!bhi_code_read(path, &text, &size, &source->error, &inner)) {
         return bhi_refuse(complaint, "%.400s: %.500s", path, inner.text);
+    }
     source->bytes += size;
     if (source->bytes > BHI_MAX_SOURCE) {
         free(text);
         return bhi_refuse(complaint, "more than %d MiB: name the files that are included",
                           BHI_MAX_SOURCE >> 20);
     }
-    if (!source->includes)
+    if (!source->includes) {
         source->includes = calloc(BHI_MAX_INCLUDES, sizeof *source->includes);
+    }
     char *copy = strdup(name);
     if (!source->includes || !copy) {
         free(text);
@@ -68,8 +73,9 @@ static bool is_source(const char *name) {
     static const char *const endings[] = {".glsl", ".comp", ".hlsl", ".hlsli", ".h", ".inc"};
     const char *ending = strrchr(name, '.');
     for (size_t i = 0; ending && i < sizeof endings / sizeof endings[0]; i++) {
-        if (!strcmp(ending, endings[i]))
+        if (!strcmp(ending, endings[i])) {
             return true;
+        }
     }
     return false;
 }
@@ -85,9 +91,9 @@ static bool add_folder(struct bhi_source *source, const char *path,
     char *root = strdup(path);
     char *roots[] = {root, NULL};
     FTS *walk = root ? fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, by_name) : NULL;
-    bool good = walk != NULL || refuse_memory(source, complaint);
+    bool good = walk || refuse_memory(source, complaint);
     size_t prefix = strlen(path);
-    for (FTSENT *entry; good && (entry = fts_read(walk)) != NULL;) {
+    for (FTSENT *entry; good && (entry = fts_read(walk));) {
         if (entry->fts_level > 0 && entry->fts_name[0] == '.') {
             fts_set(walk, entry, FTS_SKIP); /* .git and its like */
         } else if (entry->fts_info == FTS_F && is_source(entry->fts_name)) {
@@ -103,8 +109,9 @@ static bool add_folder(struct bhi_source *source, const char *path,
         source->error = errno;
         good = bhi_refuse(complaint, "%s", strerror(source->error));
     }
-    if (walk)
+    if (walk) {
         fts_close(walk);
+    }
     free(root);
     return good;
 }
@@ -116,8 +123,9 @@ bool bhi_source_include(struct bhi_source *source, const char *path,
         source->error = errno;
         return bhi_refuse(complaint, "%s", strerror(source->error));
     }
-    if (S_ISDIR(status.st_mode))
+    if (S_ISDIR(status.st_mode)) {
         return add_folder(source, path, complaint);
+    }
     const char *slash = strrchr(path, '/');
     return add_file(source, path, slash ? slash + 1 : path, complaint);
 }

@@ -20,9 +20,9 @@ struct bhi_source {
     int error;    /* errno of the last refusal; 0: none, or nothing to do with the system */
 };
 
-/* NAME[=VALUE]. */
-bool bhi_source_define(struct bhi_source *source, const char *value,
-                       struct bhi_complaint *complaint);
+/* |length| bytes of |name|; |value| may be NULL. */
+bool bhi_source_define(struct bhi_source *source, const char *name, size_t length,
+                       const char *value, struct bhi_complaint *complaint);
 /* A file, which is then called by its name without folders, or a folder: all of its sources, by
  * their paths in it. */
 bool bhi_source_include(struct bhi_source *source, const char *path,

@@ -1,6 +1,7 @@
 #include "request/types.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +16,9 @@ struct bhi_kernel_types *bhi_kernel_types_take(const bh_inspection *inspection) 
         memcpy(to->type, from->type, sizeof to->type);
         memcpy(to->name, from->name, sizeof to->name);
     }
-    if (types)
+    if (types) {
         types->push_size = inspection->push_size;
+    }
     for (uint32_t i = 0; types && i < inspection->member_count && i < BHI_MAX_MEMBERS; i++) {
         const bh_inspected_member *from = &inspection->members[i];
         struct bhi_kernel_member *to = &types->members[types->member_count++];
@@ -27,6 +29,31 @@ struct bhi_kernel_types *bhi_kernel_types_take(const bh_inspection *inspection) 
         memcpy(to->name, from->name, sizeof to->name);
     }
     return types;
+}
+
+/* -- their names --------------------------------------------------------------------------------
+ */
+
+void bhi_list_named(char out[BHI_NAMED_LIST], const char *name, const char *more) {
+    static const char cut[] = ", ...";
+    const size_t used = strlen(out), room = BHI_NAMED_LIST - sizeof cut;
+    const size_t needed = strlen(name) + strlen(more) + sizeof ", '' ()";
+    if (used >= room) {
+        return; /* it has been cut */
+    }
+    if (used + needed >= room) {
+        snprintf(out + used, BHI_NAMED_LIST - used, "%s%*s", cut, (int)(room - used), "");
+    } else {
+        snprintf(out + used, BHI_NAMED_LIST - used, *name ? "%s'%s' (%s)" : "%s%s%s",
+                 used ? ", " : "", name, more);
+    }
+}
+
+void bhi_kernel_types_list_members(const struct bhi_kernel_types *types, char out[BHI_NAMED_LIST]) {
+    *out = 0;
+    for (uint32_t i = 0; i < types->member_count; i++) {
+        bhi_list_named(out, types->members[i].name, types->members[i].type);
+    }
 }
 
 /* -- one type -----------------------------------------------------------------------------------
@@ -41,16 +68,20 @@ struct scalar {
 /* Moves past the next scalar of the declaration that begins at *cursor. False: there is none. */
 static bool take_scalar(const char **cursor, const char *end, struct scalar *out) {
     const char *at = *cursor;
-    while (at < end && !isalpha((unsigned char)*at))
+    while (at < end && !isalpha((unsigned char)*at)) {
         at += *at == '[' ? strcspn(at, "]") : 1;
+    }
     out->text = at;
-    while (at < end && isalpha((unsigned char)*at) && *at != 'x')
+    while (at < end && isalpha((unsigned char)*at) && *at != 'x') {
         at++;
-    while (at < end && isdigit((unsigned char)*at))
+    }
+    while (at < end && isdigit((unsigned char)*at)) {
         at++;
+    }
     out->length = (size_t)(at - out->text);
-    while (at < end && (*at == 'x' || isdigit((unsigned char)*at))) /* of a vector or matrix */
+    while (at < end && (*at == 'x' || isdigit((unsigned char)*at))) { /* of a vector or matrix */
         at++;
+    }
     *cursor = at;
     return out->length > 0;
 }
@@ -70,40 +101,46 @@ static bool scalar_takes(const struct scalar *scalar, bh_dtype dtype) {
     case BH_DTYPE_BF16:
         return is_scalar(scalar, "u16") || is_scalar(scalar, "i16");
     default:
-        return is_scalar(scalar, bhi_dtype_name((enum bhi_dtype)(dtype - BH_DTYPE_F16)));
+        return is_scalar(scalar, bhi_dtype_public_name(dtype));
     }
 }
 
 static bool declaration_takes(const char *text, const char *end, bh_dtype dtype) {
     struct scalar first, other;
-    if (!take_scalar(&text, end, &first))
+    if (!take_scalar(&text, end, &first)) {
         return true;
+    }
     while (take_scalar(&text, end, &other)) {
-        if (other.length != first.length || memcmp(other.text, first.text, first.length) != 0)
+        if (other.length != first.length || memcmp(other.text, first.text, first.length) != 0) {
             return true; /* a struct of several */
+        }
     }
     return scalar_takes(&first, dtype);
 }
 
 /* A part of it is not known: "?", but not the length "[?]". */
 static bool is_unknown(const char *type) {
-    for (const char *at = type; (at = strchr(at, '?')) != NULL; at++) {
-        if (at == type || at[-1] != '[')
+    for (const char *at = type; (at = strchr(at, '?')); at++) {
+        if (at == type || at[-1] != '[') {
             return true;
+        }
     }
-    return !*type || strstr(type, "...") != NULL;
+    return !*type || strstr(type, "...");
 }
 
 bool bhi_type_takes(const char *type, bh_dtype dtype) {
     static const char between[] = " | ";
-    if (is_unknown(type))
+    if (is_unknown(type)) {
         return true;
+    }
     for (;;) {
         const char *next = strstr(type, between);
-        if (declaration_takes(type, next ? next : type + strlen(type), dtype))
+        if (declaration_takes(type, next ? next : type + strlen(type), dtype)) {
             return true;
-        if (!next)
+        }
+        if (!next) {
             return false;
+        }
         type = next + strlen(between);
     }
 }
@@ -111,35 +148,24 @@ bool bhi_type_takes(const char *type, bh_dtype dtype) {
 /* -- all of a request ---------------------------------------------------------------------------
  */
 
-static const char *dtype_name(bh_dtype dtype) {
-    static const char *const names[] = {[BH_DTYPE_NONE] = "bytes",
-                                        [BH_DTYPE_BF16] = "bf16",
-                                        [BH_DTYPE_BOOL] = "bool",
-                                        [BH_DTYPE_F8_E4M3] = "f8_e4m3",
-                                        [BH_DTYPE_F8_E5M2] = "f8_e5m2"};
-    return dtype >= BH_DTYPE_F16 && dtype <= BH_DTYPE_U64
-               ? bhi_dtype_name((enum bhi_dtype)(dtype - BH_DTYPE_F16))
-               : names[dtype];
-}
-
 /* What the file of an input says, or what an output is going to say. */
 static bh_dtype dtype_of(const struct bhi_run_binding *binding) {
-    if (binding->tensor)
+    if (binding->tensor) {
         return binding->tensor_dtype;
-    return binding->array.dtype == BHI_DTYPE_bool
-               ? BH_DTYPE_BOOL
-               : (bh_dtype)(BH_DTYPE_F16 + (int)binding->array.dtype);
+    }
+    return bhi_dtype_public(binding->array.dtype);
 }
 
 static void refuse_type(const struct bhi_run_binding *given, const struct bhi_kernel_type *wanted,
                         struct bhi_slot slot, const char *option, struct bhi_complaint *complaint) {
-    bhi_refuse(complaint,
-               "%s is %s, the kernel declares %s at %s%s%s%s: %s, or bind the bytes as they are "
-               "with %s",
-               given->in_path ? "the array" : "the output", dtype_name(dtype_of(given)),
-               wanted->type, bhi_slot_describe(slot, wanted->count > 1).text,
-               *wanted->name ? " ('" : "", wanted->name, *wanted->name ? "')" : "",
-               given->in_path ? "convert it" : "name that type", option);
+    const char *name = bhi_dtype_public_name(dtype_of(given));
+    bhi_refuse(
+        complaint,
+        "%s is %s, the kernel declares %s at binding %s%s%s%s: %s, or bind the bytes as they are "
+        "with %s",
+        given->in_path ? "the array" : "the output", name ? name : "bytes", wanted->type,
+        bhi_slot_describe(slot, wanted->count > 1).text, *wanted->name ? " ('" : "", wanted->name,
+        *wanted->name ? "')" : "", given->in_path ? "convert it" : "name that type", option);
 }
 
 const struct bhi_run_binding *bhi_run_find_mismatch(const struct bhi_run_request *request,
@@ -151,8 +177,9 @@ const struct bhi_run_binding *bhi_run_find_mismatch(const struct bhi_run_request
         struct bhi_slot slot = wanted->slot;
         for (; slot.element < wanted->count; slot.element++) {
             const struct bhi_run_binding *given = bhi_run_request_find(request, slot);
-            if (!given || bhi_type_takes(wanted->type, dtype_of(given)))
+            if (!given || bhi_type_takes(wanted->type, dtype_of(given))) {
                 continue;
+            }
             refuse_type(given, wanted, slot, option, complaint);
             return given;
         }

@@ -34,6 +34,13 @@ struct bhi_kernel_types {
 /* NULL: out of memory. The caller's to free. */
 struct bhi_kernel_types *bhi_kernel_types_take(const bh_inspection *inspection);
 
+enum { BHI_NAMED_LIST = 400 }; /* bytes of a list of names */
+
+/* Appends "'name' (more)" to the list, cut where there is no room; of what has no name |more|. */
+void bhi_list_named(char out[BHI_NAMED_LIST], const char *name, const char *more);
+/* "'a' (f32), 'n' (u32)": all push constants. */
+void bhi_kernel_types_list_members(const struct bhi_kernel_types *types, char out[BHI_NAMED_LIST]);
+
 /* Whether an array of |dtype| may be bound where a kernel declares |type|.
  *   A scalar, vectors, matrices and arrays of it, and structs of nothing else, take that scalar.
  *   Structs of several scalars, what is not known, and types that are cut ("...") take anything.

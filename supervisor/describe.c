@@ -3,8 +3,9 @@
 #include "supervisor/context/context.h"
 #include "supervisor/context/request.h"
 #include "supervisor/event/event.h"
+#include "supervisor/event/harvest.h"
 #include "supervisor/kernel/kernel.h"
-#include "supervisor/stream.h"
+#include "supervisor/stream/stream.h"
 #include "supervisor/worker/worker_proc.h"
 #include "supervisor/worker/zygote.h"
 
@@ -25,8 +26,9 @@ static struct bhi_submission *first_of(const struct bhi_list *list) {
 
 static size_t length_of(const struct bhi_list *list) {
     size_t count = 0;
-    for (const struct bhi_list *node = list->next; node != list; node = node->next)
+    for (const struct bhi_list *node = list->next; node != list; node = node->next) {
         count++;
+    }
     return count;
 }
 
@@ -34,8 +36,9 @@ static size_t length_of(const struct bhi_list *list) {
 static const struct bh_event *holder(const struct bhi_submission *submission) {
     for (uint32_t i = 0; i < submission->edge_count; i++) {
         const struct bhi_edge *edge = &submission->edges[i];
-        if (edge->hold && bhi_event_state(edge->producer) == BH_EVENT_PENDING)
+        if (edge->hold && bhi_event_state(edge->producer) == BH_EVENT_PENDING) {
             return edge->producer;
+        }
     }
     return NULL;
 }
@@ -68,12 +71,13 @@ static unsigned long long ms(uint64_t ns) {
 /* |what| comes before the time, |none| stands for all where there is no deadline. */
 static void say_left(struct out *out, const char *what, const char *none, uint64_t deadline_ns,
                      uint64_t now_ns) {
-    if (deadline_ns == BH_FOREVER)
+    if (deadline_ns == BH_FOREVER) {
         say(out, "%s", none);
-    else if (deadline_ns < now_ns)
+    } else if (deadline_ns < now_ns) {
         say(out, "%soverdue by %llu ms", what, ms(now_ns - deadline_ns));
-    else
+    } else {
         say(out, "%sin %llu ms", what, ms(deadline_ns - now_ns));
+    }
 }
 
 static void say_count(struct out *out, size_t count, const char *what) {
@@ -122,21 +126,25 @@ static void describe_worker(struct out *out, const struct bhi_worker *worker, ui
     bool going = worker->core.kill != BHI_KILL_NONE || worker->reap_deadline_ns;
     bool spare = !worker->core.stream && !going;
     say(out, "%s %d", spare ? "spare worker" : "worker", (int)worker->core.pid);
-    if (spare && worker->state == BHI_RUNNING)
+    if (spare && worker->state == BHI_RUNNING) {
         say(out, ", ready");
-    else
+    } else {
         say(out, " %s", worker_state_name(worker->state));
+    }
     if (worker->state != BHI_RUNNING) {
         say(out, " (step %s", bhi_step_name(atomic_load(&worker->progress.header->step)));
         say_left(out, "; has to be ready ", "", worker->start_deadline_ns, now_ns);
         say(out, ")");
     }
-    if (worker->core.kill != BHI_KILL_NONE)
+    if (worker->core.kill != BHI_KILL_NONE) {
         say(out, ", killed: %s", worker->core.kill_text);
-    if (worker->reap_deadline_ns || worker->exit_known)
+    }
+    if (worker->reap_deadline_ns || worker->exit_known) {
         say(out, ", gone%s", worker->exit_known ? "" : ", its exit status is awaited");
-    if (worker->core.violated)
+    }
+    if (worker->core.violated) {
         say(out, ", lied");
+    }
 }
 
 /* What the worker has written is shown as it is: numbers that nothing depends on. */
@@ -147,9 +155,10 @@ static void describe_lane(struct out *out, const struct bhi_worker *worker) {
         (unsigned long long)atomic_load(&header->completed_seq),
         (unsigned long long)atomic_load(&header->started_seq),
         atomic_load(&header->sleeping) ? "asleep" : "awake");
-    if (worker->core.backlog)
+    if (worker->core.backlog) {
         say(out,
             worker->cache.state == BHI_CACHE_WAITING ? ", waits for its pipeline cache" : ", full");
+    }
 }
 
 static void describe_running(struct out *out, const struct bhi_worker *worker,
@@ -159,19 +168,23 @@ static void describe_running(struct out *out, const struct bhi_worker *worker,
     bool compiles = snapshot.compiles == running->seq && !snapshot.compiled;
     uint64_t limit_ns = compiles ? running->stream->compile_deadline_ns : running->deadline_ns;
     const struct bhi_request *request = bhi_request_of(running);
-    for (uint32_t i = 0; i < request->kernel_count && i < MAX_NAMES; i++)
+    for (uint32_t i = 0; i < request->kernel_count && i < MAX_NAMES; i++) {
         say(out, "%s\"%s\"", i ? ", " : ", kernel ", request->kernels[i]->name);
-    if (request->kernel_count > MAX_NAMES)
+    }
+    if (request->kernel_count > MAX_NAMES) {
         say(out, " and %u more", request->kernel_count - MAX_NAMES);
-    if (since_ns < running->released_ns)
+    }
+    if (since_ns < running->released_ns) {
         since_ns = running->released_ns;
+    }
     say(out, ", %sfor %llu ms", compiles ? "compiling " : "",
         ms(now_ns > since_ns ? now_ns - since_ns : 0));
     uint64_t due = since_ns + limit_ns;
     bool none = limit_ns == BH_FOREVER || due < since_ns;
-    if (running->end_requested)
-        say(out, ", told to end %llu ms ago",
+    if (running->end_requested) {
+        say(out, ", asked to stop %llu ms ago",
             ms(now_ns > worker->core.asked_ns ? now_ns - worker->core.asked_ns : 0));
+    }
     say_left(out, ", its deadline is ", ", it has no deadline", none ? BH_FOREVER : due, now_ns);
 }
 
@@ -184,21 +197,23 @@ static void describe_oldest(struct out *out, const struct bh_stream *stream, uin
             running->cancelled ? ", cancelled" : "");
         describe_running(out, worker, running, now_ns);
     }
-    if (!queued)
+    if (!queued) {
         return;
+    }
     const struct bh_event *held_by = holder(queued);
     say(out, "; event %llu is queued", (unsigned long long)queued->event->id);
-    if (held_by)
+    if (held_by) {
         say(out, ", held by event %llu of stream \"%s\"", (unsigned long long)held_by->id,
             stream_of(held_by));
-    else if (stream->core.state != BHI_STREAM_SERVED)
+    } else if (stream->core.state != BHI_STREAM_SERVED) {
         say(out, ", waits for a worker");
-    else if (worker && worker->core.kill != BHI_KILL_NONE)
+    } else if (worker && worker->core.kill != BHI_KILL_NONE) {
         say(out, ", waits for the worker's end");
-    else if (worker && worker->core.backlog)
+    } else if (worker && worker->core.backlog) {
         say(out, ", waits for room in the lane");
-    else
+    } else {
         say(out, ", free to go");
+    }
 }
 
 static void describe_stream(struct out *out, const struct bh_stream *stream, uint64_t now_ns) {
@@ -211,17 +226,20 @@ static void describe_stream(struct out *out, const struct bh_stream *stream, uin
         describe_lane(out, worker);
     } else {
         say(out, "no worker");
-        if (core->state == BHI_STREAM_WANTING && core->restart.not_before_ns > now_ns)
+        if (core->state == BHI_STREAM_WANTING && core->restart.not_before_ns > now_ns) {
             say_left(out, ", the next is started ", "", core->restart.not_before_ns, now_ns);
+        }
     }
     say(out, "; %zu in flight, %zu queued", worker ? length_of(&worker->core.inflight) : 0,
         length_of(&core->queue));
     describe_oldest(out, stream, now_ns);
-    if (core->trouble.status != BH_OK)
+    if (core->trouble.status != BH_OK) {
         say(out, "; trouble: %s", core->trouble.message);
-    if (core->failure && bhi_event_state(core->failure) == BH_EVENT_POISONED)
+    }
+    if (core->failure && bhi_event_state(core->failure) == BH_EVENT_POISONED) {
         say(out, "; first failure: event %llu, %s", (unsigned long long)core->failure->id,
             bh_status_name(core->failure->verdict.status));
+    }
     say(out, "\n");
 }
 
@@ -237,8 +255,9 @@ static void describe_all(struct out *out, bh_context *context) {
     describe_stream(out, BHI_CONTAINER(node, struct bh_stream, link), now_ns);
     BHI_LIST_EACH(node, &context->workers) {
         const struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
-        if (worker->core.stream)
+        if (worker->core.stream) {
             continue;
+        }
         describe_worker(out, worker, now_ns);
         say(out, "\n");
     }
@@ -254,8 +273,9 @@ static void describe_all(struct out *out, bh_context *context) {
 static bool try_lock(bh_context *context) {
     uint64_t deadline_ns = bhi_deadline_ns(PATIENCE_NS);
     while (pthread_mutex_trylock(&context->lock) == EBUSY) {
-        if (bhi_now_ns() >= deadline_ns)
+        if (bhi_now_ns() >= deadline_ns) {
             return false;
+        }
         const struct timespec pause = {.tv_nsec = PAUSE_NS};
         nanosleep(&pause, NULL);
     }
@@ -272,7 +292,7 @@ BH_API size_t bh_context_describe(bh_context *context, char *text, size_t size) 
         say(&out, "the context belongs to the parent process\n");
     } else if (!try_lock(context)) {
         say(&out,
-            "context: its lock has been held for the last %llu ms; nothing more can be told\n",
+            "context: its lock has been held for the last %llu ms; no more details are available\n",
             (unsigned long long)(PATIENCE_NS / 1000000));
     } else {
         describe_all(&out, context);

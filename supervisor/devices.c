@@ -4,7 +4,7 @@
 #include "ipc/layers.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/layout.h"
-#include "supervisor/stream.h"
+#include "supervisor/stream/stream.h"
 #include "supervisor/worker/worker_proc.h"
 
 #include <stdio.h>
@@ -65,9 +65,11 @@ static void describe(const struct bhi_msg_device *device, const char *driver, bh
     out->storage_alignment = device->storage_alignment;
     out->uniform_alignment = device->uniform_alignment;
     out->import_alignment = device->import_alignment;
-    for (size_t i = 0; i < sizeof features / sizeof features[0]; i++)
-        if (device->features & features[i].bit)
+    for (size_t i = 0; i < sizeof features / sizeof features[0]; i++) {
+        if (device->features & features[i].bit) {
             out->features[out->feature_count++] = features[i].name;
+        }
+    }
 }
 
 /* Appends the devices that the stream's worker has seen, each of |size| bytes. Lock held. */
@@ -77,8 +79,9 @@ static void collect(const struct bh_stream *stream, const char *driver, uint8_t 
     const struct bhi_msg_device *devices = worker ? worker->devices : stream->seen_devices;
     uint32_t seen = worker ? worker->device_count : stream->seen_device_count;
     for (uint32_t i = 0; i < seen; i++, (*count)++) {
-        if (*count >= capacity)
+        if (*count >= capacity) {
             continue;
+        }
         bh_device_info info;
         describe(&devices[i], driver, &info);
         bhi_layout_give(out + *count * size, size, &info, sizeof info);
@@ -87,18 +90,22 @@ static void collect(const struct bh_stream *stream, const char *driver, uint8_t 
 
 BH_API bh_status bh_devices_sized(bh_context *context, bh_device_info *out_devices, size_t capacity,
                                   size_t device_size, size_t *out_count, bh_detail *detail) {
-    if (!out_count || (capacity && !out_devices))
+    if (!out_count || (capacity && !out_devices)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_devices: %s is NULL",
                         out_count ? "out_devices" : "out_count");
+    }
     *out_count = 0;
     bh_status status = bhi_context_check(context, "bh_devices", detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = bhi_callback_check("bh_devices", detail);
-    if (status == BH_OK)
+    }
+    if (status == BH_OK) {
         status = bhi_layout_check(BHI_OURS(bh_device_info), device_size, "bh_devices",
                                   "out_devices", detail);
-    if (status != BH_OK)
+    }
+    if (status != BH_OK) {
         return status;
+    }
     bh_detail last = {.status = BH_NO_DEVICE};
     for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++) {
         bh_stream_options options;
@@ -107,21 +114,25 @@ BH_API bh_status bh_devices_sized(bh_context *context, bh_device_info *out_devic
         options.name = "devices";
         bh_stream *stream;
         status = bh_stream_create(context, &options, &stream, detail);
-        if (status != BH_OK)
+        if (status != BH_OK) {
             return status;
+        }
         bh_detail why = {0};
         status = bh_stream_wait_ready(stream, TIMEOUT_NS, &why);
         bhi_context_lock(context);
         collect(stream, drivers[i], (uint8_t *)out_devices, device_size, capacity, out_count);
         bhi_context_unlock(context);
         /* An absent driver says the least: any other reason is the better answer. */
-        if (status != BH_OK && (!last.message[0] || why.status != BH_NO_DEVICE))
+        if (status != BH_OK && (!last.message[0] || why.status != BH_NO_DEVICE)) {
             last = why;
+        }
         bh_stream_release(stream);
     }
-    if (*out_count)
+    if (*out_count) {
         return BH_OK;
-    if (detail)
+    }
+    if (detail) {
         *detail = last;
+    }
     return last.status == BH_TIMEOUT ? BH_UNAVAILABLE : last.status;
 }

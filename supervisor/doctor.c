@@ -1,5 +1,6 @@
 /* bh_doctor: what holds on this machine, each proven by trying. */
 #include "base/detail.h"
+#include "base/fd.h"
 #include "base/futex.h"
 #include "base/memfd.h"
 #include "ipc/fdpass.h"
@@ -7,7 +8,7 @@
 #include "supervisor/context/context.h"
 #include "supervisor/context/layout.h"
 #include "supervisor/context/room.h"
-#include "supervisor/stream.h"
+#include "supervisor/stream/stream.h"
 #include "supervisor/worker/cgroup.h"
 #include "supervisor/worker/worker_proc.h"
 #include "supervisor/worker/zygote.h"
@@ -33,9 +34,10 @@ struct report {
     size_t count;
 };
 
-static void __attribute__((format(printf, 7, 8)))
-add(struct report *report, const char *group, const char *name, bool required,
-    bh_check_result result, const char *advice, const char *format, ...) {
+static void __attribute__((format(printf, 7, 8))) add(struct report *report, const char *group,
+                                                      const char *name, bool required,
+                                                      bh_check_result result, const char *advice,
+                                                      const char *format, ...) {
     if (report->count < report->capacity) {
         bh_check check = {.required = required, .result = result};
         snprintf(check.group, sizeof check.group, "%s", group);
@@ -44,8 +46,9 @@ add(struct report *report, const char *group, const char *name, bool required,
         va_start(args, format);
         vsnprintf(check.text, sizeof check.text, format, args);
         va_end(args);
-        if (result != BH_CHECK_HOLDS)
+        if (result != BH_CHECK_HOLDS) {
             snprintf(check.advice, sizeof check.advice, "%s", advice);
+        }
         bhi_layout_give(report->checks + report->count * report->size, report->size, &check,
                         sizeof check);
     }
@@ -64,7 +67,7 @@ static void check_futex(struct report *report) {
 }
 
 static void check_memfd(struct report *report) {
-    int fd = bhi_memfd_create("bulkhead-doctor", 4096, 0);
+    BHI_AUTO_FD fd = bhi_memfd_create("bulkhead-doctor", 4096, 0);
     bool sealed = fd >= 0 && ftruncate(fd, 0) != 0 && errno == EPERM;
     add(report, "kernel", "memfd-seals", true,
         fd < 0   ? BH_CHECK_ABSENT
@@ -72,8 +75,6 @@ static void check_memfd(struct report *report) {
                  : BH_CHECK_BROKEN,
         "a kernel with CONFIG_MEMFD_CREATE", "shrinking a sealed memfd %s",
         sealed ? "is refused" : "is not refused");
-    if (fd >= 0)
-        close(fd);
 }
 
 static void check_lane(struct report *report) {
@@ -83,8 +84,9 @@ static void check_lane(struct report *report) {
     if (!error) {
         void *writable = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, lane.fd, 0);
         refused = writable == MAP_FAILED;
-        if (!refused)
+        if (!refused) {
             munmap(writable, 4096);
+        }
         bhi_lane_destroy(&lane);
     }
     add(report, "kernel", "read-only-lane", true,
@@ -96,38 +98,38 @@ static void check_lane(struct report *report) {
 }
 
 static void check_pidfd(struct report *report) {
-    int fd = pidfd_open(getpid(), 0);
+    BHI_AUTO_FD fd = pidfd_open(getpid(), 0);
     bool works = fd >= 0 && pidfd_send_signal(fd, 0, NULL, 0) == 0;
     add(report, "kernel", "pidfd", true, works ? BH_CHECK_HOLDS : BH_CHECK_ABSENT,
         "Linux 5.3 or newer", "signalling through a pidfd %s", works ? "works" : "does not work");
-    if (fd >= 0)
-        close(fd);
 }
 
 static void check_cgroup(struct report *report, const struct bhi_zygote *zygote) {
     const struct bhi_layer_info *info = bhi_layer_info(BHI_LAYER_MEMORY_CGROUP);
     bool has = zygote->cgroup.version != 0;
-    if (has)
+    if (has) {
         add(report, "sandbox", info->name, false, BH_CHECK_HOLDS, info->advice,
             "%s: cgroup v%d, each worker in one of its own", info->what, zygote->cgroup.version);
-    else
+    } else {
         add(report, "sandbox", info->name, false, BH_CHECK_ABSENT, info->advice,
             "none, so a hostile worker can hold more than its limit: %s", zygote->cgroup_why);
+    }
 }
 
 /* Why no worker starts. What has to be allowed stands in the message where the system refuses it:
  * that is the advice then. */
 static void report_no_worker(struct report *report, bh_status status, const bh_detail *why) {
     const char *remedy = strstr(why->message, BHI_REMEDY);
-    if (remedy)
+    if (remedy) {
         add(report, "sandbox", "worker", true, BH_CHECK_BROKEN, remedy + strlen(BHI_REMEDY), "%.*s",
             (int)(remedy - why->message), why->message);
-    else
+    } else {
         add(report, "sandbox", "worker", true, BH_CHECK_BROKEN,
             status == BH_UNAVAILABLE || status == BH_UNSUPPORTED
                 ? "see the log (--verbose); report it"
                 : bh_status_advice(status),
             "%s", why->message);
+    }
 }
 
 /* -- the sandbox's part, tried by throw-away children of the zygote ---------------------------- */
@@ -142,8 +144,9 @@ static struct bhi_probe_answer probe(struct bhi_zygote *zygote, uint32_t layer) 
     bool ready = zygote->state == BHI_ZYGOTE_READY;
     bhi_context_unlock(context);
     /* A seqpacket socket takes whole packets from several threads. */
-    if (!ready || bhi_fdpass_send_message(zygote->socket, &message, NULL, 0) != 0)
+    if (!ready || bhi_fdpass_send_message(zygote->socket, &message, NULL, 0) != 0) {
         return result;
+    }
     uint64_t deadline_ns = bhi_deadline_ns(PROBE_TIMEOUT_NS);
     for (;;) {
         uint32_t seen = atomic_load(&zygote->probe_word);
@@ -152,8 +155,9 @@ static struct bhi_probe_answer probe(struct bhi_zygote *zygote, uint32_t layer) 
         ready = zygote->state == BHI_ZYGOTE_READY;
         bhi_context_unlock(context);
         if (result.answered || !ready ||
-            bhi_futex_wait(&zygote->probe_word, seen, false, deadline_ns) == -ETIMEDOUT)
+            bhi_futex_wait(&zygote->probe_word, seen, false, deadline_ns) == -ETIMEDOUT) {
             return result;
+        }
     }
 }
 
@@ -165,12 +169,13 @@ static void report_layers(struct report *report, struct bhi_zygote *zygote) {
             continue;
         }
         struct bhi_probe_answer result = probe(zygote, layer);
-        if (!result.answered)
+        if (!result.answered) {
             add(report, "sandbox", info->name, info->required, BH_CHECK_BROKEN,
                 "see the log; report it", "the probe did not answer");
-        else
+        } else {
             add(report, "sandbox", info->name, info->required, (bh_check_result)result.result,
                 info->advice, "%s", result.text);
+        }
     }
 }
 
@@ -183,24 +188,25 @@ static void report_driver(struct report *report, const bh_device_info *device) {
         bool required;
         const char *without;
     } guarantees[] = {
-        {"externalMemoryHost", true, "buffers cannot be shared without a copy: another driver"},
+        {"externalMemoryHost", true,
+         "use another driver: with this one buffers cannot be shared without a copy"},
         {"robustBufferAccess", false, "an index outside a buffer may touch other memory"},
         {"robustBufferAccess2", false, "an index outside a binding may touch the same buffer"},
         {"nullDescriptor", false, "unused bindings must be bound"},
         {"zeroInitializeWorkgroupMemory", false, "shared memory may hold another kernel's data"},
         {"deviceFault", false, "a device loss comes without an address"},
         {"abortWord", false,
-         "what runs past its deadline cannot be told to end: its worker is killed, and on a GPU "
-         "the "
-         "others there may stand still for seconds; a GPU with device-local host-visible memory"},
+         "a kernel cannot be stopped at its deadline: its worker is killed, and on a GPU other "
+         "work may stall for seconds; use a GPU with device-local host-visible memory"},
         {"wholeLoops", false,
-         "the driver cuts long loops short: such a submission is poisoned, LOOP_LIMIT; Mesa 25 or "
+         "the driver cuts long loops short, and the submission ends LOOP_LIMIT; install Mesa 25 or "
          "later"},
     };
     for (size_t i = 0; i < sizeof guarantees / sizeof guarantees[0]; i++) {
         bool has = false;
-        for (uint32_t f = 0; f < device->feature_count; f++)
+        for (uint32_t f = 0; f < device->feature_count; f++) {
             has = has || strcmp(device->features[f], guarantees[i].feature) == 0;
+        }
         add(report, "driver", guarantees[i].feature, guarantees[i].required,
             has ? BH_CHECK_HOLDS : BH_CHECK_ABSENT, guarantees[i].without, "%s %s %s",
             device->selector, has ? "has" : "does not have", guarantees[i].feature);
@@ -219,20 +225,20 @@ static void report_table(struct report *report, bh_context *context, const char 
             "%s: it could not be traced: %.180s", driver, why.message);
         return;
     }
-    if (trace.unknown)
+    if (trace.unknown) {
         add(report, "driver", "system-calls", true, BH_CHECK_BROKEN, advice,
-            "%s makes calls that its table does not know, the first: %.180s", trace.driver,
+            "%s makes calls that its table does not list; the first: %.180s", trace.driver,
             trace.first_unknown);
-    else
+    } else {
         add(report, "driver", "system-calls", true,
             trace.complete ? BH_CHECK_HOLDS : BH_CHECK_BROKEN, advice,
             "%s: %zu kinds of calls%s%.160s", trace.driver, count,
-            trace.complete ? ", all known to its table" : "; it failed: ", trace.failure);
+            trace.complete ? ", all in its table" : "; it failed: ", trace.failure);
+    }
     add(report, "driver", "table", false,
         trace.known && trace.tried ? BH_CHECK_HOLDS : BH_CHECK_ABSENT,
-        trace.tried
-            ? "it may do all the same: system-calls says"
-            : "nobody has tried it on such a machine: system-calls says; report how it does",
+        trace.tried ? "it may work; see the check system-calls"
+                    : "this driver is untested; see the check system-calls, and report the result",
         "%s is version %.80s, its table was made for %.80s%s", trace.driver,
         trace.version[0] ? trace.version : "unknown", trace.made_for,
         trace.tried ? "" : ", from documentation");
@@ -246,12 +252,14 @@ static void report_tables(struct report *report, bh_context *context, const bh_d
         char driver[48];
         snprintf(driver, sizeof driver, "%.*s", (int)strcspn(devices[i].selector, ":"),
                  devices[i].selector);
-        if (strcmp(driver, last) != 0)
+        if (strcmp(driver, last) != 0) {
             report_table(report, context, driver);
+        }
         memcpy(last, driver, sizeof last);
     }
-    if (!count)
+    if (!count) {
         report_table(report, context, "");
+    }
 }
 
 /* Its first and its last workgroup leave a mark. */
@@ -282,19 +290,25 @@ static bh_status run_grid(bh_context *context, const bh_device_info *device, uin
     source.length = sizeof grid_source - 1;
     source.name = "grid";
     bh_status status = bh_stream_create(context, &options, &stream, why);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = bh_kernel_create_glsl(context, &source, NULL, &kernel, why);
-    if (status == BH_OK)
+    }
+    if (status == BH_OK) {
         status = bh_buffer_create(context, 2 * sizeof *marks, &buffer, why);
-    const bh_binding binding = {.buffer = buffer, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+    }
+    const bh_binding binding = {
+        .buffer = buffer, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
     const uint32_t groups[3] = {4096, 4096, 256};
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = bh_launch(stream, kernel, groups, &binding, 1, NULL, 0, &event, why);
-    if (status == BH_OK && bh_event_wait(event, TIMEOUT_NS) == BH_TIMEOUT)
+    }
+    if (status == BH_OK && bh_event_wait(event, TIMEOUT_NS) == BH_TIMEOUT) {
         (void)!bh_event_cancel(event);
+    }
     if (status == BH_OK && (status = bh_event_verdict(event, verdict)) == BH_OK &&
-        verdict->status == BH_OK)
+        verdict->status == BH_OK) {
         status = bh_buffer_read(buffer, 0, marks, 2 * sizeof *marks, BH_FOREVER, why);
+    }
     bh_event_release(event);
     bh_buffer_release(buffer);
     bh_kernel_release(kernel);
@@ -304,56 +318,63 @@ static bh_status run_grid(bh_context *context, const bh_device_info *device, uin
 
 static void report_grid(struct report *report, bh_context *context, const bh_device_info *device) {
     static const char name[] = "wholeGrids";
-    static const char advice[] = "a grid of more workgroups than 32 bits count is refused, "
-                                 "LIMIT_EXCEEDED, and none runs in part: split it";
+    static const char advice[] = "a grid of more workgroups than 32 bits count ends LIMIT_EXCEEDED "
+                                 "and does not run: split it";
     bh_verdict verdict = {0};
     uint32_t marks[2] = {0};
     bh_detail why = {0};
     const bh_status status = run_grid(context, device, marks, &verdict, &why);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         add(report, "driver", name, false, BH_CHECK_ABSENT,
             bhi_room_is_short(&why) ? "raise the limit (ulimit -n)" : "see the log; report it",
             "%s: it could not be tried: %.180s", device->selector,
             why.message[0] ? why.message : bh_status_text(status));
-    else if (verdict.status == BH_OK && marks[0] && marks[1])
+    } else if (verdict.status == BH_OK && marks[0] && marks[1]) {
         add(report, "driver", name, false, BH_CHECK_HOLDS, "",
             "%s runs 4096 x 4096 x 256 workgroups, the first and the last", device->selector);
-    else if (verdict.status == BH_OK)
+    } else if (verdict.status == BH_OK) {
         add(report, "driver", name, false, BH_CHECK_BROKEN, "report it",
-            "%s says that 4096 x 4096 x 256 workgroups have run, and they have not",
-            device->selector);
-    else
+            "%s reports that 4096 x 4096 x 256 workgroups ran, but they did not", device->selector);
+    } else {
         add(report, "driver", name, false, BH_CHECK_ABSENT, advice,
             "%s: of 4096 x 4096 x 256 workgroups %s", device->selector,
-            verdict.status == BH_LIMIT_EXCEEDED ? "none runs: refused, its driver counts in 32 bits"
-                                                : bh_status_text(verdict.status));
+            verdict.status == BH_LIMIT_EXCEEDED
+                ? "none runs: its driver counts in 32 bits and refuses them"
+                : bh_status_text(verdict.status));
+    }
 }
 
 static bh_status give(bh_detail *detail, const bh_detail *why) {
-    if (detail)
+    if (detail) {
         *detail = *why;
+    }
     return why->status;
 }
 
 BH_API bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size_t capacity,
                                  size_t check_size, size_t *out_count, bh_detail *detail) {
-    if (!out_count || (capacity && !out_checks))
+    if (!out_count || (capacity && !out_checks)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_doctor: %s is NULL",
                         out_count ? "out_checks" : "out_count");
+    }
     *out_count = 0;
     bh_status status = bhi_context_check(context, "bh_doctor", detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = bhi_callback_check("bh_doctor", detail);
-    if (status == BH_OK)
+    }
+    if (status == BH_OK) {
         status =
             bhi_layout_check(BHI_OURS(bh_check), check_size, "bh_doctor", "out_checks", detail);
-    if (status != BH_OK)
+    }
+    if (status != BH_OK) {
         return status;
+    }
     /* Probes that find no descriptor would say that the machine lacks what they try. */
     status = bhi_room_check("bh_doctor", "looking at a worker", BHI_ROOM_ZYGOTE + BHI_ROOM_WORKER,
                             detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     struct report report = {
         .checks = (uint8_t *)out_checks, .size = check_size, .capacity = capacity};
     check_futex(&report);
@@ -366,8 +387,9 @@ BH_API bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size
     options.name = "doctor";
     bh_stream *stream;
     status = bh_stream_create(context, &options, &stream, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     bh_detail why = {0};
     status = bh_stream_wait_ready(stream, TIMEOUT_NS, &why);
     if (status != BH_OK && bhi_room_is_short(&why)) {
@@ -382,11 +404,12 @@ BH_API bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size
         bhi_zygote_retain(zygote);
     }
     bhi_context_unlock(context);
-    if (!zygote)
+    if (!zygote) {
         report_no_worker(&report, status, &why);
+    }
     if (zygote) {
         add(&report, "sandbox", "worker", true, BH_CHECK_HOLDS, "",
-            "one started; /proc says that each of its threads is filtered and has no rights");
+            "a worker started; /proc shows that each of its threads is filtered and has no rights");
         report_layers(&report, zygote);
         bhi_zygote_release(zygote);
     }
@@ -395,20 +418,23 @@ BH_API bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size
     bh_device_info devices[8];
     size_t count = 0;
     status = bh_devices(context, devices, 8, &count, &why);
-    if (status != BH_OK && bhi_room_is_short(&why))
+    if (status != BH_OK && bhi_room_is_short(&why)) {
         return give(detail, &why);
-    if (status != BH_OK)
+    }
+    if (status != BH_OK) {
         add(&report, "driver", "device", true, BH_CHECK_ABSENT,
             status == BH_NO_DEVICE ? "install a Vulkan driver: mesa-vulkan-drivers, or NVIDIA's"
-                                   : "see what the check \"worker\" says",
-            "%s", zygote ? why.message : "no worker starts that could look for one");
+                                   : "see the check \"worker\"",
+            "%s", zygote ? why.message : "no worker starts, so no device can be found");
+    }
     for (size_t i = 0; i < count && i < 8; i++) {
         report_driver(&report, &devices[i]);
         report_grid(&report, context, &devices[i]);
     }
     /* Without a sandbox there is nothing to start a driver in. */
-    if (!strstr(why.message, BHI_REMEDY))
+    if (!strstr(why.message, BHI_REMEDY)) {
         report_tables(&report, context, devices, count < 8 ? count : 8);
+    }
     *out_count = report.count;
     return BH_OK;
 }

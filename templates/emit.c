@@ -61,8 +61,9 @@ void bhi_emit_assign(struct bhi_emitter *emitter, enum bhi_dtype dtype, bool ove
     bhi_pen_put(pen, "    %s%s %s = %s;\n", bhi_dtype_is_float(dtype) ? "precise " : "",
                 bhi_register_type(dtype), out_value->text, text);
     emitter->wide |= bits == 64 && !bhi_dtype_is_float(dtype);
-    if (!small)
+    if (!small) {
         return;
+    }
     if (dtype == BHI_DTYPE_f16) {
         emitter->helpers |= BHI_HELPER_HALF;
         bhi_pen_put(pen, "    %s = half_value(half_bits(%s));\n", out_value->text, out_value->text);
@@ -83,12 +84,14 @@ static void put_real(struct bhi_emitter *emitter, enum bhi_dtype dtype, double r
                      struct bhi_value *out_value) {
     const bool wide = dtype == BHI_DTYPE_f64;
     char digits[40];
-    if (dtype == BHI_DTYPE_f16)
+    if (dtype == BHI_DTYPE_f16) {
         real = bhi_f16_to_double(bhi_f16_from_double(real));
-    if (dtype == BHI_DTYPE_f32 && fabs(real) > (double)FLT_MAX)
+    }
+    if (dtype == BHI_DTYPE_f32 && fabs(real) > (double)FLT_MAX) {
         /* Halfway to what would be the next one: from there on it rounds to infinity. */
         real = fabs(real) >= 0x1.ffffffp127 ? copysign(INFINITY, real)
                                             : copysign((double)FLT_MAX, real);
+    }
     if (isnan(real)) {
         bhi_emit_assign(emitter, dtype, false, out_value,
                         wide ? "packDouble2x32(uvec2(0u, 0x7ff80000u))"
@@ -114,18 +117,20 @@ static bool put_integer(struct bhi_emitter *emitter, enum bhi_dtype dtype, __int
     const __int128 least = is_signed ? -((__int128)1 << (bits - 1)) : 0;
     const __int128 most = ((__int128)1 << (is_signed ? bits - 1 : bits)) - 1;
     const char *wide = bits == 64 ? "l" : "";
-    if (integer < least || integer > most)
+    if (integer < least || integer > most) {
         return bhi_emit_refuse(
             emitter, "the number %s%llu is out of the range of %s", integer < 0 ? "-" : "",
             (unsigned long long)(integer < 0 ? -integer : integer), bhi_dtype_name(dtype));
-    if (!is_signed)
+    }
+    if (!is_signed) {
         bhi_emit_assign(emitter, dtype, false, out_value, "%lluu%s", (unsigned long long)integer,
                         wide);
-    else if (integer == least && bits >= 32) /* its magnitude is no number of the type */
+    } else if (integer == least && bits >= 32) { /* its magnitude is no number of the type */
         bhi_emit_assign(emitter, dtype, false, out_value, "-%lld%s - 1%s",
                         (long long)-(integer + 1), wide, wide);
-    else
+    } else {
         bhi_emit_assign(emitter, dtype, false, out_value, "%lld%s", (long long)integer, wide);
+    }
     return true;
 }
 
@@ -141,18 +146,21 @@ static bool convert_weak(struct bhi_emitter *emitter, const struct bhi_value *va
         bhi_emit_assign(emitter, dtype, false, out_value, truth ? "true" : "false");
         return true;
     }
-    if (integer)
+    if (integer) {
         return put_integer(emitter, dtype, value->integer, out_value);
-    if (!(fabs(value->real) < 0x1p63))
+    }
+    if (!(fabs(value->real) < 0x1p63)) {
         return bhi_emit_refuse(emitter, "the number %g is out of the range of %s", value->real,
                                bhi_dtype_name(dtype));
+    }
     return put_integer(emitter, dtype, (__int128)value->real, out_value);
 }
 
 bool bhi_emit_convert(struct bhi_emitter *emitter, const struct bhi_value *value,
                       enum bhi_dtype dtype, struct bhi_value *out_value) {
-    if (value->form != BHI_VALUE_TYPED)
+    if (value->form != BHI_VALUE_TYPED) {
         return convert_weak(emitter, value, dtype, out_value);
+    }
     const enum bhi_dtype from = value->dtype;
     const char *text = value->text, *type = bhi_register_type(dtype);
     if (from == dtype) {
@@ -180,20 +188,25 @@ bool bhi_emit_convert_both(struct bhi_emitter *emitter, const struct bhi_value *
 }
 
 enum bhi_dtype bhi_value_dtype(const struct bhi_value *value) {
-    if (value->form == BHI_VALUE_TYPED)
+    if (value->form == BHI_VALUE_TYPED) {
         return value->dtype;
-    if (value->form == BHI_VALUE_REAL)
+    }
+    if (value->form == BHI_VALUE_REAL) {
         return BHI_DTYPE_f64;
+    }
     return value->integer > INT64_MAX ? BHI_DTYPE_u64 : BHI_DTYPE_i64;
 }
 
 enum bhi_dtype bhi_value_promote(const struct bhi_value *a, const struct bhi_value *b) {
-    if (a->form != BHI_VALUE_TYPED && b->form == BHI_VALUE_TYPED)
+    if (a->form != BHI_VALUE_TYPED && b->form == BHI_VALUE_TYPED) {
         return bhi_value_promote(b, a);
-    if (a->form == BHI_VALUE_TYPED && b->form == BHI_VALUE_INTEGER)
+    }
+    if (a->form == BHI_VALUE_TYPED && b->form == BHI_VALUE_INTEGER) {
         return bhi_promote_integer(a->dtype);
-    if (a->form == BHI_VALUE_TYPED && b->form == BHI_VALUE_REAL)
+    }
+    if (a->form == BHI_VALUE_TYPED && b->form == BHI_VALUE_REAL) {
         return bhi_promote_real(a->dtype);
+    }
     return bhi_promote(bhi_value_dtype(a), bhi_value_dtype(b));
 }
 
@@ -245,11 +258,13 @@ static void put_division(struct bhi_pen *pen, const char *type, bool is_signed) 
 
 void bhi_emit_helpers(struct bhi_pen *pen, uint32_t helpers) {
     static const char *const types[] = {"int", "uint", "int64_t", "uint64_t"};
-    if (helpers & BHI_HELPER_HALF)
+    if (helpers & BHI_HELPER_HALF) {
         bhi_pen_put(pen, "%s", half_text);
+    }
     for (uint32_t i = 0; i < 4; i++) {
-        if (helpers & (uint32_t)BHI_HELPER_DIVIDE_I32 << i)
+        if (helpers & (uint32_t)BHI_HELPER_DIVIDE_I32 << i) {
             put_division(pen, types[i], i % 2 == 0);
+        }
     }
 }
 
@@ -279,8 +294,9 @@ static bool emit_node(struct bhi_emitter *emitter, const struct bhi_node *node,
     case BHI_NODE_CONDITIONAL:
         return bhi_emit_choose(emitter, a, b, &values[node->child[2]], out);
     case BHI_NODE_CALL:
-        for (uint32_t i = 0; i < 3; i++)
+        for (uint32_t i = 0; i < 3; i++) {
             arguments[i] = values[node->child[i]];
+        }
         return bhi_emit_call(emitter, node->op, arguments, out);
     }
     return false;
@@ -292,8 +308,9 @@ static bool emit_all(struct bhi_emitter *emitter, struct bhi_value *names,
     for (uint32_t i = 0; i < e->statement_count; i++) {
         const struct bhi_statement *statement = &e->statements[i];
         for (uint32_t k = statement->first; k <= statement->root; k++) {
-            if (!emit_node(emitter, &e->nodes[k], names, values, &values[k]))
+            if (!emit_node(emitter, &e->nodes[k], names, values, &values[k])) {
                 return false;
+            }
         }
         names[statement->name] = values[statement->root];
     }
@@ -314,8 +331,9 @@ bool bhi_emit_statements(struct bhi_emitter *emitter, const struct bhi_value *in
     } else {
         bhi_refuse(emitter->complaint, BHI_OUT_OF_MEMORY);
     }
-    if (c)
+    if (c) {
         freelocale(c);
+    }
     free(values);
     return good;
 }

@@ -68,7 +68,7 @@ void bhi_emit_helpers(struct bhi_pen *pen, uint32_t helpers);
 bool bhi_emit_statements(struct bhi_emitter *emitter, const struct bhi_value *inputs,
                          struct bhi_value *outputs);
 
-/* -- operators.c, functions.c, fold.c ---------------------------------------------------------- */
+/* -- operators.c, calls.c, fold.c ---------------------------------------------------------- */
 
 bool bhi_emit_unary(struct bhi_emitter *emitter, int op, const struct bhi_value *a,
                     struct bhi_value *out_value);

@@ -24,8 +24,9 @@ static bool advance(struct parser *p) {
 }
 
 static bool unexpected(struct parser *p, const char *wanted) {
-    if (p->token.kind == BHI_TOKEN_END || p->token.kind == BHI_TOKEN_BREAK)
+    if (p->token.kind == BHI_TOKEN_END || p->token.kind == BHI_TOKEN_BREAK) {
         return REFUSE(p, p->token.text, "it ends where %s was expected", wanted);
+    }
     return REFUSE(p, p->token.text, "'%.*s' where %s was expected",
                   p->token.length > 40 ? 40 : (int)p->token.length, p->token.text, wanted);
 }
@@ -50,15 +51,18 @@ static bool find_name(struct parser *p, uint32_t *out_name) {
     struct bhi_expression *e = p->out;
     const char *text = p->token.text;
     const size_t length = p->token.length;
-    if (length >= BHI_NAME_BYTES)
+    if (length >= BHI_NAME_BYTES) {
         return REFUSE(p, text, "a name of over %d bytes", BHI_NAME_BYTES - 1);
+    }
     for (uint32_t i = 0; i < e->name_count; i++) {
         *out_name = i;
-        if (!strncmp(e->names[i].text, text, length) && !e->names[i].text[length])
+        if (!strncmp(e->names[i].text, text, length) && !e->names[i].text[length]) {
             return true;
+        }
     }
-    if (e->name_count == BHI_EXPRESSION_NAMES)
+    if (e->name_count == BHI_EXPRESSION_NAMES) {
         return REFUSE(p, text, "more than %d names", BHI_EXPRESSION_NAMES);
+    }
     *out_name = e->name_count++;
     struct bhi_name *name = &e->names[*out_name];
     memcpy(name->text, text, length);
@@ -69,8 +73,9 @@ static bool find_name(struct parser *p, uint32_t *out_name) {
 static bool parse_conditional(struct parser *p, uint32_t *out);
 
 static bool enter(struct parser *p) {
-    if (p->depth == BHI_EXPRESSION_DEPTH)
+    if (p->depth == BHI_EXPRESSION_DEPTH) {
         return REFUSE(p, p->token.text, "nested deeper than %d", BHI_EXPRESSION_DEPTH);
+    }
     p->depth++;
     return true;
 }
@@ -78,27 +83,33 @@ static bool enter(struct parser *p) {
 static bool parse_call(struct parser *p, const struct bhi_token *name, uint32_t *out) {
     uint32_t arguments[3] = {0}, count = 0;
     const int function = bhi_function_find(name->text, name->length);
-    if (function < 0)
-        return REFUSE(p, name->text, "there is no function '%.*s'; there are %s",
+    if (function < 0) {
+        return REFUSE(p, name->text, "there is no function '%.*s'; the functions are %s",
                       name->length > 40 ? 40 : (int)name->length, name->text, bhi_function_names());
-    if (!advance(p))
+    }
+    if (!advance(p)) {
         return false;
+    }
     while (p->token.kind != ')') {
         uint32_t argument = 0;
-        if ((count && !expect(p, ',', "',' or ')'")) || !parse_conditional(p, &argument))
+        if ((count && !expect(p, ',', "',' or ')'")) || !parse_conditional(p, &argument)) {
             return false;
-        if (count < 3)
+        }
+        if (count < 3) {
             arguments[count] = argument;
+        }
         count++;
     }
     const struct bhi_function *known = &bhi_functions[function];
-    if (count < known->least || count > known->most)
+    if (count < known->least || count > known->most) {
         return REFUSE(p, name->text, "%s takes %u argument%s, not %u", known->name,
                       count < known->least ? known->least : known->most,
                       (count < known->least ? known->least : known->most) == 1 ? "" : "s", count);
+    }
     struct bhi_node *node = add(p, BHI_NODE_CALL, name->text, out);
-    if (!node)
+    if (!node) {
         return false;
+    }
     node->op = function;
     node->count = count;
     memcpy(node->child, arguments, sizeof arguments);
@@ -108,17 +119,20 @@ static bool parse_call(struct parser *p, const struct bhi_token *name, uint32_t 
 static bool parse_name(struct parser *p, uint32_t *out) {
     const struct bhi_token name = p->token;
     uint32_t index = 0;
-    if (!advance(p))
+    if (!advance(p)) {
         return false;
-    if (p->token.kind == '(')
+    }
+    if (p->token.kind == '(') {
         return parse_call(p, &name, out);
+    }
     struct bhi_node *node = add(p, BHI_NODE_NAME, name.text, out);
     const struct bhi_token after = p->token;
     p->token = name;
     const bool found = node && find_name(p, &index);
     p->token = after;
-    if (!found)
+    if (!found) {
         return false;
+    }
     node->name = index;
     p->out->names[index].read |= !p->out->names[index].assigned;
     return true;
@@ -126,36 +140,43 @@ static bool parse_name(struct parser *p, uint32_t *out) {
 
 static bool parse_primary(struct parser *p, uint32_t *out) {
     const struct bhi_token token = p->token;
-    if (token.kind == BHI_TOKEN_NAME)
+    if (token.kind == BHI_TOKEN_NAME) {
         return parse_name(p, out);
+    }
     if (token.kind == BHI_TOKEN_INTEGER || token.kind == BHI_TOKEN_REAL) {
         struct bhi_node *node = add(
             p, token.kind == BHI_TOKEN_REAL ? BHI_NODE_REAL : BHI_NODE_INTEGER, token.text, out);
-        if (!node)
+        if (!node) {
             return false;
+        }
         node->integer = token.integer;
         node->real = token.real;
         return advance(p);
     }
-    if (token.kind != '(')
+    if (token.kind != '(') {
         return unexpected(p, "a number, a name or '('");
-    if (!advance(p) || !parse_conditional(p, out))
+    }
+    if (!advance(p) || !parse_conditional(p, out)) {
         return false;
+    }
     p->out->nodes[*out].enclosed = true;
     return expect(p, ')', "')'");
 }
 
 static bool parse_unary(struct parser *p, uint32_t *out) {
     const struct bhi_token token = p->token;
-    if (!enter(p))
+    if (!enter(p)) {
         return false;
+    }
     if (token.kind == '-' || token.kind == '+' || token.kind == '!' || token.kind == '~') {
         uint32_t operand = 0;
-        if (!advance(p) || !parse_unary(p, &operand))
+        if (!advance(p) || !parse_unary(p, &operand)) {
             return false;
+        }
         struct bhi_node *node = add(p, BHI_NODE_UNARY, token.text, out);
-        if (!node)
+        if (!node) {
             return false;
+        }
         node->op = token.kind;
         node->count = 1;
         node->child[0] = operand;
@@ -210,29 +231,36 @@ static bool is_bare_bitwise(const struct bhi_node *node) {
 static bool check_comparison(struct parser *p, const struct bhi_token *op, uint32_t left,
                              uint32_t right) {
     const struct bhi_node *nodes = p->out->nodes;
-    if (is_bare_bitwise(&nodes[left]) || is_bare_bitwise(&nodes[right]))
+    if (is_bare_bitwise(&nodes[left]) || is_bare_bitwise(&nodes[right])) {
         return REFUSE(p, op->text, "put & | ^ beside a comparison into parentheses");
-    if (is_comparison(p->token.kind))
+    }
+    if (is_comparison(p->token.kind)) {
         return REFUSE(p, p->token.text, "comparisons do not chain: write a < b && b < c");
+    }
     return true;
 }
 
 /* Operators that bind at least as tightly as |least|. Recursion: as deep as there are strengths. */
 static bool parse_binary(struct parser *p, int least, uint32_t *out) {
-    if (least > UNARY)
+    if (least > UNARY) {
         return parse_unary(p, out);
-    if (!parse_binary(p, least + 1, out))
+    }
+    if (!parse_binary(p, least + 1, out)) {
         return false;
+    }
     while (strength(p->token.kind) == least) {
         const struct bhi_token op = p->token;
         uint32_t left = *out, right = 0;
-        if (!advance(p) || !parse_binary(p, least + 1, &right))
+        if (!advance(p) || !parse_binary(p, least + 1, &right)) {
             return false;
-        if (least == COMPARISON && !check_comparison(p, &op, left, right))
+        }
+        if (least == COMPARISON && !check_comparison(p, &op, left, right)) {
             return false;
+        }
         struct bhi_node *node = add(p, BHI_NODE_BINARY, op.text, out);
-        if (!node)
+        if (!node) {
             return false;
+        }
         node->op = op.kind;
         node->count = 2;
         node->child[0] = left;
@@ -243,17 +271,20 @@ static bool parse_binary(struct parser *p, int least, uint32_t *out) {
 
 static bool parse_conditional(struct parser *p, uint32_t *out) {
     uint32_t children[3] = {0};
-    if (!enter(p) || !parse_binary(p, 1, out))
+    if (!enter(p) || !parse_binary(p, 1, out)) {
         return false;
+    }
     if (p->token.kind == '?') {
         const char *at = p->token.text;
         children[0] = *out;
         if (!advance(p) || !parse_conditional(p, &children[1]) || !expect(p, ':', "':'") ||
-            !parse_conditional(p, &children[2]))
+            !parse_conditional(p, &children[2])) {
             return false;
+        }
         struct bhi_node *node = add(p, BHI_NODE_CONDITIONAL, at, out);
-        if (!node)
+        if (!node) {
             return false;
+        }
         node->count = 3;
         memcpy(node->child, children, sizeof children);
     }
@@ -264,32 +295,41 @@ static bool parse_conditional(struct parser *p, uint32_t *out) {
 static bool parse_statement(struct parser *p) {
     struct bhi_expression *e = p->out;
     struct bhi_statement *statement = &e->statements[e->statement_count];
-    if (p->token.kind != BHI_TOKEN_NAME)
+    if (p->token.kind != BHI_TOKEN_NAME) {
         return unexpected(p, "NAME = ...");
-    if (e->statement_count == BHI_EXPRESSION_NAMES)
+    }
+    if (e->statement_count == BHI_EXPRESSION_NAMES) {
         return REFUSE(p, p->token.text, "more than %d statements", BHI_EXPRESSION_NAMES);
-    if (!find_name(p, &statement->name) || !advance(p))
+    }
+    if (!find_name(p, &statement->name) || !advance(p)) {
         return false;
-    if (p->token.kind != '=')
+    }
+    if (p->token.kind != '=') {
         return unexpected(p, "'=' (write NAME = ...)");
+    }
     statement->first = e->node_count;
-    if (!advance(p) || !parse_conditional(p, &statement->root))
+    if (!advance(p) || !parse_conditional(p, &statement->root)) {
         return false;
-    if (p->token.kind == '=')
+    }
+    if (p->token.kind == '=') {
         return REFUSE(p, p->token.text, "'=' where none was expected; equality is ==");
-    if (p->token.kind != BHI_TOKEN_END && p->token.kind != BHI_TOKEN_BREAK)
+    }
+    if (p->token.kind != BHI_TOKEN_END && p->token.kind != BHI_TOKEN_BREAK) {
         return unexpected(p, "an operator or the end");
+    }
     e->names[statement->name].assigned = true;
     e->statement_count++;
     return true;
 }
 
 static bool parse(struct parser *p) {
-    if (!advance(p))
+    if (!advance(p)) {
         return false;
+    }
     while (p->token.kind != BHI_TOKEN_END) {
-        if (p->token.kind == BHI_TOKEN_BREAK ? !advance(p) : !parse_statement(p))
+        if (p->token.kind == BHI_TOKEN_BREAK ? !advance(p) : !parse_statement(p)) {
             return false;
+        }
     }
     return p->out->statement_count ? true
                                    : bhi_refuse(p->complaint, "it is empty: write z = 2*x + y");
@@ -299,10 +339,12 @@ bool bhi_expression_parse(const char *text, size_t length, struct bhi_expression
                           struct bhi_complaint *complaint) {
     struct bhi_expression *e = out_expression;
     *e = (struct bhi_expression){0};
-    if (length > BHI_EXPRESSION_BYTES)
+    if (length > BHI_EXPRESSION_BYTES) {
         return bhi_refuse(complaint, "longer than %d bytes", BHI_EXPRESSION_BYTES);
-    if (memchr(text, 0, length))
+    }
+    if (memchr(text, 0, length)) {
         return bhi_refuse(complaint, "there is a NUL in it");
+    }
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     e->source = malloc(length + 1);
     e->nodes = calloc(BHI_EXPRESSION_NODES, sizeof *e->nodes);
@@ -320,10 +362,12 @@ bool bhi_expression_parse(const char *text, size_t length, struct bhi_expression
     } else {
         bhi_refuse(complaint, BHI_OUT_OF_MEMORY);
     }
-    if (c)
+    if (c) {
         freelocale(c);
-    if (!good)
+    }
+    if (!good) {
         bhi_expression_fini(e);
+    }
     return good;
 }
 

@@ -10,8 +10,9 @@ double bhi_weak_real(const struct bhi_value *value) {
 }
 
 bool bhi_weak_integer(struct bhi_emitter *emitter, __int128 integer, struct bhi_value *out_value) {
-    if (integer < INT64_MIN || integer > (__int128)UINT64_MAX)
+    if (integer < INT64_MIN || integer > (__int128)UINT64_MAX) {
         return bhi_emit_refuse(emitter, "the number is more than 64 bits hold");
+    }
     *out_value = (struct bhi_value){.form = BHI_VALUE_INTEGER, .integer = integer};
     return true;
 }
@@ -65,8 +66,9 @@ static bool fold_integers(struct bhi_emitter *emitter, int op, __int128 a, __int
     case '-':
         return bhi_weak_integer(emitter, a - b, out_value);
     case '*':
-        if (__builtin_mul_overflow(a, b, &product))
+        if (__builtin_mul_overflow(a, b, &product)) {
             product = (__int128)1 << 100;
+        }
         return bhi_weak_integer(emitter, product, out_value);
     case '&':
         return bhi_weak_integer(emitter, a & b, out_value);
@@ -76,19 +78,24 @@ static bool fold_integers(struct bhi_emitter *emitter, int op, __int128 a, __int
         return bhi_weak_integer(emitter, a ^ b, out_value);
     case BHI_TOKEN_LEFT:
     case BHI_TOKEN_RIGHT:
-        if (b < 0)
+        if (b < 0) {
             return bhi_emit_refuse(emitter, "a shift by a negative number");
-        if (op == BHI_TOKEN_RIGHT)
+        }
+        if (op == BHI_TOKEN_RIGHT) {
             return bhi_weak_integer(emitter, a >> (b > 100 ? 100 : (int)b), out_value);
-        if (a && b > 64)
+        }
+        if (a && b > 64) {
             return bhi_weak_integer(emitter, (__int128)1 << 100, out_value);
+        }
         return bhi_weak_integer(emitter, a ? a * ((__int128)1 << (int)b) : 0, out_value);
     default: /* // and % */
-        if (!b)
+        if (!b) {
             return bhi_emit_refuse(emitter, "division by zero");
+        }
         __int128 quotient = a / b;
-        if (quotient * b != a && (a < 0) != (b < 0))
+        if (quotient * b != a && (a < 0) != (b < 0)) {
             quotient--;
+        }
         return bhi_weak_integer(emitter, op == '%' ? a - quotient * b : quotient, out_value);
     }
 }
@@ -103,8 +110,9 @@ static bool fold_reals(struct bhi_emitter *emitter, int op, double a, double b,
     case '*':
         return weak_real(a * b, out_value);
     case '/':
-        if (b == 0)
+        if (b == 0) {
             return bhi_emit_refuse(emitter, "division by zero");
+        }
         return weak_real(a / b, out_value);
     default:
         return bhi_emit_refuse(emitter, "// %% & | ^ << >> are for integers");
@@ -126,9 +134,10 @@ bool bhi_fold_binary(struct bhi_emitter *emitter, int op, const struct bhi_value
     case BHI_TOKEN_UNEQUAL:
     case BHI_TOKEN_LESS_EQUAL:
     case BHI_TOKEN_GREATER_EQUAL:
-        if (integers)
+        if (integers) {
             return compare(emitter, op, (a->integer > b->integer) - (a->integer < b->integer), true,
                            out_value);
+        }
         return compare(emitter, op, (x > y) - (x < y), !isnan(x) && !isnan(y), out_value);
     case '/':
         return fold_reals(emitter, op, x, y, out_value);

@@ -16,12 +16,14 @@ bool bhi_refuse_at(const char *source, const char *at, struct bhi_complaint *com
     unsigned line = 1;
     const char *begin = source;
     for (const char *c = source; c < at; c++) {
-        if (*c == '\n')
+        if (*c == '\n') {
             line++, begin = c + 1;
+        }
     }
-    if (strchr(source, '\n'))
+    if (strchr(source, '\n')) {
         return bhi_refuse(complaint, "line %u, column %u: %s", line, (unsigned)(at - begin) + 1,
                           why);
+    }
     return bhi_refuse(complaint, "column %u: %s", (unsigned)(at - begin) + 1, why);
 }
 
@@ -36,10 +38,12 @@ static bool is_letter(char c) {
 static const char *skip_blanks(const struct bhi_lexer *lexer) {
     const char *at = lexer->at;
     for (;; at++) {
-        if (*at == '#')
+        if (*at == '#') {
             at += strcspn(at, "\n");
-        if (!(*at == ' ' || *at == '\t' || *at == '\r' || (*at == '\n' && lexer->parentheses)))
+        }
+        if (!(*at == ' ' || *at == '\t' || *at == '\r' || (*at == '\n' && lexer->parentheses))) {
             return at;
+        }
     }
 }
 
@@ -52,34 +56,40 @@ static bool take_number(const struct bhi_lexer *lexer, const char *at, struct bh
         end += strspn(end, "0123456789abcdefABCDEF");
     } else {
         end += strspn(end, "0123456789");
-        if (*end == '.')
+        if (*end == '.') {
             real = true, end += 1 + strspn(end + 1, "0123456789");
+        }
         const char *exponent = end + 1;
         if (*end == 'e' || *end == 'E') {
             exponent += *exponent == '+' || *exponent == '-';
-            if (is_digit(*exponent))
+            if (is_digit(*exponent)) {
                 real = true, end = exponent + strspn(exponent, "0123456789");
+            }
         }
     }
     token->length = (size_t)(end - at);
     token->kind = real ? BHI_TOKEN_REAL : BHI_TOKEN_INTEGER;
     char digits[64];
-    if (token->length >= sizeof digits)
+    if (token->length >= sizeof digits) {
         return bhi_refuse_at(lexer->source, at, complaint, "a number of over %d characters",
                              (int)sizeof digits - 1);
-    if (is_letter(*end) || *end == '.' || (hex && token->length == 2))
+    }
+    if (is_letter(*end) || *end == '.' || (hex && token->length == 2)) {
         return bhi_refuse_at(lexer->source, at, complaint,
                              "'%.*s' is not a number (a type is given as f32(1.5))",
                              (int)(token->length + 1), at);
+    }
     memcpy(digits, at, token->length);
     digits[token->length] = 0;
     errno = 0;
-    if (real)
+    if (real) {
         token->real = strtod(digits, NULL);
-    else
+    } else {
         token->integer = strtoull(digits, NULL, hex ? 16 : 10); /* 010 is ten */
-    if (errno == ERANGE && !(real && token->real < 1))
+    }
+    if (errno == ERANGE && !(real && token->real < 1)) {
         return bhi_refuse_at(lexer->source, at, complaint, "the number %s is too large", digits);
+    }
     return true;
 }
 
@@ -102,21 +112,25 @@ bool bhi_lexer_next(struct bhi_lexer *lexer, struct bhi_token *out_token,
         out_token->kind = BHI_TOKEN_BREAK;
     } else if (is_letter(*at)) {
         out_token->kind = BHI_TOKEN_NAME;
-        while (is_letter(at[out_token->length]) || is_digit(at[out_token->length]))
+        while (is_letter(at[out_token->length]) || is_digit(at[out_token->length])) {
             out_token->length++;
+        }
     } else if (is_digit(*at) || (*at == '.' && is_digit(at[1]))) {
-        if (!take_number(lexer, at, out_token, complaint))
+        if (!take_number(lexer, at, out_token, complaint)) {
             return false;
+        }
     } else if (at[0] == '*' && at[1] == '*') {
         return bhi_refuse_at(lexer->source, at, complaint, "a power is written pow(x, y)");
     } else {
         for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-            if (at[0] == pairs[i].text[0] && at[1] == pairs[i].text[1])
+            if (at[0] == pairs[i].text[0] && at[1] == pairs[i].text[1]) {
                 out_token->kind = pairs[i].kind, out_token->length = 2;
+            }
         }
         if (out_token->length == 1 && !strchr("+-*/%()<>=!&|^~?:,", *at)) {
-            if (*at > ' ' && *at < 0x7f)
+            if (*at > ' ' && *at < 0x7f) {
                 return bhi_refuse_at(lexer->source, at, complaint, "'%c' has no meaning here", *at);
+            }
             return bhi_refuse_at(lexer->source, at, complaint, "byte 0x%02x has no meaning here",
                                  (unsigned char)*at);
         }

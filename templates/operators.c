@@ -15,8 +15,9 @@ static const char *op_text(int op, char out[3]) {
         {BHI_TOKEN_FLOOR_DIVIDE, "//"},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-        if (pairs[i].kind == op)
+        if (pairs[i].kind == op) {
             return pairs[i].text;
+        }
     }
     out[0] = (char)op;
     out[1] = 0;
@@ -26,29 +27,34 @@ static const char *op_text(int op, char out[3]) {
 bool bhi_emit_unary(struct bhi_emitter *emitter, int op, const struct bhi_value *a,
                     struct bhi_value *out_value) {
     struct bhi_value truth;
-    if (a->form != BHI_VALUE_TYPED)
+    if (a->form != BHI_VALUE_TYPED) {
         return bhi_fold_unary(emitter, op, a, out_value);
+    }
     const bool is_bool = a->dtype == BHI_DTYPE_bool;
     switch (op) {
     case '!':
-        if (!bhi_emit_convert(emitter, a, BHI_DTYPE_bool, &truth))
+        if (!bhi_emit_convert(emitter, a, BHI_DTYPE_bool, &truth)) {
             return false;
+        }
         bhi_emit_assign(emitter, BHI_DTYPE_bool, false, out_value, "!%s", truth.text);
         return true;
     case '~':
-        if (bhi_dtype_is_float(a->dtype))
+        if (bhi_dtype_is_float(a->dtype)) {
             return bhi_emit_refuse(emitter, "~ is for integers and bool, this is %s",
                                    bhi_dtype_name(a->dtype));
+        }
         bhi_emit_assign(emitter, a->dtype, true, out_value, is_bool ? "!%s" : "~%s", a->text);
         return true;
     default:
-        if (is_bool)
+        if (is_bool) {
             return bhi_emit_refuse(emitter, "%c is not for bool; %s", op,
                                    op == '-' ? "write !x" : "leave it away");
-        if (op == '-')
+        }
+        if (op == '-') {
             bhi_emit_assign(emitter, a->dtype, true, out_value, "-%s", a->text);
-        else
+        } else {
             *out_value = *a;
+        }
         return true;
     }
 }
@@ -59,8 +65,9 @@ bool bhi_emit_choose(struct bhi_emitter *emitter, const struct bhi_value *condit
     const enum bhi_dtype dtype = bhi_value_promote(a, b);
     struct bhi_value truth, both[2];
     if (!bhi_emit_convert(emitter, condition, BHI_DTYPE_bool, &truth) ||
-        !bhi_emit_convert_both(emitter, a, b, dtype, both))
+        !bhi_emit_convert_both(emitter, a, b, dtype, both)) {
         return false;
+    }
     bhi_emit_assign(emitter, dtype, false, out_value, "%s ? %s : %s", truth.text, both[0].text,
                     both[1].text);
     return true;
@@ -82,8 +89,9 @@ static int mirrored(int op) {
 static bool beyond(const struct bhi_value *array, const struct bhi_value *written,
                    bool *out_above) {
     if (array->form != BHI_VALUE_TYPED || written->form != BHI_VALUE_INTEGER ||
-        !bhi_dtype_is_integer(array->dtype))
+        !bhi_dtype_is_integer(array->dtype)) {
         return false;
+    }
     const uint32_t bits = 8 * bhi_dtype_size(array->dtype);
     const bool is_signed = bhi_dtype_is_signed(array->dtype);
     const __int128 least = is_signed ? -((__int128)1 << (bits - 1)) : 0;
@@ -102,8 +110,9 @@ static bool emit_comparison(struct bhi_emitter *emitter, int op, const struct bh
     struct bhi_value both[2];
     char one[3];
     bool above = false;
-    if (beyond(b, a, &above) || is_pair_of_64(b, a))
+    if (beyond(b, a, &above) || is_pair_of_64(b, a)) {
         return emit_comparison(emitter, mirrored(op), b, a, out_value);
+    }
     if (beyond(a, b, &above)) {
         const bool truth =
             op == BHI_TOKEN_UNEQUAL ||
@@ -119,8 +128,9 @@ static bool emit_comparison(struct bhi_emitter *emitter, int op, const struct bh
         return true;
     }
     const enum bhi_dtype dtype = bhi_value_promote(a, b);
-    if (!bhi_emit_convert_both(emitter, a, b, dtype, both))
+    if (!bhi_emit_convert_both(emitter, a, b, dtype, both)) {
         return false;
+    }
     const char *as = dtype == BHI_DTYPE_bool ? "uint" : "";
     bhi_emit_assign(emitter, BHI_DTYPE_bool, false, out_value, "%s(%s) %s %s(%s)", as, both[0].text,
                     op_text(op, one), as, both[1].text);
@@ -133,8 +143,9 @@ static bool emit_comparison(struct bhi_emitter *emitter, int op, const struct bh
 static bool emit_bool(struct bhi_emitter *emitter, int op, const struct bhi_value both[2],
                       struct bhi_value *out_value) {
     const char *glsl = op == '+' || op == '|' ? "||" : op == '*' || op == '&' ? "&&" : "^^";
-    if (op == '-')
+    if (op == '-') {
         return bhi_emit_refuse(emitter, "- is not for bool; write x != y");
+    }
     bhi_emit_assign(emitter, BHI_DTYPE_bool, false, out_value, "%s %s %s", both[0].text, glsl,
                     both[1].text);
     return true;
@@ -157,10 +168,11 @@ static void emit_shift(struct bhi_emitter *emitter, int op, enum bhi_dtype dtype
     const char *type = bhi_register_type(dtype), *unsigned_type = bits == 64 ? "uint64_t" : "uint";
     const char *a = both[0].text, *b = both[1].text;
     char rest[64];
-    if (op == BHI_TOKEN_RIGHT && bhi_dtype_is_signed(dtype))
+    if (op == BHI_TOKEN_RIGHT && bhi_dtype_is_signed(dtype)) {
         snprintf(rest, sizeof rest, "%s >> %u", a, bits - 1);
-    else
+    } else {
         snprintf(rest, sizeof rest, "%s(0)", type);
+    }
     bhi_emit_assign(emitter, dtype, op == BHI_TOKEN_LEFT, out_value,
                     "%s(%s) < %s(%u) ? %s %s int(min(%s(%s), %s(%u))) : %s", unsigned_type, b,
                     unsigned_type, bits, a, op == BHI_TOKEN_LEFT ? "<<" : ">>", unsigned_type, b,
@@ -174,8 +186,9 @@ static bool emit_division_by_zero(struct bhi_emitter *emitter, const struct bhi_
     const struct bhi_value infinity = {.form = BHI_VALUE_REAL,
                                        .real = copysign((double)INFINITY, bhi_weak_real(b))};
     struct bhi_value wide = *a;
-    if (!bhi_dtype_is_float(a->dtype) && !bhi_emit_convert(emitter, a, BHI_DTYPE_f64, &wide))
+    if (!bhi_dtype_is_float(a->dtype) && !bhi_emit_convert(emitter, a, BHI_DTYPE_f64, &wide)) {
         return false;
+    }
     return bhi_emit_binary(emitter, '*', &wide, &infinity, out_value);
 }
 
@@ -187,43 +200,53 @@ static bool emit_arithmetic(struct bhi_emitter *emitter, int op, const struct bh
     const bool bitwise = shift || op == '&' || op == '|' || op == '^';
     struct bhi_value both[2];
     char one[3];
-    if (op == '/' && b->form != BHI_VALUE_TYPED && bhi_weak_real(b) == 0)
+    if (op == '/' && b->form != BHI_VALUE_TYPED && bhi_weak_real(b) == 0) {
         return emit_division_by_zero(emitter, a, b, out_value);
-    if (op == '/' && !bhi_dtype_is_float(dtype))
+    }
+    if (op == '/' && !bhi_dtype_is_float(dtype)) {
         dtype = BHI_DTYPE_f64;
-    if ((floor || bitwise) && bhi_dtype_is_float(dtype))
-        return bhi_emit_refuse(emitter, "%s is for integers, these are %s and %s%s",
+    }
+    if ((floor || bitwise) && bhi_dtype_is_float(dtype)) {
+        return bhi_emit_refuse(emitter, "%s needs integers, but these are %s and %s%s",
                                op_text(op, one), bhi_dtype_name(bhi_value_dtype(a)),
                                bhi_dtype_name(bhi_value_dtype(b)),
                                !floor      ? ""
                                : op == '%' ? "; write mod(x, y)"
                                            : "; write floor(x / y)");
-    if ((floor || shift) && dtype == BHI_DTYPE_bool)
+    }
+    if ((floor || shift) && dtype == BHI_DTYPE_bool) {
         dtype = BHI_DTYPE_i8;
-    if (!bhi_emit_convert_both(emitter, a, b, dtype, both))
+    }
+    if (!bhi_emit_convert_both(emitter, a, b, dtype, both)) {
         return false;
-    if (dtype == BHI_DTYPE_bool)
+    }
+    if (dtype == BHI_DTYPE_bool) {
         return emit_bool(emitter, op, both, out_value);
-    if (floor)
+    }
+    if (floor) {
         return emit_integer_division(emitter, op, dtype, both, out_value);
-    if (shift)
+    }
+    if (shift) {
         emit_shift(emitter, op, dtype, both, out_value);
-    else
+    } else {
         bhi_emit_assign(emitter, dtype, !bitwise, out_value, "%s %s %s", both[0].text,
                         op_text(op, one), both[1].text);
+    }
     return true;
 }
 
 bool bhi_emit_binary(struct bhi_emitter *emitter, int op, const struct bhi_value *a,
                      const struct bhi_value *b, struct bhi_value *out_value) {
     struct bhi_value both[2];
-    if (a->form != BHI_VALUE_TYPED && b->form != BHI_VALUE_TYPED)
+    if (a->form != BHI_VALUE_TYPED && b->form != BHI_VALUE_TYPED) {
         return bhi_fold_binary(emitter, op, a, b, out_value);
+    }
     switch (op) {
     case BHI_TOKEN_AND:
     case BHI_TOKEN_OR:
-        if (!bhi_emit_convert_both(emitter, a, b, BHI_DTYPE_bool, both))
+        if (!bhi_emit_convert_both(emitter, a, b, BHI_DTYPE_bool, both)) {
             return false;
+        }
         bhi_emit_assign(emitter, BHI_DTYPE_bool, false, out_value, "%s %s %s", both[0].text,
                         op == BHI_TOKEN_AND ? "&&" : "||", both[1].text);
         return true;

@@ -20,11 +20,13 @@ void bhi_pen_put(struct bhi_pen *pen, const char *format, ...) {
             return;
         } else {
             size_t capacity = pen->capacity ? pen->capacity : FIRST;
-            while (capacity <= pen->length + (size_t)length)
+            while (capacity <= pen->length + (size_t)length) {
                 capacity *= 2;
+            }
             char *grown = realloc(pen->text, capacity);
-            if (grown)
+            if (grown) {
                 pen->text = grown, pen->capacity = capacity;
+            }
             pen->failed = !grown;
         }
     }

@@ -28,19 +28,24 @@ static enum bhi_dtype float_of(enum bhi_dtype integer) {
 }
 
 enum bhi_dtype bhi_promote(enum bhi_dtype a, enum bhi_dtype b) {
-    if (a == b || b == BHI_DTYPE_bool)
+    if (a == b || b == BHI_DTYPE_bool) {
         return a;
-    if (a == BHI_DTYPE_bool)
+    }
+    if (a == BHI_DTYPE_bool) {
         return b;
-    if (bhi_dtype_is_float(a) || bhi_dtype_is_float(b))
+    }
+    if (bhi_dtype_is_float(a) || bhi_dtype_is_float(b)) {
         return larger(bhi_dtype_is_float(a) ? a : float_of(a),
                       bhi_dtype_is_float(b) ? b : float_of(b));
-    if (bhi_dtype_is_signed(a) == bhi_dtype_is_signed(b))
+    }
+    if (bhi_dtype_is_signed(a) == bhi_dtype_is_signed(b)) {
         return larger(a, b);
+    }
     const enum bhi_dtype with = bhi_dtype_is_signed(a) ? a : b;
     const enum bhi_dtype without = bhi_dtype_is_signed(a) ? b : a;
-    if (bhi_dtype_size(with) > bhi_dtype_size(without))
+    if (bhi_dtype_size(with) > bhi_dtype_size(without)) {
         return with;
+    }
     return without == BHI_DTYPE_u64 ? BHI_DTYPE_f64 : signed_of(2 * bhi_dtype_size(without));
 }
 

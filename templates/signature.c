@@ -67,16 +67,18 @@ static bool writes(enum bhi_role role) {
  */
 
 static bool is_identifier(const char *text) {
-    if (!*text || (*text >= '0' && *text <= '9'))
+    if (!*text || (*text >= '0' && *text <= '9')) {
         return false;
+    }
     return text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")] ==
            0;
 }
 
 static const struct bhi_name *find_name(const struct bhi_expression *e, const char *text) {
     for (uint32_t i = 0; i < e->name_count; i++) {
-        if (!strcmp(e->names[i].text, text))
+        if (!strcmp(e->names[i].text, text)) {
             return &e->names[i];
+        }
     }
     return NULL;
 }
@@ -86,8 +88,9 @@ static const struct bhi_parameter *find_parameter(const struct bhi_form *form, c
     for (uint32_t i = 0; i < form->count; i++) {
         const struct bhi_parameter *parameter = &form->parameters[i];
         if (!strcmp(parameter->name, name) &&
-            (reader ? reads(parameter->role) : writes(parameter->role)))
+            (reader ? reads(parameter->role) : writes(parameter->role))) {
             return parameter;
+        }
     }
     return NULL;
 }
@@ -104,8 +107,9 @@ enum { CONSTANTS = sizeof constants / sizeof constants[0], TRUE = 3 };
 
 static int find_constant(const char *name) {
     for (int i = 0; i < CONSTANTS; i++) {
-        if (!strcmp(constants[i].name, name))
+        if (!strcmp(constants[i].name, name)) {
             return i;
+        }
     }
     return -1;
 }
@@ -114,18 +118,22 @@ static bool check_expression(const struct bhi_form *form, struct bhi_complaint *
     const struct bhi_expression *e = &form->expression;
     for (uint32_t i = 0; i < e->name_count; i++) {
         const struct bhi_name *name = &e->names[i];
-        if (name->read && find_constant(name->text) < 0 && !find_parameter(form, name->text, true))
+        if (name->read && find_constant(name->text) < 0 &&
+            !find_parameter(form, name->text, true)) {
             return bhi_refuse_at(e->source, name->at, complaint, "there is no input '%s'",
                                  name->text);
+        }
     }
     for (uint32_t i = 0; i < form->count; i++) {
         const struct bhi_parameter *parameter = &form->parameters[i];
         const struct bhi_name *name = find_name(e, parameter->name);
-        if (reads(parameter->role) && !(name && name->read))
+        if (reads(parameter->role) && !(name && name->read)) {
             return bhi_refuse(complaint, "%s '%s' is not used by the expression",
                               bhi_role_name(parameter->role), parameter->name);
-        if (writes(parameter->role) && !(name && name->assigned))
+        }
+        if (writes(parameter->role) && !(name && name->assigned)) {
             return bhi_refuse(complaint, "output '%s' is never assigned", parameter->name);
+        }
     }
     return true;
 }
@@ -138,23 +146,27 @@ bool bhi_form_check(const struct bhi_form *form, struct bhi_complaint *complaint
         if (!is_identifier(parameter->name) ||
             (!form->is_expression &&
              (!strncmp(parameter->name, "bh_", 3) || !strncmp(parameter->name, "gl_", 3) ||
-              (!form->grid && (!strcmp(parameter->name, "i") || !strcmp(parameter->name, "n"))))))
+              (!form->grid && (!strcmp(parameter->name, "i") || !strcmp(parameter->name, "n")))))) {
             return bhi_refuse(complaint, "'%s' cannot be a parameter's name", parameter->name);
-        if (*parameter->variable && !is_identifier(parameter->variable))
+        }
+        if (*parameter->variable && !is_identifier(parameter->variable)) {
             return bhi_refuse(complaint, "'%s' is neither a type nor a name for one",
                               parameter->variable);
+        }
         /* In an expression a name may be both: what is read is what was there before. */
         for (uint32_t k = 0; k < i; k++) {
             const struct bhi_parameter *other = &form->parameters[k];
             const bool pair = form->is_expression &&
                               !(reads(other->role) && reads(parameter->role)) &&
                               !(writes(other->role) && writes(parameter->role));
-            if (!strcmp(parameter->name, other->name) && !pair)
+            if (!strcmp(parameter->name, other->name) && !pair) {
                 return bhi_refuse(complaint, "'%s' is given twice", parameter->name);
+            }
         }
     }
-    if (!output)
+    if (!output) {
         return bhi_refuse(complaint, "there is no output");
+    }
     return !form->is_expression || check_expression(form, complaint);
 }
 
@@ -196,14 +208,16 @@ static bool emit_expression(const struct bhi_form *form, const struct bhi_varian
     const struct bhi_expression *e = &form->expression;
     struct bhi_value *names = calloc(2 * BHI_EXPRESSION_NAMES, sizeof *names);
     struct bhi_value *ends = names + BHI_EXPRESSION_NAMES;
-    if (!names)
+    if (!names) {
         return bhi_refuse(emitter->complaint, BHI_OUT_OF_MEMORY);
+    }
     bind_inputs(form, variant, names);
     bool good = bhi_emit_statements(emitter, names, ends);
     for (uint32_t i = 0; good && i < form->count; i++) {
         const struct bhi_parameter *parameter = &form->parameters[i];
-        if (!writes(parameter->role))
+        if (!writes(parameter->role)) {
             continue;
+        }
         const struct bhi_value *end = &ends[find_name(e, parameter->name) - e->names];
         good = bhi_emit_convert(emitter, end, bhi_value_dtype(end), &results[i]);
     }
@@ -220,17 +234,19 @@ static bool infer_expression(const struct bhi_form *form, struct bhi_variant *va
     bool good = emit_expression(form, variant, &emitter, results);
     bhi_pen_fini(&pen);
     for (uint32_t i = 0; good && i < form->count; i++) {
-        if (!writes(form->parameters[i].role))
+        if (!writes(form->parameters[i].role)) {
             continue;
+        }
         const enum bhi_dtype given = (enum bhi_dtype)variant->dtypes[i];
         const enum bhi_dtype wanted = form->parameters[i].dtype;
         const enum bhi_dtype is = results[i].dtype;
         if ((given != BHI_DTYPE_COUNT && given != is) ||
-            (wanted != BHI_DTYPE_COUNT && wanted != is))
+            (wanted != BHI_DTYPE_COUNT && wanted != is)) {
             good = bhi_refuse(
-                complaint, "output '%s' is to be %s and is %s: write %s(...)",
+                complaint, "output '%s' must be %s, but is %s: write %s(...)",
                 form->parameters[i].name, bhi_dtype_name(given != BHI_DTYPE_COUNT ? given : wanted),
                 bhi_dtype_name(is), bhi_dtype_name(given != BHI_DTYPE_COUNT ? given : wanted));
+        }
         variant->dtypes[i] = (uint8_t)is;
     }
     return good;
@@ -240,8 +256,9 @@ bool bhi_form_infer(const struct bhi_form *form, struct bhi_variant *variant,
                     struct bhi_complaint *complaint) {
     for (uint32_t i = 0; i < form->count; i++) {
         const struct bhi_parameter *parameter = &form->parameters[i];
-        if (form->is_expression && parameter->role == BHI_ROLE_OUT)
+        if (form->is_expression && parameter->role == BHI_ROLE_OUT) {
             continue;
+        }
         enum bhi_dtype wanted = parameter->dtype, given = (enum bhi_dtype)variant->dtypes[i];
         const char *like = NULL;
         for (uint32_t k = 0; *parameter->variable && k < form->count; k++) {
@@ -251,16 +268,19 @@ bool bhi_form_infer(const struct bhi_form *form, struct bhi_variant *variant,
                 like = form->parameters[k].name;
             }
         }
-        if (given == BHI_DTYPE_COUNT)
+        if (given == BHI_DTYPE_COUNT) {
             given = wanted;
-        if (given == BHI_DTYPE_COUNT)
-            return bhi_refuse(complaint, "nothing says what type %s '%s' has",
+        }
+        if (given == BHI_DTYPE_COUNT) {
+            return bhi_refuse(complaint, "the type of %s '%s' is not known",
                               bhi_role_name(parameter->role), parameter->name);
-        if (wanted != BHI_DTYPE_COUNT && given != wanted)
-            return bhi_refuse(complaint, "%s '%s' is %s and has to be %s%s%s",
+        }
+        if (wanted != BHI_DTYPE_COUNT && given != wanted) {
+            return bhi_refuse(complaint, "%s '%s' is %s, but must be %s%s%s",
                               bhi_role_name(parameter->role), parameter->name,
                               bhi_dtype_name(given), bhi_dtype_name(wanted), like ? ", as " : "",
                               like ? like : "");
+        }
         variant->dtypes[i] = (uint8_t)given;
     }
     return !form->is_expression || infer_expression(form, variant, complaint);
@@ -295,22 +315,27 @@ static void write_head(const struct writer *w, uint32_t needs) {
     bhi_pen_put(w->pen, "#version 450\n");
     for (uint32_t i = 0; i < form->count; i++) {
         const enum bhi_dtype dtype = dtype_of(w, i);
-        if (form->parameters[i].role != BHI_ROLE_PUSH)
+        if (form->parameters[i].role != BHI_ROLE_PUSH) {
             needs |= types[dtype].storage;
-        if (!form->is_expression)
+        }
+        if (!form->is_expression) {
             needs |= types[dtype].arithmetic;
+        }
     }
     for (uint32_t i = 0; i < sizeof extensions / sizeof extensions[0]; i++) {
-        if (needs & 1u << i)
+        if (needs & 1u << i) {
             bhi_pen_put(w->pen, "#extension %s : require\n", extensions[i]);
+        }
     }
-    if (!form->is_expression)
+    if (!form->is_expression) {
         bhi_pen_put(w->pen, "#extension GL_GOOGLE_cpp_style_line_directive : require\n");
-    if (form->grid)
+    }
+    if (form->grid) {
         bhi_pen_put(w->pen, "layout(local_size_x = %u, local_size_y = %u, local_size_z = %u) in;\n",
                     local[0], local[1], local[2]);
-    else
+    } else {
         bhi_pen_put(w->pen, "layout(local_size_x = %d) in;\n", BHI_LOCAL_SIZE);
+    }
 }
 
 static const char *array_prefix(const struct bhi_form *form) {
@@ -319,10 +344,11 @@ static const char *array_prefix(const struct bhi_form *form) {
 
 /* The name of an array: a0 in an expression's shader, the parameter's in a grid's. */
 static const char *array_name(const struct writer *w, uint32_t index, char out[80]) {
-    if (w->form->is_expression)
+    if (w->form->is_expression) {
         snprintf(out, 80, "%s%u", array_prefix(w->form), index);
-    else
+    } else {
         snprintf(out, 80, "%s%s", array_prefix(w->form), w->form->parameters[index].name);
+    }
     return out;
 }
 
@@ -383,14 +409,15 @@ static void put_load(const struct writer *w, uint32_t index) {
     char name[80], at[96];
     snprintf(at, sizeof at, "%s[%s]", array_name(w, index, name),
              w->variant->singles[index] ? "0" : "i");
-    if (dtype == BHI_DTYPE_bool)
+    if (dtype == BHI_DTYPE_bool) {
         bhi_pen_put(w->pen, "uint(%s) != 0u", at);
-    else if (dtype == BHI_DTYPE_f16 && plain)
+    } else if (dtype == BHI_DTYPE_f16 && plain) {
         bhi_pen_put(w->pen, "half_value(uint(%s))", at);
-    else if (plain)
+    } else if (plain) {
         bhi_pen_put(w->pen, "%s(%s)", value_type(w, index), at);
-    else
+    } else {
         bhi_pen_put(w->pen, "%s", at);
+    }
 }
 
 static void put_store(const struct writer *w, uint32_t index, const char *value) {
@@ -398,14 +425,15 @@ static void put_store(const struct writer *w, uint32_t index, const char *value)
     const bool plain = w->form->is_expression;
     char name[80];
     bhi_pen_put(w->pen, "    %s[i] = ", array_name(w, index, name));
-    if (dtype == BHI_DTYPE_bool)
+    if (dtype == BHI_DTYPE_bool) {
         bhi_pen_put(w->pen, "uint8_t(%s ? 1 : 0);\n", value);
-    else if (dtype == BHI_DTYPE_f16 && plain)
+    } else if (dtype == BHI_DTYPE_f16 && plain) {
         bhi_pen_put(w->pen, "uint16_t(half_bits(%s));\n", value);
-    else if (plain)
+    } else if (plain) {
         bhi_pen_put(w->pen, "%s(%s);\n", types[dtype].plain_element, value);
-    else
+    } else {
         bhi_pen_put(w->pen, "%s;\n", value);
+    }
 }
 
 /* The values that the body starts with. */
@@ -415,13 +443,15 @@ static void write_locals(const struct writer *w) {
     for (uint32_t i = 0; i < form->count; i++) {
         const struct bhi_parameter *parameter = &form->parameters[i];
         const bool push = parameter->role == BHI_ROLE_PUSH;
-        if (push ? false : form->grid || (form->is_expression && !reads(parameter->role)))
+        if (push ? false : form->grid || (form->is_expression && !reads(parameter->role))) {
             continue;
+        }
         bhi_pen_put(w->pen, "    %s ", value_type(w, i));
-        if (form->is_expression)
+        if (form->is_expression) {
             bhi_pen_put(w->pen, "p%u = ", i);
-        else
+        } else {
             bhi_pen_put(w->pen, "%s = ", parameter->name);
+        }
         if (push) {
             put_push(w, i, word);
             word += bhi_push_words(dtype_of(w, i));
@@ -450,8 +480,9 @@ static void write_expression(const struct writer *w, const struct bhi_emitter *e
     write_locals(w);
     bhi_pen_put(w->pen, "%s", emitter->pen->text ? emitter->pen->text : "");
     for (uint32_t i = 0; i < w->form->count; i++) {
-        if (writes(w->form->parameters[i].role))
+        if (writes(w->form->parameters[i].role)) {
             put_store(w, i, results[i].text);
+        }
     }
     bhi_pen_put(w->pen, "}\n");
 }
@@ -460,34 +491,40 @@ static void write_types(const struct writer *w) {
     for (uint32_t i = 0; i < w->form->count; i++) {
         const char *variable = w->form->parameters[i].variable;
         bool first = *variable != 0;
-        for (uint32_t k = 0; k < i; k++)
+        for (uint32_t k = 0; k < i; k++) {
             first &= strcmp(w->form->parameters[k].variable, variable) != 0;
-        if (first)
+        }
+        if (first) {
             bhi_pen_put(w->pen, "#define %s %s\n", variable, value_type(w, i));
+        }
     }
-    if (w->form->declarations)
+    if (w->form->declarations) {
         bhi_pen_put(w->pen, "#line 1 \"%s declarations\"\n%s\n#line 1 \"generated\"\n",
                     w->form->name, w->form->declarations);
+    }
 }
 
 /* A function of the element's values: it may return, and what it assigns is stored all the same. */
 static void write_body(const struct writer *w) {
     const struct bhi_form *form = w->form;
     bhi_pen_put(w->pen, "void bh_body(const uint i, const uint n");
-    for (uint32_t i = 0; i < form->count; i++)
+    for (uint32_t i = 0; i < form->count; i++) {
         bhi_pen_put(w->pen, ", %s%s %s", writes(form->parameters[i].role) ? "inout " : "const ",
                     value_type(w, i), form->parameters[i].name);
+    }
     bhi_pen_put(w->pen, ") {\n#line 1 \"%s\"\n%s\n#line 1 \"generated\"\n}\nvoid main() {\n",
                 form->name, form->body);
     write_index(w);
     write_locals(w);
     bhi_pen_put(w->pen, "    bh_body(i, n");
-    for (uint32_t i = 0; i < form->count; i++)
+    for (uint32_t i = 0; i < form->count; i++) {
         bhi_pen_put(w->pen, ", %s", form->parameters[i].name);
+    }
     bhi_pen_put(w->pen, ");\n");
     for (uint32_t i = 0; i < form->count; i++) {
-        if (writes(form->parameters[i].role))
+        if (writes(form->parameters[i].role)) {
             put_store(w, i, form->parameters[i].name);
+        }
     }
     bhi_pen_put(w->pen, "}\n");
 }
@@ -512,8 +549,9 @@ bool bhi_form_write(const struct bhi_form *form, const struct bhi_variant *varia
             return false;
         }
         for (uint32_t i = 0; i < form->count; i++) {
-            if (variant->dtypes[i] == BHI_DTYPE_f16 && form->parameters[i].role != BHI_ROLE_PUSH)
+            if (variant->dtypes[i] == BHI_DTYPE_f16 && form->parameters[i].role != BHI_ROLE_PUSH) {
                 emitter.helpers |= BHI_HELPER_HALF;
+            }
             emitter.wide |=
                 variant->dtypes[i] == BHI_DTYPE_i64 || variant->dtypes[i] == BHI_DTYPE_u64;
         }
@@ -526,10 +564,11 @@ bool bhi_form_write(const struct bhi_form *form, const struct bhi_variant *varia
         write_head(&w, 0);
         write_interface(&w);
         write_types(&w);
-        if (form->grid)
+        if (form->grid) {
             write_grid(&w);
-        else
+        } else {
             write_body(&w);
+        }
     }
     bhi_pen_fini(&statements);
     return pen->failed ? bhi_refuse(complaint, BHI_OUT_OF_MEMORY) : true;

@@ -27,11 +27,13 @@ static bool refuse_unknown(const struct bhi_command *command, const char *word, 
     struct bhi_nearest nearest = {.word = name};
     snprintf(name, sizeof name, "%.*s", (int)(length - dashes), word + dashes);
     for (size_t i = first; i < end && dashes == 2; i++) {
-        if (bhi_options[i].name[1])
+        if (bhi_options[i].name[1]) {
             bhi_nearest_try(&nearest, bhi_options[i].name);
+        }
     }
-    if (dashes == 2)
+    if (dashes == 2) {
         bhi_nearest_try(&nearest, "help");
+    }
     return bhi_refuse(complaint, "unknown option '%.*s'%s", (int)length, word,
                       bhi_nearest_hint(&nearest, "--", hint));
 }
@@ -46,21 +48,25 @@ static bool take_option(struct bhi_args *args, char *const *words, size_t word_c
     const char *value = !name[length] ? NULL : name + length + !is_short;
     enum bhi_option_id id;
 
-    if ((!is_short && length == 1) || !find_option(args->command, name, length, &id))
+    if ((!is_short && length == 1) || !find_option(args->command, name, length, &id)) {
         return refuse_unknown(args->command, word, (size_t)(name - word) + length, complaint);
+    }
     const struct bhi_option *option = &bhi_options[id];
     const char *dashes = bhi_option_dashes(option);
-    if (!option->value && value)
+    if (!option->value && value) {
         return bhi_refuse(complaint, "option '%s%s' takes no value", dashes, option->name);
+    }
     if (option->value && !value) {
         /* A word that is an option itself is not taken for the value: it is a forgotten value. */
-        if (*index + 1 == word_count || !strncmp(words[*index + 1], "--", 2))
+        if (*index + 1 == word_count || !strncmp(words[*index + 1], "--", 2)) {
             return bhi_refuse(complaint, "option '%s%s' needs a value: %s%s %s", dashes,
                               option->name, dashes, option->name, option->value);
+        }
         value = words[++*index];
     }
-    if (option->count != BHI_MANY && bhi_args_has(args, id))
+    if (option->count != BHI_MANY && bhi_args_has(args, id)) {
         return bhi_refuse(complaint, "option '%s%s' is given twice", dashes, option->name);
+    }
     args->items[args->item_count++] = (struct bhi_arg){id, value};
     return true;
 }
@@ -70,15 +76,18 @@ static bool check_counts(const struct bhi_args *args, struct bhi_complaint *comp
     size_t first;
     size_t end = bhi_command_options(bhi_command_id(command), &first);
 
-    if (args->operand_count < command->least_operands)
+    if (args->operand_count < command->least_operands) {
         return bhi_refuse(complaint, "%s is missing", command->operand);
-    if (args->operand_count > command->most_operands)
+    }
+    if (args->operand_count > command->most_operands) {
         return bhi_refuse(complaint, "unexpected argument '%s'",
                           args->operands[command->most_operands]);
+    }
     for (size_t i = first; i < end; i++) {
-        if (bhi_options[i].count == BHI_REQUIRED && !bhi_args_has(args, (enum bhi_option_id)i))
+        if (bhi_options[i].count == BHI_REQUIRED && !bhi_args_has(args, (enum bhi_option_id)i)) {
             return bhi_refuse(complaint, "--%s %s is missing", bhi_options[i].name,
                               bhi_options[i].value);
+        }
     }
     return true;
 }
@@ -94,8 +103,9 @@ static bool parse_words(struct bhi_args *args, char *const *words, size_t word_c
             args->help = true;
             return true;
         } else if (options && word[0] == '-' && word[1]) {
-            if (!take_option(args, words, word_count, &i, complaint))
+            if (!take_option(args, words, word_count, &i, complaint)) {
                 return false;
+            }
         } else {
             args->operands[args->operand_count++] = word;
         }
@@ -110,11 +120,13 @@ bool bhi_args_parse(const struct bhi_command *command, char *const *words, size_
     out_args->items = calloc(word_count + 1, sizeof *out_args->items);
     out_args->operands = calloc(word_count + 1, sizeof *out_args->operands);
     bool good = out_args->items && out_args->operands;
-    if (!good)
+    if (!good) {
         bhi_refuse(complaint, "out of memory");
+    }
     good = good && parse_words(out_args, words, word_count, complaint);
-    if (!good)
+    if (!good) {
         bhi_args_free(out_args);
+    }
     return good;
 }
 
@@ -128,16 +140,18 @@ void bhi_args_free(struct bhi_args *args) {
 
 const char *bhi_args_value(const struct bhi_args *args, enum bhi_option_id option) {
     for (size_t i = 0; i < args->item_count; i++) {
-        if (args->items[i].option == option)
+        if (args->items[i].option == option) {
             return args->items[i].value;
+        }
     }
     return NULL;
 }
 
 bool bhi_args_has(const struct bhi_args *args, enum bhi_option_id option) {
     for (size_t i = 0; i < args->item_count; i++) {
-        if (args->items[i].option == option)
+        if (args->items[i].option == option) {
             return true;
+        }
     }
     return false;
 }

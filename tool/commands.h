@@ -4,21 +4,7 @@
 
 #include <stddef.h>
 
-enum bhi_option_count { BHI_ONCE, BHI_REQUIRED, BHI_MANY };
-
-struct bhi_option {
-    const char *name;
-    const char *value; /* NULL: takes none */
-    enum bhi_option_count count;
-    const char *text;
-};
-
-/* One number for each option of each command: BHI_RUN_GROUPS. Its place in bhi_options. */
-enum bhi_option_id {
-#define BHI_OPTION(command, id, name, value, count, text) BHI_##command##_##id,
-#include "tool/options.def"
-    BHI_OPTION_COUNT
-};
+#include "tool/options.h"
 
 enum bhi_command_id {
     BHI_COMMAND_RUN,
@@ -57,13 +43,7 @@ struct bhi_command {
     int (*run)(const struct bhi_args *args); /* returns an exit status */
 };
 
-extern const struct bhi_option bhi_options[BHI_OPTION_COUNT];
 extern const struct bhi_command bhi_commands[BHI_COMMANDS];
-
-/* "--", or "-" of an option that is one letter. */
-static inline const char *bhi_option_dashes(const struct bhi_option *option) {
-    return option->name[1] ? "--" : "-";
-}
 
 /* The options of |command|: *out_first to below the returned number. */
 size_t bhi_command_options(enum bhi_command_id command, size_t *out_first);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tool/clock.h"
+#include "tool/complain.h"
 #include "tool/device_list.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
@@ -22,9 +23,9 @@ static bh_status try_selector(bh_context *context, const char *device, bh_detail
     options.device = device;
     bh_status status = bh_stream_create(context, &options, &stream, detail);
     if (status == BH_OK) {
-        do
+        do {
             status = bh_stream_wait_ready(stream, slice_ns, detail);
-        while (status == BH_TIMEOUT && !bhi_interrupt_signal() && bhi_clock_ns() < end);
+        } while (status == BH_TIMEOUT && !bhi_interrupt_signal() && bhi_clock_ns() < end);
     }
     bh_stream_release(stream);
     return status;
@@ -36,15 +37,19 @@ bh_status bhi_device_find(bh_context *context, const char *device, char out_sele
     struct bhi_device_list list;
     struct bhi_complaint complaint;
     bh_status status = try_selector(context, device, detail);
-    if (bhi_interrupt_signal())
+    if (bhi_interrupt_signal()) {
         return BH_TIMEOUT;
-    if (status == BH_OK)
+    }
+    if (status == BH_OK) {
         snprintf(out_selector, BHI_SELECTOR, "%s", device);
-    if (status != BH_NO_DEVICE && status != BH_INVALID_ARGUMENT)
+    }
+    if (status != BH_NO_DEVICE && status != BH_INVALID_ARGUMENT) {
         return status;
+    }
     status = bhi_device_list_fetch(context, &list, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     status = detail->status = bhi_device_list_find(&list, device, &info, &complaint);
     if (status == BH_OK) {
         snprintf(out_selector, BHI_SELECTOR, "%s", info->selector);
@@ -60,15 +65,19 @@ int bhi_device_choose(const char *command, bh_context *context, const char *devi
                       char out_selector[BHI_SELECTOR]) {
     bh_detail detail = {0};
     out_selector[0] = 0;
-    if (!device)
+    if (!device) {
         return BHI_EXIT_READY;
+    }
     const bh_status status = bhi_device_find(context, device, out_selector, &detail);
-    if (bhi_interrupt_signal())
+    if (bhi_interrupt_signal()) {
         return bhi_interrupt_exit_status();
-    if (status == BH_OK)
+    }
+    if (status == BH_OK) {
         return BHI_EXIT_READY;
-    if (!strstr(detail.message, "see bulkhead devices"))
+    }
+    if (!strstr(detail.message, "see bulkhead devices")) {
         return bhi_session_fail(command, "--device", status, &detail);
+    }
     bhi_complain(command, "--device: %s", detail.message);
     return bhi_verdict_exit_status(status);
 }

@@ -10,11 +10,13 @@ bh_status bhi_device_list_fetch(bh_context *context, struct bhi_device_list *out
     *out_list = (struct bhi_device_list){0};
     bh_device_info *devices = calloc(CAPACITY, sizeof *devices);
     size_t count = 0;
-    if (!devices)
+    if (!devices) {
         return BH_NO_MEMORY;
+    }
     bh_status status = bh_devices(context, devices, CAPACITY, &count, detail);
-    if (status == BH_OK && count == 0)
+    if (status == BH_OK && count == 0) {
         status = BH_NO_DEVICE;
+    }
     if (status != BH_OK) {
         free(devices);
         return status;
@@ -37,18 +39,20 @@ bh_status bhi_device_list_find(const struct bhi_device_list *list, const char *p
         const bh_device_info *device = &list->devices[i];
         size_t used = strlen(all);
         snprintf(all + used, sizeof all - used, " %s", device->selector);
-        if (strcmp(device->selector, part) && !strcasestr(device->name, part) &&
-            !strcasestr(device->driver, part))
+        if (strcmp(device->selector, part) != 0 && !strcasestr(device->name, part) &&
+            !strcasestr(device->driver, part)) {
             continue;
+        }
         used = strlen(found);
         snprintf(found + used, sizeof found - used, " %s", device->selector);
         *out_device = device;
         matches++;
     }
-    if (matches > 1)
+    if (matches > 1) {
         (void)bhi_refuse(complaint, "'%.100s' fits more than one device:%s", part, found);
-    else if (matches == 0)
+    } else if (matches == 0) {
         (void)bhi_refuse(complaint, "no device fits '%.100s'; there are:%s", part, all);
+    }
     return matches == 1 ? BH_OK : matches ? BH_INVALID_ARGUMENT : BH_NO_DEVICE;
 }
 
@@ -56,15 +60,17 @@ const bh_device_info *bhi_device_list_select(const struct bhi_device_list *list,
                                              const char *device) {
     const bh_device_info *found = NULL;
     struct bhi_complaint unused;
-    if (!device || !*device)
+    if (!device || !*device) {
         return list->count ? &list->devices[0] : NULL;
+    }
     for (size_t i = 0; i < list->count; i++) {
         const char *selector = list->devices[i].selector;
         const char *colon = strchr(selector, ':');
         const size_t driver = colon ? (size_t)(colon - selector) : strlen(selector);
         if (!strcmp(selector, device) || (colon && !strcmp(colon + 1, device)) ||
-            (strlen(device) == driver && !memcmp(selector, device, driver)))
+            (strlen(device) == driver && !memcmp(selector, device, driver))) {
             return &list->devices[i];
+        }
     }
     return bhi_device_list_find(list, device, &found, &unused) == BH_OK ? found : NULL;
 }

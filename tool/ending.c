@@ -13,29 +13,34 @@ void bhi_ending_watch(struct bhi_ending *ending) {
 }
 
 void bhi_ending_fini(struct bhi_ending *ending) {
-    if (watched == ending)
+    if (watched == ending) {
         watched = NULL;
+    }
     free(ending->log);
     ending->log = NULL;
 }
 
 void bhi_ending_note(bh_status status, const char *message) {
-    if (!watched)
+    if (!watched) {
         return;
+    }
     watched->status = status;
     bhi_text_clean(watched->message, sizeof watched->message, message);
 }
 
 void bhi_ending_blame(bh_status status) {
-    if (watched)
+    if (watched) {
         watched->status = status;
+    }
 }
 
 /* NAME:LINE: error: …, or NAME: error: …; |length| bytes of |line|, up to the colon. */
 static void take_place(struct bhi_ending *ending, const char *line, size_t length) {
     size_t digits = 0;
-    while (digits < length && line[length - digits - 1] >= '0' && line[length - digits - 1] <= '9')
+    while (digits < length && line[length - digits - 1] >= '0' &&
+           line[length - digits - 1] <= '9') {
         digits++;
+    }
     if (digits > 0 && digits < 10 && digits < length && line[length - digits - 1] == ':') {
         ending->line = (uint32_t)strtoul(line + length - digits, NULL, 10);
         length -= digits + 1;
@@ -58,18 +63,21 @@ static char *clean_lines(const char *log) {
         bhi_text_clean(out + used, room - used, line);
         used += strlen(out + used);
         log += length;
-        if (*log)
+        if (*log) {
             out[used++] = *log++;
+        }
     }
-    if (out)
+    if (out) {
         out[used] = '\0';
+    }
     return out;
 }
 
 void bhi_ending_log(const char *log) {
     static const char error[] = ": error: ";
-    if (!watched)
+    if (!watched) {
         return;
+    }
     free(watched->log);
     watched->log = *log ? clean_lines(log) : NULL;
     watched->file[0] = '\0';

@@ -38,21 +38,24 @@ static void handle(int signal_number) {
 void bhi_interrupt_watch(void) {
     static const int signals[] = {SIGINT, SIGTERM};
     struct sigaction action;
-    if (asked_fd < 0)
+    if (asked_fd < 0) {
         asked_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); /* without it EINTR has to do */
+    }
     memset(&action, 0, sizeof action);
     sigemptyset(&action.sa_mask);
     action.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &action, NULL);
     sigaction(SIGXFSZ, &action, NULL); /* ulimit -f: what cannot be written says so */
     action.sa_handler = handle;
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         sigaddset(&action.sa_mask, signals[i]);
+    }
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         struct sigaction old;
         /* What a parent ignores (nohup, a background job of a script) stays ignored. */
-        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN) {
             sigaction(signals[i], &action, NULL);
+        }
     }
 }
 
@@ -70,8 +73,9 @@ ssize_t bhi_interrupt_read(int fd, void *bytes, size_t size) {
     struct stat status;
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
         struct pollfd fds[] = {{.fd = asked_fd, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
-        if (poll(fds, 2, -1) < 0)
+        if (poll(fds, 2, -1) < 0) {
             return -1;
+        }
         if (fds[0].revents) {
             errno = EINTR;
             return -1;
@@ -82,9 +86,9 @@ ssize_t bhi_interrupt_read(int fd, void *bytes, size_t size) {
 
 static ssize_t read_stream(void *cookie, char *bytes, size_t size) {
     ssize_t n;
-    do
+    do {
         n = bhi_interrupt_read((int)(intptr_t)cookie, bytes, size);
-    while (n < 0 && errno == EINTR && !asked);
+    } while (n < 0 && errno == EINTR && !asked);
     return n;
 }
 
@@ -100,12 +104,14 @@ FILE *bhi_interrupt_open(const char *path) {
         /* A pipe opens at once so, and it is poll that waits for whoever writes. */
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         const int flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
-        if (flags < 0)
+        if (flags < 0) {
             return NULL;
+        }
         (void)fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
     }
     FILE *file = fopencookie((void *)(intptr_t)fd, "r", functions);
-    if (!file)
+    if (!file) {
         close_stream((void *)(intptr_t)fd);
+    }
     return file;
 }

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-static const char *const names[] = {[BH_ISOLATE_STREAM] = "stream",
-                                    [BH_ISOLATE_KERNEL] = "kernel",
-                                    [BH_ISOLATE_SUBMISSION] = "job"};
+static const char *const names[] = {[BH_ISOLATION_STREAM] = "stream",
+                                    [BH_ISOLATION_KERNEL] = "kernel",
+                                    [BH_ISOLATION_SUBMISSION] = "job"};
 
 const char *bhi_isolation_word(size_t index) {
     return index < sizeof names / sizeof *names ? names[index] : NULL;

@@ -20,7 +20,8 @@ json_t *bhi_json_digits(uint64_t number) {
 }
 
 json_t *bhi_json_ms(uint64_t ns) {
-    return json_real((double)(ns / 1000) / 1000.0);
+    const uint64_t us = ns / 1000;
+    return json_real((double)us / 1000.0);
 }
 
 json_t *bhi_json_blame(bh_blame blame) {

@@ -13,14 +13,16 @@ static size_t distance(const char *a, const char *b) {
     size_t rows[3][LONGEST + 1]; /* of the letter before, of this one, of the one before that */
     size_t *above = rows[0], *row = rows[1], *two_above = rows[2];
     const size_t width = strlen(b);
-    for (size_t j = 0; j <= width; j++)
+    for (size_t j = 0; j <= width; j++) {
         above[j] = j;
+    }
     for (size_t i = 0; a[i]; i++) {
         row[0] = i + 1;
         for (size_t j = 0; j < width; j++) {
             row[j + 1] = least_of(above[j] + (a[i] != b[j]), least_of(above[j + 1], row[j]) + 1);
-            if (i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j])
+            if (i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j]) {
                 row[j + 1] = least_of(row[j + 1], two_above[j - 1] + 1);
+            }
         }
         size_t *const oldest = two_above;
         two_above = above;
@@ -32,22 +34,26 @@ static size_t distance(const char *a, const char *b) {
 
 void bhi_nearest_try(struct bhi_nearest *nearest, const char *candidate) {
     const size_t given = strlen(nearest->word), wanted = strlen(candidate);
-    if (given == 0 || given > LONGEST || wanted > LONGEST)
+    if (given == 0 || given > LONGEST || wanted > LONGEST) {
         return;
+    }
     const size_t longer = given > wanted ? given : wanted;
     size_t far = distance(nearest->word, candidate);
     const size_t most = longer < 6 ? 1 + (longer > 2) : longer / 3;
-    if (given > 1 && !strncmp(nearest->word, candidate, given))
+    if (given > 1 && !strncmp(nearest->word, candidate, given)) {
         far = least_of(far, 1); /* what was left out is its end */
-    if (far > most || far >= longer || (nearest->best && far >= nearest->distance))
+    }
+    if (far > most || far >= longer || (nearest->best && far >= nearest->distance)) {
         return;
+    }
     nearest->best = candidate;
     nearest->distance = far;
 }
 
 const char *bhi_nearest_hint(const struct bhi_nearest *nearest, const char *before, char out[160]) {
     out[0] = 0;
-    if (nearest->best)
+    if (nearest->best) {
         snprintf(out, 160, "; did you mean '%s%.64s'?", before, nearest->best);
+    }
     return out;
 }

@@ -21,14 +21,17 @@ static bool read_fully(struct bhi_npy_file *file, void *bytes, uint64_t size, ui
             bhi_interrupt_read(file->fd, at + got, rest > (1u << 30) ? 1u << 30 : (size_t)rest);
         if (n < 0 && errno == EINTR) {
             file->stopped = bhi_interrupt_signal() != 0;
-            if (file->stopped)
+            if (file->stopped) {
                 return bhi_refuse(complaint, "reading was interrupted");
+            }
             continue;
         }
-        if (n < 0)
+        if (n < 0) {
             return bhi_refuse(complaint, "cannot be read: %s", strerror(errno));
-        if (n == 0)
+        }
+        if (n == 0) {
             break;
+        }
         got += (uint64_t)n;
     }
     *out_got = got;
@@ -47,19 +50,24 @@ static bool read_header(struct bhi_npy_file *file, struct bhi_complaint *complai
     size_t start, length;
 
     /* 10 bytes first: a format 1.0 header could be shorter than the 12 that later ones need. */
-    if (!read_fully(file, preamble, BHI_NPY_MIN_PREAMBLE, &got, complaint))
+    if (!read_fully(file, preamble, BHI_NPY_MIN_PREAMBLE, &got, complaint)) {
         return false;
+    }
     if (got == BHI_NPY_MIN_PREAMBLE && preamble[6] > 1 &&
-        !read_fully(file, preamble + got, BHI_NPY_MAX_PREAMBLE - got, &more, complaint))
+        !read_fully(file, preamble + got, BHI_NPY_MAX_PREAMBLE - got, &more, complaint)) {
         return false;
-    if (!bhi_npy_parse_preamble(preamble, (size_t)(got + more), &start, &length, complaint))
+    }
+    if (!bhi_npy_parse_preamble(preamble, (size_t)(got + more), &start, &length, complaint)) {
         return false;
+    }
     char *text = malloc(length + 1);
-    if (!text)
+    if (!text) {
         return bhi_refuse(complaint, "out of memory");
+    }
     bool good = read_fully(file, text, length, &got, complaint);
-    if (good && got < length)
+    if (good && got < length) {
         good = bhi_refuse(complaint, "truncated header");
+    }
     good = good && bhi_npy_parse_header(text, length, &file->array, complaint);
     free(text);
     return good;
@@ -69,14 +77,17 @@ static bool read_header(struct bhi_npy_file *file, struct bhi_complaint *complai
 static bool check_size(struct bhi_npy_file *file, const struct stat *status,
                        struct bhi_complaint *complaint) {
     off_t at = lseek(file->fd, 0, SEEK_CUR);
-    if (at < 0)
+    if (at < 0) {
         return bhi_refuse(complaint, "cannot be read: %s", strerror(errno));
+    }
     uint64_t rest = status->st_size > at ? (uint64_t)(status->st_size - at) : 0;
-    if (rest < file->array.bytes)
+    if (rest < file->array.bytes) {
         return short_data(file, rest, complaint);
-    if (rest > file->array.bytes)
+    }
+    if (rest > file->array.bytes) {
         return bhi_refuse(complaint, "the shape wants %llu bytes of data, there are %llu",
                           (unsigned long long)file->array.bytes, (unsigned long long)rest);
+    }
     file->sized = true;
     return true;
 }
@@ -90,31 +101,37 @@ bool bhi_npy_file_open(const char *path, struct bhi_npy_file *out_file,
     /* O_NONBLOCK: opening a FIFO must not wait for a writer before it is refused. */
     out_file->fd =
         out_file->is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (out_file->fd < 0)
+    if (out_file->fd < 0) {
         return bhi_refuse(complaint, "%s", strerror(errno));
+    }
     bool good = true;
-    if (fstat(out_file->fd, &status) != 0)
+    if (fstat(out_file->fd, &status) != 0) {
         good = bhi_refuse(complaint, "%s", strerror(errno));
-    else if (!out_file->is_stdin && !S_ISREG(status.st_mode))
+    } else if (!out_file->is_stdin && !S_ISREG(status.st_mode)) {
         good = bhi_refuse(complaint, "not a regular file (use - for a stream)");
-    else if (S_ISDIR(status.st_mode))
+    } else if (S_ISDIR(status.st_mode)) {
         good = bhi_refuse(complaint, "standard input is a directory");
+    }
     good = good && read_header(out_file, complaint);
-    if (good && S_ISREG(status.st_mode))
+    if (good && S_ISREG(status.st_mode)) {
         good = check_size(out_file, &status, complaint);
-    if (!good)
+    }
+    if (!good) {
         bhi_npy_file_close(out_file);
+    }
     return good;
 }
 
 static bool refuse_trailing(struct bhi_npy_file *file, struct bhi_complaint *complaint) {
     uint8_t extra;
     uint64_t got;
-    if (!read_fully(file, &extra, 1, &got, complaint))
+    if (!read_fully(file, &extra, 1, &got, complaint)) {
         return false;
-    if (got)
+    }
+    if (got) {
         return bhi_refuse(complaint, "there is more data than the %llu bytes that the shape wants",
                           (unsigned long long)file->array.bytes);
+    }
     return true;
 }
 
@@ -123,26 +140,31 @@ bool bhi_npy_file_spool(struct bhi_npy_file *file, uint64_t trusted,
     const uint64_t wanted = file->array.bytes;
     uint64_t capacity = 0;
 
-    if (file->sized || wanted <= trusted)
+    if (file->sized || wanted <= trusted) {
         return true;
+    }
     while (file->spooled < wanted) {
         uint64_t got;
         if (file->spooled == capacity) {
             capacity = capacity ? capacity * 2 : 1u << 20;
-            if (capacity > wanted)
+            if (capacity > wanted) {
                 capacity = wanted;
+            }
             uint8_t *grown = realloc(file->spool, capacity);
-            if (!grown)
+            if (!grown) {
                 return bhi_refuse(complaint, "out of memory after %llu bytes of data",
                                   (unsigned long long)file->spooled);
+            }
             file->spool = grown;
         }
         uint64_t room = capacity - file->spooled;
-        if (!read_fully(file, file->spool + file->spooled, room, &got, complaint))
+        if (!read_fully(file, file->spool + file->spooled, room, &got, complaint)) {
             return false;
+        }
         file->spooled += got;
-        if (got < room)
+        if (got < room) {
             return short_data(file, file->spooled, complaint);
+        }
     }
     return refuse_trailing(file, complaint);
 }
@@ -156,16 +178,19 @@ bool bhi_npy_file_read(struct bhi_npy_file *file, void *destination,
         file->spool = NULL;
         return true;
     }
-    if (!read_fully(file, destination, file->array.bytes, &got, complaint))
+    if (!read_fully(file, destination, file->array.bytes, &got, complaint)) {
         return false;
-    if (got < file->array.bytes) /* also a file that was cut while it was read */
+    }
+    if (got < file->array.bytes) { /* also a file that was cut while it was read */
         return short_data(file, got, complaint);
+    }
     return refuse_trailing(file, complaint);
 }
 
 void bhi_npy_file_close(struct bhi_npy_file *file) {
-    if (file->fd >= 0 && !file->is_stdin)
+    if (file->fd >= 0 && !file->is_stdin) {
         close(file->fd);
+    }
     file->fd = -1;
     free(file->spool);
     file->spool = NULL;

@@ -1,5 +1,4 @@
-/* The table of options, apart from the commands: what only parses their values needs no command. */
-#include "tool/commands.h"
+#include "tool/options.h"
 
 const struct bhi_option bhi_options[BHI_OPTION_COUNT] = {
 #define BHI_OPTION(command, id, name, value, count, text) {name, value, BHI_##count, text},

@@ -27,8 +27,9 @@ static bool name_temporary(struct bhi_outfile *file, struct bhi_complaint *compl
         memcpy(file->temporary, file->planned, sizeof file->temporary);
         return true;
     }
-    if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
+    if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random) {
         return refuse_errno(file, complaint, "getrandom");
+    }
     snprintf(file->temporary, sizeof file->temporary, ".bulkhead-%016llx.tmp",
              (unsigned long long)random);
     return true;
@@ -37,13 +38,15 @@ static bool name_temporary(struct bhi_outfile *file, struct bhi_complaint *compl
 /* The target behind symbolic links, so that a link is followed, not replaced. */
 static char *resolve(const char *path) {
     char *real = realpath(path, NULL);
-    if (real || errno != ENOENT)
+    if (real || errno != ENOENT) {
         return real;
+    }
     /* It does not exist, or is a dangling link: the file to make is where the link points. */
     char link[PATH_MAX];
     ssize_t length = readlink(path, link, sizeof link - 1);
-    if (length < 0)
+    if (length < 0) {
         return strdup(path);
+    }
     errno = ENOENT; /* what a dangling link is to the caller: nothing else is ENOENT here */
     return NULL;
 }
@@ -65,10 +68,12 @@ static bool open_target_folder(struct bhi_outfile *file, const char *path,
     file->error = place.error;
     file->folder = place.folder;
     file->name = place.name;
-    if (!good)
+    if (!good) {
         return false;
-    if (fstat(file->folder, &status) != 0)
+    }
+    if (fstat(file->folder, &status) != 0) {
         return refuse_errno(file, complaint, "its folder cannot be opened");
+    }
     file->folder_device = status.st_dev;
     file->folder_inode = status.st_ino;
     return true;
@@ -78,26 +83,32 @@ static bool open_temporary(struct bhi_outfile *file, uint64_t size,
                            struct bhi_complaint *complaint) {
     struct stat old;
     bool exists = fstatat(file->folder, file->name, &old, AT_SYMLINK_NOFOLLOW) == 0;
-    if (exists && faccessat(file->folder, file->name, W_OK, AT_EACCESS) != 0)
+    if (exists && faccessat(file->folder, file->name, W_OK, AT_EACCESS) != 0) {
         return refuse_errno(file, complaint, "cannot be written");
+    }
 
     file->fd = openat(file->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
     if (file->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
-        if (!name_temporary(file, complaint))
+        if (!name_temporary(file, complaint)) {
             return false;
-        if (file->planned[0])
+        }
+        if (file->planned[0]) {
             (void)unlinkat(file->folder, file->temporary, 0); /* of an attempt before this one */
+        }
         file->fd = openat(file->folder, file->temporary,
                           O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-        if (file->fd < 0)
+        if (file->fd < 0) {
             file->temporary[0] = 0;
+        }
     }
-    if (file->fd < 0)
+    if (file->fd < 0) {
         return refuse_errno(file, complaint, "cannot be written");
+    }
     /* A replaced file keeps its mode, as if it had been written in place. Not one of somebody else,
      * who may have had it open to all. */
-    if (exists && old.st_uid == geteuid() && fchmod(file->fd, old.st_mode & 0777) != 0)
+    if (exists && old.st_uid == geteuid() && fchmod(file->fd, old.st_mode & 0777) != 0) {
         return refuse_errno(file, complaint, "cannot be written");
+    }
     if (size > INT64_MAX) {
         errno = EFBIG;
         return refuse_errno(file, complaint, "cannot be written");
@@ -117,10 +128,12 @@ static bool open_stdout(struct bhi_outfile *file, struct bhi_complaint *complain
     file->is_stdout = true;
     file->fd = STDOUT_FILENO;
     int flags = fcntl(file->fd, F_GETFL);
-    if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
+    if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) {
         return bhi_refuse(complaint, "standard output cannot be written: %s", strerror(EBADF));
-    if (isatty(file->fd))
+    }
+    if (isatty(file->fd)) {
         return bhi_refuse(complaint, "standard output is a terminal: redirect it, or name a file");
+    }
     return true;
 }
 
@@ -135,29 +148,34 @@ static bool open_stream(struct bhi_outfile *file, const char *path,
         return false;
     }
     file->kind = BHI_OUTFILE_STREAM;
-    if (fstatat(place.folder, place.name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+    if (fstatat(place.folder, place.name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
         file->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    else if (bhi_place_is_planted(place.folder, &status))
+    } else if (bhi_place_is_planted(place.folder, &status)) {
         errno = EACCES; /* as with fs.protected_fifos */
-    else
+    } else {
         file->fd = openat(place.folder, place.name, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
+    }
     const int error = errno;
     bhi_place_close(&place);
-    if (file->fd >= 0)
+    if (file->fd >= 0) {
         return true;
+    }
     return bhi_refuse(complaint, "cannot be written: %s", strerror(error));
 }
 
 static bool open_target(struct bhi_outfile *file, const char *path, uint64_t size,
                         struct bhi_complaint *complaint) {
     struct stat status;
-    if (!strcmp(path, "-"))
+    if (!strcmp(path, "-")) {
         return open_stdout(file, complaint);
-    if (!*path)
+    }
+    if (!*path) {
         return bhi_refuse(complaint, "the file name is empty");
+    }
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
-        if (S_ISDIR(status.st_mode))
+        if (S_ISDIR(status.st_mode)) {
             return bhi_refuse(complaint, "cannot be written: %s", strerror(EISDIR));
+        }
         return open_stream(file, path, complaint);
     }
     return open_target_folder(file, path, complaint) && open_temporary(file, size, complaint);
@@ -166,8 +184,9 @@ static bool open_target(struct bhi_outfile *file, const char *path, uint64_t siz
 bool bhi_outfile_open(const char *path, uint64_t size, struct bhi_outfile *out_file,
                       struct bhi_complaint *complaint) {
     *out_file = (struct bhi_outfile)BHI_OUTFILE_CLOSED;
-    if (open_target(out_file, path, size, complaint))
+    if (open_target(out_file, path, size, complaint)) {
         return true;
+    }
     bhi_outfile_abandon(out_file);
     return false;
 }
@@ -192,8 +211,9 @@ bool bhi_outfile_open_named(const char *path, const char *temporary, uint64_t si
                             struct bhi_outfile *out_file, struct bhi_complaint *complaint) {
     *out_file = (struct bhi_outfile)BHI_OUTFILE_CLOSED;
     if (open_place(out_file, path, temporary, complaint) &&
-        open_temporary(out_file, size, complaint))
+        open_temporary(out_file, size, complaint)) {
         return true;
+    }
     bhi_outfile_abandon(out_file);
     return false;
 }
@@ -201,17 +221,20 @@ bool bhi_outfile_open_named(const char *path, const char *temporary, uint64_t si
 bool bhi_outfile_adopt(const char *path, const char *temporary, struct bhi_outfile *out_file,
                        struct bhi_complaint *complaint) {
     *out_file = (struct bhi_outfile)BHI_OUTFILE_CLOSED;
-    if (open_place(out_file, path, temporary, complaint))
+    if (open_place(out_file, path, temporary, complaint)) {
         return name_temporary(out_file, complaint);
+    }
     bhi_outfile_abandon(out_file);
     return false;
 }
 
 bool bhi_outfile_same(const struct bhi_outfile *a, const struct bhi_outfile *b) {
-    if (a->is_stdout || b->is_stdout)
+    if (a->is_stdout || b->is_stdout) {
         return a->is_stdout && b->is_stdout;
-    if (a->kind != BHI_OUTFILE_REPLACE || b->kind != BHI_OUTFILE_REPLACE)
+    }
+    if (a->kind != BHI_OUTFILE_REPLACE || b->kind != BHI_OUTFILE_REPLACE) {
         return false;
+    }
     return a->folder_device == b->folder_device && a->folder_inode == b->folder_inode &&
            !strcmp(a->name, b->name);
 }
@@ -222,10 +245,12 @@ static bool write_fully(struct bhi_outfile *file, const void *bytes, uint64_t si
     while (size > 0) {
         ssize_t n = write(file->fd, at, size > (1u << 30) ? 1u << 30 : (size_t)size);
         /* What has a planned name is a batch's: it ends when that is in its place. */
-        if (n < 0 && errno == EINTR && (file->planned[0] || !bhi_interrupt_signal()))
+        if (n < 0 && errno == EINTR && (file->planned[0] || !bhi_interrupt_signal())) {
             continue;
-        if (n < 0)
+        }
+        if (n < 0) {
             return refuse_errno(file, complaint, "cannot be written");
+        }
         at += n;
         size -= (uint64_t)n;
     }
@@ -238,8 +263,9 @@ bool bhi_outfile_write(struct bhi_outfile *file, const void *header, size_t head
     file->header_size = header_size;
     file->data = data;
     file->data_size = data_size;
-    if (file->kind == BHI_OUTFILE_STREAM)
+    if (file->kind == BHI_OUTFILE_STREAM) {
         return true;
+    }
     return write_fully(file, header, header_size, complaint) &&
            write_fully(file, data, data_size, complaint);
 }
@@ -248,15 +274,17 @@ bool bhi_outfile_write(struct bhi_outfile *file, const void *header, size_t head
 static bool link_temporary(struct bhi_outfile *file, struct bhi_complaint *complaint) {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/fd/%d", file->fd);
-    if (!name_temporary(file, complaint))
+    if (!name_temporary(file, complaint)) {
         return false;
+    }
     int failed = linkat(AT_FDCWD, path, file->folder, file->temporary, AT_SYMLINK_FOLLOW);
     if (failed && errno == EEXIST && file->planned[0]) { /* of an attempt before this one */
         (void)unlinkat(file->folder, file->temporary, 0);
         failed = linkat(AT_FDCWD, path, file->folder, file->temporary, AT_SYMLINK_FOLLOW);
     }
-    if (!failed)
+    if (!failed) {
         return true;
+    }
     file->temporary[0] = 0;
     return refuse_errno(file, complaint, "cannot be written: linkat");
 }
@@ -277,11 +305,13 @@ static void tell_apart(struct bhi_outfile *file) {
     static const struct timespec steps[] = {{.tv_nsec = 1}, {.tv_sec = 2}};
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         struct stat mine, old;
-        if (fstat(file->fd, &mine) != 0 || fstatat(file->folder, file->name, &old, 0) != 0)
+        if (fstat(file->fd, &mine) != 0 || fstatat(file->folder, file->name, &old, 0) != 0) {
             return;
+        }
         const struct bhi_outfile_mark mark = mark_of(&mine), other = mark_of(&old);
-        if (!same_mark(&mark, &other))
+        if (!same_mark(&mark, &other)) {
             return;
+        }
         struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, mine.st_mtim};
         times[1].tv_sec += steps[i].tv_sec;
         times[1].tv_nsec += steps[i].tv_nsec;
@@ -307,58 +337,71 @@ bool bhi_outfile_has(struct bhi_outfile *file, bool placed, const struct bhi_out
 
 bool bhi_outfile_seal(struct bhi_outfile *file, struct bhi_complaint *complaint) {
     struct stat status;
-    if (file->kind == BHI_OUTFILE_STREAM)
+    if (file->kind == BHI_OUTFILE_STREAM) {
         return true;
+    }
     /* A name that others know may be there before the content is: then one fsync does for both on
      * many file systems. A name that nobody knows would be litter after a crash. */
-    if (file->planned[0] && !file->temporary[0] && !link_temporary(file, complaint))
+    if (file->planned[0] && !file->temporary[0] && !link_temporary(file, complaint)) {
         return false;
-    if (file->planned[0])
+    }
+    if (file->planned[0]) {
         tell_apart(file);
-    if (fsync(file->fd) != 0)
+    }
+    if (fsync(file->fd) != 0) {
         return refuse_errno(file, complaint, "fsync");
+    }
     /* Now, since a server has its own idea of when it was written. */
-    if (file->planned[0] && fstat(file->fd, &status) != 0)
+    if (file->planned[0] && fstat(file->fd, &status) != 0) {
         return refuse_errno(file, complaint, "fstat");
-    if (file->planned[0])
+    }
+    if (file->planned[0]) {
         file->mark = mark_of(&status);
+    }
     return file->temporary[0] || link_temporary(file, complaint);
 }
 
 void bhi_outfile_close(struct bhi_outfile *file) {
-    if (file->fd >= 0 && !file->is_stdout)
+    if (file->fd >= 0 && !file->is_stdout) {
         close(file->fd);
+    }
     file->fd = -1;
 }
 
 bool bhi_outfile_rename(struct bhi_outfile *file, struct bhi_complaint *complaint) {
-    if (renameat(file->folder, file->temporary, file->folder, file->name) != 0)
+    if (renameat(file->folder, file->temporary, file->folder, file->name) != 0) {
         return refuse_errno(file, complaint, "rename");
+    }
     file->temporary[0] = 0;
     return true;
 }
 
 bool bhi_outfile_sync_folder(struct bhi_outfile *file, struct bhi_complaint *complaint) {
     /* Some file systems cannot sync a folder (EINVAL). */
-    if (fsync(file->folder) != 0 && errno != EINVAL)
+    if (fsync(file->folder) != 0 && errno != EINVAL) {
         return refuse_errno(file, complaint, "fsync of its folder");
+    }
     return true;
 }
 
 bool bhi_outfile_commit(struct bhi_outfile *file, struct bhi_complaint *complaint) {
-    if (file->kind == BHI_OUTFILE_STREAM)
+    if (file->kind == BHI_OUTFILE_STREAM) {
         return write_fully(file, file->header, file->header_size, complaint) &&
                write_fully(file, file->data, file->data_size, complaint);
+    }
     return bhi_outfile_rename(file, complaint) && bhi_outfile_sync_folder(file, complaint);
 }
 
 void bhi_outfile_abandon(struct bhi_outfile *file) {
-    if (file->temporary[0] && file->folder >= 0)
+    if (file->temporary[0] && file->folder >= 0) {
         unlinkat(file->folder, file->temporary, 0);
-    if (file->fd >= 0 && !file->is_stdout)
+    }
+    if (file->fd >= 0 && !file->is_stdout) {
         close(file->fd);
-    if (file->folder >= 0)
+    }
+    if (file->folder >= 0) {
         close(file->folder);
+    }
     free(file->name);
     const int error = file->error;
     *file = (struct bhi_outfile)BHI_OUTFILE_CLOSED;

@@ -52,8 +52,7 @@ struct bhi_outfile {
     struct bhi_outfile_mark mark; /* once what has a planned name is sealed */
 };
 
-#define BHI_OUTFILE_CLOSED                                                                         \
-    { .fd = -1, .folder = -1 }
+#define BHI_OUTFILE_CLOSED {.fd = -1, .folder = -1}
 
 /* |size| bytes are going to be written. */
 bool bhi_outfile_open(const char *path, uint64_t size, struct bhi_outfile *out_file,

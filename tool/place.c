@@ -36,18 +36,19 @@ bool bhi_place_is_planted(int folder, const struct stat *status) {
 
 bool bhi_place_is_ours(const struct stat *status, const char *path,
                        struct bhi_complaint *complaint) {
-    if (status->st_uid != geteuid())
-        return bhi_refuse(complaint,
-                          "%.600s belongs to user %u, and this process is user %u: what is in it "
-                          "may be somebody else's doing; give another place, or have it owned "
-                          "(chown) by who runs this",
-                          path, (unsigned)status->st_uid, (unsigned)geteuid());
-    if (status->st_mode & (S_IWGRP | S_IWOTH))
+    if (status->st_uid != geteuid()) {
         return bhi_refuse(
             complaint,
-            "%.600s can be written by others (mode %04o): look at what is in it, then "
-            "chmod go-w, or give another place",
-            path, (unsigned)status->st_mode & 07777);
+            "%.600s belongs to user %u, but this process is user %u, so its content may come from "
+            "somebody else: use another folder, or chown it to the user who runs this",
+            path, (unsigned)status->st_uid, (unsigned)geteuid());
+    }
+    if (status->st_mode & (S_IWGRP | S_IWOTH)) {
+        return bhi_refuse(complaint,
+                          "%.600s can be written by others (mode %04o): check its content, then "
+                          "chmod go-w, or use another folder",
+                          path, (unsigned)status->st_mode & 07777);
+    }
     return true;
 }
 
@@ -74,8 +75,9 @@ static bool refuse_name(struct walk *walk, struct bhi_complaint *complaint) {
 
 static bool enter(struct walk *walk, const char *name, int flags, struct bhi_complaint *complaint) {
     const int next = openat(walk->folder, name, O_PATH | O_DIRECTORY | O_CLOEXEC | flags);
-    if (next < 0)
+    if (next < 0) {
         return refuse_errno(walk, errno, "its folder cannot be opened", complaint);
+    }
     close(walk->folder);
     walk->folder = next;
     return true;
@@ -86,13 +88,16 @@ static bool follow(struct walk *walk, const char *name, const char *rest,
                    struct bhi_complaint *complaint) {
     char target[PATH_MAX], *left;
     const ssize_t length = readlinkat(walk->folder, name, target, sizeof target - 1);
-    if (length < 0 || ++walk->links > LINKS)
+    if (length < 0 || ++walk->links > LINKS) {
         return refuse_errno(walk, length < 0 ? errno : ELOOP, "cannot be followed", complaint);
+    }
     target[length] = '\0';
-    if (target[0] == '/' && !enter(walk, "/", 0, complaint))
+    if (target[0] == '/' && !enter(walk, "/", 0, complaint)) {
         return false;
-    if (asprintf(&left, "%s%s%s", target, *rest ? "/" : "", rest) < 0)
+    }
+    if (asprintf(&left, "%s%s%s", target, *rest ? "/" : "", rest) < 0) {
         return refuse_errno(walk, ENOMEM, "cannot be followed", complaint);
+    }
     free(walk->left);
     walk->left = left;
     return true;
@@ -106,27 +111,32 @@ static bool step(struct walk *walk, bool *out_last, struct bhi_complaint *compla
     const char *rest = end + strspn(end, "/");
     char one[NAME_MAX + 1];
     *out_last = false;
-    if (end == name)
+    if (end == name) {
         return refuse_name(walk, complaint);
-    if (end - name > NAME_MAX)
+    }
+    if (end - name > NAME_MAX) {
         return refuse_errno(walk, ENAMETOOLONG, "its folder cannot be opened", complaint);
+    }
     memcpy(one, name, (size_t)(end - name));
     one[end - name] = '\0';
     const bool dots = !strcmp(one, ".") || !strcmp(one, "..");
     const bool there = !dots && fstatat(walk->folder, one, &status, AT_SYMLINK_NOFOLLOW) == 0;
-    if (there && S_ISLNK(status.st_mode))
+    if (there && S_ISLNK(status.st_mode)) {
         return bhi_place_is_planted(walk->folder, &status)
                    ? refuse_link(walk, one, &status, complaint)
                    : follow(walk, one, rest, complaint);
+    }
     if (!*rest && !dots) {
         *out_last = true;
         memmove(walk->left, one, strlen(one) + 1);
         return true;
     }
-    if (!*rest)
+    if (!*rest) {
         return refuse_name(walk, complaint);
-    if (!enter(walk, one, O_NOFOLLOW, complaint))
+    }
+    if (!enter(walk, one, O_NOFOLLOW, complaint)) {
         return false;
+    }
     memmove(walk->left, rest, strlen(rest) + 1);
     return true;
 }
@@ -138,31 +148,38 @@ bool bhi_place_find(const char *path, struct bhi_place *out_place,
     bool good = true, last = false;
     const size_t length = strlen(path);
     *out_place = (struct bhi_place)BHI_PLACE_NONE;
-    if (length > 0 && path[length - 1] == '/')
+    if (length > 0 && path[length - 1] == '/') {
         good = refuse_name(&walk, complaint);
-    if (good && (!walk.left || walk.folder < 0))
+    }
+    if (good && (!walk.left || walk.folder < 0)) {
         good = refuse_errno(&walk, walk.left ? errno : ENOMEM, "its folder cannot be opened",
                             complaint);
-    while (good && !last)
+    }
+    while (good && !last) {
         good = step(&walk, &last, complaint);
+    }
     if (good) {
         out_place->folder = openat(walk.folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (out_place->folder < 0)
+        if (out_place->folder < 0) {
             good = refuse_errno(&walk, errno, "its folder cannot be opened", complaint);
+        }
     }
-    if (walk.folder >= 0)
+    if (walk.folder >= 0) {
         close(walk.folder);
-    if (good)
+    }
+    if (good) {
         out_place->name = walk.left;
-    else
+    } else {
         free(walk.left);
+    }
     out_place->error = walk.error;
     return good;
 }
 
 void bhi_place_close(struct bhi_place *place) {
-    if (place->folder >= 0)
+    if (place->folder >= 0) {
         close(place->folder);
+    }
     free(place->name);
     *place = (struct bhi_place){.folder = -1, .error = place->error};
 }

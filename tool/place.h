@@ -21,8 +21,7 @@ struct bhi_place {
     int error;  /* errno of the last refusal; 0: none, or nothing to do with the system */
 };
 
-#define BHI_PLACE_NONE                                                                             \
-    { .folder = -1 }
+#define BHI_PLACE_NONE {.folder = -1}
 
 /* Refuses a path whose folder is not there, one that is no file name, and links as above. */
 bool bhi_place_find(const char *path, struct bhi_place *out_place, struct bhi_complaint *complaint);

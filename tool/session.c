@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tool/complain.h"
 #include "tool/descriptors.h"
 #include "tool/ending.h"
 #include "tool/exit_status.h"
@@ -11,14 +12,11 @@
 
 enum { DESCRIPTORS = 256 }; /* some streams, and their buffers */
 
-static void log_line(void *user, int level, const char *line) {
+static void log_line(bh_log_level level, const char *line, void *user) {
     static const char *const levels[] = {"error", "warning", "info", "debug"};
     char clean[1024];
     (void)user;
-    fprintf(stderr, "bulkhead: log %s: %s\n",
-            levels[level < 0   ? 0
-                   : level > 3 ? 3
-                               : level],
+    fprintf(stderr, "bulkhead: log %s: %s\n", levels[level > BH_LOG_DEBUG ? BH_LOG_DEBUG : level],
             bhi_text_clean(clean, sizeof clean, line));
 }
 
@@ -27,11 +25,13 @@ bh_context *bhi_session_open_with(const char *command, bool verbose, bh_context_
     bh_context *context = NULL;
     bh_detail detail = {0};
     (void)bhi_descriptors_raise(DESCRIPTORS); /* a low soft limit is for programs that select() */
-    if (verbose)
+    if (verbose) {
         options->log = log_line;
+    }
     bh_status status = bh_context_create(options, &context, &detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         *out_exit = bhi_session_fail(command, NULL, status, &detail);
+    }
     return context;
 }
 

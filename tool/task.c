@@ -1,10 +1,10 @@
 #include "tool/task.h"
 
 #include "tool/clock.h"
+#include "tool/complain.h"
 #include "tool/ending.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
-#include "tool/text.h"
 
 static const uint64_t slice_ns = 50000000; /* between two looks at signals */
 
@@ -22,10 +22,12 @@ static void *run(void *argument) {
 bool bhi_task_await(pthread_t thread) {
     for (;;) {
         const struct timespec until = bhi_clock_until(bhi_clock_ns() + slice_ns);
-        if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) == 0)
+        if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) == 0) {
             return true;
-        if (bhi_interrupt_signal())
+        }
+        if (bhi_interrupt_signal()) {
             return false;
+        }
     }
 }
 
@@ -39,8 +41,9 @@ bool bhi_task_run(const char *command, bh_context **context, void (*call)(void *
         *out_exit = BHI_EXIT_ENVIRON;
         return false;
     }
-    if (bhi_task_await(thread))
+    if (bhi_task_await(thread)) {
         return true;
+    }
     bh_context_destroy(*context);
     *context = NULL;
     (void)pthread_join(thread, NULL);

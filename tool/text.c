@@ -1,12 +1,8 @@
 #include "tool/text.h"
 
 #include "base/text.h"
-#include "tool/ending.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,41 +10,31 @@
 const char *bhi_text_clean(char *out, size_t capacity, const char *source) {
     bhi_text_line(out, capacity, source, strlen(source));
     size_t used = strlen(out);
-    while (used > 0 && out[used - 1] == ' ') /* a trailing line end is not worth a blank */
+    while (used > 0 && out[used - 1] == ' ') { /* a trailing line end is not worth a blank */
         used--;
+    }
     out[used] = 0;
     return out;
 }
 
 const char *bhi_text_without_call(const char *message) {
     static const char prefix[] = "bh_";
-    if (strncmp(message, prefix, strlen(prefix)) != 0)
+    if (strncmp(message, prefix, strlen(prefix)) != 0) {
         return message;
+    }
     size_t length = strspn(message, "abcdefghijklmnopqrstuvwxyz0123456789_");
     return strncmp(message + length, ": ", 2) ? message : message + length + 2;
-}
-
-void bhi_complain(const char *command, const char *format, ...) {
-    char raw[2048], line[2048];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(raw, sizeof raw, format, arguments);
-    va_end(arguments);
-    bhi_text_clean(line, sizeof line, raw);
-    bhi_ending_note(BH_OK, line);
-    if (command)
-        fprintf(stderr, "bulkhead %s: %s\n", command, line);
-    else
-        fprintf(stderr, "bulkhead: %s\n", line);
 }
 
 bool bhi_text_coloured(FILE *stream) {
     const char *no_color = getenv("NO_COLOR");
     const char *term = getenv("TERM");
-    if (no_color && *no_color)
+    if (no_color && *no_color) {
         return false;
-    if (!term || !strcmp(term, "dumb"))
+    }
+    if (!term || !strcmp(term, "dumb")) {
         return false;
+    }
     return isatty(fileno(stream)) == 1;
 }
 
@@ -82,13 +68,7 @@ void bhi_text_wrap(FILE *stream, const char *text, int indent, int width) {
         column += needed;
         text += blanks + length;
     }
-    if (column > 0)
+    if (column > 0) {
         fputc('\n', stream);
-}
-
-bool bhi_text_flush(const char *command) {
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return true;
-    bhi_complain(command, "cannot write to standard output: %s", strerror(errno));
-    return false;
+    }
 }

@@ -1,4 +1,4 @@
-/* Text for people: one-line complaints, and the cleaning of text that others wrote.
+/* Text for people, and the cleaning of text that others wrote.
  *
  * File names, kernel names, driver names and verdicts may hold anything, terminal escapes
  * included. What is printed or put into JSON goes through bhi_text_clean first.
@@ -21,10 +21,6 @@ const char *bhi_text_clean(char *out, size_t capacity, const char *source);
  * says nothing to a person. */
 const char *bhi_text_without_call(const char *message);
 
-/* Says on stderr, as one line, "bulkhead COMMAND: …". |command| may be NULL. */
-void bhi_complain(const char *command, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
 /* Whether to colour what goes to |stream|: a terminal, no NO_COLOR, TERM not dumb. */
 bool bhi_text_coloured(FILE *stream);
 
@@ -35,8 +31,5 @@ int bhi_text_width(FILE *stream);
 /* Writes |text| wrapped at |width| columns; each line is indented by |indent|. Words are kept
  * whole. '\n' in the text ends a line. */
 void bhi_text_wrap(FILE *stream, const char *text, int indent, int width);
-
-/* Flushes stdout. Returns false after a write error, reported by then (disk full, closed pipe). */
-bool bhi_text_flush(const char *command);
 
 #endif

@@ -14,12 +14,14 @@
 static bool take_decimal(const char **cursor, uint64_t *out_value) {
     const char *s = *cursor;
     uint64_t value = 0;
-    if (!isdigit((unsigned char)*s))
+    if (!isdigit((unsigned char)*s)) {
         return false;
+    }
     for (; isdigit((unsigned char)*s); s++) {
         unsigned digit = (unsigned)(*s - '0');
-        if (value > (UINT64_MAX - digit) / 10)
+        if (value > (UINT64_MAX - digit) / 10) {
             return false;
+        }
         value = value * 10 + digit;
     }
     *cursor = s;
@@ -31,9 +33,10 @@ bool bhi_parse_count(const char *text, uint64_t least, uint64_t most, uint64_t *
                      struct bhi_complaint *complaint) {
     const char *cursor = text;
     uint64_t value;
-    if (!take_decimal(&cursor, &value) || *cursor || value < least || value > most)
+    if (!take_decimal(&cursor, &value) || *cursor || value < least || value > most) {
         return bhi_refuse(complaint, "'%s' is not a number from %llu to %llu", text,
                           (unsigned long long)least, (unsigned long long)most);
+    }
     *out_count = value;
     return true;
 }
@@ -43,8 +46,9 @@ static bool take_quantity(const char *text, const char **out_unit, double *out_n
     const char *end = text + strspn(text, "0123456789.");
     char digits[MAX_ITEM], *stop;
     size_t length = (size_t)(end - text);
-    if (length == 0 || length >= sizeof digits)
+    if (length == 0 || length >= sizeof digits) {
         return false;
+    }
     memcpy(digits, text, length);
     digits[length] = 0;
     *out_number = strtod(digits, &stop);
@@ -62,35 +66,42 @@ static bool take_duration(const char *text, const char *instead, uint64_t *out_n
     const char *unit;
     double number;
 
-    if (!take_quantity(text, &unit, &number))
+    if (!take_quantity(text, &unit, &number)) {
         return bhi_refuse(complaint, "'%s' is not a duration such as 500ms", text);
+    }
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (strcmp(unit, units[i].unit) != 0)
+        if (strcmp(unit, units[i].unit) != 0) {
             continue;
+        }
         double ns = number * units[i].ns;
-        if (ns < 1)
-            return bhi_refuse(complaint, "'%s' is no time at all", text);
-        if (ns > 1e18)
+        if (ns < 1) {
+            return bhi_refuse(complaint, "'%s' is too short: the least is 1ns", text);
+        }
+        if (ns > 1e18) {
             return bhi_refuse(complaint, "'%s' is too long (%s)", text, instead);
+        }
         *out_ns = (uint64_t)ns;
         return true;
     }
-    if (!*unit)
+    if (!*unit) {
         return bhi_refuse(complaint, "'%s' has no unit: write %sms or %ss", text, text, text);
+    }
     return bhi_refuse(complaint, "'%s': unknown unit '%s'; use ns, us, ms, s or m", text, unit);
 }
 
 bool bhi_parse_duration(const char *text, uint64_t *out_ns, struct bhi_complaint *complaint) {
-    if (strcmp(text, "none") != 0)
+    if (strcmp(text, "none") != 0) {
         return take_duration(text, "write none for no deadline", out_ns, complaint);
+    }
     *out_ns = BH_FOREVER;
     return true;
 }
 
 bool bhi_parse_finite_duration(const char *text, uint64_t *out_ns,
                                struct bhi_complaint *complaint) {
-    if (!strcmp(text, "none"))
-        return bhi_refuse(complaint, "it has to end some time");
+    if (!strcmp(text, "none")) {
+        return bhi_refuse(complaint, "none is not allowed here: the run must end");
+    }
     return take_duration(text, "1000000000s at most", out_ns, complaint);
 }
 
@@ -98,16 +109,18 @@ bool bhi_parse_grace(const char *text, uint64_t *out_ns, struct bhi_complaint *c
     static const char *const zeros[] = {"0", "0ns", "0us", "0ms", "0s", "0m"};
     *out_ns = 0;
     for (size_t i = 0; i < sizeof zeros / sizeof zeros[0]; i++) {
-        if (!strcmp(text, zeros[i]))
+        if (!strcmp(text, zeros[i])) {
             return true;
+        }
     }
     return bhi_parse_finite_duration(text, out_ns, complaint);
 }
 
 bool bhi_parse_tenant(const char *text, struct bhi_complaint *complaint) {
-    enum { LONGEST = 63 }; /* supervisor/stream.c, too */
-    if (!*text)
+    enum { LONGEST = 63 }; /* supervisor/stream/stream.c, too */
+    if (!*text) {
         return bhi_refuse(complaint, "the name is empty");
+    }
     return strlen(text) <= LONGEST || bhi_refuse(complaint, "longer than %d bytes", LONGEST);
 }
 
@@ -120,30 +133,36 @@ bool bhi_parse_size(const char *text, uint64_t *out_bytes, struct bhi_complaint 
         *out_bytes = 0;
         return true;
     }
-    if (!take_quantity(text, &unit, &number))
+    if (!take_quantity(text, &unit, &number)) {
         return bhi_refuse(complaint, "'%s' is not a size such as 512M", text);
+    }
     if (*unit) {
         const char *suffix = strchr(suffixes, *unit);
-        if (!suffix || (unit[1] && strcmp(unit + 1, "iB") != 0))
+        if (!suffix || (unit[1] && strcmp(unit + 1, "iB") != 0)) {
             return bhi_refuse(complaint, "'%s': unknown suffix '%s'; use K, M, G or T", text, unit);
+        }
         scale = (double)(UINT64_C(1) << (10 * (suffix - suffixes + 1)));
     }
     double bytes = number * scale;
-    if (bytes < 1)
-        return bhi_refuse(complaint, "'%s' is no size at all (write none for no limit)", text);
-    if (bytes > 0x1p60)
+    if (bytes < 1) {
+        return bhi_refuse(complaint, "'%s' is too small (write none for no limit)", text);
+    }
+    if (bytes > 0x1p60) {
         return bhi_refuse(complaint, "'%s' is too large", text);
+    }
     *out_bytes = (uint64_t)bytes;
     return true;
 }
 
 bool bhi_parse_memory_limit(const char *text, uint64_t *out_bytes,
                             struct bhi_complaint *complaint) {
-    static const uint64_t least = UINT64_C(64) << 20; /* supervisor/stream.c */
-    if (!bhi_parse_size(text, out_bytes, complaint))
+    static const uint64_t least = UINT64_C(64) << 20; /* supervisor/stream/stream.c */
+    if (!bhi_parse_size(text, out_bytes, complaint)) {
         return false;
-    if (*out_bytes && *out_bytes < least)
-        return bhi_refuse(complaint, "under 64 MiB: no driver starts with that");
+    }
+    if (*out_bytes && *out_bytes < least) {
+        return bhi_refuse(complaint, "less than 64 MiB: no driver starts with that");
+    }
     return true;
 }
 
@@ -152,16 +171,20 @@ bool bhi_parse_groups(const char *text, uint32_t out_groups[3], struct bhi_compl
     out_groups[0] = out_groups[1] = out_groups[2] = 1;
     for (int i = 0; i < 3; i++) {
         uint64_t value;
-        if (!take_decimal(&cursor, &value) || value > UINT32_MAX)
+        if (!take_decimal(&cursor, &value) || value > UINT32_MAX) {
             break;
-        if (value == 0)
+        }
+        if (value == 0) {
             return bhi_refuse(complaint, "'%s': there must be at least one group in each dimension",
                               text);
+        }
         out_groups[i] = (uint32_t)value;
-        if (!*cursor)
+        if (!*cursor) {
             return true;
-        if (*cursor++ != ',')
+        }
+        if (*cursor++ != ',') {
             break;
+        }
     }
     return bhi_refuse(complaint, "'%s' is not X[,Y[,Z]] with numbers from 1 to 4294967295", text);
 }
@@ -171,15 +194,18 @@ bool bhi_parse_element(const char *text, size_t length, uint32_t *out_element) {
     const char *cursor = copy + 1;
     uint64_t value;
     *out_element = 0;
-    if (length == 0)
+    if (length == 0) {
         return true;
-    if (length >= sizeof copy)
+    }
+    if (length >= sizeof copy) {
         return false;
+    }
     memcpy(copy, text, length);
     copy[length] = 0;
     if (copy[0] != '[' || !take_decimal(&cursor, &value) || value >= UINT32_MAX ||
-        strcmp(cursor, "]") != 0)
+        strcmp(cursor, "]") != 0) {
         return false;
+    }
     *out_element = (uint32_t)value;
     return true;
 }
@@ -221,10 +247,11 @@ bool bhi_slot_is(struct bhi_slot a, struct bhi_slot b) {
 
 struct bhi_slot_text bhi_slot_describe(struct bhi_slot slot, bool indexed) {
     struct bhi_slot_text out;
-    if (indexed || slot.element)
+    if (indexed || slot.element) {
         snprintf(out.text, sizeof out.text, "%u.%u[%u]", slot.set, slot.binding, slot.element);
-    else
+    } else {
         snprintf(out.text, sizeof out.text, "%u.%u", slot.set, slot.binding);
+    }
     return out;
 }
 
@@ -233,37 +260,44 @@ bool bhi_parse_array(const char *text, struct bhi_array *out_array,
     size_t name = strcspn(text, "[:");
     const int shown = name > MAX_ITEM ? MAX_ITEM : (int)name;
     const size_t type = strcspn(text, "x[:"); /* of a vector's name, as of a shape without colon */
-    if (!bhi_dtype_find(text, name, &out_array->dtype))
+    if (!bhi_dtype_find(text, name, &out_array->dtype)) {
         return text[type] == 'x' && text[type + 1] >= '0' && text[type + 1] <= '9' &&
                        bhi_dtype_find(text, type, &out_array->dtype)
                    ? bhi_refuse(complaint,
-                                "'%.*s' is no type and shape: write %.*s:%.*s or %.*s[...]", shown,
-                                text, (int)type, text, shown - (int)type - 1, text + type + 1,
-                                (int)type, text)
+                                "'%.*s' is not a type and shape: write %.*s:%.*s or %.*s[...]",
+                                shown, text, (int)type, text, shown - (int)type - 1,
+                                text + type + 1, (int)type, text)
                    : bhi_refuse(complaint, "'%.*s' is not a dtype; it is one of %s", shown, text,
                                 BHI_DTYPE_NAMES);
+    }
     out_array->dimensions = 0;
     const char *cursor = text + name;
     /* With a colon the end of the text is the bracket: shells take brackets for patterns. */
     const char open = *cursor++, end = open == '[' ? ']' : '\0';
-    if (!open)
+    if (!open) {
         return bhi_refuse(complaint, "'%s' has no shape: write %.*s:N", text, (int)name, text);
-    if (open == ':' && !*cursor)
+    }
+    if (open == ':' && !*cursor) {
         return bhi_refuse(complaint, "'%s' has no shape: write %sN, or %.*s[] for one element",
                           text, text, (int)name, text);
+    }
     while (*cursor != end) {
-        if (out_array->dimensions == BHI_MAX_DIMENSIONS)
+        if (out_array->dimensions == BHI_MAX_DIMENSIONS) {
             return bhi_refuse(complaint, "'%s' has more than %d dimensions", text,
                               BHI_MAX_DIMENSIONS);
-        if (!take_decimal(&cursor, &out_array->shape[out_array->dimensions++]))
+        }
+        if (!take_decimal(&cursor, &out_array->shape[out_array->dimensions++])) {
             break;
-        if ((*cursor == ',' || (open == ':' && *cursor == 'x')) && cursor[1] != end)
+        }
+        if ((*cursor == ',' || (open == ':' && *cursor == 'x')) && cursor[1] != end) {
             cursor++;
-        else if (*cursor != end)
+        } else if (*cursor != end) {
             break;
+        }
     }
-    if (*cursor != end || (end && cursor[1]))
+    if (*cursor != end || (end && cursor[1])) {
         return bhi_refuse(complaint, "'%s' is not DTYPE:N,... or DTYPE[N,...]", text);
+    }
     return bhi_array_measure(out_array, complaint);
 }
 
@@ -271,8 +305,9 @@ bool bhi_parse_array(const char *text, struct bhi_array *out_array,
 static char *split_type(char *item, const char **out_type) {
     char *colon = strchr(item, ':');
     *out_type = NULL;
-    if (!colon)
+    if (!colon) {
         return item;
+    }
     *colon = 0;
     *out_type = item;
     return colon + 1;
@@ -305,18 +340,21 @@ static bool take_type(char *item, enum bhi_dtype *last, struct bhi_push_value *o
                       struct bhi_complaint *complaint) {
     const char *type;
     out->text = split_type(item, &type);
-    if (type && !*type)
+    if (type && !*type) {
         *last = UNTYPED;
-    else if (type && !bhi_dtype_find(type, strlen(type), last))
+    } else if (type && !bhi_dtype_find(type, strlen(type), last)) {
         return bhi_refuse(complaint, "'%s' is not a type; it is one of %s", type, BHI_DTYPE_NAMES);
-    if (*last == BHI_DTYPE_COUNT && is_name(out->text))
+    }
+    if (*last == BHI_DTYPE_COUNT && is_name(out->text)) {
         return bhi_refuse(complaint,
-                          "'%s' is no value: write %s=VALUE if that is the name of a push "
-                          "constant, and TYPE:VALUE in order",
+                          "'%s' is not a value: write %s=VALUE for a push constant by name, or "
+                          "TYPE:VALUE in order",
                           out->text, out->text);
-    if (*last == BHI_DTYPE_COUNT)
+    }
+    if (*last == BHI_DTYPE_COUNT) {
         return bhi_refuse(complaint, "'%s' has no type: write f32:%s, for example", out->text,
                           out->text);
+    }
     out->typed = *last != UNTYPED;
     out->dtype = out->typed ? *last : default_type(out->text);
     return true;
@@ -332,8 +370,9 @@ bool bhi_parse_push_as(const char *text, bhi_push_take *take, void *user, struct
         char item[MAX_ITEM];
         uint64_t bits;
         size_t length = strcspn(cursor, ",");
-        if (length == 0 || length >= sizeof item)
+        if (length == 0 || length >= sizeof item) {
             return bhi_refuse(complaint, "'%s' is not TYPE:VALUE,TYPE:VALUE,...", text);
+        }
         memcpy(item, cursor, length);
         item[length] = 0;
         cursor += length;
@@ -341,16 +380,19 @@ bool bhi_parse_push_as(const char *text, bhi_push_take *take, void *user, struct
         struct bhi_push_value value = {.used = used};
         if (!take_type(item, &last, &value, complaint) ||
             (take && !take(user, &value, complaint)) ||
-            !bhi_dtype_parse(value.dtype, value.text, &bits, complaint))
+            !bhi_dtype_parse(value.dtype, value.text, &bits, complaint)) {
             return false;
+        }
         uint32_t size = bhi_push_size(value.dtype);
         used = (used + size - 1) / size * size;
-        if (used + size > BHI_MAX_PUSH)
+        if (used + size > BHI_MAX_PUSH) {
             return bhi_refuse(complaint, "more than %d bytes of push constants", BHI_MAX_PUSH);
+        }
         memcpy(out_push->bytes + used, &bits, size); /* little endian, as the device */
         used += size;
-        if (!*cursor)
+        if (!*cursor) {
             break;
+        }
     }
     out_push->size = (used + 3) / 4 * 4;
     return true;
@@ -360,25 +402,36 @@ bool bhi_parse_push(const char *text, struct bhi_push *out_push, struct bhi_comp
     return bhi_parse_push_as(text, NULL, NULL, out_push, complaint);
 }
 
-bool bhi_parse_spec(const char *text, bh_specialization *out_spec,
-                    struct bhi_complaint *complaint) {
-    const char *cursor = text;
-    char item[MAX_ITEM];
-    const char *type;
+bool bhi_parse_constant(const char *name, size_t length, const char *value,
+                        bh_specialization *out_spec, struct bhi_complaint *complaint) {
+    char id_text[MAX_ITEM], item[MAX_ITEM];
+    const char *cursor = id_text, *type;
     uint64_t id;
     enum bhi_dtype dtype;
 
-    if (!take_decimal(&cursor, &id) || id > UINT32_MAX || *cursor++ != '=' ||
-        strlen(cursor) >= sizeof item)
-        return bhi_refuse(complaint, "'%s' is not ID=TYPE:VALUE", text);
-    strcpy(item, cursor);
-    const char *value = split_type(item, &type);
-    if (!type)
-        return bhi_refuse(complaint, "'%s' has no type: write %llu=u32:%s, for example", text,
-                          (unsigned long long)id, value);
+    snprintf(id_text, sizeof id_text, "%.*s", (int)length, name);
+    if (!value || length >= sizeof id_text || strlen(value) >= sizeof item ||
+        !take_decimal(&cursor, &id) || id > UINT32_MAX || *cursor) {
+        return bhi_refuse(complaint, "'%.*s%s%s' is not ID=TYPE:VALUE", (int)length, name,
+                          value ? "=" : "", value ? value : "");
+    }
+    strcpy(item, value);
+    const char *number = split_type(item, &type);
+    if (!type) {
+        return bhi_refuse(complaint, "'%.*s=%s' has no type: write %llu=u32:%s, for example",
+                          (int)length, name, value, (unsigned long long)id, number);
+    }
     *out_spec = (bh_specialization){.constant_id = (uint32_t)id};
-    if (!bhi_dtype_find(type, strlen(type), &dtype))
+    if (!bhi_dtype_find(type, strlen(type), &dtype)) {
         return bhi_refuse(complaint, "'%s' is not a type; it is one of %s", type, BHI_DTYPE_NAMES);
+    }
     out_spec->size = bhi_push_size(dtype);
-    return bhi_dtype_parse(dtype, value, &out_spec->bits, complaint);
+    return bhi_dtype_parse(dtype, number, &out_spec->bits, complaint);
+}
+
+bool bhi_parse_spec(const char *text, bh_specialization *out_spec,
+                    struct bhi_complaint *complaint) {
+    const size_t length = strcspn(text, "=");
+    return bhi_parse_constant(text, length, text[length] ? text + length + 1 : NULL, out_spec,
+                              complaint);
 }

@@ -81,7 +81,10 @@ bool bhi_parse_push_as(const char *text, bhi_push_take *take, void *user, struct
                        struct bhi_complaint *complaint);
 /* How many bytes one has there: a bool is a word. */
 uint32_t bhi_push_size(enum bhi_dtype dtype);
-/* "ID=TYPE:VALUE". */
+/* "ID" and "TYPE:VALUE", |length| bytes of |name|; NULL is no value. */
+bool bhi_parse_constant(const char *name, size_t length, const char *value,
+                        bh_specialization *out_spec, struct bhi_complaint *complaint);
+/* Both as "ID=TYPE:VALUE". */
 bool bhi_parse_spec(const char *text, bh_specialization *out_spec, struct bhi_complaint *complaint);
 
 #endif

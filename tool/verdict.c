@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tool/complain.h"
 #include "tool/ending.h"
 #include "tool/exit_status.h"
 #include "tool/json.h"
@@ -13,15 +14,15 @@ enum { WIDTH = 100, LABEL = 14 };
 
 int bhi_verdict_exit_status(bh_status status) {
     switch (bh_status_classify(status)) {
-    case BH_CLASS_GUILTY:
-    case BH_CLASS_VICTIM:
+    case BH_STATUS_CLASS_GUILTY:
+    case BH_STATUS_CLASS_VICTIM:
         return BHI_EXIT_POISONED;
-    case BH_CLASS_CALLER:
-    case BH_CLASS_INPUT:
+    case BH_STATUS_CLASS_CALLER:
+    case BH_STATUS_CLASS_INPUT:
         return BHI_EXIT_USAGE;
-    case BH_CLASS_NONE:
+    case BH_STATUS_CLASS_NONE:
         return status == BH_OK ? BHI_EXIT_READY : BHI_EXIT_ENVIRON;
-    case BH_CLASS_ENVIRON:
+    case BH_STATUS_CLASS_ENVIRON:
         break;
     }
     return BHI_EXIT_ENVIRON;
@@ -30,8 +31,9 @@ int bhi_verdict_exit_status(bh_status status) {
 /* It has a worker's end, or the limit that was hit: the compiler gave no answer. */
 int bhi_verdict_exit(const bh_verdict *verdict) {
     if (verdict->status == BH_COMPILE_FAILED &&
-        (verdict->signal || verdict->exit_code >= 0 || verdict->limit))
+        (verdict->signal || verdict->exit_code >= 0 || verdict->limit)) {
         return BHI_EXIT_POISONED;
+    }
     return bhi_verdict_exit_status(verdict->status);
 }
 
@@ -50,13 +52,13 @@ static const char *executed_name(bh_executed executed) {
 static const char *executed_text(bh_executed executed) {
     switch (executed) {
     case BH_EXECUTED_NO:
-        return "no: it never started, it had no effect";
+        return "no: it never started and had no effect";
     case BH_EXECUTED_YES:
         return "yes: it ran to its end";
     case BH_EXECUTED_UNKNOWN:
         break;
     }
-    return "unknown: it was running when it ended; its results are lost";
+    return "unknown: it had started and did not finish; its results are lost";
 }
 
 /* From the start on the worker, or from the submission where it never got there. */
@@ -66,8 +68,9 @@ static uint64_t elapsed_ns(const bh_verdict *verdict) {
 }
 
 static void hash_text(const uint8_t hash[32], char out[65]) {
-    for (int i = 0; i < 32; i++)
+    for (int i = 0; i < 32; i++) {
         snprintf(out + 2 * i, 3, "%02x", hash[i]);
+    }
 }
 
 static void print_line(const char *label, const char *text) {
@@ -79,14 +82,17 @@ static void print_line(const char *label, const char *text) {
     /* The first line goes on behind the label, the others are indented as far. */
     while (strlen(at) > room) {
         size_t cut = room;
-        while (cut > 0 && at[cut] != ' ')
+        while (cut > 0 && at[cut] != ' ') {
             cut--;
-        if (cut == 0)
+        }
+        if (cut == 0) {
             cut = room + strcspn(at + room, " ");
+        }
         fprintf(stderr, "%.*s\n", (int)cut, at);
         at += cut + strspn(at + cut, " ");
-        if (!*at)
+        if (!*at) {
             return;
+        }
         fprintf(stderr, "%*s", LABEL, "");
     }
     fprintf(stderr, "%s\n", at);
@@ -98,8 +104,9 @@ void bhi_verdict_print(const char *command, const bh_verdict *verdict) {
 
     bhi_complain(command, "%s is poisoned: %s (%s)", kernel, bh_status_text(verdict->status),
                  bh_status_name(verdict->status));
-    if (verdict->message[0])
+    if (verdict->message[0]) {
         print_line("what", verdict->message);
+    }
     hash_text(verdict->kernel_hash, hash);
     snprintf(line, sizeof line, "%.63s, hash %.16s...", kernel, hash);
     print_line("kernel", line);
@@ -115,9 +122,10 @@ void bhi_verdict_print(const char *command, const bh_verdict *verdict) {
         }
         print_line("worker", line);
     }
-    if (verdict->blame == BH_BLAME_SUSPECTED)
-        print_line("blame", "suspected: its worker had run another kernel before, which may have "
-                            "done it");
+    if (verdict->blame == BH_BLAME_SUSPECTED) {
+        print_line("blame",
+                   "suspected: another kernel ran on the same worker before and may be to blame");
+    }
     if (verdict->hops) {
         snprintf(line, sizeof line, "event %llu, %u dependencies away",
                  (unsigned long long)verdict->origin, verdict->hops);
@@ -137,23 +145,29 @@ static void set(json_t *object, const char *key, json_t *value) {
 
 /* What it ended with: the verdict's code, or that of what was complained of last. */
 static bh_status code_of(const bh_verdict *verdict, const struct bhi_end *end) {
-    if (end->exit_status == BHI_EXIT_READY)
+    if (end->exit_status == BHI_EXIT_READY) {
         return BH_OK;
-    if (end->exit_status == BHI_EXIT_POISONED && verdict->status != BH_OK)
+    }
+    if (end->exit_status == BHI_EXIT_POISONED && verdict->status != BH_OK) {
         return verdict->status;
-    if (end->exit_status > BHI_EXIT_SIGNALLED)
+    }
+    if (end->exit_status > BHI_EXIT_SIGNALLED) {
         return BH_CANCELLED;
-    if (end->ending->status != BH_OK)
+    }
+    if (end->ending->status != BH_OK) {
         return end->ending->status;
+    }
     return end->exit_status == BHI_EXIT_ENVIRON ? BH_SYSTEM : BH_INVALID_ARGUMENT;
 }
 
 /* REFUSED: no kernel is to blame, and no output was written. */
 static const char *status_of(const bh_verdict *verdict, const struct bhi_end *end) {
-    if (end->exit_status == BHI_EXIT_READY)
+    if (end->exit_status == BHI_EXIT_READY) {
         return "READY";
-    if (end->exit_status == BHI_EXIT_POISONED || verdict->status == BH_CANCELLED)
+    }
+    if (end->exit_status == BHI_EXIT_POISONED || verdict->status == BH_CANCELLED) {
         return "POISONED";
+    }
     return "REFUSED";
 }
 
@@ -170,8 +184,9 @@ void bhi_verdict_print_json(const struct bhi_run_outcome *outcome, const struct 
     const bool ran = verdict == &none && outcome->ready > 0;
     const bool told = verdict->message[0] && end->exit_status == BHI_EXIT_POISONED;
     char hash[65];
-    if (end->kernel_hash)
+    if (end->kernel_hash) {
         hash_text(end->kernel_hash, hash);
+    }
 
     json_t *object = json_object();
     set(object, "status", json_string(status_of(verdict, end)));

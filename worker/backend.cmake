@@ -98,7 +98,7 @@ bulkhead_room(worker/vulkan FAULTY
     groups.c
     hazards.c
     kernel.c
-    map.c
+    memory.c
     merge.c
     prime.c
     record.c
@@ -115,7 +115,7 @@ bulkhead_room(worker/session FAULTY
     orphan.c
     session.c
     watchdog.c
-    MAY base ipc worker worker/compiler worker/faults worker/loader worker/sandbox
+    MAY base ipc worker worker/compiler worker/faults worker/loader
     DEFINE ${backend_defines})
 
 set(backend_rooms worker/spirv worker/guard worker/compiler worker/loader worker/vulkan

@@ -1,6 +1,6 @@
 /* The Vulkan backend: one device, one queue, no isolation of its own. It runs in a worker (entry
  * points straight from the driver's library) and in tests (through the loader, with the validation
- * layer). One thread calls it. It knows nothing of lanes, sandboxes or supervisors: a error is a
+ * layer). One thread calls it. It knows nothing of lanes, sandboxes or supervisors: an error is a
  * struct bhi_error, and a crash is a crash.
  */
 #ifndef BHI_WORKER_BACKEND_H
@@ -38,6 +38,8 @@ struct bhi_backend_config {
     /* Told when |seq| has to be compiled first, and when that is over, before anything of it runs:
      * not where that was all that it had to do, or failed. NULL: nobody is. */
     void (*compiling)(void *user, uint64_t seq, bool over);
+    /* A line for the host's log, with a level of bh_context_options.log. NULL: nobody reads it. */
+    void (*log)(void *user, uint32_t level, const char *line);
     void *user;
     uint32_t max_pipelines;    /* least recently used ones are destroyed beyond it; 0:
                                   BHI_WORKER_PIPELINES */

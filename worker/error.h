@@ -1,6 +1,6 @@
 /* Filling in a struct bhi_error. */
-#ifndef BHI_WORKER_FAULT_H
-#define BHI_WORKER_FAULT_H
+#ifndef BHI_WORKER_ERROR_H
+#define BHI_WORKER_ERROR_H
 
 #include "worker/backend.h"
 

@@ -36,11 +36,12 @@ static void reset(void) {
  * sandbox puts /dev/null there. */
 static void hold_standard_streams(void) {
     int fd;
-    do
+    do {
         fd = open("/dev/null", O_RDWR);
-    while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd >= 0)
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0) {
         close(fd);
+    }
 }
 
 bool bhi_host_forget(void) {

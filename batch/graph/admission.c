@@ -9,10 +9,12 @@ enum { PATH_SHOWN = 300 }; /* bytes of the name of the file of jobs */
 /* The end of a path says more than its beginning. */
 static const char *shorten(const char *path) {
     const size_t length = strlen(path);
-    if (length > PATH_SHOWN)
+    if (length > PATH_SHOWN) {
         path += length - PATH_SHOWN;
-    while (length > PATH_SHOWN && ((unsigned char)*path & 0xc0) == 0x80)
+    }
+    while (length > PATH_SHOWN && ((unsigned char)*path & 0xc0) == 0x80) {
         path++; /* not in the middle of a letter */
+    }
     return path;
 }
 
@@ -44,10 +46,12 @@ static bool needs_the_same(const struct bhi_graph *graph, const struct bhi_job_n
     for (uint32_t e = node->needs; e != BHI_NO_EDGE; e = graph->edges[e].next) {
         const char *id = bhi_graph_node(graph, graph->edges[e].node)->job.id;
         bool found = false;
-        for (size_t i = 0; i < spec->depends_count && !found; i++)
+        for (size_t i = 0; i < spec->depends_count && !found; i++) {
             found = !strcmp(spec->depends_on[i], id);
-        if (!found)
+        }
+        if (!found) {
             return false;
+        }
         count++;
     }
     return count == spec->depends_count; /* both are sets */
@@ -57,15 +61,16 @@ static bool refuse_line(const struct bhi_admission *admission, const struct bhi_
                         const struct bhi_job_spec *spec, struct bhi_complaint *complaint) {
     char at[BHI_PLACE];
     const bool failed = node->state == BHI_JOB_FAILED || node->state == BHI_JOB_QUARANTINED;
-    if (failed)
+    if (failed) {
         return bhi_refuse(complaint,
                           "%s: the job \"%.255s\" has %s with another line: --retry-failed runs it "
                           "with this one",
                           place(admission, spec->line, at), spec->id,
                           node->state == BHI_JOB_FAILED ? "failed" : "been quarantined");
+    }
     return bhi_refuse(complaint,
-                      "%s: the job \"%.255s\" is another one than in the state folder, and only "
-                      "one that has failed may change: undo that, or give it an id of its own",
+                      "%s: the job \"%.255s\" differs from the one in the state folder, and only a "
+                      "failed job may change: undo the change, or give the job a new id",
                       place(admission, spec->line, at), spec->id);
 }
 
@@ -82,20 +87,24 @@ static bool replace_one(struct bhi_admission *admission, struct bhi_job_node *no
                         struct bhi_complaint *complaint) {
     char at[BHI_PLACE];
     struct bhi_job *job = &node->job;
-    if (!node->again)
+    if (!node->again) {
         return refuse_line(admission, node, spec, complaint);
-    if (!needs_the_same(admission->graph, node, spec))
+    }
+    if (!needs_the_same(admission->graph, node, spec)) {
         return bhi_refuse(complaint,
                           "%s: the job \"%.255s\" depends on other jobs than in the state folder: "
-                          "its \"depends_on\" cannot change; give it an id of its own",
+                          "its \"depends_on\" cannot change; give the job a new id",
                           place(admission, spec->line, at), spec->id);
+    }
     struct bhi_replacement *grown =
         reallocarray(admission->replacements, admission->replacement_count + 1, sizeof *grown);
-    if (grown)
+    if (grown) {
         admission->replacements = grown;
+    }
     char *text = grown ? strdup(spec->text) : NULL;
-    if (!text)
+    if (!text) {
         return out_of_memory(complaint, out_result);
+    }
     grown[admission->replacement_count++] = (struct bhi_replacement){.node = node,
                                                                      .text = (char *)job->text,
                                                                      .line = job->line,
@@ -125,22 +134,27 @@ bool bhi_admission_replace(struct bhi_admission *admission, const struct bhi_job
     while (good && seen < count) {
         const struct bhi_job_spec *spec = &specs[seen++];
         struct bhi_job_node *node = find_loaded(admission, spec);
-        if (!node)
+        if (!node) {
             continue;
-        if (node->given)
+        }
+        if (node->given) {
             good = refuse_twice(admission, spec, specs[node->given - 1].line, complaint);
-        else if (strcmp(node->job.text, spec->text) != 0)
+        } else if (strcmp(node->job.text, spec->text) != 0) {
             good = replace_one(admission, node, spec, out_result, complaint);
-        if (!node->given)
+        }
+        if (!node->given) {
             node->given = (uint32_t)seen;
+        }
     }
     for (size_t i = 0; i < seen; i++) {
         struct bhi_job_node *node = find_loaded(admission, &specs[i]);
-        if (node)
+        if (node) {
             node->given = 0; /* a later call may give it again */
+        }
     }
-    if (admission->replacement_count)
+    if (admission->replacement_count) {
         bhi_graph_reorder(admission->graph);
+    }
     return good;
 }
 
@@ -165,8 +179,9 @@ static void restore(struct bhi_admission *admission) {
         job->retries = old->retries;
         old->node->replaced = false;
     }
-    if (admission->replacement_count)
+    if (admission->replacement_count) {
         bhi_graph_reorder(admission->graph);
+    }
     free(admission->replacements);
     admission->replacements = NULL;
     admission->replacement_count = 0;
@@ -179,17 +194,21 @@ static bool append_one(const struct bhi_admission *admission, const struct bhi_j
                        enum bhi_queue_result *out_result, struct bhi_complaint *complaint) {
     struct bhi_graph *graph = admission->graph;
     struct bhi_job_node *node = bhi_graph_find(graph, spec->id);
-    if (node && bhi_node_index(node) < admission->loaded)
+    if (node && bhi_node_index(node) < admission->loaded) {
         return true; /* bhi_admission_replace has looked at it */
-    if (node)
+    }
+    if (node) {
         return refuse_twice(admission, spec, node->job.line, complaint);
+    }
     node = bhi_graph_append(graph, spec->id, spec->text);
-    if (!node)
+    if (!node) {
         return out_of_memory(complaint, out_result);
+    }
     node->job.line = spec->line;
     node->job.priority = spec->priority;
-    if (spec->depends_count == 0)
+    if (spec->depends_count == 0) {
         node->state = BHI_JOB_WAITING; /* so that it is recorded as that, and need not be told */
+    }
     node->job.retries = spec->retries < 0 ? admission->retries : (uint32_t)spec->retries;
     return true;
 }
@@ -201,24 +220,28 @@ static bool link_one(const struct bhi_admission *admission, struct bhi_job_node 
     char at[BHI_PLACE];
     for (size_t i = 0; i < spec->depends_count; i++) {
         struct bhi_job_node *needed = bhi_graph_find(admission->graph, spec->depends_on[i]);
-        if (!needed)
-            return bhi_refuse(complaint,
-                              "%s: \"%.200s\" depends on \"%.200s\", and there is no such job",
+        if (!needed) {
+            return bhi_refuse(complaint, "%s: \"%.200s\" depends on \"%.200s\", which is not a job",
                               place(admission, spec->line, at), spec->id, spec->depends_on[i]);
-        if (!bhi_graph_link(admission->graph, node, needed))
+        }
+        if (!bhi_graph_link(admission->graph, node, needed)) {
             return out_of_memory(complaint, out_result);
+        }
     }
     for (size_t i = 0; i < spec->read_count; i++) {
-        if (!bhi_paths_add(admission->paths, node, spec->reads[i], false, NULL))
+        if (!bhi_paths_add(admission->paths, node, spec->reads[i], false, NULL)) {
             return out_of_memory(complaint, out_result);
+        }
     }
     for (size_t i = 0; i < spec->write_count; i++) {
         bool twice;
-        if (!bhi_paths_add(admission->paths, node, spec->writes[i], true, &twice))
+        if (!bhi_paths_add(admission->paths, node, spec->writes[i], true, &twice)) {
             return out_of_memory(complaint, out_result);
-        if (twice)
+        }
+        if (twice) {
             return bhi_refuse(complaint, "%s: \"%.200s\" writes %.200s twice",
                               place(admission, spec->line, at), spec->id, spec->writes[i]);
+        }
     }
     return true;
 }
@@ -228,10 +251,12 @@ static bool rank(const struct bhi_admission *admission, enum bhi_queue_result *o
     static const char circle[] = ": jobs depend on each other in a circle: ";
     char at[BHI_PLACE], names[sizeof complaint->text - sizeof circle];
     struct bhi_job_node *cycle;
-    if (bhi_graph_rank(admission->graph, &cycle))
+    if (bhi_graph_rank(admission->graph, &cycle)) {
         return true;
-    if (!cycle)
+    }
+    if (!cycle) {
         return out_of_memory(complaint, out_result);
+    }
     place(admission, cycle->job.line, at);
     bhi_graph_name_cycle(admission->graph, cycle, names, sizeof names - strlen(at));
     return bhi_refuse(complaint, "%s%s%s", at, circle, names);
@@ -243,10 +268,12 @@ static bool check_paths(const struct bhi_admission *admission, enum bhi_queue_re
     struct bhi_conflict conflict;
     /* A line that is new may meet one that has been there all along. */
     const uint32_t first = admission->replacement_count ? 0 : admission->graph->admitted;
-    if (bhi_paths_check(admission->paths, admission->graph, first, &conflict))
+    if (bhi_paths_check(admission->paths, admission->graph, first, &conflict)) {
         return true;
-    if (!conflict.node)
+    }
+    if (!conflict.node) {
         return out_of_memory(complaint, out_result);
+    }
     return bhi_refuse(complaint,
                       "%s: \"%.100s\" %s %.200s, which \"%.100s\" (line %zu) %s: one of them must "
                       "depend on the other",
@@ -267,19 +294,22 @@ bool bhi_admission_append(const struct bhi_admission *admission, const struct bh
     bool good = true;
     struct bhi_graph *graph = admission->graph;
     *out_result = BHI_QUEUE_BAD_INPUT;
-    for (size_t i = 0; good && i < count; i++)
+    for (size_t i = 0; good && i < count; i++) {
         good = append_one(admission, &specs[i], out_result, complaint);
+    }
     for (size_t i = 0; good && i < count; i++) {
         struct bhi_job_node *node = bhi_graph_find(graph, specs[i].id);
-        if (bhi_node_index(node) >= graph->admitted)
+        if (bhi_node_index(node) >= graph->admitted) {
             good = link_one(admission, node, &specs[i], out_result, complaint);
+        }
     }
     good = good && rank(admission, out_result, complaint) &&
            check_paths(admission, out_result, complaint);
-    if (!good)
+    if (!good) {
         forget(admission);
-    else
+    } else {
         *out_result = BHI_QUEUE_OK;
+    }
     return good;
 }
 

@@ -4,12 +4,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/graph/heap.h"
-
 enum { CHUNK = 1024 };
 
+static bool is_ready_before(const struct bhi_job_node *a, const struct bhi_job_node *b) {
+    if (a->job.sealed != b->job.sealed) {
+        return a->job.sealed;
+    }
+    if (a->job.priority != b->job.priority) {
+        return a->job.priority > b->job.priority;
+    }
+    return a->job.number < b->job.number;
+}
+
+static bool is_due_before(const struct bhi_job_node *a, const struct bhi_job_node *b) {
+    return a->due_ns != b->due_ns ? a->due_ns < b->due_ns : a->job.number < b->job.number;
+}
+
 void bhi_graph_init(struct bhi_graph *graph) {
-    *graph = (struct bhi_graph){0};
+    *graph =
+        (struct bhi_graph){.ready.is_before = is_ready_before, .delayed.is_before = is_due_before};
     bhi_names_init(&graph->ids);
 }
 
@@ -19,10 +32,12 @@ static void free_texts(struct bhi_job *job) {
 }
 
 void bhi_graph_fini(struct bhi_graph *graph) {
-    for (uint32_t i = 0; i < graph->count; i++)
+    for (uint32_t i = 0; i < graph->count; i++) {
         free_texts(&bhi_graph_node(graph, i)->job);
-    for (uint32_t i = 0; i < graph->capacity / CHUNK; i++)
+    }
+    for (uint32_t i = 0; i < graph->capacity / CHUNK; i++) {
         free(graph->chunks[i]);
+    }
     free(graph->chunks);
     free(graph->edges);
     free(graph->order);
@@ -46,34 +61,41 @@ struct bhi_job_node *bhi_graph_find(const struct bhi_graph *graph, const char *i
 
 /* Room for one chunk more: nodes, and their places in both heaps. */
 static bool grow(struct bhi_graph *graph) {
-    if (graph->capacity > UINT32_MAX - 2 * CHUNK)
+    if (graph->capacity > UINT32_MAX - 2 * CHUNK) {
         return false;
+    }
     const size_t capacity = (size_t)graph->capacity + CHUNK;
     /* The tables double, so that a million jobs are not copied a thousand times. */
     if ((graph->capacity & (graph->capacity - 1)) == 0) {
         const size_t twice = graph->capacity ? 2 * (size_t)graph->capacity : CHUNK;
         struct bhi_job_node **chunks = realloc(graph->chunks, twice / CHUNK * sizeof *chunks);
-        if (chunks)
+        if (chunks) {
             graph->chunks = chunks;
-        uint32_t *ready = realloc(graph->ready.nodes, twice * sizeof *ready);
-        if (ready)
+        }
+        struct bhi_job_node **ready = realloc(graph->ready.nodes, twice * sizeof *ready);
+        if (ready) {
             graph->ready.nodes = ready;
-        uint32_t *delayed = realloc(graph->delayed.nodes, twice * sizeof *delayed);
-        if (delayed)
+        }
+        struct bhi_job_node **delayed = realloc(graph->delayed.nodes, twice * sizeof *delayed);
+        if (delayed) {
             graph->delayed.nodes = delayed;
-        if (!chunks || !ready || !delayed)
+        }
+        if (!chunks || !ready || !delayed) {
             return false;
+        }
     }
     graph->chunks[graph->capacity / CHUNK] = calloc(CHUNK, sizeof(struct bhi_job_node));
-    if (!graph->chunks[graph->capacity / CHUNK])
+    if (!graph->chunks[graph->capacity / CHUNK]) {
         return false;
+    }
     graph->capacity = (uint32_t)capacity;
     return true;
 }
 
 struct bhi_job_node *bhi_graph_append(struct bhi_graph *graph, const char *id, const char *text) {
-    if (graph->count == graph->capacity && !grow(graph))
+    if (graph->count == graph->capacity && !grow(graph)) {
         return NULL;
+    }
     char *copy = strdup(text);
     const uint32_t index = copy ? bhi_names_add(&graph->ids, id) : BHI_NO_NAME;
     if (index == BHI_NO_NAME) {
@@ -98,8 +120,9 @@ bool bhi_graph_link(struct bhi_graph *graph, struct bhi_job_node *node,
         struct bhi_job_edge *grown = capacity > graph->edge_capacity
                                          ? realloc(graph->edges, capacity * sizeof *grown)
                                          : NULL;
-        if (!grown)
+        if (!grown) {
             return false;
+        }
         graph->edges = grown;
         graph->edge_capacity = capacity;
     }
@@ -115,14 +138,16 @@ void bhi_graph_truncate(struct bhi_graph *graph) {
     /* The newest edge is the first of both of its ends. */
     while (graph->edge_count > 0) {
         const struct bhi_job_edge *pair = &graph->edges[graph->edge_count - 2];
-        if (pair[1].node < graph->admitted)
+        if (pair[1].node < graph->admitted) {
             break;
+        }
         bhi_graph_node(graph, pair[1].node)->needs = pair[0].next;
         bhi_graph_node(graph, pair[0].node)->needed_by = pair[1].next;
         graph->edge_count -= 2;
     }
-    while (graph->count > graph->admitted)
+    while (graph->count > graph->admitted) {
         free_texts(&bhi_graph_node(graph, --graph->count)->job);
+    }
     bhi_names_truncate(&graph->ids, graph->admitted);
 }
 
@@ -134,8 +159,9 @@ static struct bhi_job_node *step(const struct bhi_graph *graph, const struct bhi
     struct bhi_job_node *found = NULL;
     for (uint32_t e = node->needs; e != BHI_NO_EDGE; e = graph->edges[e].next) {
         struct bhi_job_node *needed = bhi_graph_node(graph, graph->edges[e].node);
-        if (needed->rank == 0)
+        if (needed->rank == 0) {
             found = needed; /* the last edge was written first in the line */
+        }
     }
     return found;
 }
@@ -144,15 +170,18 @@ static struct bhi_job_node *step(const struct bhi_graph *graph, const struct bhi
 static struct bhi_job_node *find_cycle(struct bhi_graph *graph) {
     const uint32_t search = ++graph->searches;
     uint32_t i = graph->admitted;
-    while (bhi_graph_node(graph, i)->rank != 0)
+    while (bhi_graph_node(graph, i)->rank != 0) {
         i++;
+    }
     struct bhi_job_node *node = bhi_graph_node(graph, i);
-    for (; node->seen != search; node = step(graph, node))
+    for (; node->seen != search; node = step(graph, node)) {
         node->seen = search;
+    }
     struct bhi_job_node *first = node;
     for (struct bhi_job_node *at = step(graph, node); at != node; at = step(graph, at)) {
-        if (at->job.number < first->job.number)
+        if (at->job.number < first->job.number) {
             first = at;
+        }
     }
     return first;
 }
@@ -162,8 +191,9 @@ bool bhi_graph_rank(struct bhi_graph *graph, struct bhi_job_node **out_cycle) {
     const uint32_t ranks = graph->ranks;
     uint32_t *order = malloc(((size_t)count + 1) * sizeof *order), placed = 0;
     *out_cycle = NULL;
-    if (!order)
+    if (!order) {
         return false;
+    }
     free(graph->order);
     graph->order = order;
     /* |waits| counts what has no rank yet; what is admitted has one. */
@@ -171,17 +201,20 @@ bool bhi_graph_rank(struct bhi_graph *graph, struct bhi_job_node **out_cycle) {
         struct bhi_job_node *node = bhi_graph_node(graph, i);
         node->waits = 0;
         node->rank = 0;
-        for (uint32_t e = node->needs; e != BHI_NO_EDGE; e = graph->edges[e].next)
+        for (uint32_t e = node->needs; e != BHI_NO_EDGE; e = graph->edges[e].next) {
             node->waits += graph->edges[e].node >= first;
-        if (node->waits == 0)
+        }
+        if (node->waits == 0) {
             order[placed++] = i;
+        }
     }
     for (uint32_t at = 0; at < placed; at++) {
         struct bhi_job_node *node = bhi_graph_node(graph, order[at]);
         node->rank = ranks + at + 1;
         for (uint32_t e = node->needed_by; e != BHI_NO_EDGE; e = graph->edges[e].next) {
-            if (--bhi_graph_node(graph, graph->edges[e].node)->waits == 0)
+            if (--bhi_graph_node(graph, graph->edges[e].node)->waits == 0) {
                 order[placed++] = graph->edges[e].node;
+            }
         }
     }
     if (placed < count) {
@@ -198,14 +231,16 @@ void bhi_graph_name_cycle(const struct bhi_graph *graph, const struct bhi_job_no
     const struct bhi_job_node *node = cycle;
     size_t used = 0, left = 0;
     do {
-        if (left == 0 && used + strlen(node->job.id) + 4 < room)
+        if (left == 0 && used + strlen(node->job.id) + 4 < room) {
             used += (size_t)snprintf(out + used, capacity - used, "%s -> ", node->job.id);
-        else
+        } else {
             left++;
+        }
         node = step(graph, node);
     } while (node != cycle);
-    if (left)
+    if (left) {
         used += (size_t)snprintf(out + used, capacity - used, "(%zu more) -> ", left);
+    }
     snprintf(out + used, capacity - used, "%s", cycle->job.id);
 }
 
@@ -213,8 +248,9 @@ bool bhi_graph_is_linked(const struct bhi_graph *graph, const struct bhi_job_nod
                          const struct bhi_job_node *needed) {
     const uint32_t wanted = bhi_node_index(needed);
     for (uint32_t e = node->needs; e != BHI_NO_EDGE; e = graph->edges[e].next) {
-        if (graph->edges[e].node == wanted)
+        if (graph->edges[e].node == wanted) {
             return true;
+        }
     }
     return false;
 }
@@ -231,8 +267,9 @@ uint32_t bhi_graph_search(struct bhi_graph *graph, struct bhi_job_node *from, bo
         for (uint32_t e = forth ? at->needed_by : at->needs; e != BHI_NO_EDGE;
              e = graph->edges[e].next) {
             struct bhi_job_node *next = bhi_graph_node(graph, graph->edges[e].node);
-            if (next->seen == search || (forth ? next->rank > rank : next->rank < rank))
+            if (next->seen == search || (forth ? next->rank > rank : next->rank < rank)) {
                 continue;
+            }
             next->seen = search;
             next->link = top;
             top = graph->edges[e].node;
@@ -244,8 +281,9 @@ uint32_t bhi_graph_search(struct bhi_graph *graph, struct bhi_job_node *from, bo
 bool bhi_graph_reaches(struct bhi_graph *graph, struct bhi_job_node *node,
                        struct bhi_job_node *needed) {
     const uint32_t search = ++graph->searches;
-    if (bhi_graph_is_linked(graph, node, needed))
-        return true;            /* as nearly always */
+    if (bhi_graph_is_linked(graph, node, needed)) {
+        return true; /* as nearly always */
+    }
     uint32_t top = BHI_NO_NODE; /* a stack of nodes, linked through |link| */
     node->seen = search;
     node->link = top;
@@ -255,11 +293,13 @@ bool bhi_graph_reaches(struct bhi_graph *graph, struct bhi_job_node *node,
         top = at->link;
         for (uint32_t e = at->needs; e != BHI_NO_EDGE; e = graph->edges[e].next) {
             struct bhi_job_node *next = bhi_graph_node(graph, graph->edges[e].node);
-            if (next == needed)
+            if (next == needed) {
                 return true;
+            }
             /* What has a lower rank than |needed| does not need it. */
-            if (next->seen == search || next->rank < needed->rank)
+            if (next->seen == search || next->rank < needed->rank) {
                 continue;
+            }
             next->seen = search;
             next->link = top;
             top = graph->edges[e].node;
@@ -283,7 +323,7 @@ static void set_state(struct bhi_graph *graph, struct bhi_job_node *node,
 /* It may be taken, now or when it is due. */
 static void offer(struct bhi_graph *graph, struct bhi_job_node *node, uint64_t due_ns) {
     node->due_ns = due_ns;
-    bhi_heap_push(graph, due_ns ? &graph->delayed : &graph->ready, bhi_node_index(node));
+    bhi_heap_push(due_ns ? &graph->delayed : &graph->ready, node);
 }
 
 static bool failed(const struct bhi_job_node *node) {
@@ -305,8 +345,9 @@ static void fail_dependents(struct bhi_graph *graph, struct bhi_job_node *culpri
     for (;;) {
         for (uint32_t e = first->needed_by; e != BHI_NO_EDGE; e = graph->edges[e].next) {
             struct bhi_job_node *node = bhi_graph_node(graph, graph->edges[e].node);
-            if (graph->edges[e].node >= graph->admitted || node->state != BHI_JOB_SUBMITTED)
+            if (graph->edges[e].node >= graph->admitted || node->state != BHI_JOB_SUBMITTED) {
                 continue;
+            }
             set_state(graph, node, BHI_JOB_FAILED);
             node->origin = origin;
             node->link = BHI_NO_NODE;
@@ -314,8 +355,9 @@ static void fail_dependents(struct bhi_graph *graph, struct bhi_job_node *culpri
             last = node;
             changed(user, node);
         }
-        if (first->link == BHI_NO_NODE)
+        if (first->link == BHI_NO_NODE) {
             return;
+        }
         first = bhi_graph_node(graph, first->link);
     }
 }
@@ -325,8 +367,9 @@ static void release_dependents(struct bhi_graph *graph, const struct bhi_job_nod
     for (uint32_t e = done->needed_by; e != BHI_NO_EDGE; e = graph->edges[e].next) {
         struct bhi_job_node *node = bhi_graph_node(graph, graph->edges[e].node);
         if (graph->edges[e].node >= graph->admitted || --node->waits > 0 ||
-            node->state != BHI_JOB_SUBMITTED)
+            node->state != BHI_JOB_SUBMITTED) {
             continue;
+        }
         set_state(graph, node, BHI_JOB_WAITING);
         offer(graph, node, 0);
         changed(user, node);
@@ -341,11 +384,13 @@ static void settle(struct bhi_graph *graph, struct bhi_job_node *node, changed_c
     for (uint32_t e = node->needs; e != BHI_NO_EDGE; e = graph->edges[e].next) {
         struct bhi_job_node *needed = bhi_graph_node(graph, graph->edges[e].node);
         node->waits += needed->state != BHI_JOB_DONE;
-        if (failed(needed))
+        if (failed(needed)) {
             culprit = needed;
+        }
     }
-    if (bhi_job_state_is_end(node->state))
+    if (bhi_job_state_is_end(node->state)) {
         return;
+    }
     const enum bhi_job_state before = node->state;
     set_state(graph, node, BHI_JOB_SUBMITTED);
     if (culprit && !node->job.sealed) {
@@ -355,8 +400,9 @@ static void settle(struct bhi_graph *graph, struct bhi_job_node *node, changed_c
         set_state(graph, node, BHI_JOB_WAITING);
         offer(graph, node, 0);
     }
-    if (node->state != before && node->state != BHI_JOB_SUBMITTED)
+    if (node->state != before && node->state != BHI_JOB_SUBMITTED) {
         changed(user, node);
+    }
 }
 
 void bhi_graph_admit(struct bhi_graph *graph, changed_call *changed, void *user) {
@@ -376,15 +422,17 @@ void bhi_graph_admit(struct bhi_graph *graph, changed_call *changed, void *user)
 
 struct bhi_job_node *bhi_graph_take(struct bhi_graph *graph, uint64_t now_ns) {
     while (graph->delayed.count > 0) {
-        struct bhi_job_node *due = bhi_graph_node(graph, graph->delayed.nodes[0]);
-        if (due->due_ns > now_ns)
+        struct bhi_job_node *due = graph->delayed.nodes[0];
+        if (due->due_ns > now_ns) {
             break;
-        bhi_heap_pop(graph, &graph->delayed);
+        }
+        bhi_heap_pop(&graph->delayed);
         offer(graph, due, 0);
     }
-    if (graph->ready.count == 0)
+    if (graph->ready.count == 0) {
         return NULL;
-    struct bhi_job_node *node = bhi_graph_node(graph, bhi_heap_pop(graph, &graph->ready));
+    }
+    struct bhi_job_node *node = bhi_heap_pop(&graph->ready);
     set_state(graph, node, BHI_JOB_RUNNING);
     return node;
 }
@@ -392,30 +440,33 @@ struct bhi_job_node *bhi_graph_take(struct bhi_graph *graph, uint64_t now_ns) {
 void bhi_graph_end(struct bhi_graph *graph, struct bhi_job_node *node, enum bhi_job_state next,
                    uint64_t due_ns, changed_call *changed, void *user) {
     set_state(graph, node, next);
-    if (next == BHI_JOB_WAITING)
+    if (next == BHI_JOB_WAITING) {
         offer(graph, node, due_ns);
-    else if (next == BHI_JOB_DONE)
+    } else if (next == BHI_JOB_DONE) {
         release_dependents(graph, node, changed, user);
-    else if (failed(node))
+    } else if (failed(node)) {
         fail_dependents(graph, node, changed, user);
+    }
 }
 
 void bhi_graph_reorder(struct bhi_graph *graph) {
     const size_t count = graph->ready.count;
     graph->ready.count = 0;
-    for (size_t i = 0; i < count; i++)
-        bhi_heap_push(graph, &graph->ready, graph->ready.nodes[i]);
+    for (size_t i = 0; i < count; i++) {
+        bhi_heap_push(&graph->ready, graph->ready.nodes[i]);
+    }
 }
 
 uint64_t bhi_graph_takeable(const struct bhi_graph *graph, uint64_t now_ns, uint64_t *out_due_ns) {
     uint64_t takeable = graph->ready.count;
     *out_due_ns = 0;
     for (size_t i = 0; i < graph->delayed.count; i++) {
-        const uint64_t due_ns = bhi_graph_node(graph, graph->delayed.nodes[i])->due_ns;
-        if (due_ns <= now_ns)
+        const uint64_t due_ns = graph->delayed.nodes[i]->due_ns;
+        if (due_ns <= now_ns) {
             takeable++;
-        else if (*out_due_ns == 0 || due_ns < *out_due_ns)
+        } else if (*out_due_ns == 0 || due_ns < *out_due_ns) {
             *out_due_ns = due_ns;
+        }
     }
     return takeable;
 }

@@ -6,43 +6,14 @@
 #ifndef BHI_BATCH_GRAPH_GRAPH_H
 #define BHI_BATCH_GRAPH_GRAPH_H
 
+#include "batch/graph/heap.h"
 #include "batch/graph/names.h"
-#include "batch/job/queued.h"
-
-#define BHI_NO_NODE UINT32_MAX
-
-/* A job; its index is its number less one. Nodes do not move. */
-struct bhi_job_node {
-    struct bhi_job job; /* first: a job that was taken is its node. Owns text and outputs; id is in
-                           |ids| */
-    enum bhi_job_state state;
-    bool told;      /* it was started by this process */
-    bool again;     /* it had ended, and is taken up again: its line may be a new one */
-    bool redone;    /* it runs anew (--redo), as those do that depend on it: to be recorded */
-    bool restated;  /* when it was loaded, its state followed from another's: to be recorded */
-    bool replaced;  /* its line is not the recorded one: to be recorded */
-    uint32_t given; /* while lines are compared: how many came until this one's, itself included */
-    uint32_t tried; /* attempts that have a record, started or not, this one among them */
-    uint32_t waits; /* dependencies that are not DONE */
-    uint32_t needs, needed_by; /* first edge; BHI_NO_EDGE: none */
-    uint32_t rank;             /* a job's is greater than that of all it needs */
-    uint32_t seen;             /* by the search with this number */
-    uint32_t link;             /* the next in a search's list */
-    uint32_t origin;           /* index of the job through which it failed; BHI_NO_NODE: none */
-    uint64_t due_ns;           /* CLOCK_MONOTONIC; while it is delayed */
-};
 
 #define BHI_NO_EDGE UINT32_MAX
 
 struct bhi_job_edge {
     uint32_t node; /* at its other end */
     uint32_t next; /* of the same node, added before */
-};
-
-/* A heap of nodes. */
-struct bhi_heap {
-    uint32_t *nodes; /* owned */
-    size_t count;
 };
 
 struct bhi_graph {
@@ -53,8 +24,9 @@ struct bhi_graph {
     struct bhi_job_edge *edges; /* owned; in pairs: what is needed, then who needs it */
     uint32_t edge_count, edge_capacity;
     uint32_t searches, ranks;
-    uint32_t *order; /* of what is being added, by rank; owned */
-    struct bhi_heap ready, delayed;
+    uint32_t *order;         /* of what is being added, by rank; owned */
+    struct bhi_heap ready;   /* that may be taken: sealed ones first, then by priority */
+    struct bhi_heap delayed; /* by when they are due */
     uint64_t of[BHI_JOB_STATES];
 };
 
@@ -62,9 +34,6 @@ void bhi_graph_init(struct bhi_graph *graph);
 void bhi_graph_fini(struct bhi_graph *graph);
 
 struct bhi_job_node *bhi_graph_node(const struct bhi_graph *graph, uint32_t index);
-static inline uint32_t bhi_node_index(const struct bhi_job_node *node) {
-    return (uint32_t)(node->job.number - 1);
-}
 /* NULL: there is none. */
 struct bhi_job_node *bhi_graph_find(const struct bhi_graph *graph, const char *id);
 

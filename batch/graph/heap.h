@@ -1,13 +1,18 @@
-/* Heaps of nodes: those that may be taken, by their turn; those that are delayed, by when they are
- * due. There is always room: the graph sets it aside. */
+/* A heap of nodes. Its owner sets the room aside: pushing cannot fail. */
 #ifndef BHI_BATCH_GRAPH_HEAP_H
 #define BHI_BATCH_GRAPH_HEAP_H
 
-#include "batch/graph/graph.h"
+#include "batch/graph/node.h"
 
-/* |heap| is graph->ready or graph->delayed. */
-void bhi_heap_push(struct bhi_graph *graph, struct bhi_heap *heap, uint32_t node);
+struct bhi_heap {
+    /* Whether |a| comes out before |b|. */
+    bool (*is_before)(const struct bhi_job_node *a, const struct bhi_job_node *b);
+    struct bhi_job_node **nodes; /* owned by the graph */
+    size_t count;
+};
+
+void bhi_heap_push(struct bhi_heap *heap, struct bhi_job_node *node);
 /* The first, which is taken out. The heap is not empty. */
-uint32_t bhi_heap_pop(struct bhi_graph *graph, struct bhi_heap *heap);
+struct bhi_job_node *bhi_heap_pop(struct bhi_heap *heap);
 
 #endif

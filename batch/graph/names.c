@@ -13,8 +13,9 @@ void bhi_names_init(struct bhi_names *names) {
 }
 
 void bhi_names_fini(struct bhi_names *names) {
-    for (uint32_t i = 0; i < names->count; i++)
+    for (uint32_t i = 0; i < names->count; i++) {
         free(names->names[i].text);
+    }
     free(names->names);
     free(names->buckets);
     *names = (struct bhi_names){0};
@@ -29,13 +30,15 @@ static uint64_t hash_of(const struct bhi_names *names, const char *text) {
 }
 
 uint32_t bhi_names_find(const struct bhi_names *names, const char *text) {
-    if (names->count == 0)
+    if (names->count == 0) {
         return BHI_NO_NAME;
+    }
     const uint64_t hash = hash_of(names, text);
     uint32_t i = names->buckets[hash & (names->bucket_count - 1)];
     while (i != BHI_NO_NAME &&
-           (names->names[i].hash != hash || strcmp(names->names[i].text, text) != 0))
+           (names->names[i].hash != hash || strcmp(names->names[i].text, text) != 0)) {
         i = names->names[i].next;
+    }
     return i;
 }
 
@@ -48,31 +51,37 @@ static void enter(struct bhi_names *names, uint32_t i) {
 /* As many buckets as names, a power of two. Entered again in their order, so that the newest is
  * the first of its bucket, as _truncate wants it. */
 static bool grow(struct bhi_names *names) {
-    if (names->capacity > UINT32_MAX / 4)
+    if (names->capacity > UINT32_MAX / 4) {
         return false;
+    }
     const uint32_t capacity = names->capacity ? names->capacity * 2 : 64;
     struct bhi_job_name *grown = realloc(names->names, capacity * sizeof *grown);
-    if (!grown)
+    if (!grown) {
         return false;
+    }
     names->names = grown;
     uint32_t *buckets = malloc(capacity * sizeof *buckets);
-    if (!buckets)
+    if (!buckets) {
         return false;
+    }
     memset(buckets, 0xff, capacity * sizeof *buckets);
     free(names->buckets);
     names->buckets = buckets;
     names->bucket_count = names->capacity = capacity;
-    for (uint32_t i = 0; i < names->count; i++)
+    for (uint32_t i = 0; i < names->count; i++) {
         enter(names, i);
+    }
     return true;
 }
 
 uint32_t bhi_names_add(struct bhi_names *names, const char *text) {
-    if (names->count == names->capacity && !grow(names))
+    if (names->count == names->capacity && !grow(names)) {
         return BHI_NO_NAME;
+    }
     char *copy = strdup(text);
-    if (!copy)
+    if (!copy) {
         return BHI_NO_NAME;
+    }
     names->names[names->count] = (struct bhi_job_name){.text = copy, .hash = hash_of(names, text)};
     enter(names, names->count);
     return names->count++;

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
+
 #define NO_ACCESS UINT32_MAX
 
 enum { LINKS = 40 }; /* one after another: as many as the kernel follows */
@@ -14,7 +16,7 @@ enum { LINKS = 40 }; /* one after another: as many as the kernel follows */
 bool bhi_paths_init(struct bhi_paths *paths, const char *folder) {
     *paths = (struct bhi_paths){.folder = strdup(folder)};
     bhi_names_init(&paths->names);
-    return paths->folder != NULL;
+    return paths->folder;
 }
 
 void bhi_paths_fini(struct bhi_paths *paths) {
@@ -32,11 +34,13 @@ static char *append_parts(char *begin, char *out, const char *path) {
     for (;;) {
         path += strspn(path, "/");
         const size_t length = strcspn(path, "/");
-        if (length == 0)
+        if (length == 0) {
             return out;
+        }
         if (length == 2 && !memcmp(path, "..", 2)) {
-            while (out > begin && *--out != '/')
+            while (out > begin && *--out != '/') {
                 continue;
+            }
         } else if (!(length == 1 && *path == '.')) {
             *out++ = '/';
             memcpy(out, path, length);
@@ -49,8 +53,9 @@ static char *append_parts(char *begin, char *out, const char *path) {
 /* Without "." and "..", by its words alone. */
 static char *lexical(const struct bhi_paths *paths, const char *path) {
     char *whole = malloc(strlen(paths->folder) + strlen(path) + 3);
-    if (!whole)
+    if (!whole) {
         return NULL;
+    }
     char *end = append_parts(whole, whole, path[0] == '/' ? "" : paths->folder);
     end = append_parts(whole, end, path);
     *end = '\0';
@@ -82,12 +87,14 @@ static bool step(const char *path, char **out_next) {
     char target[PATH_MAX], *whole;
     const ssize_t length = readlink(path, target, sizeof target - 1);
     *out_next = NULL;
-    if (length <= 0)
+    if (length <= 0) {
         return true;
+    }
     target[length] = '\0';
     const int folder = target[0] == '/' ? 0 : (int)(strrchr(path, '/') + 1 - path);
-    if (asprintf(&whole, "%.*s%s", folder, path, target) < 0)
+    if (asprintf(&whole, "%.*s%s", folder, path, target) < 0) {
         return false;
+    }
     char *base = strrchr(whole, '/');
     *base++ = '\0';
     bool good = true;
@@ -107,10 +114,12 @@ static bool step(const char *path, char **out_next) {
 static bool follow_links(char **path) {
     for (int i = 0; i < LINKS && is_link(*path); i++) {
         char *next = realpath(*path, NULL);
-        if (!next && !step(*path, &next))
+        if (!next && !step(*path, &next)) {
             return false;
-        if (!next)
+        }
+        if (!next) {
             return true;
+        }
         free(*path);
         *path = next;
     }
@@ -123,20 +132,24 @@ static bool follow(struct bhi_paths *paths, const char *path, char **out_real) {
     const char *base = slash ? slash + 1 : path;
     char *folder;
     *out_real = NULL;
-    if (!*base || !strcmp(base, ".") || !strcmp(base, ".."))
+    if (!*base || !strcmp(base, ".") || !strcmp(base, "..")) {
         return true;
+    }
     if (asprintf(&folder, "%s%s%.*s", path[0] == '/' ? "" : paths->folder,
-                 path[0] == '/' ? "" : "/", (int)(base - path), path) < 0)
+                 path[0] == '/' ? "" : "/", (int)(base - path), path) < 0) {
         return false;
+    }
     const char *real = real_folder(paths, folder);
-    if (!real)
+    if (!real) {
         return true;
+    }
     if (asprintf(out_real, "%s/%s", strcmp(real, "/") ? real : "", base) < 0) {
         *out_real = NULL;
         return false;
     }
-    if (follow_links(out_real))
+    if (follow_links(out_real)) {
         return true;
+    }
     free(*out_real);
     *out_real = NULL;
     return false;
@@ -145,34 +158,23 @@ static bool follow(struct bhi_paths *paths, const char *path, char **out_real) {
 char *bhi_paths_normalize(struct bhi_paths *paths, const char *path) {
     const size_t folder = strlen(paths->folder);
     char *whole;
-    if (!follow(paths, path, &whole))
+    if (!follow(paths, path, &whole)) {
         return NULL;
-    if (!whole)
+    }
+    if (!whole) {
         whole = lexical(paths, path);
+    }
     /* A million jobs share the folder. */
-    if (whole && !strncmp(whole, paths->folder, folder) && whole[folder] == '/')
+    if (whole && !strncmp(whole, paths->folder, folder) && whole[folder] == '/') {
         memmove(whole, whole + folder + 1, strlen(whole + folder + 1) + 1);
+    }
     return whole;
 }
 
 static bool has_room(struct bhi_paths *paths) {
-    if (paths->access_count == paths->access_capacity) {
-        const uint32_t capacity = paths->access_capacity ? paths->access_capacity * 2 : 256;
-        struct bhi_access *grown = realloc(paths->accesses, capacity * sizeof *grown);
-        if (!grown || capacity < paths->access_capacity)
-            return false;
-        paths->accesses = grown;
-        paths->access_capacity = capacity;
-    }
-    if (paths->names.count == paths->first_capacity) {
-        const uint32_t capacity = paths->first_capacity ? paths->first_capacity * 2 : 256;
-        uint32_t *grown = realloc(paths->first, capacity * sizeof *grown);
-        if (!grown)
-            return false;
-        paths->first = grown;
-        paths->first_capacity = capacity;
-    }
-    return true;
+    return paths->access_count != NO_ACCESS &&
+           BHI_ARRAY_RESERVE(paths->accesses, paths->access_capacity, paths->access_count + 1) &&
+           BHI_ARRAY_RESERVE(paths->first, paths->first_capacity, paths->names.count + 1);
 }
 
 bool bhi_paths_add(struct bhi_paths *paths, const struct bhi_job_node *node, const char *path,
@@ -182,12 +184,14 @@ bool bhi_paths_add(struct bhi_paths *paths, const struct bhi_job_node *node, con
     uint32_t at = name ? bhi_names_find(&paths->names, name) : BHI_NO_NAME;
     if (name && at == BHI_NO_NAME) {
         at = bhi_names_add(&paths->names, name);
-        if (at != BHI_NO_NAME)
+        if (at != BHI_NO_NAME) {
             paths->first[at] = NO_ACCESS;
+        }
     }
     free(name);
-    if (at == BHI_NO_NAME)
+    if (at == BHI_NO_NAME) {
         return false;
+    }
     struct bhi_access *last =
         paths->first[at] == NO_ACCESS ? NULL : &paths->accesses[paths->first[at]];
     if (!last || last->node != index) {
@@ -195,8 +199,9 @@ bool bhi_paths_add(struct bhi_paths *paths, const struct bhi_job_node *node, con
         *last = (struct bhi_access){.node = index, .next = paths->first[at]};
         paths->first[at] = paths->access_count++;
     }
-    if (out_twice)
+    if (out_twice) {
         *out_twice = last->writes && writes;
+    }
     last->reads |= !writes;
     last->writes |= writes;
     return true;
@@ -205,14 +210,17 @@ bool bhi_paths_add(struct bhi_paths *paths, const struct bhi_job_node *node, con
 void bhi_paths_truncate(struct bhi_paths *paths, uint32_t count) {
     uint32_t kept = paths->names.count;
     for (uint32_t i = 0; i < paths->names.count; i++) {
-        while (paths->first[i] != NO_ACCESS && paths->accesses[paths->first[i]].node >= count)
+        while (paths->first[i] != NO_ACCESS && paths->accesses[paths->first[i]].node >= count) {
             paths->first[i] = paths->accesses[paths->first[i]].next;
+        }
     }
-    while (kept > 0 && paths->first[kept - 1] == NO_ACCESS)
+    while (kept > 0 && paths->first[kept - 1] == NO_ACCESS) {
         kept--;
+    }
     bhi_names_truncate(&paths->names, kept);
-    while (paths->access_count > 0 && paths->accesses[paths->access_count - 1].node >= count)
+    while (paths->access_count > 0 && paths->accesses[paths->access_count - 1].node >= count) {
         paths->access_count--;
+    }
 }
 
 /* -- who meets whom -----------------------------------------------------------------------------
@@ -243,19 +251,23 @@ struct look {
 
 static bool needs(struct bhi_graph *graph, struct look *look, struct bhi_job_node *node,
                   struct bhi_job_node *needed) {
-    if (bhi_graph_is_linked(graph, node, needed))
+    if (bhi_graph_is_linked(graph, node, needed)) {
         return true;
-    if (look->count++ < FEW)
+    }
+    if (look->count++ < FEW) {
         return bhi_graph_reaches(graph, node, needed);
-    if (!look->search)
+    }
+    if (!look->search) {
         look->search = bhi_graph_search(graph, look->from, look->forth, look->rank);
+    }
     return (look->forth ? node : needed)->seen == look->search;
 }
 
 static bool ordered(struct bhi_graph *graph, struct look *look, const struct visit *visit,
                     const struct visit *before, struct bhi_conflict *out_conflict) {
-    if (needs(graph, look, visit->node, before->node))
+    if (needs(graph, look, visit->node, before->node)) {
         return true;
+    }
     const bool later = visit->node->job.number > before->node->job.number;
     const struct visit *node = later ? visit : before, *other = later ? before : visit;
     *out_conflict = (struct bhi_conflict){.node = node->node,
@@ -275,14 +287,17 @@ static bool check_visits(struct bhi_graph *graph, const struct visit *visits, si
     for (size_t i = 0; i < count; i++) {
         const struct visit *visit = &visits[i];
         if (writer && !(visit->writes && readers < i) &&
-            !ordered(graph, &forth, visit, writer, out_conflict))
+            !ordered(graph, &forth, visit, writer, out_conflict)) {
             return false;
-        if (!visit->writes)
+        }
+        if (!visit->writes) {
             continue;
+        }
         struct look back = {.from = visit->node, .rank = visits[readers].node->rank};
         for (size_t r = readers; r < i; r++) {
-            if (!ordered(graph, &back, visit, &visits[r], out_conflict))
+            if (!ordered(graph, &back, visit, &visits[r], out_conflict)) {
                 return false;
+            }
         }
         writer = visit;
         readers = i + 1;
@@ -301,23 +316,21 @@ bool bhi_paths_check(struct bhi_paths *paths, struct bhi_graph *graph, uint32_t 
     for (uint32_t i = 0; good && i < paths->names.count; i++) {
         size_t count = 0, writers = 0;
         const uint32_t newest = paths->first[i];
-        if (newest == NO_ACCESS || paths->accesses[newest].node < first)
+        if (newest == NO_ACCESS || paths->accesses[newest].node < first) {
             continue;
+        }
         for (uint32_t a = newest; good && a != NO_ACCESS; a = paths->accesses[a].next) {
-            if (count == capacity) {
-                capacity = capacity ? capacity * 2 : 64;
-                struct visit *grown = realloc(visits, capacity * sizeof *grown);
-                good = grown != NULL;
-                visits = grown ? grown : visits;
-                if (!good)
-                    break;
+            good = BHI_ARRAY_RESERVE(visits, capacity, count + 1);
+            if (!good) {
+                break;
             }
             visits[count++] = (struct visit){bhi_graph_node(graph, paths->accesses[a].node),
                                              paths->accesses[a].writes};
             writers += paths->accesses[a].writes;
         }
-        if (!good || writers == 0 || count < 2)
+        if (!good || writers == 0 || count < 2) {
             continue;
+        }
         qsort(visits, count, sizeof *visits, by_rank);
         good = check_visits(graph, visits, count, out_conflict);
         out_conflict->path = paths->names.names[i].text;

@@ -15,9 +15,10 @@ struct bhi_paths {
     char *asked, *real;     /* the folder that was looked at last, and where it is; owned */
     struct bhi_names names; /* paths, normalized */
     uint32_t *first;        /* of each path: its newest access; owned */
-    uint32_t first_capacity;
+    size_t first_capacity;
     struct bhi_access *accesses; /* owned */
-    uint32_t access_count, access_capacity;
+    uint32_t access_count;
+    size_t access_capacity;
 };
 
 /* False: out of memory. */

@@ -18,8 +18,9 @@ static bool next_line(struct reader *reader) {
     int c;
     reader->length = 0;
     while ((c = getc_unlocked(reader->file)) != EOF && c != '\n') {
-        if (reader->length <= BHI_JOB_TEXT)
+        if (reader->length <= BHI_JOB_TEXT) {
             reader->text[reader->length] = (char)c;
+        }
         reader->length++;
     }
     return !ferror(reader->file) && (c == '\n' || reader->length > 0);
@@ -29,10 +30,12 @@ static bool next_line(struct reader *reader) {
 static bool says_nothing(const struct reader *reader) {
     const size_t kept = reader->length <= BHI_JOB_TEXT ? reader->length : BHI_JOB_TEXT;
     for (size_t i = 0; i < kept; i++) {
-        if (reader->text[i] == '#')
+        if (reader->text[i] == '#') {
             return true;
-        if (!strchr(" \t\r", reader->text[i]) || !reader->text[i])
+        }
+        if (!strchr(" \t\r", reader->text[i]) || !reader->text[i]) {
             return false;
+        }
     }
     return kept == reader->length;
 }
@@ -45,21 +48,25 @@ static void guess_id(const char *text, size_t length, char out[BHI_JOB_ID + 1]) 
     size_t used = 0;
     out[0] = 0;
     at = at ? at + sizeof key - 1 : end;
-    while (at < end && (*at == ' ' || *at == ':'))
+    while (at < end && (*at == ' ' || *at == ':')) {
         at++;
+    }
     if (at < end && (*at == '-' || (*at >= '0' && *at <= '9'))) {
         while (at + used < end && used < 20 &&
-               (at[used] == '-' || (at[used] >= '0' && at[used] <= '9')))
+               (at[used] == '-' || (at[used] >= '0' && at[used] <= '9'))) {
             used++;
+        }
         memcpy(out, at, used);
         out[used] = 0;
         return;
     }
-    if (at == end || *at++ != '"')
+    if (at == end || *at++ != '"') {
         return;
+    }
     while (at + used < end && used < BHI_JOB_ID && at[used] != '"' && at[used] != '\\' &&
-           (unsigned char)at[used] >= 0x20)
+           (unsigned char)at[used] >= 0x20) {
         used++;
+    }
     if (at + used < end && at[used] == '"') {
         memcpy(out, at, used);
         out[used] = 0;
@@ -71,14 +78,17 @@ static void read_all(struct reader *reader, bhi_job_visitor visit, void *user) {
     for (size_t line = 1; more && !bhi_interrupt_signal() && next_line(reader); line++) {
         struct bhi_complaint complaint;
         struct bhi_job_spec spec;
-        if (says_nothing(reader))
+        if (says_nothing(reader)) {
             continue;
+        }
         char id[BHI_JOB_ID + 1] = "";
         const bool good = bhi_job_parse(reader->text, reader->length, &spec, &complaint);
-        if (!good && reader->length <= BHI_JOB_TEXT)
+        if (!good && reader->length <= BHI_JOB_TEXT) {
             guess_id(reader->text, reader->length, id);
-        if (good)
+        }
+        if (good) {
             spec.line = line;
+        }
         more = visit(user, line, good ? &spec : NULL, id, good ? NULL : &complaint);
     }
 }
@@ -88,11 +98,12 @@ bool bhi_job_file_read(const char *path, bhi_job_visitor visit, void *user, int 
     const bool is_stdin = !strcmp(path, "-");
     struct reader reader = {.file = bhi_interrupt_open(path)};
     *out_errno = errno;
-    if (!reader.file)
+    if (!reader.file) {
         return bhi_refuse(complaint, "%.400s: %s", path, strerror(*out_errno));
+    }
     reader.text = malloc(BHI_JOB_TEXT + 1);
     *out_errno = reader.text ? 0 : ENOMEM;
-    bool good = reader.text != NULL || bhi_refuse(complaint, "out of memory");
+    bool good = reader.text || bhi_refuse(complaint, "out of memory");
     if (good) {
         errno = 0;
         read_all(&reader, visit, user);

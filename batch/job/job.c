@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "batch/job/object.h"
+#include "batch/job/request.h"
 
 const char *bhi_job_state_name(enum bhi_job_state state) {
     static const char *const names[BHI_JOB_STATES] = {
@@ -22,14 +23,17 @@ bool bhi_job_state_is_end(enum bhi_job_state state) {
 /* Control characters end lines and drive terminals; ids are printed in every message. */
 static bool check_id(const char *id, const char *key, struct bhi_complaint *complaint) {
     const size_t length = strlen(id);
-    if (length == 0)
+    if (length == 0) {
         return bhi_refuse(complaint, "\"%s\": an id is empty", key);
-    if (length > BHI_JOB_ID)
+    }
+    if (length > BHI_JOB_ID) {
         return bhi_refuse(complaint, "\"%s\": %.40s… is longer than %d bytes", key, id, BHI_JOB_ID);
+    }
     for (const unsigned char *c = (const unsigned char *)id; *c; c++) {
         /* The second: U+0080 to U+009f, in UTF-8. */
-        if (*c < 0x20 || *c == 0x7f || (*c == 0xc2 && c[1] < 0xa0))
+        if (*c < 0x20 || *c == 0x7f || (*c == 0xc2 && c[1] < 0xa0)) {
             return bhi_refuse(complaint, "\"%s\": an id has a control character in it", key);
+        }
     }
     return true;
 }
@@ -37,12 +41,14 @@ static bool check_id(const char *id, const char *key, struct bhi_complaint *comp
 static bool take_number(const json_t *object, const char *key, long long least, long long most,
                         int32_t *out_value, struct bhi_complaint *complaint) {
     const json_t *number = json_object_get(object, key);
-    if (!number)
+    if (!number) {
         return true;
+    }
     const long long value = json_integer_value(number);
-    if (value < least || value > most)
+    if (value < least || value > most) {
         return bhi_refuse(complaint, "\"%s\": %lld is not from %lld to %lld", key, value, least,
                           most);
+    }
     *out_value = (int32_t)value;
     return true;
 }
@@ -53,18 +59,20 @@ static int by_bytes(const void *a, const void *b) {
 
 static bool check_dependencies(const struct bhi_job_spec *spec, struct bhi_complaint *complaint) {
     char **sorted = calloc(spec->depends_count + 1, sizeof *sorted);
-    bool good = sorted != NULL || bhi_refuse(complaint, "out of memory");
+    bool good = sorted || bhi_refuse(complaint, "out of memory");
     for (size_t i = 0; good && i < spec->depends_count; i++) {
         sorted[i] = spec->depends_on[i];
         good = check_id(sorted[i], "depends_on", complaint) &&
                (strcmp(sorted[i], spec->id) != 0 ||
                 bhi_refuse(complaint, "\"depends_on\": it depends on itself"));
     }
-    if (good)
+    if (good) {
         qsort(sorted, spec->depends_count, sizeof *sorted, by_bytes);
+    }
     for (size_t i = 1; good && i < spec->depends_count; i++) {
-        if (!strcmp(sorted[i - 1], sorted[i]))
+        if (!strcmp(sorted[i - 1], sorted[i])) {
             good = bhi_refuse(complaint, "\"depends_on\": \"%.255s\" is named twice", sorted[i]);
+        }
     }
     free(sorted);
     return good;
@@ -74,12 +82,14 @@ static bool check_dependencies(const struct bhi_job_spec *spec, struct bhi_compl
 static bool take_texts(char ***out_texts, size_t *out_count, const json_t *array,
                        struct bhi_complaint *complaint) {
     const size_t count = json_array_size(array);
-    if (!(*out_texts = calloc(count + 1, sizeof **out_texts)))
+    if (!(*out_texts = calloc(count + 1, sizeof **out_texts))) {
         return bhi_refuse(complaint, "out of memory");
+    }
     for (size_t i = 0; i < count; i++) {
         char *text = strdup(json_string_value(json_array_get(array, i)));
-        if (!text)
+        if (!text) {
             return bhi_refuse(complaint, "out of memory");
+        }
         (*out_texts)[(*out_count)++] = text;
     }
     return true;
@@ -89,8 +99,9 @@ static bool take_dependencies(struct bhi_job_spec *spec, const json_t *object,
                               struct bhi_complaint *complaint) {
     const json_t *names = json_object_get(object, "depends_on");
     const size_t count = json_array_size(names);
-    if (count > BHI_JOB_DEPENDENCIES)
+    if (count > BHI_JOB_DEPENDENCIES) {
         return bhi_refuse(complaint, "\"depends_on\": more than %d", BHI_JOB_DEPENDENCIES);
+    }
     return take_texts(&spec->depends_on, &spec->depends_count, names, complaint) &&
            check_dependencies(spec, complaint);
 }
@@ -99,14 +110,17 @@ static bool take_paths(struct bhi_job_spec *spec, struct bhi_run_request *run,
                        struct bhi_complaint *complaint) {
     spec->reads = calloc(run->binding_count + 1, sizeof *spec->reads);
     spec->writes = calloc(run->binding_count + 1, sizeof *spec->writes);
-    if (!spec->reads || !spec->writes)
+    if (!spec->reads || !spec->writes) {
         return bhi_refuse(complaint, "out of memory");
+    }
     for (uint32_t i = 0; i < run->binding_count; i++) {
         struct bhi_run_binding *binding = &run->bindings[i];
-        if (binding->in_path)
+        if (binding->in_path) {
             spec->reads[spec->read_count++] = binding->in_path;
-        if (binding->out_path)
+        }
+        if (binding->out_path) {
             spec->writes[spec->write_count++] = binding->out_path;
+        }
         binding->in_path = binding->out_path = NULL; /* they are the spec's now */
     }
     return true;
@@ -120,23 +134,28 @@ static bool write_text(struct bhi_job_spec *spec, json_t *object, const uint32_t
     void *next;
     json_object_foreach_safe(object, next, name, value) {
         if ((json_is_object(value) && json_object_size(value) == 0) ||
-            (json_is_array(value) && json_array_size(value) == 0) || json_is_false(value))
+            (json_is_array(value) && json_array_size(value) == 0) || json_is_false(value)) {
             json_object_del(object, name);
+        }
     }
     json_t *grid = json_object_get(object, "groups")
                        ? json_pack("[I,I,I]", (json_int_t)groups[0], (json_int_t)groups[1],
                                    (json_int_t)groups[2])
                        : NULL;
-    if (json_object_get(object, "groups") && !grid)
+    if (json_object_get(object, "groups") && !grid) {
         return bhi_refuse(complaint, "out of memory");
-    if (grid && json_object_set_new(object, "groups", grid) != 0)
+    }
+    if (grid && json_object_set_new(object, "groups", grid) != 0) {
         return bhi_refuse(complaint, "out of memory");
+    }
     spec->text = json_dumps(object, JSON_SORT_KEYS | JSON_COMPACT);
-    if (!spec->text)
+    if (!spec->text) {
         return bhi_refuse(complaint, "out of memory");
+    }
     /* It is parsed again when its turn comes; "groups" may have become longer. */
-    if (strlen(spec->text) > BHI_JOB_TEXT)
+    if (strlen(spec->text) > BHI_JOB_TEXT) {
         return bhi_refuse(complaint, "longer than %d bytes", BHI_JOB_TEXT);
+    }
     return true;
 }
 
@@ -145,8 +164,9 @@ static bool take_all(struct bhi_job_spec *spec, json_t *object, struct bhi_run_r
     spec->id = strdup(json_string_value(json_object_get(object, "id")));
     const char *kernel = json_string_value(json_object_get(object, "kernel"));
     spec->kernel = kernel ? strdup(kernel) : NULL;
-    if (!spec->id || (kernel && !spec->kernel))
+    if (!spec->id || (kernel && !spec->kernel)) {
         return bhi_refuse(complaint, "out of memory");
+    }
     return check_id(spec->id, "id", complaint) &&
            take_number(object, "retries", 0, BHI_JOB_RETRIES, &spec->retries, complaint) &&
            take_number(object, "priority", -BHI_JOB_PRIORITY, BHI_JOB_PRIORITY, &spec->priority,
@@ -161,25 +181,29 @@ bool bhi_job_parse(const char *line, size_t length, struct bhi_job_spec *out_spe
                    struct bhi_complaint *complaint) {
     struct bhi_job_request request;
     *out_spec = (struct bhi_job_spec){.retries = -1};
-    if (length > BHI_JOB_TEXT)
+    if (length > BHI_JOB_TEXT) {
         return bhi_refuse(complaint, "longer than %d bytes", BHI_JOB_TEXT);
+    }
     json_t *object = bhi_job_object_load(line, length, complaint);
-    if (!object)
+    if (!object) {
         return false;
-    bool good = bhi_job_object_parse(object, NULL, false, &request, complaint);
+    }
+    bool good = bhi_job_request_fill(object, NULL, false, &request, complaint);
     if (good) {
         good = take_all(out_spec, object, &request.run, complaint);
         bhi_job_request_free(&request);
     }
     json_decref(object);
-    if (!good)
+    if (!good) {
         bhi_job_spec_free(out_spec);
+    }
     return good;
 }
 
 static void free_all(char **strings, size_t count) {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         free(strings[i]);
+    }
     free(strings);
 }
 

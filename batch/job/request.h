@@ -3,15 +3,14 @@
 #ifndef BHI_BATCH_JOB_REQUEST_H
 #define BHI_BATCH_JOB_REQUEST_H
 
+#include <jansson.h>
+
 #include "request/eval.h"
-#include "request/run.h"
 
 struct bhi_job_request {
-    struct bhi_run_request run;    /* kernel_path, in_path and out_path are in the folder given */
-    struct bhi_eval_request *eval; /* owned: an expression, in place of a kernel; NULL: a kernel */
-    void *object;                  /* the parsed text; |run| borrows from it */
-    char **texts;                  /* owned, each too; |run| borrows from them */
-    size_t text_count;
+    struct bhi_run_request run; /* kernel_path, in_path and out_path are in the folder given */
+    json_t *object;             /* the parsed text, a reference; |run| borrows from it */
+    char *kernel_path;          /* owned; |run|'s */
     int error; /* errno of the last refusal; 0: none, or nothing to do with the system */
 };
 
@@ -21,6 +20,9 @@ struct bhi_job_request {
  * Thread: any. */
 bool bhi_job_request_parse(const char *text, const char *folder, bool reads_includes,
                            struct bhi_job_request *out_request, struct bhi_complaint *complaint);
+/* The same of an object (bhi_job_object_load). */
+bool bhi_job_request_fill(json_t *object, const char *folder, bool reads_includes,
+                          struct bhi_job_request *out_request, struct bhi_complaint *complaint);
 void bhi_job_request_free(struct bhi_job_request *request);
 
 #endif

@@ -12,8 +12,9 @@ static bool out_of_memory(struct bhi_complaint *complaint) {
 /* An id that is a number is the text of it. */
 static json_t *id_of(const json_t *value) {
     char text[32];
-    if (!json_is_integer(value))
+    if (!json_is_integer(value)) {
         return json_incref((json_t *)value);
+    }
     snprintf(text, sizeof text, "%lld", (long long)json_integer_value(value));
     return json_string(text);
 }
@@ -22,8 +23,9 @@ static bool lengthen_ids(json_t *array, struct bhi_complaint *complaint) {
     size_t i;
     json_t *value;
     json_array_foreach(array, i, value) {
-        if (json_is_integer(value) && json_array_set_new(array, i, id_of(value)) != 0)
+        if (json_is_integer(value) && json_array_set_new(array, i, id_of(value)) != 0) {
             return out_of_memory(complaint);
+        }
     }
     return true;
 }
@@ -33,22 +35,25 @@ static bool print_value(FILE *out, const json_t *value, size_t index,
                         struct bhi_complaint *complaint) {
     const long long whole = json_integer_value(value);
     const char *text = json_string_value(value);
-    if (text && !strchr(text, ':'))
+    if (text && !strchr(text, ':')) {
         return bhi_refuse(complaint,
                           "\"push\": value %zu, \"%.40s\", has no type: write \"f32:%.40s\"",
                           index + 1, text, text);
-    if (text)
+    }
+    if (text) {
         return fputs(text, out) >= 0 || out_of_memory(complaint);
+    }
     if (json_is_real(value)) {
         char real[40];
         snprintf(real, sizeof real, "%.17g", json_real_value(value));
         return fprintf(out, ":%s%s", real, strpbrk(real, ".e") ? "" : ".0") >= 0 ||
                out_of_memory(complaint);
     }
-    if (whole < INT32_MIN || whole > UINT32_MAX)
+    if (whole < INT32_MIN || whole > UINT32_MAX) {
         return bhi_refuse(complaint,
                           "\"push\": value %zu, %lld, needs more than 32 bits: write \"i64:%lld\"",
                           index + 1, whole, whole);
+    }
     return fprintf(out, ":%lld", whole) >= 0 || out_of_memory(complaint);
 }
 
@@ -56,8 +61,9 @@ static bool print_value(FILE *out, const json_t *value, size_t index,
 static json_t *take_text(FILE *out, char **text, bool good, struct bhi_complaint *complaint) {
     good = (!out || fclose(out) == 0 || out_of_memory(complaint)) && good;
     json_t *string = good ? json_string(*text) : NULL;
-    if (good && !string)
+    if (good && !string) {
         out_of_memory(complaint);
+    }
     free(*text);
     return string;
 }
@@ -70,8 +76,9 @@ static json_t *push_of(const json_t *array, struct bhi_complaint *complaint) {
     FILE *out = open_memstream(&text, &size);
     bool good = out || out_of_memory(complaint);
     json_array_foreach(array, i, value) {
-        if (good && i > 0)
+        if (good && i > 0) {
             fputc(',', out);
+        }
         good = good && print_value(out, value, i, complaint);
     }
     return take_text(out, &text, good, complaint);
@@ -81,10 +88,12 @@ static json_t *push_of(const json_t *array, struct bhi_complaint *complaint) {
 static bool print_plain(FILE *out, const json_t *value, const char *name,
                         struct bhi_complaint *complaint) {
     const char *text = json_string_value(value);
-    if (text && (!*text || strpbrk(text, "=")))
-        return bhi_refuse(complaint, "\"push\" \"%.40s\": \"%.40s\" is no value", name, text);
-    if (!text && !json_is_number(value) && !json_is_boolean(value))
+    if (text && (!*text || strpbrk(text, "="))) {
+        return bhi_refuse(complaint, "\"push\" \"%.40s\": \"%.40s\" is not a value", name, text);
+    }
+    if (!text && !json_is_number(value) && !json_is_boolean(value)) {
         return bhi_refuse(complaint, "\"push\" \"%.40s\": a vector has numbers", name);
+    }
     const int written =
         text                     ? fputs(text, out)
         : json_is_boolean(value) ? fputs(json_is_true(value) ? "true" : "false", out)
@@ -100,15 +109,18 @@ static bool print_all(FILE *out, const json_t *values, const char *name, bool *f
     json_t *value;
     json_array_foreach(values, i, value) {
         if (json_is_array(value) && depth > 0) {
-            if (!print_all(out, value, name, first, depth - 1, complaint))
+            if (!print_all(out, value, name, first, depth - 1, complaint)) {
                 return false;
+            }
             continue;
         }
-        if (!*first)
+        if (!*first) {
             fputc(',', out);
+        }
         *first = false;
-        if (!print_plain(out, value, name, complaint))
+        if (!print_plain(out, value, name, complaint)) {
             return false;
+        }
     }
     return true;
 }
@@ -116,11 +128,13 @@ static bool print_all(FILE *out, const json_t *values, const char *name, bool *f
 static bool print_named(FILE *out, const char *name, const json_t *value,
                         struct bhi_complaint *complaint) {
     bool first = true;
-    if (!*name || strpbrk(name, "=,"))
+    if (!*name || strpbrk(name, "=,")) {
         return bhi_refuse(complaint, "\"push\" \"%.40s\": no such name", name);
+    }
     fprintf(out, "%s=", name);
-    if (!json_is_array(value))
+    if (!json_is_array(value)) {
         return print_plain(out, value, name, complaint);
+    }
     return print_all(out, value, name, &first, 1, complaint) &&
            (!first || bhi_refuse(complaint, "\"push\" \"%.40s\": no value", name));
 }
@@ -138,14 +152,17 @@ static json_t *push_of_names(json_t *object, struct bhi_complaint *complaint) {
     FILE *out = open_memstream(&text, &size);
     bool good = (out && names) || out_of_memory(complaint);
     json_object_foreach(object, name, value) {
-        if (names)
+        if (names) {
             names[count++] = name;
+        }
     }
-    if (names)
+    if (names) {
         qsort(names, count, sizeof *names, compare_names);
+    }
     for (size_t i = 0; i < count && good; i++) {
-        if (i > 0)
+        if (i > 0) {
             fputc(',', out);
+        }
         good = print_named(out, names[i], json_object_get(object, names[i]), complaint);
     }
     free(names);
@@ -156,18 +173,22 @@ bool bhi_job_lengthen(json_t *object, struct bhi_complaint *complaint) {
     const json_t *id = json_object_get(object, "id");
     const json_t *groups = json_object_get(object, "groups");
     json_t *push = json_object_get(object, "push");
-    if (json_is_integer(id) && json_object_set_new(object, "id", id_of(id)) != 0)
+    if (json_is_integer(id) && json_object_set_new(object, "id", id_of(id)) != 0) {
         return out_of_memory(complaint);
+    }
     if (json_is_integer(groups) &&
-        json_object_set_new(object, "groups", json_pack("[O]", groups)) != 0)
+        json_object_set_new(object, "groups", json_pack("[O]", groups)) != 0) {
         return out_of_memory(complaint);
+    }
     if (json_array_size(push) > 0 || json_object_size(push) > 0) {
         json_t *text =
             json_is_array(push) ? push_of(push, complaint) : push_of_names(push, complaint);
-        if (!text)
+        if (!text) {
             return false;
-        if (json_object_set_new(object, "push", text) != 0)
+        }
+        if (json_object_set_new(object, "push", text) != 0) {
             return out_of_memory(complaint);
+        }
     }
     return lengthen_ids(json_object_get(object, "depends_on"), complaint);
 }

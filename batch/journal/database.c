@@ -36,16 +36,17 @@ bool bhi_journal_complain(const struct bhi_journal *journal, int rc,
                           struct bhi_complaint *complaint) {
     const char *path = journal->path;
     const int system_errno = journal->db ? sqlite3_system_errno(journal->db) : 0;
-    if (is_full(rc, system_errno))
+    if (is_full(rc, system_errno)) {
         return bhi_refuse(complaint,
-                          "%.600s: the disk is full: make room, then go on with --resume; what was "
-                          "recorded is kept",
+                          "%.600s: the disk is full: free some space, then continue with --resume; "
+                          "the record is intact",
                           path);
+    }
     switch (rc & 0xff) {
     case SQLITE_NOTADB:
         return bhi_refuse(complaint,
-                          "%.600s is no database: it is not a batch's, or it is damaged; move it "
-                          "away, or give another folder (--state)",
+                          "%.600s is not the database of a batch, or it is damaged: move it away, "
+                          "or give another folder (--state)",
                           path);
     case SQLITE_CORRUPT:
     case SQLITE_CONSTRAINT:
@@ -61,9 +62,10 @@ bool bhi_journal_complain(const struct bhi_journal *journal, int rc,
                           path);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-        return bhi_refuse(complaint,
-                          "%.600s is held by another program: end that, then go on with --resume",
-                          path);
+        return bhi_refuse(
+            complaint,
+            "%.600s is locked by another program: end that program, then continue with --resume",
+            path);
     case SQLITE_NOMEM:
         return bhi_refuse(complaint, "%.600s: out of memory", path);
     default:
@@ -72,8 +74,8 @@ bool bhi_journal_complain(const struct bhi_journal *journal, int rc,
     }
 }
 
-bool bhi_journal_execute(struct bhi_journal *journal, const char *sql,
-                         struct bhi_complaint *complaint) {
+/* Runs statements without results. */
+static bool execute(struct bhi_journal *journal, const char *sql, struct bhi_complaint *complaint) {
     const int rc = sqlite3_exec(journal->db, sql, NULL, NULL, NULL);
     return rc == SQLITE_OK || bhi_journal_complain(journal, rc, complaint);
 }
@@ -93,8 +95,9 @@ bool bhi_journal_number(struct bhi_journal *journal, const char *sql, int64_t *o
 }
 
 void bhi_journal_rollback(struct bhi_journal *journal) {
-    if (!sqlite3_get_autocommit(journal->db))
+    if (!sqlite3_get_autocommit(journal->db)) {
         sqlite3_exec(journal->db, "ROLLBACK", NULL, NULL, NULL);
+    }
 }
 
 /* -- the folder ---------------------------------------------------------------------------------
@@ -123,16 +126,18 @@ static bool complain_held(int fd, const char *folder, struct bhi_complaint *comp
 
 static bool check_format(const struct bhi_journal *journal, int64_t application, int64_t version,
                          struct bhi_complaint *complaint) {
-    if (application != BHI_JOURNAL_APPLICATION)
+    if (application != BHI_JOURNAL_APPLICATION) {
         return bhi_refuse(complaint,
                           "%.600s is another program's database: give another folder (--state)",
                           journal->path);
-    if (version != BHI_JOURNAL_VERSION)
+    }
+    if (version != BHI_JOURNAL_VERSION) {
         return bhi_refuse(
             complaint,
-            "%.600s was made by another version of bulkhead: it has format %lld, this "
-            "one reads %d; go on with that version, or give another folder (--state)",
+            "%.600s was made by another version of bulkhead: it has format %lld, this one reads "
+            "%d; continue with that version, or give another folder (--state)",
             journal->path, (long long)version, BHI_JOURNAL_VERSION);
+    }
     return true;
 }
 
@@ -147,8 +152,9 @@ static ssize_t read_header(const struct bhi_journal *journal, uint8_t header[HEA
     const int fd =
         openat(journal->state.fd, BHI_JOURNAL_FILE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     const ssize_t length = fd >= 0 ? pread(fd, header, HEADER, 0) : 0;
-    if (fd >= 0)
+    if (fd >= 0) {
         close(fd);
+    }
     return length;
 }
 
@@ -157,12 +163,15 @@ static ssize_t read_header(const struct bhi_journal *journal, uint8_t header[HEA
 static bool peek(const struct bhi_journal *journal, struct bhi_complaint *complaint) {
     uint8_t header[HEADER];
     const ssize_t length = read_header(journal, header);
-    if (length <= 0) /* nothing in it, or SQLite says what is wrong with it */
+    if (length <= 0) { /* nothing in it, or SQLite says what is wrong with it */
         return true;
-    if (memcmp(header, "SQLite format 3", length < MAGIC ? (size_t)length : MAGIC) != 0)
+    }
+    if (memcmp(header, "SQLite format 3", length < MAGIC ? (size_t)length : MAGIC) != 0) {
         return bhi_journal_complain(journal, SQLITE_NOTADB, complaint);
-    if (length < HEADER || !load_be32(header + SCHEMA)) /* there are no tables yet */
+    }
+    if (length < HEADER || !load_be32(header + SCHEMA)) { /* there are no tables yet */
         return true;
+    }
     return check_format(journal, load_be32(header + APPLICATION), load_be32(header + VERSION),
                         complaint);
 }
@@ -176,19 +185,23 @@ static bool open_lock(struct bhi_journal *journal, const char *path, bool *out_m
     const int folder = journal->state.fd;
     journal->lock_fd = openat(folder, BHI_JOURNAL_LOCK, flags);
     if (journal->lock_fd < 0 && errno == ENOENT) {
-        if (!peek(journal, complaint))
+        if (!peek(journal, complaint)) {
             return false;
+        }
         journal->lock_fd = openat(folder, BHI_JOURNAL_LOCK, flags | O_CREAT | O_EXCL, 0600);
         *out_made = journal->lock_fd >= 0;
-        if (!*out_made && errno == EEXIST) /* another process was quicker */
+        if (!*out_made && errno == EEXIST) { /* another process was quicker */
             journal->lock_fd = openat(folder, BHI_JOURNAL_LOCK, flags);
+        }
     }
-    if (journal->lock_fd < 0 || fstat(journal->lock_fd, &status) != 0)
+    if (journal->lock_fd < 0 || fstat(journal->lock_fd, &status) != 0) {
         return bhi_refuse(complaint, "%.600s cannot be opened: %s", path, strerror(errno));
+    }
     return S_ISREG(status.st_mode) ||
-           bhi_refuse(complaint,
-                      "%.600s is no regular file: move it away, or give another folder (--state)",
-                      path);
+           bhi_refuse(
+               complaint,
+               "%.600s is not a regular file: move it away, or give another folder (--state)",
+               path);
 }
 
 /* Who made a lock and was refused has unlinked it: what is held must be what has the name. */
@@ -203,17 +216,19 @@ static bool try_lock(struct bhi_journal *journal, const char *path, bool *out_ag
                      struct bhi_complaint *complaint) {
     bool made;
     *out_again = false;
-    if (!open_lock(journal, path, &made, complaint))
+    if (!open_lock(journal, path, &made, complaint)) {
         return false;
-    if (flock(journal->lock_fd, LOCK_EX | LOCK_NB) != 0)
+    }
+    if (flock(journal->lock_fd, LOCK_EX | LOCK_NB) != 0) {
         return errno == EWOULDBLOCK
                    ? complain_held(journal->lock_fd, journal->folder, complaint)
                    : bhi_refuse(complaint, "%.600s cannot be locked: %s", path, strerror(errno));
+    }
     if (!has_name(journal)) {
         close(journal->lock_fd);
         journal->lock_fd = -1;
         *out_again = true;
-        return bhi_refuse(complaint, "%.600s is taken away again and again", path);
+        return bhi_refuse(complaint, "%.600s is removed again and again", path);
     }
     journal->made_lock = made;
     return true;
@@ -224,10 +239,12 @@ static bool take_lock(struct bhi_journal *journal, struct bhi_complaint *complai
     enum { TRIES = 100 };
     char *path = NULL;
     bool good = false, again = true;
-    if (asprintf(&path, "%s/%s", journal->folder, BHI_JOURNAL_LOCK) < 0)
+    if (asprintf(&path, "%s/%s", journal->folder, BHI_JOURNAL_LOCK) < 0) {
         return bhi_refuse(complaint, "out of memory");
-    for (int i = 0; again && i < TRIES; i++)
+    }
+    for (int i = 0; again && i < TRIES; i++) {
         good = try_lock(journal, path, &again, complaint);
+    }
     free(path);
     return good && peek(journal, complaint);
 }
@@ -238,8 +255,9 @@ static bool check_lock(const struct bhi_journal *journal, struct bhi_complaint *
     char text[24];
     const ssize_t length = pread(journal->lock_fd, text, sizeof text, 0);
     bool ours = length >= 0 && (size_t)length < sizeof text;
-    for (ssize_t i = 0; ours && i < length; i++)
+    for (ssize_t i = 0; ours && i < length; i++) {
         ours = (text[i] >= '0' && text[i] <= '9') || text[i] == '\n' || text[i] == '\0';
+    }
     return ours || bhi_refuse(complaint,
                               "%.600s/%s is another program's file: move it away, or give another "
                               "folder (--state)",
@@ -247,8 +265,9 @@ static bool check_lock(const struct bhi_journal *journal, struct bhi_complaint *
 }
 
 static void remove_lock(const struct bhi_journal *journal) {
-    if (has_name(journal))
+    if (has_name(journal)) {
         unlinkat(journal->state.fd, BHI_JOURNAL_LOCK, 0);
+    }
 }
 
 /* For the complaint of the next one only: a full disk shows elsewhere. Not before the folder is
@@ -265,10 +284,13 @@ static void sign_lock(const struct bhi_journal *journal) {
 static bool mark_used(const struct bhi_journal *journal, struct bhi_complaint *complaint) {
     char text[32];
     const int length = snprintf(text, sizeof text, "%s%ld\n", used, (long)getpid());
-    if (is_used(journal->lock_fd))
+    if (is_used(journal->lock_fd)) {
         return true;
-    if (pwrite(journal->lock_fd, text, (size_t)length, 0) == length && fsync(journal->lock_fd) == 0)
+    }
+    if (pwrite(journal->lock_fd, text, (size_t)length, 0) == length &&
+        fsync(journal->lock_fd) == 0) {
         return sync_folder(journal, complaint);
+    }
     return bhi_refuse(complaint, "%.600s/%s cannot be written: %s", journal->folder,
                       BHI_JOURNAL_LOCK, strerror(errno));
 }
@@ -282,11 +304,13 @@ static bool check_database(struct bhi_journal *journal, bool *out_fresh,
     int64_t application, version, tables;
     if (!bhi_journal_number(journal, "SELECT count(*) FROM sqlite_schema", &tables, complaint) ||
         !bhi_journal_number(journal, "PRAGMA application_id", &application, complaint) ||
-        !bhi_journal_number(journal, "PRAGMA user_version", &version, complaint))
+        !bhi_journal_number(journal, "PRAGMA user_version", &version, complaint)) {
         return false;
+    }
     *out_fresh = tables == 0 && application == 0 && version == 0;
-    if (*out_fresh)
+    if (*out_fresh) {
         return true;
+    }
     return check_format(journal, application, version, complaint);
 }
 
@@ -294,24 +318,27 @@ static bool check_database(struct bhi_journal *journal, bool *out_fresh,
 static bool set_up(struct bhi_journal *journal, struct bhi_complaint *complaint) {
     sqlite3_stmt *statement = NULL;
     int rc = sqlite3_prepare_v2(journal->db, "PRAGMA journal_mode = WAL", -1, &statement, NULL);
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = sqlite3_step(statement);
+    }
     const char *mode = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
     const bool wal = mode && !strcmp(mode, "wal");
     sqlite3_finalize(statement);
-    if (rc != SQLITE_ROW)
+    if (rc != SQLITE_ROW) {
         return bhi_journal_complain(journal, rc, complaint);
-    if (!wal)
+    }
+    if (!wal) {
         return bhi_refuse(complaint,
                           "%.600s: this file system cannot hold a shared write-ahead log: put the "
                           "state on a local disk (--state)",
                           journal->path);
-    return bhi_journal_execute(journal,
-                               "PRAGMA synchronous = FULL;"
-                               "PRAGMA journal_size_limit = 67108864;"
-                               "PRAGMA trusted_schema = OFF;"
-                               "PRAGMA temp_store = MEMORY;",
-                               complaint);
+    }
+    return execute(journal,
+                   "PRAGMA synchronous = FULL;"
+                   "PRAGMA journal_size_limit = 67108864;"
+                   "PRAGMA trusted_schema = OFF;"
+                   "PRAGMA temp_store = MEMORY;",
+                   complaint);
 }
 
 bool bhi_journal_move_log(struct bhi_journal *journal, bool waits,
@@ -320,8 +347,9 @@ bool bhi_journal_move_log(struct bhi_journal *journal, bool waits,
     int in_log = 0, moved = 0;
     const int rc = sqlite3_wal_checkpoint_v2(journal->db, NULL, mode, &in_log, &moved);
     journal->log_stays = (rc & 0xff) == SQLITE_BUSY || (rc == SQLITE_OK && moved < in_log);
-    if (journal->log_stays)
+    if (journal->log_stays) {
         return true;
+    }
     return rc == SQLITE_OK ? mark_used(journal, complaint)
                            : bhi_journal_complain(journal, rc, complaint);
 }
@@ -331,10 +359,10 @@ static bool create_tables(struct bhi_journal *journal, struct bhi_complaint *com
     snprintf(pragmas, sizeof pragmas,
              "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
              BHI_JOURNAL_APPLICATION, BHI_JOURNAL_VERSION);
-    if (bhi_journal_execute(journal, "BEGIN IMMEDIATE", complaint) &&
-        bhi_journal_execute(journal, bhi_journal_schema, complaint) &&
-        bhi_journal_execute(journal, pragmas, complaint))
+    if (execute(journal, "BEGIN IMMEDIATE", complaint) &&
+        execute(journal, bhi_journal_schema, complaint) && execute(journal, pragmas, complaint)) {
         return sync_folder(journal, complaint);
+    }
     bhi_journal_rollback(journal);
     return false;
 }
@@ -343,24 +371,15 @@ static bool out_of_memory(struct bhi_complaint *complaint) {
     return bhi_refuse(complaint, "out of memory");
 }
 
-bool bhi_journal_batch_make(struct bhi_journal_batch *out_batch, struct bhi_complaint *complaint) {
-    unsigned char random[8];
-    *out_batch = (struct bhi_journal_batch){.cwd = getcwd(NULL, 0)};
-    if (!out_batch->cwd)
-        return bhi_refuse(complaint, "the current folder is not known: %s", strerror(errno));
-    randombytes_buf(random, sizeof random);
-    sodium_bin2hex(out_batch->id, sizeof out_batch->id, random, sizeof random);
-    return true;
-}
-
 /* The batch's one row, in place of one of which nothing came. */
 static bool begin_batch(struct bhi_journal *journal, const char *jobs_path,
                         struct bhi_journal_batch *out_batch, struct bhi_complaint *complaint) {
     static const char sql[] = "INSERT INTO batch VALUES (?, ?, ?, ?)";
     sqlite3_stmt *statement = NULL;
     if (!bhi_journal_batch_make(out_batch, complaint) ||
-        !bhi_journal_execute(journal, "BEGIN IMMEDIATE; DELETE FROM batch", complaint))
+        !execute(journal, "BEGIN IMMEDIATE; DELETE FROM batch", complaint)) {
         return false;
+    }
     int rc = sqlite3_prepare_v2(journal->db, sql, -1, &statement, NULL);
     if (rc == SQLITE_OK) {
         sqlite3_bind_text(statement, 1, out_batch->id, -1, SQLITE_STATIC);
@@ -370,10 +389,12 @@ static bool begin_batch(struct bhi_journal *journal, const char *jobs_path,
         rc = sqlite3_step(statement);
     }
     sqlite3_finalize(statement);
-    if (rc == SQLITE_DONE && bhi_journal_execute(journal, "COMMIT", complaint))
+    if (rc == SQLITE_DONE && execute(journal, "COMMIT", complaint)) {
         return true;
-    if (rc != SQLITE_DONE)
+    }
+    if (rc != SQLITE_DONE) {
         bhi_journal_complain(journal, rc, complaint);
+    }
     bhi_journal_rollback(journal);
     return false;
 }
@@ -392,8 +413,9 @@ static bool read_batch(struct bhi_journal *journal, struct bhi_journal_batch *ou
             rc = out_batch->cwd ? SQLITE_OK : SQLITE_NOMEM;
             /* One batch: of two nobody knows whose names the temporaries have. */
             const int next = rc == SQLITE_OK ? sqlite3_step(statement) : SQLITE_DONE;
-            if (next != SQLITE_DONE)
+            if (next != SQLITE_DONE) {
                 rc = next == SQLITE_ROW ? SQLITE_CORRUPT : next;
+            }
         } else {
             rc = SQLITE_CORRUPT;
         }
@@ -421,8 +443,9 @@ static bool check_pages(struct bhi_journal *journal, struct bhi_complaint *compl
 static bool make_file(const struct bhi_journal *journal, struct bhi_complaint *complaint) {
     const int fd = openat(journal->state.fd, BHI_JOURNAL_FILE,
                           O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
+    if (fd < 0) {
         return bhi_refuse(complaint, "%.600s cannot be opened: %s", journal->path, strerror(errno));
+    }
     close(fd);
     return true;
 }
@@ -463,36 +486,45 @@ static bool open_database(struct bhi_journal *journal, const struct bhi_queue_op
         fstatat(journal->state.fd, BHI_JOURNAL_FILE, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
         status.st_size == 0;
     if (!check_there(journal, empty, complaint) || (empty && !check_lock(journal, complaint)) ||
-        !make_file(journal, complaint))
+        !make_file(journal, complaint)) {
         return false;
+    }
     char *path = NULL; /* without links: NOFOLLOW allows none anywhere in it */
-    if (asprintf(&path, "%s/%s", journal->state.real, BHI_JOURNAL_FILE) < 0)
+    if (asprintf(&path, "%s/%s", journal->state.real, BHI_JOURNAL_FILE) < 0) {
         return out_of_memory(complaint);
+    }
     const int rc = sqlite3_open_v2(path, &journal->db,
                                    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
                                        SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW,
                                    NULL);
     free(path);
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK) {
         return bhi_journal_complain(journal, rc, complaint);
-    if (!bhi_state_folder_check(&journal->state, journal->folder, complaint))
+    }
+    if (!bhi_state_folder_check(&journal->state, journal->folder, complaint)) {
         return false;
+    }
     sqlite3_extended_result_codes(journal->db, 1);
     sqlite3_busy_timeout(journal->db, BUSY_MS);
     move_log_on_close(journal, !has_log(journal));
-    if (!check_database(journal, &fresh, complaint))
+    if (!check_database(journal, &fresh, complaint)) {
         return false;
-    if (fresh && is_used(journal->lock_fd))
+    }
+    if (fresh && is_used(journal->lock_fd)) {
         return complain_lost(journal, complaint);
-    if (fresh && !check_lock(journal, complaint))
+    }
+    if (fresh && !check_lock(journal, complaint)) {
         return false;
+    }
     sign_lock(journal);
     if (!set_up(journal, complaint) ||
         (fresh ? !create_tables(journal, complaint) : !check_pages(journal, complaint)) ||
-        !bhi_journal_number(journal, "SELECT count(*) FROM job", &jobs, complaint))
+        !bhi_journal_number(journal, "SELECT count(*) FROM job", &jobs, complaint)) {
         return false;
-    if (!jobs && is_used(journal->lock_fd))
+    }
+    if (!jobs && is_used(journal->lock_fd)) {
         return complain_lost(journal, complaint);
+    }
     out_batch->jobs = (uint64_t)jobs;
     return (jobs > 0 ? read_batch(journal, out_batch, complaint)
                      : begin_batch(journal, options->jobs_path, out_batch, complaint)) &&
@@ -503,25 +535,27 @@ enum bhi_queue_result bhi_journal_open_database(struct bhi_journal *journal,
                                                 const struct bhi_queue_options *options,
                                                 struct bhi_journal_batch *out_batch,
                                                 struct bhi_complaint *complaint) {
-    const bool good =
-        ((journal->folder = strdup(options->folder)) != NULL || out_of_memory(complaint)) &&
-        (asprintf(&journal->path, "%s/%s", journal->folder, BHI_JOURNAL_FILE) >= 0 ||
-         out_of_memory(complaint)) &&
-        bhi_state_folder_open(journal->folder, &journal->state, complaint) &&
-        take_lock(journal, complaint) && open_database(journal, options, out_batch, complaint);
+    const bool good = ((journal->folder = strdup(options->folder)) || out_of_memory(complaint)) &&
+                      (asprintf(&journal->path, "%s/%s", journal->folder, BHI_JOURNAL_FILE) >= 0 ||
+                       out_of_memory(complaint)) &&
+                      bhi_state_folder_open(journal->folder, &journal->state, complaint) &&
+                      take_lock(journal, complaint) &&
+                      open_database(journal, options, out_batch, complaint);
     return good ? BHI_QUEUE_OK : BHI_QUEUE_ENVIRON;
 }
 
-void bhi_journal_accept(struct bhi_journal *journal) {
+void bhi_journal_accept_database(struct bhi_journal *journal) {
     move_log_on_close(journal, true);
     journal->made_lock = false;
 }
 
 void bhi_journal_close_database(struct bhi_journal *journal) {
     sqlite3_close(journal->db);
-    if (journal->made_lock)
+    if (journal->made_lock) {
         remove_lock(journal);
-    if (journal->lock_fd >= 0)
+    }
+    if (journal->lock_fd >= 0) {
         close(journal->lock_fd);
+    }
     bhi_state_folder_close(&journal->state);
 }

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <sqlite3.h>
 
-#include "batch/journal/journal.h"
+#include "batch/journal/note.h"
 #include "batch/journal/state_folder.h"
 
 enum bhi_sql_statement {
@@ -55,9 +55,6 @@ struct bhi_journal {
 /* What SQLite says went wrong, as a complaint that says what to do. Always false. */
 bool bhi_journal_complain(const struct bhi_journal *journal, int rc,
                           struct bhi_complaint *complaint);
-/* Runs statements without results. */
-bool bhi_journal_execute(struct bhi_journal *journal, const char *sql,
-                         struct bhi_complaint *complaint);
 /* A number that a statement yields. */
 bool bhi_journal_number(struct bhi_journal *journal, const char *sql, int64_t *out_number,
                         struct bhi_complaint *complaint);
@@ -77,6 +74,8 @@ enum bhi_queue_result bhi_journal_open_database(struct bhi_journal *journal,
  * program reads what was there before, the log stays, and that is no failure; |waits|: not at once.
  */
 bool bhi_journal_move_log(struct bhi_journal *journal, bool waits, struct bhi_complaint *complaint);
+/* From now on the log goes into the database when that is closed, and the lock stays. */
+void bhi_journal_accept_database(struct bhi_journal *journal);
 /* Closes database and lock; takes away a lock that was made for a folder that is refused. */
 void bhi_journal_close_database(struct bhi_journal *journal);
 /* Prepares all statements. */

@@ -23,12 +23,14 @@ static void free_note(struct bhi_note *note) {
 
 /* Waits until there is a group to be written, and takes it. NULL: the end. |mutex| is held. */
 static struct bhi_note *await_group(struct bhi_journal *journal) {
-    while (!journal->first && !journal->stop)
+    while (!journal->first && !journal->stop) {
         pthread_cond_wait(&journal->wake, &journal->mutex);
+    }
     const struct timespec due = bhi_clock_until(journal->due_ns);
     while (journal->first && !journal->urgent && !journal->stop) {
-        if (pthread_cond_timedwait(&journal->wake, &journal->mutex, &due) == ETIMEDOUT)
+        if (pthread_cond_timedwait(&journal->wake, &journal->mutex, &due) == ETIMEDOUT) {
             break;
+        }
     }
     struct bhi_note *group = journal->first;
     journal->first = NULL;
@@ -42,12 +44,14 @@ static bool write_group(struct bhi_journal *journal, const struct bhi_note *grou
                         struct bhi_complaint *complaint) {
     pthread_mutex_lock(&journal->database);
     int rc = bhi_journal_run(journal, BHI_SQL_BEGIN, "");
-    for (const struct bhi_note *note = group; rc == SQLITE_OK && note; note = note->next)
+    for (const struct bhi_note *note = group; rc == SQLITE_OK && note; note = note->next) {
         rc = bhi_journal_write(journal, note);
+    }
     const bool good = bhi_journal_end(journal, rc, complaint);
     struct bhi_complaint ignored;
-    if (good && journal->log_stays)
+    if (good && journal->log_stays) {
         (void)bhi_journal_move_log(journal, false, &ignored);
+    }
     pthread_mutex_unlock(&journal->database);
     return good;
 }
@@ -58,8 +62,9 @@ static uint64_t release_group(struct bhi_note *group, bool durable) {
     while (group) {
         struct bhi_note *note = group;
         group = note->next;
-        if (note->then)
+        if (note->then) {
             note->then(note->user, durable);
+        }
         free_note(note);
         count++;
     }
@@ -70,7 +75,7 @@ static void *run(void *argument) {
     struct bhi_journal *journal = argument;
     struct bhi_note *group;
     pthread_mutex_lock(&journal->mutex);
-    while ((group = await_group(journal)) != NULL) {
+    while ((group = await_group(journal))) {
         struct bhi_complaint complaint;
         /* Once one is lost, none after it is written: what is there is a beginning. */
         bool durable = !journal->broken;
@@ -145,17 +150,20 @@ enum bhi_queue_result bhi_journal_open(const struct bhi_queue_options *options,
 }
 
 bool bhi_journal_close(struct bhi_journal *journal) {
-    if (!journal)
+    if (!journal) {
         return true;
+    }
     pthread_mutex_lock(&journal->mutex);
     journal->stop = true;
     pthread_cond_signal(&journal->wake);
     pthread_mutex_unlock(&journal->mutex);
-    if (journal->has_thread)
+    if (journal->has_thread) {
         pthread_join(journal->thread, NULL);
+    }
     const bool good = !journal->lost;
-    for (int i = 0; i < BHI_SQL_COUNT; i++)
+    for (int i = 0; i < BHI_SQL_COUNT; i++) {
         sqlite3_finalize(journal->statements[i]);
+    }
     /* It moves the log into the file; what it does not get done the next one does. */
     bhi_journal_close_database(journal);
     pthread_cond_destroy(&journal->settled);
@@ -173,8 +181,9 @@ bool bhi_journal_close(struct bhi_journal *journal) {
 
 static struct bhi_note *copy_note(const struct bhi_note *note) {
     struct bhi_note *copy = malloc(sizeof *copy);
-    if (!copy)
+    if (!copy) {
         return NULL;
+    }
     *copy = *note;
     copy->next = NULL;
     copy->attempt = note->attempt ? malloc(sizeof *copy->attempt) : NULL;
@@ -183,8 +192,9 @@ static struct bhi_note *copy_note(const struct bhi_note *note) {
         free_note(copy);
         return NULL;
     }
-    if (note->attempt)
+    if (note->attempt) {
         *copy->attempt = *note->attempt;
+    }
     return copy;
 }
 
@@ -192,23 +202,31 @@ void bhi_journal_note(struct bhi_journal *journal, const struct bhi_note *note) 
     struct bhi_note *copy = copy_note(note);
     pthread_mutex_lock(&journal->mutex);
     if (!copy) {
-        if (!journal->broken)
+        if (!journal->broken) {
             bhi_refuse(&journal->complaint, "%.600s: out of memory", journal->path);
+        }
         journal->broken = journal->lost = true;
     } else {
         const bool was_empty = !journal->first;
-        if (was_empty)
+        if (was_empty) {
             journal->due_ns = bhi_clock_ns() + journal->linger_ns;
+        }
         *journal->last = copy;
         journal->last = &copy->next;
         journal->noted++;
-        journal->urgent |= note->then != NULL;
-        if (was_empty || note->then)
+        journal->urgent |= !!note->then;
+        if (was_empty || note->then) {
             pthread_cond_signal(&journal->wake);
+        }
     }
     pthread_mutex_unlock(&journal->mutex);
-    if (!copy && note->then)
+    if (!copy && note->then) {
         note->then(note->user, false);
+    }
+}
+
+void bhi_journal_accept(struct bhi_journal *journal) {
+    bhi_journal_accept_database(journal);
 }
 
 bool bhi_journal_flush(struct bhi_journal *journal) {
@@ -218,8 +236,9 @@ bool bhi_journal_flush(struct bhi_journal *journal) {
         journal->urgent = true;
         pthread_cond_signal(&journal->wake);
     }
-    while (journal->written < wanted)
+    while (journal->written < wanted) {
         pthread_cond_wait(&journal->settled, &journal->mutex);
+    }
     const bool good = !journal->broken;
     pthread_mutex_unlock(&journal->mutex);
     return good;
@@ -228,8 +247,9 @@ bool bhi_journal_flush(struct bhi_journal *journal) {
 bool bhi_journal_broken(struct bhi_journal *journal, struct bhi_complaint *complaint) {
     pthread_mutex_lock(&journal->mutex);
     const bool broken = journal->broken;
-    if (broken && complaint)
+    if (broken && complaint) {
         *complaint = journal->complaint;
+    }
     pthread_mutex_unlock(&journal->mutex);
     return broken;
 }

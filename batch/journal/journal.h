@@ -12,41 +12,9 @@
 #define BHI_BATCH_JOURNAL_JOURNAL_H
 
 #include "batch/graph/graph.h"
+#include "batch/journal/note.h"
 
 struct bhi_journal;
-
-/* What was made with the state. */
-struct bhi_journal_batch {
-    char id[33];   /* hexadecimal */
-    char *cwd;     /* owned */
-    uint64_t jobs; /* how many there are */
-};
-
-/* Of a state that begins here and now, without a job. On failure nothing is owned. */
-bool bhi_journal_batch_make(struct bhi_journal_batch *out_batch, struct bhi_complaint *complaint);
-
-enum bhi_note_kind {
-    BHI_NOTE_STARTED, /* attempt, stream, times.started_ns */
-    BHI_NOTE_SEALED,  /* the attempt, outputs, then, user */
-    BHI_NOTE_ENDED,   /* state, counters; the attempt where there is one */
-    BHI_NOTE_STATE,   /* state, origin: it follows from another job */
-};
-
-struct bhi_note {
-    struct bhi_note *next;
-    enum bhi_note_kind kind;
-    enum bhi_job_state state;
-    uint64_t job;    /* number */
-    uint64_t origin; /* number; 0: none */
-    uint32_t tried;  /* number of the attempt; 0: there is none */
-    uint32_t attempts, guilty, victim, stream;
-    bool sealed_before;          /* ENDED: by an earlier process, which has recorded the attempt */
-    uint64_t time_ns;            /* CLOCK_REALTIME, of the note */
-    struct bhi_attempt *attempt; /* owned; SEALED, ENDED */
-    const char *outputs;         /* owned; SEALED */
-    void (*then)(void *user, bool durable);
-    void *user;
-};
 
 /* Takes the lock, opens or makes the database, starts the thread. *out_batch is what is there; with
  * no jobs in it, it is a new one. */

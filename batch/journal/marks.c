@@ -16,8 +16,9 @@ static bool read_number(const char **at, uint64_t *out_number) {
     const char *begin = *at;
     for (; **at >= '0' && **at <= '9'; ++*at) {
         if (__builtin_mul_overflow(number, 10u, &number) ||
-            __builtin_add_overflow(number, (uint64_t)(**at - '0'), &number))
+            __builtin_add_overflow(number, (uint64_t)(**at - '0'), &number)) {
             return false;
+        }
     }
     *out_number = number;
     return *at > begin;
@@ -25,18 +26,21 @@ static bool read_number(const char **at, uint64_t *out_number) {
 
 bool bhi_marks_next(const char **at, struct bhi_outfile_mark *out_mark) {
     if (!read_number(at, &out_mark->size) || *(*at)++ != '@' ||
-        !read_number(at, &out_mark->modified_ns))
+        !read_number(at, &out_mark->modified_ns)) {
         return false;
-    if (**at == ' ' && (*at)[1])
+    }
+    if (**at == ' ' && (*at)[1]) {
         ++*at;
+    }
     return true;
 }
 
 bool bhi_marks_check(const char *text, size_t count) {
     struct bhi_outfile_mark mark;
     for (size_t i = 0; i < count; i++) {
-        if (!bhi_marks_next(&text, &mark))
+        if (!bhi_marks_next(&text, &mark)) {
             return false;
+        }
     }
     return !*text;
 }

@@ -1,5 +1,6 @@
 /* What the journal reads: all jobs when it is opened, records for reports. */
 #include "batch/journal/database.h"
+#include "batch/journal/journal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,11 +27,13 @@ static void begin_anew(struct bhi_job_node *node) {
  * recorded when all else about this run has been accepted (bhi_journal_add). */
 static void take_up(struct bhi_job_node *node, const struct bhi_queue_options *options) {
     struct bhi_job *job = &node->job;
-    if (node->state == BHI_JOB_CANCELLED || node->state == BHI_JOB_RUNNING)
+    if (node->state == BHI_JOB_CANCELLED || node->state == BHI_JOB_RUNNING) {
         node->state = BHI_JOB_WAITING;
+    }
     if (options->retry_failed &&
-        (node->state == BHI_JOB_FAILED || node->state == BHI_JOB_QUARANTINED))
+        (node->state == BHI_JOB_FAILED || node->state == BHI_JOB_QUARANTINED)) {
         begin_anew(node);
+    }
     job->interrupted = !bhi_job_state_is_end(node->state);
 }
 
@@ -40,16 +43,17 @@ static enum bhi_queue_result redo(struct bhi_graph *graph, const struct bhi_queu
     for (size_t i = 0; i < options->redo_count; i++) {
         struct bhi_job_node *first = bhi_graph_find(graph, options->redo[i]);
         if (!first) {
-            bhi_refuse(complaint, "%.400s has no job \"%.255s\" that could be done anew",
-                       options->folder, options->redo[i]);
+            bhi_refuse(complaint, "%.400s has no job \"%.255s\" to run again", options->folder,
+                       options->redo[i]);
             return BHI_QUEUE_BAD_INPUT;
         }
         const uint32_t search = bhi_graph_search(graph, first, true, UINT32_MAX);
         for (uint32_t k = 0; k < graph->count; k++) {
             struct bhi_job_node *node = bhi_graph_node(graph, k);
             struct bhi_job *job = &node->job;
-            if (node->seen != search)
+            if (node->seen != search) {
                 continue;
+            }
             begin_anew(node);
             node->redone = job->interrupted = true;
             job->sealed = false;
@@ -64,12 +68,14 @@ static enum bhi_queue_result redo(struct bhi_graph *graph, const struct bhi_queu
 static int load_outputs(struct bhi_job *job, const char *outputs) {
     struct bhi_complaint ignored;
     struct bhi_job_spec spec;
-    if (!bhi_job_parse(job->text, strlen(job->text), &spec, &ignored))
+    if (!bhi_job_parse(job->text, strlen(job->text), &spec, &ignored)) {
         return SQLITE_CORRUPT;
+    }
     const bool good = bhi_marks_check(outputs, spec.write_count);
     bhi_job_spec_free(&spec);
-    if (!good)
+    if (!good) {
         return SQLITE_CORRUPT;
+    }
     job->outputs = strdup(outputs);
     return job->outputs ? SQLITE_OK : SQLITE_NOMEM;
 }
@@ -101,13 +107,16 @@ static int load_job(struct bhi_graph *graph, sqlite3_stmt *row, int64_t jobs) {
     const int64_t tried = number_of(row, TRIED, 0, UINT32_MAX, &good);
     const bool has_origin = sqlite3_column_type(row, ORIGIN) != SQLITE_NULL;
     const int64_t origin = has_origin ? number_of(row, ORIGIN, 1, jobs, &good) : 0;
-    for (int i = VERDICT; i < sqlite3_column_count(row); i++)
+    for (int i = VERDICT; i < sqlite3_column_count(row); i++) {
         (void)number_of(row, i, 0, INT64_MAX, &good); /* reports read these */
-    if (!good)
+    }
+    if (!good) {
         return SQLITE_CORRUPT;
+    }
     struct bhi_job_node *node = bhi_graph_append(graph, id, text);
-    if (!node)
+    if (!node) {
         return SQLITE_NOMEM;
+    }
     struct bhi_job *job = &node->job;
     job->line = (size_t)line;
     job->priority = (int32_t)priority;
@@ -125,8 +134,9 @@ static int load_job(struct bhi_graph *graph, sqlite3_stmt *row, int64_t jobs) {
 
 static int load_dependency(struct bhi_graph *graph, sqlite3_stmt *row, int64_t jobs) {
     const int64_t job = sqlite3_column_int64(row, 0), needs = sqlite3_column_int64(row, 1);
-    if (job < 1 || job > jobs || needs < 1 || needs > jobs || job == needs)
+    if (job < 1 || job > jobs || needs < 1 || needs > jobs || job == needs) {
         return SQLITE_CORRUPT;
+    }
     return bhi_graph_link(graph, bhi_graph_node(graph, (uint32_t)(job - 1)),
                           bhi_graph_node(graph, (uint32_t)(needs - 1)))
                ? SQLITE_OK
@@ -137,8 +147,9 @@ static int load_rows(struct bhi_journal *journal, const char *sql, struct bhi_gr
                      int64_t jobs, int (*load)(struct bhi_graph *, sqlite3_stmt *, int64_t)) {
     sqlite3_stmt *statement = NULL;
     int rc = sqlite3_prepare_v2(journal->db, sql, -1, &statement, NULL);
-    while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW)
+    while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
         rc = load(graph, statement, jobs);
+    }
     sqlite3_finalize(statement);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
@@ -149,8 +160,9 @@ enum bhi_queue_result bhi_journal_load(struct bhi_journal *journal,
     int64_t jobs, rows;
     struct bhi_job_node *cycle = NULL;
     if (!bhi_journal_number(journal, "SELECT count(*) FROM job", &jobs, complaint) ||
-        !bhi_journal_number(journal, "SELECT count(*) FROM progress", &rows, complaint))
+        !bhi_journal_number(journal, "SELECT count(*) FROM progress", &rows, complaint)) {
         return BHI_QUEUE_ENVIRON;
+    }
     int rc = load_rows(
         journal,
         "SELECT number, id, text, line, priority, retries, state, sealed, attempts, guilty, "
@@ -158,17 +170,22 @@ enum bhi_queue_result bhi_journal_load(struct bhi_journal *journal,
         "FROM job LEFT JOIN progress ON progress.job = number "
         "ORDER BY number",
         graph, jobs, load_job);
-    if (rc == SQLITE_OK && (graph->count != jobs || rows != jobs))
+    if (rc == SQLITE_OK && (graph->count != jobs || rows != jobs)) {
         rc = SQLITE_CORRUPT;
-    for (uint32_t i = 0; rc == SQLITE_OK && i < graph->count; i++)
+    }
+    for (uint32_t i = 0; rc == SQLITE_OK && i < graph->count; i++) {
         take_up(bhi_graph_node(graph, i), options);
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         rc = load_rows(journal, "SELECT job, needs FROM dependency ORDER BY job, needs", graph,
                        jobs, load_dependency);
-    if (rc == SQLITE_OK && !bhi_graph_rank(graph, &cycle))
+    }
+    if (rc == SQLITE_OK && !bhi_graph_rank(graph, &cycle)) {
         rc = cycle ? SQLITE_CORRUPT : SQLITE_NOMEM;
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         return redo(graph, options, complaint);
+    }
     bhi_journal_complain(journal, rc, complaint);
     return BHI_QUEUE_ENVIRON;
 }
@@ -235,8 +252,9 @@ static bool visit_attempt(sqlite3_stmt *row, void *argument) {
     snprintf(verdict->message, sizeof verdict->message, "%s", text_of(row, 16));
     verdict->blame = (bh_blame)sqlite3_column_int(row, 17);
     const void *hash = sqlite3_column_blob(row, 15);
-    if (hash && sqlite3_column_bytes(row, 15) == (int)sizeof verdict->kernel_hash)
+    if (hash && sqlite3_column_bytes(row, 15) == (int)sizeof verdict->kernel_hash) {
         memcpy(verdict->kernel_hash, hash, sizeof verdict->kernel_hash);
+    }
     return visit->visit(visit->user, &record);
 }
 
@@ -247,8 +265,9 @@ static bool each_row(struct bhi_journal *journal, const char *sql,
     pthread_mutex_lock(&journal->database);
     int rc = sqlite3_prepare_v2(journal->db, sql, -1, &statement, NULL);
     if (rc == SQLITE_OK) {
-        while ((rc = sqlite3_step(statement)) == SQLITE_ROW && visit(statement, argument))
+        while ((rc = sqlite3_step(statement)) == SQLITE_ROW && visit(statement, argument)) {
             continue;
+        }
     }
     sqlite3_finalize(statement);
     pthread_mutex_unlock(&journal->database);

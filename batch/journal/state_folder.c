@@ -14,8 +14,9 @@
 
 /* For what errno says. */
 static bool refuse_open(const char *path, struct bhi_complaint *complaint) {
-    if (errno == ENOTDIR || errno == ELOOP)
-        return bhi_refuse(complaint, "%.600s is no folder: give another one (--state)", path);
+    if (errno == ENOTDIR || errno == ELOOP) {
+        return bhi_refuse(complaint, "%.600s is not a folder: give another one (--state)", path);
+    }
     return bhi_refuse(complaint, "%.600s cannot be opened: %s", path, strerror(errno));
 }
 
@@ -38,8 +39,9 @@ static int open_or_make(const char *path, struct bhi_complaint *complaint) {
     struct bhi_place place;
     struct bhi_complaint why;
     size_t length = strlen(path);
-    while (length > 1 && path[length - 1] == '/')
+    while (length > 1 && path[length - 1] == '/') {
         length--;
+    }
     char *name = strndup(path, length);
     int fd = -1;
     complaint->text[0] = '\0';
@@ -49,14 +51,17 @@ static int open_or_make(const char *path, struct bhi_complaint *complaint) {
     }
     if (bhi_place_find(name, &place, &why)) {
         fd = openat(place.folder, place.name, flags);
-        if (fd < 0 && errno == ENOENT)
+        if (fd < 0 && errno == ENOENT) {
             fd = make(&place, path, complaint);
-        if (fd < 0 && !complaint->text[0])
+        }
+        if (fd < 0 && !complaint->text[0]) {
             refuse_open(path, complaint);
+        }
     } else if (place.error == EISDIR) { /* "/", ".", "..": there, and no link of anybody */
         fd = open(path, flags);
-        if (fd < 0)
+        if (fd < 0) {
             refuse_open(path, complaint);
+        }
     } else if (place.error == EACCES) {
         bhi_refuse(complaint, "%.300s: %.700s", path, why.text);
     } else {
@@ -73,16 +78,19 @@ static bool check_files(int fd, const char *path, struct bhi_complaint *complain
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct stat status;
         char file[PATH_MAX];
-        if (fstatat(fd, names[i], &status, AT_SYMLINK_NOFOLLOW) != 0)
+        if (fstatat(fd, names[i], &status, AT_SYMLINK_NOFOLLOW) != 0) {
             continue; /* what opens it says why, if it is there */
+        }
         snprintf(file, sizeof file, "%s/%s", path, names[i]);
-        if (S_ISLNK(status.st_mode))
+        if (S_ISLNK(status.st_mode)) {
             return bhi_refuse(complaint,
                               "%.600s is a link: a batch's state has none; move it away, or give "
                               "another folder (--state)",
                               file);
-        if (!bhi_place_is_ours(&status, file, complaint))
+        }
+        if (!bhi_place_is_ours(&status, file, complaint)) {
             return false;
+        }
     }
     return true;
 }
@@ -92,8 +100,9 @@ static char *real_path(int fd) {
     char link[64], path[PATH_MAX];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     const ssize_t length = readlink(link, path, sizeof path - 1);
-    if (length <= 0)
+    if (length <= 0) {
         return NULL;
+    }
     path[length] = '\0';
     return strdup(path);
 }
@@ -102,13 +111,16 @@ bool bhi_state_folder_open(const char *path, struct bhi_state_folder *out_folder
                            struct bhi_complaint *complaint) {
     struct stat status;
     *out_folder = (struct bhi_state_folder){.fd = open_or_make(path, complaint)};
-    if (out_folder->fd < 0)
+    if (out_folder->fd < 0) {
         return false;
-    if (fstat(out_folder->fd, &status) != 0)
+    }
+    if (fstat(out_folder->fd, &status) != 0) {
         return bhi_refuse(complaint, "%.600s: %s", path, strerror(errno));
+    }
     if (!bhi_place_is_ours(&status, path, complaint) ||
-        !check_files(out_folder->fd, path, complaint))
+        !check_files(out_folder->fd, path, complaint)) {
         return false;
+    }
     out_folder->real = real_path(out_folder->fd);
     return out_folder->real
                ? bhi_state_folder_check(out_folder, path, complaint)
@@ -120,14 +132,16 @@ bool bhi_state_folder_check(const struct bhi_state_folder *folder, const char *p
                             struct bhi_complaint *complaint) {
     struct stat held, named;
     if (fstat(folder->fd, &held) == 0 && lstat(folder->real, &named) == 0 &&
-        held.st_dev == named.st_dev && held.st_ino == named.st_ino)
+        held.st_dev == named.st_dev && held.st_ino == named.st_ino) {
         return true;
+    }
     return bhi_refuse(complaint, "%.600s was moved or replaced while it was opened", path);
 }
 
 void bhi_state_folder_close(struct bhi_state_folder *folder) {
-    if (folder->fd >= 0)
+    if (folder->fd >= 0) {
         close(folder->fd);
+    }
     free(folder->real);
     *folder = (struct bhi_state_folder){.fd = -1};
 }

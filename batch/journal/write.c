@@ -1,5 +1,6 @@
 /* What the journal writes: jobs when they are added, notes as they come. */
 #include "batch/journal/database.h"
+#include "batch/journal/journal.h"
 #include "tool/clock.h"
 
 #include <stdarg.h>
@@ -61,8 +62,9 @@ bool bhi_journal_prepare(struct bhi_journal *journal, struct bhi_complaint *comp
     for (int i = 0; i < BHI_SQL_COUNT; i++) {
         const int rc = sqlite3_prepare_v3(journal->db, statements[i], -1, SQLITE_PREPARE_PERSISTENT,
                                           &journal->statements[i], NULL);
-        if (rc != SQLITE_OK)
+        if (rc != SQLITE_OK) {
             return bhi_journal_complain(journal, rc, complaint);
+        }
     }
     return true;
 }
@@ -95,11 +97,13 @@ int bhi_journal_run(struct bhi_journal *journal, enum bhi_sql_statement id, cons
         }
     }
     va_end(list);
-    if (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_DONE)
+    if (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_DONE) {
         rc = SQLITE_OK;
+    }
     /* A row that is gone: what was to be recorded of its job would be lost without a word. */
-    if (rc == SQLITE_OK && changes_one(id) && sqlite3_changes(journal->db) != 1)
+    if (rc == SQLITE_OK && changes_one(id) && sqlite3_changes(journal->db) != 1) {
         rc = SQLITE_CORRUPT;
+    }
     (void)sqlite3_reset(statement);
     return rc;
 }
@@ -146,10 +150,12 @@ int bhi_journal_write(struct bhi_journal *journal, const struct bhi_note *note) 
         return rc == SQLITE_OK ? bhi_journal_run(journal, BHI_SQL_SEALED, "it", job, note->outputs)
                                : rc;
     case BHI_NOTE_ENDED:
-        if (note->attempt)
+        if (note->attempt) {
             rc = note->sealed_before ? finish_attempt(journal, note) : write_attempt(journal, note);
-        if (rc != SQLITE_OK)
+        }
+        if (rc != SQLITE_OK) {
             return rc;
+        }
         return bhi_journal_run(journal, BHI_SQL_ENDED, "iiiiiiii", job, (int64_t)note->state,
                                (int64_t)note->attempts, (int64_t)note->guilty,
                                (int64_t)note->victim, (int64_t)note->tried, ended_ns,
@@ -173,13 +179,15 @@ static int add_job(struct bhi_journal *journal, const struct bhi_graph *graph,
                               (int64_t)job->priority, (int64_t)job->retries, (int64_t)now_ns,
                               job->text)) != SQLITE_OK ||
         (rc = bhi_journal_run(journal, BHI_SQL_PROGRESS, "ii", number, (int64_t)node->state)) !=
-            SQLITE_OK)
+            SQLITE_OK) {
         return rc;
+    }
     for (uint32_t e = node->needs; e != BHI_NO_EDGE; e = graph->edges[e].next) {
         rc = bhi_journal_run(journal, BHI_SQL_DEPENDENCY, "ii", number,
                              (int64_t)graph->edges[e].node + 1);
-        if (rc != SQLITE_OK)
+        if (rc != SQLITE_OK) {
             return rc;
+        }
     }
     return SQLITE_OK;
 }
@@ -188,8 +196,9 @@ static int add_job(struct bhi_journal *journal, const struct bhi_graph *graph,
 static int resume_jobs(struct bhi_journal *journal, const struct bhi_graph *graph,
                        const struct bhi_queue_options *resumed, uint64_t now_ns) {
     int rc = bhi_journal_run(journal, BHI_SQL_RESUME, "");
-    if (rc == SQLITE_OK && resumed->retry_failed)
+    if (rc == SQLITE_OK && resumed->retry_failed) {
         rc = bhi_journal_run(journal, BHI_SQL_RETRY, "");
+    }
     for (uint32_t i = 0; rc == SQLITE_OK && i < graph->admitted; i++) {
         const struct bhi_job_node *node = bhi_graph_node(graph, i);
         const struct bhi_job *job = &node->job;
@@ -199,23 +208,28 @@ static int resume_jobs(struct bhi_journal *journal, const struct bhi_graph *grap
             .job = job->number,
             .origin = node->origin == BHI_NO_NODE ? 0 : (uint64_t)node->origin + 1,
             .time_ns = now_ns};
-        if (node->redone)
+        if (node->redone) {
             rc = bhi_journal_run(journal, BHI_SQL_REDO, "i", (int64_t)job->number);
-        if (rc == SQLITE_OK && node->restated)
+        }
+        if (rc == SQLITE_OK && node->restated) {
             rc = bhi_journal_write(journal, &note);
-        if (rc == SQLITE_OK && node->replaced)
+        }
+        if (rc == SQLITE_OK && node->replaced) {
             rc = bhi_journal_run(journal, BHI_SQL_REPLACE, "iiiit", (int64_t)job->number,
                                  (int64_t)job->line, (int64_t)job->priority, (int64_t)job->retries,
                                  job->text);
+        }
     }
     return rc;
 }
 
 bool bhi_journal_end(struct bhi_journal *journal, int rc, struct bhi_complaint *complaint) {
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
         rc = bhi_journal_run(journal, BHI_SQL_COMMIT, "");
-    if (rc == SQLITE_OK)
+    }
+    if (rc == SQLITE_OK) {
         return true;
+    }
     bhi_journal_complain(journal, rc, complaint);
     bhi_journal_rollback(journal);
     return false;
@@ -227,10 +241,12 @@ enum bhi_queue_result bhi_journal_add(struct bhi_journal *journal, const struct 
     const uint64_t now_ns = bhi_clock_calendar_ns();
     pthread_mutex_lock(&journal->database);
     int rc = bhi_journal_run(journal, BHI_SQL_BEGIN, "");
-    if (rc == SQLITE_OK && resumed)
+    if (rc == SQLITE_OK && resumed) {
         rc = resume_jobs(journal, graph, resumed, now_ns);
-    for (uint32_t i = graph->admitted; rc == SQLITE_OK && i < graph->count; i++)
+    }
+    for (uint32_t i = graph->admitted; rc == SQLITE_OK && i < graph->count; i++) {
         rc = add_job(journal, graph, bhi_graph_node(graph, i), now_ns);
+    }
     bool good = bhi_journal_end(journal, rc, complaint);
     good = good && (!graph->count || bhi_journal_move_log(journal, true, complaint));
     pthread_mutex_unlock(&journal->database);

@@ -36,8 +36,9 @@ static void note_restated(void *user, const struct bhi_job_node *node) {
 
 static void note_state(void *user, const struct bhi_job_node *node) {
     struct bhi_queue *queue = user;
-    if (!queue->journal)
+    if (!queue->journal) {
         return;
+    }
     const struct bhi_note note = {.kind = BHI_NOTE_STATE,
                                   .state = node->state,
                                   .job = node->job.number,
@@ -54,21 +55,24 @@ static enum bhi_queue_result open_journal(struct bhi_queue *queue,
                                           struct bhi_complaint *complaint) {
     enum bhi_queue_result result =
         bhi_journal_open(options, &queue->journal, &queue->batch, complaint);
-    if (result != BHI_QUEUE_OK)
+    if (result != BHI_QUEUE_OK) {
         return result;
+    }
     if (queue->batch.jobs > 0 && !options->resume) {
         bhi_refuse(complaint,
-                   "%.600s has a batch of %llu job%s: go on with it (--resume), or give another "
+                   "%.600s has a batch of %llu job%s: continue it (--resume), or give another "
                    "folder (--state)",
                    options->folder, (unsigned long long)queue->batch.jobs,
                    queue->batch.jobs == 1 ? "" : "s");
         return BHI_QUEUE_BAD_INPUT;
     }
     result = bhi_journal_load(queue->journal, options, &queue->graph, complaint);
-    if (result != BHI_QUEUE_OK)
+    if (result != BHI_QUEUE_OK) {
         return result;
-    if (!options->dry)
+    }
+    if (!options->dry) {
         bhi_journal_accept(queue->journal);
+    }
     bhi_graph_admit(&queue->graph, note_restated, queue);
     queue->loaded = queue->graph.admitted;
     queue->knows_paths = queue->begun = queue->loaded == 0;
@@ -93,12 +97,13 @@ enum bhi_queue_result bhi_queue_open(const struct bhi_queue_options *options,
     queue->retry_failed = options->retry_failed;
     queue->dry = options->dry;
     queue->jobs_path = options->jobs_path ? strdup(options->jobs_path) : NULL;
-    if (options->jobs_path && !queue->jobs_path)
+    if (options->jobs_path && !queue->jobs_path) {
         bhi_refuse(complaint, "out of memory");
-    else if (options->folder)
+    } else if (options->folder) {
         result = open_journal(queue, options, complaint);
-    else if (bhi_journal_batch_make(&queue->batch, complaint))
+    } else if (bhi_journal_batch_make(&queue->batch, complaint)) {
         result = BHI_QUEUE_OK;
+    }
     if (result == BHI_QUEUE_OK && !bhi_paths_init(&queue->paths, queue->batch.cwd)) {
         bhi_refuse(complaint, "out of memory");
         result = BHI_QUEUE_ENVIRON;
@@ -112,8 +117,9 @@ enum bhi_queue_result bhi_queue_open(const struct bhi_queue_options *options,
 }
 
 bool bhi_queue_close(struct bhi_queue *queue) {
-    if (!queue)
+    if (!queue) {
         return true;
+    }
     const bool good = bhi_journal_close(queue->journal);
     bhi_paths_fini(&queue->paths);
     bhi_graph_fini(&queue->graph);
@@ -144,19 +150,23 @@ static bool learn_node(struct bhi_queue *queue, const struct bhi_job_node *node,
     char at[BHI_PLACE];
     const char *twice = NULL;
     bool good = bhi_job_parse(node->job.text, strlen(node->job.text), &spec, &inner);
-    if (!good)
+    if (!good) {
         return bhi_refuse(complaint, "job \"%.255s\" in the state folder: %.600s", node->job.id,
                           inner.text);
-    for (size_t p = 0; good && p < spec.read_count; p++)
+    }
+    for (size_t p = 0; good && p < spec.read_count; p++) {
         good = bhi_paths_add(&queue->paths, node, spec.reads[p], false, NULL);
+    }
     for (size_t p = 0; good && p < spec.write_count && !twice; p++) {
         bool again;
         good = bhi_paths_add(&queue->paths, node, spec.writes[p], true, &again);
-        if (good && again && node->replaced)
+        if (good && again && node->replaced) {
             twice = spec.writes[p];
+        }
     }
-    if (!good)
+    if (!good) {
         bhi_refuse(complaint, "out of memory");
+    }
     if (twice) {
         *out_result = BHI_QUEUE_BAD_INPUT;
         bhi_refuse(complaint, "%s: \"%.200s\" writes %.200s twice",
@@ -214,31 +224,36 @@ static enum bhi_queue_result add(struct bhi_queue *queue, const struct bhi_job_s
     pthread_mutex_lock(&queue->mutex);
     bool good = bhi_admission_replace(&admission, specs, count, &result, complaint);
     bool any = admission.replacement_count > 0;
-    for (size_t i = 0; good && i < count && !any; i++)
+    for (size_t i = 0; good && i < count && !any; i++) {
         any = !bhi_graph_find(&queue->graph, specs[i].id);
+    }
     pthread_mutex_unlock(&queue->mutex);
     good = good && (!any || learn_paths(queue, &result, complaint));
     pthread_mutex_lock(&queue->mutex);
     good = good && bhi_admission_append(&admission, specs, count, &result, complaint);
     const bool changes = !queue->begun || queue->graph.count > queue->graph.admitted;
-    if (!good)
+    if (!good) {
         give_up(queue, &admission);
+    }
     pthread_mutex_unlock(&queue->mutex);
-    if (!good)
+    if (!good) {
         return result;
+    }
     if (queue->dry) {
         (void)bhi_journal_close(queue->journal);
         queue->journal = NULL;
     }
     /* Others go on meanwhile: they pass over what is not admitted. */
-    if (queue->journal && changes)
+    if (queue->journal && changes) {
         result = bhi_journal_add(queue->journal, &queue->graph, queue->begun ? NULL : &resumed,
                                  complaint);
+    }
     pthread_mutex_lock(&queue->mutex);
-    if (result == BHI_QUEUE_OK)
+    if (result == BHI_QUEUE_OK) {
         begin(queue, &admission);
-    else
+    } else {
         give_up(queue, &admission);
+    }
     pthread_mutex_unlock(&queue->mutex);
     return result;
 }
@@ -257,8 +272,9 @@ enum bhi_queue_result bhi_queue_add(struct bhi_queue *queue, const struct bhi_jo
 struct bhi_job *bhi_queue_take(struct bhi_queue *queue) {
     struct bhi_job_node *node = NULL;
     pthread_mutex_lock(&queue->mutex);
-    if (queue->begun && (!queue->journal || !bhi_journal_broken(queue->journal, NULL)))
+    if (queue->begun && (!queue->journal || !bhi_journal_broken(queue->journal, NULL))) {
         node = bhi_graph_take(&queue->graph, bhi_clock_ns());
+    }
     pthread_mutex_unlock(&queue->mutex);
     return node ? &node->job : NULL;
 }
@@ -312,8 +328,9 @@ void bhi_queue_sealed(struct bhi_queue *queue, struct bhi_job *job,
 static bool give_back(struct bhi_queue *queue, struct bhi_job_node *node,
                       const struct bhi_attempt *attempt, uint64_t due_ns) {
     if (!node->job.sealed ||
-        (attempt->next != BHI_JOB_WAITING && attempt->next != BHI_JOB_CANCELLED))
+        (attempt->next != BHI_JOB_WAITING && attempt->next != BHI_JOB_CANCELLED)) {
         return false;
+    }
     bhi_graph_end(&queue->graph, node, BHI_JOB_WAITING, due_ns, note_state, queue);
     return true;
 }
@@ -322,13 +339,16 @@ static bool give_back(struct bhi_queue *queue, struct bhi_job_node *node,
 static bool count_attempt(struct bhi_job_node *node, const struct bhi_attempt *attempt) {
     struct bhi_job *job = &node->job;
     const bool finished = job->sealed && !node->told; /* an earlier process began it */
-    if (!node->told && !finished && attempt->verdict.status == BH_PENDING)
+    if (!node->told && !finished && attempt->verdict.status == BH_PENDING) {
         return false; /* it is given back */
-    if (!node->told && !finished)
+    }
+    if (!node->told && !finished) {
         node->tried++;
+    }
     job->attempts += node->told;
     job->guilty += attempt->guilty;
-    job->victim += attempt->unproven || bh_verdict_classify(&attempt->verdict) == BH_CLASS_VICTIM;
+    job->victim +=
+        attempt->unproven || bh_verdict_classify(&attempt->verdict) == BH_STATUS_CLASS_VICTIM;
     job->unproven = attempt->unproven;
     return true;
 }
@@ -346,8 +366,9 @@ void bhi_queue_ended(struct bhi_queue *queue, struct bhi_job *job,
     if (queue->journal) {
         struct bhi_attempt copy = *attempt;
         /* It began before what this one knows of: the record's time stays. */
-        if (!copy.started && (node->told || job->sealed))
+        if (!copy.started && (node->told || job->sealed)) {
             copy.started_ns = 0;
+        }
         copy.started |= node->told || job->sealed;
         const struct bhi_note note = {.kind = BHI_NOTE_ENDED,
                                       .sealed_before = job->sealed && !node->told,
@@ -370,14 +391,16 @@ void bhi_queue_counts(struct bhi_queue *queue, struct bhi_queue_counts *out_coun
     *out_counts = (struct bhi_queue_counts){0};
     const bool broken = bhi_queue_broken(queue, NULL);
     pthread_mutex_lock(&queue->mutex);
-    for (int i = 0; i < BHI_JOB_STATES; i++)
+    for (int i = 0; i < BHI_JOB_STATES; i++) {
         out_counts->of[i] = queue->graph.of[i];
+    }
     out_counts->total = queue->graph.admitted;
     out_counts->takeable =
         bhi_graph_takeable(&queue->graph, bhi_clock_ns(), &out_counts->next_due_ns);
     pthread_mutex_unlock(&queue->mutex);
-    if (broken)
+    if (broken) {
         out_counts->takeable = 0;
+    }
 }
 
 bool bhi_queue_runs_anew(struct bhi_queue *queue, const char *id) {

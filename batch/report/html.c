@@ -30,21 +30,23 @@ static const struct bhi_timeline_kind kinds[] = {
     [BLAME_CUT_OFF] = {"cut off by a kill of the batch", BHI_PAGE_DIM, 4, 20, 20, false}};
 
 static enum blame blame_of(const struct bhi_attempt_record *record) {
-    if (!record->ended_ns)
+    if (!record->ended_ns) {
         return BLAME_CUT_OFF;
-    if (record->verdict.status == BH_CANCELLED)
+    }
+    if (record->verdict.status == BH_CANCELLED) {
         return BLAME_CANCELLED;
+    }
     switch (bh_status_classify(record->verdict.status)) {
-    case BH_CLASS_NONE:
+    case BH_STATUS_CLASS_NONE:
         return record->verdict.status == BH_OK ? BLAME_NONE : BLAME_ENVIRON;
-    case BH_CLASS_GUILTY:
+    case BH_STATUS_CLASS_GUILTY:
         return record->guilty ? BLAME_GUILTY : BLAME_VICTIM;
-    case BH_CLASS_VICTIM:
+    case BH_STATUS_CLASS_VICTIM:
         return BLAME_VICTIM;
-    case BH_CLASS_CALLER:
-    case BH_CLASS_INPUT:
+    case BH_STATUS_CLASS_CALLER:
+    case BH_STATUS_CLASS_INPUT:
         return record->verdict.blame == BH_BLAME_SUSPECTED ? BLAME_VICTIM : BLAME_INPUT;
-    case BH_CLASS_ENVIRON:
+    case BH_STATUS_CLASS_ENVIRON:
         break;
     }
     return BLAME_ENVIRON;
@@ -77,14 +79,16 @@ static void put_tiles(struct bhi_page *page, const struct bhi_tally *tally,
     bhi_page_tile(page, "jobs", bhi_quantity_count(text, tally->counts.total), BHI_PAGE_PLAIN);
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
         uint64_t count = tally->counts.of[order[i]];
-        if (count || order[i] == BHI_JOB_DONE || order[i] == BHI_JOB_FAILED)
+        if (count || order[i] == BHI_JOB_DONE || order[i] == BHI_JOB_FAILED) {
             bhi_page_tile(page, bhi_job_state_name(order[i]), bhi_quantity_count(text, count),
                           count ? tone_of_state(order[i]) : BHI_PAGE_DIM);
+        }
     }
     bhi_page_tile(page, "attempts", bhi_quantity_count(text, tally->attempts), BHI_PAGE_PLAIN);
-    if (run->ran != tally->attempts)
+    if (run->ran != tally->attempts) {
         bhi_page_tile(page, "attempts in this run", bhi_quantity_count(text, run->ran),
                       BHI_PAGE_PLAIN);
+    }
     bhi_page_tile(page, run->ran != tally->attempts ? "this run took" : "took",
                   bhi_quantity_time(text, run->elapsed_ns), BHI_PAGE_PLAIN);
     bhi_quantity_rate(text, run->ran, run->elapsed_ns);
@@ -125,8 +129,9 @@ struct drawing {
 static bool find_streams(void *user, const struct bhi_attempt_record *record) {
     struct drawing *drawing = user;
     char name[40];
-    if (record->started && record->stream > drawing->last)
+    if (record->started && record->stream > drawing->last) {
         drawing->last = record->stream;
+    }
     if (record->started && record->stream + 1 < BHI_TIMELINE_ROWS) {
         snprintf(name, sizeof name, "stream %u", record->stream);
         bhi_timeline_row(&drawing->timeline, record->stream, name, false);
@@ -138,10 +143,12 @@ static bool find_streams(void *user, const struct bhi_attempt_record *record) {
 static bool add_attempt(void *user, const struct bhi_attempt_record *record) {
     struct drawing *drawing = user;
     uint32_t row = record->started ? record->stream : drawing->refused_row;
-    if (row + 1 >= BHI_TIMELINE_ROWS && record->started)
+    if (row + 1 >= BHI_TIMELINE_ROWS && record->started) {
         row = BHI_TIMELINE_ROWS; /* none */
-    if (!record->started)
+    }
+    if (!record->started) {
         bhi_timeline_row(&drawing->timeline, row, "on no stream", true);
+    }
     bhi_timeline_add(&drawing->timeline, row, (uint8_t)blame_of(record), record->started_ns,
                      record->ended_ns, 0);
     return true;
@@ -150,8 +157,9 @@ static bool add_attempt(void *user, const struct bhi_attempt_record *record) {
 static bool title_attempt(void *user, const struct bhi_attempt_record *record) {
     struct drawing *drawing = user;
     uint32_t row = record->started ? record->stream : drawing->refused_row;
-    if (row >= BHI_TIMELINE_ROWS - (record->started ? 1u : 0u))
+    if (row >= BHI_TIMELINE_ROWS - (record->started ? 1u : 0u)) {
         return true; /* it was not added */
+    }
     size_t bar = drawing->next++;
     if (bar < drawing->timeline.count && drawing->timeline.bars[bar].wide) {
         char title[640], begin[BHI_QUANTITY], took[BHI_QUANTITY];
@@ -189,14 +197,17 @@ static bool put_timeline(struct bhi_page *page, struct bhi_queue *queue,
     drawing.refused_row = (uint32_t)drawing.timeline.row_count;
     read = read && bhi_queue_each_attempt(queue, add_attempt, &drawing);
     bool good = bhi_timeline_layout(&drawing.timeline);
-    if (good)
+    if (good) {
         read = read && bhi_queue_each_attempt(queue, title_attempt, &drawing);
-    if (good && read && drawing.last >= run->streams)
+    }
+    if (good && read && drawing.last >= run->streams) {
         put_kinds(page, run->streams);
-    if (good && read)
+    }
+    if (good && read) {
         bhi_timeline_draw(&drawing.timeline, page);
-    else if (read)
+    } else if (read) {
         bhi_page_paragraph(page, "There was no memory for a timeline.");
+    }
     bhi_timeline_fini(&drawing.timeline);
     return read;
 }
@@ -216,24 +227,28 @@ static void put_verdict(struct bhi_page *page, const char *code, const char *tex
 
 static void put_verdicts(struct bhi_page *page, const struct bhi_tally *tally) {
     static const char *const headings[] = {"Verdict", "Attempts", "What it says", "Share"};
-    if (tally->attempts + tally->refused == 0)
+    if (tally->attempts + tally->refused == 0) {
         return;
+    }
     const uint64_t whole = tally->attempts + tally->refused;
     bhi_page_section(page, "Attempts by verdict");
     bhi_page_table(page, "Attempts by verdict", headings, 4, 1u << 1);
     for (unsigned i = 0; i < BHI_TALLY_STATUSES; i++) {
         struct bhi_attempt_record record = {
             .ended_ns = 1, .guilty = true, .verdict = {.status = (bh_status)i}};
-        if (tally->of[i])
+        if (tally->of[i]) {
             put_verdict(page, bhi_tally_code((bh_status)i), bh_status_text((bh_status)i),
                         tally->of[i], whole, kinds[blame_of(&record)].tone);
+        }
     }
-    if (tally->unknown)
+    if (tally->unknown) {
         put_verdict(page, "UNKNOWN", "a status that this version does not know", tally->unknown,
                     whole, BHI_PAGE_WARN);
-    if (tally->cut_off)
+    }
+    if (tally->cut_off) {
         put_verdict(page, "cut off", kinds[BLAME_CUT_OFF].name, tally->cut_off, whole,
                     BHI_PAGE_DIM);
+    }
     bhi_page_table_end(page);
 }
 
@@ -262,10 +277,12 @@ static void begin_row(struct listing *listing, const struct bhi_job_record *reco
 static bool list_failure(void *user, const struct bhi_job_record *record) {
     struct listing *listing = user;
     char message[1536];
-    if (!bhi_tally_is_failure(record->state) || bhi_tally_rank(record) != listing->rank)
+    if (!bhi_tally_is_failure(record->state) || bhi_tally_rank(record) != listing->rank) {
         return true;
-    if (listing->shown == FAILURES)
+    }
+    if (listing->shown == FAILURES) {
         return false;
+    }
     begin_row(listing, record);
     bhi_page_cell_code(listing->page, bhi_tally_code(record->status));
     bhi_page_cell_number(listing->page, record->attempts);
@@ -278,8 +295,9 @@ static bool list_failure(void *user, const struct bhi_job_record *record) {
 
 static void put_rest(struct bhi_page *page, uint64_t all, uint64_t shown) {
     char number[BHI_QUANTITY], text[120];
-    if (all <= shown)
+    if (all <= shown) {
         return;
+    }
     snprintf(text, sizeof text, "And %s more, which --json lists.",
              bhi_quantity_count(number, all - shown));
     bhi_page_paragraph(page, text);
@@ -301,8 +319,9 @@ static bool put_failures(struct bhi_page *page, struct bhi_queue *queue,
     bhi_page_table(page, "Jobs that failed, those whose own fault it was first", headings, 9,
                    1u << 1 | 1u << 5 | 1u << 6);
     bool read = true;
-    for (; read && listing.rank < BHI_TALLY_RANKS; listing.rank++)
+    for (; read && listing.rank < BHI_TALLY_RANKS; listing.rank++) {
         read = bhi_tally_each_job(queue, run, list_failure, &listing);
+    }
     bhi_page_table_end(page);
     put_rest(page, all, listing.shown);
     return read;
@@ -312,8 +331,9 @@ static bool list_job(void *user, const struct bhi_job_record *record) {
     struct listing *listing = user;
     char text[BHI_QUANTITY];
     bool began = record->started_ns && record->started_ns >= listing->first_ns;
-    if (listing->shown == JOBS)
+    if (listing->shown == JOBS) {
         return false;
+    }
     begin_row(listing, record);
     bhi_page_cell_number(listing->page, record->attempts);
     bhi_page_cell(listing->page,
@@ -331,14 +351,16 @@ static bool put_jobs(struct bhi_page *page, struct bhi_queue *queue, const struc
     char summary[120], number[BHI_QUANTITY], all[BHI_QUANTITY];
     struct listing listing = {.page = page, .first_ns = tally->first_ns};
     bhi_page_section(page, "All jobs");
-    if (!tally->counts.total)
+    if (!tally->counts.total) {
         return true;
-    if (tally->counts.total > JOBS)
+    }
+    if (tally->counts.total > JOBS) {
         snprintf(summary, sizeof summary, "The first %s of %s", bhi_quantity_count(number, JOBS),
                  bhi_quantity_count(all, tally->counts.total));
-    else
+    } else {
         snprintf(summary, sizeof summary, "Show all %s",
                  bhi_quantity_count(number, tally->counts.total));
+    }
     fputs("<details>\n<summary>", page->out);
     bhi_page_text(page, summary);
     fputs("</summary>\n", page->out);
@@ -357,17 +379,20 @@ bool bhi_report_html(const char *path, struct bhi_queue *queue, const struct bhi
     struct bhi_tally tally;
     struct bhi_page page;
     char title[320];
-    if (!bhi_tally_read(queue, run, &tally))
+    if (!bhi_tally_read(queue, run, &tally)) {
         return bhi_refuse(complaint, "the state in %s cannot be read", run->state_folder);
+    }
     snprintf(title, sizeof title, "Batch %.255s", run->jobs_path);
-    if (!bhi_page_open(&page, title))
+    if (!bhi_page_open(&page, title)) {
         return bhi_refuse(complaint, "out of memory");
+    }
     put_tiles(&page, &tally, run);
     put_facts(&page, queue, &tally, run);
     if (put_timeline(&page, queue, &tally, run)) {
         put_verdicts(&page, &tally);
-        if (put_failures(&page, queue, &tally, run) && put_jobs(&page, queue, &tally, run))
+        if (put_failures(&page, queue, &tally, run) && put_jobs(&page, queue, &tally, run)) {
             return bhi_page_write(&page, path, complaint);
+        }
     }
     bhi_page_abandon(&page);
     return bhi_refuse(complaint, "the state in %s cannot be read", run->state_folder);

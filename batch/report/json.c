@@ -27,11 +27,14 @@ static json_t *code(bh_status status) {
 
 static json_t *verdicts(const struct bhi_tally *tally) {
     json_t *object = json_object();
-    for (unsigned i = 0; i < BHI_TALLY_STATUSES; i++)
-        if (tally->of[i])
+    for (unsigned i = 0; i < BHI_TALLY_STATUSES; i++) {
+        if (tally->of[i]) {
             json_object_set_new(object, bhi_tally_code((bh_status)i), number(tally->of[i]));
-    if (tally->unknown)
+        }
+    }
+    if (tally->unknown) {
         json_object_set_new(object, "UNKNOWN", number(tally->unknown));
+    }
     return object;
 }
 
@@ -58,9 +61,10 @@ static json_t *summary(struct bhi_queue *queue, const struct bhi_tally *tally,
     json_object_set_new(object, "exit_status", json_integer(run->exit_status));
     json_object_set_new(object, "halted", json_boolean(run->halted));
     json_object_set_new(object, "total", number(tally->counts.total));
-    for (int state = 0; state < BHI_JOB_STATES; state++)
+    for (int state = 0; state < BHI_JOB_STATES; state++) {
         json_object_set_new(object, bhi_job_state_name((enum bhi_job_state)state),
                             number(tally->counts.of[state]));
+    }
     json_object_set_new(object, "elapsed_ms", bhi_json_ms(run->elapsed_ns));
     json_object_set_new(object, "ran", number(run->ran));
     json_object_set_new(object, "rate",
@@ -86,8 +90,9 @@ struct listing {
 static bool list_failure(void *user, const struct bhi_job_record *record) {
     struct listing *listing = user;
     char message[1536], kernel[BHI_TALLY_KERNEL];
-    if (!bhi_tally_is_failure(record->state))
+    if (!bhi_tally_is_failure(record->state)) {
         return true;
+    }
     json_t *object = json_object();
     json_object_set_new(object, "id", text_or_null(record->id));
     json_object_set_new(object, "line", number(record->line));
@@ -113,13 +118,15 @@ static bool list_failure(void *user, const struct bhi_job_record *record) {
 bool bhi_report_json(struct bhi_queue *queue, const struct bhi_report_run *run) {
     struct bhi_tally tally;
     struct listing listing = {.any = false};
-    if (!bhi_tally_read(queue, run, &tally))
+    if (!bhi_tally_read(queue, run, &tally)) {
         return false;
+    }
     json_t *object = summary(queue, &tally, run);
     char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
     json_decref(object);
-    if (!text)
+    if (!text) {
         return false;
+    }
     /* The list goes in before the brace that ends the object. */
     printf("%.*s,\n  \"failures\": [", (int)(strlen(text) - strlen("\n}")), text);
     free(text);

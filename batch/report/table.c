@@ -61,11 +61,13 @@ static struct kind *kind_of(struct gathering *gathering, const struct bhi_job_re
     for (size_t i = 0; i < gathering->kind_count; i++) {
         struct kind *kind = &gathering->kinds[i];
         if (kind->state == new.state && kind->status == new.status &&
-            !strcmp(kind->message, new.message))
+            !strcmp(kind->message, new.message)) {
             return kind;
+        }
     }
-    if (gathering->kind_count == SHOWN)
+    if (gathering->kind_count == SHOWN) {
         return NULL;
+    }
     gathering->kinds[gathering->kind_count] = new;
     return &gathering->kinds[gathering->kind_count++];
 }
@@ -73,8 +75,9 @@ static struct kind *kind_of(struct gathering *gathering, const struct bhi_job_re
 static bool gather(void *user, const struct bhi_job_record *record) {
     struct gathering *gathering = user;
     char line[24], attempts[24], message[1536], id[BHI_TALLY_ID], kernel[BHI_TALLY_KERNEL];
-    if (!bhi_tally_is_failure(record->state) || bhi_tally_rank(record) != gathering->rank)
+    if (!bhi_tally_is_failure(record->state) || bhi_tally_rank(record) != gathering->rank) {
         return true;
+    }
     gathering->failures++;
     bhi_tally_message(record, message, sizeof message);
     struct kind *kind = kind_of(gathering, record, message);
@@ -83,8 +86,9 @@ static bool gather(void *user, const struct bhi_job_record *record) {
         gathering->alike++;
         return true;
     }
-    if (!kind || gathering->table.row_count == SHOWN)
+    if (!kind || gathering->table.row_count == SHOWN) {
         return true;
+    }
     kind->shown++;
     snprintf(line, sizeof line, "%zu", record->line);
     snprintf(attempts, sizeof attempts, "%u", record->attempts);
@@ -104,8 +108,9 @@ static void print_count(FILE *stream, const struct bhi_queue_counts *counts,
                         enum bhi_job_state state, const char **separator) {
     char number[BHI_QUANTITY], text[80];
     uint64_t count = counts->of[state];
-    if (count == 0 && state != BHI_JOB_DONE && state != BHI_JOB_FAILED)
+    if (count == 0 && state != BHI_JOB_DONE && state != BHI_JOB_FAILED) {
         return;
+    }
     snprintf(text, sizeof text, "%s %s", bhi_quantity_count(number, count),
              bhi_job_state_name(state));
     fputs(*separator, stream);
@@ -127,14 +132,16 @@ static void print_summary(FILE *stream, const struct bhi_tally *tally,
 
     fprintf(stream, "%s job%s", bhi_quantity_count(number, counts->total),
             counts->total == 1 ? "" : "s");
-    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
         print_count(stream, counts, order[i], &separator);
+    }
     fprintf(stream, "\n%s attempt%s in %s on %u stream%s (%.*s%s%s)",
             bhi_quantity_count(number, run->ran), run->ran == 1 ? "" : "s",
             bhi_quantity_time(elapsed, run->elapsed_ns), run->streams, run->streams == 1 ? "" : "s",
             figures, rate, rate[figures] ? " attempts" : "", rate + figures);
-    if (tally->attempts > run->ran)
+    if (tally->attempts > run->ran) {
         fprintf(stream, ", %s with those before", bhi_quantity_count(number, tally->attempts));
+    }
     fputc('\n', stream);
 }
 
@@ -143,26 +150,31 @@ static void print_more(FILE *stream, const struct gathering *gathering) {
     uint64_t more = gathering->failures - gathering->alike - gathering->table.row_count;
     for (size_t i = 0; i < gathering->kind_count; i++) {
         const struct kind *kind = &gathering->kinds[i];
-        if (kind->more)
+        if (kind->more) {
             fprintf(stream, "  and %s more like %s\n", bhi_quantity_count(number, kind->more),
                     bhi_text_clean(first, sizeof first, kind->first));
+        }
     }
-    if (more)
+    if (more) {
         fprintf(stream, "  and %s more\n", bhi_quantity_count(number, more));
-    if (more || gathering->alike)
+    }
+    if (more || gathering->alike) {
         fputs("  --json lists all\n", stream);
+    }
 }
 
 bool bhi_report_table(FILE *stream, struct bhi_queue *queue, const struct bhi_report_run *run) {
     struct bhi_tally tally;
     struct gathering gathering = {.failures = 0}; /* 27 KiB */
     char state[1024];
-    if (!bhi_tally_read(queue, run, &tally))
+    if (!bhi_tally_read(queue, run, &tally)) {
         return false;
+    }
     bhi_columns_init(&gathering.table, columns, COLUMN_COUNT);
     bool read = true;
-    for (; read && gathering.rank < BHI_TALLY_RANKS; gathering.rank++)
+    for (; read && gathering.rank < BHI_TALLY_RANKS; gathering.rank++) {
         read = bhi_tally_each_job(queue, run, gather, &gathering);
+    }
     if (read) {
         print_summary(stream, &tally, run);
         if (gathering.failures) {
@@ -172,9 +184,10 @@ bool bhi_report_table(FILE *stream, struct bhi_queue *queue, const struct bhi_re
         }
         uint64_t open = tally.counts.of[BHI_JOB_WAITING] + tally.counts.of[BHI_JOB_SUBMITTED] +
                         tally.counts.of[BHI_JOB_RUNNING] + tally.counts.of[BHI_JOB_CANCELLED];
-        if (open)
-            fprintf(stream, "\nNot finished: --resume goes on with %s\n",
+        if (open) {
+            fprintf(stream, "\nNot finished: --resume continues %s\n",
                     bhi_text_clean(state, sizeof state, run->state_folder));
+        }
     }
     bhi_columns_free(&gathering.table);
     return read;

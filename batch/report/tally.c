@@ -10,16 +10,19 @@ static bool count_attempt(void *user, const struct bhi_attempt_record *record) {
     tally->attempts += record->started;
     tally->refused += !record->started;
     tally->guilty += record->guilty;
-    if (!record->ended_ns)
+    if (!record->ended_ns) {
         tally->cut_off++;
-    else if ((unsigned)record->verdict.status < BHI_TALLY_STATUSES)
+    } else if ((unsigned)record->verdict.status < BHI_TALLY_STATUSES) {
         tally->of[record->verdict.status]++;
-    else
+    } else {
         tally->unknown++;
-    if (begin && (!tally->first_ns || begin < tally->first_ns))
+    }
+    if (begin && (!tally->first_ns || begin < tally->first_ns)) {
         tally->first_ns = begin;
-    if (end > tally->last_ns)
+    }
+    if (end > tally->last_ns) {
         tally->last_ns = end;
+    }
     return true;
 }
 
@@ -34,8 +37,9 @@ bool bhi_tally_each_job(struct bhi_queue *queue, const struct bhi_report_run *ru
                                               .origin = bad->origin,
                                               .status = BH_PENDING,
                                               .message = bad->message};
-        if (!visit(user, &record))
+        if (!visit(user, &record)) {
             return true;
+        }
     }
     return bhi_queue_each_job(queue, visit, user);
 }
@@ -50,26 +54,29 @@ bool bhi_tally_read(struct bhi_queue *queue, const struct bhi_report_run *run,
 }
 
 const char *bhi_tally_code(bh_status status) {
-    if (status == BH_OK)
+    if (status == BH_OK) {
         return "READY";
+    }
     return status == BH_PENDING ? "-" : bh_status_name(status);
 }
 
 const char *bhi_tally_message(const struct bhi_job_record *record, char *out, size_t capacity) {
-    if (*record->message)
+    if (*record->message) {
         snprintf(out, capacity, "%s", record->message);
-    else if (*record->origin)
+    } else if (*record->origin) {
         snprintf(out, capacity, "never ran: it depends on %s, which failed", record->origin);
-    else if (record->status != BH_PENDING && record->status != BH_OK)
+    } else if (record->status != BH_PENDING && record->status != BH_OK) {
         snprintf(out, capacity, "%s", bh_status_text(record->status));
-    else
+    } else {
         snprintf(out, capacity, "-");
+    }
     return out;
 }
 
 const char *bhi_tally_id(const struct bhi_job_record *record, char out[BHI_TALLY_ID]) {
-    if (*record->id)
+    if (*record->id) {
         return record->id;
+    }
     snprintf(out, BHI_TALLY_ID, "line %zu", record->line);
     return out;
 }
@@ -79,7 +86,7 @@ static const char *kernel_of(const struct bhi_job_record *record, char out[BHI_T
     json_t *object = record->text ? json_loads(record->text, 0, NULL) : NULL;
     const char *kernel = json_string_value(json_object_get(object, "kernel"));
     const char *expression = json_string_value(json_object_get(object, "eval"));
-    *out_is_file = kernel != NULL;
+    *out_is_file = kernel;
     snprintf(out, BHI_TALLY_KERNEL, "%s", kernel ? kernel : expression ? expression : "");
     json_decref(object);
     return out;

@@ -8,14 +8,16 @@
 #include <unistd.h>
 
 #include "formats/safetensors.h"
+#include "request/code.h"
 #include "request/kernel_file.h"
 #include "templates/signature.h"
 #include "tool/npy_file.h"
 
 bool bhi_content_expression(const struct bhi_eval_request *eval, struct bhi_complaint *complaint) {
     struct bhi_form *form = calloc(1, sizeof *form); /* it is large */
-    if (!form)
+    if (!form) {
         return bhi_refuse(complaint, BHI_OUT_OF_MEMORY);
+    }
     form->is_expression = true;
     /* Names have at most 63 bytes here as there. */
     for (; form->count < eval->count && form->count < BHI_MAX_PARAMETERS; form->count++) {
@@ -37,15 +39,17 @@ bool bhi_content_kernel(const char *path, enum bhi_language given,
     struct bhi_kernel_file file = {.path = path, .language = given};
     void *code = NULL;
     int error;
-    if (!bhi_kernel_file_read(path, &code, &file.size, &error, complaint))
+    if (!bhi_code_read(path, &code, &file.size, &error, complaint)) {
         return false;
+    }
     file.code = code;
     const enum bhi_language language = bhi_kernel_file_language(&file);
     bool good = bhi_language_compiles(language, complaint);
     if (good && language == BHI_LANGUAGE_SPIRV &&
-        bhi_language_of_code(code, file.size) != BHI_LANGUAGE_SPIRV)
-        good = bhi_refuse(complaint, "it is no SPIR-V module, and its name ends as that of no "
-                                     "source does (.comp, .glsl, .hlsl)");
+        bhi_language_of_code(code, file.size) != BHI_LANGUAGE_SPIRV) {
+        good = bhi_refuse(complaint, "it is not a SPIR-V module, and its name has no ending of a "
+                                     "source (.comp, .glsl, .hlsl)");
+    }
     free(code);
     return good;
 }
@@ -54,10 +58,12 @@ static bool read_at(int fd, void *bytes, size_t size, off_t offset,
                     struct bhi_complaint *complaint) {
     for (size_t got = 0; got < size;) {
         const ssize_t n = pread(fd, (char *)bytes + got, size - got, offset + (off_t)got);
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && errno == EINTR) {
             continue;
-        if (n <= 0)
+        }
+        if (n <= 0) {
             return bhi_refuse(complaint, "cannot be read: %s", n ? strerror(errno) : "it is short");
+        }
         got += (size_t)n;
     }
     return true;
@@ -68,18 +74,22 @@ static bool check_tensor(int fd, const char *name, struct bhi_complaint *complai
     struct bhi_tensor tensor;
     struct stat status;
     size_t length;
-    if (fstat(fd, &status) != 0)
+    if (fstat(fd, &status) != 0) {
         return bhi_refuse(complaint, "cannot be read: %s", strerror(errno));
+    }
     const uint64_t size = (uint64_t)status.st_size;
-    if (size < sizeof preamble)
+    if (size < sizeof preamble) {
         return bhi_refuse(complaint, "not a .safetensors file: it has %llu bytes",
                           (unsigned long long)size);
+    }
     if (!read_at(fd, preamble, sizeof preamble, 0, complaint) ||
-        !bhi_safetensors_parse_preamble(preamble, size, &length, complaint))
+        !bhi_safetensors_parse_preamble(preamble, size, &length, complaint)) {
         return false;
+    }
     char *text = malloc(length + 1);
-    if (!text)
+    if (!text) {
         return bhi_refuse(complaint, BHI_OUT_OF_MEMORY);
+    }
     const bool good = read_at(fd, text, length, sizeof preamble, complaint) &&
                       bhi_safetensors_find(text, length, size - sizeof preamble - length, name,
                                            &tensor, complaint);
@@ -91,13 +101,15 @@ bool bhi_content_input(const char *path, const char *tensor, struct bhi_complain
     struct bhi_npy_file file;
     if (!tensor) {
         const bool good = bhi_npy_file_open(path, &file, complaint);
-        if (good)
+        if (good) {
             bhi_npy_file_close(&file);
+        }
         return good;
     }
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
+    if (fd < 0) {
         return bhi_refuse(complaint, "%s", strerror(errno));
+    }
     const bool good = check_tensor(fd, tensor, complaint);
     close(fd);
     return good;

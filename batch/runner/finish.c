@@ -27,8 +27,9 @@ static struct bhi_run_binding *binding_of(const struct bhi_work *work, uint32_t 
 
 static bool has_outputs(const struct bhi_work *work) {
     for (uint32_t i = 0; i < count_of(work); i++) {
-        if (binding_of(work, i)->out_path)
+        if (binding_of(work, i)->out_path) {
             return true;
+        }
     }
     return false;
 }
@@ -48,8 +49,9 @@ static const struct bhi_outfile *find_synced(struct bhi_work **works, size_t end
         const uint32_t count = w == end_work ? end_index : count_of(works[w]);
         for (uint32_t i = 0; i < count; i++) {
             const struct bhi_outfile *other = &binding_of(works[w], i)->out;
-            if (other->folder >= 0 && same_folder(other, file))
+            if (other->folder >= 0 && same_folder(other, file)) {
                 return other;
+            }
         }
     }
     return NULL;
@@ -62,13 +64,15 @@ static void sync_folders(struct bhi_work **works, size_t count) {
         for (uint32_t i = 0; i < count_of(works[w]); i++) {
             struct bhi_outfile *file = &binding_of(works[w], i)->out;
             const struct bhi_outfile *synced;
-            if (file->folder < 0)
+            if (file->folder < 0) {
                 continue;
+            }
             file->error = 0;
-            if ((synced = find_synced(works, w, i)) != NULL)
+            if ((synced = find_synced(works, w, i))) {
                 file->error = synced->error;
-            else
+            } else {
                 (void)bhi_outfile_sync_folder(file, &ignored);
+            }
         }
     }
 }
@@ -119,8 +123,9 @@ static bool write_output(struct bhi_work *work, struct bhi_run_binding *binding)
 
 static bool write_outputs(struct bhi_work *work) {
     for (uint32_t i = 0; i < count_of(work); i++) {
-        if (binding_of(work, i)->out_path && !write_output(work, binding_of(work, i)))
+        if (binding_of(work, i)->out_path && !write_output(work, binding_of(work, i))) {
             return false;
+        }
     }
     return true;
 }
@@ -143,8 +148,9 @@ static void on_sealed(void *user, bool durable) {
 static void mark_outputs(const struct bhi_work *work, char *out) {
     out[0] = '\0';
     for (uint32_t i = 0; i < count_of(work); i++) {
-        if (binding_of(work, i)->out_path)
+        if (binding_of(work, i)->out_path) {
             bhi_marks_append(out, &binding_of(work, i)->out.mark);
+        }
     }
 }
 
@@ -154,10 +160,11 @@ void bhi_finish_write(struct bhi_work **works, size_t count) {
     size_t written = 0;
     for (size_t i = 0; i < count; i++) {
         BHI_BATCH_STEP("batch_ended");
-        if (!has_outputs(works[i]))
+        if (!has_outputs(works[i])) {
             bhi_work_end(works[i]);
-        else if (write_outputs(works[i]))
+        } else if (write_outputs(works[i])) {
             works[written++] = works[i];
+        }
     }
     sync_folders(works, written);
     for (size_t i = 0; i < written; i++) {
@@ -182,8 +189,9 @@ void bhi_finish_write(struct bhi_work **works, size_t count) {
 static bool adopt(struct bhi_work *work, uint32_t index, struct bhi_complaint *complaint) {
     struct bhi_run_binding *binding = binding_of(work, index);
     char temporary[BHI_OUTFILE_TEMPORARY];
-    if (!work->job->sealed)
+    if (!work->job->sealed) {
         return true;
+    }
     bhi_work_temporary(work, index, temporary, sizeof temporary);
     return bhi_outfile_adopt(binding->out_path, temporary, &binding->out, complaint);
 }
@@ -194,11 +202,13 @@ enum placed { PLACED, READY, GONE, CHANGED, STUCK };
  * What has its names and is not what was sealed is somebody else's, an older result for one. */
 static enum placed find_sealed(struct bhi_outfile *file, const struct bhi_outfile_mark *mark,
                                struct bhi_complaint *complaint) {
-    if (bhi_outfile_has(file, false, mark))
+    if (bhi_outfile_has(file, false, mark)) {
         return READY;
+    }
     const int error = file->error;
-    if (bhi_outfile_has(file, true, mark))
+    if (bhi_outfile_has(file, true, mark)) {
         return PLACED;
+    }
     const int failed = error && error != ENOENT ? error : file->error;
     if (failed && failed != ENOENT) {
         bhi_refuse(complaint, "%s", strerror(file->error = failed));
@@ -212,12 +222,15 @@ static enum placed place_output(struct bhi_work *work, uint32_t index,
                                 struct bhi_complaint *complaint) {
     struct bhi_run_binding *binding = binding_of(work, index);
     enum placed found = READY;
-    if (!adopt(work, index, complaint))
+    if (!adopt(work, index, complaint)) {
         return STUCK; /* also where its folder is away: it may come back, with what is in it */
-    if (work->job->sealed)
+    }
+    if (work->job->sealed) {
         found = find_sealed(&binding->out, mark, complaint);
-    if (found != READY)
+    }
+    if (found != READY) {
         return found;
+    }
     if (bhi_outfile_rename(&binding->out, complaint)) {
         BHI_BATCH_STEP("batch_renamed");
         return PLACED;
@@ -239,11 +252,13 @@ void bhi_finish_sweep(struct bhi_work *work) {
         struct bhi_outfile file;
         struct bhi_complaint ignored;
         char temporary[BHI_OUTFILE_TEMPORARY];
-        if (!binding->out_path)
+        if (!binding->out_path) {
             continue;
+        }
         bhi_work_temporary(work, i, temporary, sizeof temporary);
-        if (bhi_outfile_adopt(binding->out_path, temporary, &file, &ignored))
+        if (bhi_outfile_adopt(binding->out_path, temporary, &file, &ignored)) {
             bhi_outfile_abandon(&file);
+        }
     }
 }
 
@@ -254,21 +269,23 @@ static bool place_outputs(struct bhi_work *work) {
     for (uint32_t i = 0; i < count_of(work); i++) {
         struct bhi_run_binding *binding = binding_of(work, i);
         struct bhi_outfile_mark mark = {0};
-        if (!binding->out_path)
+        if (!binding->out_path) {
             continue;
-        if (work->job->sealed)
+        }
+        if (work->job->sealed) {
             (void)bhi_marks_next(&marks, &mark);
+        }
         const enum placed placed = place_output(work, i, &mark, &complaint);
-        if (placed == PLACED)
+        if (placed == PLACED) {
             continue;
+        }
         if (placed == STUCK) {
             give_up_placing(work, binding, &complaint);
             return false;
         }
         bhi_finish_sweep(work);
         bhi_work_refuse(work, BH_INVALID_ARGUMENT, 0,
-                        "%s %.100s: it was complete, and somebody has %s it before it was put in "
-                        "its place",
+                        "%s %.100s: it was complete, but somebody %s it before it was put in place",
                         binding->option, binding->text, placed == GONE ? "removed" : "changed");
         return false;
     }
@@ -279,8 +296,9 @@ void bhi_finish_place(struct bhi_work **works, size_t count) {
     struct bhi_complaint complaint;
     size_t placed = 0;
     for (size_t i = 0; i < count; i++) {
-        if (place_outputs(works[i]))
+        if (place_outputs(works[i])) {
             works[placed++] = works[i];
+        }
     }
     sync_folders(works, placed);
     for (size_t i = 0; i < placed; i++) {

@@ -19,7 +19,7 @@
 #include <stdatomic.h>
 
 #include "batch/job/request.h"
-#include "batch/runner/runner.h"
+#include "batch/runner/options.h"
 #include "request/eval_pieces.h"
 
 enum {

@@ -22,15 +22,18 @@ static bool is_out_of_descriptors(const bh_verdict *verdict) {
 static bh_status_class classify(const bh_verdict *verdict) {
     /* A job depends on nothing but its own inputs: what poisons it is their load, and that a file
      * is bad is as true the next time. A loader that was lost is not the job's fault. */
-    if (verdict->status == BH_LOAD_FAILED)
-        return BH_CLASS_INPUT;
+    if (verdict->status == BH_LOAD_FAILED) {
+        return BH_STATUS_CLASS_INPUT;
+    }
     /* Larger than a file may be here (ulimit -f counts memory that is shared, too), and it stays.
      */
-    if (verdict->status == BH_SYSTEM && verdict->sys_errno == EFBIG)
-        return BH_CLASS_INPUT;
+    if (verdict->status == BH_SYSTEM && verdict->sys_errno == EFBIG) {
+        return BH_STATUS_CLASS_INPUT;
+    }
     /* The file was not opened in time: a mount that does not answer now. */
-    if (verdict->status == BH_TIMEOUT)
-        return BH_CLASS_ENVIRON;
+    if (verdict->status == BH_TIMEOUT) {
+        return BH_STATUS_CLASS_ENVIRON;
+    }
     return bh_verdict_classify(verdict);
 }
 
@@ -63,34 +66,35 @@ struct bhi_policy_answer bhi_policy(const struct bhi_policy_case *given) {
     if (descriptors || is_out_of_memory(verdict)) {
         answer.after_others = !given->alone;
         answer.next = given->alone ? BHI_JOB_FAILED : BHI_JOB_WAITING;
-        if (descriptors && given->alone)
+        if (descriptors && given->alone) {
             refuse_environ(given, &answer);
+        }
         return answer;
     }
     const bh_status_class class_ = classify(verdict);
     if (verdict->blame == BH_BLAME_SUSPECTED && !verdict->hops &&
-        (class_ == BH_CLASS_GUILTY || class_ == BH_CLASS_INPUT)) {
+        (class_ == BH_STATUS_CLASS_GUILTY || class_ == BH_STATUS_CLASS_INPUT)) {
         answer.unproven = true;
         answer.next = given->victim + 1 < BHI_POLICY_VICTIM ? BHI_JOB_WAITING : BHI_JOB_FAILED;
         return answer;
     }
     switch (class_) {
-    case BH_CLASS_GUILTY:
+    case BH_STATUS_CLASS_GUILTY:
         answer.guilty = true;
         /* A loop that is too long is as long the next time. */
         answer.next = given->guilty < given->retries && verdict->status != BH_LOOP_LIMIT
                           ? BHI_JOB_WAITING
                           : BHI_JOB_QUARANTINED;
         break;
-    case BH_CLASS_VICTIM:
+    case BH_STATUS_CLASS_VICTIM:
         answer.next = given->victim + 1 < BHI_POLICY_VICTIM ? BHI_JOB_WAITING : BHI_JOB_FAILED;
         break;
-    case BH_CLASS_ENVIRON:
+    case BH_STATUS_CLASS_ENVIRON:
         refuse_environ(given, &answer);
         break;
-    case BH_CLASS_NONE:
-    case BH_CLASS_CALLER:
-    case BH_CLASS_INPUT:
+    case BH_STATUS_CLASS_NONE:
+    case BH_STATUS_CLASS_CALLER:
+    case BH_STATUS_CLASS_INPUT:
         break;
     }
     return answer;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "batch/graph/paths.h"
 #include "batch/job/request.h"
 #include "batch/runner/content.h"
@@ -56,8 +57,9 @@ struct preflight {
 
 static struct place place_of(const char *path) {
     struct stat status;
-    if (!path || stat(path, &status) != 0)
+    if (!path || stat(path, &status) != 0) {
         return (struct place){.known = false};
+    }
     return (struct place){.known = true, .device = status.st_dev, .inode = status.st_ino};
 }
 
@@ -68,17 +70,20 @@ static bool is_at(const struct place *place, const struct stat *status) {
 static int look_at_input(struct preflight *flight, const char *path) {
     struct stat status;
     (void)flight;
-    if (stat(path, &status) != 0)
+    if (stat(path, &status) != 0) {
         return errno;
-    if (!S_ISREG(status.st_mode))
+    }
+    if (!S_ISREG(status.st_mode)) {
         return NO_FILE;
+    }
     return access(path, R_OK) == 0 ? FINE : errno;
 }
 
 static char *whole_path(const struct preflight *flight, const char *path) {
     char *whole;
-    if (*path == '/')
+    if (*path == '/') {
         return strdup(path);
+    }
     return asprintf(&whole, "%s/%s", flight->folder, path) < 0 ? NULL : whole;
 }
 
@@ -86,17 +91,19 @@ static int look_at_folder(const struct preflight *flight, const char *path) {
     struct stat status;
     const char *slash = strrchr(path, '/');
     char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-    if (!folder)
+    if (!folder) {
         return ENOMEM;
+    }
     int result = FINE;
-    if (stat(folder, &status) != 0)
+    if (stat(folder, &status) != 0) {
         result = OF_FOLDER | errno;
-    else if (!S_ISDIR(status.st_mode))
+    } else if (!S_ISDIR(status.st_mode)) {
         result = NO_FOLDER;
-    else if (is_at(&flight->state, &status))
+    } else if (is_at(&flight->state, &status)) {
         result = OWN_STATE;
-    else if (access(folder, W_OK | X_OK) != 0)
+    } else if (access(folder, W_OK | X_OK) != 0) {
         result = OF_FOLDER | errno;
+    }
     free(folder);
     return result;
 }
@@ -106,12 +113,13 @@ static int look_behind_links(struct preflight *flight, const char *path) {
     char *normal = bhi_paths_normalize(&flight->paths, path);
     char *real = normal ? whole_path(flight, normal) : NULL;
     int result = real ? FINE : ENOMEM;
-    if (real && bhi_names_find(&flight->sources, normal) != BHI_NO_NAME)
+    if (real && bhi_names_find(&flight->sources, normal) != BHI_NO_NAME) {
         result = SOURCE;
-    else if (real && flight->state_name && !strcmp(normal, flight->state_name))
+    } else if (real && flight->state_name && !strcmp(normal, flight->state_name)) {
         result = STATE_ITSELF;
-    else if (real && strcmp(real, path) != 0)
+    } else if (real && strcmp(real, path) != 0) {
         result = look_at_folder(flight, real);
+    }
     free(normal);
     free(real);
     return result;
@@ -120,13 +128,16 @@ static int look_behind_links(struct preflight *flight, const char *path) {
 static int look_at_output(struct preflight *flight, const char *path) {
     struct stat status;
     const int error = stat(path, &status) == 0 ? 0 : errno;
-    if (!error && !S_ISREG(status.st_mode))
+    if (!error && !S_ISREG(status.st_mode)) {
         return TAKEN;
-    if (!error && is_at(&flight->jobs, &status))
+    }
+    if (!error && is_at(&flight->jobs, &status)) {
         return OWN_JOBS;
+    }
     int result = look_at_folder(flight, path);
-    if (result == FINE && error && error != ENOENT)
+    if (result == FINE && error && error != ENOENT) {
         result = error;
+    }
     return result == FINE ? look_behind_links(flight, path) : result;
 }
 
@@ -134,24 +145,22 @@ static int look_at_output(struct preflight *flight, const char *path) {
 static int look(struct preflight *flight, struct found *found, const char *path,
                 int (*look_at)(struct preflight *, const char *)) {
     uint32_t name = bhi_names_find(&found->names, path);
-    if (name != BHI_NO_NAME)
+    if (name != BHI_NO_NAME) {
         return found->results[name];
+    }
     char *whole = whole_path(flight, path);
-    if (!whole)
+    if (!whole) {
         return ENOMEM;
+    }
     const int result = look_at(flight, whole);
     free(whole);
-    if (found->names.count == found->capacity) {
-        const size_t capacity = found->capacity ? found->capacity * 2 : 64;
-        int *grown = reallocarray(found->results, capacity, sizeof *grown);
-        if (!grown)
-            return ENOMEM;
-        found->results = grown;
-        found->capacity = capacity;
+    if (!BHI_ARRAY_RESERVE(found->results, found->capacity, found->names.count + 1)) {
+        return ENOMEM;
     }
     name = bhi_names_add(&found->names, path);
-    if (name == BHI_NO_NAME)
+    if (name == BHI_NO_NAME) {
         return ENOMEM;
+    }
     return found->results[name] = result;
 }
 
@@ -159,7 +168,7 @@ static void tell(struct preflight *flight, size_t index, const char *what, const
                  int result) {
     struct bhi_complaint complaint;
     const char *why = result == NO_FILE        ? "not a regular file"
-                      : result == NO_FOLDER    ? "its folder is none"
+                      : result == NO_FOLDER    ? "its folder is not a folder"
                       : result == TAKEN        ? "there is something that is not a regular file"
                       : result == OWN_JOBS     ? "the batch's jobs are read from it"
                       : result == OWN_STATE    ? "the batch's state is in that folder"
@@ -179,12 +188,14 @@ static void tell(struct preflight *flight, size_t index, const char *what, const
 static void check_input(struct preflight *flight, size_t index, const char *path) {
     char *normal = bhi_paths_normalize(&flight->paths, path);
     int result = ENOMEM;
-    if (normal)
+    if (normal) {
         result = bhi_names_find(&flight->written, normal) != BHI_NO_NAME
                      ? FINE
                      : look(flight, &flight->inputs, path, look_at_input);
-    if (result != FINE)
+    }
+    if (result != FINE) {
         tell(flight, index, "input", path, result);
+    }
     free(normal);
 }
 
@@ -195,20 +206,23 @@ static void check_content(struct preflight *flight, size_t index, const struct b
     char *whole = whole_path(flight, path), *key = NULL;
     bool good = false;
     if (whole && asprintf(&key, "%d %s\n%s", is_kernel ? (int)run->language : -1, whole,
-                          tensor ? tensor : "") < 0)
+                          tensor ? tensor : "") < 0) {
         key = NULL;
-    if (!key)
+    }
+    if (!key) {
         bhi_refuse(&why, "out of memory");
-    else if (bhi_names_find(&flight->read, key) != BHI_NO_NAME)
+    } else if (bhi_names_find(&flight->read, key) != BHI_NO_NAME) {
         good = true;
-    else if (is_kernel ? bhi_content_kernel(whole, run->language, &why)
-                       : bhi_content_input(whole, tensor, &why))
+    } else if (is_kernel ? bhi_content_kernel(whole, run->language, &why)
+                         : bhi_content_input(whole, tensor, &why)) {
         good =
             bhi_names_add(&flight->read, key) != BHI_NO_NAME || bhi_refuse(&why, "out of memory");
+    }
     free(key);
     free(whole);
-    if (good)
+    if (good) {
         return;
+    }
     flight->good = false;
     bhi_refuse(&complaint, "%s %.400s: %.500s", is_kernel ? "kernel" : "input", path, why.text);
     flight->visit(flight->user, index, &complaint);
@@ -217,16 +231,18 @@ static void check_content(struct preflight *flight, size_t index, const struct b
 static void check_contents(struct preflight *flight, size_t index,
                            const struct bhi_run_request *run, bool has_kernel) {
     const struct bhi_job_spec *spec = &flight->specs[index];
-    if (spec->kernel && has_kernel)
+    if (spec->kernel && has_kernel) {
         check_content(flight, index, run, spec->kernel, NULL, true);
+    }
     for (uint32_t i = 0; i < run->binding_count; i++) {
         const struct bhi_run_binding *binding = &run->bindings[i];
         char *normal =
             binding->in_path ? bhi_paths_normalize(&flight->paths, binding->in_path) : NULL;
         /* Another job makes it, or it is not there, which is told. */
         if (normal && bhi_names_find(&flight->written, normal) == BHI_NO_NAME &&
-            look(flight, &flight->inputs, binding->in_path, look_at_input) == FINE)
+            look(flight, &flight->inputs, binding->in_path, look_at_input) == FINE) {
             check_content(flight, index, run, binding->in_path, binding->tensor, false);
+        }
         free(normal);
     }
 }
@@ -238,29 +254,33 @@ static void check_line(struct preflight *flight, size_t index, bool has_kernel) 
     struct bhi_complaint why, complaint;
     bool good = true;
     if (spec->kernel && !flight->contents &&
-        bhi_language_compiles(bhi_language_of_name(spec->kernel), &why))
+        bhi_language_compiles(bhi_language_of_name(spec->kernel), &why)) {
         return;
+    }
     if (!bhi_job_request_parse(spec->text, NULL, false, &request, &complaint)) {
         flight->good = false;
         flight->visit(flight->user, index, &complaint);
         return;
     }
-    if (request.eval) {
-        good = bhi_content_expression(request.eval, &why);
-        if (!good)
-            bhi_refuse(&complaint, "\"eval\": '%.100s': %.600s", request.eval->expression,
+    if (request.run.eval) {
+        good = bhi_content_expression(request.run.eval, &why);
+        if (!good) {
+            bhi_refuse(&complaint, "\"eval\": '%.100s': %.600s", request.run.eval->expression,
                        why.text);
+        }
     } else if (!flight->contents && !request.run.language) {
         good = bhi_language_compiles(bhi_language_of_name(spec->kernel), &why);
-        if (!good)
+        if (!good) {
             bhi_refuse(&complaint, "kernel %.400s: %.500s", spec->kernel, why.text);
+        }
     }
     if (!good) {
         flight->good = false;
         flight->visit(flight->user, index, &complaint);
     }
-    if (flight->contents)
+    if (flight->contents) {
         check_contents(flight, index, &request.run, has_kernel);
+    }
     bhi_job_request_free(&request);
 }
 
@@ -268,14 +288,17 @@ static void check(struct preflight *flight, size_t index) {
     const struct bhi_job_spec *spec = &flight->specs[index];
     const int kernel =
         spec->kernel ? look(flight, &flight->inputs, spec->kernel, look_at_input) : FINE;
-    if (kernel != FINE)
+    if (kernel != FINE) {
         tell(flight, index, "kernel", spec->kernel, kernel);
-    for (size_t i = 0; i < spec->read_count; i++)
+    }
+    for (size_t i = 0; i < spec->read_count; i++) {
         check_input(flight, index, spec->reads[i]);
+    }
     for (size_t i = 0; i < spec->write_count; i++) {
         const int result = look(flight, &flight->outputs, spec->writes[i], look_at_output);
-        if (result != FINE)
+        if (result != FINE) {
             tell(flight, index, "output", spec->writes[i], result);
+        }
     }
     check_line(flight, index, kernel == FINE);
 }
@@ -301,8 +324,9 @@ static bool note_written(struct preflight *flight, size_t count) {
                                           writes_itself(flight, spec, normal) ||
                                           bhi_names_add(&flight->written, normal) != BHI_NO_NAME);
             free(normal);
-            if (!noted)
+            if (!noted) {
                 return false;
+            }
         }
     }
     return true;
@@ -321,17 +345,19 @@ static bool note_sources(struct preflight *flight, size_t count) {
     for (size_t i = 0; noted && i < count; i++) {
         const struct bhi_job_spec *spec = &flight->specs[i];
         noted = !spec->kernel || note_source(flight, spec->kernel);
-        for (size_t k = 0; noted && k < spec->include_count; k++)
+        for (size_t k = 0; noted && k < spec->include_count; k++) {
             noted = note_source(flight, spec->includes[k]);
+        }
     }
     return noted;
 }
 
 static bool note_state(struct preflight *flight, const char *state) {
-    if (!state || flight->state.known)
+    if (!state || flight->state.known) {
         return true;
+    }
     flight->state_name = bhi_paths_normalize(&flight->paths, state);
-    return flight->state_name != NULL;
+    return flight->state_name;
 }
 
 bool bhi_preflight(const struct bhi_job_spec *specs, size_t count, const bool *skipped,
@@ -354,8 +380,9 @@ bool bhi_preflight(const struct bhi_job_spec *specs, size_t count, const bool *s
     if (bhi_paths_init(&flight.paths, folder) && note_written(&flight, count) &&
         note_sources(&flight, count) && note_state(&flight, own->state)) {
         for (size_t i = 0; i < count; i++) {
-            if (!skipped || !skipped[i])
+            if (!skipped || !skipped[i]) {
                 check(&flight, i);
+            }
         }
     } else {
         flight.good = false;

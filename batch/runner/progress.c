@@ -21,8 +21,9 @@ void bhi_progress_begin(struct bhi_batch_progress *progress) {
 static uint64_t count_ended(const struct bhi_queue_counts *counts) {
     uint64_t ended = 0;
     for (int state = 0; state < BHI_JOB_STATES; state++) {
-        if (bhi_job_state_is_end((enum bhi_job_state)state))
+        if (bhi_job_state_is_end((enum bhi_job_state)state)) {
             ended += counts->of[state];
+        }
     }
     return ended;
 }
@@ -30,12 +31,13 @@ static uint64_t count_ended(const struct bhi_queue_counts *counts) {
 /* "1 h 05 min", "3 min 20 s", "12 s" */
 static void print_time(char *out, size_t capacity, double seconds) {
     const unsigned long whole = (unsigned long)(seconds + 0.5);
-    if (whole >= 3600)
+    if (whole >= 3600) {
         snprintf(out, capacity, "%lu h %02lu min", whole / 3600, whole % 3600 / 60);
-    else if (whole >= 60)
+    } else if (whole >= 60) {
         snprintf(out, capacity, "%lu min %02lu s", whole / 60, whole % 60);
-    else
+    } else {
         snprintf(out, capacity, "%lu s", whole);
+    }
 }
 
 static void print_line(const struct bhi_batch_progress *progress,
@@ -47,25 +49,30 @@ static void print_line(const struct bhi_batch_progress *progress,
     int used = snprintf(line, LINE, "%llu of %llu done", (unsigned long long)of[BHI_JOB_DONE],
                         (unsigned long long)counts->total);
     /* In a log every line but the last says the same things. */
-    if (failed || (!progress->terminal && ended < counts->total))
+    if (failed || (!progress->terminal && ended < counts->total)) {
         used +=
             snprintf(line + used, LINE - (size_t)used, ", %llu failed", (unsigned long long)failed);
-    if (of[BHI_JOB_QUARANTINED])
+    }
+    if (of[BHI_JOB_QUARANTINED]) {
         used += snprintf(line + used, LINE - (size_t)used, ", %llu quarantined",
                          (unsigned long long)of[BHI_JOB_QUARANTINED]);
-    if (of[BHI_JOB_CANCELLED])
+    }
+    if (of[BHI_JOB_CANCELLED]) {
         used += snprintf(line + used, LINE - (size_t)used, ", %llu cancelled",
                          (unsigned long long)of[BHI_JOB_CANCELLED]);
-    if (ended < counts->total)
+    }
+    if (ended < counts->total) {
         used += snprintf(line + used, LINE - (size_t)used, ", %llu running, %llu waiting",
                          (unsigned long long)of[BHI_JOB_RUNNING],
                          (unsigned long long)(of[BHI_JOB_WAITING] + of[BHI_JOB_SUBMITTED]));
+    }
     if (rate > 0 && (seconds >= 0.5 || ended == counts->total)) {
-        if (rate < 1)
+        if (rate < 1) {
             used += snprintf(line + used, LINE - (size_t)used, ", %.1f jobs/min", rate * 60);
-        else
+        } else {
             used += snprintf(line + used, LINE - (size_t)used,
                              rate < 10 ? ", %.1f jobs/s" : ", %.0f jobs/s", rate);
+        }
         /* Once it has ended nothing more runs, whatever is left. */
         if (ended < counts->total && !progress->over) {
             char time[40];
@@ -82,8 +89,9 @@ static int width(void) {
 }
 
 static void erase(struct bhi_batch_progress *progress) {
-    if (progress->shown)
+    if (progress->shown) {
         fputs("\r\033[K", stderr);
+    }
     progress->shown = false;
 }
 
@@ -106,8 +114,9 @@ void bhi_progress_update(struct bhi_batch_progress *progress,
         progress->begun = true;
         progress->ended_before = count_ended(counts);
     }
-    if (!progress->terminal && now - progress->told_ns < plain_every_ns)
+    if (!progress->terminal && now - progress->told_ns < plain_every_ns) {
         return;
+    }
     progress->told_ns = now;
     draw(progress, counts);
 }
@@ -117,13 +126,15 @@ void bhi_progress_tell(struct bhi_batch_progress *progress, const struct bhi_job
     const bool lost = attempt->next == BHI_JOB_FAILED || attempt->next == BHI_JOB_QUARANTINED;
     const bool again = attempt->next == BHI_JOB_WAITING && verbose;
     char id[300], message[600];
-    if (!lost && !again)
+    if (!lost && !again) {
         return;
-    if (lost && ++progress->failures > MOST_FAILURES + 1)
+    }
+    if (lost && ++progress->failures > MOST_FAILURES + 1) {
         return;
+    }
     erase(progress);
     if (lost && progress->failures > MOST_FAILURES) {
-        fputs("further failures are told at the end\n", stderr);
+        fputs("further failures are listed at the end\n", stderr);
         return;
     }
     const char *colour = progress->coloured ? lost ? "\033[31m" : "\033[33m" : "";
@@ -137,10 +148,11 @@ void bhi_progress_tell(struct bhi_batch_progress *progress, const struct bhi_job
 void bhi_progress_stuck(struct bhi_batch_progress *progress, const struct bhi_job *job,
                         const char *why) {
     char id[300], message[600];
-    if (++progress->stuck > MOST_FAILURES)
+    if (++progress->stuck > MOST_FAILURES) {
         return;
+    }
     erase(progress);
-    fprintf(stderr, "%s%s%s: complete, and cannot be put in its place: %s\n",
+    fprintf(stderr, "%s%s%s: complete, but cannot be put in place: %s\n",
             progress->coloured ? "\033[33m" : "", bhi_text_clean(id, sizeof id, job->id),
             progress->coloured ? "\033[0m" : "", bhi_text_clean(message, sizeof message, why));
 }
@@ -148,12 +160,13 @@ void bhi_progress_stuck(struct bhi_batch_progress *progress, const struct bhi_jo
 void bhi_progress_waits(struct bhi_batch_progress *progress, const char *why) {
     char text[1024];
     erase(progress);
-    fprintf(stderr, "waiting, to try again: %s\n", bhi_text_clean(text, sizeof text, why));
+    fprintf(stderr, "waiting before the next try: %s\n", bhi_text_clean(text, sizeof text, why));
 }
 
 void bhi_progress_end(struct bhi_batch_progress *progress, const struct bhi_queue_counts *counts) {
     erase(progress);
     progress->over = true;
-    if (!progress->terminal)
+    if (!progress->terminal) {
         draw(progress, counts);
+    }
 }

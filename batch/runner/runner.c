@@ -26,8 +26,9 @@ static void on_end(bh_event *event, void *user) {
     struct bhi_work *work = user;
     struct bhi_runner *runner = work->runner;
     const bool is_ready = bh_event_query(event) == BH_EVENT_READY;
-    if (bh_event_verdict(event, &work->attempt.verdict) != BH_OK)
+    if (bh_event_verdict(event, &work->attempt.verdict) != BH_OK) {
         abort(); /* it has ended */
+    }
     pthread_mutex_lock(&runner->lock);
     runner->streams[work->stream].in_flight--;
     if (is_ready) {
@@ -36,8 +37,9 @@ static void on_end(bh_event *event, void *user) {
         bhi_runner_wake(runner); /* there is room for another */
     }
     pthread_mutex_unlock(&runner->lock);
-    if (!is_ready)
+    if (!is_ready) {
         bhi_work_end(work);
+    }
 }
 
 /* Of all pieces of an expression together: as `bulkhead eval` has a deadline for each, however many
@@ -46,8 +48,9 @@ static uint64_t deadline_of(const struct bhi_work *work) {
     const uint64_t given = work->request->run.deadline_ns;
     const uint64_t each = given ? given : work->runner->options->deadline_ns;
     uint64_t all;
-    if (each == BH_FOREVER || work->pieces.count < 2)
+    if (each == BH_FOREVER || work->pieces.count < 2) {
         return each;
+    }
     return __builtin_mul_overflow(each, work->pieces.count, &all) ? BH_FOREVER : all;
 }
 
@@ -96,8 +99,9 @@ static void launch(struct bhi_work *work) {
     work->attempt.started = true;
     bhi_queue_started(runner->queue, work->job, work->stream);
     BHI_BATCH_STEP("batch_submitted");
-    if (bh_event_on_end(event, on_end, work, NULL) == BH_OK)
+    if (bh_event_on_end(event, on_end, work, NULL) == BH_OK) {
         return;
+    }
     (void)!bh_event_cancel(event);
     (void)!bh_event_wait(event, BH_FOREVER); /* cancelled: it ends in bounded time (E9) */
     on_end(event, work);
@@ -111,18 +115,22 @@ static struct bhi_work *next_staged(struct bhi_runner *runner) {
         struct bhi_runner_stream *stream = &runner->streams[i];
         struct bhi_runner_stream *from = stream;
         const uint32_t first = i - i % alike;
-        if (stream->in_flight >= BHI_RUNNER_IN_FLIGHT)
+        if (stream->in_flight >= BHI_RUNNER_IN_FLIGHT) {
             continue;
+        }
         for (uint32_t k = first; !stream->staged.count && k < first + alike; k++) {
-            if (runner->streams[k].staged.count > from->staged.count)
+            if (runner->streams[k].staged.count > from->staged.count) {
                 from = &runner->streams[k];
+            }
         }
         /* What waits its turn in a stream that has room is left there. */
-        if (from != stream && from->in_flight < BHI_RUNNER_IN_FLIGHT)
+        if (from != stream && from->in_flight < BHI_RUNNER_IN_FLIGHT) {
             continue;
+        }
         struct bhi_work *work = bhi_work_pop(&from->staged);
-        if (!work)
+        if (!work) {
             continue;
+        }
         from->assigned--;
         stream->assigned++;
         stream->in_flight++;
@@ -143,8 +151,9 @@ static void launch_staged(struct bhi_runner *runner) {
         pthread_mutex_lock(&runner->lock);
         struct bhi_work *work = runner->stopping ? NULL : next_staged(runner);
         pthread_mutex_unlock(&runner->lock);
-        if (!work)
+        if (!work) {
             return;
+        }
         launch(work);
     }
 }
@@ -155,8 +164,9 @@ static void launch_staged(struct bhi_runner *runner) {
 static size_t outstanding(struct bhi_runner *runner) {
     size_t total = 0;
     pthread_mutex_lock(&runner->lock);
-    for (int i = 0; i < BHI_WORK_STAGES; i++)
+    for (int i = 0; i < BHI_WORK_STAGES; i++) {
         total += runner->at[i];
+    }
     pthread_mutex_unlock(&runner->lock);
     return total;
 }
@@ -186,8 +196,9 @@ static void stage(struct bhi_runner *runner, struct bhi_work *work) {
 static void take(struct bhi_runner *runner) {
     while (!is_held(runner) && may_take(runner)) {
         struct bhi_work *work = calloc(1, sizeof *work);
-        if (!work)
+        if (!work) {
             return; /* others give some back */
+        }
         work->runner = runner;
         work->job = bhi_queue_take(runner->queue);
         if (!work->job) {
@@ -201,11 +212,13 @@ static void take(struct bhi_runner *runner) {
 
 /* Those that found too little memory have it to themselves, one after the other. */
 static void take_deferred(struct bhi_runner *runner) {
-    if (runner->solo || outstanding(runner) > 0)
+    if (runner->solo || outstanding(runner) > 0) {
         return;
+    }
     struct bhi_work *work = bhi_work_pop(&runner->deferred);
-    if (!work)
+    if (!work) {
         return;
+    }
     /* What is kept for later has descriptors, and so has what the library keeps of it then. */
     bhi_inputs_drop_unused(runner);
     (void)!bh_context_trim(runner->options->context, 0, NULL);
@@ -219,8 +232,9 @@ static void take_deferred(struct bhi_runner *runner) {
 static void free_work(struct bhi_work *work) {
     if (work->request) {
         const bool keeps = work->broken || work->stuck;
-        for (uint32_t i = 0; keeps && i < work->request->run.binding_count; i++)
+        for (uint32_t i = 0; keeps && i < work->request->run.binding_count; i++) {
             work->request->run.bindings[i].out.temporary[0] = 0; /* for the next process */
+        }
         bhi_job_request_free(work->request);
         free(work->request);
     }
@@ -231,8 +245,9 @@ static void free_work(struct bhi_work *work) {
 /* Back to the beginning, as if it had never been begun. */
 static void defer(struct bhi_runner *runner, struct bhi_work *work) {
     struct bhi_job *job = work->job;
-    if (work->request)
+    if (work->request) {
         bhi_job_request_free(work->request);
+    }
     free(work->request);
     bh_event_release(work->event);
     memset(work, 0, sizeof *work);
@@ -245,8 +260,9 @@ static void defer(struct bhi_runner *runner, struct bhi_work *work) {
 static void tell_waiting(struct bhi_runner *runner, const bh_verdict *verdict) {
     const uint64_t now = bhi_clock_ns();
     const bool same = runner->told == verdict->status && runner->told_errno == verdict->sys_errno;
-    if (!runner->options->waits || (same && now - runner->told_ns < tell_again_ns))
+    if (!runner->options->waits || (same && now - runner->told_ns < tell_again_ns)) {
         return;
+    }
     runner->told = verdict->status;
     runner->told_errno = verdict->sys_errno;
     runner->told_ns = now;
@@ -262,18 +278,21 @@ static void count_refusal(struct bhi_runner *runner, const struct bhi_work *work
         return;
     }
     const uint64_t now_ns = bhi_clock_ns();
-    if (runner->refusals++ == 0)
+    if (runner->refusals++ == 0) {
         runner->refused_ns = now_ns;
+    }
     const bool workerless = verdict->status == BH_UNAVAILABLE;
     /* More than were on their way when it began. Where there is no worker no job fares better; what
      * else it is may be the affair of some: the others get their turn. In the end nothing new is
      * tried for so long that what is on its way has ended: only then is it known to be in vain. */
-    if (now_ns - runner->refused_ns > patience_ns)
+    if (now_ns - runner->refused_ns > patience_ns) {
         runner->hold_until_ns = now_ns + last_hold_ns;
-    else if (runner->refusals > 2 * BHI_RUNNER_IN_FLIGHT * runner->options->streams)
+    } else if (runner->refusals > 2 * BHI_RUNNER_IN_FLIGHT * runner->options->streams) {
         runner->hold_until_ns = now_ns + (workerless ? answer->delay_ns : tick_ns);
-    if (work->attempt.started && workerless)
+    }
+    if (work->attempt.started && workerless) {
         runner->streams[work->stream].refused = true;
+    }
     runner->hopeless |= answer->hopeless;
     bhi_refuse(&runner->why, "%.600s (%s)", verdict->message, bh_status_name(verdict->status));
     tell_waiting(runner, verdict);
@@ -281,8 +300,9 @@ static void count_refusal(struct bhi_runner *runner, const struct bhi_work *work
 
 static void note_stuck(struct bhi_runner *runner, const struct bhi_work *work) {
     runner->stuck++;
-    if (runner->options->stuck)
+    if (runner->options->stuck) {
         runner->options->stuck(runner->options->user, work->job, work->attempt.verdict.message);
+    }
 }
 
 static void conclude(struct bhi_runner *runner, struct bhi_work *work, bool alone) {
@@ -320,13 +340,16 @@ static void conclude(struct bhi_runner *runner, struct bhi_work *work, bool alon
     runner->failed += answer.next == BHI_JOB_FAILED || answer.next == BHI_JOB_QUARANTINED;
     /* It is given back: that it was taken is nobody's affair. */
     const bool unbegun = runner->halted && !work->attempt.started && answer.next == BHI_JOB_WAITING;
-    if (unbegun)
+    if (unbegun) {
         work->attempt.verdict.status = BH_PENDING;
-    if (runner->options->ended && !unbegun)
+    }
+    if (runner->options->ended && !unbegun) {
         runner->options->ended(runner->options->user, job, &work->attempt);
+    }
     bhi_queue_ended(runner->queue, work->job, &work->attempt, answer.delay_ns);
-    if (answer.next == BHI_JOB_DONE)
+    if (answer.next == BHI_JOB_DONE) {
         BHI_BATCH_STEP("batch_done");
+    }
     free_work(work);
 }
 
@@ -334,11 +357,13 @@ static void conclude_all(struct bhi_runner *runner) {
     for (;;) {
         pthread_mutex_lock(&runner->lock);
         struct bhi_work *work = bhi_work_pop(&runner->over);
-        if (work)
+        if (work) {
             runner->at[work->stage]--;
+        }
         pthread_mutex_unlock(&runner->lock);
-        if (!work)
+        if (!work) {
             return;
+        }
         const bool alone = runner->solo; /* it is the only one, and everything was given back */
         runner->solo = false;
         conclude(runner, work, alone);
@@ -358,18 +383,23 @@ static void stop(struct bhi_runner *runner) {
     runner->stopping = true;
     const uint32_t streams = runner->stream_count;
     for (uint32_t i = 0; i < streams; i++) {
-        while ((work = bhi_work_pop(&runner->streams[i].staged)) != NULL)
+        while ((work = bhi_work_pop(&runner->streams[i].staged))) {
             bhi_work_push(&aside, work);
+        }
     }
-    while ((work = bhi_work_pop(&runner->thirsty)) != NULL)
+    while ((work = bhi_work_pop(&runner->thirsty))) {
         bhi_work_push(&aside, work);
+    }
     pthread_mutex_unlock(&runner->lock);
-    while ((work = bhi_work_pop(&aside)) != NULL)
+    while ((work = bhi_work_pop(&aside))) {
         bhi_work_refuse(work, BH_CANCELLED, 0, "cancelled before it was given to a worker");
-    while ((work = bhi_work_pop(&runner->deferred)) != NULL)
+    }
+    while ((work = bhi_work_pop(&runner->deferred))) {
         stage(runner, work); /* to be cancelled there */
-    for (uint32_t i = 0; i < streams && !runner->halted; i++)
+    }
+    for (uint32_t i = 0; i < streams && !runner->halted; i++) {
         (void)!bh_stream_cancel(runner->streams[i].stream);
+    }
     BHI_BATCH_STEP("stopped");
 }
 
@@ -396,14 +426,17 @@ static bool is_left(const struct bhi_runner *runner, const struct bhi_queue_coun
 /* Waits for something to happen, or the next tick. */
 static void wait_for_news(struct bhi_runner *runner, const struct bhi_queue_counts *counts) {
     uint64_t until = bhi_clock_ns() + tick_ns;
-    if (counts->next_due_ns && counts->next_due_ns < until)
+    if (counts->next_due_ns && counts->next_due_ns < until) {
         until = counts->next_due_ns;
-    if (is_held(runner) && runner->hold_until_ns < until)
+    }
+    if (is_held(runner) && runner->hold_until_ns < until) {
         until = runner->hold_until_ns;
+    }
     const struct timespec time = bhi_clock_until(until);
     pthread_mutex_lock(&runner->lock);
-    if (!runner->news)
+    if (!runner->news) {
         pthread_cond_timedwait(&runner->main_wake, &runner->lock, &time);
+    }
     runner->news = false;
     pthread_mutex_unlock(&runner->lock);
 }
@@ -414,21 +447,24 @@ static void hurry(struct bhi_runner *runner, uint64_t stopped_ns) {
     const bool staging = runner->at[BHI_WORK_PREPARING] + runner->at[BHI_WORK_PARKED] > 0;
     const bool busy = runner->at[BHI_WORK_IN_FLIGHT] + runner->at[BHI_WORK_FINISHING] > 0;
     pthread_mutex_unlock(&runner->lock);
-    if (staging && !busy && bhi_clock_ns() - stopped_ns > stuck_limit_ns)
+    if (staging && !busy && bhi_clock_ns() - stopped_ns > stuck_limit_ns) {
         (void)bh_context_destroy(runner->options->context);
+    }
 }
 
 /* To who watches, what is being made ready waits: RUNNING is what a worker has, or had. */
 static void report_progress(struct bhi_runner *runner, const struct bhi_queue_counts *counts) {
     struct bhi_queue_counts shown = *counts;
-    if (!runner->options->progress)
+    if (!runner->options->progress) {
         return;
+    }
     pthread_mutex_lock(&runner->lock);
     uint64_t ready = runner->at[BHI_WORK_PREPARING] + runner->at[BHI_WORK_PARKED];
     pthread_mutex_unlock(&runner->lock);
     ready += runner->deferred.count;
-    if (ready > shown.of[BHI_JOB_RUNNING])
+    if (ready > shown.of[BHI_JOB_RUNNING]) {
         ready = shown.of[BHI_JOB_RUNNING];
+    }
     shown.of[BHI_JOB_RUNNING] -= ready;
     shown.of[BHI_JOB_WAITING] += ready;
     runner->options->progress(runner->options->user, &shown);
@@ -450,8 +486,9 @@ static enum bhi_runner_result loop(struct bhi_runner *runner, struct bhi_complai
             result = BHI_RUNNER_HALTED;
         }
         if (!runner->stopping && !runner->interrupted &&
-            (is_hopeless(runner) || bhi_queue_broken(runner->queue, NULL)))
+            (is_hopeless(runner) || bhi_queue_broken(runner->queue, NULL))) {
             result = BHI_RUNNER_ENVIRON;
+        }
         if (!runner->stopping && result != BHI_RUNNER_FINISHED) {
             stop(runner);
             stopped_ns = bhi_clock_ns();
@@ -465,25 +502,30 @@ static enum bhi_runner_result loop(struct bhi_runner *runner, struct bhi_complai
             report_progress(runner, &counts);
         }
         if (outstanding(runner) == 0 && !runner->deferred.count &&
-            (runner->stopping || !is_left(runner, &counts)))
+            (runner->stopping || !is_left(runner, &counts))) {
             break;
-        if (runner->stopping)
+        }
+        if (runner->stopping) {
             hurry(runner, stopped_ns);
+        }
         wait_for_news(runner, &counts);
     }
     report_progress(runner, &counts);
-    if (result == BHI_RUNNER_HALTED && !is_left(runner, &counts))
+    if (result == BHI_RUNNER_HALTED && !is_left(runner, &counts)) {
         result = BHI_RUNNER_FINISHED; /* the last ones have failed */
-    if (result == BHI_RUNNER_HALTED)
+    }
+    if (result == BHI_RUNNER_HALTED) {
         bhi_refuse(complaint, "%llu job%s failed", (unsigned long long)runner->failed,
                    runner->failed == 1 ? " has" : "s have");
+    }
     if (result == BHI_RUNNER_FINISHED && runner->stuck) {
         result = BHI_RUNNER_STUCK;
-        if (runner->stuck == 1)
-            bhi_refuse(complaint, "1 job is complete and cannot be put in its place");
-        else
-            bhi_refuse(complaint, "%llu jobs are complete and cannot be put in their places",
+        if (runner->stuck == 1) {
+            bhi_refuse(complaint, "1 job is complete but cannot be put in place");
+        } else {
+            bhi_refuse(complaint, "%llu jobs are complete but cannot be put in place",
                        (unsigned long long)runner->stuck);
+        }
     }
     if (result == BHI_RUNNER_ENVIRON) {
         *complaint = runner->why;
@@ -506,8 +548,9 @@ static void init(struct bhi_runner *runner, struct bhi_queue *queue,
     runner->queue = queue;
     runner->options = options;
     runner->bytes_limit = bhi_memory_unused() / 4;
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         bhi_work_list_init(lists[i]);
+    }
     pthread_mutex_init(&runner->lock, NULL);
     pthread_mutex_init(&runner->making, NULL);
     pthread_condattr_init(&attributes);
@@ -539,8 +582,10 @@ enum bhi_runner_result bhi_runner_run(struct bhi_queue *queue,
     struct bhi_runner runner;
     init(&runner, queue, options);
     enum bhi_runner_result result = BHI_RUNNER_ENVIRON;
-    if (bhi_runner_make_streams(&runner, complaint) && bhi_runner_start_threads(&runner, complaint))
+    if (bhi_runner_make_streams(&runner, complaint) &&
+        bhi_runner_start_threads(&runner, complaint)) {
         result = loop(&runner, complaint);
+    }
     fini(&runner);
     return result;
 }

@@ -40,9 +40,10 @@ static bool refuse_same(struct bhi_run_request *request, uint32_t index,
                         struct bhi_complaint *complaint) {
     for (uint32_t i = 0; i < index; i++) {
         if (request->bindings[i].out_path &&
-            bhi_outfile_same(&request->bindings[i].out, &request->bindings[index].out))
+            bhi_outfile_same(&request->bindings[i].out, &request->bindings[index].out)) {
             return bhi_refuse(complaint, "writes the same file as %s %.200s",
                               request->bindings[i].option, request->bindings[i].text);
+        }
     }
     return true;
 }
@@ -57,12 +58,14 @@ static bool open_output(struct bhi_work *work, uint32_t index) {
 
     binding->header_size =
         bhi_npy_write_header(&binding->array, binding->header, sizeof binding->header);
-    if (__builtin_add_overflow(binding->array.bytes, binding->header_size, &size))
+    if (__builtin_add_overflow(binding->array.bytes, binding->header_size, &size)) {
         size = UINT64_MAX;
+    }
     bhi_work_temporary(work, index, temporary, sizeof temporary);
     if (bhi_outfile_open_named(binding->out_path, temporary, size, &binding->out, &complaint) &&
-        refuse_same(request, index, &complaint))
+        refuse_same(request, index, &complaint)) {
         return true;
+    }
     const int error = binding->out.error;
     bhi_work_refuse(work, bhi_stage_blame(error, BH_INVALID_ARGUMENT), error, "%s %.100s: %.390s",
                     binding->option, binding->text, complaint.text);
@@ -82,8 +85,9 @@ static bool make_output_buffer(struct bhi_work *work, uint32_t index) {
     options.stream = runner->streams[work->stream].stream;
     bh_status status = bh_buffer_create_with(runner->options->context, binding->array.bytes,
                                              &options, &binding->buffer, &detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         return true;
+    }
     bhi_work_refuse(work, status, detail.sys_errno, "%s %.100s: %.390s", binding->option,
                     binding->text, detail.message[0] ? detail.message : bh_status_text(status));
     return false;
@@ -98,8 +102,9 @@ static bool resolve_names(struct bhi_work *work) {
     if (!types ||
         ((!bhi_run_has_names(request) || bhi_run_resolve_names(request, types, "", &complaint)) &&
          (request->reinterpret ||
-          bhi_run_match_order(request, types, "", "\"reinterpret\": true", &complaint))))
+          bhi_run_match_order(request, types, "", "\"reinterpret\": true", &complaint)))) {
         return true;
+    }
     bhi_work_refuse(work, BH_BINDING_MISMATCH, 0, "%.500s", complaint.text);
     return false;
 }
@@ -112,10 +117,11 @@ static bool refuse_types(struct bhi_work *work) {
         types && !work->request->run.reinterpret
             ? bhi_run_find_mismatch(&work->request->run, types, "\"reinterpret\": true", &complaint)
             : NULL;
-    if (given)
+    if (given) {
         bhi_work_refuse(work, BH_BINDING_MISMATCH, 0, "%s %.100s: %.390s", given->option,
                         given->text, complaint.text);
-    return given != NULL;
+    }
+    return given;
 }
 
 /* What the device does not bind at once, before any of it is loaded. False: the work is over. */
@@ -126,11 +132,13 @@ static bool refuse_size(struct bhi_work *work, uint32_t index) {
     uint64_t range;
     uint32_t alignment;
     bh_detail detail = {0};
-    if (work->request->eval || binding->array.bytes <= BHI_RANGE_OF_ALL)
+    if (work->request->run.eval || binding->array.bytes <= BHI_RANGE_OF_ALL) {
         return false; /* an expression is computed in pieces */
+    }
     bh_status status = bhi_runner_limits(work, &range, &alignment, &detail);
-    if (status == BH_OK && (!range || binding->array.bytes <= range))
+    if (status == BH_OK && (!range || binding->array.bytes <= range)) {
         return false;
+    }
     if (status == BH_OK) {
         status = BH_LIMIT_EXCEEDED;
         snprintf(detail.message, sizeof detail.message,
@@ -149,16 +157,18 @@ static bool refuse_overlap(struct bhi_work *work) {
     struct bhi_complaint complaint;
     const struct bhi_run_binding *output =
         bhi_run_find_overlap(&work->request->run, "", &complaint);
-    if (output)
+    if (output) {
         bhi_work_refuse(work, BH_INVALID_ARGUMENT, 0, "%s %.100s: %.390s", output->option,
                         output->text, complaint.text);
-    return output != NULL;
+    }
+    return output;
 }
 
 static bool make_buffers(struct bhi_work *work) {
     struct bhi_run_request *request = &work->request->run;
-    if (refuse_overlap(work))
+    if (refuse_overlap(work)) {
         return false;
+    }
     work->inputs = calloc(request->binding_count + 1, sizeof *work->inputs);
     if (!work->inputs) {
         bhi_work_refuse(work, BH_NO_MEMORY, 0, "out of memory");
@@ -166,10 +176,13 @@ static bool make_buffers(struct bhi_work *work) {
     }
     for (uint32_t i = 0; i < request->binding_count; i++) {
         struct bhi_run_binding *binding = &request->bindings[i];
-        if (work->request->eval && i == work->request->eval->inputs && !bhi_stage_infer(work))
+        if (work->request->run.eval && i == work->request->run.eval->inputs &&
+            !bhi_stage_infer(work)) {
             return false;
-        if (binding->in_path && !bhi_stage_input(work, i))
+        }
+        if (binding->in_path && !bhi_stage_input(work, i)) {
             return false;
+        }
     }
     struct bhi_complaint complaint;
     if (!bhi_run_take_likes(request, "", &complaint)) {
@@ -178,14 +191,17 @@ static bool make_buffers(struct bhi_work *work) {
     }
     for (uint32_t i = 0; i < request->binding_count; i++) {
         struct bhi_run_binding *binding = &request->bindings[i];
-        if (refuse_size(work, i))
+        if (refuse_size(work, i)) {
             return false;
-        if (binding->out_path && !open_output(work, i))
+        }
+        if (binding->out_path && !open_output(work, i)) {
             return false;
-        if (!binding->in_path && !make_output_buffer(work, i))
+        }
+        if (!binding->in_path && !make_output_buffer(work, i)) {
             return false;
+        }
     }
-    return work->request->eval ? bhi_stage_cut(work) : !refuse_types(work);
+    return work->request->run.eval ? bhi_stage_cut(work) : !refuse_types(work);
 }
 
 /* -- the whole ----------------------------------------------------------------------------------
@@ -195,20 +211,24 @@ static bool parse(struct bhi_work *work) {
     struct bhi_complaint complaint;
     const bool sealed = work->job->sealed; /* no kernel is going to be made */
     int error = ENOMEM;
-    if (work->request)
+    if (work->request) {
         return true;
+    }
     bhi_refuse(&complaint, "out of memory");
     work->request = calloc(1, sizeof *work->request);
     if (work->request && bhi_job_request_parse(work->job->text, bhi_queue_cwd(work->runner->queue),
-                                               !sealed, work->request, &complaint))
+                                               !sealed, work->request, &complaint)) {
         return true;
-    if (work->request)
+    }
+    if (work->request) {
         error = work->request->error;
+    }
     free(work->request);
     work->request = NULL;
     /* What is complete does not fail for want of memory, not even where it is alone. */
-    if (sealed && error == ENOMEM)
+    if (sealed && error == ENOMEM) {
         error = EAGAIN;
+    }
     bhi_work_refuse(work, bhi_stage_blame(error, BH_INVALID_ARGUMENT), error, "%.500s",
                     complaint.text);
     return false;
@@ -229,8 +249,9 @@ void bhi_stage(struct bhi_work *work) {
         bhi_work_refuse(work, BH_CANCELLED, 0, "cancelled before it was given to a worker");
         return;
     }
-    if (!parse(work))
+    if (!parse(work)) {
         return;
+    }
     if (work->job->sealed) { /* its outputs are there: nothing to make */
         bh_verdict *verdict = &work->attempt.verdict;
         verdict->executed = BH_EXECUTED_YES;
@@ -242,12 +263,14 @@ void bhi_stage(struct bhi_work *work) {
         pthread_mutex_unlock(&runner->lock);
         return;
     }
-    if (work->job->interrupted)
+    if (work->job->interrupted) {
         bhi_finish_sweep(work);
-    const bool is_eval = work->request->eval != NULL;
+    }
+    const bool is_eval = work->request->run.eval;
     if (!(is_eval ? bhi_stage_template(work) : bhi_stage_kernel(work) && resolve_names(work)) ||
-        !bhi_stage_reserve(work) || !bhi_runner_choose_stream(work) || !make_buffers(work))
+        !bhi_stage_reserve(work) || !bhi_runner_choose_stream(work) || !make_buffers(work)) {
         return;
+    }
     BHI_BATCH_STEP("stage_ready");
     pthread_mutex_lock(&runner->lock);
     const bool stopping = runner->stopping; /* meanwhile: nobody looks at what is staged any more */
@@ -256,8 +279,9 @@ void bhi_stage(struct bhi_work *work) {
         bhi_runner_wake(runner);
     }
     pthread_mutex_unlock(&runner->lock);
-    if (stopping)
+    if (stopping) {
         bhi_work_refuse(work, BH_CANCELLED, 0, "cancelled before it was given to a worker");
+    }
 }
 
 /* What did not do well with an input may be the input's fault: the next job loads it anew. */
@@ -274,8 +298,9 @@ void bhi_stage_release(struct bhi_work *work) {
     work->template_ = NULL;
     if (work->inputs) {
         for (uint32_t i = 0; i < work->request->run.binding_count; i++) {
-            if (work->inputs[i])
+            if (work->inputs[i]) {
                 bhi_input_entry_drop(runner, work->inputs[i], is_spoilt(work));
+            }
         }
         free(work->inputs);
         work->inputs = NULL;
@@ -284,17 +309,19 @@ void bhi_stage_release(struct bhi_work *work) {
         bh_buffer_release(work->request->run.bindings[i].buffer);
         work->request->run.bindings[i].buffer = NULL;
     }
-    if (work->kernel)
+    if (work->kernel) {
         bhi_kernel_entry_drop(runner, work->kernel);
+    }
     work->kernel = NULL;
     pthread_mutex_lock(&runner->lock);
-    if (work->assigned)
+    if (work->assigned) {
         runner->streams[work->stream].assigned--;
+    }
     work->assigned = false;
     if (work->holds) {
         runner->holders--;
         runner->bytes -= work->bytes;
-        while ((thirsty = bhi_work_pop(&runner->thirsty)) != NULL) {
+        while ((thirsty = bhi_work_pop(&runner->thirsty))) {
             bhi_work_push(&runner->to_stage, thirsty);
             pthread_cond_signal(&runner->stage_wake);
         }

@@ -20,7 +20,7 @@ struct bhi_template_entry {
 /* The words are the user's; "bh_template_prepare: " is not. False. */
 static bool refuse(struct bhi_work *work, bh_status status, const bh_detail *detail) {
     bhi_work_refuse(
-        work, status, detail->sys_errno, "'%.100s': %.380s", work->request->eval->expression,
+        work, status, detail->sys_errno, "'%.100s': %.380s", work->request->run.eval->expression,
         detail->message[0] ? bhi_text_without_call(detail->message) : bh_status_text(status));
     return false;
 }
@@ -30,19 +30,22 @@ static bool refuse(struct bhi_work *work, bh_status status, const bh_detail *det
 
 /* All that a template is made of. NULL: out of memory. */
 static char *make_key(const struct bhi_work *work) {
-    const struct bhi_eval_request *eval = work->request->eval;
+    const struct bhi_eval_request *eval = work->request->run.eval;
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    if (!out)
+    if (!out) {
         return NULL;
+    }
     fprintf(out, "%llu %s", (unsigned long long)work->request->run.compile_deadline_ns,
             eval->expression);
-    for (uint32_t i = 0; i < eval->count; i++)
+    for (uint32_t i = 0; i < eval->count; i++) {
         fprintf(out, "\n%d %s", (int)eval->parameters[i].role, eval->parameters[i].name);
+    }
     const bool good = !ferror(out);
-    if (fclose(out) == 0 && good)
+    if (fclose(out) == 0 && good) {
         return text;
+    }
     free(text);
     return NULL;
 }
@@ -57,8 +60,9 @@ static void free_entry(struct bhi_template_entry *entry) {
 static bool find(struct bhi_work *work, const char *key) {
     struct bhi_runner *runner = work->runner;
     for (struct bhi_template_entry *entry = runner->templates; entry; entry = entry->next) {
-        if (strcmp(entry->key, key) != 0 || bh_template_retain(entry->template_) != BH_OK)
+        if (strcmp(entry->key, key) != 0 || bh_template_retain(entry->template_) != BH_OK) {
             continue;
+        }
         entry->used = ++runner->ticks;
         work->template_ = entry->template_;
         return true;
@@ -77,8 +81,9 @@ static void keep(struct bhi_work *work, char *key) {
     }
     if (runner->template_count == MOST_TEMPLATES) {
         struct bhi_template_entry **oldest = &runner->templates;
-        for (struct bhi_template_entry **at = oldest; *at; at = &(*at)->next)
+        for (struct bhi_template_entry **at = oldest; *at; at = &(*at)->next) {
             oldest = (*at)->used < (*oldest)->used ? at : oldest;
+        }
         struct bhi_template_entry *gone = *oldest;
         *oldest = gone->next;
         free_entry(gone);
@@ -96,11 +101,13 @@ bool bhi_stage_template(struct bhi_work *work) {
     struct bhi_runner *runner = work->runner;
     const struct bhi_run_request *request = &work->request->run;
     bh_detail detail = {0};
-    if (work->template_)
+    if (work->template_) {
         return true; /* it had to wait for memory */
+    }
     char *key = make_key(work);
-    if (!key)
+    if (!key) {
         return refuse(work, BH_NO_MEMORY, &detail);
+    }
     pthread_mutex_lock(&runner->lock);
     const bool found = find(work, key);
     pthread_mutex_unlock(&runner->lock);
@@ -109,7 +116,7 @@ bool bhi_stage_template(struct bhi_work *work) {
         return true;
     }
     const bh_status status =
-        bhi_eval_template(work->request->eval, runner->options->context,
+        bhi_eval_template(work->request->run.eval, runner->options->context,
                           request->compile_deadline_ns ? request->compile_deadline_ns
                                                        : runner->options->compile_deadline_ns,
                           &work->template_, &detail);
@@ -138,47 +145,52 @@ bool bhi_stage_infer(struct bhi_work *work) {
     struct bhi_job_request *request = work->request;
     const struct bhi_run_binding *bad;
     bh_detail detail = {0};
-    bh_status status = bhi_eval_take_inputs(request->eval, &request->run, &bad, &detail);
-    if (status == BH_OK)
-        status = bhi_eval_infer_outputs(request->eval, &request->run, work->template_, &detail);
+    bh_status status = bhi_eval_take_inputs(request->run.eval, &request->run, &bad, &detail);
+    if (status == BH_OK) {
+        status = bhi_eval_infer_outputs(request->run.eval, &request->run, work->template_, &detail);
+    }
     return status == BH_OK || refuse(work, status, &detail);
 }
 
 /* An element has one byte at least, and eight at most. */
 uint64_t bhi_stage_whole(const struct bhi_work *work) {
-    const struct bhi_eval_request *eval = work->request->eval;
-    if (!eval)
+    const struct bhi_eval_request *eval = work->request->run.eval;
+    if (!eval) {
         return UINT64_MAX;
+    }
     return (eval->piece && eval->piece < BHI_RANGE_OF_ALL ? eval->piece : BHI_RANGE_OF_ALL) / 8;
 }
 
 /* How many bytes of an array one command binds; 0: all of it. */
 static bh_status choose_piece(const struct bhi_work *work, uint64_t *out_bytes,
                               uint32_t *out_alignment, bh_detail *detail) {
-    const struct bhi_eval_request *eval = work->request->eval;
+    const struct bhi_eval_request *eval = work->request->run.eval;
     uint64_t whole, longest;
     *out_bytes = 0;
     *out_alignment = 1;
     bh_status status =
         bhi_pieces_measure(eval->arguments, eval->inputs + eval->outputs, &whole, detail);
-    if (status != BH_OK || whole <= (eval->piece ? eval->piece : BHI_RANGE_OF_ALL))
+    if (status != BH_OK || whole <= (eval->piece ? eval->piece : BHI_RANGE_OF_ALL)) {
         return status;
+    }
     status = bhi_runner_limits(work, &longest, out_alignment, detail);
     *out_bytes = eval->piece && (eval->piece < longest || !longest) ? eval->piece : longest;
     return status;
 }
 
 bool bhi_stage_cut(struct bhi_work *work) {
-    struct bhi_eval_request *eval = work->request->eval;
+    struct bhi_eval_request *eval = work->request->run.eval;
     const uint32_t arrays = eval->inputs + eval->outputs;
     bh_detail detail = {0};
     uint64_t piece;
     uint32_t alignment;
     bh_status status = bhi_eval_take_outputs(eval, &work->request->run, &detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = choose_piece(work, &piece, &alignment, &detail);
-    if (status == BH_OK)
+    }
+    if (status == BH_OK) {
         status = bhi_pieces_cut(&work->pieces, work->template_, eval->arguments, eval->count,
                                 arrays, piece, alignment ? alignment : 1, &detail);
+    }
     return status == BH_OK || refuse(work, status, &detail);
 }

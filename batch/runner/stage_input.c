@@ -36,8 +36,9 @@ struct bhi_input_entry {
 static bool identify(const char *path, struct identity *out) {
     struct stat status;
     memset(out, 0, sizeof *out); /* compared as bytes */
-    if (stat(path, &status) != 0)
+    if (stat(path, &status) != 0) {
         return false;
+    }
     out->device = status.st_dev;
     out->inode = status.st_ino;
     out->size = status.st_size;
@@ -71,11 +72,13 @@ static void forget(struct bhi_runner *runner, struct bhi_input_entry *entry) {
 static bool evict(struct bhi_runner *runner) {
     struct bhi_input_entry *oldest = NULL;
     for (struct bhi_input_entry *entry = runner->inputs; entry; entry = entry->next) {
-        if (entry->users == 0 && (!oldest || entry->used < oldest->used))
+        if (entry->users == 0 && (!oldest || entry->used < oldest->used)) {
             oldest = entry;
+        }
     }
-    if (!oldest)
+    if (!oldest) {
         return false;
+    }
     forget(runner, oldest);
     runner->bytes -= oldest->bytes;
     free_entry(oldest);
@@ -86,28 +89,33 @@ static struct bhi_input_entry *find(const struct bhi_runner *runner, const char 
                                     const char *tensor, const struct identity *identity) {
     for (struct bhi_input_entry *entry = runner->inputs; entry; entry = entry->next) {
         if (!strcmp(entry->path, path) && !strcmp(entry->tensor, tensor ? tensor : "") &&
-            !memcmp(&entry->identity, identity, sizeof *identity))
+            !memcmp(&entry->identity, identity, sizeof *identity)) {
             return entry;
+        }
     }
     return NULL;
 }
 
 void bhi_input_entry_drop(struct bhi_runner *runner, struct bhi_input_entry *entry, bool spoilt) {
     pthread_mutex_lock(&runner->lock);
-    if (spoilt && !entry->forgotten)
+    if (spoilt && !entry->forgotten) {
         forget(runner, entry);
+    }
     const bool last = --entry->users == 0 && entry->forgotten;
-    if (last)
+    if (last) {
         runner->bytes -= entry->bytes;
+    }
     pthread_mutex_unlock(&runner->lock);
-    if (last)
+    if (last) {
         free_entry(entry);
+    }
 }
 
 void bhi_inputs_drop_unused(struct bhi_runner *runner) {
     pthread_mutex_lock(&runner->lock);
-    while (evict(runner))
+    while (evict(runner)) {
         continue;
+    }
     pthread_mutex_unlock(&runner->lock);
 }
 
@@ -130,23 +138,28 @@ static uint64_t count_bytes(struct bhi_work *work) {
         const struct bhi_run_binding *binding = &request->bindings[i];
         struct identity identity;
         uint64_t bytes = binding->in_path ? 0 : binding->array.bytes;
-        if (binding->like && identify(request->bindings[binding->like_index].in_path, &identity))
+        if (binding->like && identify(request->bindings[binding->like_index].in_path, &identity)) {
             bytes = (uint64_t)identity.size; /* its input's array is no larger */
+        }
         if (binding->in_path && identify(binding->in_path, &identity)) {
             bytes = (uint64_t)identity.size;
-            if (binding->tensor && bytes > tensor_guess)
+            if (binding->tensor && bytes > tensor_guess) {
                 bytes = tensor_guess;
+            }
             largest = bytes > largest ? bytes : largest;
             pthread_mutex_lock(&work->runner->lock);
-            if (binding->access == BH_READ &&
-                find(work->runner, binding->in_path, binding->tensor, &identity))
+            if (binding->access == BH_ACCESS_READ &&
+                find(work->runner, binding->in_path, binding->tensor, &identity)) {
                 bytes = 0;
+            }
             pthread_mutex_unlock(&work->runner->lock);
         }
-        if (work->request->eval && !binding->in_path)
+        if (work->request->run.eval && !binding->in_path) {
             bytes = largest; /* about: its type is not known yet */
-        if (__builtin_add_overflow(total, bytes, &total))
+        }
+        if (__builtin_add_overflow(total, bytes, &total)) {
             total = UINT64_MAX / 2;
+        }
     }
     return total;
 }
@@ -155,10 +168,12 @@ bool bhi_stage_reserve(struct bhi_work *work) {
     struct bhi_runner *runner = work->runner;
     const uint64_t need = count_bytes(work);
     pthread_mutex_lock(&runner->lock);
-    while (runner->bytes + need > runner->bytes_limit && evict(runner))
+    while (runner->bytes + need > runner->bytes_limit && evict(runner)) {
         continue;
-    while (runner->input_count >= MOST_INPUTS && evict(runner))
+    }
+    while (runner->input_count >= MOST_INPUTS && evict(runner)) {
         continue;
+    }
     /* One may always: else a job that is larger than the bound would wait for ever. */
     const bool granted = runner->bytes + need <= runner->bytes_limit || runner->holders == 0;
     if (granted) {
@@ -181,8 +196,9 @@ static void keep(struct bhi_work *work, uint32_t index, const struct identity *i
     struct bhi_runner *runner = work->runner;
     struct bhi_run_binding *binding = &work->request->run.bindings[index];
     struct bhi_input_entry *entry = calloc(1, sizeof *entry);
-    if (!entry)
+    if (!entry) {
         return;
+    }
     entry->path = strdup(binding->in_path);
     entry->tensor = strdup(binding->tensor ? binding->tensor : "");
     entry->identity = *identity;
@@ -196,7 +212,7 @@ static void keep(struct bhi_work *work, uint32_t index, const struct identity *i
     }
     entry->buffer = binding->buffer;
     pthread_mutex_lock(&runner->lock);
-    const bool known = find(runner, binding->in_path, binding->tensor, identity) != NULL;
+    const bool known = find(runner, binding->in_path, binding->tensor, identity);
     if (!known) {
         entry->used = ++runner->ticks;
         entry->next = runner->inputs;
@@ -209,8 +225,9 @@ static void keep(struct bhi_work *work, uint32_t index, const struct identity *i
         work->inputs[index] = entry;
     }
     pthread_mutex_unlock(&runner->lock);
-    if (known) /* another job was as quick: this one has its own */
+    if (known) { /* another job was as quick: this one has its own */
         free_entry(entry);
+    }
 }
 
 static bool use_kept(struct bhi_work *work, uint32_t index, const struct identity *identity) {
@@ -227,14 +244,15 @@ static bool use_kept(struct bhi_work *work, uint32_t index, const struct identit
         entry = NULL;
     }
     pthread_mutex_unlock(&runner->lock);
-    return entry != NULL;
+    return entry;
 }
 
 /* What is in the buffer. False: the work is over. */
 static bool take_array(struct bhi_work *work, struct bhi_run_binding *binding) {
     struct bhi_complaint complaint;
-    if (bhi_run_take_array(binding, &complaint))
+    if (bhi_run_take_array(binding, &complaint)) {
         return true;
+    }
     bhi_work_refuse(work, BH_LOAD_FAILED, 0, "%s %.100s: %.390s", binding->option, binding->text,
                     complaint.text);
     return false;
@@ -246,10 +264,11 @@ bool bhi_stage_input(struct bhi_work *work, uint32_t index) {
     bh_file_source source;
     bh_detail detail = {0};
 
-    const bool shared = binding->access == BH_READ && identify(binding->in_path, &before) &&
+    const bool shared = binding->access == BH_ACCESS_READ && identify(binding->in_path, &before) &&
                         (uint64_t)before.size <= bhi_stage_whole(work);
-    if (shared && use_kept(work, index, &before))
+    if (shared && use_kept(work, index, &before)) {
         return take_array(work, binding);
+    }
     bh_file_source_init(&source);
     source.path = binding->in_path;
     source.tensor = binding->tensor;
@@ -262,10 +281,12 @@ bool bhi_stage_input(struct bhi_work *work, uint32_t index) {
             detail.message[0] ? bhi_text_without_call(detail.message) : bh_status_text(status));
         return false;
     }
-    if (!take_array(work, binding))
+    if (!take_array(work, binding)) {
         return false;
+    }
     /* What was opened is what was looked at before only if it is so after it, too. */
-    if (shared && identify(binding->in_path, &after) && !memcmp(&before, &after, sizeof before))
+    if (shared && identify(binding->in_path, &after) && !memcmp(&before, &after, sizeof before)) {
         keep(work, index, &before);
+    }
     return true;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "batch/runner/internal.h"
+#include "request/code.h"
 #include "request/kernel_file.h"
 #include "request/launch.h"
 #include "request/names.h"
@@ -42,8 +43,9 @@ const struct bhi_kernel_types *bhi_kernel_entry_types(const struct bhi_kernel_en
 static void add_bytes(crypto_generichash_state *state, const void *bytes, size_t size) {
     const uint64_t length = size;
     crypto_generichash_update(state, (const uint8_t *)&length, sizeof length);
-    if (size)
+    if (size) {
         crypto_generichash_update(state, bytes, size);
+    }
 }
 
 static void add_text(crypto_generichash_state *state, const char *text) {
@@ -106,30 +108,35 @@ static void forget(struct bhi_runner *runner, struct bhi_kernel_entry *entry) {
 
 static void make_room(struct bhi_runner *runner) {
     struct bhi_kernel_entry *oldest = NULL;
-    if (runner->kernel_count < MOST_KERNELS)
+    if (runner->kernel_count < MOST_KERNELS) {
         return;
-    for (struct bhi_kernel_entry *entry = runner->kernels; entry; entry = entry->next) {
-        if (entry->users == 0 && (!oldest || entry->used < oldest->used))
-            oldest = entry;
     }
-    if (!oldest)
+    for (struct bhi_kernel_entry *entry = runner->kernels; entry; entry = entry->next) {
+        if (entry->users == 0 && (!oldest || entry->used < oldest->used)) {
+            oldest = entry;
+        }
+    }
+    if (!oldest) {
         return;
+    }
     forget(runner, oldest);
     free_entry(oldest);
 }
 
 static struct bhi_kernel_entry *find(const struct bhi_runner *runner, const uint8_t key[32]) {
     for (struct bhi_kernel_entry *entry = runner->kernels; entry; entry = entry->next) {
-        if (!memcmp(entry->key, key, sizeof entry->key))
+        if (!memcmp(entry->key, key, sizeof entry->key)) {
             return entry;
+        }
     }
     return NULL;
 }
 
 static struct bhi_kernel_entry *add(struct bhi_runner *runner, const uint8_t key[32]) {
     struct bhi_kernel_entry *entry = calloc(1, sizeof *entry);
-    if (!entry)
+    if (!entry) {
         return NULL;
+    }
     make_room(runner);
     memcpy(entry->key, key, sizeof entry->key);
     bhi_work_list_init(&entry->parked);
@@ -143,8 +150,9 @@ void bhi_kernel_entry_drop(struct bhi_runner *runner, struct bhi_kernel_entry *e
     pthread_mutex_lock(&runner->lock);
     const bool last = --entry->users == 0 && entry->forgotten;
     pthread_mutex_unlock(&runner->lock);
-    if (last)
+    if (last) {
         free_entry(entry);
+    }
 }
 
 void bhi_kernels_free(struct bhi_runner *runner) {
@@ -164,8 +172,9 @@ static void first_error(const char *log, const char *path, char *out, size_t cap
     const char *error = strstr(log, "error:");
     const char *line = log;
     for (const char *at = log; error && at < error; at++) {
-        if (*at == '\n')
+        if (*at == '\n') {
             line = at + 1;
+        }
     }
     const size_t named = strlen(path);
     const bool own = !strncmp(line, path, named) && line[named] == ':';
@@ -183,19 +192,21 @@ static bh_status make_source(bh_context *context, const struct bhi_kernel_file *
     bh_detail detail = {0};
     char line[300];
     char *log = calloc(1, LOG_SIZE);
-    if (!log)
+    if (!log) {
         return BH_NO_MEMORY;
+    }
     bhi_kernel_file_source(file, &source);
     source.log = log;
     source.log_size = LOG_SIZE;
     bh_status status = bh_kernel_create_glsl(context, &source, options, &entry->kernel, &detail);
     entry->sys_errno = detail.sys_errno;
     first_error(log, file->path, line, sizeof line);
-    if (status == BH_COMPILE_FAILED && line[0])
+    if (status == BH_COMPILE_FAILED && line[0]) {
         snprintf(entry->message, sizeof entry->message, "it does not compile: %s", line);
-    else if (status != BH_OK)
+    } else if (status != BH_OK) {
         snprintf(entry->message, sizeof entry->message, "%s",
                  bhi_text_without_call(detail.message));
+    }
     free(log);
     return status;
 }
@@ -206,15 +217,17 @@ static bh_status take_types(struct bhi_kernel_entry *entry) {
     bh_detail detail = {0};
     bh_inspection *said = calloc(1, sizeof *said);
     bh_status status = said ? bh_kernel_inspect(entry->kernel, NULL, said, &detail) : BH_NO_MEMORY;
-    if (status == BH_OK && !(entry->types = bhi_kernel_types_take(said)))
+    if (status == BH_OK && !(entry->types = bhi_kernel_types_take(said))) {
         status = BH_NO_MEMORY;
+    }
     free(said);
-    if (status == BH_OK || status == BH_INVALID_KERNEL)
+    if (status == BH_OK || status == BH_INVALID_KERNEL) {
         return BH_OK;
+    }
     const bool own = status == BH_LIMIT_EXCEEDED || status == BH_COMPILE_FAILED;
     entry->sys_errno = detail.sys_errno;
     snprintf(entry->message, sizeof entry->message, "%s%.400s%s",
-             own ? "the types that it declares cannot be told: " : "",
+             own ? "its declared types cannot be determined: " : "",
              bhi_text_without_call(detail.message), own ? "; \"reinterpret\" runs it without" : "");
     return status;
 }
@@ -233,8 +246,7 @@ static bh_status make(const struct bhi_runner_options *runner,
     bh_detail detail = {0};
     void *code = NULL;
 
-    if (!bhi_kernel_file_read(request->kernel_path, &code, &file.size, &entry->sys_errno,
-                              &complaint)) {
+    if (!bhi_code_read(request->kernel_path, &code, &file.size, &entry->sys_errno, &complaint)) {
         snprintf(entry->message, sizeof entry->message, "%.500s", complaint.text);
         return bhi_stage_blame(entry->sys_errno, BH_LOAD_FAILED);
     }
@@ -254,13 +266,15 @@ static bh_status make(const struct bhi_runner_options *runner,
         status =
             bh_kernel_create_spirv(context, code, file.size, &options, &entry->kernel, &detail);
         entry->sys_errno = detail.sys_errno;
-        if (status != BH_OK)
+        if (status != BH_OK) {
             snprintf(entry->message, sizeof entry->message, "%s",
                      bhi_text_without_call(detail.message));
+        }
     }
     free(code);
-    if (status == BH_OK && is_inspected(request))
+    if (status == BH_OK && is_inspected(request)) {
         status = take_types(entry);
+    }
     return status;
 }
 
@@ -276,9 +290,10 @@ static void make_and_settle(struct bhi_work *work) {
     entry->status = status;
     entry->state = status == BH_OK ? MADE : FAILED;
     const bh_status_class class_ = bh_status_classify(status);
-    if (status != BH_OK && class_ != BH_CLASS_INPUT && class_ != BH_CLASS_CALLER)
+    if (status != BH_OK && class_ != BH_STATUS_CLASS_INPUT && class_ != BH_STATUS_CLASS_CALLER) {
         forget(runner, entry);
-    while ((parked = bhi_work_pop(&entry->parked)) != NULL) {
+    }
+    while ((parked = bhi_work_pop(&entry->parked))) {
         bhi_work_enter(parked, BHI_WORK_PREPARING);
         bhi_work_push(&runner->to_stage, parked);
     }
@@ -304,10 +319,11 @@ static bool look_up(struct bhi_work *work, const uint8_t key[32], bool *out_make
                                          .language = work->request->run.language};
     const enum bhi_language language = bhi_kernel_file_language(&file);
     struct bhi_kernel_entry *entry = find(runner, key);
-    const bool found = entry != NULL;
+    const bool found = entry;
     *out_make = false;
-    if (!entry && !(entry = add(runner, key)))
+    if (!entry && !(entry = add(runner, key))) {
         return true;
+    }
     entry->users++;
     entry->used = ++runner->ticks;
     work->kernel = entry;
@@ -336,18 +352,21 @@ bool bhi_stage_kernel(struct bhi_work *work) {
         pthread_mutex_lock(&runner->lock);
         const bool ours = look_up(work, key, &is_to_make);
         pthread_mutex_unlock(&runner->lock);
-        if (!ours)
+        if (!ours) {
             return false;
+        }
         if (!work->kernel) {
             bhi_work_refuse(work, BH_NO_MEMORY, 0, "out of memory");
             return false;
         }
-        if (is_to_make)
+        if (is_to_make) {
             make_and_settle(work);
+        }
     }
     struct bhi_kernel_entry *entry = work->kernel;
-    if (entry->state == MADE)
+    if (entry->state == MADE) {
         return true;
+    }
     bhi_work_refuse(work, entry->status, entry->sys_errno, "kernel %.200s: %.300s",
                     work->request->run.kernel_path,
                     entry->message[0] ? entry->message : bh_status_text(entry->status));

@@ -37,12 +37,15 @@ static bh_status make_stream(struct bhi_runner *runner, uint32_t index, const ch
     options.device = device;
     options.isolation = given->isolation;
     options.tenant = given->tenant;
-    if (given->compile_deadline_ns)
+    if (given->compile_deadline_ns) {
         options.compile_deadline_ns = given->compile_deadline_ns;
-    if (given->limits_grace)
+    }
+    if (given->limits_grace) {
         options.grace_ns = given->grace_ns;
-    if (kind->limits_memory)
+    }
+    if (kind->limits_memory) {
         options.memory_limit = kind->memory_limit;
+    }
     bhi_work_list_init(&runner->streams[index].staged);
     return bh_stream_create(given->context, &options, &runner->streams[index].stream, detail);
 }
@@ -59,8 +62,9 @@ static bh_status make_kind(struct bhi_runner *runner, const char *device,
         made += status == BH_OK;
     }
     if (status != BH_OK) {
-        while (made > 0)
+        while (made > 0) {
             bh_stream_release(runner->streams[first + --made].stream);
+        }
         free(name);
         return status;
     }
@@ -96,14 +100,17 @@ static bool make(struct bhi_work *work, const struct bhi_runner_kind *wanted, ui
         status = options->choose(options->user, wanted->device, selector, &detail);
         device = selector;
     }
-    if (!found && status == BH_OK)
+    if (!found && status == BH_OK) {
         status = make_kind(runner, device, wanted, &detail);
+    }
     pthread_mutex_unlock(&runner->making);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         return true;
+    }
     /* It is this job's mistake: others have other devices. */
-    if (status == BH_NO_DEVICE)
+    if (status == BH_NO_DEVICE) {
         status = BH_INVALID_ARGUMENT;
+    }
     bhi_work_refuse(
         work, status, detail.sys_errno, "%s%.60s%s%.400s", wanted->device ? "device " : "",
         wanted->device ? wanted->device : "", wanted->device ? ": " : "",
@@ -117,8 +124,9 @@ bool bhi_runner_make_streams(struct bhi_runner *runner, struct bhi_complaint *co
                                          .memory_limit = given->memory_limit};
     bh_detail detail = {0};
     runner->streams = calloc((size_t)BHI_RUNNER_KINDS * given->streams, sizeof *runner->streams);
-    if (!runner->streams)
+    if (!runner->streams) {
         return bhi_refuse(complaint, "out of memory");
+    }
     return make_kind(runner, given->device, &kind, &detail) == BH_OK ||
            bhi_refuse(complaint, "%s", detail.message);
 }
@@ -135,13 +143,15 @@ bool bhi_runner_choose_stream(struct bhi_work *work) {
     pthread_mutex_lock(&runner->lock);
     bool found = find(runner, &wanted, &first);
     pthread_mutex_unlock(&runner->lock);
-    if (!found && !make(work, &wanted, &first))
+    if (!found && !make(work, &wanted, &first)) {
         return false;
+    }
     uint32_t best = first;
     pthread_mutex_lock(&runner->lock);
     for (uint32_t i = first + 1; i < first + options->streams; i++) {
-        if (runner->streams[i].assigned < runner->streams[best].assigned)
+        if (runner->streams[i].assigned < runner->streams[best].assigned) {
             best = i;
+        }
     }
     work->stream = work->attempt.stream = best;
     work->assigned = true;
@@ -161,12 +171,14 @@ bh_status bhi_runner_limits(const struct bhi_work *work, uint64_t *out_range,
     *out_range = kind->range;
     *out_alignment = kind->alignment;
     pthread_mutex_unlock(&runner->lock);
-    if (asked || !options->limits)
+    if (asked || !options->limits) {
         return status;
+    }
     status = options->limits(options->user, kind->selector[0] ? kind->selector : NULL, out_range,
                              out_alignment, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     pthread_mutex_lock(&runner->lock);
     kind->asked = true;
     kind->range = *out_range;
@@ -176,9 +188,11 @@ bh_status bhi_runner_limits(const struct bhi_work *work, uint64_t *out_range,
 }
 
 void bhi_runner_free_streams(struct bhi_runner *runner) {
-    for (uint32_t i = 0; i < runner->stream_count; i++)
+    for (uint32_t i = 0; i < runner->stream_count; i++) {
         bh_stream_release(runner->streams[i].stream);
-    for (uint32_t i = 0; i < BHI_RUNNER_KINDS; i++)
+    }
+    for (uint32_t i = 0; i < BHI_RUNNER_KINDS; i++) {
         free(runner->kinds[i].device);
+    }
     free(runner->streams);
 }

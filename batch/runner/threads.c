@@ -12,10 +12,12 @@ static void serve_list(struct bhi_runner *runner, struct bhi_work_list *list, pt
     struct bhi_work *work;
     pthread_mutex_lock(&runner->lock);
     for (;;) {
-        while (!(work = bhi_work_pop(list)) && !runner->quitting)
+        while (!(work = bhi_work_pop(list)) && !runner->quitting) {
             pthread_cond_wait(wake, &runner->lock);
-        if (!work)
+        }
+        if (!work) {
             break;
+        }
         pthread_mutex_unlock(&runner->lock);
         serve(work);
         pthread_mutex_lock(&runner->lock);
@@ -49,8 +51,9 @@ static void wait_for_work(struct bhi_runner *runner) {
     const struct bhi_work_list *lists[] = {&runner->to_place, &runner->to_write};
     uint64_t until = UINT64_MAX;
     for (size_t i = 0; i < 2; i++) {
-        if (lists[i]->count && lists[i]->since_ns + gather_ns < until)
+        if (lists[i]->count && lists[i]->since_ns + gather_ns < until) {
             until = lists[i]->since_ns + gather_ns;
+        }
     }
     if (until == UINT64_MAX) {
         pthread_cond_wait(&runner->finish_wake, &runner->lock);
@@ -74,17 +77,21 @@ static void *run_finisher(void *argument) {
     struct bhi_work_list *list;
     pthread_mutex_lock(&runner->lock);
     for (;;) {
-        while (!(list = ripe_list(runner)) && !runner->quitting)
+        while (!(list = ripe_list(runner)) && !runner->quitting) {
             wait_for_work(runner);
-        if (!list)
+        }
+        if (!list) {
             break;
+        }
         const bool places = list == &runner->to_place;
         size_t count = 0;
-        while (count < BHI_RUNNER_BATCH && list->count)
+        while (count < BHI_RUNNER_BATCH && list->count) {
             works[count++] = bhi_work_pop(list);
+        }
         list->since_ns = bhi_clock_ns();
-        if (list->count) /* for another */
+        if (list->count) { /* for another */
             pthread_cond_signal(&runner->finish_wake);
+        }
         pthread_mutex_unlock(&runner->lock);
         (places ? bhi_finish_place : bhi_finish_write)(works, count);
         pthread_mutex_lock(&runner->lock);
@@ -97,19 +104,22 @@ static void *run_finisher(void *argument) {
 void bhi_runner_finish(struct bhi_runner *runner, struct bhi_work_list *list,
                        struct bhi_work *work) {
     bhi_work_push(list, work);
-    if (list->count == 1)
+    if (list->count == 1) {
         list->since_ns = bhi_clock_ns();
+    }
     if (list->count == 1 || list->count % BHI_RUNNER_BATCH == 0 ||
-        runner->at[BHI_WORK_IN_FLIGHT] == 0)
+        runner->at[BHI_WORK_IN_FLIGHT] == 0) {
         pthread_cond_signal(&runner->finish_wake);
+    }
 }
 
 static bool start(struct bhi_runner *runner, void *(*run)(void *), size_t count,
                   struct bhi_complaint *complaint) {
     for (size_t i = 0; i < count; i++) {
         const int error = pthread_create(&runner->threads[runner->thread_count], NULL, run, runner);
-        if (error)
-            return bhi_refuse(complaint, "there can be no thread: %s", strerror(error));
+        if (error) {
+            return bhi_refuse(complaint, "no thread can be started: %s", strerror(error));
+        }
         runner->thread_count++;
     }
     return true;
@@ -128,7 +138,8 @@ void bhi_runner_end_threads(struct bhi_runner *runner) {
     pthread_cond_broadcast(&runner->compile_wake);
     pthread_cond_broadcast(&runner->finish_wake);
     pthread_mutex_unlock(&runner->lock);
-    for (size_t i = 0; i < runner->thread_count; i++)
+    for (size_t i = 0; i < runner->thread_count; i++) {
         pthread_join(runner->threads[i], NULL);
+    }
     runner->thread_count = 0;
 }

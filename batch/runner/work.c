@@ -20,11 +20,13 @@ void bhi_work_push(struct bhi_work_list *list, struct bhi_work *work) {
 
 struct bhi_work *bhi_work_pop(struct bhi_work_list *list) {
     struct bhi_work *work = list->first;
-    if (!work)
+    if (!work) {
         return NULL;
+    }
     list->first = work->next;
-    if (!list->first)
+    if (!list->first) {
         list->last = &list->first;
+    }
     list->count--;
     work->next = NULL;
     return work;
@@ -78,13 +80,15 @@ void bhi_work_refuse(struct bhi_work *work, bh_status status, int sys_errno, con
     va_list arguments;
     verdict->status = status;
     verdict->sys_errno = sys_errno;
-    if (!work->attempt.started)
+    if (!work->attempt.started) {
         verdict->exit_code = -1;
+    }
     va_start(arguments, format);
     vsnprintf(verdict->message, sizeof verdict->message, format, arguments);
     va_end(arguments);
-    if (work->request && !verdict->kernel_name[0])
+    if (work->request && !verdict->kernel_name[0]) {
         snprintf(verdict->kernel_name, sizeof verdict->kernel_name, "%s",
                  work->request->run.kernel_name);
+    }
     bhi_work_end(work);
 }

@@ -11,8 +11,9 @@ static uint64_t recovery_of(const struct bhi_check *check) {
 
 /* How long after the fault a verdict may still be of it. */
 static uint64_t reach_of(const struct bhi_check *check, const struct bhi_ledger_fault *fault) {
-    if (fault->record->fault.kind == BHI_FAULT_STOP)
+    if (fault->record->fault.kind == BHI_FAULT_STOP) {
         return UINT64_MAX; /* never taken back: a spare worker comes to its stream much later */
+    }
     return bhi_later(fault->end_ns, recovery_of(check));
 }
 
@@ -51,10 +52,11 @@ static uint64_t stopped_for(const struct bhi_check *check, const struct bhi_reco
     for (; count > 0; count--, hit++) {
         const struct bhi_ledger_fault *fault = hit->fault;
         uint64_t until_ns = fault->end_ns;
-        if (fault->record->fault.kind == BHI_FAULT_STOP)
+        if (fault->record->fault.kind == BHI_FAULT_STOP) {
             until_ns = UINT64_MAX;
-        else if (fault->record->fault.kind != BHI_FAULT_SLOW)
+        } else if (fault->record->fault.kind != BHI_FAULT_SLOW) {
             continue;
+        }
         total_ns += overlap(fault->begin_ns, until_ns, from_ns, to_ns);
     }
     return total_ns;
@@ -72,8 +74,9 @@ static bool was_cut_off(const struct bhi_check *check, const struct bhi_record *
     for (; count > 0; count--, hit++) {
         enum bhi_fault_kind kind = hit->fault->record->fault.kind;
         if ((kind == BHI_FAULT_GARBAGE || kind == BHI_FAULT_CLOSE) &&
-            in_reach(check, hit->fault, end->end.ended_ns))
+            in_reach(check, hit->fault, end->end.ended_ns)) {
             return true;
+        }
     }
     return false;
 }
@@ -83,10 +86,12 @@ static bool was_orphaned(const struct bhi_check *check, const struct bhi_record 
     size_t count;
     const struct bhi_ledger_hit *hit =
         bhi_ledger_hits(&check->ledger, bait->end.worker_pid, &count);
-    for (; count > 0; count--, hit++)
+    for (; count > 0; count--, hit++) {
         if (hit->fault->begin_ns <= bhi_later(bait->end.ended_ns, BHI_CLOCK_SLACK_NS) &&
-            bait->end.started_ns <= bhi_later(hit->fault->end_ns, BHI_CLOCK_SLACK_NS))
+            bait->end.started_ns <= bhi_later(hit->fault->end_ns, BHI_CLOCK_SLACK_NS)) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -96,12 +101,14 @@ static uint64_t held_for(const struct bhi_check *check, const struct bhi_record 
     uint64_t held_ns = 0;
     for (size_t i = 0; i < check->ledger.fault_count && check->history->header.accelerator; i++) {
         const struct bhi_record *record = check->ledger.faults[i].record;
-        if (record->fault.kind != BHI_FAULT_HANG)
+        if (record->fault.kind != BHI_FAULT_HANG) {
             continue;
+        }
         const struct bhi_ledger_op *bait = bhi_ledger_find(&check->ledger, record->op);
         if (!bhi_ledger_poisoned(bait) || !bait->end->end.started_ns ||
-            !was_orphaned(check, bait->end))
+            !was_orphaned(check, bait->end)) {
             continue;
+        }
         const uint64_t ns =
             overlap(bait->end->end.started_ns, bhi_later(bait->end->end.ended_ns, BHI_HELD_NS),
                     began_ns(end), end->end.ended_ns);
@@ -124,17 +131,21 @@ static enum bhi_blame blame_of_deadline(const struct bhi_check *check,
                                         const struct bhi_ledger_op *op, uint64_t deadline_ns) {
     const struct bhi_record *end = op->end;
     uint64_t from_ns = began_ns(end), took_ns = end->end.ended_ns - from_ns;
-    if (end->end.ended_ns < from_ns || bhi_later(took_ns, BHI_CLOCK_SLACK_NS) < deadline_ns)
+    if (end->end.ended_ns < from_ns || bhi_later(took_ns, BHI_CLOCK_SLACK_NS) < deadline_ns) {
         return BHI_BLAME_NONE; /* it had not passed */
+    }
     uint64_t stopped_ns = stopped_while_on(check, end);
-    if (stopped_ns >= deadline_ns / 4)
+    if (stopped_ns >= deadline_ns / 4) {
         return BHI_BLAME_FAULT;
+    }
     /* A deadline runs from the start: only a worker that stands still can keep that to itself. */
     const bool starved = was_starved(check, end, from_ns, deadline_ns);
-    if (!end->end.started_ns)
+    if (!end->end.started_ns) {
         return stopped_ns || starved ? BHI_BLAME_MACHINE : BHI_BLAME_NONE;
-    if (was_cut_off(check, end) || held_for(check, end) >= deadline_ns / 4)
+    }
+    if (was_cut_off(check, end) || held_for(check, end) >= deadline_ns / 4) {
         return BHI_BLAME_FAULT;
+    }
     uint64_t stalled_ns = bhi_ledger_stalled(&check->ledger, from_ns, end->end.ended_ns);
     return stopped_ns || starved || (stalled_ns && stalled_ns >= deadline_ns / 4)
                ? BHI_BLAME_MACHINE
@@ -146,8 +157,9 @@ static enum bhi_blame blame_of_deadline(const struct bhi_check *check,
 static enum bhi_blame blame_of_loss(const struct bhi_check *check, const struct bhi_ledger_op *op) {
     const uint64_t stopped_ns = stopped_while_on(check, op->end);
     const uint64_t deadline_ns = op->submit->submit.deadline_ns;
-    if (stopped_ns && stopped_ns >= deadline_ns / 4)
+    if (stopped_ns && stopped_ns >= deadline_ns / 4) {
         return BHI_BLAME_FAULT;
+    }
     return stopped_ns || was_starved(check, op->end, op->end->end.submitted_ns, deadline_ns)
                ? BHI_BLAME_MACHINE
                : BHI_BLAME_NONE;
@@ -200,10 +212,12 @@ static bool fits(enum bhi_fault_kind kind, const struct bhi_record *end) {
 static bool worker_was_hit(const struct bhi_check *check, const struct bhi_record *end) {
     size_t count;
     const struct bhi_ledger_hit *hit = bhi_ledger_hits(&check->ledger, end->end.worker_pid, &count);
-    for (; count > 0; count--, hit++)
+    for (; count > 0; count--, hit++) {
         if (fits(hit->fault->record->fault.kind, end) &&
-            in_reach(check, hit->fault, end->end.ended_ns))
+            in_reach(check, hit->fault, end->end.ended_ns)) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -211,8 +225,9 @@ static bool worker_was_hit(const struct bhi_check *check, const struct bhi_recor
 static bool zygote_was_hit(const struct bhi_check *check, uint64_t ended_ns) {
     for (size_t i = 0; i < check->ledger.fault_count; i++) {
         const struct bhi_ledger_fault *fault = &check->ledger.faults[i];
-        if (fault->record->fault.kind == BHI_FAULT_ZYGOTE && in_reach(check, fault, ended_ns))
+        if (fault->record->fault.kind == BHI_FAULT_ZYGOTE && in_reach(check, fault, ended_ns)) {
             return true;
+        }
     }
     return false;
 }
@@ -224,8 +239,9 @@ static bool zygote_was_hit(const struct bhi_check *check, uint64_t ended_ns) {
 static bool shared_worker(const struct bhi_ledger_op *bait, const struct bhi_ledger_op *op) {
     const struct bhi_record *end = op->end;
     if (bait->submit->stream != op->submit->stream ||
-        bait->submit->at_ns > bhi_later(end->end.ended_ns, BHI_CLOCK_SLACK_NS))
+        bait->submit->at_ns > bhi_later(end->end.ended_ns, BHI_CLOCK_SLACK_NS)) {
         return false;
+    }
     return !bait->end || bait->end->end.ended_ns >= began_ns(end) ||
            bait->end->end.worker_pid == end->end.worker_pid;
 }
@@ -239,16 +255,19 @@ static bool bait_explains(const struct bhi_check *check, const struct bhi_ledger
                   (status == BH_WORKER_SIGNAL && op->end->end.signal != SIGKILL) ||
                   status == BH_WORKER_EXIT || status == BH_COMPILE_FAILED ||
                   status == BH_DEVICE_LOST || status == BH_VULKAN;
-    if (!op->end->end.worker_pid || (!memory && status != BH_WORKER_LOST))
+    if (!op->end->end.worker_pid || (!memory && status != BH_WORKER_LOST)) {
         return false;
+    }
     for (size_t i = 0; i < check->ledger.fault_count; i++) {
         const struct bhi_record *record = check->ledger.faults[i].record;
         bool oom = record->fault.kind == BHI_FAULT_OOM;
-        if ((!oom && record->fault.kind != BHI_FAULT_HANG) || (memory && !oom))
+        if ((!oom && record->fault.kind != BHI_FAULT_HANG) || (memory && !oom)) {
             continue;
+        }
         const struct bhi_ledger_op *bait = bhi_ledger_find(&check->ledger, record->op);
-        if (bait && bait != op && shared_worker(bait, op))
+        if (bait && bait != op && shared_worker(bait, op)) {
             return true;
+        }
     }
     return false;
 }
@@ -258,8 +277,9 @@ static bool overran(const struct bhi_ledger_op *bait) {
     const struct bhi_record *end = bait->end;
     const uint64_t deadline_ns = bait->submit->submit.deadline_ns, ended_ns = end->end.ended_ns;
     if (!end->end.worker_pid || !end->end.started_ns || end->end.started_ns > ended_ns ||
-        end->end.submitted_ns > end->end.started_ns)
+        end->end.submitted_ns > end->end.started_ns) {
         return false;
+    }
     return bhi_later(ended_ns - end->end.started_ns, BHI_CLOCK_SLACK_NS) >= deadline_ns;
 }
 
@@ -299,14 +319,18 @@ static bool was_behind_a_stop(const struct bhi_check *check, const struct bhi_re
 
 /* It ended as such a fault does. What else hit it is asked as of any other. */
 static bool is_its_own_fault(const struct bhi_check *check, const struct bhi_ledger_op *op) {
-    if (!op->submit->submit.bait)
+    if (!op->submit->submit.bait) {
         return false;
-    if (!op->bait) /* nobody knows which one: that has been told */
+    }
+    if (!op->bait) { /* nobody knows which one: that has been told */
         return true;
-    if (op->end->end.status == BH_DEADLINE)
+    }
+    if (op->end->end.status == BH_DEADLINE) {
         return overran(op);
-    if (was_behind_a_stop(check, op->end))
+    }
+    if (was_behind_a_stop(check, op->end)) {
         return true;
+    }
     return op->bait->record->fault.kind == BHI_FAULT_OOM ? ran_out(op->end)
                                                          : driver_ended(check, op->end);
 }
@@ -321,8 +345,9 @@ static bool no_worker_was_to_be_had(const struct bhi_check *check, const struct 
         const struct bhi_ledger_fault *fault = &check->ledger.faults[i];
         enum bhi_fault_kind kind = fault->record->fault.kind;
         if ((kind == BHI_FAULT_ZYGOTE || kind == BHI_FAULT_FULL) &&
-            in_reach(check, fault, op->end->end.ended_ns))
+            in_reach(check, fault, op->end->end.ended_ns)) {
             return true;
+        }
     }
     return false;
 }
@@ -332,9 +357,10 @@ bool bhi_was_full(const struct bhi_check *check, uint64_t from_ns, uint64_t to_n
         const struct bhi_ledger_fault *fault = &check->ledger.faults[i];
         if (fault->record->fault.kind == BHI_FAULT_FULL &&
             fault->begin_ns <= bhi_later(to_ns, BHI_CLOCK_SLACK_NS) &&
-            from_ns <=
-                bhi_later(fault->end_ns, BHI_AFTERMATH_NS + held_up(check, fault->end_ns, from_ns)))
+            from_ns <= bhi_later(fault->end_ns,
+                                 BHI_AFTERMATH_NS + held_up(check, fault->end_ns, from_ns))) {
             return true;
+        }
     }
     return false;
 }
@@ -349,12 +375,15 @@ static bool table_was_full(const struct bhi_check *check, const struct bhi_ledge
 
 enum bhi_blame bhi_blame_of(const struct bhi_check *check, const struct bhi_ledger_op *op) {
     const struct bhi_record *end = op->end;
-    if (is_its_own_fault(check, op))
+    if (is_its_own_fault(check, op)) {
         return BHI_BLAME_FAULT;
-    if (end->end.worker_pid && worker_was_hit(check, end))
+    }
+    if (end->end.worker_pid && worker_was_hit(check, end)) {
         return BHI_BLAME_FAULT;
-    if (bait_explains(check, op))
+    }
+    if (bait_explains(check, op)) {
         return BHI_BLAME_FAULT;
+    }
     bool explained = false;
     switch (end->end.status) {
     case BH_DEADLINE:

@@ -3,51 +3,7 @@
 #include "chaos/check/rules.h"
 
 #include <sodium.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
-
-/* So many findings of one kind are told, so that one kind does not hide the others. */
-#define TOLD_OF_EACH (BHI_FINDINGS / BHI_ANOMALIES)
-
-const char *bhi_chaos_verdict_name(enum bhi_chaos_verdict verdict) {
-    switch (verdict) {
-    case BHI_CHAOS_VALID:
-        return "valid";
-    case BHI_CHAOS_INVALID:
-        return "invalid";
-    case BHI_CHAOS_UNKNOWN:
-        break;
-    }
-    return "unknown";
-}
-
-const char *bhi_anomaly_name(enum bhi_anomaly anomaly) {
-    static const char *const names[BHI_ANOMALIES] = {
-        [BHI_ANOMALY_LOST] = "lost",
-        [BHI_ANOMALY_FALSE_SUCCESS] = "false success",
-        [BHI_ANOMALY_COLLATERAL] = "collateral",
-        [BHI_ANOMALY_CHANGED] = "changed",
-        [BHI_ANOMALY_RECOVERY] = "recovery",
-        [BHI_ANOMALY_LEAK] = "leak",
-        [BHI_ANOMALY_UNKNOWN] = "unknown",
-    };
-    return anomaly < BHI_ANOMALIES ? names[anomaly] : "unknown";
-}
-
-void bhi_find(struct bhi_check *check, enum bhi_anomaly anomaly, uint64_t op,
-              const struct bhi_record *record, const char *format, ...) {
-    struct bhi_chaos_result *result = check->result;
-    if (result->by_anomaly[anomaly]++ >= TOLD_OF_EACH)
-        return;
-    struct bhi_finding *finding = &result->findings[result->finding_count++];
-    *finding = (struct bhi_finding){.anomaly = anomaly, .op = op};
-    finding->record = record ? (size_t)(record - check->history->records) : BHI_FINDING_NO_RECORD;
-    va_list args;
-    va_start(args, format);
-    vsnprintf(finding->text, sizeof finding->text, format, args);
-    va_end(args);
-}
 
 static void doubt(void *user, const struct bhi_record *record, const char *text) {
     bhi_find(user, BHI_ANOMALY_UNKNOWN, record->op, record, "the history contradicts itself: %s",
@@ -70,8 +26,9 @@ static void count(struct bhi_check *check) {
         const struct bhi_record *record = &check->history->records[i];
         result->refused += record->kind == BHI_RECORD_REFUSED;
         result->results += record->kind == BHI_RECORD_RESULT && record->result.status == BH_OK;
-        if (record->kind != BHI_RECORD_FAULT)
+        if (record->kind != BHI_RECORD_FAULT) {
             continue;
+        }
         result->missed += record->fault.missed;
         result->faults[record->fault.kind] += !record->fault.missed;
     }
@@ -80,57 +37,67 @@ static void count(struct bhi_check *check) {
 /* What makes it impossible to say anything. */
 static void check_substance(struct bhi_check *check) {
     const struct bhi_history *history = check->history;
-    if (history->overflow)
+    if (history->overflow) {
         bhi_find(check, BHI_ANOMALY_UNKNOWN, 0, NULL, "there was no memory to note everything");
-    else if (!history->complete)
+    } else if (!history->complete) {
         bhi_find(check, BHI_ANOMALY_UNKNOWN, 0, NULL, "the run did not come to its end");
-    if (check->ledger.fault_count == 0)
+    }
+    if (check->ledger.fault_count == 0) {
         bhi_find(check, BHI_ANOMALY_UNKNOWN, 0, NULL, "no fault was injected");
-    if (check->result->ready == 0)
+    }
+    if (check->result->ready == 0) {
         bhi_find(check, BHI_ANOMALY_UNKNOWN, 0, NULL, "no operation was READY");
+    }
 }
 
 /* A run of few operations finds nothing, whatever the library does. */
 static void check_power(struct bhi_check *check) {
     const uint64_t compared = check->result->compared;
     const double asked = check->history->header.find_rate, found = bhi_power_rate(compared);
-    if (check->history->complete && compared < bhi_power_needed(asked))
+    if (check->history->complete && compared < bhi_power_needed(asked)) {
         bhi_find(
             check, BHI_ANOMALY_UNKNOWN, 0, NULL,
             "too few operations: with 95 %% it finds what is wrong in 1 of %.4g, and 1 of %.4g "
             "was asked for",
             1 / found, 1 / asked);
+    }
 }
 
 static bool check_all(struct bhi_check *check) {
     count(check);
     check_substance(check);
     bhi_check_ends(check);
-    if (!bhi_check_success(check))
+    if (!bhi_check_success(check)) {
         return false;
+    }
     check_power(check);
     /* The rest argues with what is not there, and would blame what was merely not noted. */
-    if (!check->history->complete || check->history->overflow)
+    if (!check->history->complete || check->history->overflow) {
         return true;
+    }
     bhi_check_poison(check);
     return bhi_check_recovery(check) && bhi_check_leaks(check);
 }
 
 static enum bhi_chaos_verdict verdict_of(const struct bhi_check *check) {
     const struct bhi_chaos_result *result = check->result;
-    if (check->history->overflow)
+    if (check->history->overflow) {
         return BHI_CHAOS_UNKNOWN;
-    for (int anomaly = 0; anomaly < BHI_ANOMALIES; anomaly++)
-        if (anomaly != BHI_ANOMALY_UNKNOWN && result->by_anomaly[anomaly])
+    }
+    for (int anomaly = 0; anomaly < BHI_ANOMALIES; anomaly++) {
+        if (anomaly != BHI_ANOMALY_UNKNOWN && result->by_anomaly[anomaly]) {
             return BHI_CHAOS_INVALID;
+        }
+    }
     return result->by_anomaly[BHI_ANOMALY_UNKNOWN] ? BHI_CHAOS_UNKNOWN : BHI_CHAOS_VALID;
 }
 
 bool bhi_chaos_check(const struct bhi_history *history, struct bhi_chaos_result *out_result) {
     struct bhi_check check = {.history = history, .result = out_result};
     memset(out_result, 0, sizeof *out_result);
-    if (sodium_init() < 0 || !bhi_ledger_init(&check.ledger, history, doubt, &check))
+    if (sodium_init() < 0 || !bhi_ledger_init(&check.ledger, history, doubt, &check)) {
         return false;
+    }
     bool good = check_all(&check);
     out_result->verdict = verdict_of(&check);
     bhi_ledger_fini(&check.ledger);

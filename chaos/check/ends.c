@@ -8,13 +8,16 @@ typedef unsigned long long ull;
 const char *bhi_impossible_times(const struct bhi_ledger_op *op) {
     const struct bhi_record *end = op->end;
     const uint64_t submitted_ns = end->end.submitted_ns, started_ns = end->end.started_ns;
-    if (bhi_later(submitted_ns, BHI_CLOCK_SLACK_NS) < op->submit->at_ns)
+    if (bhi_later(submitted_ns, BHI_CLOCK_SLACK_NS) < op->submit->at_ns) {
         return "it says that it was submitted before that was asked for";
-    if (end->end.ended_ns > bhi_later(end->at_ns, BHI_CLOCK_SLACK_NS))
+    }
+    if (end->end.ended_ns > bhi_later(end->at_ns, BHI_CLOCK_SLACK_NS)) {
         return "it says that it ended after its end was seen";
+    }
     if (submitted_ns > end->end.ended_ns ||
-        (started_ns && (submitted_ns > started_ns || started_ns > end->end.ended_ns)))
+        (started_ns && (submitted_ns > started_ns || started_ns > end->end.ended_ns))) {
         return "its times are out of order";
+    }
     return NULL;
 }
 
@@ -30,17 +33,19 @@ static void check_lost(struct bhi_check *check, const struct bhi_ledger_op *op) 
     uint64_t patience_ns = history->header.patience_ns;
     uint64_t begin_ns = op->submit->at_ns;
     if (!op->end) {
-        if (history->complete && !history->overflow)
+        if (history->complete && !history->overflow) {
             bhi_find(check, BHI_ANOMALY_LOST, op->number, op->submit,
                      "operation %llu has no end, and was not waited for", (ull)op->number);
+        }
         return;
     }
     bool late = !op->end->end.lost && patience_ns && op->end->end.ended_ns > begin_ns &&
                 op->end->end.ended_ns - begin_ns > patience_ns;
     bool pending = !op->end->end.lost && op->end->end.state == BH_EVENT_PENDING;
     bool untold = !op->end->end.lost && was_told_late(op->end, patience_ns);
-    if (!op->end->end.lost && !late && !pending && !untold)
+    if (!op->end->end.lost && !late && !pending && !untold) {
         return;
+    }
     /* It was given up on before the time for it had come, whatever the machine did. */
     bool premature = op->end->end.lost && op->end->at_ns < bhi_later(begin_ns, patience_ns);
     uint64_t stalled_ns =
@@ -48,31 +53,36 @@ static void check_lost(struct bhi_check *check, const struct bhi_ledger_op *op) 
     const char *how = op->end->end.lost ? "did not end within the run's patience"
                       : late            ? "ended later than the run's patience"
                       : pending         ? "was still pending when it was noted as ended"
-                                : "ended, and nobody was told of it within the run's patience";
-    if (!pending && !premature && stalled_ns && patience_ns && stalled_ns >= patience_ns / 4)
+                                        : "ended, but no wait returned within the run's patience";
+    if (!pending && !premature && stalled_ns && patience_ns && stalled_ns >= patience_ns / 4) {
         bhi_find(check, BHI_ANOMALY_UNKNOWN, op->number, op->end,
                  "operation %llu %s; the machine stood still for %llu ms of it", (ull)op->number,
                  how, (ull)(stalled_ns / BHI_MS));
-    else
+    } else {
         bhi_find(check, BHI_ANOMALY_LOST, op->number, op->end, "operation %llu %s (%llu ms)",
                  (ull)op->number, how, (ull)(patience_ns / BHI_MS));
+    }
 }
 
 void bhi_check_ends(struct bhi_check *check) {
     const struct bhi_history *history = check->history;
-    for (size_t i = 0; i < check->ledger.op_count; i++)
+    for (size_t i = 0; i < check->ledger.op_count; i++) {
         check_lost(check, &check->ledger.ops[i]);
+    }
     for (size_t i = 0; i < history->count; i++) {
         const struct bhi_record *record = &history->records[i];
-        if (record->kind != BHI_RECORD_END)
+        if (record->kind != BHI_RECORD_END) {
             continue;
+        }
         const struct bhi_ledger_op *op = bhi_ledger_find(&check->ledger, record->op);
-        if (op && op->end != record)
+        if (op && op->end != record) {
             bhi_find(check, BHI_ANOMALY_CHANGED, op->number, record, "operation %llu ended twice",
                      (ull)op->number);
-        if (record->end.changed)
+        }
+        if (record->end.changed) {
             bhi_find(check, BHI_ANOMALY_CHANGED, record->op, record,
                      "a later look at the event of operation %llu gave another answer",
                      (ull)record->op);
+        }
     }
 }

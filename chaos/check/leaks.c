@@ -45,10 +45,12 @@ static int by_size(const void *a, const void *b) {
 static bool middle_of(const struct samples *samples, size_t first, size_t count, enum what what,
                       double *out_middle) {
     double *values = calloc(count, sizeof *values);
-    if (!values)
+    if (!values) {
         return false;
-    for (size_t i = 0; i < count; i++)
+    }
+    for (size_t i = 0; i < count; i++) {
         values[i] = value_of(samples->idle[first + i], what);
+    }
     qsort(values, count, sizeof *values, by_size);
     *out_middle = values[count / 2];
     free(values);
@@ -67,11 +69,13 @@ static bool check_count(struct bhi_check *check, const struct samples *samples, 
     static const char *const names[] = {"descriptors", "processes", "files"};
     static const int more[] = {DESCRIPTORS_MORE, PROCESSES_MORE, FILES_MORE};
     double early, late;
-    if (!thirds_of(samples, what, &early, &late))
+    if (!thirds_of(samples, what, &early, &late)) {
         return false;
-    if (late > early + more[what])
+    }
+    if (late > early + more[what]) {
         bhi_find(check, BHI_ANOMALY_LEAK, 0, samples->idle[samples->count - 1],
                  "at rest there were %.0f %s at first, and %.0f at last", early, names[what], late);
+    }
     return true;
 }
 
@@ -80,14 +84,16 @@ static bool slope_of(const struct samples *samples, double *out_slope) {
     size_t step = (samples->count + SLOPE_SAMPLES - 1) / SLOPE_SAMPLES, count = 0;
     size_t kept = (samples->count + step - 1) / step;
     double *slopes = calloc(kept * kept / 2 + 1, sizeof *slopes);
-    if (!slopes)
+    if (!slopes) {
         return false;
+    }
     for (size_t i = 0; i < samples->count; i += step) {
         for (size_t k = i + step; k < samples->count; k += step) {
             const struct bhi_record *a = samples->idle[i], *b = samples->idle[k];
-            if (b->at_ns > a->at_ns)
+            if (b->at_ns > a->at_ns) {
                 slopes[count++] = ((double)b->sample.rss_bytes - (double)a->sample.rss_bytes) /
                                   (double)(b->at_ns - a->at_ns);
+            }
         }
     }
     qsort(slopes, count, sizeof *slopes, by_size);
@@ -98,22 +104,25 @@ static bool slope_of(const struct samples *samples, double *out_slope) {
 
 static bool check_memory(struct bhi_check *check, const struct samples *samples) {
     double slope, early, late;
-    if (!slope_of(samples, &slope) || !thirds_of(samples, MEMORY, &early, &late))
+    if (!slope_of(samples, &slope) || !thirds_of(samples, MEMORY, &early, &late)) {
         return false;
+    }
     const struct bhi_record *first = samples->idle[0], *last = samples->idle[samples->count - 1];
     double grown = slope * (double)(last->at_ns > first->at_ns ? last->at_ns - first->at_ns : 0);
-    if (grown > (double)MEMORY_MORE && late - early > (double)MEMORY_MORE / 2)
+    if (grown > (double)MEMORY_MORE && late - early > (double)MEMORY_MORE / 2) {
         bhi_find(check, BHI_ANOMALY_LEAK, 0, last,
                  "at rest memory grew by %.0f MiB, steadily, from %llu MiB to %llu MiB",
                  grown / (1 << 20), (ull)(first->sample.rss_bytes >> 20),
                  (ull)(last->sample.rss_bytes >> 20));
+    }
     return true;
 }
 
 static int by_time(const void *a, const void *b) {
     const struct bhi_record *const *x = a, *const *y = b;
-    if ((*x)->at_ns != (*y)->at_ns)
+    if ((*x)->at_ns != (*y)->at_ns) {
         return (*x)->at_ns < (*y)->at_ns ? -1 : 1;
+    }
     return *x < *y ? -1 : *x > *y;
 }
 
@@ -138,11 +147,14 @@ static bool judge(struct bhi_check *check, struct samples *samples) {
 bool bhi_check_leaks(struct bhi_check *check) {
     const struct bhi_history *history = check->history;
     struct samples samples = {.idle = calloc(history->count + 1, sizeof *samples.idle)};
-    if (!samples.idle)
+    if (!samples.idle) {
         return false;
-    for (size_t i = 0; i < history->count; i++)
-        if (history->records[i].kind == BHI_RECORD_SAMPLE && history->records[i].sample.idle)
+    }
+    for (size_t i = 0; i < history->count; i++) {
+        if (history->records[i].kind == BHI_RECORD_SAMPLE && history->records[i].sample.idle) {
             samples.idle[samples.count++] = &history->records[i];
+        }
+    }
     bool good = judge(check, &samples);
     free(samples.idle);
     return good;

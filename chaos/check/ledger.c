@@ -24,23 +24,27 @@ doubt(const struct builder *builder, const struct bhi_record *record, const char
 
 static int by_number(const void *a, const void *b) {
     const struct bhi_ledger_op *x = a, *y = b;
-    if (x->number != y->number)
+    if (x->number != y->number) {
         return x->number < y->number ? -1 : 1;
+    }
     return x->submit < y->submit ? -1 : x->submit > y->submit;
 }
 
 static struct bhi_ledger_op *find(const struct bhi_ledger *ledger, uint64_t number) {
     /* Nearly always they are all there, from 1 on. */
-    if (number && number <= ledger->op_count && ledger->ops[number - 1].number == number)
+    if (number && number <= ledger->op_count && ledger->ops[number - 1].number == number) {
         return &ledger->ops[number - 1];
+    }
     for (size_t low = 0, high = ledger->op_count; low < high;) {
         size_t middle = low + (high - low) / 2;
-        if (ledger->ops[middle].number == number)
+        if (ledger->ops[middle].number == number) {
             return &ledger->ops[middle];
-        if (ledger->ops[middle].number < number)
+        }
+        if (ledger->ops[middle].number < number) {
             low = middle + 1;
-        else
+        } else {
             high = middle;
+        }
     }
     return NULL;
 }
@@ -59,20 +63,23 @@ const struct bhi_ledger_op *bhi_ledger_find_event(const struct bhi_ledger *ledge
     for (size_t low = 0, high = ledger->op_count; low < high;) {
         size_t middle = low + (high - low) / 2;
         uint64_t there = ledger->events[middle]->submit->submit.event;
-        if (there == event)
+        if (there == event) {
             return ledger->events[middle];
-        if (there < event)
+        }
+        if (there < event) {
             low = middle + 1;
-        else
+        } else {
             high = middle;
+        }
     }
     return NULL;
 }
 
 static int by_pid(const void *a, const void *b) {
     const struct bhi_ledger_hit *x = a, *y = b;
-    if (x->pid != y->pid)
+    if (x->pid != y->pid) {
         return x->pid < y->pid ? -1 : 1;
+    }
     return x->fault < y->fault ? -1 : x->fault > y->fault;
 }
 
@@ -81,36 +88,42 @@ const struct bhi_ledger_hit *bhi_ledger_hits(const struct bhi_ledger *ledger, in
     size_t low = 0, high = ledger->hit_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (ledger->hits[middle].pid < pid)
+        if (ledger->hits[middle].pid < pid) {
             low = middle + 1;
-        else
+        } else {
             high = middle;
+        }
     }
     size_t end = low;
-    while (end < ledger->hit_count && ledger->hits[end].pid == pid)
+    while (end < ledger->hit_count && ledger->hits[end].pid == pid) {
         end++;
+    }
     *out_count = end - low;
     return ledger->hits ? ledger->hits + low : NULL;
 }
 
 static int by_worker(const void *a, const void *b) {
     const struct bhi_ledger_worker *x = a, *y = b;
-    if (x->pid != y->pid)
+    if (x->pid != y->pid) {
         return x->pid < y->pid ? -1 : 1;
+    }
     return x->stream < y->stream ? -1 : x->stream > y->stream;
 }
 
 bool bhi_ledger_hit_stream(const struct bhi_ledger *ledger, const struct bhi_ledger_fault *fault,
                            uint32_t stream) {
     const struct bhi_record *record = fault->record;
-    if (record->fault.kind == BHI_FAULT_ZYGOTE || record->fault.kind == BHI_FAULT_FULL)
+    if (record->fault.kind == BHI_FAULT_ZYGOTE || record->fault.kind == BHI_FAULT_FULL) {
         return true;
-    if (!record->fault.outside) /* it was aimed */
+    }
+    if (!record->fault.outside) { /* it was aimed */
         return record->stream == stream;
+    }
     for (uint32_t i = 0; i < record->fault.pid_count; i++) {
         const struct bhi_ledger_worker worker = {.pid = record->fault.pids[i], .stream = stream};
-        if (bsearch(&worker, ledger->workers, ledger->worker_count, sizeof worker, by_worker))
+        if (bsearch(&worker, ledger->workers, ledger->worker_count, sizeof worker, by_worker)) {
             return true;
+        }
     }
     return false;
 }
@@ -119,26 +132,31 @@ bool bhi_ledger_hit_stream(const struct bhi_ledger *ledger, const struct bhi_led
 static uint64_t part_between(const struct bhi_record *stall, uint64_t from_ns, uint64_t to_ns) {
     const uint64_t lasted_ns = stall->stall.lasted_ns;
     uint64_t end_ns = stall->at_ns, begin_ns = lasted_ns < end_ns ? end_ns - lasted_ns : 0;
-    if (begin_ns < from_ns)
+    if (begin_ns < from_ns) {
         begin_ns = from_ns;
-    if (end_ns > to_ns)
+    }
+    if (end_ns > to_ns) {
         end_ns = to_ns;
+    }
     return begin_ns < end_ns ? end_ns - begin_ns : 0;
 }
 
 uint64_t bhi_ledger_stalled(const struct bhi_ledger *ledger, uint64_t from_ns, uint64_t to_ns) {
     uint64_t stalled_ns = 0;
-    for (size_t i = 0; i < ledger->stall_count; i++)
+    for (size_t i = 0; i < ledger->stall_count; i++) {
         stalled_ns += part_between(ledger->stalls[i], from_ns, to_ns);
+    }
     return stalled_ns;
 }
 
 uint64_t bhi_ledger_starved(const struct bhi_ledger *ledger, int32_t pid, uint64_t from_ns,
                             uint64_t to_ns) {
     uint64_t starved_ns = 0;
-    for (size_t i = 0; pid && i < ledger->starved_count; i++)
-        if (ledger->starved[i]->stall.pid == pid)
+    for (size_t i = 0; pid && i < ledger->starved_count; i++) {
+        if (ledger->starved[i]->stall.pid == pid) {
             starved_ns += part_between(ledger->starved[i], from_ns, to_ns);
+        }
+    }
     return starved_ns;
 }
 
@@ -148,11 +166,14 @@ static bool served(const struct bhi_ledger *ledger, int32_t pid, uint32_t stream
 }
 
 static bool is_anothers(const struct bhi_ledger *ledger, int32_t pid, uint32_t stream) {
-    if (stream == UINT32_MAX || served(ledger, pid, stream))
+    if (stream == UINT32_MAX || served(ledger, pid, stream)) {
         return false;
-    for (uint32_t other = 0; other < ledger->history->header.streams; other++)
-        if (served(ledger, pid, other))
+    }
+    for (uint32_t other = 0; other < ledger->history->header.streams; other++) {
+        if (served(ledger, pid, other)) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -165,8 +186,9 @@ uint64_t bhi_ledger_held_up(const struct bhi_ledger *ledger, uint32_t stream, ui
         uint64_t most_ns = 0; /* of those that were seen together */
         for (; i < ledger->starved_count && ledger->starved[i]->at_ns == at_ns; i++) {
             const uint64_t ns = part_between(ledger->starved[i], from_ns, to_ns);
-            if (ns > most_ns && !is_anothers(ledger, ledger->starved[i]->stall.pid, stream))
+            if (ns > most_ns && !is_anothers(ledger, ledger->starved[i]->stall.pid, stream)) {
                 most_ns = ns;
+            }
         }
         starved_ns += most_ns;
     }
@@ -175,7 +197,7 @@ uint64_t bhi_ledger_held_up(const struct bhi_ledger *ledger, uint32_t stream, ui
 
 static int by_moment(const void *a, const void *b) {
     const struct bhi_record *const *x = a, *const *y = b;
-    return (*x)->at_ns < (*y)->at_ns ? -1 : (*x)->at_ns > (*y)->at_ns;
+    return (*x)->at_ns<(*y)->at_ns ? -1 : (*x)->at_ns>(*y)->at_ns;
 }
 
 /* -- building -----------------------------------------------------------------------------------
@@ -193,8 +215,9 @@ static bool allocate(struct bhi_ledger *ledger) {
             faults++;
             hits += record->fault.pid_count;
         }
-        if (record->at_ns > ledger->last_ns)
+        if (record->at_ns > ledger->last_ns) {
             ledger->last_ns = record->at_ns;
+        }
     }
     ledger->ops = calloc(ops + 1, sizeof *ledger->ops);
     ledger->events = calloc(ops + 1, sizeof *ledger->events);
@@ -213,16 +236,18 @@ static bool is_bait(const struct bhi_record *fault) {
 
 static int by_time(const void *a, const void *b) {
     const struct bhi_ledger_fault *x = a, *y = b;
-    if (x->begin_ns != y->begin_ns)
+    if (x->begin_ns != y->begin_ns) {
         return x->begin_ns < y->begin_ns ? -1 : 1;
+    }
     return x->record < y->record ? -1 : x->record > y->record;
 }
 
 static int by_fault_number(const void *a, const void *b) {
     const struct bhi_ledger_fault *x = a, *y = b;
     uint64_t p = x->record->fault.number, q = y->record->fault.number;
-    if (p != q)
+    if (p != q) {
         return p < q ? -1 : 1;
+    }
     return x->record < y->record ? -1 : x->record > y->record;
 }
 
@@ -232,17 +257,19 @@ static void heal(const struct builder *builder, const struct bhi_record *record)
     size_t low = 0, high = ledger->fault_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (ledger->faults[middle].record->fault.number < record->healed.number)
+        if (ledger->faults[middle].record->fault.number < record->healed.number) {
             low = middle + 1;
-        else
+        } else {
             high = middle;
+        }
     }
     struct bhi_ledger_fault *fault = &ledger->faults[low];
-    if (low == ledger->fault_count || fault->record->fault.number != record->healed.number)
+    if (low == ledger->fault_count || fault->record->fault.number != record->healed.number) {
         doubt(builder, record, "fault %llu was healed, and never injected",
               (unsigned long long)record->healed.number);
-    else if (record->at_ns > fault->end_ns)
+    } else if (record->at_ns > fault->end_ns) {
         fault->end_ns = record->at_ns;
+    }
 }
 
 static void collect_faults(const struct builder *builder) {
@@ -250,24 +277,31 @@ static void collect_faults(const struct builder *builder) {
     const struct bhi_history *history = ledger->history;
     for (size_t i = 0; i < history->count; i++) {
         const struct bhi_record *record = &history->records[i];
-        if (record->kind == BHI_RECORD_FAULT)
+        if (record->kind == BHI_RECORD_FAULT) {
             ledger->faults[ledger->fault_count++] =
                 (struct bhi_ledger_fault){.record = record,
                                           .begin_ns = record->at_ns,
                                           .end_ns = record->at_ns + record->fault.lasts_ns};
+        }
     }
     qsort(ledger->faults, ledger->fault_count, sizeof *ledger->faults, by_fault_number);
-    for (size_t i = 1; i < ledger->fault_count; i++)
-        if (ledger->faults[i].record->fault.number == ledger->faults[i - 1].record->fault.number)
+    for (size_t i = 1; i < ledger->fault_count; i++) {
+        if (ledger->faults[i].record->fault.number == ledger->faults[i - 1].record->fault.number) {
             doubt(builder, ledger->faults[i].record, "fault %llu was injected twice",
                   (unsigned long long)ledger->faults[i].record->fault.number);
-    for (size_t i = 0; i < history->count; i++)
-        if (history->records[i].kind == BHI_RECORD_HEALED)
+        }
+    }
+    for (size_t i = 0; i < history->count; i++) {
+        if (history->records[i].kind == BHI_RECORD_HEALED) {
             heal(builder, &history->records[i]);
+        }
+    }
     size_t kept = 0;
-    for (size_t i = 0; i < ledger->fault_count; i++)
-        if (!ledger->faults[i].record->fault.missed)
+    for (size_t i = 0; i < ledger->fault_count; i++) {
+        if (!ledger->faults[i].record->fault.missed) {
             ledger->faults[kept++] = ledger->faults[i];
+        }
+    }
     ledger->fault_count = kept;
     qsort(ledger->faults, ledger->fault_count, sizeof *ledger->faults, by_time);
 }
@@ -284,17 +318,22 @@ static void check_faults(const struct builder *builder) {
     const uint64_t last = bhi_history_last_op(history);
     for (size_t i = 0; i < history->count; i++) {
         const struct bhi_record *record = &history->records[i];
-        if (record->kind != BHI_RECORD_FAULT)
+        if (record->kind != BHI_RECORD_FAULT) {
             continue;
+        }
         const unsigned long long number = record->fault.number;
-        if (!(history->header.fault_set & 1u << record->fault.kind))
+        if (!(history->header.fault_set & 1u << record->fault.kind)) {
             doubt(builder, record, "fault %llu is %s, which is none of the run's", number,
                   bhi_fault_name(record->fault.kind));
-        if (!record->fault.missed && !record->fault.pid_count && hits_a_worker(record->fault.kind))
-            doubt(builder, record, "fault %llu did not miss, and hit nobody", number);
-        if (whole && record->fault.after_op > last)
+        }
+        if (!record->fault.missed && !record->fault.pid_count &&
+            hits_a_worker(record->fault.kind)) {
+            doubt(builder, record, "fault %llu did not miss, but hit no worker", number);
+        }
+        if (whole && record->fault.after_op > last) {
             doubt(builder, record, "fault %llu was after operation %llu, and the last is %llu",
                   number, (unsigned long long)record->fault.after_op, (unsigned long long)last);
+        }
     }
 }
 
@@ -302,20 +341,24 @@ static void collect_hits(const struct builder *builder) {
     struct bhi_ledger *ledger = builder->ledger;
     for (size_t i = 0; i < ledger->fault_count; i++) {
         const struct bhi_ledger_fault *fault = &ledger->faults[i];
-        for (uint32_t p = 0; p < fault->record->fault.pid_count; p++)
+        for (uint32_t p = 0; p < fault->record->fault.pid_count; p++) {
             ledger->hits[ledger->hit_count++] =
                 (struct bhi_ledger_hit){.pid = fault->record->fault.pids[p], .fault = fault};
-        if (!is_bait(fault->record))
+        }
+        if (!is_bait(fault->record)) {
             continue;
+        }
         struct bhi_ledger_op *op = find(ledger, fault->record->op);
-        if (!op || !op->submit->submit.bait)
-            doubt(builder, fault->record, "fault %llu is no operation that was submitted as one",
+        if (!op || !op->submit->submit.bait) {
+            doubt(builder, fault->record,
+                  "fault %llu is not an operation that was submitted as a fault",
                   (unsigned long long)fault->record->fault.number);
-        else if (op->bait)
+        } else if (op->bait) {
             doubt(builder, fault->record, "operation %llu is two faults",
                   (unsigned long long)op->number);
-        else
+        } else {
             op->bait = fault;
+        }
     }
     qsort(ledger->hits, ledger->hit_count, sizeof *ledger->hits, by_pid);
 }
@@ -325,71 +368,83 @@ static void collect_ops(const struct builder *builder) {
     const struct bhi_history *history = ledger->history;
     for (size_t i = 0; i < history->count; i++) {
         const struct bhi_record *record = &history->records[i];
-        if (record->kind == BHI_RECORD_OP)
+        if (record->kind == BHI_RECORD_OP) {
             ledger->ops[ledger->op_count++] =
                 (struct bhi_ledger_op){.number = record->op, .submit = record};
-        if (record->kind == BHI_RECORD_STALL && record->stall.pid)
+        }
+        if (record->kind == BHI_RECORD_STALL && record->stall.pid) {
             ledger->starved[ledger->starved_count++] = record;
-        else if (record->kind == BHI_RECORD_STALL)
+        } else if (record->kind == BHI_RECORD_STALL) {
             ledger->stalls[ledger->stall_count++] = record;
+        }
     }
     qsort(ledger->starved, ledger->starved_count, sizeof *ledger->starved, by_moment);
     qsort(ledger->ops, ledger->op_count, sizeof *ledger->ops, by_number);
     size_t kept = 0;
     for (size_t i = 0; i < ledger->op_count; i++) {
-        if (kept && ledger->ops[kept - 1].number == ledger->ops[i].number)
+        if (kept && ledger->ops[kept - 1].number == ledger->ops[i].number) {
             doubt(builder, ledger->ops[i].submit, "operation %llu was submitted twice",
                   (unsigned long long)ledger->ops[i].number);
-        else
+        } else {
             ledger->ops[kept++] = ledger->ops[i];
+        }
     }
     ledger->op_count = kept;
-    for (size_t i = 0; i < kept; i++)
+    for (size_t i = 0; i < kept; i++) {
         ledger->events[i] = &ledger->ops[i];
+    }
     qsort(ledger->events, kept, sizeof *ledger->events, by_event);
-    for (size_t i = 1; i < kept; i++)
-        if (ledger->events[i]->submit->submit.event == ledger->events[i - 1]->submit->submit.event)
+    for (size_t i = 1; i < kept; i++) {
+        if (ledger->events[i]->submit->submit.event ==
+            ledger->events[i - 1]->submit->submit.event) {
             doubt(builder, ledger->events[i]->submit, "operations %llu and %llu have one event",
                   (unsigned long long)ledger->events[i - 1]->number,
                   (unsigned long long)ledger->events[i]->number);
+        }
+    }
 }
 
 /* What |op| needs was submitted before it, and lies where it was. */
 static const struct bhi_ledger_op *
 needed(const struct builder *builder, const struct bhi_ledger_op *op, uint64_t number, bool reads) {
     const struct bhi_ledger_op *found = number < op->number ? find(builder->ledger, number) : NULL;
-    if (!found)
+    if (!found) {
         doubt(builder, op->submit, "operation %llu needs %llu, which was not submitted before it",
               (unsigned long long)op->number, (unsigned long long)number);
-    else if (reads && found->submit->submit.work.words < op->submit->submit.work.words)
+    } else if (reads && found->submit->submit.work.words < op->submit->submit.work.words) {
         doubt(builder, op->submit, "operation %llu reads more of %llu than there is",
               (unsigned long long)op->number, (unsigned long long)number);
-    else if (reads && found->taken_by)
+    } else if (reads && found->taken_by) {
         doubt(builder, op->submit, "operation %llu reads %llu, which %llu was to overwrite",
               (unsigned long long)op->number, (unsigned long long)number,
               (unsigned long long)found->taken_by->number);
-    else
+    } else {
         return found;
+    }
     return reads ? NULL : found;
 }
 
 static void link_op(const struct builder *builder, struct bhi_ledger_op *op) {
     const struct bhi_record *submit = op->submit;
-    for (uint32_t i = 0; i < submit->submit.input_count; i++)
+    for (uint32_t i = 0; i < submit->submit.input_count; i++) {
         op->inputs[i] = needed(builder, op, submit->submit.inputs[i], true);
-    if (submit->submit.wait)
+    }
+    if (submit->submit.wait) {
         op->wait = needed(builder, op, submit->submit.wait, false);
+    }
     uint64_t reuses = submit->submit.reuses;
     struct bhi_ledger_op *taken =
         reuses && reuses < op->number ? find(builder->ledger, reuses) : NULL;
-    if (reuses && (!taken || taken->taken_by))
+    if (reuses && (!taken || taken->taken_by)) {
         doubt(builder, submit, "operation %llu overwrites what %llu does not have",
               (unsigned long long)op->number, (unsigned long long)reuses);
-    else if (taken)
+    } else if (taken) {
         taken->taken_by = op;
-    if (submit->submit.bait && !op->bait)
+    }
+    if (submit->submit.bait && !op->bait) {
         doubt(builder, submit, "operation %llu is said to be a fault that was not noted",
               (unsigned long long)op->number);
+    }
 }
 
 static void collect_ends(const struct builder *builder) {
@@ -397,29 +452,35 @@ static void collect_ends(const struct builder *builder) {
     const struct bhi_history *history = ledger->history;
     for (size_t i = 0; i < history->count; i++) {
         const struct bhi_record *record = &history->records[i];
-        if (record->kind != BHI_RECORD_END && record->kind != BHI_RECORD_RESULT)
+        if (record->kind != BHI_RECORD_END && record->kind != BHI_RECORD_RESULT) {
             continue;
+        }
         const char *what = record->kind == BHI_RECORD_END ? "ended" : "was read back";
         struct bhi_ledger_op *op = find(ledger, record->op);
-        if (!op)
+        if (!op) {
             doubt(builder, record, "operation %llu %s, and was never submitted",
                   (unsigned long long)record->op, what);
-        else if (record < op->submit || record->at_ns < op->submit->at_ns)
+        } else if (record < op->submit || record->at_ns < op->submit->at_ns) {
             doubt(builder, record, "operation %llu %s before it was submitted",
                   (unsigned long long)record->op, what);
+        }
         if (op && record->kind == BHI_RECORD_RESULT) {
-            if (op->read_back)
+            if (op->read_back) {
                 doubt(builder, record, "operation %llu was read back twice",
                       (unsigned long long)record->op);
+            }
             op->read_back = true;
         }
-        if (!op || record->kind != BHI_RECORD_END)
+        if (!op || record->kind != BHI_RECORD_END) {
             continue;
-        if (!op->end)
+        }
+        if (!op->end) {
             op->end = record;
-        if (!record->end.hops && record->end.worker_pid)
+        }
+        if (!record->end.hops && record->end.worker_pid) {
             ledger->workers[ledger->worker_count++] = (struct bhi_ledger_worker){
                 .pid = record->end.worker_pid, .stream = op->submit->stream};
+        }
     }
     qsort(ledger->workers, ledger->worker_count, sizeof *ledger->workers, by_worker);
 }
@@ -438,8 +499,9 @@ bool bhi_ledger_init(struct bhi_ledger *ledger, const struct bhi_history *histor
     collect_faults(&builder);
     check_faults(&builder);
     collect_hits(&builder);
-    for (size_t i = 0; i < ledger->op_count; i++)
+    for (size_t i = 0; i < ledger->op_count; i++) {
         link_op(&builder, &ledger->ops[i]);
+    }
     collect_ends(&builder);
     return true;
 }

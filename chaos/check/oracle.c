@@ -13,15 +13,18 @@ void bhi_oracle_compute(const struct bhi_chaos_work *work, const uint32_t *const
                         uint32_t input_count, uint32_t *out) {
     for (uint32_t i = 0; i < work->words; i++) {
         uint32_t sum = 0;
-        for (uint32_t k = 0; k < input_count; k++)
+        for (uint32_t k = 0; k < input_count; k++) {
             sum += inputs[k][i];
+        }
         out[i] = sum;
     }
     /* Round by round over all words: that the compiler can do several at once. */
-    for (uint32_t round = 0; round < work->rounds; round++)
-        for (uint32_t i = 0; i < work->words; i++)
+    for (uint32_t round = 0; round < work->rounds; round++) {
+        for (uint32_t i = 0; i < work->words; i++) {
             out[i] =
                 (out[i] * work->multiplier + work->addend) ^ rotated(i * 0x9e3779b9u, work->shift);
+        }
+    }
 }
 
 void bhi_oracle_digest(const uint32_t *words, uint32_t count,

@@ -18,8 +18,9 @@ static void blame(struct bhi_check *check, const struct bhi_ledger_op *op, const
 
 /* It is one step further from the origin than |need|, and its verdict is the same. */
 static bool comes_from(const struct bhi_ledger_op *op, const struct bhi_ledger_op *need) {
-    if (!bhi_ledger_poisoned(need))
+    if (!bhi_ledger_poisoned(need)) {
         return false;
+    }
     const struct bhi_record *end = op->end, *cause = need->end;
     return cause->end.origin == end->end.origin && cause->end.hops + 1 == end->end.hops &&
            cause->end.status == end->end.status && cause->end.signal == end->end.signal &&
@@ -30,14 +31,16 @@ static bool comes_from(const struct bhi_ledger_op *op, const struct bhi_ledger_o
 static void check_inherited(struct bhi_check *check, const struct bhi_ledger_op *op) {
     const struct bhi_record *end = op->end;
     bool found = comes_from(op, op->wait);
-    for (uint32_t i = 0; i < op->submit->submit.input_count; i++)
+    for (uint32_t i = 0; i < op->submit->submit.input_count; i++) {
         found |= comes_from(op, op->inputs[i]);
-    if (!bhi_ledger_find_event(&check->ledger, end->end.origin))
-        blame(check, op, "and its origin is no operation of the run");
-    else if (end->end.origin == op->submit->submit.event)
+    }
+    if (!bhi_ledger_find_event(&check->ledger, end->end.origin)) {
+        blame(check, op, "and its origin is not an operation of the run");
+    } else if (end->end.origin == op->submit->submit.event) {
         blame(check, op, "through others, by itself");
-    else if (!found)
+    } else if (!found) {
         blame(check, op, "and nothing that it needs has the same verdict, one step nearer");
+    }
 }
 
 /* Something on another stream that it needs had not ended: it was on no worker (E15). */
@@ -45,20 +48,24 @@ static bool was_held(const struct bhi_ledger_op *op) {
     const struct bhi_ledger_op *needs[BHI_CHAOS_INPUTS + 1];
     memcpy(needs, op->inputs, sizeof op->inputs);
     needs[BHI_CHAOS_INPUTS] = op->wait;
-    for (size_t i = 0; i < BHI_CHAOS_INPUTS + 1; i++)
+    for (size_t i = 0; i < BHI_CHAOS_INPUTS + 1; i++) {
         if (bhi_ledger_ready(needs[i]) && needs[i]->submit->stream != op->submit->stream &&
-            needs[i]->end->end.ended_ns > op->end->end.ended_ns + BHI_CLOCK_SLACK_NS)
+            needs[i]->end->end.ended_ns > op->end->end.ended_ns + BHI_CLOCK_SLACK_NS) {
             return true;
+        }
+    }
     return false;
 }
 
 /* It was what ran when its worker died. Its own poison may have reached it from elsewhere while it
  * ran: then its verdict tells of that, and of its run only that it had begun and was not done. */
 static bool ended_its_worker(const struct bhi_ledger_op *op) {
-    if (!bhi_ledger_poisoned(op))
+    if (!bhi_ledger_poisoned(op)) {
         return false;
-    if (op->end->end.hops)
+    }
+    if (op->end->end.hops) {
         return op->end->end.started_ns && op->end->end.executed != BH_EXECUTED_YES;
+    }
     return op->end->end.origin == op->submit->submit.event;
 }
 
@@ -66,15 +73,16 @@ static bool ended_its_worker(const struct bhi_ledger_op *op) {
 static void check_neighbour(struct bhi_check *check, const struct bhi_ledger_op *op) {
     const struct bhi_record *end = op->end;
     const struct bhi_ledger_op *culprit = bhi_ledger_find_event(&check->ledger, end->end.origin);
-    if (end->end.status != BH_WORKER_LOST)
+    if (end->end.status != BH_WORKER_LOST) {
         blame(check, op, "of itself, and its origin is another event");
-    else if (!culprit)
-        blame(check, op, "and its origin is no operation of the run");
-    else if (culprit == op || !ended_its_worker(culprit))
+    } else if (!culprit) {
+        blame(check, op, "and its origin is not an operation of the run");
+    } else if (culprit == op || !ended_its_worker(culprit)) {
         blame(check, op, "and what it was lost with did not end its worker");
-    else if (culprit->end->end.worker_pid != end->end.worker_pid || !end->end.worker_pid ||
-             culprit->submit->stream != op->submit->stream)
+    } else if (culprit->end->end.worker_pid != end->end.worker_pid || !end->end.worker_pid ||
+               culprit->submit->stream != op->submit->stream) {
         blame(check, op, "and what it was lost with had another worker");
+    }
 }
 
 /* -- its own cause ------------------------------------------------------------------------------
@@ -101,8 +109,9 @@ static void check_own(struct bhi_check *check, const struct bhi_ledger_op *op) {
 
 static void check_refused(struct bhi_check *check, const struct bhi_record *record) {
     bh_status status = record->refused.status;
-    if (bhi_is_shortage(status) && bhi_was_full(check, record->at_ns, record->at_ns))
+    if (bhi_is_shortage(status) && bhi_was_full(check, record->at_ns, record->at_ns)) {
         return;
+    }
     bhi_find(check, BHI_ANOMALY_COLLATERAL, record->op, record,
              "%s for operation %llu was refused (%s), and no full table explains it",
              record->refused.call, (ull)record->op, bhi_status_word(status));
@@ -112,23 +121,27 @@ void bhi_check_poison(struct bhi_check *check) {
     const struct bhi_ledger *ledger = &check->ledger;
     for (size_t i = 0; i < ledger->op_count; i++) {
         const struct bhi_ledger_op *op = &ledger->ops[i];
-        if (!bhi_ledger_poisoned(op))
+        if (!bhi_ledger_poisoned(op)) {
             continue;
+        }
         const char *times = bhi_impossible_times(op);
-        if (times)
+        if (times) {
             blame(check, op, times);
-        else if (op->end->end.status == BH_OK)
+        } else if (op->end->end.status == BH_OK) {
             blame(check, op, "and its status says that nothing is wrong");
-        else if (op->end->end.hops)
+        } else if (op->end->end.hops) {
             check_inherited(check, op);
-        else if (op->end->end.worker_pid && was_held(op))
+        } else if (op->end->end.worker_pid && was_held(op)) {
             blame(check, op, "by a worker, before what it needs had ended");
-        else if (op->end->end.origin != op->submit->submit.event)
+        } else if (op->end->end.origin != op->submit->submit.event) {
             check_neighbour(check, op);
-        else
+        } else {
             check_own(check, op);
+        }
     }
-    for (size_t i = 0; i < check->history->count; i++)
-        if (check->history->records[i].kind == BHI_RECORD_REFUSED)
+    for (size_t i = 0; i < check->history->count; i++) {
+        if (check->history->records[i].kind == BHI_RECORD_REFUSED) {
             check_refused(check, &check->history->records[i]);
+        }
+    }
 }

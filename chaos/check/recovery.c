@@ -36,14 +36,17 @@ struct recoveries {
 static bool blow_of(const struct bhi_check *check, const struct bhi_ledger_fault *fault,
                     struct blow *out_blow) {
     *out_blow = (struct blow){.at_ns = fault->begin_ns, .since_ns = fault->end_ns, .fault = fault};
-    if (fault->record->fault.kind == BHI_FAULT_STOP)
+    if (fault->record->fault.kind == BHI_FAULT_STOP) {
         out_blow->since_ns = fault->begin_ns;
-    if (fault->record->fault.kind != BHI_FAULT_HANG && fault->record->fault.kind != BHI_FAULT_OOM)
+    }
+    if (fault->record->fault.kind != BHI_FAULT_HANG && fault->record->fault.kind != BHI_FAULT_OOM) {
         return true;
+    }
     /* A bait strikes when it ends, and not at all when it never came to a worker. */
     const struct bhi_ledger_op *bait = bhi_ledger_find(&check->ledger, fault->record->op);
-    if (!bhi_ledger_poisoned(bait) || bait->end->end.hops)
+    if (!bhi_ledger_poisoned(bait) || bait->end->end.hops) {
         return false;
+    }
     out_blow->at_ns = out_blow->since_ns = bait->end->end.ended_ns;
     return true;
 }
@@ -62,16 +65,20 @@ static int by_time(const void *a, const void *b) {
 static bool collect_ready(const struct bhi_check *check, struct lane *lane, uint32_t stream) {
     const struct bhi_ledger *ledger = &check->ledger;
     lane->ready = calloc(ledger->op_count + 1, sizeof *lane->ready);
-    if (!lane->ready)
+    if (!lane->ready) {
         return false;
+    }
     for (size_t i = 0; i < ledger->op_count; i++) {
         const struct bhi_ledger_op *op = &ledger->ops[i];
-        if (op->submit->stream != stream)
+        if (op->submit->stream != stream) {
             continue;
-        if (op->submit->at_ns > lane->last_submitted_ns)
+        }
+        if (op->submit->at_ns > lane->last_submitted_ns) {
             lane->last_submitted_ns = op->submit->at_ns;
-        if (bhi_ledger_ready(op))
+        }
+        if (bhi_ledger_ready(op)) {
             lane->ready[lane->ready_count++] = op->end;
+        }
     }
     qsort(lane->ready, lane->ready_count, sizeof *lane->ready, by_begin);
     return true;
@@ -80,13 +87,15 @@ static bool collect_ready(const struct bhi_check *check, struct lane *lane, uint
 static bool collect_blows(const struct bhi_check *check, struct lane *lane, uint32_t stream) {
     const struct bhi_ledger *ledger = &check->ledger;
     lane->blows = calloc(ledger->fault_count + 1, sizeof *lane->blows);
-    if (!lane->blows)
+    if (!lane->blows) {
         return false;
+    }
     for (size_t i = 0; i < ledger->fault_count; i++) {
         const struct bhi_ledger_fault *fault = &ledger->faults[i];
         if (bhi_ledger_hit_stream(ledger, fault, stream) &&
-            blow_of(check, fault, &lane->blows[lane->blow_count]))
+            blow_of(check, fault, &lane->blows[lane->blow_count])) {
             lane->blow_count++;
+        }
     }
     qsort(lane->blows, lane->blow_count, sizeof *lane->blows, by_time);
     return true;
@@ -100,11 +109,14 @@ static bool collect_blows(const struct bhi_check *check, struct lane *lane, uint
 static bool by_the_dead(const struct bhi_record *ready, const struct bhi_record *fault) {
     enum bhi_fault_kind kind = fault->fault.kind;
     if (kind != BHI_FAULT_KILL && kind != BHI_FAULT_SEGV && kind != BHI_FAULT_GARBAGE &&
-        kind != BHI_FAULT_CLOSE && kind != BHI_FAULT_ZYGOTE)
+        kind != BHI_FAULT_CLOSE && kind != BHI_FAULT_ZYGOTE) {
         return false;
-    for (uint32_t i = 0; i < fault->fault.pid_count; i++)
-        if (fault->fault.pids[i] == ready->end.worker_pid)
+    }
+    for (uint32_t i = 0; i < fault->fault.pid_count; i++) {
+        if (fault->fault.pids[i] == ready->end.worker_pid) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -112,13 +124,15 @@ static const struct bhi_record *next_ready(const struct lane *lane, const struct
     size_t low = 0, high = lane->ready_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (lane->ready[middle]->end.started_ns < blow->at_ns)
+        if (lane->ready[middle]->end.started_ns < blow->at_ns) {
             low = middle + 1;
-        else
+        } else {
             high = middle;
+        }
     }
-    while (low < lane->ready_count && by_the_dead(lane->ready[low], blow->fault->record))
+    while (low < lane->ready_count && by_the_dead(lane->ready[low], blow->fault->record)) {
         low++;
+    }
     return low < lane->ready_count ? lane->ready[low] : NULL;
 }
 
@@ -136,20 +150,22 @@ static void judge(struct bhi_check *check, const struct lane *lane, uint32_t str
                  stream, (ull)record->fault.number, name);
         return;
     }
-    if (ready && took_ns <= bound_ns)
+    if (ready && took_ns <= bound_ns) {
         return;
+    }
     uint64_t stalled_ns = bhi_ledger_held_up(&check->ledger, stream, blow->since_ns, until_ns);
-    if (stalled_ns && took_ns <= bhi_later(bound_ns, stalled_ns))
+    if (stalled_ns && took_ns <= bhi_later(bound_ns, stalled_ns)) {
         bhi_find(check, BHI_ANOMALY_UNKNOWN, ready ? ready->op : 0, record,
                  "stream %u had a READY result %llu ms after fault %llu (%s); the machine stood "
                  "still for %llu ms of it",
                  stream, (ull)(took_ns / BHI_MS), (ull)record->fault.number, name,
                  (ull)(stalled_ns / BHI_MS));
-    else
+    } else {
         bhi_find(check, BHI_ANOMALY_RECOVERY, ready ? ready->op : 0, record,
                  "stream %u had no READY result within %llu ms of fault %llu (%s), but %s%llu ms",
                  stream, (ull)(bound_ns / BHI_MS), (ull)record->fault.number, name,
                  ready ? "after " : "none at all for ", (ull)(took_ns / BHI_MS));
+    }
 }
 
 static void check_lane(struct bhi_check *check, struct recoveries *recoveries, uint32_t stream) {
@@ -157,13 +173,15 @@ static void check_lane(struct bhi_check *check, struct recoveries *recoveries, u
     for (size_t i = 0; i < lane->blow_count; i++) {
         const struct blow *blow = &lane->blows[i];
         const struct bhi_record *ready = next_ready(lane, blow);
-        if (ready)
+        if (ready) {
             recoveries->times_ns[recoveries->count++] = ready->end.ended_ns - blow->at_ns;
+        }
         /* Hit again within the bound: where nothing was READY before that, it runs from there. */
         if (i + 1 < lane->blow_count &&
             lane->blows[i + 1].at_ns <=
-                bhi_later(blow->since_ns, check->history->header.recovery_ns))
+                bhi_later(blow->since_ns, check->history->header.recovery_ns)) {
             continue;
+        }
         judge(check, lane, stream, blow, ready);
     }
 }
@@ -181,13 +199,15 @@ static void summarise(struct bhi_chaos_result *result, struct recoveries *recove
     qsort(recoveries->times_ns, count, sizeof *recoveries->times_ns, by_size);
     for (size_t i = 0; i < count; i++) {
         uint32_t bucket = 0;
-        for (uint64_t hundreds = recoveries->times_ns[i] / 100000; hundreds > 1; hundreds /= 2)
+        for (uint64_t hundreds = recoveries->times_ns[i] / 100000; hundreds > 1; hundreds /= 2) {
             bucket++;
+        }
         result->recovery[bucket < BHI_RECOVERY_BUCKETS ? bucket : BHI_RECOVERY_BUCKETS - 1]++;
     }
     result->recovery_count = count;
-    if (!count)
+    if (!count) {
         return;
+    }
     /* By nearest rank: the least that is no less than so many of them, of few the longest. */
     result->recovery_p50_ns = recoveries->times_ns[(count * 50 + 99) / 100 - 1];
     result->recovery_p99_ns = recoveries->times_ns[(count * 99 + 99) / 100 - 1];
@@ -203,13 +223,16 @@ bool bhi_check_recovery(struct bhi_check *check) {
         good = collect_ready(check, lane, s) && collect_blows(check, lane, s);
         recoveries.capacity += lane->blow_count;
     }
-    if (good)
+    if (good) {
         recoveries.times_ns = calloc(recoveries.capacity + 1, sizeof *recoveries.times_ns);
+    }
     good = good && recoveries.times_ns;
-    for (uint32_t s = 0; s < streams && s < BHI_CHAOS_STREAMS && good; s++)
+    for (uint32_t s = 0; s < streams && s < BHI_CHAOS_STREAMS && good; s++) {
         check_lane(check, &recoveries, s);
-    if (good)
+    }
+    if (good) {
         summarise(check->result, &recoveries);
+    }
     for (uint32_t s = 0; s < BHI_CHAOS_STREAMS; s++) {
         free(recoveries.lanes[s].ready);
         free(recoveries.lanes[s].blows);

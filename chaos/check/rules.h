@@ -2,8 +2,8 @@
 #ifndef BHI_CHAOS_CHECK_RULES_H
 #define BHI_CHAOS_CHECK_RULES_H
 
-#include "chaos/check/check.h"
 #include "chaos/check/ledger.h"
+#include "chaos/check/result.h"
 
 #define BHI_MS     1000000ull
 #define BHI_SECOND (1000 * BHI_MS)

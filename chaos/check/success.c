@@ -13,46 +13,57 @@ typedef unsigned long long ull;
 
 static const char *bad_verdict(const struct bhi_ledger_op *op) {
     const struct bhi_record *end = op->end;
-    if (end->end.status != BH_OK)
-        return "its status is no success";
-    if (end->end.executed != BH_EXECUTED_YES || !end->end.started_ns)
+    if (end->end.status != BH_OK) {
+        return "its status is not success";
+    }
+    if (end->end.executed != BH_EXECUTED_YES || !end->end.started_ns) {
         return "it never ran";
-    if (!end->end.worker_pid)
+    }
+    if (!end->end.worker_pid) {
         return "it ran on no worker";
-    if (end->end.signal)
+    }
+    if (end->end.signal) {
         return "a signal killed its worker";
-    if (end->end.hops || end->end.origin != op->submit->submit.event)
+    }
+    if (end->end.hops || end->end.origin != op->submit->submit.event) {
         return "it inherited that from another";
-    if (end->end.blame != BH_BLAME_NONE)
+    }
+    if (end->end.blame != BH_BLAME_NONE) {
         return "something is to blame for it";
+    }
     return bhi_impossible_times(op);
 }
 
 static void check_need(struct bhi_check *check, const struct bhi_ledger_op *op,
                        const struct bhi_ledger_op *need) {
-    if (!need || !need->end)
+    if (!need || !need->end) {
         return; /* told elsewhere */
-    if (!bhi_ledger_ready(need))
+    }
+    if (!bhi_ledger_ready(need)) {
         bhi_find(check, BHI_ANOMALY_FALSE_SUCCESS, op->number, op->end,
                  "operation %llu is READY, and %llu, which it needs, is not", (ull)op->number,
                  (ull)need->number);
-    else if (need->submit->stream != op->submit->stream &&
-             need->end->end.ended_ns > op->end->end.started_ns)
+    } else if (need->submit->stream != op->submit->stream &&
+               need->end->end.ended_ns > op->end->end.started_ns) {
         bhi_find(check, BHI_ANOMALY_FALSE_SUCCESS, op->number, op->end,
                  "operation %llu is READY, and began before %llu, which it needs, had ended",
                  (ull)op->number, (ull)need->number);
+    }
 }
 
 static void check_ready(struct bhi_check *check, const struct bhi_ledger_op *op) {
     const char *why = bad_verdict(op);
-    if (why)
+    if (why) {
         bhi_find(check, BHI_ANOMALY_FALSE_SUCCESS, op->number, op->end,
                  "operation %llu is READY, but %s", (ull)op->number, why);
-    if (op->bait && op->bait->record->fault.kind == BHI_FAULT_HANG)
+    }
+    if (op->bait && op->bait->record->fault.kind == BHI_FAULT_HANG) {
         bhi_find(check, BHI_ANOMALY_FALSE_SUCCESS, op->number, op->end,
                  "operation %llu, an endless kernel, is READY", (ull)op->number);
-    for (uint32_t i = 0; i < op->submit->submit.input_count; i++)
+    }
+    for (uint32_t i = 0; i < op->submit->submit.input_count; i++) {
         check_need(check, op, op->inputs[i]);
+    }
     check_need(check, op, op->wait);
 }
 
@@ -70,10 +81,13 @@ static size_t place_of(const struct bhi_ledger *ledger, const struct bhi_ledger_
 }
 
 static void count_readers(const struct bhi_ledger *ledger, struct outputs *outputs) {
-    for (size_t i = 0; i < ledger->op_count; i++)
-        for (uint32_t k = 0; k < BHI_CHAOS_INPUTS; k++)
-            if (ledger->ops[i].inputs[k])
+    for (size_t i = 0; i < ledger->op_count; i++) {
+        for (uint32_t k = 0; k < BHI_CHAOS_INPUTS; k++) {
+            if (ledger->ops[i].inputs[k]) {
                 outputs->readers[place_of(ledger, ledger->ops[i].inputs[k])]++;
+            }
+        }
+    }
 }
 
 /* NULL in *out_words: it cannot be known, one of its inputs is not. False: out of memory. */
@@ -83,13 +97,15 @@ static bool compute(const struct bhi_ledger *ledger, const struct outputs *outpu
     const uint32_t *inputs[BHI_CHAOS_INPUTS];
     *out_words = NULL;
     for (uint32_t k = 0; k < submit->submit.input_count; k++) {
-        if (!op->inputs[k] || !outputs->words[place_of(ledger, op->inputs[k])])
+        if (!op->inputs[k] || !outputs->words[place_of(ledger, op->inputs[k])]) {
             return true;
+        }
         inputs[k] = outputs->words[place_of(ledger, op->inputs[k])];
     }
     *out_words = malloc(((size_t)submit->submit.work.words + 1) * sizeof **out_words);
-    if (!*out_words)
+    if (!*out_words) {
         return false;
+    }
     bhi_oracle_compute(&submit->submit.work, inputs, submit->submit.input_count, *out_words);
     return true;
 }
@@ -103,18 +119,22 @@ static bool compute_all(struct bhi_ledger *ledger, struct outputs *outputs) {
     for (size_t i = 0; i < ledger->op_count; i++) {
         struct bhi_ledger_op *op = &ledger->ops[i];
         if (bhi_ledger_ready(op) && !op->submit->submit.bait) {
-            if (!compute(ledger, outputs, op, &outputs->words[i]))
+            if (!compute(ledger, outputs, op, &outputs->words[i])) {
                 return false;
-            op->known = outputs->words[i] != NULL;
-            if (op->known)
+            }
+            op->known = outputs->words[i];
+            if (op->known) {
                 bhi_oracle_digest(outputs->words[i], op->submit->submit.work.words, op->digest);
+            }
         }
         for (uint32_t k = 0; k < BHI_CHAOS_INPUTS; k++) {
-            if (op->inputs[k] && --outputs->readers[place_of(ledger, op->inputs[k])] == 0)
+            if (op->inputs[k] && --outputs->readers[place_of(ledger, op->inputs[k])] == 0) {
                 drop(outputs, place_of(ledger, op->inputs[k]));
+            }
         }
-        if (outputs->readers[i] == 0)
+        if (outputs->readers[i] == 0) {
             drop(outputs, i);
+        }
     }
     return true;
 }
@@ -127,8 +147,9 @@ static bool predict(struct bhi_ledger *ledger) {
         count_readers(ledger, &outputs);
         good = compute_all(ledger, &outputs);
     }
-    for (size_t i = 0; outputs.words && i < ledger->op_count; i++)
+    for (size_t i = 0; outputs.words && i < ledger->op_count; i++) {
         free(outputs.words[i]);
+    }
     free(outputs.words);
     free(outputs.readers);
     return good;
@@ -142,21 +163,23 @@ static bool check_result(struct bhi_check *check, const struct bhi_ledger_op *op
                          const struct bhi_record *record) {
     bh_status status = record->result.status;
     if (bhi_is_shortage(status) && status != op->end->end.status &&
-        bhi_was_full(check, record->at_ns, record->at_ns))
+        bhi_was_full(check, record->at_ns, record->at_ns)) {
         return false; /* another time it may be read */
-    if (bhi_ledger_poisoned(op) && status == BH_OK)
+    }
+    if (bhi_ledger_poisoned(op) && status == BH_OK) {
         bhi_find(check, BHI_ANOMALY_FALSE_SUCCESS, op->number, record,
                  "operation %llu is POISONED, and its output can be read", (ull)op->number);
-    else if (bhi_ledger_poisoned(op) && status != op->end->end.status)
+    } else if (bhi_ledger_poisoned(op) && status != op->end->end.status) {
         bhi_find(check, BHI_ANOMALY_CHANGED, op->number, record,
                  "operation %llu and its output have different verdicts", (ull)op->number);
-    else if (bhi_ledger_ready(op) && status != BH_OK)
+    } else if (bhi_ledger_ready(op) && status != BH_OK) {
         bhi_find(check, BHI_ANOMALY_CHANGED, op->number, record,
                  "operation %llu is READY, and its output cannot be read", (ull)op->number);
-    else if (bhi_ledger_ready(op) && op->known &&
-             memcmp(op->digest, record->result.digest, BHI_CHAOS_DIGEST) != 0)
+    } else if (bhi_ledger_ready(op) && op->known &&
+               memcmp(op->digest, record->result.digest, BHI_CHAOS_DIGEST) != 0) {
         bhi_find(check, BHI_ANOMALY_FALSE_SUCCESS, op->number, record,
                  "operation %llu is READY, and its output is wrong", (ull)op->number);
+    }
     return true;
 }
 
@@ -165,11 +188,13 @@ static void check_results(struct bhi_check *check, bool *read) {
     const struct bhi_history *history = check->history;
     for (size_t i = 0; i < history->count; i++) {
         const struct bhi_record *record = &history->records[i];
-        if (record->kind != BHI_RECORD_RESULT)
+        if (record->kind != BHI_RECORD_RESULT) {
             continue;
+        }
         const struct bhi_ledger_op *op = bhi_ledger_find(&check->ledger, record->op);
-        if (!op || !op->end)
+        if (!op || !op->end) {
             continue;
+        }
         if (check_result(check, op, record)) {
             read[place_of(&check->ledger, op)] = true;
             check->result->compared += bhi_ledger_ready(op) && op->known;
@@ -178,34 +203,41 @@ static void check_results(struct bhi_check *check, bool *read) {
 }
 
 static bool needs_are_ready(const struct bhi_ledger_op *op) {
-    for (uint32_t i = 0; i < op->submit->submit.input_count; i++)
-        if (op->inputs[i] && !bhi_ledger_ready(op->inputs[i]))
+    for (uint32_t i = 0; i < op->submit->submit.input_count; i++) {
+        if (op->inputs[i] && !bhi_ledger_ready(op->inputs[i])) {
             return false;
+        }
+    }
     return true;
 }
 
 /* A READY that nobody has held against what it should be proves nothing. */
 static void check_unread(struct bhi_check *check, const bool *read) {
-    if (!check->history->complete || check->history->overflow)
+    if (!check->history->complete || check->history->overflow) {
         return;
+    }
     for (size_t i = 0; i < check->ledger.op_count; i++) {
         const struct bhi_ledger_op *op = &check->ledger.ops[i];
-        if (!bhi_ledger_ready(op) || op->submit->submit.bait)
+        if (!bhi_ledger_ready(op) || op->submit->submit.bait) {
             continue;
-        if (!read[i])
+        }
+        if (!read[i]) {
             bhi_find(check, BHI_ANOMALY_UNKNOWN, op->number, op->end,
                      "operation %llu is READY, and its output was not read back", (ull)op->number);
-        else if (!op->known && needs_are_ready(op)) /* else that has been told */
+        } else if (!op->known && needs_are_ready(op)) { /* else that has been told */
             bhi_find(check, BHI_ANOMALY_UNKNOWN, op->number, op->submit,
-                     "operation %llu reads what cannot be computed anew", (ull)op->number);
+                     "operation %llu reads data that cannot be recomputed", (ull)op->number);
+        }
     }
 }
 
 bool bhi_check_success(struct bhi_check *check) {
     struct bhi_ledger *ledger = &check->ledger;
-    for (size_t i = 0; i < ledger->op_count; i++)
-        if (bhi_ledger_ready(&ledger->ops[i]))
+    for (size_t i = 0; i < ledger->op_count; i++) {
+        if (bhi_ledger_ready(&ledger->ops[i])) {
             check_ready(check, &ledger->ops[i]);
+        }
+    }
     bool *read = calloc(ledger->op_count + 1, sizeof *read);
     bool good = read && predict(ledger);
     if (good) {

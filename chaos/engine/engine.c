@@ -33,103 +33,14 @@ static const uint64_t pool_bytes = 16ull << 20;
 
 enum { WINDOW = 16 }; /* in flight on a stream */
 
-/* -- what the threads share --------------------------------------------------------------------
- */
-
-uint64_t bhi_run_now(const struct bhi_chaos_run *run) {
-    return bhi_clock_ns() - run->start_ns;
-}
-
-void bhi_run_note(struct bhi_chaos_run *run, const struct bhi_record *record) {
-    pthread_mutex_lock(&run->lock);
-    bhi_history_note(run->history, record);
-    pthread_mutex_unlock(&run->lock);
-}
-
-void bhi_run_say(const struct bhi_chaos_run *run, const char *format, ...) {
-    char line[512];
-    va_list args;
-    if (!run->options->say)
-        return;
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    run->options->say(run->options->user, line);
-}
-
-void bhi_run_cond_init(pthread_cond_t *cond) {
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(cond, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
-void bhi_run_wait(struct bhi_chaos_run *run, uint64_t at_ns) {
-    if (at_ns > UINT64_MAX - run->start_ns) {
-        pthread_cond_wait(&run->changed, &run->lock);
-        return;
-    }
-    at_ns += run->start_ns;
-    const struct timespec time = {.tv_sec = (time_t)(at_ns / SECOND),
-                                  .tv_nsec = (long)(at_ns % SECOND)};
-    pthread_cond_timedwait(&run->changed, &run->lock, &time);
-}
-
 static bool interrupted(void) {
     return bhi_interrupt_signal() != 0;
-}
-
-/* -- the clock ----------------------------------------------------------------------------------
- */
-
-/* Which processes of the run wanted a processor, and had none. */
-static void look_for_starved(struct bhi_chaos_run *run) {
-    struct bhi_starved_process starved[BHI_STARVED_PROCESSES];
-    pthread_mutex_lock(&run->looking);
-    const uint64_t now_ns = bhi_run_now(run);
-    const size_t count = bhi_starved_look(&run->starved, getpid(), now_ns, starved);
-    pthread_mutex_unlock(&run->looking);
-    for (size_t i = 0; i < count; i++) {
-        const struct bhi_record record = {
-            .kind = BHI_RECORD_STALL,
-            .at_ns = now_ns,
-            .stall = {.lasted_ns = starved[i].waited_ns, .pid = starved[i].pid}};
-        bhi_run_note(run, &record);
-    }
-}
-
-/* A thread that wants nothing but to run every few milliseconds: where it could not, nobody can be
- * blamed for being late. */
-static void *watch_clock(void *argument) {
-    static const uint64_t tick_ns = 20 * MS, stall_ns = 250 * MS, look_ns = 500 * MS;
-    struct bhi_chaos_run *run = argument;
-    const struct timespec tick = {.tv_nsec = (long)tick_ns};
-    uint64_t before_ns = bhi_run_now(run), looked_ns = 0;
-    for (bool closing = false; !closing;) {
-        nanosleep(&tick, NULL);
-        const uint64_t now_ns = bhi_run_now(run);
-        const struct bhi_record record = {
-            .kind = BHI_RECORD_STALL, .at_ns = now_ns, .stall.lasted_ns = now_ns - before_ns};
-        if (now_ns - before_ns > stall_ns)
-            bhi_run_note(run, &record);
-        before_ns = now_ns;
-        if (now_ns - looked_ns >= look_ns) {
-            look_for_starved(run);
-            before_ns = bhi_run_now(run); /* looking takes its time */
-            looked_ns = now_ns;
-        }
-        pthread_mutex_lock(&run->lock);
-        closing = run->closing;
-        pthread_mutex_unlock(&run->lock);
-    }
-    return NULL;
 }
 
 /* -- beginning ----------------------------------------------------------------------------------
  */
 
-static void log_line(void *user, int level, const char *line) {
+static void log_line(bh_log_level level, const char *line, void *user) {
     const struct bhi_chaos_run *run = user;
     (void)level;
     bhi_run_say(run, "%s", line);
@@ -174,11 +85,13 @@ static bool make_streams(struct bhi_chaos_run *run, struct bhi_complaint *compla
         options.name = name;
         options.device = run->options->device;
         options.compile_deadline_ns = run->history->header.compile_ns;
-        if (run->options->fault_set & 1u << BHI_FAULT_OOM)
+        if (run->options->fault_set & 1u << BHI_FAULT_OOM) {
             options.memory_limit = bomb_memory;
+        }
         const bh_status status = bh_stream_create(run->context, &options, &stream->stream, &detail);
-        if (status != BH_OK)
+        if (status != BH_OK) {
             return refuse(complaint, "a stream", status, &detail);
+        }
     }
     return true;
 }
@@ -203,8 +116,9 @@ static bool make_kernels(struct bhi_chaos_run *run, struct bhi_complaint *compla
         !make_kernel(run, "hang", false, bhi_embedded_hang, bhi_embedded_hang_size, &run->hang,
                      complaint) ||
         !make_kernel(run, "memory_bomb", true, bhi_embedded_memory_bomb,
-                     bhi_embedded_memory_bomb_size, &run->bomb, complaint))
+                     bhi_embedded_memory_bomb_size, &run->bomb, complaint)) {
         return false;
+    }
     const bh_status status = bh_buffer_create(run->context, 64, &run->nothing, &detail);
     return status == BH_OK || refuse(complaint, "a buffer", status, &detail);
 }
@@ -216,11 +130,12 @@ static bool await_streams(struct bhi_chaos_run *run, struct bhi_complaint *compl
         bh_detail detail = {0};
         const uint64_t end_ns = bhi_run_now(run) + start_limit_ns * run->slowness;
         bh_status status;
-        do
+        do {
             status = bh_kernel_reflect(run->work, run->streams[i].stream, slice_ns, &info, &detail);
-        while (status == BH_TIMEOUT && !interrupted() && bhi_run_now(run) < end_ns);
-        if (status != BH_OK)
+        } while (status == BH_TIMEOUT && !interrupted() && bhi_run_now(run) < end_ns);
+        if (status != BH_OK) {
             return refuse(complaint, "the first kernel", status, &detail);
+        }
     }
     return true;
 }
@@ -242,8 +157,9 @@ static void name_device(struct bhi_chaos_run *run) {
     size_t count = 0;
     if (devices && bh_devices(run->context, devices, 64, &count, NULL) == BH_OK) {
         for (size_t i = 0; i < count && i < 64; i++) {
-            if (!is_device(run->options->device, &devices[i], i))
+            if (!is_device(run->options->device, &devices[i], i)) {
                 continue;
+            }
             snprintf(header->device, sizeof header->device, "%.63s", devices[i].selector);
             snprintf(header->driver, sizeof header->driver, "%.50s, %.70s", devices[i].name,
                      devices[i].driver);
@@ -288,18 +204,21 @@ static bool start_threads(struct bhi_chaos_run *run, struct bhi_complaint *compl
         error = pthread_create(&stream->collector, NULL, bhi_run_collect, stream);
         stream->collecting = !error;
     }
-    if (!error)
-        error = pthread_create(&run->clock, NULL, watch_clock, run);
+    if (!error) {
+        error = pthread_create(&run->clock, NULL, bhi_run_watch_clock, run);
+    }
     run->clocked = !error;
     return !error || bhi_refuse(complaint, "a thread: %s", strerror(error));
 }
 
 static bool begin(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
-    if (run->options->outside && !bhi_outside_start(&run->outside, complaint))
+    if (run->options->outside && !bhi_outside_start(&run->outside, complaint)) {
         return false;
+    }
     if (!make_context(run, complaint) || !make_streams(run, complaint) ||
-        !make_kernels(run, complaint) || !await_streams(run, complaint))
+        !make_kernels(run, complaint) || !await_streams(run, complaint)) {
         return false;
+    }
     name_device(run);
     return start_threads(run, complaint);
 }
@@ -314,8 +233,9 @@ struct pacer {
 static void tell(struct bhi_chaos_run *run, struct pacer *pacer) {
     const struct bhi_engine_options *options = run->options;
     const uint64_t now_ns = bhi_run_now(run);
-    if (!options->progress || now_ns < pacer->progress_ns)
+    if (!options->progress || now_ns < pacer->progress_ns) {
         return;
+    }
     pacer->progress_ns = now_ns + progress_ns;
     pthread_mutex_lock(&run->lock);
     const uint64_t submitted = run->submitted, ready = run->ready, poisoned = run->poisoned;
@@ -338,24 +258,28 @@ static uint32_t await_room(struct bhi_chaos_run *run, struct pacer *pacer, uint3
         const uint32_t choices = stream == UINT32_MAX ? run->stream_count : 1;
         for (uint32_t i = 0; i < choices && found == UINT32_MAX; i++) {
             const uint32_t s = (first + i) % run->stream_count;
-            if (run->streams[s].in_flight < WINDOW)
+            if (run->streams[s].in_flight < WINDOW) {
                 found = s;
+            }
         }
-        if (found == UINT32_MAX)
+        if (found == UINT32_MAX) {
             bhi_run_wait(run, now_ns + slice_ns);
+        }
     }
     pthread_mutex_unlock(&run->lock);
-    if (found != UINT32_MAX)
+    if (found != UINT32_MAX) {
         pacer->next_ns =
             (pacer->next_ns + burst_ns < now_ns ? now_ns - burst_ns : pacer->next_ns) + pace_ns;
+    }
     return found;
 }
 
 static void submit_next(struct bhi_chaos_run *run, struct pacer *pacer) {
     const uint32_t stream = await_room(run, pacer, UINT32_MAX);
     struct bhi_plan plan;
-    if (stream == UINT32_MAX)
+    if (stream == UINT32_MAX) {
         return;
+    }
     pthread_mutex_lock(&run->submitting);
     bhi_workload_plan(&run->workload, stream, &plan);
     bhi_run_submit(run, &plan, 0);
@@ -381,8 +305,9 @@ static bool has_lost(struct bhi_chaos_run *run) {
 
 static void recover(struct bhi_chaos_run *run, struct pacer *pacer) {
     const uint64_t end_ns = bhi_run_now(run) + recovery_ns * run->slowness;
-    while (!recovered(run) && !interrupted() && !has_lost(run) && bhi_run_now(run) < end_ns)
+    while (!recovered(run) && !interrupted() && !has_lost(run) && bhi_run_now(run) < end_ns) {
         submit_next(run, pacer);
+    }
 }
 
 static bool injector_has_ended(struct bhi_chaos_run *run) {
@@ -395,8 +320,9 @@ static bool injector_has_ended(struct bhi_chaos_run *run) {
 /* How often everything comes to rest. */
 static uint64_t rest_every_ns(const struct bhi_engine_options *options) {
     const uint64_t share_ns = options->duration_ns / 16;
-    if (options->fault_count || options->replay || share_ns > 5 * SECOND)
+    if (options->fault_count || options->replay || share_ns > 5 * SECOND) {
         return 5 * SECOND;
+    }
     return share_ns < 2 * SECOND ? 2 * SECOND : share_ns;
 }
 
@@ -412,8 +338,10 @@ static uint64_t ready_of(struct bhi_chaos_run *run) {
 static void fill_up(struct bhi_chaos_run *run, struct pacer *pacer) {
     const uint64_t needed = bhi_power_needed(run->options->find_rate);
     const uint64_t end_ns = bhi_run_now(run) + fill_up_ns * run->slowness;
-    while (ready_of(run) < needed && !interrupted() && !has_lost(run) && bhi_run_now(run) < end_ns)
+    while (ready_of(run) < needed && !interrupted() && !has_lost(run) &&
+           bhi_run_now(run) < end_ns) {
         submit_next(run, pacer);
+    }
 }
 
 static void play(struct bhi_chaos_run *run, struct pacer *pacer) {
@@ -450,8 +378,9 @@ static void submit_again(struct bhi_chaos_run *run, struct pacer *pacer,
                          const struct bhi_record *record) {
     struct bhi_plan plan;
     while (!is_its_turn(run, record->op) || await_room(run, pacer, record->stream) == UINT32_MAX) {
-        if (interrupted())
+        if (interrupted()) {
             return;
+        }
     }
     pthread_mutex_lock(&run->submitting);
     bhi_workload_plan_again(&run->workload, record, &plan);
@@ -466,16 +395,18 @@ static void play_again(struct bhi_chaos_run *run, struct pacer *pacer) {
     const struct bhi_history *history = run->options->replay;
     for (size_t i = 0; i < history->count && !interrupted(); i++) {
         const struct bhi_record *record = &history->records[i];
-        if (record->kind == BHI_RECORD_OP && !record->submit.bait)
+        if (record->kind == BHI_RECORD_OP && !record->submit.bait) {
             submit_again(run, pacer, record);
-        else if (record->kind == BHI_RECORD_SAMPLE)
+        } else if (record->kind == BHI_RECORD_SAMPLE) {
             bhi_run_rest(run);
+        }
     }
     pthread_mutex_lock(&run->lock);
     run->replayed = UINT64_MAX;
     pthread_cond_broadcast(&run->changed);
-    while (!run->injected && !interrupted())
+    while (!run->injected && !interrupted()) {
         bhi_run_wait(run, bhi_run_now(run) + slice_ns);
+    }
     pthread_mutex_unlock(&run->lock);
 }
 
@@ -489,20 +420,23 @@ static bool run_it(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
     run->replayed = 0; /* what was submitted so far has no name in another run */
     pthread_mutex_unlock(&run->lock);
     const int error = pthread_create(&run->injector, NULL, bhi_run_inject, run);
-    if (error)
+    if (error) {
         return bhi_refuse(complaint, "a thread: %s", strerror(error));
-    if (run->options->replay)
+    }
+    if (run->options->replay) {
         play_again(run, &pacer);
-    else
+    } else {
         play(run, &pacer);
+    }
     pthread_mutex_lock(&run->lock);
     run->stop = true;
     pthread_cond_broadcast(&run->changed);
     pthread_mutex_unlock(&run->lock);
     pthread_join(run->injector, NULL);
     recover(run, &pacer);
-    for (int i = 0; i < 3 && !interrupted(); i++)
+    for (int i = 0; i < 3 && !interrupted(); i++) {
         bhi_run_rest(run);
+    }
     return true;
 }
 
@@ -513,15 +447,18 @@ static void join_threads(struct bhi_chaos_run *run) {
     pthread_mutex_lock(&run->lock);
     run->closing = true;
     pthread_cond_broadcast(&run->changed);
-    for (uint32_t i = 0; i < run->stream_count; i++)
+    for (uint32_t i = 0; i < run->stream_count; i++) {
         pthread_cond_broadcast(&run->streams[i].work);
+    }
     pthread_mutex_unlock(&run->lock);
     for (uint32_t i = 0; i < run->stream_count; i++) {
-        if (run->streams[i].collecting)
+        if (run->streams[i].collecting) {
             pthread_join(run->streams[i].collector, NULL);
+        }
     }
-    if (run->clocked)
+    if (run->clocked) {
         pthread_join(run->clock, NULL);
+    }
 }
 
 static void end(struct bhi_chaos_run *run) {
@@ -529,8 +466,9 @@ static void end(struct bhi_chaos_run *run) {
     bhi_outside_end(&run->outside);
     if (interrupted()) {
         for (uint32_t i = 0; i < run->stream_count; i++) {
-            if (bh_stream_cancel(run->streams[i].stream) != BH_OK)
+            if (bh_stream_cancel(run->streams[i].stream) != BH_OK) {
                 break; /* it was never made */
+            }
         }
     }
     join_threads(run);
@@ -557,8 +495,9 @@ struct place {
 
 static int compare_places(const void *a, const void *b) {
     const struct place *x = a, *y = b;
-    if (x->at_ns != y->at_ns)
+    if (x->at_ns != y->at_ns) {
         return x->at_ns < y->at_ns ? -1 : 1;
+    }
     return x->index < y->index ? -1 : 1;
 }
 
@@ -569,11 +508,13 @@ static bool sort_records(struct bhi_history *history) {
     struct place *places = malloc((history->count + 1) * sizeof *places);
     const bool room = sorted && places;
     if (room) {
-        for (size_t i = 0; i < history->count; i++)
+        for (size_t i = 0; i < history->count; i++) {
             places[i] = (struct place){.at_ns = history->records[i].at_ns, .index = i};
+        }
         qsort(places, history->count, sizeof *places, compare_places);
-        for (size_t i = 0; i < history->count; i++)
+        for (size_t i = 0; i < history->count; i++) {
             sorted[i] = history->records[places[i].index];
+        }
         memcpy(history->records, sorted, history->count * sizeof *sorted);
     }
     free(sorted);
@@ -606,8 +547,9 @@ enum bhi_engine_result bhi_engine_run(const struct bhi_engine_options *options,
         bhi_run_cond_init(&stream->work);
     }
     bhi_workload_init(&run->workload, options->seed);
-    if (!options->replay)
+    if (!options->replay) {
         run->fault_after = UINT64_MAX;
+    }
     fill_header(run);
     const bool ran = begin(run, complaint) && run_it(run, complaint);
     end(run);

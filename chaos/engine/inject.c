@@ -39,8 +39,9 @@ static bool is_worker(int32_t pid) {
  * is gone. */
 static int hold(int32_t pid, bool (*still)(int32_t pid)) {
     const int pidfd = pidfd_open(pid, 0);
-    if (pidfd < 0 || still(pid))
+    if (pidfd < 0 || still(pid)) {
         return pidfd;
+    }
     close(pidfd);
     errno = ESRCH;
     return -1;
@@ -49,8 +50,9 @@ static int hold(int32_t pid, bool (*still)(int32_t pid)) {
 /* A full table has no descriptor to spare; then the moment has to be short. */
 static bool send_signal(int32_t pid, bool (*still)(int32_t pid), int signal_number) {
     const int pidfd = hold(pid, still);
-    if (pidfd < 0)
+    if (pidfd < 0) {
         return (errno == EMFILE || errno == ENFILE) && kill(pid, signal_number) == 0;
+    }
     const bool sent = pidfd_send_signal(pidfd, signal_number, NULL, 0) == 0;
     close(pidfd);
     return sent;
@@ -59,9 +61,10 @@ static bool send_signal(int32_t pid, bool (*still)(int32_t pid), int signal_numb
 static void inject_signal(const struct bhi_injection *injection, int signal_number,
                           struct bhi_injected *injected) {
     injected->pids[injected->pid_count++] = injection->pid;
-    if (!send_signal(injection->pid, is_worker, signal_number))
+    if (!send_signal(injection->pid, is_worker, signal_number)) {
         miss(injected, "signal %d to worker %d: %s", signal_number, injection->pid,
              strerror(errno));
+    }
 }
 
 /* Stopped first, so that nobody is born between the look at its children and the kill. */
@@ -84,12 +87,14 @@ static void inject_zygote(const struct bhi_injection *injection, struct bhi_inje
         return;
     }
     for (size_t i = 0; i < tree.count; i++) {
-        if (tree.processes[i].parent == zygote.pid && injected->pid_count < BHI_CHAOS_STREAMS)
+        if (tree.processes[i].parent == zygote.pid && injected->pid_count < BHI_CHAOS_STREAMS) {
             injected->pids[injected->pid_count++] = tree.processes[i].pid;
+        }
     }
     bhi_process_tree_free(&tree);
-    if (!send_signal(zygote.pid, is_zygote, SIGKILL))
+    if (!send_signal(zygote.pid, is_zygote, SIGKILL)) {
         miss(injected, "SIGKILL to zygote %d: %s", (int)zygote.pid, strerror(errno));
+    }
 }
 
 /* A copy of the worker's end of its control channel: the one connected Unix stream that it has.
@@ -102,24 +107,29 @@ static int control_socket(int32_t pid, struct bhi_injected *injected) {
         int domain = 0, type = 0, listens = 0;
         socklen_t length = sizeof(int), type_length = sizeof(int), listens_length = sizeof(int);
         if (copy < 0) {
-            if (errno == EBADF)
+            if (errno == EBADF) {
                 continue;
+            }
             error = errno;
             break;
         }
         if (getsockopt(copy, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 && domain == AF_UNIX &&
             getsockopt(copy, SOL_SOCKET, SO_TYPE, &type, &type_length) == 0 &&
             type == SOCK_STREAM &&
-            getsockopt(copy, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_length) == 0 && !listens)
+            getsockopt(copy, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_length) == 0 &&
+            !listens) {
             found = copy;
-        else
+        } else {
             close(copy);
+        }
     }
-    if (pidfd >= 0)
+    if (pidfd >= 0) {
         close(pidfd);
-    if (found < 0)
+    }
+    if (found < 0) {
         miss(injected, "the control socket of worker %d: %s%s", pid, strerror(error),
              error == EPERM ? " (it takes the right to trace it: CAP_SYS_PTRACE)" : "");
+    }
     return found;
 }
 
@@ -128,16 +138,19 @@ static void inject_socket(const struct bhi_injection *injection, struct bhi_inje
     struct bhi_random random;
     injected->pids[injected->pid_count++] = injection->pid;
     const int control = control_socket(injection->pid, injected);
-    if (control < 0)
+    if (control < 0) {
         return;
+    }
     bhi_random_seed(&random, injection->salt, 1);
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         words[i] = bhi_random_next(&random);
+    }
     injected->at_ns = bhi_clock_ns();
     if (injection->kind == BHI_FAULT_CLOSE
             ? shutdown(control, SHUT_RDWR) != 0
-            : send(control, words, sizeof words, MSG_DONTWAIT | MSG_NOSIGNAL) <= 0)
+            : send(control, words, sizeof words, MSG_DONTWAIT | MSG_NOSIGNAL) <= 0) {
         miss(injected, "the control socket of worker %d: %s", injection->pid, strerror(errno));
+    }
     close(control);
 }
 
@@ -162,7 +175,8 @@ void bhi_inject(const struct bhi_injection *injection, struct bhi_injected *out_
         inject_socket(injection, out_injected);
         break;
     default:
-        miss(out_injected, "%s is nobody's to inject from here", bhi_fault_name(injection->kind));
+        miss(out_injected, "%s cannot be injected from this process",
+             bhi_fault_name(injection->kind));
     }
 }
 

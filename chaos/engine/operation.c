@@ -8,8 +8,9 @@
 
 struct bhi_operation *bhi_operation_new(void) {
     struct bhi_operation *operation = calloc(1, sizeof *operation);
-    if (operation)
+    if (operation) {
         atomic_store(&operation->refs, 1);
+    }
     return operation;
 }
 
@@ -18,8 +19,9 @@ void bhi_operation_retain(struct bhi_operation *operation) {
 }
 
 void bhi_operation_release(struct bhi_operation *operation) {
-    if (!operation || atomic_fetch_sub(&operation->refs, 1) != 1)
+    if (!operation || atomic_fetch_sub(&operation->refs, 1) != 1) {
         return;
+    }
     bh_event_release(operation->event);
     bh_buffer_release(operation->output);
     free(operation);
@@ -37,9 +39,10 @@ static void read_back(struct bhi_operation *operation, uint64_t patience_ns, uin
         .kind = BHI_RECORD_RESULT, .op = operation->number, .stream = operation->stream};
     record->result.status =
         bh_buffer_map(operation->output, BH_MAP_READ, patience_ns, &bytes, NULL);
-    if (record->result.status == BH_OK)
+    if (record->result.status == BH_OK) {
         crypto_generichash(record->result.digest, sizeof record->result.digest, bytes,
                            operation->words * sizeof(uint32_t), NULL, 0);
+    }
     record->at_ns = since(start_ns, bhi_clock_ns());
 }
 
@@ -52,8 +55,9 @@ void bhi_operation_collect(struct bhi_operation *operation, uint64_t patience_ns
     operation->seen_ns = since(start_ns, bhi_clock_ns());
     operation->state = bh_event_query(operation->event);
     operation->waited = status;
-    if (!operation->lost && !operation->bait)
+    if (!operation->lost && !operation->bait) {
         read_back(operation, patience_ns, start_ns);
+    }
 }
 
 /* The same answer to each of the three questions. */
@@ -62,8 +66,9 @@ static bool looks_different(const struct bhi_operation *operation) {
     bh_verdict again;
     if (bh_event_query(operation->event) != operation->state ||
         bh_event_wait(operation->event, 0) != operation->waited || operation->waited != a->status ||
-        bh_event_verdict(operation->event, &again) != BH_OK)
+        bh_event_verdict(operation->event, &again) != BH_OK) {
         return true;
+    }
     return again.status != a->status || again.executed != a->executed ||
            again.signal != a->signal || again.exit_code != a->exit_code ||
            again.vk_result != a->vk_result || again.sys_errno != a->sys_errno ||
@@ -81,8 +86,9 @@ void bhi_operation_end_record(const struct bhi_operation *operation, uint64_t st
                                       .op = operation->number,
                                       .stream = operation->stream,
                                       .end.lost = operation->lost};
-    if (operation->lost)
+    if (operation->lost) {
         return;
+    }
     out_record->end.state = operation->state;
     out_record->end.status = verdict->status;
     out_record->end.executed = verdict->executed;

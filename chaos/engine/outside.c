@@ -24,16 +24,19 @@ struct order {
 static size_t find_workers(pid_t host, pid_t *out_pids, size_t capacity) {
     struct bhi_process_tree tree;
     size_t count = 0;
-    if (!bhi_process_tree_read(host, &tree))
+    if (!bhi_process_tree_read(host, &tree)) {
         return 0;
+    }
     for (size_t i = 0; i < tree.count; i++) {
-        if (!bhi_process_is_zygote(&tree.processes[i]))
+        if (!bhi_process_is_zygote(&tree.processes[i])) {
             continue;
+        }
         for (size_t k = 0; k < tree.count && count < capacity; k++) {
             const struct bhi_process *process = &tree.processes[k];
             if (process->parent == tree.processes[i].pid && process->state != 'T' &&
-                process->state != 'Z')
+                process->state != 'Z') {
                 out_pids[count++] = process->pid;
+            }
         }
     }
     bhi_process_tree_free(&tree);
@@ -64,8 +67,9 @@ static _Noreturn void serve(pid_t host, int socket) {
             carry_out(host, &order.injection, &injected);
         }
         if (TEMP_FAILURE_RETRY(send(socket, &injected, sizeof injected, MSG_NOSIGNAL)) !=
-            (ssize_t)sizeof injected)
+            (ssize_t)sizeof injected) {
             break;
+        }
     }
     _exit(0); /* the host has closed its end, or is dead */
 }
@@ -77,8 +81,9 @@ bool bhi_outside_start(struct bhi_outside *outside, struct bhi_complaint *compla
     int ends[2];
     const pid_t host = getpid();
     *outside = (struct bhi_outside){.socket = -1};
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
         return bhi_refuse(complaint, "a socket for the second process: %s", strerror(errno));
+    }
     const pid_t pid = fork();
     if (pid == 0) {
         close(ends[0]);
@@ -102,8 +107,9 @@ void bhi_outside_inject(struct bhi_outside *outside, const struct bhi_injection 
     if (TEMP_FAILURE_RETRY(send(outside->socket, &order, sizeof order, MSG_NOSIGNAL)) ==
             (ssize_t)sizeof order &&
         TEMP_FAILURE_RETRY(recv(outside->socket, out_injected, sizeof *out_injected, 0)) ==
-            (ssize_t)sizeof *out_injected)
+            (ssize_t)sizeof *out_injected) {
         return;
+    }
     *out_injected = (struct bhi_injected){.missed = true, .at_ns = bhi_clock_ns()};
     snprintf(out_injected->why, sizeof out_injected->why, "the second process is gone");
 }
@@ -112,13 +118,15 @@ void bhi_outside_resume(struct bhi_outside *outside, int32_t pid) {
     const struct order order = {.resume = true, .injection.pid = pid};
     struct bhi_injected done; /* or it would be told as healed before it is */
     if (TEMP_FAILURE_RETRY(send(outside->socket, &order, sizeof order, MSG_NOSIGNAL)) ==
-        (ssize_t)sizeof order)
+        (ssize_t)sizeof order) {
         (void)!TEMP_FAILURE_RETRY(recv(outside->socket, &done, sizeof done, 0));
+    }
 }
 
 void bhi_outside_end(struct bhi_outside *outside) {
-    if (!outside->pid)
+    if (!outside->pid) {
         return;
+    }
     close(outside->socket);
     while (waitpid(outside->pid, NULL, 0) < 0 && errno == EINTR)
         ;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 /* The line that begins with |key|, behind it; NULL: there is none. */
 static const char *value_of(const char *text, const char *key) {
     const char *line = strstr(text, key);
@@ -15,15 +17,17 @@ bool bhi_process_read(pid_t pid, struct bhi_process *out_process) {
     char path[40], text[4096];
     snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
     FILE *file = fopen(path, "re");
-    if (!file)
+    if (!file) {
         return false;
+    }
     const size_t length = fread(text, 1, sizeof text - 1, file);
     fclose(file);
     text[length] = 0;
     const char *state = value_of(text, "\nState:\t"), *parent = value_of(text, "\nPPid:\t");
     const char *levels = value_of(text, "\nNSpid:\t");
-    if (!state || !parent || !levels)
+    if (!state || !parent || !levels) {
         return false;
+    }
     *out_process = (struct bhi_process){.pid = pid, .parent = (pid_t)atoi(parent), .state = *state};
     const char *end = strchrnul(levels, '\n');
     while (levels < end) {
@@ -36,13 +40,8 @@ bool bhi_process_read(pid_t pid, struct bhi_process *out_process) {
 }
 
 static bool add(struct bhi_process_tree *tree, size_t *capacity, const struct bhi_process *one) {
-    if (tree->count == *capacity) {
-        const size_t more = *capacity ? 2 * *capacity : 64;
-        struct bhi_process *grown = realloc(tree->processes, more * sizeof *grown);
-        if (!grown)
-            return false;
-        tree->processes = grown;
-        *capacity = more;
+    if (!BHI_ARRAY_RESERVE(tree->processes, *capacity, tree->count + 1)) {
+        return false;
     }
     tree->processes[tree->count++] = *one;
     return true;
@@ -52,13 +51,15 @@ static bool read_all(struct bhi_process_tree *tree) {
     size_t capacity = 0;
     bool ok = true;
     DIR *folder = opendir("/proc");
-    if (!folder)
+    if (!folder) {
         return false;
+    }
     for (struct dirent *entry; ok && (entry = readdir(folder));) {
         struct bhi_process process;
         const int pid = atoi(entry->d_name);
-        if (pid > 0 && bhi_process_read((pid_t)pid, &process))
+        if (pid > 0 && bhi_process_read((pid_t)pid, &process)) {
             ok = add(tree, &capacity, &process);
+        }
     }
     closedir(folder);
     return ok;
@@ -77,8 +78,9 @@ static void keep_below(struct bhi_process_tree *tree, pid_t root) {
                 all[kept++] = child;
             }
         }
-        if (parent == kept)
+        if (parent == kept) {
             break;
+        }
         of = all[parent++].pid;
     }
     tree->count = kept;

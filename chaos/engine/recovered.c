@@ -8,23 +8,26 @@ bool bhi_fault_ends_workers(enum bhi_fault_kind kind) {
 void bhi_recovered_struck(struct bhi_recovered *recovered, enum bhi_fault_kind kind,
                           const int32_t *pids, uint32_t count, uint64_t submitted) {
     recovered->struck = submitted;
-    for (uint32_t i = 0; i < count && bhi_fault_ends_workers(kind); i++)
+    for (uint32_t i = 0; i < count && bhi_fault_ends_workers(kind); i++) {
         recovered->hurt[recovered->hurt_at++ % BHI_RECOVERED_HURT] = pids[i];
+    }
 }
 
 void bhi_recovered_ready(struct bhi_recovered *recovered, uint32_t stream, uint64_t op,
                          int32_t pid) {
     for (uint32_t i = 0; i < BHI_RECOVERED_HURT; i++) {
-        if (recovered->hurt[i] == pid)
+        if (recovered->hurt[i] == pid) {
             return;
+        }
     }
     recovered->ready[stream] = op;
 }
 
 bool bhi_recovered_all(const struct bhi_recovered *recovered, uint32_t streams) {
     for (uint32_t i = 0; i < streams; i++) {
-        if (recovered->ready[i] <= recovered->struck)
+        if (recovered->ready[i] <= recovered->struck) {
             return false;
+        }
     }
     return true;
 }

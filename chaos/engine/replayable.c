@@ -16,15 +16,18 @@ static bool can_inject(const struct bhi_history *history, struct bhi_complaint *
     for (size_t i = 0; i < history->count; i++) {
         const struct bhi_record *record = &history->records[i];
         const size_t line = line_of(history, record);
-        if (record->kind != BHI_RECORD_FAULT)
+        if (record->kind != BHI_RECORD_FAULT) {
             continue;
-        if (!(history->header.fault_set & 1u << record->fault.kind))
+        }
+        if (!(history->header.fault_set & 1u << record->fault.kind)) {
             return bhi_refuse(complaint, "line %zu: 'fault' is %s, which line 1 does not have",
                               line, bhi_fault_name(record->fault.kind));
-        if (record->fault.after_op > last)
+        }
+        if (record->fault.after_op > last) {
             return bhi_refuse(complaint,
                               "line %zu: 'after_op' is %llu, and the last operation is %llu", line,
                               (ull)record->fault.after_op, (ull)last);
+        }
     }
     return true;
 }
@@ -35,14 +38,16 @@ static bool follow(const struct bhi_history *history, struct bhi_complaint *comp
     for (size_t i = 0; i < history->count; i++) {
         const struct bhi_record *record = &history->records[i];
         const bool is_op = record->kind == BHI_RECORD_OP;
-        if (!is_op && record->kind != BHI_RECORD_FAULT)
+        if (!is_op && record->kind != BHI_RECORD_FAULT) {
             continue;
+        }
         uint64_t *last = is_op ? &op : &fault;
         const uint64_t number = is_op ? record->op : record->fault.number;
-        if (number <= *last)
+        if (number <= *last) {
             return bhi_refuse(
                 complaint, "line %zu: the history contradicts itself: %s %llu comes after %llu",
                 line_of(history, record), is_op ? "operation" : "fault", (ull)number, (ull)*last);
+        }
         *last = number;
     }
     return true;
@@ -56,8 +61,9 @@ struct doubt {
 /* What became of an operation a replay asks anew. */
 static void take_doubt(void *user, const struct bhi_record *record, const char *text) {
     struct doubt *doubt = user;
-    if (doubt->record || record->kind == BHI_RECORD_END || record->kind == BHI_RECORD_RESULT)
+    if (doubt->record || record->kind == BHI_RECORD_END || record->kind == BHI_RECORD_RESULT) {
         return;
+    }
     doubt->record = record;
     snprintf(doubt->text, sizeof doubt->text, "%s", text);
 }
@@ -66,8 +72,9 @@ static void take_doubt(void *user, const struct bhi_record *record, const char *
 static bool is_consistent(const struct bhi_history *history, struct bhi_complaint *complaint) {
     struct bhi_ledger ledger;
     struct doubt doubt = {.record = NULL};
-    if (!bhi_ledger_init(&ledger, history, take_doubt, &doubt))
+    if (!bhi_ledger_init(&ledger, history, take_doubt, &doubt)) {
         return bhi_refuse(complaint, "out of memory");
+    }
     bhi_ledger_fini(&ledger);
     return !doubt.record || bhi_refuse(complaint, "line %zu: the history contradicts itself: %s",
                                        line_of(history, doubt.record), doubt.text);
@@ -75,23 +82,28 @@ static bool is_consistent(const struct bhi_history *history, struct bhi_complain
 
 bool bhi_engine_can_replay(const struct bhi_history *history, struct bhi_complaint *complaint) {
     const struct bhi_history_header *header = &history->header;
-    if (header->streams < 1 || header->streams > BHI_ENGINE_STREAMS)
+    if (header->streams < 1 || header->streams > BHI_ENGINE_STREAMS) {
         return bhi_refuse(complaint, "it has %u streams, and a replay can have 1 to %d",
                           header->streams, BHI_ENGINE_STREAMS);
-    if (!header->fault_set || !(header->rate > 0))
+    }
+    if (!header->fault_set || !(header->rate > 0)) {
         return bhi_refuse(complaint, "it is of a run without faults");
+    }
     size_t operations = 0;
     for (size_t i = 0; i < history->count; i++) {
         const struct bhi_record *record = &history->records[i];
-        if (record->kind != BHI_RECORD_OP || record->submit.bait)
+        if (record->kind != BHI_RECORD_OP || record->submit.bait) {
             continue;
-        if (!record->submit.work.words)
+        }
+        if (!record->submit.work.words) {
             return bhi_refuse(complaint, "operation %llu has no words, and none can be submitted",
                               (ull)record->op);
+        }
         operations++;
     }
-    if (!operations)
-        return bhi_refuse(complaint, "there is no operation in it to be submitted again");
+    if (!operations) {
+        return bhi_refuse(complaint, "it has no operation to submit again");
+    }
     return can_inject(history, complaint) && follow(history, complaint) &&
            is_consistent(history, complaint);
 }

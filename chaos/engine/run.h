@@ -14,7 +14,7 @@
 
 #include <pthread.h>
 
-#include "chaos/engine/engine.h"
+#include "chaos/engine/options.h"
 #include "chaos/engine/outside.h"
 #include "chaos/engine/recovered.h"
 #include "chaos/engine/schedule.h"
@@ -119,6 +119,10 @@ void *bhi_run_collect(void *stream);
 /* -- faults (run_faults.c) */
 
 void *bhi_run_inject(void *run);
+
+/* -- the clock (run_clock.c) */
+
+void *bhi_run_watch_clock(void *run);
 
 /* -- rest (run_rest.c) */
 

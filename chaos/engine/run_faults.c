@@ -41,8 +41,9 @@ static bool is_lethal(enum bhi_fault_kind kind) {
 
 static void heal(struct bhi_chaos_run *run, struct bhi_healing *healing) {
     struct bhi_record record = {.kind = BHI_RECORD_HEALED, .healed.number = healing->number};
-    if (!healing->pending)
+    if (!healing->pending) {
         return;
+    }
     if (healing->pid && run->outside.pid) {
         bhi_outside_resume(&run->outside, healing->pid);
     } else if (healing->pid) {
@@ -68,10 +69,11 @@ static uint64_t heal_due(struct bhi_chaos_run *run, uint64_t now_ns) {
     uint64_t next_ns = UINT64_MAX;
     for (uint32_t i = 0; i <= run->stream_count; i++) {
         struct bhi_healing *healing = healing_at(run, i);
-        if (healing->pending && healing->at_ns <= now_ns)
+        if (healing->pending && healing->at_ns <= now_ns) {
             heal(run, healing);
-        else if (healing->pending && healing->at_ns < next_ns)
+        } else if (healing->pending && healing->at_ns < next_ns) {
             next_ns = healing->at_ns;
+        }
     }
     return next_ns;
 }
@@ -86,8 +88,9 @@ static void rest(struct bhi_chaos_run *run) {
     pthread_mutex_lock(&run->lock);
     run->resting = true;
     pthread_cond_broadcast(&run->changed);
-    while (run->hold && !run->stop)
+    while (run->hold && !run->stop) {
         bhi_run_wait(run, UINT64_MAX);
+    }
     run->resting = false;
 }
 
@@ -96,16 +99,18 @@ static bool await_turn(struct bhi_chaos_run *run, uint64_t due_ns, uint64_t afte
     for (;;) {
         const uint64_t now_ns = bhi_run_now(run), heal_ns = heal_due(run, now_ns);
         pthread_mutex_lock(&run->lock);
-        if (run->hold && !run->stop)
+        if (run->hold && !run->stop) {
             rest(run);
+        }
         const bool stop = run->stop, submitted = run->replayed >= after;
         if (!stop && (now_ns < due_ns || !submitted)) {
             const uint64_t wake_ns = !submitted || heal_ns < due_ns ? heal_ns : due_ns;
             bhi_run_wait(run, wake_ns);
         }
         pthread_mutex_unlock(&run->lock);
-        if (stop || (now_ns >= due_ns && submitted))
+        if (stop || (now_ns >= due_ns && submitted)) {
             return !stop;
+        }
     }
 }
 
@@ -139,22 +144,26 @@ static int32_t await(struct bhi_chaos_run *run, uint32_t stream,
     for (;;) {
         const uint64_t now_ns = bhi_run_now(run);
         const int32_t seen = look(run, stream);
-        if (seen)
+        if (seen) {
             return seen;
+        }
         heal_due(run, now_ns);
         pthread_mutex_lock(&run->lock);
         const bool stop = run->stop || now_ns >= end_ns;
-        if (!stop)
+        if (!stop) {
             bhi_run_wait(run, now_ns + worker_look_ns);
+        }
         pthread_mutex_unlock(&run->lock);
-        if (stop)
+        if (stop) {
             return 0;
+        }
     }
 }
 
 static void let_work(struct bhi_chaos_run *run, const struct bhi_scheduled *fault) {
-    if (!run->options->replay && fault->number % 4 != 0)
+    if (!run->options->replay && fault->number % 4 != 0) {
         (void)await(run, fault->stream, has_worked, work_limit_ns * run->slowness);
+    }
 }
 
 /* -- breaking -----------------------------------------------------------------------------------
@@ -202,7 +211,7 @@ static void inject_full(struct bhi_chaos_run *run, const struct bhi_scheduled *f
     const int lowest = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
     if (lowest < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0) {
         pthread_mutex_unlock(&run->looking);
-        miss(injected, "the table cannot be looked at");
+        miss(injected, "the table cannot be checked");
         return;
     }
     close(lowest);
@@ -222,16 +231,18 @@ static void inject_full(struct bhi_chaos_run *run, const struct bhi_scheduled *f
 static void remember(struct bhi_chaos_run *run, const struct bhi_scheduled *fault,
                      const struct bhi_injected *injected) {
     const uint32_t s = fault->stream;
-    if (injected->missed)
+    if (injected->missed) {
         return;
+    }
     if (is_lethal(fault->kind)) {
         for (uint32_t i = 0; i < run->stream_count; i++) {
             const int32_t pid = bh_stream_worker_pid(run->streams[i].stream);
             for (uint32_t k = 0; k < injected->pid_count; k++) {
                 /* What stands still takes no signal but SIGKILL. */
                 if (injected->pids[k] == pid &&
-                    (fault->kind != BHI_FAULT_SEGV || pid != run->stopped[i]))
+                    (fault->kind != BHI_FAULT_SEGV || pid != run->stopped[i])) {
                     run->hit[i] = pid;
+                }
             }
         }
     } else if (fault->kind == BHI_FAULT_STOP) {
@@ -249,10 +260,12 @@ static void inject_worker(struct bhi_chaos_run *run, const struct bhi_scheduled 
                           struct bhi_injected *injected, uint64_t *out_after_op) {
     struct bhi_injection injection = {.kind = fault->kind, .salt = fault->salt};
     const bool stops = fault->kind == BHI_FAULT_STOP || fault->kind == BHI_FAULT_SLOW;
-    if (stops) /* or the end of that would be the end of this */
+    if (stops) { /* or the end of that would be the end of this */
         heal(run, &run->slow[fault->stream]);
-    if (!run->outside.pid)
+    }
+    if (!run->outside.pid) {
         injection.pid = await(run, fault->stream, worker_of, worker_limit_ns * run->slowness);
+    }
     *out_after_op = submitted(run);
     if (run->outside.pid) {
         bhi_outside_inject(&run->outside, &injection, injected);
@@ -284,25 +297,28 @@ static void inject(struct bhi_chaos_run *run, const struct bhi_scheduled *fault,
     if (fault->kind == BHI_FAULT_HANG || fault->kind == BHI_FAULT_OOM) {
         inject_bait(run, fault, name, &injected);
     } else {
-        if (fault->kind == BHI_FAULT_FULL)
+        if (fault->kind == BHI_FAULT_FULL) {
             inject_full(run, fault, &injected);
-        else
+        } else {
             inject_worker(run, fault, &injected, &after_op);
+        }
         note_fault(run, fault, &injected, after_op);
     }
     pthread_mutex_lock(&run->lock);
     run->faults += !injected.missed;
     for (uint32_t i = 0; i < run->stream_count && !injected.missed; i++) {
-        if (i == fault->stream || fault->kind == BHI_FAULT_ZYGOTE)
+        if (i == fault->stream || fault->kind == BHI_FAULT_ZYGOTE) {
             run->streams[i].ready = 0;
+        }
     }
     bhi_recovered_struck(&run->recovered, fault->kind, injected.pids,
                          injected.missed ? 0 : injected.pid_count, run->submitted);
     pthread_mutex_unlock(&run->lock);
-    if (run->options->verbose && !injected.missed)
+    if (run->options->verbose && !injected.missed) {
         bhi_run_say(run, "fault %llu: %s, stream %u, worker %d", (unsigned long long)fault->number,
                     bhi_fault_name(fault->kind), fault->stream,
                     injected.pid_count ? injected.pids[0] : 0);
+    }
 }
 
 /* -- which one next -----------------------------------------------------------------------------
@@ -324,8 +340,9 @@ static uint64_t salt_of(const struct bhi_history *history, struct bhi_schedule *
                         uint64_t number) {
     uint64_t salt = number;
     /* In a run each fault has a record, also one that misses, and they are in order. */
-    while (number <= history->count && schedule->number < number)
+    while (number <= history->count && schedule->number < number) {
         salt = bhi_schedule_next(schedule).salt;
+    }
     return salt;
 }
 
@@ -333,8 +350,9 @@ static bool next_replayed(const struct bhi_history *history, struct source *sour
                           struct due *out_due) {
     while (source->record < history->count) {
         const struct bhi_record *record = &history->records[source->record++];
-        if (record->kind != BHI_RECORD_FAULT || record->fault.missed)
+        if (record->kind != BHI_RECORD_FAULT || record->fault.missed) {
             continue;
+        }
         *out_due = (struct due){
             .fault = {.number = record->fault.number,
                       .kind = record->fault.kind,
@@ -350,13 +368,15 @@ static bool next_replayed(const struct bhi_history *history, struct source *sour
 
 static bool next(const struct bhi_chaos_run *run, struct source *source, struct due *out_due) {
     const struct bhi_engine_options *options = run->options;
-    if (options->replay)
+    if (options->replay) {
         return next_replayed(options->replay, source, out_due);
+    }
     /* One that misses does not count; where all of them miss, it has to end all the same. */
     const uint64_t missed = source->schedule.number - run->faults;
     if (options->fault_count &&
-        (run->faults == options->fault_count || missed == options->fault_count + MOST_MISSES))
+        (run->faults == options->fault_count || missed == options->fault_count + MOST_MISSES)) {
         return false;
+    }
     *out_due = (struct due){.fault = bhi_schedule_next(&source->schedule)};
     return true;
 }
@@ -377,8 +397,9 @@ void *bhi_run_inject(void *argument) {
         run->fault_after = options->replay ? due.after : UINT64_MAX;
         pthread_cond_broadcast(&run->changed);
         pthread_mutex_unlock(&run->lock);
-        if (!await_turn(run, due_ns, due.after))
+        if (!await_turn(run, due_ns, due.after)) {
             break;
+        }
         inject(run, &due.fault, due.name);
     }
     heal_due(run, UINT64_MAX);

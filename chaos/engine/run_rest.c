@@ -17,8 +17,9 @@ enum { SETTLED = 8 }; /* looks in a row that saw the same */
 /* |lock| is held. */
 static bool is_busy(const struct bhi_chaos_run *run) {
     bool busy = run->injecting && !run->resting && !run->injected;
-    for (uint32_t i = 0; i < run->stream_count; i++)
+    for (uint32_t i = 0; i < run->stream_count; i++) {
         busy |= run->streams[i].in_flight || run->streams[i].flushed != run->flush;
+    }
     return busy;
 }
 
@@ -28,17 +29,20 @@ static void quieten(struct bhi_chaos_run *run) {
     pthread_mutex_lock(&run->lock);
     run->hold = true;
     run->flush++;
-    for (uint32_t i = 0; i < run->stream_count; i++)
+    for (uint32_t i = 0; i < run->stream_count; i++) {
         pthread_cond_signal(&run->streams[i].work);
+    }
     pthread_cond_broadcast(&run->changed);
-    while (is_busy(run) && !bhi_interrupt_signal())
+    while (is_busy(run) && !bhi_interrupt_signal()) {
         bhi_run_wait(run, bhi_run_now(run) + look_ns);
+    }
     pthread_mutex_unlock(&run->lock);
     pthread_mutex_lock(&run->submitting);
     bhi_workload_forget(&run->workload);
     pthread_mutex_unlock(&run->submitting);
-    if (bh_context_trim(run->context, 0, NULL) != BH_OK)
+    if (bh_context_trim(run->context, 0, NULL) != BH_OK) {
         bhi_run_say(run, "the pool could not be trimmed");
+    }
 }
 
 static bool same(const struct bhi_record *a, const struct bhi_record *b) {
@@ -72,8 +76,9 @@ static bool settle(struct bhi_chaos_run *run, struct bhi_record *out_sample) {
         const bool taken = bhi_sample_take(run->runtime_parent, run->history, out_sample);
         pthread_mutex_unlock(&run->lock);
         pthread_mutex_unlock(&run->looking);
-        if (!taken)
+        if (!taken) {
             return false;
+        }
         times = same(&before, out_sample) ? times + 1 : 0;
         before = *out_sample;
         nanosleep(&pause, NULL);
@@ -81,8 +86,9 @@ static bool settle(struct bhi_chaos_run *run, struct bhi_record *out_sample) {
         settled = times >= SETTLED || now_ns >= end_ns;
         more = has_more(run, out_sample) && now_ns < burial_end_ns;
     } while ((!settled || more) && !bhi_interrupt_signal());
-    if (run->first_rest.kind != BHI_RECORD_SAMPLE)
+    if (run->first_rest.kind != BHI_RECORD_SAMPLE) {
         run->first_rest = *out_sample;
+    }
     return true;
 }
 
@@ -90,9 +96,9 @@ static bool settle(struct bhi_chaos_run *run, struct bhi_record *out_sample) {
 static bool await_worker(struct bhi_chaos_run *run, bh_stream *stream) {
     const uint64_t end_ns = bhi_run_now(run) + worker_limit_ns * run->slowness;
     bh_status status;
-    do
+    do {
         status = bh_stream_wait_ready(stream, look_ns, NULL);
-    while (status == BH_TIMEOUT && !bhi_interrupt_signal() && bhi_run_now(run) < end_ns);
+    } while (status == BH_TIMEOUT && !bhi_interrupt_signal() && bhi_run_now(run) < end_ns);
     return status == BH_OK;
 }
 
@@ -100,8 +106,9 @@ void bhi_run_rest(struct bhi_chaos_run *run) {
     struct bhi_record record;
     quieten(run);
     bool ready = true;
-    for (uint32_t i = 0; i < run->stream_count; i++)
+    for (uint32_t i = 0; i < run->stream_count; i++) {
         ready &= await_worker(run, run->streams[i].stream);
+    }
     if (settle(run, &record)) {
         record.at_ns = bhi_run_now(run);
         record.sample.idle = ready;

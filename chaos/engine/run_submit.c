@@ -40,13 +40,15 @@ static void note_refused(struct bhi_chaos_run *run, const struct bhi_operation *
 static struct bhi_operation *begin(struct bhi_chaos_run *run, uint32_t stream, uint64_t name,
                                    bool bait) {
     struct bhi_operation *operation = bhi_operation_new();
-    if (!operation)
+    if (!operation) {
         return NULL;
+    }
     pthread_mutex_lock(&run->lock);
     operation->number = ++run->submitted;
     operation->name = name ? name : operation->number;
-    if (run->replayed < operation->name) /* a bait may come after the last of the others */
+    if (run->replayed < operation->name) { /* a bait may come after the last of the others */
         run->replayed = operation->name;
+    }
     pthread_cond_broadcast(&run->changed);
     pthread_mutex_unlock(&run->lock);
     operation->stream = stream;
@@ -95,13 +97,13 @@ static bh_status submit_work(struct bhi_chaos_run *run, struct bhi_operation *op
     bh_binding bindings[BHI_CHAOS_INPUTS + 1];
     for (uint32_t i = 0; i < BHI_CHAOS_INPUTS; i++) {
         bh_buffer *input = i < plan->input_count ? plan->inputs[i]->output : run->nothing;
-        bindings[i] =
-            (bh_binding){.binding = i, .buffer = input, .size = BH_WHOLE_SIZE, .access = BH_READ};
+        bindings[i] = (bh_binding){
+            .binding = i, .buffer = input, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ};
     }
     bindings[BHI_CHAOS_INPUTS] = (bh_binding){.binding = BHI_CHAOS_INPUTS,
                                               .buffer = operation->output,
                                               .size = BH_WHOLE_SIZE,
-                                              .access = BH_WRITE};
+                                              .access = BH_ACCESS_WRITE};
     const bh_command command = {.type = BH_COMMAND_DISPATCH,
                                 .kernel = run->work,
                                 .groups = {(work->words + GROUP - 1) / GROUP, 1, 1},
@@ -116,15 +118,17 @@ static bh_status submit_work(struct bhi_chaos_run *run, struct bhi_operation *op
 bool bhi_run_submit(struct bhi_chaos_run *run, const struct bhi_plan *plan, uint64_t name) {
     const uint64_t asked_ns = bhi_run_now(run);
     struct bhi_operation *operation = begin(run, plan->stream, name, false);
-    if (!operation)
+    if (!operation) {
         return false;
+    }
     operation->words = plan->work.words;
     const char *call = "bh_buffer_create_with";
     bh_status status = BH_OK;
-    if (plan->reuses && bh_buffer_retain(plan->reuses->output) == BH_OK)
+    if (plan->reuses && bh_buffer_retain(plan->reuses->output) == BH_OK) {
         operation->output = plan->reuses->output;
-    else
+    } else {
         status = make_output(run, operation);
+    }
     if (status == BH_OK) {
         call = "bh_submit";
         status = submit_work(run, operation, plan);
@@ -168,14 +172,15 @@ bool bhi_run_submit_bait(struct bhi_chaos_run *run, const struct bhi_scheduled *
     const bool hang = fault->kind == BHI_FAULT_HANG;
     const uint64_t deadline_ns = hang ? hang_deadline_ns : bomb_deadline_ns * run->slowness;
     struct bhi_operation *operation = begin(run, fault->stream, name, true);
-    if (!operation)
+    if (!operation) {
         return false;
+    }
     operation->words = BAIT_WORDS;
     const char *call = "bh_buffer_create_with";
     bh_status status = make_output(run, operation);
     if (status == BH_OK) {
         const bh_binding binding = {
-            .buffer = operation->output, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+            .buffer = operation->output, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
         const bh_command command = {.type = BH_COMMAND_DISPATCH,
                                     .kernel = hang ? run->hang : run->bomb,
                                     .groups = {hang ? 65535 : 1, 1, 1},
@@ -203,12 +208,14 @@ bool bhi_run_submit_bait(struct bhi_chaos_run *run, const struct bhi_scheduled *
 /* It leaves the run: what it was is written down. */
 static void finish(struct bhi_chaos_run *run, struct bhi_operation *operation) {
     struct bhi_record record;
-    if (!operation)
+    if (!operation) {
         return;
+    }
     bhi_operation_end_record(operation, run->start_ns, &record);
     bhi_run_note(run, &record);
-    if (!operation->lost && !operation->bait)
+    if (!operation->lost && !operation->bait) {
         bhi_run_note(run, &operation->result);
+    }
     bhi_operation_release(operation);
 }
 
@@ -221,11 +228,12 @@ static void count(struct bhi_run_stream *stream, const struct bhi_operation *ope
     run->lost += operation->lost;
     stream->ready += ready;
     run->poisoned += !operation->lost && !ready;
-    if (operation->bait) /* it strikes when it ends */
+    if (operation->bait) { /* it strikes when it ends */
         bhi_recovered_struck(&run->recovered, BHI_FAULT_HANG, NULL, 0, run->submitted);
-    else if (ready)
+    } else if (ready) {
         bhi_recovered_ready(&run->recovered, stream->index, operation->number,
                             operation->first_look.worker_pid);
+    }
     pthread_cond_broadcast(&run->changed);
 }
 
@@ -255,11 +263,13 @@ void *bhi_run_collect(void *argument) {
     struct bhi_chaos_run *run = stream->run;
     for (;;) {
         pthread_mutex_lock(&run->lock);
-        while (!stream->first && !run->closing && stream->flushed == run->flush)
+        while (!stream->first && !run->closing && stream->flushed == run->flush) {
             pthread_cond_wait(&stream->work, &run->lock);
+        }
         struct bhi_operation *operation = stream->first;
-        if (operation && !(stream->first = operation->next))
+        if (operation && !(stream->first = operation->next)) {
             stream->last = &stream->first;
+        }
         const bool closing = run->closing;
         const uint64_t wanted = run->flush;
         pthread_mutex_unlock(&run->lock);
@@ -268,8 +278,9 @@ void *bhi_run_collect(void *argument) {
             continue;
         }
         flush(stream);
-        if (closing)
+        if (closing) {
             return NULL;
+        }
         pthread_mutex_lock(&run->lock);
         stream->flushed = wanted;
         pthread_cond_broadcast(&run->changed);

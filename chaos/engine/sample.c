@@ -13,14 +13,16 @@ static int count_entries(int parent, const char *path, const char *prefix, bool 
     const int fd = openat(parent, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *folder = fd < 0 ? NULL : fdopendir(fd);
     if (!folder) {
-        if (fd >= 0)
+        if (fd >= 0) {
             close(fd);
+        }
         return -1;
     }
     for (struct dirent *entry; (entry = readdir(folder));) {
         if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
-            strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
+            strncmp(entry->d_name, prefix, strlen(prefix)) != 0) {
             continue;
+        }
         count++;
         const int below = deep ? count_entries(fd, entry->d_name, "", false) : 0;
         count += below > 0 ? below : 0; /* it may be gone by now */
@@ -32,8 +34,9 @@ static int count_entries(int parent, const char *path, const char *prefix, bool 
 static bool resident_bytes(uint64_t *out_bytes) {
     unsigned long long size, resident;
     FILE *file = fopen("/proc/self/statm", "re");
-    if (!file)
+    if (!file) {
         return false;
+    }
     const bool read = fscanf(file, "%llu %llu", &size, &resident) == 2;
     fclose(file);
     *out_bytes = resident * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -50,8 +53,9 @@ bool bhi_sample_take(const char *runtime_parent, const struct bhi_history *histo
     const int descriptors = count_entries(AT_FDCWD, "/proc/self/fd", "", false);
     const int files = count_entries(AT_FDCWD, runtime_parent, own, true);
     if (descriptors < 1 || files < 0 || !resident_bytes(&resident) ||
-        !bhi_process_tree_read(getpid(), &tree))
+        !bhi_process_tree_read(getpid(), &tree)) {
         return false;
+    }
     *out_record = (struct bhi_record){.kind = BHI_RECORD_SAMPLE};
     out_record->sample.descriptors = (uint32_t)descriptors - 1; /* that of the look itself */
     out_record->sample.files = (uint32_t)files;

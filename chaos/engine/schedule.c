@@ -20,8 +20,9 @@ void bhi_schedule_init(struct bhi_schedule *schedule, uint64_t seed, uint32_t fa
     const double twice = 2e9 / rate;
     schedule->twice_gap_ns = twice < 1e18 ? (uint64_t)twice : (uint64_t)1e18;
     for (uint32_t kind = 0; kind < BHI_FAULT_KINDS; kind++) {
-        if (!(fault_set & 1u << kind))
+        if (!(fault_set & 1u << kind)) {
             continue;
+        }
         schedule->kinds[schedule->kind_count++] = (enum bhi_fault_kind)kind;
         schedule->shares += shares[kind];
     }
@@ -29,8 +30,9 @@ void bhi_schedule_init(struct bhi_schedule *schedule, uint64_t seed, uint32_t fa
 
 static enum bhi_fault_kind draw_kind(struct bhi_schedule *schedule) {
     uint32_t share = (uint32_t)bhi_random_below(&schedule->random, schedule->shares), i = 0;
-    while (share >= shares[schedule->kinds[i]])
+    while (share >= shares[schedule->kinds[i]]) {
         share -= shares[schedule->kinds[i++]];
+    }
     return schedule->kinds[i];
 }
 

@@ -20,8 +20,9 @@ static int read_wait(pid_t pid, int32_t tid, uint64_t *out_waited_ns) {
     unsigned long long ran, waited;
     snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", (int)pid, (int)tid);
     FILE *file = fopen(path, "re");
-    if (!file)
+    if (!file) {
         return 0;
+    }
     const int read = fscanf(file, "%llu %llu", &ran, &waited);
     fclose(file);
     *out_waited_ns = waited;
@@ -34,19 +35,22 @@ static uint64_t look_at(const struct bhi_starved *before, struct bhi_starved *no
     uint64_t longest_ns = 0;
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
     DIR *folder = opendir(path);
-    if (!folder)
+    if (!folder) {
         return 0;
+    }
     for (struct dirent *entry; (entry = readdir(folder)) && now->count < BHI_STARVED_THREADS;) {
         struct bhi_starved_thread thread = {.tid = atoi(entry->d_name)};
-        if (thread.tid <= 0 || !read_wait(pid, thread.tid, &thread.waited_ns))
+        if (thread.tid <= 0 || !read_wait(pid, thread.tid, &thread.waited_ns)) {
             continue;
+        }
         now->threads[now->count++] = thread;
         const struct bhi_starved_thread *old =
             bsearch(&thread, before->threads, before->count, sizeof thread, by_tid);
         /* Of a thread that has taken another's number all is new. */
         const uint64_t since_ns = old && old->waited_ns <= thread.waited_ns ? old->waited_ns : 0;
-        if (thread.waited_ns - since_ns > longest_ns)
+        if (thread.waited_ns - since_ns > longest_ns) {
             longest_ns = thread.waited_ns - since_ns;
+        }
     }
     closedir(folder);
     return longest_ns;
@@ -65,11 +69,13 @@ size_t bhi_starved_look(struct bhi_starved *starved, pid_t root, uint64_t now_ns
     for (size_t i = 0; i <= tree.count; i++) {
         const pid_t pid = i < tree.count ? tree.processes[i].pid : root;
         uint64_t waited_ns = look_at(starved, now, pid);
-        if (waited_ns > passed_ns)
+        if (waited_ns > passed_ns) {
             waited_ns = passed_ns;
-        if (starved->looked_ns && waited_ns >= passed_ns / 2 && found < BHI_STARVED_PROCESSES)
+        }
+        if (starved->looked_ns && waited_ns >= passed_ns / 2 && found < BHI_STARVED_PROCESSES) {
             out_processes[found++] =
                 (struct bhi_starved_process){.pid = pid, .waited_ns = waited_ns};
+        }
     }
     qsort(now->threads, now->count, sizeof *now->threads, by_tid);
     now->looked_ns = now_ns;

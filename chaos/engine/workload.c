@@ -26,8 +26,9 @@ static struct bhi_operation *draw_recent(struct bhi_workload *workload, bool bai
     struct bhi_operation *found = workload->recent[draw(workload, BHI_WORKLOAD_RECENT)];
     const bool poisoned_too = draw(workload, 8) == 0;
     if (!found || (found->bait && !bait) ||
-        (!poisoned_too && bh_event_query(found->event) == BH_EVENT_POISONED))
+        (!poisoned_too && bh_event_query(found->event) == BH_EVENT_POISONED)) {
         return NULL;
+    }
     return found;
 }
 
@@ -38,8 +39,9 @@ static struct bhi_operation *retained(struct bhi_operation *operation) {
 
 static bool reads(const struct bhi_plan *plan, const struct bhi_operation *operation) {
     for (uint32_t i = 0; i < plan->input_count; i++) {
-        if (plan->inputs[i] == operation)
+        if (plan->inputs[i] == operation) {
             return true;
+        }
     }
     return false;
 }
@@ -52,8 +54,9 @@ static bool can_be_reused(const struct bhi_operation *old, const struct bhi_plan
 /* Takes |slot| for its output. Nobody is told to read it from now on; some who were told may be
  * about to. */
 static void take_over(struct bhi_operation **slot, struct bhi_plan *plan) {
-    if (!can_be_reused(*slot, plan))
+    if (!can_be_reused(*slot, plan)) {
         return;
+    }
     plan->reuses = *slot;
     *slot = NULL;
 }
@@ -65,8 +68,9 @@ static struct bhi_operation **pick_reusable(struct bhi_workload *workload,
     for (uint32_t i = 0; i < BHI_WORKLOAD_RECENT; i++) {
         struct bhi_operation **slot = &workload->recent[i];
         if (can_be_reused(*slot, plan) &&
-            (!can_be_reused(*found, plan) || (*slot)->last_reader > (*found)->last_reader))
+            (!can_be_reused(*found, plan) || (*slot)->last_reader > (*found)->last_reader)) {
             found = slot;
+        }
     }
     return found;
 }
@@ -74,34 +78,40 @@ static struct bhi_operation **pick_reusable(struct bhi_workload *workload,
 void bhi_workload_plan(struct bhi_workload *workload, uint32_t stream, struct bhi_plan *out_plan) {
     struct bhi_plan plan = {.stream = stream};
     uint32_t share = draw(workload, 20), wanted = 0;
-    while (share >= input_shares[wanted])
+    while (share >= input_shares[wanted]) {
         share -= input_shares[wanted++];
+    }
     plan.work.words = sizes[draw(workload, sizeof sizes / sizeof sizes[0])];
     for (uint32_t i = 0; i < wanted; i++) {
         struct bhi_operation *input = draw_recent(workload, false);
-        if (!input)
+        if (!input) {
             continue;
+        }
         plan.inputs[plan.input_count++] = retained(input);
-        if (input->words < plan.work.words)
+        if (input->words < plan.work.words) {
             plan.work.words = input->words;
+        }
     }
     struct bhi_operation *wait = draw(workload, 8) == 0 ? draw_recent(workload, true) : NULL;
-    if (wait)
+    if (wait) {
         plan.wait = retained(wait);
+    }
     plan.work.multiplier = (uint32_t)bhi_random_next(&workload->random) | 1;
     plan.work.addend = (uint32_t)bhi_random_next(&workload->random);
     plan.work.shift = draw(workload, 32);
     plan.work.rounds = 1 + draw(workload, 8);
-    if (draw(workload, 2))
+    if (draw(workload, 2)) {
         take_over(pick_reusable(workload, &plan), &plan);
+    }
     *out_plan = plan;
 }
 
 static struct bhi_operation **find(struct bhi_workload *workload, uint64_t name) {
     static struct bhi_operation *none;
     for (uint32_t i = 0; name && i < BHI_WORKLOAD_RECENT; i++) {
-        if (workload->recent[i] && workload->recent[i]->name == name)
+        if (workload->recent[i] && workload->recent[i]->name == name) {
             return &workload->recent[i];
+        }
     }
     return &none;
 }
@@ -111,19 +121,22 @@ void bhi_workload_plan_again(struct bhi_workload *workload, const struct bhi_rec
     struct bhi_plan plan = {.stream = op->stream, .work = op->submit.work};
     for (uint32_t i = 0; i < op->submit.input_count; i++) {
         struct bhi_operation *input = *find(workload, op->submit.inputs[i]);
-        if (input && input->words >= plan.work.words) /* else it was refused this time */
+        if (input && input->words >= plan.work.words) { /* else it was refused this time */
             plan.inputs[plan.input_count++] = retained(input);
+        }
     }
     struct bhi_operation *wait = *find(workload, op->submit.wait);
-    if (wait)
+    if (wait) {
         plan.wait = retained(wait);
+    }
     take_over(find(workload, op->submit.reuses), &plan);
     *out_plan = plan;
 }
 
 void bhi_plan_release(struct bhi_plan *plan) {
-    for (uint32_t i = 0; i < plan->input_count; i++)
+    for (uint32_t i = 0; i < plan->input_count; i++) {
         bhi_operation_release(plan->inputs[i]);
+    }
     bhi_operation_release(plan->wait);
     bhi_operation_release(plan->reuses);
 }

@@ -9,29 +9,32 @@
 
 /* A table row is one of these. Where |struct_| is bhi_record, |member| says which of the union. */
 #define NUMBER(type_, struct_, member, key_, least_, most_)                                        \
-    {                                                                                              \
-        .key = key_, .type = BHI_FIELD_##type_, .offset = offsetof(struct struct_, member),        \
-        .least = least_, .most = most_                                                             \
-    }
+    {.key = key_,                                                                                  \
+     .type = BHI_FIELD_##type_,                                                                    \
+     .offset = offsetof(struct struct_, member),                                                   \
+     .least = least_,                                                                              \
+     .most = most_}
 #define PLAIN(type_, struct_, member, key_) NUMBER(type_, struct_, member, key_, 0, 0)
 #define TEXT(struct_, member, key_, size)   NUMBER(TEXT, struct_, member, key_, 0, size)
 #define NAME(member, key_, names_)                                                                 \
-    {                                                                                              \
-        .key = key_, .type = BHI_FIELD_NAME, .offset = offsetof(struct bhi_record, member),        \
-        .names = names_                                                                            \
-    }
+    {.key = key_,                                                                                  \
+     .type = BHI_FIELD_NAME,                                                                       \
+     .offset = offsetof(struct bhi_record, member),                                                \
+     .names = names_}
 #define ARRAY(type_, member, counted_, key_, most_)                                                \
-    {                                                                                              \
-        .key = key_, .type = BHI_FIELD_##type_, .offset = offsetof(struct bhi_record, member),     \
-        .counted = offsetof(struct bhi_record, counted_), .least = 1, .most = most_                \
-    }
-#define END                                                                                        \
-    { .key = NULL }
+    {.key = key_,                                                                                  \
+     .type = BHI_FIELD_##type_,                                                                    \
+     .offset = offsetof(struct bhi_record, member),                                                \
+     .counted = offsetof(struct bhi_record, counted_),                                             \
+     .least = 1,                                                                                   \
+     .most = most_}
+#define END {.key = NULL}
 #define OPTIONAL(type_, struct_, member, key_, most_)                                              \
-    {                                                                                              \
-        .key = key_, .type = BHI_FIELD_##type_, .offset = offsetof(struct struct_, member),        \
-        .most = most_, .optional = true                                                            \
-    }
+    {.key = key_,                                                                                  \
+     .type = BHI_FIELD_##type_,                                                                    \
+     .offset = offsetof(struct struct_, member),                                                   \
+     .most = most_,                                                                                \
+     .optional = true}
 #define TIME(member, key_)       NUMBER(U64, bhi_record, member, key_, 0, INT64_MAX)
 #define OP_OR_NONE(member, key_) NUMBER(U64, bhi_record, member, key_, 0, INT64_MAX)
 #define AT_NS                    TIME(at_ns, "at_ns")
@@ -124,13 +127,6 @@ static const struct bhi_field result_fields[] = {
     END,
 };
 
-const char *const bhi_fault_names[BHI_FAULT_KINDS + 1] = {
-    [BHI_FAULT_KILL] = "kill",   [BHI_FAULT_SEGV] = "segv",     [BHI_FAULT_STOP] = "stop",
-    [BHI_FAULT_HANG] = "hang",   [BHI_FAULT_OOM] = "oom",       [BHI_FAULT_GARBAGE] = "garbage",
-    [BHI_FAULT_CLOSE] = "close", [BHI_FAULT_ZYGOTE] = "zygote", [BHI_FAULT_SLOW] = "slow",
-    [BHI_FAULT_FULL] = "full",   [BHI_FAULT_KINDS] = NULL,
-};
-
 static const struct bhi_field fault_fields[] = {
     AT_NS,
     OP_OR_NONE(op, "op"),
@@ -197,9 +193,11 @@ static const struct {
 };
 
 const char *bhi_status_word(bh_status status) {
-    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
-        if (statuses[i].status == status)
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
+        if (statuses[i].status == status) {
             return statuses[i].word;
+        }
+    }
     return NULL;
 }
 

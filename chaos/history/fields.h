@@ -34,8 +34,6 @@ struct bhi_fields {
     const struct bhi_field *fields; /* ends with a key that is NULL */
 };
 
-/* In the order of enum bhi_fault_kind; ends with NULL. */
-extern const char *const bhi_fault_names[BHI_FAULT_KINDS + 1];
 extern const struct bhi_field bhi_header_fields[];
 extern const struct bhi_fields bhi_record_fields[BHI_RECORD_STALL + 1];
 

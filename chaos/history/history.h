@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "chaos/history/fault.h"
 #include "formats/complaint.h"
 
 /* A fault hits as many workers at most, spare ones included: streams are fewer. */
@@ -21,23 +22,6 @@ enum { BHI_CHAOS_INPUTS = 4, BHI_CHAOS_STREAMS = 16, BHI_CHAOS_DIGEST = 16 };
 /* What a compile may take in a run on a machine that is not slow: the engine says so to the
  * library, and what it explains is judged by it. */
 #define BHI_CHAOS_COMPILE_NS 5000000000ull
-
-enum bhi_fault_kind {
-    BHI_FAULT_KILL,    /* SIGKILL to a worker */
-    BHI_FAULT_SEGV,    /* SIGSEGV to a worker */
-    BHI_FAULT_STOP,    /* SIGSTOP to a worker, for good */
-    BHI_FAULT_HANG,    /* an endless kernel */
-    BHI_FAULT_OOM,     /* a kernel whose compilation or run needs more memory than its worker may */
-    BHI_FAULT_GARBAGE, /* random bytes on a worker's control socket, as if it had sent them */
-    BHI_FAULT_CLOSE,   /* a worker's control socket is shut down */
-    BHI_FAULT_ZYGOTE,  /* SIGKILL to a zygote, and so to all its workers */
-    BHI_FAULT_SLOW,    /* SIGSTOP to a worker, SIGCONT a little later */
-    BHI_FAULT_FULL,    /* the host's descriptor table is full for a while */
-    BHI_FAULT_KINDS
-};
-const char *bhi_fault_name(enum bhi_fault_kind kind); /* "kill" */
-/* "kill,segv": a set of bits, 1 << kind. The complaint names what is none. */
-bool bhi_fault_parse(const char *list, uint32_t *out_set, struct bhi_complaint *complaint);
 
 enum bhi_record_kind {
     BHI_RECORD_OP,      /* an operation was submitted */

@@ -32,18 +32,21 @@ static bool refuse_range(const struct place *place, const struct bhi_field *fiel
 /* Digits in a text stand for what JSON's numbers are not sure to hold. */
 static bool digits(const char *text, uint64_t *out_number) {
     char *end = NULL;
-    if (*text < '0' || *text > '9')
+    if (*text < '0' || *text > '9') {
         return false;
+    }
     errno = 0;
     *out_number = strtoull(text, &end, 10);
     return errno == 0 && !*end;
 }
 
 static bool whole(const json_t *value, uint64_t *out_number) {
-    if (json_is_string(value))
+    if (json_is_string(value)) {
         return digits(json_string_value(value), out_number);
-    if (!json_is_integer(value) || json_integer_value(value) < 0)
+    }
+    if (!json_is_integer(value) || json_integer_value(value) < 0) {
         return false;
+    }
     *out_number = (uint64_t)json_integer_value(value);
     return true;
 }
@@ -51,12 +54,15 @@ static bool whole(const json_t *value, uint64_t *out_number) {
 static bool take_text(const struct bhi_field *field, const json_t *value, char *out,
                       const struct place *place) {
     const char *text = json_string_value(value);
-    if (!text || strlen(text) >= field->most)
+    if (!text || strlen(text) >= field->most) {
         return bhi_refuse(place->complaint, "line %zu: '%s' must be a text of at most %llu bytes",
                           place->line, place->key, (unsigned long long)field->most - 1);
-    for (const char *at = text; *at; at++)
-        if ((unsigned char)*at < 0x20 || *at == 0x7f)
+    }
+    for (const char *at = text; *at; at++) {
+        if ((unsigned char)*at < 0x20 || *at == 0x7f) {
             return refuse_value(place, "without control characters");
+        }
+    }
     memcpy(out, text, strlen(text) + 1);
     return true;
 }
@@ -73,22 +79,25 @@ static bool take_name(const struct bhi_field *field, const json_t *value, unsign
     char names[128];
     size_t used = 0;
     names[0] = 0;
-    for (unsigned i = 0; field->names[i] && used < sizeof names; i++)
+    for (unsigned i = 0; field->names[i] && used < sizeof names; i++) {
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
                                  i ? ", " : "one of: ", field->names[i]);
+    }
     return refuse_value(place, names);
 }
 
 static bool take_faults(const json_t *value, uint32_t *out_set, const struct place *place) {
     uint32_t set = 0;
     struct bhi_complaint ignored;
-    if (!json_is_array(value))
+    if (!json_is_array(value)) {
         return refuse_value(place, "an array of faults' names");
+    }
     for (size_t i = 0; i < json_array_size(value); i++) {
         const char *name = json_string_value(json_array_get(value, i));
         uint32_t one;
-        if (!name || strchr(name, ',') || !bhi_fault_parse(name, &one, &ignored) || set & one)
+        if (!name || strchr(name, ',') || !bhi_fault_parse(name, &one, &ignored) || set & one) {
             return refuse_value(place, "an array of faults' names, each once");
+        }
         set |= one;
     }
     *out_set = set;
@@ -99,17 +108,20 @@ static bool take_numbers(const struct bhi_field *field, const json_t *value, uin
                          const struct place *place) {
     uint64_t most = field->type == BHI_FIELD_U64S ? INT64_MAX : INT32_MAX;
     size_t count = json_array_size(value);
-    if (!json_is_array(value) || count > field->most)
+    if (!json_is_array(value) || count > field->most) {
         return bhi_refuse(place->complaint, "line %zu: '%s' must be an array of at most %llu",
                           place->line, place->key, (unsigned long long)field->most);
+    }
     for (size_t i = 0; i < count; i++) {
         uint64_t number;
-        if (!whole(json_array_get(value, i), &number) || number < field->least || number > most)
+        if (!whole(json_array_get(value, i), &number) || number < field->least || number > most) {
             return refuse_value(place, "an array of whole numbers from 1 on");
-        if (field->type == BHI_FIELD_U64S)
+        }
+        if (field->type == BHI_FIELD_U64S) {
             ((uint64_t *)(base + field->offset))[i] = number;
-        else
+        } else {
             ((int32_t *)(base + field->offset))[i] = (int32_t)number;
+        }
     }
     *(uint32_t *)(base + field->counted) = (uint32_t)count;
     return true;
@@ -120,22 +132,25 @@ static bool take_digest(const json_t *value, uint8_t *out, const struct place *p
     size_t size = 0;
     if (!hex || strlen(hex) != 2 * BHI_CHAOS_DIGEST ||
         sodium_hex2bin(out, BHI_CHAOS_DIGEST, hex, strlen(hex), NULL, &size, NULL) != 0 ||
-        size != BHI_CHAOS_DIGEST)
+        size != BHI_CHAOS_DIGEST) {
         return refuse_value(place, "32 hexadecimal digits");
+    }
     return true;
 }
 
 static bool take_number(const struct bhi_field *field, const json_t *value, uint8_t *at,
                         const struct place *place) {
     uint64_t number;
-    if (!whole(value, &number) || number < field->least || number > field->most)
+    if (!whole(value, &number) || number < field->least || number > field->most) {
         return refuse_range(place, field);
-    if (field->type == BHI_FIELD_U64)
+    }
+    if (field->type == BHI_FIELD_U64) {
         *(uint64_t *)at = number;
-    else if (field->type == BHI_FIELD_U32)
+    } else if (field->type == BHI_FIELD_U32) {
         *(uint32_t *)at = (uint32_t)number;
-    else
+    } else {
         *(int32_t *)at = (int32_t)number;
+    }
     return true;
 }
 
@@ -181,21 +196,26 @@ static bool take_object(const struct bhi_field *fields, json_t *object, void *ba
     for (const struct bhi_field *field = fields; field->key; field++) {
         const json_t *value = json_object_get(object, field->key);
         place.key = field->key;
-        if (!value && field->optional)
+        if (!value && field->optional) {
             continue;
-        if (!value)
+        }
+        if (!value) {
             return bhi_refuse(complaint, "line %zu: '%s' is missing", line, field->key);
-        if (!take_value(field, value, base, &place))
+        }
+        if (!take_value(field, value, base, &place)) {
             return false;
+        }
     }
     const char *key;
     json_t *value;
     json_object_foreach(object, key, value) {
         const struct bhi_field *field = fields;
-        while (field->key && strcmp(field->key, key) != 0)
+        while (field->key && strcmp(field->key, key) != 0) {
             field++;
-        if (!field->key && strcmp(key, "kind") != 0)
+        }
+        if (!field->key && strcmp(key, "kind") != 0) {
             return bhi_refuse(complaint, "line %zu: '%.64s' is not a key here", line, key);
+        }
     }
     return true;
 }
@@ -204,29 +224,35 @@ static bool take_record(json_t *object, struct bhi_history *history, size_t line
                         struct bhi_complaint *complaint) {
     static const struct bhi_field none[] = {{.key = NULL}};
     const char *kind = json_string_value(json_object_get(object, "kind"));
-    if (!kind)
+    if (!kind) {
         return bhi_refuse(complaint, "line %zu: 'kind' is missing, or not a text", line);
-    if (history->complete)
+    }
+    if (history->complete) {
         return bhi_refuse(complaint, "line %zu: the history is complete before it", line);
+    }
     if (!strcmp(kind, "complete")) {
         history->complete = true;
         return take_object(none, object, NULL, line, complaint);
     }
-    if (history->overflow)
+    if (history->overflow) {
         return bhi_refuse(complaint, "line %zu: only 'complete' can follow 'overflow'", line);
+    }
     if (!strcmp(kind, "overflow")) {
         history->overflow = true;
         return take_object(none, object, NULL, line, complaint);
     }
     for (unsigned k = 0; k <= BHI_RECORD_STALL; k++) {
-        if (strcmp(kind, bhi_record_fields[k].kind) != 0)
+        if (strcmp(kind, bhi_record_fields[k].kind) != 0) {
             continue;
+        }
         struct bhi_record record = {.kind = (enum bhi_record_kind)k};
-        if (!take_object(bhi_record_fields[k].fields, object, &record, line, complaint))
+        if (!take_object(bhi_record_fields[k].fields, object, &record, line, complaint)) {
             return false;
-        if (record.stream >= history->header.streams)
+        }
+        if (record.stream >= history->header.streams) {
             return bhi_refuse(complaint, "line %zu: 'stream' must be less than the %u of the run",
                               line, history->header.streams);
+        }
         bhi_history_note(history, &record);
         return !history->overflow || bhi_refuse(complaint, "line %zu: out of memory", line);
     }
@@ -239,13 +265,16 @@ static bool take_record(json_t *object, struct bhi_history *history, size_t line
 static bool take_header(json_t *object, struct bhi_history *history,
                         struct bhi_complaint *complaint) {
     const json_t *version = json_object_get(object, "bulkhead_chaos");
-    if (!version)
-        return bhi_refuse(complaint, "line 1: 'bulkhead_chaos' is missing: this is no history of "
-                                     "bulkhead chaos");
-    if (json_is_integer(version) && json_integer_value(version) != 1)
+    if (!version) {
+        return bhi_refuse(
+            complaint,
+            "line 1: 'bulkhead_chaos' is missing: this is not a history of bulkhead chaos");
+    }
+    if (json_is_integer(version) && json_integer_value(version) != 1) {
         return bhi_refuse(complaint,
                           "line 1: it is of another version: 'bulkhead_chaos' is %lld, not 1",
                           (long long)json_integer_value(version));
+    }
     return take_object(bhi_header_fields, object, &history->header, 1, complaint);
 }
 
@@ -262,23 +291,27 @@ static bool refuse_json(const json_error_t *error, size_t line, struct bhi_compl
 static bool take_line(const char *text, size_t length, struct bhi_history *history, size_t line,
                       struct bhi_complaint *complaint) {
     json_error_t error;
-    if (length == LINE_MOST && text[length - 1] != '\n')
+    if (length == LINE_MOST && text[length - 1] != '\n') {
         return bhi_refuse(complaint, "line %zu: it has more than the %u bytes that one may have",
                           line, LINE_MOST);
-    if (length == 0 || text[length - 1] != '\n')
+    }
+    if (length == 0 || text[length - 1] != '\n') {
         return bhi_refuse(complaint, "line %zu: it is cut off", line);
-    if (memchr(text, 0, length))
+    }
+    if (memchr(text, 0, length)) {
         return bhi_refuse(complaint, "line %zu: there is a NUL byte in it", line);
+    }
     json_t *object = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
     bool good;
-    if (!object)
+    if (!object) {
         good = refuse_json(&error, line, complaint);
-    else if (!json_is_object(object))
+    } else if (!json_is_object(object)) {
         good = bhi_refuse(complaint, "line %zu: not an object", line);
-    else if (line == 1)
+    } else if (line == 1) {
         good = take_header(object, history, complaint);
-    else
+    } else {
         good = take_record(object, history, line, complaint);
+    }
     json_decref(object);
     return good;
 }
@@ -288,8 +321,9 @@ static size_t read_line(FILE *file, char *line) {
     size_t length = 0;
     for (int c; length < LINE_MOST && (c = getc_unlocked(file)) != EOF;) {
         line[length++] = (char)c;
-        if (c == '\n')
+        if (c == '\n') {
             break;
+        }
     }
     return length;
 }
@@ -300,15 +334,19 @@ bool bhi_history_read(FILE *file, struct bhi_history *out_history,
     char *text = malloc(LINE_MOST);
     bool good = text || bhi_refuse(complaint, "out of memory");
     size_t line = 0, length;
-    while (good && (length = read_line(file, text)) > 0)
+    while (good && (length = read_line(file, text)) > 0) {
         good = take_line(text, length, out_history, ++line, complaint);
+    }
     free(text);
-    if (good && ferror(file))
+    if (good && ferror(file)) {
         good = bhi_refuse(complaint, "it cannot be read: %s", strerror(errno));
-    if (good && line == 0)
+    }
+    if (good && line == 0) {
         good = bhi_refuse(complaint, "it is empty");
-    if (!good)
+    }
+    if (!good) {
         bhi_history_free(out_history);
+    }
     return good;
 }
 
@@ -316,8 +354,9 @@ bool bhi_history_load(const char *path, struct bhi_history *out_history,
                       struct bhi_complaint *complaint) {
     bhi_history_init(out_history);
     FILE *file = bhi_interrupt_open(path);
-    if (!file)
+    if (!file) {
         return bhi_refuse(complaint, "it cannot be opened: %s", strerror(errno));
+    }
     const bool good = bhi_history_read(file, out_history, complaint);
     fclose(file);
     return good;

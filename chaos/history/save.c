@@ -11,26 +11,30 @@
 #include "tool/text.h"
 
 static json_t *u64(uint64_t number) {
-    if (number <= INT64_MAX)
+    if (number <= INT64_MAX) {
         return json_integer((json_int_t)number);
+    }
     return bhi_json_digits(number);
 }
 
 static json_t *fault_set(uint32_t set) {
     json_t *names = json_array();
-    for (uint32_t kind = 0; kind < BHI_FAULT_KINDS; kind++)
-        if (set & 1u << kind)
+    for (uint32_t kind = 0; kind < BHI_FAULT_KINDS; kind++) {
+        if (set & 1u << kind) {
             json_array_append_new(names, json_string(bhi_fault_names[kind]));
+        }
+    }
     return names;
 }
 
 static json_t *numbers(const struct bhi_field *field, const uint8_t *at, const uint8_t *base) {
     uint32_t count = *(const uint32_t *)(base + field->counted);
     json_t *array = json_array();
-    for (uint32_t i = 0; i < count && i < field->most; i++)
+    for (uint32_t i = 0; i < count && i < field->most; i++) {
         json_array_append_new(array, field->type == BHI_FIELD_U64S
                                          ? u64(((const uint64_t *)at)[i])
                                          : json_integer(((const int32_t *)at)[i]));
+    }
     return array;
 }
 
@@ -40,9 +44,11 @@ static json_t *digest(const uint8_t *bytes) {
 }
 
 static json_t *name_of(const struct bhi_field *field, unsigned value) {
-    for (unsigned i = 0; field->names[i]; i++)
-        if (i == value)
+    for (unsigned i = 0; field->names[i]; i++) {
+        if (i == value) {
             return json_string(field->names[i]);
+        }
+    }
     return NULL;
 }
 
@@ -87,15 +93,18 @@ static bool write_line(FILE *file, const char *kind, const struct bhi_field *fie
     bool good = object && (!kind || json_object_set_new(object, "kind", json_string(kind)) == 0);
     for (const struct bhi_field *field = fields; good && field->key; field++) {
         good = json_object_set_new(object, field->key, value_of(field, record)) == 0;
-        if (!good)
+        if (!good) {
             bhi_refuse(complaint, "a record of kind %s cannot be written: '%s'",
                        kind ? kind : "header", field->key);
+        }
     }
-    if (!object)
+    if (!object) {
         bhi_refuse(complaint, "out of memory");
+    }
     errno = 0;
-    if (good && (json_dumpf(object, file, JSON_COMPACT) != 0 || fputc('\n', file) == EOF))
+    if (good && (json_dumpf(object, file, JSON_COMPACT) != 0 || fputc('\n', file) == EOF)) {
         good = bhi_refuse(complaint, "cannot be written: %s", strerror(errno ? errno : ENOMEM));
+    }
     json_decref(object);
     return good;
 }
@@ -103,16 +112,19 @@ static bool write_line(FILE *file, const char *kind, const struct bhi_field *fie
 static bool write_all(FILE *file, const struct bhi_history *history,
                       struct bhi_complaint *complaint) {
     static const struct bhi_field none[] = {{.key = NULL}};
-    if (!write_line(file, NULL, bhi_header_fields, &history->header, complaint))
+    if (!write_line(file, NULL, bhi_header_fields, &history->header, complaint)) {
         return false;
+    }
     for (size_t i = 0; i < history->count; i++) {
         const struct bhi_record *record = &history->records[i];
         const struct bhi_fields *fields = &bhi_record_fields[record->kind];
-        if (!write_line(file, fields->kind, fields->fields, record, complaint))
+        if (!write_line(file, fields->kind, fields->fields, record, complaint)) {
             return false;
+        }
     }
-    if (history->overflow && !write_line(file, "overflow", none, NULL, complaint))
+    if (history->overflow && !write_line(file, "overflow", none, NULL, complaint)) {
         return false;
+    }
     return !history->complete || write_line(file, "complete", none, NULL, complaint);
 }
 
@@ -122,21 +134,24 @@ static bool write_to(int fd, const struct bhi_history *history, struct bhi_compl
     FILE *file = copy >= 0 ? fdopen(copy, "w") : NULL;
     if (!file) {
         bhi_refuse(complaint, "cannot be written: %s", strerror(errno));
-        if (copy >= 0)
+        if (copy >= 0) {
             close(copy);
+        }
         return false;
     }
     bool good = write_all(file, history, complaint);
-    if (fclose(file) != 0 && good)
+    if (fclose(file) != 0 && good) {
         good = bhi_refuse(complaint, "cannot be written: %s", strerror(errno));
+    }
     return good;
 }
 
 bool bhi_history_save(const struct bhi_history *history, const char *path,
                       struct bhi_complaint *complaint) {
     struct bhi_outfile file;
-    if (!bhi_outfile_open(path, 0, &file, complaint))
+    if (!bhi_outfile_open(path, 0, &file, complaint)) {
         return false;
+    }
     bool good = write_to(file.fd, history, complaint) && bhi_outfile_seal(&file, complaint) &&
                 bhi_outfile_commit(&file, complaint);
     bhi_outfile_abandon(&file);

@@ -40,13 +40,15 @@ static int compare_places(const void *a, const void *b) {
 
 static bool find_places(const struct bhi_history *history, struct places *places) {
     *places = (struct places){.all = calloc(history->count + 1, sizeof *places->all)};
-    if (!places->all)
+    if (!places->all) {
         return false;
+    }
     for (size_t i = 0; i < history->count; i++) {
         const struct bhi_record *record = &history->records[i];
-        if (record->kind == BHI_RECORD_OP)
+        if (record->kind == BHI_RECORD_OP) {
             places->all[places->count++] =
                 (struct place){record->op, record->at_ns, record->stream};
+        }
     }
     qsort(places->all, places->count, sizeof *places->all, compare_places);
     return true;
@@ -82,25 +84,29 @@ static void name_rows(struct bhi_timeline *timeline, const struct bhi_history *h
         bhi_timeline_row(timeline, next, name, false);
     }
     for (size_t i = 0; i < history->count; i++) {
-        if (history->records[i].kind == BHI_RECORD_FAULT)
+        if (history->records[i].kind == BHI_RECORD_FAULT) {
             seen[history->records[i].fault.kind] = true;
+        }
         stalled |= stood_still(&history->records[i]);
     }
     for (int kind = 0; kind < BHI_FAULT_KINDS; kind++) {
         rows->of_fault[kind] = seen[kind] ? next : UINT32_MAX;
-        if (seen[kind])
+        if (seen[kind]) {
             bhi_timeline_row(timeline, next++, bhi_fault_name((enum bhi_fault_kind)kind), true);
+        }
     }
     rows->stall = next;
-    if (stalled)
+    if (stalled) {
         bhi_timeline_row(timeline, next, "stalls", true);
+    }
 }
 
 static void add_end(struct bhi_timeline *timeline, const struct bhi_record *record, size_t index,
                     const struct places *places, const struct rows *rows) {
     const struct place *place = place_of(places, record->op);
-    if (!place || place->stream >= rows->streams) /* an end of nothing: the checker tells */
+    if (!place || place->stream >= rows->streams) { /* an end of nothing: the checker tells */
         return;
+    }
     if (record->end.lost) {
         bhi_timeline_add(timeline, place->stream, LOST, place->at_ns, record->at_ns, index);
         return;
@@ -119,26 +125,28 @@ static void add_fault(struct bhi_timeline *timeline, const struct bhi_record *re
     uint64_t to = record->at_ns + record->fault.lasts_ns;
     bhi_timeline_add(timeline, rows->of_fault[record->fault.kind],
                      record->fault.missed ? MISSED : FAULT, record->at_ns, to, index);
-    if (!record->fault.missed && record->stream < rows->streams)
+    if (!record->fault.missed && record->stream < rows->streams) {
         bhi_timeline_add(timeline, record->stream, AIMED, record->at_ns, to, index);
+    }
 }
 
 static void add_records(struct bhi_timeline *timeline, const struct bhi_history *history,
                         const struct places *places, const struct rows *rows) {
     for (size_t i = 0; i < history->count; i++) {
         const struct bhi_record *record = &history->records[i];
-        if (record->kind == BHI_RECORD_END)
+        if (record->kind == BHI_RECORD_END) {
             add_end(timeline, record, i, places, rows);
-        else if (record->kind == BHI_RECORD_FAULT)
+        } else if (record->kind == BHI_RECORD_FAULT) {
             add_fault(timeline, record, i, rows);
-        else if (record->kind == BHI_RECORD_REFUSED && record->stream < rows->streams)
+        } else if (record->kind == BHI_RECORD_REFUSED && record->stream < rows->streams) {
             bhi_timeline_add(timeline, record->stream, REFUSED, record->at_ns, record->at_ns, i);
-        else if (stood_still(record))
+        } else if (stood_still(record)) {
             bhi_timeline_add(timeline, rows->stall, STALL,
                              record->at_ns - (record->stall.lasted_ns < record->at_ns
                                                   ? record->stall.lasted_ns
                                                   : record->at_ns),
                              record->at_ns, i);
+        }
     }
 }
 
@@ -150,11 +158,12 @@ static void describe_fault(const struct bhi_record *record, char *out, size_t ca
     int used =
         snprintf(out, capacity, "fault %s: %s", bhi_quantity_count(number, record->fault.number),
                  bhi_fault_name(record->fault.kind));
-    if (record->fault.missed)
+    if (record->fault.missed) {
         snprintf(out + used, capacity - (size_t)used, ", hit nothing");
-    else if (record->fault.pid_count)
+    } else if (record->fault.pid_count) {
         snprintf(out + used, capacity - (size_t)used, ", process %d%s", record->fault.pids[0],
                  record->fault.pid_count > 1 ? " and others" : "");
+    }
 }
 
 static void describe_end(const struct bhi_record *record, char *out, size_t capacity) {
@@ -162,17 +171,18 @@ static void describe_end(const struct bhi_record *record, char *out, size_t capa
     int used = snprintf(out, capacity, "operation %s: ", bhi_quantity_count(number, record->op));
     char *rest = out + used;
     size_t room = capacity - (size_t)used;
-    if (record->end.lost)
+    if (record->end.lost) {
         snprintf(rest, room, "it never ended");
-    else if (record->end.state == BH_EVENT_READY)
+    } else if (record->end.state == BH_EVENT_READY) {
         snprintf(rest, room, "READY");
-    else if (record->end.hops)
+    } else if (record->end.hops) {
         snprintf(rest, room, "poisoned, %s, %u dependencies from event %llu",
                  bh_status_name(record->end.status), record->end.hops,
                  (unsigned long long)record->end.origin);
-    else
+    } else {
         snprintf(rest, room, "poisoned, %s, process %d", bh_status_name(record->end.status),
                  record->end.worker_pid);
+    }
 }
 
 static void put_titles(struct bhi_timeline *timeline, const struct bhi_history *history) {
@@ -180,14 +190,16 @@ static void put_titles(struct bhi_timeline *timeline, const struct bhi_history *
         const struct bhi_timeline_bar *bar = &timeline->bars[i];
         const struct bhi_record *record = &history->records[bar->tag];
         char what[160], title[320], from[BHI_QUANTITY], took[BHI_QUANTITY];
-        if (!bar->wide)
+        if (!bar->wide) {
             continue;
-        if (record->kind == BHI_RECORD_FAULT)
+        }
+        if (record->kind == BHI_RECORD_FAULT) {
             describe_fault(record, what, sizeof what);
-        else if (record->kind == BHI_RECORD_END)
+        } else if (record->kind == BHI_RECORD_END) {
             describe_end(record, what, sizeof what);
-        else
+        } else {
             snprintf(what, sizeof what, "%s", kinds[bar->kind].name);
+        }
         snprintf(title, sizeof title, "%s, from %s, took %s", what,
                  bhi_quantity_time(from, bar->from_ns),
                  bhi_quantity_time(took, bar->to_ns - bar->from_ns));
@@ -219,8 +231,9 @@ static void put_curve(struct bhi_page *page, const struct bhi_history *history,
     uint64_t least = UINT64_MAX, most = 0;
     char low[BHI_QUANTITY], high[BHI_QUANTITY];
     for (size_t i = 0; i < history->count; i++) {
-        if (history->records[i].kind != BHI_RECORD_SAMPLE)
+        if (history->records[i].kind != BHI_RECORD_SAMPLE) {
             continue;
+        }
         uint64_t value = value_of(&history->records[i]);
         least = value < least ? value : least;
         most = value > most ? value : most;
@@ -234,26 +247,30 @@ static void put_curve(struct bhi_page *page, const struct bhi_history *history,
             low, high);
     for (size_t i = 0; i < history->count; i++) {
         const struct bhi_record *record = &history->records[i];
-        if (record->kind != BHI_RECORD_SAMPLE || seen++ % stride)
+        if (record->kind != BHI_RECORD_SAMPLE || seen++ % stride) {
             continue;
+        }
         double x = (double)bhi_timeline_place(timeline, record->at_ns) /
                    (double)timeline->shown_ns * CURVE_WIDTH;
         double y = most ? (double)value_of(record) / (double)most * 0.9 * CURVE_HEIGHT : 0;
         fprintf(page->out, "%.4g,%.4g ", x, CURVE_HEIGHT - y);
     }
     fprintf(page->out, "\" /></svg></div>\n<p class=\"note\">%s: %s", name, low);
-    if (least != most)
+    if (least != most) {
         fprintf(page->out, " to %s", high);
+    }
     fputs("</p>\n", page->out);
 }
 
 static void put_curves(struct bhi_page *page, const struct bhi_history *history,
                        const struct bhi_timeline *timeline) {
     size_t samples = 0;
-    for (size_t i = 0; i < history->count; i++)
+    for (size_t i = 0; i < history->count; i++) {
         samples += history->records[i].kind == BHI_RECORD_SAMPLE;
-    if (samples < 2)
+    }
+    if (samples < 2) {
         return;
+    }
     bhi_page_section(page, "What the process had");
     fputs("<figure>\n", page->out);
     put_curve(page, history, timeline, samples, "memory", memory_of, bhi_quantity_bytes);

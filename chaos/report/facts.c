@@ -4,9 +4,11 @@
 
 uint64_t bhi_facts_elapsed_ns(const struct bhi_history *history) {
     uint64_t last = 0;
-    for (size_t i = 0; i < history->count; i++)
-        if (history->records[i].at_ns > last)
+    for (size_t i = 0; i < history->count; i++) {
+        if (history->records[i].at_ns > last) {
             last = history->records[i].at_ns;
+        }
+    }
     return last;
 }
 
@@ -18,18 +20,22 @@ static void find_faults(const struct bhi_history *history, struct bhi_facts_pace
     unsigned samples = 0;
     for (size_t i = 0; i < history->count; i++) {
         const struct bhi_record *record = &history->records[i];
-        if (record->kind == BHI_RECORD_SAMPLE && ++samples == 2)
+        if (record->kind == BHI_RECORD_SAMPLE && ++samples == 2) {
             begin_ns = record->at_ns;
-        if (record->kind == BHI_RECORD_FAULT && record->at_ns > end_ns)
+        }
+        if (record->kind == BHI_RECORD_FAULT && record->at_ns > end_ns) {
             end_ns = record->at_ns;
+        }
     }
     const uint64_t duration_ns = history->header.duration_ns;
     const uint64_t due_ns =
         duration_ns < UINT64_MAX - begin_ns ? begin_ns + duration_ns : UINT64_MAX;
-    if (!history->header.faults_asked && due_ns > end_ns)
+    if (!history->header.faults_asked && due_ns > end_ns) {
         end_ns = due_ns;
-    if (end_ns > elapsed_ns)
+    }
+    if (end_ns > elapsed_ns) {
         end_ns = elapsed_ns;
+    }
     pace->begin_ns = begin_ns;
     pace->faults_ns = end_ns > begin_ns ? end_ns - begin_ns : 0;
     pace->settle_ns = elapsed_ns - begin_ns - pace->faults_ns;
@@ -40,39 +46,45 @@ struct bhi_facts_pace bhi_facts_pace(const struct bhi_history *history,
     const struct bhi_history_header *header = &history->header;
     struct bhi_facts_pace pace = {.asked = header->faults_asked};
     const double due = header->rate * ((double)header->duration_ns / 1e9) + 0.5;
-    if (!pace.asked)
+    if (!pace.asked) {
         pace.asked = due < (double)INT64_MAX ? (uint64_t)due : INT64_MAX;
+    }
     find_faults(history, &pace, bhi_facts_elapsed_ns(history));
-    if (pace.faults_ns)
+    if (pace.faults_ns) {
         pace.rate = (double)bhi_facts_injected(result) / ((double)pace.faults_ns / 1e9);
+    }
     return pace;
 }
 
 uint64_t bhi_facts_injected(const struct bhi_chaos_result *result) {
     uint64_t count = 0;
-    for (int kind = 0; kind < BHI_FAULT_KINDS; kind++)
+    for (int kind = 0; kind < BHI_FAULT_KINDS; kind++) {
         count += result->faults[kind];
+    }
     return count;
 }
 
 uint64_t bhi_facts_anomalies(const struct bhi_chaos_result *result) {
     uint64_t count = 0;
-    for (int anomaly = 0; anomaly < BHI_ANOMALIES; anomaly++)
-        if (anomaly != BHI_ANOMALY_UNKNOWN)
+    for (int anomaly = 0; anomaly < BHI_ANOMALIES; anomaly++) {
+        if (anomaly != BHI_ANOMALY_UNKNOWN) {
             count += result->by_anomaly[anomaly];
+        }
+    }
     return count;
 }
 
 const char *bhi_facts_sentence(const struct bhi_chaos_result *result, char *out, size_t capacity) {
     uint64_t anomalies = bhi_facts_anomalies(result);
-    if (result->verdict == BHI_CHAOS_VALID)
+    if (result->verdict == BHI_CHAOS_VALID) {
         snprintf(out, capacity, "every promise was kept");
-    else if (result->verdict == BHI_CHAOS_UNKNOWN)
-        snprintf(out, capacity, "nothing can be said of this run%s",
+    } else if (result->verdict == BHI_CHAOS_UNKNOWN) {
+        snprintf(out, capacity, "this run proves nothing%s",
                  result->cut_short ? ": it was cut short" : "");
-    else
+    } else {
         snprintf(out, capacity, "a promise was broken %llu time%s", (unsigned long long)anomalies,
                  anomalies == 1 ? "" : "s");
+    }
     return out;
 }
 
@@ -80,10 +92,12 @@ bool bhi_facts_buckets(const struct bhi_chaos_result *result, unsigned *out_firs
                        unsigned *out_end) {
     *out_first = *out_end = 0;
     for (unsigned i = 0; i < BHI_RECOVERY_BUCKETS; i++) {
-        if (!result->recovery[i])
+        if (!result->recovery[i]) {
             continue;
-        if (!*out_end)
+        }
+        if (!*out_end) {
             *out_first = i;
+        }
         *out_end = i + 1;
     }
     return *out_end > 0;
@@ -99,8 +113,10 @@ uint64_t bhi_facts_bucket_to(unsigned bucket) {
 
 uint64_t bhi_facts_bucket_most(const struct bhi_chaos_result *result) {
     uint64_t most = 0;
-    for (unsigned i = 0; i < BHI_RECOVERY_BUCKETS; i++)
-        if (result->recovery[i] > most)
+    for (unsigned i = 0; i < BHI_RECOVERY_BUCKETS; i++) {
+        if (result->recovery[i] > most) {
             most = result->recovery[i];
+        }
+    }
     return most;
 }

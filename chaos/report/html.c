@@ -36,16 +36,18 @@ static void put_tiles(struct bhi_page *page, const struct bhi_chaos_result *resu
     bhi_page_tile(page, "poisoned", bhi_quantity_count(text, result->poisoned), BHI_PAGE_LOST);
     bhi_page_tile(page, "lost", bhi_quantity_count(text, result->lost),
                   result->lost ? BHI_PAGE_BAD : BHI_PAGE_DIM);
-    if (result->refused)
+    if (result->refused) {
         bhi_page_tile(page, result->refused == 1 ? "call refused" : "calls refused",
                       bhi_quantity_count(text, result->refused), BHI_PAGE_INPUT);
+    }
     bhi_page_tile(page, "faults", bhi_quantity_count(text, bhi_facts_injected(result)),
                   BHI_PAGE_PLAIN);
     bhi_page_tile(page, "anomalies", bhi_quantity_count(text, bhi_facts_anomalies(result)),
                   bhi_facts_anomalies(result) ? BHI_PAGE_BAD : BHI_PAGE_DIM);
-    if (result->recovery_count)
+    if (result->recovery_count) {
         bhi_page_tile(page, "recovery, p99", bhi_quantity_time(text, result->recovery_p99_ns),
                       BHI_PAGE_PLAIN);
+    }
     bhi_page_tiles_end(page);
 }
 
@@ -70,8 +72,9 @@ static void put_power(struct bhi_page *page, const struct bhi_history *history,
     char text[160];
     int length = snprintf(text, sizeof text, "1 wrong operation of %.4g, with 95 %%",
                           1 / bhi_power_rate(result->compared));
-    if (asked > 0)
+    if (asked > 0) {
         snprintf(text + length, sizeof text - (size_t)length, "; asked for: 1 of %.4g", 1 / asked);
+    }
     bhi_page_fact(page, "Would have found", text);
 }
 
@@ -90,12 +93,13 @@ static void put_facts(struct bhi_page *page, const struct bhi_history *history,
     snprintf(text, sizeof text, "%s%s", bhi_quantity_time(first, bhi_facts_elapsed_ns(history)),
              history->complete ? "" : ", cut short");
     bhi_page_fact(page, "Took", text);
-    if (header->faults_asked)
+    if (header->faults_asked) {
         snprintf(text, sizeof text, "%s faults, %.4g a second",
                  bhi_quantity_count(first, header->faults_asked), header->rate);
-    else
+    } else {
         snprintf(text, sizeof text, "%s of faults, %.4g a second",
                  bhi_quantity_time(first, header->duration_ns), header->rate);
+    }
     bhi_page_fact(page, "Asked for", text);
     put_pace(page, history, result);
     put_power(page, history, result);
@@ -125,14 +129,16 @@ static void put_findings(struct bhi_page *page, const struct bhi_chaos_result *r
         bhi_page_row(page);
         bhi_page_cell_badge(page, bhi_anomaly_name(finding->anomaly),
                             finding->anomaly == BHI_ANOMALY_UNKNOWN ? BHI_PAGE_WARN : BHI_PAGE_BAD);
-        if (finding->op)
+        if (finding->op) {
             bhi_page_cell_number(page, finding->op);
-        else
+        } else {
             bhi_page_cell(page, "-");
-        if (finding->record != BHI_FINDING_NO_RECORD)
+        }
+        if (finding->record != BHI_FINDING_NO_RECORD) {
             bhi_page_cell_number(page, bhi_facts_line(finding->record));
-        else
+        } else {
             bhi_page_cell(page, "-");
+        }
         bhi_page_cell(page, finding->text);
         bhi_page_row_end(page);
     }
@@ -154,17 +160,21 @@ static void put_faults(struct bhi_page *page, const struct bhi_history *history,
     uint64_t missed[BHI_FAULT_KINDS] = {0}, most = 1;
     for (size_t i = 0; i < history->count; i++) {
         const struct bhi_record *record = &history->records[i];
-        if (record->kind == BHI_RECORD_FAULT && record->fault.missed)
+        if (record->kind == BHI_RECORD_FAULT && record->fault.missed) {
             missed[record->fault.kind]++;
+        }
     }
-    for (int kind = 0; kind < BHI_FAULT_KINDS; kind++)
-        if (result->faults[kind] > most)
+    for (int kind = 0; kind < BHI_FAULT_KINDS; kind++) {
+        if (result->faults[kind] > most) {
             most = result->faults[kind];
+        }
+    }
     bhi_page_section(page, "Faults");
     bhi_page_table(page, "Faults by kind", headings, 4, 1u << 1 | 1u << 2);
     for (int kind = 0; kind < BHI_FAULT_KINDS; kind++) {
-        if (!result->faults[kind] && !missed[kind])
+        if (!result->faults[kind] && !missed[kind]) {
             continue;
+        }
         bhi_page_row(page);
         bhi_page_cell_code(page, bhi_fault_name((enum bhi_fault_kind)kind));
         bhi_page_cell_number(page, result->faults[kind]);
@@ -207,8 +217,9 @@ bool bhi_chaos_report_html(const char *path, const struct bhi_history *history,
     struct bhi_page page;
     char title[80];
     snprintf(title, sizeof title, "Chaos, seed %llu", (unsigned long long)history->header.seed);
-    if (!bhi_page_open(&page, title))
+    if (!bhi_page_open(&page, title)) {
         return bhi_refuse(complaint, "out of memory");
+    }
     put_verdict(&page, result);
     put_tiles(&page, result);
     put_facts(&page, history, result);

@@ -14,16 +14,18 @@ static json_t *number(uint64_t value) {
 /* "false_success": a key without a blank. */
 static const char *key_of(enum bhi_anomaly anomaly, char out[32]) {
     snprintf(out, 32, "%s", bhi_anomaly_name(anomaly));
-    for (char *at = out; (at = strchr(at, ' '));)
+    for (char *at = out; (at = strchr(at, ' '));) {
         *at = '_';
+    }
     return out;
 }
 
 static json_t *faults(const struct bhi_chaos_result *result) {
     json_t *object = json_object();
-    for (int kind = 0; kind < BHI_FAULT_KINDS; kind++)
+    for (int kind = 0; kind < BHI_FAULT_KINDS; kind++) {
         json_object_set_new(object, bhi_fault_name((enum bhi_fault_kind)kind),
                             number(result->faults[kind]));
+    }
     return object;
 }
 
@@ -50,9 +52,10 @@ static json_t *power(const struct bhi_history *history, const struct bhi_chaos_r
 static json_t *anomalies(const struct bhi_chaos_result *result) {
     char key[32];
     json_t *object = json_object();
-    for (int anomaly = 0; anomaly < BHI_ANOMALIES; anomaly++)
+    for (int anomaly = 0; anomaly < BHI_ANOMALIES; anomaly++) {
         json_object_set_new(object, key_of((enum bhi_anomaly)anomaly, key),
                             number(result->by_anomaly[anomaly]));
+    }
     return object;
 }
 

@@ -48,10 +48,12 @@ static void print_operations(FILE *stream, const struct bhi_chaos_result *result
     char number[BHI_QUANTITY];
     label(stream, "operations");
     fprintf(stream, "%s", bhi_quantity_count(number, result->operations));
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        if (parts[i].count || parts[i].always)
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (parts[i].count || parts[i].always) {
             fprintf(stream, "%s%s %s", i ? ", " : ": ", bhi_quantity_count(number, parts[i].count),
                     parts[i].name);
+        }
+    }
     fputc('\n', stream);
 }
 
@@ -61,14 +63,16 @@ static void print_faults(FILE *stream, const struct bhi_chaos_result *result) {
     label(stream, "faults");
     fprintf(stream, "%s", bhi_quantity_count(number, bhi_facts_injected(result)));
     for (int kind = 0; kind < BHI_FAULT_KINDS; kind++) {
-        if (!result->faults[kind])
+        if (!result->faults[kind]) {
             continue;
+        }
         fprintf(stream, "%s%s %s", separator, bhi_quantity_count(number, result->faults[kind]),
                 bhi_fault_name((enum bhi_fault_kind)kind));
         separator = ", ";
     }
-    if (result->missed)
+    if (result->missed) {
         fprintf(stream, "; %s more hit nothing", bhi_quantity_count(number, result->missed));
+    }
     fputc('\n', stream);
 }
 
@@ -80,8 +84,9 @@ static void print_power(FILE *stream, const struct bhi_history *history,
     fprintf(stream, "1 wrong of %.4g would have been found with 95 %% (%s result%s compared)",
             1 / bhi_power_rate(result->compared), bhi_quantity_count(results, result->compared),
             result->compared == 1 ? "" : "s");
-    if (asked > 0)
+    if (asked > 0) {
         fprintf(stream, "; 1 of %.4g was asked for", 1 / asked);
+    }
     fputc('\n', stream);
 }
 
@@ -103,21 +108,24 @@ static void print_pace(FILE *stream, const struct bhi_history *history,
 static void print_histogram(FILE *stream, const struct bhi_chaos_result *result) {
     unsigned first, end;
     uint64_t most = bhi_facts_bucket_most(result);
-    if (!bhi_facts_buckets(result, &first, &end))
+    if (!bhi_facts_buckets(result, &first, &end)) {
         return;
+    }
     for (unsigned i = first; i < end; i++) {
         char from[BHI_QUANTITY], to[BHI_QUANTITY + 8], number[BHI_QUANTITY];
         uint64_t limit = bhi_facts_bucket_to(i);
         int bar = (int)((double)result->recovery[i] / (double)most * BAR + 0.5);
-        if (limit == UINT64_MAX)
+        if (limit == UINT64_MAX) {
             snprintf(to, sizeof to, "and longer");
-        else
+        } else {
             snprintf(to, sizeof to, "to %s", bhi_quantity_time(number, limit));
+        }
         fprintf(stream, "%*s%11s %-14s %9s", LABEL, "",
                 bhi_quantity_time(from, bhi_facts_bucket_from(i)), to,
                 bhi_quantity_count(number, result->recovery[i]));
-        if (result->recovery[i])
+        if (result->recovery[i]) {
             fprintf(stream, "  %.*s", bar ? bar : 1, "########################################");
+        }
         fputc('\n', stream);
     }
 }
@@ -139,8 +147,9 @@ static void print_recovery(FILE *stream, const struct bhi_chaos_result *result) 
 
 static void print_leaks(FILE *stream, const struct bhi_chaos_result *result) {
     char first[BHI_QUANTITY], last[BHI_QUANTITY];
-    if (!result->rss_first)
+    if (!result->rss_first) {
         return;
+    }
     label(stream, "memory");
     fprintf(stream, "%s at first, %s at last\n", bhi_quantity_bytes(first, result->rss_first),
             bhi_quantity_bytes(last, result->rss_last));
@@ -160,25 +169,29 @@ static void print_findings(FILE *stream, const struct bhi_chaos_result *result) 
     enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };
     struct bhi_columns table;
     uint64_t total = bhi_facts_anomalies(result) + result->by_anomaly[BHI_ANOMALY_UNKNOWN];
-    if (!result->finding_count)
+    if (!result->finding_count) {
         return;
+    }
     bhi_columns_init(&table, columns, COLUMN_COUNT);
     for (size_t i = 0; i < result->finding_count && i < SHOWN; i++) {
         const struct bhi_finding *finding = &result->findings[i];
         char op[24] = "-", line[24] = "-";
-        if (finding->op)
+        if (finding->op) {
             snprintf(op, sizeof op, "%llu", (unsigned long long)finding->op);
-        if (finding->record != BHI_FINDING_NO_RECORD)
+        }
+        if (finding->record != BHI_FINDING_NO_RECORD) {
             snprintf(line, sizeof line, "%llu",
                      (unsigned long long)bhi_facts_line(finding->record));
+        }
         const char *const cells[COLUMN_COUNT] = {bhi_anomaly_name(finding->anomaly), op, line,
                                                  finding->text};
         bhi_columns_row(&table, cells,
                         finding->anomaly == BHI_ANOMALY_UNKNOWN ? BHI_TONE_WARN : BHI_TONE_BAD);
     }
     fputc('\n', stream);
-    if (!bhi_columns_print(&table, stream, 2, bhi_columns_width(stream)))
+    if (!bhi_columns_print(&table, stream, 2, bhi_columns_width(stream))) {
         fputs("  out of memory: they cannot be shown\n", stream);
+    }
     if (total > table.row_count) {
         char number[BHI_QUANTITY];
         fprintf(stream, "  and %s more\n", bhi_quantity_count(number, total - table.row_count));
@@ -203,6 +216,7 @@ void bhi_chaos_report_text(FILE *stream, const struct bhi_history *history,
         fprintf(stream, "%s\n", path);
     }
     print_findings(stream, result);
-    if (history_path && result->verdict != BHI_CHAOS_VALID && result->operations)
+    if (history_path && result->verdict != BHI_CHAOS_VALID && result->operations) {
         fprintf(stream, "\nTo see it again: bulkhead chaos --replay %s\n", path);
+    }
 }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tool/complain.h"
 #include "tool/ending.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
@@ -30,10 +31,12 @@ static bool blame(const struct bhi_run_binding *binding, struct bhi_complaint *c
 bool bhi_run_open_stdin(struct bhi_run_request *request, struct bhi_complaint *complaint) {
     for (uint32_t i = 0; i < request->binding_count; i++) {
         struct bhi_run_binding *binding = &request->bindings[i];
-        if (!bhi_run_is_stdin(binding))
+        if (!bhi_run_is_stdin(binding)) {
             continue;
-        if (!bhi_npy_file_open(binding->in_path, &binding->in, complaint))
+        }
+        if (!bhi_npy_file_open(binding->in_path, &binding->in, complaint)) {
             return blame(binding, complaint);
+        }
         binding->array = binding->in.array;
     }
     return true;
@@ -44,9 +47,10 @@ static bool refuse_same(struct bhi_run_request *request, uint32_t index,
     struct bhi_run_binding *binding = &request->bindings[index];
     for (uint32_t i = 0; i < index; i++) {
         struct bhi_run_binding *other = &request->bindings[i];
-        if (other->out_path && bhi_outfile_same(&other->out, &binding->out))
+        if (other->out_path && bhi_outfile_same(&other->out, &binding->out)) {
             return bhi_refuse(complaint, "writes the same file as --%s %s", other->option,
                               other->text);
+        }
     }
     return true;
 }
@@ -54,8 +58,9 @@ static bool refuse_same(struct bhi_run_request *request, uint32_t index,
 bool bhi_run_open_outputs(struct bhi_run_request *request, struct bhi_complaint *complaint) {
     for (uint32_t i = 0; i < request->binding_count; i++) {
         struct bhi_run_binding *binding = &request->bindings[i];
-        if (!binding->out_path)
+        if (!binding->out_path) {
             continue;
+        }
         binding->header_size =
             bhi_npy_write_header(&binding->array, binding->header, sizeof binding->header);
         uint64_t size;
@@ -64,8 +69,9 @@ bool bhi_run_open_outputs(struct bhi_run_request *request, struct bhi_complaint 
             return blame(binding, complaint);
         }
         if (!bhi_outfile_open(binding->out_path, size, &binding->out, complaint) ||
-            !refuse_same(request, i, complaint))
+            !refuse_same(request, i, complaint)) {
             return blame(binding, complaint);
+        }
     }
     return true;
 }
@@ -76,11 +82,13 @@ static int check_memory(const struct bhi_run_request *request) {
     uint64_t total = 0, available = bhi_memory_unused();
     for (uint32_t i = 0; i < request->binding_count; i++) {
         if (!request->bindings[i].buffer && /* those that are there are paid for */
-            __builtin_add_overflow(total, request->bindings[i].array.bytes, &total))
+            __builtin_add_overflow(total, request->bindings[i].array.bytes, &total)) {
             total = UINT64_MAX;
+        }
     }
-    if (total <= available)
+    if (total <= available) {
         return BHI_EXIT_READY;
+    }
     bhi_complain(request->command, "the arrays need %.1f GiB of memory, %.1f GiB are available",
                  (double)total / 0x1p30, (double)available / 0x1p30);
     bhi_ending_blame(BH_NO_MEMORY);
@@ -94,8 +102,9 @@ static int fill_buffer(const struct bhi_run_request *request, struct bhi_run_bin
     void *bytes;
     char what[400];
 
-    if (binding->buffer)
+    if (binding->buffer) {
         return BHI_EXIT_READY; /* from a file */
+    }
     snprintf(what, sizeof what, "--%s %.300s", binding->option, binding->text);
     if (binding->in_path && !bhi_npy_file_spool(&binding->in, trusted_claim, &complaint)) {
         bhi_complain(request->command, "%s: %s", what, complaint.text);
@@ -103,13 +112,16 @@ static int fill_buffer(const struct bhi_run_request *request, struct bhi_run_bin
         return BHI_EXIT_USAGE;
     }
     bh_status status = bh_buffer_create(context, binding->array.bytes, &binding->buffer, &detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return bhi_session_fail(request->command, what, status, &detail);
-    if (!binding->in_path)
+    }
+    if (!binding->in_path) {
         return BHI_EXIT_READY;
+    }
     status = bh_buffer_map(binding->buffer, BH_MAP_DISCARD, map_limit_ns, &bytes, &detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return bhi_session_fail(request->command, what, status, &detail);
+    }
     if (!bhi_npy_file_read(&binding->in, bytes, &complaint)) {
         bhi_complain(request->command, "%s: %s", what, complaint.text);
         bhi_ending_blame(BH_LOAD_FAILED);
@@ -123,8 +135,9 @@ int bhi_run_fill_buffers(struct bhi_run_request *request, bh_context *context) {
     int exit_status = check_memory(request);
     for (uint32_t i = 0; i < request->binding_count && exit_status == BHI_EXIT_READY; i++) {
         exit_status = fill_buffer(request, &request->bindings[i], context);
-        if (bhi_interrupt_signal())
+        if (bhi_interrupt_signal()) {
             exit_status = BHI_EXIT_SIGNALLED + bhi_interrupt_signal();
+        }
     }
     return exit_status;
 }
@@ -135,8 +148,9 @@ int bhi_run_fill_buffers(struct bhi_run_request *request, bh_context *context) {
 static int fail_output(const struct bhi_run_request *request, const struct bhi_run_binding *binding,
                        const struct bhi_complaint *complaint) {
     bhi_complain(request->command, "--%s %s: %s", binding->option, binding->text, complaint->text);
-    if (bhi_interrupt_signal())
+    if (bhi_interrupt_signal()) {
         return BHI_EXIT_SIGNALLED + bhi_interrupt_signal();
+    }
     return BHI_EXIT_ENVIRON;
 }
 
@@ -145,12 +159,14 @@ static int write_output(const struct bhi_run_request *request, struct bhi_run_bi
     bh_detail detail = {0};
     void *bytes;
     bh_status status = bh_buffer_map(binding->buffer, BH_MAP_READ, map_limit_ns, &bytes, &detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return bhi_session_fail(request->command, binding->text, status, &detail);
+    }
     if (!bhi_outfile_write(&binding->out, binding->header, binding->header_size, bytes,
                            binding->array.bytes, &complaint) ||
-        !bhi_outfile_seal(&binding->out, &complaint))
+        !bhi_outfile_seal(&binding->out, &complaint)) {
         return fail_output(request, binding, &complaint);
+    }
     return BHI_EXIT_READY;
 }
 
@@ -158,13 +174,15 @@ int bhi_run_write_outputs(struct bhi_run_request *request) {
     struct bhi_complaint complaint;
     int exit_status = BHI_EXIT_READY;
     for (uint32_t i = 0; i < request->binding_count && exit_status == BHI_EXIT_READY; i++) {
-        if (request->bindings[i].out_path)
+        if (request->bindings[i].out_path) {
             exit_status = write_output(request, &request->bindings[i]);
+        }
     }
     for (uint32_t i = 0; i < request->binding_count && exit_status == BHI_EXIT_READY; i++) {
         struct bhi_run_binding *binding = &request->bindings[i];
-        if (binding->out_path && !bhi_outfile_commit(&binding->out, &complaint))
+        if (binding->out_path && !bhi_outfile_commit(&binding->out, &complaint)) {
             exit_status = fail_output(request, binding, &complaint);
+        }
     }
     return exit_status;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "request/launch.h"
+#include "tool/complain.h"
 #include "tool/ending.h"
 #include "tool/exit_status.h"
 #include "tool/session.h"
@@ -51,13 +52,15 @@ static int end_compile(const char *command, const char *path, struct compile *co
         return BHI_EXIT_READY;
     }
     bh_detail *detail = &compile->detail;
-    if (compile->status == BH_COMPILE_FAILED && compile->log[0])
+    if (compile->status == BH_COMPILE_FAILED && compile->log[0]) {
         snprintf(detail->message, sizeof detail->message, "it does not compile");
+    }
     const char *why = bhi_text_without_call(detail->message);
     /* The library names the source, too. */
     size_t named = strlen(compile->source.name);
-    if (!strncmp(why, compile->source.name, named) && !strncmp(why + named, ": ", 2))
+    if (!strncmp(why, compile->source.name, named) && !strncmp(why + named, ": ", 2)) {
         why += named + 2;
+    }
     memmove(detail->message, why, strlen(why) + 1);
     return bhi_session_fail(command, path, compile->status, detail);
 }
@@ -90,8 +93,9 @@ int bhi_kernel_file_make(const char *command, const struct bhi_kernel_file *file
                          bh_context **context, const bh_kernel_options *options,
                          bh_kernel **out_kernel) {
     const enum bhi_language language = bhi_kernel_file_language(file);
-    if (language == BHI_LANGUAGE_GLSL || language == BHI_LANGUAGE_HLSL)
+    if (language == BHI_LANGUAGE_GLSL || language == BHI_LANGUAGE_HLSL) {
         return make_source(command, file, context, options, out_kernel);
+    }
     if (file->source.define_count || file->source.include_count) {
         bhi_complain(command, "%s is SPIR-V: -D and -I are for GLSL (.comp, .glsl) and HLSL",
                      file->path);
@@ -100,13 +104,15 @@ int bhi_kernel_file_make(const char *command, const struct bhi_kernel_file *file
     bh_detail detail = {0};
     bh_status status =
         bh_kernel_create_spirv(*context, file->code, file->size, options, out_kernel, &detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         return BHI_EXIT_READY;
+    }
     const char *why = bhi_text_without_call(detail.message);
     memmove(detail.message, why, strlen(why) + 1);
     const size_t used = strlen(detail.message);
-    if (strstr(detail.message, "SPIR-V")) /* it is none, and perhaps was not meant to be */
+    if (strstr(detail.message, "SPIR-V")) { /* it is none, and perhaps was not meant to be */
         snprintf(detail.message + used, sizeof detail.message - used,
                  "; GLSL needs a name that ends in .comp or .glsl, or --language glsl");
+    }
     return bhi_session_fail(command, file->path, status, &detail);
 }

@@ -24,19 +24,22 @@ static void ask(void *argument) {
 
 int bhi_run_fetch_limits(struct bhi_run *run) {
     int exit_status = BHI_EXIT_READY;
-    if (run->limits.selector[0])
+    if (run->limits.selector[0]) {
         return BHI_EXIT_READY;
+    }
     struct asking *asking = calloc(1, sizeof *asking);
-    if (!asking)
+    if (!asking) {
         return bhi_run_out_of_memory(run);
+    }
     asking->context = run->context;
     if (bhi_task_run(run->request.command, &run->context, ask, asking, &exit_status)) {
         const bh_device_info *device =
             asking->status == BH_OK ? bhi_device_list_select(&asking->list, run->request.device)
                                     : NULL;
-        if (asking->status != BH_OK)
+        if (asking->status != BH_OK) {
             exit_status =
                 bhi_session_fail(run->request.command, NULL, asking->status, &asking->detail);
+        }
         if (device) {
             snprintf(run->limits.selector, sizeof run->limits.selector, "%s", device->selector);
             run->limits.storage_range = device->max_storage_range;
@@ -53,11 +56,13 @@ static uint64_t bytes_of(const struct bhi_run_binding *binding, bool *out_is_fil
     enum { HEADER = BHI_NPY_MAX_PREAMBLE + BHI_NPY_MAX_HEADER };
     struct stat status;
     *out_is_file = !binding->array.bytes;
-    if (binding->array.bytes)
+    if (binding->array.bytes) {
         return binding->array.bytes;
+    }
     if (!binding->in_path || binding->tensor || bhi_run_is_stdin(binding) ||
-        stat(binding->in_path, &status) != 0 || !S_ISREG(status.st_mode))
+        stat(binding->in_path, &status) != 0 || !S_ISREG(status.st_mode)) {
         return 0;
+    }
     return status.st_size > HEADER ? (uint64_t)status.st_size - HEADER : 0;
 }
 
@@ -80,12 +85,14 @@ int bhi_run_check_sizes(struct bhi_run *run) {
         const struct bhi_run_binding *binding = &run->request.bindings[i];
         bool is_file;
         const uint64_t bytes = bytes_of(binding, &is_file);
-        if (bytes <= BHI_RANGE_OF_ALL)
+        if (bytes <= BHI_RANGE_OF_ALL) {
             continue;
+        }
         exit_status = bhi_run_fetch_limits(run);
         if (exit_status == BHI_EXIT_READY && run->limits.selector[0] &&
-            bytes > run->limits.storage_range)
+            bytes > run->limits.storage_range) {
             exit_status = refuse(run, binding, bytes, is_file);
+        }
     }
     return exit_status;
 }

@@ -27,13 +27,15 @@ static const uint64_t cancel_limit_ns = 10000000000u;
 static const char *without_prefix(const char *message, const char *path, const char *tensor) {
     const size_t length = strlen(path);
     message = bhi_text_without_call(message);
-    if (strncmp(message, path, length) != 0)
+    if (strncmp(message, path, length) != 0) {
         return message;
+    }
     const char *rest = message + length;
     char named[300];
     snprintf(named, sizeof named, ", tensor '%.250s'", tensor ? tensor : "");
-    if (tensor && !strncmp(rest, named, strlen(named)))
+    if (tensor && !strncmp(rest, named, strlen(named))) {
         rest += strlen(named);
+    }
     return strncmp(rest, ": ", 2) ? message : rest + 2;
 }
 
@@ -80,24 +82,27 @@ static void *open_file(void *argument) {
 static struct bhi_load_opening *start_opening(const struct bhi_run_binding *binding,
                                               bh_context *context) {
     struct bhi_load_opening *opening = calloc(1, sizeof *opening);
-    if (!opening)
+    if (!opening) {
         return NULL;
+    }
     opening->context = context;
     bh_file_source_init(&opening->source);
     opening->source.path = binding->in_path;
     opening->source.tensor = binding->tensor;
     opening->source.format = binding->tensor ? BH_FILE_SAFETENSORS : BH_FILE_NPY;
     opening->source.deadline_ns = BH_FOREVER; /* a signal ends it */
-    if (pthread_create(&opening->thread, NULL, open_file, opening) == 0)
+    if (pthread_create(&opening->thread, NULL, open_file, opening) == 0) {
         return opening;
+    }
     free(opening);
     return NULL;
 }
 
 void bhi_run_end_loads(struct bhi_run_request *request) {
     struct bhi_load_opening *opening = request->opening;
-    if (!opening)
+    if (!opening) {
         return;
+    }
     (void)pthread_join(opening->thread, NULL);
     (void)bh_buffer_release(opening->buffer);
     free(opening);
@@ -108,8 +113,9 @@ static int load(struct bhi_run_request *request, struct bhi_run_binding *binding
                 bh_context *context) {
     struct bhi_complaint complaint;
     struct bhi_load_opening *opening = start_opening(binding, context);
-    if (!opening)
+    if (!opening) {
         return complain(request, binding, BH_NO_MEMORY, bh_status_text(BH_NO_MEMORY));
+    }
     if (!bhi_task_await(opening->thread)) {
         request->opening = opening;
         return bhi_interrupt_exit_status();
@@ -118,9 +124,10 @@ static int load(struct bhi_run_request *request, struct bhi_run_binding *binding
     const bh_status status = opening->status;
     const bh_detail detail = opening->detail;
     free(opening);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return complain(request, binding, status,
                         detail.message[0] ? detail.message : bh_status_text(status));
+    }
     return bhi_run_take_array(binding, &complaint)
                ? BHI_EXIT_READY
                : complain(request, binding, BH_LOAD_FAILED, complaint.text);
@@ -130,10 +137,12 @@ int bhi_run_load_inputs(struct bhi_run_request *request, bh_context *context) {
     int exit_status = BHI_EXIT_READY;
     for (uint32_t i = 0; i < request->binding_count && exit_status == BHI_EXIT_READY; i++) {
         struct bhi_run_binding *binding = &request->bindings[i];
-        if (binding->in_path && !bhi_run_is_stdin(binding))
+        if (binding->in_path && !bhi_run_is_stdin(binding)) {
             exit_status = load(request, binding, context);
-        if (bhi_interrupt_signal())
+        }
+        if (bhi_interrupt_signal()) {
             exit_status = bhi_interrupt_exit_status();
+        }
     }
     return exit_status;
 }
@@ -149,19 +158,21 @@ struct bar {
 
 static void draw(struct bar *bar, const struct bhi_run_request *request) {
     uint64_t done = 0, total = 0;
-    if (!bar->wanted || bhi_clock_ns() - bar->began_ns < patience_ns)
+    if (!bar->wanted || bhi_clock_ns() - bar->began_ns < patience_ns) {
         return;
+    }
     for (uint32_t i = 0; i < request->binding_count; i++) {
         const struct bhi_run_binding *binding = &request->bindings[i];
         uint64_t one_done = 0, one_total = 0;
         if (binding->buffer &&
-            bh_buffer_load_progress(binding->buffer, &one_done, &one_total) == BH_OK) {
+            bh_buffer_load_progress(binding->buffer, &one_done, &one_total, NULL) == BH_OK) {
             done += one_done;
             total += one_total;
         }
     }
-    if (!total)
+    if (!total) {
         return;
+    }
     int filled = (int)((double)done / (double)total * BAR);
     fprintf(stderr, "\rloading [%.*s%*s] %3d %%  %.1f of %.1f MiB ", filled,
             "========================================", BAR - filled, "",
@@ -171,8 +182,9 @@ static void draw(struct bar *bar, const struct bhi_run_request *request) {
 }
 
 static void erase(struct bar *bar) {
-    if (bar->shown)
+    if (bar->shown) {
         fprintf(stderr, "\r%*s\r", BAR + 50, "");
+    }
     bar->shown = false;
 }
 
@@ -180,8 +192,9 @@ static int await(struct bhi_run_binding *binding, const struct bhi_run_request *
                  struct bar *bar, bh_verdict *out_verdict) {
     bh_event *event = NULL;
     uint64_t give_up = UINT64_MAX;
-    if (bh_buffer_load_event(binding->buffer, &event, NULL) != BH_OK)
+    if (bh_buffer_load_event(binding->buffer, &event, NULL) != BH_OK) {
         return BHI_EXIT_READY; /* it is not from a file */
+    }
     bh_status status;
     while ((status = bh_event_wait(event, slice_ns)) == BH_TIMEOUT && bhi_clock_ns() < give_up) {
         if (give_up == UINT64_MAX && bhi_interrupt_signal()) {
@@ -190,16 +203,20 @@ static int await(struct bhi_run_binding *binding, const struct bhi_run_request *
         }
         draw(bar, request);
     }
-    if (status != BH_TIMEOUT)
+    if (status != BH_TIMEOUT) {
         status = bh_event_verdict(event, out_verdict);
+    }
     bh_event_release(event);
-    if (status == BH_OK && out_verdict->status == BH_OK && !bhi_interrupt_signal())
+    if (status == BH_OK && out_verdict->status == BH_OK && !bhi_interrupt_signal()) {
         return BHI_EXIT_READY;
+    }
     erase(bar);
-    if (bhi_interrupt_signal())
+    if (bhi_interrupt_signal()) {
         return bhi_interrupt_exit_status();
-    if (bhi_verdict_exit_status(out_verdict->status) == BHI_EXIT_POISONED)
+    }
+    if (bhi_verdict_exit_status(out_verdict->status) == BHI_EXIT_POISONED) {
         return BHI_EXIT_POISONED;
+    }
     return complain(request, binding, out_verdict->status, out_verdict->message);
 }
 
@@ -207,8 +224,9 @@ int bhi_run_await_inputs(struct bhi_run_request *request, bh_verdict *out_verdic
     struct bar bar = {.wanted = isatty(STDERR_FILENO) == 1, .began_ns = bhi_clock_ns()};
     int exit_status = BHI_EXIT_READY;
     for (uint32_t i = 0; i < request->binding_count && exit_status == BHI_EXIT_READY; i++) {
-        if (request->bindings[i].buffer)
+        if (request->bindings[i].buffer) {
             exit_status = await(&request->bindings[i], request, &bar, out_verdict);
+        }
     }
     erase(&bar);
     return exit_status;

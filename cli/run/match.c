@@ -9,8 +9,9 @@ enum { WHOLE = -1 }; /* in place of an element: all of a binding */
 static void describe(const bh_kernel_binding *binding, int64_t element, char *out,
                      size_t capacity) {
     char name[80] = "", number[32] = "", index[32] = "";
-    if (binding->name[0])
+    if (binding->name[0]) {
         snprintf(name, sizeof name, "'%.63s', ", binding->name);
+    }
     if (binding->count > 1 && element == WHOLE) {
         strcpy(index, "[]");
         snprintf(number, sizeof number, "%u ", binding->count);
@@ -18,18 +19,19 @@ static void describe(const bh_kernel_binding *binding, int64_t element, char *ou
         snprintf(index, sizeof index, "[%u]", (uint32_t)element);
     }
     snprintf(out, capacity, "%u.%u%s (%s%s%s buffer%s, %s)", binding->set, binding->binding, index,
-             name, number, binding->kind == BH_UNIFORM_BUFFER ? "uniform" : "storage",
+             name, number, binding->kind == BH_BINDING_UNIFORM_BUFFER ? "uniform" : "storage",
              *number ? "s" : "",
-             binding->access == BH_READ    ? "read"
-             : binding->access == BH_WRITE ? "written"
-                                           : "read and written");
+             binding->access == BH_ACCESS_READ    ? "read"
+             : binding->access == BH_ACCESS_WRITE ? "written"
+                                                  : "read and written");
 }
 
 static const bh_kernel_binding *find(const bh_kernel_info *info, struct bhi_slot slot) {
     for (uint32_t i = 0; i < info->binding_count; i++) {
         if (info->bindings[i].set == slot.set && info->bindings[i].binding == slot.binding &&
-            slot.element < info->bindings[i].count)
+            slot.element < info->bindings[i].count) {
             return &info->bindings[i];
+        }
     }
     return NULL;
 }
@@ -37,9 +39,10 @@ static const bh_kernel_binding *find(const bh_kernel_info *info, struct bhi_slot
 static bool refuse_unknown(const struct bhi_run_binding *given, const bh_kernel_info *info,
                            struct bhi_complaint *complaint) {
     char list[512] = "";
-    if (info->binding_count == 0)
+    if (info->binding_count == 0) {
         return bhi_refuse(complaint, "--%s %s: the kernel binds nothing", given->option,
                           given->text);
+    }
     for (uint32_t i = 0; i < info->binding_count; i++) {
         char one[160];
         size_t used = strlen(list);
@@ -53,13 +56,16 @@ static bool refuse_unknown(const struct bhi_run_binding *given, const bh_kernel_
 static bool match_push(const struct bhi_run_request *request, const bh_kernel_info *info,
                        struct bhi_complaint *complaint) {
     uint32_t wanted = (info->push_size + 3) / 4 * 4; /* as --push pads */
-    if (request->push.size == wanted)
+    if (request->push.size == wanted) {
         return true;
-    if (wanted == 0)
+    }
+    if (wanted == 0) {
         return bhi_refuse(complaint, "--push: the kernel has no push constants");
-    if (request->push.size == 0)
+    }
+    if (request->push.size == 0) {
         return bhi_refuse(complaint, "--push is missing: the kernel has %u bytes of push constants",
                           wanted);
+    }
     return bhi_refuse(complaint,
                       "--push: %u bytes given, the kernel has %u bytes of push constants",
                       request->push.size, wanted);
@@ -70,10 +76,12 @@ bool bhi_run_match(const struct bhi_run_request *request, const bh_kernel_info *
     char described[160];
     for (uint32_t i = 0; i < info->binding_count; i++) {
         struct bhi_slot slot = {info->bindings[i].set, info->bindings[i].binding, 0};
-        while (slot.element < info->bindings[i].count && bhi_run_request_find(request, slot))
+        while (slot.element < info->bindings[i].count && bhi_run_request_find(request, slot)) {
             slot.element++;
-        if (slot.element >= info->bindings[i].count)
+        }
+        if (slot.element >= info->bindings[i].count) {
             continue;
+        }
         describe(&info->bindings[i], slot.element, described, sizeof described);
         return bhi_refuse(complaint, "the kernel binds %s: give it with --in, --out or --inout",
                           described);
@@ -81,15 +89,18 @@ bool bhi_run_match(const struct bhi_run_request *request, const bh_kernel_info *
     for (uint32_t i = 0; i < request->binding_count; i++) {
         const struct bhi_run_binding *given = &request->bindings[i];
         const bh_kernel_binding *wanted = find(info, given->slot);
-        if (!wanted)
+        if (!wanted) {
             return refuse_unknown(given, info, complaint);
+        }
         describe(wanted, given->slot.element, described, sizeof described);
-        if ((given->access & BH_WRITE) && wanted->access == BH_READ)
+        if ((given->access & BH_ACCESS_WRITE) && wanted->access == BH_ACCESS_READ) {
             return bhi_refuse(complaint, "--%s %s: the kernel does not write %s; use --in",
                               given->option, given->text, described);
-        if (given->access == BH_READ && wanted->access == BH_WRITE)
+        }
+        if (given->access == BH_ACCESS_READ && wanted->access == BH_ACCESS_WRITE) {
             return bhi_refuse(complaint, "--%s %s: the kernel does not read %s; use --out",
                               given->option, given->text, described);
+        }
     }
     return match_push(request, info, complaint);
 }

@@ -14,6 +14,8 @@
 #include "cli/run/limits.h"
 #include "cli/run/match.h"
 #include "cli/run/steps.h"
+#include "request/code.h"
+#include "request/command_line.h"
 #include "request/kernel_file.h"
 #include "request/launch.h"
 #include "request/like.h"
@@ -21,6 +23,7 @@
 #include "request/push.h"
 #include "request/types.h"
 #include "tool/args.h"
+#include "tool/complain.h"
 #include "tool/exit_status.h"
 #include "tool/session.h"
 #include "tool/task.h"
@@ -60,8 +63,9 @@ static void inspect(void *argument) {
 static int match_types(struct bhi_run *run, const bh_inspection *said) {
     struct bhi_complaint why, complaint;
     struct bhi_kernel_types *types = bhi_kernel_types_take(said);
-    if (!types)
+    if (!types) {
         return bhi_run_out_of_memory(run);
+    }
     if (!bhi_run_resolve_names(&run->request, types, "--", &complaint)) {
         free(types);
         return bhi_run_refused(run, BH_BINDING_MISMATCH, &complaint);
@@ -76,8 +80,9 @@ static int match_types(struct bhi_run *run, const bh_inspection *said) {
             ? NULL
             : bhi_run_find_mismatch(&run->request, types, "--reinterpret", &why);
     free(types);
-    if (!given)
+    if (!given) {
         return BHI_EXIT_READY;
+    }
     bhi_refuse(&complaint, "--%s %.300s: %.600s", given->option, given->text, why.text);
     return bhi_run_refused(run, BH_BINDING_MISMATCH, &complaint);
 }
@@ -88,7 +93,7 @@ static int refuse_unknown_types(struct bhi_run *run, struct inspecting *inspecti
         inspecting->status == BH_LIMIT_EXCEEDED || inspecting->status == BH_COMPILE_FAILED;
     const bool named = bhi_run_has_names(&run->request);
     snprintf(detail.message, sizeof detail.message, "%s%.380s%s%s",
-             mine ? "the types that it declares cannot be told: " : "",
+             mine ? "its declared types cannot be determined: " : "",
              bhi_text_without_call(inspecting->detail.message),
              mine ? "; --reinterpret runs it without" : "",
              mine && named ? ", by numbers in place of names" : "");
@@ -101,17 +106,20 @@ static int check_types(struct bhi_run *run) {
     int exit_status = BHI_EXIT_READY;
     if ((run->request.reinterpret ||
          (run->request.binding_count == 0 && run->request.push.size == 0)) &&
-        !bhi_run_has_names(&run->request))
+        !bhi_run_has_names(&run->request)) {
         return BHI_EXIT_READY;
+    }
     struct inspecting *inspecting = calloc(1, sizeof *inspecting);
-    if (!inspecting)
+    if (!inspecting) {
         return bhi_run_out_of_memory(run);
+    }
     inspecting->kernel = run->kernel;
     if (bhi_task_run(run->request.command, &run->context, inspect, inspecting, &exit_status)) {
-        if (inspecting->status == BH_OK)
+        if (inspecting->status == BH_OK) {
             exit_status = match_types(run, &inspecting->said);
-        else if (inspecting->status != BH_INVALID_KERNEL) /* the device's worker says why */
+        } else if (inspecting->status != BH_INVALID_KERNEL) { /* the device's worker says why */
             exit_status = refuse_unknown_types(run, inspecting);
+        }
     }
     free(inspecting);
     return exit_status;
@@ -130,8 +138,9 @@ static int match(struct bhi_run *run) {
     bh_detail detail = {0};
     int exit_status = BHI_EXIT_READY;
     bh_kernel_info *info = calloc(1, sizeof *info);
-    if (!info)
+    if (!info) {
         return bhi_run_out_of_memory(run);
+    }
     bh_status status = bh_kernel_reflect(run->kernel, run->stream, reflect_limit_ns, info, &detail);
     if (status != BH_OK) {
         exit_status =
@@ -147,8 +156,7 @@ static int check_files(struct bhi_run *run) {
     struct bhi_complaint complaint;
     struct bhi_complaint inner;
     int error;
-    if (!bhi_kernel_file_read(run->request.kernel_path, &run->code, &run->code_size, &error,
-                              &inner)) {
+    if (!bhi_code_read(run->request.kernel_path, &run->code, &run->code_size, &error, &inner)) {
         bhi_refuse(&complaint, "KERNEL %.300s: %.600s", run->request.kernel_path, inner.text);
         return bhi_run_refused(run, BH_LOAD_FAILED, &complaint);
     }
@@ -160,8 +168,9 @@ static int check_files(struct bhi_run *run) {
         bhi_refuse(&complaint, "KERNEL %.300s: %.600s", run->request.kernel_path, inner.text);
         return bhi_run_refused(run, BH_INVALID_KERNEL, &complaint);
     }
-    if (!bhi_run_open_stdin(&run->request, &complaint))
+    if (!bhi_run_open_stdin(&run->request, &complaint)) {
         return bhi_run_refused(run, BH_LOAD_FAILED, &complaint);
+    }
     return bhi_run_check_overlap(run);
 }
 

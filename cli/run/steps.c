@@ -9,6 +9,7 @@
 #include "request/launch.h"
 #include "request/overlap.h"
 #include "tool/clock.h"
+#include "tool/complain.h"
 #include "tool/device_list.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
@@ -22,8 +23,9 @@ static const uint64_t cancel_limit_ns = 10000000000u; /* for a cancelled submiss
 
 int bhi_run_refused(const struct bhi_run *run, bh_status status,
                     const struct bhi_complaint *complaint) {
-    if (bhi_interrupt_signal())
+    if (bhi_interrupt_signal()) {
         return bhi_interrupt_exit_status();
+    }
     bhi_complain(run->request.command, "%s", complaint->text);
     bhi_ending_blame(status);
     return BHI_EXIT_USAGE;
@@ -43,24 +45,28 @@ static bh_status make_stream(struct bhi_run *run, const char *device, bh_detail 
     bh_stream_options_init(&options);
     options.name = run->request.command;
     options.device = device;
-    if (run->request.deadline_ns)
+    if (run->request.deadline_ns) {
         options.deadline_ns = run->request.deadline_ns;
-    if (run->request.compile_deadline_ns)
+    }
+    if (run->request.compile_deadline_ns) {
         options.compile_deadline_ns = run->request.compile_deadline_ns;
-    if (run->request.limits_grace)
+    }
+    if (run->request.limits_grace) {
         options.grace_ns = run->request.grace_ns;
+    }
     options.tenant = run->request.tenant;
-    if (run->request.limits_memory)
+    if (run->request.limits_memory) {
         options.memory_limit = run->request.memory_limit;
+    }
     return bh_stream_create(run->context, &options, &run->stream, detail);
 }
 
 static bh_status wait_ready(struct bhi_run *run, bh_detail *detail) {
     uint64_t end = bhi_clock_ns() + start_limit_ns;
     bh_status status;
-    do
+    do {
         status = bh_stream_wait_ready(run->stream, slice_ns, detail);
-    while (status == BH_TIMEOUT && !bhi_interrupt_signal() && bhi_clock_ns() < end);
+    } while (status == BH_TIMEOUT && !bhi_interrupt_signal() && bhi_clock_ns() < end);
     return status;
 }
 
@@ -80,8 +86,9 @@ static int resolve_device(struct bhi_run *run, bh_detail *detail) {
     bh_stream_release(run->stream);
     run->stream = NULL;
     bh_status status = bhi_device_list_fetch(run->context, &list, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return bhi_session_fail(run->request.command, "--device", status, detail);
+    }
     status = bhi_device_list_find(&list, run->request.device, &device, &complaint);
     if (status != BH_OK) {
         bhi_device_list_free(&list);
@@ -91,8 +98,9 @@ static int resolve_device(struct bhi_run *run, bh_detail *detail) {
     }
     status = make_stream(run, device->selector, detail);
     bhi_device_list_free(&list);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         return BHI_EXIT_READY;
+    }
     return bhi_session_fail(run->request.command, refused_option(run, status, "--device"), status,
                             detail);
 }
@@ -104,10 +112,12 @@ static bool no_such_selector(bh_status status) {
 int bhi_run_start_worker(struct bhi_run *run) {
     bh_detail detail = {0};
     bh_status status = make_stream(run, run->request.device, &detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         return BHI_EXIT_READY;
-    if (run->request.device && no_such_selector(status))
+    }
+    if (run->request.device && no_such_selector(status)) {
         return resolve_device(run, &detail);
+    }
     return bhi_session_fail(run->request.command, refused_option(run, status, NULL), status,
                             &detail);
 }
@@ -117,12 +127,14 @@ int bhi_run_await_worker(struct bhi_run *run) {
     bh_status status = wait_ready(run, &detail);
     if (run->request.device && no_such_selector(status)) {
         int exit_status = resolve_device(run, &detail);
-        if (exit_status != BHI_EXIT_READY)
+        if (exit_status != BHI_EXIT_READY) {
             return exit_status;
+        }
         status = wait_ready(run, &detail);
     }
-    if (bhi_interrupt_signal())
+    if (bhi_interrupt_signal()) {
         return bhi_interrupt_exit_status();
+    }
     return status == BH_OK ? BHI_EXIT_READY
                            : bhi_session_fail(run->request.command, NULL, status, &detail);
 }
@@ -145,7 +157,7 @@ static int conclude(struct bhi_run *run) {
         bhi_verdict_print(run->request.command, verdict);
     } else {
         bh_detail detail = {.status = verdict->status};
-        bool entry = strstr(verdict->message, "there is no entry point") != NULL;
+        bool entry = strstr(verdict->message, "there is no entry point");
         snprintf(detail.message, sizeof detail.message, "%.480s%s", verdict->message,
                  entry ? "; --entry NAME chooses" : "");
         /* The device's limit on workgroups is about this argument, not about the file. */
@@ -174,14 +186,17 @@ int bhi_run_compile(struct bhi_run *run) {
     bh_event *event = NULL;
     bh_detail detail = {0};
     bh_status status = bh_kernel_prepare(run->kernel, run->stream, &event, &detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return bhi_session_fail(run->request.command, run->request.kernel_path, status, &detail);
+    }
     status = await_event(event);
-    if (status != BH_TIMEOUT)
+    if (status != BH_TIMEOUT) {
         status = bh_event_verdict(event, &run->outcome.verdict);
+    }
     bh_event_release(event);
-    if (status != BH_OK || bhi_interrupt_signal()) /* only after a signal */
+    if (status != BH_OK || bhi_interrupt_signal()) { /* only after a signal */
         return bhi_interrupt_exit_status();
+    }
     name_kernel(run);
     return run->outcome.verdict.status == BH_OK ? BHI_EXIT_READY : conclude(run);
 }
@@ -195,8 +210,9 @@ static int compare_times(const void *a, const void *b) {
 }
 
 static void measure(struct bhi_run_outcome *outcome, uint64_t *times, uint64_t n) {
-    if (n == 0)
+    if (n == 0) {
         return;
+    }
     qsort(times, n, sizeof *times, compare_times);
     outcome->min_ns = times[0];
     outcome->median_ns = n % 2 ? times[n / 2] : (times[n / 2 - 1] + times[n / 2]) / 2;
@@ -208,19 +224,23 @@ static int submit_one(struct bhi_run *run, const bh_submit_info *info, uint64_t 
     uint64_t begin = bhi_clock_ns();
 
     bh_status status = bh_submit(run->stream, info, &event, &detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return bhi_session_fail(run->request.command, run->request.kernel_path, status, &detail);
+    }
     run->outcome.submissions++;
     status = await_event(event);
     *out_ns += bhi_clock_ns() - begin;
-    if (status != BH_TIMEOUT)
+    if (status != BH_TIMEOUT) {
         status = bh_event_verdict(event, &run->outcome.verdict);
+    }
     bh_event_release(event);
-    if (status != BH_OK) /* only after a signal: the cancelled submission does not end */
+    if (status != BH_OK) { /* only after a signal: the cancelled submission does not end */
         return bhi_interrupt_exit_status();
+    }
     name_kernel(run);
-    if (run->outcome.verdict.status != BH_OK)
+    if (run->outcome.verdict.status != BH_OK) {
         return conclude(run);
+    }
     run->outcome.ready++;
     return bhi_interrupt_signal() ? bhi_interrupt_exit_status() : BHI_EXIT_READY;
 }
@@ -229,8 +249,9 @@ int bhi_run_submit_apart(struct bhi_run *run, const bh_submit_info *info) {
     const struct bhi_run_outcome before = run->outcome;
     uint64_t unused = 0;
     const int exit_status = submit_one(run, info, &unused);
-    if (exit_status == BHI_EXIT_READY)
+    if (exit_status == BHI_EXIT_READY) {
         run->outcome = before;
+    }
     return exit_status;
 }
 
@@ -263,8 +284,9 @@ int bhi_run_submit_all(struct bhi_run *run) {
         .push_size = request->push.size,
     };
     uint64_t *times = calloc(request->repeat, sizeof *times);
-    if (!times)
+    if (!times) {
         return bhi_run_out_of_memory(run);
+    }
     while (rounds < request->repeat && exit_status == BHI_EXIT_READY) {
         exit_status = submit_round(run, run->commands ? run->commands : &command,
                                    run->commands ? run->command_count : 1, &times[rounds]);
@@ -281,8 +303,9 @@ int bhi_run_submit_all(struct bhi_run *run) {
 int bhi_run_check_overlap(struct bhi_run *run) {
     struct bhi_complaint why, complaint;
     const struct bhi_run_binding *output = bhi_run_find_overlap(&run->request, "--", &why);
-    if (!output)
+    if (!output) {
         return BHI_EXIT_READY;
+    }
     bhi_refuse(&complaint, "--%s %.300s: %.600s", output->option, output->text, why.text);
     return bhi_run_refused(run, BH_INVALID_ARGUMENT, &complaint);
 }
@@ -321,11 +344,13 @@ int bhi_run_write_all(struct bhi_run *run) {
 static void print_success(const struct bhi_run *run) {
     const struct bhi_run_outcome *outcome = &run->outcome;
     FILE *stream = stdout;
-    if (run->request.json || run->request.repeat == 1)
+    if (run->request.json || run->request.repeat == 1) {
         return; /* no news is good news */
+    }
     for (uint32_t i = 0; i < run->request.binding_count; i++) {
-        if (run->request.bindings[i].out.is_stdout)
+        if (run->request.bindings[i].out.is_stdout) {
             stream = stderr; /* standard output carries data */
+        }
     }
     fprintf(stream, "%llu submissions: least %.3f ms, median %.3f ms\n",
             (unsigned long long)outcome->submissions, (double)outcome->min_ns / 1e6,
@@ -340,8 +365,9 @@ static void print_json(const struct bhi_run *run, int exit_status) {
         .kernel_hash = run->kernel ? hash : NULL,
         .ending = &run->ending,
     };
-    if (run->kernel)
+    if (run->kernel) {
         bh_kernel_hash(run->kernel, hash);
+    }
     bhi_verdict_print_json(&run->outcome, &end);
 }
 
@@ -356,13 +382,15 @@ int bhi_run_misused(struct bhi_run *run, const struct bhi_complaint *complaint) 
 }
 
 int bhi_run_end(struct bhi_run *run, int exit_status) {
-    if (exit_status == BHI_EXIT_READY)
+    if (exit_status == BHI_EXIT_READY) {
         print_success(run);
-    else if (exit_status > BHI_EXIT_SIGNALLED)
+    } else if (exit_status > BHI_EXIT_SIGNALLED) {
         bhi_complain(run->request.command, "cancelled by SIG%s",
                      sigabbrev_np(bhi_interrupt_signal()));
-    if (run->request.json)
+    }
+    if (run->request.json) {
         print_json(run, exit_status);
+    }
     bhi_ending_fini(&run->ending);
     bh_kernel_release(run->kernel);
     bh_stream_release(run->stream);

@@ -1,34 +1,29 @@
-/* What the library exports where a caller's struct may be older or newer than the library: the
- * functions of bulkhead.h with the sizes of the structs that they are given. C and C++ programs
- * call the inline functions of the same names without _sized, which pass sizeof; bindings of other
- * languages call these, with the sizes of the structs as they declare them (docs/abi.md). Included
- * by bulkhead.h, where each call is described.
+/* The functions that the library exports where a caller's struct may be older or newer than the
+ * library. Each is the function of the same name without _sized, with the sizes of the caller's
+ * structs. C and C++ programs call the inline functions of the other headers, which pass sizeof.
+ * Bindings of other languages call these, with the sizes of the structs as they declare them
+ * (docs/abi.md).
  *
- * A |…_size| is of one struct, or of one element of an array: the distance to the next. It is one
- * of the sizes that the struct has had since 0.2.0, or larger: then what lies past the library's
- * own size is zero in what is given to it, and is made zero in what it writes. Any other size, and
- * a byte there that is not zero, is BH_INVALID_ARGUMENT; the detail names struct and size.
+ * Sizes. A |…_size| is of one struct, or of one element of an array: the distance to the next. It
+ * must be one that the struct has had since 0.2.0, or larger. Of a larger struct the library takes
+ * the part that it knows. The rest must be zero in what it reads, and becomes zero in what it
+ * writes. Any other size, and a byte in the rest that is not zero, is BH_INVALID_ARGUMENT; the
+ * detail names struct and size.
  *
- * bh_…_init_sized writes |size| bytes: the defaults of the fields that the struct has, zeros past
- * those that the library knows, and |size| as struct_size. A size that is none is noticed by the
- * call that is given the struct. Thread: any. Do not block. */
+ * Defaults. bh_…_init_sized writes |size| bytes: the defaults of the fields that the struct has,
+ * zeros after those that the library knows, and |size| as struct_size. The call that is given the
+ * struct refuses a wrong size. */
 #ifndef BULKHEAD_SIZED_H
 #define BULKHEAD_SIZED_H
 
 #include <bulkhead/status.h>
+#include <bulkhead/types.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef struct bh_buffer bh_buffer;
-typedef struct bh_context bh_context;
-typedef struct bh_event bh_event;
-typedef struct bh_kernel bh_kernel;
-typedef struct bh_stream bh_stream;
-typedef struct bh_template bh_template;
 
 typedef struct bh_argument bh_argument;
 typedef struct bh_array_info bh_array_info;
@@ -87,7 +82,7 @@ BH_API BH_MUST_USE bh_status bh_context_kernel_stats_sized(bh_context *context,
                                                            bh_kernel_stats *out_stats,
                                                            size_t stats_size, bh_detail *detail);
 BH_API BH_MUST_USE bh_status bh_buffer_array_sized(const bh_buffer *buffer, bh_array_info *out_info,
-                                                   size_t info_size);
+                                                   size_t info_size, bh_detail *detail);
 BH_API BH_MUST_USE bh_status bh_file_tensors_sized(bh_context *context,
                                                    const bh_file_source *source,
                                                    bh_file_tensor *out_tensors, size_t capacity,

@@ -1,15 +1,14 @@
 #include "supervisor/buffer/buffer.h"
 #include "base/check.h"
 #include "base/detail.h"
-#include "base/futex.h"
 #include "base/memfd.h"
 #include "supervisor/buffer/memory.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/buffer/retention.h"
 #include "supervisor/context/freelist.h"
 #include "supervisor/context/layout.h"
-#include "supervisor/event/event.h"
-#include "supervisor/load/load.h"
+#include "supervisor/stream/stream.h"
+#include "supervisor/worker/outbox.h"
 #include "supervisor/worker/worker_proc.h"
 
 #include <errno.h>
@@ -23,6 +22,16 @@
 
 static struct bhi_freelist freelist = BHI_SLAB_INIT(struct bh_buffer);
 
+static void free_load(struct bhi_load *load) {
+    if (!load) {
+        return;
+    }
+    if (bhi_handle_drop(&load->event->handle) == BHI_DROPPED_LAST) {
+        bhi_event_unref(load->event);
+    }
+    free(load);
+}
+
 static void free_buffer(struct bhi_doomed *doomed) {
     struct bh_buffer *buffer = BHI_CONTAINER(doomed, struct bh_buffer, doomed);
     bh_context *context = buffer->context;
@@ -32,7 +41,7 @@ static void free_buffer(struct bhi_doomed *doomed) {
         close(buffer->fd);
     }
     free(buffer->description);
-    bhi_load_free(buffer->load);
+    free_load(buffer->load);
     bhi_freelist_give(&freelist, buffer);
     bhi_context_unref(context);
 }
@@ -75,20 +84,23 @@ static bool lacks(int error) {
 /* Fresh memory, |buffer->mapped| bytes of it. Returns 0 or an errno. */
 static int make_memory(struct bh_buffer *buffer) {
     buffer->fd = bhi_memfd_create("bulkhead-buffer", buffer->mapped, 0);
-    if (buffer->fd < 0)
+    if (buffer->fd < 0) {
         return -buffer->fd;
+    }
     /* Reserved now: running out of memory is an error here, not a SIGBUS at the first touch, and
      * the pages are charged to this process, not to the worker that happens to touch them. */
     int error = -bhi_memfd_protect(buffer->fd);
-    if (!error)
+    if (!error) {
         error = -bhi_memfd_reserve(buffer->fd, buffer->mapped);
+    }
     if (!error) {
         buffer->pointer =
             mmap(NULL, buffer->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, buffer->fd, 0);
         error = buffer->pointer == MAP_FAILED ? errno : 0;
     }
-    if (error)
+    if (error) {
         close(buffer->fd);
+    }
     return error;
 }
 
@@ -101,29 +113,32 @@ static bh_status get_fresh(struct bh_buffer *buffer, const struct order *order, 
         trimmed = true;
         bhi_context_lock(context);
         bhi_pool_trim(context, 0);
-        bhi_context_unlock(context);
-        if (!bhi_memory_available(buffer->mapped))
+        bhi_context_pump_unlock(context);
+        if (!bhi_memory_available(buffer->mapped)) {
             return bhi_fail(detail, BH_NO_MEMORY, 0,
                             "%s: %llu bytes are more than the machine, or this process's cgroup, "
                             "has available",
                             order->call, (unsigned long long)order->size);
+        }
     }
     int error = make_memory(buffer);
     if (lacks(error) && !trimmed) {
         bhi_context_lock(context);
         bhi_pool_trim(context, 0);
-        bhi_context_unlock(context);
+        bhi_context_pump_unlock(context);
         error = make_memory(buffer);
     }
-    if (error)
+    if (error) {
         return bhi_fail(detail, error == ENOMEM || error == ENOSPC ? BH_NO_MEMORY : BH_SYSTEM,
                         error, "%s: %llu bytes", order->call, (unsigned long long)order->size);
+    }
     bhi_context_lock(context);
-    if (size_class < BHI_POOL_CLASSES)
+    if (size_class < BHI_POOL_CLASSES) {
         buffer->block =
             bhi_pool_adopt(context, size_class, buffer->fd, buffer->pointer, buffer->mapped);
-    else
+    } else {
         buffer->id = bhi_context_new_id(context);
+    }
     bhi_context_unlock(context);
     if (size_class < BHI_POOL_CLASSES && !buffer->block) {
         munmap(buffer->pointer, buffer->mapped);
@@ -149,45 +164,52 @@ static struct bhi_block *get_pooled(bh_context *context, const struct order *ord
         struct bhi_worker *worker = order->stream ? bhi_stream_worker(order->stream) : NULL;
         struct bhi_block *block = bhi_pool_take(context, size_class, worker, &own);
         bool zero = block && !(own && order->flags & BH_BUFFER_UNINITIALIZED);
-        if (zero)
-            context->pool.stats.zeroed_bytes += block->bytes;
-        bhi_context_unlock(context);
-        if (!block)
+        if (zero) {
+            context->pool->stats.zeroed_bytes += block->bytes;
+        }
+        bhi_context_pump_unlock(context);
+        if (!block) {
             return NULL;
+        }
         if (is_whole(block)) {
-            if (zero) /* all of it: whoever is given the block next can read all of it */
+            if (zero) { /* all of it: whoever is given the block next can read all of it */
                 memset(block->pointer, 0, block->bytes);
+            }
             return block;
         }
         bhi_context_lock(context);
-        context->pool.stats.hits--;
-        context->pool.stats.evictions++;
-        context->pool.stats.zeroed_bytes -= zero ? block->bytes : 0;
+        context->pool->stats.hits--;
+        context->pool->stats.evictions++;
+        context->pool->stats.zeroed_bytes -= zero ? block->bytes : 0;
         bhi_pool_discard(context, block);
-        bhi_context_unlock(context);
+        bhi_context_pump_unlock(context);
     }
 }
 
 static bh_status create(bh_context *context, const struct order *order, bh_buffer **out_buffer,
                         bh_detail *detail) {
-    if (order->size > BHI_MAX_BUFFER)
+    if (order->size > BHI_MAX_BUFFER) {
         return bhi_fail(detail, BH_TOO_LARGE, 0, "%s: size %llu is over the limit of 1 TiB",
                         order->call, (unsigned long long)order->size);
+    }
     struct bh_buffer *buffer = bhi_freelist_take(&freelist);
-    if (!buffer)
+    if (!buffer) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", order->call);
+    }
     *buffer = (struct bh_buffer){.context = context, .size = order->size};
     uint32_t size_class;
-    buffer->mapped = bhi_pool_round(&context->pool, order->size, &size_class);
+    buffer->mapped = bhi_pool_round(context->pool, order->size, &size_class);
     if (order->alone) {
         buffer->mapped = bhi_page_round(order->size);
         size_class = BHI_POOL_CLASSES;
     }
     bh_status status = BH_OK;
-    if (size_class < BHI_POOL_CLASSES)
+    if (size_class < BHI_POOL_CLASSES) {
         buffer->block = get_pooled(context, order, size_class);
-    if (!buffer->block)
+    }
+    if (!buffer->block) {
         status = get_fresh(buffer, order, size_class, detail);
+    }
     if (status != BH_OK) {
         bhi_freelist_give(&freelist, buffer);
         return status;
@@ -211,12 +233,14 @@ bh_status bhi_buffer_make(bh_context *context, uint64_t size, const char *call,
 
 BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer **out_buffer,
                                   bh_detail *detail) {
-    if (!out_buffer)
+    if (!out_buffer) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_buffer_create: out_buffer is NULL");
+    }
     *out_buffer = NULL;
     bh_status status = bhi_context_check(context, "bh_buffer_create", detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     const struct order order = {.call = "bh_buffer_create", .size = size};
     return create(context, &order, out_buffer, detail);
 }
@@ -229,31 +253,37 @@ BH_API void bh_buffer_options_init_sized(bh_buffer_options *options, size_t size
 BH_API bh_status bh_buffer_create_with(bh_context *context, uint64_t size,
                                        const bh_buffer_options *given, bh_buffer **out_buffer,
                                        bh_detail *detail) {
-    if (!out_buffer)
+    if (!out_buffer) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_buffer_create_with: out_buffer is NULL");
+    }
     *out_buffer = NULL;
     bh_status status = bhi_context_check(context, "bh_buffer_create_with", detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     struct order order = {.call = "bh_buffer_create_with", .size = size};
     if (given) {
         bh_buffer_options all, *options = &all;
         bh_buffer_options_init(&all);
         status = bhi_layout_take_options(BHI_OURS(bh_buffer_options), &all, given,
                                          "bh_buffer_create_with", "options", detail);
-        if (status != BH_OK)
+        if (status != BH_OK) {
             return status;
-        if (options->flags & ~(uint32_t)BH_BUFFER_UNINITIALIZED)
+        }
+        if (options->flags & ~(uint32_t)BH_BUFFER_UNINITIALIZED) {
             return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                             "bh_buffer_create_with: options.flags 0x%x has an unknown bit",
                             options->flags);
-        if (options->stream && !bhi_handle_live(&options->stream->handle))
+        }
+        if (options->stream && !bhi_handle_live(&options->stream->handle)) {
             return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                             "bh_buffer_create_with: options.stream was released");
-        if (options->stream && options->stream->context != context)
+        }
+        if (options->stream && options->stream->context != context) {
             return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                             "bh_buffer_create_with: options.stream belongs to another context");
+        }
         order.stream = options->stream;
         order.flags = options->flags;
     }
@@ -264,13 +294,19 @@ BH_API bh_status bh_buffer_create_with(bh_context *context, uint64_t size,
 static void give_back(struct bh_buffer *buffer) {
     struct bhi_block *block = buffer->block;
     buffer->block = NULL;
-    if (block)
+    if (block) {
         bhi_pool_give(buffer->context, block);
+    }
+}
+
+uint64_t bhi_buffer_attached_bytes(const struct bh_buffer *buffer) {
+    return buffer->block ? buffer->block->bytes : buffer->size;
 }
 
 void bhi_buffer_unref_locked(struct bh_buffer *buffer) {
-    if (atomic_fetch_sub_explicit(&buffer->refs, 1, memory_order_acq_rel) != 1)
+    if (atomic_fetch_sub_explicit(&buffer->refs, 1, memory_order_acq_rel) != 1) {
         return;
+    }
     if (!buffer->pooled) {
         BHI_LIST_EACH(node, &buffer->context->workers)
         bhi_worker_forget_buffer(BHI_CONTAINER(node, struct bhi_worker, link), buffer->id,
@@ -292,10 +328,11 @@ BH_API bh_status bh_buffer_release(bh_buffer *buffer) {
         bh_context *context = buffer->context;
         bhi_context_retain(context);
         bhi_context_lock(context);
-        if (bhi_retention_off())
+        if (bhi_retention_off()) {
             give_back(buffer);
+        }
         bhi_buffer_unref_locked(buffer);
-        bhi_context_unlock(context);
+        bhi_context_pump_unlock(context);
         bhi_context_unref(context);
     }
     return status;
@@ -303,91 +340,4 @@ BH_API bh_status bh_buffer_release(bh_buffer *buffer) {
 
 BH_API uint64_t bh_buffer_size(const bh_buffer *buffer) {
     return BHI_LIVE(buffer) ? buffer->size : 0;
-}
-
-/* Waits for device users, then says whether the content may be used. |discard|: it need not be
- * good, and is CLEAN afterwards. */
-static bh_status acquire(struct bh_buffer *buffer, bool host_writes, bool discard,
-                         uint64_t timeout_ns, const char *what, bh_detail *detail) {
-    bh_context *context = buffer->context;
-    if (bhi_context_forked(context))
-        return bhi_context_refuse(what, detail);
-    uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
-    for (;;) {
-        bhi_context_lock(context);
-        struct bh_event *pending = bhi_content_obstacle(&buffer->content, host_writes);
-        if (!pending) {
-            bh_status status = BH_OK;
-            buffer->changeable |= host_writes; /* for good: there is no unmap */
-            if (discard)
-                bhi_content_clean(&buffer->content);
-            const struct bh_event *poison = bhi_content_poison(&buffer->content);
-            if (poison)
-                status = bhi_event_report(poison, detail, what, "the content is poisoned by event");
-            bhi_context_unlock(context);
-            return status;
-        }
-        bhi_event_ref(pending);
-        bhi_context_unlock(context);
-        bh_status status = bhi_event_await(pending, deadline_ns);
-        unsigned long long id = pending->id;
-        bool loads = buffer->load && pending == buffer->load->event;
-        bhi_event_unref(pending);
-        if (status != BH_OK)
-            return bhi_fail(detail, status, 0,
-                            loads
-                                ? "%s: the buffer is still being loaded (event %llu)"
-                                : "%s: the buffer is still in use by the submission of event %llu",
-                            what, id);
-    }
-}
-
-BH_API bh_status bh_buffer_map(bh_buffer *buffer, bh_map_intent intent, uint64_t timeout_ns,
-                               void **out_pointer, bh_detail *detail) {
-    if (!BHI_LIVE(buffer) || !out_pointer)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_buffer_map: %s",
-                        BHI_LIVE(buffer) ? "out_pointer is NULL"
-                                         : "buffer is NULL or was released");
-    *out_pointer = NULL;
-    if (intent != BH_MAP_READ && intent != BH_MAP_READ_WRITE && intent != BH_MAP_DISCARD)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_buffer_map: intent %d is not a bh_map_intent", intent);
-    bh_status status = acquire(buffer, intent != BH_MAP_READ, intent == BH_MAP_DISCARD, timeout_ns,
-                               "bh_buffer_map", detail);
-    if (status == BH_OK)
-        *out_pointer = buffer->pointer;
-    return status;
-}
-
-static bh_status check_range(const struct bh_buffer *buffer, uint64_t offset, const void *bytes,
-                             uint64_t size, const char *what, bh_detail *detail) {
-    if (!BHI_LIVE(buffer) || (!bytes && size))
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: %s", what,
-                        BHI_LIVE(buffer) ? "bytes is NULL" : "buffer is NULL or was released");
-    if (offset > buffer->size || size > buffer->size - offset)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "%s: offset %llu and size %llu leave the buffer of %llu bytes", what,
-                        (unsigned long long)offset, (unsigned long long)size,
-                        (unsigned long long)buffer->size);
-    return BH_OK;
-}
-
-BH_API bh_status bh_buffer_read(bh_buffer *buffer, uint64_t offset, void *out_bytes, uint64_t size,
-                                uint64_t timeout_ns, bh_detail *detail) {
-    bh_status status = check_range(buffer, offset, out_bytes, size, "bh_buffer_read", detail);
-    if (status == BH_OK)
-        status = acquire(buffer, false, false, timeout_ns, "bh_buffer_read", detail);
-    if (status == BH_OK && size)
-        memcpy(out_bytes, (const char *)buffer->pointer + offset, size);
-    return status;
-}
-
-BH_API bh_status bh_buffer_write(bh_buffer *buffer, uint64_t offset, const void *bytes,
-                                 uint64_t size, uint64_t timeout_ns, bh_detail *detail) {
-    bh_status status = check_range(buffer, offset, bytes, size, "bh_buffer_write", detail);
-    if (status == BH_OK)
-        status = acquire(buffer, true, size == buffer->size, timeout_ns, "bh_buffer_write", detail);
-    if (status == BH_OK && size)
-        memcpy((char *)buffer->pointer + offset, bytes, size);
-    return status;
 }

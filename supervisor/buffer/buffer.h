@@ -7,6 +7,12 @@
 #include "core/handle.h"
 #include "supervisor/context/context.h"
 
+/* What a buffer that comes from a file remembers of that. */
+struct bhi_load {
+    struct bh_event *event; /* with one of the caller's references, which is the buffer's */
+    bh_array_info array;
+};
+
 struct bh_buffer {
     struct bhi_doomed doomed;   /* first */
     struct bhi_content content; /* lock */
@@ -46,6 +52,8 @@ static inline bool bhi_buffer_constant(const struct bh_buffer *buffer) {
 /* A buffer of |fd| and its mapping at |pointer|, which it takes over, with one reference of the
  * caller's. NULL: out of memory, and nothing is taken. */
 struct bh_buffer *bhi_buffer_adopt(bh_context *context, int fd, uint64_t size, void *pointer);
+/* How much of a worker's address space it takes where it is attached. */
+uint64_t bhi_buffer_attached_bytes(const struct bh_buffer *buffer);
 void bhi_buffer_unref_locked(struct bh_buffer *buffer); /* lock held */
 
 #endif

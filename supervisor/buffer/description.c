@@ -2,12 +2,11 @@
 #include "base/detail.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/context/layout.h"
-#include "supervisor/load/load.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define CALL "bh_buffer_describe"
+#define CALL "bh_buffer_set_description"
 
 BH_API void bh_description_init_sized(bh_description *description, size_t size) {
     static const bh_description defaults = {.lanes = 1};
@@ -37,8 +36,9 @@ static bool count_elements(const bh_description *d, int64_t *out_count) {
     bool none = false;
     for (uint32_t i = 0; i < d->rank; i++) {
         none |= d->shape[i] == 0;
-        if (d->shape[i] && __builtin_mul_overflow(count, d->shape[i], &count))
+        if (d->shape[i] && __builtin_mul_overflow(count, d->shape[i], &count)) {
             return false;
+        }
     }
     *out_count = none ? 0 : count;
     return true;
@@ -60,8 +60,9 @@ static bool reach(const bh_description *d, int64_t *out_before, int64_t *out_aft
         int64_t distance;
         if (__builtin_mul_overflow((int64_t)d->shape[i] - 1, d->strides[i], &distance) ||
             __builtin_add_overflow(distance < 0 ? before : after, distance,
-                                   distance < 0 ? &before : &after))
+                                   distance < 0 ? &before : &after)) {
             return false;
+        }
     }
     *out_before = before;
     *out_after = after;
@@ -70,38 +71,48 @@ static bool reach(const bh_description *d, int64_t *out_before, int64_t *out_aft
 
 /* |d|: a copy, whose strides are filled in. */
 static bh_status check(bh_description *d, uint64_t size, bh_detail *detail) {
-    if (!known_type(d->kind, d->bits))
+    if (!known_type(d->kind, d->bits)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": kind %d does not come with %u bits",
                         (int)d->kind, d->bits);
-    if (d->lanes < 1 || d->lanes > UINT16_MAX)
+    }
+    if (d->lanes < 1 || d->lanes > UINT16_MAX) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": lanes %u is not 1 to 65535",
                         d->lanes);
-    if (d->rank > BH_MAX_RANK)
+    }
+    if (d->rank > BH_MAX_RANK) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": rank %u is over %u", d->rank,
                         BH_MAX_RANK);
+    }
     int64_t count, bytes, before = 0, after = 0;
     const int64_t element = (int64_t)d->bits / 8 * d->lanes;
-    if (!count_elements(d, &count) || __builtin_mul_overflow(count, element, &bytes))
+    if (!count_elements(d, &count) || __builtin_mul_overflow(count, element, &bytes)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": shape: more than 2^63 - 1 elements or bytes");
-    if (!d->strided)
+    }
+    if (!d->strided) {
         compact(d);
-    if (d->offset > size)
+    }
+    if (d->offset > size) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": offset %llu is outside the buffer of %llu bytes",
                         (unsigned long long)d->offset, (unsigned long long)size);
-    if (!count)
+    }
+    if (!count) {
         return BH_OK;
+    }
     if (!reach(d, &before, &after) || __builtin_mul_overflow(before, element, &before) ||
-        __builtin_add_overflow(after, 1, &after) || __builtin_mul_overflow(after, element, &after))
+        __builtin_add_overflow(after, 1, &after) ||
+        __builtin_mul_overflow(after, element, &after)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": strides: a distance is over 2^63");
+    }
     /* Unsigned: before may be -2^63. */
-    if (0 - (uint64_t)before > d->offset || (uint64_t)after > size - d->offset)
+    if (0 - (uint64_t)before > d->offset || (uint64_t)after > size - d->offset) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": elements from byte %lld to %lld of element 0 at offset %llu leave "
                              "the buffer of %llu bytes",
                         (long long)before, (long long)after, (unsigned long long)d->offset,
                         (unsigned long long)size);
+    }
     return BH_OK;
 }
 
@@ -114,22 +125,26 @@ static void clear_rest(bh_description *d) {
     }
 }
 
-BH_API bh_status bh_buffer_describe(bh_buffer *buffer, const bh_description *description,
-                                    bh_detail *detail) {
-    if (!BHI_LIVE(buffer))
+BH_API bh_status bh_buffer_set_description(bh_buffer *buffer, const bh_description *description,
+                                           bh_detail *detail) {
+    if (!BHI_LIVE(buffer)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": buffer is NULL or was released");
-    if (bhi_context_forked(buffer->context))
+    }
+    if (bhi_context_forked(buffer->context)) {
         return bhi_context_refuse(CALL, detail);
+    }
     bh_description *copy = NULL;
     if (description) {
         copy = malloc(sizeof *copy);
-        if (!copy)
+        if (!copy) {
             return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
+        }
         bh_description_init(copy);
         bh_status status = bhi_layout_take_options(BHI_OURS(bh_description), copy, description,
                                                    CALL, "description", detail);
-        if (status == BH_OK)
+        if (status == BH_OK) {
             status = check(copy, buffer->size, detail);
+        }
         if (status != BH_OK) {
             free(copy);
             return status;
@@ -169,37 +184,42 @@ static bool describe_array(const bh_array_info *array, bh_description *out) {
         [BH_DTYPE_BOOL] = {BH_NUMBER_BOOL, 8},     [BH_DTYPE_F8_E4M3] = {BH_NUMBER_FLOAT, 8},
         [BH_DTYPE_F8_E5M2] = {BH_NUMBER_FLOAT, 8},
     };
-    if (array->dtype == BH_DTYPE_NONE || array->dimensions > BH_MAX_RANK)
+    if (array->dtype == BH_DTYPE_NONE) {
         return false;
+    }
     bh_description_init(out);
     out->kind = numbers[array->dtype].kind;
     out->bits = numbers[array->dtype].bits;
-    out->rank = array->dimensions;
+    out->rank = array->rank;
     out->strided = true;
     int64_t stride = 1;
     for (uint32_t i = out->rank; i-- > 0;) {
         out->shape[i] = array->shape[i];
         out->strides[i] = stride;
         /* An empty one may have dimensions of any size. */
-        if (array->shape[i] && __builtin_mul_overflow(stride, array->shape[i], &stride))
+        if (array->shape[i] && __builtin_mul_overflow(stride, array->shape[i], &stride)) {
             return false;
+        }
     }
     return true;
 }
 
 BH_API bh_status bh_buffer_description(bh_buffer *buffer, bh_description *out_description,
                                        bh_detail *detail) {
-    if (!BHI_LIVE(buffer) || !out_description)
+    if (!BHI_LIVE(buffer) || !out_description) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_buffer_description: %s",
                         BHI_LIVE(buffer) ? "out_description is NULL"
                                          : "buffer is NULL or was released");
-    if (bhi_context_forked(buffer->context))
+    }
+    if (bhi_context_forked(buffer->context)) {
         return bhi_context_refuse("bh_buffer_description", detail);
+    }
     const size_t size = out_description->struct_size;
     bh_status status = bhi_layout_check_options(BHI_OURS(bh_description), size,
                                                 "bh_buffer_description", "out_description", detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     bh_description description;
     bhi_context_lock(buffer->context);
     if (buffer->description) {

@@ -6,8 +6,9 @@
 #define LARGE (32ull << 20)
 
 bool bhi_memory_available(uint64_t bytes) {
-    if (bytes < LARGE)
+    if (bytes < LARGE) {
         return true;
+    }
     char line[128];
     unsigned long long kib = UINT64_MAX / 1024;
     FILE *file = fopen("/proc/meminfo", "re");

@@ -2,7 +2,7 @@
 #include "base/check.h"
 #include "base/detail.h"
 #include "supervisor/context/layout.h"
-#include "supervisor/load/loaders.h"
+#include "supervisor/worker/outbox.h"
 #include "supervisor/worker/worker_proc.h"
 
 #include <stdlib.h>
@@ -20,17 +20,13 @@
 void bhi_pool_init(struct bhi_pool *pool, uint64_t limit) {
     *pool = (struct bhi_pool){.limit = limit, .most = MOST_BLOCKS};
     struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / MOST_SHARE < MOST_BLOCKS)
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / MOST_SHARE < MOST_BLOCKS) {
         pool->most = (uint32_t)(files.rlim_cur / MOST_SHARE);
+    }
     bhi_list_init(&pool->ages);
-    for (uint32_t i = 0; i < BHI_POOL_CLASSES; i++)
+    for (uint32_t i = 0; i < BHI_POOL_CLASSES; i++) {
         bhi_list_init(&pool->shelves[i]);
-}
-
-void bhi_pool_user_init(struct bhi_pool_user *user) {
-    bhi_list_init(&user->exposures);
-    for (uint32_t i = 0; i < BHI_POOL_CLASSES; i++)
-        bhi_list_init(&user->shelves[i]);
+    }
 }
 
 uint64_t bhi_pool_default_limit(void) {
@@ -70,8 +66,9 @@ static void free_block(struct bhi_doomed *doomed) {
 struct bhi_block *bhi_pool_adopt(bh_context *context, uint32_t size_class, int fd, void *pointer,
                                  uint64_t bytes) {
     struct bhi_block *block = calloc(1, sizeof *block);
-    if (!block)
+    if (!block) {
         return NULL;
+    }
     block->doomed.free = free_block;
     block->id = bhi_context_new_id(context);
     block->bytes = bytes;
@@ -81,7 +78,7 @@ struct bhi_block *bhi_pool_adopt(bh_context *context, uint32_t size_class, int f
     bhi_list_init(&block->age);
     bhi_list_init(&block->shelf);
     bhi_list_init(&block->exposures);
-    context->pool.stats.misses++;
+    context->pool->stats.misses++;
     return block;
 }
 
@@ -93,11 +90,13 @@ static void drop_exposure(struct bhi_exposure *exposure) {
 
 bool bhi_pool_expose(struct bhi_block *block, struct bhi_worker *worker) {
     BHI_LIST_EACH(node, &block->exposures)
-    if (BHI_CONTAINER(node, struct bhi_exposure, of_block)->worker == worker)
+    if (BHI_CONTAINER(node, struct bhi_exposure, of_block)->worker == worker) {
         return true;
+    }
     struct bhi_exposure *exposure = calloc(1, sizeof *exposure);
-    if (!exposure)
+    if (!exposure) {
         return false;
+    }
     exposure->block = block;
     exposure->worker = worker;
     bhi_list_append(&block->exposures, &exposure->of_block);
@@ -117,19 +116,20 @@ static bool is_shared(const struct bhi_block *block) {
 static void shelve(bh_context *context, struct bhi_block *block) {
     bhi_list_remove(&block->shelf);
     const struct bhi_list *first = block->exposures.next;
-    if (first == &block->exposures)
-        bhi_list_append(&context->pool.shelves[block->size_class], &block->shelf);
-    else if (!is_shared(block))
+    if (first == &block->exposures) {
+        bhi_list_append(&context->pool->shelves[block->size_class], &block->shelf);
+    } else if (!is_shared(block)) {
         bhi_list_append(&BHI_CONTAINER(first, struct bhi_exposure, of_block)
                              ->worker->pool.shelves[block->size_class],
                         &block->shelf);
+    }
 }
 
 static void unshelve(bh_context *context, struct bhi_block *block) {
     bhi_list_remove(&block->age);
     bhi_list_remove(&block->shelf);
-    context->pool.stats.bytes -= block->bytes;
-    context->pool.stats.blocks--;
+    context->pool->stats.bytes -= block->bytes;
+    context->pool->stats.blocks--;
 }
 
 /* -- in and out ------------------------------------------------------------------------------- */
@@ -146,7 +146,7 @@ void bhi_pool_discard(bh_context *context, struct bhi_block *block) {
 
 static void evict(bh_context *context, struct bhi_block *block) {
     unshelve(context, block);
-    context->pool.stats.evictions++;
+    context->pool->stats.evictions++;
     bhi_pool_discard(context, block);
 }
 
@@ -155,10 +155,11 @@ static void evict(bh_context *context, struct bhi_block *block) {
  * only one, or his loop would fill the pool with memory that nobody asks for. */
 static void make_room(bh_context *context, uint32_t size_class) {
     struct bhi_block *first = NULL;
-    BHI_LIST_EACH(node, &context->pool.ages) {
+    BHI_LIST_EACH(node, &context->pool->ages) {
         struct bhi_block *block = BHI_CONTAINER(node, struct bhi_block, age);
-        if (block->size_class != size_class || bhi_list_empty(&block->exposures))
+        if (block->size_class != size_class || bhi_list_empty(&block->exposures)) {
             continue;
+        }
         if (first) {
             evict(context, first);
             return;
@@ -177,30 +178,32 @@ struct bhi_block *bhi_pool_take(bh_context *context, uint32_t size_class, struct
                                 bool *out_own) {
     *out_own = worker && serves(worker) && !bhi_list_empty(&worker->pool.shelves[size_class]);
     const struct bhi_list *shelf =
-        *out_own ? &worker->pool.shelves[size_class] : &context->pool.shelves[size_class];
+        *out_own ? &worker->pool.shelves[size_class] : &context->pool->shelves[size_class];
     if (bhi_list_empty(shelf)) {
-        if (!worker)
+        if (!worker) {
             make_room(context, size_class);
+        }
         return NULL;
     }
     /* The newest: it may still be in a cache. */
     struct bhi_block *block = BHI_CONTAINER(shelf->prev, struct bhi_block, shelf);
     unshelve(context, block);
-    context->pool.stats.hits++;
+    context->pool->stats.hits++;
     return block;
 }
 
 static struct bhi_block *oldest(bh_context *context) {
-    return BHI_CONTAINER(context->pool.ages.next, struct bhi_block, age);
+    return BHI_CONTAINER(context->pool->ages.next, struct bhi_block, age);
 }
 
 void bhi_pool_trim(bh_context *context, uint64_t bytes) {
-    while (context->pool.stats.bytes > bytes)
+    while (context->pool->stats.bytes > bytes) {
         evict(context, oldest(context));
+    }
 }
 
 void bhi_pool_give(bh_context *context, struct bhi_block *block) {
-    struct bhi_pool *pool = &context->pool;
+    struct bhi_pool *pool = context->pool;
     if (pool->closed || !pool->most) {
         bhi_pool_discard(context, block);
         return;
@@ -212,19 +215,21 @@ void bhi_pool_give(bh_context *context, struct bhi_block *block) {
         bhi_worker_forget_buffer(BHI_CONTAINER(node, struct bhi_exposure, of_block)->worker,
                                  block->id, block->bytes);
     }
-    if (is_shared(block)) /* of use to nobody, until a death: it goes before all others */
+    if (is_shared(block)) { /* of use to nobody, until a death: it goes before all others */
         bhi_list_insert_before(pool->ages.next, &block->age);
-    else
+    } else {
         bhi_list_append(&pool->ages, &block->age);
+    }
     pool->stats.bytes += block->bytes;
     pool->stats.blocks++;
     shelve(context, block);
-    while (pool->stats.bytes > pool->limit || pool->stats.blocks > pool->most)
+    while (pool->stats.bytes > pool->limit || pool->stats.blocks > pool->most) {
         evict(context, oldest(context));
+    }
 }
 
 void bhi_pool_close(bh_context *context) {
-    context->pool.closed = true;
+    context->pool->closed = true;
     bhi_pool_trim(context, 0);
 }
 
@@ -236,40 +241,32 @@ void bhi_pool_worker_died(struct bhi_worker *worker) {
         struct bhi_exposure *exposure = BHI_CONTAINER(node, struct bhi_exposure, of_worker);
         struct bhi_block *block = exposure->block;
         drop_exposure(exposure);
-        if (is_free(block))
+        if (is_free(block)) {
             shelve(worker->context, block);
+        }
     }
 }
 
 /* -- the public side --------------------------------------------------------------------------- */
 
-BH_API bh_status bh_context_trim(bh_context *context, uint64_t bytes, bh_detail *detail) {
-    bh_status status = bhi_context_check(context, "bh_context_trim", detail);
-    if (status != BH_OK)
-        return status;
-    bhi_context_lock(context);
-    bhi_pool_trim(context, bytes);
-    if (bytes == 0)
-        bhi_loaders_trim(context);
-    bhi_context_unlock(context);
-    return BH_OK;
-}
-
 BH_API bh_status bh_context_pool_stats_sized(bh_context *context, bh_pool_stats *out_stats,
                                              size_t stats_size, bh_detail *detail) {
     static const char call[] = "bh_context_pool_stats";
-    if (!out_stats)
+    if (!out_stats) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: out_stats is NULL", call);
+    }
     bh_status status =
         bhi_layout_check(BHI_OURS(bh_pool_stats), stats_size, call, "out_stats", detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     memset(out_stats, 0, stats_size);
     status = bhi_context_check(context, call, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     bhi_context_lock(context);
-    bhi_layout_give(out_stats, stats_size, &context->pool.stats, sizeof context->pool.stats);
+    bhi_layout_give(out_stats, stats_size, &context->pool->stats, sizeof context->pool->stats);
     bhi_context_unlock(context);
     return BH_OK;
 }

@@ -21,6 +21,7 @@
 #define BHI_SUPERVISOR_BUFFER_POOL_H
 
 #include "supervisor/context/context.h"
+#include "supervisor/worker/pool_user.h"
 
 struct bhi_worker;
 
@@ -46,8 +47,16 @@ struct bhi_exposure {
     struct bhi_worker *worker;
 };
 
+struct bhi_pool {
+    uint64_t limit;       /* of what is FREE, in bytes; set once, before others see it */
+    uint32_t most;        /* blocks: each has a descriptor of this process */
+    bool closed;          /* lock */
+    bh_pool_stats stats;  /* lock */
+    struct bhi_list ages; /* lock: bhi_block.age, FREE, the oldest first */
+    struct bhi_list shelves[BHI_POOL_CLASSES]; /* lock: FREE, without exposures */
+};
+
 void bhi_pool_init(struct bhi_pool *pool, uint64_t limit);
-void bhi_pool_user_init(struct bhi_pool_user *user);
 /* What the pool is bounded by where nobody says otherwise. */
 uint64_t bhi_pool_default_limit(void);
 

@@ -22,8 +22,9 @@ static bh_status refuse(bh_detail *detail, int error, const char *why) {
 /* |error|: of a call that looks at fd; |caller|: what it says where the caller gave the wrong one.
  */
 static bh_status look_failed(bh_detail *detail, int error, int caller, const char *why) {
-    if (error == caller || error == EBADF)
+    if (error == caller || error == EBADF) {
         return refuse(detail, error == EBADF ? error : 0, why);
+    }
     return bhi_fail(detail, BH_SYSTEM, error, CALL ": looking at fd");
 }
 
@@ -40,36 +41,43 @@ static bh_status check_descriptor(int fd, int *out_seals, bh_detail *detail) {
     static const char not_a_memfd[] =
         "fd is not a memfd (memfd_create): anything else can be cut while it is mapped";
     int flags = fcntl(fd, F_GETFL);
-    if (flags < 0)
+    if (flags < 0) {
         return look_failed(detail, errno, EBADF, "fd is not an open descriptor");
+    }
     *out_seals = fcntl(fd, F_GET_SEALS);
-    if (*out_seals < 0)
+    if (*out_seals < 0) {
         return look_failed(detail, errno, EINVAL, not_a_memfd);
-    if ((flags & O_ACCMODE) != O_RDWR)
+    }
+    if ((flags & O_ACCMODE) != O_RDWR) {
         return refuse(detail, 0, "fd is not open for reading and writing");
-    if (*out_seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE))
+    }
+    if (*out_seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) {
         return refuse(detail, 0, "the memfd is sealed against writing");
-    if ((*out_seals & F_SEAL_SEAL) && (*out_seals & SEALS) != SEALS && has_a_path(fd))
+    }
+    if ((*out_seals & F_SEAL_SEAL) && (*out_seals & SEALS) != SEALS && has_a_path(fd)) {
         return refuse(
             detail, 0,
             "fd is POSIX shared memory (shm_open) or another file of a tmpfs, which can be "
             "cut while it is mapped: share a memfd (memfd_create with MFD_ALLOW_SEALING) "
             "instead, or copy with bh_buffer_write");
-    if ((*out_seals & F_SEAL_SEAL) && (*out_seals & SEALS) != SEALS)
+    }
+    if ((*out_seals & F_SEAL_SEAL) && (*out_seals & SEALS) != SEALS) {
         return refuse(detail, 0,
                       "the memfd can be cut or grown, and takes no seals that forbid it: make it "
                       "with MFD_ALLOW_SEALING");
+    }
     return BH_OK;
 }
 
 static bh_status check_size(int fd, uint64_t size, bh_detail *detail) {
     struct stat st;
     int error = fstat(fd, &st) == 0 ? -bhi_memfd_verify(fd, size, 0) : errno;
-    if (error == EINVAL)
+    if (error == EINVAL) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": size %llu does not go with the memfd's %lld bytes: it may leave "
                              "out less than a page",
                         (unsigned long long)size, (long long)st.st_size);
+    }
     return error ? bhi_fail(detail, BH_SYSTEM, error, CALL ": looking at the memfd") : BH_OK;
 }
 
@@ -77,71 +85,86 @@ static bh_status check_size(int fd, uint64_t size, bh_detail *detail) {
 static bh_status prepare(int fd, uint64_t size, bh_detail *detail) {
     int seals = 0;
     bh_status status = check_descriptor(fd, &seals, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     /* The seals first: only then does the size hold still. */
     if ((seals & SEALS) != SEALS) {
         int error = bhi_memfd_seal(fd, SEALS & ~seals);
-        if (error == -EPERM && (fcntl(fd, F_GET_SEALS) & SEALS) == SEALS)
+        if (error == -EPERM && (fcntl(fd, F_GET_SEALS) & SEALS) == SEALS) {
             error = 0; /* another thread wraps it, too, and was faster */
-        if (error)
+        }
+        if (error) {
             return bhi_fail(detail, BH_SYSTEM, -error, CALL ": sealing the memfd");
+        }
     }
     status = check_size(fd, size, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     int error = -bhi_memfd_protect(fd);
-    if (error)
+    if (error) {
         return bhi_fail(detail, BH_SYSTEM, error,
                         CALL ": the memfd's write permission cannot be taken away");
+    }
     struct stat st;
     uint64_t there = fstat(fd, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
-    if (there < size && !bhi_memory_available(size - there))
+    if (there < size && !bhi_memory_available(size - there)) {
         return bhi_fail(detail, BH_NO_MEMORY, 0,
                         CALL ": the memfd's holes take %llu bytes, more than the machine, or this "
                              "process's cgroup, has available",
                         (unsigned long long)(size - there));
+    }
     error = -bhi_memfd_reserve(fd, size); /* fills holes */
-    if (error)
+    if (error) {
         return bhi_fail(detail, error == ENOMEM || error == ENOSPC ? BH_NO_MEMORY : BH_SYSTEM,
                         error, CALL ": %llu bytes", (unsigned long long)size);
+    }
     int reader = bhi_memfd_read_only(fd);
-    if (reader < 0)
+    if (reader < 0) {
         return bhi_fail(detail, BH_SYSTEM, -reader,
                         CALL ": the memfd cannot be opened for reading, as workers need it");
+    }
     close(reader);
     return BH_OK;
 }
 
 BH_API bh_status bh_buffer_wrap_memfd(bh_context *context, int fd, uint64_t size,
                                       bh_buffer **out_buffer, bh_detail *detail) {
-    if (!out_buffer)
+    if (!out_buffer) {
         return refuse(detail, 0, "out_buffer is NULL");
+    }
     *out_buffer = NULL;
     bh_status status = bhi_context_check(context, CALL, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
-    if (size > BHI_MAX_BUFFER)
+    }
+    if (size > BHI_MAX_BUFFER) {
         return bhi_fail(detail, BH_TOO_LARGE, 0, CALL ": size %llu is over the limit of 1 TiB",
                         (unsigned long long)size);
-    if (!size)
+    }
+    if (!size) {
         return refuse(detail, 0, "size is 0: an empty memfd cannot be mapped");
+    }
     status = prepare(fd, size, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    if (copy < 0)
+    if (copy < 0) {
         return bhi_fail(detail, BH_SYSTEM, errno, CALL ": fcntl");
+    }
     uint64_t bytes = bhi_page_round(size);
     void *pointer = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, copy, 0);
     int error = errno;
     struct bh_buffer *buffer =
         pointer == MAP_FAILED ? NULL : bhi_buffer_adopt(context, copy, size, pointer);
     if (!buffer) {
-        if (pointer != MAP_FAILED)
+        if (pointer != MAP_FAILED) {
             munmap(pointer, bytes);
-        else if (error != ENOMEM)
+        } else if (error != ENOMEM) {
             status = BH_SYSTEM;
+        }
         close(copy);
         return bhi_fail(detail, status == BH_SYSTEM ? BH_SYSTEM : BH_NO_MEMORY, error,
                         CALL ": %llu bytes", (unsigned long long)size);

@@ -1,7 +1,7 @@
 #include "supervisor/compile/compiler.h"
 #include "base/detail.h"
 #include "supervisor/event/event.h"
-#include "supervisor/stream.h"
+#include "supervisor/stream/stream.h"
 
 #define MEMORY (1ull << 30)
 
@@ -56,15 +56,17 @@ bh_status bhi_compiler_ask(bh_context *context, const struct bhi_internal_submis
     struct bh_stream *stream;
     bh_status status =
         bhi_stream_make(context, &options, BHI_WORKER_COMPILER, &stream, internal->call, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     struct bh_event *event;
     status = bhi_internal_submit(stream, internal, &event, detail);
     if (status == BH_OK) {
         /* It ends: the worker's start and the internal have deadlines. */
         status = bhi_event_await(event, BH_FOREVER);
-        if (status == BH_OK && event->verdict.status != BH_OK)
+        if (status == BH_OK && event->verdict.status != BH_OK) {
             status = report_end(event, internal, subject, detail);
+        }
         bhi_event_unref(event);
     }
     bhi_stream_unref(stream); /* and its worker goes */

@@ -10,7 +10,6 @@
 #include "supervisor/compile/compiler.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/layout.h"
-#include "supervisor/event/callback.h"
 #include "supervisor/kernel/kernel.h"
 
 #include <ctype.h>
@@ -35,73 +34,89 @@ static size_t length_of(const char *text, size_t length) {
 }
 
 static bool is_identifier(const char *name) {
-    if (!isalpha((unsigned char)name[0]) && name[0] != '_')
+    if (!isalpha((unsigned char)name[0]) && name[0] != '_') {
         return false;
-    for (const char *c = name; *c; c++)
-        if (!isalnum((unsigned char)*c) && *c != '_')
+    }
+    for (const char *c = name; *c; c++) {
+        if (!isalnum((unsigned char)*c) && *c != '_') {
             return false;
+        }
+    }
     return true;
 }
 
 static bh_status check_defines(const bh_glsl_source *source, bh_detail *detail) {
-    if (source->define_count && !source->defines)
+    if (source->define_count && !source->defines) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": source.defines is NULL, source.define_count %u",
                         source->define_count);
-    if (source->define_count > BHI_COMPILE_MAX_DEFINES)
+    }
+    if (source->define_count > BHI_COMPILE_MAX_DEFINES) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": source.define_count %u is over %u",
                         source->define_count, BHI_COMPILE_MAX_DEFINES);
+    }
     for (uint32_t i = 0; i < source->define_count; i++) {
         const bh_glsl_define *define = &source->defines[i];
-        if (!define->name || !is_identifier(define->name))
+        if (!define->name || !is_identifier(define->name)) {
             return bhi_fail(
                 detail, BH_INVALID_ARGUMENT, 0, CALL ": source.defines[%u].name is %s%.64s", i,
                 define->name ? "no identifier: " : "NULL", define->name ? define->name : "");
-        if (define->value && strpbrk(define->value, "\r\n"))
+        }
+        if (define->value && strpbrk(define->value, "\r\n")) {
             return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                             CALL ": source.defines[%u].value (%.64s) is more than one line", i,
                             define->name);
+        }
     }
     return BH_OK;
 }
 
 static bh_status check_includes(const bh_glsl_source *source, bh_detail *detail) {
-    if (source->include_count && !source->includes)
+    if (source->include_count && !source->includes) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": source.includes is NULL, source.include_count %u",
                         source->include_count);
-    if (source->include_count > BHI_COMPILE_MAX_INCLUDES)
+    }
+    if (source->include_count > BHI_COMPILE_MAX_INCLUDES) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": source.include_count %u is over %u",
                         source->include_count, BHI_COMPILE_MAX_INCLUDES);
-    for (uint32_t i = 0; i < source->include_count; i++)
-        if (!source->includes[i].name || !source->includes[i].name[0] || !source->includes[i].text)
+    }
+    for (uint32_t i = 0; i < source->include_count; i++) {
+        if (!source->includes[i].name || !source->includes[i].name[0] ||
+            !source->includes[i].text) {
             return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": source.includes[%u].%s is %s",
                             i, source->includes[i].text ? "name" : "text",
                             source->includes[i].text && source->includes[i].name ? "empty"
                                                                                  : "NULL");
+        }
+    }
     return BH_OK;
 }
 
 static bh_status take_source(const bh_glsl_source *given, bh_glsl_source *source,
                              bh_detail *detail) {
-    if (!given)
+    if (!given) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": source is NULL");
+    }
     bh_glsl_source_init(source);
     bh_status status =
         bhi_layout_take_options(BHI_OURS(bh_glsl_source), source, given, CALL, "source", detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
-    if (!source->text)
+    }
+    if (!source->text) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": source.text is NULL");
-    if (!source->deadline_ns)
+    }
+    source->deadline_ns = source->deadline_ns ? source->deadline_ns : DEADLINE_NS;
+    if ((uint32_t)source->language > BH_LANGUAGE_HLSL) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": source.deadline_ns is 0; BH_FOREVER is for none");
-    if ((uint32_t)source->language > BH_LANGUAGE_HLSL)
+                        CALL ": source.language %u is not a bh_language",
+                        (unsigned)source->language);
+    }
+    if (source->log && !source->log_size) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": source.language %u is no bh_language", (unsigned)source->language);
-    if (source->log && !source->log_size)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": source.log_size is 0: not even an empty text fits");
+                        CALL ": source.log_size is 0: an empty text needs 1 byte");
+    }
     status = check_defines(source, detail);
     return status == BH_OK ? check_includes(source, detail) : status;
 }
@@ -110,10 +125,11 @@ static bh_status take_options(const bh_glsl_source *source, const bh_kernel_opti
                               bh_kernel_options *options, bh_detail *detail) {
     bh_status status = bhi_kernel_take_options(given, CALL, options, detail);
     if (status == BH_OK && source->language == BH_LANGUAGE_GLSL && options->entry &&
-        strcmp(options->entry, "main") != 0)
+        strcmp(options->entry, "main") != 0) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": options.entry is '%.64s'; GLSL's entry point is main",
                         options->entry);
+    }
     return status;
 }
 
@@ -159,13 +175,15 @@ static uint64_t put_all(uint8_t *at, const bh_glsl_source *source, const char *e
 static bh_status make_request(bh_context *context, const bh_glsl_source *source, const char *entry,
                               struct bh_buffer **out, bh_detail *detail) {
     uint64_t bytes = put_all(NULL, source, entry);
-    if (bytes > BHI_COMPILE_MAX_SOURCE)
+    if (bytes > BHI_COMPILE_MAX_SOURCE) {
         return bhi_fail(detail, BH_TOO_LARGE, 0,
                         CALL ": %s with its defines and includes takes %llu bytes, over %u",
                         name_of(source), (unsigned long long)bytes, BHI_COMPILE_MAX_SOURCE);
+    }
     bh_status status = bhi_buffer_make(context, bytes, CALL, out, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     const struct bhi_compile_request request = {
         .bytes = bytes,
         .defines = source->define_count,
@@ -206,12 +224,15 @@ static void take_log(char *out, size_t size, const struct bhi_compile_answer *he
     uint32_t bytes = head->log_bytes < sizeof head->log ? head->log_bytes : sizeof head->log;
     bhi_text_sanitise(out, size, head->log, bytes);
     size_t length = strlen(out);
-    if (length + 4 < size) /* no character is longer: all of it is there */
+    if (length + 4 < size) { /* no character is longer: all of it is there */
         return;
-    while (length > 0 && out[length - 1] != '\n')
+    }
+    while (length > 0 && out[length - 1] != '\n') {
         length--;
-    if (length) /* not even one line: its beginning */
+    }
+    if (length) { /* not even one line: its beginning */
         out[length] = '\0';
+    }
 }
 
 /* The first error of a log, as one line. */
@@ -224,8 +245,9 @@ static const char *first_error(char *log) {
             line = at;
             break;
         }
-        if (!at[length])
+        if (!at[length]) {
             break;
+        }
     }
     line[strcspn(line, "\n")] = '\0';
     return line[0] ? line : "the compiler refuses it, and does not say why";
@@ -243,16 +265,18 @@ static bh_status take_answer(const struct bh_buffer *answer, const bh_glsl_sourc
         bhi_copy_once(head, answer->pointer, sizeof *head);
         uint64_t room = answer->size - sizeof *head;
         *out_bytes = head->code_bytes;
-        if (source->log)
+        if (source->log) {
             take_log(source->log, source->log_size, head);
+        }
         take_log(log, BHI_COMPILE_LOG + 1, head);
-        if (head->refused)
+        if (head->refused) {
             status = bhi_fail(detail, BH_COMPILE_FAILED, 0, CALL ": %.440s", first_error(log));
-        else if (head->code_bytes <= room && !(*out_code = malloc(head->code_bytes + 1)))
+        } else if (head->code_bytes <= room && !(*out_code = malloc(head->code_bytes + 1))) {
             status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
-        else if (*out_code)
+        } else if (*out_code) {
             bhi_copy_once(*out_code, (const uint8_t *)answer->pointer + sizeof *head,
                           head->code_bytes);
+        }
     }
     free(log);
     free(head);
@@ -267,11 +291,13 @@ static bh_status compile(bh_context *context, const bh_glsl_source *source,
     struct bh_buffer *answer;
     bh_status status =
         bhi_buffer_make(context, sizeof(struct bhi_compile_answer) + room, CALL, &answer, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     status = run(context, source, request, answer, detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = take_answer(answer, source, out_code, out_bytes, detail);
+    }
     bh_buffer_release(answer);
     return status;
 }
@@ -281,11 +307,14 @@ static bh_status make_kernel(bh_context *context, const bh_glsl_source *source, 
                              bh_kernel **out_kernel, bh_detail *detail) {
     bh_kernel_options named = *options;
     named.entry = NULL; /* the compiler has chosen: the module's is main */
-    if (!named.name)
+    if (!named.name) {
         named.name = name_of(source);
-    if (!bhi_kernel_is_module(code, bytes))
+    }
+    if (!bhi_kernel_is_module(code, bytes)) {
         return bhi_fail(detail, BH_PROTOCOL, 0,
-                        CALL ": %.200s: what the compiler made is no module", name_of(source));
+                        CALL ": %.200s: the output of the compiler is not a module",
+                        name_of(source));
+    }
     return bh_kernel_create_spirv(context, code, bytes, &named, out_kernel, detail);
 }
 
@@ -295,11 +324,13 @@ static bh_status make_kernel(bh_context *context, const bh_glsl_source *source, 
 static void *clean_names(const bh_glsl_source *source, bh_glsl_source *out) {
     *out = *source;
     size_t bytes = source->include_count * sizeof *source->includes + strlen(name_of(source)) + 1;
-    for (uint32_t i = 0; i < source->include_count; i++)
+    for (uint32_t i = 0; i < source->include_count; i++) {
         bytes += strlen(source->includes[i].name) + 1;
+    }
     bh_glsl_include *includes = malloc(bytes);
-    if (!includes)
+    if (!includes) {
         return NULL;
+    }
     char *at = (char *)(includes + source->include_count);
     for (uint32_t i = 0; i <= source->include_count; i++) {
         const bool last = i == source->include_count;
@@ -321,13 +352,15 @@ static void *clean_names(const bh_glsl_source *source, bh_glsl_source *out) {
 static bh_status create(bh_context *context, const bh_glsl_source *source,
                         const bh_kernel_options *options, bh_kernel **out_kernel,
                         bh_detail *detail) {
-    if (source->log)
+    if (source->log) {
         source->log[0] = '\0';
+    }
     struct bh_buffer *request;
     bh_status status =
         make_request(context, source, options->entry ? options->entry : "", &request, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     void *code = NULL;
     uint64_t bytes = 0, room = FIRST_CODE;
     status = compile(context, source, request, room, &code, &bytes, detail);
@@ -335,16 +368,17 @@ static bh_status create(bh_context *context, const bh_glsl_source *source,
         room = (bytes + 7) & ~7ull;
         status = compile(context, source, request, room, &code, &bytes, detail);
     }
-    if (status == BH_OK && !code && bytes > BHI_COMPILE_MAX_CODE)
+    if (status == BH_OK && !code && bytes > BHI_COMPILE_MAX_CODE) {
         status = bhi_fail(detail, BH_COMPILE_FAILED, 0,
                           CALL ": %.200s: the module takes %llu bytes, over %u", name_of(source),
                           (unsigned long long)bytes, BHI_COMPILE_MAX_CODE);
-    else if (status == BH_OK && !code)
+    } else if (status == BH_OK && !code) {
         status = bhi_fail(detail, BH_PROTOCOL, 0,
-                          CALL ": %.200s: what the compiler says of its module makes no sense",
-                          name_of(source));
-    if (status == BH_OK)
+                          CALL ": %.200s: the compiler gave an impossible answer", name_of(source));
+    }
+    if (status == BH_OK) {
         status = make_kernel(context, source, code, bytes, options, out_kernel, detail);
+    }
     free(code);
     bh_buffer_release(request);
     return status;
@@ -353,23 +387,29 @@ static bh_status create(bh_context *context, const bh_glsl_source *source,
 BH_API bh_status bh_kernel_create_glsl(bh_context *context, const bh_glsl_source *given,
                                        const bh_kernel_options *given_options,
                                        bh_kernel **out_kernel, bh_detail *detail) {
-    if (!out_kernel)
+    if (!out_kernel) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": out_kernel is NULL");
+    }
     *out_kernel = NULL;
     bh_glsl_source source, clean;
     bh_kernel_options options;
     bh_status status = bhi_context_check(context, CALL, detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = take_source(given, &source, detail);
-    if (status == BH_OK)
+    }
+    if (status == BH_OK) {
         status = take_options(&source, given_options, &options, detail);
-    if (status == BH_OK)
+    }
+    if (status == BH_OK) {
         status = bhi_callback_check(CALL, detail);
-    if (status != BH_OK)
+    }
+    if (status != BH_OK) {
         return status;
+    }
     void *names = clean_names(&source, &clean);
-    if (!names)
+    if (!names) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
+    }
     status = create(context, &clean, &options, out_kernel, detail);
     free(names);
     return status;

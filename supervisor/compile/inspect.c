@@ -6,8 +6,8 @@
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/compile/compiler.h"
 #include "supervisor/compile/inspection_take.h"
+#include "supervisor/context/context.h"
 #include "supervisor/context/layout.h"
-#include "supervisor/event/callback.h"
 #include "supervisor/kernel/kernel.h"
 
 #include <errno.h>
@@ -31,17 +31,18 @@ static bh_status take_options(const bh_inspect_options *given, bh_inspect_option
     bh_status status = given ? bhi_layout_take_options(BHI_OURS(bh_inspect_options), options, given,
                                                        CALL, "options", detail)
                              : BH_OK;
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
-    if (!options->deadline_ns)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": options.deadline_ns is 0; BH_FOREVER is for none");
-    if (options->text && !options->guarded)
+    }
+    options->deadline_ns = options->deadline_ns ? options->deadline_ns : DEADLINE_NS;
+    if (options->text && !options->guarded) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": options.text is for options.guarded");
-    if (options->text && !options->text_size)
+    }
+    if (options->text && !options->text_size) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": options.text_size is 0: not even an empty text fits");
+                        CALL ": options.text_size is 0: an empty text needs 1 byte");
+    }
     return BH_OK;
 }
 
@@ -53,10 +54,12 @@ static int copy_code(const struct bhi_kernel_body *body, uint8_t *out) {
     }
     for (uint64_t done = 0; done < body->code_size;) {
         ssize_t n = pread(body->fd, out + done, body->code_size - done, (off_t)done);
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && errno == EINTR) {
             continue;
-        if (n <= 0)
+        }
+        if (n <= 0) {
             return n < 0 ? errno : EIO;
+        }
         done += (uint64_t)n;
     }
     return 0;
@@ -75,8 +78,9 @@ static bh_status make_request(const struct bh_kernel *kernel, bool guarded, stru
     uint64_t constants = body->specialization_count * sizeof(struct bhi_inspection_constant);
     bh_status status = bhi_buffer_make(
         kernel->context, sizeof request + constants + body->code_size, CALL, out, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     uint8_t *at = (*out)->pointer;
     memcpy(at, &request, sizeof request);
     at += sizeof request;
@@ -90,8 +94,9 @@ static bh_status make_request(const struct bh_kernel *kernel, bool guarded, stru
         at += sizeof one;
     }
     int error = copy_code(body, at);
-    if (!error)
+    if (!error) {
         return BH_OK;
+    }
     bh_buffer_release(*out);
     return bhi_fail(detail, BH_SYSTEM, error, CALL ": reading the module");
 }
@@ -99,17 +104,19 @@ static bh_status make_request(const struct bh_kernel *kernel, bool guarded, stru
 /* -- the answer ------------------------------------------------------------------------------- */
 
 static bh_status makes_no_sense(const struct bh_kernel *kernel, bh_detail *detail) {
-    return bhi_fail(detail, BH_PROTOCOL, 0,
-                    CALL ": %s: what the compiler says of it makes no sense", kernel->name);
+    return bhi_fail(detail, BH_PROTOCOL, 0, CALL ": %s: the compiler gave an impossible answer",
+                    kernel->name);
 }
 
 static bh_status take_text(const struct bh_buffer *answer, uint64_t bytes,
                            const bh_inspect_options *options, bh_detail *detail) {
-    if (bytes >= options->text_size)
+    if (bytes >= options->text_size) {
         bytes = options->text_size - 1;
+    }
     char *copy = malloc(bytes + 1);
-    if (!copy)
+    if (!copy) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
+    }
     bhi_copy_once(copy, (const uint8_t *)answer->pointer + sizeof(struct bhi_inspection), bytes);
     bhi_text_sanitise(options->text, options->text_size, copy, bytes);
     free(copy);
@@ -121,8 +128,9 @@ static bh_status take_answer(const struct bh_kernel *kernel, const struct bh_buf
                              const bh_inspect_options *options, uint64_t *out_room,
                              bh_inspection *out, bh_detail *detail) {
     struct bhi_inspection *copy = malloc(sizeof *copy);
-    if (!copy)
+    if (!copy) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
+    }
     bhi_copy_once(copy, answer->pointer, sizeof *copy);
     bh_status status = BH_OK;
     uint64_t room = answer->size - sizeof *copy;
@@ -149,8 +157,9 @@ static bh_status inspect(struct bh_kernel *kernel, const bh_inspect_options *opt
     struct bh_buffer *answer;
     bh_status status = bhi_buffer_make(kernel->context, sizeof(struct bhi_inspection) + room, CALL,
                                        &answer, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     const struct bhi_cmd_reflect command = {
         .header = {.type = BHI_CMD_REFLECT, .size = sizeof command},
         .source = request->id,
@@ -166,8 +175,9 @@ static bh_status inspect(struct bh_kernel *kernel, const bh_inspect_options *opt
         .quiet = true,
     };
     status = bhi_compiler_ask(kernel->context, &internal, kernel->name, detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = take_answer(kernel, answer, options, out_room, out, detail);
+    }
     bh_buffer_release(answer);
     return status;
 }
@@ -176,16 +186,18 @@ static bh_status run(struct bh_kernel *kernel, const bh_inspect_options *options
                      bh_inspection *out, bh_detail *detail) {
     struct bh_buffer *request;
     bh_status status = make_request(kernel, options->guarded, &request, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     uint64_t room = options->text ? FIRST_TEXT : 0, more = 0;
     status = inspect(kernel, options, request, room, &more, out, detail);
     if (status == BH_OK && more) {
         room = more;
         more = 0;
         status = inspect(kernel, options, request, room, &more, out, detail);
-        if (status == BH_OK && more)
+        if (status == BH_OK && more) {
             status = makes_no_sense(kernel, detail);
+        }
     }
     bh_buffer_release(request);
     return status;
@@ -200,7 +212,7 @@ static bh_status inspect_kernel(bh_kernel *kernel, const bh_inspect_options *opt
     bhi_context_retain(context);
     bhi_context_lock(context);
     bhi_kernel_unref_locked(kernel);
-    bhi_context_unlock(context);
+    bhi_context_pump_unlock(context);
     bhi_context_unref(context);
     return status;
 }
@@ -208,29 +220,37 @@ static bh_status inspect_kernel(bh_kernel *kernel, const bh_inspect_options *opt
 BH_API bh_status bh_kernel_inspect_sized(bh_kernel *kernel, const bh_inspect_options *given,
                                          bh_inspection *out_inspection, size_t inspection_size,
                                          bh_detail *detail) {
-    if (!BHI_LIVE(kernel) || !out_inspection)
+    if (!BHI_LIVE(kernel) || !out_inspection) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": %s",
                         out_inspection ? "kernel is NULL or was released"
                                        : "out_inspection is NULL");
+    }
     bh_inspect_options options;
     bh_status status = bhi_context_check(kernel->context, CALL, detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = take_options(given, &options, detail);
-    if (status == BH_OK)
+    }
+    if (status == BH_OK) {
         status = bhi_layout_check(BHI_OURS(bh_inspection), inspection_size, CALL, "out_inspection",
                                   detail);
-    if (status == BH_OK)
+    }
+    if (status == BH_OK) {
         status = bhi_callback_check(CALL, detail);
-    if (status != BH_OK)
+    }
+    if (status != BH_OK) {
         return status;
-    if (inspection_size == sizeof *out_inspection)
+    }
+    if (inspection_size == sizeof *out_inspection) {
         return inspect_kernel(kernel, &options, out_inspection, detail);
+    }
     bh_inspection *ours = calloc(1, sizeof *ours);
-    if (!ours)
+    if (!ours) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
+    }
     status = inspect_kernel(kernel, &options, ours, detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         bhi_layout_give(out_inspection, inspection_size, ours, sizeof *ours);
+    }
     free(ours);
     return status;
 }

@@ -16,10 +16,12 @@ static bool counts_fit(const struct bhi_inspection *from) {
 }
 
 static bool take_binding(const struct bhi_inspected_binding *from, bh_inspected_binding *out) {
-    if (from->set > 31 || from->binding > 65535 || from->kind < BH_STORAGE_BUFFER ||
-        from->kind > BH_UNIFORM_BUFFER || from->access < BH_READ || from->access > BH_READ_WRITE ||
-        from->count < 1 || from->count > BHI_INSPECT_BINDINGS)
+    if (from->set > 31 || from->binding > 65535 || from->kind < BH_BINDING_STORAGE_BUFFER ||
+        from->kind > BH_BINDING_UNIFORM_BUFFER || from->access < BH_ACCESS_READ ||
+        from->access > BH_ACCESS_READ_WRITE || from->count < 1 ||
+        from->count > BHI_INSPECT_BINDINGS) {
         return false;
+    }
     out->set = from->set;
     out->binding = from->binding;
     out->kind = (bh_binding_kind)from->kind;
@@ -42,18 +44,22 @@ static bool take_constant(const struct bhi_inspected_constant *from, bh_inspecte
 
 bool bhi_inspection_take(const struct bhi_inspection *from, bh_inspection *out) {
     memset(out, 0, sizeof *out);
-    if (!counts_fit(from))
+    if (!counts_fit(from)) {
         return false;
+    }
     out->spirv_version = from->spirv_version & 0xffff;
     memcpy(out->local_size, from->local_size, sizeof out->local_size);
     out->shared_bytes = from->shared_bytes;
     out->entry_count = from->entries;
-    for (uint32_t i = 0; i < from->entries; i++)
+    for (uint32_t i = 0; i < from->entries; i++) {
         take_text(out->entries[i], from->entry[i]);
+    }
     out->binding_count = from->bindings;
-    for (uint32_t i = 0; i < from->bindings; i++)
-        if (!take_binding(&from->binding[i], &out->bindings[i]))
+    for (uint32_t i = 0; i < from->bindings; i++) {
+        if (!take_binding(&from->binding[i], &out->bindings[i])) {
             return false;
+        }
+    }
     out->push_size = from->push_bytes;
     out->member_count = from->members;
     for (uint32_t i = 0; i < from->members; i++) {
@@ -64,12 +70,15 @@ bool bhi_inspection_take(const struct bhi_inspection *from, bh_inspection *out) 
         take_text(out->members[i].name, from->member[i].name);
     }
     out->constant_count = from->constants;
-    for (uint32_t i = 0; i < from->constants; i++)
-        if (!take_constant(&from->constant[i], &out->constants[i]))
+    for (uint32_t i = 0; i < from->constants; i++) {
+        if (!take_constant(&from->constant[i], &out->constants[i])) {
             return false;
+        }
+    }
     out->capability_count = from->capabilities;
-    for (uint32_t i = 0; i < from->capabilities; i++)
+    for (uint32_t i = 0; i < from->capabilities; i++) {
         take_text(out->capabilities[i], from->capability[i]);
+    }
     out->guard_set = from->guard_set;
     out->guard_binding = from->guard_binding;
     out->loops = from->loops;

@@ -38,37 +38,46 @@ bh_status bhi_template_fail(const struct bhi_complaint *complaint, const char *c
 }
 
 static bh_status check_options(const bh_template_options *o, bh_detail *detail) {
-    if (!o->body == !o->expression)
-        return REFUSE(detail, "options.body and options.expression: one of them it has to be");
-    if (o->expression && (o->grid || o->declarations))
+    if (!o->body == !o->expression) {
+        return REFUSE(detail, "set either options.body or options.expression");
+    }
+    if (o->expression && (o->grid || o->declarations)) {
         return REFUSE(detail, "options.%s is for a body", o->grid ? "grid" : "declarations");
-    if (o->parameter_count > BH_MAX_PARAMETERS || (o->parameter_count && !o->parameters))
+    }
+    if (o->parameter_count > BH_MAX_PARAMETERS || (o->parameter_count && !o->parameters)) {
         return REFUSE(detail, "options.parameters is NULL, or options.parameter_count %u over %d",
                       o->parameter_count, BH_MAX_PARAMETERS);
-    if (!o->variants || !o->compile_deadline_ns)
-        return REFUSE(detail, "options.%s is 0", o->variants ? "compile_deadline_ns" : "variants");
+    }
+    if (!o->variants) {
+        return REFUSE(detail, "options.variants is 0");
+    }
     for (int i = 0; o->grid && i < 3; i++) {
-        if (!o->local_size[i])
+        if (!o->local_size[i]) {
             return REFUSE(detail, "options.local_size[%d] is 0", i);
+        }
     }
     if ((o->body && strlen(o->body) > MAX_TEXT) ||
-        (o->declarations && strlen(o->declarations) > MAX_TEXT))
+        (o->declarations && strlen(o->declarations) > MAX_TEXT)) {
         return REFUSE(detail, "options.body or options.declarations is longer than %u bytes",
                       MAX_TEXT);
+    }
     return BH_OK;
 }
 
 static bh_status take_parameter(const bh_parameter *given, uint32_t index,
                                 struct bhi_parameter *out, bh_detail *detail) {
-    if (!given->name || strlen(given->name) >= sizeof out->name)
+    if (!given->name || strlen(given->name) >= sizeof out->name) {
         return REFUSE(detail, "parameter %u has no name, or one of over %zu bytes", index,
                       sizeof out->name - 1);
-    if (given->role < BH_PARAMETER_IN || given->role > BH_PARAMETER_PUSH)
+    }
+    if (given->role < BH_PARAMETER_IN || given->role > BH_PARAMETER_PUSH) {
         return REFUSE(detail, "parameter '%s': role %d is not a bh_parameter_role", given->name,
                       (int)given->role);
-    if (given->type && strlen(given->type) >= sizeof out->variable)
+    }
+    if (given->type && strlen(given->type) >= sizeof out->variable) {
         return REFUSE(detail, "parameter '%s': a type of over %zu bytes", given->name,
                       sizeof out->variable - 1);
+    }
     *out = (struct bhi_parameter){.role = (enum bhi_role)given->role, .dtype = BHI_DTYPE_COUNT};
     strcpy(out->name, given->name);
     if (given->type && !bhi_dtype_find(given->type, strlen(given->type), &out->dtype)) {
@@ -95,46 +104,57 @@ static bh_status take_form(struct bhi_form *form, const bh_template_options *opt
     take_name(name, form->name);
     form->grid = options->grid;
     memcpy(form->local_size, options->local_size, sizeof form->local_size);
-    for (; form->count < options->parameter_count && status == BH_OK; form->count++)
+    for (; form->count < options->parameter_count && status == BH_OK; form->count++) {
         status = take_parameter(&options->parameters[form->count], form->count,
                                 &form->parameters[form->count], detail);
-    if (status != BH_OK)
+    }
+    if (status != BH_OK) {
         return status;
-    form->is_expression = options->expression != NULL;
+    }
+    form->is_expression = options->expression;
     if (form->is_expression &&
         !bhi_expression_parse(options->expression, strlen(options->expression), &form->expression,
-                              &complaint))
+                              &complaint)) {
         return bhi_template_fail(&complaint, CREATE, detail);
+    }
     form->body = options->body ? strdup(options->body) : NULL;
     form->declarations = options->declarations ? strdup(options->declarations) : NULL;
-    if (!form->body != !options->body || !form->declarations != !options->declarations)
+    if (!form->body != !options->body || !form->declarations != !options->declarations) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CREATE);
+    }
     return bhi_form_check(form, &complaint) ? BH_OK : bhi_template_fail(&complaint, CREATE, detail);
 }
 
 BH_API bh_status bh_template_create(bh_context *context, const bh_template_options *given,
                                     bh_template **out_template, bh_detail *detail) {
-    if (!out_template)
+    if (!out_template) {
         return REFUSE(detail, "out_template is NULL");
+    }
     *out_template = NULL;
     bh_status status = bhi_context_check(context, CREATE, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
-    if (!given)
+    }
+    if (!given) {
         return REFUSE(detail, "options is NULL");
+    }
     bh_template_options all;
     bh_template_options_init(&all);
     const bh_template_options *options = &all;
     status = bhi_layout_take_options(BHI_OURS(bh_template_options), &all, given, CREATE, "options",
                                      detail);
-    if (status != BH_OK || (status = check_options(options, detail)) != BH_OK)
+    if (status != BH_OK || (status = check_options(options, detail)) != BH_OK) {
         return status;
+    }
     struct bh_template *t = bhi_freelist_take(&freelist);
-    if (!t)
+    if (!t) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CREATE);
+    }
     *t = (struct bh_template){.context = context,
                               .trusted = options->trusted,
-                              .compile_deadline_ns = options->compile_deadline_ns,
+                              .compile_deadline_ns = options->compile_deadline_ns
+                                                         ? options->compile_deadline_ns
+                                                         : DEADLINE_NS,
                               .capacity = options->variants};
     const char *name = options->name ? options->name : "template";
     bhi_text_line(t->name, sizeof t->name, name, strlen(name));
@@ -193,12 +213,14 @@ static bh_status take_arguments(const bh_argument *given, uint32_t count, size_t
 
 /* The template with a reference for as long as the call takes. */
 static bh_status hold(bh_template *t, const char *call, bh_detail *detail) {
-    if (!t || !bhi_handle_retain(&t->handle))
+    if (!t || !bhi_handle_retain(&t->handle)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: template is NULL or was released",
                         call);
+    }
     const bh_status status = bhi_context_check(t->context, call, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         (void)bh_template_release(t);
+    }
     return status;
 }
 
@@ -208,27 +230,32 @@ BH_API bh_status bh_template_output_sized(bh_template *template_, const bh_argum
                                           bh_detail *detail) {
     static const char call[] = "bh_template_output";
     struct bhi_bound bound;
-    if (!name || !out_description)
+    if (!name || !out_description) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: %s is NULL", call,
                         name ? "out_description" : "name");
+    }
     const size_t size = out_description->struct_size;
     bh_status status =
         bhi_layout_check_options(BHI_OURS(bh_description), size, call, "out_description", detail);
     struct arguments given;
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = take_arguments(arguments, argument_count, argument_size, call, &given, detail);
-    if (status != BH_OK)
+    }
+    if (status != BH_OK) {
         return status;
+    }
     status = hold(template_, call, detail);
     if (status == BH_OK) {
         bh_description description;
         bh_description_init(&description);
         status =
             bhi_template_bind(template_, given.all, argument_count, false, call, &bound, detail);
-        if (status == BH_OK)
+        if (status == BH_OK) {
             status = bhi_template_describe(template_, &bound, name, call, &description, detail);
-        if (status == BH_OK)
+        }
+        if (status == BH_OK) {
             bhi_layout_init(out_description, size, &description, sizeof description);
+        }
         (void)bh_template_release(template_);
     }
     free(given.copy);
@@ -242,26 +269,30 @@ BH_API bh_status bh_template_source_sized(bh_template *template_, const bh_argum
     struct bhi_bound bound;
     struct bhi_complaint complaint;
     struct bhi_pen pen = {0};
-    if (!out_length || (size && !text))
+    if (!out_length || (size && !text)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: %s is NULL", call,
                         out_length ? "text" : "out_length");
+    }
     struct arguments given;
     bh_status status =
         take_arguments(arguments, argument_count, argument_size, call, &given, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     status = hold(template_, call, detail);
     if (status != BH_OK) {
         free(given.copy);
         return status;
     }
     status = bhi_template_bind(template_, given.all, argument_count, false, call, &bound, detail);
-    if (status == BH_OK && !bhi_form_write(&template_->form, &bound.variant, &pen, &complaint))
+    if (status == BH_OK && !bhi_form_write(&template_->form, &bound.variant, &pen, &complaint)) {
         status = bhi_template_fail(&complaint, call, detail);
+    }
     if (status == BH_OK) {
         *out_length = pen.length;
-        if (size)
+        if (size) {
             snprintf(text, size, "%s", pen.text);
+        }
     }
     bhi_pen_fini(&pen);
     free(given.copy);
@@ -276,16 +307,19 @@ static bh_status prepare(bh_template *t, const bh_argument *arguments, uint32_t 
     struct arguments given;
     bh_status status =
         take_arguments(arguments, argument_count, argument_size, call, &given, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     status = hold(t, call, detail);
     if (status == BH_OK) {
         status = bhi_template_bind(t, given.all, argument_count, true, call, &bound, detail);
-        if (status == BH_OK)
+        if (status == BH_OK) {
             status = bhi_template_command(t, &bound, groups, call, out_call, detail);
-        if (status == BH_OK)
+        }
+        if (status == BH_OK) {
             status =
                 bhi_template_kernel(t, &bound.variant, call, &out_call->command.kernel, detail);
+        }
         (void)bh_template_release(t);
     }
     free(given.copy);
@@ -302,9 +336,10 @@ static void give_call(bh_template_call *theirs, size_t command_size, size_t bind
     command.bindings = (const bh_binding *)(const void *)bindings;
     command.push = push;
     bhi_layout_give(at, command_size, &command, sizeof command);
-    for (uint32_t i = 0; i < BH_MAX_PARAMETERS; i++)
+    for (uint32_t i = 0; i < BH_MAX_PARAMETERS; i++) {
         bhi_layout_give(bindings + i * binding_size, binding_size, &ours->bindings[i],
                         sizeof ours->bindings[i]);
+    }
     memcpy(push, ours->push, sizeof ours->push);
 }
 
@@ -314,15 +349,18 @@ BH_API bh_status bh_template_prepare_sized(bh_template *template_, const bh_argu
                                            size_t command_size, size_t binding_size,
                                            bh_detail *detail) {
     static const char call[] = "bh_template_prepare";
-    if (!out_call)
+    if (!out_call) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: out_call is NULL", call);
+    }
     bh_status status =
         bhi_layout_check(BHI_OURS(bh_command), command_size, call, "out_call.command", detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status =
             bhi_layout_check(BHI_OURS(bh_binding), binding_size, call, "out_call.bindings", detail);
-    if (status != BH_OK)
+    }
+    if (status != BH_OK) {
         return status;
+    }
     bh_template_call ours = {0};
     if (command_size == sizeof ours.command && binding_size == sizeof ours.bindings[0]) {
         *out_call = ours;
@@ -336,8 +374,9 @@ BH_API bh_status bh_template_prepare_sized(bh_template *template_, const bh_argu
 }
 
 BH_API void bh_template_call_fini(bh_template_call *call) {
-    if (!call)
+    if (!call) {
         return;
+    }
     (void)bh_kernel_release(call->command.kernel);
     call->command.kernel = NULL;
 }
@@ -347,13 +386,15 @@ BH_API bh_status bh_template_launch_sized(bh_stream *stream, bh_template *templa
                                           size_t argument_size, const uint32_t *groups,
                                           bh_event **out_event, bh_detail *detail) {
     bh_template_call call = {0};
-    if (out_event)
+    if (out_event) {
         *out_event = NULL;
+    }
     bh_status status = prepare(template_, arguments, argument_count, argument_size, groups,
                                "bh_template_prepare", &call, detail);
     const bh_submit_info info = {.commands = &call.command, .command_count = 1};
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = bh_submit(stream, &info, out_event, detail);
+    }
     bh_template_call_fini(&call);
     return status;
 }

@@ -33,8 +33,9 @@ static bool is_input(const struct bhi_parameter *parameter) {
 
 static uint32_t count_parameters(const struct bhi_form *form, const char *name) {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < form->count; i++)
+    for (uint32_t i = 0; i < form->count; i++) {
         count += !strcmp(form->parameters[i].name, name);
+    }
     return count;
 }
 
@@ -42,8 +43,9 @@ static uint32_t count_parameters(const struct bhi_form *form, const char *name) 
 static const bh_argument *find_argument(const bh_argument *arguments, uint32_t count,
                                         const char *name, uint32_t skip) {
     for (uint32_t i = 0; i < count; i++) {
-        if (!strcmp(arguments[i].name, name) && skip-- == 0)
+        if (!strcmp(arguments[i].name, name) && skip-- == 0) {
             return &arguments[i];
+        }
     }
     return NULL;
 }
@@ -51,15 +53,18 @@ static const bh_argument *find_argument(const bh_argument *arguments, uint32_t c
 static bh_status assign(const struct bhi_form *form, const bh_argument *arguments, uint32_t count,
                         const char *call, const bh_argument **out, bh_detail *detail) {
     for (uint32_t i = 0; i < count; i++) {
-        if (!arguments[i].name)
+        if (!arguments[i].name) {
             return REFUSE(detail, call, "argument %u has no name", i);
+        }
     }
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t wanted = count_parameters(form, arguments[i].name);
-        if (!wanted)
+        if (!wanted) {
             return REFUSE(detail, call, "there is no parameter '%.63s'", arguments[i].name);
-        if (find_argument(arguments, count, arguments[i].name, wanted))
+        }
+        if (find_argument(arguments, count, arguments[i].name, wanted)) {
             return REFUSE(detail, call, "argument '%s' is given twice", arguments[i].name);
+        }
     }
     for (uint32_t i = 0; i < form->count; i++) {
         const struct bhi_parameter *parameter = &form->parameters[i];
@@ -82,17 +87,12 @@ static bool find_dtype(const bh_description *d, enum bhi_dtype *out) {
                                                BH_NUMBER_INT,   BH_NUMBER_UINT,  BH_NUMBER_BOOL};
         _Static_assert(sizeof kinds / sizeof kinds[0] == BHI_DTYPE_COUNT, "one for each");
         *out = (enum bhi_dtype)i;
-        if (kinds[i] == d->kind && 8 * bhi_dtype_size(*out) == d->bits)
+        if (kinds[i] == d->kind && 8 * bhi_dtype_size(*out) == d->bits) {
             return d->lanes == 1;
+        }
     }
     return false;
 }
-
-static bool find_number(bh_dtype dtype, enum bhi_dtype *out) {
-    *out = dtype == BH_DTYPE_BOOL ? BHI_DTYPE_bool : (enum bhi_dtype)(dtype - BH_DTYPE_F16);
-    return dtype == BH_DTYPE_BOOL || (dtype >= BH_DTYPE_F16 && dtype <= BH_DTYPE_U64);
-}
-_Static_assert(BH_DTYPE_U64 - BH_DTYPE_F16 == BHI_DTYPE_u64, "the same order");
 
 static bool take_shape(const bh_description *d, struct bhi_shape *out) {
     int64_t stride = 1;
@@ -100,7 +100,7 @@ static bool take_shape(const bh_description *d, struct bhi_shape *out) {
     *out = (struct bhi_shape){.rank = d->rank, .count = 1};
     for (uint32_t i = d->rank; i-- > 0;) {
         out->size[i] = d->shape[i];
-        out->count *= d->shape[i]; /* bh_buffer_describe has looked at the product */
+        out->count *= d->shape[i]; /* bh_buffer_set_description has looked at the product */
         compact &= d->shape[i] == 1 || d->strides[i] == stride;
         stride *= d->shape[i] ? (int64_t)d->shape[i] : 1;
     }
@@ -113,28 +113,33 @@ static bh_status look_at(const struct bhi_parameter *parameter, const bh_argumen
     enum bhi_dtype dtype = BHI_DTYPE_COUNT;
     bh_description d;
     if (!is_array(parameter)) {
-        if (argument->buffer || !find_number(argument->dtype, &dtype))
+        if (argument->buffer || !bhi_dtype_from_public(argument->dtype, &dtype)) {
             return REFUSE(detail, call, "'%s' is a number: give its dtype and bits",
                           parameter->name);
+        }
         bound->variant.dtypes[index] = (uint8_t)dtype;
         return BH_OK;
     }
     bh_description_init(&d);
     const bh_status status = bh_buffer_description(argument->buffer, &d, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
-    if (!find_dtype(&d, &dtype) && d.kind == BH_NUMBER_FLOAT && d.lanes == 1)
+    }
+    if (!find_dtype(&d, &dtype) && d.kind == BH_NUMBER_FLOAT && d.lanes == 1) {
         return REFUSE(detail, call, "'%s': templates take no %u-bit floats", parameter->name,
                       d.bits);
-    if (!find_dtype(&d, &dtype))
+    }
+    if (!find_dtype(&d, &dtype)) {
         return REFUSE(detail, call, "'%s': templates take no %s of %u bits%s", parameter->name,
                       d.kind == BH_NUMBER_BFLOAT    ? "bfloat"
                       : d.kind == BH_NUMBER_COMPLEX ? "complex"
                                                     : "numbers",
                       d.bits, d.lanes > 1 ? " and several lanes" : "");
-    if (!take_shape(&d, &bound->shapes[index]))
-        return REFUSE(detail, call, "'%s': its rows are not one behind the other, in C order",
+    }
+    if (!take_shape(&d, &bound->shapes[index])) {
+        return REFUSE(detail, call, "'%s': its elements are not contiguous in C order",
                       parameter->name);
+    }
     bound->variant.dtypes[index] = (uint8_t)dtype;
     bound->offsets[index] = d.offset;
     return BH_OK;
@@ -145,16 +150,18 @@ static bh_status match_outputs(const struct bhi_form *form, struct bhi_bound *bo
     for (uint32_t i = 0; i < form->count; i++) {
         const struct bhi_parameter *parameter = &form->parameters[i];
         char is[128], wanted[128];
-        if (!is_array(parameter) || parameter->role == BHI_ROLE_IN || !bound->arguments[i])
+        if (!is_array(parameter) || parameter->role == BHI_ROLE_IN || !bound->arguments[i]) {
             continue;
+        }
         if (!inputs) { /* the first says how large it is */
             bound->shape = bound->shapes[i];
             inputs = true;
         }
-        if (!bhi_shape_equal(&bound->shapes[i], &bound->shape))
-            return REFUSE(detail, call, "output '%s' is %s and has to be %s", parameter->name,
+        if (!bhi_shape_equal(&bound->shapes[i], &bound->shape)) {
+            return REFUSE(detail, call, "output '%s' is %s, but must be %s", parameter->name,
                           bhi_shape_text(&bound->shapes[i], is, sizeof is),
                           bhi_shape_text(&bound->shape, wanted, sizeof wanted));
+        }
     }
     return BH_OK;
 }
@@ -165,20 +172,25 @@ static bh_status join_shapes(const struct bhi_form *form, struct bhi_bound *boun
     struct bhi_complaint complaint;
     uint32_t count = 0;
     for (uint32_t i = 0; i < form->count; i++) {
-        if (is_input(&form->parameters[i]))
+        if (is_input(&form->parameters[i])) {
             inputs[count++] = (struct bhi_named_shape){form->parameters[i].name, bound->shapes[i]};
+        }
     }
-    if (!bhi_shape_join(inputs, count, &bound->shape, &complaint))
+    if (!bhi_shape_join(inputs, count, &bound->shape, &complaint)) {
         return bhi_template_fail(&complaint, call, detail);
+    }
     const bh_status status = match_outputs(form, bound, count > 0, call, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
-    if (bound->shape.count > BHI_MAX_ELEMENTS)
+    }
+    if (bound->shape.count > BHI_MAX_ELEMENTS) {
         return refuse(detail, BH_TOO_LARGE, call, "%llu elements are over %llu",
                       (unsigned long long)bound->shape.count, (unsigned long long)BHI_MAX_ELEMENTS);
-    for (uint32_t i = 0; i < form->count; i++)
+    }
+    for (uint32_t i = 0; i < form->count; i++) {
         bound->variant.singles[i] = form->parameters[i].role == BHI_ROLE_IN &&
                                     bound->shapes[i].count == 1 && bound->shape.count != 1;
+    }
     return BH_OK;
 }
 
@@ -188,25 +200,30 @@ bh_status bhi_template_bind(const struct bh_template *t, const bh_argument *argu
     const struct bhi_form *form = &t->form;
     struct bhi_complaint complaint;
     *out_bound = (struct bhi_bound){0};
-    if (count && !arguments)
+    if (count && !arguments) {
         return REFUSE(detail, call, "arguments is NULL, argument_count %u", count);
+    }
     bh_status status = assign(form, arguments, count, call, out_bound->arguments, detail);
     for (uint32_t i = 0; i < form->count && status == BH_OK; i++) {
         const struct bhi_parameter *parameter = &form->parameters[i];
         const bh_argument **argument = &out_bound->arguments[i];
         out_bound->variant.dtypes[i] = BHI_DTYPE_COUNT;
-        if (!complete && parameter->role == BHI_ROLE_OUT && *argument && !(*argument)->buffer)
+        if (!complete && parameter->role == BHI_ROLE_OUT && *argument && !(*argument)->buffer) {
             *argument = NULL;
-        if (*argument)
+        }
+        if (*argument) {
             status = look_at(parameter, *argument, call, i, out_bound, detail);
-        else if (complete || parameter->role != BHI_ROLE_OUT)
+        } else if (complete || parameter->role != BHI_ROLE_OUT) {
             status = REFUSE(detail, call, "%s '%s' is missing", bhi_role_name(parameter->role),
                             parameter->name);
+        }
     }
-    if (status == BH_OK && !form->grid)
+    if (status == BH_OK && !form->grid) {
         status = join_shapes(form, out_bound, call, detail);
-    if (status == BH_OK && !bhi_form_infer(form, &out_bound->variant, &complaint))
+    }
+    if (status == BH_OK && !bhi_form_infer(form, &out_bound->variant, &complaint)) {
         status = bhi_template_fail(&complaint, call, detail);
+    }
     return status;
 }
 
@@ -222,19 +239,22 @@ static uint64_t bytes_of(const struct bhi_bound *bound, uint32_t index) {
 static bh_status check_overlap(const struct bhi_form *form, const struct bhi_bound *bound,
                                const char *call, bh_detail *detail) {
     for (uint32_t i = 0; i < form->count; i++) {
-        if (!is_array(&form->parameters[i]) || form->parameters[i].role == BHI_ROLE_IN)
+        if (!is_array(&form->parameters[i]) || form->parameters[i].role == BHI_ROLE_IN) {
             continue;
+        }
         for (uint32_t k = 0; k < form->count; k++) {
             const struct bhi_parameter *other = &form->parameters[k];
             if (k == i || !is_array(other) ||
-                bound->arguments[i]->buffer != bound->arguments[k]->buffer)
+                bound->arguments[i]->buffer != bound->arguments[k]->buffer) {
                 continue;
+            }
             const uint64_t begin = bound->offsets[i], end = begin + bytes_of(bound, i);
             const uint64_t at = bound->offsets[k], stop = at + bytes_of(bound, k);
             const bool same = begin == at && end == stop && other->role == BHI_ROLE_IN;
-            if (!same && begin < stop && at < end)
+            if (!same && begin < stop && at < end) {
                 return REFUSE(detail, call, "output '%s' overlaps '%s'", form->parameters[i].name,
                               other->name);
+            }
         }
     }
     return BH_OK;
@@ -248,13 +268,16 @@ static void put_number(const bh_argument *argument, enum bhi_dtype dtype, uint32
         memcpy(words, &wide, sizeof wide);
         return;
     }
-    if (dtype == BHI_DTYPE_bool)
+    if (dtype == BHI_DTYPE_bool) {
         value = value != 0;
-    if ((dtype == BHI_DTYPE_i8 || dtype == BHI_DTYPE_i16) && value >> (bits - 1))
+    }
+    if ((dtype == BHI_DTYPE_i8 || dtype == BHI_DTYPE_i16) && value >> (bits - 1)) {
         value |= UINT32_MAX << bits;
+    }
     words[0] = (uint32_t)value;
-    if (bits == 64)
+    if (bits == 64) {
         words[1] = (uint32_t)(value >> 32);
+    }
 }
 
 static bh_status put_push(const struct bhi_form *form, const struct bhi_bound *bound,
@@ -263,11 +286,13 @@ static bh_status put_push(const struct bhi_form *form, const struct bhi_bound *b
     out->push[0] = (uint32_t)bound->shape.count;
     for (uint32_t i = 0; i < form->count; i++) {
         const enum bhi_dtype dtype = (enum bhi_dtype)bound->variant.dtypes[i];
-        if (is_array(&form->parameters[i]))
+        if (is_array(&form->parameters[i])) {
             continue;
-        if (words + bhi_push_words(dtype) > BHI_PUSH_WORDS)
+        }
+        if (words + bhi_push_words(dtype) > BHI_PUSH_WORDS) {
             return refuse(detail, BH_TOO_LARGE, call, "the numbers take over %u bytes",
                           4 * (BHI_PUSH_WORDS - 1));
+        }
         put_number(bound->arguments[i], dtype, &out->push[words]);
         words += bhi_push_words(dtype);
     }
@@ -280,32 +305,38 @@ static bh_binding bind_array(const struct bhi_bound *bound, uint32_t index, enum
                              uint32_t binding) {
     bh_buffer *buffer = bound->arguments[index]->buffer;
     const uint64_t bytes = bytes_of(bound, index);
-    const bh_access access = role == BHI_ROLE_IN    ? BH_READ
-                             : role == BHI_ROLE_OUT ? BH_WRITE
-                                                    : BH_READ_WRITE;
-    if (bytes)
+    const bh_access access = role == BHI_ROLE_IN    ? BH_ACCESS_READ
+                             : role == BHI_ROLE_OUT ? BH_ACCESS_WRITE
+                                                    : BH_ACCESS_READ_WRITE;
+    if (bytes) {
         return (bh_binding){.binding = binding,
                             .buffer = buffer,
                             .offset = bound->offsets[index],
                             .size = bytes,
                             .access = access};
+    }
     /* No element of a buffer that has bytes: they are bound, and stay as they are. */
     const bool empty = bh_buffer_size(buffer) == 0;
     return (bh_binding){.binding = binding,
                         .buffer = buffer,
                         .size = empty ? 0 : BH_WHOLE_SIZE,
-                        .access = access == BH_WRITE && !empty ? BH_READ_WRITE : access};
+                        .access =
+                            access == BH_ACCESS_WRITE && !empty ? BH_ACCESS_READ_WRITE : access};
 }
 
 static bh_status set_groups(const struct bh_template *t, const struct bhi_bound *bound,
                             const uint32_t *groups, const char *call, bh_template_call *out,
                             bh_detail *detail) {
-    if (t->form.grid != (groups != NULL))
-        return REFUSE(detail, call, groups ? "groups are for a grid" : "groups is NULL: a grid's");
+    if (t->form.grid != !!groups) {
+        return REFUSE(detail, call,
+                      groups ? "groups are only for a grid template"
+                             : "groups is NULL, but the template is a grid");
+    }
     const uint64_t all = (bound->shape.count + BHI_LOCAL_SIZE - 1) / BHI_LOCAL_SIZE;
     const uint64_t row = all > BHI_ROW_GROUPS ? BHI_ROW_GROUPS : all ? all : 1;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         out->command.groups[i] = groups ? groups[i] : 1;
+    }
     if (!groups) {
         out->command.groups[0] = (uint32_t)row;
         out->command.groups[1] = all ? (uint32_t)((all + row - 1) / row) : 1;
@@ -319,15 +350,19 @@ bh_status bhi_template_command(const struct bh_template *t, const struct bhi_bou
     const struct bhi_form *form = &t->form;
     uint32_t count = 0;
     bh_status status = set_groups(t, bound, groups, call, out_call, detail);
-    if (status == BH_OK && !form->grid)
+    if (status == BH_OK && !form->grid) {
         status = check_overlap(form, bound, call, detail);
-    if (status == BH_OK)
+    }
+    if (status == BH_OK) {
         status = put_push(form, bound, call, out_call, detail);
-    if (status != BH_OK)
+    }
+    if (status != BH_OK) {
         return status;
+    }
     for (uint32_t i = 0; i < form->count; i++) {
-        if (!is_array(&form->parameters[i]))
+        if (!is_array(&form->parameters[i])) {
             continue;
+        }
         out_call->bindings[count] = bind_array(bound, i, form->parameters[i].role, count);
         count++;
     }
@@ -344,8 +379,9 @@ bh_status bhi_template_describe(const struct bh_template *t, const struct bhi_bo
         const struct bhi_parameter *parameter = &t->form.parameters[i];
         const enum bhi_dtype dtype = (enum bhi_dtype)bound->variant.dtypes[i];
         if (strcmp(parameter->name, name) != 0 || !is_array(parameter) ||
-            parameter->role == BHI_ROLE_IN)
+            parameter->role == BHI_ROLE_IN) {
             continue;
+        }
         bh_description_init(out);
         out->kind = dtype == BHI_DTYPE_bool      ? BH_NUMBER_BOOL
                     : dtype <= BHI_DTYPE_f64     ? BH_NUMBER_FLOAT

@@ -3,7 +3,6 @@
 #include "base/detail.h"
 #include "supervisor/compile/template.h"
 #include "supervisor/context/context.h"
-#include "supervisor/event/callback.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -25,8 +24,9 @@ struct entry {
 static struct entry *find(const struct bh_template *t, const struct bhi_variant *variant) {
     BHI_LIST_EACH(node, &t->variants) {
         struct entry *entry = BHI_CONTAINER(node, struct entry, link);
-        if (!memcmp(&entry->variant, variant, sizeof *variant))
+        if (!memcmp(&entry->variant, variant, sizeof *variant)) {
             return entry;
+        }
     }
     return NULL;
 }
@@ -39,8 +39,9 @@ static void unlist(struct bh_template *t, struct entry *entry) {
 }
 
 static void free_unused(struct entry *entry) {
-    if (entry->listed || entry->users)
+    if (entry->listed || entry->users) {
         return;
+    }
     (void)bh_kernel_release(entry->kernel);
     free(entry);
 }
@@ -51,8 +52,9 @@ static void evict(struct bh_template *t) {
     while (t->variant_count > t->capacity && node != &t->variants) {
         struct entry *entry = BHI_CONTAINER(node, struct entry, link);
         node = node->prev;
-        if (entry->users || entry->state == COMPILING)
+        if (entry->users || entry->state == COMPILING) {
             continue;
+        }
         unlist(t, entry);
         free_unused(entry);
     }
@@ -65,8 +67,9 @@ static bh_status compile(struct bh_template *t, const struct bhi_variant *varian
     bh_glsl_source source;
     bh_kernel_options options;
     bh_status status = BH_OK;
-    if (!bhi_form_write(&t->form, variant, &pen, &complaint))
+    if (!bhi_form_write(&t->form, variant, &pen, &complaint)) {
         status = bhi_template_fail(&complaint, call, detail);
+    }
     if (status == BH_OK) {
         bh_glsl_source_init(&source);
         source.text = pen.text;
@@ -86,8 +89,9 @@ static bh_status compile(struct bh_template *t, const struct bhi_variant *varian
 
 static struct entry *add(struct bh_template *t, const struct bhi_variant *variant) {
     struct entry *entry = calloc(1, sizeof *entry);
-    if (!entry)
+    if (!entry) {
         return NULL;
+    }
     entry->variant = *variant;
     entry->listed = true;
     bhi_list_insert_before(t->variants.next, &entry->link);
@@ -106,8 +110,9 @@ static void fill(struct bh_template *t, struct entry *entry, const char *call) {
     entry->kernel = kernel;
     entry->status = status;
     entry->detail = detail;
-    if (status != BH_OK)
+    if (status != BH_OK) {
         unlist(t, entry);
+    }
     pthread_cond_broadcast(&t->changed);
 }
 
@@ -119,18 +124,21 @@ bh_status bhi_template_kernel(struct bh_template *t, const struct bhi_variant *v
     bh_status status = entry && entry->state == READY ? BH_OK : bhi_callback_check(call, detail);
     if (status == BH_OK && !entry) {
         entry = add(t, variant);
-        if (!entry)
+        if (!entry) {
             status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
-        else
+        } else {
             entry->users++, fill(t, entry, call), entry->users--;
+        }
     }
     if (status == BH_OK) {
         entry->users++;
-        while (entry->state == COMPILING)
+        while (entry->state == COMPILING) {
             pthread_cond_wait(&t->changed, &t->lock);
+        }
         status = entry->status;
-        if (status != BH_OK && detail)
+        if (status != BH_OK && detail) {
             *detail = entry->detail;
+        }
         if (status == BH_OK) {
             *out_kernel = entry->kernel;
             (void)bh_kernel_retain(entry->kernel);

@@ -10,18 +10,19 @@
 #include "base/list.h"
 #include "core/core.h"
 #include "core/handle.h"
-#include "supervisor/buffer/pool_types.h"
-#include "supervisor/event/callback.h"
-#include "supervisor/kernel/death_records.h"
-#include "supervisor/kernel/pipeline_cache.h"
+#include "supervisor/context/poller.h"
 #include <bulkhead/bulkhead.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
-struct bhi_reactor;
-struct bhi_zygote;
 struct bh_stream;
+struct bhi_callbacks;
+struct bhi_death_records;
+struct bhi_kernel_table;
 struct bhi_opener;
+struct bhi_pipeline_cache;
+struct bhi_pool;
+struct bhi_reactor;
 
 struct bhi_context_settings {
     char *worker_path;
@@ -32,28 +33,21 @@ struct bhi_context_settings {
     uint64_t start_timeout_ns;
     uint32_t kernel_limit; /* how many kernels a worker knows, and bytes of their code */
     uint64_t kernel_limit_bytes;
-    void (*log)(void *user, int level, const char *line);
+    bh_log_callback log;
     void *log_user;
 };
 
 #define BHI_LOADERS 4
 
-/* supervisor/kernel/body.h: all bodies, by their hash. */
-struct bhi_kernel_table {
-    struct bhi_list *buckets;
-    uint64_t count, bytes;
-    uint64_t shared;     /* how often what was to be made was there */
-    uint64_t introduced; /* how often a worker was told of one */
-    uint64_t evicted;    /* how often a worker was told to forget one that is still there */
-};
-
 struct bh_context {
-    struct bhi_handle handle; /* dead once it is destroyed */
-    _Atomic uint32_t refs;    /* the owner's and one for each object */
+    struct bhi_handle handle;          /* dead once it is destroyed */
+    _Atomic uint32_t refs;             /* the owner's and one for each object */
+    void (*free)(bh_context *context); /* after the last of them (context_create.c) */
     /* One page, wiped in a forked child: reads 0 there, and the child is refused. */
     _Atomic uint32_t *fork_guard;
     struct bhi_context_settings settings;
     bool may_spin; /* waiters may spin before they sleep */
+    struct bhi_poller poller;
 
     pthread_mutex_t lock; /* guards all below, and the fields that say "lock" elsewhere */
     struct bhi_core core; /* what was submitted, and what becomes of it */
@@ -62,26 +56,27 @@ struct bh_context {
     struct bhi_list streams;                /* bh_stream.link */
     struct bhi_list workers;                /* bhi_worker.link: not yet reaped */
     struct bhi_list zygotes;                /* bhi_zygote.link */
-    struct bhi_list doomed;                 /* bhi_doomed.link: freed by bhi_context_unlock */
+    struct bhi_list doomed;                 /* bhi_doomed.link: freed by bhi_context_pump_unlock */
     struct bh_stream *loaders[BHI_LOADERS]; /* referenced; also in |streams| (loaders.h) */
     uint32_t loader_count, loader_turn;
     struct bh_stream *inspector; /* of headers, when all of those are busy; referenced; or NULL */
     uint32_t stream_serial;      /* for default names */
     uint64_t spare_at_ns;        /* reactor thread: no spare is started before */
     bool swept;                  /* reactor thread: what the dead left has been removed */
-    bool wake_reactor;           /* bhi_context_unlock does it */
+    bool wake_reactor;           /* bhi_context_pump_unlock does it */
     _Atomic uint32_t waking;     /* threads on their way to wake it; counted up: lock */
     struct bhi_list pending;     /* bh_event.pending_link: in the order of submission */
     struct bh_event *inherited_failure; /* referenced: the earliest of streams that are gone */
-    struct bhi_callbacks callbacks;
-    struct bhi_pool pool; /* memory of buffers that are gone */
-    struct bhi_kernel_table kernels;
-    struct bhi_death_records death_records;
-    char refusal[512]; /* the message of the submission that is being refused */
-    struct bhi_pipeline_cache pipeline_cache;
-    struct bhi_list lines; /* bhi_line.link: for the log */
+    char refusal[512];                  /* the message of the submission that is being refused */
+    struct bhi_list lines;              /* bhi_line.link: for the log */
     uint32_t line_count;
 
+    /* What the rooms above have of each context; each says what guards it. */
+    struct bhi_callbacks *callbacks;
+    struct bhi_pool *pool; /* memory of buffers that are gone */
+    struct bhi_kernel_table *kernels;
+    struct bhi_death_records *death_records;
+    struct bhi_pipeline_cache *pipeline_cache;
     struct bhi_reactor *reactor;
 
     pthread_mutex_t opener_lock; /* guards what follows; no other lock is taken under it */
@@ -95,13 +90,22 @@ struct bhi_doomed {
     void (*free)(struct bhi_doomed *doomed);
 };
 
+/* The context's own part. bhi_context_init: false: out of memory, and nothing is left to fini. */
+bool bhi_context_init(bh_context *context, const struct bhi_core_ops *ops);
+void bhi_context_fini(bh_context *context);
+
 /* BH_OK, BH_FORKED or BH_CLOSED. |call| is who asks, for the detail. */
 bh_status bhi_context_check(const bh_context *context, const char *call, bh_detail *detail);
 bool bhi_context_forked(const bh_context *context);
 bh_status bhi_context_refuse(const char *call, bh_detail *detail); /* BH_FORKED, and why */
 void bhi_context_lock(bh_context *context);
-/* Has the core fill the lanes, unlocks, then frees what has been doomed meanwhile. */
+/* Where the holder has changed nothing that the core, the reactor or another thread must hear of.
+ */
 void bhi_context_unlock(bh_context *context);
+/* Has the core fill the lanes, which introduces to workers what they need and ends what cannot run;
+ * unlocks; then wakes the reactor and frees what was doomed, where the holder has asked for that.
+ */
+void bhi_context_pump_unlock(bh_context *context);
 void bhi_context_doom(bh_context *context, struct bhi_doomed *doomed); /* lock held */
 /* A caller drops a reference to an object of |context|. *out_last: it was the caller's last one,
  * and the library's reference that stands for them is to be dropped as well. */
@@ -110,12 +114,22 @@ void bhi_context_retain(bh_context *context);
 void bhi_context_unref(bh_context *context);
 uint64_t bhi_context_new_id(bh_context *context); /* lock held */
 /* Has the reactor thread log a line, soon. Lock held. */
-void bhi_context_say(bh_context *context, int level, const char *format, ...)
+void bhi_context_say(bh_context *context, bh_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Logs what has been said. The reactor thread, or when there is none any more. */
 void bhi_context_log_said(bh_context *context);
 /* From the reactor thread only, without the lock. */
-void bhi_context_log(bh_context *context, int level, const char *format, ...)
+void bhi_context_log(bh_context *context, bh_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Around a call into the host from a thread of the context's own: a completion callback, or the
+ * log.
+ */
+void bhi_callback_enter(const bh_context *context);
+void bhi_callback_leave(void);
+/* Is the calling thread inside one? Then it must not sleep. */
+bool bhi_in_callback(void);
+/* BH_IN_CALLBACK if it is, otherwise BH_OK. */
+bh_status bhi_callback_check(const char *what, bh_detail *detail);
 
 #endif

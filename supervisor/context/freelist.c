@@ -23,15 +23,18 @@ struct bhi_freelist_state {
 /* NULL: out of memory. */
 static struct bhi_freelist_state *state_of(struct bhi_freelist *freelist) {
     struct bhi_freelist_state *state = atomic_load_explicit(&freelist->state, memory_order_acquire);
-    if (state)
+    if (state) {
         return state;
+    }
     struct bhi_freelist_state *made =
         mmap(NULL, sizeof *made, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (made == MAP_FAILED)
+    if (made == MAP_FAILED) {
         return NULL;
+    }
     if (madvise(made, sizeof *made, MADV_WIPEONFORK) == 0 &&
-        atomic_compare_exchange_strong(&freelist->state, &state, made))
+        atomic_compare_exchange_strong(&freelist->state, &state, made)) {
         return made;
+    }
     munmap(made, sizeof *made);
     return state; /* another thread was faster, or NULL */
 }
@@ -39,8 +42,9 @@ static struct bhi_freelist_state *state_of(struct bhi_freelist *freelist) {
 static struct bhi_freelist_slot *take_oldest(struct bhi_freelist *freelist,
                                              struct bhi_freelist_state *state) {
     struct bhi_freelist_slot *slot = state->oldest;
-    if (!slot)
+    if (!slot) {
         return NULL;
+    }
     state->oldest = slot->next;
     state->free--;
     freelist->resting = state->oldest;
@@ -49,14 +53,16 @@ static struct bhi_freelist_slot *take_oldest(struct bhi_freelist *freelist,
 
 void *bhi_freelist_take(struct bhi_freelist *freelist) {
     struct bhi_freelist_state *state = state_of(freelist);
-    if (!state)
+    if (!state) {
         return NULL;
+    }
     pthread_mutex_lock(&state->lock);
     struct bhi_freelist_slot *slot = state->free > REST ? take_oldest(freelist, state) : NULL;
     pthread_mutex_unlock(&state->lock);
-    if (!slot)
+    if (!slot) {
         /* Each by itself: a leak checker sees which of them nobody points at. */
         slot = malloc(sizeof *slot + freelist->size);
+    }
     return slot ? slot->object : NULL;
 }
 
@@ -68,10 +74,11 @@ void bhi_freelist_give(struct bhi_freelist *freelist, void *object) {
                                              offsetof(struct bhi_freelist_slot, object));
     slot->next = NULL;
     pthread_mutex_lock(&state->lock);
-    if (state->free)
+    if (state->free) {
         state->newest->next = slot;
-    else
+    } else {
         state->oldest = slot;
+    }
     state->newest = slot;
     state->free++;
     freelist->resting = state->oldest;

@@ -7,8 +7,8 @@
  * The child of a fork begins with an empty one: in its copy another thread of the parent may hold
  * the lock for ever.
  */
-#ifndef BHI_SUPERVISOR_CONTEXT_SLAB_H
-#define BHI_SUPERVISOR_CONTEXT_SLAB_H
+#ifndef BHI_SUPERVISOR_CONTEXT_FREELIST_H
+#define BHI_SUPERVISOR_CONTEXT_FREELIST_H
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -20,8 +20,7 @@ struct bhi_freelist {
     _Atomic(struct bhi_freelist_state *) state; /* NULL: never used */
     void *resting; /* the oldest free one again, where a leak checker finds it */
 };
-#define BHI_SLAB_INIT(type)                                                                        \
-    { .size = sizeof(type) }
+#define BHI_SLAB_INIT(type) {.size = sizeof(type)}
 
 /* Not cleared: what was there last is there still. NULL: out of memory. */
 void *bhi_freelist_take(struct bhi_freelist *freelist);

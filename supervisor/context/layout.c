@@ -28,29 +28,35 @@ const struct bhi_layout *bhi_layouts(size_t *out_count) {
 }
 
 static bool is_older(const char *name, size_t size) {
-    for (size_t i = 0; i < COUNT; i++)
-        if (layouts[i].size == size && !strcmp(layouts[i].name, name))
+    for (size_t i = 0; i < COUNT; i++) {
+        if (layouts[i].size == size && !strcmp(layouts[i].name, name)) {
             return true;
+        }
+    }
     return false;
 }
 
 static size_t first_size(const char *name) {
-    for (size_t i = 0; i < COUNT; i++)
-        if (!strcmp(layouts[i].name, name))
+    for (size_t i = 0; i < COUNT; i++) {
+        if (!strcmp(layouts[i].name, name)) {
             return layouts[i].size;
+        }
+    }
     return 0;
 }
 
 static bool is_known(const char *name, size_t our_size, size_t their_size) {
-    if (their_size > our_size)
+    if (their_size > our_size) {
         return their_size - our_size <= MAX_NEWER;
+    }
     return their_size == our_size || is_older(name, their_size);
 }
 
 bh_status bhi_layout_check(const char *name, size_t our_size, size_t their_size, const char *call,
                            const char *what, bh_detail *detail) {
-    if (is_known(name, our_size, their_size))
+    if (is_known(name, our_size, their_size)) {
         return BH_OK;
+    }
     return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                     "%s: %s: no %s has %zu bytes: the first had %zu, that of library %s has %zu",
                     call, what, name, their_size, first_size(name), bh_version_string(), our_size);
@@ -58,8 +64,9 @@ bh_status bhi_layout_check(const char *name, size_t our_size, size_t their_size,
 
 bh_status bhi_layout_check_options(const char *name, size_t our_size, size_t their_size,
                                    const char *call, const char *what, bh_detail *detail) {
-    if (is_known(name, our_size, their_size))
+    if (is_known(name, our_size, their_size)) {
         return BH_OK;
+    }
     return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                     "%s: %s.struct_size is %zu, and no %s has that: the first had %zu bytes, that "
                     "of library %s has %zu: call %s_init",
@@ -72,12 +79,14 @@ static bh_status check_tail(const char *name, size_t our_size, const void *their
                             size_t their_size, const char *call, const char *what,
                             bh_detail *detail) {
     const uint8_t *bytes = theirs;
-    for (size_t i = our_size; i < their_size; i++)
-        if (bytes[i])
+    for (size_t i = our_size; i < their_size; i++) {
+        if (bytes[i]) {
             return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                             "%s: %s: a field at byte %zu of %s, of %zu bytes, is set; library %s "
                             "has %zu bytes: the program needs a newer one",
                             call, what, i, name, their_size, bh_version_string(), our_size);
+        }
+    }
     return BH_OK;
 }
 
@@ -85,10 +94,12 @@ bh_status bhi_layout_take(const char *name, size_t our_size, void *ours, const v
                           size_t their_size, const char *call, const char *what,
                           bh_detail *detail) {
     bh_status status = bhi_layout_check(name, our_size, their_size, call, what, detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = check_tail(name, our_size, theirs, their_size, call, what, detail);
-    if (status == BH_OK)
+    }
+    if (status == BH_OK) {
         memcpy(ours, theirs, their_size < our_size ? their_size : our_size);
+    }
     return status;
 }
 
@@ -97,10 +108,12 @@ bh_status bhi_layout_take_options(const char *name, size_t our_size, void *ours,
     size_t their_size; /* an older struct is shorter: nothing else is read before it is known */
     memcpy(&their_size, theirs, sizeof their_size);
     bh_status status = bhi_layout_check_options(name, our_size, their_size, call, what, detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = bhi_layout_take(name, our_size, ours, theirs, their_size, call, what, detail);
-    if (status == BH_OK)
+    }
+    if (status == BH_OK) {
         memcpy(ours, &our_size, sizeof our_size);
+    }
     return status;
 }
 
@@ -110,11 +123,13 @@ bh_status bhi_layout_take_array(const char *name, size_t our_size, const void *t
     *out_array = theirs;
     *out_copy = NULL;
     bh_status status = bhi_layout_check(name, our_size, their_size, call, what, detail);
-    if (status != BH_OK || their_size == our_size || !count || !theirs)
+    if (status != BH_OK || their_size == our_size || !count || !theirs) {
         return status;
+    }
     uint8_t *copy = calloc(count, our_size);
-    if (!copy)
+    if (!copy) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+    }
     for (size_t i = 0; i < count && status == BH_OK; i++) {
         char place[64];
         snprintf(place, sizeof place, "%s[%zu]", what, i);
@@ -137,8 +152,9 @@ void bhi_layout_give(void *theirs, size_t their_size, const void *ours, size_t o
 }
 
 void bhi_layout_init(void *theirs, size_t their_size, const void *defaults, size_t our_size) {
-    if (!theirs || their_size < sizeof their_size)
+    if (!theirs || their_size < sizeof their_size) {
         return;
+    }
     bhi_layout_give(theirs, their_size, defaults, our_size);
     memcpy(theirs, &their_size, sizeof their_size);
 }

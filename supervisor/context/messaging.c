@@ -30,28 +30,33 @@ static int start_threads(struct bhi_messaging *messaging, bh_context *context) {
         error = held[count] < 0 ? -errno : 0;
         count += !error;
     }
-    while (count > 0)
+    while (count > 0) {
         close(held[--count]);
+    }
     BHI_STEP_POINT("libzmq_starts", context);
-    if (!error && !(messaging->starter = zmq_socket(messaging->zmq, ZMQ_PAIR)))
+    if (!error && !(messaging->starter = zmq_socket(messaging->zmq, ZMQ_PAIR))) {
         error = last_error();
+    }
     pthread_mutex_unlock(&one_at_a_time);
     return error;
 }
 
 int bhi_messaging_start(struct bhi_messaging *messaging, bh_context *context) {
     *messaging = (struct bhi_messaging){.zmq = zmq_ctx_new()};
-    if (!messaging->zmq)
+    if (!messaging->zmq) {
         return last_error();
+    }
     zmq_ctx_set(messaging->zmq, ZMQ_IO_THREADS, 1);
     zmq_ctx_set(messaging->zmq, ZMQ_MAX_SOCKETS, MAX_SOCKETS);
     return start_threads(messaging, context);
 }
 
 void bhi_messaging_stop(struct bhi_messaging *messaging) {
-    if (messaging->starter)
+    if (messaging->starter) {
         zmq_close(messaging->starter);
-    if (messaging->zmq)
+    }
+    if (messaging->zmq) {
         zmq_ctx_term(messaging->zmq);
+    }
     *messaging = (struct bhi_messaging){0};
 }

@@ -6,23 +6,24 @@
 #include "core/submission.h"
 #include "ipc/lane.h"
 
+struct bhi_cmd_header;
+
 struct bhi_request {
     struct bhi_submission submission; /* first */
     struct bh_kernel **kernels;       /* referenced, distinct */
     uint32_t kernel_count, kernel_capacity;
     struct bhi_file *file; /* referenced; NULL: it is not about a file */
     struct bhi_lane_record *record;
-    uint64_t record_capacity;
+    size_t record_capacity;
 };
 
 static inline struct bhi_request *bhi_request_of(const struct bhi_submission *submission) {
     return BHI_CONTAINER(submission, struct bhi_request, submission);
 }
 
-/* What it has run that somebody else wrote, as the core tells one from another: its kernel or its
- * file, trusted or not; several kernels are nobody else's. 0: copies and fills only. (ports.c) */
-uint64_t bhi_request_code(const struct bhi_request *request);
-/* The first command that uses kernel |id|; BH_NO_COMMAND: none. (ports.c) */
+/* The kernel that |command| uses; 0: it has none. */
+uint64_t bhi_command_kernel(const struct bhi_cmd_header *command);
+/* The first command that uses kernel |id|; BH_NO_COMMAND: none. */
 uint32_t bhi_request_command(const struct bhi_request *request, uint64_t id);
 
 #endif

@@ -12,30 +12,34 @@
 
 /* The message says it all: no errno's text behind it. */
 static bh_status no_descriptor(bh_detail *detail) {
-    if (detail)
+    if (detail) {
         detail->sys_errno = EMFILE;
+    }
     return BH_SYSTEM;
 }
 
 uint32_t bhi_room_left(uint32_t wanted) {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
         return wanted;
+    }
     const uint32_t numbers =
         limit.rlim_cur < MOST_NUMBERS ? (uint32_t)limit.rlim_cur : MOST_NUMBERS;
     uint32_t left = 0;
     /* From the top, where few are taken. In parentheses: a look that opens nothing is not one of
      * the calls that the fault tests let fail. */
-    for (uint32_t fd = numbers; fd > 0 && left < wanted; fd--)
+    for (uint32_t fd = numbers; fd > 0 && left < wanted; fd--) {
         left += (fcntl)((int)fd - 1, F_GETFD) < 0;
+    }
     return left;
 }
 
 bh_status bhi_room_check(const char *call, const char *what, uint32_t need, bh_detail *detail) {
     const uint32_t left = bhi_room_left(need);
     struct rlimit limit = {0};
-    if (left >= need)
+    if (left >= need) {
         return BH_OK;
+    }
     (void)getrlimit(RLIMIT_NOFILE, &limit);
     bhi_fail(detail, BH_SYSTEM, 0,
              "%s: %s needs %u free file descriptors and %u of %llu are free: raise the limit "
@@ -46,8 +50,9 @@ bh_status bhi_room_check(const char *call, const char *what, uint32_t need, bh_d
 
 bh_status bhi_room_check_process(const char *call, bh_detail *detail) {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= BHI_ROOM_PROCESS)
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= BHI_ROOM_PROCESS) {
         return BH_OK;
+    }
     bhi_fail(detail, BH_SYSTEM, 0,
              "%s: a worker needs %u file descriptors, and the hard limit is %llu: raise it "
              "(ulimit -n %u)",
@@ -58,15 +63,17 @@ bh_status bhi_room_check_process(const char *call, bh_detail *detail) {
 void bhi_room_hold(struct bhi_room_held *held, int any_fd) {
     while (held->count < BHI_ROOM_HELD) {
         const int fd = (fcntl)(any_fd, F_DUPFD_CLOEXEC, 0);
-        if (fd < 0)
+        if (fd < 0) {
             return;
+        }
         held->fds[held->count++] = fd;
     }
 }
 
 void bhi_room_give(struct bhi_room_held *held) {
-    while (held->count > 0)
+    while (held->count > 0) {
         close(held->fds[--held->count]);
+    }
 }
 
 bool bhi_room_is_short(const bh_detail *detail) {

@@ -18,32 +18,11 @@ struct callback {
     void *user;
 };
 
-/* Whose callback (of an event, or the log) this thread is running. */
-static _Thread_local const bh_context *running;
-
-void bhi_callback_enter(const bh_context *context) {
-    running = context;
-}
-
-void bhi_callback_leave(void) {
-    running = NULL;
-}
-
-bool bhi_in_callback(void) {
-    /* A child that was forked in a callback has left it. */
-    return running && !bhi_context_forked(running);
-}
-
-bh_status bhi_callback_check(const char *what, bh_detail *detail) {
-    if (!bhi_in_callback())
-        return BH_OK;
-    return bhi_fail(detail, BH_IN_CALLBACK, 0, "%s: it would block, in a callback", what);
-}
-
 /* Lock held. */
 static void wake(struct bhi_callbacks *callbacks) {
-    if (!callbacks->asleep)
+    if (!callbacks->asleep) {
         return;
+    }
     callbacks->asleep = false;
     atomic_fetch_add(&callbacks->word, 1);
     bhi_futex_wake(&callbacks->word, false, 1);
@@ -51,7 +30,7 @@ static void wake(struct bhi_callbacks *callbacks) {
 
 /* Lock held. */
 static void enqueue(struct callback *callback) {
-    struct bhi_callbacks *callbacks = &callback->event->context->callbacks;
+    struct bhi_callbacks *callbacks = callback->event->context->callbacks;
     bhi_list_append(&callbacks->due, &callback->link);
     wake(callbacks);
 }
@@ -62,7 +41,7 @@ static void callback_ended(struct bhi_observer *observer) {
 
 /* The next one that is due, or NULL when there will be none any more. */
 static struct callback *next(bh_context *context) {
-    struct bhi_callbacks *callbacks = &context->callbacks;
+    struct bhi_callbacks *callbacks = context->callbacks;
     struct callback *callback = NULL;
     bhi_context_lock(context);
     while (bhi_list_empty(&callbacks->due) && !callbacks->stopping) {
@@ -82,7 +61,7 @@ static struct callback *next(bh_context *context) {
 
 static void *run(void *argument) {
     bh_context *context = argument;
-    for (struct callback *callback; (callback = next(context)) != NULL;) {
+    for (struct callback *callback; (callback = next(context));) {
         bhi_callback_enter(context);
         callback->call(callback->event, callback->user);
         bhi_callback_leave();
@@ -95,7 +74,7 @@ static void *run(void *argument) {
 
 /* Starts the thread unless there is one. */
 static bh_status start(bh_context *context, bh_detail *detail) {
-    struct bhi_callbacks *callbacks = &context->callbacks;
+    struct bhi_callbacks *callbacks = context->callbacks;
     pthread_mutex_lock(&callbacks->start_lock);
     /* Looked at inside: bh_context_destroy closes the context first, then asks for the thread. */
     bh_status status = bhi_context_check(context, "bh_event_on_end", detail);
@@ -106,10 +85,11 @@ static bh_status start(bh_context *context, bh_detail *detail) {
         pthread_sigmask(SIG_SETMASK, &all, &old);
         int error = pthread_create(&callbacks->thread, NULL, run, context);
         pthread_sigmask(SIG_SETMASK, &old, NULL);
-        if (error)
+        if (error) {
             status = bhi_fail(detail, BH_SYSTEM, error, "bh_event_on_end: the callback thread");
-        else
+        } else {
             pthread_setname_np(callbacks->thread, "bulkhead-cb");
+        }
         callbacks->started = !error;
     }
     pthread_mutex_unlock(&callbacks->start_lock);
@@ -118,18 +98,22 @@ static bh_status start(bh_context *context, bh_detail *detail) {
 
 BH_API bh_status bh_event_on_end(bh_event *event, bh_event_callback callback, void *user,
                                  bh_detail *detail) {
-    if (!BHI_LIVE(event) || !callback)
+    if (!BHI_LIVE(event) || !callback) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_event_on_end: %s",
                         BHI_LIVE(event) ? "callback is NULL" : "event is NULL or was released");
+    }
     bh_context *context = event->context;
-    if (bhi_context_forked(context))
+    if (bhi_context_forked(context)) {
         return bhi_context_refuse("bh_event_on_end", detail);
+    }
     bh_status status = start(context, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     struct callback *registration = malloc(sizeof *registration);
-    if (!registration)
+    if (!registration) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_event_on_end");
+    }
     *registration = (struct callback){
         .observer.ended = callback_ended, .event = event, .call = callback, .user = user};
     bhi_list_init(&registration->link);
@@ -141,11 +125,13 @@ BH_API bh_status bh_event_on_end(bh_event *event, bh_event_callback callback, vo
     bhi_event_ref(event);
     bhi_context_lock(context);
     bool closed = context->closed;
-    if (!closed && !bhi_event_observe(event, &registration->observer))
+    if (!closed && !bhi_event_observe(event, &registration->observer)) {
         enqueue(registration);
-    bhi_context_unlock(context);
-    if (!closed)
+    }
+    bhi_context_pump_unlock(context);
+    if (!closed) {
         return BH_OK;
+    }
     (void)bh_event_release(event);
     bhi_event_unref(event);
     free(registration);
@@ -159,13 +145,14 @@ void bhi_callbacks_init(struct bhi_callbacks *callbacks) {
 }
 
 void bhi_callbacks_stop(bh_context *context) {
-    struct bhi_callbacks *callbacks = &context->callbacks;
+    struct bhi_callbacks *callbacks = context->callbacks;
     /* Whoever has passed the check for a closed context is through with starting it after this. */
     pthread_mutex_lock(&callbacks->start_lock);
     bool started = callbacks->started;
     pthread_mutex_unlock(&callbacks->start_lock);
-    if (!started)
+    if (!started) {
         return;
+    }
     bhi_context_lock(context);
     callbacks->stopping = true;
     wake(callbacks);

@@ -26,12 +26,4 @@ void bhi_callbacks_init(struct bhi_callbacks *callbacks);
 void bhi_callbacks_stop(bh_context *context);
 void bhi_callbacks_fini(struct bhi_callbacks *callbacks);
 
-/* Around a call into the host from a thread of the context's own. */
-void bhi_callback_enter(const bh_context *context);
-void bhi_callback_leave(void);
-/* Is the calling thread inside a callback? Then it must not sleep. */
-bool bhi_in_callback(void);
-/* BH_IN_CALLBACK if it is, otherwise BH_OK. */
-bh_status bhi_callback_check(const char *what, bh_detail *detail);
-
 #endif

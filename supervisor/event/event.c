@@ -5,9 +5,8 @@
 #include "supervisor/context/context.h"
 #include "supervisor/context/freelist.h"
 #include "supervisor/context/layout.h"
-#include "supervisor/event/callback.h"
+#include "supervisor/event/harvest.h"
 #include "supervisor/event/observer.h"
-#include "supervisor/worker/worker_proc.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -17,8 +16,9 @@ static struct bhi_freelist freelist = BHI_SLAB_INIT(struct bh_event);
 
 struct bh_event *bhi_event_create(bh_context *context) {
     struct bh_event *event = bhi_freelist_take(&freelist);
-    if (!event)
+    if (!event) {
         return NULL;
+    }
     bhi_event_init(event, &context->core);
     atomic_init(&event->handle.count, 0);
     atomic_init(&event->sleepers, 0);
@@ -37,8 +37,9 @@ void bhi_event_free(struct bh_event *event) {
 /* Store, full fence, load: a sleeper counts itself, fences and looks at the word. */
 static void wake_sleepers(struct bh_event *event) {
     atomic_thread_fence(memory_order_seq_cst);
-    if (atomic_load_explicit(&event->sleepers, memory_order_relaxed))
+    if (atomic_load_explicit(&event->sleepers, memory_order_relaxed)) {
         bhi_futex_wake(&event->word, false, INT_MAX);
+    }
 }
 
 void bhi_event_turned(struct bh_event *event) {
@@ -67,8 +68,9 @@ static bool sleep_for(struct bh_event *event, uint32_t word, struct bhi_worker *
     atomic_thread_fence(memory_order_seq_cst);
     int result = count == 1 ? bhi_futex_wait(waits[0].word, waits[0].expected, false, deadline_ns)
                             : bhi_futex_wait_any(waits, count, deadline_ns);
-    if (worker)
+    if (worker) {
         atomic_fetch_sub(&worker->lane.header->waiters, 1);
+    }
     atomic_fetch_sub(&event->sleepers, 1);
     return result == 0;
 }
@@ -77,24 +79,28 @@ static bool sleep_for(struct bh_event *event, uint32_t word, struct bhi_worker *
  * the worker needs is the processor. */
 static bool spin_or_sleep(struct bh_event *event, uint32_t word, struct bhi_worker *worker,
                           bool next, uint32_t seen, uint64_t deadline_ns) {
-    if (!next)
+    if (!next) {
         return sleep_for(event, word, worker, seen, deadline_ns);
+    }
     uint64_t began_ns = bhi_now_ns();
-    if (bhi_spin_wait(&worker->stream_spin, &worker->progress.header->completed_word, seen))
+    if (bhi_spin_wait(&worker->stream_spin, &worker->progress.header->completed_word, seen)) {
         return true;
+    }
     bool in_time = sleep_for(event, word, worker, seen, deadline_ns);
     /* Misses have lowered the budget; had it been the full one, this would have been a hit. */
-    if (bhi_now_ns() - began_ns < BHI_SPIN_MAX_NS)
+    if (bhi_now_ns() - began_ns < BHI_SPIN_MAX_NS) {
         atomic_store_explicit(&worker->stream_spin.budget_ns, BHI_SPIN_MAX_NS,
                               memory_order_relaxed);
+    }
     return in_time;
 }
 
 bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns) {
     bh_context *context = event->context;
     for (;;) {
-        if (bhi_event_state(event) != BH_EVENT_PENDING)
+        if (bhi_event_state(event) != BH_EVENT_PENDING) {
             return BH_OK;
+        }
         /* Where the submission is in a lane, this thread follows its worker's progress itself. */
         struct bhi_worker *worker = NULL;
         uint32_t seen = 0;
@@ -111,38 +117,43 @@ bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns) {
             submission = event->submission;
             next = submission && submission->seq == worker->core.harvested + 1;
         }
-        bhi_context_unlock(context);
+        bhi_context_pump_unlock(context);
         bool in_time = true;
         if (bhi_event_state(event) == BH_EVENT_PENDING && bhi_in_callback() &&
             bhi_now_ns() < deadline_ns) {
             bhi_worker_release(worker);
             return BH_IN_CALLBACK;
         }
-        if (bhi_event_state(event) == BH_EVENT_PENDING)
+        if (bhi_event_state(event) == BH_EVENT_PENDING) {
             in_time = spin_or_sleep(event, word, worker, next, seen, deadline_ns);
+        }
         bhi_worker_release(worker);
         /* A word that changes all the time, as a worker may well arrange, keeps nobody past it. */
-        if (in_time && deadline_ns != BHI_FOREVER)
+        if (in_time && deadline_ns != BHI_FOREVER) {
             in_time = bhi_now_ns() < deadline_ns;
+        }
         if (!in_time && bhi_event_state(event) == BH_EVENT_PENDING) {
             /* What ended just before the deadline counts: look once more. */
             bhi_context_lock(context);
             bhi_event_look(event);
-            bhi_context_unlock(context);
+            bhi_context_pump_unlock(context);
             return bhi_event_state(event) == BH_EVENT_PENDING ? BH_TIMEOUT : BH_OK;
         }
     }
 }
 
 BH_API bh_status bh_event_wait(bh_event *event, uint64_t timeout_ns) {
-    if (!BHI_LIVE(event))
+    if (!BHI_LIVE(event)) {
         return BH_INVALID_ARGUMENT;
+    }
     if (bhi_event_state(event) == BH_EVENT_PENDING) {
-        if (bhi_context_forked(event->context))
+        if (bhi_context_forked(event->context)) {
             return BH_FORKED;
+        }
         bh_status status = bhi_event_await(event, bhi_deadline_ns(timeout_ns));
-        if (status != BH_OK)
+        if (status != BH_OK) {
             return status;
+        }
     }
     return event->verdict.status;
 }
@@ -153,10 +164,11 @@ bh_status bhi_event_report(const struct bh_event *event, bh_detail *detail, cons
     /* Many a message names it already. A dependent's verdict has its origin's. */
     bool named = !verdict->kernel_name[0] || strstr(verdict->message, verdict->kernel_name);
     const char *kernel = named ? "" : verdict->kernel_name;
-    if (verdict->hops)
+    if (verdict->hops) {
         return bhi_fail(detail, verdict->status, 0, "%s: %s %llu of stream %s: %.250s%s%s%s", call,
                         what, (unsigned long long)event->id, verdict->stream_name, verdict->message,
                         named ? "" : " (kernel ", kernel, named ? "" : ")");
+    }
     return bhi_fail(detail, verdict->status, 0, "%s: %s %llu of stream %s%s%s: %.250s", call, what,
                     (unsigned long long)event->id, verdict->stream_name, named ? "" : ", kernel ",
                     kernel, verdict->message);
@@ -164,47 +176,56 @@ bh_status bhi_event_report(const struct bh_event *event, bh_detail *detail, cons
 
 /* It looks at what verdicts have had from the first version on. */
 BH_API bh_status_class bh_verdict_classify_sized(const bh_verdict *verdict, size_t verdict_size) {
-    if (!verdict || verdict_size < offsetof(bh_verdict, hops) + sizeof verdict->hops)
-        return BH_CLASS_NONE;
-    return verdict->hops ? BH_CLASS_VICTIM : bh_status_classify(verdict->status);
+    if (!verdict || verdict_size < offsetof(bh_verdict, hops) + sizeof verdict->hops) {
+        return BH_STATUS_CLASS_NONE;
+    }
+    return verdict->hops ? BH_STATUS_CLASS_VICTIM : bh_status_classify(verdict->status);
 }
 
 BH_API bh_event_state bh_event_query(bh_event *event) {
-    if (!BHI_LIVE(event))
+    if (!BHI_LIVE(event)) {
         return BH_EVENT_POISONED;
+    }
     bh_event_state state = bhi_event_state(event);
-    if (state != BH_EVENT_PENDING || bhi_context_forked(event->context))
+    if (state != BH_EVENT_PENDING || bhi_context_forked(event->context)) {
         return state;
+    }
     bh_context *context = event->context;
     bhi_context_lock(context);
     bhi_event_look(event);
-    bhi_context_unlock(context);
+    bhi_context_pump_unlock(context);
     return bhi_event_state(event);
 }
 
 BH_API bh_status bh_event_verdict_sized(bh_event *event, bh_verdict *out_verdict,
                                         size_t verdict_size) {
     if (!BHI_LIVE(event) || !out_verdict ||
-        bhi_layout_check(BHI_OURS(bh_verdict), verdict_size, "", "", NULL) != BH_OK)
+        bhi_layout_check(BHI_OURS(bh_verdict), verdict_size, "", "", NULL) != BH_OK) {
         return BH_INVALID_ARGUMENT;
-    if (bh_event_query(event) == BH_EVENT_PENDING)
+    }
+    if (bh_event_query(event) == BH_EVENT_PENDING) {
         return bhi_context_forked(event->context) ? BH_FORKED : BH_PENDING;
+    }
     bhi_layout_give(out_verdict, verdict_size, &event->verdict, sizeof event->verdict);
     return BH_OK;
 }
 
 BH_API bh_status bh_event_cancel(bh_event *event) {
-    if (!BHI_LIVE(event))
+    if (!BHI_LIVE(event)) {
         return BH_INVALID_ARGUMENT;
-    if (bhi_event_state(event) != BH_EVENT_PENDING)
+    }
+    if (bhi_event_state(event) != BH_EVENT_PENDING) {
         return BH_OK;
-    if (bhi_context_forked(event->context))
+    }
+    if (bhi_context_forked(event->context)) {
         return BH_FORKED;
+    }
     bh_context *context = event->context;
     bhi_context_lock(context);
-    if (event->submission)
+    if (event->submission) {
         bhi_submission_cancel(event->submission);
-    bhi_context_unlock(context);
+    }
+    bhi_context_pump_unlock(context);
     return BH_OK;
 }
 
@@ -219,7 +240,8 @@ BH_API bh_status bh_event_retain(bh_event *event) {
 BH_API bh_status bh_event_release(bh_event *event) {
     bool last = false;
     bh_status status = event ? bhi_context_release(&event->handle, event->context, &last) : BH_OK;
-    if (last)
+    if (last) {
         bhi_event_unref(event);
+    }
     return status;
 }

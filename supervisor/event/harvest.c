@@ -1,12 +1,14 @@
 /* What a worker has completed, and where it says it is: each word of that is copied once, then
  * held against what is known of it. */
+#include "supervisor/event/harvest.h"
 #include "base/status.h"
 #include "base/step_point.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/buffer/pool.h"
-#include "supervisor/event/event.h"
+#include "supervisor/context/request.h"
 #include "supervisor/kernel/kernel.h"
-#include "supervisor/worker/worker_proc.h"
+#include "supervisor/stream/stream.h"
+#include "supervisor/worker/outbox.h"
 
 #include <stdio.h>
 
@@ -14,8 +16,9 @@
 static void set_notify(struct bhi_worker *worker) {
     bool needed = worker->core.backlog;
     BHI_LIST_EACH(node, &worker->core.inflight) {
-        if (needed)
+        if (needed) {
             break;
+        }
         needed = BHI_CONTAINER(node, struct bhi_submission, link)->notify;
     }
     atomic_store_explicit(&worker->lane.header->notify_at, needed ? worker->core.harvested + 1 : 0,
@@ -35,27 +38,31 @@ static void spoil_buffers(struct bhi_worker *worker, const struct bhi_submission
     for (uint32_t i = 0; i < submission->use_count; i++) {
         const struct bh_buffer *buffer =
             BHI_CONTAINER(submission->uses[i].content, struct bh_buffer, content);
-        if (about_memory(status))
-            bhi_worker_forget_buffer(worker, buffer->id, bhi_worker_attached_bytes(buffer));
-        else if (buffer->block)
+        if (about_memory(status)) {
+            bhi_worker_forget_buffer(worker, buffer->id, bhi_buffer_attached_bytes(buffer));
+        } else if (buffer->block) {
             buffer->block->spoilt = true;
+        }
     }
 }
 
 /* Have all its kernels run in this worker? Then it can compile them (T6). */
 static bool proven(const struct bhi_worker *worker, const struct bhi_submission *submission) {
     const struct bhi_request *request = bhi_request_of(submission);
-    for (uint32_t i = 0; i < request->kernel_count; i++)
+    for (uint32_t i = 0; i < request->kernel_count; i++) {
         if (!bhi_worker_kernels_proven(&worker->kernels, request->kernels[i]->body->id,
-                                       BHI_WORKER_PIPELINES))
+                                       BHI_WORKER_PIPELINES)) {
             return false;
+        }
+    }
     return request->kernel_count > 0;
 }
 
 static void prove(struct bhi_worker *worker, const struct bhi_submission *submission) {
     const struct bhi_request *request = bhi_request_of(submission);
-    for (uint32_t i = 0; submission->runs_kernel && i < request->kernel_count; i++)
+    for (uint32_t i = 0; submission->runs_kernel && i < request->kernel_count; i++) {
         bhi_worker_kernels_prove(&worker->kernels, request->kernels[i]->body->id);
+    }
 }
 
 /* Hands the core the next result, as the worker wrote it. False: it lied. */
@@ -78,49 +85,57 @@ static bool take_result(struct bhi_worker *worker) {
         BHI_CONTAINER(worker->core.inflight.next, struct bhi_submission, link);
     const bool refused = result.status == BH_INVALID_KERNEL || result.status == BH_COMPILE_FAILED;
     if (refused && proven(worker, submission)) {
-        bhi_core_worker_violation(&worker->core, "it cannot compile what it has run");
+        bhi_core_worker_violation(&worker->core,
+                                  "it claims that it cannot compile a kernel that it has run");
         return false;
     }
-    if (result.status == BH_OK)
+    if (result.status == BH_OK) {
         prove(worker, submission);
+    }
     struct bhi_outcome outcome = BHI_OUTCOME_INIT;
     outcome.status = (bh_status)result.status;
     outcome.executed = result.status == BH_OK ? BH_EXECUTED_YES : (bh_executed)result.executed;
-    if (worker->kind == BHI_WORKER_DEVICE)
+    if (worker->kind == BHI_WORKER_DEVICE) {
         outcome.vk_result = result.vk_result;
-    else if (result.vk_result > 0 && result.vk_result < 4096)
+    } else if (result.vk_result > 0 && result.vk_result < 4096) {
         outcome.sys_errno = result.vk_result;
+    }
     outcome.command_index = result.status == BH_OK ? BH_NO_COMMAND : result.command_index;
     outcome.worker_pid = worker->core.pid;
     outcome.started_ns = result.started_ns;
     outcome.ended_ns = result.ended_ns;
     outcome.message = text;
-    if (result.status != BH_OK && result.status != BH_CANCELLED)
+    if (result.status != BH_OK && result.status != BH_CANCELLED) {
         spoil_buffers(worker, submission, outcome.status);
+    }
     return bhi_core_worker_result(&worker->core, &outcome);
 }
 
 void bhi_worker_harvest(struct bhi_worker *worker) {
     struct bhi_core_worker *core = &worker->core;
-    if (core->violated || worker->state == BHI_DEAD || core->harvested == core->published)
+    if (core->violated || worker->state == BHI_DEAD || core->harvested == core->published) {
         return;
+    }
     uint64_t completed, tail;
     if (bhi_progress_poll(&worker->progress, core->published, worker->lane.head, &completed,
                           &tail) != 0) {
-        bhi_core_worker_violation(core, "it wrote an impossible progress");
+        bhi_core_worker_violation(core, "it wrote impossible progress values");
         return;
     }
     if (completed == core->published && tail != worker->lane.head) {
         /* With nothing in flight and no room in its lane nobody would ever look at it again. */
-        bhi_core_worker_violation(core, "it completed what it has not taken from its lane");
+        bhi_core_worker_violation(core,
+                                  "it completed a submission that it had not taken from its lane");
         return;
     }
-    if (completed == core->harvested)
+    if (completed == core->harvested) {
         return;
+    }
     /* The stream may end with its last submission. */
     struct bhi_core_stream *stream = core->stream;
-    if (stream)
+    if (stream) {
         bhi_stream_ref(bhi_stream_of(stream));
+    }
     while (core->harvested < completed && (bhi_core_worker_skip(core) || take_result(worker)))
         ;
     atomic_store_explicit(&worker->lane.header->harvested, core->harvested, memory_order_release);
@@ -134,16 +149,18 @@ void bhi_worker_harvest(struct bhi_worker *worker) {
             worker->context->wake_reactor = true;
         }
     }
-    if (stream)
+    if (stream) {
         bhi_stream_unref_locked(bhi_stream_of(stream));
+    }
 }
 
 bool bhi_worker_pretends(const struct bhi_worker *worker,
                          const struct bhi_progress_snapshot *snapshot) {
     BHI_LIST_EACH(node, &worker->core.inflight) {
         const struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
-        if (submission->seq == snapshot->compiles)
+        if (submission->seq == snapshot->compiles) {
             return !snapshot->compiled && proven(worker, submission);
+        }
     }
     return false;
 }
@@ -164,8 +181,9 @@ struct bhi_progress_snapshot bhi_worker_progress_snapshot(const struct bhi_worke
 
 uint64_t bhi_worker_check_deadline(struct bhi_worker *worker, uint64_t now_ns) {
     bhi_worker_harvest(worker);
-    if (worker->reap_deadline_ns)
+    if (worker->reap_deadline_ns) {
         return BH_FOREVER; /* it is dead: what it was killed for has been decided */
+    }
     const struct bhi_progress_snapshot snapshot = bhi_worker_progress_snapshot(worker);
     if (bhi_worker_pretends(worker, &snapshot)) {
         bhi_core_worker_violation(&worker->core, BHI_PRETENDED);

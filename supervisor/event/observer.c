@@ -1,9 +1,9 @@
 #include "supervisor/event/observer.h"
 #include "base/detail.h"
+#include "base/fd.h"
 #include "core/submission.h"
 #include "supervisor/context/context.h"
-#include "supervisor/event/event.h"
-#include "supervisor/worker/worker_proc.h"
+#include "supervisor/event/harvest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +13,9 @@
 
 void bhi_event_look(struct bh_event *event) {
     struct bhi_submission *submission = event->submission;
-    if (submission && submission->state == BHI_RELEASED)
+    if (submission && submission->state == BHI_RELEASED) {
         bhi_worker_harvest(bhi_worker_of(submission->worker));
+    }
 }
 
 bool bhi_event_observe(struct bh_event *event, struct bhi_observer *observer) {
@@ -47,25 +48,28 @@ static void descriptor_ended(struct bhi_observer *observer) {
 }
 
 BH_API bh_status bh_event_fd(bh_event *event, int *out_fd, bh_detail *detail) {
-    if (out_fd)
+    if (out_fd) {
         *out_fd = -1;
-    if (!BHI_LIVE(event) || !out_fd)
+    }
+    if (!BHI_LIVE(event) || !out_fd) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_event_fd: %s",
                         BHI_LIVE(event) ? "out_fd is NULL" : "event is NULL or was released");
+    }
     bh_context *context = event->context;
-    if (bhi_context_forked(context))
+    if (bhi_context_forked(context)) {
         return bhi_context_refuse("bh_event_fd", detail);
+    }
     bool ended = bhi_event_state(event) != BH_EVENT_PENDING;
-    int fd = eventfd(ended, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (fd < 0)
+    BHI_AUTO_FD fd = eventfd(ended, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fd < 0) {
         return bhi_fail(detail, BH_SYSTEM, errno, "bh_event_fd: eventfd");
+    }
     if (ended) {
-        *out_fd = fd;
+        *out_fd = bhi_fd_steal(&fd);
         return BH_OK;
     }
     struct descriptor *descriptor = malloc(sizeof *descriptor);
     if (!descriptor) {
-        close(fd);
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_event_fd");
     }
     descriptor->observer.ended = descriptor_ended;
@@ -76,14 +80,14 @@ BH_API bh_status bh_event_fd(bh_event *event, int *out_fd, bh_detail *detail) {
     if (descriptor->fd < 0) {
         int error = errno;
         free(descriptor);
-        close(fd);
         return bhi_fail(detail, BH_SYSTEM, error, "bh_event_fd: fcntl");
     }
     bhi_context_lock(context);
     ended = !bhi_event_observe(event, &descriptor->observer);
-    bhi_context_unlock(context);
-    if (ended)
+    bhi_context_pump_unlock(context);
+    if (ended) {
         signal_descriptor(&descriptor->doomed);
-    *out_fd = fd;
+    }
+    *out_fd = bhi_fd_steal(&fd);
     return BH_OK;
 }

@@ -3,24 +3,10 @@
 #include "base/futex.h"
 #include "supervisor/context/context.h"
 #include "supervisor/event/event.h"
-#include "supervisor/load/loaders.h"
-#include "supervisor/stream.h"
+#include "supervisor/stream/stream.h"
 
 void bhi_pending_add(struct bh_event *event) {
     bhi_list_append(&event->context->pending, &event->pending_link);
-}
-
-void bhi_pending_inherit(bh_context *context, struct bh_event *failure) {
-    if (!failure)
-        return;
-    struct bh_event *dropped = failure;
-    /* An event holds its context: one that is closed must not hold an event. */
-    if (!context->closed &&
-        (!context->inherited_failure || failure->id < context->inherited_failure->id)) {
-        dropped = context->inherited_failure;
-        context->inherited_failure = failure;
-    }
-    bhi_event_unref(dropped);
 }
 
 void bhi_pending_forget(bh_context *context) {
@@ -33,11 +19,13 @@ void bhi_pending_forget(bh_context *context) {
 
 /* The oldest event that is pending, referenced; NULL: all up to |last| have ended. */
 static struct bh_event *oldest(bh_context *context, uint64_t last) {
-    if (bhi_list_empty(&context->pending))
+    if (bhi_list_empty(&context->pending)) {
         return NULL;
+    }
     struct bh_event *event = BHI_CONTAINER(context->pending.next, struct bh_event, pending_link);
-    if (event->id > last)
+    if (event->id > last) {
         return NULL;
+    }
     bhi_event_ref(event);
     return event;
 }
@@ -48,8 +36,9 @@ static const struct bh_event *earliest_failure(const bh_context *context, uint64
         const struct bh_event *failure = BHI_CONTAINER(node, struct bh_stream, link)->core.failure;
         /* One that was submitted meanwhile may be doomed, and not yet ended. */
         if (failure && bhi_event_state(failure) == BH_EVENT_POISONED &&
-            (!earliest || failure->id < earliest->id))
+            (!earliest || failure->id < earliest->id)) {
             earliest = failure;
+        }
     }
     return earliest && earliest->id <= last ? earliest : NULL;
 }
@@ -57,33 +46,37 @@ static const struct bh_event *earliest_failure(const bh_context *context, uint64
 static bh_status drain(bh_context *context, uint64_t deadline_ns, bh_detail *detail) {
     bhi_context_lock(context);
     uint64_t last = context->next_id; /* event ids are given in the order of submission */
-    for (struct bh_event *event; (event = oldest(context, last)) != NULL;) {
+    for (struct bh_event *event; (event = oldest(context, last));) {
         bhi_context_unlock(context);
         bh_status status = bhi_event_await(event, deadline_ns);
         uint64_t id = event->id;
         bhi_event_unref(event);
-        if (status != BH_OK)
-            return bhi_fail(detail, status, 0,
-                            "bh_context_synchronize: not all has ended (event %llu)",
+        if (status != BH_OK) {
+            return bhi_fail(detail, status, 0, "bh_context_synchronize: event %llu has not ended",
                             (unsigned long long)id);
+        }
         bhi_context_lock(context);
     }
     bh_status status = BH_OK;
     const struct bh_event *failure = earliest_failure(context, last);
-    if (failure)
+    if (failure) {
         status = bhi_event_report(failure, detail, "bh_context_synchronize", "event");
+    }
     bhi_context_unlock(context);
     return status;
 }
 
 BH_API bh_status bh_context_synchronize(bh_context *context, uint64_t timeout_ns,
                                         bh_detail *detail) {
-    if (!context)
+    if (!context) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_context_synchronize: context is NULL");
-    if (!bhi_handle_live(&context->handle))
+    }
+    if (!bhi_handle_live(&context->handle)) {
         return bhi_fail(detail, BH_CLOSED, 0, "bh_context_synchronize: the context was destroyed");
-    if (bhi_context_forked(context))
+    }
+    if (bhi_context_forked(context)) {
         return bhi_context_refuse("bh_context_synchronize", detail);
+    }
     /* It may be destroyed meanwhile, by another thread. */
     bhi_context_retain(context);
     bh_status status = drain(context, bhi_deadline_ns(timeout_ns), detail);
@@ -91,11 +84,39 @@ BH_API bh_status bh_context_synchronize(bh_context *context, uint64_t timeout_ns
     return status;
 }
 
-BH_API bh_status bh_context_reset(bh_context *context, bh_detail *detail) {
-    bh_status status = bhi_context_check(context, "bh_context_reset", detail);
-    if (status == BH_OK) {
-        bhi_pending_forget(context);
-        bhi_loaders_forget(context);
+BH_API bh_status bh_stream_synchronize(bh_stream *stream, uint64_t timeout_ns, bh_detail *detail) {
+    if (!BHI_LIVE(stream)) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_stream_synchronize: stream is NULL or was released");
     }
+    bh_context *context = stream->context;
+    if (bhi_context_forked(context)) {
+        return bhi_context_refuse("bh_stream_synchronize", detail);
+    }
+    uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
+    bhi_context_lock(context);
+    uint64_t last = context->next_id; /* event ids are given in the order of submission */
+    for (;;) {
+        const struct bhi_submission *oldest = bhi_stream_oldest(&stream->core);
+        struct bh_event *pending = oldest ? oldest->event : NULL;
+        if (!pending || pending->id > last) {
+            break;
+        }
+        bhi_event_ref(pending);
+        bhi_context_unlock(context);
+        bh_status status = bhi_event_await(pending, deadline_ns);
+        bhi_event_unref(pending);
+        if (status != BH_OK) {
+            return bhi_fail(detail, status, 0, "bh_stream_synchronize: a submission has not ended");
+        }
+        bhi_context_lock(context);
+    }
+    bh_status status = BH_OK;
+    const struct bh_event *failure = stream->core.failure;
+    /* One that was submitted meanwhile may be doomed, and not yet ended. */
+    if (failure && bhi_event_state(failure) == BH_EVENT_POISONED) {
+        status = bhi_event_report(failure, detail, "bh_stream_synchronize", "event");
+    }
+    bhi_context_unlock(context);
     return status;
 }

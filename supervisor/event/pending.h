@@ -1,17 +1,14 @@
 /* The context-wide drain: what is pending in a context, whichever stream it was submitted to, and
  * the failures of streams that are gone.
  */
-#ifndef BHI_SUPERVISOR_EVENT_DRAIN_H
-#define BHI_SUPERVISOR_EVENT_DRAIN_H
+#ifndef BHI_SUPERVISOR_EVENT_PENDING_H
+#define BHI_SUPERVISOR_EVENT_PENDING_H
 
 #include <bulkhead/bulkhead.h>
 
 /* |event| has its id, and is the newest of the context: from now on a drain waits for it, until it
  * is published. Lock held. */
 void bhi_pending_add(struct bh_event *event);
-/* |failure| was a stream's, which is gone: the drain goes on to report it. NULL is fine; takes the
- * reference over. Lock held. */
-void bhi_pending_inherit(bh_context *context, struct bh_event *failure);
 /* Drops what was inherited: the context closes. */
 void bhi_pending_forget(bh_context *context);
 

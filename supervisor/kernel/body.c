@@ -1,9 +1,10 @@
 #include "supervisor/kernel/body.h"
 #include "base/check.h"
 #include "base/detail.h"
+#include "base/fd.h"
 #include "base/memfd.h"
 #include "base/step_point.h"
-#include "supervisor/worker/worker_proc.h"
+#include "supervisor/worker/outbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,14 +13,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BUCKETS 1024u
 /* Code up to this size is copied into a memfd for each worker, under the lock: 40 us or more. */
 #define SMALL_CODE (128u << 10)
 #define PIECE      4096u
 
 static void free_body(struct bhi_kernel_body *body) {
-    if (body->fd >= 0)
+    if (body->fd >= 0) {
         close(body->fd);
+    }
     free(body->code);
     free(body->specializations);
     free(body);
@@ -62,20 +63,23 @@ static int by_id(const void *a, const void *b) {
 }
 
 static bool copy_constants(struct bhi_kernel_body *body, const bh_kernel_options *options) {
-    if (!options || !options->specialization_count)
+    if (!options || !options->specialization_count) {
         return true;
+    }
     body->specialization_count = options->specialization_count;
     body->specializations = calloc(options->specialization_count, sizeof *body->specializations);
-    if (!body->specializations)
+    if (!body->specializations) {
         return false;
+    }
     for (uint32_t i = 0; i < body->specialization_count; i++) {
         bh_specialization *s = &body->specializations[i];
         s->constant_id = options->specializations[i].constant_id;
         s->size = options->specializations[i].size;
         s->bits = options->specializations[i].bits;
         /* Stray bits above the size must not make two equal kernels different. */
-        if (s->size < 8)
+        if (s->size < 8) {
             s->bits &= (1ull << (8 * s->size)) - 1;
+        }
     }
     qsort(body->specializations, body->specialization_count, sizeof *body->specializations, by_id);
     return true;
@@ -83,32 +87,29 @@ static bool copy_constants(struct bhi_kernel_body *body, const bh_kernel_options
 
 /* Code in a memfd that nobody can write any more. */
 static int code_memfd(const void *code, size_t size) {
-    int fd = bhi_memfd_create("bulkhead-kernel", size, 1);
-    if (fd < 0)
+    BHI_AUTO_FD fd = bhi_memfd_create("bulkhead-kernel", size, 1);
+    if (fd < 0) {
         return fd;
+    }
     const char *bytes = code;
     for (size_t done = 0; done < size;) {
         ssize_t n = pwrite(fd, bytes + done, size - done, (off_t)done);
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && errno == EINTR) {
             continue;
+        }
         if (n <= 0) {
-            int error = n < 0 ? -errno : -EIO;
-            close(fd);
-            return error;
+            return n < 0 ? -errno : -EIO;
         }
         done += (size_t)n;
     }
     int error = bhi_memfd_seal(fd, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-    if (error) {
-        close(fd);
-        return error;
-    }
-    return fd;
+    return error ? error : bhi_fd_steal(&fd);
 }
 
 int bhi_kernel_body_descriptor(const struct bhi_kernel_body *body) {
-    if (body->code)
+    if (body->code) {
         return code_memfd(body->code, body->code_size);
+    }
     int fd = fcntl(body->fd, F_DUPFD_CLOEXEC, 0);
     return fd < 0 ? -errno : fd;
 }
@@ -117,50 +118,44 @@ int bhi_kernel_body_descriptor(const struct bhi_kernel_body *body) {
 static int keep_code(struct bhi_kernel_body *body, const void *code) {
     if (body->code_size > SMALL_CODE) {
         int fd = code_memfd(code, body->code_size);
-        if (fd < 0)
+        if (fd < 0) {
             return fd;
+        }
         body->fd = fd;
         return 0;
     }
     body->code = malloc(body->code_size);
-    if (!body->code)
+    if (!body->code) {
         return -ENOMEM;
+    }
     memcpy(body->code, code, body->code_size);
     return 0;
 }
 
 /* -- the table --------------------------------------------------------------------------------- */
 
-bool bhi_kernel_table_init(struct bhi_kernel_table *table) {
-    table->buckets = malloc(BUCKETS * sizeof *table->buckets);
-    if (!table->buckets)
-        return false;
-    for (size_t i = 0; i < BUCKETS; i++)
-        bhi_list_init(&table->buckets[i]);
-    return true;
-}
-
 void bhi_kernel_table_fini(struct bhi_kernel_table *table) {
     BHI_CHECK(!table->count);
-    free(table->buckets);
-    table->buckets = NULL;
+    bhi_map_fini(&table->map);
 }
 
-static struct bhi_list *bucket_of(struct bhi_kernel_table *table, const uint8_t hash[32]) {
-    uint32_t word;
-    memcpy(&word, hash, sizeof word);
-    return &table->buckets[word % BUCKETS];
+static uint64_t key_of(const uint8_t hash[32]) {
+    uint64_t key;
+    memcpy(&key, hash, sizeof key);
+    return key;
 }
 
 static bool same_code(const struct bhi_kernel_body *body, const void *code) {
-    if (body->code)
+    if (body->code) {
         return memcmp(body->code, code, body->code_size) == 0;
+    }
     uint8_t piece[PIECE];
     for (uint64_t at = 0; at < body->code_size;) {
         uint64_t left = body->code_size - at;
         ssize_t n = pread(body->fd, piece, left < PIECE ? left : PIECE, (off_t)at);
-        if (n <= 0 || memcmp(piece, (const char *)code + at, (size_t)n) != 0)
+        if (n <= 0 || memcmp(piece, (const char *)code + at, (size_t)n) != 0) {
             return false;
+        }
         at += (uint64_t)n;
     }
     return true;
@@ -171,33 +166,36 @@ static bool same(const struct bhi_kernel_body *body, const struct bhi_kernel_bod
                  const void *code) {
     if (body->code_size != other->code_size || body->trusted != other->trusted ||
         strcmp(body->entry, other->entry) != 0 ||
-        body->specialization_count != other->specialization_count)
+        body->specialization_count != other->specialization_count) {
         return false;
+    }
     for (uint32_t i = 0; i < body->specialization_count; i++) {
         const bh_specialization *a = &body->specializations[i], *b = &other->specializations[i];
-        if (a->constant_id != b->constant_id || a->size != b->size || a->bits != b->bits)
+        if (a->constant_id != b->constant_id || a->size != b->size || a->bits != b->bits) {
             return false;
+        }
     }
     return same_code(body, code);
 }
 
-/* One that is |wanted|, with a reference, or NULL. Lock held; dropped while bytes are compared. The
- * buckets stay where they are, and what is referenced stays in its own. */
+/* One that is |wanted|, with a reference, or NULL. Lock held; dropped while bytes are compared:
+ * what is referenced stays in its chain. */
 static struct bhi_kernel_body *find(bh_context *context, const struct bhi_kernel_body *wanted,
                                     const void *code) {
-    struct bhi_list *bucket = bucket_of(&context->kernels, wanted->hash);
-    for (struct bhi_list *node = bucket->next; node != bucket;) {
-        struct bhi_kernel_body *body = BHI_CONTAINER(node, struct bhi_kernel_body, link);
+    struct bhi_chain *node = bhi_map_get(&context->kernels->map, key_of(wanted->hash));
+    while (node) {
+        struct bhi_kernel_body *body = BHI_CONTAINER(node, struct bhi_kernel_body, chain);
         if (memcmp(body->hash, wanted->hash, sizeof body->hash) != 0) {
             node = node->next;
             continue;
         }
         body->refs++;
-        bhi_context_unlock(context);
+        bhi_context_pump_unlock(context);
         bool found = same(body, wanted, code);
         bhi_context_lock(context);
-        if (found)
+        if (found) {
             return body;
+        }
         node = node->next;
         bhi_kernel_body_unref_locked(body);
     }
@@ -205,55 +203,64 @@ static struct bhi_kernel_body *find(bh_context *context, const struct bhi_kernel
 }
 
 static bh_status refuse(struct bhi_kernel_body *body, int error, bh_detail *detail) {
-    if (body)
+    if (body) {
         free_body(body);
+    }
     return bhi_fail(detail, error == -ENOMEM ? BH_NO_MEMORY : BH_SYSTEM, -error,
                     "bh_kernel_create_spirv%s", error == -ENOMEM ? "" : ": memfd");
 }
 
-/* It is of the context from now on, with a reference. Lock held. */
+/* It is of the context from now on, with a reference; there is room in the table. Lock held. */
 static void enter(bh_context *context, struct bhi_kernel_body *body) {
     body->context = context;
     bhi_context_retain(context);
     body->doomed.free = free_doomed;
     body->refs = 1;
     body->id = bhi_context_new_id(context);
-    bhi_list_append(bucket_of(&context->kernels, body->hash), &body->link);
-    context->kernels.count++;
-    context->kernels.bytes += body->code_size;
+    bhi_map_link(&context->kernels->map, key_of(body->hash), &body->chain);
+    context->kernels->count++;
+    context->kernels->bytes += body->code_size;
 }
 
 bh_status bhi_kernel_body_intern(bh_context *context, const void *code, size_t code_size,
                                  const bh_kernel_options *options,
                                  struct bhi_kernel_body **out_body, bh_detail *detail) {
     struct bhi_kernel_body *body = calloc(1, sizeof *body);
-    if (!body)
+    if (!body) {
         return refuse(NULL, -ENOMEM, detail);
+    }
     body->fd = -1;
     body->code_size = code_size;
     body->trusted = options && options->trusted;
     strcpy(body->entry, options && options->entry ? options->entry : "main");
-    if (!copy_constants(body, options))
+    if (!copy_constants(body, options)) {
         return refuse(body, -ENOMEM, detail);
+    }
     hash_body(body, code);
     bhi_context_lock(context);
     struct bhi_kernel_body *found = find(context, body, code);
     if (!found) {
-        bhi_context_unlock(context);
+        bhi_context_pump_unlock(context);
         int error = keep_code(body, code);
-        if (error)
+        if (error) {
             return refuse(body, error, detail);
+        }
         BHI_STEP_POINT("kernel_kept", body);
         bhi_context_lock(context);
         found = find(context, body, code); /* another thread may have been as fast */
     }
-    if (found)
-        context->kernels.shared++;
-    else
+    if (found) {
+        context->kernels->shared++;
+    } else if (bhi_map_reserve(&context->kernels->map, 1)) {
         enter(context, body);
-    bhi_context_unlock(context);
-    if (found)
+    } else {
+        bhi_context_unlock(context);
+        return refuse(body, -ENOMEM, detail);
+    }
+    bhi_context_pump_unlock(context);
+    if (found) {
         free_body(body);
+    }
     *out_body = found ? found : body;
     return BH_OK;
 }
@@ -264,11 +271,12 @@ void bhi_kernel_body_forget(struct bhi_kernel_body *body) {
 }
 
 void bhi_kernel_body_unref_locked(struct bhi_kernel_body *body) {
-    if (--body->refs)
+    if (--body->refs) {
         return;
+    }
     bhi_kernel_body_forget(body);
-    bhi_list_remove(&body->link);
-    body->context->kernels.count--;
-    body->context->kernels.bytes -= body->code_size;
+    bhi_map_unlink(&body->context->kernels->map, &body->chain);
+    body->context->kernels->count--;
+    body->context->kernels->bytes -= body->code_size;
     bhi_context_doom(body->context, &body->doomed);
 }

@@ -7,13 +7,13 @@
 #ifndef BHI_SUPERVISOR_KERNEL_BODY_H
 #define BHI_SUPERVISOR_KERNEL_BODY_H
 
-#include "base/list.h"
+#include "base/map.h"
 #include "supervisor/context/context.h"
 #include <bulkhead/bulkhead.h>
 
 struct bhi_kernel_body {
     struct bhi_doomed doomed; /* first */
-    struct bhi_list link;     /* lock: its bucket in context->kernels */
+    struct bhi_chain chain;   /* lock: in context->kernels */
     uint32_t refs;            /* lock: kernels that have it, and who compares it */
     bh_context *context;      /* of those kernels, whose references keep it */
     uint64_t id;              /* on the wire */
@@ -28,7 +28,15 @@ struct bhi_kernel_body {
     uint32_t specialization_count;
 };
 
-bool bhi_kernel_table_init(struct bhi_kernel_table *table);
+/* All bodies of a context, by their hash. Lock. */
+struct bhi_kernel_table {
+    struct bhi_map map; /* by the beginning of their hashes */
+    uint64_t count, bytes;
+    uint64_t shared;     /* how often what was to be made was there */
+    uint64_t introduced; /* how often a worker was told of one */
+    uint64_t evicted;    /* how often a worker was told to forget one that is still there */
+};
+
 void bhi_kernel_table_fini(struct bhi_kernel_table *table);
 
 /* What bh_kernel_create_spirv was given, checked. No lock held. *out_body: the one that is there

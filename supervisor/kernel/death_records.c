@@ -9,14 +9,13 @@ void bhi_death_records_init(struct bhi_death_records *death_records, uint32_t mo
     death_records->most_deaths = most_deaths;
     death_records->keep_ns = keep_ns;
     death_records->count = 0;
+    death_records->map = (struct bhi_map){0};
     bhi_list_init(&death_records->ages);
-    for (size_t i = 0; i < BHI_SUSPECT_CHAINS; i++)
-        bhi_list_init(&death_records->chains[i]);
 }
 
 static void drop(struct bhi_death_records *death_records, struct bhi_death_record *record) {
     bhi_list_remove(&record->age);
-    bhi_list_remove(&record->chain);
+    bhi_map_unlink(&death_records->map, &record->chain);
     death_records->count--;
     free(record);
 }
@@ -24,6 +23,7 @@ static void drop(struct bhi_death_records *death_records, struct bhi_death_recor
 void bhi_death_records_fini(struct bhi_death_records *death_records) {
     BHI_LIST_EACH_SAFE(node, &death_records->ages)
     drop(death_records, BHI_CONTAINER(node, struct bhi_death_record, age));
+    bhi_map_fini(&death_records->map);
 }
 
 uint64_t bhi_death_records_expiry(const struct bhi_death_records *death_records,
@@ -37,19 +37,28 @@ static void expire(struct bhi_death_records *death_records, uint64_t now_ns) {
     while (!bhi_list_empty(&death_records->ages)) {
         struct bhi_death_record *oldest =
             BHI_CONTAINER(death_records->ages.next, struct bhi_death_record, age);
-        if (bhi_death_records_expiry(death_records, oldest) > now_ns)
+        if (bhi_death_records_expiry(death_records, oldest) > now_ns) {
             break;
+        }
         drop(death_records, oldest);
     }
 }
 
+static uint64_t key_of(const uint8_t hash[32]) {
+    uint64_t key;
+    memcpy(&key, hash, sizeof key);
+    return key;
+}
+
 static struct bhi_death_record *find(struct bhi_death_records *death_records, const char *tenant,
                                      const uint8_t hash[32]) {
-    BHI_LIST_EACH(node, &death_records->chains[hash[0]]) {
+    for (struct bhi_chain *node = bhi_map_get(&death_records->map, key_of(hash)); node;
+         node = node->next) {
         struct bhi_death_record *record = BHI_CONTAINER(node, struct bhi_death_record, chain);
         if (memcmp(record->hash, hash, sizeof record->hash) == 0 &&
-            strcmp(record->tenant, tenant) == 0)
+            strcmp(record->tenant, tenant) == 0) {
             return record;
+        }
     }
     return NULL;
 }
@@ -68,14 +77,16 @@ static int weight(const struct bhi_death_records *death_records,
 
 /* Room for one more: of the lightest the one that has been quiet for longest goes. */
 static void make_room(struct bhi_death_records *death_records) {
-    if (death_records->count < BHI_SUSPECTS)
+    if (death_records->count < BHI_SUSPECTS) {
         return;
+    }
     struct bhi_death_record *victim =
         BHI_CONTAINER(death_records->ages.next, struct bhi_death_record, age);
     BHI_LIST_EACH(node, &death_records->ages) {
         struct bhi_death_record *record = BHI_CONTAINER(node, struct bhi_death_record, age);
-        if (weight(death_records, record) < weight(death_records, victim))
+        if (weight(death_records, record) < weight(death_records, victim)) {
             victim = record;
+        }
     }
     drop(death_records, victim);
 }
@@ -83,14 +94,16 @@ static void make_room(struct bhi_death_records *death_records) {
 static struct bhi_death_record *add(struct bhi_death_records *death_records, const char *tenant,
                                     const uint8_t hash[32], uint64_t now_ns) {
     struct bhi_death_record *record = calloc(1, sizeof *record);
-    if (!record)
+    if (!record || !bhi_map_reserve(&death_records->map, 1)) {
+        free(record);
         return NULL;
+    }
     make_room(death_records);
     snprintf(record->tenant, sizeof record->tenant, "%s", tenant);
     memcpy(record->hash, hash, sizeof record->hash);
     record->first_ns = now_ns;
     bhi_list_init(&record->age);
-    bhi_list_append(&death_records->chains[hash[0]], &record->chain);
+    bhi_map_link(&death_records->map, key_of(hash), &record->chain);
     death_records->count++;
     return record;
 }
@@ -115,17 +128,19 @@ void bhi_death_records_try(struct bhi_death_records *death_records, const char *
                            const bh_verdict *verdict, uint64_t now_ns) {
     struct bhi_death_record *record =
         death_records->keep_ns ? obtain(death_records, tenant, verdict->kernel_hash, now_ns) : NULL;
-    /* What is held is not to be held for longer by what a liar says. */
-    if (record && !record->deaths)
+    /* A suspected death, which a worker can forge, does not prolong a proven record. */
+    if (record && !record->deaths) {
         touch(death_records, record, now_ns);
-    else if (record)
+    } else if (record) {
         record->trial = true;
+    }
 }
 
 bool bhi_death_records_on_trial(struct bhi_death_records *death_records, const char *tenant,
                                 const uint8_t hash[32], uint64_t now_ns) {
-    if (!death_records->count)
+    if (!death_records->count) {
         return false;
+    }
     expire(death_records, now_ns);
     const struct bhi_death_record *record = find(death_records, tenant, hash);
     return record && record->trial;
@@ -135,22 +150,26 @@ void bhi_death_records_tried(struct bhi_death_records *death_records, const char
                              const uint8_t hash[32]) {
     struct bhi_death_record *record =
         death_records->count ? find(death_records, tenant, hash) : NULL;
-    if (record && !record->deaths)
+    if (record && !record->deaths) {
         drop(death_records, record);
-    else if (record)
+    } else if (record) {
         record->trial = false;
+    }
 }
 
 bool bhi_death_records_note(struct bhi_death_records *death_records, const char *tenant,
                             const bh_verdict *verdict, bool compiling, uint64_t now_ns) {
-    if (!death_records->keep_ns || (!compiling && !death_records->most_deaths))
+    if (!death_records->keep_ns || (!compiling && !death_records->most_deaths)) {
         return false;
+    }
     struct bhi_death_record *record = obtain(death_records, tenant, verdict->kernel_hash, now_ns);
-    if (!record)
+    if (!record) {
         return false;
+    }
     bool held = is_held(death_records, record);
-    if (!record->deaths)
+    if (!record->deaths) {
         record->first_ns = now_ns;
+    }
     record->deaths += record->deaths != UINT32_MAX;
     record->uncompilable |= compiling;
     record->cause = verdict->status;
@@ -165,8 +184,9 @@ bool bhi_death_records_note(struct bhi_death_records *death_records, const char 
 const struct bhi_death_record *bhi_death_records_held(struct bhi_death_records *death_records,
                                                       const char *tenant, const uint8_t hash[32],
                                                       uint64_t now_ns) {
-    if (!death_records->count)
+    if (!death_records->count) {
         return NULL;
+    }
     expire(death_records, now_ns);
     const struct bhi_death_record *record = find(death_records, tenant, hash);
     return record && is_held(death_records, record) ? record : NULL;
@@ -177,8 +197,9 @@ void bhi_death_records_forget(struct bhi_death_records *death_records, const cha
     BHI_LIST_EACH_SAFE(node, &death_records->ages) {
         struct bhi_death_record *record = BHI_CONTAINER(node, struct bhi_death_record, age);
         if (strcmp(record->tenant, tenant) == 0 &&
-            (!hash || memcmp(record->hash, hash, sizeof record->hash) == 0))
+            (!hash || memcmp(record->hash, hash, sizeof record->hash) == 0)) {
             drop(death_records, record);
+        }
     }
 }
 
@@ -188,8 +209,9 @@ size_t bhi_death_records_list(struct bhi_death_records *death_records, bh_quaran
     expire(death_records, now_ns);
     BHI_LIST_EACH(node, &death_records->ages) {
         const struct bhi_death_record *record = BHI_CONTAINER(node, struct bhi_death_record, age);
-        if (!is_held(death_records, record) || count++ >= capacity)
+        if (!is_held(death_records, record) || count++ >= capacity) {
             continue;
+        }
         bh_quarantined *entry = &out[count - 1];
         *entry = (bh_quarantined){
             .status = record->uncompilable ? BH_COMPILE_FAILED : BH_QUARANTINED,

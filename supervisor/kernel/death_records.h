@@ -3,19 +3,19 @@
  * that the driver's compiler has died of: it is not to be given to a worker again. One that is only
  * suspected, because its worker had been given others, is tried: it gets a worker that has not
  * (T2). What one tenant's workers did is nothing to another's. No lock, no clock, no I/O. */
-#ifndef BHI_SUPERVISOR_KERNEL_SUSPECTS_H
-#define BHI_SUPERVISOR_KERNEL_SUSPECTS_H
+#ifndef BHI_SUPERVISOR_KERNEL_DEATH_RECORDS_H
+#define BHI_SUPERVISOR_KERNEL_DEATH_RECORDS_H
 
 #include "base/list.h"
+#include "base/map.h"
+#include "supervisor/stream/stream.h"
 #include <bulkhead/bulkhead.h>
 
-#define BHI_TENANT         64u   /* bytes, NUL included */
-#define BHI_SUSPECTS       1024u /* records, at most */
-#define BHI_SUSPECT_CHAINS 256u
+#define BHI_SUSPECTS 1024u /* records, at most */
 
 struct bhi_death_record {
-    struct bhi_list age;   /* the longest without another death first */
-    struct bhi_list chain; /* of those whose hash begins with the same byte */
+    struct bhi_list age;    /* the longest without another death first */
+    struct bhi_chain chain; /* by the beginning of its hash */
     char tenant[BHI_TENANT];
     uint8_t hash[32];
     char name[64]; /* as it was called the last time */
@@ -33,7 +33,7 @@ struct bhi_death_records {
     uint32_t most_deaths; /* it is held with so many; 0: never for those */
     uint64_t keep_ns;     /* after its last death; 0: nothing is remembered */
     struct bhi_list ages;
-    struct bhi_list chains[BHI_SUSPECT_CHAINS];
+    struct bhi_map map; /* by the beginning of their hashes */
     uint32_t count;
 };
 

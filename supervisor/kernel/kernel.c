@@ -31,8 +31,9 @@ static void free_kernel(struct bhi_doomed *doomed) {
 
 bool bhi_kernel_is_module(const void *code, uint64_t bytes) {
     uint32_t magic = 0;
-    if (bytes < MIN_CODE || bytes > MAX_CODE || bytes % 4)
+    if (bytes < MIN_CODE || bytes > MAX_CODE || bytes % 4) {
         return false;
+    }
     memcpy(&magic, code, sizeof magic);
     return magic == SPIRV_MAGIC;
 }
@@ -43,41 +44,50 @@ bh_status bhi_kernel_take_options(const bh_kernel_options *given, const char *ca
     bh_status status = given ? bhi_layout_take_options(BHI_OURS(bh_kernel_options), options, given,
                                                        call, "options", detail)
                              : BH_OK;
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
-    if (options->entry && strlen(options->entry) >= sizeof((struct bhi_kernel_body *)0)->entry)
+    }
+    if (options->entry && strlen(options->entry) >= sizeof((struct bhi_kernel_body *)0)->entry) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "%s: options.entry is longer than 255 bytes", call);
-    if (options->specialization_count && !options->specializations)
+    }
+    if (options->specialization_count && !options->specializations) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "%s: options.specializations is NULL, options.specialization_count %u",
                         call, options->specialization_count);
-    if (options->specialization_count > MAX_CONSTANTS)
+    }
+    if (options->specialization_count > MAX_CONSTANTS) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "%s: options.specialization_count %u is over %u", call,
                         options->specialization_count, MAX_CONSTANTS);
+    }
     for (uint32_t i = 0; i < options->specialization_count; i++) {
         const bh_specialization *s = &options->specializations[i];
-        if (s->size != 1 && s->size != 2 && s->size != 4 && s->size != 8)
+        if (s->size != 1 && s->size != 2 && s->size != 4 && s->size != 8) {
             return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                             "%s: specialization of constant %u has size %u, not 1, 2, 4 or 8", call,
                             s->constant_id, s->size);
-        for (uint32_t j = 0; j < i; j++)
-            if (options->specializations[j].constant_id == s->constant_id)
+        }
+        for (uint32_t j = 0; j < i; j++) {
+            if (options->specializations[j].constant_id == s->constant_id) {
                 return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                                 "%s: constant %u is specialized twice", call, s->constant_id);
+            }
+        }
     }
     return BH_OK;
 }
 
 static bh_status check_code(const void *code, size_t code_size, bh_detail *detail) {
-    if (!code)
+    if (!code) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_kernel_create_spirv: code is NULL");
-    if (code_size < MIN_CODE || code_size > MAX_CODE || code_size % 4)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_kernel_create_spirv: %zu bytes are no SPIR-V module (a multiple of 4, "
-                        "%u to %u)",
-                        code_size, MIN_CODE, MAX_CODE);
+    }
+    if (code_size < MIN_CODE || code_size > MAX_CODE || code_size % 4) {
+        return bhi_fail(
+            detail, BH_INVALID_ARGUMENT, 0,
+            "bh_kernel_create_spirv: %zu bytes are not a SPIR-V module (a multiple of 4, %u to %u)",
+            code_size, MIN_CODE, MAX_CODE);
+    }
     if (!bhi_kernel_is_module(code, code_size)) {
         uint32_t magic;
         memcpy(&magic, code, sizeof magic);
@@ -92,26 +102,31 @@ BH_API bh_status bh_kernel_create_spirv(bh_context *context, const void *code, s
                                         const bh_kernel_options *given, bh_kernel **out_kernel,
                                         bh_detail *detail) {
     bh_kernel_options options;
-    if (!out_kernel)
+    if (!out_kernel) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_kernel_create_spirv: out_kernel is NULL");
+    }
     *out_kernel = NULL;
     bh_status status = bhi_context_check(context, "bh_kernel_create_spirv", detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = check_code(code, code_size, detail);
-    if (status == BH_OK)
+    }
+    if (status == BH_OK) {
         status = bhi_kernel_take_options(given, "bh_kernel_create_spirv", &options, detail);
-    if (status != BH_OK)
+    }
+    if (status != BH_OK) {
         return status;
+    }
     struct bhi_kernel_body *body = NULL;
     status = bhi_kernel_body_intern(context, code, code_size, &options, &body, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     struct bh_kernel *kernel = bhi_freelist_take(&freelist);
     if (!kernel) {
         bhi_context_lock(context);
         bhi_kernel_body_unref_locked(body);
-        bhi_context_unlock(context);
+        bhi_context_pump_unlock(context);
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_kernel_create_spirv");
     }
     *kernel = (struct bh_kernel){0};
@@ -128,15 +143,17 @@ BH_API bh_status bh_kernel_create_spirv(bh_context *context, const void *code, s
 }
 
 void bhi_kernel_unref_locked(struct bh_kernel *kernel) {
-    if (atomic_fetch_sub_explicit(&kernel->refs, 1, memory_order_acq_rel) != 1)
+    if (atomic_fetch_sub_explicit(&kernel->refs, 1, memory_order_acq_rel) != 1) {
         return;
+    }
     bhi_kernel_body_unref_locked(kernel->body);
     bhi_context_doom(kernel->context, &kernel->doomed);
 }
 
 BH_API void bh_kernel_hash(const bh_kernel *kernel, uint8_t out_hash[32]) {
-    if (BHI_LIVE(kernel) && out_hash)
+    if (BHI_LIVE(kernel) && out_hash) {
         memcpy(out_hash, kernel->body->hash, sizeof kernel->body->hash);
+    }
 }
 
 BH_API const char *bh_kernel_name(const bh_kernel *kernel) {
@@ -155,10 +172,11 @@ BH_API bh_status bh_kernel_release(bh_kernel *kernel) {
         bh_context *context = kernel->context;
         bhi_context_retain(context);
         bhi_context_lock(context);
-        if (bhi_retention_off())
+        if (bhi_retention_off()) {
             bhi_kernel_body_forget(kernel->body);
+        }
         bhi_kernel_unref_locked(kernel);
-        bhi_context_unlock(context);
+        bhi_context_pump_unlock(context);
         bhi_context_unref(context);
     }
     return status;

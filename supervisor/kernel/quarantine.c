@@ -4,8 +4,9 @@
 #include "base/text.h"
 #include "core/worker.h"
 #include "supervisor/context/layout.h"
+#include "supervisor/kernel/death_records.h"
 #include "supervisor/kernel/kernel.h"
-#include "supervisor/stream.h"
+#include "supervisor/stream/stream.h"
 #include "supervisor/worker/worker_proc.h"
 
 #include <errno.h>
@@ -17,43 +18,47 @@
 
 /* "12 s", rounded up. */
 static void say_left(char out[32], uint64_t expires_ns, uint64_t now_ns) {
-    if (expires_ns == BH_FOREVER)
+    if (expires_ns == BH_FOREVER) {
         snprintf(out, 32, "never");
-    else
+    } else {
         snprintf(out, 32, "in %llu s",
                  (unsigned long long)((expires_ns - now_ns + NS_PER_S - 1) / NS_PER_S));
+    }
 }
 
 static void say_refusal(struct bh_context *context, const struct bh_kernel *kernel,
                         const struct bhi_death_record *record, uint64_t now_ns) {
     char left[32];
-    say_left(left, bhi_death_records_expiry(&context->death_records, record), now_ns);
-    if (record->uncompilable)
+    say_left(left, bhi_death_records_expiry(context->death_records, record), now_ns);
+    if (record->uncompilable) {
         snprintf(context->refusal, sizeof context->refusal,
                  "kernel \"%s\" is not compiled again: it ended the driver's compiler at event "
-                 "%llu (%.250s); this expires %s, and bh_quarantine_release ends it",
+                 "%llu (%.250s); this expires %s; bh_quarantine_release ends it earlier",
                  kernel->name, (unsigned long long)record->origin, record->message, left);
-    else
+    } else {
         snprintf(context->refusal, sizeof context->refusal,
                  "kernel \"%s\" is quarantined: it has ended %u worker%s, the last one at event "
-                 "%llu (%.250s); this expires %s, and bh_quarantine_release ends it",
+                 "%llu (%.250s); this expires %s; bh_quarantine_release ends it earlier",
                  kernel->name, record->deaths, record->deaths == 1 ? "" : "s",
                  (unsigned long long)record->origin, record->message, left);
+    }
 }
 
 bool bhi_quarantine_refuse(const struct bhi_submission *submission, struct bhi_outcome *out) {
     const struct bhi_request *request = bhi_request_of(submission);
     const struct bh_stream *stream = bhi_stream_of(submission->stream);
     struct bh_context *context = stream->context;
-    if (!context->death_records.count || !request->kernel_count)
+    if (!context->death_records->count || !request->kernel_count) {
         return false;
+    }
     uint64_t now_ns = bhi_now_ns();
     for (uint32_t i = 0; i < request->kernel_count; i++) {
         const struct bh_kernel *kernel = request->kernels[i];
         const struct bhi_death_record *record = bhi_death_records_held(
-            &context->death_records, stream->tenant, kernel->body->hash, now_ns);
-        if (!record)
+            context->death_records, stream->tenant, kernel->body->hash, now_ns);
+        if (!record) {
             continue;
+        }
         say_refusal(context, kernel, record, now_ns);
         *out = (struct bhi_outcome)BHI_OUTCOME_INIT;
         out->status = record->uncompilable ? BH_COMPILE_FAILED : BH_QUARANTINED;
@@ -68,13 +73,14 @@ bool bhi_quarantine_refuse(const struct bhi_submission *submission, struct bhi_o
     return false;
 }
 
-/* Its worker is dead, or as good as dead, and it is the one to blame: who is lost with it is
- * WORKER_LOST. A liar is not: what it had in
- * hand when it was found out need not be what made it one. */
+/* Whether this submission is to blame for its worker's death; those that are lost with it are
+ * WORKER_LOST. After a protocol violation nobody is blamed: the submission that ran when the
+ * violation was found need not have caused it. */
 static bool ended_its_worker(const struct bhi_submission *submission, const bh_verdict *verdict) {
     struct bhi_core_worker *core = submission->worker;
-    if (!core)
+    if (!core) {
         return false;
+    }
     if (verdict->status == BH_DEVICE_LOST && !core->dead) {
         /* It says so, and ends. Of those that were with the device the first one is it. */
         struct bhi_worker *worker = bhi_worker_of(core);
@@ -92,13 +98,16 @@ bool bhi_quarantine_tries(const struct bhi_submission *submission) {
     const struct bhi_request *request = bhi_request_of(submission);
     const struct bh_stream *stream = bhi_stream_of(submission->stream);
     struct bh_context *context = stream->context;
-    if (!context->death_records.count)
+    if (!context->death_records->count) {
         return false;
+    }
     uint64_t now_ns = bhi_now_ns();
-    for (uint32_t i = 0; i < request->kernel_count; i++)
-        if (bhi_death_records_on_trial(&context->death_records, stream->tenant,
-                                       request->kernels[i]->body->hash, now_ns))
+    for (uint32_t i = 0; i < request->kernel_count; i++) {
+        if (bhi_death_records_on_trial(context->death_records, stream->tenant,
+                                       request->kernels[i]->body->hash, now_ns)) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -106,12 +115,13 @@ bool bhi_quarantine_tries(const struct bhi_submission *submission) {
 static void note_trial(const struct bhi_submission *submission, const bh_verdict *verdict) {
     const struct bhi_core_worker *core = submission->worker;
     const struct bh_stream *stream = bhi_stream_of(submission->stream);
-    struct bhi_death_records *death_records = &stream->context->death_records;
-    if (verdict->blame == BH_BLAME_SUSPECTED)
+    struct bhi_death_records *death_records = stream->context->death_records;
+    if (verdict->blame == BH_BLAME_SUSPECTED) {
         bhi_death_records_try(death_records, stream->tenant, verdict, bhi_now_ns());
-    else if (death_records->count && core && !core->dead && submission->runs_kernel &&
-             verdict->status != BH_CANCELLED && bhi_past_clean(&core->past, submission))
+    } else if (death_records->count && core && !core->dead && submission->runs_kernel &&
+               verdict->status != BH_CANCELLED && bhi_past_clean(&core->past, submission)) {
         bhi_death_records_tried(death_records, stream->tenant, verdict->kernel_hash);
+    }
 }
 
 void bhi_quarantine_note(const struct bhi_submission *submission, const bh_verdict *verdict) {
@@ -125,17 +135,19 @@ void bhi_quarantine_note(const struct bhi_submission *submission, const bh_verdi
     struct bh_context *context = stream->context;
     bool compiling = verdict->status == BH_COMPILE_FAILED;
     uint64_t now_ns = bhi_now_ns();
-    if (!bhi_death_records_note(&context->death_records, stream->tenant, verdict, compiling,
-                                now_ns))
+    if (!bhi_death_records_note(context->death_records, stream->tenant, verdict, compiling,
+                                now_ns)) {
         return;
+    }
     char left[32], tenant[BHI_TENANT];
     const struct bhi_death_record *record = bhi_death_records_held(
-        &context->death_records, stream->tenant, verdict->kernel_hash, now_ns);
-    if (!record)
+        context->death_records, stream->tenant, verdict->kernel_hash, now_ns);
+    if (!record) {
         return;
-    say_left(left, bhi_death_records_expiry(&context->death_records, record), now_ns);
+    }
+    say_left(left, bhi_death_records_expiry(context->death_records, record), now_ns);
     bhi_text_line(tenant, sizeof tenant, stream->tenant, strlen(stream->tenant));
-    bhi_context_say(context, 1,
+    bhi_context_say(context, BH_LOG_WARNING,
                     "kernel \"%s\" of tenant \"%s\" is %s with event %llu; this expires %s",
                     verdict->kernel_name, tenant, compiling ? "not compiled again" : "quarantined",
                     (unsigned long long)verdict->event, left);
@@ -146,28 +158,34 @@ void bhi_quarantine_note(const struct bhi_submission *submission, const bh_verdi
 BH_API bh_status bh_quarantine_list_sized(bh_context *context, bh_quarantined *out_entries,
                                           size_t capacity, size_t entry_size, size_t *out_count,
                                           bh_detail *detail) {
-    if (!out_count || (capacity && !out_entries))
+    if (!out_count || (capacity && !out_entries)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_quarantine_list: %s is NULL",
                         out_count ? "out_entries" : "out_count");
+    }
     *out_count = 0;
     bh_status status = bhi_context_check(context, "bh_quarantine_list", detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = bhi_layout_check(BHI_OURS(bh_quarantined), entry_size, "bh_quarantine_list",
                                   "out_entries", detail);
-    if (status != BH_OK)
+    }
+    if (status != BH_OK) {
         return status;
+    }
     bh_quarantined *ours = out_entries;
-    if (capacity > BHI_SUSPECTS)
+    if (capacity > BHI_SUSPECTS) {
         capacity = BHI_SUSPECTS;
-    if (entry_size != sizeof *ours && capacity && !(ours = calloc(capacity, sizeof *ours)))
+    }
+    if (entry_size != sizeof *ours && capacity && !(ours = calloc(capacity, sizeof *ours))) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_quarantine_list");
+    }
     bhi_context_lock(context);
-    *out_count = bhi_death_records_list(&context->death_records, ours, capacity, bhi_now_ns());
+    *out_count = bhi_death_records_list(context->death_records, ours, capacity, bhi_now_ns());
     bhi_context_unlock(context);
     if (ours != out_entries) {
-        for (size_t i = 0; i < capacity && i < *out_count; i++)
+        for (size_t i = 0; i < capacity && i < *out_count; i++) {
             bhi_layout_give((uint8_t *)out_entries + i * entry_size, entry_size, &ours[i],
                             sizeof ours[i]);
+        }
         free(ours);
     }
     return BH_OK;
@@ -176,10 +194,11 @@ BH_API bh_status bh_quarantine_list_sized(bh_context *context, bh_quarantined *o
 BH_API bh_status bh_quarantine_release(bh_context *context, const char *tenant,
                                        const uint8_t kernel_hash[32], bh_detail *detail) {
     bh_status status = bhi_context_check(context, "bh_quarantine_release", detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     bhi_context_lock(context);
-    bhi_death_records_forget(&context->death_records, tenant ? tenant : "", kernel_hash);
+    bhi_death_records_forget(context->death_records, tenant ? tenant : "", kernel_hash);
     bhi_context_unlock(context);
     return BH_OK;
 }

@@ -4,12 +4,12 @@
 #include "ipc/commands.h"
 #include "ipc/file_answer.h"
 #include "supervisor/buffer/buffer.h"
+#include "supervisor/context/context.h"
 #include "supervisor/context/layout.h"
-#include "supervisor/event/callback.h"
 #include "supervisor/event/event.h"
-#include "supervisor/internal_submit.h"
 #include "supervisor/load/loaders.h"
-#include "supervisor/stream.h"
+#include "supervisor/stream/stream.h"
+#include "supervisor/submit/submit.h"
 
 /* -- submissions ---------------------------------------------------------------------- */
 
@@ -18,8 +18,9 @@ bh_status bhi_file_submit(struct bhi_file *file, struct bh_buffer *buffer, const
                           struct bh_event **out_event, bh_detail *detail) {
     struct bh_stream *stream;
     bh_status status = bhi_loaders_pick(file->context, quiet, call, &stream, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     const struct bhi_internal_submission internal = {
         .call = call,
         .command = command,
@@ -40,17 +41,20 @@ static bh_status await_inspection(struct bh_event *event, const struct bhi_file 
     if (status != BH_OK) {
         /* A loader that is held up by it is of no use any more. */
         bhi_context_lock(event->context);
-        if (event->submission)
+        if (event->submission) {
             bhi_submission_cancel(event->submission);
-        bhi_context_unlock(event->context);
+        }
+        bhi_context_pump_unlock(event->context);
         return bhi_fail(detail, status, 0, "%s: %s: its header was not parsed in time", call,
                         file->name);
     }
-    if (event->verdict.status == BH_OK)
+    if (event->verdict.status == BH_OK) {
         return BH_OK;
-    if (event->verdict.status == BH_DEADLINE)
+    }
+    if (event->verdict.status == BH_DEADLINE) {
         return bhi_fail(detail, BH_TIMEOUT, 0, "%s: %s: its header was not parsed in time", call,
                         file->name);
+    }
     return bhi_fail(detail, event->verdict.status, 0, "%s: %.400s", call, event->verdict.message);
 }
 
@@ -71,20 +75,22 @@ bool bhi_file_makes_sense(const struct bhi_file *file, uint32_t dtype, uint32_t 
     uint64_t bytes = dtype_bytes(dtype);
     const uint64_t file_bytes = file->info.size;
     if (!bytes || dimensions > BHI_FILE_DIMENSIONS || extent.offset > file_bytes ||
-        extent.bytes > file_bytes - extent.offset)
+        extent.bytes > file_bytes - extent.offset) {
         return false;
+    }
     bool empty = false;
     for (uint32_t i = 0; i < dimensions; i++) {
         empty = empty || !shape[i];
-        if (shape[i] && __builtin_mul_overflow(bytes, shape[i], &bytes))
+        if (shape[i] && __builtin_mul_overflow(bytes, shape[i], &bytes)) {
             return false;
+        }
     }
     return extent.bytes == (empty ? 0 : bytes);
 }
 
 bh_status bhi_file_senseless(const struct bhi_file *file, const char *call, bh_detail *detail) {
-    return bhi_fail(detail, BH_PROTOCOL, 0, "%s: %s: what the loader says of it makes no sense",
-                    call, file->name);
+    return bhi_fail(detail, BH_PROTOCOL, 0, "%s: %s: the loader gave an impossible answer", call,
+                    file->name);
 }
 
 bh_status bhi_file_refused(const struct bhi_file *file, int32_t error, const char *text,
@@ -92,8 +98,9 @@ bh_status bhi_file_refused(const struct bhi_file *file, int32_t error, const cha
     char why[BHI_FILE_TEXT];
     bhi_text_line(why, sizeof why, text, BHI_FILE_TEXT);
     bhi_fail(detail, BH_LOAD_FAILED, 0, "%s: %s: %s", call, file->name, why);
-    if (detail && error > 0 && error < 4096)
+    if (detail && error > 0 && error < 4096) {
         detail->sys_errno = error; /* its words are in the text */
+    }
     return BH_LOAD_FAILED;
 }
 
@@ -101,13 +108,15 @@ bh_status bhi_file_inspect(struct bhi_file *file, uint64_t timeout_ns, uint64_t 
                            uint64_t room, const char *call, struct bh_buffer **out_answer,
                            bh_detail *detail) {
     bh_status status = bhi_callback_check(call, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     struct bh_buffer *answer;
     const uint64_t bytes = room ? bhi_file_list_bytes(room) : sizeof(struct bhi_file_answer);
     status = bhi_buffer_make(file->context, bytes, call, &answer, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     const struct bhi_cmd_inspect command = {
         .header = {.type = BHI_CMD_INSPECT, .size = sizeof command},
         .file = file->info.file,
@@ -121,10 +130,11 @@ bh_status bhi_file_inspect(struct bhi_file *file, uint64_t timeout_ns, uint64_t 
         status = await_inspection(event, file, deadline_ns, call, detail);
         bhi_event_unref(event);
     }
-    if (status == BH_OK)
+    if (status == BH_OK) {
         *out_answer = answer;
-    else
+    } else {
         bh_buffer_release(answer);
+    }
     return status;
 }
 
@@ -132,32 +142,42 @@ bh_status bhi_file_inspect(struct bhi_file *file, uint64_t timeout_ns, uint64_t 
 
 bh_status bhi_file_source_take(const bh_file_source *given, bh_file_source *source,
                                const char *call, bh_detail *detail) {
-    if (!given)
+    if (!given) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: source is NULL", call);
+    }
     bh_file_source_init(source);
+    const bh_file_source defaults = *source;
     bh_status status =
         bhi_layout_take_options(BHI_OURS(bh_file_source), source, given, call, "source", detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
-    if (!source->path && source->fd < 0)
+    }
+    if (!source->path && source->fd < 0) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "%s: source.path is NULL, and source.fd is no descriptor", call);
-    if (source->format < BH_FILE_RAW || source->format > BH_FILE_SAFETENSORS)
+                        "%s: source.path is NULL, and source.fd is not a descriptor", call);
+    }
+    if (source->format < BH_FILE_RAW || source->format > BH_FILE_SAFETENSORS) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "%s: source.format %d is not a bh_file_format", call, source->format);
-    if (!source->header_timeout_ns || !source->deadline_ns)
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "%s: source.%s is 0; BH_FOREVER is for none", call,
-                        source->deadline_ns ? "header_timeout_ns" : "deadline_ns");
-    if (source->path && !source->path[0])
+    }
+    if (!source->header_timeout_ns) {
+        source->header_timeout_ns = defaults.header_timeout_ns;
+    }
+    if (!source->deadline_ns) {
+        source->deadline_ns = defaults.deadline_ns;
+    }
+    if (source->path && !source->path[0]) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: source.path is empty", call);
-    if (source->path && source->fd >= 0)
+    }
+    if (source->path && source->fd >= 0) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "%s: there are a source.path and a source.fd (%d); -1 is none", call,
-                        source->fd);
+                        "%s: source.path and source.fd (%d) are both set; -1 means no descriptor",
+                        call, source->fd);
+    }
     /* What would not be heeded was meant to be. */
-    if (source->format != BH_FILE_RAW && (source->offset || source->size != BH_WHOLE_SIZE))
+    if (source->format != BH_FILE_RAW && (source->offset || source->size != BH_WHOLE_SIZE)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "%s: source.offset and source.size are for BH_FILE_RAW", call);
+    }
     return BH_OK;
 }

@@ -3,7 +3,7 @@
 #ifndef BHI_SUPERVISOR_LOAD_FILE_HEADER_H
 #define BHI_SUPERVISOR_LOAD_FILE_HEADER_H
 
-#include "supervisor/load/file.h"
+#include "supervisor/file/file.h"
 #include <bulkhead/bulkhead.h>
 
 struct bh_buffer;

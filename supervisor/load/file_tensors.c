@@ -7,7 +7,6 @@
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/layout.h"
-#include "supervisor/event/callback.h"
 #include "supervisor/load/file_header.h"
 
 #include <errno.h>
@@ -18,8 +17,7 @@
 
 _Static_assert(BHI_FILE_NAME == sizeof((bh_file_tensor *)0)->name, "as long as can be told");
 _Static_assert(BHI_FILE_TYPE == sizeof((bh_file_tensor *)0)->type, "as long as can be told");
-_Static_assert(BHI_FILE_DIMENSIONS == sizeof((bh_file_tensor *)0)->shape / sizeof(uint64_t),
-               "as many dimensions as can be told");
+_Static_assert(BHI_FILE_DIMENSIONS == BH_MAX_RANK, "as many dimensions as can be told");
 
 /* The caller's. */
 struct room {
@@ -30,8 +28,9 @@ struct room {
 /* Of a dtype that is not known only the place has to make sense. */
 static bool row_makes_sense(const struct bhi_file *file, const struct bhi_file_row *row) {
     const struct bhi_file_extent extent = {row->offset, row->bytes};
-    if (row->dtype != BH_DTYPE_NONE)
+    if (row->dtype != BH_DTYPE_NONE) {
         return bhi_file_makes_sense(file, row->dtype, row->dimensions, row->shape, extent);
+    }
     return row->dimensions <= BHI_FILE_DIMENSIONS &&
            bhi_file_makes_sense(file, BH_DTYPE_U8, 1, &extent.bytes, extent);
 }
@@ -39,11 +38,12 @@ static bool row_makes_sense(const struct bhi_file *file, const struct bhi_file_r
 static bool take_row(const struct bhi_file *file, const struct bhi_file_row *theirs,
                      struct bhi_file_row *copy, bh_file_tensor *out) {
     bhi_copy_once(copy, theirs, sizeof *copy); /* the loader can still write there */
-    if (!row_makes_sense(file, copy))
+    if (!row_makes_sense(file, copy)) {
         return false;
+    }
     memset(out, 0, sizeof *out);
     out->dtype = (bh_dtype)copy->dtype;
-    out->dimensions = copy->dimensions;
+    out->rank = copy->dimensions;
     memcpy(out->shape, copy->shape, copy->dimensions * sizeof copy->shape[0]);
     out->offset = copy->offset;
     out->bytes = copy->bytes;
@@ -56,56 +56,67 @@ static bh_status take_list(const struct bhi_file *file, const struct bh_buffer *
                            const struct room *room, size_t *out_count, bh_detail *detail) {
     struct bhi_file_list list;
     bhi_copy_once(&list, answer->pointer, sizeof list);
-    if (list.refused)
+    if (list.refused) {
         return bhi_file_refused(file, list.error, list.text, CALL, detail);
-    if (list.count > BHI_FILE_TENSORS)
+    }
+    if (list.count > BHI_FILE_TENSORS) {
         return bhi_file_senseless(file, CALL, detail);
+    }
     struct {
         struct bhi_file_row row;
         bh_file_tensor tensor;
     } *one = malloc(sizeof *one);
-    if (!one)
+    if (!one) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
+    }
     bh_status status = BH_OK;
     const uint8_t *rows = (const uint8_t *)answer->pointer + sizeof list;
     for (size_t i = 0; i < list.count && i < room->capacity && status == BH_OK; i++) {
         const void *row = rows + i * sizeof one->row;
-        if (take_row(file, row, &one->row, &one->tensor))
+        if (take_row(file, row, &one->row, &one->tensor)) {
             bhi_layout_give(room->tensors + i * room->size, room->size, &one->tensor,
                             sizeof one->tensor);
-        else
+        } else {
             status = bhi_file_senseless(file, CALL, detail);
+        }
     }
     free(one);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         *out_count = list.count;
+    }
     return status;
 }
 
 static bh_status take_source(const bh_file_source *given, bh_file_source *source,
                              bh_detail *detail) {
     bh_status status = bhi_file_source_take(given, source, CALL, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
-    if (source->format == BH_FILE_RAW)
+    }
+    if (source->format == BH_FILE_RAW) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": source.format is BH_FILE_RAW, which has no header");
-    if (source->tensor)
+    }
+    if (source->tensor) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": source.tensor is not NULL");
+    }
     return BH_OK;
 }
 
 static bh_status check(bh_context *context, const struct room *room, const size_t *out_count,
                        bh_detail *detail) {
-    if (!out_count || (room->capacity && !room->tensors))
+    if (!out_count || (room->capacity && !room->tensors)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": %s is NULL",
                         out_count ? "out_tensors" : "out_count");
+    }
     bh_status status = bhi_context_check(context, CALL, detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = bhi_callback_check(CALL, detail);
-    if (status == BH_OK)
+    }
+    if (status == BH_OK) {
         status =
             bhi_layout_check(BHI_OURS(bh_file_tensor), room->size, CALL, "out_tensors", detail);
+    }
     return status;
 }
 
@@ -114,18 +125,22 @@ BH_API bh_status bh_file_tensors_sized(bh_context *context, const bh_file_source
                                        size_t tensor_size, size_t *out_count, bh_detail *detail) {
     const struct room room = {(uint8_t *)out_tensors, capacity, tensor_size};
     bh_file_source source;
-    if (out_count)
+    if (out_count) {
         *out_count = 0;
+    }
     bh_status status = check(context, &room, out_count, detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = take_source(given, &source, detail);
-    if (status != BH_OK)
+    }
+    if (status != BH_OK) {
         return status;
+    }
     const uint64_t deadline_ns = bhi_deadline_ns(source.header_timeout_ns);
     struct bhi_file *file;
     status = bhi_file_open(context, &source, deadline_ns, CALL, &file, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     struct bh_buffer *answer;
     const uint64_t rows = capacity < 1                  ? 1
                           : capacity < BHI_FILE_TENSORS ? capacity

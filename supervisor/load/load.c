@@ -1,7 +1,6 @@
 /* bh_buffer_from_file: a buffer whose content a loader reads. Two submissions to a loader's stream:
  * one has the header parsed and is waited for (file_header.h), the other reads the data. Deadlines,
  * deaths, poison and cancelling are those of any submission. */
-#include "supervisor/load/load.h"
 #include "base/copy_once.h"
 #include "base/detail.h"
 #include "base/futex.h"
@@ -12,9 +11,9 @@
 #include "supervisor/context/context.h"
 #include "supervisor/context/layout.h"
 #include "supervisor/event/event.h"
-#include "supervisor/load/file.h"
+#include "supervisor/file/file.h"
 #include "supervisor/load/file_header.h"
-#include "supervisor/stream.h"
+#include "supervisor/stream/stream.h"
 #include "supervisor/worker/worker_proc.h"
 
 #include <errno.h>
@@ -26,8 +25,7 @@
 #define LOAD_DEADLINE_NS  (600ull * 1000000000)
 #define CALL              "bh_buffer_from_file"
 
-_Static_assert(BHI_FILE_DIMENSIONS == sizeof((bh_array_info *)0)->shape / sizeof(uint64_t),
-               "as many dimensions as can be told");
+_Static_assert(BHI_FILE_DIMENSIONS == BH_MAX_RANK, "as many dimensions as can be told");
 
 BH_API void bh_file_source_init_sized(bh_file_source *source, size_t size) {
     static const bh_file_source defaults = {
@@ -46,15 +44,18 @@ static bh_status inspect(struct bhi_file *file, const bh_file_source *source, ui
     struct bh_buffer *answer;
     bh_status status =
         bhi_file_inspect(file, source->header_timeout_ns, deadline_ns, 0, CALL, &answer, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     bhi_copy_once(out, answer->pointer, sizeof *out); /* the loader can still write there */
     bh_buffer_release(answer);
-    if (out->refused)
+    if (out->refused) {
         return bhi_file_refused(file, out->error, out->text, CALL, detail);
+    }
     const struct bhi_file_extent extent = {out->offset, out->bytes};
-    if (bhi_file_makes_sense(file, out->dtype, out->dimensions, out->shape, extent))
+    if (bhi_file_makes_sense(file, out->dtype, out->dimensions, out->shape, extent)) {
         return BH_OK;
+    }
     return bhi_file_senseless(file, CALL, detail);
 }
 
@@ -65,12 +66,14 @@ static bh_status take_range(const struct bhi_file *file, const bh_file_source *s
     out->offset = source->offset;
     out->bytes = source->size == BH_WHOLE_SIZE && source->offset <= there ? there - source->offset
                                                                           : source->size;
-    if (out->offset <= there && out->bytes <= there - out->offset)
+    if (out->offset <= there && out->bytes <= there - out->offset) {
         return BH_OK;
-    if (source->size == BH_WHOLE_SIZE)
+    }
+    if (source->size == BH_WHOLE_SIZE) {
         return bhi_fail(detail, BH_LOAD_FAILED, 0,
                         CALL ": %s: offset %llu is outside the file of %llu bytes", file->name,
                         (unsigned long long)source->offset, (unsigned long long)there);
+    }
     return bhi_fail(detail, BH_LOAD_FAILED, 0,
                     CALL ": %s: offset %llu and size %llu leave the file of %llu bytes", file->name,
                     (unsigned long long)source->offset, (unsigned long long)source->size,
@@ -82,24 +85,29 @@ static bh_status take_range(const struct bhi_file *file, const bh_file_source *s
 static bh_status take_source(const bh_file_source *given, bh_file_source *source,
                              bh_detail *detail) {
     bh_status status = bhi_file_source_take(given, source, CALL, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
-    if (source->format != BH_FILE_SAFETENSORS)
+    }
+    if (source->format != BH_FILE_SAFETENSORS) {
         return source->tensor ? bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                                          CALL ": source.tensor is for BH_FILE_SAFETENSORS")
                               : BH_OK;
+    }
     char clean[sizeof((struct bhi_msg_file_attach *)0)->tensor];
-    if (!source->tensor || !source->tensor[0])
+    if (!source->tensor || !source->tensor[0]) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": source.tensor is %s",
                         source->tensor ? "empty" : "NULL");
+    }
     size_t length = strlen(source->tensor);
-    if (length >= sizeof clean)
+    if (length >= sizeof clean) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": source.tensor is longer than %zu bytes", sizeof clean - 1);
+    }
     bhi_text_line(clean, sizeof clean, source->tensor, length);
-    if (strcmp(clean, source->tensor) != 0)
+    if (strcmp(clean, source->tensor) != 0) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": source.tensor is not UTF-8, or has control characters");
+    }
     return BH_OK;
 }
 
@@ -107,10 +115,11 @@ static bh_status start_load(struct bhi_file *file, struct bh_buffer *buffer,
                             const bh_file_source *source, const struct bhi_file_answer *what,
                             bh_detail *detail) {
     struct bhi_load *load = calloc(1, sizeof *load);
-    if (!load)
+    if (!load) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
+    }
     load->array.dtype = (bh_dtype)what->dtype;
-    load->array.dimensions = what->dimensions;
+    load->array.rank = what->dimensions;
     memcpy(load->array.shape, what->shape, what->dimensions * sizeof what->shape[0]);
     const struct bhi_cmd_load command = {
         .header = {.type = BHI_CMD_LOAD, .size = sizeof command},
@@ -133,67 +142,86 @@ static bh_status start_load(struct bhi_file *file, struct bh_buffer *buffer,
 
 BH_API bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *given,
                                      bh_buffer **out_buffer, bh_detail *detail) {
-    if (!out_buffer)
+    if (!out_buffer) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": out_buffer is NULL");
+    }
     *out_buffer = NULL;
     bh_file_source all;
     const bh_file_source *source = &all;
     bh_status status = bhi_context_check(context, CALL, detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = take_source(given, &all, detail);
-    if (status != BH_OK)
+    }
+    if (status != BH_OK) {
         return status;
+    }
     uint64_t deadline_ns = bhi_deadline_ns(source->header_timeout_ns);
     struct bhi_file *file;
     status = bhi_file_open(context, source, deadline_ns, CALL, &file, detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     struct bhi_file_answer what = {0};
     struct bh_buffer *buffer = NULL;
     status = source->format == BH_FILE_RAW ? take_range(file, source, &what, detail)
                                            : inspect(file, source, deadline_ns, &what, detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = bhi_buffer_make(context, what.bytes, CALL, &buffer, detail);
-    if (status == BH_OK)
+    }
+    if (status == BH_OK) {
         status = start_load(file, buffer, source, &what, detail);
+    }
     bhi_file_unref(file);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         bh_buffer_release(buffer);
-    else
+    } else {
         *out_buffer = buffer;
+    }
     return status;
 }
 
-void bhi_load_free(struct bhi_load *load) {
-    if (!load)
-        return;
-    if (bhi_handle_drop(&load->event->handle) == BHI_DROPPED_LAST)
-        bhi_event_unref(load->event);
-    free(load);
-}
-
 BH_API bh_status bh_buffer_load_event(bh_buffer *buffer, bh_event **out_event, bh_detail *detail) {
-    if (!out_event)
+    if (!out_event) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_buffer_load_event: out_event is NULL");
+    }
     *out_event = NULL;
-    if (!BHI_LIVE(buffer) || !buffer->load)
+    if (!BHI_LIVE(buffer) || !buffer->load) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_buffer_load_event: %s",
                         BHI_LIVE(buffer) ? "the buffer is not from a file"
                                          : "buffer is NULL or was released");
-    if (!bhi_handle_retain(&buffer->load->event->handle))
+    }
+    if (!bhi_handle_retain(&buffer->load->event->handle)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_buffer_load_event: the event was released too often");
+    }
     *out_event = buffer->load->event;
     return BH_OK;
 }
 
-BH_API bh_status bh_buffer_load_progress(bh_buffer *buffer, uint64_t *out_done,
-                                         uint64_t *out_total) {
-    if (!BHI_LIVE(buffer) || !buffer->load || !out_done || !out_total)
-        return BH_INVALID_ARGUMENT;
+static bh_status check_loaded(const bh_buffer *buffer, const char *call, bh_detail *detail) {
+    if (!BHI_LIVE(buffer)) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: buffer is NULL or was released", call);
+    }
+    return buffer->load ? BH_OK
+                        : bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                                   "%s: the buffer is not from a file", call);
+}
+
+BH_API bh_status bh_buffer_load_progress(bh_buffer *buffer, uint64_t *out_done, uint64_t *out_total,
+                                         bh_detail *detail) {
+    static const char call[] = "bh_buffer_load_progress";
+    bh_status status = check_loaded(buffer, call, detail);
+    if (status != BH_OK) {
+        return status;
+    }
+    if (!out_done || !out_total) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: %s is NULL", call,
+                        out_done ? "out_total" : "out_done");
+    }
     bh_context *context = buffer->context;
-    if (bhi_context_forked(context))
-        return BH_FORKED;
+    if (bhi_context_forked(context)) {
+        return bhi_context_refuse(call, detail);
+    }
     const struct bh_event *event = buffer->load->event;
     uint64_t done = 0;
     bhi_context_lock(context);
@@ -203,10 +231,12 @@ BH_API bh_status bh_buffer_load_progress(bh_buffer *buffer, uint64_t *out_done,
     } else if (submission && submission->state == BHI_RELEASED) {
         const struct bhi_progress_header *header =
             bhi_worker_of(submission->worker)->progress.header;
-        if (atomic_load_explicit(&header->load_seq, memory_order_acquire) == submission->seq)
+        if (atomic_load_explicit(&header->load_seq, memory_order_acquire) == submission->seq) {
             done = atomic_load_explicit(&header->load_bytes, memory_order_relaxed);
-        if (done > buffer->size)
+        }
+        if (done > buffer->size) {
             done = buffer->size;
+        }
     }
     bhi_context_unlock(context);
     *out_done = done;
@@ -215,12 +245,17 @@ BH_API bh_status bh_buffer_load_progress(bh_buffer *buffer, uint64_t *out_done,
 }
 
 BH_API bh_status bh_buffer_array_sized(const bh_buffer *buffer, bh_array_info *out_info,
-                                       size_t info_size) {
-    if (!BHI_LIVE(buffer) || !buffer->load || !out_info)
-        return BH_INVALID_ARGUMENT;
-    bh_status status =
-        bhi_layout_check(BHI_OURS(bh_array_info), info_size, "bh_buffer_array", "out_info", NULL);
-    if (status == BH_OK)
+                                       size_t info_size, bh_detail *detail) {
+    static const char call[] = "bh_buffer_array";
+    bh_status status = check_loaded(buffer, call, detail);
+    if (status == BH_OK && !out_info) {
+        status = bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: out_info is NULL", call);
+    }
+    if (status == BH_OK) {
+        status = bhi_layout_check(BHI_OURS(bh_array_info), info_size, call, "out_info", detail);
+    }
+    if (status == BH_OK) {
         bhi_layout_give(out_info, info_size, &buffer->load->array, sizeof buffer->load->array);
+    }
     return status;
 }

@@ -1,6 +1,6 @@
 #include "supervisor/load/loaders.h"
 #include "core/worker.h"
-#include "supervisor/stream.h"
+#include "supervisor/stream/stream.h"
 
 #include <stdio.h>
 
@@ -14,25 +14,30 @@ static bool idle(const struct bh_stream *stream) {
 /* Lock held. An idle one, or, where there are as many as there may be, each in its turn. A header
  * is waited for: it does not queue behind data, which may take as long as it likes. */
 static struct bh_stream *find(bh_context *context, bool header) {
-    for (uint32_t i = 0; i < context->loader_count; i++)
-        if (idle(context->loaders[i]))
+    for (uint32_t i = 0; i < context->loader_count; i++) {
+        if (idle(context->loaders[i])) {
             return context->loaders[i];
-    if (context->loader_count < BHI_LOADERS)
+        }
+    }
+    if (context->loader_count < BHI_LOADERS) {
         return NULL;
+    }
     return header ? context->inspector
                   : context->loaders[context->loader_turn++ % context->loader_count];
 }
 
 /* Lock held. Keeps |made|, with its first reference, where there is room for it. */
 static bool keep(bh_context *context, bool header, struct bh_stream *made) {
-    if (context->closed)
+    if (context->closed) {
         return false;
-    if (context->loader_count < BHI_LOADERS)
+    }
+    if (context->loader_count < BHI_LOADERS) {
         context->loaders[context->loader_count++] = made;
-    else if (header && !context->inspector)
+    } else if (header && !context->inspector) {
         context->inspector = made;
-    else
+    } else {
         return false;
+    }
     return true;
 }
 
@@ -51,8 +56,9 @@ bh_status bhi_loaders_pick(bh_context *context, bool header, const char *call,
         options.memory_limit = MEMORY;
         bh_status status =
             bhi_stream_make(context, &options, BHI_WORKER_LOADER, &made, call, detail);
-        if (status != BH_OK)
+        if (status != BH_OK) {
             return status;
+        }
         bhi_context_lock(context);
         if (keep(context, header, made)) {
             stream = made;
@@ -62,12 +68,14 @@ bh_status bhi_loaders_pick(bh_context *context, bool header, const char *call,
         }
     }
     /* None where the context has just been closed: that is found out again below. */
-    if (stream)
+    if (stream) {
         bhi_stream_ref(stream);
-    else
+    } else {
         stream = made;
-    if (stream == made)
+    }
+    if (stream == made) {
         made = NULL;
+    }
     bhi_context_unlock(context);
     bhi_stream_unref(made);
     *out_stream = stream;
@@ -76,21 +84,24 @@ bh_status bhi_loaders_pick(bh_context *context, bool header, const char *call,
 
 void bhi_loaders_forget(bh_context *context) {
     bhi_context_lock(context);
-    for (uint32_t i = 0; i < context->loader_count; i++)
+    for (uint32_t i = 0; i < context->loader_count; i++) {
         (void)bhi_stream_reset(&context->loaders[i]->core);
-    if (context->inspector)
+    }
+    if (context->inspector) {
         (void)bhi_stream_reset(&context->inspector->core);
-    bhi_context_unlock(context);
+    }
+    bhi_context_pump_unlock(context);
 }
 
 void bhi_loaders_trim(bh_context *context) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < context->loader_count; i++) {
         struct bh_stream *stream = context->loaders[i];
-        if (!idle(stream))
+        if (!idle(stream)) {
             context->loaders[kept++] = stream;
-        else
+        } else {
             bhi_stream_unref_locked(stream); /* who has just picked it has a reference */
+        }
     }
     context->loader_count = kept;
     if (context->inspector && idle(context->inspector)) {
@@ -104,11 +115,13 @@ void bhi_loaders_stop(bh_context *context) {
     /* Another thread may be about to pick one: it finds none rather than one that is gone. */
     uint32_t count = context->loader_count;
     context->loader_count = 0;
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         bhi_stream_unref_locked(context->loaders[i]);
+    }
     struct bh_stream *inspector = context->inspector;
     context->inspector = NULL;
-    if (inspector)
+    if (inspector) {
         bhi_stream_unref_locked(inspector);
-    bhi_context_unlock(context);
+    }
+    bhi_context_pump_unlock(context);
 }

@@ -14,8 +14,9 @@
  * that whoever has the worker's rights can raise it, and no rights are needed to. */
 static int set(const struct bhi_address_space *space, pid_t pid) {
     struct rlimit limit;
-    if (prlimit(pid, RLIMIT_AS, NULL, &limit) != 0)
+    if (prlimit(pid, RLIMIT_AS, NULL, &limit) != 0) {
         return -errno;
+    }
     const uint64_t bytes = space->base + space->most;
     limit.rlim_cur = bytes < limit.rlim_max ? (rlim_t)bytes : limit.rlim_max;
     return prlimit(pid, RLIMIT_AS, &limit, NULL) == 0 ? 0 : -errno;
@@ -27,8 +28,9 @@ static int read_size(pid_t pid, uint64_t *out) {
     unsigned long long pages = 0;
     snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
     FILE *file = fopen(path, "re");
-    if (!file)
+    if (!file) {
         return -errno;
+    }
     const int fields = fscanf(file, "%llu", &pages);
     fclose(file);
     *out = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -38,8 +40,9 @@ static int read_size(pid_t pid, uint64_t *out) {
 int bhi_address_space_bound(struct bhi_address_space *space, pid_t pid, uint64_t memory_limit) {
     uint64_t size = 0;
     int error = read_size(pid, &size);
-    if (error)
+    if (error) {
         return error;
+    }
     space->base = size + memory_limit + ROOM;
     error = set(space, pid);
     space->bounded = !error;
@@ -48,11 +51,13 @@ int bhi_address_space_bound(struct bhi_address_space *space, pid_t pid, uint64_t
 
 void bhi_address_space_add(struct bhi_address_space *space, pid_t pid, uint64_t bytes) {
     space->attached += bhi_page_round(bytes);
-    if (space->attached <= space->most)
+    if (space->attached <= space->most) {
         return;
+    }
     space->most = space->attached;
-    if (space->bounded)
+    if (space->bounded) {
         (void)set(space, pid); /* it has died: its pidfd tells */
+    }
 }
 
 void bhi_address_space_remove(struct bhi_address_space *space, uint64_t bytes) {

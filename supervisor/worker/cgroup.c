@@ -1,4 +1,5 @@
 #include "supervisor/worker/cgroup.h"
+#include "base/fd.h"
 #include "supervisor/worker/directory_lock.h"
 
 #include <dirent.h>
@@ -26,7 +27,7 @@
 static void say(char *why, size_t why_size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static void say(char *why, size_t why_size, const char *format, ...) {
-    if (why == NULL || why_size == 0) {
+    if (!why || why_size == 0) {
         return;
     }
     va_list arguments;
@@ -48,7 +49,7 @@ static int write_file(const char *dir, const char *name, const char *text) {
     if (result != 0) {
         return result;
     }
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    BHI_AUTO_FD fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0) {
         return -errno;
     }
@@ -56,9 +57,7 @@ static int write_file(const char *dir, const char *name, const char *text) {
     do {
         written = write(fd, text, strlen(text));
     } while (written < 0 && errno == EINTR);
-    result = written < 0 ? -errno : 0;
-    close(fd);
-    return result;
+    return written < 0 ? -errno : 0;
 }
 
 static int read_file(const char *dir, const char *name, char *out, size_t capacity) {
@@ -68,7 +67,7 @@ static int read_file(const char *dir, const char *name, char *out, size_t capaci
     if (result != 0) {
         return result;
     }
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    BHI_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return -errno;
     }
@@ -84,7 +83,6 @@ static int read_file(const char *dir, const char *name, char *out, size_t capaci
         }
         used += (size_t)got;
     }
-    close(fd);
     out[used] = '\0';
     return result;
 }
@@ -119,7 +117,7 @@ struct place {
 static int find_place(const char *proc_cgroup, struct place *out) {
     out->version = 0;
     FILE *file = fopen(proc_cgroup, "re");
-    if (file == NULL) {
+    if (!file) {
         return -errno;
     }
     char *line = NULL;
@@ -127,8 +125,8 @@ static int find_place(const char *proc_cgroup, struct place *out) {
     while (out->version != 1 && getline(&line, &capacity, file) > 0) {
         line[strcspn(line, "\n")] = '\0';
         char *controllers = strchr(line, ':');
-        char *path = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
-        if (path == NULL) {
+        char *path = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!path) {
             continue;
         }
         *controllers++ = '\0';
@@ -167,7 +165,7 @@ static void unescape(char *text) {
 /* One line of mountinfo: ID PARENT MAJ:MIN ROOT POINT OPTIONS [TAG]... - TYPE SOURCE SUPER. */
 static bool parse_mount(char *line, int version, char **out_root, char **out_point) {
     char *rest = strstr(line, " - ");
-    if (rest == NULL) {
+    if (!rest) {
         return false;
     }
     *rest = '\0';
@@ -175,19 +173,19 @@ static bool parse_mount(char *line, int version, char **out_root, char **out_poi
     char *type = strtok_r(rest + 3, " \n", &save);
     (void)strtok_r(NULL, " \n", &save);
     char *super = strtok_r(NULL, " \n", &save);
-    bool wanted = type != NULL && (version == 2 ? strcmp(type, "cgroup2") == 0
-                                                : strcmp(type, "cgroup") == 0 && super != NULL &&
-                                                      has_word(super, ",", "memory"));
+    bool wanted = type && (version == 2 ? strcmp(type, "cgroup2") == 0
+                                        : strcmp(type, "cgroup") == 0 && super &&
+                                              has_word(super, ",", "memory"));
     if (!wanted) {
         return false;
     }
     char *field = strtok_r(line, " ", &save);
-    for (int i = 0; i < 3 && field != NULL; i++) {
+    for (int i = 0; i < 3 && field; i++) {
         field = strtok_r(NULL, " ", &save);
     }
     *out_root = field;
     *out_point = strtok_r(NULL, " ", &save);
-    if (*out_root == NULL || *out_point == NULL) {
+    if (!*out_root || !*out_point) {
         return false;
     }
     unescape(*out_root);
@@ -200,7 +198,7 @@ static bool parse_mount(char *line, int version, char **out_root, char **out_poi
 static int find_dir(const char *mountinfo, const struct place *place, char *out, size_t capacity,
                     size_t *out_top) {
     FILE *file = fopen(mountinfo, "re");
-    if (file == NULL) {
+    if (!file) {
         return -errno;
     }
     char *line = NULL;
@@ -252,7 +250,7 @@ static uint64_t reclaimable(const char *dir, int version) {
     }
     for (int i = 0; i < 2; i++) {
         const char *at = strstr(text, keys[version - 1][i]);
-        bytes += at != NULL ? strtoull(at + strlen(keys[version - 1][i]), NULL, 10) : 0;
+        bytes += at ? strtoull(at + strlen(keys[version - 1][i]), NULL, 10) : 0;
     }
     return bytes;
 }
@@ -361,7 +359,7 @@ static int choose_v2(const char *own, size_t top, char *out, size_t capacity, ch
     char above[PATH_MAX];
     snprintf(above, sizeof above, "%s", own);
     char *slash = strrchr(above, '/');
-    if (slash == NULL || (size_t)(slash - above) < top) {
+    if (!slash || (size_t)(slash - above) < top) {
         say(why, why_size,
             "%s holds processes and is the top of what can be seen here, so it can have no "
             "children "
@@ -461,11 +459,11 @@ int bhi_cgroup_open(struct bhi_cgroup *cgroup, uint64_t serial, char *why, size_
 /* One attempt: children first. Returns 0 when nothing is left. */
 static int remove_tree(const char *dir) {
     DIR *entries = opendir(dir);
-    if (entries == NULL) {
+    if (!entries) {
         return errno == ENOENT ? 0 : -errno;
     }
     struct dirent *entry;
-    while ((entry = readdir(entries)) != NULL) {
+    while ((entry = readdir(entries))) {
         if (entry->d_name[0] == 'w' && entry->d_type == DT_DIR) {
             /* One that is still in use makes the last rmdir fail, which is what we report. */
             (void)unlinkat(dirfd(entries), entry->d_name, AT_REMOVEDIR);
@@ -548,7 +546,7 @@ uint64_t bhi_cgroup_oom_kills(const struct bhi_cgroup *cgroup, uint64_t id) {
                   sizeof text) != 0) {
         return 0;
     }
-    for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+    for (const char *line = text; line; line = strchr(line, '\n')) {
         line += *line == '\n';
         if (strncmp(line, "oom_kill ", 9) == 0) {
             return strtoull(line + 9, NULL, 10);

@@ -2,8 +2,9 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
-/* The idle driver threads of an NVIDIA worker cost 2 to 3 ms a second, its lines and unasked
- * messages are none at all, and its rings are those that |rings_a_submission| names. */
+/* The idle driver threads of an NVIDIA worker cost 2 to 3 ms a second. It writes half as many lines
+ * at most (worker/session/session.c) and no unasked messages, and its rings are those that
+ * |rings_a_submission| names. */
 #if BHI_STEP_POINTS
 struct bhi_conduct_limits bhi_conduct_limits = {
 #else
@@ -57,8 +58,9 @@ enum bhi_conduct_verdict bhi_conduct_ring(struct bhi_conduct *conduct, uint64_t 
         conduct->mutes = conduct->rings.level < limits->rings / 2 ? 0 : conduct->mutes;
         return BHI_CONDUCT_FINE;
     }
-    if (conduct->mutes == limits->mutes)
+    if (conduct->mutes == limits->mutes) {
         return BHI_CONDUCT_KILL;
+    }
     conduct->muted_until_ns = now_ns + limits->mute_ns;
     return conduct->mutes++ == 0 ? BHI_CONDUCT_FIRST : BHI_CONDUCT_OVER;
 }

@@ -1,4 +1,5 @@
 #include "supervisor/worker/directory_lock.h"
+#include "base/fd.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -26,10 +27,11 @@ static bool same(const struct stat *a, const struct stat *b) {
 }
 
 int bhi_directory_lock_make(const char *path, mode_t mode) {
-    if (mkdir(path, mode | S_ISVTX) != 0)
+    if (mkdir(path, mode | S_ISVTX) != 0) {
         return -errno;
+    }
     int error;
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    BHI_AUTO_FD fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
         error = -errno;
         rmdir(path);
@@ -37,24 +39,21 @@ int bhi_directory_lock_make(const char *path, mode_t mode) {
     }
     if (flock(fd, LOCK_SH | LOCK_NB) != 0) {
         if (errno == EWOULDBLOCK) { /* somebody, to whom it looked old, is removing it */
-            close(fd);
             return -EEXIST;
         }
         /* No locks to be had here. Without the bit nobody concludes from that that we are dead. */
         if (fchmod(fd, mode) != 0) {
             error = -errno;
             rmdir(path);
-            close(fd);
             return error;
         }
     }
     /* It may have been removed before it was locked. (A cgroup's link count does not tell.) */
     struct stat ours, there;
     if (fstat(fd, &ours) != 0 || lstat(path, &there) != 0 || !same(&ours, &there)) {
-        close(fd);
         return -EEXIST;
     }
-    return fd;
+    return bhi_fd_steal(&fd);
 }
 
 /* -- whose names ---------------------------------------------------------------------------- */
@@ -68,8 +67,9 @@ static const char *skip_number(const char *text, size_t most) {
 /* bulkhead-PID-HHHHHHHH, as zygote.c makes it. */
 static bool is_folder(const char *name) {
     static const char prefix[] = "bulkhead-";
-    if (strncmp(name, prefix, sizeof prefix - 1) != 0)
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0) {
         return false;
+    }
     const char *rest = skip_number(name + sizeof prefix - 1, 10);
     return rest && rest[0] == '-' && strlen(rest) == 9 && strspn(rest + 1, "0123456789abcdef") == 8;
 }
@@ -78,13 +78,16 @@ static bool is_folder(const char *name) {
  * that can be seen from here. */
 static bool is_dead_cgroup(const char *name) {
     static const char prefix[] = "bulkhead.";
-    if (strncmp(name, prefix, sizeof prefix - 1) != 0)
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0) {
         return false;
+    }
     const char *pid = name + sizeof prefix - 1, *rest = skip_number(pid, 10);
-    if (!rest || rest[0] != '.' || !(rest = skip_number(rest + 1, 20)))
+    if (!rest || rest[0] != '.' || !(rest = skip_number(rest + 1, 20))) {
         return false;
-    if (rest[0] == '.' && !(rest = skip_number(rest + 1, 2)))
+    }
+    if (rest[0] == '.' && !(rest = skip_number(rest + 1, 2))) {
         return false;
+    }
     long number = strtol(pid, NULL, 10);
     return rest[0] == 0 && number > 0 && number <= INT_MAX && kill((pid_t)number, 0) != 0 &&
            errno == ESRCH;
@@ -93,15 +96,17 @@ static bool is_dead_cgroup(const char *name) {
 /* -- what is inside ------------------------------------------------------------------------- */
 
 static void unlink_entry(int folder, const char *name) {
-    if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
+    if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0) {
         (void)unlinkat(folder, name, 0); /* not a folder: it is not of ours */
+    }
 }
 
 /* The workers' groups. One with a process in it stays, and so does its parent. */
 static void remove_child_group(int folder, const char *name) {
     const char *rest = name[0] == 'w' ? skip_number(name + 1, 20) : NULL;
-    if (rest && rest[0] == 0)
+    if (rest && rest[0] == 0) {
         (void)unlinkat(folder, name, AT_REMOVEDIR);
+    }
 }
 
 struct kind {
@@ -122,22 +127,26 @@ static bool remove_left(int parent, const struct stat *parent_info, const char *
                         const struct kind *kind, time_t now) {
     struct stat before, info;
     if (fstatat(parent, name, &before, AT_SYMLINK_NOFOLLOW) != 0 ||
-        !is_left(&before, parent_info, now))
+        !is_left(&before, parent_info, now)) {
         return false;
+    }
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
+    if (fd < 0) {
         return false;
+    }
     DIR *dir = NULL;
     if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &info) == 0 && same(&info, &before) &&
-        is_left(&info, parent_info, now))
+        is_left(&info, parent_info, now)) {
         dir = fdopendir(fd);
+    }
     if (!dir) {
         close(fd);
         return false;
     }
     const struct dirent *entry;
-    for (int i = 0; i < MOST_INSIDE && (entry = readdir(dir)) != NULL; i++)
+    for (int i = 0; i < MOST_INSIDE && (entry = readdir(dir)); i++) {
         kind->empty(fd, entry->d_name);
+    }
     bool removed = unlinkat(parent, name, AT_REMOVEDIR) == 0;
     closedir(dir); /* the lock goes last */
     return removed;
@@ -145,8 +154,9 @@ static bool remove_left(int parent, const struct stat *parent_info, const char *
 
 static void sweep(const char *path, const struct kind *kind) {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
+    if (fd < 0) {
         return;
+    }
     struct stat info;
     DIR *dir = fstat(fd, &info) == 0 ? fdopendir(fd) : NULL;
     if (!dir) {
@@ -157,12 +167,13 @@ static void sweep(const char *path, const struct kind *kind) {
     int examined = 0, removed = 0;
     const struct dirent *entry;
     for (int i = 0; i < MOST_LOOKED_AT && examined < MOST_EXAMINED && removed < MOST_REMOVED &&
-                    (entry = readdir(dir)) != NULL;
-         i++)
+                    (entry = readdir(dir));
+         i++) {
         if (kind->is_ours(entry->d_name)) {
             examined++;
             removed += remove_left(fd, &info, entry->d_name, kind, now);
         }
+    }
     closedir(dir);
 }
 

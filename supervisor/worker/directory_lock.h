@@ -3,8 +3,8 @@
  * moment, and its maker keeps a shared lock (flock) on it for as long as it lives; the kernel drops
  * it at the end of the last process that holds the descriptor. So a claimed folder that nobody
  * locks is nobody's, whichever pid namespace its owner was in; one without the bit is not asked. */
-#ifndef BHI_SUPERVISOR_WORKER_CLAIM_H
-#define BHI_SUPERVISOR_WORKER_CLAIM_H
+#ifndef BHI_SUPERVISOR_WORKER_DIRECTORY_LOCK_H
+#define BHI_SUPERVISOR_WORKER_DIRECTORY_LOCK_H
 
 #include <sys/types.h>
 

@@ -10,28 +10,18 @@ void bhi_worker_kernels_init(struct bhi_worker_kernels *known) {
 void bhi_worker_kernels_fini(struct bhi_worker_kernels *known) {
     BHI_LIST_EACH_SAFE(node, &known->order)
     free(BHI_CONTAINER(node, struct bhi_worker_kernel, link));
-}
-
-/* Ids are given one after the other. */
-static size_t bucket_of(uint64_t id) {
-    return (size_t)(id % BHI_KNOWN_BUCKETS);
-}
-
-static struct bhi_worker_kernel *find(const struct bhi_worker_kernels *known, uint64_t id) {
-    struct bhi_worker_kernel *kernel = known->buckets[bucket_of(id)];
-    while (kernel && kernel->id != id)
-        kernel = kernel->next;
-    return kernel;
+    bhi_map_fini(&known->map);
 }
 
 bool bhi_worker_kernels_has(const struct bhi_worker_kernels *known, uint64_t id) {
-    return find(known, id) != NULL;
+    return bhi_map_get(&known->map, id);
 }
 
 bool bhi_worker_kernels_use(struct bhi_worker_kernels *known, uint64_t id, uint64_t seq) {
-    struct bhi_worker_kernel *kernel = find(known, id);
-    if (!kernel)
+    struct bhi_worker_kernel *kernel = bhi_map_get(&known->map, id);
+    if (!kernel) {
         return false;
+    }
     kernel->last_seq = seq;
     bhi_list_remove(&kernel->link);
     bhi_list_append(&known->order, &kernel->link);
@@ -41,41 +31,41 @@ bool bhi_worker_kernels_use(struct bhi_worker_kernels *known, uint64_t id, uint6
 bool bhi_worker_kernels_add(struct bhi_worker_kernels *known, uint64_t id, uint64_t bytes,
                             uint64_t seq) {
     struct bhi_worker_kernel *kernel = malloc(sizeof *kernel);
-    if (!kernel)
+    if (!kernel) {
         return false;
-    struct bhi_worker_kernel **bucket = &known->buckets[bucket_of(id)];
-    *kernel =
-        (struct bhi_worker_kernel){.next = *bucket, .id = id, .bytes = bytes, .last_seq = seq};
-    *bucket = kernel;
+    }
+    if (!bhi_map_put(&known->map, id, kernel)) {
+        free(kernel);
+        return false;
+    }
+    *kernel = (struct bhi_worker_kernel){.id = id, .bytes = bytes, .last_seq = seq};
     bhi_list_append(&known->order, &kernel->link);
-    known->count++;
     known->bytes += bytes;
-    if (known->count > known->most)
-        known->most = known->count;
+    if (known->map.count > known->most) {
+        known->most = (uint32_t)known->map.count;
+    }
     return true;
 }
 
 void bhi_worker_kernels_prove(struct bhi_worker_kernels *known, uint64_t id) {
-    struct bhi_worker_kernel *kernel = find(known, id);
-    if (kernel)
+    struct bhi_worker_kernel *kernel = bhi_map_get(&known->map, id);
+    if (kernel) {
         kernel->proven = true;
+    }
 }
 
 bool bhi_worker_kernels_proven(const struct bhi_worker_kernels *known, uint64_t id, uint32_t most) {
-    const struct bhi_worker_kernel *kernel = known->most <= most ? find(known, id) : NULL;
+    const struct bhi_worker_kernel *kernel =
+        known->most <= most ? bhi_map_get(&known->map, id) : NULL;
     return kernel && kernel->proven;
 }
 
 bool bhi_worker_kernels_remove(struct bhi_worker_kernels *known, uint64_t id) {
-    struct bhi_worker_kernel **at = &known->buckets[bucket_of(id)];
-    while (*at && (*at)->id != id)
-        at = &(*at)->next;
-    struct bhi_worker_kernel *kernel = *at;
-    if (!kernel)
+    struct bhi_worker_kernel *kernel = bhi_map_remove(&known->map, id);
+    if (!kernel) {
         return false;
-    *at = kernel->next;
+    }
     bhi_list_remove(&kernel->link);
-    known->count--;
     known->bytes -= kernel->bytes;
     free(kernel);
     return true;
@@ -83,8 +73,9 @@ bool bhi_worker_kernels_remove(struct bhi_worker_kernels *known, uint64_t id) {
 
 uint64_t bhi_known_victim(const struct bhi_worker_kernels *known, uint32_t most,
                           uint64_t most_bytes, uint64_t done) {
-    if ((known->count <= most && known->bytes <= most_bytes) || bhi_list_empty(&known->order))
+    if ((known->map.count <= most && known->bytes <= most_bytes) || bhi_list_empty(&known->order)) {
         return 0;
+    }
     const struct bhi_worker_kernel *oldest =
         BHI_CONTAINER(known->order.next, struct bhi_worker_kernel, link);
     return oldest->last_seq <= done ? oldest->id : 0;

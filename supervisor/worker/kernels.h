@@ -1,26 +1,23 @@
 /* Which kernels a worker knows: told of, and not told to forget. Bounded by number and by bytes of
  * code, the longest unused forgotten first; never one that a submission in its lane uses, however
  * many those are. What was forgotten is introduced again when it is next used. Lock held. */
-#ifndef BHI_SUPERVISOR_KERNEL_KNOWN_H
-#define BHI_SUPERVISOR_KERNEL_KNOWN_H
+#ifndef BHI_SUPERVISOR_WORKER_KERNELS_H
+#define BHI_SUPERVISOR_WORKER_KERNELS_H
 
 #include "base/list.h"
+#include "base/map.h"
 #include <stdint.h>
 
 struct bhi_worker_kernel {
     struct bhi_list link; /* the longest unused first */
-    struct bhi_worker_kernel *next;
     uint64_t id, bytes;
     uint64_t last_seq; /* of the newest submission in its lane that uses it */
     bool proven;       /* it has run there: that it cannot be compiled is a lie (T6) */
 };
 
-#define BHI_KNOWN_BUCKETS 256u
-
 struct bhi_worker_kernels {
     struct bhi_list order;
-    struct bhi_worker_kernel *buckets[BHI_KNOWN_BUCKETS];
-    uint32_t count;
+    struct bhi_map map; /* by id */
     uint64_t bytes;
     uint32_t most; /* that were known at a time */
 };

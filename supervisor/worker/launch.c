@@ -23,14 +23,17 @@
 /* The folder that the library (or the program it is linked into) was loaded from. */
 static bool own_folder(char folder[PATH_MAX]) {
     Dl_info info;
-    if (!dladdr((void *)(uintptr_t)bhi_spawn_paths, &info) || !info.dli_fname)
+    if (!dladdr((void *)(uintptr_t)bhi_spawn_paths, &info) || !info.dli_fname) {
         return false;
+    }
     char resolved[PATH_MAX];
-    if (!realpath(info.dli_fname, resolved))
+    if (!realpath(info.dli_fname, resolved)) {
         return false;
+    }
     char *slash = strrchr(resolved, '/');
-    if (!slash)
+    if (!slash) {
         return false;
+    }
     *slash = 0;
     snprintf(folder, PATH_MAX, "%s", resolved);
     return true;
@@ -40,12 +43,14 @@ static bool own_folder(char folder[PATH_MAX]) {
  */
 static char *find_worker(const char *given, const char **out_chosen) {
     *out_chosen = "options.worker_path";
-    if (given)
+    if (given) {
         return strdup(given);
+    }
     *out_chosen = "BULKHEAD_WORKER";
     const char *variable = secure_getenv("BULKHEAD_WORKER");
-    if (variable && variable[0])
+    if (variable && variable[0]) {
         return strdup(variable);
+    }
     *out_chosen = NULL;
     char folder[PATH_MAX];
     if (own_folder(folder)) {
@@ -58,8 +63,9 @@ static char *find_worker(const char *given, const char **out_chosen) {
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
             snprintf(path, sizeof path, places[i], folder);
 #pragma GCC diagnostic pop
-            if (access(path, X_OK) == 0)
+            if (access(path, X_OK) == 0) {
                 return strdup(path);
+            }
         }
     }
     return strdup(BHI_INSTALLED_WORKER);
@@ -71,9 +77,10 @@ bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker, 
     *out_worker = find_worker(options->worker_path, &chosen);
     const char *parent = options->runtime_dir ? options->runtime_dir : bhi_runtime_parent();
     *out_parent = strdup(parent);
-    if (!*out_worker || !*out_parent)
+    if (!*out_worker || !*out_parent) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_context_create");
-    if (access(*out_worker, X_OK) != 0)
+    }
+    if (access(*out_worker, X_OK) != 0) {
         return chosen ? bhi_fail(detail, BH_UNAVAILABLE, errno,
                                  "bh_context_create: the worker executable %s cannot be run; "
                                  "correct or unset %s, which names it",
@@ -82,24 +89,27 @@ bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker, 
                                  "bh_context_create: the worker executable %s cannot be run (set "
                                  "options.worker_path or BULKHEAD_WORKER)",
                                  *out_worker);
+    }
     /* The path of a Unix socket has 108 bytes, and we add about 40 of our own. */
-    if (strlen(*out_parent) > 56)
+    if (strlen(*out_parent) > 56) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_context_create: the runtime folder (options.runtime_dir or "
                         "XDG_RUNTIME_DIR) is longer than 56 bytes: %s",
                         *out_parent);
-    if (access(*out_parent, W_OK | X_OK) != 0)
+    }
+    if (access(*out_parent, W_OK | X_OK) != 0) {
         return bhi_fail(detail, BH_SYSTEM, errno,
                         "bh_context_create: the runtime folder %s cannot be written (set "
                         "options.runtime_dir or XDG_RUNTIME_DIR)",
                         *out_parent);
+    }
     if (!bhi_runtime_parent_is_safe(*out_parent)) {
         struct stat status = {0};
         (void)stat(*out_parent, &status);
         return bhi_fail(detail, BH_SYSTEM, EPERM,
                         "bh_context_create: the runtime folder %s belongs to user %u (mode %04o), "
-                        "and others could replace what is made in it: give one that is yours alone "
-                        "(options.runtime_dir), or a sticky one of root's",
+                        "and others could replace files in it: use a folder that only you can "
+                        "write to (options.runtime_dir), or a sticky folder of root",
                         *out_parent, (unsigned)status.st_uid, (unsigned)status.st_mode & 07777);
     }
     return BH_OK;
@@ -115,11 +125,13 @@ static void clean_environment(char *out[VARIABLES + 1], char storage[VARIABLES][
     size_t count = 0;
     for (size_t i = 0; i < VARIABLES; i++) {
         const char *value = secure_getenv(names[i]);
-        if (!value)
+        if (!value) {
             continue;
+        }
         int length = snprintf(storage[i], PATH_MAX, "%s=%s", names[i], value);
-        if (length > 0 && length < PATH_MAX)
+        if (length > 0 && length < PATH_MAX) {
             out[count++] = storage[i];
+        }
     }
     out[count] = NULL;
 }
@@ -130,8 +142,9 @@ int bhi_spawn(const char *path, const char *mode, int socket, pid_t *out_pid) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     int error = posix_spawn_file_actions_init(&actions);
-    if (error)
+    if (error) {
         return -error;
+    }
     error = posix_spawnattr_init(&attributes);
     if (error) {
         posix_spawn_file_actions_destroy(&actions);
@@ -155,12 +168,14 @@ int bhi_spawn(const char *path, const char *mode, int socket, pid_t *out_pid) {
               posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
                                                         POSIX_SPAWN_SETPGROUP)) &&
         !(error = posix_spawnattr_setsigmask(&attributes, &none)) &&
-        !(error = posix_spawnattr_setsigdefault(&attributes, &all)))
+        !(error = posix_spawnattr_setsigdefault(&attributes, &all))) {
         error = posix_spawn(&pid, path, &actions, &attributes, argv, environment);
+    }
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
-    if (error)
+    if (error) {
         return -error;
+    }
     int pidfd = pidfd_open(pid, 0);
     if (pidfd < 0) {
         error = -errno;

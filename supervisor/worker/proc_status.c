@@ -1,4 +1,5 @@
 #include "supervisor/worker/proc_status.h"
+#include "base/fd.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -28,14 +29,14 @@ static const struct field FIELDS[] = {
 #define FIELD_COUNT (sizeof(FIELDS) / sizeof(FIELDS[0]))
 
 static void say(char *why, size_t why_size, const char *text) {
-    if (why != NULL && why_size > 0) {
+    if (why && why_size > 0) {
         snprintf(why, why_size, "%s", text);
     }
 }
 
 /* Reads a small file of /proc whole. Returns its length or -errno. */
 static ssize_t read_text(const char *path, char *out, size_t capacity) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    BHI_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return -errno;
     }
@@ -55,7 +56,6 @@ static ssize_t read_text(const char *path, char *out, size_t capacity) {
         }
         used += (size_t)got;
     }
-    close(fd);
     out[used] = '\0';
     return result < 0 ? result : (ssize_t)used;
 }
@@ -63,12 +63,12 @@ static ssize_t read_text(const char *path, char *out, size_t capacity) {
 /* The value of the line that begins with |name|, or NULL. */
 static const char *find_field(const char *text, const char *name) {
     size_t length = strlen(name);
-    for (const char *line = text; line != NULL && *line != '\0';) {
+    for (const char *line = text; line && *line != '\0';) {
         if (strncmp(line, name, length) == 0) {
             return line + length + strspn(line + length, " \t");
         }
         line = strchr(line, '\n');
-        line = line != NULL ? line + 1 : NULL;
+        line = line ? line + 1 : NULL;
     }
     return NULL;
 }
@@ -86,7 +86,7 @@ pid_t bhi_pidfd_pid(int pidfd) {
         return length == -ENOENT ? -EBADF : (pid_t)length;
     }
     const char *value = find_field(text, "Pid:");
-    if (value == NULL) {
+    if (!value) {
         return -EBADF; /* some other kind of descriptor */
     }
     long pid = strtol(value, NULL, 10);
@@ -104,7 +104,7 @@ static int check_thread(pid_t pid, pid_t thread, char *why, size_t why_size) {
     for (size_t i = 0; i < FIELD_COUNT; i++) {
         const char *value = find_field(text, FIELDS[i].name);
         char shown[48] = "absent";
-        if (value != NULL) {
+        if (value) {
             char *end;
             uint64_t number = strtoull(value, &end, FIELDS[i].base);
             if (end != value && number == FIELDS[i].wanted) {
@@ -112,7 +112,7 @@ static int check_thread(pid_t pid, pid_t thread, char *why, size_t why_size) {
             }
             snprintf(shown, sizeof shown, "%.*s", (int)strcspn(value, "\n"), value);
         }
-        if (why != NULL && why_size > 0) {
+        if (why && why_size > 0) {
             snprintf(why, why_size, "thread %d of worker %d: %s is %s, must be %llu", (int)thread,
                      (int)pid, FIELDS[i].name, shown, (unsigned long long)FIELDS[i].wanted);
         }
@@ -142,7 +142,7 @@ static int check_pass(DIR *tasks, pid_t pid, struct seen *seen, char *why, size_
     for (;;) {
         errno = 0;
         struct dirent *entry = readdir(tasks);
-        if (entry == NULL) {
+        if (!entry) {
             return errno != 0 ? -errno : fresh;
         }
         pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
@@ -183,7 +183,7 @@ int bhi_proc_status_check(pid_t pid, int pidfd, char *why, size_t why_size) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
     DIR *tasks = opendir(path);
-    if (tasks == NULL) {
+    if (!tasks) {
         return errno == ENOENT ? -ESRCH : -errno;
     }
     struct seen seen = {.count = 0};

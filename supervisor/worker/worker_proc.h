@@ -14,38 +14,22 @@
 #include "base/futex.h"
 #include "base/idset.h"
 #include "base/list.h"
+#include "base/worker_kind.h"
 #include "core/worker.h"
 #include "ipc/channel.h"
 #include "ipc/lane.h"
 #include "ipc/progress.h"
 #include "ipc/wire.h"
 #include "supervisor/context/context.h"
-#include "supervisor/context/request.h"
 #include "supervisor/context/room.h"
-#include "supervisor/stream.h"
 #include "supervisor/worker/address_space.h"
 #include "supervisor/worker/conduct.h"
 #include "supervisor/worker/kernels.h"
+#include "supervisor/worker/pool_user.h"
 
 struct bhi_zygote;
 
 enum bhi_worker_state { BHI_SPAWNING, BHI_HELD, BHI_RUNNING, BHI_DEAD };
-
-enum bhi_source_kind {
-    BHI_SOURCE_WAKE,
-    BHI_SOURCE_WORKER_PIDFD,
-    BHI_SOURCE_WORKER_DOORBELL,
-    BHI_SOURCE_WORKER_CHANNEL,
-    BHI_SOURCE_ZYGOTE_SOCKET,
-    BHI_SOURCE_ZYGOTE_PIDFD,
-    BHI_SOURCE_WARDEN_PIDFD,
-};
-
-/* What epoll gives back. */
-struct bhi_control_source {
-    enum bhi_source_kind kind;
-    void *object;
-};
 
 /* A control message on its way to a worker. */
 struct bhi_outgoing {
@@ -60,6 +44,17 @@ struct bhi_reflection {
     struct bhi_list link;
     uint64_t kernel;
     struct bh_kernel_info info;
+};
+
+/* What it has of its pipeline cache (supervisor/reactor/pipeline_cache.h). */
+enum bhi_cache_state { BHI_CACHE_NONE, BHI_CACHE_WAITING, BHI_CACHE_READY };
+
+struct bhi_worker_cache {
+    enum bhi_cache_state state; /* context's lock, all of it */
+    bool end_requested;
+    int area; /* -1: none */
+    uint8_t identity[32];
+    uint64_t loaded; /* bytes that the file had */
 };
 
 struct bhi_worker {
@@ -120,53 +115,10 @@ struct bhi_worker {
     bool reflection_lost;        /* there was no memory for one of them */
 };
 
-/* Sends a spawn request; the worker is in context->workers then. Reactor, no lock. NULL with
- * |detail| on failure. */
-struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygote,
-                                    const char *device, uint32_t device_index,
-                                    uint64_t memory_limit, enum bhi_worker_kind kind,
-                                    bh_detail *detail);
 void bhi_worker_retain(struct bhi_worker *worker);
 void bhi_worker_release(struct bhi_worker *worker); /* NULL is fine */
-
-/* -- lock held from here on ------------------------------------------------------------------- */
-
-/* Writes |submission| into its lane as number |seq|; a port of the core. */
-enum bhi_publish bhi_worker_publish(struct bhi_worker *worker, struct bhi_request *request,
-                                    uint64_t seq);
-/* Takes in what the worker has completed. Any thread; not while a submission ends. */
-void bhi_worker_harvest(struct bhi_worker *worker);
-/* It serves |stream| from now on, and is named after it. */
-void bhi_worker_serve(struct bhi_worker *worker, const char *stream);
-/* A submission in flight needs the reactor's notice. */
-void bhi_worker_notify(struct bhi_worker *worker);
-/* Gives it its pipeline cache, |area| of |room| bytes. False: that cannot be. */
-bool bhi_worker_attach_cache(struct bhi_worker *worker, int area, uint64_t room);
-/* How much of its address space |buffer| takes where it is attached. */
-uint64_t bhi_worker_attached_bytes(const struct bh_buffer *buffer);
-void bhi_worker_forget_buffer(struct bhi_worker *worker, uint64_t id, uint64_t bytes);
-void bhi_worker_forget_file(struct bhi_worker *worker, uint64_t id);
-/* False: it did not know it, or there is no memory to tell it. */
-bool bhi_worker_forget_kernel(struct bhi_worker *worker, uint64_t id);
+/* What it has said of |kernel|; NULL: nothing yet. Lock held. */
 struct bhi_reflection *bhi_worker_reflection(struct bhi_worker *worker, uint64_t kernel);
-/* A line for the host's log. */
-struct bhi_obituary {
-    int level;
-    char line[640]; /* empty: it died as it was told */
-};
-
-/* It is confirmed dead: says how, has the core judge what it owed (obituary.c), leaves the
- * context. The caller drops the context's reference. */
-void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary);
-/* What it says of where it is. */
-struct bhi_progress_snapshot bhi_worker_progress_snapshot(const struct bhi_worker *worker);
-/* It says that it compiles what it has run: that is a lie (T6). */
-bool bhi_worker_pretends(const struct bhi_worker *worker,
-                         const struct bhi_progress_snapshot *snapshot);
-#define BHI_PRETENDED "it says that it compiles what it has run"
-/* When its oldest submission is over its deadline, at the earliest; BHI_FOREVER. Has that ended,
- * or kills it, when that is now. */
-uint64_t bhi_worker_check_deadline(struct bhi_worker *worker, uint64_t now_ns);
 
 static inline struct bhi_worker *bhi_worker_of(const struct bhi_core_worker *core) {
     return BHI_CONTAINER(core, struct bhi_worker, core);

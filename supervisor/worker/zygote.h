@@ -11,10 +11,9 @@
 #include "ipc/layers.h"
 #include "ipc/wire.h"
 #include "supervisor/context/context.h"
-#include "supervisor/trace.h"
 #include "supervisor/worker/cgroup.h"
 #include "supervisor/worker/proc_status.h"
-#include "supervisor/worker/worker_proc.h"
+#include "supervisor/worker/trace.h"
 
 enum bhi_zygote_state { BHI_ZYGOTE_STARTING, BHI_ZYGOTE_READY, BHI_ZYGOTE_LOST };
 
@@ -66,10 +65,6 @@ struct bhi_zygote {
 struct bhi_zygote *bhi_zygote_start(bh_context *context, const char *driver);
 void bhi_zygote_retain(struct bhi_zygote *zygote);
 void bhi_zygote_release(struct bhi_zygote *zygote);
-/* One message from its socket. False: end of file or a protocol violation: it is lost. */
-/* It is deaf: listens again, if it can. False: it has been deaf for too long, and is lost. */
-bool bhi_zygote_listen(struct bhi_zygote *zygote);
-bool bhi_zygote_receive(struct bhi_zygote *zygote);
 /* SIGKILL to the zygote: the kernel takes its workers with it. One that is not born yet is its
  * warden's to reap: both end by themselves at the end of the socket. */
 void bhi_zygote_kill(struct bhi_zygote *zygote);

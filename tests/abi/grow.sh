@@ -3,6 +3,7 @@
 # field, abi_probe, and a layout.def that knows it. Usage: grow.sh SOURCE_DIR OUT
 set -euo pipefail
 source=$1 out=$2
+rm -rf "$out/include"
 mkdir -p "$out/include/bulkhead" "$out/supervisor/context"
 structs=$(sed -n 's/^BHI_LAYOUT(\([a-z_]*\),.*/\1/p' "$source/supervisor/context/layout.def" | sort -u)
 edits=()

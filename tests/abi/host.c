@@ -31,9 +31,11 @@
 static bh_detail why;
 
 static int untouched(const void *bytes, size_t size) {
-    for (size_t i = 0; i < size; i++)
-        if (((const unsigned char *)bytes)[i] != PATTERN)
+    for (size_t i = 0; i < size; i++) {
+        if (((const unsigned char *)bytes)[i] != PATTERN) {
             return 0;
+        }
+    }
     return 1;
 }
 
@@ -129,15 +131,17 @@ static void fill(struct scene *s) {
     float *x, *y;
     OK(bh_buffer_map(s->x, BH_MAP_DISCARD, BH_FOREVER, (void **)&x, &why));
     OK(bh_buffer_map(s->y, BH_MAP_DISCARD, BH_FOREVER, (void **)&y, &why));
-    for (unsigned i = 0; i < COUNT; i++)
+    for (unsigned i = 0; i < COUNT; i++) {
         x[i] = y[i] = (float)i;
+    }
 }
 
 static void expect_y(struct scene *s, float factor) {
     float *y;
     OK(bh_buffer_map(s->y, BH_MAP_READ, BH_FOREVER, (void **)&y, &why));
-    for (unsigned i = 0; i < COUNT; i++)
+    for (unsigned i = 0; i < COUNT; i++) {
         EXPECT(y[i] == factor * (float)i);
+    }
 }
 
 /* Several commands with several bindings: each has a stride. */
@@ -146,8 +150,8 @@ static void submit(struct scene *s) {
         float a;
         uint32_t n;
     } push = {2, COUNT};
-    bh_binding bindings[] = {{0, 0, s->x, 0, BH_WHOLE_SIZE, BH_READ, 0},
-                             {0, 1, s->y, 0, BH_WHOLE_SIZE, BH_READ_WRITE, 0}};
+    bh_binding bindings[] = {{0, 0, s->x, 0, BH_WHOLE_SIZE, BH_ACCESS_READ, 0},
+                             {0, 1, s->y, 0, BH_WHOLE_SIZE, BH_ACCESS_READ_WRITE, 0}};
     bh_command commands[3] = {
         {.type = BH_COMMAND_DISPATCH,
          .kernel = s->kernel,
@@ -170,7 +174,7 @@ static void submit(struct scene *s) {
     OK(bh_event_verdict(event, &verdict.it));
     EXPECT(verdict.it.status == BH_OK && verdict.it.executed == BH_EXECUTED_YES);
     EXPECT(strcmp(verdict.it.stream_name, "abi") == 0);
-    EXPECT(bh_verdict_classify(&verdict.it) == BH_CLASS_NONE);
+    EXPECT(bh_verdict_classify(&verdict.it) == BH_STATUS_CLASS_NONE);
     EMPTY(verdict.it);
     KEPT(verdict);
     bh_event_release(event);
@@ -186,7 +190,7 @@ static void submit(struct scene *s) {
     REFUSED(bh_launch(s->stream, s->kernel, commands[0].groups, bindings, 2, &push, sizeof push,
                       &event, &why),
             "bh_launch: bindings[1]", "bh_binding");
-    EXPECT(event == NULL);
+    EXPECT(!event);
     REFUSED(bh_submit(s->stream, &info, &event, &why), "bh_submit: command 0: bindings[1]",
             "bh_binding");
     bindings[1].abi_probe = 0;
@@ -195,7 +199,7 @@ static void submit(struct scene *s) {
     commands[2].abi_probe = 0;
     info.abi_probe = 1;
     REFUSED(bh_submit(s->stream, &info, &event, &why), "bh_submit: info", "bh_submit_info");
-    EXPECT(event == NULL);
+    EXPECT(!event);
     info.abi_probe = 0;
 #endif
     /* What is refused is refused as for any other. */
@@ -290,7 +294,7 @@ static void quarantine(struct scene *s) {
     OK(bh_kernel_create_glsl(s->context, &source, &options, &kernel, &why));
     bh_stream *stream;
     OK(bh_stream_create(s->context, NULL, &stream, &why));
-    const bh_binding binding = {0, 0, s->x, 0, BH_WHOLE_SIZE, BH_READ_WRITE, 0};
+    const bh_binding binding = {0, 0, s->x, 0, BH_WHOLE_SIZE, BH_ACCESS_READ_WRITE, 0};
     const uint32_t groups[3] = {16, 1, 1};
     OK(bh_launch(stream, kernel, groups, &binding, 1, NULL, 0, NULL, &why));
     const bool crashed = bh_stream_synchronize(stream, BH_FOREVER, &why) != BH_OK;
@@ -322,8 +326,8 @@ static void describe(struct scene *s) {
     description.bits = 32;
     description.rank = 1;
     description.shape[0] = COUNT;
-    OK(bh_buffer_describe(s->x, &description, &why));
-    OK(bh_buffer_describe(s->y, &description, &why));
+    OK(bh_buffer_set_description(s->x, &description, &why));
+    OK(bh_buffer_set_description(s->y, &description, &why));
     GUARDED(bh_description it, said);
     bh_description_init(&said.it);
     OK(bh_buffer_description(s->x, &said.it, &why));
@@ -333,7 +337,7 @@ static void describe(struct scene *s) {
     KEPT(said);
 #ifdef GROWN
     description.abi_probe = 1;
-    REFUSED(bh_buffer_describe(s->x, &description, &why), "bh_description", "is set");
+    REFUSED(bh_buffer_set_description(s->x, &description, &why), "bh_description", "is set");
 #endif
 }
 
@@ -397,8 +401,8 @@ static void load(struct scene *s, const char *path) {
     OK(bh_buffer_map(buffer, BH_MAP_READ, BH_FOREVER, &pointer, &why));
     EXPECT(bh_buffer_size(buffer) == s->code_size && !memcmp(pointer, s->code, s->code_size));
     GUARDED(bh_array_info it, array);
-    OK(bh_buffer_array(buffer, &array.it));
-    EXPECT(array.it.dtype == BH_DTYPE_NONE && array.it.dimensions == 0);
+    OK(bh_buffer_array(buffer, &array.it, NULL));
+    EXPECT(array.it.dtype == BH_DTYPE_NONE && array.it.rank == 0);
     EMPTY(array.it);
     KEPT(array);
     bh_buffer_release(buffer);

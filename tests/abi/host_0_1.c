@@ -10,9 +10,11 @@ int main(void) {
     const size_t older = sizeof(bh_stream_options) - 16;
     memset(room, 0xA5, sizeof room);
     bh_stream_options_init((bh_stream_options *)(void *)room);
-    for (size_t i = older; i < sizeof room; i++)
-        if (room[i] != 0xA5)
+    for (size_t i = older; i < sizeof room; i++) {
+        if (room[i] != 0xA5) {
             return printf("byte %zu of a struct of %zu was overwritten\n", i, older), 1;
+        }
+    }
     puts("within the struct");
     return 0;
 }

@@ -47,8 +47,9 @@ static void only_sizes_of_versions(void) {
         bh_stream_options ours = {0};
         room.options.struct_size = size;
         bool known = size == OLD_OPTIONS || (size >= sizeof ours && size <= sizeof ours + 4096);
-        if ((take(&ours, &room) == BH_OK) != known)
+        if ((take(&ours, &room) == BH_OK) != known) {
             BHT_FAIL("%zu bytes of %zu: %s", size, sizeof ours, why.message);
+        }
         if (!known) {
             char said[96];
             snprintf(said, sizeof said, "options.struct_size is %zu, and no bh_stream_options has",
@@ -89,14 +90,17 @@ static void init_writes_within_the_struct(void) {
     for (size_t size = 0; size < sizeof room; size++) {
         memset(room, 0xA5, sizeof room);
         bhi_layout_init(room, size, &defaults, sizeof defaults);
-        for (size_t i = size < sizeof size ? 0 : size; i < sizeof room; i++)
+        for (size_t i = size < sizeof size ? 0 : size; i < sizeof room; i++) {
             BHT_EQ(room[i], 0xA5);
-        for (size_t i = sizeof defaults; i < size; i++)
+        }
+        for (size_t i = sizeof defaults; i < size; i++) {
             BHT_EQ(room[i], 0);
+        }
         size_t told;
         memcpy(&told, room, sizeof told);
-        if (size >= sizeof size)
+        if (size >= sizeof size) {
             BHT_EQ(told, size);
+        }
     }
     bhi_layout_init(NULL, sizeof defaults, &defaults, sizeof defaults);
 }
@@ -106,16 +110,16 @@ static void arrays_have_their_own_stride(void) {
     void *copy;
     uint8_t old[3 * OLD_BINDING];
     for (uint32_t i = 0; i < 3; i++) {
-        const bh_binding one = {.set = i, .access = BH_READ, .abi_probe = 1};
+        const bh_binding one = {.set = i, .access = BH_ACCESS_READ, .abi_probe = 1};
         memcpy(old + i * OLD_BINDING, &one, OLD_BINDING);
     }
     BHT_EQ(bhi_layout_take_array(BHI_OURS(bh_binding), old, OLD_BINDING, 3, "bh_call", "bindings",
                                  &array, &copy, &why),
            BH_OK);
-    BHT_TRUE(copy != NULL);
+    BHT_TRUE(copy);
     for (uint32_t i = 0; i < 3; i++) {
         BHT_EQ(((const bh_binding *)array)[i].set, i);
-        BHT_EQ(((const bh_binding *)array)[i].access, BH_READ);
+        BHT_EQ(((const bh_binding *)array)[i].access, BH_ACCESS_READ);
         BHT_EQ(((const bh_binding *)array)[i].abi_probe, 0);
     }
     free(copy);
@@ -143,8 +147,9 @@ static void what_is_given_is_cut_or_followed_by_zeros(void) {
         memset(room, 0xA5, sizeof room);
         bhi_layout_give(room, sizes[i], &ours, sizeof ours);
         BHT_TRUE(!memcmp(room, &ours, sizes[i] < sizeof ours ? sizes[i] : sizeof ours));
-        for (size_t k = sizeof ours; k < sizes[i]; k++)
+        for (size_t k = sizeof ours; k < sizes[i]; k++) {
             BHT_EQ(room[k], 0);
+        }
         BHT_EQ(room[sizes[i]], 0xA5);
     }
 }

@@ -59,41 +59,41 @@ static void elements_run(bool trusted, const int32_t *wanted, uint32_t all) {
     uint32_t *out = rig_buffer(&rig, 2, sizeof result);
     rig_kernel(&rig, 1, CODE(elements));
     rig_begin(&rig);
-    rig_dispatch(&rig, 1, ITEMS / 16, 1, 1,
-                 BINDINGS({.binding = 1, .element = 2, .buffer = 12, .access = BH_READ_WRITE},
-                          {.binding = 0, .buffer = 1, .access = BH_READ},
-                          {.binding = 1, .element = 0, .buffer = 10, .access = BH_READ_WRITE},
-                          {.binding = 1, .element = 1, .buffer = 11, .access = BH_READ_WRITE},
-                          {.binding = 2, .buffer = 2, .access = BH_WRITE}),
-                 &all, sizeof all);
+    rig_dispatch(
+        &rig, 1, ITEMS / 16, 1, 1,
+        BINDINGS({.binding = 1, .element = 2, .buffer = 12, .access = BH_ACCESS_READ_WRITE},
+                 {.binding = 0, .buffer = 1, .access = BH_ACCESS_READ},
+                 {.binding = 1, .element = 0, .buffer = 10, .access = BH_ACCESS_READ_WRITE},
+                 {.binding = 1, .element = 1, .buffer = 11, .access = BH_ACCESS_READ_WRITE},
+                 {.binding = 2, .buffer = 2, .access = BH_ACCESS_WRITE}),
+        &all, sizeof all);
     rig_run_ok(&rig);
     compute(which, all, expected, result);
     for (uint32_t i = 0; i < ITEMS; i++) {
         if (out[i] != result[i]) {
-            fail_msg("item %u: %u, not %u", i, out[i], result[i]);
+            BHT_FAIL("item %u: %u, not %u", i, out[i], result[i]);
         }
     }
     for (uint32_t d = 0; d < DATA; d++) {
         for (uint32_t i = 0; i < 1 + 2 * ITEMS; i++) {
             if (data[d][i] != expected[d][i]) {
-                fail_msg("buffer %u word %u: %u, not %u", d, i, data[d][i], expected[d][i]);
+                BHT_FAIL("buffer %u word %u: %u, not %u", d, i, data[d][i], expected[d][i]);
             }
         }
     }
     struct bhi_msg_kernel_info info;
     static struct bhi_msg_kernel_binding bindings[256];
-    assert_true(bhi_backend_next_reflection(rig.backend, &info, bindings));
-    assert_int_equal(info.bindings, 3);
-    assert_int_equal(bindings[0].count, 1);
-    assert_int_equal(bindings[1].count, DATA);
-    assert_int_equal(bindings[1].access, BH_READ_WRITE);
-    assert_int_equal(bindings[2].count, 1);
+    BHT_TRUE(bhi_backend_next_reflection(rig.backend, &info, bindings));
+    BHT_EQ(info.bindings, 3);
+    BHT_EQ(bindings[0].count, 1);
+    BHT_EQ(bindings[1].count, DATA);
+    BHT_EQ(bindings[1].access, BH_ACCESS_READ_WRITE);
+    BHT_EQ(bindings[2].count, 1);
     rig_close(&rig);
 }
 
 /* Every invocation takes its own, also where those beside it are switched off. */
-static void elements_by_computed_indices(void **state) {
-    (void)state;
+static void elements_by_computed_indices(void) {
     int32_t which[ITEMS];
     for (uint32_t i = 0; i < ITEMS; i++) {
         which[i] = (int32_t)(i * 7 / 3 % DATA);
@@ -103,8 +103,7 @@ static void elements_by_computed_indices(void **state) {
 }
 
 /* What is out of range is the last one. */
-static void elements_out_of_range(void **state) {
-    (void)state;
+static void elements_out_of_range(void) {
     static const int32_t far[8] = {-1, 0, INT32_MIN, 1, 3, 2, INT32_MAX, 1 << 20};
     int32_t which[ITEMS];
     for (uint32_t i = 0; i < ITEMS; i++) {
@@ -115,8 +114,7 @@ static void elements_out_of_range(void **state) {
 }
 
 /* Decorated NonUniform: only where the device says that it can. */
-static void elements_that_differ_by_decoration(void **state) {
-    (void)state;
+static void elements_that_differ_by_decoration(void) {
     struct rig rig;
     rig_open(&rig, NULL);
     uint32_t *which = rig_buffer(&rig, 1, 64);
@@ -131,31 +129,29 @@ static void elements_that_differ_by_decoration(void **state) {
     rig_kernel(&rig, 1, CODE(elements_vary));
     rig_begin(&rig);
     rig_dispatch(&rig, 1, 1, 1, 1,
-                 BINDINGS({.binding = 0, .buffer = 1, .access = BH_READ},
-                          {.binding = 1, .element = 0, .buffer = 10, .access = BH_READ},
-                          {.binding = 1, .element = 1, .buffer = 11, .access = BH_READ},
-                          {.binding = 1, .element = 2, .buffer = 12, .access = BH_READ},
-                          {.binding = 2, .buffer = 2, .access = BH_WRITE}),
+                 BINDINGS({.binding = 0, .buffer = 1, .access = BH_ACCESS_READ},
+                          {.binding = 1, .element = 0, .buffer = 10, .access = BH_ACCESS_READ},
+                          {.binding = 1, .element = 1, .buffer = 11, .access = BH_ACCESS_READ},
+                          {.binding = 1, .element = 2, .buffer = 12, .access = BH_ACCESS_READ},
+                          {.binding = 2, .buffer = 2, .access = BH_ACCESS_WRITE}),
                  NULL, 0);
     if (!rig.backend->device.enabled.v12.shaderStorageBufferArrayNonUniformIndexing) {
         rig_run_fails(&rig, BH_INVALID_KERNEL, 0, "NonUniform");
     } else {
         rig_run_ok(&rig);
         for (uint32_t i = 0; i < 16; i++) {
-            assert_int_equal(out[i], (i % 4 < DATA ? i % 4 : DATA - 1) * 100 + i);
+            BHT_EQ(out[i], (i % 4 < DATA ? i % 4 : DATA - 1) * 100 + i);
         }
     }
     rig_close(&rig);
 }
 
-#define ELEMENT(e)                                                                                 \
-    { .binding = 0, .element = e, .buffer = 1 + (e), .access = BH_READ_WRITE }
+#define ELEMENT(e) {.binding = 0, .element = e, .buffer = 1 + (e), .access = BH_ACCESS_READ_WRITE}
 #define FACTOR(e)                                                                                  \
-    { .binding = 1, .element = e, .buffer = 5, .access = BH_READ, .offset = 256 * (e) }
+    {.binding = 1, .element = e, .buffer = 5, .access = BH_ACCESS_READ, .offset = 256 * (e)}
 
 /* Its length is the pipeline's: constant indices, of uniform buffers, too. */
-static void arrays_of_a_specialized_length(void **state) {
-    (void)state;
+static void arrays_of_a_specialized_length(void) {
     struct rig rig;
     rig_open(&rig, NULL);
     uint32_t *data[3];
@@ -172,19 +168,19 @@ static void arrays_of_a_specialized_length(void **state) {
         rig_begin(&rig);
         rig_dispatch(
             &rig, 1, 1, 1, 1,
-            BINDINGS({.binding = 0, .element = 0, .buffer = 1 + 2 * d, .access = BH_READ_WRITE},
-                     ELEMENT(1),
-                     {.binding = 0, .element = 2, .buffer = 3 - 2 * d, .access = BH_READ_WRITE},
-                     FACTOR(0), FACTOR(1)),
+            BINDINGS(
+                {.binding = 0, .element = 0, .buffer = 1 + 2 * d, .access = BH_ACCESS_READ_WRITE},
+                ELEMENT(1),
+                {.binding = 0, .element = 2, .buffer = 3 - 2 * d, .access = BH_ACCESS_READ_WRITE},
+                FACTOR(0), FACTOR(1)),
             NULL, 0);
         rig_run_ok(&rig);
-        assert_int_equal(*data[2 * d], 11 * 3 + 5);
+        BHT_EQ(*data[2 * d], 11 * 3 + 5);
     }
     rig_close(&rig);
 }
 
-static void each_element_once(void **state) {
-    (void)state;
+static void each_element_once(void) {
     static const struct {
         struct rig_binding third;
         const char *text;
@@ -192,15 +188,17 @@ static void each_element_once(void **state) {
         {ELEMENT(0), "set 0 binding 0 element 0 (\"data\") of kernel \"k1\" was given twice"},
         {ELEMENT(2), "set 0 binding 0 element 2 (\"data\") was given, but kernel \"k1\" has 2 "
                      "buffers there"},
-        {{.binding = 2, .buffer = 3, .access = BH_READ}, "set 0 binding 2 was given, but kernel"},
-        {{.binding = 0, .element = 1, .buffer = 2, .access = BH_READ},
-         "set 0 binding 0 element 1 (\"data\") of kernel \"k1\" was given to read, but the kernel "
+        {{.binding = 2, .buffer = 3, .access = BH_ACCESS_READ},
+         "set 0 binding 2 was given, but kernel"},
+        {{.binding = 0, .element = 1, .buffer = 2, .access = BH_ACCESS_READ},
+         "set 0 binding 0 element 1 (\"data\") of kernel \"k1\" is bound for reading, but the "
+         "kernel "
          "writes to it"},
-        {{.binding = 0, .element = 1, .buffer = 9, .access = BH_READ_WRITE},
+        {{.binding = 0, .element = 1, .buffer = 9, .access = BH_ACCESS_READ_WRITE},
          "set 0 binding 0 element 1 (\"data\") of kernel \"k1\": buffer 9 is not attached"},
-        {{.binding = 0, .element = 1, .buffer = 2, .access = BH_READ_WRITE, .size = 5},
+        {{.binding = 0, .element = 1, .buffer = 2, .access = BH_ACCESS_READ_WRITE, .size = 5},
          "set 0 binding 0 element 1 (\"data\") of kernel \"k1\": bytes 0 to 5 of a buffer of 4"},
-        {{.binding = 1, .element = 1, .buffer = 5, .access = BH_READ},
+        {{.binding = 1, .element = 1, .buffer = 5, .access = BH_ACCESS_READ},
          "set 0 binding 1 element 1 (\"factors\") of kernel \"k1\" was given twice"},
     };
     struct rig rig;
@@ -229,7 +227,7 @@ static void refused(const uint32_t *code, size_t bytes, const struct bhi_spec_co
                     bh_status status, const char *text) {
     struct rig rig;
     rig_open(&rig, NULL);
-    rig_kernel_entry(&rig, 1, code, bytes, "main", constant, constant != NULL);
+    rig_kernel_entry(&rig, 1, code, bytes, "main", constant, !!constant);
     rig_begin(&rig);
     rig_prepare(&rig, 1);
     rig_run_fails(&rig, status, 0, text);
@@ -237,15 +235,13 @@ static void refused(const uint32_t *code, size_t bytes, const struct bhi_spec_co
 }
 
 /* Wrong results without an error, on this driver. */
-static void indices_that_are_taken_from_one_invocation(void **state) {
-    (void)state;
+static void indices_that_are_taken_from_one_invocation(void) {
     refused(CODE(array_uniform), NULL, BH_INVALID_KERNEL,
             "which uniform buffer of an array it takes is computed");
     refused(CODE(array_length), NULL, BH_INVALID_KERNEL, "which buffer's length it is is computed");
 }
 
-static void arrays_over_limits(void **state) {
-    (void)state;
+static void arrays_over_limits(void) {
     static const struct {
         uint32_t length;
         const char *text;
@@ -261,15 +257,15 @@ static void arrays_over_limits(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elements_by_computed_indices),
-        cmocka_unit_test(elements_out_of_range),
-        cmocka_unit_test(elements_that_differ_by_decoration),
-        cmocka_unit_test(arrays_of_a_specialized_length),
-        cmocka_unit_test(each_element_once),
-        cmocka_unit_test(indices_that_are_taken_from_one_invocation),
-        cmocka_unit_test(arrays_over_limits),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(elements_by_computed_indices),
+        BHT_TEST(elements_out_of_range),
+        BHT_TEST(elements_that_differ_by_decoration),
+        BHT_TEST(arrays_of_a_specialized_length),
+        BHT_TEST(each_element_once),
+        BHT_TEST(indices_that_are_taken_from_one_invocation),
+        BHT_TEST(arrays_over_limits),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

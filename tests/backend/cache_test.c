@@ -15,12 +15,12 @@ static const uint32_t add[] =
 
 static struct bhi_cache_area *attach(struct rig *rig, const void *bytes, uint64_t count) {
     int fd = bhi_memfd_create("area", BHI_CACHE_AREA_HEADER + ROOM, 0);
-    assert_true(fd >= 0);
+    BHT_GE(fd, 0);
     struct bhi_cache_area *area =
         mmap(NULL, BHI_CACHE_AREA_HEADER + ROOM, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    assert_true(area != MAP_FAILED);
+    BHT_NE(area, MAP_FAILED);
     area->bytes = count;
-    if (bytes != NULL) {
+    if (bytes) {
         memcpy((char *)area + BHI_CACHE_AREA_HEADER, bytes, count);
     }
     bhi_backend_cache_attach(rig->backend, fd, ROOM);
@@ -35,17 +35,17 @@ static void compile_and_save(struct rig *rig) {
     rig_kernel(rig, 1, CODE(add));
     rig_begin(rig);
     rig_dispatch(rig, 1, 4, 1, 1,
-                 BINDINGS({.binding = 0, .buffer = 1, .access = BH_READ},
-                          {.binding = 1, .buffer = 2, .access = BH_WRITE}),
+                 BINDINGS({.binding = 0, .buffer = 1, .access = BH_ACCESS_READ},
+                          {.binding = 1, .buffer = 2, .access = BH_ACCESS_WRITE}),
                  &c, sizeof c);
     rig_run_ok(rig);
-    assert_int_equal(y[0], 42);
+    BHT_EQ(y[0], 42);
     bhi_backend_cache_save(rig->backend, true);
 }
 
 static void *saved(const struct bhi_cache_area *area) {
     void *copy = malloc(area->bytes);
-    assert_non_null(copy);
+    BHT_NE(copy, NULL);
     memcpy(copy, (const char *)area + BHI_CACHE_AREA_HEADER, area->bytes);
     return copy;
 }
@@ -54,39 +54,37 @@ static void drop(struct bhi_cache_area *area) {
     munmap(area, BHI_CACHE_AREA_HEADER + ROOM);
 }
 
-static void what_is_compiled_is_left(void **state) {
-    (void)state;
+static void what_is_compiled_is_left(void) {
     struct rig rig;
     rig_open(&rig, NULL);
     struct bhi_cache_area *area = attach(&rig, NULL, 0);
     bhi_backend_cache_save(rig.backend, true);
-    assert_int_equal(area->stamp, 0); /* nothing has been compiled */
+    BHT_EQ(area->stamp, 0); /* nothing has been compiled */
     compile_and_save(&rig);
-    assert_int_equal(area->stamp, 2);
+    BHT_EQ(area->stamp, 2);
     VkPhysicalDeviceProperties properties;
     rig.backend->device.api.GetPhysicalDeviceProperties(rig.backend->device.physical, &properties);
     void *bytes = saved(area);
     uint64_t count = area->bytes;
-    assert_true(bhi_vk_cache_fits(&properties, bytes, count));
+    BHT_TRUE(bhi_vk_cache_fits(&properties, bytes, count));
     bhi_backend_cache_save(rig.backend, true);
-    assert_int_equal(area->stamp, 2); /* nothing is new */
+    BHT_EQ(area->stamp, 2); /* nothing is new */
     rig_close(&rig);
     drop(area);
     /* The next one begins with it. */
     rig_open(&rig, NULL);
     area = attach(&rig, bytes, count);
-    assert_true(rig.backend->device.cache.cache != VK_NULL_HANDLE);
+    BHT_NE(rig.backend->cache.cache, VK_NULL_HANDLE);
     compile_and_save(&rig);
-    assert_int_equal(area->stamp, 2);
-    assert_true(area->bytes >= count);
+    BHT_EQ(area->stamp, 2);
+    BHT_GE(area->bytes, count);
     rig_close(&rig);
     drop(area);
     free(bytes);
 }
 
 /* Only what carries this device's own header is shown to the driver. */
-static void other_headers_do_not_fit(void **state) {
-    (void)state;
+static void other_headers_do_not_fit(void) {
     VkPhysicalDeviceProperties properties = {.vendorID = 0x10de, .deviceID = 0x2335};
     memset(properties.pipelineCacheUUID, 0x5a, VK_UUID_SIZE);
     VkPipelineCacheHeaderVersionOne good = {.headerSize = sizeof good,
@@ -94,19 +92,18 @@ static void other_headers_do_not_fit(void **state) {
                                             .vendorID = 0x10de,
                                             .deviceID = 0x2335};
     memset(good.pipelineCacheUUID, 0x5a, VK_UUID_SIZE);
-    assert_true(bhi_vk_cache_fits(&properties, &good, sizeof good));
+    BHT_TRUE(bhi_vk_cache_fits(&properties, &good, sizeof good));
     for (size_t size = 0; size < sizeof good; size++) {
-        assert_false(bhi_vk_cache_fits(&properties, &good, size));
+        BHT_TRUE(!bhi_vk_cache_fits(&properties, &good, size));
     }
     for (size_t bit = 0; bit < 8 * sizeof good; bit++) {
         VkPipelineCacheHeaderVersionOne bad = good;
         ((uint8_t *)&bad)[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        assert_false(bhi_vk_cache_fits(&properties, &bad, sizeof bad));
+        BHT_TRUE(!bhi_vk_cache_fits(&properties, &bad, sizeof bad));
     }
 }
 
-static void garbage_is_as_good_as_nothing(void **state) {
-    (void)state;
+static void garbage_is_as_good_as_nothing(void) {
     static const struct {
         uint64_t bytes;
         uint8_t fill;
@@ -115,12 +112,12 @@ static void garbage_is_as_good_as_nothing(void **state) {
         struct rig rig;
         rig_open(&rig, NULL);
         uint8_t *bytes = malloc(ROOM);
-        assert_non_null(bytes);
+        BHT_NE(bytes, NULL);
         memset(bytes, cases[i].fill, ROOM);
         struct bhi_cache_area *area = attach(&rig, bytes, cases[i].bytes);
-        assert_true(rig.backend->device.cache.cache != VK_NULL_HANDLE);
+        BHT_NE(rig.backend->cache.cache, VK_NULL_HANDLE);
         compile_and_save(&rig);
-        assert_int_equal(area->stamp, 2);
+        BHT_EQ(area->stamp, 2);
         free(bytes);
         rig_close(&rig);
         drop(area);
@@ -128,33 +125,32 @@ static void garbage_is_as_good_as_nothing(void **state) {
 }
 
 /* A length beyond the area, and an area that is none. */
-static void lengths_are_checked(void **state) {
-    (void)state;
+static void lengths_are_checked(void) {
     static const uint64_t lengths[] = {UINT64_MAX, 1024 * ROOM};
     struct rig rig;
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         rig_open(&rig, NULL);
         struct bhi_cache_area *area = attach(&rig, NULL, lengths[i]);
         compile_and_save(&rig);
-        assert_int_equal(area->stamp, 2);
+        BHT_EQ(area->stamp, 2);
         rig_close(&rig);
         drop(area);
     }
     rig_open(&rig, NULL);
     int fd = bhi_memfd_create("area", ROOM, 0);
-    assert_true(fd >= 0);
+    BHT_GE(fd, 0);
     bhi_backend_cache_attach(rig.backend, fd, ROOM); /* a page short */
-    assert_true(rig.backend->device.cache.area == NULL);
+    BHT_EQ(rig.backend->cache.area, NULL);
     compile_and_save(&rig);
     rig_close(&rig);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_compiled_is_left),
-        cmocka_unit_test(other_headers_do_not_fit),
-        cmocka_unit_test(garbage_is_as_good_as_nothing),
-        cmocka_unit_test(lengths_are_checked),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(what_is_compiled_is_left),
+        BHT_TEST(other_headers_do_not_fit),
+        BHT_TEST(garbage_is_as_good_as_nothing),
+        BHT_TEST(lengths_are_checked),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

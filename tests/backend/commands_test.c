@@ -25,13 +25,12 @@ static void open_with_kernels(struct rig *rig) {
 
 static void dispatch_add(struct rig *rig, uint64_t from, uint64_t to, uint32_t c) {
     rig_dispatch(rig, ADD, 4, 1, 1,
-                 BINDINGS({.binding = 0, .buffer = from, .access = BH_READ},
-                          {.binding = 1, .buffer = to, .access = BH_WRITE}),
+                 BINDINGS({.binding = 0, .buffer = from, .access = BH_ACCESS_READ},
+                          {.binding = 1, .buffer = to, .access = BH_ACCESS_WRITE}),
                  &c, sizeof c);
 }
 
-static void copy_and_fill(void **state) {
-    (void)state;
+static void copy_and_fill(void) {
     struct rig rig;
     open_with_kernels(&rig);
     uint8_t *a = rig_buffer(&rig, 1, 1001);
@@ -50,8 +49,8 @@ static void copy_and_fill(void **state) {
             static const uint8_t word[4] = {0xd4, 0xc3, 0xb2, 0xa1};
             expected = word[i % 4];
         }
-        assert_int_equal(b[i], expected);
-        assert_int_equal(a[i], i >= 900 && i < 1000 ? (uint8_t)(i - 900) : (uint8_t)i);
+        BHT_EQ(b[i], expected);
+        BHT_EQ(a[i], i >= 900 && i < 1000 ? (uint8_t)(i - 900) : (uint8_t)i);
     }
     rig_close(&rig);
 }
@@ -63,8 +62,7 @@ static uint64_t run_counting(struct rig *rig) {
     return rig->backend->barriers - before;
 }
 
-static void dependent_commands_are_ordered(void **state) {
-    (void)state;
+static void dependent_commands_are_ordered(void) {
     struct rig rig;
     open_with_kernels(&rig);
     uint32_t *a = rig_buffer(&rig, 1, 1024);
@@ -74,38 +72,37 @@ static void dependent_commands_are_ordered(void **state) {
     rig_fill(&rig, 1, 0, 1024, 10);
     dispatch_add(&rig, 1, 2, 1);      /* read after write */
     rig_copy(&rig, 2, 0, 3, 0, 1024); /* read after write, from a dispatch to a transfer */
-    assert_int_equal(run_counting(&rig), 2);
-    assert_int_equal(a[255], 10);
-    assert_int_equal(b[255], 11);
-    assert_int_equal(c[255], 11);
+    BHT_EQ(run_counting(&rig), 2);
+    BHT_EQ(a[255], 10);
+    BHT_EQ(b[255], 11);
+    BHT_EQ(c[255], 11);
 
     rig_begin(&rig);
     dispatch_add(&rig, 1, 2, 5);
     rig_fill(&rig, 1, 0, 1024, 0); /* write after read */
-    assert_int_equal(run_counting(&rig), 1);
-    assert_int_equal(b[0], 15);
-    assert_int_equal(a[0], 0);
+    BHT_EQ(run_counting(&rig), 1);
+    BHT_EQ(b[0], 15);
+    BHT_EQ(a[0], 0);
 
     rig_begin(&rig);
     rig_fill(&rig, 1, 0, 1024, 1);
     rig_fill(&rig, 1, 512, 512, 2); /* write after write */
-    assert_int_equal(run_counting(&rig), 1);
-    assert_int_equal(a[127], 1);
-    assert_int_equal(a[128], 2);
+    BHT_EQ(run_counting(&rig), 1);
+    BHT_EQ(a[127], 1);
+    BHT_EQ(a[128], 2);
 
     a[0] = 0;
     rig_begin(&rig);
     for (int i = 0; i < 100; i++) { /* read and write after both */
-        rig_dispatch(&rig, INCREMENT, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_READ_WRITE}),
-                     NULL, 0);
+        rig_dispatch(&rig, INCREMENT, 1, 1, 1,
+                     BINDINGS({.buffer = 1, .access = BH_ACCESS_READ_WRITE}), NULL, 0);
     }
-    assert_int_equal(run_counting(&rig), 99);
-    assert_int_equal(a[0], 100);
+    BHT_EQ(run_counting(&rig), 99);
+    BHT_EQ(a[0], 100);
     rig_close(&rig);
 }
 
-static void independent_commands_are_not(void **state) {
-    (void)state;
+static void independent_commands_are_not(void) {
     struct rig rig;
     open_with_kernels(&rig);
     uint32_t *a = rig_buffer(&rig, 1, 4096);
@@ -117,13 +114,13 @@ static void independent_commands_are_not(void **state) {
     for (uint64_t id = 2; id < 10; id++) {
         dispatch_add(&rig, 1, id, (uint32_t)id); /* all read 1, each writes its own */
     }
-    assert_int_equal(run_counting(&rig), 0);
+    BHT_EQ(run_counting(&rig), 0);
 
     rig_begin(&rig);
     for (uint64_t offset = 0; offset < 4096; offset += 64) { /* slices, also out of order */
         rig_fill(&rig, 1, (offset * 7) % 4096, 64, 1);
     }
-    assert_int_equal(run_counting(&rig), 0);
+    BHT_EQ(run_counting(&rig), 0);
 
     /* One barrier settles all that came before it. */
     rig_begin(&rig);
@@ -133,24 +130,23 @@ static void independent_commands_are_not(void **state) {
     rig_copy(&rig, 2, 0, 5, 0, 1024);
     rig_copy(&rig, 3, 0, 6, 0, 1024);
     rig_copy(&rig, 4, 0, 7, 0, 1024);
-    assert_int_equal(run_counting(&rig), 1);
+    BHT_EQ(run_counting(&rig), 1);
 
     /* A source that the kernel could write, but does not, is read. */
     rig_begin(&rig);
     for (uint64_t id = 2; id < 8; id += 2) {
         rig_dispatch(&rig, UNDECORATED, 1, 1, 1,
-                     BINDINGS({.binding = 0, .buffer = 1, .access = BH_READ},
-                              {.binding = 1, .buffer = id, .access = BH_WRITE},
-                              {.binding = 2, .buffer = id + 1, .access = BH_READ_WRITE}),
+                     BINDINGS({.binding = 0, .buffer = 1, .access = BH_ACCESS_READ},
+                              {.binding = 1, .buffer = id, .access = BH_ACCESS_WRITE},
+                              {.binding = 2, .buffer = id + 1, .access = BH_ACCESS_READ_WRITE}),
                      NULL, 0);
     }
-    assert_int_equal(run_counting(&rig), 0);
+    BHT_EQ(run_counting(&rig), 0);
     rig_close(&rig);
 }
 
 /* What one record writes the next one reads, whether they share a vkQueueSubmit or not. */
-static void records_are_ordered(void **state) {
-    (void)state;
+static void records_are_ordered(void) {
     for (int merged = 0; merged < 2; merged++) {
         struct rig rig;
         open_with_kernels(&rig);
@@ -167,19 +163,19 @@ static void records_are_ordered(void **state) {
             rig_run_ok(&rig);
         }
         for (int i = 0; i < 256; i++) {
-            assert_int_equal(a[i], 40);
-            assert_int_equal(b[i], 39);
+            BHT_EQ(a[i], 40);
+            BHT_EQ(b[i], 39);
         }
         rig_close(&rig);
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copy_and_fill),
-        cmocka_unit_test(dependent_commands_are_ordered),
-        cmocka_unit_test(independent_commands_are_not),
-        cmocka_unit_test(records_are_ordered),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(copy_and_fill),
+        BHT_TEST(dependent_commands_are_ordered),
+        BHT_TEST(independent_commands_are_not),
+        BHT_TEST(records_are_ordered),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -46,8 +46,7 @@ static const uint32_t eight_sets[] =
 #include "kernels/eight_sets.inc"
     ;
 
-static void saxpy_runs(void **state) {
-    (void)state;
+static void saxpy_runs(void) {
     struct rig rig;
     rig_open(&rig, NULL);
     float *x = rig_buffer(&rig, 1, 1000 * sizeof *x);
@@ -63,19 +62,18 @@ static void saxpy_runs(void **state) {
     } arguments = {2.0f, 1000};
     rig_begin(&rig);
     rig_dispatch(&rig, 7, 16, 1, 1,
-                 BINDINGS({.binding = 0, .buffer = 1, .access = BH_READ},
-                          {.binding = 1, .buffer = 2, .access = BH_READ_WRITE}),
+                 BINDINGS({.binding = 0, .buffer = 1, .access = BH_ACCESS_READ},
+                          {.binding = 1, .buffer = 2, .access = BH_ACCESS_READ_WRITE}),
                  &arguments, sizeof arguments);
     rig_run_ok(&rig);
     for (int i = 0; i < 1000; i++) {
-        assert_true(y[i] == 2.0f * (float)i + 1.0f);
+        BHT_TRUE(y[i] == 2.0f * (float)i + 1.0f);
     }
     rig_close(&rig);
 }
 
 /* Four sets, one of them empty, gaps, uniform buffers at offsets, given in no order. */
-static void many_sets_with_gaps(void **state) {
-    (void)state;
+static void many_sets_with_gaps(void) {
     struct rig rig;
     rig_open(&rig, NULL);
     uint32_t *a = rig_buffer(&rig, 1, 4);
@@ -91,51 +89,61 @@ static void many_sets_with_gaps(void **state) {
     uniforms[512] = 77; /* at byte 2048 */
     rig_kernel(&rig, 1, CODE(places));
     rig_begin(&rig);
-    rig_dispatch(
-        &rig, 1, 1, 1, 1,
-        BINDINGS(
-            {.set = 3, .binding = 6, .buffer = 5, .access = BH_READ, .offset = 2048, .size = 16},
-            {.set = 2, .binding = 1, .buffer = 4, .access = BH_WRITE},
-            {.set = 0, .binding = 700, .buffer = 3, .access = BH_READ},
-            {.set = 0, .binding = 0, .buffer = 1, .access = BH_READ},
-            {.set = 3, .binding = 5, .buffer = 5, .access = BH_READ, .offset = 1024, .size = 64},
-            {.set = 0, .binding = 3, .buffer = 2, .access = BH_READ}),
-        NULL, 0);
+    rig_dispatch(&rig, 1, 1, 1, 1,
+                 BINDINGS({.set = 3,
+                           .binding = 6,
+                           .buffer = 5,
+                           .access = BH_ACCESS_READ,
+                           .offset = 2048,
+                           .size = 16},
+                          {.set = 2, .binding = 1, .buffer = 4, .access = BH_ACCESS_WRITE},
+                          {.set = 0, .binding = 700, .buffer = 3, .access = BH_ACCESS_READ},
+                          {.set = 0, .binding = 0, .buffer = 1, .access = BH_ACCESS_READ},
+                          {.set = 3,
+                           .binding = 5,
+                           .buffer = 5,
+                           .access = BH_ACCESS_READ,
+                           .offset = 1024,
+                           .size = 64},
+                          {.set = 0, .binding = 3, .buffer = 2, .access = BH_ACCESS_READ}),
+                 NULL, 0);
     rig_run_ok(&rig);
-    assert_int_equal(out[0], 321);
-    assert_int_equal(out[1], 42);
-    assert_int_equal(out[2], 77);
+    BHT_EQ(out[0], 321);
+    BHT_EQ(out[1], 42);
+    BHT_EQ(out[2], 77);
 
     struct bhi_msg_kernel_info info;
     static struct bhi_msg_kernel_binding bindings[256];
-    assert_true(bhi_backend_next_reflection(rig.backend, &info, bindings));
-    assert_int_equal(info.kernel, 1);
-    assert_int_equal(info.bindings, 6); /* the unused one is not there */
+    BHT_TRUE(bhi_backend_next_reflection(rig.backend, &info, bindings));
+    BHT_EQ(info.kernel, 1);
+    BHT_EQ(info.bindings, 6); /* the unused one is not there */
     static const struct {
         uint32_t set, binding, kind, access;
         const char *name;
     } expected[] = {
-        {0, 0, BH_STORAGE_BUFFER, BH_READ, "A"},       {0, 3, BH_STORAGE_BUFFER, BH_READ, "B"},
-        {0, 700, BH_STORAGE_BUFFER, BH_READ, "C"},     {2, 1, BH_STORAGE_BUFFER, BH_WRITE, "Out"},
-        {3, 5, BH_UNIFORM_BUFFER, BH_READ, "factors"}, {3, 6, BH_UNIFORM_BUFFER, BH_READ, "V"},
+        {0, 0, BH_BINDING_STORAGE_BUFFER, BH_ACCESS_READ, "A"},
+        {0, 3, BH_BINDING_STORAGE_BUFFER, BH_ACCESS_READ, "B"},
+        {0, 700, BH_BINDING_STORAGE_BUFFER, BH_ACCESS_READ, "C"},
+        {2, 1, BH_BINDING_STORAGE_BUFFER, BH_ACCESS_WRITE, "Out"},
+        {3, 5, BH_BINDING_UNIFORM_BUFFER, BH_ACCESS_READ, "factors"},
+        {3, 6, BH_BINDING_UNIFORM_BUFFER, BH_ACCESS_READ, "V"},
     };
     for (uint32_t i = 0; i < 6; i++) {
-        assert_int_equal(bindings[i].kernel, 1);
-        assert_int_equal(bindings[i].index, i);
-        assert_int_equal(bindings[i].set, expected[i].set);
-        assert_int_equal(bindings[i].binding, expected[i].binding);
-        assert_int_equal(bindings[i].kind, expected[i].kind);
-        assert_int_equal(bindings[i].access, expected[i].access);
-        assert_string_equal(bindings[i].name, expected[i].name);
+        BHT_EQ(bindings[i].kernel, 1);
+        BHT_EQ(bindings[i].index, i);
+        BHT_EQ(bindings[i].set, expected[i].set);
+        BHT_EQ(bindings[i].binding, expected[i].binding);
+        BHT_EQ(bindings[i].kind, expected[i].kind);
+        BHT_EQ(bindings[i].access, expected[i].access);
+        BHT_STR_EQ(bindings[i].name, expected[i].name);
     }
-    assert_false(bhi_backend_next_reflection(rig.backend, &info, bindings)); /* once each */
+    BHT_TRUE(!bhi_backend_next_reflection(rig.backend, &info, bindings)); /* once each */
     rig_close(&rig);
 }
 
 /* The guard's set of a kernel without buffers is the first: that of the kernel before is bound
  * again. */
-static void nothing_between_two(void **state) {
-    (void)state;
+static void nothing_between_two(void) {
     struct rig rig;
     rig_open(&rig, NULL);
     float *x = rig_buffer(&rig, 1, 16), *y = rig_buffer(&rig, 2, 16);
@@ -150,35 +158,34 @@ static void nothing_between_two(void **state) {
     rig_begin(&rig);
     for (int i = 0; i < 3; i++) {
         rig_dispatch(&rig, 1, 1, 1, 1,
-                     BINDINGS({.binding = 0, .buffer = 1, .access = BH_READ},
-                              {.binding = 1, .buffer = 2, .access = BH_READ_WRITE}),
+                     BINDINGS({.binding = 0, .buffer = 1, .access = BH_ACCESS_READ},
+                              {.binding = 1, .buffer = 2, .access = BH_ACCESS_READ_WRITE}),
                      &arguments, sizeof arguments);
         rig_dispatch(&rig, 2, 1, 1, 1, NULL, 0, NULL, 0);
     }
     rig_run_ok(&rig);
-    assert_true(y[3] == 19);
+    BHT_EQ(y[3], 19);
     rig_close(&rig);
 }
 
 /* Buffers of eight_sets: 1 to 7 are read, 8 and 9 count. */
 static void add_all(struct rig *rig, uint64_t kernel, uint64_t rounds, uint64_t out) {
     rig_dispatch(rig, kernel, 1, 1, 1,
-                 BINDINGS({.set = 0, .binding = 0, .buffer = 1, .access = BH_READ},
-                          {.set = 1, .binding = 0, .buffer = 2, .access = BH_READ},
-                          {.set = 2, .binding = 1, .buffer = 3, .access = BH_READ},
-                          {.set = 3, .binding = 0, .buffer = rounds, .access = BH_READ},
-                          {.set = 4, .binding = 0, .buffer = 4, .access = BH_READ},
-                          {.set = 5, .binding = 0, .buffer = 5, .access = BH_READ},
-                          {.set = 6, .binding = 0, .buffer = 6, .access = BH_READ},
-                          {.set = 7, .binding = 0, .buffer = out, .access = BH_READ_WRITE},
-                          {.set = 7, .binding = 3, .buffer = 7, .access = BH_READ}),
+                 BINDINGS({.set = 0, .binding = 0, .buffer = 1, .access = BH_ACCESS_READ},
+                          {.set = 1, .binding = 0, .buffer = 2, .access = BH_ACCESS_READ},
+                          {.set = 2, .binding = 1, .buffer = 3, .access = BH_ACCESS_READ},
+                          {.set = 3, .binding = 0, .buffer = rounds, .access = BH_ACCESS_READ},
+                          {.set = 4, .binding = 0, .buffer = 4, .access = BH_ACCESS_READ},
+                          {.set = 5, .binding = 0, .buffer = 5, .access = BH_ACCESS_READ},
+                          {.set = 6, .binding = 0, .buffer = 6, .access = BH_ACCESS_READ},
+                          {.set = 7, .binding = 0, .buffer = out, .access = BH_ACCESS_READ_WRITE},
+                          {.set = 7, .binding = 3, .buffer = 7, .access = BH_ACCESS_READ}),
                  NULL, 0);
 }
 
 /* Where no set is free, the guard's word is in one of the kernel's own; each record still has its
  * own word, and each group of buffers its own sets. */
-static void all_sets_are_used(void **state) {
-    (void)state;
+static void all_sets_are_used(void) {
     for (int trusted = 0; trusted < 2; trusted++) {
         struct rig rig;
         rig_open(&rig, NULL);
@@ -205,8 +212,8 @@ static void all_sets_are_used(void **state) {
             }
             rig_run_ok(&rig);
             for (uint32_t i = 0; i < 64; i++) {
-                assert_int_equal(y[i], 2 * turn * once);
-                assert_int_equal(z[i], 6 * turn * once);
+                BHT_EQ(y[i], 2 * turn * once);
+                BHT_EQ(z[i], 6 * turn * once);
             }
         }
         for (int record = 0; !trusted && record < 3; record++) { /* the second would not end */
@@ -217,19 +224,18 @@ static void all_sets_are_used(void **state) {
             }
         }
         if (!trusted) {
-            assert_true(rig_run(&rig));
-            assert_int_equal(rig.results[0].status, BH_OK);
-            assert_int_equal(rig.results[1].status, BH_DEADLINE);
-            assert_int_equal(rig.results[2].status, BH_OK);
-            assert_int_equal(y[63], 6 * once);
-            assert_int_equal(z[63], 12 * once);
+            BHT_TRUE(rig_run(&rig));
+            BHT_EQ(rig.results[0].status, BH_OK);
+            BHT_EQ(rig.results[1].status, BH_DEADLINE);
+            BHT_EQ(rig.results[2].status, BH_OK);
+            BHT_EQ(y[63], 6 * once);
+            BHT_EQ(z[63], 12 * once);
         }
         rig_close(&rig);
     }
 }
 
-static void aliases_are_one_binding(void **state) {
-    (void)state;
+static void aliases_are_one_binding(void) {
     struct rig rig;
     rig_open(&rig, NULL);
     float *in = rig_buffer(&rig, 1, 64);
@@ -239,21 +245,20 @@ static void aliases_are_one_binding(void **state) {
     rig_kernel(&rig, 1, CODE(alias));
     rig_begin(&rig);
     rig_dispatch(&rig, 1, 1, 1, 1,
-                 BINDINGS({.binding = 0, .buffer = 1, .access = BH_READ},
-                          {.binding = 1, .buffer = 2, .access = BH_READ_WRITE}),
+                 BINDINGS({.binding = 0, .buffer = 1, .access = BH_ACCESS_READ},
+                          {.binding = 1, .buffer = 2, .access = BH_ACCESS_READ_WRITE}),
                  NULL, 0);
     rig_run_ok(&rig);
-    assert_int_equal(out[0], 5);
-    assert_true(((float *)out)[1] == 42.0f);
+    BHT_EQ(out[0], 5);
+    BHT_TRUE(((float *)out)[1] == 42.0f);
     struct bhi_msg_kernel_info info;
     static struct bhi_msg_kernel_binding bindings[256];
-    assert_true(bhi_backend_next_reflection(rig.backend, &info, bindings));
-    assert_int_equal(info.bindings, 2);
+    BHT_TRUE(bhi_backend_next_reflection(rig.backend, &info, bindings));
+    BHT_EQ(info.bindings, 2);
     rig_close(&rig);
 }
 
-static void push_constants_arrive(void **state) {
-    (void)state;
+static void push_constants_arrive(void) {
     struct rig rig;
     rig_open(&rig, NULL);
     uint32_t *out = rig_buffer(&rig, 1, 64);
@@ -265,19 +270,19 @@ static void push_constants_arrive(void **state) {
         words[i] = 1000 + i;
     }
     rig_begin(&rig);
-    rig_dispatch(&rig, 1, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_WRITE}), words,
+    rig_dispatch(&rig, 1, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_ACCESS_WRITE}), words,
                  sizeof words);
     rig_run_ok(&rig);
-    assert_memory_equal(out, words, sizeof words);
+    BHT_MEM_EQ(out, words, sizeof words);
     struct bhi_msg_kernel_info info;
     static struct bhi_msg_kernel_binding bindings[256];
-    assert_true(bhi_backend_next_reflection(rig.backend, &info, bindings));
-    assert_int_equal(info.push_bytes, sizeof words);
+    BHT_TRUE(bhi_backend_next_reflection(rig.backend, &info, bindings));
+    BHT_EQ(info.push_bytes, sizeof words);
 
     rig_begin(&rig); /* a block that is declared and not used is still to be given */
-    rig_dispatch(&rig, 2, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_WRITE}), words, 4);
+    rig_dispatch(&rig, 2, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_ACCESS_WRITE}), words, 4);
     rig_run_ok(&rig);
-    assert_int_equal(out[0], 5);
+    BHT_EQ(out[0], 5);
 
     rig_begin(&rig);
     rig_dispatch(&rig, 3, 1, 1, 1, NULL, 0, NULL, 0);
@@ -302,40 +307,38 @@ static void check_spec(const uint32_t *code, size_t bytes) {
         const uint32_t factor = kernel == 1 ? 3 : 9;
         memset(out, 0, 4096);
         rig_begin(&rig);
-        rig_dispatch(&rig, kernel, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_WRITE}), NULL, 0);
+        rig_dispatch(&rig, kernel, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_ACCESS_WRITE}),
+                     NULL, 0);
         rig_run_ok(&rig);
-        assert_int_equal(out[0], x);
-        assert_int_equal(out[1], y);
-        assert_int_equal(out[2], kernel == 2);
+        BHT_EQ(out[0], x);
+        BHT_EQ(out[1], y);
+        BHT_EQ(out[2], kernel == 2);
         float product;
         memcpy(&product, &out[3], sizeof product);
-        assert_true(product == (kernel == 1 ? 1.5f : 0.25f) * (float)(x * y * 2));
+        BHT_TRUE(product == (kernel == 1 ? 1.5f : 0.25f) * (float)(x * y * 2));
         for (uint32_t i = 0; i < x * y * 2; i++) {
-            assert_int_equal(out[4 + i], factor * i);
+            BHT_EQ(out[4 + i], factor * i);
         }
-        assert_int_equal(out[4 + x * y * 2], 0);
+        BHT_EQ(out[4 + x * y * 2], 0);
         struct bhi_msg_kernel_info info;
         static struct bhi_msg_kernel_binding bindings[256];
-        assert_true(bhi_backend_next_reflection(rig.backend, &info, bindings));
-        assert_int_equal(info.local_x, x);
-        assert_int_equal(info.local_y, y);
-        assert_int_equal(info.local_z, 2);
+        BHT_TRUE(bhi_backend_next_reflection(rig.backend, &info, bindings));
+        BHT_EQ(info.local_x, x);
+        BHT_EQ(info.local_y, y);
+        BHT_EQ(info.local_z, 2);
     }
     rig_close(&rig);
 }
 
-static void specialization(void **state) {
-    (void)state;
+static void specialization(void) {
     check_spec(CODE(spec)); /* the WorkgroupSize builtin */
 }
 
-static void specialization_local_size_id(void **state) {
-    (void)state;
+static void specialization_local_size_id(void) {
     check_spec(CODE(spec_13)); /* SPIR-V 1.6 */
 }
 
-static void specialization_of_a_computed_size(void **state) {
-    (void)state;
+static void specialization_of_a_computed_size(void) {
     struct rig rig;
     rig_open(&rig, NULL);
     uint32_t *out = rig_buffer(&rig, 1, 4);
@@ -344,21 +347,20 @@ static void specialization_of_a_computed_size(void **state) {
     const struct bhi_spec_constant eight = {0, 4, 8};
     rig_kernel_entry(&rig, 1, code, bytes, "main", &eight, 1);
     rig_begin(&rig);
-    rig_dispatch(&rig, 1, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_WRITE}), NULL, 0);
+    rig_dispatch(&rig, 1, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_ACCESS_WRITE}), NULL, 0);
     rig_run_ok(&rig);
-    assert_int_equal(*out, 30);
+    BHT_EQ(*out, 30);
     struct bhi_msg_kernel_info info;
     static struct bhi_msg_kernel_binding bindings[256];
-    assert_true(bhi_backend_next_reflection(rig.backend, &info, bindings));
-    assert_int_equal(info.local_x, 30);
-    assert_int_equal(info.local_y, 4);
-    assert_int_equal(info.local_z, 1);
+    BHT_TRUE(bhi_backend_next_reflection(rig.backend, &info, bindings));
+    BHT_EQ(info.local_x, 30);
+    BHT_EQ(info.local_y, 4);
+    BHT_EQ(info.local_z, 1);
     free(code);
     rig_close(&rig);
 }
 
-static void entry_points(void **state) {
-    (void)state;
+static void entry_points(void) {
     struct rig rig;
     rig_open(&rig, NULL);
     uint32_t *a = rig_buffer(&rig, 1, 4);
@@ -368,14 +370,14 @@ static void entry_points(void **state) {
     rig_kernel_entry(&rig, 1, code, bytes, "seven", NULL, 0);
     rig_kernel_entry(&rig, 2, code, bytes, "twice", NULL, 0);
     rig_begin(&rig);
-    rig_dispatch(&rig, 1, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_WRITE}), NULL, 0);
+    rig_dispatch(&rig, 1, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_ACCESS_WRITE}), NULL, 0);
     rig_dispatch(&rig, 2, 1, 1, 1,
-                 BINDINGS({.binding = 0, .buffer = 1, .access = BH_READ},
-                          {.binding = 1, .buffer = 2, .access = BH_WRITE}),
+                 BINDINGS({.binding = 0, .buffer = 1, .access = BH_ACCESS_READ},
+                          {.binding = 1, .buffer = 2, .access = BH_ACCESS_WRITE}),
                  NULL, 0);
     rig_run_ok(&rig);
-    assert_int_equal(*a, 7);
-    assert_int_equal(*b, 14);
+    BHT_EQ(*a, 7);
+    BHT_EQ(*b, 14);
     free(code);
     rig_close(&rig);
 }
@@ -388,31 +390,29 @@ static void grid_of(uint32_t groups_x, uint32_t groups_y, uint32_t groups_z) {
     uint32_t *out = rig_buffer(&rig, 1, (size_t)size_x * size_y * groups_z * 4);
     rig_kernel(&rig, 1, CODE(grid));
     rig_begin(&rig);
-    rig_dispatch(&rig, 1, groups_x, groups_y, groups_z, BINDINGS({.buffer = 1, .access = BH_WRITE}),
-                 NULL, 0);
+    rig_dispatch(&rig, 1, groups_x, groups_y, groups_z,
+                 BINDINGS({.buffer = 1, .access = BH_ACCESS_WRITE}), NULL, 0);
     rig_run_ok(&rig);
     for (uint32_t z = 0; z < groups_z; z++) {
         for (uint32_t y = 0; y < size_y; y++) {
             for (uint32_t x = 0; x < size_x; x++) {
-                assert_int_equal(out[(z * size_y + y) * size_x + x], x + 100 * y + 10000 * z);
+                BHT_EQ(out[(z * size_y + y) * size_x + x], x + 100 * y + 10000 * z);
             }
         }
     }
     rig_close(&rig);
 }
 
-static void grid_in_three_dimensions(void **state) {
-    (void)state;
+static void grid_in_three_dimensions(void) {
     grid_of(3, 2, 4);
 }
 
 /* A grid that is dispatched in parts: each workgroup once, with its id in the whole. */
-static void a_large_grid_is_whole(void **state) {
-    (void)state;
+static void a_large_grid_is_whole(void) {
     static const uint32_t grids[][3] = {{16, 64, 100}, {150, 200, 2}, {40000, 3, 1}, {2, 1, 20000}};
     struct rig rig;
     rig_open(&rig, NULL);
-    assert_true(rig.backend->device.in_parts);
+    BHT_TRUE(rig.backend->device.in_parts);
     rig_kernel(&rig, 1, CODE(parts));
     for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
         const uint32_t *g = grids[i];
@@ -420,52 +420,50 @@ static void a_large_grid_is_whole(void **state) {
         const uint32_t size[3] = {g[0], g[1], g[2]};
         uint32_t part[3];
         uint32_t *out = rig_buffer(&rig, 1 + i, all * 4);
-        assert_true(bhi_vk_dispatch_part(g, part));
+        BHT_TRUE(bhi_vk_dispatch_part(g, part));
         rig_begin(&rig);
         rig_dispatch(&rig, 1, g[0], g[1], g[2],
-                     BINDINGS({.buffer = 1 + i, .access = BH_READ_WRITE}), size, sizeof size);
+                     BINDINGS({.buffer = 1 + i, .access = BH_ACCESS_READ_WRITE}), size,
+                     sizeof size);
         rig_run_ok(&rig);
         for (uint32_t at = 0; at < all; at++) {
-            assert_int_equal(out[at], at + 1);
+            BHT_EQ(out[at], at + 1);
         }
     }
     rig_close(&rig);
 }
 
 /* The same for one that reads how many workgroups there are: it is not split. */
-static void a_large_grid_knows_its_size(void **state) {
-    (void)state;
+static void a_large_grid_knows_its_size(void) {
     grid_of(100, 90, 2);
 }
 
-static void the_parts_of_a_grid(void **state) {
-    (void)state;
+static void the_parts_of_a_grid(void) {
     static const uint32_t whole[][3] = {{1, 1, 1}, {16384, 1, 1}, {128, 128, 1}, {1, 1, 16384}};
     static const uint32_t split[][3] = {{16385, 1, 1},         {65535, 1, 1},  {1, 1, 65535},
                                         {65535, 64, 1},        {7, 11, 5003},  {65535, 65535, 1},
                                         {65535, 65535, 65535}, {3, 65535, 33}, {2, UINT32_MAX, 2}};
     uint32_t part[3];
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
-        assert_false(bhi_vk_dispatch_part(whole[i], part));
-        assert_memory_equal(part, whole[i], sizeof part);
+        BHT_TRUE(!bhi_vk_dispatch_part(whole[i], part));
+        BHT_MEM_EQ(part, whole[i], sizeof part);
     }
     for (size_t i = 0; i < sizeof split / sizeof *split; i++) {
         uint64_t count = 1, size = 1, all = 1;
-        assert_true(bhi_vk_dispatch_part(split[i], part));
+        BHT_TRUE(bhi_vk_dispatch_part(split[i], part));
         for (int axis = 0; axis < 3; axis++) {
-            assert_true(part[axis] >= 1 && part[axis] <= split[i][axis]);
+            BHT_TRUE(part[axis] >= 1 && part[axis] <= split[i][axis]);
             count *= (split[i][axis] + (uint64_t)part[axis] - 1) / part[axis];
             size *= part[axis];
             all *= split[i][axis];
         }
         const uint64_t most = all / BHI_DISPATCH_PARTS;
-        assert_true(size <= (most < BHI_DISPATCH_PART ? BHI_DISPATCH_PART : most));
-        assert_true(count >= 2 && count <= 4u * BHI_DISPATCH_PARTS);
+        BHT_LE(size, (most < BHI_DISPATCH_PART ? BHI_DISPATCH_PART : most));
+        BHT_TRUE(count >= 2 && count <= 4u * BHI_DISPATCH_PARTS);
     }
 }
 
-static void offsets_bound_the_view(void **state) {
-    (void)state;
+static void offsets_bound_the_view(void) {
     struct rig rig;
     rig_open(&rig, NULL);
     rig_buffer(&rig, 1, 1 << 16);
@@ -476,20 +474,19 @@ static void offsets_bound_the_view(void **state) {
     rig_begin(&rig);
     rig_dispatch(
         &rig, 1, 1, 1, 1,
-        BINDINGS({.binding = 0, .buffer = 1, .access = BH_READ, .offset = 4096, .size = 400},
-                 {.binding = 1, .buffer = 2, .access = BH_WRITE},
-                 {.binding = 2, .buffer = 3, .access = BH_READ_WRITE}),
+        BINDINGS({.binding = 0, .buffer = 1, .access = BH_ACCESS_READ, .offset = 4096, .size = 400},
+                 {.binding = 1, .buffer = 2, .access = BH_ACCESS_WRITE},
+                 {.binding = 2, .buffer = 3, .access = BH_ACCESS_READ_WRITE}),
         NULL, 0);
     rig_run_ok(&rig);
-    assert_int_equal(out[0], 100);
-    assert_int_equal(out[1], 0);     /* a zero-size buffer has no elements */
-    assert_int_equal(none[0], 1234); /* writes to it vanish */
+    BHT_EQ(out[0], 100);
+    BHT_EQ(out[1], 0);     /* a zero-size buffer has no elements */
+    BHT_EQ(none[0], 1234); /* writes to it vanish */
     rig_close(&rig);
 }
 
 /* A loop that is cut short, with constants that were given and with such as were not. */
-static void loops_and_defaults(void **state) {
-    (void)state;
+static void loops_and_defaults(void) {
     static const struct {
         uint32_t count;
         struct bhi_spec_constant given[2];
@@ -511,7 +508,7 @@ static void loops_and_defaults(void **state) {
         data[1 + i] = 1;
     }
     for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const bool cut = cases[i].left != NULL && !rig.backend->device.whole_loops;
+        const bool cut = cases[i].left && !rig.backend->device.whole_loops;
         char text[512] = "";
         if (cut && cases[i].left[0] != '\0') {
             snprintf(text, sizeof text, "; of kernel \"k%u\" %s, which may be the cause", 1 + i,
@@ -520,39 +517,39 @@ static void loops_and_defaults(void **state) {
         data[0] = 0;
         rig_kernel_entry(&rig, 1 + i, CODE(long_spec), "main", cases[i].given, cases[i].count);
         rig_begin(&rig);
-        rig_dispatch(&rig, 1 + i, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_READ_WRITE}), NULL,
-                     0);
-        assert_true(rig_run(&rig));
-        assert_int_equal(rig.results[0].status, cut ? BH_LOOP_LIMIT : BH_OK);
+        rig_dispatch(&rig, 1 + i, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_ACCESS_READ_WRITE}),
+                     NULL, 0);
+        BHT_TRUE(rig_run(&rig));
+        BHT_EQ(rig.results[0].status, cut ? BH_LOOP_LIMIT : BH_OK);
         if (cut) {
             const char *said = strstr(rig.errors[0].text, "the result may be wrong");
-            assert_non_null(said);
-            assert_string_equal(said + strlen("the result may be wrong"), text);
-        } else if (cases[i].left == NULL) {
-            assert_int_equal(data[0], 100000);
+            BHT_NE(said, NULL);
+            BHT_STR_EQ(said + strlen("the result may be wrong"), text);
+        } else if (!cases[i].left) {
+            BHT_EQ(data[0], 100000);
         }
     }
     rig_close(&rig);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(saxpy_runs),
-        cmocka_unit_test(many_sets_with_gaps),
-        cmocka_unit_test(nothing_between_two),
-        cmocka_unit_test(all_sets_are_used),
-        cmocka_unit_test(aliases_are_one_binding),
-        cmocka_unit_test(push_constants_arrive),
-        cmocka_unit_test(specialization),
-        cmocka_unit_test(specialization_local_size_id),
-        cmocka_unit_test(specialization_of_a_computed_size),
-        cmocka_unit_test(entry_points),
-        cmocka_unit_test(grid_in_three_dimensions),
-        cmocka_unit_test(a_large_grid_is_whole),
-        cmocka_unit_test(a_large_grid_knows_its_size),
-        cmocka_unit_test(the_parts_of_a_grid),
-        cmocka_unit_test(offsets_bound_the_view),
-        cmocka_unit_test(loops_and_defaults),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(saxpy_runs),
+        BHT_TEST(many_sets_with_gaps),
+        BHT_TEST(nothing_between_two),
+        BHT_TEST(all_sets_are_used),
+        BHT_TEST(aliases_are_one_binding),
+        BHT_TEST(push_constants_arrive),
+        BHT_TEST(specialization),
+        BHT_TEST(specialization_local_size_id),
+        BHT_TEST(specialization_of_a_computed_size),
+        BHT_TEST(entry_points),
+        BHT_TEST(grid_in_three_dimensions),
+        BHT_TEST(a_large_grid_is_whole),
+        BHT_TEST(a_large_grid_knows_its_size),
+        BHT_TEST(the_parts_of_a_grid),
+        BHT_TEST(offsets_bound_the_view),
+        BHT_TEST(loops_and_defaults),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <zmq.h>
 
-/* The worker's side. What fails here shows in the exit code: cmocka's asserts are for the main
+/* The worker's side. What fails here shows in the exit code: the asserts are for the main
  * thread. */
 static void *worker(void *argument) {
     struct fake *fake = argument;
@@ -38,7 +38,7 @@ static void *worker(void *argument) {
         .device_index = fake->device_index,
     };
     struct bhi_session *session = bhi_session_start(&config);
-    fake->exit_code = session != NULL ? bhi_session_run(session, 0) : -1;
+    fake->exit_code = session ? bhi_session_run(session, 0) : -1;
     bhi_session_destroy(session);
     bhi_channel_close(&channel);
     bhi_progress_unmap(&progress);
@@ -51,18 +51,17 @@ void fake_open(struct fake *fake, uint32_t device_index) {
     rig_layer_reset();
     fake->device_index = device_index;
     snprintf(fake->folder, sizeof fake->folder, "/tmp/bulkhead-session-XXXXXX");
-    assert_non_null(mkdtemp(fake->folder));
+    BHT_NE(mkdtemp(fake->folder), NULL);
     snprintf(fake->endpoint, sizeof fake->endpoint, "%s/worker", fake->folder);
     fake->zmq = zmq_ctx_new();
-    assert_non_null(fake->zmq);
-    assert_int_equal(bhi_channel_open(&fake->channel, fake->zmq, fake->endpoint, &fake->listener),
-                     0);
-    assert_int_equal(bhi_lane_create(&fake->lane, BHI_LANE_CAPACITY, BHI_PROGRESS_RESULTS), 0);
-    assert_int_equal(bhi_progress_create(&fake->view, BHI_PROGRESS_RESULTS), 0);
-    assert_int_equal(bhi_fdpass_pair(fake->sockets), 0);
+    BHT_NE(fake->zmq, NULL);
+    BHT_EQ(bhi_channel_open(&fake->channel, fake->zmq, fake->endpoint, &fake->listener), 0);
+    BHT_EQ(bhi_lane_create(&fake->lane, BHI_LANE_CAPACITY, BHI_PROGRESS_RESULTS), 0);
+    BHT_EQ(bhi_progress_create(&fake->view, BHI_PROGRESS_RESULTS), 0);
+    BHT_EQ(bhi_fdpass_pair(fake->sockets), 0);
     fake->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    assert_true(fake->doorbell >= 0);
-    assert_int_equal(pthread_create(&fake->thread, NULL, worker, fake), 0);
+    BHT_GE(fake->doorbell, 0);
+    BHT_EQ(pthread_create(&fake->thread, NULL, worker, fake), 0);
 }
 
 int fake_join(struct fake *fake) {
@@ -78,7 +77,7 @@ int fake_join(struct fake *fake) {
 }
 
 void fake_close(struct fake *fake) {
-    assert_true(fake->joined);
+    BHT_TRUE(fake->joined);
     bhi_channel_close(&fake->channel);
     zmq_ctx_term(fake->zmq);
     bhi_lane_destroy(&fake->lane);
@@ -88,18 +87,21 @@ void fake_close(struct fake *fake) {
     close(fake->doorbell);
     rmdir(fake->folder);
     if (rig_layer_messages() != 0) {
-        fail_msg("the validation layer says: %s", rig_layer_text());
+        BHT_FAIL("the validation layer says: %s", rig_layer_text());
     }
 }
 
 void fake_expect(struct fake *fake, enum bhi_message_type type, struct bhi_message *out) {
     struct bhi_message unused;
     char why[256] = "";
-    out = out != NULL ? out : &unused;
-    int error = bhi_channel_recv(&fake->channel, BHI_W2S, BHI_WS_HELD | BHI_WS_RUNNING, 20000, out,
+    out = out ? out : &unused;
+    int error;
+    do {
+        error = bhi_channel_recv(&fake->channel, BHI_W2S, BHI_WS_HELD | BHI_WS_RUNNING, 20000, out,
                                  why, sizeof why);
+    } while (error == 0 && out->type == BHI_MSG_LOG && type != BHI_MSG_LOG);
     if (error != 0 || out->type != type) {
-        fail_msg("expected message %d, got error %d (%s), message %d", (int)type, error, why,
+        BHT_FAIL("expected message %d, got error %d (%s), message %d", (int)type, error, why,
                  error == 0 ? (int)out->type : 0);
     }
 }
@@ -114,7 +116,7 @@ void fake_expect_ready(struct fake *fake) {
         fake_expect(fake, BHI_MSG_DEVICE, &message);
         chosen += message.device.chosen;
     }
-    assert_int_equal(chosen, 1);
+    BHT_EQ(chosen, 1);
     fake_expect(fake, BHI_MSG_READY, &message);
 }
 
@@ -127,7 +129,7 @@ static void ring_lane(struct fake *fake) {
 void fake_send(struct fake *fake, const struct bhi_message *message, int fd, uint64_t fd_id) {
     if (fd >= 0) {
         const struct bhi_fd_tag tag = {.magic = BHI_WIRE_MAGIC, .type = message->type, .id = fd_id};
-        assert_int_equal(bhi_fdpass_send(fake->sockets[0], &tag, sizeof tag, &fd, 1), 0);
+        BHT_EQ(bhi_fdpass_send(fake->sockets[0], &tag, sizeof tag, &fd, 1), 0);
         close(fd);
     }
     const uint64_t deadline = bhi_deadline_ns(FAKE_PATIENCE_NS);
@@ -136,7 +138,7 @@ void fake_send(struct fake *fake, const struct bhi_message *message, int fd, uin
            bhi_now_ns() < deadline) {
         poll(NULL, 0, 1);
     }
-    assert_int_equal(error, 0);
+    BHT_EQ(error, 0);
     fake->control_sent++;
     if (fake->withhold_count) {
         return;
@@ -152,8 +154,8 @@ void fake_kernel(struct fake *fake, uint64_t id, const uint32_t *code, size_t by
     message.kernel_create.code_bytes = bytes;
     snprintf(message.kernel_create.entry, sizeof message.kernel_create.entry, "main");
     int fd = bhi_memfd_create("code", bytes, 0);
-    assert_true(fd >= 0);
-    assert_int_equal(pwrite(fd, code, bytes, 0), (ssize_t)bytes);
+    BHT_GE(fd, 0);
+    BHT_EQ(pwrite(fd, code, bytes, 0), (ssize_t)bytes);
     fake_send(fake, &message, fd, id);
 }
 
@@ -163,20 +165,22 @@ void *fake_buffer(struct fake *fake, uint64_t id, uint64_t size) {
     message.buffer_attach.size = size;
     message.buffer_attach.access = 1;
     int fd = bhi_memfd_create("buffer", size, 0);
-    assert_true(fd >= 0);
+    BHT_GE(fd, 0);
     void *data = mmap(NULL, bhi_page_round(size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    assert_true(data != MAP_FAILED);
+    BHT_NE(data, MAP_FAILED);
     fake_send(fake, &message, fd, id);
     return data;
 }
 
-void fake_shutdown(struct fake *fake) {
-    const struct bhi_message message = {.type = BHI_MSG_SHUTDOWN};
-    fake_send(fake, &message, -1, 0);
+void fake_hang_up(struct fake *fake) {
+    bhi_channel_close(&fake->channel);
+    bhi_lane_control(&fake->lane, ++fake->control_sent);
+    atomic_thread_fence(memory_order_seq_cst);
+    ring_lane(fake);
 }
 
 static void poll_progress(struct fake *fake, uint64_t *out_completed, uint64_t *out_tail) {
-    assert_int_equal(
+    BHT_EQ(
         bhi_progress_poll(&fake->view, fake->published, fake->lane.head, out_completed, out_tail),
         0);
 }
@@ -187,17 +191,17 @@ void fake_publish(struct fake *fake, struct bhi_lane_record *record, uint32_t co
     for (;;) {
         poll_progress(fake, &completed, &tail);
         int64_t space = bhi_lane_space(&fake->lane, tail);
-        assert_true(space >= 0);
+        BHT_GE(space, 0);
         if ((uint64_t)space >= record->size &&
             fake->published - fake->harvested < BHI_PROGRESS_RESULTS) {
             break;
         }
-        assert_true(bhi_now_ns() < deadline);
+        BHT_LT(bhi_now_ns(), deadline);
         if (completed > fake->harvested) {
             struct bhi_result result;
             char text[BHI_FAULT_TEXT];
             fake_harvest(fake, &result, text);
-            assert_int_equal(result.status, BH_OK);
+            BHT_EQ(result.status, BH_OK);
         }
     }
     record->seq = ++fake->published;
@@ -219,7 +223,7 @@ void fake_wait(struct fake *fake, uint64_t seq) {
             break;
         }
         if (bhi_futex_wait(&fake->view.header->completed_word, seen, true, deadline) != 0) {
-            fail_msg("submission %llu is not completed; %llu is", (unsigned long long)seq,
+            BHT_FAIL("submission %llu is not completed; %llu is", (unsigned long long)seq,
                      (unsigned long long)completed);
         }
     }
@@ -229,8 +233,8 @@ void fake_wait(struct fake *fake, uint64_t seq) {
 void fake_harvest(struct fake *fake, struct bhi_result *out, char text[BHI_FAULT_TEXT]) {
     uint64_t completed, tail;
     poll_progress(fake, &completed, &tail);
-    assert_true(completed > fake->harvested);
-    assert_int_equal(bhi_progress_read(&fake->view, fake->harvested + 1, out, text), 0);
+    BHT_GT(completed, fake->harvested);
+    BHT_EQ(bhi_progress_read(&fake->view, fake->harvested + 1, out, text), 0);
     fake->harvested++;
     atomic_store(&fake->lane.header->harvested, fake->harvested);
 }

@@ -4,7 +4,6 @@
 #define BACKEND_FAKE_SUPERVISOR_H
 
 #include "rig.h"
-#include "tests/unit/slowness.h"
 
 #include "ipc/channel.h"
 #include "ipc/lane.h"
@@ -13,7 +12,7 @@
 
 #include <pthread.h>
 
-#define FAKE_PATIENCE_NS (20u * UINT64_C(1000000000) * slowness())
+#define FAKE_PATIENCE_NS (20u * UINT64_C(1000000000) * bht_slowness())
 
 struct fake {
     char folder[64];
@@ -41,7 +40,8 @@ void fake_open(struct fake *fake, uint32_t device_index);
 int fake_join(struct fake *fake);
 void fake_close(struct fake *fake);
 
-/* Receives the next message from the worker, which must be of |type|. */
+/* Receives the next message from the worker, which must be of |type|; lines of its log that come
+ * before it are dropped. */
 void fake_expect(struct fake *fake, enum bhi_message_type type, struct bhi_message *out);
 /* Receives `device` messages and `ready`. */
 void fake_expect_ready(struct fake *fake);
@@ -51,7 +51,8 @@ void fake_send(struct fake *fake, const struct bhi_message *message, int fd, uin
 void fake_kernel(struct fake *fake, uint64_t id, const uint32_t *code, size_t bytes);
 /* Attaches a new buffer and returns our mapping of it (never unmapped). */
 void *fake_buffer(struct fake *fake, uint64_t id, uint64_t size);
-void fake_shutdown(struct fake *fake);
+/* Goes away: what is published is done first, the session ends with BHI_EXIT_SUPERVISOR. */
+void fake_hang_up(struct fake *fake);
 
 /* Publishes a record, waiting for room by harvesting. seq and control_seq are filled in;
  * |control_ahead| is added to the latter: messages that are yet to be sent. */

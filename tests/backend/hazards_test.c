@@ -4,8 +4,7 @@
 
 #include <stdlib.h>
 
-static void overlaps(void **state) {
-    (void)state;
+static void overlaps(void) {
     static const struct {
         uint64_t begin, end;
         bool write;
@@ -20,21 +19,18 @@ static void overlaps(void **state) {
     struct bhi_vk_buffer one = {.id = 1}, other = {.id = 2};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         bhi_hazards_clear(&hazards);
-        assert_true(bhi_hazards_add(&hazards, &one, cases[i].begin, cases[i].end, cases[i].write));
-        assert_int_equal(bhi_hazards_conflict(&hazards, &one, 100, 200, false),
-                         cases[i].read_conflicts);
-        assert_int_equal(bhi_hazards_conflict(&hazards, &one, 100, 200, true),
-                         cases[i].write_conflicts);
-        assert_false(bhi_hazards_conflict(&hazards, &other, 100, 200, true));
+        BHT_TRUE(bhi_hazards_add(&hazards, &one, cases[i].begin, cases[i].end, cases[i].write));
+        BHT_EQ(bhi_hazards_conflict(&hazards, &one, 100, 200, false), cases[i].read_conflicts);
+        BHT_EQ(bhi_hazards_conflict(&hazards, &one, 100, 200, true), cases[i].write_conflicts);
+        BHT_TRUE(!bhi_hazards_conflict(&hazards, &other, 100, 200, true));
         bhi_hazards_clear(&hazards);
-        assert_false(bhi_hazards_conflict(&hazards, &one, 100, 200, true));
+        BHT_TRUE(!bhi_hazards_conflict(&hazards, &one, 100, 200, true));
     }
     bhi_hazards_fini(&hazards);
 }
 
 /* Against a plain list, with ranges that join, and buffers that take turns. */
-static void random_ranges(void **state) {
-    (void)state;
+static void random_ranges(void) {
     struct bhi_hazards hazards = {0};
     struct bhi_vk_buffer buffers[3] = {{.id = 1}, {.id = 2}, {.id = 3}};
     struct {
@@ -55,13 +51,12 @@ static void random_ranges(void **state) {
             expected |= begin < end && list[i].buffer == buffer && (write || list[i].write) &&
                         begin < list[i].end && list[i].begin < end;
         }
-        assert_int_equal(bhi_hazards_conflict(&hazards, &buffers[buffer], begin, end, write),
-                         expected);
+        BHT_EQ(bhi_hazards_conflict(&hazards, &buffers[buffer], begin, end, write), expected);
         if (count == 200 || rand_r(&seed) % 50 == 0) {
             bhi_hazards_clear(&hazards);
             count = 0;
         } else if (begin < end) {
-            assert_true(bhi_hazards_add(&hazards, &buffers[buffer], begin, end, write));
+            BHT_TRUE(bhi_hazards_add(&hazards, &buffers[buffer], begin, end, write));
             list[count].buffer = buffer;
             list[count].begin = begin;
             list[count].end = end;
@@ -71,25 +66,24 @@ static void random_ranges(void **state) {
     bhi_hazards_fini(&hazards);
 }
 
-static void neighbours_become_one_range(void **state) {
-    (void)state;
+static void neighbours_become_one_range(void) {
     struct bhi_hazards hazards = {0};
     struct bhi_vk_buffer buffer = {.id = 1};
     bhi_hazards_clear(&hazards);
     for (uint64_t i = 0; i < 1000; i++) {
-        assert_true(bhi_hazards_add(&hazards, &buffer, i * 64, i * 64 + 64, true));
+        BHT_TRUE(bhi_hazards_add(&hazards, &buffer, i * 64, i * 64 + 64, true));
     }
-    assert_int_equal(hazards.count, 1);
-    assert_true(bhi_hazards_conflict(&hazards, &buffer, 63999, 64000, false));
-    assert_false(bhi_hazards_conflict(&hazards, &buffer, 64000, 64001, true));
+    BHT_EQ(hazards.count, 1);
+    BHT_TRUE(bhi_hazards_conflict(&hazards, &buffer, 63999, 64000, false));
+    BHT_TRUE(!bhi_hazards_conflict(&hazards, &buffer, 64000, 64001, true));
     bhi_hazards_fini(&hazards);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(overlaps),
-        cmocka_unit_test(random_ranges),
-        cmocka_unit_test(neighbours_become_one_range),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(overlaps),
+        BHT_TEST(random_ranges),
+        BHT_TEST(neighbours_become_one_range),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -28,7 +28,7 @@ static unsigned accepted, refused;
 static void examine(const struct rig *rig, const uint32_t *code, size_t words) {
     /* An allocation of the exact size, so that a sanitizer sees a read beyond it. */
     uint32_t *copy = malloc(words > 0 ? words * 4 : 1);
-    assert_non_null(copy);
+    BHT_NE(copy, NULL);
     memcpy(copy, code, words * 4);
     static struct bhi_module_bindings reflection;
     struct bhi_error error = {.status = BH_OK};
@@ -37,51 +37,45 @@ static void examine(const struct rig *rig, const uint32_t *code, size_t words) {
                 bhi_reflect(copy, words, "main", constants, 2, &reflection, &error);
     if (good) {
         accepted++;
-        assert_true(reflection.binding_count <= BHI_MAX_BINDINGS);
-        assert_true(reflection.set_count <= BHI_MAX_SETS);
+        BHT_LE(reflection.binding_count, BHI_MAX_BINDINGS);
+        BHT_LE(reflection.set_count, BHI_MAX_SETS);
         for (int axis = 0; axis < 3; axis++) {
-            assert_true(reflection.local_size[axis] > 0);
+            BHT_GT(reflection.local_size[axis], 0);
         }
     } else {
         refused++;
-        assert_int_not_equal(error.status, BH_OK);
-        assert_true(error.text[0] != '\0');
-        assert_true(strlen(error.text) < sizeof error.text);
-        assert_null(strchr(error.text, '\n'));
+        BHT_NE(error.status, BH_OK);
+        BHT_NE(error.text[0], '\0');
+        BHT_LT(strlen(error.text), sizeof error.text);
+        BHT_EQ(strchr(error.text, '\n'), NULL);
     }
     free(copy);
 }
 
 static struct rig rig;
 
-static int open_rig(void **state) {
-    (void)state;
+static void open_rig(void) {
     const struct rig_options options = {.no_layer = true}; /* no Vulkan call gets these modules */
     rig_open(&rig, &options);
-    return 0;
 }
 
-static int close_rig(void **state) {
-    (void)state;
+static void close_rig(void) {
     rig_close(&rig);
-    return 0;
 }
 
-static void truncated(void **state) {
-    (void)state;
+static void truncated(void) {
     for (size_t seed = 0; seed < SEEDS; seed++) {
         for (size_t words = 0; words < seeds[seed].words; words++) {
             accepted = 0;
             examine(&rig, seeds[seed].code, words);
-            assert_int_equal(accepted, 0);
+            BHT_EQ(accepted, 0);
         }
         examine(&rig, seeds[seed].code, seeds[seed].words);
-        assert_int_equal(accepted, 1);
+        BHT_EQ(accepted, 1);
     }
 }
 
-static void random_words(void **state) {
-    (void)state;
+static void random_words(void) {
     unsigned seed = 20240607;
     uint32_t code[256];
     accepted = 0;
@@ -98,18 +92,17 @@ static void random_words(void **state) {
         }
         examine(&rig, code, words);
     }
-    assert_int_equal(accepted, 0);
+    BHT_EQ(accepted, 0);
 }
 
-static void changed_words(void **state) {
-    (void)state;
+static void changed_words(void) {
     unsigned seed = 31337;
     accepted = refused = 0;
     for (int turn = 0; turn < 4000; turn++) {
         const size_t which = (size_t)turn % SEEDS;
         uint32_t code[1024];
         const size_t words = seeds[which].words;
-        assert_true(words <= 1024);
+        BHT_LE(words, 1024);
         memcpy(code, seeds[which].code, words * 4);
         for (int changes = 1 + rand_r(&seed) % 3; changes > 0; changes--) {
             uint32_t *at = &code[5 + (size_t)rand_r(&seed) % (words - 5)];
@@ -131,13 +124,12 @@ static void changed_words(void **state) {
         examine(&rig, code, words);
     }
     /* Some changes are harmless, most are not: both sides must have been seen. */
-    assert_true(accepted > 50);
-    assert_true(refused > 500);
+    BHT_GT(accepted, 50);
+    BHT_GT(refused, 500);
 }
 
 /* A bound that asks for gigabytes of tables. */
-static void huge_bounds(void **state) {
-    (void)state;
+static void huge_bounds(void) {
     uint32_t code[sizeof places / 4];
     memcpy(code, places, sizeof places);
     accepted = 0;
@@ -149,15 +141,16 @@ static void huge_bounds(void **state) {
     examine(&rig, code, sizeof places / 4);
     code[3] = 0;
     examine(&rig, code, sizeof places / 4);
-    assert_int_equal(accepted, 0);
+    BHT_EQ(accepted, 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(truncated),
-        cmocka_unit_test(random_words),
-        cmocka_unit_test(changed_words),
-        cmocka_unit_test(huge_bounds),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(truncated),
+        BHT_TEST(random_words),
+        BHT_TEST(changed_words),
+        BHT_TEST(huge_bounds),
     };
-    return cmocka_run_group_tests(tests, open_rig, close_rig);
+    bht_around(open_rig, close_rig);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

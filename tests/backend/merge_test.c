@@ -9,7 +9,7 @@ static const uint32_t increment[] =
 
 static void dispatch_increment(struct rig *rig) {
     rig_begin(rig);
-    rig_dispatch(rig, 1, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_READ_WRITE}), NULL, 0);
+    rig_dispatch(rig, 1, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_ACCESS_READ_WRITE}), NULL, 0);
 }
 
 static uint64_t queue_submits(const struct rig *rig) {
@@ -18,8 +18,7 @@ static uint64_t queue_submits(const struct rig *rig) {
     return counts.queue_submits;
 }
 
-static void sixty_four_share_a_submit(void **state) {
-    (void)state;
+static void sixty_four_share_a_submit(void) {
     struct rig rig;
     rig_open(&rig, NULL);
     uint32_t *count = rig_buffer(&rig, 1, 4);
@@ -29,17 +28,16 @@ static void sixty_four_share_a_submit(void **state) {
             dispatch_increment(&rig);
         }
         rig_run_ok(&rig);
-        assert_int_equal(*count, 80 * round);
-        assert_int_equal(queue_submits(&rig), 2 * round); /* 64 and 16 */
-        assert_int_equal(rig.markers->completed, 80 * round);
-        assert_int_equal(rig.markers->started, 80 * round);
+        BHT_EQ(*count, 80 * round);
+        BHT_EQ(queue_submits(&rig), 2 * round); /* 64 and 16 */
+        BHT_EQ(rig.markers->completed, 80 * round);
+        BHT_EQ(rig.markers->started, 80 * round);
     }
-    assert_int_equal(rig.backend->groups.count, 1);
+    BHT_EQ(rig.backend->groups.count, 1);
     rig_close(&rig);
 }
 
-static void without_markers_nothing_is_merged(void **state) {
-    (void)state;
+static void without_markers_nothing_is_merged(void) {
     struct rig rig;
     const struct rig_options options = {.no_markers = true};
     rig_open(&rig, &options);
@@ -49,9 +47,9 @@ static void without_markers_nothing_is_merged(void **state) {
         dispatch_increment(&rig);
     }
     rig_run_ok(&rig);
-    assert_int_equal(*count, 10);
-    assert_int_equal(queue_submits(&rig), 10);
-    assert_int_equal(rig.markers->completed, 0);
+    BHT_EQ(*count, 10);
+    BHT_EQ(queue_submits(&rig), 10);
+    BHT_EQ(rig.markers->completed, 0);
     rig_close(&rig);
 }
 
@@ -65,8 +63,8 @@ static VKAPI_ATTR void VKAPI_CALL count_binds(VkCommandBuffer commands, VkPipeli
                                               uint32_t offsets, const uint32_t *values) {
     offset_count += offsets;
     if (first == 1) { /* the kernel's own is 0, the guard's comes next */
-        assert_int_equal(count, 1);
-        assert_true(bound_count < sizeof bound / sizeof bound[0]);
+        BHT_EQ(count, 1);
+        BHT_LT(bound_count, sizeof bound / sizeof bound[0]);
         bound[bound_count++] = sets[0];
     }
     real_bind(commands, point, layout, first, count, sets, offsets, values);
@@ -74,8 +72,7 @@ static VKAPI_ATTR void VKAPI_CALL count_binds(VkCommandBuffer commands, VkPipeli
 
 /* Mesa 25's lavapipe pays for each that is bound with a dynamic offset, each time it runs: it maps
  * and unmaps a page. */
-static void each_slot_has_a_set_without_a_dynamic_offset(void **state) {
-    (void)state;
+static void each_slot_has_a_set_without_a_dynamic_offset(void) {
     struct rig rig;
     rig_open(&rig, NULL);
     rig_buffer(&rig, 1, 4);
@@ -90,14 +87,13 @@ static void each_slot_has_a_set_without_a_dynamic_offset(void **state) {
     }
     rig_run_ok(&rig);
     rig.backend->device.api.CmdBindDescriptorSets = real_bind;
-    assert_int_equal(offset_count, 0);
-    assert_int_equal(bound_count, 3);
-    assert_true(bound[0] != bound[1] && bound[1] != bound[2] && bound[0] != bound[2]);
+    BHT_EQ(offset_count, 0);
+    BHT_EQ(bound_count, 3);
+    BHT_TRUE(bound[0] != bound[1] && bound[1] != bound[2] && bound[0] != bound[2]);
     rig_close(&rig);
 }
 
-static void the_host_marks_a_single_record(void **state) {
-    (void)state;
+static void the_host_marks_a_single_record(void) {
     struct rig rig;
     rig_open(&rig, NULL);
     rig_buffer(&rig, 1, 4);
@@ -105,27 +101,26 @@ static void the_host_marks_a_single_record(void **state) {
     rig.seq = UINT32_MAX; /* the next is 2^32: markers are modulo that */
     dispatch_increment(&rig);
     rig_run_ok(&rig);
-    assert_int_equal(rig.markers->started, 0);
-    assert_int_equal(rig.markers->completed, UINT32_MAX);
+    BHT_EQ(rig.markers->started, 0);
+    BHT_EQ(rig.markers->completed, UINT32_MAX);
     rig_close(&rig);
 }
 
-static void warm_means_nothing_to_compile(void **state) {
-    (void)state;
+static void warm_means_nothing_to_compile(void) {
     struct rig rig;
     rig_open(&rig, NULL);
     rig_buffer(&rig, 1, 64);
     rig_kernel(&rig, 1, CODE(increment));
     dispatch_increment(&rig);
     const struct bhi_lane_record *record = rig.records[0];
-    assert_false(bhi_backend_warm(rig.backend, record));
+    BHT_TRUE(!bhi_backend_warm(rig.backend, record));
     rig.record_count = 0;
     rig_begin(&rig);
     rig_prepare(&rig, 1);
-    assert_false(bhi_backend_warm(rig.backend, record));
+    BHT_TRUE(!bhi_backend_warm(rig.backend, record));
     rig_run_ok(&rig);
     dispatch_increment(&rig);
-    assert_true(bhi_backend_warm(rig.backend, record)); /* it was primed */
+    BHT_TRUE(bhi_backend_warm(rig.backend, record)); /* it was primed */
     rig_run_ok(&rig);
     rig.trusted = true;
     rig_kernel(&rig, 1, CODE(increment));
@@ -133,18 +128,18 @@ static void warm_means_nothing_to_compile(void **state) {
     rig_prepare(&rig, 1);
     rig_run_ok(&rig);
     dispatch_increment(&rig);
-    assert_false(bhi_backend_warm(rig.backend, record)); /* compiled, but the JIT comes later */
+    BHT_TRUE(!bhi_backend_warm(rig.backend, record)); /* compiled, but the JIT comes later */
     rig_run_ok(&rig);
     dispatch_increment(&rig);
-    assert_true(bhi_backend_warm(rig.backend, record));
+    BHT_TRUE(bhi_backend_warm(rig.backend, record));
     rig_run_ok(&rig);
     rig_begin(&rig);
     rig_fill(&rig, 1, 0, 4, 0);
-    assert_true(bhi_backend_warm(rig.backend, record));
+    BHT_TRUE(bhi_backend_warm(rig.backend, record));
     rig_run_ok(&rig);
     bhi_backend_kernel_destroy(rig.backend, 1);
     dispatch_increment(&rig);
-    assert_false(bhi_backend_warm(rig.backend, record));
+    BHT_TRUE(!bhi_backend_warm(rig.backend, record));
     rig.record_count = 0;
     rig_close(&rig);
 }
@@ -165,7 +160,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL lose_device(VkDevice device, uint32_t coun
                                                   const VkFence *fences, VkBool32 all,
                                                   uint64_t timeout) {
     VkResult result = real_wait(device, count, fences, all, timeout);
-    assert_int_equal(result, VK_SUCCESS);
+    BHT_EQ(result, VK_SUCCESS);
     *lost_markers = lost_at;
     return VK_ERROR_DEVICE_LOST;
 }
@@ -192,63 +187,59 @@ static void open_losing(struct rig *rig, uint32_t started, uint32_t completed) {
     lost_at.completed = completed;
 }
 
-static void markers_tell_the_guilty(void **state) {
-    (void)state;
+static void markers_tell_the_guilty(void) {
     struct rig rig;
     open_losing(&rig, 3, 2);
     for (int i = 0; i < 6; i++) {
         dispatch_increment(&rig);
     }
-    assert_false(rig_run(&rig));
+    BHT_TRUE(!rig_run(&rig));
     for (int i = 0; i < 6; i++) {
-        assert_int_equal(rig.results[i].status, i < 2 ? BH_OK : BH_DEVICE_LOST);
-        assert_int_equal(rig.results[i].executed, i < 2    ? BH_EXECUTED_YES
-                                                  : i == 2 ? BH_EXECUTED_UNKNOWN
-                                                           : BH_EXECUTED_NO);
-        assert_int_equal(rig.results[i].vk_result, i < 2 ? 0 : VK_ERROR_DEVICE_LOST);
+        BHT_EQ(rig.results[i].status, i < 2 ? BH_OK : BH_DEVICE_LOST);
+        BHT_EQ(rig.results[i].executed, i < 2    ? BH_EXECUTED_YES
+                                        : i == 2 ? BH_EXECUTED_UNKNOWN
+                                                 : BH_EXECUTED_NO);
+        BHT_EQ(rig.results[i].vk_result, i < 2 ? 0 : VK_ERROR_DEVICE_LOST);
         if (i >= 2) {
-            assert_string_equal(rig.errors[i].text, "waiting for the device: VK_ERROR_DEVICE_LOST");
+            BHT_STR_EQ(rig.errors[i].text, "waiting for the device: VK_ERROR_DEVICE_LOST");
         }
     }
     dispatch_increment(&rig); /* whatever comes next is refused */
-    assert_false(rig_run(&rig));
-    assert_int_equal(rig.results[0].status, BH_DEVICE_LOST);
-    assert_int_equal(rig.results[0].executed, BH_EXECUTED_NO);
+    BHT_TRUE(!rig_run(&rig));
+    BHT_EQ(rig.results[0].status, BH_DEVICE_LOST);
+    BHT_EQ(rig.results[0].executed, BH_EXECUTED_NO);
     rig_close(&rig);
 }
 
-static void a_single_record_is_the_guilty_one(void **state) {
-    (void)state;
+static void a_single_record_is_the_guilty_one(void) {
     struct rig rig;
     open_losing(&rig, 1, 0);
     dispatch_increment(&rig);
-    assert_false(rig_run(&rig));
-    assert_int_equal(rig.results[0].status, BH_DEVICE_LOST);
-    assert_int_equal(rig.results[0].executed, BH_EXECUTED_UNKNOWN);
+    BHT_TRUE(!rig_run(&rig));
+    BHT_EQ(rig.results[0].status, BH_DEVICE_LOST);
+    BHT_EQ(rig.results[0].executed, BH_EXECUTED_UNKNOWN);
     rig_close(&rig);
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL lost_at_once(VkDevice device, VkFence fence) {
     VkResult result = real_wait(device, 1, &fence, VK_TRUE, UINT64_MAX);
-    assert_int_equal(result, VK_SUCCESS);
+    BHT_EQ(result, VK_SUCCESS);
     return VK_ERROR_DEVICE_LOST;
 }
 
-static void a_loss_seen_while_polling(void **state) {
-    (void)state;
+static void a_loss_seen_while_polling(void) {
     struct rig rig;
     open_losing(&rig, 1, 0);
     rig.backend->device.api.GetFenceStatus = lost_at_once;
     rig.backend->last_wait_ns = 0; /* it polls */
     dispatch_increment(&rig);
-    assert_false(rig_run(&rig));
-    assert_int_equal(rig.results[0].status, BH_DEVICE_LOST);
-    assert_int_equal(rig.results[0].executed, BH_EXECUTED_UNKNOWN);
+    BHT_TRUE(!rig_run(&rig));
+    BHT_EQ(rig.results[0].status, BH_DEVICE_LOST);
+    BHT_EQ(rig.results[0].executed, BH_EXECUTED_UNKNOWN);
     rig_close(&rig);
 }
 
-static void a_submit_that_is_refused(void **state) {
-    (void)state;
+static void a_submit_that_is_refused(void) {
     struct rig rig;
     rig_open(&rig, NULL);
     uint32_t *count = rig_buffer(&rig, 1, 4);
@@ -260,18 +251,18 @@ static void a_submit_that_is_refused(void **state) {
         for (int i = 0; i < records; i++) {
             dispatch_increment(&rig);
         }
-        assert_true(rig_run(&rig)); /* the device is as it was */
+        BHT_TRUE(rig_run(&rig)); /* the device is as it was */
         for (int i = 0; i < records; i++) {
-            assert_int_equal(rig.results[i].status, BH_OUT_OF_DEVICE_MEMORY);
-            assert_int_equal(rig.results[i].vk_result, VK_ERROR_OUT_OF_DEVICE_MEMORY);
-            assert_int_equal(rig.results[i].executed, BH_EXECUTED_NO);
-            assert_string_equal(rig.errors[i].text, "vkQueueSubmit: VK_ERROR_OUT_OF_DEVICE_MEMORY");
+            BHT_EQ(rig.results[i].status, BH_OUT_OF_DEVICE_MEMORY);
+            BHT_EQ(rig.results[i].vk_result, VK_ERROR_OUT_OF_DEVICE_MEMORY);
+            BHT_EQ(rig.results[i].executed, BH_EXECUTED_NO);
+            BHT_STR_EQ(rig.errors[i].text, "vkQueueSubmit: VK_ERROR_OUT_OF_DEVICE_MEMORY");
         }
     }
     rig.backend->device.api.QueueSubmit = real_submit;
     dispatch_increment(&rig);
     rig_run_ok(&rig);
-    assert_int_equal(*count, 1);
+    BHT_EQ(*count, 1);
     rig_close(&rig);
 }
 
@@ -300,8 +291,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL exhausted_pipeline(VkDevice device, VkPipe
     return VK_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-static void compiles_that_fail(void **state) {
-    (void)state;
+static void compiles_that_fail(void) {
     struct rig rig;
     rig_open(&rig, NULL);
     rig_buffer(&rig, 1, 4);
@@ -324,18 +314,18 @@ static void compiles_that_fail(void **state) {
     rig_close(&rig);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sixty_four_share_a_submit),
-        cmocka_unit_test(without_markers_nothing_is_merged),
-        cmocka_unit_test(each_slot_has_a_set_without_a_dynamic_offset),
-        cmocka_unit_test(the_host_marks_a_single_record),
-        cmocka_unit_test(warm_means_nothing_to_compile),
-        cmocka_unit_test(markers_tell_the_guilty),
-        cmocka_unit_test(a_single_record_is_the_guilty_one),
-        cmocka_unit_test(a_loss_seen_while_polling),
-        cmocka_unit_test(a_submit_that_is_refused),
-        cmocka_unit_test(compiles_that_fail),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(sixty_four_share_a_submit),
+        BHT_TEST(without_markers_nothing_is_merged),
+        BHT_TEST(each_slot_has_a_set_without_a_dynamic_offset),
+        BHT_TEST(the_host_marks_a_single_record),
+        BHT_TEST(warm_means_nothing_to_compile),
+        BHT_TEST(markers_tell_the_guilty),
+        BHT_TEST(a_single_record_is_the_guilty_one),
+        BHT_TEST(a_loss_seen_while_polling),
+        BHT_TEST(a_submit_that_is_refused),
+        BHT_TEST(compiles_that_fail),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

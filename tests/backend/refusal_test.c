@@ -65,12 +65,11 @@ static void refused_kernel(const uint32_t *code, size_t bytes, const char *entry
     }
     struct bhi_msg_kernel_info info;
     static struct bhi_msg_kernel_binding bindings[256];
-    assert_false(bhi_backend_next_reflection(rig.backend, &info, bindings));
+    BHT_TRUE(!bhi_backend_next_reflection(rig.backend, &info, bindings));
     rig_close(&rig);
 }
 
-static void kernels_out_of_scope(void **state) {
-    (void)state;
+static void kernels_out_of_scope(void) {
     refused_kernel(CODE(pointers), "main", BH_INVALID_KERNEL, "physical storage buffer pointers");
     refused_kernel(CODE(clock_reader), "main", BH_INVALID_KERNEL,
                    "capability ShaderClockKHR (5055) is not supported");
@@ -86,15 +85,13 @@ static void kernels_out_of_scope(void **state) {
                    "set 0 binding 0 is a storage buffer (\"S\") and a uniform buffer (\"U\")");
 }
 
-static void entry_points(void **state) {
-    (void)state;
+static void entry_points(void) {
     refused_kernel(CODE(add), "mane", BH_INVALID_KERNEL, "there is no entry point \"mane\"");
     refused_kernel(CODE(vertex), "main", BH_INVALID_KERNEL,
                    "entry point \"main\" is not for compute (execution model Vertex)");
 }
 
-static void kernels_over_limits(void **state) {
-    (void)state;
+static void kernels_over_limits(void) {
     refused_kernel(CODE(big_push), "main", BH_LIMIT_EXCEEDED, "maxPushConstantsSize");
     refused_kernel(CODE(big_push), "main", BH_LIMIT_EXCEEDED, "bytes of push constants: 1024");
     refused_kernel(
@@ -121,8 +118,7 @@ static void kernels_over_limits(void **state) {
     }
 }
 
-static void specialization_of_the_wrong_size(void **state) {
-    (void)state;
+static void specialization_of_the_wrong_size(void) {
     struct rig rig;
     rig_open(&rig, NULL);
     const struct bhi_spec_constant constant = {2, 8, 1};
@@ -144,7 +140,7 @@ static size_t with_mode(uint32_t code[1024], SpvExecutionMode mode, uint32_t wid
     const uint32_t capability = (uint32_t)mode - SpvExecutionModeDenormPreserve +
                                 SpvCapabilityDenormPreserve; /* in the same order */
     size_t at = 5, words = sizeof saxpy / 4;
-    assert_true(words + 6 < 1024);
+    BHT_LT(words + 6, 1024);
     memcpy(code, saxpy, sizeof saxpy);
     uint32_t function = 0;
     for (; (code[at] & 0xffff) != SpvOpExecutionMode; at += code[at] >> 16) {
@@ -159,8 +155,7 @@ static size_t with_mode(uint32_t code[1024], SpvExecutionMode mode, uint32_t wid
 
 /* This device rounds to even and keeps the signs of zeros for all widths; of the others newer ones
  * may have some. */
-static void modes_of_floats(void **state) {
-    (void)state;
+static void modes_of_floats(void) {
     static const struct {
         SpvExecutionMode mode;
         const char *refusal;
@@ -188,17 +183,17 @@ static void modes_of_floats(void **state) {
             rig_kernel(&rig, id, code, with_mode(code, modes[m].mode, width));
             rig_begin(&rig);
             rig_dispatch(&rig, id, 1, 1, 1,
-                         BINDINGS({.binding = 0, .buffer = 1, .access = BH_READ},
-                                  {.binding = 1, .buffer = 2, .access = BH_READ_WRITE}),
+                         BINDINGS({.binding = 0, .buffer = 1, .access = BH_ACCESS_READ},
+                                  {.binding = 1, .buffer = 2, .access = BH_ACCESS_READ_WRITE}),
                          &push, sizeof push);
-            assert_true(rig_run(&rig));
+            BHT_TRUE(rig_run(&rig));
             if (rig.results[0].status == BH_OK) {
-                assert_true(*y == 7);
+                BHT_EQ(*y, 7);
                 continue;
             }
-            assert_int_equal(rig.results[0].status, BH_INVALID_KERNEL);
-            if (modes[m].refusal == NULL || strstr(rig.errors[0].text, modes[m].refusal) == NULL) {
-                fail_msg("mode %d of %u bits: %s", (int)modes[m].mode, width, rig.errors[0].text);
+            BHT_EQ(rig.results[0].status, BH_INVALID_KERNEL);
+            if (!modes[m].refusal || !strstr(rig.errors[0].text, modes[m].refusal)) {
+                BHT_FAIL("mode %d of %u bits: %s", (int)modes[m].mode, width, rig.errors[0].text);
             }
         }
     }
@@ -206,8 +201,7 @@ static void modes_of_floats(void **state) {
 }
 
 /* An expression that would take 2^40 steps to compute. */
-static void sizes_that_cannot_be_computed(void **state) {
-    (void)state;
+static void sizes_that_cannot_be_computed(void) {
     size_t bytes;
     uint32_t *code = rig_load(BACKEND_KERNELS, "doubling_constant", &bytes);
     refused_kernel(code, bytes, "main", BH_INVALID_KERNEL,
@@ -215,8 +209,7 @@ static void sizes_that_cannot_be_computed(void **state) {
     free(code);
 }
 
-static void invalid_modules_keep_the_rule(void **state) {
-    (void)state;
+static void invalid_modules_keep_the_rule(void) {
     uint32_t code[sizeof add / 4];
     memcpy(code, add, sizeof add);
     code[0] = 0x03022307;
@@ -228,7 +221,7 @@ static void invalid_modules_keep_the_rule(void **state) {
     refused_kernel(code, sizeof code, "main", BH_INVALID_KERNEL,
                    "schema word (word 4) is 0x00000001");
     refused_kernel(add, sizeof add - 4, "main", BH_INVALID_KERNEL, "not valid SPIR-V: ");
-    refused_kernel(add, sizeof add - 3, "main", BH_INVALID_KERNEL, "no whole number of words");
+    refused_kernel(add, sizeof add - 3, "main", BH_INVALID_KERNEL, "not a whole number of words");
     /* A rule of Vulkan's, not of SPIR-V's: the decoration of a binding is taken away. */
     memcpy(code, add, sizeof add);
     for (size_t i = 5; i < sizeof code / 4; i += code[i] >> 16) {
@@ -255,17 +248,14 @@ static void open_add(struct fixture *f) {
     f->c = 1;
 }
 
-#define X                                                                                          \
-    { .binding = 0, .buffer = 1, .access = BH_READ }
-#define Y                                                                                          \
-    { .binding = 1, .buffer = 2, .access = BH_WRITE }
+#define X {.binding = 0, .buffer = 1, .access = BH_ACCESS_READ}
+#define Y {.binding = 1, .buffer = 2, .access = BH_ACCESS_WRITE}
 
-static void bindings_that_do_not_fit(void **state) {
-    (void)state;
+static void bindings_that_do_not_fit(void) {
     struct fixture f;
     open_add(&f);
     const uint64_t alignment = f.rig.backend->device.limits.minStorageBufferOffsetAlignment;
-    assert_true(alignment > 1);
+    BHT_GT(alignment, 1);
     char misaligned[64];
     snprintf(misaligned, sizeof misaligned, "offset %d is not a multiple of %d", 1, (int)alignment);
     const struct {
@@ -278,11 +268,11 @@ static void bindings_that_do_not_fit(void **state) {
         {"set 0 binding 0 (\"X\") of kernel \"k1\" was not given", BH_BINDING_MISMATCH, {Y}, 1},
         {"set 0 binding 2 was given, but kernel \"k1\" does not use it",
          BH_BINDING_MISMATCH,
-         {X, Y, {.binding = 2, .buffer = 1, .access = BH_READ}},
+         {X, Y, {.binding = 2, .buffer = 1, .access = BH_ACCESS_READ}},
          3},
         {"set 1 binding 1 was given, but",
          BH_BINDING_MISMATCH,
-         {X, {.set = 1, .binding = 1, .buffer = 2, .access = BH_READ}},
+         {X, {.set = 1, .binding = 1, .buffer = 2, .access = BH_ACCESS_READ}},
          2},
         {"set 0 binding 0 (\"X\") of kernel \"k1\" was given twice",
          BH_BINDING_MISMATCH,
@@ -290,27 +280,28 @@ static void bindings_that_do_not_fit(void **state) {
          3},
         {"buffer 9 is not attached",
          BH_BINDING_MISMATCH,
-         {{.binding = 0, .buffer = 9, .access = BH_READ, .size = 4}, Y},
+         {{.binding = 0, .buffer = 9, .access = BH_ACCESS_READ, .size = 4}, Y},
          2},
         {misaligned,
          BH_BINDING_MISMATCH,
-         {{.binding = 0, .buffer = 1, .access = BH_READ, .offset = 1}, Y},
+         {{.binding = 0, .buffer = 1, .access = BH_ACCESS_READ, .offset = 1}, Y},
          2},
         {"bytes 0 to 4100 of a buffer of 4096 bytes",
          BH_BINDING_MISMATCH,
-         {{.binding = 0, .buffer = 1, .access = BH_READ, .size = 4100}, Y},
+         {{.binding = 0, .buffer = 1, .access = BH_ACCESS_READ, .size = 4100}, Y},
          2},
         {"bytes 4352 to 4356 of a buffer of 4096 bytes",
          BH_BINDING_MISMATCH,
-         {{.binding = 0, .buffer = 1, .access = BH_READ, .offset = 4352, .size = 4}, Y},
+         {{.binding = 0, .buffer = 1, .access = BH_ACCESS_READ, .offset = 4352, .size = 4}, Y},
          2},
         {"the range is empty",
          BH_BINDING_MISMATCH,
-         {{.binding = 0, .buffer = 1, .access = BH_READ, .offset = 4096}, Y},
+         {{.binding = 0, .buffer = 1, .access = BH_ACCESS_READ, .offset = 4096}, Y},
          2},
-        {"set 0 binding 1 (\"Y\") of kernel \"k1\" was given to read, but the kernel writes to it",
+        {"set 0 binding 1 (\"Y\") of kernel \"k1\" is bound for reading, but the kernel writes to "
+         "it",
          BH_BINDING_MISMATCH,
-         {X, {.binding = 1, .buffer = 2, .access = BH_READ}},
+         {X, {.binding = 1, .buffer = 2, .access = BH_ACCESS_READ}},
          2},
     };
     f.rig.record_count = 0;
@@ -320,14 +311,13 @@ static void bindings_that_do_not_fit(void **state) {
         rig_dispatch(&f.rig, 1, 1, 1, 1, cases[i].bindings, cases[i].count, &f.c, sizeof f.c);
         rig_run_fails(&f.rig, cases[i].status, 1, cases[i].text);
         for (int word = 0; word < 1024; word++) {
-            assert_int_equal(((uint32_t *)f.rig.buffers[1].data)[word], 0);
+            BHT_EQ(((uint32_t *)f.rig.buffers[1].data)[word], 0);
         }
     }
     rig_close(&f.rig);
 }
 
-static void access_of_undecorated_bindings(void **state) {
-    (void)state;
+static void access_of_undecorated_bindings(void) {
     struct rig rig;
     rig_open(&rig, NULL);
     rig_kernel(&rig, 1, CODE(undecorated));
@@ -336,23 +326,22 @@ static void access_of_undecorated_bindings(void **state) {
     }
     rig_begin(&rig); /* an atomic is a write */
     rig_dispatch(&rig, 1, 1, 1, 1,
-                 BINDINGS({.binding = 0, .buffer = 1, .access = BH_READ},
-                          {.binding = 1, .buffer = 2, .access = BH_WRITE},
-                          {.binding = 2, .buffer = 3, .access = BH_READ}),
+                 BINDINGS({.binding = 0, .buffer = 1, .access = BH_ACCESS_READ},
+                          {.binding = 1, .buffer = 2, .access = BH_ACCESS_WRITE},
+                          {.binding = 2, .buffer = 3, .access = BH_ACCESS_READ}),
                  NULL, 0);
     rig_run_fails(&rig, BH_BINDING_MISMATCH, 0, "set 0 binding 2 (\"Both\")");
     rig_begin(&rig);
     rig_dispatch(&rig, 1, 1, 1, 1,
-                 BINDINGS({.binding = 0, .buffer = 1, .access = BH_READ},
-                          {.binding = 1, .buffer = 2, .access = BH_WRITE},
-                          {.binding = 2, .buffer = 3, .access = BH_READ_WRITE}),
+                 BINDINGS({.binding = 0, .buffer = 1, .access = BH_ACCESS_READ},
+                          {.binding = 1, .buffer = 2, .access = BH_ACCESS_WRITE},
+                          {.binding = 2, .buffer = 3, .access = BH_ACCESS_READ_WRITE}),
                  NULL, 0);
     rig_run_ok(&rig);
     rig_close(&rig);
 }
 
-static void pointers_through_calls(void **state) {
-    (void)state;
+static void pointers_through_calls(void) {
     struct rig rig;
     size_t bytes;
     uint32_t *code = rig_load(BACKEND_KERNELS, "through_calls", &bytes);
@@ -370,37 +359,36 @@ static void pointers_through_calls(void **state) {
     rig_prepare(&rig, 2);
     rig_prepare(&rig, 3);
     rig_run_ok(&rig);
-    assert_true(bhi_backend_next_reflection(rig.backend, &info, bindings));
-    assert_int_equal(info.bindings, 3); /* d belongs to the other entry point */
-    assert_string_equal(bindings[0].name, "a");
-    assert_int_equal(bindings[0].access, BH_WRITE);
-    assert_int_equal(bindings[1].access, BH_WRITE);
-    assert_int_equal(bindings[2].access, BH_READ);
-    assert_true(bhi_backend_next_reflection(rig.backend, &info, bindings));
-    assert_int_equal(info.kernel, 2);
-    assert_int_equal(info.bindings, 1);
-    assert_string_equal(bindings[0].name, "d");
-    assert_int_equal(bindings[0].access, BH_WRITE);
-    assert_int_equal(info.local_x, 4);
-    assert_int_equal(info.local_y, 2);
-    assert_true(bhi_backend_next_reflection(rig.backend, &info, bindings));
-    assert_int_equal(info.kernel, 3);
-    assert_int_equal(info.bindings, 1);
-    assert_string_equal(bindings[0].name, "e");
-    assert_int_equal(bindings[0].access, BH_WRITE);
+    BHT_TRUE(bhi_backend_next_reflection(rig.backend, &info, bindings));
+    BHT_EQ(info.bindings, 3); /* d belongs to the other entry point */
+    BHT_STR_EQ(bindings[0].name, "a");
+    BHT_EQ(bindings[0].access, BH_ACCESS_WRITE);
+    BHT_EQ(bindings[1].access, BH_ACCESS_WRITE);
+    BHT_EQ(bindings[2].access, BH_ACCESS_READ);
+    BHT_TRUE(bhi_backend_next_reflection(rig.backend, &info, bindings));
+    BHT_EQ(info.kernel, 2);
+    BHT_EQ(info.bindings, 1);
+    BHT_STR_EQ(bindings[0].name, "d");
+    BHT_EQ(bindings[0].access, BH_ACCESS_WRITE);
+    BHT_EQ(info.local_x, 4);
+    BHT_EQ(info.local_y, 2);
+    BHT_TRUE(bhi_backend_next_reflection(rig.backend, &info, bindings));
+    BHT_EQ(info.kernel, 3);
+    BHT_EQ(info.bindings, 1);
+    BHT_STR_EQ(bindings[0].name, "e");
+    BHT_EQ(bindings[0].access, BH_ACCESS_WRITE);
     rig_begin(&rig);
     rig_dispatch(&rig, 1, 1, 1, 1,
-                 BINDINGS({.binding = 0, .buffer = 1, .access = BH_WRITE},
-                          {.binding = 1, .buffer = 2, .access = BH_READ},
-                          {.binding = 2, .buffer = 3, .access = BH_READ}),
+                 BINDINGS({.binding = 0, .buffer = 1, .access = BH_ACCESS_WRITE},
+                          {.binding = 1, .buffer = 2, .access = BH_ACCESS_READ},
+                          {.binding = 2, .buffer = 3, .access = BH_ACCESS_READ}),
                  NULL, 0);
     rig_run_fails(&rig, BH_BINDING_MISMATCH, 0, "set 0 binding 1 (\"b\")");
     free(code);
     rig_close(&rig);
 }
 
-static void uniform_ranges(void **state) {
-    (void)state;
+static void uniform_ranges(void) {
     struct rig rig;
     rig_open(&rig, NULL);
     rig_kernel(&rig, 1, CODE(places));
@@ -420,21 +408,23 @@ static void uniform_ranges(void **state) {
         rig_begin(&rig);
         rig_dispatch(
             &rig, 1, 1, 1, 1,
-            BINDINGS(
-                {.binding = 0, .buffer = 1, .access = BH_READ, .size = 4},
-                {.binding = 3, .buffer = 1, .access = BH_READ, .size = 4},
-                {.binding = 700, .buffer = 1, .access = BH_READ, .size = 4},
-                {.set = 2, .binding = 1, .buffer = 1, .access = BH_WRITE, .size = 64},
-                {.set = 3, .binding = 5, .buffer = 2, .access = BH_READ, .size = cases[i].size},
-                {.set = 3, .binding = 6, .buffer = 2, .access = BH_READ, .size = 4}),
+            BINDINGS({.binding = 0, .buffer = 1, .access = BH_ACCESS_READ, .size = 4},
+                     {.binding = 3, .buffer = 1, .access = BH_ACCESS_READ, .size = 4},
+                     {.binding = 700, .buffer = 1, .access = BH_ACCESS_READ, .size = 4},
+                     {.set = 2, .binding = 1, .buffer = 1, .access = BH_ACCESS_WRITE, .size = 64},
+                     {.set = 3,
+                      .binding = 5,
+                      .buffer = 2,
+                      .access = BH_ACCESS_READ,
+                      .size = cases[i].size},
+                     {.set = 3, .binding = 6, .buffer = 2, .access = BH_ACCESS_READ, .size = 4}),
             NULL, 0);
         rig_run_fails(&rig, cases[i].status, 0, cases[i].text);
     }
     rig_close(&rig);
 }
 
-static void push_sizes(void **state) {
-    (void)state;
+static void push_sizes(void) {
     struct fixture f;
     open_add(&f);
     f.rig.record_count = 0;
@@ -450,8 +440,7 @@ static void push_sizes(void **state) {
     rig_close(&f.rig);
 }
 
-static void grids(void **state) {
-    (void)state;
+static void grids(void) {
     struct fixture f;
     open_add(&f);
     f.rig.record_count = 0;
@@ -474,12 +463,11 @@ static void grids(void **state) {
 
 /* Each axis is within its limit, the product is not: llvmpipe would run none of the first, and
  * 196,607 of the second. */
-static void grids_of_more_than_32_bits(void **state) {
-    (void)state;
+static void grids_of_more_than_32_bits(void) {
     struct fixture f;
     open_add(&f);
     f.rig.record_count = 0;
-    assert_false(f.rig.backend->device.whole_grids);
+    BHT_TRUE(!f.rig.backend->device.whole_grids);
     rig_begin(&f.rig);
     rig_dispatch(&f.rig, 1, 4096, 4096, 256, BINDINGS(X, Y), &f.c, sizeof f.c);
     rig_run_fails(&f.rig, BH_LIMIT_EXCEEDED, 0,
@@ -491,17 +479,16 @@ static void grids_of_more_than_32_bits(void **state) {
     rig_close(&f.rig);
 }
 
-static void unknown_kernels_and_ranges(void **state) {
-    (void)state;
+static void unknown_kernels_and_ranges(void) {
     struct fixture f;
     open_add(&f);
     f.rig.record_count = 0;
     rig_begin(&f.rig);
     rig_dispatch(&f.rig, 77, 1, 1, 1, NULL, 0, NULL, 0);
-    rig_run_fails(&f.rig, BH_INVALID_KERNEL, 0, "kernel 77 is not there");
+    rig_run_fails(&f.rig, BH_INVALID_KERNEL, 0, "kernel 77 does not exist");
     rig_begin(&f.rig);
     rig_prepare(&f.rig, 78);
-    rig_run_fails(&f.rig, BH_INVALID_KERNEL, 0, "kernel 78 is not there");
+    rig_run_fails(&f.rig, BH_INVALID_KERNEL, 0, "kernel 78 does not exist");
     rig_begin(&f.rig);
     rig_copy(&f.rig, 1, 0, 2, 4000, 100);
     rig_run_fails(&f.rig, BH_BINDING_MISMATCH, 0,
@@ -520,13 +507,12 @@ static void unknown_kernels_and_ranges(void **state) {
 
 /* A descriptor that does not hold what it should: the error is the buffer's, kept for whoever
  * names it. */
-static void buffers_that_cannot_be_imported(void **state) {
-    (void)state;
+static void buffers_that_cannot_be_imported(void) {
     struct fixture f;
     open_add(&f);
     f.rig.record_count = 0;
     int unsealed = memfd_create("unsealed", 0);
-    assert_true(unsealed >= 0 && ftruncate(unsealed, 4096) == 0);
+    BHT_TRUE(unsealed >= 0 && ftruncate(unsealed, 4096) == 0);
     bhi_backend_attach(f.rig.backend, 5, unsealed, 4096, BHI_ATTACH_WRITE);
     bhi_backend_attach(f.rig.backend, 6, -1, 4096, BHI_ATTACH_WRITE);
     for (uint64_t id = 5; id <= 6; id++) {
@@ -547,8 +533,7 @@ static void buffers_that_cannot_be_imported(void **state) {
 
 /* What is attached for reading is read, and no command may write it; attached anew it is writable,
  * and what was recorded for the old one is forgotten. */
-static void buffers_that_are_only_read(void **state) {
-    (void)state;
+static void buffers_that_are_only_read(void) {
     struct fixture f;
     open_add(&f);
     f.rig.record_count = 0;
@@ -560,7 +545,7 @@ static void buffers_that_are_only_read(void **state) {
         rig_begin(&f.rig);
         rig_copy(&f.rig, 1, 0, 2, 0, 4);
         rig_run_ok(&f.rig);
-        assert_int_equal(y[0], round);
+        BHT_EQ(y[0], round);
         rig_begin(&f.rig);
         rig_fill(&f.rig, 1, 0, 4, 9);
         rig_run_fails(&f.rig, BH_BINDING_MISMATCH, 0, "buffer 1 is attached for reading only");
@@ -568,25 +553,24 @@ static void buffers_that_are_only_read(void **state) {
         rig_copy(&f.rig, 2, 0, 1, 4, 4);
         rig_run_fails(&f.rig, BH_BINDING_MISMATCH, 0, "buffer 1 is attached for reading only");
         struct rig_binding write = X;
-        write.access = BH_READ_WRITE;
+        write.access = BH_ACCESS_READ_WRITE;
         rig_begin(&f.rig);
         rig_dispatch(&f.rig, 1, 1, 1, 1, BINDINGS(write, Y), &f.c, sizeof f.c);
         rig_run_fails(&f.rig, BH_BINDING_MISMATCH, 0, "buffer 1 is attached for reading only");
-        assert_int_equal(x[0], round);
+        BHT_EQ(x[0], round);
         rig_attach_again(&f.rig, 1, BHI_ATTACH_WRITE);
         rig_begin(&f.rig);
         rig_copy(&f.rig, 1, 0, 2, 0, 4); /* the same bytes as before */
         rig_fill(&f.rig, 1, 0, 4, 70 + round);
         rig_run_ok(&f.rig);
-        assert_int_equal(x[0], 70 + round);
-        assert_int_equal(y[0], round);
+        BHT_EQ(x[0], 70 + round);
+        BHT_EQ(y[0], round);
     }
     rig_close(&f.rig);
 }
 
 /* A record among others: it alone is refused. */
-static void a_refused_record_harms_no_other(void **state) {
-    (void)state;
+static void a_refused_record_harms_no_other(void) {
     struct fixture f;
     open_add(&f);
     f.rig.record_count = 0;
@@ -598,37 +582,37 @@ static void a_refused_record_harms_no_other(void **state) {
             rig_dispatch(&f.rig, 1, 1, 1, 1, BINDINGS(X), &f.c, sizeof f.c);
         }
     }
-    assert_true(rig_run(&f.rig));
+    BHT_TRUE(rig_run(&f.rig));
     for (int i = 0; i < 9; i++) {
         const bool bad = i % 3 == 1;
-        assert_int_equal(f.rig.results[i].status, bad ? BH_BINDING_MISMATCH : BH_OK);
-        assert_int_equal(f.rig.results[i].executed, bad ? BH_EXECUTED_NO : BH_EXECUTED_YES);
-        assert_int_equal(f.rig.results[i].command_index, bad ? 1u : BHI_NO_COMMAND);
-        assert_int_equal(y[i], bad ? 0 : 1);
+        BHT_EQ(f.rig.results[i].status, bad ? BH_BINDING_MISMATCH : BH_OK);
+        BHT_EQ(f.rig.results[i].executed, bad ? BH_EXECUTED_NO : BH_EXECUTED_YES);
+        BHT_EQ(f.rig.results[i].command_index, bad ? 1u : BHI_NO_COMMAND);
+        BHT_EQ(y[i], bad ? 0 : 1);
     }
     rig_close(&f.rig);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kernels_out_of_scope),
-        cmocka_unit_test(entry_points),
-        cmocka_unit_test(kernels_over_limits),
-        cmocka_unit_test(specialization_of_the_wrong_size),
-        cmocka_unit_test(modes_of_floats),
-        cmocka_unit_test(sizes_that_cannot_be_computed),
-        cmocka_unit_test(invalid_modules_keep_the_rule),
-        cmocka_unit_test(bindings_that_do_not_fit),
-        cmocka_unit_test(access_of_undecorated_bindings),
-        cmocka_unit_test(pointers_through_calls),
-        cmocka_unit_test(uniform_ranges),
-        cmocka_unit_test(push_sizes),
-        cmocka_unit_test(grids),
-        cmocka_unit_test(grids_of_more_than_32_bits),
-        cmocka_unit_test(unknown_kernels_and_ranges),
-        cmocka_unit_test(buffers_that_cannot_be_imported),
-        cmocka_unit_test(buffers_that_are_only_read),
-        cmocka_unit_test(a_refused_record_harms_no_other),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(kernels_out_of_scope),
+        BHT_TEST(entry_points),
+        BHT_TEST(kernels_over_limits),
+        BHT_TEST(specialization_of_the_wrong_size),
+        BHT_TEST(modes_of_floats),
+        BHT_TEST(sizes_that_cannot_be_computed),
+        BHT_TEST(invalid_modules_keep_the_rule),
+        BHT_TEST(bindings_that_do_not_fit),
+        BHT_TEST(access_of_undecorated_bindings),
+        BHT_TEST(pointers_through_calls),
+        BHT_TEST(uniform_ranges),
+        BHT_TEST(push_sizes),
+        BHT_TEST(grids),
+        BHT_TEST(grids_of_more_than_32_bits),
+        BHT_TEST(unknown_kernels_and_ranges),
+        BHT_TEST(buffers_that_cannot_be_imported),
+        BHT_TEST(buffers_that_are_only_read),
+        BHT_TEST(a_refused_record_harms_no_other),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

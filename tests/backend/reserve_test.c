@@ -28,7 +28,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL fake_allocate(VkDevice device,
     fake.allocated++;
     *memory = (VkDeviceMemory)(uintptr_t)&fake;
     if (fake.file >= 0) {
-        assert_int_equal(ftruncate(fake.file, (off_t)size + 4096), 0);
+        BHT_EQ(ftruncate(fake.file, (off_t)size + 4096), 0);
     }
     return VK_SUCCESS;
 }
@@ -54,54 +54,50 @@ static bool reserve(int file, VkDeviceSize most, bool is_cpu, struct bhi_error *
 
 static int new_file(void) {
     int file = memfd_create("allocation fd", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    assert_true(file >= 0);
+    BHT_GE(file, 0);
     return file;
 }
 
-static void it_gets_its_length_and_is_sealed(void **state) {
-    (void)state;
+static void it_gets_its_length_and_is_sealed(void) {
     struct bhi_error error;
     struct stat status;
     int file = new_file();
     int another = new_file();
-    assert_true(reserve(file, UINT64_MAX, true, &error));
-    assert_int_equal(fake.allocated, 1);
-    assert_int_equal(fake.freed, 1);
-    assert_int_equal(fstat(file, &status), 0);
-    assert_true((uint64_t)status.st_size >= BHI_DRIVER_FILE_BYTES);
-    assert_int_equal(status.st_blocks, 0); /* no page of it exists */
-    assert_int_equal(fcntl(file, F_GET_SEALS), BHI_DRIVER_FILE_SEALS);
-    assert_int_equal(ftruncate(file, status.st_size + 4096), -1);
-    assert_int_equal(errno, EPERM);
-    assert_int_equal(fcntl(another, F_GET_SEALS), 0); /* what is not the driver's is left alone */
+    BHT_TRUE(reserve(file, UINT64_MAX, true, &error));
+    BHT_EQ(fake.allocated, 1);
+    BHT_EQ(fake.freed, 1);
+    BHT_EQ(fstat(file, &status), 0);
+    BHT_GE((uint64_t)status.st_size, BHI_DRIVER_FILE_BYTES);
+    BHT_EQ(status.st_blocks, 0); /* no page of it exists */
+    BHT_EQ(fcntl(file, F_GET_SEALS), BHI_DRIVER_FILE_SEALS);
+    BHT_EQ(ftruncate(file, status.st_size + 4096), -1);
+    BHT_EQ(errno, EPERM);
+    BHT_EQ(fcntl(another, F_GET_SEALS), 0); /* what is not the driver's is left alone */
     close(file);
     close(another);
 }
 
-static void nothing_to_do(void **state) {
-    (void)state;
+static void nothing_to_do(void) {
     struct bhi_error error;
-    assert_true(reserve(-1, UINT64_MAX, true, &error)); /* Mesa 22: no file */
-    assert_int_equal(fake.allocated, 0);
+    BHT_TRUE(reserve(-1, UINT64_MAX, true, &error)); /* Mesa 22: no file */
+    BHT_EQ(fake.allocated, 0);
     int file = new_file();
-    assert_true(reserve(file, UINT64_MAX, false, &error)); /* a GPU */
-    assert_int_equal(fake.allocated, 0);
+    BHT_TRUE(reserve(file, UINT64_MAX, false, &error)); /* a GPU */
+    BHT_EQ(fake.allocated, 0);
     close(file);
 }
 
-static void too_short(void **state) {
-    (void)state;
+static void too_short(void) {
     struct bhi_error error;
     int file = new_file();
-    assert_false(reserve(file, 1u << 20, true, &error));
-    assert_int_equal(error.status, BH_UNSUPPORTED);
-    assert_non_null(strstr(error.text, "the driver's memory file has"));
+    BHT_TRUE(!reserve(file, 1u << 20, true, &error));
+    BHT_EQ(error.status, BH_UNSUPPORTED);
+    BHT_STR_HAS(error.text, "the driver's memory file has");
     close(file);
 }
 
 /* A host with a small `ulimit -f`: named, and no SIGXFSZ. */
-static void file_size_limit(void **state) {
-    (void)state;
+static void file_size_limit(void) {
     pid_t pid = fork();
     if (pid == 0) {
         struct bhi_error error;
@@ -111,17 +107,17 @@ static void file_size_limit(void **state) {
         _exit(!good && fake.allocated == 0 && strstr(error.text, "RLIMIT_FSIZE") ? 0 : 1);
     }
     int status;
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
+    BHT_EQ(waitpid(pid, &status, 0), pid);
+    BHT_TRUE(WIFEXITED(status));
+    BHT_EQ(WEXITSTATUS(status), 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_gets_its_length_and_is_sealed),
-        cmocka_unit_test(nothing_to_do),
-        cmocka_unit_test(too_short),
-        cmocka_unit_test(file_size_limit),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(it_gets_its_length_and_is_sealed),
+        BHT_TEST(nothing_to_do),
+        BHT_TEST(too_short),
+        BHT_TEST(file_size_limit),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

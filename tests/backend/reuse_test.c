@@ -10,13 +10,12 @@ static const uint32_t add[] =
 
 static void dispatch_add(struct rig *rig, uint64_t kernel, uint64_t from, uint64_t to, uint32_t c) {
     rig_dispatch(rig, kernel, 4, 1, 1,
-                 BINDINGS({.binding = 0, .buffer = from, .access = BH_READ},
-                          {.binding = 1, .buffer = to, .access = BH_WRITE}),
+                 BINDINGS({.binding = 0, .buffer = from, .access = BH_ACCESS_READ},
+                          {.binding = 1, .buffer = to, .access = BH_ACCESS_WRITE}),
                  &c, sizeof c);
 }
 
-static void a_repeated_record_is_one_recording(void **state) {
-    (void)state;
+static void a_repeated_record_is_one_recording(void) {
     struct rig rig;
     rig_open(&rig, NULL);
     uint32_t *x = rig_buffer(&rig, 1, 1024);
@@ -28,24 +27,23 @@ static void a_repeated_record_is_one_recording(void **state) {
         rig_begin(&rig);
         dispatch_add(&rig, 1, 1, 2, 7);
         rig_run_ok(&rig);
-        assert_int_equal(y[0], i + 7);
+        BHT_EQ(y[0], i + 7);
         if (i == 0) {
             recordings = rig.backend->recordings.count;
         }
     }
-    assert_int_equal(rig.backend->recordings.count, recordings);
-    assert_int_equal(rig.backend->groups.count, 1);
+    BHT_EQ(rig.backend->recordings.count, recordings);
+    BHT_EQ(rig.backend->groups.count, 1);
     rig_begin(&rig); /* another constant: another recording, the same descriptor set */
     dispatch_add(&rig, 1, 1, 2, 8);
     rig_run_ok(&rig);
-    assert_int_equal(y[0], 49 + 8);
-    assert_int_equal(rig.backend->groups.count, 1);
+    BHT_EQ(y[0], 49 + 8);
+    BHT_EQ(rig.backend->groups.count, 1);
     rig_close(&rig);
 }
 
 /* More distinct records than are kept: all run right, and again in the same order. */
-static void recordings_are_bounded(void **state) {
-    (void)state;
+static void recordings_are_bounded(void) {
     struct rig rig;
     rig_open(&rig, NULL);
     uint32_t *x = rig_buffer(&rig, 1, 1024);
@@ -57,15 +55,14 @@ static void recordings_are_bounded(void **state) {
             rig_begin(&rig);
             dispatch_add(&rig, 1, 1, 2, i);
             rig_run_ok(&rig);
-            assert_int_equal(y[0], i + 1);
+            BHT_EQ(y[0], i + 1);
         }
     }
-    assert_true(rig.backend->recordings.count <= rig.backend->recordings.max_count);
+    BHT_LE(rig.backend->recordings.count, rig.backend->recordings.max_count);
     rig_close(&rig);
 }
 
-static void pipelines_are_bounded(void **state) {
-    (void)state;
+static void pipelines_are_bounded(void) {
     struct rig rig;
     const struct rig_options options = {.max_pipelines = 3};
     rig_open(&rig, &options);
@@ -82,9 +79,9 @@ static void pipelines_are_bounded(void **state) {
         rig_begin(&rig);
         dispatch_add(&rig, 1 + (uint64_t)rand_r(&seed) % KERNELS, 1, 2, i);
         rig_run_ok(&rig);
-        assert_int_equal(y[3], 2 * i);
+        BHT_EQ(y[3], 2 * i);
         bhi_backend_counts(rig.backend, &counts);
-        assert_true(counts.pipelines <= 3);
+        BHT_LE(counts.pipelines, 3);
     }
     /* One record that needs more than that: none of them goes while it is in use. */
     rig_begin(&rig);
@@ -92,7 +89,7 @@ static void pipelines_are_bounded(void **state) {
         dispatch_add(&rig, id, 1, 2, (uint32_t)id);
     }
     rig_run_ok(&rig);
-    assert_int_equal(y[3], 59 + KERNELS);
+    BHT_EQ(y[3], 59 + KERNELS);
     rig_begin(&rig);
     dispatch_add(&rig, 1, 1, 2, 1);
     rig_run_ok(&rig);
@@ -101,13 +98,12 @@ static void pipelines_are_bounded(void **state) {
     dispatch_add(&rig, 100, 1, 2, 1);
     rig_run_ok(&rig);
     bhi_backend_counts(rig.backend, &counts);
-    assert_true(counts.pipelines <= 3);
+    BHT_LE(counts.pipelines, 3);
     rig_close(&rig);
 }
 
 /* The least recently used goes first. */
-static void eviction_order(void **state) {
-    (void)state;
+static void eviction_order(void) {
     struct rig rig;
     const struct rig_options options = {.max_pipelines = 2};
     rig_open(&rig, &options);
@@ -126,14 +122,13 @@ static void eviction_order(void **state) {
                                                      BHI_KERNEL_READY};
     for (uint64_t id = 1; id <= 3; id++) {
         const struct bhi_vk_kernel *kernel = bhi_map_get(&rig.backend->kernels.map, id);
-        assert_int_equal(kernel->state, expected[id - 1]);
+        BHT_EQ(kernel->state, expected[id - 1]);
     }
     rig_close(&rig);
 }
 
 /* An id that is attached again is another buffer: nothing kept for the old one is used. */
-static void attach_and_detach(void **state) {
-    (void)state;
+static void attach_and_detach(void) {
     struct rig rig;
     rig_open(&rig, NULL);
     rig_kernel(&rig, 1, CODE(add));
@@ -146,26 +141,26 @@ static void attach_and_detach(void **state) {
         rig_begin(&rig);
         dispatch_add(&rig, 1, 1, 2, 100);
         rig_run_ok(&rig);
-        assert_int_equal(y[9], i + 100);
+        BHT_EQ(y[9], i + 100);
         if (i % 2 == 0) {
             rig_detach(&rig, 1);
             rig_begin(&rig);
-            rig_dispatch(&rig, 1, 4, 1, 1,
-                         BINDINGS({.binding = 0, .buffer = 1, .access = BH_READ, .size = 1024},
-                                  {.binding = 1, .buffer = 2, .access = BH_WRITE}),
-                         &(uint32_t){100}, 4);
+            rig_dispatch(
+                &rig, 1, 4, 1, 1,
+                BINDINGS({.binding = 0, .buffer = 1, .access = BH_ACCESS_READ, .size = 1024},
+                         {.binding = 1, .buffer = 2, .access = BH_ACCESS_WRITE}),
+                &(uint32_t){100}, 4);
             rig_run_fails(&rig, BH_BINDING_MISMATCH, 0, "buffer 1 is not attached");
         }
         bhi_backend_counts(rig.backend, &counts);
-        assert_int_equal(counts.imported_bytes, i % 2 == 0 ? 1024 : 2048);
-        assert_true(rig.backend->groups.count <= 1);
+        BHT_EQ(counts.imported_bytes, i % 2 == 0 ? 1024 : 2048);
+        BHT_LE(rig.backend->groups.count, 1);
     }
     bhi_backend_detach(rig.backend, 4711); /* unknown ids are fine */
     rig_close(&rig);
 }
 
-static void kernels_come_and_go(void **state) {
-    (void)state;
+static void kernels_come_and_go(void) {
     struct rig rig;
     rig_open(&rig, NULL);
     uint32_t *x = rig_buffer(&rig, 1, 1024);
@@ -177,26 +172,25 @@ static void kernels_come_and_go(void **state) {
         rig_begin(&rig);
         dispatch_add(&rig, 1, 1, 2, i);
         rig_run_ok(&rig);
-        assert_int_equal(y[0], 5 + i);
+        BHT_EQ(y[0], 5 + i);
         bhi_backend_counts(rig.backend, &counts);
-        assert_int_equal(counts.pipelines, 1);
+        BHT_EQ(counts.pipelines, 1);
     }
     bhi_backend_kernel_destroy(rig.backend, 1);
     bhi_backend_kernel_destroy(rig.backend, 1);
     rig_begin(&rig);
     dispatch_add(&rig, 1, 1, 2, 0);
-    rig_run_fails(&rig, BH_INVALID_KERNEL, 0, "kernel 1 is not there");
+    rig_run_fails(&rig, BH_INVALID_KERNEL, 0, "kernel 1 does not exist");
     struct bhi_msg_kernel_info info;
     static struct bhi_msg_kernel_binding bindings[256];
-    assert_false(bhi_backend_next_reflection(rig.backend, &info, bindings)); /* they are gone */
+    BHT_TRUE(!bhi_backend_next_reflection(rig.backend, &info, bindings)); /* they are gone */
     bhi_backend_counts(rig.backend, &counts);
-    assert_int_equal(counts.pipelines, 0);
+    BHT_EQ(counts.pipelines, 0);
     rig_close(&rig);
 }
 
 /* Descriptor sets beyond the limit, each with another pair of buffers. */
-static void groups_are_bounded(void **state) {
-    (void)state;
+static void groups_are_bounded(void) {
     struct rig rig;
     rig_open(&rig, NULL);
     rig.backend->groups.limit = 10;
@@ -209,21 +203,20 @@ static void groups_are_bounded(void **state) {
         dispatch_add(&rig, 1, id, id + 1, 1);
     }
     rig_run_ok(&rig);
-    assert_int_equal(rig.backend->groups.count, 39);
-    assert_int_equal(((uint32_t *)rig.buffers[39].data)[0], 40);
+    BHT_EQ(rig.backend->groups.count, 39);
+    BHT_EQ(((uint32_t *)rig.buffers[39].data)[0], 40);
     for (uint32_t i = 0; i < 600; i++) { /* others push the recording out, and with it the sets */
         rig_begin(&rig);
         dispatch_add(&rig, 1, 1, 2, i);
         rig_run_ok(&rig);
     }
-    assert_true(rig.backend->groups.count <= 10);
+    BHT_LE(rig.backend->groups.count, 10);
     rig_close(&rig);
 }
 
 /* Descriptor sets beyond the bytes that a driver has for them: what is only kept gives way, and
  * what one record needs at once has to fit. */
-static void descriptor_bytes_are_bounded(void **state) {
-    (void)state;
+static void descriptor_bytes_are_bounded(void) {
     struct rig rig;
     rig_open(&rig, NULL);
     rig.backend->groups.max_bytes = 100000;
@@ -235,9 +228,9 @@ static void descriptor_bytes_are_bounded(void **state) {
         rig_begin(&rig);
         dispatch_add(&rig, 1, id, id + 1, 1);
         rig_run_ok(&rig);
-        assert_int_equal(((uint32_t *)rig.buffers[id].data)[0], id + 1);
-        assert_true(rig.backend->groups.bytes <= 100000);
-        assert_true(rig.backend->groups.bytes > 0);
+        BHT_EQ(((uint32_t *)rig.buffers[id].data)[0], id + 1);
+        BHT_LE(rig.backend->groups.bytes, 100000);
+        BHT_GT(rig.backend->groups.bytes, 0);
     }
     rig_begin(&rig);
     for (uint64_t id = 1; id < 40; id++) {
@@ -247,12 +240,11 @@ static void descriptor_bytes_are_bounded(void **state) {
     rig_begin(&rig); /* and the worker goes on */
     dispatch_add(&rig, 1, 1, 2, 5);
     rig_run_ok(&rig);
-    assert_int_equal(((uint32_t *)rig.buffers[1].data)[0], 6);
+    BHT_EQ(((uint32_t *)rig.buffers[1].data)[0], 6);
     rig_close(&rig);
 }
 
-static void a_thousand_buffers(void **state) {
-    (void)state;
+static void a_thousand_buffers(void) {
     struct rig rig;
     rig_open(&rig, NULL);
     rig_kernel(&rig, 1, CODE(add));
@@ -264,52 +256,21 @@ static void a_thousand_buffers(void **state) {
         dispatch_add(&rig, 1, id, id + 1, 1);
     }
     rig_run_ok(&rig);
-    assert_int_equal(((uint32_t *)rig.buffers[999].data)[63], 999);
+    BHT_EQ(((uint32_t *)rig.buffers[999].data)[63], 999);
     rig_close(&rig);
 }
 
-static void the_map(void **state) {
-    (void)state;
-    struct bhi_map map = {0};
-    static uint8_t values[4096];
-    static bool present[4096];
-    unsigned seed = 99;
-    assert_null(bhi_map_get(&map, 5));
-    assert_null(bhi_map_remove(&map, 5));
-    for (int turn = 0; turn < 100000; turn++) {
-        const unsigned which = (unsigned)rand_r(&seed) % 4096;
-        const uint64_t id = 1 + which * UINT64_C(0x100000000); /* they share their low bits */
-        if (rand_r(&seed) % 2) {
-            assert_true(bhi_map_put(&map, id, &values[which]));
-            present[which] = true;
-        } else {
-            void *was = bhi_map_remove(&map, id);
-            assert_ptr_equal(was, present[which] ? &values[which] : NULL);
-            present[which] = false;
-        }
-    }
-    size_t count = 0;
-    for (unsigned which = 0; which < 4096; which++) {
-        const uint64_t id = 1 + which * UINT64_C(0x100000000);
-        count += present[which];
-        assert_ptr_equal(bhi_map_get(&map, id), present[which] ? &values[which] : NULL);
-    }
-    assert_int_equal(map.count, count);
-    bhi_map_fini(&map);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_repeated_record_is_one_recording),
-        cmocka_unit_test(recordings_are_bounded),
-        cmocka_unit_test(pipelines_are_bounded),
-        cmocka_unit_test(eviction_order),
-        cmocka_unit_test(attach_and_detach),
-        cmocka_unit_test(kernels_come_and_go),
-        cmocka_unit_test(groups_are_bounded),
-        cmocka_unit_test(descriptor_bytes_are_bounded),
-        cmocka_unit_test(a_thousand_buffers),
-        cmocka_unit_test(the_map),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(a_repeated_record_is_one_recording),
+        BHT_TEST(recordings_are_bounded),
+        BHT_TEST(pipelines_are_bounded),
+        BHT_TEST(eviction_order),
+        BHT_TEST(attach_and_detach),
+        BHT_TEST(kernels_come_and_go),
+        BHT_TEST(groups_are_bounded),
+        BHT_TEST(descriptor_bytes_are_bounded),
+        BHT_TEST(a_thousand_buffers),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

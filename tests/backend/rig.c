@@ -9,11 +9,11 @@
 
 void rig_open(struct rig *rig, const struct rig_options *options) {
     static const struct rig_options none;
-    options = options != NULL ? options : &none;
+    options = options ? options : &none;
     memset(rig, 0, sizeof *rig);
     rig_layer_reset();
     rig->markers = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(rig->markers != MAP_FAILED);
+    BHT_NE(rig->markers, MAP_FAILED);
     const struct bhi_backend_config config = {
         .get_instance_proc_addr = rig_instance_proc_addr(),
         .markers = options->no_markers ? NULL : rig->markers,
@@ -22,17 +22,17 @@ void rig_open(struct rig *rig, const struct rig_options *options) {
     };
     struct bhi_error error;
     rig->backend = bhi_backend_create(&config, &error);
-    if (rig->backend == NULL) {
-        fail_msg("no backend: %s", error.text);
+    if (!rig->backend) {
+        BHT_FAIL("no backend: %s", error.text);
     }
     if (!bhi_backend_warm_up(rig->backend, &error)) {
-        fail_msg("warm-up: %s", error.text);
+        BHT_FAIL("warm-up: %s", error.text);
     }
 }
 
 static void assert_layer_silent(void) {
     if (rig_layer_messages() != 0) {
-        fail_msg("%u messages of the validation layer, the last: %s", rig_layer_messages(),
+        BHT_FAIL("%u messages of the validation layer, the last: %s", rig_layer_messages(),
                  rig_layer_text());
     }
 }
@@ -61,29 +61,29 @@ static struct rig_buffer *find(struct rig *rig, uint64_t id) {
 
 void *rig_buffer(struct rig *rig, uint64_t id, uint64_t size) {
     int fd = bhi_memfd_create("test", size, 0);
-    assert_true(fd >= 0);
+    BHT_GE(fd, 0);
     void *data = mmap(NULL, bhi_page_round(size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    assert_true(data != MAP_FAILED);
+    BHT_NE(data, MAP_FAILED);
     rig_detach(rig, id);
-    assert_true(rig->buffer_count < RIG_BUFFERS);
+    BHT_LT(rig->buffer_count, RIG_BUFFERS);
     rig->buffers[rig->buffer_count++] = (struct rig_buffer){id, size, data, fd};
     int copy = dup(fd);
-    assert_true(copy >= 0);
+    BHT_GE(copy, 0);
     bhi_backend_attach(rig->backend, id, copy, size, BHI_ATTACH_WRITE);
     return data;
 }
 
 void rig_attach_again(struct rig *rig, uint64_t id, enum bhi_attach access) {
     const struct rig_buffer *buffer = find(rig, id);
-    assert_non_null(buffer);
+    BHT_NE(buffer, NULL);
     int fd = access == BHI_ATTACH_WRITE ? dup(buffer->fd) : bhi_memfd_read_only(buffer->fd);
-    assert_true(fd >= 0);
+    BHT_GE(fd, 0);
     bhi_backend_attach(rig->backend, id, fd, buffer->size, access);
 }
 
 void rig_detach(struct rig *rig, uint64_t id) {
     struct rig_buffer *buffer = find(rig, id);
-    if (buffer != NULL) {
+    if (buffer) {
         bhi_backend_detach(rig->backend, id);
         munmap(buffer->data, bhi_page_round(buffer->size));
         close(buffer->fd);
@@ -109,21 +109,21 @@ uint32_t *rig_load(const char *folder, const char *name, size_t *out_bytes) {
     char path[512];
     snprintf(path, sizeof path, "%s/%s.spv", folder, name);
     FILE *file = fopen(path, "rb");
-    assert_non_null(file);
+    BHT_NE(file, NULL);
     uint32_t *code = malloc(1 << 16);
-    assert_non_null(code);
+    BHT_NE(code, NULL);
     *out_bytes = fread(code, 1, 1 << 16, file);
-    assert_true(*out_bytes >= 20 && *out_bytes < (1 << 16));
+    BHT_TRUE(*out_bytes >= 20 && *out_bytes < (1 << 16));
     fclose(file);
     return code;
 }
 
 void rig_begin(struct rig *rig) {
-    assert_true(rig->record_count < RIG_RECORDS);
+    BHT_LT(rig->record_count, RIG_RECORDS);
     struct bhi_lane_record **record = &rig->records[rig->record_count++];
-    if (*record == NULL) {
+    if (!*record) {
         *record = calloc(1, RIG_RECORD_BYTES);
-        assert_non_null(*record);
+        BHT_NE(*record, NULL);
     }
     **record = (struct bhi_lane_record){.size = sizeof **record, .seq = ++rig->seq};
 }
@@ -131,7 +131,7 @@ void rig_begin(struct rig *rig) {
 /* Room for a command of |size| bytes at the end of the newest record. */
 static void *append(struct rig *rig, uint16_t type, size_t size) {
     struct bhi_lane_record *record = rig->records[rig->record_count - 1];
-    assert_true(record->size + size <= RIG_RECORD_BYTES);
+    BHT_LE(record->size + size, RIG_RECORD_BYTES);
     struct bhi_cmd_header *command = (void *)((uint8_t *)record + record->size);
     memset(command, 0, size);
     command->type = type;
@@ -156,7 +156,7 @@ void rig_dispatch(struct rig *rig, uint64_t kernel, uint32_t x, uint32_t y, uint
     for (size_t i = 0; i < count; i++) {
         const struct rig_buffer *buffer = find(rig, bindings[i].buffer);
         uint64_t size = bindings[i].size;
-        if (size == 0 && buffer != NULL && buffer->size > bindings[i].offset) {
+        if (size == 0 && buffer && buffer->size > bindings[i].offset) {
             size = buffer->size - bindings[i].offset;
         }
         out[i] = (struct bhi_cmd_binding){.buffer = bindings[i].buffer,
@@ -199,16 +199,16 @@ bool rig_run(struct rig *rig) {
     for (size_t i = 0; i < rig->record_count; i++) {
         char why[256];
         if (bhi_record_check(rig->records[i], rig->records[i]->size, why, sizeof why) != 0) {
-            fail_msg("the test made a malformed record: %s", why);
+            BHT_FAIL("the test made a malformed record: %s", why);
         }
     }
     bool alive = bhi_backend_run(rig->backend, (const struct bhi_lane_record *const *)rig->records,
                                  rig->record_count, rig->results, rig->errors);
     for (size_t i = 0; i < rig->record_count; i++) {
-        assert_int_equal(rig->results[i].seq, rig->records[i]->seq);
-        assert_true(rig->results[i].started_ns != 0);
-        assert_true(rig->results[i].ended_ns >= rig->results[i].started_ns);
-        assert_int_equal(rig->results[i].status, rig->errors[i].status);
+        BHT_EQ(rig->results[i].seq, rig->records[i]->seq);
+        BHT_NE(rig->results[i].started_ns, 0);
+        BHT_GE(rig->results[i].ended_ns, rig->results[i].started_ns);
+        BHT_EQ(rig->results[i].status, rig->errors[i].status);
     }
     rig->record_count = 0;
     return alive;
@@ -216,23 +216,23 @@ bool rig_run(struct rig *rig) {
 
 void rig_run_ok(struct rig *rig) {
     size_t count = rig->record_count;
-    assert_true(rig_run(rig));
+    BHT_TRUE(rig_run(rig));
     for (size_t i = 0; i < count; i++) {
         if (rig->results[i].status != BH_OK) {
-            fail_msg("record %zu: status %u: %s", i, rig->results[i].status, rig->errors[i].text);
+            BHT_FAIL("record %zu: status %u: %s", i, rig->results[i].status, rig->errors[i].text);
         }
-        assert_int_equal(rig->results[i].executed, BH_EXECUTED_YES);
-        assert_int_equal(rig->results[i].command_index, BHI_NO_COMMAND);
+        BHT_EQ(rig->results[i].executed, BH_EXECUTED_YES);
+        BHT_EQ(rig->results[i].command_index, BHI_NO_COMMAND);
     }
 }
 
 void rig_run_fails(struct rig *rig, bh_status status, uint32_t command, const char *text) {
-    assert_int_equal(rig->record_count, 1);
-    assert_true(rig_run(rig));
-    if (rig->results[0].status != (uint32_t)status || strstr(rig->errors[0].text, text) == NULL) {
-        fail_msg("expected status %d and \"%s\"; got %u, \"%s\"", (int)status, text,
+    BHT_EQ(rig->record_count, 1);
+    BHT_TRUE(rig_run(rig));
+    if (rig->results[0].status != (uint32_t)status || !strstr(rig->errors[0].text, text)) {
+        BHT_FAIL("expected status %d and \"%s\"; got %u, \"%s\"", (int)status, text,
                  rig->results[0].status, rig->errors[0].text);
     }
-    assert_int_equal(rig->results[0].command_index, command);
-    assert_int_equal(rig->results[0].executed, BH_EXECUTED_NO);
+    BHT_EQ(rig->results[0].command_index, command);
+    BHT_EQ(rig->results[0].executed, BH_EXECUTED_NO);
 }

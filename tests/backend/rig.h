@@ -3,14 +3,7 @@
 #ifndef BACKEND_RIG_H
 #define BACKEND_RIG_H
 
-/* cmocka.h wants the others first. */
-/* clang-format off */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-/* clang-format on */
+#include "harness.h"
 
 #include "ipc/commands.h"
 #include "worker/backend.h"

@@ -49,7 +49,7 @@ static VKAPI_ATTR void VKAPI_CALL destroy_instance(VkInstance instance,
     PFN_vkDestroyDebugUtilsMessengerEXT destroy =
         (PFN_vkDestroyDebugUtilsMessengerEXT)vkGetInstanceProcAddr(
             instance, "vkDestroyDebugUtilsMessengerEXT");
-    if (destroy != NULL && live_messenger != VK_NULL_HANDLE) {
+    if (destroy && live_messenger != VK_NULL_HANDLE) {
         destroy(instance, live_messenger, NULL);
         live_messenger = VK_NULL_HANDLE;
     }
@@ -93,7 +93,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo
                 *out, "vkCreateDebugUtilsMessengerEXT");
         VkDebugUtilsMessengerCreateInfoEXT alone = messenger;
         alone.pNext = NULL;
-        if (create == NULL || create(*out, &alone, NULL, &live_messenger) != VK_SUCCESS) {
+        if (!create || create(*out, &alone, NULL, &live_messenger) != VK_SUCCESS) {
             abort();
         }
     }
@@ -116,7 +116,7 @@ static void pin_libraries(void) {
     static const char *const names[] = {"libvulkan_lvp.so", "libVkLayer_khronos_validation.so"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         void *library = dlopen(names[i], RTLD_NOW | RTLD_NODELETE);
-        if (library != NULL) {
+        if (library) {
             dlclose(library);
         }
     }

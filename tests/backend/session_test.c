@@ -50,8 +50,8 @@ static struct dispatch_record add_record(uint64_t kernel, uint64_t x, uint64_t y
                      .groups_z = 1,
                      .binding_count = 2,
                      .push_size = 4},
-        .bindings = {{.buffer = x, .size = 1024, .binding = 0, .access = BH_READ},
-                     {.buffer = y, .size = 1024, .binding = 1, .access = BH_WRITE}},
+        .bindings = {{.buffer = x, .size = 1024, .binding = 0, .access = BH_ACCESS_READ},
+                     {.buffer = y, .size = 1024, .binding = 1, .access = BH_ACCESS_WRITE}},
         .push = {c, 0}};
 }
 
@@ -66,13 +66,12 @@ static void harvest_ok(struct fake *fake) {
     char text[BHI_FAULT_TEXT];
     struct bhi_result result = harvest_one(fake, text);
     if (result.status != BH_OK) {
-        fail_msg("status %u: %s", result.status, text);
+        BHT_FAIL("status %u: %s", result.status, text);
     }
-    assert_string_equal(text, "");
+    BHT_STR_EQ(text, "");
 }
 
-static void a_dispatch_from_end_to_end(void **state) {
-    (void)state;
+static void a_dispatch_from_end_to_end(void) {
     struct fake fake;
     fake_open(&fake, 0);
     fake_expect_ready(&fake);
@@ -86,30 +85,29 @@ static void a_dispatch_from_end_to_end(void **state) {
     fake_publish(&fake, &record.record, 0);
     harvest_ok(&fake);
     for (uint32_t i = 0; i < 256; i++) {
-        assert_int_equal(y[i], i + 1000);
+        BHT_EQ(y[i], i + 1000);
     }
     struct bhi_message message;
     for (uint32_t i = 0; i < 2; i++) {
         fake_expect(&fake, BHI_MSG_KERNEL_BINDING, &message);
-        assert_int_equal(message.kernel_binding.kernel, 5);
-        assert_int_equal(message.kernel_binding.index, i);
-        assert_int_equal(message.kernel_binding.binding, i);
-        assert_int_equal(message.kernel_binding.access, i == 0 ? BH_READ : BH_WRITE);
-        assert_string_equal(message.kernel_binding.name, i == 0 ? "X" : "Y");
+        BHT_EQ(message.kernel_binding.kernel, 5);
+        BHT_EQ(message.kernel_binding.index, i);
+        BHT_EQ(message.kernel_binding.binding, i);
+        BHT_EQ(message.kernel_binding.access, i == 0 ? BH_ACCESS_READ : BH_ACCESS_WRITE);
+        BHT_STR_EQ(message.kernel_binding.name, i == 0 ? "X" : "Y");
     }
     fake_expect(&fake, BHI_MSG_KERNEL_INFO, &message);
-    assert_int_equal(message.kernel_info.bindings, 2);
-    assert_int_equal(message.kernel_info.push_bytes, 4);
-    assert_int_equal(message.kernel_info.local_x, 64);
+    BHT_EQ(message.kernel_info.bindings, 2);
+    BHT_EQ(message.kernel_info.push_bytes, 4);
+    BHT_EQ(message.kernel_info.local_x, 64);
 
-    fake_shutdown(&fake);
-    assert_int_equal(fake_join(&fake), BHI_EXIT_OK);
+    fake_hang_up(&fake);
+    BHT_EQ(fake_join(&fake), BHI_EXIT_SUPERVISOR);
     fake_close(&fake);
 }
 
 /* More submissions than the ring of results or the lane holds, each seen to be done in order. */
-static void many_submissions(void **state) {
-    (void)state;
+static void many_submissions(void) {
     struct fake fake;
     fake_open(&fake, 0);
     fake_expect_ready(&fake);
@@ -122,19 +120,18 @@ static void many_submissions(void **state) {
         fake_publish(&fake, &record.record, 0);
     }
     fake_wait(&fake, COUNT);
-    assert_int_equal(x[7], COUNT);
-    assert_int_equal(y[7], COUNT - 1);
+    BHT_EQ(x[7], COUNT);
+    BHT_EQ(y[7], COUNT - 1);
     while (fake.harvested < COUNT) {
         harvest_ok(&fake);
     }
-    fake_shutdown(&fake);
-    assert_int_equal(fake_join(&fake), BHI_EXIT_OK);
+    fake_hang_up(&fake);
+    BHT_EQ(fake_join(&fake), BHI_EXIT_SUPERVISOR);
     fake_close(&fake);
 }
 
 /* A record waits for the control messages that it needs, and only then runs. */
-static void control_comes_first(void **state) {
-    (void)state;
+static void control_comes_first(void) {
     struct fake fake;
     fake_open(&fake, 0);
     fake_expect_ready(&fake);
@@ -142,7 +139,7 @@ static void control_comes_first(void **state) {
     fake_publish(&fake, &record.record, 1); /* the buffer is announced later */
     uint32_t *data = fake_buffer(&fake, 3, 64);
     harvest_ok(&fake);
-    assert_int_equal(data[2], 77);
+    BHT_EQ(data[2], 77);
 
     const struct bhi_message detach = {.type = BHI_MSG_BUFFER_DETACH,
                                        .buffer_detach = {.buffer = 3}};
@@ -150,26 +147,25 @@ static void control_comes_first(void **state) {
     fake_publish(&fake, &record.record, 0);
     char text[BHI_FAULT_TEXT];
     struct bhi_result result = harvest_one(&fake, text);
-    assert_int_equal(result.status, BH_BINDING_MISMATCH);
-    assert_string_equal(text, "buffer 3 is not attached");
-    assert_int_equal(result.executed, BH_EXECUTED_NO);
-    assert_int_equal(result.command_index, 0);
-    fake_shutdown(&fake);
-    assert_int_equal(fake_join(&fake), BHI_EXIT_OK);
+    BHT_EQ(result.status, BH_BINDING_MISMATCH);
+    BHT_STR_EQ(text, "buffer 3 is not attached");
+    BHT_EQ(result.executed, BH_EXECUTED_NO);
+    BHT_EQ(result.command_index, 0);
+    fake_hang_up(&fake);
+    BHT_EQ(fake_join(&fake), BHI_EXIT_SUPERVISOR);
     fake_close(&fake);
 }
 
 static void wait_until_asleep(struct fake *fake) {
     const uint64_t deadline = bhi_deadline_ns(FAKE_PATIENCE_NS);
     while (atomic_load(&fake->view.header->sleeping) == 0) {
-        assert_true(bhi_now_ns() < deadline);
+        BHT_LT(bhi_now_ns(), deadline);
         sched_yield();
     }
 }
 
 /* A record may ask for a message that is on its way and not yet counted in the lane. */
-static void control_that_is_counted_late(void **state) {
-    (void)state;
+static void control_that_is_counted_late(void) {
     struct fake fake;
     fake_open(&fake, 0);
     fake_expect_ready(&fake);
@@ -178,22 +174,21 @@ static void control_that_is_counted_late(void **state) {
     uint32_t *data = fake_buffer(&fake, 3, 64);
     fake_publish(&fake, &record.record, 0);
     harvest_ok(&fake);
-    assert_int_equal(data[2], 77);
+    BHT_EQ(data[2], 77);
     wait_until_asleep(&fake); /* and not in wait for another message */
     record.fill.value = 78;
     fake_publish(&fake, &record.record, 0);
     harvest_ok(&fake);
-    assert_int_equal(data[2], 78);
+    BHT_EQ(data[2], 78);
     fake.withhold_count = false;
-    fake_shutdown(&fake);
-    assert_int_equal(fake_join(&fake), BHI_EXIT_OK);
+    fake_hang_up(&fake);
+    BHT_EQ(fake_join(&fake), BHI_EXIT_SUPERVISOR);
     fake_close(&fake);
 }
 
 /* Failures beyond the error slots: none is overwritten before it has been read, and the bell rings
  * for them. */
-static void failures_keep_their_texts(void **state) {
-    (void)state;
+static void failures_keep_their_texts(void) {
     struct fake fake;
     fake_open(&fake, 0);
     fake_expect_ready(&fake);
@@ -208,71 +203,67 @@ static void failures_keep_their_texts(void **state) {
     const uint64_t until = bhi_now_ns() + 50000000;
     uint64_t completed, tail;
     while (bhi_now_ns() < until) {
-        assert_int_equal(
-            bhi_progress_poll(&fake.view, fake.published, fake.lane.head, &completed, &tail), 0);
-        assert_true(completed <= BHI_FAULT_SLOTS + 1);
+        BHT_EQ(bhi_progress_poll(&fake.view, fake.published, fake.lane.head, &completed, &tail), 0);
+        BHT_LE(completed, BHI_FAULT_SLOTS + 1);
         sched_yield();
     }
     while (fake.harvested < COUNT) {
-        assert_true(fake_rung(&fake, 20000));
-        assert_int_equal(
-            bhi_progress_poll(&fake.view, fake.published, fake.lane.head, &completed, &tail), 0);
+        BHT_TRUE(fake_rung(&fake, 20000));
+        BHT_EQ(bhi_progress_poll(&fake.view, fake.published, fake.lane.head, &completed, &tail), 0);
         /* It cannot have gone on past the slots; a good one needs none, and leaves none occupied.
          */
-        assert_true(completed - fake.harvested <= BHI_FAULT_SLOTS + 2);
+        BHT_LE(completed - fake.harvested, BHI_FAULT_SLOTS + 2);
         while (fake.harvested < completed) {
             struct bhi_result result;
             char text[BHI_FAULT_TEXT], expected[64];
             const uint64_t seq = fake.harvested + 1;
             fake_harvest(&fake, &result, text);
             if (seq % 5 == 0) {
-                assert_int_equal(result.status, BH_OK);
+                BHT_EQ(result.status, BH_OK);
                 continue;
             }
             snprintf(expected, sizeof expected, "buffer %llu is not attached",
                      (unsigned long long)(100000 + seq));
-            assert_int_equal(result.status, BH_BINDING_MISMATCH);
-            assert_string_equal(text, expected);
+            BHT_EQ(result.status, BH_BINDING_MISMATCH);
+            BHT_STR_EQ(text, expected);
         }
     }
-    fake_shutdown(&fake);
-    assert_int_equal(fake_join(&fake), BHI_EXIT_OK);
+    fake_hang_up(&fake);
+    BHT_EQ(fake_join(&fake), BHI_EXIT_SUPERVISOR);
     fake_close(&fake);
 }
 
-static void the_bell(void **state) {
-    (void)state;
+static void the_bell(void) {
     struct fake fake;
     fake_open(&fake, 0);
     fake_expect_ready(&fake);
     fake_buffer(&fake, 1, 64);
     wait_until_asleep(&fake);
-    assert_false(fake_rung(&fake, 0)); /* nothing has happened */
+    BHT_TRUE(!fake_rung(&fake, 0)); /* nothing has happened */
 
     /* It rings before it sleeps on results that nobody has fetched. */
     struct fill_record record = fill(1, 0, 1);
     fake_publish(&fake, &record.record, 0);
-    assert_true(fake_rung(&fake, 20000));
+    BHT_TRUE(fake_rung(&fake, 20000));
     harvest_ok(&fake);
     wait_until_asleep(&fake);
-    assert_false(fake_rung(&fake, 0));
+    BHT_TRUE(!fake_rung(&fake, 0));
 
     /* It rings when notify_at is reached, though it does not sleep: a record holds it up that
      * needs a message which is yet to come. */
     atomic_store(&fake.lane.header->notify_at, 2);
     fake_publish(&fake, &record.record, 0);
     fake_publish(&fake, &record.record, 1);
-    assert_true(fake_rung(&fake, 20000));
+    BHT_TRUE(fake_rung(&fake, 20000));
     uint64_t completed, tail;
-    assert_int_equal(
-        bhi_progress_poll(&fake.view, fake.published, fake.lane.head, &completed, &tail), 0);
-    assert_int_equal(completed, 2);
+    BHT_EQ(bhi_progress_poll(&fake.view, fake.published, fake.lane.head, &completed, &tail), 0);
+    BHT_EQ(completed, 2);
     harvest_ok(&fake);
-    assert_int_equal(atomic_load(&fake.view.header->sleeping), 0);
+    BHT_EQ(atomic_load(&fake.view.header->sleeping), 0);
     fake_buffer(&fake, 2, 64);
     harvest_ok(&fake);
-    fake_shutdown(&fake);
-    assert_int_equal(fake_join(&fake), BHI_EXIT_OK);
+    fake_hang_up(&fake);
+    BHT_EQ(fake_join(&fake), BHI_EXIT_SUPERVISOR);
     fake_close(&fake);
 }
 
@@ -298,7 +289,7 @@ static bool sleeps(const struct sleeper *sleeper) {
     char path[64], state = '?';
     snprintf(path, sizeof path, "/proc/self/task/%d/stat", atomic_load(&sleeper->tid));
     FILE *file = atomic_load(&sleeper->tid) == 0 ? NULL : fopen(path, "re");
-    if (file == NULL) {
+    if (!file) {
         return false;
     }
     const int fields = fscanf(file, "%*d (%*[^)]) %c", &state);
@@ -307,8 +298,7 @@ static bool sleeps(const struct sleeper *sleeper) {
 }
 
 /* Host threads that sleep on the completed word are woken by whoever changes it, all of them. */
-static void all_who_sleep_are_woken(void **state) {
-    (void)state;
+static void all_who_sleep_are_woken(void) {
     struct fake fake;
     fake_open(&fake, 0);
     fake_expect_ready(&fake);
@@ -317,12 +307,12 @@ static void all_who_sleep_are_woken(void **state) {
     const size_t count = sizeof sleepers / sizeof sleepers[0];
     for (size_t i = 0; i < count; i++) {
         sleepers[i] = (struct sleeper){.fake = &fake};
-        assert_int_equal(pthread_create(&sleepers[i].thread, NULL, sleep_on_it, &sleepers[i]), 0);
+        BHT_EQ(pthread_create(&sleepers[i].thread, NULL, sleep_on_it, &sleepers[i]), 0);
     }
     const uint64_t deadline = bhi_deadline_ns(FAKE_PATIENCE_NS);
     for (size_t i = 0; i < count; i++) {
         while (!sleeps(&sleepers[i])) {
-            assert_true(bhi_now_ns() < deadline);
+            BHT_LT(bhi_now_ns(), deadline);
             sched_yield();
         }
     }
@@ -330,17 +320,16 @@ static void all_who_sleep_are_woken(void **state) {
     fake_publish(&fake, &record.record, 0);
     for (size_t i = 0; i < count; i++) {
         pthread_join(sleepers[i].thread, NULL);
-        assert_int_equal(sleepers[i].result, 0); /* woken: it has not found out by itself */
+        BHT_EQ(sleepers[i].result, 0); /* woken: it has not found out by itself */
     }
     atomic_store(&fake.lane.header->waiters, 0);
     harvest_ok(&fake);
-    fake_shutdown(&fake);
-    assert_int_equal(fake_join(&fake), BHI_EXIT_OK);
+    fake_hang_up(&fake);
+    BHT_EQ(fake_join(&fake), BHI_EXIT_SUPERVISOR);
     fake_close(&fake);
 }
 
-static void shutdown_finishes_first(void **state) {
-    (void)state;
+static void the_published_is_done_first(void) {
     struct fake fake;
     fake_open(&fake, 0);
     fake_expect_ready(&fake);
@@ -352,23 +341,63 @@ static void shutdown_finishes_first(void **state) {
         record.dispatch.binding_count = 1;
         record.dispatch.push_size = 0;
         record.dispatch.groups_x = 1;
-        record.bindings[0].access = BH_READ_WRITE;
+        record.bindings[0].access = BH_ACCESS_READ_WRITE;
         record.dispatch.header.size =
             (uint32_t)bhi_cmd_dispatch_size(record.dispatch.binding_count, 0);
         record.record.size = sizeof record.record + record.dispatch.header.size;
         fake_publish(&fake, &record.record, 0);
+        if (i == 0) {
+            fake_wait(&fake, 1); /* what a kernel is like is told while there is somebody to tell */
+        }
     }
-    fake_shutdown(&fake);
-    assert_int_equal(fake_join(&fake), BHI_EXIT_OK);
+    fake_hang_up(&fake);
+    BHT_EQ(fake_join(&fake), BHI_EXIT_SUPERVISOR);
     while (fake.harvested < COUNT) {
         harvest_ok(&fake);
     }
-    assert_int_equal(x[0], COUNT);
+    BHT_EQ(x[0], COUNT);
     fake_close(&fake);
 }
 
-static void specialization_constants_come_first(void **state) {
-    (void)state;
+/* The host kills a worker that writes more than 200 lines at once, and 20 a second from then on. */
+static void compiles_are_logged(void) {
+    enum { COUNT = 150, AT_ONCE = 100, A_SECOND = 10 };
+    struct fake fake;
+    const uint64_t began = bhi_now_ns();
+    uint64_t lines = 0;
+    fake_open(&fake, 0);
+    fake_expect_ready(&fake);
+    for (uint64_t id = 1; id <= COUNT; id++) {
+        struct {
+            struct bhi_lane_record record;
+            struct bhi_cmd_prepare prepare;
+        } job = {.record = {.size = sizeof job, .command_count = 1},
+                 .prepare = {.header = {.type = BHI_CMD_PREPARE, .size = sizeof job.prepare},
+                             .kernel = id}};
+        fake_kernel(&fake, id, CODE(increment));
+        fake_publish(&fake, &job.record, 0);
+        fake_wait(&fake, id);
+        harvest_ok(&fake);
+        struct bhi_message message;
+        do {
+            BHT_EQ(
+                bhi_channel_recv(&fake.channel, BHI_W2S, BHI_WS_RUNNING, 20000, &message, NULL, 0),
+                0);
+            if (message.type == BHI_MSG_LOG) {
+                BHT_EQ(message.log.level, 3);
+                BHT_STR_HAS(message.log.text, "kernel main: compiled in ");
+                lines++;
+            }
+        } while (message.type != BHI_MSG_KERNEL_INFO);
+        BHT_TRUE(id > 1 || lines == 1);
+    }
+    BHT_LE(lines, AT_ONCE + 1 + (bhi_now_ns() - began) * A_SECOND / 1000000000);
+    fake_hang_up(&fake);
+    BHT_EQ(fake_join(&fake), BHI_EXIT_SUPERVISOR);
+    fake_close(&fake);
+}
+
+static void specialization_constants_come_first(void) {
     static const uint32_t spec[] =
 #include "kernels/spec.inc"
         ;
@@ -387,7 +416,7 @@ static void specialization_constants_come_first(void **state) {
     create.kernel_create.spec_count = 2;
     memcpy(create.kernel_create.entry, "main", 5);
     int fd = bhi_memfd_create("code", sizeof spec, 0);
-    assert_int_equal(pwrite(fd, spec, sizeof spec, 0), sizeof spec);
+    BHT_EQ(pwrite(fd, spec, sizeof spec, 0), sizeof spec);
     fake_send(&fake, &create, fd, 4);
     struct {
         struct bhi_lane_record record;
@@ -400,10 +429,10 @@ static void specialization_constants_come_first(void **state) {
     struct bhi_message message;
     fake_expect(&fake, BHI_MSG_KERNEL_BINDING, &message);
     fake_expect(&fake, BHI_MSG_KERNEL_INFO, &message);
-    assert_int_equal(message.kernel_info.local_x, 3);
-    assert_int_equal(message.kernel_info.local_y, 4);
-    fake_shutdown(&fake);
-    assert_int_equal(fake_join(&fake), BHI_EXIT_OK);
+    BHT_EQ(message.kernel_info.local_x, 3);
+    BHT_EQ(message.kernel_info.local_y, 4);
+    fake_hang_up(&fake);
+    BHT_EQ(fake_join(&fake), BHI_EXIT_SUPERVISOR);
     fake_close(&fake);
 }
 
@@ -444,8 +473,7 @@ static void missing_constants(struct fake *fake) {
     fake_send(fake, &create, bhi_memfd_create("code", 4096, 0), 1);
 }
 
-static void broken_supervisors_end_it(void **state) {
-    (void)state;
+static void broken_supervisors_end_it(void) {
     static void (*const errors[])(struct fake *) = {
         malformed_record, skipped_record, unannounced_descriptor, short_code, missing_constants};
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
@@ -453,41 +481,42 @@ static void broken_supervisors_end_it(void **state) {
         fake_open(&fake, 0);
         fake_expect_ready(&fake);
         errors[i](&fake);
-        assert_int_equal(fake_join(&fake), BHI_EXIT_SUPERVISOR);
+        BHT_EQ(fake_join(&fake), BHI_EXIT_SUPERVISOR);
         fake_close(&fake);
     }
 }
 
-static void no_such_device(void **state) {
-    (void)state;
+static void no_such_device(void) {
     struct fake fake;
     struct bhi_message message;
     fake_open(&fake, 63);
     fake_expect(&fake, BHI_MSG_DEVICE, &message);
-    assert_int_equal(message.device.index, 0);
-    assert_int_equal(message.device.chosen, 0);
-    assert_int_not_equal(message.device.features & 1, 0);
-    assert_int_equal(fake_join(&fake), -1);
-    assert_int_equal(fake.view.header->step_status, BH_NO_DEVICE);
-    assert_non_null(strstr(fake.view.header->step_text, "there is no number 63"));
-    assert_int_equal(atomic_load(&fake.view.header->step), BHI_STEP_DEVICE);
+    BHT_EQ(message.device.index, 0);
+    BHT_EQ(message.device.chosen, 0);
+    BHT_NE(message.device.features & 1, 0);
+    BHT_EQ(fake_join(&fake), -1);
+    BHT_EQ(fake.view.header->step_status, BH_NO_DEVICE);
+    BHT_STR_HAS(fake.view.header->step_text, "there is no number 63");
+    BHT_EQ(atomic_load(&fake.view.header->step), BHI_STEP_DEVICE);
     fake_close(&fake);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_dispatch_from_end_to_end),
-        cmocka_unit_test(many_submissions),
-        cmocka_unit_test(control_comes_first),
-        cmocka_unit_test(control_that_is_counted_late),
-        cmocka_unit_test(failures_keep_their_texts),
-        cmocka_unit_test(all_who_sleep_are_woken),
-        cmocka_unit_test(the_bell),
-        cmocka_unit_test(shutdown_finishes_first),
-        cmocka_unit_test(specialization_constants_come_first),
-        cmocka_unit_test(broken_supervisors_end_it),
-        cmocka_unit_test(no_such_device),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(a_dispatch_from_end_to_end),
+        BHT_TEST(many_submissions),
+        BHT_TEST(control_comes_first),
+        BHT_TEST(control_that_is_counted_late),
+        BHT_TEST(failures_keep_their_texts),
+        BHT_TEST(all_who_sleep_are_woken),
+        BHT_TEST(the_bell),
+        BHT_TEST(the_published_is_done_first),
+        BHT_TEST(compiles_are_logged),
+        BHT_TEST(specialization_constants_come_first),
+        BHT_TEST(broken_supervisors_end_it),
+        BHT_TEST(no_such_device),
     };
     rig_force_layer();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    bht_default_flags(BHT_ALLOW_MAPPINGS); /* a driver stays loaded */
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

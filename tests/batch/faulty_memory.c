@@ -15,8 +15,9 @@ static sqlite3_mem_methods inner; /* SQLite's own */
 
 static bool fails(void) {
     const long number = atomic_fetch_add(&seen, 1) + 1;
-    if (number != atomic_load(&wanted))
+    if (number != atomic_load(&wanted)) {
         return false;
+    }
     errno = ENOMEM;
     return true;
 }
@@ -74,13 +75,15 @@ static void *sqlite_realloc(void *old, int size) {
 
 void faulty_memory_set_up(void) {
     sqlite3_mem_methods outer;
-    if (sqlite3_config(SQLITE_CONFIG_GETMALLOC, &inner) != SQLITE_OK)
+    if (sqlite3_config(SQLITE_CONFIG_GETMALLOC, &inner) != SQLITE_OK) {
         abort();
+    }
     outer = inner;
     outer.xMalloc = sqlite_malloc;
     outer.xRealloc = sqlite_realloc;
-    if (sqlite3_config(SQLITE_CONFIG_MALLOC, &outer) != SQLITE_OK)
+    if (sqlite3_config(SQLITE_CONFIG_MALLOC, &outer) != SQLITE_OK) {
         abort();
+    }
     json_set_alloc_funcs(__wrap_malloc, free);
 }
 

@@ -28,8 +28,9 @@ static int count(void) {
     if (faulty.mode != FAULTY_OFF &&
         (faulty.seen == faulty.at || (faulty.mode == FAULTY_FROM && faulty.seen > faulty.at))) {
         faulty.hit = true;
-        if (faulty.mode == FAULTY_KILL)
+        if (faulty.mode == FAULTY_KILL) {
             kill(getpid(), SIGKILL);
+        }
         rc = faulty.code;
     }
     pthread_mutex_unlock(&mutex);
@@ -62,8 +63,9 @@ static int sync_file(sqlite3_file *file, int flags) {
     pthread_mutex_lock(&mutex);
     faulty.syncs++;
     pthread_mutex_unlock(&mutex);
-    if (rc == SQLITE_IOERR_WRITE)
+    if (rc == SQLITE_IOERR_WRITE) {
         rc = SQLITE_IOERR_FSYNC;
+    }
     return rc != SQLITE_OK ? rc : inner(file)->pMethods->xSync(inner(file), flags);
 }
 
@@ -155,13 +157,15 @@ static int delete_file(sqlite3_vfs *vfs, const char *name, int sync) {
 void faulty_set_up(void) {
     static sqlite3_vfs vfs;
     real = sqlite3_vfs_find(NULL);
-    if (!real)
+    if (!real) {
         abort();
+    }
     vfs = *real;
     vfs.zName = "faulty";
     vfs.szOsFile += (int)sizeof(struct file);
     vfs.xOpen = open_file;
     vfs.xDelete = delete_file;
-    if (sqlite3_vfs_register(&vfs, 1) != SQLITE_OK)
+    if (sqlite3_vfs_register(&vfs, 1) != SQLITE_OK) {
         abort();
+    }
 }

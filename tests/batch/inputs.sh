@@ -181,7 +181,7 @@ cli batch jobs.jsonl --json
 expect_status 1
 expect_json '.done == 2 and .failed == 2 and ([.failures[].code] | all(. == "BINDING_MISMATCH"))'
 expect_json '.failures[0].id == "a" and (.failures[0].message
-    | contains("the array is f64, the kernel declares f32[] at 0.0") and contains("\"reinterpret\": true"))'
+    | contains("the array is f64, the kernel declares f32[] at binding 0.0") and contains("\"reinterpret\": true"))'
 expect_json '.failures[1].id == "d" and (.failures[1].message | contains("the output is u32"))'
 expect_square x.npy b.npy
 if [ -e c.npy ] && [ ! -e a.npy ]; then passed=$((passed + 1)); else fail "not c.npy alone"; fi
@@ -299,7 +299,7 @@ awk 'BEGIN { for (i = 1; i <= 60000; i++)
     printf "{\"id\":\"%d\",\"kernel\":\"k.spv\",\"groups\":[1],\"depends_on\":[\"%d\"]}\n", i, i + 1 }' > jobs.jsonl
 cli batch jobs.jsonl --keep-going
 expect_status 1
-expect_stderr 'jobs.jsonl:60000: it depends on "60001", which is no job'
+expect_stderr 'jobs.jsonl:60000: it depends on "60001", which is not a job'
 expect_stderr 'jobs.jsonl:1: it depends on "2", which cannot run either'
 expect_stdout '60,000 jobs: 0 done, 60,000 failed'
 rm -rf jobs.jsonl.state
@@ -325,9 +325,9 @@ rm -rf jobs.jsonl.state a.npy b.npy
 case_name="no file, an empty one, arguments"
 refuses "No such file or directory" batch nojobs.jsonl
 : > empty.jsonl
-refuses "there are no jobs in it" batch empty.jsonl
+refuses "it contains no jobs" batch empty.jsonl
 refuses "need --state" batch -
-refuses "--retry-failed goes with --resume" batch empty.jsonl --retry-failed
+refuses "--retry-failed needs --resume" batch empty.jsonl --retry-failed
 refuses "--streams 0" batch empty.jsonl --streams 0
 refuses "--deadline soon" batch empty.jsonl --deadline soon
 
@@ -352,7 +352,7 @@ expect_status 1
 expect_stderr "source: failed, COMPILE_FAILED"
 expect_stderr "did not end within 0.300 s"
 expect_json '[.failures[] | select(.id == "hang")][0].message | test("passed; worker [0-9]+ was killed")'
-refuses "--grace none: it has to end some time" batch limits.jsonl --resume --grace none
+refuses "--grace none: none is not allowed here: the run must end" batch limits.jsonl --resume --grace none
 refuses "longer than 63 bytes" batch limits.jsonl --resume --tenant "$(printf 'x%.0s' {1..64})"
 rm -rf limits.jsonl limits.jsonl.state endless.comp
 
@@ -428,7 +428,7 @@ sed -i 's/a\.npy:/b.npy:/' jobs.jsonl # done, and not to be changed
 cp x.npy gone.npy
 cli batch jobs.jsonl --resume --retry-failed
 expect_status 2
-expect_stderr "only one that has failed may change"
+expect_stderr "only a failed job may change"
 expect_state bad failed
 cp good.jsonl jobs.jsonl
 rm gone.npy
@@ -454,7 +454,7 @@ for id in bad after gone; do expect_state "$id" "done"; done
 expect_square x.npy g.npy
 rm -rf jobs.jsonl.state good.jsonl other.jsonl gone.npy ./[aghi].npy
 
-case_name="an interruption cancels, --resume goes on"
+case_name="an interruption cancels, --resume continues"
 { for i in 1 2 3 4; do echo "{\"id\":\"h$i\",\"kernel\":\"$SHADERS/hang.spv\",\"groups\":[64],\
 \"out\":{\"0\":\"h$i.npy:u32[64]\"},\"deadline\":\"none\"}"; done; square after x.npy after.npy; } > jobs.jsonl
 "$BULKHEAD" batch jobs.jsonl --streams 1 > .stdout 2> .stderr &
@@ -467,7 +467,7 @@ wait "$pid"
 status=$?
 rm -f .sql
 expect_status 143
-expect_stderr "cancelled by SIGTERM; --resume goes on"
+expect_stderr "cancelled by SIGTERM; --resume continues"
 expect_state h1 cancelled
 sed -i 's/"none"/"50ms"/' jobs.jsonl # the text of a job in the batch must not change
 cli batch jobs.jsonl --resume
@@ -577,7 +577,7 @@ full_disk 64k "head -c 63000 /dev/zero > small/ballast
     rm small/ballast; wait \$pid"
 status=$?
 expect_status 0
-expect_stderr "waiting, to try again: "
+expect_stderr "waiting before the next try: "
 expect_stderr "No space left on device"
 expect_state a "done"
 rm -rf jobs.jsonl.state

@@ -28,14 +28,14 @@ static inline void make_place(struct place *place) {
     strcpy(place->root, "/dev/shm/bulkhead-journal-XXXXXX");
     if (!mkdtemp(place->root)) {
         strcpy(place->root, "/tmp/bulkhead-journal-XXXXXX");
-        assert_non_null(mkdtemp(place->root));
+        BHT_NE(mkdtemp(place->root), NULL);
     }
     snprintf(place->folder, sizeof place->folder, "%s/state", place->root);
     snprintf(place->database, sizeof place->database, "%s/batch.db", place->folder);
 }
 
 static inline void remove_place(const struct place *place) {
-    assert_int_equal(nftw(place->root, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+    BHT_EQ(nftw(place->root, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 /* Of the state. */
@@ -45,8 +45,8 @@ static inline void path_of(const struct place *place, const char *name, char pat
 
 static inline void write_file(const char *path, const void *bytes, size_t size) {
     const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, bytes, size), size);
+    BHT_GE(fd, 0);
+    BHT_EQ(write(fd, bytes, size), size);
     close(fd);
 }
 
@@ -67,8 +67,9 @@ static inline struct bhi_queue *open_state(const struct place *place, bool resum
     struct bhi_queue *queue;
     struct bhi_complaint complaint;
     if (try_open(place, resume, failed, &queue, &complaint) != BHI_QUEUE_OK ||
-        bhi_queue_add(queue, NULL, 0, &complaint) != BHI_QUEUE_OK)
-        fail_msg("%s", complaint.text);
+        bhi_queue_add(queue, NULL, 0, &complaint) != BHI_QUEUE_OK) {
+        BHT_FAIL("%s", complaint.text);
+    }
     return queue;
 }
 
@@ -86,11 +87,12 @@ static inline void expect_no_open(const struct place *place, bool resume,
     struct bhi_queue *queue;
     struct bhi_complaint complaint;
     const int fds = count_fds();
-    assert_int_equal(try_open(place, resume, false, &queue, &complaint), expected);
-    assert_null(queue);
-    if (!strstr(complaint.text, words) || !strstr(complaint.text, place->folder))
-        fail_msg("\"%s\" has no \"%s\"", complaint.text, words);
-    assert_int_equal(count_fds(), fds);
+    BHT_EQ(try_open(place, resume, false, &queue, &complaint), expected);
+    BHT_EQ(queue, NULL);
+    if (!strstr(complaint.text, words) || !strstr(complaint.text, place->folder)) {
+        BHT_FAIL("\"%s\" has no \"%s\"", complaint.text, words);
+    }
+    BHT_EQ(count_fds(), fds);
 }
 
 /* "a b:a c:a,b": c needs a and b. */
@@ -104,13 +106,15 @@ static inline enum bhi_queue_result try_add(struct bhi_queue *queue, const char 
     for (char *word = strtok_r(copy, " ", &save); word && result == BHI_QUEUE_OK;
          word = strtok_r(NULL, " ", &save)) {
         char line[1024], *needs = strchr(word, ':'), *inner;
-        if (needs)
+        if (needs) {
             *needs++ = '\0';
+        }
         sprintf(line, "{\"id\": \"%s\", \"kernel\": \"k\", \"groups\": [1], \"depends_on\": [",
                 word);
         for (char *id = needs ? strtok_r(needs, ",", &inner) : NULL; id;
-             id = strtok_r(NULL, ",", &inner))
+             id = strtok_r(NULL, ",", &inner)) {
             sprintf(line + strlen(line), "%s\"%s\"", line[strlen(line) - 1] == '[' ? "" : ",", id);
+        }
         strcat(line, "]}");
         if (bhi_job_parse(line, strlen(line), &specs[count], complaint)) {
             specs[count].line = count + 1;
@@ -119,32 +123,37 @@ static inline enum bhi_queue_result try_add(struct bhi_queue *queue, const char 
             result = BHI_QUEUE_ENVIRON; /* memory has run out, or the caller fails */
         }
     }
-    if (result == BHI_QUEUE_OK)
+    if (result == BHI_QUEUE_OK) {
         result = bhi_queue_add(queue, specs, count, complaint);
-    for (size_t i = 0; i < count; i++)
+    }
+    for (size_t i = 0; i < count; i++) {
         bhi_job_spec_free(&specs[i]);
+    }
     return result;
 }
 
 static inline void add(struct bhi_queue *queue, const char *words) {
     struct bhi_complaint complaint;
-    if (try_add(queue, words, &complaint) != BHI_QUEUE_OK)
-        fail_msg("%s", complaint.text);
+    if (try_add(queue, words, &complaint) != BHI_QUEUE_OK) {
+        BHT_FAIL("%s", complaint.text);
+    }
 }
 
 static inline struct bhi_job *take(struct bhi_queue *queue, const char *id) {
     struct bhi_job *job = bhi_queue_take(queue);
-    if (!job != !id)
-        fail_msg("%s instead of %s", job ? job->id : "none", id ? id : "none");
-    if (id)
-        assert_string_equal(job->id, id);
+    if (!job != !id) {
+        BHT_FAIL("%s instead of %s", job ? job->id : "none", id ? id : "none");
+    }
+    if (id) {
+        BHT_STR_EQ(job->id, id);
+    }
     return job;
 }
 
 static inline void end(struct bhi_queue *queue, struct bhi_job *job, enum bhi_job_state next,
                        bh_status status) {
     struct bhi_attempt attempt = {.next = next,
-                                  .guilty = bh_status_classify(status) == BH_CLASS_GUILTY,
+                                  .guilty = bh_status_classify(status) == BH_STATUS_CLASS_GUILTY,
                                   .started = true,
                                   .stream = 1,
                                   .started_ns = 1000,
@@ -198,13 +207,14 @@ static inline void expect_sql(const struct place *place, const char *sql, const 
     sqlite3 *db;
     sqlite3_stmt *statement;
     char found[8192] = "";
-    assert_int_equal(sqlite3_open_v2(place->database, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
-    while (sqlite3_step(statement) == SQLITE_ROW)
+    BHT_EQ(sqlite3_open_v2(place->database, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    BHT_EQ(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+    while (sqlite3_step(statement) == SQLITE_ROW) {
         describe_row(found, statement);
+    }
     sqlite3_finalize(statement);
     sqlite3_close(db);
-    assert_string_equal(found, expected);
+    BHT_STR_EQ(found, expected);
 }
 
 static inline void expect_jobs(const struct place *place, const char *expected) {
@@ -214,10 +224,10 @@ static inline void expect_jobs(const struct place *place, const char *expected) 
 /* Changes the database behind the queue's back, also to what the schema does not allow. */
 static inline void alter(const struct place *place, const char *sql) {
     sqlite3 *db;
-    assert_int_equal(sqlite3_open(place->database, &db), SQLITE_OK);
+    BHT_EQ(sqlite3_open(place->database, &db), SQLITE_OK);
     sqlite3_exec(db, "PRAGMA ignore_check_constraints = ON", NULL, NULL, NULL);
-    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    BHT_EQ(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    BHT_EQ(sqlite3_close(db), SQLITE_OK);
 }
 
 #endif

@@ -68,7 +68,7 @@ cp text.npy late.npy
 } > contents.jsonl
 refuses_plan 'contents.jsonl:3: kernel k.cu: it is CUDA, ' contents.jsonl
 expect_stderr 'contents.jsonl:4: kernel cl.txt: it is OpenCL C, '
-expect_stderr 'contents.jsonl:5: kernel text.spv: it is no SPIR-V module'
+expect_stderr 'contents.jsonl:5: kernel text.spv: it is not a SPIR-V module'
 expect_stderr 'contents.jsonl:6: input text.npy: '
 expect_stderr 'contents.jsonl:7: input short.npy: '
 expect_stderr 'contents.jsonl:9: input m.safetensors: '
@@ -94,13 +94,13 @@ expect_stdout '4 jobs would run'
 expect_untouched
 
 case_name="what goes together"
-refuses "--redo goes with --resume" batch jobs.jsonl --redo first
-refuses "--verify runs nothing: it goes without --resume" batch jobs.jsonl --verify --resume
-refuses "--html is for a batch that runs" batch jobs.jsonl --dry-run --html page.html
+refuses "--redo needs --resume" batch jobs.jsonl --redo first
+refuses "--verify runs nothing: it excludes --resume" batch jobs.jsonl --verify --resume
+refuses "--html reports a batch that runs" batch jobs.jsonl --dry-run --html page.html
 refuses "has no batch" batch jobs.jsonl --verify
 refuses "--halt 0" batch jobs.jsonl --halt 0
 
-case_name="a batch that is as it was written"
+case_name="a batch that is unchanged"
 cli batch jobs.jsonl
 expect_status 0
 cli batch jobs.jsonl --verify
@@ -122,7 +122,7 @@ case_name="a job anew, and what depends on it"
 cp -p d.npy d.before
 cli batch jobs.jsonl --resume --redo nobody
 expect_status 2
-expect_stderr 'has no job "nobody" that could be done anew'
+expect_stderr 'has no job "nobody" to run again'
 cli batch jobs.jsonl --resume --redo first
 expect_status 0
 expect_sql "SELECT id, state, attempts FROM jobs" "third|done|2
@@ -146,8 +146,8 @@ truncate -s -4 c.npy
 cli batch jobs.jsonl --verify
 expect_status 1
 expect_stdout 'first: a.npy is missing'
-expect_stdout 'second: b.npy is not what the job wrote'
-expect_stdout 'third: c.npy is not what the job wrote'
+expect_stdout 'second: b.npy has changed'
+expect_stdout 'third: c.npy has changed'
 expect_stdout '5 outputs of 5 jobs that are done: 2 unchanged, 1 missing, 2 changed'
 expect_untouched
 cli batch jobs.jsonl --verify --json --verbose
@@ -176,7 +176,7 @@ expect_stdout '2 outputs of 2 jobs that are done: 1 unchanged, 1 replaced'
 touch -d '1 hour ago' count.npy
 cli batch count.jsonl --verify
 expect_status 1
-expect_stdout '2: ./count.npy is not what'
+expect_stdout '2: ./count.npy has changed'
 
 case_name="so many failures end it"
 echo "no kernel" > bad.spv
@@ -192,7 +192,7 @@ echo "no kernel" > bad.spv
 rm -r jobs.jsonl.state
 cli batch jobs.jsonl --halt 3 --streams 1 --json
 expect_status 1
-expect_stderr 'have failed (--halt 3); --resume goes on with the others'
+expect_stderr 'have failed (--halt 3); --resume runs the others'
 expect_stderr ' waiting'
 if grep -q ' left$' .stderr; then fail "a time is left although nothing runs"; else passed=$((passed + 1)); fi
 expect_json '.halted and .exit_status == 1 and .failed >= 3 and .failed <= 12 and .waiting >= 188'

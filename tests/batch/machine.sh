@@ -63,8 +63,8 @@ mkdir a.npy
 for _ in 1 2; do
     cli batch jobs.jsonl --resume
     expect_status 3
-    expect_stderr "a: complete, and cannot be put in its place: out 1=a.npy:f32[1000]: not a regular file"
-    expect_stderr "1 job is complete and cannot be put in its place; --resume tries again"
+    expect_stderr "a: complete, but cannot be put in place: out 1=a.npy:f32[1000]: not a regular file"
+    expect_stderr "1 job is complete but cannot be put in place; --resume tries again"
     expect_sql "SELECT count(*) FROM jobs WHERE state = 'done'" 20
     expect_sql "SELECT id, state FROM jobs WHERE state != 'done' ORDER BY id" $'a|running\nafter|submitted'
 done
@@ -89,9 +89,9 @@ mkdir b.npy
 cli batch jobs.jsonl --resume --json
 expect_status 3
 for job in a b; do
-    expect_stderr "$job: complete, and cannot be put in its place: out 1=$job.npy:f32[1000]: not a regular file"
+    expect_stderr "$job: complete, but cannot be put in place: out 1=$job.npy:f32[1000]: not a regular file"
 done
-expect_stderr "2 jobs are complete and cannot be put in their places; --resume tries again"
+expect_stderr "2 jobs are complete but cannot be put in place; --resume tries again"
 told=$(jq -c '[.exit_status, .running, (.stuck | sort_by(.id)[] | .id, .line, .message), .failures]' .stdout)
 if [ "$told" = '[3,2,"a",1,"out 1=a.npy:f32[1000]: not a regular file","b",2,"out 1=b.npy:f32[1000]: not a regular file",[]]' ]; then
     passed=$((passed + 1))
@@ -119,7 +119,7 @@ mv away elsewhere
 for _ in 1 2; do
     cli batch jobs.jsonl --resume --retry-failed
     expect_status 3
-    expect_stderr "a: complete, and cannot be put in its place: out 1=away/copy.npy:u32[1]: its folder"
+    expect_stderr "a: complete, but cannot be put in place: out 1=away/copy.npy:u32[1]: its folder"
 done
 mv elsewhere away
 cli batch jobs.jsonl --resume
@@ -147,7 +147,7 @@ rm -rf jobs.jsonl.state good bad
 
 # -- arguments -------------------------------------------------------------------------------------
 square a x.npy a.npy > jobs.jsonl
-refuses "--memory-limit 1M: under 64 MiB" batch jobs.jsonl --memory-limit 1M
+refuses "--memory-limit 1M: less than 64 MiB" batch jobs.jsonl --memory-limit 1M
 case_name="a file of jobs that is not there is named once"
 cli batch none.jsonl
 expect_status 2
@@ -241,7 +241,7 @@ if full_disk 64k true; then
         wait \$pid"
     status=$?
     expect_status 3
-    expect_stderr "small/state/batch.db: the disk is full: make room, then go on"
+    expect_stderr "small/state/batch.db: the disk is full: free some space"
     if grep -q -e '--resume.*--resume' .stderr; then fail "it is told twice"; else passed=$((passed + 1)); fi
     rm -rf o
 else

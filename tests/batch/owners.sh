@@ -24,7 +24,7 @@ rm -f mine/planted.npy
 mv planted shared/jobs.jsonl.state
 if [ "$(id -u)" -eq 0 ]; then
     chown -R 1000:1000 shared/jobs.jsonl.state
-    words='jobs.jsonl.state belongs to user 1000, and this process is user 0'
+    words='jobs.jsonl.state belongs to user 1000, but this process is user 0'
 else
     chmod 777 shared/jobs.jsonl.state
     words='jobs.jsonl.state can be written by others (mode 0777)'

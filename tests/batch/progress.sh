@@ -65,7 +65,7 @@ cli batch jobs.jsonl --state many
 expect_status 1
 told=$(grep -c '^j[0-9]*: failed, ' .stderr)
 if [ "$told" -eq 50 ]; then passed=$((passed + 1)); else fail "$told are told"; fi
-if [ "$(grep -cx 'further failures are told at the end' .stderr)" -eq 1 ]; then
+if [ "$(grep -cx 'further failures are listed at the end' .stderr)" -eq 1 ]; then
     passed=$((passed + 1))
 else
     fail "how it goes on is not told once"

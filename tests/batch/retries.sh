@@ -106,7 +106,7 @@ if [ -n "${BULKHEAD_TEST_NIGHTLY:-}" ]; then
     BULKHEAD_TEST_FAULTS="*:connect:1=exit7" LIMIT=300 cli batch jobs.jsonl
     expect_status 3
     expect_stderr "UNAVAILABLE"
-    expect_stderr "--resume goes on"
+    expect_stderr "--resume continues"
     expect_sql "SELECT count(*) FROM jobs WHERE state = 'waiting'" 20
     cli batch jobs.jsonl --resume
     expect_status 0

@@ -37,7 +37,7 @@ expect_value() { # FILE VALUE
 expect_lost() { # HOW
     cli batch jobs.jsonl --resume
     expect_status 1
-    expect_stderr "it was complete, and somebody has $1 it before"
+    expect_stderr "it was complete, but somebody $1 it before"
     expect_sql "SELECT state, sealed, outputs FROM progress" "4|0|"
     if [ -z "$(find . -name '.bulkhead-*')" ]; then passed=$((passed + 1)); else fail "something is left"; fi
 }

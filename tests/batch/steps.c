@@ -27,10 +27,12 @@ int __wrap_fsync(int fd);
 static void trace(const char *what, const char *name) {
     const char *path = getenv("BULKHEAD_TEST_TRACE");
     const int fd = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
-    if (fd >= 0 && dprintf(fd, "%s %s\n", what, name) < 0)
+    if (fd >= 0 && dprintf(fd, "%s %s\n", what, name) < 0) {
         abort();
-    if (fd >= 0)
+    }
+    if (fd >= 0) {
         close(fd);
+    }
 }
 
 static void trace_fsync(int fd) {
@@ -47,8 +49,9 @@ int __wrap_fsync(int fd) {
     struct stat wanted, found;
     const char *path = getenv("BULKHEAD_TEST_FSYNC");
     if (!path || stat(path, &wanted) != 0 || fstat(fd, &found) != 0 ||
-        wanted.st_dev != found.st_dev || wanted.st_ino != found.st_ino)
+        wanted.st_dev != found.st_dev || wanted.st_ino != found.st_ino) {
         return __real_fsync(fd);
+    }
     errno = EPERM;
     return -1;
 }
@@ -56,8 +59,9 @@ int __wrap_fsync(int fd) {
 static sem_t stopped;
 
 __attribute__((constructor)) static void prepare(void) {
-    if (sem_init(&stopped, 0, 0) != 0)
+    if (sem_init(&stopped, 0, 0) != 0) {
         abort();
+    }
 }
 
 static void meet_signal(void) {
@@ -73,14 +77,17 @@ void bhi_batch_step(const char *name) {
     const char *wanted = getenv("BULKHEAD_TEST_STEP");
     const size_t length = strlen(name);
     trace("step", name);
-    if (!strcmp(name, "stopped"))
+    if (!strcmp(name, "stopped")) {
         sem_post(&stopped);
-    if (!wanted || strncmp(wanted, name, length) != 0 || wanted[length] != ':')
+    }
+    if (!wanted || strncmp(wanted, name, length) != 0 || wanted[length] != ':') {
         return;
+    }
     if (atomic_fetch_add(&passed, 1) + 1 == strtoul(wanted + length + 1, NULL, 10)) {
-        if (!strncmp(name, "stage_", 6))
+        if (!strncmp(name, "stage_", 6)) {
             meet_signal();
-        else
+        } else {
             kill(getpid(), SIGKILL);
+        }
     }
 }

@@ -6,8 +6,7 @@
 /* -- closed and opened again --------------------------------------------------------------------
  */
 
-static void test_what_is_kept(void **state) {
-    (void)state;
+static void test_what_is_kept(void) {
     struct place place;
     char id[64], cwd[4096];
     make_place(&place);
@@ -20,26 +19,26 @@ static void test_what_is_kept(void **state) {
     run_one(queue, "b", BHI_JOB_QUARANTINED, BH_WORKER_SIGNAL);
     struct bhi_job *last = take(queue, "e");
     bhi_queue_started(queue, last, 0);
-    assert_true(bhi_queue_close(queue));
+    BHT_TRUE(bhi_queue_close(queue));
     expect_sql(&place, "SELECT id, state, sealed, attempts, guilty, origin, status FROM jobs",
                "a done 0 1 0 - 0; b quarantined 0 2 2 - 32; c failed 0 0 0 b -; "
                "d failed 0 0 0 b -; e running 0 1 0 - -; f waiting 0 0 0 - -; ");
 
-    assert_int_equal(chdir("/"), 0);
+    BHT_EQ(chdir("/"), 0);
     queue = again(&place);
-    assert_string_equal(bhi_queue_batch_id(queue), id);
-    assert_string_equal(bhi_queue_cwd(queue), cwd);
-    assert_int_equal(chdir(cwd), 0);
+    BHT_STR_EQ(bhi_queue_batch_id(queue), id);
+    BHT_STR_EQ(bhi_queue_cwd(queue), cwd);
+    BHT_EQ(chdir(cwd), 0);
     struct bhi_job *job = take(queue, "e");
-    assert_true(job->interrupted);
-    assert_false(job->sealed);
-    assert_int_equal(job->attempts, 1);
-    assert_int_equal(job->retries, 2);
+    BHT_TRUE(job->interrupted);
+    BHT_TRUE(!job->sealed);
+    BHT_EQ(job->attempts, 1);
+    BHT_EQ(job->retries, 2);
     bhi_queue_started(queue, job, 0);
     end(queue, job, BHI_JOB_DONE, BH_OK);
     run_one(queue, "f", BHI_JOB_DONE, BH_OK);
     take(queue, NULL);
-    assert_true(bhi_queue_close(queue));
+    BHT_TRUE(bhi_queue_close(queue));
     expect_jobs(&place, "a done; b quarantined; c failed; d failed; e done; f done; ");
     /* The one that was cut off is there, and has no end. */
     expect_sql(&place, "SELECT attempt, started, ended_ns FROM attempt WHERE job = 5",
@@ -47,8 +46,7 @@ static void test_what_is_kept(void **state) {
     remove_place(&place);
 }
 
-static void test_everything_of_a_job(void **state) {
-    (void)state;
+static void test_everything_of_a_job(void) {
     struct place place;
     static const char line[] =
         "{\"id\": \"\\u00e4 '; DROP TABLE job; --\", \"kernel\": \"k\", \"groups\": [1], "
@@ -57,37 +55,35 @@ static void test_everything_of_a_job(void **state) {
     struct bhi_job_spec spec;
     make_place(&place);
     struct bhi_queue *queue = fresh(&place);
-    assert_true(bhi_job_parse(line, strlen(line), &spec, &complaint));
+    BHT_TRUE(bhi_job_parse(line, strlen(line), &spec, &complaint));
     spec.line = 42;
-    assert_int_equal(bhi_queue_add(queue, &spec, 1, &complaint), BHI_QUEUE_OK);
+    BHT_EQ(bhi_queue_add(queue, &spec, 1, &complaint), BHI_QUEUE_OK);
     bhi_queue_close(queue);
     queue = again(&place);
     struct bhi_job *job = take(queue, spec.id);
-    assert_int_equal(job->number, 1);
-    assert_string_equal(job->text, spec.text);
-    assert_int_equal(job->line, 42);
-    assert_int_equal(job->priority, -3);
-    assert_int_equal(job->retries, 0);
+    BHT_EQ(job->number, 1);
+    BHT_STR_EQ(job->text, spec.text);
+    BHT_EQ(job->line, 42);
+    BHT_EQ(job->priority, -3);
+    BHT_EQ(job->retries, 0);
     bhi_job_spec_free(&spec);
     bhi_queue_close(queue);
     remove_place(&place);
 }
 
-static void test_a_batch_is_not_begun_twice(void **state) {
-    (void)state;
+static void test_a_batch_is_not_begun_twice(void) {
     struct place place;
     make_place(&place);
     struct bhi_queue *queue = fresh(&place);
     add(queue, "a");
     bhi_queue_close(queue);
-    expect_no_open(&place, false, BHI_QUEUE_BAD_INPUT, "has a batch of 1 job: go on with it");
+    expect_no_open(&place, false, BHI_QUEUE_BAD_INPUT, "has a batch of 1 job: continue it");
     bhi_queue_close(again(&place));
     remove_place(&place);
 }
 
 /* Of a process that was killed before its jobs were added nothing came. */
-static void test_a_state_without_jobs_is_fresh(void **state) {
-    (void)state;
+static void test_a_state_without_jobs_is_fresh(void) {
     struct place place;
     char id[64];
     make_place(&place);
@@ -95,21 +91,20 @@ static void test_a_state_without_jobs_is_fresh(void **state) {
     strcpy(id, bhi_queue_batch_id(queue));
     bhi_queue_close(queue);
     queue = fresh(&place);
-    assert_string_not_equal(bhi_queue_batch_id(queue), id);
+    BHT_NE(strcmp(bhi_queue_batch_id(queue), id), 0);
     add(queue, "a");
     bhi_queue_close(queue);
     remove_place(&place);
     make_place(&place);
-    assert_int_equal(mkdir(place.folder, 0755), 0);
+    BHT_EQ(mkdir(place.folder, 0755), 0);
     bhi_queue_close(fresh(&place));
     struct stat status;
-    assert_int_equal(stat(place.database, &status), 0);
-    assert_int_equal(status.st_mode & 0777, 0600);
+    BHT_EQ(stat(place.database, &status), 0);
+    BHT_EQ(status.st_mode & 0777, 0600);
     remove_place(&place);
 }
 
-static void test_adding_again(void **state) {
-    (void)state;
+static void test_adding_again(void) {
     struct place place;
     struct bhi_complaint complaint;
     make_place(&place);
@@ -120,10 +115,10 @@ static void test_adding_again(void **state) {
     queue = again(&place);
     add(queue, "a b:a");
     add(queue, "c:b b:a d:a");
-    assert_int_equal(try_add(queue, "b", &complaint), BHI_QUEUE_BAD_INPUT);
-    assert_non_null(strstr(complaint.text, "jobs.jsonl:1: the job \"b\" is another one than"));
-    assert_int_equal(try_add(queue, "d:a", &complaint), BHI_QUEUE_BAD_INPUT);
-    assert_non_null(strstr(complaint.text, "given twice"));
+    BHT_EQ(try_add(queue, "b", &complaint), BHI_QUEUE_BAD_INPUT);
+    BHT_STR_HAS(complaint.text, "jobs.jsonl:1: the job \"b\" differs from the one");
+    BHT_EQ(try_add(queue, "d:a", &complaint), BHI_QUEUE_BAD_INPUT);
+    BHT_STR_HAS(complaint.text, "given twice");
     run_one(queue, "b", BHI_JOB_DONE, BH_OK);
     run_one(queue, "c", BHI_JOB_DONE, BH_OK);
     run_one(queue, "d", BHI_JOB_DONE, BH_OK);
@@ -138,31 +133,29 @@ static bool add_writer(struct bhi_queue *queue, const char *id, struct bhi_compl
     sprintf(line,
             "{\"id\": \"%s\", \"kernel\": \"k\", \"groups\": [1], \"out\": {\"0\": \"y:u8[1]\"}}",
             id);
-    assert_true(bhi_job_parse(line, strlen(line), &spec, complaint));
+    BHT_TRUE(bhi_job_parse(line, strlen(line), &spec, complaint));
     const bool good = bhi_queue_add(queue, &spec, 1, complaint) == BHI_QUEUE_OK;
     bhi_job_spec_free(&spec);
     return good;
 }
 
 /* What jobs of an earlier process write is known again when others come. */
-static void test_paths_of_loaded_jobs(void **state) {
-    (void)state;
+static void test_paths_of_loaded_jobs(void) {
     struct place place;
     struct bhi_complaint complaint;
     make_place(&place);
     struct bhi_queue *queue = fresh(&place);
-    assert_true(add_writer(queue, "a", &complaint));
+    BHT_TRUE(add_writer(queue, "a", &complaint));
     bhi_queue_close(queue);
     queue = again(&place);
-    assert_false(add_writer(queue, "b", &complaint));
-    assert_non_null(strstr(complaint.text, "\"b\" writes y, which \"a\" (line 0) writes, too"));
-    assert_true(add_writer(queue, "a", &complaint));
+    BHT_TRUE(!add_writer(queue, "b", &complaint));
+    BHT_STR_HAS(complaint.text, "\"b\" writes y, which \"a\" (line 0) writes, too");
+    BHT_TRUE(add_writer(queue, "a", &complaint));
     bhi_queue_close(queue);
     remove_place(&place);
 }
 
-static void test_retry_failed(void **state) {
-    (void)state;
+static void test_retry_failed(void) {
     struct place place;
     make_place(&place);
     struct bhi_queue *queue = fresh(&place);
@@ -180,8 +173,8 @@ static void test_retry_failed(void **state) {
     expect_jobs(&place, "a quarantined; b failed; c failed; d waiting; ");
     queue = open_state(&place, true, true);
     struct bhi_job *job = take(queue, "a");
-    assert_int_equal(job->guilty, 0);
-    assert_int_equal(job->attempts, 1);
+    BHT_EQ(job->guilty, 0);
+    BHT_EQ(job->attempts, 1);
     bhi_queue_started(queue, job, 0);
     end(queue, job, BHI_JOB_DONE, BH_OK);
     bhi_queue_flush(queue);
@@ -193,8 +186,7 @@ static void test_retry_failed(void **state) {
     remove_place(&place);
 }
 
-static void test_what_was_given_back(void **state) {
-    (void)state;
+static void test_what_was_given_back(void) {
     struct place place;
     const struct bhi_attempt none = {.next = BHI_JOB_CANCELLED, .verdict = {.status = BH_PENDING}};
     const struct bhi_attempt refused = {.next = BHI_JOB_WAITING,
@@ -204,7 +196,7 @@ static void test_what_was_given_back(void **state) {
     add(queue, "a b");
     bhi_queue_ended(queue, take(queue, "a"), &none, 0);
     bhi_queue_ended(queue, take(queue, "b"), &refused, 0);
-    assert_int_equal(take(queue, "b")->attempts, 0);
+    BHT_EQ(take(queue, "b")->attempts, 0);
     bhi_queue_close(queue);
     expect_sql(&place, "SELECT id, state, attempts, status FROM jobs",
                "a cancelled 0 -; b waiting 0 6; ");
@@ -221,28 +213,27 @@ struct seal {
 
 static void answer(void *user, bool durable) {
     struct seal *seal = user;
-    assert_int_equal(write(seal->pipe[1], durable ? "y" : "n", 1), 1);
+    BHT_EQ(write(seal->pipe[1], durable ? "y" : "n", 1), 1);
 }
 
 static char await_answer(struct seal *seal) {
     char c;
-    assert_int_equal(read(seal->pipe[0], &c, 1), 1);
+    BHT_EQ(read(seal->pipe[0], &c, 1), 1);
     return c;
 }
 
-static void test_sealed(void **state) {
-    (void)state;
+static void test_sealed(void) {
     struct place place;
     struct seal seal;
     make_place(&place);
-    assert_int_equal(pipe2(seal.pipe, O_CLOEXEC), 0);
+    BHT_EQ(pipe2(seal.pipe, O_CLOEXEC), 0);
     struct bhi_queue *queue = fresh(&place);
     add(queue, "first sealed next:sealed");
     take(queue, "first");
     struct bhi_job *job = take(queue, "sealed");
     bhi_queue_started(queue, job, 1);
     seal_job(queue, job, "", answer, &seal);
-    assert_int_equal(await_answer(&seal), 'y');
+    BHT_EQ(await_answer(&seal), 'y');
     expect_sql(&place, "SELECT id, state, sealed FROM jobs",
                "first waiting 0; sealed running 1; next submitted 0; ");
     bhi_queue_close(queue);
@@ -250,8 +241,8 @@ static void test_sealed(void **state) {
     for (int kills = 0; kills < 2; kills++) { /* and again, until it has ended */
         queue = again(&place);
         job = take(queue, "sealed"); /* before what has the lower number */
-        assert_true(job->sealed);
-        assert_int_equal(job->attempts, 1);
+        BHT_TRUE(job->sealed);
+        BHT_EQ(job->attempts, 1);
         take(queue, "first");
         take(queue, NULL);
         bhi_queue_close(queue);
@@ -284,8 +275,9 @@ static void *add_rounds(void *argument) {
     for (int i = 0; i < ROUNDS; i++) {
         char words[64];
         sprintf(words, "a%d b%d:a%d%s", i, i, i, i ? "" : " c0");
-        if (i)
+        if (i) {
             sprintf(words + strlen(words), " c%d:b%d", i, i - 1);
+        }
         add(argument, words);
     }
     return NULL;
@@ -297,23 +289,23 @@ static bool falls(const char *id) {
 }
 
 static bool count_fallen(void *user, const struct bhi_job_record *record) {
-    assert_int_equal(record->state, falls(record->id) ? BHI_JOB_FAILED : BHI_JOB_DONE);
-    if (falls(record->id) && record->id[0] != 'a')
-        assert_int_equal(record->origin[0], 'a');
+    BHT_EQ(record->state, falls(record->id) ? BHI_JOB_FAILED : BHI_JOB_DONE);
+    if (falls(record->id) && record->id[0] != 'a') {
+        BHT_EQ(record->origin[0], 'a');
+    }
     *(int *)user += 1;
     return true;
 }
 
 /* What is added may need what is running, what ends meanwhile and what has failed. */
-static void test_adding_while_others_run(void **state) {
-    (void)state;
+static void test_adding_while_others_run(void) {
     struct place place;
     pthread_t thread;
     struct bhi_queue_counts counts;
     int seen = 0;
     make_place(&place);
     struct bhi_queue *queue = fresh(&place);
-    assert_int_equal(pthread_create(&thread, NULL, add_rounds, queue), 0);
+    BHT_EQ(pthread_create(&thread, NULL, add_rounds, queue), 0);
     do {
         struct bhi_job *job = bhi_queue_take(queue);
         if (job) {
@@ -321,15 +313,15 @@ static void test_adding_while_others_run(void **state) {
             end(queue, job, falls(job->id) ? BHI_JOB_FAILED : BHI_JOB_DONE,
                 falls(job->id) ? BH_INVALID_KERNEL : BH_OK);
         } else {
-            assert_true(bhi_queue_flush(queue));
+            BHT_TRUE(bhi_queue_flush(queue));
         }
         bhi_queue_counts(queue, &counts);
     } while (counts.of[BHI_JOB_DONE] + counts.of[BHI_JOB_FAILED] < 3 * ROUNDS);
     pthread_join(thread, NULL);
-    assert_true(bhi_queue_flush(queue));
-    assert_true(bhi_queue_each_job(queue, count_fallen, &seen));
-    assert_int_equal(seen, 3 * ROUNDS);
-    assert_true(bhi_queue_close(queue));
+    BHT_TRUE(bhi_queue_flush(queue));
+    BHT_TRUE(bhi_queue_each_job(queue, count_fallen, &seen));
+    BHT_EQ(seen, 3 * ROUNDS);
+    BHT_TRUE(bhi_queue_close(queue));
     remove_place(&place);
 }
 
@@ -347,15 +339,15 @@ static bool print_job(void *user, const struct bhi_job_record *record) {
             record->id, bhi_job_state_name(record->state), record->attempts, record->guilty,
             record->origin, (int)record->status, record->message,
             record->ended_ns ? "" : " unended");
-    assert_true(record->submitted_ns > 0);
+    BHT_GT(record->submitted_ns, 0);
     return --text->enough != 0;
 }
 
 static bool print_attempt(void *user, const struct bhi_attempt_record *record) {
     struct text *text = user;
     const bh_verdict *verdict = &record->verdict;
-    assert_string_equal(verdict->kernel_name, record->ended_ns ? "k" : "");
-    assert_int_equal(verdict->kernel_hash[2], record->ended_ns ? 3 : 0);
+    BHT_STR_EQ(verdict->kernel_name, record->ended_ns ? "k" : "");
+    BHT_EQ(verdict->kernel_hash[2], record->ended_ns ? 3 : 0);
     sprintf(text->all + strlen(text->all), "%s#%u %d %d stream %u %d %d %d %d %llu %s; ",
             record->id, record->attempt, record->started, record->guilty, record->stream,
             (int)verdict->status, verdict->signal, verdict->exit_code, verdict->worker_pid,
@@ -363,8 +355,7 @@ static bool print_attempt(void *user, const struct bhi_attempt_record *record) {
     return --text->enough != 0;
 }
 
-static void test_records(void **state) {
-    (void)state;
+static void test_records(void) {
     struct place place;
     struct text text = {.all = ""};
     make_place(&place);
@@ -374,20 +365,20 @@ static void test_records(void **state) {
     run_one(queue, "a", BHI_JOB_FAILED, BH_LOAD_FAILED);
     bhi_queue_started(queue, take(queue, "c"), 3);
     bhi_queue_flush(queue);
-    assert_true(bhi_queue_each_job(queue, print_job, &text));
-    assert_string_equal(text.all, "1 a failed 2/1  41 status 41; 2 b failed 0/0 a 2 ; "
-                                  "3 c running 1/0  2  unended; ");
+    BHT_TRUE(bhi_queue_each_job(queue, print_job, &text));
+    BHT_STR_EQ(text.all, "1 a failed 2/1  41 status 41; 2 b failed 0/0 a 2 ; "
+                         "3 c running 1/0  2  unended; ");
     text = (struct text){.all = ""};
-    assert_true(bhi_queue_each_attempt(queue, print_attempt, &text));
-    assert_string_equal(text.all, "a#1 1 1 stream 1 35 9 -1 77 5 status 35; "
-                                  "a#2 1 0 stream 1 41 9 -1 77 5 status 41; "
-                                  "c#1 1 0 stream 3 2 0 -1 0 0 ; ");
+    BHT_TRUE(bhi_queue_each_attempt(queue, print_attempt, &text));
+    BHT_STR_EQ(text.all, "a#1 1 1 stream 1 35 9 -1 77 5 status 35; "
+                         "a#2 1 0 stream 1 41 9 -1 77 5 status 41; "
+                         "c#1 1 0 stream 3 2 0 -1 0 0 ; ");
     text = (struct text){.all = "", .enough = 2};
-    assert_true(bhi_queue_each_attempt(queue, print_attempt, &text));
-    assert_null(strstr(text.all, "c#1"));
+    BHT_TRUE(bhi_queue_each_attempt(queue, print_attempt, &text));
+    BHT_EQ(strstr(text.all, "c#1"), NULL);
     text = (struct text){.all = "", .enough = 1};
-    assert_true(bhi_queue_each_job(queue, print_job, &text));
-    assert_null(strstr(text.all, "2 b"));
+    BHT_TRUE(bhi_queue_each_job(queue, print_job, &text));
+    BHT_EQ(strstr(text.all, "2 b"), NULL);
     bhi_queue_close(queue);
     remove_place(&place);
 }
@@ -398,16 +389,15 @@ static void test_records(void **state) {
 static char *read_page(void) {
     FILE *file = fopen(BATCH_STATE_PAGE, "re");
     char *page = calloc(1, 1 << 16);
-    assert_non_null(file);
-    assert_non_null(page);
-    assert_in_range(fread(page, 1, (1 << 16) - 1, file), 1000, (1 << 16) - 2);
+    BHT_NE(file, NULL);
+    BHT_NE(page, NULL);
+    BHT_WITHIN(fread(page, 1, (1 << 16) - 1, file), 1000, (1 << 16) - 2);
     fclose(file);
     return page;
 }
 
 /* docs/batch_state.md names every table and column, and what it asks of the database works. */
-static void test_the_page(void **state) {
-    (void)state;
+static void test_the_page(void) {
     static const char columns[] =
         "SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c "
         "WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'";
@@ -419,42 +409,43 @@ static void test_the_page(void **state) {
     make_place(&place);
     struct bhi_queue *queue = fresh(&place);
     add(queue, "a b:a");
-    assert_int_equal(sqlite3_open_v2(place.database, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_prepare_v2(db, columns, -1, &row, NULL), SQLITE_OK);
+    BHT_EQ(sqlite3_open_v2(place.database, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    BHT_EQ(sqlite3_prepare_v2(db, columns, -1, &row, NULL), SQLITE_OK);
     for (; sqlite3_step(row) == SQLITE_ROW; found++) {
         for (int i = 0; i < 2; i++) {
             snprintf(word, sizeof word, "`%s`", (const char *)sqlite3_column_text(row, i));
-            if (!strstr(page, word))
-                fail_msg("the page has no %s", word);
+            if (!strstr(page, word)) {
+                BHT_FAIL("the page has no %s", word);
+            }
         }
     }
-    assert_in_range(found, 30, 100);
+    BHT_WITHIN(found, 30, 100);
     sqlite3_finalize(row);
     char *sql = strstr(page, "```sql\n");
-    assert_non_null(sql);
+    BHT_NE(sql, NULL);
     sql += strlen("```sql\n");
     *strstr(sql, "```") = '\0';
-    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    BHT_EQ(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(db);
     bhi_queue_close(queue);
     free(page);
     remove_place(&place);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_kept),
-        cmocka_unit_test(test_everything_of_a_job),
-        cmocka_unit_test(test_a_batch_is_not_begun_twice),
-        cmocka_unit_test(test_a_state_without_jobs_is_fresh),
-        cmocka_unit_test(test_adding_again),
-        cmocka_unit_test(test_paths_of_loaded_jobs),
-        cmocka_unit_test(test_retry_failed),
-        cmocka_unit_test(test_what_was_given_back),
-        cmocka_unit_test(test_sealed),
-        cmocka_unit_test(test_adding_while_others_run),
-        cmocka_unit_test(test_records),
-        cmocka_unit_test(test_the_page),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(test_what_is_kept),
+        BHT_TEST(test_everything_of_a_job),
+        BHT_TEST(test_a_batch_is_not_begun_twice),
+        BHT_TEST(test_a_state_without_jobs_is_fresh),
+        BHT_TEST(test_adding_again),
+        BHT_TEST(test_paths_of_loaded_jobs),
+        BHT_TEST(test_retry_failed),
+        BHT_TEST(test_what_was_given_back),
+        BHT_TEST(test_sealed),
+        BHT_TEST(test_adding_while_others_run),
+        BHT_TEST(test_records),
+        BHT_TEST(test_the_page),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -41,8 +41,9 @@ struct seal {
 
 static void answer(void *user, bool durable) {
     struct seal *seal = user;
-    if (durable)
+    if (durable) {
         world->sealed[seal->job] = true;
+    }
     world->answers++;
     world->refused += !durable;
     seal->answer = durable ? 1 : -1;
@@ -63,17 +64,20 @@ static bool run_job(struct bhi_queue *queue, struct bhi_job *job) {
         sem_init(&seal.answered, 0, 0);
         world->asked++;
         seal_job(queue, job, "", answer, &seal);
-        while (sem_wait(&seal.answered) != 0)
+        while (sem_wait(&seal.answered) != 0) {
             continue;
+        }
         sem_destroy(&seal.answered);
-        if (seal.answer < 0)
+        if (seal.answer < 0) {
             return false;
+        }
     }
     world->runs[seal.job] += !world->placed[seal.job];
     world->placed[seal.job] = true;
     bhi_queue_ended(queue, job, &done, 0);
-    if (seal.job % 2 == 0 && bhi_queue_flush(queue))
+    if (seal.job % 2 == 0 && bhi_queue_flush(queue)) {
         world->recorded[seal.job] = true;
+    }
     return true;
 }
 
@@ -82,14 +86,17 @@ static void run_batch(const struct place *place, struct bhi_complaint *complaint
     struct bhi_queue *queue;
     struct bhi_job *job;
     complaint->text[0] = '\0';
-    if (try_open(place, true, false, &queue, complaint) != BHI_QUEUE_OK)
+    if (try_open(place, true, false, &queue, complaint) != BHI_QUEUE_OK) {
         return;
+    }
     if (try_add(queue, jobs, complaint) == BHI_QUEUE_OK) {
         world->added = true;
-        while ((job = bhi_queue_take(queue)) != NULL && run_job(queue, job))
+        while ((job = bhi_queue_take(queue)) && run_job(queue, job)) {
             continue;
-        if (bhi_queue_broken(queue, complaint))
-            assert_null(bhi_queue_take(queue));
+        }
+        if (bhi_queue_broken(queue, complaint)) {
+            BHT_EQ(bhi_queue_take(queue), NULL);
+        }
     }
     const bool closed = bhi_queue_close(queue);
     world->finished = closed && !complaint->text[0];
@@ -103,7 +110,7 @@ struct look {
 
 static bool look_at(void *user, const struct bhi_job_record *record) {
     struct look *look = user;
-    assert_true(record->number <= JOBS);
+    BHT_LE(record->number, JOBS);
     look->states[record->number - 1] = record->state;
     look->count++;
     return true;
@@ -114,35 +121,41 @@ static void check_and_finish(const struct place *place) {
     struct bhi_queue *queue = again(place);
     struct look look = {.queue = queue};
     struct bhi_job *job;
-    assert_true(bhi_queue_flush(queue));
-    assert_true(bhi_queue_each_job(queue, look_at, &look));
-    if (look.count != 0 || world->added)
-        assert_int_equal(look.count, JOBS);
-    if (look.count == 0)
+    BHT_TRUE(bhi_queue_flush(queue));
+    BHT_TRUE(bhi_queue_each_job(queue, look_at, &look));
+    if (look.count != 0 || world->added) {
+        BHT_EQ(look.count, JOBS);
+    }
+    if (look.count == 0) {
         add(queue, jobs);
+    }
     for (size_t i = 0; i < look.count; i++) {
         const bool done = look.states[i] == BHI_JOB_DONE;
-        if (world->recorded[i])
-            assert_true(done);
-        if (done)
-            assert_true(world->placed[i]);
-        assert_false(bhi_job_state_is_end(look.states[i]) && !done);
+        if (world->recorded[i]) {
+            BHT_TRUE(done);
+        }
+        if (done) {
+            BHT_TRUE(world->placed[i]);
+        }
+        BHT_TRUE(!(bhi_job_state_is_end(look.states[i]) && !done));
     }
-    if (look.count && look.states[3] == BHI_JOB_DONE)
-        assert_true(look.states[1] == BHI_JOB_DONE && look.states[2] == BHI_JOB_DONE);
-    while ((job = bhi_queue_take(queue)) != NULL) {
+    if (look.count && look.states[3] == BHI_JOB_DONE) {
+        BHT_TRUE(look.states[1] == BHI_JOB_DONE && look.states[2] == BHI_JOB_DONE);
+    }
+    while ((job = bhi_queue_take(queue))) {
         const size_t i = index_of(job);
-        assert_true(!look.count || look.states[i] != BHI_JOB_DONE);
+        BHT_TRUE(!look.count || look.states[i] != BHI_JOB_DONE);
         /* Acknowledged: it is never run again. */
-        if (world->sealed[i])
-            assert_true(job->sealed);
-        assert_true(job->sealed || job->interrupted || !look.count || job->attempts > 0);
-        assert_true(run_job(queue, job));
+        if (world->sealed[i]) {
+            BHT_TRUE(job->sealed);
+        }
+        BHT_TRUE(job->sealed || job->interrupted || !look.count || job->attempts > 0);
+        BHT_TRUE(run_job(queue, job));
     }
-    assert_true(bhi_queue_close(queue));
+    BHT_TRUE(bhi_queue_close(queue));
     for (int i = 0; i < JOBS; i++) {
-        assert_true(world->placed[i]);
-        assert_int_equal(world->runs[i], 1);
+        BHT_TRUE(world->placed[i]);
+        BHT_EQ(world->runs[i], 1);
     }
     expect_jobs(place, "j0 done; j1 done; j2 done; j3 done; j4 done; ");
 }
@@ -152,8 +165,7 @@ static void clear_world(void) {
     faulty = (struct faulty){.mode = FAULTY_OFF};
 }
 
-static void test_killed_at_every_step(void **state) {
-    (void)state;
+static void test_killed_at_every_step(void) {
     long at = 1;
     for (;; at++) {
         struct place place;
@@ -161,29 +173,28 @@ static void test_killed_at_every_step(void **state) {
         clear_world();
         make_place(&place);
         const pid_t child = fork();
-        assert_true(child >= 0);
+        BHT_GE(child, 0);
         if (child == 0) {
             struct bhi_complaint complaint;
             faulty = (struct faulty){.mode = FAULTY_KILL, .at = at};
             run_batch(&place, &complaint);
             _exit(world->finished ? 0 : 1);
         }
-        assert_int_equal(waitpid(child, &status, 0), child);
+        BHT_EQ(waitpid(child, &status, 0), child);
         if (WIFEXITED(status)) { /* there is no such step */
-            assert_int_equal(WEXITSTATUS(status), 0);
+            BHT_EQ(WEXITSTATUS(status), 0);
             remove_place(&place);
             break;
         }
-        assert_int_equal(WTERMSIG(status), SIGKILL);
+        BHT_EQ(WTERMSIG(status), SIGKILL);
         check_and_finish(&place);
         remove_place(&place);
     }
-    assert_in_range(at, 30, 1000);
+    BHT_WITHIN(at, 30, 1000);
 }
 
 /* Kills in a row, each a bit further on, in one state folder. */
-static void test_killed_again_and_again(void **state) {
-    (void)state;
+static void test_killed_again_and_again(void) {
     struct place place;
     uint64_t random = 19;
     clear_world();
@@ -191,7 +202,7 @@ static void test_killed_again_and_again(void **state) {
     for (int kills = 0; kills < 12; kills++) {
         int status;
         const pid_t child = fork();
-        assert_true(child >= 0);
+        BHT_GE(child, 0);
         if (child == 0) {
             struct bhi_complaint complaint;
             faulty =
@@ -200,7 +211,7 @@ static void test_killed_again_and_again(void **state) {
             _exit(0);
         }
         next_random(&random);
-        assert_int_equal(waitpid(child, &status, 0), child);
+        BHT_EQ(waitpid(child, &status, 0), child);
     }
     check_and_finish(&place);
     remove_place(&place);
@@ -221,70 +232,67 @@ static void fail_at_every_step(enum faulty_mode mode, int code, const char *word
         faulty = (struct faulty){.mode = FAULTY_OFF};
         /* It is said, or it was nothing that matters (a checkpoint is made again). */
         if (!world->finished) {
-            if (!strstr(complaint.text, words) || !strstr(complaint.text, place.folder))
-                fail_msg("at %ld: \"%s\" has no \"%s\"", at, complaint.text, words);
+            if (!strstr(complaint.text, words) || !strstr(complaint.text, place.folder)) {
+                BHT_FAIL("at %ld: \"%s\" has no \"%s\"", at, complaint.text, words);
+            }
         }
-        assert_int_equal(world->answers, world->asked);
-        assert_true(world->refused <= 1);
-        assert_int_equal(count_fds(), fds);
+        BHT_EQ(world->answers, world->asked);
+        BHT_LE(world->refused, 1);
+        BHT_EQ(count_fds(), fds);
         check_and_finish(&place);
         remove_place(&place);
     }
-    assert_in_range(at, 30, 1000);
+    BHT_WITHIN(at, 30, 1000);
 }
 
-static void test_a_write_fails(void **state) {
-    (void)state;
+static void test_a_write_fails(void) {
     fail_at_every_step(FAULTY_ONCE, SQLITE_IOERR_WRITE, "disk I/O error");
 }
 
-static void test_all_writes_fail(void **state) {
-    (void)state;
+static void test_all_writes_fail(void) {
     fail_at_every_step(FAULTY_FROM, SQLITE_IOERR_WRITE, "disk I/O error");
 }
 
-static void test_the_disk_is_full(void **state) {
-    (void)state;
-    fail_at_every_step(FAULTY_FROM, SQLITE_FULL, "the disk is full: make room, then go on");
+static void test_the_disk_is_full(void) {
+    fail_at_every_step(FAULTY_FROM, SQLITE_FULL, "the disk is full: free some space");
 }
 
 /* A flush of the queue is one of the disk, each time: nothing is left to the kernel. */
-static void test_what_is_durable_was_synced(void **state) {
-    (void)state;
+static void test_what_is_durable_was_synced(void) {
     struct place place;
     clear_world();
     make_place(&place);
     struct bhi_queue *queue = fresh(&place);
     long syncs = faulty.syncs;
     add(queue, jobs);
-    assert_true(faulty.syncs > syncs);
+    BHT_GT(faulty.syncs, syncs);
     struct bhi_job *job;
-    while ((job = bhi_queue_take(queue)) != NULL) {
+    while ((job = bhi_queue_take(queue))) {
         struct seal seal = {.job = index_of(job)};
         bhi_queue_started(queue, job, 0);
         sem_init(&seal.answered, 0, 0);
         syncs = faulty.syncs;
         seal_job(queue, job, "", answer, &seal);
-        while (sem_wait(&seal.answered) != 0)
+        while (sem_wait(&seal.answered) != 0) {
             continue;
-        assert_int_equal(seal.answer, 1);
-        assert_true(faulty.syncs > syncs);
+        }
+        BHT_EQ(seal.answer, 1);
+        BHT_GT(faulty.syncs, syncs);
         sem_destroy(&seal.answered);
         syncs = faulty.syncs;
         end(queue, job, BHI_JOB_DONE, BH_OK);
-        assert_true(bhi_queue_flush(queue));
-        assert_true(faulty.syncs > syncs);
+        BHT_TRUE(bhi_queue_flush(queue));
+        BHT_GT(faulty.syncs, syncs);
     }
     syncs = faulty.syncs;
-    assert_true(bhi_queue_flush(queue)); /* nothing to do */
-    assert_int_equal(faulty.syncs, syncs);
+    BHT_TRUE(bhi_queue_flush(queue)); /* nothing to do */
+    BHT_EQ(faulty.syncs, syncs);
     bhi_queue_close(queue);
     remove_place(&place);
 }
 
 /* Any allocation: closer together at first, where most are ours. */
-static void test_memory_runs_out(void **state) {
-    (void)state;
+static void test_memory_runs_out(void) {
     long at = 1, seen;
     for (;;) {
         struct place place;
@@ -300,23 +308,24 @@ static void test_memory_runs_out(void **state) {
          * for nonsense. */
         if (!world->finished && !strstr(complaint.text, "out of memory") &&
             !strstr(complaint.text, "Cannot allocate memory") &&
-            !strstr(complaint.text, "not JSON"))
-            fail_msg("at %ld: \"%s\"", at, complaint.text);
-        assert_int_equal(world->answers, world->asked);
-        assert_int_equal(count_fds(), fds);
+            !strstr(complaint.text, "not JSON")) {
+            BHT_FAIL("at %ld: \"%s\"", at, complaint.text);
+        }
+        BHT_EQ(world->answers, world->asked);
+        BHT_EQ(count_fds(), fds);
         check_and_finish(&place);
         remove_place(&place);
-        if (at > seen)
+        if (at > seen) {
             break;
+        }
         at += 1 + at / 64;
     }
-    assert_true(seen > 500);
+    BHT_GT(seen, 500);
 }
 
 /* Once a group is lost none after it is written, even where that would do: what is there is a
  * beginning of what happened. */
-static void test_broken_is_broken(void **state) {
-    (void)state;
+static void test_broken_is_broken(void) {
     struct place place;
     struct bhi_complaint complaint;
     clear_world();
@@ -326,26 +335,27 @@ static void test_broken_is_broken(void **state) {
     struct bhi_job *first = take(queue, "j0"), *second = take(queue, "j2");
     bhi_queue_started(queue, first, 0);
     bhi_queue_started(queue, second, 0);
-    assert_true(bhi_queue_flush(queue));
+    BHT_TRUE(bhi_queue_flush(queue));
     faulty = (struct faulty){.mode = FAULTY_ONCE, .code = SQLITE_FULL, .at = 1};
     end(queue, first, BHI_JOB_DONE, BH_OK);
-    assert_false(bhi_queue_flush(queue));
-    assert_true(bhi_queue_broken(queue, &complaint));
-    assert_non_null(strstr(complaint.text, "the disk is full"));
+    BHT_TRUE(!bhi_queue_flush(queue));
+    BHT_TRUE(bhi_queue_broken(queue, &complaint));
+    BHT_STR_HAS(complaint.text, "the disk is full");
     take(queue, NULL);
     struct bhi_queue_counts counts;
     bhi_queue_counts(queue, &counts);
-    assert_int_equal(counts.takeable, 0);
+    BHT_EQ(counts.takeable, 0);
     struct seal seal = {.job = 2};
     sem_init(&seal.answered, 0, 0);
     seal_job(queue, second, "", answer, &seal);
-    while (sem_wait(&seal.answered) != 0)
+    while (sem_wait(&seal.answered) != 0) {
         continue;
-    assert_int_equal(seal.answer, -1);
+    }
+    BHT_EQ(seal.answer, -1);
     sem_destroy(&seal.answered);
     end(queue, second, BHI_JOB_DONE, BH_OK);
-    assert_false(bhi_queue_flush(queue));
-    assert_false(bhi_queue_close(queue));
+    BHT_TRUE(!bhi_queue_flush(queue));
+    BHT_TRUE(!bhi_queue_close(queue));
     faulty = (struct faulty){.mode = FAULTY_OFF};
     expect_jobs(&place, "j0 running; j1 submitted; j2 running; j3 submitted; j4 waiting; ");
     remove_place(&place);
@@ -357,8 +367,9 @@ static void test_broken_is_broken(void **state) {
 static bool write_to(const char *path, const char *text) {
     const int fd = open(path, O_WRONLY | O_CLOEXEC);
     const bool good = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-    if (fd >= 0)
+    if (fd >= 0) {
         close(fd);
+    }
     return good;
 }
 
@@ -387,51 +398,59 @@ enum { NO_MOUNT = 77 };
 static void in_child(int (*body)(const struct place *place), const struct place *place) {
     int status;
     const pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0)
+    BHT_GE(child, 0);
+    if (child == 0) {
         _exit(body(place));
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
+    }
+    BHT_EQ(waitpid(child, &status, 0), child);
+    BHT_TRUE(WIFEXITED(status));
+    BHT_EQ(WEXITSTATUS(status), 0);
 }
 
 static int fill_disk(const struct place *place) {
     char words[512] = "", path[96];
     struct bhi_complaint complaint;
     static char block[1 << 16];
-    if (!mount_small(place->root, "1m"))
+    if (!mount_small(place->root, "1m")) {
         return NO_MOUNT;
+    }
     struct bhi_queue *queue = fresh(place);
     add(queue, "a b");
     struct bhi_job *job = take(queue, "a");
     bhi_queue_started(queue, job, 0);
-    if (!bhi_queue_flush(queue))
+    if (!bhi_queue_flush(queue)) {
         return 1;
+    }
     /* Somebody else takes all there is. */
     snprintf(path, sizeof path, "%s/big", place->root);
     const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     for (size_t size = sizeof block; size > 0; size /= 2) {
-        while (write(fd, block, size) == (ssize_t)size)
+        while (write(fd, block, size) == (ssize_t)size) {
             continue;
+        }
     }
     close(fd);
-    for (int i = 0; i < 60; i++)
+    for (int i = 0; i < 60; i++) {
         sprintf(words + strlen(words), "x%d ", i);
+    }
     if (try_add(queue, words, &complaint) != BHI_QUEUE_ENVIRON ||
-        !strstr(complaint.text, "the disk is full"))
+        !strstr(complaint.text, "the disk is full")) {
         return 2;
+    }
     bhi_queue_close(queue);
-    if (try_open(place, true, false, &queue, &complaint) == BHI_QUEUE_OK)
+    if (try_open(place, true, false, &queue, &complaint) == BHI_QUEUE_OK) {
         bhi_queue_close(queue);
-    else if (!strstr(complaint.text, "the disk is full"))
+    } else if (!strstr(complaint.text, "the disk is full")) {
         return 3;
+    }
     /* There is room again. */
     unlink(path);
     queue = again(place);
     struct bhi_queue_counts counts;
     bhi_queue_counts(queue, &counts);
-    if (counts.total != 2)
+    if (counts.total != 2) {
         return 4;
+    }
     add(queue, words);
     bhi_queue_close(queue);
     return 0;
@@ -440,57 +459,60 @@ static int fill_disk(const struct place *place) {
 static int read_only_disk(const struct place *place) {
     struct bhi_queue *queue;
     struct bhi_complaint complaint;
-    if (!mount_small(place->root, "4m"))
+    if (!mount_small(place->root, "4m")) {
         return NO_MOUNT;
+    }
     queue = fresh(place);
     add(queue, "a");
     bhi_queue_close(queue);
-    if (mount("none", place->root, NULL, MS_REMOUNT | MS_RDONLY, NULL) != 0)
+    if (mount("none", place->root, NULL, MS_REMOUNT | MS_RDONLY, NULL) != 0) {
         return NO_MOUNT;
+    }
     if (try_open(place, true, false, &queue, &complaint) != BHI_QUEUE_ENVIRON ||
-        !strstr(complaint.text, "Read-only file system"))
+        !strstr(complaint.text, "Read-only file system")) {
         return 1;
+    }
     struct place other = *place;
     snprintf(other.folder, sizeof other.folder, "%s/new", place->root);
     if (try_open(&other, true, false, &queue, &complaint) != BHI_QUEUE_ENVIRON ||
-        !strstr(complaint.text, "cannot be made: Read-only file system"))
+        !strstr(complaint.text, "cannot be made: Read-only file system")) {
         return 2;
+    }
     return 0;
 }
 
-static void test_a_full_disk(void **state) {
-    (void)state;
+static void test_a_full_disk(void) {
     struct place place;
     make_place(&place);
     in_child(fill_disk, &place);
     remove_place(&place);
 }
 
-static void test_a_read_only_disk(void **state) {
-    (void)state;
+static void test_a_read_only_disk(void) {
     struct place place;
     make_place(&place);
     in_child(read_only_disk, &place);
     remove_place(&place);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_killed_at_every_step),
-        cmocka_unit_test(test_killed_again_and_again),
-        cmocka_unit_test(test_a_write_fails),
-        cmocka_unit_test(test_all_writes_fail),
-        cmocka_unit_test(test_the_disk_is_full),
-        cmocka_unit_test(test_memory_runs_out),
-        cmocka_unit_test(test_what_is_durable_was_synced),
-        cmocka_unit_test(test_broken_is_broken),
-        cmocka_unit_test(test_a_full_disk),
-        cmocka_unit_test(test_a_read_only_disk),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(test_killed_at_every_step),
+        BHT_TEST(test_killed_again_and_again),
+        BHT_TEST(test_a_write_fails),
+        BHT_TEST(test_all_writes_fail),
+        BHT_TEST(test_the_disk_is_full),
+        BHT_TEST(test_memory_runs_out),
+        BHT_TEST(test_what_is_durable_was_synced),
+        BHT_TEST(test_broken_is_broken),
+        BHT_TEST(test_a_full_disk),
+        BHT_TEST(test_a_read_only_disk),
     };
     faulty_memory_set_up();
     faulty_set_up();
     world = mmap(NULL, sizeof *world, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (world == MAP_FAILED)
+    if (world == MAP_FAILED) {
         return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    }
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

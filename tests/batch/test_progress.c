@@ -32,8 +32,8 @@ static void expect_told(const struct bhi_queue_counts *counts, unsigned seconds,
     char told[1024] = "";
     FILE *file = tmpfile();
     const int saved = dup(STDERR_FILENO);
-    assert_non_null(file);
-    assert_true(saved >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+    BHT_NE(file, NULL);
+    BHT_TRUE(saved >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
     bhi_progress_begin(&progress);
     struct bhi_queue_counts none = {.of = {[BHI_JOB_WAITING] = counts->total},
                                     .total = counts->total};
@@ -42,18 +42,18 @@ static void expect_told(const struct bhi_queue_counts *counts, unsigned seconds,
         now_ns += 100000000u;
         bhi_progress_update(&progress, counts);
     }
-    if (ends)
+    if (ends) {
         bhi_progress_end(&progress, counts);
-    assert_true(dup2(saved, STDERR_FILENO) >= 0);
+    }
+    BHT_GE(dup2(saved, STDERR_FILENO), 0);
     close(saved);
     rewind(file);
     told[fread(told, 1, sizeof told - 1, file)] = '\0';
     fclose(file);
-    assert_string_equal(told, expected);
+    BHT_STR_EQ(told, expected);
 }
 
-static void test_heartbeat(void **state) {
-    (void)state;
+static void test_heartbeat(void) {
     struct bhi_queue_counts counts = {.of = {[BHI_JOB_SUBMITTED] = 4,
                                              [BHI_JOB_WAITING] = 13,
                                              [BHI_JOB_RUNNING] = 2,
@@ -81,7 +81,7 @@ static void test_heartbeat(void **state) {
                 "0 of 1 done, 0 failed, 1 running, 0 waiting\n");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_heartbeat)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {BHT_TEST(test_heartbeat)};
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

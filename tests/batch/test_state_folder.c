@@ -1,16 +1,15 @@
 /* State folders that are refused: in use, of another version, damaged, no folders at all. */
 #include "journal_fixture.h"
 
-static void test_one_process_at_a_time(void **state) {
-    (void)state;
+static void test_one_process_at_a_time(void) {
     struct place place;
     char words[64];
     make_place(&place);
     int ready[2], done[2];
-    assert_int_equal(pipe(ready), 0);
-    assert_int_equal(pipe(done), 0);
+    BHT_EQ(pipe(ready), 0);
+    BHT_EQ(pipe(done), 0);
     const pid_t child = fork();
-    assert_true(child >= 0);
+    BHT_GE(child, 0);
     if (child == 0) {
         char c;
         struct bhi_queue *queue = fresh(&place);
@@ -22,12 +21,12 @@ static void test_one_process_at_a_time(void **state) {
     }
     close(ready[1]); /* or a child that dies early would be waited for here */
     char c;
-    assert_int_equal(read(ready[0], &c, 1), 1);
+    BHT_EQ(read(ready[0], &c, 1), 1);
     sprintf(words, "is in use by another process, pid %ld", (long)child);
     expect_no_open(&place, true, BHI_QUEUE_ENVIRON, words);
     expect_no_open(&place, false, BHI_QUEUE_ENVIRON, words);
     close(done[1]);
-    assert_int_equal(waitpid(child, NULL, 0), child);
+    BHT_EQ(waitpid(child, NULL, 0), child);
     struct bhi_queue *queue = again(&place); /* however the other one ended */
     take(queue, "a");
     bhi_queue_close(queue);
@@ -36,8 +35,7 @@ static void test_one_process_at_a_time(void **state) {
     remove_place(&place);
 }
 
-static void test_other_versions(void **state) {
-    (void)state;
+static void test_other_versions(void) {
     struct place place;
     make_place(&place);
     struct bhi_queue *queue = fresh(&place);
@@ -52,39 +50,38 @@ static void test_other_versions(void **state) {
     bhi_queue_close(again(&place));
     remove_place(&place);
     make_place(&place);
-    assert_int_equal(mkdir(place.folder, 0700), 0);
+    BHT_EQ(mkdir(place.folder, 0700), 0);
     alter(&place, "CREATE TABLE t (x)");
     expect_no_open(&place, false, BHI_QUEUE_ENVIRON, "is another program's database");
     remove_place(&place);
 }
 
 /* What is in a folder that is not ours is not touched, and nothing is put into it. */
-static void test_a_refused_folder_is_as_it_was(void **state) {
-    (void)state;
+static void test_a_refused_folder_is_as_it_was(void) {
     struct place place;
     struct stat status;
     char lock[112];
     make_place(&place);
     path_of(&place, "lock", lock);
-    assert_int_equal(mkdir(place.folder, 0700), 0);
+    BHT_EQ(mkdir(place.folder, 0700), 0);
     alter(&place, "CREATE TABLE t (x)");
     expect_no_open(&place, false, BHI_QUEUE_ENVIRON, "is another program's database");
-    assert_int_equal(stat(lock, &status), -1);
+    BHT_EQ(stat(lock, &status), -1);
     write_file(lock, "theirs", 6);
     expect_no_open(&place, false, BHI_QUEUE_ENVIRON, "is another program's database");
-    assert_int_equal(stat(lock, &status), 0);
-    assert_int_equal(status.st_size, 6);
-    assert_int_equal(unlink(lock), 0);
+    BHT_EQ(stat(lock, &status), 0);
+    BHT_EQ(status.st_size, 6);
+    BHT_EQ(unlink(lock), 0);
     write_file(place.database, "short", 5);
-    expect_no_open(&place, false, BHI_QUEUE_ENVIRON, "is no database");
-    assert_int_equal(stat(lock, &status), -1);
-    assert_int_equal(unlink(place.database), 0);
+    expect_no_open(&place, false, BHI_QUEUE_ENVIRON, "is not the database of a batch");
+    BHT_EQ(stat(lock, &status), -1);
+    BHT_EQ(unlink(place.database), 0);
 
     bhi_queue_close(fresh(&place));
-    assert_int_equal(unlink(lock), 0);
+    BHT_EQ(unlink(lock), 0);
     alter(&place, "PRAGMA user_version = 7");
     expect_no_open(&place, true, BHI_QUEUE_ENVIRON, "it has format 7, this one reads 3");
-    assert_int_equal(stat(lock, &status), -1);
+    BHT_EQ(stat(lock, &status), -1);
     remove_place(&place);
 }
 
@@ -101,16 +98,17 @@ static void read_content(const struct place *place, const char *suffix, struct c
     snprintf(path, sizeof path, "%s%s", place->database, suffix);
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     out->size = fd >= 0 ? read(fd, out->bytes, sizeof out->bytes) : -1;
-    assert_true(out->size < (ssize_t)sizeof out->bytes);
-    if (fd >= 0)
+    BHT_LT(out->size, (ssize_t)sizeof out->bytes);
+    if (fd >= 0) {
         close(fd);
+    }
 }
 
 static void copy_content(const struct place *from, const struct place *to, const char *suffix) {
     static struct content content;
     char path[112];
     read_content(from, suffix, &content);
-    assert_true(content.size > 0);
+    BHT_GT(content.size, 0);
     snprintf(path, sizeof path, "%s%s", to->database, suffix);
     write_file(path, content.bytes, (size_t)content.size);
 }
@@ -119,13 +117,13 @@ static void copy_content(const struct place *from, const struct place *to, const
 static void leave_log(const struct place *from, const char *sql, struct place *to) {
     sqlite3 *db;
     make_place(to);
-    assert_int_equal(mkdir(to->folder, 0700), 0);
-    assert_int_equal(sqlite3_open(from->database, &db), SQLITE_OK);
+    BHT_EQ(mkdir(to->folder, 0700), 0);
+    BHT_EQ(sqlite3_open(from->database, &db), SQLITE_OK);
     sqlite3_exec(db, "PRAGMA ignore_check_constraints = ON", NULL, NULL, NULL);
-    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    BHT_EQ(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
     copy_content(from, to, "");
     copy_content(from, to, "-wal");
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    BHT_EQ(sqlite3_close(db), SQLITE_OK);
 }
 
 static void expect_unchanged(const struct place *place, bool resume, enum bhi_queue_result expected,
@@ -134,26 +132,27 @@ static void expect_unchanged(const struct place *place, bool resume, enum bhi_qu
     struct stat status;
     char path[112];
     path_of(place, "lock", path);
-    if (lock)
+    if (lock) {
         write_file(path, lock, strlen(lock));
+    }
     read_content(place, "", &database);
     read_content(place, "-wal", &log);
     for (int i = 0; i < 2; i++) {
         expect_no_open(place, resume, expected, words);
         read_content(place, "", &now);
-        assert_int_equal(now.size, database.size);
-        assert_memory_equal(now.bytes, database.bytes, (size_t)now.size);
+        BHT_EQ(now.size, database.size);
+        BHT_MEM_EQ(now.bytes, database.bytes, (size_t)now.size);
         read_content(place, "-wal", &now);
-        assert_int_equal(now.size, log.size);
-        assert_true(now.size < 0 || !memcmp(now.bytes, log.bytes, (size_t)now.size));
-        assert_int_equal(stat(path, &status), lock ? 0 : -1);
+        BHT_EQ(now.size, log.size);
+        BHT_TRUE(now.size < 0 || !memcmp(now.bytes, log.bytes, (size_t)now.size));
+        BHT_EQ(stat(path, &status), lock ? 0 : -1);
     }
-    if (lock)
-        assert_int_equal(unlink(path), 0);
+    if (lock) {
+        BHT_EQ(unlink(path), 0);
+    }
 }
 
-static void test_the_log_of_a_refused_folder_stays(void **state) {
-    (void)state;
+static void test_the_log_of_a_refused_folder_stays(void) {
     struct place place, left;
     make_place(&place);
     struct bhi_queue *queue = fresh(&place);
@@ -173,7 +172,7 @@ static void test_the_log_of_a_refused_folder_stays(void **state) {
     struct stat status;
     char path[112];
     snprintf(path, sizeof path, "%s-wal", left.database);
-    assert_int_equal(stat(path, &status), -1); /* one that is accepted is put in order */
+    BHT_EQ(stat(path, &status), -1); /* one that is accepted is put in order */
     expect_sql(&left, "SELECT line FROM job", "9; ");
     remove_place(&left);
     leave_log(&place, "UPDATE progress SET state = 9", &left);
@@ -182,12 +181,11 @@ static void test_the_log_of_a_refused_folder_stays(void **state) {
     remove_place(&place);
 }
 
-static void test_the_log_of_another_program_stays(void **state) {
-    (void)state;
+static void test_the_log_of_another_program_stays(void) {
     static const char words[] = "is another program's database";
     struct place place, left;
     make_place(&place);
-    assert_int_equal(mkdir(place.folder, 0700), 0);
+    BHT_EQ(mkdir(place.folder, 0700), 0);
     /* Its tables are in the log alone, then in the file, too. */
     for (int i = 0; i < 2; i++) {
         leave_log(&place,
@@ -200,23 +198,22 @@ static void test_the_log_of_another_program_stays(void **state) {
     remove_place(&place);
 }
 
-static void test_locks_that_are_none(void **state) {
-    (void)state;
+static void test_locks_that_are_none(void) {
     struct place place;
     struct stat status;
     char lock[112];
     make_place(&place);
     path_of(&place, "lock", lock);
-    assert_int_equal(mkdir(place.folder, 0700), 0);
+    BHT_EQ(mkdir(place.folder, 0700), 0);
     write_file(lock, "theirs", 6);
     expect_no_open(&place, false, BHI_QUEUE_ENVIRON, "/lock is another program's file");
-    assert_int_equal(stat(lock, &status), 0);
-    assert_int_equal(status.st_size, 6);
-    assert_int_equal(stat(place.database, &status), -1);
-    assert_int_equal(unlink(lock), 0);
-    assert_int_equal(mkfifo(lock, 0600), 0);
-    expect_no_open(&place, false, BHI_QUEUE_ENVIRON, "/lock is no regular file");
-    assert_int_equal(unlink(lock), 0);
+    BHT_EQ(stat(lock, &status), 0);
+    BHT_EQ(status.st_size, 6);
+    BHT_EQ(stat(place.database, &status), -1);
+    BHT_EQ(unlink(lock), 0);
+    BHT_EQ(mkfifo(lock, 0600), 0);
+    expect_no_open(&place, false, BHI_QUEUE_ENVIRON, "/lock is not a regular file");
+    BHT_EQ(unlink(lock), 0);
     write_file(lock, "4194304\n", 8); /* of one that is long gone */
     bhi_queue_close(fresh(&place));
     remove_place(&place);
@@ -225,43 +222,42 @@ static void test_locks_that_are_none(void **state) {
 /* -- what is in it ------------------------------------------------------------------------------
  */
 
-static void test_what_is_no_database(void **state) {
-    (void)state;
+static void test_what_is_no_database(void) {
     struct place place;
     char garbage[8192];
     uint64_t random = 3;
     struct stat status;
     make_place(&place);
-    for (size_t i = 0; i < sizeof garbage; i++)
+    for (size_t i = 0; i < sizeof garbage; i++) {
         garbage[i] = (char)next_random(&random);
-    assert_int_equal(mkdir(place.folder, 0700), 0);
+    }
+    BHT_EQ(mkdir(place.folder, 0700), 0);
     write_file(place.database, garbage, sizeof garbage);
-    expect_no_open(&place, true, BHI_QUEUE_ENVIRON, "is no database");
+    expect_no_open(&place, true, BHI_QUEUE_ENVIRON, "is not the database of a batch");
     write_file(place.database, "short", 5);
-    expect_no_open(&place, true, BHI_QUEUE_ENVIRON, "is no database");
+    expect_no_open(&place, true, BHI_QUEUE_ENVIRON, "is not the database of a batch");
     /* Nothing of it has been written over. */
-    assert_int_equal(stat(place.database, &status), 0);
-    assert_int_equal(status.st_size, 5);
-    assert_int_equal(unlink(place.database), 0);
+    BHT_EQ(stat(place.database, &status), 0);
+    BHT_EQ(status.st_size, 5);
+    BHT_EQ(unlink(place.database), 0);
 
     struct bhi_queue *queue = fresh(&place);
     add(queue, "a b c d e f g h");
     bhi_queue_close(queue);
-    assert_int_equal(stat(place.database, &status), 0);
-    assert_true(status.st_size > 8192);
-    assert_int_equal(truncate(place.database, 8192), 0);
+    BHT_EQ(stat(place.database, &status), 0);
+    BHT_GT(status.st_size, 8192);
+    BHT_EQ(truncate(place.database, 8192), 0);
     char lock[112];
     path_of(&place, "lock", lock);
-    assert_int_equal(unlink(lock), 0);
+    BHT_EQ(unlink(lock), 0);
     expect_unchanged(&place, true, BHI_QUEUE_ENVIRON, "is damaged", NULL);
-    assert_int_equal(truncate(place.database, 0), 0);
+    BHT_EQ(truncate(place.database, 0), 0);
     bhi_queue_close(fresh(&place));
     remove_place(&place);
 }
 
 /* Any page overwritten: it is refused, or what is loaded makes sense. */
-static void test_damaged_pages(void **state) {
-    (void)state;
+static void test_damaged_pages(void) {
     struct place place;
     uint64_t random = 5;
     int refused = 0;
@@ -274,33 +270,34 @@ static void test_damaged_pages(void **state) {
     static unsigned char good[1 << 17], bad[1 << 17];
     const ssize_t size = read(fd, good, sizeof good);
     close(fd);
-    assert_in_range(size, 8192, sizeof good - 1);
+    BHT_WITHIN(size, 8192, sizeof good - 1);
     for (int round = 0; round < 400; round++) {
         struct bhi_complaint complaint;
         memcpy(bad, good, (size_t)size);
-        for (uint64_t n = 1 + random_below(&random, 4); n > 0; n--)
+        for (uint64_t n = 1 + random_below(&random, 4); n > 0; n--) {
             bad[100 + random_below(&random, (uint64_t)size - 100)] =
                 (unsigned char)next_random(&random);
+        }
         write_file(place.database, bad, (size_t)size);
         const enum bhi_queue_result result = try_open(&place, true, round % 2, &queue, &complaint);
         refused += result != BHI_QUEUE_OK;
         if (result != BHI_QUEUE_OK) {
-            assert_int_equal(result, BHI_QUEUE_ENVIRON);
-            assert_non_null(strstr(complaint.text, "batch.db"));
+            BHT_EQ(result, BHI_QUEUE_ENVIRON);
+            BHT_STR_HAS(complaint.text, "batch.db");
             continue;
         }
         struct bhi_job *job;
         (void)bhi_queue_add(queue, NULL, 0, &complaint);
-        while ((job = bhi_queue_take(queue)) != NULL)
+        while ((job = bhi_queue_take(queue))) {
             end(queue, job, BHI_JOB_DONE, BH_OK);
+        }
         (void)bhi_queue_close(queue);
     }
-    assert_true(refused > 20);
+    BHT_GT(refused, 20);
     remove_place(&place);
 }
 
-static void test_rows_that_make_no_sense(void **state) {
-    (void)state;
+static void test_rows_that_make_no_sense(void) {
     static const char *const sql[] = {
         "UPDATE progress SET state = 9 WHERE job = 2",
         "UPDATE progress SET state = -1 WHERE job = 2",
@@ -356,42 +353,40 @@ static void test_rows_that_make_no_sense(void **state) {
     }
 }
 
-static void test_folders_that_are_none(void **state) {
-    (void)state;
+static void test_folders_that_are_none(void) {
     struct place place;
     make_place(&place);
     write_file(place.folder, "", 0);
-    expect_no_open(&place, false, BHI_QUEUE_ENVIRON, "is no folder");
+    expect_no_open(&place, false, BHI_QUEUE_ENVIRON, "is not a folder");
     unlink(place.folder);
     char folder[80];
     strcpy(folder, place.folder);
     strcat(place.folder, "/deep");
     expect_no_open(&place, false, BHI_QUEUE_ENVIRON, "cannot be made: No such file or directory");
     strcpy(place.folder, folder);
-    assert_int_equal(mkdir(place.folder, 0700), 0);
-    assert_int_equal(mkdir(place.database, 0700), 0);
+    BHT_EQ(mkdir(place.folder, 0700), 0);
+    BHT_EQ(mkdir(place.database, 0700), 0);
     expect_no_open(&place, false, BHI_QUEUE_ENVIRON, "batch.db cannot be opened: Is a directory");
     struct stat status;
     strcat(folder, "/lock");
-    assert_int_equal(stat(folder, &status), -1);
+    BHT_EQ(stat(folder, &status), -1);
     remove_place(&place);
 }
 
 /* Another program that writes to the database: it is waited for, not for ever. */
-static void test_a_database_that_is_held(void **state) {
-    (void)state;
+static void test_a_database_that_is_held(void) {
     struct place place;
     sqlite3 *db;
     make_place(&place);
     struct bhi_queue *queue = fresh(&place);
     add(queue, "a");
     bhi_queue_close(queue);
-    assert_int_equal(sqlite3_open(place.database, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    BHT_EQ(sqlite3_open(place.database, &db), SQLITE_OK);
+    BHT_EQ(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
     struct bhi_complaint complaint;
-    assert_int_equal(try_open(&place, true, false, &queue, &complaint), BHI_QUEUE_OK);
-    assert_int_equal(bhi_queue_add(queue, NULL, 0, &complaint), BHI_QUEUE_ENVIRON);
-    assert_non_null(strstr(complaint.text, "batch.db is held by another program"));
+    BHT_EQ(try_open(&place, true, false, &queue, &complaint), BHI_QUEUE_OK);
+    BHT_EQ(bhi_queue_add(queue, NULL, 0, &complaint), BHI_QUEUE_ENVIRON);
+    BHT_STR_HAS(complaint.text, "batch.db is locked by another program");
     bhi_queue_close(queue);
     sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
     sqlite3_close(db);
@@ -399,19 +394,19 @@ static void test_a_database_that_is_held(void **state) {
     remove_place(&place);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_process_at_a_time),
-        cmocka_unit_test(test_other_versions),
-        cmocka_unit_test(test_a_refused_folder_is_as_it_was),
-        cmocka_unit_test(test_the_log_of_a_refused_folder_stays),
-        cmocka_unit_test(test_the_log_of_another_program_stays),
-        cmocka_unit_test(test_locks_that_are_none),
-        cmocka_unit_test(test_what_is_no_database),
-        cmocka_unit_test(test_damaged_pages),
-        cmocka_unit_test(test_rows_that_make_no_sense),
-        cmocka_unit_test(test_folders_that_are_none),
-        cmocka_unit_test(test_a_database_that_is_held),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(test_one_process_at_a_time),
+        BHT_TEST(test_other_versions),
+        BHT_TEST(test_a_refused_folder_is_as_it_was),
+        BHT_TEST(test_the_log_of_a_refused_folder_stays),
+        BHT_TEST(test_the_log_of_another_program_stays),
+        BHT_TEST(test_locks_that_are_none),
+        BHT_TEST(test_what_is_no_database),
+        BHT_TEST(test_damaged_pages),
+        BHT_TEST(test_rows_that_make_no_sense),
+        BHT_TEST(test_folders_that_are_none),
+        BHT_TEST(test_a_database_that_is_held),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

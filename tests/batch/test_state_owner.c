@@ -27,43 +27,40 @@ static void expect_taken(const struct place *place) {
     bhi_queue_close(queue);
 }
 
-static void test_a_folder_of_somebody_else(void **state) {
-    (void)state;
+static void test_a_folder_of_somebody_else(void) {
     struct place place;
     make_state(&place);
     somebody_else = true;
     expect_refused(&place, "state belongs to user");
     somebody_else = false;
-    assert_int_equal(chmod(place.folder, 0770), 0);
+    BHT_EQ(chmod(place.folder, 0770), 0);
     expect_refused(&place, "state can be written by others (mode 0770)");
-    assert_int_equal(chmod(place.folder, 0702), 0);
+    BHT_EQ(chmod(place.folder, 0702), 0);
     expect_refused(&place, "state can be written by others (mode 0702)");
-    assert_int_equal(chmod(place.folder, 01777), 0);
+    BHT_EQ(chmod(place.folder, 01777), 0);
     expect_refused(&place, "state can be written by others (mode 1777)");
-    assert_int_equal(chmod(place.folder, 0755), 0);
+    BHT_EQ(chmod(place.folder, 0755), 0);
     expect_taken(&place);
     remove_place(&place);
 }
 
 /* An empty folder of somebody else is as bad: what they put into it later is believed. */
-static void test_an_empty_folder_of_somebody_else(void **state) {
-    (void)state;
+static void test_an_empty_folder_of_somebody_else(void) {
     struct place place;
     make_place(&place);
-    assert_int_equal(mkdir(place.folder, 0700), 0);
+    BHT_EQ(mkdir(place.folder, 0700), 0);
     somebody_else = true;
     expect_no_open(&place, false, BHI_QUEUE_ENVIRON, "state belongs to user");
     somebody_else = false;
     struct stat status;
     char path[112];
     path_of(&place, "lock", path);
-    assert_int_equal(stat(path, &status), -1);
+    BHT_EQ(stat(path, &status), -1);
     remove_place(&place);
 }
 
 /* Each file, though the folder is ours: it was open to others once. */
-static void test_files_of_somebody_else(void **state) {
-    (void)state;
+static void test_files_of_somebody_else(void) {
     static const char *const names[] = {"lock", "batch.db", "batch.db-wal", "batch.db-shm",
                                         "batch.db-journal"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -73,26 +70,27 @@ static void test_files_of_somebody_else(void **state) {
         path_of(&place, names[i], path);
         sprintf(aside, "%s.aside", path);
         const bool had = access(path, F_OK) == 0;
-        if (!had)
+        if (!had) {
             write_file(path, "", 0);
+        }
         sprintf(words, "%s can be written by others (mode 0620)", names[i]);
-        assert_int_equal(chmod(path, 0620), 0);
+        BHT_EQ(chmod(path, 0620), 0);
         expect_refused(&place, words);
         if (geteuid() == 0) {
-            assert_int_equal(chmod(path, 0600), 0);
-            assert_int_equal(chown(path, 1000, 1000), 0);
+            BHT_EQ(chmod(path, 0600), 0);
+            BHT_EQ(chown(path, 1000, 1000), 0);
             sprintf(words, "%s belongs to user 1000", names[i]);
             expect_refused(&place, words);
         }
-        assert_int_equal(rename(path, aside), 0);
-        assert_int_equal(symlink(aside, path), 0);
+        BHT_EQ(rename(path, aside), 0);
+        BHT_EQ(symlink(aside, path), 0);
         sprintf(words, "%s is a link", names[i]);
         expect_refused(&place, words);
-        assert_int_equal(unlink(path), 0);
+        BHT_EQ(unlink(path), 0);
         if (had) {
-            assert_int_equal(rename(aside, path), 0);
-            assert_int_equal(chown(path, geteuid(), getegid()), 0);
-            assert_int_equal(chmod(path, 0600), 0);
+            BHT_EQ(rename(aside, path), 0);
+            BHT_EQ(chown(path, geteuid(), getegid()), 0);
+            BHT_EQ(chmod(path, 0600), 0);
         }
         expect_taken(&place);
         remove_place(&place);
@@ -101,13 +99,12 @@ static void test_files_of_somebody_else(void **state) {
 
 /* A folder may be reached by links that are ours: SQLite, which takes none, is given its real path.
  */
-static void test_a_folder_behind_our_own_link(void **state) {
-    (void)state;
+static void test_a_folder_behind_our_own_link(void) {
     struct place place, linked;
     make_state(&place);
     linked = place;
     snprintf(linked.folder, sizeof linked.folder, "%s/link", place.root);
-    assert_int_equal(symlink("state", linked.folder), 0);
+    BHT_EQ(symlink("state", linked.folder), 0);
     expect_taken(&linked);
     strcat(linked.folder, "/");
     expect_taken(&linked);
@@ -115,36 +112,36 @@ static void test_a_folder_behind_our_own_link(void **state) {
 }
 
 /* Not by one that somebody has put where everybody can. */
-static void test_a_folder_behind_a_planted_link(void **state) {
-    (void)state;
+static void test_a_folder_behind_a_planted_link(void) {
     struct place place, linked;
     make_state(&place);
     linked = place;
     if (geteuid() == 0) {
         snprintf(linked.folder, sizeof linked.folder, "%s/shared", place.root);
-        assert_int_equal(mkdir(linked.folder, 0700), 0);
-        assert_int_equal(chmod(linked.folder, 01777), 0);
+        BHT_EQ(mkdir(linked.folder, 0700), 0);
+        BHT_EQ(chmod(linked.folder, 01777), 0);
         strcat(linked.folder, "/link");
     } else {
         snprintf(linked.folder, sizeof linked.folder, "/tmp/bulkhead-%ld", (long)getpid());
     }
-    assert_int_equal(symlink(place.folder, linked.folder), 0);
-    if (geteuid() == 0)
-        assert_int_equal(lchown(linked.folder, 1000, 1000), 0);
+    BHT_EQ(symlink(place.folder, linked.folder), 0);
+    if (geteuid() == 0) {
+        BHT_EQ(lchown(linked.folder, 1000, 1000), 0);
+    }
     somebody_else = geteuid() != 0;
     expect_refused(&linked, "is a link of user");
     somebody_else = false;
-    assert_int_equal(unlink(linked.folder), 0);
+    BHT_EQ(unlink(linked.folder), 0);
     remove_place(&place);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_folder_of_somebody_else),
-        cmocka_unit_test(test_an_empty_folder_of_somebody_else),
-        cmocka_unit_test(test_files_of_somebody_else),
-        cmocka_unit_test(test_a_folder_behind_our_own_link),
-        cmocka_unit_test(test_a_folder_behind_a_planted_link),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(test_a_folder_of_somebody_else),
+        BHT_TEST(test_an_empty_folder_of_somebody_else),
+        BHT_TEST(test_files_of_somebody_else),
+        BHT_TEST(test_a_folder_behind_our_own_link),
+        BHT_TEST(test_a_folder_behind_a_planted_link),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

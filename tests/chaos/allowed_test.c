@@ -1,6 +1,6 @@
 /* The checker: what may happen, a history for each kind of fault. */
 #include "chaos/check/oracle.h"
-#include "cmocka_all.h"
+#include "harness.h"
 #include "judge.h"
 
 #include <signal.h>
@@ -9,57 +9,54 @@
  */
 
 /* By hand: (5 * 3 + 1) ^ 0 = 16, (6 * 3 + 1) ^ rotl(0x9e3779b9, 4) = 19 ^ 0xe3779b99. */
-static void the_oracle_by_hand(void **state) {
-    (void)state;
+static void the_oracle_by_hand(void) {
     const uint32_t a[] = {2, 2}, b[] = {3, 4}, *inputs[] = {a, b};
     uint32_t out[2];
     struct bhi_chaos_work work = {2, 3, 1, 4, 1};
     bhi_oracle_compute(&work, inputs, 2, out);
-    assert_int_equal(out[0], 16);
-    assert_int_equal(out[1], 19 ^ 0xe3779b99u);
+    BHT_EQ(out[0], 16);
+    BHT_EQ(out[1], 19 ^ 0xe3779b99u);
     work.rounds = 2;
     bhi_oracle_compute(&work, inputs, 2, out);
-    assert_int_equal(out[0], 49);
+    BHT_EQ(out[0], 49);
     work.rounds = 0;
     work.shift = 32;
     bhi_oracle_compute(&work, inputs, 2, out);
-    assert_int_equal(out[1], 6);
+    BHT_EQ(out[1], 6);
     work = (struct bhi_chaos_work){2, 1, 0, 32, 1};
     bhi_oracle_compute(&work, inputs, 0, out);
-    assert_int_equal(out[0], 0);
-    assert_int_equal(out[1], 0x9e3779b9u);
+    BHT_EQ(out[0], 0);
+    BHT_EQ(out[1], 0x9e3779b9u);
     /* b2sum -l 128 of these bytes: */
     static const uint8_t expected[BHI_CHAOS_DIGEST] = {0x03, 0x1b, 0x8a, 0x03, 0xf6, 0xe7,
                                                        0xaf, 0x40, 0x9b, 0x14, 0x82, 0x41,
                                                        0x0b, 0x39, 0xa3, 0x6d};
     uint8_t digest[BHI_CHAOS_DIGEST];
     bhi_oracle_digest(out, 2, digest);
-    assert_memory_equal(digest, expected, sizeof expected);
+    BHT_MEM_EQ(digest, expected, sizeof expected);
 }
 
 /* -- what may happen ----------------------------------------------------------------------------
  */
 
-static void a_killed_worker(void **state) {
-    (void)state;
+static void a_killed_worker(void) {
     struct scene s;
     killed_by_signal(&s);
     valid(&s.tale);
-    assert_int_equal(result.operations, 7);
-    assert_int_equal(result.ready, 5);
-    assert_int_equal(result.poisoned, 2);
-    assert_int_equal(result.results, 5);
-    assert_int_equal(result.faults[BHI_FAULT_KILL], 1);
-    assert_int_equal(result.recovery_count, 1);
-    assert_int_equal(result.recovery_max_ns, (119 - 15) * TALE_MS);
-    assert_int_equal(result.recovery_p50_ns, result.recovery_max_ns);
-    assert_int_equal(result.recovery[10], 1); /* 102.4 ms and up */
-    assert_int_equal(result.descriptors_last, 20);
-    assert_int_equal(result.rss_last, 50 << 20);
+    BHT_EQ(result.operations, 7);
+    BHT_EQ(result.ready, 5);
+    BHT_EQ(result.poisoned, 2);
+    BHT_EQ(result.results, 5);
+    BHT_EQ(result.faults[BHI_FAULT_KILL], 1);
+    BHT_EQ(result.recovery_count, 1);
+    BHT_EQ(result.recovery_max_ns, (119 - 15) * TALE_MS);
+    BHT_EQ(result.recovery_p50_ns, result.recovery_max_ns);
+    BHT_EQ(result.recovery[10], 1); /* 102.4 ms and up */
+    BHT_EQ(result.descriptors_last, 20);
+    BHT_EQ(result.rss_last, 50 << 20);
 }
 
-static void however_a_worker_dies(void **state) {
-    (void)state;
+static void however_a_worker_dies(void) {
     static const struct {
         enum bhi_fault_kind kind;
         bh_status status;
@@ -77,13 +74,12 @@ static void however_a_worker_dies(void **state) {
         struct scene s;
         killed(&s, deaths[i].kind, deaths[i].status, deaths[i].signal);
         valid(&s.tale);
-        assert_int_equal(result.faults[deaths[i].kind], 1);
+        BHT_EQ(result.faults[deaths[i].kind], 1);
     }
 }
 
 /* It could not see them all: one was just starting. */
-static void a_zygotes_other_worker(void **state) {
-    (void)state;
+static void a_zygotes_other_worker(void) {
     struct tale t;
     tale_begin(&t);
     uint64_t op = tale_op(&t, 1, 0, 0);
@@ -92,11 +88,10 @@ static void a_zygotes_other_worker(void **state) {
     t.now_ms = 18;
     tale_poisoned(&t, op, BH_ZYGOTE_LOST, 0, 1012, 16);
     valid(&t);
-    assert_int_equal(result.recovery_count, 2); /* of both streams */
+    BHT_EQ(result.recovery_count, 2); /* of both streams */
 }
 
-static void neighbours_of_a_killed_worker(void **state) {
-    (void)state;
+static void neighbours_of_a_killed_worker(void) {
     struct tale t;
     tale_begin(&t);
     t.now_ms = 10;
@@ -110,8 +105,8 @@ static void neighbours_of_a_killed_worker(void **state) {
     tale_lost_with(&t, third, first, 12);
     /* The origin is the culprit, and what was lost with it is no step. */
     tale_inherits(&t, after, third);
-    assert_int_equal(tale_last(&t)->end.hops, 1);
-    assert_int_equal(tale_last(&t)->end.origin, tale_event(first));
+    BHT_EQ(tale_last(&t)->end.hops, 1);
+    BHT_EQ(tale_last(&t)->end.origin, tale_event(first));
     tale_inherits(&t, later, after);
     /* It had not begun: the next worker ran it. */
     t.now_ms = 20;
@@ -120,8 +115,7 @@ static void neighbours_of_a_killed_worker(void **state) {
 }
 
 /* Recorded before the death, read after it (E11). */
-static void ready_after_its_workers_death(void **state) {
-    (void)state;
+static void ready_after_its_workers_death(void) {
     struct tale t;
     tale_begin(&t);
     t.now_ms = 10;
@@ -134,8 +128,7 @@ static void ready_after_its_workers_death(void **state) {
 }
 
 /* The END may be noted before the FAULT that explains it. */
-static void a_fault_noted_late(void **state) {
-    (void)state;
+static void a_fault_noted_late(void) {
     struct tale t;
     tale_begin(&t);
     t.now_ms = 10;
@@ -148,8 +141,7 @@ static void a_fault_noted_late(void **state) {
     valid(&t);
 }
 
-static void a_stopped_worker(void **state) {
-    (void)state;
+static void a_stopped_worker(void) {
     struct tale t;
     stopped(&t, BHI_FAULT_STOP, 0, 2003);
     valid(&t);
@@ -179,8 +171,7 @@ static void lost_with_a_stopped_worker(uint64_t stopped_ms, struct tale *t, uint
     tale_poisoned(t, *out_behind, BH_WORKER_LOST, SIGKILL, 1000, 13);
 }
 
-static void lost_behind_a_stop(void **state) {
-    (void)state;
+static void lost_behind_a_stop(void) {
     struct tale t;
     uint64_t behind;
     lost_with_a_stopped_worker(500, &t, &behind);
@@ -189,8 +180,7 @@ static void lost_behind_a_stop(void **state) {
     found(&t, BHI_ANOMALY_UNKNOWN, behind, "that the machine was slow");
 }
 
-static void compiled_on_a_slow_machine(void **state) {
-    (void)state;
+static void compiled_on_a_slow_machine(void) {
     static const struct {
         uint64_t stalled_ms;
         int signal;
@@ -209,8 +199,7 @@ static void compiled_on_a_slow_machine(void **state) {
 }
 
 /* Stopped while it had nothing to do; the next one finds out. */
-static void stopped_while_idle(void **state) {
-    (void)state;
+static void stopped_while_idle(void) {
     struct tale t;
     tale_begin(&t);
     t.now_ms = 10;
@@ -237,8 +226,7 @@ static void stopped_while_idle(void **state) {
     }
 }
 
-static void a_hang(void **state) {
-    (void)state;
+static void a_hang(void) {
     struct tale t;
     tale_begin(&t);
     t.now_ms = 10;
@@ -263,8 +251,9 @@ static uint64_t orphan(struct tale *t, bool accelerator, bool hit) {
     t->now_ms = 10;
     uint64_t bait = tale_bait(t, BHI_FAULT_HANG, 0), neighbour = tale_op(t, 1, 0, 0);
     t->now_ms = 50;
-    if (hit)
+    if (hit) {
         tale_fault(t, BHI_FAULT_KILL, 0, 1000);
+    }
     t->now_ms = 51;
     tale_poisoned(t, bait, BH_WORKER_SIGNAL, SIGKILL, 1000, 15);
     t->now_ms = 2050;
@@ -272,8 +261,7 @@ static uint64_t orphan(struct tale *t, bool accelerator, bool hit) {
     return neighbour;
 }
 
-static void a_hang_that_holds_the_device(void **state) {
-    (void)state;
+static void a_hang_that_holds_the_device(void) {
     struct tale t;
     (void)orphan(&t, true, true);
     valid(&t);
@@ -284,8 +272,7 @@ static void a_hang_that_holds_the_device(void **state) {
 }
 
 /* The bait has ended as it was told to, and its worker is killed for it all the same. */
-static void lost_without_a_culprit(void **state) {
-    (void)state;
+static void lost_without_a_culprit(void) {
     struct tale t;
     tale_begin(&t);
     t.now_ms = 10;
@@ -297,8 +284,7 @@ static void lost_without_a_culprit(void **state) {
     valid(&t);
 }
 
-static void out_of_memory(void **state) {
-    (void)state;
+static void out_of_memory(void) {
     static const bh_status ways[] = {BH_OUT_OF_HOST_MEMORY, BH_OUT_OF_DEVICE_MEMORY,
                                      BH_WORKER_SIGNAL, BH_COMPILE_FAILED};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
@@ -322,8 +308,7 @@ static void out_of_memory(void **state) {
 
 /* By its deadline, by its worker's, by its driver's; a bait that it shares a worker with counts as
  * it does for others. */
-static void however_a_bait_ends(void **state) {
-    (void)state;
+static void however_a_bait_ends(void) {
     static const struct {
         enum bhi_fault_kind kind;
         bool accelerator;
@@ -372,28 +357,27 @@ static void however_a_bait_ends(void **state) {
         const uint64_t other = i ? tale_bait(&t, BHI_FAULT_HANG, 0) : 0;
         const uint64_t bait = tale_bait(&t, BHI_FAULT_HANG, 0);
         t.now_ms = 120;
-        if (other)
+        if (other) {
             tale_poisoned(&t, other, BH_DEADLINE, 0, 1000, 12);
-        else
+        } else {
             tale_fault(&t, BHI_FAULT_KILL, 0, 1000);
+        }
         tale_poisoned(&t, bait, other ? BH_WORKER_LOST : BH_WORKER_SIGNAL, SIGKILL, 1000, 119);
         valid(&t);
     }
 }
 
-static void a_bait_may_be_poisoned_too(void **state) {
-    (void)state;
+static void a_bait_may_be_poisoned_too(void) {
     struct scene s;
     killed_by_signal(&s);
     uint64_t bait = tale_bait(&s.tale, BHI_FAULT_HANG, 1);
     tale_submit(&s.tale, bait)->submit.wait = s.killed;
     tale_inherits(&s.tale, bait, s.killed);
     valid(&s.tale);
-    assert_int_equal(result.recovery_count, 1); /* it never came to a worker */
+    BHT_EQ(result.recovery_count, 1); /* it never came to a worker */
 }
 
-static void a_full_table(void **state) {
-    (void)state;
+static void a_full_table(void) {
     static const bh_status shortages[] = {BH_NO_MEMORY, BH_SYSTEM, BH_UNAVAILABLE};
     for (size_t i = 0; i < sizeof shortages / sizeof *shortages; i++) {
         struct tale t;
@@ -404,12 +388,11 @@ static void a_full_table(void **state) {
         tale_poisoned(&t, op, shortages[i], 0, 0, 0);
         tale_refused(&t, shortages[i]);
         valid(&t);
-        assert_int_equal(result.refused, 2);
+        BHT_EQ(result.refused, 2);
     }
 }
 
-static void no_worker_to_be_had(void **state) {
-    (void)state;
+static void no_worker_to_be_had(void) {
     struct scene s;
     killed(&s, BHI_FAULT_ZYGOTE, BH_ZYGOTE_LOST, 0);
     uint64_t op = tale_op(&s.tale, 0, 0, 0);
@@ -426,8 +409,7 @@ static void no_worker_to_be_had(void **state) {
 
 /* The hang's worker has begun what needs it and what comes behind; it ends the hang, runs what is
  * poisoned by then, and is killed. What was behind is lost with what ran. */
-static void lost_with_what_was_poisoned_as_it_ran(void **state) {
-    (void)state;
+static void lost_with_what_was_poisoned_as_it_ran(void) {
     struct tale t;
     tale_begin(&t);
     t.now_ms = 10;
@@ -445,8 +427,7 @@ static void lost_with_what_was_poisoned_as_it_ran(void **state) {
     valid(&t);
 }
 
-static void memory_is_used_again(void **state) {
-    (void)state;
+static void memory_is_used_again(void) {
     struct scene s;
     killed_by_signal(&s);
     uint64_t op = tale_op(&s.tale, 1, 0, 0); /* over what was poisoned: that does not pass on */
@@ -456,29 +437,29 @@ static void memory_is_used_again(void **state) {
     valid(&s.tale);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_oracle_by_hand),
-        cmocka_unit_test(a_killed_worker),
-        cmocka_unit_test(however_a_worker_dies),
-        cmocka_unit_test(a_zygotes_other_worker),
-        cmocka_unit_test(neighbours_of_a_killed_worker),
-        cmocka_unit_test(ready_after_its_workers_death),
-        cmocka_unit_test(a_fault_noted_late),
-        cmocka_unit_test(a_stopped_worker),
-        cmocka_unit_test(lost_behind_a_stop),
-        cmocka_unit_test(compiled_on_a_slow_machine),
-        cmocka_unit_test(stopped_while_idle),
-        cmocka_unit_test(a_hang),
-        cmocka_unit_test(a_hang_that_holds_the_device),
-        cmocka_unit_test(lost_without_a_culprit),
-        cmocka_unit_test(out_of_memory),
-        cmocka_unit_test(however_a_bait_ends),
-        cmocka_unit_test(a_bait_may_be_poisoned_too),
-        cmocka_unit_test(a_full_table),
-        cmocka_unit_test(no_worker_to_be_had),
-        cmocka_unit_test(lost_with_what_was_poisoned_as_it_ran),
-        cmocka_unit_test(memory_is_used_again),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(the_oracle_by_hand),
+        BHT_TEST(a_killed_worker),
+        BHT_TEST(however_a_worker_dies),
+        BHT_TEST(a_zygotes_other_worker),
+        BHT_TEST(neighbours_of_a_killed_worker),
+        BHT_TEST(ready_after_its_workers_death),
+        BHT_TEST(a_fault_noted_late),
+        BHT_TEST(a_stopped_worker),
+        BHT_TEST(lost_behind_a_stop),
+        BHT_TEST(compiled_on_a_slow_machine),
+        BHT_TEST(stopped_while_idle),
+        BHT_TEST(a_hang),
+        BHT_TEST(a_hang_that_holds_the_device),
+        BHT_TEST(lost_without_a_culprit),
+        BHT_TEST(out_of_memory),
+        BHT_TEST(however_a_bait_ends),
+        BHT_TEST(a_bait_may_be_poisoned_too),
+        BHT_TEST(a_full_table),
+        BHT_TEST(no_worker_to_be_had),
+        BHT_TEST(lost_with_what_was_poisoned_as_it_ran),
+        BHT_TEST(memory_is_used_again),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

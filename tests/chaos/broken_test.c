@@ -1,5 +1,5 @@
 /* The checker: what must not happen to an operation, at least two histories for each anomaly. */
-#include "cmocka_all.h"
+#include "harness.h"
 #include "judge.h"
 
 #include <signal.h>
@@ -8,20 +8,19 @@
 /* -- lost ---------------------------------------------------------------------------------------
  */
 
-static void lost(void **state) {
-    (void)state;
+static void lost(void) {
     struct scene s;
     killed_by_signal(&s); /* given up on */
     tale_ended(&s.tale, s.innocent)->end.lost = true;
     tale_last(&s.tale)->kind = BHI_RECORD_STALL; /* nothing was read back */
     tale_last(&s.tale)->stall.lasted_ns = 0;
     found(&s.tale, BHI_ANOMALY_LOST, s.innocent, "did not end within");
-    assert_int_equal(result.lost, 1);
+    BHT_EQ(result.lost, 1);
 
     killed_by_signal(&s); /* no end at all */
     uint64_t op = tale_op(&s.tale, 1, 0, 0);
     found(&s.tale, BHI_ANOMALY_LOST, op, "has no end");
-    assert_int_equal(result.lost, 1);
+    BHT_EQ(result.lost, 1);
 
     killed_by_signal(&s);
     op = tale_op(&s.tale, 1, 0, 0);
@@ -40,22 +39,22 @@ static void lost(void **state) {
 
     killed_by_signal(&s); /* a patience so short that a quarter of it is nothing */
     s.tale.history.header.patience_ns = 3;
-    assert_true(bhi_chaos_check(&s.tale.history, &result));
-    assert_int_equal(result.verdict, BHI_CHAOS_INVALID);
-    assert_null(strstr(all_findings(), "stood still"));
+    BHT_TRUE(bhi_chaos_check(&s.tale.history, &result));
+    BHT_EQ(result.verdict, BHI_CHAOS_INVALID);
+    BHT_EQ(strstr(all_findings(), "stood still"), NULL);
     tale_end(&s.tale);
 
     for (int stalled = 0; stalled < 2; stalled++) { /* it had ended, and its waiter slept on */
         killed_by_signal(&s);
         op = tale_op(&s.tale, 1, 0, 0);
         s.tale.now_ms = 60020;
-        if (stalled)
+        if (stalled) {
             tale_stall(&s.tale, 20000);
+        }
         tale_ready(&s.tale, op, 1001, 18);
         tale_ended(&s.tale, op)->end.ended_ns = 20 * TALE_MS - 1;
         s.tale.now_ms = 20;
-        found(&s.tale, stalled ? BHI_ANOMALY_UNKNOWN : BHI_ANOMALY_LOST, op,
-              "nobody was told of it");
+        found(&s.tale, stalled ? BHI_ANOMALY_UNKNOWN : BHI_ANOMALY_LOST, op, "no wait returned");
     }
     killed_by_signal(&s); /* or it was not its turn to be looked at */
     op = tale_op(&s.tale, 1, 0, 0);
@@ -73,8 +72,7 @@ static void lost(void **state) {
 /* -- false success ------------------------------------------------------------------------------
  */
 
-static void false_success(void **state) {
-    (void)state;
+static void false_success(void) {
     struct scene s;
     killed_by_signal(&s); /* a wrong word */
     tale_last(&s.tale)->result.digest[7] ^= 1;
@@ -91,9 +89,9 @@ static void false_success(void **state) {
     killed_by_signal(&s); /* a dead worker's event as READY, never run */
     tale_ended(&s.tale, s.killed)->end.state = BH_EVENT_READY;
     judge(&s.tale);
-    assert_int_equal(result.verdict, BHI_CHAOS_INVALID);
-    assert_int_equal(result.by_anomaly[BHI_ANOMALY_FALSE_SUCCESS], 1);
-    assert_non_null(strstr(all_findings(), "its status is no success"));
+    BHT_EQ(result.verdict, BHI_CHAOS_INVALID);
+    BHT_EQ(result.by_anomaly[BHI_ANOMALY_FALSE_SUCCESS], 1);
+    BHT_STR_HAS(all_findings(), "its status is not success");
 
     killed_by_signal(&s);
     tale_ended(&s.tale, s.innocent)->end.executed = BH_EXECUTED_UNKNOWN;
@@ -142,8 +140,7 @@ static void false_success(void **state) {
 }
 
 /* What a verdict says of its times is the library's word, and the run was there. */
-static void impossible_times(void **state) {
-    (void)state;
+static void impossible_times(void) {
     static const struct {
         uint64_t submitted_ms, started_ms, ended_ms;
         const char *words;
@@ -157,8 +154,9 @@ static void impossible_times(void **state) {
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
         for (int poisoned = 0; poisoned < 3; poisoned++) {
             struct scene s;
-            if (!times[i].started_ms && times[i].ended_ms && !poisoned)
+            if (!times[i].started_ms && times[i].ended_ms && !poisoned) {
                 continue; /* that has another name */
+            }
             killed_by_signal(&s);
             s.tale.now_ms = 510;
             tale_works(&s.tale, 1010);
@@ -166,10 +164,11 @@ static void impossible_times(void **state) {
             tale_fault(&s.tale, BHI_FAULT_KILL, 1, 1011);
             uint64_t op = tale_op(&s.tale, 1, 0, 0);
             s.tale.now_ms = 520;
-            if (poisoned)
+            if (poisoned) {
                 tale_poisoned(&s.tale, op, BH_WORKER_SIGNAL, SIGKILL, 1011, 515);
-            else
+            } else {
                 tale_ready(&s.tale, op, 1011, 515);
+            }
             if (poisoned > 1) { /* not only where poison begins */
                 const uint64_t cause = op;
                 op = tale_op(&s.tale, 1, cause, 0);
@@ -202,8 +201,7 @@ static void impossible_times(void **state) {
 /* -- collateral ---------------------------------------------------------------------------------
  */
 
-static void poisoned_without_a_cause(void **state) {
-    (void)state;
+static void poisoned_without_a_cause(void) {
     struct scene s;
     killed_by_signal(&s); /* the other stream's worker */
     uint64_t op = tale_op(&s.tale, 1, 0, 0);
@@ -223,9 +221,11 @@ static void poisoned_without_a_cause(void **state) {
     found(&s.tale, BHI_ANOMALY_COLLATERAL, op, "no fault explains it");
 
     killed_by_signal(&s); /* and long before */
-    for (size_t i = 0; i < s.tale.history.count; i++)
-        if (s.tale.history.records[i].kind == BHI_RECORD_FAULT)
+    for (size_t i = 0; i < s.tale.history.count; i++) {
+        if (s.tale.history.records[i].kind == BHI_RECORD_FAULT) {
             s.tale.history.records[i].at_ns += 1000 * TALE_MS;
+        }
+    }
     s.tale.now_ms = 1100;
     found(&s.tale, BHI_ANOMALY_COLLATERAL, s.killed, "no fault explains it");
 
@@ -256,8 +256,7 @@ static void poisoned_without_a_cause(void **state) {
     found(&s.tale, BHI_ANOMALY_COLLATERAL, s.killed, "says that nothing is wrong");
 }
 
-static void poisoned_by_what_did_not_reach_it(void **state) {
-    (void)state;
+static void poisoned_by_what_did_not_reach_it(void) {
     struct scene s;
     killed_by_signal(&s); /* it needs nothing of the kind */
     uint64_t op = tale_op(&s.tale, 1, s.innocent, 0);
@@ -282,7 +281,7 @@ static void poisoned_by_what_did_not_reach_it(void **state) {
     found(&s.tale, BHI_ANOMALY_COLLATERAL, s.dependent, "nothing that it needs");
     killed_by_signal(&s);
     tale_ended(&s.tale, s.dependent)->end.origin = 99999;
-    found(&s.tale, BHI_ANOMALY_COLLATERAL, s.dependent, "no operation of the run");
+    found(&s.tale, BHI_ANOMALY_COLLATERAL, s.dependent, "not an operation of the run");
     killed_by_signal(&s);
     tale_ended(&s.tale, s.dependent)->end.origin = tale_event(s.dependent);
     found(&s.tale, BHI_ANOMALY_COLLATERAL, s.dependent, "by itself");
@@ -298,8 +297,7 @@ static void poisoned_by_what_did_not_reach_it(void **state) {
     found(&s.tale, BHI_ANOMALY_COLLATERAL, s.dependent, "nothing that it needs");
 }
 
-static void lost_with_what_is_no_neighbour(void **state) {
-    (void)state;
+static void lost_with_what_is_no_neighbour(void) {
     struct scene s;
     killed_by_signal(&s); /* on another stream's worker */
     uint64_t op = tale_op(&s.tale, 1, 0, 0);
@@ -341,12 +339,11 @@ static void lost_with_what_is_no_neighbour(void **state) {
     op = tale_op(&s.tale, 0, 0, 0);
     tale_lost_with(&s.tale, op, s.killed, 17);
     tale_last(&s.tale)->end.origin = 99999;
-    found(&s.tale, BHI_ANOMALY_COLLATERAL, op, "no operation of the run");
+    found(&s.tale, BHI_ANOMALY_COLLATERAL, op, "not an operation of the run");
 }
 
 /* What it needs from the other stream had not ended: it cannot have been on a worker (E15). */
-static void lost_before_its_turn(void **state) {
-    (void)state;
+static void lost_before_its_turn(void) {
     struct tale t;
     tale_begin(&t);
     t.now_ms = 10;
@@ -361,16 +358,16 @@ static void lost_before_its_turn(void **state) {
     found(&t, BHI_ANOMALY_COLLATERAL, waits, "before what it needs had ended");
 }
 
-static void a_deadline_without_a_cause(void **state) {
-    (void)state;
+static void a_deadline_without_a_cause(void) {
     struct tale t;
     for (int stalled = 0; stalled < 2; stalled++) {
         struct scene s;
         killed_by_signal(&s);
         uint64_t op = tale_op(&s.tale, 1, 0, 0);
         s.tale.now_ms = 2100;
-        if (stalled)
+        if (stalled) {
             tale_stall(&s.tale, 600);
+        }
         tale_poisoned(&s.tale, op, BH_DEADLINE, SIGKILL, 1001, 18);
         found(&s.tale, stalled ? BHI_ANOMALY_UNKNOWN : BHI_ANOMALY_COLLATERAL, op,
               stalled ? "the machine was slow" : "no fault explains it");
@@ -399,8 +396,7 @@ static void a_deadline_without_a_cause(void **state) {
 }
 
 /* Memory is a worker's own: a bait on the one is no excuse on the other. */
-static void out_of_memory_elsewhere(void **state) {
-    (void)state;
+static void out_of_memory_elsewhere(void) {
     struct tale t;
     tale_begin(&t);
     t.now_ms = 10;
@@ -440,8 +436,7 @@ static void out_of_memory_elsewhere(void **state) {
 }
 
 /* A bait is a fault, and no excuse for whatever becomes of it. */
-static void a_bait_that_ends_otherwise(void **state) {
-    (void)state;
+static void a_bait_that_ends_otherwise(void) {
     static const struct {
         enum bhi_fault_kind kind;
         bh_status status;
@@ -485,8 +480,7 @@ static void a_bait_that_ends_otherwise(void **state) {
     found(&t, BHI_ANOMALY_COLLATERAL, bait, "no fault explains it");
 }
 
-static void refused_without_a_cause(void **state) {
-    (void)state;
+static void refused_without_a_cause(void) {
     struct scene s;
     killed_by_signal(&s);
     tale_refused(&s.tale, BH_NO_MEMORY);
@@ -509,8 +503,7 @@ static void refused_without_a_cause(void **state) {
 /* -- changed ------------------------------------------------------------------------------------
  */
 
-static void changed(void **state) {
-    (void)state;
+static void changed(void) {
     struct scene s;
     killed_by_signal(&s);
     tale_ended(&s.tale, s.killed)->end.changed = true;
@@ -537,20 +530,20 @@ static void changed(void **state) {
     found(&s.tale, BHI_ANOMALY_CHANGED, s.innocent, "cannot be read");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lost),
-        cmocka_unit_test(false_success),
-        cmocka_unit_test(impossible_times),
-        cmocka_unit_test(poisoned_without_a_cause),
-        cmocka_unit_test(poisoned_by_what_did_not_reach_it),
-        cmocka_unit_test(lost_with_what_is_no_neighbour),
-        cmocka_unit_test(lost_before_its_turn),
-        cmocka_unit_test(a_deadline_without_a_cause),
-        cmocka_unit_test(out_of_memory_elsewhere),
-        cmocka_unit_test(a_bait_that_ends_otherwise),
-        cmocka_unit_test(refused_without_a_cause),
-        cmocka_unit_test(changed),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(lost),
+        BHT_TEST(false_success),
+        BHT_TEST(impossible_times),
+        BHT_TEST(poisoned_without_a_cause),
+        BHT_TEST(poisoned_by_what_did_not_reach_it),
+        BHT_TEST(lost_with_what_is_no_neighbour),
+        BHT_TEST(lost_before_its_turn),
+        BHT_TEST(a_deadline_without_a_cause),
+        BHT_TEST(out_of_memory_elsewhere),
+        BHT_TEST(a_bait_that_ends_otherwise),
+        BHT_TEST(refused_without_a_cause),
+        BHT_TEST(changed),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

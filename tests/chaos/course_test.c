@@ -1,6 +1,6 @@
 /* The checker: the course of a run as a whole: recovery, leaks, and when nothing can be said. */
 #include "chaos/check/power.h"
-#include "cmocka_all.h"
+#include "harness.h"
 #include "judge.h"
 
 #include <string.h>
@@ -8,8 +8,7 @@
 /* -- recovery -----------------------------------------------------------------------------------
  */
 
-static void late_recovery(void **state) {
-    (void)state;
+static void late_recovery(void) {
     struct scene s;
     killed_by_signal(&s);
     s.tale.now_ms = 5100; /* what judge() adds comes 100 ms later */
@@ -40,8 +39,7 @@ static void late_recovery(void **state) {
 }
 
 /* Hit again before it was up: the bound runs from the last blow. */
-static void hit_again(void **state) {
-    (void)state;
+static void hit_again(void) {
     struct scene s;
     killed_by_signal(&s);
     for (int i = 0; i < 3; i++) {
@@ -50,22 +48,21 @@ static void hit_again(void **state) {
     }
     s.tale.now_ms += 4000;
     valid(&s.tale);
-    assert_int_equal(result.recovery_count, 4);
-    assert_int_equal(result.recovery_max_ns, 16104 * TALE_MS);
+    BHT_EQ(result.recovery_count, 4);
+    BHT_EQ(result.recovery_max_ns, 16104 * TALE_MS);
     /* A bound beyond the end of time. */
     killed_by_signal(&s);
     s.tale.history.header.recovery_ns = UINT64_MAX;
     s.tale.now_ms += 4000;
     tale_fault(&s.tale, BHI_FAULT_KILL, 0, 1010);
     tale_sample(&s.tale, 20, 50);
-    assert_true(bhi_chaos_check(&s.tale.history, &result));
-    assert_int_equal(result.by_anomaly[BHI_ANOMALY_UNKNOWN], 1);
-    assert_non_null(strstr(all_findings(), "fault 2"));
+    BHT_TRUE(bhi_chaos_check(&s.tale.history, &result));
+    BHT_EQ(result.by_anomaly[BHI_ANOMALY_UNKNOWN], 1);
+    BHT_STR_HAS(all_findings(), "fault 2");
     tale_end(&s.tale);
 }
 
-static void no_recovery(void **state) {
-    (void)state;
+static void no_recovery(void) {
     struct tale t;
     struct scene s;
     killed_by_signal(&s);
@@ -78,30 +75,29 @@ static void no_recovery(void **state) {
         tale_submit(&t, t.ops)->submit.wait = s.killed;
     }
     tale_sample(&t, 20, 50);
-    assert_true(bhi_chaos_check(&t.history, &result));
-    assert_int_equal(result.verdict, BHI_CHAOS_INVALID);
-    assert_int_equal(result.by_anomaly[BHI_ANOMALY_RECOVERY], 1);
-    assert_non_null(strstr(all_findings(), "none at all"));
+    BHT_TRUE(bhi_chaos_check(&t.history, &result));
+    BHT_EQ(result.verdict, BHI_CHAOS_INVALID);
+    BHT_EQ(result.by_anomaly[BHI_ANOMALY_RECOVERY], 1);
+    BHT_STR_HAS(all_findings(), "none at all");
     tale_end(&t);
     /* It was not given the time. */
     killed_by_signal(&s);
     tale_sample(&s.tale, 20, 50);
-    assert_true(bhi_chaos_check(&s.tale.history, &result));
-    assert_int_equal(result.verdict, BHI_CHAOS_UNKNOWN);
-    assert_non_null(strstr(all_findings(), "was not given the time"));
+    BHT_TRUE(bhi_chaos_check(&s.tale.history, &result));
+    BHT_EQ(result.verdict, BHI_CHAOS_UNKNOWN);
+    BHT_STR_HAS(all_findings(), "was not given the time");
     s.tale.now_ms += 1000;
     uint64_t op = tale_op(&s.tale, 0, 0, 0);
     tale_last(&s.tale)->submit.wait = s.killed;
     tale_inherits(&s.tale, op, s.killed);
-    assert_true(bhi_chaos_check(&s.tale.history, &result));
-    assert_int_equal(result.verdict, BHI_CHAOS_UNKNOWN);
-    assert_non_null(strstr(all_findings(), "was not given the time"));
+    BHT_TRUE(bhi_chaos_check(&s.tale.history, &result));
+    BHT_EQ(result.verdict, BHI_CHAOS_UNKNOWN);
+    BHT_STR_HAS(all_findings(), "was not given the time");
     tale_end(&s.tale);
 }
 
 /* From outside nobody knows whose worker it is: the pid tells. */
-static void hit_from_outside(void **state) {
-    (void)state;
+static void hit_from_outside(void) {
     for (int other = 0; other < 2; other++) {
         struct scene s;
         killed_by_signal(&s);
@@ -114,10 +110,11 @@ static void hit_from_outside(void **state) {
             uint64_t op = tale_op(&s.tale, 0, 0, 0);
             tale_ready(&s.tale, op, 1100, s.tale.now_ms);
         }
-        if (other)
+        if (other) {
             found(&s.tale, BHI_ANOMALY_RECOVERY, 0, "stream 1 had no READY result");
-        else
+        } else {
             valid(&s.tale);
+        }
     }
 }
 
@@ -134,49 +131,50 @@ static void samples(struct tale *t, double descriptors, double mib) {
                     (uint64_t)(50 + (i % 4) + mib * i));
     }
     tale_works(t, 1100);
-    assert_true(bhi_chaos_check(&t->history, &result));
+    BHT_TRUE(bhi_chaos_check(&t->history, &result));
 }
 
-static void leaks(void **state) {
-    (void)state;
+static void leaks(void) {
     struct tale t;
     samples(&t, 0, 0);
-    assert_int_equal(result.verdict, BHI_CHAOS_VALID);
+    BHT_EQ(result.verdict, BHI_CHAOS_VALID);
     tale_end(&t);
     samples(&t, 1.5, 0);
-    assert_int_equal(result.verdict, BHI_CHAOS_INVALID);
-    assert_non_null(strstr(all_findings(), "descriptors at first"));
+    BHT_EQ(result.verdict, BHI_CHAOS_INVALID);
+    BHT_STR_HAS(all_findings(), "descriptors at first");
     tale_end(&t);
     samples(&t, 0, 100);
-    assert_int_equal(result.verdict, BHI_CHAOS_INVALID);
-    assert_int_equal(result.by_anomaly[BHI_ANOMALY_LEAK], 1);
-    assert_non_null(strstr(all_findings(), "memory grew"));
+    BHT_EQ(result.verdict, BHI_CHAOS_INVALID);
+    BHT_EQ(result.by_anomaly[BHI_ANOMALY_LEAK], 1);
+    BHT_STR_HAS(all_findings(), "memory grew");
     /* One odd sample, and what is taken while something runs, say nothing. */
     for (size_t i = 0, n = 0; i < t.history.count; i++) {
         struct bhi_record *r = &t.history.records[i];
-        if (r->kind != BHI_RECORD_SAMPLE)
+        if (r->kind != BHI_RECORD_SAMPLE) {
             continue;
+        }
         r->sample.rss_bytes = (n % 5 ? 50ull : 5000ull) << 20;
         r->sample.idle = n++ % 5 || n % 2;
         r->sample.descriptors = r->sample.idle ? 20 : 500;
     }
-    assert_true(bhi_chaos_check(&t.history, &result));
-    assert_int_equal(result.verdict, BHI_CHAOS_VALID);
+    BHT_TRUE(bhi_chaos_check(&t.history, &result));
+    BHT_EQ(result.verdict, BHI_CHAOS_VALID);
     /* Processes and files. */
     for (int what = 0; what < 2; what++) {
         uint32_t n = 0;
         for (size_t i = 0; i < t.history.count; i++) {
             struct bhi_record *r = &t.history.records[i];
-            if (r->kind != BHI_RECORD_SAMPLE)
+            if (r->kind != BHI_RECORD_SAMPLE) {
                 continue;
+            }
             r->sample.processes = what ? 4 : 4 + n;
             r->sample.files = what ? 3 + n : 3;
             n++;
         }
-        assert_true(bhi_chaos_check(&t.history, &result));
-        assert_int_equal(result.verdict, BHI_CHAOS_INVALID);
-        assert_int_equal(result.by_anomaly[BHI_ANOMALY_LEAK], 1);
-        assert_non_null(strstr(all_findings(), what ? "files at first" : "processes at first"));
+        BHT_TRUE(bhi_chaos_check(&t.history, &result));
+        BHT_EQ(result.verdict, BHI_CHAOS_INVALID);
+        BHT_EQ(result.by_anomaly[BHI_ANOMALY_LEAK], 1);
+        BHT_STR_HAS(all_findings(), what ? "files at first" : "processes at first");
     }
     tale_end(&t);
 }
@@ -185,11 +183,13 @@ static void leaks(void **state) {
 static void sampled(void (*change)(struct bhi_record *record, int i), bool valid_still) {
     struct tale t;
     samples(&t, 0, 0);
-    for (size_t i = 0, n = 0; i < t.history.count; i++)
-        if (t.history.records[i].kind == BHI_RECORD_SAMPLE && n++)
+    for (size_t i = 0, n = 0; i < t.history.count; i++) {
+        if (t.history.records[i].kind == BHI_RECORD_SAMPLE && n++) {
             change(&t.history.records[i], (int)n - 2);
-    assert_true(bhi_chaos_check(&t.history, &result));
-    assert_int_equal(result.verdict, valid_still ? BHI_CHAOS_VALID : BHI_CHAOS_INVALID);
+        }
+    }
+    BHT_TRUE(bhi_chaos_check(&t.history, &result));
+    BHT_EQ(result.verdict, valid_still ? BHI_CHAOS_VALID : BHI_CHAOS_INVALID);
     tale_end(&t);
 }
 
@@ -221,8 +221,7 @@ static void a_little_at_once(struct bhi_record *record, int i) {
     record->sample.rss_bytes = (i < 16 ? 50ull : i < 39 ? 38ull + (uint64_t)i / 2 : 50ull) << 20;
 }
 
-static void no_leaks(void **state) {
-    (void)state;
+static void no_leaks(void) {
     sampled(a_little_at_once, true);
     sampled(a_cache_that_fills, true);
     sampled(a_step, true);
@@ -234,34 +233,35 @@ static void no_leaks(void **state) {
 /* -- unknown ------------------------------------------------------------------------------------
  */
 
-static void nothing_can_be_said(void **state) {
-    (void)state;
+static void nothing_can_be_said(void) {
     struct scene s;
     killed_by_signal(&s);
     s.tale.history.complete = false;
     found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "did not come to its end");
-    assert_true(result.cut_short);
+    BHT_TRUE(result.cut_short);
     killed_by_signal(&s);
     s.tale.history.overflow = true;
-    assert_true(bhi_chaos_check(&s.tale.history, &result));
-    assert_int_equal(result.verdict, BHI_CHAOS_UNKNOWN);
+    BHT_TRUE(bhi_chaos_check(&s.tale.history, &result));
+    BHT_EQ(result.verdict, BHI_CHAOS_UNKNOWN);
     tale_last(&s.tale)->result.digest[0] ^= 1; /* not even then: what was noted is no run */
-    assert_true(bhi_chaos_check(&s.tale.history, &result));
-    assert_int_equal(result.verdict, BHI_CHAOS_UNKNOWN);
+    BHT_TRUE(bhi_chaos_check(&s.tale.history, &result));
+    BHT_EQ(result.verdict, BHI_CHAOS_UNKNOWN);
     tale_end(&s.tale);
     /* What explains it may not have been noted. */
     killed_by_signal(&s);
     s.tale.history.complete = false;
-    for (size_t i = 0; i < s.tale.history.count; i++)
-        if (s.tale.history.records[i].kind == BHI_RECORD_FAULT)
+    for (size_t i = 0; i < s.tale.history.count; i++) {
+        if (s.tale.history.records[i].kind == BHI_RECORD_FAULT) {
             s.tale.history.records[i].fault.pids[0] = 7;
+        }
+    }
     found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "did not come to its end");
     /* With what is wrong whatever is missing. */
     killed_by_signal(&s);
     s.tale.history.complete = false;
     tale_last(&s.tale)->result.digest[0] ^= 1;
     judge(&s.tale);
-    assert_int_equal(result.verdict, BHI_CHAOS_INVALID);
+    BHT_EQ(result.verdict, BHI_CHAOS_INVALID);
     /* Nor was it held against anything where it could not be read. */
     struct tale t;
     full(&t, 200);
@@ -272,19 +272,19 @@ static void nothing_can_be_said(void **state) {
     found(&t, BHI_ANOMALY_UNKNOWN, unread, "was not read back");
     tale_begin(&t);
     found(&t, BHI_ANOMALY_UNKNOWN, 0, "no fault was injected");
-    assert_false(result.cut_short);
-    assert_true(result.findings[0].record == BHI_FINDING_NO_RECORD);
+    BHT_TRUE(!result.cut_short);
+    BHT_EQ(result.findings[0].record, BHI_FINDING_NO_RECORD);
     tale_begin(&t);
     tale_fault(&t, BHI_FAULT_KILL, 0, 0);
     tale_last(&t)->fault.missed = true;
     found(&t, BHI_ANOMALY_UNKNOWN, 0, "no fault was injected");
-    assert_int_equal(result.missed, 1);
+    BHT_EQ(result.missed, 1);
     bhi_history_init(&t.history);
     t.history.complete = true;
-    assert_true(bhi_chaos_check(&t.history, &result));
-    assert_int_equal(result.verdict, BHI_CHAOS_UNKNOWN);
-    assert_non_null(strstr(all_findings(), "no operation was READY"));
-    assert_non_null(strstr(all_findings(), "was not looked at twice"));
+    BHT_TRUE(bhi_chaos_check(&t.history, &result));
+    BHT_EQ(result.verdict, BHI_CHAOS_UNKNOWN);
+    BHT_STR_HAS(all_findings(), "no operation was READY");
+    BHT_STR_HAS(all_findings(), "was not looked at twice");
 }
 
 /* -- how long recovery takes --------------------------------------------------------------------
@@ -301,16 +301,15 @@ static void recovered(unsigned count, unsigned half, unsigned most_of_them) {
         tale_ready(&t, op, (int32_t)(1000 + i), t.now_ms);
         t.now_ms += 10;
     }
-    assert_true(bhi_chaos_check(&t.history, &result));
-    assert_int_equal(result.recovery_count, count);
-    assert_int_equal(result.recovery_p50_ns / TALE_MS, half);
-    assert_int_equal(result.recovery_p99_ns / TALE_MS, most_of_them);
-    assert_int_equal(result.recovery_max_ns / TALE_MS, count);
+    BHT_TRUE(bhi_chaos_check(&t.history, &result));
+    BHT_EQ(result.recovery_count, count);
+    BHT_EQ(result.recovery_p50_ns / TALE_MS, half);
+    BHT_EQ(result.recovery_p99_ns / TALE_MS, most_of_them);
+    BHT_EQ(result.recovery_max_ns / TALE_MS, count);
     tale_end(&t);
 }
 
-static void percentiles(void **state) {
-    (void)state;
+static void percentiles(void) {
     recovered(1, 1, 1);
     recovered(2, 1, 2);
     recovered(3, 2, 3);
@@ -320,19 +319,19 @@ static void percentiles(void **state) {
 }
 
 /* A missed fault explains nothing. */
-static void a_missed_fault(void **state) {
-    (void)state;
+static void a_missed_fault(void) {
     struct scene s;
     killed_by_signal(&s);
-    for (size_t i = 0; i < s.tale.history.count; i++)
-        if (s.tale.history.records[i].kind == BHI_RECORD_FAULT)
+    for (size_t i = 0; i < s.tale.history.count; i++) {
+        if (s.tale.history.records[i].kind == BHI_RECORD_FAULT) {
             s.tale.history.records[i].fault.missed = true;
+        }
+    }
     tale_fault(&s.tale, BHI_FAULT_KILL, 1, 1001);
     found(&s.tale, BHI_ANOMALY_COLLATERAL, s.killed, "no fault explains it");
 }
 
-static void a_history_that_contradicts_itself(void **state) {
-    (void)state;
+static void a_history_that_contradicts_itself(void) {
     struct scene s;
     killed_by_signal(&s); /* READY, and not read back */
     tale_last(&s.tale)->kind = BHI_RECORD_STALL;
@@ -341,13 +340,13 @@ static void a_history_that_contradicts_itself(void **state) {
     killed_by_signal(&s);
     tale_submit(&s.tale, s.innocent)->op = s.killed;
     judge(&s.tale);
-    assert_int_equal(result.verdict, BHI_CHAOS_UNKNOWN);
-    assert_non_null(strstr(all_findings(), "was submitted twice"));
-    assert_non_null(strstr(all_findings(), "was never submitted"));
+    BHT_EQ(result.verdict, BHI_CHAOS_UNKNOWN);
+    BHT_STR_HAS(all_findings(), "was submitted twice");
+    BHT_STR_HAS(all_findings(), "was never submitted");
     killed_by_signal(&s);
     tale_submit(&s.tale, s.innocent)->submit.event = tale_event(1);
     judge(&s.tale);
-    assert_non_null(strstr(all_findings(), "have one event"));
+    BHT_STR_HAS(all_findings(), "have one event");
     killed_by_signal(&s);
     uint64_t op = tale_op(&s.tale, 1, 0, 0);
     tale_last(&s.tale)->submit.wait = op;
@@ -374,7 +373,7 @@ static void a_history_that_contradicts_itself(void **state) {
     found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "injected twice");
     killed_by_signal(&s);
     tale_fault(&s.tale, BHI_FAULT_HANG, 0, 0);
-    found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "is no operation that was submitted as one");
+    found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "is not an operation that was submitted as a fault");
     killed_by_signal(&s); /* one bait, two faults */
     op = tale_bait(&s.tale, BHI_FAULT_HANG, 1);
     s.tale.now_ms = 117;
@@ -405,8 +404,7 @@ static void a_history_that_contradicts_itself(void **state) {
     found(&s.tale, BHI_ANOMALY_UNKNOWN, op, "reads more of");
 }
 
-static void a_fault_that_cannot_be(void **state) {
-    (void)state;
+static void a_fault_that_cannot_be(void) {
     static const enum bhi_fault_kind aimed[] = {BHI_FAULT_KILL,    BHI_FAULT_SEGV,  BHI_FAULT_STOP,
                                                 BHI_FAULT_GARBAGE, BHI_FAULT_CLOSE, BHI_FAULT_SLOW};
     struct scene s;
@@ -414,7 +412,7 @@ static void a_fault_that_cannot_be(void **state) {
         killed_by_signal(&s);
         tale_fault(&s.tale, aimed[i], 1, 0);
         tale_works(&s.tale, 1010);
-        found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "did not miss, and hit nobody");
+        found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "did not miss, but hit no worker");
         killed_by_signal(&s);
         tale_fault(&s.tale, aimed[i], 1, 0);
         tale_last(&s.tale)->fault.missed = true;
@@ -433,16 +431,16 @@ static void a_fault_that_cannot_be(void **state) {
         tale_last(&s.tale)->fault.missed = true;
         struct bhi_record *fault = tale_last(&s.tale);
         fault->fault.after_op = beyond ? 1000 : s.tale.ops;
-        if (beyond)
+        if (beyond) {
             found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "was after operation 1000, and the last is");
-        else
+        } else {
             valid(&s.tale);
+        }
     }
 }
 
 /* One kind of finding does not hide the others. */
-static void many_findings(void **state) {
-    (void)state;
+static void many_findings(void) {
     struct scene s;
     killed_by_signal(&s);
     for (int i = 0; i < 100; i++) {
@@ -453,66 +451,64 @@ static void many_findings(void **state) {
         tale_last(&s.tale)->result.digest[3] ^= 1;
     }
     judge(&s.tale);
-    assert_int_equal(result.by_anomaly[BHI_ANOMALY_COLLATERAL], 100);
-    assert_int_equal(result.by_anomaly[BHI_ANOMALY_FALSE_SUCCESS], 100);
-    assert_true(result.finding_count <= BHI_FINDINGS);
-    assert_non_null(strstr(all_findings(), "false success"));
-    assert_non_null(strstr(all_findings(), "collateral"));
+    BHT_EQ(result.by_anomaly[BHI_ANOMALY_COLLATERAL], 100);
+    BHT_EQ(result.by_anomaly[BHI_ANOMALY_FALSE_SUCCESS], 100);
+    BHT_LE(result.finding_count, BHI_FINDINGS);
+    BHT_STR_HAS(all_findings(), "false success");
+    BHT_STR_HAS(all_findings(), "collateral");
 }
 
 /* 299 good ones of 100 are seen with 95 %: 0.99^299 is 0.0495. */
-static void too_few(void **state) {
-    (void)state;
+static void too_few(void) {
     struct scene s;
-    assert_int_equal(bhi_power_needed(0.01), 299);
-    assert_int_equal(bhi_power_needed(0.001), 2995);
-    assert_int_equal(bhi_power_needed(1), 1);
-    assert_int_equal(bhi_power_needed(0), 0);
-    assert_true(bhi_power_rate(0) == 1);
+    BHT_EQ(bhi_power_needed(0.01), 299);
+    BHT_EQ(bhi_power_needed(0.001), 2995);
+    BHT_EQ(bhi_power_needed(1), 1);
+    BHT_EQ(bhi_power_needed(0), 0);
+    BHT_EQ(bhi_power_rate(0), 1);
     for (uint64_t count = 1; count < 5000; count += 7) {
         /* The smallest that so many find is found by so many, and not by one less. */
-        assert_in_range(bhi_power_needed(bhi_power_rate(count)), count, count + 1);
-        assert_in_range(bhi_power_needed(bhi_power_rate(count) * 0.999), count, 2 * count + 1);
+        BHT_WITHIN(bhi_power_needed(bhi_power_rate(count)), count, count + 1);
+        BHT_WITHIN(bhi_power_needed(bhi_power_rate(count) * 0.999), count, 2 * count + 1);
     }
     killed_by_signal(&s);
     judge(&s.tale);
     const uint64_t compared = result.compared;
-    assert_int_equal(compared, result.ready);
+    BHT_EQ(compared, result.ready);
     for (int enough = 0; enough < 2; enough++) {
         killed_by_signal(&s);
         s.tale.history.header.find_rate = bhi_power_rate(compared) * (enough ? 1.001 : 0.999);
         judge(&s.tale);
-        assert_int_equal(result.verdict, enough ? BHI_CHAOS_VALID : BHI_CHAOS_UNKNOWN);
-        assert_int_equal(result.by_anomaly[BHI_ANOMALY_UNKNOWN], !enough);
-        assert_int_equal(strstr(all_findings(), "too few operations") != NULL, !enough);
+        BHT_EQ(result.verdict, enough ? BHI_CHAOS_VALID : BHI_CHAOS_UNKNOWN);
+        BHT_EQ(result.by_anomaly[BHI_ANOMALY_UNKNOWN], !enough);
+        BHT_EQ(!!strstr(all_findings(), "too few operations"), !enough);
     }
 }
 
-static void names(void **state) {
-    (void)state;
-    assert_string_equal(bhi_anomaly_name(BHI_ANOMALY_FALSE_SUCCESS), "false success");
-    assert_string_equal(bhi_anomaly_name(BHI_ANOMALIES), "unknown");
-    assert_string_equal(bhi_chaos_verdict_name(BHI_CHAOS_VALID), "valid");
-    assert_string_equal(bhi_chaos_verdict_name(BHI_CHAOS_INVALID), "invalid");
-    assert_string_equal(bhi_chaos_verdict_name(BHI_CHAOS_UNKNOWN), "unknown");
+static void names(void) {
+    BHT_STR_EQ(bhi_anomaly_name(BHI_ANOMALY_FALSE_SUCCESS), "false success");
+    BHT_STR_EQ(bhi_anomaly_name(BHI_ANOMALIES), "unknown");
+    BHT_STR_EQ(bhi_chaos_verdict_name(BHI_CHAOS_VALID), "valid");
+    BHT_STR_EQ(bhi_chaos_verdict_name(BHI_CHAOS_INVALID), "invalid");
+    BHT_STR_EQ(bhi_chaos_verdict_name(BHI_CHAOS_UNKNOWN), "unknown");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(late_recovery),
-        cmocka_unit_test(hit_again),
-        cmocka_unit_test(no_recovery),
-        cmocka_unit_test(hit_from_outside),
-        cmocka_unit_test(leaks),
-        cmocka_unit_test(no_leaks),
-        cmocka_unit_test(nothing_can_be_said),
-        cmocka_unit_test(percentiles),
-        cmocka_unit_test(a_missed_fault),
-        cmocka_unit_test(a_history_that_contradicts_itself),
-        cmocka_unit_test(a_fault_that_cannot_be),
-        cmocka_unit_test(many_findings),
-        cmocka_unit_test(too_few),
-        cmocka_unit_test(names),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(late_recovery),
+        BHT_TEST(hit_again),
+        BHT_TEST(no_recovery),
+        BHT_TEST(hit_from_outside),
+        BHT_TEST(leaks),
+        BHT_TEST(no_leaks),
+        BHT_TEST(nothing_can_be_said),
+        BHT_TEST(percentiles),
+        BHT_TEST(a_missed_fault),
+        BHT_TEST(a_history_that_contradicts_itself),
+        BHT_TEST(a_fault_that_cannot_be),
+        BHT_TEST(many_findings),
+        BHT_TEST(too_few),
+        BHT_TEST(names),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -1,6 +1,6 @@
 /* A history on disk: what is written is read again, and nothing else is read. */
 #include "chaos/history/history.h"
-#include "cmocka_all.h"
+#include "harness.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -92,8 +92,9 @@ static void records(struct bhi_history *history) {
         {.kind = BHI_RECORD_STALL, .at_ns = 9, .stall = {.lasted_ns = 250000000}},
         {.kind = BHI_RECORD_STALL, .at_ns = 10, .stall = {.lasted_ns = 400000000, .pid = 4711}},
     };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         bhi_history_note(history, &all[i]);
+    }
 }
 
 static const char *path_of(const char *name) {
@@ -103,12 +104,13 @@ static const char *path_of(const char *name) {
 }
 
 static void same(const struct bhi_history *a, const struct bhi_history *b) {
-    assert_memory_equal(&a->header, &b->header, sizeof a->header);
-    assert_int_equal(a->count, b->count);
-    for (size_t i = 0; i < a->count; i++)
-        assert_memory_equal(&a->records[i], &b->records[i], sizeof *a->records);
-    assert_int_equal(a->complete, b->complete);
-    assert_int_equal(a->overflow, b->overflow);
+    BHT_MEM_EQ(&a->header, &b->header, sizeof a->header);
+    BHT_EQ(a->count, b->count);
+    for (size_t i = 0; i < a->count; i++) {
+        BHT_MEM_EQ(&a->records[i], &b->records[i], sizeof *a->records);
+    }
+    BHT_EQ(a->complete, b->complete);
+    BHT_EQ(a->overflow, b->overflow);
 }
 
 static void round_trip(bool complete, bool overflow) {
@@ -119,33 +121,33 @@ static void round_trip(bool complete, bool overflow) {
     records(&history);
     history.complete = complete;
     history.overflow = overflow;
-    assert_true(bhi_history_save(&history, path_of("trip"), &complaint));
-    if (!bhi_history_load(path_of("trip"), &again, &complaint))
-        fail_msg("%s", complaint.text);
+    BHT_TRUE(bhi_history_save(&history, path_of("trip"), &complaint));
+    if (!bhi_history_load(path_of("trip"), &again, &complaint)) {
+        BHT_FAIL("%s", complaint.text);
+    }
     same(&history, &again);
     bhi_history_free(&again);
     bhi_history_free(&history);
 }
 
-static void what_is_written_is_read(void **state) {
-    (void)state;
+static void what_is_written_is_read(void) {
     round_trip(true, false);
     round_trip(false, false);
     round_trip(false, true);
     round_trip(true, true);
 }
 
-static void many_records(void **state) {
-    (void)state;
+static void many_records(void) {
     struct bhi_history history, again;
     struct bhi_complaint complaint;
     bhi_history_init(&history);
     header(&history);
-    for (int i = 0; i < 2000; i++)
+    for (int i = 0; i < 2000; i++) {
         records(&history);
-    assert_int_equal(history.count, 18000);
-    assert_true(bhi_history_save(&history, path_of("many"), &complaint));
-    assert_true(bhi_history_load(path_of("many"), &again, &complaint));
+    }
+    BHT_EQ(history.count, 18000);
+    BHT_TRUE(bhi_history_save(&history, path_of("many"), &complaint));
+    BHT_TRUE(bhi_history_load(path_of("many"), &again, &complaint));
     same(&history, &again);
     bhi_history_free(&again);
     bhi_history_free(&history);
@@ -161,10 +163,10 @@ static const char *complaint_about(const char *text, size_t size) {
     struct bhi_history history;
     complaint.text[0] = 0;
     FILE *file = size ? fmemopen((void *)(uintptr_t)text, size, "r") : fopen("/dev/null", "re");
-    assert_non_null(file);
+    BHT_NE(file, NULL);
     bool good = bhi_history_read(file, &history, &complaint);
-    assert_int_equal(good, complaint.text[0] == 0);
-    assert_true(good || !history.records);
+    BHT_EQ(good, complaint.text[0] == 0);
+    BHT_TRUE(good || !history.records);
     fclose(file);
     bhi_history_free(&history);
     return complaint.text;
@@ -178,11 +180,11 @@ static char *good_lines(void) {
     header(&history);
     records(&history);
     history.complete = true;
-    assert_true(bhi_history_save(&history, path_of("good"), &complaint));
+    BHT_TRUE(bhi_history_save(&history, path_of("good"), &complaint));
     bhi_history_free(&history);
     FILE *file = fopen(path_of("good"), "re");
     char *text = calloc(1, 65536);
-    assert_true(file && text && fread(text, 1, 65535, file) > 0);
+    BHT_TRUE(file && text && fread(text, 1, 65535, file) > 0);
     fclose(file);
     return text;
 }
@@ -190,19 +192,22 @@ static char *good_lines(void) {
 /* |text| with |from| (the |nth|, from 0) replaced; NULL: there are not so many. */
 static char *with(const char *text, const char *from, int nth, const char *to) {
     const char *at = strstr(text, from);
-    for (; at && nth > 0; nth--)
+    for (; at && nth > 0; nth--) {
         at = strstr(at + strlen(from), from);
-    if (!at)
+    }
+    if (!at) {
         return NULL;
+    }
     char *out = NULL;
-    assert_true(asprintf(&out, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from)) > 0);
+    BHT_GT(asprintf(&out, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from)), 0);
     return out;
 }
 
 static size_t line_of(const char *text, const char *at) {
     size_t line = 1;
-    for (; text < at; text++)
+    for (; text < at; text++) {
         line += *text == '\n';
+    }
     return line;
 }
 
@@ -212,26 +217,28 @@ static char *broken_at(const char *text, const char *at, size_t key, bool rename
     const char *end = *value == '['   ? strchr(value, ']') + 1
                       : *value == '"' ? strchr(value + 1, '"') + 1
                                       : value + strcspn(value, ",}");
-    if (strstr(value, "Mesa \\\"") == value + 1) /* quotes in it */
+    if (strstr(value, "Mesa \\\"") == value + 1) { /* quotes in it */
         end = strchr(value, '}');
+    }
     char *out = NULL;
     int size = rename ? asprintf(&out, "%.*sX%s", (int)(at - text) + 1, text, at + 2)
                       : asprintf(&out, "%.*s{}%s", (int)(value - text), text, end);
-    assert_true(size > 0);
+    BHT_GT(size, 0);
     return out;
 }
 
 static bool is_new(const char *key, size_t length) {
     static const char *const all[] = {"find_rate", "compile_ns", "pid"};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (strlen(all[i]) == length && strncmp(key, all[i], length) == 0)
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (strlen(all[i]) == length && strncmp(key, all[i], length) == 0) {
             return true;
+        }
+    }
     return false;
 }
 
 /* In each line each key is taken away, then given the wrong type: line and key are named. */
-static void each_key_is_needed(void **state) {
-    (void)state;
+static void each_key_is_needed(void) {
     char *text = good_lines();
     int seen = 0;
     for (char *at = strchr(text, '"'); at; at = strchr(at, '"')) {
@@ -246,38 +253,40 @@ static void each_key_is_needed(void **state) {
             for (int rename = 0; rename < ways; rename++) {
                 char *broken = broken_at(text, at, length, rename);
                 const char *complaint = complaint_about(broken, strlen(broken));
-                if (!strstr(complaint, where))
-                    fail_msg("%s: '%s'", where, complaint);
+                if (!strstr(complaint, where)) {
+                    BHT_FAIL("%s: '%s'", where, complaint);
+                }
                 free(broken);
             }
             seen++;
         }
         at = end + 1;
     }
-    assert_int_equal(seen, 16 + 15 + 6 + 16 + 5 + 11 + 3 + 7 + 4 + 4 + 1);
+    BHT_EQ(seen, 16 + 15 + 6 + 16 + 5 + 11 + 3 + 7 + 4 + 4 + 1);
     free(text);
 }
 
 static void refused(const char *from, int nth, const char *to, const char *complaint) {
     char *text = good_lines();
     char *broken = with(text, from, nth, to);
-    if (!broken)
-        fail_msg("no %s", from);
+    if (!broken) {
+        BHT_FAIL("no %s", from);
+    }
     const char *said = complaint_about(broken, strlen(broken));
-    if (!strstr(said, complaint))
-        fail_msg("%s to %s: '%s', not '%s'", from, to, said, complaint);
+    if (!strstr(said, complaint)) {
+        BHT_FAIL("%s to %s: '%s', not '%s'", from, to, said, complaint);
+    }
     free(broken);
     free(text);
 }
 
-static void what_is_refused(void **state) {
-    (void)state;
+static void what_is_refused(void) {
     refused("\"patience_ns\":30000000000", 0, "\"patience_ns\":0",
             "'patience_ns' must be a whole number from 1 ");
     refused("\"recovery_ns\":5000000000", 0, "\"recovery_ns\":0",
             "'recovery_ns' must be a whole number from 1 ");
     refused("\"bulkhead_chaos\":1", 0, "\"bulkhead_chaos\":2", "line 1: it is of another version");
-    refused("\"bulkhead_chaos\":1", 0, "\"x\":1", "no history of bulkhead chaos");
+    refused("\"bulkhead_chaos\":1", 0, "\"x\":1", "not a history of bulkhead chaos");
     refused("\"seed\":", 0, "\"seed\":\"99999999999999999999\",\"x\":", "line 1: 'seed'");
     refused("\"18446744073709551615\"", 0, "\"18446744073709551616\"", "line 1: 'seed'");
     refused("\"18446744073709551615\"", 0, "\" 1\"", "line 1: 'seed'");
@@ -331,112 +340,106 @@ static void what_is_refused(void **state) {
     refused("{\"kind\":\"complete\"}\n", 0, "{\"kind\":\"complete\"}", "line 11: it is cut off");
     refused("{\"kind\":\"complete\"", 0, "{\"kind\":\"complete\",\"at_ns\":1",
             "line 11: 'at_ns' is not a key here");
-    assert_non_null(strstr(complaint_about("", 0), "it is empty"));
-    assert_non_null(strstr(complaint_about("\n", 1), "line 1: "));
-    assert_non_null(strstr(complaint_about("\0\n", 2), "line 1: there is a NUL byte in it"));
+    BHT_STR_HAS(complaint_about("", 0), "it is empty");
+    BHT_STR_HAS(complaint_about("\n", 1), "line 1: ");
+    BHT_STR_HAS(complaint_about("\0\n", 2), "line 1: there is a NUL byte in it");
 }
 
-static void a_line_too_long(void **state) {
-    (void)state;
+static void a_line_too_long(void) {
     size_t size = 1 << 20;
     char *text = malloc(size);
-    assert_non_null(text);
+    BHT_NE(text, NULL);
     memset(text, ' ', size);
-    assert_non_null(
-        strstr(complaint_about(text, size), "line 1: it has more than the 65536 bytes"));
+    BHT_STR_HAS(complaint_about(text, size), "line 1: it has more than the 65536 bytes");
     text[size - 1] = '\n';
-    assert_non_null(
-        strstr(complaint_about(text, size), "line 1: it has more than the 65536 bytes"));
-    assert_non_null(strstr(complaint_about(text, 65536), "line 1: it has more than"));
-    assert_non_null(strstr(complaint_about(text, 65535), "line 1: it is cut off"));
+    BHT_STR_HAS(complaint_about(text, size), "line 1: it has more than the 65536 bytes");
+    BHT_STR_HAS(complaint_about(text, 65536), "line 1: it has more than");
+    BHT_STR_HAS(complaint_about(text, 65535), "line 1: it is cut off");
     text[65535] = '\n'; /* as much as there may be, and no object */
-    assert_null(strstr(complaint_about(text, 65536), "more than"));
+    BHT_EQ(strstr(complaint_about(text, 65536), "more than"), NULL);
     free(text);
 }
 
 /* Cut anywhere it is refused, but between two lines, where it is an incomplete one. */
-static void cut_anywhere(void **state) {
-    (void)state;
+static void cut_anywhere(void) {
     char *text = good_lines();
-    for (size_t size = 1; size < strlen(text); size++)
-        assert_int_equal(complaint_about(text, size)[0] == 0, text[size - 1] == '\n');
+    for (size_t size = 1; size < strlen(text); size++) {
+        BHT_EQ(complaint_about(text, size)[0] == 0, text[size - 1] == '\n');
+    }
     free(text);
 }
 
 /* -- files --------------------------------------------------------------------------------------
  */
 
-static void whole_or_not_at_all(void **state) {
-    (void)state;
+static void whole_or_not_at_all(void) {
     struct bhi_history history, again;
     struct bhi_complaint complaint;
     bhi_history_init(&history);
     header(&history);
     records(&history);
-    assert_true(bhi_history_save(&history, path_of("keep"), &complaint));
+    BHT_TRUE(bhi_history_save(&history, path_of("keep"), &complaint));
     /* A record that cannot be written: the old file stays. */
     history.records[2].end.status = (bh_status)12345;
-    assert_false(bhi_history_save(&history, path_of("keep"), &complaint));
-    assert_non_null(strstr(complaint.text, "'status'"));
-    assert_true(bhi_history_load(path_of("keep"), &again, &complaint));
-    assert_int_equal(again.records[2].end.status, BH_WORKER_SIGNAL);
+    BHT_TRUE(!bhi_history_save(&history, path_of("keep"), &complaint));
+    BHT_STR_HAS(complaint.text, "'status'");
+    BHT_TRUE(bhi_history_load(path_of("keep"), &again, &complaint));
+    BHT_EQ(again.records[2].end.status, BH_WORKER_SIGNAL);
     bhi_history_free(&again);
-    assert_false(bhi_history_save(&history, path_of("no/such"), &complaint));
+    BHT_TRUE(!bhi_history_save(&history, path_of("no/such"), &complaint));
     history.records[2].end.status = BH_OK;
     if (access("/dev/full", W_OK) == 0) {
-        assert_false(bhi_history_save(&history, "/dev/full", &complaint));
-        assert_non_null(strstr(complaint.text, "cannot be written"));
+        BHT_TRUE(!bhi_history_save(&history, "/dev/full", &complaint));
+        BHT_STR_HAS(complaint.text, "cannot be written");
     }
     bhi_history_free(&history);
-    assert_false(bhi_history_load(path_of("nothing"), &again, &complaint));
-    assert_non_null(strstr(complaint.text, "cannot be opened"));
-    assert_false(bhi_history_load(folder, &again, &complaint));
-    assert_non_null(strstr(complaint.text, "cannot be read"));
+    BHT_TRUE(!bhi_history_load(path_of("nothing"), &again, &complaint));
+    BHT_STR_HAS(complaint.text, "cannot be opened");
+    BHT_TRUE(!bhi_history_load(folder, &again, &complaint));
+    BHT_STR_HAS(complaint.text, "cannot be read");
 }
 
 /* -- names of faults ----------------------------------------------------------------------------
  */
 
-static void names_of_faults(void **state) {
-    (void)state;
+static void names_of_faults(void) {
     struct bhi_complaint complaint;
     uint32_t set = 7;
     for (unsigned kind = 0; kind < BHI_FAULT_KINDS; kind++) {
-        assert_true(bhi_fault_parse(bhi_fault_name((enum bhi_fault_kind)kind), &set, &complaint));
-        assert_int_equal(set, 1u << kind);
+        BHT_TRUE(bhi_fault_parse(bhi_fault_name((enum bhi_fault_kind)kind), &set, &complaint));
+        BHT_EQ(set, 1u << kind);
     }
-    assert_string_equal(bhi_fault_name(BHI_FAULT_KINDS), "unknown");
-    assert_true(bhi_fault_parse("kill,segv,kill,full", &set, &complaint));
-    assert_int_equal(set, 1u << BHI_FAULT_KILL | 1u << BHI_FAULT_SEGV | 1u << BHI_FAULT_FULL);
+    BHT_STR_EQ(bhi_fault_name(BHI_FAULT_KINDS), "unknown");
+    BHT_TRUE(bhi_fault_parse("kill,segv,kill,full", &set, &complaint));
+    BHT_EQ(set, 1u << BHI_FAULT_KILL | 1u << BHI_FAULT_SEGV | 1u << BHI_FAULT_FULL);
     static const char *const bad[] = {"",    ",",     "kill,",     ",kill",
                                       "kil", "kills", "kill segv", "Kill"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         set = 7;
-        assert_false(bhi_fault_parse(bad[i], &set, &complaint));
-        assert_int_equal(set, 7);
-        assert_non_null(strstr(complaint.text, "is no fault"));
+        BHT_TRUE(!bhi_fault_parse(bad[i], &set, &complaint));
+        BHT_EQ(set, 7);
+        BHT_STR_HAS(complaint.text, "is not a fault");
     }
 }
 
-static int make_folder(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
+static void make_folder(void) {
+    BHT_NE(mkdtemp(folder), NULL);
 }
 
-static int remove_folder(void **state) {
-    (void)state;
+static void remove_folder(void) {
     static const char *const names[] = {"trip", "many", "good", "keep"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         unlink(path_of(names[i]));
-    return rmdir(folder); /* nothing else was left */
+    }
+    BHT_EQ(rmdir(folder), 0); /* nothing else was left */
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_is_read), cmocka_unit_test(many_records),
-        cmocka_unit_test(each_key_is_needed),      cmocka_unit_test(what_is_refused),
-        cmocka_unit_test(a_line_too_long),         cmocka_unit_test(cut_anywhere),
-        cmocka_unit_test(whole_or_not_at_all),     cmocka_unit_test(names_of_faults),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(what_is_written_is_read), BHT_TEST(many_records),    BHT_TEST(each_key_is_needed),
+        BHT_TEST(what_is_refused),         BHT_TEST(a_line_too_long), BHT_TEST(cut_anywhere),
+        BHT_TEST(whole_or_not_at_all),     BHT_TEST(names_of_faults),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    bht_around(make_folder, remove_folder);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -1,5 +1,5 @@
 #include "judge.h"
-#include "cmocka_all.h"
+#include "harness.h"
 
 #include <signal.h>
 #include <string.h>
@@ -10,10 +10,11 @@ const char *all_findings(void) {
     static char text[8192];
     size_t used = 0;
     text[0] = 0;
-    for (size_t i = 0; i < result.finding_count; i++)
+    for (size_t i = 0; i < result.finding_count; i++) {
         used +=
             (size_t)snprintf(text + used, sizeof text - used, "\n    %s: %s",
                              bhi_anomaly_name(result.findings[i].anomaly), result.findings[i].text);
+    }
     return text;
 }
 
@@ -22,15 +23,16 @@ void judge(struct tale *tale) {
     tale_works(tale, 1100);
     tale->now_ms += 100;
     tale_sample(tale, 20, 50);
-    assert_false(tale->history.overflow);
-    assert_true(bhi_chaos_check(&tale->history, &result));
+    BHT_TRUE(!tale->history.overflow);
+    BHT_TRUE(bhi_chaos_check(&tale->history, &result));
     tale_end(tale);
 }
 
 void valid(struct tale *tale) {
     judge(tale);
-    if (result.verdict != BHI_CHAOS_VALID)
-        fail_msg("%s:%s", bhi_chaos_verdict_name(result.verdict), all_findings());
+    if (result.verdict != BHI_CHAOS_VALID) {
+        BHT_FAIL("%s:%s", bhi_chaos_verdict_name(result.verdict), all_findings());
+    }
 }
 
 void found(struct tale *tale, enum bhi_anomaly anomaly, uint64_t op, const char *words) {
@@ -38,14 +40,17 @@ void found(struct tale *tale, enum bhi_anomaly anomaly, uint64_t op, const char 
     bool good =
         result.by_anomaly[anomaly] > 0 &&
         result.verdict == (anomaly == BHI_ANOMALY_UNKNOWN ? BHI_CHAOS_UNKNOWN : BHI_CHAOS_INVALID);
-    for (int other = 0; other < BHI_ANOMALIES; other++)
+    for (int other = 0; other < BHI_ANOMALIES; other++) {
         good &= other == (int)anomaly || !result.by_anomaly[other];
+    }
     bool said = false;
-    for (size_t i = 0; i < result.finding_count; i++)
+    for (size_t i = 0; i < result.finding_count; i++) {
         said |= strstr(result.findings[i].text, words) && (!op || result.findings[i].op == op);
-    if (!good || !said)
-        fail_msg("%s, not %s of %llu ('%s'):%s", bhi_chaos_verdict_name(result.verdict),
+    }
+    if (!good || !said) {
+        BHT_FAIL("%s, not %s of %llu ('%s'):%s", bhi_chaos_verdict_name(result.verdict),
                  bhi_anomaly_name(anomaly), (unsigned long long)op, words, all_findings());
+    }
 }
 
 void killed(struct scene *s, enum bhi_fault_kind kind, bh_status status, int signal) {

@@ -1,12 +1,13 @@
 /* The checker against a simulated supervisor: it accepts whatever that does, and no change of one
  * thing in it that is a lie. */
 #include "chaos/check/check.h"
-#include "cmocka_all.h"
+#include "harness.h"
 #include "simulate.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { SEEDS = 40, NIGHTLY_SEEDS = 1000 };
 #if BHI_SANITIZED /* much slower, and what more seeds would show the other builds do */
@@ -41,32 +42,38 @@ static bool is_lost_with(const struct bhi_history *history, const struct bhi_rec
 /* Whose event it is got its poison from another. */
 static bool was_doomed(const struct bhi_history *history, uint64_t event) {
     uint64_t op = 0;
-    for (size_t i = 0; i < history->count; i++)
-        if (history->records[i].kind == BHI_RECORD_OP && history->records[i].submit.event == event)
+    for (size_t i = 0; i < history->count; i++) {
+        if (history->records[i].kind == BHI_RECORD_OP &&
+            history->records[i].submit.event == event) {
             op = history->records[i].op;
-    for (size_t i = 0; i < history->count; i++)
-        if (is_end(history, &history->records[i]) && history->records[i].op == op)
+        }
+    }
+    for (size_t i = 0; i < history->count; i++) {
+        if (is_end(history, &history->records[i]) && history->records[i].op == op) {
             return history->records[i].end.hops > 0;
+        }
+    }
     return false;
 }
 
-static void whatever_it_does_is_valid(void **state) {
-    (void)state;
+static void whatever_it_does_is_valid(void) {
     uint64_t faults[BHI_FAULT_KINDS] = {0}, hops = 0, lost = 0, by_doomed = 0;
     for (uint64_t seed = 1; seed <= seeds(SEEDS); seed++) {
         struct bhi_history history;
         struct simulated tally;
         struct bhi_chaos_result result;
         simulate(seed, &history, &tally);
-        assert_true(bhi_chaos_check(&history, &result));
-        if (result.verdict != BHI_CHAOS_VALID)
-            fail_msg("seed %llu: %s", (unsigned long long)seed, first_finding(&result));
-        assert_int_equal(result.operations, tally.operations);
-        assert_int_equal(result.ready, tally.ready);
-        assert_int_equal(result.poisoned, tally.poisoned);
-        assert_int_equal(result.refused, tally.refused);
-        for (int kind = 0; kind < BHI_FAULT_KINDS; kind++)
+        BHT_TRUE(bhi_chaos_check(&history, &result));
+        if (result.verdict != BHI_CHAOS_VALID) {
+            BHT_FAIL("seed %llu: %s", (unsigned long long)seed, first_finding(&result));
+        }
+        BHT_EQ(result.operations, tally.operations);
+        BHT_EQ(result.ready, tally.ready);
+        BHT_EQ(result.poisoned, tally.poisoned);
+        BHT_EQ(result.refused, tally.refused);
+        for (int kind = 0; kind < BHI_FAULT_KINDS; kind++) {
             faults[kind] += result.faults[kind];
+        }
         for (size_t i = 0; i < history.count; i++) {
             const struct bhi_record *record = &history.records[i];
             hops += record->kind == BHI_RECORD_END && record->end.hops > 1;
@@ -75,9 +82,10 @@ static void whatever_it_does_is_valid(void **state) {
         }
         bhi_history_free(&history);
     }
-    for (int kind = 0; kind < BHI_FAULT_KINDS; kind++)
-        assert_true(faults[kind] > 0);
-    assert_true(hops > 0 && lost > 0 && by_doomed > 0);
+    for (int kind = 0; kind < BHI_FAULT_KINDS; kind++) {
+        BHT_GT(faults[kind], 0);
+    }
+    BHT_TRUE(hops > 0 && lost > 0 && by_doomed > 0);
 }
 
 /* -- one lie ------------------------------------------------------------------------------------
@@ -90,16 +98,19 @@ static struct bhi_record *any(struct bhi_history *history,
     size_t first = below(history->count);
     for (size_t i = 0; i < history->count; i++) {
         struct bhi_record *record = &history->records[(first + i) % history->count];
-        if (fits(history, record))
+        if (fits(history, record)) {
             return record;
+        }
     }
     return NULL;
 }
 
 static const struct bhi_record *submit_of(const struct bhi_history *history, uint64_t op) {
-    for (size_t i = 0; i < history->count; i++)
-        if (history->records[i].kind == BHI_RECORD_OP && history->records[i].op == op)
+    for (size_t i = 0; i < history->count; i++) {
+        if (history->records[i].kind == BHI_RECORD_OP && history->records[i].op == op) {
             return &history->records[i];
+        }
+    }
     return NULL;
 }
 
@@ -130,8 +141,9 @@ static bool was_near_bait(const struct bhi_history *history, const struct bhi_re
         if (bait && bait->submit.bait && bait->stream == stream &&
             bait->at_ns <= record->end.ended_ns + 1000000000 &&
             (end->end.ended_ns >= record->end.started_ns ||
-             end->end.worker_pid == record->end.worker_pid))
+             end->end.worker_pid == record->end.worker_pid)) {
             return true;
+        }
     }
     return false;
 }
@@ -139,8 +151,9 @@ static bool was_near_bait(const struct bhi_history *history, const struct bhi_re
 /* Poison began with it, and it was on a worker that was ended for it alone. */
 static bool is_own(const struct bhi_history *history, const struct bhi_record *record) {
     if (!is_end(history, record) || record->end.state != BH_EVENT_POISONED || record->end.hops ||
-        !record->end.worker_pid)
+        !record->end.worker_pid) {
         return false;
+    }
     const struct bhi_record *submit = submit_of(history, record->op);
     return !submit->submit.bait && record->end.status != BH_ZYGOTE_LOST &&
            record->end.origin == submit->submit.event && !was_near_bait(history, record);
@@ -150,11 +163,14 @@ static bool is_own(const struct bhi_history *history, const struct bhi_record *r
 static bool was_hit(const struct bhi_history *history, int32_t pid) {
     for (size_t i = 0; i < history->count; i++) {
         const struct bhi_record *record = &history->records[i];
-        if (record->kind != BHI_RECORD_FAULT || record->fault.missed)
+        if (record->kind != BHI_RECORD_FAULT || record->fault.missed) {
             continue;
-        for (uint32_t p = 0; p < record->fault.pid_count; p++)
-            if (record->fault.pids[p] == pid)
+        }
+        for (uint32_t p = 0; p < record->fault.pid_count; p++) {
+            if (record->fault.pids[p] == pid) {
                 return true;
+            }
+        }
     }
     return false;
 }
@@ -198,23 +214,27 @@ static bool poison_the_innocent(struct bhi_history *history) {
     static const bh_status ways[] = {BH_WORKER_SIGNAL, BH_DEADLINE,  BH_PROTOCOL,
                                      BH_WORKER_EXIT,   BH_CANCELLED, BH_CONTEXT_CLOSED};
     struct bhi_record *record = any(history, is_ready_by_the_unhurt);
-    if (!record)
+    if (!record) {
         return false;
+    }
     record->end.state = BH_EVENT_POISONED;
     record->end.status = ways[below(6)];
     record->end.signal = below(2) ? SIGKILL : 0;
     record->end.executed = BH_EXECUTED_UNKNOWN;
-    for (size_t i = 0; i < history->count; i++) /* whoever read it back saw it, too */
-        if (history->records[i].kind == BHI_RECORD_RESULT && history->records[i].op == record->op)
+    for (size_t i = 0; i < history->count; i++) { /* whoever read it back saw it, too */
+        if (history->records[i].kind == BHI_RECORD_RESULT && history->records[i].op == record->op) {
             history->records[i].result.status = record->end.status;
+        }
+    }
     return true;
 }
 
 /* With the right bytes, as if the device had written them: that they cannot be is the lie. */
 static bool ready_although_poisoned(struct bhi_history *history) {
     struct bhi_record *record = any(history, is_inherited);
-    if (!record)
+    if (!record) {
         return false;
+    }
     const uint64_t op = record->op;
     record->end.state = BH_EVENT_READY;
     record->end.status = BH_OK;
@@ -230,8 +250,9 @@ static bool ready_although_poisoned(struct bhi_history *history) {
 /* A dead worker's event retired as READY: what it had not written is read. */
 static bool ready_although_dead(struct bhi_history *history) {
     struct bhi_record *record = any(history, is_own);
-    if (!record)
+    if (!record) {
         return false;
+    }
     record->end.state = BH_EVENT_READY;
     record->end.status = BH_OK;
     record->end.executed = BH_EXECUTED_YES;
@@ -243,16 +264,18 @@ static bool ready_although_dead(struct bhi_history *history) {
 
 static bool too_many_hops(struct bhi_history *history) {
     struct bhi_record *record = any(history, is_inherited);
-    if (record)
+    if (record) {
         record->end.hops += 1000;
-    return record != NULL;
+    }
+    return record;
 }
 
 /* Says that it began with one that is READY. */
 static bool blame_the_innocent(struct bhi_history *history, struct bhi_record *record) {
-    if (record)
+    if (record) {
         record->end.origin = submit_of(history, any(history, is_ready)->op)->submit.event;
-    return record != NULL;
+    }
+    return record;
 }
 
 static bool another_origin(struct bhi_history *history) {
@@ -261,9 +284,10 @@ static bool another_origin(struct bhi_history *history) {
 
 static bool another_story(struct bhi_history *history) {
     struct bhi_record *record = any(history, is_inherited);
-    if (record)
+    if (record) {
         record->end.status = record->end.status == BH_SECCOMP ? BH_VULKAN : BH_SECCOMP;
-    return record != NULL;
+    }
+    return record;
 }
 
 static bool lost_with_the_innocent(struct bhi_history *history) {
@@ -272,18 +296,21 @@ static bool lost_with_the_innocent(struct bhi_history *history) {
 
 static bool another_worker(struct bhi_history *history) {
     struct bhi_record *record = any(history, is_own);
-    if (record)
+    if (record) {
         record->end.worker_pid = 7;
-    return record != NULL;
+    }
+    return record;
 }
 
 /* The next fault from |*at| on that hit the worker of |pid|; NULL: there is none. */
 static struct bhi_record *next_hit(struct bhi_history *history, int32_t pid, size_t *at) {
     while (*at < history->count) {
         struct bhi_record *fault = &history->records[(*at)++];
-        for (uint32_t p = 0; fault->kind == BHI_RECORD_FAULT && p < fault->fault.pid_count; p++)
-            if (fault->fault.pids[p] == pid)
+        for (uint32_t p = 0; fault->kind == BHI_RECORD_FAULT && p < fault->fault.pid_count; p++) {
+            if (fault->fault.pids[p] == pid) {
                 return fault;
+            }
+        }
     }
     return NULL;
 }
@@ -292,19 +319,21 @@ static bool no_such_fault(struct bhi_history *history) {
     const struct bhi_record *record = any(history, is_own);
     size_t at = 0;
     for (struct bhi_record *fault;
-         record && (fault = next_hit(history, record->end.worker_pid, &at));)
+         record && (fault = next_hit(history, record->end.worker_pid, &at));) {
         fault->fault.missed = true;
-    return record != NULL;
+    }
+    return record;
 }
 
 static bool another_fault(struct bhi_history *history) {
     const struct bhi_record *record = any(history, is_own);
     size_t at = 0;
     for (struct bhi_record *fault;
-         record && (fault = next_hit(history, record->end.worker_pid, &at));)
+         record && (fault = next_hit(history, record->end.worker_pid, &at));) {
         /* Neither ends a worker so. */
         fault->fault.kind = record->end.status == BH_DEADLINE ? BHI_FAULT_KILL : BHI_FAULT_SLOW;
-    return record != NULL;
+    }
+    return record;
 }
 
 static bool changed_its_mind(struct bhi_history *history) {
@@ -325,10 +354,11 @@ static bool was_given_up_on(struct bhi_history *history) {
 
 static bool was_never_run(struct bhi_history *history) {
     struct bhi_record *record = any(history, is_ready);
-    if (below(2))
+    if (below(2)) {
         record->end.started_ns = 0;
-    else
+    } else {
         record->end.executed = BH_EXECUTED_NO;
+    }
     return true;
 }
 
@@ -338,8 +368,9 @@ static bool read_something_else(struct bhi_history *history) {
         struct bhi_record *submit =
             (struct bhi_record *)(uintptr_t)submit_of(history, end->op); /* it is our history */
         const struct bhi_record *other = any(history, is_ready);
-        if (!submit->submit.input_count || other->op == submit->submit.inputs[0])
+        if (!submit->submit.input_count || other->op == submit->submit.inputs[0]) {
             continue;
+        }
         submit->submit.inputs[0] = other->op;
         return true;
     }
@@ -349,18 +380,22 @@ static bool read_something_else(struct bhi_history *history) {
 static bool lost_a_stream(struct bhi_history *history) {
     const uint32_t stream = (uint32_t)below(history->header.streams);
     uint64_t from_ns = 0;
-    for (size_t i = 0; i < history->count; i++)
+    for (size_t i = 0; i < history->count; i++) {
         if (history->records[i].kind == BHI_RECORD_FAULT && !history->records[i].fault.missed &&
             history->records[i].stream == stream &&
-            !history->records[i].op) /* a bait may not run */
+            !history->records[i].op) { /* a bait may not run */
             from_ns = history->records[i].at_ns;
-    if (!from_ns)
+        }
+    }
+    if (!from_ns) {
         return false;
+    }
     for (size_t i = 0; i < history->count; i++) {
         struct bhi_record *record = &history->records[i];
         if (!is_ready(history, record) || record->end.started_ns < from_ns ||
-            submit_of(history, record->op)->stream != stream)
+            submit_of(history, record->op)->stream != stream) {
             continue;
+        }
         record->end.state = BH_EVENT_POISONED; /* with an excuse */
         record->end.status = BH_UNAVAILABLE;
         record->end.executed = BH_EXECUTED_NO;
@@ -371,9 +406,11 @@ static bool lost_a_stream(struct bhi_history *history) {
 
 static bool leaks_descriptors(struct bhi_history *history) {
     uint32_t more = 0;
-    for (size_t i = 0; i < history->count; i++)
-        if (history->records[i].kind == BHI_RECORD_SAMPLE)
+    for (size_t i = 0; i < history->count; i++) {
+        if (history->records[i].kind == BHI_RECORD_SAMPLE) {
             history->records[i].sample.descriptors += 15 * more++;
+        }
+    }
     return true;
 }
 
@@ -414,8 +451,7 @@ static const struct lie {
     {"refused for nothing", refused_for_nothing, BHI_ANOMALY_COLLATERAL},
 };
 
-static void no_lie_is_valid(void **state) {
-    (void)state;
+static void no_lie_is_valid(void) {
     for (size_t l = 0; l < sizeof lies / sizeof *lies; l++) {
         uint64_t told = 0;
         for (uint64_t seed = 1; seed <= seeds(LIE_SEEDS); seed++) {
@@ -425,47 +461,50 @@ static void no_lie_is_valid(void **state) {
             random_state = seed * 1000 + l;
             simulate(seed, &history, &tally);
             bool lied = lies[l].tell(&history);
-            assert_true(bhi_chaos_check(&history, &result));
+            BHT_TRUE(bhi_chaos_check(&history, &result));
             bool found = lies[l].anomaly == BHI_ANOMALIES ? result.verdict != BHI_CHAOS_VALID
                                                           : result.by_anomaly[lies[l].anomaly] > 0;
-            if (lied && (!found || result.verdict == BHI_CHAOS_VALID))
-                fail_msg("%s, seed %llu: %s (%s)", lies[l].name, (unsigned long long)seed,
+            if (lied && (!found || result.verdict == BHI_CHAOS_VALID)) {
+                BHT_FAIL("%s, seed %llu: %s (%s)", lies[l].name, (unsigned long long)seed,
                          bhi_chaos_verdict_name(result.verdict), first_finding(&result));
+            }
             told += lied;
             bhi_history_free(&history);
         }
-        if (told < seeds(LIE_SEEDS) / 4)
-            fail_msg("%s: told only %llu times", lies[l].name, (unsigned long long)told);
+        if (told < seeds(LIE_SEEDS) / 4) {
+            BHT_FAIL("%s: told only %llu times", lies[l].name, (unsigned long long)told);
+        }
     }
 }
 
 /* The same on disk. */
-static void it_can_be_saved(void **state) {
-    (void)state;
+static void it_can_be_saved(void) {
     struct bhi_history history, again;
     struct simulated tally;
     struct bhi_complaint complaint;
     struct bhi_chaos_result before, after;
     char path[] = "/tmp/chaos-random-XXXXXX";
     int fd = mkstemp(path);
-    assert_true(fd >= 0);
+    BHT_GE(fd, 0);
+    close(fd);
     simulate(5, &history, &tally);
-    assert_true(bhi_chaos_check(&history, &before));
-    assert_true(bhi_history_save(&history, path, &complaint));
-    if (!bhi_history_load(path, &again, &complaint))
-        fail_msg("%s", complaint.text);
-    assert_true(bhi_chaos_check(&again, &after));
-    assert_memory_equal(&before, &after, sizeof before);
+    BHT_TRUE(bhi_chaos_check(&history, &before));
+    BHT_TRUE(bhi_history_save(&history, path, &complaint));
+    if (!bhi_history_load(path, &again, &complaint)) {
+        BHT_FAIL("%s", complaint.text);
+    }
+    BHT_TRUE(bhi_chaos_check(&again, &after));
+    BHT_MEM_EQ(&before, &after, sizeof before);
     bhi_history_free(&again);
     bhi_history_free(&history);
     remove(path);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whatever_it_does_is_valid),
-        cmocka_unit_test(no_lie_is_valid),
-        cmocka_unit_test(it_can_be_saved),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(whatever_it_does_is_valid),
+        BHT_TEST(no_lie_is_valid),
+        BHT_TEST(it_can_be_saved),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -6,24 +6,24 @@
 LIMIT=120
 
 # -- refusals -----------------------------------------------------------------------------------
-refuses "'bang' is no fault" chaos --faults kill,bang
-refuses "it is no rate" chaos --rate fast
-refuses "it is no rate" chaos --rate 5/m
+refuses "'bang' is not a fault" chaos --faults kill,bang
+refuses "it is not a rate" chaos --rate fast
+refuses "it is not a rate" chaos --rate 5/m
 refuses "it is not between" chaos --rate 0
-refuses "it is no share" chaos --find-rate 1/x
+refuses "it is not a share" chaos --find-rate 1/x
 refuses "it is neither 0 nor between" chaos --find-rate 2
 refuses "--streams 13" chaos --streams 13
 refuses "--duration none" chaos --duration none
-refuses "--count and --duration: one of them" chaos --count 5 --duration 5s
-refuses "--replay and --seed: one of them" chaos --replay x.jsonl --seed 1
-refuses "--check and --history: one of them" chaos --check x.jsonl --history y.jsonl
+refuses "--count and --duration exclude each other" chaos --count 5 --duration 5s
+refuses "--replay and --seed exclude each other" chaos --replay x.jsonl --seed 1
+refuses "--check and --history exclude each other" chaos --check x.jsonl --history y.jsonl
 refuses "--check missing.jsonl: it cannot be opened" chaos --check missing.jsonl
 refuses "--replay missing.jsonl: it cannot be opened" chaos --replay missing.jsonl
 refuses "nowhere" chaos --history nowhere/h.jsonl
 echo data > data.html
-refuses "it is no page" chaos --html data.html
-refuses "the history is to be there" chaos --history one --html ./one
-refuses "the history is to be there" chaos --seed 1 --html chaos-1.jsonl
+refuses "is not a page" chaos --html data.html
+refuses "the history is saved there: name another file" chaos --history one --html ./one
+refuses "the history is saved there: name another file" chaos --seed 1 --html chaos-1.jsonl
 case_name="refuses: a folder that takes no history"
 (cd /proc && exec "$BULKHEAD" chaos --seed 1) > .stdout 2> .stderr
 status=$?
@@ -97,10 +97,10 @@ expect_json '.verdict == "valid" and .injected > 0'
 ln all.jsonl hard.jsonl
 ln -s all.jsonl soft.jsonl
 for name in all.jsonl ./all.jsonl hard.jsonl soft.jsonl; do
-    refuses "--history $name: that is the history that is to be replayed" \
+    refuses "--history $name: that file is the history to replay" \
         chaos --replay all.jsonl --history $name
 done
-INPUT=all.jsonl refuses "that is the history that is to be replayed" \
+INPUT=all.jsonl refuses "that file is the history to replay" \
     chaos --replay - --history all.jsonl
 rm hard.jsonl soft.jsonl
 
@@ -115,7 +115,7 @@ refuses "has no words" chaos --replay words.jsonl
 sed '1s/"streams":2/"streams":13/' all.jsonl > streams.jsonl
 refuses "it has 13 streams, and a replay can have 1 to 12" chaos --replay streams.jsonl
 jq -c 'select(.kind != "op")' all.jsonl > nothing.jsonl
-refuses "there is no operation in it" chaos --replay nothing.jsonl
+refuses "it has no operation" chaos --replay nothing.jsonl
 
 sed '1s/"kill",//' all.jsonl > kind.jsonl
 refuses "'fault' is kill, which line 1 does not have" chaos --replay kind.jsonl
@@ -218,7 +218,7 @@ expect_json '[.findings[].text] | index("the run did not come to its end")'
 [ -s cut.html ] || fail "no page"
 cli chaos --check chaos-12.jsonl
 expect_status 4
-expect_stdout "unknown: nothing can be said of this run: it was cut short"
+expect_stdout "unknown: this run proves nothing: it was cut short"
 
 mkfifo pipe
 for option in check replay; do

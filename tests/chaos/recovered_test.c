@@ -1,30 +1,28 @@
 /* When the engine takes a stream for recovered: never sooner than the checker does. */
-#include "cmocka_all.h"
+#include "harness.h"
 
 #include "chaos/engine/recovered.h"
 
 enum { STREAMS = 2 };
 
-static void each_stream_since_the_newest_fault(void **state) {
-    (void)state;
+static void each_stream_since_the_newest_fault(void) {
     struct bhi_recovered r = {0};
-    assert_false(bhi_recovered_all(&r, STREAMS)); /* nothing has worked yet */
+    BHT_TRUE(!bhi_recovered_all(&r, STREAMS)); /* nothing has worked yet */
     bhi_recovered_ready(&r, 0, 1, 1000);
-    assert_false(bhi_recovered_all(&r, STREAMS));
+    BHT_TRUE(!bhi_recovered_all(&r, STREAMS));
     bhi_recovered_ready(&r, 1, 2, 1001);
-    assert_true(bhi_recovered_all(&r, STREAMS));
+    BHT_TRUE(bhi_recovered_all(&r, STREAMS));
     const int32_t pid = 1000;
     bhi_recovered_struck(&r, BHI_FAULT_KILL, &pid, 1, 5);
     bhi_recovered_ready(&r, 0, 5, 1002); /* it was there before */
     bhi_recovered_ready(&r, 1, 7, 1001);
-    assert_false(bhi_recovered_all(&r, STREAMS));
+    BHT_TRUE(!bhi_recovered_all(&r, STREAMS));
     bhi_recovered_ready(&r, 0, 6, 1002);
-    assert_true(bhi_recovered_all(&r, STREAMS));
+    BHT_TRUE(bhi_recovered_all(&r, STREAMS));
 }
 
 /* What closes its socket serves for a while what is in its lane. */
-static void not_by_the_dead(void **state) {
-    (void)state;
+static void not_by_the_dead(void) {
     static const enum bhi_fault_kind ends[] = {BHI_FAULT_KILL, BHI_FAULT_SEGV, BHI_FAULT_GARBAGE,
                                                BHI_FAULT_CLOSE, BHI_FAULT_ZYGOTE};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
@@ -33,36 +31,36 @@ static void not_by_the_dead(void **state) {
         bhi_recovered_struck(&r, ends[i], pids, 2, 3);
         bhi_recovered_ready(&r, 0, 4, 1000);
         bhi_recovered_ready(&r, 1, 5, 1002);
-        assert_false(bhi_recovered_all(&r, STREAMS));
+        BHT_TRUE(!bhi_recovered_all(&r, STREAMS));
         bhi_recovered_struck(&r, BHI_FAULT_KILL, &other, 1, 3); /* nor after another fault */
         bhi_recovered_ready(&r, 0, 6, 1001);
-        assert_false(bhi_recovered_all(&r, STREAMS));
+        BHT_TRUE(!bhi_recovered_all(&r, STREAMS));
         bhi_recovered_ready(&r, 0, 7, 1003);
-        assert_true(bhi_recovered_all(&r, STREAMS));
+        BHT_TRUE(bhi_recovered_all(&r, STREAMS));
     }
     struct bhi_recovered r = {0};
     const int32_t pid = 1000;
     bhi_recovered_struck(&r, BHI_FAULT_SLOW, &pid, 1, 3); /* it goes on */
     bhi_recovered_ready(&r, 0, 4, 1000);
-    assert_true(bhi_recovered_all(&r, 1));
+    BHT_TRUE(bhi_recovered_all(&r, 1));
 }
 
-static void the_oldest_are_forgotten(void **state) {
-    (void)state;
+static void the_oldest_are_forgotten(void) {
     struct bhi_recovered r = {0};
-    for (int32_t pid = 1; pid <= 3 * BHI_RECOVERED_HURT; pid++)
+    for (int32_t pid = 1; pid <= 3 * BHI_RECOVERED_HURT; pid++) {
         bhi_recovered_struck(&r, BHI_FAULT_KILL, &pid, 1, 3);
+    }
     bhi_recovered_ready(&r, 0, 4, 3 * BHI_RECOVERED_HURT);
-    assert_false(bhi_recovered_all(&r, 1));
+    BHT_TRUE(!bhi_recovered_all(&r, 1));
     bhi_recovered_ready(&r, 0, 4, 1);
-    assert_true(bhi_recovered_all(&r, 1));
+    BHT_TRUE(bhi_recovered_all(&r, 1));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_stream_since_the_newest_fault),
-        cmocka_unit_test(not_by_the_dead),
-        cmocka_unit_test(the_oldest_are_forgotten),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(each_stream_since_the_newest_fault),
+        BHT_TEST(not_by_the_dead),
+        BHT_TEST(the_oldest_are_forgotten),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -1,5 +1,5 @@
 /* The faults of a run follow from its seed. */
-#include "cmocka_all.h"
+#include "harness.h"
 
 #include <string.h>
 
@@ -13,24 +13,22 @@ static struct bhi_schedule schedule_of(uint64_t seed, uint32_t set, double rate)
     return schedule;
 }
 
-static void the_same_seed_gives_the_same_faults(void **state) {
-    (void)state;
+static void the_same_seed_gives_the_same_faults(void) {
     struct bhi_schedule a = schedule_of(7, ALL, 20), b = schedule_of(7, ALL, 20);
     for (int i = 0; i < MANY; i++) {
         const struct bhi_scheduled x = bhi_schedule_next(&a), y = bhi_schedule_next(&b);
-        assert_int_equal(x.number, i + 1);
-        assert_int_equal(x.number, y.number);
-        assert_int_equal(x.kind, y.kind);
-        assert_int_equal(x.stream, y.stream);
-        assert_int_equal(x.gap_ns, y.gap_ns);
-        assert_int_equal(x.lasts_ns, y.lasts_ns);
-        assert_int_equal(x.salt, y.salt);
+        BHT_EQ(x.number, i + 1);
+        BHT_EQ(x.number, y.number);
+        BHT_EQ(x.kind, y.kind);
+        BHT_EQ(x.stream, y.stream);
+        BHT_EQ(x.gap_ns, y.gap_ns);
+        BHT_EQ(x.lasts_ns, y.lasts_ns);
+        BHT_EQ(x.salt, y.salt);
     }
 }
 
 /* A seed that somebody has noted down: what it means does not change by accident. */
-static void a_seed_means_the_same_for_ever(void **state) {
-    (void)state;
+static void a_seed_means_the_same_for_ever(void) {
     static const struct {
         enum bhi_fault_kind kind;
         uint32_t stream;
@@ -40,23 +38,22 @@ static void a_seed_means_the_same_for_ever(void **state) {
     struct bhi_schedule schedule = schedule_of(1, ALL, 20);
     for (size_t i = 0; i < sizeof first / sizeof first[0]; i++) {
         const struct bhi_scheduled next = bhi_schedule_next(&schedule);
-        assert_string_equal(bhi_fault_name(next.kind), bhi_fault_name(first[i].kind));
-        assert_int_equal(next.stream, first[i].stream);
+        BHT_STR_EQ(bhi_fault_name(next.kind), bhi_fault_name(first[i].kind));
+        BHT_EQ(next.stream, first[i].stream);
     }
 }
 
-static void another_seed_gives_others(void **state) {
-    (void)state;
+static void another_seed_gives_others(void) {
     struct bhi_schedule a = schedule_of(7, ALL, 20), b = schedule_of(8, ALL, 20);
     int same = 0;
-    for (int i = 0; i < MANY; i++)
+    for (int i = 0; i < MANY; i++) {
         same += bhi_schedule_next(&a).kind == bhi_schedule_next(&b).kind;
-    assert_in_range(same, 0, MANY / 2);
+    }
+    BHT_WITHIN(same, 0, MANY / 2);
 }
 
 /* Nothing but what was asked for, all of it, on every stream, as often as was asked for. */
-static void the_options_are_kept(void **state) {
-    (void)state;
+static void the_options_are_kept(void) {
     static const uint32_t sets[] = {1u << BHI_FAULT_KILL, 1u << BHI_FAULT_FULL,
                                     1u << BHI_FAULT_SLOW | 1u << BHI_FAULT_OOM, ALL};
     for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
@@ -69,21 +66,21 @@ static void the_options_are_kept(void **state) {
             kinds |= 1u << next.kind;
             streams |= 1u << next.stream;
             sum_ns += next.gap_ns;
-            assert_int_equal(next.lasts_ns != 0, lasts);
-            assert_in_range(next.lasts_ns, 0, 201000000);
+            BHT_EQ(next.lasts_ns != 0, lasts);
+            BHT_WITHIN(next.lasts_ns, 0, 201000000);
         }
-        assert_int_equal(kinds, sets[i]);
-        assert_int_equal(streams, (1u << STREAMS) - 1);
-        assert_in_range(sum_ns / MANY, 19000000, 21000000);
+        BHT_EQ(kinds, sets[i]);
+        BHT_EQ(streams, (1u << STREAMS) - 1);
+        BHT_WITHIN(sum_ns / MANY, 19000000, 21000000);
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_seed_gives_the_same_faults),
-        cmocka_unit_test(a_seed_means_the_same_for_ever),
-        cmocka_unit_test(another_seed_gives_others),
-        cmocka_unit_test(the_options_are_kept),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(the_same_seed_gives_the_same_faults),
+        BHT_TEST(a_seed_means_the_same_for_ever),
+        BHT_TEST(another_seed_gives_others),
+        BHT_TEST(the_options_are_kept),
     };
-    return cmocka_run_group_tests_name("chaos schedule", tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -68,17 +68,20 @@ static void finish(struct sim *sim, struct op *op, enum state state) {
     op->end.end.submitted_ns = op->submit.at_ns;
     op->end.end.ended_ns = sim->now_ms * MS;
     note(sim, op->end);
-    if (state != READY)
+    if (state != READY) {
         return;
+    }
     struct bhi_record result = {.kind = BHI_RECORD_RESULT, .op = op->submit.op};
     bhi_oracle_digest(op->words, WORDS, result.result.digest);
     note(sim, result); /* a map takes no descriptor: a full table is none of its concern */
 }
 
 static bool needs(const struct op *op, uint64_t number) {
-    for (uint32_t i = 0; i < op->submit.submit.input_count; i++)
-        if (op->submit.submit.inputs[i] == number)
+    for (uint32_t i = 0; i < op->submit.submit.input_count; i++) {
+        if (op->submit.submit.inputs[i] == number) {
             return true;
+        }
+    }
     return op->submit.submit.wait == number;
 }
 
@@ -89,8 +92,9 @@ static void spread(struct sim *sim, const struct op *cause) {
     for (uint64_t n = cause->submit.op + 1; n <= sim->count; n++) {
         struct op *op = &sim->ops[n];
         if ((op->state == QUEUED || op->state == BEGUN) && !op->doomed &&
-            needs(op, cause->submit.op))
+            needs(op, cause->submit.op)) {
             doom(sim, op, cause);
+        }
     }
 }
 
@@ -100,8 +104,9 @@ static void doom(struct sim *sim, struct op *op, const struct op *cause) {
     op->end.end.hops++;
     op->end.end.executed = BH_EXECUTED_NO;
     op->end.end.started_ns = 0;
-    if (op->state == QUEUED)
+    if (op->state == QUEUED) {
         finish(sim, op, POISONED);
+    }
     spread(sim, op);
 }
 
@@ -124,8 +129,9 @@ static void die(struct sim *sim, struct op *op, bh_status status, int signal, in
 }
 
 static void end_worker(struct sim *sim, struct stream *stream) {
-    if (stream->fault) /* somebody tries to wake it all the same */
+    if (stream->fault) { /* somebody tries to wake it all the same */
         note(sim, (struct bhi_record){.kind = BHI_RECORD_HEALED, .healed.number = stream->fault});
+    }
     *stream = (struct stream){.served_ms = sim->now_ms + 1 + below(sim, 15)};
 }
 
@@ -138,8 +144,9 @@ static void worker_dies(struct sim *sim, struct stream *stream, bh_status status
         bool all = status == BH_ZYGOTE_LOST || !culprit;
         die(sim, op, all ? status : BH_WORKER_LOST, signal, stream->pid,
             all ? 0 : sim->ops[culprit].submit.submit.event);
-        if (!culprit)
+        if (!culprit) {
             culprit = stream->lane[i];
+        }
     }
     end_worker(sim, stream);
 }
@@ -155,22 +162,26 @@ static bool is_there(const struct sim *sim, const struct op *op, uint64_t need) 
 
 static bool may_begin(const struct sim *sim, const struct op *op) {
     bool all = is_there(sim, op, op->submit.submit.wait);
-    for (uint32_t i = 0; i < op->submit.submit.input_count; i++)
+    for (uint32_t i = 0; i < op->submit.submit.input_count; i++) {
         all &= is_there(sim, op, op->submit.submit.inputs[i]);
+    }
     return all;
 }
 
 static void fill(struct sim *sim, uint32_t s) {
     struct stream *stream = &sim->streams[s];
     uint64_t many = 1 + below(sim, LANE);
-    while (sim->ops[sim->ended + 1].state >= READY && sim->ended < sim->count)
+    while (sim->ops[sim->ended + 1].state >= READY && sim->ended < sim->count) {
         sim->ended++;
+    }
     for (uint64_t n = sim->ended + 1; n <= sim->count && stream->lane_count < many; n++) {
         struct op *op = &sim->ops[n];
-        if (op->submit.stream != s || op->state != QUEUED)
+        if (op->submit.stream != s || op->state != QUEUED) {
             continue;
-        if (!may_begin(sim, op))
+        }
+        if (!may_begin(sim, op)) {
             break;
+        }
         op->state = BEGUN;
         op->end.end.started_ns = sim->now_ms * MS;
         op->began_ms = sim->now_ms;
@@ -186,10 +197,12 @@ static void pop(struct stream *stream) {
 }
 
 static enum bhi_fault_kind kind_of(const struct sim *sim, const struct op *bait) {
-    for (size_t i = 0; i < sim->history->count; i++)
+    for (size_t i = 0; i < sim->history->count; i++) {
         if (sim->history->records[i].kind == BHI_RECORD_FAULT &&
-            sim->history->records[i].op == bait->submit.op)
+            sim->history->records[i].op == bait->submit.op) {
             return sim->history->records[i].fault.kind;
+        }
+    }
     abort();
 }
 
@@ -201,8 +214,9 @@ static void end_bait(struct sim *sim, struct stream *stream, struct op *op) {
         die(sim, op, BH_DEADLINE, 0, stream->pid, 0);
         pop(stream);
         stream->due_ms = sim->now_ms + 1;
-        if (stream->lane_count && below(sim, 2)) /* what comes next may be poisoned by now */
+        if (stream->lane_count && below(sim, 2)) { /* what comes next may be poisoned by now */
             inject(sim, (uint32_t)(stream - sim->streams), BHI_FAULT_KILL);
+        }
     } else {
         worker_dies(sim, stream, hang ? BH_DEADLINE : BH_OUT_OF_HOST_MEMORY, SIGKILL);
     }
@@ -222,36 +236,44 @@ static void succeed(struct sim *sim, struct stream *stream, struct op *op) {
     }
     pop(stream);
     stream->due_ms = sim->now_ms + 1;
-    if (stream->lane_count && sim->ops[stream->lane[0]].submit.submit.bait)
+    if (stream->lane_count && sim->ops[stream->lane[0]].submit.submit.bait) {
         stream->due_ms = sim->now_ms + HANG_MS;
+    }
 }
 
 static void turn(struct sim *sim, uint32_t s) {
     struct stream *stream = &sim->streams[s];
-    if (!stream->pid && stream->served_ms <= sim->now_ms)
+    if (!stream->pid && stream->served_ms <= sim->now_ms) {
         stream->pid = sim->next_pid++;
-    if (!stream->pid)
+    }
+    if (!stream->pid) {
         return;
+    }
     if (stream->fault && stream->stopped_until_ms <= sim->now_ms) {
         note(sim, (struct bhi_record){.kind = BHI_RECORD_HEALED, .healed.number = stream->fault});
         stream->fault = 0;
     }
-    if (!stream->lane_count)
+    if (!stream->lane_count) {
         fill(sim, s);
-    if (!stream->lane_count)
-        return;
-    struct op *op = &sim->ops[stream->lane[0]];
-    if (stream->stopped_until_ms > sim->now_ms) {
-        if (sim->now_ms >= op->began_ms + DEADLINE_MS)
-            worker_dies(sim, stream, BH_DEADLINE, SIGKILL);
+    }
+    if (!stream->lane_count) {
         return;
     }
-    if (sim->now_ms < stream->due_ms)
+    struct op *op = &sim->ops[stream->lane[0]];
+    if (stream->stopped_until_ms > sim->now_ms) {
+        if (sim->now_ms >= op->began_ms + DEADLINE_MS) {
+            worker_dies(sim, stream, BH_DEADLINE, SIGKILL);
+        }
         return;
-    if (op->submit.submit.bait)
+    }
+    if (sim->now_ms < stream->due_ms) {
+        return;
+    }
+    if (op->submit.submit.bait) {
         end_bait(sim, stream, op);
-    else
+    } else {
         succeed(sim, stream, op);
+    }
 }
 
 /* -- what is submitted --------------------------------------------------------------------------
@@ -264,24 +286,28 @@ static uint64_t draw_recent(struct sim *sim, bool bait) {
 
 static void compute(struct sim *sim, struct op *op) {
     const uint32_t *inputs[BHI_CHAOS_INPUTS];
-    for (uint32_t i = 0; i < op->submit.submit.input_count; i++)
+    for (uint32_t i = 0; i < op->submit.submit.input_count; i++) {
         inputs[i] = sim->ops[op->submit.submit.inputs[i]].words;
+    }
     bhi_oracle_compute(&op->submit.submit.work, inputs, op->submit.submit.input_count, op->words);
 }
 
 static void plan(struct sim *sim, struct op *op) {
     for (uint64_t wanted = below(sim, 3); wanted > 0; wanted--) {
         uint64_t input = draw_recent(sim, false);
-        if (input && sim->ops[input].state != POISONED)
+        if (input && sim->ops[input].state != POISONED) {
             op->submit.submit.inputs[op->submit.submit.input_count++] = input;
-        else if (input && below(sim, 6) == 0)
+        } else if (input && below(sim, 6) == 0) {
             op->submit.submit.inputs[op->submit.submit.input_count++] = input;
+        }
     }
     uint64_t wait = below(sim, 6) == 0 ? draw_recent(sim, true) : 0;
-    if (sim->count > 1 && sim->ops[sim->count - 1].submit.submit.bait && below(sim, 2))
+    if (sim->count > 1 && sim->ops[sim->count - 1].submit.submit.bait && below(sim, 2)) {
         wait = sim->count - 1;
-    if (wait && (sim->ops[wait].state != POISONED || below(sim, 6) == 0))
+    }
+    if (wait && (sim->ops[wait].state != POISONED || below(sim, 6) == 0)) {
         op->submit.submit.wait = wait;
+    }
     uint64_t old = draw_recent(sim, false);
     if (old && below(sim, 3) == 0 && !needs(op, old)) {
         op->submit.submit.reuses = old;
@@ -293,24 +319,27 @@ static void plan(struct sim *sim, struct op *op) {
 }
 
 static bool submit(struct sim *sim, uint32_t s, bool bait) {
-    if (sim->count == OPS)
+    if (sim->count == OPS) {
         return false;
+    }
     struct op *op = &sim->ops[++sim->count];
     op->submit = (struct bhi_record){
         .kind = BHI_RECORD_OP, .at_ns = sim->now_ms * MS, .op = sim->count, .stream = s};
     op->submit.submit.event = 3 * sim->count;
     op->submit.submit.bait = bait;
     op->submit.submit.deadline_ns = (bait ? HANG_MS : DEADLINE_MS) * MS;
-    if (!bait)
+    if (!bait) {
         plan(sim, op);
-    else if (below(sim, 4) == 0)
+    } else if (below(sim, 4) == 0) {
         op->submit.submit.wait = draw_recent(sim, true);
+    }
     if (sim->full_until_ms && !bait && below(sim, 3) == 0) { /* no descriptor for its buffer */
         struct bhi_record refused = {
             .kind = BHI_RECORD_REFUSED, .op = sim->count, .stream = s, .refused.status = BH_SYSTEM};
         strcpy(refused.refused.call, "bh_buffer_create");
-        if (op->submit.submit.reuses)
+        if (op->submit.submit.reuses) {
             sim->ops[op->submit.submit.reuses].taken = false;
+        }
         op->state = POISONED; /* nobody may need it */
         op->taken = true;
         note(sim, refused);
@@ -319,11 +348,14 @@ static bool submit(struct sim *sim, uint32_t s, bool bait) {
     compute(sim, op);
     note(sim, op->submit);
     sim->recent[below(sim, RECENT)] = sim->count;
-    for (uint64_t n = 1; n < sim->count && !op->doomed; n++)
-        if (needs(op, n) && (sim->ops[n].state == POISONED || sim->ops[n].doomed))
+    for (uint64_t n = 1; n < sim->count && !op->doomed; n++) {
+        if (needs(op, n) && (sim->ops[n].state == POISONED || sim->ops[n].doomed)) {
             doom(sim, op, &sim->ops[n]);
-    if (sim->full_until_ms && !op->doomed && below(sim, 4) == 0)
+        }
+    }
+    if (sim->full_until_ms && !op->doomed && below(sim, 4) == 0) {
         die(sim, op, BH_NO_MEMORY, 0, 0, 0);
+    }
     return true;
 }
 
@@ -344,18 +376,21 @@ static void inject(struct sim *sim, uint32_t s, enum bhi_fault_kind kind) {
         note(sim, fault);
         return;
     }
-    if (bait)
+    if (bait) {
         fault.op = sim->count;
-    else if (kind == BHI_FAULT_ZYGOTE)
+    } else if (kind == BHI_FAULT_ZYGOTE) {
         for (uint32_t i = 0; i < STREAMS; i++) { /* one that starts is not seen */
-            if (sim->streams[i].pid && sim->streams[i].pid != sim->next_pid - 1)
+            if (sim->streams[i].pid && sim->streams[i].pid != sim->next_pid - 1) {
                 fault.fault.pids[fault.fault.pid_count++] = sim->streams[i].pid;
+            }
         }
-    else if (!host)
+    } else if (!host) {
         fault.fault.pids[fault.fault.pid_count++] = stream->pid;
+    }
     uint64_t lasts_ms = 5 + below(sim, 80);
-    if (host || kind == BHI_FAULT_SLOW)
+    if (host || kind == BHI_FAULT_SLOW) {
         fault.fault.lasts_ns = lasts_ms * MS;
+    }
     note(sim, fault);
     switch (kind) {
     case BHI_FAULT_KILL:
@@ -371,9 +406,11 @@ static void inject(struct sim *sim, uint32_t s, enum bhi_fault_kind kind) {
         worker_dies(sim, stream, BH_WORKER_EXIT, 0);
         break;
     case BHI_FAULT_ZYGOTE:
-        for (uint32_t i = 0; i < STREAMS; i++)
-            if (sim->streams[i].pid)
+        for (uint32_t i = 0; i < STREAMS; i++) {
+            if (sim->streams[i].pid) {
                 worker_dies(sim, &sim->streams[i], BH_ZYGOTE_LOST, 0);
+            }
+        }
         break;
     case BHI_FAULT_STOP:
         stream->stopped_until_ms = UINT64_MAX;
@@ -407,9 +444,11 @@ static void sample(struct sim *sim) {
 }
 
 static bool at_rest(const struct sim *sim) {
-    for (uint64_t n = sim->ended + 1; n <= sim->count; n++)
-        if (sim->ops[n].state == QUEUED || sim->ops[n].state == BEGUN)
+    for (uint64_t n = sim->ended + 1; n <= sim->count; n++) {
+        if (sim->ops[n].state == QUEUED || sim->ops[n].state == BEGUN) {
             return false;
+        }
+    }
     return true;
 }
 
@@ -419,13 +458,16 @@ static void pass(struct sim *sim, bool works, bool breaks) {
         note(sim, (struct bhi_record){.kind = BHI_RECORD_HEALED, .healed.number = sim->full_fault});
         sim->full_until_ms = 0;
     }
-    if (works && below(sim, 4) == 0)
+    if (works && below(sim, 4) == 0) {
         (void)submit(sim, (uint32_t)below(sim, STREAMS), false);
+    }
     uint32_t s = (uint32_t)below(sim, STREAMS);
-    if (breaks && below(sim, 60) == 0)
+    if (breaks && below(sim, 60) == 0) {
         inject(sim, s, (enum bhi_fault_kind)below(sim, BHI_FAULT_KINDS));
-    for (s = 0; s < STREAMS; s++)
+    }
+    for (s = 0; s < STREAMS; s++) {
         turn(sim, s);
+    }
 }
 
 static void header(struct bhi_history *history, uint64_t seed) {
@@ -440,26 +482,32 @@ static void header(struct bhi_history *history, uint64_t seed) {
 
 void simulate(uint64_t seed, struct bhi_history *out_history, struct simulated *out_tally) {
     struct sim *sim = calloc(1, sizeof *sim);
-    if (!sim || sodium_init() < 0)
+    if (!sim || sodium_init() < 0) {
         abort();
+    }
     bhi_history_init(out_history);
     header(out_history, seed);
     sim->history = out_history;
     sim->random = seed;
     sim->next_pid = 1000;
-    for (int i = 0; i < WARM_MS; i++)
+    for (int i = 0; i < WARM_MS; i++) {
         pass(sim, true, false);
-    for (int part = 0; part < 5; part++) {
-        while (!at_rest(sim))
-            pass(sim, false, false);
-        sample(sim);
-        for (int i = 0; i < RUN_MS / 5; i++)
-            pass(sim, true, true);
     }
-    for (int i = 0; i < CALM_MS; i++)
+    for (int part = 0; part < 5; part++) {
+        while (!at_rest(sim)) {
+            pass(sim, false, false);
+        }
+        sample(sim);
+        for (int i = 0; i < RUN_MS / 5; i++) {
+            pass(sim, true, true);
+        }
+    }
+    for (int i = 0; i < CALM_MS; i++) {
         pass(sim, true, false);
-    while (!at_rest(sim))
+    }
+    while (!at_rest(sim)) {
         pass(sim, false, false);
+    }
     sample(sim);
     out_history->complete = true;
     *out_tally = (struct simulated){0};

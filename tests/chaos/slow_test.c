@@ -1,6 +1,6 @@
 /* The checker: a machine on which workers want a processor and have none. What is late for that is
  * nobody's fault, and what is wrong is as wrong as ever. */
-#include "cmocka_all.h"
+#include "harness.h"
 #include "judge.h"
 
 #include <signal.h>
@@ -15,8 +15,7 @@ static uint64_t compiled_for_long(struct tale *t, int32_t pid, uint64_t starved_
     return op;
 }
 
-static void a_compile(void **state) {
-    (void)state;
+static void a_compile(void) {
     struct tale t;
     uint64_t op = compiled_for_long(&t, 1011, 1250, SIGKILL);
     found(&t, BHI_ANOMALY_UNKNOWN, op, "that the machine was slow");
@@ -32,8 +31,7 @@ static void a_compile(void **state) {
 }
 
 /* Its worker says when it began, or never came to that. */
-static void a_deadline(void **state) {
-    (void)state;
+static void a_deadline(void) {
     for (int i = 0; i < 6; i++) {
         const bool enough = i % 2 == 0, loss = i >= 4;
         struct scene s;
@@ -51,8 +49,7 @@ static void a_deadline(void **state) {
 }
 
 /* Seen in two looks of 300 ms, in each of which several had to wait. */
-static void looks_add_up_and_processes_do_not(void **state) {
-    (void)state;
+static void looks_add_up_and_processes_do_not(void) {
     for (int32_t others = 0; others < 2; others++) {
         struct tale t;
         tale_begin(&t);
@@ -63,19 +60,19 @@ static void looks_add_up_and_processes_do_not(void **state) {
             tale_starved(&t, 900, others ? 100 : 300);
             tale_starved(&t, 901, 300);
             tale_starved(&t, 902, 200);
-            if (others) /* nothing to do with this stream */
+            if (others) { /* nothing to do with this stream */
                 tale_last(&t)[-1].stall.pid = 1101;
+            }
         }
         /* judge() adds 100 ms, and work that takes 2. */
         t.now_ms = 5010 + 600 - 102;
         judge(&t);
-        assert_int_equal(result.verdict, others ? BHI_CHAOS_INVALID : BHI_CHAOS_UNKNOWN);
-        assert_int_equal(result.by_anomaly[BHI_ANOMALY_RECOVERY], others);
+        BHT_EQ(result.verdict, others ? BHI_CHAOS_INVALID : BHI_CHAOS_UNKNOWN);
+        BHT_EQ(result.by_anomaly[BHI_ANOMALY_RECOVERY], others);
     }
 }
 
-static void patience(void **state) {
-    (void)state;
+static void patience(void) {
     for (int i = 0; i < 4; i++) {
         struct scene s;
         killed_by_signal(&s);
@@ -91,8 +88,9 @@ static void patience(void **state) {
         }
         s.tale.now_ms = 20;
         /* 1010 serves the other stream: its work, at the end, says so. */
-        if (i == 1)
+        if (i == 1) {
             tale_works(&s.tale, 1010);
+        }
         found(&s.tale, i == 0 ? BHI_ANOMALY_UNKNOWN : BHI_ANOMALY_LOST, op,
               i == 0      ? "stood still for 8000 ms"
               : premature ? "did not end within"
@@ -102,8 +100,7 @@ static void patience(void **state) {
 
 /* What comes of a fault comes later: of a kill more than the 5 s of a recovery, of a full table
  * more than 2 s. */
-static void a_fault_that_is_felt_late(void **state) {
-    (void)state;
+static void a_fault_that_is_felt_late(void) {
     for (int starved = 0; starved < 2; starved++) {
         struct tale t;
         tale_begin(&t);
@@ -111,33 +108,36 @@ static void a_fault_that_is_felt_late(void **state) {
         const uint64_t op = tale_op(&t, 0, 0, 0);
         tale_fault(&t, BHI_FAULT_KILL, 0, 1000);
         t.now_ms = 6000;
-        if (starved)
+        if (starved) {
             tale_starved(&t, 900, 2000);
+        }
         tale_poisoned(&t, op, BH_WORKER_SIGNAL, SIGKILL, 1000, 11);
         judge(&t);
-        assert_int_equal(result.by_anomaly[BHI_ANOMALY_COLLATERAL], !starved);
+        BHT_EQ(result.by_anomaly[BHI_ANOMALY_COLLATERAL], !starved);
 
         full(&t, 200);
         const uint64_t queued = tale_op(&t, 1, 0, 0);
         t.now_ms = 3000;
-        if (starved)
+        if (starved) {
             tale_starved(&t, 900, 1000);
+        }
         tale_refused(&t, BH_NO_MEMORY);
         tale_poisoned(&t, queued, BH_SYSTEM, 0, 0, 0);
-        if (starved)
+        if (starved) {
             valid(&t);
-        else
+        } else {
             found(&t, BHI_ANOMALY_COLLATERAL, 0, "no full table explains it");
+        }
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_compile),
-        cmocka_unit_test(a_deadline),
-        cmocka_unit_test(looks_add_up_and_processes_do_not),
-        cmocka_unit_test(patience),
-        cmocka_unit_test(a_fault_that_is_felt_late),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(a_compile),
+        BHT_TEST(a_deadline),
+        BHT_TEST(looks_add_up_and_processes_do_not),
+        BHT_TEST(patience),
+        BHT_TEST(a_fault_that_is_felt_late),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

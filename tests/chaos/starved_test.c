@@ -1,6 +1,6 @@
 /* What wants a processor and has none is noticed, and what sleeps is not. */
 #include "chaos/engine/starved.h"
-#include "cmocka_all.h"
+#include "harness.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -22,13 +22,16 @@ static uint64_t now_ns(void) {
 /* A child that computes, or one that sleeps, until it is killed. */
 static pid_t child(bool spins) {
     const pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid)
+    BHT_GE(pid, 0);
+    if (pid) {
         return pid;
+    }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (volatile bool go = true; go;)
-        if (!spins)
+    for (volatile bool go = true; go;) {
+        if (!spins) {
             pause();
+        }
+    }
     _exit(0);
 }
 
@@ -36,63 +39,69 @@ static pid_t child(bool spins) {
 static void share_one_processor(void) {
     cpu_set_t ours, one;
     CPU_ZERO(&one);
-    assert_int_equal(sched_getaffinity(0, sizeof ours, &ours), 0);
-    for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
-        if (CPU_ISSET(i, &ours))
+    BHT_EQ(sched_getaffinity(0, sizeof ours, &ours), 0);
+    for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++) {
+        if (CPU_ISSET(i, &ours)) {
             CPU_SET(i, &one);
-    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+        }
+    }
+    BHT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
 }
 
-static void who_has_no_processor_is_seen(void **state) {
-    (void)state;
+static void who_has_no_processor_is_seen(void) {
     static struct bhi_starved starved;
     struct bhi_starved_process seen[BHI_STARVED_PROCESSES];
     pid_t pids[SPINNERS + 1];
     bool noticed[SPINNERS + 1] = {false};
     share_one_processor();
-    for (int i = 0; i <= SPINNERS; i++)
+    for (int i = 0; i <= SPINNERS; i++) {
         pids[i] = child(i < SPINNERS);
-    assert_int_equal(bhi_starved_look(&starved, getpid(), now_ns(), seen), 0);
+    }
+    BHT_EQ(bhi_starved_look(&starved, getpid(), now_ns(), seen), 0);
     const uint64_t end_ns = now_ns() + PATIENCE_S * 1000000000ull;
     for (int count = 0; count < SPINNERS && now_ns() < end_ns;) {
         const struct timespec pause = {.tv_nsec = 100000000};
         nanosleep(&pause, NULL);
         const size_t found = bhi_starved_look(&starved, getpid(), now_ns(), seen);
-        for (size_t k = 0; k < found; k++)
-            for (int i = 0; i <= SPINNERS; i++)
+        for (size_t k = 0; k < found; k++) {
+            for (int i = 0; i <= SPINNERS; i++) {
                 noticed[i] |= seen[k].pid == pids[i];
+            }
+        }
         count = 0;
-        for (int i = 0; i < SPINNERS; i++)
+        for (int i = 0; i < SPINNERS; i++) {
             count += noticed[i];
+        }
     }
     for (int i = 0; i <= SPINNERS; i++) {
         kill(pids[i], SIGKILL);
         waitpid(pids[i], NULL, 0);
-        assert_int_equal(noticed[i], i < SPINNERS);
+        BHT_EQ(noticed[i], i < SPINNERS);
     }
 }
 
 /* Of seven each has a seventh of it. */
-static void a_busy_machine_is_slow(void **state) {
-    (void)state;
+static void a_busy_machine_is_slow(void) {
     pid_t pids[SPINNERS];
     share_one_processor();
-    for (int i = 0; i < SPINNERS; i++)
+    for (int i = 0; i < SPINNERS; i++) {
         pids[i] = child(true);
+    }
     double slowness = 0;
-    for (int i = 0; i < 100 && slowness < 2; i++) /* until they have all begun */
+    for (int i = 0; i < 100 && slowness < 2; i++) { /* until they have all begun */
         slowness = bhi_starved_slowness();
+    }
     for (int i = 0; i < SPINNERS; i++) {
         kill(pids[i], SIGKILL);
         waitpid(pids[i], NULL, 0);
     }
-    assert_true(slowness >= 2);
+    BHT_GE(slowness, 2);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_has_no_processor_is_seen),
-        cmocka_unit_test(a_busy_machine_is_slow),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(who_has_no_processor_is_seen),
+        BHT_TEST(a_busy_machine_is_slow),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -15,8 +15,9 @@ static struct bhi_record *note(struct tale *tale, struct bhi_record record) {
 
 void tale_begin(struct tale *tale) {
     *tale = (struct tale){.now_ms = 1};
-    if (sodium_init() < 0)
+    if (sodium_init() < 0) {
         abort();
+    }
     bhi_history_init(&tale->history);
     struct bhi_history_header *header = &tale->history.header;
     header->streams = 2;
@@ -41,9 +42,11 @@ struct bhi_record *tale_last(struct tale *tale) {
 }
 
 static struct bhi_record *find(struct tale *tale, enum bhi_record_kind kind, uint64_t op) {
-    for (size_t i = tale->history.count; i > 0; i--)
-        if (tale->history.records[i - 1].kind == kind && tale->history.records[i - 1].op == op)
+    for (size_t i = tale->history.count; i > 0; i--) {
+        if (tale->history.records[i - 1].kind == kind && tale->history.records[i - 1].op == op) {
             return &tale->history.records[i - 1];
+        }
+    }
     abort();
 }
 
@@ -60,10 +63,12 @@ uint64_t tale_op(struct tale *tale, uint32_t stream, uint64_t a, uint64_t b) {
     record.submit.event = tale_event(record.op);
     record.submit.deadline_ns = 2000 * TALE_MS;
     record.submit.work = (struct bhi_chaos_work){WORDS, 3, (uint32_t)record.op, 7, 2};
-    if (a)
+    if (a) {
         record.submit.inputs[record.submit.input_count++] = a;
-    if (b)
+    }
+    if (b) {
         record.submit.inputs[record.submit.input_count++] = b;
+    }
     note(tale, record);
     return record.op;
 }
@@ -185,6 +190,7 @@ void tale_works(struct tale *tale, int32_t pid) {
     uint64_t from_ms = tale->now_ms;
     uint64_t op[2] = {tale_op(tale, 0, 0, 0), tale_op(tale, 1, 0, 0)};
     tale->now_ms += 2;
-    for (int stream = 0; stream < 2; stream++)
+    for (int stream = 0; stream < 2; stream++) {
         tale_ready(tale, op[stream], pid + stream, from_ms + 1);
+    }
 }

@@ -209,7 +209,7 @@ refuses "there is no output: give it with --out NAME=FILE" eval 'z = 2*x' --in x
 refuses "'x' is given twice" eval 'z = x' "${in[@]}" --in x=y.npy
 refuses "column 10: it ends where" eval 'z = 2*x +' "${in[@]}"
 refuses "line 2, column 3: '+' where" eval $'z = x\nz + 1' "${in[@]}"
-refuses "x is [3,400] and y is [1200]: shapes have to be the same" \
+refuses "x is [3,400] and y is [1200]: shapes must be the same" \
     eval 'z = x + y' "${in[@]}" --in y=i.npy
 refuses "column 5: GLSL has no sin of f64; write sin(f32(...))" \
     eval 'z = sin(x)' --in x=big.npy --out z=z.npy

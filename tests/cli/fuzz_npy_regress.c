@@ -1,39 +1,37 @@
 /* The .npy fuzz target over a corpus made here: valid files, and every one-byte change and every
  * truncation of them. Runs in an ordinary build. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
+#include "harness.h"
 #include <string.h>
 
 #include "formats/npy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void test_mutations(void **state) {
+static void test_mutations(void) {
     struct bhi_array array = {
         .dtype = BHI_DTYPE_f32, .dimensions = 2, .shape = {12, 345}, .bytes = 12 * 345 * 4};
     uint8_t whole[BHI_NPY_WRITE_CAPACITY], changed[BHI_NPY_WRITE_CAPACITY];
     size_t size = bhi_npy_write_header(&array, whole, sizeof whole);
-    (void)state;
-    assert_true(size > 0);
+    BHT_GT(size, 0);
     for (int version = 1; version <= 3; version++) {
         whole[6] = (uint8_t)version;
-        for (size_t length = 0; length <= size; length++)
-            assert_int_equal(LLVMFuzzerTestOneInput(whole, length), 0);
+        for (size_t length = 0; length <= size; length++) {
+            BHT_EQ(LLVMFuzzerTestOneInput(whole, length), 0);
+        }
         for (size_t at = 0; at < size; at++) {
             for (unsigned value = 0; value < 256; value++) {
                 memcpy(changed, whole, size);
                 changed[at] = (uint8_t)value;
-                assert_int_equal(LLVMFuzzerTestOneInput(changed, size), 0);
+                BHT_EQ(LLVMFuzzerTestOneInput(changed, size), 0);
             }
         }
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_mutations)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {BHT_TEST(test_mutations)};
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

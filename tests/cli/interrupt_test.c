@@ -16,7 +16,7 @@
 static int end_of(void (*child)(void)) {
     int status;
     const pid_t pid = fork();
-    assert_true(pid >= 0);
+    BHT_GE(pid, 0);
     if (pid == 0) {
         signal(SIGINT, SIG_DFL); /* a background job of a script ignores it */
         signal(SIGTERM, SIG_DFL);
@@ -24,7 +24,7 @@ static int end_of(void (*child)(void)) {
         child();
         _exit(bhi_interrupt_signal() ? bhi_interrupt_exit_status() : 0);
     }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
+    BHT_EQ(waitpid(pid, &status, 0), pid);
     return status;
 }
 
@@ -54,23 +54,21 @@ static void one_much_later(void) {
     raise(SIGTERM);
 }
 
-static void test_a_second_one_at_once_is_the_first(void **state) {
-    (void)state;
+static void test_a_second_one_at_once_is_the_first(void) {
     for (int i = 0; i < 20; i++) {
         const int status = end_of(two_at_once);
-        assert_true(WIFEXITED(status));
-        assert_true(WEXITSTATUS(status) == 130 || WEXITSTATUS(status) == 143);
+        BHT_TRUE(WIFEXITED(status));
+        BHT_TRUE(WEXITSTATUS(status) == 130 || WEXITSTATUS(status) == 143);
     }
     const int status = end_of(one_after_the_other);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 143);
+    BHT_TRUE(WIFEXITED(status));
+    BHT_EQ(WEXITSTATUS(status), 143);
 }
 
-static void test_a_later_one_kills(void **state) {
-    (void)state;
+static void test_a_later_one_kills(void) {
     const int status = end_of(one_much_later);
-    assert_true(WIFSIGNALED(status));
-    assert_int_equal(WTERMSIG(status), SIGINT);
+    BHT_TRUE(WIFSIGNALED(status));
+    BHT_EQ(WTERMSIG(status), SIGINT);
 }
 
 /* It came before the read: there is nothing in the pipe, and never will be. */
@@ -78,12 +76,14 @@ static void read_afterwards(void) {
     int ends[2];
     char byte;
     if (pipe(ends) != 0 || write(ends[1], "ab", 2) != 2 ||
-        bhi_interrupt_read(ends[0], &byte, 1) != 1 || byte != 'a')
+        bhi_interrupt_read(ends[0], &byte, 1) != 1 || byte != 'a') {
         _exit(1);
+    }
     raise(SIGTERM);
     for (int i = 0; i < 3; i++) {
-        if (bhi_interrupt_read(ends[0], &byte, 1) != -1 || errno != EINTR)
+        if (bhi_interrupt_read(ends[0], &byte, 1) != -1 || errno != EINTR) {
             _exit(2);
+        }
     }
 }
 
@@ -92,8 +92,9 @@ static const char *fifo; /* nobody writes it */
 static void open_afterwards(void) {
     raise(SIGTERM);
     FILE *file = bhi_interrupt_open(fifo);
-    if (!file || getc(file) != EOF || !ferror(file) || errno != EINTR)
+    if (!file || getc(file) != EOF || !ferror(file) || errno != EINTR) {
         _exit(3);
+    }
     fclose(file);
 }
 
@@ -101,36 +102,37 @@ static void open_afterwards(void) {
 static void read_a_file_afterwards(void) {
     char bytes[4];
     FILE *file = tmpfile();
-    if (!file || fputs("abc", file) < 0 || fseek(file, 0, SEEK_SET) != 0)
+    if (!file || fputs("abc", file) < 0 || fseek(file, 0, SEEK_SET) != 0) {
         _exit(4);
+    }
     raise(SIGTERM);
-    if (bhi_interrupt_read(fileno(file), bytes, sizeof bytes) != 3)
+    if (bhi_interrupt_read(fileno(file), bytes, sizeof bytes) != 3) {
         _exit(5);
+    }
     fclose(file);
 }
 
-static void test_none_is_forgotten(void **state) {
-    (void)state;
+static void test_none_is_forgotten(void) {
     void (*const children[])(void) = {read_afterwards, open_afterwards, read_a_file_afterwards};
     char folder[] = "/tmp/bulkhead-interrupt-XXXXXX", path[sizeof folder + 8];
-    assert_non_null(mkdtemp(folder));
+    BHT_NE(mkdtemp(folder), NULL);
     snprintf(path, sizeof path, "%s/fifo", folder);
-    assert_int_equal(mkfifo(path, 0600), 0);
+    BHT_EQ(mkfifo(path, 0600), 0);
     fifo = path;
     for (size_t i = 0; i < sizeof children / sizeof children[0]; i++) {
         const int status = end_of(children[i]);
-        assert_true(WIFEXITED(status));
-        assert_int_equal(WEXITSTATUS(status), 143);
+        BHT_TRUE(WIFEXITED(status));
+        BHT_EQ(WEXITSTATUS(status), 143);
     }
-    assert_int_equal(unlink(path), 0);
-    assert_int_equal(rmdir(folder), 0);
+    BHT_EQ(unlink(path), 0);
+    BHT_EQ(rmdir(folder), 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_none_is_forgotten),
-        cmocka_unit_test(test_a_second_one_at_once_is_the_first),
-        cmocka_unit_test(test_a_later_one_kills),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(test_none_is_forgotten),
+        BHT_TEST(test_a_second_one_at_once_is_the_first),
+        BHT_TEST(test_a_later_one_kills),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

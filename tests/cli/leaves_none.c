@@ -22,25 +22,30 @@ static void wake(int signal_number) {
 int main(int argc, char **argv) {
     struct sigaction action = {.sa_handler = wake}; /* no SA_RESTART: it ends waitpid */
     int status = 0, result;
-    if (argc < 2 || prctl(PR_SET_CHILD_SUBREAPER, 1) != 0 || sigaction(SIGALRM, &action, NULL) != 0)
+    if (argc < 2 || prctl(PR_SET_CHILD_SUBREAPER, 1) != 0 ||
+        sigaction(SIGALRM, &action, NULL) != 0) {
         return TROUBLE;
+    }
     pid_t child = fork();
-    if (child < 0)
+    if (child < 0) {
         return TROUBLE;
+    }
     if (child == 0) {
         execvp(argv[1], argv + 1);
         _exit(127);
     }
     while (waitpid(child, &status, 0) != child) {
-        if (errno != EINTR)
+        if (errno != EINTR) {
             return TROUBLE;
+        }
     }
     result = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     alarm(LIMIT_S);
     for (;;) {
         pid_t orphan = waitpid(-1, NULL, 0);
-        if (orphan < 0 && errno == ECHILD)
+        if (orphan < 0 && errno == ECHILD) {
             return result;
+        }
         if (orphan < 0) {
             fprintf(stderr, "leaves_none: a process of %s is left\n", argv[1]);
             return LEFT;

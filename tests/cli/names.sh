@@ -96,7 +96,7 @@ refuses "'scale' is f32x3, and is given 2 values" run vectors_only.comp --groups
     --push shift=1,scale=2,4,on=1
 refuses "'scale' is f32x3, and is given more than 3 values" run vectors_only.comp --groups 1 \
     --out result=o.npy:f32:3 --push shift=1,scale=2,4,8,16,on=1
-refuses "'on' is u32, as bools are: 'yes' is no number, and a bool is true or false, 1 or 0" run vectors_only.comp \
+refuses "'on' is u32, the type of a bool: 'yes' is neither a number, true nor false" run vectors_only.comp \
     --groups 1 --out result=o.npy:f32:3 --push shift=1,scale=2,4,8,on=yes
 refuses "'shift' is i32: '1.5' is not an i32" run vectors_only.comp --groups 1 --out result=o.npy:f32:3 \
     --push shift=1.5,scale=2,4,8,on=1

@@ -43,7 +43,7 @@ refused namespaces "seccomp filter" ''
 refused mounts "seccomp filter" ''
 denied unknown doctor
 ends 3
-says 'there is no futex_waitv'
+says 'futex_waitv is missing'
 says 'seccomp filter'
 says_not 'run bulkhead doctor'
 

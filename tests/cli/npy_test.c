@@ -1,10 +1,8 @@
 /* The .npy header: what numpy writes is read, everything else is refused with its reason. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
+#include "harness.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,14 +14,14 @@ static struct bhi_complaint complaint;
 static bool parse(const char *text, struct bhi_array *array) {
     size_t length = strlen(text);
     char *copy = malloc(length ? length : 1);
-    assert_non_null(copy);
+    BHT_NE(copy, NULL);
     memcpy(copy, text, length);
     bool good = bhi_npy_parse_header(copy, length, array, &complaint);
     free(copy);
     return good;
 }
 
-static void test_good_headers(void **state) {
+static void test_good_headers(void) {
     static const struct {
         const char *text;
         enum bhi_dtype dtype;
@@ -40,20 +38,20 @@ static void test_good_headers(void **state) {
         {"{'descr': '<i8', 'fortran_order': False, 'shape': (1, 1, 1, 2)}", BHI_DTYPE_i64, 4, 16},
     };
     struct bhi_array array;
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        if (!parse(cases[i].text, &array))
-            fail_msg("%s: %s", cases[i].text, complaint.text);
-        assert_int_equal(array.dtype, cases[i].dtype);
-        assert_int_equal(array.dimensions, cases[i].dimensions);
-        assert_int_equal(array.bytes, cases[i].bytes);
+        if (!parse(cases[i].text, &array)) {
+            BHT_FAIL("%s: %s", cases[i].text, complaint.text);
+        }
+        BHT_EQ(array.dtype, cases[i].dtype);
+        BHT_EQ(array.dimensions, cases[i].dimensions);
+        BHT_EQ(array.bytes, cases[i].bytes);
     }
 }
 
 #define DICT(descr, order, shape)                                                                  \
     "{'descr': " descr ", 'fortran_order': " order ", 'shape': " shape ", }\n"
 
-static void test_bad_headers(void **state) {
+static void test_bad_headers(void) {
     static const struct {
         const char *text, *reason;
     } cases[] = {
@@ -109,111 +107,113 @@ static void test_bad_headers(void **state) {
          "64 dimensions"},
     };
     struct bhi_array array;
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         complaint.text[0] = 0;
-        if (parse(cases[i].text, &array))
-            fail_msg("taken: %s", cases[i].text);
-        if (!strstr(complaint.text, cases[i].reason))
-            fail_msg("%s: '%s' does not say '%s'", cases[i].text, complaint.text, cases[i].reason);
-        assert_null(strchr(complaint.text, '\n'));
+        if (parse(cases[i].text, &array)) {
+            BHT_FAIL("taken: %s", cases[i].text);
+        }
+        if (!strstr(complaint.text, cases[i].reason)) {
+            BHT_FAIL("%s: '%s' does not say '%s'", cases[i].text, complaint.text, cases[i].reason);
+        }
+        BHT_EQ(strchr(complaint.text, '\n'), NULL);
     }
 }
 
-static void test_every_truncation(void **state) {
+static void test_every_truncation(void) {
     static const char whole[] = DICT("'<f4'", "False", "(12, 34)");
     struct bhi_array array;
     char part[sizeof whole];
-    (void)state;
     /* All but the final "\n", which is only padding. */
     for (size_t length = 0; length + 2 < sizeof whole; length++) {
         memcpy(part, whole, length);
         part[length] = 0;
-        if (parse(part, &array))
-            fail_msg("taken: %s", part);
+        if (parse(part, &array)) {
+            BHT_FAIL("taken: %s", part);
+        }
     }
-    assert_true(parse(whole, &array));
+    BHT_TRUE(parse(whole, &array));
 }
 
-static void test_preamble(void **state) {
+static void test_preamble(void) {
     uint8_t good[12] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, 118, 0, 0, 0};
     size_t start, length;
-    (void)state;
-    assert_true(bhi_npy_parse_preamble(good, 10, &start, &length, &complaint));
-    assert_int_equal(start, 10);
-    assert_int_equal(length, 118);
-    for (size_t size = 0; size < 10; size++)
-        assert_false(bhi_npy_parse_preamble(good, size, &start, &length, &complaint));
+    BHT_TRUE(bhi_npy_parse_preamble(good, 10, &start, &length, &complaint));
+    BHT_EQ(start, 10);
+    BHT_EQ(length, 118);
+    for (size_t size = 0; size < 10; size++) {
+        BHT_TRUE(!bhi_npy_parse_preamble(good, size, &start, &length, &complaint));
+    }
 
     for (uint8_t major = 2; major <= 3; major++) {
         good[6] = major;
-        assert_true(bhi_npy_parse_preamble(good, 12, &start, &length, &complaint));
-        assert_int_equal(start, 12);
-        assert_int_equal(length, 118);
-        assert_false(bhi_npy_parse_preamble(good, 11, &start, &length, &complaint));
+        BHT_TRUE(bhi_npy_parse_preamble(good, 12, &start, &length, &complaint));
+        BHT_EQ(start, 12);
+        BHT_EQ(length, 118);
+        BHT_TRUE(!bhi_npy_parse_preamble(good, 11, &start, &length, &complaint));
     }
     good[10] = 1; /* 65,654 bytes */
-    assert_false(bhi_npy_parse_preamble(good, 12, &start, &length, &complaint));
-    assert_non_null(strstr(complaint.text, "at most 65535"));
+    BHT_TRUE(!bhi_npy_parse_preamble(good, 12, &start, &length, &complaint));
+    BHT_STR_HAS(complaint.text, "at most 65535");
     good[10] = 0;
     good[11] = 0xFF;
-    assert_false(bhi_npy_parse_preamble(good, 12, &start, &length, &complaint));
+    BHT_TRUE(!bhi_npy_parse_preamble(good, 12, &start, &length, &complaint));
     good[11] = 0;
     for (unsigned major = 0; major < 256; major++) {
         good[6] = (uint8_t)major;
-        assert_int_equal(bhi_npy_parse_preamble(good, 12, &start, &length, &complaint),
-                         major >= 1 && major <= 3);
+        BHT_EQ(bhi_npy_parse_preamble(good, 12, &start, &length, &complaint),
+               major >= 1 && major <= 3);
     }
     good[6] = 1;
     good[7] = 1;
-    assert_false(bhi_npy_parse_preamble(good, 12, &start, &length, &complaint));
+    BHT_TRUE(!bhi_npy_parse_preamble(good, 12, &start, &length, &complaint));
     good[7] = 0;
     for (size_t i = 0; i < 6; i++) {
         good[i] ^= 1;
-        assert_false(bhi_npy_parse_preamble(good, 12, &start, &length, &complaint));
-        assert_non_null(strstr(complaint.text, "bad magic"));
+        BHT_TRUE(!bhi_npy_parse_preamble(good, 12, &start, &length, &complaint));
+        BHT_STR_HAS(complaint.text, "bad magic");
         good[i] ^= 1;
     }
 }
 
-static void test_written_headers_are_read(void **state) {
-    (void)state;
+static void test_written_headers_are_read(void) {
     for (int dtype = 0; dtype < BHI_DTYPE_COUNT; dtype++) {
         for (uint32_t dimensions = 0; dimensions <= BHI_MAX_DIMENSIONS; dimensions++) {
             struct bhi_array array = {.dtype = (enum bhi_dtype)dtype, .dimensions = dimensions};
             struct bhi_array again;
             uint8_t bytes[BHI_NPY_WRITE_CAPACITY];
             size_t start, length;
-            for (uint32_t i = 0; i < dimensions; i++)
+            for (uint32_t i = 0; i < dimensions; i++) {
                 array.shape[i] = i == 0 ? UINT64_MAX >> 4 : i == 1 ? 0 : 1;
-            if (dimensions == 1)
+            }
+            if (dimensions == 1) {
                 array.shape[0] = 1000;
-            assert_true(bhi_array_measure(&array, &complaint));
+            }
+            BHT_TRUE(bhi_array_measure(&array, &complaint));
             size_t size = bhi_npy_write_header(&array, bytes, sizeof bytes);
-            assert_true(size > 0);
-            assert_int_equal(size % 64, 0);
-            assert_int_equal(bytes[size - 1], '\n');
-            assert_true(bhi_npy_parse_preamble(bytes, 12, &start, &length, &complaint));
-            assert_int_equal(start + length, size);
-            assert_true(bhi_npy_parse_header((char *)bytes + start, length, &again, &complaint));
-            assert_int_equal(again.dtype, array.dtype);
-            assert_int_equal(again.dimensions, dimensions);
-            assert_int_equal(again.bytes, array.bytes);
-            assert_memory_equal(again.shape, array.shape, dimensions * sizeof array.shape[0]);
+            BHT_GT(size, 0);
+            BHT_EQ(size % 64, 0);
+            BHT_EQ(bytes[size - 1], '\n');
+            BHT_TRUE(bhi_npy_parse_preamble(bytes, 12, &start, &length, &complaint));
+            BHT_EQ(start + length, size);
+            BHT_TRUE(bhi_npy_parse_header((char *)bytes + start, length, &again, &complaint));
+            BHT_EQ(again.dtype, array.dtype);
+            BHT_EQ(again.dimensions, dimensions);
+            BHT_EQ(again.bytes, array.bytes);
+            BHT_MEM_EQ(again.shape, array.shape, dimensions * sizeof array.shape[0]);
         }
     }
     struct bhi_array array = {.dtype = BHI_DTYPE_f32, .dimensions = 0, .bytes = 4};
     uint8_t small[64];
-    assert_int_equal(bhi_npy_write_header(&array, small, sizeof small), 0);
+    BHT_EQ(bhi_npy_write_header(&array, small, sizeof small), 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good_headers),
-        cmocka_unit_test(test_bad_headers),
-        cmocka_unit_test(test_every_truncation),
-        cmocka_unit_test(test_preamble),
-        cmocka_unit_test(test_written_headers_are_read),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(test_good_headers),
+        BHT_TEST(test_bad_headers),
+        BHT_TEST(test_every_truncation),
+        BHT_TEST(test_preamble),
+        BHT_TEST(test_written_headers_are_read),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

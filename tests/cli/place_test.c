@@ -1,11 +1,9 @@
 /* Links that others have planted are not followed; everybody else's are. Who "we" are is what
  * geteuid says: these tests say it, so that they do the same for root and for anybody else. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
+#include "harness.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,23 +25,23 @@ uid_t __wrap_geteuid(void) {
 /* A sticky folder that everybody can write, and is neither ours nor of who makes links in it. */
 static char shared[64], inside[128];
 
-static int enter(void **state) {
-    (void)state;
+static void enter(void) {
     strcpy(shared, "/tmp/bulkhead-place-XXXXXX");
-    if (!mkdtemp(shared) || chdir(shared) != 0 || mkdir("real", 0700) != 0 ||
-        mkdir("sticky", 0777) != 0 || chmod("sticky", 01777) != 0)
-        return -1;
+    BHT_NE(mkdtemp(shared), NULL);
+    BHT_EQ(chdir(shared), 0);
+    BHT_EQ(mkdir("real", 0700), 0);
+    BHT_EQ(mkdir("sticky", 0777), 0);
+    BHT_EQ(chmod("sticky", 01777), 0);
     /* Root's folder with a link of user 1000 in it; else /tmp itself, which is root's. */
     snprintf(inside, sizeof inside, "%s", __real_geteuid() == 0 ? "sticky" : "/tmp");
-    return 0;
 }
 
-static int leave(void **state) {
-    (void)state;
+static void leave(void) {
     char command[128];
     somebody_else = false;
     snprintf(command, sizeof command, "rm -rf %s", shared);
-    return chdir("/") != 0 || system(command) != 0 ? -1 : 0;
+    BHT_EQ(chdir("/"), 0);
+    BHT_EQ(system(command), 0);
 }
 
 /* |name| in the shared folder leads to |target|. */
@@ -53,34 +51,36 @@ static void plant(const char *name, const char *target, char path[256]) {
     char whole[256];
     snprintf(whole, sizeof whole, "%s/%s", shared, target);
     unlink(path);
-    assert_int_equal(symlink(whole, path), 0);
-    if (__real_geteuid() == 0)
-        assert_int_equal(lchown(path, 1000, 1000), 0);
+    BHT_EQ(symlink(whole, path), 0);
+    if (__real_geteuid() == 0) {
+        BHT_EQ(lchown(path, 1000, 1000), 0);
+    }
 }
 
 static void expect_found(const char *path, const char *name) {
     struct bhi_place place;
     struct bhi_complaint complaint = {0};
-    if (!bhi_place_find(path, &place, &complaint))
-        fail_msg("%s: %s", path, complaint.text);
-    assert_string_equal(place.name, name);
+    if (!bhi_place_find(path, &place, &complaint)) {
+        BHT_FAIL("%s: %s", path, complaint.text);
+    }
+    BHT_STR_EQ(place.name, name);
     bhi_place_close(&place);
 }
 
 static void expect_refused(const char *path, const char *words) {
     struct bhi_place place;
     struct bhi_complaint complaint = {0};
-    assert_false(bhi_place_find(path, &place, &complaint));
-    if (!strstr(complaint.text, words))
-        fail_msg("%s: %s", path, complaint.text);
+    BHT_TRUE(!bhi_place_find(path, &place, &complaint));
+    if (!strstr(complaint.text, words)) {
+        BHT_FAIL("%s: %s", path, complaint.text);
+    }
     bhi_place_close(&place);
 }
 
-static void test_paths(void **state) {
-    (void)state;
-    assert_int_equal(symlink("real", "link"), 0);
-    assert_int_equal(symlink("../real/there", "real/more"), 0);
-    assert_int_equal(symlink("loop", "loop"), 0);
+static void test_paths(void) {
+    BHT_EQ(symlink("real", "link"), 0);
+    BHT_EQ(symlink("../real/there", "real/more"), 0);
+    BHT_EQ(symlink("loop", "loop"), 0);
     expect_found("new", "new");
     expect_found("./real//new", "new");
     expect_found("real/../new", "new");
@@ -97,14 +97,14 @@ static void test_paths(void **state) {
     expect_refused("", "not a file name");
 }
 
-static void test_planted_links(void **state) {
-    (void)state;
+static void test_planted_links(void) {
     char link[256], folder[256], path[300];
     plant("out", "real/victim", link);
     plant("dir", "real", folder);
     snprintf(path, sizeof path, "%s/out", folder);
-    if (__real_geteuid() != 0)
+    if (__real_geteuid() != 0) {
         expect_found(link, "victim"); /* our own */
+    }
     somebody_else = true;
     expect_refused(link, "is a link of user");
     expect_refused(path, "is a link of user");
@@ -112,18 +112,18 @@ static void test_planted_links(void **state) {
     /* No output goes there, and nothing is made. */
     struct bhi_outfile file;
     struct bhi_complaint complaint;
-    assert_int_equal(close(open("real/victim", O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), 0);
-    assert_false(bhi_outfile_open(link, 4, &file, &complaint));
-    assert_non_null(strstr(complaint.text, "is a link of user"));
-    assert_false(bhi_outfile_open_named(path, "tmp", 4, &file, &complaint));
-    assert_false(bhi_outfile_adopt(path, "tmp", &file, &complaint));
+    BHT_EQ(close(open("real/victim", O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), 0);
+    BHT_TRUE(!bhi_outfile_open(link, 4, &file, &complaint));
+    BHT_STR_HAS(complaint.text, "is a link of user");
+    BHT_TRUE(!bhi_outfile_open_named(path, "tmp", 4, &file, &complaint));
+    BHT_TRUE(!bhi_outfile_adopt(path, "tmp", &file, &complaint));
     /* A FIFO through one, too. */
-    assert_int_equal(mkfifo("real/fifo", 0600), 0);
+    BHT_EQ(mkfifo("real/fifo", 0600), 0);
     const int reader = open("real/fifo", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    assert_true(reader >= 0);
+    BHT_GE(reader, 0);
     char fifo[256];
     plant("fifo", "real/fifo", fifo);
-    assert_false(bhi_outfile_open(fifo, 4, &file, &complaint));
+    BHT_TRUE(!bhi_outfile_open(fifo, 4, &file, &complaint));
     close(reader);
     somebody_else = false;
     unlink(link);
@@ -132,62 +132,60 @@ static void test_planted_links(void **state) {
 }
 
 /* Where the folder is not shared, or the link is its owner's, links are followed as ever. */
-static void test_links_of_the_folders_owner(void **state) {
-    (void)state;
-    assert_int_equal(symlink("../real/mine", "sticky/mine"), 0);
-    assert_int_equal(symlink("real/mine", "plain"), 0);
+static void test_links_of_the_folders_owner(void) {
+    BHT_EQ(symlink("../real/mine", "sticky/mine"), 0);
+    BHT_EQ(symlink("real/mine", "plain"), 0);
     somebody_else = true;
     expect_found("sticky/mine", "mine");
     expect_found("plain", "mine");
     somebody_else = false;
 }
 
-static void test_whose_files(void **state) {
-    (void)state;
+static void test_whose_files(void) {
     struct stat status;
     struct bhi_complaint complaint = {0};
-    assert_int_equal(stat("real", &status), 0);
-    assert_true(bhi_place_is_ours(&status, "real", &complaint));
+    BHT_EQ(stat("real", &status), 0);
+    BHT_TRUE(bhi_place_is_ours(&status, "real", &complaint));
     status.st_mode |= S_IWGRP;
-    assert_false(bhi_place_is_ours(&status, "real", &complaint));
-    assert_non_null(strstr(complaint.text, "real can be written by others (mode 0720)"));
-    assert_non_null(strstr(complaint.text, "chmod go-w"));
+    BHT_TRUE(!bhi_place_is_ours(&status, "real", &complaint));
+    BHT_STR_HAS(complaint.text, "real can be written by others (mode 0720)");
+    BHT_STR_HAS(complaint.text, "chmod go-w");
     somebody_else = true;
-    assert_false(bhi_place_is_ours(&status, "real", &complaint));
-    assert_non_null(strstr(complaint.text, "real belongs to user"));
+    BHT_TRUE(!bhi_place_is_ours(&status, "real", &complaint));
+    BHT_STR_HAS(complaint.text, "real belongs to user");
     somebody_else = false;
 }
 
 /* A file of somebody else that is replaced does not hand its mode on. */
-static void test_modes(void **state) {
-    (void)state;
+static void test_modes(void) {
     struct bhi_outfile file;
     struct bhi_complaint complaint;
     struct stat status;
     for (int other = 0; other < 2; other++) {
         close(open("old", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-        assert_int_equal(chmod("old", 0666), 0);
+        BHT_EQ(chmod("old", 0666), 0);
         const mode_t mask = umask(022);
         somebody_else = other;
-        assert_true(bhi_outfile_open("old", 1, &file, &complaint));
-        assert_true(bhi_outfile_write(&file, "x", 1, NULL, 0, &complaint));
-        assert_true(bhi_outfile_seal(&file, &complaint));
-        assert_true(bhi_outfile_commit(&file, &complaint));
+        BHT_TRUE(bhi_outfile_open("old", 1, &file, &complaint));
+        BHT_TRUE(bhi_outfile_write(&file, "x", 1, NULL, 0, &complaint));
+        BHT_TRUE(bhi_outfile_seal(&file, &complaint));
+        BHT_TRUE(bhi_outfile_commit(&file, &complaint));
         bhi_outfile_abandon(&file);
         somebody_else = false;
         umask(mask);
-        assert_int_equal(stat("old", &status), 0);
-        assert_int_equal(status.st_mode & 0777, other ? 0644 : 0666);
+        BHT_EQ(stat("old", &status), 0);
+        BHT_EQ(status.st_mode & 0777, other ? 0644 : 0666);
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_planted_links),
-        cmocka_unit_test(test_links_of_the_folders_owner),
-        cmocka_unit_test(test_whose_files),
-        cmocka_unit_test(test_modes),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(test_paths),
+        BHT_TEST(test_planted_links),
+        BHT_TEST(test_links_of_the_folders_owner),
+        BHT_TEST(test_whose_files),
+        BHT_TEST(test_modes),
     };
-    return cmocka_run_group_tests(tests, enter, leave);
+    bht_around(enter, leave);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -1,12 +1,12 @@
-# README.md shows examples/saxpy.c as it is, and it is no longer than it says.
+# README.md shows examples/saxpy.c as it is, and is one page.
 file(READ ${README} readme)
 file(READ ${EXAMPLE} example)
 string(FIND "${readme}" "${example}" at)
 if(at EQUAL -1)
     message(FATAL_ERROR "README.md does not show examples/saxpy.c as it is")
 endif()
-string(REGEX MATCHALL "\n" ends "${example}")
+string(REGEX MATCHALL "\n" ends "${readme}")
 list(LENGTH ends count)
-if(count GREATER 40)
-    message(FATAL_ERROR "examples/saxpy.c has ${count} lines, README.md says forty")
+if(count GREATER 100)
+    message(FATAL_ERROR "README.md has ${count} lines, more than one page (100): move text to docs/")
 endif()

@@ -93,7 +93,7 @@ refuses "the kernel binds 0.0[0] ('rows', storage buffer, read): give it with --
 refuses "--in 0[2]=x.npy: the kernel has no binding 0.0[2]; it has 0.0[] ('rows', 2 storage buffers, read)" \
     "${rows[@]}" --in '0[0]=x.npy' --in '0[2]=x.npy' --out '1[0]=x2.npy:f32[100000]'
 refuses "binding 0.0[1] is given twice" "${rows[@]}" --in '0[1]=x.npy'
-refuses "--out 1[0]=x2.npy:i32[100000]: the output is i32, the kernel declares f32[] at 0.1[0] ('squares')" \
+refuses "--out 1[0]=x2.npy:i32[100000]: the output is i32, the kernel declares f32[] at binding 0.1[0] ('squares')" \
     "${rows[@]}" --in '0[0]=x.npy' --out '1[0]=x2.npy:i32[100000]'
 refuses "--in 0[=x.npy: '0[' is not a binding" "${rows[@]}" --in '0[=x.npy'
 
@@ -101,24 +101,24 @@ refuses "--in 0[=x.npy: '0[' is not a binding" "${rows[@]}" --in '0[=x.npy'
 "$NPY" make wide.npy 'f64[100000]' ramp 0 1
 "$NPY" make bytes.npy 'u8[400000]' ramp 0 0
 square=(run "$SHADERS/square.spv" --groups 1563)
-refuses "--in 0=wide.npy: the array is f64, the kernel declares f32[] at 0.0" \
+refuses "--in 0=wide.npy: the array is f64, the kernel declares f32[] at binding 0.0" \
     "${square[@]}" --in 0=wide.npy --out '1=out.npy:f32[100000]'
 refuses "convert it, or bind the bytes as they are with --reinterpret" \
     "${square[@]}" --in 0=bytes.npy --out '1=out.npy:f32[100000]'
-refuses "--out 1=out.npy:i32[100000]: the output is i32, the kernel declares f32[] at 0.1" \
+refuses "--out 1=out.npy:i32[100000]: the output is i32, the kernel declares f32[] at binding 0.1" \
     "${square[@]}" --in 0=x.npy --out '1=out.npy:i32[100000]'
 cp wide.npy again.npy
-refuses "--inout 1=again.npy: the array is f64, the kernel declares f32[] at 0.1" \
+refuses "--inout 1=again.npy: the array is f64, the kernel declares f32[] at binding 0.1" \
     run "$SHADERS/saxpy.spv" --groups 391 --in 0=x.npy --inout 1=again.npy --push f32:2.5,u32:100000
 case_name="standard input is compared, too"
 fingerprint > .before
 INPUT=wide.npy cli_again "${square[@]}" --in 0=- --out '1=out.npy:f32[100000]'
 expect_status 2
-expect_stderr "--in 0=-: the array is f64, the kernel declares f32[] at 0.0"
+expect_stderr "--in 0=-: the array is f64, the kernel declares f32[] at binding 0.0"
 expect_untouched
 "$NPY" make signed.npy 'i32[50000]' ramp 0 1
 "$NPY" make zero.npy 'u32[256]' ramp 0 0
-refuses "--in 0=signed.npy: the array is i32, the kernel declares u32[] at 0.0" \
+refuses "--in 0=signed.npy: the array is i32, the kernel declares u32[] at binding 0.0" \
     run "$SHADERS/histogram.spv" --groups 196 --in 0=signed.npy --inout 1=zero.npy:out.npy
 case_name="bytes as they are"
 "$NPY" make half.npy 'u8[400000]' ramp 0 0
@@ -143,15 +143,15 @@ for type in f32 u32; do
     done
 done
 "$NPY" make s.npy 'i32[4]' ramp 0 1
-refuses "the array is i32, the kernel declares f32[] | u32[] at 0.0" \
+refuses "the array is i32, the kernel declares f32[] | u32[] at binding 0.0" \
     run shared.comp --groups 1 --in 0=s.npy --out '1=out.npy:f32[8]'
 case_name="a tensor's type counts, and bf16 goes as 16 bits"
 header='{"w":{"dtype":"F64","shape":[2],"data_offsets":[0,16]},"b":{"dtype":"BF16","shape":[4],"data_offsets":[16,24]}}   '
 while [ $((${#header} % 8)) -ne 0 ]; do header+=' '; done
 { printf "\\x$(printf %02x ${#header})\\0\\0\\0\\0\\0\\0\\0%s" "$header"; head -c 24 /dev/zero; } > m.safetensors
-refuses "--in 0=m.safetensors:w: the array is f64, the kernel declares f32[] at 0.0" \
+refuses "--in 0=m.safetensors:w: the array is f64, the kernel declares f32[] at binding 0.0" \
     "${square[@]}" --in 0=m.safetensors:w --out '1=out.npy:f32[2]'
-refuses "--in 0=m.safetensors:b: the array is bf16, the kernel declares f32[] at 0.0" \
+refuses "--in 0=m.safetensors:b: the array is bf16, the kernel declares f32[] at binding 0.0" \
     "${square[@]}" --in 0=m.safetensors:b --out '1=out.npy:f32[2]'
 cat > widen.comp << 'END'
 #version 450
@@ -263,7 +263,7 @@ for pair in "m.safetensors:v=there is no tensor 'v' among its 1: w (LOAD_FAILED)
     "cut.safetensors:w=its offsets 0..400000 do not lie in the file's" \
     "cut.npy=truncated: the shape wants 400000 bytes" "fifo=it is a FIFO, not a regular file" \
     "x.npy:w=No such file or directory (a tensor can be had with --in, of a name that ends" \
-    ".=it is a directory" "/proc/self/maps=it is on a file system that makes its files up" \
+    ".=it is a directory" "/proc/self/maps=its file system generates the content on reading" \
     "/dev/zero=it is a device" "missing=No such file or directory (LOAD_FAILED)"; do
     refuses "--in 0=${pair%%=*}: ${pair#*=}" run "$SHADERS/square.spv" "${out[@]}" --in "0=${pair%%=*}"
 done
@@ -362,7 +362,7 @@ fingerprint > .before
 "$LEAVES_NONE" env --default-signal=INT "$BULKHEAD" run "$SHADERS/hang.spv" --groups 65535,64 \
     --inout 0=d.npy --deadline 60s > .stdout 2> .stderr &
 wrapper=$!
-deadline=$((SECONDS + 20))
+deadline=$((SECONDS + 20 * ${BULKHEAD_TEST_SLOWNESS:-1}))
 until worker=$(pgrep -P "$(pgrep -P $wrapper)" 2> /dev/null) || [ $SECONDS -ge $deadline ]; do :; done
 kill -s INT "$(pgrep -P $wrapper)"
 wait $wrapper
@@ -375,7 +375,7 @@ case_name="SIGKILL of the program leaves no process and no file"
 "$LEAVES_NONE" "$BULKHEAD" run "$SHADERS/hang.spv" --groups 65535,64 --inout 0=d.npy --deadline 60s \
     > .stdout 2> .stderr &
 wrapper=$!
-deadline=$((SECONDS + 20))
+deadline=$((SECONDS + 20 * ${BULKHEAD_TEST_SLOWNESS:-1}))
 until worker=$(pgrep -P "$(pgrep -P $wrapper)" 2> /dev/null) || [ $SECONDS -ge $deadline ]; do :; done
 [ -n "$worker" ] || fail "no worker was started"
 kill -s KILL "$(pgrep -P $wrapper)"

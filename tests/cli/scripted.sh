@@ -245,7 +245,7 @@ interrupt() { # SIGNAL ARGUMENT...
     : > .stderr # the log line of the run before must not be taken for this one's
     env --default-signal=INT,TERM "$BULKHEAD" "$@" --verbose > .stdout 2> .stderr \
         < "${INPUT:-/dev/null}" &
-    local pid=$! deadline=$((SECONDS + 20))
+    local pid=$! deadline=$((SECONDS + 20 * ${BULKHEAD_TEST_SLOWNESS:-1}))
     until grep -q scripted .stderr || [ $SECONDS -ge $deadline ]; do :; done
     kill -s "$signal" $pid
     wait $pid
@@ -312,7 +312,7 @@ expect_untouched
 # A load that has not ended after a second shows one, on a terminal; what is shown says how far it
 # is, and nothing of it stays.
 wait_for() { # what has to appear in a file
-    local deadline=$((SECONDS + 20))
+    local deadline=$((SECONDS + 20 * ${BULKHEAD_TEST_SLOWNESS:-1}))
     until grep -qF -- "$1" "$2" || [ $SECONDS -ge $deadline ]; do :; done
 }
 load_slowly() { # COMMAND...: its output goes to .stdout
@@ -391,7 +391,7 @@ for checks in HA HB Hb; do
 done
 SCRIPT_DOCTOR=SYSTEM cli doctor
 expect_status 3
-expect_stderr "see the detail"
+expect_stderr "see the message"
 
 case_name="a traced driver"
 SCRIPT_TRACE=ae cli doctor --trace-driver
@@ -414,10 +414,10 @@ expect_json '.unknown == 1 and .known_version == false and .tried == true and
     .calls[2].count == 3 and .calls[0].phase == "device"'
 SCRIPT_TRACED=SYSTEM cli doctor --trace-driver
 expect_status 3
-expect_stderr "see the detail"
+expect_stderr "see the message"
 cli doctor --device script
 expect_status 2
-expect_stderr "--device goes with --trace-driver"
+expect_stderr "--device needs --trace-driver"
 
 # -- inspect ---------------------------------------------------------------------------------------
 case_name="a disassembly that is longer than was thought"

@@ -64,15 +64,16 @@ static const struct {
     bh_status_class class_;
 } statuses[] = {
 #define BH_STATUS(name, value, class_, text, advice)                                               \
-    {BH_##name, #name, text, advice, BH_CLASS_##class_},
+    {BH_##name, #name, text, advice, BH_STATUS_CLASS_##class_},
 #include "base/status.def"
 #undef BH_STATUS
 };
 
 static size_t find(bh_status status) {
     for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
-        if (statuses[i].status == status)
+        if (statuses[i].status == status) {
             return i;
+        }
     }
     abort();
 }
@@ -101,11 +102,13 @@ static const char *message(void) {
 /* What the script says about |call|. */
 static bh_status answer(const char *call, bh_detail *detail) {
     const char *name = getenv(call);
-    if (!name)
+    if (!name) {
         return BH_OK;
+    }
     for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
-        if (strcmp(statuses[i].name, name) != 0)
+        if (strcmp(statuses[i].name, name) != 0) {
             continue;
+        }
         if (detail && statuses[i].status != BH_OK) {
             detail->status = statuses[i].status;
             snprintf(detail->message, sizeof detail->message, "%s", message());
@@ -123,10 +126,12 @@ void bh_context_options_init_sized(bh_context_options *options, size_t size) {
 bh_status bh_context_create(const bh_context_options *options, bh_context **out_context,
                             bh_detail *detail) {
     bh_status status = answer("SCRIPT_CONTEXT", detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         *out_context = calloc(1, sizeof **out_context);
-    if (options->log)
-        options->log(options->log_user, 2, "scripted\033[31m log");
+    }
+    if (options->log) {
+        options->log(BH_LOG_INFO, "scripted\033[31m log", options->log_user);
+    }
     return status;
 }
 
@@ -151,13 +156,15 @@ bh_status bh_stream_create(bh_context *context, const bh_stream_options *options
         snprintf(detail->message, sizeof detail->message, "no such selector");
         return BH_INVALID_ARGUMENT;
     }
-    if (getenv("SCRIPT_OPTIONS"))
+    if (getenv("SCRIPT_OPTIONS")) {
         fprintf(stderr, "stream: compile %llu, grace %llu, tenant '%s'\n",
                 (unsigned long long)options->compile_deadline_ns,
                 (unsigned long long)options->grace_ns, options->tenant ? options->tenant : "");
+    }
     bh_status status = answer("SCRIPT_STREAM", detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         *out_stream = calloc(1, sizeof **out_stream);
+    }
     return status;
 }
 
@@ -176,8 +183,9 @@ bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer **out_b
                            bh_detail *detail) {
     (void)context;
     bh_status status = answer("SCRIPT_BUFFER", detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     *out_buffer = calloc(1, sizeof **out_buffer);
     (*out_buffer)->size = size;
     (*out_buffer)->bytes = calloc(1, size + 1);
@@ -193,12 +201,14 @@ bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *source,
     struct bhi_npy_file file;
     struct bhi_complaint complaint;
     bh_status status = answer("SCRIPT_FILE", detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     if (getenv("SCRIPT_FILE_HANG")) {
         pthread_mutex_lock(&lock);
-        while (!closed)
+        while (!closed) {
             pthread_cond_wait(&changed, &lock);
+        }
         pthread_mutex_unlock(&lock);
         snprintf(detail->message, sizeof detail->message, "the path is %s", source->path);
         return detail->status = BH_CLOSED;
@@ -212,19 +222,20 @@ bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *source,
     if (status == BH_OK) {
         bh_buffer *buffer = *out_buffer;
         buffer->array.dtype = (bh_dtype)(BH_DTYPE_F16 + file.array.dtype);
-        buffer->array.dimensions = file.array.dimensions;
+        buffer->array.rank = file.array.dimensions;
         memcpy(buffer->array.shape, file.array.shape, sizeof file.array.shape);
-        if (!bhi_npy_file_read(&file, buffer->bytes, &complaint))
+        if (!bhi_npy_file_read(&file, buffer->bytes, &complaint)) {
             abort();
+        }
         buffer->from_file = true;
     }
     bhi_npy_file_close(&file);
     return status;
 }
 
-bh_status bh_buffer_array_sized(const bh_buffer *buffer, bh_array_info *out_info,
-                                size_t info_size) {
-    (void)info_size;
+bh_status bh_buffer_array_sized(const bh_buffer *buffer, bh_array_info *out_info, size_t info_size,
+                                bh_detail *detail) {
+    (void)info_size, (void)detail;
     *out_info = buffer->array;
     return BH_OK;
 }
@@ -233,7 +244,9 @@ uint64_t bh_buffer_size(const bh_buffer *buffer) {
     return buffer->size;
 }
 
-bh_status bh_buffer_load_progress(bh_buffer *buffer, uint64_t *out_done, uint64_t *out_total) {
+bh_status bh_buffer_load_progress(bh_buffer *buffer, uint64_t *out_done, uint64_t *out_total,
+                                  bh_detail *detail) {
+    (void)detail;
     *out_done = buffer->size / 2;
     *out_total = buffer->size;
     return BH_OK;
@@ -241,13 +254,15 @@ bh_status bh_buffer_load_progress(bh_buffer *buffer, uint64_t *out_done, uint64_
 
 bh_status bh_buffer_load_event(bh_buffer *buffer, bh_event **out_event, bh_detail *detail) {
     (void)detail;
-    if (!buffer->from_file)
+    if (!buffer->from_file) {
         return BH_INVALID_ARGUMENT;
+    }
     bh_event *event = calloc(1, sizeof *event);
     event->verdict.status = answer("SCRIPT_LOAD", NULL);
     event->verdict.exit_code = -1;
-    if (event->verdict.status != BH_OK)
+    if (event->verdict.status != BH_OK) {
         snprintf(event->verdict.message, sizeof event->verdict.message, "%s", message());
+    }
     event->until = getenv("SCRIPT_LOAD_UNTIL");
     event->pending = getenv("SCRIPT_LOAD_HANG") || event->until;
     *out_event = event;
@@ -263,8 +278,9 @@ bh_status bh_buffer_map(bh_buffer *buffer, bh_map_intent intent, uint64_t timeou
 }
 
 bh_status bh_buffer_release(bh_buffer *buffer) {
-    if (buffer)
+    if (buffer) {
         free(buffer->bytes);
+    }
     free(buffer);
     return BH_OK;
 }
@@ -280,8 +296,9 @@ bh_status bh_kernel_create_spirv(bh_context *context, const void *code, size_t c
     (void)code;
     (void)code_size;
     bh_status status = answer("SCRIPT_KERNEL", detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     *out_kernel = calloc(1, sizeof **out_kernel);
     snprintf((*out_kernel)->name, sizeof(*out_kernel)->name, "%s", options->name);
     return BH_OK;
@@ -294,14 +311,17 @@ void bh_glsl_source_init_sized(bh_glsl_source *source, size_t size) {
 bh_status bh_kernel_create_glsl(bh_context *context, const bh_glsl_source *source,
                                 const bh_kernel_options *options, bh_kernel **out_kernel,
                                 bh_detail *detail) {
-    if (getenv("SCRIPT_OPTIONS"))
+    if (getenv("SCRIPT_OPTIONS")) {
         fprintf(stderr, "source: compile %llu\n", (unsigned long long)source->deadline_ns);
-    if (getenv("SCRIPT_GLSL_LOG"))
+    }
+    if (getenv("SCRIPT_GLSL_LOG")) {
         snprintf(source->log, source->log_size, "%s", getenv("SCRIPT_GLSL_LOG"));
+    }
     if (getenv("SCRIPT_GLSL_HANG")) {
         pthread_mutex_lock(&lock);
-        while (!closed)
+        while (!closed) {
             pthread_cond_wait(&changed, &lock);
+        }
         pthread_mutex_unlock(&lock);
         return detail->status = BH_CONTEXT_CLOSED;
     }
@@ -321,8 +341,9 @@ bh_status bh_kernel_inspect_sized(bh_kernel *kernel, const bh_inspect_options *o
     *out_inspection = (bh_inspection){0};
     if (getenv("SCRIPT_GLSL_HANG")) {
         pthread_mutex_lock(&lock);
-        while (!closed)
+        while (!closed) {
             pthread_cond_wait(&changed, &lock);
+        }
         pthread_mutex_unlock(&lock);
         return detail->status = BH_CONTEXT_CLOSED;
     }
@@ -358,8 +379,8 @@ void bh_description_init_sized(bh_description *description, size_t size) {
     *description = (bh_description){.struct_size = size, .lanes = 1};
 }
 
-bh_status bh_buffer_describe(bh_buffer *buffer, const bh_description *description,
-                             bh_detail *detail) {
+bh_status bh_buffer_set_description(bh_buffer *buffer, const bh_description *description,
+                                    bh_detail *detail) {
     (void)buffer;
     (void)description;
     (void)detail;
@@ -388,12 +409,14 @@ void bh_template_options_init_sized(bh_template_options *options, size_t size) {
 bh_status bh_template_create(bh_context *context, const bh_template_options *options,
                              bh_template **out_template, bh_detail *detail) {
     (void)context;
-    if (getenv("SCRIPT_OPTIONS"))
+    if (getenv("SCRIPT_OPTIONS")) {
         fprintf(stderr, "template: compile %llu\n",
                 (unsigned long long)options->compile_deadline_ns);
+    }
     bh_status status = answer("SCRIPT_TEMPLATE", detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         *out_template = calloc(1, sizeof **out_template);
+    }
     return status;
 }
 
@@ -450,10 +473,10 @@ static void reflect_bindings(bh_kernel_info *info) {
         char access[8] = "", name[64] = "";
         sscanf(text, "%u.%u:%7[^:]:%63[^,]", &binding->set, &binding->binding, access, name);
         binding->count = 1;
-        binding->kind = access[0] == 'u' ? BH_UNIFORM_BUFFER : BH_STORAGE_BUFFER;
-        binding->access = !strcmp(access, "w")    ? BH_WRITE
-                          : !strcmp(access, "rw") ? BH_READ_WRITE
-                                                  : BH_READ;
+        binding->kind = access[0] == 'u' ? BH_BINDING_UNIFORM_BUFFER : BH_BINDING_STORAGE_BUFFER;
+        binding->access = !strcmp(access, "w")    ? BH_ACCESS_WRITE
+                          : !strcmp(access, "rw") ? BH_ACCESS_READ_WRITE
+                                                  : BH_ACCESS_READ;
         memcpy(binding->name, name, sizeof name);
         text += strcspn(text, ",");
         text += *text == ',';
@@ -471,9 +494,10 @@ bh_status bh_kernel_prepare(bh_kernel *kernel, bh_stream *stream, bh_event **out
     verdict->event = verdict->origin = 40;
     verdict->worker_pid = 4321;
     snprintf(verdict->kernel_name, sizeof verdict->kernel_name, "%s", kernel->name);
-    if (verdict->status != BH_OK)
+    if (verdict->status != BH_OK) {
         snprintf(verdict->message, sizeof verdict->message, "%s", message());
-    event->pending = getenv("SCRIPT_PREPARE_HANG") != NULL;
+    }
+    event->pending = getenv("SCRIPT_PREPARE_HANG");
     *out_event = event;
     return BH_OK;
 }
@@ -485,8 +509,9 @@ bh_status bh_kernel_reflect_sized(bh_kernel *kernel, bh_stream *stream, uint64_t
     (void)stream;
     (void)timeout_ns;
     bh_status status = answer("SCRIPT_REFLECT", detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     memset(out_info, 0, sizeof *out_info);
     reflect_bindings(out_info);
     out_info->push_size = getenv("SCRIPT_PUSH") ? (uint32_t)atoi(getenv("SCRIPT_PUSH")) : 0;
@@ -496,15 +521,18 @@ bh_status bh_kernel_reflect_sized(bh_kernel *kernel, bh_stream *stream, uint64_t
 static void run_kernel(const bh_command *command) {
     const bh_buffer *from = NULL;
     for (uint32_t i = 0; i < command->binding_count && !from; i++) {
-        if (command->bindings[i].access & BH_READ)
+        if (command->bindings[i].access & BH_ACCESS_READ) {
             from = command->bindings[i].buffer;
+        }
     }
     for (uint32_t i = 0; i < command->binding_count; i++) {
         bh_buffer *to = command->bindings[i].buffer;
-        if (!(command->bindings[i].access & BH_WRITE) || !from || from->size == 0)
+        if (!(command->bindings[i].access & BH_ACCESS_WRITE) || !from || from->size == 0) {
             continue;
-        for (uint64_t k = 0; k < to->size; k++)
+        }
+        for (uint64_t k = 0; k < to->size; k++) {
             to->bytes[k] = from->bytes[k % from->size];
+        }
     }
 }
 
@@ -515,14 +543,16 @@ bh_status bh_submit_sized(bh_stream *stream, const bh_submit_info *info, size_t 
     (void)command_size;
     (void)binding_size;
     bh_status status = answer("SCRIPT_SUBMIT", detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         return status;
+    }
     uint64_t number = ++stream->submissions;
     const char *fail_at = getenv("SCRIPT_FAIL_AT");
     bh_event *event = calloc(1, sizeof *event);
     bh_verdict *verdict = &event->verdict;
-    if (!fail_at || (uint64_t)atoi(fail_at) == number)
+    if (!fail_at || (uint64_t)atoi(fail_at) == number) {
         verdict->status = answer("SCRIPT_EVENT", NULL);
+    }
     verdict->executed = verdict->status == BH_OK ? BH_EXECUTED_YES : BH_EXECUTED_UNKNOWN;
     verdict->signal = verdict->status == BH_WORKER_SIGNAL ? 11 : 0;
     verdict->exit_code = -1;
@@ -534,11 +564,13 @@ bh_status bh_submit_sized(bh_stream *stream, const bh_submit_info *info, size_t 
     snprintf(verdict->kernel_name, sizeof verdict->kernel_name, "%s",
              info->commands[0].kernel->name);
     bh_kernel_hash(info->commands[0].kernel, verdict->kernel_hash);
-    if (verdict->status != BH_OK)
+    if (verdict->status != BH_OK) {
         snprintf(verdict->message, sizeof verdict->message, "%s", message());
-    if (verdict->status == BH_OK)
+    }
+    if (verdict->status == BH_OK) {
         run_kernel(&info->commands[0]);
-    event->pending = getenv("SCRIPT_HANG") != NULL;
+    }
+    event->pending = getenv("SCRIPT_HANG");
     *out_event = event;
     return BH_OK;
 }
@@ -552,8 +584,9 @@ bh_status bh_event_wait(bh_event *event, uint64_t timeout_ns) {
     pthread_mutex_lock(&lock);
     while (event->pending && pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &until) == 0)
         ;
-    if (event->until && access(event->until, F_OK) == 0)
+    if (event->until && access(event->until, F_OK) == 0) {
         event->pending = false;
+    }
     bh_status status = event->pending ? BH_TIMEOUT : event->verdict.status;
     pthread_mutex_unlock(&lock);
     return status;
@@ -567,8 +600,9 @@ bh_status bh_event_verdict_sized(bh_event *event, bh_verdict *out_verdict, size_
 
 bh_status bh_event_cancel(bh_event *event) {
     pthread_mutex_lock(&lock);
-    if (event->pending)
+    if (event->pending) {
         event->verdict.status = BH_CANCELLED;
+    }
     event->pending = false;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
@@ -655,8 +689,9 @@ bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size_t capa
                         : letter == 'b' ? BH_CHECK_BROKEN
                                         : BH_CHECK_ABSENT;
         snprintf(check->text, sizeof check->text, "what was tried");
-        if (check->result != BH_CHECK_HOLDS)
+        if (check->result != BH_CHECK_HOLDS) {
             snprintf(check->advice, sizeof check->advice, "enable it");
+        }
     }
     return status;
 }

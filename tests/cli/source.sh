@@ -155,9 +155,9 @@ mkdir results
 sed 's/^void scale/float scale/; s/ }$/ return 2; }/' scale.hlsl > results/returns.hlsl
 sed 's/uint3 id : SV_DispatchThreadID/&, out float4 c : SV_Target/' scale.hlsl > results/out.hlsl
 line=$(grep -n 'scale(' scale.hlsl | cut -d: -f1)
-does_not_compile "returns.hlsl:$line: error: 'scale' returns float, and nobody takes what a kernel returns: make it void" \
+does_not_compile "returns.hlsl:$line: error: 'scale' returns float, but a kernel cannot return a value: make it void" \
     run results/returns.hlsl "${square[@]}" --push f32:1
-does_not_compile "out.hlsl:$line: error: 'scale' has a parameter that is out, and nobody takes" \
+does_not_compile "out.hlsl:$line: error: 'scale' has a parameter that is out, but a kernel cannot return" \
     run results/out.hlsl "${square[@]}" --push f32:1
 { sed '/^\[numthreads/,$d' scale.hlsl; echo '#include "tail.hlsl"'; } > results/includes.hlsl
 sed -n '/^\[numthreads/,$p' results/returns.hlsl > results/tail.hlsl
@@ -199,12 +199,12 @@ for pair in "wgsl:WGSL:naga" "cu:CUDA:chipStar" "hip:HIP:chipStar" "cl:OpenCL C:
     file=k.${pair%%:*}
     rest=${pair#*:}
     : > "$file"
-    refuses "KERNEL $file: it is ${rest%%:*}, which is not compiled here; " run "$file" --groups 1
+    refuses "KERNEL $file: it is ${rest%%:*}, which is not supported; " run "$file" --groups 1
     expect_stderr "${rest#*:}"
 done
 while IFS='|' read -r name text; do
     printf '%s\n' "$text" > noname
-    refuses_json INVALID_KERNEL "it is $name, which is not compiled here" run noname --groups 1
+    refuses_json INVALID_KERNEL "it is $name, which is not supported" run noname --groups 1
 done << 'END'
 WGSL|@compute @workgroup_size(64) fn main() {}
 CUDA|__global__ void k(float *x) { x[threadIdx.x] = 1; }
@@ -219,7 +219,7 @@ INPUT=x.npy refuses "FILE -: it is a .npy array, not a kernel" inspect -
 printf '\40\0\0\0\0\0\0\0%-32s' '{}' > tensors
 INPUT=tensors refuses "FILE -: it is a .safetensors file of arrays, not a kernel" inspect -
 printf 'what is this?\n' > noname
-refuses "noname: 14 bytes are no SPIR-V module" run noname --groups 1
+refuses "noname: 14 bytes are not a SPIR-V module" run noname --groups 1
 case_name="what it was ported from is no matter"
 printf '%s\n' '// __global__, once' '/* @workgroup_size(64),' ' * #version 1 */' > ported
 cat ported scale.hlsl > noname

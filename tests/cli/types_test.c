@@ -1,7 +1,7 @@
 /* Which arrays a kernel's declaration takes. */
 #include "request/types.h"
 
-#include "cmocka_all.h"
+#include "harness.h"
 
 #include <string.h>
 
@@ -19,15 +19,14 @@ static void expect(const char *type, const char *taken) {
     for (int dtype = 0; dtype < DTYPES; dtype++) {
         char name[16];
         snprintf(name, sizeof name, " %s ", names[dtype]);
-        const bool wanted =
-            dtype == BH_DTYPE_NONE || !strcmp(taken, "all") || strstr(taken, name) != NULL;
-        if (bhi_type_takes(type, (bh_dtype)dtype) != wanted)
-            fail_msg("%s %s %s", type, wanted ? "does not take" : "takes", names[dtype]);
+        const bool wanted = dtype == BH_DTYPE_NONE || !strcmp(taken, "all") || strstr(taken, name);
+        if (bhi_type_takes(type, (bh_dtype)dtype) != wanted) {
+            BHT_FAIL("%s %s %s", type, wanted ? "does not take" : "takes", names[dtype]);
+        }
     }
 }
 
-static void one_scalar(void **state) {
-    (void)state;
+static void one_scalar(void) {
     expect("f32[]", " f32 ");
     expect("f32", " f32 ");
     expect("f64[]", " f64 ");
@@ -44,16 +43,14 @@ static void one_scalar(void **state) {
 }
 
 /* Those that SPIR-V has no type for. */
-static void by_their_bytes(void **state) {
-    (void)state;
+static void by_their_bytes(void) {
     expect("u8[]", " u8 bool f8_e4m3 f8_e5m2 ");
     expect("i8x4[]", " i8 bool f8_e4m3 f8_e5m2 ");
     expect("u16[]", " u16 bf16 ");
     expect("i16[]", " i16 bf16 ");
 }
 
-static void no_one_scalar(void **state) {
-    (void)state;
+static void no_one_scalar(void) {
     expect("{u32, f32[]}", "all");
     expect("{f16, u8[32]}[]", "all"); /* blocks of quantised weights */
     expect("{f32, {f32, u32}}", "all");
@@ -64,8 +61,7 @@ static void no_one_scalar(void **state) {
     expect("{f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32...", "all");
 }
 
-static void several_declarations(void **state) {
-    (void)state;
+static void several_declarations(void) {
     expect("u8[] | u32[]", " u8 bool f8_e4m3 f8_e5m2 u32 ");
     expect("f32[] | f32x4[]", " f32 ");
     expect("f32[] | f16x8[] | i32[4]", " f32 f16 i32 ");
@@ -73,12 +69,12 @@ static void several_declarations(void **state) {
     expect("f32[] | u32[] | f32...", "all");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_scalar),
-        cmocka_unit_test(by_their_bytes),
-        cmocka_unit_test(no_one_scalar),
-        cmocka_unit_test(several_declarations),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(one_scalar),
+        BHT_TEST(by_their_bytes),
+        BHT_TEST(no_one_scalar),
+        BHT_TEST(several_declarations),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

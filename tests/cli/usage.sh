@@ -52,15 +52,15 @@ refuses "--groups many" run k.spv --groups many
 refuses "--deadline 500: '500' has no unit: write 500ms or 500s" "${run[@]}" --deadline 500
 refuses "--deadline 0s" "${run[@]}" --deadline 0s
 refuses "--compile-deadline 5: '5' has no unit" "${run[@]}" --compile-deadline 5
-refuses "--grace none: it has to end some time" "${run[@]}" --grace none
+refuses "--grace none: none is not allowed here: the run must end" "${run[@]}" --grace none
 refuses "--tenant : the name is empty" "${run[@]}" --tenant ''
 refuses "longer than 63 bytes" "${run[@]}" --tenant "$(printf 'x%.0s' {1..64})"
 refuses "--repeat 0" "${run[@]}" --repeat 0
 refuses "--memory-limit lots" "${run[@]}" --memory-limit lots
 refuses "--entry : the name is empty" "${run[@]}" --entry ''
 refuses "--push 1: '1' has no type: write f32:1" "${run[@]}" --push 1
-refuses "--push a: 'a' is no value: write a=VALUE if that is the name of a push constant" "${run[@]}" --push a
-refuses "'f32x4x2' is no type and shape: write f32:4x2 or f32[...]" "${run[@]}" --out 1=o.npy:f32x4x2
+refuses "--push a: 'a' is not a value: write a=VALUE for a push constant by name" "${run[@]}" --push a
+refuses "'f32x4x2' is not a type and shape: write f32:4x2 or f32[...]" "${run[@]}" --out 1=o.npy:f32x4x2
 refuses "--push u8:256: '256' is out of the range of u8" "${run[@]}" --push u8:256
 refuses "--push complex:1: 'complex' is not a type" "${run[@]}" --push complex:1
 refuses "--spec 1: '1' is not ID=TYPE:VALUE" "${run[@]}" --spec 1
@@ -73,15 +73,15 @@ refuses "names have 63 at most" "${run[@]}" --in "$(printf 'x%.0s' {1..64})=x.np
 refuses "--in a=y.npy: binding a is given twice" "${run[@]}" --in a=x.npy --in a=y.npy
 refuses "--push a=1,: 'a=1,' is not NAME=VALUE,..." "${run[@]}" --push a=1,
 refuses "--push 1,a=1: the first value has no name" "${run[@]}" --push 1,a=1
-refuses "--push f32:1: push constants are given in order, and by name" "${run[@]}" --push a=1 --push f32:1
-refuses "--push a=1: push constants are given in order, and by name" "${run[@]}" --push f32:1 --push a=1
+refuses "--push f32:1: push constants are given both in order and by name" "${run[@]}" --push a=1 --push f32:1
+refuses "--push a=1: push constants are given both in order and by name" "${run[@]}" --push f32:1 --push a=1
 refuses "--push f32:1: given twice" "${run[@]}" --push f32:1 --push f32:1
 refuses "--out 1=o.npy:like:1: it cannot be like itself" "${run[@]}" --in 0=x.npy --out 1=o.npy:like:1
 refuses "'2' is an output, too: like takes the type and shape of an input" \
     "${run[@]}" --in 0=x.npy --out 1=o.npy:like:2 --out 2=p.npy:f32:4
 refuses "no binding is given as 'Z'; the inputs are 0, X[1]" \
     "${run[@]}" --in 0=x.npy --in 'X[1]=x.npy' --out '1=o.npy:like Z'
-refuses "--out 1=o.npy:like:: like what?" "${run[@]}" --out 1=o.npy:like:
+refuses "--out 1=o.npy:like:: like needs a binding" "${run[@]}" --out 1=o.npy:like:
 refuses "the file name is empty" "${run[@]}" --in 0=
 refuses "--in 0=m.safetensors: no tensor: write m.safetensors:NAME" "${run[@]}" --in 0=m.safetensors
 refuses "--in 0=m.safetensors:: the tensor's name is empty" "${run[@]}" --in 0=m.safetensors:
@@ -127,7 +127,7 @@ npy struct.npy "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (16,)
 npy complex.npy "{'descr': '<c8', 'fortran_order': False, 'shape': (8,), }"
 npy longer.npy "{'descr': '<f4', 'fortran_order': False, 'shape': (17,), }"
 npy shorter.npy "{'descr': '<f4', 'fortran_order': False, 'shape': (15,), }"
-npy liar.npy "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296, 4), }"
+npy overflow.npy "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296, 4), }"
 npy huge.npy "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999,), }"
 npy negative.npy "{'descr': '<f4', 'fortran_order': False, 'shape': (-16,), }"
 npy twice.npy "{'descr': '<f4', 'descr': '<f8', 'fortran_order': False, 'shape': (16,), }"
@@ -141,7 +141,7 @@ head -c 100 x.npy > cut.npy
 mkfifo fifo
 for pair in "fortran:Fortran order" "big:big-endian" "object:object arrays" "struct:structured" \
     "complex:dtype '<c8' is not supported" "longer:truncated: the shape wants 68 bytes" \
-    "shorter:the shape wants 60 bytes of data, there are 64" "liar:the shape has more elements than 64 bits can count" \
+    "shorter:the shape wants 60 bytes of data, there are 64" "overflow:the shape has more elements than 64 bits can count" \
     "huge:truncated" "negative:the shape has a negative dimension" "twice:malformed header: key 'descr' twice" \
     "evil:malformed header: not a dictionary" "magic:not a .npy file (bad magic)" "version:.npy format 9.0" "header:truncated header" \
     "claims:the header claims" "empty:empty" "cut:truncated"; do
@@ -164,7 +164,7 @@ ln -s x.npy soft.npy
 ln x.npy hard.npy
 mkdir -p below && ln -s ../x.npy below/far.npy
 for name in x.npy ./x.npy soft.npy hard.npy below/far.npy "$PWD/x.npy"; do
-    refuses "--out 1=$name:f32[16]: --in 0=x.npy reads that file: --inout binds a file that is to be replaced" \
+    refuses "--out 1=$name:f32[16]: --in 0=x.npy reads that file: --to replace it, use inout" \
         "${run[@]}" --in 0=x.npy --out "1=$name:f32[16]"
 done
 cp x.npy y.npy

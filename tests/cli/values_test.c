@@ -1,10 +1,8 @@
 /* Numbers, durations, sizes, bindings, push and specialization constants from the command line. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
+#include "harness.h"
 #include <math.h>
 #include <string.h>
 
@@ -15,7 +13,7 @@
 
 static struct bhi_complaint complaint;
 
-static void test_f16(void **state) {
+static void test_f16(void) {
     static const struct {
         double value;
         uint16_t bits;
@@ -38,18 +36,19 @@ static void test_f16(void **state) {
         {1 + 0x3p-11, 0x3C02},
         {0.1, 0x2E66},
     };
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        assert_int_equal(bhi_f16_from_double(cases[i].value), cases[i].bits);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        BHT_EQ(bhi_f16_from_double(cases[i].value), cases[i].bits);
+    }
     for (uint32_t bits = 0; bits < 0x10000; bits++) { /* every value survives the round trip */
         double value = bhi_f16_to_double((uint16_t)bits);
-        if (!isnan(value))
-            assert_int_equal(bhi_f16_from_double(value), bits);
+        if (!isnan(value)) {
+            BHT_EQ(bhi_f16_from_double(value), bits);
+        }
     }
-    assert_true(isnan(bhi_f16_to_double(bhi_f16_from_double(NAN))));
+    BHT_TRUE(isnan(bhi_f16_to_double(bhi_f16_from_double(NAN))));
 }
 
-static void test_numbers(void **state) {
+static void test_numbers(void) {
     static const struct {
         enum bhi_dtype dtype;
         const char *text;
@@ -94,17 +93,17 @@ static void test_numbers(void **state) {
         {BHI_DTYPE_bool, "0", true, 0},
         {BHI_DTYPE_bool, "2", false, 0},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint64_t bits = ~UINT64_C(0);
         bool good = bhi_dtype_parse(cases[i].dtype, cases[i].text, &bits, &complaint);
-        if (good != cases[i].good || (good && bits != cases[i].bits))
-            fail_msg("%s '%s': %d %llx", bhi_dtype_name(cases[i].dtype), cases[i].text, good,
+        if (good != cases[i].good || (good && bits != cases[i].bits)) {
+            BHT_FAIL("%s '%s': %d %llx", bhi_dtype_name(cases[i].dtype), cases[i].text, good,
                      (unsigned long long)bits);
+        }
     }
 }
 
-static void test_durations(void **state) {
+static void test_durations(void) {
     static const struct {
         const char *text;
         uint64_t ns; /* 0: refused */
@@ -128,31 +127,30 @@ static void test_durations(void **state) {
         {"inf", 0},
         {"99999999999999s", 0},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint64_t ns = 0;
         bool good = bhi_parse_duration(cases[i].text, &ns, &complaint);
-        if (good != (cases[i].ns != 0) || (good && ns != cases[i].ns))
-            fail_msg("'%s': %d %llu", cases[i].text, good, (unsigned long long)ns);
+        if (good != (cases[i].ns != 0) || (good && ns != cases[i].ns)) {
+            BHT_FAIL("'%s': %d %llu", cases[i].text, good, (unsigned long long)ns);
+        }
     }
-    assert_false(bhi_parse_duration("500", &(uint64_t){0}, &complaint));
-    assert_string_equal(complaint.text, "'500' has no unit: write 500ms or 500s");
-    assert_false(bhi_parse_duration("1000000001s", &(uint64_t){0}, &complaint));
-    assert_non_null(strstr(complaint.text, "write none for no deadline"));
+    BHT_TRUE(!bhi_parse_duration("500", &(uint64_t){0}, &complaint));
+    BHT_STR_EQ(complaint.text, "'500' has no unit: write 500ms or 500s");
+    BHT_TRUE(!bhi_parse_duration("1000000001s", &(uint64_t){0}, &complaint));
+    BHT_STR_HAS(complaint.text, "write none for no deadline");
 }
 
-static void test_durations_that_end(void **state) {
+static void test_durations_that_end(void) {
     uint64_t ns = 0;
-    (void)state;
-    assert_true(bhi_parse_finite_duration("1000000000s", &ns, &complaint));
-    assert_int_equal(ns, 1000000000000000000);
-    assert_false(bhi_parse_finite_duration("1000000001s", &ns, &complaint));
-    assert_string_equal(complaint.text, "'1000000001s' is too long (1000000000s at most)");
-    assert_false(bhi_parse_finite_duration("none", &ns, &complaint));
-    assert_string_equal(complaint.text, "it has to end some time");
+    BHT_TRUE(bhi_parse_finite_duration("1000000000s", &ns, &complaint));
+    BHT_EQ(ns, 1000000000000000000);
+    BHT_TRUE(!bhi_parse_finite_duration("1000000001s", &ns, &complaint));
+    BHT_STR_EQ(complaint.text, "'1000000001s' is too long (1000000000s at most)");
+    BHT_TRUE(!bhi_parse_finite_duration("none", &ns, &complaint));
+    BHT_STR_EQ(complaint.text, "none is not allowed here: the run must end");
 }
 
-static void test_sizes(void **state) {
+static void test_sizes(void) {
     static const struct {
         const char *text;
         bool good;
@@ -172,76 +170,75 @@ static void test_sizes(void **state) {
         {"99999999T", false, 0},
         {"", false, 0},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint64_t bytes = 1;
         bool good = bhi_parse_size(cases[i].text, &bytes, &complaint);
-        if (good != cases[i].good || (good && bytes != cases[i].bytes))
-            fail_msg("'%s': %d %llu", cases[i].text, good, (unsigned long long)bytes);
+        if (good != cases[i].good || (good && bytes != cases[i].bytes)) {
+            BHT_FAIL("'%s': %d %llu", cases[i].text, good, (unsigned long long)bytes);
+        }
     }
 }
 
-static void test_memory_limits(void **state) {
+static void test_memory_limits(void) {
     uint64_t bytes;
-    (void)state;
-    assert_true(bhi_parse_memory_limit("none", &bytes, &complaint));
-    assert_int_equal(bytes, 0);
-    assert_true(bhi_parse_memory_limit("64M", &bytes, &complaint));
-    assert_int_equal(bytes, 64 << 20);
-    assert_false(bhi_parse_memory_limit("67108863", &bytes, &complaint));
-    assert_string_equal(complaint.text, "under 64 MiB: no driver starts with that");
-    assert_false(bhi_parse_memory_limit("lots", &bytes, &complaint));
+    BHT_TRUE(bhi_parse_memory_limit("none", &bytes, &complaint));
+    BHT_EQ(bytes, 0);
+    BHT_TRUE(bhi_parse_memory_limit("64M", &bytes, &complaint));
+    BHT_EQ(bytes, 64 << 20);
+    BHT_TRUE(!bhi_parse_memory_limit("67108863", &bytes, &complaint));
+    BHT_STR_EQ(complaint.text, "less than 64 MiB: no driver starts with that");
+    BHT_TRUE(!bhi_parse_memory_limit("lots", &bytes, &complaint));
 }
 
-static void test_groups(void **state) {
+static void test_groups(void) {
     static const char *const bad[] = {"",   "0", "1,0", "1,2,0", "1,2,3,4",    "1,",
                                       ",1", "a", "-1",  "1;2",   "4294967296", "1, 2"};
     uint32_t groups[3];
-    (void)state;
-    assert_true(bhi_parse_groups("7", groups, &complaint));
-    assert_int_equal(groups[0], 7);
-    assert_int_equal(groups[1], 1);
-    assert_int_equal(groups[2], 1);
-    assert_true(bhi_parse_groups("1,4294967295,3", groups, &complaint));
-    assert_int_equal(groups[1], UINT32_MAX);
-    assert_int_equal(groups[2], 3);
+    BHT_TRUE(bhi_parse_groups("7", groups, &complaint));
+    BHT_EQ(groups[0], 7);
+    BHT_EQ(groups[1], 1);
+    BHT_EQ(groups[2], 1);
+    BHT_TRUE(bhi_parse_groups("1,4294967295,3", groups, &complaint));
+    BHT_EQ(groups[1], UINT32_MAX);
+    BHT_EQ(groups[2], 3);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        if (bhi_parse_groups(bad[i], groups, &complaint))
-            fail_msg("'%s' was taken", bad[i]);
+        if (bhi_parse_groups(bad[i], groups, &complaint)) {
+            BHT_FAIL("'%s' was taken", bad[i]);
+        }
     }
 }
 
-static void test_slots(void **state) {
+static void test_slots(void) {
     static const char *const bad[] = {
         "",    "x",     "1.",    ".1",  "1.2.3", "-1",      "0x1",        "1[",
         "1[]", "1[-1]", "1[0]x", "[1]", "1[2]3", "1[2][3]", "4294967295", "1[4294967295]",
         "1]",  "1[x]",  "1.[2]"};
     struct bhi_slot slot;
-    (void)state;
-    assert_true(bhi_parse_slot("3=a", 1, &slot, &complaint));
-    assert_int_equal(slot.set, 0);
-    assert_int_equal(slot.binding, 3);
-    assert_true(bhi_parse_slot("2.17", 4, &slot, &complaint));
-    assert_int_equal(slot.set, 2);
-    assert_int_equal(slot.binding, 17);
-    assert_int_equal(slot.element, 0);
-    assert_string_equal(bhi_slot_describe(slot, false).text, "2.17");
-    assert_string_equal(bhi_slot_describe(slot, true).text, "2.17[0]");
-    assert_true(bhi_parse_slot("2.17[5]=a[6]", 7, &slot, &complaint));
-    assert_int_equal(slot.set, 2);
-    assert_int_equal(slot.binding, 17);
-    assert_int_equal(slot.element, 5);
-    assert_string_equal(bhi_slot_describe(slot, false).text, "2.17[5]");
-    assert_true(bhi_parse_slot("1[0]", 4, &slot, &complaint));
-    assert_int_equal(slot.set, 0);
-    assert_int_equal(slot.element, 0);
+    BHT_TRUE(bhi_parse_slot("3=a", 1, &slot, &complaint));
+    BHT_EQ(slot.set, 0);
+    BHT_EQ(slot.binding, 3);
+    BHT_TRUE(bhi_parse_slot("2.17", 4, &slot, &complaint));
+    BHT_EQ(slot.set, 2);
+    BHT_EQ(slot.binding, 17);
+    BHT_EQ(slot.element, 0);
+    BHT_STR_EQ(bhi_slot_describe(slot, false).text, "2.17");
+    BHT_STR_EQ(bhi_slot_describe(slot, true).text, "2.17[0]");
+    BHT_TRUE(bhi_parse_slot("2.17[5]=a[6]", 7, &slot, &complaint));
+    BHT_EQ(slot.set, 2);
+    BHT_EQ(slot.binding, 17);
+    BHT_EQ(slot.element, 5);
+    BHT_STR_EQ(bhi_slot_describe(slot, false).text, "2.17[5]");
+    BHT_TRUE(bhi_parse_slot("1[0]", 4, &slot, &complaint));
+    BHT_EQ(slot.set, 0);
+    BHT_EQ(slot.element, 0);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        if (bhi_parse_slot(bad[i], strlen(bad[i]), &slot, &complaint))
-            fail_msg("'%s' was taken", bad[i]);
+        if (bhi_parse_slot(bad[i], strlen(bad[i]), &slot, &complaint)) {
+            BHT_FAIL("'%s' was taken", bad[i]);
+        }
     }
 }
 
-static void test_arrays(void **state) {
+static void test_arrays(void) {
     static const char *const bad[] = {
         "f31[4]",
         "f32",
@@ -259,39 +256,40 @@ static void test_arrays(void **state) {
         "f64[0,4294967296,4294967296]",
     };
     struct bhi_array array;
-    (void)state;
-    assert_true(bhi_parse_array("f32[4,64]", &array, &complaint));
-    assert_int_equal(array.dtype, BHI_DTYPE_f32);
-    assert_int_equal(array.dimensions, 2);
-    assert_int_equal(array.shape[1], 64);
-    assert_int_equal(array.bytes, 4 * 64 * 4);
+    BHT_TRUE(bhi_parse_array("f32[4,64]", &array, &complaint));
+    BHT_EQ(array.dtype, BHI_DTYPE_f32);
+    BHT_EQ(array.dimensions, 2);
+    BHT_EQ(array.shape[1], 64);
+    BHT_EQ(array.bytes, 4 * 64 * 4);
     /* What no shell takes for a pattern. */
     static const char *const same[] = {"f32:4,64", "f32:4x64", "f32[4,64]"};
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
-        assert_true(bhi_parse_array(same[i], &array, &complaint));
-        assert_int_equal(array.dimensions, 2);
-        assert_int_equal(array.shape[0], 4);
-        assert_int_equal(array.shape[1], 64);
+        BHT_TRUE(bhi_parse_array(same[i], &array, &complaint));
+        BHT_EQ(array.dimensions, 2);
+        BHT_EQ(array.shape[0], 4);
+        BHT_EQ(array.shape[1], 64);
     }
-    assert_true(bhi_parse_array("i8:7", &array, &complaint));
-    assert_int_equal(array.bytes, 7);
+    BHT_TRUE(bhi_parse_array("i8:7", &array, &complaint));
+    BHT_EQ(array.bytes, 7);
     static const char *const worse[] = {"f32:",      "f32:x",    "f32:4,",   "f32:4x",  "f32:4]",
                                         "f32[4x64]", "f32:4 ",   "f32::4",   "f32:-4",  ":4",
                                         "f32:4[2]",  "f32[2]:4", "f32:4,,2", "f32:like"};
     for (size_t i = 0; i < sizeof worse / sizeof worse[0]; i++) {
-        if (bhi_parse_array(worse[i], &array, &complaint))
-            fail_msg("'%s' was taken", worse[i]);
+        if (bhi_parse_array(worse[i], &array, &complaint)) {
+            BHT_FAIL("'%s' was taken", worse[i]);
+        }
     }
-    assert_false(bhi_parse_array("f32x4", &array, &complaint));
-    assert_non_null(strstr(complaint.text, "write f32:4 or f32["));
-    assert_true(bhi_parse_array("u8[]", &array, &complaint));
-    assert_int_equal(array.dimensions, 0);
-    assert_int_equal(array.bytes, 1);
-    assert_true(bhi_parse_array("f64[0]", &array, &complaint));
-    assert_int_equal(array.bytes, 0);
+    BHT_TRUE(!bhi_parse_array("f32x4", &array, &complaint));
+    BHT_STR_HAS(complaint.text, "write f32:4 or f32[");
+    BHT_TRUE(bhi_parse_array("u8[]", &array, &complaint));
+    BHT_EQ(array.dimensions, 0);
+    BHT_EQ(array.bytes, 1);
+    BHT_TRUE(bhi_parse_array("f64[0]", &array, &complaint));
+    BHT_EQ(array.bytes, 0);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        if (bhi_parse_array(bad[i], &array, &complaint))
-            fail_msg("'%s' was taken", bad[i]);
+        if (bhi_parse_array(bad[i], &array, &complaint)) {
+            BHT_FAIL("'%s' was taken", bad[i]);
+        }
     }
 }
 
@@ -299,122 +297,124 @@ static const char *nearest_of(const char *word) {
     static const char *const there[] = {"groups", "in",   "out",    "inout",   "push",
                                         "spec",   "json", "device", "deadline"};
     struct bhi_nearest nearest = {.word = word};
-    for (size_t i = 0; i < sizeof there / sizeof there[0]; i++)
+    for (size_t i = 0; i < sizeof there / sizeof there[0]; i++) {
         bhi_nearest_try(&nearest, there[i]);
+    }
     return nearest.best;
 }
 
-static void test_nearest(void **state) {
+static void test_nearest(void) {
     static const char *const pairs[][2] = {
         {"group", "groups"},     {"gruops", "groups"}, {"dedline", "deadline"}, {"jsno", "json"},
         {"puhs", "push"},        {"inotu", "inout"},   {"ot", "out"},           {"dev", "device"},
         {"deadine", "deadline"}, {"sped", "spec"},
     };
     static const char *const far[] = {"", "x", "walk", "banana", "reinterpret", "groupthinking"};
-    (void)state;
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         const char *best = nearest_of(pairs[i][0]);
-        if (!best || strcmp(best, pairs[i][1]) != 0)
-            fail_msg("'%s': %s", pairs[i][0], best ? best : "nothing");
+        if (!best || strcmp(best, pairs[i][1]) != 0) {
+            BHT_FAIL("'%s': %s", pairs[i][0], best ? best : "nothing");
+        }
     }
     for (size_t i = 0; i < sizeof far / sizeof far[0]; i++) {
-        if (nearest_of(far[i]))
-            fail_msg("'%s': %s", far[i], nearest_of(far[i]));
+        if (nearest_of(far[i])) {
+            BHT_FAIL("'%s': %s", far[i], nearest_of(far[i]));
+        }
     }
     char word[200];
     memset(word, 'x', sizeof word);
     word[sizeof word - 1] = 0;
-    assert_null(nearest_of(word));
+    BHT_EQ(nearest_of(word), NULL);
 }
 
-static void test_push(void **state) {
+static void test_push(void) {
     static const char *const bad[] = {"",    "1",        "f32:",   "f32:1,", ",f32:1",
                                       "x:1", "f32:1,,2", "u8:256", "f32:1 "};
     struct bhi_push push;
-    (void)state;
-    assert_true(bhi_parse_push("f32:2,u32:1048576", &push, &complaint));
-    assert_int_equal(push.size, 8);
-    assert_memory_equal(push.bytes, "\0\0\0\x40\0\0\x10\0", 8);
+    BHT_TRUE(bhi_parse_push("f32:2,u32:1048576", &push, &complaint));
+    BHT_EQ(push.size, 8);
+    BHT_MEM_EQ(push.bytes, "\0\0\0\x40\0\0\x10\0", 8);
     /* The type carries on; alignment: u8 at 0 and 1, f64 at 8, u16 at 16, padded to 20. */
-    assert_true(bhi_parse_push("u8:1,2,f64:1,u16:3", &push, &complaint));
-    assert_int_equal(push.size, 20);
-    assert_memory_equal(push.bytes, "\1\2\0\0\0\0\0\0\0\0\0\0\0\0\xF0\x3F\3\0\0\0", 20);
+    BHT_TRUE(bhi_parse_push("u8:1,2,f64:1,u16:3", &push, &complaint));
+    BHT_EQ(push.size, 20);
+    BHT_MEM_EQ(push.bytes, "\1\2\0\0\0\0\0\0\0\0\0\0\0\0\xF0\x3F\3\0\0\0", 20);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        if (bhi_parse_push(bad[i], &push, &complaint))
-            fail_msg("'%s' was taken", bad[i]);
+        if (bhi_parse_push(bad[i], &push, &complaint)) {
+            BHT_FAIL("'%s' was taken", bad[i]);
+        }
     }
-    assert_false(bhi_parse_push("_n", &push, &complaint));
-    assert_non_null(strstr(complaint.text, "write _n=VALUE"));
-    assert_false(bhi_parse_push("nan", &push, &complaint));
-    assert_non_null(strstr(complaint.text, "write f32:nan"));
+    BHT_TRUE(!bhi_parse_push("_n", &push, &complaint));
+    BHT_STR_HAS(complaint.text, "write _n=VALUE");
+    BHT_TRUE(!bhi_parse_push("nan", &push, &complaint));
+    BHT_STR_HAS(complaint.text, "write f32:nan");
     /* Types that are left to the kernel. */
-    assert_true(bhi_parse_push(":2,4294967295,:-1,:0.5,u8:1", &push, &complaint));
-    assert_int_equal(push.size, 20);
-    assert_memory_equal(push.bytes, "\2\0\0\0\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\0\0\0\x3F\1\0\0\0",
-                        20);
-    assert_false(bhi_parse_push(":", &push, &complaint));
+    BHT_TRUE(bhi_parse_push(":2,4294967295,:-1,:0.5,u8:1", &push, &complaint));
+    BHT_EQ(push.size, 20);
+    BHT_MEM_EQ(push.bytes, "\2\0\0\0\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\0\0\0\x3F\1\0\0\0", 20);
+    BHT_TRUE(!bhi_parse_push(":", &push, &complaint));
     /* One over the limit of 4096 bytes. */
     static char many[8192];
     strcpy(many, "u32:0");
-    for (int i = 1; i < 1024; i++)
+    for (int i = 1; i < 1024; i++) {
         strcat(many, ",0");
-    assert_true(bhi_parse_push(many, &push, &complaint));
-    assert_int_equal(push.size, 4096);
+    }
+    BHT_TRUE(bhi_parse_push(many, &push, &complaint));
+    BHT_EQ(push.size, 4096);
     strcat(many, ",0");
-    assert_false(bhi_parse_push(many, &push, &complaint));
+    BHT_TRUE(!bhi_parse_push(many, &push, &complaint));
 }
 
-static void test_specs(void **state) {
+static void test_specs(void) {
     static const char *const bad[] = {"",         "1",       "=u32:1",          "1=2",
                                       "1=u32:",   "1=u3:2",  "a=u32:1",         "1=bool:2",
                                       "-1=u32:1", "1=bool:", "4294967296=u32:1"};
     bh_specialization spec;
-    (void)state;
-    assert_true(bhi_parse_spec("3=bool:true", &spec, &complaint));
-    assert_int_equal(spec.constant_id, 3);
-    assert_int_equal(spec.size, 4);
-    assert_int_equal(spec.bits, 1);
-    assert_true(bhi_parse_spec("4294967295=f64:1", &spec, &complaint));
-    assert_int_equal(spec.constant_id, UINT32_MAX);
-    assert_int_equal(spec.size, 8);
-    assert_true(bhi_parse_spec("0=i16:-1", &spec, &complaint));
-    assert_int_equal(spec.size, 2);
-    assert_int_equal(spec.bits, 0xFFFF);
+    BHT_TRUE(bhi_parse_spec("3=bool:true", &spec, &complaint));
+    BHT_EQ(spec.constant_id, 3);
+    BHT_EQ(spec.size, 4);
+    BHT_EQ(spec.bits, 1);
+    BHT_TRUE(bhi_parse_spec("4294967295=f64:1", &spec, &complaint));
+    BHT_EQ(spec.constant_id, UINT32_MAX);
+    BHT_EQ(spec.size, 8);
+    BHT_TRUE(bhi_parse_spec("0=i16:-1", &spec, &complaint));
+    BHT_EQ(spec.size, 2);
+    BHT_EQ(spec.bits, 0xFFFF);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        if (bhi_parse_spec(bad[i], &spec, &complaint))
-            fail_msg("'%s' was taken", bad[i]);
+        if (bhi_parse_spec(bad[i], &spec, &complaint)) {
+            BHT_FAIL("'%s' was taken", bad[i]);
+        }
     }
 }
 
-static void test_messages_lose_the_call(void **state) {
+static void test_messages_lose_the_call(void) {
     static const char *const cases[][2] = {
-        {"bh_kernel_create: it is no SPIR-V", "it is no SPIR-V"},
+        {"bh_kernel_create: it is not a SPIR-V", "it is not a SPIR-V"},
         {"bh_buffer_from_file: x.npy: bh_a: b", "x.npy: bh_a: b"},
         {"x.npy: bh_kernel_create: b", "x.npy: bh_kernel_create: b"},
         {"bh_kernel_create failed: b", "bh_kernel_create failed: b"},
         {"bh_kernel_create", "bh_kernel_create"},
         {"", ""},
     };
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        assert_string_equal(bhi_text_without_call(cases[i][0]), cases[i][1]);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        BHT_STR_EQ(bhi_text_without_call(cases[i][0]), cases[i][1]);
+    }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_f16),
-        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_durations),
-        cmocka_unit_test(test_durations_that_end),
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_memory_limits),
-        cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_slots),
-        cmocka_unit_test(test_arrays),
-        cmocka_unit_test(test_nearest),
-        cmocka_unit_test(test_push),
-        cmocka_unit_test(test_specs),
-        cmocka_unit_test(test_messages_lose_the_call),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(test_f16),
+        BHT_TEST(test_numbers),
+        BHT_TEST(test_durations),
+        BHT_TEST(test_durations_that_end),
+        BHT_TEST(test_sizes),
+        BHT_TEST(test_memory_limits),
+        BHT_TEST(test_groups),
+        BHT_TEST(test_slots),
+        BHT_TEST(test_arrays),
+        BHT_TEST(test_nearest),
+        BHT_TEST(test_push),
+        BHT_TEST(test_specs),
+        BHT_TEST(test_messages_lose_the_call),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

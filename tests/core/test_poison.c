@@ -1,7 +1,7 @@
 /* Poison in the core, by hand: schedules that real workers take too rarely to be a test. */
-#include "cmocka_all.h"
 #include "core/submission.h"
 #include "core/worker.h"
+#include "harness.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -46,8 +46,9 @@ static void notify(struct bhi_core_worker *worker) {
 }
 static void arm(struct bhi_core *core, uint64_t when_ns) {
     (void)core;
-    if (when_ns < fake.armed_ns)
+    if (when_ns < fake.armed_ns) {
         fake.armed_ns = when_ns;
+    }
 }
 static void turned(struct bh_event *event) {
     (void)event;
@@ -156,7 +157,7 @@ static struct bh_event *submit(struct stage *s, struct line *line, struct bh_eve
     submission->deadline_ns = next_deadline_ns;
     bhi_event_ref(event);
     struct bh_event *waits[] = {first, second};
-    assert_true(bhi_submission_depend(submission, waits, !first ? 0 : !second ? 1 : 2));
+    BHT_TRUE(bhi_submission_depend(submission, waits, !first ? 0 : !second ? 1 : 2));
     bhi_submission_enqueue(submission);
     bhi_core_pump(&s->core);
     return event;
@@ -169,15 +170,14 @@ static void result(struct stage *s, struct line *line, bh_status status) {
     struct bhi_outcome outcome = BHI_OUTCOME_INIT;
     outcome.status = status;
     outcome.executed = BH_EXECUTED_YES;
-    assert_true(bhi_core_worker_result(&line->worker, &outcome));
+    BHT_TRUE(bhi_core_worker_result(&line->worker, &outcome));
     bhi_core_worker_settle(&line->worker);
     bhi_core_pump(&s->core);
 }
 
 /* E7: |middle| runs already when its producer is refused. Whoever waits for it and for something
  * that fails later still learns of the older origin. */
-static void test_the_earliest_origin_through_a_running_one(void **state) {
-    (void)state;
+static void test_the_earliest_origin_through_a_running_one(void) {
     struct stage s;
     set_up(&s);
     fake.late = true;
@@ -187,27 +187,27 @@ static void test_the_earliest_origin_through_a_running_one(void **state) {
     struct bh_event *last = submit(&s, &s.c, second, middle);
     result(&s, &s.a, BH_VULKAN);
     /* |middle| is with the worker still; |last| need not wait for that. */
-    assert_int_equal(bhi_event_state(middle), BH_EVENT_PENDING);
-    assert_int_equal(bhi_event_state(last), BH_EVENT_POISONED);
-    assert_int_equal(last->verdict.origin, first->id);
-    assert_int_equal(last->verdict.hops, 2);
-    assert_int_equal(last->verdict.executed, BH_EXECUTED_NO);
+    BHT_EQ(bhi_event_state(middle), BH_EVENT_PENDING);
+    BHT_EQ(bhi_event_state(last), BH_EVENT_POISONED);
+    BHT_EQ(last->verdict.origin, first->id);
+    BHT_EQ(last->verdict.hops, 2);
+    BHT_EQ(last->verdict.executed, BH_EXECUTED_NO);
     result(&s, &s.b, BH_DEVICE_LOST);
     result(&s, &s.a, BH_OK);
-    assert_int_equal(bhi_event_state(middle), BH_EVENT_POISONED);
-    assert_int_equal(middle->verdict.status, BH_VULKAN);
-    assert_int_equal(middle->verdict.executed, BH_EXECUTED_YES);
-    assert_int_equal(last->verdict.origin, first->id);
+    BHT_EQ(bhi_event_state(middle), BH_EVENT_POISONED);
+    BHT_EQ(middle->verdict.status, BH_VULKAN);
+    BHT_EQ(middle->verdict.executed, BH_EXECUTED_YES);
+    BHT_EQ(last->verdict.origin, first->id);
     struct bh_event *events[] = {first, middle, second, last};
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         bhi_event_unref(events[i]);
-    assert_int_equal(fake.ended, 4);
+    }
+    BHT_EQ(fake.ended, 4);
     tear_down(&s);
 }
 
 /* A doomed one that fails by itself keeps its verdict, and counts its own failure. */
-static void test_a_doomed_one_fails(void **state) {
-    (void)state;
+static void test_a_doomed_one_fails(void) {
     struct stage s;
     set_up(&s);
     fake.late = true;
@@ -217,10 +217,10 @@ static void test_a_doomed_one_fails(void **state) {
     result(&s, &s.a, BH_VULKAN);
     result(&s, &s.a, BH_DEVICE_LOST);
     result(&s, &s.a, BH_OK);
-    assert_int_equal(second->verdict.status, BH_VULKAN);
-    assert_int_equal(second->verdict.other_causes, 1);
-    assert_int_equal(third->verdict.origin, first->id);
-    assert_int_equal(third->verdict.hops, 2);
+    BHT_EQ(second->verdict.status, BH_VULKAN);
+    BHT_EQ(second->verdict.other_causes, 1);
+    BHT_EQ(third->verdict.origin, first->id);
+    BHT_EQ(third->verdict.hops, 2);
     bhi_event_unref(first);
     bhi_event_unref(second);
     bhi_event_unref(third);
@@ -228,20 +228,19 @@ static void test_a_doomed_one_fails(void **state) {
 }
 
 /* What waits in a lane behind its refused producer is taken out of it. */
-static void test_a_doomed_one_is_withdrawn(void **state) {
-    (void)state;
+static void test_a_doomed_one_is_withdrawn(void) {
     struct stage s;
     set_up(&s);
     struct bh_event *first = submit(&s, &s.a, NULL, NULL);
     struct bh_event *second = submit(&s, &s.a, first, NULL);
     struct bh_event *third = submit(&s, &s.a, NULL, NULL);
     result(&s, &s.a, BH_VULKAN);
-    assert_int_equal(bhi_event_state(second), BH_EVENT_POISONED);
-    assert_int_equal(second->verdict.executed, BH_EXECUTED_NO);
-    assert_int_equal(bhi_event_state(third), BH_EVENT_PENDING);
+    BHT_EQ(bhi_event_state(second), BH_EVENT_POISONED);
+    BHT_EQ(second->verdict.executed, BH_EXECUTED_NO);
+    BHT_EQ(bhi_event_state(third), BH_EVENT_PENDING);
     result(&s, &s.a, BH_OK);
-    assert_int_equal(fake.withdrawn, 1);
-    assert_int_equal(bhi_event_state(third), BH_EVENT_READY);
+    BHT_EQ(fake.withdrawn, 1);
+    BHT_EQ(bhi_event_state(third), BH_EVENT_READY);
     bhi_event_unref(first);
     bhi_event_unref(second);
     bhi_event_unref(third);
@@ -249,8 +248,7 @@ static void test_a_doomed_one_is_withdrawn(void **state) {
 }
 
 /* The same cause by two ways is one cause; two origins are two. */
-static void test_causes_are_origins(void **state) {
-    (void)state;
+static void test_causes_are_origins(void) {
     struct stage s;
     set_up(&s);
     struct bh_event *first = submit(&s, &s.a, NULL, NULL);
@@ -258,23 +256,23 @@ static void test_causes_are_origins(void **state) {
     struct bh_event *right = submit(&s, &s.c, first, NULL);
     result(&s, &s.a, BH_VULKAN);
     struct bh_event *both = submit(&s, &s.a, right, left);
-    assert_int_equal(both->verdict.origin, first->id);
-    assert_int_equal(both->verdict.hops, 2);
-    assert_int_equal(both->verdict.other_causes, 0);
+    BHT_EQ(both->verdict.origin, first->id);
+    BHT_EQ(both->verdict.hops, 2);
+    BHT_EQ(both->verdict.other_causes, 0);
     struct bh_event *later = submit(&s, &s.b, NULL, NULL);
     result(&s, &s.b, BH_DEVICE_LOST);
     struct bh_event *two = submit(&s, &s.a, later, left);
-    assert_int_equal(two->verdict.origin, first->id);
-    assert_int_equal(two->verdict.other_causes, 1);
+    BHT_EQ(two->verdict.origin, first->id);
+    BHT_EQ(two->verdict.other_causes, 1);
     struct bh_event *events[] = {first, left, right, both, later, two};
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 6; i++) {
         bhi_event_unref(events[i]);
+    }
     tear_down(&s);
 }
 
 /* A reset forgets a failure that is certain, though the failing one has still to end. */
-static void test_reset_before_the_end(void **state) {
-    (void)state;
+static void test_reset_before_the_end(void) {
     struct stage s;
     set_up(&s);
     s.b.stream.strict = true;
@@ -286,49 +284,49 @@ static void test_reset_before_the_end(void **state) {
     struct bh_event *doomed = submit(&s, &s.b, first, NULL);
     result(&s, &s.b, BH_OK);
     result(&s, &s.b, BH_VULKAN);
-    assert_int_equal(bhi_event_state(doomed), BH_EVENT_PENDING);
-    assert_false(bhi_stream_reset(&s.b.stream));
+    BHT_EQ(bhi_event_state(doomed), BH_EVENT_PENDING);
+    BHT_TRUE(!bhi_stream_reset(&s.b.stream));
     struct bh_event *old = submit(&s, &s.b, NULL, NULL);
-    assert_false(bhi_stream_reset(&s.b.stream));
+    BHT_TRUE(!bhi_stream_reset(&s.b.stream));
     struct bh_event *fresh = submit(&s, &s.b, NULL, NULL);
     result(&s, &s.b, BH_OK);
-    assert_int_equal(doomed->verdict.status, BH_VULKAN);
+    BHT_EQ(doomed->verdict.status, BH_VULKAN);
     /* Neither does one that was running, and fails only now. */
     result(&s, &s.b, BH_DEVICE_LOST);
-    assert_null(s.b.stream.failure);
+    BHT_EQ(s.b.stream.failure, NULL);
     result(&s, &s.b, BH_OK);
-    assert_int_equal(bhi_event_state(fresh), BH_EVENT_READY);
+    BHT_EQ(bhi_event_state(fresh), BH_EVENT_READY);
     result(&s, &s.a, BH_OK);
     struct bh_event *events[] = {bad, good, first, doomed, old, fresh};
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 6; i++) {
         bhi_event_unref(events[i]);
+    }
     tear_down(&s);
 }
 
 /* A worker that skips what nobody has withdrawn lies; one that skips what it came to too late to be
  * promised does not. */
-static void test_skipping(void **state) {
-    (void)state;
+static void test_skipping(void) {
     struct stage s;
     set_up(&s);
     fake.late = true;
     struct bh_event *first = submit(&s, &s.a, NULL, NULL);
     bhi_submission_cancel(first->submission);
     result(&s, &s.a, BH_CANCELLED);
-    assert_int_equal(first->verdict.status, BH_CANCELLED);
-    assert_int_equal(first->verdict.executed, BH_EXECUTED_NO);
+    BHT_EQ(first->verdict.status, BH_CANCELLED);
+    BHT_EQ(first->verdict.executed, BH_EXECUTED_NO);
     struct bh_event *second = submit(&s, &s.a, NULL, NULL);
     struct bhi_outcome outcome = BHI_OUTCOME_INIT;
     outcome.status = BH_CANCELLED;
-    assert_int_equal(fake.kills, 0);
-    assert_false(bhi_core_worker_result(&s.a.worker, &outcome));
-    assert_int_equal(fake.kills, 1);
-    assert_int_equal(s.a.worker.kill, BHI_KILL_PROTOCOL);
+    BHT_EQ(fake.kills, 0);
+    BHT_TRUE(!bhi_core_worker_result(&s.a.worker, &outcome));
+    BHT_EQ(fake.kills, 1);
+    BHT_EQ(s.a.worker.kill, BHI_KILL_PROTOCOL);
     struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .snapshot.started = 2};
     death.outcome.status = BH_PROTOCOL;
     death.outcome.message = "it lied";
-    assert_true(bhi_core_worker_died(&s.a.worker, &death));
-    assert_int_equal(second->verdict.status, BH_PROTOCOL);
+    BHT_TRUE(bhi_core_worker_died(&s.a.worker, &death));
+    BHT_EQ(second->verdict.status, BH_PROTOCOL);
     bhi_event_unref(first);
     bhi_event_unref(second);
     tear_down(&s);
@@ -350,32 +348,31 @@ static struct bh_event *submit_for(struct stage *s, struct line *line, uint64_t 
 /* E9: one without a deadline is alone in a lane that had deadlines, so nobody looks. What comes
  * behind it has to be looked for: it may begin unnoticed, merged with the other; and when the other
  * is withdrawn its time begins. */
-static void test_looked_for_behind_one_without_a_deadline(void **state) {
-    (void)state;
+static void test_looked_for_behind_one_without_a_deadline(void) {
     struct stage s;
     set_up(&s);
     struct bh_event *short_one = submit_for(&s, &s.a, 10000000);
     struct bh_event *endless = submit_for(&s, &s.a, BH_FOREVER);
     fake.armed_ns = BH_FOREVER;
     result(&s, &s.a, BH_OK);
-    assert_true(fake.armed_ns == BH_FOREVER);
+    BHT_EQ(fake.armed_ns, BH_FOREVER);
     struct bh_event *behind = submit_for(&s, &s.a, 21000000);
-    assert_true(fake.armed_ns < BH_FOREVER);
+    BHT_NE(fake.armed_ns, BH_FOREVER);
     fake.armed_ns = BH_FOREVER;
     bhi_submission_cancel(endless->submission);
-    assert_true(fake.armed_ns < BH_FOREVER);
-    assert_int_equal(endless->verdict.status, BH_CANCELLED);
+    BHT_NE(fake.armed_ns, BH_FOREVER);
+    BHT_EQ(endless->verdict.status, BH_CANCELLED);
     uint64_t due_ns = look(&s, ++fake.now_ns, 1, 1);
-    assert_true(due_ns <= fake.now_ns + 21000000);
-    assert_int_equal(fake.kills, 0);
-    assert_true(look(&s, due_ns, 1, 1) == BH_FOREVER);
-    assert_int_equal(fake.kills, 1);
-    assert_int_equal(s.a.worker.kill_event, behind->id);
+    BHT_LE(due_ns, fake.now_ns + 21000000);
+    BHT_EQ(fake.kills, 0);
+    BHT_EQ(look(&s, due_ns, 1, 1), BH_FOREVER);
+    BHT_EQ(fake.kills, 1);
+    BHT_EQ(s.a.worker.kill_event, behind->id);
     struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .snapshot = {.started = 1, .marker = 1}};
     death.outcome.status = BH_DEADLINE;
     death.outcome.message = "its deadline passed";
     bhi_core_worker_died(&s.a.worker, &death);
-    assert_int_equal(behind->verdict.status, BH_DEADLINE);
+    BHT_EQ(behind->verdict.status, BH_DEADLINE);
     bhi_event_unref(short_one);
     bhi_event_unref(endless);
     bhi_event_unref(behind);
@@ -398,31 +395,30 @@ static void ended_at_its_deadline(uint64_t begun_ns, uint64_t ended_ns) {
     outcome.executed = BH_EXECUTED_YES;
     outcome.started_ns = 6000;
     outcome.ended_ns = 15000; /* that is when the turn of the second comes */
-    assert_true(bhi_core_worker_result(&s.a.worker, &outcome));
+    BHT_TRUE(bhi_core_worker_result(&s.a.worker, &outcome));
     bhi_core_worker_settle(&s.a.worker);
-    assert_true(look(&s, 24999, 2, 0) == 25000);
-    assert_int_equal(fake.aborts, 0);
+    BHT_EQ(look(&s, 24999, 2, 0), 25000);
+    BHT_EQ(fake.aborts, 0);
     look(&s, 25000, 2, 0);
-    assert_int_equal(fake.aborts, 1);
-    assert_int_equal(fake.kills, 0);
+    BHT_EQ(fake.aborts, 1);
+    BHT_EQ(fake.kills, 0);
     fake.now_ns = 26000;
     outcome = (struct bhi_outcome)BHI_OUTCOME_INIT;
     outcome.status = BH_DEADLINE;
     outcome.started_ns = begun_ns;
     outcome.ended_ns = ended_ns;
-    assert_true(bhi_core_worker_result(&s.a.worker, &outcome));
+    BHT_TRUE(bhi_core_worker_result(&s.a.worker, &outcome));
     bhi_core_worker_settle(&s.a.worker);
-    assert_int_equal(second->verdict.status, BH_DEADLINE);
-    assert_int_equal(second->verdict.limit, 10000);
-    assert_int_equal(second->verdict.started_ns, begun_ns < 15000 ? begun_ns : 15000);
-    assert_int_equal(second->verdict.ended_ns, ended_ns < 25000 ? 25000 : ended_ns);
+    BHT_EQ(second->verdict.status, BH_DEADLINE);
+    BHT_EQ(second->verdict.limit, 10000);
+    BHT_EQ(second->verdict.started_ns, begun_ns < 15000 ? begun_ns : 15000);
+    BHT_EQ(second->verdict.ended_ns, ended_ns < 25000 ? 25000 : ended_ns);
     bhi_event_unref(first);
     bhi_event_unref(second);
     tear_down(&s);
 }
 
-static void test_ended_at_its_deadline_from_its_turn_on(void **state) {
-    (void)state;
+static void test_ended_at_its_deadline_from_its_turn_on(void) {
     ended_at_its_deadline(15000, 25500);
     ended_at_its_deadline(24000, 25500); /* late */
     ended_at_its_deadline(12000, 25500); /* it checked it first */
@@ -440,15 +436,16 @@ static uint64_t killed_after(uint64_t deadline_ns, int late) {
     struct bh_event *second = submit_for(&s, &s.a, deadline_ns);
     uint64_t due_ns = fake.armed_ns, begun_ns = late ? 0 : fake.now_ns + 1;
     for (int looks = 1; !fake.kills; looks++) {
-        assert_true(due_ns < BH_FOREVER && looks < 1000);
+        BHT_TRUE(due_ns < BH_FOREVER && looks < 1000);
         fake.now_ns = due_ns > fake.now_ns ? due_ns : fake.now_ns;
         const uint64_t now_ns = fake.now_ns;
         due_ns = look(&s, now_ns, 2, begun_ns && begun_ns <= now_ns);
-        if (looks == late)
+        if (looks == late) {
             begun_ns = now_ns + 1;
+        }
     }
     const uint64_t took_ns = fake.now_ns - begun_ns;
-    assert_int_equal(s.a.worker.kill_event, second->id);
+    BHT_EQ(s.a.worker.kill_event, second->id);
     struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .snapshot = {.started = 2, .marker = 1}};
     death.outcome.status = BH_DEADLINE;
     death.outcome.message = "its deadline passed";
@@ -461,15 +458,14 @@ static uint64_t killed_after(uint64_t deadline_ns, int late) {
 
 /* E9: what is merged behind another has its whole deadline, and an eighth more at most (5 ms, where
  * that is more). */
-static void test_a_merged_deadline_is_not_late(void **state) {
-    (void)state;
+static void test_a_merged_deadline_is_not_late(void) {
     static const uint64_t deadlines_ms[] = {1, 20, 100, 3000, 60000};
     for (size_t i = 0; i < sizeof deadlines_ms / sizeof deadlines_ms[0]; i++) {
         const uint64_t deadline_ns = deadlines_ms[i] * 1000000;
         const uint64_t late_ns = deadline_ns / 8 > 5000000 ? deadline_ns / 8 : 5000000;
         for (int late = 0; late < 20; late++) {
             const uint64_t took_ns = killed_after(deadline_ns, late);
-            assert_in_range(took_ns, deadline_ns - 1, deadline_ns + late_ns + 100);
+            BHT_WITHIN(took_ns, deadline_ns - 1, deadline_ns + late_ns + 100);
         }
     }
 }
@@ -487,44 +483,44 @@ static void cancelled_together(bool first_ends) {
     bhi_submission_cancel(first->submission);
     bhi_submission_cancel(second->submission);
     look(&s, ++fake.now_ns, 3, 0);
-    assert_int_equal(fake.kills, 1);
-    assert_int_equal(s.a.worker.kill_event, first->id);
-    if (first_ends)
+    BHT_EQ(fake.kills, 1);
+    BHT_EQ(s.a.worker.kill_event, first->id);
+    if (first_ends) {
         result(&s, &s.a, BH_OK);
+    }
     struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .snapshot.started = 3};
     death.outcome.status = BH_CANCELLED;
     death.outcome.message = "cancelled while it ran";
     bhi_core_worker_died(&s.a.worker, &death);
-    assert_int_equal(first->verdict.status, first_ends ? BH_OK : BH_CANCELLED);
-    assert_int_equal(second->verdict.status, BH_CANCELLED);
-    assert_int_equal(second->verdict.origin, second->id);
-    assert_int_equal(second->verdict.executed, BH_EXECUTED_UNKNOWN);
-    assert_int_equal(third->verdict.status, BH_WORKER_LOST);
-    assert_int_equal(third->verdict.origin, first_ends ? third->id : first->id);
+    BHT_EQ(first->verdict.status, first_ends ? BH_OK : BH_CANCELLED);
+    BHT_EQ(second->verdict.status, BH_CANCELLED);
+    BHT_EQ(second->verdict.origin, second->id);
+    BHT_EQ(second->verdict.executed, BH_EXECUTED_UNKNOWN);
+    BHT_EQ(third->verdict.status, BH_WORKER_LOST);
+    BHT_EQ(third->verdict.origin, first_ends ? third->id : first->id);
     bhi_event_unref(first);
     bhi_event_unref(second);
     bhi_event_unref(third);
     tear_down(&s);
 }
 
-static void test_cancelled_together(void **state) {
-    (void)state;
+static void test_cancelled_together(void) {
     cancelled_together(false);
     cancelled_together(true);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_earliest_origin_through_a_running_one),
-        cmocka_unit_test(test_a_doomed_one_fails),
-        cmocka_unit_test(test_a_doomed_one_is_withdrawn),
-        cmocka_unit_test(test_causes_are_origins),
-        cmocka_unit_test(test_reset_before_the_end),
-        cmocka_unit_test(test_skipping),
-        cmocka_unit_test(test_cancelled_together),
-        cmocka_unit_test(test_looked_for_behind_one_without_a_deadline),
-        cmocka_unit_test(test_ended_at_its_deadline_from_its_turn_on),
-        cmocka_unit_test(test_a_merged_deadline_is_not_late),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(test_the_earliest_origin_through_a_running_one),
+        BHT_TEST(test_a_doomed_one_fails),
+        BHT_TEST(test_a_doomed_one_is_withdrawn),
+        BHT_TEST(test_causes_are_origins),
+        BHT_TEST(test_reset_before_the_end),
+        BHT_TEST(test_skipping),
+        BHT_TEST(test_cancelled_together),
+        BHT_TEST(test_looked_for_behind_one_without_a_deadline),
+        BHT_TEST(test_ended_at_its_deadline_from_its_turn_on),
+        BHT_TEST(test_a_merged_deadline_is_not_late),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

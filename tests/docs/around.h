@@ -9,6 +9,7 @@ struct job {
 };
 
 extern bh_context *context;
+extern bh_stream *stream;
 extern bh_kernel *kernel;
 extern bh_event *event, **events;
 extern size_t count;

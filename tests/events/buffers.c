@@ -16,11 +16,13 @@ static bh_buffer *buffer_for(struct stage *s, bh_stream *stream, float value) {
     bh_buffer *buffer = NULL;
     bh_detail detail;
     if (bh_buffer_create_with(s->context, STAGE_FLOATS * sizeof(float), &options, &buffer,
-                              &detail) != BH_OK)
+                              &detail) != BH_OK) {
         BHT_FAIL("bh_buffer_create_with: %s", detail.message);
+    }
     float *floats = (float *)(void *)fx_pointer(buffer);
-    for (uint32_t i = 0; i < STAGE_FLOATS; i++)
+    for (uint32_t i = 0; i < STAGE_FLOATS; i++) {
         floats[i] = value;
+    }
     return buffer;
 }
 
@@ -33,10 +35,12 @@ static bh_pool_stats pool(struct stage *s) {
 static void expect_all(bh_buffer *buffer, float value, const char *otherwise) {
     float floats[STAGE_FLOATS];
     BHT_EQ(bh_buffer_read(buffer, 0, floats, sizeof floats, FX_SECONDS, NULL), BH_OK);
-    for (uint32_t i = 0; i < STAGE_FLOATS; i++)
-        if (floats[i] != value)
+    for (uint32_t i = 0; i < STAGE_FLOATS; i++) {
+        if (floats[i] != value) {
             BHT_FAIL("%s: element %u is %g, must be %g", otherwise, i, (double)floats[i],
                      (double)value);
+        }
+    }
 }
 
 static void open_gate(struct stage *s) {
@@ -53,8 +57,9 @@ struct others {
 static void *make_others(void *argument) {
     struct others *o = argument;
     bh_stream *const streams[] = {o->stage->a, NULL, o->stage->b};
-    for (uint32_t i = 0; i < MANY; i++)
+    for (uint32_t i = 0; i < MANY; i++) {
         o->buffers[i] = buffer_for(o->stage, streams[i % BHT_COUNT(streams)], 7);
+    }
     return NULL;
 }
 
@@ -147,8 +152,8 @@ static void case_24_a_bound_handle_is_retained(void) {
     bh_kernel *square = fx_kernel(s.context, "square");
     bh_buffer *in = buffer_for(&s, s.b, 3);
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = in, .size = BH_WHOLE_SIZE, .access = BH_READ},
-        {.binding = 1, .buffer = s.y, .size = BH_WHOLE_SIZE, .access = BH_WRITE},
+        {.binding = 0, .buffer = in, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        {.binding = 1, .buffer = s.y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
     };
     const bh_command command = {.type = BH_COMMAND_DISPATCH,
                                 .kernel = square,
@@ -171,7 +176,7 @@ static void refused(bh_stream *stream, const bh_command *command, const char *wh
     bh_event *event = NULL;
     bh_detail detail;
     BHT_EQ(bh_submit(stream, &info, &event, &detail), BH_INVALID_ARGUMENT);
-    BHT_TRUE(event == NULL);
+    BHT_TRUE(!event);
     BHT_STR_HAS(detail.message, what);
     BHT_STR_HAS(detail.message, "was released");
 }
@@ -183,8 +188,8 @@ static void case_24_a_handle_without_a_reference_is_refused(void) {
     bh_event *event = ev_square(&s, s.b, gone, s.y, &s.bad, 1);
     bh_buffer_release(gone); /* a submission has it still: that is no reference of the caller's */
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = gone, .size = BH_WHOLE_SIZE, .access = BH_READ},
-        {.binding = 1, .buffer = s.z, .size = BH_WHOLE_SIZE, .access = BH_WRITE},
+        {.binding = 0, .buffer = gone, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        {.binding = 1, .buffer = s.z, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
     };
     const bh_command dispatch = {.type = BH_COMMAND_DISPATCH,
                                  .kernel = s.square,
@@ -216,8 +221,9 @@ static void case_25_temporaries_go_at_their_own_end(void) {
     bh_event *first = fx_gate(s.a, s.hang, temporary);
     fx_await_gate(temporary);
     bh_buffer_release(temporary);
-    if (pool(&s).blocks)
+    if (pool(&s).blocks) {
         BHT_FAIL("it was released before its submission had ended");
+    }
     bh_event *second = fx_gate(s.a, s.hang, s.gate); /* the stream is not going to be idle */
     BHT_EQ(pool(&s).blocks, 0);
     word[0] = FX_GATE_OPEN;
@@ -247,8 +253,8 @@ static void case_26_unregistered_names_kernel_and_slot(void) {
     bh_buffer *const wrong[] = {NULL, gone};
     for (size_t i = 0; i < BHT_COUNT(wrong); i++) {
         const bh_binding bindings[] = {
-            {.binding = 0, .buffer = s.x, .size = BH_WHOLE_SIZE, .access = BH_READ},
-            {.binding = 1, .buffer = wrong[i], .size = BH_WHOLE_SIZE, .access = BH_WRITE},
+            {.binding = 0, .buffer = s.x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+            {.binding = 1, .buffer = wrong[i], .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
         };
         const bh_command command = {.type = BH_COMMAND_DISPATCH,
                                     .kernel = s.square,
@@ -294,8 +300,9 @@ static void expect_one_block(struct stage *s) {
 }
 
 static void expect_none(struct stage *s) {
-    if (pool(s).blocks)
+    if (pool(s).blocks) {
         BHT_FAIL("it was released before its submission had ended");
+    }
 }
 
 static void case_27_a_killed_submission_releases_once(void) {

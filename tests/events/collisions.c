@@ -14,8 +14,8 @@ static void both_run(size_t bytes, bool one_hash) {
     BHT_MEM_EQ(one, other, bytes);
     BHT_EQ(memcmp(one, other, sizeof one) == 0, one_hash);
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = s.x, .size = BH_WHOLE_SIZE, .access = BH_READ},
-        {.binding = 1, .buffer = s.z, .size = BH_WHOLE_SIZE, .access = BH_WRITE}};
+        {.binding = 0, .buffer = s.x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        {.binding = 1, .buffer = s.z, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE}};
     const bh_command command = {.type = BH_COMMAND_DISPATCH,
                                 .kernel = twice,
                                 .groups = {1, 1, 1},
@@ -27,8 +27,9 @@ static void both_run(size_t bytes, bool one_hash) {
     ev_ready(doubled);
     ev_squares(s.y, 1);
     const float *floats = (const float *)(const void *)fx_pointer(s.z);
-    for (uint32_t i = 0; i < STAGE_FLOATS; i++)
+    for (uint32_t i = 0; i < STAGE_FLOATS; i++) {
         BHT_TRUE(floats[i] == 2.0f * (float)i);
+    }
     /* And what is the same is found among them. */
     bh_kernel_stats before, after;
     BHT_EQ(bh_context_kernel_stats(s.context, &before, NULL), BH_OK);
@@ -69,7 +70,7 @@ static void case_34_created_meanwhile(void) {
     bht_at_step("kernel_kept", 1, create_meanwhile);
     bh_kernel *second = fx_kernel(s.context, "twice");
     bht_at_step("kernel_kept", 1, NULL);
-    BHT_TRUE(first != NULL && first != second);
+    BHT_TRUE(first && first != second);
     BHT_EQ(bh_context_kernel_stats(s.context, &after, NULL), BH_OK);
     BHT_EQ(after.kernels, before.kernels + 1);
     BHT_EQ(after.shared, before.shared + 1);

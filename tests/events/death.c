@@ -31,9 +31,10 @@ static _Atomic int waiting;
 static void *wait_for_them(void *argument) {
     struct waiter *waiter = argument;
     atomic_fetch_add(&waiting, 1);
-    for (size_t i = 0; i < OUTSTANDING; i++)
+    for (size_t i = 0; i < OUTSTANDING; i++) {
         BHT_EQ(bh_event_wait(waiter->events[(waiter->first + i) % OUTSTANDING], FX_SECONDS),
                BH_WORKER_SIGNAL);
+    }
     waiter->awake_ns = bht_now_ns();
     return NULL;
 }
@@ -51,12 +52,15 @@ static void case_43_fifty_events_and_sixteen_waiters(void) {
     enum { EARLIER = 5, INNOCENT = 10 };
     bh_event *earlier[EARLIER], *innocent[INNOCENT], *events[OUTSTANDING];
     bh_buffer *buffers[EARLIER + INNOCENT], *outs[3];
-    for (int i = 0; i < EARLIER + INNOCENT; i++)
+    for (int i = 0; i < EARLIER + INNOCENT; i++) {
         buffers[i] = fx_words(s.context, STAGE_FLOATS, 0);
-    for (int i = 0; i < 3; i++)
+    }
+    for (int i = 0; i < 3; i++) {
         outs[i] = fx_words(s.context, STAGE_FLOATS, 0);
-    for (int i = 0; i < EARLIER; i++)
+    }
+    for (int i = 0; i < EARLIER; i++) {
         earlier[i] = ev_square(&s, s.a, s.x, buffers[i], NULL, 0);
+    }
     WAIT_UNTIL(bh_event_query(earlier[EARLIER - 1]) == BH_EVENT_READY, 20000);
     stage_gate(&s);
     bh_buffer *gate_b = fx_words(s.context, STAGE_FLOATS, 0);
@@ -65,19 +69,24 @@ static void case_43_fifty_events_and_sixteen_waiters(void) {
     fx_await_gate(gate_b);
     int count = 0;
     events[count++] = s.bad;
-    while (count < 25)
+    while (count < 25) {
         events[count++] = ev_square(&s, s.a, s.gate, outs[0], NULL, 0);
-    for (int i = 0; i < INNOCENT; i++)
+    }
+    for (int i = 0; i < INNOCENT; i++) {
         innocent[i] = ev_square(&s, s.a, s.x, buffers[EARLIER + i], NULL, 0);
+    }
     /* Held by b: it and all behind it stay in the queue of a. */
-    while (count < 40)
+    while (count < 40) {
         events[count++] = ev_square(&s, s.a, s.gate, outs[1], &held_by, 1);
-    while (count < OUTSTANDING)
+    }
+    while (count < OUTSTANDING) {
         events[count++] = ev_square(&s, s.b, s.gate, outs[2], NULL, 0);
+    }
 
     static _Atomic int ends[OUTSTANDING];
-    for (int i = 0; i < OUTSTANDING; i++)
+    for (int i = 0; i < OUTSTANDING; i++) {
         BHT_EQ(bh_event_on_end(events[i], count_end, &ends[i], NULL), BH_OK);
+    }
     struct waiter waiters[WAITERS];
     for (size_t i = 0; i < WAITERS; i++) {
         waiters[i] = (struct waiter){.events = events, .first = i / 2 * 7};
@@ -111,17 +120,21 @@ static void case_43_fifty_events_and_sixteen_waiters(void) {
     *word_b = FX_GATE_OPEN;
     ev_ready(held_by);
     ev_well(&s);
-    for (int i = 1; i < OUTSTANDING; i++)
+    for (int i = 1; i < OUTSTANDING; i++) {
         bh_event_release(events[i]);
-    for (int i = 0; i < EARLIER + INNOCENT; i++)
+    }
+    for (int i = 0; i < EARLIER + INNOCENT; i++) {
         bh_buffer_release(buffers[i]);
-    for (int i = 0; i < 3; i++)
+    }
+    for (int i = 0; i < 3; i++) {
         bh_buffer_release(outs[i]);
+    }
     bh_event_release(held_by);
     bh_buffer_release(gate_b);
     stage_close(&s); /* no callback comes after this */
-    for (int i = 0; i < OUTSTANDING; i++)
+    for (int i = 0; i < OUTSTANDING; i++) {
         BHT_EQ(atomic_load(&ends[i]), 1);
+    }
 }
 
 /* -- 44, 45: around the completion record ----------------------------------------------------- */
@@ -135,8 +148,9 @@ static void case_44_death_between_data_and_record(void) {
     bh_verdict verdict = ev_poisoned(event, BH_WORKER_SIGNAL, event, 0, BH_EXECUTED_UNKNOWN);
     BHT_EQ(verdict.worker_pid, s.pid);
     ev_poisoned(dependent, BH_WORKER_SIGNAL, event, 1, BH_EXECUTED_NO);
-    for (uint32_t i = 0; i < STAGE_FLOATS; i++)
+    for (uint32_t i = 0; i < STAGE_FLOATS; i++) {
         BHT_TRUE(y[i] == (float)(i * i)); /* the data is there: that is what this case is about */
+    }
     ev_content_poisoned(s.y, BH_WORKER_SIGNAL);
     ev_content_poisoned(s.z, BH_WORKER_SIGNAL);
     ev_squares(s.x, 0);
@@ -248,21 +262,27 @@ static int eventfd_id(pid_t pid, int fd) {
     snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", (int)pid, fd);
     FILE *file = fopen(path, "re");
     int id = -1;
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "eventfd-id: %d", &id) == 1)
+    while (file && fgets(line, sizeof line, file)) {
+        if (sscanf(line, "eventfd-id: %d", &id) == 1) {
             break;
-    if (file)
+        }
+    }
+    if (file) {
         fclose(file);
+    }
     return id;
 }
 
 /* A descriptor of the caller's for the doorbell of |pid|: the one eventfd that it shares with us.
  */
 static int doorbell_of(pid_t pid) {
-    for (int theirs = 0; theirs < 64; theirs++)
-        for (int ours = 0, id = eventfd_id(pid, theirs); id >= 0 && ours < 256; ours++)
-            if (eventfd_id(getpid(), ours) == id)
+    for (int theirs = 0; theirs < 64; theirs++) {
+        for (int ours = 0, id = eventfd_id(pid, theirs); id >= 0 && ours < 256; ours++) {
+            if (eventfd_id(getpid(), ours) == id) {
                 return fcntl(ours, F_DUPFD_CLOEXEC, 512);
+            }
+        }
+    }
     BHT_FAIL("worker %d has no doorbell", (int)pid);
 }
 
@@ -286,8 +306,9 @@ static void case_46_late_rings_of_a_dead_generation(void) {
     uint32_t *word = fx_pointer(next_gate);
     bh_event *next = fx_gate(c, s.hang, next_gate);
     fx_await_gate(next_gate);
-    for (int i = 0; i < 1000; i++)
+    for (int i = 0; i < 1000; i++) {
         BHT_EQ(eventfd_write(bell, 1), 0);
+    }
     fx_expect_healthy(s.context, s.b); /* everybody has had a turn */
     BHT_EQ(bh_event_query(next), BH_EVENT_PENDING);
     *word = FX_GATE_OPEN;
@@ -331,8 +352,9 @@ static void case_47_old_verdicts_stand_and_new_work_succeeds(void) {
     for (int i = 0; i < LIVES; i++) {
         gates[i] = fx_words(s.context, STAGE_FLOATS, 0);
         events[i] = i ? fx_gate(s.a, s.hang, gates[i]) : s.bad;
-        if (i)
+        if (i) {
             fx_await_gate(gates[i]);
+        }
         pids[i] = fx_ready(s.a);
         fx_kill(pids[i], signals[i]);
         verdicts[i] = ev_poisoned(events[i], BH_WORKER_SIGNAL, events[i], 0, BH_EXECUTED_UNKNOWN);
@@ -350,8 +372,9 @@ static void case_47_old_verdicts_stand_and_new_work_succeeds(void) {
     }
     ev_well(&s);
     for (int i = 0; i < LIVES; i++) {
-        if (i)
+        if (i) {
             bh_event_release(events[i]);
+        }
         bh_buffer_release(gates[i]);
     }
     stage_close(&s);
@@ -401,8 +424,9 @@ static void dies_in_a_batch(const char *point, int nth, const char *action, uint
     stage_open_with(&s, faults, deadline_ns);
     bh_buffer *outs[COUNT];
     bh_event *events[COUNT];
-    for (int i = 0; i < COUNT; i++)
+    for (int i = 0; i < COUNT; i++) {
         outs[i] = fx_words(s.context, STAGE_FLOATS, 0);
+    }
     for (int i = 0; i < WARM; i++) { /* so that it knows that these are short, and merges them */
         bh_event *warm = ev_square(&s, s.a, s.x, s.y, NULL, 0);
         fx_expect(warm, BH_OK);
@@ -410,8 +434,9 @@ static void dies_in_a_batch(const char *point, int nth, const char *action, uint
     }
     fx_kill(s.pid, SIGSTOP); /* until all are in the lane */
     WAIT_UNTIL(bht_process_state(s.pid) == 'T', 20000);
-    for (int i = 0; i < COUNT; i++)
+    for (int i = 0; i < COUNT; i++) {
         events[i] = ev_square(&s, s.a, s.x, outs[i], NULL, 0);
+    }
     fx_kill(s.pid, SIGCONT);
     bool recorded = strcmp(point, "after_record") == 0;
     uint64_t culprit = 0;
@@ -437,10 +462,11 @@ static void dies_in_a_batch(const char *point, int nth, const char *action, uint
         }
     }
     /* Stopped after a record it never gets to the next one, if that was not in the same batch. */
-    if (recorded)
+    if (recorded) {
         BHT_LE(lost, cause == BH_DEADLINE ? 1 : 0);
-    else
+    } else {
         BHT_GE(lost, 1);
+    }
     ev_squares(s.x, 0);
     ev_well(&s);
     for (int i = 0; i < COUNT; i++) {
@@ -470,12 +496,15 @@ static void case_49_stopped_in_mid_batch(void) {
 static void record_in_part(struct bhi_progress *progress, int stores) {
     const struct bhi_result whole = {.seq = 1, .status = BH_OK, .executed = BH_EXECUTED_YES};
     bhi_progress_result(progress, &whole, "half of a text");
-    if (stores > 1)
+    if (stores > 1) {
         atomic_store(&progress->header->tail, 8);
-    if (stores > 2)
+    }
+    if (stores > 2) {
         atomic_store(&progress->header->completed_word, 1);
-    if (stores > 3)
+    }
+    if (stores > 3) {
         atomic_store(&progress->markers->completed, 1);
+    }
     bhi_progress_wake(progress);
 }
 
@@ -491,7 +520,7 @@ static void case_49_killed_in_mid_record(void) {
         BHT_EQ(bh_event_wait(s.bad, FX_MS), BH_TIMEOUT);
         fx_kill(s.pid, SIGKILL);
         bh_verdict verdict = ev_poisoned(s.bad, BH_WORKER_SIGNAL, s.bad, 0, BH_EXECUTED_UNKNOWN);
-        BHT_TRUE(strstr(verdict.message, "half") == NULL);
+        BHT_TRUE(!strstr(verdict.message, "half"));
         BHT_EQ(verdict.command_index, 0);
         ev_content_poisoned(s.gate, BH_WORKER_SIGNAL);
         ev_well(&s);

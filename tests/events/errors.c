@@ -48,8 +48,9 @@ static void *only_query(void *event) {
     bh_event_state state;
     WAIT_UNTIL((state = bh_event_query(event)) != BH_EVENT_PENDING, 20000);
     BHT_EQ(state, BH_EVENT_POISONED);
-    for (int i = 0; i < 1000; i++)
+    for (int i = 0; i < 1000; i++) {
         BHT_EQ(bh_event_query(event), BH_EVENT_POISONED);
+    }
     return NULL;
 }
 
@@ -141,8 +142,9 @@ static void dependents_of_a_blocked_one(bool dependent_first) {
     BHT_EQ(bh_event_query(by_wait), BH_EVENT_PENDING);
     BHT_EQ(bh_event_query(by_data), BH_EVENT_PENDING);
     fx_kill(s.pid, SIGKILL);
-    if (!dependent_first)
+    if (!dependent_first) {
         ev_poisoned(s.bad, BH_WORKER_SIGNAL, s.bad, 0, BH_EXECUTED_UNKNOWN);
+    }
     ev_poisoned(by_wait, BH_WORKER_SIGNAL, s.bad, 1, BH_EXECUTED_NO);
     ev_poisoned(by_data, BH_WORKER_SIGNAL, s.bad, 1, BH_EXECUTED_NO);
     ev_poisoned(s.bad, BH_WORKER_SIGNAL, s.bad, 0, BH_EXECUTED_UNKNOWN);
@@ -321,8 +323,9 @@ static void in_silence(void (*body)(void)) {
     char text[2048];
     ssize_t length = pread(output, text, sizeof text - 1, 0);
     close(output);
-    if (length != 0 || status != 0)
+    if (length != 0 || status != 0) {
         BHT_FAIL("status 0x%x, and it wrote: %.*s", status, (int)length, text);
+    }
 }
 
 static struct stage unread_errors(void) {
@@ -395,8 +398,9 @@ static void *stare(void *argument) {
         BHT_TRUE(status == BH_OK || (status == BH_PENDING && !ended));
         if (status == BH_OK) {
             ended = true;
-            if (!after++)
+            if (!after++) {
                 eye->verdict = copy;
+            }
             ev_same_verdict(&eye->verdict, &copy);
             memset(&copy, 0xA5, sizeof copy); /* ours: it shows nowhere */
         }
@@ -417,11 +421,13 @@ static void case_09_many_threads_see_the_same_verdict(void) {
         eyes[i].event = i % 2 ? dependent : s.bad;
         BHT_EQ(pthread_create(&eyes[i].thread, NULL, stare, &eyes[i]), 0);
     }
-    for (size_t i = 0; i < BHT_COUNT(eyes); i++)
+    for (size_t i = 0; i < BHT_COUNT(eyes); i++) {
         WAIT_UNTIL(atomic_load(&eyes[i].looks) > 10, 20000);
+    }
     fx_kill(s.pid, SIGKILL);
-    for (size_t i = 0; i < BHT_COUNT(eyes); i++)
+    for (size_t i = 0; i < BHT_COUNT(eyes); i++) {
         pthread_join(eyes[i].thread, NULL);
+    }
     ev_same_verdict(&eyes[0].verdict, &eyes[2].verdict);
     ev_same_verdict(&eyes[1].verdict, &eyes[3].verdict);
     ev_poisoned(s.bad, BH_WORKER_SIGNAL, s.bad, 0, BH_EXECUTED_UNKNOWN);
@@ -460,18 +466,21 @@ static void no_event_is_left_pending(enum way way, bh_status status) {
         }
     }
     bh_event *fan[8];
-    for (size_t i = 0; i < BHT_COUNT(fan); i++)
+    for (size_t i = 0; i < BHT_COUNT(fan); i++) {
         fan[i] = ev_square(&s, i % 2 ? s.a : s.b, s.x, s.w, &root, 1);
-    if (way == KILLED)
+    }
+    if (way == KILLED) {
         fx_kill(s.pid, SIGKILL);
-    else if (way == CANCELLED)
+    } else if (way == CANCELLED) {
         BHT_EQ(bh_event_cancel(root), BH_OK);
-    else if (way == REFUSED)
+    } else if (way == REFUSED) {
         *s.word = FX_GATE_OPEN;
+    }
     BHT_EQ(ev_agree(root, status).origin, bh_event_id(root));
     for (uint32_t i = 0; i < LINKS; i++) {
-        if (!chain[i])
+        if (!chain[i]) {
             continue;
+        }
         bh_verdict verdict = ev_agree(chain[i], status);
         BHT_EQ(verdict.origin, bh_event_id(root));
         BHT_EQ(verdict.hops, i + 1);

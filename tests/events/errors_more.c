@@ -11,7 +11,8 @@ static void case_11_refused_in_the_middle(void) {
     struct stage s;
     stage_open_with(&s, NULL, FX_SECONDS);
     const uint32_t *y = fx_pointer(s.y), *w = fx_pointer(s.w);
-    const bh_binding one = {.binding = 1, .buffer = s.z, .size = BH_WHOLE_SIZE, .access = BH_WRITE};
+    const bh_binding one = {
+        .binding = 1, .buffer = s.z, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE};
     const bh_command commands[] = {
         {.type = BH_COMMAND_FILL, .dst = s.y, .size = 256, .fill_value = 7},
         {.type = BH_COMMAND_DISPATCH,
@@ -47,7 +48,7 @@ static void case_11_a_crash_in_the_middle(void) {
     const uint32_t *w = fx_pointer(s.w);
     bh_kernel *crash = fx_kernel_trusted(s.context, "crash_shared");
     const bh_binding data = {
-        .binding = 0, .buffer = s.z, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+        .binding = 0, .buffer = s.z, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
     const bh_command commands[] = {
         {.type = BH_COMMAND_FILL, .dst = s.y, .size = 256, .fill_value = 7},
         {.type = BH_COMMAND_DISPATCH,
@@ -401,7 +402,7 @@ static void case_20_every_wait_takes_a_timeout(void) {
         const bh_map_intent intents[] = {BH_MAP_READ, BH_MAP_READ_WRITE, BH_MAP_DISCARD};
         for (size_t k = 0; k < BHT_COUNT(intents); k++) {
             TIMES_OUT(t, bh_buffer_map(s.gate, intents[k], t, &mapped, &detail));
-            BHT_TRUE(mapped == NULL);
+            BHT_TRUE(!mapped);
             BHT_EQ(detail.status, BH_TIMEOUT);
             TIMES_OUT(t, bh_buffer_map(s.y, intents[k], t, &mapped, NULL));
         }

@@ -24,20 +24,22 @@ static bh_kernel *variant(bh_context *context, uint32_t value, const char *name)
 
 static bh_event *launch_variant(bh_stream *stream, bh_kernel *kernel, bh_buffer *words,
                                 uint32_t at) {
-    const bh_binding binding = {.buffer = words, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+    const bh_binding binding = {
+        .buffer = words, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
     const uint32_t one[3] = {1, 1, 1};
     bh_event *event = NULL;
     bh_detail detail;
-    if (bh_launch(stream, kernel, one, &binding, 1, &at, sizeof at, &event, &detail) != BH_OK)
+    if (bh_launch(stream, kernel, one, &binding, 1, &at, sizeof at, &event, &detail) != BH_OK) {
         BHT_FAIL("bh_launch: %s", detail.message);
+    }
     return event;
 }
 
 static bh_command unary(bh_kernel *kernel, bh_binding bindings[2], bh_buffer *in, bh_buffer *out) {
     bindings[0] =
-        (bh_binding){.binding = 0, .buffer = in, .size = BH_WHOLE_SIZE, .access = BH_READ};
+        (bh_binding){.binding = 0, .buffer = in, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ};
     bindings[1] =
-        (bh_binding){.binding = 1, .buffer = out, .size = BH_WHOLE_SIZE, .access = BH_WRITE};
+        (bh_binding){.binding = 1, .buffer = out, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE};
     return (bh_command){.type = BH_COMMAND_DISPATCH,
                         .kernel = kernel,
                         .groups = {1, 1, 1},
@@ -72,8 +74,9 @@ static void case_28_one_name_for_two_types(void) {
     finish(event);
     ev_squares(s.y, 1);
     const uint32_t *words = fx_pointer(squares);
-    for (uint32_t i = 0; i < STAGE_FLOATS; i++)
+    for (uint32_t i = 0; i < STAGE_FLOATS; i++) {
         BHT_EQ(words[i], 0x48804400u); /* 4.0 and 9.0 */
+    }
     bh_buffer_release(pairs);
     bh_buffer_release(squares);
     bh_kernel_release(half);
@@ -99,8 +102,9 @@ static void case_29_one_name_for_two_sources(void) {
     ev_squares(s.y, 1);
     ev_squares(s.z, 2);
     const float *floats = (const float *)(const void *)fx_pointer(s.w);
-    for (uint32_t i = 0; i < STAGE_FLOATS; i++)
+    for (uint32_t i = 0; i < STAGE_FLOATS; i++) {
         BHT_TRUE(floats[i] == 4.0f * (float)i);
+    }
     bh_kernel_release(twice);
     stage_close(&s);
 }
@@ -120,17 +124,21 @@ static void case_30_one_source_and_other_constants(void) {
     uint64_t before = stats_of(s.context).introduced;
     bh_buffer *words = fx_words(s.context, BHT_COUNT(kernels), 0);
     bh_event *events[BHT_COUNT(kernels)];
-    for (uint32_t i = 0; i < BHT_COUNT(kernels); i++)
+    for (uint32_t i = 0; i < BHT_COUNT(kernels); i++) {
         events[i] = launch_variant(s.a, kernels[i], words, i);
-    for (uint32_t i = 0; i < BHT_COUNT(kernels); i++)
+    }
+    for (uint32_t i = 0; i < BHT_COUNT(kernels); i++) {
         finish(events[i]);
+    }
     const uint32_t *word = fx_pointer(words);
-    for (uint32_t i = 0; i < BHT_COUNT(kernels); i++)
+    for (uint32_t i = 0; i < BHT_COUNT(kernels); i++) {
         BHT_EQ(word[i], values[i]);
+    }
     BHT_EQ(stats_of(s.context).introduced, before + 4);
     bh_buffer_release(words);
-    for (uint32_t i = 0; i < 4; i++)
+    for (uint32_t i = 0; i < 4; i++) {
         bh_kernel_release(kernels[i]);
+    }
     stage_close(&s);
 }
 
@@ -159,17 +167,20 @@ static void case_32_eviction_spares_what_is_in_flight(void) {
     BHT_EQ(stats_of(context).introduced, IN_FLIGHT + 1);
     BHT_EQ(stats_of(context).evicted, 0);
     *word = FX_GATE_OPEN;
-    for (uint32_t i = 0; i < IN_FLIGHT; i++)
+    for (uint32_t i = 0; i < IN_FLIGHT; i++) {
         finish(events[i]);
+    }
     finish(held);
-    for (uint32_t i = 0; i < IN_FLIGHT; i++)
+    for (uint32_t i = 0; i < IN_FLIGHT; i++) {
         BHT_EQ(fx_pointer(words)[i], 100 + i);
+    }
     /* Now that nothing is, the next use makes room. */
     finish(launch_variant(stream, kernels[IN_FLIGHT - 1], words, 0));
     BHT_EQ(fx_pointer(words)[0], 100 + IN_FLIGHT - 1);
     BHT_EQ(stats_of(context).evicted, IN_FLIGHT + 1 - FEW);
-    for (uint32_t i = 0; i < IN_FLIGHT; i++)
+    for (uint32_t i = 0; i < IN_FLIGHT; i++) {
         bh_kernel_release(kernels[i]);
+    }
     bh_kernel_release(gate);
     bh_buffer_release(closed);
     bh_buffer_release(words);
@@ -187,7 +198,7 @@ static void case_32_many_variants(void) {
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     pid_t pid = fx_ready(stream);
     bh_kernel **kernels = calloc(count, sizeof *kernels);
-    BHT_TRUE(kernels != NULL);
+    BHT_TRUE(kernels);
     bh_buffer *words = fx_words(context, BATCH, 0);
     size_t descriptors = 0;
     uint64_t resident = 0;
@@ -198,10 +209,12 @@ static void case_32_many_variants(void) {
             kernels[first + i] = variant(context, first + i, "variant");
             events[i] = launch_variant(stream, kernels[first + i], words, i);
         }
-        for (uint32_t i = 0; i < n; i++)
+        for (uint32_t i = 0; i < n; i++) {
             finish(events[i]);
-        for (uint32_t i = 0; i < n; i++)
+        }
+        for (uint32_t i = 0; i < n; i++) {
             BHT_EQ(fx_pointer(words)[i], first + i);
+        }
         if (first == 0) {
             descriptors = bht_count_descriptors(getpid());
             resident = bht_resident_bytes(pid);
@@ -215,15 +228,17 @@ static void case_32_many_variants(void) {
     BHT_LE(bht_count_descriptors(getpid()), descriptors + 4);
     /* A worker with lavapipe grows by a little over 1 KiB for each compile; had it kept the
      * kernels, let alone their pipelines, it would be many times that. */
-    if (bht_nightly() && !BHT_ASAN)
+    if (bht_nightly() && !BHT_ASAN) {
         BHT_LE(bht_resident_bytes(pid), resident + (64ull << 20) + (uint64_t)count * 2048);
+    }
     /* The first one was forgotten long ago. */
     finish(launch_variant(stream, kernels[0], words, 1));
     BHT_EQ(fx_pointer(words)[1], 0);
     BHT_EQ(stats_of(context).introduced, count + 1);
     BHT_EQ(bh_stream_worker_pid(stream), pid);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         bh_kernel_release(kernels[i]);
+    }
     BHT_EQ(stats_of(context).kernels, 0);
     free(kernels);
     bh_buffer_release(words);
@@ -325,8 +340,9 @@ static void use_at_once(struct user users[THREADS], bh_context *context, bh_stre
         users[i] = (struct user){&barrier, context, stream, words, NULL, i};
         BHT_EQ(pthread_create(&threads[i], NULL, use_first, &users[i]), 0);
     }
-    for (uint32_t i = 0; i < THREADS; i++)
+    for (uint32_t i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
+    }
     pthread_barrier_destroy(&barrier);
 }
 

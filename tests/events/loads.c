@@ -19,7 +19,7 @@ struct folder {
 
 static void make_folder(struct folder *folder) {
     snprintf(folder->path, sizeof folder->path, "/tmp/bulkhead-loads-XXXXXX");
-    BHT_TRUE(mkdtemp(folder->path) != NULL);
+    BHT_TRUE(mkdtemp(folder->path));
 }
 
 static const char *in(const struct folder *folder, const char *name) {
@@ -44,9 +44,10 @@ static void remove_folder(const struct folder *folder) {
 /* The floats 0, 1, 2, … as a file of raw bytes. */
 static void write_floats(const char *path, uint32_t count) {
     float *floats = malloc(count * sizeof *floats);
-    BHT_TRUE(floats != NULL);
-    for (uint32_t i = 0; i < count; i++)
+    BHT_TRUE(floats);
+    for (uint32_t i = 0; i < count; i++) {
         floats[i] = (float)i;
+    }
     write_file(path, floats, count * sizeof *floats);
     free(floats);
 }
@@ -77,8 +78,9 @@ static bh_file_source source_of(const char *path, bh_file_format format) {
 static bh_buffer *from(bh_context *context, const bh_file_source *source) {
     bh_buffer *buffer = NULL;
     bh_detail detail;
-    if (bh_buffer_from_file(context, source, &buffer, &detail) != BH_OK)
+    if (bh_buffer_from_file(context, source, &buffer, &detail) != BH_OK) {
         BHT_FAIL("bh_buffer_from_file: %s", detail.message);
+    }
     return buffer;
 }
 
@@ -96,16 +98,18 @@ static bh_event *load_of(bh_buffer *buffer) {
 static const void *mapped(bh_buffer *buffer) {
     void *pointer = NULL;
     bh_detail detail;
-    if (bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &pointer, &detail) != BH_OK)
+    if (bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &pointer, &detail) != BH_OK) {
         BHT_FAIL("bh_buffer_map: %s", detail.message);
+    }
     return pointer;
 }
 
 static void expect_floats(bh_buffer *buffer, uint32_t count) {
     const float *floats = mapped(buffer);
     BHT_EQ(bh_buffer_size(buffer), count * sizeof *floats);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         BHT_TRUE(floats[i] == (float)i);
+    }
 }
 
 /* Mapping and the load's event give the same verdict, which says all that |words| says. */
@@ -203,12 +207,14 @@ static void case_35_bound_before_it_is_there(void) {
 static void write_safetensors(const char *path, const char *header, size_t bytes) {
     size_t length = strlen(header);
     uint8_t *file = calloc(1, 8 + length + bytes);
-    BHT_TRUE(file != NULL);
-    for (int i = 0; i < 8; i++)
+    BHT_TRUE(file);
+    for (int i = 0; i < 8; i++) {
         file[i] = (uint8_t)((uint64_t)length >> 8 * i);
+    }
     memcpy(file + 8, header, length);
-    for (size_t i = 0; i < bytes; i++)
+    for (size_t i = 0; i < bytes; i++) {
         file[8 + length + i] = (uint8_t)i;
+    }
     write_file(path, file, 8 + length + bytes);
     free(file);
 }
@@ -237,14 +243,14 @@ static void case_36_zero_length(void) {
         bh_event *square = ev_square(&s, s.a, x, s.y, NULL, 0);
         ev_ready(square);
         bh_event_release(square);
-        BHT_TRUE(mapped(x) != NULL);
+        BHT_TRUE(mapped(x));
         uint64_t done = 1, total = 1;
-        BHT_EQ(bh_buffer_load_progress(x, &done, &total), BH_OK);
+        BHT_EQ(bh_buffer_load_progress(x, &done, &total, NULL), BH_OK);
         BHT_EQ(done, 0);
         BHT_EQ(total, 0);
         bh_array_info info;
-        BHT_EQ(bh_buffer_array(x, &info), BH_OK);
-        BHT_EQ(info.dimensions, i ? 2 : 0);
+        BHT_EQ(bh_buffer_array(x, &info, NULL), BH_OK);
+        BHT_EQ(info.rank, i ? 2 : 0);
         bh_buffer_release(x);
     }
     stage_close(&s);
@@ -278,8 +284,9 @@ static void case_37_a_failed_load_launches_nothing(void) {
     ev_poisoned(late, BH_LOAD_FAILED, load, 1, BH_EXECUTED_NO);
     /* What nobody launched has written nothing. */
     const uint32_t *y = fx_pointer(s.y);
-    for (uint32_t i = 0; i < FLOATS; i++)
+    for (uint32_t i = 0; i < FLOATS; i++) {
         BHT_EQ(y[i], 0);
+    }
     /* Overwriting it all cleans it, as any other. */
     memset(fx_pointer(x), 0, FLOATS * sizeof(float));
     bh_event *clean = ev_square(&s, s.a, x, s.y, NULL, 0);
@@ -385,9 +392,10 @@ static uint8_t byte_at(size_t i) {
 
 static void write_bytes(const char *path, size_t size) {
     uint8_t *bytes = malloc(size);
-    BHT_TRUE(bytes != NULL);
-    for (size_t i = 0; i < size; i++)
+    BHT_TRUE(bytes);
+    for (size_t i = 0; i < size; i++) {
         bytes[i] = byte_at(i);
+    }
     write_file(path, bytes, size);
     free(bytes);
 }
@@ -395,9 +403,11 @@ static void write_bytes(const char *path, size_t size) {
 static void expect_bytes(bh_buffer *buffer, size_t offset, size_t size) {
     const uint8_t *bytes = mapped(buffer);
     BHT_EQ(bh_buffer_size(buffer), size);
-    for (size_t i = 0; i < size; i++)
-        if (bytes[i] != byte_at(offset + i))
+    for (size_t i = 0; i < size; i++) {
+        if (bytes[i] != byte_at(offset + i)) {
             BHT_FAIL("byte %zu is %u, not %u", i, bytes[i], byte_at(offset + i));
+        }
+    }
 }
 
 static void case_40_short_reads_advance(void) {
@@ -426,9 +436,11 @@ static void expect_quiet(bh_buffer *buffer) {
     memset(bytes, 0xA5, size);
     uint64_t end = bht_now_ns() + 100 * FX_MS;
     do {
-        for (size_t i = 0; i < size; i++)
-            if (((volatile uint8_t *)bytes)[i] != 0xA5)
+        for (size_t i = 0; i < size; i++) {
+            if (((volatile uint8_t *)bytes)[i] != 0xA5) {
                 BHT_FAIL("byte %zu was written after the verdict", i);
+            }
+        }
     } while (bht_now_ns() < end);
 }
 
@@ -460,7 +472,7 @@ static void case_41_quiet_after_a_cancel(void) {
     bh_buffer *x = from_raw(context, in(&folder, "x"));
     bh_event *load = load_of(x);
     uint64_t done = 0, total = 0;
-    WAIT_UNTIL(bh_buffer_load_progress(x, &done, &total) == BH_OK && done > 0, 20000);
+    WAIT_UNTIL(bh_buffer_load_progress(x, &done, &total, NULL) == BH_OK && done > 0, 20000);
     BHT_EQ(total, 16u << 20);
     BHT_EQ(bh_event_cancel(load), BH_OK);
     bh_status status = bh_event_wait(load, FX_SECONDS);
@@ -519,15 +531,17 @@ static void change_at(const char *faults, void (*act)(const char *path), bool by
         source.fd = open(path, O_RDONLY | O_CLOEXEC);
     }
     bh_buffer *x = from(context, &source);
-    if (by_descriptor)
+    if (by_descriptor) {
         close(source.fd);
+    }
     pid_t loader = fx_await_stopped();
     act(path);
     fx_kill(loader, SIGCONT);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         expect_bytes(x, 0, 4u << 20);
-    else
+    } else {
         expect_failed(x, status, words);
+    }
     bh_buffer_release(x);
     bh_context_destroy(context);
     remove_folder(&folder);

@@ -54,7 +54,7 @@ static void expect_unavailable(struct loop *l) {
         BHT_TRUE(detail.message[0]);
     }
     BHT_EQ(bh_stream_worker_pid(l->stream), 0);
-    BHT_EQ(bh_status_classify(BH_UNAVAILABLE), BH_CLASS_ENVIRON);
+    BHT_EQ(bh_status_classify(BH_UNAVAILABLE), BH_STATUS_CLASS_ENVIRON);
 }
 
 static void case_50_a_crash_loop_is_backed_off_then_unavailable_then_reset(void) {
@@ -159,8 +159,9 @@ static void case_50_jobs_that_kill_their_workers_are_no_crash_loop(void) {
         gates[i] = fx_words(l.context, 64, 0);
         jobs[i] = fx_gate(l.stream, hang, gates[i]);
         fx_await_gate(gates[i]);
-        if (i == JOBS - 1)
+        if (i == JOBS - 1) {
             behind = fx_square(l.stream, l.square, l.x, l.y);
+        }
         fx_kill(fx_ready(l.stream), SIGKILL);
         ev_poisoned(jobs[i], BH_WORKER_SIGNAL, jobs[i], 0, BH_EXECUTED_UNKNOWN);
     }
@@ -192,24 +193,29 @@ static struct memfds memfds_of(pid_t pid) {
     char folder[64], target[128];
     snprintf(folder, sizeof folder, "/proc/%d/fd", (int)pid);
     DIR *dir = opendir(folder);
-    for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;) {
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
         ssize_t length = readlinkat(dirfd(dir), entry->d_name, target, sizeof target - 1);
         struct stat info;
-        if (length <= 0 || fstatat(dirfd(dir), entry->d_name, &info, 0) != 0)
+        if (length <= 0 || fstatat(dirfd(dir), entry->d_name, &info, 0) != 0) {
             continue;
+        }
         target[length] = 0;
-        if (strstr(target, "memfd:bulkhead-") && found.count < MEMFDS)
+        if (strstr(target, "memfd:bulkhead-") && found.count < MEMFDS) {
             found.ids[found.count++] = info.st_ino;
+        }
     }
-    if (dir)
+    if (dir) {
         closedir(dir);
+    }
     return found;
 }
 
 static bool has(const struct memfds *memfds, ino_t id) {
-    for (size_t i = 0; i < memfds->count; i++)
-        if (memfds->ids[i] == id)
+    for (size_t i = 0; i < memfds->count; i++) {
+        if (memfds->ids[i] == id) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -224,8 +230,9 @@ static bool maps_any(pid_t pid, const struct memfds *memfds) {
         found = strstr(line, "memfd:bulkhead-") && sscanf(line, "%*s %*s %*s %*s %llu", &id) == 1 &&
                 has(memfds, (ino_t)id);
     }
-    if (file)
+    if (file) {
         fclose(file);
+    }
     return found;
 }
 
@@ -233,18 +240,21 @@ static bool maps_any(pid_t pid, const struct memfds *memfds) {
 static size_t holders(const struct memfds *memfds) {
     size_t count = 0;
     DIR *dir = opendir("/proc");
-    for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;) {
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
         pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (pid <= 0)
+        if (pid <= 0) {
             continue;
+        }
         struct memfds own = memfds_of(pid);
         bool holds = maps_any(pid, memfds);
-        for (size_t i = 0; i < own.count && !holds; i++)
+        for (size_t i = 0; i < own.count && !holds; i++) {
             holds = has(memfds, own.ids[i]);
+        }
         count += holds;
     }
-    if (dir)
+    if (dir) {
         closedir(dir);
+    }
     return count;
 }
 
@@ -254,10 +264,12 @@ static size_t sockets_of(pid_t host) {
     snprintf(prefix, sizeof prefix, "/bulkhead-%d-", (int)host);
     size_t count = 0;
     FILE *file = fopen("/proc/net/unix", "re");
-    while (file && fgets(line, sizeof line, file))
-        count += strstr(line, prefix) != NULL;
-    if (file)
+    while (file && fgets(line, sizeof line, file)) {
+        count += !!strstr(line, prefix);
+    }
+    if (file) {
         fclose(file);
+    }
     return count;
 }
 
@@ -266,10 +278,12 @@ static size_t folders_of(pid_t host) {
     snprintf(prefix, sizeof prefix, "bulkhead-%d-", (int)host);
     size_t count = 0;
     DIR *dir = opendir("/tmp");
-    for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;)
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
         count += strncmp(entry->d_name, prefix, strlen(prefix)) == 0;
-    if (dir)
+    }
+    if (dir) {
         closedir(dir);
+    }
     return count;
 }
 
@@ -306,14 +320,16 @@ static void host_is_killed(bool keep_child) {
         bh_buffer *file = NULL;
         BHT_EQ(bh_buffer_from_file(s.context, &source, &file, NULL), BH_OK);
         bh_event *reader = ev_square(&s, s.b, file, s.y, NULL, 0);
-        BHT_TRUE(reader != NULL);
+        BHT_TRUE(reader);
         fx_await_stopped();
-        if (keep_child && fork() == 0)
+        if (keep_child && fork() == 0) {
             outlive(say[1], held);
+        }
         pid_t pids[2] = {s.pid, fx_ready(s.b)};
         BHT_EQ(write(say[1], pids, sizeof pids), (ssize_t)sizeof pids);
-        for (;;)
+        for (;;) {
             pause();
+        }
     }
     pid_t pids[2], below[32];
     BHT_EQ(read(say[0], pids, sizeof pids), (ssize_t)sizeof pids);
@@ -330,15 +346,17 @@ static void host_is_killed(bool keep_child) {
     const uint64_t end_ns = bht_now_ns() + BHT_SECOND_MS * FX_MS;
     fx_kill(host, SIGKILL);
     BHT_EQ(waitpid(host, NULL, 0), host);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         WAIT_UNTIL(bht_process_state(pids[i]) == 'X' || bht_process_state(pids[i]) == 'Z',
                    left_ms(end_ns));
+    }
     WAIT_UNTIL(folders_of(host) == 0, left_ms(end_ns));
     close(held[0]);
     close(held[1]); /* the child goes now, and with it what it held for the host */
     WAIT_UNTIL(fx_nobody_left(), left_ms(end_ns));
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         BHT_EQ(bht_process_state(below[i]), 'X');
+    }
     WAIT_UNTIL(holders(&memfds) == 0, left_ms(end_ns));
     WAIT_UNTIL(sockets_of(host) == 0, left_ms(end_ns));
     close(say[0]);
@@ -407,7 +425,7 @@ static void case_53_the_zygote_is_killed(void) {
     fx_kill(zygote, SIGKILL);
     bh_verdict verdict = ev_poisoned(s.bad, BH_ZYGOTE_LOST, s.bad, 0, BH_EXECUTED_UNKNOWN);
     BHT_EQ(verdict.worker_pid, s.pid);
-    BHT_EQ(bh_status_classify(BH_ZYGOTE_LOST), BH_CLASS_VICTIM);
+    BHT_EQ(bh_status_classify(BH_ZYGOTE_LOST), BH_STATUS_CLASS_VICTIM);
     ev_poisoned(on_b, BH_ZYGOTE_LOST, on_b, 0, BH_EXECUTED_UNKNOWN);
     ev_poisoned(dependent, BH_ZYGOTE_LOST, s.bad, 1, BH_EXECUTED_NO);
     ev_ready(innocent); /* it had not begun: it runs with the new one (E13) */
@@ -465,10 +483,12 @@ static bh_verdict rogue(const char *fault, uint64_t deadline_ns, bh_status statu
     bh_event *dependent = ev_square(&s, s.b, s.y, s.z, NULL, 0);
     bh_stream *c = fx_stream(s.context, "c", FX_SECONDS);
     uint64_t resident = bht_resident_bytes(getpid());
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < 20; i++) {
         fx_expect_healthy(s.context, c);
-    if (fx_verdict(event).status == other)
+    }
+    if (fx_verdict(event).status == other) {
         status = other;
+    }
     bh_verdict verdict = ev_poisoned(event, status, event, 0, BH_EXECUTED_UNKNOWN);
     BHT_EQ(verdict.worker_pid, s.pid);
     BHT_LT(verdict.ended_ns - verdict.submitted_ns, 10 * BHT_SECOND_MS * FX_MS);
@@ -479,8 +499,9 @@ static bh_verdict rogue(const char *fault, uint64_t deadline_ns, bh_status statu
     BHT_EQ(bh_stream_synchronize(c, FX_SECONDS, NULL), BH_OK);
     WAIT_UNTIL(bht_process_state(s.pid) == 'X' || bht_process_state(s.pid) == 'Z', 20000);
     ev_well(&s);
-    if (!BHT_ASAN && !BHT_TSAN)
+    if (!BHT_ASAN && !BHT_TSAN) {
         BHT_LT(bht_resident_bytes(getpid()), resident + (32ull << 20));
+    }
     bh_event_release(event);
     bh_event_release(dependent);
     bh_stream_release(c);
@@ -502,10 +523,11 @@ static void case_54_garbage_over_the_progress_page(void) {
 static void case_54_closed_sockets(void) {
     bh_verdict verdict =
         rogue("1:submitted:1=close_hang", STAGE_DEADLINE_NS, BH_DEADLINE, BH_WORKER_SIGNAL);
-    if (verdict.status == BH_DEADLINE)
+    if (verdict.status == BH_DEADLINE) {
         BHT_EQ(verdict.limit, STAGE_DEADLINE_NS);
-    else
+    } else {
         BHT_TRUE(verdict.signal == SIGABRT || verdict.signal == SIGSEGV);
+    }
 }
 
 static void case_54_exit_0_in_mid_job(void) {

@@ -21,8 +21,9 @@ void stage_open_with(struct stage *s, const char *faults, uint64_t deadline_ns) 
     s->z = zeros(s);
     s->w = zeros(s);
     float *x = (float *)(void *)fx_pointer(s->x);
-    for (uint32_t i = 0; i < STAGE_FLOATS; i++)
+    for (uint32_t i = 0; i < STAGE_FLOATS; i++) {
         x[i] = (float)i;
+    }
 }
 
 void stage_gate(struct stage *s) {
@@ -60,16 +61,17 @@ bh_event *ev_submit(bh_stream *stream, const bh_command *commands, uint32_t coun
         .commands = commands, .command_count = count, .waits = waits, .wait_count = wait_count};
     bh_event *event = NULL;
     bh_detail detail;
-    if (bh_submit(stream, &info, &event, &detail) != BH_OK) /* E8 */
+    if (bh_submit(stream, &info, &event, &detail) != BH_OK) { /* E8 */
         BHT_FAIL("bh_submit: %s", detail.message);
+    }
     return event;
 }
 
 bh_event *ev_square(struct stage *s, bh_stream *stream, bh_buffer *in, bh_buffer *out,
                     bh_event *const *waits, uint32_t wait_count) {
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = in, .size = BH_WHOLE_SIZE, .access = BH_READ},
-        {.binding = 1, .buffer = out, .size = BH_WHOLE_SIZE, .access = BH_WRITE},
+        {.binding = 0, .buffer = in, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        {.binding = 1, .buffer = out, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
     };
     const bh_command command = {.type = BH_COMMAND_DISPATCH,
                                 .kernel = s->square,
@@ -81,7 +83,8 @@ bh_event *ev_square(struct stage *s, bh_stream *stream, bh_buffer *in, bh_buffer
 
 bh_event *ev_refused(struct stage *s, bh_stream *stream, bh_buffer *out) {
     /* The kernel wants 0.0 as well. */
-    const bh_binding one = {.binding = 1, .buffer = out, .size = BH_WHOLE_SIZE, .access = BH_WRITE};
+    const bh_binding one = {
+        .binding = 1, .buffer = out, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE};
     const bh_command command = {.type = BH_COMMAND_DISPATCH,
                                 .kernel = s->square,
                                 .groups = {1, 1, 1},
@@ -127,8 +130,9 @@ static void *look(void *argument) {
         BHT_EQ(bh_event_wait(l->event, 0), l->status);
         BHT_EQ(bh_event_query(l->event), l->status == BH_OK ? BH_EVENT_READY : BH_EVENT_POISONED);
         BHT_EQ(bh_event_verdict(l->event, i ? &again : &l->verdict), BH_OK);
-        if (i)
+        if (i) {
             ev_same_verdict(&l->verdict, &again);
+        }
     }
     size_t index = 1;
     BHT_EQ(bh_event_wait_any(&l->event, 1, 0, &index), BH_OK);
@@ -140,9 +144,10 @@ static void *look(void *argument) {
 
 bh_verdict ev_agree(bh_event *event, bh_status status) {
     bh_verdict first = fx_verdict(event);
-    if (first.status != status)
+    if (first.status != status) {
         BHT_FAIL("event %llu is %s, must be %s: %s", (unsigned long long)first.event,
                  bh_status_name(first.status), bh_status_name(status), first.message);
+    }
     struct look here = {.event = event, .status = status}, there = here;
     pthread_t thread;
     BHT_EQ(pthread_create(&thread, NULL, look, &there), 0);
@@ -181,10 +186,12 @@ void ev_squares(bh_buffer *buffer, int times) {
     BHT_MEM_EQ(mapped, copy, sizeof copy);
     for (uint32_t i = 0; i < STAGE_FLOATS; i++) {
         float want = (float)i;
-        for (int n = 0; n < times; n++)
+        for (int n = 0; n < times; n++) {
             want *= want;
-        if (copy[i] != want)
+        }
+        if (copy[i] != want) {
             BHT_FAIL("element %u is %g, must be %g", i, (double)copy[i], (double)want);
+        }
     }
 }
 
@@ -194,7 +201,7 @@ void ev_content_poisoned(bh_buffer *buffer, bh_status status) {
         uint32_t word = 0xABAD1DEA;
         void *mapped = &word;
         BHT_EQ(bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &mapped, &detail), status);
-        BHT_TRUE(mapped == NULL);
+        BHT_TRUE(!mapped);
         BHT_EQ(detail.status, status);
         BHT_STR_HAS(detail.message, "poisoned");
         BHT_EQ(bh_buffer_map(buffer, BH_MAP_READ_WRITE, FX_SECONDS, &mapped, NULL), status);

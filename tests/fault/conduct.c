@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The line of the log that the test waits for; NULL: none. */
@@ -20,7 +21,7 @@ static struct {
     unsigned lines;
 } journal = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void keep(void *user, int level, const char *line) {
+static void keep(bh_log_level level, const char *line, void *user) {
     (void)user, (void)level;
     pthread_mutex_lock(&journal.lock);
     journal.lines++;
@@ -64,6 +65,26 @@ static void tighten(void) {
     bhi_conduct_limits.lines = 20;
     bhi_conduct_limits.lines_per_s = 1;
     bhi_conduct_limits.lines_dropped = 100;
+}
+
+/* A spinner is judged by its share of a processor, and has next to none of one that others keep
+ * busy. This one seems to have used a thousand times what it has: as if it had been alone. Linked
+ * with
+ * --wrap. */
+static _Atomic pid_t spinner; /* -1: each worker */
+
+int __real_clock_gettime(clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out) {
+    const int rc = __real_clock_gettime(clock, out);
+    const pid_t pid = spinner;
+    clockid_t of_spinner = clock;
+    if (rc == 0 && clock < 0 && pid != 0 &&
+        (pid < 0 || clock_getcpuclockid(pid, &of_spinner) == 0) && clock == of_spinner) {
+        *out = (struct timespec){out->tv_sec * 1000 + out->tv_nsec / FX_MS,
+                                 out->tv_nsec % FX_MS * 1000};
+    }
+    return rc;
 }
 
 static void look_often(void) {
@@ -153,6 +174,7 @@ static void idle(const char *what, const char *obituary) {
     bh_stream *neighbour = fx_stream(context, "neighbour", FX_SECONDS);
     fx_expect_healthy(context, neighbour);
     const pid_t pid = fx_ready(stream);
+    spinner = strcmp(what, "hang") == 0 ? pid : 0;
     bh_kernel *square = fx_kernel(context, "square");
     bh_buffer *x = fx_words(context, 64, 0x40000000u), *y = fx_words(context, 64, 0);
     await_line(obituary);
@@ -185,7 +207,7 @@ static void flooding_with_nothing_in_flight(void) {
 
 static void spinning_with_nothing_in_flight(void) {
     look_often();
-    idle("hang", "s of processor time in 0.");
+    idle("hang", "s of processor time in ");
 }
 
 enum { JOBS = 40 };
@@ -235,7 +257,7 @@ static void rings_for_what_was_published_at_once(void) {
 static void a_loader_that_spins(void) {
     look_often();
     char folder[] = "/tmp/bulkhead-conduct-XXXXXX", path[64];
-    BHT_TRUE(mkdtemp(folder) != NULL);
+    BHT_TRUE(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/f", folder);
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     BHT_GE(fd, 0);
@@ -248,12 +270,14 @@ static void a_loader_that_spins(void) {
     source.format = BH_FILE_RAW;
     bh_detail detail;
     bh_buffer *buffer = NULL;
-    await_line("s of processor time in 0.");
+    await_line("s of processor time in ");
+    spinner = -1;
     bht_plan_arm("after_record", "hang", 1);
     BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail), BH_OK);
     void *pointer;
     BHT_EQ(bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &pointer, &detail), BH_OK);
     WAIT_UNTIL(seen(), 20000);
+    spinner = 0;
     BHT_TRUE(bht_plan_disarm());
     bh_buffer_release(buffer);
     BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail), BH_OK);
@@ -271,8 +295,9 @@ static void the_idle_are_left_alone(void) {
     bh_context *context = open_context("");
     bh_stream *stream = fx_stream(context, "one", FX_SECONDS);
     const pid_t pid = fx_ready(stream);
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < 20; i++) {
         fx_expect_healthy(context, stream);
+    }
     BHT_EQ(fx_ready(stream), pid);
     /* Its share of a busy processor is smaller than its host's. */
     const int host = getpriority(PRIO_PROCESS, 0), worker = getpriority(PRIO_PROCESS, (id_t)pid);

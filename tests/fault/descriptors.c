@@ -7,15 +7,16 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
-#define STARTS 5  /* as in supervisor/reactor.c: fewer, and libzmq aborts */
+#define STARTS 5  /* as in supervisor/reactor/reactor.c: fewer, and libzmq aborts */
 #define HELD   13 /* with those for what other threads open at that moment */
 
 static struct rlimit before;
 
 static void leave_free(unsigned count) {
     struct rlimit limit = before;
-    for (limit.rlim_cur = 0; count; limit.rlim_cur++)
+    for (limit.rlim_cur = 0; count; limit.rlim_cur++) {
         count -= fcntl((int)limit.rlim_cur, F_GETFD) < 0;
+    }
     BHT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 

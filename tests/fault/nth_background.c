@@ -43,17 +43,20 @@ static void begin_served(struct scene *scene) {
 
 /* The fault is over: what the stream gave up it takes up again when it is told to. */
 static void recovers(struct scene *scene, bh_stream *stream) {
-    if (!stream)
+    if (!stream) {
         return;
+    }
     bh_detail detail = {0};
     bh_status status = bh_stream_wait_ready(stream, FX_SECONDS, &detail);
-    if (status == BH_TIMEOUT)
+    if (status == BH_TIMEOUT) {
         BHT_FAIL("%s: neither served nor unavailable", what);
+    }
     bht_check_detail(status, &detail, what);
     BHT_EQ(bh_stream_reset(stream, NULL), BH_OK);
     status = bh_stream_wait_ready(stream, FX_SECONDS, &detail);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         BHT_FAIL("%s: after the fault, and after a reset: %s", what, detail.message);
+    }
     fx_expect_healthy(scene->context, stream);
 }
 
@@ -70,11 +73,13 @@ static void end(struct scene *scene) {
     bh_context_destroy(scene->context);
     uint64_t took_ms = (bht_now_ns() - began) / FX_MS;
     /* "A few milliseconds a worker": what is missing is not waited for until patience ends. */
-    if (took_ms > 5 * BHT_SECOND_MS)
+    if (took_ms > 5 * BHT_SECOND_MS) {
         BHT_FAIL("%s: bh_context_destroy took %llu ms", what, (unsigned long long)took_ms);
+    }
     size_t children = bht_count_children(getpid());
-    if (children)
+    if (children) {
         BHT_FAIL("%s: %zu children are left", what, children);
+    }
 }
 
 /* -- what is done while something fails ------------------------------------------------------- */
@@ -115,8 +120,9 @@ static void worker_dies(struct scene *scene) {
     bh_event *elsewhere = fx_square(scene->other, scene->square, scene->x, scene->z);
     kill(pid, SIGKILL);
     bh_status status = bht_end(running, what);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         BHT_FAIL("%s: a killed worker's job counts as done", what);
+    }
     bht_end(next, what);
     bht_end(elsewhere, what);
 }
@@ -135,8 +141,9 @@ static void zygote_dies(struct scene *scene) {
     pid_t zygote = bht_parent_of(fx_ready(scene->stream));
     bh_event *running = start_gate(scene);
     kill(zygote, SIGKILL);
-    if (bht_end(running, what) == BH_OK)
+    if (bht_end(running, what) == BH_OK) {
         BHT_FAIL("%s: a killed worker's job counts as done", what);
+    }
     square_once(scene, scene->stream);
     square_once(scene, scene->other);
 }
@@ -159,8 +166,9 @@ static void sweep(const struct act *act, struct bht_fault fault) {
     const unsigned dense = fault.lasting ? 2 : act->afresh ? 16 : 6, part = 4;
     for (fault.nth = bht_walk_first((unsigned)fault.kind + fault.lasting, dense, part);;
          fault.nth = bht_walk_next(fault.nth, dense, part)) {
-        if (!begun)
+        if (!begun) {
             act->begin(&scene);
+        }
         begun = true;
         snprintf(what, sizeof what, "%s, %s %u%s", act->name, bht_kind_name(fault.kind), fault.nth,
                  fault.lasting ? " and all later ones" : "");
@@ -180,24 +188,28 @@ static void sweep(const struct act *act, struct bht_fault fault) {
             (void)waitpid(-1, NULL, WNOHANG);
             bht_poll_pause();
         }
-        if (bht_count_children(getpid()) > 1)
+        if (bht_count_children(getpid()) > 1) {
             BHT_FAIL("%s: a child is left", what);
+        }
         if (act->afresh || !failed) {
             end(&scene);
             begun = false;
         }
-        if (!failed)
+        if (!failed) {
             break;
+        }
     }
-    if (fired < bht_walk_least(act->expected[fault.kind]))
+    if (fired < bht_walk_least(act->expected[fault.kind])) {
         BHT_FAIL("%s: only %u calls of kind %s, at least %u were there once", act->name, fired,
                  bht_kind_name(fault.kind), bht_walk_least(act->expected[fault.kind]));
+    }
 }
 
 static void sweep_kind(const struct act *act, int kind) {
     /* What lasts brings restarts and deadlines: long to wait for. */
-    for (int lasting = 0; lasting < 1 + (bht_nightly() || act->afresh); lasting++)
+    for (int lasting = 0; lasting < 1 + (bht_nightly() || act->afresh); lasting++) {
         sweep(act, (struct bht_fault){.kind = kind, .side = BHT_OTHER_THREADS, .lasting = lasting});
+    }
 }
 
 /* One test for each kind of call. */

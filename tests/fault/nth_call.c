@@ -61,7 +61,7 @@ static bh_status buffer_wrap(struct scene *scene, bh_detail *detail) {
     BHT_EQ((ftruncate)(fd, 10000), 0);
     bh_buffer *buffer;
     bh_status status = bh_buffer_wrap_memfd(scene->context, fd, 10000, &buffer, detail);
-    BHT_EQ(buffer == NULL, status != BH_OK);
+    BHT_EQ(!buffer, status != BH_OK);
     bh_buffer_release(buffer);
     close(fd);
     return status;
@@ -72,7 +72,7 @@ static bh_status buffer_describe(struct scene *scene, bh_detail *detail) {
     bh_description_init(&description);
     description.kind = BH_NUMBER_UINT;
     description.bits = 32;
-    return bh_buffer_describe(scene->buffer, &description, detail);
+    return bh_buffer_set_description(scene->buffer, &description, detail);
 }
 
 /* Buffers that a worker first reads and then writes: each is introduced twice. */
@@ -81,15 +81,17 @@ static bh_status read_then_write(struct scene *scene, bh_detail *detail) {
     bh_buffer *buffers[2 * PAIRS] = {NULL};
     bh_event *events[2] = {NULL};
     bh_status status = BH_OK;
-    for (int i = 0; i < 2 * PAIRS && status == BH_OK; i++)
+    for (int i = 0; i < 2 * PAIRS && status == BH_OK; i++) {
         status = bh_buffer_create(scene->context, 4096, &buffers[i], detail);
+    }
     for (int turn = 0; turn < 2 && status == BH_OK; turn++) {
         bh_command commands[PAIRS];
-        for (int i = 0; i < PAIRS; i++)
+        for (int i = 0; i < PAIRS; i++) {
             commands[i] = (bh_command){.type = BH_COMMAND_COPY,
                                        .src = buffers[2 * i + turn],
                                        .dst = buffers[2 * i + 1 - turn],
                                        .size = 4096};
+        }
         const bh_submit_info info = {.commands = commands, .command_count = PAIRS};
         status = bh_submit(scene->stream, &info, &events[turn], detail);
     }
@@ -100,8 +102,9 @@ static bh_status read_then_write(struct scene *scene, bh_detail *detail) {
             *detail = (bh_detail){.status = end, .message = "the verdict"};
         }
     }
-    for (int i = 0; i < 2 * PAIRS; i++)
+    for (int i = 0; i < 2 * PAIRS; i++) {
         bh_buffer_release(buffers[i]);
+    }
     return status;
 }
 
@@ -127,15 +130,18 @@ static bh_status buffer_for_a_stream(struct scene *scene, bh_detail *detail) {
     const bh_command fill = {
         .type = BH_COMMAND_FILL, .dst = buffer, .size = 10000, .fill_value = 0x11111111};
     const bh_submit_info info = {.commands = &fill, .command_count = 1};
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = bh_submit(scene->stream, &info, &event, detail);
+    }
     if (status == BH_OK) {
         bh_status end = bht_end(event, bht_where());
         char bytes[10000];
-        if (end == BH_OK)
+        if (end == BH_OK) {
             status = bh_buffer_read(buffer, 0, bytes, sizeof bytes, FX_SECONDS, detail);
-        for (size_t i = 0; end == BH_OK && status == BH_OK && i < sizeof bytes; i++)
+        }
+        for (size_t i = 0; end == BH_OK && status == BH_OK && i < sizeof bytes; i++) {
             BHT_EQ(bytes[i], 0x11);
+        }
     }
     bh_buffer_release(buffer);
     return status;
@@ -154,10 +160,12 @@ static bh_status buffer_use(struct scene *scene, bh_detail *detail) {
     char bytes[64] = {0};
     bh_status status =
         bh_buffer_map(scene->buffer, BH_MAP_READ_WRITE, FX_SECONDS, &pointer, detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = bh_buffer_write(scene->buffer, 8, bytes, sizeof bytes, FX_SECONDS, detail);
-    if (status == BH_OK)
+    }
+    if (status == BH_OK) {
         status = bh_buffer_read(scene->buffer, 8, bytes, sizeof bytes, FX_SECONDS, detail);
+    }
     return status;
 }
 
@@ -193,14 +201,16 @@ static bh_status prepare_refused(struct scene *scene, bh_detail *detail) {
     bh_kernel *kernel;
     bh_status status = make_kernel(scene, &kernel, detail);
     bh_event *event = NULL;
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = bh_kernel_prepare(kernel, scene->stream, &event, detail);
+    }
     if (status == BH_OK) {
         bh_status end = bht_end(event, bht_where());
         const bool descriptor =
             strstr(bht_where(), "fcntl at") || strstr(bht_where(), "memfd_create at");
-        if (end != BH_INVALID_KERNEL && end != (descriptor ? BH_SYSTEM : BH_NO_MEMORY))
+        if (end != BH_INVALID_KERNEL && end != (descriptor ? BH_SYSTEM : BH_NO_MEMORY)) {
             BHT_FAIL("%s: %s", bht_where(), bh_status_name(end));
+        }
     }
     bh_kernel_release(kernel);
     return status;
@@ -210,12 +220,15 @@ static bh_status prepare(struct scene *scene, bh_detail *detail) {
     bh_kernel *kernel;
     bh_event *event = NULL;
     bh_status status = bht_kernel(scene->context, "square", &kernel, detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = bh_kernel_prepare(kernel, scene->stream, &event, detail);
-    if (status == BH_OK)
+    }
+    if (status == BH_OK) {
         status = bht_end(event, bht_where());
-    if (status != BH_OK && event)
+    }
+    if (status != BH_OK && event) {
         *detail = (bh_detail){.status = status, .message = "the verdict"};
+    }
     bh_kernel_release(kernel);
     return status;
 }
@@ -224,10 +237,12 @@ static bh_status reflect(struct scene *scene, bh_detail *detail) {
     bh_kernel *kernel;
     static bh_kernel_info info;
     bh_status status = bht_kernel(scene->context, "square", &kernel, detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = bh_kernel_reflect(kernel, scene->stream, FX_SECONDS, &info, detail);
-    if (status == BH_OK)
+    }
+    if (status == BH_OK) {
         BHT_EQ(info.binding_count, 2);
+    }
     bh_kernel_release(kernel);
     return status;
 }
@@ -238,7 +253,7 @@ static bh_status glsl(struct scene *scene, bh_detail *detail) {
     source.text = "#version 450\nvoid main() {}\n";
     bh_kernel *kernel;
     bh_status status = bh_kernel_create_glsl(scene->context, &source, NULL, &kernel, detail);
-    BHT_EQ(kernel == NULL, status != BH_OK);
+    BHT_EQ(!kernel, status != BH_OK);
     bh_kernel_release(kernel);
     return status;
 }
@@ -253,10 +268,12 @@ static bh_status inspect(struct scene *scene, bh_detail *detail) {
     options.text_size = sizeof text;
     bh_kernel *kernel;
     bh_status status = bht_kernel(scene->context, "square", &kernel, detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = bh_kernel_inspect(kernel, &options, &said, detail);
-    if (status == BH_OK)
+    }
+    if (status == BH_OK) {
         BHT_EQ(said.binding_count, 2);
+    }
     bh_kernel_release(kernel);
     return status;
 }
@@ -275,12 +292,14 @@ static bh_status template_use(struct scene *scene, bh_detail *detail) {
     bh_description description;
     size_t length;
     bh_status status = bh_template_create(scene->context, &options, &made, detail);
-    BHT_EQ(made == NULL, status != BH_OK);
+    BHT_EQ(!made, status != BH_OK);
     bh_description_init(&description);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = bh_template_output(made, &argument, 1, "z", &description, detail);
-    if (status == BH_OK)
+    }
+    if (status == BH_OK) {
         status = bh_template_source(made, &argument, 1, NULL, 0, &length, detail);
+    }
     bh_template_release(made);
     return status;
 }
@@ -297,12 +316,14 @@ static bh_status template_launch(struct scene *scene, bh_detail *detail) {
     bh_template_call call = {.command = {.kernel = NULL}};
     bh_buffer *buffer = NULL;
     bh_status status = bh_template_create(scene->context, &options, &made, detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = bh_buffer_create(scene->context, 64, &buffer, detail);
+    }
     const bh_argument argument = {.name = "z", .buffer = buffer};
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = bh_template_prepare(made, &argument, 1, NULL, &call, detail);
-    BHT_EQ(call.command.kernel == NULL, status != BH_OK);
+    }
+    BHT_EQ(!call.command.kernel, status != BH_OK);
     bh_template_call_fini(&call);
     bh_buffer_release(buffer);
     bh_template_release(made);
@@ -318,12 +339,14 @@ static bh_status submit_many(struct scene *scene, bh_detail *detail) {
     bh_event *waits[WAITS] = {NULL}, *event = NULL;
     bh_command commands[BUFFERS + 2];
     bh_status status = bht_kernel(scene->context, "square", &square, detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = bht_kernel(scene->context, "empty", &empty, detail);
+    }
     for (int i = 0; i < BUFFERS; i++) {
         buffers[i] = NULL;
-        if (status == BH_OK)
+        if (status == BH_OK) {
             status = bh_buffer_create(scene->context, 4096, &buffers[i], detail);
+        }
     }
     for (int i = 0; i < WAITS && status == BH_OK; i++) {
         commands[0] = (bh_command){
@@ -332,14 +355,15 @@ static bh_status submit_many(struct scene *scene, bh_detail *detail) {
         status = bh_submit(scene->other, &info, &waits[i], detail);
     }
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = buffers[0], .size = BH_WHOLE_SIZE, .access = BH_READ},
-        {.binding = 1, .buffer = buffers[1], .size = BH_WHOLE_SIZE, .access = BH_WRITE},
+        {.binding = 0, .buffer = buffers[0], .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        {.binding = 1, .buffer = buffers[1], .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
     };
-    for (int i = 0; i < BUFFERS; i++)
+    for (int i = 0; i < BUFFERS; i++) {
         commands[i] = (bh_command){.type = BH_COMMAND_COPY,
                                    .src = buffers[i],
                                    .dst = buffers[(i + 7) % BUFFERS],
                                    .size = 4096};
+    }
     commands[BUFFERS] = (bh_command){.type = BH_COMMAND_DISPATCH,
                                      .kernel = square,
                                      .groups = {1, 1, 1},
@@ -349,22 +373,25 @@ static bh_status submit_many(struct scene *scene, bh_detail *detail) {
         (bh_command){.type = BH_COMMAND_DISPATCH, .kernel = empty, .groups = {1, 1, 1}};
     const bh_submit_info info = {
         .commands = commands, .command_count = BUFFERS + 2, .waits = waits, .wait_count = WAITS};
-    if (status == BH_OK)
+    if (status == BH_OK) {
         status = bh_submit(scene->stream, &info, &event, detail);
-    bool queued = event != NULL;
+    }
+    bool queued = event;
     bh_status end = bht_end(event, bht_where());
     for (int i = 0; i < WAITS; i++) {
         bh_status wait_end = bht_end(waits[i], bht_where());
         /* What failed is itself what says so. */
-        if (queued && wait_end != BH_OK)
+        if (queued && wait_end != BH_OK) {
             BHT_EQ(end, wait_end);
+        }
     }
     if (status == BH_OK && end != BH_OK) {
         status = end;
         *detail = (bh_detail){.status = end, .message = "the verdict"};
     }
-    for (int i = 0; i < BUFFERS; i++)
+    for (int i = 0; i < BUFFERS; i++) {
         bh_buffer_release(buffers[i]);
+    }
     bh_kernel_release(square);
     bh_kernel_release(empty);
     return status;
@@ -385,15 +412,18 @@ static bh_status waits(struct scene *scene, bh_detail *detail) {
         for (int i = 0; i < 3; i++) {
             bh_status end = bh_event_wait(events[i], FX_SECONDS);
             bh_status again = bh_stream_synchronize(scene->stream, FX_SECONDS, detail);
-            if (end != BH_OK)
+            if (end != BH_OK) {
                 BHT_NE(again, BH_OK); /* E2: it does not forget */
+            }
             BHT_EQ(bh_stream_wait_ready(scene->stream, FX_SECONDS, NULL), BH_OK);
-            if (status == BH_OK)
+            if (status == BH_OK) {
                 status = again;
+            }
         }
     }
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         bht_end(events[i], bht_where());
+    }
     BHT_EQ(bh_stream_reset(scene->stream, NULL), BH_OK);
     bh_buffer_release(buffer);
     return status;
@@ -410,16 +440,18 @@ static void queue_behind_the_gate(struct scene *scene) {
     const bh_command fill = {
         .type = BH_COMMAND_FILL, .dst = scene->buffer, .size = bh_buffer_size(scene->buffer)};
     const bh_submit_info info = {.commands = &fill, .command_count = 1};
-    for (size_t i = 0; i < BHT_COUNT(scene->queued); i++)
+    for (size_t i = 0; i < BHT_COUNT(scene->queued); i++) {
         BHT_EQ(bh_submit(scene->stream, &info, &scene->queued[i], NULL), BH_OK);
+    }
 }
 
 /* Submissions that are in the lane behind another one. */
 static bh_status cancel(struct scene *scene, bh_detail *detail) {
     (void)detail;
     bh_status status = BH_OK;
-    for (size_t i = 0; i < BHT_COUNT(scene->queued) && status == BH_OK; i++)
+    for (size_t i = 0; i < BHT_COUNT(scene->queued) && status == BH_OK; i++) {
         status = bh_event_cancel(scene->queued[i]);
+    }
     *scene->open = FX_GATE_OPEN;
     BHT_EQ(bht_end(scene->running, "the gate"), BH_OK); /* whoever stands behind it is cancelled */
     for (size_t i = 0; i < BHT_COUNT(scene->queued); i++) {
@@ -434,8 +466,9 @@ static void make_npy(struct scene *scene) {
     static const char bytes[] = "\x93NUMPY\x01\x00\x3a\x00"
                                 "{'descr': '|u1', 'fortran_order': False, 'shape': (5,), }\n"
                                 "array";
-    if (scene->file)
+    if (scene->file) {
         return;
+    }
     scene->file = memfd_create("array", MFD_CLOEXEC);
     BHT_GT(scene->file, 0);
     BHT_EQ(pwrite(scene->file, bytes, sizeof bytes - 1, 0), (ssize_t)sizeof bytes - 1);
@@ -452,11 +485,13 @@ static void make_npy_and_kill_opener(struct scene *scene) {
         snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pids[i]);
         int fd = (open)(path, O_RDONLY | O_CLOEXEC);
         ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-        if (fd >= 0)
+        if (fd >= 0) {
             close(fd);
+        }
         size_t first = strlen(text) + 1;
-        if (length <= (ssize_t)first || strcmp(text + first, "opener") != 0)
+        if (length <= (ssize_t)first || strcmp(text + first, "opener") != 0) {
             continue;
+        }
         fx_kill(pids[i], SIGKILL);
         WAIT_UNTIL(strchr("XZ", bht_process_state(pids[i])), 20000);
     }
@@ -472,17 +507,18 @@ static bh_status from_file(struct scene *scene, bh_detail *detail) {
     source.header_timeout_ns = FX_SECONDS;
     bh_status status = bh_buffer_from_file(scene->context, &source, &buffer, detail);
     if (status != BH_OK) {
-        BHT_TRUE(buffer == NULL);
+        BHT_TRUE(!buffer);
         return status;
     }
     BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
     bh_status end = bht_end(event, bht_where());
     char bytes[5] = {0};
     status = bh_buffer_read(buffer, 0, bytes, 5, FX_SECONDS, detail);
-    if (end == BH_OK && status == BH_OK)
+    if (end == BH_OK && status == BH_OK) {
         BHT_MEM_EQ(bytes, "array", 5);
-    else
+    } else {
         BHT_EQ(status, end);
+    }
     bh_buffer_release(buffer);
     return status;
 }
@@ -491,8 +527,9 @@ static bh_status devices(struct scene *scene, bh_detail *detail) {
     static bh_device_info info[4];
     size_t count = 0;
     bh_status status = bh_devices(scene->context, info, 4, &count, detail);
-    if (status == BH_OK)
+    if (status == BH_OK) {
         BHT_GT(count, 0);
+    }
     return status;
 }
 
@@ -517,8 +554,9 @@ static void end_scene(struct scene *scene) {
     bh_buffer_release(scene->word);
     bh_stream_release(scene->stream);
     bh_stream_release(scene->other);
-    if (scene->file)
+    if (scene->file) {
         close(scene->file);
+    }
     bh_context_destroy(scene->context);
 }
 
@@ -535,13 +573,15 @@ static unsigned sweep(struct scene *scene, const char *name, setting *before, en
          fault.nth = bht_walk_next(fault.nth, dense, part)) {
         bh_detail detail = {0};
         BHT_LT(fault.nth, 5000);
-        if (before)
+        if (before) {
             before(scene);
+        }
         bht_arm(fault);
         bh_status status = call(scene, &detail);
         if (!bht_disarm()) {
-            if (status != BH_OK)
+            if (status != BH_OK) {
                 BHT_FAIL("%s without a fault: %s", name, detail.message);
+            }
             return fired;
         }
         fired++;
@@ -549,11 +589,13 @@ static unsigned sweep(struct scene *scene, const char *name, setting *before, en
         snprintf(what, sizeof what, "%s, %s %u (%s)", name, bht_kind_name(fault.kind), fault.nth,
                  bht_where());
         bht_check_detail(status, &detail, what);
-        if (before)
+        if (before) {
             before(scene);
+        }
         status = call(scene, &detail);
-        if (status != BH_OK)
+        if (status != BH_OK) {
             BHT_FAIL("%s: after the fault: %s: %s", what, bh_status_name(status), detail.message);
+        }
     }
 }
 
@@ -562,20 +604,23 @@ static void sweep_entry(const char *name, setting *before, entry *call,
     struct scene scene = make_scene();
     bh_detail detail = {0};
     /* What a library sets up at its first use has nothing to do with the loop. */
-    if (before)
+    if (before) {
         before(&scene);
+    }
     BHT_EQ(call(&scene, &detail), BH_OK);
     for (int kind = 0; kind < BHT_KINDS; kind++) {
         for (int lasting = 0; lasting < 2; lasting++) {
-            if (lasting && !expected[kind])
+            if (lasting && !expected[kind]) {
                 continue;
+            }
             unsigned fired = sweep(
                 &scene, name, before, call,
                 (struct bht_fault){.kind = kind, .side = BHT_THIS_THREAD, .lasting = lasting});
             /* A loop that meets nothing proves nothing. */
-            if (fired < bht_walk_least(expected[kind]))
+            if (fired < bht_walk_least(expected[kind])) {
                 BHT_FAIL("%s: only %u calls of kind %s, at least %u were there once", name, fired,
                          bht_kind_name(kind), bht_walk_least(expected[kind]));
+            }
         }
     }
     end_scene(&scene);

@@ -18,8 +18,8 @@ static bh_verdict job(struct scene *scene) {
     bh_kernel *empty = fx_kernel(scene->context, "empty");
     bh_buffer *x = fx_words(scene->context, 1024, 0), *y = fx_words(scene->context, 1024, 0);
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = x, .size = BH_WHOLE_SIZE, .access = BH_READ},
-        {.binding = 1, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_WRITE},
+        {.binding = 0, .buffer = x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        {.binding = 1, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
     };
     const bh_command commands[] = {
         {.type = BH_COMMAND_FILL, .dst = x, .size = 4096, .fill_value = 0x40000000u},
@@ -37,12 +37,14 @@ static bh_verdict job(struct scene *scene) {
     bh_verdict verdict = fx_verdict(event);
     void *pointer;
     bh_status status = bh_buffer_map(y, BH_MAP_READ, FX_SECONDS, &pointer, NULL);
-    if (status != verdict.status)
+    if (status != verdict.status) {
         BHT_FAIL("%s: the event is %s, its buffer %s", what, bh_status_name(verdict.status),
                  bh_status_name(status));
+    }
     /* E3: success is success. */
-    for (int i = 0; status == BH_OK && i < 1024; i++)
+    for (int i = 0; status == BH_OK && i < 1024; i++) {
         BHT_TRUE(((float *)pointer)[i] == 4.0f);
+    }
     bht_end(event, what);
     bh_kernel_release(square);
     bh_kernel_release(empty);
@@ -61,8 +63,9 @@ struct sweep {
 
 static bool allowed(const struct sweep *sweep, bh_status status) {
     bool found = status == BH_OK;
-    for (size_t i = 0; i < BHT_COUNT(sweep->verdicts); i++)
+    for (size_t i = 0; i < BHT_COUNT(sweep->verdicts); i++) {
         found = found || (sweep->verdicts[i] != BH_OK && sweep->verdicts[i] == status);
+    }
     return found;
 }
 
@@ -75,8 +78,9 @@ static void run(const struct sweep *sweep) {
     scene.neighbour = fx_stream(scene.context, "neighbour", FX_SECONDS);
     fx_expect_healthy(scene.context, scene.neighbour);
     scene.stream = fx_stream(scene.context, "one", 3 * BHT_SECOND_MS * FX_MS);
-    if (!sweep->starting)
+    if (!sweep->starting) {
         fx_ready(scene.stream);
+    }
     unsigned fired = 0, n = 1;
     bh_status last = BH_OK;
     for (;; n = bht_next(n, sweep->dense, sweep->part)) {
@@ -90,23 +94,28 @@ static void run(const struct sweep *sweep) {
         }
         bh_verdict verdict = job(&scene);
         bool failed = bht_plan_disarm();
-        if (!allowed(sweep, verdict.status) || (!failed && verdict.status != BH_OK))
+        if (!allowed(sweep, verdict.status) || (!failed && verdict.status != BH_OK)) {
             BHT_FAIL("%s (%s): %s: %s", what, failed ? "fired" : "not fired",
                      bh_status_name(verdict.status), verdict.message);
+        }
         BHT_TRUE(verdict.status == BH_OK || verdict.message[0]);
-        if (verdict.status != BH_OK)
+        if (verdict.status != BH_OK) {
             last = verdict.status;
+        }
         fx_expect_healthy(scene.context, scene.stream);
-        if (!failed)
+        if (!failed) {
             break;
+        }
         fired++;
     }
-    if (fired < sweep->at_least)
+    if (fired < sweep->at_least) {
         BHT_FAIL("%s: only %u calls fail, at least %u were there once", sweep->point, fired,
                  sweep->at_least);
+    }
     /* A loop whose faults nobody feels would prove little; starting is tried again unseen. */
-    if (!sweep->starting)
+    if (!sweep->starting) {
         BHT_NE(last, BH_OK);
+    }
     fx_expect_healthy(scene.context, scene.neighbour);
     bh_stream_release(scene.stream);
     bh_stream_release(scene.neighbour);

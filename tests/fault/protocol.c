@@ -13,8 +13,7 @@ struct row {
                                          only where it is named first, or stands alone */
 };
 
-#define RUNS                                                                                       \
-    { BH_OK }
+#define RUNS {BH_OK}
 
 /* What happens before it is given work costs nothing: the next worker runs it. */
 static const struct row starting[] = {
@@ -123,18 +122,21 @@ static bh_status meet(struct scene *scene, const struct row *row, bh_stream *str
     bh_verdict verdict = fx_verdict(event);
     WAIT_UNTIL(bht_plan_fired(), 5000);
     bool allowed = verdict.status == row->verdicts[0];
-    for (size_t i = 1; i < MAX_VERDICTS; i++)
+    for (size_t i = 1; i < MAX_VERDICTS; i++) {
         allowed = allowed || (row->verdicts[i] != BH_OK && verdict.status == row->verdicts[i]);
-    if (!allowed)
+    }
+    if (!allowed) {
         BHT_FAIL("%s: %s: %s", scene->what, bh_status_name(verdict.status), verdict.message);
+    }
     BHT_TRUE(verdict.status == BH_OK || verdict.message[0]);
     /* B5: the input stays clean, the output carries the verdict, and READY means that it is right.
      */
     void *pointer;
     BHT_EQ(bh_buffer_map(x, BH_MAP_READ, FX_SECONDS, &pointer, NULL), BH_OK);
     BHT_EQ(bh_buffer_map(y, BH_MAP_READ, FX_SECONDS, &pointer, NULL), verdict.status);
-    for (int i = 0; verdict.status == BH_OK && i < 64; i++)
+    for (int i = 0; verdict.status == BH_OK && i < 64; i++) {
         BHT_TRUE(((float *)pointer)[i] == 4.0f);
+    }
     bh_event_release(event);
     bh_kernel_release(square);
     bh_buffer_release(x);
@@ -145,8 +147,9 @@ static bh_status meet(struct scene *scene, const struct row *row, bh_stream *str
 static void run(const struct row *rows, size_t count, bool served) {
     struct scene scene = begin();
     for (size_t i = 0; i < count; i++) {
-        if (!bht_mine(i))
+        if (!bht_mine(i)) {
             continue;
+        }
         const struct row *row = &rows[i];
         snprintf(scene.what, sizeof scene.what, "%s: %s", row->point, row->action);
         pid_t neighbour = fx_ready(scene.neighbour), pid = 0;
@@ -156,15 +159,18 @@ static void run(const struct row *rows, size_t count, bool served) {
             pid = fx_ready(stream);
         }
         bht_plan_arm(row->point, row->action, 1);
-        if (!served)
+        if (!served) {
             stream = fx_stream(scene.context, "one", BHT_SECOND_MS * FX_MS);
+        }
         bh_status status = meet(&scene, row, stream);
         BHT_TRUE(bht_plan_disarm());
-        if (served && status == BH_OK && strcmp(row->action, "stop") == 0)
+        if (served && status == BH_OK && strcmp(row->action, "stop") == 0) {
             kill(pid, SIGKILL); /* it would stand in the way until a deadline */
+        }
         fx_expect_healthy(scene.context, stream);
-        if (rows != zygote)
+        if (rows != zygote) {
             BHT_EQ(fx_ready(scene.neighbour), neighbour);
+        }
         fx_expect_healthy(scene.context, scene.neighbour);
         bh_stream_release(stream);
     }

@@ -97,7 +97,7 @@ void bht_collided(unsigned char *hash, size_t size);
 #define sendmsg(...) BHT_SEAM(BHT_SEND, ENOBUFS, -1, sendmsg, __VA_ARGS__)
 /* Only the first part of a message can be refused. */
 #define zmq_send(socket, bytes, length, flags)                                                     \
-    (((flags)&ZMQ_SNDMORE) == 0                                                                    \
+    (((flags) & ZMQ_SNDMORE) == 0                                                                  \
          ? zmq_send(socket, bytes, length, flags)                                                  \
          : BHT_SEAM(BHT_SEND, EAGAIN, -1, zmq_send, socket, bytes, length, flags))
 

@@ -5,8 +5,9 @@
 #include <unistd.h>
 
 unsigned bht_next(unsigned n, unsigned dense, unsigned part) {
-    if (bht_nightly() || n < dense)
+    if (bht_nightly() || n < dense) {
         return n + 1;
+    }
     return n + 1 + n / part;
 }
 
@@ -19,14 +20,16 @@ static unsigned stride(void) {
 
 unsigned bht_walk_first(unsigned row, unsigned dense, unsigned part) {
     unsigned n = 1;
-    for (unsigned skip = (row + (BHT_TSAN ? 1 : 0)) % stride(); skip; skip--)
+    for (unsigned skip = (row + (BHT_TSAN ? 1 : 0)) % stride(); skip; skip--) {
         n = bht_next(n, dense, part);
+    }
     return n;
 }
 
 unsigned bht_walk_next(unsigned n, unsigned dense, unsigned part) {
-    for (unsigned i = stride(); i; i--)
+    for (unsigned i = stride(); i; i--) {
         n = bht_next(n, dense, part);
+    }
     return n;
 }
 
@@ -39,29 +42,35 @@ bool bht_mine(size_t i) {
 }
 
 void bht_check_detail(bh_status status, const bh_detail *detail, const char *what) {
-    if (status == BH_OK)
+    if (status == BH_OK) {
         return;
-    if (bh_status_classify(status) == BH_CLASS_NONE ||
-        bh_status_classify(status) == BH_CLASS_CALLER)
+    }
+    if (bh_status_classify(status) == BH_STATUS_CLASS_NONE ||
+        bh_status_classify(status) == BH_STATUS_CLASS_CALLER) {
         BHT_FAIL("%s: %s blames the caller, or nobody: %s", what, bh_status_name(status),
                  detail->message);
-    if (detail->status != status || !detail->message[0])
+    }
+    if (detail->status != status || !detail->message[0]) {
         BHT_FAIL("%s: the call says %s, its detail %s: \"%s\"", what, bh_status_name(status),
                  bh_status_name(detail->status), detail->message);
+    }
 }
 
 bh_status bht_end(bh_event *event, const char *what) {
-    if (!event)
+    if (!event) {
         return BH_OK;
+    }
     bh_status status = bh_event_wait(event, FX_SECONDS);
-    if (status == BH_TIMEOUT)
+    if (status == BH_TIMEOUT) {
         BHT_FAIL("%s (%s): the event never ends", what, bht_where());
+    }
     bh_verdict verdict;
     BHT_EQ(bh_event_verdict(event, &verdict), BH_OK);
     BHT_EQ(verdict.status, status);
     BHT_EQ(bh_event_query(event), status == BH_OK ? BH_EVENT_READY : BH_EVENT_POISONED);
-    if (status != BH_OK && !verdict.message[0])
+    if (status != BH_OK && !verdict.message[0]) {
         BHT_FAIL("%s: poisoned %s without a word", what, bh_status_name(status));
+    }
     bh_event_release(event);
     return status;
 }

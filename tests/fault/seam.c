@@ -88,8 +88,9 @@ bool bht_seam_fails(enum bht_kind kind, int error, const char *call, const char 
         snprintf(seam.where, sizeof seam.where, "%s at %s:%d", call, name ? name + 1 : file, line);
     }
     pthread_mutex_unlock(&lock);
-    if (fails)
+    if (fails) {
         errno = error;
+    }
     return fails;
 }
 
@@ -117,9 +118,11 @@ unsigned bht_steps_passed(void) {
 void bhi_step_point(const char *name, void *object) {
     pthread_mutex_lock(&lock);
     bht_hook *hook = NULL;
-    if (step.hook && strcmp(step.name, name) == 0 && ++step.passed == step.nth)
+    if (step.hook && strcmp(step.name, name) == 0 && ++step.passed == step.nth) {
         hook = step.hook;
+    }
     pthread_mutex_unlock(&lock);
-    if (hook)
+    if (hook) {
         hook(object);
+    }
 }

@@ -4,7 +4,7 @@
  * on. */
 #include "scene.h"
 #include "supervisor/context/context.h"
-#include "supervisor/stream.h"
+#include "supervisor/stream/stream.h"
 #include "supervisor/worker/worker_proc.h"
 #include "supervisor/worker/zygote.h"
 
@@ -49,8 +49,9 @@ static void at_torn_record(void *object) {
 static void at_birth(void *object) {
     const struct bhi_worker *worker = object;
     if (plan.victim == WORKER) {
-        if (worker->core.pid > 0)
+        if (worker->core.pid > 0) {
             hit(worker->core.pid);
+        }
     } else {
         hit(plan.zygote);
     }
@@ -88,8 +89,9 @@ static void check(const struct row *row, bh_event *event) {
     /* Whoever took in the result published it first, and may still be at its step. */
     WAIT_UNTIL(plan.hit, 10000);
     if (verdict.status == BH_OK ? !row->may_run
-                                : row->must_end_well || verdict.status != row->verdict)
+                                : row->must_end_well || verdict.status != row->verdict) {
         BHT_FAIL("%s: %s: %s", what, bh_status_name(verdict.status), verdict.message);
+    }
     bht_end(event, what);
 }
 
@@ -106,8 +108,9 @@ static void run_row(const struct row *row) {
     /* In no way the first: what is half written may look like what was there before. */
     fx_expect_healthy(context, stream);
     float *in = (float *)(void *)fx_pointer(x);
-    for (int i = 0; i < 1024; i++)
+    for (int i = 0; i < 1024; i++) {
         in[i] = (float)i;
+    }
     set(row, fx_ready(stream));
     bht_at_step(row->step, 1, row->hook);
     bh_event *event = fx_square(stream, square, x, y);
@@ -118,10 +121,12 @@ static void run_row(const struct row *row) {
     void *out;
     bh_status status = bh_buffer_map(y, BH_MAP_READ, FX_SECONDS, &out, NULL);
     BHT_EQ(status, bh_event_wait(event, 0));
-    for (int i = 0; status == BH_OK && i < 1024; i++)
+    for (int i = 0; status == BH_OK && i < 1024; i++) {
         BHT_TRUE(((float *)out)[i] == (float)i * (float)i);
-    if (row->signal == SIGSTOP)
+    }
+    if (row->signal == SIGSTOP) {
         kill(plan.worker, SIGKILL); /* it would stand in the way of the next one until a deadline */
+    }
     fx_expect_healthy(context, stream);
     fx_expect_healthy(context, neighbour);
     bh_event_release(event);
@@ -188,8 +193,9 @@ static void a_torn_record_among_others(void) {
     bh_kernel *square = fx_kernel(context, "square");
     bh_buffer *x = fx_words(context, 1024, 0), *y[COUNT];
     float *in = (float *)(void *)fx_pointer(x);
-    for (int i = 0; i < 1024; i++)
+    for (int i = 0; i < 1024; i++) {
         in[i] = (float)i;
+    }
     const struct row row = {.victim = WORKER, .signal = SIGKILL};
     set(&row, fx_ready(stream));
     bht_at_step("lane_half_written", TORN, at_torn_record);
@@ -203,12 +209,14 @@ static void a_torn_record_among_others(void) {
         bool before = i < TORN - 1;
         /* What was in flight is READY, or lost with its worker; what came later runs. */
         if (verdict.status != BH_OK &&
-            (!before || (verdict.status != BH_WORKER_SIGNAL && verdict.status != BH_WORKER_LOST)))
+            (!before || (verdict.status != BH_WORKER_SIGNAL && verdict.status != BH_WORKER_LOST))) {
             BHT_FAIL("submission %d: %s: %s", i, bh_status_name(verdict.status), verdict.message);
+        }
         void *out;
         BHT_EQ(bh_buffer_map(y[i], BH_MAP_READ, FX_SECONDS, &out, NULL), verdict.status);
-        for (int j = 0; verdict.status == BH_OK && j < 1024; j++)
+        for (int j = 0; verdict.status == BH_OK && j < 1024; j++) {
             BHT_TRUE(((float *)out)[j] == (float)j * (float)j);
+        }
         bh_event_release(events[i]);
         bh_buffer_release(y[i]);
     }
@@ -256,8 +264,9 @@ static void death_at_each_step_of_a_birth(void) {
         bht_at_step(NULL, 0, NULL);
         /* It had not started when they died: it runs on the next one; a worker that stands still is
          * found by the deadline. */
-        if (verdict.status != BH_OK && !(verdict.status == BH_DEADLINE && row->signal == SIGSTOP))
+        if (verdict.status != BH_OK && !(verdict.status == BH_DEADLINE && row->signal == SIGSTOP)) {
             BHT_FAIL("%s: %s: %s", row->step, bh_status_name(verdict.status), verdict.message);
+        }
         fx_expect_healthy(context, second);
         fx_expect_healthy(context, first);
         bh_event_release(event);

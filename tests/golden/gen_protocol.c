@@ -55,12 +55,13 @@ static const char after_header[] =
     "`running` (ready). `any` is any state.\n";
 
 static void number(uint64_t value) {
-    if (value == UINT64_MAX)
+    if (value == UINT64_MAX) {
         printf("2^64-1");
-    else if (value == UINT32_MAX)
+    } else if (value == UINT32_MAX) {
         printf("2^32-1");
-    else
+    } else {
         printf("%" PRIu64, value);
+    }
 }
 
 static void range(const char *type, const char *name, uint64_t min, uint64_t max, const char *doc) {
@@ -103,11 +104,13 @@ static void message_head(uint32_t type, size_t field_count) {
     printf("\n#### %s\n%c%s. Type %u, %s, permitted: ", m->name, toupper(m->doc[0]), m->doc + 1,
            type, directions[m->direction]);
     states(m->states);
-    if (m->fds)
+    if (m->fds) {
         printf(", %u descriptor%s", m->fds, m->fds == 1 ? "" : "s");
+    }
     printf(".\n");
-    if (field_count)
+    if (field_count) {
         printf("\n| field | type | range | |\n|---|---|---|---|\n");
+    }
 }
 
 static void messages(enum bhi_direction direction) {
@@ -171,16 +174,17 @@ static void progress(void) {
            "\n"
            "Start-up steps, in order: ",
            BHI_PROGRESS_RESULTS, BHI_FAULT_SLOTS, BHI_FAULT_TEXT);
-    for (uint32_t i = 0; i < BHI_STEP_COUNT; i++)
+    for (uint32_t i = 0; i < BHI_STEP_COUNT; i++) {
         printf("%s%s", i ? ", " : "", bhi_step_name(i));
+    }
     printf(".\n");
 }
 
 static void statuses(void) {
     static const char *const classes[] = {
-        [BH_CLASS_NONE] = "none",     [BH_CLASS_CALLER] = "caller",
-        [BH_CLASS_INPUT] = "input",   [BH_CLASS_GUILTY] = "guilty",
-        [BH_CLASS_VICTIM] = "victim", [BH_CLASS_ENVIRON] = "environment",
+        [BH_STATUS_CLASS_NONE] = "none",     [BH_STATUS_CLASS_CALLER] = "caller",
+        [BH_STATUS_CLASS_INPUT] = "input",   [BH_STATUS_CLASS_GUILTY] = "guilty",
+        [BH_STATUS_CLASS_VICTIM] = "victim", [BH_STATUS_CLASS_ENVIRON] = "environment",
     };
     printf("\n## Statuses\n"
            "Codes from 32 on are verdicts. A worker may report those marked with ●; the others "
@@ -190,7 +194,7 @@ static void statuses(void) {
            "| code | name | class | worker | what happened | what to do |\n"
            "|---|---|---|---|---|---|\n");
 #define BH_STATUS(NAME, value, CLASS, text, advice)                                                \
-    printf("| %d | `%s` | %s | %s | %s | %s |\n", value, #NAME, classes[BH_CLASS_##CLASS],         \
+    printf("| %d | `%s` | %s | %s | %s | %s |\n", value, #NAME, classes[BH_STATUS_CLASS_##CLASS],  \
            bhi_status_from_worker(value) ? "●" : "", text, advice);
 #include "base/status.def"
 #undef BH_STATUS

@@ -18,16 +18,15 @@ static void check(const char *line, const char *text) {
     struct stand_module module = stand_assemble(source, 3);
     struct bhi_error error = {.status = BH_OK};
     const bool ok = bhi_validate(&stand_device, module.code, module.words, "main", &error);
-    assert_int_equal(ok, text == NULL);
-    if (text != NULL && strstr(error.text, text) == NULL) {
-        fail_msg("expected \"%s\"; got \"%s\"", text, error.text);
+    BHT_EQ(ok, !text);
+    if (text && !strstr(error.text, text)) {
+        BHT_FAIL("expected \"%s\"; got \"%s\"", text, error.text);
     }
-    assert_int_equal(error.status, text == NULL ? BH_OK : BH_INVALID_KERNEL);
+    BHT_EQ(error.status, !text ? BH_OK : BH_INVALID_KERNEL);
     stand_free(&module);
 }
 
-static void extensions(void **state) {
-    (void)state;
+static void extensions(void) {
     check("OpExtension \"SPV_KHR_storage_buffer_storage_class\"", NULL);
     check("OpExtension \"SPV_KHR_ray_query\"",
           "extension SPV_KHR_ray_query is not supported by this device, or not allowed "
@@ -37,8 +36,7 @@ static void extensions(void **state) {
     check("OpExtension \"\"", "extension ");
 }
 
-static void instruction_sets(void **state) {
-    (void)state;
+static void instruction_sets(void) {
     check("%i = OpExtInstImport \"GLSL.std.450\"", NULL);
     check("OpExtension \"SPV_KHR_non_semantic_info\"\n"
           "%i = OpExtInstImport \"NonSemantic.Anything\"",
@@ -75,16 +73,14 @@ static void check_on(const struct bhi_float_modes *floats, const char *capabilit
     module.code[4] = schema;
     struct bhi_error error = {.status = BH_OK, .text = ""};
     const bool ok = bhi_validate(&target, module.code, module.words, "main", &error);
-    if (ok != (text == NULL) || strstr(error.text, ok ? "" : text) == NULL) {
-        fail_msg("%s: expected \"%s\"; got \"%s\"", modes, text != NULL ? text : "valid",
-                 error.text);
+    if (ok != (!text) || !strstr(error.text, ok ? "" : text)) {
+        BHT_FAIL("%s: expected \"%s\"; got \"%s\"", modes, text ? text : "valid", error.text);
     }
-    assert_int_equal(error.status, text == NULL ? BH_OK : BH_INVALID_KERNEL);
+    BHT_EQ(error.status, !text ? BH_OK : BH_INVALID_KERNEL);
     stand_free(&module);
 }
 
-static void capabilities_have_names(void **state) {
-    (void)state;
+static void capabilities_have_names(void) {
     static const struct bhi_float_modes none;
     check_on(&none, "OpCapability ImageCubeArray", "", 0, "capability ImageCubeArray (34) is not");
     check_on(&none, "OpCapability Geometry\n", "", 0, "capability Geometry (2) is not supported");
@@ -92,8 +88,7 @@ static void capabilities_have_names(void **state) {
              "capability StorageBuffer16BitAccess (4433) is not"); /* not its alias */
 }
 
-static void the_schema_word(void **state) {
-    (void)state;
+static void the_schema_word(void) {
     static const struct bhi_float_modes none;
     check_on(&none, "", "", 0, NULL);
     check_on(&none, "", "", 0x80000000u, "the header's schema word (word 4) is 0x80000000");
@@ -103,8 +98,7 @@ static void the_schema_word(void **state) {
 #define ROUND     "OpCapability RoundingModeRTE\nOpCapability RoundingModeRTZ\n"
 #define ASK(mode) "OpExecutionMode %main " mode "\n"
 
-static void modes_of_floats(void **state) {
-    (void)state;
+static void modes_of_floats(void) {
     const struct bhi_float_modes all = {{112, 112, 112, 112, 112}, BHI_FLOAT_ALL, BHI_FLOAT_ALL};
     struct bhi_float_modes some = all, tied = all, one = all;
     const struct {
@@ -153,11 +147,11 @@ static void modes_of_floats(void **state) {
     check_on(&one, ROUND, ASK("RoundingModeRTE 16") ASK("RoundingModeRTE 32"), 0, NULL);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(capabilities_have_names), cmocka_unit_test(the_schema_word),
-        cmocka_unit_test(modes_of_floats),         cmocka_unit_test(extensions),
-        cmocka_unit_test(instruction_sets),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(capabilities_have_names), BHT_TEST(the_schema_word),
+        BHT_TEST(modes_of_floats),         BHT_TEST(extensions),
+        BHT_TEST(instruction_sets),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

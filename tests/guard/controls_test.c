@@ -3,6 +3,7 @@
 #include "stand.h"
 
 #include <bulkhead/bulkhead.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +33,7 @@ struct words {
 };
 
 static uint32_t *next(const struct words *w, uint32_t *from, SpvOp op) {
-    uint32_t *at = from == NULL ? w->code + 5 : from + (from[0] >> SpvWordCountShift);
+    uint32_t *at = !from ? w->code + 5 : from + (from[0] >> SpvWordCountShift);
     while (at < w->code + w->count && (at[0] & SpvOpCodeMask) != (uint32_t)op) {
         at += at[0] >> SpvWordCountShift;
     }
@@ -40,12 +41,12 @@ static uint32_t *next(const struct words *w, uint32_t *from, SpvOp op) {
 }
 
 static uint32_t named(const struct words *w, const char *name) {
-    for (uint32_t *at = NULL; (at = next(w, at, SpvOpName)) != NULL;) {
+    for (uint32_t *at = NULL; (at = next(w, at, SpvOpName));) {
         if (strcmp((const char *)&at[2], name) == 0) {
             return at[1];
         }
     }
-    fail_msg("nothing is named %s", name);
+    BHT_FAIL("nothing is named %s", name);
     return 0;
 }
 
@@ -56,7 +57,7 @@ static void cut_out(struct words *w, uint32_t *at) {
 }
 
 static uint32_t *decoration(const struct words *w, uint32_t id, SpvDecoration decoration) {
-    for (uint32_t *at = NULL; (at = next(w, at, SpvOpDecorate)) != NULL;) {
+    for (uint32_t *at = NULL; (at = next(w, at, SpvOpDecorate));) {
         if (at[1] == id && at[2] == (uint32_t)decoration) {
             return at;
         }
@@ -66,7 +67,7 @@ static uint32_t *decoration(const struct words *w, uint32_t id, SpvDecoration de
 
 /* The block whose label is |id|. */
 static uint32_t *block(const struct words *w, uint32_t id) {
-    for (uint32_t *at = NULL; (at = next(w, at, SpvOpLabel)) != NULL;) {
+    for (uint32_t *at = NULL; (at = next(w, at, SpvOpLabel));) {
         if (at[1] == id) {
             return at;
         }
@@ -84,7 +85,7 @@ static void undo_set(struct words *w) {
 
 static void undo_offset(struct words *w) {
     const uint32_t id = named(w, "bulkhead_words");
-    for (uint32_t *at = NULL; (at = next(w, at, SpvOpMemberDecorate)) != NULL;) {
+    for (uint32_t *at = NULL; (at = next(w, at, SpvOpMemberDecorate));) {
         if (at[1] == id && at[3] == SpvDecorationOffset) {
             cut_out(w, at);
             return;
@@ -120,7 +121,7 @@ static void undo_entry_phi(struct words *w) {
 static void undo_exit_phi(struct words *w) {
     uint32_t *header = next(w, NULL, SpvOpPhi);
     uint32_t *last = next(w, header, SpvOpPhi);
-    while (next(w, last, SpvOpPhi) != NULL) {
+    while (next(w, last, SpvOpPhi)) {
         last = next(w, last, SpvOpPhi);
     }
     /* The header's label stands before its phi. */
@@ -132,8 +133,7 @@ static bool valid(const struct words *w) {
     return bhi_validate(&stand_device, w->code, w->count, "main", &error);
 }
 
-static void test_what_is_undone_is_refused(void **state) {
-    (void)state;
+static void test_what_is_undone_is_refused(void) {
     static const struct {
         const char *what;
         void (*undo)(struct words *w);
@@ -149,15 +149,15 @@ static void test_what_is_undone_is_refused(void **state) {
     for (size_t i = 0; i < sizeof controls / sizeof *controls; i++) {
         struct stand_module module = stand_compute("", body, "", 4);
         struct bhi_guarded guarded = stand_guard(&module);
-        assert_int_equal(guarded.polled, 1);
+        BHT_EQ(guarded.polled, 1);
         struct words w = {guarded.code, guarded.words};
-        assert_true(valid(&w));
+        BHT_TRUE(valid(&w));
         controls[i].undo(&w);
         if (valid(&w)) {
             char *text = stand_text(w.code, w.count);
-            print_error("%s\n", text);
+            fprintf(stderr, "%s\n", text);
             free(text);
-            fail_msg("valid without: %s", controls[i].what);
+            BHT_FAIL("valid without: %s", controls[i].what);
         }
         bhi_guarded_fini(&guarded);
         stand_free(&module);
@@ -235,8 +235,7 @@ static const char no_exit[] = "%h2 = OpLabel\n"
                               "%k2 = OpLabel\n"
                               "OpBranch %h2\n";
 
-static void test_loops_in_a_continue_construct(void **state) {
-    (void)state;
+static void test_loops_in_a_continue_construct(void) {
     static const char *const loops[] = {one_block, test_first, test_last};
     for (int cut = 0; cut < 2; cut++) {
         for (size_t i = 0; i < 3; i++) {
@@ -244,40 +243,37 @@ static void test_loops_in_a_continue_construct(void **state) {
             const struct bhi_guard_options options = {
                 .entry = "main", .max_sets = 8, .count_iterations = cut == 1};
             struct bhi_guarded guarded = stand_guard_with(&module, &options);
-            assert_int_equal(guarded.polled,
-                             2); /* never covered, nor lowered, nor that around it */
+            BHT_EQ(guarded.polled, 2); /* never covered, nor lowered, nor that around it */
             bhi_guarded_fini(&guarded);
             stand_free(&module);
         }
     }
 }
 
-static void test_no_way_out_of_a_continue_construct(void **state) {
-    (void)state;
+static void test_no_way_out_of_a_continue_construct(void) {
     struct stand_module module = in_continue(no_exit);
     stand_refuses(&module, BH_INVALID_KERNEL, "continue construct");
     stand_free(&module);
 }
 
 /* Why it is not simply a return. */
-static void test_a_return_in_a_continue_construct_is_refused(void **state) {
-    (void)state;
+static void test_a_return_in_a_continue_construct_is_refused(void) {
     struct stand_module module = in_continue("%h2 = OpLabel\n"
                                              "OpSelectionMerge %m2 None\n"
                                              "OpBranchConditional %c %b2 %m2\n"
                                              "%b2 = OpLabel\n"
                                              "OpReturn\n");
     const struct words w = {module.code, module.words};
-    assert_false(valid(&w));
+    BHT_TRUE(!valid(&w));
     stand_free(&module);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_undone_is_refused),
-        cmocka_unit_test(test_loops_in_a_continue_construct),
-        cmocka_unit_test(test_no_way_out_of_a_continue_construct),
-        cmocka_unit_test(test_a_return_in_a_continue_construct_is_refused),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(test_what_is_undone_is_refused),
+        BHT_TEST(test_loops_in_a_continue_construct),
+        BHT_TEST(test_no_way_out_of_a_continue_construct),
+        BHT_TEST(test_a_return_in_a_continue_construct_is_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

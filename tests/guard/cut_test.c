@@ -30,7 +30,7 @@ static void load(size_t name, size_t level, struct runner_kernel *out) {
     struct bhi_guarded guarded = stand_guard_with(&module, &options);
     struct bhi_error error;
     if (!bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &error)) {
-        fail_msg("%s: %s", path, error.text);
+        BHT_FAIL("%s: %s", path, error.text);
     }
     const struct runner_module loaded = {
         .code = module.code, .words = module.words, .reflection = &reflection, .guarded = &guarded};
@@ -53,8 +53,7 @@ static void run(struct runner_kernel *kernel, uint32_t n, bool *right, bool *fla
     }
 }
 
-static void test_no_cut_result_passes(void **state) {
-    (void)state;
+static void test_no_cut_result_passes(void) {
     static const uint32_t turns[] = {1000, 20000, 60000, 65500, 66000, 140000};
     unsigned wrong = 0;
     for (size_t i = 0; i < NAMES * 2; i++) {
@@ -65,31 +64,29 @@ static void test_no_cut_result_passes(void **state) {
             run(&kernel, turns[k], &right, &flagged);
             wrong += !right;
             if (!right && !flagged) {
-                fail_msg("%s -%s, %u turns: cut short, and not flagged", names[i / 2],
+                BHT_FAIL("%s -%s, %u turns: cut short, and not flagged", names[i / 2],
                          levels[i % 2], turns[k]);
             }
             if (flagged && (device.vk.whole_loops || turns[k] <= 20000)) {
-                fail_msg("%s -%s, %u turns: flagged for nothing", names[i / 2], levels[i % 2],
+                BHT_FAIL("%s -%s, %u turns: flagged for nothing", names[i / 2], levels[i % 2],
                          turns[k]);
             }
         }
         runner_unload(&device, &kernel);
     }
-    assert_true(!device.vk.whole_loops == (wrong > 0)); /* or the test proves nothing */
+    BHT_EQ(!device.vk.whole_loops, (wrong > 0)); /* or the test proves nothing */
 }
 
-static int open_device(void **state) {
-    (void)state;
+static void open_device(void) {
     runner_open(&device);
-    return 0;
-}
-static int close_device(void **state) {
-    (void)state;
-    runner_close(&device);
-    return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_no_cut_result_passes)};
-    return cmocka_run_group_tests(tests, open_device, close_device);
+static void close_device(void) {
+    runner_close(&device);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {BHT_TEST(test_no_cut_result_passes)};
+    bht_around(open_device, close_device);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

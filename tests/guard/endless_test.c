@@ -47,7 +47,7 @@ static void load(size_t i) {
     struct bhi_guarded guarded = stand_guard_with(&module, &options);
     struct bhi_error error;
     if (!bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &error)) {
-        fail_msg("%s: %s", kernels[i].name, error.text);
+        BHT_FAIL("%s: %s", kernels[i].name, error.text);
     }
     struct runner_module loaded = {
         .code = module.code, .words = module.words, .reflection = &reflection, .sets_word = true};
@@ -67,14 +67,13 @@ static void run(struct runner_kernel *kernel, uint32_t groups, uint32_t abort, u
 }
 
 /* Nobody sets the word: bit for bit what it does without a guard. */
-static void test_same_results(void **state) {
-    (void)state;
+static void same_results(void) {
     for (size_t i = 0; i < KERNEL_COUNT; i++) {
         run(&kernels[i].plain, 1, 0, TURNS, 0);
         memcpy(plain_out, out, sizeof out);
         run(&kernels[i].guarded, 1, 0, TURNS, 0);
         if (plain_out[0] != TURNS || plain_out[1] != 1 || memcmp(plain_out, out, sizeof out) != 0) {
-            fail_msg("%s: %u turns, done %u; guarded %u turns, done %u", kernels[i].name,
+            BHT_FAIL("%s: %u turns, done %u; guarded %u turns, done %u", kernels[i].name,
                      plain_out[0], plain_out[1], out[0], out[1]);
         }
     }
@@ -84,59 +83,49 @@ static void check_ends(uint32_t turns) {
     for (size_t i = 0; i < KERNEL_COUNT; i++) {
         run(&kernels[i].guarded, 1, 0, turns, 1);
         if (out[0] > SOON || out[1] != 0) {
-            fail_msg("%s: %u turns after the word was set, done %u", kernels[i].name, out[0],
+            BHT_FAIL("%s: %u turns after the word was set, done %u", kernels[i].name, out[0],
                      out[1]);
         }
     }
 }
 
-static void test_the_word_ends_long_loops(void **state) {
-    (void)state;
-    check_ends(TURNS);
-}
-
-static void test_the_word_ends_endless_loops(void **state) {
-    (void)state;
-    check_ends(UINT32_MAX);
-}
-
 /* Set before the start, nothing runs at all: what a priming dispatch is made of. */
-static void test_set_at_the_start_nothing_runs(void **state) {
-    (void)state;
+static void set_at_the_start_nothing_runs(void) {
     for (size_t i = 0; i < KERNEL_COUNT; i++) {
         run(&kernels[i].guarded, 64, 1, UINT32_MAX, 0);
         for (size_t k = 0; k < RUNNER_WORDS; k++) {
             if (out[k] != 0) {
-                fail_msg("%s: word %zu written", kernels[i].name, k);
+                BHT_FAIL("%s: word %zu written", kernels[i].name, k);
             }
         }
     }
 }
 
-static int open_device(void **state) {
-    (void)state;
+/* One test: to compile all of them takes most of the time. */
+static void guarded_loops(void) {
+    same_results();
+    check_ends(TURNS);
+    check_ends(UINT32_MAX);
+    set_at_the_start_nothing_runs();
+}
+
+static void open_device(void) {
     runner_open(&device);
     for (size_t i = 0; i < KERNEL_COUNT; i++) {
         load(i);
     }
-    return 0;
 }
-static int close_device(void **state) {
-    (void)state;
+
+static void close_device(void) {
     for (size_t i = 0; i < KERNEL_COUNT; i++) {
         runner_unload(&device, &kernels[i].plain);
         runner_unload(&device, &kernels[i].guarded);
     }
     runner_close(&device);
-    return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_results),
-        cmocka_unit_test(test_the_word_ends_long_loops),
-        cmocka_unit_test(test_the_word_ends_endless_loops),
-        cmocka_unit_test(test_set_at_the_start_nothing_runs),
-    };
-    return cmocka_run_group_tests(tests, open_device, close_device);
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {BHT_TEST(guarded_loops)};
+    bht_around(open_device, close_device);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

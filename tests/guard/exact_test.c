@@ -24,14 +24,14 @@ static struct stand_module load(const char *folder, const char *name) {
     char path[512];
     snprintf(path, sizeof path, "%s/%s.spv", folder, name);
     FILE *file = fopen(path, "rb");
-    if (file == NULL) {
-        fail_msg("%s cannot be opened", path);
+    if (!file) {
+        BHT_FAIL("%s cannot be opened", path);
     }
     struct stand_module module = {malloc(1 << 18), 0};
-    assert_non_null(module.code);
+    BHT_NE(module.code, NULL);
     module.words = fread(module.code, 4, 1 << 16, file);
     fclose(file);
-    assert_in_range(module.words, 20, (1 << 16) - 1);
+    BHT_WITHIN(module.words, 20, (1 << 16) - 1);
     return module;
 }
 
@@ -75,10 +75,10 @@ static struct bhi_guarded guard(const char *name, const struct stand_module *mod
         !bhi_guard_limits_sizes(module->code, module->words, "main", known->constants,
                                 known->constant_count, &error) ||
         !bhi_guard(module->code, module->words, &options, &guarded, &error)) {
-        fail_msg("%s: refused: %s", name, error.text);
+        BHT_FAIL("%s: refused: %s", name, error.text);
     }
     if (!bhi_validate(&device.vk.target, guarded.code, guarded.words, "main", &error)) {
-        fail_msg("%s: not valid once it is guarded: %s", name, error.text);
+        BHT_FAIL("%s: not valid once it is guarded: %s", name, error.text);
     }
     return guarded;
 }
@@ -87,7 +87,7 @@ static void compare(const char *name, const char *how, const uint32_t *expected,
                     const uint32_t *got, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         if (expected[i] != got[i]) {
-            fail_msg("%s, %s: word %u of buffer %u is %08x, not %08x", name, how, i % RUNNER_WORDS,
+            BHT_FAIL("%s, %s: word %u of buffer %u is %08x, not %08x", name, how, i % RUNNER_WORDS,
                      i / RUNNER_WORDS, got[i], expected[i]);
         }
     }
@@ -95,11 +95,11 @@ static void compare(const char *name, const char *how, const uint32_t *expected,
 
 static void check(const char *name, const struct stand_module *module, const struct known *known) {
     struct bhi_module_bindings *reflection = malloc(sizeof *reflection);
-    assert_non_null(reflection);
+    BHT_NE(reflection, NULL);
     struct bhi_error error;
     if (!bhi_reflect(module->code, module->words, "main", known->constants, known->constant_count,
                      reflection, &error)) {
-        fail_msg("%s: %s", name, error.text);
+        BHT_FAIL("%s: %s", name, error.text);
     }
     const uint32_t count = reflection->binding_count * RUNNER_WORDS;
     uint32_t *before = calloc(count + 1, 4), *plain = calloc(count + 1, 4),
@@ -137,7 +137,7 @@ static void check(const char *name, const struct stand_module *module, const str
                 data[known->raced] = plain[known->raced];
             }
             compare(name, ways[way].how, plain, data, count);
-            assert_int_equal(run.flags, 0);
+            BHT_EQ(run.flags, 0);
             run.abort = 1;
             memcpy(data, before, count * 4);
             runner_dispatch(&device, &kernel, &run);
@@ -147,7 +147,7 @@ static void check(const char *name, const struct stand_module *module, const str
         bhi_guarded_fini(&guarded);
     }
     if (count > 0) { /* a kernel that does nothing proves nothing */
-        assert_memory_not_equal(before, plain, count * 4);
+        BHT_NE(memcmp(before, plain, count * 4), 0);
     }
     free(before);
     free(plain);
@@ -168,18 +168,15 @@ static void test_kernels(const char *level) {
     }
 }
 
-static void kernels_as_written(void **state) {
-    (void)state;
+static void kernels_as_written(void) {
     test_kernels(".O0");
 }
 
-static void kernels_optimised(void **state) {
-    (void)state;
+static void kernels_optimised(void) {
     test_kernels(".O");
 }
 
-static void other_constants(void **state) {
-    (void)state;
+static void other_constants(void) {
     static const struct bhi_spec_constant constants[] = {{0, 4, 5000}, {1, 4, 5}, {2, 4, 0}};
     struct known known = common;
     known.constants = constants;
@@ -192,8 +189,7 @@ static void other_constants(void **state) {
     }
 }
 
-static void shipped_kernels(void **state) {
-    (void)state;
+static void shipped_kernels(void) {
     static const struct bhi_spec_constant tile = {0, 4, 8};
     static const struct {
         const char *name;
@@ -219,20 +215,26 @@ static void shipped_kernels(void **state) {
     }
 }
 
+static void open_device(void) {
+    runner_open(&device);
+}
+
+static void close_device(void) {
+    runner_close(&device);
+}
+
 int main(int argc, char **argv) {
     if (argc == 3) {
         part = strtoul(argv[1], NULL, 10);
         parts = strtoul(argv[2], NULL, 10);
     }
-    runner_open(&device);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kernels_as_written),
-        cmocka_unit_test(kernels_optimised),
-        cmocka_unit_test(shipped_kernels),
-        cmocka_unit_test(other_constants),
+    static const struct bht_test tests[] = {
+        BHT_TEST(kernels_as_written),
+        BHT_TEST(kernels_optimised),
+        BHT_TEST(shipped_kernels),
+        BHT_TEST(other_constants),
     };
     const size_t count = sizeof tests / sizeof *tests - (part != 0); /* the last one once */
-    const int failed = _cmocka_run_group_tests("exact", tests, count, NULL, NULL);
-    runner_close(&device);
-    return failed;
+    bht_around(open_device, close_device);
+    return bht_main(1, argv, tests, count);
 }

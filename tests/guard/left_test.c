@@ -22,10 +22,10 @@ static void check(const char *decorations, const char *globals, const char *mode
     struct bhi_error error;
     if (!bhi_validate(&stand_device, assembled.code, assembled.words, "main", &error) ||
         !bhi_module_init(&module, assembled.code, assembled.words, "main", given, count, &error)) {
-        fail_msg("%s", error.text);
+        BHT_FAIL("%s", error.text);
     }
     bhi_spec_defaults(&module, out, sizeof out);
-    assert_string_equal(out, text);
+    BHT_STR_EQ(out, text);
     bhi_module_fini(&module);
     stand_free(&assembled);
 }
@@ -34,8 +34,7 @@ static void check(const char *decorations, const char *globals, const char *mode
 #define NAME   "OpName %a \"steps\"\n"
 #define ONE    "specialization constant 7 (\"steps\") was left at its default "
 
-static void each_type(void **state) {
-    (void)state;
+static void each_type(void) {
     static const struct {
         const char *type, *value, *text;
     } cases[] = {
@@ -57,8 +56,7 @@ static void each_type(void **state) {
     }
 }
 
-static void which_were_left(void **state) {
-    (void)state;
+static void which_were_left(void) {
     static const struct bhi_spec_constant given[] = {{7, 4, 1}, {1, 4, 8}, {9, 4, 2}};
     static const char two[] = "%a = OpSpecConstant %uint 5\n%b = OpSpecConstant %uint 6\n"
                               "%size = OpSpecConstantComposite %v3 %b %b %u1\n";
@@ -89,10 +87,10 @@ static void which_were_left(void **state) {
         "specialization constants were left at their defaults: 0 10, 1 11, 2 12, 3 13, and 1 more");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_type),
-        cmocka_unit_test(which_were_left),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(each_type),
+        BHT_TEST(which_were_left),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -21,7 +21,7 @@ static void put(struct words *w, uint32_t word) {
     if (w->count == w->room) {
         w->room = w->room * 2 + 1024;
         w->at = realloc(w->at, w->room * sizeof *w->at);
-        assert_non_null(w->at);
+        BHT_NE(w->at, NULL);
     }
     w->at[w->count++] = word;
 }
@@ -75,19 +75,19 @@ static void close_function(struct words *w) {
 static void check(struct words *w, const char *text) {
     struct bhi_error error = {.status = BH_OK};
     w->at[3] = w->bound;
-    if (text == NULL) {
+    if (!text) {
         if (!bhi_guard_limits(w->at, w->count, &error) ||
             !bhi_validate(&stand_device, w->at, w->count, "main", &error) ||
             !bhi_guard_limits_sizes(w->at, w->count, "main", NULL, 0, &error)) {
-            fail_msg("refused: %s", error.text);
+            BHT_FAIL("refused: %s", error.text);
         }
     } else {
         if (bhi_guard_limits(w->at, w->count, &error) &&
             bhi_guard_limits_sizes(w->at, w->count, "main", NULL, 0, &error)) {
-            fail_msg("not refused; expected \"%s\"", text);
+            BHT_FAIL("not refused; expected \"%s\"", text);
         }
-        if (error.status != BH_LIMIT_EXCEEDED || strstr(error.text, text) == NULL) {
-            fail_msg("expected \"%s\"; got %d \"%s\"", text, (int)error.status, error.text);
+        if (error.status != BH_LIMIT_EXCEEDED || !strstr(error.text, text)) {
+            BHT_FAIL("expected \"%s\"; got %d \"%s\"", text, (int)error.status, error.text);
         }
     }
     free(w->at);
@@ -95,8 +95,7 @@ static void check(struct words *w, const char *text) {
 
 /* -- words ---------------------------------------------------------------------------------- */
 
-static void size_of_the_module(void **state) {
-    (void)state;
+static void size_of_the_module(void) {
     struct words w = begin();
     open_function(&w, MAIN);
     close_function(&w);
@@ -107,8 +106,7 @@ static void size_of_the_module(void **state) {
     check(&w, "bytes of the module: 4194308, the guard allows 4194304: split the kernel");
 }
 
-static void bound_of_ids(void **state) {
-    (void)state;
+static void bound_of_ids(void) {
     struct words w = begin();
     open_function(&w, MAIN);
     close_function(&w);
@@ -131,8 +129,7 @@ static struct words many_types(uint32_t count) {
     return w;
 }
 
-static void number_of_types(void **state) {
-    (void)state;
+static void number_of_types(void) {
     struct words w = many_types(BHI_LIMIT_TYPES);
     check(&w, NULL);
     w = many_types(BHI_LIMIT_TYPES + 1);
@@ -152,8 +149,7 @@ static struct words nested_structs(uint32_t count) {
     return w;
 }
 
-static void nesting_of_types(void **state) {
-    (void)state;
+static void nesting_of_types(void) {
     struct words w = nested_structs(BHI_LIMIT_TYPE_NESTING);
     check(&w, NULL);
     w = nested_structs(BHI_LIMIT_TYPE_NESTING + 1);
@@ -208,8 +204,7 @@ static struct words nested_ifs(uint32_t count, bool merges_first) {
     return w;
 }
 
-static void nesting_of_control_flow(void **state) {
-    (void)state;
+static void nesting_of_control_flow(void) {
     for (int order = 0; order < 2; order++) {
         struct words w = nested_ifs(BHI_LIMIT_CONTROL_NESTING, order == 1);
         check(&w, NULL);
@@ -260,8 +255,7 @@ static struct words nested_loops(uint32_t count) {
     return w;
 }
 
-static void nesting_of_loops(void **state) {
-    (void)state;
+static void nesting_of_loops(void) {
     struct words w = nested_loops(BHI_LIMIT_CONTROL_NESTING);
     check(&w, NULL);
     w = nested_loops(BHI_LIMIT_CONTROL_NESTING + 1);
@@ -283,8 +277,7 @@ static struct words call_chain(uint32_t functions, uint32_t times) {
     return w;
 }
 
-static void calls(void **state) {
-    (void)state;
+static void calls(void) {
     struct words w = call_chain(BHI_LIMIT_CALL_NESTING, 1);
     check(&w, NULL);
     w = call_chain(BHI_LIMIT_CALL_NESTING + 2, 1);
@@ -338,8 +331,7 @@ static struct words variable(uint32_t length, enum how how, uint32_t count) {
     return w;
 }
 
-static void variables(void **state) {
-    (void)state;
+static void variables(void) {
     struct words w = variable(BHI_LIMIT_VARIABLE, PLAIN, 4);
     check(&w, NULL);
     w = variable(BHI_LIMIT_VARIABLE + 1, PLAIN, 1);
@@ -354,8 +346,7 @@ static void variables(void **state) {
 }
 
 /* A struct of arrays of arrays with 2^30 elements, in a few lines. */
-static void a_value_of_billions(void **state) {
-    (void)state;
+static void a_value_of_billions(void) {
     struct words w = begin();
     uint32_t type = UINT;
     for (int i = 0; i < 8; i++) {
@@ -369,8 +360,7 @@ static void a_value_of_billions(void **state) {
     check(&w, "scalars in a variable of each invocation: at least 18446744073709551615");
 }
 
-static void values(void **state) {
-    (void)state;
+static void values(void) {
     /* Shared memory: the variable has the device's limit, a value of its type has ours. */
     for (int how = 0; how < 2; how++) {
         struct words w = begin();
@@ -400,8 +390,7 @@ static void values(void **state) {
 }
 
 /* The length of an array with specialization constants. */
-static void lengths(void **state) {
-    (void)state;
+static void lengths(void) {
     static const char format[] = "OpCapability Shader\n"
                                  "OpMemoryModel Logical GLSL450\n"
                                  "OpEntryPoint GLCompute %%main \"main\"\n"
@@ -442,10 +431,10 @@ static void lengths(void **state) {
         struct stand_module module = stand_assemble(text, 3);
         const struct bhi_spec_constant constant = {3, 4, cases[i].n};
         struct bhi_error error = {.status = BH_OK};
-        assert_true(bhi_validate(&stand_device, module.code, module.words, "main", &error));
+        BHT_TRUE(bhi_validate(&stand_device, module.code, module.words, "main", &error));
         bhi_guard_limits_sizes(module.code, module.words, "main", &constant, 1, &error);
-        if (error.status != cases[i].status || strstr(error.text, cases[i].text) == NULL) {
-            fail_msg("%s: %d \"%s\"", cases[i].length, (int)error.status, error.text);
+        if (error.status != cases[i].status || !strstr(error.text, cases[i].text)) {
+            BHT_FAIL("%s: %d \"%s\"", cases[i].length, (int)error.status, error.text);
         }
         stand_free(&module);
     }
@@ -453,8 +442,7 @@ static void lengths(void **state) {
 
 /* -- what is not even a module -------------------------------------------------------------- */
 
-static void malformed_words(void **state) {
-    (void)state;
+static void malformed_words(void) {
     struct words w = nested_loops(4);
     const uint32_t *code = w.at;
     w.at[3] = w.bound;
@@ -463,7 +451,7 @@ static void malformed_words(void **state) {
         uint32_t *copy = malloc(words * 4 + 1);
         struct bhi_error error;
         memcpy(copy, code, words * 4);
-        assert_true(bhi_guard_limits(copy, words, &error));
+        BHT_TRUE(bhi_guard_limits(copy, words, &error));
         free(copy);
     }
     unsigned seed = 7;
@@ -475,26 +463,26 @@ static void malformed_words(void **state) {
             uint32_t *at = &copy[3 + (size_t)rand_r(&seed) % (w.count - 3)];
             *at = rand_r(&seed) % 2 ? *at ^ 1u << rand_r(&seed) % 32 : (uint32_t)rand_r(&seed) % 64;
         }
-        assert_true(bhi_guard_limits(copy, w.count, &error) == (error.status == BH_OK));
+        BHT_EQ(bhi_guard_limits(copy, w.count, &error), (error.status == BH_OK));
         free(copy);
     }
     free(w.at);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(size_of_the_module),
-        cmocka_unit_test(bound_of_ids),
-        cmocka_unit_test(number_of_types),
-        cmocka_unit_test(nesting_of_types),
-        cmocka_unit_test(nesting_of_control_flow),
-        cmocka_unit_test(nesting_of_loops),
-        cmocka_unit_test(calls),
-        cmocka_unit_test(variables),
-        cmocka_unit_test(a_value_of_billions),
-        cmocka_unit_test(values),
-        cmocka_unit_test(lengths),
-        cmocka_unit_test(malformed_words),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(size_of_the_module),
+        BHT_TEST(bound_of_ids),
+        BHT_TEST(number_of_types),
+        BHT_TEST(nesting_of_types),
+        BHT_TEST(nesting_of_control_flow),
+        BHT_TEST(nesting_of_loops),
+        BHT_TEST(calls),
+        BHT_TEST(variables),
+        BHT_TEST(a_value_of_billions),
+        BHT_TEST(values),
+        BHT_TEST(lengths),
+        BHT_TEST(malformed_words),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -12,11 +12,11 @@
 static struct runner device;
 static struct stand_module load(const char *path) {
     FILE *file = fopen(path, "rb");
-    if (file == NULL) {
-        fail_msg("%s cannot be opened", path);
+    if (!file) {
+        BHT_FAIL("%s cannot be opened", path);
     }
     struct stand_module module = {malloc(1 << 16), 0};
-    assert_non_null(module.code);
+    BHT_NE(module.code, NULL);
     module.words = fread(module.code, 4, 1 << 14, file);
     fclose(file);
     return module;
@@ -40,13 +40,13 @@ static struct loaded *find(const char *path, bool zero_initialize,
             return &loaded[i];
         }
     }
-    assert_true(loaded_count < sizeof loaded / sizeof *loaded);
+    BHT_LT(loaded_count, sizeof loaded / sizeof *loaded);
     struct loaded *new = &loaded[loaded_count++];
     *new = (struct loaded){.path = path, .zero_initialize = zero_initialize, .given = given};
     struct stand_module module = load(path);
     const struct bhi_guard_options options = {.entry = "main",
                                               .constants = given,
-                                              .constant_count = given != NULL,
+                                              .constant_count = !!given,
                                               .max_sets = 4,
                                               .zero_initialize = zero_initialize};
     struct bhi_error error;
@@ -54,17 +54,16 @@ static struct loaded *find(const char *path, bool zero_initialize,
     if (!bhi_validate(&device.vk.target, module.code, module.words, "main", &error) ||
         !bhi_guard(module.code, module.words, &options, &new->guarded, &error) ||
         !bhi_validate(&device.vk.target, new->guarded.code, new->guarded.words, "main", &error) ||
-        !bhi_reflect(module.code, module.words, "main", given, given != NULL, &reflection,
-                     &error)) {
-        fail_msg("%s: %s", path, error.text);
+        !bhi_reflect(module.code, module.words, "main", given, !!given, &reflection, &error)) {
+        BHT_FAIL("%s: %s", path, error.text);
     }
-    assert_int_equal(reflection.binding_count, 1);
+    BHT_EQ(reflection.binding_count, 1);
     const struct runner_module as = {.code = module.code,
                                      .words = module.words,
                                      .reflection = &reflection,
                                      .guarded = &new->guarded,
                                      .constants = given,
-                                     .constant_count = given != NULL};
+                                     .constant_count = !!given};
     runner_load(&device, &as, &new->kernel);
     stand_free(&module);
     return new;
@@ -84,8 +83,7 @@ static const uint32_t *run(const char *path, bool zero_initialize,
 }
 
 /* Without clamps this takes the process down with SIGSEGV. */
-static void indices_far_out_of_range(void **state) {
-    (void)state;
+static void indices_far_out_of_range(void) {
     static const uint32_t fars[] = {1u << 20, 0x0fffff00u, 0x7fffffffu, 0x80000000u, 0xfffffff0u};
     static const struct bhi_spec_constant constants[] = {{0, 4, 8}, {0, 4, 3}};
     for (size_t i = 0; i < sizeof fars / sizeof *fars; i++) {
@@ -98,37 +96,35 @@ static void indices_far_out_of_range(void **state) {
             static const uint32_t expected[16] = {1, 1, 2, 2, 3, 3, 4, 5, 8, 6, 6, 55};
             for (int k = 0; k < 12; k++) {
                 if (y[k] != expected[k]) {
-                    fail_msg("far %08x, word %d: %u, not %u", fars[i], k, y[k], expected[k]);
+                    BHT_FAIL("far %08x, word %d: %u, not %u", fars[i], k, y[k], expected[k]);
                 }
             }
-            assert_int_equal(y[12], 103); /* in range: as it is */
-            assert_true(guarded->clamps >= 12);
+            BHT_EQ(y[12], 103); /* in range: as it is */
+            BHT_GE(guarded->clamps, 12);
         }
     }
 }
 
-static void the_hostile_one_that_ships(void **state) {
-    (void)state;
+static void the_hostile_one_that_ships(void) {
     const struct bhi_guarded *guarded;
     const uint32_t *y = run(GUARD_SHADERS "/crash_shared.spv", true, NULL, NULL, &guarded);
-    assert_int_equal(guarded->clamps, 2);
-    assert_int_equal(y[0], 0x11111111); /* what it stored to the last element */
+    BHT_EQ(guarded->clamps, 2);
+    BHT_EQ(y[0], 0x11111111); /* what it stored to the last element */
 }
 
-static void workgroup_memory_begins_as_zero(void **state) {
-    (void)state;
+static void workgroup_memory_begins_as_zero(void) {
     for (int zero_initialize = 0; zero_initialize < 2; zero_initialize++) {
         for (int turn = 0; turn < 4; turn++) { /* whichever of the driver's threads it is */
             const struct bhi_guarded *guarded;
             const uint32_t *y =
                 run(GUARD_HOSTILE "/dirty.O.spv", zero_initialize, NULL, NULL, &guarded);
-            assert_int_equal(y[0], 0xdeadbeef);
+            BHT_EQ(y[0], 0xdeadbeef);
             y = run(turn % 2 ? GUARD_HOSTILE "/reads.O.spv" : GUARD_HOSTILE "/reads.O0.spv",
                     zero_initialize, NULL, NULL, &guarded);
-            assert_int_equal(guarded->zeroed, 3);
+            BHT_EQ(guarded->zeroed, 3);
             for (int l = 0; l < 32; l++) {
                 if (y[l] != 1) {
-                    fail_msg("invocation %d read %08x", l, y[l] - 1);
+                    BHT_FAIL("invocation %d read %08x", l, y[l] - 1);
                 }
             }
         }
@@ -149,8 +145,7 @@ static void workgroup_memory_begins_as_zero(void **state) {
 
 /* The entry point's own list may name what it does not use, and a function that is not called may
  * use it. */
-static void memory_that_is_not_used_stays_unused(void **state) {
-    (void)state;
+static void memory_that_is_not_used_stays_unused(void) {
     struct stand_module module = stand_compute_with(
         "", POINTER "%small = OpVariable %p_wu Workgroup\n" SHARED("huge", "94371840"),
         "%small %huge",
@@ -163,9 +158,9 @@ static void memory_that_is_not_used_stays_unused(void **state) {
         static struct bhi_module_bindings reflection;
         struct bhi_guarded guarded = stand_guard_with(&module, &options);
         struct bhi_error error;
-        assert_int_equal(guarded.zeroed, 1);
-        assert_true(bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &error));
-        assert_int_equal(reflection.shared_bytes, 4);
+        BHT_EQ(guarded.zeroed, 1);
+        BHT_TRUE(bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &error));
+        BHT_EQ(reflection.shared_bytes, 4);
         const struct runner_module as = {.code = module.code,
                                          .words = module.words,
                                          .reflection = &reflection,
@@ -176,7 +171,7 @@ static void memory_that_is_not_used_stays_unused(void **state) {
         runner_load(&device, &as, &kernel);
         struct runner_run r = {.groups = {1, 1, 1}, .data = data};
         runner_dispatch(&device, &kernel, &r);
-        assert_int_equal(data[0], 0);
+        BHT_EQ(data[0], 0);
         runner_unload(&device, &kernel);
         bhi_guarded_fini(&guarded);
     }
@@ -186,7 +181,7 @@ static void memory_that_is_not_used_stays_unused(void **state) {
 /* |module| with one capability more. */
 static struct stand_module capable(const struct stand_module *module, SpvCapability capability) {
     struct stand_module more = {malloc(module->words * 4 + 8), module->words + 2};
-    assert_non_null(more.code);
+    BHT_NE(more.code, NULL);
     memcpy(more.code, module->code, 20);
     more.code[5] = 2u << SpvWordCountShift | SpvOpCapability;
     more.code[6] = (uint32_t)capability;
@@ -196,8 +191,7 @@ static struct stand_module capable(const struct stand_module *module, SpvCapabil
 
 /* Whatever names it, it begins with zeros and counts; so does what the module itself initialises.
  */
-static void memory_that_is_named_is_used(void **state) {
-    (void)state;
+static void memory_that_is_named_is_used(void) {
     static const struct {
         const char *globals, *body, *functions;
         unsigned zeroed, bytes;
@@ -230,9 +224,9 @@ static void memory_that_is_named_is_used(void **state) {
         struct bhi_guarded guarded = stand_guard(&module);
         static struct bhi_module_bindings reflection;
         struct bhi_error error;
-        assert_true(bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &error));
+        BHT_TRUE(bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &error));
         if (guarded.zeroed != cases[i].zeroed || reflection.shared_bytes != cases[i].bytes) {
-            fail_msg("case %zu: %u zeroed, %u bytes", i, guarded.zeroed,
+            BHT_FAIL("case %zu: %u zeroed, %u bytes", i, guarded.zeroed,
                      (unsigned)reflection.shared_bytes);
         }
         bhi_guarded_fini(&guarded);
@@ -242,8 +236,7 @@ static void memory_that_is_named_is_used(void **state) {
 }
 
 /* Blocks share their memory: the largest counts, to the end of its last byte. Others add up. */
-static void blocks_share_their_memory(void **state) {
-    (void)state;
+static void blocks_share_their_memory(void) {
     static const struct {
         const char *decorations, *types, *used;
         unsigned bytes;
@@ -294,10 +287,10 @@ static void blocks_share_their_memory(void **state) {
         static struct bhi_module_bindings reflection;
         struct bhi_error error;
         if (!bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &error)) {
-            fail_msg("case %zu: %s", i, error.text);
+            BHT_FAIL("case %zu: %s", i, error.text);
         }
         if (reflection.shared_bytes != cases[i].bytes) {
-            fail_msg("case %zu: %u bytes", i, (unsigned)reflection.shared_bytes);
+            BHT_FAIL("case %zu: %u bytes", i, (unsigned)reflection.shared_bytes);
         }
         stand_free(&module);
     }
@@ -312,8 +305,7 @@ static void blocks_share_their_memory(void **state) {
     "%p_wu = OpTypePointer Workgroup %uint\n"                                                      \
     "%shared = OpVariable %p_arr Workgroup\n"
 
-static void constants_in_range_are_left_alone(void **state) {
-    (void)state;
+static void constants_in_range_are_left_alone(void) {
     static const struct {
         const char *index;
         unsigned clamps;
@@ -326,7 +318,7 @@ static void constants_in_range_are_left_alone(void **state) {
         struct stand_module module = stand_compute(ARRAY, body, "", 3);
         struct bhi_guarded guarded = stand_guard(&module);
         if (guarded.clamps != cases[i].clamps) {
-            fail_msg("%s: %u clamps", cases[i].index, guarded.clamps);
+            BHT_FAIL("%s: %u clamps", cases[i].index, guarded.clamps);
         }
         bhi_guarded_fini(&guarded);
         stand_free(&module);
@@ -334,8 +326,7 @@ static void constants_in_range_are_left_alone(void **state) {
 }
 
 /* An index counts as signed, whatever its width. */
-static void widths(void **state) {
-    (void)state;
+static void widths(void) {
     static const unsigned bits[] = {8, 16, 64};
     for (size_t i = 0; i < 3; i++) {
         char globals[1024];
@@ -352,16 +343,15 @@ static void widths(void **state) {
                                                     : SpvCapabilityInt64;
         struct stand_module wide = capable(&module, (SpvCapability)capability);
         struct bhi_guarded guarded = stand_guard(&wide);
-        assert_int_equal(guarded.clamps, 1);
-        assert_int_equal(stand_count(guarded.code, guarded.words, SpvOpSConvert), bits[i] < 32);
+        BHT_EQ(guarded.clamps, 1);
+        BHT_EQ(stand_count(guarded.code, guarded.words, SpvOpSConvert), bits[i] < 32);
         bhi_guarded_fini(&guarded);
         stand_free(&module);
         stand_free(&wide);
     }
 }
 
-static void buffers_are_the_drivers(void **state) {
-    (void)state;
+static void buffers_are_the_drivers(void) {
     struct stand_module module = stand_compute("",
                                                "%p = OpAccessChain %p_uint %out %u_0 %u_5000\n"
                                                "%i = OpLoad %uint %p\n"
@@ -369,14 +359,13 @@ static void buffers_are_the_drivers(void **state) {
                                                "OpStore %q %u_1\nOpReturn",
                                                "", 3);
     struct bhi_guarded guarded = stand_guard(&module);
-    assert_int_equal(guarded.clamps, 0);
+    BHT_EQ(guarded.clamps, 0);
     bhi_guarded_fini(&guarded);
     stand_free(&module);
 }
 
 /* The first index into an array of descriptors is nobody's but ours. */
-static void descriptor_arrays(void **state) {
-    (void)state;
+static void descriptor_arrays(void) {
     struct stand_module module = stand_compute("%n = OpConstant %uint 4\n"
                                                "%many = OpTypeArray %block %n\n"
                                                "%p_many = OpTypePointer StorageBuffer %many\n"
@@ -389,16 +378,15 @@ static void descriptor_arrays(void **state) {
     struct bhi_guarded guarded;
     struct bhi_error error;
     const struct bhi_guard_options options = {.entry = "main", .max_sets = 8};
-    assert_true(bhi_guard(module.code, module.words, &options, &guarded, &error));
-    assert_int_equal(guarded.clamps, 1);
+    BHT_TRUE(bhi_guard(module.code, module.words, &options, &guarded, &error));
+    BHT_EQ(guarded.clamps, 1);
     bhi_guarded_fini(&guarded);
     stand_free(&module);
 }
 
 /* What stands for an index that differs between invocations says so, too; the pointer still does.
  */
-static void non_uniform_indices(void **state) {
-    (void)state;
+static void non_uniform_indices(void) {
     struct stand_module module =
         stand_compute_with("OpDecorate %i NonUniform\nOpDecorate %q NonUniform\n",
                            "%n = OpConstant %uint 4\n"
@@ -417,17 +405,17 @@ static void non_uniform_indices(void **state) {
     struct bhi_guarded guarded;
     struct bhi_error error;
     const struct bhi_guard_options options = {.entry = "main", .max_sets = 8};
-    assert_true(bhi_guard(varying.code, varying.words, &options, &guarded, &error));
-    assert_int_equal(guarded.clamps, 2);
+    BHT_TRUE(bhi_guard(varying.code, varying.words, &options, &guarded, &error));
+    BHT_EQ(guarded.clamps, 2);
     uint32_t decorated[8], count = 0, selected[2] = {0}, selects = 0, pointers = 0;
     for (size_t i = 5; i < guarded.words; i += guarded.code[i] >> SpvWordCountShift) {
         const uint32_t *at = &guarded.code[i];
         const SpvOp op = (SpvOp)(at[0] & SpvOpCodeMask);
         if (op == SpvOpDecorate && at[2] == SpvDecorationNonUniform) {
-            assert_true(count < 8);
+            BHT_LT(count, 8);
             decorated[count++] = at[1];
         } else if (op == SpvOpSelect) {
-            assert_true(selects < 2);
+            BHT_LT(selects, 2);
             selected[selects++] = at[2];
         } else if (op == SpvOpAccessChain && selects > 0 && at[4] == selected[0]) {
             for (uint32_t k = 0; k < count; k++) {
@@ -435,17 +423,16 @@ static void non_uniform_indices(void **state) {
             }
         }
     }
-    assert_int_equal(selects, 2);
-    assert_int_equal(count, 3); /* the load, the pointer, and the first of the two selections */
-    assert_true(decorated[2] == selected[0]);
-    assert_int_equal(pointers, 1);
+    BHT_EQ(selects, 2);
+    BHT_EQ(count, 3); /* the load, the pointer, and the first of the two selections */
+    BHT_EQ(decorated[2], selected[0]);
+    BHT_EQ(pointers, 1);
     bhi_guarded_fini(&guarded);
     stand_free(&module);
     stand_free(&varying);
 }
 
-static void vectors(void **state) {
-    (void)state;
+static void vectors(void) {
     struct stand_module module =
         stand_compute("%v4 = OpTypeVector %uint 4\n%nullv = OpConstantNull %v4\n",
                       "%p = OpAccessChain %p_uint %out %u_0 %u_0\n"
@@ -456,7 +443,7 @@ static void vectors(void **state) {
                       "OpStore %p %b\nOpReturn",
                       "", 3);
     struct bhi_guarded guarded = stand_guard(&module);
-    assert_int_equal(guarded.clamps, 2);
+    BHT_EQ(guarded.clamps, 2);
     bhi_guarded_fini(&guarded);
     stand_free(&module);
 }
@@ -478,8 +465,7 @@ static void refused(const char *globals, const char *body, const char *text) {
     stand_free(&module);
 }
 
-static void pointers_that_cannot_be_bounded(void **state) {
-    (void)state;
+static void pointers_that_cannot_be_bounded(void) {
     refused(ARRAY,
             "%p = OpAccessChain %p_wu %shared %u_0\n"
             "%q = OpPtrAccessChain %p_wu %p %u_1\nOpStore %q %u_1",
@@ -492,8 +478,7 @@ static void pointers_that_cannot_be_bounded(void **state) {
 }
 
 /* The validator takes a LocalInvocationIndex of any type; the loop that zeroes needs an integer. */
-static void a_local_index_that_is_none(void **state) {
-    (void)state;
+static void a_local_index_that_is_none(void) {
     struct stand_module module = stand_assemble(
         "OpCapability Shader\nOpMemoryModel Logical GLSL450\n"
         "OpEntryPoint GLCompute %main \"main\" %index\nOpExecutionMode %main LocalSize 1 1 1\n"
@@ -505,7 +490,7 @@ static void a_local_index_that_is_none(void **state) {
         "%main = OpFunction %void None %nothing\n%start = OpLabel\n%used = OpLoad %uint %shared\n"
         "OpReturn\nOpFunctionEnd\n",
         3);
-    stand_refuses(&module, BH_INVALID_KERNEL, "(LocalInvocationIndex) is no 32-bit integer");
+    stand_refuses(&module, BH_INVALID_KERNEL, "(LocalInvocationIndex) is not a 32-bit integer");
     stand_free(&module);
 }
 
@@ -537,8 +522,7 @@ static void a_local_index_that_is_none(void **state) {
 #define OUTER                OF_A_PARAMETER("outer", "%r_outer = OpFunctionCall %uint %inner %x_outer\n")
 #define CALL(name, argument) "%r = OpFunctionCall %uint %" name " %" argument "\nOpStore %p %r\n"
 
-static void a_buffer_that_is_chosen(void **state) {
-    (void)state;
+static void a_buffer_that_is_chosen(void) {
     static const struct {
         const char *body, *functions, *text; /* NULL: taken */
     } cases[] = {
@@ -578,12 +562,12 @@ static void a_buffer_that_is_chosen(void **state) {
         struct stand_module words = capable(&plain, SpvCapabilityVariablePointers);
         struct bhi_module module;
         struct bhi_error error = {.status = BH_OK};
-        assert_true(bhi_module_init(&module, words.code, words.words, "main", NULL, 0, &error));
+        BHT_TRUE(bhi_module_init(&module, words.code, words.words, "main", NULL, 0, &error));
         const bool taken = bhi_array_indices_check(&module, &rules, &error);
-        if (taken != (cases[i].text == NULL) ||
+        if (taken != (!cases[i].text) ||
             (!taken && (error.status != BH_INVALID_KERNEL ||
                         strncmp(error.text, cases[i].text, strlen(cases[i].text)) != 0))) {
-            fail_msg("case %zu: %s", i, taken ? "taken" : error.text);
+            BHT_FAIL("case %zu: %s", i, taken ? "taken" : error.text);
         }
         bhi_module_fini(&module);
         stand_free(&words);
@@ -592,8 +576,7 @@ static void a_buffer_that_is_chosen(void **state) {
 }
 
 /* From one buffer to the next: no robustBufferAccess looks at that. */
-static void a_pointer_that_is_moved_to_another_buffer(void **state) {
-    (void)state;
+static void a_pointer_that_is_moved_to_another_buffer(void) {
     struct stand_module plain = stand_compute_with(
         "OpDecorate %p_many ArrayStride 4\nOpDecorate %rows DescriptorSet 0\n"
         "OpDecorate %rows Binding 1\n",
@@ -606,39 +589,37 @@ static void a_pointer_that_is_moved_to_another_buffer(void **state) {
     stand_free(&plain);
 }
 
-static int open_device(void **state) {
-    (void)state;
+static void open_device(void) {
     runner_open(&device);
-    return 0;
 }
-static int close_device(void **state) {
-    (void)state;
+
+static void close_device(void) {
     for (size_t i = 0; i < loaded_count; i++) {
         runner_unload(&device, &loaded[i].kernel);
         bhi_guarded_fini(&loaded[i].guarded);
     }
     runner_close(&device);
-    return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(indices_far_out_of_range),
-        cmocka_unit_test(the_hostile_one_that_ships),
-        cmocka_unit_test(workgroup_memory_begins_as_zero),
-        cmocka_unit_test(memory_that_is_not_used_stays_unused),
-        cmocka_unit_test(memory_that_is_named_is_used),
-        cmocka_unit_test(blocks_share_their_memory),
-        cmocka_unit_test(constants_in_range_are_left_alone),
-        cmocka_unit_test(widths),
-        cmocka_unit_test(buffers_are_the_drivers),
-        cmocka_unit_test(descriptor_arrays),
-        cmocka_unit_test(non_uniform_indices),
-        cmocka_unit_test(vectors),
-        cmocka_unit_test(pointers_that_cannot_be_bounded),
-        cmocka_unit_test(a_local_index_that_is_none),
-        cmocka_unit_test(a_buffer_that_is_chosen),
-        cmocka_unit_test(a_pointer_that_is_moved_to_another_buffer),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(indices_far_out_of_range),
+        BHT_TEST(the_hostile_one_that_ships),
+        BHT_TEST(workgroup_memory_begins_as_zero),
+        BHT_TEST(memory_that_is_not_used_stays_unused),
+        BHT_TEST(memory_that_is_named_is_used),
+        BHT_TEST(blocks_share_their_memory),
+        BHT_TEST(constants_in_range_are_left_alone),
+        BHT_TEST(widths),
+        BHT_TEST(buffers_are_the_drivers),
+        BHT_TEST(descriptor_arrays),
+        BHT_TEST(non_uniform_indices),
+        BHT_TEST(vectors),
+        BHT_TEST(pointers_that_cannot_be_bounded),
+        BHT_TEST(a_local_index_that_is_none),
+        BHT_TEST(a_buffer_that_is_chosen),
+        BHT_TEST(a_pointer_that_is_moved_to_another_buffer),
     };
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    bht_around(open_device, close_device);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OK(call) assert_int_equal((call), VK_SUCCESS)
+#define OK(call) BHT_EQ((call), VK_SUCCESS)
 
 void runner_open(struct runner *d) {
     memset(d, 0, sizeof *d);
@@ -13,18 +13,18 @@ void runner_open(struct runner *d) {
     static const char *const names[] = {"libvulkan_lvp.so", "libVkLayer_MESA_device_select.so"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         void *library = dlopen(names[i], RTLD_NOW | RTLD_NODELETE);
-        if (library != NULL) {
+        if (library) {
             dlclose(library);
         }
     }
     const struct bhi_backend_config config = {.get_instance_proc_addr = vkGetInstanceProcAddr};
     struct bhi_error error;
     if (!bhi_vk_device_init(&d->vk, &config, &error)) {
-        fail_msg("no device: %s", error.text);
+        BHT_FAIL("no device: %s", error.text);
     }
     const struct bhi_vk_api *api = &d->vk.api;
     d->map = (PFN_vkMapMemory)api->GetDeviceProcAddr(d->vk.device, "vkMapMemory");
-    assert_non_null(d->map);
+    BHT_NE(d->map, NULL);
     const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
                                           .queueFamilyIndex = d->vk.queue_family};
     OK(api->CreateCommandPool(d->vk.device, &pool, NULL, &d->pool));
@@ -51,7 +51,7 @@ static struct runner_memory make_memory(struct runner *d, VkDeviceSize bytes) {
     while ((needs.memoryTypeBits >> type & 1) == 0 ||
            (d->vk.memory.memoryTypes[type].propertyFlags & wanted) != wanted) {
         type++;
-        assert_true(type < d->vk.memory.memoryTypeCount);
+        BHT_LT(type, d->vk.memory.memoryTypeCount);
     }
     const VkMemoryAllocateInfo allocate = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
                                            .allocationSize = needs.size,
@@ -70,8 +70,8 @@ static void free_memory(struct runner *d, struct runner_memory *m) {
 }
 
 static VkDescriptorType type_of(const struct bhi_reflected_binding *binding) {
-    return binding->kind == BH_UNIFORM_BUFFER ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER
-                                              : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    return binding->kind == BH_BINDING_UNIFORM_BUFFER ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER
+                                                      : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
 }
 
 static void make_layouts(struct runner *d, const struct runner_module *m, struct runner_kernel *k) {
@@ -79,7 +79,7 @@ static void make_layouts(struct runner *d, const struct runner_module *m, struct
     const struct bhi_module_bindings *r = m->reflection;
     k->push_bytes = r->push_bytes;
     k->set_count = r->set_count;
-    if (m->guarded != NULL && m->guarded->set >= k->set_count) {
+    if (m->guarded && m->guarded->set >= k->set_count) {
         k->set_count = m->guarded->set + 1;
     }
     for (uint32_t set = 0; set < k->set_count; set++) {
@@ -92,8 +92,8 @@ static void make_layouts(struct runner *d, const struct runner_module *m, struct
                                                    1, VK_SHADER_STAGE_COMPUTE_BIT, NULL};
             }
         }
-        if (m->guarded != NULL && m->guarded->set == set) {
-            assert_int_equal(count, 0); /* nobody else's */
+        if (m->guarded && m->guarded->set == set) {
+            BHT_EQ(count, 0); /* nobody else's */
             bindings[count++] = (VkDescriptorSetLayoutBinding){
                 0, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, NULL};
         }
@@ -139,18 +139,18 @@ static void make_pipeline(struct runner *d, const struct runner_module *m,
     const struct bhi_vk_api *api = &d->vk.api;
     VkSpecializationMapEntry entries[16];
     uint64_t values[16];
-    assert_true(m->constant_count <= 16);
+    BHT_LE(m->constant_count, 16);
     for (uint32_t i = 0; i < m->constant_count; i++) {
         values[i] = m->constants[i].bits;
         entries[i] =
             (VkSpecializationMapEntry){m->constants[i].constant_id, i * 8, m->constants[i].size};
     }
     const VkSpecializationInfo special = {m->constant_count, entries, sizeof values, values};
-    const uint32_t *code = m->guarded != NULL ? m->guarded->code : m->code;
-    const VkShaderModuleCreateInfo module = {
-        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-        .codeSize = (m->guarded != NULL ? m->guarded->words : m->words) * 4,
-        .pCode = code};
+    const uint32_t *code = m->guarded ? m->guarded->code : m->code;
+    const VkShaderModuleCreateInfo module = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+                                             .codeSize =
+                                                 (m->guarded ? m->guarded->words : m->words) * 4,
+                                             .pCode = code};
     OK(api->CreateShaderModule(d->vk.device, &module, NULL, &k->module));
     const VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
@@ -214,7 +214,7 @@ static void submit(struct runner *d, const struct runner_kernel *k, const struct
 void runner_load(struct runner *d, const struct runner_module *m, struct runner_kernel *k) {
     const struct bhi_module_bindings *r = m->reflection;
     *k = (struct runner_kernel){0};
-    assert_true(r->binding_count <= RUNNER_BINDINGS);
+    BHT_LE(r->binding_count, RUNNER_BINDINGS);
     make_layouts(d, m, k);
     make_pipeline(d, m, k);
     make_sets(d, k);
@@ -229,7 +229,7 @@ void runner_load(struct runner *d, const struct runner_module *m, struct runner_
                   is_words ? &k->words : &k->memory[k->buffers - 1],
                   is_words ? sizeof(struct bhi_guard_words) : RUNNER_WORDS * 4);
     }
-    if (m->guarded != NULL) {
+    if (m->guarded) {
         write_set(d, k->sets[m->guarded->set], 0, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, &k->words,
                   sizeof(struct bhi_guard_words));
     }

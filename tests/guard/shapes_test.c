@@ -146,10 +146,10 @@ static void check(struct stand_module *module, uint32_t loops, uint32_t lowered)
     for (int cut = 0; cut < 2; cut++) {
         options.count_iterations = cut == 1;
         struct bhi_guarded guarded = stand_guard_with(module, &options);
-        assert_int_equal(guarded.loops, loops);
-        assert_true(guarded.lowered >= lowered);
-        assert_int_equal(guarded.set, 1);
-        assert_true(guarded.words > module->words);
+        BHT_EQ(guarded.loops, loops);
+        BHT_GE(guarded.lowered, lowered);
+        BHT_EQ(guarded.set, 1);
+        BHT_GT(guarded.words, module->words);
         bhi_guarded_fini(&guarded);
     }
     stand_free(module);
@@ -163,18 +163,15 @@ static void each_version(const char *globals, const char *body, const char *func
     }
 }
 
-static void test_no_loop(void **state) {
-    (void)state;
+static void test_no_loop(void) {
     each_version("", "OpReturn\n", "", 0);
 }
 
-static void test_single_block(void **state) {
-    (void)state;
+static void test_single_block(void) {
     each_version("", single_block, "", 1);
 }
 
-static void test_header_selects(void **state) {
-    (void)state;
+static void test_header_selects(void) {
     for (unsigned minor = 0; minor <= 6; minor++) {
         struct stand_module module = stand_compute("", header_selects, "", minor);
         if (stand_is_valid_here(&module, "Selection must be structured")) {
@@ -186,13 +183,11 @@ static void test_header_selects(void **state) {
     each_version("", header_continues, "", 1);
 }
 
-static void test_calls(void **state) {
-    (void)state;
+static void test_calls(void) {
     each_version("%to_uint = OpTypeFunction %uint %uint\n", calls, counts, 2);
 }
 
-static void test_counted(void **state) {
-    (void)state;
+static void test_counted(void) {
     static const char push[] = "%params = OpTypeStruct %uint\n"
                                "%p_params = OpTypePointer PushConstant %params\n"
                                "%p_push = OpTypePointer PushConstant %uint\n"
@@ -246,14 +241,12 @@ static const char shared_blocks[] = "%pa = OpAccessChain %p_uint %out %u_0 %u_0\
                                     "%dead = OpLabel\n"
                                     "OpBranch %h\n";
 
-static void test_shared_blocks(void **state) {
-    (void)state;
+static void test_shared_blocks(void) {
     each_version("", shared_blocks, "", 3);
 }
 
 /* The entry block's terminator moves: phis of where it leads must follow. */
-static void test_phi_of_the_entry_block(void **state) {
-    (void)state;
+static void test_phi_of_the_entry_block(void) {
     each_version("",
                  "%p = OpAccessChain %p_uint %out %u_0 %u_0\n"
                  "%v = OpLoad %uint %p\n"
@@ -276,23 +269,22 @@ static void check_counted(const char *body, uint32_t left_alone, uint32_t polled
     const struct bhi_guard_options options = {
         .entry = "main", .max_sets = 8, .count_iterations = true};
     struct bhi_guarded guarded = stand_guard_with(&module, &options);
-    assert_int_equal(guarded.left_alone, left_alone);
-    assert_int_equal(guarded.polled + guarded.lowered, polled);
+    BHT_EQ(guarded.left_alone, left_alone);
+    BHT_EQ(guarded.polled + guarded.lowered, polled);
     const unsigned stores = stand_count(module.code, module.words, SpvOpStore);
     const unsigned guarded_stores = stand_count(guarded.code, guarded.words, SpvOpStore);
     char *text = stand_text(guarded.code, guarded.words);
-    assert_non_null(strstr(text, "\"bulkhead_abort\"")); /* each looks at the word */
-    assert_true((strstr(text, "\"bulkhead_alive\"") != NULL) == asks);
-    assert_true((strstr(text, "\"bulkhead_rounds\"") != NULL) == asks);
-    assert_true((guarded_stores > stores) == asks);
+    BHT_STR_HAS(text, "\"bulkhead_abort\""); /* each looks at the word */
+    BHT_EQ(!!strstr(text, "\"bulkhead_alive\""), asks);
+    BHT_EQ(!!strstr(text, "\"bulkhead_rounds\""), asks);
+    BHT_EQ((guarded_stores > stores), asks);
     free(text);
     bhi_guarded_fini(&guarded);
     stand_free(&module);
 }
 
 /* Lanes that are not there can stay in a loop that is not provably short, and nowhere else. */
-static void test_only_kernels_with_counted_loops_ask_who_is_there(void **state) {
-    (void)state;
+static void test_only_kernels_with_counted_loops_ask_who_is_there(void) {
     static const char alone[] = "OpBranch %h\n"
                                 "%h = OpLabel\n"
                                 "%i = OpPhi %uint %u_0 %start %i2 %k\n"
@@ -314,28 +306,27 @@ static void test_only_kernels_with_counted_loops_ask_who_is_there(void **state) 
 
 /* Without a descriptor set to have, the words go to the last one that is used, at a binding that
  * nothing has; where none is used there is no guard. */
-static void test_no_set_free(void **state) {
-    (void)state;
+static void test_no_set_free(void) {
     const struct bhi_guard_options options = {.entry = "main", .max_sets = 1};
     struct stand_module module = stand_compute(
         "", "%p = OpAccessChain %p_uint %out %u_0 %u_0\nOpStore %p %u_1\nOpReturn\n", "", 3);
     struct bhi_guarded guarded = stand_guard_with(&module, &options);
-    assert_int_equal(guarded.set, 0);
-    assert_int_equal(guarded.binding, 1);
-    assert_true(guarded.shares_set);
+    BHT_EQ(guarded.set, 0);
+    BHT_EQ(guarded.binding, 1);
+    BHT_TRUE(guarded.shares_set);
     bhi_guarded_fini(&guarded);
     guarded = stand_guard(&module);
-    assert_int_equal(guarded.set, 1);
-    assert_int_equal(guarded.binding, 0);
-    assert_false(guarded.shares_set);
+    BHT_EQ(guarded.set, 1);
+    BHT_EQ(guarded.binding, 0);
+    BHT_TRUE(!guarded.shares_set);
     bhi_guarded_fini(&guarded);
     stand_free(&module);
 
     module = stand_compute("", "OpReturn\n", "", 3);
     struct bhi_error error;
-    assert_false(bhi_guard(module.code, module.words, &options, &guarded, &error));
-    assert_int_equal(error.status, BH_LIMIT_EXCEEDED);
-    assert_non_null(strstr(error.text, "maxBoundDescriptorSets"));
+    BHT_TRUE(!bhi_guard(module.code, module.words, &options, &guarded, &error));
+    BHT_EQ(error.status, BH_LIMIT_EXCEEDED);
+    BHT_STR_HAS(error.text, "maxBoundDescriptorSets");
     stand_free(&module);
 
     /* Set 0 is used, set 1 is only declared: the words must lie where there is a layout. */
@@ -345,8 +336,8 @@ static void test_no_set_free(void **state) {
         "%p = OpAccessChain %p_uint %out %u_0 %u_0\nOpStore %p %u_1\nOpReturn\n", "", 3);
     const struct bhi_guard_options two = {.entry = "main", .max_sets = 2};
     guarded = stand_guard_with(&module, &two);
-    assert_int_equal(guarded.set, 0);
-    assert_int_equal(guarded.binding, 2);
+    BHT_EQ(guarded.set, 0);
+    BHT_EQ(guarded.binding, 2);
     bhi_guarded_fini(&guarded);
     stand_free(&module);
 }
@@ -358,7 +349,7 @@ static void check_decorated(const char *decorations, const char *text) {
         "%size = OpSpecConstantComposite %uvec3 %n %u_1 %u_1\n"
         "%size2 = OpSpecConstantComposite %uvec3 %u_1 %u_1 %n\n",
         "", "%p = OpAccessChain %p_uint %out %u_0 %u_0\nOpStore %p %n\nOpReturn\n", "", 3);
-    if (text != NULL) {
+    if (text) {
         (void)stand_is_valid_here(&module, "decorat");
         stand_guard_refuses(&module, BH_INVALID_KERNEL, text);
     } else {
@@ -370,8 +361,7 @@ static void check_decorated(const char *decorations, const char *text) {
 
 /* The guard's view of a constant must be the driver's: lengths of arrays and of loops hang on it.
  */
-static void test_decorations_that_drivers_read_otherwise(void **state) {
-    (void)state;
+static void test_decorations_that_drivers_read_otherwise(void) {
     check_decorated("OpDecorate %n SpecId 0\nOpDecorate %size BuiltIn WorkgroupSize\n", NULL);
     check_decorated("OpDecorate %n SpecId 0\nOpDecorate %n SpecId 1\n",
                     "SpecId is decorated twice");
@@ -382,18 +372,18 @@ static void test_decorations_that_drivers_read_otherwise(void **state) {
                     "decoration groups are not allowed");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_loop),
-        cmocka_unit_test(test_single_block),
-        cmocka_unit_test(test_header_selects),
-        cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_counted),
-        cmocka_unit_test(test_shared_blocks),
-        cmocka_unit_test(test_only_kernels_with_counted_loops_ask_who_is_there),
-        cmocka_unit_test(test_no_set_free),
-        cmocka_unit_test(test_phi_of_the_entry_block),
-        cmocka_unit_test(test_decorations_that_drivers_read_otherwise),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(test_no_loop),
+        BHT_TEST(test_single_block),
+        BHT_TEST(test_header_selects),
+        BHT_TEST(test_calls),
+        BHT_TEST(test_counted),
+        BHT_TEST(test_shared_blocks),
+        BHT_TEST(test_only_kernels_with_counted_loops_ask_who_is_there),
+        BHT_TEST(test_no_set_free),
+        BHT_TEST(test_phi_of_the_entry_block),
+        BHT_TEST(test_decorations_that_drivers_read_otherwise),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

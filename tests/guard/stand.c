@@ -41,10 +41,10 @@ struct stand_module stand_assemble(const char *text, unsigned minor) {
     spv_diagnostic diagnostic = NULL;
     spv_result_t result = spvTextToBinary(context, text, strlen(text), &binary, &diagnostic);
     if (result != SPV_SUCCESS) {
-        fail_msg("line %zu: %s", diagnostic->position.line + 1, diagnostic->error);
+        BHT_FAIL("line %zu: %s", diagnostic->position.line + 1, diagnostic->error);
     }
     struct stand_module module = {malloc(binary->wordCount * 4), binary->wordCount};
-    assert_non_null(module.code);
+    BHT_NE(module.code, NULL);
     memcpy(module.code, binary->code, binary->wordCount * 4);
     spvDiagnosticDestroy(diagnostic);
     spvBinaryDestroy(binary);
@@ -106,17 +106,17 @@ struct stand_module stand_compute_with(const char *decorations, const char *glob
         snprintf(text, sizeof text, format,
                  minor < 3 ? "OpExtension \"SPV_KHR_storage_buffer_storage_class\"\n" : "",
                  minor >= 4 ? "%out" : "", interface, decorations, globals, body, functions);
-    assert_true(length > 0 && (size_t)length < sizeof text);
+    BHT_TRUE(length > 0 && (size_t)length < sizeof text);
     return stand_assemble(text, minor);
 }
 
 struct stand_module stand_load(const char *path) {
     FILE *file = fopen(path, "rb");
-    if (file == NULL) {
-        fail_msg("%s: cannot be opened", path);
+    if (!file) {
+        BHT_FAIL("%s: cannot be opened", path);
     }
     struct stand_module module = {malloc(1 << 20), 0};
-    assert_non_null(module.code);
+    BHT_NE(module.code, NULL);
     module.words = fread(module.code, sizeof *module.code, (1 << 20) / 4, file);
     fclose(file);
     return module;
@@ -133,7 +133,7 @@ static void assert_valid(const uint32_t *code, size_t words, const char *when) {
         char *text = stand_text(code, words);
         fprintf(stderr, "%s\n", text);
         free(text);
-        fail_msg("not valid %s: %s", when, error.text);
+        BHT_FAIL("not valid %s: %s", when, error.text);
     }
 }
 
@@ -145,11 +145,10 @@ struct bhi_guarded stand_guard_with(const struct stand_module *module,
     struct bhi_guarded guarded;
     struct bhi_error error;
     if (!bhi_guard(module->code, module->words, options, &guarded, &error)) {
-        fail_msg("refused: %s", error.text);
+        BHT_FAIL("refused: %s", error.text);
     }
     assert_valid(guarded.code, guarded.words, "after");
-    assert_int_equal(guarded.loops,
-                     guarded.left_alone + guarded.covered + guarded.lowered + guarded.polled);
+    BHT_EQ(guarded.loops, guarded.left_alone + guarded.covered + guarded.lowered + guarded.polled);
     return guarded;
 }
 
@@ -162,8 +161,8 @@ bool stand_is_valid_here(const struct stand_module *module, const char *text) {
     if (bhi_validate(&stand_device, module->code, module->words, "main", &error)) {
         return true;
     }
-    if (error.status != BH_INVALID_KERNEL || strstr(error.text, text) == NULL) {
-        fail_msg("expected valid, or \"%s\"; got %d \"%s\"", text, (int)error.status, error.text);
+    if (error.status != BH_INVALID_KERNEL || !strstr(error.text, text)) {
+        BHT_FAIL("expected valid, or \"%s\"; got %d \"%s\"", text, (int)error.status, error.text);
     }
     return false;
 }
@@ -178,10 +177,10 @@ void stand_guard_refuses(const struct stand_module *module, bh_status status, co
     struct bhi_error error;
     if (bhi_guard(module->code, module->words, &plain, &guarded, &error)) {
         bhi_guarded_fini(&guarded);
-        fail_msg("not refused; expected \"%s\"", text);
+        BHT_FAIL("not refused; expected \"%s\"", text);
     }
-    if (error.status != status || strstr(error.text, text) == NULL) {
-        fail_msg("expected %d \"%s\"; got %d \"%s\"", (int)status, text, (int)error.status,
+    if (error.status != status || !strstr(error.text, text)) {
+        BHT_FAIL("expected %d \"%s\"; got %d \"%s\"", (int)status, text, (int)error.status,
                  error.text);
     }
 }
@@ -189,13 +188,12 @@ void stand_guard_refuses(const struct stand_module *module, bh_status status, co
 char *stand_text(const uint32_t *code, size_t words) {
     spv_context context = spvContextCreate(SPV_ENV_UNIVERSAL_1_6);
     spv_text text = NULL;
-    assert_int_equal(
-        spvBinaryToText(context, code, words,
-                        SPV_BINARY_TO_TEXT_OPTION_INDENT | SPV_BINARY_TO_TEXT_OPTION_NO_HEADER,
-                        &text, NULL),
-        SPV_SUCCESS);
+    BHT_EQ(spvBinaryToText(context, code, words,
+                           SPV_BINARY_TO_TEXT_OPTION_INDENT | SPV_BINARY_TO_TEXT_OPTION_NO_HEADER,
+                           &text, NULL),
+           SPV_SUCCESS);
     char *copy = strdup(text->str);
-    assert_non_null(copy);
+    BHT_NE(copy, NULL);
     spvTextDestroy(text);
     spvContextDestroy(context);
     return copy;

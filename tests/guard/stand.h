@@ -3,14 +3,7 @@
 #ifndef GUARD_STAND_H
 #define GUARD_STAND_H
 
-/* cmocka.h wants the others first. */
-/* clang-format off */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-/* clang-format on */
+#include "harness.h"
 
 #include "worker/guard/guard.h"
 #include "worker/spirv/validate.h"

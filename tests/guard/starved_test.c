@@ -29,8 +29,7 @@ void *__wrap_calloc(size_t count, size_t size) {
     return fails() ? NULL : __real_calloc(count, size);
 }
 
-static void test_each_allocation_fails(void **state) {
-    (void)state;
+static void test_each_allocation_fails(void) {
     struct stand_module module = stand_load(KERNELS "/deep_calls.O0.spv");
     const struct bhi_guard_options options = {
         .entry = "main", .max_sets = 8, .count_iterations = true};
@@ -46,19 +45,19 @@ static void test_each_allocation_fails(void **state) {
             bhi_guarded_fini(&guarded);
         }
         if (!failed) {
-            assert_true(good);
+            BHT_TRUE(good);
             break;
         }
         failures++;
-        assert_false(good);
-        assert_int_equal(error.status, BH_OUT_OF_HOST_MEMORY);
-        assert_true(error.text[0] != '\0');
+        BHT_TRUE(!good);
+        BHT_EQ(error.status, BH_OUT_OF_HOST_MEMORY);
+        BHT_NE(error.text[0], '\0');
     }
-    assert_true(failures >= 5);
+    BHT_GE(failures, 5);
     stand_free(&module);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_each_allocation_fails)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {BHT_TEST(test_each_allocation_fails)};
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -117,19 +117,18 @@ static const struct counted loops[] = {
     {"int", "0", "IAdd", "-1", "ULessThan", "10", false}, /* left after one, through the wrap */
 };
 
-static void test_counted_loops(void **state) {
-    (void)state;
+static void test_counted_loops(void) {
     for (size_t i = 0; i < sizeof loops / sizeof *loops; i++) {
         for (enum form form = PHI; form < FORMS; form++) {
             struct stand_module module = write_loop(&loops[i], form);
             struct bhi_guarded guarded = stand_guard(&module);
             if (guarded.loops != 1) {
-                fail_msg("loop %zu, form %d: %u loops", i, form, guarded.loops);
+                BHT_FAIL("loop %zu, form %d: %u loops", i, form, guarded.loops);
             }
             /* One iteration less is needed where the test is at the end: 4096, then. */
             const bool alone = loops[i].alone || (form == PHI_AFTER && i == 2);
             if (guarded.left_alone != (alone ? 1 : 0)) {
-                fail_msg("loop %zu, form %d: left alone %u", i, form, guarded.left_alone);
+                BHT_FAIL("loop %zu, form %d: left alone %u", i, form, guarded.left_alone);
             }
             bhi_guarded_fini(&guarded);
             stand_free(&module);
@@ -138,8 +137,7 @@ static void test_counted_loops(void **state) {
 }
 
 /* A loop up to twice a specialization constant, by way of a composite. */
-static void test_specialization(void **state) {
-    (void)state;
+static void test_specialization(void) {
     struct stand_module module =
         stand_assemble("OpCapability Shader\n"
                        "OpMemoryModel Logical GLSL450\n"
@@ -178,17 +176,17 @@ static void test_specialization(void **state) {
                        "OpFunctionEnd\n",
                        3);
     struct bhi_guarded guarded = stand_guard(&module);
-    assert_int_equal(guarded.left_alone, 1);
+    BHT_EQ(guarded.left_alone, 1);
     bhi_guarded_fini(&guarded);
     const struct bhi_spec_constant large = {7, 4, 100000}, small = {7, 4, 3};
     struct bhi_guard_options options = {
         .entry = "main", .max_sets = 8, .constants = &large, .constant_count = 1};
     guarded = stand_guard_with(&module, &options);
-    assert_int_equal(guarded.left_alone, 0);
+    BHT_EQ(guarded.left_alone, 0);
     bhi_guarded_fini(&guarded);
     options.constants = &small;
     guarded = stand_guard_with(&module, &options);
-    assert_int_equal(guarded.left_alone, 1);
+    BHT_EQ(guarded.left_alone, 1);
     bhi_guarded_fini(&guarded);
     stand_free(&module);
 }
@@ -234,7 +232,7 @@ static void check_nest(const char *outer, const char *inner, uint32_t alone, uin
     struct stand_module module = nest(outer, inner);
     struct bhi_guarded guarded = stand_guard(&module);
     if (guarded.left_alone != alone || guarded.covered != covered) {
-        fail_msg("%s of %s: %u left alone, %u covered", outer, inner, guarded.left_alone,
+        BHT_FAIL("%s of %s: %u left alone, %u covered", outer, inner, guarded.left_alone,
                  guarded.covered);
     }
     bhi_guarded_fini(&guarded);
@@ -242,8 +240,7 @@ static void check_nest(const char *outer, const char *inner, uint32_t alone, uin
 }
 
 /* Products count, not the loops alone. */
-static void test_nests(void **state) {
-    (void)state;
+static void test_nests(void) {
     check_nest("u_10", "u_100", 2, 0);
     check_nest("u_100", "u_100", 1, 0);
     check_nest("u_5000", "u_8", 1, 0);
@@ -288,15 +285,14 @@ static void check_calls(const char *rounds, const char *callee_rounds, uint32_t 
     struct stand_module module = stand_compute("", body, functions, 3);
     struct bhi_guarded guarded = stand_guard(&module);
     if (guarded.left_alone != alone) {
-        fail_msg("%s of %s: %u left alone", rounds, callee_rounds, guarded.left_alone);
+        BHT_FAIL("%s of %s: %u left alone", rounds, callee_rounds, guarded.left_alone);
     }
-    assert_int_equal(guarded.covered, 0); /* a call never covers */
+    BHT_EQ(guarded.covered, 0); /* a call never covers */
     bhi_guarded_fini(&guarded);
     stand_free(&module);
 }
 
-static void test_calls(void **state) {
-    (void)state;
+static void test_calls(void) {
     check_calls("u_10", "u_100", 2);
     check_calls("u_100", "u_100", 1);
     check_calls("u_10", "u_5000", 0);
@@ -339,10 +335,10 @@ static struct bhi_guarded guard_heavy(const char *rounds, unsigned stores, unsig
 
 static void check_added(unsigned stores, unsigned products, const char *text) {
     struct bhi_guarded guarded = guard_heavy("%all", stores, products);
-    assert_int_equal(guarded.polled, 1);
+    BHT_EQ(guarded.polled, 1);
     char *all = stand_text(guarded.code, guarded.words);
-    if (strstr(all, text) == NULL) {
-        fail_msg("%u stores, %u products: no \"%s\" in\n%s", stores, products, text, all);
+    if (!strstr(all, text)) {
+        BHT_FAIL("%u stores, %u products: no \"%s\" in\n%s", stores, products, text, all);
     }
     free(all);
     bhi_guarded_fini(&guarded);
@@ -351,14 +347,13 @@ static void check_added(unsigned stores, unsigned products, const char *text) {
 static void check_alone(unsigned stores, unsigned products, bool alone) {
     struct bhi_guarded guarded = guard_heavy("%many", stores, products);
     if (guarded.left_alone != alone) {
-        fail_msg("%u stores, %u products: %u left alone", stores, products, guarded.left_alone);
+        BHT_FAIL("%u stores, %u products: %u left alone", stores, products, guarded.left_alone);
     }
     bhi_guarded_fini(&guarded);
 }
 
 /* What a round does counts, too: with much in them, few rounds outlast the grace. */
-static void test_heavy_rounds(void **state) {
-    (void)state;
+static void test_heavy_rounds(void) {
     check_added(1, 0, " 17\n");
     check_added(10, 0, " 161\n");
     check_added(1, 300, " 18\n");
@@ -369,8 +364,7 @@ static void test_heavy_rounds(void **state) {
 }
 
 /* A variable whose address goes elsewhere, or that is stored to twice, counts nothing. */
-static void test_variables_that_are_not_counters(void **state) {
-    (void)state;
+static void test_variables_that_are_not_counters(void) {
     static const char *const spoils[] = {
         "OpStore %v %u_0\n",                                       /* starts over */
         "%r = OpFunctionCall %void %reset %v\n",                   /* as it can */
@@ -412,21 +406,18 @@ static void test_variables_that_are_not_counters(void **state) {
                                                    3);
         struct bhi_guarded guarded = stand_guard(&module);
         if (guarded.left_alone != 0) {
-            fail_msg("spoil %zu: left alone", i);
+            BHT_FAIL("spoil %zu: left alone", i);
         }
         bhi_guarded_fini(&guarded);
         stand_free(&module);
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counted_loops),
-        cmocka_unit_test(test_specialization),
-        cmocka_unit_test(test_nests),
-        cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_heavy_rounds),
-        cmocka_unit_test(test_variables_that_are_not_counters),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(test_counted_loops), BHT_TEST(test_specialization),
+        BHT_TEST(test_nests),         BHT_TEST(test_calls),
+        BHT_TEST(test_heavy_rounds),  BHT_TEST(test_variables_that_are_not_counters),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

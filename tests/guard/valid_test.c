@@ -17,8 +17,7 @@ static const char *const names[] = {
 };
 #define NAMES (sizeof names / sizeof *names)
 
-static void test_every_kernel_is_valid(void **state) {
-    (void)state;
+static void test_every_kernel_is_valid(void) {
     static const char *const forms[] = {"1.0.O0", "1.0.O", "1.3.O0", "1.3.O"};
     unsigned loops = 0;
     for (size_t i = 0; i < NAMES * 4; i++) {
@@ -36,10 +35,10 @@ static void test_every_kernel_is_valid(void **state) {
         }
         stand_free(&module);
     }
-    assert_true(NAMES >= 15 && loops >= 100); /* or the list is empty */
+    BHT_TRUE(NAMES >= 15 && loops >= 100); /* or the list is empty */
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_kernel_is_valid)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {BHT_TEST(test_every_kernel_is_valid)};
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -44,7 +44,7 @@ int bht_finish(struct bht_child *child, unsigned milliseconds, char *out, size_t
     }
     close(pidfd);
     char text[4096];
-    if (out == NULL || timed_out) {
+    if (!out || timed_out) {
         out = text;
         capacity = sizeof text;
     }

@@ -4,17 +4,26 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
+
+/* SwiftShader keeps the memory of its code open as long as the process lives. */
+static bool is_drivers(int folder, const char *name) {
+    char target[64];
+    const ssize_t length = readlinkat(folder, name, target, sizeof target - 1);
+    target[length > 0 ? length : 0] = '\0';
+    return strncmp(target, "/memfd:swiftshader_jit", strlen("/memfd:swiftshader_jit")) == 0;
+}
 
 static size_t count_entries(const char *path) {
     DIR *entries = opendir(path);
-    if (entries == NULL) {
+    if (!entries) {
         return 0;
     }
     size_t count = 0;
     struct dirent *entry;
-    while ((entry = readdir(entries)) != NULL) {
-        count += entry->d_name[0] != '.';
+    while ((entry = readdir(entries))) {
+        count += entry->d_name[0] != '.' && !is_drivers(dirfd(entries), entry->d_name);
     }
     closedir(entries);
     return count;
@@ -33,7 +42,7 @@ static bool read_stat(pid_t pid, char *out_state, pid_t *out_parent) {
     char path[64], text[1024];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     FILE *file = fopen(path, "re");
-    if (file == NULL) {
+    if (!file) {
         return false;
     }
     size_t length = fread(text, 1, sizeof text - 1, file);
@@ -42,7 +51,7 @@ static bool read_stat(pid_t pid, char *out_state, pid_t *out_parent) {
     /* The name is in parentheses and may hold any character, also a parenthesis. */
     const char *end = strrchr(text, ')');
     int parent = 0;
-    if (end == NULL || sscanf(end + 1, " %c %d", out_state, &parent) != 2) {
+    if (!end || sscanf(end + 1, " %c %d", out_state, &parent) != 2) {
         return false;
     }
     *out_parent = parent;
@@ -65,11 +74,11 @@ static struct process *list_processes(size_t *out_count) {
     size_t count = 0, capacity = 256;
     struct process *list = malloc(capacity * sizeof *list);
     DIR *entries = opendir("/proc");
-    if (list == NULL || entries == NULL) {
+    if (!list || !entries) {
         BHT_FAIL("cannot list /proc");
     }
     struct dirent *entry;
-    while ((entry = readdir(entries)) != NULL) {
+    while ((entry = readdir(entries))) {
         struct process process = {.pid = (pid_t)strtol(entry->d_name, NULL, 10)};
         if (process.pid <= 0 || !read_stat(process.pid, &process.state, &process.parent)) {
             continue;
@@ -77,7 +86,7 @@ static struct process *list_processes(size_t *out_count) {
         if (count == capacity) {
             capacity *= 2;
             struct process *grown = realloc(list, capacity * sizeof *list);
-            if (grown == NULL) {
+            if (!grown) {
                 BHT_FAIL("out of memory");
             }
             list = grown;
@@ -103,7 +112,7 @@ size_t bht_descendants(pid_t pid, pid_t *out, size_t capacity) {
     size_t count, found = 0;
     struct process *list = list_processes(&count);
     bool *below = calloc(count + 1, sizeof *below);
-    if (below == NULL) {
+    if (!below) {
         BHT_FAIL("out of memory");
     }
     /* Pids are in no useful order: go on until a round adds none. */
@@ -144,8 +153,8 @@ size_t bht_count_processes(const char *name) {
         char path[64], text[4096];
         snprintf(path, sizeof path, "/proc/%d/cmdline", (int)list[i].pid);
         FILE *file = fopen(path, "re");
-        if (file == NULL || list[i].state == 'Z') {
-            if (file != NULL) {
+        if (!file || list[i].state == 'Z') {
+            if (file) {
                 fclose(file);
             }
             continue;
@@ -165,7 +174,7 @@ uint64_t bht_resident_bytes(pid_t pid) {
     unsigned long long size = 0, resident = 0;
     snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
     FILE *file = fopen(path, "re");
-    if (file == NULL) {
+    if (!file) {
         return 0;
     }
     if (fscanf(file, "%llu %llu", &size, &resident) != 2) {
@@ -178,7 +187,7 @@ uint64_t bht_resident_bytes(pid_t pid) {
 /* Mappings with a name: files, memfds. Those of the allocator come and go as it likes. */
 static size_t count_mappings(void) {
     FILE *file = fopen("/proc/self/maps", "re");
-    if (file == NULL) {
+    if (!file) {
         return 0;
     }
     size_t count = 0;
@@ -187,7 +196,7 @@ static size_t count_mappings(void) {
     while (getline(&line, &capacity, file) > 0) {
         const char *name = strchr(line, '/');
         /* A library that is loaded at first use (NSS, a driver) stays: that is no leak. */
-        count += name != NULL && strstr(name, ".so") == NULL;
+        count += name && !strstr(name, ".so");
     }
     free(line);
     fclose(file);

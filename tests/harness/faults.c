@@ -57,8 +57,7 @@ static void check_list(char *list, const struct bhi_fault_notes *notes) {
     if (notes->refused[0] != '\0') {
         BHT_FAIL("this build knows no fault %.*s", (int)sizeof notes->refused, notes->refused);
     }
-    for (const char *item = strtok_r(list, ",", &state); item != NULL;
-         item = strtok_r(NULL, ",", &state)) {
+    for (const char *item = strtok_r(list, ",", &state); item; item = strtok_r(NULL, ",", &state)) {
         if (strncmp(item, "plan=", 5) == 0) {
             continue;
         }

@@ -21,13 +21,15 @@ static struct {
 void fx_describe(void) {
     bh_context *contexts[BHT_COUNT(open_ones.contexts)] = {0};
     pthread_mutex_lock(&open_ones.lock);
-    if (open_ones.pid == getpid())
+    if (open_ones.pid == getpid()) {
         memcpy(contexts, open_ones.contexts, sizeof contexts);
+    }
     pthread_mutex_unlock(&open_ones.lock);
     static char text[1 << 16];
     for (size_t i = 0; i < BHT_COUNT(contexts); i++) {
-        if (!contexts[i])
+        if (!contexts[i]) {
             continue;
+        }
         /* One that another thread is just done closing would be gone: in a test that has failed. */
         bh_context_describe(contexts[i], text, sizeof text);
         fputs(text, stderr);
@@ -45,10 +47,12 @@ static void replace_context(bh_context *old, bh_context *new) {
         open_ones.pid = getpid();
     }
     size_t i = 0;
-    while (i < BHT_COUNT(open_ones.contexts) && open_ones.contexts[i] != old)
+    while (i < BHT_COUNT(open_ones.contexts) && open_ones.contexts[i] != old) {
         i++;
-    if (i < BHT_COUNT(open_ones.contexts)) /* more than fit are not described */
+    }
+    if (i < BHT_COUNT(open_ones.contexts)) { /* more than fit are not described */
         open_ones.contexts[i] = new;
+    }
     pthread_mutex_unlock(&open_ones.lock);
 }
 
@@ -58,8 +62,9 @@ bh_status __wrap_bh_context_destroy(bh_context *context);
 bh_status __wrap_bh_context_destroy(bh_context *context) {
     /* Still listed while it closes: that can hang, too. */
     bh_status status = __real_bh_context_destroy(context);
-    if (context && status == BH_OK)
+    if (context && status == BH_OK) {
         replace_context(context, NULL);
+    }
     return status;
 }
 
@@ -73,18 +78,21 @@ bh_context_options fx_options(void) {
 }
 
 bh_context *fx_context_with(bh_context_options options, const char *faults) {
-    if (!options.worker_path)
+    if (!options.worker_path) {
         options.worker_path = faults ? BHT_FAULTY_WORKER : BHT_WORKER;
+    }
     char noted[640];
     if (faults) {
         bht_faults_note(faults, noted, sizeof noted);
         setenv("BULKHEAD_TEST_FAULTS", noted, 1);
-    } else
+    } else {
         unsetenv("BULKHEAD_TEST_FAULTS");
+    }
     bh_detail detail;
     bh_context *context = NULL;
-    if (bh_context_create(&options, &context, &detail) != BH_OK)
+    if (bh_context_create(&options, &context, &detail) != BH_OK) {
         BHT_FAIL("bh_context_create: %s", detail.message);
+    }
     replace_context(NULL, context);
     return context;
 }
@@ -100,15 +108,17 @@ bh_stream *fx_stream(bh_context *context, const char *name, uint64_t deadline_ns
     options.deadline_ns = deadline_ns;
     bh_stream *stream = NULL;
     bh_detail detail;
-    if (bh_stream_create(context, &options, &stream, &detail) != BH_OK)
+    if (bh_stream_create(context, &options, &stream, &detail) != BH_OK) {
         BHT_FAIL("bh_stream_create: %s", detail.message);
+    }
     return stream;
 }
 
 pid_t fx_ready(bh_stream *stream) {
     bh_detail detail;
-    if (bh_stream_wait_ready(stream, FX_SECONDS, &detail) != BH_OK)
+    if (bh_stream_wait_ready(stream, FX_SECONDS, &detail) != BH_OK) {
         BHT_FAIL("bh_stream_wait_ready: %s", detail.message);
+    }
     pid_t pid = bh_stream_worker_pid(stream);
     BHT_GT(pid, 0);
     return pid;
@@ -118,11 +128,13 @@ size_t fx_stopped(pid_t *out_pid) {
     pid_t pids[64];
     size_t stopped = 0, count = bht_descendants(getpid(), pids, BHT_COUNT(pids));
     for (size_t i = 0; i < count && i < BHT_COUNT(pids); i++) {
-        if (bht_process_state(pids[i]) != 'T')
+        if (bht_process_state(pids[i]) != 'T') {
             continue;
+        }
         stopped++;
-        if (out_pid)
+        if (out_pid) {
             *out_pid = pids[i];
+        }
     }
     return stopped;
 }
@@ -172,8 +184,9 @@ bh_kernel *fx_kernel_with(bh_context *context, const char *name, const bh_kernel
         snprintf(path, sizeof path, "%s/%s.spv", BHT_TEST_SHADERS, name);
         fd = open(path, O_RDONLY | O_CLOEXEC);
     }
-    if (fd < 0)
+    if (fd < 0) {
         BHT_FAIL("cannot open %s", path);
+    }
     struct stat info;
     BHT_EQ(fstat(fd, &info), 0);
     void *code = malloc((size_t)info.st_size);
@@ -182,8 +195,9 @@ bh_kernel *fx_kernel_with(bh_context *context, const char *name, const bh_kernel
     bh_kernel *kernel = NULL;
     bh_detail detail;
     if (bh_kernel_create_spirv(context, code, (size_t)info.st_size, options, &kernel, &detail) !=
-        BH_OK)
+        BH_OK) {
         BHT_FAIL("bh_kernel_create_spirv: %s", detail.message);
+    }
     free(code);
     return kernel;
 }
@@ -191,50 +205,67 @@ bh_kernel *fx_kernel_with(bh_context *context, const char *name, const bh_kernel
 bh_buffer *fx_buffer(bh_context *context, uint64_t size) {
     bh_buffer *buffer = NULL;
     bh_detail detail;
-    if (bh_buffer_create(context, size, &buffer, &detail) != BH_OK)
+    if (bh_buffer_create(context, size, &buffer, &detail) != BH_OK) {
         BHT_FAIL("bh_buffer_create: %s", detail.message);
+    }
     return buffer;
 }
 
 uint32_t *fx_pointer(bh_buffer *buffer) {
     void *pointer = NULL;
     bh_detail detail;
-    if (bh_buffer_map(buffer, BH_MAP_DISCARD, FX_SECONDS, &pointer, &detail) != BH_OK)
+    if (bh_buffer_map(buffer, BH_MAP_DISCARD, FX_SECONDS, &pointer, &detail) != BH_OK) {
         BHT_FAIL("bh_buffer_map: %s", detail.message);
+    }
     return pointer;
 }
 
 bh_buffer *fx_words(bh_context *context, uint32_t count, uint32_t value) {
     bh_buffer *buffer = fx_buffer(context, 4ull * count);
     uint32_t *words = fx_pointer(buffer);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         words[i] = value;
+    }
     return buffer;
 }
 
+/* |deadline_ns| is the submission's own (0: the stream's). */
 static bh_event *launch(bh_stream *stream, bh_kernel *kernel, uint32_t groups,
-                        const bh_binding *bindings, uint32_t count) {
+                        const bh_binding *bindings, uint32_t count, uint64_t deadline_ns) {
+    const bh_command command = {.type = BH_COMMAND_DISPATCH,
+                                .kernel = kernel,
+                                .groups = {groups, 1, 1},
+                                .bindings = bindings,
+                                .binding_count = count};
+    const bh_submit_info info = {
+        .commands = &command, .command_count = 1, .deadline_ns = deadline_ns};
     bh_event *event = NULL;
     bh_detail detail;
-    const uint32_t grid[3] = {groups, 1, 1};
-    if (bh_launch(stream, kernel, grid, bindings, count, NULL, 0, &event, &detail) != BH_OK)
-        BHT_FAIL("bh_launch: %s", detail.message);
+    if (bh_submit(stream, &info, &event, &detail) != BH_OK) {
+        BHT_FAIL("bh_submit: %s", detail.message);
+    }
     return event;
 }
 
-bh_event *fx_square(bh_stream *stream, bh_kernel *square, bh_buffer *x, bh_buffer *y) {
+static bh_event *square_within(bh_stream *stream, bh_kernel *square, bh_buffer *x, bh_buffer *y,
+                               uint64_t deadline_ns) {
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = x, .size = BH_WHOLE_SIZE, .access = BH_READ},
-        {.binding = 1, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_WRITE},
+        {.binding = 0, .buffer = x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        {.binding = 1, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
     };
-    return launch(stream, square, (uint32_t)((bh_buffer_size(x) / 4 + 63) / 64), bindings, 2);
+    const uint32_t groups = (uint32_t)((bh_buffer_size(x) / 4 + 63) / 64);
+    return launch(stream, square, groups, bindings, 2, deadline_ns);
+}
+
+bh_event *fx_square(bh_stream *stream, bh_kernel *square, bh_buffer *x, bh_buffer *y) {
+    return square_within(stream, square, x, y, 0);
 }
 
 bh_event *fx_run(bh_stream *stream, bh_kernel *kernel, bh_buffer *data) {
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = data, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE},
+        {.binding = 0, .buffer = data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE},
     };
-    return launch(stream, kernel, 65535, bindings, 1);
+    return launch(stream, kernel, 65535, bindings, 1, 0);
 }
 
 /* A gate's mapping, though it is in use: bh_buffer_map would wait. */
@@ -253,23 +284,14 @@ bh_event *fx_gate_within(bh_stream *stream, bh_kernel *gate, bh_buffer *data,
     volatile uint32_t *words = fx_pointer(data);
     words[1] = 0;
     size_t i = 0;
-    while (gates[i].buffer && gates[i].buffer != data)
+    while (gates[i].buffer && gates[i].buffer != data) {
         BHT_LT(++i, BHT_COUNT(gates));
+    }
     gates[i] = (struct gate){data, words};
     /* Each of them holds for some 0.1 s (gate.comp); once it is open, all still have to run. */
-    const bh_binding binding = {.buffer = data, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
-    const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .kernel = gate,
-                                .groups = {8192, 1, 1},
-                                .bindings = &binding,
-                                .binding_count = 1};
-    const bh_submit_info info = {
-        .commands = &command, .command_count = 1, .deadline_ns = deadline_ns};
-    bh_event *event = NULL;
-    bh_detail detail;
-    if (bh_submit(stream, &info, &event, &detail) != BH_OK)
-        BHT_FAIL("bh_submit: %s", detail.message);
-    return event;
+    const bh_binding binding = {
+        .buffer = data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
+    return launch(stream, gate, 8192, &binding, 1, deadline_ns);
 }
 
 void fx_await_gate(bh_buffer *data) {
@@ -284,8 +306,9 @@ void fx_await_gate(bh_buffer *data) {
 
 bh_verdict fx_verdict(bh_event *event) {
     bh_status status = bh_event_wait(event, FX_SECONDS);
-    if (status == BH_TIMEOUT)
+    if (status == BH_TIMEOUT) {
         BHT_FAIL("event %llu has not ended", (unsigned long long)bh_event_id(event));
+    }
     bh_verdict verdict;
     BHT_EQ(bh_event_verdict(event, &verdict), BH_OK);
     BHT_EQ(verdict.status, status);
@@ -294,9 +317,10 @@ bh_verdict fx_verdict(bh_event *event) {
 
 void fx_expect(bh_event *event, bh_status status) {
     bh_verdict verdict = fx_verdict(event);
-    if (verdict.status != status)
+    if (verdict.status != status) {
         BHT_FAIL("event %llu is %s, must be %s: %s", (unsigned long long)verdict.event,
                  bh_status_name(verdict.status), bh_status_name(status), verdict.message);
+    }
     /* E2, E3: the same answer again, and no way to see it as something else. */
     BHT_EQ(bh_event_wait(event, 0), status);
     BHT_EQ(bh_event_query(event), status == BH_OK ? BH_EVENT_READY : BH_EVENT_POISONED);
@@ -306,14 +330,17 @@ void fx_expect_healthy(bh_context *context, bh_stream *stream) {
     bh_kernel *square = fx_kernel(context, "square");
     bh_buffer *x = fx_buffer(context, 4096), *y = fx_buffer(context, 4096);
     float *in = (float *)(void *)fx_pointer(x);
-    for (int i = 0; i < 1024; i++)
+    for (int i = 0; i < 1024; i++) {
         in[i] = (float)i;
-    bh_event *event = fx_square(stream, square, x, y);
+    }
+    /* Streams whose work runs into its deadline have a short one. */
+    bh_event *event = square_within(stream, square, x, y, FX_SECONDS);
     fx_expect(event, BH_OK);
     void *out;
     BHT_EQ(bh_buffer_map(y, BH_MAP_READ, FX_SECONDS, &out, NULL), BH_OK);
-    for (int i = 0; i < 1024; i++)
+    for (int i = 0; i < 1024; i++) {
         BHT_TRUE(((float *)out)[i] == (float)i * (float)i);
+    }
     bh_event_release(event);
     bh_buffer_release(x);
     bh_buffer_release(y);
@@ -321,8 +348,9 @@ void fx_expect_healthy(bh_context *context, bh_stream *stream) {
 }
 
 void fx_kill(pid_t pid, int signal) {
-    if (kill(pid, signal) != 0)
+    if (kill(pid, signal) != 0) {
         BHT_FAIL("kill(%d, %d) failed", (int)pid, signal);
+    }
 }
 
 void fx_hide_cgroups(void) {

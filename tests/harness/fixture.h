@@ -58,7 +58,8 @@ void fx_await_gate(bh_buffer *data);
 bh_verdict fx_verdict(bh_event *event);
 /* Waits for the event and checks what became of it. */
 void fx_expect(bh_event *event, bh_status status);
-/* Runs square on the stream and checks every element: the stream is in good health. */
+/* Runs square on the stream, with time enough whatever the stream's deadline, and checks every
+ * element: the stream is in good health. */
 void fx_expect_healthy(bh_context *context, bh_stream *stream);
 void fx_kill(pid_t pid, int signal);
 /* From here on this process can make no memory cgroup, as an ordinary user: root takes them out of

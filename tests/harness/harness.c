@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define DEFAULT_SECONDS 30
+#define DEFAULT_SECONDS 120
 #define EXIT_FAILED     1
 /* A test that ends by itself (exit() in the code under test) must not look like one that passed. */
 #define EXIT_PASSED 113
@@ -23,6 +23,8 @@
 #define NIGHTLY_FACTOR     100
 
 static void (*describe)(void);
+static void (*begin_test)(void), (*end_test)(void);
+static unsigned default_flags;
 static atomic_flag described = ATOMIC_FLAG_INIT;
 
 void bht_describe_with(void (*function)(void)) {
@@ -31,19 +33,28 @@ void bht_describe_with(void (*function)(void)) {
 
 /* Once in each test: another thread's failure, or the time limit, may come meanwhile. */
 static void describe_once(void) {
-    if (describe != NULL && !atomic_flag_test_and_set(&described)) {
+    if (describe && !atomic_flag_test_and_set(&described)) {
         describe();
     }
 }
 
+void bht_around(void (*set_up)(void), void (*tear_down)(void)) {
+    begin_test = set_up;
+    end_test = tear_down;
+}
+
+void bht_default_flags(unsigned flags) {
+    default_flags = flags;
+}
+
 bool bht_nightly(void) {
     const char *value = getenv("BULKHEAD_TEST_NIGHTLY");
-    return value != NULL && strcmp(value, "1") == 0;
+    return value && strcmp(value, "1") == 0;
 }
 
 unsigned bht_slowness(void) {
     const char *value = getenv("BULKHEAD_TEST_SLOWNESS");
-    const long slowness = value != NULL ? strtol(value, NULL, 10) : 1;
+    const long slowness = value ? strtol(value, NULL, 10) : 1;
     return slowness < 1 ? 1 : slowness > 100 ? 100 : (unsigned)slowness;
 }
 
@@ -73,10 +84,17 @@ void bht_check_int(const char *file, int line, const char *left_text, const char
     }
 }
 
+void bht_check_float(const char *file, int line, const char *left_text, const char *right_text,
+                     double left, double right, const char *op, bool holds) {
+    if (!holds) {
+        bht_fail(file, line, "%s %s %s does not hold: %.17g and %.17g", left_text, op, right_text,
+                 left, right);
+    }
+}
+
 void bht_check_str(const char *file, int line, const char *left_text, const char *left,
                    const char *right, bool contains) {
-    bool holds = left != NULL && right != NULL &&
-                 (contains ? strstr(left, right) != NULL : strcmp(left, right) == 0);
+    bool holds = left && right && (contains ? !!strstr(left, right) : strcmp(left, right) == 0);
     if (!holds) {
         bht_fail(file, line, "%s is \"%s\", must %s \"%s\"", left_text, left ? left : "(null)",
                  contains ? "contain" : "be", right ? right : "(null)");
@@ -185,12 +203,18 @@ __attribute__((noreturn)) static void run_in_child(const struct bht_test *test) 
     /* Whoever is orphaned by the code under test comes to us and is counted. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     fflush(NULL);
-    if (describe != NULL) {
+    if (describe) {
         start_watch(limit_seconds(test));
     }
     bht_faults_begin();
     struct bht_counts before = bht_count_self();
+    if (begin_test) {
+        begin_test();
+    }
     test->run();
+    if (end_test) {
+        end_test();
+    }
     struct bht_counts after = bht_count_self();
     /* A thread that has been joined is in /proc a moment longer; a child that is dying, and that
      * whoever started it reaps, is there until it has got a processor for that. */
@@ -202,14 +226,15 @@ __attribute__((noreturn)) static void run_in_child(const struct bht_test *test) 
     }
     check_left("descriptors", before.descriptors, after.descriptors);
     check_left("children", before.children, after.children);
-    if ((test->flags & BHT_ALLOW_THREADS) == 0 && !BHT_TSAN) {
+    const unsigned flags = test->flags ? test->flags : default_flags;
+    if ((flags & BHT_ALLOW_THREADS) == 0 && !BHT_TSAN) {
         check_left("threads", before.threads, after.threads);
     }
-    if ((test->flags & BHT_ALLOW_MAPPINGS) == 0) {
+    if ((flags & BHT_ALLOW_MAPPINGS) == 0) {
         check_left("mappings", before.mappings, after.mappings);
     }
     bht_faults_check();
-    if (describe != NULL) {
+    if (describe) {
         stop_watch();
     }
     /* exit() and not _exit(): the leak checker runs there. atexit order makes ours the last word.
@@ -279,7 +304,7 @@ static bool run_test(const struct bht_test *test) {
     }
     setpgid(pid, pid); /* both sides do it, so that the kill below cannot come too early */
     int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    unsigned seconds = limit_seconds(test) + (describe != NULL ? LAST_WORDS_SECONDS : 0);
+    unsigned seconds = limit_seconds(test) + (describe ? LAST_WORDS_SECONDS : 0);
     struct pollfd poll_fd = {.fd = pidfd, .events = POLLIN};
     bool timed_out = poll(&poll_fd, 1, (int)seconds * 1000) == 0;
     if (timed_out) {
@@ -294,13 +319,13 @@ static bool run_test(const struct bht_test *test) {
     char text[128];
     const char *why = judge(test, status, timed_out, text, sizeof text);
     double milliseconds = (double)(bht_now_ns() - start) / 1e6;
-    if (why != NULL) {
+    if (why) {
         printf("FAIL %s: %s (%.0f ms)\n", test->name, why, milliseconds);
     } else {
         printf("ok   %s (%.0f ms)\n", test->name, milliseconds);
     }
     fflush(stdout);
-    return why == NULL;
+    return !why;
 }
 
 static bool wanted(const char *name, int argc, char **argv) {

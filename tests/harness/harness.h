@@ -68,17 +68,14 @@ enum bht_flags {
 struct bht_test {
     const char *name;
     void (*run)(void);
-    unsigned seconds; /* time limit; 0: 30; see bht_nightly */
+    unsigned seconds; /* time limit; 0: 120; see bht_nightly */
     unsigned flags;   /* enum bht_flags */
     int signal;       /* the test must die of this signal (0: it must return) */
 };
 
-#define BHT_TEST(function)                                                                         \
-    { #function, function, 0, 0, 0 }
-#define BHT_TEST_WITH(function, secs, bits)                                                        \
-    { #function, function, secs, bits, 0 }
-#define BHT_DEATH_TEST(function, signo)                                                            \
-    { #function, function, 0, 0, signo }
+#define BHT_TEST(function)                  {#function, function, 0, 0, 0}
+#define BHT_TEST_WITH(function, secs, bits) {#function, function, secs, bits, 0}
+#define BHT_DEATH_TEST(function, signo)     {#function, function, 0, 0, signo}
 
 /* Has a failing test say more: |describe| prints to standard error what the test was in. It is
  * called at a failed assert, and by a thread of the harness's own when the test has run into its
@@ -95,6 +92,12 @@ unsigned bht_slowness(void);
  * as long. */
 bool bht_nightly(void);
 
+/* Both run in the process of each test, before and after it: what is counted has to be as before
+ * once |tear_down| is through. Either may be NULL. To be called in main, before bht_main. */
+void bht_around(void (*set_up)(void), void (*tear_down)(void));
+/* What a test of this program has whose flags are 0. The same. */
+void bht_default_flags(unsigned flags);
+
 /* Returns the exit status for main: 0 all passed, 1 some failed, 2 bad usage. */
 int bht_main(int argc, char **argv, const struct bht_test *tests, size_t count);
 
@@ -104,11 +107,23 @@ __attribute__((noreturn, format(printf, 3, 4))) void bht_fail(const char *file, 
                                                               const char *format, ...);
 void bht_check_int(const char *file, int line, const char *left_text, const char *right_text,
                    intmax_t left, intmax_t right, const char *op, bool holds);
+void bht_check_float(const char *file, int line, const char *left_text, const char *right_text,
+                     double left, double right, const char *op, bool holds);
 void bht_check_str(const char *file, int line, const char *left_text, const char *left,
                    const char *right, bool contains);
 void bht_check_mem(const char *file, int line, const char *left_text, const void *left,
                    const void *right, size_t size);
 
+#define BHT_IS_WHOLE(value) _Generic((value), float: 0, double: 0, default: 1)
+#define BHT_NUMBER(value)                                                                          \
+    ((double)_Generic((value),                                                                     \
+         float: (value),                                                                           \
+         double: (value),                                                                          \
+         int: (value),                                                                             \
+         unsigned: (value),                                                                        \
+         long: (value),                                                                            \
+         unsigned long: (value),                                                                   \
+         default: 0))
 #define BHT_FAIL(...) bht_fail(__FILE__, __LINE__, __VA_ARGS__)
 #define BHT_TRUE(condition)                                                                        \
     do {                                                                                           \
@@ -116,18 +131,33 @@ void bht_check_mem(const char *file, int line, const char *left_text, const void
             bht_fail(__FILE__, __LINE__, "not true: %s", #condition);                              \
         }                                                                                          \
     } while (0)
+/* Integers and pointers, or numbers of which one is a float. What is compared is evaluated once. */
 #define BHT_COMPARE(left, op, right)                                                               \
     do {                                                                                           \
-        intmax_t bht_left = (intmax_t)(left), bht_right = (intmax_t)(right);                       \
-        bht_check_int(__FILE__, __LINE__, #left, #right, bht_left, bht_right, #op,                 \
-                      bht_left op bht_right);                                                      \
+        if (BHT_IS_WHOLE(left) && BHT_IS_WHOLE(right)) {                                           \
+            const intmax_t bht_left = (intmax_t)(left), bht_right = (intmax_t)(right);             \
+            bht_check_int(__FILE__, __LINE__, #left, #right, bht_left, bht_right, #op,             \
+                          bht_left op bht_right);                                                  \
+        } else {                                                                                   \
+            const double bht_left = BHT_NUMBER(left), bht_right = BHT_NUMBER(right);               \
+            bht_check_float(__FILE__, __LINE__, #left, #right, bht_left, bht_right, #op,           \
+                            bht_left op bht_right);                                                \
+        }                                                                                          \
     } while (0)
-#define BHT_EQ(left, right)           BHT_COMPARE(left, ==, right)
-#define BHT_NE(left, right)           BHT_COMPARE(left, !=, right)
-#define BHT_LT(left, right)           BHT_COMPARE(left, <, right)
-#define BHT_LE(left, right)           BHT_COMPARE(left, <=, right)
-#define BHT_GT(left, right)           BHT_COMPARE(left, >, right)
-#define BHT_GE(left, right)           BHT_COMPARE(left, >=, right)
+#define BHT_EQ(left, right) BHT_COMPARE(left, ==, right)
+#define BHT_NE(left, right) BHT_COMPARE(left, !=, right)
+#define BHT_LT(left, right) BHT_COMPARE(left, <, right)
+#define BHT_LE(left, right) BHT_COMPARE(left, <=, right)
+#define BHT_GT(left, right) BHT_COMPARE(left, >, right)
+#define BHT_GE(left, right) BHT_COMPARE(left, >=, right)
+#define BHT_WITHIN(value, least, most)                                                             \
+    do {                                                                                           \
+        intmax_t bht_value = (intmax_t)(value);                                                    \
+        bht_check_int(__FILE__, __LINE__, #value, #least, bht_value, (intmax_t)(least),            \
+                      ">=", bht_value >= (intmax_t)(least));                                       \
+        bht_check_int(__FILE__, __LINE__, #value, #most, bht_value, (intmax_t)(most),              \
+                      "<=", bht_value <= (intmax_t)(most));                                        \
+    } while (0)
 #define BHT_STR_EQ(left, right)       bht_check_str(__FILE__, __LINE__, #left, left, right, false)
 #define BHT_STR_HAS(left, needle)     bht_check_str(__FILE__, __LINE__, #left, left, needle, true)
 #define BHT_MEM_EQ(left, right, size) bht_check_mem(__FILE__, __LINE__, #left, left, right, size)
@@ -141,7 +171,7 @@ void bht_poll_pause(void); /* 200 us: between two looks at a condition, nothing 
  */
 #define WAIT_UNTIL(condition, milliseconds)                                                        \
     do {                                                                                           \
-        uint64_t bht_end = bht_now_ns() + (uint64_t)(milliseconds)*1000000u * bht_slowness();      \
+        uint64_t bht_end = bht_now_ns() + (uint64_t)(milliseconds) * 1000000u * bht_slowness();    \
         while (!(condition)) {                                                                     \
             if (bht_now_ns() > bht_end) {                                                          \
                 bht_fail(__FILE__, __LINE__, "still not true after %" PRIu64 " ms: %s",            \

@@ -78,7 +78,7 @@ static void write_notes(const char *list, bool second_fires, const char *refused
     char noted[256];
     bht_faults_note(list, noted, sizeof noted);
     const char *path = strstr(noted, ",notes=");
-    BHT_TRUE(path != NULL);
+    BHT_TRUE(path);
     struct bhi_fault_notes notes = {.fired = {0, second_fires}};
     strcpy(notes.refused, refused);
     int fd = open(path + strlen(",notes="), O_WRONLY | O_CLOEXEC);

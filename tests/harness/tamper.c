@@ -11,11 +11,14 @@ pid_t fx_parent(pid_t pid) {
     snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
     FILE *file = fopen(path, "re");
     int parent = 0;
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "PPid: %d", &parent) == 1)
+    while (file && fgets(line, sizeof line, file)) {
+        if (sscanf(line, "PPid: %d", &parent) == 1) {
             break;
-    if (file)
+        }
+    }
+    if (file) {
         fclose(file);
+    }
     return parent;
 }
 
@@ -23,11 +26,13 @@ pid_t fx_parent(pid_t pid) {
 bool fx_map_progress(int fd, struct bhi_progress *out) {
     char path[64], target[128] = "";
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    if (readlink(path, target, sizeof target - 1) <= 0 || !strstr(target, "bulkhead-progress"))
+    if (readlink(path, target, sizeof target - 1) <= 0 || !strstr(target, "bulkhead-progress")) {
         return false;
+    }
     int own = open(path, O_RDWR | O_CLOEXEC);
-    if (own < 0)
+    if (own < 0) {
         return false;
+    }
     bool mapped = bhi_progress_map(out, own, bhi_progress_bytes(BHI_PROGRESS_RESULTS)) == 0;
     close(own);
     return mapped;
@@ -35,9 +40,11 @@ bool fx_map_progress(int fd, struct bhi_progress *out) {
 
 struct bhi_progress fx_progress(void) {
     struct bhi_progress progress;
-    for (int fd = 0; fd < 256; fd++)
-        if (fx_map_progress(fd, &progress))
+    for (int fd = 0; fd < 256; fd++) {
+        if (fx_map_progress(fd, &progress)) {
             return progress;
+        }
+    }
     BHT_FAIL("no progress memory");
 }
 

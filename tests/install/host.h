@@ -36,7 +36,7 @@ static int run(bh_context *context, const void *code, size_t code_size, bh_detai
     binding.buffer = buffer;
     binding.offset = 0;
     binding.size = BH_WHOLE_SIZE;
-    binding.access = BH_READ_WRITE;
+    binding.access = BH_ACCESS_READ_WRITE;
     binding.element = 0;
     const uint32_t groups[3] = {COUNT, 1, 1};
     if (bh_launch(stream, kernel, groups, &binding, 1, NULL, 0, &event, detail) != BH_OK) {
@@ -66,7 +66,7 @@ static int run(bh_context *context, const void *code, size_t code_size, bh_detai
 
 int main(int argc, char **argv) {
     FILE *file = argc == 2 ? fopen(argv[1], "rb") : NULL;
-    if (file == NULL) {
+    if (!file) {
         fprintf(stderr, "usage: host KERNEL.spv\n");
         return 2;
     }

@@ -13,6 +13,11 @@ unset BULKHEAD_WORKER
 step() { echo "== $*"; }
 die() { echo "install_test: $*" >&2; exit 1; }
 
+if command -v doxygen > /dev/null; then
+    step "the reference"
+    "$source_dir/scripts/reference" "$build_dir/reference" "$build_dir"
+fi
+
 step "install"
 "$cmake" --install "$build_dir" --prefix "$work/first" > "$work/install.log"
 mv "$work/first" "$work/prefix"
@@ -36,6 +41,12 @@ for page in $(grep -ohE '\((docs|examples)/[^)#]+' "$docs/README.md" | tr -d '('
     [ -e "$docs/$page" ] || die "README.md links to $page, which is not installed"
 done
 [ -s "$prefix/share/man/man1/bulkhead.1" ] || die "the manual page is not installed"
+if [ -d "$build_dir/reference" ]; then
+    for page in bh_submit bh_verdict BH_DEADLINE bulkhead_submit.h; do
+        [ -s "$prefix/share/man/man3/$page.3" ] || die "the manual page $page(3) is not installed"
+    done
+    [ -s "$docs/reference/html/index.html" ] || die "the pages of the reference are not installed"
+fi
 for completion in bash-completion/completions/bulkhead zsh/site-functions/_bulkhead \
     fish/vendor_completions.d/bulkhead.fish; do
     [ -s "$prefix/share/$completion" ] || die "$completion is not installed"
@@ -67,8 +78,8 @@ if grep -E 'NEEDED.*(vulkan|SPIRV|shaderc)' "$work/dynamic"; then
 fi
 
 step "each header by itself, in C and C++"
-for header in bulkhead sized status; do
-    echo "#include <bulkhead/$header.h>" > "$work/one.c"
+for header in "$prefix"/include/bulkhead/*.h; do
+    echo "#include <bulkhead/${header##*/}>" > "$work/one.c"
     for standard in c11 c17; do
         "$cc" -std=$standard -Wall -Wextra -Wpedantic -Werror -I"$prefix/include" -fsyntax-only \
             "$work/one.c"
@@ -112,7 +123,7 @@ done
 step "pkg-config"
 PKG_CONFIG_PATH=$(dirname "$pc")
 export PKG_CONFIG_PATH
-version=$(sed -n 's/^#define BH_VERSION_[A-Z]* //p' "$prefix/include/bulkhead/bulkhead.h" | paste -sd.)
+version=$(sed -n 's/^#define BH_VERSION_[A-Z]* //p' "$prefix/include/bulkhead/version.h" | paste -sd.)
 [ "$(pkg-config --modversion bulkhead)" = "$version" ] || die "bulkhead.pc is not $version"
 [ -x "$(pkg-config --variable=worker bulkhead)" ] || die "pkg-config names no worker"
 [ -s "$(pkg-config --variable=kernels bulkhead)/saxpy.spv" ] || die "pkg-config names no kernels"

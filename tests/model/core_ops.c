@@ -25,8 +25,9 @@ int work_of_submission(const struct bhi_submission *submission) {
 
 struct bh_event *core_ops_new_event(struct world *world, int work) {
     struct model_event *event = malloc(sizeof *event);
-    if (!event)
+    if (!event) {
         abort();
+    }
     memset(event, 0xa5, sizeof *event); /* whatever was there before */
     event->work = work;
     bhi_event_init(&event->core, &world->core);
@@ -36,8 +37,9 @@ struct bh_event *core_ops_new_event(struct world *world, int work) {
 
 struct bhi_submission *core_ops_new_submission(struct world *world, int work) {
     struct model_submission *submission = calloc(1, sizeof *submission);
-    if (!submission)
+    if (!submission) {
         abort();
+    }
     submission->work = work;
     world->live_submissions++;
     return &submission->core;
@@ -75,27 +77,35 @@ static enum bhi_publish publish(struct bhi_core_worker *core_worker,
         tally(TALLY_LANE_FULL);
         return BHI_LANE_FULL;
     }
-    if (seq != worker->published + 1 || seq >= RECORDS)
+    if (seq != worker->published + 1 || seq >= RECORDS) {
         world_fail(world, "order", "#%d is published as number %llu after %llu", work,
                    (unsigned long long)seq, (unsigned long long)worker->published);
-    if (life->ended || world->oracle.works[work].doomed)
+    }
+    if (life->ended || world->oracle.works[work].doomed) {
         world_fail(world, "E9", "#%d goes into a lane although it %s", work,
                    life->ended ? "has ended" : "is doomed");
-    if (!oracle_may_release(world, work, &obstacle))
+    }
+    if (!oracle_may_release(world, work, &obstacle)) {
         world_fail(world, "E15", "#%d goes into a lane although #%d on another stream is not READY",
                    work, obstacle);
-    for (int other = 0; other < work; other++)
+    }
+    for (int other = 0; other < work; other++) {
         if (world->program->works[other].stream == stream && world->lives[other].submitted &&
-            !world->lives[other].ended && world->lives[other].worker != worker)
+            !world->lives[other].ended && world->lives[other].worker != worker) {
             world_fail(world, "order", "#%d goes into the lane before #%d", work, other);
+        }
+    }
     struct due refusal;
-    if (trust_refuses(world, work, &refusal))
+    if (trust_refuses(world, work, &refusal)) {
         world_fail(world, "K5", "#%d goes into a lane although its kernel is refused", work);
-    if (!trust_suits(world, worker, work))
+    }
+    if (!trust_suits(world, worker, work)) {
         world_fail(world, "T3", "#%d goes to worker %d, which has been given others", work,
                    core_worker->pid);
-    if (world->failed)
+    }
+    if (world->failed) {
         return BHI_LANE_FULL;
+    }
     trust_given(world, worker, work);
     worker->published = seq;
     worker->records[seq] = (struct record){.work = (int8_t)work, .published_ns = world->now_ns};
@@ -113,16 +123,19 @@ static bool withdraw(struct bhi_core_worker *core_worker, uint64_t seq) {
     struct worker *worker = worker_of(core_worker);
     struct record *record = &worker->records[seq];
     const struct opinion *opinion = &world->oracle.works[record->work];
-    if (!opinion->doomed && !opinion->end_requested)
+    if (!opinion->doomed && !opinion->end_requested) {
         world_fail(world, "E5", "#%d is withdrawn for no reason", record->work);
+    }
     record->withdrawn = true;
     record->certain = seq > worker->started;
     /* If it was its turn, as far as the supervisor can see, it is the next one's turn now. */
     uint64_t before = core_worker->harvested + 1;
-    while (before < seq && worker->records[before].certain)
+    while (before < seq && worker->records[before].certain) {
         before++;
-    if (record->certain && before == seq)
+    }
+    if (record->certain && before == seq) {
         record->computed_ns = world->now_ns;
+    }
     tally(record->certain ? TALLY_WITHDRAWN : TALLY_WITHDRAWN_LATE);
     world_trace(world, "  #%d is withdrawn%s", record->work, record->certain ? "" : ", too late");
     return record->certain;
@@ -130,17 +143,20 @@ static bool withdraw(struct bhi_core_worker *core_worker, uint64_t seq) {
 
 static void withdrawn(struct bhi_core_worker *core_worker, uint64_t seq) {
     struct record *record = &worker_of(core_worker)->records[seq];
-    if (!record->withdrawn || record->cleared)
+    if (!record->withdrawn || record->cleared) {
         world_fail(world_of(core_worker->core), "E12", "#%d is no longer withdrawn, and was not",
                    record->work);
+    }
     record->cleared = true;
 }
 
 /* Nothing before it is left that will run. */
 static bool its_turn(const struct worker *worker, uint64_t seq) {
-    for (uint64_t before = worker->computed + 1; before < seq; before++)
-        if (!worker->records[before].certain)
+    for (uint64_t before = worker->computed + 1; before < seq; before++) {
+        if (!worker->records[before].certain) {
             return false;
+        }
+    }
     return true;
 }
 
@@ -148,9 +164,10 @@ static bool its_turn(const struct worker *worker, uint64_t seq) {
 static void check_idle(struct world *world, const struct worker *worker) {
     const struct record *next = &worker->records[worker->completed + 1];
     if (worker->completed == worker->published || !next->certain ||
-        world->now_ns - next->published_ns < SKIP_MS * MS)
+        world->now_ns - next->published_ns < SKIP_MS * MS) {
         world_fail(world, "E16", "worker %d is killed, but does take what was withdrawn",
                    worker->core.pid);
+    }
 }
 
 /* Number |seq| is to be ended: is it its turn, and is |limit_ms| over? */
@@ -163,20 +180,25 @@ static void check_late(struct world *world, const struct worker *worker, int wor
                    life->worker != worker ? "it does not have" : "has not had its turn");
         return;
     }
-    for (uint64_t before = 1; before < life->seq; before++)
-        if (worker->records[before].computed_ns > turn)
+    for (uint64_t before = 1; before < life->seq; before++) {
+        if (worker->records[before].computed_ns > turn) {
             turn = worker->records[before].computed_ns;
-    if (worker->records[life->seq].compiled_ns > turn)
+        }
+    }
+    if (worker->records[life->seq].compiled_ns > turn) {
         turn = worker->records[life->seq].compiled_ns;
-    if (limit_ms == NO_DEADLINE || world->now_ns - turn < limit_ms * MS)
+    }
+    if (limit_ms == NO_DEADLINE || world->now_ns - turn < limit_ms * MS) {
         world_fail(world, "E16", "worker %d is to end #%d, whose deadline is not over",
                    worker->core.pid, work);
+    }
 }
 
 static void check_cancelled(struct world *world, const struct worker *worker, int work) {
     if (!world->oracle.works[work].end_requested || world->lives[work].worker != worker ||
-        !its_turn(worker, world->lives[work].seq))
+        !its_turn(worker, world->lives[work].seq)) {
         world_fail(world, "E16", "worker %d is to cancel #%d", worker->core.pid, work);
+    }
 }
 
 static bool is_compiling(const struct worker *worker, uint64_t seq) {
@@ -189,13 +211,14 @@ static void abort_running(struct bhi_core_worker *core_worker, uint64_t seq) {
     int work = worker->records[seq].work;
     const struct work *of = &world->program->works[work];
     if (!of->guarded || !core_worker->aborts || is_compiling(worker, seq) ||
-        worker->records[seq].told || seq > worker->started || seq <= core_worker->harvested)
+        worker->records[seq].told || seq > worker->started || seq <= core_worker->harvested) {
         world_fail(world, "E16", "worker %d is told to end #%d, and cannot", core_worker->pid,
                    work);
-    else if (world->oracle.works[work].end_requested)
+    } else if (world->oracle.works[work].end_requested) {
         check_cancelled(world, worker, work);
-    else
+    } else {
         check_late(world, worker, work, of->deadline_ms);
+    }
     tally(TALLY_TOLD);
     worker_told(world, worker, seq);
 }
@@ -207,21 +230,25 @@ static void check_told(struct world *world, const struct worker *worker, int wor
     uint64_t grace_ns = world->program->streams[worker->stream].grace_ms * MS;
     bool tellable = world->program->works[work].guarded && worker->core.aborts && grace_ns &&
                     !is_compiling(worker, seq) && seq <= worker_started(worker);
-    if (record->told && world->now_ns - record->told_ns < grace_ns)
+    if (record->told && world->now_ns - record->told_ns < grace_ns) {
         world_fail(world, "E16", "worker %d is killed, and has time to end #%d", worker->core.pid,
                    work);
-    if (!record->told && tellable)
+    }
+    if (!record->told && tellable) {
         world_fail(world, "E16", "worker %d is killed, and could have ended #%d", worker->core.pid,
                    work);
-    if (record->told)
+    }
+    if (record->told) {
         tally(TALLY_KILLED_DEAF);
+    }
 }
 
 static void kill_worker(struct bhi_core_worker *core_worker) {
     struct world *world = world_of(core_worker->core);
     struct worker *worker = worker_of(core_worker);
-    if (worker->kill_asked)
+    if (worker->kill_asked) {
         return;
+    }
     worker->kill_asked = true;
     worker->kill_ns = world->now_ns;
     world_trace(world, "  worker %d is killed: %s", core_worker->pid, core_worker->kill_text);
@@ -234,15 +261,17 @@ static void kill_worker(struct bhi_core_worker *core_worker) {
             break;
         }
         /* What it was told for was over then; it may have come to compile since. */
-        if (!worker->records[world->lives[work].seq].told)
+        if (!worker->records[world->lives[work].seq].told) {
             check_late(world, worker, work, world->program->works[work].deadline_ms);
+        }
         check_told(world, worker, work);
         break;
     case BHI_KILL_COMPILE:
         tally(TALLY_KILLED_COMPILE);
         check_late(world, worker, work, world->program->streams[worker->stream].compile_ms);
-        if (!is_compiling(worker, world->lives[work].seq))
+        if (!is_compiling(worker, world->lives[work].seq)) {
             world_fail(world, "E16", "worker %d is killed, and does not compile", core_worker->pid);
+        }
         break;
     case BHI_KILL_CANCEL:
         tally(TALLY_KILLED_CANCEL);
@@ -251,13 +280,17 @@ static void kill_worker(struct bhi_core_worker *core_worker) {
         break;
     case BHI_KILL_PROTOCOL:
         tally(TALLY_KILLED_LIE);
-        if (!worker->violated)
-            world_fail(world, "E16", "worker %d is called a liar", core_worker->pid);
+        if (!worker->violated) {
+            world_fail(world, "E16",
+                       "worker %d is killed for a protocol violation that it did not commit",
+                       core_worker->pid);
+        }
         break;
     case BHI_KILL_RETIRED:
-        if (worker->stream != NOBODY && !trust_replaceable(world, worker))
+        if (worker->stream != NOBODY && !trust_replaceable(world, worker)) {
             world_fail(world, "E16", "worker %d is retired while its stream lives",
                        core_worker->pid);
+        }
         break;
     default:
         world_fail(world, "E16", "worker %d is killed for no reason", core_worker->pid);
@@ -270,8 +303,9 @@ static void notify(struct bhi_core_worker *core_worker) {
 
 static void arm(struct bhi_core *core, uint64_t when_ns) {
     struct world *world = world_of(core);
-    if (when_ns < world->armed_ns)
+    if (when_ns < world->armed_ns) {
         world->armed_ns = when_ns;
+    }
 }
 
 /* Who waits for it learns where it is now. */
@@ -305,11 +339,14 @@ static void ended(struct bh_event *event) {
                     : NOBODY,
                 event->verdict.hops);
     if (worker && !worker->dead && life->seq > worker->completed &&
-        !worker->records[life->seq].certain)
+        !worker->records[life->seq].certain) {
         world_fail(world, "B2", "#%d ends while its worker may still touch its buffers", work);
+    }
     bh_event_state state = bhi_event_state(event);
-    if (state == BH_EVENT_PENDING || (state == BH_EVENT_READY) != (event->verdict.status == BH_OK))
+    if (state == BH_EVENT_PENDING ||
+        (state == BH_EVENT_READY) != (event->verdict.status == BH_OK)) {
         world_fail(world, "E3", "#%d: state %d with status %d", work, state, event->verdict.status);
+    }
     life->ended = true;
     life->verdict = event->verdict;
     oracle_ended(world, work, &event->verdict);
@@ -320,8 +357,9 @@ static void ended(struct bh_event *event) {
 static void free_event(struct bh_event *event) {
     struct world *world = world_of(event->core);
     int work = work_of_event(event);
-    if (!world->lives[work].ended && world->lives[work].submitted)
+    if (!world->lives[work].ended && world->lives[work].submitted) {
         world_fail(world, "E1", "the event of #%d is freed before it has ended", work);
+    }
     world->live_events--;
     free(BHI_CONTAINER(event, struct model_event, core));
 }
@@ -337,10 +375,12 @@ static void free_submission(struct bhi_submission *submission) {
     struct world *world = world_of(submission->stream->core);
     int work = work_of_submission(submission);
     struct life *life = &world->lives[work];
-    if (life->core != submission)
+    if (life->core != submission) {
         world_fail(world, "B2", "#%d is freed twice", work);
-    if (life->submitted && !life->ended)
+    }
+    if (life->submitted && !life->ended) {
         world_fail(world, "B2", "#%d is freed before it has ended", work);
+    }
     life->core = NULL;
     life->buffers = 0;
     world->live_submissions--;
@@ -349,20 +389,23 @@ static void free_submission(struct bhi_submission *submission) {
 
 static void unref_buffer(struct bhi_content *content) {
     struct world_buffer *buffer = BHI_CONTAINER(content, struct world_buffer, content);
-    if (!buffer->refs--)
+    if (!buffer->refs--) {
         abort();
+    }
 }
 
 void world_unref_stream(struct bhi_core_stream *core) {
     struct world_stream *stream = BHI_CONTAINER(core, struct world_stream, core);
     struct world *world = world_of(core->core);
-    if (--stream->refs)
+    if (--stream->refs) {
         return;
+    }
     int index = stream->index;
     struct worker *worker = world->serving[index];
     world_trace(world, "  stream %d is gone", index);
-    if (!world->finished)
+    if (!world->finished) {
         tally(TALLY_STREAM_GONE);
+    }
     bhi_stream_fini(core);
     world->streams[index] = NULL;
     free(stream);
@@ -390,16 +433,20 @@ static bool refuse(const struct bhi_submission *submission, struct bhi_outcome *
     const int stream = world->program->works[work].stream;
     int obstacle;
     bool early = !oracle_may_release(world, work, &obstacle);
-    for (int other = 0; other < work; other++)
+    for (int other = 0; other < work; other++) {
         early |= world->program->works[other].stream == stream && world->lives[other].submitted &&
                  !world->lives[other].ended && !world->lives[other].worker;
+    }
     struct due due;
-    if (!trust_refuses(world, work, &due))
+    if (!trust_refuses(world, work, &due)) {
         return false;
-    if (life->worker || world->oracle.works[work].doomed || (life->queued && early))
+    }
+    if (life->worker || world->oracle.works[work].doomed || (life->queued && early)) {
         world_fail(world, "K5", "#%d is refused when it is not its turn", work);
-    if (life->queued)
+    }
+    if (life->queued) {
         tally(TALLY_REFUSED_LATE);
+    }
     oracle_expect(world, work, &due);
     *out = (struct bhi_outcome)BHI_OUTCOME_INIT;
     out->status = due.status;

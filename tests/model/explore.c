@@ -127,8 +127,9 @@ static int list_options(const struct path *path, const struct world *world,
                         struct step options[OPTIONS]) {
     int count = 0;
     uint32_t streams = path->program->stream_count;
-    if (world->submitted < (int)path->program->work_count)
+    if (world->submitted < (int)path->program->work_count) {
         options[count++] = (struct step){.op = OP_SUBMIT, .target = (uint8_t)world->submitted};
+    }
     for (uint8_t s = 0; s < streams; s++) {
         options[count++] = (struct step){.op = OP_WORK, .target = s, .arg = 1};
         options[count++] = (struct step){.op = OP_HARVEST, .target = s};
@@ -137,15 +138,17 @@ static int list_options(const struct path *path, const struct world *world,
     for (int e = 0; e < 4 && path->small->events[e].most; e++) {
         enum op op = path->small->events[e].op;
         int most = path->small->events[e].most;
-        for (uint32_t i = 0; i < path->program->step_count; i++)
+        for (uint32_t i = 0; i < path->program->step_count; i++) {
             most -= path->program->steps[i].op == op;
+        }
         uint32_t targets = program_op_targets(op) == WORKS     ? (uint32_t)world->submitted
                            : program_op_targets(op) == STREAMS ? streams
                            : op == OP_HOLD                     ? KINDS
                                                                : 1;
-        for (uint8_t target = 0; most > 0 && target < targets; target++)
+        for (uint8_t target = 0; most > 0 && target < targets; target++) {
             options[count++] = (struct step){
                 .op = (uint8_t)op, .target = target, .arg = path->small->events[e].arg};
+        }
     }
     return count;
 }
@@ -161,17 +164,20 @@ static void follow(struct world *world, void *state) {
     for (path->depth = 0; path->depth < DEPTH && !world->failed; path->depth++) {
         for (uint8_t s = 0; s < path->program->stream_count; s++) {
             const struct step staff = {.op = OP_STAFF, .target = s};
-            if (world_step(world, &staff))
+            if (world_step(world, &staff)) {
                 take(path, &staff);
+            }
         }
         struct step options[OPTIONS];
         int count = list_options(path, world, options);
         int choice = path->depth < path->forced ? path->choices[path->depth] : 0;
-        while (choice < count && !world->failed && !world_step(world, &options[choice]))
+        while (choice < count && !world->failed && !world_step(world, &options[choice])) {
             choice++;
+        }
         path->choices[path->depth] = choice;
-        if (choice == count)
+        if (choice == count) {
             return;
+        }
         take(path, &options[choice]);
     }
 }
@@ -182,17 +188,20 @@ uint64_t explore_all(uint32_t index, uint64_t limit, struct program *program, ch
     snprintf(text, sizeof text, "%s", SMALL[index].text);
     FILE *file = fmemopen(text, strlen(text), "r");
     bool good = file && program_parse(program, file);
-    if (file)
+    if (file) {
         fclose(file);
+    }
     *out_complete = false;
     snprintf(failure, size, "usage: a small program cannot be read");
-    if (!good)
+    if (!good) {
         return 0;
+    }
     struct path path = {.small = &SMALL[index], .program = program};
     uint64_t played = 0;
     for (;;) {
-        if (!model_drive(program, follow, &path, NULL, failure, size))
+        if (!model_drive(program, follow, &path, NULL, failure, size)) {
             return played + 1;
+        }
         played++;
         path.forced = path.depth; /* there the options were at an end */
         if (!path.forced) {
@@ -200,8 +209,9 @@ uint64_t explore_all(uint32_t index, uint64_t limit, struct program *program, ch
             break;
         }
         path.choices[path.forced - 1]++;
-        if (played == limit)
+        if (played == limit) {
             break;
+        }
     }
     failure[0] = 0;
     return played;

@@ -43,8 +43,9 @@ static int show(const struct program *program) {
 static int fail(struct program *program, const char *failure, unsigned long long after) {
     printf("FAILED after %llu histories, seed %llu: %s\n", after, (unsigned long long)program->seed,
            failure);
-    if (!shrinks)
+    if (!shrinks) {
         return 1;
+    }
     model_shrink(program);
     printf("# shrunk; replay it with --file, the whole with --replay %llu\n",
            (unsigned long long)program->seed);
@@ -79,8 +80,9 @@ static int check(uint64_t seed, uint64_t count) {
     double start = seconds();
     for (uint64_t i = 0; i < count; i++) {
         program_generate(&program, seed + i);
-        if (!model_play(&program, NULL, failure, sizeof failure))
+        if (!model_play(&program, NULL, failure, sizeof failure)) {
             return fail(&program, failure, i + 1);
+        }
     }
     printf("%llu histories from seed %llu, %.1f s: nothing is wrong\n", (unsigned long long)count,
            (unsigned long long)seed, seconds() - start);
@@ -94,8 +96,9 @@ static int explore(uint64_t limit) {
         double start = seconds();
         bool complete;
         uint64_t played = explore_all(i, limit, &program, failure, sizeof failure, &complete);
-        if (failure[0])
+        if (failure[0]) {
             return fail(&program, failure, played);
+        }
         printf("%s: %llu schedules, %s, %.1f s: nothing is wrong\n", explore_name(i),
                (unsigned long long)played, complete ? "all there are" : "not all",
                seconds() - start);
@@ -111,49 +114,55 @@ static int usage(void) {
 
 int main(int argc, char **argv) {
     static struct program program;
-    bool nightly = getenv("BULKHEAD_TEST_NIGHTLY") != NULL;
+    bool nightly = getenv("BULKHEAD_TEST_NIGHTLY");
     uint64_t seed = 1, count = 0;
     bool replay = false, exhaustive = false;
     const char *path = NULL;
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
-        if (strcmp(argv[i], "--exhaustive") == 0)
+        if (strcmp(argv[i], "--exhaustive") == 0) {
             exhaustive = true;
-        else if (strcmp(argv[i], "--no-shrink") == 0)
+        } else if (strcmp(argv[i], "--no-shrink") == 0) {
             shrinks = false;
-        else if (!value)
+        } else if (!value) {
             return usage();
-        else if (strcmp(argv[i], "--seed") == 0)
+        } else if (strcmp(argv[i], "--seed") == 0) {
             seed = strtoull(argv[++i], NULL, 0);
-        else if (strcmp(argv[i], "--count") == 0)
+        } else if (strcmp(argv[i], "--count") == 0) {
             count = strtoull(argv[++i], NULL, 0);
-        else if (strcmp(argv[i], "--replay") == 0)
+        } else if (strcmp(argv[i], "--replay") == 0) {
             replay = true, seed = strtoull(argv[++i], NULL, 0);
-        else if (strcmp(argv[i], "--file") == 0)
+        } else if (strcmp(argv[i], "--file") == 0) {
             path = argv[++i];
-        else
+        } else {
             return usage();
+        }
     }
     if (path) {
         FILE *file = fopen(path, "r");
         bool good = file && program_parse(&program, file);
-        if (file)
+        if (file) {
             fclose(file);
-        if (!good)
+        }
+        if (!good) {
             return usage();
+        }
         return show(&program);
     }
     if (replay) {
         char failure[400];
         program_generate(&program, seed);
-        if (shrinks && !model_play(&program, NULL, failure, sizeof failure))
+        if (shrinks && !model_play(&program, NULL, failure, sizeof failure)) {
             return fail(&program, failure, 1);
+        }
         return show(&program);
     }
-    if (exhaustive)
+    if (exhaustive) {
         return explore(count ? count : SMALL_COUNT);
-    if (!nightly)
+    }
+    if (!nightly) {
         return check(seed, count ? count : DEFAULT_COUNT);
+    }
     int result = check(seed, count ? count : NIGHTLY_COUNT);
     return result ? result : explore(UINT64_MAX);
 }

@@ -8,8 +8,9 @@
 void oracle_init(struct world *world) {
     struct oracle *oracle = &world->oracle;
     memset(oracle, 0, sizeof *oracle);
-    for (int s = 0; s < STREAMS; s++)
+    for (int s = 0; s < STREAMS; s++) {
         oracle->failure[s] = NOBODY;
+    }
 }
 
 static int stream_of(const struct world *world, int work) {
@@ -28,12 +29,15 @@ static void sum_up(const struct work *work, struct opinion *opinion) {
     for (int i = 0; i < work->use_count; i++) {
         uint64_t buffer = BIT(work->uses[i].buffer);
         enum access access = work->uses[i].access;
-        if ((access == READ || access == INOUT) && !(opinion->whole & buffer))
+        if ((access == READ || access == INOUT) && !(opinion->whole & buffer)) {
             opinion->read |= buffer;
-        if (access == OVERWRITE && !(opinion->read & buffer))
+        }
+        if (access == OVERWRITE && !(opinion->read & buffer)) {
             opinion->whole |= buffer;
-        if (access != READ)
+        }
+        if (access != READ) {
             opinion->written |= buffer;
+        }
     }
 }
 
@@ -42,21 +46,27 @@ uint64_t oracle_writers(const struct world *world, int buffer, uint64_t *out_use
     uint64_t deciding = 0, users = 0;
     for (uint32_t i = 0; i < oracle->log_count; i++) {
         int work = oracle->log[i].work;
-        if (oracle->log[i].kind == LOG_DISCARD && oracle->log[i].buffer == buffer)
+        if (oracle->log[i].kind == LOG_DISCARD && oracle->log[i].buffer == buffer) {
             deciding = 0;
-        if (oracle->log[i].kind != LOG_WORK)
+        }
+        if (oracle->log[i].kind != LOG_WORK) {
             continue;
+        }
         const struct opinion *opinion = &oracle->works[work];
-        if ((opinion->read | opinion->written) >> buffer & 1)
+        if ((opinion->read | opinion->written) >> buffer & 1) {
             users |= BIT(work);
-        if (!(opinion->written >> buffer & 1))
+        }
+        if (!(opinion->written >> buffer & 1)) {
             continue;
-        if ((opinion->whole | opinion->read) >> buffer & 1)
+        }
+        if ((opinion->whole | opinion->read) >> buffer & 1) {
             deciding = 0;
+        }
         deciding |= BIT(work);
     }
-    if (out_users)
+    if (out_users) {
         *out_users = users;
+    }
     return deciding;
 }
 
@@ -70,19 +80,25 @@ void oracle_submit(struct world *world, int number) {
     memset(opinion, 0, sizeof *opinion);
     opinion->origin = NOBODY;
     sum_up(work, opinion);
-    for (int i = 0; i < work->wait_count; i++)
-        if (world->lives[work->waits[i]].submitted)
+    for (int i = 0; i < work->wait_count; i++) {
+        if (world->lives[work->waits[i]].submitted) {
             opinion->data |= BIT(work->waits[i]);
+        }
+    }
     for (int b = 0; b < BUFFERS; b++) {
-        if (!((opinion->read | opinion->written) >> b & 1))
+        if (!((opinion->read | opinion->written) >> b & 1)) {
             continue;
+        }
         uint64_t users, deciding = oracle_writers(world, b, &users);
-        if (opinion->read >> b & 1)
+        if (opinion->read >> b & 1) {
             opinion->data |= deciding;
-        for (int other = 0; other < number; other++)
+        }
+        for (int other = 0; other < number; other++) {
             if (users >> other & 1 && pending(world, other) &&
-                (opinion->written >> b & 1 || oracle->works[other].written >> b & 1))
+                (opinion->written >> b & 1 || oracle->works[other].written >> b & 1)) {
                 opinion->order |= BIT(other);
+            }
+        }
     }
     oracle->log[oracle->log_count].kind = LOG_WORK;
     oracle->log[oracle->log_count++].work = number;
@@ -112,8 +128,9 @@ bool oracle_may_release(const struct world *world, int work, int *out_obstacle) 
     const struct opinion *opinion = &world->oracle.works[work];
     for (int other = 0; other < work; other++) {
         if (!((opinion->data | opinion->order) >> other & 1) ||
-            stream_of(world, other) == stream_of(world, work))
+            stream_of(world, other) == stream_of(world, work)) {
             continue;
+        }
         bool good = world->lives[other].ended &&
                     (world->oracle.works[other].ready || !(opinion->data >> other & 1));
         if (!good) {
@@ -137,8 +154,9 @@ uint64_t oracle_result(int work, int buffer, uint64_t inputs, uint64_t old, bool
 static void replay(struct world *world, uint64_t values[BUFFERS], uint64_t *out_known, bool check) {
     const struct oracle *oracle = &world->oracle;
     uint64_t known = BIT(BUFFERS) - 1;
-    for (int b = 0; b < BUFFERS; b++)
+    for (int b = 0; b < BUFFERS; b++) {
         values[b] = (uint64_t)b;
+    }
     for (uint32_t i = 0; i < oracle->log_count; i++) {
         int work = oracle->log[i].work, host = oracle->log[i].buffer;
         if (oracle->log[i].kind == LOG_DISCARD) {
@@ -147,36 +165,44 @@ static void replay(struct world *world, uint64_t values[BUFFERS], uint64_t *out_
         } else if (oracle->log[i].kind == LOG_PATCH) {
             values[host] = model_mix(values[host] ^ oracle->log[i].value);
         }
-        if (oracle->log[i].kind != LOG_WORK)
+        if (oracle->log[i].kind != LOG_WORK) {
             continue;
+        }
         const struct opinion *opinion = &oracle->works[work];
         if (!opinion->ready) {
             known &= ~opinion->written;
             continue;
         }
-        if (world->program->works[work].compiles)
+        if (world->program->works[work].compiles) {
             continue;
+        }
         bool inputs_known = (opinion->read & ~known) == 0;
         uint64_t inputs = 1, before[BUFFERS];
         memcpy(before, values, sizeof before);
-        for (int b = 0; b < BUFFERS; b++)
-            if (opinion->read >> b & 1)
-                inputs = model_mix(inputs ^ before[b]) + (uint64_t)b;
         for (int b = 0; b < BUFFERS; b++) {
-            if (!(opinion->written >> b & 1))
+            if (opinion->read >> b & 1) {
+                inputs = model_mix(inputs ^ before[b]) + (uint64_t)b;
+            }
+        }
+        for (int b = 0; b < BUFFERS; b++) {
+            if (!(opinion->written >> b & 1)) {
                 continue;
+            }
             bool whole = opinion->whole >> b & 1;
             values[b] = oracle_result(work, b, inputs, before[b], !whole);
-            if (!inputs_known)
+            if (!inputs_known) {
                 known &= ~BIT(b);
-            else if (whole)
+            } else if (whole) {
                 known |= BIT(b);
-            if (check && known >> b & 1 && world->lives[work].out[b] != values[b])
+            }
+            if (check && known >> b & 1 && world->lives[work].out[b] != values[b]) {
                 world_fail(world, "E13",
                            "#%d is READY but has not left in buffer %d what it should", work, b);
+            }
         }
-        if (!inputs_known && check)
+        if (!inputs_known && check) {
             world_fail(world, "B5", "#%d is READY but has read what was not CLEAN", work);
+        }
     }
     *out_known = known;
 }
@@ -197,14 +223,16 @@ static bool find_cause(const struct world *world, int work, struct opinion *out)
     const struct oracle *oracle = &world->oracle;
     bool found = false;
     for (int other = 0; other < work; other++) {
-        if (!(oracle->works[work].data >> other & 1) || !oracle->works[other].doomed)
+        if (!(oracle->works[work].data >> other & 1) || !oracle->works[other].doomed) {
             continue;
+        }
         const struct opinion *cause = &oracle->works[other];
         bool earlier = !found || cause->tick < out->tick ||
                        (cause->tick == out->tick && cause->hops < out->hops);
         bool tied = found && cause->tick == out->tick && cause->hops == out->hops;
-        if (earlier)
+        if (earlier) {
             *out = *cause;
+        }
         out->statuses |= tied ? cause->statuses : 0;
         out->either |= tied;
         found = true;
@@ -216,11 +244,13 @@ static void note_failure(struct world *world, int work) {
     struct oracle *oracle = &world->oracle;
     int stream = stream_of(world, work);
     if (work < oracle->forgiven[stream] ||
-        (oracle->failure[stream] != NOBODY && oracle->failure[stream] <= work))
+        (oracle->failure[stream] != NOBODY && oracle->failure[stream] <= work)) {
         return;
+    }
     oracle->failure[stream] = work;
-    if (!oracle->sweep_due[stream])
+    if (!oracle->sweep_due[stream]) {
         oracle->sweep_due[stream] = ++oracle->sweeps;
+    }
 }
 
 /* Whom the poison has reached, and has not been followed on from. */
@@ -246,21 +276,27 @@ static void doom(struct world *world, int work, const struct opinion *cause, str
 static bool sweep(struct world *world, struct wave *wave) {
     struct oracle *oracle = &world->oracle;
     int next = NOBODY;
-    for (int s = 0; s < STREAMS; s++)
+    for (int s = 0; s < STREAMS; s++) {
         if (oracle->sweep_due[s] &&
-            (next == NOBODY || oracle->sweep_due[s] < oracle->sweep_due[next]))
+            (next == NOBODY || oracle->sweep_due[s] < oracle->sweep_due[next])) {
             next = s;
-    if (next == NOBODY)
+        }
+    }
+    if (next == NOBODY) {
         return false;
+    }
     oracle->sweep_due[next] = 0;
     int failure = oracle->failure[next];
-    if (!world->program->streams[next].strict || failure == NOBODY)
+    if (!world->program->streams[next].strict || failure == NOBODY) {
         return true;
+    }
     struct opinion cause = oracle->works[failure];
     cause.statuses = oracle_status_bit(BH_STREAM_FAILED);
-    for (int work = failure + 1; work < WORKS; work++)
-        if (pending(world, work) && stream_of(world, work) == next && !oracle->works[work].doomed)
+    for (int work = failure + 1; work < WORKS; work++) {
+        if (pending(world, work) && stream_of(world, work) == next && !oracle->works[work].doomed) {
             doom(world, work, &cause, wave);
+        }
+    }
     return true;
 }
 
@@ -269,17 +305,20 @@ static bool sweep(struct world *world, struct wave *wave) {
 static void spread(struct world *world, int first) {
     struct oracle *oracle = &world->oracle;
     struct wave wave = {.count = 0};
-    if (first != NOBODY)
+    if (first != NOBODY) {
         wave.works[wave.count++] = first;
+    }
     int next = 0;
     do {
         for (; next < wave.count; next++) {
             int from = wave.works[next];
             note_failure(world, from);
-            for (int work = from + 1; work < WORKS; work++)
+            for (int work = from + 1; work < WORKS; work++) {
                 if (pending(world, work) && !oracle->works[work].doomed &&
-                    oracle->works[work].data >> from & 1)
+                    oracle->works[work].data >> from & 1) {
                     doom(world, work, &oracle->works[from], &wave);
+                }
+            }
         }
     } while (sweep(world, &wave));
 }
@@ -303,18 +342,21 @@ static const char *rule_of(bh_status status) {
 
 static void check_cause(struct world *world, int work, const bh_verdict *verdict) {
     const struct cause *cause = &world->oracle.works[work].cause;
-    if (world->oracle.works[work].either)
+    if (world->oracle.works[work].either) {
         return;
-    if (verdict->blame != cause->blame)
+    }
+    if (verdict->blame != cause->blame) {
         world_fail(world, "T2", "#%d: blame %d, not %d", work, verdict->blame, cause->blame);
+    }
     char kernel[8];
     snprintf(kernel, sizeof kernel, "k%d", cause->kernel);
-    if (strcmp(verdict->kernel_name, kernel) != 0 || verdict->sys_errno != cause->sys_errno)
+    if (strcmp(verdict->kernel_name, kernel) != 0 || verdict->sys_errno != cause->sys_errno) {
         world_fail(world, "E14", "#%d: kernel %s, errno %d, not %s, %d", work, verdict->kernel_name,
                    verdict->sys_errno, kernel, cause->sys_errno);
+    }
     if (verdict->signal != cause->signal || verdict->exit_code != cause->exit_code ||
         verdict->vk_result != cause->vk_result || verdict->worker_pid != cause->worker_pid ||
-        verdict->command_index != cause->command_index || verdict->limit != cause->limit)
+        verdict->command_index != cause->command_index || verdict->limit != cause->limit) {
         world_fail(world, "E14",
                    "#%d: signal %d, exit code %d, VkResult %d, worker %d, command %d, limit %llu, "
                    "not %d, %d, %d, %d, %d, %llu",
@@ -323,6 +365,7 @@ static void check_cause(struct world *world, int work, const bh_verdict *verdict
                    (unsigned long long)verdict->limit, cause->signal, cause->exit_code,
                    cause->vk_result, cause->worker_pid, (int)cause->command_index,
                    (unsigned long long)cause->limit);
+    }
 }
 
 static void check_doomed(struct world *world, int work, const bh_verdict *verdict) {
@@ -336,40 +379,48 @@ static void check_doomed(struct world *world, int work, const bh_verdict *verdic
     int origin = verdict->origin && verdict->origin <= world->ids
                      ? world->work_of_id[verdict->origin]
                      : NOBODY;
-    if (origin != opinion->origin)
+    if (origin != opinion->origin) {
         world_fail(world, "E7", "#%d names #%d as its origin, not #%d, which was earlier", work,
                    origin, opinion->origin);
-    else if (verdict->hops != opinion->hops)
+    } else if (verdict->hops != opinion->hops) {
         world_fail(world, "E7", "#%d: %u hops, not %u", work, verdict->hops, opinion->hops);
-    else if (!(opinion->statuses & oracle_status_bit(verdict->status)))
+    } else if (!(opinion->statuses & oracle_status_bit(verdict->status))) {
         world_fail(world, "E14", "#%d has status %d, which nothing upstream has", work,
                    verdict->status);
+    }
     check_cause(world, work, verdict);
     bh_executed executed = due->set ? due->executed : BH_EXECUTED_NO;
-    if (verdict->executed != executed)
+    if (verdict->executed != executed) {
         world_fail(world, "E13", "#%d: executed %d, not %d", work, verdict->executed, executed);
+    }
 
     uint64_t others = 0;
     int partials = 0;
-    for (int other = 0; other < work; other++)
+    for (int other = 0; other < work; other++) {
         if (opinion->data >> other & 1 && oracle->works[other].doomed) {
             others |= BIT(oracle->works[other].origin);
             partials++;
         }
-    if (due->set && due->status != BH_OK && due->status != BH_CANCELLED)
+    }
+    if (due->set && due->status != BH_OK && due->status != BH_CANCELLED) {
         others |= BIT(due->origin == NOBODY ? work : due->origin);
+    }
     others &= ~BIT(opinion->origin);
     uint32_t count = (uint32_t)__builtin_popcountll(others);
-    if (count)
+    if (count) {
         tally(TALLY_OTHER_CAUSES);
-    if (opinion->statuses & oracle_status_bit(BH_STREAM_FAILED))
+    }
+    if (opinion->statuses & oracle_status_bit(BH_STREAM_FAILED)) {
         tally(TALLY_POISONED_STRICT);
-    if (due->set && due->executed != BH_EXECUTED_NO)
+    }
+    if (due->set && due->executed != BH_EXECUTED_NO) {
         tally(TALLY_POISONED_RUNNING);
+    }
     tally(opinion->hops > 1 ? TALLY_POISONED_FAR : TALLY_POISONED_DIRECT);
     /* Of the poisoned writers of one buffer only so many are remembered. */
-    if (partials < 8 && verdict->other_causes != count)
+    if (partials < 8 && verdict->other_causes != count) {
         world_fail(world, "E7", "#%d: %u other causes, not %u", work, verdict->other_causes, count);
+    }
 }
 
 /* What any verdict says, whatever became of it. */
@@ -381,23 +432,28 @@ static void check_frame(struct world *world, int work, const bh_verdict *verdict
     if (verdict->submitted_ns != life->submitted_ns || verdict->ended_ns < verdict->submitted_ns ||
         verdict->ended_ns > world->now_ns ||
         (started &&
-         (verdict->started_ns < life->published_ns || verdict->started_ns > verdict->ended_ns)))
+         (verdict->started_ns < life->published_ns || verdict->started_ns > verdict->ended_ns))) {
         world_fail(world, "E14", "#%d: submitted %llu, started %llu, ended %llu, now %llu", work,
                    (unsigned long long)verdict->submitted_ns,
                    (unsigned long long)verdict->started_ns, (unsigned long long)verdict->ended_ns,
                    (unsigned long long)world->now_ns);
+    }
     if (verdict->status == BH_DEADLINE && !verdict->hops &&
-        verdict->ended_ns - verdict->started_ns < verdict->limit)
+        verdict->ended_ns - verdict->started_ns < verdict->limit) {
         world_fail(world, "E14",
                    "#%d: its deadline of %llu passed, and it began %llu before its end", work,
                    (unsigned long long)verdict->limit,
                    (unsigned long long)(verdict->ended_ns - verdict->started_ns));
-    if (verdict->executed != BH_EXECUTED_NO && !started)
+    }
+    if (verdict->executed != BH_EXECUTED_NO && !started) {
         world_fail(world, "E14", "#%d has executed and never started", work);
-    if (strcmp(verdict->stream_name, name) != 0)
+    }
+    if (strcmp(verdict->stream_name, name) != 0) {
         world_fail(world, "E14", "#%d is of stream %s, it says", work, verdict->stream_name);
-    if (verdict->status != BH_OK && !verdict->message[0])
+    }
+    if (verdict->status != BH_OK && !verdict->message[0]) {
         world_fail(world, "E14", "#%d is POISONED and has no message", work);
+    }
 }
 
 /* It ends by itself, well or badly. */
@@ -410,9 +466,10 @@ static void check_own(struct world *world, int work, const bh_verdict *verdict) 
                    due->status);
         return;
     }
-    if (verdict->executed != due->executed)
+    if (verdict->executed != due->executed) {
         world_fail(world, "E13", "#%d: executed %d, not %d", work, verdict->executed,
                    due->executed);
+    }
     if (due->status == BH_OK) {
         opinion->ready = true;
         tally(TALLY_READY);
@@ -425,11 +482,13 @@ static void check_own(struct world *world, int work, const bh_verdict *verdict) 
     opinion->tick = opinion->fault_tick;
     opinion->hops = 0;
     opinion->statuses = oracle_status_bit(due->status);
-    if (verdict->origin != world->lives[opinion->origin].id || verdict->hops)
+    if (verdict->origin != world->lives[opinion->origin].id || verdict->hops) {
         world_fail(world, "E7", "#%d: origin is event %llu, %u hops away, not #%d", work,
                    (unsigned long long)verdict->origin, verdict->hops, opinion->origin);
-    if (verdict->other_causes)
+    }
+    if (verdict->other_causes) {
         world_fail(world, "E7", "#%d: other causes, but there is none", work);
+    }
     opinion->cause = due->cause;
     opinion->cause.kernel = work;
     check_cause(world, work, verdict);
@@ -443,11 +502,11 @@ void oracle_ended(struct world *world, int work, const bh_verdict *verdict) {
     if (!due->set && !opinion->doomed) {
         /* Only a stream without a worker ends what nobody has a reason to end. */
         bool gives_up = oracle->gives_up[stream] & oracle_status_bit(verdict->status);
-        if (gives_up && !world->lives[work].worker)
+        if (gives_up && !world->lives[work].worker) {
             oracle_expect(
                 world, work,
                 &(struct due){.status = verdict->status, .origin = NOBODY, .cause = NO_CAUSE});
-        else {
+        } else {
             world_fail(world, "E5", "#%d has ended with status %d for no reason", work,
                        verdict->status);
             return;
@@ -458,17 +517,19 @@ void oracle_ended(struct world *world, int work, const bh_verdict *verdict) {
         const bool shared = due->origin != NOBODY && !due->refused;
         opinion->fault_tick = shared ? oracle->works[due->origin].fault_tick : ++oracle->ticks;
     }
-    if (verdict->event != world->lives[work].id)
+    if (verdict->event != world->lives[work].id) {
         world_fail(world, "E1", "#%d has the verdict of event %llu", work,
                    (unsigned long long)verdict->event);
+    }
     check_frame(world, work, verdict);
     if (opinion->doomed) { /* its stream has been told, and all that need it */
         check_doomed(world, work, verdict);
         return;
     }
     check_own(world, work, verdict);
-    if (opinion->ready)
+    if (opinion->ready) {
         return;
+    }
     opinion->doomed = true;
     spread(world, work);
 }
@@ -477,23 +538,27 @@ static void check_left(struct world *world, int work) {
     const struct opinion *opinion = &world->oracle.works[work];
     const struct life *life = &world->lives[work];
     const struct worker *worker = life->worker;
-    if (opinion->due.anyhow)
+    if (opinion->due.anyhow) {
         world_fail(world, "E9", "#%d must have ended", work);
-    if (!opinion->doomed && !opinion->end_requested)
+    }
+    if (!opinion->doomed && !opinion->end_requested) {
         return;
+    }
     const char *why = opinion->doomed ? "doomed" : "cancelled";
-    if (!worker)
+    if (!worker) {
         world_fail(world, "E9", "#%d is %s and queued, and has not ended", work, why);
-    else if (worker->core.kill == BHI_KILL_NONE && life->seq > worker->started &&
-             !worker->records[life->seq].withdrawn)
+    } else if (worker->core.kill == BHI_KILL_NONE && life->seq > worker->started &&
+               !worker->records[life->seq].withdrawn) {
         world_fail(world, "E9", "#%d is %s and not started, and is left in its lane", work, why);
+    }
 }
 
 void oracle_settled(struct world *world) {
     struct oracle *oracle = &world->oracle;
     for (int work = 0; work < WORKS; work++) {
-        if (!pending(world, work))
+        if (!pending(world, work)) {
             continue;
+        }
         check_left(world, work);
         oracle->works[work].due.set = oracle->works[work].due.anyhow = false;
     }
@@ -505,8 +570,9 @@ void oracle_settled(struct world *world) {
 void oracle_lost_worker(struct world *world, int stream, uint64_t now_ns) {
     struct oracle *oracle = &world->oracle;
     uint32_t *count = &oracle->death_count[stream];
-    if (*count < DEATHS)
+    if (*count < DEATHS) {
         oracle->deaths[stream][(*count)++] = now_ns;
+    }
 }
 
 void oracle_healed(struct world *world, int stream) {
@@ -517,8 +583,9 @@ void oracle_healed(struct world *world, int stream) {
 uint32_t oracle_deaths_since(const struct world *world, int stream, uint64_t since_ns) {
     const struct oracle *oracle = &world->oracle;
     uint32_t count = 0;
-    for (uint32_t i = 0; i < oracle->death_count[stream]; i++)
+    for (uint32_t i = 0; i < oracle->death_count[stream]; i++) {
         count += oracle->deaths[stream][i] > since_ns;
+    }
     return count;
 }
 
@@ -529,8 +596,9 @@ void oracle_final(struct world *world) {
     struct oracle *oracle = &world->oracle;
     for (int work = 0; work < WORKS; work++) {
         const struct life *life = &world->lives[work];
-        if (!life->submitted)
+        if (!life->submitted) {
             continue;
+        }
         if (!life->ended) {
             world_fail(world, "E9", "#%d has never ended", work);
             continue;
@@ -538,25 +606,32 @@ void oracle_final(struct world *world) {
         /* READY if and only if its result was taken, and was good, and all that it needs is READY;
          * E11, E5 and E3 once more, from the end. */
         bool good = life->recorded_ok;
-        for (int other = 0; other < work; other++)
+        for (int other = 0; other < work; other++) {
             if (oracle->works[work].data >> other & 1 &&
-                world->lives[other].verdict.status != BH_OK)
+                world->lives[other].verdict.status != BH_OK) {
                 good = false;
+            }
+        }
         int stream = stream_of(world, work);
-        if (good && life->verdict.status != BH_OK && !world->program->streams[stream].strict)
+        if (good && life->verdict.status != BH_OK && !world->program->streams[stream].strict) {
             world_fail(world, "E11", "#%d was recorded, and is not READY", work);
-        if (!good && life->verdict.status == BH_OK)
+        }
+        if (!good && life->verdict.status == BH_OK) {
             world_fail(world, "E11", "#%d is READY without a record, or on poison", work);
+        }
     }
     uint64_t values[BUFFERS], known;
     replay(world, values, &known, true);
     for (int b = 0; b < BUFFERS; b++) {
         uint64_t deciding = oracle_writers(world, b, NULL);
         bool clean = true;
-        for (int work = 0; work < WORKS; work++)
-            if (deciding >> work & 1 && !oracle->works[work].ready)
+        for (int work = 0; work < WORKS; work++) {
+            if (deciding >> work & 1 && !oracle->works[work].ready) {
                 clean = false;
-        if (clean && known >> b & 1 && world->buffers[b].value != values[b])
+            }
+        }
+        if (clean && known >> b & 1 && world->buffers[b].value != values[b]) {
             world_fail(world, "B5", "buffer %d is CLEAN and does not hold what it should", b);
+        }
     }
 }

@@ -23,8 +23,7 @@ struct cause {
     uint64_t limit;
     bh_blame blame;
 };
-#define NO_CAUSE                                                                                   \
-    { .exit_code = -1, .command_index = BH_NO_COMMAND }
+#define NO_CAUSE {.exit_code = -1, .command_index = BH_NO_COMMAND}
 
 /* A reason for a submission to end by itself. */
 struct due {

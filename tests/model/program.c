@@ -69,9 +69,11 @@ static struct mood draw_mood(struct draw *draw) {
         {OP_DISCARD, 30, 4}, {OP_PATCH, 20, 3},  {OP_NO_MEMORY, 10, 2}, {OP_LOOK, 30, 8},
         {OP_TIME, 30, 8},    {OP_DIE, 10, 12},
     };
-    for (size_t i = 0; i < sizeof SPICE / sizeof SPICE[0]; i++)
-        if (chance(draw, SPICE[i].percent))
+    for (size_t i = 0; i < sizeof SPICE / sizeof SPICE[0]; i++) {
+        if (chance(draw, SPICE[i].percent)) {
             mood.weights[SPICE[i].op] += SPICE[i].weight;
+        }
+    }
     return mood;
 }
 
@@ -94,26 +96,30 @@ static void draw_work(struct draw *draw, const struct mood *mood, const struct p
     const uint64_t kind = model_mix(program->seed * WORKS + number);
     work->cold = kind % 6 == 0;
     work->guarded = kind / 6 % 4 != 0;
-    for (uint32_t i = 0; i < USES - 1 && !work->compiles; i++)
+    for (uint32_t i = 0; i < USES - 1 && !work->compiles; i++) {
         if (chance(draw, mood->percent_uses)) {
             work->uses[work->use_count].buffer = (uint8_t)below(draw, program->buffer_count);
             work->uses[work->use_count++].access = draw_access(draw);
         }
-    for (uint32_t i = 0; i < WAITS && number; i++)
+    }
+    for (uint32_t i = 0; i < WAITS && number; i++) {
         if (chance(draw, mood->percent_waits)) {
             uint32_t back = below(draw, number < 8 ? number : 8);
             work->waits[work->wait_count++] = (uint8_t)(number - 1 - back);
         }
+    }
 }
 
 static enum op draw_op(struct draw *draw, const struct mood *mood) {
     uint32_t sum = 0;
-    for (int op = 0; op < OP_COUNT; op++)
+    for (int op = 0; op < OP_COUNT; op++) {
         sum += mood->weights[op];
+    }
     uint32_t r = below(draw, sum);
     int op = 0;
-    while (r >= mood->weights[op])
+    while (r >= mood->weights[op]) {
         r -= mood->weights[op++];
+    }
     return (enum op)op;
 }
 
@@ -147,13 +153,15 @@ static void mix_in(struct program *program) {
         const uint64_t r = model_mix(program->seed * STEPS + i);
         const uint64_t which = kind < count ? kind : r % count; /* one of them, or all */
         submitted += step->op == OP_SUBMIT;
-        if (step->op == OP_SUBMIT || step->op == OP_STAFF || r / 8 % MORE[which].one_in)
+        if (step->op == OP_SUBMIT || step->op == OP_STAFF || r / 8 % MORE[which].one_in) {
             continue;
+        }
         const uint64_t drawn = r / 4096;
         step->op = (uint8_t)MORE[which].op;
         if (step->op == OP_WAIT) {
-            if (r / 512 % 5 == 0)
+            if (r / 512 % 5 == 0) {
                 step->op = OP_LEAVE;
+            }
             const uint64_t few = submitted < 3 ? submitted : 3; /* so that several meet */
             step->target = (uint8_t)(submitted ? submitted - 1 - drawn % few : 0);
         } else {
@@ -184,9 +192,10 @@ void program_generate(struct program *program, uint64_t seed) {
     uint32_t works = 1 + below(&draw, chance(&draw, 15) ? WORKS : 12);
     bool closes = chance(&draw, 15);
     /* Mostly the workers are there before anything is submitted. */
-    for (uint8_t s = 0; s < program->stream_count && chance(&draw, 80); s++)
+    for (uint8_t s = 0; s < program->stream_count && chance(&draw, 80); s++) {
         program->steps[program->step_count++] =
             (struct step){.op = OP_STAFF, .target = s, .arg = (uint16_t)below(&draw, 1u << 16)};
+    }
     /* Submissions come in bursts: sometimes all at first, sometimes one by one. */
     uint32_t burst = 1 + below(&draw, 10);
     uint32_t between = 1 + below(&draw, 6 + 4u * program->stream_count);
@@ -207,8 +216,9 @@ void program_generate(struct program *program, uint64_t seed) {
     }
     program->work_count = works;
     mix_in(program);
-    if (closes)
+    if (closes) {
         program->steps[program->step_count++] = (struct step){.op = OP_CLOSE};
+    }
 }
 
 /* -- as text --------------------------------------------------------------------------------- */
@@ -217,41 +227,48 @@ void program_print(const struct program *program, FILE *file) {
     fprintf(file, "history %llu\nbuffers %u\nlane %u\nbatch %u\n",
             (unsigned long long)program->seed, program->buffer_count, program->lane,
             program->batch);
-    for (uint32_t s = 0; s < program->stream_count; s++)
+    for (uint32_t s = 0; s < program->stream_count; s++) {
         fprintf(file, "stream %s deadline %u budget %u window %u compile %u grace %u\n",
                 program->streams[s].strict ? "strict" : "plain", program->streams[s].deadline_ms,
                 program->streams[s].budget, program->streams[s].window_ms,
                 program->streams[s].compile_ms, program->streams[s].grace_ms);
+    }
     for (uint32_t i = 0; i < program->work_count; i++) {
         const struct work *work = &program->works[i];
         fprintf(file, "submission %u stream %u deadline %u", i, work->stream, work->deadline_ms);
-        for (uint32_t u = 0; u < work->use_count; u++)
+        for (uint32_t u = 0; u < work->use_count; u++) {
             fprintf(file, " %s %u", ACCESS_NAMES[work->uses[u].access], work->uses[u].buffer);
-        for (uint32_t w = 0; w < work->wait_count; w++)
+        }
+        for (uint32_t w = 0; w < work->wait_count; w++) {
             fprintf(file, " waits %u", work->waits[w]);
+        }
         fprintf(file, "%s%s%s%s\n", work->compiles ? " compiles 1" : "",
                 work->cold ? " cold 1" : "", work->guarded ? " guarded 1" : "",
                 work->abandoned ? " abandoned 1" : "");
     }
-    for (uint32_t i = 0; i < program->step_count; i++)
+    for (uint32_t i = 0; i < program->step_count; i++) {
         fprintf(file, "%s %u %u\n", OP_NAMES[program->steps[i].op], program->steps[i].target,
                 program->steps[i].arg);
+    }
 }
 
 static bool parse_work(struct program *program, char *words) {
     unsigned number, value;
     int used = 0;
     char word[24];
-    if (sscanf(words, " %u%n", &number, &used) != 1 || number >= WORKS)
+    if (sscanf(words, " %u%n", &number, &used) != 1 || number >= WORKS) {
         return false;
+    }
     struct work *work = &program->works[number];
     *work = (struct work){.deadline_ms = NO_DEADLINE};
-    if (program->work_count <= number)
+    if (program->work_count <= number) {
         program->work_count = number + 1;
+    }
     for (words += used; sscanf(words, " %23s %u%n", word, &value, &used) == 2; words += used) {
         int access = 0;
-        while (access < ACCESS_COUNT && strcmp(word, ACCESS_NAMES[access]) != 0)
+        while (access < ACCESS_COUNT && strcmp(word, ACCESS_NAMES[access]) != 0) {
             access++;
+        }
         if (access < ACCESS_COUNT && work->use_count < USES && value < BUFFERS) {
             work->uses[work->use_count].buffer = (uint8_t)value;
             work->uses[work->use_count++].access = (uint8_t)access;
@@ -281,21 +298,25 @@ static bool parse_line(struct program *program, char *line) {
     unsigned a = 0, b = 0, c = 0;
     int used = 0;
     unsigned long long seed;
-    if (sscanf(line, " %23s%n", word, &used) != 1)
+    if (sscanf(line, " %23s%n", word, &used) != 1) {
         return true;
+    }
     char *rest = line + used;
-    if (strcmp(word, "history") == 0 && sscanf(rest, "%llu", &seed) == 1)
+    if (strcmp(word, "history") == 0 && sscanf(rest, "%llu", &seed) == 1) {
         return program->seed = seed, true;
-    if (strcmp(word, "submission") == 0)
+    }
+    if (strcmp(word, "submission") == 0) {
         return parse_work(program, rest);
+    }
     if (strcmp(word, "stream") == 0) {
         uint32_t s = program->stream_count;
         unsigned compile = NO_DEADLINE, grace = 0; /* may be left out */
         if (s == STREAMS ||
             sscanf(rest, " %23s deadline %u budget %u window %u compile %u grace %u", kind, &a, &b,
                    &c, &compile, &grace) < 4 ||
-            b < 1 || b > 255)
+            b < 1 || b > 255) {
             return false;
+        }
         program->streams[s].compile_ms = compile;
         program->streams[s].grace_ms = grace;
         program->streams[s].strict = strcmp(kind, "strict") == 0;
@@ -305,19 +326,25 @@ static bool parse_line(struct program *program, char *line) {
         program->stream_count++;
         return true;
     }
-    if (sscanf(rest, "%u %u", &a, &b) < 1 || a > 255 || b > UINT16_MAX)
+    if (sscanf(rest, "%u %u", &a, &b) < 1 || a > 255 || b > UINT16_MAX) {
         return false;
-    if (strcmp(word, "buffers") == 0 && a >= 1 && a <= BUFFERS)
+    }
+    if (strcmp(word, "buffers") == 0 && a >= 1 && a <= BUFFERS) {
         return program->buffer_count = (uint8_t)a, true;
-    if (strcmp(word, "lane") == 0 && a >= 1)
+    }
+    if (strcmp(word, "lane") == 0 && a >= 1) {
         return program->lane = (uint8_t)a, true;
-    if (strcmp(word, "batch") == 0 && a >= 1)
+    }
+    if (strcmp(word, "batch") == 0 && a >= 1) {
         return program->batch = (uint8_t)a, true;
+    }
     for (int op = 0; op < OP_COUNT; op++) {
-        if (strcmp(word, OP_NAMES[op]) != 0)
+        if (strcmp(word, OP_NAMES[op]) != 0) {
             continue;
-        if (program->step_count == STEPS || a >= OP_TARGETS[op])
+        }
+        if (program->step_count == STEPS || a >= OP_TARGETS[op]) {
             return false;
+        }
         program->steps[program->step_count++] =
             (struct step){.op = (uint8_t)op, .target = (uint8_t)a, .arg = (uint16_t)b};
         return true;
@@ -328,10 +355,11 @@ static bool parse_line(struct program *program, char *line) {
 bool program_parse(struct program *program, FILE *file) {
     char line[512];
     *program = (struct program){.lane = 4, .batch = 1, .buffer_count = 1};
-    while (fgets(line, sizeof line, file) && line[0] != '#')
+    while (fgets(line, sizeof line, file) && line[0] != '#') {
         if (!parse_line(program, line)) {
             fprintf(stderr, "model_check: cannot read: %s", line);
             return false;
         }
+    }
     return program->stream_count > 0;
 }

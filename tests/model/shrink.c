@@ -16,20 +16,23 @@ static volatile sig_atomic_t playing;
 
 /* The core's own checks abort; a broken core may crash, or go round for ever. */
 static void caught(int signal) {
-    if (playing)
+    if (playing) {
         siglongjmp(escape, signal);
+    }
     _exit(3);
 }
 
 static void install(void) {
     static bool done;
     static const int SIGNALS[] = {SIGABRT, SIGSEGV, SIGALRM};
-    if (done)
+    if (done) {
         return;
+    }
     done = true;
     struct sigaction action = {.sa_handler = caught, .sa_flags = SA_NODEFER};
-    for (size_t i = 0; i < sizeof SIGNALS / sizeof SIGNALS[0]; i++)
+    for (size_t i = 0; i < sizeof SIGNALS / sizeof SIGNALS[0]; i++) {
         sigaction(SIGNALS[i], &action, NULL);
+    }
 }
 
 bool model_drive(const struct program *program, void (*drive)(struct world *world, void *state),
@@ -58,8 +61,9 @@ bool model_drive(const struct program *program, void (*drive)(struct world *worl
 
 static void all_steps(struct world *played, void *state) {
     (void)state;
-    for (uint32_t i = 0; i < played->program->step_count && !played->failed; i++)
+    for (uint32_t i = 0; i < played->program->step_count && !played->failed; i++) {
         world_step(played, &played->program->steps[i]);
+    }
 }
 
 bool model_play(const struct program *program, FILE *trace, char *failure, size_t size) {
@@ -79,8 +83,9 @@ struct shrink {
 static bool try_it(struct shrink *shrink) {
     char failure[400];
     if (shrink->tries++ > TRIES || model_play(&shrink->candidate, NULL, failure, sizeof failure) ||
-        strncmp(failure, shrink->rule, strlen(shrink->rule)) != 0)
+        strncmp(failure, shrink->rule, strlen(shrink->rule)) != 0) {
         return false;
+    }
     *shrink->best = shrink->candidate;
     return true;
 }
@@ -93,16 +98,18 @@ static void remove_steps(struct program *program, uint32_t at, uint32_t count) {
 
 static bool fewer_steps(struct shrink *shrink) {
     bool any = false;
-    for (uint32_t size = shrink->best->step_count / 2; size; size /= 2)
+    for (uint32_t size = shrink->best->step_count / 2; size; size /= 2) {
         for (uint32_t at = shrink->best->step_count; at > 0;) {
             at = at > size ? at - size : 0;
             uint32_t left = shrink->best->step_count;
-            if (at >= left)
+            if (at >= left) {
                 continue;
+            }
             shrink->candidate = *shrink->best;
             remove_steps(&shrink->candidate, at, size < left - at ? size : left - at);
             any |= try_it(shrink);
         }
+    }
     return any;
 }
 
@@ -132,12 +139,13 @@ static bool simpler_works(struct shrink *shrink) {
             any |= try_it(shrink);
         }
     }
-    for (int s = 0; s < shrink->best->stream_count; s++)
+    for (int s = 0; s < shrink->best->stream_count; s++) {
         if (shrink->best->streams[s].strict) {
             shrink->candidate = *shrink->best;
             shrink->candidate.streams[s].strict = false;
             any |= try_it(shrink);
         }
+    }
     return any;
 }
 
@@ -161,20 +169,26 @@ static bool simpler_steps(struct shrink *shrink) {
 static void renumber(struct program *program) {
     int numbers[WORKS];
     int count = 0;
-    for (int i = 0; i < WORKS; i++)
+    for (int i = 0; i < WORKS; i++) {
         numbers[i] = -1;
-    for (uint32_t i = 0; i < program->step_count; i++)
-        if (program->steps[i].op == OP_SUBMIT && numbers[program->steps[i].target] < 0)
+    }
+    for (uint32_t i = 0; i < program->step_count; i++) {
+        if (program->steps[i].op == OP_SUBMIT && numbers[program->steps[i].target] < 0) {
             numbers[program->steps[i].target] = count++;
+        }
+    }
     struct work works[WORKS];
     for (int i = 0; i < WORKS; i++) {
-        if (numbers[i] < 0)
+        if (numbers[i] < 0) {
             continue;
+        }
         struct work work = program->works[i];
         int waits = 0;
-        for (int w = 0; w < work.wait_count; w++)
-            if (numbers[work.waits[w]] >= 0)
+        for (int w = 0; w < work.wait_count; w++) {
+            if (numbers[work.waits[w]] >= 0) {
                 work.waits[waits++] = (uint8_t)numbers[work.waits[w]];
+            }
+        }
         work.wait_count = (uint8_t)waits;
         works[numbers[i]] = work;
     }
@@ -182,8 +196,9 @@ static void renumber(struct program *program) {
     for (uint32_t i = 0; i < program->step_count; i++) {
         struct step step = program->steps[i];
         if (program_op_targets(step.op) == WORKS) {
-            if (numbers[step.target] < 0)
+            if (numbers[step.target] < 0) {
                 continue;
+            }
             step.target = (uint8_t)numbers[step.target];
         }
         program->steps[steps++] = step;
@@ -197,8 +212,9 @@ void model_shrink(struct program *program) {
     static struct shrink shrink;
     char failure[400];
     shrink = (struct shrink){.best = program};
-    if (model_play(program, NULL, failure, sizeof failure))
+    if (model_play(program, NULL, failure, sizeof failure)) {
         return;
+    }
     snprintf(shrink.rule, sizeof shrink.rule, "%.*s", (int)strcspn(failure, ":") + 1, failure);
     bool any = true;
     while (any && shrink.tries < TRIES) {

@@ -15,14 +15,17 @@ static bool take_result(struct world *world, struct worker *worker) {
     struct bhi_outcome outcome = record->result;
     outcome.worker_pid = worker->core.pid;
     /* Its own clock is not to be trusted. */
-    if (record->work % 5 == 0)
+    if (record->work % 5 == 0) {
         outcome.started_ns = 0;
-    if (record->work % 3 == 0 && worker->published == worker->core.harvested + 1)
+    }
+    if (record->work % 3 == 0 && worker->published == worker->core.harvested + 1) {
         outcome.ended_ns = 0;
+    }
     bool skipped = outcome.status == BH_CANCELLED, aborted = outcome.status == BH_DEADLINE;
     bool lie = (skipped && !record->withdrawn) || (aborted && !record->told);
-    if (skipped && !lie && !opinion->end_requested && !opinion->doomed)
+    if (skipped && !lie && !opinion->end_requested && !opinion->doomed) {
         world_fail(world, "E5", "#%d was withdrawn for no reason", record->work);
+    }
     if (aborted && !lie) {
         struct due due = {.status = record->told_late ? BH_DEADLINE : BH_CANCELLED,
                           .executed = BH_EXECUTED_UNKNOWN,
@@ -31,8 +34,9 @@ static bool take_result(struct world *world, struct worker *worker) {
                           .cause = NO_CAUSE};
         due.cause.worker_pid = worker->core.pid;
         due.cause.blame = trust_blame(worker, record->work, due.status);
-        if (record->told_late)
+        if (record->told_late) {
             due.cause.limit = world->program->works[record->work].deadline_ms * MS;
+        }
         oracle_expect(world, record->work, &due);
         world->lives[record->work].recorded_ok = false;
         worker->productive = true;
@@ -55,55 +59,64 @@ static bool take_result(struct world *world, struct worker *worker) {
     }
     bool taken = bhi_core_worker_result(&worker->core, &outcome);
     worker->caught |= lie;
-    if (taken == lie)
+    if (taken == lie) {
         world_fail(world, "E12", "the result of #%d is %s", record->work,
                    lie ? "a lie, and taken" : "not taken");
+    }
     return taken;
 }
 
 bool supervise_harvest(struct world *world, struct worker *worker) {
     struct bhi_core_worker *core_worker = &worker->core;
-    if (core_worker->violated != worker->caught)
-        world_fail(world, "E12", "worker %d %s a liar", core_worker->pid,
-                   worker->caught ? "is no longer" : "is");
-    if (core_worker->violated || core_worker->harvested == core_worker->published)
+    if (core_worker->violated != worker->caught) {
+        world_fail(world, "E12", "the protocol violation of worker %d is %s", core_worker->pid,
+                   worker->caught ? "forgotten" : "made up");
+    }
+    if (core_worker->violated || core_worker->harvested == core_worker->published) {
         return false;
+    }
     if (worker->lie_pending) {
         worker->caught = true;
         bhi_core_worker_violation(core_worker, "its progress is impossible");
         return true;
     }
-    if (worker->completed == core_worker->harvested)
+    if (worker->completed == core_worker->harvested) {
         return false;
+    }
     world_trace(world, "  harvest of worker %d", core_worker->pid);
     struct bhi_core_stream *stream = core_worker->stream;
-    if (stream)
+    if (stream) {
         world_core_ops.ref_stream(stream);
+    }
     while (!world->failed && core_worker->harvested < worker->completed) {
         struct record *record = &worker->records[core_worker->harvested + 1];
         uint64_t before = core_worker->harvested;
         if (bhi_core_worker_skip(core_worker)) {
             worker->skipped_ns = world->now_ns;
-            if (!record->certain)
+            if (!record->certain) {
                 world_fail(world, "E12", "the result of #%d is passed over", record->work);
+            }
         } else if (record->certain) {
             world_fail(world, "E1", "#%d has ended and its result is asked for", record->work);
         } else if (!take_result(world, worker)) {
             break;
         }
-        if (record->withdrawn != record->cleared)
+        if (record->withdrawn != record->cleared) {
             world_fail(world, "E12", "number %llu of worker %d stays withdrawn",
                        (unsigned long long)before + 1, core_worker->pid);
-        if (core_worker->harvested != before + 1)
+        }
+        if (core_worker->harvested != before + 1) {
             world_fail(world, "order", "after number %llu comes %llu", (unsigned long long)before,
                        (unsigned long long)core_worker->harvested);
+        }
     }
     bhi_core_worker_settle(core_worker);
     worker->notify = core_worker->backlog;
     BHI_LIST_EACH(node, &core_worker->inflight)
     worker->notify |= BHI_CONTAINER(node, struct bhi_submission, link)->notify;
-    if (stream)
+    if (stream) {
         world_unref_stream(stream);
+    }
     return true;
 }
 
@@ -117,16 +130,18 @@ static void check_unheard(struct world *world, const struct worker *worker) {
         uint64_t grace_ns = world->program->streams[worker->stream].grace_ms * MS;
         bool runs = worker->current == seq || worker_turn(worker) == seq;
         if (record->told && runs && world->now_ns - record->told_ns >= grace_ns &&
-            !world->lives[record->work].ended)
+            !world->lives[record->work].ended) {
             world_fail(world, "E9", "#%d was told to end, and nothing comes of it", record->work);
+        }
     }
 }
 
 /* What runs has been over its deadline at this look, and was at an earlier one seen to run. */
 static void check_overdue(struct world *world, const struct worker *worker) {
     if (worker->core.kill != BHI_KILL_NONE || !worker->current || worker->phase == PHASE_BEFORE ||
-        worker->current <= worker->core.harvested)
+        worker->current <= worker->core.harvested) {
         return;
+    }
     const struct record *record = &worker->records[worker->current];
     const struct work *work = &world->program->works[record->work];
     if (record->told) {
@@ -137,22 +152,27 @@ static void check_overdue(struct world *world, const struct worker *worker) {
     bool first = worker->current == worker->core.harvested + 1;
     uint64_t since_ns = first ? worker->begun_ns : worker->seen_ns;
     /* Without markers nobody can know which of those that it has taken runs. */
-    if (!first && (!worker->merged || worker->seen_of != worker->current))
+    if (!first && (!worker->merged || worker->seen_of != worker->current)) {
         return;
+    }
     if (worker->phase == PHASE_COMPILING || (work->cold && work->compiles)) {
         limit_ms = world->program->streams[worker->stream].compile_ms;
         since_ns = worker->compiling_ns;
     } else if (work->cold) {
-        if (worker->ran_of != worker->current)
+        if (worker->ran_of != worker->current) {
             return;
+        }
         since_ns = worker->ran_ns;
     }
-    if (worker->skipped_ns > since_ns)
+    if (worker->skipped_ns > since_ns) {
         since_ns = worker->skipped_ns;
-    if (limit_ms != NO_DEADLINE && world->now_ns - since_ns >= limit_ms * MS)
+    }
+    if (limit_ms != NO_DEADLINE && world->now_ns - since_ns >= limit_ms * MS) {
         world_fail(world, "E9", "#%d is over its deadline, and is not ended", record->work);
-    else if (world->oracle.works[record->work].end_requested && !world->lives[record->work].ended)
+    } else if (world->oracle.works[record->work].end_requested &&
+               !world->lives[record->work].ended) {
         world_fail(world, "E9", "#%d was cancelled and runs on", record->work);
+    }
 }
 
 bool supervise_look(struct world *world) {
@@ -189,37 +209,45 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
     uint64_t started = worker_started(worker), culprit = 0, first = 0, target = 0;
     /* The device says that it has done one when it begins the next. */
     uint64_t running = worker->merged ? worker->current : 0;
-    if (running && worker->phase == PHASE_BEFORE)
+    if (running && worker->phase == PHASE_BEFORE) {
         running = worker->marked >= worker->batch_first ? worker->marked : 0;
+    }
     bool lost = false;
     for (uint64_t seq = core_worker->harvested + 1; seq <= worker->published; seq++) {
         int work = worker->records[seq].work;
-        if (world->lives[work].ended)
+        if (world->lives[work].ended) {
             continue;
+        }
         first = first ? first : seq;
-        if (core_worker->kill_event && world->lives[work].id == core_worker->kill_event)
+        if (core_worker->kill_event && world->lives[work].id == core_worker->kill_event) {
             target = seq;
-        if (seq == running && seq <= started)
+        }
+        if (seq == running && seq <= started) {
             culprit = seq;
+        }
     }
-    if (!first)
+    if (!first) {
         return false;
+    }
     /* Who it was killed for is to blame, unless that has ended before the signal came. */
-    if (core_worker->kill_event)
+    if (core_worker->kill_event) {
         culprit = target;
-    else if (!culprit || worker->caught)
+    } else if (!culprit || worker->caught) {
         culprit = first;
-    /* A liar may have run whatever was in its lane. */
-    if (worker->caught)
+    }
+    /* After a protocol violation it may have run anything in its lane. */
+    if (worker->caught) {
         started = worker->published;
-    else if (core_worker->kill == BHI_KILL_DEADLINE || core_worker->kill == BHI_KILL_CANCEL ||
-             core_worker->kill == BHI_KILL_COMPILE)
+    } else if (core_worker->kill == BHI_KILL_DEADLINE || core_worker->kill == BHI_KILL_CANCEL ||
+               core_worker->kill == BHI_KILL_COMPILE) {
         started = started < culprit ? culprit : started;
+    }
     bh_status status = worker->death.status;
     for (uint64_t seq = core_worker->harvested + 1; seq <= worker->published; seq++) {
         int work = worker->records[seq].work;
-        if (world->lives[work].ended)
+        if (world->lives[work].ended) {
             continue;
+        }
         struct due due = {.status = status, .origin = NOBODY, .anyhow = true, .cause = NO_CAUSE};
         const struct opinion *opinion = &world->oracle.works[work];
         if (seq <= started) {
@@ -227,13 +255,15 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
             due.cause.signal = worker->death.signal;
             due.cause.exit_code = worker->death.exit_code;
             due.cause.worker_pid = core_worker->pid;
-            if (seq == culprit && status == BH_DEADLINE)
+            if (seq == culprit && status == BH_DEADLINE) {
                 due.cause.limit = world->program->works[work].deadline_ms * MS;
+            }
             bool compiling = !worker->caught && worker->compiles == seq && worker->runs < seq;
             due.executed = world->program->works[work].compiles || compiling ? BH_EXECUTED_NO
                                                                              : BH_EXECUTED_UNKNOWN;
-            if (seq == culprit && status == BH_COMPILE_FAILED)
+            if (seq == culprit && status == BH_COMPILE_FAILED) {
                 due.cause.limit = world->program->streams[worker->stream].compile_ms * MS;
+            }
             if (seq == culprit && compiling &&
                 (status == BH_WORKER_EXIT ||
                  (status == BH_WORKER_SIGNAL && worker->death.signal != 9))) {
@@ -241,8 +271,9 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
                 tally(TALLY_DIED_COMPILING);
             }
             bool wanted = status == BH_CANCELLED && opinion->end_requested;
-            if (seq == culprit)
+            if (seq == culprit) {
                 due.cause.blame = trust_blame(worker, work, due.status);
+            }
             if (seq != culprit && !wanted && status != BH_CONTEXT_CLOSED &&
                 status != BH_ZYGOTE_LOST) {
                 due.status = BH_WORKER_LOST;
@@ -283,21 +314,25 @@ static void cause_of_death(struct world *world, struct worker *worker, char text
 static void check_backoff(struct world *world, int index, bool good, bool productive) {
     struct world_stream *stream = world->streams[index];
     uint64_t pause_ns = 0;
-    if (good)
+    if (good) {
         stream->losses = 0;
-    if (stream->core.state == BHI_STREAM_UNAVAILABLE)
+    }
+    if (stream->core.state == BHI_STREAM_UNAVAILABLE) {
         return; /* until it is as new */
+    }
     if (!productive) {
-        if (stream->losses)
+        if (stream->losses) {
             pause_ns = stream->losses > 7 ? 1000 * MS : (10 * MS) << (stream->losses - 1);
+        }
         pause_ns = pause_ns > 1000 * MS ? 1000 * MS : pause_ns;
         stream->losses++;
     }
     uint64_t until_ns = stream->core.restart.not_before_ns;
-    if (until_ns != (pause_ns ? world->now_ns + pause_ns : 0))
+    if (until_ns != (pause_ns ? world->now_ns + pause_ns : 0)) {
         world_fail(world, "budget", "stream %d pauses for %llu ns, not %llu", index,
                    (unsigned long long)(until_ns ? until_ns - world->now_ns : 0),
                    (unsigned long long)pause_ns);
+    }
 }
 
 /* A stream has lost a worker for nothing, or could not get one: may it give up? Must it (case 50)?
@@ -309,18 +344,21 @@ static void check_budget(struct world *world, int index, bool productive) {
     uint64_t now_ns = world->now_ns, cost_ns = window_ns / budget;
     bool gave_up = stream->core.state == BHI_STREAM_UNAVAILABLE;
     if (productive) {
-        if (gave_up)
+        if (gave_up) {
             world_fail(world, "budget", "stream %d gives up after a death that is free", index);
+        }
         return;
     }
     uint32_t recent = oracle_deaths_since(world, index, now_ns - window_ns);
     uint32_t at_once = oracle_deaths_since(world, index, now_ns - cost_ns);
-    if (gave_up && recent < budget)
+    if (gave_up && recent < budget) {
         world_fail(world, "budget", "stream %d gives up after %u deaths of %u", index, recent,
                    budget);
-    if (!gave_up && at_once >= budget)
+    }
+    if (!gave_up && at_once >= budget) {
         world_fail(world, "budget", "stream %d goes on after %u deaths of %u", index, at_once,
                    budget);
+    }
     oracle_lost_worker(world, index, now_ns);
 }
 
@@ -342,37 +380,47 @@ static void after_loss(struct world *world, int index) {
         tally(TALLY_UNAVAILABLE);
         stream->heals = stream->core.trouble.status == BH_UNAVAILABLE;
         stream->gave_up_ns = world->now_ns;
-        for (int work = 0; work < WORKS; work++)
+        for (int work = 0; work < WORKS; work++) {
             if (world->lives[work].submitted && !world->lives[work].ended &&
-                world->program->works[work].stream == index)
+                world->program->works[work].stream == index) {
                 world_fail(world, "E9", "#%d waits for a stream that is UNAVAILABLE", work);
+            }
+        }
     }
     world_unref_stream(&stream->core);
 }
 
 static void count_death(const struct world *world, const struct worker *worker, bool lost) {
-    if (worker->zygote_lost)
+    if (worker->zygote_lost) {
         tally(TALLY_ZYGOTE_LOST);
-    if (!worker->ready)
+    }
+    if (!worker->ready) {
         tally(TALLY_DIED_STARTING);
-    else if (!lost && worker->stream != NOBODY)
+    } else if (!lost && worker->stream != NOBODY) {
         tally(TALLY_DIED_IDLE);
-    if (worker->completed < worker->computed)
+    }
+    if (worker->completed < worker->computed) {
         tally(TALLY_DONE_UNRECORDED);
-    if (worker->current && worker->phase == PHASE_HALF)
+    }
+    if (worker->current && worker->phase == PHASE_HALF) {
         tally(TALLY_HALF_WRITTEN);
-    if (worker->core.kill_event && world->lives[world->work_of_id[worker->core.kill_event]].ended)
+    }
+    if (worker->core.kill_event && world->lives[world->work_of_id[worker->core.kill_event]].ended) {
         tally(TALLY_OUTLIVED_KILL);
+    }
 }
 
 bool supervise_bury(struct world *world, struct worker *worker) {
-    if (!worker || !worker->dead)
+    if (!worker || !worker->dead) {
         return false;
-    if (supervise_harvest(world, worker))
+    }
+    if (supervise_harvest(world, worker)) {
         tally(TALLY_RECORDED_BEFORE_DEATH);
+    }
     world_settle(world);
-    if (world->failed)
+    if (world->failed) {
         return true;
+    }
     int index = worker->stream;
     struct bhi_core_worker *core_worker = &worker->core;
     char text[64];
@@ -385,66 +433,77 @@ bool supervise_bury(struct world *world, struct worker *worker) {
         .final = !worker->ready && worker->death.exit_code == 1,
         .why = {.status = BH_UNAVAILABLE, .message = "it died"},
     };
-    if (worker->caught) /* it may have written anything there */
+    if (worker->caught) { /* it may have written anything there */
         death.snapshot.marker = (uint32_t)(core_worker->harvested + model_mix(world->now_ns) % 4);
-    if (death.final)
+    }
+    if (death.final) {
         death.why.status = BH_NO_DEVICE;
+    }
     world_trace(world, "  worker %d is dead: status %d, started %llu, marker %u", core_worker->pid,
                 death.outcome.status, (unsigned long long)death.snapshot.started,
                 death.snapshot.marker);
     bool lost = judge(world, worker, world->closed);
     const bool planned = core_worker->kill == BHI_KILL_RETIRED && index != NOBODY;
     bool productive = lost || death.excused || planned || worker->productive;
-    if (planned)
+    if (planned) {
         tally(TALLY_REPLACED);
+    }
     count_death(world, worker, lost);
-    for (struct worker **at = &world->workers; *at; at = &(*at)->next)
+    for (struct worker **at = &world->workers; *at; at = &(*at)->next) {
         if (*at == worker) {
             *at = worker->next;
             break;
         }
+    }
     if (index != NOBODY) {
         world->serving[index] = NULL;
         before_loss(world, index, (death.final ? NO_DEVICE : 0) | (productive ? 0 : UNAVAILABLE));
     }
-    if (bhi_core_worker_died(core_worker, &death) != lost)
+    if (bhi_core_worker_died(core_worker, &death) != lost) {
         world_fail(world, "E13", "worker %d: blame is %sput on one of its submissions",
                    core_worker->pid, lost ? "not " : "");
+    }
     if (index != NOBODY && !world->failed) {
         uint64_t cost_ns =
             world->program->streams[index].window_ms * MS / world->program->streams[index].budget;
         bool lived = worker->ready && world->now_ns - worker->ready_ns >= cost_ns;
         if (!lost && !death.excused && !planned &&
-            world->streams[index]->core.trouble.status == BH_OK)
+            world->streams[index]->core.trouble.status == BH_OK) {
             world_fail(world, "budget", "stream %d does not say why it has no worker", index);
+        }
         check_backoff(world, index, lived || worker->productive, productive);
-        if (!death.final)
+        if (!death.final) {
             check_budget(world, index, productive);
+        }
         after_loss(world, index);
     }
     for (int work = 0; work < WORKS; work++) {
         struct life *life = &world->lives[work];
-        if (life->worker == worker)
+        if (life->worker == worker) {
             world_fail(world, "E9", "#%d stays with a dead worker", work);
-        if (life->watched == worker)
+        }
+        if (life->watched == worker) {
             life->watched = NULL;
+        }
     }
-    if (world->failed)
+    if (world->failed) {
         return true;
+    }
     bhi_core_worker_fini(core_worker);
     free(worker);
     world_settle(world);
     return true;
 }
 
-/* -- staffing ------------------------------------------------------------------------------------
+/* -- assignment ----------------------------------------------------------------------------------
  */
 
-bool supervise_staff(struct world *world, uint32_t index, uint32_t arg) {
+bool supervise_assign(struct world *world, uint32_t index, uint32_t arg) {
     struct world_stream *stream = world->streams[index];
     if (!stream || world->closed || stream->core.state != BHI_STREAM_WANTING ||
-        stream->core.worker || stream->core.restart.not_before_ns > world->now_ns)
+        stream->core.worker || stream->core.restart.not_before_ns > world->now_ns) {
         return false;
+    }
     bh_detail why = {.status = BH_UNAVAILABLE, .message = "no worker to be had"};
     if (arg % 64 == 1) {
         why.status = BH_NO_DEVICE;
@@ -464,8 +523,9 @@ bool supervise_staff(struct world *world, uint32_t index, uint32_t arg) {
         return true;
     }
     struct worker *worker = calloc(1, sizeof *worker);
-    if (!worker)
+    if (!worker) {
         abort();
+    }
     bhi_core_worker_init(&worker->core, &world->core);
     worker->core.pid = (int32_t)(100 + ++world->pids);
     const uint64_t kind = model_mix(world->program->seed ^ (uint64_t)worker->core.pid);
@@ -482,14 +542,16 @@ bool supervise_staff(struct world *world, uint32_t index, uint32_t arg) {
 bool supervise_ready(struct world *world, uint32_t index) {
     struct worker *worker = world->serving[index];
     if (!worker || worker->ready || worker->dead || worker->stopped ||
-        worker->core.kill != BHI_KILL_NONE)
+        worker->core.kill != BHI_KILL_NONE) {
         return false;
+    }
     worker->ready = true;
     worker->ready_ns = world->now_ns;
     world_trace(world, "  worker %d is ready", worker->core.pid);
     bhi_stream_served(&world->streams[index]->core);
-    if (world->streams[index]->core.trouble.status != BH_OK)
+    if (world->streams[index]->core.trouble.status != BH_OK) {
         world_fail(world, "budget", "stream %u is served and still in trouble", index);
+    }
     return true;
 }
 
@@ -497,8 +559,9 @@ bool supervise_ready(struct world *world, uint32_t index) {
  */
 
 bool supervise_close(struct world *world) {
-    if (world->closed)
+    if (world->closed) {
         return false;
+    }
     world->closed = true;
     while (world->workers && !world->failed) {
         worker_die(world, world->workers, 1);
@@ -506,8 +569,9 @@ bool supervise_close(struct world *world) {
     }
     for (int index = 0; index < STREAMS && !world->failed; index++) {
         struct world_stream *stream = world->streams[index];
-        if (!stream)
+        if (!stream) {
             continue;
+        }
         before_loss(world, index, oracle_status_bit(BH_CONTEXT_CLOSED));
         bhi_stream_drain(&stream->core, BH_CONTEXT_CLOSED, "the context was destroyed");
         world_unref_stream(&stream->core);

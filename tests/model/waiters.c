@@ -11,12 +11,13 @@ static int number_of(const struct waiter *waiter) {
 static void see(struct waiter *waiter) {
     struct world *world = waiter->world;
     const struct life *life = &world->lives[waiter->work];
-    if (!life->ended || bhi_event_state(life->event) == BH_EVENT_PENDING)
+    if (!life->ended || bhi_event_state(life->event) == BH_EVENT_PENDING) {
         world_fail(world, "E3", "waiter %d is told of the end of #%d, which has not ended",
                    number_of(waiter), waiter->work);
-    else if (memcmp(&life->verdict, &life->event->verdict, sizeof life->verdict) != 0)
+    } else if (memcmp(&life->verdict, &life->event->verdict, sizeof life->verdict) != 0) {
         world_fail(world, "E2", "waiter %d of #%d sees another verdict", number_of(waiter),
                    waiter->work);
+    }
     waiter->told = true;
 }
 
@@ -24,47 +25,58 @@ static void told(struct bhi_observer *observer) {
     struct waiter *waiter = BHI_CONTAINER(observer, struct waiter, observer);
     struct world *world = waiter->world;
     world_trace(world, "  waiter %d is told that #%d has ended", number_of(waiter), waiter->work);
-    if (waiter->told)
+    if (waiter->told) {
         world_fail(world, "E1", "waiter %d is told twice", number_of(waiter));
-    if (waiter->left)
+    }
+    if (waiter->left) {
         world_fail(world, "E10", "waiter %d is told, and has given up", number_of(waiter));
+    }
     for (const struct waiter *other = world->waiters; other != waiter; other++) {
-        if (other->work != waiter->work || other->left)
+        if (other->work != waiter->work || other->left) {
             continue;
+        }
         tally(TALLY_WAITED_TOGETHER);
-        if (!other->told)
+        if (!other->told) {
             world_fail(world, "order", "waiter %d is told before waiter %d, who came first",
                        number_of(waiter), number_of(other));
+        }
     }
     see(waiter);
 }
 
 bool waiters_join(struct world *world, int work) {
     const struct life *life = &world->lives[work];
-    if (!life->submitted || world->waiter_count == WAITERS)
+    if (!life->submitted || world->waiter_count == WAITERS) {
         return false;
+    }
     struct waiter *waiter = &world->waiters[world->waiter_count++];
     *waiter = (struct waiter){.observer.ended = told, .world = world, .work = work};
     world_trace(world, "  waiter %d waits for #%d", number_of(waiter), work);
-    if (bhi_observer_join(&waiter->observer, life->event) == life->ended)
+    if (bhi_observer_join(&waiter->observer, life->event) == life->ended) {
         world_fail(world, "E3", "waiter %d of #%d is kept, or sent away, wrongly",
                    number_of(waiter), work);
-    if (life->ended)
+    }
+    if (life->ended) {
         see(waiter);
+    }
     return true;
 }
 
 bool waiters_leave(struct world *world, int work, uint32_t arg) {
     struct waiter *those[WAITERS];
     uint32_t count = 0;
-    for (uint32_t i = 0; i < world->waiter_count; i++)
-        if (world->waiters[i].work == work && !world->waiters[i].left)
+    for (uint32_t i = 0; i < world->waiter_count; i++) {
+        if (world->waiters[i].work == work && !world->waiters[i].left) {
             those[count++] = &world->waiters[i];
-    if (!count)
+        }
+    }
+    if (!count) {
         return false;
+    }
     struct waiter *waiter = those[arg % count];
-    if (!waiter->told)
+    if (!waiter->told) {
         tally(TALLY_GAVE_UP);
+    }
     waiter->left = true;
     bhi_observer_withdraw(&waiter->observer);
     return true;
@@ -74,8 +86,9 @@ void waiters_tell(struct world *world, int work) {
     bhi_observers_tell(world->lives[work].event);
     for (uint32_t i = 0; i < world->waiter_count; i++) {
         const struct waiter *waiter = &world->waiters[i];
-        if (waiter->work == work && !waiter->told && !waiter->left)
+        if (waiter->work == work && !waiter->told && !waiter->left) {
             world_fail(world, "E9", "#%d has ended, and waiter %u is not told", work, i);
+        }
     }
 }
 
@@ -83,8 +96,9 @@ void waiters_check(struct world *world) {
     for (uint32_t i = 0; i < world->waiter_count; i++) {
         const struct waiter *waiter = &world->waiters[i];
         const struct worker *worker = world->lives[waiter->work].worker;
-        if (!waiter->told && !waiter->left && worker && !worker->dead && !worker->notify)
+        if (!waiter->told && !waiter->left && worker && !worker->dead && !worker->notify) {
             world_fail(world, "E9", "nobody is to notice the end of #%d, which waiter %u waits for",
                        waiter->work, i);
+        }
     }
 }

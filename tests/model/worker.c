@@ -16,9 +16,11 @@ static uint64_t garbage(int work, int buffer, uint32_t run) {
 static uint64_t read_inputs(const struct world *world, int number) {
     const struct opinion *opinion = &world->oracle.works[number];
     uint64_t hash = 1;
-    for (int b = 0; b < BUFFERS; b++)
-        if (opinion->read >> b & 1)
+    for (int b = 0; b < BUFFERS; b++) {
+        if (opinion->read >> b & 1) {
             hash = model_mix(hash ^ world->buffers[b].value) + (uint64_t)b;
+        }
+    }
     return hash;
 }
 
@@ -35,35 +37,44 @@ static void begin(struct world *world, struct worker *worker) {
     struct life *life = &world->lives[record->work];
     worker->phase = PHASE_BEGUN;
     worker->begun_ns = world->now_ns;
-    if (worker->merged)
+    if (worker->merged) {
         mark(worker);
+    }
     world_trace(world, "  worker %d begins #%d", worker->core.pid, record->work);
-    if (work->compiles)
+    if (work->compiles) {
         return;
-    if (life->ended)
+    }
+    if (life->ended) {
         world_fail(world, "B2", "#%d begins to run although it has ended", record->work);
-    if (life->runs++)
+    }
+    if (life->runs++) {
         world_fail(world, "E13", "#%d runs for the second time", record->work);
-    if (world->last_begun[work->stream] > record->work)
+    }
+    if (world->last_begun[work->stream] > record->work) {
         world_fail(world, "order", "#%d begins after #%d of its stream", record->work,
                    world->last_begun[work->stream]);
+    }
     world->last_begun[work->stream] = record->work;
     life->begun = true;
     worker->seen = read_inputs(world, record->work);
-    for (int b = 0; b < BUFFERS; b++)
+    for (int b = 0; b < BUFFERS; b++) {
         life->old[b] = world->buffers[b].value;
+    }
 }
 
 static void scribble(struct world *world, const struct worker *worker) {
     const struct record *record = &worker->records[worker->current];
-    for (int b = 0; b < BUFFERS; b++)
-        if (world->oracle.works[record->work].written >> b & 1)
+    for (int b = 0; b < BUFFERS; b++) {
+        if (world->oracle.works[record->work].written >> b & 1) {
             world->buffers[b].value = garbage(record->work, b, world->lives[record->work].runs);
+        }
+    }
 }
 
 static void computed(struct world *world, struct worker *worker) {
-    if (!worker->records[worker->current].certain)
+    if (!worker->records[worker->current].certain) {
         worker->records[worker->current].computed_ns = world->now_ns;
+    }
     worker->computed = worker->current;
     worker->phase = PHASE_BEFORE;
     if (worker->current < worker->batch_last) {
@@ -71,8 +82,9 @@ static void computed(struct world *world, struct worker *worker) {
         return;
     }
     worker->current = 0;
-    if (worker->merged)
+    if (worker->merged) {
         worker->marker_started = worker->marker_completed = (uint32_t)worker->batch_last;
+    }
 }
 
 /* It was told to end it, and what has been written stays as it is. */
@@ -100,13 +112,17 @@ static void complete(struct world *world, struct worker *worker) {
             uint64_t expected =
                 opinion->written >> b & 1 ? garbage(record->work, b, life->runs) : life->old[b];
             /* Somebody else wrote meanwhile what this one uses. */
-            if ((opinion->written | opinion->read) >> b & 1 && world->buffers[b].value != expected)
+            if ((opinion->written | opinion->read) >> b & 1 &&
+                world->buffers[b].value != expected) {
                 inputs = model_mix(inputs ^ world->buffers[b].value);
+            }
         }
-        for (int b = 0; b < BUFFERS; b++)
-            if (opinion->written >> b & 1)
+        for (int b = 0; b < BUFFERS; b++) {
+            if (opinion->written >> b & 1) {
                 world->buffers[b].value = life->out[b] = oracle_result(
                     record->work, b, inputs, life->old[b], !(opinion->whole >> b & 1));
+            }
+        }
         life->done = true;
     }
     record->result = (struct bhi_outcome)BHI_OUTCOME_INIT;
@@ -121,8 +137,9 @@ static void skip(struct world *world, struct worker *worker) {
     struct record *record = &worker->records[worker->current];
     world_trace(world, "  worker %d skips #%d", worker->core.pid, record->work);
     record->skipped = true;
-    if (record->withdrawn && !record->certain)
+    if (record->withdrawn && !record->certain) {
         tally(TALLY_SKIPPED_LATE);
+    }
     record->result = (struct bhi_outcome)BHI_OUTCOME_INIT;
     record->result.status = BH_CANCELLED;
     record->result.started_ns = record->result.ended_ns = world->now_ns;
@@ -131,25 +148,31 @@ static void skip(struct world *world, struct worker *worker) {
 
 static bool take(struct world *world, struct worker *worker, uint32_t arg) {
     uint64_t there = worker->published - worker->taken;
-    if (!there)
+    if (!there) {
         return false;
+    }
     uint64_t count = 1 + arg % world->program->batch;
     count = count < there ? count : there;
     /* What has to be compiled is taken alone. */
-    for (uint64_t i = 1; i <= count; i++)
-        if (work_at(world, worker, worker->taken + i)->cold)
+    for (uint64_t i = 1; i <= count; i++) {
+        if (work_at(world, worker, worker->taken + i)->cold) {
             count = i == 1 ? 1 : i - 1;
+        }
+    }
     /* It says what it is about to start, and only then looks what was withdrawn. */
     worker->started = worker->taken + count;
-    for (uint64_t seq = worker->taken + 1; seq <= worker->started; seq++)
-        if (worker->records[seq].withdrawn)
+    for (uint64_t seq = worker->taken + 1; seq <= worker->started; seq++) {
+        if (worker->records[seq].withdrawn) {
             count = 1;
+        }
+    }
     worker->batch_first = worker->current = worker->taken + 1;
     worker->batch_last = worker->taken = worker->taken + count;
     worker->phase = PHASE_BEFORE;
     worker->merged = count > 1;
-    if (worker->merged)
+    if (worker->merged) {
         tally(TALLY_MERGED);
+    }
     world_trace(world, "  worker %d takes %llu%s", worker->core.pid, (unsigned long long)count,
                 worker->merged ? ", merged" : "");
     return true;
@@ -166,12 +189,13 @@ static void compile(struct world *world, struct worker *worker) {
 static void go(struct world *world, struct worker *worker) {
     switch (worker->phase) {
     case PHASE_BEFORE:
-        if (!worker->merged && worker->records[worker->current].withdrawn)
+        if (!worker->merged && worker->records[worker->current].withdrawn) {
             skip(world, worker);
-        else if (work_at(world, worker, worker->current)->cold)
+        } else if (work_at(world, worker, worker->current)->cold) {
             compile(world, worker);
-        else
+        } else {
             begin(world, worker);
+        }
         break;
     case PHASE_COMPILING:
         if (!work_at(world, worker, worker->current)->compiles) {
@@ -182,8 +206,9 @@ static void go(struct world *world, struct worker *worker) {
         break;
     case PHASE_BEGUN:
         worker->phase = PHASE_HALF;
-        if (!work_at(world, worker, worker->current)->compiles)
+        if (!work_at(world, worker, worker->current)->compiles) {
             scribble(world, worker);
+        }
         break;
     case PHASE_HALF:
         complete(world, worker);
@@ -210,31 +235,38 @@ bool worker_busy(const struct worker *worker) {
 }
 
 bool worker_work(struct world *world, struct worker *worker, uint32_t arg) {
-    if (!worker_busy(worker))
+    if (!worker_busy(worker)) {
         return false;
-    if (!worker->current && worker->completed < worker->taken)
+    }
+    if (!worker->current && worker->completed < worker->taken) {
         publish(world, worker, arg);
-    else if (!worker->current)
+    } else if (!worker->current) {
         return take(world, worker, arg);
-    else
-        for (uint32_t i = 0; i <= arg % 3 && worker->current; i++)
+    } else {
+        for (uint32_t i = 0; i <= arg % 3 && worker->current; i++) {
             go(world, worker);
+        }
+    }
     return true;
 }
 
 bool worker_fail(struct world *world, struct worker *worker, uint32_t arg) {
-    if (!able(worker) || worker->hung || !worker->current)
+    if (!able(worker) || worker->hung || !worker->current) {
         return false;
+    }
     struct record *record = &worker->records[worker->current];
-    if (worker->phase == PHASE_BEFORE && !worker->merged && record->withdrawn)
+    if (worker->phase == PHASE_BEFORE && !worker->merged && record->withdrawn) {
         return false;
+    }
     static const bh_status REFUSED[] = {BH_COMPILE_FAILED, BH_BINDING_MISMATCH};
     static const bh_status FAILED[] = {BH_VULKAN, BH_OUT_OF_DEVICE_MEMORY};
     bool begun = worker->phase > PHASE_COMPILING;
-    if (worker->merged)
+    if (worker->merged) {
         mark(worker);
-    if (begun)
+    }
+    if (begun) {
         scribble(world, worker);
+    }
     record->result = (struct bhi_outcome)BHI_OUTCOME_INIT;
     record->result.status = begun ? FAILED[arg % 2] : REFUSED[arg % 2];
     record->result.executed = begun ? BH_EXECUTED_UNKNOWN : BH_EXECUTED_NO;
@@ -250,19 +282,22 @@ bool worker_fail(struct world *world, struct worker *worker, uint32_t arg) {
 }
 
 bool worker_hang(struct world *world, struct worker *worker) {
-    if (!able(worker) || worker->hung)
+    if (!able(worker) || worker->hung) {
         return false;
-    if (worker->current && worker->phase != PHASE_BEFORE)
+    }
+    if (worker->current && worker->phase != PHASE_BEFORE) {
         worker->hung = true;
-    else
+    } else {
         worker->stopped = true;
+    }
     world_trace(world, "  worker %d %s", worker->core.pid, worker->hung ? "hangs" : "is stopped");
     return true;
 }
 
 bool worker_lie(struct world *world, struct worker *worker, uint32_t arg) {
-    if (!able(worker) || worker->violated)
+    if (!able(worker) || worker->violated) {
         return false;
+    }
     worker->violated = true;
     if (arg % 2 && worker->current && worker->phase == PHASE_BEFORE &&
         !worker->records[worker->current].withdrawn) {
@@ -282,19 +317,21 @@ bool worker_lie(struct world *world, struct worker *worker, uint32_t arg) {
 }
 
 bool worker_die(struct world *world, struct worker *worker, uint32_t arg) {
-    if (!worker || worker->dead)
+    if (!worker || worker->dead) {
         return false;
+    }
     static const int SIGNALS[] = {11, 6, 31};
     worker->dead = true;
     worker->death = (struct bhi_outcome)BHI_OUTCOME_INIT;
     worker->death.worker_pid = worker->core.pid;
     worker->death.message = "it died";
-    if (worker->kill_asked && arg % 8)
+    if (worker->kill_asked && arg % 8) {
         worker->death.signal = 9;
-    else if (arg % 4 == 0)
+    } else if (arg % 4 == 0) {
         worker->death.exit_code = 1;
-    else
+    } else {
         worker->death.signal = SIGNALS[arg % 4 - 1];
+    }
     world_trace(world, "  worker %d dies: signal %d", worker->core.pid, worker->death.signal);
     return true;
 }
@@ -305,22 +342,26 @@ void worker_told(struct world *world, struct worker *worker, uint64_t seq) {
     record->told_ns = world->now_ns;
     record->told_late = !world->oracle.works[record->work].end_requested;
     world_trace(world, "  worker %d is told to end #%d", worker->core.pid, record->work);
-    if (worker->deaf)
+    if (worker->deaf) {
         return;
-    if (worker->current == seq)
+    }
+    if (worker->current == seq) {
         worker->hung = false;
+    }
     /* It may find it done, but not recorded: nobody can know then. */
     else if (seq <= worker->computed && seq > worker->completed && seq % 2 &&
-             record->result.status == BH_OK)
+             record->result.status == BH_OK) {
         end_early(world, record);
+    }
 }
 
 /* The newest that may have been started, as the supervisor can know it (ipc/progress.c): what it
  * has taken, or the device's own word where there is one for what is in flight. */
 uint64_t worker_started(const struct worker *worker) {
     uint64_t harvested = worker->core.harvested;
-    if (worker->started <= harvested)
+    if (worker->started <= harvested) {
         return harvested;
+    }
     uint32_t ahead = worker->marker_started - (uint32_t)harvested;
     return ahead >= 1 && ahead <= worker->started - harvested ? harvested + ahead : worker->started;
 }
@@ -337,14 +378,18 @@ struct bhi_progress_snapshot worker_snapshot(const struct worker *worker) {
 uint64_t worker_turn(const struct worker *worker) {
     uint64_t seq = worker->completed + 1;
     if (worker->merged && worker->completed < worker->taken) {
-        if (!worker->current)
+        if (!worker->current) {
             return worker->batch_last;
-        if (worker->phase != PHASE_BEFORE)
+        }
+        if (worker->phase != PHASE_BEFORE) {
             return worker->current;
-        if (worker->marked >= worker->batch_first)
+        }
+        if (worker->marked >= worker->batch_first) {
             return worker->marked;
+        }
     }
-    while (seq <= worker->published && worker->records[seq].certain)
+    while (seq <= worker->published && worker->records[seq].certain) {
         seq++;
+    }
     return seq <= worker->published ? seq : 0;
 }

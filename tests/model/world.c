@@ -9,8 +9,9 @@
 #define START_NS 1000000000000ull /* later than any window is long */
 
 void world_fail(struct world *world, const char *rule, const char *format, ...) {
-    if (world->failed)
+    if (world->failed) {
         return;
+    }
     world->failed = true;
     int length = snprintf(world->failure, sizeof world->failure, "%s: ", rule);
     va_list args;
@@ -21,8 +22,9 @@ void world_fail(struct world *world, const char *rule, const char *format, ...) 
 }
 
 void world_trace(struct world *world, const char *format, ...) {
-    if (!world->trace)
+    if (!world->trace) {
         return;
+    }
     va_list args;
     va_start(args, format);
     vfprintf(world->trace, format, args);
@@ -38,14 +40,17 @@ void world_init(struct world *world, const struct program *program, FILE *trace)
     world->armed_ns = BH_FOREVER;
     bhi_core_init(&world->core, &world_core_ops);
     oracle_init(world);
-    for (int b = 0; b < BUFFERS; b++)
+    for (int b = 0; b < BUFFERS; b++) {
         world->buffers[b].value = (uint64_t)b;
-    for (int s = 0; s < STREAMS; s++)
+    }
+    for (int s = 0; s < STREAMS; s++) {
         world->last_begun[s] = NOBODY;
+    }
     for (int s = 0; s < program->stream_count; s++) {
         struct world_stream *stream = calloc(1, sizeof *stream);
-        if (!stream)
+        if (!stream) {
             abort();
+        }
         stream->index = (uint8_t)s;
         stream->refs = 1;
         stream->held = true;
@@ -71,38 +76,47 @@ static bool is_pending(const struct world *world, int work) {
 static void check_streams(struct world *world) {
     for (int s = 0; s < STREAMS; s++) {
         const struct world_stream *stream = world->streams[s];
-        if (!stream)
+        if (!stream) {
             continue;
-        if (stream->core.state != stream->seen && !stream->told)
+        }
+        if (stream->core.state != stream->seen && !stream->told) {
             world_fail(world, "E9", "nobody is told that stream %d has changed", s);
+        }
         world->streams[s]->seen = stream->core.state;
         world->streams[s]->told = false;
         int failure = stream->core.failure ? work_of_event(stream->core.failure) : NOBODY;
-        if (failure != world->oracle.failure[s])
+        if (failure != world->oracle.failure[s]) {
             world_fail(world, "E4", "the earliest failure of stream %d is #%d, not #%d", s, failure,
                        world->oracle.failure[s]);
+        }
         int oldest = NOBODY;
-        for (int work = WORKS - 1; work >= 0; work--)
-            if (is_pending(world, work) && world->program->works[work].stream == s)
+        for (int work = WORKS - 1; work >= 0; work--) {
+            if (is_pending(world, work) && world->program->works[work].stream == s) {
                 oldest = work;
+            }
+        }
         const struct bhi_submission *found = bhi_stream_oldest(&stream->core);
-        if ((found ? work_of_submission(found) : NOBODY) != oldest)
+        if ((found ? work_of_submission(found) : NOBODY) != oldest) {
             world_fail(world, "order", "the oldest of stream %d is #%d, not #%d", s,
                        found ? work_of_submission(found) : NOBODY, oldest);
+        }
         const struct worker *worker = world->serving[s];
         if (!worker || !worker->ready || worker->core.kill != BHI_KILL_NONE ||
-            worker->published - worker->core.harvested >= world->program->lane)
+            worker->published - worker->core.harvested >= world->program->lane) {
             continue;
+        }
         for (int work = 0; work < WORKS; work++) {
             const struct life *life = &world->lives[work];
             int obstacle;
             if (!life->submitted || life->ended || life->worker ||
-                world->program->works[work].stream != s)
+                world->program->works[work].stream != s) {
                 continue;
+            }
             tally(TALLY_HELD_BACK);
-            if (oracle_may_release(world, work, &obstacle) && trust_suits(world, worker, work))
+            if (oracle_may_release(world, work, &obstacle) && trust_suits(world, worker, work)) {
                 world_fail(world, "E16", "#%d is held back, although nothing stands in its way",
                            work);
+            }
             break;
         }
     }
@@ -112,32 +126,40 @@ static void check_buffers(struct world *world) {
     uint32_t refs[BUFFERS] = {0};
     for (int work = 0; work < WORKS; work++) {
         const struct life *life = &world->lives[work];
-        for (int b = 0; life->buffers && b < BUFFERS; b++)
+        for (int b = 0; life->buffers && b < BUFFERS; b++) {
             refs[b] += life->buffers >> b & 1;
-        if (life->ended && life->core)
+        }
+        if (life->ended && life->core) {
             world_fail(world, "B2", "#%d has ended and holds its buffers", work);
+        }
     }
-    for (int b = 0; b < BUFFERS; b++)
-        if (refs[b] != world->buffers[b].refs)
+    for (int b = 0; b < BUFFERS; b++) {
+        if (refs[b] != world->buffers[b].refs) {
             world_fail(world, "B2", "buffer %d has %u references of submissions, not %u", b,
                        world->buffers[b].refs, refs[b]);
+        }
+    }
 }
 
 static void check_verdict(struct world *world, uint32_t work) {
     const struct life *life = &world->lives[work];
-    if (!life->event)
+    if (!life->event) {
         return;
+    }
     bh_event_state state = bhi_event_state(life->event);
-    if ((state == BH_EVENT_PENDING) == life->ended)
+    if ((state == BH_EVENT_PENDING) == life->ended) {
         world_fail(world, "E2", "#%u: state %d", work, state);
+    }
     if (life->ended && (memcmp(&life->verdict, &life->event->verdict, sizeof life->verdict) != 0 ||
-                        (state == BH_EVENT_READY) != (life->verdict.status == BH_OK)))
+                        (state == BH_EVENT_READY) != (life->verdict.status == BH_OK))) {
         world_fail(world, "E1", "the verdict of #%u has changed", work);
+    }
 }
 
 void world_settle(struct world *world) {
-    if (world->failed)
+    if (world->failed) {
         return;
+    }
     bhi_core_pump(&world->core);
     oracle_settled(world);
     check_streams(world);
@@ -159,13 +181,16 @@ static bool use_buffers(struct world *world, struct bhi_submission *submission, 
         bool first;
         if (!bhi_submission_use(submission, &world->buffers[b].content,
                                 access == READ || access == INOUT, access != READ,
-                                access == OVERWRITE, &first))
+                                access == OVERWRITE, &first)) {
             return false;
-        if (first != !(life->buffers >> b & 1))
+        }
+        if (first != !(life->buffers >> b & 1)) {
             world_fail(world, "B2", "#%d: buffer %u is %sused for the first time", number, b,
                        first ? "not " : "");
-        if (first)
+        }
+        if (first) {
             world->buffers[b].refs++;
+        }
         life->buffers |= 1u << b;
     }
     return true;
@@ -176,8 +201,9 @@ static bool submit(struct world *world, int number) {
     struct life *life = &world->lives[number];
     struct world_stream *stream = world->streams[work->stream];
     if (number >= (int)world->program->work_count || number < world->submitted || !stream ||
-        !stream->held || world->closed)
+        !stream->held || world->closed) {
         return false;
+    }
     world->submitted = number + 1;
     life->event = core_ops_new_event(world, number);
     life->id = life->event->id = ++world->ids;
@@ -193,36 +219,45 @@ static bool submit(struct world *world, int number) {
     life->core->apart = trust_alone(world->program, number);
     bh_event *waits[WAITS];
     uint32_t count = 0;
-    for (int i = 0; i < work->wait_count; i++)
-        if (world->lives[work->waits[i]].event)
+    for (int i = 0; i < work->wait_count; i++) {
+        if (world->lives[work->waits[i]].event) {
             waits[count++] = world->lives[work->waits[i]].event;
-    if (!use_buffers(world, life->core, number) || !bhi_submission_depend(life->core, waits, count))
+        }
+    }
+    if (!use_buffers(world, life->core, number) ||
+        !bhi_submission_depend(life->core, waits, count)) {
         abort(); /* out of memory */
+    }
     if (work->abandoned) {
         struct bh_event *event = life->event;
         life->event = NULL;
         (void)event;
         bhi_submission_abandon(life->core);
-        if (life->core)
+        if (life->core) {
             world_fail(world, "B2", "#%d is abandoned and not freed", number);
+        }
         return true;
     }
     bhi_event_ref(life->event);
     life->submitted = true;
     if (world->oracle.gives_up[work->stream] != 0 && stream->heals &&
-        world->now_ns - stream->gave_up_ns >= world->program->streams[work->stream].window_ms * MS)
+        world->now_ns - stream->gave_up_ns >=
+            world->program->streams[work->stream].window_ms * MS) {
         stream->losses = 0, oracle_healed(world, work->stream), tally(TALLY_HEALED);
+    }
     oracle_submit(world, number);
     struct due refusal;
-    if (!world->oracle.works[number].doomed && trust_refuses(world, number, &refusal))
+    if (!world->oracle.works[number].doomed && trust_refuses(world, number, &refusal)) {
         oracle_expect(world, number, &refusal); /* asked or not: it is to end at once */
+    }
     bhi_submission_enqueue(life->core);
     life->queued = true;
     stream = world->streams[work->stream];
     bool unavailable = stream->core.state == BHI_STREAM_UNAVAILABLE;
-    if (unavailable != (world->oracle.gives_up[work->stream] != 0))
+    if (unavailable != (world->oracle.gives_up[work->stream] != 0)) {
         world_fail(world, "budget", "stream %d %s", work->stream,
                    unavailable ? "does not heal" : "heals too early");
+    }
     return true;
 }
 
@@ -236,14 +271,16 @@ static void before_cancel(struct world *world, int work) {
 
 static void after_cancel(struct world *world, int work) {
     const struct life *life = &world->lives[work];
-    if (life->worker && !life->ended && !life->worker->notify)
+    if (life->worker && !life->ended && !life->worker->notify) {
         world_fail(world, "E9", "nobody is to notice the end of #%d, which is cancelled", work);
+    }
 }
 
 static bool cancel(struct world *world, int work) {
     struct life *life = &world->lives[work];
-    if (!life->submitted || life->ended)
+    if (!life->submitted || life->ended) {
         return false;
+    }
     before_cancel(world, work);
     bhi_submission_cancel(life->core);
     after_cancel(world, work);
@@ -258,34 +295,43 @@ static bool cancel_all(struct world *world, int s) {
     for (int work = 0; work < WORKS; work++) {
         const struct life *life = &world->lives[work];
         const struct worker *worker = life->worker;
-        if (!is_pending(world, work) || world->program->works[work].stream != s)
+        if (!is_pending(world, work) || world->program->works[work].stream != s) {
             continue;
+        }
         all |= 1ull << work;
-        if (world->oracle.works[work].doomed)
+        if (world->oracle.works[work].doomed) {
             continue;
+        }
         if (!worker || (!worker->kill_asked && life->seq > worker->started &&
-                        !worker->records[life->seq].withdrawn))
+                        !worker->records[life->seq].withdrawn)) {
             unstarted |= 1ull << work;
-        else
+        } else {
             tally(TALLY_CANCELLED_ALL_LATE);
+        }
     }
-    if (!stream || !stream->held || !all)
+    if (!stream || !stream->held || !all) {
         return false;
-    for (int work = 0; work < WORKS; work++)
-        if (all >> work & 1)
+    }
+    for (int work = 0; work < WORKS; work++) {
+        if (all >> work & 1) {
             before_cancel(world, work);
+        }
+    }
     bhi_stream_cancel(&stream->core);
     for (int work = 0; work < WORKS; work++) {
         const struct life *life = &world->lives[work];
-        if (all >> work & 1)
+        if (all >> work & 1) {
             after_cancel(world, work);
-        if (!(unstarted >> work & 1))
+        }
+        if (!(unstarted >> work & 1)) {
             continue;
+        }
         tally(TALLY_CANCELLED_ALL);
         if (!life->ended || life->verdict.status != BH_CANCELLED ||
-            life->verdict.origin != life->id || life->verdict.executed != BH_EXECUTED_NO)
+            life->verdict.origin != life->id || life->verdict.executed != BH_EXECUTED_NO) {
             world_fail(world, "E5", "#%d is cancelled with its stream, and %s", work,
                        life->ended ? "ends of something else" : "has not ended");
+        }
     }
     return true;
 }
@@ -298,85 +344,103 @@ static bool access_buffer(struct world *world, int b, bool writes, struct bh_eve
     int obstacle = NOBODY, bad = NOBODY, poisoned = 0;
     for (int work = WORKS - 1; work >= 0; work--) {
         const struct opinion *opinion = &world->oracle.works[work];
-        if (relevant >> work & 1 && !world->lives[work].ended)
+        if (relevant >> work & 1 && !world->lives[work].ended) {
             obstacle = work;
+        }
         if (deciding >> work & 1 && world->lives[work].ended && !opinion->ready) {
             poisoned++;
-            if (bad == NOBODY || opinion->tick <= world->oracle.works[bad].tick)
+            if (bad == NOBODY || opinion->tick <= world->oracle.works[bad].tick) {
                 bad = work;
+            }
         }
     }
     struct bh_event *found = bhi_content_obstacle(content, writes);
     int pending = found ? work_of_event(found) : NOBODY;
     if ((pending == NOBODY) != (obstacle == NOBODY) ||
-        (pending != NOBODY && !(relevant >> pending & 1 && !world->lives[pending].ended)))
+        (pending != NOBODY && !(relevant >> pending & 1 && !world->lives[pending].ended))) {
         world_fail(world, "B5", "the host has to wait for #%d, not #%d", pending, obstacle);
-    if (found)
+    }
+    if (found) {
         tally(TALLY_MAP_PENDING);
-    if (found || world->failed)
+    }
+    if (found || world->failed) {
         return false;
+    }
     *out_poison = bhi_content_poison(content);
     int origin = *out_poison ? work_of_event(*out_poison) : NOBODY;
-    if ((origin == NOBODY) != (bad == NOBODY))
+    if ((origin == NOBODY) != (bad == NOBODY)) {
         world_fail(world, "B5", "buffer %d carries the poison of #%d, not of #%d", b, origin, bad);
-    else if (origin != NOBODY && poisoned < 8 &&
-             world->oracle.works[origin].tick != world->oracle.works[bad].tick)
+    } else if (origin != NOBODY && poisoned < 8 &&
+               world->oracle.works[origin].tick != world->oracle.works[bad].tick) {
         world_fail(world, "E7", "buffer %d carries the poison of #%d, not of #%d", b, origin, bad);
+    }
     return !world->failed;
 }
 
 static bool map(struct world *world, int b) {
     struct bh_event *poison;
-    if (!access_buffer(world, b, false, &poison))
+    if (!access_buffer(world, b, false, &poison)) {
         return false;
+    }
     tally(poison ? TALLY_MAP_POISONED : TALLY_MAP_CLEAN);
-    if (poison)
+    if (poison) {
         return true;
+    }
     bool known;
     uint64_t expected = oracle_value(world, b, &known);
-    if (!known || expected != world->buffers[b].value)
+    if (!known || expected != world->buffers[b].value) {
         world_fail(world, "B5", "the host reads buffer %d, which is CLEAN, and finds %s", b,
                    known ? "something else" : "what nobody can know");
+    }
     return true;
 }
 
 static bool host_write(struct world *world, int b, bool whole) {
     struct bh_event *poison;
-    if (!access_buffer(world, b, true, &poison) || (poison && !whole))
+    if (!access_buffer(world, b, true, &poison) || (poison && !whole)) {
         return false;
+    }
     uint64_t value = model_mix(0x40057 + ++world->host_writes);
-    if (poison)
+    if (poison) {
         tally(TALLY_CLEANED);
-    if (whole)
+    }
+    if (whole) {
         bhi_content_clean(&world->buffers[b].content);
+    }
     world->buffers[b].value = whole ? value : model_mix(world->buffers[b].value ^ value);
     oracle_host_wrote(world, b, value, whole);
-    if (whole && bhi_content_poison(&world->buffers[b].content))
+    if (whole && bhi_content_poison(&world->buffers[b].content)) {
         world_fail(world, "B5", "buffer %d is overwritten and still poisoned", b);
+    }
     return true;
 }
 
 static bool reset(struct world *world, int s) {
     struct world_stream *stream = world->streams[s];
-    if (!stream || world->closed)
+    if (!stream || world->closed) {
         return false;
+    }
     bool was = stream->core.state == BHI_STREAM_UNAVAILABLE;
-    if (world->oracle.failure[s] != NOBODY)
+    if (world->oracle.failure[s] != NOBODY) {
         tally(TALLY_RESET);
+    }
     oracle_reset(world, s);
     oracle_healed(world, s);
     stream->losses = 0;
-    if (bhi_stream_reset(&stream->core) != was || stream->core.state == BHI_STREAM_UNAVAILABLE)
+    if (bhi_stream_reset(&stream->core) != was || stream->core.state == BHI_STREAM_UNAVAILABLE) {
         world_fail(world, "budget", "stream %d is reset and still UNAVAILABLE", s);
-    if (stream->core.restart.not_before_ns)
+    }
+    if (stream->core.restart.not_before_ns) {
         world_fail(world, "budget", "stream %d is reset and still pauses", s);
+    }
     return true;
 }
 
 static bool release(struct world *world, int s) {
     struct world_stream *stream = world->streams[s];
-    if (!stream || !stream->held)
+    if (!stream || !stream->held) {
         return false;
+    }
     stream->held = false;
     world_unref_stream(&stream->core);
     return true;
@@ -385,8 +449,9 @@ static bool release(struct world *world, int s) {
 static bool lose_zygote(struct world *world) {
     bool any = false;
     for (struct worker *worker = world->workers; worker; worker = worker->next) {
-        if (worker->dead)
+        if (worker->dead) {
             continue;
+        }
         worker_die(world, worker, 4);
         worker->zygote_lost = any = true;
         worker->death = (struct bhi_outcome)BHI_OUTCOME_INIT;
@@ -395,16 +460,20 @@ static bool lose_zygote(struct world *world) {
 }
 
 static int oldest_pending(const struct world *world) {
-    for (int work = 0; work < WORKS; work++)
-        if (is_pending(world, work))
+    for (int work = 0; work < WORKS; work++) {
+        if (is_pending(world, work)) {
             return work;
+        }
+    }
     return NOBODY;
 }
 
 static int newest_pending(const struct world *world) {
-    for (int work = WORKS - 1; work >= 0; work--)
-        if (is_pending(world, work))
+    for (int work = WORKS - 1; work >= 0; work--) {
+        if (is_pending(world, work)) {
             return work;
+        }
+    }
     return NOBODY;
 }
 
@@ -438,8 +507,9 @@ static bool play(struct world *world, const struct step *step) {
     case OP_RELEASE:
         return release(world, target);
     case OP_CLOSE:
-        if (oldest_pending(world) != NOBODY)
+        if (oldest_pending(world) != NOBODY) {
             tally(TALLY_CLOSED);
+        }
         return supervise_close(world);
     case OP_WORK:
         return worker_work(world, worker, step->arg);
@@ -458,7 +528,7 @@ static bool play(struct world *world, const struct step *step) {
     case OP_BURY:
         return supervise_bury(world, worker);
     case OP_STAFF:
-        return supervise_staff(world, (uint32_t)target, step->arg);
+        return supervise_assign(world, (uint32_t)target, step->arg);
     case OP_READY:
         return supervise_ready(world, (uint32_t)target);
     case OP_LOOK:
@@ -475,16 +545,19 @@ static bool play(struct world *world, const struct step *step) {
 }
 
 bool world_step(struct world *world, const struct step *step) {
-    if (world->failed)
+    if (world->failed) {
         return false;
+    }
     world->now_ns += 1000;
-    if (world->trace)
+    if (world->trace) {
         fprintf(world->trace, "%s %u %u\n", program_op_name(step->op), step->target, step->arg);
+    }
     bool done = play(world, step);
-    if (done)
+    if (done) {
         world_settle(world);
-    else
+    } else {
         world_trace(world, "  (passed over)");
+    }
     return done;
 }
 
@@ -496,26 +569,30 @@ bool world_step(struct world *world, const struct step *step) {
 static bool turn(struct world *world) {
     bool any = false;
     int awaited = world->program->seed % 2 ? oldest_pending(world) : newest_pending(world);
-    for (int s = 0; s < STREAMS && !world->failed; s++)
-        any |= world->streams[s] && supervise_staff(world, (uint32_t)s, 3);
+    for (int s = 0; s < STREAMS && !world->failed; s++) {
+        any |= world->streams[s] && supervise_assign(world, (uint32_t)s, 3);
+    }
     for (struct worker *worker = world->workers, *next; worker && !world->failed; worker = next) {
         next = worker->next;
         uint32_t s = (uint32_t)worker->stream;
-        if (worker->kill_asked)
+        if (worker->kill_asked) {
             any |= worker_die(world, worker, 1);
+        }
         if (worker->dead) {
             supervise_bury(world, worker);
             return true; /* the list has changed */
         }
-        if (worker->stream != NOBODY)
+        if (worker->stream != NOBODY) {
             any |= supervise_ready(world, s);
+        }
         while (worker_busy(worker)) {
             worker_work(world, worker, 5);
             any = true;
         }
         bool waited_for = awaited != NOBODY && world->lives[awaited].watched == worker;
-        if (worker->notify || waited_for)
+        if (worker->notify || waited_for) {
             any |= supervise_harvest(world, worker);
+        }
         world_settle(world);
     }
     return any;
@@ -527,33 +604,40 @@ static bool wait_for_the_clock(struct world *world) {
     for (int s = 0; s < STREAMS; s++) {
         const struct world_stream *stream = world->streams[s];
         if (stream && !world->closed && stream->core.state == BHI_STREAM_WANTING &&
-            !stream->core.worker && stream->core.restart.not_before_ns < when)
+            !stream->core.worker && stream->core.restart.not_before_ns < when) {
             when = stream->core.restart.not_before_ns;
+        }
     }
-    if (when == BH_FOREVER)
+    if (when == BH_FOREVER) {
         return false;
-    if (when > world->now_ns)
+    }
+    if (when > world->now_ns) {
         world->now_ns = when;
-    if (world->armed_ns <= world->now_ns)
+    }
+    if (world->armed_ns <= world->now_ns) {
         supervise_look(world);
+    }
     return true;
 }
 
 /* What hangs and has no deadline goes on one day. */
 static bool wake_one(struct world *world) {
     for (struct worker *worker = world->workers; worker; worker = worker->next) {
-        if (!worker->hung && !worker->stopped)
+        if (!worker->hung && !worker->stopped) {
             continue;
+        }
         uint64_t seq = worker_turn(worker);
         int work = worker->records[seq].work;
-        if (!seq && worker->core.backlog)
+        if (!seq && worker->core.backlog) {
             return false; /* what it does not skip stands in the way of others */
+        }
         bool compiling = seq && worker->compiles == seq && worker->runs < seq;
         uint32_t limit_ms = compiling ? world->program->streams[worker->stream].compile_ms
                             : seq     ? world->program->works[work].deadline_ms
                                       : NO_DEADLINE;
-        if (seq && (limit_ms != NO_DEADLINE || world->oracle.works[work].end_requested))
+        if (seq && (limit_ms != NO_DEADLINE || world->oracle.works[work].end_requested)) {
             return false;
+        }
         world_trace(world, "  worker %d goes on", worker->core.pid);
         worker->hung = worker->stopped = false;
         return true;
@@ -572,19 +656,23 @@ void world_finish(struct world *world) {
         }
         /* It may look at what hangs for ever, if that has no deadline. */
         if (world->failed ||
-            ((idle++ > PATIENCE || !wait_for_the_clock(world)) && !wake_one(world)))
+            ((idle++ > PATIENCE || !wait_for_the_clock(world)) && !wake_one(world))) {
             break;
+        }
     }
-    if (world->failed)
+    if (world->failed) {
         return;
+    }
     oracle_final(world);
     world->finished = true;
-    for (int s = 0; s < STREAMS; s++)
+    for (int s = 0; s < STREAMS; s++) {
         release(world, s);
+    }
     world_settle(world);
     for (int i = 0; i < 100 && world->workers && !world->failed; i++) {
-        if (world->workers->stream != NOBODY)
+        if (world->workers->stream != NOBODY) {
             world_fail(world, "E9", "worker %d outlives its stream", world->workers->core.pid);
+        }
         worker_die(world, world->workers, 1);
         supervise_bury(world, world->workers);
     }
@@ -592,12 +680,16 @@ void world_finish(struct world *world) {
         check_verdict(world, work);
         bhi_event_unref(world->lives[work].event);
     }
-    for (int b = 0; b < BUFFERS; b++)
+    for (int b = 0; b < BUFFERS; b++) {
         bhi_content_fini(&world->buffers[b].content);
-    for (int s = 0; s < STREAMS; s++)
-        if (world->streams[s])
+    }
+    for (int s = 0; s < STREAMS; s++) {
+        if (world->streams[s]) {
             world_fail(world, "E9", "stream %d is never let go", s);
-    if (world->live_events || world->live_submissions)
+        }
+    }
+    if (world->live_events || world->live_submissions) {
         world_fail(world, "B2", "%u events and %u submissions are left", world->live_events,
                    world->live_submissions);
+    }
 }

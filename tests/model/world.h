@@ -162,7 +162,7 @@ bool worker_busy(const struct worker *worker);
 /* supervise.c */
 bool supervise_harvest(struct world *world, struct worker *worker);
 bool supervise_bury(struct world *world, struct worker *worker);
-bool supervise_staff(struct world *world, uint32_t stream, uint32_t arg);
+bool supervise_assign(struct world *world, uint32_t stream, uint32_t arg);
 bool supervise_ready(struct world *world, uint32_t stream);
 bool supervise_look(struct world *world);
 bool supervise_close(struct world *world);

@@ -16,10 +16,12 @@ static uint64_t next(uint64_t *state) {
 }
 
 static uint64_t number(enum sample how, uint64_t *random, uint64_t min, uint64_t max) {
-    if (how == SAMPLE_MIN)
+    if (how == SAMPLE_MIN) {
         return min;
-    if (how == SAMPLE_MAX)
+    }
+    if (how == SAMPLE_MAX) {
         return max;
+    }
     uint64_t value = next(random) >> (next(random) % 64);
     return max - min == UINT64_MAX ? value : min + value % (max - min + 1);
 }
@@ -29,8 +31,9 @@ static int32_t signed_number(enum sample how, uint64_t *random, int32_t min, int
 }
 
 static void blob(enum sample how, uint64_t *random, uint8_t *out, size_t length) {
-    for (size_t i = 0; i < length; i++)
+    for (size_t i = 0; i < length; i++) {
         out[i] = (uint8_t)number(how, random, 0, 255);
+    }
 }
 
 /* One, two, three and four bytes a character, and the two control characters that are allowed. */
@@ -40,8 +43,9 @@ static void text(enum sample how, uint64_t *random, char *out, size_t capacity) 
     size_t want = number(how, random, 0, capacity - 1), used = 0;
     while (used < want) {
         const char *c = characters[how == SAMPLE_RANDOM ? next(random) % 8 : 0];
-        if (strlen(c) > want - used)
+        if (strlen(c) > want - used) {
             c = "b";
+        }
         memcpy(out + used, c, strlen(c));
         used += strlen(c);
     }
@@ -84,8 +88,9 @@ void sample_message(struct bhi_message *out, uint32_t type, enum sample how, uin
 #include "ipc/messages.def"
 
 bool same_message(const struct bhi_message *a, const struct bhi_message *b) {
-    if (a->type != b->type)
+    if (a->type != b->type) {
         return false;
+    }
     switch (a->type) {
 #define BHI_MESSAGE(name, NAME, type, direction, states, fds, doc)                                 \
     case BHI_MSG_##NAME:                                                                           \

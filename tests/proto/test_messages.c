@@ -1,6 +1,6 @@
 /* Every field of every message: its edges, every truncation, what does not belong there. All of it
  * comes from messages.def; a message that is added there is tested from then on. */
-#include "../unit/cmocka_all.h"
+#include "harness.h"
 #include "sample.h"
 #include <errno.h>
 #include <stdio.h>
@@ -65,8 +65,9 @@ struct bytes {
 };
 
 static void put(struct bytes *b, uint64_t value, size_t width) {
-    for (size_t i = 0; i < width; i++)
+    for (size_t i = 0; i < width; i++) {
         b->at[b->size++] = (uint8_t)(value >> (8 * i));
+    }
 }
 
 static void put_field(struct bytes *b, const struct field *f) {
@@ -79,8 +80,9 @@ static void put_field(struct bytes *b, const struct field *f) {
         put(b, f->min, 8);
         break;
     case BLOB:
-        for (uint64_t i = 0; i < f->max; i++)
+        for (uint64_t i = 0; i < f->max; i++) {
             put(b, i, 1);
+        }
         break;
     case TEXT:
         put(b, 3, 4);
@@ -99,16 +101,18 @@ static void begin(struct bytes *b, uint32_t type) {
 
 static void end(struct bytes *b) {
     uint32_t body = (uint32_t)(b->size - BHI_WIRE_HEADER);
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < 4; i++) {
         b->at[8 + i] = (uint8_t)(body >> (8 * i));
+    }
 }
 
 /* A whole message, smallest values; offsets of its fields go into |at|. */
 static void compose(struct bytes *b, const struct table *t, size_t *at) {
     begin(b, t->type);
     for (size_t i = 0; i < t->count; i++) {
-        if (at)
+        if (at) {
             at[i] = b->size;
+        }
         put_field(b, &t->fields[i]);
     }
     end(b);
@@ -118,14 +122,15 @@ static void compose(struct bytes *b, const struct table *t, size_t *at) {
 static int decode_as(const uint8_t *bytes, size_t size, enum bhi_direction direction,
                      uint32_t states, struct bhi_message *out, char *why, size_t why_size) {
     uint8_t *copy = malloc(size ? size : 1);
-    if (size)
+    if (size) {
         memcpy(copy, bytes, size);
+    }
     memset(out, 0xee, sizeof *out);
     int rc = bhi_wire_decode(copy, size, direction, states, out, why, why_size);
     free(copy);
     if (rc) { /* nothing of a refused message gets out */
         static const struct bhi_message zero;
-        assert_memory_equal(out, &zero, sizeof zero);
+        BHT_MEM_EQ(out, &zero, sizeof zero);
     }
     return rc;
 }
@@ -139,29 +144,31 @@ static void expect(const struct bytes *b, const struct table *t, const char *fie
                    const char *what) {
     char why[200] = "unset";
     int rc = decode(b, t, why, sizeof why);
-    if (rc != expected)
-        fail_msg("%s.%s, %s: %d (%s)", t->name, field, what, rc, why);
+    if (rc != expected) {
+        BHT_FAIL("%s.%s, %s: %d (%s)", t->name, field, what, rc, why);
+    }
     if (rc == 0) {
-        assert_string_equal(why, "");
+        BHT_STR_EQ(why, "");
         return;
     }
     /* One line that names message and field, and no control characters of the peer's. */
     char named[96];
     snprintf(named, sizeof named, "%s%s%s", t->name, field[0] ? "." : "", field);
-    if (!strstr(why, named))
-        fail_msg("%s, %s: \"%s\" does not name it", named, what, why);
-    for (const char *c = why; *c; c++)
-        assert_true(*c >= 0x20 && *c < 0x7f);
-    assert_int_equal(decode(b, t, NULL, 0), expected);
+    if (!strstr(why, named)) {
+        BHT_FAIL("%s, %s: \"%s\" does not name it", named, what, why);
+    }
+    for (const char *c = why; *c; c++) {
+        BHT_TRUE(*c >= 0x20 && *c < 0x7f);
+    }
+    BHT_EQ(decode(b, t, NULL, 0), expected);
     char tiny[4];
-    assert_int_equal(decode(b, t, tiny, sizeof tiny), expected);
-    assert_int_equal(strlen(tiny), 3);
+    BHT_EQ(decode(b, t, tiny, sizeof tiny), expected);
+    BHT_EQ(strlen(tiny), 3);
 }
 
 /* -- tests --------------------------------------------------------------------------------- */
 
-static void test_smallest_and_largest(void **state) {
-    (void)state;
+static void test_smallest_and_largest(void) {
     for (size_t i = 0; i < TABLES; i++) {
         for (int how = SAMPLE_MIN; how <= SAMPLE_MAX; how++) {
             struct bhi_message in, out;
@@ -169,16 +176,18 @@ static void test_smallest_and_largest(void **state) {
             char why[200];
             sample_message(&in, tables[i].type, (enum sample)how, NULL);
             int length = bhi_wire_encode(&in, bytes, sizeof bytes);
-            if (length < (int)BHI_WIRE_HEADER)
-                fail_msg("%s: %d", tables[i].name, length);
+            if (length < (int)BHI_WIRE_HEADER) {
+                BHT_FAIL("%s: %d", tables[i].name, length);
+            }
             if (decode_as(bytes, (size_t)length, tables[i].direction, tables[i].states, &out, why,
-                          sizeof why))
-                fail_msg("%s: %s", tables[i].name, why);
-            assert_true(same_message(&in, &out));
+                          sizeof why)) {
+                BHT_FAIL("%s: %s", tables[i].name, why);
+            }
+            BHT_TRUE(same_message(&in, &out));
             /* Every capacity that is too small is noticed, and nothing past it is written. */
             for (size_t room = 0; room < (size_t)length; room += how == SAMPLE_MIN ? 1 : 97) {
                 uint8_t *exact = malloc(room ? room : 1);
-                assert_int_equal(bhi_wire_encode(&in, exact, room), -EMSGSIZE);
+                BHT_EQ(bhi_wire_encode(&in, exact, room), -EMSGSIZE);
                 free(exact);
             }
         }
@@ -186,18 +195,16 @@ static void test_smallest_and_largest(void **state) {
 }
 
 /* The layout is what messages.def says, not only what encoder and decoder agree on. */
-static void test_layout(void **state) {
-    (void)state;
+static void test_layout(void) {
     for (size_t i = 0; i < TABLES; i++) {
         struct bytes b;
         struct bhi_message out;
         uint8_t again[BHI_WIRE_MAX];
         compose(&b, &tables[i], NULL);
         expect(&b, &tables[i], "", 0, "composed by hand");
-        assert_int_equal(decode_as(b.at, b.size, tables[i].direction, BHI_WS_ANY, &out, NULL, 0),
-                         0);
-        assert_int_equal(bhi_wire_encode(&out, again, sizeof again), b.size);
-        assert_memory_equal(again, b.at, b.size);
+        BHT_EQ(decode_as(b.at, b.size, tables[i].direction, BHI_WS_ANY, &out, NULL, 0), 0);
+        BHT_EQ(bhi_wire_encode(&out, again, sizeof again), b.size);
+        BHT_MEM_EQ(again, b.at, b.size);
     }
 }
 
@@ -309,8 +316,7 @@ static void text_edges(const struct table *t, size_t index) {
     }
 }
 
-static void test_every_field_at_its_edges(void **state) {
-    (void)state;
+static void test_every_field_at_its_edges(void) {
     size_t seen = 0;
     for (size_t i = 0; i < TABLES; i++) {
         const struct table *t = &tables[i];
@@ -338,12 +344,11 @@ static void test_every_field_at_its_edges(void **state) {
             }
         }
     }
-    assert_true(seen > 80);
+    BHT_GT(seen, 80);
 }
 
 /* The encoder refuses what the decoder would. */
-static void test_encoder_checks(void **state) {
-    (void)state;
+static void test_encoder_checks(void) {
     uint8_t bytes[BHI_WIRE_MAX];
     struct bhi_message m;
     size_t refused = 0;
@@ -351,29 +356,29 @@ static void test_encoder_checks(void **state) {
     do {                                                                                           \
         sample_message(&m, TYPE, SAMPLE_MIN, NULL);                                                \
         PART.field = (value);                                                                      \
-        assert_int_equal(bhi_wire_encode(&m, bytes, sizeof bytes), -EINVAL);                       \
+        BHT_EQ(bhi_wire_encode(&m, bytes, sizeof bytes), -EINVAL);                                 \
         refused++;                                                                                 \
     } while (0);
 #define TRY_U32(field, min, max, doc)                                                              \
     if ((uint32_t)(min) > 0)                                                                       \
-        TRY(field, (uint32_t)(min)-1)                                                              \
+        TRY(field, (uint32_t)(min) - 1)                                                            \
     if ((uint32_t)(max) < UINT32_MAX)                                                              \
     TRY(field, (uint32_t)(max) + 1)
 #define TRY_U64(field, min, max, doc)                                                              \
     if ((uint64_t)(min) > 0)                                                                       \
-        TRY(field, (uint64_t)(min)-1)                                                              \
+        TRY(field, (uint64_t)(min) - 1)                                                            \
     if ((uint64_t)(max) < UINT64_MAX)                                                              \
     TRY(field, (uint64_t)(max) + 1)
 #define TRY_I32(field, min, max, doc)                                                              \
     if ((min) > INT32_MIN)                                                                         \
-        TRY(field, (min)-1)                                                                        \
+        TRY(field, (min) - 1)                                                                      \
     if ((max) < INT32_MAX)                                                                         \
     TRY(field, (max) + 1)
 #define TRY_BLOB(field, length, doc)
 #define TRY_TEXT(field, capacity, doc)                                                             \
     sample_message(&m, TYPE, SAMPLE_MIN, NULL);                                                    \
     memset(PART.field, 'x', capacity);                                                             \
-    assert_int_equal(bhi_wire_encode(&m, bytes, sizeof bytes), -EINVAL);                           \
+    BHT_EQ(bhi_wire_encode(&m, bytes, sizeof bytes), -EINVAL);                                     \
     TRY(field[0], '\x1b')                                                                          \
     TRY(field[0], '\xff')
 #define BHI_MESSAGE(name, NAME, type, direction, states, fds, doc)                                 \
@@ -385,16 +390,15 @@ static void test_encoder_checks(void **state) {
     }
 #define PART (*part)
 #include "ipc/messages.def"
-    assert_true(refused > 80);
+    BHT_GT(refused, 80);
     memset(&m, 0, sizeof m);
     m.type = (enum bhi_message_type)0;
-    assert_int_equal(bhi_wire_encode(&m, bytes, sizeof bytes), -EINVAL);
+    BHT_EQ(bhi_wire_encode(&m, bytes, sizeof bytes), -EINVAL);
     m.type = (enum bhi_message_type)0x10001; /* hello in the lower half */
-    assert_int_equal(bhi_wire_encode(&m, bytes, sizeof bytes), -EINVAL);
+    BHT_EQ(bhi_wire_encode(&m, bytes, sizeof bytes), -EINVAL);
 }
 
-static void test_every_truncation(void **state) {
-    (void)state;
+static void test_every_truncation(void) {
     for (size_t i = 0; i < TABLES; i++) {
         const struct table *t = &tables[i];
         struct bytes whole, cut;
@@ -403,12 +407,12 @@ static void test_every_truncation(void **state) {
         for (size_t size = 0; size < whole.size; size++) {
             /* The header tells the truth about what was sent, but it has not all come … */
             char why[200];
-            assert_int_equal(
-                decode_as(whole.at, size, t->direction, BHI_WS_ANY, &out, why, sizeof why),
-                -EBADMSG);
-            assert_true(strlen(why) > 0);
-            if (size < BHI_WIRE_HEADER)
+            BHT_EQ(decode_as(whole.at, size, t->direction, BHI_WS_ANY, &out, why, sizeof why),
+                   -EBADMSG);
+            BHT_GT(strlen(why), 0);
+            if (size < BHI_WIRE_HEADER) {
                 continue;
+            }
             /* … or it fits what came, and the fields are not all there. */
             cut = whole;
             cut.size = size;
@@ -418,8 +422,7 @@ static void test_every_truncation(void **state) {
     }
 }
 
-static void test_trailing_bytes(void **state) {
-    (void)state;
+static void test_trailing_bytes(void) {
     for (size_t i = 0; i < TABLES; i++) {
         for (size_t extra = 1; extra <= 16; extra++) {
             struct bytes b;
@@ -427,16 +430,15 @@ static void test_trailing_bytes(void **state) {
             compose(&b, &tables[i], NULL);
             memset(b.at + b.size, 0, extra);
             b.size += extra;
-            assert_int_equal(
-                decode_as(b.at, b.size, tables[i].direction, BHI_WS_ANY, &out, NULL, 0), -EBADMSG);
+            BHT_EQ(decode_as(b.at, b.size, tables[i].direction, BHI_WS_ANY, &out, NULL, 0),
+                   -EBADMSG);
             end(&b);
             expect(&b, &tables[i], "", -EBADMSG, "trailing bytes");
         }
     }
 }
 
-static void test_header(void **state) {
-    (void)state;
+static void test_header(void) {
     for (size_t i = 0; i < TABLES; i++) {
         struct bytes b;
         struct bhi_message out;
@@ -449,24 +451,24 @@ static void test_header(void **state) {
             int rc =
                 decode_as(b.at, b.size, tables[i].direction, BHI_WS_ANY, &out, why, sizeof why);
             bool type_bit = bit >= 32 && bit < 48;
-            if (rc == 0 && !(type_bit && out.type != (enum bhi_message_type)tables[i].type))
-                fail_msg("%s: bit %zu of the header does not matter", tables[i].name, bit);
+            if (rc == 0 && !(type_bit && out.type != (enum bhi_message_type)tables[i].type)) {
+                BHT_FAIL("%s: bit %zu of the header does not matter", tables[i].name, bit);
+            }
             b.at[bit / 8] ^= (uint8_t)(1 << bit % 8);
         }
         for (uint32_t type = 0; type < 200; type++) {
-            if (bhi_message_info(type))
+            if (bhi_message_info(type)) {
                 continue;
+            }
             set_number(&b, 4, type, 2);
-            assert_int_equal(
-                decode_as(b.at, b.size, tables[i].direction, BHI_WS_ANY, &out, why, sizeof why),
-                -EBADMSG);
-            assert_non_null(strstr(why, "type"));
+            BHT_EQ(decode_as(b.at, b.size, tables[i].direction, BHI_WS_ANY, &out, why, sizeof why),
+                   -EBADMSG);
+            BHT_STR_HAS(why, "type");
         }
     }
 }
 
-static void test_direction_and_state(void **state) {
-    (void)state;
+static void test_direction_and_state(void) {
     static const enum bhi_direction directions[] = {BHI_W2S, BHI_S2W, BHI_S2Z,
                                                     BHI_Z2S, BHI_S2O, BHI_O2S};
     for (size_t i = 0; i < TABLES; i++) {
@@ -477,66 +479,68 @@ static void test_direction_and_state(void **state) {
         compose(&b, t, NULL);
         for (size_t d = 0; d < sizeof directions / sizeof directions[0]; d++) {
             int rc = decode_as(b.at, b.size, directions[d], BHI_WS_ANY, &out, why, sizeof why);
-            assert_int_equal(rc, directions[d] == t->direction ? 0 : -EPROTO);
-            if (rc)
-                assert_non_null(strstr(why, t->name));
+            BHT_EQ(rc, directions[d] == t->direction ? 0 : -EPROTO);
+            if (rc) {
+                BHT_STR_HAS(why, t->name);
+            }
         }
         for (uint32_t bits = 0; bits < 256; bits++) {
             int rc = decode_as(b.at, b.size, t->direction, bits, &out, why, sizeof why);
-            assert_int_equal(rc, bits & t->states ? 0 : -EPROTO);
+            BHT_EQ(rc, bits & t->states ? 0 : -EPROTO);
         }
         /* Malformed comes before forbidden. */
         b.at[b.size++] = 0;
         end(&b);
-        assert_int_equal(decode_as(b.at, b.size, t->direction, 0, &out, why, sizeof why), -EBADMSG);
+        BHT_EQ(decode_as(b.at, b.size, t->direction, 0, &out, why, sizeof why), -EBADMSG);
     }
 }
 
 /* What a worker may say, and when, is short: a line that is added here is a decision. */
-static void test_worker_permissions(void **state) {
-    (void)state;
+static void test_worker_permissions(void) {
     for (size_t i = 0; i < TABLES; i++) {
         const struct table *t = &tables[i];
-        if (t->direction != BHI_W2S)
+        if (t->direction != BHI_W2S) {
             continue;
-        if (t->states & BHI_WS_SPAWNING)
-            assert_int_equal(t->type, BHI_MSG_HELLO);
-        assert_int_equal(t->fds, 0);
-        assert_int_equal(t->states & ~7u, 0);
+        }
+        if (t->states & BHI_WS_SPAWNING) {
+            BHT_EQ(t->type, BHI_MSG_HELLO);
+        }
+        BHT_EQ(t->fds, 0);
+        BHT_EQ(t->states & ~7u, 0);
     }
 }
 
-static void test_info(void **state) {
-    (void)state;
+static void test_info(void) {
     for (size_t i = 0; i < TABLES; i++) {
         const struct bhi_message_info *info = bhi_message_info(tables[i].type);
-        assert_non_null(info);
-        assert_int_equal(info->type, tables[i].type);
-        assert_int_equal(info->direction, tables[i].direction);
-        assert_int_equal(info->states, tables[i].states);
-        assert_int_equal(info->fds, tables[i].fds);
-        assert_string_equal(info->name, tables[i].name);
-        assert_true(strlen(info->doc) > 0);
-        for (size_t j = 0; j < i; j++)
-            assert_int_not_equal(tables[i].type, tables[j].type);
+        BHT_NE(info, NULL);
+        BHT_EQ(info->type, tables[i].type);
+        BHT_EQ(info->direction, tables[i].direction);
+        BHT_EQ(info->states, tables[i].states);
+        BHT_EQ(info->fds, tables[i].fds);
+        BHT_STR_EQ(info->name, tables[i].name);
+        BHT_GT(strlen(info->doc), 0);
+        for (size_t j = 0; j < i; j++) {
+            BHT_NE(tables[i].type, tables[j].type);
+        }
     }
-    assert_null(bhi_message_info(0));
-    assert_null(bhi_message_info(0x10001));
-    assert_null(bhi_message_info(UINT32_MAX));
+    BHT_EQ(bhi_message_info(0), NULL);
+    BHT_EQ(bhi_message_info(0x10001), NULL);
+    BHT_EQ(bhi_message_info(UINT32_MAX), NULL);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_smallest_and_largest),
-        cmocka_unit_test(test_layout),
-        cmocka_unit_test(test_every_field_at_its_edges),
-        cmocka_unit_test(test_encoder_checks),
-        cmocka_unit_test(test_every_truncation),
-        cmocka_unit_test(test_trailing_bytes),
-        cmocka_unit_test(test_header),
-        cmocka_unit_test(test_direction_and_state),
-        cmocka_unit_test(test_worker_permissions),
-        cmocka_unit_test(test_info),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(test_smallest_and_largest),
+        BHT_TEST(test_layout),
+        BHT_TEST(test_every_field_at_its_edges),
+        BHT_TEST(test_encoder_checks),
+        BHT_TEST(test_every_truncation),
+        BHT_TEST(test_trailing_bytes),
+        BHT_TEST(test_header),
+        BHT_TEST(test_direction_and_state),
+        BHT_TEST(test_worker_permissions),
+        BHT_TEST(test_info),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -7,8 +7,7 @@
 
 #define ROUNDS 30000
 
-static void test_there_and_back(void **state) {
-    (void)state;
+static void test_there_and_back(void) {
     uint64_t random = 0xb0a7;
     for (int round = 0; round < ROUNDS; round++) {
         struct bhi_message in, out;
@@ -17,12 +16,14 @@ static void test_there_and_back(void **state) {
         uint32_t type = sample_types[random_below(&random, sample_type_count)];
         sample_message(&in, type, SAMPLE_RANDOM, &random);
         int length = bhi_wire_encode(&in, bytes, sizeof bytes);
-        if (length < 0)
-            fail_msg("round %d: type %u: %d", round, type, length);
+        if (length < 0) {
+            BHT_FAIL("round %d: type %u: %d", round, type, length);
+        }
         if (bhi_wire_decode(bytes, (size_t)length, bhi_message_info(type)->direction, BHI_WS_ANY,
-                            &out, why, sizeof why))
-            fail_msg("round %d: %s", round, why);
-        assert_true(same_message(&in, &out));
+                            &out, why, sizeof why)) {
+            BHT_FAIL("round %d: %s", round, why);
+        }
+        BHT_TRUE(same_message(&in, &out));
     }
 }
 
@@ -42,8 +43,7 @@ static size_t damage(uint8_t *bytes, size_t length, uint64_t *random) {
     }
 }
 
-static void test_damaged(void **state) {
-    (void)state;
+static void test_damaged(void) {
     uint64_t random = 0xdead;
     unsigned decoded = 0, refused = 0;
     for (int round = 0; round < ROUNDS; round++) {
@@ -52,10 +52,11 @@ static void test_damaged(void **state) {
         uint32_t type = sample_types[random_below(&random, sample_type_count)];
         sample_message(&in, type, SAMPLE_RANDOM, &random);
         int length = bhi_wire_encode(&in, bytes, sizeof bytes);
-        assert_true(length > 0);
+        BHT_GT(length, 0);
         size_t size = (size_t)length;
-        for (uint64_t n = 1 + random_below(&random, 3); n > 0 && size > 0; n--)
+        for (uint64_t n = 1 + random_below(&random, 3); n > 0 && size > 0; n--) {
             size = damage(bytes, size, &random);
+        }
         uint8_t *exact = malloc(size ? size : 1);
         memcpy(exact, bytes, size);
         if (bhi_wire_decode(exact, size, bhi_message_info(type)->direction, BHI_WS_ANY, &out, NULL,
@@ -63,18 +64,18 @@ static void test_damaged(void **state) {
             refused++;
         } else {
             decoded++;
-            assert_int_equal(bhi_wire_encode(&out, again, sizeof again), size);
-            assert_memory_equal(again, exact, size);
+            BHT_EQ(bhi_wire_encode(&out, again, sizeof again), size);
+            BHT_MEM_EQ(again, exact, size);
         }
         free(exact);
     }
-    assert_true(decoded > 1000 && refused > 1000);
+    BHT_TRUE(decoded > 1000 && refused > 1000);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_there_and_back),
-        cmocka_unit_test(test_damaged),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(test_there_and_back),
+        BHT_TEST(test_damaged),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

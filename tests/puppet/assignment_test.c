@@ -3,7 +3,8 @@
 #include "base/memfd.h"
 #include "puppet.h"
 #include "supervisor/buffer/pool.h"
-#include "supervisor/worker/assignment.h"
+#include "supervisor/reactor/assignment.h"
+#include "supervisor/worker/outbox.h"
 
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -34,11 +35,11 @@ static void a_spare_of_another_kind_is_left(void) {
     struct bhi_worker *doomed = puppet_worker(&p, BHI_RUNNING);
     bhi_context_lock(p.context);
     bhi_core_worker_kill(&doomed->core, BHI_KILL_RETIRED, 0, "it is to go");
-    bhi_context_unlock(p.context);
+    bhi_context_pump_unlock(p.context);
     struct bhi_worker *dead = puppet_worker(&p, BHI_RUNNING);
     dead->exit_known = true;
     BHT_EQ(bhi_assignment_turn(p.context), BH_FOREVER);
-    BHT_TRUE(p.stream->core.worker == NULL);
+    BHT_TRUE(!p.stream->core.worker);
     BHT_EQ(p.stream->core.state, BHI_STREAM_WANTING);
     roomy->memory_limit = p.stream->memory_limit;
     (void)bhi_assignment_turn(p.context);
@@ -55,7 +56,7 @@ static void a_pause_is_kept(void) {
     const uint64_t until_ns = bhi_now_ns() + 3600 * UINT64_C(1000000000);
     p.stream->core.restart.not_before_ns = until_ns;
     BHT_TRUE(bhi_assignment_turn(p.context) == until_ns);
-    BHT_TRUE(p.stream->core.worker == NULL);
+    BHT_TRUE(!p.stream->core.worker);
     p.stream->core.restart.not_before_ns = bhi_now_ns();
     BHT_TRUE(bhi_assignment_turn(p.context) == BH_FOREVER);
     BHT_TRUE(p.stream->core.worker == &worker->core);
@@ -72,9 +73,10 @@ static bool charged(enum bhi_worker_state state, enum bhi_zygote_state zygote) {
     bhi_context_lock(p.context);
     bhi_stream_bind(&p.stream->core, &worker->core);
     bhi_worker_retain(worker);
-    if (state == BHI_RUNNING)
+    if (state == BHI_RUNNING) {
         bhi_stream_served(&p.stream->core);
-    bhi_context_unlock(p.context);
+    }
+    bhi_context_pump_unlock(p.context);
     p.zygote->state = zygote;
     worker->exit_known = zygote != BHI_ZYGOTE_LOST; /* which would have told */
     worker->exit_code_kind = CLD_KILLED;
@@ -101,13 +103,13 @@ static void the_death_of_a_zygote_is_nobodys_fault(void) {
 /* -- memory ------------------------------------------------------------------------------------ */
 
 static struct bhi_block *make_block(struct puppet *p, uint32_t *out_class) {
-    const uint64_t bytes = bhi_pool_round(&p->context->pool, 1, out_class);
+    const uint64_t bytes = bhi_pool_round(p->context->pool, 1, out_class);
     const int fd = bhi_memfd_create("puppet", bytes, 0);
     BHT_GE(fd, 0);
     void *pointer = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     BHT_TRUE(pointer != MAP_FAILED);
     struct bhi_block *block = bhi_pool_adopt(p->context, *out_class, fd, pointer, bytes);
-    BHT_TRUE(block != NULL);
+    BHT_TRUE(block);
     return block;
 }
 
@@ -128,12 +130,13 @@ static bool given_again(enum trust trust) {
     worker->state = trust == STARTING ? BHI_HELD : BHI_RUNNING;
     bool own;
     struct bhi_block *taken = bhi_pool_take(p.context, size_class, worker, &own);
-    const bool given = taken != NULL;
+    const bool given = taken;
     BHT_EQ(own, given);
     BHT_TRUE(!taken || taken == block);
-    if (taken)
+    if (taken) {
         bhi_pool_give(p.context, taken);
-    bhi_context_unlock(p.context);
+    }
+    bhi_context_pump_unlock(p.context);
     puppet_close(&p);
     return given;
 }

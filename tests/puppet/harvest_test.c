@@ -1,6 +1,7 @@
 /* Who takes in what a worker has completed, and whom that wakes. */
 #include "puppet.h"
 #include "supervisor/event/event.h"
+#include "supervisor/event/harvest.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -75,8 +76,9 @@ static bool sleeps(const struct waiter *waiter) {
     char path[64], state = '?';
     snprintf(path, sizeof path, "/proc/self/task/%d/stat", atomic_load(&waiter->tid));
     FILE *file = fopen(path, "re");
-    if (!file)
+    if (!file) {
         return false;
+    }
     const int fields = fscanf(file, "%*d (%*[^)]) %c", &state);
     fclose(file);
     return fields == 1 && state == 'S';
@@ -89,8 +91,9 @@ static void start_waiters(struct waiter waiters[WAITERS], bh_event *event) {
         BHT_EQ(pthread_create(&waiters[i].thread, NULL, wait_for_it, &waiters[i]), 0);
     }
     WAIT_UNTIL(atomic_load(&event->sleepers) == WAITERS, 20000);
-    for (int i = 0; i < WAITERS; i++)
+    for (int i = 0; i < WAITERS; i++) {
         WAIT_UNTIL(sleeps(&waiters[i]), 20000);
+    }
 }
 
 /* They wait for ever: one that is not woken runs into the test's time limit. */

@@ -56,7 +56,7 @@ static const struct row rows[] = {
      .status = 0,
      .verdict = BH_WORKER_EXIT,
      .exit_code = 0,
-     .words = "exited with code 0 in mid-job"},
+     .words = "exited with code 0"},
     {.code_kind = CLD_EXITED,
      .status = 7,
      .verdict = BH_WORKER_EXIT,
@@ -69,13 +69,13 @@ static const struct row rows[] = {
      .verdict = BH_OUT_OF_HOST_MEMORY,
      .signal = SIGSEGV,
      .exit_code = -1,
-     .words = "ran into its memory limit of 64 MiB"},
+     .words = "exceeded its memory limit of 64 MiB"},
     {.code_kind = CLD_EXITED,
      .status = 1,
      .refused = true,
      .verdict = BH_OUT_OF_HOST_MEMORY,
      .exit_code = 1,
-     .words = "ran into its memory limit of 64 MiB"},
+     .words = "exceeded its memory limit of 64 MiB"},
     /* It was killed for its deadline, and that is what it died of. */
     {.kill = BHI_KILL_DEADLINE,
      .code_kind = CLD_KILLED,
@@ -134,8 +134,8 @@ static const struct row rows[] = {
      .verdict = BH_OUT_OF_HOST_MEMORY,
      .signal = SIGSEGV,
      .exit_code = -1,
-     .words = "ran into its memory limit"},
-    /* A liar's end says nothing, however it came. */
+     .words = "exceeded its memory limit"},
+    /* After a protocol violation the way it ended says nothing. */
     {.kill = BHI_KILL_PROTOCOL,
      .code_kind = CLD_KILLED,
      .status = SIGKILL,
@@ -170,7 +170,7 @@ static const struct row rows[] = {
      .refused = true,
      .verdict = BH_OUT_OF_HOST_MEMORY,
      .exit_code = -1,
-     .words = "ran into its memory limit"},
+     .words = "exceeded its memory limit"},
     /* The context closes. */
     {.code_kind = CLD_KILLED,
      .status = SIGKILL,
@@ -215,7 +215,7 @@ static const struct row rows[] = {
      .undead = true,
      .verdict = BH_DEADLINE,
      .exit_code = -1,
-     .words = "the process could not be ended, the kernel still holds it"},
+     .words = "SIGKILL did not end the process: the kernel still holds it"},
 };
 
 static void end_process(struct bhi_worker *worker, int code_kind, int status) {
@@ -236,12 +236,13 @@ static void play(const struct row *row, size_t number) {
     atomic_store(&side.header->refused_allocations, row->refused);
     bhi_progress_unmap(&side);
     bhi_context_lock(p.context);
-    if (row->kill == BHI_KILL_PROTOCOL)
+    if (row->kill == BHI_KILL_PROTOCOL) {
         bhi_core_worker_violation(&worker->core, "why it was killed");
-    else if (row->kill != BHI_KILL_NONE)
+    } else if (row->kill != BHI_KILL_NONE) {
         bhi_core_worker_kill(&worker->core, row->kill, bh_event_id(event), "why it was killed");
+    }
     p.context->closed = row->closed;
-    bhi_context_unlock(p.context);
+    bhi_context_pump_unlock(p.context);
     if (row->undead) { /* it lets go of what it had of the pool */
         BHI_LIST_EACH_SAFE(node, &worker->pool.exposures) {
             struct bhi_exposure *exposure = BHI_CONTAINER(node, struct bhi_exposure, of_worker);
@@ -257,33 +258,37 @@ static void play(const struct row *row, size_t number) {
     puppet_bury(worker, &obituary);
     const bh_verdict verdict = puppet_verdict(event);
     if (verdict.status != row->verdict || verdict.signal != row->signal ||
-        verdict.exit_code != row->exit_code || !strstr(verdict.message, row->words))
+        verdict.exit_code != row->exit_code || !strstr(verdict.message, row->words)) {
         BHT_FAIL("row %zu: %s, signal %d, exit code %d, '%s'; must be %s, %d, %d, '%s'", number,
                  bh_status_name(verdict.status), verdict.signal, verdict.exit_code, verdict.message,
                  bh_status_name(row->verdict), row->signal, row->exit_code, row->words);
+    }
     BHT_EQ(verdict.worker_pid, 4242);
     BHT_EQ(verdict.executed, row->compiles ? BH_EXECUTED_NO : BH_EXECUTED_UNKNOWN);
     /* The limit that it ran into, where there was one. */
     uint64_t limit = 0;
-    if (verdict.status == BH_OUT_OF_HOST_MEMORY)
+    if (verdict.status == BH_OUT_OF_HOST_MEMORY) {
         limit = LIMIT_MIB << 20;
-    else if (verdict.status == BH_DEADLINE)
+    } else if (verdict.status == BH_DEADLINE) {
         limit = BH_FOREVER;
-    else if (row->kill == BHI_KILL_COMPILE && verdict.status == BH_COMPILE_FAILED)
+    } else if (row->kill == BHI_KILL_COMPILE && verdict.status == BH_COMPILE_FAILED) {
         limit = p.stream->core.compile_deadline_ns;
+    }
     BHT_TRUE(verdict.limit == limit);
     /* The host's log has the same words, unless this is how it was told to end. */
-    if (row->closed)
+    if (row->closed) {
         BHT_STR_EQ(obituary.line, "");
-    else
+    } else {
         BHT_STR_HAS(obituary.line, row->compiles ? "stream one: " : row->words);
+    }
     bh_event_release(event);
     puppet_close(&p);
 }
 
 static void a_death_in_mid_job(void) {
-    for (size_t i = 0; i < BHT_COUNT(rows); i++)
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
         play(&rows[i], i);
+    }
 }
 
 /* -- what was refused before ------------------------------------------------------------------- */
@@ -360,7 +365,7 @@ static const struct start {
      .step_status = 123456,
      .text = "whatever",
      .why = BH_UNAVAILABLE,
-     .words = "exited with code 3 in mid-job while starting (step warm-up): whatever"},
+     .words = "exited with code 3 while starting (step warm-up): whatever"},
     {.code_kind = CLD_EXITED,
      .status = 3,
      .step = BHI_STEP_WARM_UP,
@@ -402,26 +407,29 @@ static void a_death_while_it_starts(void) {
         struct bhi_worker *worker = puppet_worker(&p, BHI_HELD);
         struct bhi_progress side = puppet_side(worker);
         bhi_progress_step(&side, (enum bhi_step)start->step);
-        if (start->text)
+        if (start->text) {
             bhi_progress_step_failed(&side, start->step_status, start->error, start->text);
+        }
         bhi_progress_unmap(&side);
         bhi_context_lock(p.context);
         bhi_stream_bind(&p.stream->core, &worker->core);
         bhi_worker_retain(worker);
-        if (start->kill != BHI_KILL_NONE)
+        if (start->kill != BHI_KILL_NONE) {
             bhi_core_worker_kill(&worker->core, start->kill, 0, "why it was killed");
-        bhi_context_unlock(p.context);
+        }
+        bhi_context_pump_unlock(p.context);
         end_process(worker, start->code_kind, start->status);
         p.zygote->state = start->code_kind ? BHI_ZYGOTE_READY : BHI_ZYGOTE_LOST;
         struct bhi_obituary obituary;
         puppet_bury(worker, &obituary);
         const struct bhi_core_stream *stream = &p.stream->core;
         if (stream->trouble.status != start->why || stream->trouble.sys_errno != start->sys_errno ||
-            !strstr(stream->trouble.message, start->words))
+            !strstr(stream->trouble.message, start->words)) {
             BHT_FAIL("row %zu: %s, errno %d, '%s'; must be %s, %d, '%s'", i,
                      bh_status_name(stream->trouble.status), stream->trouble.sys_errno,
                      stream->trouble.message, bh_status_name(start->why), start->sys_errno,
                      start->words);
+        }
         BHT_EQ(stream->state == BHI_STREAM_UNAVAILABLE, start->final);
         BHT_STR_HAS(obituary.line, start->words);
         puppet_close(&p);
@@ -434,8 +442,9 @@ static void one_that_is_retired_is_not_mourned(void) {
     puppet_open(&p);
     struct bhi_worker *worker = puppet_serving(&p);
     bhi_context_lock(p.context);
-    bhi_core_worker_kill(&worker->core, BHI_KILL_RETIRED, 0, "what comes next is not for it");
-    bhi_context_unlock(p.context);
+    bhi_core_worker_kill(&worker->core, BHI_KILL_RETIRED, 0,
+                         "it was replaced: the next submission needs a fresh worker");
+    bhi_context_pump_unlock(p.context);
     end_process(worker, CLD_KILLED, SIGKILL);
     struct bhi_obituary obituary;
     puppet_bury(worker, &obituary);

@@ -2,10 +2,10 @@
 #include "supervisor/buffer/pool.h"
 #include "supervisor/event/callback.h"
 #include "supervisor/event/pending.h"
-#include "supervisor/kernel/pipeline_cache.h"
+#include "supervisor/file/opener.h"
 #include "supervisor/load/loaders.h"
-#include "supervisor/load/opener.h"
-#include "supervisor/reactor.h"
+#include "supervisor/reactor/pipeline_cache.h"
+#include "supervisor/reactor/reactor.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -19,8 +19,9 @@ void puppet_open(struct puppet *puppet) {
     options.quarantine_deaths = 0;
     bh_detail detail;
     *puppet = (struct puppet){0};
-    if (bh_context_create(&options, &puppet->context, &detail) != BH_OK)
+    if (bh_context_create(&options, &puppet->context, &detail) != BH_OK) {
         BHT_FAIL("%s", detail.message);
+    }
     bhi_reactor_stop(puppet->context);
     puppet->zygote = puppet_zygote(puppet->context, BHI_ZYGOTE_READY);
     bh_stream_options stream;
@@ -37,7 +38,7 @@ void puppet_close(struct puppet *puppet) {
     bh_stream_release(puppet->stream);
     bhi_context_lock(context);
     context->closed = true;
-    bhi_context_unlock(context);
+    bhi_context_pump_unlock(context);
     BHI_LIST_EACH_SAFE(node, &context->workers)
     puppet_bury(BHI_CONTAINER(node, struct bhi_worker, link), NULL);
     BHI_LIST_EACH_SAFE(node, &context->zygotes) {
@@ -53,13 +54,13 @@ void puppet_close(struct puppet *puppet) {
     bhi_pending_forget(context);
     bhi_context_lock(context);
     bhi_pool_close(context);
-    bhi_context_unlock(context);
+    bhi_context_pump_unlock(context);
     bhi_context_unref(context);
 }
 
 struct bhi_zygote *puppet_zygote(bh_context *context, enum bhi_zygote_state state) {
     struct bhi_zygote *zygote = calloc(1, sizeof *zygote);
-    BHT_TRUE(zygote != NULL);
+    BHT_TRUE(zygote);
     atomic_init(&zygote->refs, 1);
     zygote->context = context;
     bhi_context_retain(context);
@@ -72,7 +73,7 @@ struct bhi_zygote *puppet_zygote(bh_context *context, enum bhi_zygote_state stat
 
 struct bhi_worker *puppet_worker(struct puppet *puppet, enum bhi_worker_state state) {
     struct bhi_worker *worker = calloc(1, sizeof *worker);
-    BHT_TRUE(worker != NULL);
+    BHT_TRUE(worker);
     atomic_init(&worker->refs, 1);
     worker->context = puppet->context;
     bhi_context_retain(puppet->context);
@@ -96,7 +97,7 @@ struct bhi_worker *puppet_worker(struct puppet *puppet, enum bhi_worker_state st
     bhi_context_lock(puppet->context);
     worker->id = bhi_context_new_id(puppet->context);
     bhi_list_append(&puppet->context->workers, &worker->link);
-    bhi_context_unlock(puppet->context);
+    bhi_context_pump_unlock(puppet->context);
     return worker;
 }
 
@@ -106,7 +107,7 @@ struct bhi_worker *puppet_serving(struct puppet *puppet) {
     bhi_stream_bind(&puppet->stream->core, &worker->core);
     bhi_worker_retain(worker);
     bhi_stream_served(&puppet->stream->core);
-    bhi_context_unlock(puppet->context);
+    bhi_context_pump_unlock(puppet->context);
     return worker;
 }
 
@@ -117,8 +118,9 @@ bh_event *puppet_submit(struct puppet *puppet) {
         .commands = &command, .command_count = 1, .deadline_ns = BH_FOREVER};
     bh_event *event = NULL;
     bh_detail detail;
-    if (bh_submit(puppet->stream, &info, &event, &detail) != BH_OK)
+    if (bh_submit(puppet->stream, &info, &event, &detail) != BH_OK) {
         BHT_FAIL("%s", detail.message);
+    }
     return event;
 }
 
@@ -153,7 +155,7 @@ void puppet_bury(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     struct bhi_obituary unread;
     bhi_context_lock(context);
     bhi_worker_died(worker, obituary ? obituary : &unread);
-    bhi_context_unlock(context);
+    bhi_context_pump_unlock(context);
     bhi_worker_release(worker);
 }
 

@@ -7,7 +7,8 @@
 #include "base/futex.h"
 #include "harness.h"
 #include "supervisor/context/context.h"
-#include "supervisor/stream.h"
+#include "supervisor/reactor/obituary.h"
+#include "supervisor/stream/stream.h"
 #include "supervisor/worker/worker_proc.h"
 #include "supervisor/worker/zygote.h"
 

@@ -1,10 +1,8 @@
 /* What is said of a batch to a browser. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
+#include "harness.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,28 +14,27 @@ static struct bhi_complaint complaint;
 
 static void assert_path(const char *expression, const char *expected) {
     char *text = html_path("page.html", expression);
-    assert_string_equal(text, expected);
+    BHT_STR_EQ(text, expected);
     free(text);
 }
 
-static void page_says_it_all(void **state) {
-    (void)state;
-    assert_true(bhi_report_html("page.html", &mixed, &run, &complaint));
+static void page_says_it_all(void) {
+    BHT_TRUE(bhi_report_html("page.html", &mixed, &run, &complaint));
     html_check("page.html");
     assert_path("string(/h:html/h:head/h:title)", "Batch jobs.jsonl");
     /* Tiles: jobs, done, failed, quarantined, waiting, attempts, those of this run, took, rate. */
-    assert_int_equal(html_count("page.html", "//h:li[@class][h:b]"), 9);
+    BHT_EQ(html_count("page.html", "//h:li[@class][h:b]"), 9);
     assert_path("string(//h:li[h:span=\"failed\"]/h:b)", "2");
     /* Two streams and a row of what was refused before it had one; each attempt is a bar. */
-    assert_int_equal(html_count("page.html", "//h:div[starts-with(@class,\"row\")]"), 3);
-    assert_int_equal(html_count("page.html", "//s:svg[@role=\"img\"]/s:rect"), 5);
+    BHT_EQ(html_count("page.html", "//h:div[starts-with(@class,\"row\")]"), 3);
+    BHT_EQ(html_count("page.html", "//s:svg[@role=\"img\"]/s:rect"), 5);
     assert_path("string(//s:svg[@role=\"img\"][1]/@aria-label)", "stream 0, 1 READY");
     assert_path("string(//s:svg[@role=\"img\"]/s:rect[@class=\"good\"]/s:title)",
                 "prepare, attempt 1: READY, from 0 us, took 1.00 s");
     /* Failures: the one that began it comes first. */
-    assert_int_equal(html_count("page.html", "//h:table[starts-with(h:caption,\"Jobs that\")]/"
-                                             "h:tbody/h:tr"),
-                     3);
+    BHT_EQ(html_count("page.html", "//h:table[starts-with(h:caption,\"Jobs that\")]/"
+                                   "h:tbody/h:tr"),
+           3);
     assert_path("string(//h:table[starts-with(h:caption,\"Jobs that\")]/h:tbody/h:tr[1]/h:td[1])",
                 "bad");
     assert_path("string(//h:table[starts-with(h:caption,\"Jobs that\")]/h:tbody/h:tr[2]/h:td[9])",
@@ -50,51 +47,47 @@ static void page_says_it_all(void **state) {
     /* As long as its bar. */
     assert_path("string(//h:table[h:caption=\"All jobs\"]/h:tbody/h:tr[1]/h:td[@data-h=\"Took\"])",
                 "1.00 s");
-    assert_int_equal(html_count("page.html", "//h:p[contains(.,\"device and memory\")]"), 0);
+    BHT_EQ(html_count("page.html", "//h:p[contains(.,\"device and memory\")]"), 0);
     /* An id has room, wherever it stands. */
-    assert_int_equal(html_count("page.html", "//h:table[starts-with(h:caption,\"Jobs that\")]/"
-                                             "h:tbody/h:tr/h:td[8][@class=\"id\"]"
-                                             "[@data-h=\"Origin\"]"),
-                     3);
-    assert_int_equal(html_count("page.html", "//h:table[h:caption=\"All jobs\"]/h:tbody/h:tr"), 5);
-    assert_int_equal(remove("page.html"), 0);
+    BHT_EQ(html_count("page.html", "//h:table[starts-with(h:caption,\"Jobs that\")]/"
+                                   "h:tbody/h:tr/h:td[8][@class=\"id\"]"
+                                   "[@data-h=\"Origin\"]"),
+           3);
+    BHT_EQ(html_count("page.html", "//h:table[h:caption=\"All jobs\"]/h:tbody/h:tr"), 5);
+    BHT_EQ(remove("page.html"), 0);
 }
 
 /* Stream 1 is of a second kind where each has one. */
-static void page_of_two_kinds(void **state) {
-    (void)state;
+static void page_of_two_kinds(void) {
     struct bhi_report_run two = run;
     two.streams = 1;
-    assert_true(bhi_report_html("page.html", &mixed, &two, &complaint));
+    BHT_TRUE(bhi_report_html("page.html", &mixed, &two, &complaint));
     html_check("page.html");
-    assert_int_equal(html_count("page.html", "//h:p[starts-with(.,\"There is 1 stream for each "
-                                             "combination of device and memory\")]"),
-                     1);
-    assert_int_equal(remove("page.html"), 0);
+    BHT_EQ(html_count("page.html", "//h:p[starts-with(.,\"There is 1 stream for each "
+                                   "combination of device and memory\")]"),
+           1);
+    BHT_EQ(remove("page.html"), 0);
 }
 
-static void page_of_nothing(void **state) {
-    (void)state;
+static void page_of_nothing(void) {
     struct bhi_queue empty = {.job_count = 0};
-    assert_true(bhi_report_html("page.html", &empty, &run, &complaint));
+    BHT_TRUE(bhi_report_html("page.html", &empty, &run, &complaint));
     html_check("page.html");
-    assert_int_equal(html_count("page.html", "//h:table"), 0);
-    assert_int_equal(remove("page.html"), 0);
+    BHT_EQ(html_count("page.html", "//h:table"), 0);
+    BHT_EQ(remove("page.html"), 0);
 }
 
-static void page_of_one_job(void **state) {
-    (void)state;
+static void page_of_one_job(void) {
     struct bhi_queue one = mixed;
     one.job_count = one.attempt_count = 1;
-    assert_true(bhi_report_html("page.html", &one, &run, &complaint));
+    BHT_TRUE(bhi_report_html("page.html", &one, &run, &complaint));
     html_check("page.html");
-    assert_int_equal(html_count("page.html", "//s:svg[@role=\"img\"]/s:rect"), 1);
-    assert_int_equal(remove("page.html"), 0);
+    BHT_EQ(html_count("page.html", "//s:svg[@role=\"img\"]/s:rect"), 1);
+    BHT_EQ(remove("page.html"), 0);
 }
 
 /* Every state and every status, known or not. */
-static void page_of_every_status(void **state) {
-    (void)state;
+static void page_of_every_status(void) {
     enum { COUNT = 80 };
     struct bhi_job_record jobs[COUNT];
     struct bhi_attempt_record attempts[COUNT];
@@ -116,21 +109,20 @@ static void page_of_every_status(void **state) {
                                                   .verdict = {.status = (bh_status)i}};
     }
     struct bhi_queue queue = {jobs, COUNT, attempts, COUNT, false};
-    assert_true(bhi_report_html("page.html", &queue, &run, &complaint));
+    BHT_TRUE(bhi_report_html("page.html", &queue, &run, &complaint));
     html_check("page.html");
-    assert_int_equal(remove("page.html"), 0);
+    BHT_EQ(remove("page.html"), 0);
 }
 
-static void page_of_many_is_small(void **state) {
-    (void)state;
+static void page_of_many_is_small(void) {
     enum { COUNT = 100000 };
     static const char long_message[] =
         "a message of the usual length: the worker was killed by a signal while it ran the kernel "
         "with the name of some forty characters, and its dependents were poisoned";
     struct bhi_job_record *jobs = calloc(COUNT, sizeof *jobs);
     struct bhi_attempt_record *attempts = calloc(COUNT, sizeof *attempts);
-    assert_non_null(jobs);
-    assert_non_null(attempts);
+    BHT_NE(jobs, NULL);
+    BHT_NE(attempts, NULL);
     for (size_t i = 0; i < COUNT; i++) {
         bool bad = i % 3 == 0;
         uint64_t begin = UINT64_C(1790000000000000000) + i * 500000;
@@ -156,38 +148,37 @@ static void page_of_many_is_small(void **state) {
                                         .verdict = {.status = bad ? BH_WORKER_SIGNAL : BH_OK}};
     }
     struct bhi_queue queue = {jobs, COUNT, attempts, COUNT, false};
-    assert_true(bhi_report_html("page.html", &queue, &run, &complaint));
+    BHT_TRUE(bhi_report_html("page.html", &queue, &run, &complaint));
     html_check("page.html");
     size_t size;
     char *text = html_read("page.html", &size);
-    assert_true(size < 3000000);
-    assert_non_null(strstr(text, "And 32,334 more, which --json lists."));
-    assert_non_null(strstr(text, "The first 5,000 of 100,000"));
+    BHT_LT(size, 3000000);
+    BHT_STR_HAS(text, "And 32,334 more, which --json lists.");
+    BHT_STR_HAS(text, "The first 5,000 of 100,000");
     free(text);
-    assert_int_equal(html_count("page.html", "//h:table[h:caption=\"All jobs\"]/h:tbody/h:tr"),
-                     5000);
-    assert_int_equal(remove("page.html"), 0);
+    BHT_EQ(html_count("page.html", "//h:table[h:caption=\"All jobs\"]/h:tbody/h:tr"), 5000);
+    BHT_EQ(remove("page.html"), 0);
     free(jobs);
     free(attempts);
 }
 
-static void unreadable_leaves_nothing(void **state) {
-    (void)state;
+static void unreadable_leaves_nothing(void) {
     struct bhi_queue queue = mixed;
     queue.unreadable = true;
-    assert_false(bhi_report_html("page.html", &queue, &run, &complaint));
-    assert_string_equal(complaint.text, "the state in jobs.jsonl.state cannot be read");
-    assert_int_equal(html_count_files(), 0);
-    assert_false(bhi_report_html("nowhere/page.html", &mixed, &run, &complaint));
-    assert_non_null(strstr(complaint.text, "No such file"));
+    BHT_TRUE(!bhi_report_html("page.html", &queue, &run, &complaint));
+    BHT_STR_EQ(complaint.text, "the state in jobs.jsonl.state cannot be read");
+    BHT_EQ(html_count_files(), 0);
+    BHT_TRUE(!bhi_report_html("nowhere/page.html", &mixed, &run, &complaint));
+    BHT_STR_HAS(complaint.text, "No such file");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(page_says_it_all),          cmocka_unit_test(page_of_nothing),
-        cmocka_unit_test(page_of_one_job),           cmocka_unit_test(page_of_two_kinds),
-        cmocka_unit_test(page_of_every_status),      cmocka_unit_test(page_of_many_is_small),
-        cmocka_unit_test(unreadable_leaves_nothing),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(page_says_it_all),          BHT_TEST(page_of_nothing),
+        BHT_TEST(page_of_one_job),           BHT_TEST(page_of_two_kinds),
+        BHT_TEST(page_of_every_status),      BHT_TEST(page_of_many_is_small),
+        BHT_TEST(unreadable_leaves_nothing),
     };
-    return cmocka_run_group_tests(tests, html_enter_folder, html_leave_folder);
+    bht_around(html_enter_folder, html_leave_folder);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

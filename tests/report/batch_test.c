@@ -1,10 +1,8 @@
 /* What is said of a batch: to a person and to a program. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
+#include "harness.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,9 +20,9 @@ static char *table_of_run(struct bhi_queue *queue, const struct bhi_report_run *
     char *text = NULL;
     size_t size;
     FILE *stream = open_memstream(&text, &size);
-    assert_non_null(stream);
-    assert_true(bhi_report_table(stream, queue, what));
-    assert_int_equal(fclose(stream), 0);
+    BHT_NE(stream, NULL);
+    BHT_TRUE(bhi_report_table(stream, queue, what));
+    BHT_EQ(fclose(stream), 0);
     return text;
 }
 
@@ -32,8 +30,7 @@ static char *table_of(struct bhi_queue *queue) {
     return table_of_run(queue, &run);
 }
 
-static void table_says_it_all(void **state) {
-    (void)state;
+static void table_says_it_all(void) {
     static const char expected[] =
         "5 jobs: 1 done, 2 failed, 1 quarantined, 1 waiting\n"
         "8 attempts in 4.00 s on 2 streams (2.00 attempts a second)\n"
@@ -49,30 +46,29 @@ static void table_says_it_all(void **state) {
         "bad\n"
         "    never ran: it depends on bad, which failed\n"
         "\n"
-        "Not finished: --resume goes on with jobs.jsonl.state\n";
+        "Not finished: --resume continues jobs.jsonl.state\n";
     char *text = table_of(&mixed);
-    assert_string_equal(text, expected);
+    BHT_STR_EQ(text, expected);
     free(text);
 }
 
-static void table_of_nothing(void **state) {
-    (void)state;
+static void table_of_nothing(void) {
     struct bhi_queue empty = {.job_count = 0};
     char *text = table_of(&empty);
-    assert_string_equal(text, "0 jobs: 0 done, 0 failed\n"
-                              "8 attempts in 4.00 s on 2 streams (2.00 attempts a second)\n");
+    BHT_STR_EQ(text, "0 jobs: 0 done, 0 failed\n"
+                     "8 attempts in 4.00 s on 2 streams (2.00 attempts a second)\n");
     free(text);
 }
 
-static void table_shows_the_first_fifty(void **state) {
-    (void)state;
+static void table_shows_the_first_fifty(void) {
     enum { COUNT = 1234 };
     struct bhi_job_record *jobs = calloc(COUNT, sizeof *jobs);
     static char messages[COUNT][16];
-    assert_non_null(jobs);
-    for (size_t i = 0; i < COUNT; i++)
+    BHT_NE(jobs, NULL);
+    for (size_t i = 0; i < COUNT; i++) {
         snprintf(messages[i], sizeof messages[i], "reason %zu", i);
-    for (size_t i = 0; i < COUNT; i++)
+    }
+    for (size_t i = 0; i < COUNT; i++) {
         jobs[i] =
             (struct bhi_job_record){.number = i + 1,
                                     .id = "x",
@@ -81,17 +77,17 @@ static void table_shows_the_first_fifty(void **state) {
                                     .origin = i + 1 == COUNT ? "" : "root",
                                     .status = BH_PENDING,
                                     .message = i + 1 == COUNT ? "the root of it" : messages[i]};
+    }
     struct bhi_queue queue = {.jobs = jobs, .job_count = COUNT};
     char *text = table_of(&queue);
-    assert_non_null(strstr(text, "  and 1,184 more\n  --json lists all\n"));
-    assert_non_null(strstr(text, "the root of it")); /* before its 1,233 consequences */
+    BHT_STR_HAS(text, "  and 1,184 more\n  --json lists all\n");
+    BHT_STR_HAS(text, "the root of it"); /* before its 1,233 consequences */
     free(text);
     free(jobs);
 }
 
 /* A mistake that was made sixty times must not hide another. */
-static void table_folds_what_says_the_same(void **state) {
-    (void)state;
+static void table_folds_what_says_the_same(void) {
     enum { COUNT = 61 };
     struct bhi_job_record jobs[COUNT];
     char ids[COUNT][8];
@@ -108,22 +104,22 @@ static void table_folds_what_says_the_same(void **state) {
     struct bhi_queue queue = {.jobs = jobs, .job_count = COUNT};
     char *text = table_of(&queue);
     size_t same = 0;
-    for (const char *at = text; (at = strstr(at, "the same")); at++)
+    for (const char *at = text; (at = strstr(at, "the same")); at++) {
         same++;
-    assert_int_equal(same, 5);
-    assert_non_null(strstr(text, "another\n  and 55 more like j0\n  --json lists all\n"));
+    }
+    BHT_EQ(same, 5);
+    BHT_STR_HAS(text, "another\n  and 55 more like j0\n  --json lists all\n");
     free(text);
 }
 
-static void unreadable_is_said(void **state) {
-    (void)state;
+static void unreadable_is_said(void) {
     struct bhi_queue queue = mixed;
     queue.unreadable = true;
     FILE *null = fopen("/dev/null", "w");
-    assert_non_null(null);
-    assert_false(bhi_report_table(null, &queue, &run));
+    BHT_NE(null, NULL);
+    BHT_TRUE(!bhi_report_table(null, &queue, &run));
     fclose(null);
-    assert_false(bhi_report_json(&queue, &run));
+    BHT_TRUE(!bhi_report_json(&queue, &run));
 }
 
 /* -- for a program ------------------------------------------------------------------------------
@@ -132,19 +128,20 @@ static void unreadable_is_said(void **state) {
 static json_t *json_of_run(struct bhi_queue *queue, const struct bhi_report_run *what) {
     json_error_t error;
     FILE *file = tmpfile();
-    assert_non_null(file);
+    BHT_NE(file, NULL);
     fflush(stdout);
     int kept = dup(STDOUT_FILENO);
-    assert_true(kept >= 0 && dup2(fileno(file), STDOUT_FILENO) >= 0);
+    BHT_TRUE(kept >= 0 && dup2(fileno(file), STDOUT_FILENO) >= 0);
     bool good = bhi_report_json(queue, what);
     fflush(stdout);
-    assert_true(dup2(kept, STDOUT_FILENO) >= 0);
+    BHT_GE(dup2(kept, STDOUT_FILENO), 0);
     close(kept);
-    assert_true(good);
+    BHT_TRUE(good);
     rewind(file);
     json_t *value = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
-    if (!value)
-        fail_msg("%d:%d: %s", error.line, error.column, error.text);
+    if (!value) {
+        BHT_FAIL("%d:%d: %s", error.line, error.column, error.text);
+    }
     fclose(file);
     return value;
 }
@@ -153,53 +150,52 @@ static json_t *json_of(struct bhi_queue *queue) {
     return json_of_run(queue, &run);
 }
 
-static void json_says_it_all(void **state) {
-    (void)state;
+static void json_says_it_all(void) {
     json_t *object = json_of(&mixed);
     assert_text(object, "batch", "0123456789abcdef");
     assert_text(object, "jobs", "jobs.jsonl");
     assert_text(object, "state", "jobs.jsonl.state");
-    assert_true(json_is_null(json_object_get(object, "device")));
-    assert_int_equal(integer(object, "streams"), 2);
-    assert_int_equal(integer(object, "exit_status"), 1);
-    assert_int_equal(integer(object, "total"), 5);
-    assert_int_equal(integer(object, "done"), 1);
-    assert_int_equal(integer(object, "failed"), 2);
-    assert_int_equal(integer(object, "quarantined"), 1);
-    assert_int_equal(integer(object, "cancelled"), 0);
-    assert_int_equal(integer(object, "waiting"), 1);
-    assert_int_equal(integer(object, "submitted"), 0);
-    assert_int_equal(integer(object, "running"), 0);
-    assert_int_equal(integer(object, "attempts"), 4); /* the refused is none */
-    assert_int_equal(integer(object, "refused"), 1);
-    assert_int_equal(integer(object, "guilty"), 2);
-    assert_int_equal(integer(object, "cut_off"), 1);
-    assert_int_equal(integer(object, "ran"), 8);
-    assert_true(json_real_value(json_object_get(object, "rate")) == 2.0);
-    assert_true(json_real_value(json_object_get(object, "elapsed_ms")) == 4000.0);
+    BHT_TRUE(json_is_null(json_object_get(object, "device")));
+    BHT_EQ(integer(object, "streams"), 2);
+    BHT_EQ(integer(object, "exit_status"), 1);
+    BHT_EQ(integer(object, "total"), 5);
+    BHT_EQ(integer(object, "done"), 1);
+    BHT_EQ(integer(object, "failed"), 2);
+    BHT_EQ(integer(object, "quarantined"), 1);
+    BHT_EQ(integer(object, "cancelled"), 0);
+    BHT_EQ(integer(object, "waiting"), 1);
+    BHT_EQ(integer(object, "submitted"), 0);
+    BHT_EQ(integer(object, "running"), 0);
+    BHT_EQ(integer(object, "attempts"), 4); /* the refused is none */
+    BHT_EQ(integer(object, "refused"), 1);
+    BHT_EQ(integer(object, "guilty"), 2);
+    BHT_EQ(integer(object, "cut_off"), 1);
+    BHT_EQ(integer(object, "ran"), 8);
+    BHT_TRUE(json_real_value(json_object_get(object, "rate")) == 2.0);
+    BHT_TRUE(json_real_value(json_object_get(object, "elapsed_ms")) == 4000.0);
     documented("## A batch", object, "verdicts");
     json_t *verdicts = json_object_get(object, "verdicts");
-    assert_int_equal(json_object_size(verdicts), 3);
-    assert_int_equal(integer(verdicts, "READY"), 1);
-    assert_int_equal(integer(verdicts, "WORKER_SIGNAL"), 2);
-    assert_int_equal(integer(verdicts, "LOAD_FAILED"), 1);
+    BHT_EQ(json_object_size(verdicts), 3);
+    BHT_EQ(integer(verdicts, "READY"), 1);
+    BHT_EQ(integer(verdicts, "WORKER_SIGNAL"), 2);
+    BHT_EQ(integer(verdicts, "LOAD_FAILED"), 1);
 
     json_t *failures = json_object_get(object, "failures");
-    assert_int_equal(json_array_size(failures), 3);
+    BHT_EQ(json_array_size(failures), 3);
     json_t *after = json_array_get(failures, 0);
     assert_text(after, "id", "after");
     assert_text(after, "origin", "bad");
-    assert_true(json_is_null(json_object_get(after, "code")));
+    BHT_TRUE(json_is_null(json_object_get(after, "code")));
     assert_text(after, "message", "never ran: it depends on bad, which failed");
     json_t *bad = json_array_get(failures, 1);
     assert_text(bad, "state", "quarantined");
     assert_text(bad, "code", "WORKER_SIGNAL");
-    assert_int_equal(integer(bad, "attempts"), 3);
-    assert_int_equal(integer(bad, "guilty"), 3);
-    assert_int_equal(integer(bad, "line"), 3);
-    assert_true(json_is_null(json_object_get(bad, "origin")));
+    BHT_EQ(integer(bad, "attempts"), 3);
+    BHT_EQ(integer(bad, "guilty"), 3);
+    BHT_EQ(integer(bad, "line"), 3);
+    BHT_TRUE(json_is_null(json_object_get(bad, "origin")));
     assert_text(bad, "kernel", "shaders/crash_shared.spv");
-    assert_true(json_is_null(json_object_get(json_array_get(failures, 0), "kernel")));
+    BHT_TRUE(json_is_null(json_object_get(json_array_get(failures, 0), "kernel")));
     assert_text(json_array_get(failures, 2), "kernel", "<b>??.comp");
     assert_text(json_array_get(failures, 2), "id", "<script>alert(1)</script>\"'&??[31m?]]>");
     json_decref(object);
@@ -210,53 +206,52 @@ static const struct bhi_report_bad bads[] = {
     {.line = 3, .id = "b", .origin = "", .message = "\"dedline\" is no key"},
     {.line = 4, .id = "c", .origin = "b", .message = "it depends on \"b\", whose line is bad"}};
 
-static void bad_lines_are_failures(void **state) {
-    (void)state;
+static void bad_lines_are_failures(void) {
     struct bhi_tally tally;
     struct bhi_report_run with = run;
     struct bhi_queue empty = {.job_count = 0};
     with.bad = bads;
     with.bad_count = 3;
     char *text = table_of_run(&empty, &with);
-    assert_non_null(strstr(text, "3 jobs: 0 done, 3 failed"));
-    assert_non_null(strstr(text, "line 2"));
-    assert_non_null(strstr(text, "\"dedline\" is no key"));
-    assert_true(strstr(text, "dedline") < strstr(text, "whose line is bad"));
+    BHT_STR_HAS(text, "3 jobs: 0 done, 3 failed");
+    BHT_STR_HAS(text, "line 2");
+    BHT_STR_HAS(text, "\"dedline\" is no key");
+    BHT_LT(strstr(text, "dedline"), strstr(text, "whose line is bad"));
     free(text);
     json_t *object = json_of_run(&mixed, &with);
-    assert_int_equal(integer(object, "total"), 8);
-    assert_int_equal(integer(object, "failed"), 5);
+    BHT_EQ(integer(object, "total"), 8);
+    BHT_EQ(integer(object, "failed"), 5);
     json_t *failures = json_object_get(object, "failures");
-    assert_int_equal(json_array_size(failures), 6);
-    assert_true(json_is_null(json_object_get(json_array_get(failures, 0), "id")));
-    assert_int_equal(integer(json_array_get(failures, 0), "line"), 2);
+    BHT_EQ(json_array_size(failures), 6);
+    BHT_TRUE(json_is_null(json_object_get(json_array_get(failures, 0), "id")));
+    BHT_EQ(integer(json_array_get(failures, 0), "line"), 2);
     assert_text(json_array_get(failures, 2), "id", "c");
     assert_text(json_array_get(failures, 2), "origin", "b");
     assert_text(json_array_get(failures, 2), "message", "it depends on \"b\", whose line is bad");
     json_decref(object);
-    assert_true(bhi_tally_read(&empty, &with, &tally));
-    assert_int_equal(tally.counts.of[BHI_JOB_FAILED], 3);
+    BHT_TRUE(bhi_tally_read(&empty, &with, &tally));
+    BHT_EQ(tally.counts.of[BHI_JOB_FAILED], 3);
 }
 
-static void json_of_nothing(void **state) {
-    (void)state;
+static void json_of_nothing(void) {
     struct bhi_queue empty = {.job_count = 0};
     json_t *object = json_of(&empty);
-    assert_int_equal(integer(object, "total"), 0);
-    assert_int_equal(json_array_size(json_object_get(object, "failures")), 0);
+    BHT_EQ(integer(object, "total"), 0);
+    BHT_EQ(json_array_size(json_object_get(object, "failures")), 0);
     json_decref(object);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table_says_it_all),
-        cmocka_unit_test(table_of_nothing),
-        cmocka_unit_test(table_shows_the_first_fifty),
-        cmocka_unit_test(table_folds_what_says_the_same),
-        cmocka_unit_test(unreadable_is_said),
-        cmocka_unit_test(json_says_it_all),
-        cmocka_unit_test(json_of_nothing),
-        cmocka_unit_test(bad_lines_are_failures),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(table_says_it_all),
+        BHT_TEST(table_of_nothing),
+        BHT_TEST(table_shows_the_first_fifty),
+        BHT_TEST(table_folds_what_says_the_same),
+        BHT_TEST(unreadable_is_said),
+        BHT_TEST(json_says_it_all),
+        BHT_TEST(json_of_nothing),
+        BHT_TEST(bad_lines_are_failures),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    bht_default_flags(BHT_ALLOW_MAPPINGS); /* a locale stays loaded */
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

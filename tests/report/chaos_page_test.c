@@ -1,10 +1,8 @@
 /* What is said of a chaos run to a browser. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
+#include "harness.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,61 +14,56 @@ static struct bhi_complaint complaint;
 
 static void assert_path(const char *expression, const char *expected) {
     char *text = html_path("page.html", expression);
-    assert_string_equal(text, expected);
+    BHT_STR_EQ(text, expected);
     free(text);
 }
 
 static void write_page(const struct bhi_history *history, const struct bhi_chaos_result *result) {
-    assert_true(bhi_chaos_report_html("page.html", history, result, &complaint));
+    BHT_TRUE(bhi_chaos_report_html("page.html", history, result, &complaint));
     html_check("page.html");
 }
 
-static void page_of_a_valid_run(void **state) {
-    (void)state;
+static void page_of_a_valid_run(void) {
     struct bhi_history history = sample();
     struct bhi_chaos_result result = good();
     write_page(&history, &result);
     assert_path("string(/h:html/h:head/h:title)", "Chaos, seed 18446744073709551615");
     assert_path("string(//h:p[@class=\"verdict good\"]/h:b)", "\xE2\x9C\x93 valid");
     /* Two streams, kills. */
-    assert_int_equal(html_count("page.html", "//h:div[starts-with(@class,\"row\")]"), 3);
+    BHT_EQ(html_count("page.html", "//h:div[starts-with(@class,\"row\")]"), 3);
     assert_path("string(//h:div[@class=\"row\"][2]/s:svg/@aria-label)",
                 "stream 1, 1 poisoned: hit itself, 1 fault aimed at the stream");
     assert_path("string(//s:rect[@class=\"bad\"]/s:title)",
                 "operation 2: poisoned, WORKER_SIGNAL, process 4711, from 4.50 ms, took 1.00 ms");
     /* The histogram: from the first bucket with something in it to the last. */
-    assert_int_equal(
-        html_count("page.html", "//h:table[h:caption=\"Recovery times\"]/h:tbody/h:tr"),
-        BHI_RECOVERY_BUCKETS - 3);
+    BHT_EQ(html_count("page.html", "//h:table[h:caption=\"Recovery times\"]/h:tbody/h:tr"),
+           BHI_RECOVERY_BUCKETS - 3);
     assert_path("string(//h:table[h:caption=\"Recovery times\"]/h:tbody/h:tr[1]/h:td[3])", "296");
     assert_path("string(//h:table[h:caption=\"Faults by kind\"]/h:tbody/h:tr[1]/h:td[2])", "298");
-    assert_int_equal(remove("page.html"), 0);
+    BHT_EQ(remove("page.html"), 0);
 }
 
-static void page_of_an_invalid_run(void **state) {
-    (void)state;
+static void page_of_an_invalid_run(void) {
     struct bhi_history history = sample();
     struct bhi_chaos_result result = bad();
     write_page(&history, &result);
     assert_path("string(//h:p[@class=\"verdict bad\"]/h:b)", "\xE2\x9C\x97 invalid");
-    assert_int_equal(html_count("page.html", "//h:table[h:caption=\"Findings\"]/h:tbody/h:tr"), 2);
+    BHT_EQ(html_count("page.html", "//h:table[h:caption=\"Findings\"]/h:tbody/h:tr"), 2);
     assert_path("string(//h:table[h:caption=\"Findings\"]/h:tbody/h:tr[2]/h:td[4])",
                 "operation 1 is READY, but <b>its</b> output ? is wrong");
-    assert_int_equal(remove("page.html"), 0);
+    BHT_EQ(remove("page.html"), 0);
 }
 
-static void page_of_nothing(void **state) {
-    (void)state;
+static void page_of_nothing(void) {
     struct bhi_history history = {.count = 0};
     struct bhi_chaos_result result = {.verdict = BHI_CHAOS_UNKNOWN};
     write_page(&history, &result);
     assert_path("string(//h:p[@class=\"verdict warn\"]/h:b)", "? unknown");
-    assert_int_equal(remove("page.html"), 0);
+    BHT_EQ(remove("page.html"), 0);
 }
 
 /* Histories can be read from files that anybody wrote. */
-static void page_of_an_absurd_history(void **state) {
-    (void)state;
+static void page_of_an_absurd_history(void) {
     struct bhi_record absurd[] = {
         {.kind = BHI_RECORD_END, .op = 99, .end = {.lost = true}}, /* of nothing */
         {.kind = BHI_RECORD_OP, .op = UINT64_MAX, .stream = UINT32_MAX},
@@ -98,15 +91,14 @@ static void page_of_an_absurd_history(void **state) {
     for (uint32_t streams = 0; streams < 3; streams++) {
         history.header.streams = streams == 2 ? UINT32_MAX : streams;
         write_page(&history, &result);
-        assert_int_equal(remove("page.html"), 0);
+        BHT_EQ(remove("page.html"), 0);
     }
 }
 
-static void page_of_a_long_run_is_small(void **state) {
-    (void)state;
+static void page_of_a_long_run_is_small(void) {
     enum { COUNT = 200000 };
     struct bhi_record *all = calloc(COUNT, sizeof *all);
-    assert_non_null(all);
+    BHT_NE(all, NULL);
     for (uint64_t i = 0; i < COUNT; i += 4) {
         uint64_t at = i * 100000;
         all[i] = (struct bhi_record){
@@ -136,30 +128,30 @@ static void page_of_a_long_run_is_small(void **state) {
     write_page(&history, &result);
     size_t size;
     free(html_read("page.html", &size));
-    assert_true(size < 4000000);
-    assert_int_equal(html_count("page.html", "//h:div[starts-with(@class,\"row\")]"),
-                     BHI_CHAOS_STREAMS + BHI_FAULT_KINDS + 3);
-    assert_int_equal(remove("page.html"), 0);
+    BHT_LT(size, 4000000);
+    BHT_EQ(html_count("page.html", "//h:div[starts-with(@class,\"row\")]"),
+           BHI_CHAOS_STREAMS + BHI_FAULT_KINDS + 3);
+    BHT_EQ(remove("page.html"), 0);
     free(all);
 }
 
-static void refused_path_leaves_nothing(void **state) {
-    (void)state;
+static void refused_path_leaves_nothing(void) {
     struct bhi_history history = sample();
     struct bhi_chaos_result result = good();
-    assert_false(bhi_chaos_report_html("nowhere/page.html", &history, &result, &complaint));
-    assert_non_null(strstr(complaint.text, "No such file"));
-    assert_int_equal(html_count_files(), 0);
+    BHT_TRUE(!bhi_chaos_report_html("nowhere/page.html", &history, &result, &complaint));
+    BHT_STR_HAS(complaint.text, "No such file");
+    BHT_EQ(html_count_files(), 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(page_of_a_valid_run),
-        cmocka_unit_test(page_of_an_invalid_run),
-        cmocka_unit_test(page_of_nothing),
-        cmocka_unit_test(page_of_an_absurd_history),
-        cmocka_unit_test(page_of_a_long_run_is_small),
-        cmocka_unit_test(refused_path_leaves_nothing),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(page_of_a_valid_run),
+        BHT_TEST(page_of_an_invalid_run),
+        BHT_TEST(page_of_nothing),
+        BHT_TEST(page_of_an_absurd_history),
+        BHT_TEST(page_of_a_long_run_is_small),
+        BHT_TEST(refused_path_leaves_nothing),
     };
-    return cmocka_run_group_tests(tests, html_enter_folder, html_leave_folder);
+    bht_around(html_enter_folder, html_leave_folder);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

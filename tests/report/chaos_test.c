@@ -1,10 +1,8 @@
 /* What is said of a chaos run: to a person and to a program. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
+#include "harness.h"
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +19,9 @@ static char *text_of(const struct bhi_chaos_result *result, const char *path) {
     size_t size;
     struct bhi_history history = sample();
     FILE *stream = open_memstream(&text, &size);
-    assert_non_null(stream);
+    BHT_NE(stream, NULL);
     bhi_chaos_report_text(stream, &history, result, path);
-    assert_int_equal(fclose(stream), 0);
+    BHT_EQ(fclose(stream), 0);
     return text;
 }
 
@@ -33,19 +31,19 @@ static json_t *json_of(const struct bhi_chaos_result *result, const char *path) 
     json_error_t error;
     struct bhi_history history = sample();
     FILE *stream = open_memstream(&text, &size);
-    assert_non_null(stream);
-    assert_true(bhi_chaos_report_json(stream, &history, result, path));
-    assert_int_equal(fclose(stream), 0);
-    assert_ptr_equal(strchr(text, '\n'), text + size - 1); /* one line */
+    BHT_NE(stream, NULL);
+    BHT_TRUE(bhi_chaos_report_json(stream, &history, result, path));
+    BHT_EQ(fclose(stream), 0);
+    BHT_EQ(strchr(text, '\n'), text + size - 1); /* one line */
     json_t *value = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-    if (!value)
-        fail_msg("%d:%d: %s", error.line, error.column, error.text);
+    if (!value) {
+        BHT_FAIL("%d:%d: %s", error.line, error.column, error.text);
+    }
     free(text);
     return value;
 }
 
-static void text_of_a_valid_run(void **state) {
-    (void)state;
+static void text_of_a_valid_run(void) {
     struct bhi_chaos_result result = good();
     char *text = text_of(&result, NULL);
     static const char head[] = "valid: every promise was kept\n"
@@ -66,48 +64,47 @@ static void text_of_a_valid_run(void **state) {
     static const char tail[] = "              13 min 59 s and longer             1  #\n"
                                "  memory      10.0 MiB at first, 11.0 MiB at last\n"
                                "  descriptors 40 at first, 41 at last\n";
-    if (strncmp(text, head, strlen(head)) != 0)
-        assert_string_equal(text, head);
-    assert_non_null(strstr(text, tail));
+    if (strncmp(text, head, strlen(head)) != 0) {
+        BHT_STR_EQ(text, head);
+    }
+    BHT_STR_HAS(text, tail);
     free(text);
 }
 
-static void text_of_an_invalid_run(void **state) {
-    (void)state;
+static void text_of_an_invalid_run(void) {
     struct bhi_chaos_result result = bad();
     char *text = text_of(&result, "chaos-1.jsonl");
-    assert_non_null(strstr(text, "invalid: a promise was broken 100 times\n"));
-    assert_non_null(strstr(text, ", 1 lost\n"));
-    assert_non_null(strstr(text, "  lost                   2     4  operation 2 has no end\n"));
-    assert_non_null(strstr(text, "  false success          1     3  operation 1 is READY, but "
-                                 "<b>its</b> output ? is wrong\n"));
-    assert_non_null(strstr(text, "  and 98 more\n"));
-    assert_non_null(strstr(text, "bulkhead chaos --replay chaos-1.jsonl\n"));
+    BHT_STR_HAS(text, "invalid: a promise was broken 100 times\n");
+    BHT_STR_HAS(text, ", 1 lost\n");
+    BHT_STR_HAS(text, "  lost                   2     4  operation 2 has no end\n");
+    BHT_STR_HAS(text, "  false success          1     3  operation 1 is READY, but "
+                      "<b>its</b> output ? is wrong\n");
+    BHT_STR_HAS(text, "  and 98 more\n");
+    BHT_STR_HAS(text, "bulkhead chaos --replay chaos-1.jsonl\n");
     free(text);
 }
 
-static void text_of_a_run_of_nothing(void **state) {
-    (void)state;
+static void text_of_a_run_of_nothing(void) {
     struct bhi_chaos_result result = {.verdict = BHI_CHAOS_UNKNOWN, .finding_count = 1};
     result.by_anomaly[BHI_ANOMALY_UNKNOWN] = 1;
     result.findings[0] = (struct bhi_finding){.anomaly = BHI_ANOMALY_UNKNOWN,
                                               .record = BHI_FINDING_NO_RECORD,
                                               .text = "no fault was injected"};
     char *text = text_of(&result, "chaos-1.jsonl");
-    assert_non_null(strstr(text, "unknown: nothing can be said of this run\n"));
-    assert_non_null(strstr(text, "  unknown          -     -  no fault was injected\n"));
-    assert_non_null(strstr(text, "none was measured"));
-    assert_null(strstr(text, "--replay")); /* there is nothing to be done again */
+    BHT_STR_HAS(text, "unknown: this run proves nothing\n");
+    BHT_STR_HAS(text, "  unknown          -     -  no fault was injected\n");
+    BHT_STR_HAS(text, "none was measured");
+    BHT_EQ(strstr(text, "--replay"), NULL); /* there is nothing to be done again */
     free(text);
     result.cut_short = true;
     result.refused = 1;
     text = text_of(&result, NULL);
-    assert_non_null(strstr(text, "unknown: nothing can be said of this run: it was cut short\n"));
-    assert_non_null(strstr(text, ", 1 call refused\n"));
+    BHT_STR_HAS(text, "unknown: this run proves nothing: it was cut short\n");
+    BHT_STR_HAS(text, ", 1 call refused\n");
     free(text);
     json_t *object = json_of(&result, NULL);
     json_t *finding = json_array_get(json_object_get(object, "findings"), 0);
-    assert_true(json_is_null(json_object_get(finding, "line")));
+    BHT_TRUE(json_is_null(json_object_get(finding, "line")));
     json_decref(object);
 }
 
@@ -115,8 +112,7 @@ static void text_of_a_run_of_nothing(void **state) {
  */
 
 /* Whose 40 s began at 2 s, and which took 50 s in all. */
-static void pace_of_a_run(void **state) {
-    (void)state;
+static void pace_of_a_run(void) {
     struct bhi_record noted[] = {{.kind = BHI_RECORD_SAMPLE, .at_ns = 1000 * MS},
                                  {.kind = BHI_RECORD_SAMPLE, .at_ns = 2000 * MS},
                                  {.kind = BHI_RECORD_FAULT, .at_ns = 3000 * MS},
@@ -125,93 +121,93 @@ static void pace_of_a_run(void **state) {
         .header = {.rate = 0.5, .duration_ns = 40000 * MS}, .records = noted, .count = 4};
     struct bhi_chaos_result result = {.faults = {[BHI_FAULT_KILL] = 10}};
     struct bhi_facts_pace pace = bhi_facts_pace(&history, &result);
-    assert_int_equal(pace.asked, 20);
-    assert_int_equal(pace.begin_ns, 2000 * MS);
-    assert_int_equal(pace.faults_ns, 40000 * MS);
-    assert_int_equal(pace.settle_ns, 8000 * MS);
-    assert_true(pace.rate == 0.25);
+    BHT_EQ(pace.asked, 20);
+    BHT_EQ(pace.begin_ns, 2000 * MS);
+    BHT_EQ(pace.faults_ns, 40000 * MS);
+    BHT_EQ(pace.settle_ns, 8000 * MS);
+    BHT_TRUE(pace.rate == 0.25);
     noted[2].at_ns = 45000 * MS; /* a rest was longer than the time */
-    assert_int_equal(bhi_facts_pace(&history, &result).faults_ns, 43000 * MS);
+    BHT_EQ(bhi_facts_pace(&history, &result).faults_ns, 43000 * MS);
     history.header.duration_ns = UINT64_MAX;
     history.header.rate = 10000;
     pace = bhi_facts_pace(&history, &result);
-    assert_int_equal(pace.faults_ns, 48000 * MS);
-    assert_int_equal(pace.settle_ns, 0);
+    BHT_EQ(pace.faults_ns, 48000 * MS);
+    BHT_EQ(pace.settle_ns, 0);
     history.count = 0;
     pace = bhi_facts_pace(&history, &result);
-    assert_int_equal(pace.faults_ns + pace.begin_ns + pace.settle_ns, 0);
+    BHT_EQ(pace.faults_ns + pace.begin_ns + pace.settle_ns, 0);
 }
 
-static void json_of_an_invalid_run(void **state) {
-    (void)state;
+static void json_of_an_invalid_run(void) {
     struct bhi_chaos_result result = bad();
     json_t *object = json_of(&result, "chaos-1.jsonl");
     assert_text(object, "verdict", "invalid");
     assert_text(object, "seed", "18446744073709551615");
     assert_text(object, "device", "llvmpipe?[31m");
     assert_text(object, "history", "chaos-1.jsonl");
-    assert_int_equal(integer(object, "operations"), 12345);
-    assert_int_equal(integer(object, "ready"), 12000);
-    assert_int_equal(integer(object, "poisoned"), 345);
-    assert_int_equal(integer(object, "lost"), 1);
-    assert_int_equal(integer(object, "injected"), 300);
-    assert_int_equal(integer(object, "missed"), 3);
-    assert_true(json_real_value(json_object_get(object, "elapsed_ms")) == 2500.0);
+    BHT_EQ(integer(object, "operations"), 12345);
+    BHT_EQ(integer(object, "ready"), 12000);
+    BHT_EQ(integer(object, "poisoned"), 345);
+    BHT_EQ(integer(object, "lost"), 1);
+    BHT_EQ(integer(object, "injected"), 300);
+    BHT_EQ(integer(object, "missed"), 3);
+    BHT_TRUE(json_real_value(json_object_get(object, "elapsed_ms")) == 2500.0);
     documented("## A chaos run", object, "faults,anomalies");
     json_t *power = json_object_get(object, "power");
-    assert_int_equal(integer(power, "compared"), 12000);
-    assert_true(json_real_value(json_object_get(power, "find_rate")) == 0.01);
+    BHT_EQ(integer(power, "compared"), 12000);
+    BHT_TRUE(json_real_value(json_object_get(power, "find_rate")) == 0.01);
     json_t *pace = json_object_get(object, "pace");
-    assert_int_equal(integer(pace, "asked"), 320);
-    assert_true(json_real_value(json_object_get(pace, "faults_ms")) == 5);
-    assert_true(json_real_value(json_object_get(pace, "settle_ms")) == 2495);
-    assert_true(json_real_value(json_object_get(pace, "rate")) == 60000);
+    BHT_EQ(integer(pace, "asked"), 320);
+    BHT_EQ(json_real_value(json_object_get(pace, "faults_ms")), 5);
+    BHT_EQ(json_real_value(json_object_get(pace, "settle_ms")), 2495);
+    BHT_EQ(json_real_value(json_object_get(pace, "rate")), 60000);
     json_t *faults = json_object_get(object, "faults");
-    assert_int_equal(json_object_size(faults), BHI_FAULT_KINDS);
-    assert_int_equal(integer(faults, "kill"), 298);
-    assert_int_equal(integer(faults, "zygote"), 0);
+    BHT_EQ(json_object_size(faults), BHI_FAULT_KINDS);
+    BHT_EQ(integer(faults, "kill"), 298);
+    BHT_EQ(integer(faults, "zygote"), 0);
     json_t *anomalies = json_object_get(object, "anomalies");
-    assert_int_equal(json_object_size(anomalies), BHI_ANOMALIES);
-    assert_int_equal(integer(anomalies, "false_success"), 99);
+    BHT_EQ(json_object_size(anomalies), BHI_ANOMALIES);
+    BHT_EQ(integer(anomalies, "false_success"), 99);
     json_t *findings = json_object_get(object, "findings");
-    assert_int_equal(json_array_size(findings), 2);
+    BHT_EQ(json_array_size(findings), 2);
     assert_text(json_array_get(findings, 1), "anomaly", "false_success");
-    assert_int_equal(integer(json_array_get(findings, 1), "line"), 3);
+    BHT_EQ(integer(json_array_get(findings, 1), "line"), 3);
     json_t *recovery = json_object_get(object, "recovery");
-    assert_int_equal(integer(recovery, "count"), 300);
-    assert_true(json_real_value(json_object_get(recovery, "p99_ms")) == 2.0);
+    BHT_EQ(integer(recovery, "count"), 300);
+    BHT_TRUE(json_real_value(json_object_get(recovery, "p99_ms")) == 2.0);
     json_t *histogram = json_object_get(recovery, "histogram");
     json_int_t sum = 0;
-    for (size_t i = 0; i < json_array_size(histogram); i++)
+    for (size_t i = 0; i < json_array_size(histogram); i++) {
         sum += integer(json_array_get(histogram, i), "count");
-    assert_int_equal(sum, 300);
-    assert_true(json_real_value(json_object_get(json_array_get(histogram, 0), "from_ms")) == 0.8);
+    }
+    BHT_EQ(sum, 300);
+    BHT_TRUE(json_real_value(json_object_get(json_array_get(histogram, 0), "from_ms")) == 0.8);
     json_t *last = json_array_get(histogram, json_array_size(histogram) - 1);
-    assert_true(json_is_null(json_object_get(last, "to_ms")));
+    BHT_TRUE(json_is_null(json_object_get(last, "to_ms")));
     json_t *leaks = json_object_get(object, "leaks");
-    assert_int_equal(integer(leaks, "found"), 0);
-    assert_int_equal(integer(leaks, "rss_first"), 10 << 20);
-    assert_int_equal(integer(leaks, "descriptors_last"), 41);
+    BHT_EQ(integer(leaks, "found"), 0);
+    BHT_EQ(integer(leaks, "rss_first"), 10 << 20);
+    BHT_EQ(integer(leaks, "descriptors_last"), 41);
     json_decref(object);
 }
 
-static void json_of_a_run_of_nothing(void **state) {
-    (void)state;
+static void json_of_a_run_of_nothing(void) {
     struct bhi_chaos_result result = {.verdict = BHI_CHAOS_UNKNOWN};
     json_t *object = json_of(&result, NULL);
     assert_text(object, "verdict", "unknown");
-    assert_true(json_is_null(json_object_get(object, "history")));
+    BHT_TRUE(json_is_null(json_object_get(object, "history")));
     json_t *recovery = json_object_get(object, "recovery");
-    assert_true(json_is_null(json_object_get(recovery, "p50_ms")));
-    assert_int_equal(json_array_size(json_object_get(recovery, "histogram")), 0);
+    BHT_TRUE(json_is_null(json_object_get(recovery, "p50_ms")));
+    BHT_EQ(json_array_size(json_object_get(recovery, "histogram")), 0);
     json_decref(object);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_of_a_valid_run),      cmocka_unit_test(text_of_an_invalid_run),
-        cmocka_unit_test(text_of_a_run_of_nothing), cmocka_unit_test(pace_of_a_run),
-        cmocka_unit_test(json_of_an_invalid_run),   cmocka_unit_test(json_of_a_run_of_nothing),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(text_of_a_valid_run),      BHT_TEST(text_of_an_invalid_run),
+        BHT_TEST(text_of_a_run_of_nothing), BHT_TEST(pace_of_a_run),
+        BHT_TEST(json_of_an_invalid_run),   BHT_TEST(json_of_a_run_of_nothing),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    bht_default_flags(BHT_ALLOW_MAPPINGS); /* a locale stays loaded */
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

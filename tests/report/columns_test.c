@@ -1,10 +1,8 @@
 /* Tables for a terminal, and amounts as a person reads them. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
+#include "harness.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,93 +23,89 @@ static char *table(const char *const (*rows)[3], size_t count, int width) {
     size_t size;
     struct bhi_columns columns_table;
     FILE *stream = open_memstream(&text, &size);
-    assert_non_null(stream);
+    BHT_NE(stream, NULL);
     bhi_columns_init(&columns_table, columns, 3);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         bhi_columns_row(&columns_table, rows[i], BHI_TONE_BAD);
-    assert_true(bhi_columns_print(&columns_table, stream, 2, width));
+    }
+    BHT_TRUE(bhi_columns_print(&columns_table, stream, 2, width));
     bhi_columns_free(&columns_table);
-    assert_int_equal(fclose(stream), 0);
+    BHT_EQ(fclose(stream), 0);
     return text;
 }
 
-static void columns_are_aligned(void **state) {
-    (void)state;
+static void columns_are_aligned(void) {
     static const char *const rows[][3] = {{"ab", "1", "short"},
                                           {HAN HAN, "12", "\x1b[31mred"},
                                           {EURO ACUTE, "123", ""},
                                           {HAN HAN HAN HAN, "4", "cut"},
                                           {"abcdefgh", "5", "cut"}};
     char *text = table(rows, 5, 80);
-    assert_string_equal(text, "  A         N  TEXT\n"
-                              "  ab        1  short\n"
-                              "  " HAN HAN "     12  ?[31mred\n"
-                              "  " EURO ACUTE "      123\n"
-                              "  " HAN HAN DOTS "     4  cut\n"
-                              "  abcde" DOTS "    5  cut\n");
+    BHT_STR_EQ(text, "  A         N  TEXT\n"
+                     "  ab        1  short\n"
+                     "  " HAN HAN "     12  ?[31mred\n"
+                     "  " EURO ACUTE "      123\n"
+                     "  " HAN HAN DOTS "     4  cut\n"
+                     "  abcde" DOTS "    5  cut\n");
     free(text);
 }
 
 /* What greps a table wants a row on a line, and all of it. */
-static void a_pipe_gets_whole_rows(void **state) {
-    (void)state;
+static void a_pipe_gets_whole_rows(void) {
     static const char *const rows[][3] = {
         {"abcdefgh", "1", "one two three four five six seven eight nine ten eleven twelve"}};
     int ends[2];
-    assert_int_equal(pipe(ends), 0);
+    BHT_EQ(pipe(ends), 0);
     FILE *stream = fdopen(ends[1], "w");
-    assert_non_null(stream);
+    BHT_NE(stream, NULL);
     char *text = table(rows, 1, bhi_columns_width(stream));
-    assert_string_equal(
-        text, "  A         N  TEXT\n"
-              "  abcdefgh  1  one two three four five six seven eight nine ten eleven twelve\n");
+    BHT_STR_EQ(text,
+               "  A         N  TEXT\n"
+               "  abcdefgh  1  one two three four five six seven eight nine ten eleven twelve\n");
     free(text);
     fclose(stream);
     close(ends[0]);
 }
 
-static void last_column_is_wrapped(void **state) {
-    (void)state;
+static void last_column_is_wrapped(void) {
     static const char *const rows[][3] = {
         {"a", "1", "one two three four five six seven eight nine ten eleven twelve thirteen"}};
     char *text = table(rows, 1, 34);
-    assert_string_equal(text, "  A  N  TEXT\n"
-                              "  a  1  one two three four five\n"
-                              "        six seven eight nine ten\n"
-                              "        eleven twelve thirteen\n");
+    BHT_STR_EQ(text, "  A  N  TEXT\n"
+                     "  a  1  one two three four five\n"
+                     "        six seven eight nine ten\n"
+                     "        eleven twelve thirteen\n");
     free(text);
 }
 
-static void long_text_is_whole(void **state) {
-    (void)state;
+static void long_text_is_whole(void) {
     char word[400];
     memset(word, 'x', sizeof word - 1);
     word[sizeof word - 1] = 0;
     const char *const rows[][3] = {{"a", "1", word}};
     char *text = table(rows, 1, 38);
     size_t found = 0;
-    for (const char *at = text; (at = strchr(at, 'x')); at++)
+    for (const char *at = text; (at = strchr(at, 'x')); at++) {
         found++;
-    assert_int_equal(found, sizeof word - 1);
-    assert_null(strstr(text, DOTS));
+    }
+    BHT_EQ(found, sizeof word - 1);
+    BHT_EQ(strstr(text, DOTS), NULL);
     free(text);
 }
 
 /* Without room beside the others the last column has lines of its own. */
-static void narrow_terminal(void **state) {
-    (void)state;
+static void narrow_terminal(void) {
     static const char *const rows[][3] = {{"abcdef", "123456789", "one two three four five six"}};
     char *text = table(rows, 1, 30);
-    assert_string_equal(text, "  A               N\n"
-                              "  abcdef  123456789\n"
-                              "    one two three four five\n"
-                              "    six\n");
+    BHT_STR_EQ(text, "  A               N\n"
+                     "  abcdef  123456789\n"
+                     "    one two three four five\n"
+                     "    six\n");
     free(text);
     free(table(rows, 1, 1));
 }
 
-static void amounts(void **state) {
-    (void)state;
+static void amounts(void) {
     static const struct {
         uint64_t ns;
         const char *text;
@@ -137,29 +131,32 @@ static void amounts(void **state) {
                   {1234567, "1,234,567"},
                   {UINT64_MAX, "18,446,744,073,709,551,615"}};
     char out[BHI_QUANTITY];
-    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
-        assert_string_equal(bhi_quantity_time(out, times[i].ns), times[i].text);
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-        assert_string_equal(bhi_quantity_count(out, counts[i].count), counts[i].text);
-    assert_string_equal(bhi_quantity_rate(out, 8, 4000000000u), "2.00 a second");
-    assert_string_equal(bhi_quantity_rate(out, 10000, 1000000000u), "10,000 a second");
-    assert_string_equal(bhi_quantity_rate(out, UINT64_MAX, 1), "1.84e+28 a second");
-    assert_string_equal(bhi_quantity_rate(out, 8, 0), "-");
-    assert_string_equal(bhi_quantity_bytes(out, 1023), "1023 bytes");
-    assert_string_equal(bhi_quantity_bytes(out, 10 << 20), "10.0 MiB");
-    assert_string_equal(bhi_quantity_bytes(out, UINT64_MAX), "16.0 EiB");
-    assert_string_equal(bhi_quantity_date(out, 0), "-");
-    assert_string_equal(bhi_quantity_date(out, 1000000000000000000u), "2001-09-09 01:46:40 UTC");
-    assert_string_equal(bhi_quantity_tick(out, 0, 5), "0");
-    assert_string_equal(bhi_quantity_tick(out, 7000000000u, 61000000000u), "0:07");
-    assert_string_equal(bhi_quantity_tick(out, 7207000000000u, 7207000000000u), "2:00:07");
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        BHT_STR_EQ(bhi_quantity_time(out, times[i].ns), times[i].text);
+    }
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        BHT_STR_EQ(bhi_quantity_count(out, counts[i].count), counts[i].text);
+    }
+    BHT_STR_EQ(bhi_quantity_rate(out, 8, 4000000000u), "2.00 a second");
+    BHT_STR_EQ(bhi_quantity_rate(out, 10000, 1000000000u), "10,000 a second");
+    BHT_STR_EQ(bhi_quantity_rate(out, UINT64_MAX, 1), "1.84e+28 a second");
+    BHT_STR_EQ(bhi_quantity_rate(out, 8, 0), "-");
+    BHT_STR_EQ(bhi_quantity_bytes(out, 1023), "1023 bytes");
+    BHT_STR_EQ(bhi_quantity_bytes(out, 10 << 20), "10.0 MiB");
+    BHT_STR_EQ(bhi_quantity_bytes(out, UINT64_MAX), "16.0 EiB");
+    BHT_STR_EQ(bhi_quantity_date(out, 0), "-");
+    BHT_STR_EQ(bhi_quantity_date(out, 1000000000000000000u), "2001-09-09 01:46:40 UTC");
+    BHT_STR_EQ(bhi_quantity_tick(out, 0, 5), "0");
+    BHT_STR_EQ(bhi_quantity_tick(out, 7000000000u, 61000000000u), "0:07");
+    BHT_STR_EQ(bhi_quantity_tick(out, 7207000000000u, 7207000000000u), "2:00:07");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns_are_aligned),    cmocka_unit_test(last_column_is_wrapped),
-        cmocka_unit_test(a_pipe_gets_whole_rows), cmocka_unit_test(long_text_is_whole),
-        cmocka_unit_test(narrow_terminal),        cmocka_unit_test(amounts),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(columns_are_aligned),    BHT_TEST(last_column_is_wrapped),
+        BHT_TEST(a_pipe_gets_whole_rows), BHT_TEST(long_text_is_whole),
+        BHT_TEST(narrow_terminal),        BHT_TEST(amounts),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    bht_default_flags(BHT_ALLOW_MAPPINGS); /* a locale stays loaded */
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -1,4 +1,4 @@
-/* The keys of --json are in docs/reports.md. To be included after cmocka.h. */
+/* The keys of --json are in docs/reports.md. */
 #ifndef TEST_REPORT_DOCUMENTED_H
 #define TEST_REPORT_DOCUMENTED_H
 

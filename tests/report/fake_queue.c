@@ -22,24 +22,29 @@ const char *bhi_queue_batch_id(const struct bhi_queue *queue) {
 
 void bhi_queue_counts(struct bhi_queue *queue, struct bhi_queue_counts *out_counts) {
     *out_counts = (struct bhi_queue_counts){.total = queue->job_count};
-    for (size_t i = 0; i < queue->job_count; i++)
+    for (size_t i = 0; i < queue->job_count; i++) {
         out_counts->of[queue->jobs[i].state]++;
+    }
 }
 
 bool bhi_queue_each_job(struct bhi_queue *queue,
                         bool (*visit)(void *user, const struct bhi_job_record *record),
                         void *user) {
-    for (size_t i = 0; i < queue->job_count && !queue->unreadable; i++)
-        if (!visit(user, &queue->jobs[i]))
+    for (size_t i = 0; i < queue->job_count && !queue->unreadable; i++) {
+        if (!visit(user, &queue->jobs[i])) {
             break;
+        }
+    }
     return !queue->unreadable;
 }
 
 bool bhi_queue_each_attempt(struct bhi_queue *queue,
                             bool (*visit)(void *user, const struct bhi_attempt_record *record),
                             void *user) {
-    for (size_t i = 0; i < queue->attempt_count && !queue->unreadable; i++)
-        if (!visit(user, &queue->attempts[i]))
+    for (size_t i = 0; i < queue->attempt_count && !queue->unreadable; i++) {
+        if (!visit(user, &queue->attempts[i])) {
             break;
+        }
+    }
     return !queue->unreadable;
 }

@@ -1,4 +1,4 @@
-/* Looks at pages with xmllint, which is not ours. To be included after cmocka.h. */
+/* Looks at pages with xmllint, which is not ours. */
 #ifndef TEST_REPORT_HTML_H
 #define TEST_REPORT_HTML_H
 
@@ -7,8 +7,8 @@
 
 /* A folder of the test's own, and back out of it: group fixtures. The latter fails where a file
  * was left behind. */
-int html_enter_folder(void **state);
-int html_leave_folder(void **state);
+void html_enter_folder(void);
+void html_leave_folder(void);
 /* How many files are in it, hidden ones too. */
 unsigned html_count_files(void);
 

@@ -1,10 +1,8 @@
 /* Pages: what is in them, and what becomes of the file. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
+#include "harness.h"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +15,7 @@
 
 static struct bhi_complaint complaint;
 
-static void text_is_escaped(void **state) {
-    (void)state;
+static void text_is_escaped(void) {
     static const struct {
         const char *text, *expected;
     } cases[] = {
@@ -35,12 +32,12 @@ static void text_is_escaped(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct bhi_page page;
-        assert_true(bhi_page_open(&page, "x"));
+        BHT_TRUE(bhi_page_open(&page, "x"));
         fflush(page.out);
         size_t before = page.size;
         bhi_page_text(&page, cases[i].text);
         fflush(page.out);
-        assert_string_equal(page.text + before, cases[i].expected);
+        BHT_STR_EQ(page.text + before, cases[i].expected);
         bhi_page_abandon(&page);
     }
 }
@@ -48,7 +45,7 @@ static void text_is_escaped(void **state) {
 /* One of everything. */
 static void write_all(struct bhi_page *page, const char *text) {
     static const char *const headings[] = {"<a>", "b", "c", "d", "e"};
-    assert_true(bhi_page_open(page, text));
+    BHT_TRUE(bhi_page_open(page, text));
     bhi_page_tiles(page);
     bhi_page_tile(page, text, text, BHI_PAGE_BAD);
     bhi_page_tiles_end(page);
@@ -69,8 +66,7 @@ static void write_all(struct bhi_page *page, const char *text) {
     bhi_page_table_end(page);
 }
 
-static void parts_are_well_formed(void **state) {
-    (void)state;
+static void parts_are_well_formed(void) {
     static const char *const texts[] = {"plain",
                                         "",
                                         "<script>alert(1)</script>",
@@ -81,28 +77,26 @@ static void parts_are_well_formed(void **state) {
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct bhi_page page;
         write_all(&page, texts[i]);
-        assert_true(bhi_page_write(&page, "page.html", &complaint));
+        BHT_TRUE(bhi_page_write(&page, "page.html", &complaint));
         html_check("page.html");
-        assert_int_equal(html_count("page.html", "//h:section"), 2);
-        assert_int_equal(html_count("page.html", "//h:td"), 5);
+        BHT_EQ(html_count("page.html", "//h:section"), 2);
+        BHT_EQ(html_count("page.html", "//h:td"), 5);
         char *number = html_path("page.html", "string(//h:td[2])");
-        assert_string_equal(number, "1,234,567");
+        BHT_STR_EQ(number, "1,234,567");
         free(number);
-        assert_int_equal(remove("page.html"), 0);
+        BHT_EQ(remove("page.html"), 0);
     }
 }
 
-static void page_without_sections(void **state) {
-    (void)state;
+static void page_without_sections(void) {
     struct bhi_page page;
-    assert_true(bhi_page_open(&page, "empty"));
-    assert_true(bhi_page_write(&page, "page.html", &complaint));
+    BHT_TRUE(bhi_page_open(&page, "empty"));
+    BHT_TRUE(bhi_page_write(&page, "page.html", &complaint));
     html_check("page.html");
-    assert_int_equal(remove("page.html"), 0);
+    BHT_EQ(remove("page.html"), 0);
 }
 
-static void refused_paths(void **state) {
-    (void)state;
+static void refused_paths(void) {
     static const struct {
         const char *path, *complaint;
     } cases[] = {{"nowhere/page.html", "No such file"},
@@ -111,87 +105,87 @@ static void refused_paths(void **state) {
                  {"-", "needs a file"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct bhi_page page;
-        assert_false(bhi_page_check(cases[i].path, &complaint));
+        BHT_TRUE(!bhi_page_check(cases[i].path, &complaint));
         write_all(&page, "x");
-        assert_false(bhi_page_write(&page, cases[i].path, &complaint));
-        if (!strstr(complaint.text, cases[i].complaint))
-            fail_msg("%s", complaint.text);
-        assert_int_equal(html_count_files(), 0);
+        BHT_TRUE(!bhi_page_write(&page, cases[i].path, &complaint));
+        if (!strstr(complaint.text, cases[i].complaint)) {
+            BHT_FAIL("%s", complaint.text);
+        }
+        BHT_EQ(html_count_files(), 0);
     }
 }
 
-static void data_is_not_overwritten(void **state) {
-    (void)state;
+static void data_is_not_overwritten(void) {
     static const char *const contents[] = {"{\"id\": \"j1\"}\n", "<", "<!DOCTYPE htm",
                                            "<!doctype html>"};
     struct bhi_page page;
     for (size_t i = 0; i < sizeof contents / sizeof contents[0]; i++) {
         FILE *file = fopen("jobs.jsonl", "w");
-        assert_non_null(file);
+        BHT_NE(file, NULL);
         fputs(contents[i], file);
-        assert_int_equal(fclose(file), 0);
-        assert_false(bhi_page_check("jobs.jsonl", &complaint));
-        assert_non_null(strstr(complaint.text, "it is no page"));
+        BHT_EQ(fclose(file), 0);
+        BHT_TRUE(!bhi_page_check("jobs.jsonl", &complaint));
+        BHT_STR_HAS(complaint.text, "is not a page");
         write_all(&page, "x");
-        assert_false(bhi_page_write(&page, "jobs.jsonl", &complaint));
+        BHT_TRUE(!bhi_page_write(&page, "jobs.jsonl", &complaint));
         char *now = html_read("jobs.jsonl", NULL);
-        assert_string_equal(now, contents[i]);
+        BHT_STR_EQ(now, contents[i]);
         free(now);
     }
     /* What has nothing in it can be replaced, and so can a page. */
     fclose(fopen("jobs.jsonl", "w"));
     for (int i = 0; i < 2; i++) {
-        assert_true(bhi_page_check("jobs.jsonl", &complaint));
+        BHT_TRUE(bhi_page_check("jobs.jsonl", &complaint));
         write_all(&page, "x");
-        assert_true(bhi_page_write(&page, "jobs.jsonl", &complaint));
+        BHT_TRUE(bhi_page_write(&page, "jobs.jsonl", &complaint));
     }
-    assert_int_equal(html_count_files(), 1);
-    assert_int_equal(remove("jobs.jsonl"), 0);
-    assert_true(bhi_page_check("/dev/null", &complaint));
+    BHT_EQ(html_count_files(), 1);
+    BHT_EQ(remove("jobs.jsonl"), 0);
+    BHT_TRUE(bhi_page_check("/dev/null", &complaint));
 }
 
-static void full_disk_leaves_nothing(void **state) {
-    (void)state;
+static void full_disk_leaves_nothing(void) {
     struct bhi_page page;
     struct rlimit before, tight;
     write_all(&page, "x");
-    assert_true(bhi_page_write(&page, "page.html", &complaint));
+    BHT_TRUE(bhi_page_write(&page, "page.html", &complaint));
     size_t size;
     char *old = html_read("page.html", &size);
 
     /* The room of half a page. */
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    BHT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
     tight = before;
     tight.rlim_cur = size / 2;
     signal(SIGXFSZ, SIG_IGN);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
+    BHT_EQ(setrlimit(RLIMIT_FSIZE, &tight), 0);
     write_all(&page, "y");
     bool replaced = bhi_page_write(&page, "page.html", &complaint);
     write_all(&page, "y");
     bool made = bhi_page_write(&page, "other.html", &complaint);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    BHT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
     signal(SIGXFSZ, SIG_DFL);
-    assert_false(replaced);
-    assert_false(made);
-    assert_non_null(strstr(complaint.text, "too large"));
+    BHT_TRUE(!replaced);
+    BHT_TRUE(!made);
+    BHT_STR_HAS(complaint.text, "too large");
 
     char *now = html_read("page.html", NULL);
-    assert_string_equal(now, old);
+    BHT_STR_EQ(now, old);
     free(now);
     free(old);
-    assert_int_equal(html_count_files(), 1);
-    assert_int_equal(remove("page.html"), 0);
+    BHT_EQ(html_count_files(), 1);
+    BHT_EQ(remove("page.html"), 0);
 
     write_all(&page, "z");
-    assert_false(bhi_page_write(&page, "/dev/full", &complaint));
-    assert_non_null(strstr(complaint.text, "No space"));
+    BHT_TRUE(!bhi_page_write(&page, "/dev/full", &complaint));
+    BHT_STR_HAS(complaint.text, "No space");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_is_escaped),         cmocka_unit_test(parts_are_well_formed),
-        cmocka_unit_test(page_without_sections),   cmocka_unit_test(refused_paths),
-        cmocka_unit_test(data_is_not_overwritten), cmocka_unit_test(full_disk_leaves_nothing),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(text_is_escaped),         BHT_TEST(parts_are_well_formed),
+        BHT_TEST(page_without_sections),   BHT_TEST(refused_paths),
+        BHT_TEST(data_is_not_overwritten), BHT_TEST(full_disk_leaves_nothing),
     };
-    return cmocka_run_group_tests(tests, html_enter_folder, html_leave_folder);
+    bht_around(html_enter_folder, html_leave_folder);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

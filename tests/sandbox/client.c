@@ -1,5 +1,6 @@
 #include "client.h"
 #include "harness.h"
+#include "worker/exit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,17 +20,17 @@
 #define RING    65536
 
 static const char *worker_program(const struct client *client) {
-    if (client->program != NULL) {
+    if (client->program) {
         return client->program;
     }
-    return client->faults != NULL ? BHT_WORKER_FAULTY : BHT_WORKER;
+    return client->faults ? BHT_WORKER_FAULTY : BHT_WORKER;
 }
 
 void client_launch(struct client *client) {
     client->zygote = -1;
     if (client->dir[0] == '\0') {
         snprintf(client->dir, sizeof client->dir, "/tmp/bulkhead-test-XXXXXX");
-        BHT_TRUE(mkdtemp(client->dir) != NULL);
+        BHT_TRUE(mkdtemp(client->dir));
     }
     int pair[2];
     BHT_EQ(bhi_fdpass_pair(pair), 0);
@@ -41,19 +42,19 @@ void client_launch(struct client *client) {
     char ids[64];
     char *environment[5] = {NULL};
     size_t count = 0;
-    if (client->faults != NULL) {
+    if (client->faults) {
         snprintf(faults, sizeof faults, "BULKHEAD_TEST_FAULTS=%s", client->faults);
         environment[count++] = faults;
     }
-    if (client->manifest != NULL) {
+    if (client->manifest) {
         snprintf(manifest, sizeof manifest, "VK_DRIVER_FILES=%s", client->manifest);
         environment[count++] = manifest;
     }
-    if (client->worker_id != NULL) {
+    if (client->worker_id) {
         snprintf(ids, sizeof ids, "BULKHEAD_WORKER_ID=%s", client->worker_id);
         environment[count++] = ids;
     }
-    if (library_path != NULL) {
+    if (library_path) {
         snprintf(libraries, sizeof libraries, "LD_LIBRARY_PATH=%s", library_path);
         environment[count++] = libraries;
     }
@@ -177,7 +178,7 @@ pid_t pid_of_pidfd(int pidfd) {
     BHT_GT(n, 0);
     text[n] = '\0';
     const char *line = strstr(text, "\nPid:");
-    BHT_TRUE(line != NULL);
+    BHT_TRUE(line);
     return (pid_t)atoi(line + 5);
 }
 
@@ -197,7 +198,7 @@ void guest_prepare(struct client *client, struct guest *guest, uint64_t id, stru
     BHT_GE(guest->doorbell, 0);
     memset(guest->token, (int)id, sizeof guest->token);
     guest->context = zmq_ctx_new();
-    BHT_TRUE(guest->context != NULL);
+    BHT_TRUE(guest->context);
     snprintf(path, sizeof path, "%s/w%llu", client->dir, (unsigned long long)id);
     BHT_EQ(bhi_channel_open(&guest->channel, guest->context, path, &fds[4]), 0);
 
@@ -264,10 +265,12 @@ void guest_open(struct client *client, struct guest *guest, uint64_t id) {
     guest->ready = message.ready;
 }
 
-void guest_send(struct guest *guest, const struct bhi_message *message) {
-    BHT_EQ(bhi_channel_send(&guest->channel, message), 0);
+void guest_hang_up(struct client *client, struct guest *guest) {
+    bhi_channel_close(&guest->channel);
     bhi_lane_control(&guest->lane, ++guest->control_sent);
     bhi_lane_wake(&guest->lane);
+    guest_expect_exit(client, guest, CLD_EXITED, BHI_EXIT_SUPERVISOR);
+    guest_close(guest);
 }
 
 void guest_expect_exit(struct client *client, struct guest *guest, int code, int status) {

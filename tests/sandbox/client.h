@@ -72,8 +72,8 @@ void guest_spawn(struct client *client, struct guest *guest, const struct bhi_me
                  const int fds[5]);
 /* prepare, spawn, hello (its token is checked), devices, ready. */
 void guest_open(struct client *client, struct guest *guest, uint64_t id);
-/* A control message, announced in the lane as the host does it. */
-void guest_send(struct guest *guest, const struct bhi_message *message);
+/* The host goes: the guest ends by itself, and is closed. */
+void guest_hang_up(struct client *client, struct guest *guest);
 /* Expects `exited` of this guest. */
 void guest_expect_exit(struct client *client, struct guest *guest, int code, int status);
 /* Kills it if need be and drops all that the host has of it. */

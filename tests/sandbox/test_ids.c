@@ -69,10 +69,7 @@ static void roots_worker_owns_nothing(void) {
     expect_ids(client.zygote_pid, id, id);
     guest_open(&client, &guest, 1);
     expect_ids(pid_of_pidfd(guest.pidfd), id, id);
-    struct bhi_message message = {.type = BHI_MSG_SHUTDOWN};
-    guest_send(&guest, &message);
-    guest_expect_exit(&client, &guest, CLD_EXITED, 0);
-    guest_close(&guest);
+    guest_hang_up(&client, &guest);
     client_close(&client);
 }
 
@@ -169,7 +166,7 @@ static struct bhi_sandbox_ids choice_in(const char *map, const char *wish) {
         struct bhi_failure failure;
         (void)(unshare(CLONE_NEWUSER) == 0 && write(back[1], "u", 1) == 1 &&
                read(go[0], &byte, 1) == 1 && setresgid(0, 0, 0) == 0 && setresuid(0, 0, 0) == 0);
-        if (wish != NULL) {
+        if (wish) {
             setenv("BULKHEAD_WORKER_ID", wish, 1);
         }
         answer.result = bhi_sandbox_ids_choose(&answer.ids, &failure);
@@ -188,7 +185,7 @@ static struct bhi_sandbox_ids choice_in(const char *map, const char *wish) {
         close(go[i]);
         close(back[i]);
     }
-    BHT_EQ(answer.result, wish != NULL && atoi(wish) > 65535 ? -EINVAL : 0);
+    BHT_EQ(answer.result, wish && atoi(wish) > 65535 ? -EINVAL : 0);
     return answer.ids;
 }
 

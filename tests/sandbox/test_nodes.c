@@ -30,7 +30,7 @@ static void write_file(const char *path, const void *text, size_t size) {
 }
 
 static void begin(void) {
-    BHT_TRUE(mkdtemp(folder) != NULL);
+    BHT_TRUE(mkdtemp(folder));
     snprintf(device, sizeof device, "%s/0000:65:00.0", folder);
     snprintf(file, sizeof file, "%s/information", device);
     BHT_EQ(mkdir(device, 0700), 0);
@@ -93,8 +93,9 @@ static void files(void) {
     begin();
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
         int got = minor_of(cases[i].text, strlen(cases[i].text));
-        if (got != cases[i].minor_number)
+        if (got != cases[i].minor_number) {
             BHT_FAIL("'%s' gives %d, not %d", cases[i].text, got, cases[i].minor_number);
+        }
     }
     end();
 }
@@ -158,7 +159,7 @@ static void expect_match(const char *const *names, const char *first, const char
     char path[128];
     begin();
     memset(&nodes, 0, sizeof nodes);
-    for (; *names != NULL; names++) {
+    for (; *names; names++) {
         char *node = nodes.paths[nodes.count++];
         snprintf(node, BHI_NODE_PATH, "%s/%s", folder, *names);
         write_file(node, "", 0);
@@ -175,12 +176,12 @@ static void expect_match(const char *const *names, const char *first, const char
     const char *const expected[] = {first_node, second_node};
     for (unsigned i = 0; i < 2; i++) {
         const char *got = bhi_nodes_path(&nodes, i);
-        BHT_STR_EQ(got == NULL ? "none" : strrchr(got, '/') + 1, expected[i]);
-        BHT_EQ(bhi_nodes_pci(&nodes, i) != NULL, got != NULL);
+        BHT_STR_EQ(!got ? "none" : strrchr(got, '/') + 1, expected[i]);
+        BHT_EQ(!!bhi_nodes_pci(&nodes, i), !!got);
     }
     BHT_STR_EQ(nodes.why, why);
-    BHT_TRUE(bhi_nodes_path(&nodes, 2) == NULL);
-    BHT_TRUE(bhi_nodes_path(NULL, 0) == NULL);
+    BHT_TRUE(!bhi_nodes_path(&nodes, 2));
+    BHT_TRUE(!bhi_nodes_path(NULL, 0));
     for (unsigned i = 0; i < nodes.count; i++) {
         BHT_EQ(unlink(nodes.paths[i]), 0);
     }
@@ -261,7 +262,7 @@ static void one_node_is_left(void) {
         return;
     }
     char control[96], pattern[96], nodes[2][96];
-    BHT_TRUE(mkdtemp(folder) != NULL);
+    BHT_TRUE(mkdtemp(folder));
     snprintf(control, sizeof control, "%s/nodectl", folder);
     snprintf(pattern, sizeof pattern, "%s/node[0-9]*", folder);
     write_file(control, "", 0);
@@ -291,13 +292,13 @@ static void one_node_is_left(void) {
 
 /* Only such drivers are looked at closer. */
 static void of_the_table(void) {
-    for (unsigned i = 0; bhi_driver_at(i) != NULL; i++) {
+    for (unsigned i = 0; bhi_driver_at(i); i++) {
         const struct bhi_driver_info *info = bhi_driver_at(i);
         bool several = false;
-        for (const struct bhi_driver_path *p = info->paths; p->pattern != NULL; p++) {
+        for (const struct bhi_driver_path *p = info->paths; p->pattern; p++) {
             several |= p->kind == BHI_PATH_NODE;
         }
-        BHT_EQ(several, info->node_folder != NULL);
+        BHT_EQ(several, !!info->node_folder);
         BHT_EQ(several, strcmp(info->name, "nvidia") == 0);
     }
 }

@@ -1,5 +1,6 @@
 /* The filters, call by call: what works without a filter is tried again behind A and behind B.
  * Pointers are bad on purpose: EFAULT means that the call was let through. */
+#include "base/fd.h"
 #include "harness.h"
 #include "worker/sandbox/driver.h"
 #include "worker/sandbox/judge.h"
@@ -254,7 +255,7 @@ static bool as_expected(const struct result *got, const struct result *outside, 
 
 static struct bhi_driver lavapipe(void) {
     struct bhi_driver driver = {.info = bhi_driver_info("lavapipe")};
-    BHT_TRUE(driver.info != NULL);
+    BHT_TRUE(driver.info);
     return driver;
 }
 
@@ -363,7 +364,7 @@ static const struct call of_nvidia[] = {
 
 static void each_call_of_nvidia(void) {
     const struct bhi_driver driver = {.info = bhi_driver_info("nvidia")};
-    BHT_TRUE(driver.info != NULL);
+    BHT_TRUE(driver.info);
     try_table(&driver, of_nvidia, BHT_COUNT(of_nvidia));
 }
 
@@ -388,7 +389,7 @@ static const struct call of_radv[] = {
 
 static void each_call_of_radv(void) {
     const struct bhi_driver driver = {.info = bhi_driver_info("radv")};
-    BHT_TRUE(driver.info != NULL && !driver.info->tried);
+    BHT_TRUE(driver.info && !driver.info->tried);
     try_table(&driver, of_radv, BHT_COUNT(of_radv));
 }
 
@@ -402,7 +403,7 @@ static const struct call of_swiftshader[] = {
 
 static void each_call_of_swiftshader(void) {
     const struct bhi_driver driver = {.info = bhi_driver_info("swiftshader")};
-    BHT_TRUE(driver.info != NULL);
+    BHT_TRUE(driver.info);
     try_table(&driver, of_swiftshader, BHT_COUNT(of_swiftshader));
 }
 
@@ -411,7 +412,7 @@ static void paths_of_nvidia(void) {
     static const char *const never[] = {
         "/dev/nvidia-uvm", "/dev/nvidia-caps", "/usr", "/sys", "/etc", "/dev"};
     const struct bhi_driver_info *info = bhi_driver_info("nvidia");
-    for (const struct bhi_driver_path *path = info->paths; path->pattern != NULL; path++) {
+    for (const struct bhi_driver_path *path = info->paths; path->pattern; path++) {
         for (size_t i = 0; i < BHT_COUNT(never); i++) {
             BHT_TRUE(fnmatch(path->pattern, never[i], FNM_PATHNAME) != 0);
         }
@@ -422,7 +423,7 @@ static void paths_of_nvidia(void) {
 static void every_driver(void) {
     static const struct call harmless = {"getpid", SYS_getpid, {0}, SAME, SAME};
     static const struct call never = {"io_uring_setup", SYS_io_uring_setup, {BAD, BAD}, DIES, DIES};
-    for (unsigned i = 0; bhi_driver_at(i) != NULL; i++) {
+    for (unsigned i = 0; bhi_driver_at(i); i++) {
         const struct bhi_driver driver = {.info = bhi_driver_at(i)};
         for (enum place place = BEHIND_START; place <= BEHIND_STEADY; place++) {
             BHT_EQ(try_call(&driver, place, &harmless).signal, 0);

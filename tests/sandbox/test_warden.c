@@ -289,7 +289,7 @@ static void host_killed_child_stays(void) {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
     FILE *children = fopen(path, "re");
-    BHT_TRUE(children != NULL);
+    BHT_TRUE(children);
     int survivor = 0;
     BHT_EQ(fscanf(children, "%d", &survivor), 1);
     fclose(children);

@@ -24,14 +24,7 @@
 #define SANITIZED false
 #endif
 
-static void shut_down(struct client *client, struct guest *guest) {
-    struct bhi_message message = {.type = BHI_MSG_SHUTDOWN};
-    guest_send(guest, &message);
-    guest_expect_exit(client, guest, CLD_EXITED, 0);
-    guest_close(guest);
-}
-
-static void starts_and_shuts_down(void) {
+static void starts_and_ends(void) {
     struct client client = {0};
     struct guest guest = {0};
     client_open(&client);
@@ -43,7 +36,7 @@ static void starts_and_shuts_down(void) {
     BHT_EQ(guest.ready.layers & wanted, wanted);
     BHT_EQ(guest.ready.layers & (BIT(MEMORY_CGROUP) | BIT(MEMORY_RLIMIT)), 0);
     BHT_EQ(guest.progress.header->step, BHI_STEP_RUNNING);
-    shut_down(&client, &guest);
+    guest_hang_up(&client, &guest);
     client_close(&client);
 }
 
@@ -78,9 +71,9 @@ static void every_thread_is_behind_it(void) {
     guest_open(&client, &guest, 1);
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid_of_pidfd(guest.pidfd));
     DIR *tasks = opendir(path);
-    BHT_TRUE(tasks != NULL);
+    BHT_TRUE(tasks);
     unsigned threads = 0;
-    for (const struct dirent *entry; (entry = readdir(tasks)) != NULL;) {
+    for (const struct dirent *entry; (entry = readdir(tasks));) {
         if (entry->d_name[0] == '.') {
             continue;
         }
@@ -92,7 +85,7 @@ static void every_thread_is_behind_it(void) {
     }
     closedir(tasks);
     BHT_GE(threads, 3); /* its own, and at least ZeroMQ's two */
-    shut_down(&client, &guest);
+    guest_hang_up(&client, &guest);
     client_close(&client);
 }
 
@@ -115,11 +108,11 @@ static void descriptors_are_its_own(void) {
     guest_open(&client, &guest, 1);
     snprintf(path, sizeof path, "/proc/%d/fd", (int)pid_of_pidfd(guest.pidfd));
     DIR *fds = opendir(path);
-    if (fds == NULL) {
+    if (!fds) {
         BHT_EQ(errno, EACCES); /* not for an ordinary user's eyes: it is not dumpable */
         printf("  only root may look\n");
     }
-    for (const struct dirent *entry; fds != NULL && (entry = readdir(fds)) != NULL;) {
+    for (const struct dirent *entry; fds && (entry = readdir(fds));) {
         ssize_t n = readlinkat(dirfd(fds), entry->d_name, target, sizeof target - 1);
         if (n <= 0) {
             continue;
@@ -130,14 +123,14 @@ static void descriptors_are_its_own(void) {
             is_known |= strncmp(target, known[i], strlen(known[i])) == 0;
         }
         /* The lane and the progress are mapped, and closed. */
-        if (!is_known || strstr(target, "bulkhead") != NULL) {
+        if (!is_known || strstr(target, "bulkhead")) {
             BHT_FAIL("descriptor %s is %s", entry->d_name, target);
         }
     }
-    if (fds != NULL) {
+    if (fds) {
         closedir(fds);
     }
-    shut_down(&client, &guest);
+    guest_hang_up(&client, &guest);
     client_close(&client);
 }
 
@@ -305,7 +298,7 @@ static void memory_limit_is_reported(void) {
     guest_open(&client, &guest, 1);
     BHT_EQ(guest.ready.layers & BIT(MEMORY_RLIMIT), BIT(MEMORY_RLIMIT));
     BHT_EQ(guest.progress.header->refused_allocations, 0);
-    shut_down(&client, &guest);
+    guest_hang_up(&client, &guest);
     client_close(&client);
 }
 
@@ -313,19 +306,13 @@ static void memory_limit_is_reported(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(starts_and_shuts_down),
-        BHT_TEST(every_thread_is_behind_it),
-        BHT_TEST(descriptors_are_its_own),
-        BHT_TEST(lane_of_another_size),
-        BHT_TEST(lane_not_sealed),
-        BHT_TEST(progress_not_sealed),
-        BHT_TEST(nobody_listens),
-        BHT_TEST(no_such_device),
-        BHT_TEST(each_step_can_fail),
-        BHT_TEST(driver_too_old),
+        BHT_TEST(starts_and_ends),         BHT_TEST(every_thread_is_behind_it),
+        BHT_TEST(descriptors_are_its_own), BHT_TEST(lane_of_another_size),
+        BHT_TEST(lane_not_sealed),         BHT_TEST(progress_not_sealed),
+        BHT_TEST(nobody_listens),          BHT_TEST(no_such_device),
+        BHT_TEST(each_step_can_fail),      BHT_TEST(driver_too_old),
 #if !BHI_SANITIZED
-        BHT_TEST(memory_limit_is_felt),
-        BHT_TEST(memory_limit_is_reported),
+        BHT_TEST(memory_limit_is_felt),    BHT_TEST(memory_limit_is_reported),
 #endif
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));

@@ -69,10 +69,7 @@ static void probes_do_not_block(void) {
         }
     }
     BHT_LE(refused, 4);
-    message = (struct bhi_message){.type = BHI_MSG_SHUTDOWN};
-    guest_send(&guest, &message);
-    guest_expect_exit(&client, &guest, CLD_EXITED, 0);
-    guest_close(&guest);
+    guest_hang_up(&client, &guest);
     client_close(&client);
 }
 

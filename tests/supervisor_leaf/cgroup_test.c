@@ -31,7 +31,7 @@ static void put(const char *text, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(path, sizeof path, format, arguments);
     va_end(arguments);
-    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(path, 0755) != 0 && errno != EEXIST) {
             BHT_FAIL("mkdir %s: %s", path, strerror(errno));
@@ -39,7 +39,7 @@ static void put(const char *text, const char *format, ...) {
         *slash = '/';
     }
     FILE *file = fopen(path, "we");
-    if (file == NULL || fputs(text, file) < 0 || fclose(file) != 0) {
+    if (!file || fputs(text, file) < 0 || fclose(file) != 0) {
         BHT_FAIL("cannot write %s", path);
     }
 }
@@ -50,7 +50,7 @@ static struct layout make_layout(const char *proc_cgroup, const char *root, cons
     struct layout layout;
     char line[512];
     snprintf(layout.root, sizeof layout.root, "/tmp/cgroup test.XXXXXX");
-    if (mkdtemp(layout.root) == NULL) {
+    if (!mkdtemp(layout.root)) {
         BHT_FAIL("mkdtemp: %s", strerror(errno));
     }
     snprintf(layout.proc_cgroup, sizeof layout.proc_cgroup, "%s/proc_cgroup", layout.root);
@@ -78,7 +78,7 @@ static int open_layout(const struct layout *layout, struct bhi_cgroup *cgroup, c
         BHT_EQ(cgroup->version, 0);
         BHT_STR_EQ(cgroup->dir, "");
         BHT_GT(strlen(why), 20);
-        BHT_TRUE(strchr(why, '\n') == NULL);
+        BHT_TRUE(!strchr(why, '\n'));
     }
     return result;
 }
@@ -355,7 +355,7 @@ static void an_unprivileged_user_is_told_what_to_enable(void) {
     }
     BHT_EQ(cgroup.version, 0);
     BHT_GT(strlen(why), 20);
-    BHT_TRUE(strchr(why, '\n') == NULL);
+    BHT_TRUE(!strchr(why, '\n'));
     if (result == -EACCES) {
         BHT_STR_HAS(why, "run as root");
     }

@@ -12,8 +12,9 @@
 static uint32_t ring_until_killed(struct bhi_conduct *conduct, uint64_t now_ns, uint32_t most) {
     for (uint32_t woken = 0; woken < most; woken++) {
         const enum bhi_conduct_verdict verdict = bhi_conduct_ring(conduct, now_ns, 1);
-        if (verdict == BHI_CONDUCT_KILL)
+        if (verdict == BHI_CONDUCT_KILL) {
             return woken;
+        }
         if (verdict != BHI_CONDUCT_FINE) {
             BHT_EQ(conduct->muted_until_ns, now_ns + LIMITS.mute_ns);
             now_ns = conduct->muted_until_ns;
@@ -55,8 +56,9 @@ static void what_has_ended_may_be_rung_for(void) {
     struct bhi_conduct conduct = {0};
     uint64_t harvested = 1000000; /* read by others meanwhile */
     for (int i = 0; i < 100000; i++) {
-        for (uint32_t k = 1; k < LIMITS.rings_a_submission; k++)
+        for (uint32_t k = 1; k < LIMITS.rings_a_submission; k++) {
             BHT_EQ(bhi_conduct_ring(&conduct, S, harvested), BHI_CONDUCT_FINE);
+        }
         harvested++; /* that ring is taken when its result has been read */
         BHT_EQ(bhi_conduct_ring(&conduct, S, harvested), BHI_CONDUCT_FINE);
         BHT_LE(conduct.rings.level, 2 * LIMITS.rings_a_submission);
@@ -64,36 +66,43 @@ static void what_has_ended_may_be_rung_for(void) {
     harvested += 1000000;
     BHT_EQ(bhi_conduct_ring(&conduct, S, harvested), BHI_CONDUCT_FINE);
     BHT_EQ(conduct.rings.level, 1);
-    for (uint32_t i = 1; i < LIMITS.rings; i++)
+    for (uint32_t i = 1; i < LIMITS.rings; i++) {
         BHT_EQ(bhi_conduct_ring(&conduct, S, harvested), BHI_CONDUCT_FINE);
+    }
     BHT_EQ(bhi_conduct_ring(&conduct, S, harvested), BHI_CONDUCT_FIRST);
 }
 
 static void log_lines_are_dropped_then_deadly(void) {
     struct bhi_conduct conduct = {0};
-    for (uint32_t i = 0; i < LIMITS.lines; i++)
+    for (uint32_t i = 0; i < LIMITS.lines; i++) {
         BHT_EQ(bhi_conduct_line(&conduct, S), BHI_CONDUCT_FINE);
+    }
     BHT_EQ(bhi_conduct_line(&conduct, S), BHI_CONDUCT_FIRST);
-    for (uint32_t i = 1; i < LIMITS.lines_dropped; i++)
+    for (uint32_t i = 1; i < LIMITS.lines_dropped; i++) {
         BHT_EQ(bhi_conduct_line(&conduct, S), BHI_CONDUCT_OVER);
+    }
     BHT_EQ(bhi_conduct_line(&conduct, S), BHI_CONDUCT_KILL);
     /* At the rate that is allowed, for ever. */
     struct bhi_conduct slow = {0};
-    for (uint64_t i = 0; i < 100000; i++)
+    for (uint64_t i = 0; i < 100000; i++) {
         BHT_EQ(bhi_conduct_line(&slow, i * S / LIMITS.lines_per_s), BHI_CONDUCT_FINE);
+    }
 }
 
 static void messages_that_were_asked_for_are_free(void) {
     struct bhi_conduct conduct = {0};
     bhi_conduct_asks(&conduct, 100000);
-    for (int i = 0; i < 100000; i++)
+    for (int i = 0; i < 100000; i++) {
         BHT_EQ(bhi_conduct_message(&conduct, S), BHI_CONDUCT_FINE);
-    for (uint32_t i = 0; i < LIMITS.messages; i++)
+    }
+    for (uint32_t i = 0; i < LIMITS.messages; i++) {
         BHT_EQ(bhi_conduct_message(&conduct, S), BHI_CONDUCT_FINE);
+    }
     BHT_EQ(bhi_conduct_message(&conduct, S), BHI_CONDUCT_KILL);
     struct bhi_conduct slow = {0};
-    for (uint64_t i = 0; i < 100000; i++)
+    for (uint64_t i = 0; i < 100000; i++) {
         BHT_EQ(bhi_conduct_message(&slow, i * S / LIMITS.messages_per_s), BHI_CONDUCT_FINE);
+    }
 }
 
 /* One look after the other: what each finds, and what is said then. */

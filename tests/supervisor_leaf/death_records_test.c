@@ -28,18 +28,18 @@ static void the_second_death_is_one_too_many(void) {
     struct bhi_death_records death_records;
     bhi_death_records_init(&death_records, 2, KEEP);
     BHT_TRUE(!note(&death_records, "a", 1, 0));
-    BHT_TRUE(held(&death_records, "a", 1, 0) == NULL);
+    BHT_TRUE(!held(&death_records, "a", 1, 0));
     BHT_TRUE(note(&death_records, "a", 1, 1));
     BHT_TRUE(!note(&death_records, "a", 1, 2)); /* it was held before */
     const struct bhi_death_record *record = held(&death_records, "a", 1, 2);
-    BHT_TRUE(record != NULL);
+    BHT_TRUE(record);
     BHT_EQ(record->deaths, 3);
     BHT_EQ(record->origin, 12);
     BHT_EQ(record->signal, 11);
     BHT_EQ(bhi_death_records_expiry(&death_records, record), 2 + KEEP);
     /* Another kernel, whose hash begins alike, and another tenant are nothing to it. */
-    BHT_TRUE(held(&death_records, "a", 1 | 1u << 8, 2) == NULL);
-    BHT_TRUE(held(&death_records, "", 1, 2) == NULL);
+    BHT_TRUE(!held(&death_records, "a", 1 | 1u << 8, 2));
+    BHT_TRUE(!held(&death_records, "", 1, 2));
     BHT_TRUE(!note(&death_records, "b", 1, 2));
     bhi_death_records_fini(&death_records);
 }
@@ -73,8 +73,8 @@ static void deaths_are_forgotten(void) {
     note(&death_records, "a", 1, 0);
     note(&death_records, "a", 1, 10);
     note(&death_records, "a", 2, 5);
-    BHT_TRUE(held(&death_records, "a", 1, 9 + KEEP) != NULL);
-    BHT_TRUE(held(&death_records, "a", 1, 10 + KEEP) == NULL);
+    BHT_TRUE(held(&death_records, "a", 1, 9 + KEEP));
+    BHT_TRUE(!held(&death_records, "a", 1, 10 + KEEP));
     BHT_EQ(death_records.count, 0);
     /* Two that lie so far apart do not add up. */
     BHT_TRUE(!note(&death_records, "a", 2, 5 + 2 * KEEP));
@@ -82,7 +82,7 @@ static void deaths_are_forgotten(void) {
     bhi_death_records_init(&death_records, 1, BH_FOREVER);
     note(&death_records, "a", 1, 100);
     BHT_EQ(bhi_death_records_expiry(&death_records, held(&death_records, "a", 1, 100)), BH_FOREVER);
-    BHT_TRUE(held(&death_records, "a", 1, BH_FOREVER - 1) != NULL);
+    BHT_TRUE(held(&death_records, "a", 1, BH_FOREVER - 1));
     bhi_death_records_fini(&death_records);
 }
 
@@ -100,8 +100,8 @@ static void one_is_released_or_all_of_a_tenant(void) {
     BHT_EQ(bhi_death_records_list(&death_records, entries, 0, 3), 6);
     bh_verdict verdict = death_of(2, 0);
     bhi_death_records_forget(&death_records, "a", verdict.kernel_hash);
-    BHT_TRUE(held(&death_records, "a", 2, 3) == NULL && held(&death_records, "a", 1, 3) != NULL &&
-             held(&death_records, "b", 2, 3) != NULL);
+    BHT_TRUE(!held(&death_records, "a", 2, 3) && held(&death_records, "a", 1, 3) &&
+             held(&death_records, "b", 2, 3));
     bhi_death_records_forget(&death_records, "b", NULL);
     BHT_EQ(bhi_death_records_list(&death_records, entries, 8, 3), 2);
     bhi_death_records_fini(&death_records);
@@ -113,17 +113,18 @@ static void the_table_is_bounded(void) {
     bhi_death_records_init(&death_records, 2, BH_FOREVER);
     note(&death_records, "a", 0, 0);
     note(&death_records, "a", 0, 0);
-    for (uint32_t kernel = 1; kernel < 3 * BHI_SUSPECTS; kernel++)
+    for (uint32_t kernel = 1; kernel < 3 * BHI_SUSPECTS; kernel++) {
         note(&death_records, "a", kernel, kernel);
+    }
     BHT_EQ(death_records.count, BHI_SUSPECTS);
-    BHT_TRUE(held(&death_records, "a", 0, 0) != NULL);
+    BHT_TRUE(held(&death_records, "a", 0, 0));
     for (uint32_t kernel = 10000; kernel < 10000 + BHI_SUSPECTS; kernel++) {
         note(&death_records, "a", kernel, kernel);
         note(&death_records, "a", kernel, kernel);
     }
     BHT_EQ(death_records.count, BHI_SUSPECTS);
-    BHT_TRUE(held(&death_records, "a", 0, 20000) == NULL);
-    BHT_TRUE(held(&death_records, "a", 10000, 20000) != NULL);
+    BHT_TRUE(!held(&death_records, "a", 0, 20000));
+    BHT_TRUE(held(&death_records, "a", 10000, 20000));
     bhi_death_records_fini(&death_records);
 }
 

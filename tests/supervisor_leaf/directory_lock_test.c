@@ -27,7 +27,7 @@ int __wrap_flock(int fd, int operation);
 static int (*before_shared)(void); /* returns the error of the call, 0: none */
 
 int __wrap_flock(int fd, int operation) {
-    if ((operation & LOCK_SH) != 0 && before_shared != NULL) {
+    if ((operation & LOCK_SH) != 0 && before_shared) {
         int error = before_shared();
         if (error != 0) {
             errno = error;
@@ -43,7 +43,7 @@ static char parent[64];
 
 static void open_parent(void) {
     snprintf(parent, sizeof parent, "/tmp/bulkhead-test-XXXXXX");
-    BHT_TRUE(mkdtemp(parent) != NULL);
+    BHT_TRUE(mkdtemp(parent));
 }
 
 static void close_parent(void) {
@@ -98,8 +98,9 @@ static void leave(const char *path) {
 
 static pid_t dead_pid(void) {
     pid_t pid = fork();
-    if (pid == 0)
+    if (pid == 0) {
         _exit(0);
+    }
     BHT_EQ(waitpid(pid, NULL, 0), pid);
     return pid;
 }
@@ -116,8 +117,9 @@ static void what_a_killed_process_left_goes(void) {
     if (owner == 0) {
         bool made = bhi_directory_lock_make(path, 0700) >= 0;
         (void)!write(say[1], made ? "y" : "n", 1);
-        for (;;)
+        for (;;) {
             pause();
+        }
     }
     BHT_EQ(read(say[0], &byte, 1), 1);
     BHT_EQ(byte, 'y');
@@ -200,9 +202,11 @@ static void other_names_stay(void) {
         age(in(parent, names[i]));
     }
     bhi_directory_lock_sweep_folders(parent);
-    for (size_t i = 0; i < BHT_COUNT(names); i++)
-        if (!is_there(in(parent, names[i])))
+    for (size_t i = 0; i < BHT_COUNT(names); i++) {
+        if (!is_there(in(parent, names[i]))) {
             BHT_FAIL("%s is gone", names[i]);
+        }
+    }
     close_parent();
 }
 
@@ -229,8 +233,9 @@ static void other_things_stay(void) {
     bhi_directory_lock_sweep_folders(parent);
     for (int i = 1; i <= 4; i++) {
         snprintf(name, sizeof name, "bulkhead-1-%08x", (unsigned)i);
-        if (!is_there(in(parent, name)))
+        if (!is_there(in(parent, name))) {
             BHT_FAIL("%s is gone", name);
+        }
     }
     BHT_TRUE(is_there(in(parent, "target/precious")));
     BHT_TRUE(is_there(in(parent, "bulkhead-1-00000004/folder/precious")));
@@ -306,9 +311,11 @@ static void one_that_a_forked_child_holds_stays(void) {
     int claim = bhi_directory_lock_make(path, 0700);
     BHT_GE(claim, 0);
     pid_t child = fork();
-    if (child == 0)
-        for (;;)
+    if (child == 0) {
+        for (;;) {
             pause();
+        }
+    }
     close(claim);
     age(path);
     bhi_directory_lock_sweep_folders(parent);
@@ -418,29 +425,36 @@ static void groups_of_live_pids_and_others_stay(void) {
     open_parent();
     const pid_t dead = dead_pid();
     const char *goes[] = {group_of(dead, "123"), group_of(dead, "18446744073709551615.2")};
-    for (size_t i = 0; i < BHT_COUNT(goes); i++)
+    for (size_t i = 0; i < BHT_COUNT(goes); i++) {
         leave(in(parent, goes[i]));
+    }
     BHT_EQ(mkdir(in(in(parent, goes[0]), "w17"), 0755), 0);
     const char *const stays[] = {group_of(getpid(), "1"),  group_of(dead, "x"),
                                  "bulkhead.test.1",        "bulkhead.0.1",
                                  "bulkhead.99999999999.1", FOLDER};
-    for (size_t i = 0; i < BHT_COUNT(stays); i++)
+    for (size_t i = 0; i < BHT_COUNT(stays); i++) {
         leave(in(parent, stays[i]));
+    }
     const char *odd = group_of(dead, "5"), *young = group_of(dead, "6");
     leave(in(parent, odd));
     leave(in(parent, young));
     BHT_EQ(mkdir(in(in(parent, odd), "other"), 0755), 0);
-    for (size_t i = 0; i < BHT_COUNT(goes); i++)
+    for (size_t i = 0; i < BHT_COUNT(goes); i++) {
         age(in(parent, goes[i]));
-    for (size_t i = 0; i < BHT_COUNT(stays); i++)
+    }
+    for (size_t i = 0; i < BHT_COUNT(stays); i++) {
         age(in(parent, stays[i]));
+    }
     age(in(parent, odd));
     bhi_directory_lock_sweep_cgroups(parent);
-    for (size_t i = 0; i < BHT_COUNT(goes); i++)
+    for (size_t i = 0; i < BHT_COUNT(goes); i++) {
         BHT_TRUE(!is_there(in(parent, goes[i])));
-    for (size_t i = 0; i < BHT_COUNT(stays); i++)
-        if (!is_there(in(parent, stays[i])))
+    }
+    for (size_t i = 0; i < BHT_COUNT(stays); i++) {
+        if (!is_there(in(parent, stays[i]))) {
             BHT_FAIL("%s is gone", stays[i]);
+        }
+    }
     BHT_TRUE(is_there(in(in(parent, odd), "other")));
     BHT_TRUE(is_there(in(parent, young)));
     close_parent();
@@ -470,9 +484,11 @@ static void real_groups(void) {
     struct bhi_cgroup left = {.version = here.version, .claim = -1};
     snprintf(left.dir, sizeof left.dir, "%.*s", (int)sizeof left.dir - 1, path);
     pid_t pid = fork();
-    if (pid == 0)
-        for (;;)
+    if (pid == 0) {
+        for (;;) {
             pause();
+        }
+    }
     BHT_EQ(bhi_cgroup_enter(&left, 1, pid), 0);
     age(path);
     bhi_directory_lock_sweep_cgroups(above);

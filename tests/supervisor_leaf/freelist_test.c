@@ -19,12 +19,13 @@ static void what_was_freed_is_used_again(void) {
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < MANY; i++) {
             things[i] = bhi_freelist_take(&freelist);
-            BHT_TRUE(things[i] != NULL);
+            BHT_TRUE(things[i]);
             memset(things[i], round, sizeof(struct thing));
         }
         for (int i = 0; i < MANY; i++) {
-            for (size_t b = 0; b < sizeof(struct thing); b++)
+            for (size_t b = 0; b < sizeof(struct thing); b++) {
                 BHT_EQ(((struct thing *)things[i])->bytes[b], round);
+            }
             bhi_freelist_give(&freelist, things[i]);
         }
     }
@@ -35,8 +36,9 @@ static _Atomic bool stop;
 
 static void *take_and_give(void *unused) {
     (void)unused;
-    while (!stop)
+    while (!stop) {
         bhi_freelist_give(&freelist, bhi_freelist_take(&freelist));
+    }
     return NULL;
 }
 
@@ -44,8 +46,9 @@ static void *take_and_give(void *unused) {
 static void a_fork_at_any_moment(void) {
     enum { THREADS = 3, FORKS = 200 };
     pthread_t threads[THREADS];
-    for (int i = 0; i < THREADS; i++)
+    for (int i = 0; i < THREADS; i++) {
         BHT_EQ(pthread_create(&threads[i], NULL, take_and_give, NULL), 0);
+    }
     for (int i = 0; i < FORKS; i++) {
         pid_t child = fork();
         if (child == 0) {
@@ -60,8 +63,9 @@ static void a_fork_at_any_moment(void) {
         BHT_EQ(status, 0);
     }
     stop = true;
-    for (int i = 0; i < THREADS; i++)
+    for (int i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
+    }
 }
 
 int main(int argc, char **argv) {

@@ -118,7 +118,7 @@ static void check_lack(enum lack lack, const char *field) {
     struct subject subject = start_worker(lack);
     int result = bhi_proc_status_check(subject.pid, subject.pidfd, why, sizeof why);
     end_worker(&subject);
-    if (field == NULL) {
+    if (!field) {
         BHT_STR_EQ(why, "");
         BHT_EQ(result, 0);
     } else {

@@ -33,8 +33,9 @@ static void tear_down(struct scene *s) {
 static void reflect(const struct scene *s, bh_kernel *kernel) {
     static bh_kernel_info info;
     bh_detail detail;
-    if (bh_kernel_reflect(kernel, s->stream, FX_SECONDS, &info, &detail) != BH_OK)
+    if (bh_kernel_reflect(kernel, s->stream, FX_SECONDS, &info, &detail) != BH_OK) {
         BHT_FAIL("bh_kernel_reflect: %s", detail.message);
+    }
 }
 
 /* |kernel| on x and y, with what it declares. */
@@ -56,8 +57,9 @@ static bh_status launch(const struct scene *s, bh_kernel *kernel, bh_access x, b
 static bh_event *run(const struct scene *s, bh_kernel *kernel, bh_access x, bh_access y) {
     bh_event *event = NULL;
     bh_detail detail;
-    if (launch(s, kernel, x, y, &event, &detail) != BH_OK)
+    if (launch(s, kernel, x, y, &event, &detail) != BH_OK) {
         BHT_FAIL("bh_launch: %s", detail.message);
+    }
     return event;
 }
 
@@ -67,12 +69,12 @@ static void refuses(const struct scene *s, bh_kernel *kernel, const char *words)
     BHT_EQ(launch(s, kernel, BH_ACCESS_DECLARED, BH_ACCESS_DECLARED, &event, &detail),
            BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message, words);
-    BHT_TRUE(event == NULL);
+    BHT_TRUE(!event);
 }
 
 static void not_before_it_is_known(void) {
     struct scene s = set_up();
-    refuses(&s, s.square, "set 0 binding 0: what kernel \"square\" declares is not known");
+    refuses(&s, s.square, "set 0 binding 0: the declared access of kernel \"square\" is not known");
     bh_event *event = NULL;
     BHT_EQ(bh_kernel_prepare(s.square, s.stream, &event, NULL), BH_OK);
     fx_expect(event, BH_OK);
@@ -129,7 +131,7 @@ static void what_is_only_written(void) {
     fx_expect(event, BH_OK);
     bh_event_release(event);
     BHT_EQ(content(s.y), BH_WORKER_SIGNAL);
-    event = run(&s, s.square, BH_ACCESS_DECLARED, BH_WRITE);
+    event = run(&s, s.square, BH_ACCESS_DECLARED, BH_ACCESS_WRITE);
     fx_expect(event, BH_OK);
     bh_event_release(event);
     BHT_EQ(content(s.y), BH_OK);
@@ -140,7 +142,7 @@ static void what_is_only_written(void) {
 static void narrowed_by_the_caller(void) {
     struct scene s = set_up();
     reflect(&s, s.saxpy);
-    bh_event *event = run(&s, s.saxpy, BH_ACCESS_DECLARED, BH_READ);
+    bh_event *event = run(&s, s.saxpy, BH_ACCESS_DECLARED, BH_ACCESS_READ);
     fx_expect(event, BH_BINDING_MISMATCH);
     BHT_EQ(fx_verdict(event).executed, BH_EXECUTED_NO);
     bh_event_release(event);
@@ -152,16 +154,16 @@ static void narrowed_by_the_caller(void) {
     tear_down(&s);
 }
 
-/* A BH_WRITE that cannot be kept would make what is there CLEAN: here it is known. */
+/* A BH_ACCESS_WRITE that cannot be kept would make what is there CLEAN: here it is known. */
 static void overwriting_what_is_readonly(void) {
     struct scene s = set_up();
-    bh_event *event = run(&s, s.square, BH_WRITE, BH_WRITE);
+    bh_event *event = run(&s, s.square, BH_ACCESS_WRITE, BH_ACCESS_WRITE);
     fx_expect(event, BH_BINDING_MISMATCH);
     BHT_STR_HAS(fx_verdict(event).message,
-                "was given to be overwritten, but the kernel declares it readonly");
+                "is bound for overwriting, but the kernel declares it readonly");
     bh_event_release(event);
     BHT_EQ(content(s.x), BH_BINDING_MISMATCH); /* it was to write it */
-    event = run(&s, s.square, BH_READ_WRITE, BH_WRITE);
+    event = run(&s, s.square, BH_ACCESS_READ_WRITE, BH_ACCESS_WRITE);
     fx_expect(event, BH_BINDING_MISMATCH); /* of what was poisoned before */
     bh_event_release(event);
     tear_down(&s);
@@ -173,7 +175,7 @@ static void whose_kernel_it_was(void) {
     bh_detail detail;
     void *pointer;
     poison(&s, s.x);
-    bh_event *event = run(&s, s.square, BH_READ, BH_WRITE);
+    bh_event *event = run(&s, s.square, BH_ACCESS_READ, BH_ACCESS_WRITE);
     fx_expect(event, BH_WORKER_SIGNAL);
     BHT_EQ(bh_buffer_map(s.x, BH_MAP_READ, FX_SECONDS, &pointer, &detail), BH_WORKER_SIGNAL);
     BHT_STR_HAS(detail.message, " of stream a, kernel gate: ");
@@ -192,8 +194,8 @@ static bh_status launch_pick(const struct scene *s, bh_kernel *pick, bh_buffer *
                              bh_event **out_event, bh_detail *detail) {
     const bh_binding bindings[] = {
         {.binding = 2, .buffer = s->y, .size = BH_WHOLE_SIZE, .access = second, .element = 1},
-        {.binding = 0, .buffer = s->x, .size = BH_WHOLE_SIZE, .access = BH_READ},
-        {.binding = 1, .buffer = data[0], .size = BH_WHOLE_SIZE, .access = BH_READ},
+        {.binding = 0, .buffer = s->x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        {.binding = 1, .buffer = data[0], .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
         {.binding = 1, .buffer = data[1], .size = BH_WHOLE_SIZE, .element = 1},
         {.binding = 1, .buffer = data[2], .size = BH_WHOLE_SIZE, .element = last_element},
         {.binding = 2, .buffer = data[0], .size = BH_WHOLE_SIZE, .access = first, .element = 0},
@@ -212,47 +214,54 @@ static void elements_of_an_array(void) {
     BHT_EQ(info.binding_count, 3);
     BHT_EQ(info.bindings[0].count, 1);
     BHT_EQ(info.bindings[1].count, 3);
-    BHT_EQ(info.bindings[1].access, BH_READ);
+    BHT_EQ(info.bindings[1].access, BH_ACCESS_READ);
     BHT_EQ(info.bindings[2].count, 2);
-    BHT_EQ(info.bindings[2].access, BH_READ_WRITE);
+    BHT_EQ(info.bindings[2].access, BH_ACCESS_READ_WRITE);
 
     bh_buffer *data[3];
-    for (uint32_t i = 0; i < 3; i++)
+    for (uint32_t i = 0; i < 3; i++) {
         data[i] = fx_words(s.context, 64, 100 * (i + 1));
+    }
     uint32_t *which = fx_pointer(s.x);
-    for (uint32_t i = 0; i < 64; i++) /* the last: out of range, and -1 */
+    for (uint32_t i = 0; i < 64; i++) { /* the last: out of range, and -1 */
         which[i] = i < 60 ? i % 3 : i < 62 ? 3 : UINT32_MAX;
-    BHT_EQ(launch_pick(&s, pick, data, BH_READ_WRITE, BH_ACCESS_DECLARED, 2, &event, &detail),
-           BH_OK);
+    }
+    BHT_EQ(
+        launch_pick(&s, pick, data, BH_ACCESS_READ_WRITE, BH_ACCESS_DECLARED, 2, &event, &detail),
+        BH_OK);
     fx_expect(event, BH_OK);
     bh_event_release(event);
-    for (uint32_t i = 0; i < 64; i++)
+    for (uint32_t i = 0; i < 64; i++) {
         BHT_EQ(fx_pointer(s.y)[i], 100 + 100 * ((i < 60 ? i % 3 : 2) + 1));
+    }
 
     /* One of them is stored to: all of them have to be given to write. */
-    BHT_EQ(launch_pick(&s, pick, data, BH_READ, BH_READ_WRITE, 2, &event, &detail), BH_OK);
+    BHT_EQ(launch_pick(&s, pick, data, BH_ACCESS_READ, BH_ACCESS_READ_WRITE, 2, &event, &detail),
+           BH_OK);
     fx_expect(event, BH_BINDING_MISMATCH);
     BHT_STR_HAS(fx_verdict(event).message,
                 "set 0 binding 2 element 0 (\"sums\") of kernel "
-                "\"pick\" was given to read, but the kernel writes to it");
+                "\"pick\" is bound for reading, but the kernel writes to it");
     bh_event_release(event);
-    BHT_EQ(launch_pick(&s, pick, data, BH_READ_WRITE, BH_WRITE, 7, &event, &detail), BH_OK);
+    BHT_EQ(launch_pick(&s, pick, data, BH_ACCESS_READ_WRITE, BH_ACCESS_WRITE, 7, &event, &detail),
+           BH_OK);
     fx_expect(event, BH_BINDING_MISMATCH);
     BHT_STR_HAS(fx_verdict(event).message, "set 0 binding 1 element 7 (\"data\") was given, but "
                                            "kernel \"pick\" has 3 buffers there");
     bh_event_release(event);
     event = NULL;
-    BHT_EQ(launch_pick(&s, pick, data, BH_READ_WRITE, BH_WRITE, 1, &event, &detail),
+    BHT_EQ(launch_pick(&s, pick, data, BH_ACCESS_READ_WRITE, BH_ACCESS_WRITE, 1, &event, &detail),
            BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message, "set 0 binding 1 element 1 is given twice");
-    BHT_EQ(launch_pick(&s, pick, data, BH_READ_WRITE, BH_WRITE, 256, &event, &detail),
+    BHT_EQ(launch_pick(&s, pick, data, BH_ACCESS_READ_WRITE, BH_ACCESS_WRITE, 256, &event, &detail),
            BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message,
                 "set 0 binding 1 element 256: an array of buffers has 256 elements");
-    BHT_TRUE(event == NULL);
+    BHT_TRUE(!event);
 
-    for (uint32_t i = 0; i < 3; i++)
+    for (uint32_t i = 0; i < 3; i++) {
         bh_buffer_release(data[i]);
+    }
     bh_kernel_release(pick);
     tear_down(&s);
 }

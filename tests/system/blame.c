@@ -49,7 +49,8 @@ static bh_event *start_gate(struct stage *s, uint32_t open, bool alone) {
     s->word = fx_words(s->context, 2, 0);
     s->open = fx_pointer(s->word);
     s->open[0] = open;
-    const bh_binding binding = {.buffer = s->word, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+    const bh_binding binding = {
+        .buffer = s->word, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
     const bh_command command = {.type = BH_COMMAND_DISPATCH,
                                 .kernel = s->gate,
                                 .groups = {open == FX_GATE_OPEN ? 1 : 8192, 1, 1},
@@ -129,8 +130,8 @@ static void a_wedged_worker_accuses_nobody(void) {
     stage_close(&s);
 }
 
-/* Also where the worker lives on: what it says of the kernel is no proof, and the next launch does
- * not meet the same liar. */
+/* Also where the worker lives on: what it says of the kernel proves nothing, and the next launch
+ * runs on another worker. */
 static void a_forged_refusal_is_tried_on_a_fresh_worker(void) {
     struct stage s = stage_open("1:lie_invalid:2=fail", FX_SECONDS);
     const pid_t pid = taint(&s);
@@ -179,13 +180,16 @@ static void a_trial_among_others(void) {
     bh_buffer *x = fx_words(s.context, 64, 0), *y[2 * AROUND];
     taint(&s);
     BHT_EQ(pass_gate(&s).blame, BH_BLAME_SUSPECTED);
-    for (int i = 0; i < 2 * AROUND; i++)
+    for (int i = 0; i < 2 * AROUND; i++) {
         y[i] = fx_words(s.context, 64, 0);
-    for (int i = 0; i < AROUND; i++)
+    }
+    for (int i = 0; i < AROUND; i++) {
         events[i] = fx_square(s.stream, s.square, x, y[i]);
+    }
     bh_event *trial = start_gate(&s, FX_GATE_OPEN, false);
-    for (int i = AROUND; i < 2 * AROUND; i++)
+    for (int i = AROUND; i < 2 * AROUND; i++) {
         events[i] = fx_square(s.stream, s.square, x, y[i]);
+    }
     pid_t before = 0, behind = 0;
     for (int i = 0; i < 2 * AROUND; i++) {
         bh_verdict verdict = end_gate(events[i]);
@@ -284,9 +288,10 @@ static void it_cannot_compile_what_it_has_run(void) {
         struct stage s = stage_open(lies[i], BHT_SECOND_MS * FX_MS);
         BHT_EQ(pass_gate(&s).status, BH_OK);
         bh_verdict verdict = pass_gate(&s);
-        if (verdict.status != BH_PROTOCOL)
+        if (verdict.status != BH_PROTOCOL) {
             BHT_FAIL("%s: %s: %s", lies[i], bh_status_name(verdict.status), verdict.message);
-        BHT_STR_HAS(verdict.message, "what it has run");
+        }
+        BHT_STR_HAS(verdict.message, "a kernel that it has run");
         BHT_EQ(verdict.executed, BH_EXECUTED_UNKNOWN); /* it is not believed that it did not run */
         BHT_EQ(verdict.blame, BH_BLAME_CERTAIN);
         BHT_EQ(held(&s), 0);

@@ -22,8 +22,9 @@ static void set_up(struct scene *s, const char *faults) {
     s->reader = fx_stream(s->context, "reader", FX_SECONDS);
     s->writer = fx_stream(s->context, "writer", FX_SECONDS);
     enter_folder();
-    for (uint32_t i = 0; i < WORDS; i++)
+    for (uint32_t i = 0; i < WORDS; i++) {
         words[i] = i;
+    }
     write_file("in", words, sizeof words);
     bh_file_source source = source_of("in", BH_FILE_RAW, NULL);
     s->in = load(s->context, &source);
@@ -64,8 +65,9 @@ static bh_event *read_parts(const struct scene *s, uint32_t first, uint32_t part
 
 static void expect_out(const struct scene *s, uint32_t first, uint32_t parts, uint32_t plus) {
     const uint32_t *out = mapped(s->out);
-    for (uint32_t i = PART * first; i < PART * (first + parts); i++)
+    for (uint32_t i = PART * first; i < PART * (first + parts); i++) {
         BHT_EQ(out[i], i + plus);
+    }
 }
 
 /* What nobody should do, writing through a mapping that is for reading, shows which parts have been
@@ -76,8 +78,9 @@ static void each_part_once(void) {
     end_well(read_parts(&s, 3, 1));
     expect_out(&s, 3, 1, 0);
     uint32_t *in = (uint32_t *)(uintptr_t)mapped(s.in);
-    for (uint32_t i = 0; i < WORDS; i++)
+    for (uint32_t i = 0; i < WORDS; i++) {
         in[i] += 1000000;
+    }
     end_well(read_parts(&s, 3, 1));
     expect_out(&s, 3, 1, 0);
     end_well(read_parts(&s, 5, 2)); /* and part 4, which lies between */
@@ -85,8 +88,9 @@ static void each_part_once(void) {
     end_well(read_parts(&s, 2, 2));
     expect_out(&s, 2, 1, 1000000);
     expect_out(&s, 3, 1, 0);
-    for (uint32_t i = 0; i < WORDS; i++)
+    for (uint32_t i = 0; i < WORDS; i++) {
         in[i] += 1000000;
+    }
     end_well(read_parts(&s, 0, PARTS));
     expect_out(&s, 0, 2, 2000000);
     expect_out(&s, 2, 1, 1000000);
@@ -103,8 +107,9 @@ static void read_all(const struct scene *s, uint32_t plus) {
 
 static void change(const struct scene *s, int how, uint32_t plus) {
     static uint32_t words[WORDS];
-    for (uint32_t i = 0; i < WORDS; i++)
+    for (uint32_t i = 0; i < WORDS; i++) {
         words[i] = i + plus;
+    }
     void *pointer = NULL;
     if (how == 0) {
         BHT_EQ(bh_buffer_write(s->in, 0, words, sizeof words, FX_SECONDS, NULL), BH_OK);
@@ -137,8 +142,9 @@ static void changed_in_every_way(void) {
         void *pointer = NULL;
         BHT_EQ(bh_buffer_map(s.in, BH_MAP_READ_WRITE, FX_SECONDS, &pointer, NULL), BH_OK);
         for (uint32_t round = 9; round < 12; round++) {
-            for (uint32_t i = 0; i < WORDS; i++)
+            for (uint32_t i = 0; i < WORDS; i++) {
                 ((uint32_t *)pointer)[i] = i + round;
+            }
             read_all(&s, round);
         }
         tear_down(&s);
@@ -167,8 +173,9 @@ static void changed_in_flight(void) {
     end_well(after);
     expect_out(&s, 0, 1, 0);
     const uint32_t *out = mapped(s.out);
-    for (uint32_t i = PART; i < WORDS; i++)
+    for (uint32_t i = PART; i < WORDS; i++) {
         BHT_EQ(out[i], 5);
+    }
     bh_buffer_release(word);
     bh_kernel_release(gate);
     tear_down(&s);
@@ -199,8 +206,9 @@ static void only_what_is_loaded(void) {
     uint32_t *in = mmap(NULL, 4ull * WORDS, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     BHT_TRUE(in != MAP_FAILED);
     for (uint32_t round = 0; round < 3; round++) {
-        for (uint32_t i = 0; i < WORDS; i++)
+        for (uint32_t i = 0; i < WORDS; i++) {
             in[i] = i + round;
+        }
         read_all(&s, round);
     }
     munmap(in, 4ull * WORDS);

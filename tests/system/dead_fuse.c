@@ -33,8 +33,9 @@ static void answer(uint64_t unique, int error, const void *body, size_t size) {
     struct fuse_out_header header = {
         .len = (uint32_t)(sizeof header + size), .error = error, .unique = unique};
     memcpy(out, &header, sizeof header);
-    if (size)
+    if (size) {
         memcpy(out + sizeof header, body, size);
+    }
     /* ENOENT: who asked has been killed. */
     ssize_t written = write(dead.fd, out, header.len);
     BHT_TRUE(written == (ssize_t)header.len || errno == ENOENT || errno == ENODEV);
@@ -79,10 +80,11 @@ static void serve(const struct fuse_in_header *in, const void *body) {
     }
     case FUSE_LOOKUP: {
         const struct fuse_entry_out out = {.nodeid = FILE_NODE, .attr = attributes(FILE_NODE)};
-        if (strncmp(body, "file", 4) == 0)
+        if (strncmp(body, "file", 4) == 0) {
             answer(in->unique, 0, &out, sizeof out);
-        else
+        } else {
             answer(in->unique, -ENOENT, NULL, 0);
+        }
         break;
     }
     case FUSE_GETATTR: {
@@ -131,8 +133,9 @@ static void *run(void *unused) {
             bht_poll_pause();
             continue;
         }
-        if (read(dead.fd, bytes, sizeof bytes) > 0)
+        if (read(dead.fd, bytes, sizeof bytes) > 0) {
             serve((const void *)bytes, bytes + sizeof(struct fuse_in_header));
+        }
     }
     return NULL;
 }
@@ -172,16 +175,19 @@ static bool is_dying(const char *path) {
     char text[4096];
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     const ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-    if (fd >= 0)
+    if (fd >= 0) {
         close(fd);
-    if (length <= 0)
+    }
+    if (length <= 0) {
         return true;
+    }
     text[length] = 0;
     static const char *const pending[] = {"\nSigPnd:\t", "\nShdPnd:\t"};
     for (size_t i = 0; i < BHT_COUNT(pending); i++) {
         const char *mask = strstr(text, pending[i]);
-        if (mask && strtoull(mask + strlen(pending[i]), NULL, 16) & 1u << (SIGKILL - 1))
+        if (mask && strtoull(mask + strlen(pending[i]), NULL, 16) & 1u << (SIGKILL - 1)) {
             return true;
+        }
     }
     const char *state = strstr(text, "\nState:\t");
     return state && strchr("ZX", state[strlen("\nState:\t")]);
@@ -195,12 +201,14 @@ static void start_guardian(void) {
     const pid_t parent = getppid();
     dead.guardian = (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, 0);
     BHT_GE(dead.guardian, 0);
-    if (dead.guardian)
+    if (dead.guardian) {
         return;
+    }
     close_range(0, ~0u, 0);
     setpgid(0, 0); /* what kills the test's group is what it is there for */
-    while (getppid() == parent && !is_dying(path))
+    while (getppid() == parent && !is_dying(path)) {
         nanosleep(&pause, NULL);
+    }
     umount2(dead.folder, MNT_FORCE);
     umount2(dead.folder, MNT_DETACH);
     rmdir(dead.folder);
@@ -211,14 +219,16 @@ void dead_mount(void) {
     char options[128];
     dead_namespace();
     snprintf(dead.folder, sizeof dead.folder, "/tmp/bulkhead-dead-XXXXXX");
-    BHT_TRUE(mkdtemp(dead.folder) != NULL);
+    BHT_TRUE(mkdtemp(dead.folder));
     dead.fd = open("/dev/fuse", O_RDWR | O_CLOEXEC | O_NONBLOCK);
-    if (dead.fd < 0)
+    if (dead.fd < 0) {
         BHT_FAIL("/dev/fuse cannot be opened: %s", strerror(errno));
+    }
     snprintf(options, sizeof options, "fd=%d,rootmode=40000,user_id=%u,group_id=%u,allow_other",
              dead.fd, geteuid(), getegid());
-    if (mount("dead", dead.folder, "fuse", MS_NOSUID | MS_NODEV, options) != 0)
+    if (mount("dead", dead.folder, "fuse", MS_NOSUID | MS_NODEV, options) != 0) {
         BHT_FAIL("a FUSE file system cannot be mounted: %s", strerror(errno));
+    }
     start_guardian();
     BHT_EQ(pthread_create(&dead.thread, NULL, run, NULL), 0);
     WAIT_UNTIL(atomic_load(&dead.ready), 20000);

@@ -5,7 +5,8 @@
 
 #include <stdio.h>
 
-#define LIMIT_NS   (150 * FX_MS)
+#define LIMIT_MS   (150 * bht_slowness()) /* what has not begun by then is killed, not ended */
+#define LIMIT_NS   (LIMIT_MS * FX_MS)
 #define COMPILE_NS (3 * BHT_SECOND_MS * FX_MS) /* honest kernels are compiled in less */
 /* A busy machine takes its time to end what has tens of thousands of workgroups: the grace time is
  * long where a worker is to survive. */
@@ -43,7 +44,8 @@ static void close_stage(struct stage *s) {
 }
 
 static bh_event *launch(struct stage *s, bh_kernel *kernel, uint32_t count, uint64_t deadline_ns) {
-    const bh_binding binding = {.buffer = s->data, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+    const bh_binding binding = {
+        .buffer = s->data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
     const bh_command command = {.type = BH_COMMAND_DISPATCH,
                                 .kernel = kernel,
                                 .groups = {count, 1, 1},
@@ -91,7 +93,7 @@ static bh_verdict expect_ended(struct stage *s, bh_event *event, bh_status statu
     BHT_EQ(verdict.signal, killed ? SIGKILL : 0);
     BHT_EQ(verdict.exit_code, -1);
     BHT_STR_HAS(verdict.kernel_name, "hang");
-    BHT_STR_HAS(verdict.message, killed ? "was killed" : "has ended it, and goes on");
+    BHT_STR_HAS(verdict.message, killed ? "was killed" : "it was stopped, and worker ");
     BHT_EQ(fx_ready(s->stream) == s->pid, !killed);
     bh_event_release(event);
     return verdict;
@@ -108,7 +110,8 @@ static void a_deadline_leaves_the_worker_alive(void) {
         bh_verdict verdict = expect_ended(&s, event, BH_DEADLINE, false);
         BHT_EQ(verdict.limit, LIMIT_NS);
         BHT_GE(verdict.ended_ns - verdict.started_ns, LIMIT_NS);
-        BHT_STR_HAS(verdict.message, "its deadline of 150 ms passed");
+        BHT_STR_HAS(verdict.message,
+                    LIMIT_MS < 1000 ? "its deadline of 150 ms passed" : "its deadline of ");
     }
     /* Another kernel is served, by the same. (From then on the first is only suspected, and would
      * be tried on a fresh worker: T2.) */
@@ -136,7 +139,8 @@ static void the_grid_does_not_matter(void) {
         s = open_stage(NULL, LIMIT_NS, 0, 100 * FX_MS);
     }
     bh_kernel *hang = fx_kernel(s.context, "hang");
-    const bh_binding binding = {.buffer = s.data, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+    const bh_binding binding = {
+        .buffer = s.data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
     static const uint32_t grids[][3] = {{65535, 64, 1}, {65535, 65535, 1}, {1024, 65535, 63}};
     /* The driver allocates for each part, and AddressSanitizer keeps what is freed: more than the
      * worker's limit for 16,384 of them. */
@@ -241,7 +245,7 @@ static void who_does_not_answer_is_killed(void) {
     bh_verdict verdict = expect_ended(&s, event, BH_DEADLINE, true);
     BHT_EQ(verdict.limit, LIMIT_NS);
     BHT_GE(verdict.ended_ns - verdict.started_ns, LIMIT_NS + DEAF_NS);
-    BHT_STR_HAS(verdict.message, "of being told to; worker ");
+    BHT_STR_HAS(verdict.message, "within its grace time of ");
     close_stage(&s);
 }
 
@@ -252,7 +256,7 @@ static void who_does_not_answer_a_cancel_is_killed(void) {
     BHT_EQ(bh_event_cancel(event), BH_OK);
     fx_expect(event, BH_CANCELLED);
     BHT_EQ(fx_verdict(event).signal, SIGKILL);
-    BHT_STR_HAS(fx_verdict(event).message, "did not end within");
+    BHT_STR_HAS(fx_verdict(event).message, "did not stop within");
     bh_event_release(event);
     bh_kernel_release(gate);
     close_stage(&s);
@@ -284,7 +288,7 @@ static void an_answer_without_a_question_is_a_lie(void) {
     bh_kernel *gate = fx_kernel_guarded(s.context, "gate");
     bh_event *event = run_open(&s, gate);
     fx_expect(event, BH_PROTOCOL);
-    BHT_STR_HAS(fx_verdict(event).message, "it ended what nobody had told it to end");
+    BHT_STR_HAS(fx_verdict(event).message, "it stopped a submission that it was not asked to stop");
     bh_event_release(event);
     bh_kernel_release(gate);
     close_stage(&s);
@@ -405,8 +409,9 @@ static bool runs_whole_loops(bh_context *context) {
     unsigned major = 0;
     bool whole = false;
     BHT_EQ(bh_devices(context, devices, 8, &count, NULL), BH_OK);
-    for (uint32_t i = 0; i < devices[0].feature_count; i++)
+    for (uint32_t i = 0; i < devices[0].feature_count; i++) {
         whole |= strcmp(devices[0].features[i], "wholeLoops") == 0;
+    }
     if (strstr(devices[0].name, "llvmpipe")) {
         BHT_EQ(sscanf(devices[0].driver_info, "Mesa %u.", &major), 1);
         BHT_EQ(whole, major >= 25);
@@ -421,8 +426,9 @@ static bh_event *run_steps(struct stage *s, bh_kernel *kernel, uint32_t steps, u
     words[0] = steps;
     words[1] = 0;
     *out = 1;
-    for (uint32_t i = 0; i < steps; i++)
+    for (uint32_t i = 0; i < steps; i++) {
         *out = *out * 1664525u + 1013904223u;
+    }
     return launch(s, kernel, 1, 0);
 }
 
@@ -464,8 +470,8 @@ static void priming_runs_nothing(void) {
     bh_event_release(event);
     bh_buffer *one = fx_words(s.context, 64, 1), *counted = fx_words(s.context, 64, 1);
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = counted, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE},
-        {.binding = 1, .buffer = one, .size = BH_WHOLE_SIZE, .access = BH_READ},
+        {.binding = 0, .buffer = counted, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE},
+        {.binding = 1, .buffer = one, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
     };
     const uint32_t groups[3] = {1, 1, 1}, push[2] = {3, 1};
     BHT_EQ(bh_launch(s.stream, mix, groups, bindings, 2, push, sizeof push, &event, NULL), BH_OK);

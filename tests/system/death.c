@@ -146,8 +146,9 @@ static void the_innocent_run_on_the_next_worker(void) {
     bh_buffer *x = fx_words(r.context, 256, 0), *y = fx_words(r.context, 256, 0);
     bh_buffer *z = fx_words(r.context, 256, 0);
     float *in = (float *)(void *)fx_pointer(x);
-    for (int i = 0; i < 256; i++)
+    for (int i = 0; i < 256; i++) {
         in[i] = 2.0f;
+    }
     bh_event *innocent = fx_square(r.stream, square, x, y);
     bh_event *second = fx_square(r.stream, square, y, z); /* after the first */
     bh_event *dependent = fx_square(r.stream, square, r.gate, z);
@@ -213,7 +214,7 @@ static void no_device_can_be_created(void) {
     bh_event *event = fx_square(stream, square, x, y);
     bh_detail detail;
     bh_status status = bh_stream_wait_ready(stream, FX_SECONDS, &detail);
-    BHT_EQ(bh_status_classify(status), BH_CLASS_ENVIRON);
+    BHT_EQ(bh_status_classify(status), BH_STATUS_CLASS_ENVIRON);
     BHT_TRUE(detail.message[0]);
     BHT_EQ(fx_verdict(event).status, status);
     BHT_EQ(fx_verdict(event).executed, BH_EXECUTED_NO);
@@ -312,11 +313,12 @@ static void a_worker_that_does_not_start_in_time(void) {
         bh_detail detail;
         BHT_EQ(bh_stream_wait_ready(stream, FX_SECONDS, &detail), BH_UNAVAILABLE);
         BHT_STR_HAS(detail.message, "not ready in time");
-        const bool reached = strstr(detail.message, "(step warm-up)") != NULL;
+        const bool reached = strstr(detail.message, "(step warm-up)");
         bh_stream_release(stream);
         bh_context_destroy(context);
-        if (reached)
+        if (reached) {
             break;
+        }
         BHT_LT(timeout_ms, 10000 * bht_slowness());
     }
 }

@@ -46,8 +46,9 @@ static void tear_down(struct stage *s) {
 
 static void expect_line(const char *text, const char *beginning, const char *part) {
     const char *line = strstr(text, beginning);
-    if (!line)
+    if (!line) {
         BHT_FAIL("no line begins with %s:\n%s", beginning, text);
+    }
     char copy[1024];
     snprintf(copy, sizeof copy, "%.*s", (int)strcspn(line, "\n"), line);
     BHT_STR_HAS(copy, part);
@@ -117,7 +118,8 @@ static void says_what_has_no_deadline(void) {
         .type = BH_COMMAND_DISPATCH,
         .kernel = s.gate,
         .groups = {1, 1, 1},
-        .bindings = &(bh_binding){.buffer = s.data, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE},
+        .bindings =
+            &(bh_binding){.buffer = s.data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE},
         .binding_count = 1};
     const bh_submit_info info = {.commands = &never, .command_count = 1, .deadline_ns = BH_FOREVER};
     bh_event *event = NULL;
@@ -133,10 +135,11 @@ static void says_what_has_no_deadline(void) {
         bh_context_describe(s.context, text, sizeof text);
         expect_line(text, "stream \"first\"", " ms, it has no deadline");
         const char *at = strstr(text, "kernel \"gate\", for ");
-        BHT_TRUE(at != NULL);
+        BHT_TRUE(at);
         spent_ms = strtoull(at + strlen("kernel \"gate\", for "), NULL, 10);
-        if (!before)
+        if (!before) {
             before = spent_ms + 1;
+        }
         BHT_LT(bht_now_ns() - start, FX_SECONDS);
     }
     BHT_EQ(bh_event_cancel(event), BH_OK);
@@ -178,8 +181,9 @@ static void a_lock_that_is_held(void) {
 
 static void broken_hang(void) {
     struct stage s = set_up();
-    for (;;)
+    for (;;) {
         (void)!bh_event_wait(s.held, FX_SECONDS);
+    }
 }
 
 /* The lock's holder hangs, and so does the test's own thread with it. */
@@ -212,8 +216,9 @@ static void a_failing_test_says_what_its_streams_do(void) {
         snprintf(index, sizeof index, "%zu", i);
         const char *argv[] = {"/proc/self/exe", "--broken", index, NULL};
         BHT_EQ(bht_run(argv, output, sizeof output), 1);
-        for (size_t j = 0; j < BHT_COUNT(broken[i].says) && broken[i].says[j]; j++)
+        for (size_t j = 0; j < BHT_COUNT(broken[i].says) && broken[i].says[j]; j++) {
             BHT_STR_HAS(output, broken[i].says[j]);
+        }
         BHT_STR_HAS(output, "0 passed, 1 failed");
     }
 }

@@ -39,8 +39,9 @@ static void set_up(void) {
 /* So many of the numbers below the soft limit are free from now on. */
 static void leave_free(unsigned count) {
     struct rlimit limit = before;
-    for (limit.rlim_cur = 0; count; limit.rlim_cur++)
+    for (limit.rlim_cur = 0; count; limit.rlim_cur++) {
         count -= fcntl((int)limit.rlim_cur, F_GETFD) < 0;
+    }
     BHT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
@@ -54,12 +55,14 @@ static unsigned refusals;
 
 /* True: it was done. Else it was refused for want of descriptors, in words that say so. */
 static bool done(const char *what, bh_status status, const bh_detail *detail) {
-    if (status == BH_OK)
+    if (status == BH_OK) {
         return true;
+    }
     if (detail->sys_errno != EMFILE || strstr(detail->message, "workers died") ||
-        strstr(detail->message, "Vulkan"))
+        strstr(detail->message, "Vulkan")) {
         BHT_FAIL("%s with %u free: %s (errno %d): %s", what, left, bh_status_name(status),
                  detail->sys_errno, detail->message);
+    }
     refusals++;
     return false;
 }
@@ -86,11 +89,13 @@ static void try_launch(bh_context *context, bh_stream *stream) {
     bh_detail detail = {0};
     if (!done("bh_kernel_create_spirv",
               bh_kernel_create_spirv(context, square_code, square_size, NULL, &kernel, &detail),
-              &detail))
+              &detail)) {
         return;
+    }
     bh_buffer *x = try_buffer(context), *y = try_buffer(context);
-    if (x && y)
+    if (x && y) {
         ended("a submission", fx_square(stream, kernel, x, y));
+    }
     bh_buffer_release(x);
     bh_buffer_release(y);
     bh_kernel_release(kernel);
@@ -102,8 +107,9 @@ static void try_load(bh_context *context) {
     bh_detail detail = {0};
     const bh_file_source source = source_of("words", BH_FILE_RAW, NULL);
     if (!done("bh_buffer_from_file", bh_buffer_from_file(context, &source, &buffer, &detail),
-              &detail))
+              &detail)) {
         return;
+    }
     BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
     ended("a load", event);
     bh_buffer_release(buffer);
@@ -124,12 +130,16 @@ static void try_doctor(bh_context *context) {
     static bh_check checks[64];
     size_t count = 0;
     bh_detail detail = {0};
-    if (!done("bh_doctor", bh_doctor(context, checks, BHT_COUNT(checks), &count, &detail), &detail))
+    if (!done("bh_doctor", bh_doctor(context, checks, BHT_COUNT(checks), &count, &detail),
+              &detail)) {
         return;
-    for (size_t i = 0; i < count; i++)
-        if (strstr(checks[i].advice, "Vulkan driver") || strstr(checks[i].text, "open files"))
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (strstr(checks[i].advice, "Vulkan driver") || strstr(checks[i].text, "open files")) {
             BHT_FAIL("bh_doctor with %u free: %s: %s; %s", left, checks[i].name, checks[i].text,
                      checks[i].advice);
+        }
+    }
 }
 
 /* Returns how many calls were refused. */
@@ -170,11 +180,13 @@ static void every_number_of_free_descriptors(void) {
     for (unsigned count = 3; count <= MOST; count++) {
         /* Each at which the context is refused, and each where more and more is done in it; of
          * those where all is done one. At night each. */
-        if (!bht_nightly() && count > FIRST + 2 && count != MOST && (count % 8 || count > ENOUGH))
+        if (!bht_nightly() && count > FIRST + 2 && count != MOST && (count % 8 || count > ENOUGH)) {
             continue;
+        }
         const unsigned refused = try_all(count);
-        if (count >= ENOUGH)
+        if (count >= ENOUGH) {
             BHT_EQ(refused, 0);
+        }
     }
     leave_folder();
 }
@@ -192,8 +204,9 @@ static void take_all_but(unsigned count) {
 }
 
 static void give_back(void) {
-    while (taken_count > 0)
+    while (taken_count > 0) {
         close(taken[--taken_count]);
+    }
     restore_limit();
 }
 

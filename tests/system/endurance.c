@@ -96,7 +96,7 @@ static void tear_down(struct stage *s) {
 
 static bh_event *refused(struct stage *s) {
     const bh_binding one[] = {
-        {.binding = 1, .buffer = s->y, .size = BH_WHOLE_SIZE, .access = BH_WRITE}};
+        {.binding = 1, .buffer = s->y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE}};
     const uint32_t groups[3] = {1, 1, 1};
     bh_event *event = NULL;
     BHT_EQ(bh_launch(s->busy, s->square, groups, one, 1, NULL, 0, &event, NULL), BH_OK);
@@ -140,8 +140,9 @@ static void fail_in_every_way(struct stage *s) {
     expect_caught(s, in_lane, BH_CANCELLED, in_lane);
     expect_caught(s, behind, BH_CANCELLED, in_lane);
     bh_event *const events[] = {bad, reader, waiter, queued, dependent, in_lane, behind, late};
-    for (size_t i = 0; i < BHT_COUNT(events); i++)
+    for (size_t i = 0; i < BHT_COUNT(events); i++) {
         bh_event_release(events[i]);
+    }
 }
 
 static void caught_failures(void) {
@@ -150,11 +151,13 @@ static void caught_failures(void) {
     struct stage s = set_up();
     struct footprint before = {0};
     for (unsigned round = 0; s.failures < wanted; round++) {
-        if (round == 1) /* warm: everything has happened before */
+        if (round == 1) { /* warm: everything has happened before */
             before = measure(4);
+        }
         park(&s);
-        for (unsigned i = 0; i < A_PARK && s.failures < wanted; i++)
+        for (unsigned i = 0; i < A_PARK && s.failures < wanted; i++) {
             fail_in_every_way(&s);
+        }
         unpark(&s);
         fx_ready(s.parked);
     }
@@ -184,14 +187,16 @@ static void many_deaths(void) {
     struct footprint before = {0};
     for (int i = 0; i < deaths; i++) {
         pid_t pid = fx_ready(stream);
-        if (i == WARM_UP)
+        if (i == WARM_UP) {
             before = measure(2);
+        }
         fx_pointer(gate); /* DISCARD: the last death has poisoned it */
         bh_event *event = fx_gate(stream, hang, gate);
         /* Mostly while it runs; now and then at whatever moment it is. */
         bool early = i % 8 == 7;
-        if (!early)
+        if (!early) {
             fx_await_gate(gate);
+        }
         fx_kill(pid, SIGKILL);
         if (early) {
             /* It may not have started: then it runs on the next worker (E13). */
@@ -221,11 +226,13 @@ static void many_refused_submissions(void) {
     uint64_t resident = 0;
     for (int i = 0; i < COUNT; i++) {
         bh_event *event = refused(&s);
-        if (i % 64 == 0)
+        if (i % 64 == 0) {
             fx_expect(event, BH_BINDING_MISMATCH);
+        }
         bh_event_release(event);
-        if (i == 1000)
+        if (i == 1000) {
             resident = bht_resident_bytes(getpid());
+        }
     }
     BHT_EQ(bh_stream_synchronize(s.busy, FX_SECONDS, NULL), BH_BINDING_MISMATCH);
     BHT_EQ(bh_stream_worker_pid(s.busy), pid);

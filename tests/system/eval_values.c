@@ -31,27 +31,33 @@ static bool is_signed(enum bhi_dtype dtype) {
 static struct number whole(enum bhi_dtype dtype, __int128 value) {
     const uint32_t bits = 8 * bhi_dtype_size(dtype);
     const __int128 range = (__int128)1 << bits;
-    if (dtype == BHI_DTYPE_bool)
+    if (dtype == BHI_DTYPE_bool) {
         return (struct number){.dtype = dtype, .integer = value != 0};
+    }
     value = ((value % range) + range) % range;
-    if (is_signed(dtype) && value >= range / 2)
+    if (is_signed(dtype) && value >= range / 2) {
         value -= range;
+    }
     return (struct number){.dtype = dtype, .integer = value};
 }
 
 static struct number real(enum bhi_dtype dtype, double value) {
-    if (dtype == BHI_DTYPE_f32)
+    if (dtype == BHI_DTYPE_f32) {
         value = (double)(float)value;
-    if (dtype == BHI_DTYPE_f16)
+    }
+    if (dtype == BHI_DTYPE_f16) {
         value = bhi_f16_to_double(bhi_f16_from_double(value));
+    }
     return (struct number){.dtype = dtype, .real = value};
 }
 
 static struct number convert(struct number n, enum bhi_dtype dtype) {
-    if (!is_float(dtype))
+    if (!is_float(dtype)) {
         return whole(dtype, is_float(n.dtype) ? n.real != 0 : n.integer);
-    if (is_float(n.dtype))
+    }
+    if (is_float(n.dtype)) {
         return real(dtype, n.real);
+    }
     return dtype == BHI_DTYPE_f64 ? real(dtype, (double)n.integer)
                                   : real(dtype, (double)(float)n.integer);
 }
@@ -60,14 +66,15 @@ static void put(const struct number *n, void *at) {
     const uint32_t size = bhi_dtype_size(n->dtype);
     const float narrow = (float)n->real;
     const uint16_t half = is_float(n->dtype) ? bhi_f16_from_double(n->real) : 0;
-    if (!is_float(n->dtype))
+    if (!is_float(n->dtype)) {
         memcpy(at, &n->integer, size);
-    else
+    } else {
         memcpy(at,
                n->dtype == BHI_DTYPE_f16   ? (const void *)&half
                : n->dtype == BHI_DTYPE_f32 ? (const void *)&narrow
                                            : (const void *)&n->real,
                size);
+    }
 }
 
 /* The edges of a type; no denormal floats: devices may take them for zero. */
@@ -84,10 +91,12 @@ static struct number edge(enum bhi_dtype dtype, int index) {
     const __int128 wholes[EDGES] = {
         0,        1,     2,         3,       large ? near + 1 : 7, large ? near : 13, -1, most,
         most - 1, least, least + 1, most / 3};
-    if (!is_float(dtype))
+    if (!is_float(dtype)) {
         return whole(dtype, wholes[index]);
-    if (index == 6)
+    }
+    if (index == 6) {
         return real(dtype, largest[dtype]);
+    }
     return index == 9 ? real(dtype, odd[dtype]) : real(dtype, reals[index]);
 }
 
@@ -97,10 +106,12 @@ static struct number edge(enum bhi_dtype dtype, int index) {
 static enum bhi_dtype common(enum bhi_dtype a, enum bhi_dtype b) {
     const uint32_t wide =
         bhi_dtype_size(a) > bhi_dtype_size(b) ? bhi_dtype_size(a) : bhi_dtype_size(b);
-    if (a == b || b == BHI_DTYPE_bool)
+    if (a == b || b == BHI_DTYPE_bool) {
         return a;
-    if (a == BHI_DTYPE_bool)
+    }
+    if (a == BHI_DTYPE_bool) {
         return b;
+    }
     if (is_float(a) || is_float(b)) {
         const enum bhi_dtype f = is_float(a) ? a : b, other = is_float(a) ? b : a;
         const uint32_t size = bhi_dtype_size(other);
@@ -110,10 +121,12 @@ static enum bhi_dtype common(enum bhi_dtype a, enum bhi_dtype b) {
                                                      : BHI_DTYPE_f64;
         return f > holds ? f : holds; /* f16, f32, f64, in this order */
     }
-    if (is_signed(a) == is_signed(b))
+    if (is_signed(a) == is_signed(b)) {
         return bhi_dtype_size(a) == wide ? a : b;
-    if (bhi_dtype_size(is_signed(a) ? a : b) > bhi_dtype_size(is_signed(a) ? b : a))
+    }
+    if (bhi_dtype_size(is_signed(a) ? a : b) > bhi_dtype_size(is_signed(a) ? b : a)) {
         return is_signed(a) ? a : b;
+    }
     return wide == 1   ? BHI_DTYPE_i16
            : wide == 2 ? BHI_DTYPE_i32
            : wide == 4 ? BHI_DTYPE_i64
@@ -127,8 +140,9 @@ static __int128 floor_divide(__int128 a, __int128 b) {
 
 static __int128 shift(__int128 a, __int128 by, uint32_t bits, bool left) {
     const bool all = by < 0 || by >= bits;
-    if (left)
+    if (left) {
         return all ? 0 : a * ((__int128)1 << (int)by);
+    }
     return a >> (all ? 100 : (int)by);
 }
 
@@ -183,32 +197,40 @@ static struct number real_of(const char *op, enum bhi_dtype r, double a, double 
 /* Exactly: a double and an integer of 64 bits are compared as NumPy does, in double. */
 static bool less(struct number a, struct number b) {
     const enum bhi_dtype r = common(a.dtype, b.dtype);
-    if (!is_float(a.dtype) && !is_float(b.dtype))
+    if (!is_float(a.dtype) && !is_float(b.dtype)) {
         return a.integer < b.integer;
+    }
     return convert(a, r).real < convert(b, r).real;
 }
 
 static bool equal(struct number a, struct number b) {
     const enum bhi_dtype r = common(a.dtype, b.dtype);
-    if (!is_float(a.dtype) && !is_float(b.dtype))
+    if (!is_float(a.dtype) && !is_float(b.dtype)) {
         return a.integer == b.integer;
+    }
     return convert(a, r).real == convert(b, r).real;
 }
 
 static struct number want(const char *op, struct number a, struct number b) {
     enum bhi_dtype r = common(a.dtype, b.dtype);
-    if (!strcmp(op, "<"))
+    if (!strcmp(op, "<")) {
         return whole(BHI_DTYPE_bool, less(a, b));
-    if (!strcmp(op, "=="))
+    }
+    if (!strcmp(op, "==")) {
         return whole(BHI_DTYPE_bool, equal(a, b));
-    if (!strcmp(op, "?"))
+    }
+    if (!strcmp(op, "?")) {
         return convert(less(b, a) ? a : b, r);
-    if (r == BHI_DTYPE_bool && (op[0] == '/' || op[0] == '%' || op[1] == op[0]))
+    }
+    if (r == BHI_DTYPE_bool && (op[0] == '/' || op[0] == '%' || op[1] == op[0])) {
         r = BHI_DTYPE_i8;
-    if (!strcmp(op, "+<"))
+    }
+    if (!strcmp(op, "+<")) {
         return want("<", want("+", a, b), a);
-    if (!strcmp(op, "*-"))
+    }
+    if (!strcmp(op, "*-")) {
         return want("-", want("*", a, b), b);
+    }
     const struct number x = convert(a, r), y = convert(b, r);
     return is_float(r) ? real_of(op, r, x.real, y.real) : whole_of(op, r, x.integer, y.integer);
 }
@@ -231,7 +253,7 @@ static void describe(bh_description *d, enum bhi_dtype dtype) {
 
 static bh_buffer *make(const bh_description *d) {
     bh_buffer *buffer = fx_buffer(context, d->bits / 8 * COUNT);
-    BHT_EQ(bh_buffer_describe(buffer, d, NULL), BH_OK);
+    BHT_EQ(bh_buffer_set_description(buffer, d, NULL), BH_OK);
     return buffer;
 }
 
@@ -264,8 +286,9 @@ static void compare(const char *op, enum bhi_dtype a, enum bhi_dtype b, const bh
             memcpy(&half, is, 2);
             memcpy(&narrow, is, 4);
             memcpy(&value, is, 8);
-            if (isnan(size == 2 ? bhi_f16_to_double(half) : size == 4 ? (double)narrow : value))
+            if (isnan(size == 2 ? bhi_f16_to_double(half) : size == 4 ? (double)narrow : value)) {
                 continue;
+            }
         }
         if (memcmp(bytes, is, size) != 0) {
             unsigned long long x, y;
@@ -298,22 +321,27 @@ static void check(const char *expression, const char *const *ops, uint32_t count
     options.expression = expression;
     options.parameters = parameters;
     options.parameter_count = count + 2;
-    if (bh_template_create(context, &options, &made, &why) != BH_OK)
+    if (bh_template_create(context, &options, &made, &why) != BH_OK) {
         BHT_FAIL("%s", why.message);
+    }
     for (uint32_t i = 0; i < count; i++) {
         bh_description_init(&descriptions[i]);
         if (bh_template_output(made, arguments, count + 2, names + (size_t)2 * i, &descriptions[i],
-                               &why) != BH_OK)
+                               &why) != BH_OK) {
             BHT_FAIL("%s", why.message);
+        }
         arguments[i + 2].buffer = make(&descriptions[i]);
     }
-    if (bh_template_launch(stream, made, arguments, count + 2, NULL, &event, &why) != BH_OK)
+    if (bh_template_launch(stream, made, arguments, count + 2, NULL, &event, &why) != BH_OK) {
         BHT_FAIL("%s", why.message);
+    }
     fx_expect(event, BH_OK);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         compare(ops[i], a, b, &descriptions[i], arguments[i + 2].buffer);
-    for (uint32_t i = 0; i < count + 2; i++)
+    }
+    for (uint32_t i = 0; i < count + 2; i++) {
         bh_buffer_release(arguments[i].buffer);
+    }
     bh_event_release(event);
     bh_template_release(made);
 }
@@ -335,8 +363,9 @@ static void arithmetic(void) {
     for (int a = 0; a < BHI_DTYPE_COUNT; a++) {
         for (int b = a; b < BHI_DTYPE_COUNT; b++) {
             /* No sanitizer looks at the device, which computes them: there each type is enough. */
-            if ((BHT_ASAN || BHT_TSAN) && (a + b) % 4 != 0)
+            if ((BHT_ASAN || BHT_TSAN) && (a + b) % 4 != 0) {
                 continue;
+            }
             const bool bools = a == BHI_DTYPE_bool && b == BHI_DTYPE_bool; /* has no - */
             check(bools ? "a = x + y; b = x * y; c = x < y; d = x == y; e = min(x, y);"
                           "f = max(x, y); g = x > y ? x : y; h = x + y < x"
@@ -360,9 +389,10 @@ static void integers(void) {
         {BHI_DTYPE_i8, BHI_DTYPE_u8},   {BHI_DTYPE_u32, BHI_DTYPE_i32},
         {BHI_DTYPE_i64, BHI_DTYPE_u32}, {BHI_DTYPE_bool, BHI_DTYPE_i16}};
     begin();
-    for (size_t i = 0; i < BHT_COUNT(pairs); i++)
+    for (size_t i = 0; i < BHT_COUNT(pairs); i++) {
         check("a = x // y; b = x % y; c = x & y; d = x | y; e = x ^ y; f = x << y; g = x >> y", ops,
               7, pairs[i][0], pairs[i][1]);
+    }
     end();
 }
 

@@ -37,7 +37,7 @@ static PFN_vkQueueSubmit real_submit;
 __attribute__((constructor)) static void load(void) {
     setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);
     lavapipe = dlopen("libvulkan_lvp.so", RTLD_NOW | RTLD_LOCAL);
-    if (lavapipe != NULL) {
+    if (lavapipe) {
         real = (PFN_vkGetInstanceProcAddr)dlsym(lavapipe, "vk_icdGetInstanceProcAddr");
     }
 }
@@ -45,10 +45,10 @@ __attribute__((constructor)) static void load(void) {
 EXPORT VkResult vk_icdNegotiateLoaderICDInterfaceVersion(uint32_t *version);
 EXPORT VkResult vk_icdNegotiateLoaderICDInterfaceVersion(uint32_t *version) {
     VkResult (*negotiate)(uint32_t *) =
-        lavapipe == NULL
+        !lavapipe
             ? NULL
             : (VkResult(*)(uint32_t *))dlsym(lavapipe, "vk_icdNegotiateLoaderICDInterfaceVersion");
-    return negotiate == NULL ? VK_ERROR_INITIALIZATION_FAILED : negotiate(version);
+    return !negotiate ? VK_ERROR_INITIALIZATION_FAILED : negotiate(version);
 }
 
 static int open_node(unsigned number) {
@@ -118,7 +118,7 @@ static void VKAPI_CALL destroy_instance(VkInstance instance,
 static VkResult VKAPI_CALL enumerate_devices(VkInstance instance, uint32_t *count,
                                              VkPhysicalDevice *out) {
     (void)instance;
-    for (uint32_t i = 0; out != NULL && i < gpu_count && i < *count; i++) {
+    for (uint32_t i = 0; out && i < gpu_count && i < *count; i++) {
         out[i] = gpus[i].physical;
     }
     *count = gpu_count;
@@ -151,7 +151,7 @@ static void VKAPI_CALL properties2(VkPhysicalDevice physical, VkPhysicalDevicePr
         gpus[0].instance, "vkGetPhysicalDeviceProperties2");
     get(physical, out);
     disguise(find(physical), &out->properties);
-    for (VkBaseOutStructure *next = out->pNext; next != NULL; next = next->pNext) {
+    for (VkBaseOutStructure *next = out->pNext; next; next = next->pNext) {
         if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT) {
             VkPhysicalDevicePCIBusInfoPropertiesEXT *pci = (void *)next;
             pci->pciDomain = 0;
@@ -167,7 +167,7 @@ static VkResult VKAPI_CALL extensions(VkPhysicalDevice physical, const char *lay
     PFN_vkEnumerateDeviceExtensionProperties get = (PFN_vkEnumerateDeviceExtensionProperties)real(
         gpus[0].instance, "vkEnumerateDeviceExtensionProperties");
     const uint32_t more = strcmp(behaviour, "silent") == 0 ? 0 : 1;
-    if (out == NULL) {
+    if (!out) {
         VkResult result = get(physical, layer, count, NULL);
         *count += more;
         return result;

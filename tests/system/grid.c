@@ -25,8 +25,9 @@ static struct stage open_stage(void) {
     options.grace_ns = 1; /* a grid that began ends with its worker, not with its last workgroup */
     BHT_EQ(bh_stream_create(s.context, &options, &s.stream, NULL), BH_OK);
     BHT_EQ(bh_devices(s.context, devices, 8, &count, NULL), BH_OK);
-    for (uint32_t i = 0; i < devices[0].feature_count; i++)
+    for (uint32_t i = 0; i < devices[0].feature_count; i++) {
         s.whole |= strcmp(devices[0].features[i], "wholeGrids") == 0;
+    }
     s.kernel = fx_kernel(s.context, "grid");
     s.marks = fx_words(s.context, WORDS, 0);
     return s;
@@ -41,7 +42,8 @@ static void close_stage(struct stage *s) {
 }
 
 static bh_event *launch(struct stage *s, const uint32_t groups[3], uint64_t deadline_ns) {
-    const bh_binding binding = {.buffer = s->marks, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+    const bh_binding binding = {
+        .buffer = s->marks, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
     const bh_command command = {.type = BH_COMMAND_DISPATCH,
                                 .kernel = s->kernel,
                                 .groups = {groups[0], groups[1], groups[2]},
@@ -86,10 +88,11 @@ static void expect_refused(struct stage *s, const uint32_t groups[3], const char
 static void a_product_of_2_to_the_32(void) {
     static const uint32_t groups[3] = {4096, 4096, 256};
     struct stage s = open_stage();
-    if (s.whole)
+    if (s.whole) {
         expect_whole(&s, groups);
-    else
+    } else {
         expect_refused(&s, groups, "4096 x 4096 x 256 workgroups are 4294967296");
+    }
     close_stage(&s);
 }
 
@@ -97,10 +100,11 @@ static void a_product_of_2_to_the_32(void) {
 static void a_product_that_wraps_to_a_few(void) {
     static const uint32_t groups[3] = {61751, 6323, 11};
     struct stage s = open_stage();
-    if (s.whole)
+    if (s.whole) {
         expect_whole(&s, groups);
-    else
+    } else {
         expect_refused(&s, groups, "61751 x 6323 x 11 workgroups are 4294967303");
+    }
     close_stage(&s);
 }
 
@@ -108,8 +112,9 @@ static void a_product_that_wraps_to_a_few(void) {
 static void all_that_the_axes_allow(void) {
     static const uint32_t groups[3] = {65535, 65535, 65535};
     struct stage s = open_stage();
-    if (!s.whole)
+    if (!s.whole) {
         expect_refused(&s, groups, "65535 x 65535 x 65535 workgroups are 281462092005375");
+    }
     close_stage(&s);
 }
 

@@ -28,7 +28,8 @@ struct scene {
 };
 
 static bh_event *launch(bh_stream *stream, bh_kernel *hang, bh_buffer *data) {
-    const bh_binding binding = {.buffer = data, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+    const bh_binding binding = {
+        .buffer = data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
     const bh_command command = {.type = BH_COMMAND_DISPATCH,
                                 .kernel = hang,
                                 .groups = {GROUPS, 1, 1},
@@ -43,7 +44,7 @@ static _Noreturn void be_host(const char *faults, int say) {
     bh_context *context = fx_context(faults);
     bh_stream *stream = fx_stream(context, "culprit", BH_FOREVER);
     const pid_t worker = fx_ready(stream);
-    if (launch(stream, fx_kernel(context, "hang"), fx_words(context, 64, 0)) == NULL ||
+    if (!launch(stream, fx_kernel(context, "hang"), fx_words(context, 64, 0)) ||
         write(say, &worker, sizeof worker) != (ssize_t)sizeof worker) {
         _exit(1);
     }
@@ -58,12 +59,12 @@ static void map_progress(struct scene *s) {
     char target[128];
     snprintf(folder, sizeof folder, "/proc/%d/fd", (int)s->host);
     DIR *dir = opendir(folder);
-    BHT_TRUE(dir != NULL);
+    BHT_TRUE(dir);
     s->progress = NULL;
-    for (const struct dirent *entry; s->progress == NULL && (entry = readdir(dir)) != NULL;) {
+    for (const struct dirent *entry; !s->progress && (entry = readdir(dir));) {
         const ssize_t length = readlinkat(dirfd(dir), entry->d_name, target, sizeof target - 1);
         target[length > 0 ? length : 0] = '\0';
-        if (strstr(target, "memfd:bulkhead-progress") == NULL) {
+        if (!strstr(target, "memfd:bulkhead-progress")) {
             continue;
         }
         int fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_CLOEXEC);
@@ -76,7 +77,7 @@ static void map_progress(struct scene *s) {
         s->progress = at;
     }
     closedir(dir);
-    BHT_TRUE(s->progress != NULL);
+    BHT_TRUE(s->progress);
 }
 
 /* Returns when the kernel has been compiled and given to the device. */
@@ -213,7 +214,7 @@ static void the_warden_alone(void) {
     bh_kernel *hang = fx_kernel(context, "hang");
     map_progress(&s);
     bh_event *event = launch(stream, hang, data);
-    BHT_TRUE(event != NULL);
+    BHT_TRUE(event);
     WAIT_UNTIL(atomic_load(&s.progress->run_seq) >= 1, 20000);
     fx_kill(warden_of(&s), SIGKILL);
     bh_verdict verdict = fx_verdict(event);

@@ -16,7 +16,7 @@ static void put(struct words *w, uint32_t word) {
     if (w->count == w->room) {
         w->room = w->room * 2 + 1024;
         w->at = realloc(w->at, w->room * sizeof *w->at);
-        BHT_TRUE(w->at != NULL);
+        BHT_TRUE(w->at);
     }
     w->at[w->count++] = word;
 }
@@ -26,8 +26,9 @@ static void put(struct words *w, uint32_t word) {
             sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 static void put_ins(struct words *w, uint32_t op, const uint32_t *operands, size_t count) {
     put(w, (uint32_t)(count + 1) << 16 | op);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         put(w, operands[i]);
+    }
 }
 
 enum {
@@ -53,8 +54,9 @@ enum { VOID = 1, NOTHING, UINT, BOOL, YES, MAIN, FIRST };
 
 static struct words begin(const uint32_t size[3]) {
     struct words w = {.bound = FIRST};
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 5; i++) {
         put(&w, 0);
+    }
     w.at[0] = 0x07230203;
     w.at[1] = 0x00010300;
     INS(&w, CAPABILITY, 1);
@@ -136,17 +138,20 @@ static void close_stage(struct stage *s) {
 }
 
 static bh_verdict launch(struct stage *s, bh_kernel *kernel, bool bound, uint32_t groups_x) {
-    const bh_binding binding = {.buffer = s->data, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+    const bh_binding binding = {
+        .buffer = s->data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
     const uint32_t groups[3] = {groups_x, 1, 1};
     bh_event *event = NULL;
     bh_detail detail;
-    if (bh_launch(s->stream, kernel, groups, &binding, bound, NULL, 0, &event, &detail) != BH_OK)
+    if (bh_launch(s->stream, kernel, groups, &binding, bound, NULL, 0, &event, &detail) != BH_OK) {
         BHT_FAIL("bh_launch: %s", detail.message);
+    }
     bh_verdict verdict = {.status = BH_OK};
     const bh_status status = bh_event_wait(event, 6 * FX_SECONDS);
     BHT_NE(status, BH_TIMEOUT);
-    if (status != BH_OK)
+    if (status != BH_OK) {
         verdict = fx_verdict(event);
+    }
     bh_event_release(event);
     bh_kernel_release(kernel);
     return verdict;
@@ -155,8 +160,9 @@ static bh_verdict launch(struct stage *s, bh_kernel *kernel, bool bound, uint32_
 static bh_kernel *kernel_of(struct stage *s, struct words *w) {
     bh_kernel *kernel = NULL;
     bh_detail detail;
-    if (bh_kernel_create_spirv(s->context, w->at, w->count * 4, NULL, &kernel, &detail) != BH_OK)
+    if (bh_kernel_create_spirv(s->context, w->at, w->count * 4, NULL, &kernel, &detail) != BH_OK) {
         BHT_FAIL("bh_kernel_create_spirv: %s", detail.message);
+    }
     free(w->at);
     return kernel;
 }

@@ -34,8 +34,9 @@ static void *reap_everything(void *unused) {
     (void)unused;
     while (!reaper_stop) {
         int status;
-        if (waitpid(-1, &status, WNOHANG) <= 0)
+        if (waitpid(-1, &status, WNOHANG) <= 0) {
             bht_poll_pause();
+        }
     }
     return NULL;
 }
@@ -99,8 +100,9 @@ static void a_host_that_forks(void) {
         bh_context_destroy(context);
         /* A context of its own is fine. (TSan knows no threads after such a fork.) */
         bool own = BHT_TSAN || bh_context_create(NULL, &again, NULL) == BH_OK;
-        if (own)
+        if (own) {
             bh_context_destroy(again);
+        }
         _exit(refused && own ? 0 : 1);
     }
     int status = -1;
@@ -120,18 +122,21 @@ static size_t runtime_folders(pid_t pid) {
     snprintf(prefix, sizeof prefix, "bulkhead-%d-", (int)pid);
     size_t count = 0;
     DIR *dir = opendir("/tmp");
-    for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;)
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
         count += strncmp(entry->d_name, prefix, strlen(prefix)) == 0;
-    if (dir)
+    }
+    if (dir) {
         closedir(dir);
+    }
     return count;
 }
 
 /* Nothing of the process is changed: handlers, mask, environment, working directory. */
 static void nothing_of_the_host_is_touched(void) {
     static struct sigaction before[65], after[65]; /* zero for the two that are libc's own */
-    for (int i = 1; i < 65; i++)
+    for (int i = 1; i < 65; i++) {
         sigaction(i, NULL, &before[i]);
+    }
     sigset_t mask_before, mask_after;
     pthread_sigmask(SIG_SETMASK, NULL, &mask_before);
     bh_context *context = fx_context(NULL);
@@ -142,8 +147,9 @@ static void nothing_of_the_host_is_touched(void) {
         BHT_TRUE(before[i].sa_handler == after[i].sa_handler);
     }
     pthread_sigmask(SIG_SETMASK, NULL, &mask_after);
-    for (int i = 1; i < 65; i++)
+    for (int i = 1; i < 65; i++) {
         BHT_EQ(sigismember(&mask_before, i), sigismember(&mask_after, i));
+    }
     BHT_EQ(prctl(PR_GET_DUMPABLE), 1);
     BHT_EQ(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 0);
     bh_stream_release(stream);
@@ -253,10 +259,11 @@ static struct {
     _Atomic bool armed, called;
 } logged;
 
-static void call_back(void *user, int level, const char *line) {
+static void call_back(bh_log_level level, const char *line, void *user) {
     (void)user, (void)level;
-    if (!logged.armed || logged.called || !strstr(line, "zygote") || !strstr(line, "is lost"))
+    if (!logged.armed || logged.called || !strstr(line, "zygote") || !strstr(line, "is lost")) {
         return;
+    }
     bh_detail detail;
     logged.destroyed = bh_context_destroy(logged.context);
     logged.synchronized = bh_stream_synchronize(logged.stream, BH_FOREVER, &detail);
@@ -320,8 +327,9 @@ static void a_verdict_keeps_no_descriptor(void) {
 /* Takes every descriptor that the process can have. Returns how many. */
 static int hog(int *fds, int capacity) {
     int count = 0;
-    while (count < capacity && (fds[count] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+    while (count < capacity && (fds[count] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0) {
         count++;
+    }
     return count;
 }
 
@@ -347,8 +355,9 @@ static void a_host_out_of_descriptors(void) {
     fx_kill(zygote, SIGCONT);
     bh_detail detail;
     BHT_EQ(bh_stream_wait_ready(second, FX_SECONDS, &detail), BH_OK);
-    while (count > 0)
+    while (count > 0) {
         close(fds[--count]);
+    }
     fx_expect_healthy(context, second);
     fx_expect_healthy(context, first);
     bh_stream_release(first);
@@ -407,8 +416,9 @@ static void out_of_descriptors_while_another_runs(void) {
     BHT_EQ(bh_stream_wait_ready(second, FX_SECONDS, &detail), BH_OK);
     BHT_EQ(bh_event_query(running), BH_EVENT_PENDING);
     BHT_EQ(bh_stream_worker_pid(first), pid);
-    while (count > 0)
+    while (count > 0) {
         close(fds[--count]);
+    }
     fx_ready(second);
     *word = FX_GATE_OPEN;
     fx_expect(running, BH_OK);

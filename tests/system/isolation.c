@@ -47,8 +47,9 @@ static void stage_close(struct stage *s) {
 /* Whose worker has done it. */
 static int32_t pid_of(bh_event *event) {
     bh_verdict verdict = fx_verdict(event);
-    if (verdict.status != BH_OK)
+    if (verdict.status != BH_OK) {
         BHT_FAIL("%s", verdict.message);
+    }
     bh_event_release(event);
     return verdict.worker_pid;
 }
@@ -77,26 +78,29 @@ static bh_event *fill(struct stage *s) {
 enum { MANY = 6 };
 
 static void a_worker_for_each_submission(void) {
-    struct stage s = stage_open(BH_ISOLATE_SUBMISSION, 1);
+    struct stage s = stage_open(BH_ISOLATION_SUBMISSION, 1);
     bh_event *events[MANY];
     int32_t pids[MANY];
-    for (int i = 0; i < MANY; i++) /* all at once: they wait for each other's workers */
+    for (int i = 0; i < MANY; i++) { /* all at once: they wait for each other's workers */
         events[i] = square(&s);
+    }
     for (int i = 0; i < MANY; i++) {
         pids[i] = pid_of(events[i]);
-        for (int before = 0; before < i; before++)
+        for (int before = 0; before < i; before++) {
             BHT_TRUE(pids[before] != pids[i]);
+        }
     }
     stage_close(&s);
 }
 
 static void a_worker_for_each_kernel(void) {
-    struct stage s = stage_open(BH_ISOLATE_KERNEL, 1);
+    struct stage s = stage_open(BH_ISOLATION_KERNEL, 1);
     bh_event *events[] = {square(&s),    fill(&s), square(&s), open_gate(&s),
                           open_gate(&s), fill(&s), square(&s)};
     int32_t pids[BHT_COUNT(events)];
-    for (size_t i = 0; i < BHT_COUNT(events); i++)
+    for (size_t i = 0; i < BHT_COUNT(events); i++) {
         pids[i] = pid_of(events[i]);
+    }
     BHT_EQ(pids[1], pids[0]);
     BHT_EQ(pids[2], pids[0]);
     BHT_TRUE(pids[3] != pids[0]);
@@ -107,7 +111,7 @@ static void a_worker_for_each_kernel(void) {
 }
 
 static void a_worker_for_a_stream(void) {
-    struct stage s = stage_open(BH_ISOLATE_STREAM, 1);
+    struct stage s = stage_open(BH_ISOLATION_STREAM, 1);
     const int32_t pid = pid_of(square(&s));
     BHT_EQ(pid_of(open_gate(&s)), pid);
     BHT_EQ(pid_of(square(&s)), pid);
@@ -116,7 +120,7 @@ static void a_worker_for_a_stream(void) {
 
 /* Copies and fills leave nothing behind, and meet nobody who has. */
 static void what_launches_nothing_uses_nobody_up(void) {
-    struct stage s = stage_open(BH_ISOLATE_SUBMISSION, 1);
+    struct stage s = stage_open(BH_ISOLATION_SUBMISSION, 1);
     const int32_t pid = pid_of(fill(&s));
     BHT_EQ(pid_of(fill(&s)), pid);
     BHT_EQ(pid_of(square(&s)), pid);
@@ -126,10 +130,10 @@ static void what_launches_nothing_uses_nobody_up(void) {
 
 /* To prepare a kernel and launch it costs one compile; what it binds can be asked. */
 static void what_is_prepared_is_launched_there(void) {
-    struct stage s = stage_open(BH_ISOLATE_SUBMISSION, 1);
+    struct stage s = stage_open(BH_ISOLATION_SUBMISSION, 1);
     bh_kernel_info *info = malloc(sizeof *info);
     bh_event *event = NULL;
-    BHT_TRUE(info != NULL);
+    BHT_TRUE(info);
     BHT_EQ(bh_kernel_reflect(s.square, s.stream, FX_SECONDS, info, NULL), BH_OK);
     BHT_EQ(info->binding_count, 2);
     free(info);
@@ -145,7 +149,7 @@ static void what_is_prepared_is_launched_there(void) {
 
 /* One is in the lane at a time; while it works the next worker starts, without any spares. */
 static void the_next_worker_starts_meanwhile(void) {
-    struct stage s = stage_open(BH_ISOLATE_SUBMISSION, 0);
+    struct stage s = stage_open(BH_ISOLATION_SUBMISSION, 0);
     fx_ready(s.stream);
     const size_t alone = bht_count_descendants(getpid()); /* a device's driver may have its own */
     bh_buffer *word = fx_words(s.context, 2, 0);
@@ -164,7 +168,7 @@ static void the_next_worker_starts_meanwhile(void) {
 
 /* Whatever ran on the stream before, blame is certain: nobody has shared the worker. */
 static void blame_is_certain(void) {
-    static const bh_isolation isolations[] = {BH_ISOLATE_KERNEL, BH_ISOLATE_SUBMISSION};
+    static const bh_isolation isolations[] = {BH_ISOLATION_KERNEL, BH_ISOLATION_SUBMISSION};
     for (size_t i = 0; i < BHT_COUNT(isolations); i++) {
         struct stage s = stage_open(isolations[i], 1);
         pid_of(square(&s));
@@ -189,23 +193,24 @@ static void blame_is_certain(void) {
 /* T1. A worker of a stream that is gone goes with it: no other tenant meets it. */
 static void a_worker_serves_one_tenant(void) {
     static const char *const tenants[] = {"alice", "bob", "carol", "alice"};
-    struct stage s = stage_open(BH_ISOLATE_STREAM, 2);
+    struct stage s = stage_open(BH_ISOLATION_STREAM, 2);
     int32_t pids[BHT_COUNT(tenants)];
     for (size_t i = 0; i < BHT_COUNT(tenants); i++) {
         bh_stream_release(s.stream);
-        s.stream = stream_of(s.context, BH_ISOLATE_STREAM, tenants[i]);
+        s.stream = stream_of(s.context, BH_ISOLATION_STREAM, tenants[i]);
         pids[i] = pid_of(square(&s));
-        for (size_t before = 0; before < i; before++)
+        for (size_t before = 0; before < i; before++) {
             BHT_TRUE(pids[before] != pids[i]);
+        }
     }
     stage_close(&s);
 }
 
 static void an_isolation_that_there_is_not(void) {
-    struct stage s = stage_open(BH_ISOLATE_STREAM, 0);
+    struct stage s = stage_open(BH_ISOLATION_STREAM, 0);
     bh_stream_options options;
     bh_stream_options_init(&options);
-    BHT_EQ(options.isolation, BH_ISOLATE_STREAM);
+    BHT_EQ(options.isolation, BH_ISOLATION_STREAM);
     options.isolation = (bh_isolation)3;
     bh_stream *stream = NULL;
     bh_detail detail;

@@ -26,13 +26,15 @@ static size_t folders_of(pid_t pid, char out[300]) {
     snprintf(prefix, sizeof prefix, "bulkhead-%d-", (int)pid);
     size_t count = 0;
     DIR *dir = opendir(parent);
-    for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;)
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
         if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0) {
             snprintf(out, 300, "%s/%s", parent, entry->d_name);
             count++;
         }
-    if (dir)
+    }
+    if (dir) {
         closedir(dir);
+    }
     return count;
 }
 
@@ -41,8 +43,9 @@ static char group_prefix[64], group[512];
 
 static int look_at_group(const char *path, const struct stat *info, int type, struct FTW *at) {
     (void)info;
-    if (type != FTW_D || strncmp(path + at->base, group_prefix, strlen(group_prefix)) != 0)
+    if (type != FTW_D || strncmp(path + at->base, group_prefix, strlen(group_prefix)) != 0) {
         return 0;
+    }
     snprintf(group, sizeof group, "%s", path);
     return 1;
 }
@@ -99,12 +102,15 @@ static void kill_together(pid_t host) {
     WAIT_UNTIL(bht_process_state(host) == 'T', 5000);
     size_t count = 1 + bht_descendants(host, pids + 1, BHT_COUNT(pids) - 1);
     BHT_GE(count, 3 + PROCESSES_A_WORKER);
-    for (size_t i = 1; i < count; i++)
+    for (size_t i = 1; i < count; i++) {
         BHT_EQ(kill(pids[i], SIGSTOP), 0);
-    for (size_t i = 1; i < count; i++)
+    }
+    for (size_t i = 1; i < count; i++) {
         WAIT_UNTIL(bht_process_state(pids[i]) == 'T', 5000);
-    for (size_t i = 0; i < count; i++)
+    }
+    for (size_t i = 0; i < count; i++) {
         BHT_TRUE(kill(pids[i], SIGKILL) == 0 || bht_process_state(pids[i]) == 'X');
+    }
     WAIT_UNTIL(bht_process_state(host) == 'X' || waitpid(host, NULL, WNOHANG) == host, 20000);
 }
 
@@ -120,7 +126,7 @@ static void the_next_context_cleans_up(void) {
     int ask[2], say[2];
     char folder[300], own[300], inside[310];
     struct stat info;
-    BHT_TRUE(mkdtemp(parent) != NULL);
+    BHT_TRUE(mkdtemp(parent));
     pid_t host = start_host(ask, say);
     bool has_group = find_group(host);
     kill_together(host);
@@ -136,8 +142,9 @@ static void the_next_context_cleans_up(void) {
     BHT_TRUE(!has_group || stat(group, &info) == 0);
 
     age(folder);
-    if (has_group)
+    if (has_group) {
         age(group);
+    }
     bh_context *context = open_context();
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     fx_ready(stream); /* swept before its zygote had said a word */
@@ -156,13 +163,14 @@ static void a_live_context_keeps_its_own(void) {
     int ask[2], say[2];
     char folder[300], byte;
     struct stat info;
-    BHT_TRUE(mkdtemp(parent) != NULL);
+    BHT_TRUE(mkdtemp(parent));
     pid_t host = start_host(ask, say);
     BHT_EQ(folders_of(host, folder), 1);
     bool has_group = find_group(host);
     age(folder);
-    if (has_group)
+    if (has_group) {
         age(group);
+    }
     use_a_context();
     BHT_EQ(folders_of(host, folder), 1);
     BHT_TRUE(!has_group || stat(group, &info) == 0);

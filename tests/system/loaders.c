@@ -60,7 +60,7 @@ static void a_load_over_its_deadline(void) {
     BHT_EQ(bh_event_wait(event, FX_SECONDS), BH_DEADLINE);
     BHT_STR_HAS(fx_verdict(event).message, "file: its deadline of 100 ms passed");
     uint64_t done = 1, total = 0;
-    BHT_EQ(bh_buffer_load_progress(buffer, &done, &total), BH_OK);
+    BHT_EQ(bh_buffer_load_progress(buffer, &done, &total, NULL), BH_OK);
     BHT_EQ(done, 0);
     BHT_EQ(total, 10);
     bh_event_release(event);
@@ -78,7 +78,7 @@ static void progress_is_told(void) {
     bh_buffer *buffer = load(context, &source);
     pid_t loader = fx_await_stopped();
     uint64_t done = 0, total = 0;
-    BHT_EQ(bh_buffer_load_progress(buffer, &done, &total), BH_OK);
+    BHT_EQ(bh_buffer_load_progress(buffer, &done, &total, NULL), BH_OK);
     BHT_EQ(done, 8 << 20); /* all of it is read, but not yet known to be good */
     BHT_EQ(total, 8 << 20);
     bh_event *event = NULL;
@@ -86,7 +86,7 @@ static void progress_is_told(void) {
     BHT_EQ(bh_event_query(event), BH_EVENT_PENDING);
     fx_kill(loader, SIGCONT);
     mapped(buffer);
-    BHT_EQ(bh_buffer_load_progress(buffer, &done, &total), BH_OK);
+    BHT_EQ(bh_buffer_load_progress(buffer, &done, &total, NULL), BH_OK);
     BHT_EQ(done, total);
     bh_event_release(event);
     bh_buffer_release(buffer);
@@ -101,16 +101,18 @@ static void closed_while_it_loads(void) {
     bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
     bh_buffer *buffer = load(context, &source);
     bh_buffer *queued[20];
-    for (size_t i = 0; i < BHT_COUNT(queued); i++)
+    for (size_t i = 0; i < BHT_COUNT(queued); i++) {
         queued[i] = load(context, &source);
+    }
     fx_await_stopped();
     bh_event *event = NULL;
     BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
     bh_context_destroy(context);
     BHT_EQ(bh_event_wait(event, 0), BH_CONTEXT_CLOSED);
     bh_event_release(event);
-    for (size_t i = 0; i < BHT_COUNT(queued); i++)
+    for (size_t i = 0; i < BHT_COUNT(queued); i++) {
         bh_buffer_release(queued[i]);
+    }
     bh_buffer_release(buffer);
     leave_folder();
 }
@@ -165,8 +167,9 @@ static uint64_t grown(const char *faults) {
     pid_t pid = fx_ready(stream);
     float *floats = calloc(1, BYTES);
     BHT_TRUE(floats);
-    for (size_t i = 0; i < BYTES / sizeof *floats; i++)
+    for (size_t i = 0; i < BYTES / sizeof *floats; i++) {
         floats[i] = (float)(i % 100);
+    }
     write_file("x", floats, BYTES);
     bh_file_source source = source_of("x", BH_FILE_RAW, NULL);
     bh_buffer *loaded = load(context, &source), *squares = NULL;
@@ -188,8 +191,9 @@ static uint64_t grown(const char *faults) {
 
 /* Where the device imports what is only read. Where it does not there is a copy, and it shows. */
 static void bound_without_a_copy(void) {
-    if (BHT_ASAN)
+    if (BHT_ASAN) {
         return; /* its shadow is what would be measured */
+    }
     enter_folder();
     BHT_LT(grown(NULL), 30 << 20);
     BHT_GE(grown("*:import_read_only:*=fail"), 36 << 20);
@@ -214,8 +218,9 @@ static void a_thousand_files(void) {
             BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
             pid_t pid = fx_verdict(event).worker_pid;
             size_t known = 0;
-            while (known < loader_count && loaders[known] != pid)
+            while (known < loader_count && loaders[known] != pid) {
                 known++;
+            }
             BHT_LT(known, BHT_COUNT(loaders)); /* none has died */
             loaders[known] = pid;
             loader_count += known == loader_count;
@@ -278,12 +283,14 @@ static void destroyed_while_loaders_are_picked(void) {
     for (int round = 0; round < 5; round++) {
         struct from_there there = {.context = fx_context(NULL)};
         pthread_t threads[4];
-        for (size_t i = 0; i < BHT_COUNT(threads); i++)
+        for (size_t i = 0; i < BHT_COUNT(threads); i++) {
             BHT_EQ(pthread_create(&threads[i], NULL, load_until_closed, &there), 0);
+        }
         WAIT_UNTIL(atomic_load(&there.opened) > 4, 20000);
         BHT_EQ(bh_context_destroy(there.context), BH_OK);
-        for (size_t i = 0; i < BHT_COUNT(threads); i++)
+        for (size_t i = 0; i < BHT_COUNT(threads); i++) {
             BHT_EQ(pthread_join(threads[i], NULL), 0);
+        }
     }
     leave_folder();
 }
@@ -294,15 +301,17 @@ static void trimmed_while_loaders_are_picked(void) {
     write_file("file", "0123456789", 10);
     struct from_there there = {.context = fx_context(NULL)};
     pthread_t threads[3];
-    for (size_t i = 0; i < BHT_COUNT(threads); i++)
+    for (size_t i = 0; i < BHT_COUNT(threads); i++) {
         BHT_EQ(pthread_create(&threads[i], NULL, load_until_closed, &there), 0);
+    }
     for (int round = 1; round <= 20; round++) {
         BHT_EQ(bh_context_trim(there.context, 0, NULL), BH_OK);
         WAIT_UNTIL(atomic_load(&there.opened) > 3 * round, 20000);
     }
     BHT_EQ(bh_context_destroy(there.context), BH_OK);
-    for (size_t i = 0; i < BHT_COUNT(threads); i++)
+    for (size_t i = 0; i < BHT_COUNT(threads); i++) {
         BHT_EQ(pthread_join(threads[i], NULL), 0);
+    }
     leave_folder();
 }
 
@@ -361,8 +370,9 @@ static void a_header_behind_slow_loads(void) {
     bh_buffer *buffer = load(context, &source);
     BHT_EQ(bh_buffer_size(buffer), 8);
     bh_buffer_release(buffer);
-    for (size_t i = 0; i < BHT_COUNT(slow); i++)
+    for (size_t i = 0; i < BHT_COUNT(slow); i++) {
         bh_buffer_release(slow[i]);
+    }
     bh_context_destroy(context);
     leave_folder();
 }

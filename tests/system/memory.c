@@ -34,7 +34,7 @@ static uint64_t mapped(pid_t pid) {
     unsigned long long pages = 0;
     snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
     FILE *file = fopen(path, "re");
-    BHT_TRUE(file != NULL);
+    BHT_TRUE(file);
     BHT_EQ(fscanf(file, "%llu", &pages), 1);
     fclose(file);
     return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -108,11 +108,11 @@ static void a_cgroup_needs_no_such_limit(void) {
     char path[64], line[4096] = "";
     snprintf(path, sizeof path, "/proc/%d/cgroup", (int)pid);
     FILE *file = fopen(path, "re");
-    BHT_TRUE(file != NULL);
+    BHT_TRUE(file);
     const size_t length = fread(line, 1, sizeof line - 1, file);
     fclose(file);
     line[length] = 0;
-    const bool grouped = strstr(line, "/bulkhead.") != NULL;
+    const bool grouped = strstr(line, "/bulkhead.");
     BHT_EQ(address_space(pid) == UINT64_MAX, grouped);
     bh_stream_release(stream);
     bh_context_destroy(context);
@@ -125,7 +125,7 @@ static int score_of(pid_t pid) {
     int score = -2000;
     snprintf(path, sizeof path, "/proc/%d/oom_score_adj", (int)pid);
     FILE *file = fopen(path, "re");
-    BHT_TRUE(file != NULL);
+    BHT_TRUE(file);
     BHT_EQ(fscanf(file, "%d", &score), 1);
     fclose(file);
     return score;
@@ -140,8 +140,9 @@ static void a_worker_goes_first(void) {
     const size_t count = bht_descendants(getpid(), below, BHT_COUNT(below));
     size_t as_we = 0;
     BHT_EQ(score_of(pid), 1000);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         as_we += score_of(below[i]) == score_of(getpid());
+    }
     BHT_GE(as_we, 2);
     bh_stream_release(stream);
     bh_context_destroy(context);

@@ -23,11 +23,11 @@ struct stage {
 
 static bh_event *launch(struct stage *s, bool gate, uint32_t groups, uint64_t deadline_ns) {
     const bh_binding on_square[] = {
-        {.binding = 0, .buffer = s->x, .size = BH_WHOLE_SIZE, .access = BH_READ},
-        {.binding = 1, .buffer = s->y, .size = BH_WHOLE_SIZE, .access = BH_WRITE},
+        {.binding = 0, .buffer = s->x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        {.binding = 1, .buffer = s->y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
     };
     const bh_binding on_gate[] = {
-        {.binding = 0, .buffer = s->y, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE},
+        {.binding = 0, .buffer = s->y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE},
     };
     const bh_command command = {
         .type = BH_COMMAND_DISPATCH,
@@ -176,8 +176,8 @@ static void one_that_is_done_is_cancelled(void) {
 /* data = data * 3 + one, each time it runs. */
 static bh_event *triple(bh_stream *stream, bh_kernel *mix, bh_buffer *data, bh_buffer *one) {
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = data, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE},
-        {.binding = 1, .buffer = one, .size = BH_WHOLE_SIZE, .access = BH_READ},
+        {.binding = 0, .buffer = data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE},
+        {.binding = 1, .buffer = one, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
     };
     const uint32_t groups[3] = {1, 1, 1}, push[2] = {3, 1};
     bh_event *event = NULL;
@@ -185,11 +185,11 @@ static bh_event *triple(bh_stream *stream, bh_kernel *mix, bh_buffer *data, bh_b
     return event;
 }
 
-/* A worker that lies may have run whatever it was given, before: none of that runs again, unless it
- * does no harm. Here both have run when it overwrites its progress page. */
-static void what_a_liar_may_have_run_does_not_run_twice(void) {
+/* Before a protocol violation a worker may have run anything that it was given: none of that runs
+ * again, unless it does no harm. Here both have run when it overwrites its progress page. */
+static void nothing_runs_twice_after_a_protocol_violation(void) {
     bh_context *context = fx_context(MERGE ",1:before_record:3=garbage");
-    bh_stream *stream = fx_stream(context, "liar", FX_SECONDS);
+    bh_stream *stream = fx_stream(context, "violation", FX_SECONDS);
     bh_kernel *mix = fx_kernel(context, "mix");
     bh_buffer *one = fx_words(context, 64, 1), *x = fx_words(context, 64, 1);
     bh_buffer *y = fx_words(context, 64, 1);
@@ -230,7 +230,7 @@ int main(int argc, char **argv) {
         BHT_TEST(the_one_that_runs_is_cancelled),
         BHT_TEST(a_trusted_one_that_runs_is_cancelled),
         BHT_TEST(one_that_is_done_is_cancelled),
-        BHT_TEST(what_a_liar_may_have_run_does_not_run_twice),
+        BHT_TEST(nothing_runs_twice_after_a_protocol_violation),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

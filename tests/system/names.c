@@ -16,8 +16,9 @@ static size_t read_file(pid_t pid, const char *what, char *out, size_t capacity)
     snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, what);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t length = fd < 0 ? 0 : read(fd, out, capacity - 1);
-    if (fd >= 0)
+    if (fd >= 0) {
         close(fd);
+    }
     out[length < 0 ? 0 : length] = '\0';
     return length < 0 ? 0 : (size_t)length;
 }
@@ -29,8 +30,9 @@ static struct title title_of(pid_t pid) {
     title.name[strcspn(title.name, "\n")] = '\0';
     size_t length = read_file(pid, "cmdline", line, sizeof line), first = strlen(line) + 1;
     /* What it was started as stays in front. */
-    if (length > first)
+    if (length > first) {
         snprintf(title.line, sizeof title.line, "%s", line + first);
+    }
     return title;
 }
 
@@ -38,9 +40,11 @@ static struct title title_of(pid_t pid) {
 static pid_t find(const char *name) {
     pid_t pids[64];
     size_t count = bht_descendants(getpid(), pids, BHT_COUNT(pids));
-    for (size_t i = 0; i < count && i < BHT_COUNT(pids); i++)
-        if (strcmp(title_of(pids[i]).name, name) == 0)
+    for (size_t i = 0; i < count && i < BHT_COUNT(pids); i++) {
+        if (strcmp(title_of(pids[i]).name, name) == 0) {
             return pids[i];
+        }
+    }
     return 0;
 }
 
@@ -76,8 +80,9 @@ static void each_says_what_it_is(void) {
     (void)mapped(buffer);
     expect("bh-loader", "loader");
     expect("bh-opener", "opener");
-    if (!BHT_ASAN) /* it shares the worker's memory, and with it the command line */
+    if (!BHT_ASAN) { /* it shares the worker's memory, and with it the command line */
         WAIT_UNTIL(find("bh-holder") != 0, 20000);
+    }
     /* Probers are gone soon: one is looked for while there are some. */
     pthread_t thread;
     BHT_EQ(pthread_create(&thread, NULL, probe, context), 0);

@@ -17,8 +17,9 @@ static const char *const address_of[NODES] = {"0000:65:00.0", "0000:17:00.0", "0
 
 static void write_text(const char *path, const char *text) {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0)
+    if (fd < 0) {
         BHT_FAIL("cannot write %s: %s", path, strerror(errno));
+    }
     BHT_EQ(write(fd, text, strlen(text)), (ssize_t)strlen(text));
     close(fd);
 }
@@ -42,10 +43,12 @@ static bool write_map(const char *path, unsigned id) {
 /* The right to mount, for an ordinary user: while there is one thread, so for all tests. */
 static bool may_mount(void) {
     const unsigned user = geteuid(), group = getegid();
-    if (user == 0)
+    if (user == 0) {
         return true;
-    if (unshare(CLONE_NEWUSER) != 0)
+    }
+    if (unshare(CLONE_NEWUSER) != 0) {
         return false;
+    }
     int fd = open("/proc/self/setgroups", O_WRONLY | O_CLOEXEC);
     bool good = fd >= 0 && write(fd, "deny", 4) == 4;
     close(fd);
@@ -103,7 +106,7 @@ static void machine(unsigned nodes, const char *behaviour) {
     BHT_EQ(unshare(CLONE_NEWNS), 0);
     BHT_EQ(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
     umask(0);
-    BHT_TRUE(mkdtemp(folder) != NULL);
+    BHT_TRUE(mkdtemp(folder));
     make_dev(folder, nodes, behaviour);
     make_proc(nodes);
     BHT_EQ(mount("driver", folder, "tmpfs", 0, "mode=0755"), 0);
@@ -136,8 +139,9 @@ static bh_stream *stream_of(bh_context *context, const char *device) {
     options.deadline_ns = FX_SECONDS;
     bh_stream *stream = NULL;
     bh_detail detail = {0};
-    if (bh_stream_create(context, &options, &stream, &detail) != BH_OK)
+    if (bh_stream_create(context, &options, &stream, &detail) != BH_OK) {
         BHT_FAIL("%s: %s", device, detail.message);
+    }
     return stream;
 }
 
@@ -152,14 +156,16 @@ static void run_on(bh_context *context, unsigned index, char *out, size_t size) 
     write_text(path, "");
     bh_stream *stream = stream_of(context, text);
     bh_detail detail = {0};
-    if (bh_stream_wait_ready(stream, FX_SECONDS, &detail) != BH_OK)
+    if (bh_stream_wait_ready(stream, FX_SECONDS, &detail) != BH_OK) {
         BHT_FAIL("%s: %s", text, detail.message);
+    }
     fx_expect_healthy(context, stream);
     bh_stream_release(stream);
     read_text(path, seen, sizeof seen);
     const char *line = strstr(seen, "\nB ");
-    if (line == NULL)
+    if (!line) {
         BHT_FAIL("nothing was run behind filter B: %s", seen);
+    }
     snprintf(out, size, "%.*s", (int)strcspn(line + 1, "\n"), line + 1);
 }
 
@@ -168,11 +174,12 @@ static const char *landlock_says(bh_context *context) {
     bh_detail detail = {0};
     size_t count = 0;
     BHT_EQ(bh_doctor(context, checks, 64, &count, &detail), BH_OK);
-    for (size_t i = 0; i < count && i < 64; i++)
+    for (size_t i = 0; i < count && i < 64; i++) {
         if (strcmp(checks[i].name, "landlock") == 0) {
             BHT_EQ(checks[i].result, BH_CHECK_HOLDS);
             return checks[i].text;
         }
+    }
     BHT_FAIL("the doctor says nothing of Landlock");
 }
 
@@ -246,7 +253,7 @@ static void a_driver_that_needs_all_nodes(void) {
     all_nodes("picky", "device 0: with its own node alone: vkCreateInstance");
 }
 static void a_driver_that_dies_of_a_refusal(void) {
-    all_nodes("dies", "device 0: with its own node alone: the driver died of signal 6");
+    all_nodes("dies", "device 0: with its own node alone: the driver was killed by signal 6");
 }
 static void a_driver_without_addresses(void) {
     all_nodes("silent", "device 0: the driver does not tell its PCI address");
@@ -275,7 +282,7 @@ static void one_device(void) {
     fx_ready(stream);
     fx_expect_healthy(context, stream);
     bh_stream_release(stream);
-    BHT_TRUE(strstr(landlock_says(context), "device node") == NULL);
+    BHT_TRUE(!strstr(landlock_says(context), "device node"));
     bh_context_destroy(context);
     scrap();
 }

@@ -18,8 +18,9 @@
 static int fd_of(bh_event *event) {
     int fd = -1;
     bh_detail detail;
-    if (bh_event_fd(event, &fd, &detail) != BH_OK)
+    if (bh_event_fd(event, &fd, &detail) != BH_OK) {
         BHT_FAIL("bh_event_fd: %s", detail.message);
+    }
     BHT_GE(fd, 0);
     return fd;
 }
@@ -82,8 +83,9 @@ static void an_epoll_loop(void) {
     *s.word = FX_GATE_OPEN;
     reap(epoll, events, fds, MANY - 1, BH_EVENT_READY);
     close(epoll);
-    for (int i = 0; i < MANY; i++)
+    for (int i = 0; i < MANY; i++) {
         bh_event_release(events[i]);
+    }
     bh_event_release(bad);
     bh_buffer_release(other);
     bh_stream_release(streams[2]);
@@ -266,8 +268,9 @@ static void a_forked_child(void) {
                        bh_context_synchronize(s.context, 0, NULL) == BH_FORKED &&
                        bh_context_reset(s.context, NULL) == BH_FORKED &&
                        bh_context_destroy(s.context) == BH_FORKED && !readable(inherited, 0);
-        if (write(told[1], "x", 1) != 1 || !readable(inherited, 20000))
+        if (write(told[1], "x", 1) != 1 || !readable(inherited, 20000)) {
             refused = false;
+        }
         _exit(refused ? 0 : 1);
     }
     char byte;
@@ -310,8 +313,9 @@ static void record(bh_event *event, void *user) {
 
 static void on_end(bh_event *event, bh_event_callback callback, void *user) {
     bh_detail detail;
-    if (bh_event_on_end(event, callback, user, &detail) != BH_OK)
+    if (bh_event_on_end(event, callback, user, &detail) != BH_OK) {
         BHT_FAIL("bh_event_on_end: %s", detail.message);
+    }
 }
 
 static void on_end_record(bh_event *event, int user) {
@@ -334,8 +338,9 @@ static void callbacks_run_in_order(void) {
         on_end_record(events[i], 2 * i);
         on_end_record(events[i], 2 * i + 1);
     }
-    if (!BHT_TSAN)
+    if (!BHT_TSAN) {
         BHT_EQ(bht_count_self().threads, threads + 1);
+    }
     BHT_EQ(atomic_load(&call_count), 0);
     *s.word = FX_GATE_OPEN;
     await_calls(6);
@@ -367,8 +372,9 @@ static void callbacks_and_a_death(void) {
     on_end_record(reader, 2);
     fx_kill(s.pid, SIGKILL);
     await_calls(3);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         BHT_EQ(calls[i].user, i + 1);
+    }
     BHT_EQ(calls[0].status, BH_WORKER_SIGNAL);
     BHT_EQ(calls[0].state, BH_EVENT_POISONED);
     BHT_EQ(calls[1].status, BH_WORKER_SIGNAL);
@@ -402,8 +408,9 @@ static void await_post(sem_t *semaphore) {
     struct timespec limit;
     clock_gettime(CLOCK_REALTIME, &limit);
     limit.tv_sec += 20;
-    while (sem_timedwait(semaphore, &limit) != 0)
+    while (sem_timedwait(semaphore, &limit) != 0) {
         BHT_EQ(errno, EINTR);
+    }
 }
 
 static void a_callback_submits_the_next(void) {
@@ -524,15 +531,17 @@ static void a_slow_callback_delays_callbacks_only(void) {
 static bool has_thread(const char *name) {
     bool found = false;
     DIR *dir = opendir("/proc/self/task");
-    BHT_TRUE(dir != NULL);
-    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+    BHT_TRUE(dir);
+    for (struct dirent *entry; (entry = readdir(dir));) {
         char path[300], comm[32] = "";
         snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
         FILE *file = fopen(path, "re");
-        if (file && fgets(comm, sizeof comm, file))
+        if (file && fgets(comm, sizeof comm, file)) {
             found = found || strncmp(comm, name, strlen(name)) == 0;
-        if (file)
+        }
+        if (file) {
             fclose(file);
+        }
     }
     closedir(dir);
     return found;
@@ -560,12 +569,14 @@ static void destroy_runs_what_was_registered(void) {
     fx_expect(ended, BH_OK);
     on_end(ended, outlast_the_rest, (void *)(intptr_t)getpid());
     bh_event_release(ended);
-    for (int i = 0; i < 10; i++)
+    for (int i = 0; i < 10; i++) {
         on_end(i % 2 ? queued : s.running, record_and_register, (void *)(intptr_t)i);
+    }
     BHT_EQ(bh_context_destroy(s.context), BH_OK);
     BHT_EQ(atomic_load(&call_count), 10);
-    for (int i = 0; i < 10; i++)
+    for (int i = 0; i < 10; i++) {
         BHT_EQ(calls[i].status, BH_CONTEXT_CLOSED);
+    }
     bh_detail detail;
     BHT_EQ(bh_event_on_end(queued, never, NULL, &detail), BH_CLOSED);
     BHT_EQ(detail.status, BH_CLOSED);

@@ -32,8 +32,9 @@ static void a_runtime_folder_that_is_not_ours(void) {
     bh_context_options options = fx_options();
     options.runtime_dir = folder;
     for (int which = 0; which < 5; which++) {
-        if (!spoil(which))
+        if (!spoil(which)) {
             continue;
+        }
         bh_context *context = NULL;
         bh_detail detail = {0};
         options.worker_path = "/bin/true";
@@ -59,8 +60,9 @@ static void another_users_xdg_runtime_dir(void) {
     make_folder();
     BHT_EQ(setenv("XDG_RUNTIME_DIR", folder, 1), 0);
     for (int which = 0; which < 5; which++) {
-        if (!spoil(which))
+        if (!spoil(which)) {
             continue;
+        }
         bh_context *context = fx_context(NULL);
         bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
         fx_ready(stream);

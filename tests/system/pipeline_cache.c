@@ -21,7 +21,7 @@ static struct {
     char text[1 << 16];
 } said = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void note(void *user, int level, const char *line) {
+static void note(bh_log_level level, const char *line, void *user) {
     (void)user, (void)level;
     pthread_mutex_lock(&said.lock);
     size_t used = strlen(said.text);
@@ -37,15 +37,17 @@ static void forget_said(void) {
 
 static void expect_said(const char *words) {
     pthread_mutex_lock(&said.lock);
-    if (!strstr(said.text, words))
+    if (!strstr(said.text, words)) {
         BHT_FAIL("nobody said '%s':\n%s", words, said.text);
+    }
     pthread_mutex_unlock(&said.lock);
 }
 
 static void expect_unsaid(const char *words) {
     pthread_mutex_lock(&said.lock);
-    if (strstr(said.text, words))
+    if (strstr(said.text, words)) {
         BHT_FAIL("somebody said '%s':\n%s", words, said.text);
+    }
     pthread_mutex_unlock(&said.lock);
 }
 
@@ -61,17 +63,20 @@ static const char *inside(const char *name) {
 
 static void make_folder(void) {
     snprintf(folder, sizeof folder, "/tmp/bulkhead-cache-XXXXXX");
-    BHT_TRUE(mkdtemp(folder) != NULL);
+    BHT_TRUE(mkdtemp(folder));
     forget_said();
 }
 
 static void empty_folder(void) {
     DIR *dir = opendir(folder);
-    for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;)
-        if (entry->d_name[0] != '.')
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        if (entry->d_name[0] != '.') {
             BHT_EQ(unlink(inside(entry->d_name)), 0);
-    if (dir)
+        }
+    }
+    if (dir) {
         closedir(dir);
+    }
 }
 
 static void drop_folder(void) {
@@ -83,10 +88,11 @@ static void drop_folder(void) {
 static size_t list(char names[][80], size_t capacity) {
     size_t count = 0;
     DIR *dir = opendir(folder);
-    BHT_TRUE(dir != NULL);
-    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
-        if (entry->d_name[0] == '.' || strcmp(entry->d_name, "key") == 0)
+    BHT_TRUE(dir);
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        if (entry->d_name[0] == '.' || strcmp(entry->d_name, "key") == 0) {
             continue;
+        }
         BHT_STR_HAS(entry->d_name, ".cache");
         BHT_LT(count, capacity);
         snprintf(names[count++], 80, "%.70s", entry->d_name);
@@ -238,20 +244,17 @@ static void bad_files_are_ignored_and_replaced(void) {
         size_t flip;
         const char *why;
     } bads[] = {
-        {1, 0, "shorter than its header"},
-        {100, 0, "not as long as it says"},
-        {0, 0, "no pipeline cache"},
-        {0, 8, "another version"},
-        {0, 16, "not as long as it says"},
-        {0, 24, "another tenant"},
-        {0, 56, "not those that were written"},
-        {0, 88, "not those that were written"},
+        {1, 0, "shorter than its header"},       {100, 0, "not as long as it says"},
+        {0, 0, "not a pipeline cache"},          {0, 8, "another version"},
+        {0, 16, "not as long as it says"},       {0, 24, "another tenant"},
+        {0, 56, "not those that were written"},  {0, 88, "not those that were written"},
         {0, 119, "not those that were written"},
     };
     for (size_t i = 0; i < BHT_COUNT(bads); i++) {
         memcpy(bad, good, count);
-        if (!bads[i].cut)
+        if (!bads[i].cut) {
             bad[bads[i].flip] ^= 0x40;
+        }
         write_file(inside(names[0]), bad, bads[i].cut ? bads[i].cut : count);
         run(NULL);
         expect_said(bads[i].why);
@@ -330,10 +333,11 @@ static void a_crash_is_not_kept(void) {
         bh_buffer *word = fx_words(context, 2, 0);
         bh_event *event = fx_gate(stream, gate, word);
         fx_await_gate(word);
-        if (orderly)
+        if (orderly) {
             BHT_EQ(bh_event_cancel(event), BH_OK);
-        else
+        } else {
             fx_kill(pid, SIGSEGV);
+        }
         fx_expect(event, orderly ? BH_CANCELLED : BH_WORKER_SIGNAL);
         bh_event_release(event);
         bh_buffer_release(word);
@@ -342,8 +346,9 @@ static void a_crash_is_not_kept(void) {
         bh_stream_release(stream);
         bh_context_destroy(context);
         BHT_EQ(access(inside("key"), F_OK) == 0, orderly);
-        if (orderly)
+        if (orderly) {
             BHT_EQ(list(names, 4), 1);
+        }
     }
     drop_folder();
 }
@@ -382,12 +387,15 @@ static void many_at_once(void) {
     options.spares = 1;
     bh_context *context = fx_context_with(options, NULL);
     bh_stream *streams[6];
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 6; i++) {
         streams[i] = stream_of(context, i % 2 ? "alice" : NULL);
-    for (int i = 0; i < 6; i++)
+    }
+    for (int i = 0; i < 6; i++) {
         fx_expect_healthy(context, streams[i]);
-    for (int i = 0; i < 6; i++)
+    }
+    for (int i = 0; i < 6; i++) {
         bh_stream_release(streams[i]);
+    }
     bh_context_destroy(context);
     expect_unsaid("ignored");
     expect_unsaid("cannot");
@@ -405,8 +413,9 @@ static void a_folder_that_is_not_ours_alone(void) {
     static const mode_t modes[] = {0720, 0702, 0777, 0700};
     for (size_t i = 0; i < BHT_COUNT(modes); i++) {
         BHT_EQ(chmod(folder, modes[i]), 0);
-        if (modes[i] == 0700 && (geteuid() != 0 || chown(folder, 1000, 1000) != 0))
+        if (modes[i] == 0700 && (geteuid() != 0 || chown(folder, 1000, 1000) != 0)) {
             continue; /* another user's: only root can give one away */
+        }
         forget_said();
         run(NULL);
         expect_said("has to be");

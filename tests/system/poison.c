@@ -48,8 +48,8 @@ static void tear_down(struct stage *s) {
 static bh_event *square_after(bh_stream *stream, struct stage *s, bh_buffer *in, bh_buffer *out,
                               bh_event *const *waits, uint32_t wait_count) {
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = in, .size = BH_WHOLE_SIZE, .access = BH_READ},
-        {.binding = 1, .buffer = out, .size = BH_WHOLE_SIZE, .access = BH_WRITE},
+        {.binding = 0, .buffer = in, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        {.binding = 1, .buffer = out, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
     };
     const bh_command command = {
         .type = BH_COMMAND_DISPATCH,
@@ -112,16 +112,18 @@ static void poison_flows_through_buffers(void) {
 static void data_crosses_streams(void) {
     struct stage s = set_up();
     float *x = (float *)(void *)fx_pointer(s.x);
-    for (int i = 0; i < 64; i++)
+    for (int i = 0; i < 64; i++) {
         x[i] = 3.0f;
+    }
     bh_event *first = fx_square(s.a, s.square, s.x, s.y); /* behind the gate */
     bh_event *second = fx_square(s.b, s.square, s.y, s.z);
     BHT_EQ(bh_event_wait(second, 20 * FX_MS), BH_TIMEOUT);
     *s.word = FX_GATE_OPEN;
     void *z;
     BHT_EQ(bh_buffer_map(s.z, BH_MAP_READ, FX_SECONDS, &z, NULL), BH_OK);
-    for (int i = 0; i < 64; i++)
+    for (int i = 0; i < 64; i++) {
         BHT_TRUE(((float *)z)[i] == 81.0f);
+    }
     fx_expect(first, BH_OK);
     fx_expect(second, BH_OK);
     bh_event_release(first);
@@ -133,8 +135,9 @@ static void data_crosses_streams(void) {
 static void a_writer_waits_for_readers(void) {
     struct stage s = set_up();
     float *x = (float *)(void *)fx_pointer(s.x);
-    for (int i = 0; i < 64; i++)
+    for (int i = 0; i < 64; i++) {
         x[i] = 2.0f;
+    }
     bh_event *reader = fx_square(s.a, s.square, s.x, s.y); /* behind the gate */
     const bh_command fill = {.type = BH_COMMAND_FILL, .dst = s.x, .size = 256, .fill_value = 0};
     const bh_submit_info info = {.commands = &fill, .command_count = 1};
@@ -145,8 +148,9 @@ static void a_writer_waits_for_readers(void) {
     fx_expect(writer, BH_OK);
     void *y;
     BHT_EQ(bh_buffer_map(s.y, BH_MAP_READ, FX_SECONDS, &y, NULL), BH_OK);
-    for (int i = 0; i < 64; i++)
+    for (int i = 0; i < 64; i++) {
         BHT_TRUE(((float *)y)[i] == 4.0f);
+    }
     bh_event_release(reader);
     bh_event_release(writer);
     tear_down(&s);
@@ -287,10 +291,11 @@ static void many_poisoned_parts(void) {
             .commands = &fill, .command_count = 1, .waits = &s.bad, .wait_count = 1};
         bh_event *event = NULL;
         BHT_EQ(bh_submit(s.b, &info, &event, NULL), BH_OK);
-        if (i == 0)
+        if (i == 0) {
             first = event;
-        else
+        } else {
             bh_event_release(event);
+        }
     }
     fx_kill(s.pid, SIGKILL);
     fx_expect(first, BH_WORKER_SIGNAL);
@@ -307,8 +312,9 @@ static void cancel_behind_an_endless_one(void) {
     struct stage s = set_up();
     enum { COUNT = 100 };
     bh_event *behind[COUNT];
-    for (int i = 0; i < COUNT; i++)
+    for (int i = 0; i < COUNT; i++) {
         behind[i] = fx_square(s.a, s.square, s.x, s.y);
+    }
     for (int i = 0; i < COUNT; i += 2) {
         BHT_EQ(bh_event_cancel(behind[i]), BH_OK);
         fx_expect(behind[i], BH_CANCELLED);
@@ -317,12 +323,14 @@ static void cancel_behind_an_endless_one(void) {
     BHT_EQ(bh_event_query(s.bad), BH_EVENT_PENDING);
     *s.word = FX_GATE_OPEN;
     fx_expect(s.bad, BH_OK);
-    for (int i = 1; i < COUNT; i += 2)
+    for (int i = 1; i < COUNT; i += 2) {
         fx_expect(behind[i], BH_OK);
+    }
     BHT_EQ(bh_stream_worker_pid(s.a), s.pid);
     fx_expect_healthy(s.context, s.a);
-    for (int i = 0; i < COUNT; i++)
+    for (int i = 0; i < COUNT; i++) {
         bh_event_release(behind[i]);
+    }
     tear_down(&s);
 }
 
@@ -356,8 +364,9 @@ static void all_handles_are_dropped_in_flight(void) {
     fx_expect(event, BH_OK);
     bh_event_release(event);
     /* Fire and forget: nobody waits; the worker's idle bell has the reactor look. */
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < 100; i++) {
         bh_event_release(fx_square(s.b, s.square, s.x, s.y));
+    }
     BHT_EQ(bh_stream_synchronize(s.b, FX_SECONDS, NULL), BH_OK);
     *s.word = FX_GATE_OPEN;
     tear_down(&s);
@@ -386,8 +395,9 @@ static void more_than_the_lane_holds(void) {
     struct stage s = set_up();
     enum { COUNT = 9000 };
     static bh_event *events[COUNT];
-    for (int i = 0; i < COUNT; i++)
+    for (int i = 0; i < COUNT; i++) {
         events[i] = fx_square(s.a, s.square, s.x, s.y); /* behind the gate */
+    }
     *s.word = FX_GATE_OPEN;
     for (int i = COUNT - 1; i >= 0; i--) {
         BHT_EQ(bh_event_wait(events[i], 3 * FX_SECONDS), BH_OK);
@@ -404,15 +414,16 @@ static void read_and_overwritten_in_place(void) {
         fx_kill(s.pid, SIGKILL);
         fx_expect(s.bad, BH_WORKER_SIGNAL);
         const bh_binding read = {
-            .binding = 0, .buffer = s.gate, .size = BH_WHOLE_SIZE, .access = BH_READ};
+            .binding = 0, .buffer = s.gate, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ};
         const bh_binding write = {
-            .binding = 1, .buffer = s.gate, .size = BH_WHOLE_SIZE, .access = BH_WRITE};
+            .binding = 1, .buffer = s.gate, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE};
         const bh_binding bindings[] = {write_first ? write : read, write_first ? read : write};
         bh_event *event = NULL;
         bh_detail detail;
         if (bh_launch(s.b, s.square, (const uint32_t[3]){1, 1, 1}, bindings, 2, NULL, 0, &event,
-                      &detail) != BH_OK)
+                      &detail) != BH_OK) {
             BHT_FAIL("bh_launch: %s", detail.message);
+        }
         fx_expect(event, BH_WORKER_SIGNAL);
         BHT_EQ(fx_verdict(event).hops, 1);
         void *pointer;

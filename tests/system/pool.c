@@ -11,10 +11,12 @@ static void *leave(struct scene *s, bh_stream *first, bh_stream *second) {
     bh_buffer *buffer = make(s->context, 64 * KIB, NULL, 0);
     void *pointer = fx_pointer(buffer);
     memset(pointer, 0x11, 64 * KIB);
-    if (first)
+    if (first) {
         fill(first, buffer, 0x11111111);
-    if (second)
+    }
+    if (second) {
         fill(second, buffer, 0x11111111);
+    }
     bh_buffer_release(buffer);
     BHT_EQ(pool(s->context).blocks, 1);
     return pointer;
@@ -151,8 +153,9 @@ static void zero_to_the_end_of_the_block(void) {
     bh_buffer_release(large);
     bh_buffer *small = make(s.context, 65 * KIB, NULL, 0);
     BHT_TRUE((unsigned char *)(void *)fx_pointer(small) == bytes);
-    for (uint64_t i = 0; i < 80 * KIB; i++)
+    for (uint64_t i = 0; i < 80 * KIB; i++) {
         BHT_EQ(bytes[i], 0);
+    }
     bh_buffer_release(small);
     tear_down(&s);
 }
@@ -166,11 +169,13 @@ static void a_hot_buffer_again_and_again(void) {
         /* Sizes of one class, flags, and a submission that fails now and then. */
         uint64_t size = 64 * KIB - 256ull * (i % 7);
         bh_buffer *buffer = make(s.context, size, s.a, i % 3 ? BH_BUFFER_UNINITIALIZED : 0);
-        if (block)
+        if (block) {
             BHT_TRUE((void *)fx_pointer(buffer) == block);
+        }
         block = fx_pointer(buffer);
-        if (i % 3 == 0)
+        if (i % 3 == 0) {
             expect_words(buffer, 0);
+        }
         if (i % 16 == 15) {
             bh_kernel *square = fx_kernel(s.context, "square");
             bh_event *event = fx_run(s.a, square, buffer); /* binding 1 is missing */
@@ -218,11 +223,13 @@ static int descriptor_of_the_buffer(void) {
     for (int fd = 3; fd < 256; fd++) {
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
         ssize_t length = readlink(path, target, sizeof target - 1);
-        if (length <= 0)
+        if (length <= 0) {
             continue;
+        }
         target[length] = 0;
-        if (strstr(target, "memfd:bulkhead-buffer"))
+        if (strstr(target, "memfd:bulkhead-buffer")) {
             return fd;
+        }
     }
     BHT_FAIL("no descriptor of a buffer");
 }
@@ -291,7 +298,7 @@ static void bad_arguments(void) {
         buffer = (bh_buffer *)(void *)context;                                                     \
         EXPECT(BH_INVALID_ARGUMENT,                                                                \
                bh_buffer_create_with(context, 64, &options, &buffer, &detail), words);             \
-        BHT_TRUE(buffer == NULL);                                                                  \
+        BHT_TRUE(!buffer);                                                                         \
     } while (0)
     options.struct_size--;
     REFUSED("struct_size");
@@ -351,8 +358,9 @@ static void *churn(void *argument) {
         uint32_t value = c->seed * 1000 + i;
         fill(stream, buffer, value);
         expect_words(buffer, value);
-        if (i % 32 == 31)
+        if (i % 32 == 31) {
             BHT_EQ(bh_context_trim(c->scene->context, 16384, NULL), BH_OK);
+        }
         bh_buffer_release(buffer);
     }
     return NULL;
@@ -366,8 +374,9 @@ static void threads(void) {
         churns[i] = (struct churn){.scene = &s, .seed = i + 1};
         BHT_EQ(pthread_create(&ids[i], NULL, churn, &churns[i]), 0);
     }
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         pthread_join(ids[i], NULL);
+    }
     tear_down(&s);
 }
 

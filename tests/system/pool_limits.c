@@ -21,8 +21,9 @@ static void the_oldest_go_first(void) {
         buffers[i] = make(context, 256 * KIB, NULL, 0);
         pointers[i] = fx_pointer(buffers[i]);
     }
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 5; i++) {
         bh_buffer_release(buffers[i]); /* the fifth is too many */
+    }
     bh_pool_stats stats = pool(context);
     BHT_EQ(stats.bytes, 1 * MIB);
     BHT_EQ(stats.blocks, 4);
@@ -33,8 +34,9 @@ static void the_oldest_go_first(void) {
         BHT_EQ(pool(context).hits, 5 - i);
         BHT_TRUE((void *)fx_pointer(buffers[i]) == pointers[i]);
     }
-    for (int i = 1; i < 5; i++)
+    for (int i = 1; i < 5; i++) {
         bh_buffer_release(buffers[i]);
+    }
     BHT_EQ(bh_context_trim(context, 600 * KIB, NULL), BH_OK);
     BHT_EQ(pool(context).bytes, 512 * KIB);
     BHT_EQ(bh_context_trim(context, BH_WHOLE_SIZE, NULL), BH_OK);
@@ -70,12 +72,14 @@ static void what_nobody_can_use_goes_first(void) {
     }
     bh_buffer_release(own[0]);
     bh_buffer_release(own[1]);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         bh_buffer_release(between[i]);
+    }
     BHT_EQ(pool(s.context).blocks, 4);
     BHT_EQ(pool(s.context).evictions, 1);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         own[i] = make(s.context, 64 * KIB, s.a, 0);
+    }
     BHT_EQ(pool(s.context).hits, 2);
     bh_buffer_release(own[0]);
     bh_buffer_release(own[1]);
@@ -92,8 +96,9 @@ static void a_loop_without_a_stream(void) {
             buffers[j] = make(s.context, 64 * KIB, NULL, 0);
             fill(s.a, buffers[j], i);
         }
-        for (int j = 0; j < 2; j++)
+        for (int j = 0; j < 2; j++) {
             bh_buffer_release(buffers[j]);
+        }
         BHT_LE(pool(s.context).blocks, 3);
     }
     BHT_EQ(pool(s.context).hits, 0);
@@ -128,10 +133,12 @@ static void descriptors_are_bounded(void) {
     bh_context *context = fx_context(NULL);
     static bh_buffer *buffers[700];
     size_t before = bht_count_self().descriptors;
-    for (size_t i = 0; i < BHT_COUNT(buffers); i++)
+    for (size_t i = 0; i < BHT_COUNT(buffers); i++) {
         buffers[i] = make(context, 4096, NULL, 0);
-    for (size_t i = 0; i < BHT_COUNT(buffers); i++)
+    }
+    for (size_t i = 0; i < BHT_COUNT(buffers); i++) {
         bh_buffer_release(buffers[i]);
+    }
     uint64_t blocks = pool(context).blocks;
     BHT_EQ(blocks, 1024 / 8);
     BHT_EQ(bht_count_self().descriptors, before + blocks);
@@ -151,14 +158,16 @@ static void sizes(void) {
             bh_buffer *buffer = make(s.context, edges[i], s.a, 0);
             unsigned char *bytes = (unsigned char *)(void *)fx_pointer(buffer);
             BHT_EQ((uintptr_t)bytes % 4096, 0);
-            for (uint64_t at = 0; at < edges[i]; at++)
+            for (uint64_t at = 0; at < edges[i]; at++) {
                 BHT_EQ(bytes[at], 0);
+            }
             if (edges[i] && edges[i] % 4 == 0) {
                 fill(s.a, buffer, 0xEEEEEEEE);
                 expect_words(buffer, 0xEEEEEEEE);
             }
-            if (edges[i])
+            if (edges[i]) {
                 bytes[edges[i] - 1] = 1;
+            }
             bh_buffer_release(buffer);
             bh_pool_stats stats = pool(s.context);
             /* At most a quarter is lost, and a page. */
@@ -176,8 +185,9 @@ static bool write_text(const char *dir, const char *name, const char *text) {
     snprintf(path, sizeof path, "%s/%s", dir, name);
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     bool good = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-    if (fd >= 0)
+    if (fd >= 0) {
         close(fd);
+    }
     return good;
 }
 
@@ -187,8 +197,9 @@ static bool write_text(const char *dir, const char *name, const char *text) {
 static void more_than_the_cgroup_has(void) {
     char group[128];
     snprintf(group, sizeof group, "/sys/fs/cgroup/memory/bulkhead-test-%d", (int)getpid());
-    if (BHT_ASAN || BHT_TSAN || mkdir(group, 0700) != 0)
+    if (BHT_ASAN || BHT_TSAN || mkdir(group, 0700) != 0) {
         return; /* a sanitizer's own memory counts, too */
+    }
     BHT_TRUE(write_text(group, "memory.limit_in_bytes", "256M"));
     BHT_TRUE(write_text(group, "cgroup.procs", "0"));
     bh_context *context = fx_context(NULL);

@@ -15,8 +15,9 @@ static inline bh_buffer *make(bh_context *context, uint64_t size, bh_stream *str
     options.flags = flags;
     bh_buffer *buffer = NULL;
     bh_detail detail;
-    if (bh_buffer_create_with(context, size, &options, &buffer, &detail) != BH_OK)
+    if (bh_buffer_create_with(context, size, &options, &buffer, &detail) != BH_OK) {
         BHT_FAIL("bh_buffer_create_with: %s", detail.message);
+    }
     BHT_EQ(bh_buffer_size(buffer), size);
     return buffer;
 }
@@ -41,9 +42,11 @@ static inline void expect_words(bh_buffer *buffer, uint32_t value) {
     void *pointer;
     BHT_EQ(bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &pointer, NULL), BH_OK);
     const uint32_t *words = pointer;
-    for (uint64_t i = 0; i < bh_buffer_size(buffer) / 4; i++)
-        if (words[i] != value)
+    for (uint64_t i = 0; i < bh_buffer_size(buffer) / 4; i++) {
+        if (words[i] != value) {
             BHT_FAIL("word %llu is 0x%x, must be 0x%x", (unsigned long long)i, words[i], value);
+        }
+    }
 }
 
 struct scene {

@@ -95,7 +95,7 @@ static bh_verdict refused(struct stage *s, bh_stream *stream) {
     BHT_EQ(verdict.worker_pid, 0);
     BHT_STR_EQ(verdict.kernel_name, "gate");
     BHT_STR_HAS(verdict.message, "quarantined");
-    BHT_EQ(bh_verdict_classify(&verdict), BH_CLASS_INPUT);
+    BHT_EQ(bh_verdict_classify(&verdict), BH_STATUS_CLASS_INPUT);
     bh_event_release(event);
     BHT_EQ(bh_context_kernel_stats(s->context, &after, NULL), BH_OK);
     BHT_EQ(after.introduced, before.introduced);
@@ -159,10 +159,11 @@ static void refusals_are_verdicts_like_others(void) {
     bh_verdict last = die(&s, s.stream);
     fresh_word(&s);
     bh_buffer *x = fx_words(s.context, 64, 0), *y = fx_words(s.context, 64, 0);
-    const bh_binding word = {.buffer = s.word, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE};
+    const bh_binding word = {
+        .buffer = s.word, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
     const bh_binding pair[] = {
-        {.binding = 0, .buffer = s.word, .size = BH_WHOLE_SIZE, .access = BH_READ},
-        {.binding = 1, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_WRITE}};
+        {.binding = 0, .buffer = s.word, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        {.binding = 1, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE}};
     const bh_command commands[] = {
         {.type = BH_COMMAND_FILL, .dst = x, .size = BH_WHOLE_SIZE, .fill_value = 7},
         {.type = BH_COMMAND_DISPATCH,
@@ -216,10 +217,11 @@ static void what_is_queued_is_refused_too(void) {
     for (int i = 0; i < QUEUED; i++) {
         bh_verdict verdict = fx_verdict(events[i]);
         BHT_EQ(verdict.status, i < 2 ? BH_DEADLINE : BH_QUARANTINED);
-        if (i < 2)
+        if (i < 2) {
             deaths[i] = verdict.event;
-        else
+        } else {
             BHT_EQ(verdict.origin, deaths[1]);
+        }
         bh_event_release(events[i]);
         bh_buffer_release(words[i]);
     }
@@ -296,8 +298,9 @@ static void every_kind_of_death_counts(void) {
         s.open[0] = FX_GATE_OPEN;
         bh_event *event = fx_gate(s.stream, s.gate, s.word);
         bh_verdict verdict = fx_verdict(event);
-        if (verdict.status != kinds[i].status)
+        if (verdict.status != kinds[i].status) {
             BHT_FAIL("%s: %s: %s", kinds[i].fault, bh_status_name(verdict.status), verdict.message);
+        }
         bh_event_release(event);
         BHT_EQ(refused(&s, s.stream).origin, verdict.event);
         stage_close(&s);
@@ -357,8 +360,8 @@ static void a_death_among_several_kernels_counts_for_none(void) {
         fresh_word(&s);
         bh_kernel *other = same ? trusted(s.context, "gate") : fx_kernel(s.context, "empty");
         const bh_binding words[] = {
-            {.buffer = s.word, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE},
-            {.buffer = y, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE}};
+            {.buffer = s.word, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE},
+            {.buffer = y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE}};
         const bh_command commands[] = {{.type = BH_COMMAND_DISPATCH,
                                         .kernel = s.gate,
                                         .groups = {1, 1, 1},
@@ -399,8 +402,9 @@ static void an_abort_does_not_count(void) {
         bh_event *event = fx_gate(stream, guarded, s.word);
         bh_verdict verdict = fx_verdict(event);
         BHT_EQ(verdict.status, BH_DEADLINE);
-        if (verdict.signal)
+        if (verdict.signal) {
             BHT_FAIL("%s", verdict.message);
+        }
         bh_event_release(event);
     }
     BHT_EQ(bh_stream_worker_pid(stream), pid);
@@ -487,8 +491,9 @@ static void what_is_refused_is_not_remembered(void) {
 
 static void it_can_be_switched_off(void) {
     struct stage s = stage_open(0, BH_FOREVER, NULL, BH_FOREVER);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         die(&s, s.stream);
+    }
     BHT_EQ(held(&s), 0);
     accepted(&s, s.stream);
     stage_close(&s);
@@ -502,7 +507,7 @@ static void by_default_there_are_two_in_ten_minutes(void) {
     bh_context *context = fx_context(NULL);
     bh_stream_options stream_options;
     bh_stream_options_init(&stream_options);
-    BHT_TRUE(stream_options.tenant == NULL);
+    BHT_TRUE(!stream_options.tenant);
     char tenant[65];
     memset(tenant, 't', sizeof tenant);
     tenant[64] = 0;

@@ -25,8 +25,9 @@ static bh_event *fill(bh_stream *stream, bh_buffer *buffer, bh_event *wait) {
         .commands = &command, .command_count = 1, .waits = &wait, .wait_count = wait ? 1 : 0};
     bh_event *event = NULL;
     bh_detail detail;
-    if (bh_submit(stream, &info, &event, &detail) != BH_OK)
+    if (bh_submit(stream, &info, &event, &detail) != BH_OK) {
         BHT_FAIL("bh_submit: %s", detail.message);
+    }
     return event;
 }
 
@@ -45,9 +46,9 @@ static void destroy_wakes_who_waits_for_a_worker(void) {
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     bh_detail detail = {0};
     /* Once a start has failed the stream sits in its backoff: nothing is on its way for it. */
-    do
+    do {
         BHT_EQ(bh_stream_wait_ready(stream, FX_MS, &detail), BH_TIMEOUT);
-    while (!strstr(detail.message, "the last start failed"));
+    } while (!strstr(detail.message, "the last start failed"));
     pthread_t thread;
     BHT_EQ(pthread_create(&thread, NULL, wait_for_a_worker, stream), 0);
     WAIT_UNTIL(atomic_load(&waiting) == 1, 20000);
@@ -71,8 +72,9 @@ static void chain_of_released_streams(bh_context *context, bh_event *out[4]) {
         out[i] = fill(streams[i], buffers[i], i ? out[i - 1] : NULL);
         bh_buffer_release(buffers[i]);
     }
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         bh_stream_release(streams[i]);
+    }
 }
 
 static void destroy_with_released_streams_in_line(void) {
@@ -105,8 +107,9 @@ static pid_t zygote(void) {
     size_t count = bht_descendants(getpid(), below, BHT_COUNT(below));
     for (size_t i = 0; i < count && i < BHT_COUNT(below); i++) {
         pid_t parent = fx_parent(below[i]), warden = parent > 1 ? fx_parent(parent) : 0;
-        if (warden > 1 && fx_parent(warden) == getpid())
+        if (warden > 1 && fx_parent(warden) == getpid()) {
             return parent;
+        }
     }
     return 0;
 }
@@ -116,8 +119,9 @@ static int running_workers(void) {
     int count = 0;
     for (int fd = 0; fd < 256; fd++) {
         struct bhi_progress progress;
-        if (!fx_map_progress(fd, &progress))
+        if (!fx_map_progress(fd, &progress)) {
             continue;
+        }
         count += atomic_load(&progress.header->step) == BHI_STEP_RUNNING;
         bhi_progress_unmap(&progress);
     }
@@ -127,7 +131,7 @@ static int running_workers(void) {
 /* Spares that cannot be started must not keep the reactor from everything else. */
 static void no_folder_for_a_spare(void) {
     char folder[] = "/tmp/bulkhead-test-XXXXXX", moved[64];
-    BHT_TRUE(mkdtemp(folder) != NULL);
+    BHT_TRUE(mkdtemp(folder));
     bh_context_options options = fx_options();
     options.spares = 1;
     options.runtime_dir = folder;
@@ -222,13 +226,15 @@ static void a_zygote_that_dies_with_every_start(void) {
 static bh_event *big(bh_stream *stream, bh_buffer *buffer) {
     enum { COUNT = 10000 };
     static bh_command commands[COUNT];
-    for (int i = 0; i < COUNT; i++)
+    for (int i = 0; i < COUNT; i++) {
         commands[i] = (bh_command){.type = BH_COMMAND_FILL, .dst = buffer, .size = 4};
+    }
     bh_submit_info info = {.commands = commands, .command_count = COUNT};
     bh_event *event = NULL;
     bh_detail detail;
-    if (bh_submit(stream, &info, &event, &detail) != BH_OK)
+    if (bh_submit(stream, &info, &event, &detail) != BH_OK) {
         BHT_FAIL("bh_submit: %s", detail.message);
+    }
     return event;
 }
 
@@ -243,17 +249,21 @@ static void completed_but_not_taken(void) {
     fx_kill(pid, SIGSTOP);
     WAIT_UNTIL(bht_process_state(pid) == 'T', 20000);
     bh_event *events[4];
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         events[i] = big(stream, buffer);
-    for (uint64_t seq = 1; seq <= 2; seq++)
+    }
+    for (uint64_t seq = 1; seq <= 2; seq++) {
         fx_complete(&progress, seq, 0);
+    }
     /* Two were in its lane. Nothing that it says of them counts: it may have run the second. */
     fx_expect(events[0], BH_PROTOCOL);
     fx_expect(events[1], BH_WORKER_LOST);
-    for (int i = 2; i < 4; i++)
+    for (int i = 2; i < 4; i++) {
         fx_expect(events[i], BH_OK);
-    for (int i = 0; i < 4; i++)
+    }
+    for (int i = 0; i < 4; i++) {
         bh_event_release(events[i]);
+    }
     bhi_progress_unmap(&progress);
     bh_buffer_release(buffer);
     bh_stream_release(stream);

@@ -27,8 +27,9 @@ static const char *make_faults(uint64_t seed) {
     static char text[1024];
     uint64_t random = seed ^ 0xfa17;
     int length = 0;
-    if (seed % 2 == 0)
+    if (seed % 2 == 0) {
         return NULL;
+    }
     for (unsigned i = 0; i < 12; i++) {
         const char *point = points[rp_below(&random, BHT_COUNT(points))];
         bool early = point[0] == 'a' && point[1] == 't';
@@ -72,10 +73,12 @@ static void open_group(uint64_t seed) {
 }
 
 static void close_group(void) {
-    for (unsigned i = 0; i < RP_BUFFERS; i++)
+    for (unsigned i = 0; i < RP_BUFFERS; i++) {
         bh_buffer_release(group.buffers[i]);
-    for (unsigned i = 0; i < RP_STREAMS; i++)
+    }
+    for (unsigned i = 0; i < RP_STREAMS; i++) {
         bh_stream_release(group.streams[i]);
+    }
     bh_kernel_release(group.mix);
     bh_kernel_release(group.derive);
     bh_context_destroy(group.context);
@@ -92,8 +95,9 @@ static void add_to(struct rp_group *total) {
     total->reads += group.reads;
     total->hit_count += group.hit_count;
     total->zygote_kills += group.zygote_kills;
-    for (size_t i = 0; i < BHT_COUNT(total->by_status); i++)
+    for (size_t i = 0; i < BHT_COUNT(total->by_status); i++) {
         total->by_status[i] += group.by_status[i];
+    }
 }
 
 /* Whatever it is that fails, or hangs. */
@@ -120,9 +124,11 @@ static void report(const struct rp_group *total, unsigned programs) {
            "%zu signals, %u zygotes killed; %lu reads, %lu buffers compared;",
            programs, total->submissions, total->ready, total->own_causes, total->inherited,
            total->lost, total->hit_count, total->zygote_kills, total->reads, total->raw_checks);
-    for (size_t i = 32; i < BHT_COUNT(total->by_status); i++)
-        if (total->by_status[i])
+    for (size_t i = 32; i < BHT_COUNT(total->by_status); i++) {
+        if (total->by_status[i]) {
             printf(" %s %lu", bh_status_name((bh_status)i), total->by_status[i]);
+        }
+    }
     printf("\n");
     fflush(stdout);
 }
@@ -138,11 +144,13 @@ static void programs_with_real_deaths(void) {
         first = strtoull(given, NULL, 10);
         groups = 1;
     }
-    for (unsigned i = 0; i < groups; i++)
+    for (unsigned i = 0; i < groups; i++) {
         run_group(first + i, PROGRAMS, &total);
+    }
     report(&total, groups * PROGRAMS);
-    if (given)
+    if (given) {
         return;
+    }
     /* The programs did what they are for. */
     BHT_GT(total.ready, total.submissions / 10);
     BHT_GT(total.inherited, 0);

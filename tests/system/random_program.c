@@ -32,16 +32,18 @@ static bool chance(struct rp_group *group, uint32_t in_1000) {
 /* Each stream has two buffers that it mostly works on; now and then it uses others'. Otherwise one
  * death would poison everything. */
 static unsigned some_buffer(struct rp_group *group, unsigned stream) {
-    if (chance(group, 800))
+    if (chance(group, 800)) {
         return stream * 2 + below(group, 2);
+    }
     return below(group, RP_BUFFERS);
 }
 
 static struct rp_command make_command(struct rp_group *group, unsigned stream) {
     struct rp_command c = {.dst = some_buffer(group, stream)};
     c.src = some_buffer(group, stream);
-    if (c.src == c.dst)
+    if (c.src == c.dst) {
         c.src = (c.dst + 1) % RP_BUFFERS;
+    }
     c.count = RP_WORDS;
     c.value = (uint32_t)rp_random(&group->random);
     c.rounds = 1;
@@ -53,14 +55,16 @@ static struct rp_command make_command(struct rp_group *group, unsigned stream) {
     } else if (pick < 75) {
         c.kind = RP_MIX;
         c.value |= 1; /* odd: no state is ever forgotten */
-        if (chance(group, 40))
+        if (chance(group, 40)) {
             c.rounds = 1 + below(group, 40000);
+        }
     } else {
         c.kind = RP_DERIVE;
         c.value |= 1;
     }
-    if (chance(group, 2))
+    if (chance(group, 2)) {
         c.kind = RP_MISBOUND;
+    }
     if ((c.kind == RP_COPY || c.kind == RP_FILL) && chance(group, 300)) {
         c.count = 1 + below(group, RP_WORDS);
         c.dst_offset = below(group, RP_WORDS - c.count + 1);
@@ -89,9 +93,11 @@ static bh_command encode(const struct rp_group *group, const struct rp_command *
     bindings[0] = (bh_binding){.binding = 0,
                                .buffer = group->buffers[c->dst],
                                .size = BH_WHOLE_SIZE,
-                               .access = derive ? BH_WRITE : BH_READ_WRITE};
-    bindings[1] = (bh_binding){
-        .binding = 1, .buffer = group->buffers[c->src], .size = BH_WHOLE_SIZE, .access = BH_READ};
+                               .access = derive ? BH_ACCESS_WRITE : BH_ACCESS_READ_WRITE};
+    bindings[1] = (bh_binding){.binding = 1,
+                               .buffer = group->buffers[c->src],
+                               .size = BH_WHOLE_SIZE,
+                               .access = BH_ACCESS_READ};
     push[0] = c->value;
     push[1] = c->rounds;
     return (bh_command){
@@ -116,12 +122,14 @@ static struct rp_step *next_step(struct rp_program *program, enum rp_step_kind k
 
 /* A submission of the program so far, or NULL. */
 static struct rp_step *some_submission(struct rp_group *group, struct rp_program *program) {
-    if (!program->step_count)
+    if (!program->step_count) {
         return NULL;
+    }
     /* Rather a recent one. */
     uint32_t back = below(group, program->step_count);
-    if (chance(group, 700) && program->step_count > 8)
+    if (chance(group, 700) && program->step_count > 8) {
         back = below(group, 8);
+    }
     struct rp_step *step = &program->steps[program->step_count - 1 - back];
     return step->kind == RP_SUBMIT ? step : NULL;
 }
@@ -129,33 +137,38 @@ static struct rp_step *some_submission(struct rp_group *group, struct rp_program
 static void submit(struct rp_group *group, struct rp_program *program) {
     struct rp_step made = {.kind = RP_SUBMIT, .stream = below(group, program->stream_count)};
     made.command_count = 1 + below(group, 4);
-    for (unsigned i = 0; i < made.command_count; i++)
+    for (unsigned i = 0; i < made.command_count; i++) {
         made.commands[i] = make_command(group, made.stream);
+    }
     bh_event *waits[3];
     for (unsigned tries = below(group, 4); tries > 0 && chance(group, 200); tries--) {
         const struct rp_step *producer = some_submission(group, program);
-        if (!producer)
+        if (!producer) {
             continue;
+        }
         waits[made.wait_count] = producer->event;
         made.waits[made.wait_count++] = (unsigned)(producer - program->steps);
     }
     made.deadline_ns = group->deadlines_ns[made.stream];
     uint64_t own_deadline_ns = 0;
-    if (chance(group, 5)) /* not to be met by whoever has many rounds to do */
+    if (chance(group, 5)) { /* not to be met by whoever has many rounds to do */
         made.deadline_ns = own_deadline_ns = FX_MS;
+    }
     bh_command commands[4];
     bh_binding bindings[4][2];
     uint32_t pushes[4][2];
-    for (unsigned i = 0; i < made.command_count; i++)
+    for (unsigned i = 0; i < made.command_count; i++) {
         commands[i] = encode(group, &made.commands[i], bindings[i], pushes[i]);
+    }
     const bh_submit_info info = {.commands = commands,
                                  .command_count = made.command_count,
                                  .waits = waits,
                                  .wait_count = made.wait_count,
                                  .deadline_ns = own_deadline_ns};
     bh_detail detail;
-    if (bh_submit(group->streams[made.stream], &info, &made.event, &detail) != BH_OK)
+    if (bh_submit(group->streams[made.stream], &info, &made.event, &detail) != BH_OK) {
         BHT_FAIL("bh_submit: %s", detail.message); /* E8 */
+    }
     *next_step(program, RP_SUBMIT) = made;
 }
 
@@ -167,8 +180,9 @@ static void host_writes(struct rp_group *group, struct rp_program *program, unsi
     step->offset = below(group, RP_WORDS - step->count + 1);
     step->value = (uint32_t)rp_random(&group->random);
     uint32_t words[RP_WORDS];
-    for (uint32_t i = 0; i < step->count; i++)
+    for (uint32_t i = 0; i < step->count; i++) {
         words[i] = rp_word(step->value, i);
+    }
     step->status = bh_buffer_write(group->buffers[buffer], 4ull * step->offset, words,
                                    4ull * step->count, FX_SECONDS, NULL);
     BHT_NE(step->status, BH_TIMEOUT);
@@ -191,8 +205,9 @@ static void reset(const struct rp_group *group, struct rp_program *program, unsi
 /* -- what goes wrong --------------------------------------------------------------------------- */
 
 static void hit(struct rp_group *group, int32_t pid, int signal) {
-    if (pid <= 0)
+    if (pid <= 0) {
         return;
+    }
     BHT_LT(group->hit_count, RP_HITS);
     /* Noted before: a verdict that names it may be there at once. */
     group->hits[group->hit_count++] = (struct rp_hit){pid, signal};
@@ -205,19 +220,23 @@ static int parent_of(int pid) {
     snprintf(path, sizeof path, "/proc/%d/status", pid);
     FILE *file = pid > 1 ? fopen(path, "re") : NULL;
     int parent = 0;
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "PPid: %d", &parent) == 1)
+    while (file && fgets(line, sizeof line, file)) {
+        if (sscanf(line, "PPid: %d", &parent) == 1) {
             break;
-    if (file)
+        }
+    }
+    if (file) {
         fclose(file);
+    }
     return parent;
 }
 
 static void kill_zygote(struct rp_group *group, int32_t worker) {
     /* The parent of an orphan is somebody else: this one's own parent must be a child of ours. */
     int zygote = parent_of(worker), warden = parent_of(zygote);
-    if (zygote <= 1 || warden <= 1 || parent_of(warden) != getpid())
+    if (zygote <= 1 || warden <= 1 || parent_of(warden) != getpid()) {
         return;
+    }
     group->zygote_kills++;
     (void)kill(zygote, SIGKILL);
 }
@@ -225,8 +244,9 @@ static void kill_zygote(struct rp_group *group, int32_t worker) {
 /* Lets the workers get on, for up to 2 ms: so that what comes next meets them elsewhere. */
 static void dawdle(struct rp_group *group) {
     uint64_t end = bht_now_ns() + below(group, 2000) * UINT64_C(1000);
-    while (bht_now_ns() < end)
+    while (bht_now_ns() < end) {
         bht_poll_pause();
+    }
 }
 
 static void mischief(struct rp_group *group, struct rp_program *program) {
@@ -261,12 +281,14 @@ static void mischief(struct rp_group *group, struct rp_program *program) {
 static void await_all(struct rp_program *program) {
     for (unsigned i = 0; i < program->step_count; i++) {
         struct rp_step *step = &program->steps[i];
-        if (step->kind != RP_SUBMIT)
+        if (step->kind != RP_SUBMIT) {
             continue;
+        }
         bh_status status = bh_event_wait(step->event, FX_SECONDS);
-        if (status == BH_TIMEOUT)
+        if (status == BH_TIMEOUT) {
             BHT_FAIL("step %u: event %llu has not ended", i,
                      (unsigned long long)bh_event_id(step->event));
+        }
         BHT_EQ(bh_event_verdict(step->event, &step->verdict), BH_OK);
         BHT_EQ(step->verdict.status, status);
         BHT_EQ(bh_event_query(step->event), status == BH_OK ? BH_EVENT_READY : BH_EVENT_POISONED);
@@ -278,13 +300,17 @@ void rp_run(struct rp_group *group, struct rp_program *program) {
     program->stream_count = 2 + below(group, RP_STREAMS - 1);
     program->step_count = 0;
     unsigned submissions = 0;
-    for (unsigned i = 0; i < program->stream_count; i++)
+    for (unsigned i = 0; i < program->stream_count; i++) {
         submissions += 10 + below(group, 51);
-    for (unsigned i = 0; i < RP_BUFFERS; i++)
+    }
+    for (unsigned i = 0; i < RP_BUFFERS; i++) {
         host_writes(group, program, i, true);
-    for (unsigned i = 0; i < RP_STREAMS; i++)
-        if (group->strict[i])
+    }
+    for (unsigned i = 0; i < RP_STREAMS; i++) {
+        if (group->strict[i]) {
             reset(group, program, i);
+        }
+    }
     while (submissions > 0 && program->step_count < RP_STEPS) {
         uint32_t pick = below(group, 1000);
         if (pick < 40) {
@@ -327,8 +353,9 @@ static void print_command(const struct rp_command *c) {
         break;
     case RP_MIX:
         fprintf(stderr, " b%u=b%u*%#x+b%u", c->dst, c->dst, c->value, c->src);
-        if (c->rounds > 1)
+        if (c->rounds > 1) {
             fprintf(stderr, " %u times", c->rounds);
+        }
         break;
     case RP_DERIVE:
         fprintf(stderr, " b%u=b%u*%#x+i", c->dst, c->src, c->value);
@@ -363,13 +390,15 @@ void rp_print(const struct rp_group *group, const struct rp_program *program) {
             fputs(c ? ";" : "", stderr);
             print_command(&s->commands[c]);
         }
-        for (unsigned w = 0; w < s->wait_count; w++)
+        for (unsigned w = 0; w < s->wait_count; w++) {
             fprintf(stderr, "%s%u", w ? "," : " after ", s->waits[w]);
+        }
         const bh_verdict *v = &s->verdict;
         fprintf(stderr, "%s -> %s", s->cancelled ? " (cancelled)" : "", bh_status_name(v->status));
-        if (v->status != BH_OK)
+        if (v->status != BH_OK) {
             fprintf(stderr, ", executed %d, origin %llu, %u hops, pid %d", v->executed,
                     (unsigned long long)v->origin, v->hops, v->worker_pid);
+        }
         fputc('\n', stderr);
     }
 }

@@ -40,13 +40,14 @@ static bh_event *run(bh_stream *stream, bh_kernel *kernel, bh_buffer *in, bh_acc
                      bh_buffer *out) {
     const bh_binding bindings[] = {
         {.binding = 0, .buffer = in, .size = BH_WHOLE_SIZE, .access = access},
-        {.binding = 1, .buffer = out, .size = BH_WHOLE_SIZE, .access = BH_READ_WRITE},
+        {.binding = 1, .buffer = out, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE},
     };
     bh_event *event = NULL;
     bh_detail detail;
     if (bh_launch(stream, kernel, (const uint32_t[3]){1, 1, 1}, bindings, out ? 2 : 1, NULL, 0,
-                  &event, &detail) != BH_OK)
+                  &event, &detail) != BH_OK) {
         BHT_FAIL("bh_launch: %s", detail.message);
+    }
     return event;
 }
 
@@ -54,10 +55,12 @@ static bh_event *run(bh_stream *stream, bh_kernel *kernel, bh_buffer *in, bh_acc
 static void expect_words(bh_buffer *buffer, uint32_t value) {
     static uint32_t words[WORDS];
     bh_detail detail;
-    if (bh_buffer_read(buffer, 0, words, bh_buffer_size(buffer), FX_SECONDS, &detail) != BH_OK)
+    if (bh_buffer_read(buffer, 0, words, bh_buffer_size(buffer), FX_SECONDS, &detail) != BH_OK) {
         BHT_FAIL("bh_buffer_read: %s", detail.message);
-    for (uint32_t i = 0; i < bh_buffer_size(buffer) / 4; i++)
+    }
+    for (uint32_t i = 0; i < bh_buffer_size(buffer) / 4; i++) {
         BHT_EQ(words[i], value);
+    }
 }
 
 static uint32_t word(bh_buffer *buffer, uint32_t index) {
@@ -83,15 +86,16 @@ static void check_way(bh_context *context, const struct way *way, bool staged) {
     bh_kernel *kernel = hostile(context, way->entry);
     bh_buffer *in = fx_words(context, WORDS, 7), *beside = fx_words(context, WORDS, 8);
     bh_buffer *out = way->out ? fx_words(context, 4, 1) : NULL;
-    bh_event *event = run(stream, kernel, in, BH_READ, out);
+    bh_event *event = run(stream, kernel, in, BH_ACCESS_READ, out);
     bh_verdict verdict = fx_verdict(event);
     if (way->fate == REFUSED) {
         BHT_EQ(verdict.status, BH_BINDING_MISMATCH);
         BHT_EQ(verdict.executed, BH_EXECUTED_NO);
     } else if (way->fate == CAUGHT && !staged) {
-        if (verdict.status != BH_WORKER_SIGNAL)
+        if (verdict.status != BH_WORKER_SIGNAL) {
             BHT_FAIL("\"%s\" is %s: %s", way->entry, bh_status_name(verdict.status),
                      verdict.message);
+        }
         BHT_EQ(verdict.signal, SIGSEGV);
         BHT_EQ(verdict.command_index, 0);
         BHT_STR_EQ(verdict.kernel_name, "hostile_writes");
@@ -103,7 +107,7 @@ static void check_way(bh_context *context, const struct way *way, bool staged) {
     expect_words(in, 7);
     expect_words(beside, 8);
     fx_expect_healthy(context, stream);
-    event = run(stream, kernel, in, BH_READ, out);
+    event = run(stream, kernel, in, BH_ACCESS_READ, out);
     (void)fx_verdict(event);
     bh_event_release(event);
     expect_words(in, 7);
@@ -116,15 +120,17 @@ static void check_way(bh_context *context, const struct way *way, bool staged) {
 
 static void no_kernel_writes_what_it_reads(void) {
     bh_context *context = fx_context(NULL);
-    for (size_t i = 0; i < BHT_COUNT(ways); i++)
+    for (size_t i = 0; i < BHT_COUNT(ways); i++) {
         check_way(context, &ways[i], false);
+    }
     BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 static void nor_through_a_copy(void) {
     bh_context *context = fx_context(STAGED);
-    for (size_t i = 0; i < BHT_COUNT(ways); i++)
+    for (size_t i = 0; i < BHT_COUNT(ways); i++) {
         check_way(context, &ways[i], true);
+    }
     BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
@@ -136,13 +142,14 @@ static void they_write_what_they_may(void) {
         bh_kernel *kernel = hostile(context, ways[i].entry);
         bh_buffer *in = fx_words(context, WORDS, 7);
         bh_buffer *out = ways[i].out ? fx_words(context, 4, 1) : NULL;
-        bh_event *event = run(stream, kernel, in, BH_READ_WRITE, out);
+        bh_event *event = run(stream, kernel, in, BH_ACCESS_READ_WRITE, out);
         fx_expect(event, BH_OK);
         BHT_EQ(word(in, 0), 7);
-        if (ways[i].fate == LOST)
+        if (ways[i].fate == LOST) {
             BHT_EQ(word(in, 1), 7);
-        else
+        } else {
             BHT_NE(word(in, 1), 7);
+        }
         bh_event_release(event);
         bh_buffer_release(in);
         bh_buffer_release(out);
@@ -160,7 +167,7 @@ static void an_honest_reader_needs_no_decoration(void) {
         bh_stream *stream = fx_stream(context, "reader", FX_SECONDS);
         bh_kernel *kernel = hostile(context, "reads");
         bh_buffer *in = fx_words(context, WORDS, 7), *out = fx_words(context, 4, 0);
-        bh_event *event = run(stream, kernel, in, BH_READ, out);
+        bh_event *event = run(stream, kernel, in, BH_ACCESS_READ, out);
         fx_expect(event, BH_OK);
         BHT_EQ(word(out, 0), 7);
         bh_event_release(event);
@@ -262,13 +269,14 @@ static void sees_what_others_wrote(const char *faults) {
     bh_buffer *in = fx_words(context, WORDS, 0), *out = fx_words(context, 4, 0);
     volatile uint32_t *mapped = fx_pointer(in);
     for (uint32_t round = 1; round <= 30; round++) {
-        if (round % 3 == 0)
+        if (round % 3 == 0) {
             expect_fill(writer, in, round);
-        else if (round % 3 == 1)
+        } else if (round % 3 == 1) {
             mapped[1] = round;
-        else
+        } else {
             BHT_EQ(bh_buffer_write(in, 4, &round, 4, FX_SECONDS, NULL), BH_OK);
-        bh_event *event = run(reader, kernel, in, BH_READ, out);
+        }
+        bh_event *event = run(reader, kernel, in, BH_ACCESS_READ, out);
         fx_expect(event, BH_OK);
         bh_event_release(event);
         BHT_EQ(word(out, 0), round);
@@ -310,8 +318,9 @@ static void merged_readers_of_a_copy(void) {
     bh_buffer *in = fx_buffer(context, 4 * WORDS), *out = fx_words(context, WORDS, 0);
     uint32_t *words = fx_pointer(in);
     for (uint32_t round = 1; round < 4; round++) {
-        for (uint32_t i = 0; i < WORDS; i++)
+        for (uint32_t i = 0; i < WORDS; i++) {
             words[i] = i * round;
+        }
         bh_event *last = NULL;
         for (uint32_t i = 0; i < 64; i++) {
             /* Upwards, or from the end to the beginning; each 16 words and some of the next. */
@@ -329,8 +338,9 @@ static void merged_readers_of_a_copy(void) {
         }
         fx_expect(last, BH_OK);
         bh_event_release(last);
-        for (uint32_t i = 0; i < WORDS; i++)
+        for (uint32_t i = 0; i < WORDS; i++) {
             BHT_EQ(word(out, i), i * round);
+        }
     }
     bh_buffer_release(in);
     bh_buffer_release(out);
@@ -347,7 +357,7 @@ static void rights_are_each_workers_own(void) {
     bh_buffer *in = fx_words(context, WORDS, 0);
     for (uint32_t round = 1; round <= 3; round++) {
         expect_fill(writer, in, round);
-        bh_event *event = run(reader, kernel, in, BH_READ, NULL);
+        bh_event *event = run(reader, kernel, in, BH_ACCESS_READ, NULL);
         fx_expect(event, BH_WORKER_SIGNAL);
         bh_event_release(event);
         expect_words(in, round);
@@ -357,7 +367,7 @@ static void rights_are_each_workers_own(void) {
     WAIT_UNTIL(bh_stream_worker_pid(writer) == 0 || bh_stream_wait_ready(writer, 0, NULL) != BH_OK,
                20000);
     fx_ready(writer);
-    bh_event *event = run(writer, kernel, in, BH_READ, NULL);
+    bh_event *event = run(writer, kernel, in, BH_ACCESS_READ, NULL);
     fx_expect(event, BH_WORKER_SIGNAL);
     bh_event_release(event);
     expect_words(in, 3);
@@ -377,30 +387,34 @@ static void many_buffers(void) {
     bh_kernel *kernel = hostile(context, "store");
     static bh_buffer *buffers[MANY];
     bh_buffer *sum = fx_words(context, MANY, 0);
-    for (uint32_t i = 0; i < MANY; i++)
+    for (uint32_t i = 0; i < MANY; i++) {
         buffers[i] = fx_words(context, 4, i + 1);
+    }
     for (uint32_t round = 0; round < 3; round++) {
         static bh_command commands[MANY];
-        for (uint32_t i = 0; i < MANY; i++)
+        for (uint32_t i = 0; i < MANY; i++) {
             commands[i] = (bh_command){.type = BH_COMMAND_COPY,
                                        .src = buffers[i],
                                        .dst = sum,
                                        .dst_offset = 4ull * i,
                                        .size = 4};
+        }
         const bh_submit_info info = {.commands = commands, .command_count = MANY};
         bh_event *event = NULL;
         BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
         fx_expect(event, BH_OK);
         bh_event_release(event);
-        for (uint32_t i = 0; i < MANY; i++)
+        for (uint32_t i = 0; i < MANY; i++) {
             BHT_EQ(word(sum, i), (round && i % 3 == 0 ? 1000 : 0) + i + 1);
+        }
         for (uint32_t i = 0; i < MANY; i += 50) { /* only those that are not written */
-            event = run(stream, kernel, buffers[i + 1], BH_READ, NULL);
+            event = run(stream, kernel, buffers[i + 1], BH_ACCESS_READ, NULL);
             fx_expect(event, BH_WORKER_SIGNAL);
             bh_event_release(event);
         }
-        for (uint32_t i = 0; i < MANY; i += 3)
+        for (uint32_t i = 0; i < MANY; i += 3) {
             expect_fill(stream, buffers[i], 1000 + i + 1);
+        }
     }
     for (uint32_t i = 0; i < MANY; i++) {
         expect_words(buffers[i], (i % 3 == 0 ? 1000 : 0) + i + 1);
@@ -420,7 +434,7 @@ static void an_input_without_bytes(void) {
         bh_stream *stream = fx_stream(context, "empty", FX_SECONDS);
         bh_kernel *kernel = hostile(context, "reads");
         bh_buffer *in = fx_buffer(context, 0), *out = fx_words(context, 4, 9);
-        bh_event *event = run(stream, kernel, in, BH_READ, out);
+        bh_event *event = run(stream, kernel, in, BH_ACCESS_READ, out);
         fx_expect(event, BH_OK);
         BHT_EQ(word(out, 0), 0);
         bh_event_release(event);
@@ -458,14 +472,17 @@ static bool tamper(const char *point, size_t which, bh_access access) {
     /* It dies before it has started, if it does: another worker runs it (E13). */
     bh_event *event = run(stream, kernel, in, access, out);
     fx_expect(event, BH_OK);
-    const bool dies = tampers[which].kills && !(access == BH_READ_WRITE && tampers[which].writes);
-    if ((fx_ready(stream) != first) != dies)
+    const bool dies =
+        tampers[which].kills && !(access == BH_ACCESS_READ_WRITE && tampers[which].writes);
+    if ((fx_ready(stream) != first) != dies) {
         BHT_FAIL("%s %s the worker", tampers[which].name, dies ? "does not kill" : "kills");
+    }
     bh_event_release(event);
     bool intact = true;
-    for (uint32_t i = 0; i < WORDS; i++)
+    for (uint32_t i = 0; i < WORDS; i++) {
         intact &= mapped[i] == 7;
-    if (access == BH_READ) {
+    }
+    if (access == BH_ACCESS_READ) {
         expect_words(in, 7); /* clean, too */
         fx_expect_healthy(context, stream);
     }
@@ -478,17 +495,21 @@ static bool tamper(const char *point, size_t which, bh_access access) {
 }
 
 static void no_usurper_writes_what_it_reads(void) {
-    for (size_t i = 0; i < BHT_COUNT(tampers); i++)
-        if (!tamper("tamper_input", i, BH_READ))
+    for (size_t i = 0; i < BHT_COUNT(tampers); i++) {
+        if (!tamper("tamper_input", i, BH_ACCESS_READ)) {
             BHT_FAIL("%s changed the bytes of an input", tampers[i].name);
+        }
+    }
 }
 
 /* The same attempts do change what the worker may write, so they are attempts. */
 static void usurpers_write_what_they_may(void) {
-    for (size_t i = 0; i < BHT_COUNT(tampers); i++)
-        if (tamper("tamper_output", i, BH_READ_WRITE) == tampers[i].writes)
+    for (size_t i = 0; i < BHT_COUNT(tampers); i++) {
+        if (tamper("tamper_output", i, BH_ACCESS_READ_WRITE) == tampers[i].writes) {
             BHT_FAIL("%s %s the bytes of an output", tampers[i].name,
                      tampers[i].writes ? "did not change" : "changed");
+        }
+    }
 }
 
 int main(int argc, char **argv) {

@@ -23,8 +23,9 @@ static inline bh_event *fill(bh_stream *stream, bh_buffer *buffer, bh_event *con
         .commands = &command, .command_count = 1, .waits = waits, .wait_count = count};
     bh_event *event = NULL;
     bh_detail detail;
-    if (bh_submit(stream, &info, &event, &detail) != BH_OK)
+    if (bh_submit(stream, &info, &event, &detail) != BH_OK) {
         BHT_FAIL("bh_submit: %s", detail.message);
+    }
     return event;
 }
 

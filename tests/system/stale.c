@@ -50,8 +50,9 @@ static void an_event_released_twice_while_it_runs(void) {
     BHT_EQ(bh_event_retain(event), BH_OK);
     BHT_EQ(bh_event_release(event), BH_OK);
     BHT_EQ(bh_event_release(event), BH_OK);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         BHT_EQ(bh_event_release(event), BH_INVALID_ARGUMENT);
+    }
     BHT_EQ(bh_event_retain(event), BH_INVALID_ARGUMENT);
     *s.word = FX_GATE_OPEN;
     fx_expect(behind, BH_OK);
@@ -87,7 +88,7 @@ static void a_released_event_answers(void) {
     bh_event *new = other;
     BHT_EQ(bh_submit(s.stream, &info, &new, &detail), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message, "waits[1]");
-    BHT_TRUE(new == NULL);
+    BHT_TRUE(!new);
     fx_expect(other, BH_OK);
     bh_event_release(other);
     fx_expect_healthy(s.context, s.stream);
@@ -128,7 +129,7 @@ static void released_in_flight(void) {
     BHT_EQ(bh_stream_wait_ready(s.stream, 0, &detail), BH_INVALID_ARGUMENT);
     const bh_command fill = {.type = BH_COMMAND_FILL, .dst = s.data, .size = 256};
     const bh_command copy = {.type = BH_COMMAND_COPY, .src = s.data, .dst = s.y, .size = 4};
-    const bh_binding binding = {.buffer = s.data, .size = BH_WHOLE_SIZE, .access = BH_READ};
+    const bh_binding binding = {.buffer = s.data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ};
     const bh_command dispatch = {.type = BH_COMMAND_DISPATCH,
                                  .kernel = s.square,
                                  .groups = {1, 1, 1},
@@ -166,8 +167,9 @@ static void a_context_destroyed_twice(void) {
     bh_context *context = s.context;
     fx_expect(event, BH_OK);
     for (int round = 0; round < 2; round++) {
-        if (round == 0)
+        if (round == 0) {
             BHT_EQ(bh_context_destroy(context), BH_OK);
+        }
         bh_detail detail;
         bh_stream *stream;
         bh_buffer *buffer;
@@ -179,8 +181,9 @@ static void a_context_destroyed_twice(void) {
         BHT_EQ(bh_buffer_create(context, 4, &buffer, &detail), BH_CLOSED);
         BHT_TRUE(bh_context_describe(context, text, sizeof text) > 0);
         BHT_STR_HAS(text, "destroyed");
-        if (round == 1)
+        if (round == 1) {
             break;
+        }
         /* Objects keep it; without them it is as dead. */
         BHT_EQ(bh_event_wait(event, 0), BH_OK);
         bh_event_release(event);
@@ -216,10 +219,12 @@ static void threads_release_at_once(void) {
         struct race race = {.event = fx_square(s.stream, s.square, s.x, s.y)};
         pthread_barrier_init(&race.barrier, NULL, THREADS);
         pthread_t threads[THREADS];
-        for (int i = 0; i < THREADS; i++)
+        for (int i = 0; i < THREADS; i++) {
             BHT_EQ(pthread_create(&threads[i], NULL, release, &race), 0);
-        for (int i = 0; i < THREADS; i++)
+        }
+        for (int i = 0; i < THREADS; i++) {
             pthread_join(threads[i], NULL);
+        }
         pthread_barrier_destroy(&race.barrier);
         BHT_EQ(race.released, 1);
         BHT_EQ(race.refused, THREADS - 1);

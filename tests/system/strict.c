@@ -75,8 +75,9 @@ static void a_strict_stream_stays_failed(void) {
     fx_expect(beside, BH_OK);
     fx_ready(s.strict);
     /* Submitting is not an error (E8); what was submitted is, for as long as it takes. */
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         expect_strict(fx_square(s.strict, s.square, s.x, s.y), gate, BH_EXECUTED_NO);
+    }
     BHT_EQ(bh_stream_synchronize(s.strict, FX_SECONDS, NULL), BH_WORKER_SIGNAL);
     /* Poison by data is told as such, also there. */
     bh_event *dependent = fx_square(s.strict, s.square, s.gate, s.y);
@@ -113,8 +114,9 @@ static void a_refusal_fails_a_strict_stream(void) {
     fx_await_gate(s.gate);
     bh_event *bad = refused(s.strict, &s);
     bh_event *after[20];
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < 20; i++) {
         after[i] = fx_square(s.strict, s.square, s.x, s.y);
+    }
     *s.word = FX_GATE_OPEN;
     fx_expect(gate, BH_OK);
     fx_expect(bad, BH_BINDING_MISMATCH);
@@ -156,8 +158,8 @@ static void a_dependent_fails_its_strict_stream(void) {
     struct stage s = set_up();
     bh_event *bad = refused(s.other, &s);
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = s.x, .size = BH_WHOLE_SIZE, .access = BH_READ},
-        {.binding = 1, .buffer = s.y, .size = BH_WHOLE_SIZE, .access = BH_WRITE},
+        {.binding = 0, .buffer = s.x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        {.binding = 1, .buffer = s.y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
     };
     const bh_command command = {.type = BH_COMMAND_DISPATCH,
                                 .kernel = s.square,

@@ -8,13 +8,13 @@
 struct lines {
     pthread_mutex_t lock;
     struct {
-        int level;
+        bh_log_level level;
         char text[300];
     } all[64];
     int count;
 };
 
-static void keep(void *user, int level, const char *line) {
+static void keep(bh_log_level level, const char *line, void *user) {
     struct lines *lines = user;
     pthread_mutex_lock(&lines->lock);
     if (lines->count < (int)BHT_COUNT(lines->all)) {
@@ -25,12 +25,13 @@ static void keep(void *user, int level, const char *line) {
     pthread_mutex_unlock(&lines->lock);
 }
 
-static bool logged(struct lines *lines, int level, const char *what, const char *more) {
+static bool logged(struct lines *lines, bh_log_level level, const char *what, const char *more) {
     bool found = false;
     pthread_mutex_lock(&lines->lock);
-    for (int i = 0; i < lines->count; i++)
+    for (int i = 0; i < lines->count; i++) {
         found |= lines->all[i].level == level && strstr(lines->all[i].text, what) &&
                  strstr(lines->all[i].text, more);
+    }
     pthread_mutex_unlock(&lines->lock);
     return found;
 }
@@ -44,20 +45,21 @@ static void the_log_tells_of_deaths(void) {
     bh_context *context = fx_context_with(options, "3:warm_up:1=segv");
     bh_stream *stream = fx_stream(context, "named", BH_FOREVER);
     pid_t pid = fx_ready(stream);
-    WAIT_UNTIL(logged(&lines, 2, "ready", "stream named"), 20000);
+    WAIT_UNTIL(logged(&lines, BH_LOG_INFO, "ready", "stream named"), 20000);
     bh_kernel *gate = fx_kernel(context, "gate");
     bh_buffer *data = fx_words(context, 64, 0);
     bh_event *event = fx_gate(stream, gate, data);
     fx_await_gate(data);
+    WAIT_UNTIL(logged(&lines, 3, "worker ", "kernel gate: compiled in "), 20000);
     fx_kill(pid, SIGKILL);
     fx_expect(event, BH_WORKER_SIGNAL);
-    WAIT_UNTIL(logged(&lines, 1, "stream named", "SIGKILL"), 20000);
+    WAIT_UNTIL(logged(&lines, BH_LOG_WARNING, "stream named", "SIGKILL"), 20000);
     /* The second dies idle before it has completed anything, and the one after it while starting.
      */
     pid = fx_ready(stream);
     fx_kill(pid, SIGKILL);
-    WAIT_UNTIL(logged(&lines, 1, "stream named", "idle"), 20000);
-    WAIT_UNTIL(logged(&lines, 0, "stream named", "more than 1 workers died"), 20000);
+    WAIT_UNTIL(logged(&lines, BH_LOG_WARNING, "stream named", "idle"), 20000);
+    WAIT_UNTIL(logged(&lines, BH_LOG_ERROR, "stream named", "more than 1 workers died"), 20000);
     bh_event_release(event);
     bh_kernel_release(gate);
     bh_buffer_release(data);
@@ -81,9 +83,9 @@ static void a_dependent_is_a_victim(void) {
     bh_verdict culprit = fx_verdict(bad), victim = fx_verdict(dependent);
     BHT_EQ(culprit.status, BH_WORKER_SIGNAL);
     BHT_EQ(victim.status, BH_WORKER_SIGNAL);
-    BHT_EQ(bh_verdict_classify(&culprit), BH_CLASS_GUILTY);
-    BHT_EQ(bh_verdict_classify(&victim), BH_CLASS_VICTIM);
-    BHT_EQ(bh_verdict_classify(NULL), BH_CLASS_NONE);
+    BHT_EQ(bh_verdict_classify(&culprit), BH_STATUS_CLASS_GUILTY);
+    BHT_EQ(bh_verdict_classify(&victim), BH_STATUS_CLASS_VICTIM);
+    BHT_EQ(bh_verdict_classify(NULL), BH_STATUS_CLASS_NONE);
     /* The only command is the one; and who reads the buffer learns which kernel spoilt it. */
     BHT_EQ(culprit.command_index, 0);
     bh_detail detail;
@@ -120,8 +122,9 @@ static void a_stream_is_cancelled(void) {
     static bh_event *events[COUNT];
     bh_event *running = fx_gate(stream, gate, data);
     fx_await_gate(data);
-    for (int i = 0; i < COUNT; i++)
+    for (int i = 0; i < COUNT; i++) {
         events[i] = fx_square(stream, square, x, y);
+    }
     bh_event *beside = fx_square(other, square, x, z);
     BHT_EQ(bh_stream_cancel(stream), BH_OK);
     bh_event *after = fx_square(stream, square, x, y);

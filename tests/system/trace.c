@@ -10,26 +10,30 @@ static bh_traced_call calls[1500];
 static bh_trace trace(bh_context *context, size_t *out_count) {
     bh_trace seen;
     bh_detail detail = {0};
-    if (bh_trace_driver(context, NULL, &seen, calls, 1500, out_count, &detail) != BH_OK)
+    if (bh_trace_driver(context, NULL, &seen, calls, 1500, out_count, &detail) != BH_OK) {
         BHT_FAIL("bh_trace_driver: %s", detail.message);
+    }
     BHT_LE(*out_count, 1500);
     return seen;
 }
 
 static const bh_traced_call *find(size_t count, const char *phase, const char *name,
                                   const char *part) {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         if (strcmp(calls[i].phase, phase) == 0 && strcmp(calls[i].call, name) == 0 &&
-            strstr(calls[i].arguments, part))
+            strstr(calls[i].arguments, part)) {
             return &calls[i];
+        }
+    }
     return NULL;
 }
 
 static void expect_call(size_t count, const char *phase, const char *name, const char *part,
                         bh_call_judgement judgement) {
     const bh_traced_call *call = find(count, phase, name, part);
-    if (!call)
+    if (!call) {
         BHT_FAIL("phase %s has no %s %s", phase, name, part);
+    }
     BHT_EQ(call->judgement, judgement);
     BHT_EQ(call->error != 0, judgement == BH_CALL_ANSWERED);
     BHT_GE(call->count, 1);
@@ -40,9 +44,11 @@ static void what_a_driver_calls(void) {
     bh_context *context = fx_context(NULL);
     size_t count = 0;
     bh_trace seen = trace(context, &count);
-    for (size_t i = 0; i < count; i++)
-        if (calls[i].judgement == BH_CALL_UNKNOWN)
+    for (size_t i = 0; i < count; i++) {
+        if (calls[i].judgement == BH_CALL_UNKNOWN) {
             printf("  unknown: %s %s in %s\n", calls[i].call, calls[i].arguments, calls[i].phase);
+        }
+    }
     BHT_STR_EQ(seen.failure, "");
     BHT_EQ(seen.unknown, 0);
     BHT_EQ(seen.dropped, 0);
@@ -104,15 +110,17 @@ static void named(const char *faults, const char *phase, bool doctor) {
     expect_call(count, phase, "ioctl", "SIOCGIFNAME", BH_CALL_UNKNOWN);
     static bh_check checks[64];
     bool told = !doctor;
-    if (doctor)
+    if (doctor) {
         BHT_EQ(bh_doctor(context, checks, 64, &count, &why), BH_OK);
-    for (size_t i = 0; doctor && i < count && i < 64; i++)
+    }
+    for (size_t i = 0; doctor && i < count && i < 64; i++) {
         if (strcmp(checks[i].name, "system-calls") == 0) {
             BHT_EQ(checks[i].result, BH_CHECK_BROKEN);
             BHT_STR_HAS(checks[i].text, call);
             BHT_STR_HAS(checks[i].advice, "--trace-driver");
             told = true;
         }
+    }
     BHT_TRUE(told);
     bh_buffer_release(data);
     bh_stream_release(stream);
@@ -158,8 +166,8 @@ static void a_death_in_the_trace(void) {
     BHT_TRUE(!seen.complete);
     BHT_STR_HAS(seen.failure, "SIGSEGV");
     BHT_EQ(seen.unknown, 0);
-    BHT_TRUE(find(count, "device", "clone", "CLONE_THREAD") != NULL);
-    BHT_TRUE(find(count, "running", "mmap", "") == NULL);
+    BHT_TRUE(find(count, "device", "clone", "CLONE_THREAD"));
+    BHT_TRUE(!find(count, "running", "mmap", ""));
     bh_context_destroy(context);
 }
 

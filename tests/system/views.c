@@ -10,8 +10,9 @@ static uint32_t alignment_of(bh_context *context) {
     static bh_device_info devices[8];
     size_t count = 0;
     bh_detail detail;
-    if (bh_devices(context, devices, BHT_COUNT(devices), &count, &detail) != BH_OK)
+    if (bh_devices(context, devices, BHT_COUNT(devices), &count, &detail) != BH_OK) {
         BHT_FAIL("bh_devices: %s", detail.message);
+    }
     BHT_GE(count, 1);
     return devices[0].storage_alignment;
 }
@@ -23,14 +24,23 @@ struct view {
 static bh_event *square(bh_stream *stream, bh_kernel *kernel, bh_buffer *x, struct view from,
                         bh_buffer *y, struct view to) {
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = x, .offset = from.offset, .size = from.size, .access = BH_READ},
-        {.binding = 1, .buffer = y, .offset = to.offset, .size = to.size, .access = BH_WRITE},
+        {.binding = 0,
+         .buffer = x,
+         .offset = from.offset,
+         .size = from.size,
+         .access = BH_ACCESS_READ},
+        {.binding = 1,
+         .buffer = y,
+         .offset = to.offset,
+         .size = to.size,
+         .access = BH_ACCESS_WRITE},
     };
     bh_event *event = NULL;
     bh_detail detail;
     if (bh_launch(stream, kernel, (const uint32_t[3]){WORDS / 64, 1, 1}, bindings, 2, NULL, 0,
-                  &event, &detail) != BH_OK)
+                  &event, &detail) != BH_OK) {
         BHT_FAIL("bh_launch: %s", detail.message);
+    }
     return event;
 }
 
@@ -77,8 +87,9 @@ static void an_unaligned_part_is_refused(void) {
     snprintf(text, sizeof text, "is not a multiple of %u (minStorageBufferOffsetAlignment)",
              alignment);
     for (uint64_t offset = 1; offset < 2 * alignment; offset++) {
-        if (offset % alignment == 0)
+        if (offset % alignment == 0) {
             continue;
+        }
         bh_event *event =
             square(stream, kernel, x, (struct view){offset, 4}, y, (struct view){0, 64});
         bh_verdict verdict = fx_verdict(event);
@@ -119,14 +130,14 @@ static void refuse_binding(bh_stream *stream, bh_kernel *kernel, bh_buffer *buff
          .buffer = buffer,
          .offset = view.offset,
          .size = view.size,
-         .access = BH_READ},
+         .access = BH_ACCESS_READ},
     };
     bh_event *event = (bh_event *)(uintptr_t)1;
     bh_detail detail = {0};
     BHT_EQ(bh_launch(stream, kernel, (const uint32_t[3]){1, 1, 1}, bindings, 1, NULL, 0, &event,
                      &detail),
            BH_INVALID_ARGUMENT);
-    BHT_TRUE(event == NULL);
+    BHT_TRUE(!event);
     BHT_STR_HAS(detail.message, "set 0 binding 0");
     BHT_STR_HAS(detail.message, "offset");
 }
@@ -150,8 +161,9 @@ static void parts_outside_the_buffer(void) {
         {8, UINT64_MAX - 4},
         {1ull << 63, 1ull << 63},
     };
-    for (size_t i = 0; i < BHT_COUNT(outside); i++)
+    for (size_t i = 0; i < BHT_COUNT(outside); i++) {
         refuse_binding(stream, kernel, buffer, outside[i]);
+    }
     /* The host's. */
     uint8_t bytes[260] = {0};
     static const struct view ranges[] = {{256, 1},

@@ -131,10 +131,12 @@ static void ten_thousand_events(void) {
     struct stage s = stage_set_up();
     static bh_event *events[MANY];
     bh_buffer *buffers[BUFFERS];
-    for (int i = 0; i < BUFFERS; i++)
+    for (int i = 0; i < BUFFERS; i++) {
         buffers[i] = fx_buffer(s.context, 64);
-    for (int i = 0; i < MANY; i++)
+    }
+    for (int i = 0; i < MANY; i++) {
         events[i] = fill(s.a, buffers[i % BUFFERS], NULL, 0); /* behind the gate */
+    }
     struct sleeper sleeper = {.events = events};
     pthread_t thread;
     BHT_EQ(pthread_create(&thread, NULL, sleep_over_many, &sleeper), 0);
@@ -151,10 +153,12 @@ static void ten_thousand_events(void) {
     BHT_LT(sleeper.index, MANY);
     BHT_EQ(sleeper.all, BH_OK);
     BHT_LT(sleeper.switches, ENDS / 2);
-    for (int i = 0; i < MANY; i++)
+    for (int i = 0; i < MANY; i++) {
         bh_event_release(events[i]);
-    for (int i = 0; i < BUFFERS; i++)
+    }
+    for (int i = 0; i < BUFFERS; i++) {
         bh_buffer_release(buffers[i]);
+    }
     stage_tear_down(&s);
 }
 
@@ -198,15 +202,17 @@ static void *observe_all_ways(void *argument) {
         BHT_EQ(index, 0);
         break;
     case 1:
-        for (int i = 0; i < SHARED; i++)
+        for (int i = 0; i < SHARED; i++) {
             BHT_EQ(bh_event_wait_any(&events[i], (size_t)(SHARED - i), FX_SECONDS, &index), BH_OK);
+        }
         break;
     case 2:
         BHT_EQ(bh_context_synchronize(o->context, FX_SECONDS, NULL), BH_WORKER_SIGNAL);
         break;
     default:
-        for (int i = 0; i < SHARED; i++)
+        for (int i = 0; i < SHARED; i++) {
             BHT_EQ(bh_event_wait(events[i], FX_SECONDS), i < SHARED / 2 ? BH_WORKER_SIGNAL : BH_OK);
+        }
     }
     for (int i = 0; i < SHARED; i++) {
         BHT_EQ(poll(&fds[i], 1, 20000), 1);
@@ -222,9 +228,10 @@ static void sixteen_threads_on_the_same_events(void) {
     pthread_barrier_init(&start, NULL, THREADS + 1);
     bh_event *events[SHARED];
     /* The gate's heirs on the other stream, then what is put back. */
-    for (int i = 0; i < SHARED; i++)
+    for (int i = 0; i < SHARED; i++) {
         events[i] =
             i < SHARED / 2 ? work(s.context, s.b, &s.running, 1) : work(s.context, s.a, NULL, 0);
+    }
     struct observer observers[THREADS];
     for (int i = 0; i < THREADS; i++) {
         observers[i] =
@@ -233,12 +240,14 @@ static void sixteen_threads_on_the_same_events(void) {
     }
     pthread_barrier_wait(&start);
     fx_kill(s.pid, SIGKILL);
-    for (int i = 0; i < THREADS; i++)
+    for (int i = 0; i < THREADS; i++) {
         pthread_join(observers[i].thread, NULL);
+    }
     WAIT_UNTIL(atomic_load(&called) == CALLBACKS, 20000);
     pthread_barrier_destroy(&start);
-    for (int i = 0; i < SHARED; i++)
+    for (int i = 0; i < SHARED; i++) {
         bh_event_release(events[i]);
+    }
     stage_tear_down(&s);
     BHT_EQ(atomic_load(&called), CALLBACKS);
 }
@@ -249,8 +258,9 @@ static void drain_of_a_context(void) {
     struct stage s = stage_set_up();
     bh_detail detail;
     bh_event *held = work(s.context, s.b, &s.running, 1);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         BHT_EQ(bh_context_synchronize(s.context, i * 20 * FX_MS, &detail), BH_TIMEOUT);
+    }
     BHT_EQ(detail.status, BH_TIMEOUT);
     BHT_EQ(bh_event_query(s.running), BH_EVENT_PENDING);
     *s.word = FX_GATE_OPEN;
@@ -330,14 +340,16 @@ static void *submit_on_and_on(void *argument) {
     bh_event *events[AHEAD] = {0};
     bh_buffer *buffer = fx_buffer(submitter->stage->context, 64);
     for (int i = 0; !atomic_load(&submitter->stop); i = (i + 1) % AHEAD) {
-        if (events[i])
+        if (events[i]) {
             BHT_EQ(bh_event_wait(events[i], FX_SECONDS), BH_OK);
+        }
         bh_event_release(events[i]);
         events[i] = fill(submitter->stage->b, buffer, NULL, 0);
         atomic_fetch_add(&submitter->submitted, 1);
     }
-    for (int i = 0; i < AHEAD; i++)
+    for (int i = 0; i < AHEAD; i++) {
         bh_event_release(events[i]);
+    }
     bh_buffer_release(buffer);
     return NULL;
 }
@@ -409,12 +421,13 @@ static void *wait_one_way(void *argument) {
     bh_event *two[] = {w->stage->running, w->stage->running};
     size_t index;
     atomic_store(&w->tid, gettid());
-    if (w->way == 0)
+    if (w->way == 0) {
         w->status = bh_event_wait_all(two, 2, FX_SECONDS, NULL);
-    else if (w->way == 1 && bh_event_wait_any(two, 2, FX_SECONDS, &index) == BH_OK)
+    } else if (w->way == 1 && bh_event_wait_any(two, 2, FX_SECONDS, &index) == BH_OK) {
         w->status = bh_event_wait(two[index], 0);
-    else if (w->way == 2)
+    } else if (w->way == 2) {
         w->status = bh_context_synchronize(w->stage->context, FX_SECONDS, NULL);
+    }
     return NULL;
 }
 

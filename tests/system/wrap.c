@@ -1,4 +1,4 @@
-/* bh_buffer_wrap_memfd: a buffer of the caller's own memory; and bh_buffer_describe. */
+/* bh_buffer_wrap_memfd: a buffer of the caller's own memory; and bh_buffer_set_description. */
 #include "fixture.h"
 
 #include <errno.h>
@@ -28,8 +28,9 @@ static uint32_t *map(int fd, uint64_t bytes) {
 static bh_buffer *wrap(bh_context *context, int fd, uint64_t size) {
     bh_buffer *buffer = NULL;
     bh_detail detail;
-    if (bh_buffer_wrap_memfd(context, fd, size, &buffer, &detail) != BH_OK)
+    if (bh_buffer_wrap_memfd(context, fd, size, &buffer, &detail) != BH_OK) {
         BHT_FAIL("bh_buffer_wrap_memfd: %s", detail.message);
+    }
     return buffer;
 }
 
@@ -37,7 +38,7 @@ static void refuse(bh_context *context, int fd, uint64_t size, bh_status status,
     bh_detail detail = {0};
     bh_buffer *buffer = (bh_buffer *)(uintptr_t)1;
     BHT_EQ(bh_buffer_wrap_memfd(context, fd, size, &buffer, &detail), status);
-    BHT_TRUE(buffer == NULL);
+    BHT_TRUE(!buffer);
     BHT_EQ(detail.status, status);
     BHT_STR_HAS(detail.message, text);
 }
@@ -50,14 +51,16 @@ static void one_memory_for_both(void) {
     bh_kernel *square = fx_kernel(context, "square");
     int in = memfd(BYTES, MFD_ALLOW_SEALING), out = memfd(BYTES, MFD_ALLOW_SEALING);
     uint32_t *x = map(in, BYTES), *y = map(out, BYTES);
-    for (uint32_t i = 0; i < BYTES / 4; i++)
+    for (uint32_t i = 0; i < BYTES / 4; i++) {
         x[i] = 0x40000000; /* 2.0 */
+    }
     bh_buffer *from = wrap(context, in, BYTES), *to = wrap(context, out, BYTES);
     BHT_EQ(bh_buffer_size(from), BYTES);
     bh_event *event = fx_square(stream, square, from, to);
     fx_expect(event, BH_OK);
-    for (uint32_t i = 0; i < BYTES / 4; i++)
+    for (uint32_t i = 0; i < BYTES / 4; i++) {
         BHT_EQ(y[i], 0x40800000);
+    }
     void *pointer = NULL;
     BHT_EQ(bh_buffer_map(to, BH_MAP_READ, FX_SECONDS, &pointer, NULL), BH_OK);
     BHT_MEM_EQ(pointer, y, BYTES);
@@ -110,7 +113,7 @@ static void readers_cannot_write_it(void) {
     int fd = memfd(BYTES, MFD_ALLOW_SEALING);
     const uint32_t *words = map(fd, BYTES);
     bh_buffer *buffer = wrap(context, fd, BYTES);
-    const bh_binding binding = {.buffer = buffer, .size = BH_WHOLE_SIZE, .access = BH_READ};
+    const bh_binding binding = {.buffer = buffer, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ};
     bh_event *event = NULL;
     BHT_EQ(
         bh_launch(stream, kernel, (const uint32_t[3]){1, 1, 1}, &binding, 1, NULL, 0, &event, NULL),
@@ -277,8 +280,9 @@ static void nothing_is_left(void) {
         BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
         bh_buffer_release(from);
         bh_buffer_release(to);
-        if (round % 50 == 49)
+        if (round % 50 == 49) {
             fx_kill(fx_ready(stream), SIGKILL);
+        }
         (void)fx_verdict(event);
         bh_event_release(event);
     }
@@ -295,8 +299,9 @@ static bh_description description(bh_number_kind kind, uint32_t bits, uint32_t r
     d.kind = kind;
     d.bits = bits;
     d.rank = rank;
-    for (uint32_t i = 0; i < rank; i++)
+    for (uint32_t i = 0; i < rank; i++) {
         d.shape[i] = shape[i];
+    }
     return d;
 }
 
@@ -314,7 +319,7 @@ static void described_and_told(void) {
     BHT_EQ(told.strides[0], 1);
     bh_description d = description(BH_NUMBER_FLOAT, 32, 3, (const uint64_t[]){2, 3, 4});
     d.shape[7] = 99; /* beyond the rank: not looked at, not kept */
-    BHT_EQ(bh_buffer_describe(buffer, &d, NULL), BH_OK);
+    BHT_EQ(bh_buffer_set_description(buffer, &d, NULL), BH_OK);
     d.bits = 64; /* a copy was taken */
     BHT_EQ(bh_buffer_description(buffer, &told, NULL), BH_OK);
     BHT_EQ(told.struct_size, sizeof told);
@@ -328,18 +333,18 @@ static void described_and_told(void) {
     BHT_EQ(told.strides[2], 1);
     BHT_EQ(told.shape[7], 0);
     /* What is told can be given back. */
-    BHT_EQ(bh_buffer_describe(buffer, &told, NULL), BH_OK);
+    BHT_EQ(bh_buffer_set_description(buffer, &told, NULL), BH_OK);
     /* A refused one changes nothing. */
-    BHT_EQ(bh_buffer_describe(buffer, &d, NULL), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_buffer_set_description(buffer, &d, NULL), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_buffer_description(buffer, &told, NULL), BH_OK);
     BHT_EQ(told.bits, 32);
-    BHT_EQ(bh_buffer_describe(buffer, NULL, NULL), BH_OK);
+    BHT_EQ(bh_buffer_set_description(buffer, NULL, NULL), BH_OK);
     BHT_EQ(bh_buffer_description(buffer, &told, NULL), BH_OK);
     BHT_EQ(told.bits, 8);
-    BHT_EQ(bh_buffer_describe(NULL, &told, NULL), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_buffer_set_description(NULL, &told, NULL), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_buffer_description(NULL, &told, NULL), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_buffer_description(buffer, NULL, NULL), BH_INVALID_ARGUMENT);
-    BHT_EQ(bh_buffer_describe(buffer, &told, NULL), BH_OK); /* goes with the buffer */
+    BHT_EQ(bh_buffer_set_description(buffer, &told, NULL), BH_OK); /* goes with the buffer */
     bh_buffer_release(buffer);
     BHT_EQ(bh_context_destroy(context), BH_OK);
 }
@@ -348,13 +353,14 @@ static bh_buffer *subject;
 
 static void good(const bh_description *d) {
     bh_detail detail;
-    if (bh_buffer_describe(subject, d, &detail) != BH_OK)
-        BHT_FAIL("bh_buffer_describe: %s", detail.message);
+    if (bh_buffer_set_description(subject, d, &detail) != BH_OK) {
+        BHT_FAIL("bh_buffer_set_description: %s", detail.message);
+    }
 }
 
 static void bad(const bh_description *d, const char *text) {
     bh_detail detail = {0};
-    BHT_EQ(bh_buffer_describe(subject, d, &detail), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_buffer_set_description(subject, d, &detail), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message, text);
 }
 
@@ -463,11 +469,12 @@ static void descriptions_of_nothing(void) {
     d.rank = BH_MAX_RANK + 1;
     bad(&d, "rank");
     d.rank = BH_MAX_RANK;
-    for (uint32_t i = 0; i < BH_MAX_RANK; i++)
+    for (uint32_t i = 0; i < BH_MAX_RANK; i++) {
         d.shape[i] = 1;
+    }
     good(&d);
     bh_buffer_release(subject);
-    BHT_EQ(bh_buffer_describe(subject, &d, NULL), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_buffer_set_description(subject, &d, NULL), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 

@@ -1,5 +1,5 @@
 /* K3: expressions: what they are refused for, and where; what type comes out. */
-#include "../unit/cmocka_all.h"
+#include "harness.h"
 #include "templates/signature.h"
 
 #include <locale.h>
@@ -19,7 +19,7 @@ static void parse_parameters(const char *text, struct bhi_form *form, struct bhi
         parameter->role = type ? BHI_ROLE_IN : BHI_ROLE_OUT;
         if (type) {
             *type = 0;
-            assert_true(bhi_dtype_find(type + 1, strlen(type + 1), &dtype));
+            BHT_TRUE(bhi_dtype_find(type + 1, strlen(type + 1), &dtype));
         }
         variant->dtypes[form->count++] = (uint8_t)dtype;
         snprintf(parameter->name, sizeof parameter->name, "%s", word);
@@ -39,20 +39,21 @@ static char *compile(const char *source, const char *parameters, const char **ou
                       bhi_form_check(form, complaint) &&
                       bhi_form_infer(form, &variant, complaint) &&
                       bhi_form_write(form, &variant, &pen, complaint);
-    if (good)
+    if (good) {
         *out_type = bhi_dtype_name((enum bhi_dtype)variant.dtypes[form->count - 1]);
+    }
     bhi_form_fini(form);
     free(form);
-    if (good)
+    if (good) {
         return pen.text;
+    }
     bhi_pen_fini(&pen);
     return NULL;
 }
 
 /* What NumPy 2 says: numpy.result_type of the arrays, NEP 50 for what is written, and the ufuncs'
  * own types. */
-static void test_types(void **state) {
-    (void)state;
+static void test_types(void) {
     static const struct {
         const char *source, *parameters, *type;
     } cases[] = {
@@ -103,17 +104,18 @@ static void test_types(void **state) {
         struct bhi_complaint complaint = {.text = ""};
         const char *type = NULL;
         char *text = compile(cases[i].source, cases[i].parameters, &type, &complaint);
-        if (!text)
-            fail_msg("%s: %s", cases[i].source, complaint.text);
-        if (strcmp(type, cases[i].type) != 0)
-            fail_msg("%s of %s is %s, not %s", cases[i].source, cases[i].parameters, type,
+        if (!text) {
+            BHT_FAIL("%s: %s", cases[i].source, complaint.text);
+        }
+        if (strcmp(type, cases[i].type) != 0) {
+            BHT_FAIL("%s of %s is %s, not %s", cases[i].source, cases[i].parameters, type,
                      cases[i].type);
+        }
         free(text);
     }
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+static void test_refusals(void) {
     static const struct {
         const char *source, *parameters, *why;
     } cases[] = {
@@ -140,7 +142,7 @@ static void test_refusals(void **state) {
         {"z = x", "x=f32 y=f32 z", "input 'y' is not used by the expression"},
         {"x = 1; z = x", "x=f32 z", "input 'x' is not used by the expression"},
         {"t = x", "x=f32 z", "output 'z' is never assigned"},
-        {"z = sine(x)", "x=f32 z", "column 5: there is no function 'sine'; there are abs"},
+        {"z = sine(x)", "x=f32 z", "column 5: there is no function 'sine'; the functions are abs"},
         {"z = min(x)", "x=f32 z", "column 5: min takes 2 arguments, not 1"},
         {"z = sin(x, x)", "x=f32 z", "column 5: sin takes 1 argument, not 2"},
         {"z = clamp(x, 1, 2, 3)", "x=f32 z", "column 5: clamp takes 3 arguments, not 4"},
@@ -149,9 +151,10 @@ static void test_refusals(void **state) {
         {"z = 300 * x", "x=u8 z", "column 9: the number 300 is out of the range of u8"},
         {"z = x - -1", "x=u8 z", "column 7: the number -1 is out of the range of u8"},
         {"z = u8(256) + x", "x=u8 z", "column 5: the number 256 is out of the range of u8"},
-        {"z = x % 2", "x=f32 z", "column 7: % is for integers, these are f32 and i64; write mod"},
-        {"z = x // y", "x=f32 y=i8 z", "column 7: // is for integers"},
-        {"z = x & 1", "x=f32 z", "column 7: & is for integers"},
+        {"z = x % 2", "x=f32 z",
+         "column 7: % needs integers, but these are f32 and i64; write mod"},
+        {"z = x // y", "x=f32 y=i8 z", "column 7: // needs integers"},
+        {"z = x & 1", "x=f32 z", "column 7: & needs integers"},
         {"z = ~x", "x=f32 z", "column 5: ~ is for integers and bool, this is f32"},
         {"z = x - y", "x=bool y=bool z", "column 7: - is not for bool; write x != y"},
         {"z = -x", "x=bool z", "column 5: - is not for bool; write !x"},
@@ -170,16 +173,17 @@ static void test_refusals(void **state) {
         struct bhi_complaint complaint = {.text = ""};
         const char *type = NULL;
         char *text = compile(cases[i].source, cases[i].parameters, &type, &complaint);
-        if (text)
-            fail_msg("taken: %s", cases[i].source);
-        if (!strstr(complaint.text, cases[i].why))
-            fail_msg("%s: %s, not: %s", cases[i].source, complaint.text, cases[i].why);
+        if (text) {
+            BHT_FAIL("taken: %s", cases[i].source);
+        }
+        if (!strstr(complaint.text, cases[i].why)) {
+            BHT_FAIL("%s: %s, not: %s", cases[i].source, complaint.text, cases[i].why);
+        }
     }
 }
 
 /* A text that nests, or that only is long, is refused before it takes a stack or a memory. */
-static void test_limits(void **state) {
-    (void)state;
+static void test_limits(void) {
     struct bhi_complaint complaint;
     const char *type;
     static char text[BHI_EXPRESSION_BYTES + 2];
@@ -194,37 +198,40 @@ static void test_limits(void **state) {
         const size_t length = strlen(cases[i].piece);
         const size_t limit = i == 5 ? sizeof text - 1 : BHI_EXPRESSION_BYTES - 4;
         size_t used = (size_t)sprintf(text, "z = ");
-        while (used + length < limit)
+        while (used + length < limit) {
             used += (size_t)sprintf(text + used, "%s", cases[i].piece);
-        if (i == 5)
+        }
+        if (i == 5) {
             memset(text + used, ' ', sizeof text - 1 - used), used = sizeof text - 1;
+        }
         text[used] = 0;
-        assert_null(compile(text, "x=f32 z", &type, &complaint));
-        if (!strstr(complaint.text, cases[i].why))
-            fail_msg("%s...: %s", cases[i].piece, complaint.text);
+        BHT_EQ(compile(text, "x=f32 z", &type, &complaint), NULL);
+        if (!strstr(complaint.text, cases[i].why)) {
+            BHT_FAIL("%s...: %s", cases[i].piece, complaint.text);
+        }
     }
 }
 
 /* A host may have set a locale whose numbers have a comma. */
-static void test_locale(void **state) {
-    (void)state;
+static void test_locale(void) {
     struct bhi_complaint complaint = {.text = ""};
     const char *type;
-    assert_non_null(setlocale(LC_ALL, "de_DE.UTF-8")); /* built beside the test: LOCPATH */
-    assert_string_equal(localeconv()->decimal_point, ",");
+    BHT_NE(setlocale(LC_ALL, "de_DE.UTF-8"), NULL); /* built beside the test: LOCPATH */
+    BHT_STR_EQ(localeconv()->decimal_point, ",");
     char *text = compile("z = x * 1.5", "x=f32 z", &type, &complaint);
     setlocale(LC_ALL, "C");
-    assert_non_null(text);
-    assert_non_null(strstr(text, "= 1.5;"));
+    BHT_NE(text, NULL);
+    BHT_STR_HAS(text, "= 1.5;");
     free(text);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_locale),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(test_types),
+        BHT_TEST(test_refusals),
+        BHT_TEST(test_limits),
+        BHT_TEST(test_locale),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    bht_default_flags(BHT_ALLOW_MAPPINGS); /* a locale stays loaded */
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -1,20 +1,20 @@
 /* K3: the types of results, held against the table that NumPy's numpy.promote_types documents. */
-#include "../unit/cmocka_all.h"
+#include "harness.h"
 #include "templates/promote.h"
 
 #include <string.h>
 
 static enum bhi_dtype by_code(const char *code) {
     for (int i = 0; i < BHI_DTYPE_COUNT; i++) {
-        if (!memcmp(bhi_dtype_npy_code((enum bhi_dtype)i), code, 2))
+        if (!memcmp(bhi_dtype_npy_code((enum bhi_dtype)i), code, 2)) {
             return (enum bhi_dtype)i;
+        }
     }
-    fail_msg("no dtype %.2s", code);
+    BHT_FAIL("no dtype %.2s", code);
     return BHI_DTYPE_COUNT;
 }
 
-static void test_pairs(void **state) {
-    (void)state;
+static void test_pairs(void) {
     static const char *const rows[] = {
         /*     b1 i1 u1 i2 u2 i4 u4 i8 u8 f2 f4 f8 */
         "b1    b1 i1 u1 i2 u2 i4 u4 i8 u8 f2 f4 f8", "i1    i1 i1 i2 i2 i4 i4 i8 i8 f8 f2 f4 f8",
@@ -28,40 +28,40 @@ static void test_pairs(void **state) {
         for (int column = 0; column < BHI_DTYPE_COUNT; column++) {
             const enum bhi_dtype a = by_code(rows[row]), b = by_code(rows[column]);
             const enum bhi_dtype wanted = by_code(rows[row] + 6 + 3 * column);
-            if (bhi_promote(a, b) != wanted)
-                fail_msg("%s and %s: %s, not %s", bhi_dtype_name(a), bhi_dtype_name(b),
+            if (bhi_promote(a, b) != wanted) {
+                BHT_FAIL("%s and %s: %s, not %s", bhi_dtype_name(a), bhi_dtype_name(b),
                          bhi_dtype_name(bhi_promote(a, b)), bhi_dtype_name(wanted));
+            }
         }
     }
 }
 
 /* NEP 50: a Python number has a kind and no size. */
-static void test_written_numbers(void **state) {
-    (void)state;
+static void test_written_numbers(void) {
     for (int i = 0; i < BHI_DTYPE_COUNT; i++) {
         const enum bhi_dtype a = (enum bhi_dtype)i;
-        assert_int_equal(bhi_promote_integer(a), a == BHI_DTYPE_bool ? BHI_DTYPE_i64 : a);
-        assert_int_equal(bhi_promote_real(a), a <= BHI_DTYPE_f64 ? a : BHI_DTYPE_f64);
+        BHT_EQ(bhi_promote_integer(a), a == BHI_DTYPE_bool ? BHI_DTYPE_i64 : a);
+        BHT_EQ(bhi_promote_real(a), a <= BHI_DTYPE_f64 ? a : BHI_DTYPE_f64);
     }
 }
 
 /* numpy.sin(x).dtype */
-static void test_functions(void **state) {
-    (void)state;
+static void test_functions(void) {
     static const char wanted[BHI_DTYPE_COUNT][4] = {
         [BHI_DTYPE_f16] = "f2", [BHI_DTYPE_f32] = "f4", [BHI_DTYPE_f64] = "f8",
         [BHI_DTYPE_i8] = "f2",  [BHI_DTYPE_u8] = "f2",  [BHI_DTYPE_i16] = "f4",
         [BHI_DTYPE_u16] = "f4", [BHI_DTYPE_i32] = "f8", [BHI_DTYPE_u32] = "f8",
         [BHI_DTYPE_i64] = "f8", [BHI_DTYPE_u64] = "f8", [BHI_DTYPE_bool] = "f2"};
-    for (int i = 0; i < BHI_DTYPE_COUNT; i++)
-        assert_int_equal(bhi_promote_function((enum bhi_dtype)i), by_code(wanted[i]));
+    for (int i = 0; i < BHI_DTYPE_COUNT; i++) {
+        BHT_EQ(bhi_promote_function((enum bhi_dtype)i), by_code(wanted[i]));
+    }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_written_numbers),
-        cmocka_unit_test(test_functions),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(test_pairs),
+        BHT_TEST(test_written_numbers),
+        BHT_TEST(test_functions),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

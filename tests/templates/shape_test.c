@@ -1,5 +1,5 @@
 /* K3: which shapes go together, and what comes of it. */
-#include "../unit/cmocka_all.h"
+#include "harness.h"
 #include "templates/shape.h"
 
 #include <stdio.h>
@@ -18,8 +18,7 @@ static struct bhi_shape parse(const char *text) {
     return shape;
 }
 
-static void test_join(void **state) {
-    (void)state;
+static void test_join(void) {
     static const struct {
         const char *a, *b, *joined; /* NULL: refused */
     } cases[] = {
@@ -36,28 +35,29 @@ static void test_join(void **state) {
         struct bhi_shape joined;
         char text[64];
         const bool good = bhi_shape_join(arrays, 2, &joined, &complaint);
-        if (good != (cases[i].joined != NULL))
-            fail_msg("[%s] and [%s]: %s", cases[i].a, cases[i].b, complaint.text);
-        if (good)
-            assert_string_equal(bhi_shape_text(&joined, text, sizeof text), cases[i].joined);
-        else
-            assert_non_null(strstr(complaint.text, "shapes have to be the same"));
+        if (good != !!cases[i].joined) {
+            BHT_FAIL("[%s] and [%s]: %s", cases[i].a, cases[i].b, complaint.text);
+        }
+        if (good) {
+            BHT_STR_EQ(bhi_shape_text(&joined, text, sizeof text), cases[i].joined);
+        } else {
+            BHT_STR_HAS(complaint.text, "shapes must be the same");
+        }
     }
 }
 
-static void test_counts(void **state) {
-    (void)state;
+static void test_counts(void) {
     struct bhi_complaint complaint;
     struct bhi_shape joined;
     const struct bhi_named_shape arrays[] = {{"x", parse("1")}, {"y", parse("4,5")}};
-    assert_true(bhi_shape_join(arrays, 2, &joined, &complaint));
-    assert_int_equal(joined.count, 20);
-    assert_true(bhi_shape_join(arrays, 0, &joined, &complaint));
-    assert_int_equal(joined.count, 1);
-    assert_int_equal(joined.rank, 0);
+    BHT_TRUE(bhi_shape_join(arrays, 2, &joined, &complaint));
+    BHT_EQ(joined.count, 20);
+    BHT_TRUE(bhi_shape_join(arrays, 0, &joined, &complaint));
+    BHT_EQ(joined.count, 1);
+    BHT_EQ(joined.rank, 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_join), cmocka_unit_test(test_counts)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {BHT_TEST(test_join), BHT_TEST(test_counts)};
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

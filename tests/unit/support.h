@@ -2,7 +2,7 @@
 #ifndef BULKHEAD_TEST_UNIT_SUPPORT_H
 #define BULKHEAD_TEST_UNIT_SUPPORT_H
 
-#include "cmocka_all.h"
+#include "harness.h"
 #include <dirent.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -16,9 +16,10 @@
 static inline int count_fds(void) {
     int count = 0;
     DIR *dir = opendir("/proc/self/fd");
-    assert_non_null(dir);
-    while (readdir(dir))
+    BHT_NE(dir, NULL);
+    while (readdir(dir)) {
         count++;
+    }
     closedir(dir);
     return count;
 }
@@ -39,19 +40,20 @@ static inline uint64_t random_below(uint64_t *state, uint64_t limit) {
 static inline bool dies(void (*body)(void *), void *argument) {
     static const int deadly[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE};
     pid_t child = fork();
-    assert_true(child >= 0);
+    BHT_GE(child, 0);
     if (child == 0) {
         struct rlimit none = {0, 0};
         setrlimit(RLIMIT_CORE, &none);
-        /* cmocka's handlers would jump back into the tests, in the child. */
-        for (size_t i = 0; i < sizeof deadly / sizeof deadly[0]; i++)
+        /* A sanitizer's handlers would report an error and exit. */
+        for (size_t i = 0; i < BHT_COUNT(deadly); i++) {
             signal(deadly[i], SIG_DFL);
+        }
         close(2);
         body(argument);
         _exit(0);
     }
     int status = 0;
-    assert_int_equal(waitpid(child, &status, 0), child);
+    BHT_EQ(waitpid(child, &status, 0), child);
     return WIFSIGNALED(status);
 }
 

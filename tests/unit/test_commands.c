@@ -30,9 +30,10 @@ static struct bhi_cmd_dispatch *add_dispatch(struct builder *b, uint32_t binding
     d->binding_count = bindings;
     d->push_size = push;
     struct bhi_cmd_binding *list = (void *)(d + 1);
-    for (uint32_t i = 0; i < bindings; i++)
+    for (uint32_t i = 0; i < bindings; i++) {
         list[i] =
             (struct bhi_cmd_binding){.buffer = i + 1, .size = 4, .binding = i, .access = 1 + i % 3};
+    }
     memset(list + bindings, 0xab, push);
     return d;
 }
@@ -100,23 +101,24 @@ static int check_bytes(struct builder *b, size_t bytes, char *why, size_t why_si
 static void refused(struct builder *b, const char *word) {
     char why[160];
     ((struct bhi_lane_record *)b->bytes)->size = b->size;
-    assert_int_equal(check_bytes(b, b->size, why, sizeof why), -EPROTO);
-    if (!strstr(why, word))
-        fail_msg("\"%s\" does not name %s", why, word);
-    assert_null(strchr(why, '\n'));
-    assert_int_equal(check_bytes(b, b->size, NULL, 0), -EPROTO);
+    BHT_EQ(check_bytes(b, b->size, why, sizeof why), -EPROTO);
+    if (!strstr(why, word)) {
+        BHT_FAIL("\"%s\" does not name %s", why, word);
+    }
+    BHT_EQ(strchr(why, '\n'), NULL);
+    BHT_EQ(check_bytes(b, b->size, NULL, 0), -EPROTO);
 }
 
 static void accepted(struct builder *b) {
     char why[160];
     ((struct bhi_lane_record *)b->bytes)->size = b->size;
-    if (check_bytes(b, b->size, why, sizeof why))
-        fail_msg("refused: %s", why);
+    if (check_bytes(b, b->size, why, sizeof why)) {
+        BHT_FAIL("refused: %s", why);
+    }
 }
 
-static void test_walk(void **state) {
+static void test_walk(void) {
     static struct builder b;
-    (void)state;
     begin(&b);
     add_dispatch(&b, 3, 12);
     add_copy(&b);
@@ -130,14 +132,15 @@ static void test_walk(void **state) {
                                      BHI_CMD_PREPARE,  BHI_CMD_DISPATCH, BHI_CMD_DISPATCH};
     size_t i = 0;
     for (const struct bhi_cmd_header *c = bhi_record_first(record); c;
-         c = bhi_record_next(record, c))
-        assert_int_equal(c->type, types[i++]);
-    assert_int_equal(i, 6);
+         c = bhi_record_next(record, c)) {
+        BHT_EQ(c->type, types[i++]);
+    }
+    BHT_EQ(i, 6);
     const struct bhi_cmd_dispatch *d = (const void *)bhi_record_first(record);
-    assert_int_equal(bhi_cmd_bindings(d)[2].buffer, 3);
-    assert_int_equal(bhi_cmd_push(d)[0], 0xab);
-    assert_int_equal(bhi_cmd_push(d)[11], 0xab);
-    assert_int_equal(bhi_cmd_dispatch_size(3, 12), sizeof *d + 3 * 40 + 16);
+    BHT_EQ(bhi_cmd_bindings(d)[2].buffer, 3);
+    BHT_EQ(bhi_cmd_push(d)[0], 0xab);
+    BHT_EQ(bhi_cmd_push(d)[11], 0xab);
+    BHT_EQ(bhi_cmd_dispatch_size(3, 12), sizeof *d + 3 * 40 + 16);
 }
 
 /* Every field of every command at min - 1, min, max, max + 1, from the table. */
@@ -152,16 +155,18 @@ static void edge(struct builder *b, size_t offset, size_t width, uint64_t value,
     /* An edge that the table permits may break a relation between fields; then the reason is
      * another one than the range. */
     bool range = rc != 0 && strstr(why, "is not in") && strstr(why, field);
-    if (good ? range : !range)
-        fail_msg("%s = %llu: %s", field, (unsigned long long)value, rc ? why : "accepted");
+    if (good ? range : !range) {
+        BHT_FAIL("%s = %llu: %s", field, (unsigned long long)value, rc ? why : "accepted");
+    }
     memcpy(b->bytes + offset, saved, width);
 }
 
 static void edges(struct builder *b, size_t offset, size_t width, uint64_t min, uint64_t max,
                   const char *field) {
     uint64_t top = width == 8 ? UINT64_MAX : UINT32_MAX;
-    if (min > 0)
+    if (min > 0) {
         edge(b, offset, width, min - 1, false, field);
+    }
     edge(b, offset, width, min, true, field);
     edge(b, offset, width, max, true, field);
     if (max < top) {
@@ -198,13 +203,12 @@ static void build_one(struct builder *b, uint32_t type) {
         add_reflect(b);
         break;
     default:
-        fail_msg("command %u has no builder here", type);
+        BHT_FAIL("command %u has no builder here", type);
     }
 }
 
-static void test_every_field_at_its_edges(void **state) {
+static void test_every_field_at_its_edges(void) {
     static struct builder b;
-    (void)state;
     const size_t base = sizeof(struct bhi_lane_record);
 #define EDGE_U64(field, min, max, doc)                                                             \
     edges(&b, base + offsetof(COMMAND, field), 8, min, max, "." #field);
@@ -231,9 +235,8 @@ static void test_every_field_at_its_edges(void **state) {
 
 /* Cut or extended at every multiple of 8: each length but the right one is refused, and no byte
  * past the end is looked at. */
-static void test_every_truncation(void **state) {
+static void test_every_truncation(void) {
     static struct builder b;
-    (void)state;
     begin(&b);
     add_fill(&b);
     add_dispatch(&b, 2, 8);
@@ -244,21 +247,20 @@ static void test_every_truncation(void **state) {
     for (size_t bytes = sizeof *record; bytes <= whole + 64; bytes++) {
         int expected = bytes == whole ? 0 : -EPROTO;
         record->size = bytes; /* the record claims what there is */
-        assert_int_equal(check_bytes(&b, bytes, NULL, 0), expected);
+        BHT_EQ(check_bytes(&b, bytes, NULL, 0), expected);
         record->size = whole; /* or what there should be */
-        assert_int_equal(check_bytes(&b, bytes, NULL, 0), expected);
+        BHT_EQ(check_bytes(&b, bytes, NULL, 0), expected);
     }
     for (uint32_t count = 0; count < 6; count++) {
         record->command_count = count;
-        assert_int_equal(check_bytes(&b, whole, NULL, 0), count == 3 ? 0 : -EPROTO);
+        BHT_EQ(check_bytes(&b, whole, NULL, 0), count == 3 ? 0 : -EPROTO);
     }
     record->command_count = UINT32_MAX;
-    assert_int_equal(check_bytes(&b, whole, NULL, 0), -EPROTO);
+    BHT_EQ(check_bytes(&b, whole, NULL, 0), -EPROTO);
 }
 
-static void test_headers(void **state) {
+static void test_headers(void) {
     static struct builder b;
-    (void)state;
     static const uint16_t types[] = {0, 99, 100, 255, 65535};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         begin(&b);
@@ -287,13 +289,12 @@ static void test_headers(void **state) {
     ((struct bhi_lane_record *)b.bytes)->seq = 0;
     add_prepare(&b);
     refused(&b, "seq");
-    assert_string_equal(bhi_command_name(BHI_CMD_FILL), "fill");
-    assert_string_equal(bhi_command_name(77), "unknown");
+    BHT_STR_EQ(bhi_command_name(BHI_CMD_FILL), "fill");
+    BHT_STR_EQ(bhi_command_name(77), "unknown");
 }
 
-static void test_dispatch_tails(void **state) {
+static void test_dispatch_tails(void) {
     static struct builder b;
-    (void)state;
     begin(&b);
     add_dispatch(&b, 2, 8)->header.size += 8;
     b.size += 8;
@@ -322,9 +323,8 @@ static void test_dispatch_tails(void **state) {
     accepted(&b);
 }
 
-static void test_copy_ranges(void **state) {
+static void test_copy_ranges(void) {
     static struct builder b;
-    (void)state;
     static const struct {
         uint64_t src, dst, src_offset, dst_offset, bytes;
         const char *word; /* NULL: accepted */
@@ -349,16 +349,16 @@ static void test_copy_ranges(void **state) {
         c->src_offset = cases[i].src_offset;
         c->dst_offset = cases[i].dst_offset;
         c->bytes = cases[i].bytes;
-        if (cases[i].word)
+        if (cases[i].word) {
             refused(&b, cases[i].word);
-        else
+        } else {
             accepted(&b);
+        }
     }
 }
 
-static void test_fill_alignment(void **state) {
+static void test_fill_alignment(void) {
     static struct builder b;
-    (void)state;
     begin(&b);
     struct bhi_cmd_fill *c = add_fill(&b);
     for (uint64_t i = 0; i < 8; i++) {
@@ -374,15 +374,15 @@ static void test_fill_alignment(void **state) {
     refused(&b, "dst_offset");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_walk),
-        cmocka_unit_test(test_every_field_at_its_edges),
-        cmocka_unit_test(test_every_truncation),
-        cmocka_unit_test(test_headers),
-        cmocka_unit_test(test_dispatch_tails),
-        cmocka_unit_test(test_copy_ranges),
-        cmocka_unit_test(test_fill_alignment),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(test_walk),
+        BHT_TEST(test_every_field_at_its_edges),
+        BHT_TEST(test_every_truncation),
+        BHT_TEST(test_headers),
+        BHT_TEST(test_dispatch_tails),
+        BHT_TEST(test_copy_ranges),
+        BHT_TEST(test_fill_alignment),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

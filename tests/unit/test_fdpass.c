@@ -12,24 +12,24 @@ struct fixture {
     int before;
 };
 
-static int set_up(void **state) {
-    static struct fixture f;
+static struct fixture fixture;
+
+static void set_up(void) {
+    struct fixture *f = &fixture;
     int pair[2];
-    f.before = count_fds();
-    if (bhi_fdpass_pair(pair))
-        return -1;
-    f.a = pair[0];
-    f.b = pair[1];
-    *state = &f;
-    return 0;
+    f->before = count_fds();
+    if (bhi_fdpass_pair(pair)) {
+        BHT_FAIL("cannot be made");
+    }
+    f->a = pair[0];
+    f->b = pair[1];
 }
 
-static int tear_down(void **state) {
-    struct fixture *f = *state;
+static void tear_down(void) {
+    struct fixture *f = &fixture;
     close(f->a);
     close(f->b);
-    assert_int_equal(count_fds(), f->before); /* whatever happened, nothing is left */
-    return 0;
+    BHT_EQ(count_fds(), f->before); /* whatever happened, nothing is left */
 }
 
 /* Sends |count| descriptors past the limits of bhi_fdpass_send. */
@@ -38,8 +38,9 @@ static void send_raw(int socket, const void *bytes, size_t length, size_t count)
     struct iovec iov = {(void *)(uintptr_t)bytes, length};
     struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
     int fds[64];
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         fds[i] = eventfd(0, EFD_CLOEXEC);
+    }
     if (count > 0) {
         message.msg_control = control;
         message.msg_controllen = CMSG_SPACE(count * sizeof(int));
@@ -49,53 +50,56 @@ static void send_raw(int socket, const void *bytes, size_t length, size_t count)
         header->cmsg_len = CMSG_LEN(count * sizeof(int));
         memcpy(CMSG_DATA(header), fds, count * sizeof(int));
     }
-    assert_int_equal(sendmsg(socket, &message, MSG_NOSIGNAL), length);
-    for (size_t i = 0; i < count; i++)
+    BHT_EQ(sendmsg(socket, &message, MSG_NOSIGNAL), length);
+    for (size_t i = 0; i < count; i++) {
         close(fds[i]);
+    }
 }
 
-static void test_pair_is_cloexec(void **state) {
-    struct fixture *f = *state;
-    assert_true(fcntl(f->a, F_GETFD) & FD_CLOEXEC);
-    assert_true(fcntl(f->b, F_GETFD) & FD_CLOEXEC);
+static void test_pair_is_cloexec(void) {
+    struct fixture *f = &fixture;
+    BHT_TRUE(fcntl(f->a, F_GETFD) & FD_CLOEXEC);
+    BHT_TRUE(fcntl(f->b, F_GETFD) & FD_CLOEXEC);
 }
 
-static void test_round_trip(void **state) {
-    struct fixture *f = *state;
+static void test_round_trip(void) {
+    struct fixture *f = &fixture;
     for (size_t n = 0; n <= BHI_FDPASS_MAX; n++) {
         int fds[BHI_FDPASS_MAX] = {0}, got[BHI_FDPASS_MAX];
         char bytes[16];
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
             fds[i] = eventfd((unsigned)(100 + i), EFD_NONBLOCK);
-        assert_int_equal(bhi_fdpass_send(f->a, "hello", 5, fds, n), 0);
+        }
+        BHT_EQ(bhi_fdpass_send(f->a, "hello", 5, fds, n), 0);
         size_t count = BHI_FDPASS_MAX;
-        assert_int_equal(bhi_fdpass_recv(f->b, bytes, sizeof bytes, got, &count, 0), 5);
-        assert_int_equal(count, n);
-        assert_memory_equal(bytes, "hello", 5);
+        BHT_EQ(bhi_fdpass_recv(f->b, bytes, sizeof bytes, got, &count, 0), 5);
+        BHT_EQ(count, n);
+        BHT_MEM_EQ(bytes, "hello", 5);
         for (size_t i = 0; i < n; i++) {
             uint64_t value;
-            assert_true(fcntl(got[i], F_GETFD) & FD_CLOEXEC);
-            assert_int_equal(read(got[i], &value, sizeof value), sizeof value);
-            assert_int_equal(value, 100 + i); /* in order, and the same objects */
+            BHT_TRUE(fcntl(got[i], F_GETFD) & FD_CLOEXEC);
+            BHT_EQ(read(got[i], &value, sizeof value), sizeof value);
+            BHT_EQ(value, 100 + i); /* in order, and the same objects */
             close(got[i]);
             close(fds[i]);
         }
     }
 }
 
-static void test_send_refuses(void **state) {
-    struct fixture *f = *state;
+static void test_send_refuses(void) {
+    struct fixture *f = &fixture;
     int fds[BHI_FDPASS_MAX + 1];
-    for (size_t i = 0; i <= BHI_FDPASS_MAX; i++)
+    for (size_t i = 0; i <= BHI_FDPASS_MAX; i++) {
         fds[i] = f->a;
-    assert_int_equal(bhi_fdpass_send(f->a, "x", 1, fds, BHI_FDPASS_MAX + 1), -EINVAL);
-    assert_int_equal(bhi_fdpass_send(f->a, "", 0, NULL, 0), -EINVAL);
+    }
+    BHT_EQ(bhi_fdpass_send(f->a, "x", 1, fds, BHI_FDPASS_MAX + 1), -EINVAL);
+    BHT_EQ(bhi_fdpass_send(f->a, "", 0, NULL, 0), -EINVAL);
     fds[0] = -1;
-    assert_int_equal(bhi_fdpass_send(f->a, "x", 1, fds, 1), -EBADF);
+    BHT_EQ(bhi_fdpass_send(f->a, "x", 1, fds, 1), -EBADF);
 }
 
-static void test_too_many_descriptors(void **state) {
-    struct fixture *f = *state;
+static void test_too_many_descriptors(void) {
+    struct fixture *f = &fixture;
     static const struct {
         size_t sent, room;
     } cases[] = {{1, 0}, {2, 1}, {8, 7}, {9, 8}, {20, 8}, {64, 8}, {64, 0}};
@@ -105,73 +109,73 @@ static void test_too_many_descriptors(void **state) {
         char bytes[16];
         size_t count = cases[i].room;
         send_raw(f->a, "x", 1, cases[i].sent);
-        assert_int_equal(bhi_fdpass_recv(f->b, bytes, sizeof bytes, fds, &count, 0), -EMSGSIZE);
-        assert_int_equal(count, 0);
-        assert_int_equal(count_fds(), open_now);
+        BHT_EQ(bhi_fdpass_recv(f->b, bytes, sizeof bytes, fds, &count, 0), -EMSGSIZE);
+        BHT_EQ(count, 0);
+        BHT_EQ(count_fds(), open_now);
     }
     /* The next packet is not harmed. */
     size_t count = 0;
     char bytes[16];
     send_raw(f->a, "next", 4, 0);
-    assert_int_equal(bhi_fdpass_recv(f->b, bytes, sizeof bytes, NULL, &count, 0), 4);
+    BHT_EQ(bhi_fdpass_recv(f->b, bytes, sizeof bytes, NULL, &count, 0), 4);
 }
 
-static void test_packet_too_long(void **state) {
-    struct fixture *f = *state;
+static void test_packet_too_long(void) {
+    struct fixture *f = &fixture;
     int fds[BHI_FDPASS_MAX];
     char bytes[4];
     size_t count = BHI_FDPASS_MAX;
     int open_now = count_fds();
     send_raw(f->a, "12345", 5, 2);
-    assert_int_equal(bhi_fdpass_recv(f->b, bytes, sizeof bytes, fds, &count, 0), -EMSGSIZE);
-    assert_int_equal(count, 0);
-    assert_int_equal(count_fds(), open_now);
+    BHT_EQ(bhi_fdpass_recv(f->b, bytes, sizeof bytes, fds, &count, 0), -EMSGSIZE);
+    BHT_EQ(count, 0);
+    BHT_EQ(count_fds(), open_now);
     /* An empty packet, with descriptors even, is taken for the end. */
     count = BHI_FDPASS_MAX;
     send_raw(f->a, "", 0, 2);
-    assert_int_equal(bhi_fdpass_recv(f->b, bytes, sizeof bytes, fds, &count, 0), 0);
-    assert_int_equal(count, 0);
-    assert_int_equal(count_fds(), open_now);
+    BHT_EQ(bhi_fdpass_recv(f->b, bytes, sizeof bytes, fds, &count, 0), 0);
+    BHT_EQ(count, 0);
+    BHT_EQ(count_fds(), open_now);
 }
 
 /* T4: sending never blocks, whatever the flags of the socket. */
-static void test_would_block_and_full(void **state) {
-    struct fixture *f = *state;
+static void test_would_block_and_full(void) {
+    struct fixture *f = &fixture;
     char bytes[1024] = {0};
     size_t count = 0;
-    assert_int_equal(bhi_fdpass_recv(f->b, bytes, sizeof bytes, NULL, &count, MSG_DONTWAIT),
-                     -EAGAIN);
+    BHT_EQ(bhi_fdpass_recv(f->b, bytes, sizeof bytes, NULL, &count, MSG_DONTWAIT), -EAGAIN);
     int rc, sent = 0;
-    while ((rc = bhi_fdpass_send(f->a, bytes, sizeof bytes, NULL, 0)) == 0)
-        assert_true(++sent < 100000);
-    assert_int_equal(rc, -EAGAIN);
+    while ((rc = bhi_fdpass_send(f->a, bytes, sizeof bytes, NULL, 0)) == 0) {
+        BHT_LT(++sent, 100000);
+    }
+    BHT_EQ(rc, -EAGAIN);
 }
 
-static void test_end_of_file(void **state) {
-    struct fixture *f = *state;
+static void test_end_of_file(void) {
+    struct fixture *f = &fixture;
     char bytes[16];
     int fds[BHI_FDPASS_MAX];
     size_t count = BHI_FDPASS_MAX;
-    assert_int_equal(shutdown(f->a, SHUT_WR), 0);
-    assert_int_equal(bhi_fdpass_recv(f->b, bytes, sizeof bytes, fds, &count, 0), 0);
-    assert_int_equal(bhi_fdpass_send(f->a, "x", 1, NULL, 0), -EPIPE); /* and no SIGPIPE */
+    BHT_EQ(shutdown(f->a, SHUT_WR), 0);
+    BHT_EQ(bhi_fdpass_recv(f->b, bytes, sizeof bytes, fds, &count, 0), 0);
+    BHT_EQ(bhi_fdpass_send(f->a, "x", 1, NULL, 0), -EPIPE); /* and no SIGPIPE */
 }
 
 /* A zygote that dies with requests of ours unread: what it had said before still arrives. */
-static void test_last_words_behind_a_reset(void **state) {
-    struct fixture *f = *state;
+static void test_last_words_behind_a_reset(void) {
+    struct fixture *f = &fixture;
     int pair[2];
     char bytes[16];
     size_t count = 0;
-    assert_int_equal(bhi_fdpass_pair(pair), 0);
-    assert_int_equal(bhi_fdpass_send(pair[0], "unread", 6, NULL, 0), 0);
-    assert_int_equal(bhi_fdpass_send(pair[1], "last", 4, NULL, 0), 0);
-    assert_int_equal(bhi_fdpass_send(pair[1], "words", 5, NULL, 0), 0);
+    BHT_EQ(bhi_fdpass_pair(pair), 0);
+    BHT_EQ(bhi_fdpass_send(pair[0], "unread", 6, NULL, 0), 0);
+    BHT_EQ(bhi_fdpass_send(pair[1], "last", 4, NULL, 0), 0);
+    BHT_EQ(bhi_fdpass_send(pair[1], "words", 5, NULL, 0), 0);
     close(pair[1]);
-    assert_int_equal(bhi_fdpass_recv(pair[0], bytes, sizeof bytes, NULL, &count, 0), 4);
-    assert_int_equal(bhi_fdpass_recv(pair[0], bytes, sizeof bytes, NULL, &count, 0), 5);
-    assert_int_equal(bhi_fdpass_recv(pair[0], bytes, sizeof bytes, NULL, &count, 0), 0);
-    assert_int_equal(bhi_fdpass_send(pair[0], "x", 1, NULL, 0), -EPIPE);
+    BHT_EQ(bhi_fdpass_recv(pair[0], bytes, sizeof bytes, NULL, &count, 0), 4);
+    BHT_EQ(bhi_fdpass_recv(pair[0], bytes, sizeof bytes, NULL, &count, 0), 5);
+    BHT_EQ(bhi_fdpass_recv(pair[0], bytes, sizeof bytes, NULL, &count, 0), 0);
+    BHT_EQ(bhi_fdpass_send(pair[0], "x", 1, NULL, 0), -EPIPE);
     close(pair[0]);
     (void)f;
 }
@@ -182,92 +186,89 @@ static struct bhi_message spawned(void) {
     return (struct bhi_message){.type = BHI_MSG_SPAWNED, .spawned = {.worker = 9}};
 }
 
-static void test_message_round_trip(void **state) {
-    struct fixture *f = *state;
+static void test_message_round_trip(void) {
+    struct fixture *f = &fixture;
     struct bhi_message out, message = spawned();
     int fds[BHI_FDPASS_MAX];
     char why[128];
-    assert_int_equal(bhi_fdpass_send_message(f->a, &message, &f->a, 1), 0);
-    assert_int_equal(bhi_fdpass_recv_message(f->b, BHI_Z2S, &out, fds, 0, why, sizeof why), 1);
-    assert_int_equal(out.type, BHI_MSG_SPAWNED);
-    assert_int_equal(out.spawned.worker, 9);
-    assert_true(fds[0] >= 0);
-    assert_int_equal(fds[1], -1);
+    BHT_EQ(bhi_fdpass_send_message(f->a, &message, &f->a, 1), 0);
+    BHT_EQ(bhi_fdpass_recv_message(f->b, BHI_Z2S, &out, fds, 0, why, sizeof why), 1);
+    BHT_EQ(out.type, BHI_MSG_SPAWNED);
+    BHT_EQ(out.spawned.worker, 9);
+    BHT_GE(fds[0], 0);
+    BHT_EQ(fds[1], -1);
     close(fds[0]);
 }
 
-static void test_message_wrong_count(void **state) {
-    struct fixture *f = *state;
+static void test_message_wrong_count(void) {
+    struct fixture *f = &fixture;
     struct bhi_message out, message = spawned();
     int fds[BHI_FDPASS_MAX];
     char why[128];
     uint8_t bytes[BHI_WIRE_MAX];
-    assert_int_equal(bhi_fdpass_send_message(f->a, &message, NULL, 0), -EPROTO);
-    assert_int_equal(bhi_fdpass_send_message(f->a, &message, (int[]){f->a, f->b}, 2), -EPROTO);
+    BHT_EQ(bhi_fdpass_send_message(f->a, &message, NULL, 0), -EPROTO);
+    BHT_EQ(bhi_fdpass_send_message(f->a, &message, (int[]){f->a, f->b}, 2), -EPROTO);
     int length = bhi_wire_encode(&message, bytes, sizeof bytes);
-    assert_true(length > 0);
+    BHT_GT(length, 0);
     int open_now = count_fds();
     for (size_t n = 0; n <= BHI_FDPASS_MAX; n++) {
-        if (n == 1)
+        if (n == 1) {
             continue;
+        }
         send_raw(f->a, bytes, (size_t)length, n);
-        assert_int_equal(bhi_fdpass_recv_message(f->b, BHI_Z2S, &out, fds, 0, why, sizeof why),
-                         -EPROTO);
-        assert_non_null(strstr(why, "spawned"));
-        assert_int_equal(count_fds(), open_now);
-        for (size_t i = 0; i < BHI_FDPASS_MAX; i++)
-            assert_int_equal(fds[i], -1);
+        BHT_EQ(bhi_fdpass_recv_message(f->b, BHI_Z2S, &out, fds, 0, why, sizeof why), -EPROTO);
+        BHT_STR_HAS(why, "spawned");
+        BHT_EQ(count_fds(), open_now);
+        for (size_t i = 0; i < BHI_FDPASS_MAX; i++) {
+            BHT_EQ(fds[i], -1);
+        }
     }
 }
 
-static void test_message_refused(void **state) {
-    struct fixture *f = *state;
+static void test_message_refused(void) {
+    struct fixture *f = &fixture;
     struct bhi_message out, message = spawned();
     int fds[BHI_FDPASS_MAX];
     char why[128];
     uint8_t bytes[BHI_WIRE_MAX + 1] = {0};
     int open_now = count_fds();
     /* the wrong way */
-    assert_int_equal(bhi_fdpass_send_message(f->a, &message, &f->a, 1), 0);
-    assert_int_equal(bhi_fdpass_recv_message(f->b, BHI_S2Z, &out, fds, 0, why, sizeof why),
-                     -EPROTO);
-    assert_int_equal(count_fds(), open_now);
+    BHT_EQ(bhi_fdpass_send_message(f->a, &message, &f->a, 1), 0);
+    BHT_EQ(bhi_fdpass_recv_message(f->b, BHI_S2Z, &out, fds, 0, why, sizeof why), -EPROTO);
+    BHT_EQ(count_fds(), open_now);
     /* garbage, with descriptors; too long */
     send_raw(f->a, "garbage", 7, 3);
-    assert_int_equal(bhi_fdpass_recv_message(f->b, BHI_Z2S, &out, fds, 0, why, sizeof why),
-                     -EBADMSG);
-    assert_true(strlen(why) > 0);
-    assert_int_equal(count_fds(), open_now);
+    BHT_EQ(bhi_fdpass_recv_message(f->b, BHI_Z2S, &out, fds, 0, why, sizeof why), -EBADMSG);
+    BHT_GT(strlen(why), 0);
+    BHT_EQ(count_fds(), open_now);
     send_raw(f->a, bytes, sizeof bytes, 3);
-    assert_int_equal(bhi_fdpass_recv_message(f->b, BHI_Z2S, &out, fds, 0, why, sizeof why),
-                     -EMSGSIZE);
-    assert_true(strlen(why) > 0);
-    assert_int_equal(count_fds(), open_now);
+    BHT_EQ(bhi_fdpass_recv_message(f->b, BHI_Z2S, &out, fds, 0, why, sizeof why), -EMSGSIZE);
+    BHT_GT(strlen(why), 0);
+    BHT_EQ(count_fds(), open_now);
     /* |why| may be NULL */
     send_raw(f->a, "garbage", 7, 3);
-    assert_int_equal(bhi_fdpass_recv_message(f->b, BHI_Z2S, &out, fds, 0, NULL, 0), -EBADMSG);
+    BHT_EQ(bhi_fdpass_recv_message(f->b, BHI_Z2S, &out, fds, 0, NULL, 0), -EBADMSG);
     /* nothing there; the end */
-    assert_int_equal(
-        bhi_fdpass_recv_message(f->b, BHI_Z2S, &out, fds, MSG_DONTWAIT, why, sizeof why), -EAGAIN);
-    assert_int_equal(shutdown(f->a, SHUT_WR), 0);
-    assert_int_equal(bhi_fdpass_recv_message(f->b, BHI_Z2S, &out, fds, 0, why, sizeof why), 0);
+    BHT_EQ(bhi_fdpass_recv_message(f->b, BHI_Z2S, &out, fds, MSG_DONTWAIT, why, sizeof why),
+           -EAGAIN);
+    BHT_EQ(shutdown(f->a, SHUT_WR), 0);
+    BHT_EQ(bhi_fdpass_recv_message(f->b, BHI_Z2S, &out, fds, 0, why, sizeof why), 0);
     /* what we would send is checked too */
     message.spawned.worker = 0;
-    assert_int_equal(bhi_fdpass_send_message(f->b, &message, &f->a, 1), -EINVAL);
+    BHT_EQ(bhi_fdpass_send_message(f->b, &message, &f->a, 1), -EINVAL);
     message.type = (enum bhi_message_type)999;
-    assert_int_equal(bhi_fdpass_send_message(f->b, &message, NULL, 0), -EPROTO);
+    BHT_EQ(bhi_fdpass_send_message(f->b, &message, NULL, 0), -EPROTO);
 }
 
-#define WITH_PAIR(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        WITH_PAIR(test_pair_is_cloexec),    WITH_PAIR(test_round_trip),
-        WITH_PAIR(test_send_refuses),       WITH_PAIR(test_too_many_descriptors),
-        WITH_PAIR(test_packet_too_long),    WITH_PAIR(test_would_block_and_full),
-        WITH_PAIR(test_end_of_file),        WITH_PAIR(test_last_words_behind_a_reset),
-        WITH_PAIR(test_message_round_trip), WITH_PAIR(test_message_wrong_count),
-        WITH_PAIR(test_message_refused),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(test_pair_is_cloexec),    BHT_TEST(test_round_trip),
+        BHT_TEST(test_send_refuses),       BHT_TEST(test_too_many_descriptors),
+        BHT_TEST(test_packet_too_long),    BHT_TEST(test_would_block_and_full),
+        BHT_TEST(test_end_of_file),        BHT_TEST(test_last_words_behind_a_reset),
+        BHT_TEST(test_message_round_trip), BHT_TEST(test_message_wrong_count),
+        BHT_TEST(test_message_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    bht_around(set_up, tear_down);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -40,9 +40,10 @@ static uint8_t fill_of(uint64_t seq) {
 }
 
 static void check(struct world *w, bool condition, const char *what) {
-    if (!condition)
-        fail_msg("seed %llu, submission %llu: %s", (unsigned long long)w->seed,
+    if (!condition) {
+        BHT_FAIL("seed %llu, submission %llu: %s", (unsigned long long)w->seed,
                  (unsigned long long)w->next_seq, what);
+    }
 }
 
 static void producer_step(struct world *w) {
@@ -54,7 +55,7 @@ static void producer_step(struct world *w) {
         check(w,
               bhi_progress_poll(&w->seen, w->next_seq - 1, w->lane.head, &w->completed, &w->tail) ==
                   0,
-              "an honest consumer is called a liar");
+              "an honest consumer is accused of a protocol violation");
         check(w, w->completed >= before, "completion went backwards");
         for (uint64_t seq = before + 1; seq <= w->completed; seq++) {
             struct bhi_result result;
@@ -68,8 +69,9 @@ static void producer_step(struct world *w) {
         }
         int64_t space = bhi_lane_space(&w->lane, w->tail);
         check(w, space >= 0 && space <= CAPACITY, "the space is not");
-        if ((uint64_t)space >= w->size && w->next_seq - w->completed <= RESULTS)
+        if ((uint64_t)space >= w->size && w->next_seq - w->completed <= RESULTS) {
             w->p = P_PUBLISH;
+        }
         break;
     }
     case P_PUBLISH:
@@ -86,8 +88,9 @@ static void producer_step(struct world *w) {
         w->p = w->wake ? P_WAKE : P_PREPARE;
         break;
     case P_WAKE:
-        if (w->c == C_ASLEEP)
+        if (w->c == C_ASLEEP) {
             w->c = C_BELL;
+        }
         w->p = P_PREPARE;
         break;
     case P_DONE:
@@ -101,8 +104,9 @@ static void take(struct world *w) {
     check(w, record && !error, "a record that was there has gone");
     uint64_t seq = w->taken + 1;
     check(w, record->seq == seq && record->size == w->sizes[seq], "not the next record");
-    for (uint64_t i = sizeof *record; i < record->size; i++)
+    for (uint64_t i = sizeof *record; i < record->size; i++) {
         check(w, ((const uint8_t *)record)[i] == fill_of(seq), "a record is not whole");
+    }
     struct bhi_result result = {.seq = seq, .executed = 2};
     bhi_progress_result(&w->told, &result, NULL);
     w->offset += record->size;
@@ -147,20 +151,22 @@ static void consumer_step(struct world *w) {
 
 static void run_seed(uint64_t seed) {
     struct world w = {.seed = seed, .random = seed, .next_seq = 1, .size = 24};
-    assert_int_equal(bhi_lane_create(&w.lane, CAPACITY, RESULTS), 0);
-    assert_int_equal(bhi_lane_view_map(&w.view, w.lane.fd, 4096 + CAPACITY), 0);
-    assert_int_equal(bhi_progress_create(&w.seen, RESULTS), 0);
-    assert_int_equal(bhi_progress_map(&w.told, w.seen.fd, w.seen.bytes), 0);
+    BHT_EQ(bhi_lane_create(&w.lane, CAPACITY, RESULTS), 0);
+    BHT_EQ(bhi_lane_view_map(&w.view, w.lane.fd, 4096 + CAPACITY), 0);
+    BHT_EQ(bhi_progress_create(&w.seen, RESULTS), 0);
+    BHT_EQ(bhi_progress_map(&w.told, w.seen.fd, w.seen.bytes), 0);
     uint64_t bias = 1 + random_below(&w.random, 9); /* some seeds favour one of the two */
     uint64_t steps = 0;
     while (w.p != P_DONE || w.taken < SUBMISSIONS || w.c != C_ASLEEP) {
-        if (random_below(&w.random, 10) < bias)
+        if (random_below(&w.random, 10) < bias) {
             producer_step(&w);
-        else
+        } else {
             consumer_step(&w);
+        }
         /* The consumer sleeps, and nobody is on the way to wake it: nothing may be left to take. */
-        if (w.c == C_ASLEEP && w.p != P_LOOK && w.p != P_WAKE)
+        if (w.c == C_ASLEEP && w.p != P_LOOK && w.p != P_WAKE) {
             check(&w, w.taken == w.next_seq - 1, "a wake-up was lost");
+        }
         check(&w, ++steps < 1000000, "it does not end");
     }
     check(&w, w.view.tail == w.lane.head, "bytes are left over");
@@ -170,28 +176,27 @@ static void run_seed(uint64_t seed) {
     bhi_lane_destroy(&w.lane);
 }
 
-static void test_random_schedules(void **state) {
-    (void)state;
+static void test_random_schedules(void) {
     const char *only = getenv("BULKHEAD_TEST_SEED");
     if (only) {
         run_seed(strtoull(only, NULL, 10));
         return;
     }
-    for (uint64_t seed = 1; seed <= SEEDS; seed++)
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         run_seed(seed * 0x9e3779b97f4a7c15ull);
+    }
 }
 
 /* A consumer that writes whatever it likes. What the producer then believes is always something
  * that could be true: the space is within the ring, completion within what was published. */
-static void test_lying_consumer(void **state) {
-    (void)state;
+static void test_lying_consumer(void) {
     uint64_t random = 0x5eed;
     struct bhi_lane lane;
     struct bhi_progress_view seen;
     struct bhi_progress told;
-    assert_int_equal(bhi_lane_create(&lane, CAPACITY, RESULTS), 0);
-    assert_int_equal(bhi_progress_create(&seen, RESULTS), 0);
-    assert_int_equal(bhi_progress_map(&told, seen.fd, seen.bytes), 0);
+    BHT_EQ(bhi_lane_create(&lane, CAPACITY, RESULTS), 0);
+    BHT_EQ(bhi_progress_create(&seen, RESULTS), 0);
+    BHT_EQ(bhi_progress_map(&told, seen.fd, seen.bytes), 0);
     static _Alignas(8) uint8_t bytes[CAPACITY];
     unsigned believed = 0, refused = 0;
     for (int round = 0; round < 20000; round++) {
@@ -209,25 +214,26 @@ static void test_lying_consumer(void **state) {
             continue;
         }
         believed++;
-        assert_true(completed >= floor && completed <= published);
-        assert_true(tail >= tail_floor && tail <= lane.head);
+        BHT_TRUE(completed >= floor && completed <= published);
+        BHT_TRUE(tail >= tail_floor && tail <= lane.head);
         int64_t space = bhi_lane_space(&lane, tail);
-        assert_true(space <= (int64_t)CAPACITY);
+        BHT_LE(space, (int64_t)CAPACITY);
         struct bhi_lane_record *record = (void *)bytes;
         *record = (struct bhi_lane_record){.size = CAPACITY / 2};
-        if (space >= CAPACITY / 2)
+        if (space >= CAPACITY / 2) {
             bhi_lane_publish(&lane, record);
+        }
     }
-    assert_true(believed > 100 && refused > 100);
+    BHT_TRUE(believed > 100 && refused > 100);
     bhi_progress_unmap(&told);
     bhi_progress_destroy(&seen);
     bhi_lane_destroy(&lane);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_schedules),
-        cmocka_unit_test(test_lying_consumer),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(test_random_schedules),
+        BHT_TEST(test_lying_consumer),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -6,14 +6,13 @@
 #include "ipc/lane.h"
 #include "ipc/progress.h"
 #include "support.h"
-#include "tests/unit/slowness.h"
 #include <pthread.h>
 
 #define CAPACITY   4096u
 #define RESULTS    64u
 #define RECORDS    20000u
 #define MAX_WORDS  60u
-#define PATIENT_NS (20000000000ull * slowness())
+#define PATIENT_NS (20000000000ull * bht_slowness())
 
 struct lane_pair {
     struct bhi_lane lane;
@@ -53,26 +52,30 @@ static void *consume(void *argument) {
                 break;
             }
             for (uint64_t i = 0; i < count; i++) {
-                if (words[i] != next_random(&random))
+                if (words[i] != next_random(&random)) {
                     p->failure = "a record is not whole";
+                }
             }
             offset += record->size;
             struct bhi_result result = {.seq = seq, .executed = 2, .started_ns = seq};
             bhi_progress_result(&p->told, &result, NULL);
             /* Several at a time, as a worker does that has several in one queue submission. */
-            if (seq % 3 != 0 && seq != RECORDS && bhi_lane_peek(&p->view, offset, &error))
+            if (seq % 3 != 0 && seq != RECORDS && bhi_lane_peek(&p->view, offset, &error)) {
                 continue;
+            }
             p->view.tail += offset;
             offset = 0;
             bhi_progress_publish(&p->told, seq, p->view.tail);
             /* A read-modify-write of our own word: a full fence that a race detector knows. */
-            atomic_fetch_add_explicit(&p->told.header->heartbeat, 1, memory_order_seq_cst);
-            if (atomic_load_explicit(&p->view.header->waiters, memory_order_seq_cst))
+            atomic_fetch_add_explicit(&p->told.header->load_bytes, 1, memory_order_seq_cst);
+            if (atomic_load_explicit(&p->view.header->waiters, memory_order_seq_cst)) {
                 bhi_progress_wake(&p->told);
+            }
             continue;
         }
-        if (bhi_spin_wait(&spin, &p->view.header->doorbell, bell))
+        if (bhi_spin_wait(&spin, &p->view.header->doorbell, bell)) {
             continue;
+        }
         atomic_store_explicit(&p->told.header->sleeping, 1, memory_order_seq_cst);
         p->slept++;
         if (bhi_futex_wait(&p->view.header->doorbell, bell, true, p->deadline)) {
@@ -88,8 +91,9 @@ static void *consume(void *argument) {
 static void wait_for_progress(struct lane_pair *p, uint64_t completed) {
     const _Atomic uint32_t *word = &p->seen.header->completed_word;
     atomic_fetch_add_explicit(&p->lane.header->waiters, 1, memory_order_seq_cst);
-    while (atomic_load_explicit(word, memory_order_seq_cst) == (uint32_t)completed)
-        assert_int_equal(bhi_futex_wait(word, (uint32_t)completed, true, p->deadline), 0);
+    while (atomic_load_explicit(word, memory_order_seq_cst) == (uint32_t)completed) {
+        BHT_EQ(bhi_futex_wait(word, (uint32_t)completed, true, p->deadline), 0);
+    }
     atomic_fetch_sub_explicit(&p->lane.header->waiters, 1, memory_order_seq_cst);
 }
 
@@ -97,8 +101,8 @@ static void check_results(struct lane_pair *p, uint64_t *inout_checked, uint64_t
     while (*inout_checked < completed) {
         struct bhi_result result;
         char text[BHI_FAULT_TEXT];
-        assert_int_equal(bhi_progress_read(&p->seen, ++*inout_checked, &result, text), 0);
-        assert_int_equal(result.seq, *inout_checked);
+        BHT_EQ(bhi_progress_read(&p->seen, ++*inout_checked, &result, text), 0);
+        BHT_EQ(result.seq, *inout_checked);
     }
 }
 
@@ -108,38 +112,40 @@ static void produce(struct lane_pair *p) {
     uint64_t completed = 0, tail = 0, checked = 0;
     for (uint64_t seq = 1; seq <= RECORDS; seq++) {
         uint64_t random = seq, count = words_of(seq);
-        for (uint64_t i = 0; i < count; i++)
+        for (uint64_t i = 0; i < count; i++) {
             ((uint64_t *)(record + 1))[i] = next_random(&random);
+        }
         *record = (struct bhi_lane_record){
             .size = sizeof *record + 8 * count, .seq = seq, .control_seq = (uint32_t)seq};
         for (;;) {
-            assert_int_equal(bhi_progress_poll(&p->seen, seq - 1, p->lane.head, &completed, &tail),
-                             0);
+            BHT_EQ(bhi_progress_poll(&p->seen, seq - 1, p->lane.head, &completed, &tail), 0);
             int64_t space = bhi_lane_space(&p->lane, tail);
-            assert_true(space >= 0);
+            BHT_GE(space, 0);
             check_results(p, &checked, completed);
-            if ((uint64_t)space >= record->size && seq - completed <= RESULTS)
+            if ((uint64_t)space >= record->size && seq - completed <= RESULTS) {
                 break;
+            }
             wait_for_progress(p, completed);
         }
         bhi_lane_publish(&p->lane, record);
-        if (atomic_load_explicit(&p->seen.header->sleeping, memory_order_seq_cst))
+        if (atomic_load_explicit(&p->seen.header->sleeping, memory_order_seq_cst)) {
             bhi_lane_wake(&p->lane);
+        }
     }
     while (completed < RECORDS) {
         wait_for_progress(p, completed);
-        assert_int_equal(bhi_progress_poll(&p->seen, RECORDS, p->lane.head, &completed, &tail), 0);
+        BHT_EQ(bhi_progress_poll(&p->seen, RECORDS, p->lane.head, &completed, &tail), 0);
         check_results(p, &checked, completed);
     }
-    assert_int_equal(tail, p->lane.head);
+    BHT_EQ(tail, p->lane.head);
 }
 
 static void run_pair(bool one_mapping) {
     struct lane_pair p = {.deadline = bhi_deadline_ns(PATIENT_NS)};
     pthread_t consumer;
-    assert_int_equal(bhi_lane_create(&p.lane, CAPACITY, RESULTS), 0);
-    assert_int_equal(bhi_progress_create(&p.seen, RESULTS), 0);
-    assert_int_equal(bhi_progress_map(&p.told, p.seen.fd, p.seen.bytes), 0);
+    BHT_EQ(bhi_lane_create(&p.lane, CAPACITY, RESULTS), 0);
+    BHT_EQ(bhi_progress_create(&p.seen, RESULTS), 0);
+    BHT_EQ(bhi_progress_map(&p.told, p.seen.fd, p.seen.bytes), 0);
     struct bhi_progress_view separate = p.seen;
     if (one_mapping) {
         p.view = (struct bhi_lane_view){p.lane.header, p.lane.ring, CAPACITY, 0};
@@ -148,35 +154,35 @@ static void run_pair(bool one_mapping) {
         p.seen.results = p.told.results;
         p.seen.faults = p.told.faults;
     } else {
-        assert_int_equal(bhi_lane_view_map(&p.view, p.lane.fd, 4096 + CAPACITY), 0);
+        BHT_EQ(bhi_lane_view_map(&p.view, p.lane.fd, 4096 + CAPACITY), 0);
     }
-    assert_int_equal(pthread_create(&consumer, NULL, consume, &p), 0);
+    BHT_EQ(pthread_create(&consumer, NULL, consume, &p), 0);
     produce(&p);
     pthread_join(consumer, NULL);
-    if (p.failure)
-        fail_msg("%s", p.failure);
-    assert_true(p.lane.head > 100ull * CAPACITY); /* it went round */
-    if (!one_mapping)
+    if (p.failure) {
+        BHT_FAIL("%s", p.failure);
+    }
+    BHT_GT(p.lane.head, 100ull * CAPACITY); /* it went round */
+    if (!one_mapping) {
         bhi_lane_view_unmap(&p.view);
+    }
     bhi_progress_unmap(&p.told);
     bhi_progress_destroy(&separate);
     bhi_lane_destroy(&p.lane);
 }
 
-static void test_two_mappings(void **state) {
-    (void)state;
+static void test_two_mappings(void) {
     run_pair(false);
 }
 
-static void test_one_mapping(void **state) {
-    (void)state;
+static void test_one_mapping(void) {
     run_pair(true);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_mappings),
-        cmocka_unit_test(test_one_mapping),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(test_two_mappings),
+        BHT_TEST(test_one_mapping),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

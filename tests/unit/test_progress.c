@@ -19,93 +19,92 @@ struct fixture {
     struct bhi_progress worker;
 };
 
-static int set_up(void **state) {
-    static struct fixture f;
-    if (bhi_progress_create(&f.view, RESULTS) ||
-        bhi_progress_map(&f.worker, f.view.fd, f.view.bytes))
-        return -1;
-    *state = &f;
-    return 0;
+static struct fixture fixture;
+
+static void set_up(void) {
+    struct fixture *f = &fixture;
+    if (bhi_progress_create(&f->view, RESULTS) ||
+        bhi_progress_map(&f->worker, f->view.fd, f->view.bytes)) {
+        BHT_FAIL("cannot be made");
+    }
 }
 
-static int tear_down(void **state) {
-    struct fixture *f = *state;
+static void tear_down(void) {
+    struct fixture *f = &fixture;
     bhi_progress_unmap(&f->worker);
     bhi_progress_destroy(&f->view);
-    return 0;
 }
 
 static void write_word(void *word) {
     *(volatile uint32_t *)word = 1;
 }
 
-static void test_mappings(void **state) {
-    struct fixture *f = *state;
-    assert_int_equal(bhi_memfd_verify(f->view.fd, f->view.bytes, 0), 0);
-    assert_int_equal(f->view.mask, RESULTS - 1);
-    assert_int_equal(f->worker.mask, RESULTS - 1);
+static void test_mappings(void) {
+    struct fixture *f = &fixture;
+    BHT_EQ(bhi_memfd_verify(f->view.fd, f->view.bytes, 0), 0);
+    BHT_EQ(f->view.mask, RESULTS - 1);
+    BHT_EQ(f->worker.mask, RESULTS - 1);
     /* Not in children of the host, and not writable in the host. */
-    assert_true(dies(write_word, (void *)(uintptr_t)f->view.header));
+    BHT_TRUE(dies(write_word, (void *)(uintptr_t)f->view.header));
     struct bhi_progress again;
-    assert_int_equal(bhi_progress_map(&again, f->view.fd, f->view.bytes), 0);
-    assert_false(dies(write_word, again.header));
+    BHT_EQ(bhi_progress_map(&again, f->view.fd, f->view.bytes), 0);
+    BHT_TRUE(!dies(write_word, again.header));
     bhi_progress_unmap(&again);
     f->worker.markers->started = 7;
     f->worker.results[RESULTS - 1].seq = 15;
     f->worker.faults[BHI_FAULT_SLOTS - 1].seq = 63;
-    assert_int_equal(f->view.markers->started, 7);
-    assert_int_equal(f->view.results[RESULTS - 1].seq, 15);
-    assert_int_equal(f->view.faults[BHI_FAULT_SLOTS - 1].seq, 63);
+    BHT_EQ(f->view.markers->started, 7);
+    BHT_EQ(f->view.results[RESULTS - 1].seq, 15);
+    BHT_EQ(f->view.faults[BHI_FAULT_SLOTS - 1].seq, 63);
     /* The markers have a page of their own: the device writes to it. */
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    assert_int_equal((const uint8_t *)f->view.markers - (const uint8_t *)f->view.header, page);
-    assert_true((const uint8_t *)f->view.results >= (const uint8_t *)f->view.markers + page);
-    assert_true((const uint8_t *)(f->view.faults + BHI_FAULT_SLOTS) <=
-                (const uint8_t *)f->view.header + f->view.bytes);
+    BHT_EQ((const uint8_t *)f->view.markers - (const uint8_t *)f->view.header, page);
+    BHT_GE((const uint8_t *)f->view.results, (const uint8_t *)f->view.markers + page);
+    BHT_LE((const uint8_t *)(f->view.faults + BHI_FAULT_SLOTS),
+           (const uint8_t *)f->view.header + f->view.bytes);
 }
 
-static void test_map_refuses(void **state) {
-    struct fixture *f = *state;
+static void test_map_refuses(void) {
+    struct fixture *f = &fixture;
     struct bhi_progress p;
     struct bhi_progress_view view;
     int before = count_fds();
-    assert_int_equal(bhi_progress_create(&view, 0), -EINVAL);
-    assert_int_equal(bhi_progress_create(&view, 12), -EINVAL);
-    assert_int_equal(bhi_progress_create(&view, UINT32_MAX), -EINVAL);
-    assert_int_equal(bhi_progress_create(&view, 1u << 21), -EINVAL);
+    BHT_EQ(bhi_progress_create(&view, 0), -EINVAL);
+    BHT_EQ(bhi_progress_create(&view, 12), -EINVAL);
+    BHT_EQ(bhi_progress_create(&view, UINT32_MAX), -EINVAL);
+    BHT_EQ(bhi_progress_create(&view, 1u << 21), -EINVAL);
     bhi_progress_destroy(&view);
     bhi_progress_destroy(NULL);
-    assert_int_equal(bhi_progress_map(&p, f->view.fd, 0), -EINVAL);
-    assert_int_equal(bhi_progress_map(&p, f->view.fd, f->view.bytes + 4096), -EINVAL);
-    assert_int_equal(bhi_progress_map(&p, f->view.fd, bhi_progress_bytes(4096)), -EINVAL);
-    assert_int_equal(bhi_progress_map(&p, -1, f->view.bytes), -EBADF);
+    BHT_EQ(bhi_progress_map(&p, f->view.fd, 0), -EINVAL);
+    BHT_EQ(bhi_progress_map(&p, f->view.fd, f->view.bytes + 4096), -EINVAL);
+    BHT_EQ(bhi_progress_map(&p, f->view.fd, bhi_progress_bytes(4096)), -EINVAL);
+    BHT_EQ(bhi_progress_map(&p, -1, f->view.bytes), -EBADF);
     int fd = bhi_memfd_create("progress", f->view.bytes, 1);
-    assert_int_equal(bhi_progress_map(&p, fd, f->view.bytes), -EPERM);
-    assert_int_equal(bhi_memfd_seal(fd, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
-    assert_int_equal(bhi_progress_map(&p, fd, f->view.bytes), -EPROTO);
+    BHT_EQ(bhi_progress_map(&p, fd, f->view.bytes), -EPERM);
+    BHT_EQ(bhi_memfd_seal(fd, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
+    BHT_EQ(bhi_progress_map(&p, fd, f->view.bytes), -EPROTO);
     close(fd);
     /* A count that does not go with the size, or is none. */
     static const uint32_t counts[] = {0, 3, 2 * RESULTS * 64, UINT32_MAX};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         f->worker.header->results = counts[i];
-        assert_int_equal(bhi_progress_map(&p, f->view.fd, f->view.bytes), -EPROTO);
+        BHT_EQ(bhi_progress_map(&p, f->view.fd, f->view.bytes), -EPROTO);
     }
     bhi_progress_unmap(&p);
     bhi_progress_unmap(NULL);
-    assert_int_equal(count_fds(), before);
+    BHT_EQ(count_fds(), before);
 }
 
 /* Both sides must come to the same number of results from the size alone. */
-static void test_every_size(void **state) {
-    (void)state;
+static void test_every_size(void) {
     for (uint32_t results = 1; results <= 1u << 14; results *= 2) {
         struct bhi_progress_view view;
         struct bhi_progress p;
-        assert_int_equal(bhi_progress_create(&view, results), 0);
-        assert_int_equal(bhi_progress_map(&p, view.fd, view.bytes), 0);
-        assert_int_equal((uint8_t *)p.faults - (uint8_t *)p.header,
-                         (const uint8_t *)view.faults - (const uint8_t *)view.header);
-        assert_int_equal(p.mask, view.mask);
+        BHT_EQ(bhi_progress_create(&view, results), 0);
+        BHT_EQ(bhi_progress_map(&p, view.fd, view.bytes), 0);
+        BHT_EQ((uint8_t *)p.faults - (uint8_t *)p.header,
+               (const uint8_t *)view.faults - (const uint8_t *)view.header);
+        BHT_EQ(p.mask, view.mask);
         bhi_progress_unmap(&p);
         bhi_progress_destroy(&view);
     }
@@ -121,27 +120,27 @@ static struct bhi_result good(uint64_t seq) {
                                .executed = 2};
 }
 
-static void test_publish_and_poll(void **state) {
-    struct fixture *f = *state;
+static void test_publish_and_poll(void) {
+    struct fixture *f = &fixture;
     uint64_t completed = 9, tail = 9;
-    assert_int_equal(bhi_progress_poll(&f->view, 0, 0, &completed, &tail), 0);
-    assert_int_equal(completed, 0);
-    assert_int_equal(tail, 0);
+    BHT_EQ(bhi_progress_poll(&f->view, 0, 0, &completed, &tail), 0);
+    BHT_EQ(completed, 0);
+    BHT_EQ(tail, 0);
     for (uint64_t seq = 1; seq <= 3 * RESULTS; seq++) {
         struct bhi_result r = good(seq), got;
         char text[BHI_FAULT_TEXT];
         bhi_progress_result(&f->worker, &r, NULL);
         bhi_progress_publish(&f->worker, seq, seq * 24);
-        assert_int_equal(f->view.header->completed_word, (uint32_t)seq);
-        assert_int_equal(bhi_progress_poll(&f->view, seq, seq * 24, &completed, &tail), 0);
-        assert_int_equal(completed, seq);
-        assert_int_equal(tail, seq * 24);
-        assert_int_equal(bhi_progress_read(&f->view, seq, &got, text), 0);
-        assert_memory_equal(&got, &r, sizeof r);
-        assert_string_equal(text, "");
+        BHT_EQ(f->view.header->completed_word, (uint32_t)seq);
+        BHT_EQ(bhi_progress_poll(&f->view, seq, seq * 24, &completed, &tail), 0);
+        BHT_EQ(completed, seq);
+        BHT_EQ(tail, seq * 24);
+        BHT_EQ(bhi_progress_read(&f->view, seq, &got, text), 0);
+        BHT_MEM_EQ(&got, &r, sizeof r);
+        BHT_STR_EQ(text, "");
     }
     bhi_progress_publish(&f->worker, (1ull << 32) + 5, 5000);
-    assert_int_equal(f->view.header->completed_word, 5);
+    BHT_EQ(f->view.header->completed_word, 5);
 }
 
 /* Publishes |seq| in a child, one instruction after the other, and returns how many there were. The
@@ -150,10 +149,11 @@ static void test_publish_and_poll(void **state) {
 static unsigned publish_step_by_step(struct fixture *f, uint64_t seq) {
     const struct bhi_progress_header *h = f->view.header;
     pid_t pid = fork();
-    assert_true(pid >= 0);
+    BHT_GE(pid, 0);
     if (pid == 0) {
-        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
+        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) {
             _exit(1);
+        }
         raise(SIGSTOP);
         bhi_progress_publish(&f->worker, seq, seq * 24);
         kill(getpid(), SIGKILL);
@@ -165,28 +165,29 @@ static unsigned publish_step_by_step(struct fixture *f, uint64_t seq) {
         const bool done = atomic_load(&h->completed_seq) == seq;
         const bool word = atomic_load(&h->completed_word) == (uint32_t)seq;
         tail = tail || atomic_load(&h->tail) == seq * 24;
-        assert_true(!done || tail); /* or it has completed what it has not taken from its lane */
-        assert_true(!word || done); /* or who was woken finds nothing, and sleeps again */
+        BHT_TRUE(!done || tail); /* or it has completed what it has not taken from its lane */
+        BHT_TRUE(!word || done); /* or who was woken finds nothing, and sleeps again */
         completed = completed || word;
         steps++;
-        assert_int_equal(ptrace(completed ? PTRACE_CONT : PTRACE_SINGLESTEP, pid, NULL, NULL), 0);
+        BHT_EQ(ptrace(completed ? PTRACE_CONT : PTRACE_SINGLESTEP, pid, NULL, NULL), 0);
     }
-    assert_true(completed && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    BHT_TRUE(completed && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
     return steps;
 }
 
-static void test_published_in_order(void **state) {
-    struct fixture *f = *state;
-    for (uint64_t seq = 1; seq <= 2; seq++)
-        assert_true(publish_step_by_step(f, seq) > 3);
+static void test_published_in_order(void) {
+    struct fixture *f = &fixture;
+    for (uint64_t seq = 1; seq <= 2; seq++) {
+        BHT_GT(publish_step_by_step(f, seq), 3);
+    }
 }
 
-static void test_poll_refuses_lies(void **state) {
-    struct fixture *f = *state;
+static void test_poll_refuses_lies(void) {
+    struct fixture *f = &fixture;
     uint64_t completed, tail;
     struct bhi_progress_header *h = f->worker.header;
     bhi_progress_publish(&f->worker, 5, 500);
-    assert_int_equal(bhi_progress_poll(&f->view, 10, 1000, &completed, &tail), 0);
+    BHT_EQ(bhi_progress_poll(&f->view, 10, 1000, &completed, &tail), 0);
     static const struct {
         uint64_t completed, tail;
         int expected;
@@ -209,13 +210,12 @@ static void test_poll_refuses_lies(void **state) {
         completed = tail = 77;
         atomic_store(&h->completed_seq, cases[i].completed);
         atomic_store(&h->tail, cases[i].tail);
-        assert_int_equal(bhi_progress_poll(&f->view, 10, 1000, &completed, &tail),
-                         cases[i].expected);
+        BHT_EQ(bhi_progress_poll(&f->view, 10, 1000, &completed, &tail), cases[i].expected);
         if (cases[i].expected) { /* nothing of a lie is taken over */
-            assert_int_equal(completed, 77);
-            assert_int_equal(tail, 77);
-            assert_int_equal(f->view.seen_completed, seen);
-            assert_int_equal(f->view.seen_tail, seen_tail);
+            BHT_EQ(completed, 77);
+            BHT_EQ(tail, 77);
+            BHT_EQ(f->view.seen_completed, seen);
+            BHT_EQ(f->view.seen_tail, seen_tail);
         }
     }
 }
@@ -224,11 +224,11 @@ static void expect_read(struct fixture *f, struct bhi_result r, int expected) {
     struct bhi_result got;
     char text[BHI_FAULT_TEXT];
     f->worker.results[3] = r;
-    assert_int_equal(bhi_progress_read(&f->view, 3, &got, text), expected);
+    BHT_EQ(bhi_progress_read(&f->view, 3, &got, text), expected);
 }
 
-static void test_read_refuses_lies(void **state) {
-    struct fixture *f = *state;
+static void test_read_refuses_lies(void) {
+    struct fixture *f = &fixture;
     struct bhi_result r = good(3);
     expect_read(f, r, 0);
     r.seq = 4;
@@ -252,59 +252,60 @@ static void test_read_refuses_lies(void **state) {
     expect_read(f, r, -EPROTO);
 }
 
-static void test_read_clamps_times(void **state) {
-    struct fixture *f = *state;
+static void test_read_clamps_times(void) {
+    struct fixture *f = &fixture;
     struct bhi_result r = good(3), got;
     char text[BHI_FAULT_TEXT];
     r.started_ns = UINT64_MAX;
     r.ended_ns = UINT64_MAX;
     f->worker.results[3] = r;
-    assert_int_equal(bhi_progress_read(&f->view, 3, &got, text), 0);
-    assert_true(got.ended_ns <= bhi_now_ns());
-    assert_true(got.started_ns <= got.ended_ns);
+    BHT_EQ(bhi_progress_read(&f->view, 3, &got, text), 0);
+    BHT_LE(got.ended_ns, bhi_now_ns());
+    BHT_LE(got.started_ns, got.ended_ns);
     r.ended_ns = 5; /* ended before it started */
     f->worker.results[3] = r;
-    assert_int_equal(bhi_progress_read(&f->view, 3, &got, text), 0);
-    assert_int_equal(got.started_ns, 5);
-    assert_int_equal(got.ended_ns, 5);
+    BHT_EQ(bhi_progress_read(&f->view, 3, &got, text), 0);
+    BHT_EQ(got.started_ns, 5);
+    BHT_EQ(got.ended_ns, 5);
 }
 
-static void test_fault_text(void **state) {
-    struct fixture *f = *state;
+static void test_fault_text(void) {
+    struct fixture *f = &fixture;
     char text[BHI_FAULT_TEXT];
     struct bhi_result r = good(70), got;
     r.status = BH_INVALID_KERNEL;
     bhi_progress_result(&f->worker, &r, "line 3: \x1b[2Jbad");
-    assert_int_equal(bhi_progress_read(&f->view, 70, &got, text), 0);
-    assert_string_equal(text, "line 3: ?[2Jbad");
+    BHT_EQ(bhi_progress_read(&f->view, 70, &got, text), 0);
+    BHT_STR_EQ(text, "line 3: ?[2Jbad");
     /* What a worker writes past us into the slot is made fit to be shown, and ended. */
     struct bhi_fault_slot *slot = &f->worker.faults[70 % BHI_FAULT_SLOTS];
     memset(slot->text, 0x07, sizeof slot->text);
-    assert_int_equal(bhi_progress_read(&f->view, 70, &got, text), 0);
-    assert_int_equal(strlen(text), BHI_FAULT_TEXT - 1);
-    for (size_t i = 0; i < BHI_FAULT_TEXT - 1; i++)
-        assert_int_equal(text[i], '?');
+    BHT_EQ(bhi_progress_read(&f->view, 70, &got, text), 0);
+    BHT_EQ(strlen(text), BHI_FAULT_TEXT - 1);
+    for (size_t i = 0; i < BHI_FAULT_TEXT - 1; i++) {
+        BHT_EQ(text[i], '?');
+    }
     /* Another submission's text is not this one's, and success has none. */
     slot->seq = 70 - BHI_FAULT_SLOTS;
-    assert_int_equal(bhi_progress_read(&f->view, 70, &got, text), 0);
-    assert_string_equal(text, "");
+    BHT_EQ(bhi_progress_read(&f->view, 70, &got, text), 0);
+    BHT_STR_EQ(text, "");
     slot->seq = 70;
     r.status = BH_OK;
     f->worker.results[70 % RESULTS] = r;
-    assert_int_equal(bhi_progress_read(&f->view, 70, &got, text), 0);
-    assert_string_equal(text, "");
+    BHT_EQ(bhi_progress_read(&f->view, 70, &got, text), 0);
+    BHT_STR_EQ(text, "");
     /* A text that is too long is cut. */
     char big[2 * BHI_FAULT_TEXT];
     memset(big, 'b', sizeof big);
     big[sizeof big - 1] = '\0';
     r.status = BH_VULKAN;
     bhi_progress_result(&f->worker, &r, big);
-    assert_int_equal(bhi_progress_read(&f->view, 70, &got, text), 0);
-    assert_int_equal(strlen(text), BHI_FAULT_TEXT - 1);
+    BHT_EQ(bhi_progress_read(&f->view, 70, &got, text), 0);
+    BHT_EQ(strlen(text), BHI_FAULT_TEXT - 1);
 }
 
-static void test_started(void **state) {
-    struct fixture *f = *state;
+static void test_started(void) {
+    struct fixture *f = &fixture;
     static const struct {
         uint64_t completed, published, handed;
         uint32_t marker;
@@ -326,36 +327,37 @@ static void test_started(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         atomic_store(&f->worker.header->started_seq, cases[i].handed);
         atomic_store(&f->worker.markers->started, cases[i].marker);
-        assert_true(bhi_progress_started(&f->view, cases[i].completed, cases[i].published) ==
-                    cases[i].expected);
+        BHT_EQ(bhi_progress_started(&f->view, cases[i].completed, cases[i].published),
+               cases[i].expected);
     }
 }
 
-static void test_steps(void **state) {
-    struct fixture *f = *state;
+static void test_steps(void) {
+    struct fixture *f = &fixture;
     for (uint32_t i = 0; i < BHI_STEP_COUNT; i++) {
         bhi_progress_step(&f->worker, (enum bhi_step)i);
-        assert_int_equal(f->view.header->step, i);
-        for (uint32_t j = 0; j < i; j++)
-            assert_string_not_equal(bhi_step_name(i), bhi_step_name(j));
-        assert_string_not_equal(bhi_step_name(i), "unknown");
+        BHT_EQ(f->view.header->step, i);
+        for (uint32_t j = 0; j < i; j++) {
+            BHT_NE(strcmp(bhi_step_name(i), bhi_step_name(j)), 0);
+        }
+        BHT_NE(strcmp(bhi_step_name(i), "unknown"), 0);
     }
-    assert_string_equal(bhi_step_name(BHI_STEP_COUNT), "unknown");
-    assert_string_equal(bhi_step_name(UINT32_MAX), "unknown");
+    BHT_STR_EQ(bhi_step_name(BHI_STEP_COUNT), "unknown");
+    BHT_STR_EQ(bhi_step_name(UINT32_MAX), "unknown");
     bhi_progress_step_failed(&f->worker, BH_UNSUPPORTED, ENOSYS, "landlock:\x07 no");
-    assert_int_equal(f->view.header->step_status, BH_UNSUPPORTED);
-    assert_int_equal(f->view.header->step_error, ENOSYS);
-    assert_string_equal(f->view.header->step_text, "landlock:? no");
+    BHT_EQ(f->view.header->step_status, BH_UNSUPPORTED);
+    BHT_EQ(f->view.header->step_error, ENOSYS);
+    BHT_STR_EQ(f->view.header->step_text, "landlock:? no");
 }
 
-struct liar {
+struct overwriter {
     struct bhi_progress *worker;
     _Atomic bool stop;
 };
 
 /* A worker that changes what it wrote while it is being read. */
-static void *lie(void *argument) {
-    struct liar *l = argument;
+static void *overwrite(void *argument) {
+    struct overwriter *l = argument;
     uint64_t *words = (uint64_t *)&l->worker->results[3];
     struct bhi_result truth = good(3), lies = good(3);
     truth.status = BH_VULKAN;
@@ -367,8 +369,9 @@ static void *lie(void *argument) {
     memcpy(from[0], &truth, sizeof truth);
     memcpy(from[1], &lies, sizeof lies);
     for (unsigned i = 0; !atomic_load(&l->stop); i++) {
-        for (size_t w = 0; w < sizeof truth / 8; w++)
+        for (size_t w = 0; w < sizeof truth / 8; w++) {
             __atomic_store_n(&words[w], from[i % 2][w], __ATOMIC_RELAXED);
+        }
         uint64_t *text = (uint64_t *)l->worker->faults[3].text;
         __atomic_store_n(&text[i % 64], i % 3 ? 0x4141414141414141ull : 0x0707070707070707ull,
                          __ATOMIC_RELAXED);
@@ -376,12 +379,12 @@ static void *lie(void *argument) {
     return NULL;
 }
 
-static void test_copied_once(void **state) {
-    struct fixture *f = *state;
-    struct liar l = {&f->worker, false};
+static void test_copied_once(void) {
+    struct fixture *f = &fixture;
+    struct overwriter l = {&f->worker, false};
     pthread_t thread;
     f->worker.faults[3].seq = 3;
-    assert_int_equal(pthread_create(&thread, NULL, lie, &l), 0);
+    BHT_EQ(pthread_create(&thread, NULL, overwrite, &l), 0);
     unsigned accepted = 0, refused = 0;
     uint64_t end = bhi_deadline_ns(10000000000ull);
     while ((accepted < 2000 || refused < 2000) && bhi_now_ns() < end) {
@@ -392,28 +395,27 @@ static void test_copied_once(void **state) {
             continue;
         }
         accepted++;
-        assert_int_equal(got.seq, 3);
-        assert_true(got.executed <= 2);
-        assert_true(got.status == BH_OK || bhi_status_from_worker(got.status));
-        assert_true(got.started_ns <= got.ended_ns && got.ended_ns <= bhi_now_ns());
-        assert_true(strnlen(text, sizeof text) < sizeof text);
-        assert_null(strchr(text, 7));
+        BHT_EQ(got.seq, 3);
+        BHT_LE(got.executed, 2);
+        BHT_TRUE(got.status == BH_OK || bhi_status_from_worker(got.status));
+        BHT_TRUE(got.started_ns <= got.ended_ns && got.ended_ns <= bhi_now_ns());
+        BHT_LT(strnlen(text, sizeof text), sizeof text);
+        BHT_EQ(strchr(text, 7), NULL);
     }
     atomic_store(&l.stop, true);
     pthread_join(thread, NULL);
-    assert_true(accepted > 0 && refused > 0);
+    BHT_TRUE(accepted > 0 && refused > 0);
 }
 
-#define WITH_PROGRESS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        WITH_PROGRESS(test_mappings),          WITH_PROGRESS(test_map_refuses),
-        cmocka_unit_test(test_every_size),     WITH_PROGRESS(test_publish_and_poll),
-        WITH_PROGRESS(test_poll_refuses_lies), WITH_PROGRESS(test_read_refuses_lies),
-        WITH_PROGRESS(test_read_clamps_times), WITH_PROGRESS(test_fault_text),
-        WITH_PROGRESS(test_started),           WITH_PROGRESS(test_steps),
-        WITH_PROGRESS(test_copied_once),       WITH_PROGRESS(test_published_in_order),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(test_mappings),          BHT_TEST(test_map_refuses),
+        BHT_TEST(test_every_size),        BHT_TEST(test_publish_and_poll),
+        BHT_TEST(test_poll_refuses_lies), BHT_TEST(test_read_refuses_lies),
+        BHT_TEST(test_read_clamps_times), BHT_TEST(test_fault_text),
+        BHT_TEST(test_started),           BHT_TEST(test_steps),
+        BHT_TEST(test_copied_once),       BHT_TEST(test_published_in_order),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    bht_around(set_up, tear_down);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

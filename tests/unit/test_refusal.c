@@ -1,6 +1,6 @@
 /* What a machine says of itself, as files in a folder, and the cause and setting that come of it.
  */
-#include "cmocka_all.h"
+#include "harness.h"
 #include "ipc/refusal.h"
 #include <errno.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ static const struct row rows[] = {
      BHI_REFUSED_NAMESPACES,
      ENOSPC,
      {"/proc/sys/user/max_user_namespaces", "90\n"},
-     "as many namespaces as",
+     "the kernel's limit of namespaces",
      "larger N"},
     {"Debian's switch",
      BHI_REFUSED_NAMESPACES,
@@ -74,13 +74,13 @@ static const struct row rows[] = {
      BHI_REFUSED_CALL,
      ENOSYS,
      {"/proc/self/status", "Seccomp:\t0\n"},
-     "this kernel does not know it",
+     "this kernel does not have it",
      "Linux 5.16"},
     {"no namespaces in the kernel",
      BHI_REFUSED_NAMESPACES,
      EINVAL,
      {NULL},
-     "does not know all kinds",
+     "does not have all kinds",
      "CONFIG_USER_NS"},
     {"Ubuntu's restriction",
      BHI_REFUSED_MOUNTS,
@@ -123,14 +123,14 @@ static const struct row rows[] = {
      BHI_REFUSED_NAMESPACES,
      EPERM,
      {NULL},
-     "no known setting says why",
+     "for an unknown reason",
      "docs/containers.md"},
 };
 
 static void put(const char *root, const char *path, const char *text) {
     char full[256];
     int n = snprintf(full, sizeof full, "%s%s", root, path);
-    assert_in_range(n, 1, sizeof full - 1);
+    BHT_WITHIN(n, 1, sizeof full - 1);
     for (char *slash = strchr(full + strlen(root) + 1, '/'); slash;
          slash = strchr(slash + 1, '/')) {
         *slash = '\0';
@@ -138,35 +138,37 @@ static void put(const char *root, const char *path, const char *text) {
         *slash = '/';
     }
     FILE *file = fopen(full, "w");
-    assert_non_null(file);
-    assert_int_not_equal(fputs(text, file), EOF);
-    assert_int_equal(fclose(file), 0);
+    BHT_NE(file, NULL);
+    BHT_NE(fputs(text, file), EOF);
+    BHT_EQ(fclose(file), 0);
 }
 
 static void test_row(const struct row *row) {
     char root[] = "/tmp/bulkhead-refusal-XXXXXX", command[80];
     struct bhi_refusal why;
-    assert_non_null(mkdtemp(root));
-    for (size_t i = 0; i < 8 && row->files[i]; i += 2)
+    BHT_NE(mkdtemp(root), NULL);
+    for (size_t i = 0; i < 8 && row->files[i]; i += 2) {
         put(root, row->files[i], row->files[i + 1]);
+    }
     memset(&why, 'x', sizeof why);
     bhi_refusal_find(row->refused, row->error, root, &why);
     snprintf(command, sizeof command, "rm -r %s", root);
-    assert_int_equal(system(command), 0);
-    if (!strstr(why.cause, row->cause) || !strstr(why.setting, row->setting))
-        fail_msg("%s: %s; %s", row->name, why.cause, why.setting);
+    BHT_EQ(system(command), 0);
+    if (!strstr(why.cause, row->cause) || !strstr(why.setting, row->setting)) {
+        BHT_FAIL("%s: %s; %s", row->name, why.cause, why.setting);
+    }
     /* All of it has to go into a check's text and advice. */
-    assert_true(strlen(why.cause) < sizeof why.cause - 1);
-    assert_true(strlen(why.setting) < sizeof why.setting - 1);
+    BHT_LT(strlen(why.cause), sizeof why.cause - 1);
+    BHT_LT(strlen(why.setting), sizeof why.setting - 1);
 }
 
-static void test_causes(void **state) {
-    (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+static void test_causes(void) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         test_row(&rows[i]);
+    }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_causes)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {BHT_TEST(test_causes)};
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

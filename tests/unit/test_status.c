@@ -1,5 +1,5 @@
 #include "base/status.h"
-#include "cmocka_all.h"
+#include "harness.h"
 #include "ipc/layers.h"
 #include <ctype.h>
 #include <string.h>
@@ -12,94 +12,90 @@ struct row {
 };
 
 static const struct row rows[] = {
-#define BH_STATUS(NAME, value, CLASS, text, advice) {#NAME, value, BH_CLASS_##CLASS, text, advice},
+#define BH_STATUS(NAME, value, CLASS, text, advice)                                                \
+    {#NAME, value, BH_STATUS_CLASS_##CLASS, text, advice},
 #include "base/status.def"
 #undef BH_STATUS
 };
 #define ROWS (sizeof rows / sizeof rows[0])
 
-static void test_every_row(void **state) {
-    (void)state;
+static void test_every_row(void) {
     for (size_t i = 0; i < ROWS; i++) {
         bh_status s = (bh_status)rows[i].value;
-        assert_string_equal(bh_status_name(s), rows[i].name);
-        assert_string_equal(bh_status_text(s), rows[i].text);
-        assert_string_equal(bh_status_advice(s), rows[i].advice);
-        assert_int_equal(bh_status_classify(s), rows[i].class);
-        assert_true(bhi_status_known(rows[i].value));
-        assert_true(strlen(rows[i].text) > 0 && strlen(rows[i].advice) > 0);
+        BHT_STR_EQ(bh_status_name(s), rows[i].name);
+        BHT_STR_EQ(bh_status_text(s), rows[i].text);
+        BHT_STR_EQ(bh_status_advice(s), rows[i].advice);
+        BHT_EQ(bh_status_classify(s), rows[i].class);
+        BHT_TRUE(bhi_status_known(rows[i].value));
+        BHT_TRUE(strlen(rows[i].text) > 0 && strlen(rows[i].advice) > 0);
     }
 }
 
 /* The generated header has every row: an enumerator that is missing does not compile. */
-static void test_generated_codes(void **state) {
-    (void)state;
-#define BH_STATUS(NAME, value, CLASS, text, advice) assert_int_equal(BH_##NAME, value);
+static void test_generated_codes(void) {
+#define BH_STATUS(NAME, value, CLASS, text, advice) BHT_EQ(BH_##NAME, value);
 #include "base/status.def"
 #undef BH_STATUS
 }
 
-static void test_values_are_distinct(void **state) {
-    (void)state;
+static void test_values_are_distinct(void) {
     for (size_t i = 0; i < ROWS; i++) {
         for (size_t j = 0; j < i; j++) {
-            assert_int_not_equal(rows[i].value, rows[j].value);
-            assert_string_not_equal(rows[i].name, rows[j].name);
+            BHT_NE(rows[i].value, rows[j].value);
+            BHT_NE(strcmp(rows[i].name, rows[j].name), 0);
         }
     }
 }
 
 /* On the wire and in --json for ever. */
-static void test_values_are_fixed(void **state) {
-    (void)state;
-    assert_int_equal(BH_OK, 0);
-    assert_int_equal(BH_TIMEOUT, 1);
-    assert_int_equal(BH_TOO_LARGE, 11);
-    assert_int_equal(BH_IN_CALLBACK, 12);
-    assert_int_equal(BH_WORKER_SIGNAL, 32);
-    assert_int_equal(BH_DEADLINE, 35);
-    assert_int_equal(BH_PROTOCOL, 40);
-    assert_int_equal(BH_WORKER_LOST, 49);
-    assert_int_equal(BH_STREAM_FAILED, 50);
-    assert_int_equal(BH_LOOP_LIMIT, 51);
-    assert_int_equal(BH_QUARANTINED, 52);
+static void test_values_are_fixed(void) {
+    BHT_EQ(BH_OK, 0);
+    BHT_EQ(BH_TIMEOUT, 1);
+    BHT_EQ(BH_TOO_LARGE, 11);
+    BHT_EQ(BH_IN_CALLBACK, 12);
+    BHT_EQ(BH_WORKER_SIGNAL, 32);
+    BHT_EQ(BH_DEADLINE, 35);
+    BHT_EQ(BH_PROTOCOL, 40);
+    BHT_EQ(BH_WORKER_LOST, 49);
+    BHT_EQ(BH_STREAM_FAILED, 50);
+    BHT_EQ(BH_LOOP_LIMIT, 51);
+    BHT_EQ(BH_QUARANTINED, 52);
 }
 
-static void test_unknown(void **state) {
-    (void)state;
+static void test_unknown(void) {
     static const uint32_t codes[] = {31, 63, 255, UINT32_MAX};
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
-        assert_false(bhi_status_known(codes[i]));
-        assert_false(bhi_status_from_worker(codes[i]));
-        assert_string_equal(bh_status_name((bh_status)codes[i]), "UNKNOWN");
-        assert_non_null(bh_status_text((bh_status)codes[i]));
-        assert_non_null(bh_status_advice((bh_status)codes[i]));
-        assert_int_equal(bh_status_classify((bh_status)codes[i]), BH_CLASS_NONE);
+        BHT_TRUE(!bhi_status_known(codes[i]));
+        BHT_TRUE(!bhi_status_from_worker(codes[i]));
+        BHT_STR_EQ(bh_status_name((bh_status)codes[i]), "UNKNOWN");
+        BHT_NE(bh_status_text((bh_status)codes[i]), NULL);
+        BHT_NE(bh_status_advice((bh_status)codes[i]), NULL);
+        BHT_EQ(bh_status_classify((bh_status)codes[i]), BH_STATUS_CLASS_NONE);
     }
 }
 
 /* A worker reports what its device and its kernels did: never how it died, nor anything that would
  * pass a failure for success, nor a code below 32. */
-static void test_from_worker(void **state) {
-    (void)state;
+static void test_from_worker(void) {
     static const uint32_t never[] = {
         BH_OK,          BH_WORKER_SIGNAL,  BH_WORKER_EXIT, BH_SECCOMP,      BH_PROTOCOL,
         BH_ZYGOTE_LOST, BH_CONTEXT_CLOSED, BH_WORKER_LOST, BH_STREAM_FAILED};
     for (size_t i = 0; i < ROWS; i++) {
-        if (bhi_status_from_worker(rows[i].value))
-            assert_true(rows[i].value >= 32);
+        if (bhi_status_from_worker(rows[i].value)) {
+            BHT_GE(rows[i].value, 32);
+        }
     }
-    for (size_t i = 0; i < sizeof never / sizeof never[0]; i++)
-        assert_false(bhi_status_from_worker(never[i]));
-    assert_true(bhi_status_from_worker(BH_INVALID_KERNEL));
-    assert_true(bhi_status_from_worker(BH_DEVICE_LOST));
-    assert_true(bhi_status_from_worker(BH_CANCELLED));
-    assert_true(bhi_status_from_worker(BH_DEADLINE)); /* as an answer: core/worker.c */
+    for (size_t i = 0; i < sizeof never / sizeof never[0]; i++) {
+        BHT_TRUE(!bhi_status_from_worker(never[i]));
+    }
+    BHT_TRUE(bhi_status_from_worker(BH_INVALID_KERNEL));
+    BHT_TRUE(bhi_status_from_worker(BH_DEVICE_LOST));
+    BHT_TRUE(bhi_status_from_worker(BH_CANCELLED));
+    BHT_TRUE(bhi_status_from_worker(BH_DEADLINE)); /* as an answer: core/worker.c */
 }
 
 /* T6: by what it is for. */
-static void test_from_kind(void **state) {
-    (void)state;
+static void test_from_kind(void) {
     static const struct {
         uint32_t code;
         bool device, loader, compiler;
@@ -111,43 +107,43 @@ static void test_from_kind(void **state) {
         {BH_COMPILE_FAILED, true, false, true}, {BH_INVALID_KERNEL, true, false, true},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        assert_int_equal(bhi_status_from_kind(kinds[i].code, BHI_WORKER_DEVICE), kinds[i].device);
-        assert_int_equal(bhi_status_from_kind(kinds[i].code, BHI_WORKER_LOADER), kinds[i].loader);
-        assert_int_equal(bhi_status_from_kind(kinds[i].code, BHI_WORKER_COMPILER),
-                         kinds[i].compiler);
+        BHT_EQ(bhi_status_from_kind(kinds[i].code, BHI_WORKER_DEVICE), kinds[i].device);
+        BHT_EQ(bhi_status_from_kind(kinds[i].code, BHI_WORKER_LOADER), kinds[i].loader);
+        BHT_EQ(bhi_status_from_kind(kinds[i].code, BHI_WORKER_COMPILER), kinds[i].compiler);
     }
 }
 
-static void test_layers(void **state) {
-    (void)state;
+static void test_layers(void) {
     for (uint32_t i = 0; i < BHI_LAYER_COUNT; i++) {
         const struct bhi_layer_info *info = bhi_layer_info(i);
-        assert_non_null(info);
-        assert_int_equal(info->layer, i);
-        assert_true(strlen(info->name) > 0 && strlen(info->what) > 0);
-        assert_non_null(info->advice);
-        for (const char *c = info->name; *c; c++)
-            assert_true(islower((unsigned char)*c) || *c == '-');
-        for (uint32_t j = 0; j < i; j++)
-            assert_string_not_equal(info->name, bhi_layer_info(j)->name);
+        BHT_NE(info, NULL);
+        BHT_EQ(info->layer, i);
+        BHT_TRUE(strlen(info->name) > 0 && strlen(info->what) > 0);
+        BHT_NE(info->advice, NULL);
+        for (const char *c = info->name; *c; c++) {
+            BHT_TRUE(islower((unsigned char)*c) || *c == '-');
+        }
+        for (uint32_t j = 0; j < i; j++) {
+            BHT_NE(strcmp(info->name, bhi_layer_info(j)->name), 0);
+        }
     }
-    assert_null(bhi_layer_info(BHI_LAYER_COUNT));
-    assert_null(bhi_layer_info(UINT32_MAX));
-    assert_string_equal(bhi_layer_info(BHI_LAYER_NO_NEW_PRIVS)->name, "no-new-privs");
-    assert_true(bhi_layer_info(BHI_LAYER_USERNS)->required);
-    assert_false(bhi_layer_info(BHI_LAYER_LANDLOCK)->required);
+    BHT_EQ(bhi_layer_info(BHI_LAYER_COUNT), NULL);
+    BHT_EQ(bhi_layer_info(UINT32_MAX), NULL);
+    BHT_STR_EQ(bhi_layer_info(BHI_LAYER_NO_NEW_PRIVS)->name, "no-new-privs");
+    BHT_TRUE(bhi_layer_info(BHI_LAYER_USERNS)->required);
+    BHT_TRUE(!(bhi_layer_info(BHI_LAYER_LANDLOCK)->required));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_row),
-        cmocka_unit_test(test_generated_codes),
-        cmocka_unit_test(test_values_are_distinct),
-        cmocka_unit_test(test_values_are_fixed),
-        cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_from_worker),
-        cmocka_unit_test(test_from_kind),
-        cmocka_unit_test(test_layers),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(test_every_row),
+        BHT_TEST(test_generated_codes),
+        BHT_TEST(test_values_are_distinct),
+        BHT_TEST(test_values_are_fixed),
+        BHT_TEST(test_unknown),
+        BHT_TEST(test_from_worker),
+        BHT_TEST(test_from_kind),
+        BHT_TEST(test_layers),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -1,5 +1,5 @@
 #include "base/text.h"
-#include "cmocka_all.h"
+#include "harness.h"
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,14 +29,17 @@ static size_t encode(uint32_t point, uint8_t out[4]) {
 }
 
 static bool allowed(uint32_t point) {
-    if (point == '\n' || point == '\t')
+    if (point == '\n' || point == '\t') {
         return true;
-    if (point < 0x20 || (point >= 0x7f && point <= 0x9f))
+    }
+    if (point < 0x20 || (point >= 0x7f && point <= 0x9f)) {
         return false;
+    }
     /* Marks that reorder what is seen, and line ends that are not ours. */
     if (point == 0x061c || point == 0x200e || point == 0x200f ||
-        (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069))
+        (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069)) {
         return false;
+    }
     /* What cannot be seen: Unicode's Default_Ignorable_Code_Point, marks of annotations, and the
      * Braille pattern without a dot. */
     static const uint32_t unseen[][2] = {
@@ -45,32 +48,35 @@ static bool allowed(uint32_t point) {
         {0x3164, 0x3164}, {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0},
         {0xfff0, 0xfffb}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
     };
-    for (size_t i = 0; i < sizeof unseen / sizeof unseen[0]; i++)
-        if (point >= unseen[i][0] && point <= unseen[i][1])
+    for (size_t i = 0; i < sizeof unseen / sizeof unseen[0]; i++) {
+        if (point >= unseen[i][0] && point <= unseen[i][1]) {
             return false;
+        }
+    }
     return (point < 0xd800 || point > 0xdfff) && point <= 0x10ffff;
 }
 
-static void test_every_code_point(void **state) {
-    (void)state;
+static void test_every_code_point(void) {
     for (uint32_t point = 0; point < 0x111000; point++) {
         uint8_t bytes[4], out[4];
         size_t n = encode(point, bytes);
         size_t got = bhi_text_char(bytes, n, out);
-        if (got != (allowed(point) ? n : 0))
-            fail_msg("U+%04X: %zu", point, got);
-        if (got)
-            assert_memory_equal(out, bytes, n);
+        if (got != (allowed(point) ? n : 0)) {
+            BHT_FAIL("U+%04X: %zu", point, got);
+        }
+        if (got) {
+            BHT_MEM_EQ(out, bytes, n);
+        }
         /* Cut off: never accepted. */
-        for (size_t cut = 1; cut < n; cut++)
-            assert_int_equal(bhi_text_char(bytes, cut, out), 0);
+        for (size_t cut = 1; cut < n; cut++) {
+            BHT_EQ(bhi_text_char(bytes, cut, out), 0);
+        }
     }
 }
 
 /* Every 2-byte sequence, and what the standard calls ill-formed: a decoder that accepts one of
  * these disagrees with some reader downstream. */
-static void test_ill_formed(void **state) {
-    (void)state;
+static void test_ill_formed(void) {
     static const char *const bad[] = {
         "\xc0\x80",
         "\xc1\xbf",
@@ -91,28 +97,28 @@ static void test_ill_formed(void **state) {
         "\xc3\xc3",
     };
     uint8_t out[4];
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_int_equal(bhi_text_char((const uint8_t *)bad[i], strlen(bad[i]), out), 0);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        BHT_EQ(bhi_text_char((const uint8_t *)bad[i], strlen(bad[i]), out), 0);
+    }
     for (uint32_t pair = 0; pair < 65536; pair++) {
         uint8_t bytes[2] = {(uint8_t)(pair >> 8), (uint8_t)pair};
         bool two = bytes[0] >= 0xc2 && bytes[0] <= 0xdf && bytes[1] >= 0x80 && bytes[1] <= 0xbf &&
                    allowed((uint32_t)(bytes[0] & 0x1f) << 6 | (bytes[1] & 0x3f));
         bool one = bytes[0] < 0x80 && allowed(bytes[0]);
-        assert_int_equal(bhi_text_char(bytes, 2, out), two ? 2 : one ? 1 : 0);
+        BHT_EQ(bhi_text_char(bytes, 2, out), two ? 2 : one ? 1 : 0);
     }
-    assert_int_equal(bhi_text_char((const uint8_t *)"a", 0, out), 0);
+    BHT_EQ(bhi_text_char((const uint8_t *)"a", 0, out), 0);
 }
 
 static void check_sanitised(const char *in, size_t length, size_t capacity, const char *expected) {
     char out[64];
     memset(out, 'X', sizeof out);
     bhi_text_sanitise(out, capacity, in, length);
-    assert_string_equal(out, expected);
-    assert_int_equal(out[capacity], 'X');
+    BHT_STR_EQ(out, expected);
+    BHT_EQ(out[capacity], 'X');
 }
 
-static void test_sanitise(void **state) {
-    (void)state;
+static void test_sanitise(void) {
     check_sanitised("plain", 5, 32, "plain");
     check_sanitised("a\nb\tc", 5, 32, "a\nb\tc");
     check_sanitised("a\x1b[31mb\r\x07", 10, 32, "a?[31mb??");
@@ -131,12 +137,11 @@ static void test_sanitise(void **state) {
     check_sanitised("abc", 3, 1, "");
     char untouched = 'X';
     bhi_text_sanitise(&untouched, 0, "abc", 3);
-    assert_int_equal(untouched, 'X');
+    BHT_EQ(untouched, 'X');
 }
 
 /* T6: text of a worker, or a name, as it is shown in a line. */
-static void test_line(void **state) {
-    (void)state;
+static void test_line(void) {
     static const struct {
         const char *in, *out;
     } rows[] = {
@@ -160,42 +165,42 @@ static void test_line(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char out[64], same[64];
         bhi_text_line(out, sizeof out, rows[i].in, strlen(rows[i].in));
-        assert_string_equal(out, rows[i].out);
+        BHT_STR_EQ(out, rows[i].out);
         strcpy(same, rows[i].in);
         bhi_text_line(same, sizeof same, same, strlen(same)); /* in place */
-        assert_string_equal(same, rows[i].out);
+        BHT_STR_EQ(same, rows[i].out);
     }
 }
 
 /* Whatever comes in, what goes out is fit to be shown, and sanitising it again changes nothing. */
-static void test_sanitise_random(void **state) {
-    (void)state;
+static void test_sanitise_random(void) {
     unsigned seed = 20240611;
     for (int round = 0; round < 20000; round++) {
         char in[48], out[40], again[40];
         size_t length = (size_t)rand_r(&seed) % sizeof in;
         size_t capacity = 1 + (size_t)rand_r(&seed) % (sizeof out - 1);
-        for (size_t i = 0; i < length; i++)
+        for (size_t i = 0; i < length; i++) {
             in[i] = (char)(rand_r(&seed) % 3 ? 0x80 | rand_r(&seed) : 1 + rand_r(&seed) % 255);
+        }
         bhi_text_sanitise(out, capacity, in, length);
         size_t n = strnlen(out, capacity);
-        assert_true(n < capacity);
+        BHT_LT(n, capacity);
         for (size_t i = 0; i < n;) {
             uint8_t c[4];
             size_t step = bhi_text_char((const uint8_t *)out + i, n - i, c);
-            assert_true(step > 0);
+            BHT_GT(step, 0);
             i += step;
         }
         bhi_text_sanitise(again, capacity, out, n);
-        assert_string_equal(again, out);
+        BHT_STR_EQ(again, out);
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_code_point), cmocka_unit_test(test_ill_formed),
-        cmocka_unit_test(test_sanitise),         cmocka_unit_test(test_line),
-        cmocka_unit_test(test_sanitise_random),
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(test_every_code_point), BHT_TEST(test_ill_formed),
+        BHT_TEST(test_sanitise),         BHT_TEST(test_line),
+        BHT_TEST(test_sanitise_random),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -25,24 +25,28 @@ void bhi_columns_init(struct bhi_columns *table, const struct bhi_column *column
 }
 
 void bhi_columns_free(struct bhi_columns *table) {
-    for (size_t i = 0; i < table->row_count * table->column_count; i++)
+    for (size_t i = 0; i < table->row_count * table->column_count; i++) {
         free(table->cells[i]);
+    }
     free(table->cells);
     free(table->tones);
     *table = (struct bhi_columns){0};
 }
 
 static bool grow(struct bhi_columns *table) {
-    if (table->row_count < table->row_capacity)
+    if (table->row_count < table->row_capacity) {
         return true;
+    }
     size_t capacity = table->row_capacity ? 2 * table->row_capacity : 16;
     char **cells = reallocarray(table->cells, capacity, table->column_count * sizeof *table->cells);
-    if (!cells)
+    if (!cells) {
         return false;
+    }
     table->cells = cells;
     enum bhi_tone *tones = reallocarray(table->tones, capacity, sizeof *table->tones);
-    if (!tones)
+    if (!tones) {
         return false;
+    }
     table->tones = tones;
     table->row_capacity = capacity;
     return true;
@@ -65,8 +69,9 @@ void bhi_columns_row(struct bhi_columns *table, const char *const *cells, enum b
 int bhi_columns_width(FILE *stream) {
     struct winsize size;
     int fd = fileno(stream);
-    if (fd >= 0 && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    if (fd >= 0 && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
         return size.ws_col;
+    }
     return fd < 0 || isatty(fd) == 1 ? WIDTH : BHI_COLUMNS_WHOLE;
 }
 
@@ -81,8 +86,9 @@ static size_t character(const char *text, locale_t utf8, size_t *out_columns) {
     locale_t before = utf8 ? uselocale(utf8) : (locale_t)0;
     size_t length = mbrtowc(&wide, text, MB_LEN_MAX, &state);
     int columns = length > 0 && length <= MB_LEN_MAX ? wcwidth(wide) : 1;
-    if (utf8)
+    if (utf8) {
         uselocale(before);
+    }
     *out_columns = columns < 0 ? 1 : (size_t)columns;
     return length > 0 && length <= MB_LEN_MAX ? length : 1;
 }
@@ -93,18 +99,21 @@ static size_t fitting(const char *text, size_t columns, size_t *out_used) {
     size_t bytes = 0, used = 0, width = 0;
     while (text[bytes]) {
         size_t length = character(text + bytes, utf8, &width);
-        if (used + width > columns)
+        if (used + width > columns) {
             break;
+        }
         bytes += length;
         used += width;
     }
-    if (utf8)
+    if (utf8) {
         freelocale(utf8);
+    }
     *out_used = used;
     return bytes;
 }
 
-size_t bhi_columns_of(const char *text) {
+/* Columns that |text| (UTF-8) takes on a terminal. */
+static size_t columns_of(const char *text) {
     size_t used;
     fitting(text, SIZE_MAX, &used);
     return used;
@@ -121,25 +130,28 @@ void bhi_columns_tone(FILE *stream, enum bhi_tone tone, const char *text) {
 }
 
 static void pad(FILE *stream, size_t columns) {
-    for (; columns > 0; columns--)
+    for (; columns > 0; columns--) {
         fputc(' ', stream);
+    }
 }
 
 static void print_cell(FILE *stream, const struct bhi_column *column, const char *text,
                        size_t width, enum bhi_tone tone, bool ends_line) {
     char cut[2048];
-    size_t used = bhi_columns_of(text);
+    size_t used = columns_of(text);
     if (used > width) {
         size_t bytes = fitting(text, width - 1, &used);
         snprintf(cut, sizeof cut, "%.*s%s", (int)bytes, text, ellipsis);
         text = cut;
         used++;
     }
-    if (column->right)
+    if (column->right) {
         pad(stream, width - used);
+    }
     bhi_columns_tone(stream, column->toned ? tone : BHI_TONE_PLAIN, text);
-    if (!column->right && !ends_line)
+    if (!column->right && !ends_line) {
         pad(stream, width - used);
+    }
 }
 
 /* Writes |text| in lines of |width| columns; all but the first are indented by |indent|. */
@@ -156,28 +168,32 @@ static void print_wrapped(FILE *stream, const char *text, size_t indent, size_t 
         }
         if (text[bytes]) { /* back to the last blank, if there is one */
             size_t blank = bytes;
-            while (blank > 0 && text[blank] != ' ')
+            while (blank > 0 && text[blank] != ' ') {
                 blank--;
+            }
             bytes = blank ? blank : bytes;
         }
         fprintf(stream, "%.*s\n", (int)bytes, text);
         text += bytes + strspn(text + bytes, " ");
-        if (*text)
+        if (*text) {
             pad(stream, indent);
+        }
     }
 }
 
 static void measure(const struct bhi_columns *table, bool whole, size_t *widths) {
     for (size_t i = 0; i < table->column_count; i++) {
         size_t most = table->columns[i].most && !whole ? table->columns[i].most : SIZE_MAX;
-        widths[i] = bhi_columns_of(table->columns[i].name);
+        widths[i] = columns_of(table->columns[i].name);
         for (size_t row = 0; row < table->row_count; row++) {
-            size_t width = bhi_columns_of(table->cells[row * table->column_count + i]);
-            if (width > widths[i])
+            size_t width = columns_of(table->cells[row * table->column_count + i]);
+            if (width > widths[i]) {
                 widths[i] = width;
+            }
         }
-        if (widths[i] > most)
+        if (widths[i] > most) {
             widths[i] = most;
+        }
     }
 }
 
@@ -188,8 +204,9 @@ static void print_row(const struct bhi_columns *table, FILE *stream, const size_
     size_t last = table->column_count - 1;
     pad(stream, indent);
     for (size_t i = 0; i < last; i++) {
-        if (i > 0)
+        if (i > 0) {
             pad(stream, GAP);
+        }
         print_cell(stream, &table->columns[i], cells[i], widths[i], tone,
                    i + 1 == last && (!at || !*cells[last]));
     }
@@ -210,21 +227,27 @@ bool bhi_columns_print(const struct bhi_columns *table, FILE *stream, int indent
     size_t widths[BHI_COLUMNS];
     const char *names[BHI_COLUMNS];
     size_t last = table->column_count - 1, at = (size_t)indent;
-    if (table->failed)
+    if (table->failed) {
         return false;
+    }
     measure(table, width >= BHI_COLUMNS_WHOLE, widths);
-    for (size_t i = 0; i < table->column_count; i++)
+    for (size_t i = 0; i < table->column_count; i++) {
         names[i] = table->columns[i].name;
-    for (size_t i = 0; i < last; i++)
+    }
+    for (size_t i = 0; i < last; i++) {
         at += widths[i] + GAP;
-    if (at + NARROW > (size_t)width && at + widths[last] > (size_t)width)
+    }
+    if (at + NARROW > (size_t)width && at + widths[last] > (size_t)width) {
         at = 0;
-    if (!at)
+    }
+    if (!at) {
         names[last] = ""; /* messages on lines of their own need no name */
+    }
     print_row(table, stream, widths, names, BHI_TONE_PLAIN, (size_t)indent, at, (size_t)width);
-    for (size_t row = 0; row < table->row_count; row++)
+    for (size_t row = 0; row < table->row_count; row++) {
         print_row(table, stream, widths,
                   (const char *const *)table->cells + row * table->column_count, table->tones[row],
                   (size_t)indent, at, (size_t)width);
+    }
     return true;
 }

@@ -42,8 +42,6 @@ void bhi_columns_free(struct bhi_columns *table);
 /* How wide lines to |stream| should be: as its terminal is; what goes to a file or a pipe is for
  * grep, and whole. */
 int bhi_columns_width(FILE *stream);
-/* Columns that |text| (UTF-8) takes on a terminal. */
-size_t bhi_columns_of(const char *text);
 /* Writes |text| in |tone| where |stream| is coloured. */
 void bhi_columns_tone(FILE *stream, enum bhi_tone tone, const char *text);
 

@@ -18,8 +18,9 @@ static const char policy[] = "default-src 'none'; style-src 'unsafe-inline'";
 bool bhi_page_open(struct bhi_page *page, const char *title) {
     *page = (struct bhi_page){0};
     page->out = open_memstream(&page->text, &page->size);
-    if (!page->out)
+    if (!page->out) {
         return false;
+    }
     fprintf(page->out,
             "%s\n"
             "<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n"
@@ -76,8 +77,9 @@ static void end_section(struct bhi_page *page) {
 }
 
 void bhi_page_abandon(struct bhi_page *page) {
-    if (page->out)
+    if (page->out) {
         fclose(page->out);
+    }
     free(page->text);
     *page = (struct bhi_page){0};
 }
@@ -92,15 +94,18 @@ static bool is_page_or_empty(int fd) {
 bool bhi_page_check(const char *path, struct bhi_complaint *complaint) {
     struct bhi_outfile file;
     struct stat status;
-    if (!strcmp(path, "-"))
+    if (!strcmp(path, "-")) {
         return bhi_refuse(complaint, "a page needs a file: standard output is for the summary");
+    }
     if (stat(path, &status) == 0 && S_ISREG(status.st_mode)) {
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         bool good = fd >= 0 && is_page_or_empty(fd);
-        if (fd >= 0)
+        if (fd >= 0) {
             close(fd);
-        if (!good)
-            return bhi_refuse(complaint, "there is a file already, and it is no page: it stays");
+        }
+        if (!good) {
+            return bhi_refuse(complaint, "the file exists and is not a page: it is not replaced");
+        }
     }
     bool good = bhi_outfile_open(path, 0, &file, complaint);
     bhi_outfile_abandon(&file);
@@ -110,8 +115,9 @@ bool bhi_page_check(const char *path, struct bhi_complaint *complaint) {
 static bool write_file(const struct bhi_page *page, const char *path,
                        struct bhi_complaint *complaint) {
     struct bhi_outfile file;
-    if (!bhi_page_check(path, complaint) || !bhi_outfile_open(path, page->size, &file, complaint))
+    if (!bhi_page_check(path, complaint) || !bhi_outfile_open(path, page->size, &file, complaint)) {
         return false;
+    }
     bool good = bhi_outfile_write(&file, page->text, page->size, NULL, 0, complaint) &&
                 bhi_outfile_seal(&file, complaint) && bhi_outfile_commit(&file, complaint);
     bhi_outfile_abandon(&file);
@@ -124,10 +130,11 @@ bool bhi_page_write(struct bhi_page *page, const char *path, struct bhi_complain
     bool good = !ferror(page->out);
     good = fclose(page->out) == 0 && good;
     page->out = NULL;
-    if (good)
+    if (good) {
         good = write_file(page, path, complaint);
-    else
+    } else {
         bhi_refuse(complaint, "out of memory");
+    }
     bhi_page_abandon(page);
     return good;
 }
@@ -266,9 +273,10 @@ void bhi_page_cell_bar(struct bhi_page *page, uint64_t part, uint64_t whole,
                        enum bhi_page_tone tone) {
     double percent = whole ? (double)part / (double)whole * 100 : 0;
     open_cell(page, false);
-    if (part)
+    if (part) {
         fprintf(page->out, "<span class=\"bar %s\" style=\"width:%.1f%%\"></span>",
                 bhi_page_class(tone), percent < 0.5 ? 0.5 : percent);
+    }
     fputs("</td>", page->out);
 }
 

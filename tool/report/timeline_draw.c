@@ -24,10 +24,12 @@ static unsigned bin_of(const struct bhi_timeline *timeline, uint64_t ns) {
 
 static void open_rect(struct bhi_page *page, const struct bhi_timeline_kind *kind, double x,
                       double width, double top, double bottom) {
-    if (width < LEAST) /* it must be seen */
+    if (width < LEAST) { /* it must be seen */
         width = LEAST;
-    if (x + width > WIDTH)
+    }
+    if (x + width > WIDTH) {
         x = WIDTH - width;
+    }
     fprintf(page->out, "<rect class=\"%s\" x=\"%.4g\" y=\"%.3g\" width=\"%.4g\" height=\"%.3g\">",
             bhi_page_class(kind->tone), x, top, width, bottom - top);
 }
@@ -51,13 +53,14 @@ static void draw_run(const struct bhi_timeline *timeline, struct bhi_page *page,
 }
 
 static void draw_merged(const struct bhi_timeline *timeline, struct bhi_page *page, size_t row,
-                        uint8_t kind, struct bin *bins) {
+                        size_t kind, struct bin *bins) {
     size_t key = bhi_timeline_key(row, kind);
     memset(bins, 0, (timeline->bins + 1) * sizeof *bins);
     for (size_t i = timeline->starts[key]; i < timeline->starts[key + 1]; i++) {
         const struct bhi_timeline_bar *bar = &timeline->bars[timeline->order[i]];
-        if (bar->wide)
+        if (bar->wide) {
             continue;
+        }
         bins[bin_of(timeline, bar->from_ns)].beginning++;
         bins[bin_of(timeline, bar->to_ns) + 1].ended++;
     }
@@ -81,15 +84,16 @@ static void draw_merged(const struct bhi_timeline *timeline, struct bhi_page *pa
  */
 
 static void draw_wide(const struct bhi_timeline *timeline, struct bhi_page *page, size_t row,
-                      uint8_t kind) {
+                      size_t kind) {
     const struct bhi_timeline_kind *shape = &timeline->kinds[kind];
     unsigned bands = shape->mark || !timeline->bands[row] ? 1 : timeline->bands[row];
     double band = (double)HEIGHT / bands;
     size_t key = bhi_timeline_key(row, kind);
     for (size_t i = timeline->starts[key]; i < timeline->starts[key + 1]; i++) {
         const struct bhi_timeline_bar *bar = &timeline->bars[timeline->order[i]];
-        if (!bar->wide)
+        if (!bar->wide) {
             continue;
+        }
         double x = x_of(timeline, bar->from_ns), top = bar->band * band;
         open_rect(page, shape, x, x_of(timeline, bar->to_ns) - x, top + band * shape->top / HEIGHT,
                   top + band * shape->bottom / HEIGHT);
@@ -117,8 +121,9 @@ static void describe_row(const struct bhi_timeline *timeline, struct bhi_page *p
     for (size_t kind = 0; kind < timeline->kind_count; kind++) {
         size_t key = bhi_timeline_key(row, kind);
         size_t count = timeline->starts[key + 1] - timeline->starts[key];
-        if (!count)
+        if (!count) {
             continue;
+        }
         fprintf(page->out, ", %s ", bhi_quantity_count(number, count));
         bhi_page_text(page, timeline->kinds[kind].name);
     }
@@ -135,7 +140,7 @@ static void draw_row(const struct bhi_timeline *timeline, struct bhi_page *page,
     describe_row(timeline, page, row);
     fputs("\">\n", page->out);
     draw_cuts(timeline, page);
-    for (uint8_t kind = 0; kind < timeline->kind_count; kind++) {
+    for (size_t kind = 0; kind < timeline->kind_count; kind++) {
         draw_merged(timeline, page, row, kind, bins);
         draw_wide(timeline, page, row, kind);
     }
@@ -179,13 +184,15 @@ static void draw_axis(const struct bhi_timeline *timeline, struct bhi_page *page
 
 static void draw_legend(const struct bhi_timeline *timeline, struct bhi_page *page) {
     bool used[BHI_TIMELINE_KINDS] = {false};
-    for (size_t i = 0; i < timeline->count; i++)
+    for (size_t i = 0; i < timeline->count; i++) {
         used[timeline->bars[i].kind] = true;
+    }
     fputs("<ul class=\"legend\">\n", page->out);
     for (size_t kind = 0; kind < timeline->kind_count; kind++) {
         const struct bhi_timeline_kind *shape = &timeline->kinds[kind];
-        if (!used[kind])
+        if (!used[kind]) {
             continue;
+        }
         fprintf(page->out,
                 "<li><svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 40 %d\" "
                 "preserveAspectRatio=\"none\" aria-hidden=\"true\">",
@@ -207,18 +214,21 @@ void bhi_timeline_draw(const struct bhi_timeline *timeline, struct bhi_page *pag
     }
     fputs("<figure>\n", page->out);
     draw_patterns(page);
-    for (size_t row = 0; row < timeline->row_count; row++)
+    for (size_t row = 0; row < timeline->row_count; row++) {
         draw_row(timeline, page, row, bins);
+    }
     draw_axis(timeline, page);
     draw_legend(timeline, page);
     fprintf(page->out, "<figcaption>Point at a bar to read what it is. Bars that would be too "
                        "narrow to be seen are joined.");
-    for (size_t i = 0; i < timeline->cut_count; i++)
+    for (size_t i = 0; i < timeline->cut_count; i++) {
         fprintf(page->out, " %s of nothing are left out at a dashed line.",
                 bhi_quantity_time(number, timeline->cuts[i].length_ns));
-    if (timeline->left_out)
+    }
+    if (timeline->left_out) {
         fprintf(page->out, " %s more are on rows that are not shown.",
                 bhi_quantity_count(number, timeline->left_out));
+    }
     fputs("</figcaption>\n</figure>\n", page->out);
     free(bins);
 }

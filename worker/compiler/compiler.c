@@ -30,10 +30,10 @@ struct bhi_compiler {
 
 struct bhi_compiler *bhi_compiler_create(struct bhi_error *error) {
     struct bhi_compiler *compiler = calloc(1, sizeof *compiler);
-    if (compiler != NULL) {
+    if (compiler) {
         compiler->glsl = bhi_glsl_compiler_create();
     }
-    if (compiler == NULL || compiler->glsl == NULL) {
+    if (!compiler || !compiler->glsl) {
         bhi_error_set(error, BH_SYSTEM, "the compiler could not be started: out of memory");
         free(compiler);
         return NULL;
@@ -42,7 +42,7 @@ struct bhi_compiler *bhi_compiler_create(struct bhi_error *error) {
 }
 
 void bhi_compiler_destroy(struct bhi_compiler *compiler) {
-    if (compiler == NULL) {
+    if (!compiler) {
         return;
     }
     while (compiler->count > 0) {
@@ -74,7 +74,7 @@ void bhi_compiler_detach(struct bhi_compiler *compiler, uint64_t id) {
     for (size_t i = 0; i < compiler->count; i++) {
         struct buffer *buffer = &compiler->buffers[i];
         if (buffer->id == id) {
-            if (buffer->pointer != NULL) {
+            if (buffer->pointer) {
                 munmap(buffer->pointer, bhi_page_round(buffer->size));
             }
             *buffer = compiler->buffers[--compiler->count];
@@ -87,7 +87,7 @@ static const struct buffer *find(const struct bhi_compiler *compiler, uint64_t i
                                  bool writes, struct bhi_error *error) {
     for (size_t i = 0; i < compiler->count; i++) {
         const struct buffer *buffer = &compiler->buffers[i];
-        if (buffer->id == id && buffer->pointer != NULL && buffer->size >= least &&
+        if (buffer->id == id && buffer->pointer && buffer->size >= least &&
             (buffer->writable || !writes)) {
             return buffer;
         }
@@ -198,17 +198,16 @@ static bool compile(struct bhi_compiler *compiler, const struct bhi_cmd_compile 
     const struct buffer *source =
         find(compiler, command->source, sizeof(struct bhi_compile_request), false, error);
     const struct buffer *out =
-        source == NULL
-            ? NULL
-            : find(compiler, command->answer, sizeof(struct bhi_compile_answer), true, error);
-    if (out == NULL) {
+        !source ? NULL
+                : find(compiler, command->answer, sizeof(struct bhi_compile_answer), true, error);
+    if (!out) {
         return false;
     }
     struct bhi_glsl_pair *pairs =
         calloc(BHI_COMPILE_MAX_DEFINES + BHI_COMPILE_MAX_INCLUDES, sizeof *pairs);
     struct bhi_glsl glsl;
     bool good = false;
-    if (pairs == NULL) {
+    if (!pairs) {
         bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "the compiler is out of memory");
     } else if (!read_request(source, pairs, &glsl)) {
         bhi_error_set(error, BH_COMPILE_FAILED, "the compiler could not read the request");
@@ -237,7 +236,7 @@ static void lie_of_module(struct bhi_inspection *answer, uint64_t room) {
         answer->text_bytes = room + 1;
     }
     if (BHI_FAULT_FAILS("lie_status")) {
-        answer->refused = BH_READ;
+        answer->refused = BH_ACCESS_READ;
     }
     if (BHI_FAULT_FAILS("lie_names")) {
         memset(answer->binding[0].name, '\x1b', sizeof answer->binding[0].name);
@@ -251,10 +250,10 @@ static bool reflect(struct bhi_compiler *compiler, const struct bhi_cmd_reflect 
     BHI_FAULT_POINT("reflect");
     struct bhi_inspection_request request;
     const struct buffer *source = find(compiler, command->source, sizeof request, false, error);
-    const struct buffer *out = source == NULL ? NULL
-                                              : find(compiler, command->answer,
-                                                     sizeof(struct bhi_inspection), true, error);
-    if (out == NULL) {
+    const struct buffer *out =
+        !source ? NULL
+                : find(compiler, command->answer, sizeof(struct bhi_inspection), true, error);
+    if (!out) {
         return false;
     }
     memcpy(&request, source->pointer, sizeof request);
@@ -291,7 +290,7 @@ void bhi_compiler_run(struct bhi_compiler *compiler, const struct bhi_lane_recor
     *result = (struct bhi_result){
         .seq = record->seq, .started_ns = bhi_now_ns(), .command_index = BHI_NO_COMMAND};
     bool good = true;
-    for (const struct bhi_cmd_header *command = bhi_record_first(record); good && command != NULL;
+    for (const struct bhi_cmd_header *command = bhi_record_first(record); good && command;
          command = bhi_record_next(record, command)) {
         const void *body = command;
         if (command->type == BHI_CMD_COMPILE) {
@@ -299,7 +298,7 @@ void bhi_compiler_run(struct bhi_compiler *compiler, const struct bhi_lane_recor
         } else if (command->type == BHI_CMD_REFLECT) {
             good = reflect(compiler, body, error);
         } else {
-            bhi_error_set(error, BH_COMPILE_FAILED, "a compiler runs no %s",
+            bhi_error_set(error, BH_COMPILE_FAILED, "a compiler cannot run %s",
                           bhi_command_name(command->type));
             good = false;
         }

@@ -24,10 +24,10 @@ struct bhi_glsl_compiler {
 
 struct bhi_glsl_compiler *bhi_glsl_compiler_create(void) {
     struct bhi_glsl_compiler *compiler = calloc(1, sizeof *compiler);
-    if (compiler != NULL) {
+    if (compiler) {
         compiler->shaderc = shaderc_compiler_initialize();
     }
-    if (compiler == NULL || compiler->shaderc == NULL) {
+    if (!compiler || !compiler->shaderc) {
         free(compiler);
         return NULL;
     }
@@ -35,7 +35,7 @@ struct bhi_glsl_compiler *bhi_glsl_compiler_create(void) {
 }
 
 void bhi_glsl_compiler_destroy(struct bhi_glsl_compiler *compiler) {
-    if (compiler != NULL) {
+    if (compiler) {
         shaderc_compiler_release(compiler->shaderc);
         free(compiler);
     }
@@ -58,7 +58,7 @@ struct inclusion {
  * or is too long. */
 static bool resolve(const char *from, const char *name, char out[MAX_NAME]) {
     const char *slash = strrchr(from, '/');
-    const size_t folder = slash == NULL ? 0 : (size_t)(slash - from) + 1;
+    const size_t folder = !slash ? 0 : (size_t)(slash - from) + 1;
     char joined[MAX_NAME];
     const int length = snprintf(joined, sizeof joined, "%.*s%s", (int)folder, from, name);
     if (folder > INT_MAX || length < 0 || (size_t)length >= sizeof joined) {
@@ -73,7 +73,7 @@ static bool resolve(const char *from, const char *name, char out[MAX_NAME]) {
             }
             out[used - 1] = '\0'; /* its slash */
             const char *above = strrchr(out, '/');
-            used = above == NULL ? 0 : (size_t)(above - out) + 1;
+            used = !above ? 0 : (size_t)(above - out) + 1;
         } else if (part > 0 && !(part == 1 && at[0] == '.')) {
             memcpy(out + used, at, part);
             used += part;
@@ -123,19 +123,19 @@ static shaderc_include_result *include(void *data, const char *name, int type, c
                                        size_t depth) {
     struct inclusions *inclusions = data;
     struct inclusion *inclusion = calloc(1, sizeof *inclusion);
-    if (inclusion == NULL) {
+    if (!inclusion) {
         abort(); /* there is no way to fail, and the refused allocation has been counted */
     }
     const struct bhi_glsl_pair *found = NULL;
     if (type == shaderc_include_type_relative) {
         found = find(inclusions->glsl, from, name);
     }
-    if (found == NULL) {
+    if (!found) {
         found = find(inclusions->glsl, "", name);
     }
     inclusions->count++;
-    inclusions->bytes += found == NULL ? 0 : found->text.length;
-    if (found == NULL) {
+    inclusions->bytes += !found ? 0 : found->text.length;
+    if (!found) {
         snprintf(inclusion->text, sizeof inclusion->text,
                  "'%.200s' is not among the includes that were given", name);
     } else if (depth > MAX_DEPTH) {
@@ -189,7 +189,7 @@ static void keep_code(struct bhi_compile_answer *answer, const void *bytes, size
 static shaderc_compile_options_t make_options(const struct bhi_glsl *glsl,
                                               struct inclusions *inclusions) {
     shaderc_compile_options_t options = shaderc_compile_options_initialize();
-    if (options == NULL) {
+    if (!options) {
         return NULL;
     }
     /* What every device that we drive takes. Not optimised by shaderc, which would drop bindings
@@ -227,7 +227,7 @@ static bool take_module(const uint32_t *module, size_t words, const struct bhi_g
             return true;
         }
         renamed = bhi_hlsl_rename_entry(module, words, &words);
-        if (renamed == NULL) {
+        if (!renamed) {
             return out_of_memory(error);
         }
         module = renamed;
@@ -245,7 +245,7 @@ static bool take_module(const uint32_t *module, size_t words, const struct bhi_g
 static bool take_result(shaderc_compilation_result_t result, const struct bhi_glsl *glsl,
                         struct bhi_compile_answer *answer, void *code, uint64_t room,
                         struct bhi_error *error) {
-    const shaderc_compilation_status status = result == NULL
+    const shaderc_compilation_status status = !result
                                                   ? shaderc_compilation_status_null_result_object
                                                   : shaderc_result_get_compilation_status(result);
     if (status == shaderc_compilation_status_compilation_error) {
@@ -279,14 +279,14 @@ static bool find_entry(struct bhi_glsl_compiler *compiler, const struct bhi_glsl
     shaderc_compilation_result_t result = shaderc_compile_into_preprocessed_text(
         compiler->shaderc, glsl->text.bytes, glsl->text.length, shaderc_glsl_compute_shader,
         glsl->name.bytes, "main", options);
-    if (result != NULL &&
+    if (result &&
         shaderc_result_get_compilation_status(result) == shaderc_compilation_status_success) {
         const char *text = shaderc_result_get_bytes(result);
         good = bhi_hlsl_find_entry(text, glsl->entry.bytes, name, why, sizeof why) &&
                bhi_hlsl_check_result(glsl, text, name, place, sizeof place, why, sizeof why) &&
                bhi_hlsl_check_attributes(text, why, sizeof why);
     }
-    if (result != NULL) {
+    if (result) {
         shaderc_result_release(result);
     }
     if (!good) {
@@ -303,7 +303,7 @@ bool bhi_glsl_compile(struct bhi_glsl_compiler *compiler, const struct bhi_glsl 
     struct inclusions inclusions = {.glsl = glsl};
     memset(answer, 0, sizeof *answer);
     shaderc_compile_options_t options = make_options(glsl, &inclusions);
-    if (options == NULL) {
+    if (!options) {
         return out_of_memory(error);
     }
     char entry[BHI_HLSL_NAME];
@@ -317,7 +317,7 @@ bool bhi_glsl_compile(struct bhi_glsl_compiler *compiler, const struct bhi_glsl 
         shaderc_compile_into_spv(compiler->shaderc, glsl->text.bytes, glsl->text.length,
                                  shaderc_glsl_compute_shader, glsl->name.bytes, entry, options);
     const bool good = take_result(result, glsl, answer, code, room, error);
-    if (result != NULL) {
+    if (result) {
         shaderc_result_release(result);
     }
     shaderc_compile_options_release(options);

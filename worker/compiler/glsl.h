@@ -4,30 +4,9 @@
 
 #include "ipc/compile.h"
 #include "worker/backend.h"
+#include "worker/compiler/source.h"
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-
-/* |bytes| has a NUL behind |length|. */
-struct bhi_glsl_text {
-    const char *bytes;
-    size_t length;
-};
-
-struct bhi_glsl_pair {
-    struct bhi_glsl_text name, text;
-};
-
-struct bhi_glsl {
-    struct bhi_glsl_text name, text;
-    const struct bhi_glsl_pair *defines; /* name, value */
-    size_t define_count;
-    const struct bhi_glsl_pair *includes; /* name, text: all that can be included */
-    size_t include_count;
-    bool optimize;
-    bool hlsl;
-    struct bhi_glsl_text entry; /* of HLSL: the function; empty: the one that there is */
-};
 
 struct bhi_glsl_compiler;
 

@@ -28,7 +28,7 @@ static const char *skip_blank(const char *at, bool line_begins) {
             at += strcspn(at, "\n");
         } else if (at[0] == '/' && at[1] == '*') {
             const char *end = strstr(at + 2, "*/");
-            at = end == NULL ? at + strlen(at) : end + 2;
+            at = !end ? at + strlen(at) : end + 2;
         } else if (*at == '#' && line_begins) {
             at += strcspn(at, "\n");
         } else {
@@ -68,7 +68,7 @@ static const char *take_function(const char *at, struct function *out) {
         } else if (depth > 0) {
             at++;
         } else if (in_word(*at)) {
-            if (out->at != NULL) {
+            if (out->at) {
                 keep_word(out->type, sizeof out->type, out->at, length);
             }
             out->at = at;
@@ -80,7 +80,7 @@ static const char *take_function(const char *at, struct function *out) {
             break;
         }
     }
-    if (*at == '(' && out->at != NULL && length < BHI_HLSL_NAME) {
+    if (*at == '(' && out->at && length < BHI_HLSL_NAME) {
         keep_word(out->name, sizeof out->name, out->at, length);
     }
     return at;
@@ -127,7 +127,7 @@ bool bhi_hlsl_find_entry(const char *text, const char *wanted, char out_name[BHI
         snprintf(list + used, sizeof list - used, "%s%.127s", i == 0 ? "" : ", ",
                  functions[i].name);
     }
-    if (chosen != NULL) {
+    if (chosen) {
         snprintf(out_name, BHI_HLSL_NAME, "%.127s", chosen);
     } else if (count == 0) {
         snprintf(why, why_size, "no function has [numthreads(X, Y, Z)], which makes it a kernel");
@@ -138,7 +138,7 @@ bool bhi_hlsl_find_entry(const char *text, const char *wanted, char out_name[BHI
         snprintf(why, why_size, "several functions have [numthreads], choose the entry point: %s",
                  list);
     }
-    return chosen != NULL;
+    return chosen;
 }
 
 /* -- what it returns -------------------------------------------------------------------------- */
@@ -146,7 +146,7 @@ bool bhi_hlsl_find_entry(const char *text, const char *wanted, char out_name[BHI
 /* Whether a parameter of the function whose name is at |at| is one that it writes. */
 static bool writes_parameter(const char *at) {
     int depth = 0;
-    for (at = strchr(at, '('); at != NULL && *at != '\0'; at = skip_blank(at, false)) {
+    for (at = strchr(at, '('); at && *at != '\0'; at = skip_blank(at, false)) {
         if (*at == '(' || *at == ')') {
             depth += *at == '(' ? 1 : -1;
             if (depth == 0) {
@@ -189,11 +189,11 @@ bool bhi_hlsl_check_result(const struct bhi_glsl *source, const char *text, cons
     struct function functions[MAX_ENTRIES];
     const size_t count = find_functions(text, functions);
     const struct function *it = NULL;
-    for (size_t i = 0; i < count && it == NULL; i++) {
+    for (size_t i = 0; i < count && !it; i++) {
         it = strcmp(functions[i].name, entry) == 0 ? &functions[i] : NULL;
     }
-    const bool returns = it != NULL && it->type[0] != '\0' && strcmp(it->type, "void") != 0;
-    if (it == NULL || (!returns && !writes_parameter(it->at))) {
+    const bool returns = it && it->type[0] != '\0' && strcmp(it->type, "void") != 0;
+    if (!it || (!returns && !writes_parameter(it->at))) {
         return true;
     }
     const char *file = source->name.bytes;
@@ -206,8 +206,8 @@ bool bhi_hlsl_check_result(const struct bhi_glsl *source, const char *text, cons
         snprintf(place, place_size, "%.1000s:%u", file, line);
     }
     snprintf(why, why_size,
-             "'%.100s' %s%s, and nobody takes what a kernel returns: make it void, and write into "
-             "a RWStructuredBuffer",
+             "'%.100s' %s%s, but a kernel cannot return a value: make it void, and write to a "
+             "RWStructuredBuffer",
              entry, returns ? "returns " : "has a parameter that is out", returns ? it->type : "");
     return false;
 }
@@ -228,9 +228,9 @@ static bool is_over(const char *at, uint64_t limit) {
 
 /* Behind |mark|, blanks and comments around it; NULL: it is not there. */
 static const char *behind(const char *at, const char *mark) {
-    at = at != NULL ? skip_blank(at, false) : NULL;
+    at = at ? skip_blank(at, false) : NULL;
     const size_t length = strlen(mark);
-    return at != NULL && strncmp(at, mark, length) == 0 ? skip_blank(at + length, false) : NULL;
+    return at && strncmp(at, mark, length) == 0 ? skip_blank(at + length, false) : NULL;
 }
 
 /* The number that is too large in register(u1, space2) or [[vk::binding(1, 2)]] at |at|; NULL:
@@ -244,7 +244,7 @@ static const char *find_over(const char *at, bool *out_space) {
         at += strlen("register");
     }
     at = behind(at, "(");
-    if (at == NULL) {
+    if (!at) {
         return NULL;
     }
     *out_space = in_register && strncmp(at, "space", 5) == 0;
@@ -257,7 +257,7 @@ static const char *find_over(const char *at, bool *out_space) {
     }
     *out_space = true;
     at = in_register ? behind(at, "space") : at;
-    return at != NULL && is_over(at, MAX_SPACE) ? at : NULL;
+    return at && is_over(at, MAX_SPACE) ? at : NULL;
 }
 
 /* Whether [[vk::push_constant]] at |at| is for something else than a cbuffer: glslang makes that a
@@ -265,14 +265,14 @@ static const char *find_over(const char *at, bool *out_space) {
 static bool is_lost_push(const char *at) {
     at = is_word(at, "vk") ? behind(behind(at + 2, "::"), "push_constant") : NULL;
     at = behind(behind(at, "]"), "]");
-    return at != NULL && *at != '[' && !is_word(at, "cbuffer") && !is_word(at, "ConstantBuffer");
+    return at && *at != '[' && !is_word(at, "cbuffer") && !is_word(at, "ConstantBuffer");
 }
 
 bool bhi_hlsl_check_attributes(const char *text, char *why, size_t why_size) {
     for (const char *at = skip_blank(text, true); *at != '\0'; at = skip_blank(at, false)) {
         bool space = false;
         const char *number = find_over(at, &space);
-        if (number != NULL) {
+        if (number) {
             const int digits = (int)strspn(number, "0123456789");
             snprintf(why, why_size, "%s %.*s is too large: %s", space ? "set" : "binding",
                      digits < 32 ? digits : 32, number,
@@ -321,18 +321,18 @@ static size_t length_of(const uint32_t *code, size_t left) {
 static const char *name_of(const struct fact *facts, uint32_t bound, uint32_t variable,
                            uint32_t type) {
     const char *name = facts[variable].name;
-    for (int i = 0; (name == NULL || *name == '\0') && type < bound && i < 3; i++) {
+    for (int i = 0; (!name || *name == '\0') && type < bound && i < 3; i++) {
         name = facts[type].name;
         type = facts[type].type;
     }
-    return name == NULL || *name == '\0' ? "a resource without a name" : name;
+    return !name || *name == '\0' ? "a resource without a name" : name;
 }
 
 static size_t find_resources(const uint32_t *code, size_t words, struct resource *out) {
     const uint32_t bound = words > HEADER_WORDS ? code[3] : 0;
     struct fact *facts = bound < (1u << 22) ? calloc(bound + 1, sizeof *facts) : NULL;
     size_t count = 0, length;
-    for (size_t i = HEADER_WORDS; facts != NULL && i < words; i += length) {
+    for (size_t i = HEADER_WORDS; facts && i < words; i += length) {
         const uint32_t *at = code + i;
         length = length_of(at, words - i);
         if (length == 0) {
@@ -381,7 +381,7 @@ static unsigned find_place(const struct bhi_glsl_text *text, const char *name,
         first = first == 0 ? line : first;
         const char *end = at + strcspn(at, ";{\n");
         const char *mark = strstr(at, "register");
-        if (mark != NULL && mark < end) {
+        if (mark && mark < end) {
             mark += strlen("register");
             mark += strspn(mark, " \t(");
             const size_t digits = strspn(mark, "abcdefghijklmnopqrstuvwxyz0123456789");
@@ -441,7 +441,7 @@ size_t bhi_hlsl_find_clashes(const struct bhi_glsl *source, const uint32_t *code
 uint32_t *bhi_hlsl_rename_entry(const uint32_t *code, size_t words, size_t *out_words) {
     static const char name[8] = "main"; /* two words, with its NUL */
     uint32_t *out = malloc((words + 2) * sizeof *out);
-    if (out == NULL) {
+    if (!out) {
         return NULL;
     }
     memcpy(out, code, words * sizeof *out);

@@ -3,7 +3,8 @@
 #ifndef BHI_WORKER_COMPILER_HLSL_H
 #define BHI_WORKER_COMPILER_HLSL_H
 
-#include "worker/compiler/glsl.h"
+#include "worker/compiler/source.h"
+#include <stdint.h>
 
 #define BHI_HLSL_NAME 128u /* of a function, with its NUL */
 

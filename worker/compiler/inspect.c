@@ -96,7 +96,7 @@ static bh_dtype dtype_of(const uint32_t *type) {
 /* Which axis of the workgroup's size |id| is; -1: none. */
 static int axis_of(const struct bhi_module *module, uint32_t id) {
     const uint32_t *size = bhi_inspect_definition(module, module->work_group_size);
-    for (int axis = 0; size != NULL && length_of(size) == 6 && axis < 3; axis++) {
+    for (int axis = 0; size && length_of(size) == 6 && axis < 3; axis++) {
         if (size[3 + axis] == id) {
             return axis;
         }
@@ -107,14 +107,14 @@ static int axis_of(const struct bhi_module *module, uint32_t id) {
 static bool take_constant(struct bhi_inspection *out, const struct bhi_module *module, uint32_t id,
                           struct bhi_error *error) {
     const uint32_t *at = bhi_inspect_definition(module, id);
-    const uint32_t *type = at == NULL ? NULL : bhi_inspect_definition(module, at[1]);
+    const uint32_t *type = !at ? NULL : bhi_inspect_definition(module, at[1]);
     const uint32_t constant_id = module->spec_ids[id] - 1;
     for (uint32_t i = 0; i < out->constants; i++) {
         if (out->constant[i].constant_id == constant_id) {
             return true; /* two may share an id */
         }
     }
-    if (type == NULL || dtype_of(type) == BH_DTYPE_NONE) {
+    if (!type || dtype_of(type) == BH_DTYPE_NONE) {
         return true;
     }
     if (out->constants == BHI_INSPECT_CONSTANTS) {
@@ -183,11 +183,11 @@ static void add_type(char out[BHI_INSPECT_NAME], const char type[BHI_INSPECT_NAM
     const size_t used = strlen(out), length = strlen(type), gap = sizeof between - 1;
     for (const char *at = out; *at != '\0';) {
         const char *end = strstr(at, between);
-        const size_t one = end != NULL ? (size_t)(end - at) : strlen(at);
+        const size_t one = end ? (size_t)(end - at) : strlen(at);
         if (one == length && memcmp(at, type, length) == 0) {
             return;
         }
-        at += end != NULL ? one + gap : one;
+        at += end ? one + gap : one;
     }
     if (used == 0) {
         memcpy(out, type, length + 1);
@@ -203,7 +203,7 @@ static void add_type(char out[BHI_INSPECT_NAME], const char type[BHI_INSPECT_NAM
 /* Of an array of buffers the type of one. */
 static uint32_t one_buffer(const struct bhi_module *module, uint32_t type) {
     const uint32_t *at = bhi_inspect_definition(module, type);
-    return at != NULL && opcode(at) == SpvOpTypeArray ? at[2] : type;
+    return at && opcode(at) == SpvOpTypeArray ? at[2] : type;
 }
 
 static void take_buffer_type(struct bhi_inspection *out, const struct bhi_module *module,
@@ -246,7 +246,7 @@ static void take_variables(struct bhi_inspection *out, const struct bhi_module *
 static bool take_interface(struct bhi_inspection *out, const struct bhi_module *module,
                            const char *entry, struct bhi_error *error) {
     struct bhi_module_bindings *reflection = malloc(sizeof *reflection);
-    if (reflection == NULL) {
+    if (!reflection) {
         bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory while inspecting the kernel");
         return false;
     }
@@ -270,7 +270,7 @@ static bool disassemble(const uint32_t *code, size_t words, struct bhi_inspectio
     spv_context context = spvContextCreate(SPV_ENV_UNIVERSAL_1_6);
     spv_text disassembly = NULL;
     spv_diagnostic diagnostic = NULL;
-    const spv_result_t result = context == NULL
+    const spv_result_t result = !context
                                     ? SPV_ERROR_OUT_OF_MEMORY
                                     : spvBinaryToText(context, code, words,
                                                       SPV_BINARY_TO_TEXT_OPTION_INDENT |
@@ -279,8 +279,7 @@ static bool disassemble(const uint32_t *code, size_t words, struct bhi_inspectio
     bool good = false;
     if (result != SPV_SUCCESS) {
         bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "the module cannot be disassembled: %s",
-                      diagnostic != NULL && diagnostic->error != NULL ? diagnostic->error
-                                                                      : "out of memory");
+                      diagnostic && diagnostic->error ? diagnostic->error : "out of memory");
     } else if (disassembly->length > BHI_INSPECT_MAX_TEXT) {
         bhi_error_set(error, BH_LIMIT_EXCEEDED, "the disassembly has %zu bytes, over %u",
                       disassembly->length, BHI_INSPECT_MAX_TEXT);

@@ -24,13 +24,13 @@ const uint32_t *bhi_inspect_definition(const struct bhi_module *module, uint32_t
 
 /* The next instruction before the functions; NULL at their beginning. From NULL on. */
 static const uint32_t *next(const struct bhi_module *module, const uint32_t *at) {
-    at = at == NULL ? module->code + 5 : at + length_of(at);
+    at = !at ? module->code + 5 : at + length_of(at);
     return at < module->code + module->words && opcode(at) != SpvOpFunction ? at : NULL;
 }
 
 void bhi_inspect_name(const struct bhi_module *module, uint32_t id, char out[BHI_INSPECT_NAME]) {
     out[0] = '\0';
-    for (const uint32_t *at = NULL; (at = next(module, at)) != NULL;) {
+    for (const uint32_t *at = NULL; (at = next(module, at));) {
         if (opcode(at) == SpvOpName && at[1] == id) {
             const char *name = (const char *)&at[2];
             bhi_text_sanitise(out, BHI_INSPECT_NAME, name, strlen(name));
@@ -41,7 +41,7 @@ void bhi_inspect_name(const struct bhi_module *module, uint32_t id, char out[BHI
 
 bool bhi_inspect_decoration(const struct bhi_module *module, uint32_t id, uint32_t decoration,
                             uint32_t *out) {
-    for (const uint32_t *at = NULL; (at = next(module, at)) != NULL;) {
+    for (const uint32_t *at = NULL; (at = next(module, at));) {
         if (opcode(at) == SpvOpDecorate && at[1] == id && at[2] == decoration &&
             length_of(at) > 3) {
             *out = at[3];
@@ -53,7 +53,7 @@ bool bhi_inspect_decoration(const struct bhi_module *module, uint32_t id, uint32
 
 uint32_t bhi_inspect_pointee(const struct bhi_module *module, const uint32_t *variable) {
     const uint32_t *pointer = bhi_inspect_definition(module, variable[1]);
-    return pointer != NULL && opcode(pointer) == SpvOpTypePointer ? pointer[3] : 0;
+    return pointer && opcode(pointer) == SpvOpTypePointer ? pointer[3] : 0;
 }
 
 /* -- types ------------------------------------------------------------------------------------ */
@@ -84,7 +84,7 @@ static void __attribute__((format(printf, 2, 3))) put(struct text *text, const c
 static void put_type(struct text *text, const struct bhi_module *module, uint32_t type,
                      unsigned depth) {
     const uint32_t *at = bhi_inspect_definition(module, type);
-    if (at == NULL || depth > MAX_DEPTH) {
+    if (!at || depth > MAX_DEPTH) {
         put(text, "?");
         return;
     }
@@ -135,7 +135,7 @@ void bhi_inspect_type(const struct bhi_module *module, uint32_t type, char out[B
     out[0] = '\0';
     /* Of a block with one member, which is how GLSL has arrays, that member is the type. */
     const uint32_t *at = bhi_inspect_definition(module, type);
-    if (at != NULL && opcode(at) == SpvOpTypeStruct && length_of(at) == 3) {
+    if (at && opcode(at) == SpvOpTypeStruct && length_of(at) == 3) {
         type = at[2];
     }
     put_type(&text, module, type, 0);
@@ -175,7 +175,7 @@ static struct place place_of(const struct bhi_module *module, uint32_t type, uin
                              const struct place *outer) {
     struct place place = {.offset = outer->offset};
     char name[BHI_INSPECT_NAME] = "";
-    for (const uint32_t *at = NULL; (at = next(module, at)) != NULL;) {
+    for (const uint32_t *at = NULL; (at = next(module, at));) {
         if (opcode(at) == SpvOpMemberName && at[1] == type && at[2] == member) {
             bhi_text_sanitise(name, sizeof name, (const char *)&at[3],
                               strlen((const char *)&at[3]));
@@ -198,8 +198,7 @@ static struct place place_of(const struct bhi_module *module, uint32_t type, uin
 /* Bytes of a number; 0: it is none. */
 static uint32_t bytes_of(const struct bhi_module *module, uint32_t type) {
     const uint32_t *at = bhi_inspect_definition(module, type);
-    return at != NULL && (opcode(at) == SpvOpTypeInt || opcode(at) == SpvOpTypeFloat) ? at[2] / 8
-                                                                                      : 0;
+    return at && (opcode(at) == SpvOpTypeInt || opcode(at) == SpvOpTypeFloat) ? at[2] / 8 : 0;
 }
 
 static void add_leaf(struct members *m, uint32_t type, const struct place *place) {
@@ -208,16 +207,16 @@ static void add_leaf(struct members *m, uint32_t type, const struct place *place
     out->offset = place->offset;
     memcpy(out->name, place->name, sizeof out->name);
     bhi_inspect_type(m->module, type, out->type);
-    if (at != NULL && opcode(at) == SpvOpTypeArray) {
+    if (at && opcode(at) == SpvOpTypeArray) {
         (void)bhi_inspect_decoration(m->module, type, SpvDecorationArrayStride, &out->stride);
         at = bhi_inspect_definition(m->module, at[2]);
     }
-    if (at != NULL && opcode(at) == SpvOpTypeMatrix) {
+    if (at && opcode(at) == SpvOpTypeMatrix) {
         const uint32_t *column = bhi_inspect_definition(m->module, at[2]);
-        const uint32_t unit = column != NULL ? bytes_of(m->module, column[2]) : 0;
+        const uint32_t unit = column ? bytes_of(m->module, column[2]) : 0;
         out->stride = place->by_row ? unit : place->matrix_stride;
         out->step = place->by_row ? place->matrix_stride : unit;
-    } else if (at != NULL) {
+    } else if (at) {
         out->step = bytes_of(m->module, opcode(at) == SpvOpTypeVector ? at[2] : at[1]);
     }
 }
@@ -232,16 +231,15 @@ static void add(struct members *m, uint32_t type, const struct place *place) {
         return;
     }
     m->steps--;
-    if (at != NULL && opcode(at) == SpvOpTypeStruct) {
+    if (at && opcode(at) == SpvOpTypeStruct) {
         add_members(m, type, place);
         return;
     }
-    const uint32_t *element = at != NULL && opcode(at) == SpvOpTypeArray
-                                  ? bhi_inspect_definition(m->module, at[2])
-                                  : NULL;
+    const uint32_t *element =
+        at && opcode(at) == SpvOpTypeArray ? bhi_inspect_definition(m->module, at[2]) : NULL;
     uint64_t count;
     uint32_t stride = 0;
-    if (element == NULL || opcode(element) == SpvOpTypeInt || opcode(element) == SpvOpTypeFloat ||
+    if (!element || opcode(element) == SpvOpTypeInt || opcode(element) == SpvOpTypeFloat ||
         opcode(element) == SpvOpTypeVector || !bhi_module_constant(m->module, at[3], &count)) {
         add_leaf(m, type, place);
         return;
@@ -274,7 +272,7 @@ uint32_t bhi_inspect_members(const struct bhi_module *module, uint32_t type,
     const uint32_t *block = bhi_inspect_definition(module, type);
     struct members members = {.module = module, .out = out, .steps = MAX_STEPS};
     const struct place whole = {.offset = 0};
-    if (block != NULL && opcode(block) == SpvOpTypeStruct) {
+    if (block && opcode(block) == SpvOpTypeStruct) {
         add_members(&members, type, &whole);
     }
     return members.count;

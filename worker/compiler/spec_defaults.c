@@ -19,8 +19,7 @@ static size_t length_of(const uint32_t *at) {
 /* Which axis of the workgroup's size |id| is; -1: none. */
 static int axis_of(const struct bhi_module *module, uint32_t id) {
     const uint32_t *size = bhi_inspect_definition(module, module->work_group_size);
-    for (size_t i = 5;
-         size == NULL && i < module->words && opcode(&module->code[i]) != SpvOpFunction;
+    for (size_t i = 5; !size && i < module->words && opcode(&module->code[i]) != SpvOpFunction;
          i += length_of(&module->code[i])) {
         const uint32_t *at = &module->code[i];
         if (opcode(at) == SpvOpExecutionModeId && length_of(at) == 6 &&
@@ -28,7 +27,7 @@ static int axis_of(const struct bhi_module *module, uint32_t id) {
             size = at;
         }
     }
-    for (int axis = 0; size != NULL && length_of(size) == 6 && axis < 3; axis++) {
+    for (int axis = 0; size && length_of(size) == 6 && axis < 3; axis++) {
         if (size[3 + axis] == id) {
             return axis;
         }
@@ -44,7 +43,7 @@ static bool was_left(const struct bhi_module *module, uint32_t id) {
             return false;
         }
     }
-    return spec_id != 0 && bhi_inspect_definition(module, id) != NULL;
+    return spec_id != 0 && bhi_inspect_definition(module, id);
 }
 
 /* Those that are sizes of the workgroup stand first; of two with the same SpecId there is one. */
@@ -69,7 +68,7 @@ static uint32_t find_left(const struct bhi_module *module, uint32_t left[LOOKED]
 
 static void print_value(const struct bhi_module *module, const uint32_t *at, char out[32]) {
     const uint32_t *type = bhi_inspect_definition(module, at[1]);
-    if (opcode(at) != SpvOpSpecConstant || type == NULL) {
+    if (opcode(at) != SpvOpSpecConstant || !type) {
         snprintf(out, 32, "%s", opcode(at) == SpvOpSpecConstantTrue ? "true" : "false");
         return;
     }

@@ -58,14 +58,14 @@ void bhi_alloc_watch(struct bhi_progress_header *header) {
 
 static void refused(void) {
     struct bhi_progress_header *header = watched;
-    if (header != NULL) {
+    if (header) {
         atomic_fetch_add_explicit(&header->refused_allocations, 1, memory_order_release);
     }
 }
 
 void *malloc(size_t size) {
     void *p = BHI_FAULT_CALL("alloc") ? NULL : __libc_malloc(size);
-    if (p == NULL) {
+    if (!p) {
         refused();
     }
     return p;
@@ -73,7 +73,7 @@ void *malloc(size_t size) {
 
 void *calloc(size_t count, size_t size) {
     void *p = BHI_FAULT_CALL("alloc") ? NULL : __libc_calloc(count, size);
-    if (p == NULL) {
+    if (!p) {
         refused();
     }
     return p;
@@ -81,7 +81,7 @@ void *calloc(size_t count, size_t size) {
 
 void *realloc(void *old, size_t size) {
     void *p = BHI_FAULT_CALL("alloc") ? NULL : __libc_realloc(old, size);
-    if (p == NULL && size != 0) {
+    if (!p && size != 0) {
         refused();
     }
     return p;
@@ -90,7 +90,7 @@ void *realloc(void *old, size_t size) {
 void *memalign(size_t alignment, size_t size) {
     const bool fails = BHI_FAULT_CALL("alloc");
     void *p = fails ? NULL : __libc_memalign(alignment, size);
-    if (p == NULL && (fails || errno == ENOMEM)) {
+    if (!p && (fails || errno == ENOMEM)) {
         refused();
     }
     return p;
@@ -107,7 +107,7 @@ int posix_memalign(void **out, size_t alignment, size_t size) {
     const int saved = errno; /* posix_memalign does not touch it */
     void *p = memalign(alignment, size);
     errno = saved;
-    if (p == NULL) {
+    if (!p) {
         return ENOMEM;
     }
     *out = p;
@@ -133,11 +133,11 @@ void *mmap64(void *address, size_t length, int protection, int flags, int fd, of
 /* A thread's stack is mapped inside glibc, where no interposer sees it: EAGAIN is what shows. */
 int pthread_create(pthread_t *out, const pthread_attr_t *attributes, start_fn start,
                    void *argument) {
-    int r = (real_create != NULL ? real_create : find_create())(out, attributes, start, argument);
+    int r = (real_create ? real_create : find_create())(out, attributes, start, argument);
     if (r == EAGAIN) {
         pthread_attr_t defaults;
         size_t stack = 0;
-        if (attributes != NULL) {
+        if (attributes) {
             (void)pthread_attr_getstacksize(attributes, &stack);
         } else if (pthread_getattr_default_np(&defaults) == 0) {
             (void)pthread_attr_getstacksize(&defaults, &stack);

@@ -3,12 +3,12 @@
 
 #if BHI_FAULTS
 
+#include "base/fd.h"
 #include "ipc/channel.h"
 #include "ipc/progress.h"
 #include "worker/faults/notes.h"
 #include "worker/faults/plan.h"
 #include "worker/faults/tamper.h"
-#include "worker/sandbox/seccomp.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -199,7 +199,7 @@ static bool parse_rule(char *text, struct rule *rule) {
     const char *point = strtok_r(NULL, ":", &state);
     const char *nth = strtok_r(NULL, "=", &state);
     const char *action = strtok_r(NULL, "", &state);
-    if (worker == NULL || point == NULL || nth == NULL || action == NULL || !is_point(point) ||
+    if (!worker || !point || !nth || !action || !is_point(point) ||
         !parse_number(worker, &rule->worker) || !parse_number(nth, &rule->nth) ||
         !parse_action(action, &rule->action)) {
         return false;
@@ -220,13 +220,13 @@ static void *map_file(const char *path, size_t bytes) {
 
 void bhi_faults_init(void) {
     const char *list = getenv("BULKHEAD_TEST_FAULTS");
-    char *copy = list == NULL ? NULL : strdup(list);
+    char *copy = !list ? NULL : strdup(list);
     char *state = NULL;
-    const char *notes = list == NULL ? NULL : strstr(list, "notes=");
-    if (notes != NULL) { /* the last item */
+    const char *notes = !list ? NULL : strstr(list, "notes=");
+    if (notes) { /* the last item */
         errors.notes = map_file(notes + 6, sizeof *errors.notes);
     }
-    for (char *item = copy == NULL ? NULL : strtok_r(copy, ",", &state); item != NULL;
+    for (char *item = !copy ? NULL : strtok_r(copy, ",", &state); item;
          item = strtok_r(NULL, ",", &state)) {
         if (strncmp(item, "plan=", 5) == 0) {
             errors.plan = map_file(item + 5, sizeof *errors.plan);
@@ -239,7 +239,7 @@ void bhi_faults_init(void) {
         snprintf(named, sizeof named, "%s", item);
         /* A test with a typo in it must not pass. */
         if (errors.count == BHI_FAULT_RULES || !parse_rule(item, &errors.rules[errors.count])) {
-            if (errors.notes != NULL) {
+            if (errors.notes) {
                 memcpy(errors.notes->refused, named, sizeof named);
             }
             abort();
@@ -356,7 +356,7 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
         }
         break;
     case ACT_FLOOD:
-        if (errors.channel != NULL) {
+        if (errors.channel) {
             flood();
         }
         break;
@@ -395,7 +395,7 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
     case ACT_LOST:
         break;
     default:
-        if (errors.target.pointer != NULL) {
+        if (errors.target.pointer) {
             bhi_tamper((enum bhi_tamper)(action - ACT_TAMPER), &errors.target);
         }
         break;
@@ -427,7 +427,7 @@ static bool is_fault(enum action action) {
 static enum action planned(const char *name) {
     struct bhi_fault_plan *plan = errors.plan;
     enum action action;
-    if (plan == NULL || atomic_load(&plan->armed) == 0 || strcmp(plan->point, name) != 0 ||
+    if (!plan || atomic_load(&plan->armed) == 0 || strcmp(plan->point, name) != 0 ||
         !parse_action(plan->what, &action) || atomic_fetch_add(&plan->passed, 1) + 1 != plan->nth ||
         atomic_exchange(&plan->fired, 1) != 0) {
         return ACTIONS;
@@ -453,7 +453,7 @@ static enum action pass(const char *name) {
         if (rule->nth != ANY && rule->nth != rule->passed) {
             continue;
         }
-        if (errors.notes != NULL) {
+        if (errors.notes) {
             atomic_store(&errors.notes->fired[i], 1);
         }
         if (is_fault(rule->action)) {

@@ -14,7 +14,7 @@
  * (20 ms), ring (the doorbell, for ever), drain (rings it and takes that back, for ever), unblock
  * (clears O_NONBLOCK on what it shares with the supervisor: before filter A, which knows no ioctl);
  * where a buffer is attached, also those of tamper.h An item plan=PATH names a plan.h:
- * a error that is told later; notes=PATH, the last, a notes.h: what has happened. A point or
+ * a fault that is told later; notes=PATH, the last, a notes.h: what has happened. A point or
  * an action that is none ends the zygote.
  */
 #ifndef BHI_WORKER_FAULTS_FAULTS_H

@@ -14,7 +14,7 @@ static void number_blocks(struct bhi_ir *ir, struct bhi_ir_function *f, uint32_t
     uint32_t depth = 0, done = 0;
     struct bhi_basic_block *next = f->first;
     for (;;) {
-        if (next != NULL) {
+        if (next) {
             next->order = 1; /* seen */
             stack[depth].block = next;
             stack[depth].left = bhi_block_successors(ir, next, &stack[depth].labels);
@@ -22,12 +22,12 @@ static void number_blocks(struct bhi_ir *ir, struct bhi_ir_function *f, uint32_t
         }
         struct frame *top = &stack[depth - 1];
         next = NULL;
-        while (top->left > 0 && next == NULL) {
+        while (top->left > 0 && !next) {
             /* Last first, so that the first successor comes first in the reversed order. */
             struct bhi_basic_block *to = bhi_ir_block(ir, top->labels[--top->left]);
-            next = to != NULL && to->order == 0 ? to : NULL;
+            next = to && to->order == 0 ? to : NULL;
         }
-        if (next == NULL) {
+        if (!next) {
             post[done++] = top->block;
             if (--depth == 0) {
                 break;
@@ -49,7 +49,7 @@ static void find_preds(struct bhi_ir *ir, struct bhi_ir_function *f) {
             const uint32_t count = bhi_block_successors(ir, f->rpo[i], &labels);
             for (uint32_t k = 0; k < count; k++) {
                 struct bhi_basic_block *to = bhi_ir_block(ir, labels[k]);
-                if (to == NULL || to->order == 0) {
+                if (!to || to->order == 0) {
                     continue;
                 }
                 if (pass == 1) {
@@ -87,8 +87,8 @@ static void find_dominators(struct bhi_ir_function *f) {
             struct bhi_basic_block *block = f->rpo[i], *dominator = NULL;
             for (uint32_t k = 0; k < block->pred_count; k++) {
                 struct bhi_basic_block *pred = block->preds[k];
-                if (pred->dominator != NULL) {
-                    dominator = dominator == NULL ? pred : common(pred, dominator);
+                if (pred->dominator) {
+                    dominator = !dominator ? pred : common(pred, dominator);
                 }
             }
             changed |= block->dominator != dominator;
@@ -129,9 +129,8 @@ static struct bhi_basic_block *find_latch(struct bhi_ir *ir, const struct bhi_ba
             continue;
         }
         const struct bhi_ins *merge = bhi_block_merge(header);
-        if (merge == NULL || bhi_ins_op(merge) != SpvOpLoopMerge ||
-            !bhi_dominates(header, header->preds[i]) ||
-            (latch != NULL && latch != header->preds[i])) {
+        if (!merge || bhi_ins_op(merge) != SpvOpLoopMerge ||
+            !bhi_dominates(header, header->preds[i]) || (latch && latch != header->preds[i])) {
             bhi_ir_refuse(
                 ir, BH_INVALID_KERNEL,
                 "%s is jumped back to and is not the header of a structured loop; compile "
@@ -148,13 +147,13 @@ static void find_loops(struct bhi_ir *ir, struct bhi_ir_function *f) {
     f->loop_count = 0;
     for (uint32_t i = 0; i < f->reachable; i++) {
         struct bhi_basic_block *block = f->rpo[i];
-        struct bhi_loop *outer = block->dominator != NULL ? block->dominator->loop : NULL;
-        while (outer != NULL && bhi_dominates(outer->merge, block)) {
+        struct bhi_loop *outer = block->dominator ? block->dominator->loop : NULL;
+        while (outer && bhi_dominates(outer->merge, block)) {
             outer = outer->parent;
         }
         block->loop = outer;
         struct bhi_basic_block *latch = find_latch(ir, block);
-        if (latch == NULL) {
+        if (!latch) {
             continue;
         }
         const struct bhi_ins *merge = bhi_block_merge(block);
@@ -164,9 +163,8 @@ static void find_loops(struct bhi_ir *ir, struct bhi_ir_function *f) {
         loop->parent = outer;
         loop->merge = bhi_ir_block(ir, merge->words[1]);
         loop->cont = bhi_ir_block(ir, merge->words[2]);
-        loop->in_continue =
-            outer != NULL && (outer->in_continue || bhi_loop_continues(outer, block));
-        if (loop->merge == NULL || loop->cont == NULL || !bhi_dominates(loop->cont, latch)) {
+        loop->in_continue = outer && (outer->in_continue || bhi_loop_continues(outer, block));
+        if (!loop->merge || !loop->cont || !bhi_dominates(loop->cont, latch)) {
             bhi_ir_refuse(ir, BH_INVALID_KERNEL,
                           "the continue target of the loop at %s does not lead to its back edge; "
                           "compile the kernel with structured control flow",
@@ -179,7 +177,7 @@ static void find_loops(struct bhi_ir *ir, struct bhi_ir_function *f) {
 
 void bhi_cfg_build(struct bhi_ir *ir, struct bhi_ir_function *f) {
     uint32_t count = 0;
-    for (struct bhi_basic_block *block = f->first; block != NULL; block = block->next, count++) {
+    for (struct bhi_basic_block *block = f->first; block; block = block->next, count++) {
         block->order = 0;
         block->dominator = NULL;
         block->preds = NULL;
@@ -188,13 +186,13 @@ void bhi_cfg_build(struct bhi_ir *ir, struct bhi_ir_function *f) {
         block->mark = NULL;
     }
     f->reachable = f->loop_count = 0;
-    if (f->first == NULL) {
+    if (!f->first) {
         return; /* a declaration */
     }
     number_blocks(ir, f, count);
     f->unreachable = bhi_ir_alloc(ir, (count - f->reachable + 1) * sizeof *f->unreachable);
     f->unreachable_count = 0;
-    for (struct bhi_basic_block *block = f->first; block != NULL; block = block->next) {
+    for (struct bhi_basic_block *block = f->first; block; block = block->next) {
         if (block->order == 0) {
             f->unreachable[f->unreachable_count++] = block;
         }

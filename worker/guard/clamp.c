@@ -28,8 +28,8 @@ static struct bhi_ins *definition(const struct clamps *c, uint32_t id) {
 
 static struct bhi_ins *type_of(const struct clamps *c, uint32_t id) {
     const struct bhi_ins *ins = definition(c, id);
-    struct bhi_ins *type = ins != NULL ? definition(c, ins->type) : NULL;
-    if (type == NULL) {
+    struct bhi_ins *type = ins ? definition(c, ins->type) : NULL;
+    if (!type) {
         bhi_ir_refuse(&c->g->ir, BH_INVALID_KERNEL, "%%%u has no type", id);
     }
     return type;
@@ -56,7 +56,7 @@ static bool is_non_uniform(const struct clamps *c, uint32_t id) {
     if (!c->non_uniform) {
         return false;
     }
-    for (const struct bhi_ins *ins = c->g->ir.sections[BHI_IR_DECORATIONS].first; ins != NULL;
+    for (const struct bhi_ins *ins = c->g->ir.sections[BHI_IR_DECORATIONS].first; ins;
          ins = ins->next) {
         if (bhi_ins_op(ins) == SpvOpDecorate && ins->words[1] == id &&
             ins->words[2] == SpvDecorationNonUniform) {
@@ -74,11 +74,11 @@ static void clamp(struct clamps *c, uint32_t word, uint64_t length) {
     const uint32_t bits = bhi_ins_op(type) == SpvOpTypeInt ? type->words[2] : 0;
     uint64_t value;
     if (bits == 0) {
-        bhi_ir_refuse(ir, BH_INVALID_KERNEL, "%s: the index %%%u is no integer",
+        bhi_ir_refuse(ir, BH_INVALID_KERNEL, "%s: the index %%%u is not an integer",
                       bhi_ir_describe(ir, bhi_ins_op(c->at), c->at->result), index);
     }
     const struct bhi_ins *from = definition(c, index);
-    if (from->block == NULL && bhi_constant_of(&c->g->ir, &c->g->module, index, &value) &&
+    if (!from->block && bhi_constant_of(&c->g->ir, &c->g->module, index, &value) &&
         value < length && value >> (bits - 1) == 0) {
         return;
     }
@@ -114,7 +114,7 @@ static uint64_t array_length(struct clamps *c, const struct bhi_ins *array) {
 
 /* Is it what a descriptor points to? An array of those is an array of descriptors. */
 static bool is_block(const struct clamps *c, uint32_t type) {
-    for (const struct bhi_ins *ins = c->g->ir.sections[BHI_IR_DECORATIONS].first; ins != NULL;
+    for (const struct bhi_ins *ins = c->g->ir.sections[BHI_IR_DECORATIONS].first; ins;
          ins = ins->next) {
         if (bhi_ins_op(ins) == SpvOpDecorate && ins->words[1] == type &&
             (ins->words[2] == SpvDecorationBlock || ins->words[2] == SpvDecorationBufferBlock)) {
@@ -135,12 +135,12 @@ static void clamp_indices(struct clamps *c, uint32_t class, uint32_t type, uint3
     const bool descriptors = in_buffers(class);
     for (bool first = true; word < length; word++, first = false) {
         const struct bhi_ins *ins = definition(c, type);
-        const SpvOp op = ins != NULL ? bhi_ins_op(ins) : SpvOpNop;
+        const SpvOp op = ins ? bhi_ins_op(ins) : SpvOpNop;
         uint64_t member;
         if (op == SpvOpTypeStruct) {
             if (!bhi_constant_of(&c->g->ir, &c->g->module, c->at->words[word], &member) ||
                 member + 2 >= bhi_ins_length(ins)) {
-                bhi_ir_refuse(ir, BH_INVALID_KERNEL, "%s: a member's number is no constant",
+                bhi_ir_refuse(ir, BH_INVALID_KERNEL, "%s: a member's number is not a constant",
                               bhi_ir_describe(ir, bhi_ins_op(c->at), c->at->result));
             }
             type = ins->words[2 + member];
@@ -176,14 +176,14 @@ static void clamp_pointer(struct clamps *c) {
         return; /* the guard's own */
     }
     if (bhi_ins_op(pointer) != SpvOpTypePointer) {
-        bhi_ir_refuse(ir, BH_INVALID_KERNEL, "%s: its base is no pointer",
+        bhi_ir_refuse(ir, BH_INVALID_KERNEL, "%s: its base is not a pointer",
                       bhi_ir_describe(ir, op, c->at->result));
     }
     const uint32_t class = pointer->words[2], pointee = pointer->words[3];
     if (op == SpvOpPtrAccessChain || op == SpvOpInBoundsPtrAccessChain) {
         /* Inside of a buffer it is the driver that looks. */
         const struct bhi_ins *to = definition(c, pointee);
-        const SpvOp kind = to != NULL ? bhi_ins_op(to) : SpvOpNop;
+        const SpvOp kind = to ? bhi_ins_op(to) : SpvOpNop;
         const bool array = kind == SpvOpTypeArray || kind == SpvOpTypeRuntimeArray;
         if (!in_buffers(class) || is_block(c, pointee) || (array && is_block(c, to->words[2]))) {
             bhi_ir_refuse(ir, BH_INVALID_KERNEL,
@@ -205,8 +205,8 @@ static void clamp_vector(struct clamps *c, uint32_t word) {
 
 static bool contains_pointer(const struct clamps *c, uint32_t type, unsigned depth) {
     const struct bhi_ins *ins = definition(c, type);
-    if (ins == NULL || depth > MAX_TYPE_NESTING) {
-        return ins != NULL;
+    if (!ins || depth > MAX_TYPE_NESTING) {
+        return ins;
     }
     switch (bhi_ins_op(ins)) {
     case SpvOpTypePointer:
@@ -232,7 +232,7 @@ static void refuse_wild_pointers(const struct clamps *c, const struct bhi_ins *i
     uint32_t type = ins->type;
     if (op == SpvOpVariable) {
         const struct bhi_ins *pointer = definition(c, ins->type);
-        type = pointer != NULL ? pointer->words[3] : 0;
+        type = pointer ? pointer->words[3] : 0;
     } else if (op != SpvOpConstantNull && op != SpvOpUndef) {
         return;
     }
@@ -293,13 +293,13 @@ void bhi_guard_clamp(struct bhi_guard *g) {
         .variable_pointers = bhi_ir_has_capability(ir, SpvCapabilityVariablePointers) ||
                              bhi_ir_has_capability(ir, SpvCapabilityVariablePointersStorageBuffer),
     };
-    for (const struct bhi_ins *ins = ir->sections[BHI_IR_GLOBALS].first;
-         c.variable_pointers && ins != NULL; ins = ins->next) {
+    for (const struct bhi_ins *ins = ir->sections[BHI_IR_GLOBALS].first; c.variable_pointers && ins;
+         ins = ins->next) {
         refuse_wild_pointers(&c, ins);
     }
-    for (struct bhi_ir_function *f = ir->first; f != NULL; f = f->next) {
-        for (c.block = f->first; c.block != NULL; c.block = c.block->next) {
-            for (c.at = c.block->body.first; c.at != NULL; c.at = c.at->next) {
+    for (struct bhi_ir_function *f = ir->first; f; f = f->next) {
+        for (c.block = f->first; c.block; c.block = c.block->next) {
+            for (c.at = c.block->body.first; c.at; c.at = c.at->next) {
                 visit(&c);
             }
         }

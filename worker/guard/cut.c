@@ -38,12 +38,11 @@ static uint32_t subgroup_id(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
     const uint32_t type = bhi_ir_type_pointer(ir, SpvStorageClassInput, g->type_uint);
     uint32_t found = 0;
-    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins != NULL;
-         ins = ins->next) {
+    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins; ins = ins->next) {
         if (bhi_ins_op(ins) == SpvOpDecorate && ins->words[2] == SpvDecorationBuiltIn &&
             ins->words[3] == SpvBuiltInSubgroupId) {
             const struct bhi_ins *variable = bhi_ir_definition(ir, ins->words[1]);
-            if (variable != NULL && variable->type == type) { /* not one of a signed integer */
+            if (variable && variable->type == type) { /* not one of a signed integer */
                 found = variable->result;
             }
         }
@@ -224,17 +223,17 @@ static struct bhi_basic_block *behind(struct bhi_guard *g, struct bhi_loop *loop
     struct bhi_ir *ir = &g->ir;
     struct bhi_basic_block *merge = loop->merge;
     const struct bhi_loop *next = merge->loop;
-    if (next == NULL || next->header != merge) {
+    if (!next || next->header != merge) {
         return merge;
     }
     struct bhi_basic_block *before = bhi_block_new(ir, merge->prev);
     bhi_block_merge(loop->header)->words[1] = before->label;
-    for (struct bhi_ins *phi = merge->body.first; phi != NULL; phi = phi->next) {
+    for (struct bhi_ins *phi = merge->body.first; phi; phi = phi->next) {
         if (bhi_ins_op(phi) == SpvOpPhi) {
             bhi_phi_split(ir, phi, before, next->latch->label);
         }
     }
-    for (struct bhi_basic_block *b = merge->function->first; b != NULL; b = b->next) {
+    for (struct bhi_basic_block *b = merge->function->first; b; b = b->next) {
         if (b != next->latch && b != before) {
             bhi_block_retarget(ir, b, merge->label, before->label);
         }
@@ -247,7 +246,7 @@ static struct bhi_basic_block *behind(struct bhi_guard *g, struct bhi_loop *loop
 static uint32_t sum_of_rounds(struct bhi_guard *g, const struct bhi_loop *loop,
                               struct bhi_basic_block *block, struct bhi_ins *at) {
     uint32_t sum = 0;
-    for (; loop != NULL; loop = loop->parent) {
+    for (; loop; loop = loop->parent) {
         if (loop->header->rounds != 0) {
             const uint32_t rounds = weighed(g, loop, block, at);
             sum = sum == 0 ? rounds

@@ -60,9 +60,9 @@ void bhi_ins_set(struct bhi_ir *ir, struct bhi_ins *ins, const uint32_t *operand
 
 void bhi_list_insert(struct bhi_ins_list *list, struct bhi_ins *at, struct bhi_ins *ins) {
     ins->next = at;
-    ins->prev = at != NULL ? at->prev : list->last;
-    *(ins->prev != NULL ? &ins->prev->next : &list->first) = ins;
-    *(at != NULL ? &at->prev : &list->last) = ins;
+    ins->prev = at ? at->prev : list->last;
+    *(ins->prev ? &ins->prev->next : &list->first) = ins;
+    *(at ? &at->prev : &list->last) = ins;
 }
 
 void bhi_ins_append(struct bhi_ins_list *list, struct bhi_ins *ins) {
@@ -70,8 +70,8 @@ void bhi_ins_append(struct bhi_ins_list *list, struct bhi_ins *ins) {
 }
 
 void bhi_ins_remove(struct bhi_ins_list *list, struct bhi_ins *ins) {
-    *(ins->prev != NULL ? &ins->prev->next : &list->first) = ins->next;
-    *(ins->next != NULL ? &ins->next->prev : &list->last) = ins->prev;
+    *(ins->prev ? &ins->prev->next : &list->first) = ins->next;
+    *(ins->next ? &ins->next->prev : &list->last) = ins->prev;
     ins->prev = ins->next = NULL;
     ins->block = NULL;
 }
@@ -110,13 +110,13 @@ struct bhi_basic_block *bhi_block_new(struct bhi_ir *ir, struct bhi_basic_block 
     block->prev = at;
     block->next = at->next;
     at->next = block;
-    *(block->next != NULL ? &block->next->prev : &block->function->last) = block;
+    *(block->next ? &block->next->prev : &block->function->last) = block;
     return block;
 }
 
 void bhi_block_move_tail(struct bhi_basic_block *block, struct bhi_ins *from,
                          struct bhi_basic_block *to) {
-    while (from != NULL) {
+    while (from) {
         struct bhi_ins *next = from->next;
         bhi_ins_remove(&block->body, from);
         from->block = to;
@@ -127,7 +127,7 @@ void bhi_block_move_tail(struct bhi_basic_block *block, struct bhi_ins *from,
 
 struct bhi_ins *bhi_block_merge(const struct bhi_basic_block *block) {
     /* Second to last; a line may stand between. */
-    for (struct bhi_ins *ins = block->body.last; ins != NULL; ins = ins->prev) {
+    for (struct bhi_ins *ins = block->body.last; ins; ins = ins->prev) {
         const SpvOp op = bhi_ins_op(ins);
         if (op == SpvOpLoopMerge || op == SpvOpSelectionMerge) {
             return ins;
@@ -141,7 +141,7 @@ struct bhi_ins *bhi_block_merge(const struct bhi_basic_block *block) {
 
 struct bhi_ins *bhi_block_after_phis(const struct bhi_basic_block *block) {
     struct bhi_ins *after = block->body.first;
-    for (struct bhi_ins *ins = after; ins != NULL; ins = ins->next) {
+    for (struct bhi_ins *ins = after; ins; ins = ins->next) {
         const SpvOp op = bhi_ins_op(ins);
         if (op == SpvOpPhi) {
             after = ins->next;
@@ -155,8 +155,8 @@ struct bhi_ins *bhi_block_after_phis(const struct bhi_basic_block *block) {
 /* 32-bit words of a literal in an OpSwitch. */
 static uint32_t literal_words(const struct bhi_ir *ir, uint32_t selector) {
     const struct bhi_ins *value = bhi_ir_definition(ir, selector);
-    const struct bhi_ins *type = value != NULL ? bhi_ir_definition(ir, value->type) : NULL;
-    return type != NULL && bhi_ins_op(type) == SpvOpTypeInt && type->words[2] > 32 ? 2 : 1;
+    const struct bhi_ins *type = value ? bhi_ir_definition(ir, value->type) : NULL;
+    return type && bhi_ins_op(type) == SpvOpTypeInt && type->words[2] > 32 ? 2 : 1;
 }
 
 /* Word of the terminator with target |number|; 0: it has fewer. */
@@ -221,7 +221,7 @@ struct bhi_ins *bhi_phi_split(struct bhi_ir *ir, struct bhi_ins *phi,
 }
 
 void bhi_block_rename_pred(struct bhi_basic_block *block, uint32_t from, uint32_t to) {
-    for (struct bhi_ins *ins = block->body.first; ins != NULL; ins = ins->next) {
+    for (struct bhi_ins *ins = block->body.first; ins; ins = ins->next) {
         const SpvOp op = bhi_ins_op(ins);
         if (op == SpvOpPhi) {
             for (uint32_t i = 4; i < bhi_ins_length(ins); i += 2) {
@@ -240,7 +240,7 @@ void bhi_block_took_over(struct bhi_ir *ir, struct bhi_basic_block *block, uint3
     const uint32_t count = bhi_block_successors(ir, block, &labels);
     for (uint32_t i = 0; i < count; i++) {
         struct bhi_basic_block *successor = bhi_ir_block(ir, labels[i]);
-        if (successor != NULL) {
+        if (successor) {
             bhi_block_rename_pred(successor, from, block->label);
         }
     }

@@ -2,7 +2,7 @@
 
 struct bhi_ins *bhi_guard_after_variables(const struct bhi_basic_block *block) {
     struct bhi_ins *after = block->body.first;
-    for (struct bhi_ins *ins = after; ins != NULL; ins = ins->next) {
+    for (struct bhi_ins *ins = after; ins; ins = ins->next) {
         if (bhi_ins_op(ins) == SpvOpVariable) { /* all stand in front, lines between them */
             after = ins->next;
         }

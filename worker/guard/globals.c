@@ -19,8 +19,7 @@ uint32_t bhi_ir_global(struct bhi_ir *ir, SpvOp op, uint32_t type, const uint32_
 static uint32_t find(const struct bhi_ir *ir, SpvOp op, uint32_t type, const uint32_t *operands,
                      size_t count) {
     const size_t first = 2u + (type != 0);
-    for (const struct bhi_ins *ins = ir->sections[BHI_IR_GLOBALS].first; ins != NULL;
-         ins = ins->next) {
+    for (const struct bhi_ins *ins = ir->sections[BHI_IR_GLOBALS].first; ins; ins = ins->next) {
         if (bhi_ins_op(ins) == op && ins->type == type && bhi_ins_length(ins) == first + count &&
             (count == 0 || memcmp(&ins->words[first], operands, count * sizeof *operands) == 0)) {
             return ins->result;
@@ -50,7 +49,7 @@ uint32_t bhi_ir_type_bool(struct bhi_ir *ir) {
 }
 
 uint32_t bhi_ir_type_pointer(struct bhi_ir *ir, SpvStorageClass class, uint32_t type) {
-    return find_or_make(ir, SpvOpTypePointer, 0, BHI_OPERANDS((uint32_t) class, type));
+    return find_or_make(ir, SpvOpTypePointer, 0, BHI_OPERANDS((uint32_t)class, type));
 }
 
 uint32_t bhi_ir_constant(struct bhi_ir *ir, uint32_t type, uint32_t value) {
@@ -87,8 +86,7 @@ void bhi_ir_set_name(struct bhi_ir *ir, uint32_t id, const char *name) {
 }
 
 void bhi_ir_extension(struct bhi_ir *ir, const char *name) {
-    for (const struct bhi_ins *ins = ir->sections[BHI_IR_EXTENSIONS].first; ins != NULL;
-         ins = ins->next) {
+    for (const struct bhi_ins *ins = ir->sections[BHI_IR_EXTENSIONS].first; ins; ins = ins->next) {
         if (strcmp((const char *)&ins->words[1], name) == 0) {
             return;
         }
@@ -100,7 +98,7 @@ void bhi_ir_extension(struct bhi_ir *ir, const char *name) {
 }
 
 bool bhi_ir_has_capability(const struct bhi_ir *ir, SpvCapability capability) {
-    for (const struct bhi_ins *ins = ir->sections[BHI_IR_CAPABILITIES].first; ins != NULL;
+    for (const struct bhi_ins *ins = ir->sections[BHI_IR_CAPABILITIES].first; ins;
          ins = ins->next) {
         if (ins->words[1] == (uint32_t)capability) {
             return true;
@@ -117,8 +115,7 @@ void bhi_ir_capability(struct bhi_ir *ir, SpvCapability capability) {
 }
 
 const char *bhi_ir_name(struct bhi_ir *ir, uint32_t id) {
-    for (const struct bhi_ins *ins = ir->sections[BHI_IR_NAMES].first; ins != NULL;
-         ins = ins->next) {
+    for (const struct bhi_ins *ins = ir->sections[BHI_IR_NAMES].first; ins; ins = ins->next) {
         if (bhi_ins_op(ins) == SpvOpName && ins->words[1] == id) {
             const char *text = (const char *)&ins->words[2];
             char *name = bhi_ir_alloc(ir, 64);

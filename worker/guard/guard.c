@@ -9,17 +9,17 @@
 
 static void find_entry(struct bhi_guard *g) {
     uint32_t id = 0;
-    for (const struct bhi_ins *ins = g->ir.sections[BHI_IR_ENTRY_POINTS].first; ins != NULL;
+    for (const struct bhi_ins *ins = g->ir.sections[BHI_IR_ENTRY_POINTS].first; ins;
          ins = ins->next) {
         if (ins->words[1] == SpvExecutionModelGLCompute &&
             strcmp((const char *)&ins->words[3], g->options->entry) == 0) {
             id = ins->words[2];
         }
     }
-    for (g->entry = g->ir.first; g->entry != NULL && g->entry->id != id;) {
+    for (g->entry = g->ir.first; g->entry && g->entry->id != id;) {
         g->entry = g->entry->next;
     }
-    if (g->entry == NULL || g->entry->first == NULL) {
+    if (!g->entry || !g->entry->first) {
         bhi_ir_refuse(&g->ir, BH_INVALID_KERNEL, "there is no entry point \"%s\" for compute",
                       g->options->entry);
     }
@@ -27,7 +27,7 @@ static void find_entry(struct bhi_guard *g) {
 
 /* Nothing here looks into them: what they decorate would be taken for undecorated. */
 static void refuse_groups(struct bhi_guard *g) {
-    for (const struct bhi_ins *ins = g->ir.sections[BHI_IR_DECORATIONS].first; ins != NULL;
+    for (const struct bhi_ins *ins = g->ir.sections[BHI_IR_DECORATIONS].first; ins;
          ins = ins->next) {
         const SpvOp op = bhi_ins_op(ins);
         if (op == SpvOpGroupDecorate || op == SpvOpGroupMemberDecorate) {
@@ -43,7 +43,7 @@ bool bhi_guard(const uint32_t *code, size_t words, const struct bhi_guard_option
                struct bhi_guarded *out, struct bhi_error *error) {
     memset(out, 0, sizeof *out);
     struct bhi_guard *g = calloc(1, sizeof *g);
-    if (g == NULL) {
+    if (!g) {
         bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory while guarding the kernel");
         return false;
     }

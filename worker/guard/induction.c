@@ -10,7 +10,7 @@ uint32_t bhi_loop_mark(const struct bhi_loop *loop) {
     }
     work->mark = loop;
     work->next_marked = NULL;
-    while (work != NULL) {
+    while (work) {
         struct bhi_basic_block *block = work;
         work = block->next_marked;
         count++;
@@ -71,7 +71,7 @@ static bool from_phi(const struct bhi_values *values, const struct bhi_loop *loo
             }
         }
     }
-    if (step == NULL || step->block == NULL || bhi_ins_length(step) != 5) {
+    if (!step || !step->block || bhi_ins_length(step) != 5) {
         return false;
     }
     *out = (struct bhi_induction){.phi = phi, .type = phi->type, .initial = initial};
@@ -88,24 +88,24 @@ static bool from_local(const struct bhi_values *values, const struct bhi_loop *l
     const struct bhi_ins *store = NULL;
     for (uint32_t i = 0; i < local->store_count; i++) {
         if (bhi_loop_contains(loop, local->stores[i]->block)) {
-            if (store != NULL) {
+            if (store) {
                 return false;
             }
             store = local->stores[i];
         }
     }
-    if (store == NULL || store->block->loop != loop || !bhi_dominates(store->block, loop->latch)) {
+    if (!store || store->block->loop != loop || !bhi_dominates(store->block, loop->latch)) {
         return false;
     }
     const struct bhi_ins *step = bhi_ir_definition(values->ir, store->words[2]);
-    if (step == NULL || step->block == NULL || bhi_ins_length(step) != 5) {
+    if (!step || !step->block || bhi_ins_length(step) != 5) {
         return false;
     }
     *out = (struct bhi_induction){.local = local, .type = step->type};
     *out_store = store;
     for (uint32_t side = 3; side <= 4; side++) {
         const struct bhi_ins *load = bhi_ir_definition(values->ir, step->words[side]);
-        if (load != NULL && bhi_local_of_load(values->ir, load) == local &&
+        if (load && bhi_local_of_load(values->ir, load) == local &&
             bhi_loop_contains(loop, load->block) && bhi_ins_precedes(load, store) &&
             step_of(values, step, side == 3, out)) {
             /* The one way in. */
@@ -113,10 +113,10 @@ static bool from_local(const struct bhi_values *values, const struct bhi_loop *l
             for (uint32_t i = 0; i < loop->header->pred_count; i++) {
                 struct bhi_basic_block *pred = loop->header->preds[i];
                 if (pred != loop->latch) {
-                    before = before == NULL ? pred : loop->latch;
+                    before = !before ? pred : loop->latch;
                 }
             }
-            out->initial = before != NULL && before != loop->latch
+            out->initial = before && before != loop->latch
                                ? bhi_local_value_at_end(values->ir, local, before)
                                : 0;
             return true;
@@ -130,11 +130,11 @@ static bool induction_of(const struct bhi_values *values, const struct bhi_loop 
                          bool *after, struct bhi_induction *out) {
     const struct bhi_ins *ins = bhi_ir_definition(values->ir, id);
     const struct bhi_ins *step;
-    while (ins != NULL && ins->block != NULL &&
+    while (ins && ins->block &&
            (bhi_ins_op(ins) == SpvOpBitcast || bhi_ins_op(ins) == SpvOpCopyObject)) {
         ins = bhi_ir_definition(values->ir, ins->words[3]);
     }
-    if (ins == NULL || ins->block == NULL || bhi_int_bits(values->ir, ins->type) == 0) {
+    if (!ins || !ins->block || bhi_int_bits(values->ir, ins->type) == 0) {
         return false;
     }
     if (bhi_ins_op(ins) == SpvOpPhi) {
@@ -142,7 +142,7 @@ static bool induction_of(const struct bhi_values *values, const struct bhi_loop 
         return ins->block == loop->header && from_phi(values, loop, ins, &step, out);
     }
     const struct bhi_local *local = bhi_local_of_load(values->ir, ins);
-    if (local != NULL) {
+    if (local) {
         if (!bhi_loop_contains(loop, ins->block) || !from_local(values, loop, local, &step, out)) {
             return false;
         }
@@ -152,7 +152,7 @@ static bool induction_of(const struct bhi_values *values, const struct bhi_loop 
     /* The result of the step itself. */
     for (uint32_t side = 3; side <= 4 && bhi_ins_length(ins) == 5; side++) {
         const struct bhi_ins *from = bhi_ir_definition(values->ir, ins->words[side]);
-        if (from != NULL && bhi_ins_op(from) == SpvOpPhi && from->block == loop->header &&
+        if (from && bhi_ins_op(from) == SpvOpPhi && from->block == loop->header &&
             from_phi(values, loop, from, &step, out) && step == ins) {
             *after = true;
             return true;
@@ -215,8 +215,7 @@ bool bhi_exit_find(const struct bhi_values *values, const struct bhi_loop *loop,
                    struct bhi_basic_block *block, uint32_t condition, bool goes_on_where,
                    struct bhi_loop_exit *out) {
     struct bhi_ins *compare = bhi_ir_definition(values->ir, condition);
-    if (compare == NULL || compare->block == NULL ||
-        bhi_comparison_negated(bhi_ins_op(compare)) == SpvOpNop) {
+    if (!compare || !compare->block || bhi_comparison_negated(bhi_ins_op(compare)) == SpvOpNop) {
         return false;
     }
     const SpvOp op =

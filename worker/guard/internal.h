@@ -3,8 +3,8 @@
 #define BHI_WORKER_GUARD_INTERNAL_H
 
 #include "worker/guard/cfg.h"
-#include "worker/guard/guard.h"
 #include "worker/guard/induction.h"
+#include "worker/guard/types.h"
 
 /* Increments of the counter between two looks at the word. */
 #define BHI_GUARD_LIMIT 4096u

@@ -23,14 +23,14 @@ struct bhi_ir_chunk {
 static void *try_alloc(struct bhi_ir *ir, size_t bytes) {
     bytes = (bytes + 15) & ~(size_t)15;
     struct bhi_ir_chunk *chunk = ir->chunks;
-    if (chunk == NULL || chunk->size - chunk->used < bytes) {
+    if (!chunk || chunk->size - chunk->used < bytes) {
         const size_t size = bytes > CHUNK_BYTES / 4 ? bytes : CHUNK_BYTES;
         chunk = calloc(1, sizeof *chunk + size);
-        if (chunk == NULL) {
+        if (!chunk) {
             return NULL;
         }
         chunk->size = size;
-        if (size == bytes && ir->chunks != NULL) { /* full at once: keep what is begun in front */
+        if (size == bytes && ir->chunks) { /* full at once: keep what is begun in front */
             chunk->next = ir->chunks->next;
             ir->chunks->next = chunk;
         } else {
@@ -49,7 +49,7 @@ static void set_starved(struct bhi_ir *ir) {
 
 void *bhi_ir_alloc(struct bhi_ir *ir, size_t bytes) {
     void *at = try_alloc(ir, bytes);
-    if (at == NULL) {
+    if (!at) {
         set_starved(ir);
         longjmp(ir->escape, 1);
     }
@@ -71,7 +71,7 @@ _Noreturn void bhi_ir_escape(struct bhi_ir *ir) {
 }
 
 void bhi_ir_fini(struct bhi_ir *ir) {
-    while (ir->chunks != NULL) {
+    while (ir->chunks) {
         struct bhi_ir_chunk *chunk = ir->chunks;
         ir->chunks = chunk->next;
         free(chunk);
@@ -147,7 +147,7 @@ static bool is_terminator(SpvOp op) {
 static struct bhi_ins *copy_parsed(struct bhi_ir *ir, const spv_parsed_instruction_t *parsed) {
     struct bhi_ins *ins = try_alloc(ir, sizeof *ins);
     uint32_t *words = try_alloc(ir, parsed->num_words * sizeof *words);
-    if (ins == NULL || words == NULL) {
+    if (!ins || !words) {
         return NULL;
     }
     memcpy(words, parsed->words, parsed->num_words * sizeof *words);
@@ -170,13 +170,13 @@ static struct bhi_ins *copy_parsed(struct bhi_ir *ir, const spv_parsed_instructi
 
 static spv_result_t open_function(struct parser *p, struct bhi_ins *ins) {
     struct bhi_ir_function *function = try_alloc(p->ir, sizeof *function);
-    if (function == NULL) {
+    if (!function) {
         return SPV_ERROR_OUT_OF_MEMORY;
     }
     function->id = ins->result;
     function->before = p->between;
     p->between = (struct bhi_ins_list){0};
-    *(p->ir->last != NULL ? &p->ir->last->next : &p->ir->first) = function;
+    *(p->ir->last ? &p->ir->last->next : &p->ir->first) = function;
     p->ir->last = function;
     p->function = function;
     bhi_ins_append(&function->head, ins);
@@ -185,15 +185,15 @@ static spv_result_t open_function(struct parser *p, struct bhi_ins *ins) {
 
 static spv_result_t open_block(struct parser *p, uint32_t label) {
     struct bhi_basic_block *block = try_alloc(p->ir, sizeof *block);
-    if (block == NULL || p->function == NULL) {
-        return block == NULL ? SPV_ERROR_OUT_OF_MEMORY : SPV_ERROR_INVALID_BINARY;
+    if (!block || !p->function) {
+        return !block ? SPV_ERROR_OUT_OF_MEMORY : SPV_ERROR_INVALID_BINARY;
     }
     block->label = label;
     block->function = p->function;
     block->before = p->between;
     p->between = (struct bhi_ins_list){0};
     block->prev = p->function->last;
-    *(block->prev != NULL ? &block->prev->next : &p->function->first) = block;
+    *(block->prev ? &block->prev->next : &p->function->first) = block;
     p->function->last = block;
     p->ir->blocks[label] = block;
     p->ir->definitions[label] = NULL;
@@ -211,7 +211,7 @@ static spv_result_t take_instruction(void *user, const spv_parsed_instruction_t 
         return open_block(p, parsed->result_id);
     }
     if (op == SpvOpFunctionEnd) {
-        if (p->function == NULL) {
+        if (!p->function) {
             return SPV_ERROR_INVALID_BINARY;
         }
         p->function->end = p->between;
@@ -221,21 +221,21 @@ static spv_result_t take_instruction(void *user, const spv_parsed_instruction_t 
         return SPV_SUCCESS;
     }
     struct bhi_ins *ins = copy_parsed(p->ir, parsed);
-    if (ins == NULL) {
+    if (!ins) {
         return SPV_ERROR_OUT_OF_MEMORY;
     }
     if (op == SpvOpFunction) {
         return open_function(p, ins);
     }
-    if (p->block != NULL) {
+    if (p->block) {
         ins->block = p->block;
         bhi_ins_append(&p->block->body, ins);
         if (is_terminator(op)) {
             p->block = NULL;
         }
-    } else if (p->function != NULL && p->function->first == NULL) {
+    } else if (p->function && !p->function->first) {
         bhi_ins_append(&p->function->head, ins);
-    } else if (p->ir->first != NULL) {
+    } else if (p->ir->first) {
         bhi_ins_append(&p->between, ins);
     } else {
         bhi_ins_append(&p->ir->sections[section_of(op)], ins);
@@ -256,13 +256,12 @@ static spv_result_t take_header(void *user, spv_endianness_t endian, uint32_t ma
     p->ir->capacity = id_bound + id_bound / 4 + 256;
     p->ir->definitions = try_alloc(p->ir, p->ir->capacity * sizeof *p->ir->definitions);
     p->ir->blocks = try_alloc(p->ir, p->ir->capacity * sizeof *p->ir->blocks);
-    return p->ir->definitions != NULL && p->ir->blocks != NULL ? SPV_SUCCESS
-                                                               : SPV_ERROR_OUT_OF_MEMORY;
+    return p->ir->definitions && p->ir->blocks ? SPV_SUCCESS : SPV_ERROR_OUT_OF_MEMORY;
 }
 
 void bhi_ir_parse(struct bhi_ir *ir, const uint32_t *code, size_t words) {
     spv_context context = spvContextCreate(SPV_ENV_UNIVERSAL_1_6);
-    if (context == NULL) {
+    if (!context) {
         set_starved(ir);
         longjmp(ir->escape, 1);
     }
@@ -272,11 +271,11 @@ void bhi_ir_parse(struct bhi_ir *ir, const uint32_t *code, size_t words) {
         spvBinaryParse(context, &parser, code, words, take_header, take_instruction, &diagnostic);
     if (result == SPV_ERROR_OUT_OF_MEMORY) {
         set_starved(ir);
-    } else if (result != SPV_SUCCESS || parser.function != NULL) {
+    } else if (result != SPV_SUCCESS || parser.function) {
         bhi_error_set(ir->error, BH_INVALID_KERNEL, "the guard cannot read the module: %s",
-                      diagnostic != NULL ? diagnostic->error : "it is not whole");
+                      diagnostic ? diagnostic->error : "it is not whole");
     }
-    const bool good = result == SPV_SUCCESS && parser.function == NULL;
+    const bool good = result == SPV_SUCCESS && !parser.function;
     spvDiagnosticDestroy(diagnostic);
     spvContextDestroy(context);
     if (!good) {
@@ -293,14 +292,14 @@ struct writer {
 };
 
 static void put(struct writer *w, const uint32_t *words, size_t count) {
-    if (w->words != NULL) {
+    if (w->words) {
         memcpy(&w->words[w->count], words, count * sizeof *words);
     }
     w->count += count;
 }
 
 static void put_list(struct writer *w, const struct bhi_ins_list *list) {
-    for (const struct bhi_ins *ins = list->first; ins != NULL; ins = ins->next) {
+    for (const struct bhi_ins *ins = list->first; ins; ins = ins->next) {
         put(w, ins->words, bhi_ins_length(ins));
     }
 }
@@ -312,10 +311,10 @@ static void put_module(struct writer *w, const struct bhi_ir *ir) {
     for (int i = 0; i < BHI_IR_SECTIONS; i++) {
         put_list(w, &ir->sections[i]);
     }
-    for (const struct bhi_ir_function *f = ir->first; f != NULL; f = f->next) {
+    for (const struct bhi_ir_function *f = ir->first; f; f = f->next) {
         put_list(w, &f->before);
         put_list(w, &f->head);
-        for (const struct bhi_basic_block *b = f->first; b != NULL; b = b->next) {
+        for (const struct bhi_basic_block *b = f->first; b; b = b->next) {
             const uint32_t label[2] = {2u << SpvWordCountShift | SpvOpLabel, b->label};
             put_list(w, &b->before);
             put(w, label, 2);
@@ -331,7 +330,7 @@ uint32_t *bhi_ir_words(struct bhi_ir *ir, size_t *out_words) {
     struct writer w = {0};
     put_module(&w, ir);
     w.words = malloc(w.count * sizeof *w.words);
-    if (w.words == NULL) {
+    if (!w.words) {
         set_starved(ir);
         longjmp(ir->escape, 1);
     }

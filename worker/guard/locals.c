@@ -27,7 +27,7 @@ static void add_store(struct bhi_ir *ir, struct bhi_local *local, struct bhi_ins
 
 static struct bhi_local *local_of(const struct bhi_ir *ir, uint32_t id) {
     const struct bhi_ins *ins = bhi_ir_definition(ir, id);
-    return ins != NULL ? ins->local : NULL;
+    return ins ? ins->local : NULL;
 }
 
 static void see(struct bhi_ir *ir, struct bhi_ins *ins) {
@@ -39,7 +39,7 @@ static void see(struct bhi_ir *ir, struct bhi_ins *ins) {
     uint32_t first = 1;
     if (op == SpvOpStore && !is_volatile(ins, 3)) {
         struct bhi_local *local = local_of(ir, ins->words[1]);
-        if (local != NULL) {
+        if (local) {
             add_store(ir, local, ins);
         }
         first = 2; /* the address may be what is stored */
@@ -48,7 +48,7 @@ static void see(struct bhi_ir *ir, struct bhi_ins *ins) {
         /* Beyond the mask every word counts as an id. */
         if (i >= 64 || (ins->ids >> i & 1) != 0) {
             struct bhi_local *local = local_of(ir, ins->words[i]);
-            if (local != NULL) {
+            if (local) {
                 local->shared = true;
             }
         }
@@ -56,35 +56,35 @@ static void see(struct bhi_ir *ir, struct bhi_ins *ins) {
 }
 
 void bhi_locals_find(struct bhi_ir *ir, const struct bhi_ir_function *function) {
-    if (function->first == NULL) {
+    if (!function->first) {
         return;
     }
-    for (struct bhi_ins *ins = function->first->body.first; ins != NULL; ins = ins->next) {
+    for (struct bhi_ins *ins = function->first->body.first; ins; ins = ins->next) {
         if (bhi_ins_op(ins) == SpvOpVariable) {
             ins->local = bhi_ir_alloc(ir, sizeof *ins->local);
             ins->local->variable = ins;
         }
     }
     for (uint32_t i = 0; i < function->reachable; i++) {
-        for (struct bhi_ins *ins = function->rpo[i]->body.first; ins != NULL; ins = ins->next) {
+        for (struct bhi_ins *ins = function->rpo[i]->body.first; ins; ins = ins->next) {
             see(ir, ins);
         }
     }
 }
 
 const struct bhi_local *bhi_local_of_load(const struct bhi_ir *ir, const struct bhi_ins *load) {
-    if (load == NULL || bhi_ins_op(load) != SpvOpLoad || is_volatile(load, 4)) {
+    if (!load || bhi_ins_op(load) != SpvOpLoad || is_volatile(load, 4)) {
         return NULL;
     }
     const struct bhi_local *local = local_of(ir, load->words[3]);
-    return local != NULL && !local->shared ? local : NULL;
+    return local && !local->shared ? local : NULL;
 }
 
 bool bhi_ins_precedes(const struct bhi_ins *a, const struct bhi_ins *b) {
     if (a->block != b->block) {
-        return a->block != NULL && b->block != NULL && bhi_dominates(a->block, b->block);
+        return a->block && b->block && bhi_dominates(a->block, b->block);
     }
-    for (const struct bhi_ins *ins = a->next; ins != NULL; ins = ins->next) {
+    for (const struct bhi_ins *ins = a->next; ins; ins = ins->next) {
         if (ins == b) {
             return true;
         }
@@ -110,22 +110,22 @@ uint32_t bhi_local_value_at_end(struct bhi_ir *ir, const struct bhi_local *local
         const struct bhi_ins *last = NULL;
         for (uint32_t i = 0; i < local->store_count; i++) {
             const struct bhi_ins *store = local->stores[i];
-            if (store->block == block && (last == NULL || bhi_ins_precedes(last, store))) {
+            if (store->block == block && (!last || bhi_ins_precedes(last, store))) {
                 last = store;
             }
         }
-        if (last != NULL) {
+        if (last) {
             return last->words[2];
         }
         struct bhi_basic_block *up = block->dominator;
-        if (up == NULL) {
+        if (!up) {
             return bhi_ins_length(local->variable) > 4 ? local->variable->words[4] : 0;
         }
         /* A merge block that is no loop's header: every way from the dominator to here leads
          * through blocks that it dominates and that this one does not. */
         const struct bhi_ins *merge = bhi_block_merge(up);
-        const bool merges = merge != NULL && bhi_ir_block(ir, merge->words[1]) == block &&
-                            (block->loop == NULL || block->loop->header != block);
+        const bool merges = merge && bhi_ir_block(ir, merge->words[1]) == block &&
+                            (!block->loop || block->loop->header != block);
         if (block->pred_count != 1 && !(merges && untouched(local, up, block))) {
             return 0;
         }

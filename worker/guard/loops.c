@@ -47,8 +47,8 @@ static bool accesses_buffer(const struct bhi_ir *ir, const struct bhi_ins *ins) 
         return false;
     }
     const struct bhi_ins *pointer = bhi_ir_definition(ir, id);
-    const struct bhi_ins *type = pointer != NULL ? bhi_ir_definition(ir, pointer->type) : NULL;
-    return type != NULL && bhi_ins_op(type) == SpvOpTypePointer &&
+    const struct bhi_ins *type = pointer ? bhi_ir_definition(ir, pointer->type) : NULL;
+    return type && bhi_ins_op(type) == SpvOpTypePointer &&
            (type->words[2] == SpvStorageClassStorageBuffer ||
             type->words[2] == SpvStorageClassUniform);
 }
@@ -58,22 +58,21 @@ static bool accesses_buffer(const struct bhi_ir *ir, const struct bhi_ins *ins) 
 static void weigh(struct bhi_guard *g, struct bhi_ir_function *f) {
     for (uint32_t i = 0; i < f->reachable; i++) {
         struct bhi_loop *loop = f->rpo[i]->loop;
-        uint64_t *accesses = loop != NULL ? &loop->accesses : &f->accesses;
-        uint64_t *instructions = loop != NULL ? &loop->instructions : &f->instructions;
-        for (const struct bhi_ins *ins = f->rpo[i]->body.first; ins != NULL; ins = ins->next) {
+        uint64_t *accesses = loop ? &loop->accesses : &f->accesses;
+        uint64_t *instructions = loop ? &loop->instructions : &f->instructions;
+        for (const struct bhi_ins *ins = f->rpo[i]->body.first; ins; ins = ins->next) {
             *instructions = add(*instructions, 1);
             *accesses = add(*accesses, accesses_buffer(&g->ir, ins));
             if (bhi_ins_op(ins) != SpvOpFunctionCall) {
                 continue;
             }
             const struct bhi_ir_function *called = callee(g, ins);
-            const uint64_t cost = called != NULL ? called->cost : UINT64_MAX;
-            const bool polls = called == NULL || called->polls;
-            *(loop != NULL ? &loop->weight : &f->cost) =
-                add(loop != NULL ? loop->weight : f->cost, cost);
-            *(loop != NULL ? &loop->calls : &f->polls) |= polls;
-            *accesses = add(*accesses, called != NULL ? called->accesses : 0);
-            *instructions = add(*instructions, called != NULL ? called->instructions : 0);
+            const uint64_t cost = called ? called->cost : UINT64_MAX;
+            const bool polls = !called || called->polls;
+            *(loop ? &loop->weight : &f->cost) = add(loop ? loop->weight : f->cost, cost);
+            *(loop ? &loop->calls : &f->polls) |= polls;
+            *accesses = add(*accesses, called ? called->accesses : 0);
+            *instructions = add(*instructions, called ? called->instructions : 0);
         }
     }
 }
@@ -116,9 +115,8 @@ static bool is_short(const struct bhi_ir_function *f, const struct bhi_loop *loo
     }
     return loop->trips != BHI_TRIPS_UNKNOWN &&
            multiply(loop->trips, loop->weight) <= BHI_TRIPS_MAX &&
-           add(multiply(loop->trips, loop->accesses), parent != NULL ? 0 : f->accesses) <=
-               ALONE_ACCESSES &&
-           add(multiply(loop->trips, loop->instructions), parent != NULL ? 0 : f->instructions) <=
+           add(multiply(loop->trips, loop->accesses), parent ? 0 : f->accesses) <= ALONE_ACCESSES &&
+           add(multiply(loop->trips, loop->instructions), parent ? 0 : f->instructions) <=
                ALONE_INSTRUCTIONS;
 }
 
@@ -131,16 +129,16 @@ static void decide(struct bhi_guard *g, const struct bhi_values *values, struct 
         loop->unbounded || loop->calls ? BHI_TRIPS_UNKNOWN : bhi_guard_trips(values, loop);
     if (is_short(f, loop)) {
         struct bhi_loop *parent = loop->parent;
-        uint64_t *cost = parent != NULL ? &parent->weight : &f->cost;
-        uint64_t *accesses = parent != NULL ? &parent->accesses : &f->accesses;
-        uint64_t *instructions = parent != NULL ? &parent->instructions : &f->instructions;
+        uint64_t *cost = parent ? &parent->weight : &f->cost;
+        uint64_t *accesses = parent ? &parent->accesses : &f->accesses;
+        uint64_t *instructions = parent ? &parent->instructions : &f->instructions;
         loop->fate = BHI_LOOP_ALONE;
         *cost = add(*cost, loop->trips * loop->weight);
         *accesses = add(*accesses, loop->trips * loop->accesses);
         *instructions = add(*instructions, loop->trips * loop->instructions);
         return;
     }
-    *(loop->parent != NULL ? &loop->parent->unbounded : &f->polls) = true;
+    *(loop->parent ? &loop->parent->unbounded : &f->polls) = true;
     /* Where rounds are counted each loop looks itself. */
     if (loop->weight - 1 <= COVERED_WEIGHT && loop->accesses <= COVERED_ACCESSES &&
         loop->instructions <= COVERED_INSTRUCTIONS && !g->options->count_iterations &&
@@ -198,7 +196,7 @@ static void guard_function(struct bhi_guard *g, struct bhi_ir_function *f) {
             g->out->lowered++;
             break;
         default:
-            if (loop->leaves != NULL) {
+            if (loop->leaves) {
                 bhi_guard_poll_exit(g, loop);
             } else {
                 bhi_guard_poll(g, loop);
@@ -213,18 +211,18 @@ static void guard_function(struct bhi_guard *g, struct bhi_ir_function *f) {
 /* Next call of |f| behind |from| (NULL: from its beginning) to a function that is not |done|. */
 static struct bhi_ins *next_call(const struct bhi_guard *g, const struct bhi_ir_function *f,
                                  struct bhi_ins *from) {
-    struct bhi_basic_block *block = from != NULL ? from->block : f->first;
-    struct bhi_ins *ins = from != NULL ? from->next : block != NULL ? block->body.first : NULL;
-    while (block != NULL) {
-        for (; ins != NULL; ins = ins->next) {
+    struct bhi_basic_block *block = from ? from->block : f->first;
+    struct bhi_ins *ins = from ? from->next : block ? block->body.first : NULL;
+    while (block) {
+        for (; ins; ins = ins->next) {
             const struct bhi_ir_function *called =
                 bhi_ins_op(ins) == SpvOpFunctionCall ? callee(g, ins) : NULL;
-            if (called != NULL && !called->guarded) {
+            if (called && !called->guarded) {
                 return ins;
             }
         }
         block = block->next;
-        ins = block != NULL ? block->body.first : NULL;
+        ins = block ? block->body.first : NULL;
     }
     return NULL;
 }
@@ -235,9 +233,9 @@ static void guard_with_callees(struct bhi_guard *g, struct bhi_ir_function *f) {
     f->caller = NULL;
     f->call = NULL;
     f->open = true;
-    while (f != NULL) {
+    while (f) {
         f->call = next_call(g, f, f->call);
-        if (f->call != NULL) {
+        if (f->call) {
             struct bhi_ir_function *called = callee(g, f->call);
             if (called->open) {
                 bhi_ir_refuse(&g->ir, BH_INVALID_KERNEL,
@@ -261,14 +259,14 @@ static void guard_with_callees(struct bhi_guard *g, struct bhi_ir_function *f) {
 static void find_live(struct bhi_guard *g) {
     struct bhi_ir_function *work = g->entry;
     g->entry->live = true;
-    while (work != NULL) {
+    while (work) {
         struct bhi_ir_function *f = work;
         work = f->caller;
-        for (const struct bhi_basic_block *b = f->first; b != NULL; b = b->next) {
-            for (const struct bhi_ins *ins = b->body.first; ins != NULL; ins = ins->next) {
+        for (const struct bhi_basic_block *b = f->first; b; b = b->next) {
+            for (const struct bhi_ins *ins = b->body.first; ins; ins = ins->next) {
                 struct bhi_ir_function *called =
                     bhi_ins_op(ins) == SpvOpFunctionCall ? callee(g, ins) : NULL;
-                if (called != NULL && !called->live) {
+                if (called && !called->live) {
                     called->live = true;
                     called->caller = work;
                     work = called;
@@ -282,18 +280,17 @@ void bhi_guard_loops(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
     g->functions_bound = ir->bound;
     g->functions = bhi_ir_alloc(ir, ir->bound * sizeof *g->functions);
-    for (struct bhi_ir_function *f = ir->first; f != NULL; f = f->next) {
+    for (struct bhi_ir_function *f = ir->first; f; f = f->next) {
         g->functions[f->id] = f;
     }
     find_live(g);
     g->steps = MAX_STEPS;
-    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins != NULL;
-         ins = ins->next) {
+    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins; ins = ins->next) {
         g->no_wrap |=
             bhi_ins_op(ins) == SpvOpDecorate && (ins->words[2] == SpvDecorationNoSignedWrap ||
                                                  ins->words[2] == SpvDecorationNoUnsignedWrap);
     }
-    for (struct bhi_ir_function *f = ir->first; f != NULL; f = f->next) {
+    for (struct bhi_ir_function *f = ir->first; f; f = f->next) {
         if (!f->guarded) {
             guard_with_callees(g, f);
         }

@@ -55,13 +55,13 @@ static struct bhi_basic_block *find_test(struct bhi_ir *ir, const struct bhi_loo
     for (;;) {
         const struct bhi_ins *last = bhi_block_terminator(block);
         const struct bhi_ins *merge = bhi_block_merge(block);
-        for (const struct bhi_ins *ins = block->body.first; ins != NULL; ins = ins->next) {
+        for (const struct bhi_ins *ins = block->body.first; ins; ins = ins->next) {
             if (ins != last && ins != merge && bhi_ins_op(ins) != SpvOpPhi &&
                 !bhi_ins_is_repeatable(ir, ins)) {
                 return NULL;
             }
         }
-        if (bhi_dominates(loop->cont, block) || (merge != NULL && block != loop->header)) {
+        if (bhi_dominates(loop->cont, block) || (merge && block != loop->header)) {
             return NULL;
         }
         if (bhi_ins_op(last) != SpvOpBranch) {
@@ -78,10 +78,10 @@ static struct bhi_basic_block *find_test(struct bhi_ir *ir, const struct bhi_loo
 static bool is_invariant(const struct bhi_values *values, const struct bhi_loop *loop, uint32_t id,
                          unsigned *budget) {
     const struct bhi_ins *ins = bhi_ir_definition(values->ir, id);
-    if (ins == NULL || *budget == 0) {
+    if (!ins || *budget == 0) {
         return false;
     }
-    if (ins->block == NULL || !bhi_loop_contains(loop, ins->block)) {
+    if (!ins->block || !bhi_loop_contains(loop, ins->block)) {
         return true;
     }
     --*budget;
@@ -90,7 +90,7 @@ static bool is_invariant(const struct bhi_values *values, const struct bhi_loop 
     }
     if (bhi_ins_op(ins) == SpvOpLoad) {
         const struct bhi_local *local = bhi_local_of_load(values->ir, ins);
-        if (local != NULL) {
+        if (local) {
             for (uint32_t i = 0; i < local->store_count; i++) {
                 if (bhi_loop_contains(loop, local->stores[i]->block)) {
                     return false;
@@ -135,8 +135,7 @@ static bool is_plain(const struct bhi_values *values, const struct bhi_loop_exit
         ins = bhi_ir_definition(values->ir, ins->words[3]);
     }
     return ins == exit->induction.phi ||
-           (exit->induction.local != NULL &&
-            bhi_local_of_load(values->ir, ins) == exit->induction.local);
+           (exit->induction.local && bhi_local_of_load(values->ir, ins) == exit->induction.local);
 }
 
 bool bhi_guard_can_lower(struct bhi_guard *g, const struct bhi_values *values,
@@ -147,7 +146,7 @@ bool bhi_guard_can_lower(struct bhi_guard *g, const struct bhi_values *values,
     bool goes_on_where;
     unsigned budget = MAX_CLONES;
     struct bhi_basic_block *test = loop->cont != loop->header ? find_test(ir, loop) : NULL;
-    if (test == NULL || !bhi_loop_exit_branch(ir, loop, test, &condition, &goes_on_where) ||
+    if (!test || !bhi_loop_exit_branch(ir, loop, test, &condition, &goes_on_where) ||
         !bhi_exit_find(values, loop, test, condition, goes_on_where, &exit) || exit.after ||
         !bhi_loop_contains(loop, exit.compare->block) || !is_plain(values, &exit) ||
         bhi_int_bits(ir, exit.induction.type) != 32) {
@@ -157,7 +156,7 @@ bool bhi_guard_can_lower(struct bhi_guard *g, const struct bhi_values *values,
     const bool up = step == 1 && (exit.op == SpvOpULessThan || exit.op == SpvOpSLessThan);
     const bool down = step == -1 && (exit.op == SpvOpUGreaterThan || exit.op == SpvOpSGreaterThan);
     const struct bhi_ins *bound = bhi_ir_definition(ir, exit.bound);
-    if ((!up && !down) || bound == NULL || bhi_int_bits(ir, bound->type) != 32 ||
+    if ((!up && !down) || !bound || bhi_int_bits(ir, bound->type) != 32 ||
         !is_invariant(values, loop, exit.bound, &budget) || !has_one_exit(ir, loop, test)) {
         return false;
     }
@@ -175,7 +174,7 @@ static uint32_t clone(struct bhi_guard *g, const struct bhi_loop *loop,
                       uint32_t id) {
     struct bhi_ir *ir = &g->ir;
     const struct bhi_ins *ins = bhi_ir_definition(ir, id);
-    if (ins->block == NULL || (ins->block != inner && !bhi_loop_contains(loop, ins->block))) {
+    if (!ins->block || (ins->block != inner && !bhi_loop_contains(loop, ins->block))) {
         return id;
     }
     uint32_t operands[64];
@@ -212,7 +211,7 @@ static uint32_t value_in(struct bhi_guard *g, const struct bhi_loop_exit *exit,
     struct bhi_ir *ir = &g->ir;
     const struct bhi_ins *shown = bhi_ir_definition(ir, exit->compare->words[exit->side]);
     uint32_t value;
-    if (exit->induction.phi != NULL) {
+    if (exit->induction.phi) {
         value = exit->induction.phi->words[3]; /* H2's phi: from O */
     } else {
         value = bhi_block_value(ir, outer, SpvOpLoad, exit->induction.type,
@@ -287,7 +286,7 @@ void bhi_guard_lower(struct bhi_guard *g, struct bhi_loop *loop) {
     const uint32_t now = exit->compare->words[exit->side];
     struct bhi_ins *before = bhi_block_merge(test);
     branch->words[1] =
-        bhi_block_value_before(ir, test, before != NULL ? before : branch,
+        bhi_block_value_before(ir, test, before ? before : branch,
                                exit->inverted ? bhi_comparison_negated(exit->op) : exit->op,
                                g->type_bool, BHI_OPERANDS(now, limit));
     bhi_block_retarget(ir, test, merge->label, end->label);

@@ -138,7 +138,7 @@ void bhi_guard_poll_exit(struct bhi_guard *g, struct bhi_loop *loop) {
         split_header(g, loop, poll, rest);
     } else {
         struct bhi_ins *merge = bhi_block_merge(poll);
-        bhi_block_move_tail(poll, merge != NULL ? merge : bhi_block_terminator(poll), rest);
+        bhi_block_move_tail(poll, merge ? merge : bhi_block_terminator(poll), rest);
         bhi_block_took_over(ir, rest, poll->label);
     }
     const uint32_t stopped = bhi_ir_constant(ir, g->type_uint, STOPPED);
@@ -155,7 +155,7 @@ void bhi_guard_poll_exit(struct bhi_guard *g, struct bhi_loop *loop) {
     bhi_block_do(ir, look, SpvOpBranch, BHI_OPERANDS(rest->label));
 
     struct bhi_ins *branch = bhi_block_terminator(rest);
-    struct bhi_ins *at = bhi_block_merge(rest) != NULL ? bhi_block_merge(rest) : branch;
+    struct bhi_ins *at = bhi_block_merge(rest) ? bhi_block_merge(rest) : branch;
     const uint32_t counter =
         bhi_block_value_before(ir, rest, at, SpvOpLoad, g->type_uint, BHI_OPERANDS(g->counter));
     const uint32_t stays = bhi_block_value_before(

@@ -12,7 +12,7 @@ static bool within(SpvOp op, SpvOp first, SpvOp last) {
 static bool is_pure_extended(const struct bhi_ir *ir, const struct bhi_ins *ins) {
     const struct bhi_ins *import = bhi_ir_definition(ir, ins->words[3]);
     const uint32_t number = ins->words[4];
-    return import != NULL && bhi_ins_op(import) == SpvOpExtInstImport &&
+    return import && bhi_ins_op(import) == SpvOpExtInstImport &&
            strcmp((const char *)&import->words[2], "GLSL.std.450") == 0 &&
            number != GLSLstd450Modf && number != GLSLstd450Frexp &&
            number < GLSLstd450InterpolateAtCentroid;
@@ -46,8 +46,7 @@ bool bhi_ins_is_repeatable(const struct bhi_ir *ir, const struct bhi_ins *ins) {
 
 /* Is |type| a block that can be written, in the storage class Uniform, as before SPIR-V 1.3? */
 static bool is_buffer_block(const struct bhi_ir *ir, uint32_t type) {
-    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins != NULL;
-         ins = ins->next) {
+    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins; ins = ins->next) {
         if (bhi_ins_op(ins) == SpvOpGroupDecorate ||
             (bhi_ins_op(ins) == SpvOpDecorate && ins->words[1] == type &&
              ins->words[2] == SpvDecorationBufferBlock)) {
@@ -59,11 +58,11 @@ static bool is_buffer_block(const struct bhi_ir *ir, uint32_t type) {
 
 bool bhi_pointer_is_constant(const struct bhi_ir *ir, uint32_t pointer) {
     const struct bhi_ins *ins = bhi_ir_definition(ir, pointer);
-    while (ins != NULL &&
+    while (ins &&
            (bhi_ins_op(ins) == SpvOpAccessChain || bhi_ins_op(ins) == SpvOpInBoundsAccessChain)) {
         ins = bhi_ir_definition(ir, ins->words[3]);
     }
-    if (ins == NULL || bhi_ins_op(ins) != SpvOpVariable) {
+    if (!ins || bhi_ins_op(ins) != SpvOpVariable) {
         return false;
     }
     const struct bhi_ins *type = bhi_ir_definition(ir, ins->type);
@@ -74,7 +73,7 @@ bool bhi_pointer_is_constant(const struct bhi_ir *ir, uint32_t pointer) {
     case SpvStorageClassUniform: {
         uint32_t block = type->words[3];
         const struct bhi_ins *held = bhi_ir_definition(ir, block);
-        while (held != NULL &&
+        while (held &&
                (bhi_ins_op(held) == SpvOpTypeArray || bhi_ins_op(held) == SpvOpTypeRuntimeArray)) {
             block = held->words[2];
             held = bhi_ir_definition(ir, block);

@@ -101,7 +101,7 @@ static uint64_t trips_of(const struct bhi_values *values, const struct bhi_loop 
                          struct bhi_basic_block *block, uint32_t condition, bool goes_on_where,
                          unsigned depth) {
     const struct bhi_ins *ins = bhi_ir_definition(values->ir, condition);
-    if (ins == NULL || depth == 0) {
+    if (!ins || depth == 0) {
         return BHI_TRIPS_UNKNOWN;
     }
     const SpvOp op = bhi_ins_op(ins);

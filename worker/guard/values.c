@@ -4,7 +4,7 @@
 
 uint32_t bhi_int_bits(const struct bhi_ir *ir, uint32_t type) {
     const struct bhi_ins *ins = bhi_ir_definition(ir, type);
-    return ins != NULL && bhi_ins_op(ins) == SpvOpTypeInt ? ins->words[2] : 0;
+    return ins && bhi_ins_op(ins) == SpvOpTypeInt ? ins->words[2] : 0;
 }
 
 uint64_t bhi_int_truncate(uint64_t value, uint32_t bits) {
@@ -93,7 +93,7 @@ bool bhi_constant_of(const struct bhi_ir *ir, const struct bhi_module *module, u
         return bhi_module_constant(module, id, out);
     }
     const struct bhi_ins *ins = bhi_ir_definition(ir, id);
-    if (ins == NULL || bhi_ins_op(ins) != SpvOpConstant || bhi_ins_length(ins) != 4) {
+    if (!ins || bhi_ins_op(ins) != SpvOpConstant || bhi_ins_length(ins) != 4) {
         return false;
     }
     *out = ins->words[3];
@@ -112,7 +112,7 @@ static bool value_of_ins(const struct bhi_values *values, const struct bhi_ins *
     }
     if (op == SpvOpBitcast || op == SpvOpCopyObject || op == SpvOpUConvert || op == SpvOpSConvert) {
         const struct bhi_ins *from = bhi_ir_definition(values->ir, ins->words[3]);
-        const uint32_t from_bits = from != NULL ? bhi_int_bits(values->ir, from->type) : 0;
+        const uint32_t from_bits = from ? bhi_int_bits(values->ir, from->type) : 0;
         if (from_bits == 0 || !value_of(values, ins->words[3], budget, &a)) {
             return false;
         }
@@ -123,8 +123,7 @@ static bool value_of_ins(const struct bhi_values *values, const struct bhi_ins *
     if (op == SpvOpLoad) {
         /* Of a variable that is stored to once, before. */
         const struct bhi_local *local = bhi_local_of_load(values->ir, ins);
-        return local != NULL && local->store_count == 1 &&
-               bhi_ins_precedes(local->stores[0], ins) &&
+        return local && local->store_count == 1 && bhi_ins_precedes(local->stores[0], ins) &&
                value_of(values, local->stores[0]->words[2], budget, out);
     }
     uint32_t wraps;
@@ -136,11 +135,11 @@ static bool value_of_ins(const struct bhi_values *values, const struct bhi_ins *
 static bool value_of(const struct bhi_values *values, uint32_t id, unsigned *budget,
                      uint64_t *out) {
     const struct bhi_ins *ins = bhi_ir_definition(values->ir, id);
-    if (ins == NULL || *budget == 0) {
+    if (!ins || *budget == 0) {
         return false;
     }
     --*budget;
-    if (ins->block == NULL) {
+    if (!ins->block) {
         return id < values->module->bound && bhi_int_bits(values->ir, ins->type) != 0 &&
                bhi_module_constant(values->module, id, out);
     }
@@ -148,7 +147,7 @@ static bool value_of(const struct bhi_values *values, uint32_t id, unsigned *bud
         uint32_t part = ins->words[3];
         for (uint32_t i = 4; i < bhi_ins_length(ins); i++) {
             const struct bhi_ins *whole = bhi_ir_definition(values->ir, part);
-            const SpvOp op = whole != NULL ? bhi_ins_op(whole) : SpvOpNop;
+            const SpvOp op = whole ? bhi_ins_op(whole) : SpvOpNop;
             if ((op != SpvOpConstantComposite && op != SpvOpSpecConstantComposite) ||
                 ins->words[i] >= bhi_ins_length(whole) - 3) {
                 return false;

@@ -9,13 +9,11 @@
 /* The lowest binding that no variable of any set has. */
 static uint32_t free_binding(struct bhi_ir *ir) {
     uint32_t count = 0;
-    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins != NULL;
-         ins = ins->next) {
+    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins; ins = ins->next) {
         count += bhi_ins_op(ins) == SpvOpDecorate && ins->words[2] == SpvDecorationBinding;
     }
     uint8_t *taken = bhi_ir_alloc(ir, count + 1);
-    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins != NULL;
-         ins = ins->next) {
+    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins; ins = ins->next) {
         if (bhi_ins_op(ins) == SpvOpDecorate && ins->words[2] == SpvDecorationBinding &&
             ins->words[3] < count) {
             taken[ins->words[3]] = 1;
@@ -35,8 +33,7 @@ static void place_words(struct bhi_guard *g) {
     struct bhi_guarded *out = g->out;
     const uint32_t count = g->options->max_sets;
     uint8_t *taken = bhi_ir_alloc(ir, count + 1);
-    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins != NULL;
-         ins = ins->next) {
+    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins; ins = ins->next) {
         if (bhi_ins_op(ins) == SpvOpDecorate && ins->words[2] == SpvDecorationDescriptorSet &&
             ins->words[3] < count) {
             const bool used = bhi_module_uses(&g->module, ins->words[1]) != 0;
@@ -84,15 +81,13 @@ static void add_to_interface(struct bhi_ir *ir, struct bhi_ins *entry, uint32_t 
 
 /* From SPIR-V 1.4 on an entry point lists every global variable that it uses. */
 static void add_to_interfaces(struct bhi_guard *g, uint32_t variable) {
-    for (struct bhi_ins *ins = g->ir.sections[BHI_IR_ENTRY_POINTS].first; ins != NULL;
-         ins = ins->next) {
+    for (struct bhi_ins *ins = g->ir.sections[BHI_IR_ENTRY_POINTS].first; ins; ins = ins->next) {
         add_to_interface(&g->ir, ins, variable);
     }
 }
 
 void bhi_guard_add_to_interface(struct bhi_guard *g, uint32_t variable) {
-    for (struct bhi_ins *ins = g->ir.sections[BHI_IR_ENTRY_POINTS].first; ins != NULL;
-         ins = ins->next) {
+    for (struct bhi_ins *ins = g->ir.sections[BHI_IR_ENTRY_POINTS].first; ins; ins = ins->next) {
         if (ins->words[2] == g->entry->id) {
             add_to_interface(&g->ir, ins, variable);
         }
@@ -100,8 +95,7 @@ void bhi_guard_add_to_interface(struct bhi_guard *g, uint32_t variable) {
 }
 
 void bhi_guard_add_to_compute(struct bhi_guard *g, uint32_t variable) {
-    for (struct bhi_ins *ins = g->ir.sections[BHI_IR_ENTRY_POINTS].first; ins != NULL;
-         ins = ins->next) {
+    for (struct bhi_ins *ins = g->ir.sections[BHI_IR_ENTRY_POINTS].first; ins; ins = ins->next) {
         if (ins->words[1] == SpvExecutionModelGLCompute) {
             add_to_interface(&g->ir, ins, variable);
         }

@@ -153,11 +153,10 @@ static void zero(struct zeros *z, uint32_t type) {
 static uint32_t local_index_variable(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
     uint32_t found = 0;
-    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins != NULL;
-         ins = ins->next) {
+    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins; ins = ins->next) {
         if (bhi_ins_op(ins) == SpvOpDecorate && ins->words[2] == SpvDecorationBuiltIn &&
             ins->words[3] == SpvBuiltInLocalInvocationIndex &&
-            bhi_ir_definition(ir, ins->words[1]) != NULL) {
+            bhi_ir_definition(ir, ins->words[1])) {
             found = ins->words[1];
         }
     }
@@ -187,7 +186,7 @@ static void begin(struct zeros *z) {
     const uint32_t type = bhi_ir_definition(ir, bhi_ir_definition(ir, variable)->type)->words[3];
     const struct bhi_ins *integer = bhi_ir_definition(ir, type);
     if (bhi_ins_op(integer) != SpvOpTypeInt || integer->words[2] != 32) {
-        bhi_ir_refuse(ir, BH_INVALID_KERNEL, "%s (LocalInvocationIndex) is no 32-bit integer",
+        bhi_ir_refuse(ir, BH_INVALID_KERNEL, "%s (LocalInvocationIndex) is not a 32-bit integer",
                       bhi_ir_describe(ir, SpvOpVariable, variable));
     }
     z->local_index = bhi_block_value(ir, z->block, SpvOpLoad, type, BHI_OPERANDS(variable));
@@ -209,8 +208,7 @@ static void barrier(struct zeros *z) {
 }
 
 static bool is_block(const struct bhi_ir *ir, uint32_t type) {
-    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins != NULL;
-         ins = ins->next) {
+    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins; ins = ins->next) {
         if (bhi_ins_op(ins) == SpvOpDecorate && ins->words[1] == type &&
             ins->words[2] == SpvDecorationBlock) {
             return true;
@@ -229,7 +227,7 @@ void bhi_guard_zero(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
     struct zeros z = {.g = g};
     struct bhi_basic_block *rest = NULL;
-    for (struct bhi_ins *ins = ir->sections[BHI_IR_GLOBALS].first; ins != NULL; ins = ins->next) {
+    for (struct bhi_ins *ins = ir->sections[BHI_IR_GLOBALS].first; ins; ins = ins->next) {
         if (bhi_ins_op(ins) != SpvOpVariable || ins->words[3] != SpvStorageClassWorkgroup ||
             bhi_ins_length(ins) > 4 || !is_used(g, ins->result)) {
             continue;
@@ -243,7 +241,7 @@ void bhi_guard_zero(struct bhi_guard *g) {
             bhi_ins_set(ir, ins, BHI_OPERANDS(SpvStorageClassWorkgroup, null->result));
             continue;
         }
-        if (rest == NULL) {
+        if (!rest) {
             struct bhi_basic_block *entry = g->entry->first;
             rest = bhi_block_new(ir, entry);
             bhi_block_move_tail(entry, bhi_guard_after_variables(entry), rest);
@@ -254,7 +252,7 @@ void bhi_guard_zero(struct bhi_guard *g) {
         z.variable = ins->result;
         zero(&z, type);
     }
-    if (rest != NULL) {
+    if (rest) {
         barrier(&z);
         bhi_block_do(ir, z.block, SpvOpBranch, BHI_OPERANDS(rest->label));
     }

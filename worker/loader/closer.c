@@ -23,15 +23,15 @@ static void *run(void *argument) {
     struct bhi_closer *closer = argument;
     pthread_mutex_lock(&closer->lock);
     for (;;) {
-        while (closer->first == NULL && !closer->stop) {
+        while (!closer->first && !closer->stop) {
             pthread_cond_wait(&closer->changed, &closer->lock);
         }
         struct item *item = closer->first;
-        if (item == NULL) {
+        if (!item) {
             break;
         }
         closer->first = item->next;
-        if (closer->first == NULL) {
+        if (!closer->first) {
             closer->end = &closer->first;
         }
         pthread_mutex_unlock(&closer->lock);
@@ -45,7 +45,7 @@ static void *run(void *argument) {
 
 struct bhi_closer *bhi_closer_create(void) {
     struct bhi_closer *closer = calloc(1, sizeof *closer);
-    if (closer == NULL) {
+    if (!closer) {
         return NULL;
     }
     closer->end = &closer->first;
@@ -63,7 +63,7 @@ struct bhi_closer *bhi_closer_create(void) {
 }
 
 void bhi_closer_destroy(struct bhi_closer *closer) {
-    if (closer == NULL) {
+    if (!closer) {
         return;
     }
     pthread_mutex_lock(&closer->lock);
@@ -78,7 +78,7 @@ void bhi_closer_destroy(struct bhi_closer *closer) {
 
 void bhi_closer_give(struct bhi_closer *closer, int fd) {
     struct item *item = malloc(sizeof *item);
-    if (item == NULL) {
+    if (!item) {
         return;
     }
     *item = (struct item){.fd = fd};

@@ -10,13 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of each bhi_dtype, in its order. */
-static const bh_dtype public_dtypes[] = {
-    BH_DTYPE_F16, BH_DTYPE_F32, BH_DTYPE_F64, BH_DTYPE_I8,  BH_DTYPE_U8,  BH_DTYPE_I16,
-    BH_DTYPE_U16, BH_DTYPE_I32, BH_DTYPE_U32, BH_DTYPE_I64, BH_DTYPE_U64, BH_DTYPE_BOOL,
-};
-_Static_assert(sizeof public_dtypes / sizeof public_dtypes[0] == BHI_DTYPE_COUNT, "one for each");
-
 /* Reads |bytes|; where the file ends before, it has shrunk since its size was taken. */
 static bool read_header(int fd, void *out, uint64_t offset, uint64_t bytes, int *out_error,
                         struct bhi_complaint *complaint) {
@@ -49,7 +42,7 @@ static bool read_npy(const struct bhi_msg_file_attach *file, int fd, struct bhi_
         return bhi_refuse(complaint, "truncated header at offset %zu", start);
     }
     char *text = malloc(length + 1);
-    if (text == NULL) {
+    if (!text) {
         return bhi_refuse(complaint, "out of memory for a header of %zu bytes", length);
     }
     struct bhi_array array;
@@ -68,7 +61,7 @@ static bool read_npy(const struct bhi_msg_file_attach *file, int fd, struct bhi_
             there < array.bytes ? "truncated: " : "", (unsigned long long)array.bytes,
             (unsigned long long)there, (unsigned long long)answer->offset);
     }
-    describe(answer, public_dtypes[array.dtype], array.dimensions, array.shape);
+    describe(answer, bhi_dtype_public(array.dtype), array.dimensions, array.shape);
     return true;
 }
 
@@ -94,7 +87,7 @@ static bool read_text(const struct bhi_msg_file_attach *file, int fd, char **out
         return false;
     }
     char *text = malloc(length + 1);
-    if (text == NULL) {
+    if (!text) {
         return bhi_refuse(complaint, "out of memory for a header of %zu bytes", length);
     }
     if (!read_header(fd, text, sizeof preamble, length, out_error, complaint)) {
@@ -202,10 +195,9 @@ static bool list_npy(const struct bhi_msg_file_attach *file, int fd, struct list
                                .offset = answer.offset,
                                .bytes = answer.bytes};
     memcpy(row.shape, answer.shape, sizeof row.shape);
-    for (uint32_t i = 0; i < BHI_DTYPE_COUNT; i++) {
-        if ((uint32_t)public_dtypes[i] == answer.dtype) {
-            snprintf(row.type, sizeof row.type, "%s", bhi_dtype_npy_code((enum bhi_dtype)i));
-        }
+    enum bhi_dtype dtype;
+    if (bhi_dtype_from_public((bh_dtype)answer.dtype, &dtype)) {
+        snprintf(row.type, sizeof row.type, "%s", bhi_dtype_npy_code(dtype));
     }
     write_row(listing, &row);
     return true;

@@ -52,16 +52,16 @@ struct bhi_loader {
 
 struct bhi_loader *bhi_loader_create(struct bhi_progress *progress, struct bhi_error *error) {
     struct bhi_loader *loader = calloc(1, sizeof *loader);
-    if (loader != NULL) {
+    if (loader) {
         loader->progress = progress;
         loader->closer = bhi_closer_create();
-        loader->reads = loader->closer == NULL ? NULL : bhi_reads_create();
+        loader->reads = !loader->closer ? NULL : bhi_reads_create();
     }
-    if (loader == NULL || loader->reads == NULL) {
+    if (!loader || !loader->reads) {
         *error = (struct bhi_error){.status = BH_SYSTEM};
         snprintf(error->text, sizeof error->text, "the loader's threads could not be started: %s",
                  strerror(errno));
-        bhi_closer_destroy(loader == NULL ? NULL : loader->closer);
+        bhi_closer_destroy(!loader ? NULL : loader->closer);
         free(loader);
         return NULL;
     }
@@ -69,14 +69,14 @@ struct bhi_loader *bhi_loader_create(struct bhi_progress *progress, struct bhi_e
 }
 
 void bhi_loader_destroy(struct bhi_loader *loader) {
-    if (loader == NULL) {
+    if (!loader) {
         return;
     }
     bhi_reads_destroy(loader->reads);
-    while (loader->buffers != NULL) {
+    while (loader->buffers) {
         bhi_loader_detach(loader, loader->buffers->id);
     }
-    while (loader->files != NULL) {
+    while (loader->files) {
         bhi_loader_detach_file(loader, loader->files->info.file);
     }
     bhi_closer_destroy(loader->closer);
@@ -87,7 +87,7 @@ void bhi_loader_destroy(struct bhi_loader *loader) {
 
 void bhi_loader_attach(struct bhi_loader *loader, uint64_t id, int fd, uint64_t size) {
     struct buffer *buffer = calloc(1, sizeof *buffer);
-    if (buffer == NULL) {
+    if (!buffer) {
         loader->starved = true;
         close(fd);
         return;
@@ -102,7 +102,7 @@ void bhi_loader_attach(struct bhi_loader *loader, uint64_t id, int fd, uint64_t 
 }
 
 void bhi_loader_detach(struct bhi_loader *loader, uint64_t id) {
-    for (struct buffer **at = &loader->buffers; *at != NULL; at = &(*at)->next) {
+    for (struct buffer **at = &loader->buffers; *at; at = &(*at)->next) {
         struct buffer *buffer = *at;
         if (buffer->id == id) {
             *at = buffer->next;
@@ -140,7 +140,7 @@ static int look_at_file(int socket) {
 void bhi_loader_attach_file(struct bhi_loader *loader, const struct bhi_msg_file_attach *info,
                             int socket) {
     struct file *file = calloc(1, sizeof *file);
-    if (file == NULL) {
+    if (!file) {
         loader->starved = true;
     } else {
         file->next = loader->files;
@@ -153,7 +153,7 @@ void bhi_loader_attach_file(struct bhi_loader *loader, const struct bhi_msg_file
 }
 
 void bhi_loader_detach_file(struct bhi_loader *loader, uint64_t id) {
-    for (struct file **at = &loader->files; *at != NULL; at = &(*at)->next) {
+    for (struct file **at = &loader->files; *at; at = &(*at)->next) {
         struct file *file = *at;
         if (file->info.file == id) {
             *at = file->next;
@@ -185,7 +185,7 @@ static bool fail(struct bhi_error *error, int err, const char *format, ...) {
 
 static struct buffer *find_buffer(struct bhi_loader *loader, uint64_t id, uint64_t bytes,
                                   struct bhi_error *error) {
-    for (struct buffer *buffer = loader->buffers; buffer != NULL; buffer = buffer->next) {
+    for (struct buffer *buffer = loader->buffers; buffer; buffer = buffer->next) {
         if (buffer->id != id) {
             continue;
         }
@@ -207,7 +207,7 @@ static struct buffer *find_buffer(struct bhi_loader *loader, uint64_t id, uint64
 }
 
 static struct file *find_file(struct bhi_loader *loader, uint64_t id, struct bhi_error *error) {
-    for (struct file *file = loader->files; file != NULL; file = file->next) {
+    for (struct file *file = loader->files; file; file = file->next) {
         if (file->info.file != id) {
             continue;
         }
@@ -348,7 +348,7 @@ static bool give(int out, const void *answer, size_t size, struct bhi_error *err
 static bool give_list(int out, uint64_t count, const struct bhi_error *wrong,
                       struct bhi_error *error) {
     struct bhi_file_list list = {.count = count};
-    if (wrong != NULL) {
+    if (wrong) {
         list = (struct bhi_file_list){.refused = 1, .error = wrong->vk_result};
         snprintf(list.text, sizeof list.text, "%s", wrong->text);
     }
@@ -360,7 +360,7 @@ static bool give_list(int out, uint64_t count, const struct bhi_error *wrong,
 
 static bool give_answer(int out, struct bhi_file_answer *answer, const struct bhi_error *wrong,
                         struct bhi_error *error) {
-    if (wrong != NULL) {
+    if (wrong) {
         *answer = (struct bhi_file_answer){.refused = 1, .error = wrong->vk_result};
         snprintf(answer->text, sizeof answer->text, "%s", wrong->text);
     }
@@ -379,13 +379,13 @@ static bool inspect(struct bhi_loader *loader, const struct bhi_cmd_inspect *com
     struct buffer *out =
         find_buffer(loader, command->answer,
                     command->room ? bhi_file_list_bytes(command->room) : sizeof answer, error);
-    if (out == NULL) {
+    if (!out) {
         return false;
     }
     const struct file *file = find_file(loader, command->file, error);
     struct bhi_complaint complaint = {.text = ""};
     int err = 0;
-    bool good = file != NULL;
+    bool good = file;
     if (good) {
         outwait_step(file);
         good = unchanged(file, error);
@@ -398,7 +398,7 @@ static bool inspect(struct bhi_loader *loader, const struct bhi_cmd_inspect *com
     }
     BHI_FAULT_POINT("inspected");
     struct bhi_error later;
-    if (file != NULL && !unchanged(file, &later)) {
+    if (file && !unchanged(file, &later)) {
         /* Whatever it looked like in between. */
         *error = later;
         good = false;
@@ -416,8 +416,8 @@ static bool load(struct bhi_loader *loader, const struct bhi_cmd_load *command, 
     atomic_store_explicit(&header->load_bytes, 0, memory_order_relaxed);
     atomic_store_explicit(&header->load_seq, seq, memory_order_release);
     const struct buffer *out = find_buffer(loader, command->buffer, command->bytes, error);
-    const struct file *file = out == NULL ? NULL : find_file(loader, command->file, error);
-    if (file == NULL) {
+    const struct file *file = !out ? NULL : find_file(loader, command->file, error);
+    if (!file) {
         return false;
     }
     outwait_step(file);
@@ -446,7 +446,7 @@ void bhi_loader_run(struct bhi_loader *loader, const struct bhi_lane_record *rec
         .seq = record->seq, .started_ns = bhi_now_ns(), .command_index = BHI_NO_COMMAND};
     const struct bhi_cmd_header *command = bhi_record_first(record);
     bool good = true;
-    while (good && command != NULL) {
+    while (good && command) {
         const void *body = command;
         if (command->type == BHI_CMD_INSPECT) {
             good = inspect(loader, body, error);

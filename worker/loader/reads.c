@@ -141,7 +141,7 @@ static void *serve(void *argument) {
 
 struct bhi_reads *bhi_reads_create(void) {
     struct bhi_reads *reads = calloc(1, sizeof *reads);
-    if (reads == NULL) {
+    if (!reads) {
         return NULL;
     }
     pthread_mutex_init(&reads->lock, NULL);
@@ -153,7 +153,7 @@ struct bhi_reads *bhi_reads_create(void) {
     }
     wanted = wanted > MOST_THREADS ? MOST_THREADS : wanted;
     reads->bounces = malloc(wanted * BOUNCE);
-    if (reads->bounces == NULL) {
+    if (!reads->bounces) {
         bhi_reads_destroy(reads);
         errno = ENOMEM;
         return NULL;
@@ -171,7 +171,7 @@ struct bhi_reads *bhi_reads_create(void) {
 }
 
 void bhi_reads_destroy(struct bhi_reads *reads) {
-    if (reads == NULL) {
+    if (!reads) {
         return;
     }
     pthread_mutex_lock(&reads->lock);

@@ -57,7 +57,7 @@ const char *bhi_envelope_check(const uint8_t *file, size_t size,
         return "it is shorter than its header";
     }
     if (memcmp(file, magic, sizeof magic) != 0) {
-        return "it is no pipeline cache";
+        return "it is not a pipeline cache";
     }
     if (get(file + AT_VERSION, 4) != VERSION || get(file + AT_HEADER, 4) != BHI_ENVELOPE_HEADER) {
         return "it is of another version";

@@ -162,7 +162,7 @@ static uint8_t *take_left(const struct bhi_cache_file *file, uint64_t *out_bytes
     }
     uint8_t *left = malloc(bytes);
     size_t done = 0;
-    while (left != NULL && done < bytes) {
+    while (left && done < bytes) {
         const ssize_t n =
             pread(file->area, left + done, bytes - done, (off_t)(BHI_CACHE_AREA_HEADER + done));
         if (n <= 0 && !(n < 0 && errno == EINTR)) {
@@ -170,8 +170,8 @@ static uint8_t *take_left(const struct bhi_cache_file *file, uint64_t *out_bytes
         }
         done += n > 0 ? (size_t)n : 0;
     }
-    if (left == NULL || done < bytes) {
-        *out_error = left == NULL ? -ENOMEM : failed(what, size, "read the worker's memory");
+    if (!left || done < bytes) {
+        *out_error = !left ? -ENOMEM : failed(what, size, "read the worker's memory");
         free(left);
         return NULL;
     }
@@ -213,7 +213,7 @@ int bhi_cache_store(const struct bhi_cache_file *file, uint64_t *out_bytes, char
     *out_bytes = 0;
     what[0] = '\0';
     uint8_t *bytes = take_left(file, out_bytes, &result, what, size);
-    if (bytes == NULL) {
+    if (!bytes) {
         return result;
     }
     int folder = -1;
@@ -246,12 +246,12 @@ static int take_file(const struct bhi_cache_file *file, int fd, const uint8_t *k
     }
     if (!S_ISREG(st.st_mode) || st.st_size < 0 ||
         (uint64_t)st.st_size > file->room + BHI_ENVELOPE_HEADER) {
-        snprintf(what, size, "it is ignored: it is no file of a possible size");
+        snprintf(what, size, "it is ignored: its size is impossible");
         return 0;
     }
     const size_t length = (size_t)st.st_size;
     uint8_t *bytes = malloc(length != 0 ? length : 1);
-    if (bytes == NULL) {
+    if (!bytes) {
         return -ENOMEM;
     }
     int result = 0;
@@ -260,7 +260,7 @@ static int take_file(const struct bhi_cache_file *file, int fd, const uint8_t *k
         result = failed(what, size, "read");
     } else {
         const char *why = bhi_envelope_check(bytes, length, key, file->identity, &count);
-        if (why != NULL) {
+        if (why) {
             snprintf(what, size, "it is ignored: %s", why);
         } else {
             const struct bhi_cache_area header = {.bytes = count};

@@ -1,8 +1,8 @@
 #include "worker/opener/opener.h"
 #include "ipc/fdpass.h"
+#include "worker/exit.h"
 #include "worker/host.h"
 #include "worker/opener/cache_files.h"
-#include "worker/session/session.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -144,7 +144,7 @@ static int answer(const struct request *request) {
         describe(&status, &system, &message.opened);
         const int error = bhi_fdpass_send_message(request->answer, &message, &fd, 1);
         if (error != 0) {
-            refuse(request->answer, -error, "what fstat says of it makes no sense");
+            refuse(request->answer, -error, "fstat gave an impossible answer");
         }
     }
     return fd;
@@ -233,7 +233,7 @@ static void take_request(const struct bhi_msg_open *what, const int fds[2]) {
     const struct bhi_message taken = {.type = BHI_MSG_TAKEN};
     (void)bhi_fdpass_send_message(fds[0], &taken, NULL, 0);
     struct request *request = malloc(sizeof *request);
-    if (request != NULL && begin(&opening, MOST_OPENING)) {
+    if (request && begin(&opening, MOST_OPENING)) {
         *request = (struct request){.what = *what, .answer = fds[0], .from = fds[1]};
         if (start_thread(serve, request)) {
             return;
@@ -252,7 +252,7 @@ static void take_cache(const struct bhi_msg_cache_file *what, const int fds[2]) 
     const struct bhi_message taken = {.type = BHI_MSG_TAKEN};
     (void)bhi_fdpass_send_message(fds[0], &taken, NULL, 0);
     struct cache_request *request = malloc(sizeof *request);
-    if (request != NULL && begin(&opening, MOST_OPENING)) {
+    if (request && begin(&opening, MOST_OPENING)) {
         *request = (struct cache_request){.what = *what, .answer = fds[0], .area = fds[1]};
         if (start_thread(serve_cache, request)) {
             return;

@@ -11,7 +11,7 @@
 #ifndef BHI_WORKER_OPENER_OPENER_H
 #define BHI_WORKER_OPENER_OPENER_H
 
-/* Returns an exit code (BHI_EXIT_*, session.h). */
+/* Returns an exit code (BHI_EXIT_*, exit.h). */
 int bhi_opener_run(void);
 
 #endif

@@ -18,10 +18,10 @@
 static void try_memory(struct bhi_victim *victim) {
     void *small = malloc(MEMORY_LIMIT / 16);
     void *large = malloc(MEMORY_LIMIT * 2);
-    bhi_victim_says(victim, small != NULL && large == NULL,
+    bhi_victim_says(victim, small && !large,
                     "limit %llu MiB; allocating %llu MiB: %s; %llu MiB: %s", MEMORY_LIMIT >> 20,
-                    MEMORY_LIMIT / 16 >> 20, small != NULL ? "worked" : "refused",
-                    MEMORY_LIMIT * 2 >> 20, large != NULL ? "worked" : "refused");
+                    MEMORY_LIMIT / 16 >> 20, small ? "worked" : "refused", MEMORY_LIMIT * 2 >> 20,
+                    large ? "worked" : "refused");
     free(small);
     free(large);
 }
@@ -94,7 +94,7 @@ enum bhi_probe_result bhi_probe_memory_rlimit(const struct bhi_probe_context *co
         return result;
     }
     size_t length = strlen(text);
-    if (context->driver->info->devices[0] != NULL) {
+    if (context->driver->info->devices[0]) {
         snprintf(text + length, size - length,
                  "; not against a hostile worker: this driver's address space has no bound");
         return BHI_PROBE_HOLDS;

@@ -83,7 +83,7 @@ enum bhi_probe_result bhi_probe_pidns(const struct bhi_probe_context *context, c
 static void try_network(struct bhi_victim *victim) {
     struct if_nameindex *interfaces = if_nameindex();
     unsigned others = 0;
-    for (const struct if_nameindex *i = interfaces; i != NULL && i->if_index != 0; i++) {
+    for (const struct if_nameindex *i = interfaces; i && i->if_index != 0; i++) {
         others += strcmp(i->if_name, "lo") != 0;
     }
     if_freenameindex(interfaces);
@@ -158,7 +158,7 @@ static bool in_table(const struct bhi_driver *driver, const char *name) {
         return true;
     }
     const size_t length = strlen(name);
-    for (const struct bhi_driver_path *path = driver->info->paths; path->pattern != NULL; path++) {
+    for (const struct bhi_driver_path *path = driver->info->paths; path->pattern; path++) {
         if (strncmp(path->pattern + 1, name, length) == 0 &&
             (path->pattern[1 + length] == '\0' || path->pattern[1 + length] == '/')) {
             return true;
@@ -173,7 +173,7 @@ static void try_root(struct bhi_victim *victim) {
     DIR *root = opendir("/");
     unsigned entries = 0;
     unsigned foreign = 0;
-    for (const struct dirent *e; root != NULL && (e = readdir(root)) != NULL;) {
+    for (const struct dirent *e; root && (e = readdir(root));) {
         if (e->d_name[0] != '.') {
             entries++;
             foreign += !in_table(victim->context->driver, e->d_name);
@@ -186,8 +186,7 @@ static void try_root(struct bhi_victim *victim) {
     int escaped = chdir("/..") == 0 && access("etc/passwd", F_OK) == 0;
     int fd = open("/x", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
     const char *created = fd < 0 ? strerrorname_np(errno) : "worked";
-    bhi_victim_says(victim,
-                    root != NULL && entries > 0 && foreign == 0 && seen == 0 && !escaped && fd < 0,
+    bhi_victim_says(victim, root && entries > 0 && foreign == 0 && seen == 0 && !escaped && fd < 0,
                     "%u entries in /, %u of them not the driver's; host files seen: %u; creating a "
                     "file: %s",
                     entries, foreign, seen, created);

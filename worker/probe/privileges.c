@@ -52,7 +52,7 @@ enum bhi_probe_result bhi_probe_descriptors(const struct bhi_probe_context *cont
 static void try_capabilities(struct bhi_victim *victim) {
     cap_t now = cap_get_proc();
     cap_t none = cap_init();
-    const bool empty = now != NULL && none != NULL && cap_compare(now, none) == 0;
+    const bool empty = now && none && cap_compare(now, none) == 0;
     unsigned bounding = 0;
     unsigned ambient = 0;
     for (unsigned long cap = 0; cap < 64; cap++) {

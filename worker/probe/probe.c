@@ -39,7 +39,7 @@ static void prove(const struct bhi_probe_context *context, const void *argument,
                   struct bhi_probe_report *report) {
     const uint32_t layer = *(const uint32_t *)argument;
     report->result = BHI_PROBE_ABSENT;
-    snprintf(report->text, sizeof report->text, "not for a worker to prove: its maker is the host");
+    snprintf(report->text, sizeof report->text, "a worker cannot check this: the host makes it");
     for (size_t i = 0; i < sizeof probes / sizeof probes[0]; i++) {
         if (probes[i].layer == layer) {
             report->result = probes[i].fn(context, report->text, sizeof report->text);

@@ -9,34 +9,9 @@
 #define BHI_WORKER_PROBE_PROBE_H
 
 #include "ipc/wire.h"
-#include "worker/sandbox/nodes.h"
-#include "worker/sandbox/sandbox.h"
-#include <stdint.h>
-#include <sys/types.h>
+#include "worker/probe/context.h"
 
-#define BHI_PROBE_TEXT       256u
 #define BHI_PROBE_TIMEOUT_NS 10000000000ull /* for a prober with all its victims */
-
-enum bhi_probe_result { BHI_PROBE_ABSENT, BHI_PROBE_HOLDS, BHI_PROBE_BROKEN };
-
-/* Shared with the children; the zygote copies it before it looks. */
-struct bhi_probe_report {
-    uint32_t done; /* a result was written */
-    uint32_t result;
-    char text[BHI_PROBE_TEXT];
-};
-
-/* What a prober knows, collected by the zygote while it still sees the host. */
-struct bhi_probe_context {
-    const struct bhi_driver *driver;
-    const struct bhi_nodes *nodes; /* of its devices */
-    uint64_t layers;               /* that hold in the zygote */
-    struct bhi_namespaces outside; /* the warden's */
-    struct bhi_namespaces inside;  /* the zygote's */
-    pid_t warden;                  /* its pid outside */
-    unsigned user;                 /* who a worker is outside */
-    char host_name[65];            /* outside */
-};
 
 /* What a prober does; it fills in result and text. */
 typedef void (*bhi_prober_fn)(const struct bhi_probe_context *context, const void *argument,

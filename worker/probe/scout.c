@@ -33,7 +33,7 @@ static size_t list(struct bhi_victim *victim, struct bhi_msg_device *devices, st
     struct bhi_failure failure = {.status = BH_OK};
     const struct bhi_backend_config config = {
         .get_instance_proc_addr = bhi_driver_entry(victim->context->driver, &failure)};
-    if (config.get_instance_proc_addr == NULL) {
+    if (!config.get_instance_proc_addr) {
         snprintf(error->text, sizeof error->text, "%.200s", failure.text);
         return 0;
     }
@@ -70,7 +70,7 @@ static void say_why(char *out, size_t size, const struct bhi_victim_outcome *out
     if (outcome->timed_out) {
         snprintf(out, size, "the driver did not answer in time");
     } else if (outcome->signal != 0) {
-        snprintf(out, size, "the driver died of signal %d", outcome->signal);
+        snprintf(out, size, "the driver was killed by signal %d", outcome->signal);
     } else {
         snprintf(out, size, "%.100s", outcome->text[0] != '\0' ? outcome->text : "it died");
     }

@@ -212,7 +212,7 @@ enum bhi_probe_result bhi_victim_judge(const struct bhi_probe_context *context,
         snprintf(text, size, "%s", outcome.text);
     } else if (!outcome.entered) {
         snprintf(text, size, "%s",
-                 outcome.text[0] != '\0' ? outcome.text : "it died on its way in");
+                 outcome.text[0] != '\0' ? outcome.text : "it died while it entered the sandbox");
     } else if (outcome.timed_out) {
         snprintf(text, size, "the attempt did not end");
     } else {

@@ -1,8 +1,8 @@
-/* Victims: what a prober sends into the sandbox. Used by the probe_*.c files. */
+/* Victims: what a prober sends into the sandbox. Used by the probes. */
 #ifndef BHI_WORKER_PROBE_VICTIM_H
 #define BHI_WORKER_PROBE_VICTIM_H
 
-#include "worker/probe/probe.h"
+#include "worker/probe/context.h"
 
 /* How far a victim goes in before it tries something. Each stage includes the ones before. */
 enum bhi_stage {

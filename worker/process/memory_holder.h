@@ -20,8 +20,8 @@
  *
  * Only for drivers whose device is the worker's own threads. A GPU runs on after its process, and
  * there the death must not be reported before the kernel has taken the device's mappings away. */
-#ifndef BHI_WORKER_PROCESS_KEEPER_H
-#define BHI_WORKER_PROCESS_KEEPER_H
+#ifndef BHI_WORKER_PROCESS_MEMORY_HOLDER_H
+#define BHI_WORKER_PROCESS_MEMORY_HOLDER_H
 
 #include "worker/failure.h"
 

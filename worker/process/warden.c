@@ -1,12 +1,12 @@
 #include "worker/process/warden.h"
+#include "base/fd.h"
 #include "base/futex.h"
 #include "ipc/fdpass.h"
-#include "worker/fd.h"
+#include "worker/exit.h"
 #include "worker/host.h"
 #include "worker/process/warden_remove.h"
 #include "worker/process/zygote.h"
 #include "worker/sandbox/sandbox.h"
-#include "worker/session/session.h"
 #include "worker/session/watchdog.h"
 
 #include <errno.h>
@@ -40,25 +40,21 @@ struct warden {
 
 /* Drivers read dozens of variables. They get those that the host passes on, and no other. */
 static int clean_environment(void) {
-    static const char *const kept[] = {
-        "VK_DRIVER_FILES",
-        "VK_ICD_FILENAMES",
-        "LD_LIBRARY_PATH",
+    static const char *const kept[] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES", "LD_LIBRARY_PATH",
 #if BHI_FAULTS
-        "BULKHEAD_TEST_FAULTS",
+                                       "BULKHEAD_TEST_FAULTS",
 #endif
-        NULL
-    };
+                                       NULL};
     char *values[sizeof kept / sizeof kept[0]] = {NULL};
     int r = 0;
-    for (size_t i = 0; kept[i] != NULL; i++) {
+    for (size_t i = 0; kept[i]; i++) {
         const char *value = getenv(kept[i]);
-        values[i] = value == NULL ? NULL : strdup(value);
-        r = value != NULL && values[i] == NULL ? -ENOMEM : r;
+        values[i] = !value ? NULL : strdup(value);
+        r = value && !values[i] ? -ENOMEM : r;
     }
     clearenv();
-    for (size_t i = 0; kept[i] != NULL; i++) {
-        if (values[i] != NULL && r == 0 && setenv(kept[i], values[i], 1) != 0) {
+    for (size_t i = 0; kept[i]; i++) {
+        if (values[i] && r == 0 && setenv(kept[i], values[i], 1) != 0) {
             r = -errno;
         }
         free(values[i]);

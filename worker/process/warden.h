@@ -12,7 +12,7 @@
 #ifndef BHI_WORKER_PROCESS_WARDEN_H
 #define BHI_WORKER_PROCESS_WARDEN_H
 
-/* Returns an exit code (BHI_EXIT_*, session.h). */
+/* Returns an exit code (BHI_EXIT_*, exit.h). */
 int bhi_warden_run(void);
 
 #endif

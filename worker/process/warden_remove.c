@@ -1,6 +1,6 @@
 #include "worker/process/warden_remove.h"
+#include "base/fd.h"
 #include "base/futex.h"
-#include "worker/fd.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 static DIR *open_folder(const char *path) {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    if (dir == NULL && fd >= 0) {
+    if (!dir && fd >= 0) {
         int error = errno;
         close(fd);
         errno = error;
@@ -28,10 +28,10 @@ static int is_dots(const char *name) {
 
 int bhi_remove_runtime_dir(const char *path) {
     DIR *dir = open_folder(path);
-    if (dir == NULL) {
+    if (!dir) {
         return errno == ENOENT ? 0 : -errno;
     }
-    for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+    for (const struct dirent *entry; (entry = readdir(dir));) {
         if (!is_dots(entry->d_name)) {
             /* Without AT_REMOVEDIR: a folder in here is not ours, and stays. A link goes, not
              * what it points to. */
@@ -45,10 +45,10 @@ int bhi_remove_runtime_dir(const char *path) {
 /* One pass. A cgroup's own files cannot be unlinked and go with it. */
 static int try_cgroup(const char *path) {
     DIR *dir = open_folder(path);
-    if (dir == NULL) {
+    if (!dir) {
         return errno == ENOENT ? 0 : -errno;
     }
-    for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+    for (const struct dirent *entry; (entry = readdir(dir));) {
         struct stat st;
         if (!is_dots(entry->d_name) &&
             fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&

@@ -111,7 +111,7 @@ static int find_entry(struct worker *worker, struct bhi_failure *failure) {
         return 0; /* nothing of the driver runs */
     }
     worker->entry = bhi_driver_entry(worker->config->driver, failure);
-    return worker->entry == NULL ? -ENODEV : 0;
+    return !worker->entry ? -ENODEV : 0;
 }
 
 static int lock_down(struct worker *worker, struct bhi_failure *failure) {
@@ -189,13 +189,13 @@ _Noreturn void bhi_worker_run(struct bhi_worker_config *config) {
         .get_instance_proc_addr = worker.entry,
         .device_index = config->spawn->device_index,
         .pci = bhi_nodes_pci(&config->scouted->nodes, config->spawn->device_index),
-        .devices = worker.sandbox.node != NULL ? config->scouted->devices : NULL,
+        .devices = worker.sandbox.node ? config->scouted->devices : NULL,
         .device_count = config->scouted->nodes.devices,
         .watchdog = kind == BHI_WORKER_DEVICE ? &worker.watchdog : NULL,
         .kind = kind,
     };
     struct bhi_session *session = bhi_session_start(&session_config);
-    if (session == NULL) {
+    if (!session) {
         _exit(BHI_EXIT_START_FAILED); /* it has said which step */
     }
     run_step(&worker, BHI_STEP_LOCK_DOWN, lock_down);

@@ -4,13 +4,13 @@
 #include "base/text.h"
 #include "ipc/fdpass.h"
 #include "ipc/progress.h"
+#include "worker/exit.h"
 #include "worker/faults/faults.h"
 #include "worker/probe/probe.h"
 #include "worker/probe/scout.h"
 #include "worker/process/oom_score.h"
 #include "worker/process/worker.h"
 #include "worker/session/orphan.h"
-#include "worker/session/session.h"
 #include "worker/session/watchdog.h"
 #include "worker/title.h"
 #include "worker/trace/run.h"
@@ -106,7 +106,7 @@ static struct child *free_child(void) {
 
 static bool worker_exists(uint64_t id) {
     for (size_t i = 0; i < MAX_CHILDREN; i++) {
-        if (zygote.children[i].pid != 0 && zygote.children[i].report == NULL &&
+        if (zygote.children[i].pid != 0 && !zygote.children[i].report &&
             zygote.children[i].worker == id) {
             return true;
         }
@@ -116,13 +116,13 @@ static bool worker_exists(uint64_t id) {
 
 static void child_ended(struct child *child, const siginfo_t *info) {
     struct bhi_message message = {0};
-    if (child->report != NULL && child->layer == TRACE_LAYER) {
+    if (child->report && child->layer == TRACE_LAYER) {
         struct bhi_msg_probed probed = {0};
         bhi_probe_finish(child->report, 0, child->killed, &probed);
         message.type = BHI_MSG_TRACED;
         message.traced.done = probed.result == BHI_PROBE_HOLDS;
         memcpy(message.traced.text, probed.text, sizeof message.traced.text);
-    } else if (child->report != NULL) {
+    } else if (child->report) {
         message.type = BHI_MSG_PROBED;
         bhi_probe_finish(child->report, child->layer, child->killed, &message.probed);
     } else {
@@ -157,7 +157,7 @@ static void end_holders(void) {
         if (waitid(P_ALL, 0, &info, WSTOPPED | WNOHANG) != 0 || info.si_pid == 0) {
             return;
         }
-        if (find_child(info.si_pid) == NULL) {
+        if (!find_child(info.si_pid)) {
             kill(info.si_pid, SIGKILL);
         }
     }
@@ -174,7 +174,7 @@ static void reap(void) {
             break;
         }
         struct child *child = find_child(info.si_pid);
-        if (child != NULL) {
+        if (child) {
             child_ended(child, &info);
         }
     }
@@ -188,7 +188,7 @@ static int check_deadlines(void) {
     uint64_t next = BHI_FOREVER;
     for (size_t i = 0; i < MAX_CHILDREN; i++) {
         struct child *child = &zygote.children[i];
-        if (child->pid == 0 || child->report == NULL || child->killed) {
+        if (child->pid == 0 || !child->report || child->killed) {
             continue;
         }
         if (now >= child->deadline_ns) {
@@ -245,7 +245,7 @@ static _Noreturn void leave(int code) {
 
 static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd) {
     struct child *child = free_child();
-    if (child == NULL) {
+    if (!child) {
         return -EAGAIN;
     }
     if (worker_exists(spawn->worker)) {
@@ -301,14 +301,15 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
 }
 
 #if BHI_FAULTS
-/* Waits until the worker has said that it is ready: then its word overtakes ours. Bounded. */
+/* Waits until the worker has said that it is ready, and sleeps: then its word overtakes ours.
+ * Bounded. */
 static void be_late(int fd, uint64_t bytes) {
     struct bhi_progress progress;
     if (bhi_progress_map(&progress, fd, bytes) != 0) {
         return;
     }
     const uint64_t end = bhi_deadline_ns(BHI_PROBE_TIMEOUT_NS);
-    while (atomic_load(&progress.header->heartbeat) == 0 && bhi_now_ns() < end) {
+    while (atomic_load(&progress.header->sleeping) == 0 && bhi_now_ns() < end) {
         sched_yield();
     }
     bhi_progress_unmap(&progress);
@@ -356,14 +357,14 @@ static void refuse_probe(uint32_t layer, const char *text, int error) {
 static struct child *prober(void) {
     unsigned running = 0;
     for (size_t i = 0; i < MAX_CHILDREN; i++) {
-        running += zygote.children[i].report != NULL;
+        running += !!zygote.children[i].report;
     }
     return running >= MAX_PROBES ? NULL : free_child();
 }
 
 static void probe(uint32_t layer) {
     struct child *child = prober();
-    if (child == NULL) {
+    if (!child) {
         refuse_probe(layer, "not probed: too many probes at once", 0);
         return;
     }
@@ -398,7 +399,7 @@ static void trace(const struct bhi_msg_trace *request, int fd) {
     pid_t pid = -EAGAIN;
     if (page == MAP_FAILED) {
         refuse_trace("not traced: there is no memory for what is seen", 0);
-    } else if (child == NULL) {
+    } else if (!child) {
         refuse_trace("not traced: too many probes at once", 0);
     } else if ((pid = bhi_trace_start(&zygote.probes, request->device_index, page, &report)) < 0) {
         refuse_trace("not traced: cannot fork", (int)-pid);

@@ -392,7 +392,7 @@ void bhi_driver_version(const struct bhi_msg_device *device, char *out, size_t s
 }
 
 bool bhi_driver_knows(const struct bhi_driver_info *info, const char *version) {
-    for (const char *const *pattern = info->versions; *pattern != NULL; pattern++) {
+    for (const char *const *pattern = info->versions; *pattern; pattern++) {
         if (fnmatch(*pattern, version, 0) == 0) {
             return true;
         }
@@ -403,7 +403,7 @@ bool bhi_driver_knows(const struct bhi_driver_info *info, const char *version) {
 void bhi_driver_made_for(const struct bhi_driver_info *info, char *out, size_t size) {
     size_t used = 0;
     out[0] = '\0';
-    for (size_t i = 0; info->versions[i] != NULL && used < size; i++) {
+    for (size_t i = 0; info->versions[i] && used < size; i++) {
         used +=
             (size_t)snprintf(out + used, size - used, "%s%s", i > 0 ? ", " : "", info->versions[i]);
     }
@@ -411,7 +411,7 @@ void bhi_driver_made_for(const struct bhi_driver_info *info, char *out, size_t s
 
 static int find(struct bhi_driver *driver, const struct bhi_driver_info *info, char *seen,
                 size_t seen_size) {
-    for (const char *const *device = info->devices; *device != NULL; device++) {
+    for (const char *const *device = info->devices; *device; device++) {
         glob_t found;
         if (glob(*device, GLOB_NOSORT, NULL, &found) != 0) {
             snprintf(seen, seen_size, "%s: no %s", info->name, *device);
@@ -431,7 +431,7 @@ int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_fail
     memset(driver, 0, sizeof *driver);
     if (name[0] != '\0') {
         const struct bhi_driver_info *info = bhi_driver_info(name);
-        if (info == NULL) {
+        if (!info) {
             return bhi_failure_set(
                 failure, BH_NO_DEVICE, 0,
                 "no driver is called '%s' (known: nvidia, lavapipe, swiftshader, radv, anv)", name);
@@ -457,11 +457,11 @@ int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_fail
 /* Threads of this process, or -errno; needs the host's /proc. */
 static int count_threads(void) {
     DIR *tasks = opendir("/proc/self/task");
-    if (tasks == NULL) {
+    if (!tasks) {
         return -errno;
     }
     int threads = 0;
-    for (const struct dirent *entry; (entry = readdir(tasks)) != NULL;) {
+    for (const struct dirent *entry; (entry = readdir(tasks));) {
         threads += entry->d_name[0] != '.';
     }
     closedir(tasks);
@@ -469,19 +469,19 @@ static int count_threads(void) {
 }
 
 int bhi_driver_load(struct bhi_driver *driver, struct bhi_failure *failure) {
-    for (const struct bhi_driver_env *env = driver->info->environment; env->name != NULL; env++) {
+    for (const struct bhi_driver_env *env = driver->info->environment; env->name; env++) {
         if (setenv(env->name, env->value, 1) != 0) {
             return bhi_failure_set(failure, BH_SYSTEM, errno, "cannot set %s", env->name);
         }
     }
     /* RTLD_NOW: nothing may have to be looked up once the root is gone. */
     driver->handle = dlopen(driver->library, RTLD_NOW | RTLD_LOCAL);
-    if (driver->handle == NULL) {
+    if (!driver->handle) {
         return bhi_failure_set(failure, BH_NO_DEVICE, 0, "cannot load driver %s: %s",
                                driver->info->name, dlerror());
     }
-    if (dlsym(driver->handle, "vk_icdNegotiateLoaderICDInterfaceVersion") == NULL ||
-        dlsym(driver->handle, "vk_icdGetInstanceProcAddr") == NULL) {
+    if (!dlsym(driver->handle, "vk_icdNegotiateLoaderICDInterfaceVersion") ||
+        !dlsym(driver->handle, "vk_icdGetInstanceProcAddr")) {
         return bhi_failure_set(failure, BH_NO_DEVICE, 0,
                                "%s is not a Vulkan driver: no vk_icd… symbols", driver->library);
     }
@@ -491,7 +491,7 @@ int bhi_driver_load(struct bhi_driver *driver, struct bhi_failure *failure) {
     }
     const char *slash = strrchr(driver->library, '/');
     snprintf(driver->folder, sizeof driver->folder, "%.*s",
-             slash == NULL ? 0 : (int)(slash - driver->library), driver->library);
+             !slash ? 0 : (int)(slash - driver->library), driver->library);
     int threads = count_threads();
     if (threads != 1) {
         return bhi_failure_set(

@@ -28,8 +28,8 @@ struct search {
 
 static bool name_matches(const struct bhi_driver_info *info, const char *library) {
     const char *slash = strrchr(library, '/');
-    for (const char *const *pattern = info->libraries; *pattern != NULL; pattern++) {
-        if (fnmatch(*pattern, slash != NULL ? slash + 1 : library, 0) == 0) {
+    for (const char *const *pattern = info->libraries; *pattern; pattern++) {
+        if (fnmatch(*pattern, slash ? slash + 1 : library, 0) == 0) {
             return true;
         }
     }
@@ -39,7 +39,7 @@ static bool name_matches(const struct bhi_driver_info *info, const char *library
 /* Machines with 32-bit libraries have manifests for them too, of the same names. A bare name is
  * left to the dynamic linker, which looks only at what fits. */
 static bool loadable(const char *library) {
-    if (strchr(library, '/') == NULL) {
+    if (!strchr(library, '/')) {
         return true;
     }
     unsigned char ident[EI_NIDENT];
@@ -57,7 +57,7 @@ static bool loadable(const char *library) {
 static bool resolve(const char *manifest, const char *library, char *out, size_t size) {
     const char *slash = strrchr(manifest, '/');
     int length;
-    if (library[0] == '/' || strchr(library, '/') == NULL || slash == NULL) {
+    if (library[0] == '/' || !strchr(library, '/') || !slash) {
         length = snprintf(out, size, "%s", library);
     } else {
         length = snprintf(out, size, "%.*s/%s", (int)(slash - manifest), manifest, library);
@@ -80,7 +80,7 @@ static bool try_manifest(struct search *search, const char *path) {
     const char *library =
         json_string_value(json_object_get(json_object_get(root, "ICD"), "library_path"));
     bool found = false;
-    if (library != NULL) {
+    if (library) {
         search->manifests++;
         found = name_matches(search->info, library) &&
                 resolve(path, library, search->library, search->library_size) &&
@@ -119,7 +119,7 @@ static bool try_list(struct search *search, const char *list) {
     bool found = false;
     char *copy = strdup(list);
     char *state = NULL;
-    for (char *item = copy == NULL ? NULL : strtok_r(copy, ":", &state); item != NULL && !found;
+    for (char *item = !copy ? NULL : strtok_r(copy, ":", &state); item && !found;
          item = strtok_r(NULL, ":", &state)) {
         struct stat st;
         if (stat(item, &st) == 0 && S_ISDIR(st.st_mode)) {
@@ -137,20 +137,19 @@ int bhi_driver_manifest(const struct bhi_driver_info *info, char *library, size_
     struct search search = {.info = info, .library = library, .library_size = library_size};
     const char *where = "VK_DRIVER_FILES";
     const char *list = getenv(where);
-    if (list == NULL || list[0] == '\0') {
+    if (!list || list[0] == '\0') {
         where = "VK_ICD_FILENAMES";
         list = getenv(where);
     }
     bool found = false;
-    if (list != NULL && list[0] != '\0') {
+    if (list && list[0] != '\0') {
         found = try_list(&search, list);
     } else {
         where = "the system's vulkan/icd.d folders";
-        for (const char *const *folder = folders; *folder != NULL && !found; folder++) {
+        for (const char *const *folder = folders; *folder && !found; folder++) {
             found = try_folder(&search, *folder);
         }
-        for (const char *const *folder = info->folders; folder != NULL && *folder != NULL && !found;
-             folder++) {
+        for (const char *const *folder = info->folders; folder && *folder && !found; folder++) {
             where = "its own folder";
             found = try_folder(&search, *folder);
         }

@@ -29,14 +29,14 @@ static unsigned mapped(const char *path, unsigned wanted) {
     unsigned outside;
     unsigned count;
     unsigned found = 0;
-    while (file != NULL && fscanf(file, "%u %u %u", &inside, &outside, &count) == 3) {
+    while (file && fscanf(file, "%u %u %u", &inside, &outside, &count) == 3) {
         if (wanted != 0 && wanted >= inside && wanted - inside < count) {
             found = wanted;
         } else if (wanted == 0 && count != 0 && inside + (count - 1) > found) {
             found = inside + (count - 1);
         }
     }
-    if (file != NULL) {
+    if (file) {
         fclose(file);
     }
     return found;
@@ -50,7 +50,7 @@ static bool may_map(void) {
     cap_flag_value_t user = CAP_CLEAR;
     cap_flag_value_t group = CAP_CLEAR;
     cap_t now = cap_get_proc();
-    const bool may = now != NULL && cap_get_flag(now, CAP_SETUID, CAP_EFFECTIVE, &user) == 0 &&
+    const bool may = now && cap_get_flag(now, CAP_SETUID, CAP_EFFECTIVE, &user) == 0 &&
                      cap_get_flag(now, CAP_SETGID, CAP_EFFECTIVE, &group) == 0 && user == CAP_SET &&
                      group == CAP_SET;
     cap_free(now);
@@ -69,8 +69,8 @@ static int parse(const char *text, unsigned *out, struct bhi_failure *failure) {
     }
     if (!mapped_in_both((unsigned)id)) {
         return bhi_failure_set(failure, BH_UNSUPPORTED, EINVAL,
-                               "BULKHEAD_WORKER_ID is %lu, which is no user and group of this user "
-                               "namespace: see /proc/self/uid_map and gid_map",
+                               "BULKHEAD_WORKER_ID is %lu, which is not a user and group of this "
+                               "user namespace: see /proc/self/uid_map and gid_map",
                                id);
     }
     *out = (unsigned)id;
@@ -84,7 +84,7 @@ int bhi_sandbox_ids_choose(struct bhi_sandbox_ids *ids, struct bhi_failure *fail
     }
     const char *wish = getenv("BULKHEAD_WORKER_ID");
     unsigned id = FIRST_ID + (unsigned)getpid();
-    if (wish != NULL && wish[0] != '\0') {
+    if (wish && wish[0] != '\0') {
         int r = parse(wish, &id, failure);
         if (r != 0) {
             return r;

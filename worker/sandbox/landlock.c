@@ -67,13 +67,13 @@ static int add_path(int ruleset, const char *path, uint64_t access, struct bhi_f
 
 /* Of the nodes of which each device has one, only |node|; NULL: all. */
 static bool is_left(const struct bhi_driver_path *path, const char *found, const char *node) {
-    return path->kind != BHI_PATH_NODE || node == NULL || strcmp(found, node) == 0;
+    return path->kind != BHI_PATH_NODE || !node || strcmp(found, node) == 0;
 }
 
 static int add_rules(int ruleset, const struct bhi_driver *driver, const char *node,
                      uint64_t handled, struct bhi_failure *failure) {
     int r = 0;
-    for (const struct bhi_driver_path *p = driver->info->paths; p->pattern != NULL && r == 0; p++) {
+    for (const struct bhi_driver_path *p = driver->info->paths; p->pattern && r == 0; p++) {
         uint64_t access = FS_READ_FILE | FS_READ_DIR;
         if (p->kind == BHI_PATH_PROC) {
             continue;

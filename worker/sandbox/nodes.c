@@ -29,7 +29,7 @@ static void list(struct bhi_nodes *nodes, const char *pattern) {
 
 void bhi_nodes_list(struct bhi_nodes *nodes, const struct bhi_driver *driver) {
     memset(nodes, 0, sizeof *nodes);
-    for (const struct bhi_driver_path *p = driver->info->paths; p->pattern != NULL; p++) {
+    for (const struct bhi_driver_path *p = driver->info->paths; p->pattern; p++) {
         if (p->kind == BHI_PATH_NODE) {
             list(nodes, p->pattern);
         }
@@ -170,7 +170,7 @@ static void match(struct bhi_nodes *nodes, unsigned index, const char *folder) {
         return;
     }
     const char *path = node_of(nodes, number);
-    if (path == NULL) {
+    if (!path) {
         snprintf(why, sizeof why, "no node has its minor number, %u", number);
         bhi_nodes_forget(nodes, index, why);
         return;
@@ -198,7 +198,7 @@ void bhi_nodes_match(struct bhi_nodes *nodes, const char *folder) {
 }
 
 static bool is_known(const struct bhi_nodes *nodes, unsigned index) {
-    return nodes != NULL && index < nodes->devices && nodes->of[index].path[0] != '\0';
+    return nodes && index < nodes->devices && nodes->of[index].path[0] != '\0';
 }
 
 const char *bhi_nodes_path(const struct bhi_nodes *nodes, unsigned index) {

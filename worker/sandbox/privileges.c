@@ -30,7 +30,7 @@ int bhi_sandbox_capabilities(struct bhi_failure *failure) {
                                "cannot clear the ambient capabilities");
     }
     cap_t none = cap_init();
-    if (none == NULL) {
+    if (!none) {
         return bhi_failure_set(failure, BH_SYSTEM, errno, "cannot allocate a capability set");
     }
     int r = cap_set_proc(none) == 0 ? 0 : errno;

@@ -50,7 +50,7 @@ int bhi_sandbox_rlimits(const struct bhi_driver *driver, uint64_t memory_limit, 
             return r;
         }
         /* Each arena would reserve 64 MiB of addresses, which count as much as memory there. */
-        if (driver->info->devices[0] == NULL) {
+        if (!driver->info->devices[0]) {
             (void)mallopt(M_ARENA_MAX, 1);
         }
         *out_memory = true;

@@ -24,7 +24,7 @@
 static int make_folders(const char *path, bool leaf) {
     char part[PATH_MAX];
     snprintf(part, sizeof part, "%s", path);
-    for (char *slash = part + sizeof BASE; (slash = strchr(slash, '/')) != NULL; slash++) {
+    for (char *slash = part + sizeof BASE; (slash = strchr(slash, '/')); slash++) {
         *slash = '\0';
         if (mkdir(part, 0755) != 0 && errno != EEXIST) {
             return -errno;
@@ -110,8 +110,8 @@ static int add_path(const char *path, enum bhi_path_kind kind, struct bhi_failur
 
 static int add_paths(const struct bhi_driver *driver, struct bhi_failure *failure) {
     int r = 0;
-    for (const struct bhi_driver_path *paths = driver->info->paths;
-         paths->pattern != NULL && r == 0; paths++) {
+    for (const struct bhi_driver_path *paths = driver->info->paths; paths->pattern && r == 0;
+         paths++) {
         glob_t found;
         if (paths->kind == BHI_PATH_INSIDE ||
             glob(bhi_driver_pattern(driver, paths), 0, NULL, &found) != 0) {

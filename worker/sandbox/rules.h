@@ -20,14 +20,10 @@ struct bhi_seccomp_rule {
 #define BHI_RULES_END (-10000)
 
 /* The kernel takes an int argument from the low half of its register: compare only that. */
-#define BHI_INT(arg, value)                                                                        \
-    { arg, SCMP_CMP_MASKED_EQ, 0xffffffffu, value }
-#define BHI_BITS(arg, mask, value)                                                                 \
-    { arg, SCMP_CMP_MASKED_EQ, (uint64_t)(mask), value }
-#define BHI_MOST(arg, value)                                                                       \
-    { arg, SCMP_CMP_LE, value, 0 }
-#define BHI_NOT(arg, value)                                                                        \
-    { arg, SCMP_CMP_NE, value, 0 }
+#define BHI_INT(arg, value)        {arg, SCMP_CMP_MASKED_EQ, 0xffffffffu, value}
+#define BHI_BITS(arg, mask, value) {arg, SCMP_CMP_MASKED_EQ, (uint64_t)(mask), value}
+#define BHI_MOST(arg, value)       {arg, SCMP_CMP_LE, value, 0}
+#define BHI_NOT(arg, value)        {arg, SCMP_CMP_NE, value, 0}
 
 #define BHI_ALLOW(name)                                                                            \
     {                                                                                              \

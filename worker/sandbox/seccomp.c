@@ -88,7 +88,7 @@ int bhi_sandbox_seccomp(enum bhi_filter filter, const struct bhi_driver *driver,
                         struct bhi_failure *failure) {
     const char *name = filter == BHI_FILTER_START ? "A" : "B";
     scmp_filter_ctx context = seccomp_init(SCMP_ACT_KILL_PROCESS);
-    if (context == NULL) {
+    if (!context) {
         return bhi_failure_set(failure, BH_SYSTEM, ENOMEM, "cannot create filter %s", name);
     }
     int r = fill(context, filter, driver);

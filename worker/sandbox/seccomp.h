@@ -6,10 +6,6 @@
 
 #include "worker/sandbox/rules.h"
 
-/* Where bhi_sandbox_descriptors() puts a worker's descriptors. */
-#define BHI_FDPASS_DESCRIPTOR   3
-#define BHI_DOORBELL_DESCRIPTOR 4
-
 extern const struct bhi_seccomp_rule bhi_rules_both[];
 extern const struct bhi_seccomp_rule bhi_rules_start[];
 extern const struct bhi_seccomp_rule bhi_rules_steady[];

@@ -1,5 +1,6 @@
 /* What a worker may call. See the table's comments for who needs each of them; what no rule allows
  * kills the process (SIGSYS). docs/sandbox.md, "Filters". */
+#include "base/fd.h"
 #include "worker/sandbox/seccomp.h"
 
 #include <errno.h>

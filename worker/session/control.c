@@ -2,6 +2,7 @@
 
 #include "base/memfd.h"
 #include "ipc/fdpass.h"
+#include "worker/exit.h"
 #include "worker/faults/faults.h"
 #include "worker/title.h"
 
@@ -70,9 +71,9 @@ static int attach(struct bhi_session *s, const struct bhi_msg_buffer_attach *mes
     if (fd < 0) {
         return BHI_EXIT_SUPERVISOR;
     }
-    if (s->loader != NULL) {
+    if (s->loader) {
         bhi_loader_attach(s->loader, message->buffer, fd, message->size);
-    } else if (s->compiler != NULL) {
+    } else if (s->compiler) {
         bhi_compiler_attach(s->compiler, message->buffer, fd, message->size,
                             (enum bhi_attach)message->access);
     } else {
@@ -113,9 +114,6 @@ static int handle_files(struct bhi_session *s, const struct bhi_message *message
     case BHI_MSG_BUFFER_DETACH:
         bhi_loader_detach(s->loader, message->buffer_detach.buffer);
         return 0;
-    case BHI_MSG_SHUTDOWN:
-        s->shutdown = true;
-        return 0;
     default:
         return BHI_EXIT_SUPERVISOR;
     }
@@ -128,9 +126,6 @@ static int handle_sources(struct bhi_session *s, const struct bhi_message *messa
         return attach(s, &message->buffer_attach);
     case BHI_MSG_BUFFER_DETACH:
         bhi_compiler_detach(s->compiler, message->buffer_detach.buffer);
-        return 0;
-    case BHI_MSG_SHUTDOWN:
-        s->shutdown = true;
         return 0;
     default:
         return BHI_EXIT_SUPERVISOR;
@@ -147,10 +142,10 @@ static int serve(const struct bhi_msg_serve *message) {
 }
 
 static int handle(struct bhi_session *s, const struct bhi_message *message) {
-    if (s->loader != NULL) {
+    if (s->loader) {
         return handle_files(s, message);
     }
-    if (s->compiler != NULL) {
+    if (s->compiler) {
         return handle_sources(s, message);
     }
     switch (message->type) {
@@ -170,9 +165,6 @@ static int handle(struct bhi_session *s, const struct bhi_message *message) {
         return attach_cache(s, &message->cache_attach);
     case BHI_MSG_SERVE:
         return serve(&message->serve);
-    case BHI_MSG_SHUTDOWN:
-        s->shutdown = true;
-        return 0;
     default:
         return BHI_EXIT_SUPERVISOR;
     }

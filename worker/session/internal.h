@@ -5,7 +5,7 @@
 #include "base/futex.h"
 #include "worker/compiler/compiler.h"
 #include "worker/loader/loader.h"
-#include "worker/session/session.h"
+#include "worker/session/config.h"
 
 #define BHI_SESSION_BATCH 64u /* records handed to the backend at once; at most BHI_FAULT_SLOTS */
 
@@ -17,12 +17,12 @@ struct bhi_session {
     struct bhi_compiler *compiler;
     struct bhi_spin spin;
     uint32_t control_handled; /* messages, modulo 2^32 */
-    bool shutdown;
     uint64_t next_seq;
     uint64_t completed;      /* what has been published */
     uint64_t notified_at;    /* the last lane.notify_at that was answered */
     uint64_t rung_completed; /* `completed` when the doorbell was last rung */
     uint64_t record_ns;      /* how long one record took lately, on average */
+    uint64_t lines_ns;       /* until when its lines for the log use up what it may write */
     /* Specialization constants that wait for their kernel_create. */
     struct bhi_spec_constant constants[256];
     uint32_t constant_count;

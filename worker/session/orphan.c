@@ -1,5 +1,5 @@
 #include "worker/session/orphan.h"
-#include "worker/session/session.h"
+#include "worker/exit.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,8 +1,10 @@
-#include "worker/session/internal.h"
+#include "worker/session/session.h"
 
 #include "ipc/commands.h"
 #include "worker/faults/faults.h"
+#include "worker/session/internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +15,8 @@
 #define MERGE_NS         UINT64_C(2000000)
 #define HARVEST_PAUSE_NS UINT64_C(200000)
 #define SPIN_NS          50000u /* at most, and at first */
+#define LINES            100u   /* for the host's log, at once; and then one every */
+#define LINE_NS          UINT64_C(100000000)
 
 static void ring(struct bhi_session *s) {
     const uint64_t one = 1;
@@ -33,6 +37,21 @@ static void compiling(void *user, uint64_t seq, bool over) {
     }
 }
 
+/* A host kills a worker that floods it with lines (supervisor/worker/conduct.h): what is over half
+ * of its budget is dropped, and so is what does not fit into the channel. */
+static void send_line(void *user, uint32_t level, const char *line) {
+    struct bhi_session *s = user;
+    const uint64_t now = bhi_now_ns();
+    s->lines_ns = s->lines_ns > now ? s->lines_ns : now;
+    if (s->lines_ns - now >= LINES * LINE_NS) {
+        return;
+    }
+    s->lines_ns += LINE_NS;
+    struct bhi_message message = {.type = BHI_MSG_LOG, .log = {.level = level}};
+    snprintf(message.log.text, sizeof message.log.text, "%s", line);
+    (void)bhi_channel_send(s->config.channel, &message);
+}
+
 static struct bhi_backend_config backend_config(struct bhi_session *s) {
     return (struct bhi_backend_config){
         .get_instance_proc_addr = s->config.get_instance_proc_addr,
@@ -40,6 +59,7 @@ static struct bhi_backend_config backend_config(struct bhi_session *s) {
         .pci = s->config.pci,
         .markers = s->config.progress->markers,
         .compiling = compiling,
+        .log = send_line,
         .user = s,
     };
 }
@@ -49,7 +69,7 @@ static int send_known_devices(struct bhi_session *s) {
     for (size_t i = 0; i < s->config.device_count && err == 0; i++) {
         struct bhi_message message = {.type = BHI_MSG_DEVICE};
         message.device = s->config.devices[i];
-        message.device.chosen = s->backend != NULL && i == s->config.device_index;
+        message.device.chosen = s->backend && i == s->config.device_index;
         err = bhi_session_send(s, &message);
     }
     return err;
@@ -57,11 +77,11 @@ static int send_known_devices(struct bhi_session *s) {
 
 /* The `device` messages, also where we could have none. */
 static int send_devices(struct bhi_session *s, const struct bhi_backend_config *config) {
-    if (s->config.devices != NULL) {
+    if (s->config.devices) {
         return send_known_devices(s);
     }
     struct bhi_msg_device *devices = calloc(64, sizeof *devices);
-    if (devices == NULL) {
+    if (!devices) {
         return BHI_EXIT_START_FAILED;
     }
     int err = 0;
@@ -83,7 +103,7 @@ static struct bhi_session *start_other(struct bhi_session *s) {
     } else {
         s->compiler = bhi_compiler_create(&error);
     }
-    if (s->loader != NULL || s->compiler != NULL) {
+    if (s->loader || s->compiler) {
         return s;
     }
     bhi_progress_step_failed(s->config.progress, error.status, 0, error.text);
@@ -95,7 +115,7 @@ struct bhi_session *bhi_session_start(const struct bhi_session_config *config) {
     struct bhi_progress *progress = config->progress;
     bhi_progress_step(progress, BHI_STEP_DEVICE);
     struct bhi_session *s = calloc(1, sizeof *s);
-    if (s == NULL) {
+    if (!s) {
         bhi_progress_step_failed(progress, BH_OUT_OF_HOST_MEMORY, 0, "no memory for a session");
         return NULL;
     }
@@ -109,7 +129,7 @@ struct bhi_session *bhi_session_start(const struct bhi_session_config *config) {
     struct bhi_error error = {.status = BH_VULKAN, .text = "vkCreateDevice: told to fail"};
     s->backend = BHI_FAULT_FAILS("device") ? NULL : bhi_backend_create(&backend, &error);
     int sent = send_devices(s, &backend);
-    if (s->backend == NULL) {
+    if (!s->backend) {
         bhi_progress_step_failed(progress, error.status, 0, error.text);
     } else if (sent != 0) {
         bhi_progress_step_failed(progress, BH_SYSTEM, 0, "the devices could not be reported");
@@ -117,7 +137,7 @@ struct bhi_session *bhi_session_start(const struct bhi_session_config *config) {
         bhi_progress_step(progress, BHI_STEP_WARM_UP);
         error = (struct bhi_error){.status = BH_VULKAN, .text = "warm-up: told to fail"};
         if (!BHI_FAULT_FAILS("warm_up") && bhi_backend_warm_up(s->backend, &error)) {
-            if (config->watchdog != NULL) {
+            if (config->watchdog) {
                 atomic_store(&config->watchdog->backend, s->backend);
             }
             return s;
@@ -129,7 +149,7 @@ struct bhi_session *bhi_session_start(const struct bhi_session_config *config) {
 }
 
 void bhi_session_destroy(struct bhi_session *s) {
-    if (s != NULL) {
+    if (s) {
         bhi_backend_destroy(s->backend);
         bhi_loader_destroy(s->loader);
         bhi_compiler_destroy(s->compiler);
@@ -188,12 +208,12 @@ static int gather(struct bhi_session *s, const struct bhi_lane_record *first, si
     most = most < 1 ? 1 : most > BHI_SESSION_BATCH ? BHI_SESSION_BATCH : most;
     uint64_t offset = 0;
     size_t count = 0;
-    for (const struct bhi_lane_record *record = first; record != NULL;) {
+    for (const struct bhi_lane_record *record = first; record;) {
         if (bhi_record_check(record, record->size, NULL, 0) != 0 ||
             record->seq != s->next_seq + count) {
             return BHI_EXIT_SUPERVISOR;
         }
-        const bool merges = record->size <= MERGE_BYTES && most > 1 && s->backend != NULL &&
+        const bool merges = record->size <= MERGE_BYTES && most > 1 && s->backend &&
                             bhi_backend_warm(s->backend, record);
         if (count > 0 && !merges) {
             break;
@@ -208,7 +228,7 @@ static int gather(struct bhi_session *s, const struct bhi_lane_record *first, si
         if (err != 0) {
             return BHI_EXIT_SUPERVISOR;
         }
-        if (record != NULL && (int32_t)(record->control_seq - s->control_handled) > 0) {
+        if (record && (int32_t)(record->control_seq - s->control_handled) > 0) {
             break;
         }
     }
@@ -218,11 +238,11 @@ static int gather(struct bhi_session *s, const struct bhi_lane_record *first, si
 
 /* Runs |count| records. False: the device is lost. Without one they are never gathered. */
 static bool run_records(struct bhi_session *s, size_t count) {
-    if (s->loader != NULL) {
+    if (s->loader) {
         bhi_loader_run(s->loader, s->records[0], &s->results[0], &s->errors[0]);
         return true;
     }
-    if (s->compiler != NULL) {
+    if (s->compiler) {
         bhi_compiler_run(s->compiler, s->records[0], &s->results[0], &s->errors[0]);
         return true;
     }
@@ -259,13 +279,13 @@ static void write_result(struct bhi_session *s, const struct bhi_result *result,
 
 /* To the watchdog, which exits when the host has gone and nothing runs. */
 static void say_busy(struct bhi_session *s, bool busy) {
-    if (s->config.watchdog != NULL) {
+    if (s->config.watchdog) {
         atomic_store_explicit(&s->config.watchdog->busy, busy, memory_order_release);
     }
 }
 
 static bool is_alone(const struct bhi_session *s) {
-    return s->config.watchdog != NULL && atomic_load(&s->config.watchdog->alone);
+    return s->config.watchdog && atomic_load(&s->config.watchdog->alone);
 }
 
 /* What a worker that was taken over may say of a kernel that has done nothing. */
@@ -305,11 +325,11 @@ static int run_batch(struct bhi_session *s, size_t count) {
     const uint64_t took = s->results[count - 1].ended_ns - s->results[0].started_ns;
     s->record_ns = (3 * s->record_ns + took / count) / 4;
     s->next_seq += count;
-    int err = s->backend == NULL || is_alone(s) ? 0 : bhi_session_send_reflections(s);
+    int err = !s->backend || is_alone(s) ? 0 : bhi_session_send_reflections(s);
     if (err != 0) {
         return err;
     }
-    if (s->backend != NULL) {
+    if (s->backend) {
         /* Before anybody knows that it is compiled: then they may end this process. */
         bhi_backend_cache_save(s->backend, false);
     }
@@ -378,14 +398,13 @@ static void sleep_on(struct bhi_session *s, uint32_t seen) {
 static int turn(struct bhi_session *s) {
     const struct bhi_lane_header *lane = s->config.lane->header;
     int err = 0;
-    atomic_fetch_add_explicit(&s->config.progress->header->heartbeat, 1, memory_order_relaxed);
     /* Read the doorbell first: what is published after this changes it. */
     const uint32_t seen = atomic_load_explicit(&lane->doorbell, memory_order_acquire);
     const struct bhi_lane_record *record = bhi_lane_peek(s->config.lane, 0, &err);
     if (err != 0) {
         return BHI_EXIT_SUPERVISOR;
     }
-    if (record != NULL) {
+    if (record) {
         while (err == 0 && (int32_t)(record->control_seq - s->control_handled) > 0) {
             err = bhi_session_control(s);
         }
@@ -400,12 +419,10 @@ static int turn(struct bhi_session *s) {
     if ((int32_t)(sent - s->control_handled) > 0) {
         return bhi_session_control(s);
     }
-    if (!s->shutdown) {
-        if (s->backend != NULL) {
-            bhi_backend_cache_save(s->backend, true);
-        }
-        sleep_on(s, seen);
+    if (s->backend) {
+        bhi_backend_cache_save(s->backend, true);
     }
+    sleep_on(s, seen);
     return 0;
 }
 
@@ -413,18 +430,10 @@ int bhi_session_run(struct bhi_session *s, uint64_t layers) {
     bhi_progress_step(s->config.progress, BHI_STEP_RUNNING);
     struct bhi_message ready = {.type = BHI_MSG_READY};
     ready.ready.layers = layers;
-    ready.ready.aborts =
-        s->config.watchdog != NULL && s->backend != NULL && bhi_backend_aborts(s->backend);
+    ready.ready.aborts = s->config.watchdog && s->backend && bhi_backend_aborts(s->backend);
     int err = bhi_session_send(s, &ready);
     while (err == 0) {
         err = turn(s);
-        if (err == 0 && s->shutdown) {
-            int peek_error = 0;
-            const bool idle = bhi_lane_peek(s->config.lane, 0, &peek_error) == NULL;
-            if (idle) {
-                return peek_error == 0 ? BHI_EXIT_OK : BHI_EXIT_SUPERVISOR;
-            }
-        }
     }
     return err;
 }

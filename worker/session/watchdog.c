@@ -1,9 +1,9 @@
 #include "worker/session/watchdog.h"
 
+#include "base/fd.h"
 #include "base/futex.h"
+#include "worker/exit.h"
 #include "worker/faults/faults.h"
-#include "worker/sandbox/seccomp.h"
-#include "worker/session/session.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -26,7 +26,7 @@ static void *watch(void *argument) {
         const uint32_t word = atomic_load_explicit(&lane->abort_word, memory_order_acquire);
         const uint64_t seq = atomic_load_explicit(&lane->abort_seq, memory_order_acquire);
         struct bhi_backend *backend = atomic_load(&watchdog->backend);
-        if (seq != seen && backend != NULL) {
+        if (seq != seen && backend) {
             seen = seq;
             if (!BHI_FAULT_FAILS("abort")) {
                 bhi_backend_abort(backend, seq);
@@ -59,7 +59,7 @@ static void *watch_host(void *argument) {
     while (poll(&warden, 1, -1) != 1) {
     }
     struct bhi_backend *backend = atomic_load(&watchdog->backend);
-    if (backend != NULL && (warden.revents & POLLHUP) != 0 && host_has_gone(watchdog)) {
+    if (backend && (warden.revents & POLLHUP) != 0 && host_has_gone(watchdog)) {
         atomic_store(&watchdog->alone, true);
         bhi_backend_abort_all(backend);
         while (atomic_load(&watchdog->busy)) { /* the zygote's patience ends it */

@@ -43,14 +43,13 @@ enum arrays { NO_ARRAY, STORAGE_ARRAY, UNIFORM_ARRAY };
 
 static enum arrays array_of(const struct check *c, uint32_t pointer) {
     const uint32_t *from = definition(c, pointer);
-    const uint32_t *type = from != NULL && length_of(from) > 2 ? definition(c, from[1]) : NULL;
-    if (type == NULL || opcode(type) != SpvOpTypePointer ||
+    const uint32_t *type = from && length_of(from) > 2 ? definition(c, from[1]) : NULL;
+    if (!type || opcode(type) != SpvOpTypePointer ||
         (type[2] != SpvStorageClassStorageBuffer && type[2] != SpvStorageClassUniform)) {
         return NO_ARRAY;
     }
     const uint32_t *array = definition(c, type[3]);
-    if (array == NULL ||
-        (opcode(array) != SpvOpTypeArray && opcode(array) != SpvOpTypeRuntimeArray)) {
+    if (!array || (opcode(array) != SpvOpTypeArray && opcode(array) != SpvOpTypeRuntimeArray)) {
         return NO_ARRAY;
     }
     /* An array of anything else lies in one buffer. */
@@ -93,15 +92,16 @@ static bool check_chain(const struct check *c, const uint32_t *at, enum arrays k
     const bool uniform = kind == UNIFORM_ARRAY;
     const char *name = uniform ? "uniform" : "storage";
     if (!(uniform ? rules->uniform : rules->storage)) {
-        return refuse_chain(c, at, name, "computed",
-                            uniform ? "the device has not shaderUniformBufferArrayDynamicIndexing"
-                                    : "the device has not shaderStorageBufferArrayDynamicIndexing");
+        return refuse_chain(
+            c, at, name, "computed",
+            uniform ? "the device does not have shaderUniformBufferArrayDynamicIndexing"
+                    : "the device does not have shaderStorageBufferArrayDynamicIndexing");
     }
     if (varies && !(uniform ? rules->uniform_varies : rules->storage_varies)) {
-        return refuse_chain(c, at, name, "computed, and differs between invocations",
-                            uniform
-                                ? "the device has not shaderUniformBufferArrayNonUniformIndexing"
-                                : "the device has not shaderStorageBufferArrayNonUniformIndexing");
+        return refuse_chain(
+            c, at, name, "computed, and differs between invocations",
+            uniform ? "the device does not have shaderUniformBufferArrayNonUniformIndexing"
+                    : "the device does not have shaderStorageBufferArrayNonUniformIndexing");
     }
     if (uniform && rules->first_lane) {
         return refuse_chain(c, at, name, "computed",
@@ -113,7 +113,7 @@ static bool check_chain(const struct check *c, const uint32_t *at, enum arrays k
 
 static const uint32_t *result_type(const struct check *c, const uint32_t *at) {
     const uint32_t *type = length_of(at) > 2 ? definition(c, at[1]) : NULL;
-    return type != NULL && opcode(type) == SpvOpTypePointer ? type : NULL;
+    return type && opcode(type) == SpvOpTypePointer ? type : NULL;
 }
 
 /* Does |at| move a pointer from one buffer to another? */
@@ -122,8 +122,8 @@ static bool moves(const struct check *c, const uint32_t *at) {
         return false;
     }
     const uint32_t *from = definition(c, at[3]);
-    const uint32_t *type = from != NULL ? result_type(c, from) : NULL;
-    return type != NULL &&
+    const uint32_t *type = from ? result_type(c, from) : NULL;
+    return type &&
            (is_decorated(c, type[3], SpvDecorationBlock) ||
             is_decorated(c, type[3], SpvDecorationBufferBlock) || array_of(c, at[3]) != NO_ARRAY);
 }
@@ -135,7 +135,7 @@ static bool chooses(const struct check *c, const uint32_t *at) {
     case SpvOpPhi:
     case SpvOpLoad:
     case SpvOpFunctionCall:
-        return result_type(c, at) != NULL;
+        return result_type(c, at);
     default:
         return moves(c, at);
     }
@@ -186,7 +186,7 @@ static void pick_parameters(const struct check *c, struct picks *picks, const ui
     const uint32_t *at = definition(c, call[3]);
     const uint32_t *end = &c->module->code[c->module->words];
     size_t argument = 4;
-    for (; at != NULL && at < end && opcode(at) != SpvOpFunctionEnd && opcode(at) != SpvOpLabel &&
+    for (; at && at < end && opcode(at) != SpvOpFunctionEnd && opcode(at) != SpvOpLabel &&
            argument < length_of(call);
          at += length_of(at)) {
         if (opcode(at) == SpvOpFunctionParameter && picks->picked[call[argument++]]) {
@@ -223,9 +223,9 @@ static bool check_lengths(const struct check *c) {
         if (opcode(at) != SpvOpArrayLength) {
             continue;
         }
-        if (picks.picked == NULL) { /* few kernels ask for a length */
+        if (!picks.picked) { /* few kernels ask for a length */
             picks.picked = calloc(module->bound, 1);
-            if (picks.picked == NULL) {
+            if (!picks.picked) {
                 bhi_error_set(c->error, BH_OUT_OF_HOST_MEMORY,
                               "out of memory while looking at the kernel's pointers");
                 return false;

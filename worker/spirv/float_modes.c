@@ -9,8 +9,7 @@ static const struct {
     SpvCapability capability;
     const char *name;
 } table[BHI_FLOAT_MODES] = {
-#define MODE(name)                                                                                 \
-    { SpvExecutionMode##name, SpvCapability##name, #name }
+#define MODE(name) {SpvExecutionMode##name, SpvCapability##name, #name}
     MODE(DenormPreserve),  MODE(DenormFlushToZero), MODE(SignedZeroInfNanPreserve),
     MODE(RoundingModeRTE), MODE(RoundingModeRTZ),
 #undef MODE

@@ -35,8 +35,8 @@ static bool exceeds(struct walk *w, uint64_t value, uint64_t limit, size_t numbe
         return false;
     }
     bhi_error_set(w->error, BH_LIMIT_EXCEEDED,
-                  "%s: %llu or more, the guard allows %llu (instruction %zu, Op%s): %s", what,
-                  (unsigned long long)value, (unsigned long long)limit, number,
+                  "too many %s: %llu or more, the guard allows %llu (instruction %zu, Op%s): %s",
+                  what, (unsigned long long)value, (unsigned long long)limit, number,
                   spvOpcodeString((uint32_t)op), remedy);
     return true;
 }
@@ -159,7 +159,7 @@ static bool take(struct walk *w, const uint32_t *at, size_t length, size_t numbe
 static bool inlines(struct walk *w) {
     uint64_t *own = w->inlined;
     uint64_t *total = calloc(2 * (size_t)w->bound, sizeof *total);
-    if (total == NULL) {
+    if (!total) {
         bhi_error_set(w->error, BH_OUT_OF_HOST_MEMORY, "out of memory while checking the kernel");
         return false;
     }
@@ -248,8 +248,8 @@ bool bhi_guard_limits(const uint32_t *code, size_t words, struct bhi_error *erro
     w.bound = code[3];
     if (w.bound > BHI_LIMIT_ID_BOUND) {
         bhi_error_set(error, BH_LIMIT_EXCEEDED,
-                      "bound of ids (the module's header): %u, the guard allows %u: number them "
-                      "anew (spirv-opt --compact-ids)",
+                      "bound of ids (the module's header): %u, the guard allows %u: renumber them "
+                      "(spirv-opt --compact-ids)",
                       w.bound, BHI_LIMIT_ID_BOUND);
         return false;
     }
@@ -258,7 +258,7 @@ bool bhi_guard_limits(const uint32_t *code, size_t words, struct bhi_error *erro
     w.fixed = calloc(ids, sizeof *w.fixed);
     w.inlined = calloc(ids, sizeof *w.inlined);
     w.calls = calloc(calls > 0 ? calls : 1, sizeof *w.calls);
-    bool ok = w.depth != NULL && w.fixed != NULL && w.inlined != NULL && w.calls != NULL;
+    bool ok = w.depth && w.fixed && w.inlined && w.calls;
     if (!ok) {
         bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory while checking the kernel");
     } else {

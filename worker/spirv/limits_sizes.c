@@ -32,8 +32,8 @@ static bool exceeds(const struct sizes *s, SpvOp op, uint32_t id, uint64_t value
         return false;
     }
     bhi_error_set(s->error, BH_LIMIT_EXCEEDED,
-                  "%s: %s%llu, the guard allows %llu (instruction %zu, Op%s %%%u): %s", what,
-                  value == UINT64_MAX ? "at least " : "", (unsigned long long)value,
+                  "too many %s: %s%llu, the guard allows %llu (instruction %zu, Op%s %%%u): %s",
+                  what, value == UINT64_MAX ? "at least " : "", (unsigned long long)value,
                   (unsigned long long)limit, s->number, spvOpcodeString((uint32_t)op), id, remedy);
     return true;
 }
@@ -145,7 +145,7 @@ bool bhi_guard_limits_sizes(const uint32_t *code, size_t words, const char *entr
     s.scalars = calloc(module.bound, sizeof *s.scalars);
     s.types = calloc(module.bound, sizeof *s.types);
     s.pointees = calloc(module.bound, sizeof *s.pointees);
-    bool ok = s.scalars != NULL && s.types != NULL && s.pointees != NULL;
+    bool ok = s.scalars && s.types && s.pointees;
     if (!ok) {
         bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory while checking the kernel");
     }

@@ -34,13 +34,13 @@ static bool decorate(struct bhi_module *module, const uint32_t *at, struct bhi_e
         what = module->work_group_size != 0 ? "BuiltIn WorkgroupSize" : NULL;
         module->work_group_size = at[1];
     }
-    if (what != NULL) {
+    if (what) {
         bhi_error_set(error, BH_INVALID_KERNEL,
                       "%s is decorated twice (OpDecorate %%%u): which one counts is not defined; "
                       "leave one",
                       what, at[1]);
     }
-    return what == NULL;
+    return !what;
 }
 
 /* Indexes one instruction. */
@@ -78,7 +78,7 @@ bool bhi_module_init(struct bhi_module *module, const uint32_t *code, size_t wor
     module->definitions = calloc(module->bound, sizeof *module->definitions);
     module->spec_ids = calloc(module->bound, sizeof *module->spec_ids);
     module->uses = calloc(module->bound, sizeof *module->uses);
-    if (module->definitions == NULL || module->spec_ids == NULL || module->uses == NULL) {
+    if (!module->definitions || !module->spec_ids || !module->uses) {
         bhi_module_fini(module);
         bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory while reflecting the kernel");
         return false;
@@ -111,7 +111,7 @@ uint32_t bhi_module_uses(const struct bhi_module *module, uint32_t id) {
 /* Bits of a scalar type; booleans count 32 (what a specialization entry of one has). 0: none. */
 static uint32_t scalar_bits(const struct bhi_module *module, uint32_t type) {
     const uint32_t *at = definition(module, type);
-    if (at == NULL) {
+    if (!at) {
         return 0;
     }
     switch (opcode(at)) {
@@ -155,7 +155,7 @@ static bool evaluate_member(const struct bhi_module *module, const uint32_t *at,
     uint32_t part = at[4];
     for (size_t i = 5; i < at[0] >> SpvWordCountShift; i++) {
         const uint32_t *whole = definition(module, part);
-        if (whole == NULL ||
+        if (!whole ||
             (opcode(whole) != SpvOpConstantComposite &&
              opcode(whole) != SpvOpSpecConstantComposite) ||
             at[i] >= (whole[0] >> SpvWordCountShift) - 3) {
@@ -210,38 +210,45 @@ static bool evaluate_op(const struct bhi_module *module, const uint32_t *at, uns
         r = v[0] * v[1];
         break;
     case SpvOpUDiv:
-        if (v[1] == 0)
+        if (v[1] == 0) {
             return false;
+        }
         r = v[0] / v[1];
         break;
     case SpvOpUMod:
-        if (v[1] == 0)
+        if (v[1] == 0) {
             return false;
+        }
         r = v[0] % v[1];
         break;
     case SpvOpSDiv:
-        if (b == 0 || b == -1)
+        if (b == 0 || b == -1) {
             return false;
+        }
         r = (uint64_t)(a / b);
         break;
     case SpvOpSRem:
-        if (b == 0 || b == -1)
+        if (b == 0 || b == -1) {
             return false;
+        }
         r = (uint64_t)(a % b);
         break;
     case SpvOpShiftLeftLogical:
-        if (v[1] >= bits)
+        if (v[1] >= bits) {
             return false;
+        }
         r = v[0] << v[1];
         break;
     case SpvOpShiftRightLogical:
-        if (v[1] >= bits)
+        if (v[1] >= bits) {
             return false;
+        }
         r = v[0] >> v[1];
         break;
     case SpvOpShiftRightArithmetic:
-        if (v[1] >= bits)
+        if (v[1] >= bits) {
             return false;
+        }
         r = (uint64_t)(a >> v[1]);
         break;
     case SpvOpBitwiseAnd:
@@ -303,7 +310,7 @@ static bool evaluate_op(const struct bhi_module *module, const uint32_t *at, uns
 static bool evaluate(const struct bhi_module *module, uint32_t id, unsigned *budget,
                      uint64_t *out_value) {
     const uint32_t *at = definition(module, id);
-    if (at == NULL || *budget == 0) {
+    if (!at || *budget == 0) {
         return false;
     }
     --*budget;
@@ -312,23 +319,23 @@ static bool evaluate(const struct bhi_module *module, uint32_t id, unsigned *bud
     case SpvOpConstant:
     case SpvOpSpecConstant: {
         const uint32_t *type = definition(module, at[1]);
-        if (type == NULL || opcode(type) != SpvOpTypeInt) {
+        if (!type || opcode(type) != SpvOpTypeInt) {
             return false;
         }
         uint64_t value = at[3];
         if ((at[0] >> SpvWordCountShift) > 4) {
             value |= (uint64_t)at[4] << 32;
         }
-        *out_value = truncate_to(given != NULL ? given->bits : value, type[2]);
+        *out_value = truncate_to(given ? given->bits : value, type[2]);
         return true;
     }
     case SpvOpConstantTrue:
     case SpvOpSpecConstantTrue:
-        *out_value = given != NULL ? given->bits != 0 : 1;
+        *out_value = given ? given->bits != 0 : 1;
         return true;
     case SpvOpConstantFalse:
     case SpvOpSpecConstantFalse:
-        *out_value = given != NULL ? given->bits != 0 : 0;
+        *out_value = given ? given->bits != 0 : 0;
         return true;
     case SpvOpConstantNull:
         *out_value = 0;
@@ -348,8 +355,8 @@ bool bhi_module_constant(const struct bhi_module *module, uint32_t id, uint64_t 
 bool bhi_module_check_constants(const struct bhi_module *module, struct bhi_error *error) {
     for (uint32_t id = 1; id < module->bound; id++) {
         const uint32_t *at = module->spec_ids[id] != 0 ? definition(module, id) : NULL;
-        const struct bhi_spec_constant *given = at != NULL ? override(module, id) : NULL;
-        if (given == NULL) {
+        const struct bhi_spec_constant *given = at ? override(module, id) : NULL;
+        if (!given) {
             continue;
         }
         uint32_t bytes = scalar_bits(module, at[1]) / 8;
@@ -384,10 +391,10 @@ bool bhi_module_local_size(const struct bhi_module *module, uint32_t out_size[3]
     /* The builtin takes precedence over the execution modes (SPIR-V specification, LocalSize). */
     const uint32_t *builtin =
         module->work_group_size != 0 ? definition(module, module->work_group_size) : NULL;
-    if (builtin != NULL && (builtin[0] >> SpvWordCountShift) == 6) {
+    if (builtin && (builtin[0] >> SpvWordCountShift) == 6) {
         ids = &builtin[3];
     }
-    for (int axis = 0; ids != NULL && axis < 3; axis++) {
+    for (int axis = 0; ids && axis < 3; axis++) {
         uint64_t value;
         if (!bhi_module_constant(module, ids[axis], &value)) {
             bhi_error_set(error, BH_INVALID_KERNEL,

@@ -118,16 +118,16 @@ static void visit(struct walk *walk, const uint32_t *at) {
         break;
     case SpvOpLoad:
     case SpvOpAtomicLoad:
-        touch(walk, at[3], BH_READ);
+        touch(walk, at[3], BH_ACCESS_READ);
         break;
     case SpvOpStore:
     case SpvOpAtomicStore:
-        touch(walk, at[1], BH_WRITE);
+        touch(walk, at[1], BH_ACCESS_WRITE);
         break;
     case SpvOpCopyMemory:
     case SpvOpCopyMemorySized:
-        touch(walk, at[1], BH_WRITE);
-        touch(walk, at[2], BH_READ);
+        touch(walk, at[1], BH_ACCESS_WRITE);
+        touch(walk, at[2], BH_ACCESS_READ);
         break;
     default:
         /* Read-modify-write atomics, extended instructions with pointer operands (modf, frexp),
@@ -140,7 +140,7 @@ static void visit(struct walk *walk, const uint32_t *at) {
             atomic |=
                 op == SpvOpAtomicFAddEXT || op == SpvOpAtomicFMinEXT || op == SpvOpAtomicFMaxEXT;
             if ((atomic || op == SpvOpExtInst) && i >= 3) {
-                touch(walk, at[i], BH_READ_WRITE);
+                touch(walk, at[i], BH_ACCESS_READ_WRITE);
             }
         }
         break;
@@ -222,7 +222,7 @@ bool bhi_module_find_accesses(struct bhi_module *module) {
         .first = calloc(module->bound, sizeof *walk.first),
         .reachable = calloc(module->bound, sizeof *walk.reachable),
     };
-    bool ok = walk.root != NULL && walk.first != NULL && walk.reachable != NULL;
+    bool ok = walk.root && walk.first && walk.reachable;
     if (ok) {
         bool global = true;
         for (size_t i = 5; i < module->words; i += module->code[i] >> SpvWordCountShift) {

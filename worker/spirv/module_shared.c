@@ -108,13 +108,12 @@ static void find_members(const struct measure *m, const uint32_t *type) {
 static uint64_t matrix_laid(const struct measure *m, uint32_t type, const struct member *member) {
     const uint32_t *at = definition(m->module, type);
     uint64_t before = 0; /* bytes of an array in front of its last element */
-    for (uint64_t count; at != NULL && opcode(at) == SpvOpTypeArray;
-         at = definition(m->module, at[2])) {
+    for (uint64_t count; at && opcode(at) == SpvOpTypeArray; at = definition(m->module, at[2])) {
         if (bhi_module_constant(m->module, at[3], &count) && count > 0) {
             before = sum(before, product(m->strides[at[1]], count - 1));
         }
     }
-    if (at == NULL || opcode(at) != SpvOpTypeMatrix || member->stride == 0) {
+    if (!at || opcode(at) != SpvOpTypeMatrix || member->stride == 0) {
         return size_of(m, type).laid;
     }
     const uint32_t *column = definition(m->module, at[2]);
@@ -174,12 +173,12 @@ static uint64_t add_up(const struct measure *m) {
     uint64_t apart = 0, shared = 0;
     for (uint32_t id = 1; id < m->module->bound; id++) {
         const uint32_t *at = definition(m->module, id);
-        if (at == NULL || opcode(at) != SpvOpVariable || at[3] != SpvStorageClassWorkgroup ||
+        if (!at || opcode(at) != SpvOpVariable || at[3] != SpvStorageClassWorkgroup ||
             (m->module->uses[id] == 0 && length_of(at) <= 4)) {
             continue; /* a driver drops it, but not what has an initialiser */
         }
         const uint32_t *pointer = definition(m->module, at[1]);
-        const uint32_t type = pointer != NULL ? pointer[3] : 0;
+        const uint32_t type = pointer ? pointer[3] : 0;
         if (type < m->module->bound && m->blocks[type]) {
             shared = larger(shared, size_of(m, type).laid);
         } else {
@@ -215,8 +214,7 @@ static bool prepare(struct measure *m, bool *out_any) {
     m->first = calloc(module->bound, sizeof *m->first);
     m->decorations = calloc(2 * pairs, sizeof *m->decorations);
     m->members = calloc(members, sizeof *m->members);
-    return m->sizes != NULL && m->strides != NULL && m->blocks != NULL && m->first != NULL &&
-           m->decorations != NULL && m->members != NULL;
+    return m->sizes && m->strides && m->blocks && m->first && m->decorations && m->members;
 }
 
 static void measure_fini(struct measure *m) {

@@ -21,9 +21,9 @@ struct reflector {
 
 static bool cross_failed(struct reflector *r) {
     const char *text =
-        r->context != NULL ? spvc_context_get_last_error_string(r->context) : "out of memory";
+        r->context ? spvc_context_get_last_error_string(r->context) : "out of memory";
     /* It gives the text of whatever C++ threw, and no code of its own for this. */
-    const bool starved = r->context == NULL || strstr(text, "bad_alloc") != NULL;
+    const bool starved = !r->context || strstr(text, "bad_alloc");
     bhi_error_set(r->error, starved ? BH_OUT_OF_HOST_MEMORY : BH_INVALID_KERNEL,
                   "the module cannot be reflected: %s", text);
     return false;
@@ -31,8 +31,8 @@ static bool cross_failed(struct reflector *r) {
 
 static void copy_name(struct reflector *r, const char *variable, const char *block, char out[64]) {
     (void)r;
-    const char *name = variable != NULL && variable[0] != '\0' ? variable : block;
-    bhi_text_sanitise(out, 64, name != NULL ? name : "", name != NULL ? strlen(name) : 0);
+    const char *name = variable && variable[0] != '\0' ? variable : block;
+    bhi_text_sanitise(out, 64, name ? name : "", name ? strlen(name) : 0);
 }
 
 static bool is_active(const struct reflector *r, spvc_variable_id id) {
@@ -46,16 +46,16 @@ static bool is_active(const struct reflector *r, spvc_variable_id id) {
 
 /* Bits that the decorations leave: NonWritable takes write away, NonReadable read. */
 static uint32_t decorated_access(struct reflector *r, spvc_variable_id id) {
-    uint32_t access = BH_READ_WRITE;
+    uint32_t access = BH_ACCESS_READ_WRITE;
     const SpvDecoration *decorations = NULL;
     size_t count = 0;
     if (spvc_compiler_get_buffer_block_decorations(r->compiler, id, &decorations, &count) ==
         SPVC_SUCCESS) {
         for (size_t i = 0; i < count; i++) {
             if (decorations[i] == SpvDecorationNonWritable) {
-                access &= ~(uint32_t)BH_WRITE;
+                access &= ~(uint32_t)BH_ACCESS_WRITE;
             } else if (decorations[i] == SpvDecorationNonReadable) {
-                access &= ~(uint32_t)BH_READ;
+                access &= ~(uint32_t)BH_ACCESS_READ;
             }
         }
     }
@@ -66,21 +66,21 @@ static uint32_t decorated_access(struct reflector *r, spvc_variable_id id) {
 static bool count_buffers(struct reflector *r, const spvc_reflected_resource *resource,
                           struct bhi_reflected_binding *one) {
     spvc_type type = spvc_compiler_get_type_handle(r->compiler, resource->type_id);
-    const unsigned dimensions = type != NULL ? spvc_type_get_num_array_dimensions(type) : 0;
+    const unsigned dimensions = type ? spvc_type_get_num_array_dimensions(type) : 0;
     uint64_t count = 1;
     const char *why = NULL;
-    if (type == NULL || dimensions > 1) {
+    if (!type || dimensions > 1) {
         why = "of more than one dimension";
     } else if (dimensions == 1) {
         count = spvc_type_get_array_dimension(type, 0);
         if (!spvc_type_array_dimension_is_literal(type, 0) &&
             !bhi_module_constant(r->module, (uint32_t)count, &count)) {
-            why = "whose length is no constant that can be computed here";
+            why = "whose length is not a constant that can be computed here";
         } else if (count == 0) {
             why = "without a length";
         }
     }
-    if (why != NULL) {
+    if (why) {
         bhi_error_set(r->error, BH_INVALID_KERNEL,
                       "set %u binding %u (\"%s\") is an array of buffers %s: give it one length, a "
                       "literal or a specialization constant",
@@ -118,13 +118,14 @@ static bool add_buffer(struct reflector *r, const spvc_reflected_resource *resou
     if (!count_buffers(r, resource, &one)) {
         return false;
     }
-    const uint32_t uses = bhi_module_uses(r->module, resource->id) & BH_READ_WRITE;
-    one.access = kind == BH_UNIFORM_BUFFER ? BH_READ : decorated_access(r, resource->id) & uses;
-    one.access = one.access == 0 ? BH_READ : one.access; /* its length is read, or nothing */
-    one.stores = one.access & BH_WRITE;
+    const uint32_t uses = bhi_module_uses(r->module, resource->id) & BH_ACCESS_READ_WRITE;
+    one.access = kind == BH_BINDING_UNIFORM_BUFFER ? BH_ACCESS_READ
+                                                   : decorated_access(r, resource->id) & uses;
+    one.access = one.access == 0 ? BH_ACCESS_READ : one.access; /* its length is read, or nothing */
+    one.stores = one.access & BH_ACCESS_WRITE;
     size_t bytes = 0;
     spvc_type block = spvc_compiler_get_type_handle(r->compiler, resource->base_type_id);
-    if (kind == BH_UNIFORM_BUFFER && block != NULL &&
+    if (kind == BH_BINDING_UNIFORM_BUFFER && block &&
         spvc_compiler_get_declared_struct_size(r->compiler, block, &bytes) == SPVC_SUCCESS) {
         one.min_bytes = bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
     }
@@ -138,8 +139,8 @@ static bool add_buffer(struct reflector *r, const spvc_reflected_resource *resou
             bhi_error_set(r->error, BH_INVALID_KERNEL,
                           "set %u binding %u is a storage buffer (\"%s\") and a uniform buffer "
                           "(\"%s\") at once",
-                          set, binding, kind == BH_STORAGE_BUFFER ? one.name : other->name,
-                          kind == BH_STORAGE_BUFFER ? other->name : one.name);
+                          set, binding, kind == BH_BINDING_STORAGE_BUFFER ? one.name : other->name,
+                          kind == BH_BINDING_STORAGE_BUFFER ? other->name : one.name);
             return false;
         }
         if (other->count != one.count) {
@@ -247,7 +248,7 @@ static bool add_push_constants(struct reflector *r, spvc_resources all, spvc_res
     for (size_t i = 0; i < count; i++) {
         spvc_type block = spvc_compiler_get_type_handle(r->compiler, resources[i].base_type_id);
         size_t bytes = 0;
-        if ((used && !is_active(r, resources[i].id)) || block == NULL) {
+        if ((used && !is_active(r, resources[i].id)) || !block) {
             continue;
         }
         if (spvc_compiler_get_declared_struct_size(r->compiler, block, &bytes) != SPVC_SUCCESS) {
@@ -285,8 +286,10 @@ static bool reflect_resources(struct reflector *r, const uint32_t *code, size_t 
         return cross_failed(r);
     }
     if (!refuse_others(r, all) ||
-        !add_buffers(r, all, active, SPVC_RESOURCE_TYPE_STORAGE_BUFFER, BH_STORAGE_BUFFER) ||
-        !add_buffers(r, all, active, SPVC_RESOURCE_TYPE_UNIFORM_BUFFER, BH_UNIFORM_BUFFER) ||
+        !add_buffers(r, all, active, SPVC_RESOURCE_TYPE_STORAGE_BUFFER,
+                     BH_BINDING_STORAGE_BUFFER) ||
+        !add_buffers(r, all, active, SPVC_RESOURCE_TYPE_UNIFORM_BUFFER,
+                     BH_BINDING_UNIFORM_BUFFER) ||
         !add_push_constants(r, all, active)) {
         return false;
     }

@@ -14,9 +14,9 @@ static void set_rule(struct bhi_error *error, spv_result_t result, spv_diagnosti
         bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "the SPIR-V validator ran out of memory");
         return;
     }
-    const char *rule = diagnostic != NULL && diagnostic->error != NULL ? diagnostic->error : "";
+    const char *rule = diagnostic && diagnostic->error ? diagnostic->error : "";
     bhi_error_set(error, BH_INVALID_KERNEL, "not valid SPIR-V: %s (instruction %zu)", rule,
-                  diagnostic != NULL ? diagnostic->position.index : 0);
+                  diagnostic ? diagnostic->position.index : 0);
     for (char *c = error->text; *c != '\0'; c++) {
         if ((unsigned char)*c < ' ') {
             *c = ' ';
@@ -35,7 +35,7 @@ bool bhi_validate_rules(const struct bhi_spirv_target *target, const uint32_t *c
     spv_context context = spvContextCreate(
         target->api_version >= VK_API_VERSION_1_3 ? SPV_ENV_VULKAN_1_3 : SPV_ENV_VULKAN_1_2);
     spv_validator_options options = spvValidatorOptionsCreate();
-    if (context == NULL || options == NULL) {
+    if (!context || !options) {
         spvValidatorOptionsDestroy(options);
         spvContextDestroy(context);
         bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "the SPIR-V validator ran out of memory");
@@ -143,8 +143,8 @@ static bool check_interface(const uint32_t *code, size_t words, size_t entry,
         if ((at[0] & SpvOpCodeMask) == SpvOpDecorate && at[2] == SpvDecorationLocation &&
             lists(code, entry, at[1])) {
             bhi_error_set(error, BH_INVALID_KERNEL,
-                          "%%%u is an input or output with a location (OpDecorate Location), and a "
-                          "kernel has built-in ones alone: pass it in a buffer or a push constant",
+                          "%%%u is an input or output with a location (OpDecorate Location), but a "
+                          "kernel has only built-in ones: pass it in a buffer or a push constant",
                           at[1]);
             return false;
         }
@@ -189,11 +189,11 @@ bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, s
                               bhi_capability_name(at[1]), at[1]);
                 return false;
             }
-        } else if (op == SpvOpExtension && length >= 2 && literal(&at[1], length - 1) != NULL) {
+        } else if (op == SpvOpExtension && length >= 2 && literal(&at[1], length - 1)) {
             if (!extension_allowed(target, literal(&at[1], length - 1), error)) {
                 return false;
             }
-        } else if (op == SpvOpExtInstImport && length >= 3 && literal(&at[2], length - 2) != NULL) {
+        } else if (op == SpvOpExtInstImport && length >= 3 && literal(&at[2], length - 2)) {
             if (!import_allowed(literal(&at[2], length - 2), error)) {
                 return false;
             }

@@ -50,7 +50,7 @@ static bool compile(struct bhi_trace_course *course, struct bhi_tracee_page *pag
     struct bhi_glsl_compiler *compiler = bhi_glsl_compiler_create();
     struct bhi_error error = {.status = BH_OK};
     course->code = malloc(room);
-    const bool good = answer != NULL && compiler != NULL && course->code != NULL &&
+    const bool good = answer && compiler && course->code &&
                       bhi_glsl_compile(compiler, &glsl, answer, course->code, room, &error) &&
                       answer->refused == 0 && answer->code_bytes <= room;
     if (good) {
@@ -108,8 +108,11 @@ static bool run(struct bhi_backend *backend, uint64_t seq, uint64_t kernel, uint
                      .groups_z = 1,
                      .binding_count = 2,
                      .push_size = 4},
-        .bindings = {{.buffer = input, .size = bytes, .binding = 0, .access = BH_READ},
-                     {.buffer = OUT, .size = SMALL, .binding = 1, .access = BH_READ | BH_WRITE}},
+        .bindings = {{.buffer = input, .size = bytes, .binding = 0, .access = BH_ACCESS_READ},
+                     {.buffer = OUT,
+                      .size = SMALL,
+                      .binding = 1,
+                      .access = BH_ACCESS_READ | BH_ACCESS_WRITE}},
         .push = {16, 0},
         .fill = {.header = {.type = BHI_CMD_FILL, .size = sizeof job.fill},
                  .dst = OUT,
@@ -157,9 +160,9 @@ static bool work(struct bhi_trace_course *course, struct bhi_backend *backend,
 static void tell_version(const struct bhi_backend_config *config, struct bhi_backend *backend,
                          struct bhi_tracee_page *page) {
     struct bhi_msg_device *devices = calloc(64, sizeof *devices);
-    const size_t count = devices == NULL ? 0 : bhi_backend_devices(config, backend, devices, 64);
+    const size_t count = !devices ? 0 : bhi_backend_devices(config, backend, devices, 64);
     for (size_t i = 0; i < count; i++) {
-        if (backend == NULL || devices[i].chosen != 0) {
+        if (!backend || devices[i].chosen != 0) {
             bhi_driver_version(&devices[i], page->version, sizeof page->version);
             break;
         }
@@ -185,14 +188,14 @@ void bhi_trace_course_run(struct bhi_trace_course *course, const struct bhi_prob
         .pci = bhi_nodes_pci(context->nodes, index),
         .markers = course->markers,
     };
-    if (config.get_instance_proc_addr == NULL) {
+    if (!config.get_instance_proc_addr) {
         snprintf(page->failure, sizeof page->failure, "%.250s", failure.text);
         return;
     }
     BHI_FAULT_POINT("device");
     struct bhi_backend *backend = bhi_backend_create(&config, &error);
     tell_version(&config, backend, page);
-    bool good = backend != NULL;
+    bool good = backend;
     if (good) {
         atomic_store(&page->phase, BHI_TRACE_WARM_UP);
         BHI_FAULT_POINT("warm_up");

@@ -55,8 +55,7 @@ static void one(char *out, size_t size, const struct word *list, size_t count, u
 #define WORDS(out, list, value, zero)                                                              \
     words(out, sizeof out, list, sizeof list / sizeof list[0], value, zero)
 #define ONE(out, list, value) one(out, sizeof out, list, sizeof list / sizeof list[0], value)
-#define W(name)                                                                                    \
-    { name, #name }
+#define W(name)               {name, #name}
 
 static const struct word protections[] = {W(PROT_READ), W(PROT_WRITE), W(PROT_EXEC)};
 static const struct word mappings[] = {W(MAP_SHARED_VALIDATE), W(MAP_SHARED),   W(MAP_PRIVATE),

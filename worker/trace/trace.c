@@ -1,7 +1,7 @@
+#include "base/fd.h"
 #include "ipc/fdpass.h"
 #include "worker/faults/faults.h"
 #include "worker/sandbox/judge.h"
-#include "worker/sandbox/seccomp.h"
 #include "worker/title.h"
 #include "worker/trace/run.h"
 
@@ -117,7 +117,7 @@ static void record(struct tracer *tracer, uint32_t phase, const struct seccomp_n
         .error = judged > 0 ? judged : 0,
     };
     char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, call->data.nr);
-    snprintf(entry.name, sizeof entry.name, "%s", name != NULL ? name : "a call without a name");
+    snprintf(entry.name, sizeof entry.name, "%s", name ? name : "a call without a name");
     free(name);
     uint64_t args[6];
     for (size_t i = 0; i < 6; i++) {

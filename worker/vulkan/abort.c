@@ -1,6 +1,7 @@
 #include "worker/vulkan/abort.h"
 
 #include "worker/error.h"
+#include "worker/vulkan/memory.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -13,33 +14,6 @@ _Static_assert(BHI_ABORT_SLOTS <= 64, "a bit for each");
 static _Atomic uint32_t *word_of(const struct bhi_vk_abort *a, uint32_t slot) {
     return (_Atomic uint32_t *)(void *)(a->slots + bhi_vk_abort_offset(slot) +
                                         offsetof(struct bhi_guard_words, abort));
-}
-
-/* The best type for the words, out of |allowed|; -1: none. Imported or plain host memory is no use
- * on a GPU: what is written there reaches no kernel that runs. */
-static int pick_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t allowed, bool is_cpu,
-                     bool *out_reaches) {
-    const VkMemoryPropertyFlags needed =
-        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-    int best = -1;
-    *out_reaches = false;
-    for (uint32_t i = 0; i < memory->memoryTypeCount; i++) {
-        const VkMemoryPropertyFlags flags = memory->memoryTypes[i].propertyFlags;
-        if (!(allowed & (1u << i)) || (flags & needed) != needed) {
-            continue;
-        }
-        if (is_cpu || (flags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT)) {
-            *out_reaches = true;
-            return (int)i;
-        }
-        best = best < 0 ? (int)i : best;
-    }
-    return best;
-}
-
-bool bhi_vk_abort_reaches(const VkPhysicalDeviceMemoryProperties *memory, bool is_cpu) {
-    bool reaches;
-    return pick_type(memory, UINT32_MAX, is_cpu, &reaches) >= 0 && reaches;
 }
 
 static VkResult create_memory(struct bhi_vk_device *device, struct bhi_vk_abort *a,
@@ -59,7 +33,8 @@ static VkResult create_memory(struct bhi_vk_device *device, struct bhi_vk_abort 
     }
     VkMemoryRequirements needs;
     vk->GetBufferMemoryRequirements(device->device, a->buffer, &needs);
-    const int type = pick_type(&device->memory, needs.memoryTypeBits, device->is_cpu, &a->reaches);
+    const int type =
+        bhi_vk_memory_for_words(&device->memory, needs.memoryTypeBits, device->is_cpu, &a->reaches);
     const VkMemoryAllocateInfo allocate = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
                                            .allocationSize = needs.size,
                                            .memoryTypeIndex = type < 0 ? 0 : (uint32_t)type};

@@ -44,8 +44,6 @@ struct bhi_vk_abort {
 bool bhi_vk_abort_init(struct bhi_vk_device *device, struct bhi_vk_abort *abort,
                        struct bhi_error *error);
 void bhi_vk_abort_fini(struct bhi_vk_device *device, struct bhi_vk_abort *abort);
-/* Is there memory in which a running kernel would see the word? */
-bool bhi_vk_abort_reaches(const VkPhysicalDeviceMemoryProperties *memory, bool is_cpu);
 /* As what the words are bound in a kernel's own set: the slot is the dynamic offset. */
 static inline VkDescriptorSetLayoutBinding bhi_vk_abort_binding(uint32_t binding) {
     return (VkDescriptorSetLayoutBinding){.binding = binding,

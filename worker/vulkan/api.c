@@ -1,10 +1,9 @@
 #include "worker/vulkan/api.h"
-#include "worker/vulkan/breakable.h"
 
 #define LOAD(get, object, name)                                                                    \
     do {                                                                                           \
         api->name = (PFN_vk##name)get(object, "vk" #name);                                         \
-        if (api->name == NULL) {                                                                   \
+        if (!api->name) {                                                                          \
             return "vk" #name;                                                                     \
         }                                                                                          \
     } while (0);
@@ -14,7 +13,6 @@ const char *bhi_vk_api_global(struct bhi_vk_api *api, PFN_vkGetInstanceProcAddr 
     BHI_VK_GLOBAL_FUNCTIONS(LOAD_GLOBAL)
     api->EnumerateInstanceVersion =
         (PFN_vkEnumerateInstanceVersion)get(NULL, "vkEnumerateInstanceVersion");
-    BHI_VK_BREAKABLE(api);
     return NULL;
 }
 
@@ -22,7 +20,6 @@ const char *bhi_vk_api_instance(struct bhi_vk_api *api, PFN_vkGetInstanceProcAdd
                                 VkInstance instance) {
 #define LOAD_INSTANCE(name) LOAD(get, instance, name)
     BHI_VK_INSTANCE_FUNCTIONS(LOAD_INSTANCE)
-    BHI_VK_BREAKABLE(api);
     return NULL;
 }
 
@@ -37,6 +34,5 @@ const char *bhi_vk_api_device(struct bhi_vk_api *api, VkDevice device) {
     api->CmdEndConditionalRenderingEXT =
         (PFN_vkCmdEndConditionalRenderingEXT)api->GetDeviceProcAddr(
             device, "vkCmdEndConditionalRenderingEXT");
-    BHI_VK_BREAKABLE(api);
     return NULL;
 }

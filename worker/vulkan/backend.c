@@ -45,20 +45,29 @@ struct bhi_backend *bhi_backend_create(const struct bhi_backend_config *config,
                                        struct bhi_error *error) {
     *error = (struct bhi_error){.command_index = BHI_NO_COMMAND};
     struct bhi_backend *b = calloc(1, sizeof *b);
-    if (b == NULL) {
+    if (!b) {
         bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory for the backend");
         return NULL;
     }
     b->kernels.max_pipelines = config->max_pipelines ? config->max_pipelines : BHI_WORKER_PIPELINES;
     b->kernels.abort = &b->abort;
+    b->kernels.cache = &b->cache;
+    bhi_list_init(&b->kernels.used);
+    bhi_list_init(&b->groups.used);
+    bhi_list_init(&b->recordings.used);
     b->groups.limit = BHI_GROUP_LIMIT;
     b->groups.max_bytes = BHI_GROUP_BYTES;
     b->groups.abort = &b->abort;
     b->compiling = config->compiling;
+    b->log = config->log;
     b->user = config->user;
     b->compiles = UINT64_MAX;
     if (!bhi_vk_device_init(&b->device, config, error)) {
         free(b);
+        return NULL;
+    }
+    if (!bhi_vk_reserve(&b->device, error)) {
+        bhi_backend_destroy(b);
         return NULL;
     }
     const VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
@@ -77,7 +86,7 @@ struct bhi_backend *bhi_backend_create(const struct bhi_backend_config *config,
 }
 
 void bhi_backend_destroy(struct bhi_backend *b) {
-    if (b == NULL) {
+    if (!b) {
         return;
     }
     if (!b->lost) {
@@ -87,7 +96,7 @@ void bhi_backend_destroy(struct bhi_backend *b) {
     bhi_vk_recordings_fini(&b->device, &b->recordings, &b->groups);
     bhi_vk_groups_fini(&b->device, &b->groups);
     for (size_t i = 0; i < b->kernels.map.capacity; i++) {
-        if (b->kernels.map.entries[i].value != NULL) {
+        if (b->kernels.map.entries[i].value) {
             bhi_vk_kernel_free(&b->device, &b->kernels, b->kernels.map.entries[i].value);
         }
     }
@@ -98,6 +107,7 @@ void bhi_backend_destroy(struct bhi_backend *b) {
     bhi_map_fini(&b->buffers);
     bhi_hazards_fini(&b->hazards);
     bhi_vk_abort_fini(&b->device, &b->abort);
+    bhi_vk_cache_fini(&b->device, &b->cache);
     if (b->fence != VK_NULL_HANDLE) {
         b->device.api.DestroyFence(b->device.device, b->fence, NULL);
     }
@@ -108,7 +118,7 @@ void bhi_backend_destroy(struct bhi_backend *b) {
 size_t bhi_backend_devices(const struct bhi_backend_config *config,
                            const struct bhi_backend *backend, struct bhi_msg_device *out,
                            size_t capacity) {
-    if (backend != NULL) {
+    if (backend) {
         return bhi_vk_device_messages(&backend->device.api, backend->device.instance,
                                       backend->device.physical, out, capacity);
     }
@@ -124,7 +134,7 @@ size_t bhi_backend_survey(const struct bhi_backend_config *config, struct bhi_ms
         return 0;
     }
     size_t count = bhi_vk_device_messages(&api, instance, VK_NULL_HANDLE, out, capacity);
-    if (out_pci != NULL) {
+    if (out_pci) {
         count = bhi_vk_device_addresses(&api, instance, out_pci, count);
     }
     api.DestroyInstance(instance, NULL);
@@ -139,7 +149,7 @@ static void forget_kernel(struct bhi_backend *b, const struct bhi_vk_kernel *ker
 
 void bhi_vk_evict_pipelines(struct bhi_backend *b) {
     struct bhi_vk_kernel *victim;
-    while ((victim = bhi_vk_kernel_victim(&b->kernels, b->run)) != NULL) {
+    while ((victim = bhi_vk_kernel_victim(&b->kernels, b->run))) {
         forget_kernel(b, victim);
         bhi_vk_kernel_evict(&b->device, &b->kernels, victim);
     }
@@ -150,16 +160,16 @@ void bhi_backend_kernel_create(struct bhi_backend *b, const struct bhi_msg_kerne
                                uint32_t constant_count) {
     bhi_backend_kernel_destroy(b, info->kernel);
     struct bhi_vk_kernel *kernel = bhi_vk_kernel_new(info, code, constants, constant_count);
-    if (kernel != NULL && !bhi_map_put(&b->kernels.map, info->kernel, kernel)) {
+    if (kernel && !bhi_map_put(&b->kernels.map, info->kernel, kernel)) {
         bhi_vk_kernel_free(&b->device, &b->kernels, kernel);
         kernel = NULL;
     }
-    b->starved |= kernel == NULL;
+    b->starved |= !kernel;
 }
 
 void bhi_backend_kernel_destroy(struct bhi_backend *b, uint64_t id) {
     struct bhi_vk_kernel *kernel = bhi_map_remove(&b->kernels.map, id);
-    if (kernel != NULL) {
+    if (kernel) {
         forget_kernel(b, kernel);
         bhi_vk_kernel_free(&b->device, &b->kernels, kernel);
     }
@@ -168,11 +178,11 @@ void bhi_backend_kernel_destroy(struct bhi_backend *b, uint64_t id) {
 bool bhi_backend_next_reflection(struct bhi_backend *b, struct bhi_msg_kernel_info *out,
                                  struct bhi_msg_kernel_binding *bindings) {
     struct bhi_vk_kernel *kernel = b->kernels.reflected_first;
-    if (kernel == NULL) {
+    if (!kernel) {
         return false;
     }
     b->kernels.reflected_first = kernel->next_reflected;
-    if (b->kernels.reflected_first == NULL) {
+    if (!b->kernels.reflected_first) {
         b->kernels.reflected_last = NULL;
     }
     kernel->next_reflected = NULL;
@@ -204,7 +214,7 @@ static void drop_buffer(struct bhi_backend *b, struct bhi_vk_buffer *buffer) {
     bhi_vk_recordings_forget(&b->device, &b->recordings, &b->groups, buffer);
     bhi_vk_groups_forget(&b->device, &b->groups, buffer, NULL);
     b->imported_bytes -= buffer->error.status == BH_OK ? buffer->size : 0;
-    b->staged -= buffer->source != NULL;
+    b->staged -= !!buffer->source;
     bhi_vk_buffer_destroy(&b->device, buffer);
 }
 
@@ -212,12 +222,12 @@ void bhi_backend_attach(struct bhi_backend *b, uint64_t id, int fd, uint64_t siz
                         enum bhi_attach access) {
     bhi_backend_detach(b, id);
     struct bhi_vk_buffer *buffer = bhi_vk_buffer_attach(&b->device, id, fd, size, access);
-    if (buffer == NULL) {
+    if (!buffer) {
         b->starved = true; /* whoever names it is told so */
         return;
     }
     b->imported_bytes += buffer->error.status == BH_OK ? size : 0;
-    b->staged += buffer->source != NULL;
+    b->staged += !!buffer->source;
     if (!bhi_map_put(&b->buffers, id, buffer)) {
         b->starved = true;
         drop_buffer(b, buffer);
@@ -226,7 +236,7 @@ void bhi_backend_attach(struct bhi_backend *b, uint64_t id, int fd, uint64_t siz
 
 void bhi_backend_detach(struct bhi_backend *b, uint64_t id) {
     struct bhi_vk_buffer *buffer = bhi_map_remove(&b->buffers, id);
-    if (buffer != NULL) {
+    if (buffer) {
         drop_buffer(b, buffer);
     }
 }
@@ -244,11 +254,11 @@ bool bhi_backend_aborts(const struct bhi_backend *b) {
 }
 
 void bhi_backend_cache_attach(struct bhi_backend *b, int fd, uint64_t room) {
-    bhi_vk_cache_attach(&b->device, fd, room);
+    bhi_vk_cache_attach(&b->device, &b->cache, fd, room);
 }
 
 void bhi_backend_cache_save(struct bhi_backend *b, bool idle) {
-    bhi_vk_cache_save(&b->device, idle);
+    bhi_vk_cache_save(&b->device, &b->cache, idle);
 }
 
 void bhi_backend_counts(const struct bhi_backend *b, struct bhi_backend_counts *out) {
@@ -281,7 +291,7 @@ bool bhi_backend_warm_up(struct bhi_backend *b, struct bhi_error *error) {
         .binding = {.buffer = UINT64_MAX,
                     .offset = offsetof(struct bhi_marker_page, scratch),
                     .size = sizeof b->page->scratch,
-                    .access = BH_WRITE},
+                    .access = BH_ACCESS_WRITE},
     };
     const struct bhi_lane_record *record = &job.record;
     struct bhi_result result;
@@ -296,7 +306,7 @@ bool bhi_backend_warm_up(struct bhi_backend *b, struct bhi_error *error) {
     bhi_vk_recordings_forget(&b->device, &b->recordings, &b->groups, &b->page_buffer);
     bhi_vk_groups_forget(&b->device, &b->groups, &b->page_buffer, NULL);
     struct bhi_vk_kernel *warm = bhi_map_get(&b->kernels.map, UINT64_MAX);
-    if (warm != NULL && b->kernels.reflected_first == warm) {
+    if (warm && b->kernels.reflected_first == warm) {
         b->kernels.reflected_first = b->kernels.reflected_last = NULL; /* nobody asked for it */
     }
     bhi_backend_kernel_destroy(b, UINT64_MAX);

@@ -35,8 +35,10 @@ struct bhi_backend {
     struct bhi_vk_recordings recordings;
     struct bhi_hazards hazards;
     struct bhi_vk_abort abort;
+    struct bhi_vk_cache cache;
     VkCommandBuffer primer; /* prime.h */
     void (*compiling)(void *user, uint64_t seq, bool over);
+    void (*log)(void *user, uint32_t level, const char *line);
     void *user;
     uint64_t compiles; /* the record that has to be compiled first; UINT64_MAX: none */
     VkFence fence;

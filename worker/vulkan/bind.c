@@ -49,7 +49,7 @@ static bool check_range(struct bhi_recorder *r, const struct bhi_vk_kernel *kern
                         const struct bhi_reflected_binding *place,
                         const struct bhi_cmd_binding *given, const struct bhi_vk_buffer *buffer) {
     const VkPhysicalDeviceLimits *limits = &r->backend->device.limits;
-    const bool uniform = place->kind == BH_UNIFORM_BUFFER;
+    const bool uniform = place->kind == BH_BINDING_UNIFORM_BUFFER;
     const uint64_t alignment =
         uniform ? limits->minUniformBufferOffsetAlignment : limits->minStorageBufferOffsetAlignment;
     const uint64_t longest =
@@ -123,16 +123,16 @@ static bool find_place(struct bhi_recorder *r, const struct bhi_vk_kernel *kerne
 static bool check_access(struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
                          const struct bhi_reflected_binding *place,
                          const struct bhi_cmd_binding *given) {
-    if (place->stores && !(given->access & BH_WRITE)) {
+    if (place->stores && !(given->access & BH_ACCESS_WRITE)) {
         bhi_error_set(r->error, BH_BINDING_MISMATCH,
-                      PLACE " was given to read, but the kernel writes to it: give it to "
-                            "write, or mend the kernel and declare it readonly",
+                      PLACE " is bound for reading, but the kernel writes to it: bind it for "
+                            "writing, or declare it readonly in the kernel",
                       PLACE_ARGUMENTS(place, given->element, kernel));
         return false;
     }
-    if (place->access == BH_READ && given->access == BH_WRITE) {
+    if (place->access == BH_ACCESS_READ && given->access == BH_ACCESS_WRITE) {
         bhi_error_set(r->error, BH_BINDING_MISMATCH,
-                      PLACE " was given to be overwritten, but the kernel declares it readonly",
+                      PLACE " is bound for overwriting, but the kernel declares it readonly",
                       PLACE_ARGUMENTS(place, given->element, kernel));
         return false;
     }
@@ -145,7 +145,7 @@ static bool check_complete(struct bhi_recorder *r, const struct bhi_vk_kernel *k
     for (uint32_t i = 0; i < reflection->binding_count; i++) {
         const struct bhi_reflected_binding *place = &reflection->bindings[i];
         for (uint32_t element = 0; element < place->count; element++) {
-            if (buffers[place->first + element] == NULL) {
+            if (!buffers[place->first + element]) {
                 bhi_error_set(r->error, BH_BINDING_MISMATCH, PLACE " was not given",
                               PLACE_ARGUMENTS(place, element, kernel));
                 return false;
@@ -168,19 +168,19 @@ static bool resolve_bindings(struct bhi_recorder *r, const struct bhi_vk_kernel 
         }
         const struct bhi_reflected_binding *place = &reflection->bindings[next];
         const uint32_t at = place->first + given[i].element;
-        if (buffers[at] != NULL) {
+        if (buffers[at]) {
             bhi_error_set(r->error, BH_BINDING_MISMATCH, PLACE " was given twice",
                           PLACE_ARGUMENTS(place, given[i].element, kernel));
             return false;
         }
-        buffers[at] = bhi_recorder_buffer(r, given[i].buffer, given[i].access & BH_WRITE);
-        if (buffers[at] == NULL && r->error->status == BH_BINDING_MISMATCH) {
+        buffers[at] = bhi_recorder_buffer(r, given[i].buffer, given[i].access & BH_ACCESS_WRITE);
+        if (!buffers[at] && r->error->status == BH_BINDING_MISMATCH) {
             char why[128];
             snprintf(why, sizeof why, "%.127s", r->error->text);
             bhi_error_set(r->error, BH_BINDING_MISMATCH, PLACE ": %s",
                           PLACE_ARGUMENTS(place, given[i].element, kernel), why);
         }
-        if (buffers[at] == NULL || !check_range(r, kernel, place, &given[i], buffers[at]) ||
+        if (!buffers[at] || !check_range(r, kernel, place, &given[i], buffers[at]) ||
             !check_access(r, kernel, place, &given[i])) {
             return false;
         }

@@ -8,8 +8,7 @@
 #define BREAKABLE(X)                                                                               \
     X(CreateInstance, "vk",                                                                        \
       (const VkInstanceCreateInfo *a, const VkAllocationCallbacks *b, VkInstance *c), (a, b, c))   \
-    X(EnumeratePhysicalDevices, "vk", (VkInstance a, uint32_t * b, VkPhysicalDevice * c),          \
-      (a, b, c))                                                                                   \
+    X(EnumeratePhysicalDevices, "vk", (VkInstance a, uint32_t *b, VkPhysicalDevice *c), (a, b, c)) \
     X(EnumerateDeviceExtensionProperties, "vk",                                                    \
       (VkPhysicalDevice a, const char *b, uint32_t *c, VkExtensionProperties *d), (a, b, c, d))    \
     X(CreateDevice, "vk",                                                                          \
@@ -87,7 +86,7 @@ BREAKABLE(WRAPPER)
 
 void bhi_vk_breakable(struct bhi_vk_api *api) {
 #define WRAP(name, point, parameters, arguments)                                                   \
-    if (api->name != NULL && api->name != break_##name) {                                          \
+    if (api->name && api->name != break_##name) {                                                  \
         real.name = api->name;                                                                     \
         api->name = break_##name;                                                                  \
     }

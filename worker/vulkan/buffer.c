@@ -120,7 +120,7 @@ static void import_read_only(struct bhi_vk_device *device, struct bhi_vk_buffer 
         return;
     }
     void *copy = map(b, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-    if (copy == NULL) {
+    if (!copy) {
         return;
     }
     b->error.status = BH_OK;
@@ -132,7 +132,7 @@ static void import_read_only(struct bhi_vk_device *device, struct bhi_vk_buffer 
 struct bhi_vk_buffer *bhi_vk_buffer_attach(struct bhi_vk_device *device, uint64_t id, int fd,
                                            uint64_t size, enum bhi_attach access) {
     struct bhi_vk_buffer *b = calloc(1, sizeof *b);
-    if (b == NULL) {
+    if (!b) {
         close(fd);
         return NULL;
     }
@@ -155,9 +155,9 @@ struct bhi_vk_buffer *bhi_vk_buffer_attach(struct bhi_vk_device *device, uint64_
         b->pointer =
             map(b, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED | MAP_POPULATE, fd);
         BHI_FAULT_TAMPER(writable ? "tamper_output" : "tamper_input", fd, b->pointer, b->mapped);
-        if (b->pointer != NULL && writable) {
+        if (b->pointer && writable) {
             bhi_vk_buffer_import(device, b);
-        } else if (b->pointer != NULL) {
+        } else if (b->pointer) {
             import_read_only(device, b);
         }
     }
@@ -177,14 +177,14 @@ void bhi_vk_buffer_release(struct bhi_vk_device *device, struct bhi_vk_buffer *b
 }
 
 void bhi_vk_buffer_destroy(struct bhi_vk_device *device, struct bhi_vk_buffer *b) {
-    if (b == NULL) {
+    if (!b) {
         return;
     }
     bhi_vk_buffer_release(device, b);
-    if (b->pointer != NULL) {
+    if (b->pointer) {
         munmap(b->pointer, b->mapped);
     }
-    if (b->source != NULL) {
+    if (b->source) {
         munmap(b->source, b->mapped);
     }
     free(b);

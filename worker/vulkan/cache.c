@@ -2,7 +2,6 @@
 
 #include "base/futex.h"
 #include "base/memfd.h"
-#include "worker/vulkan/backend.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,15 +24,15 @@ bool bhi_vk_cache_fits(const VkPhysicalDeviceProperties *properties, const void 
 }
 
 /* A copy: the driver reads what nobody writes meanwhile. */
-static void *copy_initial(const struct bhi_vk_device *device, size_t *out_size) {
-    const struct bhi_vk_cache *cache = &device->cache;
+static void *copy_initial(const struct bhi_vk_device *device, const struct bhi_vk_cache *cache,
+                          size_t *out_size) {
     const uint64_t bytes = cache->area->bytes;
     *out_size = 0;
     if (bytes == 0 || bytes > cache->room) {
         return NULL;
     }
     void *copy = malloc(bytes);
-    if (copy == NULL) {
+    if (!copy) {
         return NULL;
     }
     memcpy(copy, (const char *)cache->area + BHI_CACHE_AREA_HEADER, bytes);
@@ -47,20 +46,20 @@ static void *copy_initial(const struct bhi_vk_device *device, size_t *out_size) 
     return copy;
 }
 
-static void create(struct bhi_vk_device *device, const void *initial, size_t size) {
+static void create(const struct bhi_vk_device *device, struct bhi_vk_cache *cache,
+                   const void *initial, size_t size) {
     const VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
                                             .initialDataSize = size,
                                             .pInitialData = initial};
-    if (device->api.CreatePipelineCache(device->device, &info, NULL, &device->cache.cache) !=
-        VK_SUCCESS) {
-        device->cache.cache = VK_NULL_HANDLE;
+    if (device->api.CreatePipelineCache(device->device, &info, NULL, &cache->cache) != VK_SUCCESS) {
+        cache->cache = VK_NULL_HANDLE;
     }
 }
 
-void bhi_vk_cache_attach(struct bhi_vk_device *device, int fd, uint64_t room) {
-    struct bhi_vk_cache *cache = &device->cache;
+void bhi_vk_cache_attach(const struct bhi_vk_device *device, struct bhi_vk_cache *cache, int fd,
+                         uint64_t room) {
     void *area = MAP_FAILED;
-    if (cache->area == NULL && bhi_memfd_verify(fd, BHI_CACHE_AREA_HEADER + room, 0) == 0) {
+    if (!cache->area && bhi_memfd_verify(fd, BHI_CACHE_AREA_HEADER + room, 0) == 0) {
         area = mmap(NULL, BHI_CACHE_AREA_HEADER + room, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     }
     close(fd);
@@ -69,16 +68,15 @@ void bhi_vk_cache_attach(struct bhi_vk_device *device, int fd, uint64_t room) {
     }
     *cache = (struct bhi_vk_cache){.area = area, .room = room};
     size_t size;
-    void *initial = copy_initial(device, &size);
-    create(device, initial, size);
+    void *initial = copy_initial(device, cache, &size);
+    create(device, cache, initial, size);
     if (cache->cache == VK_NULL_HANDLE && size > 0) {
-        create(device, NULL, 0);
+        create(device, cache, NULL, 0);
     }
     free(initial);
 }
 
-void bhi_vk_cache_save(struct bhi_vk_device *device, bool idle) {
-    struct bhi_vk_cache *cache = &device->cache;
+void bhi_vk_cache_save(const struct bhi_vk_device *device, struct bhi_vk_cache *cache, bool idle) {
     if (!cache->changed || cache->cache == VK_NULL_HANDLE) {
         return;
     }
@@ -107,12 +105,11 @@ void bhi_vk_cache_save(struct bhi_vk_device *device, bool idle) {
     cache->cost_ns = cache->saved_ns - began;
 }
 
-void bhi_vk_cache_fini(struct bhi_vk_device *device) {
-    struct bhi_vk_cache *cache = &device->cache;
+void bhi_vk_cache_fini(const struct bhi_vk_device *device, struct bhi_vk_cache *cache) {
     if (cache->cache != VK_NULL_HANDLE) {
         device->api.DestroyPipelineCache(device->device, cache->cache, NULL);
     }
-    if (cache->area != NULL) {
+    if (cache->area) {
         munmap(cache->area, BHI_CACHE_AREA_HEADER + cache->room);
     }
     *cache = (struct bhi_vk_cache){0};

@@ -3,13 +3,7 @@
 #define BHI_WORKER_VULKAN_CACHE_H
 
 #include "ipc/cache_area.h"
-#include "worker/vulkan/api.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-struct bhi_vk_device;
+#include "worker/vulkan/device.h"
 
 struct bhi_vk_cache {
     VkPipelineCache cache;       /* VK_NULL_HANDLE: none */
@@ -20,9 +14,10 @@ struct bhi_vk_cache {
 };
 
 /* Takes |fd| over. */
-void bhi_vk_cache_attach(struct bhi_vk_device *device, int fd, uint64_t room);
-void bhi_vk_cache_save(struct bhi_vk_device *device, bool idle);
-void bhi_vk_cache_fini(struct bhi_vk_device *device);
+void bhi_vk_cache_attach(const struct bhi_vk_device *device, struct bhi_vk_cache *cache, int fd,
+                         uint64_t room);
+void bhi_vk_cache_save(const struct bhi_vk_device *device, struct bhi_vk_cache *cache, bool idle);
+void bhi_vk_cache_fini(const struct bhi_vk_device *device, struct bhi_vk_cache *cache);
 /* The driver may see it: a whole header (VkPipelineCacheHeaderVersionOne) of this very device and
  * driver. What comes behind it is the driver's to judge. */
 bool bhi_vk_cache_fits(const VkPhysicalDeviceProperties *properties, const void *data, size_t size);

@@ -2,9 +2,8 @@
 
 #include "ipc/layers.h"
 #include "worker/error.h"
-#include "worker/vulkan/abort.h"
-#include "worker/vulkan/features.h"
-#include "worker/vulkan/reserve.h"
+#include "worker/vulkan/breakable.h"
+#include "worker/vulkan/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +13,13 @@
 bool bhi_vk_instance_create(struct bhi_vk_api *api, const struct bhi_backend_config *config,
                             VkInstance *out_instance, struct bhi_error *error) {
     const char *missing = bhi_vk_api_global(api, config->get_instance_proc_addr);
-    if (missing != NULL) {
+    BHI_VK_BREAKABLE(api);
+    if (missing) {
         bhi_error_set(error, BH_UNSUPPORTED, "the Vulkan driver has no %s", missing);
         return false;
     }
     uint32_t version = VK_API_VERSION_1_0;
-    if (api->EnumerateInstanceVersion != NULL) {
+    if (api->EnumerateInstanceVersion) {
         (void)api->EnumerateInstanceVersion(&version);
     }
     if (version < VK_API_VERSION_1_2) {
@@ -28,7 +28,7 @@ bool bhi_vk_instance_create(struct bhi_vk_api *api, const struct bhi_backend_con
         return false;
     }
     uint32_t layers = 0;
-    while (config->layers != NULL && config->layers[layers] != NULL) {
+    while (config->layers && config->layers[layers]) {
         layers++;
     }
     const VkApplicationInfo application = {
@@ -49,10 +49,11 @@ bool bhi_vk_instance_create(struct bhi_vk_api *api, const struct bhi_backend_con
         return false;
     }
     missing = bhi_vk_api_instance(api, config->get_instance_proc_addr, *out_instance);
-    if (missing != NULL) {
+    BHI_VK_BREAKABLE(api);
+    if (missing) {
         PFN_vkDestroyInstance destroy = (PFN_vkDestroyInstance)config->get_instance_proc_addr(
             *out_instance, "vkDestroyInstance");
-        if (destroy != NULL) {
+        if (destroy) {
             destroy(*out_instance, NULL);
         }
         *out_instance = VK_NULL_HANDLE;
@@ -80,8 +81,7 @@ static bool tells_address(const struct bhi_vk_api *api, VkPhysicalDevice physica
     }
     VkExtensionProperties *list = calloc(count + 1, sizeof *list);
     bool found = false;
-    if (list != NULL &&
-        api->EnumerateDeviceExtensionProperties(physical, NULL, &count, list) >= 0) {
+    if (list && api->EnumerateDeviceExtensionProperties(physical, NULL, &count, list) >= 0) {
         for (uint32_t i = 0; i < count; i++) {
             found |= strcmp(list[i].extensionName, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME) == 0;
         }
@@ -190,13 +190,13 @@ static bool create_device(struct bhi_vk_device *d, struct bhi_error *error) {
         return false;
     }
     const char *missing = bhi_vk_api_device(&d->api, d->device);
-    if (missing != NULL) {
+    BHI_VK_BREAKABLE(&d->api);
+    if (missing) {
         bhi_error_set(error, BH_UNSUPPORTED, "the Vulkan driver has no %s", missing);
         return false;
     }
     d->in_parts = d->enabled.has_conditional && d->enabled.conditional.conditionalRendering &&
-                  d->api.CmdBeginConditionalRenderingEXT != NULL &&
-                  d->api.CmdEndConditionalRenderingEXT != NULL;
+                  d->api.CmdBeginConditionalRenderingEXT && d->api.CmdEndConditionalRenderingEXT;
     if (!d->enabled.error.deviceFault) {
         d->api.GetDeviceFaultInfoEXT = NULL;
     }
@@ -243,7 +243,7 @@ static bool open_physical(struct bhi_vk_device *d, const struct bhi_backend_conf
     }
     const struct bhi_pci *pci = config->pci;
     uint32_t index = config->device_index;
-    if (pci != NULL && (index = find_wanted(&d->api, list, count, pci)) == count) {
+    if (pci && (index = find_wanted(&d->api, list, count, pci)) == count) {
         bhi_error_set(error, BH_NO_DEVICE, "the driver has no device at %04x:%02x:%02x.%x any more",
                       pci->domain, pci->bus, pci->device, pci->function);
         return false;
@@ -315,7 +315,7 @@ bool bhi_vk_device_init(struct bhi_vk_device *d, const struct bhi_backend_config
     memset(d, 0, sizeof *d);
     if (!bhi_vk_instance_create(&d->api, config, &d->instance, error) ||
         !open_physical(d, config, error) || !pick_queue_family(d, error) ||
-        !create_device(d, error) || !bhi_vk_reserve(d, error)) {
+        !create_device(d, error)) {
         bhi_vk_device_fini(d);
         return false;
     }
@@ -340,13 +340,12 @@ bool bhi_vk_device_init(struct bhi_vk_device *d, const struct bhi_backend_config
 }
 
 void bhi_vk_device_fini(struct bhi_vk_device *d) {
-    bhi_vk_cache_fini(d);
     if (d->device != VK_NULL_HANDLE) {
         PFN_vkDestroyDevice destroy = d->api.DestroyDevice;
-        if (destroy == NULL) {
+        if (!destroy) {
             destroy = (PFN_vkDestroyDevice)d->api.GetDeviceProcAddr(d->device, "vkDestroyDevice");
         }
-        if (destroy != NULL) {
+        if (destroy) {
             destroy(d->device, NULL);
         }
     }
@@ -387,7 +386,7 @@ static void describe(const struct bhi_vk_api *api, VkPhysicalDevice physical,
             bhi_vk_features_bits(&features, compute_subgroup_operations(&subgroup), &memory);
     }
     const bool is_cpu = all.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
-    out->features |= bhi_vk_abort_reaches(&memory, is_cpu) ? BHI_FEATURE_ABORT_WORD : 0;
+    out->features |= bhi_vk_memory_reaches(&memory, is_cpu) ? BHI_FEATURE_ABORT_WORD : 0;
     out->features |= runs_whole_loops(&driver) ? BHI_FEATURE_WHOLE_LOOPS : 0;
     out->features |= runs_whole_grids(&driver) ? BHI_FEATURE_WHOLE_GRIDS : 0;
     const VkPhysicalDeviceLimits *limits = &all.properties.limits;
@@ -441,7 +440,7 @@ size_t bhi_vk_device_messages(const struct bhi_vk_api *api, VkInstance instance,
 }
 
 void bhi_vk_device_describe_loss(struct bhi_vk_device *d, struct bhi_error *error) {
-    if (d->api.GetDeviceFaultInfoEXT == NULL) {
+    if (!d->api.GetDeviceFaultInfoEXT) {
         return;
     }
     VkDeviceFaultCountsEXT counts = {.sType = VK_STRUCTURE_TYPE_DEVICE_FAULT_COUNTS_EXT};

@@ -4,27 +4,9 @@
 
 #include "worker/backend.h"
 #include "worker/spirv/validate.h"
-#include "worker/vulkan/api.h"
-#include "worker/vulkan/cache.h"
+#include "worker/vulkan/features.h"
 
 #define BHI_VK_MAX_DEVICES 64
-
-/* What a physical device has, or (in struct bhi_vk_device) what was enabled of it. */
-struct bhi_vk_features {
-    VkPhysicalDeviceFeatures2 base;
-    VkPhysicalDeviceVulkan11Features v11;
-    VkPhysicalDeviceVulkan12Features v12;
-    VkPhysicalDeviceVulkan13Features v13;
-    VkPhysicalDeviceRobustness2FeaturesEXT robustness2;
-    VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomic_float;
-    VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR explicit_layout;
-    VkPhysicalDeviceFaultFeaturesEXT error;
-    VkPhysicalDeviceConditionalRenderingFeaturesEXT conditional;
-    /* Extensions that the structs above stand for, and others that we look for. */
-    bool has_v13, has_robustness2, has_atomic_float, has_explicit_layout, has_fault,
-        has_conditional;
-    bool has_host_import, has_memory_budget;
-};
 
 struct bhi_vk_device {
     struct bhi_vk_api api;
@@ -47,7 +29,6 @@ struct bhi_vk_device {
     SpvCapability capabilities[64];             /* that kernels may declare */
     const char *spirv_extensions[32];
     struct bhi_spirv_target target;
-    struct bhi_vk_cache cache;
 };
 
 bool bhi_vk_device_init(struct bhi_vk_device *device, const struct bhi_backend_config *config,

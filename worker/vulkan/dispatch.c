@@ -1,6 +1,5 @@
 #include "worker/vulkan/dispatch.h"
 
-#include <spirv/unified1/spirv.h>
 #include <stddef.h>
 
 static uint32_t at_most(uint64_t value, uint32_t limit) {
@@ -29,21 +28,6 @@ bool bhi_vk_dispatch_part(const uint32_t groups[3], uint32_t out[3]) {
         out[0] = at_most(size, groups[0]);
     }
     return true;
-}
-
-bool bhi_vk_reads_group_count(const uint32_t *code, size_t words) {
-    for (size_t i = 5; i < words && code[i] >> SpvWordCountShift != 0;
-         i += code[i] >> SpvWordCountShift) {
-        const uint32_t count = code[i] >> SpvWordCountShift;
-        const uint32_t op = code[i] & SpvOpCodeMask;
-        /* OpDecorate target decoration value; OpMemberDecorate has the member between. */
-        const uint32_t at = op == SpvOpDecorate ? 2 : op == SpvOpMemberDecorate ? 3 : 0;
-        if (at != 0 && at + 1 < count && i + at + 1 < words &&
-            code[i + at] == SpvDecorationBuiltIn && code[i + at + 1] == SpvBuiltInNumWorkgroups) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static uint32_t rest(uint32_t from, uint32_t size, uint32_t all) {

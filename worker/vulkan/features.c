@@ -45,7 +45,7 @@ VkResult bhi_vk_features_query(const struct bhi_vk_api *api, VkPhysicalDevice ph
         return result;
     }
     VkExtensionProperties *list = calloc(count ? count : 1, sizeof *list);
-    if (list == NULL) {
+    if (!list) {
         return VK_ERROR_OUT_OF_HOST_MEMORY;
     }
     result = api->EnumerateDeviceExtensionProperties(physical, NULL, &count, list);

@@ -3,7 +3,27 @@
 #ifndef BHI_WORKER_VULKAN_FEATURES_H
 #define BHI_WORKER_VULKAN_FEATURES_H
 
-#include "worker/vulkan/device.h"
+#include "worker/vulkan/api.h"
+#include <spirv/unified1/spirv.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a physical device has, or (in struct bhi_vk_device) what was enabled of it. */
+struct bhi_vk_features {
+    VkPhysicalDeviceFeatures2 base;
+    VkPhysicalDeviceVulkan11Features v11;
+    VkPhysicalDeviceVulkan12Features v12;
+    VkPhysicalDeviceVulkan13Features v13;
+    VkPhysicalDeviceRobustness2FeaturesEXT robustness2;
+    VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomic_float;
+    VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR explicit_layout;
+    VkPhysicalDeviceFaultFeaturesEXT error;
+    VkPhysicalDeviceConditionalRenderingFeaturesEXT conditional;
+    /* Extensions that the structs above stand for, and others that we look for. */
+    bool has_v13, has_robustness2, has_atomic_float, has_explicit_layout, has_fault,
+        has_conditional;
+    bool has_host_import, has_memory_budget;
+};
 
 /* Links the structs that the device has into features->base.pNext. */
 void bhi_vk_features_chain(struct bhi_vk_features *features);

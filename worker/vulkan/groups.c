@@ -28,7 +28,7 @@ static struct room room_for(const struct bhi_vk_kernel *kernel) {
     const struct bhi_module_bindings *r = kernel->reflection;
     struct room room = {.sets = r->set_count, .words = kernel->guard_shares_set};
     for (uint32_t i = 0; i < r->binding_count; i++) {
-        *(r->bindings[i].kind == BH_STORAGE_BUFFER ? &room.storage : &room.uniform) +=
+        *(r->bindings[i].kind == BH_BINDING_STORAGE_BUFFER ? &room.storage : &room.uniform) +=
             r->bindings[i].count;
     }
     return room;
@@ -44,7 +44,7 @@ static void move_room(struct bhi_vk_pool *pool, const struct room *room, int sig
 
 static struct bhi_vk_pool *find_pool(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
                                      const struct room *room, struct bhi_error *error) {
-    for (struct bhi_vk_pool *pool = groups->pools; pool != NULL; pool = pool->next) {
+    for (struct bhi_vk_pool *pool = groups->pools; pool; pool = pool->next) {
         const struct room *left = &pool->left;
         if (left->sets >= room->sets && left->storage >= room->storage &&
             left->uniform >= room->uniform && left->words >= room->words) {
@@ -52,7 +52,7 @@ static struct bhi_vk_pool *find_pool(struct bhi_vk_device *device, struct bhi_vk
         }
     }
     struct bhi_vk_pool *pool = calloc(1, sizeof *pool);
-    if (pool == NULL) {
+    if (!pool) {
         bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory for descriptor sets");
         return NULL;
     }
@@ -100,7 +100,7 @@ static void write_descriptors(struct bhi_vk_device *device, const struct bhi_vk_
             .dstSet = group->sets[r->bindings[i].set],
             .dstBinding = r->bindings[i].binding,
             .descriptorCount = r->bindings[i].count,
-            .descriptorType = r->bindings[i].kind == BH_UNIFORM_BUFFER
+            .descriptorType = r->bindings[i].kind == BH_BINDING_UNIFORM_BUFFER
                                   ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER
                                   : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
             .pBufferInfo = &buffers[r->bindings[i].first],
@@ -127,26 +127,10 @@ static uint64_t hash_ranges(const struct bhi_vk_kernel *kernel,
     return hash;
 }
 
-static void unlink_group(struct bhi_vk_groups *groups, struct bhi_vk_group *group) {
-    *(group->older != NULL ? &group->older->newer : &groups->oldest) = group->newer;
-    *(group->newer != NULL ? &group->newer->older : &groups->newest) = group->older;
-}
-
-static void append_group(struct bhi_vk_groups *groups, struct bhi_vk_group *group) {
-    group->older = groups->newest;
-    group->newer = NULL;
-    *(groups->newest != NULL ? &groups->newest->newer : &groups->oldest) = group;
-    groups->newest = group;
-}
-
 static void destroy_group(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
                           struct bhi_vk_group *group) {
-    struct bhi_vk_group **at = &groups->buckets[group->hash % BHI_GROUP_BUCKETS];
-    while (*at != group) {
-        at = &(*at)->next;
-    }
-    *at = group->next;
-    unlink_group(groups, group);
+    bhi_map_unlink(&groups->map, &group->chain);
+    bhi_list_remove(&group->used);
     groups->count--;
     groups->bytes -= group->bytes;
     const struct room room = room_for(group->kernel);
@@ -157,14 +141,14 @@ static void destroy_group(struct bhi_vk_device *device, struct bhi_vk_groups *gr
 }
 
 static void evict(struct bhi_vk_device *device, struct bhi_vk_groups *groups, uint64_t bytes) {
-    for (struct bhi_vk_group *group = groups->oldest;
-         group != NULL &&
-         (groups->count > groups->limit || groups->bytes + bytes > groups->max_bytes);) {
-        struct bhi_vk_group *newer = group->newer;
+    BHI_LIST_EACH_SAFE(node, &groups->used) {
+        if (groups->count <= groups->limit && groups->bytes + bytes <= groups->max_bytes) {
+            break;
+        }
+        struct bhi_vk_group *group = BHI_CONTAINER(node, struct bhi_vk_group, used);
         if (group->references == 0) {
             destroy_group(device, groups, group);
         }
-        group = newer;
     }
 }
 
@@ -198,9 +182,9 @@ static struct bhi_vk_group *create_group(struct bhi_vk_device *device, struct bh
     }
     struct bhi_vk_pool *pool = find_pool(device, groups, &room, error);
     struct bhi_vk_group *group =
-        pool != NULL ? calloc(1, sizeof *group + r->buffer_count * sizeof *ranges) : NULL;
-    if (group == NULL) {
-        if (pool != NULL) {
+        pool ? calloc(1, sizeof *group + r->buffer_count * sizeof *ranges) : NULL;
+    if (!group) {
+        if (pool) {
             bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory for descriptor sets");
         }
         return NULL;
@@ -234,27 +218,26 @@ struct bhi_vk_group *bhi_vk_group_get(struct bhi_vk_device *device, struct bhi_v
                                       struct bhi_error *error) {
     const uint32_t count = kernel->reflection->buffer_count;
     const uint64_t hash = hash_ranges(kernel, ranges, count);
-    struct bhi_vk_group **bucket = &groups->buckets[hash % BHI_GROUP_BUCKETS];
-    for (struct bhi_vk_group *group = *bucket; group != NULL; group = group->next) {
-        if (group->hash == hash && group->kernel == kernel &&
-            memcmp(group->ranges, ranges, count * sizeof *ranges) == 0) {
-            if (groups->newest != group) {
-                unlink_group(groups, group);
-                append_group(groups, group);
-            }
+    for (struct bhi_chain *node = bhi_map_get(&groups->map, hash); node; node = node->next) {
+        struct bhi_vk_group *group = BHI_CONTAINER(node, struct bhi_vk_group, chain);
+        if (group->kernel == kernel && memcmp(group->ranges, ranges, count * sizeof *ranges) == 0) {
+            bhi_list_remove(&group->used);
+            bhi_list_append(&groups->used, &group->used);
             group->references++;
             return group;
         }
     }
-    struct bhi_vk_group *group = create_group(device, groups, kernel, ranges, error);
-    if (group == NULL) {
+    if (!bhi_map_reserve(&groups->map, 1)) {
+        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory for descriptor sets");
         return NULL;
     }
-    group->hash = hash;
+    struct bhi_vk_group *group = create_group(device, groups, kernel, ranges, error);
+    if (!group) {
+        return NULL;
+    }
     group->references = 1;
-    group->next = *bucket;
-    *bucket = group;
-    append_group(groups, group);
+    bhi_map_link(&groups->map, hash, &group->chain);
+    bhi_list_append(&groups->used, &group->used);
     groups->count++;
     evict(device, groups, 0);
     return group;
@@ -267,7 +250,7 @@ void bhi_vk_group_release(struct bhi_vk_device *device, struct bhi_vk_groups *gr
 }
 
 static bool uses(const struct bhi_vk_group *group, const struct bhi_vk_buffer *buffer) {
-    for (uint32_t i = 0; buffer != NULL && i < group->range_count; i++) {
+    for (uint32_t i = 0; buffer && i < group->range_count; i++) {
         if (group->ranges[i].buffer == buffer) {
             return true;
         }
@@ -277,20 +260,20 @@ static bool uses(const struct bhi_vk_group *group, const struct bhi_vk_buffer *b
 
 void bhi_vk_groups_forget(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
                           const struct bhi_vk_buffer *buffer, const struct bhi_vk_kernel *kernel) {
-    for (struct bhi_vk_group *group = groups->oldest; group != NULL;) {
-        struct bhi_vk_group *newer = group->newer;
+    BHI_LIST_EACH_SAFE(node, &groups->used) {
+        struct bhi_vk_group *group = BHI_CONTAINER(node, struct bhi_vk_group, used);
         if (group->kernel == kernel || uses(group, buffer)) {
             destroy_group(device, groups, group);
         }
-        group = newer;
     }
 }
 
 void bhi_vk_groups_fini(struct bhi_vk_device *device, struct bhi_vk_groups *groups) {
-    while (groups->oldest != NULL) {
-        destroy_group(device, groups, groups->oldest);
+    BHI_LIST_EACH_SAFE(node, &groups->used) {
+        destroy_group(device, groups, BHI_CONTAINER(node, struct bhi_vk_group, used));
     }
-    while (groups->pools != NULL) {
+    bhi_map_fini(&groups->map);
+    while (groups->pools) {
         struct bhi_vk_pool *pool = groups->pools;
         groups->pools = pool->next;
         device->api.DestroyDescriptorPool(device->device, pool->pool, NULL);

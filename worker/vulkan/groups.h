@@ -3,6 +3,8 @@
 #ifndef BHI_WORKER_VULKAN_GROUPS_H
 #define BHI_WORKER_VULKAN_GROUPS_H
 
+#include "base/list.h"
+#include "base/map.h"
 #include "worker/vulkan/buffer.h"
 #include "worker/vulkan/kernel.h"
 
@@ -14,20 +16,18 @@ struct bhi_group_range {
 struct bhi_vk_pool;
 
 struct bhi_vk_group {
-    uint64_t hash;
+    struct bhi_chain chain; /* by the hash of kernel and ranges */
     const struct bhi_vk_kernel *kernel;
     struct bhi_vk_pool *pool;
-    uint32_t references;       /* recordings that use it; only 0 can be evicted */
-    struct bhi_vk_group *next; /* in the bucket */
-    struct bhi_vk_group *older, *newer;
+    uint32_t references;  /* recordings that use it; only 0 can be evicted */
+    struct bhi_list used; /* its place in the order of use */
     VkDescriptorSet sets[BHI_MAX_SETS];
     uint64_t bytes; /* of the driver's memory, at most */
     uint32_t range_count;
     struct bhi_group_range ranges[]; /* bhi_reflected_binding.first and on */
 };
 
-#define BHI_GROUP_BUCKETS 1024u
-#define BHI_GROUP_LIMIT   4096u
+#define BHI_GROUP_LIMIT 4096u
 /* What the sets of a worker may take of a driver's memory. Some drivers cannot have more than
  * BHI_DRIVER_FILE_BYTES (reserve.h); a quarter of that is for gaps. A full lane of the smallest
  * commands that bind a set each needs 126 MiB. */
@@ -36,8 +36,8 @@ struct bhi_vk_group {
 #define BHI_GROUP_BYTES_A_BYTE 128u
 
 struct bhi_vk_groups {
-    struct bhi_vk_group *buckets[BHI_GROUP_BUCKETS];
-    struct bhi_vk_group *oldest, *newest;
+    struct bhi_map map;   /* by hash */
+    struct bhi_list used; /* all of them, the longest unused first */
     struct bhi_vk_pool *pools;
     uint32_t count, limit;
     uint64_t bytes, max_bytes;

@@ -1,5 +1,7 @@
 #include "worker/vulkan/hazards.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,15 +46,8 @@ bool bhi_hazards_add(struct bhi_hazards *hazards, struct bhi_vk_buffer *buffer, 
             return true;
         }
     }
-    if (hazards->count == hazards->capacity) {
-        uint32_t capacity = hazards->capacity ? hazards->capacity * 2 : 256;
-        struct bhi_hazard_range *bigger =
-            realloc(hazards->ranges, capacity * sizeof *hazards->ranges);
-        if (bigger == NULL) {
-            return false;
-        }
-        hazards->ranges = bigger;
-        hazards->capacity = capacity;
+    if (!BHI_ARRAY_RESERVE(hazards->ranges, hazards->capacity, hazards->count + 1)) {
+        return false;
     }
     hazards->ranges[hazards->count++] =
         (struct bhi_hazard_range){.begin = begin, .end = end, .next = head, .write = write};

@@ -10,7 +10,7 @@ struct bhi_hazards {
         uint64_t begin, end;
         uint32_t next; /* index + 1 of the next range of the same buffer; 0: none */
         bool write;
-    } * ranges;
+    } *ranges;
     uint32_t count, capacity;
     uint64_t epoch;              /* what buffers remember from another epoch is void */
     VkPipelineStageFlags stages; /* of the commands since the last barrier */

@@ -4,7 +4,6 @@
 #include "worker/faults/faults.h"
 #include "worker/spirv/array_indices.h"
 #include "worker/spirv/limits.h"
-#include "worker/vulkan/dispatch.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>
@@ -14,17 +13,18 @@ struct bhi_vk_kernel *bhi_vk_kernel_new(const struct bhi_msg_kernel_create *info
                                         const struct bhi_spec_constant *constants,
                                         uint32_t constant_count) {
     struct bhi_vk_kernel *k = calloc(1, sizeof *k);
-    if (k == NULL) {
+    if (!k) {
         return NULL;
     }
     k->id = info->kernel;
+    bhi_list_init(&k->used);
     k->trusted = info->trusted;
     k->guard_set = BHI_NO_SET;
     memcpy(k->entry, info->entry, sizeof k->entry);
     memcpy(k->name, info->name, sizeof k->name);
     k->code = BHI_FAULT_FAILS("kernel_create") ? NULL : malloc(info->code_bytes);
     k->constants = calloc(constant_count ? constant_count : 1, sizeof *k->constants);
-    if (k->code == NULL || k->constants == NULL) {
+    if (!k->code || !k->constants) {
         k->state = BHI_KERNEL_FAILED;
         bhi_error_set(&k->error, BH_OUT_OF_HOST_MEMORY, "out of memory for a kernel of %llu bytes",
                       (unsigned long long)info->code_bytes);
@@ -39,42 +39,29 @@ struct bhi_vk_kernel *bhi_vk_kernel_new(const struct bhi_msg_kernel_create *info
     if (info->code_bytes % sizeof(uint32_t) != 0) {
         k->state = BHI_KERNEL_FAILED;
         bhi_error_set(&k->error, BH_INVALID_KERNEL,
-                      "not SPIR-V: %llu bytes are no whole number of words",
+                      "not SPIR-V: %llu bytes are not a whole number of words",
                       (unsigned long long)info->code_bytes);
     }
     return k;
 }
 
-static void unlink_used(struct bhi_vk_kernels *kernels, struct bhi_vk_kernel *k) {
-    *(k->older != NULL ? &k->older->newer : &kernels->oldest) = k->newer;
-    *(k->newer != NULL ? &k->newer->older : &kernels->newest) = k->older;
-    k->older = k->newer = NULL;
-}
-
-static void append_used(struct bhi_vk_kernels *kernels, struct bhi_vk_kernel *k) {
-    k->older = kernels->newest;
-    k->newer = NULL;
-    *(kernels->newest != NULL ? &kernels->newest->newer : &kernels->oldest) = k;
-    kernels->newest = k;
-}
-
 void bhi_vk_kernel_touch(struct bhi_vk_kernels *kernels, struct bhi_vk_kernel *k, uint64_t run) {
-    if (kernels->newest != k) {
-        unlink_used(kernels, k);
-        append_used(kernels, k);
-    }
+    bhi_list_remove(&k->used);
+    bhi_list_append(&kernels->used, &k->used);
     k->last_run = run;
 }
 
 struct bhi_vk_kernel *bhi_vk_kernel_victim(const struct bhi_vk_kernels *kernels, uint64_t run) {
-    struct bhi_vk_kernel *k = kernels->oldest;
-    return kernels->pipelines > kernels->max_pipelines && k != NULL && k->last_run != run ? k
-                                                                                          : NULL;
+    if (kernels->pipelines <= kernels->max_pipelines || bhi_list_empty(&kernels->used)) {
+        return NULL;
+    }
+    struct bhi_vk_kernel *k = BHI_CONTAINER(kernels->used.next, struct bhi_vk_kernel, used);
+    return k->last_run != run ? k : NULL;
 }
 
 void bhi_vk_kernel_evict(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels,
                          struct bhi_vk_kernel *k) {
-    unlink_used(kernels, k);
+    bhi_list_remove(&k->used);
     kernels->pipelines--;
     device->api.DestroyPipeline(device->device, k->pipeline, NULL);
     k->pipeline = VK_NULL_HANDLE;
@@ -100,7 +87,7 @@ void bhi_vk_kernel_free(struct bhi_vk_device *device, struct bhi_vk_kernels *ker
     if (k->state == BHI_KERNEL_READY) {
         bhi_vk_kernel_evict(device, kernels, k);
     }
-    for (struct bhi_vk_kernel **at = &kernels->reflected_first, *last = NULL; *at != NULL;
+    for (struct bhi_vk_kernel **at = &kernels->reflected_first, *last = NULL; *at;
          last = *at, at = &(*at)->next_reflected) {
         if (*at == k) {
             *at = k->next_reflected;
@@ -135,7 +122,8 @@ static bool fits_device(const struct bhi_vk_device *device, const struct bhi_mod
     const VkPhysicalDeviceLimits *limits = &device->limits;
     uint32_t storage = 0, uniform = 0;
     for (uint32_t i = 0; i < r->binding_count; i++) {
-        *(r->bindings[i].kind == BH_STORAGE_BUFFER ? &storage : &uniform) += r->bindings[i].count;
+        *(r->bindings[i].kind == BH_BINDING_STORAGE_BUFFER ? &storage : &uniform) +=
+            r->bindings[i].count;
     }
     for (int axis = 0; axis < 3; axis++) {
         if (over_limit(error, r->local_size[axis], limits->maxComputeWorkGroupSize[axis],
@@ -199,7 +187,7 @@ static VkResult create_layouts(struct bhi_vk_device *device, const struct bhi_vk
         for (; next < r->binding_count && r->bindings[next].set == set; next++) {
             bindings[count++] = (VkDescriptorSetLayoutBinding){
                 .binding = r->bindings[next].binding,
-                .descriptorType = r->bindings[next].kind == BH_UNIFORM_BUFFER
+                .descriptorType = r->bindings[next].kind == BH_BINDING_UNIFORM_BUFFER
                                       ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER
                                       : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
                 .descriptorCount = r->bindings[next].count,
@@ -265,6 +253,22 @@ static bool check_indices(const struct bhi_vk_device *device, const struct bhi_v
     return good;
 }
 
+/* Does the module (valid) read how many workgroups there are? */
+static bool reads_group_count(const uint32_t *code, size_t words) {
+    for (size_t i = 5; i < words && code[i] >> SpvWordCountShift != 0;
+         i += code[i] >> SpvWordCountShift) {
+        const uint32_t count = code[i] >> SpvWordCountShift;
+        const uint32_t op = code[i] & SpvOpCodeMask;
+        /* OpDecorate target decoration value; OpMemberDecorate has the member between. */
+        const uint32_t at = op == SpvOpDecorate ? 2 : op == SpvOpMemberDecorate ? 3 : 0;
+        if (at != 0 && at + 1 < count && i + at + 1 < words &&
+            code[i + at] == SpvDecorationBuiltIn && code[i + at + 1] == SpvBuiltInNumWorkgroups) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool reflect(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels,
                     struct bhi_vk_kernel *k, struct bhi_error *error) {
     /* The validator and the reflection are recursive, too: the limits come first. */
@@ -275,7 +279,7 @@ static bool reflect(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels
         return false;
     }
     struct bhi_module_bindings *r = malloc(sizeof *r);
-    if (r == NULL) {
+    if (!r) {
         bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory while reflecting the kernel");
         return false;
     }
@@ -300,21 +304,21 @@ static bool reflect(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels
         return false;
     }
     k->in_parts =
-        device->in_parts && !k->trusted && !bhi_vk_reads_group_count(guarded.code, guarded.words);
+        device->in_parts && !k->trusted && !reads_group_count(guarded.code, guarded.words);
     if (!k->trusted) { /* what it came as is not needed any more */
         free(k->code);
         k->code = guarded.code;
         k->words = guarded.words;
     }
     k->next_reflected = NULL;
-    *(kernels->reflected_last != NULL ? &kernels->reflected_last->next_reflected
-                                      : &kernels->reflected_first) = k;
+    *(kernels->reflected_last ? &kernels->reflected_last->next_reflected
+                              : &kernels->reflected_first) = k;
     kernels->reflected_last = k;
     return true;
 }
 
-static bool compile(struct bhi_vk_device *device, struct bhi_vk_kernel *k,
-                    struct bhi_error *error) {
+static bool compile(struct bhi_vk_device *device, struct bhi_vk_cache *cache,
+                    struct bhi_vk_kernel *k, struct bhi_error *error) {
     VkSpecializationMapEntry entries[256];
     uint64_t data[256];
     uint32_t count = k->constant_count < 256 ? k->constant_count : 256;
@@ -347,10 +351,10 @@ static bool compile(struct bhi_vk_device *device, struct bhi_vk_kernel *k,
     const char *call = "vkCreateShaderModule";
     if (result == VK_SUCCESS) {
         call = "vkCreateComputePipelines";
-        result = device->api.CreateComputePipelines(device->device, device->cache.cache, 1,
-                                                    &pipeline, NULL, &k->pipeline);
+        result = device->api.CreateComputePipelines(device->device, cache->cache, 1, &pipeline,
+                                                    NULL, &k->pipeline);
         device->api.DestroyShaderModule(device->device, pipeline.stage.module, NULL);
-        device->cache.changed |= result == VK_SUCCESS;
+        cache->changed |= result == VK_SUCCESS;
     }
     if (result != VK_SUCCESS) {
         k->pipeline = VK_NULL_HANDLE;
@@ -373,10 +377,11 @@ bool bhi_vk_kernel_prepare(struct bhi_vk_device *device, struct bhi_vk_kernels *
     if (!ok && (ok = reflect(device, kernels, k, error))) {
         k->state = BHI_KERNEL_REFLECTED;
     }
-    if (ok && k->state == BHI_KERNEL_REFLECTED && (ok = compile(device, k, error))) {
+    if (ok && k->state == BHI_KERNEL_REFLECTED &&
+        (ok = compile(device, kernels->cache, k, error))) {
         k->state = BHI_KERNEL_READY;
         kernels->pipelines++;
-        append_used(kernels, k);
+        bhi_list_append(&kernels->used, &k->used);
     }
     if (!ok && (error->status == BH_INVALID_KERNEL || error->status == BH_COMPILE_FAILED ||
                 error->status == BH_LIMIT_EXCEEDED)) {

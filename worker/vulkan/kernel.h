@@ -3,10 +3,12 @@
 #ifndef BHI_WORKER_VULKAN_KERNEL_H
 #define BHI_WORKER_VULKAN_KERNEL_H
 
+#include "base/list.h"
+#include "base/map.h"
 #include "worker/spirv/reflect.h"
 #include "worker/vulkan/abort.h"
+#include "worker/vulkan/cache.h"
 #include "worker/vulkan/device.h"
-#include "worker/vulkan/map.h"
 
 /*  NEW ──validate, reflect, layouts──▶ REFLECTED ──pipeline──▶ READY
  *   └────────────▶ FAILED ◀──────────────┘   ◀──evicted──┘
@@ -31,19 +33,20 @@ struct bhi_vk_kernel {
     struct bhi_vk_kernel *next_reflected;   /* queue of those not yet reported */
     VkDescriptorSetLayout set_layouts[BHI_MAX_SETS];
     VkPipelineLayout layout;
-    VkPipeline pipeline; /* READY */
-    bool has_run;        /* a dispatch of this pipeline has ended: the driver's JIT is done */
-    uint64_t last_run;   /* number of the last bhi_backend_run() that used it */
-    uint64_t stamp;      /* the newest recording that lists it */
-    struct bhi_vk_kernel *older, *newer; /* READY: order of use */
+    VkPipeline pipeline;  /* READY */
+    bool has_run;         /* a dispatch of this pipeline has ended: the driver's JIT is done */
+    uint64_t last_run;    /* number of the last bhi_backend_run() that used it */
+    uint64_t stamp;       /* the newest recording that lists it */
+    struct bhi_list used; /* READY: its place in the order of use */
 };
 
 struct bhi_vk_kernels {
     struct bhi_map map;
-    struct bhi_vk_kernel *oldest, *newest;
+    struct bhi_list used; /* those that are READY, the longest unused first */
     struct bhi_vk_kernel *reflected_first, *reflected_last;
     uint32_t pipelines, max_pipelines;
     const struct bhi_vk_abort *abort; /* for the layouts of guarded ones */
+    struct bhi_vk_cache *cache;
 };
 
 #define BHI_NO_SET UINT32_MAX

@@ -15,9 +15,9 @@ _Static_assert(sizeof(struct bhi_marker_page) <= 4096, "the markers have one pag
 bool bhi_vk_merge_init(struct bhi_backend *b, struct bhi_markers *markers,
                        struct bhi_error *error) {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    b->merge = markers != NULL;
+    b->merge = markers;
     void *pointer = markers;
-    if (pointer == NULL) {
+    if (!pointer) {
         pointer = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (pointer == MAP_FAILED) {
             bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory for the markers");
@@ -54,7 +54,7 @@ bool bhi_vk_merge_init(struct bhi_backend *b, struct bhi_markers *markers,
 void bhi_vk_merge_fini(struct bhi_backend *b) {
     bhi_vk_recording_fini(&b->device, &b->recordings, &b->groups, &b->merged);
     bhi_vk_buffer_release(&b->device, &b->page_buffer);
-    if (b->page != NULL && !b->merge) {
+    if (b->page && !b->merge) {
         munmap(b->page, b->page_buffer.mapped);
     }
     b->page = NULL;

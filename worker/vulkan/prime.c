@@ -16,7 +16,7 @@ static bool find_group(struct bhi_backend *b, const struct bhi_vk_kernel *kernel
     if (r->set_count > 0) {
         *out = bhi_vk_group_get(&b->device, &b->groups, kernel, ranges, error);
     }
-    return *out != NULL || r->set_count == 0;
+    return *out || r->set_count == 0;
 }
 
 static VkResult record(struct bhi_backend *b, const struct bhi_vk_kernel *kernel,
@@ -78,7 +78,7 @@ bool bhi_vk_prime(struct bhi_backend *b, struct bhi_vk_kernel *kernel, struct bh
     }
     const bool good = result == VK_SUCCESS && run(b, error);
     /* Nobody will ask for it again; where the device is lost it may still be using it. */
-    if (group != NULL && !b->lost) {
+    if (group && !b->lost) {
         bhi_vk_group_release(&b->device, &b->groups, group);
         bhi_vk_groups_forget(&b->device, &b->groups, &b->page_buffer, NULL);
     }

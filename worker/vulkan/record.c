@@ -1,5 +1,6 @@
 #include "worker/vulkan/recorder.h"
 
+#include "base/futex.h"
 #include "ipc/commands.h"
 #include "worker/error.h"
 #include "worker/faults/faults.h"
@@ -7,6 +8,7 @@
 #include "worker/vulkan/prime.h"
 
 #include <bulkhead/bulkhead.h>
+#include <stdio.h>
 #include <string.h>
 
 static bool out_of_memory(struct bhi_recorder *r) {
@@ -26,7 +28,7 @@ static bool depend_on(struct bhi_recorder *r, struct bhi_pointers *list, void *o
 
 struct bhi_vk_buffer *bhi_recorder_buffer(struct bhi_recorder *r, uint64_t id, bool writes) {
     struct bhi_vk_buffer *buffer = bhi_map_get(&r->backend->buffers, id);
-    if (buffer == NULL) {
+    if (!buffer) {
         /* Not the submission's error where it was given. */
         if (r->backend->starved) {
             bhi_error_set(r->error, BH_OUT_OF_HOST_MEMORY, "no memory to attach buffer %llu",
@@ -49,12 +51,24 @@ struct bhi_vk_buffer *bhi_recorder_buffer(struct bhi_recorder *r, uint64_t id, b
     return depend_on(r, &r->uses->buffers, buffer, &buffer->stamp) ? buffer : NULL;
 }
 
+static void log_compile(const struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
+                        uint64_t took_ns) {
+    char line[384];
+    if (r->backend->log && r->seq != 0) { /* 0: the warm-up */
+        snprintf(line, sizeof line, "kernel %s: compiled in %.1f ms", BHI_KERNEL_LABEL(kernel),
+                 (double)took_ns / 1e6);
+        r->backend->log(r->backend->user, 3, line);
+    }
+}
+
 /* Compiles it, whenever the driver does that. */
 static bool make_ready(struct bhi_recorder *r, struct bhi_vk_kernel *kernel) {
     struct bhi_backend *b = r->backend;
     const bool primes = bhi_vk_kernel_guarded(kernel) && !kernel->has_run;
-    if (kernel->state != BHI_KERNEL_READY || primes) {
-        if (b->compiles == UINT64_MAX && b->compiling != NULL) {
+    const bool compiles = kernel->state != BHI_KERNEL_READY || primes;
+    const uint64_t began = compiles ? bhi_now_ns() : 0;
+    if (compiles) {
+        if (b->compiles == UINT64_MAX && b->compiling) {
             b->compiling(b->user, r->seq, false);
         }
         b->compiles = r->seq;
@@ -65,18 +79,24 @@ static bool make_ready(struct bhi_recorder *r, struct bhi_vk_kernel *kernel) {
     }
     bhi_vk_kernel_touch(&b->kernels, kernel, b->run);
     bhi_vk_evict_pipelines(b);
-    return !bhi_vk_kernel_guarded(kernel) || kernel->has_run || bhi_vk_prime(b, kernel, r->error);
+    if (primes && !bhi_vk_prime(b, kernel, r->error)) {
+        return false;
+    }
+    if (compiles) {
+        log_compile(r, kernel, bhi_now_ns() - began);
+    }
+    return true;
 }
 
 static struct bhi_vk_kernel *find_kernel(struct bhi_recorder *r, uint64_t id) {
     struct bhi_backend *b = r->backend;
     struct bhi_vk_kernel *kernel = bhi_map_get(&b->kernels.map, id);
-    if (kernel == NULL) {
+    if (!kernel) {
         if (b->starved) {
             bhi_error_set(r->error, BH_OUT_OF_HOST_MEMORY, "no memory for kernel %llu",
                           (unsigned long long)id);
         } else {
-            bhi_error_set(r->error, BH_INVALID_KERNEL, "kernel %llu is not there",
+            bhi_error_set(r->error, BH_INVALID_KERNEL, "kernel %llu does not exist",
                           (unsigned long long)id);
         }
         return NULL;
@@ -152,7 +172,7 @@ static bool find_group(struct bhi_recorder *r, const struct bhi_vk_kernel *kerne
         return true;
     }
     *out = bhi_vk_group_get(&b->device, &b->groups, kernel, ranges, r->error);
-    if (*out == NULL) {
+    if (!*out) {
         return false;
     }
     if (*out != r->bound_group && !bhi_pointers_add(&r->uses->groups, *out)) {
@@ -200,7 +220,7 @@ static bool record_dispatch(struct bhi_recorder *r, const struct bhi_cmd_dispatc
     struct use uses[BHI_MAX_BINDINGS];
     struct bhi_vk_group *group;
     const struct bhi_vk_kernel *kernel = find_kernel(r, dispatch->kernel);
-    if (kernel == NULL || !bhi_bind_check(r, kernel, dispatch, buffers, ranges)) {
+    if (!kernel || !bhi_bind_check(r, kernel, dispatch, buffers, ranges)) {
         return false;
     }
     if (r->check_only) {
@@ -223,7 +243,7 @@ static bool record_dispatch(struct bhi_recorder *r, const struct bhi_cmd_dispatc
     if (kernel->guard_shares_set && group != r->bound_group) {
         r->bound_abort = NULL;
     }
-    if (group == NULL) {
+    if (!group) {
         r->bound_group = NULL; /* the guard's set takes the place of its first one */
     } else if (group != r->bound_group) {
         bhi_vk_bind_group(r->backend, r->commands, kernel, group);
@@ -256,8 +276,8 @@ static bool in_range(struct bhi_recorder *r, const struct bhi_vk_buffer *buffer,
 
 static bool record_copy(struct bhi_recorder *r, const struct bhi_cmd_copy *copy) {
     struct bhi_vk_buffer *src = bhi_recorder_buffer(r, copy->src, false);
-    struct bhi_vk_buffer *dst = src != NULL ? bhi_recorder_buffer(r, copy->dst, true) : NULL;
-    if (dst == NULL || !in_range(r, src, "copy source", copy->src_offset, copy->bytes) ||
+    struct bhi_vk_buffer *dst = src ? bhi_recorder_buffer(r, copy->dst, true) : NULL;
+    if (!dst || !in_range(r, src, "copy source", copy->src_offset, copy->bytes) ||
         !in_range(r, dst, "copy destination", copy->dst_offset, copy->bytes)) {
         return false;
     }
@@ -282,7 +302,7 @@ static bool record_copy(struct bhi_recorder *r, const struct bhi_cmd_copy *copy)
 
 static bool record_fill(struct bhi_recorder *r, const struct bhi_cmd_fill *fill) {
     struct bhi_vk_buffer *dst = bhi_recorder_buffer(r, fill->dst, true);
-    if (dst == NULL || !in_range(r, dst, "fill", fill->dst_offset, fill->bytes)) {
+    if (!dst || !in_range(r, dst, "fill", fill->dst_offset, fill->bytes)) {
         return false;
     }
     if (r->check_only) {
@@ -306,21 +326,21 @@ static bool record_command(struct bhi_recorder *r, const struct bhi_cmd_header *
     case BHI_CMD_FILL:
         return record_fill(r, (const struct bhi_cmd_fill *)command);
     case BHI_CMD_PREPARE:
-        return find_kernel(r, ((const struct bhi_cmd_prepare *)command)->kernel) != NULL;
+        return find_kernel(r, ((const struct bhi_cmd_prepare *)command)->kernel);
     case BHI_CMD_INSPECT:
     case BHI_CMD_LOAD: /* a loader's */
     case BHI_CMD_COMPILE:
     case BHI_CMD_REFLECT:
         break;
     }
-    bhi_error_set(r->error, BH_PROTOCOL, "a worker with a device runs no %s",
+    bhi_error_set(r->error, BH_PROTOCOL, "a worker with a device cannot run %s",
                   bhi_command_name(command->type));
     return false;
 }
 
 bool bhi_recorder_add(struct bhi_recorder *r, const struct bhi_lane_record *record) {
     uint32_t index = 0;
-    for (const struct bhi_cmd_header *command = bhi_record_first(record); command != NULL;
+    for (const struct bhi_cmd_header *command = bhi_record_first(record); command;
          command = bhi_record_next(record, command)) {
         if (!record_command(r, command)) {
             r->error->command_index = index;
@@ -333,10 +353,10 @@ bool bhi_recorder_add(struct bhi_recorder *r, const struct bhi_lane_record *reco
 
 bool bhi_record_has_work(const struct bhi_lane_record *record) {
     const struct bhi_cmd_header *command = bhi_record_first(record);
-    while (command != NULL && command->type == BHI_CMD_PREPARE) {
+    while (command && command->type == BHI_CMD_PREPARE) {
         command = bhi_record_next(record, command);
     }
-    return command != NULL;
+    return command;
 }
 
 static bool record_into(struct bhi_backend *b, struct bhi_vk_recording *recording,
@@ -373,7 +393,7 @@ struct bhi_vk_recording *bhi_vk_record(struct bhi_backend *b, const struct bhi_l
     const size_t size = (size_t)(record->size - sizeof *record);
     const uint64_t hash = bhi_vk_recording_hash(first, size);
     struct bhi_vk_recording *recording = bhi_vk_recording_find(&b->recordings, hash, first, size);
-    if (recording != NULL) {
+    if (recording) {
         recording->last_run = b->run;
         for (size_t i = 0; i < recording->kernels.count; i++) {
             bhi_vk_kernel_touch(&b->kernels, recording->kernels.items[i], b->run);
@@ -382,7 +402,7 @@ struct bhi_vk_recording *bhi_vk_record(struct bhi_backend *b, const struct bhi_l
     }
     recording = bhi_vk_recording_take(&b->device, &b->recordings, &b->groups, b->run, hash, first,
                                       size, error);
-    if (recording == NULL) {
+    if (!recording) {
         return NULL;
     }
     if (!record_into(b, recording, record, error)) {

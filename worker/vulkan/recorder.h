@@ -26,7 +26,7 @@ bool bhi_bind_check(struct bhi_recorder *recorder, const struct bhi_vk_kernel *k
                     const struct bhi_cmd_dispatch *dispatch,
                     struct bhi_vk_buffer *buffers[BHI_MAX_BINDINGS],
                     struct bhi_group_range ranges[BHI_MAX_BINDINGS]);
-/* The attached buffer |id|, without a error, and writable where that is needed; NULL and
+/* The attached buffer |id|, without an error, and writable where that is needed; NULL and
  * recorder->error otherwise. */
 struct bhi_vk_buffer *bhi_recorder_buffer(struct bhi_recorder *recorder, uint64_t id, bool writes);
 

@@ -1,19 +1,14 @@
 #include "worker/vulkan/recordings.h"
 
+#include "base/array.h"
 #include "worker/error.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 bool bhi_pointers_add(struct bhi_pointers *list, void *item) {
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? list->capacity * 2 : 8;
-        void **bigger = realloc(list->items, capacity * sizeof *bigger);
-        if (bigger == NULL) {
-            return false;
-        }
-        list->items = bigger;
-        list->capacity = capacity;
+    if (!BHI_ARRAY_RESERVE(list->items, list->capacity, list->count + 1)) {
+        return false;
     }
     list->items[list->count++] = item;
     return true;
@@ -62,41 +57,29 @@ uint64_t bhi_vk_recording_hash(const void *bytes, size_t size) {
     return sums[0];
 }
 
-static void unlink_used(struct bhi_vk_recordings *recordings, struct bhi_vk_recording *r) {
-    *(r->older != NULL ? &r->older->newer : &recordings->oldest) = r->newer;
-    *(r->newer != NULL ? &r->newer->older : &recordings->newest) = r->older;
-}
-
-static void append_used(struct bhi_vk_recordings *recordings, struct bhi_vk_recording *r) {
-    r->older = recordings->newest;
-    r->newer = NULL;
-    *(recordings->newest != NULL ? &recordings->newest->newer : &recordings->oldest) = r;
-    recordings->newest = r;
+static struct bhi_vk_recording *oldest(const struct bhi_vk_recordings *recordings) {
+    return bhi_list_empty(&recordings->used)
+               ? NULL
+               : BHI_CONTAINER(recordings->used.next, struct bhi_vk_recording, used);
 }
 
 struct bhi_vk_recording *bhi_vk_recording_find(struct bhi_vk_recordings *recordings, uint64_t hash,
                                                const void *bytes, size_t size) {
-    struct bhi_vk_recording *r = recordings->buckets[hash % BHI_RECORDING_BUCKETS];
-    while (r != NULL &&
-           (r->hash != hash || r->size != size || memcmp(r->bytes, bytes, size) != 0)) {
-        r = r->next;
+    for (struct bhi_chain *node = bhi_map_get(&recordings->valid, hash); node; node = node->next) {
+        struct bhi_vk_recording *r = BHI_CONTAINER(node, struct bhi_vk_recording, chain);
+        if (r->size == size && memcmp(r->bytes, bytes, size) == 0) {
+            bhi_list_remove(&r->used);
+            bhi_list_append(&recordings->used, &r->used);
+            return r;
+        }
     }
-    if (r != NULL && recordings->newest != r) {
-        unlink_used(recordings, r);
-        append_used(recordings, r);
-    }
-    return r;
+    return NULL;
 }
 
 void bhi_vk_recording_clear(struct bhi_vk_device *device, struct bhi_vk_recordings *recordings,
                             struct bhi_vk_groups *groups, struct bhi_vk_recording *r) {
     if (r->valid) {
-        struct bhi_vk_recording **at = &recordings->buckets[r->hash % BHI_RECORDING_BUCKETS];
-        while (*at != r) {
-            at = &(*at)->next;
-        }
-        *at = r->next;
-        r->next = NULL;
+        bhi_map_unlink(&recordings->valid, &r->chain);
         r->valid = false;
     }
     for (size_t i = 0; i < r->groups.count; i++) {
@@ -119,7 +102,7 @@ void bhi_vk_recording_fini(struct bhi_vk_device *device, struct bhi_vk_recording
 static void destroy(struct bhi_vk_device *device, struct bhi_vk_recordings *recordings,
                     struct bhi_vk_groups *groups, struct bhi_vk_recording *r) {
     bhi_vk_recording_clear(device, recordings, groups, r);
-    unlink_used(recordings, r);
+    bhi_list_remove(&r->used);
     recordings->count--;
     recordings->bytes -= r->capacity;
     device->api.FreeCommandBuffers(device->device, recordings->pool, 1, &r->commands);
@@ -131,7 +114,7 @@ static struct bhi_vk_recording *create(struct bhi_vk_device *device,
                                        struct bhi_vk_recordings *recordings,
                                        struct bhi_error *error) {
     struct bhi_vk_recording *r = calloc(1, sizeof *r);
-    if (r == NULL) {
+    if (!r) {
         bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory for a command buffer");
         return NULL;
     }
@@ -147,7 +130,7 @@ static struct bhi_vk_recording *create(struct bhi_vk_device *device,
         free(r);
         return NULL;
     }
-    append_used(recordings, r);
+    bhi_list_append(&recordings->used, &r->used);
     recordings->count++;
     return r;
 }
@@ -157,27 +140,31 @@ struct bhi_vk_recording *bhi_vk_recording_take(struct bhi_vk_device *device,
                                                struct bhi_vk_groups *groups, uint64_t run,
                                                uint64_t hash, const void *bytes, size_t size,
                                                struct bhi_error *error) {
-    while (recordings->oldest != NULL && recordings->oldest->last_run != run &&
+    struct bhi_vk_recording *r = oldest(recordings);
+    for (; r && r->last_run != run &&
            (recordings->count > recordings->max_count ||
             recordings->bytes + size > recordings->max_bytes ||
-            !bhi_vk_groups_make_room(device, groups, size * BHI_GROUP_BYTES_A_BYTE))) {
-        destroy(device, recordings, groups, recordings->oldest);
+            !bhi_vk_groups_make_room(device, groups, size * BHI_GROUP_BYTES_A_BYTE));
+         r = oldest(recordings)) {
+        destroy(device, recordings, groups, r);
     }
-    struct bhi_vk_recording *r = recordings->oldest;
-    if (r != NULL && r->last_run != run &&
-        (!r->valid || recordings->count >= recordings->max_count)) {
+    if (r && r->last_run != run && (!r->valid || recordings->count >= recordings->max_count)) {
         bhi_vk_recording_clear(device, recordings, groups, r);
-        unlink_used(recordings, r);
-        append_used(recordings, r);
+        bhi_list_remove(&r->used);
+        bhi_list_append(&recordings->used, &r->used);
     } else {
         r = create(device, recordings, error);
-        if (r == NULL) {
+        if (!r) {
             return NULL;
         }
     }
+    if (!bhi_map_reserve(&recordings->valid, 1)) {
+        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory for a command buffer");
+        return NULL;
+    }
     if (r->capacity < size) {
         uint8_t *bigger = realloc(r->bytes, size);
-        if (bigger == NULL) {
+        if (!bigger) {
             bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory for a command buffer");
             return NULL;
         }
@@ -193,9 +180,7 @@ struct bhi_vk_recording *bhi_vk_recording_take(struct bhi_vk_device *device,
 }
 
 void bhi_vk_recording_publish(struct bhi_vk_recordings *recordings, struct bhi_vk_recording *r) {
-    struct bhi_vk_recording **bucket = &recordings->buckets[r->hash % BHI_RECORDING_BUCKETS];
-    r->next = *bucket;
-    *bucket = r;
+    bhi_map_link(&recordings->valid, r->hash, &r->chain);
     r->valid = true;
 }
 
@@ -210,26 +195,23 @@ static bool holds(const struct bhi_pointers *list, const void *object) {
 
 void bhi_vk_recordings_forget(struct bhi_vk_device *device, struct bhi_vk_recordings *recordings,
                               struct bhi_vk_groups *groups, const void *object) {
-    for (struct bhi_vk_recording *r = recordings->oldest; r != NULL;) {
-        struct bhi_vk_recording *newer = r->newer;
+    BHI_LIST_EACH_SAFE(node, &recordings->used) {
+        struct bhi_vk_recording *r = BHI_CONTAINER(node, struct bhi_vk_recording, used);
         if (holds(&r->buffers, object) || holds(&r->kernels, object)) {
             bhi_vk_recording_clear(device, recordings, groups, r);
             /* An empty one is taken before any other is evicted. */
-            unlink_used(recordings, r);
-            r->newer = recordings->oldest;
-            r->older = NULL;
-            *(recordings->oldest != NULL ? &recordings->oldest->older : &recordings->newest) = r;
-            recordings->oldest = r;
+            bhi_list_remove(&r->used);
+            bhi_list_insert_before(recordings->used.next, &r->used);
         }
-        r = newer;
     }
 }
 
 void bhi_vk_recordings_fini(struct bhi_vk_device *device, struct bhi_vk_recordings *recordings,
                             struct bhi_vk_groups *groups) {
-    while (recordings->oldest != NULL) {
-        destroy(device, recordings, groups, recordings->oldest);
+    BHI_LIST_EACH_SAFE(node, &recordings->used) {
+        destroy(device, recordings, groups, BHI_CONTAINER(node, struct bhi_vk_recording, used));
     }
+    bhi_map_fini(&recordings->valid);
     if (recordings->pool != VK_NULL_HANDLE) {
         device->api.DestroyCommandPool(device->device, recordings->pool, NULL);
         recordings->pool = VK_NULL_HANDLE;

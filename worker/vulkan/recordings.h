@@ -3,31 +3,31 @@
 #ifndef BHI_WORKER_VULKAN_RECORDINGS_H
 #define BHI_WORKER_VULKAN_RECORDINGS_H
 
+#include "base/list.h"
+#include "base/map.h"
 #include "worker/vulkan/groups.h"
 
 struct bhi_vk_recording {
-    /* The key: all commands of a record. */
+    struct bhi_chain chain; /* valid: by the hash of */
+    /* the key: all commands of a record. */
     uint64_t hash;
     uint8_t *bytes;
     size_t size, capacity;
-    bool valid; /* in a bucket; |commands| can be submitted */
+    bool valid; /* can be found; |commands| can be submitted */
     VkCommandBuffer commands;
     /* What it depends on, each once. */
     struct bhi_pointers {
         void **items;
         size_t count, capacity;
     } buffers, kernels, groups;
-    uint32_t barriers;                      /* between its commands, for tests */
-    uint64_t last_run;                      /* number of the last bhi_backend_run() */
-    struct bhi_vk_recording *next;          /* in the bucket */
-    struct bhi_vk_recording *older, *newer; /* all recordings, by use */
+    uint32_t barriers;    /* between its commands, for tests */
+    uint64_t last_run;    /* number of the last bhi_backend_run() */
+    struct bhi_list used; /* its place in the order of use */
 };
 
-#define BHI_RECORDING_BUCKETS 256u
-
 struct bhi_vk_recordings {
-    struct bhi_vk_recording *buckets[BHI_RECORDING_BUCKETS];
-    struct bhi_vk_recording *oldest, *newest;
+    struct bhi_map valid; /* by the hash of their keys */
+    struct bhi_list used; /* all of them, the longest unused first */
     VkCommandPool pool;
     uint32_t count, max_count;
     size_t bytes, max_bytes; /* of keys */

@@ -103,7 +103,7 @@ static VkResult wait_for_fence(struct bhi_backend *b, uint64_t started, uint32_t
 /* A kernel that was given no workgroup size has one invocation do the work of all of them. */
 static void append_defaults(const struct bhi_backend *b, const struct bhi_lane_record *record,
                             struct bhi_error *error) {
-    for (const struct bhi_cmd_header *command = bhi_record_first(record); command != NULL;
+    for (const struct bhi_cmd_header *command = bhi_record_first(record); command;
          command = bhi_record_next(record, command)) {
         const struct bhi_vk_kernel *kernel =
             command->type == BHI_CMD_DISPATCH
@@ -112,7 +112,7 @@ static void append_defaults(const struct bhi_backend *b, const struct bhi_lane_r
         struct bhi_module module;
         struct bhi_error ignored;
         char left[320];
-        if (kernel == NULL || kernel->trusted ||
+        if (!kernel || kernel->trusted ||
             (kernel->state != BHI_KERNEL_REFLECTED && kernel->state != BHI_KERNEL_READY) ||
             !bhi_module_init(&module, kernel->code, kernel->words, kernel->entry, kernel->constants,
                              kernel->constant_count, &ignored)) {
@@ -138,7 +138,7 @@ static void judge(struct bhi_backend *b, const struct answers *a, const struct b
         struct bhi_error *error = &a->errors[batch->places[i]];
         const uint32_t flags = b->device.whole_loops ? 0 : bhi_vk_abort_flags(&b->abort, i);
         if (aborted >> i & 1) {
-            bhi_error_set(error, BH_DEADLINE, "its kernels were told to end");
+            bhi_error_set(error, BH_DEADLINE, "its kernels were stopped");
             error->executed = BH_EXECUTED_UNKNOWN;
         } else if (flags & BHI_GUARD_CUT) {
             bhi_error_set(
@@ -172,7 +172,7 @@ static void submit(struct bhi_backend *b, const struct answers *a, const struct 
     for (uint32_t i = 0; i < batch->count; i++) {
         seqs[i] = a->records[batch->places[i]]->seq;
     }
-    if (b->compiles != UINT64_MAX && b->compiling != NULL) {
+    if (b->compiles != UINT64_MAX && b->compiling) {
         b->compiling(b->user, b->compiles, true);
     }
     b->compiles = UINT64_MAX;
@@ -223,8 +223,12 @@ static void run_alone(struct bhi_backend *b, const struct answers *a, size_t pla
     const struct bhi_lane_record *record = a->records[place];
     const struct batch batch = {.places = {place}, .count = 1};
     b->compiles = UINT64_MAX;
+    if (!record->command_count) { /* its turn is all that it waited for */
+        a->results[place].ended_ns = bhi_now_ns();
+        return;
+    }
     struct bhi_vk_recording *recording = bhi_vk_record(b, record, &a->errors[place]);
-    if (recording == NULL) {
+    if (!recording) {
         fail(a, place);
     } else if (bhi_record_has_work(record)) {
         submit(b, a, &batch, recording->commands, &recording->kernels);
@@ -290,7 +294,7 @@ bool bhi_backend_run(struct bhi_backend *b, const struct bhi_lane_record *const 
 }
 
 bool bhi_backend_warm(const struct bhi_backend *b, const struct bhi_lane_record *record) {
-    for (const struct bhi_cmd_header *command = bhi_record_first(record); command != NULL;
+    for (const struct bhi_cmd_header *command = bhi_record_first(record); command;
          command = bhi_record_next(record, command)) {
         if (command->type == BHI_CMD_PREPARE) {
             return false;
@@ -298,7 +302,7 @@ bool bhi_backend_warm(const struct bhi_backend *b, const struct bhi_lane_record 
         if (command->type == BHI_CMD_DISPATCH) {
             const struct bhi_vk_kernel *kernel =
                 bhi_map_get(&b->kernels.map, ((const struct bhi_cmd_dispatch *)command)->kernel);
-            if (kernel == NULL || kernel->state != BHI_KERNEL_READY || !kernel->has_run) {
+            if (!kernel || kernel->state != BHI_KERNEL_READY || !kernel->has_run) {
                 return false;
             }
         }

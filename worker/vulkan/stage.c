@@ -7,7 +7,7 @@
 static void need(const struct bhi_backend *b, struct bhi_vk_buffer **list, uint64_t id,
                  uint64_t begin, uint64_t bytes) {
     struct bhi_vk_buffer *buffer = bhi_map_get(&b->buffers, id);
-    if (buffer == NULL || buffer->source == NULL || bytes == 0) {
+    if (!buffer || !buffer->source || bytes == 0) {
         return;
     }
     const uint64_t end = begin + bytes;
@@ -23,7 +23,7 @@ static void need(const struct bhi_backend *b, struct bhi_vk_buffer **list, uint6
 
 static void need_record(const struct bhi_backend *b, struct bhi_vk_buffer **list,
                         const struct bhi_lane_record *record) {
-    for (const struct bhi_cmd_header *command = bhi_record_first(record); command != NULL;
+    for (const struct bhi_cmd_header *command = bhi_record_first(record); command;
          command = bhi_record_next(record, command)) {
         if (command->type == BHI_CMD_COPY) {
             const struct bhi_cmd_copy *copy = (const struct bhi_cmd_copy *)command;
@@ -72,7 +72,7 @@ void bhi_vk_stage_fill(struct bhi_backend *b, const struct bhi_lane_record *cons
     for (uint32_t i = 0; b->staged > 0 && i < count; i++) {
         need_record(b, &list, records[places[i]]);
     }
-    for (struct bhi_vk_buffer *buffer = list; buffer != NULL; buffer = buffer->next_staged) {
+    for (struct bhi_vk_buffer *buffer = list; buffer; buffer = buffer->next_staged) {
         fill(buffer);
     }
 }

@@ -1,79 +1,84 @@
-/* Kernels from GLSL and HLSL source. Included by bulkhead.h. */
+/* Kernels from GLSL and HLSL source. */
 #ifndef BULKHEAD_GLSL_H
 #define BULKHEAD_GLSL_H
 
-#include <bulkhead/bulkhead.h>
+#include <bulkhead/detail.h>
+#include <bulkhead/kernel.h>
+#include <bulkhead/sized.h>
+#include <bulkhead/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* #define |name| |value|, before the first line. */
+/* A #define before the first line of the source. */
 typedef struct bh_glsl_define {
     const char *name;  /* an identifier */
     const char *value; /* one line; NULL: nothing, as glslc's -DNAME */
 } bh_glsl_define;
 
-/* What #include "name" and #include <name> find: looked for beside the file that includes it (by
- * the names' slashes), then under its name as it is. */
+/* A file for #include "name" and #include <name>. Names are looked up relative to the including
+ * file's name first, then as they are. */
 typedef struct bh_glsl_include {
-    const char *name;
-    const char *text;
-    size_t length; /* of |text| in bytes; 0: up to its NUL */
+    const char *name; /* with "/" between folders */
+    const char *text; /* the file's content */
+    size_t length;    /* of |text|; 0: up to its NUL */
 } bh_glsl_include;
 
+/* Source languages. */
 typedef enum bh_language {
-    BH_LANGUAGE_GLSL,
-    BH_LANGUAGE_HLSL,
+    BH_LANGUAGE_GLSL, /* Vulkan's GLSL */
+    BH_LANGUAGE_HLSL, /* as glslang reads it */
 } bh_language;
 
+/* A compute shader's source. Nothing of it needs to outlive the call. Call bh_glsl_source_init
+ * first. */
 typedef struct bh_glsl_source {
-    size_t struct_size; /* set by bh_glsl_source_init */
-    const char *text;   /* of a compute shader; need not outlive the call, like all of it */
-    size_t length;      /* of |text| in bytes; 0 (default): up to its NUL */
-    const char *name;   /* for messages, such as its file's; NULL: "kernel.comp" */
-    const bh_glsl_define *defines;
-    uint32_t define_count; /* at most 256 */
-    const bh_glsl_include *includes;
-    uint32_t include_count; /* at most 1024 */
-    bool optimize;          /* default true. Names and specialization constants stay. A buffer that
-                               only dead code uses is not bound any more: with false it is */
-    uint64_t deadline_ns;   /* of the compile, from its turn on; default 60 s; never 0; BH_FOREVER:
-                               none */
-    char *log;              /* gets what the compiler says, errors and warnings, as lines of
-                               "NAME:LINE: error: ...", the first ones whole where not all fit, with
-                               a NUL; NULL (default): nowhere. Empty where it says nothing */
-    size_t log_size;        /* of |log|; over 32 KiB is never used */
-    bh_language language;   /* of |text|; default GLSL */
+    size_t struct_size;            /* set by bh_glsl_source_init */
+    const char *text;              /* the source */
+    size_t length;                 /* of |text|; 0 (default): up to its NUL */
+    const char *name;              /* for messages, such as the file's name; NULL: "kernel.comp" */
+    const bh_glsl_define *defines; /* in order */
+    uint32_t define_count;         /* at most 256 */
+    const bh_glsl_include *includes; /* all that #include finds */
+    uint32_t include_count;          /* at most 1024 */
+    bool optimize; /* default true. Names and specialization constants stay. Buffers that only dead
+                      code uses are no longer bound; with false they are */
+    uint64_t deadline_ns; /* of the compile, from its turn on; default 60 s; BH_FOREVER: none */
+    char *log;            /* receives the compiler's errors and warnings, as lines of
+                             "NAME:LINE: error: ...", NUL-terminated; whole lines from the first on, if
+                             not all fit; empty if there are none; NULL (default): dropped */
+    size_t log_size;      /* of |log|; at most 32 KiB are used */
+    bh_language language; /* of |text|; default GLSL */
 } bh_glsl_source;
 
+/* Fills in the defaults. */
 BH_INLINE void bh_glsl_source_init(bh_glsl_source *source) {
     bh_glsl_source_init_sized(source, sizeof *source);
 }
 
-/* Makes a kernel from GLSL or HLSL (Vulkan 1.1, SPIR-V 1.3). GLSL's entry point is main. HLSL's is
- * the function with [numthreads]; of several the one that options->entry names, else main. The
- * kernel's own entry point is main, always. The number of an HLSL register is its binding, whatever
- * its letter, and its space is its set; two resources on one binding are an error. The source, its
- * defines and includes are all that the compiler sees: it reads no file. It runs in a sandboxed
- * worker of its own, without a device, that serves this call only, with 1 GiB of memory: whatever
- * the source does to it stays there. What comes back is as untrusted as any module
- * (bh_kernel_create_spirv), and the kernel's identity is that module's: neither the source nor its
- * name counts.
+/* Creates a kernel from GLSL or HLSL (Vulkan 1.1, SPIR-V 1.3). The kernel's entry point is "main".
+ * In GLSL it is main. In HLSL it is the function with [numthreads]; among several, the one that
+ * options->entry names, otherwise main. An HLSL register's number is its binding, whatever its
+ * letter, and its space is its set; two resources on one binding are an error.
  *
- * All texts together: at most 4 MiB. |options|: as for bh_kernel_create_spirv; a |name| that is
- * NULL is the source's, an |entry| of GLSL is NULL or "main".
+ * The compiler sees the source, its defines and its includes, and reads no file. It runs in a
+ * sandboxed worker of its own, without a device, with 1 GiB of memory: a source that crashes it
+ * does no further harm. The module that comes back is as untrusted as any other
+ * (bh_kernel_create_spirv) and decides the kernel's identity; source and name do not count.
  *
- * Blocks until it is compiled: as long as glslc takes, some 70 ms for a small kernel. Not in a
- * completion callback.
+ * All texts together have at most 4 MiB. |options| is as for bh_kernel_create_spirv; a NULL |name|
+ * is the source's, and |entry| of GLSL is NULL or "main".
+ *
+ * Blocks while it compiles, some 70 ms for a small kernel. Not in a completion callback.
  * Returns BH_OK;
- *   BH_COMPILE_FAILED    the source is bad, and the detail has the first error, source->log all of
- *                        them; or its compiler crashed, ran out of memory or of time: the detail
- *                        says which
- *   BH_INVALID_ARGUMENT  a field; it is named
- *   BH_TOO_LARGE         the texts are
- *   BH_PROTOCOL          the compiler's answer makes no sense: it has been taken over
- *   BH_UNAVAILABLE, ...  there can be no worker
+ *   BH_COMPILE_FAILED    the source has errors: the detail has the first, source->log all of them.
+ * Or the compiler crashed, or ran out of memory or time: the detail says which BH_INVALID_ARGUMENT
+ * a field, which the detail names BH_TOO_LARGE         the texts are too large BH_PROTOCOL the
+ * compiler's answer makes no sense: it has been taken over BH_UNAVAILABLE, ...  no worker can start
  * or what bh_kernel_create_spirv returns. */
 BH_API BH_MUST_USE bh_status bh_kernel_create_glsl(bh_context *context,
                                                    const bh_glsl_source *source,

@@ -1,8 +1,15 @@
-/* What a kernel's module declares. Included by bulkhead.h. */
+/* What a kernel's module declares. */
 #ifndef BULKHEAD_INSPECT_H
 #define BULKHEAD_INSPECT_H
 
-#include <bulkhead/bulkhead.h>
+#include <bulkhead/array.h>
+#include <bulkhead/detail.h>
+#include <bulkhead/kernel.h>
+#include <bulkhead/sized.h>
+#include <bulkhead/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {

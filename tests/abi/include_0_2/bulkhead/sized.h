@@ -2,7 +2,7 @@
  * functions of bulkhead.h with the sizes of the structs that they are given. C and C++ programs
  * call the inline functions of the same names without _sized, which pass sizeof; bindings of other
  * languages call these, with the sizes of the structs as they declare them (docs/abi.md). Included
- * by bulkhead.h, where each call is described.
+ * by the other headers, where each call is described.
  *
  * A |…_size| is of one struct, or of one element of an array: the distance to the next. It is one
  * of the sizes that the struct has had since 0.2.0, or larger: then what lies past the library's
@@ -16,19 +16,13 @@
 #define BULKHEAD_SIZED_H
 
 #include <bulkhead/status.h>
+#include <bulkhead/types.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef struct bh_buffer bh_buffer;
-typedef struct bh_context bh_context;
-typedef struct bh_event bh_event;
-typedef struct bh_kernel bh_kernel;
-typedef struct bh_stream bh_stream;
-typedef struct bh_template bh_template;
 
 typedef struct bh_argument bh_argument;
 typedef struct bh_array_info bh_array_info;
@@ -87,7 +81,7 @@ BH_API BH_MUST_USE bh_status bh_context_kernel_stats_sized(bh_context *context,
                                                            bh_kernel_stats *out_stats,
                                                            size_t stats_size, bh_detail *detail);
 BH_API BH_MUST_USE bh_status bh_buffer_array_sized(const bh_buffer *buffer, bh_array_info *out_info,
-                                                   size_t info_size);
+                                                   size_t info_size, bh_detail *detail);
 BH_API BH_MUST_USE bh_status bh_file_tensors_sized(bh_context *context,
                                                    const bh_file_source *source,
                                                    bh_file_tensor *out_tensors, size_t capacity,

@@ -1,5 +1,5 @@
-/* Status codes. One table for the API, the wire and --json: ipc/status.def, from which
- * <bulkhead/status_codes.h> is generated at build time.
+/* Status codes. One table, base/status.def, serves the API, the wire and --json. The build
+ * generates bulkhead/status_codes.h from it.
  */
 #ifndef BULKHEAD_STATUS_H
 #define BULKHEAD_STATUS_H
@@ -12,12 +12,12 @@ extern "C" {
 
 /* Who has to act, and whether submitting again can help. */
 typedef enum bh_status_class {
-    BH_CLASS_NONE,    /* success, or nothing has happened yet */
-    BH_CLASS_CALLER,  /* an argument or a call is wrong */
-    BH_CLASS_INPUT,   /* the kernel or the data was refused before it ran */
-    BH_CLASS_GUILTY,  /* the submission did it: a crash, a hang, a limit */
-    BH_CLASS_VICTIM,  /* lost with something else; safe to submit again */
-    BH_CLASS_ENVIRON, /* the machine cannot do it now */
+    BH_STATUS_CLASS_NONE,    /* success, or nothing has happened yet */
+    BH_STATUS_CLASS_CALLER,  /* an argument or a call is wrong: the same call fails again */
+    BH_STATUS_CLASS_INPUT,   /* the kernel or the data was refused before it ran */
+    BH_STATUS_CLASS_GUILTY,  /* the submission did it: a crash, a hang, a limit */
+    BH_STATUS_CLASS_VICTIM,  /* lost with something else: submitting again is safe */
+    BH_STATUS_CLASS_ENVIRON, /* the machine cannot do it now */
 } bh_status_class;
 
 #if defined(__GNUC__)
@@ -29,10 +29,14 @@ typedef enum bh_status_class {
 #endif
 #define BH_INLINE static inline
 
-/* Constant strings, never NULL, also for an unknown code. Thread: any. Do not block. */
-BH_API const char *bh_status_name(bh_status status);   /* "DEADLINE" */
-BH_API const char *bh_status_text(bh_status status);   /* what happened */
-BH_API const char *bh_status_advice(bh_status status); /* what the caller should do */
+/* Returns the name of |status|, such as "DEADLINE": a constant string, never NULL. */
+BH_API const char *bh_status_name(bh_status status);
+/* Returns what |status| means in one phrase: a constant string, never NULL. */
+BH_API const char *bh_status_text(bh_status status);
+/* Returns what the caller should do: a constant string, never NULL. */
+BH_API const char *bh_status_advice(bh_status status);
+/* Returns the class of |status|; BH_STATUS_CLASS_NONE for an unknown code. For a verdict use
+ * bh_verdict_classify, which knows of dependents. */
 BH_API bh_status_class bh_status_classify(bh_status status);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* Generated from ipc/status.def. */
+/* Generated from base/status.def. */
 #ifndef BULKHEAD_STATUS_CODES_H
 #define BULKHEAD_STATUS_CODES_H
 

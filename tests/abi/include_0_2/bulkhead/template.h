@@ -1,10 +1,17 @@
 /* Kernel templates: a body, or an expression, that is given the types of its arguments when it is
- * launched (K3). Included by bulkhead.h. docs/templates.md has examples.
+ * launched (K3). docs/templates.md has examples.
  */
 #ifndef BULKHEAD_TEMPLATE_H
 #define BULKHEAD_TEMPLATE_H
 
-#include <bulkhead/bulkhead.h>
+#include <bulkhead/array.h>
+#include <bulkhead/detail.h>
+#include <bulkhead/sized.h>
+#include <bulkhead/submit.h>
+#include <bulkhead/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -71,8 +78,8 @@ BH_API bh_status bh_template_release(bh_template *template_);
 /* What a parameter is given, by name, in any order. */
 typedef struct bh_argument {
     const char *name;
-    bh_buffer *buffer; /* of an array: described (bh_buffer_describe), or loaded from a .npy or
-                          .safetensors, else it is so many u8; rows without gaps, one lane; an
+    bh_buffer *buffer; /* of an array: described (bh_buffer_set_description), or loaded from a .npy
+                          or .safetensors, else it is so many u8; rows without gaps, one lane; an
                           offset has to suit the device (bh_device_info.storage_alignment) */
     bh_dtype dtype;    /* of a number */
     uint64_t bits;     /* its bytes in little endian, zero-extended */

@@ -1,0 +1,34 @@
+/* A job as a node of the graph. */
+#ifndef BHI_BATCH_GRAPH_NODE_H
+#define BHI_BATCH_GRAPH_NODE_H
+
+#include "batch/job/queued.h"
+
+#define BHI_NO_NODE UINT32_MAX
+
+/* A job; its index is its number less one. Nodes do not move. */
+struct bhi_job_node {
+    struct bhi_job job; /* first: a job that was taken is its node. Owns text and outputs; id is in
+                           |ids| */
+    enum bhi_job_state state;
+    bool told;      /* it was started by this process */
+    bool again;     /* it had ended, and is taken up again: its line may be a new one */
+    bool redone;    /* it runs anew (--redo), as those do that depend on it: to be recorded */
+    bool restated;  /* when it was loaded, its state followed from another's: to be recorded */
+    bool replaced;  /* its line is not the recorded one: to be recorded */
+    uint32_t given; /* while lines are compared: how many came until this one's, itself included */
+    uint32_t tried; /* attempts that have a record, started or not, this one among them */
+    uint32_t waits; /* dependencies that are not DONE */
+    uint32_t needs, needed_by; /* first edge; BHI_NO_EDGE: none */
+    uint32_t rank;             /* a job's is greater than that of all it needs */
+    uint32_t seen;             /* by the search with this number */
+    uint32_t link;             /* the next in a search's list */
+    uint32_t origin;           /* index of the job through which it failed; BHI_NO_NODE: none */
+    uint64_t due_ns;           /* CLOCK_MONOTONIC; while it is delayed */
+};
+
+static inline uint32_t bhi_node_index(const struct bhi_job_node *node) {
+    return (uint32_t)(node->job.number - 1);
+}
+
+#endif

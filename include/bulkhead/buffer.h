@@ -1,0 +1,116 @@
+/* Buffers: memory that the host and its workers share without copies. */
+#ifndef BULKHEAD_BUFFER_H
+#define BULKHEAD_BUFFER_H
+
+#include <bulkhead/detail.h>
+#include <bulkhead/sized.h>
+#include <bulkhead/types.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Creates a buffer of |size| zero bytes (0 is legal): a sealed memfd, mapped in the host and
+ * imported by workers (B1). The memory is reserved now, so that touching it cannot fault; this
+ * takes about 1 ms a MiB. A worker's death does not take the buffer; it poisons the content that it
+ * was to write (B5).
+ *
+ * Memory that a worker has had can be reused only for that worker while it lives. A loop that
+ * creates, binds and releases buffers should use bh_buffer_create_with and its |stream|; otherwise
+ * each round gets fresh memory. Returns BH_OK, BH_NO_MEMORY (more than the machine has available),
+ * BH_SYSTEM, BH_TOO_LARGE (over 1 TiB), BH_CLOSED. */
+BH_API BH_MUST_USE bh_status bh_buffer_create(bh_context *context, uint64_t size,
+                                              bh_buffer **out_buffer, bh_detail *detail);
+
+/* Bits of bh_buffer_options.flags. */
+typedef enum bh_buffer_flags {
+    /* The buffer need not be zero. Memory recycled from the live worker of |stream| keeps its old
+     * bytes; all other memory, and all memory if no stream is given, is zero. */
+    BH_BUFFER_UNINITIALIZED = 1,
+} bh_buffer_flags;
+
+/* How to create a buffer. Call bh_buffer_options_init first. */
+typedef struct bh_buffer_options {
+    size_t struct_size; /* set by bh_buffer_options_init */
+    bh_stream *stream;  /* that will use it most; NULL: not known. No reference is kept */
+    uint32_t flags;     /* bh_buffer_flags */
+} bh_buffer_options;
+
+/* Fills in the defaults. */
+BH_INLINE void bh_buffer_options_init(bh_buffer_options *options) {
+    bh_buffer_options_init_sized(options, sizeof *options);
+}
+
+/* Creates a buffer as bh_buffer_create does. |options| may be NULL.
+ *
+ * A worker that was given memory can read and write it until it is confirmed dead. So a buffer
+ * without a stream never gets memory that a living worker has had. A buffer with a stream may get
+ * memory that the stream's present worker had before, which saves page faults and an import.
+ *
+ * A buffer with a stream can be bound on every stream. But the worker of |stream| may reach it from
+ * the start, not only from its first binding there. What the host or another stream writes into the
+ * buffer is exposed to that worker. Returns what bh_buffer_create returns. */
+BH_API BH_MUST_USE bh_status bh_buffer_create_with(bh_context *context, uint64_t size,
+                                                   const bh_buffer_options *options,
+                                                   bh_buffer **out_buffer, bh_detail *detail);
+
+/* What the caller does with a mapping. */
+typedef enum bh_map_intent {
+    BH_MAP_READ = 1,       /* reads: waits for the last writer; poisoned content is refused (B5).
+                              Workers may not see what is written there */
+    BH_MAP_READ_WRITE = 3, /* reads and writes: waits for writers and readers; poisoned content is
+                              refused */
+    BH_MAP_DISCARD = 2,    /* overwrites all of it: waits for writers and readers; the content is
+                              CLEAN afterwards */
+} bh_map_intent;
+
+/* Gives a pointer to the content. Waits as |intent| says, at most |timeout_ns|. *out_pointer is
+ * page aligned, and valid until the last reference to the buffer is gone; an empty buffer has one,
+ * too. There is no unmap. Later submissions do not wait for the caller: map again before touching
+ * what they have used, which copies nothing. Blocks. Returns BH_OK, BH_TIMEOUT, or the verdict's
+ * code if the content is poisoned. */
+BH_API BH_MUST_USE bh_status bh_buffer_map(bh_buffer *buffer, bh_map_intent intent,
+                                           uint64_t timeout_ns, void **out_pointer,
+                                           bh_detail *detail);
+/* Waits as BH_MAP_READ does, and copies |size| bytes from |offset| to |out_bytes|. |size| is not
+ * BH_WHOLE_SIZE. Blocks. Returns what bh_buffer_map returns. */
+BH_API BH_MUST_USE bh_status bh_buffer_read(bh_buffer *buffer, uint64_t offset, void *out_bytes,
+                                            uint64_t size, uint64_t timeout_ns, bh_detail *detail);
+/* Waits as BH_MAP_READ_WRITE does, and copies |size| |bytes| to |offset|. A write of the whole
+ * buffer makes poisoned content CLEAN; a smaller one is refused with the content's verdict. |size|
+ * is not BH_WHOLE_SIZE. Blocks. Returns what bh_buffer_map returns. */
+BH_API BH_MUST_USE bh_status bh_buffer_write(bh_buffer *buffer, uint64_t offset, const void *bytes,
+                                             uint64_t size, uint64_t timeout_ns, bh_detail *detail);
+/* Creates a buffer of the caller's memfd without a copy. Its bytes are the content (CLEAN).
+ * Commands may use the first |size| bytes: at least 1, and all pages of the memfd but the unused
+ * rest of the last one. Ownership    The descriptor stays the caller's, to use and to close. The
+ * buffer has its own. Seals        The memfd must be open for reading and writing, and not sealed
+ * against writing. It must be sealed against shrinking, growing and further seals (F_SEAL_SHRINK,
+ * _GROW, _SEAL), or allow the library to add these seals (MFD_ALLOW_SEALING). Changes      Holes
+ * are filled. The memfd's write permission is removed, so that a worker which may only read it
+ * cannot open it anew through /proc. Existing descriptors and mappings keep their access. Who
+ * writes   Workers write it in submissions that write the buffer. The caller may write it through
+ * the buffer, its descriptor or its mappings while no submission uses it. The library neither waits
+ * for nor notices what is written past it: poisoned content stays poisoned, and a punched hole
+ * reads as zeros. Two buffers of one memfd know nothing of each other. A memfd that is refused may
+ * have got seals. Returns BH_OK; BH_INVALID_ARGUMENT  not a memfd (a file, a pipe, POSIX shared
+ * memory), a read-only or closed descriptor, missing seals that cannot be added, seals that forbid
+ * writing, another size BH_SYSTEM            the memfd belongs to another user BH_TOO_LARGE over 1
+ * TiB BH_NO_MEMORY, BH_CLOSED */
+BH_API BH_MUST_USE bh_status bh_buffer_wrap_memfd(bh_context *context, int fd, uint64_t size,
+                                                  bh_buffer **out_buffer, bh_detail *detail);
+
+/* Returns the buffer's size; 0 for NULL and for a released buffer. */
+BH_API uint64_t bh_buffer_size(const bh_buffer *buffer);
+/* Adds a reference. */
+BH_API bh_status bh_buffer_retain(bh_buffer *buffer);
+/* Drops a reference. Submissions that use the buffer keep it alive until they have ended (B2). */
+BH_API bh_status bh_buffer_release(bh_buffer *buffer);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,158 @@
+/* Contexts: what owns streams, workers, buffers and kernels. */
+#ifndef BULKHEAD_CONTEXT_H
+#define BULKHEAD_CONTEXT_H
+
+#include <bulkhead/detail.h>
+#include <bulkhead/sized.h>
+#include <bulkhead/types.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How important a line of the log is. */
+typedef enum bh_log_level {
+    BH_LOG_ERROR,   /* something does not work: a stream cannot have a worker */
+    BH_LOG_WARNING, /* something failed, and work goes on: a worker died */
+    BH_LOG_INFO,    /* something ordinary: a worker is ready */
+    BH_LOG_DEBUG,   /* details, such as pipeline caches */
+} bh_log_level;
+
+/* Receives one line of the log, without a line end. The line is valid during the call. Called from
+ * a thread that serves the whole context, so return soon. It may call what a completion callback
+ * may (bh_event_on_end). */
+typedef void (*bh_log_callback)(bh_log_level level, const char *line, void *user);
+
+/* How a context works. Call bh_context_options_init first. */
+typedef struct bh_context_options {
+    size_t struct_size;      /* set by bh_context_options_init */
+    const char *worker_path; /* the bulkhead-worker executable; NULL: $BULKHEAD_WORKER (not in a
+                                set-uid program), then beside or below the library, then the
+                                installed one */
+    const char *runtime_dir; /* where the context makes its private folder, mode 0700; NULL:
+                                $XDG_RUNTIME_DIR if it is ours alone, otherwise /tmp. The folder
+                                must belong to the effective user and not be writable by others,
+                                or be sticky and belong to the user or root: otherwise BH_SYSTEM
+                                with EPERM. Remains of killed hosts in it are removed */
+    uint32_t spares;         /* warm workers kept ready for new streams and restarts; default 1 */
+    uint32_t restart_budget; /* how many workers of one stream may die within restart_window_ns
+                                without completing anything, before the stream is UNAVAILABLE;
+                                default 16. A death while a submission runs is that submission's
+                                fault and does not count. From the second such death in a row on
+                                the next worker is delayed, by 10 ms at first, doubling to 1 s */
+    uint64_t restart_window_ns; /* in which a spent budget refills, evenly, and how long UNAVAILABLE
+                                   lasts; default 60 s */
+    uint64_t start_timeout_ns;  /* a worker that is not ready by then is killed; default 30 s */
+    uint64_t pool_limit;        /* bytes of memory of released buffers to keep for new ones, besides
+                                   what is in use; default a 16th of the machine's memory, at most
+                                   1 GiB; 0: none */
+    uint32_t kernel_limit;      /* kernels that a worker keeps, at least 1; default 1024. It forgets
+                                   the least recently used ones and gets them again when they are
+                                   used. What is in flight stays (docs/kernels.md) */
+    uint64_t kernel_limit_bytes; /* bytes of SPIR-V that a worker keeps; default 64 MiB */
+    uint32_t quarantine_deaths;  /* a kernel that has ended this many workers of one tenant is
+                                    refused (quarantine.h); default 2; 0: never for that */
+    uint64_t quarantine_ns; /* how long a kernel stays quarantined after its last death, and how
+                               long one that crashed the driver's compiler is refused; default 10
+                               min; 0: neither is remembered */
+    const char *cache_dir;  /* folder for pipeline caches, so that another process need not compile
+                               again; NULL: none. Made with mode 0700 if it is missing. It has a file
+                               for each tenant, device and driver, sealed with a key that is made
+                               there. Do not share it with anyone whom you do not trust
+                               (docs/kernels.md) */
+    bh_log_callback log;    /* receives each line that the library logs (a death, a failed start, a
+                               worker that is ready), and each line of a worker ("worker PID: …": how
+                               long a kernel took to compile); NULL: lines are dropped */
+    void *log_user;         /* passed to |log| */
+} bh_context_options;
+
+/* Fills in the defaults. */
+BH_INLINE void bh_context_options_init(bh_context_options *options) {
+    bh_context_options_init_sized(options, sizeof *options);
+}
+
+/* Creates a context: a reactor thread, a ZeroMQ context, a private folder. It starts no worker.
+ * |options| may be NULL. Returns BH_OK;
+ *   BH_SYSTEM       a system call failed. EMFILE: fewer than 40 descriptors are free, or the hard
+ *                   limit is under 64 (docs/descriptors.md)
+ *   BH_UNAVAILABLE  there is no worker executable
+ *   BH_UNSUPPORTED  the kernel is too old: it has no futex_waitv
+ *   BH_NO_MEMORY    the host is out of memory */
+BH_API BH_MUST_USE bh_status bh_context_create(const bh_context_options *options,
+                                               bh_context **out_context, bh_detail *detail);
+
+/* Ends everything. Pending events are poisoned CONTEXT_CLOSED, workers are killed and reaped, and
+ * waiting threads wake up (their objects must be referenced, the context need not). Objects that
+ * the caller still holds can be queried and released. Calls that would create or queue something
+ * return BH_CLOSED. bh_stream_synchronize returns the stream's earliest failure, as before.
+ *
+ * Blocks until no process, socket or file of the context is left, which takes a few milliseconds a
+ * worker, and until all completion callbacks have returned. NULL is fine. Returns BH_OK; or, having
+ * done nothing, BH_CLOSED (destroyed before), BH_FORKED, or BH_IN_CALLBACK (called from a
+ * completion callback of any context, or from a log callback). */
+BH_API bh_status bh_context_destroy(bh_context *context);
+
+/* Waits until all submissions made before the call have ended, on every stream, also on streams
+ * that the caller has released. A worker's death ends its submissions, and so the wait. Blocks.
+ * Returns BH_OK, BH_TIMEOUT (nothing changed), BH_IN_CALLBACK, or the code of the earliest poisoned
+ * submission that no reset has forgotten. Looking does not clear it (E2). */
+BH_API BH_MUST_USE bh_status bh_context_synchronize(bh_context *context, uint64_t timeout_ns,
+                                                    bh_detail *detail);
+/* Makes bh_context_synchronize forget the failures of loads and of streams that are gone. For other
+ * streams call bh_stream_reset. Verdicts of events stay. Returns BH_OK or BH_CLOSED. */
+BH_API BH_MUST_USE bh_status bh_context_reset(bh_context *context, bh_detail *detail);
+
+/* Writes what the context is doing now, for a person or a log: a line for each stream (its worker,
+ * what is in flight and queued, which kernel runs and for how long, what the oldest queued
+ * submission waits for), each spare worker and each zygote. The wording may change. Writes at most
+ * |size| bytes with a NUL; |text| may be NULL if |size| is 0. Returns the length of the whole text
+ * without its NUL, like snprintf. Changes nothing. Blocks for at most a second; if it cannot look
+ * at the context by then, the text says so. */
+BH_API size_t bh_context_describe(bh_context *context, char *text, size_t size);
+
+/* What the context's memory pool keeps, and what it has done so far. */
+typedef struct bh_pool_stats {
+    uint64_t bytes;        /* kept now, of released buffers */
+    uint64_t blocks;       /* kept now */
+    uint64_t hits;         /* buffers that were made of kept memory */
+    uint64_t misses;       /* buffers that the pool could have served, but had nothing for */
+    uint64_t evictions;    /* blocks given back to the machine: over pool_limit, or trimmed */
+    uint64_t zeroed_bytes; /* overwritten with zeros for reuse */
+} bh_pool_stats;
+
+/* Gives memory that the pool keeps back to the machine, least recently used first, until the pool
+ * keeps at most |bytes|. Memory that a buffer or a submission uses is not in the pool (B3). With 0,
+ * idle loaders of files end soon, too; the next load starts one again. The library trims by itself
+ * when it runs out of memory or descriptors. Returns BH_OK, BH_CLOSED or BH_FORKED. */
+BH_API BH_MUST_USE bh_status bh_context_trim(bh_context *context, uint64_t bytes,
+                                             bh_detail *detail);
+/* Tells what the pool keeps. Returns BH_OK, BH_CLOSED or BH_FORKED (all zero then). */
+BH_INLINE BH_MUST_USE bh_status bh_context_pool_stats(bh_context *context, bh_pool_stats *out_stats,
+                                                      bh_detail *detail) {
+    return bh_context_pool_stats_sized(context, out_stats, sizeof *out_stats, detail);
+}
+
+/* What the context keeps of kernels, and what it has done so far. */
+typedef struct bh_kernel_stats {
+    uint64_t kernels;    /* different kernels now, however many handles they have */
+    uint64_t bytes;      /* of SPIR-V in them */
+    uint64_t shared;     /* creations that found the same kernel there already */
+    uint64_t introduced; /* times a worker was given a kernel, which it compiles once */
+    uint64_t evicted; /* times a worker was told to forget a kernel, to make room (kernel_limit) */
+} bh_kernel_stats;
+
+/* Tells what the context keeps of kernels. Returns BH_OK, BH_CLOSED or BH_FORKED (all zero then).
+ */
+BH_INLINE BH_MUST_USE bh_status bh_context_kernel_stats(bh_context *context,
+                                                        bh_kernel_stats *out_stats,
+                                                        bh_detail *detail) {
+    return bh_context_kernel_stats_sized(context, out_stats, sizeof *out_stats, detail);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,115 @@
+/* Kernels from SPIR-V, and what they bind. */
+#ifndef BULKHEAD_KERNEL_H
+#define BULKHEAD_KERNEL_H
+
+#include <bulkhead/detail.h>
+#include <bulkhead/sized.h>
+#include <bulkhead/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The value of one specialization constant (Vulkan 1.3, section 10.7.4). */
+typedef struct bh_specialization {
+    uint32_t constant_id; /* SpecId in the module */
+    uint32_t size;        /* bytes: 1, 2, 4 or 8; a boolean has 4 */
+    uint64_t bits;        /* the value's bytes in little endian, zero-extended */
+} bh_specialization;
+
+/* How to create a kernel. Call bh_kernel_options_init first. */
+typedef struct bh_kernel_options {
+    size_t struct_size; /* set by bh_kernel_options_init */
+    const char *name;   /* for verdicts; NULL: the entry point's name; cut after 63 bytes */
+    const char *entry;  /* entry point; NULL: "main" */
+    const bh_specialization *specializations; /* values of constants; others keep their defaults */
+    uint32_t specialization_count;            /* at most 256, ids distinct */
+    bool trusted; /* the driver gets the valid module unchanged: no guard (K4). Only the death of
+                     its worker ends a kernel that does not end by itself (docs/deadlines.md). Part
+                     of the kernel's identity. Default false */
+} bh_kernel_options;
+
+/* Fills in the defaults. */
+BH_INLINE void bh_kernel_options_init(bh_kernel_options *options) {
+    bh_kernel_options_init_sized(options, sizeof *options);
+}
+
+/* Creates a kernel from a SPIR-V module, which is copied. |code_size| is a multiple of 4 from 20
+ * bytes to 64 MiB; over 4 MiB only a trusted kernel compiles (docs/guard.md). The call checks only
+ * the length and the magic number. A worker validates and compiles the module at first use; a bad
+ * one poisons the submissions that use it with INVALID_KERNEL or COMPILE_FAILED.
+ *
+ * Identity is a cryptographic hash of module, entry point, constants and trust, not the name (K1).
+ * Equal kernels share their code, and a worker compiles them once. Each keeps its name. |options|
+ * may be NULL. Returns BH_OK, BH_NO_MEMORY, BH_CLOSED. */
+BH_API BH_MUST_USE bh_status bh_kernel_create_spirv(bh_context *context, const void *code,
+                                                    size_t code_size,
+                                                    const bh_kernel_options *options,
+                                                    bh_kernel **out_kernel, bh_detail *detail);
+/* Writes the kernel's identity, a BLAKE2b-256 hash. */
+BH_API void bh_kernel_hash(const bh_kernel *kernel, uint8_t out_hash[32]);
+/* Returns the kernel's name, valid while a reference is held. */
+BH_API const char *bh_kernel_name(const bh_kernel *kernel);
+/* Adds a reference. */
+BH_API bh_status bh_kernel_retain(bh_kernel *kernel);
+/* Drops a reference. Submissions that use the kernel keep it alive until they have ended (B2). */
+BH_API bh_status bh_kernel_release(bh_kernel *kernel);
+
+/* What a kernel binds. */
+typedef enum bh_binding_kind {
+    BH_BINDING_STORAGE_BUFFER = 1, /* VK_DESCRIPTOR_TYPE_STORAGE_BUFFER */
+    BH_BINDING_UNIFORM_BUFFER = 2, /* VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER */
+} bh_binding_kind;
+
+/* Bits: what a command does with a buffer. Dependencies and poison follow from it. */
+typedef enum bh_access {
+    BH_ACCESS_DECLARED = 0,   /* in a bh_binding: what the kernel declares (bh_kernel_reflect) */
+    BH_ACCESS_READ = 1,       /* only reads it */
+    BH_ACCESS_WRITE = 2,      /* overwrites all of the range, and reads none of it */
+    BH_ACCESS_READ_WRITE = 3, /* reads it, writes it, or overwrites a part */
+} bh_access;
+
+/* One binding of a kernel. */
+typedef struct bh_kernel_binding {
+    uint32_t set;         /* descriptor set */
+    uint32_t binding;     /* in the set */
+    bh_binding_kind kind; /* storage or uniform buffer */
+    bh_access access;     /* from the module's decorations */
+    char name[64];        /* may be empty */
+    uint32_t count;       /* buffers in it: 1, or the length of an array of buffers */
+} bh_kernel_binding;
+
+/* What a kernel's module declares. */
+typedef struct bh_kernel_info {
+    uint32_t binding_count;          /* elements of |bindings| that are filled in */
+    bh_kernel_binding bindings[256]; /* by set and binding */
+    uint32_t push_size;              /* bytes of push constants; 0: none */
+    uint32_t local_size[3];          /* workgroup size, specialization applied */
+    uint64_t reserved;               /* 0 */
+} bh_kernel_info;
+
+/* Makes the stream's worker validate and compile the kernel, in order with the stream's
+ * submissions. The event tells the result: READY, or INVALID_KERNEL, COMPILE_FAILED, WORKER_SIGNAL,
+ * DEADLINE, …. Optional: the first submission that uses the kernel does the same. Never blocks.
+ * Returns what bh_submit returns. */
+BH_API BH_MUST_USE bh_status bh_kernel_prepare(bh_kernel *kernel, bh_stream *stream,
+                                               bh_event **out_event, bh_detail *detail);
+/* Prepares the kernel, and tells what it binds. Blocks, at most |timeout_ns|; after a timeout the
+ * compile continues until the stream's compile deadline. (Use bh_kernel_prepare to cancel.) The
+ * first answer for a kernel defines BH_ACCESS_DECLARED on every stream: use a stream whose worker
+ * has not run other people's kernels. Returns BH_OK, BH_TIMEOUT, BH_NO_MEMORY, BH_IN_CALLBACK, or
+ * the verdict's code with its message in |detail|. */
+BH_INLINE BH_MUST_USE bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream,
+                                                  uint64_t timeout_ns, bh_kernel_info *out_info,
+                                                  bh_detail *detail) {
+    return bh_kernel_reflect_sized(kernel, stream, timeout_ns, out_info, sizeof *out_info, detail);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

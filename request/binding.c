@@ -1,0 +1,181 @@
+#include "request/binding.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* -- its place ----------------------------------------------------------------------------------
+ */
+
+static bool parse_name(struct bhi_run_binding *binding, const char *text, size_t length,
+                       struct bhi_complaint *complaint) {
+    const char *bracket = memchr(text, '[', length);
+    const size_t name = bracket ? (size_t)(bracket - text) : length;
+    const size_t most = sizeof binding->name - 1;
+    if (name == 0) {
+        return bhi_refuse(complaint, "no binding before '='");
+    }
+    if (!bhi_parse_element(text + name, length - name, &binding->slot.element)) {
+        return bhi_refuse(complaint, "'%.*s' is not a name with [ELEMENT] behind it",
+                          length > most ? (int)most : (int)length, text);
+    }
+    if (name > most) {
+        return bhi_refuse(complaint, "the name '%.40s...' has %zu bytes; names have %zu at most",
+                          text, name, most);
+    }
+    memcpy(binding->name, text, name);
+    binding->name[name] = 0;
+    binding->slot.set = binding->slot.binding = UINT32_MAX; /* no number is as large */
+    return true;
+}
+
+bool bhi_binding_parse_place(struct bhi_run_binding *binding, const char *text, size_t length,
+                             struct bhi_complaint *complaint) {
+    return length > 0 && isdigit((unsigned char)*text)
+               ? bhi_parse_slot(text, length, &binding->slot, complaint)
+               : parse_name(binding, text, length, complaint);
+}
+
+/* -- its files ----------------------------------------------------------------------------------
+ */
+
+/* FILE of "FILE:REST", split at the last colon; without one *out_rest is NULL. */
+static char *split_path(const char *text, const char **out_rest) {
+    const char *colon = strrchr(text, ':');
+    *out_rest = colon ? colon + 1 : NULL;
+    return colon ? strndup(text, (size_t)(colon - text)) : strdup(text);
+}
+
+/* Refuses a name that says another format than .npy, which is what is written. */
+static bool check_format(const char *path, struct bhi_complaint *complaint) {
+    static const char *const others[] = {
+        ".safetensors", ".npz", ".csv", ".tsv", ".txt", ".json", ".bin",  ".raw",  ".dat",
+        ".pt",          ".pth", ".pkl", ".pb",  ".h5",  ".hdf5", ".gguf", ".onnx", ".parquet",
+        ".png",         ".jpg", ".ppm", ".pgm", ".exr", ".tif",  ".tiff", ".wav",  ".mat",
+        ".gz",          ".zst", ".xz",  ".bz2", ".zip", ".tar"};
+    const char *slash = strrchr(path, '/');
+    const char *dot = strrchr(slash ? slash : path, '.');
+    for (size_t i = 0; dot && i < sizeof others / sizeof others[0]; i++) {
+        if (!strcasecmp(dot, others[i])) {
+            return bhi_refuse(complaint, "a %s file cannot be written; outputs are .npy files",
+                              others[i]);
+        }
+    }
+    return true;
+}
+
+/* |paths|: whether memory was there for them. */
+static bool check_paths(struct bhi_run_binding *binding, bool paths,
+                        struct bhi_complaint *complaint) {
+    if (!paths) {
+        binding->error = ENOMEM;
+        return bhi_refuse(complaint, "out of memory");
+    }
+    if ((binding->in_path && !*binding->in_path) || (binding->out_path && !*binding->out_path)) {
+        return bhi_refuse(complaint, "the file name is empty");
+    }
+    return !binding->out_path || check_format(binding->out_path, complaint);
+}
+
+bool bhi_binding_parse_input(struct bhi_run_binding *binding, const char *files,
+                             struct bhi_complaint *complaint) {
+    static const char suffix[] = ".safetensors";
+    const size_t length = strlen(suffix);
+    const char *dot = strstr(files, ".safetensors:");
+    const size_t path = dot ? (size_t)(dot - files) + length : strlen(files);
+    if (!dot && path >= length && !strcmp(files + path - length, suffix)) {
+        return bhi_refuse(complaint, "no tensor: write %.200s:NAME", files);
+    }
+    if (dot && !files[path + 1]) {
+        return bhi_refuse(complaint, "the tensor's name is empty");
+    }
+    binding->tensor = dot ? files + path + 1 : NULL;
+    binding->access = BH_ACCESS_READ;
+    binding->in_path = strndup(files, path);
+    return check_paths(binding, binding->in_path, complaint);
+}
+
+bool bhi_binding_split_like(const char *files, size_t *out_path_length, const char **out_like) {
+    static const char word[] = "like";
+    const size_t length = sizeof word - 1;
+    /* The first: what is behind it is a name, which may have colons. */
+    for (const char *colon = strchr(files, ':'); colon; colon = strchr(colon + 1, ':')) {
+        const char *behind = colon + 1 + length;
+        if (strncmp(colon + 1, word, length) != 0 ||
+            (*behind && *behind != ' ' && *behind != ':')) {
+            continue;
+        }
+        *out_path_length = (size_t)(colon - files);
+        *out_like = *behind == ':' ? behind + 1 : behind + strspn(behind, " ");
+        return true;
+    }
+    return false;
+}
+
+/* FILE of "FILE:DTYPE:SHAPE", which has a colon more: the shape then is what is behind the last
+ * one, the type is before it. */
+static char *split_array(const char *text, const char **out_rest) {
+    char *path = split_path(text, out_rest);
+    enum bhi_dtype dtype;
+    char *colon = path ? strrchr(path, ':') : NULL;
+    if (!colon || strspn(*out_rest, "0123456789x,") != strlen(*out_rest) ||
+        !bhi_dtype_find(colon + 1, strlen(colon + 1), &dtype)) {
+        return path;
+    }
+    *out_rest = text + (colon + 1 - path);
+    *colon = 0;
+    return path;
+}
+
+bool bhi_binding_parse_output(struct bhi_run_binding *binding, const char *files,
+                              struct bhi_complaint *complaint) {
+    const char *rest = NULL;
+    size_t length;
+    binding->access = BH_ACCESS_WRITE;
+    if (bhi_binding_split_like(files, &length, &binding->like)) {
+        binding->out_path = strndup(files, length);
+        return check_paths(binding, binding->out_path, complaint);
+    }
+    binding->out_path = split_array(files, &rest);
+    if (binding->out_path && !rest) {
+        return bhi_refuse(complaint, "no dtype and shape: write %.200s:f32:N, for example", files);
+    }
+    if (binding->out_path && !bhi_parse_array(rest, &binding->array, complaint)) {
+        return false;
+    }
+    return check_paths(binding, binding->out_path, complaint);
+}
+
+bool bhi_binding_parse_inout(struct bhi_run_binding *binding, const char *files,
+                             struct bhi_complaint *complaint) {
+    const char *rest = NULL;
+    binding->access = BH_ACCESS_READ_WRITE;
+    binding->in_path = split_path(files, &rest);
+    binding->out_path = binding->in_path ? strdup(rest ? rest : binding->in_path) : NULL;
+    return check_paths(binding, binding->out_path, complaint);
+}
+
+bool bhi_binding_parse_file(struct bhi_run_binding *binding, const char *file,
+                            struct bhi_complaint *complaint) {
+    binding->access = BH_ACCESS_WRITE;
+    binding->out_path = strdup(file);
+    return check_paths(binding, binding->out_path, complaint);
+}
+
+/* -- the whole ----------------------------------------------------------------------------------
+ */
+
+bool bhi_run_is_stdin(const struct bhi_run_binding *binding) {
+    return binding->in_path && !strcmp(binding->in_path, "-");
+}
+
+void bhi_binding_fini(struct bhi_run_binding *binding) {
+    bhi_npy_file_close(&binding->in);
+    bhi_outfile_abandon(&binding->out);
+    bh_buffer_release(binding->buffer);
+    free(binding->text);
+    free(binding->in_path);
+    free(binding->out_path);
+}

@@ -1,0 +1,88 @@
+#include "request/code.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tool/interrupt.h"
+
+enum { MAX_KERNEL = 64 << 20 };
+
+/* Reads to the end, growing as data arrives; one byte over the limit tells that it is too long. */
+static bool read_code(int fd, uint8_t **out_code, size_t *out_size, int *out_errno,
+                      struct bhi_complaint *complaint) {
+    uint8_t *code = NULL;
+    size_t size = 0, capacity = 0;
+    for (;;) {
+        if (size + 1 >= capacity) { /* there is room for a NUL, always */
+            capacity = capacity ? capacity * 2 : 1 << 16;
+            if (capacity > MAX_KERNEL + 2) {
+                capacity = MAX_KERNEL + 2;
+            }
+            uint8_t *grown = realloc(code, capacity);
+            if (!grown) {
+                free(code);
+                *out_errno = ENOMEM;
+                return bhi_refuse(complaint, "out of memory");
+            }
+            code = grown;
+        }
+        ssize_t n = bhi_interrupt_read(fd, code + size, capacity - 1 - size);
+        if (n < 0 && errno == EINTR && !bhi_interrupt_signal()) {
+            continue;
+        }
+        if (n < 0) {
+            *out_errno = errno;
+            free(code);
+            return bhi_refuse(complaint, "cannot be read: %s", strerror(*out_errno));
+        }
+        size += (size_t)n;
+        if (size > MAX_KERNEL) {
+            free(code);
+            return bhi_refuse(complaint, "longer than %d MiB, not a kernel", MAX_KERNEL >> 20);
+        }
+        if (n == 0) {
+            break;
+        }
+    }
+    code[size] = '\0';
+    *out_code = code;
+    *out_size = size;
+    return true;
+}
+
+static bool open_kernel(const char *path, int *out_fd, int *out_errno,
+                        struct bhi_complaint *complaint) {
+    struct stat status;
+    *out_fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (*out_fd < 0) {
+        *out_errno = errno;
+        return bhi_refuse(complaint, "%s", strerror(*out_errno));
+    }
+    if (fstat(*out_fd, &status) == 0 && S_ISREG(status.st_mode)) {
+        return true;
+    }
+    close(*out_fd);
+    return bhi_refuse(complaint, "not a regular file (use - for a stream)");
+}
+
+bool bhi_code_read(const char *path, void **out_code, size_t *out_size, int *out_errno,
+                   struct bhi_complaint *complaint) {
+    uint8_t *code = NULL;
+    bool is_stdin = !strcmp(path, "-");
+    int fd = STDIN_FILENO;
+    *out_errno = 0;
+    if (!is_stdin && !open_kernel(path, &fd, out_errno, complaint)) {
+        return false;
+    }
+    bool good = read_code(fd, &code, out_size, out_errno, complaint);
+    if (!is_stdin) {
+        close(fd);
+    }
+    *out_code = code;
+    return good;
+}

@@ -1,0 +1,32 @@
+/* Fills in a request, one thing at a time. A command line and a job of a batch are taken apart each
+ * in its own way; from here on they are the same. Texts are borrowed by the request. A complaint
+ * names neither option nor key. After a refusal the request is still to be freed, and
+ * request->error says what the system had to do with it. */
+#ifndef BHI_REQUEST_FILL_H
+#define BHI_REQUEST_FILL_H
+
+#include "request/run.h"
+
+/* Takes a text. */
+typedef bool bhi_run_text(struct bhi_run_request *request, const char *text,
+                          struct bhi_complaint *complaint);
+/* Takes NAME=VALUE: |length| bytes of |name|, and |value|, which is NULL where there is no '='. */
+typedef bool bhi_run_pair(struct bhi_run_request *request, const char *name, size_t length,
+                          const char *value, struct bhi_complaint *complaint);
+
+bhi_run_text bhi_run_set_entry, bhi_run_set_language, bhi_run_set_groups, bhi_run_add_push,
+    bhi_run_add_include, bhi_run_set_deadline, bhi_run_set_compile_deadline, bhi_run_set_grace,
+    bhi_run_set_tenant, bhi_run_set_repeat, bhi_run_set_memory_limit, bhi_run_set_device,
+    bhi_run_set_cache_dir;
+bhi_run_pair bhi_run_add_in, bhi_run_add_out, bhi_run_add_inout, bhi_run_add_constant,
+    bhi_run_add_define;
+
+/* A binding, counted, of which nothing but option and text is there yet. NULL: refused. */
+struct bhi_run_binding *bhi_run_add_binding(struct bhi_run_request *request, const char *option,
+                                            const char *name, size_t length, const char *files,
+                                            struct bhi_complaint *complaint);
+/* Remembers what the system had to do with a refusal of |binding|. Returns |good|. */
+bool bhi_run_end_binding(struct bhi_run_request *request, const struct bhi_run_binding *binding,
+                         bool good);
+
+#endif

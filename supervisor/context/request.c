@@ -1,0 +1,23 @@
+#include "supervisor/context/request.h"
+#include "ipc/commands.h"
+
+uint64_t bhi_command_kernel(const struct bhi_cmd_header *command) {
+    if (command->type == BHI_CMD_DISPATCH) {
+        return ((const struct bhi_cmd_dispatch *)(const void *)command)->kernel;
+    }
+    if (command->type == BHI_CMD_PREPARE) {
+        return ((const struct bhi_cmd_prepare *)(const void *)command)->kernel;
+    }
+    return 0;
+}
+
+uint32_t bhi_request_command(const struct bhi_request *request, uint64_t id) {
+    const struct bhi_cmd_header *command = bhi_record_first(request->record);
+    for (uint32_t i = 0; command; i++) {
+        if (bhi_command_kernel(command) == id) {
+            return i;
+        }
+        command = bhi_record_next(request->record, command);
+    }
+    return BH_NO_COMMAND;
+}

@@ -1,0 +1,241 @@
+/* A context's beginning and its end: of all that the rooms have of it, in order. */
+#include "base/check.h"
+#include "base/detail.h"
+#include "base/futex.h"
+#include "ipc/refusal.h"
+#include "supervisor/buffer/pool.h"
+#include "supervisor/context/context.h"
+#include "supervisor/context/freelist.h"
+#include "supervisor/context/layout.h"
+#include "supervisor/context/room.h"
+#include "supervisor/event/callback.h"
+#include "supervisor/event/pending.h"
+#include "supervisor/file/opener.h"
+#include "supervisor/kernel/body.h"
+#include "supervisor/kernel/death_records.h"
+#include "supervisor/load/loaders.h"
+#include "supervisor/reactor/pipeline_cache.h"
+#include "supervisor/reactor/reactor.h"
+#include "supervisor/submit/core_ops.h"
+#include "supervisor/worker/launch.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <sodium.h>
+
+#define DEFAULT_KERNELS      1024u
+#define DEFAULT_KERNEL_BYTES (64ull << 20)
+#define SPIN_PROCESSORS      4
+
+BH_API void bh_context_options_init_sized(bh_context_options *options, size_t size) {
+    const bh_context_options defaults = {
+        .spares = 1,
+        .restart_budget = 16,
+        .restart_window_ns = 60ull * 1000000000,
+        .start_timeout_ns = 30ull * 1000000000,
+        .pool_limit = bhi_pool_default_limit(),
+        .kernel_limit = DEFAULT_KERNELS,
+        .quarantine_deaths = 2,
+        .quarantine_ns = 600ull * 1000000000,
+        .kernel_limit_bytes = DEFAULT_KERNEL_BYTES,
+    };
+    bhi_layout_init(options, size, &defaults, sizeof defaults);
+}
+
+/* A context and what the rooms have of it. */
+struct whole {
+    struct bh_context context; /* first */
+    struct bhi_callbacks callbacks;
+    struct bhi_pool pool;
+    struct bhi_kernel_table kernels;
+    struct bhi_death_records death_records;
+    struct bhi_pipeline_cache pipeline_cache;
+};
+
+static struct bhi_freelist freelist = BHI_SLAB_INIT(struct whole);
+
+/* All but the context's own part, whose last reference is gone. */
+static void free_parts(bh_context *context) {
+    BHI_CHECK(bhi_list_empty(&context->pool->ages));
+    bhi_callbacks_fini(context->callbacks);
+    bhi_kernel_table_fini(context->kernels);
+    bhi_death_records_fini(context->death_records);
+    bhi_pipeline_cache_fini(context);
+}
+
+static void free_context(bh_context *context) {
+    bhi_reactor_free(context);
+    free_parts(context);
+    bhi_context_fini(context);
+    bhi_freelist_give(&freelist, context);
+}
+
+static bh_status check_kernel(bh_detail *detail) {
+    /* A wait that cannot sleep tells whether the call exists. */
+    _Atomic uint32_t word = 1;
+    struct bhi_futex_wait wait = {&word, 0, false};
+    const int error = bhi_futex_wait_any(&wait, 1, 0);
+    if (error != -ENOSYS && error != -EPERM) {
+        return BH_OK;
+    }
+    struct bhi_refusal why;
+    bhi_refusal_find(BHI_REFUSED_CALL, -error, "", &why);
+    return bhi_fail(detail, BH_UNSUPPORTED, 0,
+                    "bh_context_create: futex_waitv is missing: %s" BHI_REMEDY "%s", why.cause,
+                    why.setting);
+}
+
+BH_API bh_status bh_context_create(const bh_context_options *given, bh_context **out_context,
+                                   bh_detail *detail) {
+    if (!out_context) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_context_create: out_context is NULL");
+    }
+    *out_context = NULL;
+    bh_context_options all;
+    bh_context_options_init(&all);
+    const bh_context_options *options = &all;
+    bh_status status = BH_OK;
+    if (given) {
+        status = bhi_layout_take_options(BHI_OURS(bh_context_options), &all, given,
+                                         "bh_context_create", "options", detail);
+    }
+    if (status != BH_OK) {
+        return status;
+    }
+    if (!options->restart_budget) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_context_create: options.restart_budget is 0");
+    }
+    if (options->spares > 64) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_context_create: options.spares is %u, over 64", options->spares);
+    }
+    if (!options->kernel_limit) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_context_create: options.kernel_limit is 0");
+    }
+    status = check_kernel(detail);
+    if (status != BH_OK) {
+        return status;
+    }
+    if ((status = bhi_room_check_process("bh_context_create", detail)) != BH_OK ||
+        (status = bhi_room_check("bh_context_create", "a context with one stream", BHI_ROOM_FIRST,
+                                 detail)) != BH_OK) {
+        return status;
+    }
+    if (sodium_init() < 0) {
+        return bhi_fail(detail, BH_SYSTEM, 0, "bh_context_create: libsodium has no random source");
+    }
+
+    struct whole *whole = bhi_freelist_take(&freelist);
+    if (!whole) {
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_context_create");
+    }
+    *whole = (struct whole){0};
+    if (!bhi_context_init(&whole->context, &bhi_supervisor_core_ops)) {
+        bhi_freelist_give(&freelist, whole);
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_context_create");
+    }
+    struct bh_context *context = &whole->context;
+    context->free = free_context;
+    context->callbacks = &whole->callbacks;
+    context->pool = &whole->pool;
+    context->kernels = &whole->kernels;
+    context->death_records = &whole->death_records;
+    context->pipeline_cache = &whole->pipeline_cache;
+    bhi_callbacks_init(context->callbacks);
+    bhi_pool_init(context->pool, options->pool_limit);
+    bhi_death_records_init(context->death_records, options->quarantine_deaths,
+                           options->quarantine_ns);
+    context->settings = (struct bhi_context_settings){
+        .spares = options->spares,
+        .restart_budget = options->restart_budget,
+        .restart_window_ns = options->restart_window_ns,
+        .start_timeout_ns = options->start_timeout_ns,
+        .kernel_limit = options->kernel_limit,
+        .kernel_limit_bytes = options->kernel_limit_bytes,
+        .log = options->log,
+        .log_user = options->log_user,
+    };
+    cpu_set_t processors;
+    context->may_spin = sched_getaffinity(0, sizeof processors, &processors) == 0 &&
+                        CPU_COUNT(&processors) >= SPIN_PROCESSORS;
+    status = bhi_spawn_paths(options, &context->settings.worker_path,
+                             &context->settings.runtime_parent, detail);
+    if (status == BH_OK) {
+        int error = bhi_reactor_start(context);
+        if (error) {
+            status = bhi_fail(detail, BH_SYSTEM, -error, "bh_context_create: reactor");
+        }
+    }
+    int cache_error =
+        bhi_pipeline_cache_start(context, status == BH_OK ? options->cache_dir : NULL);
+    if (cache_error) {
+        status = bhi_fail(detail, cache_error == -ENOMEM ? BH_NO_MEMORY : BH_SYSTEM, -cache_error,
+                          "bh_context_create: options.cache_dir");
+        bhi_reactor_stop(context);
+    }
+    if (status != BH_OK) {
+        bhi_context_unref(context);
+        return status;
+    }
+    atomic_init(&context->handle.count, 1);
+    *out_context = context;
+    return BH_OK;
+}
+
+BH_API bh_status bh_context_destroy(bh_context *context) {
+    if (!context) {
+        return BH_OK;
+    }
+    if (!bhi_handle_live(&context->handle)) {
+        return BH_CLOSED;
+    }
+    if (bhi_context_forked(context)) {
+        return BH_FORKED;
+    }
+    if (bhi_in_callback()) {
+        return BH_IN_CALLBACK;
+    }
+    if (bhi_handle_drop(&context->handle) == BHI_DROP_NONE) {
+        return BH_CLOSED; /* another thread was faster */
+    }
+    bhi_context_lock(context);
+    context->closed = true;
+    bhi_context_unlock(context);
+    bhi_reactor_stop(context);
+    bhi_pipeline_cache_stop(context); /* the opener is needed for it */
+    bhi_context_log_said(context);
+    bhi_callbacks_stop(context);
+    bhi_loaders_stop(context);
+    bhi_opener_stop(context);
+    bhi_pending_forget(context);
+    bhi_context_lock(context);
+    bhi_pool_close(context);
+    bhi_context_pump_unlock(context);
+    bhi_context_unref(context);
+    return BH_OK;
+}
+
+BH_API bh_status bh_context_reset(bh_context *context, bh_detail *detail) {
+    bh_status status = bhi_context_check(context, "bh_context_reset", detail);
+    if (status == BH_OK) {
+        bhi_pending_forget(context);
+        bhi_loaders_forget(context);
+    }
+    return status;
+}
+
+BH_API bh_status bh_context_trim(bh_context *context, uint64_t bytes, bh_detail *detail) {
+    bh_status status = bhi_context_check(context, "bh_context_trim", detail);
+    if (status != BH_OK) {
+        return status;
+    }
+    bhi_context_lock(context);
+    bhi_pool_trim(context, bytes);
+    if (bytes == 0) {
+        bhi_loaders_trim(context);
+    }
+    bhi_context_pump_unlock(context);
+    return BH_OK;
+}

@@ -1,9 +1,0 @@
-/* What the core wants done: lanes, processes, futexes, memory. */
-#ifndef BHI_SUPERVISOR_PORTS_H
-#define BHI_SUPERVISOR_PORTS_H
-
-#include "core/core.h"
-
-extern const struct bhi_core_ops bhi_supervisor_core_ops;
-
-#endif

@@ -1,0 +1,154 @@
+#include "supervisor/file/file.h"
+#include "base/detail.h"
+#include "base/text.h"
+#include "supervisor/file/opener.h"
+#include "supervisor/worker/outbox.h"
+
+#include <errno.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* File systems whose files are made up as they are read: they say that they are regular, and have
+ * no size to rely on. */
+static const long made_up[] = {
+    PROC_SUPER_MAGIC, SYSFS_MAGIC,        DEBUGFS_MAGIC,       TRACEFS_MAGIC,
+    SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, BPF_FS_MAGIC,
+    EFIVARFS_MAGIC,   PSTOREFS_MAGIC,     SELINUX_MAGIC,       BINFMTFS_MAGIC,
+};
+
+static void free_file(struct bhi_doomed *doomed) {
+    struct bhi_file *file = BHI_CONTAINER(doomed, struct bhi_file, doomed);
+    bh_context *context = file->context;
+    if (file->socket >= 0) {
+        bhi_opener_let_go(context, file->socket);
+    }
+    free(file);
+    bhi_context_unref(context);
+}
+
+void bhi_file_unref_locked(struct bhi_file *file) {
+    if (!file || atomic_fetch_sub_explicit(&file->refs, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    BHI_LIST_EACH(node, &file->context->workers)
+    bhi_worker_forget_file(BHI_CONTAINER(node, struct bhi_worker, link), file->info.file);
+    bhi_context_doom(file->context, &file->doomed);
+}
+
+void bhi_file_unref(struct bhi_file *file) {
+    if (!file) {
+        return;
+    }
+    bh_context *context = file->context;
+    bhi_context_retain(context);
+    bhi_context_lock(context);
+    bhi_file_unref_locked(file);
+    bhi_context_pump_unlock(context);
+    bhi_context_unref(context);
+}
+
+void bhi_file_name(const struct bhi_file *file, char *message, size_t size) {
+    char words[512];
+    snprintf(words, sizeof words, "%s", message);
+    snprintf(message, size, "%s: %s", file->name, words);
+}
+
+/* A path's end says more than its beginning. */
+static void give_name(struct bhi_file *file, const bh_file_source *source) {
+    char path[160];
+    if (source->path) {
+        size_t length = strlen(source->path);
+        bool cut = length > sizeof path - 4;
+        const char *from = cut ? source->path + length - (sizeof path - 4) : source->path;
+        snprintf(path, sizeof path, "%s%s", cut ? "..." : "", from);
+    } else {
+        snprintf(path, sizeof path, "descriptor %d", source->fd);
+    }
+    bhi_text_line(file->name, sizeof file->name, path, strlen(path));
+    if (source->tensor) {
+        size_t used = strlen(file->name);
+        char shown[100];
+        bhi_text_line(shown, sizeof shown, source->tensor, strlen(source->tensor));
+        snprintf(file->name + used, sizeof file->name - used, ", tensor '%s'", shown);
+    }
+}
+
+static bh_status refuse(const struct bhi_file *file, const char *call, int error, const char *why,
+                        bh_detail *detail) {
+    return bhi_fail(detail, BH_LOAD_FAILED, error, "%s: %s%s%s", call, file->name, why ? ": " : "",
+                    why ? why : "");
+}
+
+static bh_status check_kind(const struct bhi_file *file, const struct bhi_msg_opened *opened,
+                            const char *call, bh_detail *detail) {
+    const char *what = S_ISDIR(opened->mode)    ? "it is a directory"
+                       : S_ISFIFO(opened->mode) ? "it is a FIFO, not a regular file"
+                       : S_ISSOCK(opened->mode) ? "it is a socket, not a regular file"
+                       : S_ISREG(opened->mode)  ? NULL
+                                                : "it is a device, not a regular file";
+    if (what) {
+        return refuse(file, call, 0, what, detail);
+    }
+    for (size_t i = 0; i < sizeof made_up / sizeof made_up[0]; i++) {
+        if (opened->system == (unsigned long)made_up[i]) {
+            return refuse(file, call, 0, "its file system generates the content on reading",
+                          detail);
+        }
+    }
+    return BH_OK;
+}
+
+/* What it is like now: the loader holds it against this. */
+static void note(struct bhi_file *file, const struct bhi_msg_opened *opened,
+                 const bh_file_source *source) {
+    struct bhi_msg_file_attach *info = &file->info;
+    info->format = source->format;
+    info->named = !!source->path;
+    info->device = opened->device;
+    info->inode = opened->inode;
+    info->links = opened->links;
+    info->size = opened->size;
+    info->modified_s = opened->modified_s;
+    info->modified_ns = opened->modified_ns;
+    info->changed_s = opened->changed_s;
+    info->changed_ns = opened->changed_ns;
+    if (source->tensor) {
+        snprintf(info->tensor, sizeof info->tensor, "%s", source->tensor);
+    }
+}
+
+bh_status bhi_file_open(bh_context *context, const bh_file_source *source, uint64_t deadline_ns,
+                        const char *call, struct bhi_file **out_file, bh_detail *detail) {
+    struct bhi_file *file = calloc(1, sizeof *file);
+    if (!file) {
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+    }
+    atomic_init(&file->refs, 1);
+    bhi_list_init(&file->doomed.link);
+    file->doomed.free = free_file;
+    file->context = context;
+    bhi_context_retain(context);
+    give_name(file, source);
+    struct bhi_opening opening;
+    bh_status status =
+        bhi_opener_open(context, source, deadline_ns, call, file->name, &opening, detail);
+    file->socket = opening.socket;
+    if (status == BH_OK && opening.error) {
+        status = refuse(file, call, opening.error, opening.what[0] ? opening.what : NULL, detail);
+    } else if (status == BH_OK) {
+        status = check_kind(file, &opening.opened, call, detail);
+    }
+    if (status != BH_OK) {
+        free_file(&file->doomed);
+        return status;
+    }
+    note(file, &opening.opened, source);
+    bhi_context_lock(context);
+    file->info.file = bhi_context_new_id(context);
+    bhi_context_unlock(context);
+    *out_file = file;
+    return BH_OK;
+}

@@ -1,0 +1,447 @@
+#include "supervisor/file/opener.h"
+#include "base/detail.h"
+#include "base/fd.h"
+#include "base/futex.h"
+#include "ipc/fdpass.h"
+#include "supervisor/context/room.h"
+#include "supervisor/file/rights.h"
+#include "supervisor/worker/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/sockios.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define TAKEN_NS (3000ull * 1000000) /* for one that lives to take a request */
+#define END_NS   (1000ull * 1000000) /* for one that was killed to end */
+
+struct bhi_opener {
+    _Atomic uint32_t refs;
+    int socket, pidfd;
+    uint8_t rights[BHI_RIGHTS_BYTES];
+    _Atomic uint64_t silent_since_ns; /* it took nothing that was asked since; 0: it did */
+};
+
+/* -- its life --------------------------------------------------------------------------------- */
+
+/* Its children are the host's: whoever ignores SIGCHLD, or reaps for itself, is fine as well. */
+static void kill_it(const struct bhi_opener *opener) {
+    pidfd_send_signal(opener->pidfd, SIGKILL, NULL, 0);
+    struct pollfd ended = {.fd = opener->pidfd, .events = POLLIN};
+    uint64_t by_ns = bhi_deadline_ns(END_NS);
+    while (poll(&ended, 1, END_NS / 1000000) < 0 && errno == EINTR && bhi_now_ns() < by_ns)
+        ;
+    bhi_spawn_reap(opener->pidfd);
+}
+
+/* With its last reference it ends: who still waits for it has one. No lock: this waits. */
+static void release(struct bhi_opener *opener) {
+    if (!opener || atomic_fetch_sub_explicit(&opener->refs, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    if (opener->pidfd >= 0) {
+        kill_it(opener);
+        close(opener->pidfd);
+    }
+    if (opener->socket >= 0) {
+        close(opener->socket);
+    }
+    free(opener);
+}
+
+static int send_watch(struct bhi_opener *opener) {
+    BHI_AUTO_FD self = pidfd_open(getpid(), 0);
+    if (self < 0) {
+        return -errno;
+    }
+    struct bhi_message message = {.type = BHI_MSG_WATCH};
+    message.watch.protocol = BHI_WIRE_VERSION;
+    return bhi_fdpass_send_message(opener->socket, &message, &self, 1);
+}
+
+/* Now, and whoever waits for it learns of it by the socket. The context's reference goes. */
+static void end(struct bhi_opener *opener) {
+    if (!opener) {
+        return;
+    }
+    shutdown(opener->socket, SHUT_RDWR);
+    kill_it(opener);
+    release(opener);
+}
+
+static int start(bh_context *context, struct bhi_opener **out_opener) {
+    struct bhi_opener *opener = calloc(1, sizeof *opener);
+    if (!opener) {
+        return -ENOMEM;
+    }
+    atomic_init(&opener->refs, 1);
+    opener->socket = opener->pidfd = -1;
+    bhi_rights_read(opener->rights);
+    int pair[2];
+    int error = bhi_fdpass_pair(pair);
+    if (!error) {
+        pid_t pid;
+        opener->socket = pair[0];
+        int flags = fcntl(pair[0], F_GETFL);
+        if (flags < 0 || fcntl(pair[0], F_SETFL, flags | O_NONBLOCK) != 0) {
+            error = -errno;
+        } else if ((opener->pidfd =
+                        bhi_spawn(context->settings.worker_path, "opener", pair[1], &pid)) < 0) {
+            error = opener->pidfd;
+        }
+        close(pair[1]);
+    }
+    if (!error && (error = send_watch(opener)) != 0) {
+        bhi_spawn_kill(opener->pidfd); /* it has not touched anything yet */
+        opener->pidfd = -1;
+    }
+    if (error) {
+        release(opener);
+        return error;
+    }
+    *out_opener = opener;
+    return 0;
+}
+
+/* The context's, referenced; made where there is none. One that has other rights than the calling
+ * thread has would open what this thread may not: it is replaced, and ends when nobody waits for
+ * it. */
+static bh_status get(bh_context *context, const char *call, struct bhi_opener **out_opener,
+                     bh_detail *detail) {
+    uint8_t rights[BHI_RIGHTS_BYTES];
+    bhi_rights_read(rights);
+    struct bhi_opener *old = NULL;
+    bh_status status = BH_OK;
+    pthread_mutex_lock(&context->opener_lock);
+    if (context->opener && memcmp(context->opener->rights, rights, sizeof rights) != 0) {
+        old = context->opener;
+        context->opener = NULL;
+    }
+    if (context->opener_over) {
+        status = bhi_fail(detail, BH_CLOSED, 0, "%s: the context was destroyed", call);
+    } else if (!context->opener && (status = bhi_room_check(call, "the process that opens files",
+                                                            BHI_ROOM_OPENER, detail)) == BH_OK) {
+        int error = start(context, &context->opener);
+        if (error) {
+            status = bhi_fail(detail, error == -ENOMEM ? BH_NO_MEMORY : BH_UNAVAILABLE, -error,
+                              "%s: the process that opens files cannot be started", call);
+        }
+    }
+    if (status == BH_OK) {
+        *out_opener = context->opener;
+        atomic_fetch_add_explicit(&context->opener->refs, 1, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&context->opener_lock);
+    release(old);
+    return status;
+}
+
+/* It is dead, or as good as dead. */
+static void lose(bh_context *context, const struct bhi_opener *opener) {
+    struct bhi_opener *lost = NULL;
+    pthread_mutex_lock(&context->opener_lock);
+    if (context->opener == opener) {
+        lost = context->opener;
+        context->opener = NULL;
+    }
+    pthread_mutex_unlock(&context->opener_lock);
+    end(lost);
+}
+
+void bhi_opener_stop(bh_context *context) {
+    pthread_mutex_lock(&context->opener_lock);
+    struct bhi_opener *opener = context->opener;
+    context->opener = NULL;
+    context->opener_over = true;
+    pthread_mutex_unlock(&context->opener_lock);
+    end(opener);
+}
+
+/* -- a request -------------------------------------------------------------------------------- */
+
+struct request {
+    struct bhi_message message;
+    char path[PATH_MAX];
+    uint32_t path_bytes; /* 0: there is none to be sent */
+    int from;            /* the second descriptor; -1: the current folder */
+};
+
+/* N of a path that names a descriptor of this process: the opener has others. -1: it is none. */
+static int own_descriptor(const char *path) {
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/"};
+    static const char *const streams[] = {"/dev/stdin", "/dev/stdout", "/dev/stderr"};
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(path, streams[i]) == 0) {
+            return i;
+        }
+    }
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        size_t length = strlen(folders[i]);
+        const char *digits = path + length;
+        if (strncmp(path, folders[i], length) == 0 && digits[0] && strlen(digits) < 10 &&
+            digits[strspn(digits, "0123456789")] == 0) {
+            return atoi(digits);
+        }
+    }
+    return -1;
+}
+
+/* Returns 0 or the errno that opening it would have met. */
+static int compose(const bh_file_source *source, struct request *request) {
+    static const char self[] = "/proc/self/";
+    *request = (struct request){.message.type = BHI_MSG_OPEN, .from = source->fd};
+    struct bhi_msg_open *what = &request->message.open;
+    bhi_rights_of_files(&what->user, &what->group);
+    int own = source->path ? own_descriptor(source->path) : -1;
+    if (!source->path || own >= 0) {
+        request->from = source->path ? own : source->fd;
+        return fcntl(request->from, F_GETFD) >= 0 ? 0 : errno != EBADF || own < 0 ? errno : ENOENT;
+    }
+    request->from = -1;
+    what->named = 1;
+    int length = strncmp(source->path, self, sizeof self - 1) == 0
+                     ? snprintf(request->path, sizeof request->path, "/proc/%d/%s", (int)getpid(),
+                                source->path + sizeof self - 1)
+                     : snprintf(request->path, sizeof request->path, "%s", source->path);
+    what->path_bytes = request->path_bytes = (uint32_t)length;
+    return length < (int)sizeof request->path ? 0 : ENAMETOOLONG;
+}
+
+/* Where paths begin, whatever its mount does: this looks nothing up. */
+static int current_folder(void) {
+    int folder = open_tree(AT_FDCWD, "", AT_EMPTY_PATH | OPEN_TREE_CLOEXEC);
+    if (folder < 0 && (errno == EPERM || errno == ENOSYS)) { /* some containers forbid it */
+        folder = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    }
+    return folder < 0 ? -errno : folder;
+}
+
+/* Sends |request|. *out_socket is where the answer comes. Returns 0 or -errno; -EPIPE, -EAGAIN: the
+ * opener does not hear. */
+static int ask(struct bhi_opener *opener, const struct request *request, int *out_socket) {
+    int pair[2], unread;
+    if (ioctl(opener->socket, SIOCOUTQ, &unread) == 0 && unread == 0) {
+        atomic_store(&opener->silent_since_ns, 0); /* nobody may have waited for its word */
+    }
+    int error = bhi_fdpass_pair(pair);
+    if (error) {
+        return error;
+    }
+    BHI_AUTO_FD theirs = pair[0], ours = pair[1], folder = -1;
+    if (request->path_bytes) {
+        error = bhi_fdpass_send(ours, request->path, request->path_bytes, NULL, 0);
+    }
+    if (!error && request->from < 0 && (folder = current_folder()) < 0) {
+        error = folder;
+    }
+    if (!error) {
+        const struct bhi_message *message = &request->message;
+        const int fds[] = {theirs, request->from < 0 ? folder : request->from};
+        error = bhi_fdpass_send_message(opener->socket, message, fds, 2);
+        struct pollfd room = {.fd = opener->socket, .events = POLLOUT};
+        if (error == -EAGAIN && poll(&room, 1, TAKEN_NS / 1000000) == 1) {
+            error = bhi_fdpass_send_message(opener->socket, message, fds, 2);
+        }
+    }
+    if (!error) {
+        *out_socket = bhi_fd_steal(&ours);
+    }
+    return error;
+}
+
+/* Until there is something at |socket|. False: the time is over, or the opener's socket has ended.
+ */
+static bool await(const struct bhi_opener *opener, int socket, uint64_t by_ns, bool *out_ended) {
+    *out_ended = false;
+    for (;;) {
+        struct pollfd fds[] = {{.fd = socket, .events = POLLIN}, {.fd = opener->socket}};
+        uint64_t now_ns = bhi_now_ns();
+        uint64_t left_ns = by_ns > now_ns ? by_ns - now_ns : 0;
+        struct timespec timeout = {.tv_sec = (time_t)(left_ns / 1000000000),
+                                   .tv_nsec = (long)(left_ns % 1000000000)};
+        int count = ppoll(fds, 2, by_ns == BH_FOREVER ? NULL : &timeout, NULL);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count > 0 && fds[0].revents) {
+            return true;
+        }
+        *out_ended = count != 0;
+        return false;
+    }
+}
+
+/* Where the other end was closed with our path unread, that is told once, before its last words. */
+static ssize_t receive(int socket, uint8_t bytes[BHI_WIRE_MAX], int flags) {
+    ssize_t length = recv(socket, bytes, BHI_WIRE_MAX, flags | MSG_DONTWAIT);
+    return length < 0 && errno == ECONNRESET
+               ? recv(socket, bytes, BHI_WIRE_MAX, flags | MSG_DONTWAIT)
+               : length;
+}
+
+enum heard { HEARD, LOST, LATE };
+
+/* The answer. LOST: the opener has died, or does not do what it should. */
+static enum heard hear(struct bhi_opener *opener, int socket, uint64_t deadline_ns,
+                       struct bhi_message *out) {
+    /* One that was killed and is stuck in the kernel keeps its sockets: it is silent, that is all.
+     * Who waits for less than it may take to start has no say in that alone. */
+    uint64_t since_ns = 0, now_ns = bhi_now_ns();
+    if (atomic_compare_exchange_strong(&opener->silent_since_ns, &since_ns, now_ns)) {
+        since_ns = now_ns;
+    }
+    uint64_t taken_ns = since_ns + TAKEN_NS;
+    bool taken = false;
+    for (;;) {
+        uint8_t bytes[BHI_WIRE_MAX];
+        bool ended;
+        uint64_t by_ns = !taken && taken_ns < deadline_ns ? taken_ns : deadline_ns;
+        if (!await(opener, socket, by_ns, &ended) &&
+            (ended || (!taken && taken_ns <= bhi_now_ns()))) {
+            return LOST;
+        }
+        /* Without room for descriptors none comes: the packet keeps them. */
+        ssize_t length = receive(socket, bytes, MSG_PEEK);
+        if (length < 0) {
+            return errno == EAGAIN ? LATE : LOST;
+        }
+        if (bhi_wire_decode(bytes, (size_t)length, BHI_O2S, BHI_WS_ANY, out, NULL, 0) != 0) {
+            return LOST; /* or there is none: it has closed its end */
+        }
+        if (out->type != BHI_MSG_TAKEN) {
+            return HEARD;
+        }
+        if (taken || receive(socket, bytes, 0) != length) {
+            return LOST;
+        }
+        taken = true;
+        atomic_store(&opener->silent_since_ns, 0);
+    }
+}
+
+static void take(const struct bhi_message *message, int socket, struct bhi_opening *out) {
+    out->socket = -1;
+    if (message->type == BHI_MSG_OPENED) {
+        out->opened = message->opened;
+        out->socket = socket;
+        return;
+    }
+    out->error = message->open_failed.error;
+    snprintf(out->what, sizeof out->what, "%s", message->open_failed.what);
+    close(socket);
+}
+
+/* Asks, and waits for the answer: *out_message, and *out_socket where it came. *out_error: errno of
+ * why it could not even be asked, which is this process's own affair; 0. */
+static bh_status exchange(bh_context *context, const struct request *request, uint64_t deadline_ns,
+                          const char *call, const char *name, struct bhi_message *out_message,
+                          int *out_socket, int *out_error, bh_detail *detail) {
+    *out_error = 0;
+    for (int attempt = 0; attempt < 2; attempt++) {
+        struct bhi_opener *opener;
+        bh_status status = get(context, call, &opener, detail);
+        if (status != BH_OK) {
+            return status;
+        }
+        int socket = -1;
+        int error = ask(opener, request, &socket);
+        enum heard heard = error ? LOST : hear(opener, socket, deadline_ns, out_message);
+        if (heard == HEARD) {
+            *out_socket = socket;
+        } else if (!error) {
+            bhi_opener_let_go(context, socket); /* the file may come yet */
+        }
+        if (heard == LOST && (!error || error == -EPIPE || error == -EAGAIN)) {
+            lose(context, opener);
+        }
+        release(opener);
+        if (error && error != -EPIPE && error != -EAGAIN) {
+            *out_error = -error; /* it has no descriptors left, for one */
+            return BH_OK;
+        }
+        if (heard == HEARD) {
+            return BH_OK;
+        }
+        if (heard == LATE || deadline_ns <= bhi_now_ns()) {
+            return bhi_fail(detail, BH_TIMEOUT, 0, "%s: %s: it could not be opened in time", call,
+                            name);
+        }
+    }
+    return bhi_fail(detail, BH_UNAVAILABLE, 0,
+                    "%s: %s: the process that opens files died while opening it, twice", call,
+                    name);
+}
+
+bh_status bhi_opener_open(bh_context *context, const bh_file_source *source, uint64_t deadline_ns,
+                          const char *call, const char *name, struct bhi_opening *out,
+                          bh_detail *detail) {
+    struct request request;
+    struct bhi_message message;
+    int socket = -1;
+    *out = (struct bhi_opening){.socket = -1, .error = compose(source, &request)};
+    if (out->error) {
+        return BH_OK;
+    }
+    bh_status status = exchange(context, &request, deadline_ns, call, name, &message, &socket,
+                                &out->error, detail);
+    if (socket >= 0) {
+        take(&message, socket, out);
+    }
+    return status;
+}
+
+bh_status bhi_opener_cache(bh_context *context, const struct bhi_cache_request *what,
+                           uint64_t deadline_ns, struct bhi_msg_cache_done *out,
+                           bh_detail *detail) {
+    struct request request = {.message.type = BHI_MSG_CACHE_FILE, .from = what->area};
+    struct bhi_msg_cache_file *file = &request.message.cache_file;
+    *out = (struct bhi_msg_cache_done){0};
+    bhi_rights_of_files(&file->user, &file->group);
+    file->store = what->store;
+    file->room = what->room;
+    memcpy(file->identity, what->identity, sizeof file->identity);
+    int length = snprintf(request.path, sizeof request.path, "%s", what->folder);
+    file->path_bytes = request.path_bytes = (uint32_t)length;
+    struct bhi_message message;
+    int socket = -1, error = 0;
+    bh_status status = exchange(context, &request, deadline_ns, "pipeline cache", what->folder,
+                                &message, &socket, &error, detail);
+    if (socket >= 0) {
+        if (message.type == BHI_MSG_CACHE_DONE) {
+            *out = message.cache_done;
+        } else {
+            out->error = EPROTO;
+        }
+        close(socket);
+    } else if (status == BH_OK) {
+        out->error = error;
+    }
+    return status;
+}
+
+void bhi_opener_let_go(bh_context *context, int socket) {
+    struct bhi_opener *opener = NULL;
+    pthread_mutex_lock(&context->opener_lock);
+    if (context->opener) {
+        opener = context->opener;
+        atomic_fetch_add_explicit(&opener->refs, 1, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&context->opener_lock);
+    if (opener) {
+        /* Where this fails, all that is lost is who closes the file. */
+        const struct bhi_message message = {.type = BHI_MSG_LET_GO};
+        (void)bhi_fdpass_send_message(opener->socket, &message, &socket, 1);
+    }
+    release(opener);
+    close(socket);
+}

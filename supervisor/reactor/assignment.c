@@ -1,0 +1,308 @@
+#include "supervisor/reactor/assignment.h"
+#include "base/detail.h"
+#include "base/futex.h"
+#include "supervisor/context/room.h"
+#include "supervisor/reactor/pipeline_cache.h"
+#include "supervisor/reactor/spawn.h"
+#include "supervisor/stream/stream.h"
+#include "supervisor/worker/outbox.h"
+#include "supervisor/worker/selector.h"
+#include "supervisor/worker/worker_proc.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define SPARE_PAUSE_NS (1000ull * 1000000) /* after a spare could not be started */
+
+static bool serves(const struct bhi_zygote *zygote, const char *driver) {
+    return strcmp(zygote->requested, driver) == 0 ||
+           (zygote->state == BHI_ZYGOTE_READY && strcmp(zygote->driver, driver) == 0);
+}
+
+/* Lock held. */
+static struct bhi_zygote *find_zygote(bh_context *context, const char *driver) {
+    BHI_LIST_EACH(node, &context->zygotes) {
+        struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
+        if (zygote->state != BHI_ZYGOTE_LOST && serves(zygote, driver)) {
+            return zygote;
+        }
+    }
+    return NULL;
+}
+
+/* Lock held. Any will do where no driver is needed: rather one that is ready. */
+static struct bhi_zygote *find_any_zygote(bh_context *context) {
+    struct bhi_zygote *starting = NULL;
+    BHI_LIST_EACH(node, &context->zygotes) {
+        struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
+        if (zygote->state == BHI_ZYGOTE_READY) {
+            return zygote;
+        }
+        if (zygote->state == BHI_ZYGOTE_STARTING) {
+            starting = zygote;
+        }
+    }
+    return starting;
+}
+
+static bool wants(const struct bh_stream *stream) {
+    return stream->core.state == BHI_STREAM_WANTING && !stream->core.worker;
+}
+
+/* No zygote for |driver|: charged to each stream that wants one, so that it is not tried for ever,
+ * and not without a pause. */
+static void no_zygote(bh_context *context, const char *driver, const bh_detail *why) {
+    bhi_streams_hold(context);
+    BHI_LIST_EACH(node, &context->streams) {
+        struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
+        char wanted[BHI_DRIVER_NAME];
+        uint32_t index;
+        bhi_selector_parse(stream->device, wanted, &index);
+        if (!wants(stream) || strcmp(wanted, driver) != 0) {
+            continue;
+        }
+        if (why->status == BH_NO_DEVICE || why->status == BH_UNSUPPORTED) {
+            bhi_stream_unavailable(&stream->core, why, false);
+        } else if (bhi_room_is_short(why)) {
+            bhi_stream_starved(&stream->core, why);
+        } else {
+            bhi_stream_lost_worker(&stream->core, false, why);
+        }
+    }
+    bhi_streams_let_go(context);
+}
+
+/* No zygote serves |driver|, and only this thread starts them. The list owns the new one; one that
+ * is lost at once is buried in this thread's next turn. */
+static void start_zygote(bh_context *context, const char *driver) {
+    struct bhi_zygote *zygote = bhi_zygote_start(context, driver);
+    if (!zygote) {
+        bh_detail why;
+        bhi_fail(&why, BH_NO_MEMORY, ENOMEM, "starting a zygote");
+        bhi_context_lock(context);
+        no_zygote(context, driver, &why);
+        bhi_context_pump_unlock(context);
+    } else if (zygote->state == BHI_ZYGOTE_LOST) {
+        bhi_assignment_zygote_failed(zygote);
+    }
+}
+
+/* Lock held. A ready spare first, then one that is on its way. */
+static struct bhi_worker *find_unbound(bh_context *context, const struct bh_stream *stream) {
+    struct bhi_worker *starting = NULL;
+    BHI_LIST_EACH(node, &context->workers) {
+        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+        if (worker->core.stream || worker->core.kill != BHI_KILL_NONE || worker->exit_known ||
+            worker->reap_deadline_ns || worker->memory_limit != stream->memory_limit ||
+            worker->kind != stream->kind || strcmp(worker->device, stream->device) != 0 ||
+            worker->zygote->state == BHI_ZYGOTE_LOST) {
+            continue;
+        }
+        if (worker->state == BHI_RUNNING) {
+            return worker;
+        }
+        starting = worker;
+    }
+    return starting;
+}
+
+static void bind_worker(struct bh_stream *stream, struct bhi_worker *worker) {
+    bhi_stream_bind(&stream->core, &worker->core);
+    bhi_worker_retain(worker);
+    bhi_worker_serve(worker, stream->core.name);
+    bhi_pipeline_cache_want(worker);
+    if (worker->state == BHI_RUNNING) {
+        bhi_stream_served(&stream->core);
+    }
+}
+
+/* What to do for a stream, decided under the lock and done without it. */
+struct job {
+    struct bh_stream *stream; /* NULL: a spare */
+    struct bhi_zygote *zygote;
+    char device[48];
+    char driver[BHI_DRIVER_NAME];
+    uint32_t index;
+    uint64_t memory_limit;
+    enum bhi_worker_kind kind;
+};
+
+/* Lock held. A worker of the kind that |stream| uses. */
+static struct job job_like(bh_context *context, const struct bh_stream *stream) {
+    struct job job = {.memory_limit = stream->memory_limit, .kind = stream->kind};
+    memcpy(job.device, stream->device, sizeof job.device);
+    bhi_selector_parse(stream->device, job.driver, &job.index);
+    job.zygote =
+        job.kind == BHI_WORKER_DEVICE ? find_zygote(context, job.driver) : find_any_zygote(context);
+    return job;
+}
+
+/* Lock held. Finds the next thing to do; binds what can be bound on the way. */
+static bool next_job(bh_context *context, struct job *job, uint64_t now_ns, uint64_t *look_again) {
+    BHI_LIST_EACH(node, &context->streams) {
+        struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
+        if (!wants(stream)) {
+            continue;
+        }
+        uint64_t not_before_ns = stream->core.restart.not_before_ns;
+        if (not_before_ns > now_ns) {
+            if (not_before_ns < *look_again) {
+                *look_again = not_before_ns;
+            }
+            continue;
+        }
+        struct bhi_worker *unbound = find_unbound(context, stream);
+        if (unbound) {
+            bind_worker(stream, unbound);
+            continue;
+        }
+        *job = job_like(context, stream);
+        job->stream = stream;
+        if (job->zygote && job->zygote->state != BHI_ZYGOTE_READY) {
+            continue; /* it is starting */
+        }
+        return true;
+    }
+    return false;
+}
+
+/* Lock held. NULL: there is none. */
+static struct bh_stream *newest_with_device(bh_context *context) {
+    struct bh_stream *newest = NULL;
+    BHI_LIST_EACH(node, &context->streams) {
+        struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
+        newest = stream->kind == BHI_WORKER_DEVICE ? stream : newest;
+    }
+    return newest;
+}
+
+static bool is_free(const struct bhi_worker *worker) {
+    return !worker->core.stream && worker->core.kill == BHI_KILL_NONE;
+}
+
+/* Its worker runs one submission, and has it: the next one is wanted soon (T3). */
+static bool wants_successor(const struct bh_stream *stream) {
+    return stream->core.apart == BHI_APART_ALL && stream->core.state == BHI_STREAM_SERVED &&
+           stream->core.worker->past.used;
+}
+
+static bool alike(const struct bh_stream *a, const struct bh_stream *b) {
+    return a->kind == b->kind && a->memory_limit == b->memory_limit &&
+           strcmp(a->device, b->device) == 0;
+}
+
+/* Lock held. Are there fewer workers that could serve |stream| next than streams like it that want
+ * one? */
+static bool lacks_successor(bh_context *context, const struct bh_stream *stream) {
+    uint32_t wanted = 0;
+    BHI_LIST_EACH(node, &context->streams) {
+        const struct bh_stream *other = BHI_CONTAINER(node, struct bh_stream, link);
+        wanted += wants_successor(other) && alike(other, stream);
+    }
+    BHI_LIST_EACH(node, &context->workers) {
+        const struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+        if (wanted && is_free(worker) && worker->kind == stream->kind &&
+            worker->memory_limit == stream->memory_limit &&
+            strcmp(worker->device, stream->device) == 0) {
+            wanted--;
+        }
+    }
+    return wanted > 0;
+}
+
+/* Lock held. The next worker of a stream whose present one is used up, while that one works: these
+ * are besides the spares. */
+static bool next_successor(bh_context *context, struct job *job) {
+    BHI_LIST_EACH(node, &context->streams) {
+        const struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
+        if (!wants_successor(stream) || !lacks_successor(context, stream)) {
+            continue;
+        }
+        *job = job_like(context, stream);
+        return job->zygote && job->zygote->state == BHI_ZYGOTE_READY;
+    }
+    return false;
+}
+
+/* Lock held. A spare for the kind of worker that the newest stream uses. */
+static bool next_spare(bh_context *context, struct job *job) {
+    if (!context->settings.spares || bhi_list_empty(&context->streams)) {
+        return false;
+    }
+    struct bh_stream *stream = newest_with_device(context);
+    if (!stream || stream->core.state != BHI_STREAM_SERVED) {
+        return false;
+    }
+    uint32_t unbound = 0;
+    BHI_LIST_EACH(node, &context->workers) {
+        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+        unbound += is_free(worker);
+    }
+    if (unbound >= context->settings.spares) {
+        return false;
+    }
+    *job = job_like(context, stream);
+    return job->zygote && job->zygote->state == BHI_ZYGOTE_READY;
+}
+
+/* Without the lock. The stream is referenced. */
+static void start_worker(bh_context *context, const struct job *job) {
+    bh_detail detail = {0};
+    struct bhi_worker *worker = bhi_worker_spawn(context, job->zygote, job->device, job->index,
+                                                 job->memory_limit, job->kind, &detail);
+    bhi_context_lock(context);
+    if (!job->stream && !worker) {
+        context->spare_at_ns = bhi_now_ns() + SPARE_PAUSE_NS;
+    }
+    if (job->stream && !worker && wants(job->stream) && bhi_room_is_short(&detail)) {
+        bhi_stream_starved(&job->stream->core, &detail);
+    } else if (job->stream && !worker && wants(job->stream)) {
+        bhi_stream_lost_worker(&job->stream->core, false, &detail);
+    } else if (job->stream && worker && wants(job->stream)) {
+        bind_worker(job->stream, worker);
+    }
+    bhi_context_pump_unlock(context);
+}
+
+uint64_t bhi_assignment_turn(bh_context *context) {
+    uint64_t now_ns = bhi_now_ns(), look_again = BH_FOREVER;
+    for (;;) {
+        struct job job;
+        bhi_context_lock(context);
+        bool found = !context->closed && next_job(context, &job, now_ns, &look_again);
+        if (found) {
+            bhi_stream_ref(job.stream);
+        } else if (!context->closed && context->spare_at_ns <= now_ns) {
+            found = next_successor(context, &job) || next_spare(context, &job);
+        }
+        if (found && job.zygote) {
+            bhi_zygote_retain(job.zygote);
+        }
+        bhi_context_pump_unlock(context);
+        if (!found) {
+            break;
+        }
+        if (job.zygote) {
+            start_worker(context, &job);
+        } else {
+            start_zygote(context, job.driver);
+        }
+        bhi_zygote_release(job.zygote);
+        bhi_stream_unref(job.stream);
+    }
+    if (context->spare_at_ns > now_ns && context->spare_at_ns < look_again) {
+        look_again = context->spare_at_ns;
+    }
+    return look_again;
+}
+
+void bhi_assignment_zygote_failed(struct bhi_zygote *zygote) {
+    bh_context *context = zygote->context;
+    bhi_context_lock(context);
+    bh_detail why = zygote->failure;
+    if (why.status == BH_OK) {
+        bhi_fail(&why, BH_UNAVAILABLE, 0, "the zygote died while it started");
+    }
+    no_zygote(context, zygote->requested, &why);
+    bhi_context_pump_unlock(context);
+}

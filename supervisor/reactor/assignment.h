@@ -1,0 +1,14 @@
+/* Worker assignment: which stream gets which worker. Reactor thread. */
+#ifndef BHI_SUPERVISOR_REACTOR_ASSIGNMENT_H
+#define BHI_SUPERVISOR_REACTOR_ASSIGNMENT_H
+
+#include "supervisor/context/context.h"
+#include "supervisor/worker/zygote.h"
+
+/* Binds spares, starts zygotes and workers where streams (or the pool of spares) want them.
+ * Returns when to look again at the latest. */
+uint64_t bhi_assignment_turn(bh_context *context);
+/* A zygote died before it was ready: its streams learn why. */
+void bhi_assignment_zygote_failed(struct bhi_zygote *zygote);
+
+#endif

@@ -1,0 +1,428 @@
+#include "supervisor/reactor/control.h"
+#include "base/detail.h"
+#include "base/fd.h"
+#include "base/futex.h"
+#include "base/step_point.h"
+#include "ipc/fdpass.h"
+#include "ipc/layers.h"
+#include "supervisor/event/harvest.h"
+#include "supervisor/reactor/pipeline_cache.h"
+#include "supervisor/stream/stream.h"
+#include "supervisor/worker/outbox.h"
+#include "supervisor/worker/proc_status.h"
+#include "supervisor/worker/zygote.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TURN_MESSAGES 64 /* one worker's chatter does not keep the reactor from the others */
+#define MAX_BINDINGS  256u
+
+#define DEVICE_TYPE_CPU 4 /* VK_PHYSICAL_DEVICE_TYPE_CPU */
+
+static uint32_t state_bit(const struct bhi_worker *worker) {
+    return worker->state == BHI_SPAWNING  ? BHI_WS_SPAWNING
+           : worker->state == BHI_HELD    ? BHI_WS_HELD
+           : worker->state == BHI_RUNNING ? BHI_WS_RUNNING
+                                          : 0;
+}
+
+static void violation(struct bhi_worker *worker, const char *what) {
+    bhi_context_lock(worker->context);
+    bhi_core_worker_violation(&worker->core, what);
+    bhi_context_pump_unlock(worker->context);
+}
+
+static void on_hello(struct bhi_worker *worker, const struct bhi_msg_hello *hello) {
+    BHI_STEP_POINT("hello", worker);
+    if (hello->worker != worker->id ||
+        sodium_memcmp(hello->token, worker->token, sizeof worker->token) != 0) {
+        violation(worker, "its hello has the wrong token");
+        return;
+    }
+    /* Good for one hello only. */
+    sodium_memzero(worker->token, sizeof worker->token);
+    bhi_context_lock(worker->context);
+    worker->state = BHI_HELD;
+    bhi_context_unlock(worker->context);
+}
+
+static void on_device(struct bhi_worker *worker, const struct bhi_msg_device *device) {
+    if (device->index != worker->device_count || device->index >= device->count) {
+        violation(worker, "its device messages are out of order");
+        return;
+    }
+    bhi_context_lock(worker->context);
+    struct bhi_msg_device *devices =
+        realloc(worker->devices, (worker->device_count + 1) * sizeof *devices);
+    if (devices) {
+        devices[worker->device_count] = *device;
+        worker->devices = devices;
+        worker->device_count++;
+        if (worker->device_count == device->count) {
+            bhi_pipeline_cache_want(worker);
+        }
+    } else {
+        bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0, "no memory for its list of devices");
+    }
+    bhi_context_pump_unlock(worker->context);
+}
+
+/* Is its device, if it has one, a processor? A GPU's driver reserves more addresses than there is
+ * memory. */
+static bool owns_its_memory(const struct bhi_worker *worker) {
+    for (uint32_t i = 0; i < worker->device_count; i++) {
+        if (worker->devices[i].chosen) {
+            return worker->devices[i].device_type == DEVICE_TYPE_CPU;
+        }
+    }
+    return worker->kind != BHI_WORKER_DEVICE;
+}
+
+/* The other half of a memory limit without a cgroup, of which the worker has set RLIMIT_DATA. Under
+ * the lock. */
+static int bound_memory(struct bhi_worker *worker) {
+    if (!(worker->layers & (1ull << BHI_LAYER_MEMORY_RLIMIT)) || !owns_its_memory(worker)) {
+        return 0;
+    }
+    return bhi_address_space_bound(&worker->space, worker->core.pid, worker->memory_limit);
+}
+
+/* It says that it is ready; /proc says whether it is behind its walls. */
+void bhi_control_ready(struct bhi_worker *worker) {
+    char why[192] = "";
+    bhi_room_give(&worker->room);
+    int error = bhi_proc_status_check(worker->core.pid, worker->pidfd, why, sizeof why);
+    if (error == -ESRCH) {
+        return; /* dead or dying: the pidfd tells */
+    }
+    bhi_context_lock(worker->context);
+    const int unbounded = error ? 0 : bound_memory(worker);
+    if (unbounded) {
+        bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0,
+                             "its memory could not be limited: %s", strerrorname_np(-unbounded));
+    } else if (error && !why[0]) {
+        bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0,
+                             "its isolation could not be checked: %s", strerrorname_np(-error));
+    } else if (error) {
+        bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0, "it is not isolated: %s", why);
+    } else if (worker->core.kill == BHI_KILL_NONE) {
+        worker->state = BHI_RUNNING;
+        bhi_pipeline_cache_want(worker);
+        if (worker->core.stream) {
+            bhi_stream_served(worker->core.stream);
+        } else {
+            worker->context->wake_reactor = true;
+        }
+    }
+    char name[sizeof worker->core.stream->name] = "";
+    if (worker->core.stream) {
+        memcpy(name, worker->core.stream->name, sizeof name);
+    }
+    bool runs = worker->state == BHI_RUNNING;
+    bhi_context_pump_unlock(worker->context);
+    if (runs) {
+        bhi_context_log(worker->context, BH_LOG_INFO, "worker %d is ready%s%s", worker->core.pid,
+                        name[0] ? " and serves stream " : "", name);
+    }
+}
+
+static void on_ready(struct bhi_worker *worker, const struct bhi_msg_ready *ready) {
+    BHI_STEP_POINT("ready", worker);
+    bhi_context_lock(worker->context);
+    worker->core.aborts = ready->aborts;
+    worker->layers = ready->layers;
+    bhi_context_unlock(worker->context);
+    /* Its word can overtake the zygote's that it exists: then that one is waited for. */
+    worker->ready_said = true;
+    if (worker->pidfd >= 0) {
+        bhi_control_ready(worker);
+    }
+}
+
+/* No memory for what it says of |kernel|: that is passed over, and told again to who asks. */
+static void lose_reflection(struct bhi_worker *worker) {
+    bhi_context_lock(worker->context);
+    worker->reflection_lost = true;
+    bhi_context_unlock(worker->context);
+}
+
+static void on_binding(struct bhi_worker *worker, const struct bhi_msg_kernel_binding *binding) {
+    struct bhi_reflection *reflection = worker->reflecting;
+    if (worker->passing_over && worker->passing_over == binding->kernel) {
+        return;
+    }
+    if (!reflection) {
+        reflection = worker->reflecting = calloc(1, sizeof *reflection);
+        if (!reflection) {
+            worker->passing_over = binding->kernel;
+            lose_reflection(worker);
+            return;
+        }
+        bhi_list_init(&reflection->link);
+        reflection->kernel = binding->kernel;
+    }
+    if (reflection->kernel != binding->kernel || binding->index != reflection->info.binding_count ||
+        reflection->info.binding_count >= MAX_BINDINGS) {
+        violation(worker, "its kernel bindings are out of order");
+        return;
+    }
+    struct bh_kernel_binding *out = &reflection->info.bindings[reflection->info.binding_count++];
+    out->set = binding->set;
+    out->binding = binding->binding;
+    out->kind = (bh_binding_kind)binding->kind;
+    out->access = (bh_access)binding->access;
+    out->count = binding->count;
+    memcpy(out->name, binding->name, sizeof out->name);
+}
+
+/* Who waits in bh_kernel_reflect looks again. */
+static void tell_reflection(struct bhi_worker *worker) {
+    bhi_context_lock(worker->context);
+    if (worker->core.stream) {
+        bhi_stream_changed(bhi_stream_of(worker->core.stream));
+    }
+    bhi_context_unlock(worker->context);
+}
+
+static void on_kernel_info(struct bhi_worker *worker, const struct bhi_msg_kernel_info *info) {
+    struct bhi_reflection *reflection = worker->reflecting;
+    worker->reflecting = NULL;
+    bool passed_over = worker->passing_over && worker->passing_over == info->kernel;
+    worker->passing_over = 0;
+    if (!reflection && !passed_over) {
+        reflection = calloc(1, sizeof *reflection);
+        if (reflection) {
+            bhi_list_init(&reflection->link);
+            reflection->kernel = info->kernel;
+        } else {
+            lose_reflection(worker);
+        }
+    }
+    if (!reflection) {
+        tell_reflection(worker);
+        return;
+    }
+    if (reflection->kernel != info->kernel || reflection->info.binding_count != info->bindings) {
+        free(reflection);
+        violation(worker, "its kernel info does not fit its bindings");
+        return;
+    }
+    uint32_t buffers = 0; /* each count is 256 at most */
+    for (uint32_t i = 0; i < info->bindings; i++) {
+        buffers += reflection->info.bindings[i].count;
+    }
+    if (buffers > MAX_BINDINGS) {
+        free(reflection);
+        violation(worker, "its kernel binds more buffers than a kernel can");
+        return;
+    }
+    reflection->info.push_size = info->push_bytes;
+    reflection->info.local_size[0] = info->local_x;
+    reflection->info.local_size[1] = info->local_y;
+    reflection->info.local_size[2] = info->local_z;
+    bhi_context_lock(worker->context);
+    /* Of a kernel that it was not given, or told before: nothing to keep. */
+    if (bhi_worker_kernels_has(&worker->kernels, info->kernel) &&
+        !bhi_worker_reflection(worker, info->kernel)) {
+        bhi_list_append(&worker->reflections, &reflection->link);
+        reflection = NULL;
+    }
+    bhi_context_pump_unlock(worker->context);
+    tell_reflection(worker);
+    free(reflection);
+}
+
+/* A budget is used up. What it had completed before stays good (E11). */
+static void flood(struct bhi_worker *worker, const char *what) {
+    bhi_context_lock(worker->context);
+    bhi_worker_harvest(worker);
+    bhi_core_worker_violation(&worker->core, what);
+    bhi_context_pump_unlock(worker->context);
+}
+
+static void on_log(struct bhi_worker *worker, const struct bhi_msg_log *log) {
+    switch (bhi_conduct_line(&worker->conduct, bhi_now_ns())) {
+    case BHI_CONDUCT_FINE:
+        bhi_context_log(worker->context, (bh_log_level)log->level, "worker %d: %s",
+                        worker->core.pid, log->text);
+        break;
+    case BHI_CONDUCT_FIRST:
+        bhi_context_log(worker->context, BH_LOG_WARNING,
+                        "worker %d writes too many log lines: some are dropped", worker->core.pid);
+        break;
+    case BHI_CONDUCT_OVER:
+        break;
+    case BHI_CONDUCT_KILL:
+        flood(worker, "it floods the log");
+        break;
+    }
+}
+
+static void handle(struct bhi_worker *worker, const struct bhi_message *message) {
+    switch (message->type) {
+    case BHI_MSG_HELLO:
+        on_hello(worker, &message->hello);
+        break;
+    case BHI_MSG_DEVICE:
+        on_device(worker, &message->device);
+        break;
+    case BHI_MSG_READY:
+        on_ready(worker, &message->ready);
+        break;
+    case BHI_MSG_KERNEL_BINDING:
+        on_binding(worker, &message->kernel_binding);
+        break;
+    case BHI_MSG_KERNEL_INFO:
+        on_kernel_info(worker, &message->kernel_info);
+        break;
+    case BHI_MSG_LOG:
+        on_log(worker, &message->log);
+        break;
+    default:
+        break;
+    }
+}
+
+/* A message that is no log line, or a wake-up without one. */
+static bool floods(struct bhi_worker *worker) {
+    if (bhi_conduct_message(&worker->conduct, bhi_now_ns()) != BHI_CONDUCT_KILL) {
+        return false;
+    }
+    flood(worker, "it floods the control channel");
+    return true;
+}
+
+static bool is_lost(struct bhi_worker *worker) {
+    bhi_context_lock(worker->context);
+    bool lost = worker->core.violated || worker->state == BHI_DEAD;
+    bhi_context_unlock(worker->context);
+    return lost;
+}
+
+/* Returns how many messages it has handled. */
+static int receive(struct bhi_worker *worker) {
+    worker->channel_more = false;
+    for (int i = 0; i < TURN_MESSAGES; i++) {
+        if (is_lost(worker)) {
+            return i;
+        }
+        struct bhi_message message;
+        char why[192] = "";
+        int result = bhi_channel_recv(&worker->channel, BHI_W2S, state_bit(worker), 0, &message,
+                                      why, sizeof why);
+        if (result == -EAGAIN || result == -EPIPE) {
+            return i;
+        }
+        if (result) {
+            char what[256];
+            snprintf(what, sizeof what, "on the control channel: %s", why[0] ? why : "garbage");
+            violation(worker, what);
+            return i;
+        }
+        if (message.type != BHI_MSG_LOG && floods(worker)) {
+            return i;
+        }
+        handle(worker, &message);
+    }
+    worker->channel_more = true;
+    return TURN_MESSAGES;
+}
+
+void bhi_control_receive(struct bhi_worker *worker) {
+    (void)receive(worker);
+}
+
+/* It may send its bytes one by one. */
+void bhi_control_woken(struct bhi_worker *worker) {
+    if (receive(worker) == 0 && !is_lost(worker)) {
+        (void)floods(worker);
+    }
+}
+
+/* The descriptor goes first, so that it is there when the message that announces it is read. */
+static int send_one(struct bhi_worker *worker, struct bhi_outgoing *outgoing) {
+    if (outgoing->fd >= 0 && !outgoing->fd_sent) {
+        struct bhi_fd_tag tag = {
+            .magic = BHI_WIRE_MAGIC,
+            .type = outgoing->message.type,
+            .id = outgoing->message.type == BHI_MSG_KERNEL_CREATE
+                      ? outgoing->message.kernel_create.kernel
+                  : outgoing->message.type == BHI_MSG_CACHE_ATTACH
+                      ? outgoing->message.cache_attach.cache
+                  : outgoing->message.type == BHI_MSG_FILE_ATTACH
+                      ? outgoing->message.file_attach.file
+                      : outgoing->message.buffer_attach.buffer,
+        };
+        BHI_STEP_POINT("descriptor_due", worker);
+        int error = bhi_fdpass_send(worker->fdpass, &tag, sizeof tag, &outgoing->fd, 1);
+        if (error) {
+            return error;
+        }
+        outgoing->fd_sent = true;
+        BHI_STEP_POINT("descriptor_sent", worker);
+    }
+    int error = bhi_channel_send(&worker->channel, &outgoing->message);
+    /* libzmq wakes us for its own ends, too: at most once a message that is sent. */
+    if (!error) {
+        bhi_conduct_asks(&worker->conduct,
+                         outgoing->message.type == BHI_MSG_KERNEL_CREATE ? MAX_BINDINGS + 2 : 1);
+    }
+    BHI_STEP_POINT("control_sent", worker);
+    return error;
+}
+
+static void hung_up(struct bhi_worker *worker) {
+    bhi_context_lock(worker->context);
+    if (!worker->hung_up_ns) {
+        worker->hung_up_ns = bhi_now_ns();
+    }
+    bhi_context_unlock(worker->context);
+}
+
+bool bhi_control_send(struct bhi_worker *worker) {
+    bh_context *context = worker->context;
+    bool left = false, sent = false;
+    bhi_context_lock(context);
+    struct bhi_list outbox;
+    bhi_list_init(&outbox);
+    bhi_list_splice(&outbox, &worker->outbox);
+    bool alive = worker->core.kill == BHI_KILL_NONE && worker->state == BHI_RUNNING;
+    uint32_t control_sent = worker->control_sent;
+    bhi_context_unlock(context);
+    while (alive && !bhi_list_empty(&outbox)) {
+        struct bhi_outgoing *outgoing = BHI_CONTAINER(outbox.next, struct bhi_outgoing, link);
+        int error = send_one(worker, outgoing);
+        if (error == -EPIPE || error == -ECONNREFUSED || error == -ENOTCONN) {
+            hung_up(worker); /* it is gone, as the pidfd will tell, or it only says so */
+            break;
+        }
+        if (error) {
+            left = true; /* a full socket, or no memory: it is tried again */
+            break;
+        }
+        sent = true;
+        bhi_list_remove(&outgoing->link);
+        bhi_fd_close(&outgoing->fd);
+        free(outgoing);
+    }
+    bhi_context_lock(context);
+    /* What is left goes back to the front, before what has been queued meanwhile. */
+    bhi_list_splice(&outbox, &worker->outbox);
+    bhi_list_splice(&worker->outbox, &outbox);
+    if (sent && worker->state == BHI_RUNNING) {
+        bhi_lane_control(&worker->lane, control_sent);
+    }
+    bhi_context_unlock(context);
+    if (sent) {
+        bhi_lane_wake(&worker->lane);
+    }
+    if (sent || left) {
+        bhi_control_receive(worker); /* sending can use up the socket's edge */
+    }
+    return left;
+}

@@ -1,0 +1,20 @@
+/* The doorbell of a worker: an eventfd by which it has the reactor look at its progress. The worker
+ * shares the open file, and with it flags and content: it may clear O_NONBLOCK, and read what it
+ * has rung. So nobody here reads it, or makes any other call that its flags could have block (T4):
+ * epoll reports each ring once (edge-triggered), and the counter has room for 2^64 of them.
+ *
+ * One that rings without cause is ignored for a while, then killed (conduct.h). Reactor thread. */
+#ifndef BHI_SUPERVISOR_REACTOR_DOORBELL_H
+#define BHI_SUPERVISOR_REACTOR_DOORBELL_H
+
+#include "supervisor/worker/worker_proc.h"
+
+/* 0 or -errno. */
+int bhi_doorbell_watch(struct bhi_worker *worker);
+/* epoll has reported it: takes in what the worker has completed. */
+void bhi_doorbell_rung(struct bhi_worker *worker);
+/* Listens to it again when the time has come. Returns when to look again, BH_FOREVER: no need.
+ * Lock held. */
+uint64_t bhi_doorbell_look(struct bhi_worker *worker, uint64_t now_ns);
+
+#endif

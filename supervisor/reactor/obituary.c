@@ -1,0 +1,186 @@
+/* The obituary of a worker: what killed it. What that means for each submission that it had is the
+ * core's to say (core/worker_death.c). */
+#include "supervisor/reactor/obituary.h"
+#include "base/detail.h"
+#include "base/futex.h"
+#include "supervisor/buffer/pool.h"
+#include "supervisor/event/harvest.h"
+#include "supervisor/stream/stream.h"
+#include "supervisor/worker/zygote.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static bool ran_out_of_memory(const struct bhi_worker *worker) {
+    if (bhi_cgroup_oom_kills(&worker->zygote->cgroup, worker->id) > 0) {
+        return true;
+    }
+    /* With RLIMIT_DATA an allocation fails, and what follows is up to the driver: an abort, a null
+     * pointer, an exit. A refusal since the last completed submission tells why. */
+    return atomic_load(&worker->progress.header->refused_allocations) > worker->refused_seen;
+}
+
+static void judge_cause(const struct bhi_worker *worker, struct bhi_outcome *outcome, char *message,
+                        size_t size) {
+    int pid = worker->core.pid;
+    outcome->worker_pid = pid;
+    outcome->message = message;
+    if (worker->exit_known && worker->exit_code_kind != CLD_EXITED) {
+        outcome->signal = worker->exit_status;
+    } else if (worker->exit_known) {
+        outcome->exit_code = worker->exit_status;
+    }
+    bool killed = outcome->signal == SIGKILL || !worker->exit_known;
+    const struct bhi_zygote_trace *trace = &worker->zygote->trace;
+    if (worker->core.kill == BHI_KILL_PROTOCOL) {
+        outcome->status = BH_PROTOCOL;
+        snprintf(message, size, "worker %d broke the protocol: %s", pid, worker->core.kill_text);
+    } else if (worker->core.kill == BHI_KILL_DEADLINE && killed) {
+        outcome->status = BH_DEADLINE;
+        snprintf(message, size, "%s; worker %d was killed", worker->core.kill_text, pid);
+    } else if (worker->core.kill == BHI_KILL_COMPILE && killed) {
+        outcome->status = BH_COMPILE_FAILED;
+        snprintf(message, size, "%s; worker %d was killed", worker->core.kill_text, pid);
+    } else if (worker->core.kill == BHI_KILL_CANCEL && killed) {
+        outcome->status = BH_CANCELLED;
+        snprintf(message, size, "%s; worker %d was killed", worker->core.kill_text, pid);
+    } else if (worker->context->closed) {
+        outcome->status = BH_CONTEXT_CLOSED;
+        snprintf(message, size, "the context was destroyed while it ran");
+    } else if (ran_out_of_memory(worker)) {
+        outcome->status = BH_OUT_OF_HOST_MEMORY;
+        outcome->limit = worker->memory_limit;
+        snprintf(message, size, "worker %d exceeded its memory limit of %llu MiB", pid,
+                 (unsigned long long)(worker->memory_limit >> 20));
+    } else if (!worker->exit_known) {
+        outcome->status = BH_ZYGOTE_LOST;
+        snprintf(message, size, "worker %d died with its zygote", pid);
+    } else if (outcome->signal == SIGSYS) {
+        outcome->status = BH_SECCOMP;
+        snprintf(message, size,
+                 "worker %d was killed by SIGSYS: it made a system call that the "
+                 "sandbox forbids; %.360s",
+                 pid,
+                 trace->line[0] ? trace->line
+                                : "'bulkhead doctor --trace-driver' shows whether the driver makes "
+                                  "one that its table does not list");
+    } else if (outcome->signal) {
+        outcome->status = BH_WORKER_SIGNAL;
+        snprintf(message, size, "worker %d was killed by %s (signal %d)%s", pid,
+                 bhi_signal_name(outcome->signal), outcome->signal,
+                 worker->exit_code_kind == CLD_DUMPED ? ", core dumped" : "");
+    } else {
+        outcome->status = BH_WORKER_EXIT;
+        snprintf(message, size, "worker %d exited with code %d", pid, outcome->exit_code);
+    }
+}
+
+/* How it died, for the submission that was running (or for a start that failed). */
+static void cause_of_death(const struct bhi_worker *worker, struct bhi_outcome *outcome,
+                           char *message, size_t size) {
+    judge_cause(worker, outcome, message, size);
+    size_t used = strlen(message);
+    if (worker->undead) {
+        snprintf(message + used, size - used,
+                 "; SIGKILL did not end the process: the kernel still holds it");
+    }
+}
+
+/* Why it never became ready. */
+static void failed_start(const struct bhi_worker *worker, bh_detail *why) {
+    const struct bhi_progress_header *header = worker->progress.header;
+    char message[256], text[BHI_FAULT_TEXT];
+    struct bhi_outcome outcome = BHI_OUTCOME_INIT;
+    uint32_t status = header->step_status; /* copied once; it may be any number */
+    int error = header->step_error;
+    uint32_t step = atomic_load(&header->step);
+    memcpy(text, header->step_text, sizeof text);
+    text[sizeof text - 1] = 0;
+    char clean[384];
+    bhi_text_line(clean, sizeof clean, text, strlen(text));
+    if (worker->exit_known && worker->exit_code_kind == CLD_EXITED && clean[0] &&
+        bh_status_classify((bh_status)status) == BH_STATUS_CLASS_ENVIRON) {
+        bhi_fail(why, (bh_status)status, 0, "%s", clean); /* errno is in its words */
+        why->sys_errno = error > 0 && error < 4096 ? error : 0;
+        return;
+    }
+    if (worker->exit_known && worker->exit_code_kind != CLD_EXITED &&
+        worker->exit_status == SIGSYS && worker->zygote->trace.line[0]) {
+        /* Another try would end the same way. */
+        bhi_fail(why, BH_UNSUPPORTED, 0,
+                 "worker %d was killed by SIGSYS while starting (step %s): %s; report this line "
+                 "with the output of 'bulkhead doctor --trace-driver'",
+                 worker->core.pid, bhi_step_name(step), worker->zygote->trace.line);
+        return;
+    }
+    if (worker->core.kill == BHI_KILL_START) {
+        bhi_fail(why, BH_UNAVAILABLE, 0, "%s", worker->core.kill_text);
+        return;
+    }
+    cause_of_death(worker, &outcome, message, sizeof message);
+    bhi_fail(why, BH_UNAVAILABLE, 0, "%s while starting (step %s)%s%s", message,
+             bhi_step_name(step), clean[0] ? ": " : "", clean);
+}
+
+/* For the host's log: what happened, and what it means for the stream. */
+static void write_obituary(const struct bhi_worker *worker, const struct bh_stream *stream,
+                           const struct bhi_death *death, bool blamed,
+                           struct bhi_obituary *obituary) {
+    obituary->line[0] = 0;
+    if (worker->core.kill == BHI_KILL_RETIRED || death->closing) {
+        return; /* as it was told */
+    }
+    bool unavailable = stream && stream->core.state == BHI_STREAM_UNAVAILABLE;
+    obituary->level = unavailable ? BH_LOG_ERROR : BH_LOG_WARNING;
+    snprintf(obituary->line, sizeof obituary->line, "%s%s: %s", stream ? "stream " : "a spare",
+             stream ? stream->core.name : "",
+             unavailable ? stream->core.trouble.message
+             : blamed    ? death->outcome.message
+                         : death->why.message);
+}
+
+void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
+    bhi_worker_harvest(worker); /* what it completed stays good (E11) */
+    struct bhi_core_worker *core = &worker->core;
+    struct bhi_progress_snapshot snapshot = bhi_worker_progress_snapshot(worker);
+    if (bhi_worker_pretends(worker, &snapshot)) {
+        snapshot.compiles = 0;
+        if (core->kill == BHI_KILL_NONE) {
+            bhi_core_worker_violation(core, BHI_PRETENDED);
+        }
+    }
+    bool was_running = worker->state == BHI_RUNNING, bound = core->stream;
+    char message[512];
+    struct bhi_death death = {.outcome = BHI_OUTCOME_INIT};
+    cause_of_death(worker, &death.outcome, message, sizeof message);
+    death.snapshot = snapshot;
+    death.closing = worker->context->closed;
+    if (was_running) {
+        bhi_fail(&death.why, BH_UNAVAILABLE, 0, "worker %d died while it was idle%s%s", core->pid,
+                 core->kill_text[0] ? ": " : "", core->kill_text);
+    } else {
+        failed_start(worker, &death.why);
+    }
+    death.final =
+        !was_running && (death.why.status == BH_NO_DEVICE || death.why.status == BH_UNSUPPORTED);
+    /* A zygote's death is nobody's fault: the stream just gets another worker. One that dies
+     * whenever it starts a worker is counted all the same, or that would never end. */
+    death.excused = was_running && worker->zygote->state == BHI_ZYGOTE_LOST;
+    worker->state = BHI_DEAD;
+    bhi_list_remove(&worker->link);
+    bhi_pool_worker_died(worker);
+    struct bh_stream *stream = bound ? bhi_stream_of(core->stream) : NULL;
+    if (stream) {
+        bhi_stream_ref(stream);
+    }
+    bool blamed = bhi_core_worker_died(core, &death);
+    write_obituary(worker, stream, &death, blamed, obituary);
+    if (bound) {
+        bhi_worker_release(worker); /* the stream's reference */
+    }
+    if (stream) {
+        bhi_stream_unref_locked(stream);
+    }
+}

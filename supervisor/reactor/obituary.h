@@ -1,0 +1,17 @@
+/* What killed a worker, for its submissions and for the host's log. */
+#ifndef BHI_SUPERVISOR_REACTOR_OBITUARY_H
+#define BHI_SUPERVISOR_REACTOR_OBITUARY_H
+
+#include "supervisor/worker/worker_proc.h"
+
+/* A line for the host's log. */
+struct bhi_obituary {
+    bh_log_level level;
+    char line[640]; /* empty: it died as it was told */
+};
+
+/* It is confirmed dead: says how, has the core judge what it owed, leaves the context. The caller
+ * drops the context's reference. Lock held. */
+void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary);
+
+#endif

@@ -1,0 +1,555 @@
+#include "supervisor/reactor/reactor.h"
+#include "base/check.h"
+#include "base/detail.h"
+#include "base/futex.h"
+#include "base/step_point.h"
+#include "supervisor/event/harvest.h"
+#include "supervisor/reactor/assignment.h"
+#include "supervisor/reactor/control.h"
+#include "supervisor/reactor/doorbell.h"
+#include "supervisor/reactor/obituary.h"
+#include "supervisor/reactor/pipeline_cache.h"
+#include "supervisor/reactor/zygote_messages.h"
+#include "supervisor/stream/stream.h"
+#include "supervisor/worker/worker_proc.h"
+#include "supervisor/worker/zygote.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EVENTS          64
+#define RETRY_NS        (2ull * 1000000)    /* a full socket is tried again after */
+#define REAP_GRACE_NS   (2000ull * 1000000) /* for the exit status, which a busy machine delays */
+#define HANG_UP_NS      (200ull * 1000000)  /* for a worker to end, after its sockets have */
+#define WARDEN_GRACE_NS (1000ull * 1000000) /* to follow its zygote */
+#define DEAF_NS         (5ull * 1000000)    /* between two tries to have a descriptor */
+#define SWEEP_NS        (20ull * 1000000)
+#define SWEEP_MOST_NS   (2000ull * 1000000)
+#define CLOSE_GRACE_NS  (10000ull * 1000000) /* for everything to die when the context closes */
+#define HOLD_NS         (30ull * 1000000000) /* an obituary, of these */
+#define PATIENCE_NS     (3000ull * 1000000)  /* for a loader to end that was killed */
+
+struct bhi_reactor {
+    pthread_t thread;
+    bool stopping;        /* context lock */
+    uint64_t close_by_ns; /* reactor thread */
+    uint64_t look_ns;     /* reactor thread: when idle workers are looked at next; 0: no worker */
+};
+
+static uint64_t min_ns(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+/* -- the dead -------------------------------------------------------------------------------- */
+
+/* A zygote is pid 1 of its namespace, and cannot end before all that is in there: where one of its
+ * loaders was given up, killed is as gone as it gets. */
+static bool is_gone(const struct bhi_zygote *zygote) {
+    return zygote->gone || (zygote->held && zygote->state == BHI_ZYGOTE_LOST);
+}
+
+static bool confirmed_dead(const struct bhi_worker *worker, uint64_t now_ns) {
+    if (worker->exit_known) {
+        return true;
+    }
+    if (!worker->reap_deadline_ns) {
+        return worker->pidfd < 0 && is_gone(worker->zygote); /* never born */
+    }
+    return worker->zygote->state == BHI_ZYGOTE_LOST || worker->reap_deadline_ns <= now_ns;
+}
+
+/* A loader hangs where its file does, and there not even SIGKILL need end it: not its deadline, not
+ * a cancel, and no load that waits behind. All that it can still do is to finish the system call
+ * that it is in. One that has a device is waited for: the device may go on writing. */
+static uint64_t patience_ends_ns(const struct bhi_worker *worker) {
+    return worker->kind == BHI_WORKER_LOADER && worker->killed_ns ? worker->killed_ns + PATIENCE_NS
+                                                                  : BH_FOREVER;
+}
+
+/* It has died of SIGSYS while it started: its obituary waits for the trace that says of which call.
+ * Until *out_until_ns at the longest. */
+static bool awaits_trace(const struct bhi_worker *worker, uint64_t now_ns, uint64_t *out_until_ns) {
+    const struct bhi_zygote *zygote = worker->zygote;
+    const bool of_call = worker->exit_known && worker->exit_code_kind != CLD_EXITED &&
+                         worker->exit_status == SIGSYS && worker->kind == BHI_WORKER_DEVICE &&
+                         worker->state != BHI_RUNNING;
+    *out_until_ns = zygote->trace.deadline_ns - BHI_TRACE_NS + HOLD_NS;
+    return of_call && !worker->context->closed && zygote->state == BHI_ZYGOTE_READY &&
+           zygote->trace.state == BHI_TRACE_PENDING && now_ns < *out_until_ns;
+}
+
+static void bury_worker(struct bhi_worker *worker) {
+    bh_context *context = worker->context;
+    BHI_STEP_POINT("worker_due", worker);
+    /* Its last words: they may say why it could not start. */
+    bhi_control_receive(worker);
+    bhi_context_lock(context);
+    if (worker->state != BHI_RUNNING && !worker->core.stream && !worker->core.kill) {
+        context->spare_at_ns = bhi_now_ns() + 1000000000ull;
+    }
+    struct bh_stream *stream = worker->core.stream ? bhi_stream_of(worker->core.stream) : NULL;
+    if (stream && worker->state != BHI_RUNNING && worker->device_count) {
+        free(stream->seen_devices);
+        stream->seen_devices = worker->devices;
+        stream->seen_device_count = worker->device_count;
+        worker->devices = NULL;
+        worker->device_count = 0;
+    }
+    struct bhi_obituary obituary;
+    bhi_worker_died(worker, &obituary);
+    const struct bhi_core_worker *core = &worker->core;
+    bool told = core->kill == BHI_KILL_RETIRED || core->kill == BHI_KILL_DEADLINE ||
+                core->kill == BHI_KILL_CANCEL;
+    bool killed = worker->exit_known ? worker->exit_status == SIGKILL
+                                     : worker->reap_deadline_ns != 0; /* with its zygote */
+    bhi_pipeline_cache_buried(worker, told && killed && !core->violated);
+    bhi_context_pump_unlock(context);
+    if (obituary.line[0]) {
+        bhi_context_log(context, obituary.level, "%s", obituary.line);
+    }
+    bhi_poller_unwatch(&context->poller, worker->pidfd);
+    bhi_poller_unwatch(&context->poller, worker->doorbell);
+    bhi_poller_unwatch(&context->poller, worker->channel.fd);
+    bhi_channel_close(&worker->channel);
+    if (worker->memory_limit) {
+        bhi_zygote_remove_cgroup(worker->zygote, worker->id);
+    }
+    bhi_worker_release(worker);
+}
+
+/* Returns when to look again. Burying is the last thing in a turn: nothing that epoll has returned
+ * points at what is freed here. */
+static uint64_t bury_workers(bh_context *context) {
+    for (;;) {
+        uint64_t now_ns = bhi_now_ns(), look_again = BH_FOREVER;
+        struct bhi_worker *dead = NULL;
+        bhi_context_lock(context);
+        BHI_LIST_EACH(node, &context->workers) {
+            struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+            uint64_t until_ns;
+            bool confirmed = confirmed_dead(worker, now_ns);
+            if (confirmed && awaits_trace(worker, now_ns, &until_ns)) {
+                look_again = min_ns(look_again, until_ns);
+                continue;
+            }
+            if (confirmed || patience_ends_ns(worker) <= now_ns) {
+                worker->undead = !confirmed && !worker->reap_deadline_ns;
+                worker->zygote->held = worker->zygote->held || worker->undead;
+                dead = worker;
+                break;
+            }
+            if (worker->reap_deadline_ns) {
+                look_again = min_ns(look_again, worker->reap_deadline_ns);
+            }
+            look_again = min_ns(look_again, patience_ends_ns(worker));
+        }
+        bhi_context_unlock(context);
+        if (!dead) {
+            return look_again;
+        }
+        bury_worker(dead);
+    }
+}
+
+static bool has_workers(bh_context *context, const struct bhi_zygote *zygote) {
+    bool found = false;
+    bhi_context_lock(context);
+    BHI_LIST_EACH(node, &context->workers)
+    found = found || BHI_CONTAINER(node, struct bhi_worker, link)->zygote == zygote;
+    bhi_context_unlock(context);
+    return found;
+}
+
+static void bury_zygotes(bh_context *context) {
+    /* Only this thread changes the list. */
+    BHI_LIST_EACH_SAFE(node, &context->zygotes) {
+        struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
+        /* The warden reaps its zygote, then ends by itself. */
+        bool over = zygote->warden_pidfd < 0 || (is_gone(zygote) && zygote->warden_gone);
+        if (zygote->state != BHI_ZYGOTE_LOST || !over || has_workers(context, zygote)) {
+            continue;
+        }
+        bhi_poller_unwatch(&context->poller, zygote->socket);
+        bhi_poller_unwatch(&context->poller, zygote->pidfd);
+        bhi_poller_unwatch(&context->poller, zygote->warden_pidfd);
+        bhi_zygote_bury(zygote);
+        bhi_context_lock(context);
+        bhi_list_remove(&zygote->link);
+        bhi_context_unlock(context);
+        bhi_zygote_release(zygote);
+    }
+}
+
+static void lose_zygote(struct bhi_zygote *zygote) {
+    bh_context *context = zygote->context;
+    if (zygote->state == BHI_ZYGOTE_LOST) {
+        return;
+    }
+    bhi_context_lock(context);
+    bool was_ready = zygote->state == BHI_ZYGOTE_READY, closed = context->closed;
+    zygote->state = BHI_ZYGOTE_LOST;
+    context->wake_reactor = true;
+    bhi_context_pump_unlock(context);
+    zygote->bury_by_ns = bhi_now_ns() + WARDEN_GRACE_NS;
+    bhi_poller_unwatch(&context->poller, zygote->socket);
+    bhi_zygote_kill(zygote);
+    atomic_fetch_add(&zygote->probe_word, 1);
+    bhi_futex_wake(&zygote->probe_word, false, 1 << 30);
+    if (!was_ready) {
+        /* No zygote to wait for: the warden is all there is. */
+        bhi_assignment_zygote_failed(zygote);
+    }
+    if (!closed) {
+        bhi_context_log(context, BH_LOG_WARNING, "zygote %s is lost", zygote->driver);
+    }
+}
+
+/* -- what epoll reports ------------------------------------------------------------------------ */
+
+static void on_worker_pidfd(struct bhi_worker *worker) {
+    bhi_poller_unwatch(&worker->context->poller, worker->pidfd);
+    bhi_context_lock(worker->context);
+    if (!worker->reap_deadline_ns) {
+        worker->reap_deadline_ns = bhi_now_ns() + REAP_GRACE_NS;
+    }
+    bhi_context_unlock(worker->context);
+}
+
+/* Processor time of a process's life; 0: it has ended. */
+static uint64_t cpu_ns_of(pid_t pid) {
+    clockid_t clock;
+    struct timespec time;
+    if (pid <= 0 || clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0) {
+        return 0;
+    }
+    return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
+}
+
+/* Lock held. */
+static void look_at_conduct(struct bhi_worker *worker, uint64_t now_ns) {
+    struct bhi_core_worker *core = &worker->core;
+    const bool idle = worker->state == BHI_RUNNING && core->harvested == core->published;
+    uint64_t used_ns, time_ns;
+    if (core->kill != BHI_KILL_NONE || worker->reap_deadline_ns ||
+        bhi_conduct_look(&worker->conduct, now_ns, core->published, idle, cpu_ns_of(core->pid),
+                         &used_ns, &time_ns) != BHI_CONDUCT_KILL) {
+        return;
+    }
+    char what[128];
+    snprintf(what, sizeof what, "it used %.1f s of processor time in %.1f s with nothing in flight",
+             (double)used_ns / 1e9, (double)time_ns / 1e9);
+    bhi_core_worker_violation(core, what);
+}
+
+static void on_event(bh_context *context, const struct bhi_control_source *source) {
+    struct bhi_zygote *zygote = source->object;
+    struct bhi_worker *worker = source->object;
+    uint64_t count;
+    switch (source->kind) {
+    case BHI_SOURCE_WAKE: {
+        ssize_t ignored = read(context->poller.wake, &count, sizeof count);
+        (void)ignored;
+        break;
+    }
+    case BHI_SOURCE_WORKER_PIDFD:
+        on_worker_pidfd(worker);
+        break;
+    case BHI_SOURCE_WORKER_DOORBELL:
+        bhi_doorbell_rung(worker);
+        break;
+    case BHI_SOURCE_WORKER_CHANNEL:
+        bhi_control_woken(worker);
+        break;
+    case BHI_SOURCE_ZYGOTE_SOCKET:
+        if (zygote->state != BHI_ZYGOTE_LOST && !bhi_zygote_receive(zygote)) {
+            lose_zygote(zygote);
+        }
+        break;
+    case BHI_SOURCE_ZYGOTE_PIDFD:
+        bhi_poller_unwatch(&context->poller, zygote->pidfd);
+        zygote->gone = true;
+        lose_zygote(zygote);
+        break;
+    case BHI_SOURCE_WARDEN_PIDFD:
+        bhi_poller_unwatch(&context->poller, zygote->warden_pidfd);
+        zygote->warden_gone = true;
+        /* Before its zygote: then that one dies with it, if it was ever born. */
+        if (zygote->pidfd < 0 || zygote->unwatched) {
+            zygote->gone = true;
+        }
+        lose_zygote(zygote);
+        break;
+    }
+}
+
+/* -- a turn ------------------------------------------------------------------------------------ */
+
+/* Deadlines of submissions, of starts, and results that were left to this thread. */
+static uint64_t look_at_workers(bh_context *context, uint64_t now_ns) {
+    struct bhi_reactor *reactor = context->reactor;
+    uint64_t look_again = BH_FOREVER;
+    bhi_context_lock(context);
+    /* One timer for all of them; none where there is nobody to look at. */
+    const bool looks = reactor->look_ns && reactor->look_ns <= now_ns;
+    if (bhi_list_empty(&context->workers)) {
+        reactor->look_ns = 0;
+    } else if (looks || !reactor->look_ns) {
+        reactor->look_ns = now_ns + bhi_conduct_limits.look_ns;
+    }
+    if (reactor->look_ns) {
+        look_again = reactor->look_ns;
+    }
+    BHI_LIST_EACH(node, &context->workers) {
+        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+        if (looks) {
+            look_at_conduct(worker, now_ns);
+        }
+        if (worker->recheck) {
+            worker->recheck = false;
+            bhi_worker_harvest(worker);
+        }
+        uint64_t due = BH_FOREVER;
+        if (worker->state == BHI_RUNNING) {
+            due = bhi_worker_check_deadline(worker, now_ns);
+        } else if (worker->start_deadline_ns <= now_ns && worker->core.kill == BHI_KILL_NONE) {
+            bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0,
+                                 "worker %d was not ready in time (step %s)", worker->core.pid,
+                                 bhi_step_name(atomic_load(&worker->progress.header->step)));
+        } else if (worker->core.kill == BHI_KILL_NONE) {
+            due = worker->start_deadline_ns;
+        }
+        if (worker->hung_up_ns && !worker->reap_deadline_ns && worker->core.kill == BHI_KILL_NONE) {
+            /* The dying close their sockets first. One that stays would never be told anything
+             * again, and what waits for that would wait for ever. */
+            if (worker->hung_up_ns + HANG_UP_NS <= now_ns) {
+                bhi_core_worker_kill(&worker->core, BHI_KILL_PROTOCOL, 0,
+                                     "it has closed its sockets");
+            } else {
+                due = min_ns(due, worker->hung_up_ns + HANG_UP_NS);
+            }
+        }
+        if (worker->channel_more) {
+            due = 0;
+        }
+        due = min_ns(due, bhi_doorbell_look(worker, now_ns));
+        if (due < look_again) {
+            look_again = due;
+        }
+    }
+    context->poller.armed_ns = look_again;
+    bhi_context_pump_unlock(context);
+    return look_again;
+}
+
+static uint64_t look_at_channels(bh_context *context) {
+    uint64_t look_again = BH_FOREVER;
+    /* Only this thread changes the list. */
+    BHI_LIST_EACH(node, &context->workers) {
+        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+        if (worker->channel_more) {
+            bhi_control_receive(worker);
+        }
+        if (bhi_control_send(worker)) {
+            look_again = bhi_now_ns() + RETRY_NS;
+        }
+    }
+    return look_again;
+}
+
+/* It was asked for a worker, and has not even said whether there is one. */
+static bool is_stuck(bh_context *context, const struct bhi_zygote *zygote, uint64_t now_ns) {
+    bool stuck = false;
+    bhi_context_lock(context);
+    BHI_LIST_EACH(node, &context->workers) {
+        const struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+        stuck = stuck || (worker->zygote == zygote && worker->pidfd < 0 && !worker->exit_known &&
+                          worker->start_deadline_ns <= now_ns);
+    }
+    bhi_context_unlock(context);
+    return stuck;
+}
+
+static uint64_t look_at_zygotes(bh_context *context, uint64_t now_ns) {
+    uint64_t look_again = BH_FOREVER;
+    BHI_LIST_EACH_SAFE(node, &context->zygotes) {
+        struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
+        if (zygote->sweep_at_ns <= now_ns) {
+            /* A group stays as long as a process that cannot be ended: less and less often. */
+            uint64_t pause_ns = zygote->sweep_pause_ns ? 2 * zygote->sweep_pause_ns : SWEEP_NS;
+            bool left = bhi_zygote_sweep(zygote);
+            zygote->sweep_pause_ns = left ? min_ns(pause_ns, SWEEP_MOST_NS) : 0;
+            zygote->sweep_at_ns = left ? now_ns + zygote->sweep_pause_ns : 0;
+        }
+        if (zygote->sweep_at_ns) {
+            look_again = min_ns(look_again, zygote->sweep_at_ns);
+        }
+        if (zygote->deaf && zygote->state != BHI_ZYGOTE_LOST) {
+            if (zygote->listen_at_ns <= now_ns) {
+                zygote->listen_at_ns = now_ns + DEAF_NS;
+                if (!bhi_zygote_listen(zygote)) {
+                    lose_zygote(zygote);
+                }
+            }
+            look_again = min_ns(look_again, zygote->listen_at_ns);
+        }
+        if (zygote->state == BHI_ZYGOTE_LOST && zygote->warden_pidfd >= 0 && !zygote->warden_gone) {
+            if (zygote->bury_by_ns <= now_ns) {
+                pidfd_send_signal(zygote->warden_pidfd, SIGKILL, NULL, 0);
+            } else {
+                look_again = min_ns(look_again, zygote->bury_by_ns);
+            }
+        }
+        if (zygote->state == BHI_ZYGOTE_READY && is_stuck(context, zygote, now_ns)) {
+            lose_zygote(zygote);
+        }
+        if (zygote->state != BHI_ZYGOTE_STARTING) {
+            continue;
+        }
+        if (zygote->start_deadline_ns <= now_ns) {
+            bhi_context_lock(context);
+            bhi_fail(&zygote->failure, BH_UNAVAILABLE, 0, "the zygote was not ready in time");
+            bhi_context_unlock(context);
+            lose_zygote(zygote);
+        } else if (zygote->start_deadline_ns < look_again) {
+            look_again = zygote->start_deadline_ns;
+        }
+    }
+    return look_again;
+}
+
+/* The context closes: everybody is killed, and the loop goes on until they are buried. */
+static void begin_closing(bh_context *context) {
+    struct bhi_reactor *reactor = context->reactor;
+    if (reactor->close_by_ns) {
+        return;
+    }
+    reactor->close_by_ns = bhi_now_ns() + CLOSE_GRACE_NS;
+    bhi_context_lock(context);
+    BHI_LIST_EACH(node, &context->workers)
+    bhi_core_worker_kill(&BHI_CONTAINER(node, struct bhi_worker, link)->core, BHI_KILL_RETIRED, 0,
+                         "the context was destroyed");
+    bhi_streams_hold(context);
+    BHI_LIST_EACH(node, &context->streams) {
+        struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
+        bhi_stream_drain(&stream->core, BH_CONTEXT_CLOSED,
+                         "the context was destroyed before it started");
+        bhi_stream_changed(stream); /* who waits for a worker: there will be none */
+    }
+    bhi_streams_let_go(context);
+    bhi_context_pump_unlock(context);
+    BHI_LIST_EACH_SAFE(node, &context->zygotes)
+    lose_zygote(BHI_CONTAINER(node, struct bhi_zygote, link));
+}
+
+/* Something will not die: not even SIGKILL helps. What it owes ends all the same (E9), and its
+ * sockets go; the process itself is the kernel's affair. */
+static void give_up(bh_context *context) {
+    while (!bhi_list_empty(&context->workers)) {
+        bury_worker(BHI_CONTAINER(context->workers.next, struct bhi_worker, link));
+    }
+    BHI_LIST_EACH(node, &context->zygotes) {
+        struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
+        zygote->held = zygote->warden_gone = true;
+    }
+    bury_zygotes(context);
+}
+
+static void *run(void *argument) {
+    bh_context *context = argument;
+    struct bhi_reactor *reactor = context->reactor;
+    for (;;) {
+        uint64_t wake_ns = BH_FOREVER;
+        bhi_context_lock(context);
+        bool stopping = reactor->stopping;
+        bhi_context_unlock(context);
+        if (stopping) {
+            begin_closing(context);
+            if (bhi_list_empty(&context->workers) && bhi_list_empty(&context->zygotes)) {
+                return NULL;
+            }
+            wake_ns = reactor->close_by_ns;
+            if (wake_ns <= bhi_now_ns()) {
+                give_up(context);
+                return NULL;
+            }
+        } else {
+            wake_ns = bhi_assignment_turn(context);
+        }
+        wake_ns = min_ns(wake_ns, look_at_channels(context));
+        wake_ns = min_ns(wake_ns, bury_workers(context));
+        bury_zygotes(context);
+        bhi_context_log_said(context);
+        uint64_t now_ns = bhi_now_ns();
+        wake_ns = min_ns(wake_ns, look_at_zygotes(context, now_ns));
+        wake_ns = min_ns(wake_ns, look_at_workers(context, now_ns));
+        if (stopping && bhi_list_empty(&context->workers) && bhi_list_empty(&context->zygotes)) {
+            return NULL;
+        }
+
+        struct epoll_event events[EVENTS];
+        now_ns = bhi_now_ns();
+        uint64_t sleep_ns = wake_ns > now_ns ? wake_ns - now_ns : 0;
+        struct timespec timeout = {.tv_sec = (time_t)(sleep_ns / 1000000000),
+                                   .tv_nsec = (long)(sleep_ns % 1000000000)};
+        int count = epoll_pwait2(context->poller.epoll, events, EVENTS,
+                                 wake_ns == BH_FOREVER ? NULL : &timeout, NULL);
+        for (int i = 0; i < count; i++) {
+            on_event(context, events[i].data.ptr);
+        }
+    }
+}
+
+void bhi_reactor_free(bh_context *context) {
+    bhi_poller_close(&context->poller, bhi_list_empty(&context->workers));
+    free(context->reactor);
+    context->reactor = NULL;
+}
+
+int bhi_reactor_start(bh_context *context) {
+    struct bhi_reactor *reactor = calloc(1, sizeof *reactor);
+    if (!reactor) {
+        return -ENOMEM;
+    }
+    context->reactor = reactor;
+    int error = bhi_poller_open(&context->poller, context);
+    if (!error) {
+        /* The thread inherits the mask: no signal of the host's is ever delivered to it. */
+        sigset_t all, old;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &old);
+        error = -pthread_create(&reactor->thread, NULL, run, context);
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+    }
+    if (error) {
+        bhi_reactor_free(context);
+        return error;
+    }
+    pthread_setname_np(reactor->thread, "bulkhead");
+    return 0;
+}
+
+void bhi_reactor_stop(bh_context *context) {
+    bhi_context_lock(context);
+    context->reactor->stopping = true;
+    context->wake_reactor = true;
+    bhi_context_pump_unlock(context);
+    pthread_join(context->reactor->thread, NULL);
+    bhi_context_lock(context);
+    context->poller.stopped = true;
+    bhi_context_unlock(context);
+    /* Objects that the caller still holds keep the context, but no descriptor of it. Who is about
+     * to ring has only to write to the eventfd: that is soon. */
+    while (atomic_load_explicit(&context->waking, memory_order_acquire)) {
+        sched_yield();
+    }
+    bhi_poller_close(&context->poller, true);
+}

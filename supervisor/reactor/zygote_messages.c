@@ -1,0 +1,237 @@
+#include "supervisor/reactor/zygote_messages.h"
+#include "base/detail.h"
+#include "base/fd.h"
+#include "base/futex.h"
+#include "base/step_point.h"
+#include "ipc/fdpass.h"
+#include "supervisor/reactor/control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define UNWATCHED_NS  (200ull * 1000000) /* for the end of a worker whose pidfd cannot tell */
+#define DEAF_START_NS (200ull * 1000000) /* for a descriptor, while it starts */
+
+static struct bhi_worker *find_worker(struct bhi_zygote *zygote, uint64_t id) {
+    BHI_LIST_EACH(node, &zygote->context->workers) {
+        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+        if (worker->id == id && worker->zygote == zygote) {
+            return worker;
+        }
+    }
+    return NULL;
+}
+
+/* A worker was forked: into its cgroup with it before it does anything of note. */
+static void spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int pidfd) {
+    bh_context *context = zygote->context;
+    pid_t pid = bhi_pidfd_pid(pidfd);
+    /* Without its pid it could not be limited, or checked. */
+    int error = pid < 0 ? (int)pid : 0;
+    if (pid > 0 && worker->memory_limit && zygote->cgroup.version) {
+        error = bhi_cgroup_enter(&zygote->cgroup, worker->id, pid);
+    }
+    bhi_context_lock(context);
+    worker->pidfd = pidfd;
+    worker->core.pid = pid > 0 ? pid : 0;
+    BHI_STEP_POINT("spawn_answered", worker);
+    if (error && error != -ESRCH) {
+        bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0, "%s: %s",
+                             pid < 0 ? "its pid could not be read"
+                                     : "it could not be put into its memory cgroup",
+                             strerrorname_np(-error));
+    } else if (worker->core.kill != BHI_KILL_NONE) {
+        bhi_core_worker_kill(&worker->core, worker->core.kill, 0, "late");
+    }
+    bhi_context_pump_unlock(context);
+    if ((error = bhi_poller_watch(&context->poller, pidfd, &worker->pidfd_source)) != 0) {
+        /* Nobody would notice its end: it ends now, and is buried whether it is reaped or not. */
+        bhi_context_lock(context);
+        bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0, "its pidfd could not be watched: %s",
+                             strerrorname_np(-error));
+        worker->reap_deadline_ns = bhi_deadline_ns(UNWATCHED_NS);
+        bhi_context_pump_unlock(context);
+    }
+    bhi_room_hold(&worker->room, pidfd);
+    if (worker->ready_said) {
+        bhi_control_ready(worker);
+    }
+}
+
+/* False: its end could not be noticed, so it is killed. */
+static bool ready(struct bhi_zygote *zygote, const struct bhi_msg_zygote_ready *message,
+                  int pidfd) {
+    int error = bhi_poller_watch(&zygote->context->poller, pidfd, &zygote->pidfd_source);
+    bhi_context_lock(zygote->context);
+    zygote->pidfd = pidfd;
+    snprintf(zygote->driver, sizeof zygote->driver, "%s", message->driver);
+    if (error) {
+        bhi_fail(&zygote->failure, BH_UNAVAILABLE, -error, "watching the zygote");
+    } else {
+        zygote->state = BHI_ZYGOTE_READY;
+    }
+    bhi_context_unlock(zygote->context);
+    zygote->unwatched = error != 0;
+    return !error;
+}
+
+static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *message, int *fd) {
+    bh_context *context = zygote->context;
+    switch (message->type) {
+    case BHI_MSG_ZYGOTE_READY:
+        if (zygote->state != BHI_ZYGOTE_STARTING) {
+            return false;
+        }
+        {
+            return ready(zygote, &message->zygote_ready, bhi_fd_steal(fd));
+        }
+    case BHI_MSG_ZYGOTE_FAILED: {
+        const struct bhi_msg_zygote_failed *failed = &message->zygote_failed;
+        bh_status status = (bh_status)failed->status;
+        if (bh_status_classify(status) != BH_STATUS_CLASS_ENVIRON) {
+            status = BH_UNAVAILABLE;
+        }
+        bhi_context_lock(context);
+        bhi_fail(&zygote->failure, status, 0, "%s", failed->text); /* errno is in its words */
+        zygote->failure.sys_errno = failed->error;
+        bhi_context_unlock(context);
+        return false;
+    }
+    case BHI_MSG_PROBED: {
+        const struct bhi_msg_probed *probed = &message->probed;
+        if (probed->layer >= BHI_LAYER_COUNT) {
+            return false;
+        }
+        bhi_context_lock(context);
+        struct bhi_probe_answer *result = &zygote->probes[probed->layer];
+        result->answered = true;
+        result->result = probed->result;
+        memcpy(result->text, probed->text, sizeof result->text);
+        bhi_context_unlock(context);
+        atomic_fetch_add(&zygote->probe_word, 1);
+        bhi_futex_wake(&zygote->probe_word, false, INT_MAX);
+        return true;
+    }
+    case BHI_MSG_TRACED:
+        bhi_context_lock(context);
+        bhi_trace_end(&zygote->trace, message->traced.done, message->traced.text);
+        context->wake_reactor = true; /* an obituary may have waited for it */
+        bhi_context_pump_unlock(context);
+        atomic_fetch_add(&zygote->probe_word, 1);
+        bhi_futex_wake(&zygote->probe_word, false, INT_MAX);
+        return true;
+    default:
+        break;
+    }
+    /* The rest is about a worker, which only this thread adds and removes. */
+    uint64_t id = message->type == BHI_MSG_SPAWNED        ? message->spawned.worker
+                  : message->type == BHI_MSG_SPAWN_FAILED ? message->spawn_failed.worker
+                                                          : message->exited.worker;
+    bhi_context_lock(context);
+    struct bhi_worker *worker = find_worker(zygote, id);
+    bhi_context_unlock(context);
+    if (!worker) {
+        return true; /* given up already */
+    }
+    if (message->type == BHI_MSG_SPAWNED) {
+        if (worker->pidfd >= 0) {
+            return false;
+        }
+        spawned(zygote, worker, bhi_fd_steal(fd));
+        return true;
+    }
+    bhi_context_lock(context);
+    worker->exit_known = true;
+    if (message->type == BHI_MSG_EXITED) {
+        worker->exit_code_kind = message->exited.code;
+        worker->exit_status = message->exited.status;
+        /* Of which call? The start is tried once more, traced: it is trusted work. */
+        if (worker->exit_status == SIGSYS && worker->exit_code_kind != CLD_EXITED &&
+            worker->kind == BHI_WORKER_DEVICE && zygote->trace.state == BHI_TRACE_NONE &&
+            zygote->state == BHI_ZYGOTE_READY) {
+            (void)bhi_trace_begin(&zygote->trace, zygote->socket, worker->device_index);
+        }
+    } else {
+        worker->exit_code_kind = CLD_EXITED;
+        worker->exit_status = 0;
+        snprintf(worker->core.kill_text, sizeof worker->core.kill_text,
+                 "the zygote could not fork: %s",
+                 strerrorname_np(message->spawn_failed.error)
+                     ? strerrorname_np(message->spawn_failed.error)
+                     : "?");
+        worker->core.kill = BHI_KILL_START;
+    }
+    bhi_context_unlock(context);
+    return true;
+}
+
+/* The next message brings a descriptor, and there is none to be had: received now it would be lost,
+ * and with it the zygote and all that its workers do. For a worker's pidfd there is room that was
+ * held for it. */
+static bool short_of_descriptors(struct bhi_zygote *zygote) {
+    uint8_t bytes[BHI_WIRE_MAX];
+    struct bhi_message message;
+    ssize_t length = recv(zygote->socket, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+    if (length <= 0 ||
+        bhi_wire_decode(bytes, (size_t)length, BHI_Z2S, UINT32_MAX, &message, NULL, 0) != 0 ||
+        !bhi_message_info((uint32_t)message.type)->fds) {
+        return false; /* or not a message at all: what receives it says so */
+    }
+    struct bhi_worker *worker = NULL;
+    if (message.type == BHI_MSG_SPAWNED) {
+        bhi_context_lock(zygote->context);
+        worker = find_worker(zygote, message.spawned.worker);
+        bhi_context_unlock(zygote->context);
+    }
+    if (worker) {
+        bhi_room_give(&worker->room);
+    }
+    BHI_AUTO_FD free = fcntl(zygote->socket, F_DUPFD_CLOEXEC, 0);
+    return free < 0 && (errno == EMFILE || errno == ENFILE);
+}
+
+bool bhi_zygote_listen(struct bhi_zygote *zygote) {
+    /* One that starts has nobody's work yet: another is tried, as long as the budget lasts. One
+     * that serves is waited for until the worker is overdue. */
+    if (zygote->state == BHI_ZYGOTE_STARTING &&
+        bhi_now_ns() - zygote->deaf_since_ns >= DEAF_START_NS) {
+        bhi_context_lock(zygote->context);
+        bhi_fail(&zygote->failure, BH_UNAVAILABLE, EMFILE, "listening to the zygote");
+        bhi_context_unlock(zygote->context);
+        return false;
+    }
+    zygote->deaf =
+        bhi_poller_watch(&zygote->context->poller, zygote->socket, &zygote->socket_source) != 0;
+    return true;
+}
+
+bool bhi_zygote_receive(struct bhi_zygote *zygote) {
+    if (short_of_descriptors(zygote)) {
+        if (!zygote->deaf_since_ns) {
+            zygote->deaf_since_ns = bhi_now_ns();
+        }
+        zygote->deaf = true;
+        bhi_poller_unwatch(&zygote->context->poller, zygote->socket);
+        return true;
+    }
+    zygote->deaf_since_ns = 0;
+    struct bhi_message message;
+    int fds[BHI_FDPASS_MAX];
+    char why[256] = "";
+    int result = bhi_fdpass_recv_message(zygote->socket, BHI_Z2S, &message, fds, MSG_DONTWAIT, why,
+                                         sizeof why);
+    if (result == -EAGAIN || result == -EINTR) {
+        return true;
+    }
+    if (result <= 0) {
+        return false;
+    }
+    BHI_AUTO_FD fd = bhi_message_info(message.type)->fds ? fds[0] : -1;
+    return dispatch(zygote, &message, &fd);
+}

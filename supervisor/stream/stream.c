@@ -1,0 +1,320 @@
+#include "supervisor/stream/stream.h"
+#include "base/detail.h"
+#include "base/futex.h"
+#include "base/text.h"
+#include "supervisor/context/context.h"
+#include "supervisor/context/freelist.h"
+#include "supervisor/context/layout.h"
+#include "supervisor/context/room.h"
+#include "supervisor/worker/selector.h"
+#include "supervisor/worker/worker_proc.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_DEADLINE_NS (10ull * 1000000000)
+#define DEFAULT_COMPILE_NS  (60ull * 1000000000)
+#define DEFAULT_GRACE_NS    (250ull * 1000000)
+#define DEFAULT_MEMORY      (4ull << 30)
+#define MIN_MEMORY          (64ull << 20) /* tool/values.c, too */
+
+BH_API void bh_stream_options_init_sized(bh_stream_options *options, size_t size) {
+    static const bh_stream_options defaults = {
+        .deadline_ns = DEFAULT_DEADLINE_NS,
+        .compile_deadline_ns = DEFAULT_COMPILE_NS,
+        .grace_ns = DEFAULT_GRACE_NS,
+        .memory_limit = DEFAULT_MEMORY,
+    };
+    bhi_layout_init(options, size, &defaults, sizeof defaults);
+}
+
+void bhi_stream_changed(struct bh_stream *stream) {
+    atomic_fetch_add(&stream->ready_word, 1);
+    bhi_futex_wake(&stream->ready_word, false, INT_MAX);
+}
+
+struct bhi_worker *bhi_stream_worker(const struct bh_stream *stream) {
+    return stream->core.worker ? bhi_worker_of(stream->core.worker) : NULL;
+}
+
+static struct bhi_freelist freelist = BHI_SLAB_INIT(struct bh_stream);
+
+/* Room for the worker that the stream will want, and for the zygote that forks it. */
+static bh_status check_room(bh_context *context, enum bhi_worker_kind kind, const char *call,
+                            bh_detail *detail) {
+    bool spare = false;
+    bhi_context_lock(context);
+    const bool first = bhi_list_empty(&context->zygotes);
+    BHI_LIST_EACH(node, &context->workers) {
+        const struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+        spare = spare || (worker->kind == kind && !worker->core.stream);
+    }
+    bhi_context_unlock(context);
+    if (spare) {
+        return BH_OK; /* it is most likely the stream's worker */
+    }
+    return bhi_room_check(call, first ? "the first worker" : "another worker",
+                          first ? BHI_ROOM_ZYGOTE + BHI_ROOM_WORKER : BHI_ROOM_WORKER, detail);
+}
+
+bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
+                          enum bhi_worker_kind kind, struct bh_stream **out_stream,
+                          const char *call, bh_detail *detail) {
+    bh_status status = check_room(context, kind, call, detail);
+    if (status != BH_OK) {
+        return status;
+    }
+    struct bh_stream *stream = bhi_freelist_take(&freelist);
+    if (!stream) {
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+    }
+    *stream = (struct bh_stream){0};
+    atomic_init(&stream->refs, 1);
+    stream->context = context;
+    bhi_context_retain(context);
+    stream->kind = kind;
+    stream->deadline_ns = options->deadline_ns;
+    stream->memory_limit = options->memory_limit;
+    snprintf(stream->device, sizeof stream->device, "%s", options->device ? options->device : "");
+    snprintf(stream->tenant, sizeof stream->tenant, "%s", options->tenant ? options->tenant : "");
+    bhi_context_lock(context);
+    bhi_stream_init(&stream->core, &context->core, context->settings.restart_budget,
+                    context->settings.restart_window_ns);
+    stream->core.strict = options->strict;
+    stream->core.apart = options->isolation == BH_ISOLATION_SUBMISSION ? BHI_APART_ALL
+                         : options->isolation == BH_ISOLATION_KERNEL   ? BHI_APART_CODE
+                                                                       : BHI_APART_NOT;
+    stream->core.compile_deadline_ns =
+        kind == BHI_WORKER_DEVICE ? options->compile_deadline_ns : BH_FOREVER;
+    stream->core.grace_ns = options->grace_ns;
+    context->stream_serial += kind == BHI_WORKER_DEVICE;
+    if (options->name) {
+        bhi_text_line(stream->core.name, sizeof stream->core.name, options->name,
+                      strlen(options->name));
+    } else {
+        snprintf(stream->core.name, sizeof stream->core.name, "stream-%u", context->stream_serial);
+    }
+    bhi_list_append(&context->streams, &stream->link);
+    context->wake_reactor = true; /* it finds or starts a worker */
+    bhi_context_pump_unlock(context);
+    *out_stream = stream;
+    return BH_OK;
+}
+
+BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *given,
+                                  bh_stream **out_stream, bh_detail *detail) {
+    if (!out_stream) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_stream_create: out_stream is NULL");
+    }
+    *out_stream = NULL;
+    bh_status status = bhi_context_check(context, "bh_stream_create", detail);
+    if (status != BH_OK) {
+        return status;
+    }
+    bh_stream_options all;
+    bh_stream_options_init(&all);
+    const bh_stream_options *options = &all;
+    if (given) {
+        status = bhi_layout_take_options(BHI_OURS(bh_stream_options), &all, given,
+                                         "bh_stream_create", "options", detail);
+    }
+    if (status != BH_OK) {
+        return status;
+    }
+    if (options->device && strlen(options->device) >= sizeof((struct bh_stream *)0)->device) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_stream_create: options.device is longer than 47 bytes");
+    }
+    if (options->tenant && strlen(options->tenant) >= BHI_TENANT) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_stream_create: options.tenant is longer than %u bytes", BHI_TENANT - 1);
+    }
+    char driver[BHI_DRIVER_NAME];
+    uint32_t device_index;
+    if (options->device && !bhi_selector_parse(options->device, driver, &device_index)) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_stream_create: options.device '%s' is not DRIVER, DRIVER:INDEX or "
+                        "INDEX (bulkhead devices lists them)",
+                        options->device);
+    }
+    all.deadline_ns = all.deadline_ns ? all.deadline_ns : DEFAULT_DEADLINE_NS;
+    all.compile_deadline_ns =
+        all.compile_deadline_ns ? all.compile_deadline_ns : DEFAULT_COMPILE_NS;
+    if (options->memory_limit && options->memory_limit < MIN_MEMORY) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_stream_create: options.memory_limit %llu is less than 64 MiB: no "
+                        "driver starts with that",
+                        (unsigned long long)options->memory_limit);
+    }
+    if ((uint32_t)options->isolation > BH_ISOLATION_SUBMISSION) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_stream_create: options.isolation %u is not a bh_isolation",
+                        (unsigned)options->isolation);
+    }
+    status = bhi_stream_make(context, options, BHI_WORKER_DEVICE, out_stream, "bh_stream_create",
+                             detail);
+    if (status == BH_OK) {
+        atomic_init(&(*out_stream)->handle.count, 1);
+    }
+    return status;
+}
+
+BH_API bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t timeout_ns, bh_detail *detail) {
+    if (!BHI_LIVE(stream)) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_stream_wait_ready: stream is NULL or was released");
+    }
+    bh_context *context = stream->context;
+    if (bhi_context_forked(context)) {
+        return bhi_context_refuse("bh_stream_wait_ready", detail);
+    }
+    uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
+    for (;;) {
+        uint32_t seen = atomic_load(&stream->ready_word);
+        bhi_context_lock(context);
+        bool closed = context->closed;
+        if (!closed) {
+            bhi_stream_heal(&stream->core);
+        }
+        enum bhi_stream_state state = stream->core.state;
+        bh_detail trouble = stream->core.trouble;
+        bhi_context_pump_unlock(context);
+        if (closed) {
+            return bhi_fail(detail, BH_CLOSED, 0,
+                            "bh_stream_wait_ready: the context was destroyed");
+        }
+        if (state == BHI_STREAM_SERVED) {
+            return BH_OK;
+        }
+        if (state == BHI_STREAM_UNAVAILABLE) {
+            if (detail) {
+                *detail = trouble;
+            }
+            return trouble.status;
+        }
+        if (deadline_ns > bhi_now_ns() &&
+            bhi_callback_check("bh_stream_wait_ready", detail) != BH_OK) {
+            return BH_IN_CALLBACK;
+        }
+        if (bhi_futex_wait(&stream->ready_word, seen, false, deadline_ns) == -ETIMEDOUT) {
+            return bhi_fail(detail, BH_TIMEOUT, 0,
+                            "bh_stream_wait_ready: no worker was ready in time%s%s",
+                            trouble.message[0] ? "; the last start failed: " : "", trouble.message);
+        }
+    }
+}
+
+BH_API bh_status bh_stream_reset(bh_stream *stream, bh_detail *detail) {
+    if (!BHI_LIVE(stream)) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_stream_reset: stream is NULL or was released");
+    }
+    bh_status status = bhi_context_check(stream->context, "bh_stream_reset", detail);
+    if (status != BH_OK) {
+        return status;
+    }
+    bh_context *context = stream->context;
+    bhi_context_lock(context);
+    (void)bhi_stream_reset(&stream->core);
+    bhi_context_pump_unlock(context);
+    return BH_OK;
+}
+
+BH_API bh_status bh_stream_cancel(bh_stream *stream) {
+    if (!BHI_LIVE(stream)) {
+        return BH_INVALID_ARGUMENT;
+    }
+    bh_context *context = stream->context;
+    if (bhi_context_forked(context)) {
+        return BH_FORKED;
+    }
+    bhi_context_lock(context);
+    bhi_stream_cancel(&stream->core);
+    bhi_context_pump_unlock(context);
+    return BH_OK;
+}
+
+BH_API int32_t bh_stream_worker_pid(bh_stream *stream) {
+    if (!BHI_LIVE(stream) || bhi_context_forked(stream->context)) {
+        return 0;
+    }
+    bhi_context_lock(stream->context);
+    int32_t pid = stream->core.state == BHI_STREAM_SERVED ? stream->core.worker->pid : 0;
+    bhi_context_unlock(stream->context);
+    return pid;
+}
+
+BH_API bh_status bh_stream_retain(bh_stream *stream) {
+    return !stream || bhi_handle_retain(&stream->handle) ? BH_OK : BH_INVALID_ARGUMENT;
+}
+
+/* |failure| was a stream's, which is gone: bh_context_synchronize goes on to report it. NULL is
+ * fine; takes the reference over. */
+static void inherit(bh_context *context, struct bh_event *failure) {
+    if (!failure) {
+        return;
+    }
+    struct bh_event *dropped = failure;
+    /* An event holds its context: one that is closed must not hold an event. */
+    if (!context->closed &&
+        (!context->inherited_failure || failure->id < context->inherited_failure->id)) {
+        dropped = context->inherited_failure;
+        context->inherited_failure = failure;
+    }
+    bhi_event_unref(dropped);
+}
+
+void bhi_stream_unref_locked(struct bh_stream *stream) {
+    if (atomic_fetch_sub_explicit(&stream->refs, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    /* Every submission on its way holds a reference: there is none. */
+    bh_context *context = stream->context;
+    struct bhi_worker *worker = bhi_stream_worker(stream);
+    inherit(context, stream->core.failure);
+    stream->core.failure = NULL;
+    bhi_stream_fini(&stream->core);
+    if (worker) {
+        bhi_core_worker_kill(&worker->core, BHI_KILL_RETIRED, 0, "its stream was released");
+        bhi_worker_release(worker);
+    }
+    bhi_list_remove(&stream->link);
+    free(stream->seen_devices);
+    bhi_freelist_give(&freelist, stream);
+    bhi_context_unref(context); /* never the last one: the lock's holder has one */
+}
+
+void bhi_stream_unref(struct bh_stream *stream) {
+    if (!stream) {
+        return;
+    }
+    bh_context *context = stream->context;
+    bhi_context_retain(context);
+    bhi_context_lock(context);
+    bhi_stream_unref_locked(stream);
+    bhi_context_pump_unlock(context);
+    bhi_context_unref(context);
+}
+
+BH_API bh_status bh_stream_release(bh_stream *stream) {
+    bool last = false;
+    bh_status status =
+        stream ? bhi_context_release(&stream->handle, stream->context, &last) : BH_OK;
+    if (last) {
+        bhi_stream_unref(stream);
+    }
+    return status;
+}
+
+void bhi_streams_hold(bh_context *context) {
+    BHI_LIST_EACH(node, &context->streams)
+    bhi_stream_ref(BHI_CONTAINER(node, struct bh_stream, link));
+}
+
+void bhi_streams_let_go(bh_context *context) {
+    BHI_LIST_EACH_SAFE(node, &context->streams)
+    bhi_stream_unref_locked(BHI_CONTAINER(node, struct bh_stream, link));
+}

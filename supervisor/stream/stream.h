@@ -1,0 +1,53 @@
+/* Streams as the host holds them. Queue, failure and restarts are the core's (core/stream.h). */
+#ifndef BHI_SUPERVISOR_STREAM_STREAM_H
+#define BHI_SUPERVISOR_STREAM_STREAM_H
+
+#include "base/worker_kind.h"
+#include "core/handle.h"
+#include "core/stream.h"
+#include "supervisor/context/context.h"
+
+struct bhi_worker;
+
+#define BHI_TENANT 64u /* bytes, NUL included */
+
+struct bh_stream {
+    struct bhi_core_stream core; /* lock */
+    struct bhi_handle handle;    /* the caller's references: one of refs while there are any */
+    _Atomic uint32_t refs;       /* and one for each submission on its way */
+    bh_context *context;         /* referenced */
+    char device[48];
+    char tenant[BHI_TENANT];
+    uint64_t deadline_ns;
+    uint64_t memory_limit;
+    enum bhi_worker_kind kind;   /* not BHI_WORKER_DEVICE: the library's own */
+    _Atomic uint32_t ready_word; /* futex word: changes with state and with the worker's */
+
+    /* lock: */
+    struct bhi_list link;                /* context->streams */
+    struct bhi_msg_device *seen_devices; /* of a worker that could not start: why NO_DEVICE */
+    uint32_t seen_device_count;
+};
+
+static inline struct bh_stream *bhi_stream_of(const struct bhi_core_stream *core) {
+    return BHI_CONTAINER(core, struct bh_stream, core);
+}
+/* The worker that is bound to it, starting or running; NULL: none. Referenced by the stream. */
+struct bhi_worker *bhi_stream_worker(const struct bh_stream *stream);
+/* One reference, and no handle: bh_stream_create without its checks of the arguments. |kind|: of
+ * its workers. */
+bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
+                          enum bhi_worker_kind kind, struct bh_stream **out_stream,
+                          const char *call, bh_detail *detail);
+static inline void bhi_stream_ref(struct bh_stream *stream) {
+    atomic_fetch_add_explicit(&stream->refs, 1, memory_order_relaxed);
+}
+void bhi_stream_unref_locked(struct bh_stream *stream);
+void bhi_stream_unref(struct bh_stream *stream);   /* NULL is fine; no lock */
+void bhi_stream_changed(struct bh_stream *stream); /* wakes who waits on ready_word */
+/* Around a loop over all streams that ends submissions: a queue that is drained poisons dependents
+ * in others, and the last submission of a released stream takes it along. Lock, all the while. */
+void bhi_streams_hold(bh_context *context);
+void bhi_streams_let_go(bh_context *context);
+
+#endif

@@ -1,0 +1,211 @@
+#include "supervisor/submit/core_ops.h"
+#include "base/futex.h"
+#include "base/step_point.h"
+#include "ipc/commands.h"
+#include "supervisor/buffer/buffer.h"
+#include "supervisor/context/context.h"
+#include "supervisor/context/request.h"
+#include "supervisor/event/event.h"
+#include "supervisor/file/file.h"
+#include "supervisor/kernel/kernel.h"
+#include "supervisor/kernel/quarantine.h"
+#include "supervisor/stream/stream.h"
+#include "supervisor/submit/introduce.h"
+#include "supervisor/worker/worker_proc.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+
+static struct bh_context *context_of(struct bhi_core *core) {
+    return BHI_CONTAINER(core, struct bh_context, core);
+}
+
+static uint64_t now_ns(struct bhi_core *core) {
+    (void)core;
+    return bhi_now_ns();
+}
+
+static enum bhi_publish publish(struct bhi_core_worker *core, struct bhi_submission *submission,
+                                uint64_t seq) {
+    struct bhi_worker *worker = bhi_worker_of(core);
+    const struct bhi_request *request = bhi_request_of(submission);
+    if (worker->core.published - worker->core.harvested >= BHI_PROGRESS_RESULTS) {
+        return BHI_LANE_FULL;
+    }
+    if (worker->cache.state == BHI_CACHE_WAITING && request->kernel_count) {
+        return BHI_LANE_FULL; /* the stream is pumped again when the cache is there */
+    }
+    int64_t space = bhi_lane_space(&worker->lane, worker->progress.seen_tail);
+    if (space < 0 || (uint64_t)space < request->record->size) {
+        return BHI_LANE_FULL;
+    }
+    const int error = bhi_introduce(worker, request, seq);
+    if (error) {
+        return error == EMFILE || error == ENFILE ? BHI_PUBLISH_NO_DESCRIPTOR
+                                                  : BHI_PUBLISH_NO_MEMORY;
+    }
+    request->record->seq = seq;
+    request->record->control_seq = worker->control_sent;
+    if (submission->notify) {
+        atomic_store_explicit(&worker->lane.header->notify_at, worker->core.harvested + 1,
+                              memory_order_seq_cst);
+    }
+    bhi_lane_publish(&worker->lane, request->record);
+    BHI_STEP_POINT("submission_published", worker);
+    /* Dekker with the worker: it says that it sleeps, fences, and looks at the lane again. */
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&worker->progress.header->sleeping, memory_order_relaxed)) {
+        bhi_lane_wake(&worker->lane);
+    }
+    return BHI_PUBLISHED;
+}
+
+/* The worker says that it starts a number, then looks whether that was withdrawn; here it is the
+ * other way round (Dekker). */
+static bool withdraw(struct bhi_core_worker *core, uint64_t seq) {
+    struct bhi_worker *worker = bhi_worker_of(core);
+    bhi_lane_withdraw(&worker->lane, seq, true);
+    atomic_thread_fence(memory_order_seq_cst);
+    return atomic_load(&worker->progress.header->started_seq) < seq;
+}
+
+static void withdrawn(struct bhi_core_worker *core, uint64_t seq) {
+    bhi_lane_withdraw(&bhi_worker_of(core)->lane, seq, false);
+}
+
+static void abort_running(struct bhi_core_worker *core, uint64_t seq) {
+    bhi_lane_abort(&bhi_worker_of(core)->lane, seq);
+}
+
+static void kill_worker(struct bhi_core_worker *core) {
+    struct bhi_worker *worker = BHI_CONTAINER(core, struct bhi_worker, core);
+    /* Without a pidfd it is not born yet: the reactor does it when it has one. */
+    if (worker->pidfd < 0) {
+        return;
+    }
+    pidfd_send_signal(worker->pidfd, SIGKILL, NULL, 0);
+    if (!worker->killed_ns) {
+        worker->killed_ns = bhi_now_ns();
+        if (worker->kind == BHI_WORKER_LOADER) {
+            worker->context->wake_reactor = true; /* whose patience begins */
+        }
+    }
+}
+
+static void notify(struct bhi_core_worker *core) {
+    struct bhi_worker *worker = bhi_worker_of(core);
+    atomic_store_explicit(&worker->lane.header->notify_at, worker->core.harvested + 1,
+                          memory_order_seq_cst);
+    atomic_thread_fence(memory_order_seq_cst);
+    /* It may have completed before it could see the order to ring. */
+    if (atomic_load(&worker->progress.header->completed_seq) > worker->core.harvested) {
+        worker->recheck = true;
+        worker->context->wake_reactor = true;
+    }
+}
+
+static void arm(struct bhi_core *core, uint64_t when_ns) {
+    struct bh_context *context = context_of(core);
+    if (when_ns < context->poller.armed_ns) {
+        context->poller.armed_ns = when_ns;
+        context->wake_reactor = true;
+    }
+}
+
+static struct bh_kernel *kernel_of(const struct bhi_request *request, uint32_t command_index) {
+    if (command_index == BH_NO_COMMAND) { /* where there is only one there is no doubt */
+        for (uint32_t i = 1; i < request->kernel_count; i++) {
+            if (request->kernels[i]->body != request->kernels[0]->body) {
+                return NULL;
+            }
+        }
+        return request->kernel_count ? request->kernels[0] : NULL;
+    }
+    const struct bhi_cmd_header *command = bhi_record_first(request->record);
+    for (uint32_t i = 0; command && i < command_index; i++) {
+        command = bhi_record_next(request->record, command);
+    }
+    if (!command) {
+        return NULL;
+    }
+    uint64_t id = bhi_command_kernel(command); /* of none: a file's commands have no kernel */
+    for (uint32_t i = 0; i < request->kernel_count; i++) {
+        if (request->kernels[i]->body->id == id) {
+            return request->kernels[i];
+        }
+    }
+    return NULL;
+}
+
+static void name_kernel(const struct bhi_submission *submission, uint32_t command_index,
+                        bh_verdict *verdict) {
+    const struct bhi_request *request = bhi_request_of(submission);
+    if (request->file && verdict->status != BH_OK) {
+        bhi_file_name(request->file, verdict->message, sizeof verdict->message);
+    }
+    const struct bh_kernel *kernel = kernel_of(request, command_index);
+    /* Nor which command, where there is only one. */
+    if (verdict->status != BH_OK && request->record->command_count == 1) {
+        verdict->command_index = 0;
+    }
+    if (!kernel) {
+        return;
+    }
+    memcpy(verdict->kernel_name, kernel->name, sizeof verdict->kernel_name);
+    memcpy(verdict->kernel_hash, kernel->body->hash, sizeof verdict->kernel_hash);
+    bhi_quarantine_note(submission, verdict);
+}
+
+static void free_submission(struct bhi_submission *submission) {
+    struct bhi_request *request = bhi_request_of(submission);
+    for (uint32_t i = 0; i < request->kernel_count; i++) {
+        bhi_kernel_unref_locked(request->kernels[i]);
+    }
+    free(request->kernels);
+    bhi_file_unref_locked(request->file);
+    free(request->record);
+    free(request);
+}
+
+static void unref_buffer(struct bhi_content *content) {
+    bhi_buffer_unref_locked(BHI_CONTAINER(content, struct bh_buffer, content));
+}
+
+static void ref_stream(struct bhi_core_stream *stream) {
+    bhi_stream_ref(bhi_stream_of(stream));
+}
+
+static void unref_stream(struct bhi_core_stream *stream) {
+    bhi_stream_unref_locked(bhi_stream_of(stream));
+}
+
+static void stream_changed(struct bhi_core_stream *core) {
+    struct bh_stream *stream = bhi_stream_of(core);
+    stream->context->wake_reactor = true; /* it finds it another worker */
+    bhi_stream_changed(stream);
+}
+
+const struct bhi_core_ops bhi_supervisor_core_ops = {
+    .now_ns = now_ns,
+    .publish = publish,
+    .withdraw = withdraw,
+    .withdrawn = withdrawn,
+    .abort = abort_running,
+    .kill = kill_worker,
+    .notify = notify,
+    .arm = arm,
+    .turned = bhi_event_turned,
+    .ended = bhi_event_ended,
+    .free_event = bhi_event_free,
+    .name_kernel = name_kernel,
+    .free_submission = free_submission,
+    .unref_buffer = unref_buffer,
+    .unref_stream = unref_stream,
+    .ref_stream = ref_stream,
+    .stream_changed = stream_changed,
+    .refuse = bhi_quarantine_refuse,
+    .on_trial = bhi_quarantine_tries,
+};

@@ -1,0 +1,377 @@
+/* Commands as a lane record: checks the caller's arguments, and notes which buffers and kernels are
+ * used. */
+#include "supervisor/submit/encode.h"
+#include "base/array.h"
+#include "base/detail.h"
+#include "ipc/commands.h"
+#include "supervisor/buffer/buffer.h"
+#include "supervisor/context/context.h"
+#include "supervisor/context/request.h"
+#include "supervisor/kernel/kernel.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_PUSH 4096u
+
+#define REFUSE(encoder, format, ...)                                                               \
+    bhi_fail((encoder)->detail, BH_INVALID_ARGUMENT, 0, "%s: %s" format, (encoder)->call,          \
+             place_of(encoder), ##__VA_ARGS__)
+
+static const char *place_of(struct bhi_encoder *encoder) {
+    if (encoder->many) {
+        snprintf(encoder->place, sizeof encoder->place, "command %u: ", encoder->command);
+    }
+    return encoder->place;
+}
+
+static bh_status no_memory(struct bhi_encoder *encoder) {
+    return bhi_fail(encoder->detail, BH_NO_MEMORY, ENOMEM, "%s", encoder->call);
+}
+
+void *bhi_encode_append(struct bhi_request *request, uint64_t bytes) {
+    uint64_t size = request->record->size;
+    if (size + bytes > request->record_capacity) {
+        struct bhi_lane_record *record =
+            bhi_array_grow(request->record, 1, size + bytes, &request->record_capacity);
+        if (!record) {
+            return NULL;
+        }
+        request->record = record;
+    }
+    uint8_t *at = (uint8_t *)request->record + size;
+    memset(at, 0, bytes);
+    request->record->size += bytes;
+    return at;
+}
+
+bool bhi_encode_use(struct bhi_request *request, struct bh_buffer *buffer, bool reads, bool writes,
+                    bool whole) {
+    bool first = false;
+    if (!bhi_submission_use(&request->submission, &buffer->content, reads, writes, whole, &first)) {
+        return false;
+    }
+    if (first) {
+        bhi_buffer_ref(buffer);
+    }
+    buffer->changeable |= writes && !request->file; /* what a loader writes is its content */
+    return true;
+}
+
+static bool use_kernel(struct bhi_request *request, struct bh_kernel *kernel) {
+    for (uint32_t i = request->kernel_count; i > 0; i--) {
+        if (request->kernels[i - 1] == kernel) {
+            return true;
+        }
+    }
+    if (!BHI_ARRAY_RESERVE(request->kernels, request->kernel_capacity, request->kernel_count + 1)) {
+        return false;
+    }
+    request->kernels[request->kernel_count++] = kernel;
+    bhi_kernel_ref(kernel);
+    return true;
+}
+
+static const bh_kernel_binding *find_declared(const bh_kernel_info *info, uint32_t set,
+                                              uint32_t binding) {
+    for (uint32_t i = 0; i < info->binding_count; i++) {
+        if (info->bindings[i].set == set && info->bindings[i].binding == binding) {
+            return &info->bindings[i];
+        }
+    }
+    return NULL;
+}
+
+/* "set 0 binding 1", "set 0 binding 1 element 2". */
+static const char *buffer_place(struct bhi_encoder *encoder, const bh_binding *binding) {
+    const size_t size = sizeof encoder->buffer_place;
+    const int used =
+        snprintf(encoder->buffer_place, size, "set %u binding %u", binding->set, binding->binding);
+    if (binding->element && used > 0 && (size_t)used < size) {
+        snprintf(encoder->buffer_place + used, size - (size_t)used, " element %u",
+                 binding->element);
+    }
+    return encoder->buffer_place;
+}
+
+/* What |binding| may do: what the caller says, or what the module declares. Lock held. */
+static bh_status find_access(struct bhi_encoder *encoder, const struct bh_kernel *kernel,
+                             const bh_binding *binding, bh_access *out) {
+    *out = binding->access;
+    if (binding->access > BH_ACCESS_READ_WRITE || binding->access < BH_ACCESS_DECLARED) {
+        return REFUSE(encoder, "%s: access %d is not a bh_access", buffer_place(encoder, binding),
+                      binding->access);
+    }
+    if (binding->access != BH_ACCESS_DECLARED) {
+        return BH_OK;
+    }
+    if (!kernel->declared) {
+        return REFUSE(encoder,
+                      "%s: the declared access of kernel \"%s\" is not known: give an access, or "
+                      "call bh_kernel_reflect first",
+                      buffer_place(encoder, binding), kernel->name);
+    }
+    const bh_kernel_binding *declared =
+        find_declared(kernel->declared, binding->set, binding->binding);
+    if (!declared) {
+        return REFUSE(encoder, "%s: kernel \"%s\" has no such binding",
+                      buffer_place(encoder, binding), kernel->name);
+    }
+    *out = declared->access;
+    return BH_OK;
+}
+
+static bh_status add_binding(struct bhi_encoder *encoder, const struct bh_kernel *kernel,
+                             const bh_binding *binding, struct bhi_cmd_binding *out,
+                             bh_context *context) {
+    struct bh_buffer *buffer = binding->buffer;
+    if (!BHI_LIVE(buffer)) {
+        return REFUSE(encoder, "%s of kernel \"%s\": buffer is NULL or was released",
+                      buffer_place(encoder, binding), kernel->name);
+    }
+    if (buffer->context != context) {
+        return REFUSE(encoder, "%s: the buffer belongs to another context",
+                      buffer_place(encoder, binding));
+    }
+    if (binding->element >= BHI_MAX_BINDINGS) {
+        return REFUSE(encoder, "%s: an array of buffers has %u elements at most",
+                      buffer_place(encoder, binding), BHI_MAX_BINDINGS);
+    }
+    bh_access access;
+    bh_status status = find_access(encoder, kernel, binding, &access);
+    if (status != BH_OK) {
+        return status;
+    }
+    if (binding->offset > buffer->size) {
+        return REFUSE(encoder, "%s: offset %llu is outside the buffer of %llu bytes",
+                      buffer_place(encoder, binding), (unsigned long long)binding->offset,
+                      (unsigned long long)buffer->size);
+    }
+    uint64_t rest = buffer->size - binding->offset;
+    uint64_t size = binding->size == BH_WHOLE_SIZE ? rest : binding->size;
+    if (!size && buffer->size) {
+        return REFUSE(encoder, "%s: %s offset %llu of %llu bytes", buffer_place(encoder, binding),
+                      binding->size ? "no bytes are left at" : "size is 0 at",
+                      (unsigned long long)binding->offset, (unsigned long long)buffer->size);
+    }
+    if (size > rest) {
+        return REFUSE(encoder, "%s: offset %llu and size %llu do not fit the buffer of %llu bytes",
+                      buffer_place(encoder, binding), (unsigned long long)binding->offset,
+                      (unsigned long long)size, (unsigned long long)buffer->size);
+    }
+    *out = (struct bhi_cmd_binding){
+        .buffer = buffer->id,
+        .offset = binding->offset,
+        .size = size,
+        .set = binding->set,
+        .binding = binding->binding,
+        .access = access,
+        .element = binding->element,
+    };
+    return BH_OK;
+}
+
+/* All that the dispatch reads comes before what it writes, in whichever order the bindings are
+ * given: where one buffer is bound to be read and to be overwritten, what is read is what was there
+ * before. */
+static bool use_bindings(struct bhi_request *request, const bh_binding *bindings,
+                         const struct bhi_cmd_binding *encoded, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        if ((encoded[i].access & BH_ACCESS_READ) &&
+            !bhi_encode_use(request, bindings[i].buffer, true, false, false)) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        /* A module's writeonly is no promise to overwrite anything. */
+        bool whole = bindings[i].access != BH_ACCESS_DECLARED && encoded[i].offset == 0 &&
+                     encoded[i].size == bindings[i].buffer->size;
+        if ((encoded[i].access & BH_ACCESS_WRITE) &&
+            !bhi_encode_use(request, bindings[i].buffer, encoded[i].access & BH_ACCESS_READ, true,
+                            whole)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bh_status add_dispatch(struct bhi_encoder *encoder, const bh_command *command,
+                              bh_context *context) {
+    if (!BHI_LIVE(command->kernel)) {
+        return REFUSE(encoder, "kernel is NULL or was released");
+    }
+    if (command->kernel->context != context) {
+        return REFUSE(encoder, "the kernel belongs to another context");
+    }
+    for (int axis = 0; axis < 3; axis++) {
+        if (!command->groups[axis]) {
+            return REFUSE(encoder, "groups[%d] is 0", axis);
+        }
+    }
+    if (command->binding_count && !command->bindings) {
+        return REFUSE(encoder, "bindings is NULL, binding_count %u", command->binding_count);
+    }
+    if (command->binding_count > BHI_MAX_BINDINGS) {
+        return REFUSE(encoder, "binding_count %u is over %u", command->binding_count,
+                      BHI_MAX_BINDINGS);
+    }
+    if (command->push_size && !command->push) {
+        return REFUSE(encoder, "push is NULL, push_size %u", command->push_size);
+    }
+    if (command->push_size > MAX_PUSH || command->push_size % 4) {
+        return REFUSE(encoder, "push_size %u is not a multiple of 4 up to %u", command->push_size,
+                      MAX_PUSH);
+    }
+    size_t size = bhi_cmd_dispatch_size(command->binding_count, command->push_size);
+    uint8_t *at = bhi_encode_append(encoder->request, size);
+    if (!at || !use_kernel(encoder->request, command->kernel)) {
+        return no_memory(encoder);
+    }
+    struct bhi_cmd_dispatch *dispatch = (struct bhi_cmd_dispatch *)(void *)at;
+    dispatch->header = (struct bhi_cmd_header){.type = BHI_CMD_DISPATCH, .size = (uint32_t)size};
+    dispatch->kernel = command->kernel->body->id;
+    dispatch->groups_x = command->groups[0];
+    dispatch->groups_y = command->groups[1];
+    dispatch->groups_z = command->groups[2];
+    dispatch->binding_count = command->binding_count;
+    dispatch->push_size = command->push_size;
+    struct bhi_cmd_binding *bindings = (struct bhi_cmd_binding *)(void *)(at + sizeof *dispatch);
+    for (uint32_t i = 0; i < command->binding_count; i++) {
+        bh_status status =
+            add_binding(encoder, command->kernel, &command->bindings[i], &bindings[i], context);
+        if (status != BH_OK) {
+            return status;
+        }
+        for (uint32_t j = 0; j < i; j++) {
+            if (bindings[j].set == bindings[i].set && bindings[j].binding == bindings[i].binding &&
+                bindings[j].element == bindings[i].element) {
+                return REFUSE(encoder, "%s is given twice",
+                              buffer_place(encoder, &command->bindings[i]));
+            }
+        }
+    }
+    if (!use_bindings(encoder->request, command->bindings, bindings, command->binding_count)) {
+        return no_memory(encoder);
+    }
+    if (command->push_size) {
+        memcpy(at + sizeof *dispatch + command->binding_count * sizeof *bindings, command->push,
+               command->push_size);
+    }
+    return BH_OK;
+}
+
+/* |size|: BH_WHOLE_SIZE becomes what it stands for. */
+static bh_status check_range(struct bhi_encoder *encoder, const struct bh_buffer *buffer,
+                             uint64_t offset, uint64_t *size, const char *what,
+                             bh_context *context) {
+    if (!BHI_LIVE(buffer)) {
+        return REFUSE(encoder, "%s is NULL or was released", what);
+    }
+    if (buffer->context != context) {
+        return REFUSE(encoder, "%s belongs to another context", what);
+    }
+    if (*size == BH_WHOLE_SIZE && offset < buffer->size) {
+        *size = buffer->size - offset;
+    }
+    if (!*size) {
+        return REFUSE(encoder, "size is 0 (of %s)", what);
+    }
+    if (*size == BH_WHOLE_SIZE) {
+        return REFUSE(encoder, "offset %llu leaves no bytes of %s of %llu bytes",
+                      (unsigned long long)offset, what, (unsigned long long)buffer->size);
+    }
+    if (offset > buffer->size || *size > buffer->size - offset) {
+        return REFUSE(encoder, "offset %llu and size %llu do not fit %s of %llu bytes",
+                      (unsigned long long)offset, (unsigned long long)*size, what,
+                      (unsigned long long)buffer->size);
+    }
+    return BH_OK;
+}
+
+static bh_status add_copy(struct bhi_encoder *encoder, const bh_command *command,
+                          bh_context *context) {
+    uint64_t size = command->size;
+    bh_status status =
+        check_range(encoder, command->src, command->src_offset, &size, "src", context);
+    if (status == BH_OK) {
+        status = check_range(encoder, command->dst, command->dst_offset, &size, "dst", context);
+    }
+    if (status != BH_OK) {
+        return status;
+    }
+    if (command->src == command->dst && command->src_offset < command->dst_offset + size &&
+        command->dst_offset < command->src_offset + size) {
+        return REFUSE(encoder, "src and dst overlap in one buffer");
+    }
+    struct bhi_cmd_copy *copy = bhi_encode_append(encoder->request, sizeof *copy);
+    if (!copy) {
+        return no_memory(encoder);
+    }
+    *copy = (struct bhi_cmd_copy){
+        .header = {.type = BHI_CMD_COPY, .size = sizeof *copy},
+        .src = command->src->id,
+        .dst = command->dst->id,
+        .src_offset = command->src_offset,
+        .dst_offset = command->dst_offset,
+        .bytes = size,
+    };
+    bool whole = size == command->dst->size;
+    return bhi_encode_use(encoder->request, command->src, true, false, false) &&
+                   bhi_encode_use(encoder->request, command->dst, false, true, whole)
+               ? BH_OK
+               : no_memory(encoder);
+}
+
+static bh_status add_fill(struct bhi_encoder *encoder, const bh_command *command,
+                          bh_context *context) {
+    uint64_t size = command->size;
+    bh_status status =
+        check_range(encoder, command->dst, command->dst_offset, &size, "dst", context);
+    if (status != BH_OK) {
+        return status;
+    }
+    if (command->dst_offset % 4 || size % 4) {
+        return REFUSE(encoder, "a fill's offset %llu and size %llu must be multiples of 4",
+                      (unsigned long long)command->dst_offset, (unsigned long long)size);
+    }
+    struct bhi_cmd_fill *fill = bhi_encode_append(encoder->request, sizeof *fill);
+    if (!fill) {
+        return no_memory(encoder);
+    }
+    *fill = (struct bhi_cmd_fill){
+        .header = {.type = BHI_CMD_FILL, .size = sizeof *fill},
+        .dst = command->dst->id,
+        .dst_offset = command->dst_offset,
+        .bytes = size,
+        .value = command->fill_value,
+    };
+    bool whole = size == command->dst->size;
+    return bhi_encode_use(encoder->request, command->dst, false, true, whole) ? BH_OK
+                                                                              : no_memory(encoder);
+}
+
+bh_status bhi_encode_prepare(struct bhi_encoder *encoder, struct bh_kernel *kernel) {
+    struct bhi_cmd_prepare *prepare = bhi_encode_append(encoder->request, sizeof *prepare);
+    if (!prepare || !use_kernel(encoder->request, kernel)) {
+        return no_memory(encoder);
+    }
+    *prepare = (struct bhi_cmd_prepare){
+        .header = {.type = BHI_CMD_PREPARE, .size = sizeof *prepare},
+        .kernel = kernel->body->id,
+    };
+    return BH_OK;
+}
+
+bh_status bhi_encode_command(struct bhi_encoder *encoder, const bh_command *command,
+                             bh_context *context) {
+    switch (command->type) {
+    case BH_COMMAND_DISPATCH:
+        return add_dispatch(encoder, command, context);
+    case BH_COMMAND_COPY:
+        return add_copy(encoder, command, context);
+    case BH_COMMAND_FILL:
+        return add_fill(encoder, command, context);
+    }
+    return REFUSE(encoder, "type %d is not a bh_command_type", command->type);
+}

@@ -1,0 +1,37 @@
+/* The lane record of a submission while it is built. */
+#ifndef BHI_SUPERVISOR_SUBMIT_ENCODE_H
+#define BHI_SUPERVISOR_SUBMIT_ENCODE_H
+
+#include <bulkhead/bulkhead.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Of a command; of a submission. */
+#define BHI_MAX_BINDINGS 256u
+#define BHI_MAX_COMMANDS 65536u
+
+struct bhi_request;
+
+/* What is being built. Nothing of it is visible to others before it is queued. */
+struct bhi_encoder {
+    struct bhi_request *request;
+    bh_detail *detail;
+    const char *call; /* whose arguments they are, for the detail */
+    bool many;        /* the caller knows of commands, and hears which */
+    uint32_t command; /* index */
+    char place[32];   /* of refused arguments: "command 3: " or nothing */
+    char buffer_place[64];
+};
+
+/* The commands of a caller, one after the other. Lock held. A refusal names call and command. */
+bh_status bhi_encode_command(struct bhi_encoder *encoder, const bh_command *command,
+                             bh_context *context);
+bh_status bhi_encode_prepare(struct bhi_encoder *encoder, struct bh_kernel *kernel);
+
+/* Appends |bytes| zeroed bytes to the record. NULL: no memory. */
+void *bhi_encode_append(struct bhi_request *request, uint64_t bytes);
+/* Notes that a command uses a buffer. Lock held. False: no memory. */
+bool bhi_encode_use(struct bhi_request *request, struct bh_buffer *buffer, bool reads, bool writes,
+                    bool whole);
+
+#endif

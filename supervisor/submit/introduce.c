@@ -1,0 +1,174 @@
+#include "supervisor/submit/introduce.h"
+#include "base/fd.h"
+#include "base/memfd.h"
+#include "ipc/attach.h"
+#include "supervisor/buffer/buffer.h"
+#include "supervisor/buffer/pool.h"
+#include "supervisor/buffer/retention.h"
+#include "supervisor/file/file.h"
+#include "supervisor/kernel/kernel.h"
+#include "supervisor/worker/outbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A copy for the worker, or -errno. */
+static int copy_fd(int fd) {
+    const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    return copy < 0 ? -errno : copy;
+}
+
+/* A worker that only reads a buffer gets a descriptor that lets it do nothing else (B5). The first
+ * submission that writes it has it attached anew, in order with the lane; from then on the worker
+ * can write it. So has the first one after its content was constant: a worker that has made a copy
+ * because of that makes another. */
+static int introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer, bool writes) {
+    bool constant = !writes && bhi_buffer_constant(buffer);
+    bool outdated = !constant && bhi_idset_has(&worker->constants, buffer->id);
+    if (bhi_idset_has(writes ? &worker->written : &worker->buffers, buffer->id) && !outdated) {
+        return 0;
+    }
+    if (bhi_retention_off() && buffer->pooled && !buffer->block) {
+        return 0; /* nobody's any more: the worker will not know it */
+    }
+    struct bhi_outgoing *outgoing = bhi_outgoing_new(BHI_MSG_BUFFER_ATTACH);
+    if (!outgoing) {
+        return ENOMEM;
+    }
+    outgoing->message.buffer_attach.buffer = buffer->id;
+    outgoing->message.buffer_attach.size = bhi_buffer_attached_bytes(buffer);
+    outgoing->message.buffer_attach.access = writes     ? BHI_ATTACH_WRITE
+                                             : constant ? BHI_ATTACH_CONSTANT
+                                                        : BHI_ATTACH_READ;
+    outgoing->fd = writes ? copy_fd(buffer->fd) : bhi_memfd_read_only(buffer->fd);
+    if (outgoing->fd < 0 || !bhi_idset_reserve(&worker->buffers, 1) ||
+        (writes && !bhi_idset_reserve(&worker->written, 1)) ||
+        (constant && !bhi_idset_reserve(&worker->constants, 1)) ||
+        (buffer->block && !bhi_pool_expose(buffer->block, worker))) {
+        return bhi_outgoing_drop(outgoing);
+    }
+    if (!bhi_idset_has(&worker->buffers, buffer->id)) { /* attached anew it is unmapped first */
+        bhi_address_space_add(&worker->space, worker->core.pid,
+                              outgoing->message.buffer_attach.size);
+    }
+    bhi_idset_add(&worker->buffers, buffer->id);
+    if (writes) {
+        bhi_idset_add(&worker->written, buffer->id);
+    }
+    if (constant) {
+        bhi_idset_add(&worker->constants, buffer->id);
+    } else {
+        bhi_idset_remove(&worker->constants, buffer->id);
+    }
+    bhi_outbox_add(worker, outgoing);
+    return 0;
+}
+
+/* |seq|: of the submission that uses it. */
+static int introduce_kernel(struct bhi_worker *worker, const struct bh_kernel *kernel,
+                            uint64_t seq) {
+    const struct bhi_kernel_body *body = kernel->body;
+    if (bhi_worker_kernels_use(&worker->kernels, body->id, seq)) {
+        return 0;
+    }
+    if (bhi_retention_off() && !bhi_handle_live(&kernel->handle)) {
+        return 0;
+    }
+    struct bhi_list messages;
+    bhi_list_init(&messages);
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < body->specialization_count; i++) {
+        struct bhi_outgoing *spec = bhi_outgoing_new(BHI_MSG_KERNEL_SPEC);
+        ok = spec;
+        if (ok) {
+            spec->message.kernel_spec = (struct bhi_msg_kernel_spec){
+                .kernel = body->id,
+                .index = i,
+                .constant_id = body->specializations[i].constant_id,
+                .size = body->specializations[i].size,
+                .bits = body->specializations[i].bits,
+            };
+            bhi_list_append(&messages, &spec->link);
+        }
+    }
+    struct bhi_outgoing *create = ok ? bhi_outgoing_new(BHI_MSG_KERNEL_CREATE) : NULL;
+    if (create) {
+        create->fd = bhi_kernel_body_descriptor(body);
+        bhi_list_append(&messages, &create->link);
+    }
+    if (!create || create->fd < 0 ||
+        !bhi_worker_kernels_add(&worker->kernels, body->id, body->code_size, seq)) {
+        const int error = create && create->fd < 0 ? -create->fd : ENOMEM;
+        if (create) {
+            bhi_fd_close(&create->fd);
+        }
+        BHI_LIST_EACH_SAFE(node, &messages)
+        free(BHI_CONTAINER(node, struct bhi_outgoing, link));
+        return error;
+    }
+    struct bhi_msg_kernel_create *message = &create->message.kernel_create;
+    message->kernel = body->id;
+    message->code_bytes = body->code_size;
+    message->spec_count = body->specialization_count;
+    message->trusted = body->trusted;
+    memcpy(message->hash, body->hash, sizeof message->hash);
+    strcpy(message->entry, body->entry);
+    strcpy(message->name, kernel->name);
+    worker->context->kernels->introduced++;
+    BHI_LIST_EACH_SAFE(node, &messages) {
+        bhi_list_remove(node);
+        bhi_outbox_add(worker, BHI_CONTAINER(node, struct bhi_outgoing, link));
+    }
+    return 0;
+}
+
+/* Down to what a worker may know; not what it still needs for its lane. */
+static void forget_unused_kernels(struct bhi_worker *worker) {
+    bh_context *context = worker->context;
+    for (uint64_t id;
+         (id = bhi_known_victim(&worker->kernels, context->settings.kernel_limit,
+                                context->settings.kernel_limit_bytes, worker->core.harvested)) &&
+         bhi_worker_forget_kernel(worker, id);) {
+        context->kernels->evicted++;
+    }
+}
+
+static int introduce_file(struct bhi_worker *worker, const struct bhi_file *file) {
+    if (bhi_idset_has(&worker->files, file->info.file)) {
+        return 0;
+    }
+    struct bhi_outgoing *outgoing = bhi_outgoing_new(BHI_MSG_FILE_ATTACH);
+    if (!outgoing) {
+        return ENOMEM;
+    }
+    outgoing->message.file_attach = file->info;
+    outgoing->fd = copy_fd(file->socket);
+    if (outgoing->fd < 0 || !bhi_idset_reserve(&worker->files, 1)) {
+        return bhi_outgoing_drop(outgoing);
+    }
+    bhi_idset_add(&worker->files, file->info.file);
+    bhi_outbox_add(worker, outgoing);
+    return 0;
+}
+
+int bhi_introduce(struct bhi_worker *worker, const struct bhi_request *request, uint64_t seq) {
+    const struct bhi_submission *submission = &request->submission;
+    int error = 0;
+    for (uint32_t i = 0; !error && i < request->kernel_count; i++) {
+        error = introduce_kernel(worker, request->kernels[i], seq);
+    }
+    if (!error) {
+        forget_unused_kernels(worker);
+    }
+    for (uint32_t i = 0; !error && i < submission->use_count; i++) {
+        error = introduce_buffer(
+            worker, BHI_CONTAINER(submission->uses[i].content, struct bh_buffer, content),
+            submission->uses[i].writes);
+    }
+    if (!error && request->file) {
+        error = introduce_file(worker, request->file);
+    }
+    return error;
+}

@@ -1,0 +1,142 @@
+/* bh_kernel_reflect: has a stream's worker compile a kernel and say what it binds. */
+#include "base/detail.h"
+#include "base/futex.h"
+#include "supervisor/context/context.h"
+#include "supervisor/context/layout.h"
+#include "supervisor/event/event.h"
+#include "supervisor/kernel/kernel.h"
+#include "supervisor/stream/stream.h"
+#include "supervisor/submit/submit.h"
+#include "supervisor/worker/outbox.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* The worker tells what a kernel binds before it completes the prepare, but over another channel:
+ * how long to wait for the message after the completion. */
+#define REFLECTION_GRACE_NS (2ull * 1000000000)
+
+static bool find_reflection(bh_stream *stream, const bh_kernel *kernel, bh_kernel_info *out_info) {
+    bhi_context_lock(stream->context);
+    struct bhi_worker *worker = bhi_stream_worker(stream);
+    struct bhi_reflection *found = worker ? bhi_worker_reflection(worker, kernel->body->id) : NULL;
+    if (found) {
+        *out_info = found->info;
+    }
+    bhi_context_unlock(stream->context);
+    return found;
+}
+
+/* Was the kernel introduced to the worker that the stream has now? One that has told, when there
+ * was no memory to keep it, is made to forget the kernel: next time it tells again. */
+static bool knows(bh_stream *stream, const bh_kernel *kernel, bool *out_lost) {
+    bhi_context_lock(stream->context);
+    struct bhi_worker *worker = bhi_stream_worker(stream);
+    *out_lost =
+        worker && worker->reflection_lost && !bhi_worker_reflection(worker, kernel->body->id);
+    if (*out_lost) {
+        bhi_worker_forget_kernel(worker, kernel->body->id);
+    }
+    bool known = worker && bhi_worker_kernels_has(&worker->kernels, kernel->body->id);
+    bhi_context_pump_unlock(stream->context);
+    return known;
+}
+
+/* One try: BH_PENDING when the worker that compiled it was gone before it told. */
+static bh_status reflect_once(bh_kernel *kernel, bh_stream *stream, uint64_t deadline_ns,
+                              bh_kernel_info *out_info, bh_detail *detail) {
+    bh_event *event = NULL;
+    bh_status status = bhi_submit_prepare("bh_kernel_reflect", kernel, stream, &event, detail);
+    if (status != BH_OK) {
+        return status;
+    }
+    if (bhi_event_await(event, deadline_ns) != BH_OK) {
+        bh_event_release(event);
+        return bhi_fail(detail, BH_TIMEOUT, 0, "bh_kernel_reflect: not compiled in time");
+    }
+    status = event->verdict.status;
+    if (status != BH_OK) {
+        bhi_fail(detail, status, 0, "%s", event->verdict.message);
+    }
+    bh_event_release(event);
+    uint64_t grace_ns = bhi_deadline_ns(REFLECTION_GRACE_NS);
+    if (grace_ns < deadline_ns) {
+        deadline_ns = grace_ns;
+    }
+    while (status == BH_OK) {
+        uint32_t seen = atomic_load(&stream->ready_word);
+        if (find_reflection(stream, kernel, out_info)) {
+            break;
+        }
+        bool lost;
+        bool known = knows(stream, kernel, &lost);
+        if (lost) {
+            return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_kernel_reflect");
+        }
+        if (!known) {
+            return BH_PENDING;
+        }
+        if (bhi_futex_wait(&stream->ready_word, seen, false, deadline_ns) == -ETIMEDOUT) {
+            return bhi_fail(detail, BH_TIMEOUT, 0,
+                            "bh_kernel_reflect: the worker did not say what the kernel binds");
+        }
+    }
+    return status;
+}
+
+/* For BH_ACCESS_DECLARED. The first reflection holds: a later worker could answer falsely. */
+static bh_status remember(struct bh_kernel *kernel, const bh_kernel_info *info, bh_detail *detail) {
+    bh_kernel_info *declared = malloc(sizeof *declared);
+    if (!declared) {
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_kernel_reflect");
+    }
+    *declared = *info;
+    bhi_context_lock(kernel->context);
+    if (!kernel->declared) {
+        kernel->declared = declared;
+        declared = NULL;
+    }
+    bhi_context_unlock(kernel->context);
+    free(declared);
+    return BH_OK;
+}
+
+static bh_status reflect(bh_kernel *kernel, bh_stream *stream, uint64_t timeout_ns,
+                         bh_kernel_info *out_info, bh_detail *detail) {
+    uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
+    bh_status status;
+    do {
+        status = reflect_once(kernel, stream, deadline_ns, out_info, detail);
+    } while (status == BH_PENDING);
+    return status == BH_OK ? remember(kernel, out_info, detail) : status;
+}
+
+BH_API bh_status bh_kernel_reflect_sized(bh_kernel *kernel, bh_stream *stream, uint64_t timeout_ns,
+                                         bh_kernel_info *out_info, size_t info_size,
+                                         bh_detail *detail) {
+    static const char call[] = "bh_kernel_reflect";
+    if (!out_info) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: out_info is NULL", call);
+    }
+    if (bhi_callback_check(call, detail) != BH_OK) {
+        return BH_IN_CALLBACK;
+    }
+    bh_status status =
+        bhi_layout_check(BHI_OURS(bh_kernel_info), info_size, call, "out_info", detail);
+    if (status != BH_OK) {
+        return status;
+    }
+    if (info_size == sizeof *out_info) {
+        return reflect(kernel, stream, timeout_ns, out_info, detail);
+    }
+    bh_kernel_info *ours = calloc(1, sizeof *ours);
+    if (!ours) {
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+    }
+    status = reflect(kernel, stream, timeout_ns, ours, detail);
+    if (status == BH_OK) {
+        bhi_layout_give(out_info, info_size, ours, sizeof *ours);
+    }
+    free(ours);
+    return status;
+}

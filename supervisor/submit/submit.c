@@ -1,0 +1,273 @@
+/* bh_submit: has the lane record encoded, works out what the submission depends on, and queues it.
+ */
+#include "supervisor/submit/submit.h"
+#include "base/detail.h"
+#include "base/futex.h"
+#include "ipc/commands.h"
+#include "supervisor/buffer/buffer.h"
+#include "supervisor/context/context.h"
+#include "supervisor/context/request.h"
+#include "supervisor/event/callback.h"
+#include "supervisor/event/event.h"
+#include "supervisor/event/pending.h"
+#include "supervisor/file/file.h"
+#include "supervisor/kernel/kernel.h"
+#include "supervisor/stream/stream.h"
+#include "supervisor/submit/encode.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_CAPACITY 512u /* bytes of a record */
+
+/* What it has run that somebody else wrote, as the core tells one from another: its kernel or its
+ * file, trusted or not; several kernels are nobody else's. 0: copies and fills only. */
+static uint64_t request_code(const struct bhi_request *request) {
+    if (request->file) {
+        return request->file->info.file;
+    }
+    for (uint32_t i = 1; i < request->kernel_count; i++) {
+        if (request->kernels[i]->body != request->kernels[0]->body) {
+            return request->submission.event->id;
+        }
+    }
+    if (!request->kernel_count) {
+        return 0;
+    }
+    /* By its hash: a kernel that is made anew for each launch is the same code all the same. */
+    uint64_t code;
+    memcpy(&code, request->kernels[0]->body->hash, sizeof code);
+    return code | 1;
+}
+
+static struct bhi_request *start(bh_stream *stream, uint32_t command_count, uint64_t capacity) {
+    struct bhi_request *request = calloc(1, sizeof *request);
+    struct bh_event *event = bhi_event_create(stream->context);
+    struct bhi_lane_record *record = calloc(1, capacity);
+    if (!request || !event || !record) {
+        free(record);
+        bhi_event_unref(event);
+        free(request);
+        return NULL;
+    }
+    request->record = record;
+    request->record_capacity = capacity;
+    record->size = sizeof *record;
+    record->command_count = command_count;
+    bhi_submission_init(&request->submission, &stream->core, event);
+    return request;
+}
+
+/* Takes the lock. From here on it has an id, and ends in finish(). */
+static bh_status enter(struct bhi_request *request, const char *call, bh_detail *detail) {
+    struct bh_event *event = request->submission.event;
+    bh_context *context = event->context;
+    bhi_context_lock(context);
+    event->id = bhi_context_new_id(context);
+    event->verdict.submitted_ns = bhi_now_ns();
+    return context->closed ? bhi_fail(detail, BH_CLOSED, 0, "%s: the context was destroyed", call)
+                           : BH_OK;
+}
+
+/* Queues it, or gives it up where |status| is not BH_OK, and drops the lock. *out_event (NULL is
+ * fine) is referenced, and has |handles| of the caller's references. */
+static bh_status finish(struct bhi_request *request, bh_status status, bh_event *const *waits,
+                        uint32_t wait_count, uint32_t handles, const char *call,
+                        bh_event **out_event, bh_detail *detail) {
+    struct bhi_submission *submission = &request->submission;
+    struct bh_event *event = submission->event;
+    bh_context *context = event->context;
+    submission->code = request_code(request);
+    if (status == BH_OK && !bhi_submission_depend(submission, waits, wait_count)) {
+        status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+    }
+    if (status != BH_OK) {
+        bhi_submission_abandon(submission);
+        bhi_context_pump_unlock(context);
+        return status;
+    }
+    if (out_event) {
+        atomic_init(&event->handle.count, handles);
+        bhi_event_ref(event);
+        *out_event = event;
+    }
+    bhi_pending_add(event);
+    bhi_submission_enqueue(submission);
+    bhi_context_pump_unlock(context);
+    return BH_OK;
+}
+
+bh_status bhi_internal_submit(struct bh_stream *stream,
+                              const struct bhi_internal_submission *internal,
+                              struct bh_event **out_event, bh_detail *detail) {
+    struct bhi_request *request = start(stream, 1, sizeof *request->record + internal->size);
+    if (!request) {
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", internal->call);
+    }
+    memcpy(bhi_encode_append(request, internal->size), internal->command, internal->size);
+    request->submission.deadline_ns = internal->deadline_ns;
+    request->submission.failure_reported = internal->quiet;
+    request->file = internal->file;
+    if (request->file) {
+        bhi_file_ref(request->file);
+    }
+    bh_status status = enter(request, internal->call, detail);
+    if (status == BH_OK &&
+        ((internal->reads && !bhi_encode_use(request, internal->reads, true, false, false)) ||
+         (internal->fills && !bhi_encode_use(request, internal->fills, false, true, true)))) {
+        status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", internal->call);
+    }
+    return finish(request, status, NULL, 0, 0, internal->call, out_event, detail);
+}
+
+static bh_status check_info(const bh_stream *stream, const bh_submit_info *info,
+                            bh_detail *detail) {
+    if (!info) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_submit: info is NULL");
+    }
+    if (info->command_count && !info->commands) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_submit: commands is NULL, command_count %u", info->command_count);
+    }
+    if (info->command_count > BHI_MAX_COMMANDS) {
+        return bhi_fail(detail, BH_TOO_LARGE, 0, "bh_submit: more than %u commands",
+                        BHI_MAX_COMMANDS);
+    }
+    if (info->wait_count && !info->waits) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_submit: waits is NULL");
+    }
+    for (uint32_t i = 0; i < info->wait_count; i++) {
+        if (!BHI_LIVE(info->waits[i])) {
+            return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                            "bh_submit: waits[%u] is NULL or was released", i);
+        }
+        if (info->waits[i]->context != stream->context) {
+            return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                            "bh_submit: waits[%u] belongs to another context", i);
+        }
+    }
+    return BH_OK;
+}
+
+/* |prepare|: instead of info's commands, compile this kernel. |many|: see struct bhi_encoder. */
+static bh_status submit(const char *call, bool many, bh_stream *stream, const bh_submit_info *info,
+                        struct bh_kernel *prepare, bh_event **out_event, bh_detail *detail) {
+    struct bhi_request *request = start(stream, prepare ? 1 : info->command_count, FIRST_CAPACITY);
+    if (!request) {
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+    }
+    struct bhi_submission *submission = &request->submission;
+    struct bhi_encoder encoder = {.request = request, .detail = detail, .call = call, .many = many};
+    submission->runs_kernel = !prepare;
+    submission->deadline_ns = info->deadline_ns ? info->deadline_ns : stream->deadline_ns;
+
+    bh_status status = enter(request, call, detail);
+    if (prepare && status == BH_OK) {
+        status = bhi_encode_prepare(&encoder, prepare);
+    }
+    for (uint32_t i = 0; !prepare && i < info->command_count && status == BH_OK &&
+                         request->record->size <= BHI_LANE_MAX_RECORD;
+         i++) {
+        encoder.command = i;
+        status = bhi_encode_command(&encoder, &info->commands[i], stream->context);
+    }
+    if (status == BH_OK && request->record->size > BHI_LANE_MAX_RECORD) {
+        status = bhi_fail(detail, BH_TOO_LARGE, 0,
+                          "%s: %llu bytes encoded, over the limit of %u: split it", call,
+                          (unsigned long long)request->record->size, BHI_LANE_MAX_RECORD);
+    }
+    submission->abortable = request->kernel_count > 0;
+    for (uint32_t i = 0; i < request->kernel_count; i++) {
+        submission->abortable &= !request->kernels[i]->body->trusted;
+    }
+    submission->apart = info->alone ? BHI_APART_ALL : BHI_APART_NOT;
+    return finish(request, status, info->waits, info->wait_count, 1, call, out_event, detail);
+}
+
+static bh_status check_stream(const char *call, bh_stream *stream, bh_detail *detail) {
+    if (!BHI_LIVE(stream)) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: stream is NULL or was released", call);
+    }
+    return bhi_context_forked(stream->context) ? bhi_context_refuse(call, detail) : BH_OK;
+}
+
+BH_API bh_status bh_submit_sized(bh_stream *stream, const bh_submit_info *info, size_t info_size,
+                                 size_t command_size, size_t binding_size, bh_event **out_event,
+                                 bh_detail *detail) {
+    if (info_size != sizeof *info || command_size != sizeof *info->commands ||
+        binding_size != sizeof *info->commands->bindings) {
+        return bhi_foreign_submit(stream, info, info_size, command_size, binding_size, out_event,
+                                  detail);
+    }
+    /* Written last: it may be an element of info->waits. */
+    bh_event *event = NULL;
+    bh_status status = check_stream("bh_submit", stream, detail);
+    if (status == BH_OK) {
+        status = check_info(stream, info, detail);
+    }
+    if (status == BH_OK) {
+        status = submit("bh_submit", true, stream, info, NULL, out_event ? &event : NULL, detail);
+    }
+    if (out_event) {
+        *out_event = event;
+    }
+    return status;
+}
+
+BH_API bh_status bh_launch_sized(bh_stream *stream, bh_kernel *kernel, const uint32_t groups[3],
+                                 const bh_binding *bindings, uint32_t binding_count,
+                                 size_t binding_size, const void *push, uint32_t push_size,
+                                 bh_event **out_event, bh_detail *detail) {
+    if (binding_size != sizeof *bindings) {
+        return bhi_foreign_launch(stream, kernel, groups, bindings, binding_count, binding_size,
+                                  push, push_size, out_event, detail);
+    }
+    if (out_event) {
+        *out_event = NULL;
+    }
+    bh_status status = check_stream("bh_launch", stream, detail);
+    if (status != BH_OK) {
+        return status;
+    }
+    if (!groups) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_launch: groups is NULL");
+    }
+    const bh_command command = {
+        .type = BH_COMMAND_DISPATCH,
+        .kernel = kernel,
+        .groups = {groups[0], groups[1], groups[2]},
+        .bindings = bindings,
+        .binding_count = binding_count,
+        .push = push,
+        .push_size = push_size,
+    };
+    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    return submit("bh_launch", false, stream, &info, NULL, out_event, detail);
+}
+
+bh_status bhi_submit_prepare(const char *call, bh_kernel *kernel, bh_stream *stream,
+                             bh_event **out_event, bh_detail *detail) {
+    if (!BHI_LIVE(kernel)) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: kernel is NULL or was released", call);
+    }
+    bh_status status = check_stream(call, stream, detail);
+    if (status != BH_OK) {
+        return status;
+    }
+    if (kernel->context != stream->context) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "%s: kernel and stream belong to different contexts", call);
+    }
+    const bh_submit_info info = {0};
+    return submit(call, false, stream, &info, kernel, out_event, detail);
+}
+
+BH_API bh_status bh_kernel_prepare(bh_kernel *kernel, bh_stream *stream, bh_event **out_event,
+                                   bh_detail *detail) {
+    if (out_event) {
+        *out_event = NULL;
+    }
+    return bhi_submit_prepare("bh_kernel_prepare", kernel, stream, out_event, detail);
+}

@@ -1,0 +1,43 @@
+/* Submissions that are not the caller's own bh_submit. */
+#ifndef BHI_SUPERVISOR_SUBMIT_SUBMIT_H
+#define BHI_SUPERVISOR_SUBMIT_SUBMIT_H
+
+#include <bulkhead/bulkhead.h>
+#include <stdbool.h>
+
+struct bhi_file;
+
+/* Has the stream's worker compile the kernel; |call| is whose arguments they are. */
+bh_status bhi_submit_prepare(const char *call, bh_kernel *kernel, bh_stream *stream,
+                             bh_event **out_event, bh_detail *detail);
+
+/* A submission that the library makes for itself: one command, to a stream of its own. Deadlines,
+ * deaths and poison are those of any submission. */
+struct bhi_internal_submission {
+    const char *call; /* for the detail */
+    const void *command;
+    size_t size;
+    struct bhi_file *file;   /* that it is about; NULL: none */
+    struct bh_buffer *reads; /* NULL: none */
+    struct bh_buffer *fills; /* whole */
+    uint64_t deadline_ns;
+    bool quiet; /* how it ends is the caller's to tell, and counts as nobody's failure */
+};
+
+/* *out_event is referenced. */
+bh_status bhi_internal_submit(struct bh_stream *stream,
+                              const struct bhi_internal_submission *internal,
+                              struct bh_event **out_event, bh_detail *detail);
+
+/* -- foreign.c: bh_submit and bh_launch for a host whose structs are older or newer -------------
+ */
+
+bh_status bhi_foreign_submit(bh_stream *stream, const bh_submit_info *info, size_t info_size,
+                             size_t command_size, size_t binding_size, bh_event **out_event,
+                             bh_detail *detail);
+bh_status bhi_foreign_launch(bh_stream *stream, bh_kernel *kernel, const uint32_t groups[3],
+                             const bh_binding *bindings, uint32_t binding_count,
+                             size_t binding_size, const void *push, uint32_t push_size,
+                             bh_event **out_event, bh_detail *detail);
+
+#endif

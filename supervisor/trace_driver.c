@@ -1,0 +1,153 @@
+/* bh_trace_driver: which system calls a driver makes. */
+#include "base/detail.h"
+#include "base/futex.h"
+#include "supervisor/context/context.h"
+#include "supervisor/context/layout.h"
+#include "supervisor/stream/stream.h"
+#include "supervisor/worker/selector.h"
+#include "supervisor/worker/zygote.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define START_NS (30ull * 1000000000)
+#define LOOK_NS  (20ull * 1000000)
+
+/* -- bh_trace_driver -------------------------------------------------------------------------- */
+
+/* Lock held. The zygote that serves |driver|, with a reference. */
+static struct bhi_zygote *find_zygote(bh_context *context, const char *driver) {
+    BHI_LIST_EACH(node, &context->zygotes) {
+        struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
+        if (zygote->state == BHI_ZYGOTE_READY &&
+            (strcmp(zygote->requested, driver) == 0 || strcmp(zygote->driver, driver) == 0)) {
+            bhi_zygote_retain(zygote);
+            return zygote;
+        }
+    }
+    return NULL;
+}
+
+/* A stream brings a zygote. Whether its worker can be started does not matter here. */
+static bh_status start_zygote(bh_context *context, const char *device, const char *driver,
+                              struct bhi_zygote **out_zygote, bh_detail *detail) {
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    options.device = device;
+    options.name = "trace";
+    bh_stream *stream;
+    bh_status status = bh_stream_create(context, &options, &stream, detail);
+    if (status != BH_OK) {
+        return status;
+    }
+    const uint64_t end_ns = bhi_deadline_ns(START_NS);
+    do { /* as soon as there is a zygote: a worker may never be ready */
+        status = bh_stream_wait_ready(stream, LOOK_NS, detail);
+        bhi_context_lock(context);
+        *out_zygote = find_zygote(context, driver);
+        bhi_context_unlock(context);
+    } while (!*out_zygote && status == BH_TIMEOUT && bhi_now_ns() < end_ns);
+    bh_stream_release(stream);
+    return *out_zygote ? BH_OK : status == BH_OK ? BH_UNAVAILABLE : status;
+}
+
+static bh_status await(struct bhi_zygote *zygote, uint32_t index, bh_detail *detail) {
+    bh_context *context = zygote->context;
+    bhi_context_lock(context);
+    bool begun =
+        zygote->state == BHI_ZYGOTE_READY && bhi_trace_begin(&zygote->trace, zygote->socket, index);
+    const uint64_t deadline_ns = zygote->trace.deadline_ns;
+    bhi_context_unlock(context);
+    if (!begun) {
+        return bhi_fail(detail, BH_UNAVAILABLE, 0, "bh_trace_driver: the zygote was not asked");
+    }
+    for (;;) {
+        uint32_t seen = atomic_load(&zygote->probe_word);
+        bhi_context_lock(context);
+        enum bhi_trace_state state = zygote->trace.state;
+        bool ready = zygote->state == BHI_ZYGOTE_READY;
+        char text[256];
+        snprintf(text, sizeof text, "%s", zygote->trace.text);
+        bhi_context_unlock(context);
+        if (state == BHI_TRACE_DONE) {
+            return BH_OK;
+        }
+        if (state == BHI_TRACE_FAILED) {
+            return bhi_fail(detail, BH_UNAVAILABLE, 0, "bh_trace_driver: %s", text);
+        }
+        if (!ready) {
+            return bhi_fail(detail, BH_UNAVAILABLE, 0, "bh_trace_driver: the zygote is lost");
+        }
+        if (bhi_futex_wait(&zygote->probe_word, seen, false, deadline_ns) == -ETIMEDOUT) {
+            return bhi_fail(detail, BH_TIMEOUT, 0, "bh_trace_driver: no answer");
+        }
+    }
+}
+
+BH_API bh_status bh_trace_driver_sized(bh_context *context, const char *device, bh_trace *out_trace,
+                                       size_t trace_size, bh_traced_call *out_calls,
+                                       size_t capacity, size_t call_size, size_t *out_count,
+                                       bh_detail *detail) {
+    if (!out_trace || !out_count || (capacity && !out_calls)) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_trace_driver: %s is NULL",
+                        !out_trace   ? "out_trace"
+                        : !out_count ? "out_count"
+                                     : "out_calls");
+    }
+    bh_status status =
+        bhi_layout_check(BHI_OURS(bh_trace), trace_size, "bh_trace_driver", "out_trace", detail);
+    if (status == BH_OK) {
+        status = bhi_layout_check(BHI_OURS(bh_traced_call), call_size, "bh_trace_driver",
+                                  "out_calls", detail);
+    }
+    if (status != BH_OK) {
+        return status;
+    }
+    memset(out_trace, 0, trace_size);
+    *out_count = 0;
+    status = bhi_context_check(context, "bh_trace_driver", detail);
+    if (status == BH_OK) {
+        status = bhi_callback_check("bh_trace_driver", detail);
+    }
+    char driver[BHI_DRIVER_NAME];
+    uint32_t index = 0;
+    if (status == BH_OK && !bhi_selector_parse(device ? device : "", driver, &index)) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_trace_driver: '%s' is not a device selector", device);
+    }
+    struct bhi_zygote *zygote = NULL;
+    if (status == BH_OK) {
+        status = start_zygote(context, device, driver, &zygote, detail);
+    }
+    if (status == BH_OK) {
+        status = await(zygote, index, detail);
+    }
+    if (status == BH_OK) {
+        bhi_context_lock(context);
+        const struct bhi_trace_page *page = zygote->trace.page;
+        if (zygote->trace.state == BHI_TRACE_DONE) {
+            bh_trace trace = {0};
+            bhi_trace_read(page, &trace);
+            bhi_trace_unknown(page, trace.first_unknown, sizeof trace.first_unknown);
+            bhi_layout_give(out_trace, trace_size, &trace, sizeof trace);
+            for (uint32_t i = 0; i < bhi_trace_call_count(page); i++) {
+                bh_traced_call call;
+                if (!bhi_trace_call_read(page, i, &call)) {
+                    continue;
+                }
+                if (*out_count < capacity) {
+                    bhi_layout_give((uint8_t *)out_calls + *out_count * call_size, call_size, &call,
+                                    sizeof call);
+                }
+                ++*out_count;
+            }
+        } else {
+            status = bhi_fail(detail, BH_UNAVAILABLE, 0,
+                              "bh_trace_driver: another trace has begun; try again");
+        }
+        bhi_context_unlock(context);
+    }
+    bhi_zygote_release(zygote);
+    return status;
+}

@@ -1,0 +1,43 @@
+/* A zygote's trace of its driver (ipc/trace.h): asked for by bh_trace_driver, by bh_doctor, and
+ * when a worker has died of SIGSYS while it started. */
+#ifndef BHI_SUPERVISOR_WORKER_TRACE_H
+#define BHI_SUPERVISOR_WORKER_TRACE_H
+
+#include <bulkhead/bulkhead.h>
+#include <stdbool.h>
+
+#define BHI_TRACE_NS (70ull * 1000000000) /* longer than the zygote gives the tracer */
+
+struct bhi_trace_page;
+
+/*   NONE ──▶ PENDING ──▶ DONE      asked for, answered; DONE ──▶ PENDING where one asks again
+ *               └──────▶ FAILED    no trace can be had: why is in |text| */
+enum bhi_trace_state { BHI_TRACE_NONE, BHI_TRACE_PENDING, BHI_TRACE_DONE, BHI_TRACE_FAILED };
+
+/* Context's lock, but for |page|, which nobody reads while PENDING. */
+struct bhi_zygote_trace {
+    enum bhi_trace_state state;
+    int fd;                      /* of the memfd; valid where |page| is */
+    struct bhi_trace_page *page; /* our mapping; NULL: none yet */
+    uint64_t deadline_ns;        /* PENDING */
+    char text[256];              /* FAILED */
+    char line[480]; /* DONE: the call that the table does not know, driver and version; or empty */
+};
+
+/* Lock held. Asks the zygote at |socket|, which is ready, for one, unless one is on its way. False:
+ * that cannot be. */
+bool bhi_trace_begin(struct bhi_zygote_trace *trace, int socket, uint32_t device_index);
+/* Lock held. The zygote has answered. */
+void bhi_trace_end(struct bhi_zygote_trace *trace, bool done, const char *text);
+void bhi_trace_fini(struct bhi_zygote_trace *trace);
+
+/* -- what a page has, each text copied once ---------------------------------------------------- */
+
+void bhi_trace_read(const struct bhi_trace_page *page, bh_trace *out);
+uint32_t bhi_trace_call_count(const struct bhi_trace_page *page);
+/* False: it makes no sense. */
+bool bhi_trace_call_read(const struct bhi_trace_page *page, uint32_t index, bh_traced_call *out);
+/* The first call that the driver's table does not know, in words; or empty. */
+void bhi_trace_unknown(const struct bhi_trace_page *page, char *out, size_t size);
+
+#endif

@@ -1,0 +1,54 @@
+/* The devices of this machine. */
+#ifndef BULKHEAD_DEVICE_H
+#define BULKHEAD_DEVICE_H
+
+#include <bulkhead/detail.h>
+#include <bulkhead/sized.h>
+#include <bulkhead/types.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A Vulkan device. */
+typedef struct bh_device_info {
+    char selector[48];              /* for bh_stream_options.device */
+    char name[256];                 /* VkPhysicalDeviceProperties.deviceName */
+    char driver[256];               /* VkPhysicalDeviceDriverProperties.driverName */
+    char driver_info[256];          /* its version, as the driver writes it */
+    uint32_t vendor_id;             /* VkPhysicalDeviceProperties.vendorID */
+    uint32_t device_id;             /* VkPhysicalDeviceProperties.deviceID */
+    uint32_t device_type;           /* VkPhysicalDeviceType */
+    uint32_t api_version;           /* of Vulkan */
+    uint32_t driver_version;        /* VkPhysicalDeviceProperties.driverVersion */
+    uint8_t uuid[16];               /* VkPhysicalDeviceIDProperties.deviceUUID */
+    uint64_t memory_bytes;          /* largest device-local heap */
+    uint32_t max_groups[3];         /* workgroups of a dispatch along each axis */
+    uint32_t max_group_invocations; /* of one workgroup */
+    uint32_t max_shared_bytes;      /* workgroup memory */
+    uint32_t max_push_bytes;        /* push constants */
+    uint64_t max_storage_range;     /* bytes of one storage buffer binding */
+    uint64_t max_uniform_range;     /* bytes of one uniform buffer binding */
+    uint32_t storage_alignment;     /* of offsets of storage buffer bindings */
+    uint32_t uniform_alignment;     /* of offsets of uniform buffer bindings */
+    uint64_t import_alignment;      /* of imported memory */
+    uint32_t feature_count;         /* elements of |features| */
+    const char *features[64]; /* features that the device has and workers use: constant strings */
+} bh_device_info;
+
+/* Lists the devices of every supported driver, as a worker sees them. Starts and ends workers.
+ * Fills in at most |capacity| elements; *out_count is how many devices there are. Blocks, at most
+ * 30 s a driver. Not in a completion callback. Returns BH_OK, or why there are none: BH_NO_DEVICE,
+ * BH_UNAVAILABLE, BH_SYSTEM. */
+BH_INLINE BH_MUST_USE bh_status bh_devices(bh_context *context, bh_device_info *out_devices,
+                                           size_t capacity, size_t *out_count, bh_detail *detail) {
+    return bh_devices_sized(context, out_devices, capacity, sizeof *out_devices, out_count, detail);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

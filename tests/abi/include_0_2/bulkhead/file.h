@@ -1,0 +1,126 @@
+/* Buffers whose content comes from a file. */
+#ifndef BULKHEAD_FILE_H
+#define BULKHEAD_FILE_H
+
+#include <bulkhead/array.h>
+#include <bulkhead/detail.h>
+#include <bulkhead/sized.h>
+#include <bulkhead/types.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What to read of a file. */
+typedef enum bh_file_format {
+    BH_FILE_RAW = 1,         /* |size| bytes from |offset| on */
+    BH_FILE_NPY = 2,         /* all of a .npy: format 1.0 to 3.0, C order, little endian */
+    BH_FILE_SAFETENSORS = 3, /* the tensor named |tensor| of a .safetensors */
+} bh_file_format;
+
+/* A file, and what to read of it. Call bh_file_source_init first. */
+typedef struct bh_file_source {
+    size_t struct_size;    /* set by bh_file_source_init */
+    const char *path;      /* opened for reading; links are followed; NULL (default): use |fd| */
+    int fd;                /* an open file; -1 (default): use |path|. It is opened anew, so its
+                              position does not move. The caller may close it after the call */
+    bh_file_format format; /* what to read */
+    uint64_t offset;       /* RAW: of the first byte */
+    uint64_t size;         /* RAW: bytes; BH_WHOLE_SIZE (default): to the end of the file */
+    const char *tensor;    /* SAFETENSORS: the tensor's name; at most 1023 bytes of UTF-8 */
+    uint64_t header_timeout_ns; /* for opening the file and parsing its header; default 10 s; 0: the
+                                   default */
+    uint64_t deadline_ns; /* of the load, from its turn on; default 10 min; BH_FOREVER: none */
+} bh_file_source;
+
+/* Fills in the defaults. */
+BH_INLINE void bh_file_source_init(bh_file_source *source) {
+    bh_file_source_init_sized(source, sizeof *source);
+}
+
+/* Creates a buffer whose content is loaded from a file (B7). The buffer has its size when the call
+ * returns. Its content is PENDING until a loader has read it. A loader is a sandboxed worker that
+ * gets the open file and nothing else. Submissions that bind the buffer wait for the load, and so
+ * does mapping.
+ *
+ * A load that fails poisons the buffer and its dependents with LOAD_FAILED. The verdict has errno,
+ * path, tensor and, if a read failed, the offset in the file. (Offsets in a .safetensors header
+ * count from the beginning of the data.) A loader that dies poisons the buffer with its death. Once
+ * the verdict can be seen, nothing writes into the buffer any more.
+ *
+ * The file must be a regular one, and not of /proc, /sys or the like. It must not change, and must
+ * stay at its path, until the load has ended: a file that is written, truncated, replaced or
+ * removed fails the load. Writes through a shared mapping leave no trace in its times and are not
+ * noticed. An empty range or array is fine.
+ *
+ * Blocks while the file is opened, the header is parsed and the memory is reserved (about 1 ms a
+ * MiB). A process of its own opens the file, with the rights, the root and the current folder of
+ * the calling thread: a mount that does not answer costs header_timeout_ns at most. In a completion
+ * callback only RAW works. Returns BH_OK; BH_LOAD_FAILED       the file cannot be opened, is no
+ * regular file, has a bad header or no such tensor, or the range leaves it. The detail has errno,
+ * if there is one, and names path, tensor and offset BH_TIMEOUT           the file was not opened,
+ * or its header not parsed, in time BH_INVALID_ARGUMENT  a field that the format does not have, or
+ * both path and fd a verdict's code     the loader died while it parsed the header BH_UNAVAILABLE,
+ * ...  no loader can start, or no process can open the file or what bh_buffer_create returns. */
+BH_API BH_MUST_USE bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *source,
+                                                 bh_buffer **out_buffer, bh_detail *detail);
+/* Returns the event of the load, to wait for, to cancel, or to name among the waits of a
+ * submission. The caller releases it. BH_INVALID_ARGUMENT: the buffer is not from a file. */
+BH_API BH_MUST_USE bh_status bh_buffer_load_event(bh_buffer *buffer, bh_event **out_event,
+                                                  bh_detail *detail);
+/* Tells how many bytes are loaded: *out_done of *out_total. Both are the buffer's size once the
+ * load is READY; *out_done is 0 after a failure. The loader reports it, so use it for a display
+ * only. BH_INVALID_ARGUMENT: the buffer is not from a file. */
+BH_API BH_MUST_USE bh_status bh_buffer_load_progress(bh_buffer *buffer, uint64_t *out_done,
+                                                     uint64_t *out_total, bh_detail *detail);
+
+/* The array that a buffer was loaded from. */
+typedef struct bh_array_info {
+    bh_dtype dtype;              /* of its elements; BH_DTYPE_NONE: raw bytes */
+    uint32_t rank;               /* dimensions; 0: one element, or raw bytes */
+    uint64_t shape[BH_MAX_RANK]; /* elements along each dimension, in C order */
+} bh_array_info;
+
+/* Tells what the file's header says of the array. BH_INVALID_ARGUMENT: the buffer is not from a
+ * file. */
+BH_INLINE BH_MUST_USE bh_status bh_buffer_array(const bh_buffer *buffer, bh_array_info *out_info,
+                                                bh_detail *detail) {
+    return bh_buffer_array_sized(buffer, out_info, sizeof *out_info, detail);
+}
+
+/* An array in a file. */
+typedef struct bh_file_tensor {
+    bh_dtype dtype;              /* NONE: not known here, and bh_buffer_from_file refuses it */
+    uint32_t rank;               /* dimensions; 0: one element */
+    uint64_t shape[BH_MAX_RANK]; /* elements along each dimension, in C order */
+    uint64_t offset;             /* of its data, from the beginning of the file */
+    uint64_t bytes;              /* of its data */
+    char type[16]; /* the dtype as the file calls it: "BF16"; of a .npy "f4", without byte order */
+    char name[1024]; /* empty of a .npy; cut if it is longer. "?" replaces characters that may not
+                        be shown; bh_buffer_from_file refuses such a name */
+} bh_file_tensor;
+
+/* Lists the arrays of a .npy (one) or .safetensors (all tensors, in the header's order) without
+ * loading them. |source| is as for bh_buffer_from_file, without a tensor; its deadline_ns is not
+ * used. Fills in the first |capacity| elements, of about 1.6 KiB each; *out_count is how many there
+ * are. A header that bh_buffer_from_file refuses is refused here, too.
+ *
+ * A loader parses the header. The library checks its answer: each tensor lies in the file and has
+ * as many bytes as its shape takes.
+ *
+ * Blocks, at most header_timeout_ns. Not in a completion callback. Returns what bh_buffer_from_file
+ * returns. */
+BH_INLINE BH_MUST_USE bh_status bh_file_tensors(bh_context *context, const bh_file_source *source,
+                                                bh_file_tensor *out_tensors, size_t capacity,
+                                                size_t *out_count, bh_detail *detail) {
+    return bh_file_tensors_sized(context, source, out_tensors, capacity, sizeof *out_tensors,
+                                 out_count, detail);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

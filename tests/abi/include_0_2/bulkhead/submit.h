@@ -1,0 +1,122 @@
+/* Submissions: lists of commands for a stream, each with one event. */
+#ifndef BULKHEAD_SUBMIT_H
+#define BULKHEAD_SUBMIT_H
+
+#include <bulkhead/detail.h>
+#include <bulkhead/kernel.h>
+#include <bulkhead/sized.h>
+#include <bulkhead/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A range of a buffer, bound to a kernel, and what the command may do with it.
+ *
+ * Dependencies and poison are of whole buffers (B5). Two streams cannot write halves of one buffer
+ * at the same time. A submission that ends poisoned poisons every buffer that it was to write, also
+ * if it never ran. A command, or a write by the host, that overwrites the whole buffer cleans it.
+ * Two halves do not: each is READY, and the buffer stays poisoned.
+ *
+ * |access| may be less than the kernel declares. A kernel that visibly stores into what it may only
+ * read is BINDING_MISMATCH. A store that the validator misses cannot change the buffer: the worker
+ * dies of SIGSEGV (WORKER_SIGNAL) or writes into a copy (READY).
+ *
+ * BH_ACCESS_WRITE promises that the command overwrites the range. A kernel that breaks the promise
+ * leaves garbage that counts as CLEAN. On a binding that the module declares readonly it is
+ * BINDING_MISMATCH. BH_ACCESS_DECLARED needs an earlier bh_kernel_reflect, otherwise the submission
+ * is INVALID_ARGUMENT. A module's writeonly promises nothing.
+ *
+ * Ranges of one buffer may overlap in a command; the order of the kernel's reads and writes there
+ * is the kernel's. */
+typedef struct bh_binding {
+    uint32_t set;      /* descriptor set */
+    uint32_t binding;  /* in the set */
+    bh_buffer *buffer; /* of the stream's context */
+    uint64_t offset;   /* a multiple of bh_device_info.storage_alignment or uniform_alignment,
+                          otherwise BINDING_MISMATCH */
+    uint64_t size;     /* BH_WHOLE_SIZE: the rest of the buffer, at least one byte; 0: for an empty
+                          buffer only */
+    bh_access access;  /* what the command may do */
+    uint32_t element;  /* of an array of buffers (bh_kernel_binding.count). Each element has a
+                          bh_binding of its own; a missing one is BINDING_MISMATCH. Otherwise 0 */
+} bh_binding;
+
+/* What a command does. */
+typedef enum bh_command_type {
+    BH_COMMAND_DISPATCH = 1, /* runs a kernel */
+    BH_COMMAND_COPY = 2,     /* copies |size| bytes of src to dst; ranges of one buffer must not
+                                overlap;     BH_WHOLE_SIZE is the rest of src */
+    BH_COMMAND_FILL = 3,     /* writes |fill_value| into |size| bytes of dst; offset and size are
+                                multiples of 4; BH_WHOLE_SIZE is the rest of dst */
+} bh_command_type;
+
+/* One command. Fields of other types are ignored. */
+typedef struct bh_command {
+    bh_command_type type;       /* which fields count */
+    bh_kernel *kernel;          /* dispatch: of the stream's context */
+    uint32_t groups[3];         /* dispatch: workgroups, each at least 1. A product over 2^32 - 1 is
+                                   LIMIT_EXCEEDED on a device without the feature wholeGrids */
+    const bh_binding *bindings; /* dispatch: one for each buffer that the kernel binds */
+    uint32_t binding_count;     /* dispatch: at most 256; each element of an array counts */
+    const void *push;           /* dispatch: push constants, copied */
+    uint32_t push_size;         /* dispatch: a multiple of 4, at most 4096 and the device's limit */
+    bh_buffer *src;             /* copy: where the bytes come from */
+    bh_buffer *dst;             /* copy, fill: where they go */
+    uint64_t src_offset;        /* copy: in src */
+    uint64_t dst_offset;        /* copy, fill: in dst */
+    uint64_t size;              /* copy, fill: bytes */
+    uint32_t fill_value;        /* fill: a 32-bit word */
+} bh_command;
+
+/* What to submit. {0} is a valid start. */
+typedef struct bh_submit_info {
+    const bh_command *commands; /* run in order, with barriers where they depend on each other */
+    uint32_t command_count;     /* 0: a join of |waits|, or a marker (E17) */
+    bh_event *const *waits;     /* it starts when all are READY; a poisoned one poisons it (E5) */
+    uint32_t wait_count;        /* elements of |waits| */
+    uint64_t deadline_ns;       /* from its turn on the worker; 0: the stream's; BH_FOREVER: none */
+    bool alone; /* it runs on a worker that has run no other submission, and that gets no other
+                   until it has ended: how it ends is its own doing (bh_verdict.blame). The stream's
+                   worker is replaced first if it has run something. Use it after a SUSPECTED
+                   verdict. For all submissions: bh_stream_options.isolation */
+} bh_submit_info;
+
+/* Queues a submission. It fails as a whole (E4). It depends on the events that it waits for, and on
+ * the writers of the buffers that it reads, on any stream of the context. It runs after earlier
+ * users of the buffers that it writes. There are no cycles, because the event does not exist before
+ * the call.
+ *
+ * A submission without commands is a join or a marker (E17). Its event is READY when everything
+ * before it on the stream has ended and all |waits| are READY.
+ *
+ * Everything is copied or retained. |out_event| may be NULL. Otherwise it is written last, and may
+ * be an element of |waits|; the caller releases the event. Never blocks, and never returns another
+ * submission's error (E8). If the worker dies while the submission runs, the event is poisoned; if
+ * the submission had not started, it runs on the next worker (E13). Returns BH_OK, BH_TOO_LARGE
+ * (over 512 KiB encoded), BH_NO_MEMORY, BH_CLOSED, or BH_INVALID_ARGUMENT (the detail names command
+ * and field). */
+BH_INLINE BH_MUST_USE bh_status bh_submit(bh_stream *stream, const bh_submit_info *info,
+                                          bh_event **out_event, bh_detail *detail) {
+    return bh_submit_sized(stream, info, sizeof *info, sizeof(bh_command), sizeof(bh_binding),
+                           out_event, detail);
+}
+/* Submits one dispatch, without waits, with the stream's deadline. Returns what bh_submit returns.
+ */
+BH_INLINE BH_MUST_USE bh_status bh_launch(bh_stream *stream, bh_kernel *kernel,
+                                          const uint32_t groups[3], const bh_binding *bindings,
+                                          uint32_t binding_count, const void *push,
+                                          uint32_t push_size, bh_event **out_event,
+                                          bh_detail *detail) {
+    return bh_launch_sized(stream, kernel, groups, bindings, binding_count, sizeof *bindings, push,
+                           push_size, out_event, detail);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,33 @@
+/* What a prober knows, and what it reports. */
+#ifndef BHI_WORKER_PROBE_CONTEXT_H
+#define BHI_WORKER_PROBE_CONTEXT_H
+
+#include "worker/sandbox/nodes.h"
+#include "worker/sandbox/sandbox.h"
+#include <stdint.h>
+#include <sys/types.h>
+
+#define BHI_PROBE_TEXT 256u
+
+enum bhi_probe_result { BHI_PROBE_ABSENT, BHI_PROBE_HOLDS, BHI_PROBE_BROKEN };
+
+/* Shared with the children; the zygote copies it before it looks. */
+struct bhi_probe_report {
+    uint32_t done; /* a result was written */
+    uint32_t result;
+    char text[BHI_PROBE_TEXT];
+};
+
+/* What a prober knows, collected by the zygote while it still sees the host. */
+struct bhi_probe_context {
+    const struct bhi_driver *driver;
+    const struct bhi_nodes *nodes; /* of its devices */
+    uint64_t layers;               /* that hold in the zygote */
+    struct bhi_namespaces outside; /* the warden's */
+    struct bhi_namespaces inside;  /* the zygote's */
+    pid_t warden;                  /* its pid outside */
+    unsigned user;                 /* who a worker is outside */
+    char host_name[65];            /* outside */
+};
+
+#endif
