@@ -71,7 +71,10 @@ static const struct bhi_section run_sections[] = {
      "  log          everything that the compiler printed, warnings too, as lines\n"
      "  submissions  number of submissions\n"
      "  min_ms       minimum time from submission to result of the READY submissions\n"
-     "  median_ms    median of these times"},
+     "  median_ms    median of these times\n"
+     "  times        null, or with --time {device, host}, each {warm_up_ms, min_ms,\n"
+     "               median_ms, p99_ms}, or null if it is not known; the last three are null\n"
+     "               without --repeat"},
 };
 
 static const struct bhi_example run_examples[] = {

@@ -70,6 +70,7 @@ static bool parse_request(struct eval *eval, const struct bhi_args *args,
     }
     if (eval->print) {
         request->repeat = 1; /* no times to tell of */
+        request->time = false;
     }
     if (eval->print && request->json) {
         return bhi_refuse(complaint, "--print and --json exclude each other");

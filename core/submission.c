@@ -193,6 +193,7 @@ static void judge(struct bhi_submission *submission, const struct bhi_outcome *o
     verdict->limit = outcome->limit;
     verdict->started_ns = outcome->started_ns;
     verdict->ended_ns = outcome->ended_ns;
+    verdict->device_ns = outcome->device_ns;
     memset(verdict->kernel_hash, 0, sizeof verdict->kernel_hash);
     memcpy(verdict->stream_name, submission->stream->name, sizeof verdict->stream_name);
     if (outcome->status != BH_OK) {
@@ -217,6 +218,7 @@ static void inherit(struct bhi_submission *submission, const struct bh_event *ca
     event->verdict.executed = BH_EXECUTED_NO;
     event->verdict.submitted_ns = submitted_ns;
     event->verdict.started_ns = 0;
+    event->verdict.device_ns = 0;
     memcpy(event->verdict.stream_name, submission->stream->name, sizeof event->verdict.stream_name);
     const char *why = cause->verdict.message;
     char origin[sizeof cause->verdict.message];
@@ -368,6 +370,7 @@ void bhi_submission_end(struct bhi_submission *submission, const struct bhi_outc
     if (submission->doomed) {
         verdict->executed = outcome->executed;
         verdict->started_ns = outcome->started_ns;
+        verdict->device_ns = outcome->device_ns;
         verdict->ended_ns = outcome->ended_ns ? outcome->ended_ns : core->ops->now_ns(core);
         /* Its own failure is one more cause (E7); being skipped is none. */
         if (outcome->status != BH_OK && outcome->status != BH_CANCELLED) {

@@ -57,6 +57,7 @@ struct bhi_submission {
     uint32_t holds;              /* unresolved edges with hold */
     bool runs_kernel;            /* false: compiling is all it does */
     bool abortable;              /* all its kernels look at the abort word */
+    bool timed;                  /* its worker may say how long the device was busy with it */
     bool cancelled;              /* asked for */
     bool hastened;               /* counted in worker->cancels */
     bool withdrawn;              /* asked for: the worker may skip it */
@@ -103,6 +104,7 @@ struct bhi_outcome {
     int32_t worker_pid;
     uint64_t limit;
     uint64_t started_ns, ended_ns;
+    uint64_t device_ns;    /* 0: not known */
     uint64_t origin, tick; /* the event whose fault it is, and that one's origin_tick; 0: its own */
     const char *message;
 };

@@ -98,6 +98,8 @@ static enum bhi_apart apart_of(const struct bhi_submission *submission) {
 static enum bhi_publish release(struct bhi_core_worker *worker, struct bhi_submission *submission,
                                 enum bhi_apart apart) {
     struct bhi_core *core = worker->core;
+    /* Before the worker can begin: what it says of its time is held against this. */
+    const uint64_t now_ns = core->ops->now_ns(core);
     enum bhi_publish result = core->ops->publish(worker, submission, worker->published + 1);
     if (result != BHI_PUBLISHED) {
         return result;
@@ -110,7 +112,7 @@ static enum bhi_publish release(struct bhi_core_worker *worker, struct bhi_submi
     submission->state = BHI_RELEASED;
     submission->worker = worker;
     submission->seq = ++worker->published;
-    submission->released_ns = core->ops->now_ns(core);
+    submission->released_ns = now_ns;
     if (first) {
         worker->running_since_ns = submission->released_ns;
         worker->marker_seen = worker->harvested;
@@ -254,6 +256,7 @@ static void aborted(const struct bhi_core_worker *worker, const struct bhi_submi
                                     .worker_pid = worker->pid,
                                     .started_ns = outcome->started_ns,
                                     .ended_ns = outcome->ended_ns,
+                                    .device_ns = outcome->device_ns,
                                     .message = message};
     /* A worker on a busy machine begins late what is its turn: that was a part of the time. */
     if (submission->turn_ns < outcome->started_ns) {
@@ -290,13 +293,18 @@ bool bhi_core_worker_result(struct bhi_core_worker *worker, struct bhi_outcome *
         bhi_core_worker_violation(worker, "it stopped a submission that it was not asked to stop");
         return false;
     }
-    worker->harvested++;
     if (outcome->started_ns < submission->released_ns) {
         outcome->started_ns = submission->released_ns;
     }
     if (outcome->ended_ns < outcome->started_ns) {
         outcome->ended_ns = outcome->started_ns;
     }
+    const uint64_t most_ns = submission->timed ? outcome->ended_ns - outcome->started_ns : 0;
+    if (outcome->device_ns > most_ns) {
+        bhi_core_worker_violation(worker, "it claims a time on the device that has not passed");
+        return false;
+    }
+    worker->harvested++;
     /* A later one may have been seen to begin. */
     if (worker->running_since_ns < outcome->ended_ns) {
         worker->running_since_ns = outcome->ended_ns;

@@ -222,6 +222,7 @@ int bhi_record_check(const struct bhi_lane_record *record, uint64_t bytes, char 
     }
     check_range(&c, "seq", record->seq, 1, UINT64_MAX);
     check_range(&c, "command_count", record->command_count, 0, UINT32_MAX);
+    check_range(&c, "flags", record->flags, 0, BHI_RECORD_FLAGS);
     const uint8_t *at = (const uint8_t *)(record + 1);
     uint64_t left = bytes - sizeof *record;
     for (uint32_t i = 0; i < record->command_count && !c.failed; i++) {

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define LANE_VERSION 1u
+#define LANE_VERSION 2u
 #define LANE_SEALS   (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | F_SEAL_FUTURE_WRITE)
 
 _Static_assert(sizeof(struct bhi_lane_header) <= 4096, "the header is one page");

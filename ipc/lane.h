@@ -55,7 +55,10 @@ struct bhi_lane_record {
     uint64_t seq;  /* 1, 2, 3, … in each lane */
     uint32_t command_count;
     uint32_t control_seq; /* handle this many control messages (modulo 2^32) first */
+    uint64_t flags;       /* BHI_RECORD_*. Last: what a worker records depends on what follows */
 };
+#define BHI_RECORD_TIMED UINT64_C(1) /* its result says how long the device was busy with it */
+#define BHI_RECORD_FLAGS BHI_RECORD_TIMED
 
 /* Supervisor side. Thread: one at a time (the context's lock). */
 struct bhi_lane {

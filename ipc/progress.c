@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PROGRESS_VERSION 2u
+#define PROGRESS_VERSION 3u
 #define MAX_RESULTS      (1u << 20)
 
 _Static_assert(sizeof(struct bhi_progress_header) <= 4096, "the header is one page");

@@ -86,7 +86,8 @@ struct bhi_result {
     uint32_t status;        /* bh_status: BH_OK or a verdict */
     uint32_t command_index; /* which command failed, or BHI_NO_COMMAND */
     int32_t vk_result;
-    uint32_t executed; /* bh_executed of the failed submission */
+    uint32_t executed;  /* bh_executed of the failed submission */
+    uint64_t device_ns; /* BHI_RECORD_TIMED: how long the device was busy with it; 0: not known */
 };
 
 /* The text of a failed submission, in faults[seq % BHI_FAULT_SLOTS]. */

@@ -49,6 +49,7 @@ static const struct filler of_both[] = {
     {"device", .text = bhi_run_set_device},
     {"memory-limit", .text = bhi_run_set_memory_limit},
     {"cache-dir", .text = bhi_run_set_cache_dir},
+    {"time", .flag = offsetof(struct bhi_run_request, time)},
     {"json", .flag = offsetof(struct bhi_run_request, json)},
     {"verbose", .flag = offsetof(struct bhi_run_request, verbose)},
     {.option = NULL},

@@ -46,6 +46,7 @@ struct bhi_run_request {
     uint64_t memory_limit;
     const char *cache_dir; /* NULL: none */
     bool reinterpret;      /* types need not match */
+    bool time;             /* device time, too */
     bool trusted, json, verbose;
     int error; /* errno of the last refusal; 0: none, or nothing to do with the system */
     struct bhi_load_opening

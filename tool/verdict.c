@@ -2,6 +2,7 @@
 
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tool/complain.h"
@@ -139,6 +140,51 @@ void bhi_verdict_print(const char *command, const bh_verdict *verdict) {
     print_line("what to do", bh_status_advice(verdict->status));
 }
 
+static int compare_times(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+struct bhi_spread bhi_spread_of(uint64_t *times, uint64_t count) {
+    struct bhi_spread spread = {.known = count > 0};
+    if (count == 0) {
+        return spread;
+    }
+    spread.warm_up_ns = times[0];
+    const uint64_t n = spread.count = count - 1;
+    if (n > 0) {
+        qsort(++times, n, sizeof *times, compare_times);
+        spread.min_ns = times[0];
+        spread.median_ns = n % 2 ? times[n / 2] : (times[n / 2 - 1] + times[n / 2]) / 2;
+        spread.p99_ns = times[n - n / 100 - 1];
+    }
+    return spread;
+}
+
+static void print_spread(FILE *stream, const char *what, const struct bhi_spread *spread) {
+    if (!spread->known) {
+        fprintf(stream, "  %-7s not known: the device gave no timestamps\n", what);
+        return;
+    }
+    fprintf(stream, "  %-7s%10.3f ms", what, (double)spread->warm_up_ns / 1e6);
+    if (spread->count) {
+        fprintf(stream, "%10.3f ms%10.3f ms%10.3f ms", (double)spread->min_ns / 1e6,
+                (double)spread->median_ns / 1e6, (double)spread->p99_ns / 1e6);
+    }
+    fputc('\n', stream);
+}
+
+void bhi_verdict_print_times(FILE *stream, const struct bhi_run_outcome *outcome) {
+    fprintf(stream, "%llu submissions\n  %-7s%13s", (unsigned long long)outcome->submissions, "",
+            "warm-up");
+    if (outcome->host.count) {
+        fprintf(stream, "%13s%13s%13s", "min", "median", "p99");
+    }
+    fputc('\n', stream);
+    print_spread(stream, "device", &outcome->device);
+    print_spread(stream, "host", &outcome->host);
+}
+
 static void set(json_t *object, const char *key, json_t *value) {
     json_object_set_new(object, key, value);
 }
@@ -169,6 +215,29 @@ static const char *status_of(const bh_verdict *verdict, const struct bhi_end *en
         return "POISONED";
     }
     return "REFUSED";
+}
+
+static json_t *spread_json(const struct bhi_spread *spread) {
+    if (!spread->known) {
+        return json_null();
+    }
+    const bool more = spread->count > 0;
+    json_t *object = json_object();
+    set(object, "warm_up_ms", bhi_json_ms(spread->warm_up_ns));
+    set(object, "min_ms", more ? bhi_json_ms(spread->min_ns) : json_null());
+    set(object, "median_ms", more ? bhi_json_ms(spread->median_ns) : json_null());
+    set(object, "p99_ms", more ? bhi_json_ms(spread->p99_ns) : json_null());
+    return object;
+}
+
+static json_t *times_json(const struct bhi_run_outcome *outcome) {
+    if (!outcome->timed) {
+        return json_null();
+    }
+    json_t *object = json_object();
+    set(object, "device", spread_json(&outcome->device));
+    set(object, "host", spread_json(&outcome->host));
+    return object;
 }
 
 static json_t *text_or_null(const char *text) {
@@ -210,5 +279,6 @@ void bhi_verdict_print_json(const struct bhi_run_outcome *outcome, const struct 
     set(object, "submissions", json_integer((json_int_t)outcome->submissions));
     set(object, "min_ms", outcome->ready ? bhi_json_ms(outcome->min_ns) : json_null());
     set(object, "median_ms", outcome->ready ? bhi_json_ms(outcome->median_ns) : json_null());
+    set(object, "times", times_json(outcome));
     bhi_json_print(object);
 }

@@ -106,6 +106,8 @@ bulkhead_room(worker/vulkan FAULTY
     reserve.c
     run.c
     stage.c
+    ticks.c
+    timing.c
     MAY base ipc worker worker/compiler worker/faults worker/guard worker/sandbox worker/spirv
     DEFINE ${backend_defines})
 # What a worker does from its first record to its last.

@@ -209,13 +209,28 @@ static int compare_times(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static void measure(struct bhi_run_outcome *outcome, uint64_t *times, uint64_t n) {
+/* All rounds' times, each in order. */
+struct times {
+    uint64_t *host, *device; /* of |host|'s memory */
+    bool device_known;
+};
+
+static void measure(struct bhi_run *run, struct times *times, uint64_t n) {
+    struct bhi_run_outcome *outcome = &run->outcome;
     if (n == 0) {
         return;
     }
-    qsort(times, n, sizeof *times, compare_times);
-    outcome->min_ns = times[0];
-    outcome->median_ns = n % 2 ? times[n / 2] : (times[n / 2 - 1] + times[n / 2]) / 2;
+    if (run->request.time) {
+        uint64_t *device = times->device;
+        outcome->device =
+            times->device_known ? bhi_spread_of(device, n) : (struct bhi_spread){.known = false};
+        memcpy(device, times->host, n * sizeof *device);
+        outcome->host = bhi_spread_of(device, n);
+    }
+    qsort(times->host, n, sizeof *times->host, compare_times);
+    outcome->min_ns = times->host[0];
+    outcome->median_ns =
+        n % 2 ? times->host[n / 2] : (times->host[n / 2 - 1] + times->host[n / 2]) / 2;
 }
 
 static int submit_one(struct bhi_run *run, const bh_submit_info *info, uint64_t *out_ns) {
@@ -257,12 +272,16 @@ int bhi_run_submit_apart(struct bhi_run *run, const bh_submit_info *info) {
 
 /* All of the commands once, one after the other. */
 static int submit_round(struct bhi_run *run, const bh_command *commands, uint32_t count,
-                        uint64_t *out_ns) {
+                        struct times *times, uint64_t round) {
     int exit_status = BHI_EXIT_READY;
     for (uint32_t i = 0; i < count && exit_status == BHI_EXIT_READY; i++) {
-        const bh_submit_info info = {
-            .commands = &commands[i], .command_count = 1, .deadline_ns = run->request.deadline_ns};
-        exit_status = submit_one(run, &info, out_ns);
+        const bh_submit_info info = {.commands = &commands[i],
+                                     .command_count = 1,
+                                     .deadline_ns = run->request.deadline_ns,
+                                     .flags = run->request.time ? BH_SUBMIT_TIMED : 0};
+        exit_status = submit_one(run, &info, &times->host[round]);
+        times->device[round] += run->outcome.verdict.device_ns;
+        times->device_known &= run->outcome.verdict.device_ns > 0;
     }
     return exit_status;
 }
@@ -283,17 +302,19 @@ int bhi_run_submit_all(struct bhi_run *run) {
         .push = request->push.bytes,
         .push_size = request->push.size,
     };
-    uint64_t *times = calloc(request->repeat, sizeof *times);
-    if (!times) {
+    uint64_t *memory = calloc(request->repeat, 2 * sizeof *memory);
+    if (!memory) {
         return bhi_run_out_of_memory(run);
     }
+    struct times times = {.host = memory, .device = memory + request->repeat, .device_known = true};
+    run->outcome.timed = request->time;
     while (rounds < request->repeat && exit_status == BHI_EXIT_READY) {
         exit_status = submit_round(run, run->commands ? run->commands : &command,
-                                   run->commands ? run->command_count : 1, &times[rounds]);
+                                   run->commands ? run->command_count : 1, &times, rounds);
         rounds += exit_status == BHI_EXIT_READY;
     }
-    measure(&run->outcome, times, rounds);
-    free(times);
+    measure(run, &times, rounds);
+    free(memory);
     return exit_status;
 }
 
@@ -344,13 +365,17 @@ int bhi_run_write_all(struct bhi_run *run) {
 static void print_success(const struct bhi_run *run) {
     const struct bhi_run_outcome *outcome = &run->outcome;
     FILE *stream = stdout;
-    if (run->request.json || run->request.repeat == 1) {
+    if (run->request.json || (run->request.repeat == 1 && !run->request.time)) {
         return; /* no news is good news */
     }
     for (uint32_t i = 0; i < run->request.binding_count; i++) {
         if (run->request.bindings[i].out.is_stdout) {
             stream = stderr; /* standard output carries data */
         }
+    }
+    if (run->request.time) {
+        bhi_verdict_print_times(stream, outcome);
+        return;
     }
     fprintf(stream, "%llu submissions: least %.3f ms, median %.3f ms\n",
             (unsigned long long)outcome->submissions, (double)outcome->min_ns / 1e6,

@@ -72,6 +72,15 @@ typedef struct bh_command {
     uint32_t fill_value;        /* fill: a 32-bit word */
 } bh_command;
 
+/* Bits of bh_submit_info.flags. */
+typedef enum bh_submit_flags {
+    /* bh_verdict.device_ns says how long the device was busy with it, from its first command to the
+     * end of its last. Not known, and 0: of a submission that the device has not run to its end or
+     * to its deadline, on a queue without timestamps, and where the device's clock may have wrapped
+     * more than once. Costs two timestamps: about 0.1 ms on lavapipe. */
+    BH_SUBMIT_TIMED = 1,
+} bh_submit_flags;
+
 /* What to submit. {0} is a valid start. */
 typedef struct bh_submit_info {
     const bh_command *commands; /* run in order, with barriers where they depend on each other */
@@ -79,10 +88,11 @@ typedef struct bh_submit_info {
     bh_event *const *waits;     /* it starts when all are READY; a poisoned one poisons it (E5) */
     uint32_t wait_count;        /* elements of |waits| */
     uint64_t deadline_ns;       /* from its turn on the worker; 0: the stream's; BH_FOREVER: none */
-    bool alone; /* it runs on a worker that has run no other submission, and that gets no other
-                   until it has ended: how it ends is its own doing (bh_verdict.blame). The stream's
-                   worker is replaced first if it has run something. Use it after a SUSPECTED
-                   verdict. For all submissions: bh_stream_options.isolation */
+    bool alone;     /* it runs on a worker that has run no other submission, and that gets no other
+                       until it has ended: how it ends is its own doing (bh_verdict.blame). The stream's
+                       worker is replaced first if it has run something. Use it after a SUSPECTED
+                       verdict. For all submissions: bh_stream_options.isolation */
+    uint64_t flags; /* bh_submit_flags */
 } bh_submit_info;
 
 /* Queues a submission. It fails as a whole (E4). It depends on the events that it waits for, and on

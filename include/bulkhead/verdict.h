@@ -51,6 +51,8 @@ typedef struct bh_verdict {
     char stream_name[64];    /* of its stream */
     char message[512];       /* one paragraph for a person */
     bh_blame blame;          /* whether |status| is certainly the submission's own fault */
+    uint64_t device_ns;      /* how long the device was busy with it (BH_SUBMIT_TIMED), by the
+                                device's clock; at most ended_ns - started_ns. 0: not known */
 } bh_verdict;
 
 /* Returns who has to act: bh_status_classify of the status, but VICTIM for a dependent (hops is not

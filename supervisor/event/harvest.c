@@ -104,6 +104,7 @@ static bool take_result(struct bhi_worker *worker) {
     outcome.worker_pid = worker->core.pid;
     outcome.started_ns = result.started_ns;
     outcome.ended_ns = result.ended_ns;
+    outcome.device_ns = result.device_ns;
     outcome.message = text;
     if (result.status != BH_OK && result.status != BH_CANCELLED) {
         spoil_buffers(worker, submission, outcome.status);

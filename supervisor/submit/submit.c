@@ -127,6 +127,10 @@ static bh_status check_info(const bh_stream *stream, const bh_submit_info *info,
     if (!info) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_submit: info is NULL");
     }
+    if (info->flags & ~(uint64_t)BH_SUBMIT_TIMED) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_submit: info.flags 0x%llx has an unknown bit",
+                        (unsigned long long)info->flags);
+    }
     if (info->command_count && !info->commands) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_submit: commands is NULL, command_count %u", info->command_count);
@@ -161,6 +165,8 @@ static bh_status submit(const char *call, bool many, bh_stream *stream, const bh
     struct bhi_submission *submission = &request->submission;
     struct bhi_encoder encoder = {.request = request, .detail = detail, .call = call, .many = many};
     submission->runs_kernel = !prepare;
+    submission->timed = info->flags & BH_SUBMIT_TIMED;
+    request->record->flags = submission->timed ? BHI_RECORD_TIMED : 0;
     submission->deadline_ns = info->deadline_ns ? info->deadline_ns : stream->deadline_ns;
 
     bh_status status = enter(request, call, detail);

@@ -29,9 +29,10 @@ check saxpy 2.5 x.npy y.npy out.npy
 case_name="saxpy over y itself, three times"
 cp y.npy again.npy
 cli run "$SHADERS/saxpy.spv" --groups 391 --in 0=x.npy --inout 1=again.npy --push f32:2.5,u32:100000 \
-    --repeat 3 --json
+    --repeat 3 --time --json
 expect_status 0
-expect_json '.submissions == 3 and .kernel == "saxpy" and (.kernel_hash | test("^[0-9a-f]{64}$"))
+expect_json '.times.device.min_ms > 0 and .times.device.warm_up_ms <= .times.host.warm_up_ms
+    and .times.device.p99_ms <= .times.host.p99_ms and .submissions == 3 and .kernel == "saxpy" and (.kernel_hash | test("^[0-9a-f]{64}$"))
     and .worker_pid > 1 and .executed == "yes"'
 check saxpy 7.5 x.npy y.npy again.npy
 

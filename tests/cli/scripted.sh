@@ -23,7 +23,7 @@ expect_status 0
 expect_json '.status == "READY" and .code == "OK" and .signal == null and .kernel == "k"
     and .kernel_hash == ("ab" * 32) and .executed == "yes" and .origin == 41 and .event == 41
     and .worker_pid == 4321 and .elapsed_ms == 1.5 and .message == "" and .submissions == 1
-    and (.min_ms | type) == "number" and (.median_ms | type) == "number" and (keys | length) == 18'
+    and (.min_ms | type) == "number" and (.median_ms | type) == "number" and (keys | length) == 19'
 rm -f out.npy
 
 case_name="repeat"
@@ -37,6 +37,31 @@ SCRIPT_EVENT=DEADLINE SCRIPT_FAIL_AT=3 cli "${good[@]}" --repeat 5 --json
 expect_status 1
 expect_json '.status == "POISONED" and .submissions == 3 and (.min_ms | type) == "number"'
 expect_untouched
+
+case_name="--time"
+cli "${good[@]}" --repeat 5 --time
+expect_status 0
+expect_stdout "5 submissions"
+expect_stdout "           warm-up          min       median          p99"
+expect_stdout "  device      0.100 ms     0.200 ms     0.350 ms     0.500 ms"
+expect_stdout "  host "
+cli "${good[@]}" --repeat 5 --time --json
+expect_json '.times.device == {"warm_up_ms": 0.1, "min_ms": 0.2, "median_ms": 0.35, "p99_ms": 0.5}
+    and (.times.host | .warm_up_ms > 0 and .min_ms <= .median_ms and .median_ms <= .p99_ms)'
+cli "${good[@]}" --repeat 300 --time --json # of 299 at most two are over
+expect_json '.times.device.p99_ms == 29.8'
+cli "${good[@]}" --time
+expect_stdout "  device      0.100 ms"
+grep -q min .stdout && fail "there is nothing behind the warm-up"
+cli "${good[@]}" --time --json
+expect_json '.times.device == {"warm_up_ms": 0.1, "min_ms": null, "median_ms": null, "p99_ms": null}'
+SCRIPT_UNTIMED=3 cli "${good[@]}" --repeat 5 --time
+expect_stdout "  device  not known: the device gave no timestamps"
+SCRIPT_UNTIMED=3 cli "${good[@]}" --repeat 5 --time --json
+expect_json '.times.device == null and (.times.host.p99_ms | type) == "number"'
+cli "${good[@]}" --repeat 5 --json
+expect_json '.times == null'
+rm -f out.npy
 
 # -- every status, wherever it can come from -------------------------------------------------------
 statuses=$(sed -n 's/^BH_STATUS(\([A-Z_]*\), \([0-9]*\), \([A-Z]*\),.*/\1 \2 \3/p' "$STATUS_DEF")
@@ -110,7 +135,7 @@ expect_status 0
 expect_stdout "as scripted"
 [ ! -e z.npy ] || fail "it ran"
 cli "${eval_[@]}" --json
-expect_json '.status == "READY" and .kernel == "eval" and (keys | length) == 18'
+expect_json '.status == "READY" and .kernel == "eval" and (keys | length) == 19'
 rm -f z.npy
 fingerprint > .before
 for call in TEMPLATE OUTPUT SOURCE FILE KERNEL STREAM PREPARE EVENT LOAD MAP; do

@@ -143,6 +143,7 @@ static void lane(void) {
            "| `command_count` | u32 | at least 1 |\n"
            "| `control_seq` | u32 | how many control messages, modulo 2^32, must be handled first "
            "|\n"
+           "| `flags` | u64 | 1: the result says how long the device was busy with it |\n"
            "\n"
            "Each command begins with `type` (u16), `reserved` (u16, 0) and `size` (u32, of the "
            "whole command).\n",
@@ -163,17 +164,22 @@ static void lane(void) {
 }
 
 static void progress(void) {
-    printf("\n## Progress\n"
-           "Shared memory that the worker writes: a page with counters, a page with markers that "
-           "the device writes,\n"
-           "results (%u submissions in flight at most), and %u slots with texts of %u bytes for "
-           "submissions that failed.\n"
-           "A submission is complete once its result is written and `completed_seq` has reached "
-           "it: from then on its\n"
-           "verdict stands, whatever becomes of the worker.\n"
-           "\n"
-           "Start-up steps, in order: ",
-           BHI_PROGRESS_RESULTS, BHI_FAULT_SLOTS, BHI_FAULT_TEXT);
+    printf(
+        "\n## Progress\n"
+        "Shared memory that the worker writes: a page with counters, a page with markers that "
+        "the device writes,\n"
+        "results (%u submissions in flight at most), and %u slots with texts of %u bytes for "
+        "submissions that failed.\n"
+        "A submission is complete once its result is written and `completed_seq` has reached "
+        "it: from then on its\n"
+        "verdict stands, whatever becomes of the worker.\n"
+        "\n"
+        "A result's `device_ns` (u64, 0: not known) is of a record that asks for it, and at most "
+        "the time between the\n"
+        "start and the end that the supervisor accepts: more is a protocol violation.\n"
+        "\n"
+        "Start-up steps, in order: ",
+        BHI_PROGRESS_RESULTS, BHI_FAULT_SLOTS, BHI_FAULT_TEXT);
     for (uint32_t i = 0; i < BHI_STEP_COUNT; i++) {
         printf("%s%s", i ? ", " : "", bhi_step_name(i));
     }

@@ -438,6 +438,10 @@ static void check_frame(struct world *world, int work, const bh_verdict *verdict
                    (unsigned long long)verdict->started_ns, (unsigned long long)verdict->ended_ns,
                    (unsigned long long)world->now_ns);
     }
+    if (verdict->device_ns > (started ? verdict->ended_ns - verdict->started_ns : 0)) {
+        world_fail(world, "E14", "#%d: %llu on the device, which is more than it took", work,
+                   (unsigned long long)verdict->device_ns);
+    }
     if (verdict->status == BH_DEADLINE && !verdict->hops &&
         verdict->ended_ns - verdict->started_ns < verdict->limit) {
         world_fail(world, "E14",

@@ -8,6 +8,18 @@
 /* -- results -------------------------------------------------------------------------------------
  */
 
+/* How long |outcome| says that the device was busy: all of the time that there was, or a bit more.
+ * Returns what there was. */
+static uint64_t device_time(const struct world *world, const struct record *record,
+                            struct bhi_outcome *outcome) {
+    const uint64_t begin =
+        outcome->started_ns > record->published_ns ? outcome->started_ns : record->published_ns;
+    const bool timed = world->lives[record->work].core->timed;
+    const uint64_t most_ns = timed && outcome->ended_ns > begin ? outcome->ended_ns - begin : 0;
+    outcome->device_ns = outcome->status == BH_CANCELLED ? 0 : most_ns + record->claims;
+    return most_ns;
+}
+
 /* Tells the oracle, then the core. False: it violated. */
 static bool take_result(struct world *world, struct worker *worker) {
     struct record *record = &worker->records[worker->core.harvested + 1];
@@ -21,8 +33,10 @@ static bool take_result(struct world *world, struct worker *worker) {
     if (record->work % 3 == 0 && worker->published == worker->core.harvested + 1) {
         outcome.ended_ns = 0;
     }
+    const uint64_t most_ns = device_time(world, record, &outcome);
     bool skipped = outcome.status == BH_CANCELLED, aborted = outcome.status == BH_DEADLINE;
-    bool lie = (skipped && !record->withdrawn) || (aborted && !record->told);
+    bool lie = (skipped && !record->withdrawn) || (aborted && !record->told) ||
+               outcome.device_ns > most_ns;
     if (skipped && !lie && !opinion->end_requested && !opinion->doomed) {
         world_fail(world, "E5", "#%d was withdrawn for no reason", record->work);
     }

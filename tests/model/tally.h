@@ -43,6 +43,7 @@
     X(KILLED_COMPILE, "worker killed for what it compiles")                                        \
     X(DIED_COMPILING, "worker died while it compiled")                                             \
     X(LIED_DEADLINE, "said that it was told, and was not")                                         \
+    X(LIED_TIME, "claimed more time on the device than there was")                                 \
     X(OUTLIVED_KILL, "killed for one that ended before the signal")                                \
     X(ZYGOTE_LOST, "worker lost with its zygote")                                                  \
     X(UNAVAILABLE, "stream became UNAVAILABLE")                                                    \

@@ -309,6 +309,11 @@ bool worker_lie(struct world *world, struct worker *worker, uint32_t arg) {
         tally(TALLY_LIED_DEADLINE);
         end_early(world, &worker->records[worker->current]);
         computed(world, worker);
+    } else if (arg / 4 % 2 && worker->current && worker->phase >= PHASE_BEGUN) {
+        world_trace(world, "  worker %d lies: of the time that #%d takes", worker->core.pid,
+                    worker->records[worker->current].work);
+        tally(TALLY_LIED_TIME);
+        worker->records[worker->current].claims = true;
     } else {
         world_trace(world, "  worker %d lies: its progress is impossible", worker->core.pid);
         worker->lie_pending = true;

@@ -215,6 +215,7 @@ static bool submit(struct world *world, int number) {
         work->deadline_ms == NO_DEADLINE ? BH_FOREVER : work->deadline_ms * MS;
     life->core->runs_kernel = !work->compiles;
     life->core->abortable = work->guarded;
+    life->core->timed = number % 2;
     life->core->code = trust_code(number);
     life->core->apart = trust_alone(world->program, number);
     bh_event *waits[WAITS];

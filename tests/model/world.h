@@ -27,6 +27,7 @@ struct record {
     uint64_t told_ns;
     uint64_t published_ns, compiled_ns, computed_ns;
     struct bhi_outcome result; /* once computed */
+    bool claims;               /* more time on the device than there was */
 };
 
 enum phase { PHASE_BEFORE, PHASE_COMPILING, PHASE_BEGUN, PHASE_HALF };

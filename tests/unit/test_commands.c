@@ -286,6 +286,11 @@ static void test_headers(void) {
         refused(&b, "prepare.size");
     }
     begin(&b);
+    ((struct bhi_lane_record *)b.bytes)->flags = BHI_RECORD_TIMED;
+    accepted(&b);
+    ((struct bhi_lane_record *)b.bytes)->flags = BHI_RECORD_FLAGS + 1;
+    refused(&b, "record.flags");
+    ((struct bhi_lane_record *)b.bytes)->flags = 0;
     ((struct bhi_lane_record *)b.bytes)->seq = 0;
     add_prepare(&b);
     refused(&b, "seq");

@@ -82,26 +82,28 @@ static void test_not_in_children(void) {
     BHT_TRUE(dies(touch, f->lane.ring + CAPACITY));
 }
 
+#define FIRST sizeof(struct bhi_lane_record)
+
 static void test_publish_and_peek(void) {
     struct fixture *f = &fixture;
     int error = 1;
     uint32_t doorbell = atomic_load(&f->view.header->doorbell);
     BHT_EQ(bhi_lane_peek(&f->view, 0, &error), NULL);
     BHT_EQ(error, 0);
-    bhi_lane_publish(&f->lane, make_record(1, 24, 0));
+    bhi_lane_publish(&f->lane, make_record(1, FIRST, 0));
     bhi_lane_publish(&f->lane, make_record(2, 400, 0x5a));
     BHT_EQ(atomic_load(&f->view.header->doorbell), doorbell + 2);
     const struct bhi_lane_record *first = bhi_lane_peek(&f->view, 0, &error);
     BHT_NE(first, NULL);
     BHT_EQ(first->seq, 1);
-    const struct bhi_lane_record *second = bhi_lane_peek(&f->view, 24, &error);
+    const struct bhi_lane_record *second = bhi_lane_peek(&f->view, FIRST, &error);
     BHT_NE(second, NULL);
     BHT_EQ(second->seq, 2);
     BHT_MEM_EQ(second, make_record(2, 400, 0x5a), 400);
-    BHT_EQ(bhi_lane_peek(&f->view, 424, &error), NULL);
+    BHT_EQ(bhi_lane_peek(&f->view, FIRST + 400, &error), NULL);
     BHT_EQ(error, 0);
     /* Beyond what is published, or not where a record can be. */
-    BHT_EQ(bhi_lane_peek(&f->view, 432, &error), NULL);
+    BHT_EQ(bhi_lane_peek(&f->view, FIRST + 408, &error), NULL);
     BHT_EQ(error, -EPROTO);
     BHT_EQ(bhi_lane_peek(&f->view, UINT64_MAX - 7, &error), NULL);
     BHT_EQ(error, -EPROTO);
@@ -223,7 +225,7 @@ static void test_create_refuses(void) {
 
 static int memfd_with_header(uint64_t bytes, int seals, uint32_t capacity) {
     int fd = bhi_memfd_create("lane", bytes, 1);
-    struct bhi_lane_header header = {.magic = BHI_LANE_MAGIC, .version = 1, .capacity = capacity};
+    struct bhi_lane_header header = {.magic = BHI_LANE_MAGIC, .version = 2, .capacity = capacity};
     BHT_EQ(pwrite(fd, &header, sizeof header, 0), sizeof header);
     if (seals) {
         BHT_EQ(bhi_memfd_seal(fd, seals), 0);

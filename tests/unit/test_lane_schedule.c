@@ -80,7 +80,7 @@ static void producer_step(struct world *w) {
         w->sizes[w->next_seq] = w->size;
         bhi_lane_publish(&w->lane, record);
         w->next_seq++;
-        w->size = sizeof *record + 8 * random_below(&w->random, CAPACITY / 16 - 2);
+        w->size = sizeof *record + 8 * random_below(&w->random, CAPACITY / 16 - 3);
         w->p = P_LOOK;
         break;
     case P_LOOK:
@@ -150,7 +150,8 @@ static void consumer_step(struct world *w) {
 }
 
 static void run_seed(uint64_t seed) {
-    struct world w = {.seed = seed, .random = seed, .next_seq = 1, .size = 24};
+    struct world w = {
+        .seed = seed, .random = seed, .next_seq = 1, .size = sizeof(struct bhi_lane_record)};
     BHT_EQ(bhi_lane_create(&w.lane, CAPACITY, RESULTS), 0);
     BHT_EQ(bhi_lane_view_map(&w.view, w.lane.fd, 4096 + CAPACITY), 0);
     BHT_EQ(bhi_progress_create(&w.seen, RESULTS), 0);

@@ -81,6 +81,8 @@ static const char *const points[] = {
     "compile",
     "abort",
     "lie_deadline",
+    "lie_time",
+    "lie_negative",
     "lie_load",
     "lie_device",
     "merge",

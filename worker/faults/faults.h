@@ -61,6 +61,8 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
  *   compile        a kernel is about to be validated, guarded, compiled
  *   abort          what runs is told to end (fail: nobody hears it)
  *   lie_deadline   (fail: it says that it was told to end, and has)
+ *   lie_time, lie_negative   (fail: it claims a nanosecond more on the device than it took, less
+ *                  than none)
  *   lie_load, lie_device   (fail: it says that a file cannot be loaded, that its device is lost)
  *   merge          what waits is about to be gathered (fail: all of it, however long each took)
  *   started        a submission was taken from the lane, nothing is submitted

@@ -343,6 +343,12 @@ static int run_batch(struct bhi_session *s, size_t count) {
             s->results[i].status = BH_INVALID_KERNEL;
             s->results[i].executed = 0; /* no */
         }
+        if (BHI_FAULT_FAILS("lie_time")) {
+            s->results[i].device_ns = s->results[i].ended_ns - s->results[i].started_ns + 1;
+        }
+        if (BHI_FAULT_FAILS("lie_negative")) {
+            s->results[i].device_ns = (uint64_t)INT64_C(-1);
+        }
         if (BHI_FAULT_FAILS("lie_load")) {
             s->results[i].status = BH_LOAD_FAILED;
         }

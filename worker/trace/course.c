@@ -98,7 +98,7 @@ enum { IN = 1, OUT, BIG, GUARDED = 1, TRUSTED };
 static bool run(struct bhi_backend *backend, uint64_t seq, uint64_t kernel, uint64_t input,
                 uint64_t bytes, struct bhi_error *error) {
     struct job job = {
-        .record = {.size = sizeof job, .seq = seq, .command_count = 3},
+        .record = {.size = sizeof job, .seq = seq, .command_count = 3, .flags = BHI_RECORD_TIMED},
         .dispatch = {.header = {.type = BHI_CMD_DISPATCH,
                                 .size =
                                     offsetof(struct job, fill) - offsetof(struct job, dispatch)},

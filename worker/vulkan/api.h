@@ -68,7 +68,12 @@
     X(CmdCopyBuffer)                                                                               \
     X(CmdFillBuffer)                                                                               \
     X(CmdUpdateBuffer)                                                                             \
-    X(CmdPipelineBarrier)
+    X(CmdPipelineBarrier)                                                                          \
+    X(CreateQueryPool)                                                                             \
+    X(DestroyQueryPool)                                                                            \
+    X(ResetQueryPool)                                                                              \
+    X(GetQueryPoolResults)                                                                         \
+    X(CmdWriteTimestamp)
 
 struct bhi_vk_api {
 #define BHI_VK_MEMBER(name) PFN_vk##name name;

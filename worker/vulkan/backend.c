@@ -78,7 +78,8 @@ struct bhi_backend *bhi_backend_create(const struct bhi_backend_config *config,
     }
     if (result != VK_SUCCESS || !bhi_vk_recordings_init(&b->device, &b->recordings, error) ||
         !bhi_vk_merge_init(b, config->markers, error) ||
-        !bhi_vk_abort_init(&b->device, &b->abort, error)) {
+        !bhi_vk_abort_init(&b->device, &b->abort, error) ||
+        !bhi_vk_timing_init(&b->device, &b->timing, error)) {
         bhi_backend_destroy(b);
         return NULL;
     }
@@ -108,6 +109,7 @@ void bhi_backend_destroy(struct bhi_backend *b) {
     bhi_hazards_fini(&b->hazards);
     bhi_vk_abort_fini(&b->device, &b->abort);
     bhi_vk_cache_fini(&b->device, &b->cache);
+    bhi_vk_timing_fini(&b->device, &b->timing);
     if (b->fence != VK_NULL_HANDLE) {
         b->device.api.DestroyFence(b->device.device, b->fence, NULL);
     }

@@ -5,6 +5,7 @@
 #include "worker/vulkan/abort.h"
 #include "worker/vulkan/hazards.h"
 #include "worker/vulkan/recordings.h"
+#include "worker/vulkan/timing.h"
 
 #define BHI_MAX_MERGED BHI_ABORT_SLOTS /* records in one vkQueueSubmit */
 
@@ -21,7 +22,7 @@ struct bhi_recorder {
     struct bhi_error *error;
     bool check_only;                         /* look up and check, record nothing */
     uint64_t seq;                            /* of the record */
-    uint32_t slot;                           /* of its abort word */
+    uint32_t slot;                           /* of its abort word, and of its times */
     const struct bhi_vk_kernel *bound_abort; /* the word is bound for this one */
     const struct bhi_vk_kernel *bound_kernel;
     const struct bhi_vk_group *bound_group;
@@ -36,6 +37,7 @@ struct bhi_backend {
     struct bhi_hazards hazards;
     struct bhi_vk_abort abort;
     struct bhi_vk_cache cache;
+    struct bhi_vk_timing timing;
     VkCommandBuffer primer; /* prime.h */
     void (*compiling)(void *user, uint64_t seq, bool over);
     void (*log)(void *user, uint32_t level, const char *line);

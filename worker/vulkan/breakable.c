@@ -72,7 +72,15 @@
     X(AllocateCommandBuffers, "vk",                                                                \
       (VkDevice a, const VkCommandBufferAllocateInfo *b, VkCommandBuffer *c), (a, b, c))           \
     X(BeginCommandBuffer, "vk", (VkCommandBuffer a, const VkCommandBufferBeginInfo *b), (a, b))    \
-    X(EndCommandBuffer, "vk", (VkCommandBuffer a), (a))
+    X(EndCommandBuffer, "vk", (VkCommandBuffer a), (a))                                            \
+    X(CreateQueryPool, "vk",                                                                       \
+      (VkDevice a, const VkQueryPoolCreateInfo *b, const VkAllocationCallbacks *c,                 \
+       VkQueryPool *d),                                                                            \
+      (a, b, c, d))                                                                                \
+    X(GetQueryPoolResults, "vk",                                                                   \
+      (VkDevice a, VkQueryPool b, uint32_t c, uint32_t d, size_t e, void *f, VkDeviceSize g,       \
+       VkQueryResultFlags h),                                                                      \
+      (a, b, c, d, e, f, g, h))
 
 /* The driver's own: a worker has one device. */
 static struct bhi_vk_api real;

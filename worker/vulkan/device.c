@@ -159,6 +159,7 @@ static bool pick_queue_family(struct bhi_vk_device *d, struct bhi_error *error) 
     for (uint32_t i = 0; i < count; i++) {
         if (families[i].queueCount > 0 && (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT)) {
             d->queue_family = i;
+            d->timestamp_bits = families[i].timestampValidBits;
             return true;
         }
     }

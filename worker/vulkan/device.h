@@ -15,7 +15,8 @@ struct bhi_vk_device {
     VkDevice device;
     VkQueue queue;
     uint32_t queue_family;
-    uint32_t api_version; /* the lower of instance and device */
+    uint32_t timestamp_bits; /* valid in a timestamp of the queue; 0: it has none */
+    uint32_t api_version;    /* the lower of instance and device */
     VkPhysicalDeviceLimits limits;
     VkDeviceSize import_alignment;
     bool imports_read_only; /* what the host may not write, too */

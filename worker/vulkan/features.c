@@ -108,6 +108,7 @@ void bhi_vk_features_narrow(struct bhi_vk_features *f) {
     KEEP(v12.scalarBlockLayout);
     KEEP(v12.shaderSubgroupExtendedTypes);
     KEEP(v12.timelineSemaphore);
+    KEEP(v12.hostQueryReset);
     KEEP(v12.vulkanMemoryModel);
     KEEP(v12.vulkanMemoryModelDeviceScope);
     KEEP(v13.maintenance4);

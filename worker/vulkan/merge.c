@@ -107,7 +107,7 @@ bool bhi_vk_merge_add(struct bhi_backend *b, const struct bhi_lane_record *recor
         return false;
     }
     write_marker(r, record->seq, before);
-    if (!bhi_recorder_add(r, record)) {
+    if (!bhi_recorder_add_timed(r, record)) {
         *out_spoiled = true;
         return false;
     }

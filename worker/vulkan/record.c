@@ -351,6 +351,19 @@ bool bhi_recorder_add(struct bhi_recorder *r, const struct bhi_lane_record *reco
     return true;
 }
 
+bool bhi_recorder_add_timed(struct bhi_recorder *r, const struct bhi_lane_record *record) {
+    const struct bhi_backend *b = r->backend;
+    if (!(record->flags & BHI_RECORD_TIMED)) {
+        return bhi_recorder_add(r, record);
+    }
+    bhi_vk_timing_begin(&b->device, &b->timing, r->commands, r->slot);
+    if (!bhi_recorder_add(r, record)) {
+        return false;
+    }
+    bhi_vk_timing_end(&b->device, &b->timing, r->commands, r->slot);
+    return true;
+}
+
 bool bhi_record_has_work(const struct bhi_lane_record *record) {
     const struct bhi_cmd_header *command = bhi_record_first(record);
     while (command && command->type == BHI_CMD_PREPARE) {
@@ -378,7 +391,7 @@ static bool record_into(struct bhi_backend *b, struct bhi_vk_recording *recordin
     }
     b->stamp++;
     bhi_hazards_clear(&b->hazards);
-    const bool ok = bhi_recorder_add(&r, record);
+    const bool ok = bhi_recorder_add_timed(&r, record);
     bhi_recorder_settle(&r);
     result = b->device.api.EndCommandBuffer(recording->commands);
     if (ok && result != VK_SUCCESS) {
@@ -389,10 +402,10 @@ static bool record_into(struct bhi_backend *b, struct bhi_vk_recording *recordin
 
 struct bhi_vk_recording *bhi_vk_record(struct bhi_backend *b, const struct bhi_lane_record *record,
                                        struct bhi_error *error) {
-    const struct bhi_cmd_header *first = bhi_record_first(record);
-    const size_t size = (size_t)(record->size - sizeof *record);
-    const uint64_t hash = bhi_vk_recording_hash(first, size);
-    struct bhi_vk_recording *recording = bhi_vk_recording_find(&b->recordings, hash, first, size);
+    const void *key = &record->flags; /* and the commands behind them */
+    const size_t size = (size_t)record->size - offsetof(struct bhi_lane_record, flags);
+    const uint64_t hash = bhi_vk_recording_hash(key, size);
+    struct bhi_vk_recording *recording = bhi_vk_recording_find(&b->recordings, hash, key, size);
     if (recording) {
         recording->last_run = b->run;
         for (size_t i = 0; i < recording->kernels.count; i++) {
@@ -400,7 +413,7 @@ struct bhi_vk_recording *bhi_vk_record(struct bhi_backend *b, const struct bhi_l
         }
         return recording;
     }
-    recording = bhi_vk_recording_take(&b->device, &b->recordings, &b->groups, b->run, hash, first,
+    recording = bhi_vk_recording_take(&b->device, &b->recordings, &b->groups, b->run, hash, key,
                                       size, error);
     if (!recording) {
         return NULL;

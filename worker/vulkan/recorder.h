@@ -14,6 +14,8 @@
 /* All commands of |record|. On failure error->command_index is set, and some may have been
  * recorded already, unless |recorder| only checks. */
 bool bhi_recorder_add(struct bhi_recorder *recorder, const struct bhi_lane_record *record);
+/* The same with the timestamps that the record asks for. */
+bool bhi_recorder_add_timed(struct bhi_recorder *recorder, const struct bhi_lane_record *record);
 /* What was recorded so far has ended before what follows, and its writes can be seen there and by
  * the host. */
 void bhi_recorder_settle(const struct bhi_recorder *recorder);

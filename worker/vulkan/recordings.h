@@ -9,7 +9,7 @@
 
 struct bhi_vk_recording {
     struct bhi_chain chain; /* valid: by the hash of */
-    /* the key: all commands of a record. */
+    /* the key: flags and commands of a record. */
     uint64_t hash;
     uint8_t *bytes;
     size_t size, capacity;

@@ -168,15 +168,18 @@ static void submit(struct bhi_backend *b, const struct answers *a, const struct 
     atomic_store_explicit(&b->page->markers.completed, (uint32_t)first - 1, memory_order_relaxed);
     atomic_store_explicit(&b->page->markers.started, (uint32_t)first, memory_order_release);
 
-    uint64_t seqs[BHI_MAX_MERGED];
+    uint64_t seqs[BHI_MAX_MERGED], timed = 0;
     for (uint32_t i = 0; i < batch->count; i++) {
-        seqs[i] = a->records[batch->places[i]]->seq;
+        const struct bhi_lane_record *record = a->records[batch->places[i]];
+        seqs[i] = record->seq;
+        timed |= (uint64_t)!!(record->flags & BHI_RECORD_TIMED) << i;
     }
     if (b->compiles != UINT64_MAX && b->compiling) {
         b->compiling(b->user, b->compiles, true);
     }
     b->compiles = UINT64_MAX;
     bhi_vk_stage_fill(b, a->records, batch->places, batch->count);
+    bhi_vk_timing_reset(&b->device, &b->timing, timed);
     bhi_vk_abort_begin(&b->abort, seqs, batch->count);
     struct bhi_error error = {.status = BH_OK};
     const uint64_t started = bhi_now_ns();
@@ -199,6 +202,10 @@ static void submit(struct bhi_backend *b, const struct answers *a, const struct 
     for (uint32_t i = 0; i < batch->count; i++) {
         a->results[batch->places[i]].started_ns = started;
         a->results[batch->places[i]].ended_ns = ended;
+        if (error.status == BH_OK && timed >> i & 1) {
+            a->results[batch->places[i]].device_ns =
+                bhi_vk_timing_read(&b->device, &b->timing, i, ended - started);
+        }
     }
     if (error.status == BH_DEVICE_LOST) {
         b->lost = true;

@@ -1,0 +1,143 @@
+/* Device time of records: alone, merged, repeated, and where there is none. */
+#include "rig.h"
+#include "worker/vulkan/backend.h"
+
+static const uint32_t increment[] =
+#include "kernels/increment.inc"
+    ;
+
+static void dispatch(struct rig *rig, bool timed) {
+    rig_begin(rig);
+    rig->records[rig->record_count - 1]->flags = timed ? BHI_RECORD_TIMED : 0;
+    rig_dispatch(rig, 1, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_ACCESS_READ_WRITE}), NULL, 0);
+}
+
+static uint32_t *set_up(struct rig *rig) {
+    rig_open(rig, NULL);
+    uint32_t *count = rig_buffer(rig, 1, 4);
+    rig_kernel(rig, 1, CODE(increment));
+    return count;
+}
+
+static void expect_time(const struct rig *rig, size_t record) {
+    const struct bhi_result *result = &rig->results[record];
+    BHT_GE(result->device_ns, 1);
+    BHT_LE(result->device_ns, result->ended_ns - result->started_ns);
+}
+
+/* One that is asked for its time is not another's recording, though its commands are the same. */
+static void only_what_is_asked_for(void) {
+    struct rig rig;
+    uint32_t *count = set_up(&rig);
+    for (uint32_t i = 0; i < 6; i++) {
+        dispatch(&rig, i % 2);
+        rig_run_ok(&rig);
+        BHT_EQ(*count, i + 1);
+        if (i % 2) {
+            expect_time(&rig, 0);
+        } else {
+            BHT_EQ(rig.results[0].device_ns, 0);
+        }
+    }
+    rig_close(&rig);
+}
+
+static void each_of_those_that_are_merged(void) {
+    struct rig rig;
+    uint32_t *count = set_up(&rig);
+    dispatch(&rig, false); /* compiled */
+    rig_run_ok(&rig);
+    for (uint32_t round = 0; round < 2; round++) {
+        for (uint32_t i = 0; i < 80; i++) {
+            dispatch(&rig, i % 3 != round);
+        }
+        rig_run_ok(&rig);
+        BHT_EQ(*count, 1 + 80 * (round + 1));
+        uint64_t sum = 0;
+        for (uint32_t i = 0; i < 64; i++) {
+            sum += rig.results[i].device_ns;
+        }
+        /* They run one after the other. */
+        BHT_LE(sum, rig.results[0].ended_ns - rig.results[0].started_ns);
+        for (uint32_t i = 0; i < 80; i++) {
+            if (i % 3 != round) {
+                expect_time(&rig, i);
+            } else {
+                BHT_EQ(rig.results[i].device_ns, 0);
+            }
+        }
+    }
+    rig_close(&rig);
+}
+
+static void nothing_to_run_takes_no_time(void) {
+    struct rig rig;
+    set_up(&rig);
+    rig_begin(&rig);
+    rig.records[0]->flags = BHI_RECORD_TIMED;
+    rig_prepare(&rig, 1);
+    rig_run_ok(&rig);
+    BHT_EQ(rig.results[0].device_ns, 0);
+    rig_begin(&rig);
+    rig.records[0]->flags = BHI_RECORD_TIMED;
+    rig_run_ok(&rig);
+    BHT_EQ(rig.results[0].device_ns, 0);
+    rig_close(&rig);
+}
+
+static void a_queue_without_timestamps(void) {
+    struct rig rig;
+    uint32_t *count = set_up(&rig);
+    struct bhi_backend *b = rig.backend;
+    struct bhi_error error;
+    bhi_vk_timing_fini(&b->device, &b->timing);
+    const uint32_t bits = b->device.timestamp_bits;
+    b->device.timestamp_bits = 0;
+    BHT_TRUE(bhi_vk_timing_init(&b->device, &b->timing, &error));
+    BHT_TRUE(b->timing.pool == VK_NULL_HANDLE);
+    b->device.timestamp_bits = bits;
+    b->device.enabled.v12.hostQueryReset = VK_FALSE;
+    BHT_TRUE(bhi_vk_timing_init(&b->device, &b->timing, &error));
+    BHT_TRUE(b->timing.pool == VK_NULL_HANDLE);
+    dispatch(&rig, true);
+    rig_run_ok(&rig);
+    BHT_EQ(*count, 1);
+    BHT_EQ(rig.results[0].device_ns, 0);
+    rig_close(&rig);
+}
+
+static VkResult answer;
+
+static VKAPI_ATTR VkResult VKAPI_CALL no_results(VkDevice device, VkQueryPool pool, uint32_t first,
+                                                 uint32_t count, size_t size, void *data,
+                                                 VkDeviceSize stride, VkQueryResultFlags flags) {
+    (void)device, (void)pool, (void)first, (void)count, (void)stride, (void)flags;
+    memset(data, 0xA5, size);
+    return answer;
+}
+
+/* The record has run all the same. */
+static void a_driver_that_has_lost_them(void) {
+    static const VkResult ANSWERS[] = {VK_NOT_READY, VK_ERROR_OUT_OF_HOST_MEMORY,
+                                       VK_ERROR_DEVICE_LOST};
+    struct rig rig;
+    uint32_t *count = set_up(&rig);
+    rig.backend->device.api.GetQueryPoolResults = no_results;
+    for (uint32_t i = 0; i < BHT_COUNT(ANSWERS); i++) {
+        answer = ANSWERS[i];
+        dispatch(&rig, true);
+        rig_run_ok(&rig);
+        BHT_EQ(*count, i + 1);
+        BHT_EQ(rig.results[0].device_ns, 0);
+    }
+    rig_close(&rig);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(only_what_is_asked_for),       BHT_TEST(each_of_those_that_are_merged),
+        BHT_TEST(nothing_to_run_takes_no_time), BHT_TEST(a_queue_without_timestamps),
+        BHT_TEST(a_driver_that_has_lost_them),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}

@@ -1,0 +1,162 @@
+/* bh_verdict.device_ns, from sandboxed workers. */
+#include "fixture.h"
+
+struct stage {
+    bh_context *context;
+    bh_stream *stream;
+    bh_kernel *square;
+    bh_buffer *x, *y;
+};
+
+static struct stage set_up(const char *faults) {
+    struct stage s = {.context = fx_context(faults)};
+    s.stream = fx_stream(s.context, "timed", FX_SECONDS);
+    s.square = fx_kernel(s.context, "square");
+    s.x = fx_words(s.context, 64, 0);
+    s.y = fx_words(s.context, 64, 0);
+    return s;
+}
+
+static void tear_down(struct stage *s) {
+    bh_buffer_release(s->x);
+    bh_buffer_release(s->y);
+    bh_kernel_release(s->square);
+    bh_stream_release(s->stream);
+    BHT_EQ(bh_context_destroy(s->context), BH_OK);
+}
+
+static bh_event *submit(struct stage *s, uint64_t flags) {
+    const bh_binding bindings[] = {
+        {.binding = 0, .buffer = s->x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        {.binding = 1, .buffer = s->y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
+    };
+    const bh_command commands[] = {
+        {.type = BH_COMMAND_FILL, .dst = s->x, .size = BH_WHOLE_SIZE, .fill_value = 0},
+        {.type = BH_COMMAND_DISPATCH,
+         .kernel = s->square,
+         .groups = {1, 1, 1},
+         .bindings = bindings,
+         .binding_count = 2},
+    };
+    const bh_submit_info info = {.commands = commands, .command_count = 2, .flags = flags};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(s->stream, &info, &event, NULL), BH_OK);
+    return event;
+}
+
+static void expect(bh_event *event, bool timed) {
+    const bh_verdict verdict = fx_verdict(event);
+    if (verdict.status != BH_OK) {
+        BHT_FAIL("%s: %s", bh_status_name(verdict.status), verdict.message);
+    }
+    if (timed) {
+        BHT_GE(verdict.device_ns, 1);
+        BHT_LE(verdict.device_ns, verdict.ended_ns - verdict.started_ns);
+    } else {
+        BHT_EQ(verdict.device_ns, 0);
+    }
+    bh_event_release(event);
+}
+
+static void of_those_that_ask_for_it(void) {
+    struct stage s = set_up(NULL);
+    for (int i = 0; i < 6; i++) {
+        expect(submit(&s, i % 2 ? BH_SUBMIT_TIMED : 0), i % 2);
+    }
+    const bh_submit_info nothing = {.flags = BH_SUBMIT_TIMED};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(s.stream, &nothing, &event, NULL), BH_OK);
+    expect(event, false); /* it never came to the device */
+    tear_down(&s);
+}
+
+/* Those that share one queue submission have their own. */
+static void of_many_at_once(void) {
+    struct stage s = set_up("*:merge:*=fail");
+    bh_event *events[200];
+    expect(submit(&s, 0), false);
+    for (size_t i = 0; i < BHT_COUNT(events); i++) {
+        events[i] = submit(&s, i % 3 ? BH_SUBMIT_TIMED : 0);
+    }
+    for (size_t i = 0; i < BHT_COUNT(events); i++) {
+        expect(events[i], i % 3);
+    }
+    tear_down(&s);
+}
+
+/* What was told to end has been on the device until then; what depends on it never was. */
+static void of_what_was_stopped_at_its_deadline(void) {
+    struct stage s = {.context = fx_context(NULL)};
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    options.deadline_ns = BHT_SECOND_MS / 4 * FX_MS;
+    options.grace_ns = FX_SECONDS;
+    BHT_EQ(bh_stream_create(s.context, &options, &s.stream, NULL), BH_OK);
+    s.square = fx_kernel(s.context, "hang");
+    s.x = fx_words(s.context, 64, 0);
+    const bh_binding binding = {
+        .buffer = s.x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
+    const bh_command command = {.type = BH_COMMAND_DISPATCH,
+                                .kernel = s.square,
+                                .groups = {65535, 1, 1},
+                                .bindings = &binding,
+                                .binding_count = 1};
+    const bh_submit_info info = {
+        .commands = &command, .command_count = 1, .flags = BH_SUBMIT_TIMED};
+    bh_event *event = NULL, *dependent = NULL;
+    BHT_EQ(bh_submit(s.stream, &info, &event, NULL), BH_OK);
+    const bh_submit_info after = {.waits = &event, .wait_count = 1, .flags = BH_SUBMIT_TIMED};
+    BHT_EQ(bh_submit(s.stream, &after, &dependent, NULL), BH_OK);
+    const bh_verdict verdict = fx_verdict(event), victim = fx_verdict(dependent);
+    BHT_EQ(verdict.status, BH_DEADLINE);
+    BHT_STR_HAS(verdict.message, "still runs");
+    BHT_GE(verdict.device_ns, 1);
+    BHT_LE(verdict.device_ns, verdict.ended_ns - verdict.started_ns);
+    BHT_EQ(victim.status, BH_DEADLINE);
+    BHT_EQ(victim.hops, 1);
+    BHT_EQ(victim.device_ns, 0); /* the times are its own */
+    bh_event_release(event);
+    bh_event_release(dependent);
+    tear_down(&s);
+}
+
+/* A worker's lies cost itself alone. */
+static void no_more_than_has_passed(void) {
+    static const char *const lies[] = {"1:lie_time:1=fail", "1:lie_negative:1=fail"};
+    for (size_t i = 0; i < BHT_COUNT(lies); i++) {
+        for (uint64_t flags = 0; flags <= BH_SUBMIT_TIMED; flags++) {
+            struct stage s = set_up(lies[i]);
+            bh_event *event = submit(&s, flags);
+            const bh_verdict verdict = fx_verdict(event);
+            if (verdict.status != BH_PROTOCOL) {
+                BHT_FAIL("%s, %llu: %s: it is believed", lies[i], (unsigned long long)flags,
+                         bh_status_name(verdict.status));
+            }
+            BHT_STR_HAS(verdict.message, "it claims a time on the device that has not passed");
+            BHT_EQ(verdict.device_ns, 0);
+            bh_event_release(event);
+            expect(submit(&s, flags), flags);
+            tear_down(&s);
+        }
+    }
+}
+
+static void unknown_flags_are_refused(void) {
+    struct stage s = set_up(NULL);
+    const bh_submit_info info = {.flags = UINT64_C(1) << 40 | BH_SUBMIT_TIMED};
+    bh_detail detail;
+    BHT_EQ(bh_submit(s.stream, &info, NULL, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "info.flags 0x10000000001 has an unknown bit");
+    tear_down(&s);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(of_those_that_ask_for_it),
+        BHT_TEST(of_many_at_once),
+        BHT_TEST(of_what_was_stopped_at_its_deadline),
+        BHT_TEST(no_more_than_has_passed),
+        BHT_TEST(unknown_flags_are_refused),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}
