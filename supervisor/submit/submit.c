@@ -128,7 +128,8 @@ static bh_status check_info(const bh_stream *stream, const bh_submit_info *info,
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_submit: info is NULL");
     }
     if (info->flags & ~(uint64_t)BH_SUBMIT_TIMED) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_submit: info.flags 0x%llx has an unknown bit",
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_submit: info.flags 0x%llx has an unknown bit",
                         (unsigned long long)info->flags);
     }
     if (info->command_count && !info->commands) {

@@ -1,11 +1,11 @@
 #include "worker/vulkan/timing.h"
 
 #include "worker/error.h"
-#include "worker/vulkan/backend.h"
+#include "worker/vulkan/abort.h"
 #include "worker/vulkan/ticks.h"
 
-#define QUERIES (2 * BHI_MAX_MERGED)
-_Static_assert(BHI_MAX_MERGED <= 64, "a bit for each slot");
+#define QUERIES (2 * BHI_ABORT_SLOTS)
+_Static_assert(BHI_ABORT_SLOTS <= 64, "a bit for each slot");
 
 bool bhi_vk_timing_init(struct bhi_vk_device *device, struct bhi_vk_timing *timing,
                         struct bhi_error *error) {

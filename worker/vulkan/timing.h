@@ -1,6 +1,6 @@
 /* Device time: how long the device is busy with a record. It writes a timestamp before the first
  * command of the record and one after the last, into the pair of queries that belongs to the
- * record's slot (backend.h). Only where the record asks for it (BHI_RECORD_TIMED): on lavapipe two
+ * record's slot (abort.h). Only where the record asks for it (BHI_RECORD_TIMED): on lavapipe two
  * timestamps take longer than an empty dispatch. Where the queue has no timestamps, or the host
  * cannot reset queries, nothing is written and each time is 0: not known. */
 #ifndef BHI_WORKER_VULKAN_TIMING_H
