@@ -301,6 +301,53 @@ static void the_warden_is_killed_once_it_was_told(void) {
     the_warden_dies_at("zygote_told");
 }
 
+#define MANY 8
+
+static _Atomic uint32_t buried, sentenced;
+
+/* The first one is about to be buried, and nobody has been taken from the list. */
+static void at_the_first_burial(void *object) {
+    bh_context *context = ((struct bhi_worker *)object)->context;
+    bhi_context_lock(context);
+    BHI_LIST_EACH(node, &context->workers) {
+        const struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+        buried++;
+        sentenced += worker->killed_ns != 0 && worker->core.kill == BHI_KILL_RETIRED;
+    }
+    bhi_context_unlock(context);
+}
+
+/* A context does not end its workers one after the other: all are killed before it waits for any.
+ * Idle ones, one that runs what nothing else ends, one that stands still. */
+static void all_are_killed_before_any_is_waited_for(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *streams[MANY];
+    for (int i = 0; i < MANY; i++) {
+        streams[i] = fx_stream(context, "many", BH_FOREVER);
+    }
+    for (int i = 0; i < MANY; i++) {
+        fx_ready(streams[i]);
+    }
+    bh_kernel *kernel = fx_kernel(context, "gate");
+    bh_buffer *gate = fx_words(context, 64, 0);
+    bh_event *event = fx_gate(streams[1], kernel, gate);
+    fx_await_gate(gate);
+    fx_kill(fx_ready(streams[2]), SIGSTOP);
+    bht_at_step("worker_due", 1, at_the_first_burial);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+    BHT_EQ(bht_steps_passed(), MANY);
+    bht_at_step(NULL, 0, NULL);
+    BHT_EQ(buried, MANY);
+    BHT_EQ(sentenced, MANY);
+    fx_expect(event, BH_CONTEXT_CLOSED);
+    bh_event_release(event);
+    bh_buffer_release(gate);
+    bh_kernel_release(kernel);
+    for (int i = 0; i < MANY; i++) {
+        bh_stream_release(streams[i]);
+    }
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST_WITH(worker_killed_at_each_step, 100, 0),
@@ -310,6 +357,7 @@ int main(int argc, char **argv) {
         BHT_TEST_WITH(death_at_each_step_of_a_birth, 100, 0),
         BHT_TEST(the_warden_is_killed_before_it_is_told_anything),
         BHT_TEST(the_warden_is_killed_once_it_was_told),
+        BHT_TEST(all_are_killed_before_any_is_waited_for),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -234,6 +234,26 @@ static void spares_take_over(void) {
 }
 
 /* As daemons do: the library's own descriptors come to be 0, 1 and 2. */
+/* All of them are on their way to their device before one has come to it. */
+static void workers_start_beside_each_other(void) {
+    enum { COUNT = 8 };
+    bh_context *context = fx_context("*:device:1=stop");
+    bh_stream *streams[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        streams[i] = fx_stream(context, "s", FX_SECONDS);
+    }
+    WAIT_UNTIL(fx_stopped(NULL) == COUNT, 20000);
+    for (int i = 0; i < COUNT; i++) {
+        fx_kill(fx_await_stopped(), SIGCONT);
+        WAIT_UNTIL(fx_stopped(NULL) == COUNT - 1 - (size_t)i, 20000);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        fx_ready(streams[i]);
+        bh_stream_release(streams[i]);
+    }
+    bh_context_destroy(context);
+}
+
 static void a_host_without_standard_streams(void) {
     int kept[3];
     for (int fd = 0; fd < 3; fd++) {
@@ -442,6 +462,7 @@ int main(int argc, char **argv) {
         BHT_TEST(two_contexts_in_one_process),
         BHT_TEST(descriptors_go_from_context_to_context),
         BHT_TEST(spares_take_over),
+        BHT_TEST(workers_start_beside_each_other),
         BHT_TEST(a_host_without_standard_streams),
         BHT_TEST(a_log_function_that_calls_back),
         BHT_TEST(a_verdict_keeps_no_descriptor),
