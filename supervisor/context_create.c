@@ -26,6 +26,7 @@
 #define DEFAULT_KERNELS      1024u
 #define DEFAULT_KERNEL_BYTES (64ull << 20)
 #define SPIN_PROCESSORS      4
+#define LEAST_IDLE_NS        (1ull * 1000000) /* the reactor looks that often */
 
 BH_API void bh_context_options_init_sized(bh_context_options *options, size_t size) {
     const bh_context_options defaults = {
@@ -110,6 +111,12 @@ BH_API bh_status bh_context_create(const bh_context_options *given, bh_context *
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_context_create: options.spares is %u, over 64", options->spares);
     }
+    if (options->worker_idle_ns && options->worker_idle_ns < LEAST_IDLE_NS) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_context_create: options.worker_idle_ns is %llu: neither 0 nor 1 ms or "
+                        "more",
+                        (unsigned long long)options->worker_idle_ns);
+    }
     if (!options->kernel_limit) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_context_create: options.kernel_limit is 0");
@@ -152,6 +159,7 @@ BH_API bh_status bh_context_create(const bh_context_options *given, bh_context *
         .restart_budget = options->restart_budget,
         .restart_window_ns = options->restart_window_ns,
         .start_timeout_ns = options->start_timeout_ns,
+        .worker_idle_ns = options->worker_idle_ns,
         .kernel_limit = options->kernel_limit,
         .kernel_limit_bytes = options->kernel_limit_bytes,
         .log = options->log,

@@ -220,7 +220,7 @@ static void describe_stream(struct out *out, const struct bh_stream *stream, uin
     const struct bhi_core_stream *core = &stream->core;
     const struct bhi_worker *worker = bhi_stream_worker(stream);
     say(out, "stream \"%s\"%s: %s; ", core->name, core->strict ? " (strict)" : "",
-        stream_state_name(core->state));
+        bhi_stream_rests(stream) ? "RESTING" : stream_state_name(core->state));
     if (worker) {
         describe_worker(out, worker, now_ns);
         describe_lane(out, worker);

@@ -54,18 +54,24 @@ typedef struct bh_context_options {
     uint64_t kernel_limit_bytes; /* bytes of SPIR-V that a worker keeps; default 64 MiB */
     uint32_t quarantine_deaths;  /* a kernel that has ended this many workers of one tenant is
                                     refused (quarantine.h); default 2; 0: never for that */
-    uint64_t quarantine_ns; /* how long a kernel stays quarantined after its last death, and how
-                               long one that crashed the driver's compiler is refused; default 10
-                               min; 0: neither is remembered */
-    const char *cache_dir;  /* folder for pipeline caches, so that another process need not compile
-                               again; NULL: none. Made with mode 0700 if it is missing. It has a file
-                               for each tenant, device and driver, sealed with a key that is made
-                               there. Do not share it with anyone whom you do not trust
-                               (docs/kernels.md) */
-    bh_log_callback log;    /* receives each line that the library logs (a death, a failed start, a
-                               worker that is ready), and each line of a worker ("worker PID: …": how
-                               long a kernel took to compile); NULL: lines are dropped */
-    void *log_user;         /* passed to |log| */
+    uint64_t quarantine_ns;  /* how long a kernel stays quarantined after its last death, and how
+                                long one that crashed the driver's compiler is refused; default 10
+                                min; 0: neither is remembered */
+    const char *cache_dir;   /* folder for pipeline caches, so that another process need not compile
+                                again; NULL: none. Made with mode 0700 if it is missing. It has a file
+                                for each tenant, device and driver, sealed with a key that is made
+                                there. Do not share it with anyone whom you do not trust
+                                (docs/kernels.md) */
+    bh_log_callback log;     /* receives each line that the library logs (a death, a failed start, a
+                                worker that is ready), and each line of a worker ("worker PID: …": how
+                                long a kernel took to compile); NULL: lines are dropped */
+    void *log_user;          /* passed to |log| */
+    uint64_t worker_idle_ns; /* how long a stream's worker may be without work before it ends, at
+                                least 1 ms; it ends within twice that time. The next submission, or
+                                bh_stream_wait_ready, gets the stream another one, and a new stream
+                                has none until then. So there may be many more streams than workers.
+                                BH_FOREVER: a worker starts with the first submission, and stays.
+                                Default 0: each stream has a worker all the time */
 } bh_context_options;
 
 /* Fills in the defaults. */

@@ -58,7 +58,8 @@ BH_INLINE void bh_stream_options_init(bh_stream_options *options) {
     bh_stream_options_init_sized(options, sizeof *options);
 }
 
-/* Creates a stream, and starts a worker for it or takes a spare one. Does not wait for the worker.
+/* Creates a stream, and starts a worker for it or takes a spare one (at its first submission, where
+ * bh_context_options.worker_idle_ns is not 0). Does not wait for the worker.
  * If no worker can be had, submissions are poisoned UNAVAILABLE or NO_DEVICE. |options| may be
  * NULL. Returns BH_OK, BH_NO_MEMORY, BH_CLOSED, or BH_SYSTEM with EMFILE (fewer than 24 descriptors
  * are free for the first stream, 12 for another one). */

@@ -31,7 +31,8 @@ struct bhi_context_settings {
     uint32_t restart_budget;
     uint64_t restart_window_ns;
     uint64_t start_timeout_ns;
-    uint32_t kernel_limit; /* how many kernels a worker knows, and bytes of their code */
+    uint64_t worker_idle_ns; /* 0: a stream has a worker all the time */
+    uint32_t kernel_limit;   /* how many kernels a worker knows, and bytes of their code */
     uint64_t kernel_limit_bytes;
     bh_log_callback log;
     void *log_user;

@@ -46,7 +46,8 @@ static struct bhi_zygote *find_any_zygote(bh_context *context) {
 }
 
 static bool wants(const struct bh_stream *stream) {
-    return stream->core.state == BHI_STREAM_WANTING && !stream->core.worker;
+    return stream->core.state == BHI_STREAM_WANTING && !stream->core.worker &&
+           !bhi_stream_rests(stream);
 }
 
 /* No zygote for |driver|: charged to each stream that wants one, so that it is not tried for ever,

@@ -291,6 +291,32 @@ static void on_event(bh_context *context, const struct bhi_control_source *sourc
     }
 }
 
+/* Lock held. Ends it once its stream has had no work for it for a while. Returns when to look
+ * again: nobody says when the last of its work has ended, so one that works is looked at as often.
+ */
+static uint64_t look_at_idle(struct bhi_worker *worker, uint64_t now_ns) {
+    struct bhi_core_worker *core = &worker->core;
+    const uint64_t idle_ns = worker->context->settings.worker_idle_ns;
+    if (!idle_ns || worker->kind != BHI_WORKER_DEVICE || !core->stream ||
+        core->kill != BHI_KILL_NONE) {
+        return BH_FOREVER;
+    }
+    const bool works = core->harvested != core->published || !bhi_list_empty(&core->stream->queue);
+    if (works || worker->idle_published != core->published || !worker->idle_since_ns) {
+        worker->idle_published = core->published;
+        worker->idle_since_ns = now_ns;
+    }
+    const uint64_t due_ns = worker->idle_since_ns + idle_ns;
+    if (due_ns < idle_ns) {
+        return BH_FOREVER;
+    }
+    if (due_ns > now_ns) {
+        return due_ns;
+    }
+    bhi_core_worker_kill(core, BHI_KILL_RETIRED, 0, "its stream had no work for it");
+    return BH_FOREVER;
+}
+
 /* -- a turn ------------------------------------------------------------------------------------ */
 
 /* Deadlines of submissions, of starts, and results that were left to this thread. */
@@ -320,6 +346,7 @@ static uint64_t look_at_workers(bh_context *context, uint64_t now_ns) {
         uint64_t due = BH_FOREVER;
         if (worker->state == BHI_RUNNING) {
             due = bhi_worker_check_deadline(worker, now_ns);
+            due = min_ns(due, look_at_idle(worker, now_ns));
         } else if (worker->start_deadline_ns <= now_ns && worker->core.kill == BHI_KILL_NONE) {
             bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0,
                                  "worker %d was not ready in time (step %s)", worker->core.pid,

@@ -162,16 +162,15 @@ BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *
     return status;
 }
 
-BH_API bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t timeout_ns, bh_detail *detail) {
-    if (!BHI_LIVE(stream)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_stream_wait_ready: stream is NULL or was released");
-    }
+bool bhi_stream_rests(const struct bh_stream *stream) {
+    return stream->context->settings.worker_idle_ns && stream->kind == BHI_WORKER_DEVICE &&
+           stream->core.state == BHI_STREAM_WANTING && !stream->core.worker && !stream->awaited &&
+           bhi_list_empty(&stream->core.queue);
+}
+
+/* It is awaited meanwhile. */
+static bh_status wait_ready(bh_stream *stream, uint64_t deadline_ns, bh_detail *detail) {
     bh_context *context = stream->context;
-    if (bhi_context_forked(context)) {
-        return bhi_context_refuse("bh_stream_wait_ready", detail);
-    }
-    uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
     for (;;) {
         uint32_t seen = atomic_load(&stream->ready_word);
         bhi_context_lock(context);
@@ -205,6 +204,26 @@ BH_API bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t timeout_ns, bh
                             trouble.message[0] ? "; the last start failed: " : "", trouble.message);
         }
     }
+}
+
+BH_API bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t timeout_ns, bh_detail *detail) {
+    if (!BHI_LIVE(stream)) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_stream_wait_ready: stream is NULL or was released");
+    }
+    bh_context *context = stream->context;
+    if (bhi_context_forked(context)) {
+        return bhi_context_refuse("bh_stream_wait_ready", detail);
+    }
+    bhi_context_lock(context);
+    context->wake_reactor |= bhi_stream_rests(stream);
+    stream->awaited++;
+    bhi_context_pump_unlock(context);
+    bh_status status = wait_ready(stream, bhi_deadline_ns(timeout_ns), detail);
+    bhi_context_lock(context);
+    stream->awaited--;
+    bhi_context_unlock(context);
+    return status;
 }
 
 BH_API bh_status bh_stream_reset(bh_stream *stream, bh_detail *detail) {

@@ -27,11 +27,14 @@ struct bh_stream {
     struct bhi_list link;                /* context->streams */
     struct bhi_msg_device *seen_devices; /* of a worker that could not start: why NO_DEVICE */
     uint32_t seen_device_count;
+    uint32_t awaited; /* threads in bh_stream_wait_ready */
 };
 
 static inline struct bh_stream *bhi_stream_of(const struct bhi_core_stream *core) {
     return BHI_CONTAINER(core, struct bh_stream, core);
 }
+/* It has no worker, and wants none before there is work for it. Lock held. */
+bool bhi_stream_rests(const struct bh_stream *stream);
 /* The worker that is bound to it, starting or running; NULL: none. Referenced by the stream. */
 struct bhi_worker *bhi_stream_worker(const struct bh_stream *stream);
 /* One reference, and no handle: bh_stream_create without its checks of the arguments. |kind|: of

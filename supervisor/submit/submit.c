@@ -94,6 +94,7 @@ static bh_status finish(struct bhi_request *request, bh_status status, bh_event 
         *out_event = event;
     }
     bhi_pending_add(event);
+    context->wake_reactor |= bhi_stream_rests(bhi_stream_of(submission->stream));
     bhi_submission_enqueue(submission);
     bhi_context_pump_unlock(context);
     return BH_OK;

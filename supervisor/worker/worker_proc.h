@@ -104,6 +104,8 @@ struct bhi_worker {
     int pidfd;
     bool exit_known;
     int exit_code_kind, exit_status; /* si_code, si_status */
+    uint64_t idle_since_ns;  /* looks have found it without work since; 0: it was not looked at */
+    uint64_t idle_published; /* the newest in its lane then */
     uint64_t start_deadline_ns;
     uint64_t reap_deadline_ns; /* the pidfd fired; the exit status is due by then */
     uint64_t killed_ns;        /* SIGKILL was sent first; 0: it was not */
