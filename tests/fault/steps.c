@@ -348,6 +348,45 @@ static void all_are_killed_before_any_is_waited_for(void) {
     }
 }
 
+/* The submission can run and nobody else knows: here it has run before this thread goes on. */
+static void at_publication(void *object) {
+    struct bhi_worker *worker = object;
+    bhi_lane_wake(&worker->lane);
+    WAIT_UNTIL(atomic_load(&worker->progress.header->completed_seq) > worker->core.harvested,
+               20000);
+    plan.hit = true;
+}
+
+/* What an honest worker says of its time on the device is no lie, however late the host looks. */
+static void one_that_ends_before_it_is_known_to_begin(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "quick", FX_SECONDS);
+    bh_buffer *buffer = fx_words(context, 1 << 20, 0);
+    const bh_command command = {
+        .type = BH_COMMAND_FILL, .dst = buffer, .size = BH_WHOLE_SIZE, .fill_value = 7};
+    const bh_submit_info info = {
+        .commands = &command, .command_count = 1, .flags = BH_SUBMIT_TIMED};
+    fx_ready(stream);
+    plan.hit = false;
+    for (int i = 0; i < 2; i++) {
+        bh_event *event = NULL;
+        if (i == 1) { /* the worker has the buffer */
+            bht_at_step("submission_published", 1, at_publication);
+        }
+        BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
+        const bh_verdict verdict = fx_verdict(event);
+        BHT_EQ(verdict.status, BH_OK);
+        BHT_GE(verdict.device_ns, 1);
+        BHT_LE(verdict.device_ns, verdict.ended_ns - verdict.started_ns);
+        bh_event_release(event);
+    }
+    bht_at_step(NULL, 0, NULL);
+    BHT_TRUE(plan.hit);
+    bh_buffer_release(buffer);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST_WITH(worker_killed_at_each_step, 100, 0),
@@ -358,6 +397,7 @@ int main(int argc, char **argv) {
         BHT_TEST(the_warden_is_killed_before_it_is_told_anything),
         BHT_TEST(the_warden_is_killed_once_it_was_told),
         BHT_TEST(all_are_killed_before_any_is_waited_for),
+        BHT_TEST(one_that_ends_before_it_is_known_to_begin),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
