@@ -54,7 +54,7 @@ void bhi_stream_served(struct bhi_core_stream *stream) {
     bhi_stream_wants_pump(stream);
 }
 
-void bhi_stream_drain(struct bhi_core_stream *stream, bh_status status, const char *message) {
+void bhi_stream_end_queued(struct bhi_core_stream *stream, bh_status status, const char *message) {
     const struct bhi_core_ops *ops = stream->core->ops;
     ops->ref_stream(stream); /* the last one to end may take the stream with it */
     while (!bhi_list_empty(&stream->queue)) {

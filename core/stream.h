@@ -50,7 +50,7 @@ void bhi_stream_starved(struct bhi_core_stream *stream, const bh_detail *why);
  * passed; otherwise until reset. */
 void bhi_stream_unavailable(struct bhi_core_stream *stream, const bh_detail *why, bool heals);
 /* Ends everything in the queue with |status|. */
-void bhi_stream_drain(struct bhi_core_stream *stream, bh_status status, const char *message);
+void bhi_stream_end_queued(struct bhi_core_stream *stream, bh_status status, const char *message);
 /* Forgets the failure, also those to come of what was submitted before, and is WANTING again if it
  * was UNAVAILABLE. True: it was. */
 bool bhi_stream_reset(struct bhi_core_stream *stream);

@@ -1,6 +1,6 @@
 /* What a compiler is given, and what it says; each in a buffer of its own.
  *
- * The request is a struct bhi_compile_request, then texts: the source's name, the source, its
+ * The request is a struct bhi_compile_call, then texts: the source's name, the source, its
  * entry point (empty: any), of each define its name and its value, of each include its name and its
  * text. A text is its length (u64), its bytes, a NUL, and zeroes up to the next multiple of 8.
  *
@@ -19,7 +19,7 @@
 #define BHI_COMPILE_GLSL         0u
 #define BHI_COMPILE_HLSL         1u
 
-struct bhi_compile_request {
+struct bhi_compile_call {
     uint64_t bytes; /* of all of it */
     uint32_t defines, includes;
     uint32_t optimize; /* 0 or 1 */

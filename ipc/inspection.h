@@ -1,6 +1,6 @@
 /* What a compiler is asked of a module, and what it says; each in a buffer of its own.
  *
- * The request is a struct bhi_inspection_request, its constants, then the code. The answer is a
+ * The request is a struct bhi_inspection_call, its constants, then the code. The answer is a
  * struct bhi_inspection, then |text_bytes| of disassembly, where that was asked for and there is
  * room. The supervisor copies it once, and checks every number and every text of it. */
 #ifndef BHI_IPC_INSPECTION_H
@@ -23,7 +23,7 @@ struct bhi_inspection_constant {
     uint64_t bits;
 };
 
-struct bhi_inspection_request {
+struct bhi_inspection_call {
     uint64_t code_bytes;
     uint32_t constants; /* struct bhi_inspection_constant */
     uint32_t guarded;   /* 1: guard it, and disassemble what comes out */

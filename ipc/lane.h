@@ -34,7 +34,7 @@ struct bhi_lane_header {
     _Atomic uint32_t control_sent;
     /* Ring the eventfd once completed_seq reaches this; 0: only for the reasons in progress.h. */
     _Alignas(64) _Atomic uint64_t notify_at;
-    /* The last submission whose result the supervisor has consumed. A fault slot (progress.h) may
+    /* The last submission whose result the supervisor has consumed. An error slot (progress.h) may
      * be written again once the submission that used it is harvested. */
     _Atomic uint64_t harvested;
     /* Bit seq % BHI_LANE_WITHDRAWN: that submission was cancelled, and is skipped if the worker has

@@ -17,7 +17,7 @@
 
 _Static_assert(sizeof(struct bhi_progress_header) <= 4096, "the header is one page");
 _Static_assert(sizeof(struct bhi_result) % 8 == 0, "copied word by word");
-_Static_assert(sizeof(struct bhi_fault_slot) % 8 == 0, "copied word by word");
+_Static_assert(sizeof(struct bhi_error_slot) % 8 == 0, "copied word by word");
 
 static bool results_valid(uint32_t results) {
     return results >= 1 && results <= MAX_RESULTS && (results & (results - 1)) == 0;
@@ -25,7 +25,7 @@ static bool results_valid(uint32_t results) {
 
 size_t bhi_progress_bytes(uint32_t results) {
     return bhi_page_round(2 * bhi_page_round(1) + (uint64_t)results * sizeof(struct bhi_result) +
-                          BHI_FAULT_SLOTS * sizeof(struct bhi_fault_slot));
+                          BHI_ERROR_SLOTS * sizeof(struct bhi_error_slot));
 }
 
 const char *bhi_step_name(uint32_t step) {
@@ -64,7 +64,7 @@ int bhi_progress_map(struct bhi_progress *progress, int fd, uint64_t bytes) {
     progress->header = header;
     progress->markers = (void *)(base + page);
     progress->results = (void *)(base + 2 * page);
-    progress->faults = (void *)(progress->results + results);
+    progress->errors = (void *)(progress->results + results);
     progress->mask = results - 1;
     progress->bytes = bytes;
     return 0;
@@ -84,7 +84,7 @@ void bhi_progress_result(struct bhi_progress *progress, const struct bhi_result 
     if (!text) {
         return;
     }
-    struct bhi_fault_slot *slot = &progress->faults[result->seq % BHI_FAULT_SLOTS];
+    struct bhi_error_slot *slot = &progress->errors[result->seq % BHI_ERROR_SLOTS];
     slot->seq = result->seq;
     bhi_text_sanitise(slot->text, sizeof slot->text, text, strlen(text));
 }
@@ -151,7 +151,7 @@ int bhi_progress_create(struct bhi_progress_view *view, uint32_t results) {
     view->header = (const void *)base;
     view->markers = (const void *)(base + page);
     view->results = (const void *)(base + 2 * page);
-    view->faults = (const void *)(view->results + results);
+    view->errors = (const void *)(view->results + results);
     view->mask = results - 1;
     view->bytes = bytes;
     view->fd = fd;
@@ -194,7 +194,7 @@ static void copy_once(void *out, const void *from, size_t bytes) {
 }
 
 int bhi_progress_read(const struct bhi_progress_view *view, uint64_t seq, struct bhi_result *out,
-                      char text[BHI_FAULT_TEXT]) {
+                      char text[BHI_ERROR_TEXT]) {
     struct bhi_result r;
     text[0] = '\0';
     copy_once(&r, &view->results[seq & view->mask], sizeof r);
@@ -210,10 +210,10 @@ int bhi_progress_read(const struct bhi_progress_view *view, uint64_t seq, struct
         r.started_ns = r.ended_ns;
     }
     if (r.status != BH_OK) {
-        struct bhi_fault_slot slot;
-        copy_once(&slot, &view->faults[seq % BHI_FAULT_SLOTS], sizeof slot);
+        struct bhi_error_slot slot;
+        copy_once(&slot, &view->errors[seq % BHI_ERROR_SLOTS], sizeof slot);
         if (slot.seq == seq) {
-            bhi_text_line(text, BHI_FAULT_TEXT, slot.text, sizeof slot.text);
+            bhi_text_line(text, BHI_ERROR_TEXT, slot.text, sizeof slot.text);
         }
     }
     *out = r;

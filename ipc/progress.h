@@ -4,7 +4,7 @@
  *
  *   page 0      struct bhi_progress_header
  *   page 1      struct bhi_markers, imported into the device: written by the device itself
- *   page 2 …    results[results], then faults[BHI_FAULT_SLOTS]
+ *   page 2 …    results[results], then errors[BHI_ERROR_SLOTS]
  *
  * The completion record of submission n (rule E11) is: results[n & mask] written, then
  * completed_seq = n stored with release. Submissions complete in lane order.
@@ -19,8 +19,8 @@
 
 #define BHI_PROGRESS_MAGIC   0x4250524fu /* "BPRO" */
 #define BHI_PROGRESS_RESULTS 4096u       /* submissions in flight in one lane, at most */
-#define BHI_FAULT_SLOTS      64u
-#define BHI_FAULT_TEXT       512u
+#define BHI_ERROR_SLOTS      64u
+#define BHI_ERROR_TEXT       512u
 #define BHI_NO_COMMAND       UINT32_MAX
 /* A worker keeps the pipelines of so many kernels: one that has run is not compiled again before so
  * many others have come. */
@@ -57,7 +57,7 @@ struct bhi_progress_header {
     _Atomic uint32_t step;
     int32_t step_error;
     uint32_t step_status; /* bh_status, 0: none */
-    char step_text[BHI_FAULT_TEXT];
+    char step_text[BHI_ERROR_TEXT];
 };
 
 /* Start-up steps, in order; names in progress.c. */
@@ -90,10 +90,10 @@ struct bhi_result {
     uint64_t device_ns; /* BHI_RECORD_TIMED: how long the device was busy with it; 0: not known */
 };
 
-/* The text of a failed submission, in faults[seq % BHI_FAULT_SLOTS]. */
-struct bhi_fault_slot {
+/* The text of a failed submission, in errors[seq % BHI_ERROR_SLOTS]. */
+struct bhi_error_slot {
     uint64_t seq;
-    char text[BHI_FAULT_TEXT];
+    char text[BHI_ERROR_TEXT];
 };
 
 /* Bytes of a progress memfd with |results| entries. */
@@ -104,7 +104,7 @@ struct bhi_progress {
     struct bhi_progress_header *header;
     struct bhi_markers *markers;
     struct bhi_result *results;
-    struct bhi_fault_slot *faults;
+    struct bhi_error_slot *errors;
     uint32_t mask;
     size_t bytes;
 };
@@ -112,7 +112,7 @@ struct bhi_progress {
 /* Verifies seals and size, maps read-write. Returns 0 or -errno. */
 int bhi_progress_map(struct bhi_progress *progress, int fd, uint64_t bytes);
 void bhi_progress_unmap(struct bhi_progress *progress);
-/* Writes the result of result->seq and, with |text|, its fault slot. Publish comes after. */
+/* Writes the result of result->seq and, with |text|, its error slot. Publish comes after. */
 void bhi_progress_result(struct bhi_progress *progress, const struct bhi_result *result,
                          const char *text);
 /* Publishes everything up to |seq|: tail, completed_seq, completed_word (each with release). The
@@ -128,7 +128,7 @@ struct bhi_progress_view {
     const struct bhi_progress_header *header;
     const struct bhi_markers *markers;
     const struct bhi_result *results;
-    const struct bhi_fault_slot *faults;
+    const struct bhi_error_slot *errors;
     uint32_t mask;
     size_t bytes;
     int fd;
@@ -146,9 +146,9 @@ int bhi_progress_poll(struct bhi_progress_view *view, uint64_t published, uint64
                       uint64_t *out_completed, uint64_t *out_tail);
 /* Copies the result of |seq| (which must be completed) and checks it: seq matches, status is BH_OK
  * or a code that a worker may report, executed in range, times not in the future (clamped).
- * |text| gets the fault's text (sanitised, NUL-terminated) or "". Returns 0 or -EPROTO. */
+ * |text| gets the error's text (sanitised, NUL-terminated) or "". Returns 0 or -EPROTO. */
 int bhi_progress_read(const struct bhi_progress_view *view, uint64_t seq, struct bhi_result *out,
-                      char text[BHI_FAULT_TEXT]);
+                      char text[BHI_ERROR_TEXT]);
 /* After a death: the newest submission that may have been started, in [completed, published];
  * |completed| itself: none was. */
 uint64_t bhi_progress_started(const struct bhi_progress_view *view, uint64_t completed,

@@ -53,7 +53,7 @@ struct whole {
     struct bhi_pipeline_cache pipeline_cache;
 };
 
-static struct bhi_freelist freelist = BHI_SLAB_INIT(struct whole);
+static struct bhi_freelist freelist = BHI_FREELIST_INIT(struct whole);
 
 /* All but the context's own part, whose last reference is gone. */
 static void free_parts(bh_context *context) {

@@ -1,7 +1,7 @@
 /* What everybody is doing, for whoever wonders why nothing happens: a host that hangs, a test. */
 #include "base/futex.h"
 #include "supervisor/context/context.h"
-#include "supervisor/context/request.h"
+#include "supervisor/context/payload.h"
 #include "supervisor/event/event.h"
 #include "supervisor/event/harvest.h"
 #include "supervisor/kernel/kernel.h"
@@ -143,7 +143,7 @@ static void describe_worker(struct out *out, const struct bhi_worker *worker, ui
         say(out, ", gone%s", worker->exit_known ? "" : ", its exit status is awaited");
     }
     if (worker->core.violated) {
-        say(out, ", lied");
+        say(out, ", broke the protocol");
     }
 }
 
@@ -167,12 +167,12 @@ static void describe_running(struct out *out, const struct bhi_worker *worker,
     const struct bhi_progress_snapshot snapshot = bhi_worker_progress_snapshot(worker);
     bool compiles = snapshot.compiles == running->seq && !snapshot.compiled;
     uint64_t limit_ns = compiles ? running->stream->compile_deadline_ns : running->deadline_ns;
-    const struct bhi_request *request = bhi_request_of(running);
-    for (uint32_t i = 0; i < request->kernel_count && i < MAX_NAMES; i++) {
-        say(out, "%s\"%s\"", i ? ", " : ", kernel ", request->kernels[i]->name);
+    const struct bhi_payload *payload = bhi_payload_of(running);
+    for (uint32_t i = 0; i < payload->kernel_count && i < MAX_NAMES; i++) {
+        say(out, "%s\"%s\"", i ? ", " : ", kernel ", payload->kernels[i]->name);
     }
-    if (request->kernel_count > MAX_NAMES) {
-        say(out, " and %u more", request->kernel_count - MAX_NAMES);
+    if (payload->kernel_count > MAX_NAMES) {
+        say(out, " and %u more", payload->kernel_count - MAX_NAMES);
     }
     if (since_ns < running->released_ns) {
         since_ns = running->released_ns;

@@ -24,7 +24,7 @@ struct bhi_error {
     int32_t vk_result;
     uint32_t command_index; /* BHI_NO_COMMAND: none */
     uint32_t executed;      /* bh_executed: 0 no, 1 unknown, 2 yes */
-    char text[BHI_FAULT_TEXT];
+    char text[BHI_ERROR_TEXT];
 };
 
 struct bhi_backend_config {

@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static struct bhi_freelist freelist = BHI_SLAB_INIT(struct bh_buffer);
+static struct bhi_freelist freelist = BHI_FREELIST_INIT(struct bh_buffer);
 
 static void free_load(struct bhi_load *load) {
     if (!load) {

@@ -155,7 +155,7 @@ static void put(struct writer *writer, const char *text, size_t length) {
 }
 
 static uint64_t put_all(uint8_t *at, const bh_glsl_source *source, const char *entry) {
-    struct writer writer = {.at = at, .bytes = sizeof(struct bhi_compile_request)};
+    struct writer writer = {.at = at, .bytes = sizeof(struct bhi_compile_call)};
     put(&writer, name_of(source), strlen(name_of(source)));
     put(&writer, source->text, length_of(source->text, source->length));
     put(&writer, entry, strlen(entry));
@@ -184,7 +184,7 @@ static bh_status make_request(bh_context *context, const bh_glsl_source *source,
     if (status != BH_OK) {
         return status;
     }
-    const struct bhi_compile_request request = {
+    const struct bhi_compile_call request = {
         .bytes = bytes,
         .defines = source->define_count,
         .includes = source->include_count,

@@ -68,7 +68,7 @@ static int copy_code(const struct bhi_kernel_body *body, uint8_t *out) {
 static bh_status make_request(const struct bh_kernel *kernel, bool guarded, struct bh_buffer **out,
                               bh_detail *detail) {
     const struct bhi_kernel_body *body = kernel->body;
-    struct bhi_inspection_request request = {
+    struct bhi_inspection_call request = {
         .code_bytes = body->code_size,
         .constants = body->specialization_count,
         .guarded = guarded,

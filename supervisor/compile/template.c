@@ -15,7 +15,7 @@
 #define VARIANTS    64u
 #define MAX_TEXT    (1u << 20) /* of GLSL */
 
-static struct bhi_freelist freelist = BHI_SLAB_INIT(struct bh_template);
+static struct bhi_freelist freelist = BHI_FREELIST_INIT(struct bh_template);
 
 BH_API void bh_template_options_init_sized(bh_template_options *options, size_t size) {
     static const bh_template_options defaults = {

@@ -20,7 +20,7 @@ struct bhi_freelist {
     _Atomic(struct bhi_freelist_state *) state; /* NULL: never used */
     void *resting; /* the oldest free one again, where a leak checker finds it */
 };
-#define BHI_SLAB_INIT(type) {.size = sizeof(type)}
+#define BHI_FREELIST_INIT(type) {.size = sizeof(type)}
 
 /* Not cleared: what was there last is there still. NULL: out of memory. */
 void *bhi_freelist_take(struct bhi_freelist *freelist);

@@ -12,7 +12,7 @@
 #include <limits.h>
 #include <string.h>
 
-static struct bhi_freelist freelist = BHI_SLAB_INIT(struct bh_event);
+static struct bhi_freelist freelist = BHI_FREELIST_INIT(struct bh_event);
 
 struct bh_event *bhi_event_create(bh_context *context) {
     struct bh_event *event = bhi_freelist_take(&freelist);

@@ -14,7 +14,7 @@ bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns);
 bh_status bhi_event_report(const struct bh_event *event, bh_detail *detail, const char *call,
                            const char *what);
 
-/* Ports of the core. Lock held. */
+/* Core ops. Lock held. */
 void bhi_event_turned(struct bh_event *event); /* sleepers look again whom to follow */
 void bhi_event_ended(struct bh_event *event);  /* wakes everybody */
 void bhi_event_free(struct bh_event *event);

@@ -5,7 +5,7 @@
 #include "base/step_point.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/buffer/pool.h"
-#include "supervisor/context/request.h"
+#include "supervisor/context/payload.h"
 #include "supervisor/kernel/kernel.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/outbox.h"
@@ -48,27 +48,27 @@ static void spoil_buffers(struct bhi_worker *worker, const struct bhi_submission
 
 /* Have all its kernels run in this worker? Then it can compile them (T6). */
 static bool proven(const struct bhi_worker *worker, const struct bhi_submission *submission) {
-    const struct bhi_request *request = bhi_request_of(submission);
-    for (uint32_t i = 0; i < request->kernel_count; i++) {
-        if (!bhi_worker_kernels_proven(&worker->kernels, request->kernels[i]->body->id,
+    const struct bhi_payload *payload = bhi_payload_of(submission);
+    for (uint32_t i = 0; i < payload->kernel_count; i++) {
+        if (!bhi_worker_kernels_proven(&worker->kernels, payload->kernels[i]->body->id,
                                        BHI_WORKER_PIPELINES)) {
             return false;
         }
     }
-    return request->kernel_count > 0;
+    return payload->kernel_count > 0;
 }
 
 static void prove(struct bhi_worker *worker, const struct bhi_submission *submission) {
-    const struct bhi_request *request = bhi_request_of(submission);
-    for (uint32_t i = 0; submission->runs_kernel && i < request->kernel_count; i++) {
-        bhi_worker_kernels_prove(&worker->kernels, request->kernels[i]->body->id);
+    const struct bhi_payload *payload = bhi_payload_of(submission);
+    for (uint32_t i = 0; submission->runs_kernel && i < payload->kernel_count; i++) {
+        bhi_worker_kernels_prove(&worker->kernels, payload->kernels[i]->body->id);
     }
 }
 
 /* Hands the core the next result, as the worker wrote it. False: it lied. */
 static bool take_result(struct bhi_worker *worker) {
     struct bhi_result result;
-    char text[BHI_FAULT_TEXT];
+    char text[BHI_ERROR_TEXT];
     if (bhi_progress_read(&worker->progress, worker->core.harvested + 1, &result, text) != 0) {
         bhi_core_worker_violation(&worker->core, "it wrote a malformed result");
         return false;

@@ -43,7 +43,7 @@ static const struct bh_event *earliest_failure(const bh_context *context, uint64
     return earliest && earliest->id <= last ? earliest : NULL;
 }
 
-static bh_status drain(bh_context *context, uint64_t deadline_ns, bh_detail *detail) {
+static bh_status wait_for_pending(bh_context *context, uint64_t deadline_ns, bh_detail *detail) {
     bhi_context_lock(context);
     uint64_t last = context->next_id; /* event ids are given in the order of submission */
     for (struct bh_event *event; (event = oldest(context, last));) {
@@ -79,7 +79,7 @@ BH_API bh_status bh_context_synchronize(bh_context *context, uint64_t timeout_ns
     }
     /* It may be destroyed meanwhile, by another thread. */
     bhi_context_retain(context);
-    bh_status status = drain(context, bhi_deadline_ns(timeout_ns), detail);
+    bh_status status = wait_for_pending(context, bhi_deadline_ns(timeout_ns), detail);
     bhi_context_unref(context);
     return status;
 }

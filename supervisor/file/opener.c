@@ -400,7 +400,7 @@ bh_status bhi_opener_open(bh_context *context, const bh_file_source *source, uin
     return status;
 }
 
-bh_status bhi_opener_cache(bh_context *context, const struct bhi_cache_request *what,
+bh_status bhi_opener_cache(bh_context *context, const struct bhi_cache_call *what,
                            uint64_t deadline_ns, struct bhi_msg_cache_done *out,
                            bh_detail *detail) {
     struct request request = {.message.type = BHI_MSG_CACHE_FILE, .from = what->area};

@@ -29,7 +29,7 @@ bh_status bhi_opener_open(bh_context *context, const bh_file_source *source, uin
                           const char *call, const char *name, struct bhi_opening *out,
                           bh_detail *detail);
 /* A pipeline cache: from its file into the area (cache_area.h), or back. */
-struct bhi_cache_request {
+struct bhi_cache_call {
     const char *folder; /* absolute, shorter than PATH_MAX */
     uint8_t identity[32];
     bool store;
@@ -39,7 +39,7 @@ struct bhi_cache_request {
 
 /* BH_OK: |out| tells what became of it, also an errno. BH_TIMEOUT, BH_UNAVAILABLE, BH_CLOSED. Any
  * thread. */
-bh_status bhi_opener_cache(bh_context *context, const struct bhi_cache_request *what,
+bh_status bhi_opener_cache(bh_context *context, const struct bhi_cache_call *what,
                            uint64_t deadline_ns, struct bhi_msg_cache_done *out, bh_detail *detail);
 /* The file is needed no more: the opener closes it. Never blocks. */
 void bhi_opener_let_go(bh_context *context, int socket);

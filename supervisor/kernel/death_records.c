@@ -77,7 +77,7 @@ static int weight(const struct bhi_death_records *death_records,
 
 /* Room for one more: of the lightest the one that has been quiet for longest goes. */
 static void make_room(struct bhi_death_records *death_records) {
-    if (death_records->count < BHI_SUSPECTS) {
+    if (death_records->count < BHI_DEATH_RECORDS) {
         return;
     }
     struct bhi_death_record *victim =

@@ -11,7 +11,7 @@
 #include "supervisor/stream/stream.h"
 #include <bulkhead/bulkhead.h>
 
-#define BHI_SUSPECTS 1024u /* records, at most */
+#define BHI_DEATH_RECORDS 1024u /* records, at most */
 
 struct bhi_death_record {
     struct bhi_list age;    /* the longest without another death first */

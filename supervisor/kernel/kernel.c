@@ -19,7 +19,7 @@ BH_API void bh_kernel_options_init_sized(bh_kernel_options *options, size_t size
     bhi_layout_init(options, size, &defaults, sizeof defaults);
 }
 
-static struct bhi_freelist freelist = BHI_SLAB_INIT(struct bh_kernel);
+static struct bhi_freelist freelist = BHI_FREELIST_INIT(struct bh_kernel);
 
 static void free_kernel(struct bhi_doomed *doomed) {
     struct bh_kernel *kernel = BHI_CONTAINER(doomed, struct bh_kernel, doomed);

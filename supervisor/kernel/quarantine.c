@@ -45,15 +45,15 @@ static void say_refusal(struct bh_context *context, const struct bh_kernel *kern
 }
 
 bool bhi_quarantine_refuse(const struct bhi_submission *submission, struct bhi_outcome *out) {
-    const struct bhi_request *request = bhi_request_of(submission);
+    const struct bhi_payload *payload = bhi_payload_of(submission);
     const struct bh_stream *stream = bhi_stream_of(submission->stream);
     struct bh_context *context = stream->context;
-    if (!context->death_records->count || !request->kernel_count) {
+    if (!context->death_records->count || !payload->kernel_count) {
         return false;
     }
     uint64_t now_ns = bhi_now_ns();
-    for (uint32_t i = 0; i < request->kernel_count; i++) {
-        const struct bh_kernel *kernel = request->kernels[i];
+    for (uint32_t i = 0; i < payload->kernel_count; i++) {
+        const struct bh_kernel *kernel = payload->kernels[i];
         const struct bhi_death_record *record = bhi_death_records_held(
             context->death_records, stream->tenant, kernel->body->hash, now_ns);
         if (!record) {
@@ -64,7 +64,7 @@ bool bhi_quarantine_refuse(const struct bhi_submission *submission, struct bhi_o
         out->status = record->uncompilable ? BH_COMPILE_FAILED : BH_QUARANTINED;
         out->executed = BH_EXECUTED_NO;
         out->blame = BH_BLAME_CERTAIN; /* nothing else is held */
-        out->command_index = bhi_request_command(request, kernel->body->id);
+        out->command_index = bhi_payload_command(payload, kernel->body->id);
         out->origin = record->origin;
         out->ended_ns = now_ns;
         out->message = context->refusal;
@@ -95,16 +95,16 @@ static bool ended_its_worker(const struct bhi_submission *submission, const bh_v
 }
 
 bool bhi_quarantine_tries(const struct bhi_submission *submission) {
-    const struct bhi_request *request = bhi_request_of(submission);
+    const struct bhi_payload *payload = bhi_payload_of(submission);
     const struct bh_stream *stream = bhi_stream_of(submission->stream);
     struct bh_context *context = stream->context;
     if (!context->death_records->count) {
         return false;
     }
     uint64_t now_ns = bhi_now_ns();
-    for (uint32_t i = 0; i < request->kernel_count; i++) {
+    for (uint32_t i = 0; i < payload->kernel_count; i++) {
         if (bhi_death_records_on_trial(context->death_records, stream->tenant,
-                                       request->kernels[i]->body->hash, now_ns)) {
+                                       payload->kernels[i]->body->hash, now_ns)) {
             return true;
         }
     }
@@ -172,8 +172,8 @@ BH_API bh_status bh_quarantine_list_sized(bh_context *context, bh_quarantined *o
         return status;
     }
     bh_quarantined *ours = out_entries;
-    if (capacity > BHI_SUSPECTS) {
-        capacity = BHI_SUSPECTS;
+    if (capacity > BHI_DEATH_RECORDS) {
+        capacity = BHI_DEATH_RECORDS;
     }
     if (entry_size != sizeof *ours && capacity && !(ours = calloc(capacity, sizeof *ours))) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_quarantine_list");

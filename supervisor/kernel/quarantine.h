@@ -3,7 +3,7 @@
 #ifndef BHI_SUPERVISOR_KERNEL_QUARANTINE_H
 #define BHI_SUPERVISOR_KERNEL_QUARANTINE_H
 
-#include "supervisor/context/request.h"
+#include "supervisor/context/payload.h"
 
 /* Lock held. A port of the core: the submission launches a kernel that is held. */
 bool bhi_quarantine_refuse(const struct bhi_submission *submission, struct bhi_outcome *out);

@@ -91,7 +91,7 @@ static void cause_of_death(const struct bhi_worker *worker, struct bhi_outcome *
 /* Why it never became ready. */
 static void failed_start(const struct bhi_worker *worker, bh_detail *why) {
     const struct bhi_progress_header *header = worker->progress.header;
-    char message[256], text[BHI_FAULT_TEXT];
+    char message[256], text[BHI_ERROR_TEXT];
     struct bhi_outcome outcome = BHI_OUTCOME_INIT;
     uint32_t status = header->step_status; /* copied once; it may be any number */
     int error = header->step_error;

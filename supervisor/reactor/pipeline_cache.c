@@ -96,7 +96,7 @@ static uint64_t deadline_of(struct bhi_pipeline_cache *cache, uint64_t most_ns) 
 static bool ask(bh_context *context, const struct cache_job *job, bool store, uint64_t most_ns,
                 uint64_t *out_bytes) {
     const struct bhi_pipeline_cache *cache = context->pipeline_cache;
-    struct bhi_cache_request request = {
+    struct bhi_cache_call request = {
         .folder = cache->folder, .store = store, .area = job->area, .room = BHI_CACHE_ROOM};
     memcpy(request.identity, job->identity, sizeof request.identity);
     struct bhi_msg_cache_done done;

@@ -467,8 +467,8 @@ static void begin_closing(bh_context *context) {
     bhi_streams_hold(context);
     BHI_LIST_EACH(node, &context->streams) {
         struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
-        bhi_stream_drain(&stream->core, BH_CONTEXT_CLOSED,
-                         "the context was destroyed before it started");
+        bhi_stream_end_queued(&stream->core, BH_CONTEXT_CLOSED,
+                              "the context was destroyed before it started");
         bhi_stream_changed(stream); /* who waits for a worker: there will be none */
     }
     bhi_streams_let_go(context);

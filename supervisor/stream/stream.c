@@ -40,7 +40,7 @@ struct bhi_worker *bhi_stream_worker(const struct bh_stream *stream) {
     return stream->core.worker ? bhi_worker_of(stream->core.worker) : NULL;
 }
 
-static struct bhi_freelist freelist = BHI_SLAB_INIT(struct bh_stream);
+static struct bhi_freelist freelist = BHI_FREELIST_INIT(struct bh_stream);
 
 /* Room for the worker that the stream will want, and for the zygote that forks it. */
 static bh_status check_room(bh_context *context, enum bhi_worker_kind kind, const char *call,

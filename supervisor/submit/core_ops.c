@@ -4,7 +4,7 @@
 #include "ipc/commands.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/context/context.h"
-#include "supervisor/context/request.h"
+#include "supervisor/context/payload.h"
 #include "supervisor/event/event.h"
 #include "supervisor/file/file.h"
 #include "supervisor/kernel/kernel.h"
@@ -31,29 +31,29 @@ static uint64_t now_ns(struct bhi_core *core) {
 static enum bhi_publish publish(struct bhi_core_worker *core, struct bhi_submission *submission,
                                 uint64_t seq) {
     struct bhi_worker *worker = bhi_worker_of(core);
-    const struct bhi_request *request = bhi_request_of(submission);
+    const struct bhi_payload *payload = bhi_payload_of(submission);
     if (worker->core.published - worker->core.harvested >= BHI_PROGRESS_RESULTS) {
         return BHI_LANE_FULL;
     }
-    if (worker->cache.state == BHI_CACHE_WAITING && request->kernel_count) {
+    if (worker->cache.state == BHI_CACHE_WAITING && payload->kernel_count) {
         return BHI_LANE_FULL; /* the stream is pumped again when the cache is there */
     }
     int64_t space = bhi_lane_space(&worker->lane, worker->progress.seen_tail);
-    if (space < 0 || (uint64_t)space < request->record->size) {
+    if (space < 0 || (uint64_t)space < payload->record->size) {
         return BHI_LANE_FULL;
     }
-    const int error = bhi_introduce(worker, request, seq);
+    const int error = bhi_introduce(worker, payload, seq);
     if (error) {
         return error == EMFILE || error == ENFILE ? BHI_PUBLISH_NO_DESCRIPTOR
                                                   : BHI_PUBLISH_NO_MEMORY;
     }
-    request->record->seq = seq;
-    request->record->control_seq = worker->control_sent;
+    payload->record->seq = seq;
+    payload->record->control_seq = worker->control_sent;
     if (submission->notify) {
         atomic_store_explicit(&worker->lane.header->notify_at, worker->core.harvested + 1,
                               memory_order_seq_cst);
     }
-    bhi_lane_publish(&worker->lane, request->record);
+    bhi_lane_publish(&worker->lane, payload->record);
     BHI_STEP_POINT("submission_published", worker);
     /* Dekker with the worker: it says that it sleeps, fences, and looks at the lane again. */
     atomic_thread_fence(memory_order_seq_cst);
@@ -115,26 +115,26 @@ static void arm(struct bhi_core *core, uint64_t when_ns) {
     }
 }
 
-static struct bh_kernel *kernel_of(const struct bhi_request *request, uint32_t command_index) {
+static struct bh_kernel *kernel_of(const struct bhi_payload *payload, uint32_t command_index) {
     if (command_index == BH_NO_COMMAND) { /* where there is only one there is no doubt */
-        for (uint32_t i = 1; i < request->kernel_count; i++) {
-            if (request->kernels[i]->body != request->kernels[0]->body) {
+        for (uint32_t i = 1; i < payload->kernel_count; i++) {
+            if (payload->kernels[i]->body != payload->kernels[0]->body) {
                 return NULL;
             }
         }
-        return request->kernel_count ? request->kernels[0] : NULL;
+        return payload->kernel_count ? payload->kernels[0] : NULL;
     }
-    const struct bhi_cmd_header *command = bhi_record_first(request->record);
+    const struct bhi_cmd_header *command = bhi_record_first(payload->record);
     for (uint32_t i = 0; command && i < command_index; i++) {
-        command = bhi_record_next(request->record, command);
+        command = bhi_record_next(payload->record, command);
     }
     if (!command) {
         return NULL;
     }
     uint64_t id = bhi_command_kernel(command); /* of none: a file's commands have no kernel */
-    for (uint32_t i = 0; i < request->kernel_count; i++) {
-        if (request->kernels[i]->body->id == id) {
-            return request->kernels[i];
+    for (uint32_t i = 0; i < payload->kernel_count; i++) {
+        if (payload->kernels[i]->body->id == id) {
+            return payload->kernels[i];
         }
     }
     return NULL;
@@ -142,13 +142,13 @@ static struct bh_kernel *kernel_of(const struct bhi_request *request, uint32_t c
 
 static void name_kernel(const struct bhi_submission *submission, uint32_t command_index,
                         bh_verdict *verdict) {
-    const struct bhi_request *request = bhi_request_of(submission);
-    if (request->file && verdict->status != BH_OK) {
-        bhi_file_name(request->file, verdict->message, sizeof verdict->message);
+    const struct bhi_payload *payload = bhi_payload_of(submission);
+    if (payload->file && verdict->status != BH_OK) {
+        bhi_file_name(payload->file, verdict->message, sizeof verdict->message);
     }
-    const struct bh_kernel *kernel = kernel_of(request, command_index);
+    const struct bh_kernel *kernel = kernel_of(payload, command_index);
     /* Nor which command, where there is only one. */
-    if (verdict->status != BH_OK && request->record->command_count == 1) {
+    if (verdict->status != BH_OK && payload->record->command_count == 1) {
         verdict->command_index = 0;
     }
     if (!kernel) {
@@ -160,14 +160,14 @@ static void name_kernel(const struct bhi_submission *submission, uint32_t comman
 }
 
 static void free_submission(struct bhi_submission *submission) {
-    struct bhi_request *request = bhi_request_of(submission);
-    for (uint32_t i = 0; i < request->kernel_count; i++) {
-        bhi_kernel_unref_locked(request->kernels[i]);
+    struct bhi_payload *payload = bhi_payload_of(submission);
+    for (uint32_t i = 0; i < payload->kernel_count; i++) {
+        bhi_kernel_unref_locked(payload->kernels[i]);
     }
-    free(request->kernels);
-    bhi_file_unref_locked(request->file);
-    free(request->record);
-    free(request);
+    free(payload->kernels);
+    bhi_file_unref_locked(payload->file);
+    free(payload->record);
+    free(payload);
 }
 
 static void unref_buffer(struct bhi_content *content) {

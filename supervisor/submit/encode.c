@@ -6,7 +6,7 @@
 #include "ipc/commands.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/context/context.h"
-#include "supervisor/context/request.h"
+#include "supervisor/context/payload.h"
 #include "supervisor/kernel/kernel.h"
 
 #include <errno.h>
@@ -30,45 +30,45 @@ static bh_status no_memory(struct bhi_encoder *encoder) {
     return bhi_fail(encoder->detail, BH_NO_MEMORY, ENOMEM, "%s", encoder->call);
 }
 
-void *bhi_encode_append(struct bhi_request *request, uint64_t bytes) {
-    uint64_t size = request->record->size;
-    if (size + bytes > request->record_capacity) {
+void *bhi_encode_append(struct bhi_payload *payload, uint64_t bytes) {
+    uint64_t size = payload->record->size;
+    if (size + bytes > payload->record_capacity) {
         struct bhi_lane_record *record =
-            bhi_array_grow(request->record, 1, size + bytes, &request->record_capacity);
+            bhi_array_grow(payload->record, 1, size + bytes, &payload->record_capacity);
         if (!record) {
             return NULL;
         }
-        request->record = record;
+        payload->record = record;
     }
-    uint8_t *at = (uint8_t *)request->record + size;
+    uint8_t *at = (uint8_t *)payload->record + size;
     memset(at, 0, bytes);
-    request->record->size += bytes;
+    payload->record->size += bytes;
     return at;
 }
 
-bool bhi_encode_use(struct bhi_request *request, struct bh_buffer *buffer, bool reads, bool writes,
+bool bhi_encode_use(struct bhi_payload *payload, struct bh_buffer *buffer, bool reads, bool writes,
                     bool whole) {
     bool first = false;
-    if (!bhi_submission_use(&request->submission, &buffer->content, reads, writes, whole, &first)) {
+    if (!bhi_submission_use(&payload->submission, &buffer->content, reads, writes, whole, &first)) {
         return false;
     }
     if (first) {
         bhi_buffer_ref(buffer);
     }
-    buffer->changeable |= writes && !request->file; /* what a loader writes is its content */
+    buffer->changeable |= writes && !payload->file; /* what a loader writes is its content */
     return true;
 }
 
-static bool use_kernel(struct bhi_request *request, struct bh_kernel *kernel) {
-    for (uint32_t i = request->kernel_count; i > 0; i--) {
-        if (request->kernels[i - 1] == kernel) {
+static bool use_kernel(struct bhi_payload *payload, struct bh_kernel *kernel) {
+    for (uint32_t i = payload->kernel_count; i > 0; i--) {
+        if (payload->kernels[i - 1] == kernel) {
             return true;
         }
     }
-    if (!BHI_ARRAY_RESERVE(request->kernels, request->kernel_capacity, request->kernel_count + 1)) {
+    if (!BHI_ARRAY_RESERVE(payload->kernels, payload->kernel_capacity, payload->kernel_count + 1)) {
         return false;
     }
-    request->kernels[request->kernel_count++] = kernel;
+    payload->kernels[payload->kernel_count++] = kernel;
     bhi_kernel_ref(kernel);
     return true;
 }
@@ -175,11 +175,11 @@ static bh_status add_binding(struct bhi_encoder *encoder, const struct bh_kernel
 /* All that the dispatch reads comes before what it writes, in whichever order the bindings are
  * given: where one buffer is bound to be read and to be overwritten, what is read is what was there
  * before. */
-static bool use_bindings(struct bhi_request *request, const bh_binding *bindings,
+static bool use_bindings(struct bhi_payload *payload, const bh_binding *bindings,
                          const struct bhi_cmd_binding *encoded, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         if ((encoded[i].access & BH_ACCESS_READ) &&
-            !bhi_encode_use(request, bindings[i].buffer, true, false, false)) {
+            !bhi_encode_use(payload, bindings[i].buffer, true, false, false)) {
             return false;
         }
     }
@@ -188,7 +188,7 @@ static bool use_bindings(struct bhi_request *request, const bh_binding *bindings
         bool whole = bindings[i].access != BH_ACCESS_DECLARED && encoded[i].offset == 0 &&
                      encoded[i].size == bindings[i].buffer->size;
         if ((encoded[i].access & BH_ACCESS_WRITE) &&
-            !bhi_encode_use(request, bindings[i].buffer, encoded[i].access & BH_ACCESS_READ, true,
+            !bhi_encode_use(payload, bindings[i].buffer, encoded[i].access & BH_ACCESS_READ, true,
                             whole)) {
             return false;
         }
@@ -224,8 +224,8 @@ static bh_status add_dispatch(struct bhi_encoder *encoder, const bh_command *com
                       MAX_PUSH);
     }
     size_t size = bhi_cmd_dispatch_size(command->binding_count, command->push_size);
-    uint8_t *at = bhi_encode_append(encoder->request, size);
-    if (!at || !use_kernel(encoder->request, command->kernel)) {
+    uint8_t *at = bhi_encode_append(encoder->payload, size);
+    if (!at || !use_kernel(encoder->payload, command->kernel)) {
         return no_memory(encoder);
     }
     struct bhi_cmd_dispatch *dispatch = (struct bhi_cmd_dispatch *)(void *)at;
@@ -251,7 +251,7 @@ static bh_status add_dispatch(struct bhi_encoder *encoder, const bh_command *com
             }
         }
     }
-    if (!use_bindings(encoder->request, command->bindings, bindings, command->binding_count)) {
+    if (!use_bindings(encoder->payload, command->bindings, bindings, command->binding_count)) {
         return no_memory(encoder);
     }
     if (command->push_size) {
@@ -304,7 +304,7 @@ static bh_status add_copy(struct bhi_encoder *encoder, const bh_command *command
         command->dst_offset < command->src_offset + size) {
         return REFUSE(encoder, "src and dst overlap in one buffer");
     }
-    struct bhi_cmd_copy *copy = bhi_encode_append(encoder->request, sizeof *copy);
+    struct bhi_cmd_copy *copy = bhi_encode_append(encoder->payload, sizeof *copy);
     if (!copy) {
         return no_memory(encoder);
     }
@@ -317,8 +317,8 @@ static bh_status add_copy(struct bhi_encoder *encoder, const bh_command *command
         .bytes = size,
     };
     bool whole = size == command->dst->size;
-    return bhi_encode_use(encoder->request, command->src, true, false, false) &&
-                   bhi_encode_use(encoder->request, command->dst, false, true, whole)
+    return bhi_encode_use(encoder->payload, command->src, true, false, false) &&
+                   bhi_encode_use(encoder->payload, command->dst, false, true, whole)
                ? BH_OK
                : no_memory(encoder);
 }
@@ -335,7 +335,7 @@ static bh_status add_fill(struct bhi_encoder *encoder, const bh_command *command
         return REFUSE(encoder, "a fill's offset %llu and size %llu must be multiples of 4",
                       (unsigned long long)command->dst_offset, (unsigned long long)size);
     }
-    struct bhi_cmd_fill *fill = bhi_encode_append(encoder->request, sizeof *fill);
+    struct bhi_cmd_fill *fill = bhi_encode_append(encoder->payload, sizeof *fill);
     if (!fill) {
         return no_memory(encoder);
     }
@@ -347,13 +347,13 @@ static bh_status add_fill(struct bhi_encoder *encoder, const bh_command *command
         .value = command->fill_value,
     };
     bool whole = size == command->dst->size;
-    return bhi_encode_use(encoder->request, command->dst, false, true, whole) ? BH_OK
+    return bhi_encode_use(encoder->payload, command->dst, false, true, whole) ? BH_OK
                                                                               : no_memory(encoder);
 }
 
 bh_status bhi_encode_prepare(struct bhi_encoder *encoder, struct bh_kernel *kernel) {
-    struct bhi_cmd_prepare *prepare = bhi_encode_append(encoder->request, sizeof *prepare);
-    if (!prepare || !use_kernel(encoder->request, kernel)) {
+    struct bhi_cmd_prepare *prepare = bhi_encode_append(encoder->payload, sizeof *prepare);
+    if (!prepare || !use_kernel(encoder->payload, kernel)) {
         return no_memory(encoder);
     }
     *prepare = (struct bhi_cmd_prepare){

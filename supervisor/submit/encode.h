@@ -10,11 +10,11 @@
 #define BHI_MAX_BINDINGS 256u
 #define BHI_MAX_COMMANDS 65536u
 
-struct bhi_request;
+struct bhi_payload;
 
 /* What is being built. Nothing of it is visible to others before it is queued. */
 struct bhi_encoder {
-    struct bhi_request *request;
+    struct bhi_payload *payload;
     bh_detail *detail;
     const char *call; /* whose arguments they are, for the detail */
     bool many;        /* the caller knows of commands, and hears which */
@@ -29,9 +29,9 @@ bh_status bhi_encode_command(struct bhi_encoder *encoder, const bh_command *comm
 bh_status bhi_encode_prepare(struct bhi_encoder *encoder, struct bh_kernel *kernel);
 
 /* Appends |bytes| zeroed bytes to the record. NULL: no memory. */
-void *bhi_encode_append(struct bhi_request *request, uint64_t bytes);
+void *bhi_encode_append(struct bhi_payload *payload, uint64_t bytes);
 /* Notes that a command uses a buffer. Lock held. False: no memory. */
-bool bhi_encode_use(struct bhi_request *request, struct bh_buffer *buffer, bool reads, bool writes,
+bool bhi_encode_use(struct bhi_payload *payload, struct bh_buffer *buffer, bool reads, bool writes,
                     bool whole);
 
 #endif

@@ -153,11 +153,11 @@ static int introduce_file(struct bhi_worker *worker, const struct bhi_file *file
     return 0;
 }
 
-int bhi_introduce(struct bhi_worker *worker, const struct bhi_request *request, uint64_t seq) {
-    const struct bhi_submission *submission = &request->submission;
+int bhi_introduce(struct bhi_worker *worker, const struct bhi_payload *payload, uint64_t seq) {
+    const struct bhi_submission *submission = &payload->submission;
     int error = 0;
-    for (uint32_t i = 0; !error && i < request->kernel_count; i++) {
-        error = introduce_kernel(worker, request->kernels[i], seq);
+    for (uint32_t i = 0; !error && i < payload->kernel_count; i++) {
+        error = introduce_kernel(worker, payload->kernels[i], seq);
     }
     if (!error) {
         forget_unused_kernels(worker);
@@ -167,8 +167,8 @@ int bhi_introduce(struct bhi_worker *worker, const struct bhi_request *request, 
             worker, BHI_CONTAINER(submission->uses[i].content, struct bh_buffer, content),
             submission->uses[i].writes);
     }
-    if (!error && request->file) {
-        error = introduce_file(worker, request->file);
+    if (!error && payload->file) {
+        error = introduce_file(worker, payload->file);
     }
     return error;
 }

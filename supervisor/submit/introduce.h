@@ -2,11 +2,11 @@
 #ifndef BHI_SUPERVISOR_SUBMIT_INTRODUCE_H
 #define BHI_SUPERVISOR_SUBMIT_INTRODUCE_H
 
-#include "supervisor/context/request.h"
+#include "supervisor/context/payload.h"
 #include "supervisor/worker/worker_proc.h"
 
-/* |request| becomes number |seq| of the worker's lane. 0, or an errno: not all could be introduced.
+/* |payload| becomes number |seq| of the worker's lane. 0, or an errno: not all could be introduced.
  * Lock held. */
-int bhi_introduce(struct bhi_worker *worker, const struct bhi_request *request, uint64_t seq);
+int bhi_introduce(struct bhi_worker *worker, const struct bhi_payload *payload, uint64_t seq);
 
 #endif

@@ -6,7 +6,7 @@
 #include "ipc/commands.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/context/context.h"
-#include "supervisor/context/request.h"
+#include "supervisor/context/payload.h"
 #include "supervisor/event/callback.h"
 #include "supervisor/event/event.h"
 #include "supervisor/event/pending.h"
@@ -24,45 +24,45 @@
 
 /* What it has run that somebody else wrote, as the core tells one from another: its kernel or its
  * file, trusted or not; several kernels are nobody else's. 0: copies and fills only. */
-static uint64_t request_code(const struct bhi_request *request) {
-    if (request->file) {
-        return request->file->info.file;
+static uint64_t payload_code(const struct bhi_payload *payload) {
+    if (payload->file) {
+        return payload->file->info.file;
     }
-    for (uint32_t i = 1; i < request->kernel_count; i++) {
-        if (request->kernels[i]->body != request->kernels[0]->body) {
-            return request->submission.event->id;
+    for (uint32_t i = 1; i < payload->kernel_count; i++) {
+        if (payload->kernels[i]->body != payload->kernels[0]->body) {
+            return payload->submission.event->id;
         }
     }
-    if (!request->kernel_count) {
+    if (!payload->kernel_count) {
         return 0;
     }
     /* By its hash: a kernel that is made anew for each launch is the same code all the same. */
     uint64_t code;
-    memcpy(&code, request->kernels[0]->body->hash, sizeof code);
+    memcpy(&code, payload->kernels[0]->body->hash, sizeof code);
     return code | 1;
 }
 
-static struct bhi_request *start(bh_stream *stream, uint32_t command_count, uint64_t capacity) {
-    struct bhi_request *request = calloc(1, sizeof *request);
+static struct bhi_payload *start(bh_stream *stream, uint32_t command_count, uint64_t capacity) {
+    struct bhi_payload *payload = calloc(1, sizeof *payload);
     struct bh_event *event = bhi_event_create(stream->context);
     struct bhi_lane_record *record = calloc(1, capacity);
-    if (!request || !event || !record) {
+    if (!payload || !event || !record) {
         free(record);
         bhi_event_unref(event);
-        free(request);
+        free(payload);
         return NULL;
     }
-    request->record = record;
-    request->record_capacity = capacity;
+    payload->record = record;
+    payload->record_capacity = capacity;
     record->size = sizeof *record;
     record->command_count = command_count;
-    bhi_submission_init(&request->submission, &stream->core, event);
-    return request;
+    bhi_submission_init(&payload->submission, &stream->core, event);
+    return payload;
 }
 
 /* Takes the lock. From here on it has an id, and ends in finish(). */
-static bh_status enter(struct bhi_request *request, const char *call, bh_detail *detail) {
-    struct bh_event *event = request->submission.event;
+static bh_status enter(struct bhi_payload *payload, const char *call, bh_detail *detail) {
+    struct bh_event *event = payload->submission.event;
     bh_context *context = event->context;
     bhi_context_lock(context);
     event->id = bhi_context_new_id(context);
@@ -73,13 +73,13 @@ static bh_status enter(struct bhi_request *request, const char *call, bh_detail 
 
 /* Queues it, or gives it up where |status| is not BH_OK, and drops the lock. *out_event (NULL is
  * fine) is referenced, and has |handles| of the caller's references. */
-static bh_status finish(struct bhi_request *request, bh_status status, bh_event *const *waits,
+static bh_status finish(struct bhi_payload *payload, bh_status status, bh_event *const *waits,
                         uint32_t wait_count, uint32_t handles, const char *call,
                         bh_event **out_event, bh_detail *detail) {
-    struct bhi_submission *submission = &request->submission;
+    struct bhi_submission *submission = &payload->submission;
     struct bh_event *event = submission->event;
     bh_context *context = event->context;
-    submission->code = request_code(request);
+    submission->code = payload_code(payload);
     if (status == BH_OK && !bhi_submission_depend(submission, waits, wait_count)) {
         status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
     }
@@ -103,24 +103,24 @@ static bh_status finish(struct bhi_request *request, bh_status status, bh_event 
 bh_status bhi_internal_submit(struct bh_stream *stream,
                               const struct bhi_internal_submission *internal,
                               struct bh_event **out_event, bh_detail *detail) {
-    struct bhi_request *request = start(stream, 1, sizeof *request->record + internal->size);
-    if (!request) {
+    struct bhi_payload *payload = start(stream, 1, sizeof *payload->record + internal->size);
+    if (!payload) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", internal->call);
     }
-    memcpy(bhi_encode_append(request, internal->size), internal->command, internal->size);
-    request->submission.deadline_ns = internal->deadline_ns;
-    request->submission.failure_reported = internal->quiet;
-    request->file = internal->file;
-    if (request->file) {
-        bhi_file_ref(request->file);
+    memcpy(bhi_encode_append(payload, internal->size), internal->command, internal->size);
+    payload->submission.deadline_ns = internal->deadline_ns;
+    payload->submission.failure_reported = internal->quiet;
+    payload->file = internal->file;
+    if (payload->file) {
+        bhi_file_ref(payload->file);
     }
-    bh_status status = enter(request, internal->call, detail);
+    bh_status status = enter(payload, internal->call, detail);
     if (status == BH_OK &&
-        ((internal->reads && !bhi_encode_use(request, internal->reads, true, false, false)) ||
-         (internal->fills && !bhi_encode_use(request, internal->fills, false, true, true)))) {
+        ((internal->reads && !bhi_encode_use(payload, internal->reads, true, false, false)) ||
+         (internal->fills && !bhi_encode_use(payload, internal->fills, false, true, true)))) {
         status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", internal->call);
     }
-    return finish(request, status, NULL, 0, 0, internal->call, out_event, detail);
+    return finish(payload, status, NULL, 0, 0, internal->call, out_event, detail);
 }
 
 static bh_status check_info(const bh_stream *stream, const bh_submit_info *info,
@@ -160,38 +160,38 @@ static bh_status check_info(const bh_stream *stream, const bh_submit_info *info,
 /* |prepare|: instead of info's commands, compile this kernel. |many|: see struct bhi_encoder. */
 static bh_status submit(const char *call, bool many, bh_stream *stream, const bh_submit_info *info,
                         struct bh_kernel *prepare, bh_event **out_event, bh_detail *detail) {
-    struct bhi_request *request = start(stream, prepare ? 1 : info->command_count, FIRST_CAPACITY);
-    if (!request) {
+    struct bhi_payload *payload = start(stream, prepare ? 1 : info->command_count, FIRST_CAPACITY);
+    if (!payload) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
     }
-    struct bhi_submission *submission = &request->submission;
-    struct bhi_encoder encoder = {.request = request, .detail = detail, .call = call, .many = many};
+    struct bhi_submission *submission = &payload->submission;
+    struct bhi_encoder encoder = {.payload = payload, .detail = detail, .call = call, .many = many};
     submission->runs_kernel = !prepare;
     submission->timed = info->flags & BH_SUBMIT_TIMED;
-    request->record->flags = submission->timed ? BHI_RECORD_TIMED : 0;
+    payload->record->flags = submission->timed ? BHI_RECORD_TIMED : 0;
     submission->deadline_ns = info->deadline_ns ? info->deadline_ns : stream->deadline_ns;
 
-    bh_status status = enter(request, call, detail);
+    bh_status status = enter(payload, call, detail);
     if (prepare && status == BH_OK) {
         status = bhi_encode_prepare(&encoder, prepare);
     }
     for (uint32_t i = 0; !prepare && i < info->command_count && status == BH_OK &&
-                         request->record->size <= BHI_LANE_MAX_RECORD;
+                         payload->record->size <= BHI_LANE_MAX_RECORD;
          i++) {
         encoder.command = i;
         status = bhi_encode_command(&encoder, &info->commands[i], stream->context);
     }
-    if (status == BH_OK && request->record->size > BHI_LANE_MAX_RECORD) {
+    if (status == BH_OK && payload->record->size > BHI_LANE_MAX_RECORD) {
         status = bhi_fail(detail, BH_TOO_LARGE, 0,
                           "%s: %llu bytes encoded, over the limit of %u: split it", call,
-                          (unsigned long long)request->record->size, BHI_LANE_MAX_RECORD);
+                          (unsigned long long)payload->record->size, BHI_LANE_MAX_RECORD);
     }
-    submission->abortable = request->kernel_count > 0;
-    for (uint32_t i = 0; i < request->kernel_count; i++) {
-        submission->abortable &= !request->kernels[i]->body->trusted;
+    submission->abortable = payload->kernel_count > 0;
+    for (uint32_t i = 0; i < payload->kernel_count; i++) {
+        submission->abortable &= !payload->kernels[i]->body->trusted;
     }
     submission->apart = info->alone ? BHI_APART_ALL : BHI_APART_NOT;
-    return finish(request, status, info->waits, info->wait_count, 1, call, out_event, detail);
+    return finish(payload, status, info->waits, info->wait_count, 1, call, out_event, detail);
 }
 
 static bh_status check_stream(const char *call, bh_stream *stream, bh_detail *detail) {

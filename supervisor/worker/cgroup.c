@@ -301,13 +301,13 @@ static int make_parent(struct bhi_cgroup *cgroup, const char *in, uint64_t seria
         if (length < 0 || (size_t)length >= sizeof cgroup->dir) {
             return -ENAMETOOLONG;
         }
-        int claim = bhi_directory_lock_make(cgroup->dir, 0755);
-        if (claim >= 0) {
-            cgroup->claim = claim;
+        int lock_fd = bhi_directory_lock_make(cgroup->dir, 0755);
+        if (lock_fd >= 0) {
+            cgroup->lock_fd = lock_fd;
             return 0;
         }
-        if (claim != -EEXIST) {
-            return claim;
+        if (lock_fd != -EEXIST) {
+            return lock_fd;
         }
     }
     return -EEXIST;
@@ -409,7 +409,7 @@ static int open_v2(struct bhi_cgroup *cgroup, uint64_t serial, const char *own, 
         result = write_file(cgroup->dir, "cgroup.subtree_control", "+memory");
         if (result != 0) {
             rmdir(cgroup->dir);
-            close(cgroup->claim);
+            close(cgroup->lock_fd);
         }
     }
     if (result != 0) {
@@ -481,7 +481,7 @@ void bhi_cgroup_close(struct bhi_cgroup *cgroup) {
         for (int i = 0; i < 500 && remove_tree(cgroup->dir) != 0; i++) {
             nanosleep(&pause, NULL);
         }
-        close(cgroup->claim);
+        close(cgroup->lock_fd);
     }
     memset(cgroup, 0, sizeof *cgroup);
 }

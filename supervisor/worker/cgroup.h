@@ -11,7 +11,7 @@
 struct bhi_cgroup {
     int version;   /* 1 or 2; 0: none, use RLIMIT_DATA */
     char dir[512]; /* the context's parent; empty: none */
-    int claim;     /* descriptor that keeps others from sweeping it; with a version only */
+    int lock_fd;   /* descriptor that keeps others from sweeping it; with a version only */
 };
 
 /* Finds the memory controller and makes `bulkhead.<pid>.<serial>`: below this process's own cgroup,

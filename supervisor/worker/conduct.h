@@ -13,7 +13,7 @@
 
 struct bhi_conduct_limits {
     /* Rings. A submission causes four at most (worker/session/session.c): its compile's end, its
-     * result, a fault slot that is still taken, and going to sleep. They are given back when its
+     * result, an error slot that is still taken, and going to sleep. They are given back when its
      * result has been read, not when it is published: thousands are published at once, and a level
      * knows no less than nothing. Beyond those: a burst, and so many a second. What goes beyond
      * that has the doorbell ignored for |mute_ns|; the worker is killed when that was of no use

@@ -36,7 +36,7 @@ void bhi_zygote_release(struct bhi_zygote *zygote) {
     bhi_fd_close(&zygote->socket);
     bhi_fd_close(&zygote->pidfd);
     bhi_fd_close(&zygote->warden_pidfd);
-    bhi_fd_close(&zygote->runtime_claim);
+    bhi_fd_close(&zygote->runtime_lock);
     bhi_trace_fini(&zygote->trace);
     free(zygote->leftovers);
     free(zygote);
@@ -45,17 +45,17 @@ void bhi_zygote_release(struct bhi_zygote *zygote) {
 
 /* A folder that only we can enter; its name is random, so that nobody can be there first. */
 static int make_runtime_dir(struct bhi_zygote *zygote) {
-    int claim = -EEXIST;
-    for (int attempt = 0; attempt < 16 && claim == -EEXIST; attempt++) {
+    int lock_fd = -EEXIST;
+    for (int attempt = 0; attempt < 16 && lock_fd == -EEXIST; attempt++) {
         snprintf(zygote->runtime_dir, sizeof zygote->runtime_dir, "%s/bulkhead-%d-%08x",
                  zygote->context->settings.runtime_parent, (int)getpid(), randombytes_random());
-        claim = bhi_directory_lock_make(zygote->runtime_dir, 0700);
+        lock_fd = bhi_directory_lock_make(zygote->runtime_dir, 0700);
     }
-    if (claim < 0) {
+    if (lock_fd < 0) {
         zygote->runtime_dir[0] = 0;
-        return claim;
+        return lock_fd;
     }
-    zygote->runtime_claim = claim;
+    zygote->runtime_lock = lock_fd;
     return 0;
 }
 
@@ -64,7 +64,7 @@ static void remove_runtime_dir(struct bhi_zygote *zygote) {
     if (!zygote->runtime_dir[0]) {
         return;
     }
-    int fd = zygote->runtime_claim;
+    int fd = zygote->runtime_lock;
     DIR *dir = fdopendir(fd);
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
@@ -73,7 +73,7 @@ static void remove_runtime_dir(struct bhi_zygote *zygote) {
     }
     rmdir(zygote->runtime_dir); /* without memory for a look inside: it may be empty */
     zygote->runtime_dir[0] = 0;
-    zygote->runtime_claim = -1;
+    zygote->runtime_lock = -1;
     if (dir) {
         closedir(dir);
     } else {
@@ -169,7 +169,7 @@ struct bhi_zygote *bhi_zygote_start(bh_context *context, const char *driver) {
     atomic_init(&zygote->refs, 1);
     zygote->context = context;
     bhi_context_retain(context);
-    zygote->socket = zygote->pidfd = zygote->warden_pidfd = zygote->runtime_claim = -1;
+    zygote->socket = zygote->pidfd = zygote->warden_pidfd = zygote->runtime_lock = -1;
     snprintf(zygote->requested, sizeof zygote->requested, "%s", driver);
     bhi_list_init(&zygote->link);
     zygote->socket_source = (struct bhi_control_source){BHI_SOURCE_ZYGOTE_SOCKET, zygote};

@@ -28,7 +28,7 @@ struct bhi_zygote {
     bh_context *context;
     char requested[32]; /* driver as asked for; empty: the default */
     char runtime_dir[96];
-    int runtime_claim;        /* keeps others from sweeping the folder; -1: there is none */
+    int runtime_lock;         /* keeps others from sweeping the folder; -1: there is none */
     struct bhi_cgroup cgroup; /* version 0: RLIMIT_DATA serves */
     char cgroup_why[256];
 

@@ -199,7 +199,7 @@ void fake_publish(struct fake *fake, struct bhi_lane_record *record, uint32_t co
         BHT_LT(bhi_now_ns(), deadline);
         if (completed > fake->harvested) {
             struct bhi_result result;
-            char text[BHI_FAULT_TEXT];
+            char text[BHI_ERROR_TEXT];
             fake_harvest(fake, &result, text);
             BHT_EQ(result.status, BH_OK);
         }
@@ -230,7 +230,7 @@ void fake_wait(struct fake *fake, uint64_t seq) {
     atomic_fetch_sub(&fake->lane.header->waiters, 1);
 }
 
-void fake_harvest(struct fake *fake, struct bhi_result *out, char text[BHI_FAULT_TEXT]) {
+void fake_harvest(struct fake *fake, struct bhi_result *out, char text[BHI_ERROR_TEXT]) {
     uint64_t completed, tail;
     poll_progress(fake, &completed, &tail);
     BHT_GT(completed, fake->harvested);

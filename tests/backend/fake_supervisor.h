@@ -60,7 +60,7 @@ void fake_publish(struct fake *fake, struct bhi_lane_record *record, uint32_t co
 /* Waits until |seq| is completed. */
 void fake_wait(struct fake *fake, uint64_t seq);
 /* Reads the result of the next submission that is not harvested; it must be completed. */
-void fake_harvest(struct fake *fake, struct bhi_result *out, char text[BHI_FAULT_TEXT]);
+void fake_harvest(struct fake *fake, struct bhi_result *out, char text[BHI_ERROR_TEXT]);
 /* True if the doorbell rings within |timeout_ms|; resets it. */
 bool fake_rung(struct fake *fake, int timeout_ms);
 

@@ -55,7 +55,7 @@ static struct dispatch_record add_record(uint64_t kernel, uint64_t x, uint64_t y
         .push = {c, 0}};
 }
 
-static struct bhi_result harvest_one(struct fake *fake, char text[BHI_FAULT_TEXT]) {
+static struct bhi_result harvest_one(struct fake *fake, char text[BHI_ERROR_TEXT]) {
     struct bhi_result result;
     fake_wait(fake, fake->harvested + 1);
     fake_harvest(fake, &result, text);
@@ -63,7 +63,7 @@ static struct bhi_result harvest_one(struct fake *fake, char text[BHI_FAULT_TEXT
 }
 
 static void harvest_ok(struct fake *fake) {
-    char text[BHI_FAULT_TEXT];
+    char text[BHI_ERROR_TEXT];
     struct bhi_result result = harvest_one(fake, text);
     if (result.status != BH_OK) {
         BHT_FAIL("status %u: %s", result.status, text);
@@ -145,7 +145,7 @@ static void control_comes_first(void) {
                                        .buffer_detach = {.buffer = 3}};
     fake_send(&fake, &detach, -1, 0);
     fake_publish(&fake, &record.record, 0);
-    char text[BHI_FAULT_TEXT];
+    char text[BHI_ERROR_TEXT];
     struct bhi_result result = harvest_one(&fake, text);
     BHT_EQ(result.status, BH_BINDING_MISMATCH);
     BHT_STR_EQ(text, "buffer 3 is not attached");
@@ -199,12 +199,12 @@ static void failures_keep_their_texts(void) {
         fake_publish(&fake, &record.record, 0);
     }
     /* Nobody fetches: it stops when the slots are full, and stays there. */
-    fake_wait(&fake, BHI_FAULT_SLOTS);
+    fake_wait(&fake, BHI_ERROR_SLOTS);
     const uint64_t until = bhi_now_ns() + 50000000;
     uint64_t completed, tail;
     while (bhi_now_ns() < until) {
         BHT_EQ(bhi_progress_poll(&fake.view, fake.published, fake.lane.head, &completed, &tail), 0);
-        BHT_LE(completed, BHI_FAULT_SLOTS + 1);
+        BHT_LE(completed, BHI_ERROR_SLOTS + 1);
         sched_yield();
     }
     while (fake.harvested < COUNT) {
@@ -212,10 +212,10 @@ static void failures_keep_their_texts(void) {
         BHT_EQ(bhi_progress_poll(&fake.view, fake.published, fake.lane.head, &completed, &tail), 0);
         /* It cannot have gone on past the slots; a good one needs none, and leaves none occupied.
          */
-        BHT_LE(completed - fake.harvested, BHI_FAULT_SLOTS + 2);
+        BHT_LE(completed - fake.harvested, BHI_ERROR_SLOTS + 2);
         while (fake.harvested < completed) {
             struct bhi_result result;
-            char text[BHI_FAULT_TEXT], expected[64];
+            char text[BHI_ERROR_TEXT], expected[64];
             const uint64_t seq = fake.harvested + 1;
             fake_harvest(&fake, &result, text);
             if (seq % 5 == 0) {

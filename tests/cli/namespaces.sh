@@ -71,7 +71,7 @@ profile nowhere.json
 ends 1
 says 'nowhere.json cannot be read'
 
-# In a container that allows it, all works: the keeper, too, which finds a filter there already.
+# In a container that allows it, all works: the memory holder, too, which finds a filter there already.
 denied filter eval 'y = 2*x' --in x=x.npy --out y=y.npy
 ends 0
 

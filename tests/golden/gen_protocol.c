@@ -179,7 +179,7 @@ static void progress(void) {
         "start and the end that the supervisor accepts: more is a protocol violation.\n"
         "\n"
         "Start-up steps, in order: ",
-        BHI_PROGRESS_RESULTS, BHI_FAULT_SLOTS, BHI_FAULT_TEXT);
+        BHI_PROGRESS_RESULTS, BHI_ERROR_SLOTS, BHI_ERROR_TEXT);
     for (uint32_t i = 0; i < BHI_STEP_COUNT; i++) {
         printf("%s%s", i ? ", " : "", bhi_step_name(i));
     }

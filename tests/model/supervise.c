@@ -587,7 +587,7 @@ bool supervise_close(struct world *world) {
             continue;
         }
         before_loss(world, index, oracle_status_bit(BH_CONTEXT_CLOSED));
-        bhi_stream_drain(&stream->core, BH_CONTEXT_CLOSED, "the context was destroyed");
+        bhi_stream_end_queued(&stream->core, BH_CONTEXT_CLOSED, "the context was destroyed");
         world_unref_stream(&stream->core);
     }
     return true;

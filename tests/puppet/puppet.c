@@ -64,7 +64,7 @@ struct bhi_zygote *puppet_zygote(bh_context *context, enum bhi_zygote_state stat
     atomic_init(&zygote->refs, 1);
     zygote->context = context;
     bhi_context_retain(context);
-    zygote->runtime_claim = zygote->cgroup.claim = -1;
+    zygote->runtime_lock = zygote->cgroup.lock_fd = -1;
     zygote->socket = zygote->pidfd = zygote->warden_pidfd = -1;
     zygote->state = state;
     bhi_list_append(&context->zygotes, &zygote->link);

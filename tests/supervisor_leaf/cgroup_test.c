@@ -334,7 +334,7 @@ static void close_is_bounded(void) {
     BHT_LT(bht_now_ns() - start, 3000000000u * bht_slowness());
     kill(pid, SIGKILL);
     BHT_EQ(waitpid(pid, NULL, 0), pid);
-    cgroup.claim = -1; /* the copy's close has closed it */
+    cgroup.lock_fd = -1; /* the copy's close has closed it */
     bhi_cgroup_close(&cgroup);
     close(go[0]);
     close(go[1]);

@@ -113,16 +113,16 @@ static void the_table_is_bounded(void) {
     bhi_death_records_init(&death_records, 2, BH_FOREVER);
     note(&death_records, "a", 0, 0);
     note(&death_records, "a", 0, 0);
-    for (uint32_t kernel = 1; kernel < 3 * BHI_SUSPECTS; kernel++) {
+    for (uint32_t kernel = 1; kernel < 3 * BHI_DEATH_RECORDS; kernel++) {
         note(&death_records, "a", kernel, kernel);
     }
-    BHT_EQ(death_records.count, BHI_SUSPECTS);
+    BHT_EQ(death_records.count, BHI_DEATH_RECORDS);
     BHT_TRUE(held(&death_records, "a", 0, 0));
-    for (uint32_t kernel = 10000; kernel < 10000 + BHI_SUSPECTS; kernel++) {
+    for (uint32_t kernel = 10000; kernel < 10000 + BHI_DEATH_RECORDS; kernel++) {
         note(&death_records, "a", kernel, kernel);
         note(&death_records, "a", kernel, kernel);
     }
-    BHT_EQ(death_records.count, BHI_SUSPECTS);
+    BHT_EQ(death_records.count, BHI_DEATH_RECORDS);
     BHT_TRUE(!held(&death_records, "a", 0, 20000));
     BHT_TRUE(held(&death_records, "a", 10000, 20000));
     bhi_death_records_fini(&death_records);

@@ -20,7 +20,7 @@
 #define FOLDER "bulkhead-4711-0123abcd"
 #define AGE_S  60
 
-/* -- the moment before a claim is locked: linked with --wrap=flock -------------------------- */
+/* -- the moment before a lock is locked: linked with --wrap=flock -------------------------- */
 
 int __real_flock(int fd, int operation);
 int __wrap_flock(int fd, int operation);
@@ -89,11 +89,11 @@ static void put_socket(const char *folder, const char *name) {
     close(fd);
 }
 
-/* What a process leaves that dies with its claim: descriptors go, the folder stays. */
+/* What a process leaves that dies with its lock: descriptors go, the folder stays. */
 static void leave(const char *path) {
-    int claim = bhi_directory_lock_make(path, 0700);
-    BHT_GE(claim, 0);
-    close(claim);
+    int lock_fd = bhi_directory_lock_make(path, 0700);
+    BHT_GE(lock_fd, 0);
+    close(lock_fd);
 }
 
 static pid_t dead_pid(void) {
@@ -308,15 +308,15 @@ static void one_of_another_pid_namespace_stays(void) {
 static void one_that_a_forked_child_holds_stays(void) {
     open_parent();
     const char *path = in(parent, FOLDER);
-    int claim = bhi_directory_lock_make(path, 0700);
-    BHT_GE(claim, 0);
+    int lock_fd = bhi_directory_lock_make(path, 0700);
+    BHT_GE(lock_fd, 0);
     pid_t child = fork();
     if (child == 0) {
         for (;;) {
             pause();
         }
     }
-    close(claim);
+    close(lock_fd);
     age(path);
     bhi_directory_lock_sweep_folders(parent);
     BHT_TRUE(is_there(path));
@@ -333,16 +333,16 @@ static void no_parent_is_no_harm(void) {
     bhi_directory_lock_sweep_folders("/proc/self/status");
 }
 
-/* -- making a claim ------------------------------------------------------------------------- */
+/* -- making a lock ------------------------------------------------------------------------- */
 
 static void a_name_is_taken_once(void) {
     open_parent();
-    int claim = bhi_directory_lock_make(in(parent, FOLDER), 0700);
-    BHT_GE(claim, 0);
-    BHT_EQ(fcntl(claim, F_GETFD), FD_CLOEXEC);
+    int lock_fd = bhi_directory_lock_make(in(parent, FOLDER), 0700);
+    BHT_GE(lock_fd, 0);
+    BHT_EQ(fcntl(lock_fd, F_GETFD), FD_CLOEXEC);
     BHT_EQ(bhi_directory_lock_make(in(parent, FOLDER), 0700), -EEXIST);
     BHT_EQ(bhi_directory_lock_make(in(parent, "none/" FOLDER), 0700), -ENOENT);
-    close(claim);
+    close(lock_fd);
     close_parent();
 }
 
@@ -401,12 +401,12 @@ static int no_locks(void) {
 static void where_there_are_no_locks_nothing_is_swept(void) {
     open_parent();
     before_shared = no_locks;
-    int claim = bhi_directory_lock_make(in(parent, FOLDER), 0700);
-    BHT_GE(claim, 0);
+    int lock_fd = bhi_directory_lock_make(in(parent, FOLDER), 0700);
+    BHT_GE(lock_fd, 0);
     age(in(parent, FOLDER));
     bhi_directory_lock_sweep_folders(parent);
     BHT_TRUE(is_there(in(parent, FOLDER)));
-    close(claim);
+    close(lock_fd);
     close_parent();
 }
 
@@ -473,15 +473,15 @@ static void real_groups(void) {
     *strrchr(above, '/') = 0;
     snprintf(path, sizeof path, "%s/%s", above, group_of(dead_pid(), "77"));
     snprintf(child, sizeof child, "%s/w1", path);
-    int claim = bhi_directory_lock_make(path, 0755);
-    BHT_GE(claim, 0);
+    int lock_fd = bhi_directory_lock_make(path, 0755);
+    BHT_GE(lock_fd, 0);
     BHT_EQ(mkdir(child, 0755), 0);
     age(path);
     bhi_directory_lock_sweep_cgroups(above);
     BHT_TRUE(is_there(child)); /* of another pid namespace, say */
-    close(claim);
+    close(lock_fd);
 
-    struct bhi_cgroup left = {.version = here.version, .claim = -1};
+    struct bhi_cgroup left = {.version = here.version, .lock_fd = -1};
     snprintf(left.dir, sizeof left.dir, "%.*s", (int)sizeof left.dir - 1, path);
     pid_t pid = fork();
     if (pid == 0) {

@@ -11,7 +11,7 @@ struct thing {
     char bytes[200];
 };
 
-static struct bhi_freelist freelist = BHI_SLAB_INIT(struct thing);
+static struct bhi_freelist freelist = BHI_FREELIST_INIT(struct thing);
 
 static void what_was_freed_is_used_again(void) {
     enum { MANY = 5000 };

@@ -59,7 +59,7 @@ static void producer_step(struct world *w) {
         check(w, w->completed >= before, "completion went backwards");
         for (uint64_t seq = before + 1; seq <= w->completed; seq++) {
             struct bhi_result result;
-            char text[BHI_FAULT_TEXT];
+            char text[BHI_ERROR_TEXT];
             check(w, bhi_progress_read(&w->seen, seq, &result, text) == 0,
                   "a completed submission has no result");
         }

@@ -100,7 +100,7 @@ static void wait_for_progress(struct lane_pair *p, uint64_t completed) {
 static void check_results(struct lane_pair *p, uint64_t *inout_checked, uint64_t completed) {
     while (*inout_checked < completed) {
         struct bhi_result result;
-        char text[BHI_FAULT_TEXT];
+        char text[BHI_ERROR_TEXT];
         BHT_EQ(bhi_progress_read(&p->seen, ++*inout_checked, &result, text), 0);
         BHT_EQ(result.seq, *inout_checked);
     }
@@ -152,7 +152,7 @@ static void run_pair(bool one_mapping) {
         p.seen.header = p.told.header;
         p.seen.markers = p.told.markers;
         p.seen.results = p.told.results;
-        p.seen.faults = p.told.faults;
+        p.seen.errors = p.told.errors;
     } else {
         BHT_EQ(bhi_lane_view_map(&p.view, p.lane.fd, 4096 + CAPACITY), 0);
     }

@@ -52,15 +52,15 @@ static void test_mappings(void) {
     bhi_progress_unmap(&again);
     f->worker.markers->started = 7;
     f->worker.results[RESULTS - 1].seq = 15;
-    f->worker.faults[BHI_FAULT_SLOTS - 1].seq = 63;
+    f->worker.errors[BHI_ERROR_SLOTS - 1].seq = 63;
     BHT_EQ(f->view.markers->started, 7);
     BHT_EQ(f->view.results[RESULTS - 1].seq, 15);
-    BHT_EQ(f->view.faults[BHI_FAULT_SLOTS - 1].seq, 63);
+    BHT_EQ(f->view.errors[BHI_ERROR_SLOTS - 1].seq, 63);
     /* The markers have a page of their own: the device writes to it. */
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     BHT_EQ((const uint8_t *)f->view.markers - (const uint8_t *)f->view.header, page);
     BHT_GE((const uint8_t *)f->view.results, (const uint8_t *)f->view.markers + page);
-    BHT_LE((const uint8_t *)(f->view.faults + BHI_FAULT_SLOTS),
+    BHT_LE((const uint8_t *)(f->view.errors + BHI_ERROR_SLOTS),
            (const uint8_t *)f->view.header + f->view.bytes);
 }
 
@@ -102,8 +102,8 @@ static void test_every_size(void) {
         struct bhi_progress p;
         BHT_EQ(bhi_progress_create(&view, results), 0);
         BHT_EQ(bhi_progress_map(&p, view.fd, view.bytes), 0);
-        BHT_EQ((uint8_t *)p.faults - (uint8_t *)p.header,
-               (const uint8_t *)view.faults - (const uint8_t *)view.header);
+        BHT_EQ((uint8_t *)p.errors - (uint8_t *)p.header,
+               (const uint8_t *)view.errors - (const uint8_t *)view.header);
         BHT_EQ(p.mask, view.mask);
         bhi_progress_unmap(&p);
         bhi_progress_destroy(&view);
@@ -128,7 +128,7 @@ static void test_publish_and_poll(void) {
     BHT_EQ(tail, 0);
     for (uint64_t seq = 1; seq <= 3 * RESULTS; seq++) {
         struct bhi_result r = good(seq), got;
-        char text[BHI_FAULT_TEXT];
+        char text[BHI_ERROR_TEXT];
         bhi_progress_result(&f->worker, &r, NULL);
         bhi_progress_publish(&f->worker, seq, seq * 24);
         BHT_EQ(f->view.header->completed_word, (uint32_t)seq);
@@ -222,7 +222,7 @@ static void test_poll_refuses_lies(void) {
 
 static void expect_read(struct fixture *f, struct bhi_result r, int expected) {
     struct bhi_result got;
-    char text[BHI_FAULT_TEXT];
+    char text[BHI_ERROR_TEXT];
     f->worker.results[3] = r;
     BHT_EQ(bhi_progress_read(&f->view, 3, &got, text), expected);
 }
@@ -255,7 +255,7 @@ static void test_read_refuses_lies(void) {
 static void test_read_clamps_times(void) {
     struct fixture *f = &fixture;
     struct bhi_result r = good(3), got;
-    char text[BHI_FAULT_TEXT];
+    char text[BHI_ERROR_TEXT];
     r.started_ns = UINT64_MAX;
     r.ended_ns = UINT64_MAX;
     f->worker.results[3] = r;
@@ -271,22 +271,22 @@ static void test_read_clamps_times(void) {
 
 static void test_fault_text(void) {
     struct fixture *f = &fixture;
-    char text[BHI_FAULT_TEXT];
+    char text[BHI_ERROR_TEXT];
     struct bhi_result r = good(70), got;
     r.status = BH_INVALID_KERNEL;
     bhi_progress_result(&f->worker, &r, "line 3: \x1b[2Jbad");
     BHT_EQ(bhi_progress_read(&f->view, 70, &got, text), 0);
     BHT_STR_EQ(text, "line 3: ?[2Jbad");
     /* What a worker writes past us into the slot is made fit to be shown, and ended. */
-    struct bhi_fault_slot *slot = &f->worker.faults[70 % BHI_FAULT_SLOTS];
+    struct bhi_error_slot *slot = &f->worker.errors[70 % BHI_ERROR_SLOTS];
     memset(slot->text, 0x07, sizeof slot->text);
     BHT_EQ(bhi_progress_read(&f->view, 70, &got, text), 0);
-    BHT_EQ(strlen(text), BHI_FAULT_TEXT - 1);
-    for (size_t i = 0; i < BHI_FAULT_TEXT - 1; i++) {
+    BHT_EQ(strlen(text), BHI_ERROR_TEXT - 1);
+    for (size_t i = 0; i < BHI_ERROR_TEXT - 1; i++) {
         BHT_EQ(text[i], '?');
     }
     /* Another submission's text is not this one's, and success has none. */
-    slot->seq = 70 - BHI_FAULT_SLOTS;
+    slot->seq = 70 - BHI_ERROR_SLOTS;
     BHT_EQ(bhi_progress_read(&f->view, 70, &got, text), 0);
     BHT_STR_EQ(text, "");
     slot->seq = 70;
@@ -295,13 +295,13 @@ static void test_fault_text(void) {
     BHT_EQ(bhi_progress_read(&f->view, 70, &got, text), 0);
     BHT_STR_EQ(text, "");
     /* A text that is too long is cut. */
-    char big[2 * BHI_FAULT_TEXT];
+    char big[2 * BHI_ERROR_TEXT];
     memset(big, 'b', sizeof big);
     big[sizeof big - 1] = '\0';
     r.status = BH_VULKAN;
     bhi_progress_result(&f->worker, &r, big);
     BHT_EQ(bhi_progress_read(&f->view, 70, &got, text), 0);
-    BHT_EQ(strlen(text), BHI_FAULT_TEXT - 1);
+    BHT_EQ(strlen(text), BHI_ERROR_TEXT - 1);
 }
 
 static void test_started(void) {
@@ -372,7 +372,7 @@ static void *overwrite(void *argument) {
         for (size_t w = 0; w < sizeof truth / 8; w++) {
             __atomic_store_n(&words[w], from[i % 2][w], __ATOMIC_RELAXED);
         }
-        uint64_t *text = (uint64_t *)l->worker->faults[3].text;
+        uint64_t *text = (uint64_t *)l->worker->errors[3].text;
         __atomic_store_n(&text[i % 64], i % 3 ? 0x4141414141414141ull : 0x0707070707070707ull,
                          __ATOMIC_RELAXED);
     }
@@ -383,13 +383,13 @@ static void test_copied_once(void) {
     struct fixture *f = &fixture;
     struct overwriter l = {&f->worker, false};
     pthread_t thread;
-    f->worker.faults[3].seq = 3;
+    f->worker.errors[3].seq = 3;
     BHT_EQ(pthread_create(&thread, NULL, overwrite, &l), 0);
     unsigned accepted = 0, refused = 0;
     uint64_t end = bhi_deadline_ns(10000000000ull);
     while ((accepted < 2000 || refused < 2000) && bhi_now_ns() < end) {
         struct bhi_result got;
-        char text[BHI_FAULT_TEXT];
+        char text[BHI_ERROR_TEXT];
         if (bhi_progress_read(&f->view, 3, &got, text)) {
             refused++;
             continue;

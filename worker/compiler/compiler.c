@@ -141,7 +141,7 @@ static void skip_mark(struct bhi_glsl_text *text) {
 /* |pairs| has room for the most that there can be. */
 static bool read_request(const struct buffer *buffer, struct bhi_glsl_pair *pairs,
                          struct bhi_glsl *out) {
-    struct bhi_compile_request request;
+    struct bhi_compile_call request;
     memcpy(&request, buffer->pointer, sizeof request);
     if (request.bytes > buffer->size || request.bytes < sizeof request ||
         request.defines > BHI_COMPILE_MAX_DEFINES || request.includes > BHI_COMPILE_MAX_INCLUDES) {
@@ -196,7 +196,7 @@ static bool compile(struct bhi_compiler *compiler, const struct bhi_cmd_compile 
                     struct bhi_error *error) {
     BHI_FAULT_POINT("compile");
     const struct buffer *source =
-        find(compiler, command->source, sizeof(struct bhi_compile_request), false, error);
+        find(compiler, command->source, sizeof(struct bhi_compile_call), false, error);
     const struct buffer *out =
         !source ? NULL
                 : find(compiler, command->answer, sizeof(struct bhi_compile_answer), true, error);
@@ -248,7 +248,7 @@ static void lie_of_module(struct bhi_inspection *answer, uint64_t room) {
 static bool reflect(struct bhi_compiler *compiler, const struct bhi_cmd_reflect *command,
                     struct bhi_error *error) {
     BHI_FAULT_POINT("reflect");
-    struct bhi_inspection_request request;
+    struct bhi_inspection_call request;
     const struct buffer *source = find(compiler, command->source, sizeof request, false, error);
     const struct buffer *out =
         !source ? NULL

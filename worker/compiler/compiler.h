@@ -23,7 +23,7 @@ void bhi_compiler_attach(struct bhi_compiler *compiler, uint64_t buffer, int fd,
                          enum bhi_attach access);
 void bhi_compiler_detach(struct bhi_compiler *compiler, uint64_t buffer);
 
-/* Runs a checked record. What is wrong with a source is the answer, not a fault. */
+/* Runs a checked record. What is wrong with a source is the answer, not an error of the worker. */
 void bhi_compiler_run(struct bhi_compiler *compiler, const struct bhi_lane_record *record,
                       struct bhi_result *result, struct bhi_error *error);
 

@@ -370,7 +370,7 @@ static bool give_answer(int out, struct bhi_file_answer *answer, const struct bh
     return give(out, answer, sizeof *answer, error);
 }
 
-/* What is wrong with the file is the answer; only what keeps it from answering is a fault. */
+/* What is wrong with the file is the answer; only what keeps it from answering is an error. */
 static bool inspect(struct bhi_loader *loader, const struct bhi_cmd_inspect *command,
                     struct bhi_error *error) {
     BHI_FAULT_POINT("inspect");

@@ -7,7 +7,7 @@
 #include "worker/loader/loader.h"
 #include "worker/session/config.h"
 
-#define BHI_SESSION_BATCH 64u /* records handed to the backend at once; at most BHI_FAULT_SLOTS */
+#define BHI_SESSION_BATCH 64u /* records handed to the backend at once; at most BHI_ERROR_SLOTS */
 
 struct bhi_session {
     struct bhi_session_config config;

@@ -185,7 +185,7 @@ static void publish(struct bhi_session *s, uint64_t seq, bool failed) {
  * harvested that submission first. It is told, and it harvests in bounded time or is gone. */
 static void wait_for_slot(struct bhi_session *s, uint64_t seq) {
     const struct bhi_lane_header *lane = s->config.lane->header;
-    const uint64_t old = s->config.progress->faults[seq % BHI_FAULT_SLOTS].seq;
+    const uint64_t old = s->config.progress->errors[seq % BHI_ERROR_SLOTS].seq;
     bool rung = false;
     while (old != 0 && atomic_load_explicit(&lane->harvested, memory_order_acquire) < old) {
         if (!rung) {
@@ -357,7 +357,7 @@ static int run_batch(struct bhi_session *s, size_t count) {
         }
         const bool poisoned = s->results[i].status != BH_OK && s->results[i].status != BH_CANCELLED;
         if (poisoned) {
-            const uint64_t old = s->config.progress->faults[(first + i) % BHI_FAULT_SLOTS].seq;
+            const uint64_t old = s->config.progress->errors[(first + i) % BHI_ERROR_SLOTS].seq;
             const uint64_t harvested =
                 atomic_load_explicit(&s->config.lane->header->harvested, memory_order_acquire);
             if (old > harvested && i > 0) {

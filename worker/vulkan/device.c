@@ -461,7 +461,7 @@ void bhi_vk_device_describe_loss(struct bhi_vk_device *d, struct bhi_error *erro
     if (d->api.GetDeviceFaultInfoEXT(d->device, &counts, &info) < 0) {
         return;
     }
-    char text[BHI_FAULT_TEXT];
+    char text[BHI_ERROR_TEXT];
     size_t used = (size_t)snprintf(text, sizeof text, "%s; the driver says: %.*s", error->text,
                                    VK_MAX_DESCRIPTION_SIZE, info.description);
     for (uint32_t i = 0; i < counts.addressInfoCount && used < sizeof text; i++) {

@@ -1,14 +1,14 @@
 /* A submission as the supervisor carries it: what the core knows of it, the record for the lane,
  * and the kernels or the file that it keeps alive. */
-#ifndef BHI_SUPERVISOR_CONTEXT_REQUEST_H
-#define BHI_SUPERVISOR_CONTEXT_REQUEST_H
+#ifndef BHI_SUPERVISOR_CONTEXT_PAYLOAD_H
+#define BHI_SUPERVISOR_CONTEXT_PAYLOAD_H
 
 #include "core/submission.h"
 #include "ipc/lane.h"
 
 struct bhi_cmd_header;
 
-struct bhi_request {
+struct bhi_payload {
     struct bhi_submission submission; /* first */
     struct bh_kernel **kernels;       /* referenced, distinct */
     uint32_t kernel_count, kernel_capacity;
@@ -17,13 +17,13 @@ struct bhi_request {
     size_t record_capacity;
 };
 
-static inline struct bhi_request *bhi_request_of(const struct bhi_submission *submission) {
-    return BHI_CONTAINER(submission, struct bhi_request, submission);
+static inline struct bhi_payload *bhi_payload_of(const struct bhi_submission *submission) {
+    return BHI_CONTAINER(submission, struct bhi_payload, submission);
 }
 
 /* The kernel that |command| uses; 0: it has none. */
 uint64_t bhi_command_kernel(const struct bhi_cmd_header *command);
 /* The first command that uses kernel |id|; BH_NO_COMMAND: none. */
-uint32_t bhi_request_command(const struct bhi_request *request, uint64_t id);
+uint32_t bhi_payload_command(const struct bhi_payload *payload, uint64_t id);
 
 #endif

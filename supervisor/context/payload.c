@@ -1,4 +1,4 @@
-#include "supervisor/context/request.h"
+#include "supervisor/context/payload.h"
 #include "ipc/commands.h"
 
 uint64_t bhi_command_kernel(const struct bhi_cmd_header *command) {
@@ -11,13 +11,13 @@ uint64_t bhi_command_kernel(const struct bhi_cmd_header *command) {
     return 0;
 }
 
-uint32_t bhi_request_command(const struct bhi_request *request, uint64_t id) {
-    const struct bhi_cmd_header *command = bhi_record_first(request->record);
+uint32_t bhi_payload_command(const struct bhi_payload *payload, uint64_t id) {
+    const struct bhi_cmd_header *command = bhi_record_first(payload->record);
     for (uint32_t i = 0; command; i++) {
         if (bhi_command_kernel(command) == id) {
             return i;
         }
-        command = bhi_record_next(request->record, command);
+        command = bhi_record_next(payload->record, command);
     }
     return BH_NO_COMMAND;
 }
