@@ -140,6 +140,7 @@ struct bhi_guarded guard_device_guard(const struct guard_device *d, const uint32
         .entry = "main",
         .max_sets = d->vk.limits.maxBoundDescriptorSets,
         .zero_initialize = d->vk.enabled.v13.shaderZeroInitializeWorkgroupMemory,
+        .in_parts = d->vk.in_parts,
     };
     struct bhi_guarded guarded;
     struct bhi_error error;

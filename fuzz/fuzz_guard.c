@@ -50,6 +50,7 @@ static void guard(const uint32_t *code, size_t words, unsigned how) {
         .max_sets = 4,
         .zero_initialize = (how & 2) != 0,
         .count_iterations = (how & 4) != 0,
+        .in_parts = (how & 8) != 0,
     };
     struct bhi_guarded guarded;
     struct bhi_error error;

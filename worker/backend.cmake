@@ -47,6 +47,7 @@ bulkhead_room(worker/guard FAULTY
     edit.c
     entry.c
     globals.c
+    grid.c
     guard.c
     induction.c
     ir.c

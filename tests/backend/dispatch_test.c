@@ -382,29 +382,30 @@ static void entry_points(void) {
     rig_close(&rig);
 }
 
-/* A grid of workgroups of 2 x 3 x 1: each invocation writes where it is. */
-static void grid_of(uint32_t groups_x, uint32_t groups_y, uint32_t groups_z) {
-    struct rig rig;
-    rig_open(&rig, NULL);
-    const uint32_t size_x = groups_x * 2, size_y = groups_y * 3;
-    uint32_t *out = rig_buffer(&rig, 1, (size_t)size_x * size_y * groups_z * 4);
-    rig_kernel(&rig, 1, CODE(grid));
-    rig_begin(&rig);
-    rig_dispatch(&rig, 1, groups_x, groups_y, groups_z,
-                 BINDINGS({.buffer = 1, .access = BH_ACCESS_WRITE}), NULL, 0);
-    rig_run_ok(&rig);
-    for (uint32_t z = 0; z < groups_z; z++) {
+/* Each invocation wrote where it is, in a grid whose size it read. */
+static void check_places(const uint32_t *out, const uint32_t groups[3]) {
+    const uint32_t size_x = groups[0] * 2, size_y = groups[1] * 3;
+    for (uint32_t z = 0; z < groups[2]; z++) {
         for (uint32_t y = 0; y < size_y; y++) {
             for (uint32_t x = 0; x < size_x; x++) {
                 BHT_EQ(out[(z * size_y + y) * size_x + x], x + 100 * y + 10000 * z);
             }
         }
     }
-    rig_close(&rig);
 }
 
+/* A grid of workgroups of 2 x 3 x 1. */
 static void grid_in_three_dimensions(void) {
-    grid_of(3, 2, 4);
+    static const uint32_t groups[3] = {3, 2, 4};
+    struct rig rig;
+    rig_open(&rig, NULL);
+    uint32_t *out = rig_buffer(&rig, 1, 3 * 2 * 2 * 3 * 4 * 4);
+    rig_kernel(&rig, 1, CODE(grid));
+    rig_begin(&rig);
+    rig_dispatch(&rig, 1, 3, 2, 4, BINDINGS({.buffer = 1, .access = BH_ACCESS_WRITE}), NULL, 0);
+    rig_run_ok(&rig);
+    check_places(out, groups);
+    rig_close(&rig);
 }
 
 /* A grid that is dispatched in parts: each workgroup once, with its id in the whole. */
@@ -412,7 +413,6 @@ static void a_large_grid_is_whole(void) {
     static const uint32_t grids[][3] = {{16, 64, 100}, {150, 200, 2}, {40000, 3, 1}, {2, 1, 20000}};
     struct rig rig;
     rig_open(&rig, NULL);
-    BHT_TRUE(rig.backend->device.in_parts);
     rig_kernel(&rig, 1, CODE(parts));
     for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
         const uint32_t *g = grids[i];
@@ -433,9 +433,41 @@ static void a_large_grid_is_whole(void) {
     rig_close(&rig);
 }
 
-/* The same for one that reads how many workgroups there are: it is not split. */
+/* The same for a kernel that reads how many workgroups there are: those of the whole grid, in each
+ * of several records and for each of their dispatches, in parts or not. */
 static void a_large_grid_knows_its_size(void) {
-    grid_of(100, 90, 2);
+    static const uint32_t grids[][3] = {{3, 2, 4},     {100, 90, 2}, {2, 3, 1},
+                                        {20000, 1, 1}, {1, 90, 200}, {5, 5, 1}};
+    struct rig rig;
+    rig_open(&rig, NULL);
+    const bool in_parts = rig.backend->device.in_parts;
+    uint32_t *out[BHT_COUNT(grids)];
+    rig_kernel(&rig, 1, CODE(grid));
+    for (size_t i = 0; i < BHT_COUNT(grids); i++) {
+        out[i] = rig_buffer(&rig, 1 + i, (size_t)grids[i][0] * grids[i][1] * grids[i][2] * 6 * 4);
+    }
+    for (int turn = 0; turn < 3; turn++) { /* one record after the other, then both together */
+        for (size_t i = 0; i < BHT_COUNT(grids); i++) {
+            memset(out[i], 0, (size_t)grids[i][0] * grids[i][1] * grids[i][2] * 6 * 4);
+        }
+        for (size_t i = 0; i < BHT_COUNT(grids); i++) {
+            if (i % 3 == 0) {
+                rig_begin(&rig);
+            }
+            rig_dispatch(&rig, 1, grids[i][0], grids[i][1], grids[i][2],
+                         BINDINGS({.buffer = 1 + i, .access = BH_ACCESS_WRITE}), NULL, 0);
+            if (i % 3 == 2 && (turn == 0 || i > 3)) {
+                rig_run_ok(&rig);
+            }
+        }
+        for (size_t i = 0; i < BHT_COUNT(grids); i++) {
+            check_places(out[i], grids[i]);
+        }
+    }
+    const struct bhi_vk_kernel *kernel = bhi_map_get(&rig.backend->kernels.map, 1);
+    BHT_EQ(kernel->in_parts, in_parts);
+    BHT_EQ(kernel->reads_grid, in_parts);
+    rig_close(&rig);
 }
 
 static void the_parts_of_a_grid(void) {

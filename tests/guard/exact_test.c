@@ -57,16 +57,24 @@ static void fill(uint32_t *data, uint32_t count, uint32_t first) {
     }
 }
 
+static const struct way {
+    const char *how;
+    bool zero_initialize, count_iterations, in_parts;
+} ways[] = {{"guarded", true, false, false},
+            {"guarded, iterations counted", true, true, false},
+            {"guarded, zeroed by a loop", false, false, false},
+            {"guarded, for a grid in parts", true, false, true}};
+
 static struct bhi_guarded guard(const char *name, const struct stand_module *module,
-                                const struct known *known, bool zero_initialize,
-                                bool count_iterations) {
+                                const struct known *known, const struct way *way) {
     const struct bhi_guard_options options = {
         .entry = "main",
         .constants = known->constants,
         .constant_count = known->constant_count,
         .max_sets = device.vk.limits.maxBoundDescriptorSets,
-        .zero_initialize = zero_initialize,
-        .count_iterations = count_iterations,
+        .zero_initialize = way->zero_initialize,
+        .count_iterations = way->count_iterations,
+        .in_parts = way->in_parts,
     };
     struct bhi_guarded guarded;
     struct bhi_error error;
@@ -93,6 +101,28 @@ static void compare(const char *name, const char *how, const uint32_t *expected,
     }
 }
 
+/* Does |way| make another module of it than those before? */
+static bool differs(const struct way *way, const struct bhi_guarded *guarded) {
+    return way->in_parts ? guarded->reads_grid : way->zero_initialize || guarded->zeroed > 0;
+}
+
+/* A kernel that is told how many workgroups there are believes that, and not the driver. */
+static void check_told(const char *name, struct runner_kernel *kernel, struct runner_run *run,
+                       const uint32_t *before, const uint32_t *plain, uint32_t count) {
+    memcpy(run->told, run->groups, sizeof run->told);
+    memcpy(run->data, before, count * 4);
+    runner_dispatch(&device, kernel, run);
+    compare(name, "told its own grid", plain, run->data, count);
+    for (int axis = 0; axis < 3; axis++) {
+        run->told[axis]++;
+        memcpy(run->data, before, count * 4);
+        runner_dispatch(&device, kernel, run);
+        BHT_NE(memcmp(run->data, plain, count * 4), 0);
+        run->told[axis]--;
+    }
+    memset(run->told, 0, sizeof run->told);
+}
+
 static void check(const char *name, const struct stand_module *module, const struct known *known) {
     struct bhi_module_bindings *reflection = malloc(sizeof *reflection);
     BHT_NE(reflection, NULL);
@@ -117,18 +147,11 @@ static void check(const char *name, const struct stand_module *module, const str
     runner_load(&device, &loaded, &kernel);
     runner_dispatch(&device, &kernel, &run);
     runner_unload(&device, &kernel);
-    static const struct {
-        const char *how;
-        bool zero_initialize, count_iterations;
-    } ways[] = {{"guarded", true, false},
-                {"guarded, iterations counted", true, true},
-                {"guarded, zeroed by a loop", false, false}};
-    for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
-        struct bhi_guarded guarded =
-            guard(name, module, known, ways[way].zero_initialize, ways[way].count_iterations);
+    for (const struct way *way = ways; way < ways + sizeof ways / sizeof *ways; way++) {
+        struct bhi_guarded guarded = guard(name, module, known, way);
         loaded.guarded = &guarded;
         run.data = data;
-        if (ways[way].zero_initialize || guarded.zeroed > 0) {
+        if (differs(way, &guarded)) {
             runner_load(&device, &loaded, &kernel);
             run.abort = 0;
             memcpy(data, before, count * 4);
@@ -136,8 +159,11 @@ static void check(const char *name, const struct stand_module *module, const str
             if (known->raced != 0) {
                 data[known->raced] = plain[known->raced];
             }
-            compare(name, ways[way].how, plain, data, count);
+            compare(name, way->how, plain, data, count);
             BHT_EQ(run.flags, 0);
+            if (way->in_parts) {
+                check_told(name, &kernel, &run, before, plain, count);
+            }
             run.abort = 1;
             memcpy(data, before, count * 4);
             runner_dispatch(&device, &kernel, &run);

@@ -255,6 +255,7 @@ void runner_dispatch(struct runner *d, struct runner_kernel *k, struct runner_ru
         memcpy(k->memory[i].mapped, &run->data[i * RUNNER_WORDS], RUNNER_WORDS * 4);
     }
     struct bhi_guard_words words = {.abort = run->abort};
+    memcpy(words.groups, run->told, sizeof words.groups);
     memcpy(k->words.mapped, &words, sizeof words);
     submit(d, k, run);
     memcpy(&words, k->words.mapped, sizeof words);

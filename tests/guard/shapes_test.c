@@ -2,6 +2,7 @@
 #include "stand.h"
 
 #include <bulkhead/bulkhead.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -304,6 +305,54 @@ static void test_only_kernels_with_counted_loops_ask_who_is_there(void) {
     check_counted(single_block, 0, 1, true);
 }
 
+/* |decorations| make |%built_in| (of |type|) how many workgroups there are, and |body| reads it. */
+static void check_grid(const char *decorations, const char *type, const char *body, bool reads,
+                       bool whole) {
+    char globals[512];
+    snprintf(globals, sizeof globals,
+             "%%v3 = OpTypeVector %%uint 3\n%%block_of = OpTypeStruct %%v3\n"
+             "%%p_v3 = OpTypePointer Input %%v3\n%%p_in = OpTypePointer Input %s\n"
+             "%%built_in = OpVariable %%p_in Input\n",
+             type);
+    for (unsigned minor = 0; minor <= 6; minor++) {
+        for (int in_parts = 0; in_parts < 2; in_parts++) {
+            const struct bhi_guard_options options = {
+                .entry = "main", .max_sets = 8, .in_parts = in_parts};
+            struct stand_module module =
+                stand_compute_with(decorations, globals, "%built_in", body, "", minor);
+            struct bhi_guarded guarded = stand_guard_with(&module, &options);
+            char *text = stand_text(guarded.code, guarded.words);
+            BHT_EQ(guarded.reads_grid, reads && in_parts);
+            BHT_EQ(guarded.whole_grid, whole);
+            BHT_EQ(!!strstr(text, "\"bulkhead_groups\""), reads && in_parts);
+            free(text);
+            bhi_guarded_fini(&guarded);
+            stand_free(&module);
+        }
+    }
+}
+
+/* Built-in variables of other meanings are left alone; a member of a block cannot be replaced. */
+static void test_reads_the_grid(void) {
+    static const char load[] = "%all = OpLoad %v3 %built_in\n"
+                               "%x = OpCompositeExtract %uint %all 0\n"
+                               "%p = OpAccessChain %p_uint %out %u_0 %u_0\n"
+                               "OpStore %p %x\n"
+                               "OpReturn\n";
+    static const char member[] = "%at = OpAccessChain %p_v3 %built_in %u_0\n"
+                                 "%all = OpLoad %v3 %at\n"
+                                 "%x = OpCompositeExtract %uint %all 0\n"
+                                 "%p = OpAccessChain %p_uint %out %u_0 %u_0\n"
+                                 "OpStore %p %x\n"
+                                 "OpReturn\n";
+    check_grid("OpDecorate %built_in BuiltIn NumWorkgroups\n", "%v3", load, true, false);
+    check_grid("OpDecorate %built_in BuiltIn NumWorkgroups\n", "%v3", "OpReturn\n", true, false);
+    check_grid("OpDecorate %built_in BuiltIn WorkgroupId\n", "%v3", load, false, false);
+    check_grid("OpDecorate %block_of Block\n"
+               "OpMemberDecorate %block_of 0 BuiltIn NumWorkgroups\n",
+               "%block_of", member, false, true);
+}
+
 /* Without a descriptor set to have, the words go to the last one that is used, at a binding that
  * nothing has; where none is used there is no guard. */
 static void test_no_set_free(void) {
@@ -381,6 +430,7 @@ int main(int argc, char **argv) {
         BHT_TEST(test_counted),
         BHT_TEST(test_shared_blocks),
         BHT_TEST(test_only_kernels_with_counted_loops_ask_who_is_there),
+        BHT_TEST(test_reads_the_grid),
         BHT_TEST(test_no_set_free),
         BHT_TEST(test_phi_of_the_entry_block),
         BHT_TEST(test_decorations_that_drivers_read_otherwise),

@@ -129,16 +129,14 @@ static bool begins_every_workgroup(bh_context *context) {
     return count == 1 && strcmp(devices[0].selector, "swiftshader:0") == 0;
 }
 
-/* Whatever the grid: four billion workgroups, the most that 32 bits count, take minutes to begin
- * and leave one by one. */
-static void the_grid_does_not_matter(void) {
+static void end_grids(const char *kernel) {
     struct stage s = open_stage(NULL, LIMIT_NS, 0, FX_SECONDS);
     const bool killed = begins_every_workgroup(s.context);
     if (killed) {
         close_stage(&s);
         s = open_stage(NULL, LIMIT_NS, 0, 100 * FX_MS);
     }
-    bh_kernel *hang = fx_kernel(s.context, "hang");
+    bh_kernel *hang = fx_kernel(s.context, kernel);
     const bh_binding binding = {
         .buffer = s.data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
     static const uint32_t grids[][3] = {{65535, 64, 1}, {65535, 65535, 1}, {1024, 65535, 63}};
@@ -160,6 +158,13 @@ static void the_grid_does_not_matter(void) {
     }
     bh_kernel_release(hang);
     close_stage(&s);
+}
+
+/* Whatever the grid: four billion workgroups, the most that 32 bits count, take minutes to begin
+ * and leave one by one. Also for a kernel that reads how many there are. */
+static void the_grid_does_not_matter(void) {
+    end_grids("hang");
+    end_grids("hang_counts");
 }
 
 static void a_cancel_leaves_the_worker_alive(void) {

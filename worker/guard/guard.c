@@ -60,6 +60,7 @@ bool bhi_guard(const uint32_t *code, size_t words, const struct bhi_guard_option
         bhi_guard_add_words(g);
         bhi_guard_loops(g);
         bhi_guard_clamp(g);
+        bhi_guard_grid(g);
         bhi_guard_zero(g);
         bhi_guard_entry_check(g);
         out->code = bhi_ir_words(&g->ir, &out->words);

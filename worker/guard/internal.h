@@ -34,7 +34,7 @@ struct bhi_guard {
 /* words.c: the buffer, the counter, and the code that looks at them. */
 void bhi_guard_add_words(struct bhi_guard *g);
 /* Appends to |block|: a pointer to a member of struct bhi_guard_words; its value. */
-enum { BHI_WORD_ABORT, BHI_WORD_FLAGS, BHI_WORD_ALIVE };
+enum { BHI_WORD_ABORT, BHI_WORD_FLAGS, BHI_WORD_ALIVE, BHI_WORD_GROUPS };
 uint32_t bhi_guard_word(struct bhi_guard *g, struct bhi_basic_block *block, uint32_t member);
 uint32_t bhi_guard_load(struct bhi_guard *g, struct bhi_basic_block *block, uint32_t member);
 /* Appends to |block|: is the word set? Returns the id of a bool. */
@@ -56,6 +56,9 @@ struct bhi_ins *bhi_guard_after_variables(const struct bhi_basic_block *block);
 
 /* clamp.c: indices into memory that is not a buffer's. */
 void bhi_guard_clamp(struct bhi_guard *g);
+
+/* grid.c: how many workgroups there are, of a grid that runs in parts. */
+void bhi_guard_grid(struct bhi_guard *g);
 
 /* zero.c: workgroup memory begins as zero. */
 void bhi_guard_zero(struct bhi_guard *g);

@@ -120,8 +120,12 @@ void bhi_guard_add_words(struct bhi_guard *g) {
         bhi_ir_extension(ir, "SPV_KHR_storage_buffer_storage_class");
     }
     /* Not one that the module has: its decorations are its own. */
-    const uint32_t block = bhi_ir_global(ir, SpvOpTypeStruct, 0,
-                                         BHI_OPERANDS(g->type_uint, g->type_uint, g->type_uint));
+    uint32_t members[sizeof(struct bhi_guard_words) / 4];
+    const uint32_t count = sizeof members / sizeof *members;
+    for (uint32_t i = 0; i < count; i++) {
+        members[i] = g->type_uint;
+    }
+    const uint32_t block = bhi_ir_global(ir, SpvOpTypeStruct, 0, members, count);
     const uint32_t pointer = bhi_ir_type_pointer(ir, SpvStorageClassStorageBuffer, block);
     g->word_pointer = bhi_ir_type_pointer(ir, SpvStorageClassStorageBuffer, g->type_uint);
     g->buffer =
@@ -130,7 +134,7 @@ void bhi_guard_add_words(struct bhi_guard *g) {
                                bhi_ir_type_pointer(ir, SpvStorageClassPrivate, g->type_uint),
                                BHI_OPERANDS(SpvStorageClassPrivate, g->zero));
     bhi_ir_decorate(ir, SpvOpDecorate, BHI_OPERANDS(block, SpvDecorationBlock));
-    for (uint32_t i = 0; i < sizeof(struct bhi_guard_words) / 4; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         bhi_ir_decorate(ir, SpvOpMemberDecorate,
                         BHI_OPERANDS(block, i, SpvDecorationOffset, 4 * i));
     }

@@ -19,11 +19,13 @@ static _Atomic uint32_t *word_of(const struct bhi_vk_abort *a, uint32_t slot) {
 static VkResult create_memory(struct bhi_vk_device *device, struct bhi_vk_abort *a,
                               const char **out_call) {
     const struct bhi_vk_api *vk = &device->api;
-    const VkBufferUsageFlags condition =
-        device->in_parts ? VK_BUFFER_USAGE_CONDITIONAL_RENDERING_BIT_EXT : 0;
+    const VkBufferUsageFlags parts = /* dispatch.c reads the words, and writes counts */
+        device->in_parts
+            ? VK_BUFFER_USAGE_CONDITIONAL_RENDERING_BIT_EXT | VK_BUFFER_USAGE_TRANSFER_DST_BIT
+            : 0;
     const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
                                      .size = BYTES,
-                                     .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | condition,
+                                     .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | parts,
                                      .sharingMode = VK_SHARING_MODE_EXCLUSIVE};
     *out_call = "vkCreateBuffer (abort words)";
     VkResult result = vk->CreateBuffer(device->device, &info, NULL, &a->buffer);

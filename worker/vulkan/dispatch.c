@@ -1,5 +1,7 @@
 #include "worker/vulkan/dispatch.h"
 
+#include "worker/vulkan/recorder.h"
+
 #include <stddef.h>
 
 static uint32_t at_most(uint64_t value, uint32_t limit) {
@@ -49,8 +51,29 @@ static void dispatch_parts(const struct bhi_vk_api *vk, VkCommandBuffer commands
     }
 }
 
+/* Tells what runs next in |slot| how many workgroups there are; 0: as many as the driver says.
+ * Words that another dispatch reads are written after it: it is the same slot. */
+static void write_groups(const struct bhi_backend *b, VkCommandBuffer commands, uint32_t slot,
+                         const uint32_t groups[3]) {
+    const struct bhi_vk_api *vk = &b->device.api;
+    const VkMemoryBarrier before = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                    .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT,
+                                    .dstAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT};
+    const VkMemoryBarrier written = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                     .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT,
+                                     .dstAccessMask = VK_ACCESS_SHADER_READ_BIT};
+    vk->CmdPipelineBarrier(commands, BHI_WORK_STAGES, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &before,
+                           0, NULL, 0, NULL);
+    vk->CmdUpdateBuffer(commands, b->abort.buffer,
+                        bhi_vk_abort_offset(slot) + offsetof(struct bhi_guard_words, groups),
+                        sizeof(uint32_t[3]), groups);
+    vk->CmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                           VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &written, 0, NULL, 0, NULL);
+}
+
 void bhi_vk_dispatch(const struct bhi_backend *b, VkCommandBuffer commands,
                      const struct bhi_vk_kernel *kernel, const uint32_t groups[3], uint32_t slot) {
+    static const uint32_t as_the_driver_says[3] = {0};
     const struct bhi_vk_api *vk = &b->device.api;
     uint32_t part[3];
     if (!kernel->in_parts || !bhi_vk_dispatch_part(groups, part)) {
@@ -62,7 +85,13 @@ void bhi_vk_dispatch(const struct bhi_backend *b, VkCommandBuffer commands,
         .buffer = b->abort.buffer,
         .offset = bhi_vk_abort_offset(slot) + offsetof(struct bhi_guard_words, abort),
         .flags = VK_CONDITIONAL_RENDERING_INVERTED_BIT_EXT};
+    if (kernel->reads_grid) {
+        write_groups(b, commands, slot, groups);
+    }
     vk->CmdBeginConditionalRenderingEXT(commands, &unless_aborted);
     dispatch_parts(vk, commands, groups, part);
     vk->CmdEndConditionalRenderingEXT(commands);
+    if (kernel->reads_grid) {
+        write_groups(b, commands, slot, as_the_driver_says);
+    }
 }

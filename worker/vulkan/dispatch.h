@@ -4,8 +4,9 @@
  * nothing but find the abort word set: four million take more than a grace time. So there a large
  * grid of a guarded kernel becomes many dispatches in a row, and what is left of them when the word
  * is set is not begun at all (VK_EXT_conditional_rendering, with the word as its condition). The
- * kernel sees the ids of the whole grid. The number of workgroups it would not, so one that reads
- * it stays whole. */
+ * kernel sees the ids of the whole grid. The driver would tell it the size of a part: a kernel that
+ * reads how many workgroups there are reads it from the guard's words (grid.c), which hold the
+ * whole for as long as its parts run. */
 #ifndef BHI_WORKER_VULKAN_DISPATCH_H
 #define BHI_WORKER_VULKAN_DISPATCH_H
 

@@ -223,6 +223,7 @@ static bool guard(const struct bhi_vk_device *device, const struct bhi_vk_kernel
         .max_sets = sets < BHI_MAX_SETS ? sets : BHI_MAX_SETS,
         .zero_initialize = device->enabled.v13.shaderZeroInitializeWorkgroupMemory,
         .count_iterations = !device->whole_loops,
+        .in_parts = device->in_parts,
     };
     if (!bhi_guard(k->code, k->words, &options, out, error)) {
         return false;
@@ -251,22 +252,6 @@ static bool check_indices(const struct bhi_vk_device *device, const struct bhi_v
                       bhi_array_indices_check(&module, &rules, error);
     bhi_module_fini(&module);
     return good;
-}
-
-/* Does the module (valid) read how many workgroups there are? */
-static bool reads_group_count(const uint32_t *code, size_t words) {
-    for (size_t i = 5; i < words && code[i] >> SpvWordCountShift != 0;
-         i += code[i] >> SpvWordCountShift) {
-        const uint32_t count = code[i] >> SpvWordCountShift;
-        const uint32_t op = code[i] & SpvOpCodeMask;
-        /* OpDecorate target decoration value; OpMemberDecorate has the member between. */
-        const uint32_t at = op == SpvOpDecorate ? 2 : op == SpvOpMemberDecorate ? 3 : 0;
-        if (at != 0 && at + 1 < count && i + at + 1 < words &&
-            code[i + at] == SpvDecorationBuiltIn && code[i + at + 1] == SpvBuiltInNumWorkgroups) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static bool reflect(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels,
@@ -303,8 +288,8 @@ static bool reflect(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels
         free(r);
         return false;
     }
-    k->in_parts =
-        device->in_parts && !k->trusted && !reads_group_count(guarded.code, guarded.words);
+    k->in_parts = device->in_parts && !k->trusted && !guarded.whole_grid;
+    k->reads_grid = guarded.reads_grid;
     if (!k->trusted) { /* what it came as is not needed any more */
         free(k->code);
         k->code = guarded.code;

@@ -27,6 +27,7 @@ struct bhi_vk_kernel {
     uint32_t constant_count;
     bool trusted;                           /* not guarded */
     bool in_parts;                          /* from REFLECTED on: a large grid is split */
+    bool reads_grid;                        /* how many workgroups it has: told if it is split */
     uint32_t guard_set, guard_binding;      /* from REFLECTED on: where its abort word is bound */
     bool guard_shares_set;                  /* that is one of its own sets */
     struct bhi_module_bindings *reflection; /* from REFLECTED on */

@@ -1,0 +1,128 @@
+/* How many workgroups there are, where the driver does not know: of a grid that is dispatched in
+ * parts (worker/vulkan/dispatch.h) it gives a kernel the size of a part. At its beginning the
+ * kernel copies its built-in variable into one of the guard's, with the counts from the guard's
+ * buffer where those are not zero; whatever read the variable reads the copy. This comes after the
+ * loops: a bound that is a built-in variable does not change while a loop runs. */
+#include "worker/guard/internal.h"
+
+#define SPIRV_1_4 0x00010400u
+
+/* Does the entry point list |variable|? */
+static bool in_interface(const struct bhi_guard *g, uint32_t variable) {
+    for (const struct bhi_ins *ins = g->ir.sections[BHI_IR_ENTRY_POINTS].first; ins;
+         ins = ins->next) {
+        /* A word of the name that looks like the id costs a copy that nothing reads. */
+        for (uint32_t i = 4; ins->words[2] == g->entry->id && i < bhi_ins_length(ins); i++) {
+            if (ins->words[i] == variable) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The word of |ins| that is the pointer it reads through; 0: it is no such instruction. */
+static uint32_t read_pointer(const struct bhi_ins *ins) {
+    switch (bhi_ins_op(ins)) {
+    case SpvOpLoad:
+    case SpvOpAccessChain:
+    case SpvOpInBoundsAccessChain:
+    case SpvOpCopyObject:
+        return 3;
+    case SpvOpCopyMemory:
+        return 2;
+    default:
+        return 0;
+    }
+}
+
+/* Instructions that read through |from| read through |to|; so do those behind pointers made of it.
+ * A definition stands before its uses, in the order of the blocks too. */
+static void redirect(struct bhi_guard *g, uint32_t from, uint32_t to) {
+    struct bhi_ir *ir = &g->ir;
+    uint8_t *private = bhi_ir_alloc(ir, ir->bound);
+    for (struct bhi_ir_function *f = ir->first; f; f = f->next) {
+        for (struct bhi_basic_block *block = f->first; block; block = block->next) {
+            for (struct bhi_ins *ins = block->body.first; ins; ins = ins->next) {
+                const uint32_t at = read_pointer(ins);
+                if (at == 0 || (ins->words[at] != from && !private[ins->words[at]])) {
+                    continue;
+                }
+                if (ins->words[at] == from) {
+                    ins->words[at] = to;
+                }
+                if (bhi_ins_op(ins) != SpvOpLoad && bhi_ins_op(ins) != SpvOpCopyMemory) {
+                    const uint32_t type = bhi_ir_definition(ir, ins->type)->words[3];
+                    ins->type = bhi_ir_type_pointer(ir, SpvStorageClassPrivate, type);
+                    ins->words[1] = ins->type;
+                    private[ins->result] = 1;
+                }
+            }
+        }
+    }
+}
+
+/* At the beginning of the kernel: |copy|, of three times |part|, becomes what |variable| is. */
+static void fill(struct bhi_guard *g, uint32_t variable, uint32_t copy, uint32_t type,
+                 uint32_t part) {
+    struct bhi_ir *ir = &g->ir;
+    struct bhi_basic_block *block = g->entry->first;
+    struct bhi_ins *at = bhi_guard_after_variables(block);
+    uint32_t counts[3];
+    const uint32_t own =
+        bhi_block_value_before(ir, block, at, SpvOpLoad, type, BHI_OPERANDS(variable));
+    for (uint32_t i = 0; i < 3; i++) {
+        const uint32_t member = bhi_ir_constant(ir, g->type_uint, BHI_WORD_GROUPS + i);
+        const uint32_t pointer = bhi_block_value_before(
+            ir, block, at, SpvOpAccessChain, g->word_pointer, BHI_OPERANDS(g->buffer, member));
+        const uint32_t word =
+            bhi_block_value_before(ir, block, at, SpvOpLoad, g->type_uint, BHI_OPERANDS(pointer));
+        const uint32_t given = bhi_block_value_before(ir, block, at, SpvOpINotEqual, g->type_bool,
+                                                      BHI_OPERANDS(word, g->zero));
+        const uint32_t count =
+            part == g->type_uint
+                ? word
+                : bhi_block_value_before(ir, block, at, SpvOpBitcast, part, BHI_OPERANDS(word));
+        const uint32_t one = bhi_block_value_before(ir, block, at, SpvOpCompositeExtract, part,
+                                                    BHI_OPERANDS(own, i));
+        counts[i] = bhi_block_value_before(ir, block, at, SpvOpSelect, part,
+                                           BHI_OPERANDS(given, count, one));
+    }
+    const uint32_t all =
+        bhi_block_value_before(ir, block, at, SpvOpCompositeConstruct, type, counts, 3);
+    bhi_block_do_before(ir, block, at, SpvOpStore, BHI_OPERANDS(copy, all));
+}
+
+static void copy_variable(struct bhi_guard *g, const struct bhi_ins *variable) {
+    struct bhi_ir *ir = &g->ir;
+    const uint32_t type = bhi_ir_definition(ir, variable->type)->words[3];
+    const uint32_t part = bhi_ir_definition(ir, type)->words[2];
+    const uint32_t pointer = bhi_ir_type_pointer(ir, SpvStorageClassPrivate, type);
+    const uint32_t copy =
+        bhi_ir_global(ir, SpvOpVariable, pointer, BHI_OPERANDS(SpvStorageClassPrivate));
+    bhi_ir_set_name(ir, copy, "bulkhead_groups");
+    if (ir->version >= SPIRV_1_4) {
+        bhi_guard_add_to_compute(g, copy);
+    }
+    redirect(g, variable->result, copy);
+    fill(g, variable->result, copy, type, part);
+}
+
+void bhi_guard_grid(struct bhi_guard *g) {
+    for (const struct bhi_ins *ins = g->ir.sections[BHI_IR_DECORATIONS].first; ins;
+         ins = ins->next) {
+        const SpvOp op = bhi_ins_op(ins);
+        /* OpDecorate target decoration value; OpMemberDecorate has the member between. */
+        const uint32_t at = op == SpvOpDecorate ? 2 : op == SpvOpMemberDecorate ? 3 : 0;
+        if (at == 0 || ins->words[at] != SpvDecorationBuiltIn ||
+            ins->words[at + 1] != SpvBuiltInNumWorkgroups) {
+            continue;
+        }
+        if (op == SpvOpMemberDecorate) { /* no compiler writes that */
+            g->out->whole_grid = true;
+        } else if (g->options->in_parts && in_interface(g, ins->words[1])) {
+            g->out->reads_grid = true;
+            copy_variable(g, bhi_ir_definition(&g->ir, ins->words[1]));
+        }
+    }
+}
