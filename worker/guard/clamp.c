@@ -1,7 +1,10 @@
 /* Indices that are only known when the kernel runs, into memory that nothing else protects: an
  * index out of range in workgroup memory is memory corruption on a driver that runs on a processor.
  * Buffers have robustBufferAccess. Where an index cannot be clamped, the kernel is refused. */
-#include "worker/guard/internal.h"
+#include "worker/guard/clamp.h"
+
+#include "worker/guard/state.h"
+#include "worker/guard/values.h"
 
 #include <bulkhead/bulkhead.h>
 #include <string.h>

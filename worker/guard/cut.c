@@ -15,7 +15,11 @@
  * weight; where the driver has unrolled it the count is higher than the driver's: the flag may come
  * too early, never too late.
  */
-#include "worker/guard/internal.h"
+#include "worker/guard/cut.h"
+
+#include "worker/guard/cfg.h"
+#include "worker/guard/state.h"
+#include "worker/guard/words.h"
 
 #include <bulkhead/bulkhead.h>
 #include <string.h>
@@ -199,7 +203,7 @@ static uint32_t count_rounds(struct bhi_guard *g, const struct bhi_loop *loop) {
     struct bhi_ins *next = bhi_ins_new(ir, SpvOpIAdd, g->type_uint, rounds,
                                        BHI_OPERANDS(phi, bhi_ir_constant(ir, g->type_uint, 1)));
     next->block = header;
-    bhi_list_insert(&header->body, bhi_block_after_phis(header), next);
+    bhi_ins_insert(&header->body, bhi_block_after_phis(header), next);
     return rounds;
 }
 

@@ -58,17 +58,6 @@ void bhi_ins_set(struct bhi_ir *ir, struct bhi_ins *ins, const uint32_t *operand
     ins->words = words;
 }
 
-void bhi_list_insert(struct bhi_ins_list *list, struct bhi_ins *at, struct bhi_ins *ins) {
-    ins->next = at;
-    ins->prev = at ? at->prev : list->last;
-    *(ins->prev ? &ins->prev->next : &list->first) = ins;
-    *(at ? &at->prev : &list->last) = ins;
-}
-
-void bhi_ins_append(struct bhi_ins_list *list, struct bhi_ins *ins) {
-    bhi_list_insert(list, NULL, ins);
-}
-
 void bhi_ins_remove(struct bhi_ins_list *list, struct bhi_ins *ins) {
     *(ins->prev ? &ins->prev->next : &list->first) = ins->next;
     *(ins->next ? &ins->next->prev : &list->last) = ins->prev;
@@ -80,7 +69,7 @@ void bhi_block_do_before(struct bhi_ir *ir, struct bhi_basic_block *block, struc
                          SpvOp op, const uint32_t *operands, size_t count) {
     struct bhi_ins *ins = bhi_ins_new(ir, op, 0, 0, operands, count);
     ins->block = block;
-    bhi_list_insert(&block->body, at, ins);
+    bhi_ins_insert(&block->body, at, ins);
 }
 
 uint32_t bhi_block_value_before(struct bhi_ir *ir, struct bhi_basic_block *block,
@@ -88,7 +77,7 @@ uint32_t bhi_block_value_before(struct bhi_ir *ir, struct bhi_basic_block *block
                                 const uint32_t *operands, size_t count) {
     struct bhi_ins *ins = bhi_ins_new(ir, op, type, bhi_ir_id(ir), operands, count);
     ins->block = block;
-    bhi_list_insert(&block->body, at, ins);
+    bhi_ins_insert(&block->body, at, ins);
     return ins->result;
 }
 

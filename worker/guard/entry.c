@@ -1,4 +1,8 @@
-#include "worker/guard/internal.h"
+#include "worker/guard/entry.h"
+
+#include "worker/guard/cut.h"
+#include "worker/guard/state.h"
+#include "worker/guard/words.h"
 
 struct bhi_ins *bhi_guard_after_variables(const struct bhi_basic_block *block) {
     struct bhi_ins *after = block->body.first;

@@ -3,7 +3,11 @@
  * kernel copies its built-in variable into one of the guard's, with the counts from the guard's
  * buffer where those are not zero; whatever read the variable reads the copy. This comes after the
  * loops: a bound that is a built-in variable does not change while a loop runs. */
-#include "worker/guard/internal.h"
+#include "worker/guard/grid.h"
+
+#include "worker/guard/entry.h"
+#include "worker/guard/state.h"
+#include "worker/guard/words.h"
 
 #define SPIRV_1_4 0x00010400u
 

@@ -1,7 +1,13 @@
 #include "worker/guard/guard.h"
 
 #include "worker/error.h"
-#include "worker/guard/internal.h"
+#include "worker/guard/clamp.h"
+#include "worker/guard/entry.h"
+#include "worker/guard/grid.h"
+#include "worker/guard/loops.h"
+#include "worker/guard/state.h"
+#include "worker/guard/words.h"
+#include "worker/guard/zero.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>

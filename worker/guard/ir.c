@@ -117,6 +117,17 @@ static enum bhi_ir_section section_of(SpvOp op) {
     }
 }
 
+void bhi_ins_insert(struct bhi_ins_list *list, struct bhi_ins *at, struct bhi_ins *ins) {
+    ins->next = at;
+    ins->prev = at ? at->prev : list->last;
+    *(ins->prev ? &ins->prev->next : &list->first) = ins;
+    *(at ? &at->prev : &list->last) = ins;
+}
+
+void bhi_ins_append(struct bhi_ins_list *list, struct bhi_ins *ins) {
+    bhi_ins_insert(list, NULL, ins);
+}
+
 /* Runs inside spvBinaryParse(), which is C++: no way out but its own. */
 struct parser {
     struct bhi_ir *ir;

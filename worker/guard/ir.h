@@ -143,7 +143,7 @@ struct bhi_ins *bhi_ins_copy(struct bhi_ir *ir, const struct bhi_ins *ins);
 void bhi_ins_set(struct bhi_ir *ir, struct bhi_ins *ins, const uint32_t *operands, size_t count);
 void bhi_ins_append(struct bhi_ins_list *list, struct bhi_ins *ins);
 /* |at| NULL: at the end. */
-void bhi_list_insert(struct bhi_ins_list *list, struct bhi_ins *at, struct bhi_ins *ins);
+void bhi_ins_insert(struct bhi_ins_list *list, struct bhi_ins *at, struct bhi_ins *ins);
 void bhi_ins_remove(struct bhi_ins_list *list, struct bhi_ins *ins);
 
 #define BHI_OPERANDS(...)                                                                          \

@@ -1,5 +1,15 @@
 /* What becomes of each loop. Functions that are called come before those that call them. */
-#include "worker/guard/internal.h"
+#include "worker/guard/loops.h"
+
+#include "worker/guard/cfg.h"
+#include "worker/guard/cut.h"
+#include "worker/guard/induction.h"
+#include "worker/guard/locals.h"
+#include "worker/guard/lower.h"
+#include "worker/guard/poll.h"
+#include "worker/guard/state.h"
+#include "worker/guard/trips.h"
+#include "worker/guard/values.h"
 
 #include <bulkhead/bulkhead.h>
 

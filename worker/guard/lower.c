@@ -14,7 +14,16 @@
  *
  * Only i < n in steps of 1 and i > n in steps of -1: there lim is met exactly, and nothing wraps.
  */
-#include "worker/guard/internal.h"
+#include "worker/guard/lower.h"
+
+#include "worker/guard/cfg.h"
+#include "worker/guard/induction.h"
+#include "worker/guard/locals.h"
+#include "worker/guard/poll.h"
+#include "worker/guard/purity.h"
+#include "worker/guard/state.h"
+#include "worker/guard/values.h"
+#include "worker/guard/words.h"
 
 #include <bulkhead/bulkhead.h>
 #include <string.h>
@@ -220,12 +229,6 @@ static uint32_t value_in(struct bhi_guard *g, const struct bhi_loop_exit *exit,
     return bhi_ins_op(shown) == SpvOpBitcast
                ? bhi_block_value(ir, outer, SpvOpBitcast, shown->type, BHI_OPERANDS(value))
                : value;
-}
-
-void bhi_guard_drop_hints(struct bhi_guard *g, struct bhi_ins *merge) {
-    const uint32_t kept =
-        merge->words[3] & (SpvLoopControlDontUnrollMask | SpvLoopControlDependencyInfiniteMask);
-    bhi_ins_set(&g->ir, merge, BHI_OPERANDS(merge->words[1], merge->words[2], kept));
 }
 
 void bhi_guard_lower(struct bhi_guard *g, struct bhi_loop *loop) {

@@ -1,9 +1,20 @@
-#include "worker/guard/internal.h"
+#include "worker/guard/poll.h"
+
+#include "worker/guard/cfg.h"
+#include "worker/guard/cut.h"
+#include "worker/guard/state.h"
+#include "worker/guard/words.h"
 
 #include <bulkhead/bulkhead.h>
 
 /* The counter once the word has been seen where nothing can return. */
 #define STOPPED 0x80000000u
+
+void bhi_guard_drop_hints(struct bhi_guard *g, struct bhi_ins *merge) {
+    const uint32_t kept =
+        merge->words[3] & (SpvLoopControlDontUnrollMask | SpvLoopControlDependencyInfiniteMask);
+    bhi_ins_set(&g->ir, merge, BHI_OPERANDS(merge->words[1], merge->words[2], kept));
+}
 
 /* A loop of one block is its own continue construct, where nothing may return: gives it another
  * block for that. */

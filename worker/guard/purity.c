@@ -1,5 +1,5 @@
 /* Which instructions may run once more, or somewhere else, without anybody noticing. */
-#include "worker/guard/internal.h"
+#include "worker/guard/purity.h"
 
 #include <spirv/unified1/GLSL.std.450.h>
 #include <string.h>

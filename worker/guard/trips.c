@@ -2,7 +2,11 @@
  * cannot be stopped. So it is not reasoned about but done: the count is played through with the
  * arithmetic that the kernel will use, and where it leaves the range of its type it is not known.
  */
-#include "worker/guard/internal.h"
+#include "worker/guard/trips.h"
+
+#include "worker/guard/cfg.h"
+#include "worker/guard/induction.h"
+#include "worker/guard/values.h"
 
 static bool holds(SpvOp op, uint32_t bits, uint64_t a, uint64_t b) {
     const int64_t sa = bhi_int_signed(a, bits), sb = bhi_int_signed(b, bits);

@@ -1,4 +1,6 @@
-#include "worker/guard/internal.h"
+#include "worker/guard/words.h"
+
+#include "worker/guard/state.h"
 
 #include <bulkhead/bulkhead.h>
 #include <string.h>

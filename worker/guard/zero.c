@@ -3,7 +3,12 @@
  * = LocalInvocationIndex          (entry.c's check comes to stand before) for each array, or
  * variable: for (i = lid; i < elements; i += invocations) element[i] = 0; barrier; the rest of E
  */
-#include "worker/guard/internal.h"
+#include "worker/guard/zero.h"
+
+#include "worker/guard/entry.h"
+#include "worker/guard/state.h"
+#include "worker/guard/values.h"
+#include "worker/guard/words.h"
 
 #include <bulkhead/bulkhead.h>
 #include <string.h>
@@ -237,7 +242,7 @@ void bhi_guard_zero(struct bhi_guard *g) {
         /* Those with an explicit layout share their memory, and may not all be initialised. */
         if (g->options->zero_initialize && !is_block(ir, type)) {
             struct bhi_ins *null = bhi_ins_new(ir, SpvOpConstantNull, type, bhi_ir_id(ir), NULL, 0);
-            bhi_list_insert(&ir->sections[BHI_IR_GLOBALS], ins, null);
+            bhi_ins_insert(&ir->sections[BHI_IR_GLOBALS], ins, null);
             bhi_ins_set(ir, ins, BHI_OPERANDS(SpvStorageClassWorkgroup, null->result));
             continue;
         }

@@ -1,0 +1,9 @@
+/* Decides for each loop, and does it. */
+#ifndef BHI_WORKER_GUARD_LOOPS_H
+#define BHI_WORKER_GUARD_LOOPS_H
+
+#include "worker/guard/state.h"
+
+void bhi_guard_loops(struct bhi_guard *g);
+
+#endif

@@ -1,0 +1,28 @@
+/* What the guard's parts work on. */
+#ifndef BHI_WORKER_GUARD_STATE_H
+#define BHI_WORKER_GUARD_STATE_H
+
+#include "worker/guard/ir.h"
+#include "worker/guard/types.h"
+#include "worker/spirv/module.h"
+
+struct bhi_guard {
+    struct bhi_ir ir;
+    const struct bhi_guard_options *options;
+    struct bhi_guarded *out;
+    struct bhi_ir_function *entry;
+    struct bhi_ir_function **functions; /* by id */
+    uint32_t functions_bound;
+    uint64_t steps;           /* bhi_values */
+    bool no_wrap;             /* bhi_values */
+    struct bhi_module module; /* the words as they came, for the values of constants */
+    /* Ids of what was added. */
+    uint32_t type_uint, type_bool;
+    uint32_t buffer;                     /* the storage buffer's variable */
+    uint32_t word_pointer;               /* type of a pointer into it */
+    uint32_t counter;                    /* uint, Private: iterations since the last look */
+    uint32_t cells, cell_pointer, group; /* cut.c's variables; 0: not needed so far */
+    uint32_t zero, limit;                /* constants */
+};
+
+#endif
