@@ -1,6 +1,7 @@
 /* Calls of functions, as GLSL. */
-#include "templates/emit.h"
+#include "templates/calls.h"
 #include "templates/functions.h"
+#include "templates/operators.h"
 
 #include <math.h>
 #include <stdio.h>

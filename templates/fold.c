@@ -1,21 +1,9 @@
 /* Weak numbers: those that are written in the text, and what is computed of nothing else. As in
  * Python, where they are computed before any array is seen. */
-#include "templates/emit.h"
+#include "templates/fold.h"
 #include "templates/lexer.h"
 
 #include <math.h>
-
-double bhi_weak_real(const struct bhi_value *value) {
-    return value->form == BHI_VALUE_REAL ? value->real : (double)value->integer;
-}
-
-bool bhi_weak_integer(struct bhi_emitter *emitter, __int128 integer, struct bhi_value *out_value) {
-    if (integer < INT64_MIN || integer > (__int128)UINT64_MAX) {
-        return bhi_emit_refuse(emitter, "the number is more than 64 bits hold");
-    }
-    *out_value = (struct bhi_value){.form = BHI_VALUE_INTEGER, .integer = integer};
-    return true;
-}
 
 static bool weak_truth(struct bhi_emitter *emitter, bool truth, struct bhi_value *out_value) {
     bhi_emit_assign(emitter, BHI_DTYPE_bool, false, out_value, truth ? "true" : "false");

@@ -1,5 +1,6 @@
 /* Operators on values of which at least one is of an array: NumPy's ufuncs. */
-#include "templates/emit.h"
+#include "templates/operators.h"
+#include "templates/fold.h"
 #include "templates/lexer.h"
 
 #include <math.h>

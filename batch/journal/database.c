@@ -526,9 +526,8 @@ static bool open_database(struct bhi_journal *journal, const struct bhi_queue_op
         return complain_lost(journal, complaint);
     }
     out_batch->jobs = (uint64_t)jobs;
-    return (jobs > 0 ? read_batch(journal, out_batch, complaint)
-                     : begin_batch(journal, options->jobs_path, out_batch, complaint)) &&
-           bhi_journal_prepare(journal, complaint);
+    return jobs > 0 ? read_batch(journal, out_batch, complaint)
+                    : begin_batch(journal, options->jobs_path, out_batch, complaint);
 }
 
 enum bhi_queue_result bhi_journal_open_database(struct bhi_journal *journal,

@@ -137,6 +137,9 @@ enum bhi_queue_result bhi_journal_open(const struct bhi_queue_options *options,
     pthread_cond_init(&journal->settled, NULL);
     pthread_condattr_destroy(&monotonic);
     result = bhi_journal_open_database(journal, options, out_batch, complaint);
+    if (result == BHI_QUEUE_OK && !bhi_journal_prepare(journal, complaint)) {
+        result = BHI_QUEUE_ENVIRON;
+    }
     if (result == BHI_QUEUE_OK && !start_thread(journal)) {
         bhi_refuse(complaint, "no thread can be started");
         result = BHI_QUEUE_ENVIRON;

@@ -11,8 +11,11 @@
 #include <string.h>
 
 #include "batch/journal/marks.h"
-#include "batch/runner/internal.h"
+#include "batch/runner/finish.h"
+
+#include "batch/runner/state.h"
 #include "batch/runner/step.h"
+#include "batch/runner/work.h"
 
 /* The event has ended: there is nothing to wait for. */
 static const uint64_t map_limit_ns = 10000000000u;
@@ -95,7 +98,7 @@ static const struct bhi_run_binding *find_unsynced(const struct bhi_work *work,
 
 static void refuse_output(struct bhi_work *work, const struct bhi_run_binding *binding, int error,
                           const struct bhi_complaint *complaint) {
-    bhi_work_refuse(work, bhi_stage_blame(error, BH_INVALID_ARGUMENT), error, "%s %.100s: %.390s",
+    bhi_work_refuse(work, bhi_work_blame(error, BH_INVALID_ARGUMENT), error, "%s %.100s: %.390s",
                     binding->option, binding->text, complaint->text);
 }
 
@@ -174,7 +177,7 @@ void bhi_finish_write(struct bhi_work **works, size_t count) {
             refuse_output(work, unsynced, unsynced->out.error, &complaint);
             continue;
         }
-        bhi_stage_release(work); /* others can use the memory meanwhile */
+        bhi_work_release(work); /* others can use the memory meanwhile */
         BHI_BATCH_STEP("batch_sealing");
         mark_outputs(work, marks);
         bhi_work_set_times(&work->attempt);

@@ -3,9 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/runner/internal.h"
+#include "batch/runner/input_cache.h"
+#include "batch/runner/kernel_cache.h"
+#include "batch/runner/list.h"
 #include "batch/runner/policy.h"
+#include "batch/runner/stage_eval.h"
+#include "batch/runner/state.h"
 #include "batch/runner/step.h"
+#include "batch/runner/streams.h"
+#include "batch/runner/threads.h"
+#include "batch/runner/work.h"
 #include "request/launch.h"
 #include "tool/clock.h"
 #include "tool/interrupt.h"
@@ -42,18 +49,6 @@ static void on_end(bh_event *event, void *user) {
     }
 }
 
-/* Of all pieces of an expression together: as `bulkhead eval` has a deadline for each, however many
- * they are. */
-static uint64_t deadline_of(const struct bhi_work *work) {
-    const uint64_t given = work->request->run.deadline_ns;
-    const uint64_t each = given ? given : work->runner->options->deadline_ns;
-    uint64_t all;
-    if (each == BH_FOREVER || work->pieces.count < 2) {
-        return each;
-    }
-    return __builtin_mul_overflow(each, work->pieces.count, &all) ? BH_FOREVER : all;
-}
-
 static bh_status submit(struct bhi_work *work, bh_detail *detail) {
     struct bhi_runner *runner = work->runner;
     const struct bhi_run_request *request = &work->request->run;
@@ -61,7 +56,7 @@ static bh_status submit(struct bhi_work *work, bh_detail *detail) {
     bhi_run_request_bindings(request, bindings);
     const bh_command dispatch = {
         .type = BH_COMMAND_DISPATCH,
-        .kernel = work->kernel ? bhi_kernel_entry_kernel(work->kernel) : NULL,
+        .kernel = work->kernel ? work->kernel->kernel : NULL,
         .groups = {request->groups[0], request->groups[1], request->groups[2]},
         .bindings = bindings,
         .binding_count = request->binding_count,
@@ -71,7 +66,7 @@ static bh_status submit(struct bhi_work *work, bh_detail *detail) {
     const bh_submit_info info = {
         .commands = work->pieces.count ? work->pieces.commands : &dispatch,
         .command_count = work->pieces.count ? work->pieces.count : 1,
-        .deadline_ns = deadline_of(work),
+        .deadline_ns = bhi_work_deadline(work),
         .alone = work->job->unproven,
     };
     return bh_submit(runner->streams[work->stream].stream, &info, &work->event, detail);
@@ -551,6 +546,9 @@ static void init(struct bhi_runner *runner, struct bhi_queue *queue,
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         bhi_work_list_init(lists[i]);
     }
+    bhi_list_init(&runner->kernels);
+    bhi_list_init(&runner->inputs);
+    bhi_list_init(&runner->templates);
     pthread_mutex_init(&runner->lock, NULL);
     pthread_mutex_init(&runner->making, NULL);
     pthread_condattr_init(&attributes);

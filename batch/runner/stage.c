@@ -4,8 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/runner/internal.h"
+#include "batch/runner/stage.h"
+
+#include "batch/runner/finish.h"
+#include "batch/runner/kernel_cache.h"
+#include "batch/runner/list.h"
+#include "batch/runner/stage_eval.h"
+#include "batch/runner/stage_input.h"
+#include "batch/runner/stage_kernel.h"
+#include "batch/runner/state.h"
 #include "batch/runner/step.h"
+#include "batch/runner/streams.h"
+#include "batch/runner/work.h"
 #include "cli/run/limits.h"
 #include "request/like.h"
 #include "request/names.h"
@@ -15,26 +25,6 @@
 
 /* -- outputs ------------------------------------------------------------------------------------
  */
-
-bh_status bhi_stage_blame(int sys_errno, bh_status otherwise) {
-    switch (sys_errno) {
-    case EMFILE:
-    case ENFILE:
-    case ENOMEM:
-    case ENOBUFS:
-    case ENOSPC:
-    case EDQUOT:
-    case EIO:
-    case EAGAIN:
-    case EINTR:
-    case ETIMEDOUT:
-    case ESTALE:
-    case EHOSTDOWN:
-        return BH_SYSTEM; /* the machine's affair: it may be better later */
-    default:
-        return otherwise; /* the path's affair */
-    }
-}
 
 static bool refuse_same(struct bhi_run_request *request, uint32_t index,
                         struct bhi_complaint *complaint) {
@@ -67,7 +57,7 @@ static bool open_output(struct bhi_work *work, uint32_t index) {
         return true;
     }
     const int error = binding->out.error;
-    bhi_work_refuse(work, bhi_stage_blame(error, BH_INVALID_ARGUMENT), error, "%s %.100s: %.390s",
+    bhi_work_refuse(work, bhi_work_blame(error, BH_INVALID_ARGUMENT), error, "%s %.100s: %.390s",
                     binding->option, binding->text, complaint.text);
     return false;
 }
@@ -97,7 +87,7 @@ static bool make_output_buffer(struct bhi_work *work, uint32_t index) {
  * over. */
 static bool resolve_names(struct bhi_work *work) {
     struct bhi_complaint complaint;
-    const struct bhi_kernel_types *types = bhi_kernel_entry_types(work->kernel);
+    const struct bhi_kernel_types *types = work->kernel->types;
     struct bhi_run_request *request = &work->request->run;
     if (!types ||
         ((!bhi_run_has_names(request) || bhi_run_resolve_names(request, types, "", &complaint)) &&
@@ -112,7 +102,7 @@ static bool resolve_names(struct bhi_work *work) {
 /* Whether the arrays are what the kernel takes them for. */
 static bool refuse_types(struct bhi_work *work) {
     struct bhi_complaint complaint;
-    const struct bhi_kernel_types *types = bhi_kernel_entry_types(work->kernel);
+    const struct bhi_kernel_types *types = work->kernel->types;
     const struct bhi_run_binding *given =
         types && !work->request->run.reinterpret
             ? bhi_run_find_mismatch(&work->request->run, types, "\"reinterpret\": true", &complaint)
@@ -229,7 +219,7 @@ static bool parse(struct bhi_work *work) {
     if (sealed && error == ENOMEM) {
         error = EAGAIN;
     }
-    bhi_work_refuse(work, bhi_stage_blame(error, BH_INVALID_ARGUMENT), error, "%.500s",
+    bhi_work_refuse(work, bhi_work_blame(error, BH_INVALID_ARGUMENT), error, "%.500s",
                     complaint.text);
     return false;
 }
@@ -282,51 +272,4 @@ void bhi_stage(struct bhi_work *work) {
     if (stopping) {
         bhi_work_refuse(work, BH_CANCELLED, 0, "cancelled before it was given to a worker");
     }
-}
-
-/* What did not do well with an input may be the input's fault: the next job loads it anew. */
-static bool is_spoilt(const struct bhi_work *work) {
-    const bh_verdict *verdict = &work->attempt.verdict;
-    return verdict->status != BH_OK && verdict->hops > 0;
-}
-
-void bhi_stage_release(struct bhi_work *work) {
-    struct bhi_runner *runner = work->runner;
-    struct bhi_work *thirsty;
-    bhi_pieces_free(&work->pieces);
-    (void)bh_template_release(work->template_);
-    work->template_ = NULL;
-    if (work->inputs) {
-        for (uint32_t i = 0; i < work->request->run.binding_count; i++) {
-            if (work->inputs[i]) {
-                bhi_input_entry_drop(runner, work->inputs[i], is_spoilt(work));
-            }
-        }
-        free(work->inputs);
-        work->inputs = NULL;
-    }
-    for (uint32_t i = 0; work->request && i < work->request->run.binding_count; i++) {
-        bh_buffer_release(work->request->run.bindings[i].buffer);
-        work->request->run.bindings[i].buffer = NULL;
-    }
-    if (work->kernel) {
-        bhi_kernel_entry_drop(runner, work->kernel);
-    }
-    work->kernel = NULL;
-    pthread_mutex_lock(&runner->lock);
-    if (work->assigned) {
-        runner->streams[work->stream].assigned--;
-    }
-    work->assigned = false;
-    if (work->holds) {
-        runner->holders--;
-        runner->bytes -= work->bytes;
-        while ((thirsty = bhi_work_pop(&runner->thirsty))) {
-            bhi_work_push(&runner->to_stage, thirsty);
-            pthread_cond_signal(&runner->stage_wake);
-        }
-    }
-    work->holds = false;
-    work->bytes = 0;
-    pthread_mutex_unlock(&runner->lock);
 }

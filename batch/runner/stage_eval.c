@@ -3,7 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/runner/internal.h"
+#include "batch/runner/stage_eval.h"
+
+#include "batch/runner/state.h"
+#include "batch/runner/streams.h"
+#include "batch/runner/work.h"
 #include "cli/run/limits.h"
 #include "request/eval_compute.h"
 #include "tool/text.h"
@@ -11,8 +15,8 @@
 enum { MOST_TEMPLATES = 64 };
 
 struct bhi_template_entry {
-    struct bhi_template_entry *next;
-    char *key; /* owned */
+    struct bhi_list node; /* runner->templates */
+    char *key;            /* owned */
     uint64_t used;
     bh_template *template_; /* a reference */
 };
@@ -50,6 +54,10 @@ static char *make_key(const struct bhi_work *work) {
     return NULL;
 }
 
+static struct bhi_template_entry *entry_of(struct bhi_list *node) {
+    return BHI_CONTAINER(node, struct bhi_template_entry, node);
+}
+
 static void free_entry(struct bhi_template_entry *entry) {
     (void)bh_template_release(entry->template_);
     free(entry->key);
@@ -59,7 +67,8 @@ static void free_entry(struct bhi_template_entry *entry) {
 /* With the lock. */
 static bool find(struct bhi_work *work, const char *key) {
     struct bhi_runner *runner = work->runner;
-    for (struct bhi_template_entry *entry = runner->templates; entry; entry = entry->next) {
+    BHI_LIST_EACH(node, &runner->templates) {
+        struct bhi_template_entry *entry = entry_of(node);
         if (strcmp(entry->key, key) != 0 || bh_template_retain(entry->template_) != BH_OK) {
             continue;
         }
@@ -80,20 +89,18 @@ static void keep(struct bhi_work *work, char *key) {
         return;
     }
     if (runner->template_count == MOST_TEMPLATES) {
-        struct bhi_template_entry **oldest = &runner->templates;
-        for (struct bhi_template_entry **at = oldest; *at; at = &(*at)->next) {
-            oldest = (*at)->used < (*oldest)->used ? at : oldest;
+        struct bhi_template_entry *oldest = entry_of(runner->templates.next);
+        BHI_LIST_EACH(node, &runner->templates) {
+            oldest = entry_of(node)->used < oldest->used ? entry_of(node) : oldest;
         }
-        struct bhi_template_entry *gone = *oldest;
-        *oldest = gone->next;
-        free_entry(gone);
+        bhi_list_remove(&oldest->node);
+        free_entry(oldest);
         runner->template_count--;
     }
-    *entry = (struct bhi_template_entry){.next = runner->templates,
-                                         .key = key,
-                                         .used = ++runner->ticks,
-                                         .template_ = work->template_};
-    runner->templates = entry;
+    entry->key = key;
+    entry->used = ++runner->ticks;
+    entry->template_ = work->template_;
+    bhi_list_append(&runner->templates, &entry->node);
     runner->template_count++;
 }
 
@@ -131,11 +138,10 @@ bool bhi_stage_template(struct bhi_work *work) {
 }
 
 void bhi_templates_free(struct bhi_runner *runner) {
-    while (runner->templates) {
-        struct bhi_template_entry *entry = runner->templates;
-        runner->templates = entry->next;
-        free_entry(entry);
+    BHI_LIST_EACH_SAFE(node, &runner->templates) {
+        free_entry(entry_of(node));
     }
+    bhi_list_init(&runner->templates);
 }
 
 /* -- arrays -------------------------------------------------------------------------------------

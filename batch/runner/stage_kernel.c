@@ -1,10 +1,15 @@
-/* Kernels: each is made once, however many jobs use it. A source takes long to compile: what waits
- * for one stands aside, and others go on. */
+/* Makes kernels. A source takes long to compile: what waits for one stands aside, and others go on.
+ */
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/runner/internal.h"
+#include "batch/runner/stage_kernel.h"
+
+#include "batch/runner/kernel_cache.h"
+#include "batch/runner/list.h"
+#include "batch/runner/state.h"
+#include "batch/runner/work.h"
 #include "request/code.h"
 #include "request/kernel_file.h"
 #include "request/launch.h"
@@ -12,30 +17,7 @@
 #include "request/types.h"
 #include "tool/text.h"
 
-enum { MOST_KERNELS = 512, LOG_SIZE = 33 << 10 };
-
-struct bhi_kernel_entry {
-    struct bhi_kernel_entry *next;
-    uint8_t key[32];
-    enum { MAKING, MADE, FAILED } state;
-    bool forgotten; /* out of the list, freed with its last user */
-    size_t users;
-    uint64_t used;
-    bh_kernel *kernel;
-    struct bhi_kernel_types *types; /* owned; NULL: any types will do, or it is no valid kernel */
-    bh_status status;               /* of FAILED */
-    int sys_errno;
-    char message[512];
-    struct bhi_work_list parked;
-};
-
-bh_kernel *bhi_kernel_entry_kernel(struct bhi_kernel_entry *entry) {
-    return entry->kernel;
-}
-
-const struct bhi_kernel_types *bhi_kernel_entry_types(const struct bhi_kernel_entry *entry) {
-    return entry->types;
-}
+enum { LOG_SIZE = 33 << 10 };
 
 /* -- which one it is ----------------------------------------------------------------------------
  */
@@ -84,83 +66,6 @@ static void make_key(const struct bhi_run_request *request, uint8_t key[32]) {
         add_text(&state, request->source.includes[i].text);
     }
     crypto_generichash_final(&state, key, 32);
-}
-
-/* -- the cache ----------------------------------------------------------------------------------
- */
-
-static void free_entry(struct bhi_kernel_entry *entry) {
-    bh_kernel_release(entry->kernel);
-    free(entry->types);
-    free(entry);
-}
-
-static void forget(struct bhi_runner *runner, struct bhi_kernel_entry *entry) {
-    for (struct bhi_kernel_entry **at = &runner->kernels; *at; at = &(*at)->next) {
-        if (*at == entry) {
-            *at = entry->next;
-            entry->forgotten = true;
-            runner->kernel_count--;
-            return;
-        }
-    }
-}
-
-static void make_room(struct bhi_runner *runner) {
-    struct bhi_kernel_entry *oldest = NULL;
-    if (runner->kernel_count < MOST_KERNELS) {
-        return;
-    }
-    for (struct bhi_kernel_entry *entry = runner->kernels; entry; entry = entry->next) {
-        if (entry->users == 0 && (!oldest || entry->used < oldest->used)) {
-            oldest = entry;
-        }
-    }
-    if (!oldest) {
-        return;
-    }
-    forget(runner, oldest);
-    free_entry(oldest);
-}
-
-static struct bhi_kernel_entry *find(const struct bhi_runner *runner, const uint8_t key[32]) {
-    for (struct bhi_kernel_entry *entry = runner->kernels; entry; entry = entry->next) {
-        if (!memcmp(entry->key, key, sizeof entry->key)) {
-            return entry;
-        }
-    }
-    return NULL;
-}
-
-static struct bhi_kernel_entry *add(struct bhi_runner *runner, const uint8_t key[32]) {
-    struct bhi_kernel_entry *entry = calloc(1, sizeof *entry);
-    if (!entry) {
-        return NULL;
-    }
-    make_room(runner);
-    memcpy(entry->key, key, sizeof entry->key);
-    bhi_work_list_init(&entry->parked);
-    entry->next = runner->kernels;
-    runner->kernels = entry;
-    runner->kernel_count++;
-    return entry;
-}
-
-void bhi_kernel_entry_drop(struct bhi_runner *runner, struct bhi_kernel_entry *entry) {
-    pthread_mutex_lock(&runner->lock);
-    const bool last = --entry->users == 0 && entry->forgotten;
-    pthread_mutex_unlock(&runner->lock);
-    if (last) {
-        free_entry(entry);
-    }
-}
-
-void bhi_kernels_free(struct bhi_runner *runner) {
-    while (runner->kernels) {
-        struct bhi_kernel_entry *entry = runner->kernels;
-        runner->kernels = entry->next;
-        free_entry(entry);
-    }
 }
 
 /* -- making one ---------------------------------------------------------------------------------
@@ -248,7 +153,7 @@ static bh_status make(const struct bhi_runner_options *runner,
 
     if (!bhi_code_read(request->kernel_path, &code, &file.size, &entry->sys_errno, &complaint)) {
         snprintf(entry->message, sizeof entry->message, "%.500s", complaint.text);
-        return bhi_stage_blame(entry->sys_errno, BH_LOAD_FAILED);
+        return bhi_work_blame(entry->sys_errno, BH_LOAD_FAILED);
     }
     file.code = code;
     bhi_run_request_kernel_options(request, &options);
@@ -288,10 +193,10 @@ static void make_and_settle(struct bhi_work *work) {
 
     pthread_mutex_lock(&runner->lock);
     entry->status = status;
-    entry->state = status == BH_OK ? MADE : FAILED;
+    entry->state = status == BH_OK ? BHI_KERNEL_MADE : BHI_KERNEL_FAILED;
     const bh_status_class class_ = bh_status_classify(status);
     if (status != BH_OK && class_ != BH_STATUS_CLASS_INPUT && class_ != BH_STATUS_CLASS_CALLER) {
-        forget(runner, entry);
+        bhi_kernel_cache_forget(runner, entry);
     }
     while ((parked = bhi_work_pop(&entry->parked))) {
         bhi_work_enter(parked, BHI_WORK_PREPARING);
@@ -318,16 +223,16 @@ static bool look_up(struct bhi_work *work, const uint8_t key[32], bool *out_make
     const struct bhi_kernel_file file = {.path = work->request->run.kernel_path,
                                          .language = work->request->run.language};
     const enum bhi_language language = bhi_kernel_file_language(&file);
-    struct bhi_kernel_entry *entry = find(runner, key);
+    struct bhi_kernel_entry *entry = bhi_kernel_cache_find(runner, key);
     const bool found = entry;
     *out_make = false;
-    if (!entry && !(entry = add(runner, key))) {
+    if (!entry && !(entry = bhi_kernel_cache_add(runner, key))) {
         return true;
     }
     entry->users++;
     entry->used = ++runner->ticks;
     work->kernel = entry;
-    if (found && entry->state == MAKING) {
+    if (found && entry->state == BHI_KERNEL_MAKING) {
         bhi_work_enter(work, BHI_WORK_PARKED);
         bhi_work_push(&entry->parked, work);
         return false;
@@ -364,7 +269,7 @@ bool bhi_stage_kernel(struct bhi_work *work) {
         }
     }
     struct bhi_kernel_entry *entry = work->kernel;
-    if (entry->state == MADE) {
+    if (entry->state == BHI_KERNEL_MADE) {
         return true;
     }
     bhi_work_refuse(work, entry->status, entry->sys_errno, "kernel %.200s: %.300s",

@@ -4,7 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/runner/internal.h"
+#include "batch/runner/streams.h"
+
+#include "batch/runner/list.h"
+#include "batch/runner/state.h"
+#include "batch/runner/work.h"
 #include "tool/text.h"
 
 static bool is_kind(const struct bhi_runner_kind *kind, const struct bhi_runner_kind *wanted) {

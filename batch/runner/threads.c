@@ -1,7 +1,13 @@
 /* The runner's threads: stagers, compilers, finishers. Each waits for a list to have something. */
 #include <string.h>
 
-#include "batch/runner/internal.h"
+#include "batch/runner/threads.h"
+
+#include "batch/runner/finish.h"
+#include "batch/runner/list.h"
+#include "batch/runner/stage.h"
+#include "batch/runner/stage_kernel.h"
+#include "batch/runner/state.h"
 #include "tool/clock.h"
 
 static const uint64_t gather_ns = 5000000;
@@ -98,19 +104,6 @@ static void *run_finisher(void *argument) {
     }
     pthread_mutex_unlock(&runner->lock);
     return NULL;
-}
-
-/* To a list of the finishers. Wakes one where it changes what is ripe, or when. */
-void bhi_runner_finish(struct bhi_runner *runner, struct bhi_work_list *list,
-                       struct bhi_work *work) {
-    bhi_work_push(list, work);
-    if (list->count == 1) {
-        list->since_ns = bhi_clock_ns();
-    }
-    if (list->count == 1 || list->count % BHI_RUNNER_BATCH == 0 ||
-        runner->at[BHI_WORK_IN_FLIGHT] == 0) {
-        pthread_cond_signal(&runner->finish_wake);
-    }
 }
 
 static bool start(struct bhi_runner *runner, void *(*run)(void *), size_t count,

@@ -1,36 +1,15 @@
-/* An attempt at a job, and the lists that attempts stand in. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-#include "batch/runner/internal.h"
+#include "batch/runner/work.h"
+
+#include "batch/runner/input_cache.h"
+#include "batch/runner/kernel_cache.h"
+#include "batch/runner/list.h"
+#include "batch/runner/state.h"
 #include "tool/clock.h"
-
-void bhi_work_list_init(struct bhi_work_list *list) {
-    list->first = NULL;
-    list->last = &list->first;
-    list->count = 0;
-}
-
-void bhi_work_push(struct bhi_work_list *list, struct bhi_work *work) {
-    work->next = NULL;
-    *list->last = work;
-    list->last = &work->next;
-    list->count++;
-}
-
-struct bhi_work *bhi_work_pop(struct bhi_work_list *list) {
-    struct bhi_work *work = list->first;
-    if (!work) {
-        return NULL;
-    }
-    list->first = work->next;
-    if (!list->first) {
-        list->last = &list->first;
-    }
-    list->count--;
-    work->next = NULL;
-    return work;
-}
 
 void bhi_runner_wake(struct bhi_runner *runner) {
     runner->news = true;
@@ -53,6 +32,16 @@ void bhi_work_temporary(const struct bhi_work *work, uint32_t index, char *out, 
              binding->name[0] ? named : bhi_slot_describe(binding->slot, false).text);
 }
 
+uint64_t bhi_work_deadline(const struct bhi_work *work) {
+    const uint64_t given = work->request->run.deadline_ns;
+    const uint64_t each = given ? given : work->runner->options->deadline_ns;
+    uint64_t all;
+    if (each == BH_FOREVER || work->pieces.count < 2) {
+        return each;
+    }
+    return __builtin_mul_overflow(each, work->pieces.count, &all) ? BH_FOREVER : all;
+}
+
 /* The times in the verdict count from the start of the machine. */
 void bhi_work_set_times(struct bhi_attempt *attempt) {
     const bh_verdict *verdict = &attempt->verdict;
@@ -63,10 +52,90 @@ void bhi_work_set_times(struct bhi_attempt *attempt) {
     attempt->started_ns = began ? began + offset : attempt->ended_ns;
 }
 
+/* To a list of the finishers. Wakes one where it changes what is ripe, or when. */
+void bhi_runner_finish(struct bhi_runner *runner, struct bhi_work_list *list,
+                       struct bhi_work *work) {
+    bhi_work_push(list, work);
+    if (list->count == 1) {
+        list->since_ns = bhi_clock_ns();
+    }
+    if (list->count == 1 || list->count % BHI_RUNNER_BATCH == 0 ||
+        runner->at[BHI_WORK_IN_FLIGHT] == 0) {
+        pthread_cond_signal(&runner->finish_wake);
+    }
+}
+
+bh_status bhi_work_blame(int sys_errno, bh_status otherwise) {
+    switch (sys_errno) {
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case ENOBUFS:
+    case ENOSPC:
+    case EDQUOT:
+    case EIO:
+    case EAGAIN:
+    case EINTR:
+    case ETIMEDOUT:
+    case ESTALE:
+    case EHOSTDOWN:
+        return BH_SYSTEM; /* the machine's affair: it may be better later */
+    default:
+        return otherwise; /* the path's affair */
+    }
+}
+
+/* What did not do well with an input may be the input's fault: the next job loads it anew. */
+static bool is_spoilt(const struct bhi_work *work) {
+    const bh_verdict *verdict = &work->attempt.verdict;
+    return verdict->status != BH_OK && verdict->hops > 0;
+}
+
+void bhi_work_release(struct bhi_work *work) {
+    struct bhi_runner *runner = work->runner;
+    struct bhi_work *thirsty;
+    bhi_pieces_free(&work->pieces);
+    (void)bh_template_release(work->template_);
+    work->template_ = NULL;
+    if (work->inputs) {
+        for (uint32_t i = 0; i < work->request->run.binding_count; i++) {
+            if (work->inputs[i]) {
+                bhi_input_entry_drop(runner, work->inputs[i], is_spoilt(work));
+            }
+        }
+        free(work->inputs);
+        work->inputs = NULL;
+    }
+    for (uint32_t i = 0; work->request && i < work->request->run.binding_count; i++) {
+        bh_buffer_release(work->request->run.bindings[i].buffer);
+        work->request->run.bindings[i].buffer = NULL;
+    }
+    if (work->kernel) {
+        bhi_kernel_entry_drop(runner, work->kernel);
+    }
+    work->kernel = NULL;
+    pthread_mutex_lock(&runner->lock);
+    if (work->assigned) {
+        runner->streams[work->stream].assigned--;
+    }
+    work->assigned = false;
+    if (work->holds) {
+        runner->holders--;
+        runner->bytes -= work->bytes;
+        while ((thirsty = bhi_work_pop(&runner->thirsty))) {
+            bhi_work_push(&runner->to_stage, thirsty);
+            pthread_cond_signal(&runner->stage_wake);
+        }
+    }
+    work->holds = false;
+    work->bytes = 0;
+    pthread_mutex_unlock(&runner->lock);
+}
+
 void bhi_work_end(struct bhi_work *work) {
     struct bhi_runner *runner = work->runner;
     bhi_work_set_times(&work->attempt);
-    bhi_stage_release(work);
+    bhi_work_release(work);
     pthread_mutex_lock(&runner->lock);
     bhi_work_enter(work, BHI_WORK_OVER);
     bhi_work_push(&runner->over, work);

@@ -2,6 +2,7 @@
 #include "supervisor/compile/template.h"
 #include "base/detail.h"
 #include "base/text.h"
+#include "supervisor/compile/template_complaint.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/freelist.h"
 #include "supervisor/context/layout.h"
@@ -29,13 +30,6 @@ BH_API void bh_template_options_init_sized(bh_template_options *options, size_t 
 #define CREATE "bh_template_create"
 #define REFUSE(detail, format, ...)                                                                \
     bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CREATE ": " format, ##__VA_ARGS__)
-
-bh_status bhi_template_fail(const struct bhi_complaint *complaint, const char *call,
-                            bh_detail *detail) {
-    const bool memory = !strcmp(complaint->text, BHI_OUT_OF_MEMORY);
-    return bhi_fail(detail, memory ? BH_NO_MEMORY : BH_INVALID_ARGUMENT, memory ? ENOMEM : 0,
-                    "%s: %.400s", call, complaint->text);
-}
 
 static bh_status check_options(const bh_template_options *o, bh_detail *detail) {
     if (!o->body == !o->expression) {

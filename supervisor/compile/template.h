@@ -23,10 +23,6 @@ struct bh_template {
     uint32_t variant_count;
 };
 
-/* |complaint| as |call|'s failure: INVALID_ARGUMENT, or NO_MEMORY where that was why. */
-bh_status bhi_template_fail(const struct bhi_complaint *complaint, const char *call,
-                            bh_detail *detail);
-
 /* -- template_variants.c ----------------------------------------------------------------------- */
 
 /* The kernel of a variant, with a reference that is the caller's. Blocks where it has to be

@@ -1,6 +1,7 @@
 /* From a launch's arguments to the variant that they ask for, and to its command. */
 #include "base/detail.h"
 #include "supervisor/compile/template.h"
+#include "supervisor/compile/template_complaint.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,6 +2,7 @@
  */
 #include "base/detail.h"
 #include "supervisor/compile/template.h"
+#include "supervisor/compile/template_complaint.h"
 #include "supervisor/context/context.h"
 
 #include <errno.h>

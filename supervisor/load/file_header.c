@@ -11,6 +11,19 @@
 #include "supervisor/stream/stream.h"
 #include "supervisor/submit/submit.h"
 
+#define HEADER_TIMEOUT_NS (10ull * 1000000000)
+#define LOAD_DEADLINE_NS  (600ull * 1000000000)
+
+BH_API void bh_file_source_init_sized(bh_file_source *source, size_t size) {
+    static const bh_file_source defaults = {
+        .fd = -1,
+        .size = BH_WHOLE_SIZE,
+        .header_timeout_ns = HEADER_TIMEOUT_NS,
+        .deadline_ns = LOAD_DEADLINE_NS,
+    };
+    bhi_layout_init(source, size, &defaults, sizeof defaults);
+}
+
 /* -- submissions ---------------------------------------------------------------------- */
 
 bh_status bhi_file_submit(struct bhi_file *file, struct bh_buffer *buffer, const void *command,

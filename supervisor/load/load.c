@@ -21,21 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEADER_TIMEOUT_NS (10ull * 1000000000)
-#define LOAD_DEADLINE_NS  (600ull * 1000000000)
-#define CALL              "bh_buffer_from_file"
+#define CALL "bh_buffer_from_file"
 
 _Static_assert(BHI_FILE_DIMENSIONS == BH_MAX_RANK, "as many dimensions as can be told");
-
-BH_API void bh_file_source_init_sized(bh_file_source *source, size_t size) {
-    static const bh_file_source defaults = {
-        .fd = -1,
-        .size = BH_WHOLE_SIZE,
-        .header_timeout_ns = HEADER_TIMEOUT_NS,
-        .deadline_ns = LOAD_DEADLINE_NS,
-    };
-    bhi_layout_init(source, size, &defaults, sizeof defaults);
-}
 
 /* -- what is to be read ------------------------------------------------------------------------ */
 

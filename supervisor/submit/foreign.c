@@ -1,6 +1,6 @@
-/* Submissions of a host that was built with an older or a newer header: its structs are copied into
- * the library's, and submitted as those of any other. What bh_submit refuses before it looks at an
- * array's elements is left for it to refuse. */
+/* bh_submit and bh_launch. The structs of a host that was built with an older or a newer header are
+ * copied into the library's, and submitted as those of any other. What bhi_submit refuses before it
+ * looks at an array's elements is left for it to refuse. */
 #include "base/detail.h"
 #include "supervisor/context/layout.h"
 #include "supervisor/submit/encode.h"
@@ -62,9 +62,9 @@ static bh_status take_commands(bh_submit_info *ours, size_t command_size, size_t
     return take_bindings(copies[count], count, binding_size, copies, detail);
 }
 
-bh_status bhi_foreign_submit(bh_stream *stream, const bh_submit_info *info, size_t info_size,
-                             size_t command_size, size_t binding_size, bh_event **out_event,
-                             bh_detail *detail) {
+static bh_status submit_foreign(bh_stream *stream, const bh_submit_info *info, size_t info_size,
+                                size_t command_size, size_t binding_size, bh_event **out_event,
+                                bh_detail *detail) {
     bh_submit_info ours = {0};
     void **copies = NULL;
     uint32_t count = 0;
@@ -84,7 +84,7 @@ bh_status bhi_foreign_submit(bh_stream *stream, const bh_submit_info *info, size
         status = take_commands(&ours, command_size, binding_size, &copies, detail);
     }
     if (status == BH_OK) {
-        status = bh_submit(stream, info ? &ours : NULL, out_event, detail);
+        status = bhi_submit(stream, info ? &ours : NULL, out_event, detail);
     } else if (out_event) {
         *out_event = NULL;
     }
@@ -95,10 +95,10 @@ bh_status bhi_foreign_submit(bh_stream *stream, const bh_submit_info *info, size
     return status;
 }
 
-bh_status bhi_foreign_launch(bh_stream *stream, bh_kernel *kernel, const uint32_t groups[3],
-                             const bh_binding *bindings, uint32_t binding_count,
-                             size_t binding_size, const void *push, uint32_t push_size,
-                             bh_event **out_event, bh_detail *detail) {
+static bh_status launch_foreign(bh_stream *stream, bh_kernel *kernel, const uint32_t groups[3],
+                                const bh_binding *bindings, uint32_t binding_count,
+                                size_t binding_size, const void *push, uint32_t push_size,
+                                bh_event **out_event, bh_detail *detail) {
     const void *ours = bindings;
     void *copy = NULL;
     if (out_event) {
@@ -108,9 +108,32 @@ bh_status bhi_foreign_launch(bh_stream *stream, bh_kernel *kernel, const uint32_
                                              binding_count <= BHI_MAX_BINDINGS ? binding_count : 0,
                                              "bh_launch", "bindings", &ours, &copy, detail);
     if (status == BH_OK) {
-        status = bh_launch(stream, kernel, groups, ours, binding_count, push, push_size, out_event,
-                           detail);
+        status = bhi_launch(stream, kernel, groups, ours, binding_count, push, push_size, out_event,
+                            detail);
     }
     free(copy);
     return status;
+}
+
+BH_API bh_status bh_submit_sized(bh_stream *stream, const bh_submit_info *info, size_t info_size,
+                                 size_t command_size, size_t binding_size, bh_event **out_event,
+                                 bh_detail *detail) {
+    if (info_size != sizeof *info || command_size != sizeof *info->commands ||
+        binding_size != sizeof *info->commands->bindings) {
+        return submit_foreign(stream, info, info_size, command_size, binding_size, out_event,
+                              detail);
+    }
+    return bhi_submit(stream, info, out_event, detail);
+}
+
+BH_API bh_status bh_launch_sized(bh_stream *stream, bh_kernel *kernel, const uint32_t groups[3],
+                                 const bh_binding *bindings, uint32_t binding_count,
+                                 size_t binding_size, const void *push, uint32_t push_size,
+                                 bh_event **out_event, bh_detail *detail) {
+    if (binding_size != sizeof *bindings) {
+        return launch_foreign(stream, kernel, groups, bindings, binding_count, binding_size, push,
+                              push_size, out_event, detail);
+    }
+    return bhi_launch(stream, kernel, groups, bindings, binding_count, push, push_size, out_event,
+                      detail);
 }

@@ -201,14 +201,8 @@ static bh_status check_stream(const char *call, bh_stream *stream, bh_detail *de
     return bhi_context_forked(stream->context) ? bhi_context_refuse(call, detail) : BH_OK;
 }
 
-BH_API bh_status bh_submit_sized(bh_stream *stream, const bh_submit_info *info, size_t info_size,
-                                 size_t command_size, size_t binding_size, bh_event **out_event,
-                                 bh_detail *detail) {
-    if (info_size != sizeof *info || command_size != sizeof *info->commands ||
-        binding_size != sizeof *info->commands->bindings) {
-        return bhi_foreign_submit(stream, info, info_size, command_size, binding_size, out_event,
-                                  detail);
-    }
+bh_status bhi_submit(bh_stream *stream, const bh_submit_info *info, bh_event **out_event,
+                     bh_detail *detail) {
     /* Written last: it may be an element of info->waits. */
     bh_event *event = NULL;
     bh_status status = check_stream("bh_submit", stream, detail);
@@ -224,14 +218,9 @@ BH_API bh_status bh_submit_sized(bh_stream *stream, const bh_submit_info *info, 
     return status;
 }
 
-BH_API bh_status bh_launch_sized(bh_stream *stream, bh_kernel *kernel, const uint32_t groups[3],
-                                 const bh_binding *bindings, uint32_t binding_count,
-                                 size_t binding_size, const void *push, uint32_t push_size,
-                                 bh_event **out_event, bh_detail *detail) {
-    if (binding_size != sizeof *bindings) {
-        return bhi_foreign_launch(stream, kernel, groups, bindings, binding_count, binding_size,
-                                  push, push_size, out_event, detail);
-    }
+bh_status bhi_launch(bh_stream *stream, bh_kernel *kernel, const uint32_t groups[3],
+                     const bh_binding *bindings, uint32_t binding_count, const void *push,
+                     uint32_t push_size, bh_event **out_event, bh_detail *detail) {
     if (out_event) {
         *out_event = NULL;
     }

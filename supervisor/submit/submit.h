@@ -29,15 +29,11 @@ bh_status bhi_internal_submit(struct bh_stream *stream,
                               const struct bhi_internal_submission *internal,
                               struct bh_event **out_event, bh_detail *detail);
 
-/* -- foreign.c: bh_submit and bh_launch for a host whose structs are older or newer -------------
- */
-
-bh_status bhi_foreign_submit(bh_stream *stream, const bh_submit_info *info, size_t info_size,
-                             size_t command_size, size_t binding_size, bh_event **out_event,
-                             bh_detail *detail);
-bh_status bhi_foreign_launch(bh_stream *stream, bh_kernel *kernel, const uint32_t groups[3],
-                             const bh_binding *bindings, uint32_t binding_count,
-                             size_t binding_size, const void *push, uint32_t push_size,
-                             bh_event **out_event, bh_detail *detail);
+/* bh_submit and bh_launch, of structs in the library's own layout (foreign.c has the calls). */
+bh_status bhi_submit(bh_stream *stream, const bh_submit_info *info, bh_event **out_event,
+                     bh_detail *detail);
+bh_status bhi_launch(bh_stream *stream, bh_kernel *kernel, const uint32_t groups[3],
+                     const bh_binding *bindings, uint32_t binding_count, const void *push,
+                     uint32_t push_size, bh_event **out_event, bh_detail *detail);
 
 #endif

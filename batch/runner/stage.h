@@ -1,0 +1,10 @@
+/* Staging: all that an attempt needs before a worker can have it. */
+#ifndef BHI_BATCH_RUNNER_STAGE_H
+#define BHI_BATCH_RUNNER_STAGE_H
+
+#include "batch/runner/state.h"
+
+/* Makes |work| ready, or ends it, or leaves it in a list. Thread: a stager. */
+void bhi_stage(struct bhi_work *work);
+
+#endif

@@ -1,0 +1,12 @@
+/* Inputs, and the memory that buffers take. */
+#ifndef BHI_BATCH_RUNNER_STAGE_INPUT_H
+#define BHI_BATCH_RUNNER_STAGE_INPUT_H
+
+#include "batch/runner/state.h"
+
+/* Reserves memory for what the work binds. False: it waits for others. */
+bool bhi_stage_reserve(struct bhi_work *work);
+/* Makes the buffer of input |index|, or finds it. False: the work is over. */
+bool bhi_stage_input(struct bhi_work *work, uint32_t index);
+
+#endif

@@ -1,0 +1,12 @@
+/* Kernels, for the jobs that launch them. */
+#ifndef BHI_BATCH_RUNNER_STAGE_KERNEL_H
+#define BHI_BATCH_RUNNER_STAGE_KERNEL_H
+
+#include "batch/runner/state.h"
+
+/* True: work->kernel is made. False: the work is in another list, or over. */
+bool bhi_stage_kernel(struct bhi_work *work);
+/* Thread: a compiler. */
+void bhi_stage_compile(struct bhi_work *work);
+
+#endif

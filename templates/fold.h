@@ -1,0 +1,13 @@
+/* Weak numbers: those that are written in the text, and what is computed of nothing else. */
+#ifndef BHI_TEMPLATES_FOLD_H
+#define BHI_TEMPLATES_FOLD_H
+
+#include "templates/values.h"
+
+/* Of weak numbers, as Python computes them. */
+bool bhi_fold_unary(struct bhi_emitter *emitter, int op, const struct bhi_value *a,
+                    struct bhi_value *out_value);
+bool bhi_fold_binary(struct bhi_emitter *emitter, int op, const struct bhi_value *a,
+                     const struct bhi_value *b, struct bhi_value *out_value);
+
+#endif

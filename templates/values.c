@@ -1,0 +1,220 @@
+#include "templates/values.h"
+#include "templates/lexer.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+double bhi_weak_real(const struct bhi_value *value) {
+    return value->form == BHI_VALUE_REAL ? value->real : (double)value->integer;
+}
+
+bool bhi_weak_integer(struct bhi_emitter *emitter, __int128 integer, struct bhi_value *out_value) {
+    if (integer < INT64_MIN || integer > (__int128)UINT64_MAX) {
+        return bhi_emit_refuse(emitter, "the number is more than 64 bits hold");
+    }
+    *out_value = (struct bhi_value){.form = BHI_VALUE_INTEGER, .integer = integer};
+    return true;
+}
+
+bool bhi_emit_refuse(struct bhi_emitter *emitter, const char *format, ...) {
+    char why[400];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(why, sizeof why, format, list);
+    va_end(list);
+    return bhi_refuse_at(emitter->expression->source, emitter->node->at, emitter->complaint, "%s",
+                         why);
+}
+
+const char *bhi_register_type(enum bhi_dtype dtype) {
+    switch (dtype) {
+    case BHI_DTYPE_f16:
+    case BHI_DTYPE_f32:
+        return "float";
+    case BHI_DTYPE_f64:
+        return "double";
+    case BHI_DTYPE_i8:
+    case BHI_DTYPE_i16:
+    case BHI_DTYPE_i32:
+        return "int";
+    case BHI_DTYPE_u8:
+    case BHI_DTYPE_u16:
+    case BHI_DTYPE_u32:
+        return "uint";
+    case BHI_DTYPE_i64:
+        return "int64_t";
+    case BHI_DTYPE_u64:
+        return "uint64_t";
+    case BHI_DTYPE_bool:
+    case BHI_DTYPE_COUNT:
+        break;
+    }
+    return "bool";
+}
+
+void bhi_emit_assign(struct bhi_emitter *emitter, enum bhi_dtype dtype, bool overflows,
+                     struct bhi_value *out_value, const char *format, ...) {
+    struct bhi_pen *pen = emitter->pen;
+    const uint32_t bits = 8 * bhi_dtype_size(dtype);
+    const bool small = overflows && bits < 32 && dtype != BHI_DTYPE_bool;
+    char text[256];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    *out_value = (struct bhi_value){.dtype = dtype};
+    snprintf(out_value->text, sizeof out_value->text, "t%u", emitter->temporaries++);
+    bhi_pen_put(pen, "    %s%s %s = %s;\n", bhi_dtype_is_float(dtype) ? "precise " : "",
+                bhi_register_type(dtype), out_value->text, text);
+    emitter->wide |= bits == 64 && !bhi_dtype_is_float(dtype);
+    if (!small) {
+        return;
+    }
+    if (dtype == BHI_DTYPE_f16) {
+        emitter->helpers |= BHI_HELPER_HALF;
+        bhi_pen_put(pen, "    %s = half_value(half_bits(%s));\n", out_value->text, out_value->text);
+    } else if (bhi_dtype_is_signed(dtype)) {
+        bhi_pen_put(pen, "    %s = bitfieldExtract(%s, 0, %u);\n", out_value->text, out_value->text,
+                    bits);
+    } else {
+        bhi_pen_put(pen, "    %s &= 0x%xu;\n", out_value->text, (1u << bits) - 1);
+    }
+}
+
+/* -- conversions --------------------------------------------------------------------------------
+ */
+
+/* A finite number with as many digits as bring it back, and what makes GLSL take it for the type.
+ */
+static void put_real(struct bhi_emitter *emitter, enum bhi_dtype dtype, double real,
+                     struct bhi_value *out_value) {
+    const bool wide = dtype == BHI_DTYPE_f64;
+    char digits[40];
+    if (dtype == BHI_DTYPE_f16) {
+        real = bhi_f16_to_double(bhi_f16_from_double(real));
+    }
+    if (dtype == BHI_DTYPE_f32 && fabs(real) > (double)FLT_MAX) {
+        /* Halfway to what would be the next one: from there on it rounds to infinity. */
+        real = fabs(real) >= 0x1.ffffffp127 ? copysign(INFINITY, real)
+                                            : copysign((double)FLT_MAX, real);
+    }
+    if (isnan(real)) {
+        bhi_emit_assign(emitter, dtype, false, out_value,
+                        wide ? "packDouble2x32(uvec2(0u, 0x7ff80000u))"
+                             : "uintBitsToFloat(0x7fc00000u)");
+        return;
+    }
+    if (isinf(real)) {
+        bhi_emit_assign(emitter, dtype, false, out_value,
+                        wide ? "%spackDouble2x32(uvec2(0u, 0x7ff00000u))"
+                             : "%suintBitsToFloat(0x7f800000u)",
+                        real < 0 ? "-" : "");
+        return;
+    }
+    snprintf(digits, sizeof digits, wide ? "%.17g" : "%.9g", wide ? real : (double)(float)real);
+    bhi_emit_assign(emitter, dtype, false, out_value, "%s%s%s", digits,
+                    strpbrk(digits, ".e") ? "" : ".0", wide ? "lf" : "");
+}
+
+static bool put_integer(struct bhi_emitter *emitter, enum bhi_dtype dtype, __int128 integer,
+                        struct bhi_value *out_value) {
+    const uint32_t bits = 8 * bhi_dtype_size(dtype);
+    const bool is_signed = bhi_dtype_is_signed(dtype);
+    const __int128 least = is_signed ? -((__int128)1 << (bits - 1)) : 0;
+    const __int128 most = ((__int128)1 << (is_signed ? bits - 1 : bits)) - 1;
+    const char *wide = bits == 64 ? "l" : "";
+    if (integer < least || integer > most) {
+        return bhi_emit_refuse(
+            emitter, "the number %s%llu is out of the range of %s", integer < 0 ? "-" : "",
+            (unsigned long long)(integer < 0 ? -integer : integer), bhi_dtype_name(dtype));
+    }
+    if (!is_signed) {
+        bhi_emit_assign(emitter, dtype, false, out_value, "%lluu%s", (unsigned long long)integer,
+                        wide);
+    } else if (integer == least && bits >= 32) { /* its magnitude is no number of the type */
+        bhi_emit_assign(emitter, dtype, false, out_value, "-%lld%s - 1%s",
+                        (long long)-(integer + 1), wide, wide);
+    } else {
+        bhi_emit_assign(emitter, dtype, false, out_value, "%lld%s", (long long)integer, wide);
+    }
+    return true;
+}
+
+static bool convert_weak(struct bhi_emitter *emitter, const struct bhi_value *value,
+                         enum bhi_dtype dtype, struct bhi_value *out_value) {
+    const bool integer = value->form == BHI_VALUE_INTEGER;
+    if (bhi_dtype_is_float(dtype)) {
+        put_real(emitter, dtype, bhi_weak_real(value), out_value);
+        return true;
+    }
+    if (dtype == BHI_DTYPE_bool) {
+        const bool truth = integer ? value->integer != 0 : value->real != 0;
+        bhi_emit_assign(emitter, dtype, false, out_value, truth ? "true" : "false");
+        return true;
+    }
+    if (integer) {
+        return put_integer(emitter, dtype, value->integer, out_value);
+    }
+    if (!(fabs(value->real) < 0x1p63)) {
+        return bhi_emit_refuse(emitter, "the number %g is out of the range of %s", value->real,
+                               bhi_dtype_name(dtype));
+    }
+    return put_integer(emitter, dtype, (__int128)value->real, out_value);
+}
+
+bool bhi_emit_convert(struct bhi_emitter *emitter, const struct bhi_value *value,
+                      enum bhi_dtype dtype, struct bhi_value *out_value) {
+    if (value->form != BHI_VALUE_TYPED) {
+        return convert_weak(emitter, value, dtype, out_value);
+    }
+    const enum bhi_dtype from = value->dtype;
+    const char *text = value->text, *type = bhi_register_type(dtype);
+    if (from == dtype) {
+        *out_value = *value;
+    } else if (dtype == BHI_DTYPE_bool) {
+        bhi_emit_assign(emitter, dtype, false, out_value, "%s != %s(0)", text,
+                        bhi_register_type(from));
+    } else if (from == BHI_DTYPE_bool || bhi_dtype_is_float(from) || bhi_dtype_is_float(dtype)) {
+        bhi_emit_assign(emitter, dtype, true, out_value, "%s(%s)", type, text);
+    } else if (bhi_dtype_size(dtype) == 8 && bhi_dtype_size(from) < 8) {
+        /* First wider, then the other sign: two's complement. */
+        bhi_emit_assign(emitter, dtype, false, out_value, "%s(%s(%s))", type,
+                        bhi_dtype_is_signed(from) ? "int64_t" : "uint64_t", text);
+    } else {
+        bhi_emit_assign(emitter, dtype, bhi_dtype_size(dtype) < 4, out_value, "%s(%s)", type, text);
+    }
+    return true;
+}
+
+bool bhi_emit_convert_both(struct bhi_emitter *emitter, const struct bhi_value *a,
+                           const struct bhi_value *b, enum bhi_dtype dtype,
+                           struct bhi_value out_values[2]) {
+    return bhi_emit_convert(emitter, a, dtype, &out_values[0]) &&
+           bhi_emit_convert(emitter, b, dtype, &out_values[1]);
+}
+
+enum bhi_dtype bhi_value_dtype(const struct bhi_value *value) {
+    if (value->form == BHI_VALUE_TYPED) {
+        return value->dtype;
+    }
+    if (value->form == BHI_VALUE_REAL) {
+        return BHI_DTYPE_f64;
+    }
+    return value->integer > INT64_MAX ? BHI_DTYPE_u64 : BHI_DTYPE_i64;
+}
+
+enum bhi_dtype bhi_value_promote(const struct bhi_value *a, const struct bhi_value *b) {
+    if (a->form != BHI_VALUE_TYPED && b->form == BHI_VALUE_TYPED) {
+        return bhi_value_promote(b, a);
+    }
+    if (a->form == BHI_VALUE_TYPED && b->form == BHI_VALUE_INTEGER) {
+        return bhi_promote_integer(a->dtype);
+    }
+    if (a->form == BHI_VALUE_TYPED && b->form == BHI_VALUE_REAL) {
+        return bhi_promote_real(a->dtype);
+    }
+    return bhi_promote(bhi_value_dtype(a), bhi_value_dtype(b));
+}
