@@ -30,7 +30,7 @@ enum { DEFAULT_STREAMS = 2, ALL_FAULTS = (1 << BHI_FAULT_KINDS) - 1, EXIT_UNKNOW
 static const uint64_t default_duration_ns = 60000000000u;
 /* Measured at its busiest: 73 with one stream, 415 with 12. A run that is out of them for good does
  * not get on, and its verdict is about that. */
-static const uint64_t base_descriptors = 96, stream_descriptors = 64;
+static const uint32_t base_descriptors = 96, stream_descriptors = 64;
 static const uint64_t most_faults = 100000000;
 static const unsigned most_numbered = 100000; /* histories of the same seed in a folder */
 static const double default_rate = 20, least_rate = 0.001, most_rate = 10000;
@@ -363,17 +363,10 @@ static int choose_seed(struct chaos *chaos) {
 /* Not more than it needs: the table that is full now and then is this one. */
 static int check_descriptors(const struct chaos *chaos) {
     const uint32_t streams = chaos->options.streams;
-    const uint64_t needed = base_descriptors + streams * stream_descriptors;
-    const uint64_t allowed = bhi_descriptors_raise(needed);
-    if (allowed >= needed) {
-        return BHI_EXIT_READY;
-    }
-    bhi_complain("chaos",
-                 "a run with %u stream%s needs %llu descriptors, and this process may have %llu "
-                 "(ulimit -Hn)",
-                 streams, streams == 1 ? "" : "s", (unsigned long long)needed,
-                 (unsigned long long)allowed);
-    return BHI_EXIT_ENVIRON;
+    const uint32_t needed = base_descriptors + streams * stream_descriptors;
+    char what[48];
+    snprintf(what, sizeof what, "a run with %u stream%s", streams, streams == 1 ? "" : "s");
+    return bhi_descriptors_make_room("chaos", what, needed) ? BHI_EXIT_READY : BHI_EXIT_ENVIRON;
 }
 
 static int choose_device(struct chaos *chaos) {

@@ -2,6 +2,9 @@
 
 #include <sys/resource.h>
 
+#include "base/fd_free.h"
+#include "tool/complain.h"
+
 uint64_t bhi_descriptors_raise(uint64_t wanted) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
@@ -15,4 +18,22 @@ uint64_t bhi_descriptors_raise(uint64_t wanted) {
         limit = before;
     }
     return limit.rlim_cur;
+}
+
+bool bhi_descriptors_make_room(const char *command, const char *what, uint32_t needed) {
+    uint64_t limit = bhi_descriptors_raise(needed), before;
+    uint32_t left;
+    do { /* what is open keeps numbers from being free, also above a limit that was lowered */
+        before = limit;
+        left = bhi_fd_count_free(needed);
+        limit = bhi_descriptors_raise(before + (needed - left));
+    } while (limit > before);
+    if (left >= needed) {
+        return true;
+    }
+    bhi_complain(command,
+                 "%s needs %u free file descriptors and %u of %llu are free: raise the limit "
+                 "(ulimit -n), or close some",
+                 what, needed, left, (unsigned long long)limit);
+    return false;
 }

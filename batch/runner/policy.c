@@ -68,6 +68,7 @@ struct bhi_policy_answer bhi_policy(const struct bhi_policy_case *given) {
         answer.next = given->alone ? BHI_JOB_FAILED : BHI_JOB_WAITING;
         if (descriptors && given->alone) {
             refuse_environ(given, &answer);
+            answer.hopeless = verdict->sys_errno == EMFILE && !given->served;
         }
         return answer;
     }

@@ -12,7 +12,8 @@
  *   environ                      tried again after a pause that doubles; where the machine has no
  *                                device at all the batch ends
  *   out of memory or             tried again when others have given theirs back; where it was alone:
- *   descriptors                  of memory FAILED, of descriptors as environ
+ *   descriptors                  of memory FAILED, of descriptors as environ; where no job has ended
+ *                                well yet, this process has too few (EMFILE), and the batch ends
  */
 /* clang-format on */
 #ifndef BHI_BATCH_RUNNER_POLICY_H
@@ -26,6 +27,7 @@ struct bhi_policy_case {
     const bh_verdict *verdict;
     uint32_t retries, guilty, victim; /* of the job, before this attempt */
     uint32_t refusals; /* by the environment, of the batch, in a row, this one not among them */
+    bool served;       /* a job of the batch has ended well: there is room for one */
     bool alone;        /* no other job of the batch had memory or descriptors */
     bool stopping;     /* the batch ends early: what was cancelled or closed, was by us */
     bool interrupted;  /* by a signal, that is */

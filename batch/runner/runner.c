@@ -308,6 +308,7 @@ static void conclude(struct bhi_runner *runner, struct bhi_work *work, bool alon
         .guilty = job->guilty,
         .victim = job->victim,
         .refusals = runner->refusals,
+        .served = runner->served,
         .alone = alone,
         .stopping = runner->stopping,
         .interrupted = runner->interrupted,
@@ -343,6 +344,7 @@ static void conclude(struct bhi_runner *runner, struct bhi_work *work, bool alon
     }
     bhi_queue_ended(runner->queue, work->job, &work->attempt, answer.delay_ns);
     if (answer.next == BHI_JOB_DONE) {
+        runner->served = true;
         BHI_BATCH_STEP("batch_done");
     }
     free_work(work);

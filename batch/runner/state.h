@@ -129,6 +129,7 @@ struct bhi_runner {
     bh_status told;         /* why it waits, as last told; BH_OK: it was not */
     int told_errno;
     uint64_t told_ns;
+    bool served;      /* a job has ended well */
     bool hopeless;    /* the last refusal was for ever */
     bool interrupted; /* by a signal */
     bool halted;      /* by too many failures: what no worker has had is as it was */

@@ -1,14 +1,13 @@
 #include "supervisor/context/room.h"
 #include "base/detail.h"
+#include "base/fd_free.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Numbers above that no table of descriptors reaches by default (fs.nr_open). */
-#define MOST_NUMBERS (1u << 20)
-#define ADVISED      256u /* room for a few streams and their buffers */
+#define ADVISED 256u /* room for a few streams and their buffers */
 
 /* The message says it all: no errno's text behind it. */
 static bh_status no_descriptor(bh_detail *detail) {
@@ -18,24 +17,8 @@ static bh_status no_descriptor(bh_detail *detail) {
     return BH_SYSTEM;
 }
 
-uint32_t bhi_room_left(uint32_t wanted) {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-        return wanted;
-    }
-    const uint32_t numbers =
-        limit.rlim_cur < MOST_NUMBERS ? (uint32_t)limit.rlim_cur : MOST_NUMBERS;
-    uint32_t left = 0;
-    /* From the top, where few are taken. In parentheses: a look that opens nothing is not one of
-     * the calls that the fault tests let fail. */
-    for (uint32_t fd = numbers; fd > 0 && left < wanted; fd--) {
-        left += (fcntl)((int)fd - 1, F_GETFD) < 0;
-    }
-    return left;
-}
-
 bh_status bhi_room_check(const char *call, const char *what, uint32_t need, bh_detail *detail) {
-    const uint32_t left = bhi_room_left(need);
+    const uint32_t left = bhi_fd_count_free(need);
     struct rlimit limit = {0};
     if (left >= need) {
         return BH_OK;

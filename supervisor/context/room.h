@@ -19,8 +19,6 @@
 /* A worker's own, which has the host's hard limit: what a driver opens while it starts. */
 #define BHI_ROOM_PROCESS 64u
 
-/* How many descriptors can be opened, counted up to |wanted|. Opens none. */
-uint32_t bhi_room_left(uint32_t wanted);
 /* BH_OK; else BH_SYSTEM with EMFILE: "CALL: WHAT needs NEED file descriptors, and N are free ...".
  * |call| is the beginning of the message, up to the colon. */
 bh_status bhi_room_check(const char *call, const char *what, uint32_t need, bh_detail *detail);

@@ -152,6 +152,10 @@ static void what_is_scarce_is_waited_for(void) {
         BHT_EQ(answer.environ_, !memory);
         BHT_EQ(answer.delay_ns > 0, !memory);
         BHT_TRUE(!answer.after_others);
+        /* Where none has ended well, this process will not have more; the machine may. */
+        BHT_EQ(answer.hopeless, scarce[i] == EMFILE);
+        given.served = true;
+        BHT_TRUE(!bhi_policy(&given).hopeless);
     }
     bh_verdict full = {.status = BH_SYSTEM, .sys_errno = ENOSPC};
     const struct bhi_policy_case given = {.verdict = &full, .alone = true};

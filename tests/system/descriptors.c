@@ -13,10 +13,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define PATIENCE_NS 5000000000ull /* for what is refused at once, on a busy machine */
-#define FIRST       40            /* docs/descriptors.md: a context with one stream */
-#define ENOUGH      80            /* and all that try_all does */
-#define MOST        200
+#define REFUSAL_NS (1000000000ull * bht_slowness()) /* in which what is refused is refused */
+#define FIRST      40 /* docs/descriptors.md: a context with one stream */
+#define ENOUGH     80 /* and all that try_all does */
+#define MOST       200
 
 static struct rlimit before;
 static char square_code[65536];
@@ -53,7 +53,15 @@ static void restore_limit(void) {
 static unsigned left;
 static unsigned refusals;
 
-/* True: it was done. Else it was refused for want of descriptors, in words that say so. */
+/* When the call that is tried began. */
+static uint64_t began_ns;
+
+static void begin(void) {
+    began_ns = bht_now_ns();
+}
+
+/* True: it was done. Else it was refused for want of descriptors, in words that say so, and soon.
+ */
 static bool done(const char *what, bh_status status, const bh_detail *detail) {
     if (status == BH_OK) {
         return true;
@@ -63,12 +71,16 @@ static bool done(const char *what, bh_status status, const bh_detail *detail) {
         BHT_FAIL("%s with %u free: %s (errno %d): %s", what, left, bh_status_name(status),
                  detail->sys_errno, detail->message);
     }
+    if (bht_now_ns() - began_ns > REFUSAL_NS) {
+        BHT_FAIL("%s with %u free was refused after %llu ms: %s", what, left,
+                 (unsigned long long)(bht_now_ns() - began_ns) / 1000000, detail->message);
+    }
     refusals++;
     return false;
 }
 
 static bool ended(const char *what, bh_event *event) {
-    const bh_status status = bh_event_wait(event, PATIENCE_NS);
+    const bh_status status = bh_event_wait(event, FX_SECONDS);
     BHT_NE(status, BH_TIMEOUT);
     const bh_verdict verdict = fx_verdict(event);
     bh_detail detail = {.status = status, .sys_errno = verdict.sys_errno};
@@ -80,6 +92,7 @@ static bool ended(const char *what, bh_event *event) {
 static bh_buffer *try_buffer(bh_context *context) {
     bh_buffer *buffer = NULL;
     bh_detail detail = {0};
+    begin();
     done("bh_buffer_create", bh_buffer_create(context, 256, &buffer, &detail), &detail);
     return buffer;
 }
@@ -87,6 +100,7 @@ static bh_buffer *try_buffer(bh_context *context) {
 static void try_launch(bh_context *context, bh_stream *stream) {
     bh_kernel *kernel = NULL;
     bh_detail detail = {0};
+    begin();
     if (!done("bh_kernel_create_spirv",
               bh_kernel_create_spirv(context, square_code, square_size, NULL, &kernel, &detail),
               &detail)) {
@@ -94,6 +108,7 @@ static void try_launch(bh_context *context, bh_stream *stream) {
     }
     bh_buffer *x = try_buffer(context), *y = try_buffer(context);
     if (x && y) {
+        begin();
         ended("a submission", fx_square(stream, kernel, x, y));
     }
     bh_buffer_release(x);
@@ -106,6 +121,7 @@ static void try_load(bh_context *context) {
     bh_event *event = NULL;
     bh_detail detail = {0};
     const bh_file_source source = source_of("words", BH_FILE_RAW, NULL);
+    begin();
     if (!done("bh_buffer_from_file", bh_buffer_from_file(context, &source, &buffer, &detail),
               &detail)) {
         return;
@@ -121,6 +137,7 @@ static void try_glsl(bh_context *context) {
     source.text = "#version 450\nlayout(local_size_x = 1) in;\nvoid main() {}\n";
     bh_kernel *kernel = NULL;
     bh_detail detail = {0};
+    begin();
     done("bh_kernel_create_glsl", bh_kernel_create_glsl(context, &source, NULL, &kernel, &detail),
          &detail);
     bh_kernel_release(kernel);
@@ -130,6 +147,7 @@ static void try_doctor(bh_context *context) {
     static bh_check checks[64];
     size_t count = 0;
     bh_detail detail = {0};
+    begin();
     if (!done("bh_doctor", bh_doctor(context, checks, BHT_COUNT(checks), &count, &detail),
               &detail)) {
         return;
@@ -153,10 +171,12 @@ static unsigned try_all(unsigned count) {
     left = count;
     refusals = 0;
     leave_free(count);
+    begin();
     if (done("bh_context_create", bh_context_create(&options, &context, &detail), &detail)) {
         BHT_GE(count, FIRST);
+        begin();
         if (done("bh_stream_create", bh_stream_create(context, NULL, &stream, &detail), &detail) &&
-            done("bh_stream_wait_ready", bh_stream_wait_ready(stream, PATIENCE_NS, &detail),
+            done("bh_stream_wait_ready", bh_stream_wait_ready(stream, FX_SECONDS, &detail),
                  &detail)) {
             try_launch(context, stream);
             try_load(context);
@@ -231,7 +251,7 @@ static void no_room_for_the_next_worker(void) {
         fx_kill(pid, SIGKILL);
         WAIT_UNTIL(bh_stream_worker_pid(stream) == 0, 20000);
         bh_event *event = fx_square(stream, kernel, x, y);
-        BHT_EQ(bh_event_wait(event, PATIENCE_NS), BH_SYSTEM);
+        BHT_EQ(bh_event_wait(event, REFUSAL_NS), BH_SYSTEM);
         const bh_verdict verdict = fx_verdict(event);
         BHT_EQ(verdict.status, BH_SYSTEM);
         BHT_EQ(verdict.sys_errno, EMFILE);
