@@ -95,6 +95,7 @@ bulkhead_room(worker/vulkan FAULTY
     cache.c
     device.c
     dispatch.c
+    evict.c
     features.c
     groups.c
     hazards.c

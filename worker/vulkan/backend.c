@@ -2,6 +2,7 @@
 
 #include "ipc/commands.h"
 #include "worker/error.h"
+#include "worker/vulkan/evict.h"
 #include "worker/vulkan/reserve.h"
 
 #include <bulkhead/bulkhead.h>
@@ -143,20 +144,6 @@ size_t bhi_backend_survey(const struct bhi_backend_config *config, struct bhi_ms
     return count;
 }
 
-/* Forgets everything that was made for |kernel|'s pipeline or layouts. */
-static void forget_kernel(struct bhi_backend *b, const struct bhi_vk_kernel *kernel) {
-    bhi_vk_recordings_forget(&b->device, &b->recordings, &b->groups, kernel);
-    bhi_vk_groups_forget(&b->device, &b->groups, NULL, kernel);
-}
-
-void bhi_vk_evict_pipelines(struct bhi_backend *b) {
-    struct bhi_vk_kernel *victim;
-    while ((victim = bhi_vk_kernel_victim(&b->kernels, b->run))) {
-        forget_kernel(b, victim);
-        bhi_vk_kernel_evict(&b->device, &b->kernels, victim);
-    }
-}
-
 void bhi_backend_kernel_create(struct bhi_backend *b, const struct bhi_msg_kernel_create *info,
                                const void *code, const struct bhi_spec_constant *constants,
                                uint32_t constant_count) {
@@ -172,7 +159,7 @@ void bhi_backend_kernel_create(struct bhi_backend *b, const struct bhi_msg_kerne
 void bhi_backend_kernel_destroy(struct bhi_backend *b, uint64_t id) {
     struct bhi_vk_kernel *kernel = bhi_map_remove(&b->kernels.map, id);
     if (kernel) {
-        forget_kernel(b, kernel);
+        bhi_vk_forget_kernel(&b->device, &b->recordings, &b->groups, kernel);
         bhi_vk_kernel_free(&b->device, &b->kernels, kernel);
     }
 }

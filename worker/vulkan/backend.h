@@ -7,8 +7,6 @@
 #include "worker/vulkan/recordings.h"
 #include "worker/vulkan/timing.h"
 
-#define BHI_MAX_MERGED BHI_ABORT_SLOTS /* records in one vkQueueSubmit */
-
 /* The page behind config.markers, or one of our own. */
 struct bhi_marker_page {
     struct bhi_markers markers;
@@ -67,12 +65,6 @@ struct bhi_backend {
 struct bhi_vk_recording *bhi_vk_record(struct bhi_backend *backend,
                                        const struct bhi_lane_record *record,
                                        struct bhi_error *error);
-/* record.c: binds what a dispatch of |kernel| needs besides its pipeline. */
-void bhi_vk_bind_group(const struct bhi_backend *backend, VkCommandBuffer commands,
-                       const struct bhi_vk_kernel *kernel, const struct bhi_vk_group *group);
-void bhi_vk_bind_abort(const struct bhi_backend *backend, VkCommandBuffer commands,
-                       const struct bhi_vk_kernel *kernel, const struct bhi_vk_group *group,
-                       uint32_t slot);
 /* merge.c: the markers, and records in one command buffer. Begin, add records one by one, end
  * with what is to be submitted (VK_NULL_HANDLE: *error). A record that is refused leaves nothing
  * behind; *out_spoiled: it did, and the command buffer cannot be used. |before| is the seq of the
@@ -88,8 +80,5 @@ VkCommandBuffer bhi_vk_merge_end(struct bhi_backend *backend, uint64_t last,
                                  struct bhi_error *error);
 /* Releases what the merged records used; after the device has finished. */
 void bhi_vk_merge_clear(struct bhi_backend *backend);
-/* backend.c: evicts pipelines beyond the limit that the current run does not use, with the
- * recordings and groups that use them. */
-void bhi_vk_evict_pipelines(struct bhi_backend *backend);
 
 #endif

@@ -1,4 +1,4 @@
-#include "worker/vulkan/recorder.h"
+#include "worker/vulkan/bind.h"
 
 #include "ipc/commands.h"
 #include "worker/error.h"
@@ -6,6 +6,44 @@
 #include <bulkhead/bulkhead.h>
 #include <stdio.h>
 #include <string.h>
+
+bool bhi_recorder_depend(struct bhi_recorder *r, struct bhi_pointers *list, void *object,
+                         uint64_t *stamp) {
+    if (*stamp == r->backend->stamp) {
+        return true;
+    }
+    *stamp = r->backend->stamp;
+    if (!bhi_pointers_add(list, object)) {
+        bhi_error_set(r->error, BH_OUT_OF_HOST_MEMORY, "out of memory while recording commands");
+        return false;
+    }
+    return true;
+}
+
+struct bhi_vk_buffer *bhi_recorder_buffer(struct bhi_recorder *r, uint64_t id, bool writes) {
+    struct bhi_vk_buffer *buffer = bhi_map_get(&r->backend->buffers, id);
+    if (!buffer) {
+        /* Not the submission's error where it was given. */
+        if (r->backend->starved) {
+            bhi_error_set(r->error, BH_OUT_OF_HOST_MEMORY, "no memory to attach buffer %llu",
+                          (unsigned long long)id);
+        } else {
+            bhi_error_set(r->error, BH_BINDING_MISMATCH, "buffer %llu is not attached",
+                          (unsigned long long)id);
+        }
+        return NULL;
+    }
+    if (buffer->error.status != BH_OK) {
+        *r->error = buffer->error;
+        return NULL;
+    }
+    if (writes && !buffer->writable) { /* a write into a copy would be lost without a word */
+        bhi_error_set(r->error, BH_BINDING_MISMATCH, "buffer %llu is attached for reading only",
+                      (unsigned long long)id);
+        return NULL;
+    }
+    return bhi_recorder_depend(r, &r->uses->buffers, buffer, &buffer->stamp) ? buffer : NULL;
+}
 
 /* The reflection's binding at |set|, |binding|, or -1. They are sorted. */
 static int place_of(const struct bhi_module_bindings *reflection, uint32_t set, uint32_t binding) {
@@ -234,4 +272,32 @@ bool bhi_bind_check(struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
                     struct bhi_group_range ranges[BHI_MAX_BINDINGS]) {
     return check_grid(r, dispatch) && check_push(r, kernel, dispatch) &&
            resolve_bindings(r, kernel, dispatch, buffers, ranges);
+}
+
+void bhi_vk_bind_group(const struct bhi_backend *b, VkCommandBuffer commands,
+                       const struct bhi_vk_kernel *kernel, const struct bhi_vk_group *group) {
+    const uint32_t count = kernel->reflection->set_count;
+    const uint32_t gap = kernel->guard_set < count ? kernel->guard_set : count;
+    /* Where the guard's set lies between the kernel's own, it is none of the group's, or one that
+     * is bound together with its word. */
+    if (gap > 0) {
+        b->device.api.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
+                                            kernel->layout, 0, gap, group->sets, 0, NULL);
+    }
+    if (gap + 1 < count) {
+        b->device.api.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
+                                            kernel->layout, gap + 1, count - gap - 1,
+                                            &group->sets[gap + 1], 0, NULL);
+    }
+}
+
+void bhi_vk_bind_abort(const struct bhi_backend *b, VkCommandBuffer commands,
+                       const struct bhi_vk_kernel *kernel, const struct bhi_vk_group *group,
+                       uint32_t slot) {
+    const uint32_t offset = bhi_vk_abort_offset(slot);
+    const bool shares = kernel->guard_shares_set;
+    const VkDescriptorSet *set = shares ? &group->sets[kernel->guard_set] : &b->abort.sets[slot];
+    b->device.api.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel->layout,
+                                        kernel->guard_set, 1, set, shares ? 1 : 0,
+                                        shares ? &offset : NULL);
 }

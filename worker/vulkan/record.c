@@ -4,7 +4,9 @@
 #include "ipc/commands.h"
 #include "worker/error.h"
 #include "worker/faults/faults.h"
+#include "worker/vulkan/bind.h"
 #include "worker/vulkan/dispatch.h"
+#include "worker/vulkan/evict.h"
 #include "worker/vulkan/prime.h"
 
 #include <bulkhead/bulkhead.h>
@@ -14,41 +16,6 @@
 static bool out_of_memory(struct bhi_recorder *r) {
     bhi_error_set(r->error, BH_OUT_OF_HOST_MEMORY, "out of memory while recording commands");
     return false;
-}
-
-/* Lists each object once: |stamp| is the object's own note of the recording that lists it. */
-static bool depend_on(struct bhi_recorder *r, struct bhi_pointers *list, void *object,
-                      uint64_t *stamp) {
-    if (*stamp == r->backend->stamp) {
-        return true;
-    }
-    *stamp = r->backend->stamp;
-    return bhi_pointers_add(list, object) || out_of_memory(r);
-}
-
-struct bhi_vk_buffer *bhi_recorder_buffer(struct bhi_recorder *r, uint64_t id, bool writes) {
-    struct bhi_vk_buffer *buffer = bhi_map_get(&r->backend->buffers, id);
-    if (!buffer) {
-        /* Not the submission's error where it was given. */
-        if (r->backend->starved) {
-            bhi_error_set(r->error, BH_OUT_OF_HOST_MEMORY, "no memory to attach buffer %llu",
-                          (unsigned long long)id);
-        } else {
-            bhi_error_set(r->error, BH_BINDING_MISMATCH, "buffer %llu is not attached",
-                          (unsigned long long)id);
-        }
-        return NULL;
-    }
-    if (buffer->error.status != BH_OK) {
-        *r->error = buffer->error;
-        return NULL;
-    }
-    if (writes && !buffer->writable) { /* a write into a copy would be lost without a word */
-        bhi_error_set(r->error, BH_BINDING_MISMATCH, "buffer %llu is attached for reading only",
-                      (unsigned long long)id);
-        return NULL;
-    }
-    return depend_on(r, &r->uses->buffers, buffer, &buffer->stamp) ? buffer : NULL;
 }
 
 static void log_compile(const struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
@@ -78,7 +45,7 @@ static bool make_ready(struct bhi_recorder *r, struct bhi_vk_kernel *kernel) {
         return false;
     }
     bhi_vk_kernel_touch(&b->kernels, kernel, b->run);
-    bhi_vk_evict_pipelines(b);
+    bhi_vk_evict_pipelines(&b->device, &b->kernels, &b->recordings, &b->groups, b->run);
     if (primes && !bhi_vk_prime(b, kernel, r->error)) {
         return false;
     }
@@ -105,7 +72,7 @@ static struct bhi_vk_kernel *find_kernel(struct bhi_recorder *r, uint64_t id) {
         !make_ready(r, kernel)) {
         return NULL;
     }
-    return depend_on(r, &r->uses->kernels, kernel, &kernel->stamp) ? kernel : NULL;
+    return bhi_recorder_depend(r, &r->uses->kernels, kernel, &kernel->stamp) ? kernel : NULL;
 }
 
 static void barrier(struct bhi_recorder *r) {
@@ -183,34 +150,6 @@ static bool find_group(struct bhi_recorder *r, const struct bhi_vk_kernel *kerne
         bhi_vk_group_release(&b->device, &b->groups, *out); /* is listed already */
     }
     return true;
-}
-
-void bhi_vk_bind_group(const struct bhi_backend *b, VkCommandBuffer commands,
-                       const struct bhi_vk_kernel *kernel, const struct bhi_vk_group *group) {
-    const uint32_t count = kernel->reflection->set_count;
-    const uint32_t gap = kernel->guard_set < count ? kernel->guard_set : count;
-    /* Where the guard's set lies between the kernel's own, it is none of the group's, or one that
-     * is bound together with its word. */
-    if (gap > 0) {
-        b->device.api.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
-                                            kernel->layout, 0, gap, group->sets, 0, NULL);
-    }
-    if (gap + 1 < count) {
-        b->device.api.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
-                                            kernel->layout, gap + 1, count - gap - 1,
-                                            &group->sets[gap + 1], 0, NULL);
-    }
-}
-
-void bhi_vk_bind_abort(const struct bhi_backend *b, VkCommandBuffer commands,
-                       const struct bhi_vk_kernel *kernel, const struct bhi_vk_group *group,
-                       uint32_t slot) {
-    const uint32_t offset = bhi_vk_abort_offset(slot);
-    const bool shares = kernel->guard_shares_set;
-    const VkDescriptorSet *set = shares ? &group->sets[kernel->guard_set] : &b->abort.sets[slot];
-    b->device.api.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel->layout,
-                                        kernel->guard_set, 1, set, shares ? 1 : 0,
-                                        shares ? &offset : NULL);
 }
 
 static bool record_dispatch(struct bhi_recorder *r, const struct bhi_cmd_dispatch *dispatch) {

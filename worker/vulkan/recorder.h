@@ -22,14 +22,4 @@ void bhi_recorder_settle(const struct bhi_recorder *recorder);
 /* Anything for the device in it? Not if it only prepares kernels. */
 bool bhi_record_has_work(const struct bhi_lane_record *record);
 
-/* bind.c: checks a dispatch against its kernel and the device's limits, and puts the buffer
- * ranges in the order of the kernel's reflection. */
-bool bhi_bind_check(struct bhi_recorder *recorder, const struct bhi_vk_kernel *kernel,
-                    const struct bhi_cmd_dispatch *dispatch,
-                    struct bhi_vk_buffer *buffers[BHI_MAX_BINDINGS],
-                    struct bhi_group_range ranges[BHI_MAX_BINDINGS]);
-/* The attached buffer |id|, without an error, and writable where that is needed; NULL and
- * recorder->error otherwise. */
-struct bhi_vk_buffer *bhi_recorder_buffer(struct bhi_recorder *recorder, uint64_t id, bool writes);
-
 #endif

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MAX_MERGED     BHI_ABORT_SLOTS /* records in one vkQueueSubmit */
 #define POLL_NS        100000u
 #define POLL_MERGED_NS 3000000u
 
@@ -26,7 +27,7 @@ struct answers {
 
 /* Records that share a vkQueueSubmit, as indices into the answers' arrays. */
 struct batch {
-    size_t places[BHI_MAX_MERGED];
+    size_t places[MAX_MERGED];
     uint32_t count;
 };
 
@@ -168,7 +169,7 @@ static void submit(struct bhi_backend *b, const struct answers *a, const struct 
     atomic_store_explicit(&b->page->markers.completed, (uint32_t)first - 1, memory_order_relaxed);
     atomic_store_explicit(&b->page->markers.started, (uint32_t)first, memory_order_release);
 
-    uint64_t seqs[BHI_MAX_MERGED], timed = 0;
+    uint64_t seqs[MAX_MERGED], timed = 0;
     for (uint32_t i = 0; i < batch->count; i++) {
         const struct bhi_lane_record *record = a->records[batch->places[i]];
         seqs[i] = record->seq;
@@ -281,7 +282,7 @@ bool bhi_backend_run(struct bhi_backend *b, const struct bhi_lane_record *const 
         succeed(&a, i, now);
     }
     for (size_t from = 0, to; from < count; from = to) {
-        to = from + BHI_MAX_MERGED < count ? from + BHI_MAX_MERGED : count;
+        to = from + MAX_MERGED < count ? from + MAX_MERGED : count;
         if (b->merge && !b->lost && to - from > 1 && run_merged(b, &a, from, to)) {
             continue;
         }
