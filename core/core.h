@@ -105,8 +105,5 @@ struct bhi_core {
 };
 
 void bhi_core_init(struct bhi_core *core, const struct bhi_core_ops *ops);
-/* Moves what can go from queues into lanes. To be called after anything else was, before the lock
- * is dropped. */
-void bhi_core_pump(struct bhi_core *core);
 
 #endif

@@ -7,6 +7,7 @@
 #include "supervisor/context/context.h"
 #include "supervisor/context/freelist.h"
 #include "supervisor/context/layout.h"
+#include "supervisor/context/pump.h"
 #include "supervisor/context/room.h"
 #include "supervisor/event/callback.h"
 #include "supervisor/event/pending.h"

@@ -7,6 +7,7 @@
 #include "supervisor/buffer/retention.h"
 #include "supervisor/context/freelist.h"
 #include "supervisor/context/layout.h"
+#include "supervisor/context/pump.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/outbox.h"
 #include "supervisor/worker/worker_proc.h"

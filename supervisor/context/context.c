@@ -72,8 +72,8 @@ void bhi_context_unlock(bh_context *context) {
     BHI_CHECK(error == 0);
 }
 
-void bhi_context_pump_unlock(bh_context *context) {
-    bhi_core_pump(&context->core);
+void bhi_context_settle_unlock(bh_context *context) {
+    BHI_CHECK(bhi_list_empty(&context->core.pumpable));
     struct bhi_list doomed;
     bhi_list_init(&doomed);
     bhi_list_splice(&doomed, &context->doomed);

@@ -53,18 +53,18 @@ struct bh_context {
     pthread_mutex_t lock; /* guards all below, and the fields that say "lock" elsewhere */
     struct bhi_core core; /* what was submitted, and what becomes of it */
     bool closed;
-    uint64_t next_id;                       /* of events, buffers, kernels, workers */
-    struct bhi_list streams;                /* bh_stream.link */
-    struct bhi_list workers;                /* bhi_worker.link: not yet reaped */
-    struct bhi_list zygotes;                /* bhi_zygote.link */
-    struct bhi_list doomed;                 /* bhi_doomed.link: freed by bhi_context_pump_unlock */
+    uint64_t next_id;        /* of events, buffers, kernels, workers */
+    struct bhi_list streams; /* bh_stream.link */
+    struct bhi_list workers; /* bhi_worker.link: not yet reaped */
+    struct bhi_list zygotes; /* bhi_zygote.link */
+    struct bhi_list doomed;  /* bhi_doomed.link: freed by bhi_context_settle_unlock */
     struct bh_stream *loaders[BHI_LOADERS]; /* referenced; also in |streams| (loaders.h) */
     uint32_t loader_count, loader_turn;
     struct bh_stream *inspector; /* of headers, when all of those are busy; referenced; or NULL */
     uint32_t stream_serial;      /* for default names */
     uint64_t spare_at_ns;        /* reactor thread: no spare is started before */
     bool swept;                  /* reactor thread: what the dead left has been removed */
-    bool wake_reactor;           /* bhi_context_pump_unlock does it */
+    bool wake_reactor;           /* bhi_context_settle_unlock does it */
     _Atomic uint32_t waking;     /* threads on their way to wake it; counted up: lock */
     struct bhi_list pending;     /* bh_event.pending_link: in the order of submission */
     struct bh_event *inherited_failure; /* referenced: the earliest of streams that are gone */
@@ -103,10 +103,9 @@ void bhi_context_lock(bh_context *context);
 /* Where the holder has changed nothing that the core, the reactor or another thread must hear of.
  */
 void bhi_context_unlock(bh_context *context);
-/* Has the core fill the lanes, which introduces to workers what they need and ends what cannot run;
- * unlocks; then wakes the reactor and frees what was doomed, where the holder has asked for that.
- */
-void bhi_context_pump_unlock(bh_context *context);
+/* Unlocks, then wakes the reactor and frees what was doomed, where the holder has asked for that.
+ * It has changed nothing that the core must hear of: else bhi_context_pump_unlock (pump.h). */
+void bhi_context_settle_unlock(bh_context *context);
 void bhi_context_doom(bh_context *context, struct bhi_doomed *doomed); /* lock held */
 /* A caller drops a reference to an object of |context|. *out_last: it was the caller's last one,
  * and the library's reference that stands for them is to be dropped as well. */

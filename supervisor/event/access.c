@@ -2,6 +2,7 @@
 #include "base/detail.h"
 #include "base/futex.h"
 #include "supervisor/buffer/buffer.h"
+#include "supervisor/context/pump.h"
 #include "supervisor/event/event.h"
 
 #include <string.h>

@@ -5,6 +5,7 @@
 #include "supervisor/context/context.h"
 #include "supervisor/context/freelist.h"
 #include "supervisor/context/layout.h"
+#include "supervisor/context/pump.h"
 #include "supervisor/event/harvest.h"
 #include "supervisor/event/observer.h"
 

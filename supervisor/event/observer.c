@@ -3,6 +3,7 @@
 #include "base/fd.h"
 #include "core/submission.h"
 #include "supervisor/context/context.h"
+#include "supervisor/context/pump.h"
 #include "supervisor/event/harvest.h"
 
 #include <errno.h>

@@ -2,6 +2,7 @@
  */
 #include "base/futex.h"
 #include "supervisor/context/context.h"
+#include "supervisor/context/pump.h"
 #include "supervisor/event/event.h"
 #include "supervisor/event/observer.h"
 

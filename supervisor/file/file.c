@@ -46,7 +46,7 @@ void bhi_file_unref(struct bhi_file *file) {
     bhi_context_retain(context);
     bhi_context_lock(context);
     bhi_file_unref_locked(file);
-    bhi_context_pump_unlock(context);
+    bhi_context_settle_unlock(context);
     bhi_context_unref(context);
 }
 

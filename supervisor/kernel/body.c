@@ -190,7 +190,7 @@ static struct bhi_kernel_body *find(bh_context *context, const struct bhi_kernel
             continue;
         }
         body->refs++;
-        bhi_context_pump_unlock(context);
+        bhi_context_settle_unlock(context);
         bool found = same(body, wanted, code);
         bhi_context_lock(context);
         if (found) {
@@ -240,7 +240,7 @@ bh_status bhi_kernel_body_intern(bh_context *context, const void *code, size_t c
     bhi_context_lock(context);
     struct bhi_kernel_body *found = find(context, body, code);
     if (!found) {
-        bhi_context_pump_unlock(context);
+        bhi_context_settle_unlock(context);
         int error = keep_code(body, code);
         if (error) {
             return refuse(body, error, detail);
@@ -257,7 +257,7 @@ bh_status bhi_kernel_body_intern(bh_context *context, const void *code, size_t c
         bhi_context_unlock(context);
         return refuse(body, -ENOMEM, detail);
     }
-    bhi_context_pump_unlock(context);
+    bhi_context_settle_unlock(context);
     if (found) {
         free_body(body);
     }

@@ -126,7 +126,7 @@ BH_API bh_status bh_kernel_create_spirv(bh_context *context, const void *code, s
     if (!kernel) {
         bhi_context_lock(context);
         bhi_kernel_body_unref_locked(body);
-        bhi_context_pump_unlock(context);
+        bhi_context_settle_unlock(context);
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_kernel_create_spirv");
     }
     *kernel = (struct bh_kernel){0};
@@ -176,7 +176,7 @@ BH_API bh_status bh_kernel_release(bh_kernel *kernel) {
             bhi_kernel_body_forget(kernel->body);
         }
         bhi_kernel_unref_locked(kernel);
-        bhi_context_pump_unlock(context);
+        bhi_context_settle_unlock(context);
         bhi_context_unref(context);
     }
     return status;

@@ -1,5 +1,6 @@
 #include "supervisor/load/loaders.h"
 #include "core/worker.h"
+#include "supervisor/context/pump.h"
 #include "supervisor/stream/stream.h"
 
 #include <stdio.h>

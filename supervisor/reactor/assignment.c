@@ -1,6 +1,7 @@
 #include "supervisor/reactor/assignment.h"
 #include "base/detail.h"
 #include "base/futex.h"
+#include "supervisor/context/pump.h"
 #include "supervisor/context/room.h"
 #include "supervisor/reactor/pipeline_cache.h"
 #include "supervisor/reactor/spawn.h"

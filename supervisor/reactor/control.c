@@ -5,6 +5,7 @@
 #include "base/step_point.h"
 #include "ipc/fdpass.h"
 #include "ipc/layers.h"
+#include "supervisor/context/pump.h"
 #include "supervisor/event/harvest.h"
 #include "supervisor/reactor/pipeline_cache.h"
 #include "supervisor/stream/stream.h"

@@ -1,5 +1,6 @@
 #include "supervisor/reactor/doorbell.h"
 #include "base/step_point.h"
+#include "supervisor/context/pump.h"
 #include "supervisor/event/harvest.h"
 
 #include <sys/epoll.h>

@@ -5,6 +5,7 @@
 #include "base/memfd.h"
 #include "ipc/cache_area.h"
 #include "supervisor/context/context.h"
+#include "supervisor/context/pump.h"
 #include "supervisor/file/opener.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/outbox.h"

@@ -3,6 +3,7 @@
 #include "base/detail.h"
 #include "base/futex.h"
 #include "base/step_point.h"
+#include "supervisor/context/pump.h"
 #include "supervisor/event/harvest.h"
 #include "supervisor/reactor/assignment.h"
 #include "supervisor/reactor/control.h"

@@ -4,6 +4,7 @@
 #include "base/futex.h"
 #include "base/step_point.h"
 #include "ipc/fdpass.h"
+#include "supervisor/context/pump.h"
 #include "supervisor/reactor/control.h"
 
 #include <errno.h>

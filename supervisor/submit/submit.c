@@ -7,6 +7,7 @@
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/payload.h"
+#include "supervisor/context/pump.h"
 #include "supervisor/event/callback.h"
 #include "supervisor/event/event.h"
 #include "supervisor/event/pending.h"

@@ -64,6 +64,16 @@ void bhi_worker_forget_file(struct bhi_worker *worker, uint64_t id) {
     bhi_outbox_add(worker, outgoing);
 }
 
+struct bhi_reflection *bhi_worker_reflection(struct bhi_worker *worker, uint64_t kernel) {
+    BHI_LIST_EACH(node, &worker->reflections) {
+        struct bhi_reflection *reflection = BHI_CONTAINER(node, struct bhi_reflection, link);
+        if (reflection->kernel == kernel) {
+            return reflection;
+        }
+    }
+    return NULL;
+}
+
 bool bhi_worker_forget_kernel(struct bhi_worker *worker, uint64_t id) {
     struct bhi_outgoing *outgoing;
     if (!bhi_worker_kernels_has(&worker->kernels, id) ||

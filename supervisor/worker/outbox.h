@@ -17,5 +17,7 @@ void bhi_worker_forget_buffer(struct bhi_worker *worker, uint64_t id, uint64_t b
 void bhi_worker_forget_file(struct bhi_worker *worker, uint64_t id);
 /* False: it did not know it, or there is no memory to tell it. */
 bool bhi_worker_forget_kernel(struct bhi_worker *worker, uint64_t id);
+/* What it has said of |kernel|; NULL: nothing yet. It goes when the kernel is forgotten. */
+struct bhi_reflection *bhi_worker_reflection(struct bhi_worker *worker, uint64_t kernel);
 
 #endif

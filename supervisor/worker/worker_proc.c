@@ -45,13 +45,3 @@ void bhi_worker_release(struct bhi_worker *worker) {
     free(worker);
     bhi_context_unref(context);
 }
-
-struct bhi_reflection *bhi_worker_reflection(struct bhi_worker *worker, uint64_t kernel) {
-    BHI_LIST_EACH(node, &worker->reflections) {
-        struct bhi_reflection *reflection = BHI_CONTAINER(node, struct bhi_reflection, link);
-        if (reflection->kernel == kernel) {
-            return reflection;
-        }
-    }
-    return NULL;
-}

@@ -119,8 +119,6 @@ struct bhi_worker {
 
 void bhi_worker_retain(struct bhi_worker *worker);
 void bhi_worker_release(struct bhi_worker *worker); /* NULL is fine */
-/* What it has said of |kernel|; NULL: nothing yet. Lock held. */
-struct bhi_reflection *bhi_worker_reflection(struct bhi_worker *worker, uint64_t kernel);
 
 static inline struct bhi_worker *bhi_worker_of(const struct bhi_core_worker *core) {
     return BHI_CONTAINER(core, struct bhi_worker, core);

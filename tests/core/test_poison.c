@@ -1,4 +1,5 @@
 /* Poison in the core, by hand: schedules that real workers take too rarely to be a test. */
+#include "core/pump.h"
 #include "core/submission.h"
 #include "core/worker.h"
 #include "harness.h"

@@ -1,6 +1,8 @@
 #include "world.h"
 #include "trust.h"
 
+#include "core/pump.h"
+
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,7 @@
  * verdict that comes of it. */
 #include "puppet.h"
 #include "supervisor/buffer/pool.h"
+#include "supervisor/context/pump.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 #include "puppet.h"
 #include "supervisor/buffer/pool.h"
+#include "supervisor/context/pump.h"
 #include "supervisor/event/callback.h"
 #include "supervisor/event/pending.h"
 #include "supervisor/file/opener.h"

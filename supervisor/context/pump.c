@@ -1,0 +1,7 @@
+#include "supervisor/context/pump.h"
+#include "core/pump.h"
+
+void bhi_context_pump_unlock(bh_context *context) {
+    bhi_core_pump(&context->core);
+    bhi_context_settle_unlock(context);
+}
