@@ -155,6 +155,7 @@ BH_API bh_status bh_context_create(const bh_context_options *given, bh_context *
     bhi_pool_init(context->pool, options->pool_limit);
     bhi_death_records_init(context->death_records, options->quarantine_deaths,
                            options->quarantine_ns);
+    context->device_memory_limit = options->device_memory;
     context->settings = (struct bhi_context_settings){
         .spares = options->spares,
         .restart_budget = options->restart_budget,

@@ -24,6 +24,16 @@ extern "C" {
 BH_API BH_MUST_USE bh_status bh_buffer_create(bh_context *context, uint64_t size,
                                               bh_buffer **out_buffer, bh_detail *detail);
 
+/* Where the memory of a buffer is (D1). */
+typedef enum bh_memory {
+    BH_MEMORY_HOST = 0,   /* in the host: it has a pointer (bh_buffer_map), and devices reach it */
+    BH_MEMORY_DEVICE = 1, /* on the device of the buffer's stream: no pointer; the host reads and
+                             writes it by copies. On a driver that runs on the processor this is
+                             host memory, with the same rules */
+    BH_MEMORY_AUTO = 2,   /* DEVICE if the stream's device is a discrete GPU that can share its
+                             memory; HOST otherwise, and without a stream */
+} bh_memory;
+
 /* Bits of bh_buffer_options.flags. */
 typedef enum bh_buffer_flags {
     /* The buffer need not be zero. Memory recycled from the live worker of |stream| keeps its old
@@ -36,6 +46,7 @@ typedef struct bh_buffer_options {
     size_t struct_size; /* set by bh_buffer_options_init */
     bh_stream *stream;  /* that will use it most; NULL: not known. No reference is kept */
     uint32_t flags;     /* bh_buffer_flags */
+    uint64_t memory;    /* bh_memory; default BH_MEMORY_HOST. DEVICE needs |stream| */
 } bh_buffer_options;
 
 /* Fills in the defaults. */
@@ -51,7 +62,16 @@ BH_INLINE void bh_buffer_options_init(bh_buffer_options *options) {
  *
  * A buffer with a stream can be bound on every stream. But the worker of |stream| may reach it from
  * the start, not only from its first binding there. What the host or another stream writes into the
- * buffer is exposed to that worker. Returns what bh_buffer_create returns. */
+ * buffer is exposed to that worker.
+ *
+ * A buffer in device memory belongs to the device and the tenant of |stream|, and keeps the stream,
+ * whose worker copies for bh_buffer_read and bh_buffer_write. It is zero. Streams of the same
+ * tenant and device share it without a copy. Streams of other tenants can read it, but not write
+ * it. The first call for a device, also with AUTO, waits until a worker has said what the device is
+ * (as bh_stream_wait_ready). Returns what bh_buffer_create returns; BH_OUT_OF_DEVICE_MEMORY  more
+ * than bh_stream_options.device_memory or that of the context BH_UNSUPPORTED           the device
+ * cannot share its memory between processes BH_IN_CALLBACK, and what bh_stream_wait_ready returns,
+ * where it had to wait */
 BH_API BH_MUST_USE bh_status bh_buffer_create_with(bh_context *context, uint64_t size,
                                                    const bh_buffer_options *options,
                                                    bh_buffer **out_buffer, bh_detail *detail);
@@ -66,21 +86,26 @@ typedef enum bh_map_intent {
                               CLEAN afterwards */
 } bh_map_intent;
 
-/* Gives a pointer to the content. Waits as |intent| says, at most |timeout_ns|. *out_pointer is
- * page aligned, and valid until the last reference to the buffer is gone; an empty buffer has one,
- * too. There is no unmap. Later submissions do not wait for the caller: map again before touching
- * what they have used, which copies nothing. Blocks. Returns BH_OK, BH_TIMEOUT, or the verdict's
- * code if the content is poisoned. */
+/* Gives a pointer to the content of a buffer in host memory. Waits as |intent| says, at most
+ * |timeout_ns|. *out_pointer is page aligned, and valid until the last reference to the buffer is
+ * gone; an empty buffer has one, too. There is no unmap. Later submissions do not wait for the
+ * caller: map again before touching what they have used, which copies nothing. Blocks. Returns
+ * BH_OK, BH_TIMEOUT, the verdict's code if the content is poisoned, or BH_INVALID_ARGUMENT if the
+ * buffer is in device memory. */
 BH_API BH_MUST_USE bh_status bh_buffer_map(bh_buffer *buffer, bh_map_intent intent,
                                            uint64_t timeout_ns, void **out_pointer,
                                            bh_detail *detail);
 /* Waits as BH_MAP_READ does, and copies |size| bytes from |offset| to |out_bytes|. |size| is not
- * BH_WHOLE_SIZE. Blocks. Returns what bh_buffer_map returns. */
+ * BH_WHOLE_SIZE. Blocks. From device memory the worker of the buffer's stream copies, 16 MiB at a
+ * time, when their turn on the stream has come; a copy that fails has a verdict of its own, which
+ * is returned. Returns what bh_buffer_map returns. */
 BH_API BH_MUST_USE bh_status bh_buffer_read(bh_buffer *buffer, uint64_t offset, void *out_bytes,
                                             uint64_t size, uint64_t timeout_ns, bh_detail *detail);
 /* Waits as BH_MAP_READ_WRITE does, and copies |size| |bytes| to |offset|. A write of the whole
  * buffer makes poisoned content CLEAN; a smaller one is refused with the content's verdict. |size|
- * is not BH_WHOLE_SIZE. Blocks. Returns what bh_buffer_map returns. */
+ * is not BH_WHOLE_SIZE. Blocks. Into device memory the worker of the buffer's stream copies as in
+ * bh_buffer_read. |timeout_ns| is for the turn: once copying has begun it is not given up, and a
+ * copy that fails poisons the content. Returns what bh_buffer_map returns. */
 BH_API BH_MUST_USE bh_status bh_buffer_write(bh_buffer *buffer, uint64_t offset, const void *bytes,
                                              uint64_t size, uint64_t timeout_ns, bh_detail *detail);
 /* Creates a buffer of the caller's memfd without a copy. Its bytes are the content (CLEAN).
@@ -102,6 +127,12 @@ BH_API BH_MUST_USE bh_status bh_buffer_write(bh_buffer *buffer, uint64_t offset,
 BH_API BH_MUST_USE bh_status bh_buffer_wrap_memfd(bh_context *context, int fd, uint64_t size,
                                                   bh_buffer **out_buffer, bh_detail *detail);
 
+/* Returns BH_MEMORY_HOST or BH_MEMORY_DEVICE; HOST for NULL and for a released buffer. */
+BH_API bh_memory bh_buffer_memory(const bh_buffer *buffer);
+/* Returns the number of the newest change to a buffer in device memory: the id of the submission
+ * that makes it (D1). Later changes have larger numbers. 0: none yet, or host memory, which changes
+ * without submissions. */
+BH_API uint64_t bh_buffer_version(const bh_buffer *buffer);
 /* Returns the buffer's size; 0 for NULL and for a released buffer. */
 BH_API uint64_t bh_buffer_size(const bh_buffer *buffer);
 /* Adds a reference. */

@@ -72,6 +72,8 @@ typedef struct bh_context_options {
                                 has none until then. So there may be many more streams than workers.
                                 BH_FOREVER: a worker starts with the first submission, and stays.
                                 Default 0: each stream has a worker all the time */
+    uint64_t device_memory;  /* bytes of buffers in device memory, of all streams together; default
+                                0: any number (D6) */
 } bh_context_options;
 
 /* Fills in the defaults. */

@@ -33,6 +33,8 @@ typedef struct bh_file_source {
     uint64_t header_timeout_ns; /* for opening the file and parsing its header; default 10 s; 0: the
                                    default */
     uint64_t deadline_ns; /* of the load, from its turn on; default 10 min; BH_FOREVER: none */
+    bh_stream *stream;    /* of device memory, as in bh_buffer_options; default NULL */
+    uint64_t memory;      /* bh_memory; default BH_MEMORY_HOST. DEVICE needs |stream| */
 } bh_file_source;
 
 /* Fills in the defaults. */
@@ -49,6 +51,12 @@ BH_INLINE void bh_file_source_init(bh_file_source *source) {
  * path, tensor and, if a read failed, the offset in the file. (Offsets in a .safetensors header
  * count from the beginning of the data.) A loader that dies poisons the buffer with its death. Once
  * the verdict can be seen, nothing writes into the buffer any more.
+ *
+ * Into device memory a file is loaded piece by piece, of 16 MiB each (of a file over 16 GiB, a
+ * 1024th): a loader reads one into host memory while the worker of |stream| copies the one before.
+ * So the stream's turn counts, too, and no more than two pieces of the file are in host memory.
+ * bh_event_cancel on the load's event takes back the last piece: the content is poisoned, and what
+ * is queued of the other pieces still runs.
  *
  * The file must be a regular one, and not of /proc, /sys or the like. It must not change, and must
  * stay at its path, until the load has ended: a file that is written, truncated, replaced or

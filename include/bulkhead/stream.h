@@ -51,6 +51,8 @@ typedef struct bh_stream_options {
                                bh_stream_reset (E4); default false: only dependents are
                                poisoned */
     bh_isolation isolation; /* how much one worker runs; default BH_ISOLATION_STREAM */
+    uint64_t device_memory; /* bytes of buffers in device memory that may be made for the stream;
+                               default 0: any number (D6) */
 } bh_stream_options;
 
 /* Fills in the defaults. */

@@ -6,7 +6,6 @@
 #include "supervisor/buffer/pool.h"
 #include "supervisor/buffer/retention.h"
 #include "supervisor/context/freelist.h"
-#include "supervisor/context/layout.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/outbox.h"
@@ -30,6 +29,10 @@ static void free_load(struct bhi_load *load) {
     if (bhi_handle_drop(&load->event->handle) == BHI_DROPPED_LAST) {
         bhi_event_unref(load->event);
     }
+    for (uint32_t i = 0; i < load->piece_count; i++) {
+        bhi_event_unref(load->pieces[i]);
+    }
+    free(load->pieces);
     free(load);
 }
 
@@ -69,15 +72,6 @@ struct bh_buffer *bhi_buffer_adopt(bh_context *context, int fd, uint64_t size, v
     return buffer;
 }
 
-/* What it takes to make a buffer. */
-struct order {
-    const char *call;
-    uint64_t size;
-    struct bh_stream *stream; /* whose worker is going to use it; NULL: nobody knows */
-    uint32_t flags;
-    bool alone; /* not of the pool: a worker that lives on is going to write it, whoever uses it */
-};
-
 static bool lacks(int error) {
     return error == ENOMEM || error == ENOSPC || error == EMFILE || error == ENFILE;
 }
@@ -106,8 +100,8 @@ static int make_memory(struct bh_buffer *buffer) {
 }
 
 /* Fresh memory; what the pool keeps is given up for it where there is no other. */
-static bh_status get_fresh(struct bh_buffer *buffer, const struct order *order, uint32_t size_class,
-                           bh_detail *detail) {
+static bh_status get_fresh(struct bh_buffer *buffer, const struct bhi_buffer_order *order,
+                           uint32_t size_class, bh_detail *detail) {
     bh_context *context = buffer->context;
     bool trimmed = false;
     if (!bhi_memory_available(buffer->mapped)) {
@@ -157,7 +151,7 @@ static bool is_whole(const struct bhi_block *block) {
 }
 
 /* A block of the pool; NULL: it has none that will do. */
-static struct bhi_block *get_pooled(bh_context *context, const struct order *order,
+static struct bhi_block *get_pooled(bh_context *context, const struct bhi_buffer_order *order,
                                     uint32_t size_class) {
     for (;;) {
         bool own;
@@ -187,8 +181,8 @@ static struct bhi_block *get_pooled(bh_context *context, const struct order *ord
     }
 }
 
-static bh_status create(bh_context *context, const struct order *order, bh_buffer **out_buffer,
-                        bh_detail *detail) {
+bh_status bhi_buffer_create(bh_context *context, const struct bhi_buffer_order *order,
+                            struct bh_buffer **out_buffer, bh_detail *detail) {
     if (order->size > BHI_MAX_BUFFER) {
         return bhi_fail(detail, BH_TOO_LARGE, 0, "%s: size %llu is over the limit of 1 TiB",
                         order->call, (unsigned long long)order->size);
@@ -228,8 +222,15 @@ static bh_status create(bh_context *context, const struct order *order, bh_buffe
 
 bh_status bhi_buffer_make(bh_context *context, uint64_t size, const char *call,
                           struct bh_buffer **out_buffer, bh_detail *detail) {
-    const struct order order = {.call = call, .size = size, .alone = true};
-    return create(context, &order, out_buffer, detail);
+    const struct bhi_buffer_order order = {.call = call, .size = size, .alone = true};
+    return bhi_buffer_create(context, &order, out_buffer, detail);
+}
+
+bh_status bhi_buffer_make_for(struct bh_stream *stream, uint64_t size, const char *call,
+                              struct bh_buffer **out_buffer, bh_detail *detail) {
+    const struct bhi_buffer_order order = {
+        .call = call, .size = size, .stream = stream, .flags = BH_BUFFER_UNINITIALIZED};
+    return bhi_buffer_create(stream->context, &order, out_buffer, detail);
 }
 
 BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer **out_buffer,
@@ -242,53 +243,18 @@ BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer 
     if (status != BH_OK) {
         return status;
     }
-    const struct order order = {.call = "bh_buffer_create", .size = size};
-    return create(context, &order, out_buffer, detail);
+    const struct bhi_buffer_order order = {.call = "bh_buffer_create", .size = size};
+    return bhi_buffer_create(context, &order, out_buffer, detail);
 }
 
-BH_API void bh_buffer_options_init_sized(bh_buffer_options *options, size_t size) {
-    static const bh_buffer_options defaults = {0};
-    bhi_layout_init(options, size, &defaults, sizeof defaults);
-}
-
-BH_API bh_status bh_buffer_create_with(bh_context *context, uint64_t size,
-                                       const bh_buffer_options *given, bh_buffer **out_buffer,
-                                       bh_detail *detail) {
-    if (!out_buffer) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_buffer_create_with: out_buffer is NULL");
+/* Lock held. */
+static void drop_device(struct bhi_device_memory *memory) {
+    if (memory) {
+        memory->stream->device_memory -= memory->charged;
+        memory->stream->context->device_memory -= memory->charged;
+        bhi_stream_unref_locked(memory->stream);
+        free(memory);
     }
-    *out_buffer = NULL;
-    bh_status status = bhi_context_check(context, "bh_buffer_create_with", detail);
-    if (status != BH_OK) {
-        return status;
-    }
-    struct order order = {.call = "bh_buffer_create_with", .size = size};
-    if (given) {
-        bh_buffer_options all, *options = &all;
-        bh_buffer_options_init(&all);
-        status = bhi_layout_take_options(BHI_OURS(bh_buffer_options), &all, given,
-                                         "bh_buffer_create_with", "options", detail);
-        if (status != BH_OK) {
-            return status;
-        }
-        if (options->flags & ~(uint32_t)BH_BUFFER_UNINITIALIZED) {
-            return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                            "bh_buffer_create_with: options.flags 0x%x has an unknown bit",
-                            options->flags);
-        }
-        if (options->stream && !bhi_handle_live(&options->stream->handle)) {
-            return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                            "bh_buffer_create_with: options.stream was released");
-        }
-        if (options->stream && options->stream->context != context) {
-            return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                            "bh_buffer_create_with: options.stream belongs to another context");
-        }
-        order.stream = options->stream;
-        order.flags = options->flags;
-    }
-    return create(context, &order, out_buffer, detail);
 }
 
 /* The pool has it again, or it is nobody's: the lock is held. */
@@ -314,6 +280,7 @@ void bhi_buffer_unref_locked(struct bh_buffer *buffer) {
                                  buffer->size);
     }
     give_back(buffer);
+    drop_device(buffer->device);
     bhi_context_doom(buffer->context, &buffer->doomed);
 }
 
@@ -337,6 +304,20 @@ BH_API bh_status bh_buffer_release(bh_buffer *buffer) {
         bhi_context_unref(context);
     }
     return status;
+}
+
+BH_API bh_memory bh_buffer_memory(const bh_buffer *buffer) {
+    return BHI_LIVE(buffer) && buffer->device ? BH_MEMORY_DEVICE : BH_MEMORY_HOST;
+}
+
+BH_API uint64_t bh_buffer_version(const bh_buffer *buffer) {
+    if (!BHI_LIVE(buffer) || !buffer->device) {
+        return 0;
+    }
+    bhi_context_lock(buffer->context);
+    const uint64_t version = buffer->device->version;
+    bhi_context_unlock(buffer->context);
+    return version;
 }
 
 BH_API uint64_t bh_buffer_size(const bh_buffer *buffer) {

@@ -10,7 +10,18 @@
 /* What a buffer that comes from a file remembers of that. */
 struct bhi_load {
     struct bh_event *event; /* with one of the caller's references, which is the buffer's */
+    /* Into device memory: the ends of its pieces, referenced, in order; |event| is the last. */
+    struct bh_event **pieces;
+    uint32_t piece_count;
+    uint64_t piece_bytes;
     bh_array_info array;
+};
+
+/* What a buffer in device memory has beside its bytes (device_memory.h). */
+struct bhi_device_memory {
+    struct bh_stream *stream; /* referenced; whose worker moves its bytes */
+    uint64_t charged;         /* bytes that the limits count */
+    uint64_t version;         /* lock: id of the newest submission that writes it; 0: none */
 };
 
 struct bh_buffer {
@@ -23,6 +34,7 @@ struct bh_buffer {
      * cases: the block's, or the buffer's. */
     struct bhi_block *block;
     bool pooled;
+    struct bhi_device_memory *device; /* owned; NULL: host memory */
     uint64_t id;
     uint64_t size;
     uint64_t mapped; /* bytes of the mapping */
@@ -34,10 +46,26 @@ struct bh_buffer {
     struct bhi_load *load;       /* owned; NULL: not from a file */
 };
 
+/* What it takes to make a buffer. */
+struct bhi_buffer_order {
+    const char *call;
+    uint64_t size;
+    struct bh_stream *stream; /* whose worker is going to use it; NULL: nobody knows */
+    uint32_t flags;
+    bool alone; /* not of the pool: a worker that lives on is going to write it, whoever uses it */
+};
+
+/* One reference, which is a caller's. */
+bh_status bhi_buffer_create(bh_context *context, const struct bhi_buffer_order *order,
+                            struct bh_buffer **out_buffer, bh_detail *detail);
 /* bh_buffer_create, for |call|. One reference, which is a caller's. */
 bh_status bhi_buffer_make(bh_context *context, uint64_t size, const char *call,
                           struct bh_buffer **out_buffer, bh_detail *detail);
 
+/* The same with memory that was the stream's worker's, or is now: it is reached from the start, and
+ * need not be zero. */
+bh_status bhi_buffer_make_for(struct bh_stream *stream, uint64_t size, const char *call,
+                              struct bh_buffer **out_buffer, bh_detail *detail);
 static inline void bhi_buffer_ref(struct bh_buffer *buffer) {
     atomic_fetch_add_explicit(&buffer->refs, 1, memory_order_relaxed);
 }

@@ -53,11 +53,12 @@ struct bh_context {
     pthread_mutex_t lock; /* guards all below, and the fields that say "lock" elsewhere */
     struct bhi_core core; /* what was submitted, and what becomes of it */
     bool closed;
-    uint64_t next_id;        /* of events, buffers, kernels, workers */
-    struct bhi_list streams; /* bh_stream.link */
-    struct bhi_list workers; /* bhi_worker.link: not yet reaped */
-    struct bhi_list zygotes; /* bhi_zygote.link */
-    struct bhi_list doomed;  /* bhi_doomed.link: freed by bhi_context_settle_unlock */
+    uint64_t device_memory_limit, device_memory; /* of all buffers in device memory (D6) */
+    uint64_t next_id;                            /* of events, buffers, kernels, workers */
+    struct bhi_list streams;                     /* bh_stream.link */
+    struct bhi_list workers;                     /* bhi_worker.link: not yet reaped */
+    struct bhi_list zygotes;                     /* bhi_zygote.link */
+    struct bhi_list doomed; /* bhi_doomed.link: freed by bhi_context_settle_unlock */
     struct bh_stream *loaders[BHI_LOADERS]; /* referenced; also in |streams| (loaders.h) */
     uint32_t loader_count, loader_turn;
     struct bh_stream *inspector; /* of headers, when all of those are busy; referenced; or NULL */

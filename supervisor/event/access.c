@@ -1,32 +1,28 @@
-/* The host's own access to a buffer: it waits for the submissions that use it. */
+#include "supervisor/event/access.h"
 #include "base/detail.h"
 #include "base/futex.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/event/event.h"
 
-#include <string.h>
-
-/* Waits for device users, then says whether the content may be used. |discard|: it need not be
- * good, and is CLEAN afterwards. */
-static bh_status acquire(struct bh_buffer *buffer, bool host_writes, bool discard,
-                         uint64_t timeout_ns, const char *what, bh_detail *detail) {
+bh_status bhi_buffer_acquire(struct bh_buffer *buffer, enum bhi_host_access access,
+                             uint64_t deadline_ns, const char *what, bh_detail *detail) {
     bh_context *context = buffer->context;
+    const bool host_writes = access != BHI_HOST_READ;
     if (bhi_context_forked(context)) {
         return bhi_context_refuse(what, detail);
     }
-    uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
     for (;;) {
         bhi_context_lock(context);
         struct bh_event *pending = bhi_content_obstacle(&buffer->content, host_writes);
         if (!pending) {
             bh_status status = BH_OK;
             buffer->changeable |= host_writes; /* for good: there is no unmap */
-            if (discard) {
+            if (access == BHI_HOST_DISCARD) {
                 bhi_content_clean(&buffer->content);
             }
             const struct bh_event *poison = bhi_content_poison(&buffer->content);
-            if (poison) {
+            if (poison && access != BHI_HOST_REPLACE) {
                 status = bhi_event_report(poison, detail, what, "the content is poisoned by event");
             }
             bhi_context_pump_unlock(context);
@@ -60,49 +56,20 @@ BH_API bh_status bh_buffer_map(bh_buffer *buffer, bh_map_intent intent, uint64_t
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_buffer_map: intent %d is not a bh_map_intent", intent);
     }
-    bh_status status = acquire(buffer, intent != BH_MAP_READ, intent == BH_MAP_DISCARD, timeout_ns,
-                               "bh_buffer_map", detail);
+    if (buffer->device) {
+        return bhi_fail(
+            detail, BH_INVALID_ARGUMENT, 0,
+            "bh_buffer_map: the buffer is in device memory, which has no host pointer: "
+            "call bh_buffer_read or bh_buffer_write, or copy between it and a buffer in "
+            "host memory with BH_COMMAND_COPY");
+    }
+    const enum bhi_host_access access = intent == BH_MAP_READ      ? BHI_HOST_READ
+                                        : intent == BH_MAP_DISCARD ? BHI_HOST_DISCARD
+                                                                   : BHI_HOST_WRITE;
+    bh_status status =
+        bhi_buffer_acquire(buffer, access, bhi_deadline_ns(timeout_ns), "bh_buffer_map", detail);
     if (status == BH_OK) {
         *out_pointer = buffer->pointer;
-    }
-    return status;
-}
-
-static bh_status check_range(const struct bh_buffer *buffer, uint64_t offset, const void *bytes,
-                             uint64_t size, const char *what, bh_detail *detail) {
-    if (!BHI_LIVE(buffer) || (!bytes && size)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: %s", what,
-                        BHI_LIVE(buffer) ? "bytes is NULL" : "buffer is NULL or was released");
-    }
-    if (offset > buffer->size || size > buffer->size - offset) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "%s: offset %llu and size %llu leave the buffer of %llu bytes", what,
-                        (unsigned long long)offset, (unsigned long long)size,
-                        (unsigned long long)buffer->size);
-    }
-    return BH_OK;
-}
-
-BH_API bh_status bh_buffer_read(bh_buffer *buffer, uint64_t offset, void *out_bytes, uint64_t size,
-                                uint64_t timeout_ns, bh_detail *detail) {
-    bh_status status = check_range(buffer, offset, out_bytes, size, "bh_buffer_read", detail);
-    if (status == BH_OK) {
-        status = acquire(buffer, false, false, timeout_ns, "bh_buffer_read", detail);
-    }
-    if (status == BH_OK && size) {
-        memcpy(out_bytes, (const char *)buffer->pointer + offset, size);
-    }
-    return status;
-}
-
-BH_API bh_status bh_buffer_write(bh_buffer *buffer, uint64_t offset, const void *bytes,
-                                 uint64_t size, uint64_t timeout_ns, bh_detail *detail) {
-    bh_status status = check_range(buffer, offset, bytes, size, "bh_buffer_write", detail);
-    if (status == BH_OK) {
-        status = acquire(buffer, true, size == buffer->size, timeout_ns, "bh_buffer_write", detail);
-    }
-    if (status == BH_OK && size) {
-        memcpy((char *)buffer->pointer + offset, bytes, size);
     }
     return status;
 }

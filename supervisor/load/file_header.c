@@ -28,8 +28,8 @@ BH_API void bh_file_source_init_sized(bh_file_source *source, size_t size) {
 /* -- submissions ---------------------------------------------------------------------- */
 
 bh_status bhi_file_submit(struct bhi_file *file, struct bh_buffer *buffer, const void *command,
-                          size_t size, uint64_t deadline_ns, bool quiet, const char *call,
-                          struct bh_event **out_event, bh_detail *detail) {
+                          size_t size, struct bh_event *after, uint64_t deadline_ns, bool quiet,
+                          const char *call, struct bh_event **out_event, bh_detail *detail) {
     struct bh_stream *stream;
     bh_status status = bhi_loaders_pick(file->context, quiet, call, &stream, detail);
     if (status != BH_OK) {
@@ -41,6 +41,7 @@ bh_status bhi_file_submit(struct bhi_file *file, struct bh_buffer *buffer, const
         .size = size,
         .file = file,
         .fills = buffer,
+        .after = after,
         .deadline_ns = deadline_ns,
         .quiet = quiet,
     };
@@ -138,8 +139,8 @@ bh_status bhi_file_inspect(struct bhi_file *file, uint64_t timeout_ns, uint64_t 
         .room = room,
     };
     struct bh_event *event = NULL;
-    status = bhi_file_submit(file, answer, &command, sizeof command, timeout_ns, true, call, &event,
-                             detail);
+    status = bhi_file_submit(file, answer, &command, sizeof command, NULL, timeout_ns, true, call,
+                             &event, detail);
     if (status == BH_OK) {
         status = await_inspection(event, file, deadline_ns, call, detail);
         bhi_event_unref(event);

@@ -14,11 +14,11 @@ struct bh_event;
 bh_status bhi_file_source_take(const bh_file_source *given, bh_file_source *source,
                                const char *call, bh_detail *detail);
 
-/* |command| is about |file| and fills |buffer|. *out_event is referenced. |quiet|: how it ends is
- * the caller's to tell, and counts as nobody's failure. */
+/* |command| is about |file| and fills |buffer|, once |after| (NULL is fine) is READY. *out_event is
+ * referenced. |quiet|: how it ends is the caller's to tell, and counts as nobody's failure. */
 bh_status bhi_file_submit(struct bhi_file *file, struct bh_buffer *buffer, const void *command,
-                          size_t size, uint64_t deadline_ns, bool quiet, const char *call,
-                          struct bh_event **out_event, bh_detail *detail);
+                          size_t size, struct bh_event *after, uint64_t deadline_ns, bool quiet,
+                          const char *call, struct bh_event **out_event, bh_detail *detail);
 
 /* Has the header parsed, and waits for that. *out_answer, to be released, has a struct
  * bhi_file_answer, or with |room| a struct bhi_file_list and so many rows at most. The loader can

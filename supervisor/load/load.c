@@ -8,11 +8,13 @@
 #include "ipc/commands.h"
 #include "ipc/file_answer.h"
 #include "supervisor/buffer/buffer.h"
+#include "supervisor/buffer/device_memory.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/layout.h"
 #include "supervisor/event/event.h"
 #include "supervisor/file/file.h"
 #include "supervisor/load/file_header.h"
+#include "supervisor/load/pieces.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/worker_proc.h"
 
@@ -99,6 +101,18 @@ static bh_status take_source(const bh_file_source *given, bh_file_source *source
     return BH_OK;
 }
 
+static bh_status take_memory(const bh_context *context, const bh_file_source *source,
+                             bool *out_device, bh_detail *detail) {
+    if (source->stream && !bhi_handle_live(&source->stream->handle)) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": source.stream was released");
+    }
+    if (source->stream && source->stream->context != context) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        CALL ": source.stream belongs to another context");
+    }
+    return bhi_device_memory_resolve(source->stream, source->memory, CALL, out_device, detail);
+}
+
 static bh_status start_load(struct bhi_file *file, struct bh_buffer *buffer,
                             const bh_file_source *source, const struct bhi_file_answer *what,
                             bh_detail *detail) {
@@ -116,8 +130,11 @@ static bh_status start_load(struct bhi_file *file, struct bh_buffer *buffer,
         .offset = what->offset,
         .bytes = what->bytes,
     };
-    bh_status status = bhi_file_submit(file, buffer, &command, sizeof command, source->deadline_ns,
-                                       false, CALL, &load->event, detail);
+    bh_status status =
+        buffer->device && what->bytes
+            ? bhi_load_pieces(file, buffer, &command, source->deadline_ns, CALL, load, detail)
+            : bhi_file_submit(file, buffer, &command, sizeof command, NULL, source->deadline_ns,
+                              false, CALL, &load->event, detail);
     if (status != BH_OK) {
         free(load);
         return status;
@@ -140,6 +157,10 @@ BH_API bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *
     if (status == BH_OK) {
         status = take_source(given, &all, detail);
     }
+    bool on_device = false;
+    if (status == BH_OK) {
+        status = take_memory(context, source, &on_device, detail);
+    }
     if (status != BH_OK) {
         return status;
     }
@@ -154,7 +175,9 @@ BH_API bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *
     status = source->format == BH_FILE_RAW ? take_range(file, source, &what, detail)
                                            : inspect(file, source, deadline_ns, &what, detail);
     if (status == BH_OK) {
-        status = bhi_buffer_make(context, what.bytes, CALL, &buffer, detail);
+        status = on_device
+                     ? bhi_buffer_make_device(source->stream, what.bytes, CALL, &buffer, detail)
+                     : bhi_buffer_make(context, what.bytes, CALL, &buffer, detail);
     }
     if (status == BH_OK) {
         status = start_load(file, buffer, source, &what, detail);
@@ -216,6 +239,8 @@ BH_API bh_status bh_buffer_load_progress(bh_buffer *buffer, uint64_t *out_done, 
     const struct bhi_submission *submission = event->submission;
     if (bhi_event_state(event) == BH_EVENT_READY) {
         done = buffer->size;
+    } else if (buffer->load->piece_count) {
+        done = bhi_load_pieces_done(buffer->load);
     } else if (submission && submission->state == BHI_RELEASED) {
         const struct bhi_progress_header *header =
             bhi_worker_of(submission->worker)->progress.header;

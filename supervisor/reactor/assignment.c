@@ -114,6 +114,7 @@ static void bind_worker(struct bh_stream *stream, struct bhi_worker *worker) {
     bhi_worker_serve(worker, stream->core.name);
     bhi_pipeline_cache_want(worker);
     if (worker->state == BHI_RUNNING) {
+        bhi_stream_learn_device(stream, worker->devices, worker->device_count);
         bhi_stream_served(&stream->core);
     }
 }

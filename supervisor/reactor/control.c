@@ -115,6 +115,8 @@ void bhi_control_ready(struct bhi_worker *worker) {
         worker->state = BHI_RUNNING;
         bhi_pipeline_cache_want(worker);
         if (worker->core.stream) {
+            bhi_stream_learn_device(bhi_stream_of(worker->core.stream), worker->devices,
+                                    worker->device_count);
             bhi_stream_served(worker->core.stream);
         } else {
             worker->context->wake_reactor = true;

@@ -79,6 +79,7 @@ bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
     stream->kind = kind;
     stream->deadline_ns = options->deadline_ns;
     stream->memory_limit = options->memory_limit;
+    stream->device_memory_limit = options->device_memory;
     snprintf(stream->device, sizeof stream->device, "%s", options->device ? options->device : "");
     snprintf(stream->tenant, sizeof stream->tenant, "%s", options->tenant ? options->tenant : "");
     bhi_context_lock(context);
@@ -170,7 +171,8 @@ bool bhi_stream_rests(const struct bh_stream *stream) {
 }
 
 /* It is awaited meanwhile. */
-static bh_status wait_ready(bh_stream *stream, uint64_t deadline_ns, bh_detail *detail) {
+static bh_status wait_ready(bh_stream *stream, uint64_t deadline_ns, const char *call,
+                            bh_detail *detail) {
     bh_context *context = stream->context;
     for (;;) {
         uint32_t seen = atomic_load(&stream->ready_word);
@@ -183,8 +185,7 @@ static bh_status wait_ready(bh_stream *stream, uint64_t deadline_ns, bh_detail *
         bh_detail trouble = stream->core.trouble;
         bhi_context_pump_unlock(context);
         if (closed) {
-            return bhi_fail(detail, BH_CLOSED, 0,
-                            "bh_stream_wait_ready: the context was destroyed");
+            return bhi_fail(detail, BH_CLOSED, 0, "%s: the context was destroyed", call);
         }
         if (state == BHI_STREAM_SERVED) {
             return BH_OK;
@@ -195,16 +196,28 @@ static bh_status wait_ready(bh_stream *stream, uint64_t deadline_ns, bh_detail *
             }
             return trouble.status;
         }
-        if (deadline_ns > bhi_now_ns() &&
-            bhi_callback_check("bh_stream_wait_ready", detail) != BH_OK) {
+        if (deadline_ns > bhi_now_ns() && bhi_callback_check(call, detail) != BH_OK) {
             return BH_IN_CALLBACK;
         }
         if (bhi_futex_wait(&stream->ready_word, seen, false, deadline_ns) == -ETIMEDOUT) {
-            return bhi_fail(detail, BH_TIMEOUT, 0,
-                            "bh_stream_wait_ready: no worker was ready in time%s%s",
+            return bhi_fail(detail, BH_TIMEOUT, 0, "%s: no worker was ready in time%s%s", call,
                             trouble.message[0] ? "; the last start failed: " : "", trouble.message);
         }
     }
+}
+
+static bh_status await_ready(bh_stream *stream, uint64_t deadline_ns, const char *call,
+                             bh_detail *detail) {
+    bh_context *context = stream->context;
+    bhi_context_lock(context);
+    context->wake_reactor |= bhi_stream_rests(stream);
+    stream->awaited++;
+    bhi_context_pump_unlock(context);
+    bh_status status = wait_ready(stream, deadline_ns, call, detail);
+    bhi_context_lock(context);
+    stream->awaited--;
+    bhi_context_unlock(context);
+    return status;
 }
 
 BH_API bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t timeout_ns, bh_detail *detail) {
@@ -216,15 +229,29 @@ BH_API bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t timeout_ns, bh
     if (bhi_context_forked(context)) {
         return bhi_context_refuse("bh_stream_wait_ready", detail);
     }
-    bhi_context_lock(context);
-    context->wake_reactor |= bhi_stream_rests(stream);
-    stream->awaited++;
-    bhi_context_pump_unlock(context);
-    bh_status status = wait_ready(stream, bhi_deadline_ns(timeout_ns), detail);
-    bhi_context_lock(context);
-    stream->awaited--;
-    bhi_context_unlock(context);
-    return status;
+    return await_ready(stream, bhi_deadline_ns(timeout_ns), "bh_stream_wait_ready", detail);
+}
+
+bh_status bhi_stream_await_device(struct bh_stream *stream, const char *call, bh_detail *detail) {
+    bh_context *context = stream->context;
+    const uint64_t patience_ns = 2 * context->settings.start_timeout_ns;
+    const uint64_t deadline_ns = bhi_deadline_ns(patience_ns);
+    for (;;) {
+        bhi_context_lock(context);
+        const bool known = stream->runs_on.known;
+        bhi_context_unlock(context);
+        if (known) {
+            return BH_OK;
+        }
+        bh_status status = await_ready(stream, deadline_ns, call, detail);
+        if (status != BH_OK) {
+            return status; /* it may have been ready, and be dead again: then once more */
+        }
+        if (bhi_now_ns() > deadline_ns) {
+            return bhi_fail(detail, BH_TIMEOUT, 0, "%s: its workers die as soon as they are ready",
+                            call);
+        }
+    }
 }
 
 BH_API bh_status bh_stream_reset(bh_stream *stream, bh_detail *detail) {

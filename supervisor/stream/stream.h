@@ -11,6 +11,15 @@ struct bhi_worker;
 
 #define BHI_TENANT 64u /* bytes, NUL included */
 
+/* What the stream's workers run on, once one has said so. */
+struct bhi_stream_device {
+    bool known;
+    bool is_cpu, is_discrete;
+    uint64_t features; /* BHI_FEATURE_* */
+    uint8_t uuid[16];
+    char name[128];
+};
+
 struct bh_stream {
     struct bhi_core_stream core; /* lock */
     struct bhi_handle handle;    /* the caller's references: one of refs while there are any */
@@ -28,6 +37,8 @@ struct bh_stream {
     struct bhi_msg_device *seen_devices; /* of a worker that could not start: why NO_DEVICE */
     uint32_t seen_device_count;
     uint32_t awaited; /* threads in bh_stream_wait_ready */
+    struct bhi_stream_device runs_on;
+    uint64_t device_memory_limit, device_memory; /* of buffers that are its (D6) */
 };
 
 static inline struct bh_stream *bhi_stream_of(const struct bhi_core_stream *core) {
@@ -37,6 +48,16 @@ static inline struct bh_stream *bhi_stream_of(const struct bhi_core_stream *core
 bool bhi_stream_rests(const struct bh_stream *stream);
 /* The worker that is bound to it, starting or running; NULL: none. Referenced by the stream. */
 struct bhi_worker *bhi_stream_worker(const struct bh_stream *stream);
+/* A worker that is going to serve it has |told| what devices there are. Lock held. */
+void bhi_stream_learn_device(struct bh_stream *stream, const struct bhi_msg_device *told,
+                             uint32_t count);
+/* May a submission of |stream| use device memory that was made for |home| (D4)? False: |why| says
+ * what forbids it. What is not known yet is allowed. Lock held. */
+bool bhi_stream_may_use(struct bh_stream *stream, struct bh_stream *home, bool writes, char *why,
+                        size_t size);
+/* Waits until it is known what the stream's workers run on. Blocks, as bh_stream_wait_ready does,
+ * whose details begin with |call| here. No lock. */
+bh_status bhi_stream_await_device(struct bh_stream *stream, const char *call, bh_detail *detail);
 /* One reference, and no handle: bh_stream_create without its checks of the arguments. |kind|: of
  * its workers. */
 bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,

@@ -159,6 +159,31 @@ static void name_kernel(const struct bhi_submission *submission, uint32_t comman
     bhi_quarantine_note(submission, verdict);
 }
 
+/* When it was submitted its stream may have had no worker yet, whose device was not known then. */
+static bool is_elsewhere(const struct bhi_submission *submission, struct bhi_outcome *out) {
+    struct bh_stream *stream = bhi_stream_of(submission->stream);
+    for (uint32_t i = 0; i < submission->use_count; i++) {
+        const struct bhi_use *use = &submission->uses[i];
+        const struct bh_buffer *buffer = BHI_CONTAINER(use->content, struct bh_buffer, content);
+        if (buffer->device &&
+            !bhi_stream_may_use(stream, buffer->device->stream, use->writes,
+                                stream->context->refusal, sizeof stream->context->refusal)) {
+            *out = (struct bhi_outcome)BHI_OUTCOME_INIT;
+            out->status = BH_BINDING_MISMATCH;
+            out->executed = BH_EXECUTED_NO;
+            out->ended_ns = bhi_now_ns();
+            out->message = stream->context->refusal;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool refuse(const struct bhi_submission *submission, struct bhi_outcome *out) {
+    return (bhi_payload_of(submission)->borrows && is_elsewhere(submission, out)) ||
+           bhi_quarantine_refuse(submission, out);
+}
+
 static void free_submission(struct bhi_submission *submission) {
     struct bhi_payload *payload = bhi_payload_of(submission);
     for (uint32_t i = 0; i < payload->kernel_count; i++) {
@@ -206,6 +231,6 @@ const struct bhi_core_ops bhi_supervisor_core_ops = {
     .unref_stream = unref_stream,
     .ref_stream = ref_stream,
     .stream_changed = stream_changed,
-    .refuse = bhi_quarantine_refuse,
+    .refuse = refuse,
     .on_trial = bhi_quarantine_tries,
 };

@@ -8,6 +8,7 @@
 #include "supervisor/context/context.h"
 #include "supervisor/context/payload.h"
 #include "supervisor/kernel/kernel.h"
+#include "supervisor/stream/stream.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -55,6 +56,8 @@ bool bhi_encode_use(struct bhi_payload *payload, struct bh_buffer *buffer, bool 
     if (first) {
         bhi_buffer_ref(buffer);
     }
+    payload->borrows |=
+        buffer->device && &buffer->device->stream->core != payload->submission.stream;
     buffer->changeable |= writes && !payload->file; /* what a loader writes is its content */
     return true;
 }
@@ -122,6 +125,17 @@ static bh_status find_access(struct bhi_encoder *encoder, const struct bh_kernel
     return BH_OK;
 }
 
+/* May the submission use the buffer like that, as far as it is device memory (D4)? */
+static bh_status check_memory(struct bhi_encoder *encoder, const struct bh_buffer *buffer,
+                              bool writes, const char *what) {
+    char why[256];
+    struct bh_stream *stream = bhi_stream_of(encoder->payload->submission.stream);
+    return !buffer->device ||
+                   bhi_stream_may_use(stream, buffer->device->stream, writes, why, sizeof why)
+               ? BH_OK
+               : REFUSE(encoder, "%s: %s", what, why);
+}
+
 static bh_status add_binding(struct bhi_encoder *encoder, const struct bh_kernel *kernel,
                              const bh_binding *binding, struct bhi_cmd_binding *out,
                              bh_context *context) {
@@ -140,6 +154,11 @@ static bh_status add_binding(struct bhi_encoder *encoder, const struct bh_kernel
     }
     bh_access access;
     bh_status status = find_access(encoder, kernel, binding, &access);
+    if (status != BH_OK) {
+        return status;
+    }
+    status =
+        check_memory(encoder, buffer, access & BH_ACCESS_WRITE, buffer_place(encoder, binding));
     if (status != BH_OK) {
         return status;
     }
@@ -263,13 +282,17 @@ static bh_status add_dispatch(struct bhi_encoder *encoder, const bh_command *com
 
 /* |size|: BH_WHOLE_SIZE becomes what it stands for. */
 static bh_status check_range(struct bhi_encoder *encoder, const struct bh_buffer *buffer,
-                             uint64_t offset, uint64_t *size, const char *what,
+                             uint64_t offset, uint64_t *size, bool writes, const char *what,
                              bh_context *context) {
     if (!BHI_LIVE(buffer)) {
         return REFUSE(encoder, "%s is NULL or was released", what);
     }
     if (buffer->context != context) {
         return REFUSE(encoder, "%s belongs to another context", what);
+    }
+    bh_status status = check_memory(encoder, buffer, writes, what);
+    if (status != BH_OK) {
+        return status;
     }
     if (*size == BH_WHOLE_SIZE && offset < buffer->size) {
         *size = buffer->size - offset;
@@ -293,9 +316,10 @@ static bh_status add_copy(struct bhi_encoder *encoder, const bh_command *command
                           bh_context *context) {
     uint64_t size = command->size;
     bh_status status =
-        check_range(encoder, command->src, command->src_offset, &size, "src", context);
+        check_range(encoder, command->src, command->src_offset, &size, false, "src", context);
     if (status == BH_OK) {
-        status = check_range(encoder, command->dst, command->dst_offset, &size, "dst", context);
+        status =
+            check_range(encoder, command->dst, command->dst_offset, &size, true, "dst", context);
     }
     if (status != BH_OK) {
         return status;
@@ -327,7 +351,7 @@ static bh_status add_fill(struct bhi_encoder *encoder, const bh_command *command
                           bh_context *context) {
     uint64_t size = command->size;
     bh_status status =
-        check_range(encoder, command->dst, command->dst_offset, &size, "dst", context);
+        check_range(encoder, command->dst, command->dst_offset, &size, true, "dst", context);
     if (status != BH_OK) {
         return status;
     }

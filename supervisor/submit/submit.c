@@ -21,7 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_CAPACITY 512u /* bytes of a record */
+#define FIRST_CAPACITY   512u /* bytes of a record */
+#define COPY_DEADLINE_NS (60ull * 1000000000)
 
 /* What it has run that somebody else wrote, as the core tells one from another: its kernel or its
  * file, trusted or not; several kernels are nobody else's. 0: copies and fills only. */
@@ -89,6 +90,13 @@ static bh_status finish(struct bhi_payload *payload, bh_status status, bh_event 
         bhi_context_pump_unlock(context);
         return status;
     }
+    for (uint32_t i = 0; i < submission->use_count; i++) {
+        struct bh_buffer *buffer =
+            BHI_CONTAINER(submission->uses[i].content, struct bh_buffer, content);
+        if (buffer->device && submission->uses[i].writes) {
+            buffer->device->version = event->id;
+        }
+    }
     if (out_event) {
         atomic_init(&event->handle.count, handles);
         bhi_event_ref(event);
@@ -121,7 +129,48 @@ bh_status bhi_internal_submit(struct bh_stream *stream,
          (internal->fills && !bhi_encode_use(payload, internal->fills, false, true, true)))) {
         status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", internal->call);
     }
-    return finish(payload, status, NULL, 0, 0, internal->call, out_event, detail);
+    return finish(payload, status, &internal->after, internal->after ? 1 : 0, 0, internal->call,
+                  out_event, detail);
+}
+
+bh_status bhi_internal_submit_copy(struct bh_stream *stream, const struct bhi_internal_copy *copy,
+                                   struct bh_event **out_event, bh_detail *detail) {
+    const struct bhi_cmd_copy command = {
+        .header = {.type = BHI_CMD_COPY, .size = sizeof command},
+        .src = copy->src->id,
+        .dst = copy->dst->id,
+        .src_offset = copy->src_offset,
+        .dst_offset = copy->dst_offset,
+        .bytes = copy->bytes,
+    };
+    struct bhi_payload *payload = start(stream, 1, sizeof *payload->record + sizeof command);
+    if (!payload) {
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", copy->call);
+    }
+    memcpy(bhi_encode_append(payload, sizeof command), &command, sizeof command);
+    payload->submission.deadline_ns =
+        stream->deadline_ns == BH_FOREVER ? COPY_DEADLINE_NS : stream->deadline_ns;
+    payload->submission.failure_reported = true;
+    const bool whole = copy->whole || copy->bytes == copy->dst->size;
+    bh_status status = enter(payload, copy->call, detail);
+    if (status == BH_OK &&
+        (!bhi_encode_use(payload, copy->src, true, false, false) ||
+         !bhi_encode_use(payload, copy->dst, copy->on_top, true, whole && !copy->on_top))) {
+        status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", copy->call);
+    }
+    return finish(payload, status, &copy->after, copy->after ? 1 : 0, 0, copy->call, out_event,
+                  detail);
+}
+
+bh_status bhi_internal_submit_marker(struct bh_stream *stream, const char *call,
+                                     struct bh_event **out_event, bh_detail *detail) {
+    struct bhi_payload *payload = start(stream, 0, sizeof *payload->record);
+    if (!payload) {
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+    }
+    payload->submission.deadline_ns = BH_FOREVER;
+    payload->submission.failure_reported = true;
+    return finish(payload, enter(payload, call, detail), NULL, 0, 0, call, out_event, detail);
 }
 
 static bh_status check_info(const bh_stream *stream, const bh_submit_info *info,

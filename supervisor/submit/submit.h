@@ -20,6 +20,7 @@ struct bhi_internal_submission {
     struct bhi_file *file;   /* that it is about; NULL: none */
     struct bh_buffer *reads; /* NULL: none */
     struct bh_buffer *fills; /* whole */
+    struct bh_event *after;  /* waited for, whose poison flows; NULL: none */
     uint64_t deadline_ns;
     bool quiet; /* how it ends is the caller's to tell, and counts as nobody's failure */
 };
@@ -28,6 +29,24 @@ struct bhi_internal_submission {
 bh_status bhi_internal_submit(struct bh_stream *stream,
                               const struct bhi_internal_submission *internal,
                               struct bh_event **out_event, bh_detail *detail);
+
+/* A copy between buffers that the library makes for itself, in the order of the stream, and with
+ * its deadline (where that has none, a minute). It counts as nobody's failure. */
+struct bhi_internal_copy {
+    const char *call; /* for the detail */
+    struct bh_buffer *src, *dst;
+    uint64_t src_offset, dst_offset, bytes;
+    bool whole;  /* what |dst| was before no longer counts, although it is not all overwritten */
+    bool on_top; /* it counts, and so does whether that is good: |dst| is read, too */
+    struct bh_event *after; /* waited for, whose poison flows; NULL: none */
+};
+
+/* *out_event is referenced. */
+bh_status bhi_internal_submit_copy(struct bh_stream *stream, const struct bhi_internal_copy *copy,
+                                   struct bh_event **out_event, bh_detail *detail);
+/* READY when everything before it on the stream has ended. */
+bh_status bhi_internal_submit_marker(struct bh_stream *stream, const char *call,
+                                     struct bh_event **out_event, bh_detail *detail);
 
 /* bh_submit and bh_launch, of structs in the library's own layout (foreign.c has the calls). */
 bh_status bhi_submit(bh_stream *stream, const bh_submit_info *info, bh_event **out_event,

@@ -1,0 +1,108 @@
+#include "supervisor/load/pieces.h"
+#include "base/detail.h"
+#include "core/event.h"
+#include "ipc/commands.h"
+#include "supervisor/buffer/buffer.h"
+#include "supervisor/file/file.h"
+#include "supervisor/load/file_header.h"
+#include "supervisor/stream/stream.h"
+#include "supervisor/submit/submit.h"
+#include "supervisor/submit/transfer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define MOST_PIECES 1024u
+
+/* All that is being put together. */
+struct work {
+    struct bhi_file *file;
+    struct bh_buffer *buffer;
+    const struct bhi_cmd_load *whole;
+    uint64_t deadline_ns;
+    const char *call;
+    struct bh_buffer *staging[2];
+    struct bh_event *read; /* the last piece's, referenced; NULL: none */
+};
+
+/* Piece |i|: read once the one before it has been, so that nothing is read behind a failure, and
+ * copied on top of the ones before it, so that its end is the end of all. */
+static bh_status submit(struct work *work, struct bhi_load *load, uint32_t i, bh_detail *detail) {
+    const uint64_t begin = i * load->piece_bytes, rest = work->whole->bytes - begin;
+    struct bh_buffer *staging = work->staging[i % 2];
+    struct bhi_cmd_load command = *work->whole;
+    command.buffer = staging->id;
+    command.offset += begin;
+    command.bytes = rest < load->piece_bytes ? rest : load->piece_bytes;
+    struct bh_event *read = NULL;
+    bh_status status = bhi_file_submit(work->file, staging, &command, sizeof command, work->read,
+                                       work->deadline_ns, false, work->call, &read, detail);
+    if (status != BH_OK) {
+        return status;
+    }
+    bhi_event_unref(work->read);
+    work->read = read;
+    const struct bhi_internal_copy copy = {
+        .call = work->call,
+        .src = staging,
+        .dst = work->buffer,
+        .dst_offset = begin,
+        .bytes = command.bytes,
+        .whole = i == 0,
+        .on_top = i > 0,
+    };
+    status =
+        bhi_internal_submit_copy(work->buffer->device->stream, &copy, &load->pieces[i], detail);
+    load->piece_count += status == BH_OK;
+    return status;
+}
+
+bh_status bhi_load_pieces(struct bhi_file *file, struct bh_buffer *buffer,
+                          const struct bhi_cmd_load *command, uint64_t deadline_ns,
+                          const char *call, struct bhi_load *load, bh_detail *detail) {
+    struct work work = {
+        .file = file, .buffer = buffer, .whole = command, .deadline_ns = deadline_ns, .call = call};
+    const uint64_t share = (command->bytes - 1) / MOST_PIECES + 1;
+    load->piece_bytes = share < BHI_PIECE_BYTES ? BHI_PIECE_BYTES : share;
+    const uint32_t count = (uint32_t)((command->bytes - 1) / load->piece_bytes + 1);
+    bh_status status = BH_OK;
+    load->pieces = calloc(count, sizeof *load->pieces);
+    if (!load->pieces) {
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+    }
+    for (uint32_t i = 0; i < 2 && i < count && status == BH_OK; i++) {
+        const uint64_t bytes =
+            command->bytes < load->piece_bytes ? command->bytes : load->piece_bytes;
+        status = bhi_buffer_make(file->context, bytes, call, &work.staging[i], detail);
+    }
+    for (uint32_t i = 0; i < count && status == BH_OK; i++) {
+        status = submit(&work, load, i, detail);
+    }
+    bhi_event_unref(work.read);
+    bh_buffer_release(work.staging[0]);
+    bh_buffer_release(work.staging[1]);
+    if (status == BH_OK) {
+        load->event = load->pieces[count - 1];
+        bhi_event_ref(load->event);
+        return BH_OK;
+    }
+    for (uint32_t i = 0; i < load->piece_count; i++) {
+        bhi_event_unref(load->pieces[i]);
+    }
+    free(load->pieces);
+    return status;
+}
+
+uint64_t bhi_load_pieces_done(const struct bhi_load *load) {
+    if (bhi_event_state(load->event) == BH_EVENT_POISONED) {
+        return 0;
+    }
+    uint64_t done = 0;
+    for (uint32_t i = 0; i < load->piece_count; i++) {
+        if (bhi_event_state(load->pieces[i]) != BH_EVENT_READY) {
+            break;
+        }
+        done += load->piece_bytes;
+    }
+    return done;
+}

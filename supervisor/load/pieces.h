@@ -1,0 +1,21 @@
+/* A file into device memory: a loader reads a piece into host memory while the worker of the
+ * buffer's stream copies the one before it. */
+#ifndef BHI_SUPERVISOR_LOAD_PIECES_H
+#define BHI_SUPERVISOR_LOAD_PIECES_H
+
+#include <bulkhead/bulkhead.h>
+
+struct bhi_cmd_load;
+struct bhi_file;
+struct bhi_load;
+
+/* Submits all of it; |command| says what is to be loaded, at least one byte. |load| gets the event
+ * of its end, referenced, and the pieces. On failure it gets nothing, and what was submitted fills
+ * a buffer that nobody gets. */
+bh_status bhi_load_pieces(struct bhi_file *file, struct bh_buffer *buffer,
+                          const struct bhi_cmd_load *command, uint64_t deadline_ns,
+                          const char *call, struct bhi_load *load, bh_detail *detail);
+/* How many bytes are there; 0 once it has failed. Lock held. */
+uint64_t bhi_load_pieces_done(const struct bhi_load *load);
+
+#endif

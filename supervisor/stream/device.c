@@ -1,0 +1,51 @@
+#include "base/text.h"
+#include "ipc/wire.h"
+#include "supervisor/stream/stream.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* VkPhysicalDeviceType */
+#define DEVICE_TYPE_DISCRETE 2
+#define DEVICE_TYPE_CPU      4
+
+void bhi_stream_learn_device(struct bh_stream *stream, const struct bhi_msg_device *told,
+                             uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (!told[i].chosen) {
+            continue;
+        }
+        struct bhi_stream_device *device = &stream->runs_on;
+        *device = (struct bhi_stream_device){
+            .known = true,
+            .is_cpu = told[i].device_type == DEVICE_TYPE_CPU,
+            .is_discrete = told[i].device_type == DEVICE_TYPE_DISCRETE,
+            .features = told[i].features,
+        };
+        memcpy(device->uuid, told[i].uuid, sizeof device->uuid);
+        bhi_text_line(device->name, sizeof device->name, told[i].name, strlen(told[i].name));
+    }
+}
+
+bool bhi_stream_may_use(struct bh_stream *stream, struct bh_stream *home, bool writes, char *why,
+                        size_t size) {
+    if (home == stream) {
+        return true;
+    }
+    const struct bhi_stream_device *there = &home->runs_on, *here = &stream->runs_on;
+    if (there->known && here->known && memcmp(there->uuid, here->uuid, sizeof here->uuid) != 0) {
+        snprintf(why, size,
+                 "the buffer is in the memory of device %s (stream %s), and stream %s runs on %s: "
+                 "copy it through host memory",
+                 there->name, home->core.name, stream->core.name, here->name);
+        return false;
+    }
+    if (writes && strcmp(home->tenant, stream->tenant) != 0) {
+        snprintf(why, size,
+                 "the buffer is in device memory of tenant \"%s\" (stream %s): stream %s of tenant "
+                 "\"%s\" can read it, and not write it",
+                 home->tenant, home->core.name, stream->core.name, stream->tenant);
+        return false;
+    }
+    return true;
+}

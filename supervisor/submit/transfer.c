@@ -1,0 +1,205 @@
+#include "supervisor/submit/transfer.h"
+#include "base/detail.h"
+#include "base/futex.h"
+#include "supervisor/buffer/buffer.h"
+#include "supervisor/context/pump.h"
+#include "supervisor/event/access.h"
+#include "supervisor/event/event.h"
+#include "supervisor/stream/stream.h"
+#include "supervisor/submit/submit.h"
+
+#include <string.h>
+
+/* A copy under way. */
+struct piece {
+    struct bh_buffer *staging; /* made when it is first used */
+    struct bh_event *copied;   /* referenced; NULL: none */
+    uint64_t begin, bytes;
+};
+
+static bh_status start(const struct bhi_transfer *t, struct piece *piece, uint64_t begin,
+                       bh_detail *detail) {
+    struct bh_stream *home = t->buffer->device->stream;
+    const uint64_t rest = t->size - begin;
+    piece->begin = begin;
+    piece->bytes = rest < BHI_PIECE_BYTES ? rest : BHI_PIECE_BYTES;
+    bh_status status = BH_OK;
+    if (!piece->staging) {
+        status = bhi_buffer_make_for(home, piece->bytes, t->call, &piece->staging, detail);
+    }
+    if (status != BH_OK) {
+        return status;
+    }
+    struct bhi_internal_copy copy = {.call = t->call, .bytes = piece->bytes};
+    if (t->writes) {
+        memcpy(piece->staging->pointer, t->bytes + begin, piece->bytes);
+        copy.src = piece->staging;
+        copy.dst = t->buffer;
+        copy.dst_offset = t->offset + begin;
+        /* The first piece stands for all of them: what was there before no longer counts. */
+        copy.whole = begin == 0 && t->size == t->buffer->size;
+    } else {
+        copy.src = t->buffer;
+        copy.src_offset = t->offset + begin;
+        copy.dst = piece->staging;
+    }
+    return bhi_internal_submit_copy(home, &copy, &piece->copied, detail);
+}
+
+static bh_status finish(const struct bhi_transfer *t, struct piece *piece, uint64_t deadline_ns,
+                        bh_detail *detail) {
+    struct bh_event *copied = piece->copied;
+    bh_status status = bhi_event_await(copied, deadline_ns);
+    if (status != BH_OK) {
+        return bhi_fail(detail, status, 0, "%s: the copy of event %llu has not ended", t->call,
+                        (unsigned long long)copied->id);
+    }
+    if (bhi_event_state(copied) == BH_EVENT_POISONED) {
+        return bhi_event_report(copied, detail, t->call,
+                                t->writes ? "the content is poisoned by the copy of event"
+                                          : "the content is good, and could not be copied: event");
+    }
+    bhi_event_unref(copied);
+    piece->copied = NULL;
+    if (!t->writes) {
+        memcpy(t->bytes + piece->begin, piece->staging->pointer, piece->bytes);
+    }
+    return BH_OK;
+}
+
+/* Whatever was under way is taken back. */
+static void let_go(bh_context *context, struct piece *piece) {
+    if (piece->copied) {
+        bhi_context_lock(context);
+        if (piece->copied->submission) {
+            bhi_submission_cancel(piece->copied->submission);
+        }
+        bhi_context_pump_unlock(context);
+        bhi_event_unref(piece->copied);
+    }
+    bh_buffer_release(piece->staging); /* a copy that runs keeps it */
+}
+
+bh_status bhi_transfer(const struct bhi_transfer *t, uint64_t deadline_ns, bh_detail *detail) {
+    struct piece pieces[2] = {{0}};
+    bh_status status = BH_OK;
+    uint64_t begun = 0, ended = 0;
+    for (uint32_t i = 0; status == BH_OK && ended < t->size; i++) {
+        struct piece *piece = &pieces[i % 2];
+        if (piece->copied) {
+            ended += piece->bytes;
+            status = finish(t, piece, deadline_ns, detail);
+        }
+        if (status == BH_OK && begun < t->size) {
+            status = start(t, piece, begun, detail);
+            begun += status == BH_OK ? piece->bytes : 0;
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        let_go(t->buffer->context, &pieces[i]);
+    }
+    return status;
+}
+
+/* -- the calls -------------------------------------------------------------------------------- */
+
+/* A write is not begun before its turn: until then a timeout changes nothing (E10). */
+static bh_status await_turn(struct bh_stream *home, uint64_t deadline_ns, const char *call,
+                            bh_detail *detail) {
+    bhi_context_lock(home->context);
+    const bool idle = !bhi_stream_oldest(&home->core) && bhi_stream_worker(home);
+    bhi_context_unlock(home->context);
+    if (idle) {
+        return BH_OK;
+    }
+    struct bh_event *turn = NULL;
+    bh_status status = bhi_internal_submit_marker(home, call, &turn, detail);
+    if (status == BH_OK) {
+        status = bhi_event_await(turn, deadline_ns);
+        if (status != BH_OK) {
+            bhi_fail(detail, status, 0, "%s: stream %s had other work all the time", call,
+                     home->core.name);
+        } else if (bhi_event_state(turn) == BH_EVENT_POISONED) {
+            status = bhi_event_report(turn, detail, call, "the stream does nothing: event");
+        }
+        bhi_event_unref(turn);
+    }
+    return status;
+}
+
+static bh_status check_range(const struct bh_buffer *buffer, uint64_t offset, const void *bytes,
+                             uint64_t size, const char *what, bh_detail *detail) {
+    if (!BHI_LIVE(buffer) || (!bytes && size)) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: %s", what,
+                        BHI_LIVE(buffer) ? "bytes is NULL" : "buffer is NULL or was released");
+    }
+    if (offset > buffer->size || size > buffer->size - offset) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "%s: offset %llu and size %llu leave the buffer of %llu bytes", what,
+                        (unsigned long long)offset, (unsigned long long)size,
+                        (unsigned long long)buffer->size);
+    }
+    return BH_OK;
+}
+
+BH_API bh_status bh_buffer_read(bh_buffer *buffer, uint64_t offset, void *out_bytes, uint64_t size,
+                                uint64_t timeout_ns, bh_detail *detail) {
+    static const char call[] = "bh_buffer_read";
+    const uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
+    bh_status status = check_range(buffer, offset, out_bytes, size, call, detail);
+    if (status == BH_OK) {
+        status = bhi_buffer_acquire(buffer, BHI_HOST_READ, deadline_ns, call, detail);
+    }
+    if (status != BH_OK || !size) {
+        return status;
+    }
+    if (buffer->device) {
+        const struct bhi_transfer transfer = {
+            .call = call, .buffer = buffer, .offset = offset, .size = size, .bytes = out_bytes};
+        return bhi_transfer(&transfer, deadline_ns, detail);
+    }
+    memcpy(out_bytes, (const char *)buffer->pointer + offset, size);
+    return BH_OK;
+}
+
+static bh_status write_device(struct bh_buffer *buffer, uint64_t offset, const void *bytes,
+                              uint64_t size, uint64_t deadline_ns, const char *call,
+                              bh_detail *detail) {
+    const bool whole = size == buffer->size;
+    bh_status status = bhi_buffer_acquire(buffer, whole ? BHI_HOST_REPLACE : BHI_HOST_WRITE,
+                                          deadline_ns, call, detail);
+    if (status == BH_OK && size) {
+        status = await_turn(buffer->device->stream, deadline_ns, call, detail);
+    }
+    if (status != BH_OK || !size) {
+        return status;
+    }
+    const struct bhi_transfer transfer = {
+        .call = call,
+        .buffer = buffer,
+        .offset = offset,
+        .size = size,
+        .bytes = (uint8_t *)(uintptr_t)bytes, /* only read from */
+        .writes = true,
+    };
+    return bhi_transfer(&transfer, BH_FOREVER, detail);
+}
+
+BH_API bh_status bh_buffer_write(bh_buffer *buffer, uint64_t offset, const void *bytes,
+                                 uint64_t size, uint64_t timeout_ns, bh_detail *detail) {
+    static const char call[] = "bh_buffer_write";
+    const uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
+    bh_status status = check_range(buffer, offset, bytes, size, call, detail);
+    if (status == BH_OK && buffer->device) {
+        return write_device(buffer, offset, bytes, size, deadline_ns, call, detail);
+    }
+    if (status == BH_OK) {
+        status =
+            bhi_buffer_acquire(buffer, size == buffer->size ? BHI_HOST_DISCARD : BHI_HOST_WRITE,
+                               deadline_ns, call, detail);
+    }
+    if (status == BH_OK && size) {
+        memcpy((char *)buffer->pointer + offset, bytes, size);
+    }
+    return status;
+}

@@ -1,0 +1,26 @@
+/* Bytes between the host and a buffer in device memory: copies of pieces, through host memory that
+ * the worker of the buffer's stream is given, as submissions to that stream. */
+#ifndef BHI_SUPERVISOR_SUBMIT_TRANSFER_H
+#define BHI_SUPERVISOR_SUBMIT_TRANSFER_H
+
+#include <bulkhead/bulkhead.h>
+#include <stdbool.h>
+
+/* Most bytes of a piece; two are under way at most. */
+#define BHI_PIECE_BYTES (16ull << 20)
+
+struct bhi_transfer {
+    const char *call; /* for the detail */
+    struct bh_buffer *buffer;
+    uint64_t offset;
+    uint64_t size;  /* not 0 */
+    uint8_t *bytes; /* of the host */
+    bool writes;    /* into the buffer; all of it, if |size| is all, and CLEAN then */
+};
+
+/* Has the copies made, and waits for them until |deadline_ns|; then it takes back what is under
+ * way, and returns BH_TIMEOUT. Otherwise the status of the first copy that fails. */
+bh_status bhi_transfer(const struct bhi_transfer *transfer, uint64_t deadline_ns,
+                       bh_detail *detail);
+
+#endif

@@ -1,0 +1,611 @@
+/* Device memory (D1 to D7), on the driver that runs on the processor: the API and the rules are the
+ * same there, with host memory underneath (D7). */
+#include "files.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define MIB (1024ull * 1024)
+
+struct scene {
+    bh_context *context;
+    bh_stream *a;
+};
+
+static bh_stream *stream_of(bh_context *context, const char *name, const char *tenant,
+                            uint64_t device_memory) {
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    options.name = name;
+    options.tenant = tenant;
+    options.device_memory = device_memory;
+    options.deadline_ns = FX_SECONDS;
+    bh_stream *stream = NULL;
+    BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
+    return stream;
+}
+
+static struct scene set_up(void) {
+    struct scene s = {.context = fx_context(NULL)};
+    s.a = fx_stream(s.context, "a", FX_SECONDS);
+    return s;
+}
+
+static void tear_down(struct scene *s) {
+    bh_stream_release(s->a);
+    BHT_EQ(bh_context_destroy(s->context), BH_OK);
+}
+
+static bh_status create(bh_context *context, bh_stream *stream, uint64_t size, uint64_t memory,
+                        bh_buffer **out_buffer, bh_detail *detail) {
+    bh_buffer_options options;
+    bh_buffer_options_init(&options);
+    options.stream = stream;
+    options.memory = memory;
+    return bh_buffer_create_with(context, size, &options, out_buffer, detail);
+}
+
+static bh_buffer *device_buffer(bh_context *context, bh_stream *stream, uint64_t size) {
+    bh_buffer *buffer = NULL;
+    bh_detail detail = {0};
+    if (create(context, stream, size, BH_MEMORY_DEVICE, &buffer, &detail) != BH_OK) {
+        BHT_FAIL("bh_buffer_create_with: %s", detail.message);
+    }
+    BHT_EQ(bh_buffer_memory(buffer), BH_MEMORY_DEVICE);
+    return buffer;
+}
+
+/* A pattern that no two words share. */
+static uint32_t *pattern(uint64_t size, uint32_t seed) {
+    uint32_t *words = malloc(size);
+    BHT_TRUE(words);
+    for (uint64_t i = 0; i < size / 4; i++) {
+        words[i] = (uint32_t)i * 2654435761u + seed;
+    }
+    return words;
+}
+
+static void expect_bytes(bh_buffer *buffer, const void *bytes, uint64_t size) {
+    void *found = malloc(size);
+    BHT_TRUE(found);
+    bh_detail detail = {0};
+    if (bh_buffer_read(buffer, 0, found, size, FX_SECONDS, &detail) != BH_OK) {
+        BHT_FAIL("bh_buffer_read: %s", detail.message);
+    }
+    BHT_TRUE(memcmp(found, bytes, size) == 0);
+    free(found);
+}
+
+static void put(bh_buffer *buffer, const void *bytes, uint64_t size) {
+    bh_detail detail = {0};
+    if (bh_buffer_write(buffer, 0, bytes, size, FX_SECONDS, &detail) != BH_OK) {
+        BHT_FAIL("bh_buffer_write: %s", detail.message);
+    }
+}
+
+static bh_event *copy(bh_stream *stream, bh_buffer *src, bh_buffer *dst) {
+    const bh_command command = {
+        .type = BH_COMMAND_COPY, .src = src, .dst = dst, .size = BH_WHOLE_SIZE};
+    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    bh_event *event = NULL;
+    bh_detail detail = {0};
+    if (bh_submit(stream, &info, &event, &detail) != BH_OK) {
+        BHT_FAIL("bh_submit: %s", detail.message);
+    }
+    return event;
+}
+
+static void expect_ready(bh_event *event) {
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+}
+
+/* -- D1 --------------------------------------------------------------------------------------- */
+
+/* Several pieces, the last one short, and parts of them. */
+static void the_host_reads_and_writes_by_copies(void) {
+    const uint64_t size = 33 * MIB + 4;
+    struct scene s = set_up();
+    bh_buffer *buffer = device_buffer(s.context, s.a, size);
+    uint32_t *words = pattern(size, 1);
+    put(buffer, words, size);
+    expect_bytes(buffer, words, size);
+    uint32_t part[64] = {0};
+    const uint64_t at = 16 * MIB - 128;
+    BHT_EQ(bh_buffer_write(buffer, at, part, sizeof part, FX_SECONDS, NULL), BH_OK);
+    memcpy((char *)words + at, part, sizeof part);
+    expect_bytes(buffer, words, size);
+    memset(part, 1, sizeof part);
+    BHT_EQ(bh_buffer_read(buffer, size - 256, part, sizeof part, FX_SECONDS, NULL), BH_OK);
+    BHT_TRUE(memcmp(part, (char *)words + size - 256, sizeof part) == 0);
+    BHT_EQ(bh_buffer_read(buffer, size, part, 0, FX_SECONDS, NULL), BH_OK);
+    BHT_EQ(bh_buffer_read(buffer, size, part, 1, FX_SECONDS, NULL), BH_INVALID_ARGUMENT);
+    free(words);
+    bh_buffer_release(buffer);
+    tear_down(&s);
+}
+
+static void there_is_no_pointer(void) {
+    struct scene s = set_up();
+    bh_buffer *buffer = device_buffer(s.context, s.a, 64);
+    void *pointer = &s;
+    bh_detail detail;
+    BHT_EQ(bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &pointer, &detail), BH_INVALID_ARGUMENT);
+    BHT_TRUE(!pointer);
+    BHT_STR_HAS(detail.message, "bh_buffer_read");
+    BHT_STR_HAS(detail.message, "bh_buffer_write");
+    BHT_STR_HAS(detail.message, "BH_COMMAND_COPY");
+    bh_buffer_release(buffer);
+    tear_down(&s);
+}
+
+static void upload_and_download_are_commands(void) {
+    const uint64_t size = 256;
+    struct scene s = set_up();
+    bh_buffer *square_in = device_buffer(s.context, s.a, size);
+    bh_buffer *square_out = device_buffer(s.context, s.a, size);
+    bh_buffer *host = fx_buffer(s.context, size), *back = fx_buffer(s.context, size);
+    bh_kernel *square = fx_kernel(s.context, "square");
+    float *in = (float *)(void *)fx_pointer(host);
+    for (int i = 0; i < 64; i++) {
+        in[i] = (float)i;
+    }
+    bh_event_release(copy(s.a, host, square_in));
+    bh_event_release(fx_square(s.a, square, square_in, square_out));
+    expect_ready(copy(s.a, square_out, back));
+    const float *out = (const float *)mapped(back);
+    for (int i = 0; i < 64; i++) {
+        BHT_TRUE(out[i] == (float)(i * i));
+    }
+    bh_buffer_release(square_in);
+    bh_buffer_release(square_out);
+    bh_buffer_release(host);
+    bh_buffer_release(back);
+    bh_kernel_release(square);
+    tear_down(&s);
+}
+
+static void each_change_has_a_number(void) {
+    struct scene s = set_up();
+    bh_buffer *buffer = device_buffer(s.context, s.a, 64), *host = fx_words(s.context, 16, 3);
+    BHT_EQ(bh_buffer_version(buffer), 0);
+    BHT_EQ(bh_buffer_version(host), 0);
+    expect_ready(copy(s.a, host, buffer));
+    const uint64_t first = bh_buffer_version(buffer);
+    BHT_TRUE(first > 0);
+    expect_ready(copy(s.a, buffer, host)); /* which only reads it */
+    uint32_t words[16];
+    BHT_EQ(bh_buffer_read(buffer, 0, words, sizeof words, FX_SECONDS, NULL), BH_OK);
+    BHT_EQ(bh_buffer_version(buffer), first);
+    put(buffer, words, sizeof words);
+    BHT_TRUE(bh_buffer_version(buffer) > first);
+    bh_buffer_release(buffer);
+    bh_buffer_release(host);
+    tear_down(&s);
+}
+
+/* A write that has not begun changes nothing when its time is over. */
+static void a_turn_takes_a_timeout(void) {
+    struct scene s = set_up();
+    bh_kernel *gate = fx_kernel(s.context, "gate");
+    bh_buffer *buffer = device_buffer(s.context, s.a, 64), *data = fx_words(s.context, 64, 0);
+    const uint32_t ones[16] = {1, 1, 1}, zeros[16] = {0};
+    volatile uint32_t *word = fx_pointer(data);
+    bh_event *running = fx_gate_within(s.a, gate, data, BH_FOREVER);
+    fx_await_gate(data);
+    const uint64_t version = bh_buffer_version(buffer);
+    bh_detail detail;
+    BHT_EQ(bh_buffer_write(buffer, 0, ones, sizeof ones, FX_MS, &detail), BH_TIMEOUT);
+    uint32_t found[16];
+    BHT_EQ(bh_buffer_read(buffer, 0, found, sizeof found, FX_MS, &detail), BH_TIMEOUT);
+    BHT_EQ(bh_buffer_version(buffer), version);
+    *word = FX_GATE_OPEN;
+    fx_expect(running, BH_OK);
+    expect_bytes(buffer, zeros, sizeof zeros);
+    BHT_EQ(bh_stream_synchronize(s.a, FX_SECONDS, NULL), BH_OK); /* what was taken back is quiet */
+    bh_event_release(running);
+    bh_kernel_release(gate);
+    bh_buffer_release(buffer);
+    bh_buffer_release(data);
+    tear_down(&s);
+}
+
+static void the_buffer_keeps_its_stream(void) {
+    struct scene s = set_up();
+    bh_buffer *buffer = device_buffer(s.context, s.a, 64);
+    const uint32_t words[16] = {1, 2, 3};
+    bh_stream_release(s.a);
+    put(buffer, words, sizeof words);
+    expect_bytes(buffer, words, sizeof words);
+    bh_buffer_release(buffer);
+    BHT_EQ(bh_context_destroy(s.context), BH_OK);
+}
+
+static void after_the_context_there_are_no_copies(void) {
+    struct scene s = set_up();
+    bh_buffer *buffer = device_buffer(s.context, s.a, 64);
+    uint32_t words[16] = {0};
+    bh_stream_release(s.a);
+    BHT_EQ(bh_context_destroy(s.context), BH_OK);
+    BHT_EQ(bh_buffer_read(buffer, 0, words, sizeof words, FX_SECONDS, NULL), BH_CLOSED);
+    BHT_EQ(bh_buffer_write(buffer, 0, words, sizeof words, FX_SECONDS, NULL), BH_CLOSED);
+    bh_buffer_release(buffer);
+}
+
+/* -- D2 --------------------------------------------------------------------------------------- */
+
+static void content_survives_its_writers_death(void) {
+    const uint64_t size = 2 * MIB;
+    struct scene s = set_up();
+    bh_buffer *buffer = device_buffer(s.context, s.a, size);
+    uint32_t *words = pattern(size, 7);
+    put(buffer, words, size);
+    for (int i = 0; i < 2; i++) {
+        const pid_t pid = fx_ready(s.a);
+        fx_kill(pid, SIGKILL);
+        WAIT_UNTIL(bh_stream_worker_pid(s.a) != pid, 20000);
+        expect_bytes(buffer, words, size);
+    }
+    free(words);
+    bh_buffer_release(buffer);
+    tear_down(&s);
+}
+
+/* Killed while it writes one buffer: another that it had written before is intact, and so is one
+ * that it was only reading. */
+static void a_death_poisons_what_was_being_written(void) {
+    struct scene s = set_up();
+    bh_kernel *gate = fx_kernel(s.context, "gate");
+    bh_buffer *kept = device_buffer(s.context, s.a, 256);
+    bh_buffer *written = device_buffer(s.context, s.a, 256);
+    bh_buffer *data = fx_words(s.context, 64, 0);
+    const volatile uint32_t *runs = &fx_pointer(data)[1];
+    uint32_t *words = pattern(256, 9), found[64];
+    put(kept, words, 256);
+    put(written, words, 256);
+    const bh_command commands[] = {
+        {.type = BH_COMMAND_DISPATCH,
+         .kernel = gate,
+         .groups = {1, 1, 1},
+         .bindings =
+             &(bh_binding){.buffer = data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE},
+         .binding_count = 1},
+        {.type = BH_COMMAND_COPY, .src = kept, .dst = written, .size = 128},
+    };
+    const bh_submit_info info = {
+        .commands = commands, .command_count = 2, .deadline_ns = BH_FOREVER};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(s.a, &info, &event, NULL), BH_OK);
+    WAIT_UNTIL(*runs, 20000);
+    fx_kill(fx_ready(s.a), SIGKILL);
+    fx_expect(event, BH_WORKER_SIGNAL);
+    BHT_EQ(bh_buffer_read(written, 0, found, sizeof found, FX_SECONDS, NULL), BH_WORKER_SIGNAL);
+    BHT_EQ(bh_buffer_read(written, 0, found, sizeof found, FX_SECONDS, NULL), BH_WORKER_SIGNAL);
+    expect_bytes(kept, words, 256);
+    /* Part of it does not clean it; all of it does (B5). */
+    BHT_EQ(bh_buffer_write(written, 0, words, 128, FX_SECONDS, NULL), BH_WORKER_SIGNAL);
+    put(written, words, 256);
+    expect_bytes(written, words, 256);
+    free(words);
+    bh_event_release(event);
+    bh_kernel_release(gate);
+    bh_buffer_release(kept);
+    bh_buffer_release(written);
+    bh_buffer_release(data);
+    tear_down(&s);
+}
+
+/* -- D3 --------------------------------------------------------------------------------------- */
+
+static void new_memory_is_zero(void) {
+    const uint64_t size = 64 * 1024;
+    struct scene s = set_up();
+    void *zeros = calloc(1, size), *words = pattern(size, 3);
+    BHT_TRUE(zeros);
+    for (int i = 0; i < 3; i++) { /* the second and third have what the first had */
+        bh_buffer *buffer = device_buffer(s.context, s.a, size);
+        expect_bytes(buffer, zeros, size);
+        put(buffer, words, size);
+        bh_buffer_release(buffer);
+    }
+    bh_stream *other = stream_of(s.context, "b", "somebody else", 0);
+    bh_buffer *buffer = device_buffer(s.context, other, size);
+    expect_bytes(buffer, zeros, size);
+    bh_buffer_release(buffer);
+    bh_stream_release(other);
+    free(zeros);
+    free(words);
+    tear_down(&s);
+}
+
+/* -- D4 --------------------------------------------------------------------------------------- */
+
+static void streams_of_one_tenant_share(void) {
+    struct scene s = set_up();
+    bh_stream *b = stream_of(s.context, "b", NULL, 0);
+    bh_buffer *buffer = device_buffer(s.context, s.a, 64), *host = fx_words(s.context, 16, 5);
+    bh_buffer *back = fx_words(s.context, 16, 0);
+    bh_event_release(copy(s.a, host, buffer));
+    expect_ready(copy(b, buffer, back));
+    BHT_EQ(((const uint32_t *)mapped(back))[15], 5);
+    bh_buffer *six = fx_words(s.context, 16, 6);
+    bh_event_release(copy(b, six, buffer)); /* and may write it, too */
+    expect_ready(copy(s.a, buffer, back));
+    BHT_EQ(((const uint32_t *)mapped(back))[15], 6);
+    bh_buffer_release(six);
+    bh_buffer_release(buffer);
+    bh_buffer_release(host);
+    bh_buffer_release(back);
+    bh_stream_release(b);
+    tear_down(&s);
+}
+
+static void other_tenants_read_only(void) {
+    struct scene s = set_up();
+    bh_stream *b = stream_of(s.context, "b", "somebody else", 0);
+    bh_buffer *buffer = device_buffer(s.context, s.a, 64), *back = fx_words(s.context, 16, 0);
+    bh_kernel *square = fx_kernel(s.context, "square");
+    for (uint32_t i = 1; i < 3; i++) { /* each version */
+        bh_buffer *host = fx_words(s.context, 16, i);
+        bh_event_release(copy(s.a, host, buffer));
+        expect_ready(copy(b, buffer, back));
+        BHT_EQ(((const uint32_t *)mapped(back))[15], i);
+        bh_buffer_release(host);
+    }
+    bh_detail detail;
+    const bh_command write = {
+        .type = BH_COMMAND_COPY, .src = back, .dst = buffer, .size = BH_WHOLE_SIZE};
+    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = buffer, .size = BH_WHOLE_SIZE};
+    const bh_binding bindings[] = {
+        {.binding = 0, .buffer = back, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        {.binding = 1, .buffer = buffer, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE}};
+    const bh_command run = {.type = BH_COMMAND_DISPATCH,
+                            .kernel = square,
+                            .groups = {1, 1, 1},
+                            .bindings = bindings,
+                            .binding_count = 2};
+    const bh_command *const refused[] = {&write, &fill, &run};
+    for (size_t i = 0; i < BHT_COUNT(refused); i++) {
+        const bh_submit_info info = {.commands = refused[i], .command_count = 1};
+        BHT_EQ(bh_submit(b, &info, NULL, &detail), BH_INVALID_ARGUMENT);
+        BHT_STR_HAS(detail.message, "device memory of tenant \"\" (stream a)");
+        BHT_STR_HAS(detail.message, "stream b of tenant \"somebody else\"");
+    }
+    bh_kernel_release(square);
+    bh_buffer_release(buffer);
+    bh_buffer_release(back);
+    bh_stream_release(b);
+    tear_down(&s);
+}
+
+/* -- D5 --------------------------------------------------------------------------------------- */
+
+/* A device that is lost poisons what the worker was writing on it, and nothing else. */
+static void a_lost_device_poisons_what_was_being_written(void) {
+    bh_context *context = fx_context("1:lie_device:4=fail");
+    bh_stream *a = fx_stream(context, "a", FX_SECONDS);
+    bh_buffer *kept = device_buffer(context, a, 64), *lost = device_buffer(context, a, 64);
+    bh_buffer *host = fx_words(context, 16, 4);
+    const uint32_t words[16] = {1, 2, 3};
+    put(kept, words, sizeof words);
+    put(lost, words, sizeof words);
+    expect_ready(copy(a, host, lost));
+    bh_event *event = copy(a, host, lost);
+    fx_expect(event, BH_DEVICE_LOST);
+    uint32_t found[16];
+    BHT_EQ(bh_buffer_read(lost, 0, found, sizeof found, FX_SECONDS, NULL), BH_DEVICE_LOST);
+    expect_bytes(kept, words, sizeof words);
+    bh_event_release(event);
+    bh_buffer_release(kept);
+    bh_buffer_release(lost);
+    bh_buffer_release(host);
+    bh_stream_release(a);
+    bh_context_destroy(context);
+}
+
+/* -- D6 --------------------------------------------------------------------------------------- */
+
+static void limits_are_kept(void) {
+    bh_context_options options = fx_options();
+    options.device_memory = 3 * MIB;
+    bh_context *context = fx_context_with(options, NULL);
+    bh_stream *a = stream_of(context, "a", NULL, 2 * MIB), *b = stream_of(context, "b", NULL, 0);
+    bh_buffer *first = device_buffer(context, a, MIB + 1), *second = NULL;
+    bh_detail detail;
+    /* Of the stream: a page more than 1 MiB is taken. */
+    BHT_EQ(create(context, a, MIB, BH_MEMORY_DEVICE, &second, &detail), BH_OUT_OF_DEVICE_MEMORY);
+    BHT_TRUE(!second);
+    BHT_STR_HAS(detail.message, "1048576 bytes of device memory were asked for");
+    BHT_STR_HAS(detail.message, "stream a has 1052672 of its limit of 2097152 bytes");
+    /* Of the context. */
+    BHT_EQ(create(context, b, 2 * MIB, BH_MEMORY_DEVICE, &second, &detail),
+           BH_OUT_OF_DEVICE_MEMORY);
+    BHT_STR_HAS(detail.message, "the context has 1052672 of its limit of 3145728 bytes");
+    BHT_STR_HAS(detail.message, "bh_context_options.device_memory");
+    /* Nothing is poisoned, and what is given back can be had again. */
+    const uint32_t words[16] = {1};
+    BHT_EQ(bh_buffer_write(first, 0, words, sizeof words, FX_SECONDS, NULL), BH_OK);
+    bh_buffer_release(first);
+    first = device_buffer(context, b, 3 * MIB);
+    bh_buffer_release(first);
+    first = device_buffer(context, a, 2 * MIB);
+    bh_buffer_release(first);
+    bh_stream_release(a);
+    bh_stream_release(b);
+    bh_context_destroy(context);
+}
+
+static void a_trim_gives_it_back(void) {
+    struct scene s = set_up();
+    bh_buffer *buffer = device_buffer(s.context, s.a, 64 * 1024);
+    bh_buffer_release(buffer);
+    bh_pool_stats stats;
+    BHT_EQ(bh_context_pool_stats(s.context, &stats, NULL), BH_OK);
+    BHT_TRUE(stats.bytes >= 64 * 1024);
+    BHT_EQ(bh_context_trim(s.context, 0, NULL), BH_OK);
+    BHT_EQ(bh_context_pool_stats(s.context, &stats, NULL), BH_OK);
+    BHT_EQ(stats.bytes, 0);
+    tear_down(&s);
+}
+
+/* -- D7, and what the calls refuse ------------------------------------------------------------ */
+
+static void what_is_refused(void) {
+    struct scene s = set_up();
+    bh_context *elsewhere = fx_context(NULL);
+    bh_stream *foreign = fx_stream(elsewhere, "foreign", FX_SECONDS);
+    bh_buffer *buffer = NULL;
+    bh_detail detail;
+    BHT_EQ(create(s.context, NULL, 64, BH_MEMORY_DEVICE, &buffer, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "needs a stream");
+    BHT_EQ(create(s.context, s.a, 64, 3, &buffer, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "memory 3 is not a bh_memory");
+    BHT_EQ(create(s.context, foreign, 64, BH_MEMORY_DEVICE, &buffer, &detail), BH_INVALID_ARGUMENT);
+    BHT_EQ(create(s.context, s.a, 2ull << 40, BH_MEMORY_DEVICE, &buffer, &detail), BH_TOO_LARGE);
+    BHT_TRUE(!buffer);
+    BHT_EQ(bh_buffer_memory(NULL), BH_MEMORY_HOST);
+    bh_stream_release(foreign);
+    bh_context_destroy(elsewhere);
+    tear_down(&s);
+}
+
+/* On a processor there is nothing to be gained. */
+static void auto_is_host_memory_here(void) {
+    struct scene s = set_up();
+    bh_buffer *buffer = NULL;
+    void *pointer;
+    BHT_EQ(create(s.context, s.a, 64, BH_MEMORY_AUTO, &buffer, NULL), BH_OK);
+    BHT_EQ(bh_buffer_memory(buffer), BH_MEMORY_HOST);
+    BHT_EQ(bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &pointer, NULL), BH_OK);
+    bh_buffer_release(buffer);
+    buffer = NULL;
+    BHT_EQ(create(s.context, NULL, 64, BH_MEMORY_AUTO, &buffer, NULL), BH_OK);
+    BHT_EQ(bh_buffer_memory(buffer), BH_MEMORY_HOST);
+    bh_buffer_release(buffer);
+    tear_down(&s);
+}
+
+static void an_empty_buffer(void) {
+    struct scene s = set_up();
+    bh_buffer *buffer = device_buffer(s.context, s.a, 0);
+    BHT_EQ(bh_buffer_read(buffer, 0, NULL, 0, FX_SECONDS, NULL), BH_OK);
+    BHT_EQ(bh_buffer_write(buffer, 0, NULL, 0, FX_SECONDS, NULL), BH_OK);
+    bh_buffer_release(buffer);
+    tear_down(&s);
+}
+
+/* What the device is has to be known, and no worker can start. */
+static void a_stream_without_a_worker(void) {
+    bh_context_options options = fx_options();
+    options.restart_budget = 1;
+    options.spares = 0;
+    bh_context *context = fx_context_with(options, "*:hello:1=exit7");
+    bh_stream *a = fx_stream(context, "a", FX_SECONDS);
+    bh_buffer *buffer = NULL;
+    bh_detail detail;
+    BHT_EQ(create(context, a, 64, BH_MEMORY_DEVICE, &buffer, &detail), BH_UNAVAILABLE);
+    BHT_TRUE(!buffer);
+    bh_stream_release(a);
+    bh_context_destroy(context);
+}
+
+/* -- files ------------------------------------------------------------------------------------ */
+
+static bh_file_source into_device(const char *path, bh_stream *stream) {
+    bh_file_source source = source_of(path, BH_FILE_RAW, NULL);
+    source.stream = stream;
+    source.memory = BH_MEMORY_DEVICE;
+    return source;
+}
+
+static void a_file_in_pieces(void) {
+    const uint64_t size = 40 * MIB + 12;
+    struct scene s = set_up();
+    enter_folder();
+    uint32_t *words = pattern(size, 11);
+    write_file("file", words, size);
+    bh_file_source source = into_device("file", s.a);
+    bh_buffer *buffer = load(s.context, &source);
+    BHT_EQ(bh_buffer_memory(buffer), BH_MEMORY_DEVICE);
+    BHT_EQ(bh_buffer_size(buffer), size);
+    bh_event *event = NULL;
+    BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
+    fx_expect(event, BH_OK);
+    uint64_t done = 0, total = 0;
+    BHT_EQ(bh_buffer_load_progress(buffer, &done, &total, NULL), BH_OK);
+    BHT_EQ(done, size);
+    BHT_EQ(total, size);
+    expect_bytes(buffer, words, size);
+    free(words);
+    bh_event_release(event);
+    bh_buffer_release(buffer);
+    write_file("empty", "", 0);
+    source = into_device("empty", s.a);
+    buffer = load(s.context, &source);
+    BHT_EQ(bh_buffer_read(buffer, 0, NULL, 0, FX_SECONDS, NULL), BH_OK);
+    bh_buffer_release(buffer);
+    leave_folder();
+    tear_down(&s);
+}
+
+/* The second piece cannot be read: the buffer is poisoned with errno, path and offset, and nothing
+ * that binds it runs. */
+static void a_piece_that_cannot_be_read(void) {
+    const uint64_t size = 40 * MIB;
+    bh_context *context = fx_context("*:load_read:3=fail");
+    bh_stream *a = fx_stream(context, "a", FX_SECONDS);
+    enter_folder();
+    uint32_t *words = pattern(size, 11);
+    write_file("file", words, size);
+    const bh_file_source source = into_device("file", a);
+    bh_buffer *buffer = load(context, &source), *host = fx_buffer(context, size);
+    bh_event *event = NULL;
+    BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
+    bh_event *dependent = copy(a, buffer, host);
+    fx_expect(event, BH_LOAD_FAILED);
+    fx_expect(dependent, BH_LOAD_FAILED);
+    const bh_verdict verdict = fx_verdict(event);
+    BHT_STR_HAS(verdict.message, "file");
+    BHT_EQ(verdict.sys_errno, 5);
+    uint32_t found;
+    BHT_EQ(bh_buffer_read(buffer, 0, &found, sizeof found, FX_SECONDS, NULL), BH_LOAD_FAILED);
+    uint64_t done = 1, total = 0;
+    BHT_EQ(bh_buffer_load_progress(buffer, &done, &total, NULL), BH_OK);
+    BHT_EQ(done, 0);
+    bh_event_release(event);
+    bh_event_release(dependent);
+    bh_buffer_release(buffer);
+    bh_buffer_release(host);
+    free(words);
+    leave_folder();
+    bh_stream_release(a);
+    bh_context_destroy(context);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test cases[] = {
+        BHT_TEST(the_host_reads_and_writes_by_copies),
+        BHT_TEST(there_is_no_pointer),
+        BHT_TEST(upload_and_download_are_commands),
+        BHT_TEST(each_change_has_a_number),
+        BHT_TEST(a_turn_takes_a_timeout),
+        BHT_TEST(the_buffer_keeps_its_stream),
+        BHT_TEST(after_the_context_there_are_no_copies),
+        BHT_TEST(content_survives_its_writers_death),
+        BHT_TEST(a_death_poisons_what_was_being_written),
+        BHT_TEST(new_memory_is_zero),
+        BHT_TEST(streams_of_one_tenant_share),
+        BHT_TEST(other_tenants_read_only),
+        BHT_TEST(a_lost_device_poisons_what_was_being_written),
+        BHT_TEST(limits_are_kept),
+        BHT_TEST(a_trim_gives_it_back),
+        BHT_TEST(what_is_refused),
+        BHT_TEST(auto_is_host_memory_here),
+        BHT_TEST(an_empty_buffer),
+        BHT_TEST(a_stream_without_a_worker),
+        BHT_TEST(a_file_in_pieces),
+        BHT_TEST(a_piece_that_cannot_be_read),
+    };
+    return bht_main(argc, argv, cases, BHT_COUNT(cases));
+}
