@@ -78,6 +78,21 @@ if [ "$limit" -lt 134000000 ] || [ "$limit" -eq 134217728 ]; then
     refuses "--in 0=huge.npy: over 134222" \
         run "$SHADERS/square.spv" --groups 1 --in 0=huge.npy --out '1=z.npy:f32[4]'
     expect_stderr " binds $limit at most (max_storage_range)"
+    case_name="more than the device binds, through a pipe"
+    mkfifo pipe
+    cat huge.npy > pipe 2> /dev/null &
+    INPUT=pipe refuses "--in 0=-: 134217732 bytes, " \
+        run "$SHADERS/square.spv" --groups 1 --in 0=- --out '1=z.npy:f32[4]'
+    expect_stderr " binds $limit at most (max_storage_range)"
+    wait
+    rm -f pipe
+    case_name="more than the device binds, of a tensor"
+    { printf '\x50\0\0\0\0\0\0\0%-80s' '{"t":{"dtype":"F32","shape":[33554433],"data_offsets":[0,134217732]}}'; } > huge.safetensors
+    truncate -s $((88 + 134217732)) huge.safetensors
+    refuses "--in 0=huge.safetensors:t: 134217732 bytes, " \
+        run "$SHADERS/square.spv" --groups 1 --in 0=huge.safetensors:t --out '1=z.npy:f32[4]'
+    expect_stderr " binds $limit at most (max_storage_range)"
+    rm -f huge.safetensors
 fi
 rm -f huge.npy
 

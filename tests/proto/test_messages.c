@@ -287,6 +287,7 @@ static void text_edges(const struct table *t, size_t index) {
         {"a\x1b[2J", 5, -EBADMSG},
         {"\r", 1, -EBADMSG},
         {"\x7f", 1, -EBADMSG},
+        {"\xe2\x80\xae", 3, -EBADMSG}, /* U+202E: what follows is shown backwards */
         {"\xc2\x85", 2, -EBADMSG},
         {"\xff", 1, -EBADMSG},
         {"\xc3", 1, -EBADMSG},

@@ -133,12 +133,29 @@ static void no_more_than_32_bits_count(void) {
     close_stage(&s);
 }
 
+/* The doctor tries such a grid, and says what the device does with it. */
+static void what_the_doctor_says(void) {
+    static bh_check checks[64];
+    struct stage s = open_stage();
+    size_t count = 0, found = 0;
+    BHT_EQ(bh_doctor(s.context, checks, BHT_COUNT(checks), &count, NULL), BH_OK);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(checks[i].name, "wholeGrids") == 0 && found++ == 0) { /* the first device's */
+            BHT_EQ(checks[i].result, s.whole ? BH_CHECK_HOLDS : BH_CHECK_ABSENT);
+            BHT_STR_HAS(checks[i].text,
+                        s.whole ? " runs 4096 x 4096 x 256 workgroups, the first and the last"
+                                : "none runs: its driver counts in 32 bits and refuses them");
+        }
+    }
+    BHT_GE(found, 1);
+    close_stage(&s);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(a_product_of_2_to_the_32),
-        BHT_TEST(a_product_that_wraps_to_a_few),
-        BHT_TEST(all_that_the_axes_allow),
-        BHT_TEST(no_more_than_32_bits_count),
+        BHT_TEST(a_product_of_2_to_the_32), BHT_TEST(a_product_that_wraps_to_a_few),
+        BHT_TEST(all_that_the_axes_allow),  BHT_TEST(no_more_than_32_bits_count),
+        BHT_TEST(what_the_doctor_says),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -100,6 +100,32 @@ static void a_worker_that_hides_its_memory_is_refused(void) {
     bh_context_destroy(context);
 }
 
+/* What the doctor says of |name|. */
+static const bh_check *doctor_says(bh_context *context, const char *name) {
+    static bh_check checks[64];
+    size_t count = 0;
+    BHT_EQ(bh_doctor(context, checks, BHT_COUNT(checks), &count, NULL), BH_OK);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(checks[i].name, name) == 0) {
+            return &checks[i];
+        }
+    }
+    BHT_FAIL("the doctor says nothing of %s", name);
+}
+
+/* What is bounded without one is bounded for honest workers; of the others the doctor says so. */
+static void the_doctor_names_what_is_open(void) {
+    fx_hide_cgroups();
+    bh_context *context = fx_context(NULL);
+    const bh_check *check = doctor_says(context, "memory-cgroup");
+    BHT_EQ(check->result, BH_CHECK_ABSENT);
+    BHT_STR_HAS(check->text, "none, so a hostile worker can hold more than its limit: ");
+    check = doctor_says(context, "memory-rlimit");
+    BHT_EQ(check->result, BH_CHECK_HOLDS);
+    BHT_STR_HAS(check->text, "; ways around it that are closed: shared pages, ");
+    bh_context_destroy(context);
+}
+
 /* With one it is the cgroup that counts, and its address space is its own affair. */
 static void a_cgroup_needs_no_such_limit(void) {
     bh_context *context = fx_context(NULL);
@@ -153,6 +179,7 @@ int main(int argc, char **argv) {
 #if !BHT_ASAN
         BHT_TEST(the_address_space_follows_the_buffers),
         BHT_TEST(a_worker_that_hides_its_memory_is_refused),
+        BHT_TEST(the_doctor_names_what_is_open),
         BHT_TEST(a_cgroup_needs_no_such_limit),
 #endif
         BHT_TEST(a_worker_goes_first),
