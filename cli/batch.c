@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "batch/report/report.h"
 #include "batch/runner/progress.h"
 #include "batch/runner/runner.h"
@@ -54,7 +55,7 @@ struct batch {
     struct bhi_queue_counts counts;
     uint64_t began_ns, ran;
     struct bhi_report_stuck *stuck; /* owned, and their texts */
-    size_t stuck_count;
+    size_t stuck_count, stuck_capacity;
 };
 
 /* -- arguments ----------------------------------------------------------------------------------
@@ -376,15 +377,9 @@ static void on_waits(void *user, const char *why) {
 /* What there is no memory for is told on standard error alone. */
 static void on_stuck(void *user, const struct bhi_job *job, const char *why) {
     struct batch *batch = user;
-    const size_t count = batch->stuck_count;
     bhi_progress_stuck(&batch->progress, job, why);
-    if ((count & (count + 1)) == 0) { /* it has room for one less than a power of two */
-        struct bhi_report_stuck *grown =
-            reallocarray(batch->stuck, 2 * count + 1, sizeof *batch->stuck);
-        if (!grown) {
-            return;
-        }
-        batch->stuck = grown;
+    if (!BHI_ARRAY_RESERVE(batch->stuck, batch->stuck_capacity, batch->stuck_count + 1)) {
+        return;
     }
     const struct bhi_report_stuck stuck = {
         .line = job->line, .id = strdup(job->id), .message = strdup(why)};

@@ -8,9 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "tool/interrupt.h"
 
-enum { MAX_KERNEL = 64 << 20 };
+enum { MAX_KERNEL = 64 << 20, FIRST = 1 << 16 };
 
 /* Reads to the end, growing as data arrives; one byte over the limit tells that it is too long. */
 static bool read_code(int fd, uint8_t **out_code, size_t *out_size, int *out_errno,
@@ -18,20 +19,14 @@ static bool read_code(int fd, uint8_t **out_code, size_t *out_size, int *out_err
     uint8_t *code = NULL;
     size_t size = 0, capacity = 0;
     for (;;) {
-        if (size + 1 >= capacity) { /* there is room for a NUL, always */
-            capacity = capacity ? capacity * 2 : 1 << 16;
-            if (capacity > MAX_KERNEL + 2) {
-                capacity = MAX_KERNEL + 2;
-            }
-            uint8_t *grown = realloc(code, capacity);
-            if (!grown) {
-                free(code);
-                *out_errno = ENOMEM;
-                return bhi_refuse(complaint, "out of memory");
-            }
-            code = grown;
+        /* There is room for a NUL, always. */
+        if (!BHI_ARRAY_RESERVE(code, capacity, size ? size + 2 : FIRST)) {
+            free(code);
+            *out_errno = ENOMEM;
+            return bhi_refuse(complaint, "out of memory");
         }
-        ssize_t n = bhi_interrupt_read(fd, code + size, capacity - 1 - size);
+        const size_t most = MAX_KERNEL + 1 - size, room = capacity - 1 - size;
+        ssize_t n = bhi_interrupt_read(fd, code + size, room < most ? room : most);
         if (n < 0 && errno == EINTR && !bhi_interrupt_signal()) {
             continue;
         }

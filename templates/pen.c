@@ -1,5 +1,7 @@
 #include "templates/pen.h"
 
+#include "base/array.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,15 +21,9 @@ void bhi_pen_put(struct bhi_pen *pen, const char *format, ...) {
             pen->length += (size_t)length;
             return;
         } else {
-            size_t capacity = pen->capacity ? pen->capacity : FIRST;
-            while (capacity <= pen->length + (size_t)length) {
-                capacity *= 2;
-            }
-            char *grown = realloc(pen->text, capacity);
-            if (grown) {
-                pen->text = grown, pen->capacity = capacity;
-            }
-            pen->failed = !grown;
+            const size_t needed = pen->length + (size_t)length + 1;
+            pen->failed =
+                !BHI_ARRAY_RESERVE(pen->text, pen->capacity, needed < FIRST ? FIRST : needed);
         }
     }
 }

@@ -1,5 +1,7 @@
 #include "batch/graph/admission.h"
 
+#include "base/array.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,20 +98,19 @@ static bool replace_one(struct bhi_admission *admission, struct bhi_job_node *no
                           "its \"depends_on\" cannot change; give the job a new id",
                           place(admission, spec->line, at), spec->id);
     }
-    struct bhi_replacement *grown =
-        reallocarray(admission->replacements, admission->replacement_count + 1, sizeof *grown);
-    if (grown) {
-        admission->replacements = grown;
-    }
-    char *text = grown ? strdup(spec->text) : NULL;
+    char *text = BHI_ARRAY_RESERVE(admission->replacements, admission->replacement_capacity,
+                                   admission->replacement_count + 1)
+                     ? strdup(spec->text)
+                     : NULL;
     if (!text) {
         return out_of_memory(complaint, out_result);
     }
-    grown[admission->replacement_count++] = (struct bhi_replacement){.node = node,
-                                                                     .text = (char *)job->text,
-                                                                     .line = job->line,
-                                                                     .priority = job->priority,
-                                                                     .retries = job->retries};
+    admission->replacements[admission->replacement_count++] =
+        (struct bhi_replacement){.node = node,
+                                 .text = (char *)job->text,
+                                 .line = job->line,
+                                 .priority = job->priority,
+                                 .retries = job->retries};
     job->text = text;
     job->line = spec->line;
     job->priority = spec->priority;
@@ -165,7 +166,7 @@ void bhi_admission_keep(struct bhi_admission *admission) {
     }
     free(admission->replacements);
     admission->replacements = NULL;
-    admission->replacement_count = 0;
+    admission->replacement_count = admission->replacement_capacity = 0;
 }
 
 static void restore(struct bhi_admission *admission) {
@@ -184,7 +185,7 @@ static void restore(struct bhi_admission *admission) {
     }
     free(admission->replacements);
     admission->replacements = NULL;
-    admission->replacement_count = 0;
+    admission->replacement_count = admission->replacement_capacity = 0;
 }
 
 /* -- new ones -----------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ struct bhi_admission {
     uint32_t retries; /* of jobs that give none */
     const char *jobs_path;                /* for complaints; may be NULL */
     struct bhi_replacement *replacements; /* owned */
-    size_t replacement_count;
+    size_t replacement_count, replacement_capacity;
 };
 
 /* Where a line is: "jobs.jsonl:7", or "line 7" (|jobs_path| may be NULL). Returns |out|. */

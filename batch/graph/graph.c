@@ -1,5 +1,7 @@
 #include "batch/graph/graph.h"
 
+#include "base/array.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,24 +67,10 @@ static bool grow(struct bhi_graph *graph) {
         return false;
     }
     const size_t capacity = (size_t)graph->capacity + CHUNK;
-    /* The tables double, so that a million jobs are not copied a thousand times. */
-    if ((graph->capacity & (graph->capacity - 1)) == 0) {
-        const size_t twice = graph->capacity ? 2 * (size_t)graph->capacity : CHUNK;
-        struct bhi_job_node **chunks = realloc(graph->chunks, twice / CHUNK * sizeof *chunks);
-        if (chunks) {
-            graph->chunks = chunks;
-        }
-        struct bhi_job_node **ready = realloc(graph->ready.nodes, twice * sizeof *ready);
-        if (ready) {
-            graph->ready.nodes = ready;
-        }
-        struct bhi_job_node **delayed = realloc(graph->delayed.nodes, twice * sizeof *delayed);
-        if (delayed) {
-            graph->delayed.nodes = delayed;
-        }
-        if (!chunks || !ready || !delayed) {
-            return false;
-        }
+    if (!BHI_ARRAY_RESERVE(graph->chunks, graph->chunk_capacity, capacity / CHUNK) ||
+        !BHI_ARRAY_RESERVE(graph->ready.nodes, graph->ready.capacity, capacity) ||
+        !BHI_ARRAY_RESERVE(graph->delayed.nodes, graph->delayed.capacity, capacity)) {
+        return false;
     }
     graph->chunks[graph->capacity / CHUNK] = calloc(CHUNK, sizeof(struct bhi_job_node));
     if (!graph->chunks[graph->capacity / CHUNK]) {
@@ -104,7 +92,7 @@ struct bhi_job_node *bhi_graph_append(struct bhi_graph *graph, const char *id, c
     }
     struct bhi_job_node *node = bhi_graph_node(graph, graph->count++);
     *node = (struct bhi_job_node){
-        .job = {.number = (uint64_t)index + 1, .id = graph->ids.names[index].text, .text = copy},
+        .job = {.number = (uint64_t)index + 1, .id = graph->ids.names[index]->text, .text = copy},
         .state = BHI_JOB_SUBMITTED,
         .needs = BHI_NO_EDGE,
         .needed_by = BHI_NO_EDGE,
@@ -115,16 +103,9 @@ struct bhi_job_node *bhi_graph_append(struct bhi_graph *graph, const char *id, c
 
 bool bhi_graph_link(struct bhi_graph *graph, struct bhi_job_node *node,
                     struct bhi_job_node *needed) {
-    if (graph->edge_capacity - graph->edge_count < 2) {
-        const uint32_t capacity = graph->edge_capacity ? graph->edge_capacity * 2 : 256;
-        struct bhi_job_edge *grown = capacity > graph->edge_capacity
-                                         ? realloc(graph->edges, capacity * sizeof *grown)
-                                         : NULL;
-        if (!grown) {
-            return false;
-        }
-        graph->edges = grown;
-        graph->edge_capacity = capacity;
+    if (graph->edge_count > UINT32_MAX / 2 ||
+        !BHI_ARRAY_RESERVE(graph->edges, graph->edge_capacity, (size_t)graph->edge_count + 2)) {
+        return false;
     }
     graph->edges[graph->edge_count] = (struct bhi_job_edge){bhi_node_index(needed), node->needs};
     node->needs = graph->edge_count++;

@@ -19,10 +19,12 @@ struct bhi_job_edge {
 struct bhi_graph {
     struct bhi_names ids; /* number of a name: index of the node */
     struct bhi_job_node **chunks;
+    size_t chunk_capacity;
     uint32_t count, capacity;
     uint32_t admitted;          /* nodes from here on are being added, and not in |of| */
     struct bhi_job_edge *edges; /* owned; in pairs: what is needed, then who needs it */
-    uint32_t edge_count, edge_capacity;
+    uint32_t edge_count;
+    size_t edge_capacity;
     uint32_t searches, ranks;
     uint32_t *order;         /* of what is being added, by rank; owned */
     struct bhi_heap ready;   /* that may be taken: sealed ones first, then by priority */

@@ -8,6 +8,7 @@ struct bhi_heap {
     /* Whether |a| comes out before |b|. */
     bool (*is_before)(const struct bhi_job_node *a, const struct bhi_job_node *b);
     struct bhi_job_node **nodes; /* owned by the graph */
+    size_t capacity;
     size_t count;
 };
 

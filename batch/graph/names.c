@@ -1,5 +1,8 @@
 #include "batch/graph/names.h"
 
+#include "base/array.h"
+#include "base/list.h"
+
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +17,10 @@ void bhi_names_init(struct bhi_names *names) {
 
 void bhi_names_fini(struct bhi_names *names) {
     for (uint32_t i = 0; i < names->count; i++) {
-        free(names->names[i].text);
+        free(names->names[i]);
     }
     free(names->names);
-    free(names->buckets);
+    bhi_map_fini(&names->map);
     *names = (struct bhi_names){0};
 }
 
@@ -29,68 +32,40 @@ static uint64_t hash_of(const struct bhi_names *names, const char *text) {
     return hash;
 }
 
+static struct bhi_job_name *name_of(struct bhi_chain *node) {
+    return BHI_CONTAINER(node, struct bhi_job_name, chain);
+}
+
 uint32_t bhi_names_find(const struct bhi_names *names, const char *text) {
-    if (names->count == 0) {
-        return BHI_NO_NAME;
+    struct bhi_chain *node = bhi_map_get(&names->map, hash_of(names, text));
+    while (node && strcmp(name_of(node)->text, text) != 0) {
+        node = node->next;
     }
-    const uint64_t hash = hash_of(names, text);
-    uint32_t i = names->buckets[hash & (names->bucket_count - 1)];
-    while (i != BHI_NO_NAME &&
-           (names->names[i].hash != hash || strcmp(names->names[i].text, text) != 0)) {
-        i = names->names[i].next;
-    }
-    return i;
-}
-
-static void enter(struct bhi_names *names, uint32_t i) {
-    uint32_t *bucket = &names->buckets[names->names[i].hash & (names->bucket_count - 1)];
-    names->names[i].next = *bucket;
-    *bucket = i;
-}
-
-/* As many buckets as names, a power of two. Entered again in their order, so that the newest is
- * the first of its bucket, as _truncate wants it. */
-static bool grow(struct bhi_names *names) {
-    if (names->capacity > UINT32_MAX / 4) {
-        return false;
-    }
-    const uint32_t capacity = names->capacity ? names->capacity * 2 : 64;
-    struct bhi_job_name *grown = realloc(names->names, capacity * sizeof *grown);
-    if (!grown) {
-        return false;
-    }
-    names->names = grown;
-    uint32_t *buckets = malloc(capacity * sizeof *buckets);
-    if (!buckets) {
-        return false;
-    }
-    memset(buckets, 0xff, capacity * sizeof *buckets);
-    free(names->buckets);
-    names->buckets = buckets;
-    names->bucket_count = names->capacity = capacity;
-    for (uint32_t i = 0; i < names->count; i++) {
-        enter(names, i);
-    }
-    return true;
+    return node ? name_of(node)->number : BHI_NO_NAME;
 }
 
 uint32_t bhi_names_add(struct bhi_names *names, const char *text) {
-    if (names->count == names->capacity && !grow(names)) {
+    const size_t size = strlen(text) + 1;
+    if (names->count == BHI_NO_NAME - 1 ||
+        !BHI_ARRAY_RESERVE(names->names, names->capacity, (size_t)names->count + 1) ||
+        !bhi_map_reserve(&names->map, 1)) {
         return BHI_NO_NAME;
     }
-    char *copy = strdup(text);
-    if (!copy) {
+    struct bhi_job_name *name = malloc(sizeof *name + size);
+    if (!name) {
         return BHI_NO_NAME;
     }
-    names->names[names->count] = (struct bhi_job_name){.text = copy, .hash = hash_of(names, text)};
-    enter(names, names->count);
+    name->number = names->count;
+    memcpy(name->text, text, size);
+    bhi_map_link(&names->map, hash_of(names, text), &name->chain);
+    names->names[names->count] = name;
     return names->count++;
 }
 
 void bhi_names_truncate(struct bhi_names *names, uint32_t count) {
     while (names->count > count) {
-        struct bhi_job_name *last = &names->names[--names->count];
-        names->buckets[last->hash & (names->bucket_count - 1)] = last->next;
-        free(last->text);
+        struct bhi_job_name *last = names->names[--names->count];
+        bhi_map_unlink(&names->map, &last->chain);
+        free(last);
     }
 }

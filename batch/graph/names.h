@@ -2,6 +2,7 @@
 #ifndef BHI_BATCH_GRAPH_NAMES_H
 #define BHI_BATCH_GRAPH_NAMES_H
 
+#include "base/map.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,17 +10,17 @@
 #define BHI_NO_NAME UINT32_MAX
 
 struct bhi_job_name {
-    char *text; /* owned */
-    uint64_t hash;
-    uint32_t next; /* with the same bucket, added before */
+    struct bhi_chain chain; /* of those with the same hash */
+    uint32_t number;
+    char text[];
 };
 
 struct bhi_names {
-    struct bhi_job_name *names; /* owned */
-    uint32_t count, capacity;
-    uint32_t *buckets; /* the last one added; owned */
-    uint32_t bucket_count;
-    uint8_t key[16]; /* of the hash: whoever submits jobs does not know it */
+    struct bhi_job_name **names; /* by number; owned, each too */
+    uint32_t count;
+    size_t capacity;
+    struct bhi_map map; /* from hashes to chains */
+    uint8_t key[16];    /* of the hash: whoever submits jobs does not know it */
 };
 
 void bhi_names_init(struct bhi_names *names);

@@ -333,7 +333,7 @@ bool bhi_paths_check(struct bhi_paths *paths, struct bhi_graph *graph, uint32_t 
         }
         qsort(visits, count, sizeof *visits, by_rank);
         good = check_visits(graph, visits, count, out_conflict);
-        out_conflict->path = paths->names.names[i].text;
+        out_conflict->path = paths->names.names[i]->text;
     }
     free(visits);
     return good;

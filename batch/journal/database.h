@@ -39,12 +39,12 @@ struct bhi_journal {
     bool log_stays; /* another program read what was there before the jobs when they were added */
     sqlite3_stmt *statements[BHI_SQL_COUNT];
 
-    pthread_mutex_t mutex;          /* guards what follows */
-    pthread_cond_t wake;            /* the thread: there is something to do (CLOCK_MONOTONIC) */
-    pthread_cond_t settled;         /* |written| has grown, or |broken| is set */
-    struct bhi_note *first, **last; /* not taken by the thread yet; owned */
-    uint64_t due_ns;                /* when the first of them has waited long enough */
-    uint64_t noted, written;        /* how many there were, how many are durable or lost */
+    pthread_mutex_t mutex;   /* guards what follows */
+    pthread_cond_t wake;     /* the thread: there is something to do (CLOCK_MONOTONIC) */
+    pthread_cond_t settled;  /* |written| has grown, or |broken| is set */
+    struct bhi_list notes;   /* bhi_note.node: not taken by the thread yet; owned */
+    uint64_t due_ns;         /* when the first of them has waited long enough */
+    uint64_t noted, written; /* how many there were, how many are durable or lost */
     bool urgent, stop, broken, lost;
     struct bhi_complaint complaint; /* why it is broken */
     uint64_t linger_ns;

@@ -12,6 +12,10 @@
 
 enum { LINGER_NS = 10000000 };
 
+static struct bhi_note *note_of(struct bhi_list *node) {
+    return BHI_CONTAINER(node, struct bhi_note, node);
+}
+
 static void free_note(struct bhi_note *note) {
     free(note->attempt);
     free((char *)note->outputs);
@@ -21,31 +25,30 @@ static void free_note(struct bhi_note *note) {
 /* -- the thread ---------------------------------------------------------------------------------
  */
 
-/* Waits until there is a group to be written, and takes it. NULL: the end. |mutex| is held. */
-static struct bhi_note *await_group(struct bhi_journal *journal) {
-    while (!journal->first && !journal->stop) {
+/* Waits until there is a group to be written, and takes it. False: the end. |mutex| is held. */
+static bool await_group(struct bhi_journal *journal, struct bhi_list *out_group) {
+    bhi_list_init(out_group);
+    while (bhi_list_empty(&journal->notes) && !journal->stop) {
         pthread_cond_wait(&journal->wake, &journal->mutex);
     }
     const struct timespec due = bhi_clock_until(journal->due_ns);
-    while (journal->first && !journal->urgent && !journal->stop) {
+    while (!bhi_list_empty(&journal->notes) && !journal->urgent && !journal->stop) {
         if (pthread_cond_timedwait(&journal->wake, &journal->mutex, &due) == ETIMEDOUT) {
             break;
         }
     }
-    struct bhi_note *group = journal->first;
-    journal->first = NULL;
-    journal->last = &journal->first;
+    bhi_list_splice(out_group, &journal->notes);
     journal->urgent = false;
-    return group;
+    return !bhi_list_empty(out_group);
 }
 
 /* All of them, or none. */
-static bool write_group(struct bhi_journal *journal, const struct bhi_note *group,
+static bool write_group(struct bhi_journal *journal, const struct bhi_list *group,
                         struct bhi_complaint *complaint) {
     pthread_mutex_lock(&journal->database);
     int rc = bhi_journal_run(journal, BHI_SQL_BEGIN, "");
-    for (const struct bhi_note *note = group; rc == SQLITE_OK && note; note = note->next) {
-        rc = bhi_journal_write(journal, note);
+    BHI_LIST_EACH(node, group) {
+        rc = rc == SQLITE_OK ? bhi_journal_write(journal, note_of(node)) : rc;
     }
     const bool good = bhi_journal_end(journal, rc, complaint);
     struct bhi_complaint ignored;
@@ -57,11 +60,10 @@ static bool write_group(struct bhi_journal *journal, const struct bhi_note *grou
 }
 
 /* Tells those who wait, and frees it; how many there were. No lock is held. */
-static uint64_t release_group(struct bhi_note *group, bool durable) {
+static uint64_t release_group(struct bhi_list *group, bool durable) {
     uint64_t count = 0;
-    while (group) {
-        struct bhi_note *note = group;
-        group = note->next;
+    BHI_LIST_EACH_SAFE(node, group) {
+        struct bhi_note *note = note_of(node);
         if (note->then) {
             note->then(note->user, durable);
         }
@@ -73,14 +75,14 @@ static uint64_t release_group(struct bhi_note *group, bool durable) {
 
 static void *run(void *argument) {
     struct bhi_journal *journal = argument;
-    struct bhi_note *group;
+    struct bhi_list group;
     pthread_mutex_lock(&journal->mutex);
-    while ((group = await_group(journal))) {
+    while (await_group(journal, &group)) {
         struct bhi_complaint complaint;
         /* Once one is lost, none after it is written: what is there is a beginning. */
         bool durable = !journal->broken;
         pthread_mutex_unlock(&journal->mutex);
-        durable = durable && write_group(journal, group, &complaint);
+        durable = durable && write_group(journal, &group, &complaint);
         if (!durable) {
             pthread_mutex_lock(&journal->mutex);
             if (!journal->broken) {
@@ -90,7 +92,7 @@ static void *run(void *argument) {
             journal->lost = true;
             pthread_mutex_unlock(&journal->mutex);
         }
-        const uint64_t count = release_group(group, durable);
+        const uint64_t count = release_group(&group, durable);
         pthread_mutex_lock(&journal->mutex);
         journal->written += count;
         pthread_cond_broadcast(&journal->settled);
@@ -127,7 +129,7 @@ enum bhi_queue_result bhi_journal_open(const struct bhi_queue_options *options,
     }
     journal->lock_fd = -1;
     journal->state.fd = -1;
-    journal->last = &journal->first;
+    bhi_list_init(&journal->notes);
     journal->linger_ns = options->linger_ns ? options->linger_ns : LINGER_NS;
     pthread_mutex_init(&journal->database, NULL);
     pthread_mutex_init(&journal->mutex, NULL);
@@ -188,7 +190,6 @@ static struct bhi_note *copy_note(const struct bhi_note *note) {
         return NULL;
     }
     *copy = *note;
-    copy->next = NULL;
     copy->attempt = note->attempt ? malloc(sizeof *copy->attempt) : NULL;
     copy->outputs = note->outputs ? strdup(note->outputs) : NULL;
     if (!copy->attempt != !note->attempt || !copy->outputs != !note->outputs) {
@@ -210,12 +211,11 @@ void bhi_journal_note(struct bhi_journal *journal, const struct bhi_note *note) 
         }
         journal->broken = journal->lost = true;
     } else {
-        const bool was_empty = !journal->first;
+        const bool was_empty = bhi_list_empty(&journal->notes);
         if (was_empty) {
             journal->due_ns = bhi_clock_ns() + journal->linger_ns;
         }
-        *journal->last = copy;
-        journal->last = &copy->next;
+        bhi_list_append(&journal->notes, &copy->node);
         journal->noted++;
         journal->urgent |= !!note->then;
         if (was_empty || note->then) {

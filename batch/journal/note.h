@@ -2,6 +2,7 @@
 #ifndef BHI_BATCH_JOURNAL_NOTE_H
 #define BHI_BATCH_JOURNAL_NOTE_H
 
+#include "base/list.h"
 #include "batch/job/queued.h"
 #include "formats/complaint.h"
 
@@ -23,7 +24,7 @@ enum bhi_note_kind {
 };
 
 struct bhi_note {
-    struct bhi_note *next;
+    struct bhi_list node; /* of those that wait to be written */
     enum bhi_note_kind kind;
     enum bhi_job_state state;
     uint64_t job;    /* number */

@@ -543,7 +543,8 @@ enum bhi_engine_result bhi_engine_run(const struct bhi_engine_options *options,
     bhi_run_cond_init(&run->changed);
     for (uint32_t i = 0; i < run->stream_count; i++) {
         struct bhi_run_stream *stream = &run->streams[i];
-        *stream = (struct bhi_run_stream){.run = run, .index = i, .last = &stream->first};
+        *stream = (struct bhi_run_stream){.run = run, .index = i};
+        bhi_list_init(&stream->queue);
         bhi_run_cond_init(&stream->work);
     }
     bhi_workload_init(&run->workload, options->seed);

@@ -7,12 +7,13 @@
 #ifndef BHI_CHAOS_ENGINE_OPERATION_H
 #define BHI_CHAOS_ENGINE_OPERATION_H
 
+#include "base/list.h"
 #include "chaos/history/history.h"
 
 #include <stdatomic.h>
 
 struct bhi_operation {
-    struct bhi_operation *next; /* in its stream's queue */
+    struct bhi_list node; /* of its stream's queue */
     _Atomic uint32_t refs;
     uint64_t number;
     uint64_t name; /* replay: its number in the other run; else the same */

@@ -32,7 +32,7 @@ struct bhi_run_stream {
 
     /* |lock| */
     pthread_cond_t work;
-    struct bhi_operation *first, **last; /* its queue; one reference each */
+    struct bhi_list queue; /* bhi_operation.node; one reference each */
     uint32_t in_flight;
     uint32_t baits;   /* of those */
     uint64_t ready;   /* results since a fault hit its worker */

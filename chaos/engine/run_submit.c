@@ -69,9 +69,7 @@ static void hand_over(struct bhi_chaos_run *run, struct bhi_operation *operation
     struct bhi_run_stream *stream = &run->streams[operation->stream];
     bhi_workload_add(&run->workload, operation);
     pthread_mutex_lock(&run->lock);
-    operation->next = NULL;
-    *stream->last = operation;
-    stream->last = &operation->next;
+    bhi_list_append(&stream->queue, &operation->node);
     stream->in_flight++;
     stream->baits += operation->bait;
     pthread_cond_signal(&stream->work);
@@ -263,12 +261,13 @@ void *bhi_run_collect(void *argument) {
     struct bhi_chaos_run *run = stream->run;
     for (;;) {
         pthread_mutex_lock(&run->lock);
-        while (!stream->first && !run->closing && stream->flushed == run->flush) {
+        while (bhi_list_empty(&stream->queue) && !run->closing && stream->flushed == run->flush) {
             pthread_cond_wait(&stream->work, &run->lock);
         }
-        struct bhi_operation *operation = stream->first;
-        if (operation && !(stream->first = operation->next)) {
-            stream->last = &stream->first;
+        struct bhi_operation *operation = NULL;
+        if (!bhi_list_empty(&stream->queue)) {
+            operation = BHI_CONTAINER(stream->queue.next, struct bhi_operation, node);
+            bhi_list_remove(&operation->node);
         }
         const bool closing = run->closing;
         const uint64_t wanted = run->flush;

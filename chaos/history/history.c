@@ -1,5 +1,7 @@
 #include "chaos/history/history.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 
 void bhi_history_init(struct bhi_history *history) {
@@ -10,16 +12,9 @@ void bhi_history_note(struct bhi_history *history, const struct bhi_record *reco
     if (history->overflow) {
         return; /* what comes behind a gap proves nothing */
     }
-    if (history->count == history->capacity) {
-        size_t capacity = history->capacity ? history->capacity + history->capacity / 2 : 1024;
-        struct bhi_record *records =
-            reallocarray(history->records, capacity, sizeof *history->records);
-        if (!records) {
-            history->overflow = true;
-            return;
-        }
-        history->records = records;
-        history->capacity = capacity;
+    if (!BHI_ARRAY_RESERVE(history->records, history->capacity, history->count + 1)) {
+        history->overflow = true;
+        return;
     }
     history->records[history->count++] = *record;
 }

@@ -1,4 +1,5 @@
 #include "supervisor/reactor/control.h"
+#include "base/array.h"
 #include "base/detail.h"
 #include "base/fd.h"
 #include "base/futex.h"
@@ -58,12 +59,8 @@ static void on_device(struct bhi_worker *worker, const struct bhi_msg_device *de
         return;
     }
     bhi_context_lock(worker->context);
-    struct bhi_msg_device *devices =
-        realloc(worker->devices, (worker->device_count + 1) * sizeof *devices);
-    if (devices) {
-        devices[worker->device_count] = *device;
-        worker->devices = devices;
-        worker->device_count++;
+    if (BHI_ARRAY_RESERVE(worker->devices, worker->device_capacity, worker->device_count + 1u)) {
+        worker->devices[worker->device_count++] = *device;
         if (worker->device_count == device->count) {
             bhi_pipeline_cache_want(worker);
         }

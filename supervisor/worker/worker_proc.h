@@ -112,7 +112,7 @@ struct bhi_worker {
     bool undead;               /* given up: not even that ended it */
     uint64_t hung_up_ns; /* it had closed a socket then: its end is due soon after; 0: it has not */
     struct bhi_msg_device *devices;
-    uint32_t device_count;
+    uint32_t device_count, device_capacity;
     struct bhi_list reflections; /* bhi_reflection.link */
     bool reflection_lost;        /* there was no memory for one of them */
 };

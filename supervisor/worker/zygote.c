@@ -1,4 +1,5 @@
 #include "supervisor/worker/zygote.h"
+#include "base/array.h"
 #include "base/detail.h"
 #include "base/fd.h"
 #include "base/futex.h"
@@ -203,13 +204,11 @@ void bhi_zygote_remove_cgroup(struct bhi_zygote *zygote, uint64_t worker) {
     if (!zygote->cgroup.version || bhi_cgroup_remove(&zygote->cgroup, worker) == 0) {
         return;
     }
-    uint64_t *leftovers =
-        realloc(zygote->leftovers, (zygote->leftover_count + 1) * sizeof *leftovers);
-    if (!leftovers) {
-        return; /* it goes with the zygote */
+    /* Without memory for it, it goes with the zygote. */
+    if (BHI_ARRAY_RESERVE(zygote->leftovers, zygote->leftover_capacity,
+                          zygote->leftover_count + 1)) {
+        zygote->leftovers[zygote->leftover_count++] = worker;
     }
-    zygote->leftovers = leftovers;
-    leftovers[zygote->leftover_count++] = worker;
 }
 
 bool bhi_zygote_sweep(struct bhi_zygote *zygote) {

@@ -45,7 +45,7 @@ struct bhi_zygote {
     uint64_t deaf_since_ns;
     bool unwatched;      /* only its warden's end tells its own */
     uint64_t *leftovers; /* dead workers whose cgroup was still busy */
-    size_t leftover_count;
+    size_t leftover_count, leftover_capacity;
     uint64_t sweep_at_ns, sweep_pause_ns; /* 0: none is left over */
     uint64_t bury_by_ns;                  /* LOST: then its warden is killed if it is still there */
 

@@ -1,5 +1,7 @@
 #include "tool/report/columns.h"
 
+#include "base/array.h"
+
 #include <limits.h>
 #include <locale.h>
 #include <stdint.h>
@@ -34,22 +36,9 @@ void bhi_columns_free(struct bhi_columns *table) {
 }
 
 static bool grow(struct bhi_columns *table) {
-    if (table->row_count < table->row_capacity) {
-        return true;
-    }
-    size_t capacity = table->row_capacity ? 2 * table->row_capacity : 16;
-    char **cells = reallocarray(table->cells, capacity, table->column_count * sizeof *table->cells);
-    if (!cells) {
-        return false;
-    }
-    table->cells = cells;
-    enum bhi_tone *tones = reallocarray(table->tones, capacity, sizeof *table->tones);
-    if (!tones) {
-        return false;
-    }
-    table->tones = tones;
-    table->row_capacity = capacity;
-    return true;
+    const size_t rows = table->row_count + 1;
+    return BHI_ARRAY_RESERVE(table->cells, table->cell_capacity, rows * table->column_count) &&
+           BHI_ARRAY_RESERVE(table->tones, table->tone_capacity, rows);
 }
 
 void bhi_columns_row(struct bhi_columns *table, const char *const *cells, enum bhi_tone tone) {

@@ -26,7 +26,7 @@ struct bhi_columns {
     size_t column_count;
     char **cells; /* owned, each too; by rows */
     enum bhi_tone *tones;
-    size_t row_count, row_capacity;
+    size_t row_count, cell_capacity, tone_capacity;
     bool failed; /* out of memory */
 };
 

@@ -1,5 +1,7 @@
 #include "worker/loader/closer.h"
 
+#include "base/list.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -7,7 +9,7 @@
 #include <unistd.h>
 
 struct item {
-    struct item *next;
+    struct bhi_list node;
     int fd;
 };
 
@@ -15,7 +17,7 @@ struct bhi_closer {
     pthread_t thread;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
-    struct item *first, **end;
+    struct bhi_list items;
     bool stop;
 };
 
@@ -23,17 +25,14 @@ static void *run(void *argument) {
     struct bhi_closer *closer = argument;
     pthread_mutex_lock(&closer->lock);
     for (;;) {
-        while (!closer->first && !closer->stop) {
+        while (bhi_list_empty(&closer->items) && !closer->stop) {
             pthread_cond_wait(&closer->changed, &closer->lock);
         }
-        struct item *item = closer->first;
-        if (!item) {
+        if (bhi_list_empty(&closer->items)) {
             break;
         }
-        closer->first = item->next;
-        if (!closer->first) {
-            closer->end = &closer->first;
-        }
+        struct item *item = BHI_CONTAINER(closer->items.next, struct item, node);
+        bhi_list_remove(&item->node);
         pthread_mutex_unlock(&closer->lock);
         close(item->fd);
         free(item);
@@ -48,7 +47,7 @@ struct bhi_closer *bhi_closer_create(void) {
     if (!closer) {
         return NULL;
     }
-    closer->end = &closer->first;
+    bhi_list_init(&closer->items);
     pthread_mutex_init(&closer->lock, NULL);
     pthread_cond_init(&closer->changed, NULL);
     const int error = pthread_create(&closer->thread, NULL, run, closer);
@@ -83,8 +82,7 @@ void bhi_closer_give(struct bhi_closer *closer, int fd) {
     }
     *item = (struct item){.fd = fd};
     pthread_mutex_lock(&closer->lock);
-    *closer->end = item;
-    closer->end = &item->next;
+    bhi_list_append(&closer->items, &item->node);
     pthread_cond_signal(&closer->changed);
     pthread_mutex_unlock(&closer->lock);
 }

@@ -1,6 +1,7 @@
 #include "worker/loader/loader.h"
 
 #include "base/futex.h"
+#include "base/list.h"
 #include "base/memfd.h"
 #include "ipc/fdpass.h"
 #include "worker/faults/faults.h"
@@ -30,13 +31,13 @@
 
 /* What the supervisor has attached: few at a time, for it attaches what the next record needs. */
 struct buffer {
-    struct buffer *next;
+    struct bhi_list node;
     uint64_t id, size;
     int fd; /* negative: -errno of why it cannot be used */
 };
 
 struct file {
-    struct file *next;
+    struct bhi_list node;
     struct bhi_msg_file_attach info;
     int fd; /* negative: -errno of why it did not come */
 };
@@ -45,14 +46,39 @@ struct bhi_loader {
     struct bhi_progress *progress;
     struct bhi_reads *reads;
     struct bhi_closer *closer;
-    struct buffer *buffers;
-    struct file *files;
-    bool starved; /* there was no memory to remember something */
+    struct bhi_list buffers, files; /* the newest first */
+    bool starved;                   /* there was no memory to remember something */
 };
+
+static struct buffer *buffer_of(struct bhi_list *node) {
+    return BHI_CONTAINER(node, struct buffer, node);
+}
+
+static struct file *file_of(struct bhi_list *node) {
+    return BHI_CONTAINER(node, struct file, node);
+}
+
+static void free_buffer(struct buffer *buffer) {
+    bhi_list_remove(&buffer->node);
+    if (buffer->fd >= 0) {
+        close(buffer->fd);
+    }
+    free(buffer);
+}
+
+static void free_file(struct bhi_loader *loader, struct file *file) {
+    bhi_list_remove(&file->node);
+    if (file->fd >= 0) {
+        bhi_closer_give(loader->closer, file->fd);
+    }
+    free(file);
+}
 
 struct bhi_loader *bhi_loader_create(struct bhi_progress *progress, struct bhi_error *error) {
     struct bhi_loader *loader = calloc(1, sizeof *loader);
     if (loader) {
+        bhi_list_init(&loader->buffers);
+        bhi_list_init(&loader->files);
         loader->progress = progress;
         loader->closer = bhi_closer_create();
         loader->reads = !loader->closer ? NULL : bhi_reads_create();
@@ -73,11 +99,11 @@ void bhi_loader_destroy(struct bhi_loader *loader) {
         return;
     }
     bhi_reads_destroy(loader->reads);
-    while (loader->buffers) {
-        bhi_loader_detach(loader, loader->buffers->id);
+    BHI_LIST_EACH_SAFE(node, &loader->buffers) {
+        free_buffer(buffer_of(node));
     }
-    while (loader->files) {
-        bhi_loader_detach_file(loader, loader->files->info.file);
+    BHI_LIST_EACH_SAFE(node, &loader->files) {
+        free_file(loader, file_of(node));
     }
     bhi_closer_destroy(loader->closer);
     free(loader);
@@ -93,23 +119,17 @@ void bhi_loader_attach(struct bhi_loader *loader, uint64_t id, int fd, uint64_t 
         return;
     }
     const int err = bhi_memfd_verify(fd, size, 0);
-    *buffer =
-        (struct buffer){.next = loader->buffers, .id = id, .size = size, .fd = err ? err : fd};
+    *buffer = (struct buffer){.id = id, .size = size, .fd = err ? err : fd};
     if (err) {
         close(fd);
     }
-    loader->buffers = buffer;
+    bhi_list_insert_before(loader->buffers.next, &buffer->node);
 }
 
 void bhi_loader_detach(struct bhi_loader *loader, uint64_t id) {
-    for (struct buffer **at = &loader->buffers; *at; at = &(*at)->next) {
-        struct buffer *buffer = *at;
-        if (buffer->id == id) {
-            *at = buffer->next;
-            if (buffer->fd >= 0) {
-                close(buffer->fd);
-            }
-            free(buffer);
+    BHI_LIST_EACH(node, &loader->buffers) {
+        if (buffer_of(node)->id == id) {
+            free_buffer(buffer_of(node));
             return;
         }
     }
@@ -143,24 +163,18 @@ void bhi_loader_attach_file(struct bhi_loader *loader, const struct bhi_msg_file
     if (!file) {
         loader->starved = true;
     } else {
-        file->next = loader->files;
         file->info = *info;
         file->fd = look_at_file(socket);
-        loader->files = file;
+        bhi_list_insert_before(loader->files.next, &file->node);
     }
     /* Where the host has closed its end, this drops the file. */
     bhi_closer_give(loader->closer, socket);
 }
 
 void bhi_loader_detach_file(struct bhi_loader *loader, uint64_t id) {
-    for (struct file **at = &loader->files; *at; at = &(*at)->next) {
-        struct file *file = *at;
-        if (file->info.file == id) {
-            *at = file->next;
-            if (file->fd >= 0) {
-                bhi_closer_give(loader->closer, file->fd);
-            }
-            free(file);
+    BHI_LIST_EACH(node, &loader->files) {
+        if (file_of(node)->info.file == id) {
+            free_file(loader, file_of(node));
             return;
         }
     }
@@ -185,7 +199,8 @@ static bool fail(struct bhi_error *error, int err, const char *format, ...) {
 
 static struct buffer *find_buffer(struct bhi_loader *loader, uint64_t id, uint64_t bytes,
                                   struct bhi_error *error) {
-    for (struct buffer *buffer = loader->buffers; buffer; buffer = buffer->next) {
+    BHI_LIST_EACH(node, &loader->buffers) {
+        struct buffer *buffer = buffer_of(node);
         if (buffer->id != id) {
             continue;
         }
@@ -207,7 +222,8 @@ static struct buffer *find_buffer(struct bhi_loader *loader, uint64_t id, uint64
 }
 
 static struct file *find_file(struct bhi_loader *loader, uint64_t id, struct bhi_error *error) {
-    for (struct file *file = loader->files; file; file = file->next) {
+    BHI_LIST_EACH(node, &loader->files) {
+        struct file *file = file_of(node);
         if (file->info.file != id) {
             continue;
         }

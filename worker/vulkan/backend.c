@@ -55,6 +55,7 @@ struct bhi_backend *bhi_backend_create(const struct bhi_backend_config *config,
     b->kernels.cache = &b->cache;
     bhi_list_init(&b->kernels.used);
     bhi_list_init(&b->groups.used);
+    bhi_list_init(&b->groups.pools);
     bhi_list_init(&b->recordings.used);
     b->groups.limit = BHI_GROUP_LIMIT;
     b->groups.max_bytes = BHI_GROUP_BYTES;

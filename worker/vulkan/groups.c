@@ -18,7 +18,7 @@ struct room {
 
 /* What is left is counted here: a driver need not refuse what its pool was not made for. */
 struct bhi_vk_pool {
-    struct bhi_vk_pool *next;
+    struct bhi_list node;
     VkDescriptorPool pool;
     struct room left;
 };
@@ -44,7 +44,8 @@ static void move_room(struct bhi_vk_pool *pool, const struct room *room, int sig
 
 static struct bhi_vk_pool *find_pool(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
                                      const struct room *room, struct bhi_error *error) {
-    for (struct bhi_vk_pool *pool = groups->pools; pool; pool = pool->next) {
+    BHI_LIST_EACH(node, &groups->pools) {
+        struct bhi_vk_pool *pool = BHI_CONTAINER(node, struct bhi_vk_pool, node);
         const struct room *left = &pool->left;
         if (left->sets >= room->sets && left->storage >= room->storage &&
             left->uniform >= room->uniform && left->words >= room->words) {
@@ -75,8 +76,7 @@ static struct bhi_vk_pool *find_pool(struct bhi_vk_device *device, struct bhi_vk
         return NULL;
     }
     pool->left = (struct room){POOL_SETS, POOL_STORAGE, POOL_UNIFORM, POOL_WORDS};
-    pool->next = groups->pools;
-    groups->pools = pool;
+    bhi_list_insert_before(groups->pools.next, &pool->node);
     return pool;
 }
 
@@ -273,9 +273,9 @@ void bhi_vk_groups_fini(struct bhi_vk_device *device, struct bhi_vk_groups *grou
         destroy_group(device, groups, BHI_CONTAINER(node, struct bhi_vk_group, used));
     }
     bhi_map_fini(&groups->map);
-    while (groups->pools) {
-        struct bhi_vk_pool *pool = groups->pools;
-        groups->pools = pool->next;
+    BHI_LIST_EACH_SAFE(node, &groups->pools) {
+        struct bhi_vk_pool *pool = BHI_CONTAINER(node, struct bhi_vk_pool, node);
+        bhi_list_remove(node);
         device->api.DestroyDescriptorPool(device->device, pool->pool, NULL);
         free(pool);
     }

@@ -36,9 +36,9 @@ struct bhi_vk_group {
 #define BHI_GROUP_BYTES_A_BYTE 128u
 
 struct bhi_vk_groups {
-    struct bhi_map map;   /* by hash */
-    struct bhi_list used; /* all of them, the longest unused first */
-    struct bhi_vk_pool *pools;
+    struct bhi_map map;    /* by hash */
+    struct bhi_list used;  /* all of them, the longest unused first */
+    struct bhi_list pools; /* of all, the newest first */
     uint32_t count, limit;
     uint64_t bytes, max_bytes;
     const struct bhi_vk_abort *abort; /* for kernels whose sets have its words in them */
