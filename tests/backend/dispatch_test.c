@@ -201,6 +201,13 @@ static void all_sets_are_used(void) {
         *endless = UINT32_MAX;
         rig.trusted = trusted;
         rig_kernel(&rig, 1, CODE(eight_sets));
+        if (rig.backend->device.limits.maxBoundDescriptorSets < 8) {
+            rig_begin(&rig);
+            add_all(&rig, 1, 10, 8);
+            rig_run_fails(&rig, BH_LIMIT_EXCEEDED, 0, "descriptor sets: 8, the device allows ");
+            rig_close(&rig);
+            continue;
+        }
         const uint32_t once = 100 + 101 + 200 + 300 + 400 + 500 + 600 + 700; /* 100 ^ 1 is 101 */
         for (uint32_t turn = 1; turn <= 2; turn++) {
             for (int record = 0; record < 2; record++) {
@@ -413,6 +420,7 @@ static void a_large_grid_is_whole(void) {
     static const uint32_t grids[][3] = {{16, 64, 100}, {150, 200, 2}, {40000, 3, 1}, {2, 1, 20000}};
     struct rig rig;
     rig_open(&rig, NULL);
+    BHT_EQ(rig.backend->device.in_parts, rig_is_lavapipe(&rig));
     rig_kernel(&rig, 1, CODE(parts));
     for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
         const uint32_t *g = grids[i];
@@ -512,8 +520,12 @@ static void offsets_bound_the_view(void) {
         NULL, 0);
     rig_run_ok(&rig);
     BHT_EQ(out[0], 100);
-    BHT_EQ(out[1], 0);     /* a zero-size buffer has no elements */
-    BHT_EQ(none[0], 1234); /* writes to it vanish */
+    /* A zero-size buffer has no elements, and writes to it vanish. Without a null descriptor it has
+     * one, in its own page. */
+    const bool empty = rig.backend->device.enabled.robustness2.nullDescriptor;
+    BHT_TRUE(empty || !rig_is_lavapipe(&rig));
+    BHT_EQ(out[1], empty ? 0 : 1);
+    BHT_EQ(none[0], empty ? 1234 : 7);
     rig_close(&rig);
 }
 

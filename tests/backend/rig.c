@@ -1,6 +1,7 @@
 #include "rig.h"
 
 #include "base/memfd.h"
+#include "worker/vulkan/backend.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,16 @@ void rig_open(struct rig *rig, const struct rig_options *options) {
     if (!bhi_backend_warm_up(rig->backend, &error)) {
         BHT_FAIL("warm-up: %s", error.text);
     }
+}
+
+bool rig_is_lavapipe(const struct rig *rig) {
+    const struct bhi_vk_device *device = &rig->backend->device;
+    VkPhysicalDeviceDriverProperties driver = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
+    VkPhysicalDeviceProperties2 properties = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &driver};
+    device->api.GetPhysicalDeviceProperties2(device->physical, &properties);
+    return driver.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
 }
 
 static void assert_layer_silent(void) {

@@ -49,6 +49,9 @@ void rig_layer_reset(void);
 unsigned rig_layer_messages(void);
 const char *rig_layer_text(void);
 
+/* Is the driver lavapipe? Others run these tests, too (tests/swiftshader.cmake). */
+bool rig_is_lavapipe(const struct rig *rig);
+
 void rig_open(struct rig *rig, const struct rig_options *options);
 void rig_close(struct rig *rig); /* fails the test if the layer has said anything */
 

@@ -575,6 +575,33 @@ static void a_buffer_that_is_chosen(void) {
     }
 }
 
+/* An index that is computed, for a driver that takes one buffer for all that run side by side: it
+ * is refused, and one that is a constant is not. */
+static void an_element_for_all_neighbours(void) {
+    static const struct {
+        const char *body;
+        bool taken;
+    } cases[] = {{"%q = OpAccessChain %p_uint %rows %i %u_0 %u_0\nOpStore %q %u_1\n", false},
+                 {"%q = OpAccessChain %p_uint %rows %u_1 %u_0 %u_0\nOpStore %q %u_1\n", true}};
+    static const struct bhi_array_rules rules = {
+        .storage = true, .storage_varies = true, .one_element = true, .first_lane = true};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char body[1024];
+        snprintf(body, sizeof body, "%s%sOpReturn", PICK, cases[i].body);
+        struct stand_module words = stand_compute_with("", ROWS, "", body, "", 3);
+        struct bhi_module module;
+        struct bhi_error error = {.status = BH_OK};
+        BHT_TRUE(bhi_module_init(&module, words.code, words.words, "main", NULL, 0, &error));
+        BHT_EQ(bhi_array_indices_check(&module, &rules, &error), cases[i].taken);
+        if (!cases[i].taken) {
+            BHT_EQ(error.status, BH_INVALID_KERNEL);
+            BHT_STR_HAS(error.text, "which storage buffer of an array it takes is computed");
+        }
+        bhi_module_fini(&module);
+        stand_free(&words);
+    }
+}
+
 /* From one buffer to the next: no robustBufferAccess looks at that. */
 static void a_pointer_that_is_moved_to_another_buffer(void) {
     struct stand_module plain = stand_compute_with(
@@ -618,6 +645,7 @@ int main(int argc, char **argv) {
         BHT_TEST(pointers_that_cannot_be_bounded),
         BHT_TEST(a_local_index_that_is_none),
         BHT_TEST(a_buffer_that_is_chosen),
+        BHT_TEST(an_element_for_all_neighbours),
         BHT_TEST(a_pointer_that_is_moved_to_another_buffer),
     };
     bht_around(open_device, close_device);

@@ -103,6 +103,11 @@ static bool check_chain(const struct check *c, const uint32_t *at, enum arrays k
             uniform ? "the device does not have shaderUniformBufferArrayNonUniformIndexing"
                     : "the device does not have shaderStorageBufferArrayNonUniformIndexing");
     }
+    if (!uniform && !varies && rules->one_element) {
+        return refuse_chain(c, at, name, "computed",
+                            "this driver takes the same buffer for invocations that run side by "
+                            "side, and computes wrongly without an error where they differ");
+    }
     if (uniform && rules->first_lane) {
         return refuse_chain(c, at, name, "computed",
                             "a driver that runs on a processor may take it from an invocation that "

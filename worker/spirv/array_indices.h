@@ -9,6 +9,9 @@
 struct bhi_array_rules {
     bool storage, uniform;               /* an index that is computed */
     bool storage_varies, uniform_varies; /* one that differs between invocations (NonUniform) */
+    bool one_element; /* a driver that runs on a processor: of an array of storage buffers all
+                         invocations that run side by side take the one that the first of them asks
+                         for, unless it is NonUniform */
     bool first_lane; /* a driver that runs on a processor: it looks a uniform buffer, and the length
                         of any buffer, up once for all invocations that run side by side, with the
                         index that the first of them has, even where that one is switched off */

@@ -152,6 +152,13 @@ static bool runs_whole_grids(const VkPhysicalDeviceDriverProperties *driver) {
     return driver->driverID == VK_DRIVER_ID_NVIDIA_PROPRIETARY;
 }
 
+/* Which of an array of storage buffers is taken, by an index that differs between invocations
+ * without being NonUniform: SwiftShader takes the first one's for all. A driver for processors is
+ * on this list once tests/backend/arrays_test.c has passed on it. */
+static bool takes_own_elements(const VkPhysicalDeviceDriverProperties *driver) {
+    return driver->driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
+}
+
 static bool pick_queue_family(struct bhi_vk_device *d, struct bhi_error *error) {
     VkQueueFamilyProperties families[32];
     uint32_t count = 32;
@@ -299,6 +306,7 @@ static bool open_physical(struct bhi_vk_device *d, const struct bhi_backend_conf
      * every import: so it is not tried. */
     d->is_cpu = properties.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
     d->imports_read_only = d->is_cpu;
+    d->own_elements = !d->is_cpu || takes_own_elements(&driver);
     d->whole_loops = runs_whole_loops(&driver);
     d->whole_grids = runs_whole_grids(&driver);
     d->subgroup_operations = compute_subgroup_operations(&subgroup);

@@ -21,9 +21,10 @@ struct bhi_vk_device {
     VkDeviceSize import_alignment;
     bool imports_read_only; /* what the host may not write, too */
     bool is_cpu;
-    bool in_parts;    /* large grids are dispatched in parts (dispatch.h) */
-    bool whole_loops; /* it runs loops to their end, however long they are */
-    bool whole_grids; /* it runs grids of more workgroups than 32 bits count, too */
+    bool own_elements; /* of an array of storage buffers each invocation takes its own */
+    bool in_parts;     /* large grids are dispatched in parts (dispatch.h) */
+    bool whole_loops;  /* it runs loops to their end, however long they are */
+    bool whole_grids;  /* it runs grids of more workgroups than 32 bits count, too */
     VkPhysicalDeviceMemoryProperties memory;
     struct bhi_vk_features enabled;
     VkSubgroupFeatureFlags subgroup_operations; /* those that compute shaders may use */

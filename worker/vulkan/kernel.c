@@ -244,6 +244,7 @@ static bool check_indices(const struct bhi_vk_device *device, const struct bhi_v
         .uniform = base->shaderUniformBufferArrayDynamicIndexing,
         .storage_varies = v12->shaderStorageBufferArrayNonUniformIndexing,
         .uniform_varies = v12->shaderUniformBufferArrayNonUniformIndexing,
+        .one_element = !device->own_elements,
         .first_lane = device->is_cpu,
     };
     struct bhi_module module;
