@@ -156,6 +156,16 @@ bh_kernel *fx_kernel(bh_context *context, const char *name) {
                                      : fx_kernel_guarded(context, name);
 }
 
+bool fx_drops_outside(bh_context *context) {
+    static bh_device_info devices[8];
+    size_t count = 0;
+    unsigned major = 0;
+    BHT_EQ(bh_devices(context, devices, 8, &count, NULL), BH_OK);
+    BHT_GE(count, 1);
+    return strncmp(devices[0].selector, "lavapipe:", strlen("lavapipe:")) != 0 ||
+           (sscanf(devices[0].driver_info, "Mesa %u.", &major) == 1 && major >= 26);
+}
+
 bh_kernel *fx_kernel_guarded(bh_context *context, const char *name) {
     return fx_kernel_entry(context, name, NULL);
 }
