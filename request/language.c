@@ -133,7 +133,7 @@ static bool says(const char *code, const char *word) {
 }
 
 enum bhi_language bhi_language_of_array(const void *code, size_t size) {
-    static const char npy[6] = "\x93NUMPY";
+    static const char npy[] = {'\x93', 'N', 'U', 'M', 'P', 'Y'}; /* without an end */
     const uint8_t *bytes = code;
     uint64_t head = 0;
     if (size >= sizeof npy && !memcmp(code, npy, sizeof npy)) {
