@@ -61,8 +61,8 @@ void fx_expect(bh_event *event, bh_status status);
 /* Runs square on the stream, with time enough whatever the stream's deadline, and checks every
  * element: the stream is in good health. */
 void fx_expect_healthy(bh_context *context, bh_stream *stream);
-/* Is an index outside of workgroup memory harmless on this machine's driver? On lavapipe before Mesa
- * 26 it crashes the worker. */
+/* Is an index outside of workgroup memory harmless on this machine's driver? On lavapipe before
+ * Mesa 26 it crashes the worker. */
 bool fx_drops_outside(bh_context *context);
 void fx_kill(pid_t pid, int signal);
 /* From here on this process can make no memory cgroup, as an ordinary user: root takes them out of
