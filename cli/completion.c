@@ -86,7 +86,7 @@ static void first_sentence(FILE *stream, const char *text, const char *escaped, 
 
 static void print_types(FILE *stream) {
     for (int i = 0; i < BHI_DTYPE_COUNT; i++) {
-        fprintf(stream, "%s%s:", i ? " " : "", bhi_dtype_name((enum bhi_dtype)i));
+        fprintf(stream, "%s%s:", i ? " " : "", bhi_dtype_name(bhi_dtypes[i]));
     }
 }
 

@@ -14,7 +14,7 @@ enum { FEW_SETS = 8 }; /* that a device is taken to have: bh_inspection.guard_se
  */
 
 const char *bhi_print_type(bh_dtype dtype) {
-    const char *name = bhi_dtype_public_name(dtype);
+    const char *name = bhi_dtype_any_name(dtype);
     return name ? name : "?";
 }
 

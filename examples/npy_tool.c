@@ -73,30 +73,30 @@ static void save(const char *path, const struct array *array) {
 static double get(const struct array *array, uint64_t index) {
     const void *at = array->bytes + index * bhi_dtype_size(array->form.dtype);
     switch (array->form.dtype) {
-    case BHI_DTYPE_f16:
+    case BH_DTYPE_F16:
         return bhi_f16_to_double(*(const uint16_t *)at);
-    case BHI_DTYPE_f32:
+    case BH_DTYPE_F32:
         return *(const float *)at;
-    case BHI_DTYPE_f64:
+    case BH_DTYPE_F64:
         return *(const double *)at;
-    case BHI_DTYPE_i8:
+    case BH_DTYPE_I8:
         return *(const int8_t *)at;
-    case BHI_DTYPE_u8:
-    case BHI_DTYPE_bool:
+    case BH_DTYPE_U8:
+    case BH_DTYPE_BOOL:
         return *(const uint8_t *)at;
-    case BHI_DTYPE_i16:
+    case BH_DTYPE_I16:
         return *(const int16_t *)at;
-    case BHI_DTYPE_u16:
+    case BH_DTYPE_U16:
         return *(const uint16_t *)at;
-    case BHI_DTYPE_i32:
+    case BH_DTYPE_I32:
         return *(const int32_t *)at;
-    case BHI_DTYPE_u32:
+    case BH_DTYPE_U32:
         return *(const uint32_t *)at;
-    case BHI_DTYPE_i64:
+    case BH_DTYPE_I64:
         return (double)*(const int64_t *)at;
-    case BHI_DTYPE_u64:
+    case BH_DTYPE_U64:
         return (double)*(const uint64_t *)at;
-    case BHI_DTYPE_COUNT:
+    default:
         break;
     }
     abort();
@@ -108,13 +108,13 @@ static void set(struct array *array, uint64_t index, double value) {
     float narrow = (float)value;
     uint16_t half = bhi_f16_from_double(value);
     switch (array->form.dtype) {
-    case BHI_DTYPE_f16:
+    case BH_DTYPE_F16:
         memcpy(at, &half, sizeof half);
         break;
-    case BHI_DTYPE_f32:
+    case BH_DTYPE_F32:
         memcpy(at, &narrow, sizeof narrow);
         break;
-    case BHI_DTYPE_f64:
+    case BH_DTYPE_F64:
         memcpy(at, &value, sizeof value);
         break;
     default:

@@ -12,7 +12,7 @@ enum { BHI_MAX_DIMENSIONS = 64 };
 
 /* An array's element type and C-order shape; no dimensions: one element. */
 struct bhi_array {
-    enum bhi_dtype dtype;
+    bh_dtype dtype;
     uint32_t dimensions;
     uint64_t shape[BHI_MAX_DIMENSIONS];
     uint64_t bytes; /* of all elements; checked not to overflow */

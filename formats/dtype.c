@@ -9,67 +9,88 @@
 static const struct {
     const char *name;
     uint32_t bytes;
-    char kind;
-    const char *code;
+    char kind;        /* of those in |bhi_dtypes| */
+    const char *code; /* in a .npy; NULL: it has none */
 } dtypes[] = {
-#define BHI_DTYPE(name, bytes, kind, code) {#name, bytes, kind, code},
-    BHI_DTYPES
-#undef BHI_DTYPE
+    [BH_DTYPE_F16] = {"f16", 2, 'f', "f2"},   [BH_DTYPE_F32] = {"f32", 4, 'f', "f4"},
+    [BH_DTYPE_F64] = {"f64", 8, 'f', "f8"},   [BH_DTYPE_I8] = {"i8", 1, 'i', "i1"},
+    [BH_DTYPE_U8] = {"u8", 1, 'u', "u1"},     [BH_DTYPE_I16] = {"i16", 2, 'i', "i2"},
+    [BH_DTYPE_U16] = {"u16", 2, 'u', "u2"},   [BH_DTYPE_I32] = {"i32", 4, 'i', "i4"},
+    [BH_DTYPE_U32] = {"u32", 4, 'u', "u4"},   [BH_DTYPE_I64] = {"i64", 8, 'i', "i8"},
+    [BH_DTYPE_U64] = {"u64", 8, 'u', "u8"},   [BH_DTYPE_BOOL] = {"bool", 1, 'b', "b1"},
+    [BH_DTYPE_BF16] = {.name = "bf16"},       [BH_DTYPE_F8_E4M3] = {.name = "f8_e4m3"},
+    [BH_DTYPE_F8_E5M2] = {.name = "f8_e5m2"},
+};
+enum { KNOWN = sizeof dtypes / sizeof dtypes[0] };
+
+const bh_dtype bhi_dtypes[BHI_DTYPE_COUNT] = {
+    BH_DTYPE_F16, BH_DTYPE_F32, BH_DTYPE_F64, BH_DTYPE_I8,  BH_DTYPE_U8,  BH_DTYPE_I16,
+    BH_DTYPE_U16, BH_DTYPE_I32, BH_DTYPE_U32, BH_DTYPE_I64, BH_DTYPE_U64, BH_DTYPE_BOOL,
 };
 
-const char *bhi_dtype_name(enum bhi_dtype dtype) {
+bool bhi_dtype_is_known(bh_dtype dtype) {
+    return (uint32_t)dtype < KNOWN && dtypes[dtype].code;
+}
+
+const char *bhi_dtype_any_name(bh_dtype dtype) {
+    return (uint32_t)dtype < KNOWN ? dtypes[dtype].name : NULL;
+}
+
+const char *bhi_dtype_name(bh_dtype dtype) {
     return dtypes[dtype].name;
 }
 
-uint32_t bhi_dtype_size(enum bhi_dtype dtype) {
+uint32_t bhi_dtype_size(bh_dtype dtype) {
     return dtypes[dtype].bytes;
 }
 
-const char *bhi_dtype_npy_code(enum bhi_dtype dtype) {
+const char *bhi_dtype_npy_code(bh_dtype dtype) {
     return dtypes[dtype].code;
 }
 
-bool bhi_dtype_find(const char *name, size_t length, enum bhi_dtype *out_dtype) {
+bool bhi_dtype_find(const char *name, size_t length, bh_dtype *out_dtype) {
     for (int i = 0; i < BHI_DTYPE_COUNT; i++) {
-        if (strlen(dtypes[i].name) == length && !memcmp(dtypes[i].name, name, length)) {
-            *out_dtype = (enum bhi_dtype)i;
+        const char *known = dtypes[bhi_dtypes[i]].name;
+        if (strlen(known) == length && !memcmp(known, name, length)) {
+            *out_dtype = bhi_dtypes[i];
             return true;
         }
     }
     return false;
 }
 
-bool bhi_dtype_find_npy(char kind, uint64_t bytes, enum bhi_dtype *out_dtype) {
+bool bhi_dtype_find_npy(char kind, uint64_t bytes, bh_dtype *out_dtype) {
     for (int i = 0; i < BHI_DTYPE_COUNT; i++) {
-        if (dtypes[i].kind == kind && dtypes[i].bytes == bytes) {
-            *out_dtype = (enum bhi_dtype)i;
+        if (dtypes[bhi_dtypes[i]].kind == kind && dtypes[bhi_dtypes[i]].bytes == bytes) {
+            *out_dtype = bhi_dtypes[i];
             return true;
         }
     }
     return false;
 }
 
-bh_dtype bhi_dtype_public(enum bhi_dtype dtype) {
-    return dtype == BHI_DTYPE_bool ? BH_DTYPE_BOOL : (bh_dtype)(BH_DTYPE_F16 + (int)dtype);
-}
-_Static_assert(BH_DTYPE_U64 - BH_DTYPE_F16 == BHI_DTYPE_u64 && BHI_DTYPE_COUNT == BHI_DTYPE_u64 + 2,
-               "the same order, and bool");
-
-bool bhi_dtype_from_public(bh_dtype dtype, enum bhi_dtype *out_dtype) {
-    *out_dtype =
-        dtype == BH_DTYPE_BOOL ? BHI_DTYPE_bool : (enum bhi_dtype)((int)dtype - BH_DTYPE_F16);
-    return dtype == BH_DTYPE_BOOL || (dtype >= BH_DTYPE_F16 && dtype <= BH_DTYPE_U64);
-}
-
-const char *bhi_dtype_public_name(bh_dtype dtype) {
-    enum bhi_dtype one;
-    if (bhi_dtype_from_public(dtype, &one)) {
-        return dtypes[one].name;
+bh_number_kind bhi_dtype_number(bh_dtype dtype) {
+    switch (dtypes[dtype].kind) {
+    case 'f':
+        return BH_NUMBER_FLOAT;
+    case 'i':
+        return BH_NUMBER_INT;
+    case 'u':
+        return BH_NUMBER_UINT;
+    default:
+        return BH_NUMBER_BOOL;
     }
-    return dtype == BH_DTYPE_BF16      ? "bf16"
-           : dtype == BH_DTYPE_F8_E4M3 ? "f8_e4m3"
-           : dtype == BH_DTYPE_F8_E5M2 ? "f8_e5m2"
-                                       : NULL;
+}
+
+bool bhi_dtype_find_number(bh_number_kind kind, uint32_t bits, bh_dtype *out_dtype) {
+    for (int i = 0; i < BHI_DTYPE_COUNT; i++) {
+        const bh_dtype dtype = bhi_dtypes[i];
+        if (bhi_dtype_number(dtype) == kind && 8 * dtypes[dtype].bytes == bits) {
+            *out_dtype = dtype;
+            return true;
+        }
+    }
+    return false;
 }
 
 uint16_t bhi_f16_from_double(double value) {
@@ -110,7 +131,7 @@ static int base_of(const char *digits) {
     return digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X') ? 16 : 10;
 }
 
-static bool parse_integer(enum bhi_dtype dtype, const char *text, uint64_t *out_bits,
+static bool parse_integer(bh_dtype dtype, const char *text, uint64_t *out_bits,
                           struct bhi_complaint *complaint) {
     const char *name = dtypes[dtype].name;
     uint32_t width = dtypes[dtype].bytes * 8;
@@ -138,7 +159,7 @@ static bool parse_integer(enum bhi_dtype dtype, const char *text, uint64_t *out_
     return true;
 }
 
-static bool parse_float(enum bhi_dtype dtype, const char *text, uint64_t *out_bits,
+static bool parse_float(bh_dtype dtype, const char *text, uint64_t *out_bits,
                         struct bhi_complaint *complaint) {
     const char *name = dtypes[dtype].name;
     char *end = NULL;
@@ -153,9 +174,9 @@ static bool parse_float(enum bhi_dtype dtype, const char *text, uint64_t *out_bi
     }
     bool fits = !(errno == ERANGE && isinf(value));
     *out_bits = 0;
-    if (dtype == BHI_DTYPE_f64) {
+    if (dtype == BH_DTYPE_F64) {
         memcpy(out_bits, &value, sizeof value);
-    } else if (dtype == BHI_DTYPE_f32) {
+    } else if (dtype == BH_DTYPE_F32) {
         float narrow = strtof(text, NULL); /* not by way of double: that rounds twice */
         fits = fits && isinf(narrow) == isinf(value);
         memcpy(out_bits, &narrow, sizeof narrow);
@@ -177,7 +198,7 @@ static bool parse_bool(const char *text, uint64_t *out_bits, struct bhi_complain
     return true;
 }
 
-bool bhi_dtype_parse(enum bhi_dtype dtype, const char *text, uint64_t *out_bits,
+bool bhi_dtype_parse(bh_dtype dtype, const char *text, uint64_t *out_bits,
                      struct bhi_complaint *complaint) {
     if (dtypes[dtype].kind == 'b') {
         return parse_bool(text, out_bits, complaint);

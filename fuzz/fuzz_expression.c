@@ -16,12 +16,12 @@ static void take_parameters(struct bhi_form *form, struct bhi_variant *variant, 
             if (input ? !e->names[i].read : !e->names[i].assigned) {
                 continue;
             }
-            *parameter = (struct bhi_parameter){.dtype = BHI_DTYPE_COUNT};
+            *parameter = (struct bhi_parameter){.dtype = BH_DTYPE_NONE};
             parameter->role = input && seed % 5 == 0 ? BHI_ROLE_PUSH : (enum bhi_role)role;
             strcpy(parameter->name, e->names[i].text);
             variant->singles[form->count] = input && seed % 3 == 0;
             variant->dtypes[form->count] =
-                (uint8_t)(input ? (seed + 5 * i) % BHI_DTYPE_COUNT : BHI_DTYPE_COUNT);
+                (uint8_t)(input ? bhi_dtypes[(seed + 5 * i) % BHI_DTYPE_COUNT] : BH_DTYPE_NONE);
             form->count++;
         }
     }
@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     FUZZ_CHECK(good == (complaint.text[0] == 0));
     FUZZ_CHECK(pen.length < (4u << 20));
     for (uint32_t i = 0; good && i < form.count; i++) {
-        FUZZ_CHECK(variant.dtypes[i] < BHI_DTYPE_COUNT);
+        FUZZ_CHECK(bhi_dtype_is_known((bh_dtype)variant.dtypes[i]));
     }
     bhi_pen_fini(&pen);
     bhi_form_fini(&form);

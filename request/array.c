@@ -10,11 +10,12 @@ bool bhi_run_take_array(struct bhi_run_binding *binding, struct bhi_complaint *c
     }
     array->bytes = bh_buffer_size(binding->buffer);
     binding->tensor_dtype = info.dtype;
-    if (!bhi_dtype_from_public(info.dtype, &array->dtype)) {
+    array->dtype = info.dtype;
+    if (!bhi_dtype_is_known(info.dtype)) {
         if (!binding->tensor) {
             return bhi_refuse(complaint, "its dtype is not one of %s", BHI_DTYPE_NAMES);
         }
-        array->dtype = BHI_DTYPE_COUNT; /* it is only read, whatever its elements are */
+        array->dtype = BH_DTYPE_NONE; /* it is only read, whatever its elements are */
     }
     array->dimensions = info.rank;
     memcpy(array->shape, info.shape, info.rank * sizeof info.shape[0]);

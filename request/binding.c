@@ -118,7 +118,7 @@ bool bhi_binding_split_like(const char *files, size_t *out_path_length, const ch
  * one, the type is before it. */
 static char *split_array(const char *text, const char **out_rest) {
     char *path = split_path(text, out_rest);
-    enum bhi_dtype dtype;
+    bh_dtype dtype;
     char *colon = path ? strrchr(path, ':') : NULL;
     if (!colon || strspn(*out_rest, "0123456789x,") != strlen(*out_rest) ||
         !bhi_dtype_find(colon + 1, strlen(colon + 1), &dtype)) {

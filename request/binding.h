@@ -20,7 +20,7 @@ struct bhi_run_binding {
     char *in_path, *out_path; /* owned; NULL: none */
     const char *tensor;       /* borrowed: which one of the .safetensors; NULL: it is a .npy */
     struct bhi_array array;   /* of --out from the start, of the others once the file is open; of
-                                 a tensor that no .npy can hold the dtype is BHI_DTYPE_COUNT */
+                                 a tensor that no .npy can hold the dtype is BH_DTYPE_NONE */
     const char *like;         /* borrowed: the array is that of an input; NULL: it is not */
     uint32_t like_index;      /* which binding that is */
     bh_dtype tensor_dtype;    /* of a tensor, in place of array.dtype */

@@ -38,7 +38,7 @@ static struct bhi_run_binding *add_binding(struct bhi_run_request *request, cons
 static bool refuse_array(const char *name, const char *file, struct bhi_complaint *complaint) {
     const char *like, *end = NULL;
     size_t length;
-    enum bhi_dtype dtype;
+    bh_dtype dtype;
     if (bhi_binding_split_like(file, &length, &like)) {
         end = file + length;
     }
@@ -55,18 +55,16 @@ static bool refuse_array(const char *name, const char *file, struct bhi_complain
 }
 
 static bool parse_set(bh_argument *argument, const char *text, struct bhi_complaint *complaint) {
-    enum bhi_dtype dtype;
     const size_t length = strcspn(text, ":");
     if (!text[length]) {
         return bhi_refuse(complaint, "'%s' has no type: write %s=f32:%s, for example", text,
                           argument->name, text);
     }
-    if (!bhi_dtype_find(text, length, &dtype)) {
+    if (!bhi_dtype_find(text, length, &argument->dtype)) {
         return bhi_refuse(complaint, "'%.*s' is not a type; it is one of %s",
                           length > 40 ? 40 : (int)length, text, BHI_DTYPE_NAMES);
     }
-    argument->dtype = bhi_dtype_public(dtype);
-    return bhi_dtype_parse(dtype, text + length + 1, &argument->bits, complaint);
+    return bhi_dtype_parse(argument->dtype, text + length + 1, &argument->bits, complaint);
 }
 
 bool bhi_eval_add_input(struct bhi_run_request *request, const char *name, size_t length,

@@ -18,25 +18,13 @@ bh_status bhi_eval_template(const struct bhi_eval_request *eval, bh_context *con
     return bh_template_create(context, &options, out_template, detail);
 }
 
-static const struct {
-    bh_number_kind kind;
-    uint32_t bits;
-} numbers[] = {
-    [BHI_DTYPE_f16] = {BH_NUMBER_FLOAT, 16}, [BHI_DTYPE_f32] = {BH_NUMBER_FLOAT, 32},
-    [BHI_DTYPE_f64] = {BH_NUMBER_FLOAT, 64}, [BHI_DTYPE_i8] = {BH_NUMBER_INT, 8},
-    [BHI_DTYPE_u8] = {BH_NUMBER_UINT, 8},    [BHI_DTYPE_i16] = {BH_NUMBER_INT, 16},
-    [BHI_DTYPE_u16] = {BH_NUMBER_UINT, 16},  [BHI_DTYPE_i32] = {BH_NUMBER_INT, 32},
-    [BHI_DTYPE_u32] = {BH_NUMBER_UINT, 32},  [BHI_DTYPE_i64] = {BH_NUMBER_INT, 64},
-    [BHI_DTYPE_u64] = {BH_NUMBER_UINT, 64},  [BHI_DTYPE_bool] = {BH_NUMBER_BOOL, 8},
-};
-
 /* Says what is in a buffer that no loader has filled. */
 static bh_status describe(const struct bhi_run_binding *binding, bh_detail *detail) {
     const struct bhi_array *array = &binding->array;
     bh_description description;
     bh_description_init(&description);
-    description.kind = numbers[array->dtype].kind;
-    description.bits = numbers[array->dtype].bits;
+    description.kind = bhi_dtype_number(array->dtype);
+    description.bits = 8 * bhi_dtype_size(array->dtype);
     description.rank = array->dimensions;
     memcpy(description.shape, array->shape, array->dimensions * sizeof array->shape[0]);
     return bh_buffer_set_description(binding->buffer, &description, detail);
@@ -69,11 +57,7 @@ bh_status bhi_eval_infer_outputs(struct bhi_eval_request *eval, struct bhi_run_r
         if (status != BH_OK) {
             return status;
         }
-        for (int k = 0; k < BHI_DTYPE_COUNT; k++) {
-            if (numbers[k].kind == d.kind && numbers[k].bits == d.bits) {
-                array->dtype = (enum bhi_dtype)k;
-            }
-        }
+        (void)bhi_dtype_find_number(d.kind, d.bits, &array->dtype);
         array->dimensions = d.rank;
         memcpy(array->shape, d.shape, d.rank * sizeof d.shape[0]);
         if (!bhi_array_measure(array, &complaint)) {

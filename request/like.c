@@ -83,7 +83,7 @@ bool bhi_run_take_likes(struct bhi_run_request *request, const char *dashes,
         }
         const struct bhi_run_binding *input = &request->bindings[output->like_index];
         output->array = input->array;
-        if (output->array.dtype >= BHI_DTYPE_COUNT) {
+        if (output->array.dtype == BH_DTYPE_NONE) {
             return bhi_refuse(complaint,
                               "%s%s %.200s: the type of %s%s %.200s is none that a .npy has: "
                               "name type and shape",

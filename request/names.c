@@ -266,9 +266,9 @@ static bool put(struct filling *filling, const struct push_item *item,
                 struct bhi_complaint *complaint) {
     const struct bhi_kernel_member *member = filling->member;
     const struct bhi_push_shape *shape = &filling->shape;
-    const enum bhi_dtype dtype = shape->dtype;
+    const bh_dtype dtype = shape->dtype;
     const uint32_t most = filling->end - filling->first;
-    enum bhi_dtype named;
+    bh_dtype named;
     uint64_t bits;
     if (filling->next == filling->end) {
         return shape->count * shape->width == 1
@@ -280,14 +280,14 @@ static bool put(struct filling *filling, const struct push_item *item,
                                                                    : "is given",
                                 most, most == 1 ? "" : "s");
     }
-    const bool is_bool = dtype == BHI_DTYPE_u32 && is_bool_value(item);
+    const bool is_bool = dtype == BH_DTYPE_U32 && is_bool_value(item);
     if (item->type[0] && !is_bool &&
         (!bhi_dtype_find(item->type, strlen(item->type), &named) || named != dtype)) {
         return bhi_refuse(complaint, "'%s' is %s, not %s", member->name, member->type, item->type);
     }
-    if (!bhi_dtype_parse(is_bool ? BHI_DTYPE_bool : dtype, item->value, &bits, complaint)) {
+    if (!bhi_dtype_parse(is_bool ? BH_DTYPE_BOOL : dtype, item->value, &bits, complaint)) {
         const struct bhi_complaint inner = *complaint;
-        if (dtype == BHI_DTYPE_u32 && isalpha((unsigned char)item->value[0])) {
+        if (dtype == BH_DTYPE_U32 && isalpha((unsigned char)item->value[0])) {
             return bhi_refuse(
                 complaint,
                 "'%s' is %s, the type of a bool: '%s' is neither a number, true nor false",

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* A number, or a vector "f32x3" of them. False: it is something else. */
-static bool push_type(const char *type, enum bhi_dtype *out_dtype, uint32_t *out_width) {
+static bool push_type(const char *type, bh_dtype *out_dtype, uint32_t *out_width) {
     const size_t name = strcspn(type, "x");
     *out_width = 1;
     if (!bhi_dtype_find(type, name, out_dtype)) {
@@ -61,7 +61,7 @@ uint32_t bhi_push_place(const struct bhi_kernel_member *member, uint32_t element
 /* A member, and the type of the number that lies at some offset of it. */
 struct found {
     const struct bhi_kernel_member *member;
-    enum bhi_dtype dtype;
+    bh_dtype dtype;
 };
 
 static bool find_number(const struct bhi_kernel_types *types, uint32_t at, struct found *out) {
@@ -94,7 +94,7 @@ static bool find_next(const struct bhi_kernel_types *types, uint32_t used, struc
 }
 
 /* 'n' is the same of i32 and u32 unless the sign's bit is set. */
-static bool is_same_integer(const struct bhi_push_value *value, enum bhi_dtype dtype) {
+static bool is_same_integer(const struct bhi_push_value *value, bh_dtype dtype) {
     const char given = bhi_dtype_name(value->dtype)[0], wanted = bhi_dtype_name(dtype)[0];
     const uint32_t size = bhi_dtype_size(dtype);
     uint64_t bits;
@@ -139,8 +139,8 @@ static bool take(void *user, struct bhi_push_value *value, struct bhi_complaint 
         found.dtype == value->dtype || is_same_integer(value, found.dtype)) {
         return true;
     }
-    if (value->dtype == BHI_DTYPE_bool &&
-        (found.dtype == BHI_DTYPE_u32 || found.dtype == BHI_DTYPE_i32)) {
+    if (value->dtype == BH_DTYPE_BOOL &&
+        (found.dtype == BH_DTYPE_U32 || found.dtype == BH_DTYPE_I32)) {
         return true; /* what a source calls bool */
     }
     return bhi_refuse(complaint, "%s is %s, and is given %s:%.100s; %s takes the bytes as they are",

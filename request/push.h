@@ -7,7 +7,7 @@
 /* How a member's numbers lie: |count| elements of an array or columns of a matrix (1 of others),
  * each of |width| numbers. */
 struct bhi_push_shape {
-    enum bhi_dtype dtype;
+    bh_dtype dtype;
     uint32_t count, width;
 };
 

@@ -101,7 +101,7 @@ static bool scalar_takes(const struct scalar *scalar, bh_dtype dtype) {
     case BH_DTYPE_BF16:
         return is_scalar(scalar, "u16") || is_scalar(scalar, "i16");
     default:
-        return is_scalar(scalar, bhi_dtype_public_name(dtype));
+        return is_scalar(scalar, bhi_dtype_any_name(dtype));
     }
 }
 
@@ -153,12 +153,12 @@ static bh_dtype dtype_of(const struct bhi_run_binding *binding) {
     if (binding->tensor) {
         return binding->tensor_dtype;
     }
-    return bhi_dtype_public(binding->array.dtype);
+    return binding->array.dtype;
 }
 
 static void refuse_type(const struct bhi_run_binding *given, const struct bhi_kernel_type *wanted,
                         struct bhi_slot slot, const char *option, struct bhi_complaint *complaint) {
-    const char *name = bhi_dtype_public_name(dtype_of(given));
+    const char *name = bhi_dtype_any_name(dtype_of(given));
     bhi_refuse(
         complaint,
         "%s is %s, the kernel declares %s at binding %s%s%s%s: %s, or bind the bytes as they are "

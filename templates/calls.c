@@ -12,8 +12,8 @@ enum { POWER = 16 }; /* multiplied out up to here */
 /* What GLSL has none of for doubles. */
 static bool refuse_doubles(struct bhi_emitter *emitter, const char *name,
                            const struct bhi_value *a) {
-    const enum bhi_dtype dtype = bhi_value_dtype(a);
-    if (dtype == BHI_DTYPE_f64) {
+    const bh_dtype dtype = bhi_value_dtype(a);
+    if (dtype == BH_DTYPE_F64) {
         return bhi_emit_refuse(emitter, "GLSL has no %s of f64; write %s(f32(...))", name, name);
     }
     return bhi_emit_refuse(
@@ -23,8 +23,8 @@ static bool refuse_doubles(struct bhi_emitter *emitter, const char *name,
 
 /* All as a float that holds them, where the result is one. */
 static bool as_floats(struct bhi_emitter *emitter, const struct bhi_value *arguments,
-                      uint32_t count, struct bhi_value *out, enum bhi_dtype *out_dtype) {
-    enum bhi_dtype dtype = BHI_DTYPE_COUNT;
+                      uint32_t count, struct bhi_value *out, bh_dtype *out_dtype) {
+    bh_dtype dtype = BH_DTYPE_NONE;
     struct bhi_value sum = arguments[0];
     for (uint32_t i = 1; i < count; i++) {
         const bool both_weak = sum.form != BHI_VALUE_TYPED && arguments[i].form != BHI_VALUE_TYPED;
@@ -62,7 +62,7 @@ static bool emit_math(struct bhi_emitter *emitter, const struct bhi_function *fu
                       const struct bhi_value *arguments, struct bhi_value *out_value) {
     const uint32_t count = emitter->node->count;
     struct bhi_value v[3];
-    enum bhi_dtype dtype;
+    bh_dtype dtype;
     if (all_weak(arguments, count)) {
         return weak_real(count == 2
                              ? atan2(bhi_weak_real(&arguments[0]), bhi_weak_real(&arguments[1]))
@@ -72,7 +72,7 @@ static bool emit_math(struct bhi_emitter *emitter, const struct bhi_function *fu
     if (!as_floats(emitter, arguments, count, v, &dtype)) {
         return false;
     }
-    if (dtype == BHI_DTYPE_f64 && !function->doubles) {
+    if (dtype == BH_DTYPE_F64 && !function->doubles) {
         return refuse_doubles(emitter, function->name,
                               arguments[0].form == BHI_VALUE_TYPED ? &arguments[0] : &arguments[1]);
     }
@@ -105,11 +105,11 @@ static bool emit_least(struct bhi_emitter *emitter, bool least, const struct bhi
         *out_value = first ? *a : *b;
         return true;
     }
-    const enum bhi_dtype dtype = bhi_value_promote(a, b);
+    const bh_dtype dtype = bhi_value_promote(a, b);
     if (!bhi_emit_convert_both(emitter, a, b, dtype, v)) {
         return false;
     }
-    if (dtype == BHI_DTYPE_bool) {
+    if (dtype == BH_DTYPE_BOOL) {
         bhi_emit_assign(emitter, dtype, false, out_value, "%s %s %s", v[0].text,
                         least ? "&&" : "||", v[1].text);
     } else if (bhi_dtype_is_float(dtype)) {
@@ -148,7 +148,7 @@ static bool emit_sign(struct bhi_emitter *emitter, const struct bhi_value *a,
     if (a->form == BHI_VALUE_INTEGER) {
         return bhi_weak_integer(emitter, (a->integer > 0) - (a->integer < 0), out_value);
     }
-    if (a->dtype == BHI_DTYPE_bool) {
+    if (a->dtype == BH_DTYPE_BOOL) {
         return bhi_emit_refuse(emitter, "sign is not for bool");
     }
     const char *type = bhi_register_type(a->dtype);
@@ -169,9 +169,9 @@ static bool emit_is(struct bhi_emitter *emitter, const char *name, const struct 
         return false;
     }
     if (bhi_dtype_is_float(v.dtype)) {
-        bhi_emit_assign(emitter, BHI_DTYPE_bool, false, out_value, "%s(%s)", name, v.text);
+        bhi_emit_assign(emitter, BH_DTYPE_BOOL, false, out_value, "%s(%s)", name, v.text);
     } else {
-        bhi_emit_assign(emitter, BHI_DTYPE_bool, false, out_value, "false");
+        bhi_emit_assign(emitter, BH_DTYPE_BOOL, false, out_value, "false");
     }
     return true;
 }
@@ -190,13 +190,13 @@ static bool emit_pow(struct bhi_emitter *emitter, const struct bhi_value *argume
                      struct bhi_value *out_value) {
     const struct bhi_value *x = &arguments[0], *power = &arguments[1];
     struct bhi_value v[2];
-    enum bhi_dtype dtype;
+    bh_dtype dtype;
     if (all_weak(arguments, 2)) {
         return weak_real(pow(bhi_weak_real(x), bhi_weak_real(power)), out_value);
     }
     if (power->form == BHI_VALUE_INTEGER && power->integer >= 0 && power->integer <= POWER) {
         struct bhi_value base, one = {.form = BHI_VALUE_INTEGER, .integer = 1};
-        const enum bhi_dtype own = x->dtype == BHI_DTYPE_bool ? BHI_DTYPE_i64 : x->dtype;
+        const bh_dtype own = x->dtype == BH_DTYPE_BOOL ? BH_DTYPE_I64 : x->dtype;
         if (!bhi_emit_convert(emitter, power->integer ? x : &one, own, &base)) {
             return false;
         }
@@ -212,7 +212,7 @@ static bool emit_pow(struct bhi_emitter *emitter, const struct bhi_value *argume
     if (!as_floats(emitter, arguments, 2, v, &dtype)) {
         return false;
     }
-    if (dtype == BHI_DTYPE_f64) {
+    if (dtype == BH_DTYPE_F64) {
         return refuse_doubles(emitter, "pow", x->form == BHI_VALUE_TYPED ? x : power);
     }
     bhi_emit_assign(emitter, dtype, true, out_value, "pow(%s, %s)", v[0].text, v[1].text);
@@ -223,7 +223,7 @@ static bool emit_pow(struct bhi_emitter *emitter, const struct bhi_value *argume
  */
 
 /* v[0] - v[1] * floor(v[0] / v[1]) */
-static void emit_mod(struct bhi_emitter *emitter, enum bhi_dtype dtype, const struct bhi_value *v,
+static void emit_mod(struct bhi_emitter *emitter, bh_dtype dtype, const struct bhi_value *v,
                      struct bhi_value *out_value) {
     struct bhi_value quotient, product;
     bhi_emit_assign(emitter, dtype, true, &quotient, "%s / %s", v[0].text, v[1].text);
@@ -232,7 +232,7 @@ static void emit_mod(struct bhi_emitter *emitter, enum bhi_dtype dtype, const st
 }
 
 /* v[0] * (1 - v[2]) + v[1] * v[2] */
-static void emit_mix(struct bhi_emitter *emitter, enum bhi_dtype dtype, const struct bhi_value *v,
+static void emit_mix(struct bhi_emitter *emitter, bh_dtype dtype, const struct bhi_value *v,
                      struct bhi_value *out_value) {
     const char *type = bhi_register_type(dtype);
     struct bhi_value rest, left, right;
@@ -243,8 +243,8 @@ static void emit_mix(struct bhi_emitter *emitter, enum bhi_dtype dtype, const st
 }
 
 /* t * t * (3 - 2 * t), t = clamp((v[2] - v[0]) / (v[1] - v[0]), 0, 1) */
-static void emit_smoothstep(struct bhi_emitter *emitter, enum bhi_dtype dtype,
-                            const struct bhi_value *v, struct bhi_value *out_value) {
+static void emit_smoothstep(struct bhi_emitter *emitter, bh_dtype dtype, const struct bhi_value *v,
+                            struct bhi_value *out_value) {
     const char *type = bhi_register_type(dtype);
     struct bhi_value over, span, t, twice, rest, square;
     bhi_emit_assign(emitter, dtype, true, &over, "%s - %s", v[2].text, v[0].text);
@@ -261,9 +261,9 @@ static bool emit_formula(struct bhi_emitter *emitter, const char *name,
                          const struct bhi_value *arguments, struct bhi_value *out_value) {
     const uint32_t count = emitter->node->count;
     struct bhi_value v[3];
-    enum bhi_dtype dtype;
+    bh_dtype dtype;
     if (!strcmp(name, "mix") && arguments[2].form == BHI_VALUE_TYPED &&
-        arguments[2].dtype == BHI_DTYPE_bool) {
+        arguments[2].dtype == BH_DTYPE_BOOL) {
         return bhi_emit_choose(emitter, &arguments[2], &arguments[1], &arguments[0], out_value);
     }
     if (!as_floats(emitter, arguments, count, v, &dtype)) {
@@ -313,7 +313,7 @@ static bool emit_own(struct bhi_emitter *emitter, const char *name,
 bool bhi_emit_call(struct bhi_emitter *emitter, int function, const struct bhi_value *arguments,
                    struct bhi_value *out_value) {
     const struct bhi_function *known = &bhi_functions[function];
-    enum bhi_dtype dtype;
+    bh_dtype dtype;
     switch (known->kind) {
     case BHI_FUNCTION_MATH:
         return emit_math(emitter, known, arguments, out_value);

@@ -6,7 +6,7 @@
 #include <math.h>
 
 static bool weak_truth(struct bhi_emitter *emitter, bool truth, struct bhi_value *out_value) {
-    bhi_emit_assign(emitter, BHI_DTYPE_bool, false, out_value, truth ? "true" : "false");
+    bhi_emit_assign(emitter, BH_DTYPE_BOOL, false, out_value, truth ? "true" : "false");
     return true;
 }
 

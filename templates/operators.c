@@ -31,13 +31,13 @@ bool bhi_emit_unary(struct bhi_emitter *emitter, int op, const struct bhi_value 
     if (a->form != BHI_VALUE_TYPED) {
         return bhi_fold_unary(emitter, op, a, out_value);
     }
-    const bool is_bool = a->dtype == BHI_DTYPE_bool;
+    const bool is_bool = a->dtype == BH_DTYPE_BOOL;
     switch (op) {
     case '!':
-        if (!bhi_emit_convert(emitter, a, BHI_DTYPE_bool, &truth)) {
+        if (!bhi_emit_convert(emitter, a, BH_DTYPE_BOOL, &truth)) {
             return false;
         }
-        bhi_emit_assign(emitter, BHI_DTYPE_bool, false, out_value, "!%s", truth.text);
+        bhi_emit_assign(emitter, BH_DTYPE_BOOL, false, out_value, "!%s", truth.text);
         return true;
     case '~':
         if (bhi_dtype_is_float(a->dtype)) {
@@ -63,9 +63,9 @@ bool bhi_emit_unary(struct bhi_emitter *emitter, int op, const struct bhi_value 
 bool bhi_emit_choose(struct bhi_emitter *emitter, const struct bhi_value *condition,
                      const struct bhi_value *a, const struct bhi_value *b,
                      struct bhi_value *out_value) {
-    const enum bhi_dtype dtype = bhi_value_promote(a, b);
+    const bh_dtype dtype = bhi_value_promote(a, b);
     struct bhi_value truth, both[2];
-    if (!bhi_emit_convert(emitter, condition, BHI_DTYPE_bool, &truth) ||
+    if (!bhi_emit_convert(emitter, condition, BH_DTYPE_BOOL, &truth) ||
         !bhi_emit_convert_both(emitter, a, b, dtype, both)) {
         return false;
     }
@@ -102,8 +102,8 @@ static bool beyond(const struct bhi_value *array, const struct bhi_value *writte
 }
 
 static bool is_pair_of_64(const struct bhi_value *a, const struct bhi_value *b) {
-    return a->form == BHI_VALUE_TYPED && b->form == BHI_VALUE_TYPED && a->dtype == BHI_DTYPE_i64 &&
-           b->dtype == BHI_DTYPE_u64;
+    return a->form == BHI_VALUE_TYPED && b->form == BHI_VALUE_TYPED && a->dtype == BH_DTYPE_I64 &&
+           b->dtype == BH_DTYPE_U64;
 }
 
 static bool emit_comparison(struct bhi_emitter *emitter, int op, const struct bhi_value *a,
@@ -118,22 +118,22 @@ static bool emit_comparison(struct bhi_emitter *emitter, int op, const struct bh
         const bool truth =
             op == BHI_TOKEN_UNEQUAL ||
             (op != BHI_TOKEN_EQUAL && above == (op == '<' || op == BHI_TOKEN_LESS_EQUAL));
-        bhi_emit_assign(emitter, BHI_DTYPE_bool, false, out_value, truth ? "true" : "false");
+        bhi_emit_assign(emitter, BH_DTYPE_BOOL, false, out_value, truth ? "true" : "false");
         return true;
     }
     if (is_pair_of_64(a, b)) { /* exactly: their common type, f64, would round */
         const bool less = op == '<' || op == BHI_TOKEN_LESS_EQUAL || op == BHI_TOKEN_UNEQUAL;
-        bhi_emit_assign(emitter, BHI_DTYPE_bool, false, out_value,
+        bhi_emit_assign(emitter, BH_DTYPE_BOOL, false, out_value,
                         "%s < int64_t(0) ? %s : uint64_t(%s) %s %s", a->text,
                         less ? "true" : "false", a->text, op_text(op, one), b->text);
         return true;
     }
-    const enum bhi_dtype dtype = bhi_value_promote(a, b);
+    const bh_dtype dtype = bhi_value_promote(a, b);
     if (!bhi_emit_convert_both(emitter, a, b, dtype, both)) {
         return false;
     }
-    const char *as = dtype == BHI_DTYPE_bool ? "uint" : "";
-    bhi_emit_assign(emitter, BHI_DTYPE_bool, false, out_value, "%s(%s) %s %s(%s)", as, both[0].text,
+    const char *as = dtype == BH_DTYPE_BOOL ? "uint" : "";
+    bhi_emit_assign(emitter, BH_DTYPE_BOOL, false, out_value, "%s(%s) %s %s(%s)", as, both[0].text,
                     op_text(op, one), as, both[1].text);
     return true;
 }
@@ -147,12 +147,12 @@ static bool emit_bool(struct bhi_emitter *emitter, int op, const struct bhi_valu
     if (op == '-') {
         return bhi_emit_refuse(emitter, "- is not for bool; write x != y");
     }
-    bhi_emit_assign(emitter, BHI_DTYPE_bool, false, out_value, "%s %s %s", both[0].text, glsl,
+    bhi_emit_assign(emitter, BH_DTYPE_BOOL, false, out_value, "%s %s %s", both[0].text, glsl,
                     both[1].text);
     return true;
 }
 
-static bool emit_integer_division(struct bhi_emitter *emitter, int op, enum bhi_dtype dtype,
+static bool emit_integer_division(struct bhi_emitter *emitter, int op, bh_dtype dtype,
                                   const struct bhi_value both[2], struct bhi_value *out_value) {
     const uint32_t wide = bhi_dtype_size(dtype) == 8 ? 4 : 1;
     const uint32_t sign = bhi_dtype_is_signed(dtype) ? 1 : 2;
@@ -163,7 +163,7 @@ static bool emit_integer_division(struct bhi_emitter *emitter, int op, enum bhi_
 }
 
 /* By as many bits as there are or more, nothing is left, or the sign. */
-static void emit_shift(struct bhi_emitter *emitter, int op, enum bhi_dtype dtype,
+static void emit_shift(struct bhi_emitter *emitter, int op, bh_dtype dtype,
                        const struct bhi_value both[2], struct bhi_value *out_value) {
     const uint32_t bits = 8 * bhi_dtype_size(dtype);
     const char *type = bhi_register_type(dtype), *unsigned_type = bits == 64 ? "uint64_t" : "uint";
@@ -187,7 +187,7 @@ static bool emit_division_by_zero(struct bhi_emitter *emitter, const struct bhi_
     const struct bhi_value infinity = {.form = BHI_VALUE_REAL,
                                        .real = copysign((double)INFINITY, bhi_weak_real(b))};
     struct bhi_value wide = *a;
-    if (!bhi_dtype_is_float(a->dtype) && !bhi_emit_convert(emitter, a, BHI_DTYPE_f64, &wide)) {
+    if (!bhi_dtype_is_float(a->dtype) && !bhi_emit_convert(emitter, a, BH_DTYPE_F64, &wide)) {
         return false;
     }
     return bhi_emit_binary(emitter, '*', &wide, &infinity, out_value);
@@ -195,7 +195,7 @@ static bool emit_division_by_zero(struct bhi_emitter *emitter, const struct bhi_
 
 static bool emit_arithmetic(struct bhi_emitter *emitter, int op, const struct bhi_value *a,
                             const struct bhi_value *b, struct bhi_value *out_value) {
-    enum bhi_dtype dtype = bhi_value_promote(a, b);
+    bh_dtype dtype = bhi_value_promote(a, b);
     const bool floor = op == BHI_TOKEN_FLOOR_DIVIDE || op == '%';
     const bool shift = op == BHI_TOKEN_LEFT || op == BHI_TOKEN_RIGHT;
     const bool bitwise = shift || op == '&' || op == '|' || op == '^';
@@ -205,7 +205,7 @@ static bool emit_arithmetic(struct bhi_emitter *emitter, int op, const struct bh
         return emit_division_by_zero(emitter, a, b, out_value);
     }
     if (op == '/' && !bhi_dtype_is_float(dtype)) {
-        dtype = BHI_DTYPE_f64;
+        dtype = BH_DTYPE_F64;
     }
     if ((floor || bitwise) && bhi_dtype_is_float(dtype)) {
         return bhi_emit_refuse(emitter, "%s needs integers, but these are %s and %s%s",
@@ -215,13 +215,13 @@ static bool emit_arithmetic(struct bhi_emitter *emitter, int op, const struct bh
                                : op == '%' ? "; write mod(x, y)"
                                            : "; write floor(x / y)");
     }
-    if ((floor || shift) && dtype == BHI_DTYPE_bool) {
-        dtype = BHI_DTYPE_i8;
+    if ((floor || shift) && dtype == BH_DTYPE_BOOL) {
+        dtype = BH_DTYPE_I8;
     }
     if (!bhi_emit_convert_both(emitter, a, b, dtype, both)) {
         return false;
     }
-    if (dtype == BHI_DTYPE_bool) {
+    if (dtype == BH_DTYPE_BOOL) {
         return emit_bool(emitter, op, both, out_value);
     }
     if (floor) {
@@ -245,10 +245,10 @@ bool bhi_emit_binary(struct bhi_emitter *emitter, int op, const struct bhi_value
     switch (op) {
     case BHI_TOKEN_AND:
     case BHI_TOKEN_OR:
-        if (!bhi_emit_convert_both(emitter, a, b, BHI_DTYPE_bool, both)) {
+        if (!bhi_emit_convert_both(emitter, a, b, BH_DTYPE_BOOL, both)) {
             return false;
         }
-        bhi_emit_assign(emitter, BHI_DTYPE_bool, false, out_value, "%s %s %s", both[0].text,
+        bhi_emit_assign(emitter, BH_DTYPE_BOOL, false, out_value, "%s %s %s", both[0].text,
                         op == BHI_TOKEN_AND ? "&&" : "||", both[1].text);
         return true;
     case '<':

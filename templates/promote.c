@@ -1,37 +1,37 @@
 #include "templates/promote.h"
 
-bool bhi_dtype_is_float(enum bhi_dtype dtype) {
-    return dtype <= BHI_DTYPE_f64;
+bool bhi_dtype_is_float(bh_dtype dtype) {
+    return dtype == BH_DTYPE_F16 || dtype == BH_DTYPE_F32 || dtype == BH_DTYPE_F64;
 }
 
-bool bhi_dtype_is_signed(enum bhi_dtype dtype) {
-    return dtype == BHI_DTYPE_i8 || dtype == BHI_DTYPE_i16 || dtype == BHI_DTYPE_i32 ||
-           dtype == BHI_DTYPE_i64;
+bool bhi_dtype_is_signed(bh_dtype dtype) {
+    return dtype == BH_DTYPE_I8 || dtype == BH_DTYPE_I16 || dtype == BH_DTYPE_I32 ||
+           dtype == BH_DTYPE_I64;
 }
 
-bool bhi_dtype_is_integer(enum bhi_dtype dtype) {
-    return !bhi_dtype_is_float(dtype) && dtype != BHI_DTYPE_bool;
+bool bhi_dtype_is_integer(bh_dtype dtype) {
+    return !bhi_dtype_is_float(dtype) && dtype != BH_DTYPE_BOOL;
 }
 
-static enum bhi_dtype larger(enum bhi_dtype a, enum bhi_dtype b) {
+static bh_dtype larger(bh_dtype a, bh_dtype b) {
     return bhi_dtype_size(a) < bhi_dtype_size(b) ? b : a;
 }
 
-static enum bhi_dtype signed_of(uint32_t bytes) {
-    return bytes == 2 ? BHI_DTYPE_i16 : bytes == 4 ? BHI_DTYPE_i32 : BHI_DTYPE_i64;
+static bh_dtype signed_of(uint32_t bytes) {
+    return bytes == 2 ? BH_DTYPE_I16 : bytes == 4 ? BH_DTYPE_I32 : BH_DTYPE_I64;
 }
 
 /* The smallest float that holds all (f16, f32) or most (f64) of an integer's values. */
-static enum bhi_dtype float_of(enum bhi_dtype integer) {
+static bh_dtype float_of(bh_dtype integer) {
     const uint32_t bytes = bhi_dtype_size(integer);
-    return bytes == 1 ? BHI_DTYPE_f16 : bytes == 2 ? BHI_DTYPE_f32 : BHI_DTYPE_f64;
+    return bytes == 1 ? BH_DTYPE_F16 : bytes == 2 ? BH_DTYPE_F32 : BH_DTYPE_F64;
 }
 
-enum bhi_dtype bhi_promote(enum bhi_dtype a, enum bhi_dtype b) {
-    if (a == b || b == BHI_DTYPE_bool) {
+bh_dtype bhi_promote(bh_dtype a, bh_dtype b) {
+    if (a == b || b == BH_DTYPE_BOOL) {
         return a;
     }
-    if (a == BHI_DTYPE_bool) {
+    if (a == BH_DTYPE_BOOL) {
         return b;
     }
     if (bhi_dtype_is_float(a) || bhi_dtype_is_float(b)) {
@@ -41,22 +41,22 @@ enum bhi_dtype bhi_promote(enum bhi_dtype a, enum bhi_dtype b) {
     if (bhi_dtype_is_signed(a) == bhi_dtype_is_signed(b)) {
         return larger(a, b);
     }
-    const enum bhi_dtype with = bhi_dtype_is_signed(a) ? a : b;
-    const enum bhi_dtype without = bhi_dtype_is_signed(a) ? b : a;
+    const bh_dtype with = bhi_dtype_is_signed(a) ? a : b;
+    const bh_dtype without = bhi_dtype_is_signed(a) ? b : a;
     if (bhi_dtype_size(with) > bhi_dtype_size(without)) {
         return with;
     }
-    return without == BHI_DTYPE_u64 ? BHI_DTYPE_f64 : signed_of(2 * bhi_dtype_size(without));
+    return without == BH_DTYPE_U64 ? BH_DTYPE_F64 : signed_of(2 * bhi_dtype_size(without));
 }
 
-enum bhi_dtype bhi_promote_integer(enum bhi_dtype array) {
-    return array == BHI_DTYPE_bool ? BHI_DTYPE_i64 : array;
+bh_dtype bhi_promote_integer(bh_dtype array) {
+    return array == BH_DTYPE_BOOL ? BH_DTYPE_I64 : array;
 }
 
-enum bhi_dtype bhi_promote_real(enum bhi_dtype array) {
-    return bhi_dtype_is_float(array) ? array : BHI_DTYPE_f64;
+bh_dtype bhi_promote_real(bh_dtype array) {
+    return bhi_dtype_is_float(array) ? array : BH_DTYPE_F64;
 }
 
-enum bhi_dtype bhi_promote_function(enum bhi_dtype array) {
+bh_dtype bhi_promote_function(bh_dtype array) {
     return bhi_dtype_is_float(array) ? array : float_of(array);
 }

@@ -6,16 +6,16 @@
 
 #include "formats/dtype.h"
 
-bool bhi_dtype_is_float(enum bhi_dtype dtype);
-bool bhi_dtype_is_signed(enum bhi_dtype dtype);  /* an integer, i8 to i64 */
-bool bhi_dtype_is_integer(enum bhi_dtype dtype); /* not bool */
+bool bhi_dtype_is_float(bh_dtype dtype);
+bool bhi_dtype_is_signed(bh_dtype dtype);  /* an integer, i8 to i64 */
+bool bhi_dtype_is_integer(bh_dtype dtype); /* not bool */
 
 /* Of two arrays. */
-enum bhi_dtype bhi_promote(enum bhi_dtype a, enum bhi_dtype b);
+bh_dtype bhi_promote(bh_dtype a, bh_dtype b);
 /* Of an array and a number that is written in the text: such a number is weak. */
-enum bhi_dtype bhi_promote_integer(enum bhi_dtype array);
-enum bhi_dtype bhi_promote_real(enum bhi_dtype array);
+bh_dtype bhi_promote_integer(bh_dtype array);
+bh_dtype bhi_promote_real(bh_dtype array);
 /* What a function such as sin computes in. */
-enum bhi_dtype bhi_promote_function(enum bhi_dtype array);
+bh_dtype bhi_promote_function(bh_dtype array);
 
 #endif

@@ -33,20 +33,20 @@ static const struct {
     const char *native, *element, *plain_element;
     uint32_t storage, arithmetic;
 } types[] = {
-    [BHI_DTYPE_f16] = {"float16_t", "float16_t", "uint16_t", NEED_STORAGE_16, NEED_FLOAT_16},
-    [BHI_DTYPE_f32] = {"float", "float", "float", 0, 0},
-    [BHI_DTYPE_f64] = {"double", "double", "double", 0, NEED_FLOAT_64},
-    [BHI_DTYPE_i8] = {"int8_t", "int8_t", "int8_t", NEED_STORAGE_8, NEED_INT_8},
-    [BHI_DTYPE_u8] = {"uint8_t", "uint8_t", "uint8_t", NEED_STORAGE_8, NEED_INT_8},
-    [BHI_DTYPE_i16] = {"int16_t", "int16_t", "int16_t", NEED_STORAGE_16, NEED_INT_16},
-    [BHI_DTYPE_u16] = {"uint16_t", "uint16_t", "uint16_t", NEED_STORAGE_16, NEED_INT_16},
-    [BHI_DTYPE_i32] = {"int", "int", "int", 0, 0},
-    [BHI_DTYPE_u32] = {"uint", "uint", "uint", 0, 0},
-    [BHI_DTYPE_i64] = {"int64_t", "int64_t", "int64_t", NEED_INT_64, NEED_INT_64},
-    [BHI_DTYPE_u64] = {"uint64_t", "uint64_t", "uint64_t", NEED_INT_64, NEED_INT_64},
-    [BHI_DTYPE_bool] = {"bool", "uint8_t", "uint8_t", NEED_STORAGE_8, 0},
+    [BH_DTYPE_F16] = {"float16_t", "float16_t", "uint16_t", NEED_STORAGE_16, NEED_FLOAT_16},
+    [BH_DTYPE_F32] = {"float", "float", "float", 0, 0},
+    [BH_DTYPE_F64] = {"double", "double", "double", 0, NEED_FLOAT_64},
+    [BH_DTYPE_I8] = {"int8_t", "int8_t", "int8_t", NEED_STORAGE_8, NEED_INT_8},
+    [BH_DTYPE_U8] = {"uint8_t", "uint8_t", "uint8_t", NEED_STORAGE_8, NEED_INT_8},
+    [BH_DTYPE_I16] = {"int16_t", "int16_t", "int16_t", NEED_STORAGE_16, NEED_INT_16},
+    [BH_DTYPE_U16] = {"uint16_t", "uint16_t", "uint16_t", NEED_STORAGE_16, NEED_INT_16},
+    [BH_DTYPE_I32] = {"int", "int", "int", 0, 0},
+    [BH_DTYPE_U32] = {"uint", "uint", "uint", 0, 0},
+    [BH_DTYPE_I64] = {"int64_t", "int64_t", "int64_t", NEED_INT_64, NEED_INT_64},
+    [BH_DTYPE_U64] = {"uint64_t", "uint64_t", "uint64_t", NEED_INT_64, NEED_INT_64},
+    [BH_DTYPE_BOOL] = {"bool", "uint8_t", "uint8_t", NEED_STORAGE_8, 0},
 };
-_Static_assert(sizeof types / sizeof types[0] == BHI_DTYPE_COUNT, "one for each");
+_Static_assert(sizeof types / sizeof types[0] == BH_DTYPE_BOOL + 1, "one for each");
 
 const char *bhi_role_name(enum bhi_role role) {
     return role == BHI_ROLE_IN      ? "input"
@@ -190,10 +190,10 @@ static void bind_inputs(const struct bhi_form *form, const struct bhi_variant *v
         values[i] = (struct bhi_value){0};
         if (parameter) {
             const uint32_t index = (uint32_t)(parameter - form->parameters);
-            values[i].dtype = (enum bhi_dtype)variant->dtypes[index];
+            values[i].dtype = (bh_dtype)variant->dtypes[index];
             snprintf(values[i].text, sizeof values[i].text, "p%u", index);
         } else if (constant >= TRUE) {
-            values[i].dtype = BHI_DTYPE_bool;
+            values[i].dtype = BH_DTYPE_BOOL;
             snprintf(values[i].text, sizeof values[i].text, "%s", constants[constant].name);
         } else if (constant >= 0) {
             values[i].form = BHI_VALUE_REAL;
@@ -237,15 +237,14 @@ static bool infer_expression(const struct bhi_form *form, struct bhi_variant *va
         if (!writes(form->parameters[i].role)) {
             continue;
         }
-        const enum bhi_dtype given = (enum bhi_dtype)variant->dtypes[i];
-        const enum bhi_dtype wanted = form->parameters[i].dtype;
-        const enum bhi_dtype is = results[i].dtype;
-        if ((given != BHI_DTYPE_COUNT && given != is) ||
-            (wanted != BHI_DTYPE_COUNT && wanted != is)) {
+        const bh_dtype given = (bh_dtype)variant->dtypes[i];
+        const bh_dtype wanted = form->parameters[i].dtype;
+        const bh_dtype is = results[i].dtype;
+        if ((given != BH_DTYPE_NONE && given != is) || (wanted != BH_DTYPE_NONE && wanted != is)) {
             good = bhi_refuse(
                 complaint, "output '%s' must be %s, but is %s: write %s(...)",
-                form->parameters[i].name, bhi_dtype_name(given != BHI_DTYPE_COUNT ? given : wanted),
-                bhi_dtype_name(is), bhi_dtype_name(given != BHI_DTYPE_COUNT ? given : wanted));
+                form->parameters[i].name, bhi_dtype_name(given != BH_DTYPE_NONE ? given : wanted),
+                bhi_dtype_name(is), bhi_dtype_name(given != BH_DTYPE_NONE ? given : wanted));
         }
         variant->dtypes[i] = (uint8_t)is;
     }
@@ -259,23 +258,23 @@ bool bhi_form_infer(const struct bhi_form *form, struct bhi_variant *variant,
         if (form->is_expression && parameter->role == BHI_ROLE_OUT) {
             continue;
         }
-        enum bhi_dtype wanted = parameter->dtype, given = (enum bhi_dtype)variant->dtypes[i];
+        bh_dtype wanted = parameter->dtype, given = (bh_dtype)variant->dtypes[i];
         const char *like = NULL;
         for (uint32_t k = 0; *parameter->variable && k < form->count; k++) {
-            if (k != i && variant->dtypes[k] != BHI_DTYPE_COUNT &&
+            if (k != i && variant->dtypes[k] != BH_DTYPE_NONE &&
                 !strcmp(form->parameters[k].variable, parameter->variable)) {
-                wanted = (enum bhi_dtype)variant->dtypes[k];
+                wanted = (bh_dtype)variant->dtypes[k];
                 like = form->parameters[k].name;
             }
         }
-        if (given == BHI_DTYPE_COUNT) {
+        if (given == BH_DTYPE_NONE) {
             given = wanted;
         }
-        if (given == BHI_DTYPE_COUNT) {
+        if (given == BH_DTYPE_NONE) {
             return bhi_refuse(complaint, "the type of %s '%s' is not known",
                               bhi_role_name(parameter->role), parameter->name);
         }
-        if (wanted != BHI_DTYPE_COUNT && given != wanted) {
+        if (wanted != BH_DTYPE_NONE && given != wanted) {
             return bhi_refuse(complaint, "%s '%s' is %s, but must be %s%s%s",
                               bhi_role_name(parameter->role), parameter->name,
                               bhi_dtype_name(given), bhi_dtype_name(wanted), like ? ", as " : "",
@@ -289,7 +288,7 @@ bool bhi_form_infer(const struct bhi_form *form, struct bhi_variant *variant,
 /* -- text ---------------------------------------------------------------------------------------
  */
 
-uint32_t bhi_push_words(enum bhi_dtype dtype) {
+uint32_t bhi_push_words(bh_dtype dtype) {
     return bhi_dtype_size(dtype) == 8 ? 2 : 1;
 }
 
@@ -299,8 +298,8 @@ struct writer {
     struct bhi_pen *pen;
 };
 
-static enum bhi_dtype dtype_of(const struct writer *w, uint32_t index) {
-    return (enum bhi_dtype)w->variant->dtypes[index];
+static bh_dtype dtype_of(const struct writer *w, uint32_t index) {
+    return (bh_dtype)w->variant->dtypes[index];
 }
 
 /* What a value is in the body's scope: GLSL's own type, or what expressions compute with. */
@@ -314,7 +313,7 @@ static void write_head(const struct writer *w, uint32_t needs) {
     const uint32_t *local = form->local_size;
     bhi_pen_put(w->pen, "#version 450\n");
     for (uint32_t i = 0; i < form->count; i++) {
-        const enum bhi_dtype dtype = dtype_of(w, i);
+        const bh_dtype dtype = dtype_of(w, i);
         if (form->parameters[i].role != BHI_ROLE_PUSH) {
             needs |= types[dtype].storage;
         }
@@ -358,7 +357,7 @@ static void write_interface(const struct writer *w) {
     char name[80];
     for (uint32_t i = 0; i < form->count; i++) {
         const struct bhi_parameter *parameter = &form->parameters[i];
-        const enum bhi_dtype dtype = dtype_of(w, i);
+        const bh_dtype dtype = dtype_of(w, i);
         if (parameter->role == BHI_ROLE_PUSH) {
             words += bhi_push_words(dtype);
             continue;
@@ -379,22 +378,22 @@ static void write_interface(const struct writer *w) {
 
 /* A number that was given with the launch, from its words. */
 static void put_push(const struct writer *w, uint32_t index, uint32_t word) {
-    const enum bhi_dtype dtype = dtype_of(w, index);
+    const bh_dtype dtype = dtype_of(w, index);
     const char *type = value_type(w, index);
     switch (dtype) {
-    case BHI_DTYPE_f16:
-    case BHI_DTYPE_f32:
+    case BH_DTYPE_F16:
+    case BH_DTYPE_F32:
         bhi_pen_put(w->pen, "%s(uintBitsToFloat(bh_push[%u]))", type, word);
         break;
-    case BHI_DTYPE_f64:
+    case BH_DTYPE_F64:
         bhi_pen_put(w->pen, "packDouble2x32(uvec2(bh_push[%u], bh_push[%u]))", word, word + 1);
         break;
-    case BHI_DTYPE_i64:
-    case BHI_DTYPE_u64:
+    case BH_DTYPE_I64:
+    case BH_DTYPE_U64:
         bhi_pen_put(w->pen, "%s(uint64_t(bh_push[%u]) | uint64_t(bh_push[%u]) << 32)", type, word,
                     word + 1);
         break;
-    case BHI_DTYPE_bool:
+    case BH_DTYPE_BOOL:
         bhi_pen_put(w->pen, "bh_push[%u] != 0u", word);
         break;
     default:
@@ -404,14 +403,14 @@ static void put_push(const struct writer *w, uint32_t index, uint32_t word) {
 
 /* An element, as a value. */
 static void put_load(const struct writer *w, uint32_t index) {
-    const enum bhi_dtype dtype = dtype_of(w, index);
+    const bh_dtype dtype = dtype_of(w, index);
     const bool plain = w->form->is_expression;
     char name[80], at[96];
     snprintf(at, sizeof at, "%s[%s]", array_name(w, index, name),
              w->variant->singles[index] ? "0" : "i");
-    if (dtype == BHI_DTYPE_bool) {
+    if (dtype == BH_DTYPE_BOOL) {
         bhi_pen_put(w->pen, "uint(%s) != 0u", at);
-    } else if (dtype == BHI_DTYPE_f16 && plain) {
+    } else if (dtype == BH_DTYPE_F16 && plain) {
         bhi_pen_put(w->pen, "half_value(uint(%s))", at);
     } else if (plain) {
         bhi_pen_put(w->pen, "%s(%s)", value_type(w, index), at);
@@ -421,13 +420,13 @@ static void put_load(const struct writer *w, uint32_t index) {
 }
 
 static void put_store(const struct writer *w, uint32_t index, const char *value) {
-    const enum bhi_dtype dtype = dtype_of(w, index);
+    const bh_dtype dtype = dtype_of(w, index);
     const bool plain = w->form->is_expression;
     char name[80];
     bhi_pen_put(w->pen, "    %s[i] = ", array_name(w, index, name));
-    if (dtype == BHI_DTYPE_bool) {
+    if (dtype == BH_DTYPE_BOOL) {
         bhi_pen_put(w->pen, "uint8_t(%s ? 1 : 0);\n", value);
-    } else if (dtype == BHI_DTYPE_f16 && plain) {
+    } else if (dtype == BH_DTYPE_F16 && plain) {
         bhi_pen_put(w->pen, "uint16_t(half_bits(%s));\n", value);
     } else if (plain) {
         bhi_pen_put(w->pen, "%s(%s);\n", types[dtype].plain_element, value);
@@ -549,11 +548,11 @@ bool bhi_form_write(const struct bhi_form *form, const struct bhi_variant *varia
             return false;
         }
         for (uint32_t i = 0; i < form->count; i++) {
-            if (variant->dtypes[i] == BHI_DTYPE_f16 && form->parameters[i].role != BHI_ROLE_PUSH) {
+            if (variant->dtypes[i] == BH_DTYPE_F16 && form->parameters[i].role != BHI_ROLE_PUSH) {
                 emitter.helpers |= BHI_HELPER_HALF;
             }
             emitter.wide |=
-                variant->dtypes[i] == BHI_DTYPE_i64 || variant->dtypes[i] == BHI_DTYPE_u64;
+                variant->dtypes[i] == BH_DTYPE_I64 || variant->dtypes[i] == BH_DTYPE_U64;
         }
         write_head(&w, emitter.wide ? NEED_INT_64 : 0);
         write_interface(&w);

@@ -22,7 +22,7 @@ enum bhi_role { BHI_ROLE_IN = 1, BHI_ROLE_OUT = 2, BHI_ROLE_INOUT = 3, BHI_ROLE_
 struct bhi_parameter {
     char name[BHI_NAME_BYTES];
     enum bhi_role role;
-    enum bhi_dtype dtype;          /* COUNT: any */
+    bh_dtype dtype;                /* COUNT: any */
     char variable[BHI_NAME_BYTES]; /* of any: parameters of the same one have the same; or empty */
 };
 
@@ -49,12 +49,12 @@ const char *bhi_role_name(enum bhi_role role);
 bool bhi_form_check(const struct bhi_form *form, struct bhi_complaint *complaint);
 void bhi_form_fini(struct bhi_form *form);
 
-/* Holds the types of |variant| against the template's. Those of outputs that are BHI_DTYPE_COUNT
+/* Holds the types of |variant| against the template's. Those of outputs that are BH_DTYPE_NONE
  * are filled in; where nothing says what they are, they are refused. */
 bool bhi_form_infer(const struct bhi_form *form, struct bhi_variant *variant,
                     struct bhi_complaint *complaint);
 /* The words of push constants that a number takes: 1 or 2. */
-uint32_t bhi_push_words(enum bhi_dtype dtype);
+uint32_t bhi_push_words(bh_dtype dtype);
 /* The variant's GLSL. */
 bool bhi_form_write(const struct bhi_form *form, const struct bhi_variant *variant,
                     struct bhi_pen *pen, struct bhi_complaint *complaint);

@@ -29,37 +29,37 @@ bool bhi_emit_refuse(struct bhi_emitter *emitter, const char *format, ...) {
                          why);
 }
 
-const char *bhi_register_type(enum bhi_dtype dtype) {
+const char *bhi_register_type(bh_dtype dtype) {
     switch (dtype) {
-    case BHI_DTYPE_f16:
-    case BHI_DTYPE_f32:
+    case BH_DTYPE_F16:
+    case BH_DTYPE_F32:
         return "float";
-    case BHI_DTYPE_f64:
+    case BH_DTYPE_F64:
         return "double";
-    case BHI_DTYPE_i8:
-    case BHI_DTYPE_i16:
-    case BHI_DTYPE_i32:
+    case BH_DTYPE_I8:
+    case BH_DTYPE_I16:
+    case BH_DTYPE_I32:
         return "int";
-    case BHI_DTYPE_u8:
-    case BHI_DTYPE_u16:
-    case BHI_DTYPE_u32:
+    case BH_DTYPE_U8:
+    case BH_DTYPE_U16:
+    case BH_DTYPE_U32:
         return "uint";
-    case BHI_DTYPE_i64:
+    case BH_DTYPE_I64:
         return "int64_t";
-    case BHI_DTYPE_u64:
+    case BH_DTYPE_U64:
         return "uint64_t";
-    case BHI_DTYPE_bool:
-    case BHI_DTYPE_COUNT:
+    case BH_DTYPE_BOOL:
+    default:
         break;
     }
     return "bool";
 }
 
-void bhi_emit_assign(struct bhi_emitter *emitter, enum bhi_dtype dtype, bool overflows,
+void bhi_emit_assign(struct bhi_emitter *emitter, bh_dtype dtype, bool overflows,
                      struct bhi_value *out_value, const char *format, ...) {
     struct bhi_pen *pen = emitter->pen;
     const uint32_t bits = 8 * bhi_dtype_size(dtype);
-    const bool small = overflows && bits < 32 && dtype != BHI_DTYPE_bool;
+    const bool small = overflows && bits < 32 && dtype != BH_DTYPE_BOOL;
     char text[256];
     va_list list;
     va_start(list, format);
@@ -73,7 +73,7 @@ void bhi_emit_assign(struct bhi_emitter *emitter, enum bhi_dtype dtype, bool ove
     if (!small) {
         return;
     }
-    if (dtype == BHI_DTYPE_f16) {
+    if (dtype == BH_DTYPE_F16) {
         emitter->helpers |= BHI_HELPER_HALF;
         bhi_pen_put(pen, "    %s = half_value(half_bits(%s));\n", out_value->text, out_value->text);
     } else if (bhi_dtype_is_signed(dtype)) {
@@ -89,14 +89,14 @@ void bhi_emit_assign(struct bhi_emitter *emitter, enum bhi_dtype dtype, bool ove
 
 /* A finite number with as many digits as bring it back, and what makes GLSL take it for the type.
  */
-static void put_real(struct bhi_emitter *emitter, enum bhi_dtype dtype, double real,
+static void put_real(struct bhi_emitter *emitter, bh_dtype dtype, double real,
                      struct bhi_value *out_value) {
-    const bool wide = dtype == BHI_DTYPE_f64;
+    const bool wide = dtype == BH_DTYPE_F64;
     char digits[40];
-    if (dtype == BHI_DTYPE_f16) {
+    if (dtype == BH_DTYPE_F16) {
         real = bhi_f16_to_double(bhi_f16_from_double(real));
     }
-    if (dtype == BHI_DTYPE_f32 && fabs(real) > (double)FLT_MAX) {
+    if (dtype == BH_DTYPE_F32 && fabs(real) > (double)FLT_MAX) {
         /* Halfway to what would be the next one: from there on it rounds to infinity. */
         real = fabs(real) >= 0x1.ffffffp127 ? copysign(INFINITY, real)
                                             : copysign((double)FLT_MAX, real);
@@ -119,7 +119,7 @@ static void put_real(struct bhi_emitter *emitter, enum bhi_dtype dtype, double r
                     strpbrk(digits, ".e") ? "" : ".0", wide ? "lf" : "");
 }
 
-static bool put_integer(struct bhi_emitter *emitter, enum bhi_dtype dtype, __int128 integer,
+static bool put_integer(struct bhi_emitter *emitter, bh_dtype dtype, __int128 integer,
                         struct bhi_value *out_value) {
     const uint32_t bits = 8 * bhi_dtype_size(dtype);
     const bool is_signed = bhi_dtype_is_signed(dtype);
@@ -143,14 +143,14 @@ static bool put_integer(struct bhi_emitter *emitter, enum bhi_dtype dtype, __int
     return true;
 }
 
-static bool convert_weak(struct bhi_emitter *emitter, const struct bhi_value *value,
-                         enum bhi_dtype dtype, struct bhi_value *out_value) {
+static bool convert_weak(struct bhi_emitter *emitter, const struct bhi_value *value, bh_dtype dtype,
+                         struct bhi_value *out_value) {
     const bool integer = value->form == BHI_VALUE_INTEGER;
     if (bhi_dtype_is_float(dtype)) {
         put_real(emitter, dtype, bhi_weak_real(value), out_value);
         return true;
     }
-    if (dtype == BHI_DTYPE_bool) {
+    if (dtype == BH_DTYPE_BOOL) {
         const bool truth = integer ? value->integer != 0 : value->real != 0;
         bhi_emit_assign(emitter, dtype, false, out_value, truth ? "true" : "false");
         return true;
@@ -165,19 +165,19 @@ static bool convert_weak(struct bhi_emitter *emitter, const struct bhi_value *va
     return put_integer(emitter, dtype, (__int128)value->real, out_value);
 }
 
-bool bhi_emit_convert(struct bhi_emitter *emitter, const struct bhi_value *value,
-                      enum bhi_dtype dtype, struct bhi_value *out_value) {
+bool bhi_emit_convert(struct bhi_emitter *emitter, const struct bhi_value *value, bh_dtype dtype,
+                      struct bhi_value *out_value) {
     if (value->form != BHI_VALUE_TYPED) {
         return convert_weak(emitter, value, dtype, out_value);
     }
-    const enum bhi_dtype from = value->dtype;
+    const bh_dtype from = value->dtype;
     const char *text = value->text, *type = bhi_register_type(dtype);
     if (from == dtype) {
         *out_value = *value;
-    } else if (dtype == BHI_DTYPE_bool) {
+    } else if (dtype == BH_DTYPE_BOOL) {
         bhi_emit_assign(emitter, dtype, false, out_value, "%s != %s(0)", text,
                         bhi_register_type(from));
-    } else if (from == BHI_DTYPE_bool || bhi_dtype_is_float(from) || bhi_dtype_is_float(dtype)) {
+    } else if (from == BH_DTYPE_BOOL || bhi_dtype_is_float(from) || bhi_dtype_is_float(dtype)) {
         bhi_emit_assign(emitter, dtype, true, out_value, "%s(%s)", type, text);
     } else if (bhi_dtype_size(dtype) == 8 && bhi_dtype_size(from) < 8) {
         /* First wider, then the other sign: two's complement. */
@@ -190,23 +190,23 @@ bool bhi_emit_convert(struct bhi_emitter *emitter, const struct bhi_value *value
 }
 
 bool bhi_emit_convert_both(struct bhi_emitter *emitter, const struct bhi_value *a,
-                           const struct bhi_value *b, enum bhi_dtype dtype,
+                           const struct bhi_value *b, bh_dtype dtype,
                            struct bhi_value out_values[2]) {
     return bhi_emit_convert(emitter, a, dtype, &out_values[0]) &&
            bhi_emit_convert(emitter, b, dtype, &out_values[1]);
 }
 
-enum bhi_dtype bhi_value_dtype(const struct bhi_value *value) {
+bh_dtype bhi_value_dtype(const struct bhi_value *value) {
     if (value->form == BHI_VALUE_TYPED) {
         return value->dtype;
     }
     if (value->form == BHI_VALUE_REAL) {
-        return BHI_DTYPE_f64;
+        return BH_DTYPE_F64;
     }
-    return value->integer > INT64_MAX ? BHI_DTYPE_u64 : BHI_DTYPE_i64;
+    return value->integer > INT64_MAX ? BH_DTYPE_U64 : BH_DTYPE_I64;
 }
 
-enum bhi_dtype bhi_value_promote(const struct bhi_value *a, const struct bhi_value *b) {
+bh_dtype bhi_value_promote(const struct bhi_value *a, const struct bhi_value *b) {
     if (a->form != BHI_VALUE_TYPED && b->form == BHI_VALUE_TYPED) {
         return bhi_value_promote(b, a);
     }

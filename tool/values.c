@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define MAX_ITEM 128 /* bytes of one number or name within a list */
-#define UNTYPED  ((enum bhi_dtype)(BHI_DTYPE_COUNT + 1))
+#define UNTYPED  ((bh_dtype)UINT8_MAX)
 
 /* Reads decimal digits at *cursor and moves past them. */
 static bool take_decimal(const char **cursor, uint64_t *out_value) {
@@ -313,8 +313,8 @@ static char *split_type(char *item, const char **out_type) {
     return colon + 1;
 }
 
-uint32_t bhi_push_size(enum bhi_dtype dtype) {
-    return dtype == BHI_DTYPE_bool ? 4 : bhi_dtype_size(dtype);
+uint32_t bhi_push_size(bh_dtype dtype) {
+    return dtype == BH_DTYPE_BOOL ? 4 : bhi_dtype_size(dtype);
 }
 
 /* No number, and no word for one. */
@@ -322,21 +322,21 @@ static bool is_name(const char *value) {
     uint64_t bits;
     struct bhi_complaint unused;
     return (isalpha((unsigned char)*value) || *value == '_') &&
-           !bhi_dtype_parse(BHI_DTYPE_f64, value, &bits, &unused) &&
-           !bhi_dtype_parse(BHI_DTYPE_bool, value, &bits, &unused);
+           !bhi_dtype_parse(BH_DTYPE_F64, value, &bits, &unused) &&
+           !bhi_dtype_parse(BH_DTYPE_BOOL, value, &bits, &unused);
 }
 
 /* Of a value without a type, where nobody knows better. */
-static enum bhi_dtype default_type(const char *value) {
+static bh_dtype default_type(const char *value) {
     uint64_t bits;
     struct bhi_complaint unused;
-    return bhi_dtype_parse(BHI_DTYPE_i32, value, &bits, &unused)   ? BHI_DTYPE_i32
-           : bhi_dtype_parse(BHI_DTYPE_u32, value, &bits, &unused) ? BHI_DTYPE_u32
-                                                                   : BHI_DTYPE_f32;
+    return bhi_dtype_parse(BH_DTYPE_I32, value, &bits, &unused)   ? BH_DTYPE_I32
+           : bhi_dtype_parse(BH_DTYPE_U32, value, &bits, &unused) ? BH_DTYPE_U32
+                                                                  : BH_DTYPE_F32;
 }
 
 /* Finds out the type of |item|, which is split; |last| is that of the item before it. */
-static bool take_type(char *item, enum bhi_dtype *last, struct bhi_push_value *out,
+static bool take_type(char *item, bh_dtype *last, struct bhi_push_value *out,
                       struct bhi_complaint *complaint) {
     const char *type;
     out->text = split_type(item, &type);
@@ -345,13 +345,13 @@ static bool take_type(char *item, enum bhi_dtype *last, struct bhi_push_value *o
     } else if (type && !bhi_dtype_find(type, strlen(type), last)) {
         return bhi_refuse(complaint, "'%s' is not a type; it is one of %s", type, BHI_DTYPE_NAMES);
     }
-    if (*last == BHI_DTYPE_COUNT && is_name(out->text)) {
+    if (*last == BH_DTYPE_NONE && is_name(out->text)) {
         return bhi_refuse(complaint,
                           "'%s' is not a value: write %s=VALUE for a push constant by name, or "
                           "TYPE:VALUE in order",
                           out->text, out->text);
     }
-    if (*last == BHI_DTYPE_COUNT) {
+    if (*last == BH_DTYPE_NONE) {
         return bhi_refuse(complaint, "'%s' has no type: write f32:%s, for example", out->text,
                           out->text);
     }
@@ -362,7 +362,7 @@ static bool take_type(char *item, enum bhi_dtype *last, struct bhi_push_value *o
 
 bool bhi_parse_push_as(const char *text, bhi_push_take *take, void *user, struct bhi_push *out_push,
                        struct bhi_complaint *complaint) {
-    enum bhi_dtype last = BHI_DTYPE_COUNT;
+    bh_dtype last = BH_DTYPE_NONE;
     uint32_t used = 0;
 
     memset(out_push, 0, sizeof *out_push);
@@ -407,7 +407,7 @@ bool bhi_parse_constant(const char *name, size_t length, const char *value,
     char id_text[MAX_ITEM], item[MAX_ITEM];
     const char *cursor = id_text, *type;
     uint64_t id;
-    enum bhi_dtype dtype;
+    bh_dtype dtype;
 
     snprintf(id_text, sizeof id_text, "%.*s", (int)length, name);
     if (!value || length >= sizeof id_text || strlen(value) >= sizeof item ||

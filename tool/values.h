@@ -70,7 +70,7 @@ bool bhi_parse_push(const char *text, struct bhi_push *out_push, struct bhi_comp
 struct bhi_push_value {
     const char *text; /* without the type */
     bool typed;       /* not left to the kernel */
-    enum bhi_dtype dtype;
+    bh_dtype dtype;
     uint32_t used; /* bytes before it, which is not aligned yet */
 };
 /* May choose the type of one that is not typed; false, with a complaint: refuses it. */
@@ -80,7 +80,7 @@ typedef bool bhi_push_take(void *user, struct bhi_push_value *value,
 bool bhi_parse_push_as(const char *text, bhi_push_take *take, void *user, struct bhi_push *out_push,
                        struct bhi_complaint *complaint);
 /* How many bytes one has there: a bool is a word. */
-uint32_t bhi_push_size(enum bhi_dtype dtype);
+uint32_t bhi_push_size(bh_dtype dtype);
 /* "ID" and "TYPE:VALUE", |length| bytes of |name|; NULL is no value. */
 bool bhi_parse_constant(const char *name, size_t length, const char *value,
                         bh_specialization *out_spec, struct bhi_complaint *complaint);

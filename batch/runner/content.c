@@ -23,7 +23,7 @@ bool bhi_content_expression(const struct bhi_eval_request *eval, struct bhi_comp
     for (; form->count < eval->count && form->count < BHI_MAX_PARAMETERS; form->count++) {
         struct bhi_parameter *parameter = &form->parameters[form->count];
         parameter->role = (enum bhi_role)eval->parameters[form->count].role;
-        parameter->dtype = BHI_DTYPE_COUNT;
+        parameter->dtype = BH_DTYPE_NONE;
         strncpy(parameter->name, eval->parameters[form->count].name, sizeof parameter->name - 1);
     }
     const bool good = bhi_expression_parse(eval->expression, strlen(eval->expression),

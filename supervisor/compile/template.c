@@ -72,10 +72,10 @@ static bh_status take_parameter(const bh_parameter *given, uint32_t index,
         return REFUSE(detail, "parameter '%s': a type of over %zu bytes", given->name,
                       sizeof out->variable - 1);
     }
-    *out = (struct bhi_parameter){.role = (enum bhi_role)given->role, .dtype = BHI_DTYPE_COUNT};
+    *out = (struct bhi_parameter){.role = (enum bhi_role)given->role, .dtype = BH_DTYPE_NONE};
     strcpy(out->name, given->name);
     if (given->type && !bhi_dtype_find(given->type, strlen(given->type), &out->dtype)) {
-        out->dtype = BHI_DTYPE_COUNT;
+        out->dtype = BH_DTYPE_NONE;
         strcpy(out->variable, given->type);
     }
     return BH_OK;

@@ -80,21 +80,6 @@ static bh_status assign(const struct bhi_form *form, const bh_argument *argument
 /* -- what they are ------------------------------------------------------------------------------
  */
 
-static bool find_dtype(const bh_description *d, enum bhi_dtype *out) {
-    for (int i = 0; i < BHI_DTYPE_COUNT; i++) {
-        static const bh_number_kind kinds[] = {BH_NUMBER_FLOAT, BH_NUMBER_FLOAT, BH_NUMBER_FLOAT,
-                                               BH_NUMBER_INT,   BH_NUMBER_UINT,  BH_NUMBER_INT,
-                                               BH_NUMBER_UINT,  BH_NUMBER_INT,   BH_NUMBER_UINT,
-                                               BH_NUMBER_INT,   BH_NUMBER_UINT,  BH_NUMBER_BOOL};
-        _Static_assert(sizeof kinds / sizeof kinds[0] == BHI_DTYPE_COUNT, "one for each");
-        *out = (enum bhi_dtype)i;
-        if (kinds[i] == d->kind && 8 * bhi_dtype_size(*out) == d->bits) {
-            return d->lanes == 1;
-        }
-    }
-    return false;
-}
-
 static bool take_shape(const bh_description *d, struct bhi_shape *out) {
     int64_t stride = 1;
     bool compact = true;
@@ -111,14 +96,14 @@ static bool take_shape(const bh_description *d, struct bhi_shape *out) {
 static bh_status look_at(const struct bhi_parameter *parameter, const bh_argument *argument,
                          const char *call, uint32_t index, struct bhi_bound *bound,
                          bh_detail *detail) {
-    enum bhi_dtype dtype = BHI_DTYPE_COUNT;
+    bh_dtype dtype = BH_DTYPE_NONE;
     bh_description d;
     if (!is_array(parameter)) {
-        if (argument->buffer || !bhi_dtype_from_public(argument->dtype, &dtype)) {
+        if (argument->buffer || !bhi_dtype_is_known(argument->dtype)) {
             return REFUSE(detail, call, "'%s' is a number: give its dtype and bits",
                           parameter->name);
         }
-        bound->variant.dtypes[index] = (uint8_t)dtype;
+        bound->variant.dtypes[index] = (uint8_t)argument->dtype;
         return BH_OK;
     }
     bh_description_init(&d);
@@ -126,11 +111,12 @@ static bh_status look_at(const struct bhi_parameter *parameter, const bh_argumen
     if (status != BH_OK) {
         return status;
     }
-    if (!find_dtype(&d, &dtype) && d.kind == BH_NUMBER_FLOAT && d.lanes == 1) {
+    const bool known = d.lanes == 1 && bhi_dtype_find_number(d.kind, d.bits, &dtype);
+    if (!known && d.kind == BH_NUMBER_FLOAT && d.lanes == 1) {
         return REFUSE(detail, call, "'%s': templates take no %u-bit floats", parameter->name,
                       d.bits);
     }
-    if (!find_dtype(&d, &dtype)) {
+    if (!known) {
         return REFUSE(detail, call, "'%s': templates take no %s of %u bits%s", parameter->name,
                       d.kind == BH_NUMBER_BFLOAT    ? "bfloat"
                       : d.kind == BH_NUMBER_COMPLEX ? "complex"
@@ -208,7 +194,7 @@ bh_status bhi_template_bind(const struct bh_template *t, const bh_argument *argu
     for (uint32_t i = 0; i < form->count && status == BH_OK; i++) {
         const struct bhi_parameter *parameter = &form->parameters[i];
         const bh_argument **argument = &out_bound->arguments[i];
-        out_bound->variant.dtypes[i] = BHI_DTYPE_COUNT;
+        out_bound->variant.dtypes[i] = BH_DTYPE_NONE;
         if (!complete && parameter->role == BHI_ROLE_OUT && *argument && !(*argument)->buffer) {
             *argument = NULL;
         }
@@ -232,8 +218,7 @@ bh_status bhi_template_bind(const struct bh_template *t, const bh_argument *argu
  */
 
 static uint64_t bytes_of(const struct bhi_bound *bound, uint32_t index) {
-    return bound->shapes[index].count *
-           bhi_dtype_size((enum bhi_dtype)bound->variant.dtypes[index]);
+    return bound->shapes[index].count * bhi_dtype_size((bh_dtype)bound->variant.dtypes[index]);
 }
 
 /* Each invocation reads its own elements before it writes them, and may read no other's. */
@@ -261,18 +246,18 @@ static bh_status check_overlap(const struct bhi_form *form, const struct bhi_bou
     return BH_OK;
 }
 
-static void put_number(const bh_argument *argument, enum bhi_dtype dtype, uint32_t *words) {
+static void put_number(const bh_argument *argument, bh_dtype dtype, uint32_t *words) {
     const uint32_t bits = 8 * bhi_dtype_size(dtype);
     uint64_t value = bits == 64 ? argument->bits : argument->bits & ((UINT64_C(1) << bits) - 1);
-    if (dtype == BHI_DTYPE_f16) {
+    if (dtype == BH_DTYPE_F16) {
         const float wide = (float)bhi_f16_to_double((uint16_t)value);
         memcpy(words, &wide, sizeof wide);
         return;
     }
-    if (dtype == BHI_DTYPE_bool) {
+    if (dtype == BH_DTYPE_BOOL) {
         value = value != 0;
     }
-    if ((dtype == BHI_DTYPE_i8 || dtype == BHI_DTYPE_i16) && value >> (bits - 1)) {
+    if ((dtype == BH_DTYPE_I8 || dtype == BH_DTYPE_I16) && value >> (bits - 1)) {
         value |= UINT32_MAX << bits;
     }
     words[0] = (uint32_t)value;
@@ -286,7 +271,7 @@ static bh_status put_push(const struct bhi_form *form, const struct bhi_bound *b
     uint32_t words = 1;
     out->push[0] = (uint32_t)bound->shape.count;
     for (uint32_t i = 0; i < form->count; i++) {
-        const enum bhi_dtype dtype = (enum bhi_dtype)bound->variant.dtypes[i];
+        const bh_dtype dtype = (bh_dtype)bound->variant.dtypes[i];
         if (is_array(&form->parameters[i])) {
             continue;
         }
@@ -378,16 +363,13 @@ bh_status bhi_template_describe(const struct bh_template *t, const struct bhi_bo
                                 bh_detail *detail) {
     for (uint32_t i = 0; i < t->form.count; i++) {
         const struct bhi_parameter *parameter = &t->form.parameters[i];
-        const enum bhi_dtype dtype = (enum bhi_dtype)bound->variant.dtypes[i];
+        const bh_dtype dtype = (bh_dtype)bound->variant.dtypes[i];
         if (strcmp(parameter->name, name) != 0 || !is_array(parameter) ||
             parameter->role == BHI_ROLE_IN) {
             continue;
         }
         bh_description_init(out);
-        out->kind = dtype == BHI_DTYPE_bool      ? BH_NUMBER_BOOL
-                    : dtype <= BHI_DTYPE_f64     ? BH_NUMBER_FLOAT
-                    : (dtype - BHI_DTYPE_i8) % 2 ? BH_NUMBER_UINT
-                                                 : BH_NUMBER_INT;
+        out->kind = bhi_dtype_number(dtype);
         out->bits = 8 * bhi_dtype_size(dtype);
         out->rank = bound->shape.rank;
         memcpy(out->shape, bound->shape.size, bound->shape.rank * sizeof out->shape[0]);

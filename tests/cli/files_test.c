@@ -50,7 +50,7 @@ static void leave_folder(void) {
 
 /* Writes header, |bytes| bytes of data and |extra| more. */
 static void write_npy(const char *path, uint64_t count, size_t bytes) {
-    struct bhi_array array = {.dtype = BHI_DTYPE_u8, .dimensions = 1, .shape = {count}};
+    struct bhi_array array = {.dtype = BH_DTYPE_U8, .dimensions = 1, .shape = {count}};
     uint8_t header[BHI_NPY_WRITE_CAPACITY];
     array.bytes = count;
     size_t size = bhi_npy_write_header(&array, header, sizeof header);

@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void test_mutations(void) {
     struct bhi_array array = {
-        .dtype = BHI_DTYPE_f32, .dimensions = 2, .shape = {12, 345}, .bytes = 12 * 345 * 4};
+        .dtype = BH_DTYPE_F32, .dimensions = 2, .shape = {12, 345}, .bytes = 12 * 345 * 4};
     uint8_t whole[BHI_NPY_WRITE_CAPACITY], changed[BHI_NPY_WRITE_CAPACITY];
     size_t size = bhi_npy_write_header(&array, whole, sizeof whole);
     BHT_GT(size, 0);

@@ -24,18 +24,18 @@ static bool parse(const char *text, struct bhi_array *array) {
 static void test_good_headers(void) {
     static const struct {
         const char *text;
-        enum bhi_dtype dtype;
+        bh_dtype dtype;
         uint32_t dimensions;
         uint64_t bytes;
     } cases[] = {
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }    \n", BHI_DTYPE_f32, 1, 12},
-        {"{'descr': '<f2', 'fortran_order': False, 'shape': (), }\n", BHI_DTYPE_f16, 0, 2},
-        {"{'descr': '<f8', 'fortran_order': True, 'shape': (3,), }\n", BHI_DTYPE_f64, 1, 24},
-        {"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3), }\n", BHI_DTYPE_u8, 2, 6},
-        {"{'descr': '|b1', 'fortran_order': False, 'shape': (5,), }", BHI_DTYPE_bool, 1, 5},
-        {"{'descr': '<i1', 'fortran_order': False, 'shape': (2, 3, ), }\n", BHI_DTYPE_i8, 2, 6},
-        {"{\"shape\":(0,5),\"descr\":\"<u8\",\"fortran_order\":False}", BHI_DTYPE_u64, 2, 0},
-        {"{'descr': '<i8', 'fortran_order': False, 'shape': (1, 1, 1, 2)}", BHI_DTYPE_i64, 4, 16},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }    \n", BH_DTYPE_F32, 1, 12},
+        {"{'descr': '<f2', 'fortran_order': False, 'shape': (), }\n", BH_DTYPE_F16, 0, 2},
+        {"{'descr': '<f8', 'fortran_order': True, 'shape': (3,), }\n", BH_DTYPE_F64, 1, 24},
+        {"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3), }\n", BH_DTYPE_U8, 2, 6},
+        {"{'descr': '|b1', 'fortran_order': False, 'shape': (5,), }", BH_DTYPE_BOOL, 1, 5},
+        {"{'descr': '<i1', 'fortran_order': False, 'shape': (2, 3, ), }\n", BH_DTYPE_I8, 2, 6},
+        {"{\"shape\":(0,5),\"descr\":\"<u8\",\"fortran_order\":False}", BH_DTYPE_U64, 2, 0},
+        {"{'descr': '<i8', 'fortran_order': False, 'shape': (1, 1, 1, 2)}", BH_DTYPE_I64, 4, 16},
     };
     struct bhi_array array;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -176,9 +176,9 @@ static void test_preamble(void) {
 }
 
 static void test_written_headers_are_read(void) {
-    for (int dtype = 0; dtype < BHI_DTYPE_COUNT; dtype++) {
+    for (int type = 0; type < BHI_DTYPE_COUNT; type++) {
         for (uint32_t dimensions = 0; dimensions <= BHI_MAX_DIMENSIONS; dimensions++) {
-            struct bhi_array array = {.dtype = (enum bhi_dtype)dtype, .dimensions = dimensions};
+            struct bhi_array array = {.dtype = bhi_dtypes[type], .dimensions = dimensions};
             struct bhi_array again;
             uint8_t bytes[BHI_NPY_WRITE_CAPACITY];
             size_t start, length;
@@ -202,7 +202,7 @@ static void test_written_headers_are_read(void) {
             BHT_MEM_EQ(again.shape, array.shape, dimensions * sizeof array.shape[0]);
         }
     }
-    struct bhi_array array = {.dtype = BHI_DTYPE_f32, .dimensions = 0, .bytes = 4};
+    struct bhi_array array = {.dtype = BH_DTYPE_F32, .dimensions = 0, .bytes = 4};
     uint8_t small[64];
     BHT_EQ(bhi_npy_write_header(&array, small, sizeof small), 0);
 }

@@ -50,48 +50,48 @@ static void test_f16(void) {
 
 static void test_numbers(void) {
     static const struct {
-        enum bhi_dtype dtype;
+        bh_dtype dtype;
         const char *text;
         bool good;
         uint64_t bits;
     } cases[] = {
-        {BHI_DTYPE_i8, "-128", true, 0x80},
-        {BHI_DTYPE_i8, "127", true, 0x7F},
-        {BHI_DTYPE_i8, "128", false, 0},
-        {BHI_DTYPE_i8, "-129", false, 0},
-        {BHI_DTYPE_u8, "255", true, 0xFF},
-        {BHI_DTYPE_u8, "256", false, 0},
-        {BHI_DTYPE_u8, "-1", false, 0},
-        {BHI_DTYPE_u8, "-0", true, 0},
-        {BHI_DTYPE_u16, "0xFFFF", true, 0xFFFF},
-        {BHI_DTYPE_u16, "0x10000", false, 0},
-        {BHI_DTYPE_i32, "-2147483648", true, 0x80000000},
-        {BHI_DTYPE_i32, "2147483648", false, 0},
-        {BHI_DTYPE_u32, "4294967295", true, 0xFFFFFFFF},
-        {BHI_DTYPE_u32, "010", true, 10}, /* not octal */
-        {BHI_DTYPE_i64, "-9223372036854775808", true, UINT64_C(1) << 63},
-        {BHI_DTYPE_i64, "9223372036854775808", false, 0},
-        {BHI_DTYPE_u64, "18446744073709551615", true, UINT64_MAX},
-        {BHI_DTYPE_u64, "18446744073709551616", false, 0},
-        {BHI_DTYPE_u32, "", false, 0},
-        {BHI_DTYPE_u32, " 1", false, 0},
-        {BHI_DTYPE_u32, "1 ", false, 0},
-        {BHI_DTYPE_u32, "1.5", false, 0},
-        {BHI_DTYPE_u32, "--1", false, 0},
-        {BHI_DTYPE_f32, "1", true, 0x3F800000},
-        {BHI_DTYPE_f32, "-0.5", true, 0xBF000000},
-        {BHI_DTYPE_f32, "inf", true, 0x7F800000},
-        {BHI_DTYPE_f32, "1e39", false, 0},
-        {BHI_DTYPE_f32, "1x", false, 0},
-        {BHI_DTYPE_f32, "", false, 0},
-        {BHI_DTYPE_f16, "65504", true, 0x7BFF},
-        {BHI_DTYPE_f16, "65520", false, 0},
-        {BHI_DTYPE_f16, "-inf", true, 0xFC00},
-        {BHI_DTYPE_f64, "0.1", true, UINT64_C(0x3FB999999999999A)},
-        {BHI_DTYPE_f64, "1e400", false, 0},
-        {BHI_DTYPE_bool, "true", true, 1},
-        {BHI_DTYPE_bool, "0", true, 0},
-        {BHI_DTYPE_bool, "2", false, 0},
+        {BH_DTYPE_I8, "-128", true, 0x80},
+        {BH_DTYPE_I8, "127", true, 0x7F},
+        {BH_DTYPE_I8, "128", false, 0},
+        {BH_DTYPE_I8, "-129", false, 0},
+        {BH_DTYPE_U8, "255", true, 0xFF},
+        {BH_DTYPE_U8, "256", false, 0},
+        {BH_DTYPE_U8, "-1", false, 0},
+        {BH_DTYPE_U8, "-0", true, 0},
+        {BH_DTYPE_U16, "0xFFFF", true, 0xFFFF},
+        {BH_DTYPE_U16, "0x10000", false, 0},
+        {BH_DTYPE_I32, "-2147483648", true, 0x80000000},
+        {BH_DTYPE_I32, "2147483648", false, 0},
+        {BH_DTYPE_U32, "4294967295", true, 0xFFFFFFFF},
+        {BH_DTYPE_U32, "010", true, 10}, /* not octal */
+        {BH_DTYPE_I64, "-9223372036854775808", true, UINT64_C(1) << 63},
+        {BH_DTYPE_I64, "9223372036854775808", false, 0},
+        {BH_DTYPE_U64, "18446744073709551615", true, UINT64_MAX},
+        {BH_DTYPE_U64, "18446744073709551616", false, 0},
+        {BH_DTYPE_U32, "", false, 0},
+        {BH_DTYPE_U32, " 1", false, 0},
+        {BH_DTYPE_U32, "1 ", false, 0},
+        {BH_DTYPE_U32, "1.5", false, 0},
+        {BH_DTYPE_U32, "--1", false, 0},
+        {BH_DTYPE_F32, "1", true, 0x3F800000},
+        {BH_DTYPE_F32, "-0.5", true, 0xBF000000},
+        {BH_DTYPE_F32, "inf", true, 0x7F800000},
+        {BH_DTYPE_F32, "1e39", false, 0},
+        {BH_DTYPE_F32, "1x", false, 0},
+        {BH_DTYPE_F32, "", false, 0},
+        {BH_DTYPE_F16, "65504", true, 0x7BFF},
+        {BH_DTYPE_F16, "65520", false, 0},
+        {BH_DTYPE_F16, "-inf", true, 0xFC00},
+        {BH_DTYPE_F64, "0.1", true, UINT64_C(0x3FB999999999999A)},
+        {BH_DTYPE_F64, "1e400", false, 0},
+        {BH_DTYPE_BOOL, "true", true, 1},
+        {BH_DTYPE_BOOL, "0", true, 0},
+        {BH_DTYPE_BOOL, "2", false, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint64_t bits = ~UINT64_C(0);
@@ -257,7 +257,7 @@ static void test_arrays(void) {
     };
     struct bhi_array array;
     BHT_TRUE(bhi_parse_array("f32[4,64]", &array, &complaint));
-    BHT_EQ(array.dtype, BHI_DTYPE_f32);
+    BHT_EQ(array.dtype, BH_DTYPE_F32);
     BHT_EQ(array.dimensions, 2);
     BHT_EQ(array.shape[1], 64);
     BHT_EQ(array.bytes, 4 * 64 * 4);

@@ -14,24 +14,24 @@ enum { EDGES = 12, COUNT = EDGES * EDGES, PARTS = 16 };
 
 /* One element, whatever its type. */
 struct number {
-    enum bhi_dtype dtype;
+    bh_dtype dtype;
     __int128 integer; /* of integers and bool */
     double real;      /* of floats: f16 and f32 exactly */
 };
 
-static bool is_float(enum bhi_dtype dtype) {
-    return dtype <= BHI_DTYPE_f64;
+static bool is_float(bh_dtype dtype) {
+    return dtype <= BH_DTYPE_F64;
 }
 
-static bool is_signed(enum bhi_dtype dtype) {
-    return !is_float(dtype) && dtype != BHI_DTYPE_bool && (dtype - BHI_DTYPE_i8) % 2 == 0;
+static bool is_signed(bh_dtype dtype) {
+    return !is_float(dtype) && dtype != BH_DTYPE_BOOL && (dtype - BH_DTYPE_I8) % 2 == 0;
 }
 
 /* Cut to the type's bits: what overflow leaves. */
-static struct number whole(enum bhi_dtype dtype, __int128 value) {
+static struct number whole(bh_dtype dtype, __int128 value) {
     const uint32_t bits = 8 * bhi_dtype_size(dtype);
     const __int128 range = (__int128)1 << bits;
-    if (dtype == BHI_DTYPE_bool) {
+    if (dtype == BH_DTYPE_BOOL) {
         return (struct number){.dtype = dtype, .integer = value != 0};
     }
     value = ((value % range) + range) % range;
@@ -41,25 +41,25 @@ static struct number whole(enum bhi_dtype dtype, __int128 value) {
     return (struct number){.dtype = dtype, .integer = value};
 }
 
-static struct number real(enum bhi_dtype dtype, double value) {
-    if (dtype == BHI_DTYPE_f32) {
+static struct number real(bh_dtype dtype, double value) {
+    if (dtype == BH_DTYPE_F32) {
         value = (double)(float)value;
     }
-    if (dtype == BHI_DTYPE_f16) {
+    if (dtype == BH_DTYPE_F16) {
         value = bhi_f16_to_double(bhi_f16_from_double(value));
     }
     return (struct number){.dtype = dtype, .real = value};
 }
 
-static struct number convert(struct number n, enum bhi_dtype dtype) {
+static struct number convert(struct number n, bh_dtype dtype) {
     if (!is_float(dtype)) {
         return whole(dtype, is_float(n.dtype) ? n.real != 0 : n.integer);
     }
     if (is_float(n.dtype)) {
         return real(dtype, n.real);
     }
-    return dtype == BHI_DTYPE_f64 ? real(dtype, (double)n.integer)
-                                  : real(dtype, (double)(float)n.integer);
+    return dtype == BH_DTYPE_F64 ? real(dtype, (double)n.integer)
+                                 : real(dtype, (double)(float)n.integer);
 }
 
 static void put(const struct number *n, void *at) {
@@ -70,19 +70,22 @@ static void put(const struct number *n, void *at) {
         memcpy(at, &n->integer, size);
     } else {
         memcpy(at,
-               n->dtype == BHI_DTYPE_f16   ? (const void *)&half
-               : n->dtype == BHI_DTYPE_f32 ? (const void *)&narrow
-                                           : (const void *)&n->real,
+               n->dtype == BH_DTYPE_F16   ? (const void *)&half
+               : n->dtype == BH_DTYPE_F32 ? (const void *)&narrow
+                                          : (const void *)&n->real,
                size);
     }
 }
 
 /* The edges of a type; no denormal floats: devices may take them for zero. */
-static struct number edge(enum bhi_dtype dtype, int index) {
+static struct number edge(bh_dtype dtype, int index) {
     static const double reals[EDGES] = {0, -0.0, 1,        -1,   1.5, -2.25,
                                         3, 7,    INFINITY, -100, NAN, -INFINITY};
-    static const double largest[] = {65504, (double)FLT_MAX, DBL_MAX};
-    static const double odd[] = {1.0009765625, 1 + (double)FLT_EPSILON, 1 + DBL_EPSILON};
+    static const double largest[] = {
+        [BH_DTYPE_F16] = 65504, [BH_DTYPE_F32] = (double)FLT_MAX, [BH_DTYPE_F64] = DBL_MAX};
+    static const double odd[] = {[BH_DTYPE_F16] = 1.0009765625,
+                                 [BH_DTYPE_F32] = 1 + (double)FLT_EPSILON,
+                                 [BH_DTYPE_F64] = 1 + DBL_EPSILON};
     const uint32_t bits = 8 * bhi_dtype_size(dtype);
     const __int128 most = ((__int128)1 << (is_signed(dtype) ? bits - 1 : bits)) - 1;
     const __int128 least = is_signed(dtype) ? -most - 1 : 0;
@@ -103,22 +106,22 @@ static struct number edge(enum bhi_dtype dtype, int index) {
 /* -- what C computes ------------------------------------------------------------------------- */
 
 /* NumPy's result of the two; the table itself is in templates_promote. */
-static enum bhi_dtype common(enum bhi_dtype a, enum bhi_dtype b) {
+static bh_dtype common(bh_dtype a, bh_dtype b) {
     const uint32_t wide =
         bhi_dtype_size(a) > bhi_dtype_size(b) ? bhi_dtype_size(a) : bhi_dtype_size(b);
-    if (a == b || b == BHI_DTYPE_bool) {
+    if (a == b || b == BH_DTYPE_BOOL) {
         return a;
     }
-    if (a == BHI_DTYPE_bool) {
+    if (a == BH_DTYPE_BOOL) {
         return b;
     }
     if (is_float(a) || is_float(b)) {
-        const enum bhi_dtype f = is_float(a) ? a : b, other = is_float(a) ? b : a;
+        const bh_dtype f = is_float(a) ? a : b, other = is_float(a) ? b : a;
         const uint32_t size = bhi_dtype_size(other);
-        const enum bhi_dtype holds = is_float(other) ? other
-                                     : size == 1     ? BHI_DTYPE_f16
-                                     : size == 2     ? BHI_DTYPE_f32
-                                                     : BHI_DTYPE_f64;
+        const bh_dtype holds = is_float(other) ? other
+                               : size == 1     ? BH_DTYPE_F16
+                               : size == 2     ? BH_DTYPE_F32
+                                               : BH_DTYPE_F64;
         return f > holds ? f : holds; /* f16, f32, f64, in this order */
     }
     if (is_signed(a) == is_signed(b)) {
@@ -127,10 +130,10 @@ static enum bhi_dtype common(enum bhi_dtype a, enum bhi_dtype b) {
     if (bhi_dtype_size(is_signed(a) ? a : b) > bhi_dtype_size(is_signed(a) ? b : a)) {
         return is_signed(a) ? a : b;
     }
-    return wide == 1   ? BHI_DTYPE_i16
-           : wide == 2 ? BHI_DTYPE_i32
-           : wide == 4 ? BHI_DTYPE_i64
-                       : BHI_DTYPE_f64;
+    return wide == 1   ? BH_DTYPE_I16
+           : wide == 2 ? BH_DTYPE_I32
+           : wide == 4 ? BH_DTYPE_I64
+                       : BH_DTYPE_F64;
 }
 
 static __int128 floor_divide(__int128 a, __int128 b) {
@@ -146,7 +149,7 @@ static __int128 shift(__int128 a, __int128 by, uint32_t bits, bool left) {
     return a >> (all ? 100 : (int)by);
 }
 
-static struct number whole_of(const char *op, enum bhi_dtype r, __int128 a, __int128 b) {
+static struct number whole_of(const char *op, bh_dtype r, __int128 a, __int128 b) {
     const uint32_t bits = 8 * bhi_dtype_size(r);
     switch (op[0]) {
     case '+':
@@ -176,9 +179,9 @@ static struct number whole_of(const char *op, enum bhi_dtype r, __int128 a, __in
     }
 }
 
-static struct number real_of(const char *op, enum bhi_dtype r, double a, double b) {
+static struct number real_of(const char *op, bh_dtype r, double a, double b) {
     /* f16 as NumPy has it, through f32; a double holds what a float's operation rounds. */
-    const bool wide = r == BHI_DTYPE_f64;
+    const bool wide = r == BH_DTYPE_F64;
     const float x = (float)a, y = (float)b;
     switch (op[0]) {
     case '+':
@@ -196,7 +199,7 @@ static struct number real_of(const char *op, enum bhi_dtype r, double a, double 
 
 /* Exactly: a double and an integer of 64 bits are compared as NumPy does, in double. */
 static bool less(struct number a, struct number b) {
-    const enum bhi_dtype r = common(a.dtype, b.dtype);
+    const bh_dtype r = common(a.dtype, b.dtype);
     if (!is_float(a.dtype) && !is_float(b.dtype)) {
         return a.integer < b.integer;
     }
@@ -204,7 +207,7 @@ static bool less(struct number a, struct number b) {
 }
 
 static bool equal(struct number a, struct number b) {
-    const enum bhi_dtype r = common(a.dtype, b.dtype);
+    const bh_dtype r = common(a.dtype, b.dtype);
     if (!is_float(a.dtype) && !is_float(b.dtype)) {
         return a.integer == b.integer;
     }
@@ -212,18 +215,18 @@ static bool equal(struct number a, struct number b) {
 }
 
 static struct number want(const char *op, struct number a, struct number b) {
-    enum bhi_dtype r = common(a.dtype, b.dtype);
+    bh_dtype r = common(a.dtype, b.dtype);
     if (!strcmp(op, "<")) {
-        return whole(BHI_DTYPE_bool, less(a, b));
+        return whole(BH_DTYPE_BOOL, less(a, b));
     }
     if (!strcmp(op, "==")) {
-        return whole(BHI_DTYPE_bool, equal(a, b));
+        return whole(BH_DTYPE_BOOL, equal(a, b));
     }
     if (!strcmp(op, "?")) {
         return convert(less(b, a) ? a : b, r);
     }
-    if (r == BHI_DTYPE_bool && (op[0] == '/' || op[0] == '%' || op[1] == op[0])) {
-        r = BHI_DTYPE_i8;
+    if (r == BH_DTYPE_BOOL && (op[0] == '/' || op[0] == '%' || op[1] == op[0])) {
+        r = BH_DTYPE_I8;
     }
     if (!strcmp(op, "+<")) {
         return want("<", want("+", a, b), a);
@@ -240,12 +243,12 @@ static struct number want(const char *op, struct number a, struct number b) {
 static bh_context *context;
 static bh_stream *stream;
 
-static void describe(bh_description *d, enum bhi_dtype dtype) {
+static void describe(bh_description *d, bh_dtype dtype) {
     bh_description_init(d);
-    d->kind = is_float(dtype)           ? BH_NUMBER_FLOAT
-              : dtype == BHI_DTYPE_bool ? BH_NUMBER_BOOL
-              : is_signed(dtype)        ? BH_NUMBER_INT
-                                        : BH_NUMBER_UINT;
+    d->kind = is_float(dtype)          ? BH_NUMBER_FLOAT
+              : dtype == BH_DTYPE_BOOL ? BH_NUMBER_BOOL
+              : is_signed(dtype)       ? BH_NUMBER_INT
+                                       : BH_NUMBER_UINT;
     d->bits = 8 * bhi_dtype_size(dtype);
     d->rank = 1;
     d->shape[0] = COUNT;
@@ -257,7 +260,7 @@ static bh_buffer *make(const bh_description *d) {
     return buffer;
 }
 
-static bh_buffer *make_edges(enum bhi_dtype dtype, bool rows) {
+static bh_buffer *make_edges(bh_dtype dtype, bool rows) {
     bh_description d;
     describe(&d, dtype);
     bh_buffer *buffer = make(&d);
@@ -269,7 +272,7 @@ static bh_buffer *make_edges(enum bhi_dtype dtype, bool rows) {
     return buffer;
 }
 
-static void compare(const char *op, enum bhi_dtype a, enum bhi_dtype b, const bh_description *d,
+static void compare(const char *op, bh_dtype a, bh_dtype b, const bh_description *d,
                     bh_buffer *buffer) {
     const uint8_t *got = (const uint8_t *)fx_pointer(buffer);
     for (int i = 0; i < COUNT; i++) {
@@ -301,8 +304,8 @@ static void compare(const char *op, enum bhi_dtype a, enum bhi_dtype b, const bh
 }
 
 /* One kernel of all |ops|: the outputs are called a, b, ... */
-static void check(const char *expression, const char *const *ops, uint32_t count, enum bhi_dtype a,
-                  enum bhi_dtype b) {
+static void check(const char *expression, const char *const *ops, uint32_t count, bh_dtype a,
+                  bh_dtype b) {
     bh_parameter parameters[PARTS + 2] = {{"x", BH_PARAMETER_IN, NULL},
                                           {"y", BH_PARAMETER_IN, NULL}};
     bh_argument arguments[PARTS + 2] = {{.name = "x", .buffer = make_edges(a, true)},
@@ -366,13 +369,13 @@ static void arithmetic(void) {
             if ((BHT_ASAN || BHT_TSAN) && (a + b) % 4 != 0) {
                 continue;
             }
-            const bool bools = a == BHI_DTYPE_bool && b == BHI_DTYPE_bool; /* has no - */
+            const bool bools = bhi_dtypes[a] == BH_DTYPE_BOOL && a == b; /* has no - */
             check(bools ? "a = x + y; b = x * y; c = x < y; d = x == y; e = min(x, y);"
                           "f = max(x, y); g = x > y ? x : y; h = x + y < x"
                         : "a = x + y; b = x * y; c = x < y; d = x == y; e = min(x, y);"
                           "f = max(x, y); g = x > y ? x : y; h = x + y < x; i = x - y;"
                           "j = x * y - y",
-                  ops, bools ? 8 : 10, (enum bhi_dtype)a, (enum bhi_dtype)b);
+                  ops, bools ? 8 : 10, bhi_dtypes[a], bhi_dtypes[b]);
         }
     }
     end();
@@ -381,13 +384,11 @@ static void arithmetic(void) {
 /* Division rounds down, by zero it is zero; shifts may be by anything. */
 static void integers(void) {
     static const char *const ops[] = {"//", "%", "&", "|", "^", "<<", ">>"};
-    static const enum bhi_dtype pairs[][2] = {
-        {BHI_DTYPE_i8, BHI_DTYPE_i8},   {BHI_DTYPE_u8, BHI_DTYPE_u8},
-        {BHI_DTYPE_i16, BHI_DTYPE_i16}, {BHI_DTYPE_u16, BHI_DTYPE_u16},
-        {BHI_DTYPE_i32, BHI_DTYPE_i32}, {BHI_DTYPE_u32, BHI_DTYPE_u32},
-        {BHI_DTYPE_i64, BHI_DTYPE_i64}, {BHI_DTYPE_u64, BHI_DTYPE_u64},
-        {BHI_DTYPE_i8, BHI_DTYPE_u8},   {BHI_DTYPE_u32, BHI_DTYPE_i32},
-        {BHI_DTYPE_i64, BHI_DTYPE_u32}, {BHI_DTYPE_bool, BHI_DTYPE_i16}};
+    static const bh_dtype pairs[][2] = {
+        {BH_DTYPE_I8, BH_DTYPE_I8},   {BH_DTYPE_U8, BH_DTYPE_U8},   {BH_DTYPE_I16, BH_DTYPE_I16},
+        {BH_DTYPE_U16, BH_DTYPE_U16}, {BH_DTYPE_I32, BH_DTYPE_I32}, {BH_DTYPE_U32, BH_DTYPE_U32},
+        {BH_DTYPE_I64, BH_DTYPE_I64}, {BH_DTYPE_U64, BH_DTYPE_U64}, {BH_DTYPE_I8, BH_DTYPE_U8},
+        {BH_DTYPE_U32, BH_DTYPE_I32}, {BH_DTYPE_I64, BH_DTYPE_U32}, {BH_DTYPE_BOOL, BH_DTYPE_I16}};
     begin();
     for (size_t i = 0; i < BHT_COUNT(pairs); i++) {
         check("a = x // y; b = x % y; c = x & y; d = x | y; e = x ^ y; f = x << y; g = x >> y", ops,
@@ -400,7 +401,7 @@ static void integers(void) {
 static void bools(void) {
     static const char *const ops[] = {"//", "%", "<<", ">>"};
     begin();
-    check("a = x // y; b = x % y; c = x << y; d = x >> y", ops, 4, BHI_DTYPE_bool, BHI_DTYPE_bool);
+    check("a = x // y; b = x % y; c = x << y; d = x >> y", ops, 4, BH_DTYPE_BOOL, BH_DTYPE_BOOL);
     end();
 }
 

@@ -14,8 +14,8 @@ static void parse_parameters(const char *text, struct bhi_form *form, struct bhi
     for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
         struct bhi_parameter *parameter = &form->parameters[form->count];
         char *type = strchr(word, '=');
-        enum bhi_dtype dtype = BHI_DTYPE_COUNT;
-        parameter->dtype = BHI_DTYPE_COUNT;
+        bh_dtype dtype = BH_DTYPE_NONE;
+        parameter->dtype = BH_DTYPE_NONE;
         parameter->role = type ? BHI_ROLE_IN : BHI_ROLE_OUT;
         if (type) {
             *type = 0;
@@ -40,7 +40,7 @@ static char *compile(const char *source, const char *parameters, const char **ou
                       bhi_form_infer(form, &variant, complaint) &&
                       bhi_form_write(form, &variant, &pen, complaint);
     if (good) {
-        *out_type = bhi_dtype_name((enum bhi_dtype)variant.dtypes[form->count - 1]);
+        *out_type = bhi_dtype_name((bh_dtype)variant.dtypes[form->count - 1]);
     }
     bhi_form_fini(form);
     free(form);

@@ -4,14 +4,14 @@
 
 #include <string.h>
 
-static enum bhi_dtype by_code(const char *code) {
+static bh_dtype by_code(const char *code) {
     for (int i = 0; i < BHI_DTYPE_COUNT; i++) {
-        if (!memcmp(bhi_dtype_npy_code((enum bhi_dtype)i), code, 2)) {
-            return (enum bhi_dtype)i;
+        if (!memcmp(bhi_dtype_npy_code(bhi_dtypes[i]), code, 2)) {
+            return bhi_dtypes[i];
         }
     }
     BHT_FAIL("no dtype %.2s", code);
-    return BHI_DTYPE_COUNT;
+    return BH_DTYPE_NONE;
 }
 
 static void test_pairs(void) {
@@ -26,8 +26,8 @@ static void test_pairs(void) {
     };
     for (int row = 0; row < BHI_DTYPE_COUNT; row++) {
         for (int column = 0; column < BHI_DTYPE_COUNT; column++) {
-            const enum bhi_dtype a = by_code(rows[row]), b = by_code(rows[column]);
-            const enum bhi_dtype wanted = by_code(rows[row] + 6 + 3 * column);
+            const bh_dtype a = by_code(rows[row]), b = by_code(rows[column]);
+            const bh_dtype wanted = by_code(rows[row] + 6 + 3 * column);
             if (bhi_promote(a, b) != wanted) {
                 BHT_FAIL("%s and %s: %s, not %s", bhi_dtype_name(a), bhi_dtype_name(b),
                          bhi_dtype_name(bhi_promote(a, b)), bhi_dtype_name(wanted));
@@ -39,21 +39,21 @@ static void test_pairs(void) {
 /* NEP 50: a Python number has a kind and no size. */
 static void test_written_numbers(void) {
     for (int i = 0; i < BHI_DTYPE_COUNT; i++) {
-        const enum bhi_dtype a = (enum bhi_dtype)i;
-        BHT_EQ(bhi_promote_integer(a), a == BHI_DTYPE_bool ? BHI_DTYPE_i64 : a);
-        BHT_EQ(bhi_promote_real(a), a <= BHI_DTYPE_f64 ? a : BHI_DTYPE_f64);
+        const bh_dtype a = bhi_dtypes[i];
+        BHT_EQ(bhi_promote_integer(a), a == BH_DTYPE_BOOL ? BH_DTYPE_I64 : a);
+        BHT_EQ(bhi_promote_real(a), a <= BH_DTYPE_F64 ? a : BH_DTYPE_F64);
     }
 }
 
 /* numpy.sin(x).dtype */
 static void test_functions(void) {
-    static const char wanted[BHI_DTYPE_COUNT][4] = {
-        [BHI_DTYPE_f16] = "f2", [BHI_DTYPE_f32] = "f4", [BHI_DTYPE_f64] = "f8",
-        [BHI_DTYPE_i8] = "f2",  [BHI_DTYPE_u8] = "f2",  [BHI_DTYPE_i16] = "f4",
-        [BHI_DTYPE_u16] = "f4", [BHI_DTYPE_i32] = "f8", [BHI_DTYPE_u32] = "f8",
-        [BHI_DTYPE_i64] = "f8", [BHI_DTYPE_u64] = "f8", [BHI_DTYPE_bool] = "f2"};
+    static const char wanted[BH_DTYPE_BOOL + 1][4] = {
+        [BH_DTYPE_F16] = "f2", [BH_DTYPE_F32] = "f4", [BH_DTYPE_F64] = "f8",
+        [BH_DTYPE_I8] = "f2",  [BH_DTYPE_U8] = "f2",  [BH_DTYPE_I16] = "f4",
+        [BH_DTYPE_U16] = "f4", [BH_DTYPE_I32] = "f8", [BH_DTYPE_U32] = "f8",
+        [BH_DTYPE_I64] = "f8", [BH_DTYPE_U64] = "f8", [BH_DTYPE_BOOL] = "f2"};
     for (int i = 0; i < BHI_DTYPE_COUNT; i++) {
-        BHT_EQ(bhi_promote_function((enum bhi_dtype)i), by_code(wanted[i]));
+        BHT_EQ(bhi_promote_function(bhi_dtypes[i]), by_code(wanted[bhi_dtypes[i]]));
     }
 }
 

@@ -61,7 +61,7 @@ static bool read_npy(const struct bhi_msg_file_attach *file, int fd, struct bhi_
             there < array.bytes ? "truncated: " : "", (unsigned long long)array.bytes,
             (unsigned long long)there, (unsigned long long)answer->offset);
     }
-    describe(answer, bhi_dtype_public(array.dtype), array.dimensions, array.shape);
+    describe(answer, array.dtype, array.dimensions, array.shape);
     return true;
 }
 
@@ -195,9 +195,8 @@ static bool list_npy(const struct bhi_msg_file_attach *file, int fd, struct list
                                .offset = answer.offset,
                                .bytes = answer.bytes};
     memcpy(row.shape, answer.shape, sizeof row.shape);
-    enum bhi_dtype dtype;
-    if (bhi_dtype_from_public((bh_dtype)answer.dtype, &dtype)) {
-        snprintf(row.type, sizeof row.type, "%s", bhi_dtype_npy_code(dtype));
+    if (bhi_dtype_is_known((bh_dtype)answer.dtype)) {
+        snprintf(row.type, sizeof row.type, "%s", bhi_dtype_npy_code((bh_dtype)answer.dtype));
     }
     write_row(listing, &row);
     return true;
