@@ -498,6 +498,29 @@ void bhi_submission_cancel(struct bhi_submission *submission) {
     bhi_core_worker_hasten(worker, submission);
 }
 
+/* What keeps it in its queue: a producer on another stream, or those before it. NULL: neither. */
+static struct bhi_submission *held_by(const struct bhi_submission *submission) {
+    for (uint32_t i = 0; submission->holds && i < submission->edge_count; i++) {
+        const struct bhi_edge *edge = &submission->edges[i];
+        if (edge->hold && edge->producer->submission) {
+            return edge->producer->submission;
+        }
+    }
+    struct bhi_list *queue = &submission->stream->queue;
+    struct bhi_submission *head =
+        bhi_list_empty(queue) ? NULL : BHI_CONTAINER(queue->next, struct bhi_submission, link);
+    return head != submission ? head : NULL;
+}
+
+#define LONGEST_LOOK 16 /* submissions: the lock is held */
+
+struct bhi_submission *bhi_submission_in_lane(struct bhi_submission *submission) {
+    for (int i = 0; submission && submission->state == BHI_QUEUED && i < LONGEST_LOOK; i++) {
+        submission = held_by(submission);
+    }
+    return submission && submission->state == BHI_RELEASED ? submission : NULL;
+}
+
 void bhi_submission_notify(struct bhi_submission *submission) {
     if (submission->notify) {
         return;

@@ -123,6 +123,10 @@ void bhi_submission_end_unavailable(struct bhi_submission *submission, const bh_
 /* It is lost to a failure of its strict stream. */
 void bhi_submission_fail_strict(struct bhi_submission *submission, const struct bh_event *failure);
 void bhi_submission_cancel(struct bhi_submission *submission);
+/* The submission whose worker has to get on before |submission| (NULL is fine) can end: itself
+ * where it is in a lane, else one that holds it or those before it in its queue. NULL: none is in a
+ * lane, or the chain is long. */
+struct bhi_submission *bhi_submission_in_lane(struct bhi_submission *submission);
 /* Its end must be noticed without anybody waiting for it. */
 void bhi_submission_notify(struct bhi_submission *submission);
 

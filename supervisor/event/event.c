@@ -1,6 +1,7 @@
 #include "supervisor/event/event.h"
 #include "base/detail.h"
 #include "base/futex.h"
+#include "base/step_point.h"
 #include "core/submission.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/freelist.h"
@@ -96,27 +97,40 @@ static bool spin_or_sleep(struct bh_event *event, uint32_t word, struct bhi_work
     return in_time;
 }
 
+/* Takes in what the worker that |event| waits for has completed. */
+static void look_ahead(struct bh_event *event) {
+    struct bhi_submission *submission = bhi_submission_in_lane(event->submission);
+    if (submission) {
+        bhi_worker_harvest(bhi_worker_of(submission->worker));
+    }
+}
+
 bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns) {
     bh_context *context = event->context;
     for (;;) {
         if (bhi_event_state(event) != BH_EVENT_PENDING) {
             return BH_OK;
         }
-        /* Where the submission is in a lane, this thread follows its worker's progress itself. */
+        /* This thread follows a worker's progress itself: of the worker that has the submission, or
+         * while it is queued, of one that has what it needs. So a submission on another stream is
+         * released by the thread that waits for it, and not only when the reactor has been woken.
+         */
         struct bhi_worker *worker = NULL;
         uint32_t seen = 0;
         bool next = false;
+        BHI_STEP_POINT("await_due", event);
         bhi_context_lock(context);
         uint32_t word = atomic_load_explicit(&event->word, memory_order_relaxed);
-        struct bhi_submission *submission = event->submission;
-        if (submission && submission->state == BHI_RELEASED) {
+        struct bhi_submission *submission = bhi_submission_in_lane(event->submission);
+        if (submission) {
             worker = bhi_worker_of(submission->worker);
             bhi_worker_retain(worker);
             seen = atomic_load_explicit(&worker->progress.header->completed_word,
                                         memory_order_acquire);
             bhi_worker_harvest(worker);
-            submission = event->submission;
-            next = submission && submission->seq == worker->core.harvested + 1;
+            submission = bhi_submission_in_lane(event->submission);
+            next = submission && bhi_worker_of(submission->worker) == worker &&
+                   submission->seq == worker->core.harvested + 1;
         }
         bhi_context_pump_unlock(context);
         bool in_time = true;
@@ -125,7 +139,9 @@ bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns) {
             bhi_worker_release(worker);
             return BH_IN_CALLBACK;
         }
-        if (bhi_event_state(event) == BH_EVENT_PENDING) {
+        /* It may have been released just now: then there is another worker to follow. */
+        if (bhi_event_state(event) == BH_EVENT_PENDING &&
+            atomic_load_explicit(&event->word, memory_order_relaxed) == word) {
             in_time = spin_or_sleep(event, word, worker, next, seen, deadline_ns);
         }
         bhi_worker_release(worker);
@@ -136,7 +152,7 @@ bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns) {
         if (!in_time && bhi_event_state(event) == BH_EVENT_PENDING) {
             /* What ended just before the deadline counts: look once more. */
             bhi_context_lock(context);
-            bhi_event_look(event);
+            look_ahead(event);
             bhi_context_pump_unlock(context);
             return bhi_event_state(event) == BH_EVENT_PENDING ? BH_TIMEOUT : BH_OK;
         }
