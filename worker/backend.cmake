@@ -106,6 +106,7 @@ bulkhead_room(worker/vulkan FAULTY
     record.c
     recordings.c
     reserve.c
+    result.c
     run.c
     stage.c
     ticks.c

@@ -10,6 +10,7 @@
 #include "ipc/commands.h"
 #include "ipc/progress.h"
 #include "ipc/wire.h"
+#include "worker/error.h"
 #include "worker/pci.h"
 #include <bulkhead/status.h>
 #include <stdbool.h>
@@ -18,14 +19,6 @@
 #include <vulkan/vulkan.h>
 
 struct bhi_backend;
-
-struct bhi_error {
-    bh_status status; /* BH_OK: none */
-    int32_t vk_result;
-    uint32_t command_index; /* BHI_NO_COMMAND: none */
-    uint32_t executed;      /* bh_executed: 0 no, 1 unknown, 2 yes */
-    char text[BHI_ERROR_TEXT];
-};
 
 struct bhi_backend_config {
     PFN_vkGetInstanceProcAddr get_instance_proc_addr;

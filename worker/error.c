@@ -1,60 +1,51 @@
 #include "worker/error.h"
 
 #include <bulkhead/bulkhead.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-void bhi_error_set(struct bhi_error *error, bh_status status, const char *format, ...) {
+static void begin(struct bhi_error *error, bh_status status) {
     memset(error, 0, sizeof *error);
     error->status = status;
     error->command_index = BHI_NO_COMMAND;
     error->executed = BH_EXECUTED_NO;
+}
+
+void bhi_error_set(struct bhi_error *error, bh_status status, const char *format, ...) {
+    begin(error, status);
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(error->text, sizeof error->text, format, arguments);
     va_end(arguments);
 }
 
-void bhi_error_vk(struct bhi_error *error, VkResult result, const char *what) {
-    bh_status status = BH_VULKAN;
-    if (result == VK_ERROR_OUT_OF_HOST_MEMORY) {
-        status = BH_OUT_OF_HOST_MEMORY;
-    } else if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_TOO_MANY_OBJECTS) {
-        status = BH_OUT_OF_DEVICE_MEMORY;
-    } else if (result == VK_ERROR_DEVICE_LOST) {
-        status = BH_DEVICE_LOST;
+int bhi_error_set_errno(struct bhi_error *error, bh_status status, int sys_errno,
+                        const char *format, ...) {
+    begin(error, status);
+    error->sys_errno = sys_errno;
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(error->text, sizeof error->text, format, args);
+    va_end(args);
+    if (sys_errno != 0 && length >= 0 && (size_t)length < sizeof error->text) {
+        snprintf(error->text + length, sizeof error->text - (size_t)length, ": %s",
+                 strerror(sys_errno));
     }
-    bhi_error_set(error, status, "%s: %s", what, bhi_vk_result_name(result));
-    error->vk_result = result;
+    return sys_errno != 0 ? -sys_errno : -EPROTO;
 }
 
-const char *bhi_vk_result_name(VkResult result) {
-    switch (result) {
-#define NAME(code)                                                                                 \
-    case code:                                                                                     \
-        return #code;
-        NAME(VK_SUCCESS)
-        NAME(VK_NOT_READY)
-        NAME(VK_TIMEOUT)
-        NAME(VK_INCOMPLETE)
-        NAME(VK_ERROR_OUT_OF_HOST_MEMORY)
-        NAME(VK_ERROR_OUT_OF_DEVICE_MEMORY)
-        NAME(VK_ERROR_INITIALIZATION_FAILED)
-        NAME(VK_ERROR_DEVICE_LOST)
-        NAME(VK_ERROR_MEMORY_MAP_FAILED)
-        NAME(VK_ERROR_LAYER_NOT_PRESENT)
-        NAME(VK_ERROR_EXTENSION_NOT_PRESENT)
-        NAME(VK_ERROR_FEATURE_NOT_PRESENT)
-        NAME(VK_ERROR_INCOMPATIBLE_DRIVER)
-        NAME(VK_ERROR_TOO_MANY_OBJECTS)
-        NAME(VK_ERROR_FRAGMENTED_POOL)
-        NAME(VK_ERROR_UNKNOWN)
-        NAME(VK_ERROR_OUT_OF_POOL_MEMORY)
-        NAME(VK_ERROR_INVALID_EXTERNAL_HANDLE)
-        NAME(VK_ERROR_INVALID_SHADER_NV)
-#undef NAME
-    default:
-        return "an unnamed VkResult";
+int bhi_error_refuse(struct bhi_error *error, enum bhi_refused refused, int sys_errno,
+                     const char *what) {
+    struct bhi_refusal why;
+    if (refused != BHI_REFUSED_NAMESPACES && sys_errno != EPERM && sys_errno != EACCES &&
+        sys_errno != ENOSYS) {
+        return bhi_error_set_errno(error, BH_UNSUPPORTED, sys_errno, "%s", what);
     }
+    bhi_refusal_find(refused, sys_errno, "", &why);
+    bhi_error_set_errno(error, BH_UNSUPPORTED, 0, "%s (%s): %s" BHI_REMEDY "%s", what,
+                        strerror(sys_errno), why.cause, why.setting);
+    error->sys_errno = sys_errno;
+    return -sys_errno;
 }

@@ -14,7 +14,7 @@ enum { FINE, NO_CHROOT, NOT_SEEN, CLONED, NOT_NAMED };
 
 /* In a process of its own: there is no way out of a chroot. */
 static _Noreturn void inside(const char *folder) {
-    struct bhi_failure failure = {0};
+    struct bhi_error failure = {0};
     uint64_t layers;
     int pidfd;
     if ((geteuid() != 0 && unshare(CLONE_NEWUSER) != 0) || chroot(folder) != 0 || chdir("/") != 0) {
@@ -27,7 +27,7 @@ static _Noreturn void inside(const char *folder) {
     if (pid >= 0) {
         _exit(CLONED);
     }
-    _exit(failure.error == EPERM && strstr(failure.text, "in a chroot") &&
+    _exit(failure.sys_errno == EPERM && strstr(failure.text, "in a chroot") &&
                   strstr(failure.text, "pivot_root")
               ? FINE
               : NOT_NAMED);

@@ -82,7 +82,7 @@ static void root_may_choose(void) {
 static void a_bad_choice_is_named(void) {
     static const char *const bad[] = {"0", "-1", "x", "12x", "4294967295", "99999999999999999999"};
     struct bhi_sandbox_ids ids;
-    struct bhi_failure failure;
+    struct bhi_error failure;
     if (geteuid() != 0) {
         return; /* nothing is chosen */
     }
@@ -163,7 +163,7 @@ static struct bhi_sandbox_ids choice_in(const char *map, const char *wish) {
     BHT_TRUE(pipe2(go, O_CLOEXEC) == 0 && pipe2(back, O_CLOEXEC) == 0);
     pid_t pid = fork();
     if (pid == 0) {
-        struct bhi_failure failure;
+        struct bhi_error failure;
         (void)(unshare(CLONE_NEWUSER) == 0 && write(back[1], "u", 1) == 1 &&
                read(go[0], &byte, 1) == 1 && setresgid(0, 0, 0) == 0 && setresuid(0, 0, 0) == 0);
         if (wish) {

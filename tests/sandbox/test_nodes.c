@@ -237,7 +237,7 @@ static int open_behind(const struct bhi_driver *driver, const char *node,
     pid_t pid = fork();
     BHT_GE(pid, 0);
     if (pid == 0) {
-        struct bhi_failure failure = {.status = BH_OK};
+        struct bhi_error failure = {.status = BH_OK};
         bool applied = false;
         int answers = 0;
         if (bhi_sandbox_no_new_privs(&failure) != 0 ||

@@ -200,7 +200,7 @@ struct result {
 
 static _Noreturn void attempt(const struct bhi_driver *driver, enum place place,
                               const struct call *call, struct result *result) {
-    struct bhi_failure failure;
+    struct bhi_error failure;
     const long *a = call->args;
     int kept[] = {0, 1};
     const struct rlimit few = {16, 16};
@@ -449,7 +449,7 @@ static void abort_is_abort(void) {
         pid_t pid = fork();
         BHT_GE(pid, 0);
         if (pid == 0) {
-            struct bhi_failure failure;
+            struct bhi_error failure;
             if (bhi_sandbox_no_new_privs(&failure) != 0 ||
                 bhi_sandbox_seccomp(BHI_FILTER_START, &driver, &failure) != 0 ||
                 (last == BHI_FILTER_STEADY &&

@@ -30,7 +30,7 @@ struct survey {
 
 static size_t list(struct bhi_victim *victim, struct bhi_msg_device *devices, struct bhi_pci *pci,
                    struct bhi_error *error) {
-    struct bhi_failure failure = {.status = BH_OK};
+    struct bhi_error failure = {.status = BH_OK};
     const struct bhi_backend_config config = {
         .get_instance_proc_addr = bhi_driver_entry(victim->context->driver, &failure)};
     if (!config.get_instance_proc_addr) {

@@ -80,7 +80,7 @@ static void *call_in_thread(void *go) {
 /* A thread that is older than filter B has to be behind it as well. The call is one that filter A
  * lets through. */
 static void try_thread(struct bhi_victim *victim) {
-    struct bhi_failure failure;
+    struct bhi_error failure;
     pthread_mutex_t go = PTHREAD_MUTEX_INITIALIZER;
     pthread_t thread;
     pthread_mutex_lock(&go);

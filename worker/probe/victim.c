@@ -30,15 +30,15 @@ void bhi_victim_says(struct bhi_victim *victim, bool holds, const char *format, 
 }
 
 /* What a worker has when it starts, so that the same code finds the same things. */
-static int descriptors(struct bhi_failure *failure) {
+static int descriptors(struct bhi_error *failure) {
     int pair[2];
     int r = bhi_fdpass_pair(pair);
     if (r != 0) {
-        return bhi_failure_set(failure, BH_SYSTEM, -r, "cannot create a socket pair");
+        return bhi_error_set_errno(failure, BH_SYSTEM, -r, "cannot create a socket pair");
     }
     int kept[] = {pair[0], eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     if (kept[1] < 0) {
-        return bhi_failure_set(failure, BH_SYSTEM, errno, "cannot create an eventfd");
+        return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot create an eventfd");
     }
     return bhi_sandbox_descriptors(kept, 2, failure);
 }
@@ -60,7 +60,7 @@ static bool fits(uint64_t bytes) {
 
 /* What the supervisor does for a worker. There is no /proc to read our size from: the least limit
  * under which a page can be had is it. */
-static int bound_address_space(uint64_t more, struct bhi_failure *failure) {
+static int bound_address_space(uint64_t more, struct bhi_error *failure) {
     uint64_t too_little = 0;
     uint64_t enough = UINT64_C(1) << 47;
     while (enough - too_little > 4096) {
@@ -73,11 +73,11 @@ static int bound_address_space(uint64_t more, struct bhi_failure *failure) {
     }
     return fits(enough + more)
                ? 0
-               : bhi_failure_set(failure, BH_UNSUPPORTED, errno, "cannot set RLIMIT_AS");
+               : bhi_error_set_errno(failure, BH_UNSUPPORTED, errno, "cannot set RLIMIT_AS");
 }
 
 static int enter(struct bhi_victim *victim, const struct bhi_victim_plan *plan,
-                 struct bhi_failure *failure) {
+                 struct bhi_error *failure) {
     const enum bhi_stage stage = plan->stage;
     int r = descriptors(failure);
     if (r == 0 && stage >= BHI_STAGE_LAYERS) {
@@ -97,7 +97,7 @@ static int enter(struct bhi_victim *victim, const struct bhi_victim_plan *plan,
 
 static _Noreturn void be_victim(const struct bhi_probe_context *context,
                                 const struct bhi_victim_plan *plan, struct bhi_victim_page *page) {
-    struct bhi_failure failure = {.status = BH_OK};
+    struct bhi_error failure = {.status = BH_OK};
     struct bhi_victim victim = {
         .context = context,
         .page = page,

@@ -81,23 +81,23 @@ static int keep(void *argument) {
     return 0;
 }
 
-int bhi_memory_holder_start(int pipe_end, struct bhi_failure *failure) {
+int bhi_memory_holder_start(int pipe_end, struct bhi_error *failure) {
     char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (stack == MAP_FAILED) {
-        return bhi_failure_set(failure, BH_SYSTEM, errno, "no stack for the memory holder");
+        return bhi_error_set_errno(failure, BH_SYSTEM, errno, "no stack for the memory holder");
     }
     taken_over = BHI_FAULT_FAILS("holder");
     /* A child, so that it gets its parent's death signal; the zygote inherits and reaps it. */
     if (clone(keep, stack + STACK_BYTES, CLONE_VM, (void *)(ptrdiff_t)pipe_end) < 0) {
-        return bhi_failure_set(failure, BH_SYSTEM, errno, "cannot make the memory holder");
+        return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot make the memory holder");
     }
     /* No driver code runs before it is behind its walls. */
     const uint64_t end_ns = bhi_deadline_ns(START_NS);
     while (atomic_load(&state) == STARTING && bhi_now_ns() < end_ns) {
         sched_yield();
     }
-    return atomic_load(&state) == KEEPING
-               ? 0
-               : bhi_failure_set(failure, BH_SYSTEM, ETIMEDOUT, "the memory holder does not start");
+    return atomic_load(&state) == KEEPING ? 0
+                                          : bhi_error_set_errno(failure, BH_SYSTEM, ETIMEDOUT,
+                                                                "the memory holder does not start");
 }

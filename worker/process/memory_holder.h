@@ -23,10 +23,10 @@
 #ifndef BHI_WORKER_PROCESS_MEMORY_HOLDER_H
 #define BHI_WORKER_PROCESS_MEMORY_HOLDER_H
 
-#include "worker/failure.h"
+#include "worker/error.h"
 
 /* Makes one that lives until the write end of the pipe of |pipe_end| is closed. Before the first
  * thread. Returns 0 or -errno. */
-int bhi_memory_holder_start(int pipe_end, struct bhi_failure *failure);
+int bhi_memory_holder_start(int pipe_end, struct bhi_error *failure);
 
 #endif

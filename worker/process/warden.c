@@ -64,10 +64,10 @@ static int clean_environment(void) {
 
 /* -- the conversation ----------------------------------------------------------------------- */
 
-static int answer(const struct bhi_failure *failure) {
+static int answer(const struct bhi_error *failure) {
     struct bhi_message message = {.type = BHI_MSG_ZYGOTE_FAILED};
     message.zygote_failed.status = (uint32_t)failure->status;
-    message.zygote_failed.error = failure->error;
+    message.zygote_failed.error = failure->sys_errno;
     bhi_text_sanitise(message.zygote_failed.text, sizeof message.zygote_failed.text, failure->text,
                       strlen(failure->text));
     struct pollfd ready = {.fd = BHI_HOST_SOCKET, .events = POLLOUT};
@@ -78,11 +78,12 @@ static int answer(const struct bhi_failure *failure) {
 }
 
 /* Reads `start`. Returns 1, 0 where the host has gone, or -errno with |failure|. */
-static int read_start(struct warden *warden, struct bhi_failure *failure) {
+static int read_start(struct warden *warden, struct bhi_error *failure) {
     struct pollfd ready = {.fd = BHI_HOST_SOCKET, .events = POLLIN};
     int n = poll(&ready, 1, START_TIMEOUT_MS);
     if (n <= 0) {
-        return bhi_failure_set(failure, BH_SYSTEM, n == 0 ? ETIMEDOUT : errno, "no start message");
+        return bhi_error_set_errno(failure, BH_SYSTEM, n == 0 ? ETIMEDOUT : errno,
+                                   "no start message");
     }
     struct bhi_message message;
     int fds[BHI_FDPASS_MAX];
@@ -93,26 +94,27 @@ static int read_start(struct warden *warden, struct bhi_failure *failure) {
         return 0;
     }
     if (r < 0) {
-        return bhi_failure_set(failure, BH_SYSTEM, -r, "malformed start message (%s)", why);
+        return bhi_error_set_errno(failure, BH_SYSTEM, -r, "malformed start message (%s)", why);
     }
     if (message.type != BHI_MSG_START) {
         for (uint32_t i = 0; i < bhi_message_info(message.type)->fds; i++) {
             close(fds[i]);
         }
-        return bhi_failure_set(failure, BH_SYSTEM, EPROTO, "the first message was %s, not start",
-                               bhi_message_info(message.type)->name);
+        return bhi_error_set_errno(failure, BH_SYSTEM, EPROTO,
+                                   "the first message was %s, not start",
+                                   bhi_message_info(message.type)->name);
     }
     warden->host = fds[0];
     warden->start = message.start;
     if (warden->start.runtime_dir[0] != '/') {
-        return bhi_failure_set(failure, BH_SYSTEM, EINVAL,
-                               "the runtime folder '%s' is not absolute",
-                               warden->start.runtime_dir);
+        return bhi_error_set_errno(failure, BH_SYSTEM, EINVAL,
+                                   "the runtime folder '%s' is not absolute",
+                                   warden->start.runtime_dir);
     }
     struct pollfd host = {.fd = warden->host, .events = POLLIN};
     if (poll(&host, 1, 0) == 1 && (host.revents & (POLLERR | POLLNVAL)) != 0) {
-        return bhi_failure_set(failure, BH_SYSTEM, EINVAL,
-                               "start came without a pidfd of the host");
+        return bhi_error_set_errno(failure, BH_SYSTEM, EINVAL,
+                                   "start came without a pidfd of the host");
     }
     return 1;
 }
@@ -120,10 +122,10 @@ static int read_start(struct warden *warden, struct bhi_failure *failure) {
 /* -- the zygote's life ---------------------------------------------------------------------- */
 
 static int clone_zygote(struct warden *warden, struct bhi_zygote_config *config,
-                        struct bhi_failure *failure) {
+                        struct bhi_error *failure) {
     int go[2];
     if (pipe2(go, O_CLOEXEC) != 0) {
-        return bhi_failure_set(failure, BH_SYSTEM, errno, "cannot create a pipe");
+        return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot create a pipe");
     }
     config->go = go[0];
     config->warden = getpid();
@@ -141,7 +143,7 @@ static int clone_zygote(struct warden *warden, struct bhi_zygote_config *config,
     }
     int r = bhi_sandbox_map_ids(warden->pid, &config->ids, failure);
     if (r == 0 && write(go[1], "g", 1) != 1) {
-        r = bhi_failure_set(failure, BH_SYSTEM, errno, "the zygote died at once");
+        r = bhi_error_set_errno(failure, BH_SYSTEM, errno, "the zygote died at once");
     }
     /* Stays open: its hang-up tells workers of the host's end, and a zygote whose PDEATHSIG came
      * too late of ours. */
@@ -209,11 +211,11 @@ static int zygote_is_gone(const struct warden *warden, const struct bhi_driver *
         return atomic_load(&warden->stage->stage) == BHI_ZYGOTE_SERVING ? BHI_EXIT_OK
                                                                         : BHI_EXIT_START_FAILED;
     }
-    struct bhi_failure failure;
-    bhi_failure_set(&failure, BH_UNSUPPORTED, 0, "the zygote %s %d %s (%s)",
-                    info->si_code == CLD_EXITED ? "exited with" : "was killed by signal",
-                    info->si_status, stage_text(atomic_load(&warden->stage->stage)),
-                    driver->library);
+    struct bhi_error failure;
+    bhi_error_set_errno(&failure, BH_UNSUPPORTED, 0, "the zygote %s %d %s (%s)",
+                        info->si_code == CLD_EXITED ? "exited with" : "was killed by signal",
+                        info->si_status, stage_text(atomic_load(&warden->stage->stage)),
+                        driver->library);
     return answer(&failure);
 }
 
@@ -238,7 +240,7 @@ static int watch(const struct warden *warden, const struct bhi_driver *driver) {
 
 /* From `start` to a cloned zygote. Returns 1, 0 where the host has gone, or -errno. */
 static int begin(struct warden *warden, struct bhi_zygote_config *config,
-                 struct bhi_failure *failure) {
+                 struct bhi_error *failure) {
     int r = read_start(warden, failure);
     if (r <= 0) {
         return r;
@@ -246,13 +248,13 @@ static int begin(struct warden *warden, struct bhi_zygote_config *config,
     warden->stage = mmap(NULL, sizeof *warden->stage, PROT_READ | PROT_WRITE,
                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (warden->stage == MAP_FAILED) {
-        return bhi_failure_set(failure, BH_SYSTEM, errno, "cannot map a page");
+        return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot map a page");
     }
     if ((r = bhi_sandbox_ids_choose(&config->ids, failure)) != 0) { /* it reads a variable */
         return r;
     }
     if ((r = clean_environment()) != 0) {
-        return bhi_failure_set(failure, BH_SYSTEM, -r, "cannot set the environment");
+        return bhi_error_set_errno(failure, BH_SYSTEM, -r, "cannot set the environment");
     }
     if ((r = bhi_sandbox_standard_streams(failure)) != 0 ||
         (r = bhi_driver_pick(&config->driver, warden->start.driver, failure)) != 0) {
@@ -268,7 +270,7 @@ static int begin(struct warden *warden, struct bhi_zygote_config *config,
 int bhi_warden_run(void) {
     static struct bhi_zygote_config config; /* large, and the zygote goes on using it */
     struct warden warden = {.host = -1, .child = -1};
-    struct bhi_failure failure = {0};
+    struct bhi_error failure = {0};
 
     if (!bhi_host_forget()) {
         return BHI_EXIT_START_FAILED;

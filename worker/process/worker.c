@@ -31,14 +31,14 @@ struct worker {
 
 /* In the order of the steps; each returns 0 or -errno with |failure|. */
 
-static int enter_sandbox(struct worker *worker, struct bhi_failure *failure) {
+static int enter_sandbox(struct worker *worker, struct bhi_error *failure) {
     struct bhi_worker_config *config = worker->config;
     const int *fds = config->fds;
     int r = bhi_lane_view_map(&worker->lane, fds[BHI_SPAWN_LANE], config->spawn->lane_bytes);
     if (r != 0) {
-        return bhi_failure_set(failure, BH_SYSTEM, -r,
-                               "the lane is not a sealed memfd of %llu bytes",
-                               (unsigned long long)config->spawn->lane_bytes);
+        return bhi_error_set_errno(failure, BH_SYSTEM, -r,
+                                   "the lane is not a sealed memfd of %llu bytes",
+                                   (unsigned long long)config->spawn->lane_bytes);
     }
     /* Lane and progress are mapped: their descriptors go with everything else. */
     const bool device = config->spawn->kind == BHI_WORKER_DEVICE;
@@ -55,7 +55,7 @@ static int enter_sandbox(struct worker *worker, struct bhi_failure *failure) {
     config->fds[BHI_SPAWN_DOORBELL] = kept[1];
     worker->sandbox.layers |= BHI_LAYER_BIT(DESCRIPTORS);
     if (BHI_FAULT_FAILS("sandbox")) {
-        return bhi_failure_set(failure, BH_UNSUPPORTED, EPERM, "injected fault");
+        return bhi_error_set_errno(failure, BH_UNSUPPORTED, EPERM, "injected fault");
     }
     if ((r = bhi_sandbox_enter(&worker->sandbox, failure)) != 0 || config->holder < 0) {
         return r;
@@ -65,19 +65,19 @@ static int enter_sandbox(struct worker *worker, struct bhi_failure *failure) {
     return r;
 }
 
-static int connect_channel(struct worker *worker, struct bhi_failure *failure) {
+static int connect_channel(struct worker *worker, struct bhi_error *failure) {
     /* Waits until it is connected: afterwards ZeroMQ's threads open no socket any more. */
     int r = BHI_FAULT_FAILS("connect")
                 ? -ECONNREFUSED
                 : bhi_channel_accept(&worker->channel, worker->config->fds[BHI_SPAWN_CHANNEL]);
     if (r != 0) {
-        return bhi_failure_set(failure, BH_SYSTEM, -r,
-                               "cannot take the control channel's connection");
+        return bhi_error_set_errno(failure, BH_SYSTEM, -r,
+                                   "cannot take the control channel's connection");
     }
     return 0;
 }
 
-static int say_hello(struct worker *worker, struct bhi_failure *failure) {
+static int say_hello(struct worker *worker, struct bhi_error *failure) {
     struct bhi_msg_spawn *spawn = worker->config->spawn;
     struct bhi_message message = {.type = BHI_MSG_HELLO};
     message.hello.protocol = BHI_WIRE_VERSION;
@@ -90,23 +90,23 @@ static int say_hello(struct worker *worker, struct bhi_failure *failure) {
     explicit_bzero(spawn->token, sizeof spawn->token);
     explicit_bzero(&message, sizeof message);
     if (r != 0) {
-        return bhi_failure_set(failure, BH_SYSTEM, -r, "cannot send hello");
+        return bhi_error_set_errno(failure, BH_SYSTEM, -r, "cannot send hello");
     }
     return 0;
 }
 
-static int start_filter(struct worker *worker, struct bhi_failure *failure) {
+static int start_filter(struct worker *worker, struct bhi_error *failure) {
     return bhi_sandbox_filter(&worker->sandbox, BHI_FILTER_START, failure);
 }
 
-static int start_watchdog(struct worker *worker, struct bhi_failure *failure) {
+static int start_watchdog(struct worker *worker, struct bhi_error *failure) {
     if (worker->config->spawn->kind != BHI_WORKER_DEVICE) {
         return 0; /* no word ends what it hangs in */
     }
     return bhi_watchdog_start(&worker->watchdog, &worker->lane, worker->config->farewell, failure);
 }
 
-static int find_entry(struct worker *worker, struct bhi_failure *failure) {
+static int find_entry(struct worker *worker, struct bhi_error *failure) {
     if (worker->config->spawn->kind != BHI_WORKER_DEVICE) {
         return 0; /* nothing of the driver runs */
     }
@@ -114,19 +114,19 @@ static int find_entry(struct worker *worker, struct bhi_failure *failure) {
     return !worker->entry ? -ENODEV : 0;
 }
 
-static int lock_down(struct worker *worker, struct bhi_failure *failure) {
+static int lock_down(struct worker *worker, struct bhi_error *failure) {
     if (BHI_FAULT_FAILS("lock_down")) {
-        return bhi_failure_set(failure, BH_UNSUPPORTED, EPERM, "injected fault");
+        return bhi_error_set_errno(failure, BH_UNSUPPORTED, EPERM, "injected fault");
     }
     return bhi_sandbox_filter(&worker->sandbox, BHI_FILTER_STEADY, failure);
 }
 
 static void run_step(struct worker *worker, enum bhi_step step,
-                     int (*call)(struct worker *, struct bhi_failure *)) {
-    struct bhi_failure failure = {.status = BH_OK};
+                     int (*call)(struct worker *, struct bhi_error *)) {
+    struct bhi_error failure = {.status = BH_OK};
     bhi_progress_step(&worker->progress, step);
     if (call(worker, &failure) != 0) {
-        bhi_progress_step_failed(&worker->progress, (uint32_t)failure.status, failure.error,
+        bhi_progress_step_failed(&worker->progress, (uint32_t)failure.status, failure.sys_errno,
                                  failure.text);
         _exit(BHI_EXIT_START_FAILED);
     }

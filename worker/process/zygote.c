@@ -82,10 +82,10 @@ static void say(const struct bhi_message *message, const int *fds, size_t fd_cou
     }
 }
 
-static _Noreturn void fail(const struct bhi_failure *failure) {
+static _Noreturn void fail(const struct bhi_error *failure) {
     struct bhi_message message = {.type = BHI_MSG_ZYGOTE_FAILED};
     message.zygote_failed.status = (uint32_t)failure->status;
-    message.zygote_failed.error = failure->error;
+    message.zygote_failed.error = failure->sys_errno;
     bhi_text_sanitise(message.zygote_failed.text, sizeof message.zygote_failed.text, failure->text,
                       strlen(failure->text));
     atomic_store(&zygote.config->stage->answered, 1);
@@ -473,7 +473,7 @@ static void await_warden(int go) {
 
 /* The root, and the ids of what lives in it. The driver's library is loaded and the folder entered
  * with the host's rights; what is put into the root is what these ids can reach. */
-static int settle(struct bhi_failure *failure) {
+static int settle(struct bhi_error *failure) {
     struct bhi_zygote_config *config = zygote.config;
     int tree = -1;
     int r = bhi_sandbox_root_begin(config->start.runtime_dir, &tree, failure);
@@ -487,19 +487,19 @@ static int settle(struct bhi_failure *failure) {
     return bhi_sandbox_not_dumpable(failure);
 }
 
-static int watch_children(struct bhi_failure *failure) {
+static int watch_children(struct bhi_error *failure) {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
     sigprocmask(SIG_BLOCK, &set, NULL);
     zygote.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (zygote.signals < 0) {
-        return bhi_failure_set(failure, BH_SYSTEM, errno, "cannot create a signalfd");
+        return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot create a signalfd");
     }
     return 0;
 }
 
-static int begin(struct bhi_failure *failure) {
+static int begin(struct bhi_error *failure) {
     struct bhi_zygote_config *config = zygote.config;
     struct utsname host;
     int r;
@@ -525,7 +525,8 @@ static int begin(struct bhi_failure *failure) {
     }
     /* A worker could write into it, in the warden's sight. */
     if (madvise(config->stage, sizeof *config->stage, MADV_DONTFORK) != 0) {
-        return bhi_failure_set(failure, BH_SYSTEM, errno, "cannot keep a page from the workers");
+        return bhi_error_set_errno(failure, BH_SYSTEM, errno,
+                                   "cannot keep a page from the workers");
     }
     zygote.probes.driver = &config->driver;
     zygote.probes.layers = config->layers | BHI_LAYER_BIT(ROOT);
@@ -549,8 +550,8 @@ static void announce(void) {
                       driver->library, strlen(driver->library));
     int self = pidfd_open(getpid(), 0);
     if (self < 0) {
-        struct bhi_failure failure;
-        bhi_failure_set(&failure, BH_SYSTEM, errno, "cannot open a pidfd of the zygote");
+        struct bhi_error failure;
+        bhi_error_set_errno(&failure, BH_SYSTEM, errno, "cannot open a pidfd of the zygote");
         fail(&failure);
     }
     atomic_store(&zygote.config->stage->stage, BHI_ZYGOTE_SERVING);
@@ -560,7 +561,7 @@ static void announce(void) {
 }
 
 _Noreturn void bhi_zygote_run(struct bhi_zygote_config *config) {
-    struct bhi_failure failure = {.status = BH_OK};
+    struct bhi_error failure = {.status = BH_OK};
     zygote.config = config;
     bhi_title_set("bh-zygote", "zygote");
     await_warden(config->go);

@@ -8,29 +8,31 @@
 
 #define FIRST 3
 
-int bhi_sandbox_descriptors(int *fds, size_t count, struct bhi_failure *failure) {
+int bhi_sandbox_descriptors(int *fds, size_t count, struct bhi_error *failure) {
     /* First above the target range, so that moving one down never hits another. */
     for (size_t i = 0; i < count; i++) {
         int high = fcntl(fds[i], F_DUPFD_CLOEXEC, FIRST + (int)count);
         if (high < 0) {
-            return bhi_failure_set(failure, BH_SYSTEM, errno, "cannot move descriptor %d", fds[i]);
+            return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot move descriptor %d",
+                                       fds[i]);
         }
         fds[i] = high;
     }
     for (size_t i = 0; i < count; i++) {
         int target = FIRST + (int)i;
         if (dup3(fds[i], target, O_CLOEXEC) < 0) {
-            return bhi_failure_set(failure, BH_SYSTEM, errno, "cannot move descriptor %d", fds[i]);
+            return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot move descriptor %d",
+                                       fds[i]);
         }
         fds[i] = target;
     }
     if (close_range(FIRST + (unsigned)count, ~0u, 0) != 0) {
-        return bhi_failure_set(failure, BH_SYSTEM, errno, "cannot close foreign descriptors");
+        return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot close foreign descriptors");
     }
     return 0;
 }
 
-int bhi_sandbox_standard_streams(struct bhi_failure *failure) {
+int bhi_sandbox_standard_streams(struct bhi_error *failure) {
 #if BHI_SANITIZED
     const int last = 1;
 #else
@@ -38,11 +40,12 @@ int bhi_sandbox_standard_streams(struct bhi_failure *failure) {
 #endif
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0) {
-        return bhi_failure_set(failure, BH_SYSTEM, errno, "cannot open /dev/null");
+        return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot open /dev/null");
     }
     for (int fd = 0; fd <= last; fd++) {
         if (null != fd && dup2(null, fd) < 0) {
-            return bhi_failure_set(failure, BH_SYSTEM, errno, "cannot replace descriptor %d", fd);
+            return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot replace descriptor %d",
+                                       fd);
         }
     }
     if (null > 2) {

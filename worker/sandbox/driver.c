@@ -426,18 +426,18 @@ static int find(struct bhi_driver *driver, const struct bhi_driver_info *info, c
     return r;
 }
 
-int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_failure *failure) {
+int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_error *failure) {
     char seen[DRIVERS][200] = {{0}};
     memset(driver, 0, sizeof *driver);
     if (name[0] != '\0') {
         const struct bhi_driver_info *info = bhi_driver_info(name);
         if (!info) {
-            return bhi_failure_set(
+            return bhi_error_set_errno(
                 failure, BH_NO_DEVICE, 0,
                 "no driver is called '%s' (known: nvidia, lavapipe, swiftshader, radv, anv)", name);
         }
         if (find(driver, info, seen[0], sizeof seen[0]) != 0) {
-            return bhi_failure_set(failure, BH_NO_DEVICE, 0, "driver not present: %s", seen[0]);
+            return bhi_error_set_errno(failure, BH_NO_DEVICE, 0, "driver not present: %s", seen[0]);
         }
         return 0;
     }
@@ -447,7 +447,7 @@ int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_fail
             return 0;
         }
     }
-    return bhi_failure_set(
+    return bhi_error_set_errno(
         failure, BH_NO_DEVICE, 0,
         "no known Vulkan driver is present (%s; %s); install mesa-vulkan-drivers or "
         "the NVIDIA driver's Vulkan part",
@@ -468,22 +468,23 @@ static int count_threads(void) {
     return threads;
 }
 
-int bhi_driver_load(struct bhi_driver *driver, struct bhi_failure *failure) {
+int bhi_driver_load(struct bhi_driver *driver, struct bhi_error *failure) {
     for (const struct bhi_driver_env *env = driver->info->environment; env->name; env++) {
         if (setenv(env->name, env->value, 1) != 0) {
-            return bhi_failure_set(failure, BH_SYSTEM, errno, "cannot set %s", env->name);
+            return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot set %s", env->name);
         }
     }
     /* RTLD_NOW: nothing may have to be looked up once the root is gone. */
     driver->handle = dlopen(driver->library, RTLD_NOW | RTLD_LOCAL);
     if (!driver->handle) {
-        return bhi_failure_set(failure, BH_NO_DEVICE, 0, "cannot load driver %s: %s",
-                               driver->info->name, dlerror());
+        return bhi_error_set_errno(failure, BH_NO_DEVICE, 0, "cannot load driver %s: %s",
+                                   driver->info->name, dlerror());
     }
     if (!dlsym(driver->handle, "vk_icdNegotiateLoaderICDInterfaceVersion") ||
         !dlsym(driver->handle, "vk_icdGetInstanceProcAddr")) {
-        return bhi_failure_set(failure, BH_NO_DEVICE, 0,
-                               "%s is not a Vulkan driver: no vk_icd… symbols", driver->library);
+        return bhi_error_set_errno(failure, BH_NO_DEVICE, 0,
+                                   "%s is not a Vulkan driver: no vk_icd… symbols",
+                                   driver->library);
     }
     struct link_map *map = NULL;
     if (dlinfo(driver->handle, RTLD_DI_LINKMAP, &map) == 0 && map->l_name[0] == '/') {
@@ -494,7 +495,7 @@ int bhi_driver_load(struct bhi_driver *driver, struct bhi_failure *failure) {
              !slash ? 0 : (int)(slash - driver->library), driver->library);
     int threads = count_threads();
     if (threads != 1) {
-        return bhi_failure_set(
+        return bhi_error_set_errno(
             failure, BH_UNSUPPORTED, 0,
             "driver %s started %d threads when it was loaded: it cannot be forked from",
             driver->info->name, threads - 1);
@@ -503,7 +504,7 @@ int bhi_driver_load(struct bhi_driver *driver, struct bhi_failure *failure) {
 }
 
 PFN_vkGetInstanceProcAddr bhi_driver_entry(const struct bhi_driver *driver,
-                                           struct bhi_failure *failure) {
+                                           struct bhi_error *failure) {
     PFN_vkNegotiateLoaderICDInterfaceVersion negotiate =
         (PFN_vkNegotiateLoaderICDInterfaceVersion)dlsym(driver->handle,
                                                         "vk_icdNegotiateLoaderICDInterfaceVersion");
@@ -512,9 +513,9 @@ PFN_vkGetInstanceProcAddr bhi_driver_entry(const struct bhi_driver *driver,
     uint32_t version = 5; /* all that we use; what is newer concerns loaders */
     VkResult result = negotiate(&version);
     if (result != VK_SUCCESS || version < 2) {
-        bhi_failure_set(failure, BH_UNSUPPORTED, 0,
-                        "driver %s refused interface version 5 (VkResult %d)", driver->info->name,
-                        result);
+        bhi_error_set_errno(failure, BH_UNSUPPORTED, 0,
+                            "driver %s refused interface version 5 (VkResult %d)",
+                            driver->info->name, result);
         return NULL;
     }
     return entry;

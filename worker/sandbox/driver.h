@@ -8,7 +8,7 @@
 
 #include "base/worker_kind.h"
 #include "ipc/wire.h"
-#include "worker/failure.h"
+#include "worker/error.h"
 #include "worker/sandbox/rules.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -97,7 +97,7 @@ const struct bhi_driver *bhi_driver_none(enum bhi_worker_kind kind);
 const struct bhi_driver_info *bhi_driver_at(unsigned index);
 /* Picks the driver called |name|, or with "" the first of the table that is present: its manifest
  * is found and its device nodes exist. Returns 0 or -errno with |failure| (NO_DEVICE). */
-int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_failure *failure);
+int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_error *failure);
 /* The library that a manifest of this machine names for |info|. Searches $VK_DRIVER_FILES, else
  * $VK_ICD_FILENAMES, else the system's folders. Returns 0 or -ENOENT. |seen| gets a line of where
  * it looked. */
@@ -105,10 +105,10 @@ int bhi_driver_manifest(const struct bhi_driver_info *info, char *library, size_
                         char *seen, size_t seen_size);
 /* Sets the driver's environment and loads its library. Single-threaded before and, checked, after:
  * the process will fork. */
-int bhi_driver_load(struct bhi_driver *driver, struct bhi_failure *failure);
+int bhi_driver_load(struct bhi_driver *driver, struct bhi_error *failure);
 /* Negotiates the interface and returns the entry point. It runs driver code: call it in a worker.
  */
 PFN_vkGetInstanceProcAddr bhi_driver_entry(const struct bhi_driver *driver,
-                                           struct bhi_failure *failure);
+                                           struct bhi_error *failure);
 
 #endif

@@ -58,26 +58,27 @@ static bool may_map(void) {
 }
 
 /* The host's wish. Returns 0, or -errno with |failure|. */
-static int parse(const char *text, unsigned *out, struct bhi_failure *failure) {
+static int parse(const char *text, unsigned *out, struct bhi_error *failure) {
     char *end = NULL;
     errno = 0;
     const unsigned long id = strtoul(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || id == 0 || id > LAST_ID) {
-        return bhi_failure_set(failure, BH_UNSUPPORTED, EINVAL,
-                               "BULKHEAD_WORKER_ID is '%.40s': give a number from 1 to %u", text,
-                               LAST_ID);
+        return bhi_error_set_errno(failure, BH_UNSUPPORTED, EINVAL,
+                                   "BULKHEAD_WORKER_ID is '%.40s': give a number from 1 to %u",
+                                   text, LAST_ID);
     }
     if (!mapped_in_both((unsigned)id)) {
-        return bhi_failure_set(failure, BH_UNSUPPORTED, EINVAL,
-                               "BULKHEAD_WORKER_ID is %lu, which is not a user and group of this "
-                               "user namespace: see /proc/self/uid_map and gid_map",
-                               id);
+        return bhi_error_set_errno(
+            failure, BH_UNSUPPORTED, EINVAL,
+            "BULKHEAD_WORKER_ID is %lu, which is not a user and group of this "
+            "user namespace: see /proc/self/uid_map and gid_map",
+            id);
     }
     *out = (unsigned)id;
     return 0;
 }
 
-int bhi_sandbox_ids_choose(struct bhi_sandbox_ids *ids, struct bhi_failure *failure) {
+int bhi_sandbox_ids_choose(struct bhi_sandbox_ids *ids, struct bhi_error *failure) {
     *ids = (struct bhi_sandbox_ids){.user = geteuid(), .group = getegid(), .own = true};
     if (ids->user != 0 || !may_map()) {
         return 0;
@@ -100,14 +101,15 @@ int bhi_sandbox_ids_choose(struct bhi_sandbox_ids *ids, struct bhi_failure *fail
     return 0;
 }
 
-int bhi_sandbox_ids_take(const struct bhi_sandbox_ids *ids, struct bhi_failure *failure) {
+int bhi_sandbox_ids_take(const struct bhi_sandbox_ids *ids, struct bhi_error *failure) {
     if (ids->own) {
         return 0;
     }
     /* Root's capabilities over the namespace stay: inside, no id is 0. */
     if (setgroups(0, NULL) != 0 || setresgid(BHI_SANDBOX_ID, BHI_SANDBOX_ID, BHI_SANDBOX_ID) != 0 ||
         setresuid(BHI_SANDBOX_ID, BHI_SANDBOX_ID, BHI_SANDBOX_ID) != 0) {
-        return bhi_failure_set(failure, BH_UNSUPPORTED, errno, "cannot become user %u", ids->user);
+        return bhi_error_set_errno(failure, BH_UNSUPPORTED, errno, "cannot become user %u",
+                                   ids->user);
     }
     return 0;
 }

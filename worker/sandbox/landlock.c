@@ -44,12 +44,12 @@ int bhi_sandbox_landlock_abi(void) {
     return abi < 0 ? 0 : (int)abi;
 }
 
-static int add_path(int ruleset, const char *path, uint64_t access, struct bhi_failure *failure) {
+static int add_path(int ruleset, const char *path, uint64_t access, struct bhi_error *failure) {
     int fd = open(path, O_PATH | O_CLOEXEC);
     if (fd < 0) {
         return errno == ENOENT ? 0
-                               : bhi_failure_set(failure, BH_UNSUPPORTED, errno,
-                                                 "cannot open %s for a Landlock rule", path);
+                               : bhi_error_set_errno(failure, BH_UNSUPPORTED, errno,
+                                                     "cannot open %s for a Landlock rule", path);
     }
     struct stat st;
     if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode)) {
@@ -58,8 +58,8 @@ static int add_path(int ruleset, const char *path, uint64_t access, struct bhi_f
     struct path_beneath_attr attr = {.allowed_access = access, .parent_fd = fd};
     int r = 0;
     if (syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &attr, 0) != 0) {
-        r = bhi_failure_set(failure, BH_UNSUPPORTED, errno, "cannot add a Landlock rule for %s",
-                            path);
+        r = bhi_error_set_errno(failure, BH_UNSUPPORTED, errno, "cannot add a Landlock rule for %s",
+                                path);
     }
     close(fd);
     return r;
@@ -71,7 +71,7 @@ static bool is_left(const struct bhi_driver_path *path, const char *found, const
 }
 
 static int add_rules(int ruleset, const struct bhi_driver *driver, const char *node,
-                     uint64_t handled, struct bhi_failure *failure) {
+                     uint64_t handled, struct bhi_error *failure) {
     int r = 0;
     for (const struct bhi_driver_path *p = driver->info->paths; p->pattern && r == 0; p++) {
         uint64_t access = FS_READ_FILE | FS_READ_DIR;
@@ -96,7 +96,7 @@ static int add_rules(int ruleset, const struct bhi_driver *driver, const char *n
 }
 
 int bhi_sandbox_landlock(const struct bhi_driver *driver, const char *node, bool *out_applied,
-                         struct bhi_failure *failure) {
+                         struct bhi_error *failure) {
     *out_applied = false;
     int abi = bhi_sandbox_landlock_abi();
     if (abi < 1) {
@@ -114,11 +114,13 @@ int bhi_sandbox_landlock(const struct bhi_driver *driver, const char *node, bool
     }
     int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
     if (ruleset < 0) {
-        return bhi_failure_set(failure, BH_UNSUPPORTED, errno, "cannot create a Landlock ruleset");
+        return bhi_error_set_errno(failure, BH_UNSUPPORTED, errno,
+                                   "cannot create a Landlock ruleset");
     }
     int r = add_rules(ruleset, driver, node, attr.handled_access_fs, failure);
     if (r == 0 && syscall(SYS_landlock_restrict_self, ruleset, 0) != 0) {
-        r = bhi_failure_set(failure, BH_UNSUPPORTED, errno, "cannot enter the Landlock ruleset");
+        r = bhi_error_set_errno(failure, BH_UNSUPPORTED, errno,
+                                "cannot enter the Landlock ruleset");
     }
     close(ruleset);
     *out_applied = r == 0;

@@ -36,7 +36,7 @@ void bhi_namespaces_read(struct bhi_namespaces *out) {
     }
 }
 
-pid_t bhi_sandbox_clone(int *out_pidfd, uint64_t *out_layers, struct bhi_failure *failure) {
+pid_t bhi_sandbox_clone(int *out_pidfd, uint64_t *out_layers, struct bhi_error *failure) {
     unsigned long flags = CLONE_PIDFD | SIGCHLD;
     uint64_t layers = 0;
     for (unsigned i = 0; i < BHI_NAMESPACES; i++) {
@@ -52,8 +52,7 @@ pid_t bhi_sandbox_clone(int *out_pidfd, uint64_t *out_layers, struct bhi_failure
         pid = (pid_t)syscall(SYS_clone, flags, 0, &pidfd, 0, 0);
     }
     if (pid < 0) {
-        return bhi_failure_refuse(failure, BHI_REFUSED_NAMESPACES, errno,
-                                  "cannot create namespaces");
+        return bhi_error_refuse(failure, BHI_REFUSED_NAMESPACES, errno, "cannot create namespaces");
     }
     *out_pidfd = pid == 0 ? -1 : pidfd;
     *out_layers = layers;
@@ -71,7 +70,7 @@ static int write_file(const char *path, const char *text) {
     return r;
 }
 
-int bhi_sandbox_map_ids(pid_t pid, const struct bhi_sandbox_ids *ids, struct bhi_failure *failure) {
+int bhi_sandbox_map_ids(pid_t pid, const struct bhi_sandbox_ids *ids, struct bhi_error *failure) {
     /* setgroups has to be denied before an ordinary user may map a group. With root's rights it is
      * not: supplementary groups have to be dropped. */
     const struct {
@@ -90,15 +89,15 @@ int bhi_sandbox_map_ids(pid_t pid, const struct bhi_sandbox_ids *ids, struct bhi
             char what[128];
             snprintf(what, sizeof what, "cannot write '%s' to %s of the zygote", text,
                      steps[i].file);
-            return bhi_failure_refuse(failure, BHI_REFUSED_IDS, -r, what);
+            return bhi_error_refuse(failure, BHI_REFUSED_IDS, -r, what);
         }
     }
     return 0;
 }
 
-int bhi_sandbox_namespaces_fini(struct bhi_failure *failure) {
+int bhi_sandbox_namespaces_fini(struct bhi_error *failure) {
     if (sethostname(BHI_SANDBOX_HOST, strlen(BHI_SANDBOX_HOST)) != 0) {
-        return bhi_failure_set(failure, BH_UNSUPPORTED, errno, "cannot set the host name");
+        return bhi_error_set_errno(failure, BH_UNSUPPORTED, errno, "cannot set the host name");
     }
     /* A user namespace of its own would give a worker every capability again, if only over itself:
      * a large part of the kernel becomes reachable. The filters forbid it too; a /proc/sys that

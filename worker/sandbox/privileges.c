@@ -7,12 +7,12 @@
 #include <sys/capability.h>
 #include <sys/prctl.h>
 
-int bhi_sandbox_capabilities(struct bhi_failure *failure) {
+int bhi_sandbox_capabilities(struct bhi_error *failure) {
     const unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
                                SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
                                SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
     if (prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) != 0) {
-        return bhi_failure_set(failure, BH_UNSUPPORTED, errno, "cannot lock the securebits");
+        return bhi_error_set_errno(failure, BH_UNSUPPORTED, errno, "cannot lock the securebits");
     }
     /* Up to the first number that this kernel does not know. */
     for (unsigned long cap = 0; cap < 64; cap++) {
@@ -21,36 +21,36 @@ int bhi_sandbox_capabilities(struct bhi_failure *failure) {
             break;
         }
         if (has == 1 && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) != 0) {
-            return bhi_failure_set(failure, BH_UNSUPPORTED, errno,
-                                   "cannot drop capability %lu from the bounding set", cap);
+            return bhi_error_set_errno(failure, BH_UNSUPPORTED, errno,
+                                       "cannot drop capability %lu from the bounding set", cap);
         }
     }
     if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) {
-        return bhi_failure_set(failure, BH_UNSUPPORTED, errno,
-                               "cannot clear the ambient capabilities");
+        return bhi_error_set_errno(failure, BH_UNSUPPORTED, errno,
+                                   "cannot clear the ambient capabilities");
     }
     cap_t none = cap_init();
     if (!none) {
-        return bhi_failure_set(failure, BH_SYSTEM, errno, "cannot allocate a capability set");
+        return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot allocate a capability set");
     }
     int r = cap_set_proc(none) == 0 ? 0 : errno;
     cap_free(none);
     if (r != 0) {
-        return bhi_failure_set(failure, BH_UNSUPPORTED, r, "cannot drop the capabilities");
+        return bhi_error_set_errno(failure, BH_UNSUPPORTED, r, "cannot drop the capabilities");
     }
     return 0;
 }
 
-int bhi_sandbox_no_new_privs(struct bhi_failure *failure) {
+int bhi_sandbox_no_new_privs(struct bhi_error *failure) {
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
-        return bhi_failure_set(failure, BH_UNSUPPORTED, errno, "cannot set no_new_privs");
+        return bhi_error_set_errno(failure, BH_UNSUPPORTED, errno, "cannot set no_new_privs");
     }
     return 0;
 }
 
-int bhi_sandbox_not_dumpable(struct bhi_failure *failure) {
+int bhi_sandbox_not_dumpable(struct bhi_error *failure) {
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) {
-        return bhi_failure_set(failure, BH_UNSUPPORTED, errno, "cannot clear dumpable");
+        return bhi_error_set_errno(failure, BH_UNSUPPORTED, errno, "cannot clear dumpable");
     }
     return 0;
 }

@@ -9,10 +9,10 @@
 /* RLIMIT_NPROC counts every thread of the user namespace, so of all workers together. */
 #define THREADS 4096
 
-static int lower(int resource, const char *name, uint64_t value, struct bhi_failure *failure) {
+static int lower(int resource, const char *name, uint64_t value, struct bhi_error *failure) {
     struct rlimit limit;
     if (getrlimit((__rlimit_resource_t)resource, &limit) != 0) {
-        return bhi_failure_set(failure, BH_SYSTEM, errno, "cannot read %s", name);
+        return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot read %s", name);
     }
     rlim_t wanted = (rlim_t)value;
     if (limit.rlim_max == RLIM_INFINITY || wanted < limit.rlim_max) {
@@ -20,13 +20,13 @@ static int lower(int resource, const char *name, uint64_t value, struct bhi_fail
     }
     limit.rlim_cur = limit.rlim_max;
     if (setrlimit((__rlimit_resource_t)resource, &limit) != 0) {
-        return bhi_failure_set(failure, BH_UNSUPPORTED, errno, "cannot set %s", name);
+        return bhi_error_set_errno(failure, BH_UNSUPPORTED, errno, "cannot set %s", name);
     }
     return 0;
 }
 
 int bhi_sandbox_rlimits(const struct bhi_driver *driver, uint64_t memory_limit, bool *out_memory,
-                        struct bhi_failure *failure) {
+                        struct bhi_error *failure) {
     const struct bhi_driver_limits *limits = &driver->info->limits;
     int r;
     if ((r = lower(RLIMIT_CORE, "RLIMIT_CORE", 0, failure)) != 0 ||

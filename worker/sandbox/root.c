@@ -68,16 +68,17 @@ static int add_proc(const char *target) {
     return mount("/proc", target, NULL, MS_BIND | MS_REC, NULL) == 0 ? 0 : -errno;
 }
 
-static int add_path(const char *path, enum bhi_path_kind kind, struct bhi_failure *failure) {
+static int add_path(const char *path, enum bhi_path_kind kind, struct bhi_error *failure) {
     char target[PATH_MAX];
     struct stat st;
     if (lstat(path, &st) != 0) {
-        return errno == ENOENT ? 0
-                               : bhi_failure_set(failure, BH_UNSUPPORTED, errno,
-                                                 "cannot look at %s for the worker's root", path);
+        return errno == ENOENT
+                   ? 0
+                   : bhi_error_set_errno(failure, BH_UNSUPPORTED, errno,
+                                         "cannot look at %s for the worker's root", path);
     }
     if (snprintf(target, sizeof target, BASE "%s", path) >= (int)sizeof target) {
-        return bhi_failure_set(failure, BH_UNSUPPORTED, ENAMETOOLONG, "cannot bind %s", path);
+        return bhi_error_set_errno(failure, BH_UNSUPPORTED, ENAMETOOLONG, "cannot bind %s", path);
     }
     int r = make_folders(target, S_ISDIR(st.st_mode));
     if (r == 0 && S_ISLNK(st.st_mode)) {
@@ -104,11 +105,11 @@ static int add_path(const char *path, enum bhi_path_kind kind, struct bhi_failur
         }
     }
     return r == 0 ? 0
-                  : bhi_failure_set(failure, BH_UNSUPPORTED, -r,
-                                    "cannot put %s into the worker's root", path);
+                  : bhi_error_set_errno(failure, BH_UNSUPPORTED, -r,
+                                        "cannot put %s into the worker's root", path);
 }
 
-static int add_paths(const struct bhi_driver *driver, struct bhi_failure *failure) {
+static int add_paths(const struct bhi_driver *driver, struct bhi_error *failure) {
     int r = 0;
     for (const struct bhi_driver_path *paths = driver->info->paths; paths->pattern && r == 0;
          paths++) {
@@ -127,28 +128,28 @@ static int add_paths(const struct bhi_driver *driver, struct bhi_failure *failur
 
 /* The tmpfs is mounted over the runtime folder: the one folder that is known to be there and to be
  * ours. What it covers has been picked up before, as a detached mount. */
-int bhi_sandbox_root_begin(const char *runtime_dir, int *out_tree, struct bhi_failure *failure) {
+int bhi_sandbox_root_begin(const char *runtime_dir, int *out_tree, struct bhi_error *failure) {
     char options[96];
     /* Nothing that is mounted here may show outside, nor the other way round. */
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) {
-        return bhi_failure_refuse(failure, BHI_REFUSED_MOUNTS, errno,
-                                  "cannot make the mounts private");
+        return bhi_error_refuse(failure, BHI_REFUSED_MOUNTS, errno,
+                                "cannot make the mounts private");
     }
     int tree = open_tree(AT_FDCWD, runtime_dir, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
     if (tree < 0) {
         const int error = errno;
         char what[160];
         snprintf(what, sizeof what, "cannot bind the runtime folder %s", runtime_dir);
-        return bhi_failure_refuse(failure, BHI_REFUSED_MOUNTS, error, what);
+        return bhi_error_refuse(failure, BHI_REFUSED_MOUNTS, error, what);
     }
     snprintf(options, sizeof options, "mode=0755,uid=%d,gid=%d,size=256k,nr_inodes=1024",
              BHI_SANDBOX_ID, BHI_SANDBOX_ID);
     int r = 0;
     if (mount("bulkhead", runtime_dir, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options) != 0) {
-        r = bhi_failure_refuse(failure, BHI_REFUSED_MOUNTS, errno,
-                               "cannot mount a tmpfs for the worker's root");
+        r = bhi_error_refuse(failure, BHI_REFUSED_MOUNTS, errno,
+                             "cannot mount a tmpfs for the worker's root");
     } else if (chdir(runtime_dir) != 0) {
-        r = bhi_failure_set(failure, BH_UNSUPPORTED, errno, "cannot enter the worker's root");
+        r = bhi_error_set_errno(failure, BH_UNSUPPORTED, errno, "cannot enter the worker's root");
     }
     if (r != 0) {
         close(tree);
@@ -158,22 +159,22 @@ int bhi_sandbox_root_begin(const char *runtime_dir, int *out_tree, struct bhi_fa
     return 0;
 }
 
-static int build(const struct bhi_driver *driver, int tree, struct bhi_failure *failure) {
+static int build(const struct bhi_driver *driver, int tree, struct bhi_error *failure) {
     static const char run[] = BASE BHI_SANDBOX_RUN;
     int r;
     if (mkdir(run, 0755) != 0 ||
         move_mount(tree, "", AT_FDCWD, run, MOVE_MOUNT_F_EMPTY_PATH) != 0) {
-        return bhi_failure_refuse(failure, BHI_REFUSED_MOUNTS, errno,
-                                  "cannot put the runtime folder into the worker's root");
+        return bhi_error_refuse(failure, BHI_REFUSED_MOUNTS, errno,
+                                "cannot put the runtime folder into the worker's root");
     }
     if ((r = restrict_mount(run, false, attributes_of(BHI_PATH_READ))) != 0) {
-        return bhi_failure_refuse(failure, BHI_REFUSED_MOUNTS, -r,
-                                  "cannot make the runtime folder read-only");
+        return bhi_error_refuse(failure, BHI_REFUSED_MOUNTS, -r,
+                                "cannot make the runtime folder read-only");
     }
     return add_paths(driver, failure);
 }
 
-int bhi_sandbox_root(const struct bhi_driver *driver, int tree, struct bhi_failure *failure) {
+int bhi_sandbox_root(const struct bhi_driver *driver, int tree, struct bhi_error *failure) {
     umask(0);
     int r = build(driver, tree, failure);
     umask(077);
@@ -184,12 +185,11 @@ int bhi_sandbox_root(const struct bhi_driver *driver, int tree, struct bhi_failu
     /* pivot_root(".", "."): the old root ends up on top of the new one, and is taken off there. */
     if (syscall(SYS_pivot_root, ".", ".") != 0 || umount2(".", MNT_DETACH) != 0 ||
         chdir("/") != 0) {
-        return bhi_failure_refuse(failure, BHI_REFUSED_MOUNTS, errno, "cannot change the root");
+        return bhi_error_refuse(failure, BHI_REFUSED_MOUNTS, errno, "cannot change the root");
     }
     r = restrict_mount("/", false, attributes_of(BHI_PATH_READ));
     if (r != 0) {
-        return bhi_failure_refuse(failure, BHI_REFUSED_MOUNTS, -r,
-                                  "cannot make the root read-only");
+        return bhi_error_refuse(failure, BHI_REFUSED_MOUNTS, -r, "cannot make the root read-only");
     }
     return 0;
 }

@@ -1,7 +1,7 @@
 #include "worker/sandbox/sandbox.h"
 #include "worker/faults/faults.h"
 
-int bhi_sandbox_enter(struct bhi_sandbox *sandbox, struct bhi_failure *failure) {
+int bhi_sandbox_enter(struct bhi_sandbox *sandbox, struct bhi_error *failure) {
     int r;
     bool landlock = false;
     bool memory = false;
@@ -36,7 +36,7 @@ int bhi_sandbox_enter(struct bhi_sandbox *sandbox, struct bhi_failure *failure) 
 }
 
 int bhi_sandbox_filter(struct bhi_sandbox *sandbox, enum bhi_filter filter,
-                       struct bhi_failure *failure) {
+                       struct bhi_error *failure) {
     int r = bhi_sandbox_seccomp(filter, sandbox->driver, failure);
     if (r == 0) {
         sandbox->layers |= filter == BHI_FILTER_START ? BHI_LAYER_BIT(SECCOMP_START)

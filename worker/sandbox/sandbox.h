@@ -9,7 +9,7 @@
 #define BHI_WORKER_SANDBOX_SANDBOX_H
 
 #include "ipc/layers.h"
-#include "worker/failure.h"
+#include "worker/error.h"
 #include "worker/sandbox/driver.h"
 #include <stddef.h>
 #include <stdint.h>
@@ -33,11 +33,11 @@ struct bhi_sandbox_ids {
 };
 
 /* Warden, before bhi_sandbox_clone(). */
-int bhi_sandbox_ids_choose(struct bhi_sandbox_ids *ids, struct bhi_failure *failure);
+int bhi_sandbox_ids_choose(struct bhi_sandbox_ids *ids, struct bhi_error *failure);
 /* Child, once they are mapped and nothing of the host's files is needed by right of owner any more:
  * becomes them, without supplementary groups. Clears PDEATHSIG and dumpable (the kernel does) where
  * the ids are not its own. */
-int bhi_sandbox_ids_take(const struct bhi_sandbox_ids *ids, struct bhi_failure *failure);
+int bhi_sandbox_ids_take(const struct bhi_sandbox_ids *ids, struct bhi_error *failure);
 
 /* -- namespaces.c ------------------------------------------------------------------- */
 
@@ -52,33 +52,33 @@ void bhi_namespaces_read(struct bhi_namespaces *out);
 /* Forks a child into new namespaces of every kind. Returns its pid to the parent (with a pidfd), 0
  * to the child, or -errno. The child must wait for bhi_sandbox_map_ids() before it does anything.
  * |out_layers| gets the namespaces' bits. */
-pid_t bhi_sandbox_clone(int *out_pidfd, uint64_t *out_layers, struct bhi_failure *failure);
+pid_t bhi_sandbox_clone(int *out_pidfd, uint64_t *out_layers, struct bhi_error *failure);
 /* Parent: gives |pid|'s user namespace its one user and group, which are |ids| outside. */
-int bhi_sandbox_map_ids(pid_t pid, const struct bhi_sandbox_ids *ids, struct bhi_failure *failure);
+int bhi_sandbox_map_ids(pid_t pid, const struct bhi_sandbox_ids *ids, struct bhi_error *failure);
 /* Child, first thing after the ids are mapped: host name, and no user namespaces below ours. */
-int bhi_sandbox_namespaces_fini(struct bhi_failure *failure);
+int bhi_sandbox_namespaces_fini(struct bhi_error *failure);
 
 /* -- root.c ------------------------------------------------------------------------- */
 
 /* Mounts a tmpfs over the runtime folder and makes it the working folder; *out_tree holds what it
  * covers. With the rights of the folder's owner, so before bhi_sandbox_ids_take(). */
-int bhi_sandbox_root_begin(const char *runtime_dir, int *out_tree, struct bhi_failure *failure);
+int bhi_sandbox_root_begin(const char *runtime_dir, int *out_tree, struct bhi_error *failure);
 /* Replaces the root of this mount namespace by that tmpfs, read-only, with what the driver's table
  * lists and, at /run, the context's runtime folder. Closes |tree|. */
-int bhi_sandbox_root(const struct bhi_driver *driver, int tree, struct bhi_failure *failure);
+int bhi_sandbox_root(const struct bhi_driver *driver, int tree, struct bhi_error *failure);
 
 /* -- descriptors.c ------------------------------------------------------------------ */
 
 /* Moves |fds| to 3, 4, 5 … (the array is updated) and closes everything else but 0, 1 and 2. */
-int bhi_sandbox_descriptors(int *fds, size_t count, struct bhi_failure *failure);
+int bhi_sandbox_descriptors(int *fds, size_t count, struct bhi_error *failure);
 /* Opens /dev/null as 0, 1 and (except in sanitizer builds, which report there) 2. */
-int bhi_sandbox_standard_streams(struct bhi_failure *failure);
+int bhi_sandbox_standard_streams(struct bhi_error *failure);
 
 /* -- privileges.c ------------------------------------------------------------------- */
 
-int bhi_sandbox_capabilities(struct bhi_failure *failure);
-int bhi_sandbox_no_new_privs(struct bhi_failure *failure);
-int bhi_sandbox_not_dumpable(struct bhi_failure *failure);
+int bhi_sandbox_capabilities(struct bhi_error *failure);
+int bhi_sandbox_no_new_privs(struct bhi_error *failure);
+int bhi_sandbox_not_dumpable(struct bhi_error *failure);
 
 /* -- landlock.c --------------------------------------------------------------------- */
 
@@ -87,13 +87,13 @@ int bhi_sandbox_landlock_abi(void);
 /* |node|: of the driver's BHI_PATH_NODE, the only one that can be opened; NULL: all of them.
  * *out_applied is false where the kernel has no Landlock. */
 int bhi_sandbox_landlock(const struct bhi_driver *driver, const char *node, bool *out_applied,
-                         struct bhi_failure *failure);
+                         struct bhi_error *failure);
 
 /* -- rlimits.c ---------------------------------------------------------------------- */
 
 /* |memory_limit|: RLIMIT_DATA in bytes, 0: none. *out_memory: whether it is in force. */
 int bhi_sandbox_rlimits(const struct bhi_driver *driver, uint64_t memory_limit, bool *out_memory,
-                        struct bhi_failure *failure);
+                        struct bhi_error *failure);
 
 /* -- seccomp.c ---------------------------------------------------------------------- */
 
@@ -105,7 +105,7 @@ enum bhi_filter {
 /* Installs the filter on all threads (TSYNC). Violations and foreign architectures kill the
  * process. Filter B knows the descriptors that are open when it is built. */
 int bhi_sandbox_seccomp(enum bhi_filter filter, const struct bhi_driver *driver,
-                        struct bhi_failure *failure);
+                        struct bhi_error *failure);
 
 /* -- sandbox.c ------------------------------------------------------------------------------ */
 
@@ -118,9 +118,9 @@ struct bhi_sandbox {
 
 /* A worker's way in, after its descriptors: capabilities, no_new_privs, dumpable, Landlock,
  * rlimits. Single-threaded. */
-int bhi_sandbox_enter(struct bhi_sandbox *sandbox, struct bhi_failure *failure);
+int bhi_sandbox_enter(struct bhi_sandbox *sandbox, struct bhi_error *failure);
 /* Filters A and B, with their bits. */
 int bhi_sandbox_filter(struct bhi_sandbox *sandbox, enum bhi_filter filter,
-                       struct bhi_failure *failure);
+                       struct bhi_error *failure);
 
 #endif

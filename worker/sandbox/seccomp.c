@@ -85,18 +85,18 @@ static bh_status verdict_of(int error) {
 }
 
 int bhi_sandbox_seccomp(enum bhi_filter filter, const struct bhi_driver *driver,
-                        struct bhi_failure *failure) {
+                        struct bhi_error *failure) {
     const char *name = filter == BHI_FILTER_START ? "A" : "B";
     scmp_filter_ctx context = seccomp_init(SCMP_ACT_KILL_PROCESS);
     if (!context) {
-        return bhi_failure_set(failure, BH_SYSTEM, ENOMEM, "cannot create filter %s", name);
+        return bhi_error_set_errno(failure, BH_SYSTEM, ENOMEM, "cannot create filter %s", name);
     }
     int r = fill(context, filter, driver);
     if (r != 0) {
-        r = bhi_failure_set(failure, verdict_of(r), -r, "cannot build filter %s", name);
+        r = bhi_error_set_errno(failure, verdict_of(r), -r, "cannot build filter %s", name);
     } else if ((r = seccomp_load(context)) != 0) {
-        r = bhi_failure_set(failure, verdict_of(r), -r, "cannot load filter %s on all threads",
-                            name);
+        r = bhi_error_set_errno(failure, verdict_of(r), -r, "cannot load filter %s on all threads",
+                                name);
     }
     seccomp_release(context);
     return r;

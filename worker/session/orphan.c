@@ -28,7 +28,7 @@ static void look(int signal_number) {
     errno = error;
 }
 
-int bhi_orphan_prepare(int go, unsigned limit_ms, struct bhi_failure *failure) {
+int bhi_orphan_prepare(int go, unsigned limit_ms, struct bhi_error *failure) {
     struct sigaction action = {.sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     warden_pipe = go;
@@ -38,7 +38,8 @@ int bhi_orphan_prepare(int go, unsigned limit_ms, struct bhi_failure *failure) {
     int r = sigaction(SIGALRM, &action, NULL);
     action.sa_handler = look;
     if (r != 0 || sigaction(SIGCONT, &action, NULL) != 0 || prctl(PR_SET_PDEATHSIG, SIGCONT) != 0) {
-        return bhi_failure_set(failure, BH_SYSTEM, errno, "cannot prepare for the warden's end");
+        return bhi_error_set_errno(failure, BH_SYSTEM, errno,
+                                   "cannot prepare for the warden's end");
     }
     look(SIGCONT); /* it may have died before */
     return 0;

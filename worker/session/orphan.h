@@ -5,11 +5,11 @@
 #ifndef BHI_WORKER_SESSION_ORPHAN_H
 #define BHI_WORKER_SESSION_ORPHAN_H
 
-#include "worker/failure.h"
+#include "worker/error.h"
 
 /* The zygote, before its first worker. |go|: the warden's pipe. |limit_ms|: how long it may live
  * when that has hung up, whatever it is doing. */
-int bhi_orphan_prepare(int go, unsigned limit_ms, struct bhi_failure *failure);
+int bhi_orphan_prepare(int go, unsigned limit_ms, struct bhi_error *failure);
 /* Its children, first thing: they have death signals of their own. */
 void bhi_orphan_forget(void);
 

@@ -83,7 +83,7 @@ static int start(void *(*run)(void *), struct bhi_watchdog *watchdog) {
 }
 
 int bhi_watchdog_start(struct bhi_watchdog *watchdog, const struct bhi_lane_view *lane,
-                       int farewell, struct bhi_failure *failure) {
+                       int farewell, struct bhi_error *failure) {
     watchdog->lane = lane->header;
     watchdog->farewell = farewell;
     atomic_init(&watchdog->backend, NULL);
@@ -93,5 +93,6 @@ int bhi_watchdog_start(struct bhi_watchdog *watchdog, const struct bhi_lane_view
     if (error == 0 && farewell >= 0) {
         error = start(watch_host, watchdog);
     }
-    return error == 0 ? 0 : bhi_failure_set(failure, BH_SYSTEM, error, "cannot start the watchdog");
+    return error == 0 ? 0
+                      : bhi_error_set_errno(failure, BH_SYSTEM, error, "cannot start the watchdog");
 }

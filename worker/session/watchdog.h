@@ -12,7 +12,7 @@
 
 #include "ipc/lane.h"
 #include "worker/backend.h"
-#include "worker/failure.h"
+#include "worker/error.h"
 
 /* How long workers have to end by themselves when the host has gone; the zygote goes after that,
  * and takes them with it. A kernel that runs on a GPU ends in about 20 ms. */
@@ -29,6 +29,6 @@ struct bhi_watchdog {
 /* Starts them, for as long as the process lives: behind the sandbox's layers, which act on one
  * thread only, and before filter B, which knows no new threads. Returns 0 or -errno. */
 int bhi_watchdog_start(struct bhi_watchdog *watchdog, const struct bhi_lane_view *lane,
-                       int farewell, struct bhi_failure *failure);
+                       int farewell, struct bhi_error *failure);
 
 #endif

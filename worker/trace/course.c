@@ -180,7 +180,7 @@ static void note_descriptors(struct bhi_tracee_page *page) {
 
 void bhi_trace_course_run(struct bhi_trace_course *course, const struct bhi_probe_context *context,
                           uint32_t index, struct bhi_tracee_page *page) {
-    struct bhi_failure failure = {.status = BH_OK};
+    struct bhi_error failure = {.status = BH_OK};
     struct bhi_error error = {.status = BH_OK, .text = ""};
     const struct bhi_backend_config config = {
         .get_instance_proc_addr = bhi_driver_entry(context->driver, &failure),

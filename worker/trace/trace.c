@@ -53,7 +53,7 @@ static int listen_to_all(void) {
 
 static bool enter(const struct bhi_probe_context *context, uint32_t index,
                   struct bhi_trace_course *course, int socket, struct bhi_tracee_page *page) {
-    struct bhi_failure failure = {.status = BH_OK};
+    struct bhi_error failure = {.status = BH_OK};
     struct bhi_sandbox sandbox = {.driver = context->driver,
                                   .node = bhi_nodes_path(context->nodes, index)};
     int doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

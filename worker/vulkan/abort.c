@@ -1,7 +1,7 @@
 #include "worker/vulkan/abort.h"
 
-#include "worker/error.h"
 #include "worker/vulkan/memory.h"
+#include "worker/vulkan/result.h"
 
 #include <stdatomic.h>
 #include <string.h>

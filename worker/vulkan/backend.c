@@ -4,6 +4,7 @@
 #include "worker/error.h"
 #include "worker/vulkan/evict.h"
 #include "worker/vulkan/reserve.h"
+#include "worker/vulkan/result.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 #include "base/memfd.h"
 #include "worker/error.h"
 #include "worker/faults/faults.h"
+#include "worker/vulkan/result.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,6 +4,7 @@
 #include "worker/error.h"
 #include "worker/vulkan/breakable.h"
 #include "worker/vulkan/memory.h"
+#include "worker/vulkan/result.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 #include "worker/vulkan/groups.h"
 
 #include "worker/error.h"
+#include "worker/vulkan/result.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>

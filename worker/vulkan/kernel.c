@@ -4,6 +4,7 @@
 #include "worker/faults/faults.h"
 #include "worker/spirv/array_indices.h"
 #include "worker/spirv/limits.h"
+#include "worker/vulkan/result.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>

@@ -4,6 +4,7 @@
 #include "worker/vulkan/recorder.h"
 
 #include "worker/error.h"
+#include "worker/vulkan/result.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "worker/vulkan/prime.h"
 
-#include "worker/error.h"
 #include "worker/vulkan/bind.h"
+#include "worker/vulkan/result.h"
 
 /* Its bindings: nothing looks at them. */
 static bool find_group(struct bhi_backend *b, const struct bhi_vk_kernel *kernel,

@@ -8,6 +8,7 @@
 #include "worker/vulkan/dispatch.h"
 #include "worker/vulkan/evict.h"
 #include "worker/vulkan/prime.h"
+#include "worker/vulkan/result.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdio.h>

@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "worker/error.h"
+#include "worker/vulkan/result.h"
 
 #include <stdlib.h>
 #include <string.h>

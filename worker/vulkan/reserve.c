@@ -2,6 +2,7 @@
 
 #include "worker/error.h"
 #include "worker/sandbox/driver.h"
+#include "worker/vulkan/result.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,6 +6,7 @@
 #include "worker/compiler/spec_defaults.h"
 #include "worker/error.h"
 #include "worker/faults/faults.h"
+#include "worker/vulkan/result.h"
 #include "worker/vulkan/stage.h"
 
 #include <bulkhead/bulkhead.h>

@@ -1,7 +1,7 @@
 #include "worker/vulkan/timing.h"
 
-#include "worker/error.h"
 #include "worker/vulkan/abort.h"
+#include "worker/vulkan/result.h"
 #include "worker/vulkan/ticks.h"
 
 #define QUERIES (2 * BHI_ABORT_SLOTS)
