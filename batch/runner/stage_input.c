@@ -110,6 +110,7 @@ bool bhi_stage_input(struct bhi_work *work, uint32_t index) {
     bh_file_source_init(&source);
     source.path = binding->in_path;
     source.tensor = binding->tensor;
+    source.tenant = work->runner->options->tenant;
     source.format = binding->tensor ? BH_FILE_SAFETENSORS : BH_FILE_NPY;
     bh_status status =
         bh_buffer_from_file(work->runner->options->context, &source, &binding->buffer, &detail);

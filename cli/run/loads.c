@@ -79,7 +79,8 @@ static void *open_file(void *argument) {
     return NULL;
 }
 
-static struct bhi_load_opening *start_opening(const struct bhi_run_binding *binding,
+static struct bhi_load_opening *start_opening(const struct bhi_run_request *request,
+                                              const struct bhi_run_binding *binding,
                                               bh_context *context) {
     struct bhi_load_opening *opening = calloc(1, sizeof *opening);
     if (!opening) {
@@ -89,6 +90,7 @@ static struct bhi_load_opening *start_opening(const struct bhi_run_binding *bind
     bh_file_source_init(&opening->source);
     opening->source.path = binding->in_path;
     opening->source.tensor = binding->tensor;
+    opening->source.tenant = request->tenant;
     opening->source.format = binding->tensor ? BH_FILE_SAFETENSORS : BH_FILE_NPY;
     opening->source.deadline_ns = BH_FOREVER; /* a signal ends it */
     if (pthread_create(&opening->thread, NULL, open_file, opening) == 0) {
@@ -112,7 +114,7 @@ void bhi_run_end_loads(struct bhi_run_request *request) {
 static int load(struct bhi_run_request *request, struct bhi_run_binding *binding,
                 bh_context *context) {
     struct bhi_complaint complaint;
-    struct bhi_load_opening *opening = start_opening(binding, context);
+    struct bhi_load_opening *opening = start_opening(request, binding, context);
     if (!opening) {
         return complain(request, binding, BH_NO_MEMORY, bh_status_text(BH_NO_MEMORY));
     }

@@ -35,6 +35,8 @@ typedef struct bh_file_source {
     uint64_t deadline_ns; /* of the load, from its turn on; default 10 min; BH_FOREVER: none */
     bh_stream *stream;    /* of device memory, as in bh_buffer_options; default NULL */
     uint64_t memory;      /* bh_memory; default BH_MEMORY_HOST. DEVICE needs |stream| */
+    const char *tenant;   /* on whose behalf it is read: a loader serves one tenant (T1). NULL
+                             (default): that of |stream|, or ""; at most 63 bytes */
 } bh_file_source;
 
 /* Fills in the defaults. */

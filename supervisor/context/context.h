@@ -38,7 +38,7 @@ struct bhi_context_settings {
     void *log_user;
 };
 
-#define BHI_LOADERS 4
+#define BHI_TENANT 64u /* bytes of its name, NUL included */
 
 struct bh_context {
     struct bhi_handle handle;          /* dead once it is destroyed */
@@ -59,9 +59,7 @@ struct bh_context {
     struct bhi_list workers;                     /* bhi_worker.link: not yet reaped */
     struct bhi_list zygotes;                     /* bhi_zygote.link */
     struct bhi_list doomed; /* bhi_doomed.link: freed by bhi_context_settle_unlock */
-    struct bh_stream *loaders[BHI_LOADERS]; /* referenced; also in |streams| (loaders.h) */
-    uint32_t loader_count, loader_turn;
-    struct bh_stream *inspector; /* of headers, when all of those are busy; referenced; or NULL */
+    struct bhi_list loaders; /* bh_stream.loader: referenced; also in |streams| (loaders.h) */
     uint32_t stream_serial;      /* for default names */
     uint64_t spare_at_ns;        /* reactor thread: no spare is started before */
     bool swept;                  /* reactor thread: what the dead left has been removed */

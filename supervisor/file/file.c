@@ -132,6 +132,7 @@ bh_status bhi_file_open(bh_context *context, const bh_file_source *source, uint6
     file->context = context;
     bhi_context_retain(context);
     give_name(file, source);
+    snprintf(file->tenant, sizeof file->tenant, "%s", source->tenant ? source->tenant : "");
     struct bhi_opening opening;
     bh_status status =
         bhi_opener_open(context, source, deadline_ns, call, file->name, &opening, detail);

@@ -14,6 +14,7 @@ struct bhi_file {
     int socket;                      /* where the open file waits */
     struct bhi_msg_file_attach info; /* as workers are told; its id is info.file */
     char name[300];                  /* for messages: path and tensor */
+    char tenant[BHI_TENANT];         /* whose loader reads it */
 };
 
 /* Has what |source| names opened, by |deadline_ns|. Refuses (LOAD_FAILED) what is no regular file

@@ -12,6 +12,8 @@
 #include "supervisor/stream/stream.h"
 #include "supervisor/submit/submit.h"
 
+#include <string.h>
+
 #define HEADER_TIMEOUT_NS (10ull * 1000000000)
 #define LOAD_DEADLINE_NS  (600ull * 1000000000)
 
@@ -31,7 +33,7 @@ bh_status bhi_file_submit(struct bhi_file *file, struct bh_buffer *buffer, const
                           size_t size, struct bh_event *after, uint64_t deadline_ns, bool quiet,
                           const char *call, struct bh_event **out_event, bh_detail *detail) {
     struct bh_stream *stream;
-    bh_status status = bhi_loaders_pick(file->context, quiet, call, &stream, detail);
+    bh_status status = bhi_loaders_pick(file->context, file->tenant, quiet, call, &stream, detail);
     if (status != BH_OK) {
         return status;
     }
@@ -188,6 +190,10 @@ bh_status bhi_file_source_take(const bh_file_source *given, bh_file_source *sour
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "%s: source.path and source.fd (%d) are both set; -1 means no descriptor",
                         call, source->fd);
+    }
+    if (source->tenant && strlen(source->tenant) >= BHI_TENANT) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: source.tenant is longer than %u bytes",
+                        call, BHI_TENANT - 1);
     }
     /* What would not be heeded was meant to be. */
     if (source->format != BH_FILE_RAW && (source->offset || source->size != BH_WHOLE_SIZE)) {

@@ -101,14 +101,23 @@ static bh_status take_source(const bh_file_source *given, bh_file_source *source
     return BH_OK;
 }
 
-static bh_status take_memory(const bh_context *context, const bh_file_source *source,
-                             bool *out_device, bh_detail *detail) {
+/* Where the memory is, and, with a stream, whose the file is. */
+static bh_status take_memory(const bh_context *context, bh_file_source *source, bool *out_device,
+                             bh_detail *detail) {
     if (source->stream && !bhi_handle_live(&source->stream->handle)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": source.stream was released");
     }
     if (source->stream && source->stream->context != context) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": source.stream belongs to another context");
+    }
+    if (source->stream && source->tenant && strcmp(source->tenant, source->stream->tenant) != 0) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        CALL ": source.tenant is \"%s\", and source.stream is of tenant \"%s\"",
+                        source->tenant, source->stream->tenant);
+    }
+    if (source->stream) {
+        source->tenant = source->stream->tenant;
     }
     return bhi_device_memory_resolve(source->stream, source->memory, CALL, out_device, detail);
 }
@@ -159,7 +168,7 @@ BH_API bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *
     }
     bool on_device = false;
     if (status == BH_OK) {
-        status = take_memory(context, source, &on_device, detail);
+        status = take_memory(context, &all, &on_device, detail);
     }
     if (status != BH_OK) {
         return status;

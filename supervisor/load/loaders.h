@@ -1,5 +1,6 @@
-/* The streams whose workers load files: a few for each context, made when they are needed. Nobody
- * else sees them. One that is held up by its file does not hold up the others. */
+/* The streams whose workers load files: a few for each tenant of a context, made when they are
+ * needed. Nobody else sees them. One serves one tenant for its whole life (T1). One that is held up
+ * by its file does not hold up the others. */
 #ifndef BHI_SUPERVISOR_LOAD_LOADERS_H
 #define BHI_SUPERVISOR_LOAD_LOADERS_H
 
@@ -7,8 +8,9 @@
 
 struct bh_stream;
 
-/* One that has little to do, referenced. |header|: for an inspection, which waits for no data. */
-bh_status bhi_loaders_pick(bh_context *context, bool header, const char *call,
+/* One of |tenant| that has little to do, referenced. |header|: for an inspection, which waits for
+ * no data. */
+bh_status bhi_loaders_pick(bh_context *context, const char *tenant, bool header, const char *call,
                            struct bh_stream **out_stream, bh_detail *detail);
 /* Forgets their failures, as bh_stream_reset does. */
 void bhi_loaders_forget(bh_context *context);

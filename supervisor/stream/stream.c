@@ -77,6 +77,7 @@ bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
     stream->context = context;
     bhi_context_retain(context);
     stream->kind = kind;
+    bhi_list_init(&stream->loader);
     stream->deadline_ns = options->deadline_ns;
     stream->memory_limit = options->memory_limit;
     stream->device_memory_limit = options->device_memory;

@@ -9,8 +9,6 @@
 
 struct bhi_worker;
 
-#define BHI_TENANT 64u /* bytes, NUL included */
-
 /* What the stream's workers run on, once one has said so. */
 struct bhi_stream_device {
     bool known;
@@ -34,6 +32,8 @@ struct bh_stream {
 
     /* lock: */
     struct bhi_list link;                /* context->streams */
+    struct bhi_list loader;              /* context->loaders, of a loader */
+    bool headers_only;                   /* of a loader: no data is read there */
     struct bhi_msg_device *seen_devices; /* of a worker that could not start: why NO_DEVICE */
     uint32_t seen_device_count;
     uint32_t awaited; /* threads in bh_stream_wait_ready */

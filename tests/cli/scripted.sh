@@ -159,13 +159,16 @@ cp k.spv k.comp
 cli "${good[@]/k.spv/k.comp}" "${limits[@]}"
 expect_stderr "stream: compile 5000000000, grace 10000000, tenant 'kim'"
 expect_stderr "source: compile 5000000000"
+expect_stderr "file: tenant 'kim'"
 cli "${eval_[@]}" "${limits[@]}"
 expect_stderr "stream: compile 5000000000, grace 10000000, tenant 'kim'"
 expect_stderr "template: compile 5000000000"
+expect_stderr "file: tenant 'kim'"
 cli "${good[@]}" --compile-deadline none --grace 0s
 expect_stderr "stream: compile 18446744073709551615, grace 0, tenant ''"
 cli "${good[@]}"
 expect_stderr "stream: compile 0, grace 250, tenant ''"
+expect_stderr "file: tenant ''"
 unset SCRIPT_OPTIONS
 rm -f out.npy z.npy
 

@@ -214,6 +214,9 @@ bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *source,
         snprintf(detail->message, sizeof detail->message, "the path is %s", source->path);
         return detail->status = BH_CLOSED;
     }
+    if (getenv("SCRIPT_OPTIONS")) {
+        fprintf(stderr, "file: tenant '%s'\n", source->tenant ? source->tenant : "");
+    }
     if (!bhi_npy_file_open(source->path, &file, &complaint)) {
         snprintf(detail->message, sizeof detail->message, "bh_buffer_from_file: %s: %.400s",
                  source->path, complaint.text);

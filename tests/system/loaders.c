@@ -315,9 +315,8 @@ static void trimmed_while_loaders_are_picked(void) {
     leave_folder();
 }
 
-static pid_t loader_of(bh_context *context, const char *path) {
-    bh_file_source source = source_of(path, BH_FILE_RAW, NULL);
-    bh_buffer *buffer = load(context, &source);
+static pid_t loader_for(bh_context *context, const bh_file_source *source) {
+    bh_buffer *buffer = load(context, source);
     bh_event *event = NULL;
     BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
     BHT_EQ(bh_event_wait(event, FX_SECONDS), BH_OK);
@@ -325,6 +324,106 @@ static pid_t loader_of(bh_context *context, const char *path) {
     bh_event_release(event);
     bh_buffer_release(buffer);
     return pid;
+}
+
+static pid_t loader_of(bh_context *context, const char *path) {
+    const bh_file_source source = source_of(path, BH_FILE_RAW, NULL);
+    return loader_for(context, &source);
+}
+
+static pid_t loader_of_tenant(bh_context *context, const char *tenant) {
+    bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
+    source.tenant = tenant;
+    return loader_for(context, &source);
+}
+
+/* T1. An idle loader of another tenant is not used, whether for data or for a header; of the same
+ * tenant it is. */
+static void a_loader_serves_one_tenant(void) {
+    bh_context *context = fx_context(NULL);
+    enter_folder();
+    write_file("file", "0123456789", 10);
+    const pid_t alice = loader_of_tenant(context, "alice");
+    const pid_t bob = loader_of_tenant(context, "bob");
+    const pid_t nobody = loader_of_tenant(context, NULL);
+    BHT_NE(alice, bob);
+    BHT_NE(nobody, alice);
+    BHT_NE(nobody, bob);
+    BHT_EQ(loader_of_tenant(context, "alice"), alice);
+    BHT_EQ(loader_of_tenant(context, ""), nobody);
+    /* The stream's tenant, where there is a stream. */
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    options.tenant = "bob";
+    bh_stream *stream = NULL;
+    BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
+    bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
+    source.stream = stream;
+    BHT_EQ(loader_for(context, &source), bob);
+    source.tenant = "alice";
+    bh_buffer *buffer = NULL;
+    bh_detail detail;
+    BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message,
+                "source.tenant is \"alice\", and source.stream is of tenant \"bob\"");
+    source.stream = NULL;
+    source.tenant = "a name of 64 bytes: 0123456789012345678901234567890123456789012";
+    BHT_EQ(strlen(source.tenant), 63);
+    BHT_NE(loader_for(context, &source), alice);
+    source.tenant = "a name of 64 bytes: 01234567890123456789012345678901234567890123";
+    BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "source.tenant is longer than 63 bytes");
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+    leave_folder();
+}
+
+/* A header is parsed by the tenant's own loader, too: each tenant's first one dies of it. */
+static void a_header_is_its_tenants(void) {
+    bh_context *context = fx_context("*:inspect:2=segv");
+    enter_folder();
+    const char header[] = "{" TENSOR("t", "U8", "8", "0,8") "}";
+    write_safetensors("t", sizeof header - 1, header, 8);
+    bh_file_tensor *tensors = calloc(1, sizeof *tensors);
+    size_t count;
+    bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, NULL);
+    static const char *const tenants[] = {"alice", "bob", "carol"};
+    for (size_t i = 0; i < BHT_COUNT(tenants); i++) {
+        source.tenant = tenants[i];
+        BHT_EQ(bh_file_tensors(context, &source, tensors, 1, &count, NULL), BH_OK);
+    }
+    BHT_EQ(bh_file_tensors(context, &source, tensors, 1, &count, NULL), BH_WORKER_SIGNAL);
+    free(tensors);
+    bh_context_destroy(context);
+    leave_folder();
+}
+
+/* Many tenants, one after the other, have no more loaders than one; those that load keep theirs. */
+static void idle_loaders_make_place_for_other_tenants(void) {
+    bh_context *context = fx_context("1:load:2=stop");
+    enter_folder();
+    write_file("file", "0123456789", 10);
+    pid_t pids[6];
+    bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
+    source.tenant = "busy";
+    const pid_t busy = loader_for(context, &source);
+    bh_buffer *slow = load(context, &source);
+    BHT_EQ(fx_await_stopped(), busy);
+    for (size_t i = 0; i < BHT_COUNT(pids); i++) {
+        char tenant[8];
+        snprintf(tenant, sizeof tenant, "%zu", i);
+        pids[i] = loader_of_tenant(context, tenant);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        WAIT_UNTIL(kill(pids[i], 0) != 0, 20000);
+    }
+    BHT_EQ(loader_of_tenant(context, "5"), pids[5]);
+    BHT_EQ(loader_of_tenant(context, "3"), pids[3]);
+    BHT_EQ(kill(busy, SIGCONT), 0);
+    BHT_EQ(((const uint8_t *)mapped(slow))[9], '9');
+    bh_buffer_release(slow);
+    bh_context_destroy(context);
+    leave_folder();
 }
 
 /* A trim of everything ends those that have nothing to do, and no other. */
@@ -392,6 +491,9 @@ int main(int argc, char **argv) {
         BHT_TEST(destroyed_while_loaders_are_picked),
         BHT_TEST(trimmed_while_loaders_are_picked),
         BHT_TEST(idle_loaders_are_trimmed),
+        BHT_TEST(a_loader_serves_one_tenant),
+        BHT_TEST(a_header_is_its_tenants),
+        BHT_TEST(idle_loaders_make_place_for_other_tenants),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }
