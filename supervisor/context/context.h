@@ -58,14 +58,14 @@ struct bh_context {
     struct bhi_list streams;                     /* bh_stream.link */
     struct bhi_list workers;                     /* bhi_worker.link: not yet reaped */
     struct bhi_list zygotes;                     /* bhi_zygote.link */
-    struct bhi_list doomed; /* bhi_doomed.link: freed by bhi_context_settle_unlock */
+    struct bhi_list doomed;  /* bhi_doomed.link: freed by bhi_context_settle_unlock */
     struct bhi_list loaders; /* bh_stream.loader: referenced; also in |streams| (loaders.h) */
-    uint32_t stream_serial;      /* for default names */
-    uint64_t spare_at_ns;        /* reactor thread: no spare is started before */
-    bool swept;                  /* reactor thread: what the dead left has been removed */
-    bool wake_reactor;           /* bhi_context_settle_unlock does it */
-    _Atomic uint32_t waking;     /* threads on their way to wake it; counted up: lock */
-    struct bhi_list pending;     /* bh_event.pending_link: in the order of submission */
+    uint32_t stream_serial;  /* for default names */
+    uint64_t spare_at_ns;    /* reactor thread: no spare is started before */
+    bool swept;              /* reactor thread: what the dead left has been removed */
+    bool wake_reactor;       /* bhi_context_settle_unlock does it */
+    _Atomic uint32_t waking; /* threads on their way to wake it; counted up: lock */
+    struct bhi_list pending; /* bh_event.pending_link: in the order of submission */
     struct bh_event *inherited_failure; /* referenced: the earliest of streams that are gone */
     char refusal[512];                  /* the message of the submission that is being refused */
     struct bhi_list lines;              /* bhi_line.link: for the log */
