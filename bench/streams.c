@@ -1,0 +1,287 @@
+/* bench-streams: what many streams cost, and how soon a stream goes on after its worker has died.
+ *
+ *     bench-streams [--device D] [--worker PATH] [--streams N] [--rounds N] [--quick]
+ *
+ * The first table makes N streams in a fresh context: how long until a job on one of them is done,
+ * until one on each is, how much private memory a worker has, how much processor time idle workers
+ * take, and how long the end of the context takes. The second kills an idle worker whose stream
+ * knows a few kernels, and takes the time until the next result of the slowest of them. */
+#include "bench.h"
+#include "samples.h"
+
+#include <bulkhead/bulkhead.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TIMEOUT_NS (60ull * 1000 * 1000 * 1000)
+#define MOST       256u
+#define MOST_ROUND 64u
+#define WATCH_S    2
+
+static const uint32_t MATMUL[] =
+#include "guard_matmul.inc"
+    ;
+
+struct options {
+    const char *device, *worker;
+    unsigned streams, rounds;
+};
+
+/* -- contexts ---------------------------------------------------------------------------------- */
+
+static bh_context *open_context(const struct options *options, uint32_t spares,
+                                const char *cache_dir) {
+    bh_context *context;
+    bh_detail detail;
+    bh_context_options with;
+    bh_context_options_init(&with);
+    with.worker_path = options->worker;
+    with.spares = spares;
+    with.cache_dir = cache_dir;
+    bench_must(bh_context_create(&with, &context, &detail), "bh_context_create", &detail);
+    return context;
+}
+
+static bh_stream *open_stream(const struct options *options, bh_context *context) {
+    bh_stream *stream;
+    bh_detail detail;
+    bh_stream_options with;
+    bh_stream_options_init(&with);
+    with.device = options->device;
+    bench_must(bh_stream_create(context, &with, &stream, &detail), "bh_stream_create", &detail);
+    return stream;
+}
+
+static bh_kernel *open_kernel(bh_context *context, const uint32_t *words, size_t bytes) {
+    bh_kernel *kernel;
+    bh_detail detail;
+    bench_must(bh_kernel_create_spirv(context, words, bytes, NULL, &kernel, &detail),
+               "bh_kernel_create_spirv", &detail);
+    return kernel;
+}
+
+static bh_event *launch_empty(bh_stream *stream, bh_kernel *kernel) {
+    const uint32_t groups[3] = {1, 1, 1};
+    bh_event *event;
+    bh_detail detail;
+    bench_must(bh_launch(stream, kernel, groups, NULL, 0, NULL, 0, &event, &detail), "bh_launch",
+               &detail);
+    return event;
+}
+
+static void finish(bh_event *event) {
+    bh_verdict verdict;
+    if (bh_event_wait(event, TIMEOUT_NS) != BH_OK) {
+        bench_die("a job is not READY: %s", bh_event_verdict(event, &verdict) == BH_OK
+                                                ? verdict.message
+                                                : "it has not ended");
+    }
+    bh_event_release(event);
+}
+
+/* -- processes --------------------------------------------------------------------------------- */
+
+/* Of /proc/PID/smaps_rollup; 0: it cannot be read. */
+static uint64_t private_bytes(int pid) {
+    char path[64], line[256];
+    unsigned long long kib, sum = 0;
+    snprintf(path, sizeof path, "/proc/%d/smaps_rollup", pid);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file)) {
+        if (sscanf(line, "Private_Clean: %llu", &kib) == 1 ||
+            sscanf(line, "Private_Dirty: %llu", &kib) == 1) {
+            sum += kib * 1024;
+        }
+    }
+    if (file) {
+        fclose(file);
+    }
+    return sum;
+}
+
+static uint64_t processor_ns(int pid) {
+    clockid_t clock;
+    struct timespec time;
+    if (pid <= 0 || clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0) {
+        return 0;
+    }
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/* -- many streams ------------------------------------------------------------------------------ */
+
+static void measure_streams(const struct options *options, unsigned count) {
+    static bh_stream *streams[MOST];
+    static bh_event *events[MOST];
+    static int pids[MOST];
+    bh_context *context = open_context(options, 0, NULL);
+    bh_kernel *kernel =
+        open_kernel(context, BENCH_CODE[BENCH_EMPTY].words, BENCH_CODE[BENCH_EMPTY].bytes);
+    const uint64_t began = bench_now_ns();
+    for (unsigned i = 0; i < count; i++) {
+        streams[i] = open_stream(options, context);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        events[i] = launch_empty(streams[i], kernel);
+    }
+    size_t first = 0;
+    bench_must(bh_event_wait_any(events, count, TIMEOUT_NS, &first), "bh_event_wait_any", NULL);
+    const uint64_t one = bench_now_ns();
+    for (unsigned i = 0; i < count; i++) {
+        finish(events[i]);
+    }
+    const uint64_t all = bench_now_ns();
+    uint64_t memory = 0, used = 0;
+    for (unsigned i = 0; i < count; i++) {
+        pids[i] = bh_stream_worker_pid(streams[i]);
+        memory += private_bytes(pids[i]);
+        used -= processor_ns(pids[i]);
+    }
+    const struct timespec watch = {.tv_sec = WATCH_S};
+    nanosleep(&watch, NULL);
+    for (unsigned i = 0; i < count; i++) {
+        used += processor_ns(pids[i]);
+        bh_stream_release(streams[i]);
+    }
+    bh_kernel_release(kernel);
+    const uint64_t ends = bench_now_ns();
+    bench_must(bh_context_destroy(context), "bh_context_destroy", NULL);
+    printf("%7u  %9.1f ms  %9.1f ms  %9.1f MiB  %11.2f ms/s  %9.1f ms\n", count,
+           (double)(one - began) / 1e6, (double)(all - began) / 1e6,
+           (double)memory / count / 1048576, (double)used / 1e6 / WATCH_S,
+           (double)(bench_now_ns() - ends) / 1e6);
+}
+
+/* -- after a death ----------------------------------------------------------------------------- */
+
+struct work {
+    bh_stream *stream;
+    bh_kernel *kernel;
+    bh_buffer *buffers[2];
+};
+
+static struct work make_work(const struct options *options, bh_context *context) {
+    struct work work = {.stream = open_stream(options, context),
+                        .kernel = open_kernel(context, MATMUL, sizeof MATMUL)};
+    for (int i = 0; i < 2; i++) {
+        bh_detail detail;
+        bench_must(bh_buffer_create(context, 4 * 64 * 64, &work.buffers[i], &detail),
+                   "bh_buffer_create", &detail);
+    }
+    return work;
+}
+
+static void run(struct work *work) {
+    bh_binding bound[2];
+    const uint32_t groups[3] = {4, 4, 1}, n = 64;
+    bh_event *event;
+    bh_detail detail;
+    for (uint32_t i = 0; i < 2; i++) {
+        bound[i] = (bh_binding){.binding = i,
+                                .buffer = work->buffers[i],
+                                .size = BH_WHOLE_SIZE,
+                                .access = i ? BH_ACCESS_READ_WRITE : BH_ACCESS_READ};
+    }
+    bench_must(
+        bh_launch(work->stream, work->kernel, groups, bound, 2, &n, sizeof n, &event, &detail),
+        "bh_launch", &detail);
+    finish(event);
+}
+
+/* Until a spare is ready, and says nothing more. */
+static void await_spare(bh_context *context) {
+    static char text[65536];
+    const uint64_t began = bench_now_ns();
+    const struct timespec pause = {.tv_nsec = 5 * 1000 * 1000};
+    do {
+        if (bench_now_ns() - began > TIMEOUT_NS) {
+            bench_die("no spare becomes ready:\n%s", text);
+        }
+        nanosleep(&pause, NULL);
+        bh_context_describe(context, text, sizeof text);
+    } while (!strstr(text, ", ready"));
+}
+
+static double measure_death(const struct options *options, uint32_t spares, const char *cache) {
+    static uint64_t samples[MOST_ROUND];
+    bh_context *context = open_context(options, spares, cache);
+    struct work work = make_work(options, context);
+    run(&work);
+    for (unsigned i = 0; i < options->rounds; i++) {
+        if (spares) {
+            await_spare(context);
+        }
+        const int pid = bh_stream_worker_pid(work.stream);
+        const uint64_t began = bench_now_ns();
+        if (pid <= 0 || kill(pid, SIGKILL) != 0) {
+            bench_die("cannot kill worker %d", pid);
+        }
+        while (bh_stream_worker_pid(work.stream) == pid) {
+            const struct timespec pause = {.tv_nsec = 20000};
+            nanosleep(&pause, NULL);
+        }
+        run(&work);
+        samples[i] = bench_now_ns() - began;
+    }
+    for (int i = 0; i < 2; i++) {
+        bh_buffer_release(work.buffers[i]);
+    }
+    bh_kernel_release(work.kernel);
+    bh_stream_release(work.stream);
+    bench_must(bh_context_destroy(context), "bh_context_destroy", NULL);
+    return (double)bench_quantile(samples, options->rounds, 500) / 1e6;
+}
+
+static void remove_folder(const char *folder) {
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    if (system(command) != 0) {
+        fprintf(stderr, "bench-streams: %s could not be removed\n", folder);
+    }
+}
+
+int main(int argc, char **argv) {
+    struct options options = {.streams = 64, .rounds = 9};
+    for (int i = 1; i < argc; i++) {
+        const bool more = i + 1 < argc;
+        if (!strcmp(argv[i], "--quick")) {
+            options.streams = 2, options.rounds = 1;
+        } else if (!strcmp(argv[i], "--device") && more) {
+            options.device = argv[++i];
+        } else if (!strcmp(argv[i], "--worker") && more) {
+            options.worker = argv[++i];
+        } else if (!strcmp(argv[i], "--streams") && more) {
+            options.streams = (unsigned)strtoul(argv[++i], NULL, 10);
+        } else if (!strcmp(argv[i], "--rounds") && more) {
+            options.rounds = (unsigned)strtoul(argv[++i], NULL, 10);
+        } else {
+            bench_die("usage: bench-streams [--device D] [--worker PATH] [--streams N] "
+                      "[--rounds N] [--quick]");
+        }
+    }
+    if (options.streams < 1 || options.streams > MOST || options.rounds < 1 ||
+        options.rounds > MOST_ROUND) {
+        bench_die("--streams: 1 to %u; --rounds: 1 to %u", MOST, MOST_ROUND);
+    }
+    printf("streams  first job done  all jobs done  private/worker  idle processor  context's "
+           "end\n");
+    for (unsigned count = 1; count < options.streams; count *= 8) {
+        measure_streams(&options, count);
+    }
+    measure_streams(&options, options.streams);
+    char folder[] = "/tmp/bench-streams-XXXXXX";
+    if (!mkdtemp(folder)) {
+        bench_die("no folder for pipeline caches");
+    }
+    printf("\ndeath of an idle worker until the next good result, p50 of %u:\n", options.rounds);
+    printf("  no spare                        %8.1f ms\n", measure_death(&options, 0, NULL));
+    printf("  a spare                         %8.1f ms\n", measure_death(&options, 1, NULL));
+    printf("  a spare and a pipeline cache    %8.1f ms\n", measure_death(&options, 1, folder));
+    remove_folder(folder);
+    return 0;
+}
