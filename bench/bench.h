@@ -57,6 +57,8 @@ struct bench_side {
     const char *name;
     /* An empty dispatch and its wait, |count| times, one sample each. */
     void (*round_trip)(void *self, uint64_t *samples, size_t count);
+    /* The same, polling for the end instead of sleeping; NULL: the side chooses by itself. */
+    void (*round_trip_polling)(void *self, uint64_t *samples, size_t count);
     /* |count| dispatches in one submission, one wait. |recorded_before|: in-process only, the
      * command buffer is there already. */
     uint64_t (*commands)(void *self, enum bench_kernel kernel, size_t count, bool recorded_before);

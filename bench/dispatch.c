@@ -21,6 +21,8 @@ enum side_index { IN_PROCESS, BULKHEAD, SIDES };
 enum measure {
     ROUND_TRIP_P50,
     ROUND_TRIP_P99,
+    POLLING_P50, /* in-process only */
+    POLLING_P99,
     COMMANDS_EMPTY,
     COMMANDS_EMPTY_RECORDED,
     COMMANDS_COUNT,
@@ -97,6 +99,11 @@ static void measure_dispatches(const struct bench_options *options, const struct
     side->round_trip(side->self, scratch, options->round_trips);
     out[ROUND_TRIP_P50][round] = bench_quantile(scratch, options->round_trips, 500);
     out[ROUND_TRIP_P99][round] = bench_quantile(scratch, options->round_trips, 990);
+    if (side->round_trip_polling) {
+        side->round_trip_polling(side->self, scratch, options->round_trips);
+        out[POLLING_P50][round] = bench_quantile(scratch, options->round_trips, 500);
+        out[POLLING_P99][round] = bench_quantile(scratch, options->round_trips, 990);
+    }
     out[COMMANDS_EMPTY][round] = side->commands(side->self, BENCH_EMPTY, batch, false);
     out[COMMANDS_EMPTY_RECORDED][round] =
         side->commands(side->self, BENCH_EMPTY, batch, index == IN_PROCESS);
@@ -127,6 +134,15 @@ static void warm_up(const struct bench_options *options, const struct bench_side
 
 static double median(enum side_index index, enum measure measure, unsigned rounds, bool measured) {
     return measured ? (double)bench_quantile(samples[index][measure], rounds, 500) : -1;
+}
+
+/* What the in-process side takes when it polls; negative: there is no such number. */
+static double polling_of(enum measure measure, const struct bench_options *options) {
+    return measure == ROUND_TRIP_P50
+               ? median(IN_PROCESS, POLLING_P50, options->rounds, options->in_process)
+           : measure == ROUND_TRIP_P99
+               ? median(IN_PROCESS, POLLING_P99, options->rounds, options->in_process)
+               : -1;
 }
 
 static size_t add_rows(const struct bench_options *options, struct bench_row *rows) {
@@ -164,6 +180,7 @@ static size_t add_rows(const struct bench_options *options, struct bench_row *ro
             .id = ROWS[i].id,
             .what = texts[i],
             .in_process = median(IN_PROCESS, ROWS[i].measure, options->rounds, options->in_process),
+            .polling = polling_of(ROWS[i].measure, options),
             .bulkhead = median(BULKHEAD, ROWS[i].measure, options->rounds, options->bulkhead),
             .target = ROWS[i].target,
         };
@@ -201,6 +218,7 @@ static size_t add_death_rows(const struct bench_options *options, struct bench_r
             .in_process = ROWS[i].floor ? (double)bench_quantile(ROWS[i].floor, deaths.count,
                                                                  ROWS[i].permille)
                                         : -1,
+            .polling = -1,
             .bulkhead = (double)bench_quantile(ROWS[i].values, deaths.count, ROWS[i].permille),
             .target = ROWS[i].target,
         };
