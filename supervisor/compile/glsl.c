@@ -3,6 +3,7 @@
  * here. */
 #include "base/copy_once.h"
 #include "base/detail.h"
+#include "base/owner.h"
 #include "base/text.h"
 #include "ipc/commands.h"
 #include "ipc/compile.h"
@@ -255,32 +256,30 @@ static const char *first_error(char *log) {
 
 static bh_status take_answer(const struct bh_buffer *answer, const bh_glsl_source *source,
                              void **out_code, uint64_t *out_bytes, bh_detail *detail) {
-    struct bhi_compile_answer *head = malloc(sizeof *head);
-    char *log = malloc(BHI_COMPILE_LOG + 1);
-    bh_status status = BH_OK;
+    BHI_AUTO_FREE struct bhi_compile_answer *head = malloc(sizeof *head);
+    BHI_AUTO_FREE char *log = malloc(BHI_COMPILE_LOG + 1);
     *out_code = NULL;
     if (!head || !log) {
-        status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
-    } else {
-        bhi_copy_once(head, answer->pointer, sizeof *head);
-        uint64_t room = answer->size - sizeof *head;
-        *out_bytes = head->code_bytes;
-        if (source->log) {
-            take_log(source->log, source->log_size, head);
-        }
-        take_log(log, BHI_COMPILE_LOG + 1, head);
-        if (head->refused) {
-            status = bhi_fail(detail, BH_COMPILE_FAILED, 0, CALL ": %.440s", first_error(log));
-        } else if (head->code_bytes <= room && !(*out_code = malloc(head->code_bytes + 1))) {
-            status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
-        } else if (*out_code) {
-            bhi_copy_once(*out_code, (const uint8_t *)answer->pointer + sizeof *head,
-                          head->code_bytes);
-        }
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
     }
-    free(log);
-    free(head);
-    return status;
+    bhi_copy_once(head, answer->pointer, sizeof *head);
+    const uint64_t room = answer->size - sizeof *head;
+    *out_bytes = head->code_bytes;
+    if (source->log) {
+        take_log(source->log, source->log_size, head);
+    }
+    take_log(log, BHI_COMPILE_LOG + 1, head);
+    if (head->refused) {
+        return bhi_fail(detail, BH_COMPILE_FAILED, 0, CALL ": %.440s", first_error(log));
+    }
+    if (head->code_bytes > room) {
+        return BH_OK; /* the caller makes more room, or says that it is impossible */
+    }
+    if (!(*out_code = malloc(head->code_bytes + 1))) {
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
+    }
+    bhi_copy_once(*out_code, (const uint8_t *)answer->pointer + sizeof *head, head->code_bytes);
+    return BH_OK;
 }
 
 /* With room for |room| bytes of code. Where they are not enough *out_code is NULL, and *out_bytes
@@ -406,11 +405,9 @@ BH_API bh_status bh_kernel_create_glsl(bh_context *context, const bh_glsl_source
     if (status != BH_OK) {
         return status;
     }
-    void *names = clean_names(&source, &clean);
+    BHI_AUTO_FREE void *names = clean_names(&source, &clean);
     if (!names) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
     }
-    status = create(context, &clean, &options, out_kernel, detail);
-    free(names);
-    return status;
+    return create(context, &clean, &options, out_kernel, detail);
 }

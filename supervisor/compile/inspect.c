@@ -1,6 +1,7 @@
 /* bh_kernel_inspect: has a compiler say what a module declares. */
 #include "base/copy_once.h"
 #include "base/detail.h"
+#include "base/owner.h"
 #include "base/text.h"
 #include "ipc/commands.h"
 #include "supervisor/buffer/buffer.h"
@@ -114,13 +115,12 @@ static bh_status take_text(const struct bh_buffer *answer, uint64_t bytes,
     if (bytes >= options->text_size) {
         bytes = options->text_size - 1;
     }
-    char *copy = malloc(bytes + 1);
+    BHI_AUTO_FREE char *copy = malloc(bytes + 1);
     if (!copy) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
     }
     bhi_copy_once(copy, (const uint8_t *)answer->pointer + sizeof(struct bhi_inspection), bytes);
     bhi_text_sanitise(options->text, options->text_size, copy, bytes);
-    free(copy);
     return BH_OK;
 }
 
@@ -128,7 +128,7 @@ static bh_status take_text(const struct bh_buffer *answer, uint64_t bytes,
 static bh_status take_answer(const struct bh_kernel *kernel, const struct bh_buffer *answer,
                              const bh_inspect_options *options, uint64_t *out_room,
                              bh_inspection *out, bh_detail *detail) {
-    struct bhi_inspection *copy = malloc(sizeof *copy);
+    BHI_AUTO_FREE struct bhi_inspection *copy = malloc(sizeof *copy);
     if (!copy) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
     }
@@ -147,7 +147,6 @@ static bh_status take_answer(const struct bh_kernel *kernel, const struct bh_buf
     } else if (options->text) {
         status = take_text(answer, out->text_bytes, options, detail);
     }
-    free(copy);
     return status;
 }
 
@@ -244,7 +243,7 @@ BH_API bh_status bh_kernel_inspect_sized(bh_kernel *kernel, const bh_inspect_opt
     if (inspection_size == sizeof *out_inspection) {
         return inspect_kernel(kernel, &options, out_inspection, detail);
     }
-    bh_inspection *ours = calloc(1, sizeof *ours);
+    BHI_AUTO_FREE bh_inspection *ours = calloc(1, sizeof *ours);
     if (!ours) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
     }
@@ -252,6 +251,5 @@ BH_API bh_status bh_kernel_inspect_sized(bh_kernel *kernel, const bh_inspect_opt
     if (status == BH_OK) {
         bhi_layout_give(out_inspection, inspection_size, ours, sizeof *ours);
     }
-    free(ours);
     return status;
 }

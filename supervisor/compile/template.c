@@ -196,6 +196,12 @@ struct arguments {
     void *copy;
 };
 
+static void free_arguments(struct arguments *given) {
+    free(given->copy);
+}
+
+#define AUTO_ARGUMENTS __attribute__((cleanup(free_arguments))) struct arguments
+
 static bh_status take_arguments(const bh_argument *given, uint32_t count, size_t size,
                                 const char *call, struct arguments *out, bh_detail *detail) {
     const void *all = NULL;
@@ -231,7 +237,7 @@ BH_API bh_status bh_template_output_sized(bh_template *template_, const bh_argum
     const size_t size = out_description->struct_size;
     bh_status status =
         bhi_layout_check_options(BHI_OURS(bh_description), size, call, "out_description", detail);
-    struct arguments given;
+    AUTO_ARGUMENTS given = {0};
     if (status == BH_OK) {
         status = take_arguments(arguments, argument_count, argument_size, call, &given, detail);
     }
@@ -252,7 +258,6 @@ BH_API bh_status bh_template_output_sized(bh_template *template_, const bh_argum
         }
         (void)bh_template_release(template_);
     }
-    free(given.copy);
     return status;
 }
 
@@ -267,7 +272,7 @@ BH_API bh_status bh_template_source_sized(bh_template *template_, const bh_argum
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: %s is NULL", call,
                         out_length ? "text" : "out_length");
     }
-    struct arguments given;
+    AUTO_ARGUMENTS given = {0};
     bh_status status =
         take_arguments(arguments, argument_count, argument_size, call, &given, detail);
     if (status != BH_OK) {
@@ -275,7 +280,6 @@ BH_API bh_status bh_template_source_sized(bh_template *template_, const bh_argum
     }
     status = hold(template_, call, detail);
     if (status != BH_OK) {
-        free(given.copy);
         return status;
     }
     status = bhi_template_bind(template_, given.all, argument_count, false, call, &bound, detail);
@@ -289,7 +293,6 @@ BH_API bh_status bh_template_source_sized(bh_template *template_, const bh_argum
         }
     }
     bhi_pen_fini(&pen);
-    free(given.copy);
     (void)bh_template_release(template_);
     return status;
 }
@@ -298,7 +301,7 @@ static bh_status prepare(bh_template *t, const bh_argument *arguments, uint32_t 
                          size_t argument_size, const uint32_t *groups, const char *call,
                          bh_template_call *out_call, bh_detail *detail) {
     struct bhi_bound bound;
-    struct arguments given;
+    AUTO_ARGUMENTS given = {0};
     bh_status status =
         take_arguments(arguments, argument_count, argument_size, call, &given, detail);
     if (status != BH_OK) {
@@ -316,7 +319,6 @@ static bh_status prepare(bh_template *t, const bh_argument *arguments, uint32_t 
         }
         (void)bh_template_release(t);
     }
-    free(given.copy);
     return status;
 }
 

@@ -1,6 +1,7 @@
 #include "supervisor/context/context.h"
 #include "base/check.h"
 #include "base/detail.h"
+#include "base/owner.h"
 #include "base/text.h"
 
 #include <stdarg.h>
@@ -187,16 +188,13 @@ void bhi_context_log_said(bh_context *context) {
 /* A page that a forked child sees as zeroes: no getpid() in each call, no pthread_atfork(). */
 static _Atomic uint32_t *make_guard(void) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    void *guard = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (guard == MAP_FAILED) {
+    BHI_AUTO_MAPPING guard = {
+        mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), page};
+    if (guard.at == MAP_FAILED || madvise(guard.at, page, MADV_WIPEONFORK) != 0) {
         return NULL;
     }
-    if (madvise(guard, page, MADV_WIPEONFORK) != 0) {
-        munmap(guard, page);
-        return NULL;
-    }
-    atomic_store((_Atomic uint32_t *)guard, GUARD);
-    return guard;
+    atomic_store((_Atomic uint32_t *)guard.at, GUARD);
+    return bhi_mapping_steal(&guard);
 }
 
 bool bhi_context_init(bh_context *context, const struct bhi_core_ops *ops) {

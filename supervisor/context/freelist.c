@@ -1,4 +1,5 @@
 #include "supervisor/context/freelist.h"
+#include "base/owner.h"
 
 #include <pthread.h>
 #include <stdalign.h>
@@ -26,16 +27,17 @@ static struct bhi_freelist_state *state_of(struct bhi_freelist *freelist) {
     if (state) {
         return state;
     }
-    struct bhi_freelist_state *made =
-        mmap(NULL, sizeof *made, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (made == MAP_FAILED) {
+    const size_t size = sizeof *state;
+    BHI_AUTO_MAPPING made = {
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), size};
+    if (made.at == MAP_FAILED) {
         return NULL;
     }
-    if (madvise(made, sizeof *made, MADV_WIPEONFORK) == 0 &&
-        atomic_compare_exchange_strong(&freelist->state, &state, made)) {
-        return made;
+    if (madvise(made.at, size, MADV_WIPEONFORK) == 0 &&
+        atomic_compare_exchange_strong(&freelist->state, &state,
+                                       (struct bhi_freelist_state *)made.at)) {
+        return bhi_mapping_steal(&made);
     }
-    munmap(made, sizeof *made);
     return state; /* another thread was faster, or NULL */
 }
 

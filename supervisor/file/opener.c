@@ -2,6 +2,7 @@
 #include "base/detail.h"
 #include "base/fd.h"
 #include "base/futex.h"
+#include "base/owner.h"
 #include "ipc/fdpass.h"
 #include "supervisor/context/room.h"
 #include "supervisor/file/rights.h"
@@ -79,8 +80,13 @@ static void end(struct bhi_opener *opener) {
     release(opener);
 }
 
+static void drop(struct bhi_opener **opener) {
+    release(*opener);
+}
+#define AUTO_OPENER __attribute__((cleanup(drop))) struct bhi_opener
+
 static int start(bh_context *context, struct bhi_opener **out_opener) {
-    struct bhi_opener *opener = calloc(1, sizeof *opener);
+    AUTO_OPENER *opener = calloc(1, sizeof *opener);
     if (!opener) {
         return -ENOMEM;
     }
@@ -89,27 +95,27 @@ static int start(bh_context *context, struct bhi_opener **out_opener) {
     bhi_rights_read(opener->rights);
     int pair[2];
     int error = bhi_fdpass_pair(pair);
-    if (!error) {
-        pid_t pid;
-        opener->socket = pair[0];
-        int flags = fcntl(pair[0], F_GETFL);
-        if (flags < 0 || fcntl(pair[0], F_SETFL, flags | O_NONBLOCK) != 0) {
-            error = -errno;
-        } else if ((opener->pidfd =
-                        bhi_spawn(context->settings.worker_path, "opener", pair[1], &pid)) < 0) {
-            error = opener->pidfd;
-        }
-        close(pair[1]);
-    }
-    if (!error && (error = send_watch(opener)) != 0) {
-        bhi_spawn_kill(opener->pidfd); /* it has not touched anything yet */
-        opener->pidfd = -1;
-    }
     if (error) {
-        release(opener);
         return error;
     }
-    *out_opener = opener;
+    BHI_AUTO_FD theirs = pair[1];
+    pid_t pid;
+    opener->socket = pair[0];
+    int flags = fcntl(opener->socket, F_GETFL);
+    if (flags < 0 || fcntl(opener->socket, F_SETFL, flags | O_NONBLOCK) != 0) {
+        return -errno;
+    }
+    opener->pidfd = bhi_spawn(context->settings.worker_path, "opener", theirs, &pid);
+    if (opener->pidfd < 0) {
+        return opener->pidfd;
+    }
+    bhi_fd_close(&theirs); /* what the opener closes has ended */
+    if ((error = send_watch(opener)) != 0) {
+        bhi_spawn_kill(opener->pidfd); /* it has not touched anything yet */
+        opener->pidfd = -1;
+        return error;
+    }
+    *out_opener = BHI_STEAL(opener);
     return 0;
 }
 
@@ -120,7 +126,7 @@ static bh_status get(bh_context *context, const char *call, struct bhi_opener **
                      bh_detail *detail) {
     uint8_t rights[BHI_RIGHTS_BYTES];
     bhi_rights_read(rights);
-    struct bhi_opener *old = NULL;
+    AUTO_OPENER *old = NULL; /* goes after the lock */
     bh_status status = BH_OK;
     pthread_mutex_lock(&context->opener_lock);
     if (context->opener && memcmp(context->opener->rights, rights, sizeof rights) != 0) {
@@ -142,7 +148,6 @@ static bh_status get(bh_context *context, const char *call, struct bhi_opener **
         atomic_fetch_add_explicit(&context->opener->refs, 1, memory_order_relaxed);
     }
     pthread_mutex_unlock(&context->opener_lock);
-    release(old);
     return status;
 }
 
@@ -329,16 +334,15 @@ static enum heard hear(struct bhi_opener *opener, int socket, uint64_t deadline_
     }
 }
 
-static void take(const struct bhi_message *message, int socket, struct bhi_opening *out) {
-    out->socket = -1;
+/* Takes |socket| where the file is to come through it. */
+static void take(const struct bhi_message *message, int *socket, struct bhi_opening *out) {
     if (message->type == BHI_MSG_OPENED) {
         out->opened = message->opened;
-        out->socket = socket;
+        out->socket = bhi_fd_steal(socket);
         return;
     }
     out->error = message->open_failed.error;
     snprintf(out->what, sizeof out->what, "%s", message->open_failed.what);
-    close(socket);
 }
 
 /* Asks, and waits for the answer: *out_message, and *out_socket where it came. *out_error: errno of
@@ -348,7 +352,7 @@ static bh_status exchange(bh_context *context, const struct request *request, ui
                           int *out_socket, int *out_error, bh_detail *detail) {
     *out_error = 0;
     for (int attempt = 0; attempt < 2; attempt++) {
-        struct bhi_opener *opener;
+        AUTO_OPENER *opener = NULL;
         bh_status status = get(context, call, &opener, detail);
         if (status != BH_OK) {
             return status;
@@ -364,7 +368,6 @@ static bh_status exchange(bh_context *context, const struct request *request, ui
         if (heard == LOST && (!error || error == -EPIPE || error == -EAGAIN)) {
             lose(context, opener);
         }
-        release(opener);
         if (error && error != -EPIPE && error != -EAGAIN) {
             *out_error = -error; /* it has no descriptors left, for one */
             return BH_OK;
@@ -387,7 +390,7 @@ bh_status bhi_opener_open(bh_context *context, const bh_file_source *source, uin
                           bh_detail *detail) {
     struct request request;
     struct bhi_message message;
-    int socket = -1;
+    BHI_AUTO_FD socket = -1;
     *out = (struct bhi_opening){.socket = -1, .error = compose(source, &request)};
     if (out->error) {
         return BH_OK;
@@ -395,7 +398,7 @@ bh_status bhi_opener_open(bh_context *context, const bh_file_source *source, uin
     bh_status status = exchange(context, &request, deadline_ns, call, name, &message, &socket,
                                 &out->error, detail);
     if (socket >= 0) {
-        take(&message, socket, out);
+        take(&message, &socket, out);
     }
     return status;
 }
@@ -413,7 +416,8 @@ bh_status bhi_opener_cache(bh_context *context, const struct bhi_cache_call *wha
     int length = snprintf(request.path, sizeof request.path, "%s", what->folder);
     file->path_bytes = request.path_bytes = (uint32_t)length;
     struct bhi_message message;
-    int socket = -1, error = 0;
+    BHI_AUTO_FD socket = -1;
+    int error = 0;
     bh_status status = exchange(context, &request, deadline_ns, "pipeline cache", what->folder,
                                 &message, &socket, &error, detail);
     if (socket >= 0) {
@@ -422,15 +426,15 @@ bh_status bhi_opener_cache(bh_context *context, const struct bhi_cache_call *wha
         } else {
             out->error = EPROTO;
         }
-        close(socket);
     } else if (status == BH_OK) {
         out->error = error;
     }
     return status;
 }
 
-void bhi_opener_let_go(bh_context *context, int socket) {
-    struct bhi_opener *opener = NULL;
+void bhi_opener_let_go(bh_context *context, int given) {
+    BHI_AUTO_FD socket = given;
+    AUTO_OPENER *opener = NULL;
     pthread_mutex_lock(&context->opener_lock);
     if (context->opener) {
         opener = context->opener;
@@ -442,6 +446,4 @@ void bhi_opener_let_go(bh_context *context, int socket) {
         const struct bhi_message message = {.type = BHI_MSG_LET_GO};
         (void)bhi_fdpass_send_message(opener->socket, &message, &socket, 1);
     }
-    release(opener);
-    close(socket);
 }

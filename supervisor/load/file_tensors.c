@@ -2,6 +2,7 @@
 #include "base/copy_once.h"
 #include "base/detail.h"
 #include "base/futex.h"
+#include "base/owner.h"
 #include "base/text.h"
 #include "ipc/file_answer.h"
 #include "supervisor/buffer/buffer.h"
@@ -62,7 +63,7 @@ static bh_status take_list(const struct bhi_file *file, const struct bh_buffer *
     if (list.count > BHI_FILE_TENSORS) {
         return bhi_file_senseless(file, CALL, detail);
     }
-    struct {
+    BHI_AUTO_FREE struct {
         struct bhi_file_row row;
         bh_file_tensor tensor;
     } *one = malloc(sizeof *one);
@@ -80,7 +81,6 @@ static bh_status take_list(const struct bhi_file *file, const struct bh_buffer *
             status = bhi_file_senseless(file, CALL, detail);
         }
     }
-    free(one);
     if (status == BH_OK) {
         *out_count = list.count;
     }

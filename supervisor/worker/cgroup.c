@@ -1,5 +1,6 @@
 #include "supervisor/worker/cgroup.h"
 #include "base/fd.h"
+#include "base/owner.h"
 #include "supervisor/worker/directory_lock.h"
 
 #include <dirent.h>
@@ -116,11 +117,11 @@ struct place {
 /* /proc/self/cgroup: lines of ID:CONTROLLERS:PATH, v2 is 0::PATH. */
 static int find_place(const char *proc_cgroup, struct place *out) {
     out->version = 0;
-    FILE *file = fopen(proc_cgroup, "re");
+    BHI_AUTO_FILE *file = fopen(proc_cgroup, "re");
     if (!file) {
         return -errno;
     }
-    char *line = NULL;
+    BHI_AUTO_FREE char *line = NULL;
     size_t capacity = 0;
     while (out->version != 1 && getline(&line, &capacity, file) > 0) {
         line[strcspn(line, "\n")] = '\0';
@@ -142,8 +143,6 @@ static int find_place(const char *proc_cgroup, struct place *out) {
             snprintf(out->path, sizeof out->path, "%s", path);
         }
     }
-    free(line);
-    fclose(file);
     return 0;
 }
 
@@ -197,11 +196,11 @@ static bool parse_mount(char *line, int version, char **out_root, char **out_poi
  * |*out_top| is how long the mount point is: nothing above it is ours to see. */
 static int find_dir(const char *mountinfo, const struct place *place, char *out, size_t capacity,
                     size_t *out_top) {
-    FILE *file = fopen(mountinfo, "re");
+    BHI_AUTO_FILE *file = fopen(mountinfo, "re");
     if (!file) {
         return -errno;
     }
-    char *line = NULL;
+    BHI_AUTO_FREE char *line = NULL;
     size_t line_capacity = 0;
     int result = -ENOENT;
     while (result != 0 && getline(&line, &line_capacity, file) > 0) {
@@ -224,8 +223,6 @@ static int find_dir(const char *mountinfo, const struct place *place, char *out,
             result = 0;
         }
     }
-    free(line);
-    fclose(file);
     return result;
 }
 

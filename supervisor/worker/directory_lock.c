@@ -1,5 +1,6 @@
 #include "supervisor/worker/directory_lock.h"
 #include "base/fd.h"
+#include "base/owner.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -130,39 +131,37 @@ static bool remove_left(int parent, const struct stat *parent_info, const char *
         !is_left(&before, parent_info, now)) {
         return false;
     }
-    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    BHI_AUTO_FD fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    BHI_AUTO_DIR *dir = NULL; /* the lock goes last, with it */
     if (fd < 0) {
         return false;
     }
-    DIR *dir = NULL;
     if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &info) == 0 && same(&info, &before) &&
         is_left(&info, parent_info, now)) {
         dir = fdopendir(fd);
     }
     if (!dir) {
-        close(fd);
         return false;
     }
+    const int inside = bhi_fd_steal(&fd); /* the folder's now */
     const struct dirent *entry;
     for (int i = 0; i < MOST_INSIDE && (entry = readdir(dir)); i++) {
-        kind->empty(fd, entry->d_name);
+        kind->empty(inside, entry->d_name);
     }
-    bool removed = unlinkat(parent, name, AT_REMOVEDIR) == 0;
-    closedir(dir); /* the lock goes last */
-    return removed;
+    return unlinkat(parent, name, AT_REMOVEDIR) == 0;
 }
 
 static void sweep(const char *path, const struct kind *kind) {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    BHI_AUTO_FD fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
         return;
     }
     struct stat info;
-    DIR *dir = fstat(fd, &info) == 0 ? fdopendir(fd) : NULL;
+    BHI_AUTO_DIR *dir = fstat(fd, &info) == 0 ? fdopendir(fd) : NULL;
     if (!dir) {
-        close(fd);
         return;
     }
+    const int parent = bhi_fd_steal(&fd); /* the folder's now */
     const time_t now = time(NULL);
     int examined = 0, removed = 0;
     const struct dirent *entry;
@@ -171,10 +170,9 @@ static void sweep(const char *path, const struct kind *kind) {
          i++) {
         if (kind->is_ours(entry->d_name)) {
             examined++;
-            removed += remove_left(fd, &info, entry->d_name, kind, now);
+            removed += remove_left(parent, &info, entry->d_name, kind, now);
         }
     }
-    closedir(dir);
 }
 
 void bhi_directory_lock_sweep_folders(const char *parent) {
