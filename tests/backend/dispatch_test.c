@@ -475,6 +475,7 @@ static void a_large_grid_knows_its_size(void) {
     const struct bhi_vk_kernel *kernel = bhi_map_get(&rig.backend->kernels.map, 1);
     BHT_EQ(kernel->in_parts, in_parts);
     BHT_EQ(kernel->reads_grid, in_parts);
+    BHT_EQ(!!kernel->split, in_parts);
     rig_close(&rig);
 }
 

@@ -53,7 +53,7 @@ struct runner_run {
     uint32_t groups[3];
     const void *push; /* as many bytes as the reflection says */
     uint32_t abort;   /* the guard's word */
-    uint32_t told[3]; /* the guard's counts of workgroups; 0: the driver's are right */
+    uint32_t told[3]; /* the guard's counts of workgroups */
     uint32_t *data;   /* in and out: RUNNER_WORDS for each buffer, in the order of bindings */
     uint32_t flags;   /* out: the guard's */
 };

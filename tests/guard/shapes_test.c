@@ -308,22 +308,30 @@ static void test_only_kernels_with_counted_loops_ask_who_is_there(void) {
 /* |decorations| make |%built_in| (of |type|) how many workgroups there are, and |body| reads it. */
 static void check_grid(const char *decorations, const char *type, const char *body, bool reads,
                        bool whole) {
-    char globals[512];
+    static const struct bhi_spec_constant one = {1, 4, 5};
+    char globals[512], decorated[512];
+    snprintf(decorated, sizeof decorated, "%sOpDecorate %%spec SpecId 0\n", decorations);
     snprintf(globals, sizeof globals,
-             "%%v3 = OpTypeVector %%uint 3\n%%block_of = OpTypeStruct %%v3\n"
+             "%%spec = OpSpecConstant %%uint 7\n%%v3 = OpTypeVector %%uint 3\n%%block_of = "
+             "OpTypeStruct %%v3\n"
              "%%p_v3 = OpTypePointer Input %%v3\n%%p_in = OpTypePointer Input %s\n"
              "%%built_in = OpVariable %%p_in Input\n",
              type);
     for (unsigned minor = 0; minor <= 6; minor++) {
         for (int in_parts = 0; in_parts < 2; in_parts++) {
-            const struct bhi_guard_options options = {
-                .entry = "main", .max_sets = 8, .in_parts = in_parts};
+            const struct bhi_guard_options options = {.entry = "main",
+                                                      .constants = &one,
+                                                      .constant_count = 1,
+                                                      .max_sets = 8,
+                                                      .in_parts = in_parts};
             struct stand_module module =
-                stand_compute_with(decorations, globals, "%built_in", body, "", minor);
+                stand_compute_with(decorated, globals, "%built_in", body, "", minor);
             struct bhi_guarded guarded = stand_guard_with(&module, &options);
             char *text = stand_text(guarded.code, guarded.words);
             BHT_EQ(guarded.reads_grid, reads && in_parts);
             BHT_EQ(guarded.whole_grid, whole);
+            BHT_EQ(guarded.grid_constant,
+                   reads && in_parts ? 2 : 0); /* not the module's 0, nor 1 */
             BHT_EQ(!!strstr(text, "\"bulkhead_groups\""), reads && in_parts);
             free(text);
             bhi_guarded_fini(&guarded);

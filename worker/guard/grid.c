@@ -1,8 +1,9 @@
 /* How many workgroups there are, where the driver does not know: of a grid that is dispatched in
  * parts (worker/vulkan/dispatch.h) it gives a kernel the size of a part. At its beginning the
- * kernel copies its built-in variable into one of the guard's, with the counts from the guard's
- * buffer where those are not zero; whatever read the variable reads the copy. This comes after the
- * loops: a bound that is a built-in variable does not change while a loop runs. */
+ * kernel fills a variable of the guard's from its built-in one, or from the guard's buffer, as a
+ * specialization constant says; whatever read the built-in variable reads that one. A pipeline for
+ * grids that are not in parts has no trace of it left. This comes after the loops: a bound that is
+ * a built-in variable does not change while a loop runs. */
 #include "worker/guard/grid.h"
 
 #include "worker/guard/entry.h"
@@ -10,6 +11,43 @@
 #include "worker/guard/words.h"
 
 #define SPIRV_1_4 0x00010400u
+
+/* A SpecId that neither the module nor the pipeline's values have. */
+static uint32_t free_constant(struct bhi_guard *g) {
+    struct bhi_ir *ir = &g->ir;
+    uint32_t count = g->options->constant_count;
+    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins; ins = ins->next) {
+        count += bhi_ins_op(ins) == SpvOpDecorate && ins->words[2] == SpvDecorationSpecId;
+    }
+    uint8_t *taken = bhi_ir_alloc(ir, count + 1);
+    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins; ins = ins->next) {
+        if (bhi_ins_op(ins) == SpvOpDecorate && ins->words[2] == SpvDecorationSpecId &&
+            ins->words[3] < count) {
+            taken[ins->words[3]] = 1;
+        }
+    }
+    for (uint32_t i = 0; i < g->options->constant_count; i++) {
+        if (g->options->constants[i].constant_id < count) {
+            taken[g->options->constants[i].constant_id] = 1;
+        }
+    }
+    uint32_t id = 0;
+    while (taken[id]) { /* the last one is free */
+        id++;
+    }
+    return id;
+}
+
+/* A boolean that is false, unless a pipeline says otherwise. */
+static uint32_t add_constant(struct bhi_guard *g) {
+    struct bhi_ir *ir = &g->ir;
+    g->out->grid_constant = free_constant(g);
+    const uint32_t told = bhi_ir_global(ir, SpvOpSpecConstantFalse, g->type_bool, NULL, 0);
+    bhi_ir_decorate(ir, SpvOpDecorate,
+                    BHI_OPERANDS(told, SpvDecorationSpecId, g->out->grid_constant));
+    bhi_ir_set_name(ir, told, "bulkhead_told");
+    return told;
+}
 
 /* Does the entry point list |variable|? */
 static bool in_interface(const struct bhi_guard *g, uint32_t variable) {
@@ -66,9 +104,10 @@ static void redirect(struct bhi_guard *g, uint32_t from, uint32_t to) {
     }
 }
 
-/* At the beginning of the kernel: |copy|, of three times |part|, becomes what |variable| is. */
+/* At the beginning of the kernel: |copy|, of three times |part|, becomes what |variable| is, or, if
+ * |told|, what the guard's words say. */
 static void fill(struct bhi_guard *g, uint32_t variable, uint32_t copy, uint32_t type,
-                 uint32_t part) {
+                 uint32_t part, uint32_t told) {
     struct bhi_ir *ir = &g->ir;
     struct bhi_basic_block *block = g->entry->first;
     struct bhi_ins *at = bhi_guard_after_variables(block);
@@ -81,8 +120,6 @@ static void fill(struct bhi_guard *g, uint32_t variable, uint32_t copy, uint32_t
             ir, block, at, SpvOpAccessChain, g->word_pointer, BHI_OPERANDS(g->buffer, member));
         const uint32_t word =
             bhi_block_value_before(ir, block, at, SpvOpLoad, g->type_uint, BHI_OPERANDS(pointer));
-        const uint32_t given = bhi_block_value_before(ir, block, at, SpvOpINotEqual, g->type_bool,
-                                                      BHI_OPERANDS(word, g->zero));
         const uint32_t count =
             part == g->type_uint
                 ? word
@@ -90,14 +127,14 @@ static void fill(struct bhi_guard *g, uint32_t variable, uint32_t copy, uint32_t
         const uint32_t one = bhi_block_value_before(ir, block, at, SpvOpCompositeExtract, part,
                                                     BHI_OPERANDS(own, i));
         counts[i] = bhi_block_value_before(ir, block, at, SpvOpSelect, part,
-                                           BHI_OPERANDS(given, count, one));
+                                           BHI_OPERANDS(told, count, one));
     }
     const uint32_t all =
         bhi_block_value_before(ir, block, at, SpvOpCompositeConstruct, type, counts, 3);
     bhi_block_do_before(ir, block, at, SpvOpStore, BHI_OPERANDS(copy, all));
 }
 
-static void copy_variable(struct bhi_guard *g, const struct bhi_ins *variable) {
+static void copy_variable(struct bhi_guard *g, const struct bhi_ins *variable, uint32_t told) {
     struct bhi_ir *ir = &g->ir;
     const uint32_t type = bhi_ir_definition(ir, variable->type)->words[3];
     const uint32_t part = bhi_ir_definition(ir, type)->words[2];
@@ -109,10 +146,11 @@ static void copy_variable(struct bhi_guard *g, const struct bhi_ins *variable) {
         bhi_guard_add_to_compute(g, copy);
     }
     redirect(g, variable->result, copy);
-    fill(g, variable->result, copy, type, part);
+    fill(g, variable->result, copy, type, part, told);
 }
 
 void bhi_guard_grid(struct bhi_guard *g) {
+    uint32_t told = 0;
     for (const struct bhi_ins *ins = g->ir.sections[BHI_IR_DECORATIONS].first; ins;
          ins = ins->next) {
         const SpvOp op = bhi_ins_op(ins);
@@ -125,8 +163,9 @@ void bhi_guard_grid(struct bhi_guard *g) {
         if (op == SpvOpMemberDecorate) { /* no compiler writes that */
             g->out->whole_grid = true;
         } else if (g->options->in_parts && in_interface(g, ins->words[1])) {
+            told = told ? told : add_constant(g);
             g->out->reads_grid = true;
-            copy_variable(g, bhi_ir_definition(&g->ir, ins->words[1]));
+            copy_variable(g, bhi_ir_definition(&g->ir, ins->words[1]), told);
         }
     }
 }

@@ -22,7 +22,7 @@ struct bhi_recorder {
     uint64_t seq;                            /* of the record */
     uint32_t slot;                           /* of its abort word, and of its times */
     const struct bhi_vk_kernel *bound_abort; /* the word is bound for this one */
-    const struct bhi_vk_kernel *bound_kernel;
+    VkPipeline bound_pipeline;
     const struct bhi_vk_group *bound_group;
 };
 

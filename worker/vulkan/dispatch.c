@@ -51,8 +51,13 @@ static void dispatch_parts(const struct bhi_vk_api *vk, VkCommandBuffer commands
     }
 }
 
-/* Tells what runs next in |slot| how many workgroups there are; 0: as many as the driver says.
- * Words that another dispatch reads are written after it: it is the same slot. */
+bool bhi_vk_dispatch_splits(const struct bhi_vk_kernel *kernel, const uint32_t groups[3]) {
+    uint32_t part[3];
+    return kernel->in_parts && bhi_vk_dispatch_part(groups, part);
+}
+
+/* Tells what runs next in |slot| how many workgroups there are. What a dispatch before it reads
+ * there is written after that: it is the same slot. */
 static void write_groups(const struct bhi_backend *b, VkCommandBuffer commands, uint32_t slot,
                          const uint32_t groups[3]) {
     const struct bhi_vk_api *vk = &b->device.api;
@@ -73,7 +78,6 @@ static void write_groups(const struct bhi_backend *b, VkCommandBuffer commands, 
 
 void bhi_vk_dispatch(const struct bhi_backend *b, VkCommandBuffer commands,
                      const struct bhi_vk_kernel *kernel, const uint32_t groups[3], uint32_t slot) {
-    static const uint32_t as_the_driver_says[3] = {0};
     const struct bhi_vk_api *vk = &b->device.api;
     uint32_t part[3];
     if (!kernel->in_parts || !bhi_vk_dispatch_part(groups, part)) {
@@ -91,7 +95,4 @@ void bhi_vk_dispatch(const struct bhi_backend *b, VkCommandBuffer commands,
     vk->CmdBeginConditionalRenderingEXT(commands, &unless_aborted);
     dispatch_parts(vk, commands, groups, part);
     vk->CmdEndConditionalRenderingEXT(commands);
-    if (kernel->reads_grid) {
-        write_groups(b, commands, slot, as_the_driver_says);
-    }
 }

@@ -19,6 +19,8 @@
 
 /* How much of each axis a part of |groups| has. Returns whether that is less than all. */
 bool bhi_vk_dispatch_part(const uint32_t groups[3], uint32_t out[3]);
+/* Is a grid of |kernel|, which is REFLECTED at least, dispatched in parts? */
+bool bhi_vk_dispatch_splits(const struct bhi_vk_kernel *kernel, const uint32_t groups[3]);
 /* Pipeline, sets and push constants are bound; |slot| is the record's abort word. */
 void bhi_vk_dispatch(const struct bhi_backend *b, VkCommandBuffer commands,
                      const struct bhi_vk_kernel *kernel, const uint32_t groups[3], uint32_t slot);

@@ -65,7 +65,8 @@ void bhi_vk_kernel_evict(struct bhi_vk_device *device, struct bhi_vk_kernels *ke
     bhi_list_remove(&k->used);
     kernels->pipelines--;
     device->api.DestroyPipeline(device->device, k->pipeline, NULL);
-    k->pipeline = VK_NULL_HANDLE;
+    device->api.DestroyPipeline(device->device, k->split, NULL);
+    k->pipeline = k->split = VK_NULL_HANDLE;
     k->has_run = false;
     k->state = BHI_KERNEL_REFLECTED;
 }
@@ -292,6 +293,7 @@ static bool reflect(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels
     }
     k->in_parts = device->in_parts && !k->trusted && !guarded.whole_grid;
     k->reads_grid = guarded.reads_grid;
+    k->grid_constant = guarded.grid_constant;
     if (!k->trusted) { /* what it came as is not needed any more */
         free(k->code);
         k->code = guarded.code;
@@ -304,16 +306,25 @@ static bool reflect(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels
     return true;
 }
 
+/* |split|: for grids in parts, of a kernel that reads how many workgroups there are. */
 static bool compile(struct bhi_vk_device *device, struct bhi_vk_cache *cache,
-                    struct bhi_vk_kernel *k, struct bhi_error *error) {
-    VkSpecializationMapEntry entries[256];
-    uint64_t data[256];
+                    struct bhi_vk_kernel *k, bool split, struct bhi_error *error) {
+    VkPipeline *out = split ? &k->split : &k->pipeline;
+    VkSpecializationMapEntry entries[257];
+    uint64_t data[257];
     uint32_t count = k->constant_count < 256 ? k->constant_count : 256;
     for (uint32_t i = 0; i < count; i++) {
         data[i] = k->constants[i].bits;
         entries[i] = (VkSpecializationMapEntry){.constantID = k->constants[i].constant_id,
                                                 .offset = i * (uint32_t)sizeof *data,
                                                 .size = k->constants[i].size};
+    }
+    if (split) {
+        data[count] = VK_TRUE;
+        entries[count] = (VkSpecializationMapEntry){.constantID = k->grid_constant,
+                                                    .offset = count * (uint32_t)sizeof *data,
+                                                    .size = sizeof(VkBool32)};
+        count++;
     }
     const VkSpecializationInfo specialization = {.mapEntryCount = count,
                                                  .pMapEntries = entries,
@@ -331,7 +342,7 @@ static bool compile(struct bhi_vk_device *device, struct bhi_vk_cache *cache,
                   .pName = k->entry,
                   .pSpecializationInfo = count > 0 ? &specialization : NULL},
         .layout = k->layout,
-        .flags = k->in_parts ? VK_PIPELINE_CREATE_DISPATCH_BASE_BIT : 0,
+        .flags = k->in_parts && split == k->reads_grid ? VK_PIPELINE_CREATE_DISPATCH_BASE_BIT : 0,
     };
     VkResult result =
         device->api.CreateShaderModule(device->device, &module, NULL, &pipeline.stage.module);
@@ -339,12 +350,12 @@ static bool compile(struct bhi_vk_device *device, struct bhi_vk_cache *cache,
     if (result == VK_SUCCESS) {
         call = "vkCreateComputePipelines";
         result = device->api.CreateComputePipelines(device->device, cache->cache, 1, &pipeline,
-                                                    NULL, &k->pipeline);
+                                                    NULL, out);
         device->api.DestroyShaderModule(device->device, pipeline.stage.module, NULL);
         cache->changed |= result == VK_SUCCESS;
     }
     if (result != VK_SUCCESS) {
-        k->pipeline = VK_NULL_HANDLE;
+        *out = VK_NULL_HANDLE;
         bhi_error_vk(error, result, call);
         if (error->status == BH_VULKAN) {
             error->status = BH_COMPILE_FAILED;
@@ -365,7 +376,7 @@ bool bhi_vk_kernel_prepare(struct bhi_vk_device *device, struct bhi_vk_kernels *
         k->state = BHI_KERNEL_REFLECTED;
     }
     if (ok && k->state == BHI_KERNEL_REFLECTED &&
-        (ok = compile(device, kernels->cache, k, error))) {
+        (ok = compile(device, kernels->cache, k, false, error))) {
         k->state = BHI_KERNEL_READY;
         kernels->pipelines++;
         bhi_list_append(&kernels->used, &k->used);
@@ -376,4 +387,9 @@ bool bhi_vk_kernel_prepare(struct bhi_vk_device *device, struct bhi_vk_kernels *
         k->error = *error;
     }
     return ok;
+}
+
+bool bhi_vk_kernel_prepare_split(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels,
+                                 struct bhi_vk_kernel *k, struct bhi_error *error) {
+    return k->split != VK_NULL_HANDLE || compile(device, kernels->cache, k, true, error);
 }

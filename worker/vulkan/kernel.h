@@ -27,7 +27,8 @@ struct bhi_vk_kernel {
     uint32_t constant_count;
     bool trusted;                           /* not guarded */
     bool in_parts;                          /* from REFLECTED on: a large grid is split */
-    bool reads_grid;                        /* how many workgroups it has: told if it is split */
+    bool reads_grid;                        /* and then it is told how large it is, by |split| */
+    uint32_t grid_constant;                 /* the specialization constant that makes that one */
     uint32_t guard_set, guard_binding;      /* from REFLECTED on: where its abort word is bound */
     bool guard_shares_set;                  /* that is one of its own sets */
     struct bhi_module_bindings *reflection; /* from REFLECTED on */
@@ -35,6 +36,7 @@ struct bhi_vk_kernel {
     VkDescriptorSetLayout set_layouts[BHI_MAX_SETS];
     VkPipelineLayout layout;
     VkPipeline pipeline;  /* READY */
+    VkPipeline split;     /* READY, and reads_grid: for a grid in parts; NULL until there is one */
     bool has_run;         /* a dispatch of this pipeline has ended: the driver's JIT is done */
     uint64_t last_run;    /* number of the last bhi_backend_run() that used it */
     uint64_t stamp;       /* the newest recording that lists it */
@@ -67,6 +69,9 @@ void bhi_vk_kernel_free(struct bhi_vk_device *device, struct bhi_vk_kernels *ker
 /* Brings it to READY, or gives *error. */
 bool bhi_vk_kernel_prepare(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels,
                            struct bhi_vk_kernel *kernel, struct bhi_error *error);
+/* Makes |split|; it is READY. */
+bool bhi_vk_kernel_prepare_split(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels,
+                                 struct bhi_vk_kernel *kernel, struct bhi_error *error);
 /* It is used by run |run|: the newest now. */
 void bhi_vk_kernel_touch(struct bhi_vk_kernels *kernels, struct bhi_vk_kernel *kernel,
                          uint64_t run);

@@ -20,7 +20,7 @@ static bool find_group(struct bhi_backend *b, const struct bhi_vk_kernel *kernel
 }
 
 static VkResult record(struct bhi_backend *b, const struct bhi_vk_kernel *kernel,
-                       const struct bhi_vk_group *group) {
+                       VkPipeline pipeline, const struct bhi_vk_group *group) {
     const struct bhi_vk_api *vk = &b->device.api;
     const uint32_t push[1024] = {0};
     const VkCommandBufferBeginInfo begin = {
@@ -31,7 +31,7 @@ static VkResult record(struct bhi_backend *b, const struct bhi_vk_kernel *kernel
     if (result != VK_SUCCESS) {
         return result;
     }
-    vk->CmdBindPipeline(b->primer, VK_PIPELINE_BIND_POINT_COMPUTE, kernel->pipeline);
+    vk->CmdBindPipeline(b->primer, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
     bhi_vk_bind_group(b, b->primer, kernel, group);
     bhi_vk_bind_abort(b, b->primer, kernel, group, BHI_ABORT_SET);
     if (kernel->reflection->push_bytes > 0) {
@@ -67,12 +67,13 @@ static bool run(struct bhi_backend *b, struct bhi_error *error) {
     return result == VK_SUCCESS;
 }
 
-bool bhi_vk_prime(struct bhi_backend *b, struct bhi_vk_kernel *kernel, struct bhi_error *error) {
+bool bhi_vk_prime(struct bhi_backend *b, const struct bhi_vk_kernel *kernel, VkPipeline pipeline,
+                  struct bhi_error *error) {
     struct bhi_vk_group *group;
     if (!find_group(b, kernel, &group, error)) {
         return false;
     }
-    VkResult result = record(b, kernel, group);
+    VkResult result = record(b, kernel, pipeline, group);
     if (result != VK_SUCCESS) {
         bhi_error_vk(error, result, "recording the first dispatch of a kernel");
     }
@@ -82,6 +83,5 @@ bool bhi_vk_prime(struct bhi_backend *b, struct bhi_vk_kernel *kernel, struct bh
         bhi_vk_group_release(&b->device, &b->groups, group);
         bhi_vk_groups_forget(&b->device, &b->groups, &b->page_buffer, NULL);
     }
-    kernel->has_run |= good;
     return good;
 }

@@ -6,8 +6,9 @@
 
 #include "worker/vulkan/backend.h"
 
-/* |kernel| is READY and guarded. On failure *error; the device may be lost (backend->lost). */
-bool bhi_vk_prime(struct bhi_backend *backend, struct bhi_vk_kernel *kernel,
-                  struct bhi_error *error);
+/* |pipeline| is one of |kernel|, which is READY and guarded. On failure *error; the device may be
+ * lost (backend->lost). */
+bool bhi_vk_prime(struct bhi_backend *backend, const struct bhi_vk_kernel *kernel,
+                  VkPipeline pipeline, struct bhi_error *error);
 
 #endif

@@ -29,6 +29,15 @@ static void log_compile(const struct bhi_recorder *r, const struct bhi_vk_kernel
     }
 }
 
+static void begin_compiling(struct bhi_recorder *r) {
+    struct bhi_backend *b = r->backend;
+    if (b->compiles == UINT64_MAX && b->compiling) {
+        b->compiling(b->user, r->seq, false);
+    }
+    b->compiles = r->seq;
+    BHI_FAULT_POINT("compile");
+}
+
 /* Compiles it, whenever the driver does that. */
 static bool make_ready(struct bhi_recorder *r, struct bhi_vk_kernel *kernel) {
     struct bhi_backend *b = r->backend;
@@ -36,23 +45,42 @@ static bool make_ready(struct bhi_recorder *r, struct bhi_vk_kernel *kernel) {
     const bool compiles = kernel->state != BHI_KERNEL_READY || primes;
     const uint64_t began = compiles ? bhi_now_ns() : 0;
     if (compiles) {
-        if (b->compiles == UINT64_MAX && b->compiling) {
-            b->compiling(b->user, r->seq, false);
-        }
-        b->compiles = r->seq;
-        BHI_FAULT_POINT("compile");
+        begin_compiling(r);
     }
     if (!bhi_vk_kernel_prepare(&b->device, &b->kernels, kernel, r->error)) {
         return false;
     }
     bhi_vk_kernel_touch(&b->kernels, kernel, b->run);
     bhi_vk_evict_pipelines(&b->device, &b->kernels, &b->recordings, &b->groups, b->run);
-    if (primes && !bhi_vk_prime(b, kernel, r->error)) {
+    if (primes && !bhi_vk_prime(b, kernel, kernel->pipeline, r->error)) {
         return false;
     }
+    kernel->has_run |= primes;
     if (compiles) {
         log_compile(r, kernel, bhi_now_ns() - began);
     }
+    return true;
+}
+
+/* The same for its pipeline for grids in parts, which few kernels need; it is READY. */
+static bool make_split_ready(struct bhi_recorder *r, struct bhi_vk_kernel *kernel) {
+    struct bhi_backend *b = r->backend;
+    if (kernel->split != VK_NULL_HANDLE) {
+        return true;
+    }
+    const uint64_t began = bhi_now_ns();
+    begin_compiling(r);
+    if (!bhi_vk_kernel_prepare_split(&b->device, &b->kernels, kernel, r->error)) {
+        return false;
+    }
+    if (!bhi_vk_prime(b, kernel, kernel->split, r->error)) {
+        if (!b->lost) { /* else it may be in use */
+            b->device.api.DestroyPipeline(b->device.device, kernel->split, NULL);
+            kernel->split = VK_NULL_HANDLE;
+        }
+        return false;
+    }
+    log_compile(r, kernel, bhi_now_ns() - began);
     return true;
 }
 
@@ -159,8 +187,13 @@ static bool record_dispatch(struct bhi_recorder *r, const struct bhi_cmd_dispatc
     struct bhi_group_range ranges[BHI_MAX_BINDINGS];
     struct use uses[BHI_MAX_BINDINGS];
     struct bhi_vk_group *group;
-    const struct bhi_vk_kernel *kernel = find_kernel(r, dispatch->kernel);
+    struct bhi_vk_kernel *kernel = find_kernel(r, dispatch->kernel);
     if (!kernel || !bhi_bind_check(r, kernel, dispatch, buffers, ranges)) {
+        return false;
+    }
+    const uint32_t groups[3] = {dispatch->groups_x, dispatch->groups_y, dispatch->groups_z};
+    const bool split = kernel->reads_grid && bhi_vk_dispatch_splits(kernel, groups);
+    if (split && !make_split_ready(r, kernel)) {
         return false;
     }
     if (r->check_only) {
@@ -176,9 +209,10 @@ static bool record_dispatch(struct bhi_recorder *r, const struct bhi_cmd_dispatc
         !order(r, uses, reflection->buffer_count, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT)) {
         return false;
     }
-    if (r->bound_kernel != kernel) {
-        vk->CmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel->pipeline);
-        r->bound_kernel = kernel;
+    const VkPipeline pipeline = split ? kernel->split : kernel->pipeline;
+    if (r->bound_pipeline != pipeline) {
+        vk->CmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
+        r->bound_pipeline = pipeline;
     }
     if (kernel->guard_shares_set && group != r->bound_group) {
         r->bound_abort = NULL;
@@ -197,7 +231,6 @@ static bool record_dispatch(struct bhi_recorder *r, const struct bhi_cmd_dispatc
         vk->CmdPushConstants(r->commands, kernel->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
                              dispatch->push_size, bhi_cmd_push(dispatch));
     }
-    const uint32_t groups[3] = {dispatch->groups_x, dispatch->groups_y, dispatch->groups_z};
     bhi_vk_dispatch(r->backend, r->commands, kernel, groups, r->slot);
     return true;
 }

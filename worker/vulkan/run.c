@@ -6,6 +6,7 @@
 #include "worker/compiler/spec_defaults.h"
 #include "worker/error.h"
 #include "worker/faults/faults.h"
+#include "worker/vulkan/dispatch.h"
 #include "worker/vulkan/result.h"
 #include "worker/vulkan/stage.h"
 
@@ -302,6 +303,13 @@ bool bhi_backend_run(struct bhi_backend *b, const struct bhi_lane_record *const 
     return !b->lost;
 }
 
+static bool split_ready(const struct bhi_vk_kernel *kernel,
+                        const struct bhi_cmd_dispatch *dispatch) {
+    const uint32_t groups[3] = {dispatch->groups_x, dispatch->groups_y, dispatch->groups_z};
+    return !kernel->reads_grid || kernel->split != VK_NULL_HANDLE ||
+           !bhi_vk_dispatch_splits(kernel, groups);
+}
+
 bool bhi_backend_warm(const struct bhi_backend *b, const struct bhi_lane_record *record) {
     for (const struct bhi_cmd_header *command = bhi_record_first(record); command;
          command = bhi_record_next(record, command)) {
@@ -311,7 +319,8 @@ bool bhi_backend_warm(const struct bhi_backend *b, const struct bhi_lane_record 
         if (command->type == BHI_CMD_DISPATCH) {
             const struct bhi_vk_kernel *kernel =
                 bhi_map_get(&b->kernels.map, ((const struct bhi_cmd_dispatch *)command)->kernel);
-            if (!kernel || kernel->state != BHI_KERNEL_READY || !kernel->has_run) {
+            if (!kernel || kernel->state != BHI_KERNEL_READY || !kernel->has_run ||
+                !split_ready(kernel, (const struct bhi_cmd_dispatch *)command)) {
                 return false;
             }
         }
