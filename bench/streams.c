@@ -4,8 +4,9 @@
  *
  * The first table makes N streams in a fresh context: how long until a job on one of them is done,
  * until one on each is, how much private memory a worker has, how much processor time idle workers
- * take, and how long the end of the context takes. The second kills an idle worker whose stream
- * knows a few kernels, and takes the time until the next result of the slowest of them. */
+ * take, and how long the end of the context takes. The second does so for streams that have no
+ * worker before their first submission. The third kills an idle worker, and takes the time until
+ * the next result of the kernel that its stream had run. */
 #include "bench.h"
 #include "samples.h"
 
@@ -18,10 +19,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TIMEOUT_NS (60ull * 1000 * 1000 * 1000)
-#define MOST       256u
-#define MOST_ROUND 64u
-#define WATCH_S    2
+#define TIMEOUT_NS   (60ull * 1000 * 1000 * 1000)
+#define MOST         256u
+#define MOST_AT_REST 1000u
+#define MOST_ROUND   64u
+#define WATCH_S      2
 
 static const uint32_t MATMUL[] =
 #include "guard_matmul.inc"
@@ -35,7 +37,7 @@ struct options {
 /* -- contexts ---------------------------------------------------------------------------------- */
 
 static bh_context *open_context(const struct options *options, uint32_t spares,
-                                const char *cache_dir) {
+                                const char *cache_dir, uint64_t worker_idle_ns) {
     bh_context *context;
     bh_detail detail;
     bh_context_options with;
@@ -43,6 +45,7 @@ static bh_context *open_context(const struct options *options, uint32_t spares,
     with.worker_path = options->worker;
     with.spares = spares;
     with.cache_dir = cache_dir;
+    with.worker_idle_ns = worker_idle_ns;
     bench_must(bh_context_create(&with, &context, &detail), "bh_context_create", &detail);
     return context;
 }
@@ -119,7 +122,7 @@ static void measure_streams(const struct options *options, unsigned count) {
     static bh_stream *streams[MOST];
     static bh_event *events[MOST];
     static int pids[MOST];
-    bh_context *context = open_context(options, 0, NULL);
+    bh_context *context = open_context(options, 0, NULL, 0);
     bh_kernel *kernel =
         open_kernel(context, BENCH_CODE[BENCH_EMPTY].words, BENCH_CODE[BENCH_EMPTY].bytes);
     const uint64_t began = bench_now_ns();
@@ -155,6 +158,33 @@ static void measure_streams(const struct options *options, unsigned count) {
            (double)(one - began) / 1e6, (double)(all - began) / 1e6,
            (double)memory / count / 1048576, (double)used / 1e6 / WATCH_S,
            (double)(bench_now_ns() - ends) / 1e6);
+}
+
+/* Streams that get a worker with their first submission: one of them has one. */
+static void measure_at_rest(const struct options *options, unsigned count) {
+    static bh_stream *streams[MOST_AT_REST];
+    bh_context *context = open_context(options, 0, NULL, BH_FOREVER);
+    bh_kernel *kernel =
+        open_kernel(context, BENCH_CODE[BENCH_EMPTY].words, BENCH_CODE[BENCH_EMPTY].bytes);
+    const uint64_t began = bench_now_ns();
+    for (unsigned i = 0; i < count; i++) {
+        streams[i] = open_stream(options, context);
+    }
+    finish(launch_empty(streams[count / 2], kernel));
+    const uint64_t done = bench_now_ns();
+    const int pid = bh_stream_worker_pid(streams[count / 2]);
+    uint64_t used = 0 - processor_ns(pid) - processor_ns(getpid());
+    const struct timespec watch = {.tv_sec = WATCH_S};
+    nanosleep(&watch, NULL);
+    used += processor_ns(pid) + processor_ns(getpid());
+    for (unsigned i = 0; i < count; i++) {
+        bh_stream_release(streams[i]);
+    }
+    bh_kernel_release(kernel);
+    const uint64_t ends = bench_now_ns();
+    bench_must(bh_context_destroy(context), "bh_context_destroy", NULL);
+    printf("%7u  %9.1f ms  %35.2f ms/s  %9.1f ms\n", count, (double)(done - began) / 1e6,
+           (double)used / 1e6 / WATCH_S, (double)(bench_now_ns() - ends) / 1e6);
 }
 
 /* -- after a death ----------------------------------------------------------------------------- */
@@ -209,7 +239,7 @@ static void await_spare(bh_context *context) {
 
 static double measure_death(const struct options *options, uint32_t spares, const char *cache) {
     static uint64_t samples[MOST_ROUND];
-    bh_context *context = open_context(options, spares, cache);
+    bh_context *context = open_context(options, spares, cache, 0);
     struct work work = make_work(options, context);
     run(&work);
     for (unsigned i = 0; i < options->rounds; i++) {
@@ -274,6 +304,10 @@ int main(int argc, char **argv) {
         measure_streams(&options, count);
     }
     measure_streams(&options, options.streams);
+    printf("\nstreams without a worker before their first submission; one has one:\n"
+           "streams  first job done                   host and its worker  context's end\n");
+    measure_at_rest(&options, options.streams);
+    measure_at_rest(&options, options.rounds > 1 ? MOST_AT_REST : 2);
     char folder[] = "/tmp/bench-streams-XXXXXX";
     if (!mkdtemp(folder)) {
         bench_die("no folder for pipeline caches");
