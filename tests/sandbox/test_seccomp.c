@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <stdio.h>
@@ -407,16 +406,58 @@ static void each_call_of_swiftshader(void) {
     try_table(&driver, of_swiftshader, BHT_COUNT(of_swiftshader));
 }
 
-/* No device but what it needs, and no folder of everybody's files. */
-static void paths_of_nvidia(void) {
-    static const char *const never[] = {
-        "/dev/nvidia-uvm", "/dev/nvidia-caps", "/usr", "/sys", "/etc", "/dev"};
-    const struct bhi_driver_info *info = bhi_driver_info("nvidia");
-    for (const struct bhi_driver_path *path = info->paths; path->pattern; path++) {
-        for (size_t i = 0; i < BHT_COUNT(never); i++) {
-            BHT_TRUE(fnmatch(path->pattern, never[i], FNM_PATHNAME) != 0);
+/* Of type 'F' these numbers, to both directions, and no other of the 256; docs/decisions/0031 says
+ * why each is there. */
+static void requests_of_nvidia(void) {
+    static const unsigned char steady[] = {0x27, 0x29, 0x2a, 0x2b, 0x34, 0x4a, 0x4e, 0x4f,
+                                           0x52, 0x54, 0x57, 0x58, 0x5e, 0xc9, 0xce, 0xcf};
+    static const unsigned char start[] = {0xc8, 0xd2, 0xd4, 0xd6, 0xd7};
+    const struct bhi_driver driver = {.info = bhi_driver_info("nvidia")};
+    for (unsigned number = 0; number < 256; number++) {
+        const bool in_steady = memchr(steady, (int)number, sizeof steady);
+        const bool in_start = in_steady || memchr(start, (int)number, sizeof start);
+        const struct call call = {"a request", SYS_ioctl, {BAD, NVIDIA(number), BAD}, 0, 0};
+        if (!judged(&driver, BEHIND_START, &call, in_start ? SAME : DIES) ||
+            !judged(&driver, BEHIND_STEADY, &call, in_steady ? SAME : DIES)) {
+            BHT_FAIL("request 0x%02x", number);
         }
     }
+}
+
+/* What a worker may open, all of it: a path that is added is added here, with its reason in
+ * docs/decisions/0031. */
+static void paths_of_nvidia(void) {
+    static const struct bhi_driver_path expected[] = {
+        {"/dev/nvidiactl", BHI_PATH_DEVICE},
+        {"/dev/nvidia[0-9]*", BHI_PATH_NODE},
+        {"/proc", BHI_PATH_PROC},
+        {"/proc/self", BHI_PATH_INSIDE},
+        {"/proc/stat", BHI_PATH_INSIDE},
+        {"/proc/meminfo", BHI_PATH_INSIDE},
+        {"/proc/cpuinfo", BHI_PATH_INSIDE},
+        {"/proc/driver/nvidia", BHI_PATH_INSIDE},
+        {"/sys/devices/system/cpu", BHI_PATH_READ},
+        {"/sys/devices/system/memory", BHI_PATH_READ},
+        {"/sys/module/nvidia", BHI_PATH_READ},
+        {BHI_PATH_OF_LIBRARY, BHI_PATH_LIBS},
+        {"/usr/lib/*-linux-gnu", BHI_PATH_LIBS},
+        {"/usr/lib64", BHI_PATH_LIBS},
+        {"/lib", BHI_PATH_LIBS},
+        {"/lib64", BHI_PATH_LIBS},
+        {"/usr/share/glvnd", BHI_PATH_READ},
+        {"/usr/share/egl", BHI_PATH_READ},
+        {"/usr/share/nvidia", BHI_PATH_READ},
+        {"/usr/local/nvidia/share/glvnd", BHI_PATH_READ},
+        {"/etc/ld.so.cache", BHI_PATH_READ},
+    };
+    const struct bhi_driver_path *paths = bhi_driver_info("nvidia")->paths;
+    size_t count = 0;
+    for (; paths[count].pattern; count++) {
+        BHT_LT(count, BHT_COUNT(expected));
+        BHT_STR_EQ(paths[count].pattern, expected[count].pattern);
+        BHT_EQ(paths[count].kind, expected[count].kind);
+    }
+    BHT_EQ(count, BHT_COUNT(expected));
 }
 
 /* Every driver's filters can be built and loaded, also those of a driver that is not here. */
@@ -469,7 +510,8 @@ int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST_WITH(each_call, 120, 0), BHT_TEST_WITH(each_call_of_nvidia, 120, 0),
         BHT_TEST(each_call_of_radv),      BHT_TEST(each_call_of_swiftshader),
-        BHT_TEST(paths_of_nvidia),        BHT_TEST(every_driver),
+        BHT_TEST(requests_of_nvidia),     BHT_TEST(paths_of_nvidia),
+        BHT_TEST(every_driver),
 #ifdef __x86_64__
         BHT_TEST(other_architectures),
 #endif
