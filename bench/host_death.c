@@ -1,10 +1,12 @@
-/* bench-host-death: a host is killed with -9 while a kernel that never ends runs. How long do the
- * others on that device stand still, and when is the last of its processes gone?
+/* bench-host-death: a host, or a worker, is killed with -9 while a kernel that never ends runs. How
+ * long do the others on that device stand still, and when is the last of the host's processes gone,
+ * or has the worker's stream a good result again?
  *
  *     bench-host-death [--device D] [--worker PATH] [--rounds N] [--trusted] [--warden] [--each]
- *                      [--quick]
+ *                      [--workers] [--quick]
  *
- * --warden kills the host's warden in the same moment, --each prints each process's end.
+ * --workers kills a worker, not the host. --warden kills the host's warden in the same moment,
+ * --each prints each process's end.
  *
  * The neighbour is a context of this program's own, with one small job after the other. The host is
  * this program once more (--host X Y). */
@@ -42,7 +44,7 @@ static const uint32_t HANG[] =
 struct options {
     const char *device, *worker;
     unsigned rounds;
-    bool trusted, each, warden;
+    bool trusted, each, warden, workers;
 };
 
 /* -- a context with one stream ---------------------------------------------------------------- */
@@ -54,6 +56,11 @@ struct side {
     bh_buffer *data;
 };
 
+static void print_line(bh_log_level level, const char *line, void *user) {
+    (void)user;
+    printf("  %.3f %d %s\n", (double)(bench_now_ns() / 1000 % 1000000000) / 1e3, (int)level, line);
+}
+
 static struct side open_side(const struct options *options, const char *name, const uint32_t *code,
                              size_t bytes, bool trusted) {
     struct side side;
@@ -61,6 +68,7 @@ static struct side open_side(const struct options *options, const char *name, co
     bh_context_options context;
     bh_context_options_init(&context);
     context.worker_path = options->worker;
+    context.log = options->each ? print_line : NULL;
     bench_must(bh_context_create(&context, &side.context, &detail), "bh_context_create", &detail);
     bh_stream_options stream;
     bh_stream_options_init(&stream);
@@ -306,11 +314,51 @@ static struct round kill_a_host(const struct options *options, const struct neig
     return round;
 }
 
+static void close_side(struct side *side) {
+    bh_buffer_release(side->data);
+    bh_kernel_release(side->kernel);
+    bh_stream_release(side->stream);
+    bh_context_destroy(side->context);
+}
+
+/* Here gone_ns is when its stream has had a good result again. */
+static struct round kill_a_worker(const struct options *options, const struct neighbour *n,
+                                  const uint32_t grid[2]) {
+    struct side side = open_side(options, "culprit", HANG, sizeof HANG, options->trusted);
+    const struct timespec a_while = {.tv_nsec = RUNNING_NS};
+    const struct timespec a_second = {.tv_sec = 1};
+    struct round round;
+    set_word(&side, GO); /* compiled before it is timed */
+    run_once(&side);
+    nanosleep(&a_second, NULL); /* the spare is ready, and the sentinel */
+    set_word(&side, 0);
+    bh_event *event = launch(&side, grid[0], grid[1]);
+    nanosleep(&a_while, NULL);
+    const uint64_t start = bench_now_ns();
+    kill(bh_stream_worker_pid(side.stream), SIGKILL);
+    await_next(n);
+    round.next_ns = bench_now_ns() - start;
+    const bh_status status = bh_event_wait(event, TIMEOUT_NS);
+    if (status != BH_WORKER_SIGNAL && status != BH_LOOP_LIMIT) { /* that driver ended it */
+        bench_die("the killed worker's event: %s", bh_status_name(status));
+    }
+    if (options->each) {
+        printf("  poisoned after %.1f ms\n", (double)(bench_now_ns() - start) / 1e6);
+    }
+    bh_event_release(event);
+    set_word(&side, GO);
+    run_once(&side);
+    round.gone_ns = bench_now_ns() - start;
+    close_side(&side);
+    return round;
+}
+
 static void measure(const struct options *options, const struct neighbour *n,
                     const uint32_t grid[2]) {
     uint64_t next[MOST_ROUND], gone[MOST_ROUND];
     for (unsigned i = 0; i < options->rounds; i++) {
-        const struct round round = kill_a_host(options, n, grid);
+        const struct round round =
+            options->workers ? kill_a_worker(options, n, grid) : kill_a_host(options, n, grid);
         next[i] = round.next_ns;
         gone[i] = round.gone_ns;
     }
@@ -343,6 +391,8 @@ int main(int argc, char **argv) {
             options.trusted = true;
         } else if (strcmp(argv[i], "--warden") == 0) {
             options.warden = true;
+        } else if (strcmp(argv[i], "--workers") == 0) {
+            options.workers = true;
         } else if (strcmp(argv[i], "--each") == 0) {
             options.each = true;
         } else if (strcmp(argv[i], "--quick") == 0) {
@@ -363,8 +413,13 @@ int main(int argc, char **argv) {
     if (pthread_create(&thread, NULL, work, &n) != 0) {
         bench_die("cannot start a thread");
     }
-    printf("ms from kill -9 of the host%s    neighbour's next job    last process gone\n",
-           options.warden ? ", and its warden" : "");
+    if (options.workers) {
+        printf(
+            "ms from kill -9 of the worker  neighbour's next job    stream's next good result\n");
+    } else {
+        printf("ms from kill -9 of the host%s    neighbour's next job    last process gone\n",
+               options.warden ? ", and its warden" : "");
+    }
     printf("kernel              grid       p50      max          p50      max\n");
     static const uint32_t grids[][2] = {{1, 1}, {2000, 1}, {65535, 64}};
     for (size_t i = 0; i < (quick ? 2 : sizeof grids / sizeof grids[0]); i++) {
@@ -372,9 +427,6 @@ int main(int argc, char **argv) {
     }
     atomic_store(&n.stop, true);
     pthread_join(thread, NULL);
-    bh_buffer_release(n.side.data);
-    bh_kernel_release(n.side.kernel);
-    bh_stream_release(n.side.stream);
-    bh_context_destroy(n.side.context);
+    close_side(&n.side);
     return 0;
 }

@@ -125,7 +125,11 @@ static const char *zygote_state_name(enum bhi_zygote_state state) {
 static void describe_worker(struct out *out, const struct bhi_worker *worker, uint64_t now_ns) {
     bool going = worker->core.kill != BHI_KILL_NONE || worker->reap_deadline_ns;
     bool spare = !worker->core.stream && !going;
-    say(out, "%s %d", spare ? "spare worker" : "worker", (int)worker->core.pid);
+    say(out, "%s %d",
+        worker->kind == BHI_WORKER_SENTINEL ? "sentinel"
+        : spare                             ? "spare worker"
+                                            : "worker",
+        (int)worker->core.pid);
     if (spare && worker->state == BHI_RUNNING) {
         say(out, ", ready");
     } else {
@@ -144,6 +148,11 @@ static void describe_worker(struct out *out, const struct bhi_worker *worker, ui
     }
     if (worker->core.violated) {
         say(out, ", broke the protocol");
+    }
+    if (worker->words.state == BHI_WORDS_REFUSED) {
+        say(out, ", no sentinel takes its abort words");
+    } else if (worker->words.state == BHI_WORDS_KEPT || worker->words.state == BHI_WORDS_ASKED) {
+        say(out, ", its abort words wait for a sentinel");
     }
 }
 

@@ -39,6 +39,7 @@ static const struct {
     {BHI_FEATURE_ABORT_WORD, "abortWord"},
     {BHI_FEATURE_WHOLE_LOOPS, "wholeLoops"},
     {BHI_FEATURE_WHOLE_GRIDS, "wholeGrids"},
+    {BHI_FEATURE_SENTINEL, "sentinel"},
 };
 
 static void describe(const struct bhi_msg_device *device, const char *driver, bh_device_info *out) {

@@ -21,11 +21,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #define TIMEOUT_NS       (30ull * 1000000000)
 #define PROBE_TIMEOUT_NS (10ull * 1000000000)
 #define GRID_NS          (10ull * 1000000000)
+#define DEVICE_TYPE_CPU  4 /* VK_PHYSICAL_DEVICE_TYPE_CPU */
 
 struct report {
     uint8_t *checks; /* of |size| bytes each */
@@ -182,6 +184,14 @@ static void report_layers(struct report *report, struct bhi_zygote *zygote) {
 /* -- the driver's part --------------------------------------------------------------------------
  */
 
+static bool has_feature(const bh_device_info *device, const char *name) {
+    bool has = false;
+    for (uint32_t i = 0; i < device->feature_count; i++) {
+        has = has || strcmp(device->features[i], name) == 0;
+    }
+    return has;
+}
+
 static void report_driver(struct report *report, const bh_device_info *device) {
     static const struct {
         const char *feature;
@@ -203,10 +213,7 @@ static void report_driver(struct report *report, const bh_device_info *device) {
          "later"},
     };
     for (size_t i = 0; i < sizeof guarantees / sizeof guarantees[0]; i++) {
-        bool has = false;
-        for (uint32_t f = 0; f < device->feature_count; f++) {
-            has = has || strcmp(device->features[f], guarantees[i].feature) == 0;
-        }
+        const bool has = has_feature(device, guarantees[i].feature);
         add(report, "driver", guarantees[i].feature, guarantees[i].required,
             has ? BH_CHECK_HOLDS : BH_CHECK_ABSENT, guarantees[i].without, "%s %s %s",
             device->selector, has ? "has" : "does not have", guarantees[i].feature);
@@ -344,6 +351,56 @@ static void report_grid(struct report *report, bh_context *context, const bh_dev
     }
 }
 
+/* The pid of the one that serves |device|; 0: there is none, or (*out_starts) none yet. */
+static int32_t find_sentinel(bh_context *context, const bh_device_info *device, bool *out_starts) {
+    int32_t pid = 0;
+    *out_starts = false;
+    bhi_context_lock(context);
+    BHI_LIST_EACH(node, &context->zygotes) {
+        const struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
+        BHI_LIST_EACH(inner, &zygote->sentinels) {
+            const struct bhi_sentinel *s = BHI_CONTAINER(inner, struct bhi_sentinel, link);
+            char name[48];
+            snprintf(name, sizeof name, "%s:%u", zygote->driver, s->device_index);
+            if (strcmp(name, device->selector) == 0) {
+                pid = s->process && s->process->state == BHI_RUNNING ? s->process->core.pid : 0;
+                *out_starts = !pid && !s->over;
+            }
+        }
+    }
+    bhi_context_unlock(context);
+    return pid;
+}
+
+static void report_sentinel(struct report *report, bh_context *context,
+                            const bh_device_info *device) {
+    static const char name[] = "sentinel";
+    const struct timespec pause = {.tv_nsec = 10000000};
+    const uint64_t deadline_ns = bhi_deadline_ns(TIMEOUT_NS);
+    bool starts = true;
+    int32_t pid = 0;
+    if (!has_feature(device, name)) {
+        const bool is_cpu = device->device_type == DEVICE_TYPE_CPU;
+        add(report, "driver", name, false, BH_CHECK_ABSENT,
+            is_cpu ? "none is needed: its kernels end with their worker"
+                   : "a worker that dies in a kernel stalls the device until the driver's own "
+                     "timeout, which may be seconds",
+            "%s has no queue for transfers alone, or does not share such memory", device->selector);
+        return;
+    }
+    while ((pid = find_sentinel(context, device, &starts)) == 0 && starts &&
+           bhi_now_ns() < deadline_ns) {
+        nanosleep(&pause, NULL);
+    }
+    if (pid) {
+        add(report, "driver", name, false, BH_CHECK_HOLDS, "",
+            "process %d sets the abort words of the workers of %s that die", pid, device->selector);
+    } else {
+        add(report, "driver", name, false, BH_CHECK_BROKEN, "see the log; report it",
+            "%s could have one, and none starts", device->selector);
+    }
+}
+
 static bh_status give(bh_detail *detail, const bh_detail *why) {
     if (detail) {
         *detail = *why;
@@ -429,6 +486,7 @@ BH_API bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size
     }
     for (size_t i = 0; i < count && i < 8; i++) {
         report_driver(&report, &devices[i]);
+        report_sentinel(&report, context, &devices[i]);
         report_grid(&report, context, &devices[i]);
     }
     /* Without a sandbox there is nothing to start a driver in. */

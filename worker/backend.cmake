@@ -108,9 +108,11 @@ bulkhead_room(worker/vulkan FAULTY
     reserve.c
     result.c
     run.c
+    sentinel.c
     stage.c
     ticks.c
     timing.c
+    transfer.c
     MAY base ipc worker worker/compiler worker/faults worker/guard worker/sandbox worker/spirv
     DEFINE ${backend_defines})
 # What a worker does from its first record to its last.

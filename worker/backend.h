@@ -112,6 +112,10 @@ void bhi_backend_abort_all(struct bhi_backend *backend);
 /* Does that work on this device? */
 bool bhi_backend_aborts(const struct bhi_backend *backend);
 
+/* The memory of its abort words, as a descriptor that a sentinel can import (sentinel.h); -1: there
+ * is none. */
+int bhi_backend_words(struct bhi_backend *backend, uint64_t *out_bytes);
+
 /* Will |record| run without compiling anything first? Only such records should share a call of
  * bhi_backend_run: a compile holds up those before it, and its crash would be theirs too. */
 bool bhi_backend_warm(const struct bhi_backend *backend, const struct bhi_lane_record *record);

@@ -180,7 +180,8 @@ static struct bh_stream *newest_with_device(bh_context *context) {
 }
 
 static bool is_free(const struct bhi_worker *worker) {
-    return !worker->core.stream && worker->core.kill == BHI_KILL_NONE;
+    return !worker->core.stream && worker->core.kill == BHI_KILL_NONE &&
+           worker->kind != BHI_WORKER_SENTINEL;
 }
 
 /* Its worker runs one submission, and has it: the next one is wanted soon (T3). */

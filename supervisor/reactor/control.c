@@ -9,6 +9,7 @@
 #include "supervisor/context/pump.h"
 #include "supervisor/event/harvest.h"
 #include "supervisor/reactor/pipeline_cache.h"
+#include "supervisor/reactor/sentinel.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/outbox.h"
 #include "supervisor/worker/proc_status.h"
@@ -78,7 +79,7 @@ static bool owns_its_memory(const struct bhi_worker *worker) {
             return worker->devices[i].device_type == DEVICE_TYPE_CPU;
         }
     }
-    return worker->kind != BHI_WORKER_DEVICE;
+    return !bhi_worker_has_device(worker->kind);
 }
 
 /* The other half of a memory limit without a cgroup, of which the worker has set RLIMIT_DATA. Under
@@ -126,8 +127,9 @@ void bhi_control_ready(struct bhi_worker *worker) {
     bool runs = worker->state == BHI_RUNNING;
     bhi_context_pump_unlock(worker->context);
     if (runs) {
-        bhi_context_log(worker->context, BH_LOG_INFO, "worker %d is ready%s%s", worker->core.pid,
-                        name[0] ? " and serves stream " : "", name);
+        bhi_context_log(worker->context, BH_LOG_INFO, "%s %d is ready%s%s",
+                        worker->kind == BHI_WORKER_SENTINEL ? "sentinel" : "worker",
+                        worker->core.pid, name[0] ? " and serves stream " : "", name);
     }
 }
 
@@ -263,6 +265,12 @@ static void on_log(struct bhi_worker *worker, const struct bhi_msg_log *log) {
     }
 }
 
+static void judge(struct bhi_worker *worker, const char *what) {
+    if (what) {
+        violation(worker, what);
+    }
+}
+
 static void handle(struct bhi_worker *worker, const struct bhi_message *message) {
     switch (message->type) {
     case BHI_MSG_HELLO:
@@ -282,6 +290,15 @@ static void handle(struct bhi_worker *worker, const struct bhi_message *message)
         break;
     case BHI_MSG_LOG:
         on_log(worker, &message->log);
+        break;
+    case BHI_MSG_WORDS:
+        judge(worker, bhi_sentinel_take_words(worker, &message->words));
+        break;
+    case BHI_MSG_IMPORTED:
+        judge(worker, bhi_sentinel_imported(worker, &message->imported));
+        break;
+    case BHI_MSG_WORDS_SET:
+        judge(worker, bhi_sentinel_words_set(worker, &message->words_set));
         break;
     default:
         break;
@@ -350,13 +367,14 @@ static int send_one(struct bhi_worker *worker, struct bhi_outgoing *outgoing) {
         struct bhi_fd_tag tag = {
             .magic = BHI_WIRE_MAGIC,
             .type = outgoing->message.type,
-            .id = outgoing->message.type == BHI_MSG_KERNEL_CREATE
-                      ? outgoing->message.kernel_create.kernel
-                  : outgoing->message.type == BHI_MSG_CACHE_ATTACH
-                      ? outgoing->message.cache_attach.cache
-                  : outgoing->message.type == BHI_MSG_FILE_ATTACH
-                      ? outgoing->message.file_attach.file
-                      : outgoing->message.buffer_attach.buffer,
+            .id =
+                outgoing->message.type == BHI_MSG_KERNEL_CREATE
+                    ? outgoing->message.kernel_create.kernel
+                : outgoing->message.type == BHI_MSG_CACHE_ATTACH
+                    ? outgoing->message.cache_attach.cache
+                : outgoing->message.type == BHI_MSG_FILE_ATTACH ? outgoing->message.file_attach.file
+                : outgoing->message.type == BHI_MSG_IMPORT      ? outgoing->message.import.worker
+                                                           : outgoing->message.buffer_attach.buffer,
         };
         BHI_STEP_POINT("descriptor_due", worker);
         int error = bhi_fdpass_send(worker->fdpass, &tag, sizeof tag, &outgoing->fd, 1);

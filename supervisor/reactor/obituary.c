@@ -134,7 +134,10 @@ static void write_obituary(const struct bhi_worker *worker, const struct bh_stre
     }
     bool unavailable = stream && stream->core.state == BHI_STREAM_UNAVAILABLE;
     obituary->level = unavailable ? BH_LOG_ERROR : BH_LOG_WARNING;
-    snprintf(obituary->line, sizeof obituary->line, "%s%s: %s", stream ? "stream " : "a spare",
+    snprintf(obituary->line, sizeof obituary->line, "%s%s: %s",
+             stream                                ? "stream "
+             : worker->kind == BHI_WORKER_SENTINEL ? "a sentinel"
+                                                   : "a spare",
              stream ? stream->core.name : "",
              unavailable ? stream->core.trouble.message
              : blamed    ? death->outcome.message

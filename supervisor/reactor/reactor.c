@@ -8,8 +8,10 @@
 #include "supervisor/reactor/assignment.h"
 #include "supervisor/reactor/control.h"
 #include "supervisor/reactor/doorbell.h"
+#include "supervisor/reactor/look.h"
 #include "supervisor/reactor/obituary.h"
 #include "supervisor/reactor/pipeline_cache.h"
+#include "supervisor/reactor/sentinel.h"
 #include "supervisor/reactor/zygote_messages.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/worker_proc.h"
@@ -30,13 +32,13 @@
 #define EVENTS          64
 #define RETRY_NS        (2ull * 1000000)    /* a full socket is tried again after */
 #define REAP_GRACE_NS   (2000ull * 1000000) /* for the exit status, which a busy machine delays */
-#define HANG_UP_NS      (200ull * 1000000)  /* for a worker to end, after its sockets have */
 #define WARDEN_GRACE_NS (1000ull * 1000000) /* to follow its zygote */
 #define DEAF_NS         (5ull * 1000000)    /* between two tries to have a descriptor */
 #define SWEEP_NS        (20ull * 1000000)
 #define SWEEP_MOST_NS   (2000ull * 1000000)
 #define CLOSE_GRACE_NS  (10000ull * 1000000) /* for everything to die when the context closes */
 #define HOLD_NS         (30ull * 1000000000) /* an obituary, of these */
+#define WORDS_NS        (500ull * 1000000)   /* for sentinels, when the context closes */
 #define PATIENCE_NS     (3000ull * 1000000)  /* for a loader to end that was killed */
 
 struct bhi_reactor {
@@ -94,7 +96,9 @@ static void bury_worker(struct bhi_worker *worker) {
     /* Its last words: they may say why it could not start. */
     bhi_control_receive(worker);
     bhi_context_lock(context);
-    if (worker->state != BHI_RUNNING && !worker->core.stream && !worker->core.kill) {
+    bhi_sentinel_worker_gone(worker);
+    if (worker->state != BHI_RUNNING && !worker->core.stream && !worker->core.kill &&
+        worker->kind != BHI_WORKER_SENTINEL) {
         context->spare_at_ns = bhi_now_ns() + 1000000000ull;
     }
     struct bh_stream *stream = worker->core.stream ? bhi_stream_of(worker->core.stream) : NULL;
@@ -225,32 +229,6 @@ static void on_worker_pidfd(struct bhi_worker *worker) {
     bhi_context_unlock(worker->context);
 }
 
-/* Processor time of a process's life; 0: it has ended. */
-static uint64_t cpu_ns_of(pid_t pid) {
-    clockid_t clock;
-    struct timespec time;
-    if (pid <= 0 || clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0) {
-        return 0;
-    }
-    return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
-}
-
-/* Lock held. */
-static void look_at_conduct(struct bhi_worker *worker, uint64_t now_ns) {
-    struct bhi_core_worker *core = &worker->core;
-    const bool idle = worker->state == BHI_RUNNING && core->harvested == core->published;
-    uint64_t used_ns, time_ns;
-    if (core->kill != BHI_KILL_NONE || worker->reap_deadline_ns ||
-        bhi_conduct_look(&worker->conduct, now_ns, core->published, idle, cpu_ns_of(core->pid),
-                         &used_ns, &time_ns) != BHI_CONDUCT_KILL) {
-        return;
-    }
-    char what[128];
-    snprintf(what, sizeof what, "it used %.1f s of processor time in %.1f s with nothing in flight",
-             (double)used_ns / 1e9, (double)time_ns / 1e9);
-    bhi_core_worker_violation(core, what);
-}
-
 static void on_event(bh_context *context, const struct bhi_control_source *source) {
     struct bhi_zygote *zygote = source->object;
     struct bhi_worker *worker = source->object;
@@ -266,6 +244,9 @@ static void on_event(bh_context *context, const struct bhi_control_source *sourc
         break;
     case BHI_SOURCE_WORKER_DOORBELL:
         bhi_doorbell_rung(worker);
+        break;
+    case BHI_SOURCE_WORKER_FDPASS:
+        bhi_sentinel_hung_up(worker);
         break;
     case BHI_SOURCE_WORKER_CHANNEL:
         bhi_control_woken(worker);
@@ -292,32 +273,6 @@ static void on_event(bh_context *context, const struct bhi_control_source *sourc
     }
 }
 
-/* Lock held. Ends it once its stream has had no work for it for a while. Returns when to look
- * again: nobody says when the last of its work has ended, so one that works is looked at as often.
- */
-static uint64_t look_at_idle(struct bhi_worker *worker, uint64_t now_ns) {
-    struct bhi_core_worker *core = &worker->core;
-    const uint64_t idle_ns = worker->context->settings.worker_idle_ns;
-    if (!idle_ns || worker->kind != BHI_WORKER_DEVICE || !core->stream ||
-        core->kill != BHI_KILL_NONE) {
-        return BH_FOREVER;
-    }
-    const bool works = core->harvested != core->published || !bhi_list_empty(&core->stream->queue);
-    if (works || worker->idle_published != core->published || !worker->idle_since_ns) {
-        worker->idle_published = core->published;
-        worker->idle_since_ns = now_ns;
-    }
-    const uint64_t due_ns = worker->idle_since_ns + idle_ns;
-    if (due_ns < idle_ns) {
-        return BH_FOREVER;
-    }
-    if (due_ns > now_ns) {
-        return due_ns;
-    }
-    bhi_core_worker_kill(core, BHI_KILL_RETIRED, 0, "its stream had no work for it");
-    return BH_FOREVER;
-}
-
 /* -- a turn ------------------------------------------------------------------------------------ */
 
 /* Deadlines of submissions, of starts, and results that were left to this thread. */
@@ -338,7 +293,7 @@ static uint64_t look_at_workers(bh_context *context, uint64_t now_ns) {
     BHI_LIST_EACH(node, &context->workers) {
         struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
         if (looks) {
-            look_at_conduct(worker, now_ns);
+            bhi_look_at_conduct(worker, now_ns);
         }
         if (worker->recheck) {
             worker->recheck = false;
@@ -347,7 +302,7 @@ static uint64_t look_at_workers(bh_context *context, uint64_t now_ns) {
         uint64_t due = BH_FOREVER;
         if (worker->state == BHI_RUNNING) {
             due = bhi_worker_check_deadline(worker, now_ns);
-            due = min_ns(due, look_at_idle(worker, now_ns));
+            due = min_ns(due, bhi_look_at_idle(worker, now_ns));
         } else if (worker->start_deadline_ns <= now_ns && worker->core.kill == BHI_KILL_NONE) {
             bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0,
                                  "worker %d was not ready in time (step %s)", worker->core.pid,
@@ -355,16 +310,7 @@ static uint64_t look_at_workers(bh_context *context, uint64_t now_ns) {
         } else if (worker->core.kill == BHI_KILL_NONE) {
             due = worker->start_deadline_ns;
         }
-        if (worker->hung_up_ns && !worker->reap_deadline_ns && worker->core.kill == BHI_KILL_NONE) {
-            /* The dying close their sockets first. One that stays would never be told anything
-             * again, and what waits for that would wait for ever. */
-            if (worker->hung_up_ns + HANG_UP_NS <= now_ns) {
-                bhi_core_worker_kill(&worker->core, BHI_KILL_PROTOCOL, 0,
-                                     "it has closed its sockets");
-            } else {
-                due = min_ns(due, worker->hung_up_ns + HANG_UP_NS);
-            }
-        }
+        due = min_ns(due, bhi_look_at_hung_up(worker, now_ns));
         if (worker->channel_more) {
             due = 0;
         }
@@ -454,6 +400,16 @@ static uint64_t look_at_zygotes(bh_context *context, uint64_t now_ns) {
     return look_again;
 }
 
+/* Lock held. All but those of |kind|. */
+static void kill_workers(bh_context *context, enum bhi_worker_kind but) {
+    BHI_LIST_EACH(node, &context->workers) {
+        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+        if (worker->kind != but) {
+            bhi_core_worker_kill(&worker->core, BHI_KILL_RETIRED, 0, "the context was destroyed");
+        }
+    }
+}
+
 /* The context closes: everybody is killed, and the loop goes on until they are buried. */
 static void begin_closing(bh_context *context) {
     struct bhi_reactor *reactor = context->reactor;
@@ -462,9 +418,7 @@ static void begin_closing(bh_context *context) {
     }
     reactor->close_by_ns = bhi_now_ns() + CLOSE_GRACE_NS;
     bhi_context_lock(context);
-    BHI_LIST_EACH(node, &context->workers)
-    bhi_core_worker_kill(&BHI_CONTAINER(node, struct bhi_worker, link)->core, BHI_KILL_RETIRED, 0,
-                         "the context was destroyed");
+    kill_workers(context, BHI_WORKER_SENTINEL);
     bhi_streams_hold(context);
     BHI_LIST_EACH(node, &context->streams) {
         struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
@@ -474,8 +428,24 @@ static void begin_closing(bh_context *context) {
     }
     bhi_streams_let_go(context);
     bhi_context_pump_unlock(context);
+}
+
+/* The zygotes, once the sentinels, which die with them, have had their time. Returns when to look
+ * again. */
+static uint64_t end_zygotes(bh_context *context) {
+    const uint64_t until_ns = context->reactor->close_by_ns - CLOSE_GRACE_NS + WORDS_NS;
+    bhi_context_lock(context);
+    const bool wait = bhi_now_ns() < until_ns && bhi_sentinel_is_busy(context);
+    if (!wait) {
+        kill_workers(context, BHI_WORKER_DEVICE);
+    }
+    bhi_context_pump_unlock(context);
+    if (wait) {
+        return until_ns;
+    }
     BHI_LIST_EACH_SAFE(node, &context->zygotes)
     lose_zygote(BHI_CONTAINER(node, struct bhi_zygote, link));
+    return BH_FOREVER;
 }
 
 /* Something will not die: not even SIGKILL helps. What it owes ends all the same (E9), and its
@@ -505,12 +475,15 @@ static void *run(void *argument) {
                 return NULL;
             }
             wake_ns = reactor->close_by_ns;
+            (void)bhi_sentinel_turn(context);
+            (void)look_at_channels(context);
+            wake_ns = min_ns(wake_ns, end_zygotes(context));
             if (wake_ns <= bhi_now_ns()) {
                 give_up(context);
                 return NULL;
             }
         } else {
-            wake_ns = bhi_assignment_turn(context);
+            wake_ns = min_ns(bhi_sentinel_turn(context), bhi_assignment_turn(context));
         }
         wake_ns = min_ns(wake_ns, look_at_channels(context));
         wake_ns = min_ns(wake_ns, bury_workers(context));

@@ -96,7 +96,7 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
     worker->kind = kind;
     atomic_init(&worker->stream_spin.budget_ns, FIRST_SPIN_NS);
     worker->fdpass = worker->doorbell = worker->pidfd = worker->channel.fd = -1;
-    worker->lane.fd = worker->progress.fd = worker->cache.area = -1;
+    worker->lane.fd = worker->progress.fd = worker->cache.area = worker->words.fd = -1;
     worker->state = BHI_SPAWNING;
     bhi_core_worker_init(&worker->core, &context->core);
     bhi_list_init(&worker->link);
@@ -106,6 +106,7 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
     bhi_worker_kernels_init(&worker->kernels);
     worker->pidfd_source = (struct bhi_control_source){BHI_SOURCE_WORKER_PIDFD, worker};
     worker->doorbell_source = (struct bhi_control_source){BHI_SOURCE_WORKER_DOORBELL, worker};
+    worker->fdpass_source = (struct bhi_control_source){BHI_SOURCE_WORKER_FDPASS, worker};
     worker->channel_source = (struct bhi_control_source){BHI_SOURCE_WORKER_CHANNEL, worker};
     randombytes_buf(worker->token, sizeof worker->token);
     bhi_context_lock(context);

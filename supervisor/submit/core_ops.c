@@ -86,7 +86,9 @@ static void kill_worker(struct bhi_core_worker *core) {
     if (worker->pidfd < 0) {
         return;
     }
+    /* The signal first: from here on it says nothing of what its words cut short. */
     pidfd_send_signal(worker->pidfd, SIGKILL, NULL, 0);
+    bhi_worker_end_words(worker);
     if (!worker->killed_ns) {
         worker->killed_ns = bhi_now_ns();
         if (worker->kind == BHI_WORKER_LOADER) {

@@ -208,3 +208,19 @@ int bhi_proc_status_check(pid_t pid, int pidfd, char *why, size_t why_size) {
     }
     return result == 0 && seen.count == 0 ? -ESRCH : result;
 }
+
+#define EXITING 0x4u /* PF_EXITING, include/linux/sched.h */
+
+bool bhi_proc_is_exiting(pid_t pid) {
+    char path[32], text[512];
+    unsigned flags = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    if (read_text(path, text, sizeof text) < 0) {
+        return true;
+    }
+    /* Behind the name, which may have any characters: state, ppid, pgrp, session, tty, its group,
+     * flags. */
+    const char *rest = strrchr(text, ')');
+    return !rest || sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1 ||
+           (flags & EXITING) != 0;
+}

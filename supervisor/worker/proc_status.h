@@ -3,6 +3,7 @@
 #ifndef BHI_SUPERVISOR_WORKER_PROC_STATUS_H
 #define BHI_SUPERVISOR_WORKER_PROC_STATUS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -13,5 +14,8 @@
 int bhi_proc_status_check(pid_t pid, int pidfd, char *why, size_t why_size);
 /* The pid behind |pidfd| in our pid namespace, from /proc/self/fdinfo; 0 if gone; -errno. */
 pid_t bhi_pidfd_pid(int pidfd);
+
+/* Is process |pid|, which is not reaped yet, on its way out? Also where /proc does not say. */
+bool bhi_proc_is_exiting(pid_t pid);
 
 #endif

@@ -39,9 +39,19 @@ void bhi_worker_release(struct bhi_worker *worker) {
     bhi_lane_destroy(&worker->lane);
     bhi_progress_destroy(&worker->progress);
     bhi_fd_close(&worker->fdpass);
+    bhi_fd_close(&worker->words.fd);
     bhi_fd_close(&worker->doorbell);
     bhi_fd_close(&worker->pidfd);
     bhi_zygote_release(worker->zygote);
     free(worker);
     bhi_context_unref(context);
+}
+
+void bhi_worker_end_words(struct bhi_worker *worker) {
+    if (worker->words.state != BHI_WORDS_NONE && !worker->words.wanted &&
+        worker->core.published != worker->core.harvested) {
+        worker->words.wanted = true;
+        worker->words.wanted_ns = bhi_now_ns();
+        worker->context->wake_reactor = true;
+    }
 }

@@ -26,6 +26,7 @@
 #include "supervisor/worker/conduct.h"
 #include "supervisor/worker/kernels.h"
 #include "supervisor/worker/pool_user.h"
+#include "supervisor/worker/words.h"
 
 struct bhi_zygote;
 
@@ -78,7 +79,7 @@ struct bhi_worker {
     int doorbell;
     struct bhi_room_held room; /* while it starts: for its pidfd, and for looks at /proc */
     uint8_t token[BHI_TOKEN_BYTES];
-    struct bhi_control_source pidfd_source, doorbell_source, channel_source;
+    struct bhi_control_source pidfd_source, doorbell_source, channel_source, fdpass_source;
     struct bhi_conduct conduct;
     struct bhi_reflection *reflecting; /* bindings are coming */
     uint64_t passing_over;             /* kernel whose bindings there is no memory for; 0: none */
@@ -89,6 +90,7 @@ struct bhi_worker {
     struct bhi_lane lane;
     struct bhi_progress_view progress;
     struct bhi_worker_cache cache;
+    struct bhi_words words;
     bool device_lost;      /* it said so: it is about to end */
     bool recheck;          /* the reactor shall harvest */
     uint64_t refused_seen; /* progress.refused_allocations at the last harvest */
@@ -119,6 +121,9 @@ struct bhi_worker {
 
 void bhi_worker_retain(struct bhi_worker *worker);
 void bhi_worker_release(struct bhi_worker *worker); /* NULL is fine */
+
+/* It is killed, or dies: what runs in it is to end. Lock held. */
+void bhi_worker_end_words(struct bhi_worker *worker);
 
 static inline struct bhi_worker *bhi_worker_of(const struct bhi_core_worker *core) {
     return BHI_CONTAINER(core, struct bhi_worker, core);

@@ -8,6 +8,7 @@
 #include "supervisor/context/room.h"
 #include "supervisor/worker/directory_lock.h"
 #include "supervisor/worker/launch.h"
+#include "supervisor/worker/words.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -39,6 +40,8 @@ void bhi_zygote_release(struct bhi_zygote *zygote) {
     bhi_fd_close(&zygote->warden_pidfd);
     bhi_fd_close(&zygote->runtime_lock);
     bhi_trace_fini(&zygote->trace);
+    BHI_LIST_EACH_SAFE(node, &zygote->sentinels)
+    free(BHI_CONTAINER(node, struct bhi_sentinel, link));
     free(zygote->leftovers);
     free(zygote);
     bhi_context_unref(context);
@@ -173,6 +176,7 @@ struct bhi_zygote *bhi_zygote_start(bh_context *context, const char *driver) {
     zygote->socket = zygote->pidfd = zygote->warden_pidfd = zygote->runtime_lock = -1;
     snprintf(zygote->requested, sizeof zygote->requested, "%s", driver);
     bhi_list_init(&zygote->link);
+    bhi_list_init(&zygote->sentinels);
     zygote->socket_source = (struct bhi_control_source){BHI_SOURCE_ZYGOTE_SOCKET, zygote};
     zygote->pidfd_source = (struct bhi_control_source){BHI_SOURCE_ZYGOTE_PIDFD, zygote};
     zygote->warden_source = (struct bhi_control_source){BHI_SOURCE_WARDEN_PIDFD, zygote};

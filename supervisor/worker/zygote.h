@@ -50,7 +50,8 @@ struct bhi_zygote {
     uint64_t bury_by_ns;                  /* LOST: then its warden is killed if it is still there */
 
     /* Lock. */
-    struct bhi_list link; /* context->zygotes */
+    struct bhi_list link;      /* context->zygotes */
+    struct bhi_list sentinels; /* bhi_sentinel.link */
     enum bhi_zygote_state state;
     int pidfd;
     char driver[32];

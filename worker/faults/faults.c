@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -70,6 +71,12 @@ static const char *const points[] = {
     "hello",
     "device",
     "warm_up",
+    "words_none",
+    "words_two",
+    "words_other",
+    "words_size",
+    "import",
+    "set",
     "lock_down",
     "ready",
     "fork_request",
@@ -330,6 +337,7 @@ static void hoard(void) {
 /* A crash is wanted here, not a sanitizer's report of it. */
 __attribute__((no_sanitize("address", "undefined"))) static void act(enum action action) {
     char *none[] = {NULL};
+    struct rlimit limit;
     volatile int *volatile nowhere = NULL; /* volatile: the compiler must not know */
     switch (action) {
     case ACT_HOARD:
@@ -381,6 +389,9 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
         break;
     case ACT_HANG_UP:
         close(BHI_FDPASS_DESCRIPTOR);
+        if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+            close((int)limit.rlim_cur - 1); /* where a GPU's worker has it once more */
+        }
         break;
     case ACT_UNBLOCK:
         unblock();
@@ -408,9 +419,10 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
  * attaches, creates and submits as well, and is not meant. */
 static bool counts(const char *name) {
     static const char *const starting[] = {
-        "spawned",     "holder",     "capabilities", "sandbox",   "connect", "token",
-        "hello",       "device",     "warm_up",      "lock_down", "ready",   "fork_request",
-        "before_fork", "after_fork", "exit_report",  "say",       "farewell"};
+        "spawned",     "holder",      "capabilities", "sandbox",   "connect",  "token",
+        "hello",       "device",      "warm_up",      "lock_down", "ready",    "fork_request",
+        "before_fork", "after_fork",  "exit_report",  "say",       "farewell", "words_none",
+        "words_two",   "words_other", "words_size"};
     for (size_t i = 0; i < sizeof starting / sizeof starting[0]; i++) {
         if (strcmp(name, starting[i]) == 0) {
             errors.running |= strcmp(name, "ready") == 0;

@@ -52,6 +52,8 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
  *   holder         (fail: it is taken over, and goes on for ever)
  *   capabilities   (fail: they are kept)      token   (fail: a wrong one is sent)
  *   sandbox, connect, hello, device, warm_up, lock_down, ready     while starting
+ *   words_none, words_two, words_other, words_size   (fail: its abort words come without a
+ *                  descriptor, with two, with one of something else, and are said to be larger)
  *   fork_request, before_fork, after_fork   in the zygote: a worker is asked for, about to be
  *                  forked, forked and not yet spoken of
  *   exit_report    in the zygote: a worker has ended, the host does not know
@@ -88,6 +90,9 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
  *   short_read     a piece is about to be read (fail: 1,000 bytes at most)
  *   load_write     a piece is about to be written to the buffer
  *   loaded         all of it is there, whether it has changed meanwhile is checked next
+ * and in a sentinel:
+ *   import         abort words are about to be imported
+ *   set            those of a worker are about to be set
  * and in a compiler:
  *   compile, compiled   a source is about to be compiled, the answer is there
  *   reflect        a module is about to be inspected

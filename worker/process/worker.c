@@ -13,10 +13,12 @@
 #include "worker/title.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 struct worker {
@@ -28,6 +30,20 @@ struct worker {
     struct bhi_watchdog watchdog;
     PFN_vkGetInstanceProcAddr entry;
 };
+
+/* A process that is killed closes its descriptors, the highest first, and a GPU's driver takes
+ * seconds to close its own while a kernel hangs. The supervisor is to hear of the death before
+ * that: so the side channel has a second descriptor, above all others. */
+static void hold_side_channel(const struct worker *worker, int fdpass) {
+    const struct bhi_driver_info *driver = worker->sandbox.driver->info;
+    struct rlimit limit;
+    if (!driver->devices[0] || getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return;
+    }
+    const rlim_t most =
+        driver->limits.descriptors < limit.rlim_cur ? driver->limits.descriptors : limit.rlim_cur;
+    (void)fcntl(fdpass, F_DUPFD_CLOEXEC, (int)most - 1);
+}
 
 /* In the order of the steps; each returns 0 or -errno with |failure|. */
 
@@ -41,7 +57,7 @@ static int enter_sandbox(struct worker *worker, struct bhi_error *failure) {
                                    (unsigned long long)config->spawn->lane_bytes);
     }
     /* Lane and progress are mapped: their descriptors go with everything else. */
-    const bool device = config->spawn->kind == BHI_WORKER_DEVICE;
+    const bool device = bhi_worker_has_device((enum bhi_worker_kind)config->spawn->kind);
     int kept[] = {fds[BHI_SPAWN_FDPASS], fds[BHI_SPAWN_DOORBELL], fds[BHI_SPAWN_CHANNEL],
                   config->farewell, config->holder};
     const size_t count = device ? config->holder >= 0 ? 5 : 4 : 3;
@@ -53,6 +69,7 @@ static int enter_sandbox(struct worker *worker, struct bhi_error *failure) {
     config->fds[BHI_SPAWN_CHANNEL] = kept[2];
     config->fds[BHI_SPAWN_FDPASS] = kept[0];
     config->fds[BHI_SPAWN_DOORBELL] = kept[1];
+    hold_side_channel(worker, kept[0]);
     worker->sandbox.layers |= BHI_LAYER_BIT(DESCRIPTORS);
     if (BHI_FAULT_FAILS("sandbox")) {
         return bhi_error_set_errno(failure, BH_UNSUPPORTED, EPERM, "injected fault");
@@ -100,14 +117,14 @@ static int start_filter(struct worker *worker, struct bhi_error *failure) {
 }
 
 static int start_watchdog(struct worker *worker, struct bhi_error *failure) {
-    if (worker->config->spawn->kind != BHI_WORKER_DEVICE) {
+    if (!bhi_worker_has_device((enum bhi_worker_kind)worker->config->spawn->kind)) {
         return 0; /* no word ends what it hangs in */
     }
     return bhi_watchdog_start(&worker->watchdog, &worker->lane, worker->config->farewell, failure);
 }
 
 static int find_entry(struct worker *worker, struct bhi_error *failure) {
-    if (worker->config->spawn->kind != BHI_WORKER_DEVICE) {
+    if (!bhi_worker_has_device((enum bhi_worker_kind)worker->config->spawn->kind)) {
         return 0; /* nothing of the driver runs */
     }
     worker->entry = bhi_driver_entry(worker->config->driver, failure);
@@ -137,6 +154,8 @@ static void name_it(enum bhi_worker_kind kind) {
         bhi_title_set("bh-loader", "loader");
     } else if (kind == BHI_WORKER_COMPILER) {
         bhi_title_set("bh-compiler", "compiler");
+    } else if (kind == BHI_WORKER_SENTINEL) {
+        bhi_title_set("bh-sentinel", "sentinel");
     } else {
         bhi_title_set("bh-spare", "spare worker");
     }
@@ -146,11 +165,11 @@ _Noreturn void bhi_worker_run(struct bhi_worker_config *config) {
     static struct worker worker;
     worker.config = config;
     const enum bhi_worker_kind kind = (enum bhi_worker_kind)config->spawn->kind;
+    const bool has_device = bhi_worker_has_device(kind);
     worker.sandbox = (struct bhi_sandbox){
-        .driver = kind == BHI_WORKER_DEVICE ? config->driver : bhi_driver_none(kind),
-        .node = kind == BHI_WORKER_DEVICE
-                    ? bhi_nodes_path(&config->scouted->nodes, config->spawn->device_index)
-                    : NULL,
+        .driver = has_device ? config->driver : bhi_driver_none(kind),
+        .node = has_device ? bhi_nodes_path(&config->scouted->nodes, config->spawn->device_index)
+                           : NULL,
         .memory_limit = config->spawn->memory_limit,
         .layers = config->layers};
     name_it(kind);
@@ -191,7 +210,7 @@ _Noreturn void bhi_worker_run(struct bhi_worker_config *config) {
         .pci = bhi_nodes_pci(&config->scouted->nodes, config->spawn->device_index),
         .devices = worker.sandbox.node ? config->scouted->devices : NULL,
         .device_count = config->scouted->nodes.devices,
-        .watchdog = kind == BHI_WORKER_DEVICE ? &worker.watchdog : NULL,
+        .watchdog = has_device ? &worker.watchdog : NULL,
         .kind = kind,
     };
     struct bhi_session *session = bhi_session_start(&session_config);

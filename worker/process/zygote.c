@@ -295,7 +295,7 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
     *child = (struct child){.pid = pid,
                             .worker = spawn->worker,
                             .holder = holder[1],
-                            .has_device = spawn->kind == BHI_WORKER_DEVICE};
+                            .has_device = bhi_worker_has_device((enum bhi_worker_kind)spawn->kind)};
     *out_pidfd = pidfd;
     return 0;
 }

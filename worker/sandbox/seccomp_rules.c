@@ -127,6 +127,8 @@ const struct bhi_seccomp_rule bhi_rules_start[] = {
     BHI_ALLOW1(clone, BHI_BITS(0, UINT64_MAX, PTHREAD_FLAGS)),
     ALLOW_MADVISE(102), /* MADV_GUARD_INSTALL: how glibc 2.42 guards a thread's stack */
     BHI_ALLOW(rt_sigaction),
+    /* The memory of its abort words, through the side channel. */
+    BHI_ALLOW1(sendmsg, BHI_INT(0, BHI_FDPASS_DESCRIPTOR)),
     /* Installing filter B. */
     BHI_ALLOW(seccomp),
     BHI_ALLOW1(prctl, BHI_INT(0, PR_SET_NO_NEW_PRIVS)),

@@ -132,6 +132,42 @@ static int handle_sources(struct bhi_session *s, const struct bhi_message *messa
     }
 }
 
+static int import(struct bhi_session *s, const struct bhi_msg_import *request) {
+    int fd = take_descriptor(s, BHI_MSG_IMPORT, request->worker);
+    if (fd < 0) {
+        return BHI_EXIT_SUPERVISOR;
+    }
+    struct bhi_message answer = {.type = BHI_MSG_IMPORTED};
+    answer.imported.worker = request->worker;
+    answer.imported.vk_result =
+        bhi_sentinel_device_import(s->sentinel, request->worker, fd, request->bytes);
+    return bhi_session_send(s, &answer);
+}
+
+static int set_words(struct bhi_session *s, const struct bhi_msg_set *request) {
+    struct bhi_message answer = {.type = BHI_MSG_WORDS_SET};
+    answer.words_set.worker = request->worker;
+    answer.words_set.vk_result = bhi_sentinel_device_set(s->sentinel, request->worker);
+    const int err = bhi_session_send(s, &answer);
+    /* One that cannot set words any more makes room for another. */
+    return err != 0 ? err : answer.words_set.vk_result != 0 ? BHI_EXIT_DEVICE_LOST : 0;
+}
+
+/* What only a sentinel is told. */
+static int handle_words(struct bhi_session *s, const struct bhi_message *message) {
+    switch (message->type) {
+    case BHI_MSG_IMPORT:
+        return import(s, &message->import);
+    case BHI_MSG_SET:
+        return set_words(s, &message->set);
+    case BHI_MSG_FORGET:
+        bhi_sentinel_device_forget(s->sentinel, message->forget.worker);
+        return 0;
+    default:
+        return BHI_EXIT_SUPERVISOR;
+    }
+}
+
 static int serve(const struct bhi_msg_serve *message) {
     char name[sizeof "bh:" + sizeof message->stream];
     char line[sizeof "worker of " + sizeof message->stream];
@@ -147,6 +183,9 @@ static int handle(struct bhi_session *s, const struct bhi_message *message) {
     }
     if (s->compiler) {
         return handle_sources(s, message);
+    }
+    if (s->sentinel) {
+        return handle_words(s, message);
     }
     switch (message->type) {
     case BHI_MSG_KERNEL_SPEC:
@@ -213,4 +252,25 @@ int bhi_session_send_reflections(struct bhi_session *s) {
         }
     }
     return 0;
+}
+
+int bhi_session_announce_words(struct bhi_session *s) {
+    struct bhi_message message = {.type = BHI_MSG_WORDS};
+    struct bhi_fd_tag tag = {.magic = BHI_WIRE_MAGIC, .type = BHI_MSG_WORDS};
+    int fds[2] = {bhi_backend_words(s->backend, &message.words.bytes), -1};
+    if (fds[0] < 0) {
+        return 0; /* no sentinel can help here */
+    }
+    const bool none = BHI_FAULT_FAILS("words_none"), two = BHI_FAULT_FAILS("words_two");
+    const bool other = BHI_FAULT_FAILS("words_other");
+    if (BHI_FAULT_FAILS("words_size")) {
+        message.words.bytes *= 4;
+    }
+    fds[1] = fds[0];
+    const int doorbell[2] = {s->config.doorbell, s->config.doorbell};
+    int err = none ? 0
+                   : bhi_fdpass_send(s->config.fdpass, &tag, sizeof tag, other ? doorbell : fds,
+                                     two ? 2 : 1);
+    close(fds[0]);
+    return err != 0 ? BHI_EXIT_START_FAILED : bhi_session_send(s, &message);
 }

@@ -5,6 +5,7 @@
 #include "base/futex.h"
 #include "worker/compiler/compiler.h"
 #include "worker/loader/loader.h"
+#include "worker/sentinel.h"
 #include "worker/session/config.h"
 
 #define BHI_SESSION_BATCH 64u /* records handed to the backend at once; at most BHI_ERROR_SLOTS */
@@ -15,6 +16,7 @@ struct bhi_session {
     struct bhi_backend *backend;
     struct bhi_loader *loader;
     struct bhi_compiler *compiler;
+    struct bhi_sentinel_device *sentinel;
     struct bhi_spin spin;
     uint32_t control_handled; /* messages, modulo 2^32 */
     uint64_t next_seq;
@@ -38,6 +40,9 @@ struct bhi_session {
 int bhi_session_control(struct bhi_session *session);
 /* Sends, waiting where the supervisor does not read at the moment. Returns 0 or an exit code. */
 int bhi_session_send(struct bhi_session *session, const struct bhi_message *message);
+/* Sends the memory of its abort words, where there is a sentinel for it. Before filter B, which
+ * knows no sendmsg(). */
+int bhi_session_announce_words(struct bhi_session *session);
 /* Sends the reflections of kernels that were prepared since the last call. */
 int bhi_session_send_reflections(struct bhi_session *session);
 

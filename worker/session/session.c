@@ -95,15 +95,22 @@ static int send_devices(struct bhi_session *s, const struct bhi_backend_config *
     return err;
 }
 
-/* One that has no device. */
+/* One that runs no kernels. */
 static struct bhi_session *start_other(struct bhi_session *s) {
     struct bhi_error error;
-    if (s->config.kind == BHI_WORKER_LOADER) {
+    if (s->config.kind == BHI_WORKER_SENTINEL) {
+        const struct bhi_backend_config config = backend_config(s);
+        s->sentinel = bhi_sentinel_device_create(&config, &error);
+        if (s->sentinel && s->config.watchdog) {
+            atomic_store(&s->config.watchdog->busy, true);
+            atomic_store(&s->config.watchdog->sentinel, s->sentinel);
+        }
+    } else if (s->config.kind == BHI_WORKER_LOADER) {
         s->loader = bhi_loader_create(s->config.progress, &error);
     } else {
         s->compiler = bhi_compiler_create(&error);
     }
-    if (s->loader || s->compiler) {
+    if (s->loader || s->compiler || s->sentinel) {
         return s;
     }
     bhi_progress_step_failed(s->config.progress, error.status, 0, error.text);
@@ -131,7 +138,7 @@ struct bhi_session *bhi_session_start(const struct bhi_session_config *config) {
     int sent = send_devices(s, &backend);
     if (!s->backend) {
         bhi_progress_step_failed(progress, error.status, 0, error.text);
-    } else if (sent != 0) {
+    } else if (sent != 0 || bhi_session_announce_words(s) != 0) {
         bhi_progress_step_failed(progress, BH_SYSTEM, 0, "the devices could not be reported");
     } else {
         bhi_progress_step(progress, BHI_STEP_WARM_UP);
@@ -153,6 +160,7 @@ void bhi_session_destroy(struct bhi_session *s) {
         bhi_backend_destroy(s->backend);
         bhi_loader_destroy(s->loader);
         bhi_compiler_destroy(s->compiler);
+        bhi_sentinel_device_destroy(s->sentinel);
         free(s);
     }
 }

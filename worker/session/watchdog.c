@@ -59,6 +59,10 @@ static void *watch_host(void *argument) {
     while (poll(&warden, 1, -1) != 1) {
     }
     struct bhi_backend *backend = atomic_load(&watchdog->backend);
+    struct bhi_sentinel_device *sentinel = atomic_load(&watchdog->sentinel);
+    if (sentinel && (warden.revents & POLLHUP) != 0 && host_has_gone(watchdog)) {
+        bhi_sentinel_device_set_all(sentinel);
+    }
     if (backend && (warden.revents & POLLHUP) != 0 && host_has_gone(watchdog)) {
         atomic_store(&watchdog->alone, true);
         bhi_backend_abort_all(backend);
@@ -87,6 +91,7 @@ int bhi_watchdog_start(struct bhi_watchdog *watchdog, const struct bhi_lane_view
     watchdog->lane = lane->header;
     watchdog->farewell = farewell;
     atomic_init(&watchdog->backend, NULL);
+    atomic_init(&watchdog->sentinel, NULL);
     atomic_init(&watchdog->busy, false);
     atomic_init(&watchdog->alone, false);
     int error = start(watch, watchdog);

@@ -1,5 +1,6 @@
 /* The watchdog: threads of the worker that have what runs end, while the session waits for the
- * device. They call nothing of the driver, and allocate nothing.
+ * device. They allocate nothing, and call nothing of the driver where a processor can write the
+ * abort words; elsewhere they use the transfer queue (worker/vulkan/transfer.h).
  *
  *   watchdog        waits for the supervisor's word that one submission shall end (lane.abort_seq)
  *   host-watchdog   waits for the end of the host, of which the warden tells by closing its end of
@@ -13,6 +14,7 @@
 #include "ipc/lane.h"
 #include "worker/backend.h"
 #include "worker/error.h"
+#include "worker/sentinel.h"
 
 /* How long workers have to end by themselves when the host has gone; the zygote goes after that,
  * and takes them with it. A kernel that runs on a GPU ends in about 20 ms. */
@@ -20,10 +22,11 @@
 
 struct bhi_watchdog {
     const struct bhi_lane_header *lane;
-    int farewell;                        /* read end of the warden's pipe; -1: none */
-    struct bhi_backend *_Atomic backend; /* NULL: nothing runs yet */
-    atomic_bool busy;                    /* the session has records that it runs */
-    atomic_bool alone;                   /* the host has gone: who waits for it waits for ever */
+    int farewell;                                 /* read end of the warden's pipe; -1: none */
+    struct bhi_backend *_Atomic backend;          /* NULL: nothing runs yet */
+    struct bhi_sentinel_device *_Atomic sentinel; /* of a sentinel, which has no backend */
+    atomic_bool busy;                             /* the session has records that it runs */
+    atomic_bool alone; /* the host has gone: who waits for it waits for ever */
 };
 
 /* Starts them, for as long as the process lives: behind the sandbox's layers, which act on one

@@ -16,6 +16,40 @@ static _Atomic uint32_t *word_of(const struct bhi_vk_abort *a, uint32_t slot) {
                                         offsetof(struct bhi_guard_words, abort));
 }
 
+static struct bhi_vk_fill fill_of(uint32_t slot, uint32_t value) {
+    return (struct bhi_vk_fill){.offset = bhi_vk_abort_offset(slot) +
+                                          offsetof(struct bhi_guard_words, abort),
+                                .size = sizeof value,
+                                .value = value};
+}
+
+/* Memory that a sentinel can import. */
+static VkResult create_remote(struct bhi_vk_device *device, struct bhi_vk_abort *a,
+                              VkBufferUsageFlags usage, const char **out_call) {
+    static const struct bhi_vk_fill zero = {.size = VK_WHOLE_SIZE};
+    struct bhi_vk_fill first[BHI_ABORT_SETS];
+    VkResult result = bhi_vk_words_create(device, &a->words, BYTES, usage, -1, out_call);
+    if (result != VK_SUCCESS) {
+        return result;
+    }
+    a->buffer = a->words.buffer;
+    a->remote = a->reaches = true;
+    result = bhi_vk_transfer_init(device, &a->transfer, out_call);
+    for (uint32_t slot = 0; slot < BHI_ABORT_SETS; slot++) {
+        first[slot] = fill_of(slot, slot == BHI_ABORT_SET);
+    }
+    *out_call = "vkCmdFillBuffer (abort words)";
+    if (result == VK_SUCCESS) {
+        result = bhi_vk_transfer_fill(device, &a->transfer, a->buffer, &zero, 1);
+    }
+    /* Also the most that is ever recorded, more than once: after this the driver need not
+     * allocate for it. */
+    for (int i = 0; result == VK_SUCCESS && i < 2; i++) {
+        result = bhi_vk_transfer_fill(device, &a->transfer, a->buffer, first, BHI_ABORT_SETS);
+    }
+    return result;
+}
+
 static VkResult create_memory(struct bhi_vk_device *device, struct bhi_vk_abort *a,
                               const char **out_call) {
     const struct bhi_vk_api *vk = &device->api;
@@ -23,6 +57,12 @@ static VkResult create_memory(struct bhi_vk_device *device, struct bhi_vk_abort 
         device->in_parts
             ? VK_BUFFER_USAGE_CONDITIONAL_RENDERING_BIT_EXT | VK_BUFFER_USAGE_TRANSFER_DST_BIT
             : 0;
+    if (device->transfer_family != UINT32_MAX) {
+        VkResult remote = create_remote(device, a, parts, out_call);
+        if (remote != VK_ERROR_FORMAT_NOT_SUPPORTED) {
+            return remote;
+        }
+    }
     const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
                                      .size = BYTES,
                                      .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | parts,
@@ -56,6 +96,10 @@ static VkResult create_memory(struct bhi_vk_device *device, struct bhi_vk_abort 
     *out_call = "vkMapMemory (abort words)";
     result = vk->MapMemory(device->device, a->memory, 0, VK_WHOLE_SIZE, 0, &mapped);
     a->slots = mapped;
+    if (result == VK_SUCCESS) {
+        memset(a->slots, 0, BYTES);
+        atomic_store(word_of(a, BHI_ABORT_SET), 1);
+    }
     return result;
 }
 
@@ -131,13 +175,12 @@ static VkResult create_sets(struct bhi_vk_device *device, struct bhi_vk_abort *a
 bool bhi_vk_abort_init(struct bhi_vk_device *device, struct bhi_vk_abort *a,
                        struct bhi_error *error) {
     const char *call;
+    a->device = device;
     a->wanted = UINT64_MAX;
     pthread_mutex_init(&a->mutex, NULL);
     a->made = true;
     VkResult result = create_memory(device, a, &call);
     if (result == VK_SUCCESS) {
-        memset(a->slots, 0, BYTES);
-        atomic_store(word_of(a, BHI_ABORT_SET), 1);
         result = create_sets(device, a, &call);
     }
     if (result != VK_SUCCESS) {
@@ -157,7 +200,9 @@ void bhi_vk_abort_fini(struct bhi_vk_device *device, struct bhi_vk_abort *a) {
     if (a->empty != VK_NULL_HANDLE) {
         vk->DestroyDescriptorSetLayout(device->device, a->empty, NULL);
     }
-    if (a->buffer != VK_NULL_HANDLE) {
+    bhi_vk_transfer_fini(device, &a->transfer);
+    bhi_vk_words_destroy(device, &a->words);
+    if (a->buffer != VK_NULL_HANDLE && !a->remote) {
         vk->DestroyBuffer(device->device, a->buffer, NULL);
     }
     if (a->memory != VK_NULL_HANDLE) {
@@ -169,18 +214,38 @@ void bhi_vk_abort_fini(struct bhi_vk_device *device, struct bhi_vk_abort *a) {
     memset(a, 0, sizeof *a);
 }
 
-/* The fence also drains what the processor has gathered for memory behind a bus. */
-static void set_word(const struct bhi_vk_abort *a, uint32_t slot, uint32_t value) {
-    atomic_store_explicit(word_of(a, slot), value, memory_order_relaxed);
+/* Under the mutex. The word of each slot in |slots| becomes |value|. The fence also drains what the
+ * processor has gathered for memory behind a bus. */
+static void set_words(struct bhi_vk_abort *a, uint64_t slots, uint32_t value) {
+    struct bhi_vk_fill fills[BHI_ABORT_SLOTS];
+    size_t count = 0;
+    for (uint32_t slot = 0; slot < BHI_ABORT_SLOTS; slot++) {
+        if (!(slots >> slot & 1)) {
+            continue;
+        }
+        if (!a->remote) {
+            atomic_store_explicit(word_of(a, slot), value, memory_order_relaxed);
+            continue;
+        }
+        fills[count++] = fill_of(slot, value);
+    }
+    if (count > 0 &&
+        bhi_vk_transfer_fill(a->device, &a->transfer, a->buffer, fills, count) != VK_SUCCESS) {
+        a->transfer.lost = true; /* what the words are is not known any more */
+    }
     atomic_thread_fence(memory_order_seq_cst);
 }
 
 static void end_wanted(struct bhi_vk_abort *a) {
+    uint64_t slots = 0;
     for (uint32_t slot = 0; slot < a->count; slot++) {
         if (a->all || a->running[slot] == a->wanted) {
-            a->aborted |= UINT64_C(1) << slot;
-            set_word(a, slot, 1);
+            slots |= UINT64_C(1) << slot;
         }
+    }
+    if (slots != 0) {
+        a->aborted |= slots;
+        set_words(a, slots, 1);
     }
 }
 
@@ -192,16 +257,15 @@ void bhi_vk_abort_begin(struct bhi_vk_abort *a, const uint64_t *seqs, uint32_t c
     pthread_mutex_unlock(&a->mutex);
 }
 
-uint64_t bhi_vk_abort_end(struct bhi_vk_abort *a) {
+uint64_t bhi_vk_abort_end(struct bhi_vk_abort *a, bool *out_lost) {
     pthread_mutex_lock(&a->mutex);
     const uint64_t aborted = a->aborted;
-    for (uint32_t slot = 0; aborted != 0 && slot < a->count; slot++) {
-        if (aborted >> slot & 1) {
-            set_word(a, slot, 0);
-        }
+    if (aborted != 0) {
+        set_words(a, aborted, 0);
     }
     a->aborted = 0;
     a->count = 0;
+    *out_lost = a->transfer.lost;
     pthread_mutex_unlock(&a->mutex);
     return aborted;
 }
@@ -228,4 +292,10 @@ uint32_t bhi_vk_abort_flags(struct bhi_vk_abort *a, uint32_t slot) {
         atomic_store(flags, 0);
     }
     return found;
+}
+
+int bhi_vk_abort_export(struct bhi_vk_device *device, const struct bhi_vk_abort *a,
+                        uint64_t *out_bytes) {
+    *out_bytes = a->words.bytes;
+    return a->remote ? bhi_vk_words_export(device, &a->words) : -1;
 }

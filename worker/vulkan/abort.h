@@ -9,12 +9,16 @@
  * whenever one is bound with a dynamic offset and run.
  *
  * begin and end are the session's thread, abort is the watchdog's (watchdog.h).
+ *
+ * Where the device has a transfer queue of its own, and shares its memory with other processes, the
+ * words are in memory that a sentinel imports (sentinel.h), and are set by that queue (transfer.h).
+ * Elsewhere the processor writes them.
  */
 #ifndef BHI_WORKER_VULKAN_ABORT_H
 #define BHI_WORKER_VULKAN_ABORT_H
 
 #include "worker/guard/guard.h"
-#include "worker/vulkan/device.h"
+#include "worker/vulkan/transfer.h"
 
 #include <pthread.h>
 
@@ -29,11 +33,16 @@ struct bhi_vk_abort {
     VkDescriptorSetLayout empty;  /* of sets between it and the kernel's own */
     VkDescriptorPool pool;
     VkDescriptorSet sets[BHI_ABORT_SETS]; /* one a slot */
-    uint8_t *slots;                       /* mapped */
-    bool reaches;                         /* what runs sees what is written there */
-    bool made;                            /* the mutex is */
+    uint8_t *slots;                       /* mapped; NULL: remote */
+    /* A sentinel can reach them, and no processor: |buffer| is that of |words|. */
+    bool remote;
+    struct bhi_vk_words words;
+    struct bhi_vk_device *device;
+    bool reaches; /* what runs sees what is written there */
+    bool made;    /* the mutex is */
     pthread_mutex_t mutex;
     /* Under the mutex: */
+    struct bhi_vk_transfer transfer;
     uint64_t wanted; /* the last one that was to end */
     bool all;        /* whatever runs is to end, now and from now on */
     uint64_t running[BHI_ABORT_SLOTS];
@@ -61,13 +70,16 @@ void bhi_vk_abort_write_shared(struct bhi_vk_device *device, const struct bhi_vk
 /* |seqs| are about to be given to the device, in slots 0, 1, … */
 void bhi_vk_abort_begin(struct bhi_vk_abort *abort, const uint64_t *seqs, uint32_t count);
 /* The device is done with them. Returns a bit for each slot that was told to end, and makes them
- * ready for the next. */
-uint64_t bhi_vk_abort_end(struct bhi_vk_abort *abort);
+ * ready for the next. *out_lost: that failed, and nothing more can be run. */
+uint64_t bhi_vk_abort_end(struct bhi_vk_abort *abort, bool *out_lost);
 /* Has |seq| end, if it runs or is about to. */
 void bhi_vk_abort_one(struct bhi_vk_abort *abort, uint64_t seq);
 /* Has whatever runs end, and whatever is given to the device after this. */
 void bhi_vk_abort_all(struct bhi_vk_abort *abort);
-/* Takes what the kernels have written: BHI_GUARD_… bits. */
+/* A descriptor of the words' memory, of *out_bytes bytes; -1: there is none to be had. */
+int bhi_vk_abort_export(struct bhi_vk_device *device, const struct bhi_vk_abort *abort,
+                        uint64_t *out_bytes);
+/* Takes what the kernels have written: BHI_GUARD_… bits. Not of words that are remote. */
 uint32_t bhi_vk_abort_flags(struct bhi_vk_abort *abort, uint32_t slot);
 
 #endif

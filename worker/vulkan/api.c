@@ -28,6 +28,7 @@ const char *bhi_vk_api_device(struct bhi_vk_api *api, VkDevice device) {
     BHI_VK_DEVICE_FUNCTIONS(LOAD_DEVICE)
     api->GetDeviceFaultInfoEXT =
         (PFN_vkGetDeviceFaultInfoEXT)api->GetDeviceProcAddr(device, "vkGetDeviceFaultInfoEXT");
+    api->GetMemoryFdKHR = (PFN_vkGetMemoryFdKHR)api->GetDeviceProcAddr(device, "vkGetMemoryFdKHR");
     api->CmdBeginConditionalRenderingEXT =
         (PFN_vkCmdBeginConditionalRenderingEXT)api->GetDeviceProcAddr(
             device, "vkCmdBeginConditionalRenderingEXT");

@@ -17,6 +17,7 @@
     X(GetPhysicalDeviceFeatures2)                                                                  \
     X(GetPhysicalDeviceMemoryProperties)                                                           \
     X(GetPhysicalDeviceQueueFamilyProperties)                                                      \
+    X(GetPhysicalDeviceExternalBufferProperties)                                                   \
     X(CreateDevice)                                                                                \
     X(GetDeviceProcAddr)
 
@@ -83,6 +84,7 @@ struct bhi_vk_api {
 #undef BHI_VK_MEMBER
     PFN_vkEnumerateInstanceVersion EnumerateInstanceVersion; /* NULL: Vulkan 1.0 */
     PFN_vkGetDeviceFaultInfoEXT GetDeviceFaultInfoEXT;       /* NULL: no VK_EXT_device_fault */
+    PFN_vkGetMemoryFdKHR GetMemoryFdKHR; /* NULL: no VK_KHR_external_memory_fd */
     /* NULL: no VK_EXT_conditional_rendering */
     PFN_vkCmdBeginConditionalRenderingEXT CmdBeginConditionalRenderingEXT;
     PFN_vkCmdEndConditionalRenderingEXT CmdEndConditionalRenderingEXT;

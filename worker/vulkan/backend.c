@@ -244,6 +244,10 @@ bool bhi_backend_aborts(const struct bhi_backend *b) {
     return b->abort.reaches;
 }
 
+int bhi_backend_words(struct bhi_backend *b, uint64_t *out_bytes) {
+    return bhi_vk_abort_export(&b->device, &b->abort, out_bytes);
+}
+
 void bhi_backend_cache_attach(struct bhi_backend *b, int fd, uint64_t room) {
     bhi_vk_cache_attach(&b->device, &b->cache, fd, room);
 }

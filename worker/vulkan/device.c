@@ -164,6 +164,9 @@ static bool pick_queue_family(struct bhi_vk_device *d, struct bhi_error *error) 
     VkQueueFamilyProperties families[32];
     uint32_t count = 32;
     d->api.GetPhysicalDeviceQueueFamilyProperties(d->physical, &count, families);
+    d->transfer_family =
+        bhi_vk_transfer_family(&d->api, d->physical, d->enabled.has_memory_fd, d->whole_loops);
+    d->enabled.has_memory_fd &= d->transfer_family != UINT32_MAX;
     for (uint32_t i = 0; i < count; i++) {
         if (families[i].queueCount > 0 && (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT)) {
             d->queue_family = i;
@@ -175,20 +178,25 @@ static bool pick_queue_family(struct bhi_vk_device *d, struct bhi_error *error) 
     return false;
 }
 
-static bool create_device(struct bhi_vk_device *d, struct bhi_error *error) {
+static bool create_device(struct bhi_vk_device *d, bool computes, struct bhi_error *error) {
     const char *extensions[8];
     const float priority = 1.0f;
-    const VkDeviceQueueCreateInfo queue = {
-        .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-        .queueFamilyIndex = d->queue_family,
-        .queueCount = 1,
-        .pQueuePriorities = &priority,
-    };
+    const uint32_t families[2] = {computes ? d->queue_family : d->transfer_family,
+                                  d->transfer_family};
+    VkDeviceQueueCreateInfo queues[2];
+    for (size_t i = 0; i < 2; i++) {
+        queues[i] = (VkDeviceQueueCreateInfo){
+            .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+            .queueFamilyIndex = families[i],
+            .queueCount = 1,
+            .pQueuePriorities = &priority,
+        };
+    }
     const VkDeviceCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
         .pNext = &d->enabled.base,
-        .queueCreateInfoCount = 1,
-        .pQueueCreateInfos = &queue,
+        .queueCreateInfoCount = computes && d->transfer_family != UINT32_MAX ? 2 : 1,
+        .pQueueCreateInfos = queues,
         .enabledExtensionCount = bhi_vk_features_extensions(&d->enabled, extensions),
         .ppEnabledExtensionNames = extensions,
     };
@@ -209,7 +217,7 @@ static bool create_device(struct bhi_vk_device *d, struct bhi_error *error) {
     if (!d->enabled.error.deviceFault) {
         d->api.GetDeviceFaultInfoEXT = NULL;
     }
-    d->api.GetDeviceQueue(d->device, d->queue_family, 0, &d->queue);
+    d->api.GetDeviceQueue(d->device, families[0], 0, &d->queue);
     return true;
 }
 
@@ -325,7 +333,7 @@ bool bhi_vk_device_init(struct bhi_vk_device *d, const struct bhi_backend_config
     memset(d, 0, sizeof *d);
     if (!bhi_vk_instance_create(&d->api, config, &d->instance, error) ||
         !open_physical(d, config, error) || !pick_queue_family(d, error) ||
-        !create_device(d, error)) {
+        !create_device(d, true, error)) {
         bhi_vk_device_fini(d);
         return false;
     }
@@ -346,6 +354,23 @@ bool bhi_vk_device_init(struct bhi_vk_device *d, const struct bhi_backend_config
     target->workgroup_scalar_layout =
         d->enabled.explicit_layout.workgroupMemoryExplicitLayoutScalarBlockLayout;
     target->local_size_id = d->enabled.v13.maintenance4;
+    return true;
+}
+
+bool bhi_vk_device_init_transfer(struct bhi_vk_device *d, const struct bhi_backend_config *config,
+                                 struct bhi_error *error) {
+    memset(d, 0, sizeof *d);
+    bool good = bhi_vk_instance_create(&d->api, config, &d->instance, error) &&
+                open_physical(d, config, error) && pick_queue_family(d, error);
+    if (good && d->transfer_family == UINT32_MAX) {
+        bhi_error_set(error, BH_UNSUPPORTED,
+                      "the device has no queue for transfers alone, or shares no memory");
+        good = false;
+    }
+    if (!good || !create_device(d, false, error)) {
+        bhi_vk_device_fini(d);
+        return false;
+    }
     return true;
 }
 
@@ -391,9 +416,13 @@ static void describe(const struct bhi_vk_api *api, VkPhysicalDevice physical,
     api->GetPhysicalDeviceMemoryProperties(physical, &memory);
     struct bhi_vk_features features;
     if (bhi_vk_features_query(api, physical, version, &features) == VK_SUCCESS) {
+        const bool sentinel = version >= VK_API_VERSION_1_2 &&
+                              bhi_vk_transfer_family(api, physical, features.has_memory_fd,
+                                                     runs_whole_loops(&driver)) != UINT32_MAX;
         bhi_vk_features_narrow(&features);
         out->features =
             bhi_vk_features_bits(&features, compute_subgroup_operations(&subgroup), &memory);
+        out->features |= sentinel ? BHI_FEATURE_SENTINEL | BHI_FEATURE_ABORT_WORD : 0;
     }
     const bool is_cpu = all.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
     out->features |= bhi_vk_memory_reaches(&memory, is_cpu) ? BHI_FEATURE_ABORT_WORD : 0;

@@ -16,7 +16,9 @@ struct bhi_vk_device {
     VkQueue queue;
     uint32_t queue_family;
     uint32_t timestamp_bits; /* valid in a timestamp of the queue; 0: it has none */
-    uint32_t api_version;    /* the lower of instance and device */
+    /* Where abort words are set by a queue of their own (transfer.h); UINT32_MAX: nowhere. */
+    uint32_t transfer_family;
+    uint32_t api_version; /* the lower of instance and device */
     VkPhysicalDeviceLimits limits;
     VkDeviceSize import_alignment;
     bool imports_read_only; /* what the host may not write, too */
@@ -35,6 +37,9 @@ struct bhi_vk_device {
 
 bool bhi_vk_device_init(struct bhi_vk_device *device, const struct bhi_backend_config *config,
                         struct bhi_error *error);
+/* With the transfer queue alone, for a sentinel. UNSUPPORTED where there is none. */
+bool bhi_vk_device_init_transfer(struct bhi_vk_device *device,
+                                 const struct bhi_backend_config *config, struct bhi_error *error);
 void bhi_vk_device_fini(struct bhi_vk_device *device);
 /* Describes all devices of |instance|; see bhi_backend_devices(). */
 size_t bhi_vk_device_messages(const struct bhi_vk_api *api, VkInstance instance,

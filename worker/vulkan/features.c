@@ -62,6 +62,7 @@ VkResult bhi_vk_features_query(const struct bhi_vk_api *api, VkPhysicalDevice ph
         HAS(VK_EXT_DEVICE_FAULT_EXTENSION_NAME, has_fault)
         HAS(VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME, has_conditional)
         HAS(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, has_memory_budget)
+        HAS(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME, has_memory_fd)
 #undef HAS
     }
     free(list);
@@ -151,6 +152,9 @@ uint32_t bhi_vk_features_extensions(const struct bhi_vk_features *f, const char 
     }
     if (f->has_conditional) {
         out[count++] = VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME;
+    }
+    if (f->has_memory_fd) {
+        out[count++] = VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME;
     }
     return count;
 }

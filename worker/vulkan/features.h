@@ -22,7 +22,7 @@ struct bhi_vk_features {
     /* Extensions that the structs above stand for, and others that we look for. */
     bool has_v13, has_robustness2, has_atomic_float, has_explicit_layout, has_fault,
         has_conditional;
-    bool has_host_import, has_memory_budget;
+    bool has_host_import, has_memory_budget, has_memory_fd;
 };
 
 /* Links the structs that the device has into features->base.pNext. */

@@ -24,3 +24,43 @@ bool bhi_vk_memory_reaches(const VkPhysicalDeviceMemoryProperties *memory, bool 
     bool reaches;
     return bhi_vk_memory_for_words(memory, UINT32_MAX, is_cpu, &reaches) >= 0 && reaches;
 }
+
+int bhi_vk_memory_for_export(const VkPhysicalDeviceMemoryProperties *memory, uint32_t allowed) {
+    for (uint32_t i = 0; i < memory->memoryTypeCount; i++) {
+        if ((allowed & (1u << i)) &&
+            (memory->memoryTypes[i].propertyFlags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT)) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+static bool shares_memory(const struct bhi_vk_api *api, VkPhysicalDevice physical) {
+    const VkExternalMemoryFeatureFlags both =
+        VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
+    const VkPhysicalDeviceExternalBufferInfo info = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO,
+        .usage = BHI_WORDS_USAGE,
+        .handleType = BHI_WORDS_HANDLE};
+    VkExternalBufferProperties properties = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES};
+    api->GetPhysicalDeviceExternalBufferProperties(physical, &info, &properties);
+    return (properties.externalMemoryProperties.externalMemoryFeatures & both) == both;
+}
+
+uint32_t bhi_vk_transfer_family(const struct bhi_vk_api *api, VkPhysicalDevice physical,
+                                bool has_memory_fd, bool whole_loops) {
+    VkQueueFamilyProperties families[32];
+    uint32_t count = 32;
+    if (!has_memory_fd || !whole_loops || !shares_memory(api, physical)) {
+        return UINT32_MAX;
+    }
+    api->GetPhysicalDeviceQueueFamilyProperties(physical, &count, families);
+    for (uint32_t i = 0; i < count; i++) {
+        const VkQueueFlags flags = families[i].queueFlags;
+        if (families[i].queueCount > 0 && (flags & VK_QUEUE_TRANSFER_BIT) &&
+            !(flags & (VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT))) {
+            return i;
+        }
+    }
+    return UINT32_MAX;
+}

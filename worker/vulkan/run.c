@@ -200,7 +200,9 @@ static void submit(struct bhi_backend *b, const struct answers *a, const struct 
             b->lost = vk->ResetFences(b->device.device, 1, &b->fence) != VK_SUCCESS;
         }
     }
-    const uint64_t aborted = bhi_vk_abort_end(&b->abort);
+    bool words_lost;
+    const uint64_t aborted = bhi_vk_abort_end(&b->abort, &words_lost);
+    b->lost |= words_lost;
     const uint64_t ended = bhi_now_ns();
     for (uint32_t i = 0; i < batch->count; i++) {
         a->results[batch->places[i]].started_ns = started;

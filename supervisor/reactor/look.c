@@ -1,0 +1,73 @@
+#include "supervisor/reactor/look.h"
+#include "supervisor/stream/stream.h"
+#include "supervisor/worker/proc_status.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#define HANG_UP_NS (200ull * 1000000) /* for a worker to end, after its sockets have */
+
+/* Processor time of a process's life; 0: it has ended. */
+static uint64_t cpu_ns_of(pid_t pid) {
+    clockid_t clock;
+    struct timespec time;
+    if (pid <= 0 || clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0) {
+        return 0;
+    }
+    return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
+}
+
+void bhi_look_at_conduct(struct bhi_worker *worker, uint64_t now_ns) {
+    struct bhi_core_worker *core = &worker->core;
+    const bool idle = worker->state == BHI_RUNNING && core->harvested == core->published;
+    uint64_t used_ns, time_ns;
+    if (core->kill != BHI_KILL_NONE || worker->reap_deadline_ns ||
+        bhi_conduct_look(&worker->conduct, now_ns, core->published, idle, cpu_ns_of(core->pid),
+                         &used_ns, &time_ns) != BHI_CONDUCT_KILL) {
+        return;
+    }
+    char what[128];
+    snprintf(what, sizeof what, "it used %.1f s of processor time in %.1f s with nothing in flight",
+             (double)used_ns / 1e9, (double)time_ns / 1e9);
+    bhi_core_worker_violation(core, what);
+}
+
+uint64_t bhi_look_at_idle(struct bhi_worker *worker, uint64_t now_ns) {
+    struct bhi_core_worker *core = &worker->core;
+    const uint64_t idle_ns = worker->context->settings.worker_idle_ns;
+    if (!idle_ns || worker->kind != BHI_WORKER_DEVICE || !core->stream ||
+        core->kill != BHI_KILL_NONE) {
+        return BH_FOREVER;
+    }
+    const bool works = core->harvested != core->published || !bhi_list_empty(&core->stream->queue);
+    if (works || worker->idle_published != core->published || !worker->idle_since_ns) {
+        worker->idle_published = core->published;
+        worker->idle_since_ns = now_ns;
+    }
+    const uint64_t due_ns = worker->idle_since_ns + idle_ns;
+    if (due_ns < idle_ns) {
+        return BH_FOREVER;
+    }
+    if (due_ns > now_ns) {
+        return due_ns;
+    }
+    bhi_core_worker_kill(core, BHI_KILL_RETIRED, 0, "its stream had no work for it");
+    return BH_FOREVER;
+}
+
+uint64_t bhi_look_at_hung_up(struct bhi_worker *worker, uint64_t now_ns) {
+    if (!worker->hung_up_ns || worker->reap_deadline_ns || worker->core.kill != BHI_KILL_NONE) {
+        return BH_FOREVER;
+    }
+    /* The dying close their sockets first. One that stays would never be told anything again, and
+     * what waits for that would wait for ever. */
+    if (worker->hung_up_ns + HANG_UP_NS > now_ns) {
+        return worker->hung_up_ns + HANG_UP_NS;
+    }
+    if (bhi_proc_is_exiting(worker->core.pid)) { /* a GPU's driver keeps it */
+        worker->hung_up_ns = now_ns;
+        return now_ns + HANG_UP_NS;
+    }
+    bhi_core_worker_kill(&worker->core, BHI_KILL_PROTOCOL, 0, "it has closed its sockets");
+    return BH_FOREVER;
+}

@@ -1,0 +1,415 @@
+#include "supervisor/reactor/sentinel.h"
+#include "base/fd.h"
+#include "base/futex.h"
+#include "base/step_point.h"
+#include "ipc/fdpass.h"
+#include "supervisor/reactor/spawn.h"
+#include "supervisor/worker/outbox.h"
+#include "supervisor/worker/proc_status.h"
+#include "supervisor/worker/zygote.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BUDGET    5u /* losses in WINDOW_NS; then there is none for this device any more */
+#define WINDOW_NS (60ull * 1000000000)
+#define RETRY_NS  (100ull * 1000000) /* where memory or descriptors were short */
+
+static uint64_t min_ns(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+/* -- what workers hand out ----------------------------------------------------------------------
+ */
+
+/* What memory of a device can be: a node of its driver, or an anonymous file of at least that
+ * length. Of the rest the driver in the sentinel is the judge. Asks nobody who could keep it
+ * waiting. */
+static bool is_memory(int fd, uint64_t bytes) {
+    struct statx what;
+    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE, &what) != 0) {
+        return false;
+    }
+    /* Anonymous inodes, such as an eventfd, have no type at all, and dma-bufs are files. */
+    return S_ISCHR(what.stx_mode) || (S_ISREG(what.stx_mode) && what.stx_size >= bytes);
+}
+
+/* The one descriptor that is in the side channel. False: *out_what it did wrong; NULL: nothing. */
+static bool receive(struct bhi_worker *worker, uint64_t bytes, int *out_fd, const char **out_what) {
+    struct bhi_fd_tag tag;
+    int fds[BHI_FDPASS_MAX];
+    size_t count = BHI_FDPASS_MAX;
+    *out_what = NULL;
+    const int length = bhi_fdpass_recv(worker->fdpass, &tag, sizeof tag, fds, &count, MSG_DONTWAIT);
+    if (length == -EMSGSIZE) { /* of ours there may be none left, which is no fault of its */
+        const int spare = fcntl(worker->fdpass, F_DUPFD_CLOEXEC, 0);
+        *out_what = spare >= 0 ? "its abort words came with too much" : NULL;
+        if (spare >= 0) {
+            close(spare);
+        }
+        return false;
+    }
+    const bool good = length == (int)sizeof tag && count == 1 && tag.magic == BHI_WIRE_MAGIC &&
+                      tag.type == BHI_MSG_WORDS && is_memory(fds[0], bytes);
+    for (size_t i = good ? 1 : 0; length >= 0 && i < count; i++) {
+        close(fds[i]);
+    }
+    *out_fd = good ? fds[0] : -1;
+    *out_what = good ? NULL : "it announced abort words and sent none";
+    return good;
+}
+
+const char *bhi_sentinel_take_words(struct bhi_worker *worker, const struct bhi_msg_words *words) {
+    bh_context *context = worker->context;
+    const char *what;
+    int fd = -1;
+    if (worker->kind != BHI_WORKER_DEVICE || worker->words.state != BHI_WORDS_NONE) {
+        return "it announced abort words twice";
+    }
+    if (!receive(worker, words->bytes, &fd, &what)) {
+        return what;
+    }
+    bhi_context_lock(context);
+    worker->words = (struct bhi_words){.state = BHI_WORDS_KEPT, .fd = fd, .bytes = words->bytes};
+    context->wake_reactor = true;
+    bhi_context_settle_unlock(context);
+    /* Without it its death is noticed when the device lets go of it. */
+    (void)bhi_poller_control(&context->poller, EPOLL_CTL_ADD, worker->fdpass, 0,
+                             &worker->fdpass_source);
+    BHI_STEP_POINT("words_kept", worker);
+    return NULL;
+}
+
+void bhi_sentinel_hung_up(struct bhi_worker *worker) {
+    bh_context *context = worker->context;
+    bhi_poller_unwatch(&context->poller, worker->fdpass);
+    const bool exiting = bhi_proc_is_exiting(worker->core.pid);
+    bhi_context_lock(context);
+    if (!worker->hung_up_ns) {
+        worker->hung_up_ns = bhi_now_ns();
+    }
+    /* One that has closed its socket and lives could still say that what it runs is well. */
+    if (exiting) {
+        bhi_worker_end_words(worker);
+    }
+    bhi_context_say(context, BH_LOG_DEBUG, "worker %d has hung up%s", worker->core.pid,
+                    exiting ? ": it is dying" : "");
+    bhi_context_settle_unlock(context);
+}
+
+/* -- who has them -------------------------------------------------------------------------------
+ */
+
+/* Lock held. NULL: none yet. */
+static struct bhi_sentinel *find(const struct bhi_worker *worker) {
+    BHI_LIST_EACH(node, &worker->zygote->sentinels) {
+        struct bhi_sentinel *sentinel = BHI_CONTAINER(node, struct bhi_sentinel, link);
+        if (sentinel->device_index == worker->device_index) {
+            return sentinel;
+        }
+    }
+    return NULL;
+}
+
+/* Lock held. NULL: out of memory. */
+static struct bhi_sentinel *find_or_make(const struct bhi_worker *worker) {
+    struct bhi_sentinel *sentinel = find(worker);
+    if (!sentinel && (sentinel = calloc(1, sizeof *sentinel))) {
+        sentinel->device_index = worker->device_index;
+        bhi_restart_init(&sentinel->restart, BUDGET, WINDOW_NS, bhi_now_ns());
+        bhi_list_append(&worker->zygote->sentinels, &sentinel->link);
+    }
+    return sentinel;
+}
+
+/* Lock held. The process that serves |worker|, and can be told something; NULL: none. */
+static struct bhi_worker *process_of(const struct bhi_worker *worker) {
+    const struct bhi_sentinel *sentinel = find(worker);
+    struct bhi_worker *process = sentinel ? sentinel->process : NULL;
+    return process && process->state == BHI_RUNNING && process->core.kill == BHI_KILL_NONE &&
+                   !process->reap_deadline_ns
+               ? process
+               : NULL;
+}
+
+static bool has_words(const struct bhi_worker *worker) {
+    return worker->words.state != BHI_WORDS_NONE && worker->words.state != BHI_WORDS_REFUSED;
+}
+
+/* -- requests -----------------------------------------------------------------------------------
+ */
+
+static bool send_import(struct bhi_sentinel *sentinel, struct bhi_worker *worker) {
+    struct bhi_outgoing *outgoing = bhi_outgoing_new(BHI_MSG_IMPORT);
+    if (!outgoing) {
+        return false;
+    }
+    outgoing->fd = fcntl(worker->words.fd, F_DUPFD_CLOEXEC, 0);
+    if (outgoing->fd < 0) {
+        (void)bhi_outgoing_drop(outgoing);
+        return false;
+    }
+    outgoing->message.import.worker = worker->id;
+    outgoing->message.import.bytes = worker->words.bytes;
+    bhi_outbox_add(sentinel->process, outgoing);
+    worker->words.state = BHI_WORDS_ASKED;
+    worker->words.import_seq = ++sentinel->requests;
+    return true;
+}
+
+static bool send_set(struct bhi_sentinel *sentinel, struct bhi_worker *worker) {
+    struct bhi_outgoing *outgoing = bhi_outgoing_new(BHI_MSG_SET);
+    if (!outgoing) {
+        return false;
+    }
+    outgoing->message.set.worker = worker->id;
+    bhi_outbox_add(sentinel->process, outgoing);
+    worker->words.set_seq = ++sentinel->requests;
+    return true;
+}
+
+/* Lock held. What is due for |worker|. False: there was no memory or descriptor. */
+static bool ask(struct bhi_sentinel *sentinel, struct bhi_worker *worker) {
+    if (worker->words.state == BHI_WORDS_KEPT && !send_import(sentinel, worker)) {
+        return false;
+    }
+    return !worker->words.wanted || worker->words.set_seq || send_set(sentinel, worker);
+}
+
+/* Lock held. */
+static struct bhi_worker *find_worker(const struct bhi_worker *sentinel, uint64_t id) {
+    BHI_LIST_EACH(node, &sentinel->context->workers) {
+        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+        if (worker->id == id && worker->zygote == sentinel->zygote &&
+            worker->device_index == sentinel->device_index && worker->kind == BHI_WORKER_DEVICE) {
+            return worker;
+        }
+    }
+    return NULL;
+}
+
+const char *bhi_sentinel_imported(struct bhi_worker *sentinel,
+                                  const struct bhi_msg_imported *answer) {
+    bh_context *context = sentinel->context;
+    if (sentinel->kind != BHI_WORKER_SENTINEL) {
+        return "it is no sentinel";
+    }
+    bhi_context_lock(context);
+    struct bhi_worker *worker = find_worker(sentinel, answer->worker); /* NULL: it has died since */
+    const bool asked = !worker || worker->words.state == BHI_WORDS_ASKED;
+    if (worker && asked) {
+        worker->words.state = answer->vk_result == 0 ? BHI_WORDS_HELD : BHI_WORDS_REFUSED;
+        BHI_STEP_POINT("words_held", worker);
+    }
+    if (worker && asked && answer->vk_result != 0) {
+        bhi_context_say(context, BH_LOG_WARNING,
+                        "the sentinel of %s:%u cannot import the abort words of worker %d "
+                        "(VkResult %d): what that one runs when it dies ends late",
+                        sentinel->zygote->driver, sentinel->device_index, worker->core.pid,
+                        answer->vk_result);
+    } else if (worker && asked) {
+        bhi_context_say(context, BH_LOG_DEBUG, "the sentinel of %s:%u has the words of worker %d",
+                        sentinel->zygote->driver, sentinel->device_index, worker->core.pid);
+    }
+    bhi_context_settle_unlock(context);
+    return asked ? NULL : "it imported what it was not given";
+}
+
+const char *bhi_sentinel_words_set(struct bhi_worker *sentinel,
+                                   const struct bhi_msg_words_set *answer) {
+    bh_context *context = sentinel->context;
+    if (sentinel->kind != BHI_WORKER_SENTINEL) {
+        return "it is no sentinel";
+    }
+    bhi_context_lock(context);
+    struct bhi_worker *worker = find_worker(sentinel, answer->worker);
+    const bool asked = !worker || (worker->words.set_seq && !worker->words.set_ns);
+    if (worker && asked && answer->vk_result == 0) {
+        worker->words.set_ns = bhi_now_ns();
+        bhi_context_say(context, BH_LOG_DEBUG, "the words of worker %d were set after %.1f ms",
+                        worker->core.pid,
+                        (double)(worker->words.set_ns - worker->words.wanted_ns) / 1e6);
+        BHI_STEP_POINT("words_set", worker);
+    }
+    bhi_context_settle_unlock(context);
+    return asked ? NULL : "it set words that it was not told to set";
+}
+
+/* -- deaths -------------------------------------------------------------------------------------
+ */
+
+/* Lock held. The sentinel answers in order: the oldest request without an answer is what it died
+ * of. */
+static struct bhi_worker *culprit_of(const struct bhi_worker *process) {
+    struct bhi_worker *culprit = NULL;
+    uint64_t oldest = UINT64_MAX;
+    BHI_LIST_EACH(node, &process->context->workers) {
+        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+        const struct bhi_words *words = &worker->words;
+        const uint64_t import = words->state == BHI_WORDS_ASKED ? words->import_seq : UINT64_MAX;
+        const uint64_t set = words->set_seq && !words->set_ns ? words->set_seq : UINT64_MAX;
+        if (worker->zygote == process->zygote && worker->device_index == process->device_index &&
+            min_ns(import, set) < oldest) {
+            oldest = min_ns(import, set);
+            culprit = worker;
+        }
+    }
+    return culprit;
+}
+
+/* Lock held. Another one has to import all of them again, but for those that this one died of. */
+static void process_gone(struct bhi_worker *process) {
+    bh_context *context = process->context;
+    struct bhi_sentinel *sentinel = find(process);
+    if (!sentinel || sentinel->process != process) {
+        return;
+    }
+    sentinel->process = NULL;
+    const bool killed = process->core.kill != BHI_KILL_NONE ||
+                        process->zygote->state == BHI_ZYGOTE_LOST || context->closed;
+    struct bhi_worker *culprit =
+        killed && process->core.kill != BHI_KILL_PROTOCOL ? NULL : culprit_of(process);
+    if (culprit) {
+        culprit->words.state = BHI_WORDS_REFUSED;
+        bhi_context_say(context, BH_LOG_WARNING,
+                        "the sentinel of %s:%u died of the abort words of worker %d: they are not "
+                        "imported again",
+                        process->zygote->driver, process->device_index, culprit->core.pid);
+    }
+    BHI_LIST_EACH(node, &context->workers) {
+        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+        if (worker->zygote == process->zygote && worker->device_index == process->device_index &&
+            has_words(worker)) {
+            worker->words.state = BHI_WORDS_KEPT;
+            worker->words.set_seq = worker->words.set_ns ? worker->words.set_seq : 0;
+        }
+    }
+    if (!context->closed && process->zygote->state != BHI_ZYGOTE_LOST) {
+        sentinel->over = bhi_restart_lost(&sentinel->restart, false, bhi_now_ns());
+        if (sentinel->over) {
+            bhi_context_say(context, BH_LOG_ERROR,
+                            "the sentinels of %s:%u die too often: there is none any more",
+                            process->zygote->driver, process->device_index);
+        }
+    }
+    sentinel->served = false;
+    context->wake_reactor = true;
+}
+
+void bhi_sentinel_worker_gone(struct bhi_worker *worker) {
+    if (worker->kind == BHI_WORKER_SENTINEL) {
+        process_gone(worker);
+        return;
+    }
+    bhi_poller_unwatch(&worker->context->poller,
+                       worker->words.state == BHI_WORDS_NONE ? -1 : worker->fdpass);
+    /* Its end may be the first that was heard of it. */
+    bhi_worker_end_words(worker);
+    const bool known = worker->words.state != BHI_WORDS_KEPT || worker->words.wanted;
+    struct bhi_worker *process = has_words(worker) && known ? process_of(worker) : NULL;
+    if (!process) {
+        return;
+    }
+    struct bhi_outgoing *outgoing = bhi_outgoing_new(BHI_MSG_FORGET);
+    if (!ask(find(worker), worker) || !outgoing) {
+        /* Nothing would give the memory back: another one does not have it. */
+        bhi_core_worker_kill(&process->core, BHI_KILL_RETIRED, 0,
+                             "no memory to tell it of a death");
+    }
+    if (outgoing) {
+        outgoing->message.forget.worker = worker->id;
+        bhi_outbox_add(process, outgoing);
+    }
+}
+
+/* -- a turn -------------------------------------------------------------------------------------
+ */
+
+/* Lock held. Is |worker| one whose device needs a sentinel to be started? */
+static bool wants_process(struct bhi_worker *worker, uint64_t now_ns, uint64_t *look_again) {
+    if (worker->context->closed || worker->zygote->state != BHI_ZYGOTE_READY) {
+        return false;
+    }
+    const struct bhi_sentinel *sentinel = find_or_make(worker);
+    if (!sentinel) {
+        *look_again = min_ns(*look_again, now_ns + RETRY_NS);
+        return false;
+    }
+    if (sentinel->process || sentinel->over) {
+        return false;
+    }
+    if (sentinel->restart.not_before_ns > now_ns) {
+        *look_again = min_ns(*look_again, sentinel->restart.not_before_ns);
+        return false;
+    }
+    return true;
+}
+
+/* Without the lock. |worker| is referenced. */
+static void start(struct bhi_worker *worker) {
+    bh_context *context = worker->context;
+    bh_detail detail = {0};
+    struct bhi_worker *process =
+        bhi_worker_spawn(context, worker->zygote, worker->device, worker->device_index,
+                         worker->memory_limit, BHI_WORKER_SENTINEL, &detail);
+    bhi_context_lock(context);
+    struct bhi_sentinel *sentinel = find(worker);
+    sentinel->process = process;
+    if (!process) {
+        sentinel->over = bhi_restart_lost(&sentinel->restart, false, bhi_now_ns());
+        bhi_context_say(context, BH_LOG_WARNING, "no sentinel for %s:%u: %s",
+                        worker->zygote->driver, worker->device_index, detail.message);
+    }
+    bhi_context_settle_unlock(context);
+}
+
+uint64_t bhi_sentinel_turn(struct bh_context *context) {
+    for (;;) {
+        uint64_t now_ns = bhi_now_ns(), look_again = BH_FOREVER;
+        struct bhi_worker *first = NULL;
+        bhi_context_lock(context);
+        BHI_LIST_EACH(node, &context->workers) {
+            struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+            if (!has_words(worker)) {
+                continue;
+            }
+            if (!first && wants_process(worker, now_ns, &look_again)) {
+                first = worker;
+                bhi_worker_retain(first);
+            }
+            if (!process_of(worker)) {
+                continue;
+            }
+            struct bhi_sentinel *sentinel = find(worker);
+            if (!sentinel->served) {
+                sentinel->served = true;
+                bhi_restart_served(&sentinel->restart, now_ns);
+            }
+            if (!ask(sentinel, worker)) {
+                look_again = min_ns(look_again, now_ns + RETRY_NS);
+            }
+        }
+        bhi_context_settle_unlock(context);
+        if (!first) {
+            return look_again;
+        }
+        start(first);
+        bhi_worker_release(first);
+    }
+}
+
+bool bhi_sentinel_is_busy(struct bh_context *context) {
+    BHI_LIST_EACH(node, &context->workers) {
+        const struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+        if (has_words(worker) && worker->words.wanted && !worker->words.set_ns &&
+            process_of(worker)) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,50 @@
+/* The abort words of workers whose device has a sentinel (supervisor/reactor/sentinel.h), and the
+ * sentinels: at most one for each device of a zygote.
+ *
+ *   NONE ──words──▶ KEPT ──import sent──▶ ASKED ──imported──▶ HELD      of each worker
+ *                    ▲                      │ │                │
+ *                    └───── the sentinel died ┼────────────────┘
+ *                                             └▶ REFUSED   the driver does not take them, or the
+ *                                                          sentinel died of them
+ */
+#ifndef BHI_SUPERVISOR_WORKER_WORDS_H
+#define BHI_SUPERVISOR_WORKER_WORDS_H
+
+#include "base/list.h"
+#include "core/restart.h"
+#include <stdint.h>
+
+struct bhi_worker;
+
+enum bhi_words_state {
+    BHI_WORDS_NONE,
+    BHI_WORDS_KEPT,
+    BHI_WORDS_ASKED,
+    BHI_WORDS_HELD,
+    BHI_WORDS_REFUSED
+};
+
+/* Context's lock, all of it. */
+struct bhi_words {
+    enum bhi_words_state state;
+    int fd; /* the memory; kept until the worker is confirmed dead; -1: none */
+    uint64_t bytes;
+    bool wanted;         /* something ran in it when it was killed, or died: they are to be set */
+    uint64_t wanted_ns;  /* since then */
+    uint64_t import_seq; /* ASKED: the request's number */
+    uint64_t set_seq;    /* the request to set them was sent with that number; 0: it was not */
+    uint64_t set_ns;     /* they were set then; 0: not yet */
+};
+
+/* Context's lock, all of it. */
+struct bhi_sentinel {
+    struct bhi_list link; /* zygote->sentinels */
+    uint32_t device_index;
+    struct bhi_worker *process; /* not referenced; NULL: there is none */
+    bool served;                /* it has been ready */
+    bool over;                  /* its budget is spent: there will be no other */
+    uint64_t requests;          /* sent so far, to all of them */
+    struct bhi_restart restart;
+};
+
+#endif

@@ -1,0 +1,529 @@
+/* A driver that computes with lavapipe and looks like a GPU with a copy engine: a second family of
+ * queues, which can transfer and nothing else and goes on while kernels hang, and memory on the
+ * device that no processor can map, and that other processes can import. Underneath that memory is
+ * a memfd, "fake-words", in which a test sees what is done to it. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <vulkan/vulkan.h>
+
+#define EXPORT  __attribute__((visibility("default")))
+#define MOST    256
+#define PAGE    4096u
+#define FILLS   128
+#define COPIES  64
+#define FD_NAME VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME
+#define RESERVE (UINT64_C(32) << 20) /* see fake_nvidia.c */
+
+static void *lavapipe;
+static PFN_vkGetInstanceProcAddr real;
+static VkInstance instance;
+static PFN_vkGetDeviceProcAddr real_device_proc;
+static VkDevice device;
+static uint32_t host_type, device_type; /* of memory: lavapipe's, and ours behind them */
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static struct memory {
+    VkDeviceMemory memory;
+    uint8_t *bytes;
+    size_t size;
+    int fd;
+} memories[MOST];
+static struct buffer {
+    VkBuffer buffer;
+    bool external;
+    struct memory *memory;
+} buffers[MOST];
+static VkCommandPool copy_pool;
+static struct copy {
+    VkCommandBuffer commands;
+    struct fill {
+        VkBuffer buffer;
+        VkDeviceSize offset, size;
+        uint32_t value;
+    } fills[FILLS];
+    size_t count;
+} copies[COPIES];
+static VkFence done; /* signalled by our queue; VK_NULL_HANDLE: none */
+static char our_queue[1];
+#define OUR_QUEUE ((VkQueue)(void *)our_queue)
+
+#define REAL(name)   ((PFN_##name)real(instance, #name))
+#define DEVICE(name) ((PFN_##name)real_device_proc(device, #name))
+
+__attribute__((constructor)) static void load(void) {
+    setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);
+    lavapipe = dlopen(FAKE_LAVAPIPE, RTLD_NOW | RTLD_LOCAL);
+    if (lavapipe) {
+        real = (PFN_vkGetInstanceProcAddr)dlsym(lavapipe, "vk_icdGetInstanceProcAddr");
+    }
+}
+
+EXPORT VkResult vk_icdNegotiateLoaderICDInterfaceVersion(uint32_t *version);
+EXPORT VkResult vk_icdNegotiateLoaderICDInterfaceVersion(uint32_t *version) {
+    VkResult (*negotiate)(uint32_t *) =
+        !lavapipe
+            ? NULL
+            : (VkResult(*)(uint32_t *))dlsym(lavapipe, "vk_icdNegotiateLoaderICDInterfaceVersion");
+    return !negotiate ? VK_ERROR_INITIALIZATION_FAILED : negotiate(version);
+}
+
+/* -- what it looks like ----------------------------------------------------------------------- */
+
+static VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo *info,
+                                           const VkAllocationCallbacks *allocator,
+                                           VkInstance *out) {
+    PFN_vkCreateInstance create = (PFN_vkCreateInstance)real(NULL, "vkCreateInstance");
+    VkResult result = create(info, allocator, out);
+    instance = *out;
+    return result;
+}
+
+static void VKAPI_CALL properties(VkPhysicalDevice physical, VkPhysicalDeviceProperties *out) {
+    REAL(vkGetPhysicalDeviceProperties)(physical, out);
+    out->deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+}
+
+static void VKAPI_CALL properties2(VkPhysicalDevice physical, VkPhysicalDeviceProperties2 *out) {
+    REAL(vkGetPhysicalDeviceProperties2)(physical, out);
+    out->properties.deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+    for (VkBaseOutStructure *next = out->pNext; next; next = next->pNext) {
+        if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES) {
+            VkPhysicalDeviceDriverProperties *driver = (void *)next;
+            snprintf(driver->driverInfo, sizeof driver->driverInfo, "Mesa 25.0.7 (fake)");
+        }
+    }
+}
+
+static VkResult VKAPI_CALL extensions(VkPhysicalDevice physical, const char *layer, uint32_t *count,
+                                      VkExtensionProperties *out) {
+    VkExtensionProperties all[MOST];
+    uint32_t room = MOST - 1;
+    VkResult result = REAL(vkEnumerateDeviceExtensionProperties)(physical, layer, &room, all);
+    bool has = false;
+    for (uint32_t i = 0; i < room; i++) {
+        has |= strcmp(all[i].extensionName, FD_NAME) == 0;
+    }
+    if (!has) {
+        all[room++] = (VkExtensionProperties){.extensionName = FD_NAME};
+    }
+    if (out) {
+        room = *count < room ? *count : room;
+        memcpy(out, all, room * sizeof *all);
+    }
+    *count = room;
+    return result;
+}
+
+static void VKAPI_CALL families(VkPhysicalDevice physical, uint32_t *count,
+                                VkQueueFamilyProperties *out) {
+    VkQueueFamilyProperties all[2];
+    uint32_t one = 1;
+    REAL(vkGetPhysicalDeviceQueueFamilyProperties)(physical, &one, all);
+    all[1] = (VkQueueFamilyProperties){.queueFlags = VK_QUEUE_TRANSFER_BIT, .queueCount = 1};
+    const uint32_t room = !out || *count > 2 ? 2 : *count;
+    if (out) {
+        memcpy(out, all, room * sizeof *all);
+    }
+    *count = room;
+}
+
+static void VKAPI_CALL external(VkPhysicalDevice physical,
+                                const VkPhysicalDeviceExternalBufferInfo *info,
+                                VkExternalBufferProperties *out) {
+    (void)physical;
+    out->externalMemoryProperties = (VkExternalMemoryProperties){0};
+    if (info->handleType == VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT) {
+        out->externalMemoryProperties.externalMemoryFeatures =
+            VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
+    }
+}
+
+static void VKAPI_CALL memory_types(VkPhysicalDevice physical,
+                                    VkPhysicalDeviceMemoryProperties *out) {
+    REAL(vkGetPhysicalDeviceMemoryProperties)(physical, out);
+    host_type = 0;
+    device_type = out->memoryTypeCount++;
+    out->memoryTypes[device_type] =
+        (VkMemoryType){.propertyFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, .heapIndex = 0};
+}
+
+/* -- the device ------------------------------------------------------------------------------- */
+
+static void VKAPI_CALL get_queue(VkDevice d, uint32_t family, uint32_t index, VkQueue *out) {
+    if (family == 1) {
+        *out = OUR_QUEUE;
+    } else {
+        DEVICE(vkGetDeviceQueue)(d, family, index, out);
+    }
+}
+
+static VkResult VKAPI_CALL create_pool(VkDevice d, const VkCommandPoolCreateInfo *info,
+                                       const VkAllocationCallbacks *allocator, VkCommandPool *out) {
+    VkCommandPoolCreateInfo changed = *info;
+    changed.queueFamilyIndex = 0;
+    VkResult result = DEVICE(vkCreateCommandPool)(d, &changed, allocator, out);
+    if (result == VK_SUCCESS && info->queueFamilyIndex == 1) {
+        copy_pool = *out;
+    }
+    return result;
+}
+
+static struct copy *find_copy(VkCommandBuffer commands) {
+    for (size_t i = 0; i < COPIES; i++) {
+        if (copies[i].commands == commands) {
+            return &copies[i];
+        }
+    }
+    return NULL;
+}
+
+static VkResult VKAPI_CALL allocate_commands(VkDevice d, const VkCommandBufferAllocateInfo *info,
+                                             VkCommandBuffer *out) {
+    VkResult result = DEVICE(vkAllocateCommandBuffers)(d, info, out);
+    if (result == VK_SUCCESS && copy_pool != VK_NULL_HANDLE && info->commandPool == copy_pool) {
+        pthread_mutex_lock(&mutex);
+        struct copy *copy = find_copy(VK_NULL_HANDLE);
+        if (!copy) {
+            abort(); /* somebody frees none */
+        }
+        copy->commands = out[0];
+        copy->count = 0;
+        pthread_mutex_unlock(&mutex);
+    }
+    return result;
+}
+
+static VkResult VKAPI_CALL begin_commands(VkCommandBuffer commands,
+                                          const VkCommandBufferBeginInfo *info) {
+    pthread_mutex_lock(&mutex);
+    struct copy *copy = find_copy(commands);
+    if (copy) {
+        copy->count = 0;
+    }
+    pthread_mutex_unlock(&mutex);
+    return DEVICE(vkBeginCommandBuffer)(commands, info);
+}
+
+static void VKAPI_CALL fill_buffer(VkCommandBuffer commands, VkBuffer buffer, VkDeviceSize offset,
+                                   VkDeviceSize size, uint32_t value) {
+    pthread_mutex_lock(&mutex);
+    struct copy *copy = find_copy(commands);
+    if (copy && copy->count < FILLS) {
+        copy->fills[copy->count++] = (struct fill){buffer, offset, size, value};
+    }
+    pthread_mutex_unlock(&mutex);
+    if (!copy) {
+        DEVICE(vkCmdFillBuffer)(commands, buffer, offset, size, value);
+    }
+}
+
+static void VKAPI_CALL free_commands(VkDevice d, VkCommandPool pool, uint32_t count,
+                                     const VkCommandBuffer *commands) {
+    pthread_mutex_lock(&mutex);
+    for (uint32_t i = 0; i < count; i++) {
+        struct copy *copy = commands[i] == VK_NULL_HANDLE ? NULL : find_copy(commands[i]);
+        if (copy) {
+            copy->commands = VK_NULL_HANDLE;
+        }
+    }
+    pthread_mutex_unlock(&mutex);
+    DEVICE(vkFreeCommandBuffers)(d, pool, count, commands);
+}
+
+static struct buffer *find_buffer(VkBuffer buffer) {
+    for (size_t i = 0; i < MOST; i++) {
+        if (buffers[i].buffer == buffer) {
+            return &buffers[i];
+        }
+    }
+    return NULL;
+}
+
+/* The copy engine. */
+static void run_fills(const struct copy *copy) {
+    const struct fill *fills = copy->fills;
+    for (size_t i = 0; i < copy->count; i++) {
+        const struct buffer *buffer = find_buffer(fills[i].buffer);
+        if (!buffer || !buffer->memory) {
+            abort(); /* it cannot reach what is no buffer of ours */
+        }
+        const size_t size = buffer->memory->size - fills[i].offset;
+        const size_t count = (fills[i].size == VK_WHOLE_SIZE ? size : fills[i].size) / 4;
+        volatile uint32_t *words =
+            (volatile uint32_t *)(void *)(buffer->memory->bytes + fills[i].offset);
+        for (size_t w = 0; w < count; w++) {
+            words[w] = fills[i].value;
+        }
+    }
+}
+
+static VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count, const VkSubmitInfo *infos,
+                                  VkFence fence) {
+    if (queue != OUR_QUEUE) {
+        return DEVICE(vkQueueSubmit)(queue, count, infos, fence);
+    }
+    pthread_mutex_lock(&mutex);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct copy *copy = find_copy(infos[i].pCommandBuffers[0]);
+        if (!copy) {
+            abort();
+        }
+        run_fills(copy);
+    }
+    done = fence;
+    pthread_mutex_unlock(&mutex);
+    return VK_SUCCESS;
+}
+
+static bool is_done(const VkFence *fence) {
+    pthread_mutex_lock(&mutex);
+    const bool is = done != VK_NULL_HANDLE && *fence == done;
+    pthread_mutex_unlock(&mutex);
+    return is;
+}
+
+static VkResult VKAPI_CALL wait_fences(VkDevice d, uint32_t count, const VkFence *fences,
+                                       VkBool32 all, uint64_t timeout) {
+    return is_done(fences) ? VK_SUCCESS : DEVICE(vkWaitForFences)(d, count, fences, all, timeout);
+}
+
+static VkResult VKAPI_CALL reset_fences(VkDevice d, uint32_t count, const VkFence *fences) {
+    return is_done(fences) ? VK_SUCCESS : DEVICE(vkResetFences)(d, count, fences);
+}
+
+/* -- memory ----------------------------------------------------------------------------------- */
+
+static VkResult VKAPI_CALL create_buffer(VkDevice d, const VkBufferCreateInfo *info,
+                                         const VkAllocationCallbacks *allocator, VkBuffer *out) {
+    VkBufferCreateInfo plain = *info;
+    const VkExternalMemoryBufferCreateInfo *next = info->pNext;
+    const bool shared = next &&
+                        next->sType == VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO &&
+                        next->handleTypes == VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+    if (shared) {
+        plain.pNext = NULL;
+        plain.sharingMode = VK_SHARING_MODE_EXCLUSIVE;
+    }
+    VkResult result = DEVICE(vkCreateBuffer)(d, &plain, allocator, out);
+    if (result == VK_SUCCESS && shared) {
+        pthread_mutex_lock(&mutex);
+        struct buffer *slot = find_buffer(VK_NULL_HANDLE);
+        if (slot) {
+            *slot = (struct buffer){.buffer = *out, .external = true};
+        }
+        pthread_mutex_unlock(&mutex);
+    }
+    return result;
+}
+
+static void VKAPI_CALL destroy_buffer(VkDevice d, VkBuffer buffer,
+                                      const VkAllocationCallbacks *allocator) {
+    pthread_mutex_lock(&mutex);
+    struct buffer *ours = buffer == VK_NULL_HANDLE ? NULL : find_buffer(buffer);
+    if (ours) {
+        *ours = (struct buffer){0};
+    }
+    pthread_mutex_unlock(&mutex);
+    DEVICE(vkDestroyBuffer)(d, buffer, allocator);
+}
+
+static void VKAPI_CALL requirements(VkDevice d, VkBuffer buffer, VkMemoryRequirements *out) {
+    DEVICE(vkGetBufferMemoryRequirements)(d, buffer, out);
+    pthread_mutex_lock(&mutex);
+    const struct buffer *ours = find_buffer(buffer);
+    if (ours && ours->external) {
+        out->memoryTypeBits = 1u << device_type;
+        out->size = (out->size + PAGE - 1) / PAGE * PAGE;
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+static struct memory *find_memory(VkDeviceMemory memory) {
+    for (size_t i = 0; i < MOST; i++) {
+        if (memories[i].memory == memory) {
+            return &memories[i];
+        }
+    }
+    return NULL;
+}
+
+static VkResult import_pages(VkDevice d, void *bytes, size_t size, VkDeviceMemory *out) {
+    const VkImportMemoryHostPointerInfoEXT import = {
+        .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT,
+        .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT,
+        .pHostPointer = bytes};
+    const VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                       .pNext = &import,
+                                       .allocationSize = size,
+                                       .memoryTypeIndex = host_type};
+    return DEVICE(vkAllocateMemory)(d, &info, NULL, out);
+}
+
+static VkResult VKAPI_CALL allocate(VkDevice d, const VkMemoryAllocateInfo *info,
+                                    const VkAllocationCallbacks *allocator, VkDeviceMemory *out) {
+    if (info->memoryTypeIndex != device_type) {
+        return DEVICE(vkAllocateMemory)(d, info, allocator, out);
+    }
+    const VkImportMemoryFdInfoKHR *import = info->pNext;
+    const bool imports = import && import->sType == VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR;
+    const size_t size = (info->allocationSize + PAGE - 1) / PAGE * PAGE;
+    struct stat status;
+    int fd = imports ? import->fd : memfd_create("fake-words", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0 || (!imports && ftruncate(fd, (off_t)size) != 0)) {
+        return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    }
+    if (fstat(fd, &status) != 0 || (size_t)status.st_size != size) {
+        return VK_ERROR_INVALID_EXTERNAL_HANDLE;
+    }
+    uint8_t *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (bytes == MAP_FAILED) {
+        return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    }
+    VkResult result = import_pages(d, bytes, size, out);
+    pthread_mutex_lock(&mutex);
+    struct memory *slot = result == VK_SUCCESS ? find_memory(VK_NULL_HANDLE) : NULL;
+    if (slot) {
+        *slot = (struct memory){*out, bytes, size, imports ? -1 : fd};
+    } else {
+        munmap(bytes, size);
+    }
+    pthread_mutex_unlock(&mutex);
+    if (imports && result == VK_SUCCESS) {
+        close(fd); /* it is the driver's now */
+    }
+    return result;
+}
+
+static void VKAPI_CALL free_memory(VkDevice d, VkDeviceMemory memory,
+                                   const VkAllocationCallbacks *allocator) {
+    DEVICE(vkFreeMemory)(d, memory, allocator);
+    pthread_mutex_lock(&mutex);
+    struct memory *ours = memory == VK_NULL_HANDLE ? NULL : find_memory(memory);
+    if (ours) {
+        munmap(ours->bytes, ours->size);
+        *ours = (struct memory){0};
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+static VkResult VKAPI_CALL bind(VkDevice d, VkBuffer buffer, VkDeviceMemory memory,
+                                VkDeviceSize offset) {
+    pthread_mutex_lock(&mutex);
+    struct buffer *ours = find_buffer(buffer);
+    if (ours) {
+        ours->memory = find_memory(memory);
+    }
+    pthread_mutex_unlock(&mutex);
+    return DEVICE(vkBindBufferMemory)(d, buffer, memory, offset);
+}
+
+/* Once: the descriptor itself. */
+static VkResult VKAPI_CALL export_memory(VkDevice d, const VkMemoryGetFdInfoKHR *info, int *out) {
+    (void)d;
+    pthread_mutex_lock(&mutex);
+    struct memory *ours = find_memory(info->memory);
+    *out = ours ? ours->fd : -1;
+    if (ours) {
+        ours->fd = -1;
+    }
+    pthread_mutex_unlock(&mutex);
+    return *out >= 0 ? VK_SUCCESS : VK_ERROR_TOO_MANY_OBJECTS;
+}
+
+/* -- entry points ----------------------------------------------------------------------------- */
+
+struct entry {
+    const char *name;
+    PFN_vkVoidFunction function;
+};
+
+static PFN_vkVoidFunction find(const struct entry *entries, size_t count, const char *name) {
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(entries[i].name, name) == 0) {
+            return entries[i].function;
+        }
+    }
+    return NULL;
+}
+
+static PFN_vkVoidFunction VKAPI_CALL device_proc(VkDevice d, const char *name) {
+    static const struct entry own[] = {
+        {"vkGetDeviceQueue", (PFN_vkVoidFunction)get_queue},
+        {"vkCreateCommandPool", (PFN_vkVoidFunction)create_pool},
+        {"vkAllocateCommandBuffers", (PFN_vkVoidFunction)allocate_commands},
+        {"vkFreeCommandBuffers", (PFN_vkVoidFunction)free_commands},
+        {"vkBeginCommandBuffer", (PFN_vkVoidFunction)begin_commands},
+        {"vkCmdFillBuffer", (PFN_vkVoidFunction)fill_buffer},
+        {"vkQueueSubmit", (PFN_vkVoidFunction)submit},
+        {"vkWaitForFences", (PFN_vkVoidFunction)wait_fences},
+        {"vkResetFences", (PFN_vkVoidFunction)reset_fences},
+        {"vkCreateBuffer", (PFN_vkVoidFunction)create_buffer},
+        {"vkDestroyBuffer", (PFN_vkVoidFunction)destroy_buffer},
+        {"vkGetBufferMemoryRequirements", (PFN_vkVoidFunction)requirements},
+        {"vkAllocateMemory", (PFN_vkVoidFunction)allocate},
+        {"vkFreeMemory", (PFN_vkVoidFunction)free_memory},
+        {"vkBindBufferMemory", (PFN_vkVoidFunction)bind},
+        {"vkGetMemoryFdKHR", (PFN_vkVoidFunction)export_memory},
+    };
+    PFN_vkVoidFunction ours = find(own, sizeof own / sizeof *own, name);
+    return ours ? ours : real_device_proc(d, name);
+}
+
+static void reserve(VkDevice d) {
+    const VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                       .allocationSize = RESERVE};
+    VkDeviceMemory memory;
+    if (DEVICE(vkAllocateMemory)(d, &info, NULL, &memory) == VK_SUCCESS) {
+        DEVICE(vkFreeMemory)(d, memory, NULL);
+    }
+}
+
+/* Its one queue, whichever is asked for. */
+static VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, const VkDeviceCreateInfo *info,
+                                         const VkAllocationCallbacks *allocator, VkDevice *out) {
+    const char *names[32];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < info->enabledExtensionCount && count < 32; i++) {
+        if (strcmp(info->ppEnabledExtensionNames[i], FD_NAME) != 0) {
+            names[count++] = info->ppEnabledExtensionNames[i];
+        }
+    }
+    VkDeviceQueueCreateInfo queue = info->pQueueCreateInfos[0];
+    queue.queueFamilyIndex = 0;
+    VkDeviceCreateInfo changed = *info;
+    changed.queueCreateInfoCount = 1;
+    changed.pQueueCreateInfos = &queue;
+    changed.enabledExtensionCount = count;
+    changed.ppEnabledExtensionNames = names;
+    real_device_proc = REAL(vkGetDeviceProcAddr);
+    VkResult result = REAL(vkCreateDevice)(physical, &changed, allocator, out);
+    if (result == VK_SUCCESS) {
+        device = *out;
+        reserve(device);
+    }
+    return result;
+}
+
+EXPORT PFN_vkVoidFunction vk_icdGetInstanceProcAddr(VkInstance i, const char *name);
+EXPORT PFN_vkVoidFunction vk_icdGetInstanceProcAddr(VkInstance i, const char *name) {
+    static const struct entry own[] = {
+        {"vkCreateInstance", (PFN_vkVoidFunction)create_instance},
+        {"vkGetPhysicalDeviceProperties", (PFN_vkVoidFunction)properties},
+        {"vkGetPhysicalDeviceProperties2", (PFN_vkVoidFunction)properties2},
+        {"vkEnumerateDeviceExtensionProperties", (PFN_vkVoidFunction)extensions},
+        {"vkGetPhysicalDeviceQueueFamilyProperties", (PFN_vkVoidFunction)families},
+        {"vkGetPhysicalDeviceExternalBufferProperties", (PFN_vkVoidFunction)external},
+        {"vkGetPhysicalDeviceMemoryProperties", (PFN_vkVoidFunction)memory_types},
+        {"vkGetDeviceProcAddr", (PFN_vkVoidFunction)device_proc},
+        {"vkCreateDevice", (PFN_vkVoidFunction)create_device},
+    };
+    PFN_vkVoidFunction ours = find(own, sizeof own / sizeof *own, name);
+    return ours ? ours : real(i, name);
+}

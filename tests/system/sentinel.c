@@ -1,0 +1,535 @@
+/* A sentinel sets the abort words of workers that die, of all of them when the host does, and is
+ * missed by nobody for long (docs/deadlines.md). The driver is fake_transfer.c: what is in the
+ * words can be seen in a memfd, of which the host keeps the descriptor as long as the worker lives.
+ */
+#include "fixture.h"
+#include "tamper.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SLOT     64u /* words from one abort word to the next */
+#define UNUSED   5u  /* a slot in which nothing runs here */
+#define MOST     64
+#define NAME     "memfd:fake-words"
+#define SENTINEL "bh-sentinel"
+
+/* -- the driver ------------------------------------------------------------------------------- */
+
+static char folder[] = "/tmp/bulkhead-sentinel-XXXXXX";
+
+static void copy_file(const char *from, const char *to) {
+    static char bytes[1 << 20];
+    int in = open(from, O_RDONLY | O_CLOEXEC);
+    int out = open(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+    BHT_TRUE(in >= 0 && out >= 0);
+    for (ssize_t n; (n = read(in, bytes, sizeof bytes)) > 0;) {
+        BHT_EQ(write(out, bytes, (size_t)n), n);
+    }
+    close(in);
+    close(out);
+}
+
+/* In a folder that everybody can read: workers of a root's host are nobody here. */
+static void set_up(void) {
+    char library[128];
+    char manifest[128];
+    BHT_TRUE(mkdtemp(folder));
+    BHT_EQ(chmod(folder, 0755), 0);
+    snprintf(library, sizeof library, "%s/libvulkan_lvp.so.fake", folder);
+    snprintf(manifest, sizeof manifest, "%s/fake_icd.json", folder);
+    copy_file(BHT_FAKE_TRANSFER, library);
+    FILE *file = fopen(manifest, "we");
+    BHT_TRUE(file);
+    fprintf(file,
+            "{\"file_format_version\": \"1.0.0\","
+            " \"ICD\": {\"library_path\": \"%s\", \"api_version\": \"1.3.0\"}}",
+            library);
+    BHT_EQ(fclose(file), 0);
+    BHT_EQ(setenv("VK_DRIVER_FILES", manifest, 1), 0);
+}
+
+static void tear_down(void) {
+    char path[300];
+    DIR *dir = opendir(folder);
+    BHT_TRUE(dir);
+    for (const struct dirent *entry; (entry = readdir(dir));) {
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        (void)unlink(path);
+    }
+    closedir(dir);
+    BHT_EQ(rmdir(folder), 0);
+}
+
+/* -- what can be seen ------------------------------------------------------------------------- */
+
+/* The process called |name| below |root|; 0: there is none. */
+static pid_t find_process(pid_t root, const char *name) {
+    pid_t below[MOST];
+    const size_t count = bht_descendants(root, below, MOST);
+    for (size_t i = 0; i < count && i < MOST; i++) {
+        char path[64];
+        char comm[32] = "";
+        snprintf(path, sizeof path, "/proc/%d/comm", (int)below[i]);
+        FILE *file = fopen(path, "re");
+        const bool found = file && fscanf(file, "%31s", comm) == 1 && strcmp(comm, name) == 0;
+        if (file) {
+            fclose(file);
+        }
+        if (found && bht_process_state(below[i]) != 'Z') {
+            return below[i];
+        }
+    }
+    return 0;
+}
+
+/* How many memories of words |pid| has descriptors of, besides |but|; *out_fd (or NULL): of one. */
+static size_t count_words_but(pid_t pid, ino_t but, int *out_fd) {
+    char path[64];
+    char target[64];
+    size_t count = 0;
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+    DIR *dir = opendir(path);
+    BHT_TRUE(dir);
+    for (const struct dirent *entry; (entry = readdir(dir));) {
+        const ssize_t length = readlinkat(dirfd(dir), entry->d_name, target, sizeof target - 1);
+        target[length > 0 ? length : 0] = '\0';
+        struct stat status;
+        if (!strstr(target, NAME) || fstatat(dirfd(dir), entry->d_name, &status, 0) != 0 ||
+            status.st_ino == but) {
+            continue;
+        }
+        count++;
+        if (out_fd) {
+            if (*out_fd >= 0) {
+                close(*out_fd);
+            }
+            *out_fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_CLOEXEC);
+        }
+    }
+    closedir(dir);
+    return count;
+}
+
+static size_t count_words(pid_t pid) {
+    return count_words_but(pid, 0, NULL);
+}
+
+struct words {
+    const _Atomic uint32_t *at;
+    size_t bytes;
+    ino_t inode;
+};
+
+/* A third mapping of the words of the worker of |host| that does not have |but|. */
+static struct words map_words_but(pid_t host, ino_t but) {
+    int fd = -1;
+    struct stat status;
+    WAIT_UNTIL(count_words_but(host, but, &fd) == 1, 20000);
+    BHT_EQ(fstat(fd, &status), 0);
+    struct words words = {.bytes = (size_t)status.st_size, .inode = status.st_ino};
+    void *at = mmap(NULL, words.bytes, PROT_READ, MAP_SHARED, fd, 0);
+    BHT_TRUE(at != MAP_FAILED);
+    close(fd);
+    words.at = at;
+    return words;
+}
+
+static struct words map_words(pid_t host) {
+    return map_words_but(host, 0);
+}
+
+static void unmap_words(struct words *words) {
+    munmap((void *)(uintptr_t)words->at, words->bytes);
+}
+
+/* All of a worker's words: a sentinel sets those of slots that are not used, too. */
+static bool all_set(const struct words *words) {
+    return atomic_load(&words->at[0]) == 1 && atomic_load(&words->at[UNUSED * SLOT]) == 1;
+}
+
+/* How often |pid| has words mapped; 0 also where that cannot be seen. */
+static size_t count_mapped(pid_t pid) {
+    char path[64];
+    char line[512];
+    size_t count = 0;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file)) {
+        count += strstr(line, NAME) != NULL;
+    }
+    if (file) {
+        fclose(file);
+    }
+    return count;
+}
+
+/* -- scenes ----------------------------------------------------------------------------------- */
+
+struct scene {
+    bh_context *context;
+    bh_stream *stream;
+    bh_kernel *gate;
+    bh_buffer *data;
+    bh_event *event;
+    pid_t worker;
+};
+
+/* A stream of |context| whose worker runs a guarded kernel that never ends. */
+static void begin(struct scene *s, bh_context *context, uint64_t deadline_ns) {
+    s->context = context;
+    s->stream = fx_stream(context, "culprit", deadline_ns);
+    s->worker = fx_ready(s->stream);
+    s->gate = fx_kernel_guarded(context, "gate");
+    s->data = fx_words(context, 64, 0);
+    s->event = fx_gate(s->stream, s->gate, s->data);
+    fx_await_gate(s->data);
+}
+
+static void end(struct scene *s) {
+    bh_event_release(s->event);
+    bh_kernel_release(s->gate);
+    bh_buffer_release(s->data);
+    bh_stream_release(s->stream);
+    bh_context_destroy(s->context);
+}
+
+static pid_t await_sentinel(pid_t host, pid_t but) {
+    pid_t pid = 0;
+    WAIT_UNTIL((pid = find_process(host, SENTINEL)) != 0 && pid != but, 20000);
+    return pid;
+}
+
+/* What the log says. */
+static struct log {
+    pthread_mutex_t mutex;
+    char text[16384];
+} said = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static void keep_line(bh_log_level level, const char *line, void *user) {
+    (void)user;
+    (void)level;
+    pthread_mutex_lock(&said.mutex);
+    const size_t used = strlen(said.text);
+    snprintf(said.text + used, sizeof said.text - used, "%s\n", line);
+    pthread_mutex_unlock(&said.mutex);
+}
+
+static bool has_said(const char *words) {
+    pthread_mutex_lock(&said.mutex);
+    const bool has = strstr(said.text, words) != NULL;
+    pthread_mutex_unlock(&said.mutex);
+    return has;
+}
+
+static bh_context *listening_context(const char *faults) {
+    bh_context_options options = fx_options();
+    options.log = keep_line;
+    return fx_context_with(options, faults);
+}
+
+static bool device_has(bh_context *context, const char *feature) {
+    static bh_device_info devices[8];
+    bh_detail detail = {0};
+    size_t count = 0;
+    BHT_EQ(bh_devices(context, devices, 8, &count, &detail), BH_OK);
+    BHT_GE(count, 1);
+    bool has = false;
+    for (uint32_t i = 0; i < devices[0].feature_count; i++) {
+        has |= strcmp(devices[0].features[i], feature) == 0;
+    }
+    return has;
+}
+
+/* -- the tests -------------------------------------------------------------------------------- */
+
+/* What the doctor says. */
+static bh_check check_of(bh_context *context) {
+    static bh_check checks[64];
+    bh_detail detail = {0};
+    size_t count = 0;
+    BHT_EQ(bh_doctor(context, checks, 64, &count, &detail), BH_OK);
+    for (size_t i = 0; i < count && i < 64; i++) {
+        if (strcmp(checks[i].name, "sentinel") == 0) {
+            return checks[i];
+        }
+    }
+    BHT_FAIL("the doctor says nothing of a sentinel");
+}
+
+static void a_device_that_can_has_one(void) {
+    bh_context *context = fx_context(NULL);
+    BHT_TRUE(device_has(context, "sentinel"));
+    bh_check check = check_of(context);
+    BHT_STR_HAS(check.text, "sets the abort words");
+    BHT_EQ(check.result, BH_CHECK_HOLDS);
+    bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
+    (void)fx_ready(stream);
+    const pid_t sentinel = await_sentinel(getpid(), 0);
+    fx_expect_healthy(context, stream);
+    BHT_EQ(find_process(getpid(), SENTINEL), sentinel);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+    BHT_EQ(count_words(getpid()), 0);
+}
+
+/* As it was, without one. */
+static void lavapipe_has_none(void) {
+    unsetenv("VK_DRIVER_FILES");
+    bh_context *context = fx_context(NULL);
+    BHT_TRUE(!device_has(context, "sentinel"));
+    bh_check check = check_of(context);
+    BHT_EQ(check.result, BH_CHECK_ABSENT);
+    BHT_STR_HAS(check.advice, "none is needed");
+    bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
+    (void)fx_ready(stream);
+    fx_expect_healthy(context, stream);
+    BHT_EQ(find_process(getpid(), SENTINEL), 0);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+static void a_killed_worker_has_its_words_set(void) {
+    struct scene s;
+    begin(&s, fx_context(NULL), BH_FOREVER);
+    const pid_t sentinel = await_sentinel(getpid(), 0);
+    struct words words = map_words(getpid());
+    BHT_EQ(atomic_load(&words.at[0]), 0);
+    BHT_EQ(atomic_load(&words.at[UNUSED * SLOT]), 0);
+    fx_kill(s.worker, SIGKILL);
+    fx_expect(s.event, BH_WORKER_SIGNAL);
+    WAIT_UNTIL(all_set(&words), 20000);
+    unmap_words(&words);
+    fx_expect_healthy(s.context, s.stream);
+    BHT_EQ(find_process(getpid(), SENTINEL), sentinel);
+    end(&s);
+}
+
+/* Host and sentinel give back what they had of the dead. */
+static void nothing_is_left_of_the_dead(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
+    const pid_t first = fx_ready(stream);
+    const pid_t sentinel = await_sentinel(getpid(), 0);
+    fx_expect_healthy(context, stream);
+    for (pid_t worker = first, next; worker == first || worker % 3 != 0; worker = next) {
+        fx_kill(worker, SIGKILL);
+        WAIT_UNTIL((next = fx_ready(stream)) != worker, 20000);
+        fx_expect_healthy(context, stream);
+        WAIT_UNTIL(count_words(getpid()) == 1, 20000);
+        WAIT_UNTIL(count_mapped(sentinel) <= 1, 20000);
+    }
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+    BHT_EQ(count_words(getpid()), 0);
+}
+
+/* The worker's own watchdog has no other way, either: no processor can write these words. */
+static void a_deadline_is_kept(void) {
+    struct scene s;
+    begin(&s, fx_context(NULL), BH_FOREVER);
+    BHT_EQ(bh_event_cancel(s.event), BH_OK);
+    bh_verdict verdict = fx_verdict(s.event);
+    BHT_EQ(verdict.status, BH_CANCELLED);
+    BHT_EQ(fx_ready(s.stream), s.worker);
+    fx_expect_healthy(s.context, s.stream); /* the word is 0 again */
+    BHT_EQ(fx_ready(s.stream), s.worker);
+    end(&s);
+}
+
+/* A cancel that the worker does not answer ends with its death, and with its words set. */
+static void a_deaf_worker_has_its_words_set(void) {
+    struct scene s;
+    begin(&s, fx_context("*:abort:*=fail"), BH_FOREVER);
+    (void)await_sentinel(getpid(), 0);
+    struct words words = map_words(getpid());
+    BHT_EQ(bh_event_cancel(s.event), BH_OK);
+    bh_verdict verdict = fx_verdict(s.event);
+    BHT_EQ(verdict.status, BH_CANCELLED);
+    BHT_STR_HAS(verdict.message, "was killed");
+    WAIT_UNTIL(all_set(&words), 20000);
+    unmap_words(&words);
+    end(&s);
+}
+
+static void a_context_ends_what_runs(void) {
+    struct scene s;
+    begin(&s, fx_context(NULL), BH_FOREVER);
+    (void)await_sentinel(getpid(), 0);
+    struct words words = map_words(getpid());
+    bh_kernel_release(s.gate);
+    bh_buffer_release(s.data);
+    bh_stream_release(s.stream);
+    bh_context_destroy(s.context);
+    fx_expect(s.event, BH_CONTEXT_CLOSED);
+    bh_event_release(s.event);
+    BHT_TRUE(all_set(&words)); /* before the zygote has gone, and with it the sentinel */
+    unmap_words(&words);
+}
+
+/* -- when the host dies ----------------------------------------------------------------------- */
+
+static _Noreturn void be_host(int say) {
+    struct scene s;
+    begin(&s, fx_context(NULL), BH_FOREVER);
+    (void)await_sentinel(getpid(), 0);
+    if (write(say, &s.worker, sizeof s.worker) != (ssize_t)sizeof s.worker) {
+        _exit(1);
+    }
+    for (;;) {
+        pause();
+    }
+}
+
+static void host_dies(bool stopped) {
+    int say[2];
+    pid_t worker = 0;
+    BHT_EQ(pipe2(say, O_CLOEXEC), 0);
+    const pid_t host = fork();
+    if (host == 0) {
+        be_host(say[1]);
+    }
+    BHT_EQ(read(say[0], &worker, sizeof worker), (ssize_t)sizeof worker);
+    close(say[0]);
+    close(say[1]);
+    struct words words = map_words(host);
+    const pid_t sentinel = find_process(host, SENTINEL);
+    BHT_GE(sentinel, 1);
+    WAIT_UNTIL(count_mapped(sentinel) == 1, 20000); /* it has imported them */
+    if (stopped) {
+        fx_kill(worker, SIGSTOP);
+        WAIT_UNTIL(bht_process_state(worker) == 'T', 20000);
+    }
+    BHT_EQ(atomic_load(&words.at[UNUSED * SLOT]), 0);
+    fx_kill(host, SIGKILL);
+    BHT_EQ(waitpid(host, NULL, 0), host);
+    /* A worker that lives clears the word of what it has ended. */
+    WAIT_UNTIL(atomic_load(&words.at[UNUSED * SLOT]) == 1, 20000);
+    WAIT_UNTIL(fx_nobody_left(), 20000);
+    unmap_words(&words);
+}
+
+static void a_dead_hosts_words_are_set(void) {
+    host_dies(false);
+}
+static void a_stopped_workers_too(void) {
+    host_dies(true);
+}
+
+/* -- when the sentinel dies ------------------------------------------------------------------- */
+
+static void a_dead_sentinel_is_replaced(void) {
+    struct scene s;
+    begin(&s, listening_context(NULL), BH_FOREVER);
+    const pid_t first = await_sentinel(getpid(), 0);
+    struct words words = map_words(getpid());
+    fx_kill(first, SIGKILL);
+    (void)await_sentinel(getpid(), first);
+    WAIT_UNTIL(has_said("a sentinel: worker"), 20000);
+    BHT_EQ(fx_ready(s.stream), s.worker); /* nobody else has noticed */
+    fx_kill(s.worker, SIGKILL);
+    fx_expect(s.event, BH_WORKER_SIGNAL);
+    WAIT_UNTIL(all_set(&words), 20000);
+    unmap_words(&words);
+    end(&s);
+}
+
+/* What it died of it is not given again; others are. The sentinel is the zygote's second process.
+ */
+static void what_kills_a_sentinel_is_left_out(void) {
+    bh_context *context = listening_context("2:import:1=segv");
+    bh_stream *bad = fx_stream(context, "bad", BH_FOREVER);
+    (void)fx_ready(bad);
+    struct words left_out = map_words(getpid());
+    WAIT_UNTIL(has_said("they are not imported again"), 20000);
+    fx_expect_healthy(context, bad);
+    struct scene s;
+    begin(&s, context, BH_FOREVER);
+    const pid_t sentinel = await_sentinel(getpid(), 0);
+    struct words words = map_words_but(getpid(), left_out.inode);
+    fx_kill(s.worker, SIGKILL);
+    fx_expect(s.event, BH_WORKER_SIGNAL);
+    WAIT_UNTIL(all_set(&words), 20000);
+    BHT_EQ(find_process(getpid(), SENTINEL), sentinel);
+    unmap_words(&words);
+    unmap_words(&left_out);
+    bh_stream_release(bad);
+    end(&s);
+}
+
+/* -- workers that lie ------------------------------------------------------------------------- */
+
+static void expect_violation(const char *fault, const char *words) {
+    char faults[64];
+    snprintf(faults, sizeof faults, "1:%s:1=fail", fault);
+    memset(said.text, 0, sizeof said.text);
+    bh_context *context = listening_context(faults);
+    bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
+    (void)fx_ready(stream); /* another worker's: that one does not lie */
+    if (!has_said(words)) {
+        BHT_FAIL("%s: %s", fault, said.text);
+    }
+    (void)await_sentinel(getpid(), 0);
+    fx_expect_healthy(context, stream);
+    BHT_EQ(count_words(getpid()), 1);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
+static void no_descriptor(void) {
+    expect_violation("words_none", "it announced abort words and sent none");
+}
+static void two_descriptors(void) {
+    expect_violation("words_two", "it announced abort words and sent none");
+}
+static void another_descriptor(void) {
+    expect_violation("words_other", "it announced abort words and sent none");
+}
+static void too_many_bytes(void) {
+    expect_violation("words_size", "it announced abort words and sent none");
+}
+
+/* Its end of the socket is gone, and it lives: nothing of it is set while it may say that all is
+ * well, and then it is killed. */
+static void a_closed_socket(void) {
+    struct scene s;
+    begin(&s, listening_context("1:submitted:1=hang_up"), BH_FOREVER);
+    struct words words = map_words(getpid());
+    fx_expect(s.event, BH_PROTOCOL);
+    WAIT_UNTIL(all_set(&words), 20000);
+    unmap_words(&words);
+    fx_expect_healthy(s.context, s.stream);
+    end(&s);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST_WITH(a_device_that_can_has_one, 30, 0),
+        BHT_TEST_WITH(lavapipe_has_none, 30, 0),
+        BHT_TEST_WITH(a_killed_worker_has_its_words_set, 30, 0),
+        BHT_TEST_WITH(nothing_is_left_of_the_dead, 30, 0),
+        BHT_TEST_WITH(a_deadline_is_kept, 30, 0),
+        BHT_TEST_WITH(a_deaf_worker_has_its_words_set, 30, 0),
+        BHT_TEST_WITH(a_context_ends_what_runs, 30, 0),
+        BHT_TEST_WITH(a_dead_hosts_words_are_set, 30, 0),
+        BHT_TEST_WITH(a_stopped_workers_too, 30, 0),
+        BHT_TEST_WITH(a_dead_sentinel_is_replaced, 30, 0),
+        BHT_TEST_WITH(what_kills_a_sentinel_is_left_out, 30, 0),
+        BHT_TEST_WITH(no_descriptor, 30, 0),
+        BHT_TEST_WITH(two_descriptors, 30, 0),
+        BHT_TEST_WITH(another_descriptor, 30, 0),
+        BHT_TEST_WITH(too_many_bytes, 30, 0),
+        BHT_TEST_WITH(a_closed_socket, 30, 0),
+    };
+    bht_around(set_up, tear_down);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
