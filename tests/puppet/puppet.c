@@ -64,6 +64,7 @@ struct bhi_zygote *puppet_zygote(bh_context *context, enum bhi_zygote_state stat
     BHT_TRUE(zygote);
     atomic_init(&zygote->refs, 1);
     zygote->context = context;
+    bhi_list_init(&zygote->sentinels);
     bhi_context_retain(context);
     zygote->runtime_lock = zygote->cgroup.lock_fd = -1;
     zygote->socket = zygote->pidfd = zygote->warden_pidfd = -1;
