@@ -86,7 +86,7 @@ struct bhi_worker *puppet_worker(struct puppet *puppet, enum bhi_worker_state st
     worker->kind = puppet->stream->kind;
     worker->state = state;
     worker->fdpass = worker->doorbell = worker->pidfd = worker->channel.fd = -1;
-    worker->cache.area = -1;
+    worker->cache.area = worker->words.fd = -1;
     bhi_core_worker_init(&worker->core, &puppet->context->core);
     worker->core.pid = 4242;
     bhi_list_init(&worker->link);
