@@ -2,6 +2,7 @@
 
 #define FIRST_BACKOFF_NS (10ull * 1000000)
 #define LAST_BACKOFF_NS  (1000ull * 1000000)
+#define LATE_IN_A_WINDOW 4u
 
 void bhi_restart_init(struct bhi_restart *restart, uint32_t budget, uint64_t window_ns,
                       uint64_t now_ns) {
@@ -26,13 +27,13 @@ static uint64_t cost_ns(const struct bhi_restart *restart) {
 }
 
 /* True: there is not enough left. */
-static bool charge(struct bhi_restart *restart, uint64_t now_ns) {
+static bool charge(struct bhi_restart *restart, uint64_t cost_ns, uint64_t now_ns) {
     uint64_t credit_ns = restart->credit_ns + (now_ns - restart->credit_at_ns);
     if (credit_ns > restart->window_ns || credit_ns < restart->credit_ns) {
         credit_ns = restart->window_ns;
     }
-    bool spent = credit_ns < cost_ns(restart);
-    restart->credit_ns = spent ? credit_ns : credit_ns - cost_ns(restart);
+    bool spent = credit_ns < cost_ns;
+    restart->credit_ns = spent ? credit_ns : credit_ns - cost_ns;
     restart->credit_at_ns = now_ns;
     return spent;
 }
@@ -49,7 +50,7 @@ bool bhi_restart_lost(struct bhi_restart *restart, bool blamed, uint64_t now_ns)
     if (blamed || productive) {
         return false;
     }
-    if (charge(restart, now_ns)) {
+    if (charge(restart, cost_ns(restart), now_ns)) {
         return true;
     }
     if (restart->losses) {
@@ -61,5 +62,15 @@ bool bhi_restart_lost(struct bhi_restart *restart, bool blamed, uint64_t now_ns)
             now_ns + (backoff_ns < LAST_BACKOFF_NS ? backoff_ns : LAST_BACKOFF_NS);
     }
     restart->losses++;
+    return false;
+}
+
+bool bhi_restart_late(struct bhi_restart *restart, uint64_t took_ns, uint64_t now_ns) {
+    if (charge(restart, restart->window_ns / LATE_IN_A_WINDOW, now_ns)) {
+        return true;
+    }
+    if (now_ns + took_ns > restart->not_before_ns) {
+        restart->not_before_ns = now_ns + took_ns;
+    }
     return false;
 }

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#define LATE_NS (2000ull * 1000000) /* a guarded kernel of any grid has ended long before */
+
 static bool ran_out_of_memory(const struct bhi_worker *worker) {
     if (bhi_cgroup_oom_kills(&worker->zygote->cgroup, worker->id) > 0) {
         return true;
@@ -144,6 +146,13 @@ static void write_obituary(const struct bhi_worker *worker, const struct bh_stre
                          : death->why.message);
 }
 
+/* How long the device kept it after its words were set; 0: no longer than a guarded kernel may. */
+static uint64_t late_end(const struct bhi_worker *worker) {
+    const uint64_t set_ns = worker->words.set_ns;
+    const bool late = set_ns && worker->ended_ns > set_ns && worker->ended_ns - set_ns >= LATE_NS;
+    return late ? worker->ended_ns - set_ns : 0;
+}
+
 void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     bhi_worker_harvest(worker); /* what it completed stays good (E11) */
     struct bhi_core_worker *core = &worker->core;
@@ -179,6 +188,10 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
         bhi_stream_ref(stream);
     }
     bool blamed = bhi_core_worker_died(core, &death);
+    const uint64_t late_ns = late_end(worker);
+    if (stream && late_ns && !death.closing) {
+        bhi_stream_lost_late(&stream->core, late_ns);
+    }
     write_obituary(worker, stream, &death, blamed, obituary);
     if (bound) {
         bhi_worker_release(worker); /* the stream's reference */

@@ -223,8 +223,9 @@ static void lose_zygote(struct bhi_zygote *zygote) {
 static void on_worker_pidfd(struct bhi_worker *worker) {
     bhi_poller_unwatch(&worker->context->poller, worker->pidfd);
     bhi_context_lock(worker->context);
+    worker->ended_ns = bhi_now_ns();
     if (!worker->reap_deadline_ns) {
-        worker->reap_deadline_ns = bhi_now_ns() + REAP_GRACE_NS;
+        worker->reap_deadline_ns = worker->ended_ns + REAP_GRACE_NS;
     }
     bhi_context_unlock(worker->context);
 }

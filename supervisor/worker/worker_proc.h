@@ -110,6 +110,7 @@ struct bhi_worker {
     uint64_t idle_published; /* the newest in its lane then */
     uint64_t start_deadline_ns;
     uint64_t reap_deadline_ns; /* the pidfd fired; the exit status is due by then */
+    uint64_t ended_ns;         /* the pidfd fired then; 0: it has not */
     uint64_t killed_ns;        /* SIGKILL was sent first; 0: it was not */
     bool undead;               /* given up: not even that ended it */
     uint64_t hung_up_ns; /* it had closed a socket then: its end is due soon after; 0: it has not */

@@ -109,6 +109,18 @@ static void test_the_blamed_are_free(void) {
     lose(&restart, 4, 0);
 }
 
+/* Whatever else the death cost, and whoever is to blame. */
+static void test_a_late_end_costs_a_quarter(void) {
+    struct bhi_restart restart = fresh();
+    for (int i = 0; i < 4; i++) {
+        BHT_TRUE(!bhi_restart_lost(&restart, true, 5 * MS));
+        BHT_TRUE(!bhi_restart_late(&restart, 4000 * MS, 5 * MS));
+        BHT_EQ(restart.not_before_ns, 4005 * MS);
+    }
+    BHT_TRUE(bhi_restart_late(&restart, 4000 * MS, 5 * MS));
+    BHT_TRUE(!bhi_restart_late(&restart, 4000 * MS, 1005 * MS)); /* one has come back */
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(test_budget_is_spent),
@@ -119,6 +131,7 @@ int main(int argc, char **argv) {
         BHT_TEST(test_a_start_is_no_life),
         BHT_TEST(test_the_productive_are_free),
         BHT_TEST(test_the_blamed_are_free),
+        BHT_TEST(test_a_late_end_costs_a_quarter),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -454,12 +454,46 @@ static void one_that_is_retired_is_not_mourned(void) {
     puppet_close(&p);
 }
 
+/* It was killed in mid-job and its words were set; the device let go of it |ms| later. */
+static void die_late(struct puppet *p, uint64_t ms) {
+    struct bhi_worker *worker = puppet_serving(p);
+    bh_event *event = puppet_submit(p); /* which takes the blame: else that is charged as well */
+    struct bhi_progress side = puppet_side(worker);
+    atomic_store(&side.header->started_seq, 1);
+    bhi_progress_unmap(&side);
+    end_process(worker, CLD_KILLED, SIGKILL);
+    worker->ended_ns = bhi_now_ns();
+    worker->words.set_ns = worker->ended_ns - ms * 1000000;
+    puppet_bury(worker, NULL);
+    bh_event_release(event);
+}
+
+/* What keeps a GPU from everybody costs a stream as long a pause, and in the end its worker. */
+static void an_end_that_comes_late_is_charged(void) {
+    struct puppet p;
+    puppet_open(&p);
+    const struct bhi_core_stream *stream = &p.stream->core;
+    die_late(&p, 1900);
+    BHT_EQ(stream->restart.not_before_ns, 0);
+    for (int i = 0; i < 4; i++) {
+        BHT_EQ(stream->state, BHI_STREAM_WANTING);
+        die_late(&p, 4000);
+        BHT_GE(stream->restart.not_before_ns, bhi_now_ns());
+    }
+    BHT_EQ(stream->state, BHI_STREAM_WANTING);
+    die_late(&p, 4000);
+    BHT_EQ(stream->state, BHI_STREAM_UNAVAILABLE);
+    BHT_STR_HAS(stream->trouble.message, "the last kept it busy for 4000 ms");
+    puppet_close(&p);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(a_death_in_mid_job),
         BHT_TEST(an_old_refusal_is_no_cause),
         BHT_TEST(a_death_while_it_starts),
         BHT_TEST(one_that_is_retired_is_not_mourned),
+        BHT_TEST(an_end_that_comes_late_is_charged),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

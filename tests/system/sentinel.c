@@ -173,6 +173,49 @@ static size_t count_mapped(pid_t pid) {
     return count;
 }
 
+/* What the log says. */
+static struct log {
+    pthread_mutex_t mutex;
+    char text[16384];
+} said = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static void keep_line(bh_log_level level, const char *line, void *user) {
+    (void)user;
+    (void)level;
+    pthread_mutex_lock(&said.mutex);
+    const size_t used = strlen(said.text);
+    snprintf(said.text + used, sizeof said.text - used, "%s\n", line);
+    pthread_mutex_unlock(&said.mutex);
+}
+
+/* How often it has said that. */
+static size_t count_said(const char *words) {
+    size_t count = 0;
+    pthread_mutex_lock(&said.mutex);
+    for (const char *at = said.text; (at = strstr(at, words)); at++) {
+        count++;
+    }
+    pthread_mutex_unlock(&said.mutex);
+    return count;
+}
+
+static bool has_said(const char *words) {
+    return count_said(words) > 0;
+}
+
+/* Until |times| sentinels have had the words of |worker|. */
+static void await_held(pid_t worker, size_t times) {
+    char words[64];
+    snprintf(words, sizeof words, "has the words of worker %d\n", (int)worker);
+    WAIT_UNTIL(count_said(words) == times, 20000);
+}
+
+static bh_context *listening_context(const char *faults) {
+    bh_context_options options = fx_options();
+    options.log = keep_line;
+    return fx_context_with(options, faults);
+}
+
 /* -- scenes ----------------------------------------------------------------------------------- */
 
 struct scene {
@@ -189,6 +232,7 @@ static void begin(struct scene *s, bh_context *context, uint64_t deadline_ns) {
     s->context = context;
     s->stream = fx_stream(context, "culprit", deadline_ns);
     s->worker = fx_ready(s->stream);
+    await_held(s->worker, 1);
     s->gate = fx_kernel_guarded(context, "gate");
     s->data = fx_words(context, 64, 0);
     s->event = fx_gate(s->stream, s->gate, s->data);
@@ -207,34 +251,6 @@ static pid_t await_sentinel(pid_t host, pid_t but) {
     pid_t pid = 0;
     WAIT_UNTIL((pid = find_process(host, SENTINEL)) != 0 && pid != but, 20000);
     return pid;
-}
-
-/* What the log says. */
-static struct log {
-    pthread_mutex_t mutex;
-    char text[16384];
-} said = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-
-static void keep_line(bh_log_level level, const char *line, void *user) {
-    (void)user;
-    (void)level;
-    pthread_mutex_lock(&said.mutex);
-    const size_t used = strlen(said.text);
-    snprintf(said.text + used, sizeof said.text - used, "%s\n", line);
-    pthread_mutex_unlock(&said.mutex);
-}
-
-static bool has_said(const char *words) {
-    pthread_mutex_lock(&said.mutex);
-    const bool has = strstr(said.text, words) != NULL;
-    pthread_mutex_unlock(&said.mutex);
-    return has;
-}
-
-static bh_context *listening_context(const char *faults) {
-    bh_context_options options = fx_options();
-    options.log = keep_line;
-    return fx_context_with(options, faults);
 }
 
 static bool device_has(bh_context *context, const char *feature) {
@@ -300,7 +316,7 @@ static void lavapipe_has_none(void) {
 
 static void a_killed_worker_has_its_words_set(void) {
     struct scene s;
-    begin(&s, fx_context(NULL), BH_FOREVER);
+    begin(&s, listening_context(NULL), BH_FOREVER);
     const pid_t sentinel = await_sentinel(getpid(), 0);
     struct words words = map_words(getpid());
     BHT_EQ(atomic_load(&words.at[0]), 0);
@@ -336,7 +352,7 @@ static void nothing_is_left_of_the_dead(void) {
 /* The worker's own watchdog has no other way, either: no processor can write these words. */
 static void a_deadline_is_kept(void) {
     struct scene s;
-    begin(&s, fx_context(NULL), BH_FOREVER);
+    begin(&s, listening_context(NULL), BH_FOREVER);
     BHT_EQ(bh_event_cancel(s.event), BH_OK);
     bh_verdict verdict = fx_verdict(s.event);
     BHT_EQ(verdict.status, BH_CANCELLED);
@@ -349,7 +365,7 @@ static void a_deadline_is_kept(void) {
 /* A cancel that the worker does not answer ends with its death, and with its words set. */
 static void a_deaf_worker_has_its_words_set(void) {
     struct scene s;
-    begin(&s, fx_context("*:abort:*=fail"), BH_FOREVER);
+    begin(&s, listening_context("*:abort:*=fail"), BH_FOREVER);
     (void)await_sentinel(getpid(), 0);
     struct words words = map_words(getpid());
     BHT_EQ(bh_event_cancel(s.event), BH_OK);
@@ -363,7 +379,7 @@ static void a_deaf_worker_has_its_words_set(void) {
 
 static void a_context_ends_what_runs(void) {
     struct scene s;
-    begin(&s, fx_context(NULL), BH_FOREVER);
+    begin(&s, listening_context(NULL), BH_FOREVER);
     (void)await_sentinel(getpid(), 0);
     struct words words = map_words(getpid());
     bh_kernel_release(s.gate);
@@ -380,8 +396,7 @@ static void a_context_ends_what_runs(void) {
 
 static _Noreturn void be_host(int say) {
     struct scene s;
-    begin(&s, fx_context(NULL), BH_FOREVER);
-    (void)await_sentinel(getpid(), 0);
+    begin(&s, listening_context(NULL), BH_FOREVER);
     if (write(say, &s.worker, sizeof s.worker) != (ssize_t)sizeof s.worker) {
         _exit(1);
     }
@@ -402,9 +417,6 @@ static void host_dies(bool stopped) {
     close(say[0]);
     close(say[1]);
     struct words words = map_words(host);
-    const pid_t sentinel = find_process(host, SENTINEL);
-    BHT_GE(sentinel, 1);
-    WAIT_UNTIL(count_mapped(sentinel) == 1, 20000); /* it has imported them */
     if (stopped) {
         fx_kill(worker, SIGSTOP);
         WAIT_UNTIL(bht_process_state(worker) == 'T', 20000);
@@ -435,6 +447,7 @@ static void a_dead_sentinel_is_replaced(void) {
     fx_kill(first, SIGKILL);
     (void)await_sentinel(getpid(), first);
     WAIT_UNTIL(has_said("a sentinel: worker"), 20000);
+    await_held(s.worker, 2);
     BHT_EQ(fx_ready(s.stream), s.worker); /* nobody else has noticed */
     fx_kill(s.worker, SIGKILL);
     fx_expect(s.event, BH_WORKER_SIGNAL);
