@@ -100,26 +100,55 @@ static uint32_t choose_type(const struct bench_device *device, uint32_t allowed)
     bench_die("the device has no memory type that the host can map");
 }
 
-void bench_memory_make(const struct bench_device *device, VkDeviceSize size,
-                       struct bench_memory *out) {
+static uint32_t choose_local(const struct bench_device *device, uint32_t allowed) {
+    const VkMemoryPropertyFlags both =
+        VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
+    for (int visible = 0; visible < 2; visible++) {
+        for (uint32_t i = 0; i < device->memory.memoryTypeCount; i++) {
+            const VkMemoryPropertyFlags flags = device->memory.memoryTypes[i].propertyFlags & both;
+            if ((allowed & (1u << i)) != 0 &&
+                flags == (visible ? both : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT)) {
+                return i;
+            }
+        }
+    }
+    bench_die("the device has no memory of its own");
+}
+
+static void make(const struct bench_device *device, VkDeviceSize size, bool local,
+                 struct bench_memory *out) {
     const VkBufferCreateInfo buffer_info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
         .size = size,
-        .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT,
+        .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                 VK_BUFFER_USAGE_TRANSFER_DST_BIT,
         .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
     };
-    out->size = size;
+    *out = (struct bench_memory){.size = size};
     BENCH_VK(vkCreateBuffer(device->device, &buffer_info, NULL, &out->buffer));
     VkMemoryRequirements requirements;
     vkGetBufferMemoryRequirements(device->device, out->buffer, &requirements);
     const VkMemoryAllocateInfo allocate_info = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
         .allocationSize = requirements.size,
-        .memoryTypeIndex = choose_type(device, requirements.memoryTypeBits),
+        .memoryTypeIndex = local ? choose_local(device, requirements.memoryTypeBits)
+                                 : choose_type(device, requirements.memoryTypeBits),
     };
     BENCH_VK(vkAllocateMemory(device->device, &allocate_info, NULL, &out->memory));
     BENCH_VK(vkBindBufferMemory(device->device, out->buffer, out->memory, 0));
-    BENCH_VK(vkMapMemory(device->device, out->memory, 0, VK_WHOLE_SIZE, 0, &out->mapped));
+    if (!local) {
+        BENCH_VK(vkMapMemory(device->device, out->memory, 0, VK_WHOLE_SIZE, 0, &out->mapped));
+    }
+}
+
+void bench_memory_make(const struct bench_device *device, VkDeviceSize size,
+                       struct bench_memory *out) {
+    make(device, size, false, out);
+}
+
+void bench_memory_make_local(const struct bench_device *device, VkDeviceSize size,
+                             struct bench_memory *out) {
+    make(device, size, true, out);
 }
 
 void bench_memory_free(const struct bench_device *device, struct bench_memory *memory) {

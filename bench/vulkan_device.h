@@ -44,6 +44,10 @@ void bench_device_close(struct bench_device *device);
  * be. */
 void bench_memory_make(const struct bench_device *device, VkDeviceSize size,
                        struct bench_memory *out);
+/* The same in the device's own memory, not mapped where the host does not see that; copies may use
+ * it. */
+void bench_memory_make_local(const struct bench_device *device, VkDeviceSize size,
+                             struct bench_memory *out);
 void bench_memory_free(const struct bench_device *device, struct bench_memory *memory);
 /* |bindings| storage buffers in set 0, |push| bytes of push constants. */
 void bench_pipeline_make(const struct bench_device *device, const struct bench_code *code,

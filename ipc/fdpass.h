@@ -2,7 +2,8 @@
  *
  * Two uses: the supervisor ↔ zygote conversation (messages of messages.def, S2Z and Z2S, with
  * their descriptors), and the supervisor → worker side channel, where each packet is a struct
- * bhi_fd_tag and one descriptor; it is sent before the ZeroMQ message that it belongs to. */
+ * bhi_fd_tag and one descriptor; it is sent before the ZeroMQ message that it belongs to. The other
+ * way come the answers to buffer_make, in order: a tag, and a descriptor if there is the memory. */
 #ifndef BHI_IPC_FDPASS_H
 #define BHI_IPC_FDPASS_H
 
@@ -14,7 +15,7 @@
 
 struct bhi_fd_tag {
     uint32_t magic; /* BHI_WIRE_MAGIC */
-    uint32_t type;  /* BHI_MSG_KERNEL_CREATE, BHI_MSG_BUFFER_ATTACH or BHI_MSG_FILE_ATTACH */
+    uint32_t type;  /* BHI_MSG_KERNEL_CREATE, BHI_MSG_BUFFER_ATTACH, …: of the message */
     uint64_t id;    /* kernel, buffer or file id */
 };
 

@@ -36,6 +36,7 @@ static const struct {
     {BHI_FEATURE_SUBGROUP_ARITH, "subgroupArithmetic"},
     {BHI_FEATURE_LOCAL_VISIBLE, "deviceLocalHostVisible"},
     {BHI_FEATURE_MEMORY_BUDGET, "memoryBudget"},
+    {BHI_FEATURE_MEMORY_EXPORT, "memoryExport"},
     {BHI_FEATURE_ABORT_WORD, "abortWord"},
     {BHI_FEATURE_WHOLE_LOOPS, "wholeLoops"},
     {BHI_FEATURE_WHOLE_GRIDS, "wholeGrids"},

@@ -96,6 +96,7 @@ bulkhead_room(worker/vulkan FAULTY
     device.c
     dispatch.c
     evict.c
+    export.c
     features.c
     groups.c
     hazards.c

@@ -64,6 +64,11 @@ bool bhi_backend_warm_up(struct bhi_backend *backend, struct bhi_error *error);
  * once, where its content stays as it is. */
 void bhi_backend_attach(struct bhi_backend *backend, uint64_t id, int fd, uint64_t size,
                         enum bhi_attach access);
+/* Makes |size| zero bytes (at least one) in the device's own memory. Returns a descriptor of them
+ * for other workers; -1: as above, commands that name it fail with the error. */
+int bhi_backend_make(struct bhi_backend *backend, uint64_t id, uint64_t size);
+/* What another worker has made. Takes |fd| over. */
+void bhi_backend_import(struct bhi_backend *backend, uint64_t id, int fd, uint64_t size);
 /* A pipeline cache (cache_area.h): what is in |fd| is given to the driver if it is this device's,
  * and what the driver has is left there by bhi_backend_cache_save. Takes |fd| over. Without it, or
  * where it is of no use, compiling is as it was. */

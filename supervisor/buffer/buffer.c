@@ -1,6 +1,7 @@
 #include "supervisor/buffer/buffer.h"
 #include "base/check.h"
 #include "base/detail.h"
+#include "base/fd.h"
 #include "base/memfd.h"
 #include "supervisor/buffer/memory.h"
 #include "supervisor/buffer/pool.h"
@@ -40,9 +41,11 @@ static void free_buffer(struct bhi_doomed *doomed) {
     struct bh_buffer *buffer = BHI_CONTAINER(doomed, struct bh_buffer, doomed);
     bh_context *context = buffer->context;
     bhi_content_fini(&buffer->content);
-    if (!buffer->pooled) {
+    if (!buffer->pooled && buffer->pointer) {
         munmap(buffer->pointer, buffer->mapped);
-        close(buffer->fd);
+    }
+    if (!buffer->pooled) {
+        bhi_fd_close(&buffer->fd);
     }
     free(buffer->description);
     free_load(buffer->load);
@@ -57,6 +60,15 @@ static void begin(struct bh_buffer *buffer, bh_context *context) {
     buffer->context = context;
     bhi_context_retain(context);
     atomic_init(&buffer->handle.count, 1);
+}
+
+struct bh_buffer *bhi_buffer_unmade(struct bhi_device_memory *memory, uint64_t size) {
+    struct bh_buffer *buffer = bhi_buffer_adopt(memory->stream->context, -1, size, NULL);
+    if (buffer) {
+        memory->state = BHI_DEVICE_UNMADE;
+        buffer->device = memory;
+    }
+    return buffer;
 }
 
 struct bh_buffer *bhi_buffer_adopt(bh_context *context, int fd, uint64_t size, void *pointer) {
@@ -247,9 +259,17 @@ BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer 
     return bhi_buffer_create(context, &order, out_buffer, detail);
 }
 
-/* Lock held. */
-static void drop_device(struct bhi_device_memory *memory) {
+/* Lock held. The descriptor is closed later, outside the lock. */
+static void drop_device(struct bh_buffer *buffer) {
+    struct bhi_device_memory *memory = buffer->device;
+    buffer->device = NULL;
     if (memory) {
+        if (memory->make) {
+            memory->make->memory = NULL;
+        }
+        if (memory->state != BHI_DEVICE_HOST) {
+            buffer->fd = memory->fd;
+        }
         memory->stream->device_memory -= memory->charged;
         memory->stream->context->device_memory -= memory->charged;
         bhi_stream_unref_locked(memory->stream);
@@ -267,7 +287,7 @@ static void give_back(struct bh_buffer *buffer) {
 }
 
 uint64_t bhi_buffer_attached_bytes(const struct bh_buffer *buffer) {
-    return buffer->block ? buffer->block->bytes : buffer->size;
+    return bhi_buffer_remote(buffer) ? 0 : buffer->block ? buffer->block->bytes : buffer->size;
 }
 
 void bhi_buffer_unref_locked(struct bh_buffer *buffer) {
@@ -277,10 +297,10 @@ void bhi_buffer_unref_locked(struct bh_buffer *buffer) {
     if (!buffer->pooled) {
         BHI_LIST_EACH(node, &buffer->context->workers)
         bhi_worker_forget_buffer(BHI_CONTAINER(node, struct bhi_worker, link), buffer->id,
-                                 buffer->size);
+                                 bhi_buffer_attached_bytes(buffer));
     }
     give_back(buffer);
-    drop_device(buffer->device);
+    drop_device(buffer);
     bhi_context_doom(buffer->context, &buffer->doomed);
 }
 

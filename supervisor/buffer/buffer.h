@@ -17,11 +17,38 @@ struct bhi_load {
     bh_array_info array;
 };
 
-/* What a buffer in device memory has beside its bytes (device_memory.h). */
+/* What a buffer in device memory has beside its bytes (device_memory.h).
+ *
+ *   UNMADE ──▶ MAKING ──▶ MADE
+ *      ▲         │
+ *      └─────────┘ there is no memory, or its maker has died first
+ */
+enum bhi_device_state {
+    BHI_DEVICE_HOST, /* the driver runs on the processor: the bytes are host memory */
+    BHI_DEVICE_UNMADE,
+    BHI_DEVICE_MAKING, /* a worker has been told to, and has not answered */
+    BHI_DEVICE_MADE,   /* the descriptor is here */
+};
+
+struct bhi_make;
+struct bhi_worker;
+
 struct bhi_device_memory {
-    struct bh_stream *stream; /* referenced; whose worker moves its bytes */
-    uint64_t charged;         /* bytes that the limits count */
-    uint64_t version;         /* lock: id of the newest submission that writes it; 0: none */
+    enum bhi_device_state state; /* lock */
+    int fd;                      /* lock; MADE: owned, and only handed on; else -1 */
+    struct bhi_make *make;       /* lock; MAKING */
+    struct bh_stream *stream;    /* referenced; whose worker moves its bytes */
+    uint64_t charged;            /* bytes that the limits count */
+    uint64_t version;            /* lock: id of the newest submission that writes it; 0: none */
+};
+
+/* Device memory that a worker has been told to make. */
+struct bhi_make {
+    struct bhi_list link; /* bhi_worker.makes, in the order of the messages */
+    uint64_t buffer;      /* id */
+    struct bhi_worker *worker;
+    uint32_t control;                 /* number of the message */
+    struct bhi_device_memory *memory; /* NULL: nobody wants it any more */
 };
 
 struct bh_buffer {
@@ -66,6 +93,11 @@ bh_status bhi_buffer_make(bh_context *context, uint64_t size, const char *call,
  * need not be zero. */
 bh_status bhi_buffer_make_for(struct bh_stream *stream, uint64_t size, const char *call,
                               struct bh_buffer **out_buffer, bh_detail *detail);
+/* Is its memory the device's alone, so that nobody here can map it? */
+static inline bool bhi_buffer_remote(const struct bh_buffer *buffer) {
+    return buffer->device && buffer->device->state != BHI_DEVICE_HOST;
+}
+
 static inline void bhi_buffer_ref(struct bh_buffer *buffer) {
     atomic_fetch_add_explicit(&buffer->refs, 1, memory_order_relaxed);
 }
@@ -77,6 +109,8 @@ static inline bool bhi_buffer_constant(const struct bh_buffer *buffer) {
     return buffer->load && !buffer->changeable;
 }
 
+/* A buffer in memory that a worker has to make: takes |memory| over. NULL: as below. */
+struct bh_buffer *bhi_buffer_unmade(struct bhi_device_memory *memory, uint64_t size);
 /* A buffer of |fd| and its mapping at |pointer|, which it takes over, with one reference of the
  * caller's. NULL: out of memory, and nothing is taken. */
 struct bh_buffer *bhi_buffer_adopt(bh_context *context, int fd, uint64_t size, void *pointer);

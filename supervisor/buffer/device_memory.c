@@ -1,6 +1,7 @@
 #include "supervisor/buffer/device_memory.h"
 #include "base/detail.h"
 #include "base/memfd.h"
+#include "ipc/layers.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/context/layout.h"
 #include "supervisor/stream/stream.h"
@@ -31,10 +32,12 @@ bh_status bhi_device_memory_resolve(struct bh_stream *stream, uint64_t memory, c
     bhi_context_lock(stream->context);
     const struct bhi_stream_device device = stream->runs_on;
     bhi_context_unlock(stream->context);
+    const bool exports = device.features & BHI_FEATURE_MEMORY_EXPORT;
     if (memory == BH_MEMORY_AUTO) {
+        *out_device = device.is_discrete && exports;
         return BH_OK;
     }
-    if (!device.is_cpu) {
+    if (!device.is_cpu && !exports) {
         return bhi_fail(detail, BH_UNSUPPORTED, 0,
                         "%s: memory of the device %s cannot be shared between processes: use "
                         "BH_MEMORY_HOST or BH_MEMORY_AUTO",
@@ -66,6 +69,7 @@ static bh_status new_memory(struct bh_stream *stream, uint64_t size, const char 
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
     }
     memory->stream = stream;
+    memory->fd = -1;
     memory->charged = bhi_page_round(size);
     bhi_context_lock(context);
     const uint64_t of_stream = stream->device_memory, of_context = context->device_memory;
@@ -110,7 +114,13 @@ bh_status bhi_buffer_make_device(struct bh_stream *stream, uint64_t size, const 
     struct bhi_device_memory *memory = NULL;
     bh_status status =
         size > BHI_MAX_BUFFER ? BH_OK : new_memory(stream, size, call, &memory, detail);
-    if (status == BH_OK) {
+    bhi_context_lock(stream->context);
+    const bool is_cpu = stream->runs_on.is_cpu;
+    bhi_context_unlock(stream->context);
+    if (status == BH_OK && size && !is_cpu) {
+        *out_buffer = bhi_buffer_unmade(memory, size);
+        status = *out_buffer ? BH_OK : bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+    } else if (status == BH_OK) {
         status = bhi_buffer_create(stream->context, &order, out_buffer, detail);
     }
     if (status == BH_OK) {

@@ -12,6 +12,7 @@ struct bhi_payload {
     struct bhi_submission submission; /* first */
     struct bh_kernel **kernels;       /* referenced, distinct */
     uint32_t kernel_count, kernel_capacity;
+    bool remote;           /* it uses device memory that only workers reach */
     bool borrows;          /* it uses device memory that was made for another stream */
     struct bhi_file *file; /* referenced; NULL: it is not about a file */
     struct bhi_lane_record *record;

@@ -1,8 +1,11 @@
 /* What a worker has completed, and where it says it is: each word of that is copied once, then
  * held against what is known of it. */
 #include "supervisor/event/harvest.h"
+#include "base/fd.h"
 #include "base/status.h"
 #include "base/step_point.h"
+#include "core/stream.h"
+#include "ipc/fdpass.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/context/payload.h"
@@ -10,11 +13,16 @@
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/outbox.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 
 /* Tells the worker when to ring. Before a publication it cannot be missed; after one it can. */
 static void set_notify(struct bhi_worker *worker) {
-    bool needed = worker->core.backlog;
+    worker->makes_awaited = worker->makes_awaited && !bhi_list_empty(&worker->makes);
+    bool needed = worker->core.backlog || worker->makes_awaited;
     BHI_LIST_EACH(node, &worker->core.inflight) {
         if (needed) {
             break;
@@ -65,6 +73,102 @@ static void prove(struct bhi_worker *worker, const struct bhi_submission *submis
     }
 }
 
+/* -- device memory that the worker was told to make ------------------------------------------- */
+
+/* Somebody else may have waited for it. */
+static void made(bh_context *context, struct bhi_make *make, int fd) {
+    struct bhi_device_memory *memory = make->memory;
+    bhi_list_remove(&make->link);
+    if (memory) {
+        memory->make = NULL;
+        memory->fd = fd;
+        memory->state = fd < 0 ? BHI_DEVICE_UNMADE : BHI_DEVICE_MADE;
+        BHI_LIST_EACH(node, &context->streams)
+        bhi_stream_wants_pump(&BHI_CONTAINER(node, struct bh_stream, link)->core);
+    } else {
+        bhi_fd_close(&fd);
+    }
+    free(make);
+}
+
+/* It is never read, written or mapped here, but closed: that must not take long. Drivers hand out
+ * device nodes (NVIDIA), DMA buffers or files in memory, which are as long as the memory. */
+static bool looks_like_memory(int fd, uint64_t bytes) {
+    struct stat info;
+    return fstat(fd, &info) == 0 &&
+           (S_ISCHR(info.st_mode) || (S_ISREG(info.st_mode) && (uint64_t)info.st_size >= bytes));
+}
+
+/* The next answer. NULL: fine, or there is none yet. Otherwise what is wrong with it. */
+static const char *take_answer(struct bhi_worker *worker, struct bhi_make *make, bool *out_none) {
+    struct bhi_fd_tag tag;
+    int fd = -1;
+    size_t count = 1;
+    const int length = bhi_fdpass_recv(worker->fdpass, &tag, sizeof tag, &fd, &count, MSG_DONTWAIT);
+    *out_none = length == -EAGAIN || length == 0;
+    if (*out_none) {
+        return NULL;
+    }
+    if (length != (int)sizeof tag || tag.magic != BHI_WIRE_MAGIC ||
+        tag.type != BHI_MSG_BUFFER_MAKE || tag.id != make->buffer) {
+        if (length >= 0 && count) {
+            bhi_fd_close(&fd);
+        }
+        return "it did not answer what device memory it has made";
+    }
+    const bool wanted = make->memory;
+    if (count && wanted && !looks_like_memory(fd, make->memory->charged)) {
+        bhi_fd_close(&fd);
+        return "what it handed out as device memory is none";
+    }
+    if (!count) { /* told again, should it be needed again */
+        bhi_idset_remove(&worker->buffers, make->buffer);
+        bhi_idset_remove(&worker->written, make->buffer);
+    }
+    made(worker->context, make, count ? fd : -1);
+    return NULL;
+}
+
+/* Takes what there is. All of it has to be there that a record needed which ended behind the
+ * control message |due|. False: it has lied. */
+static bool take_made(struct bhi_worker *worker, bool all_due, uint32_t due) {
+    while (!bhi_list_empty(&worker->makes)) {
+        struct bhi_make *make = BHI_CONTAINER(worker->makes.next, struct bhi_make, link);
+        bool none;
+        const char *wrong = take_answer(worker, make, &none);
+        if (none && all_due && (int32_t)(due - make->control) >= 0) {
+            wrong = "it has not handed out the device memory that it was to make";
+        }
+        if (wrong) {
+            bhi_core_worker_violation(&worker->core, wrong);
+            return false;
+        }
+        if (none) {
+            break;
+        }
+    }
+    return true;
+}
+
+/* Is there all the device memory that it would have run with? */
+static bool had_memory(const struct bhi_submission *submission) {
+    const bool remote = bhi_payload_of(submission)->remote;
+    for (uint32_t i = 0; remote && i < submission->use_count; i++) {
+        const struct bh_buffer *buffer =
+            BHI_CONTAINER(submission->uses[i].content, struct bh_buffer, content);
+        if (bhi_buffer_remote(buffer) && buffer->device->state != BHI_DEVICE_MADE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void bhi_worker_makes_lost(struct bhi_worker *worker) {
+    while (!bhi_list_empty(&worker->makes)) {
+        made(worker->context, BHI_CONTAINER(worker->makes.next, struct bhi_make, link), -1);
+    }
+}
+
 /* Hands the core the next result, as the worker wrote it. False: it lied. */
 static bool take_result(struct bhi_worker *worker) {
     struct bhi_result result;
@@ -83,10 +187,19 @@ static bool take_result(struct bhi_worker *worker) {
     BHI_STEP_POINT("result_read", worker);
     const struct bhi_submission *submission =
         BHI_CONTAINER(worker->core.inflight.next, struct bhi_submission, link);
+    const bool skipped = result.status == BH_CANCELLED;
+    if (!skipped && !take_made(worker, true, bhi_payload_of(submission)->record->control_seq)) {
+        return false;
+    }
     const bool refused = result.status == BH_INVALID_KERNEL || result.status == BH_COMPILE_FAILED;
     if (refused && proven(worker, submission)) {
         bhi_core_worker_violation(&worker->core,
                                   "it claims that it cannot compile a kernel that it has run");
+        return false;
+    }
+    if (result.status == BH_OK && !had_memory(submission)) {
+        bhi_core_worker_violation(&worker->core,
+                                  "it claims to have run without the device memory that it needs");
         return false;
     }
     if (result.status == BH_OK) {
@@ -114,7 +227,8 @@ static bool take_result(struct bhi_worker *worker) {
 
 void bhi_worker_harvest(struct bhi_worker *worker) {
     struct bhi_core_worker *core = &worker->core;
-    if (core->violated || worker->state == BHI_DEAD || core->harvested == core->published) {
+    if (core->violated || worker->state == BHI_DEAD || core->harvested == core->published ||
+        !take_made(worker, false, 0)) {
         return;
     }
     uint64_t completed, tail;

@@ -16,4 +16,7 @@ bool bhi_worker_pretends(const struct bhi_worker *worker,
  * or kills it, when that is now. */
 uint64_t bhi_worker_check_deadline(struct bhi_worker *worker, uint64_t now_ns);
 
+/* It is dead: what it was to make and had not answered is unmade. Lock held. */
+void bhi_worker_makes_lost(struct bhi_worker *worker);
+
 #endif

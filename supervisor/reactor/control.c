@@ -372,6 +372,8 @@ static int send_one(struct bhi_worker *worker, struct bhi_outgoing *outgoing) {
                     ? outgoing->message.kernel_create.kernel
                 : outgoing->message.type == BHI_MSG_CACHE_ATTACH
                     ? outgoing->message.cache_attach.cache
+                : outgoing->message.type == BHI_MSG_BUFFER_IMPORT
+                    ? outgoing->message.buffer_import.buffer
                 : outgoing->message.type == BHI_MSG_FILE_ATTACH ? outgoing->message.file_attach.file
                 : outgoing->message.type == BHI_MSG_IMPORT      ? outgoing->message.import.worker
                                                            : outgoing->message.buffer_attach.buffer,

@@ -170,8 +170,8 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     death.snapshot = snapshot;
     death.closing = worker->context->closed;
     if (was_running) {
-        bhi_fail(&death.why, BH_UNAVAILABLE, 0, "worker %d died while it was idle%s%s", core->pid,
-                 core->kill_text[0] ? ": " : "", core->kill_text);
+        bhi_fail(&death.why, BH_UNAVAILABLE, 0, "worker %d died while it was idle: %s", core->pid,
+                 core->kill_text[0] ? core->kill_text : message);
     } else {
         failed_start(worker, &death.why);
     }
@@ -182,6 +182,7 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     death.excused = was_running && worker->zygote->state == BHI_ZYGOTE_LOST;
     worker->state = BHI_DEAD;
     bhi_list_remove(&worker->link);
+    bhi_worker_makes_lost(worker);
     bhi_pool_worker_died(worker);
     struct bh_stream *stream = bound ? bhi_stream_of(core->stream) : NULL;
     if (stream) {

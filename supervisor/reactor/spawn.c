@@ -101,6 +101,7 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
     bhi_core_worker_init(&worker->core, &context->core);
     bhi_list_init(&worker->link);
     bhi_list_init(&worker->outbox);
+    bhi_list_init(&worker->makes);
     bhi_list_init(&worker->reflections);
     bhi_pool_user_init(&worker->pool);
     bhi_worker_kernels_init(&worker->kernels);

@@ -40,6 +40,13 @@ bool bhi_stream_may_use(struct bh_stream *stream, struct bh_stream *home, bool w
                  there->name, home->core.name, stream->core.name, here->name);
         return false;
     }
+    if (!home->runs_on.is_cpu && strcmp(home->tenant, stream->tenant) != 0) {
+        snprintf(why, size,
+                 "the buffer is in device memory of tenant \"%s\" (stream %s), which stream %s of "
+                 "tenant \"%s\" could write: copy it to a buffer in host memory first",
+                 home->tenant, home->core.name, stream->core.name, stream->tenant);
+        return false;
+    }
     if (writes && strcmp(home->tenant, stream->tenant) != 0) {
         snprintf(why, size,
                  "the buffer is in device memory of tenant \"%s\" (stream %s): stream %s of tenant "

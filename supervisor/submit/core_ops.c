@@ -43,6 +43,9 @@ static enum bhi_publish publish(struct bhi_core_worker *core, struct bhi_submiss
         return BHI_LANE_FULL;
     }
     const int error = bhi_introduce(worker, payload, seq);
+    if (error == EAGAIN) {
+        return BHI_LANE_FULL; /* the stream is pumped again when the memory has been made */
+    }
     if (error) {
         return error == EMFILE || error == ENFILE ? BHI_PUBLISH_NO_DESCRIPTOR
                                                   : BHI_PUBLISH_NO_MEMORY;

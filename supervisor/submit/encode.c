@@ -56,6 +56,7 @@ bool bhi_encode_use(struct bhi_payload *payload, struct bh_buffer *buffer, bool 
     if (first) {
         bhi_buffer_ref(buffer);
     }
+    payload->remote |= bhi_buffer_remote(buffer);
     payload->borrows |=
         buffer->device && &buffer->device->stream->core != payload->submission.stream;
     buffer->changeable |= writes && !payload->file; /* what a loader writes is its content */

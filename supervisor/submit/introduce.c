@@ -20,6 +20,54 @@ static int copy_fd(int fd) {
     return copy < 0 ? -errno : copy;
 }
 
+/* The first worker that needs device memory makes it; until it has answered, nobody else can have
+ * it (EAGAIN). */
+static int introduce_device(struct bhi_worker *worker, struct bh_buffer *buffer) {
+    struct bhi_device_memory *memory = buffer->device;
+    if (memory->state == BHI_DEVICE_MAKING) {
+        struct bhi_worker *maker = memory->make->worker;
+        maker->makes_awaited = true;
+        maker->core.core->ops->notify(&maker->core);
+        return EAGAIN;
+    }
+    const bool made = memory->state == BHI_DEVICE_MADE;
+    struct bhi_outgoing *outgoing =
+        bhi_outgoing_new(made ? BHI_MSG_BUFFER_IMPORT : BHI_MSG_BUFFER_MAKE);
+    struct bhi_make *make = made ? NULL : calloc(1, sizeof *make);
+    if (!outgoing || (!made && !make)) {
+        free(make);
+        free(outgoing);
+        return ENOMEM;
+    }
+    if (made) {
+        outgoing->message.buffer_import.buffer = buffer->id;
+        outgoing->message.buffer_import.size = buffer->size;
+        outgoing->fd = copy_fd(memory->fd);
+    } else {
+        outgoing->message.buffer_make.buffer = buffer->id;
+        outgoing->message.buffer_make.size = buffer->size;
+    }
+    if ((made && outgoing->fd < 0) || !bhi_idset_reserve(&worker->buffers, 1) ||
+        !bhi_idset_reserve(&worker->written, 1)) {
+        free(make);
+        return bhi_outgoing_drop(outgoing);
+    }
+    bhi_idset_add(&worker->buffers, buffer->id);
+    bhi_idset_add(&worker->written, buffer->id); /* an import cannot be made read-only */
+    bhi_outbox_add(worker, outgoing);
+    if (make) {
+        *make = (struct bhi_make){.buffer = buffer->id,
+                                  .worker = worker,
+                                  .control = worker->control_sent,
+                                  .memory = memory};
+        bhi_list_init(&make->link);
+        bhi_list_append(&worker->makes, &make->link);
+        memory->state = BHI_DEVICE_MAKING;
+        memory->make = make;
+    }
+    return 0;
+}
+
 /* A worker that only reads a buffer gets a descriptor that lets it do nothing else (B5). The first
  * submission that writes it has it attached anew, in order with the lane; from then on the worker
  * can write it. So has the first one after its content was constant: a worker that has made a copy
@@ -29,6 +77,9 @@ static int introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer,
     bool outdated = !constant && bhi_idset_has(&worker->constants, buffer->id);
     if (bhi_idset_has(writes ? &worker->written : &worker->buffers, buffer->id) && !outdated) {
         return 0;
+    }
+    if (bhi_buffer_remote(buffer)) {
+        return introduce_device(worker, buffer);
     }
     if (bhi_retention_off() && buffer->pooled && !buffer->block) {
         return 0; /* nobody's any more: the worker will not know it */

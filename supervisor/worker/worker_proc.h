@@ -75,7 +75,7 @@ struct bhi_worker {
     bool channel_more; /* messages are left: look again without waiting */
     bool ready_said;
     uint64_t layers; /* that it says hold, in its `ready` */
-    int fdpass;
+    int fdpass;      /* what comes back through it is read under the lock (harvest.c) */
     int doorbell;
     struct bhi_room_held room; /* while it starts: for its pidfd, and for looks at /proc */
     uint8_t token[BHI_TOKEN_BYTES];
@@ -101,6 +101,8 @@ struct bhi_worker {
     struct bhi_pool_user pool;
     struct bhi_worker_kernels kernels; /* created */
     struct bhi_idset files;            /* attached */
+    struct bhi_list makes;             /* bhi_make.link: its answers come through fdpass */
+    bool makes_awaited;                /* another stream waits for one of them */
     struct bhi_list outbox;            /* bhi_outgoing.link */
     uint32_t control_sent;             /* queued so far, modulo 2^32 */
     int pidfd;

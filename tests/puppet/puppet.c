@@ -91,6 +91,7 @@ struct bhi_worker *puppet_worker(struct puppet *puppet, enum bhi_worker_state st
     worker->core.pid = 4242;
     bhi_list_init(&worker->link);
     bhi_list_init(&worker->outbox);
+    bhi_list_init(&worker->makes);
     bhi_list_init(&worker->reflections);
     bhi_pool_user_init(&worker->pool);
     bhi_worker_kernels_init(&worker->kernels);

@@ -409,9 +409,9 @@ static void each_call_of_swiftshader(void) {
 /* Of type 'F' these numbers, to both directions, and no other of the 256; docs/decisions/0031 says
  * why each is there. */
 static void requests_of_nvidia(void) {
-    static const unsigned char steady[] = {0x27, 0x29, 0x2a, 0x2b, 0x34, 0x4a, 0x4e, 0x4f,
-                                           0x52, 0x54, 0x57, 0x58, 0x5e, 0xc9, 0xce, 0xcf};
-    static const unsigned char start[] = {0xc8, 0xd2, 0xd4, 0xd6, 0xd7};
+    static const unsigned char steady[] = {0x27, 0x29, 0x2a, 0x2b, 0x34, 0x4a, 0x4e, 0x4f, 0x52,
+                                           0x54, 0x57, 0x58, 0x5e, 0xc9, 0xce, 0xcf, 0xd4};
+    static const unsigned char start[] = {0xc8, 0xd2, 0xd6, 0xd7};
     const struct bhi_driver driver = {.info = bhi_driver_info("nvidia")};
     for (unsigned number = 0; number < 256; number++) {
         const bool in_steady = memchr(steady, (int)number, sizeof steady);

@@ -54,6 +54,7 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
  *   sandbox, connect, hello, device, warm_up, lock_down, ready     while starting
  *   words_none, words_two, words_other, words_size   (fail: its abort words come without a
  *                  descriptor, with two, with one of something else, and are said to be larger)
+ *   poses_as_gpu   (fail: the driver's device, a processor, is a discrete GPU that exports memory)
  *   fork_request, before_fork, after_fork   in the zygote: a worker is asked for, about to be
  *                  forked, forked and not yet spoken of
  *   exit_report    in the zygote: a worker has ended, the host does not know
@@ -79,13 +80,15 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
  *   tamper_input, tamper_output   one that the worker may read, write is mapped
  *   import_read_only   (fail: the device does not take such a mapping)
  *   kernel_create  a kernel is being created
- * and in a loader:
- *   inspect        a header is about to be parsed
- *   inspected      it has been, whether the file has changed meanwhile is checked next
- *   lie_offset, lie_wrap, lie_bytes, lie_dtype, lie_no_dtype, lie_dimensions, lie_empty, lie_shape,
- *   lie_text, lie_list_count, lie_list_offset, lie_list_dimensions, lie_list_name
- *                  (fail: that part of what it says of the file is not true)
- *   load           a file is about to be read, all that was known of it is checked next
+ *   make, made     device memory is about to be made, is there and cleared and not yet exported
+ *   make_full, import   (fail: there is none left; what another worker made cannot be imported)
+ *   lie_nothing, lie_other, lie_twice, lie_socket, lie_silent   (fail: it says of what it has made
+ *                  that there is none, that it is another buffer, says it twice, hands out a
+ * socket, says nothing) and in a loader: inspect        a header is about to be parsed inspected it
+ * has been, whether the file has changed meanwhile is checked next lie_offset, lie_wrap, lie_bytes,
+ * lie_dtype, lie_no_dtype, lie_dimensions, lie_empty, lie_shape, lie_text, lie_list_count,
+ * lie_list_offset, lie_list_dimensions, lie_list_name (fail: that part of what it says of the file
+ * is not true) load           a file is about to be read, all that was known of it is checked next
  *   load_read      a piece of it has been read (fail: EIO)
  *   short_read     a piece is about to be read (fail: 1,000 bytes at most)
  *   load_write     a piece is about to be written to the buffer

@@ -1,6 +1,8 @@
 /* The table of drivers, and loading one. */
 #include "worker/sandbox/driver.h"
 
+#include "base/fd.h"
+
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -68,6 +70,9 @@ static const struct bhi_driver_path nvidia_paths[] = {
     {NULL, BHI_PATH_READ},
 };
 
+/* Device memory that the worker has made goes to the supervisor. */
+#define SENDS_DESCRIPTORS BHI_ALLOW1(sendmsg, BHI_INT(0, BHI_FDPASS_DESCRIPTOR))
+
 /* The driver's requests, all of type 'F' and for reading and writing; the rest of each (its size)
  * changes with the version. So what other files know, sockets and terminals among them, dies. */
 #define REQUEST(number)                                                                            \
@@ -126,6 +131,8 @@ static const struct bhi_seccomp_rule nvidia_start[] = {
 };
 static const struct bhi_seccomp_rule nvidia_steady[] = {
     NVIDIA_REQUESTS,
+    SENDS_DESCRIPTORS,
+    REQUEST(0xd4), /* ATTACH_GPUS_TO_FD: of the open node that stands for exported memory */
     /* A mapping of more device memory takes another open of a device node. To read and write is
      * how only those can be opened (Landlock, read-only mounts); to read, nothing is found. */
     BHI_ALLOW1(openat, BHI_BITS(2, ~(uint64_t)O_CLOEXEC, O_RDWR)),
@@ -208,10 +215,8 @@ static const struct bhi_seccomp_rule render_start[] = {
     BHI_END_OF_RULES,
 };
 static const struct bhi_seccomp_rule render_steady[] = {
-    DRM_REQUESTS,
-    BHI_ANSWER(openat, ENOENT),
-    BHI_ANSWER_LOOKUPS,
-    BHI_END_OF_RULES,
+    DRM_REQUESTS,       SENDS_DESCRIPTORS, BHI_ANSWER(openat, ENOENT),
+    BHI_ANSWER_LOOKUPS, BHI_END_OF_RULES,
 };
 
 /* -- swiftshader ---------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /* Builds and loads the filters. */
 #include "worker/sandbox/seccomp.h"
+#include "worker/faults/faults.h"
 #include "worker/sandbox/sandbox.h"
 
 #include <errno.h>
@@ -69,6 +70,9 @@ static int fill(scmp_filter_ctx context, enum bhi_filter filter, const struct bh
         return r;
     }
     if ((r = add_all(context, bhi_rules_both)) != 0 ||
+#if BHI_FAULTS /* first: the driver's answer some of them with an errno */
+        (BHI_FAULT_FAILS("poses_as_gpu") && (r = add_all(context, bhi_rules_posing)) != 0) ||
+#endif
         (r = add_all(context, start ? bhi_rules_start : bhi_rules_steady)) != 0 ||
         (driver->info->compiles && (r = add_all(context, bhi_rules_compile)) != 0) ||
         (r = add_all(context, start ? driver->info->start_rules : driver->info->steady_rules)) !=

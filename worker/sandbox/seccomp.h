@@ -11,4 +11,7 @@ extern const struct bhi_seccomp_rule bhi_rules_start[];
 extern const struct bhi_seccomp_rule bhi_rules_steady[];
 extern const struct bhi_seccomp_rule bhi_rules_compile[]; /* with both, for who runs its own code */
 
+/* For the tests (faults.h): it exports memory and imports it, as a GPU's driver does. */
+extern const struct bhi_seccomp_rule bhi_rules_posing[];
+
 #endif

@@ -66,6 +66,22 @@ static int add_constant(struct bhi_session *s, const struct bhi_msg_kernel_spec 
     return 0;
 }
 
+/* The supervisor reads it at the latest when it has seen that a record has ended. Should it have
+ * many before that, it is rung to read them. */
+static int send_answer(struct bhi_session *s, const struct bhi_fd_tag *tag, int fd) {
+    const _Atomic uint32_t *doorbell = &s->config.lane->header->doorbell;
+    const uint64_t deadline = bhi_deadline_ns(SEND_PATIENCE_NS);
+    int error;
+    while ((error = bhi_fdpass_send(s->config.fdpass, tag, sizeof *tag, &fd, fd >= 0)) == -EAGAIN &&
+           bhi_now_ns() < deadline) {
+        const uint64_t one = 1;
+        (void)!write(s->config.doorbell, &one, sizeof one);
+        (void)bhi_futex_wait(doorbell, atomic_load_explicit(doorbell, memory_order_relaxed), true,
+                             bhi_deadline_ns(SEND_PAUSE_NS));
+    }
+    return error == 0 ? 0 : BHI_EXIT_SUPERVISOR;
+}
+
 static int attach(struct bhi_session *s, const struct bhi_msg_buffer_attach *message) {
     int fd = take_descriptor(s, BHI_MSG_BUFFER_ATTACH, message->buffer);
     if (fd < 0) {
@@ -80,6 +96,49 @@ static int attach(struct bhi_session *s, const struct bhi_msg_buffer_attach *mes
         bhi_backend_attach(s->backend, message->buffer, fd, message->size,
                            (enum bhi_attach)message->access);
     }
+    return 0;
+}
+
+/* And what a worker would say that was taken over (faults.h). */
+static int answer(struct bhi_session *s, struct bhi_fd_tag tag, int fd) {
+    int error = 0;
+    if (BHI_FAULT_FAILS("lie_nothing")) {
+        fd = -1;
+    }
+    if (BHI_FAULT_FAILS("lie_other")) {
+        tag.id++;
+    }
+    if (BHI_FAULT_FAILS("lie_twice")) {
+        error = send_answer(s, &tag, fd);
+    }
+    if (BHI_FAULT_FAILS("lie_socket")) {
+        return send_answer(s, &tag, s->config.fdpass);
+    }
+    if (BHI_FAULT_FAILS("lie_silent")) {
+        return 0;
+    }
+    return error ? error : send_answer(s, &tag, fd);
+}
+
+/* The answer goes first: the supervisor looks for it when it sees that a record has ended that used
+ * the buffer. */
+static int make(struct bhi_session *s, const struct bhi_msg_buffer_make *message) {
+    const struct bhi_fd_tag tag = {
+        .magic = BHI_WIRE_MAGIC, .type = BHI_MSG_BUFFER_MAKE, .id = message->buffer};
+    int fd = bhi_backend_make(s->backend, message->buffer, message->size);
+    const int error = answer(s, tag, fd);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return error;
+}
+
+static int import_buffer(struct bhi_session *s, const struct bhi_msg_buffer_import *message) {
+    int fd = take_descriptor(s, BHI_MSG_BUFFER_IMPORT, message->buffer);
+    if (fd < 0) {
+        return BHI_EXIT_SUPERVISOR;
+    }
+    bhi_backend_import(s->backend, message->buffer, fd, message->size);
     return 0;
 }
 
@@ -200,6 +259,10 @@ static int handle(struct bhi_session *s, const struct bhi_message *message) {
     case BHI_MSG_BUFFER_DETACH:
         bhi_backend_detach(s->backend, message->buffer_detach.buffer);
         return 0;
+    case BHI_MSG_BUFFER_MAKE:
+        return make(s, &message->buffer_make);
+    case BHI_MSG_BUFFER_IMPORT:
+        return import_buffer(s, &message->buffer_import);
     case BHI_MSG_CACHE_ATTACH:
         return attach_cache(s, &message->cache_attach);
     case BHI_MSG_SERVE:

@@ -15,9 +15,10 @@
     X(GetPhysicalDeviceProperties)                                                                 \
     X(GetPhysicalDeviceProperties2)                                                                \
     X(GetPhysicalDeviceFeatures2)                                                                  \
+    X(GetPhysicalDeviceExternalBufferProperties)                                                   \
+    X(GetPhysicalDeviceMemoryProperties2)                                                          \
     X(GetPhysicalDeviceMemoryProperties)                                                           \
     X(GetPhysicalDeviceQueueFamilyProperties)                                                      \
-    X(GetPhysicalDeviceExternalBufferProperties)                                                   \
     X(CreateDevice)                                                                                \
     X(GetDeviceProcAddr)
 
@@ -32,6 +33,7 @@
     X(GetMemoryHostPointerPropertiesEXT)                                                           \
     X(CreateBuffer)                                                                                \
     X(DestroyBuffer)                                                                               \
+    X(GetBufferMemoryRequirements2)                                                                \
     X(GetBufferMemoryRequirements)                                                                 \
     X(BindBufferMemory)                                                                            \
     X(CreateFence)                                                                                 \

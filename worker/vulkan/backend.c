@@ -1,5 +1,8 @@
 #include "worker/vulkan/backend.h"
 
+#include "ipc/layers.h"
+#include "worker/vulkan/export.h"
+
 #include "ipc/commands.h"
 #include "worker/error.h"
 #include "worker/vulkan/evict.h"
@@ -124,8 +127,17 @@ size_t bhi_backend_devices(const struct bhi_backend_config *config,
                            const struct bhi_backend *backend, struct bhi_msg_device *out,
                            size_t capacity) {
     if (backend) {
-        return bhi_vk_device_messages(&backend->device.api, backend->device.instance,
-                                      backend->device.physical, out, capacity);
+        const size_t count = bhi_vk_device_messages(&backend->device.api, backend->device.instance,
+                                                    backend->device.physical, out, capacity);
+        for (size_t i = 0; i < count; i++) {
+            if (out[i].chosen &&
+                backend->device.exports) { /* only so does a processor (faults.h) */
+                out[i].features |= BHI_FEATURE_MEMORY_EXPORT;
+                out[i].device_type = backend->device.is_cpu ? VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU
+                                                            : out[i].device_type;
+            }
+        }
+        return count;
     }
     struct bhi_error error;
     return bhi_backend_survey(config, out, NULL, capacity, &error);
@@ -209,20 +221,36 @@ static void drop_buffer(struct bhi_backend *b, struct bhi_vk_buffer *buffer) {
     bhi_vk_buffer_destroy(&b->device, buffer);
 }
 
-void bhi_backend_attach(struct bhi_backend *b, uint64_t id, int fd, uint64_t size,
-                        enum bhi_attach access) {
-    bhi_backend_detach(b, id);
-    struct bhi_vk_buffer *buffer = bhi_vk_buffer_attach(&b->device, id, fd, size, access);
+static void keep(struct bhi_backend *b, uint64_t id, struct bhi_vk_buffer *buffer) {
     if (!buffer) {
         b->starved = true; /* whoever names it is told so */
         return;
     }
-    b->imported_bytes += buffer->error.status == BH_OK ? size : 0;
+    b->imported_bytes += buffer->error.status == BH_OK ? buffer->size : 0;
     b->staged += !!buffer->source;
     if (!bhi_map_put(&b->buffers, id, buffer)) {
         b->starved = true;
         drop_buffer(b, buffer);
     }
+}
+
+void bhi_backend_attach(struct bhi_backend *b, uint64_t id, int fd, uint64_t size,
+                        enum bhi_attach access) {
+    bhi_backend_detach(b, id);
+    keep(b, id, bhi_vk_buffer_attach(&b->device, id, fd, size, access));
+}
+
+int bhi_backend_make(struct bhi_backend *b, uint64_t id, uint64_t size) {
+    int fd;
+    bhi_backend_detach(b, id);
+    const struct bhi_vk_once once = {b->primer, b->fence, &b->lost};
+    keep(b, id, bhi_vk_export_make(&b->device, &once, id, size, &fd));
+    return fd;
+}
+
+void bhi_backend_import(struct bhi_backend *b, uint64_t id, int fd, uint64_t size) {
+    bhi_backend_detach(b, id);
+    keep(b, id, bhi_vk_export_import(&b->device, id, fd, size));
 }
 
 void bhi_backend_detach(struct bhi_backend *b, uint64_t id) {

@@ -40,8 +40,7 @@ static bool create_buffer(struct bhi_vk_device *device, struct bhi_vk_buffer *b)
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
         .pNext = &external,
         .size = b->size > 0 ? b->size : 4,
-        .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
-                 VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+        .usage = BHI_VK_BUFFER_USAGE,
         .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
     };
     VkResult result = device->api.CreateBuffer(device->device, &info, NULL, &b->buffer);

@@ -12,6 +12,7 @@ struct bhi_vk_buffer {
     void *pointer; /* what is imported: the memfd, or a copy of what is at |source| */
     bool writable; /* as announced, as is: */
     bool constant; /* its content stays as it is */
+    bool imported; /* device memory that another worker made */
     void *source;  /* NULL, or the read-only mapping that the device would not import (stage.h) */
     VkDeviceMemory memory;
     VkBuffer buffer;        /* VK_NULL_HANDLE: size 0 and the device takes null descriptors */

@@ -2,6 +2,7 @@
 
 #include "ipc/layers.h"
 #include "worker/error.h"
+#include "worker/faults/faults.h"
 #include "worker/vulkan/breakable.h"
 #include "worker/vulkan/memory.h"
 #include "worker/vulkan/result.h"
@@ -166,7 +167,7 @@ static bool pick_queue_family(struct bhi_vk_device *d, struct bhi_error *error) 
     d->api.GetPhysicalDeviceQueueFamilyProperties(d->physical, &count, families);
     d->transfer_family =
         bhi_vk_transfer_family(&d->api, d->physical, d->enabled.has_memory_fd, d->whole_loops);
-    d->enabled.has_memory_fd &= d->transfer_family != UINT32_MAX;
+    d->enabled.has_memory_fd &= d->transfer_family != UINT32_MAX || d->exports;
     for (uint32_t i = 0; i < count; i++) {
         if (families[i].queueCount > 0 && (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT)) {
             d->queue_family = i;
@@ -214,6 +215,7 @@ static bool create_device(struct bhi_vk_device *d, bool computes, struct bhi_err
     }
     d->in_parts = d->enabled.has_conditional && d->enabled.conditional.conditionalRendering &&
                   d->api.CmdBeginConditionalRenderingEXT && d->api.CmdEndConditionalRenderingEXT;
+    d->exports = d->exports && d->api.GetMemoryFdKHR;
     if (!d->enabled.error.deviceFault) {
         d->api.GetDeviceFaultInfoEXT = NULL;
     }
@@ -314,6 +316,7 @@ static bool open_physical(struct bhi_vk_device *d, const struct bhi_backend_conf
     /* A GPU's driver pins for writing. NVIDIA's refuses what cannot be written to, and from then on
      * every import: so it is not tried. */
     d->is_cpu = properties.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+    d->exports = d->enabled.has_memory_fd && (!d->is_cpu || BHI_FAULT_FAILS("poses_as_gpu"));
     d->imports_read_only = d->is_cpu;
     d->own_elements = !d->is_cpu || takes_own_elements(&driver);
     d->whole_loops = runs_whole_loops(&driver);
@@ -426,6 +429,7 @@ static void describe(const struct bhi_vk_api *api, VkPhysicalDevice physical,
     }
     const bool is_cpu = all.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
     out->features |= bhi_vk_memory_reaches(&memory, is_cpu) ? BHI_FEATURE_ABORT_WORD : 0;
+    out->features |= !is_cpu && features.has_memory_fd ? BHI_FEATURE_MEMORY_EXPORT : 0;
     out->features |= runs_whole_loops(&driver) ? BHI_FEATURE_WHOLE_LOOPS : 0;
     out->features |= runs_whole_grids(&driver) ? BHI_FEATURE_WHOLE_GRIDS : 0;
     const VkPhysicalDeviceLimits *limits = &all.properties.limits;

@@ -23,6 +23,7 @@ struct bhi_vk_device {
     VkDeviceSize import_alignment;
     bool imports_read_only; /* what the host may not write, too */
     bool is_cpu;
+    bool exports;      /* its memory, to other workers (export.h) */
     bool own_elements; /* of an array of storage buffers each invocation takes its own */
     bool in_parts;     /* large grids are dispatched in parts (dispatch.h) */
     bool whole_loops;  /* it runs loops to their end, however long they are */

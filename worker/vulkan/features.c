@@ -36,6 +36,20 @@ void bhi_vk_features_chain(struct bhi_vk_features *f) {
 #undef LINK
 }
 
+/* Can buffers be in memory that other processes import, and that they export? */
+static bool exports(const struct bhi_vk_api *api, VkPhysicalDevice physical) {
+    const VkPhysicalDeviceExternalBufferInfo info = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO,
+        .usage = BHI_VK_BUFFER_USAGE,
+        .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT,
+    };
+    const VkExternalMemoryFeatureFlags both =
+        VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
+    VkExternalBufferProperties properties = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES};
+    api->GetPhysicalDeviceExternalBufferProperties(physical, &info, &properties);
+    return (properties.externalMemoryProperties.externalMemoryFeatures & both) == both;
+}
+
 VkResult bhi_vk_features_query(const struct bhi_vk_api *api, VkPhysicalDevice physical,
                                uint32_t api_version, struct bhi_vk_features *out) {
     memset(out, 0, sizeof *out);
@@ -73,6 +87,7 @@ VkResult bhi_vk_features_query(const struct bhi_vk_api *api, VkPhysicalDevice ph
     if (api_version >= VK_API_VERSION_1_2) {
         bhi_vk_features_chain(out);
         api->GetPhysicalDeviceFeatures2(physical, &out->base);
+        out->has_memory_fd = out->has_memory_fd && exports(api, physical);
     }
     return VK_SUCCESS;
 }
@@ -155,6 +170,9 @@ uint32_t bhi_vk_features_extensions(const struct bhi_vk_features *f, const char 
     }
     if (f->has_memory_fd) {
         out[count++] = VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME;
+    }
+    if (f->has_memory_budget) {
+        out[count++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
     }
     return count;
 }

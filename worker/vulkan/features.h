@@ -8,6 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Of every buffer that commands use. */
+#define BHI_VK_BUFFER_USAGE                                                                        \
+    (VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |                     \
+     VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT)
+
 /* What a physical device has, or (in struct bhi_vk_device) what was enabled of it. */
 struct bhi_vk_features {
     VkPhysicalDeviceFeatures2 base;

@@ -1,0 +1,221 @@
+#include "worker/vulkan/export.h"
+
+#include "worker/error.h"
+#include "worker/faults/faults.h"
+#include "worker/vulkan/result.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define HANDLE_TYPE VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT
+
+/* Of the device alone, if there is such memory: on some devices what the host sees, too, cannot be
+ * exported. The same in each worker, as an import has to have its maker's type. -1: none. */
+static int pick_memory_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t allowed) {
+    int best = -1;
+    for (uint32_t i = 0; i < memory->memoryTypeCount; i++) {
+        const VkMemoryPropertyFlags flags = memory->memoryTypes[i].propertyFlags;
+        if (!(allowed & (1u << i)) || !(flags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT)) {
+            continue;
+        }
+        if (!(flags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT)) {
+            return (int)i;
+        }
+        best = best < 0 ? (int)i : best;
+    }
+    return best;
+}
+
+/* How large the device's heap is, and how much of that is free. */
+static void say_sizes(const struct bhi_vk_device *device, uint32_t heap, uint64_t bytes,
+                      struct bhi_error *error) {
+    VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
+    VkPhysicalDeviceMemoryProperties2 all = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2, .pNext = &budget};
+    char unused[64] = "";
+    if (device->enabled.has_memory_budget) {
+        device->api.GetPhysicalDeviceMemoryProperties2(device->physical, &all);
+        const uint64_t most = budget.heapBudget[heap], used = budget.heapUsage[heap];
+        snprintf(unused, sizeof unused, ", of which %llu are free",
+                 (unsigned long long)(most > used ? most - used : 0));
+    }
+    bhi_error_set(error, BH_OUT_OF_DEVICE_MEMORY,
+                  "%llu bytes of device memory were asked for; the device has %llu bytes%s",
+                  (unsigned long long)bytes,
+                  (unsigned long long)device->memory.memoryHeaps[heap].size, unused);
+    error->vk_result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+}
+
+/* The buffer, and |fd|'s memory (taken over where that succeeds) or fresh memory in it (-1). */
+static bool create(struct bhi_vk_device *device, struct bhi_vk_buffer *b, int fd) {
+    const struct bhi_vk_api *vk = &device->api;
+    const VkExternalMemoryBufferCreateInfo external = {
+        .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
+        .handleTypes = HANDLE_TYPE,
+    };
+    const VkBufferCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+        .pNext = &external,
+        .size = (b->size + 3) & ~UINT64_C(3), /* so that it can be cleared to its end */
+        .usage = BHI_VK_BUFFER_USAGE,
+        .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
+    };
+    VkResult result = vk->CreateBuffer(device->device, &info, NULL, &b->buffer);
+    if (result != VK_SUCCESS) {
+        b->buffer = VK_NULL_HANDLE;
+        bhi_error_vk(&b->error, result, "vkCreateBuffer (device memory)");
+        return false;
+    }
+    const VkBufferMemoryRequirementsInfo2 of = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_REQUIREMENTS_INFO_2, .buffer = b->buffer};
+    VkMemoryDedicatedRequirements dedicated = {.sType =
+                                                   VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS};
+    VkMemoryRequirements2 needs = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2,
+                                   .pNext = &dedicated};
+    vk->GetBufferMemoryRequirements2(device->device, &of, &needs);
+    const int type = pick_memory_type(&device->memory, needs.memoryRequirements.memoryTypeBits);
+    if (type < 0) {
+        bhi_error_set(&b->error, BH_VULKAN, "the device has no memory of its own for buffers");
+        return false;
+    }
+    const VkMemoryDedicatedAllocateInfo alone = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO, .buffer = b->buffer};
+    const void *next = dedicated.requiresDedicatedAllocation || dedicated.prefersDedicatedAllocation
+                           ? &alone
+                           : NULL;
+    const VkExportMemoryAllocateInfo export = {
+        .sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO,
+        .pNext = next,
+        .handleTypes = HANDLE_TYPE,
+    };
+    const VkImportMemoryFdInfoKHR import = {
+        .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR,
+        .pNext = next,
+        .handleType = HANDLE_TYPE,
+        .fd = fd,
+    };
+    const VkMemoryAllocateInfo allocate = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+        .pNext = fd < 0 ? (const void *)&export : &import,
+        .allocationSize = needs.memoryRequirements.size,
+        .memoryTypeIndex = (uint32_t)type,
+    };
+    result = BHI_FAULT_FAILS("make_full")
+                 ? VK_ERROR_OUT_OF_DEVICE_MEMORY
+                 : vk->AllocateMemory(device->device, &allocate, NULL, &b->memory);
+    if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY && fd < 0) {
+        b->memory = VK_NULL_HANDLE;
+        say_sizes(device, device->memory.memoryTypes[type].heapIndex, b->size, &b->error);
+        return false;
+    }
+    if (result != VK_SUCCESS) {
+        b->memory = VK_NULL_HANDLE;
+        bhi_error_vk(&b->error, result,
+                     fd < 0 ? "vkAllocateMemory (device memory)"
+                            : "vkAllocateMemory (import of device memory)");
+        return false;
+    }
+    b->imported = fd >= 0;
+    result = vk->BindBufferMemory(device->device, b->buffer, b->memory, 0);
+    if (result != VK_SUCCESS) {
+        bhi_error_vk(&b->error, result, "vkBindBufferMemory (device memory)");
+    }
+    return result == VK_SUCCESS;
+}
+
+static bool clear(struct bhi_vk_device *device, const struct bhi_vk_once *once,
+                  struct bhi_vk_buffer *buffer) {
+    const struct bhi_vk_api *vk = &device->api;
+    const VkCommandBufferBeginInfo begin = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+        .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
+    };
+    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                               .commandBufferCount = 1,
+                               .pCommandBuffers = &once->commands};
+    VkResult result = vk->BeginCommandBuffer(once->commands, &begin);
+    if (result == VK_SUCCESS) {
+        vk->CmdFillBuffer(once->commands, buffer->buffer, 0, VK_WHOLE_SIZE, 0);
+        result = vk->EndCommandBuffer(once->commands);
+    }
+    if (result == VK_SUCCESS) {
+        result = vk->QueueSubmit(device->queue, 1, &info, once->fence);
+    }
+    if (result != VK_SUCCESS) {
+        bhi_error_vk(&buffer->error, result, "clearing device memory");
+        *once->lost |= buffer->error.status == BH_DEVICE_LOST;
+        return false;
+    }
+    do {
+        result = vk->WaitForFences(device->device, 1, &once->fence, VK_TRUE, UINT64_MAX);
+    } while (result == VK_TIMEOUT);
+    if (result == VK_SUCCESS) {
+        result = vk->ResetFences(device->device, 1, &once->fence);
+    }
+    if (result != VK_SUCCESS) {
+        bhi_error_vk(&buffer->error, result, "clearing device memory");
+        *once->lost = true;
+    }
+    return result == VK_SUCCESS;
+}
+
+static struct bhi_vk_buffer *new_buffer(uint64_t id, uint64_t size) {
+    struct bhi_vk_buffer *b = calloc(1, sizeof *b);
+    if (b) {
+        b->id = id;
+        b->size = size;
+        b->writable = true;
+    }
+    return b;
+}
+
+struct bhi_vk_buffer *bhi_vk_export_make(struct bhi_vk_device *device,
+                                         const struct bhi_vk_once *once, uint64_t id, uint64_t size,
+                                         int *out_fd) {
+    struct bhi_vk_buffer *b = new_buffer(id, size);
+    *out_fd = -1;
+    if (!b) {
+        return NULL;
+    }
+    BHI_FAULT_POINT("make");
+    if (!device->exports) {
+        bhi_error_set(&b->error, BH_PROTOCOL, "the device does not export memory");
+        return b;
+    }
+    if (create(device, b, -1) && clear(device, once, b)) {
+        const VkMemoryGetFdInfoKHR get = {
+            .sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR,
+            .memory = b->memory,
+            .handleType = HANDLE_TYPE,
+        };
+        BHI_FAULT_POINT("made");
+        VkResult result = device->api.GetMemoryFdKHR(device->device, &get, out_fd);
+        if (result != VK_SUCCESS) {
+            *out_fd = -1;
+            bhi_error_vk(&b->error, result, "vkGetMemoryFdKHR");
+        }
+    }
+    if (*out_fd < 0) {
+        bhi_vk_buffer_release(device, b);
+    }
+    return b;
+}
+
+struct bhi_vk_buffer *bhi_vk_export_import(struct bhi_vk_device *device, uint64_t id, int fd,
+                                           uint64_t size) {
+    struct bhi_vk_buffer *b = new_buffer(id, size);
+    if (b && BHI_FAULT_FAILS("import")) {
+        bhi_error_vk(&b->error, VK_ERROR_INVALID_EXTERNAL_HANDLE,
+                     "vkAllocateMemory (import of device memory)");
+    } else if (b && !device->exports) {
+        bhi_error_set(&b->error, BH_PROTOCOL, "the device does not import memory");
+    } else if (b && !create(device, b, fd)) {
+        bhi_vk_buffer_release(device, b);
+    }
+    if (!b || !b->imported) {
+        close(fd);
+    }
+    return b;
+}
