@@ -296,6 +296,35 @@ static void a_death_poisons_what_was_being_written(void) {
     tear_down(&s);
 }
 
+/* All of it, in several pieces: none of them is all (B5). */
+static void a_write_in_pieces_cleans(void) {
+    const uint64_t size = 17 * MIB;
+    struct scene s = set_up();
+    bh_kernel *gate = fx_kernel(s.context, "gate");
+    bh_buffer *buffer = device_buffer(s.context, s.a, size), *data = fx_words(s.context, 64, 0);
+    bh_buffer *host = fx_buffer(s.context, size);
+    volatile uint32_t *word = fx_pointer(data);
+    bh_event *running = fx_gate_within(s.a, gate, data, BH_FOREVER);
+    fx_await_gate(data);
+    bh_event *event = copy(s.a, host, buffer);
+    BHT_EQ(bh_event_cancel(event), BH_OK);
+    fx_expect(event, BH_CANCELLED);
+    *word = FX_GATE_OPEN;
+    fx_expect(running, BH_OK);
+    uint32_t *words = pattern(size, 5);
+    BHT_EQ(bh_buffer_read(buffer, 0, words, 4, FX_SECONDS, NULL), BH_CANCELLED);
+    put(buffer, words, size);
+    expect_bytes(buffer, words, size);
+    free(words);
+    bh_event_release(event);
+    bh_event_release(running);
+    bh_kernel_release(gate);
+    bh_buffer_release(buffer);
+    bh_buffer_release(data);
+    bh_buffer_release(host);
+    tear_down(&s);
+}
+
 /* -- D3 --------------------------------------------------------------------------------------- */
 
 static void new_memory_is_zero(void) {
@@ -583,6 +612,31 @@ static void a_piece_that_cannot_be_read(void) {
     bh_context_destroy(context);
 }
 
+/* The first piece is read and does not get to the device: so has the load failed, although the last
+ * one does. */
+static void a_piece_that_is_not_copied(void) {
+    const uint64_t size = 40 * MIB;
+    bh_context *context = fx_context("1:lie_device:1=fail");
+    bh_stream *a = fx_stream(context, "a", FX_SECONDS);
+    fx_ready(a);
+    enter_folder();
+    uint32_t *words = pattern(size, 11);
+    write_file("file", words, size);
+    const bh_file_source source = into_device("file", a);
+    bh_buffer *buffer = load(context, &source);
+    bh_event *event = NULL;
+    BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
+    fx_expect(event, BH_DEVICE_LOST);
+    uint32_t found;
+    BHT_EQ(bh_buffer_read(buffer, 0, &found, sizeof found, FX_SECONDS, NULL), BH_DEVICE_LOST);
+    bh_event_release(event);
+    bh_buffer_release(buffer);
+    free(words);
+    leave_folder();
+    bh_stream_release(a);
+    bh_context_destroy(context);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test cases[] = {
         BHT_TEST(the_host_reads_and_writes_by_copies),
@@ -594,6 +648,7 @@ int main(int argc, char **argv) {
         BHT_TEST(after_the_context_there_are_no_copies),
         BHT_TEST(content_survives_its_writers_death),
         BHT_TEST(a_death_poisons_what_was_being_written),
+        BHT_TEST(a_write_in_pieces_cleans),
         BHT_TEST(new_memory_is_zero),
         BHT_TEST(streams_of_one_tenant_share),
         BHT_TEST(other_tenants_read_only),
@@ -606,6 +661,7 @@ int main(int argc, char **argv) {
         BHT_TEST(a_stream_without_a_worker),
         BHT_TEST(a_file_in_pieces),
         BHT_TEST(a_piece_that_cannot_be_read),
+        BHT_TEST(a_piece_that_is_not_copied),
     };
     return bht_main(argc, argv, cases, BHT_COUNT(cases));
 }
