@@ -14,6 +14,7 @@
 #include "supervisor/worker/outbox.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -99,6 +100,13 @@ static bool looks_like_memory(int fd, uint64_t bytes) {
            (S_ISCHR(info.st_mode) || (S_ISREG(info.st_mode) && (uint64_t)info.st_size >= bytes));
 }
 
+static bool has_room(const struct bhi_worker *worker) {
+    int probe = fcntl(worker->fdpass, F_DUPFD_CLOEXEC, 0);
+    const bool room = probe >= 0;
+    bhi_fd_close(&probe);
+    return room;
+}
+
 /* The next answer. NULL: fine, or there is none yet. Otherwise what is wrong with it. */
 static const char *take_answer(struct bhi_worker *worker, struct bhi_make *make, bool *out_none) {
     struct bhi_fd_tag tag;
@@ -109,15 +117,19 @@ static const char *take_answer(struct bhi_worker *worker, struct bhi_make *make,
     if (*out_none) {
         return NULL;
     }
-    if (length != (int)sizeof tag || tag.magic != BHI_WIRE_MAGIC ||
-        tag.type != BHI_MSG_BUFFER_MAKE || tag.id != make->buffer) {
+    /* What there is no descriptor for here is gone: the worker is not to blame. */
+    const bool short_of_room = length == -EMSGSIZE && !has_room(worker);
+    if (short_of_room) {
+        worker->no_descriptor = true;
+        count = 0;
+    } else if (length != (int)sizeof tag || tag.magic != BHI_WIRE_MAGIC ||
+               tag.type != BHI_MSG_BUFFER_MAKE || tag.id != make->buffer) {
         if (length >= 0 && count) {
             bhi_fd_close(&fd);
         }
         return "it did not answer what device memory it has made";
     }
-    const bool wanted = make->memory;
-    if (count && wanted && !looks_like_memory(fd, make->memory->charged)) {
+    if (count && make->memory && !looks_like_memory(fd, make->memory->charged)) {
         bhi_fd_close(&fd);
         return "what it handed out as device memory is none";
     }
@@ -197,7 +209,8 @@ static bool take_result(struct bhi_worker *worker) {
                                   "it claims that it cannot compile a kernel that it has run");
         return false;
     }
-    if (result.status == BH_OK && !had_memory(submission)) {
+    const bool bereft = result.status == BH_OK && !had_memory(submission);
+    if (bereft && !worker->no_descriptor) {
         bhi_core_worker_violation(&worker->core,
                                   "it claims to have run without the device memory that it needs");
         return false;
@@ -219,6 +232,11 @@ static bool take_result(struct bhi_worker *worker) {
     outcome.ended_ns = result.ended_ns;
     outcome.device_ns = result.device_ns;
     outcome.message = text;
+    if (bereft) {
+        outcome.status = BH_SYSTEM;
+        outcome.sys_errno = EMFILE;
+        outcome.message = "no file descriptor is free to keep the device memory that it was made";
+    }
     if (result.status != BH_OK && result.status != BH_CANCELLED) {
         spoil_buffers(worker, submission, outcome.status);
     }

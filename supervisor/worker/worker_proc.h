@@ -102,6 +102,7 @@ struct bhi_worker {
     struct bhi_worker_kernels kernels; /* created */
     struct bhi_idset files;            /* attached */
     struct bhi_list makes;             /* bhi_make.link: its answers come through fdpass */
+    bool no_descriptor;                /* there was none for one of them: it is gone */
     bool makes_awaited;                /* another stream waits for one of them */
     struct bhi_list outbox;            /* bhi_outgoing.link */
     uint32_t control_sent;             /* queued so far, modulo 2^32 */

@@ -2,9 +2,11 @@
  * (worker/faults/faults.h). Its driver really exports and imports. */
 #include "fixture.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define MIB (1024ull * 1024)
@@ -362,6 +364,40 @@ static void an_import_that_fails(void) {
     bh_context_destroy(context);
 }
 
+/* The host has no descriptor to keep it with: the worker is not to blame. */
+static void the_host_has_no_descriptor(void) {
+    bh_context *context = posing("1:make:1=stop");
+    bh_stream *a = stream_of(context, "a", NULL);
+    fx_ready(a);
+    bh_buffer *buffer = device_buffer(context, a, 256);
+    const bh_command command = {
+        .type = BH_COMMAND_FILL, .dst = buffer, .size = BH_WHOLE_SIZE, .fill_value = 7};
+    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(a, &info, &event, NULL), BH_OK);
+    const pid_t stopped = fx_await_stopped();
+    struct rlimit limit, none;
+    BHT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = limit;
+    none.rlim_cur = 3; /* those that are open stay open */
+    BHT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    BHT_EQ(kill(stopped, SIGCONT), 0);
+    const bh_status status = bh_event_wait(event, FX_SECONDS);
+    BHT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    BHT_EQ(status, BH_SYSTEM);
+    BHT_EQ(fx_verdict(event).sys_errno, EMFILE);
+    bh_event_release(event);
+    BHT_EQ(bh_submit(a, &info, &event, NULL), BH_OK); /* it is made again, by the same worker */
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+    uint32_t word = 0;
+    BHT_EQ(bh_buffer_read(buffer, 252, &word, 4, FX_SECONDS, NULL), BH_OK);
+    BHT_EQ(word, 7);
+    bh_buffer_release(buffer);
+    bh_stream_release(a);
+    bh_context_destroy(context);
+}
+
 /* Nobody wants it any more when the answer comes. */
 static void a_buffer_that_goes_meanwhile(void) {
     bh_context *context = posing("1:make:1=stop");
@@ -394,6 +430,7 @@ int main(int argc, char **argv) {
         BHT_TEST(a_success_without_memory),
         BHT_TEST(it_answers_twice),
         BHT_TEST(an_import_that_fails),
+        BHT_TEST(the_host_has_no_descriptor),
         BHT_TEST(a_buffer_that_goes_meanwhile),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
