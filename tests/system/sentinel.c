@@ -461,13 +461,14 @@ static void a_dead_sentinel_is_replaced(void) {
 static void what_kills_a_sentinel_is_left_out(void) {
     bh_context *context = listening_context("2:import:1=segv");
     bh_stream *bad = fx_stream(context, "bad", BH_FOREVER);
-    (void)fx_ready(bad);
+    const pid_t bad_worker = fx_ready(bad);
     struct words left_out = map_words(getpid());
     WAIT_UNTIL(has_said("they are not imported again"), 20000);
     fx_expect_healthy(context, bad);
     struct scene s;
     begin(&s, context, BH_FOREVER);
     const pid_t sentinel = await_sentinel(getpid(), 0);
+    await_held(bad_worker, 0); /* its turn would have come before */
     struct words words = map_words_but(getpid(), left_out.inode);
     fx_kill(s.worker, SIGKILL);
     fx_expect(s.event, BH_WORKER_SIGNAL);
