@@ -1,0 +1,90 @@
+/* Device memory on streams that run on another device (D4): this machine has one. */
+#include "puppet.h"
+#include "supervisor/buffer/buffer.h"
+#include "supervisor/context/pump.h"
+#include "supervisor/reactor/assignment.h"
+
+#include <stdio.h>
+
+static void runs_on(bh_stream *stream, const char *name) {
+    bhi_context_lock(stream->context);
+    stream->runs_on = (struct bhi_stream_device){.known = true, .is_cpu = true};
+    stream->runs_on.uuid[0] = (uint8_t)name[0];
+    snprintf(stream->runs_on.name, sizeof stream->runs_on.name, "%s", name);
+    bhi_context_unlock(stream->context);
+}
+
+struct scene {
+    struct puppet p;
+    bh_stream *other;
+    bh_buffer *buffer; /* in the memory of "one", where p.stream is */
+};
+
+static struct scene set_up(void) {
+    struct scene s = {0};
+    puppet_open(&s.p);
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    options.name = "other";
+    BHT_EQ(bh_stream_create(s.p.context, &options, &s.other, NULL), BH_OK);
+    runs_on(s.p.stream, "one");
+    bh_buffer_options buffer;
+    bh_buffer_options_init(&buffer);
+    buffer.stream = s.p.stream;
+    buffer.memory = BH_MEMORY_DEVICE;
+    BHT_EQ(bh_buffer_create_with(s.p.context, 64, &buffer, &s.buffer, NULL), BH_OK);
+    return s;
+}
+
+static void tear_down(struct scene *s) {
+    bh_buffer_release(s->buffer);
+    bh_stream_release(s->other);
+    puppet_close(&s->p);
+}
+
+static bh_status fill(struct scene *s, bh_event **out_event, bh_detail *detail) {
+    const bh_command command = {.type = BH_COMMAND_FILL, .dst = s->buffer, .size = BH_WHOLE_SIZE};
+    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    return bh_submit(s->other, &info, out_event, detail);
+}
+
+static void refused_when_it_is_submitted(void) {
+    struct scene s = set_up();
+    bh_detail detail;
+    runs_on(s.other, "two");
+    BHT_EQ(fill(&s, NULL, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "memory of device one");
+    BHT_STR_HAS(detail.message, "stream other runs on two");
+    runs_on(s.other, "one");
+    bh_event *event = NULL;
+    BHT_EQ(fill(&s, &event, &detail), BH_OK);
+    BHT_EQ(bh_event_cancel(event), BH_OK);
+    bh_event_release(event);
+    tear_down(&s);
+}
+
+/* The other stream had no worker then: nobody knew where it runs. */
+static void refused_when_its_turn_comes(void) {
+    struct scene s = set_up();
+    bh_event *event = NULL;
+    BHT_EQ(fill(&s, &event, NULL), BH_OK);
+    runs_on(s.other, "two");
+    puppet_worker(&s.p, BHI_RUNNING);
+    puppet_worker(&s.p, BHI_RUNNING);
+    BHT_EQ(bhi_assignment_turn(s.p.context), BH_FOREVER);
+    const bh_verdict verdict = puppet_verdict(event);
+    BHT_EQ(verdict.status, BH_BINDING_MISMATCH);
+    BHT_EQ(verdict.executed, BH_EXECUTED_NO);
+    BHT_STR_HAS(verdict.message, "memory of device one");
+    BHT_STR_HAS(verdict.message, "stream other runs on two");
+    bh_event_release(event);
+    tear_down(&s);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(refused_when_it_is_submitted),
+        BHT_TEST(refused_when_its_turn_comes),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}
