@@ -51,6 +51,7 @@ static const struct call calls[] = {
     {"sendto", SYS_sendto, {BAD, BAD, 1, 0, 0, 0}, SAME, SAME},
     {"sendto an address", SYS_sendto, {BAD, BAD, 1, 0, BAD, 16}, DIES, DIES},
     {"recvmsg of the side channel", SYS_recvmsg, {BHI_FDPASS_DESCRIPTOR, BAD, 0}, SAME, SAME},
+    {"sendmsg to the side channel", SYS_sendmsg, {BHI_FDPASS_DESCRIPTOR, BAD, 0}, SAME, DIES},
     {"recvmsg of another", SYS_recvmsg, {4, BAD, 0}, DIES, DIES},
     {"mmap", SYS_mmap, {0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, BAD, 0}, SAME, SAME},
     {"mmap as glibc 2.41's getrandom() does it",
