@@ -165,7 +165,10 @@ static void submit(struct scene *s) {
     commands[2] = commands[0]; /* x is 0 by now */
     bh_event *event;
     fill(s);
-    bh_submit_info info = {.commands = commands, .command_count = 3, .deadline_ns = 60 * SECONDS};
+    const char *slowness = getenv("BULKHEAD_TEST_SLOWNESS");
+    const uint64_t patience = slowness && atoi(slowness) > 1 ? (uint64_t)atoi(slowness) : 1;
+    bh_submit_info info = {
+        .commands = commands, .command_count = 3, .deadline_ns = 60 * SECONDS * patience};
     OK(bh_submit(s->stream, &info, &event, &why));
     OK(bh_event_wait(event, BH_FOREVER));
     expect_y(s, 3);

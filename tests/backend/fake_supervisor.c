@@ -97,8 +97,8 @@ void fake_expect(struct fake *fake, enum bhi_message_type type, struct bhi_messa
     out = out ? out : &unused;
     int error;
     do {
-        error = bhi_channel_recv(&fake->channel, BHI_W2S, BHI_WS_HELD | BHI_WS_RUNNING, 20000, out,
-                                 why, sizeof why);
+        error = bhi_channel_recv(&fake->channel, BHI_W2S, BHI_WS_HELD | BHI_WS_RUNNING,
+                                 FAKE_PATIENCE_MS, out, why, sizeof why);
     } while (error == 0 && out->type == BHI_MSG_LOG && type != BHI_MSG_LOG);
     if (error != 0 || out->type != type) {
         BHT_FAIL("expected message %d, got error %d (%s), message %d", (int)type, error, why,

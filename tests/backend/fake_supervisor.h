@@ -13,6 +13,7 @@
 #include <pthread.h>
 
 #define FAKE_PATIENCE_NS (20u * UINT64_C(1000000000) * bht_slowness())
+#define FAKE_PATIENCE_MS ((int)(FAKE_PATIENCE_NS / 1000000))
 
 struct fake {
     char folder[64];

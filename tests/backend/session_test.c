@@ -208,7 +208,7 @@ static void failures_keep_their_texts(void) {
         sched_yield();
     }
     while (fake.harvested < COUNT) {
-        BHT_TRUE(fake_rung(&fake, 20000));
+        BHT_TRUE(fake_rung(&fake, FAKE_PATIENCE_MS));
         BHT_EQ(bhi_progress_poll(&fake.view, fake.published, fake.lane.head, &completed, &tail), 0);
         /* It cannot have gone on past the slots; a good one needs none, and leaves none occupied.
          */
@@ -244,7 +244,7 @@ static void the_bell(void) {
     /* It rings before it sleeps on results that nobody has fetched. */
     struct fill_record record = fill(1, 0, 1);
     fake_publish(&fake, &record.record, 0);
-    BHT_TRUE(fake_rung(&fake, 20000));
+    BHT_TRUE(fake_rung(&fake, FAKE_PATIENCE_MS));
     harvest_ok(&fake);
     wait_until_asleep(&fake);
     BHT_TRUE(!fake_rung(&fake, 0));
@@ -254,7 +254,7 @@ static void the_bell(void) {
     atomic_store(&fake.lane.header->notify_at, 2);
     fake_publish(&fake, &record.record, 0);
     fake_publish(&fake, &record.record, 1);
-    BHT_TRUE(fake_rung(&fake, 20000));
+    BHT_TRUE(fake_rung(&fake, FAKE_PATIENCE_MS));
     uint64_t completed, tail;
     BHT_EQ(bhi_progress_poll(&fake.view, fake.published, fake.lane.head, &completed, &tail), 0);
     BHT_EQ(completed, 2);
@@ -380,9 +380,9 @@ static void compiles_are_logged(void) {
         harvest_ok(&fake);
         struct bhi_message message;
         do {
-            BHT_EQ(
-                bhi_channel_recv(&fake.channel, BHI_W2S, BHI_WS_RUNNING, 20000, &message, NULL, 0),
-                0);
+            BHT_EQ(bhi_channel_recv(&fake.channel, BHI_W2S, BHI_WS_RUNNING, FAKE_PATIENCE_MS,
+                                    &message, NULL, 0),
+                   0);
             if (message.type == BHI_MSG_LOG) {
                 BHT_EQ(message.log.level, 3);
                 BHT_STR_HAS(message.log.text, "kernel main: compiled in ");

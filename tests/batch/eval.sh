@@ -72,10 +72,10 @@ expect_same d.npy d1.npy
 cli eval 'y = x * 3' --in x=x.npy --out y=e1.npy # the same names, another template
 expect_same e.npy e1.npy
 # -- the deadline of pieces ------------------------------------------------------------------------
-# 2048 pieces do not run within one deadline of 3 ms, and do within as many.
+# 2048 pieces do not run within one deadline of 3 ms (times slowness), and do within as many.
 case_name="a deadline is for a piece"
 "$NPY" make large.npy 'f32[2097152]' ramp 0 1
-echo '{"id":1,"eval":"z = 2*x","in":{"x":"large.npy"},"out":{"z":"pieces.npy"},"piece":"4K","deadline":"3ms","retries":0}' > jobs.jsonl
+echo '{"id":1,"eval":"z = 2*x","in":{"x":"large.npy"},"out":{"z":"pieces.npy"},"piece":"4K","deadline":"'$((3 * ${BULKHEAD_TEST_SLOWNESS:-1}))'ms","retries":0}' > jobs.jsonl
 rm -rf jobs.jsonl.state
 cli batch jobs.jsonl --streams 1
 expect_status 0

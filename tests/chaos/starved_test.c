@@ -58,7 +58,7 @@ static void who_has_no_processor_is_seen(void) {
         pids[i] = child(i < SPINNERS);
     }
     BHT_EQ(bhi_starved_look(&starved, getpid(), now_ns(), seen), 0);
-    const uint64_t end_ns = now_ns() + PATIENCE_S * 1000000000ull;
+    const uint64_t end_ns = now_ns() + PATIENCE_S * 1000000000ull * bht_slowness();
     for (int count = 0; count < SPINNERS && now_ns() < end_ns;) {
         const struct timespec pause = {.tv_nsec = 100000000};
         nanosleep(&pause, NULL);
@@ -88,7 +88,8 @@ static void a_busy_machine_is_slow(void) {
         pids[i] = child(true);
     }
     double slowness = 0;
-    for (int i = 0; i < 100 && slowness < 2; i++) { /* until they have all begun */
+    for (int i = 0; i < 100 * (int)bht_slowness() && slowness < 2;
+         i++) { /* until they have all begun */
         slowness = bhi_starved_slowness();
     }
     for (int i = 0; i < SPINNERS; i++) {

@@ -2,7 +2,7 @@
  *
  * As the subreaper it inherits whatever the command orphans. The exit status is the command's
  * (128 plus the signal's number where one killed it), or 99 when something is still there five
- * seconds after the command has ended.
+ * seconds (times $BULKHEAD_TEST_SLOWNESS) after the command has ended.
  */
 #include <errno.h>
 #include <signal.h>
@@ -40,7 +40,8 @@ int main(int argc, char **argv) {
         }
     }
     result = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    alarm(LIMIT_S);
+    const char *slowness = getenv("BULKHEAD_TEST_SLOWNESS");
+    alarm(LIMIT_S * (slowness && atoi(slowness) > 1 ? (unsigned)atoi(slowness) : 1));
     for (;;) {
         pid_t orphan = waitpid(-1, NULL, 0);
         if (orphan < 0 && errno == ECHILD) {

@@ -232,12 +232,12 @@ else
 fi
 rm kept.npy
 case_name="a hang"
-cli run "$SHADERS/hang.spv" --groups 4096 --inout 0=d.npy --deadline 300ms --grace 20s --json
+cli run "$SHADERS/hang.spv" --groups 4096 --inout 0=d.npy --deadline $((300 * ${BULKHEAD_TEST_SLOWNESS:-1}))ms --grace $((20 * ${BULKHEAD_TEST_SLOWNESS:-1}))s --json
 expect_status 1
 expect_json '.code == "DEADLINE" and .elapsed_ms >= 300 and .signal == null'
 expect_untouched
 case_name="a hang that is trusted"
-cli run "$SHADERS/hang.spv" --groups 65535,64 --inout 0=d.npy --deadline 300ms --trusted --json
+cli run "$SHADERS/hang.spv" --groups 65535,64 --inout 0=d.npy --deadline $((300 * ${BULKHEAD_TEST_SLOWNESS:-1}))ms --trusted --json
 expect_status 1
 expect_json '.code == "DEADLINE" and .signal == 9'
 expect_untouched
@@ -370,7 +370,7 @@ done
 case_name="SIGINT while a kernel hangs"
 fingerprint > .before
 "$LEAVES_NONE" env --default-signal=INT "$BULKHEAD" run "$SHADERS/hang.spv" --groups 65535,64 \
-    --inout 0=d.npy --deadline 60s > .stdout 2> .stderr &
+    --inout 0=d.npy --deadline $((60 * ${BULKHEAD_TEST_SLOWNESS:-1}))s > .stdout 2> .stderr &
 wrapper=$!
 deadline=$((SECONDS + 20 * ${BULKHEAD_TEST_SLOWNESS:-1}))
 until worker=$(pgrep -P "$(pgrep -P $wrapper)" 2> /dev/null) || [ $SECONDS -ge $deadline ]; do :; done
@@ -382,7 +382,7 @@ expect_stderr "cancelled by SIGINT"
 expect_untouched
 
 case_name="SIGKILL of the program leaves no process and no file"
-"$LEAVES_NONE" "$BULKHEAD" run "$SHADERS/hang.spv" --groups 65535,64 --inout 0=d.npy --deadline 60s \
+"$LEAVES_NONE" "$BULKHEAD" run "$SHADERS/hang.spv" --groups 65535,64 --inout 0=d.npy --deadline $((60 * ${BULKHEAD_TEST_SLOWNESS:-1}))s \
     > .stdout 2> .stderr &
 wrapper=$!
 deadline=$((SECONDS + 20 * ${BULKHEAD_TEST_SLOWNESS:-1}))

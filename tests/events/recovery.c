@@ -60,7 +60,7 @@ static void expect_unavailable(struct loop *l) {
 static void case_50_a_crash_loop_is_backed_off_then_unavailable_then_reset(void) {
     struct loop l = loop_open("2:warm_up:1=segv,3:warm_up:1=segv,4:warm_up:1=segv,5:warm_up:1=segv,"
                               "6:warm_up:1=segv",
-                              3, 60000 * FX_MS);
+                              3, 60000 * bht_slowness() * FX_MS);
     bh_event *early = fx_square(l.stream, l.square, l.x, l.y);
     expect_unavailable(&l);
     /* Three times again: at once, after 10 and after 20 ms. */
@@ -115,7 +115,7 @@ static void kill_idle(bh_stream *stream) {
 }
 
 static void case_50_two_deaths_in_one_window_are_too_many_for_a_budget_of_one(void) {
-    struct loop l = loop_open(NULL, 1, 600000 * FX_MS);
+    struct loop l = loop_open(NULL, 1, 600000 * bht_slowness() * FX_MS);
     kill_idle(l.stream);
     kill_idle(l.stream);
     expect_unavailable(&l);
@@ -125,7 +125,7 @@ static void case_50_two_deaths_in_one_window_are_too_many_for_a_budget_of_one(vo
 
 /* Killed as often as one likes: no crash loop, as long as something gets done. */
 static void case_50_a_worker_that_got_something_done_is_no_crash_loop(void) {
-    struct loop l = loop_open(NULL, 1, 600000 * FX_MS);
+    struct loop l = loop_open(NULL, 1, 600000 * bht_slowness() * FX_MS);
     for (int i = 0; i < 4; i++) {
         fx_expect_healthy(l.context, l.stream);
         kill_idle(l.stream);
@@ -151,7 +151,7 @@ static void case_50_a_healthy_period_gives_the_budget_back(void) {
  * is for workers that die for nothing. What was behind the last one runs. */
 static void case_50_jobs_that_kill_their_workers_are_no_crash_loop(void) {
     enum { BUDGET = 1, JOBS = BUDGET + 2 };
-    struct loop l = loop_open(NULL, BUDGET, 600000 * FX_MS);
+    struct loop l = loop_open(NULL, BUDGET, 600000 * bht_slowness() * FX_MS);
     bh_kernel *hang = fx_kernel(l.context, "gate");
     bh_buffer *gates[JOBS];
     bh_event *jobs[JOBS], *behind = NULL;

@@ -71,6 +71,7 @@ bh_status __wrap_bh_context_destroy(bh_context *context) {
 bh_context_options fx_options(void) {
     bh_context_options options;
     bh_context_options_init(&options);
+    options.start_timeout_ns *= bht_slowness();
     options.spares = 0; /* tests count processes */
     options.restart_budget = 100;
     options.quarantine_deaths = 0; /* they kill, and launch the same again */

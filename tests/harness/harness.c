@@ -304,7 +304,7 @@ static bool run_test(const struct bht_test *test) {
     }
     setpgid(pid, pid); /* both sides do it, so that the kill below cannot come too early */
     int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    unsigned seconds = limit_seconds(test) + (describe ? LAST_WORDS_SECONDS : 0);
+    unsigned seconds = limit_seconds(test) + (describe ? LAST_WORDS_SECONDS * bht_slowness() : 0);
     struct pollfd poll_fd = {.fd = pidfd, .events = POLLIN};
     bool timed_out = poll(&poll_fd, 1, (int)seconds * 1000) == 0;
     if (timed_out) {

@@ -38,7 +38,8 @@ static void install(void) {
 bool model_drive(const struct program *program, void (*drive)(struct world *world, void *state),
                  void *state, FILE *trace, char *failure, size_t size) {
     install();
-    alarm(SECONDS);
+    const char *slowness = getenv("BULKHEAD_TEST_SLOWNESS");
+    alarm(SECONDS * (slowness && atoi(slowness) > 1 ? (unsigned)atoi(slowness) : 1));
     int signal = sigsetjmp(escape, 1);
     if (signal) {
         playing = 0;

@@ -12,7 +12,8 @@
 #include "supervisor/worker/worker_proc.h"
 #include "supervisor/worker/zygote.h"
 
-#define PUPPET_SECONDS (20 * UINT64_C(1000000000)) /* how long any wait may take */
+#define PUPPET_SECONDS (20 * UINT64_C(1000000000) * bht_slowness()) /* how long any wait may take  \
+                                                                     */
 
 struct puppet {
     bh_context *context;

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define CLIENT_WAIT_MS 10000
+#define CLIENT_WAIT_MS (10000 * (int)bht_slowness())
 
 struct client {
     pid_t warden;

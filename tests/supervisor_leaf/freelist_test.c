@@ -52,7 +52,7 @@ static void a_fork_at_any_moment(void) {
     for (int i = 0; i < FORKS; i++) {
         pid_t child = fork();
         if (child == 0) {
-            alarm(5);
+            alarm(5 * bht_slowness());
             void *one = bhi_freelist_take(&freelist), *two = bhi_freelist_take(&freelist);
             bool good = one && two && one != two;
             bhi_freelist_give(&freelist, one);

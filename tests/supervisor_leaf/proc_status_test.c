@@ -159,7 +159,7 @@ static void says_when_the_process_is_gone(void) {
     kill(subject.pid, SIGKILL);
     /* Not the state of its first thread: the others may still be on their way out. */
     struct pollfd gone = {.fd = subject.pidfd, .events = POLLIN};
-    BHT_EQ(poll(&gone, 1, 5000), 1);
+    BHT_EQ(poll(&gone, 1, 5000 * (int)bht_slowness()), 1);
     /* A zombie still has a status file, with the right fields in it. */
     BHT_EQ(bhi_pidfd_pid(subject.pidfd), subject.pid);
     BHT_EQ(bhi_proc_status_check(subject.pid, subject.pidfd, why, sizeof why), -ESRCH);

@@ -376,12 +376,13 @@ static void deaths_have_a_cause(void) {
         {"*:compile:1=segv", "test.comp: the compiler crashed (SIGSEGV)"},
         {"*:compiled:1=kill", "test.comp: the compiler crashed (SIGKILL)"},
         {"*:compile:1=exit7", "exit"},
-        {"*:compile:1=hang", "test.comp: the compiler did not end within 0.500 s"},
+        {"*:compile:1=hang", "test.comp: the compiler did not end within "},
     };
     for (size_t i = 0; i < BHT_COUNT(deaths); i++) {
         bh_context *context = fx_context(deaths[i].fault);
         bh_glsl_source source = source_of(SQUARE);
-        source.deadline_ns = strstr(deaths[i].fault, "hang") ? 500 * FX_MS : FX_SECONDS;
+        source.deadline_ns =
+            strstr(deaths[i].fault, "hang") ? 500 * bht_slowness() * FX_MS : FX_SECONDS;
         bh_detail detail;
         refused(context, &source, BH_COMPILE_FAILED, &detail);
         BHT_STR_HAS(detail.message, deaths[i].message);

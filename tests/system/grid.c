@@ -4,7 +4,7 @@
 #include "fixture.h"
 
 /* 2^32 workgroups with nothing to do take an NVIDIA H200 seconds. */
-#define WHOLE_NS (120000 * FX_MS)
+#define WHOLE_NS (120000 * bht_slowness() * FX_MS)
 
 enum { FIRST, LAST, WRONG, GRID, WORDS = 8 };
 
@@ -125,7 +125,7 @@ static void no_more_than_32_bits_count(void) {
     if (s.whole) {
         expect_whole(&s, groups);
     } else {
-        bh_event *event = launch(&s, groups, 50 * FX_MS);
+        bh_event *event = launch(&s, groups, 50 * bht_slowness() * FX_MS);
         fx_expect(event, BH_DEADLINE);
         BHT_EQ(fx_verdict(event).executed, BH_EXECUTED_UNKNOWN);
         bh_event_release(event);

@@ -278,7 +278,7 @@ static void deaths_have_a_cause(void) {
         const char *fault, *message;
     } deaths[] = {
         {"*:reflect:1=segv", "square: the compiler crashed (SIGSEGV)"},
-        {"*:reflect:1=hang", "square: the compiler did not end within 0.500 s"},
+        {"*:reflect:1=hang", "square: the compiler did not end within "},
     };
     static bh_inspection said;
     for (size_t i = 0; i < BHT_COUNT(deaths); i++) {
@@ -286,7 +286,8 @@ static void deaths_have_a_cause(void) {
         bh_kernel *kernel = fx_kernel(context, "square");
         bh_inspect_options options;
         bh_inspect_options_init(&options);
-        options.deadline_ns = strstr(deaths[i].fault, "hang") ? 500 * FX_MS : FX_SECONDS;
+        options.deadline_ns =
+            strstr(deaths[i].fault, "hang") ? 500 * bht_slowness() * FX_MS : FX_SECONDS;
         bh_detail detail;
         BHT_EQ(bh_kernel_inspect(kernel, &options, &said, &detail), BH_COMPILE_FAILED);
         BHT_STR_HAS(detail.message, deaths[i].message);

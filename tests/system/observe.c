@@ -32,7 +32,7 @@ static bool readable(int fd, int milliseconds) {
 }
 
 static void expect_readable(int fd) {
-    BHT_TRUE(readable(fd, 20000));
+    BHT_TRUE(readable(fd, (int)(FX_SECONDS / FX_MS)));
     BHT_TRUE(readable(fd, 0)); /* stays so */
     BHT_EQ(close(fd), 0);
 }
@@ -45,7 +45,7 @@ enum { MANY = 100, ODD = 42 };
 static void reap(int epoll, bh_event *const *events, int *fds, int count, bh_event_state state) {
     while (count > 0) {
         struct epoll_event ready[16];
-        int n = epoll_wait(epoll, ready, 16, 20000);
+        int n = epoll_wait(epoll, ready, 16, (int)(FX_SECONDS / FX_MS));
         BHT_GT(n, 0);
         for (int i = 0; i < n; i++, count--) {
             uint32_t index = ready[i].data.u32;
@@ -407,7 +407,7 @@ static void go_on(bh_event *event, void *user) {
 static void await_post(sem_t *semaphore) {
     struct timespec limit;
     clock_gettime(CLOCK_REALTIME, &limit);
-    limit.tv_sec += 20;
+    limit.tv_sec += 20 * (time_t)bht_slowness();
     while (sem_timedwait(semaphore, &limit) != 0) {
         BHT_EQ(errno, EINTR);
     }

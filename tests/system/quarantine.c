@@ -206,7 +206,7 @@ enum { QUEUED = 8 };
 
 /* Those that were queued before it was known are refused when their turn comes. */
 static void what_is_queued_is_refused_too(void) {
-    struct stage s = stage_open(2, BH_FOREVER, NULL, 50 * FX_MS);
+    struct stage s = stage_open(2, BH_FOREVER, NULL, 50 * bht_slowness() * FX_MS);
     bh_event *events[QUEUED];
     bh_buffer *words[QUEUED];
     for (int i = 0; i < QUEUED; i++) {
@@ -392,7 +392,7 @@ static void an_abort_does_not_count(void) {
     bh_kernel *guarded = fx_kernel_guarded(s.context, "gate");
     bh_stream_options options;
     bh_stream_options_init(&options);
-    options.deadline_ns = 100 * FX_MS;
+    options.deadline_ns = 100 * bht_slowness() * FX_MS;
     options.grace_ns = FX_SECONDS; /* a busy machine may take its time */
     bh_stream *stream = NULL;
     BHT_EQ(bh_stream_create(s.context, &options, &stream, NULL), BH_OK);

@@ -164,7 +164,7 @@ static void no_folder_for_a_spare(void) {
 /* A zygote that does not answer is replaced. */
 static void a_zygote_that_stops(void) {
     bh_context_options options = fx_options();
-    options.start_timeout_ns = 2000 * FX_MS;
+    options.start_timeout_ns = 2000 * bht_slowness() * FX_MS;
     bh_context *context = fx_context_with(options, NULL);
     bh_stream *first = fx_stream(context, "first", FX_SECONDS);
     fx_ready(first);

@@ -215,7 +215,7 @@ static void *observe_all_ways(void *argument) {
         }
     }
     for (int i = 0; i < SHARED; i++) {
-        BHT_EQ(poll(&fds[i], 1, 20000), 1);
+        BHT_EQ(poll(&fds[i], 1, (int)(FX_SECONDS / FX_MS)), 1);
         BHT_EQ(bh_event_query(events[i]), i < SHARED / 2 ? BH_EVENT_POISONED : BH_EVENT_READY);
         close(fds[i].fd);
     }

@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <zmq.h>
 
-#define SOON_MS 5000
+#define SOON_MS (5000 * (int)bht_slowness())
 
 struct fixture {
     void *context;
@@ -162,7 +162,7 @@ static void test_peer_never_reads(void) {
         BHT_EQ(receive(&f->worker, BHI_S2W, SOON_MS, &out), 0);
         BHT_EQ(out.type, BHI_MSG_KERNEL_DESTROY);
     }
-    uint64_t deadline = bhi_deadline_ns(SOON_MS * 1000000ull);
+    uint64_t deadline = bhi_deadline_ns((uint64_t)SOON_MS * 1000000);
     while ((rc = bhi_channel_send(&f->host, &m)) == -EAGAIN && bhi_now_ns() < deadline) {
         receive(&f->host, BHI_W2S, 1, &out);
     }
@@ -186,7 +186,7 @@ static void test_worker_goes(void) {
     connect_worker(f);
     bhi_channel_close(&f->worker);
     int rc;
-    uint64_t deadline = bhi_deadline_ns(SOON_MS * 1000000ull);
+    uint64_t deadline = bhi_deadline_ns((uint64_t)SOON_MS * 1000000);
     do {
         BHT_EQ(receive(&f->host, BHI_W2S, 1, &out), -EAGAIN);
     } while ((rc = bhi_channel_send(&f->host, &m)) != -EPIPE && bhi_now_ns() < deadline);
@@ -422,7 +422,7 @@ int __wrap_zmq_close(void *socket) {
     size_t size = sizeof fd;
     const bool wait = thorough && !zmq_getsockopt(socket, ZMQ_FD, &fd, &size);
     const int rc = __real_zmq_close(socket);
-    const uint64_t deadline = bhi_deadline_ns(SOON_MS * UINT64_C(1000000));
+    const uint64_t deadline = bhi_deadline_ns((uint64_t)SOON_MS * 1000000);
     while (wait && fcntl(fd, F_GETFD) >= 0 && bhi_now_ns() < deadline) {
         sched_yield();
     }

@@ -386,7 +386,7 @@ static void test_copied_once(void) {
     f->worker.errors[3].seq = 3;
     BHT_EQ(pthread_create(&thread, NULL, overwrite, &l), 0);
     unsigned accepted = 0, refused = 0;
-    uint64_t end = bhi_deadline_ns(10000000000ull);
+    uint64_t end = bhi_deadline_ns(10000000000ull * bht_slowness());
     while ((accepted < 2000 || refused < 2000) && bhi_now_ns() < end) {
         struct bhi_result got;
         char text[BHI_ERROR_TEXT];
