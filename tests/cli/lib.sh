@@ -52,6 +52,31 @@ of_behind() {
     cp "$1/.stdout" "$1/.stderr" .
 }
 
+# with_faults LIST COMMAND...: runs it with workers that have the faults of LIST
+# (worker/faults/faults.h). Each must have happened when it has ended, but one that begins with `?`,
+# and each must be one that the build knows, as in tests/harness/faults.c. How often each has happened
+# is in the array `fired`.
+with_faults() {
+    local list=$1 item refused index=0 notes
+    shift
+    notes=$(mktemp "${TMPDIR:-/tmp}/bulkhead-test-notes-XXXXXX")
+    truncate -s 160 "$notes" # struct bhi_fault_notes: 16 counts, then a text
+    chmod 0666 "$notes" # the zygote opens it as whoever it is in its namespace
+    BULKHEAD_TEST_FAULTS="$list,notes=$notes" "$@"
+    mapfile -t fired < <(od -An -v -tu4 -w4 -N64 "$notes" | tr -d ' ')
+    refused=$(tail -c +65 "$notes" | tr -d '\0')
+    rm -f "$notes"
+    if [ -z "$refused" ]; then passed=$((passed + 1)); else fail "this build knows no fault $refused"; fi
+    for item in ${list//,/ }; do
+        if [ "${fired[index]}" -gt 0 ] || [ "${item:0:1}" = "?" ]; then
+            passed=$((passed + 1))
+        else
+            fail "the fault $item has never happened"
+        fi
+        index=$((index + 1))
+    done
+}
+
 fingerprint() {
     find . -type f ! -name '.before' ! -name '.stdout' ! -name '.stderr' ! -name .objects -exec cksum {} + | sort
 }

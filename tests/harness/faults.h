@@ -12,6 +12,9 @@
  * that it has forked nothing is noted, and nothing checked. */
 void bht_faults_note(const char *list, char *out, size_t size);
 
+/* Whether all that were noted so far have happened. */
+bool bht_faults_happened(void);
+
 /* The harness's: this process is the test's; what was noted is looked at; it is left alone. */
 void bht_faults_begin(void);
 void bht_faults_check(void);

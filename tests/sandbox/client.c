@@ -1,4 +1,5 @@
 #include "client.h"
+#include "faults.h"
 #include "harness.h"
 #include "worker/exit.h"
 
@@ -35,7 +36,7 @@ void client_launch(struct client *client) {
     int pair[2];
     BHT_EQ(bhi_fdpass_pair(pair), 0);
     client->socket = pair[0];
-    char faults[256];
+    char noted[640], faults[680];
     char manifest[256];
     const char *library_path = getenv("LD_LIBRARY_PATH");
     char libraries[1024];
@@ -43,7 +44,8 @@ void client_launch(struct client *client) {
     char *environment[5] = {NULL};
     size_t count = 0;
     if (client->faults) {
-        snprintf(faults, sizeof faults, "BULKHEAD_TEST_FAULTS=%s", client->faults);
+        bht_faults_note(client->faults, noted, sizeof noted);
+        snprintf(faults, sizeof faults, "BULKHEAD_TEST_FAULTS=%s", noted);
         environment[count++] = faults;
     }
     if (client->manifest) {
@@ -228,7 +230,7 @@ void guest_spawn(struct client *client, struct guest *guest, const struct bhi_me
 /* From the channel. A worker that has died is noticed at once, and its end is in the message. */
 static void next_message(struct client *client, struct guest *guest, uint32_t states,
                          struct bhi_message *out) {
-    const uint64_t end = bht_now_ns() + CLIENT_WAIT_MS * 1000000ull;
+    const uint64_t end = bht_now_ns() + (uint64_t)CLIENT_WAIT_MS * 1000000;
     char why[200] = "";
     bool ended = false;
     int r;
