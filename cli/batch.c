@@ -30,9 +30,9 @@
 
 enum { MOST_STREAMS = 256, DEFAULT_STREAMS = 2, DEFAULT_RETRIES = 2 };
 
-/* Of a context with one stream 40, of each further stream 12, a loader 12, a compiler 12, the
- * opener 8 (docs/descriptors.md); the state folder, a job's kernel, buffers and outputs 12. */
-static const uint32_t base_descriptors = 72, stream_descriptors = 12;
+/* Of a context with one stream 40, of a loader or a compiler 12 (docs/descriptors.md). Everything
+ * else, further streams too, waits until there is room. */
+static const uint32_t least_descriptors = 52;
 
 struct batch {
     const char *jobs_path, *device, *cache_dir, *html;
@@ -308,13 +308,9 @@ static int check_html(const struct batch *batch) {
 static int open_context(struct batch *batch) {
     bh_context_options options;
     int exit_status = BHI_EXIT_READY;
-    char what[48];
-    snprintf(what, sizeof what, "a batch with %llu stream%s", (unsigned long long)batch->streams,
-             batch->streams == 1 ? "" : "s");
     /* Buffers and outputs are descriptors, and there are many at a time. */
     (void)bhi_descriptors_raise(UINT64_MAX);
-    if (!bhi_descriptors_make_room(
-            "batch", what, base_descriptors + (uint32_t)batch->streams * stream_descriptors)) {
+    if (!bhi_descriptors_make_room("batch", "a batch", least_descriptors)) {
         return BHI_EXIT_ENVIRON;
     }
     bh_context_options_init(&options);

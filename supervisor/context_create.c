@@ -27,6 +27,7 @@
 #define DEFAULT_KERNELS      1024u
 #define DEFAULT_KERNEL_BYTES (64ull << 20)
 #define SPIN_PROCESSORS      4
+#define START_TIMEOUT_NS     (30ull * 1000000000)
 #define LEAST_IDLE_NS        (1ull * 1000000) /* the reactor looks that often */
 
 BH_API void bh_context_options_init_sized(bh_context_options *options, size_t size) {
@@ -34,7 +35,7 @@ BH_API void bh_context_options_init_sized(bh_context_options *options, size_t si
         .spares = 1,
         .restart_budget = 16,
         .restart_window_ns = 60ull * 1000000000,
-        .start_timeout_ns = 30ull * 1000000000,
+        .start_timeout_ns = START_TIMEOUT_NS,
         .pool_limit = bhi_pool_default_limit(),
         .kernel_limit = DEFAULT_KERNELS,
         .quarantine_deaths = 2,
@@ -160,7 +161,8 @@ BH_API bh_status bh_context_create(const bh_context_options *given, bh_context *
         .spares = options->spares,
         .restart_budget = options->restart_budget,
         .restart_window_ns = options->restart_window_ns,
-        .start_timeout_ns = options->start_timeout_ns,
+        .start_timeout_ns =
+            options->start_timeout_ns ? options->start_timeout_ns : START_TIMEOUT_NS,
         .worker_idle_ns = options->worker_idle_ns,
         .kernel_limit = options->kernel_limit,
         .kernel_limit_bytes = options->kernel_limit_bytes,

@@ -1,5 +1,6 @@
-/* Arrays: what the bytes of a buffer mean. The library and its workers never depend on it, except
- * for kernel templates (template.h). */
+/* Arrays: element types, shapes and strides. A buffer can carry a description of the array in it,
+ * for programs that pass the buffer on. Of the library only kernel templates use it (template.h).
+ */
 #ifndef BULKHEAD_ARRAY_H
 #define BULKHEAD_ARRAY_H
 
@@ -47,8 +48,7 @@ typedef enum bh_number_kind {
     BH_NUMBER_BOOL = 6,    /* 8 bits */
 } bh_number_kind;
 
-/* What a buffer's bytes are, for the programs that pass it around: DLPack's DLTensor without its
- * pointers. Call bh_description_init first. */
+/* An array in a buffer: DLPack's DLTensor without its pointers. Call bh_description_init first. */
 typedef struct bh_description {
     size_t struct_size;  /* set by bh_description_init */
     bh_number_kind kind; /* of one number */

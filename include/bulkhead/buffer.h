@@ -14,12 +14,12 @@ extern "C" {
 
 /* Creates a buffer of |size| zero bytes (0 is legal): a sealed memfd, mapped in the host and
  * imported by workers (B1). The memory is reserved now, so that touching it cannot fault; this
- * takes about 1 ms a MiB. A worker's death does not take the buffer; it poisons the content that it
- * was to write (B5).
+ * takes about 1 ms a MiB. The buffer survives the death of a worker. The death poisons the content
+ * that the worker was to write (B5).
  *
- * Memory that a worker has had can be reused only for that worker while it lives. A loop that
- * creates, binds and releases buffers should use bh_buffer_create_with and its |stream|; otherwise
- * each round gets fresh memory. Returns BH_OK, BH_NO_MEMORY (more than the machine has available),
+ * While a worker lives, memory that it has had is reused only for that worker. A loop that creates,
+ * binds and releases buffers should use bh_buffer_create_with and its |stream|; otherwise each
+ * round gets fresh memory. Returns BH_OK, BH_NO_MEMORY (more than the machine has available),
  * BH_SYSTEM, BH_TOO_LARGE (over 1 TiB), BH_CLOSED. */
 BH_API BH_MUST_USE bh_status bh_buffer_create(bh_context *context, uint64_t size,
                                               bh_buffer **out_buffer, bh_detail *detail);
@@ -44,7 +44,8 @@ typedef enum bh_buffer_flags {
 /* How to create a buffer. Call bh_buffer_options_init first. */
 typedef struct bh_buffer_options {
     size_t struct_size; /* set by bh_buffer_options_init */
-    bh_stream *stream;  /* that will use it most; NULL: not known. No reference is kept */
+    bh_stream *stream;  /* the stream that will use the buffer most; NULL: not known. The buffer
+                           keeps no reference to it */
     uint32_t flags;     /* bh_buffer_flags */
     uint64_t memory;    /* bh_memory; default BH_MEMORY_HOST. DEVICE needs |stream| */
 } bh_buffer_options;
@@ -68,10 +69,10 @@ BH_INLINE void bh_buffer_options_init(bh_buffer_options *options) {
  * whose worker copies for bh_buffer_read and bh_buffer_write. It is zero. Streams of the same
  * tenant and device share it without a copy. Streams of other tenants can read it, but not write
  * it. The first call for a device, also with AUTO, waits until a worker has said what the device is
- * (as bh_stream_wait_ready). Returns what bh_buffer_create returns; BH_OUT_OF_DEVICE_MEMORY  more
- * than bh_stream_options.device_memory or that of the context BH_UNSUPPORTED           the device
- * cannot share its memory between processes BH_IN_CALLBACK, and what bh_stream_wait_ready returns,
- * where it had to wait */
+ * (as bh_stream_wait_ready). Returns what bh_buffer_create returns, or
+ *   BH_OUT_OF_DEVICE_MEMORY  more than bh_stream_options.device_memory or that of the context
+ *   BH_UNSUPPORTED           the device cannot share its memory between processes
+ *   BH_IN_CALLBACK           it had to wait, in a callback; or what bh_stream_wait_ready returns */
 BH_API BH_MUST_USE bh_status bh_buffer_create_with(bh_context *context, uint64_t size,
                                                    const bh_buffer_options *options,
                                                    bh_buffer **out_buffer, bh_detail *detail);
@@ -89,7 +90,8 @@ typedef enum bh_map_intent {
 /* Gives a pointer to the content of a buffer in host memory. Waits as |intent| says, at most
  * |timeout_ns|. *out_pointer is page aligned, and valid until the last reference to the buffer is
  * gone; an empty buffer has one, too. There is no unmap. Later submissions do not wait for the
- * caller: map again before touching what they have used, which copies nothing. Blocks. Returns
+ * caller. Map again before touching what they use: this waits for them, and copies nothing. Blocks.
+ * Returns
  * BH_OK, BH_TIMEOUT, the verdict's code if the content is poisoned, or BH_INVALID_ARGUMENT if the
  * buffer is in device memory. */
 BH_API BH_MUST_USE bh_status bh_buffer_map(bh_buffer *buffer, bh_map_intent intent,
@@ -110,20 +112,31 @@ BH_API BH_MUST_USE bh_status bh_buffer_write(bh_buffer *buffer, uint64_t offset,
                                              uint64_t size, uint64_t timeout_ns, bh_detail *detail);
 /* Creates a buffer of the caller's memfd without a copy. Its bytes are the content (CLEAN).
  * Commands may use the first |size| bytes: at least 1, and all pages of the memfd but the unused
- * rest of the last one. Ownership    The descriptor stays the caller's, to use and to close. The
- * buffer has its own. Seals        The memfd must be open for reading and writing, and not sealed
- * against writing. It must be sealed against shrinking, growing and further seals (F_SEAL_SHRINK,
- * _GROW, _SEAL), or allow the library to add these seals (MFD_ALLOW_SEALING). Changes      Holes
- * are filled. The memfd's write permission is removed, so that a worker which may only read it
- * cannot open it anew through /proc. Existing descriptors and mappings keep their access. Who
- * writes   Workers write it in submissions that write the buffer. The caller may write it through
- * the buffer, its descriptor or its mappings while no submission uses it. The library neither waits
- * for nor notices what is written past it: poisoned content stays poisoned, and a punched hole
- * reads as zeros. Two buffers of one memfd know nothing of each other. A memfd that is refused may
- * have got seals. Returns BH_OK; BH_INVALID_ARGUMENT  not a memfd (a file, a pipe, POSIX shared
- * memory), a read-only or closed descriptor, missing seals that cannot be added, seals that forbid
- * writing, another size BH_SYSTEM            the memfd belongs to another user BH_TOO_LARGE over 1
- * TiB BH_NO_MEMORY, BH_CLOSED */
+ * rest of the last one.
+ *
+ * Ownership. The descriptor stays the caller's, to use and to close. The buffer has its own.
+ *
+ * Seals. The memfd must be open for reading and writing, and not sealed against writing. It must be
+ * sealed against shrinking, growing and further seals (F_SEAL_SHRINK, _GROW, _SEAL), or allow the
+ * library to add these seals (MFD_ALLOW_SEALING). A call that fails may have added them.
+ *
+ * Changes. Holes are filled. The memfd's write permission is removed, so that a worker which may
+ * only read it cannot open it anew through /proc. Existing descriptors and mappings keep their
+ * access.
+ *
+ * Writers. Workers write it in submissions that write the buffer. The caller may write it through
+ * the buffer, its descriptor or its mappings while no submission uses it. The library does not see
+ * writes through the descriptor or the caller's own mappings, and does not wait for them: poisoned
+ * content stays poisoned, and a punched hole reads as zeros. Two buffers of one memfd are
+ * independent: neither waits for the other.
+ *
+ * Returns BH_OK;
+ *   BH_INVALID_ARGUMENT  not a memfd (a file, a pipe, POSIX shared memory), a read-only or closed
+ *                        descriptor, missing seals that cannot be added, seals that forbid writing,
+ *                        or another size
+ *   BH_SYSTEM            the memfd belongs to another user
+ *   BH_TOO_LARGE         |size| is over 1 TiB
+ *   BH_NO_MEMORY, BH_CLOSED */
 BH_API BH_MUST_USE bh_status bh_buffer_wrap_memfd(bh_context *context, int fd, uint64_t size,
                                                   bh_buffer **out_buffer, bh_detail *detail);
 

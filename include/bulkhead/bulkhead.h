@@ -10,8 +10,9 @@
  *
  * Timeouts. A timeout_ns argument is relative. 0 does not wait. BH_FOREVER waits without limit.
  *
- * Deadlines. A deadline limits how long a worker may take. It is a field of an options struct. 0 is
- * the default that the field's comment gives. BH_FOREVER is no deadline.
+ * Deadlines. A deadline limits how long a worker may take. It is a field of a struct, and its name
+ * ends in deadline_ns or timeout_ns. 0 is the default that the field's comment gives. BH_FOREVER is
+ * no deadline. Other fields in nanoseconds are no deadlines; their comments say what 0 means.
  *
  * Threads. Every function may be called from any thread. A function blocks only where its comment
  * says so. A completion callback must not block: a call that would have to wait there returns
@@ -19,29 +20,30 @@
  *
  * Errors. Most functions return bh_status. Every function may return BH_INVALID_ARGUMENT: a
  * required pointer is NULL, an object was released, or an argument is out of range. Comments list
- * only the other reasons. |detail| may be NULL. Otherwise the function fills it in when it does not
- * return BH_OK. A function without |detail| has no more to say than its status. When a function
- * that creates an object fails, *out_… is NULL.
+ * only the other reasons. |detail| may be NULL. If it is not, the function fills it in when it does
+ * not return BH_OK. A function has no |detail| if its status says everything. When a function that
+ * creates an object fails, *out_… is NULL.
  *
  * Ownership. Objects are reference-counted. Create returns one reference, retain adds one, release
  * drops one. Retain and release accept NULL. A submission keeps what it uses alive until it has
  * ended, whatever the caller releases meanwhile (B2). A call with an object that the caller has
- * released returns BH_INVALID_ARGUMENT, or BH_CLOSED for a destroyed context, and does nothing
- * else. Use this to find mistakes only: later the same address may be another object of that type.
+ * released returns BH_INVALID_ARGUMENT, or BH_CLOSED for a destroyed context, and does nothing. Do
+ * not rely on it: the address may be reused for another object of that type.
  *
  * Fork. In the child of a fork() every call that would start or wait for something returns
- * BH_FORKED and does nothing. A release does nothing, too. Looking at what had ended before the
- * fork still works. The parent is not affected.
+ * BH_FORKED and does nothing. A release does nothing, too. Events that had ended before the fork
+ * can still be queried. The parent is not affected.
  *
  * Processes. The library installs no signal handlers, changes no process-wide state and prints
  * nothing. A context has a few threads with all signals blocked. A context with streams has one
- * child process, the warden. A context that has opened files has a second one. The program may reap
- * them. A loop that waits until it has no children ends only after bh_context_destroy.
+ * child process, the warden. A context that has opened files has a second one, the opener. The
+ * program may reap both. A loop that waits until the program has no children ends only after
+ * bh_context_destroy.
  *
  * Versions. Structs grow at their end. A program that was built with an older 0.2 works with a
- * newer one: each call passes the sizes of its structs, which the inline functions and struct_size
- * do. A size that the library does not know, or a field of a newer header that is set, is
- * BH_INVALID_ARGUMENT (docs/abi.md). */
+ * newer one: the inline functions and struct_size pass the sizes of the program's structs. A size
+ * that the library does not know, or a field of a newer header that is set, is BH_INVALID_ARGUMENT
+ * (docs/abi.md). */
 #ifndef BULKHEAD_BULKHEAD_H
 #define BULKHEAD_BULKHEAD_H
 

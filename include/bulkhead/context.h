@@ -38,40 +38,44 @@ typedef struct bh_context_options {
                                 with EPERM. Remains of killed hosts in it are removed */
     uint32_t spares;         /* warm workers kept ready for new streams and restarts; default 1 */
     uint32_t restart_budget; /* how many workers of one stream may die within restart_window_ns
-                                without completing anything, before the stream is UNAVAILABLE;
-                                default 16. A death while a submission runs is that submission's
-                                fault and does not count. From the second such death in a row on
-                                the next worker is delayed, by 10 ms at first, doubling to 1 s */
-    uint64_t restart_window_ns; /* in which a spent budget refills, evenly, and how long UNAVAILABLE
-                                   lasts; default 60 s */
-    uint64_t start_timeout_ns;  /* a worker that is not ready by then is killed; default 30 s */
+                                without completing anything, before the stream is UNAVAILABLE; at
+                                least 1; default 16. A death while a submission runs does not count.
+                                After two deaths in a row that count, the next worker starts later,
+                                by 10 ms, and with each further one by twice as much, up to 1 s */
+    uint64_t restart_window_ns; /* how long a spent budget takes to refill, evenly, and how long
+                                   UNAVAILABLE lasts; default 60 s; 0: no death counts */
+    uint64_t start_timeout_ns;  /* for a worker's start; one that is not ready by then is killed;
+                                   default 30 s */
     uint64_t pool_limit;        /* bytes of memory of released buffers to keep for new ones, besides
                                    what is in use; default a 16th of the machine's memory, at most
                                    1 GiB; 0: none */
-    uint32_t kernel_limit;      /* kernels that a worker keeps, at least 1; default 1024. It forgets
-                                   the least recently used ones and gets them again when they are
-                                   used. What is in flight stays (docs/kernels.md) */
+    uint32_t kernel_limit;      /* kernels that a worker keeps, at least 1; default 1024. It drops
+                                   the least recently used ones, and gets them again when they are
+                                   used again. Kernels in flight stay (docs/kernels.md) */
     uint64_t kernel_limit_bytes; /* bytes of SPIR-V that a worker keeps; default 64 MiB */
     uint32_t quarantine_deaths;  /* a kernel that has ended this many workers of one tenant is
-                                    refused (quarantine.h); default 2; 0: never for that */
+                                    refused (quarantine.h); default 2; 0: no number of deaths
+                                    refuses it */
     uint64_t quarantine_ns;  /* how long a kernel stays quarantined after its last death, and how
                                 long one that crashed the driver's compiler is refused; default 10
                                 min; 0: neither is remembered */
     const char *cache_dir;   /* folder for pipeline caches, so that another process need not compile
-                                again; NULL: none. Made with mode 0700 if it is missing. It has a file
-                                for each tenant, device and driver, sealed with a key that is made
-                                there. Do not share it with anyone whom you do not trust
+                                again; NULL: none. Made with mode 0700 if it is missing. It has a
+                                file for each tenant, device and driver, sealed with a key that is
+                                made there. Who can write the folder can change what kernels
+                                compute: share it only with users that you trust
                                 (docs/kernels.md) */
     bh_log_callback log;     /* receives each line that the library logs (a death, a failed start, a
-                                worker that is ready), and each line of a worker ("worker PID: …": how
-                                long a kernel took to compile); NULL: lines are dropped */
+                                worker that is ready), and each line of a worker ("worker PID: …",
+                                such as how long a kernel took to compile); NULL: lines are
+                                dropped */
     void *log_user;          /* passed to |log| */
-    uint64_t worker_idle_ns; /* how long a stream's worker may be without work before it ends, at
-                                least 1 ms; it ends within twice that time. The next submission, or
-                                bh_stream_wait_ready, gets the stream another one, and a new stream
-                                has none until then. So there may be many more streams than workers.
-                                BH_FOREVER: a worker starts with the first submission, and stays.
-                                Default 0: each stream has a worker all the time */
+    uint64_t worker_idle_ns; /* default 0: a stream has a worker from its creation on. Otherwise a
+                                stream gets its worker with its first submission, or with
+                                bh_stream_wait_ready. The worker ends when it has been without work
+                                for this time, at the latest after twice this time, and the next
+                                submission starts another one. So there may be many more streams
+                                than workers. At least 1 ms. BH_FOREVER: an idle worker stays */
     uint64_t device_memory;  /* bytes of buffers in device memory, of all streams together; default
                                 0: any number (D6) */
 } bh_context_options;
@@ -97,8 +101,8 @@ BH_API BH_MUST_USE bh_status bh_context_create(const bh_context_options *options
  * return BH_CLOSED. bh_stream_synchronize returns the stream's earliest failure, as before.
  *
  * Blocks until no process, socket or file of the context is left, which takes a few milliseconds a
- * worker, and until all completion callbacks have returned. NULL is fine. Returns BH_OK; or, having
- * done nothing, BH_CLOSED (destroyed before), BH_FORKED, or BH_IN_CALLBACK (called from a
+ * worker, and until all completion callbacks have returned. NULL is allowed. Returns BH_OK; or,
+ * having done nothing, BH_CLOSED (destroyed before), BH_FORKED, or BH_IN_CALLBACK (called from a
  * completion callback of any context, or from a log callback). */
 BH_API bh_status bh_context_destroy(bh_context *context);
 
@@ -125,18 +129,18 @@ typedef struct bh_pool_stats {
     uint64_t bytes;        /* kept now, of released buffers */
     uint64_t blocks;       /* kept now */
     uint64_t hits;         /* buffers that were made of kept memory */
-    uint64_t misses;       /* buffers that the pool could have served, but had nothing for */
-    uint64_t evictions;    /* blocks given back to the machine: over pool_limit, or trimmed */
+    uint64_t misses;       /* buffers for which the pool had no memory, of a size that it keeps */
+    uint64_t evictions;    /* blocks given back to the machine: over pool_limit, or by a trim */
     uint64_t zeroed_bytes; /* overwritten with zeros for reuse */
 } bh_pool_stats;
 
 /* Gives memory that the pool keeps back to the machine, least recently used first, until the pool
  * keeps at most |bytes|. Memory that a buffer or a submission uses is not in the pool (B3). With 0,
- * idle loaders of files end soon, too; the next load starts one again. The library trims by itself
+ * idle loaders of files end soon, too; the next load starts another. The library trims by itself
  * when it runs out of memory or descriptors. Returns BH_OK, BH_CLOSED or BH_FORKED. */
 BH_API BH_MUST_USE bh_status bh_context_trim(bh_context *context, uint64_t bytes,
                                              bh_detail *detail);
-/* Tells what the pool keeps. Returns BH_OK, BH_CLOSED or BH_FORKED (all zero then). */
+/* Returns what the pool keeps. Returns BH_OK, BH_CLOSED or BH_FORKED (all zero then). */
 BH_INLINE BH_MUST_USE bh_status bh_context_pool_stats(bh_context *context, bh_pool_stats *out_stats,
                                                       bh_detail *detail) {
     return bh_context_pool_stats_sized(context, out_stats, sizeof *out_stats, detail);
@@ -147,11 +151,11 @@ typedef struct bh_kernel_stats {
     uint64_t kernels;    /* different kernels now, however many handles they have */
     uint64_t bytes;      /* of SPIR-V in them */
     uint64_t shared;     /* creations that found the same kernel there already */
-    uint64_t introduced; /* times a worker was given a kernel, which it compiles once */
-    uint64_t evicted; /* times a worker was told to forget a kernel, to make room (kernel_limit) */
+    uint64_t introduced; /* times that a kernel was sent to a worker, which compiles it once */
+    uint64_t evicted;    /* times that a worker dropped a kernel to make room (kernel_limit) */
 } bh_kernel_stats;
 
-/* Tells what the context keeps of kernels. Returns BH_OK, BH_CLOSED or BH_FORKED (all zero then).
+/* Returns what the context keeps of kernels. Returns BH_OK, BH_CLOSED or BH_FORKED (all zero then).
  */
 BH_INLINE BH_MUST_USE bh_status bh_context_kernel_stats(bh_context *context,
                                                         bh_kernel_stats *out_stats,

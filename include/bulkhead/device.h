@@ -35,7 +35,7 @@ typedef struct bh_device_info {
     uint32_t uniform_alignment;     /* of offsets of uniform buffer bindings */
     uint64_t import_alignment;      /* of imported memory */
     uint32_t feature_count;         /* elements of |features| */
-    const char *features[64]; /* features that the device has and workers use: constant strings */
+    const char *features[64];       /* names of features that workers use, constant strings */
 } bh_device_info;
 
 /* Lists the devices of every supported driver, as a worker sees them. Starts and ends workers.

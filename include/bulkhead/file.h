@@ -30,12 +30,11 @@ typedef struct bh_file_source {
     uint64_t offset;       /* RAW: of the first byte */
     uint64_t size;         /* RAW: bytes; BH_WHOLE_SIZE (default): to the end of the file */
     const char *tensor;    /* SAFETENSORS: the tensor's name; at most 1023 bytes of UTF-8 */
-    uint64_t header_timeout_ns; /* for opening the file and parsing its header; default 10 s; 0: the
-                                   default */
-    uint64_t deadline_ns; /* of the load, from its turn on; default 10 min; BH_FOREVER: none */
-    bh_stream *stream;    /* of device memory, as in bh_buffer_options; default NULL */
-    uint64_t memory;      /* bh_memory; default BH_MEMORY_HOST. DEVICE needs |stream| */
-    const char *tenant;   /* on whose behalf it is read: a loader serves one tenant (T1). NULL
+    uint64_t header_timeout_ns; /* for opening the file and parsing its header; default 10 s */
+    uint64_t deadline_ns;       /* of the load, from its turn on; default 10 min */
+    bh_stream *stream;          /* of device memory, as in bh_buffer_options; default NULL */
+    uint64_t memory;            /* bh_memory; default BH_MEMORY_HOST. DEVICE needs |stream| */
+    const char *tenant;         /* on whose behalf it is read: a loader serves one tenant (T1). NULL
                              (default): that of |stream|, or ""; at most 63 bytes */
 } bh_file_source;
 
@@ -51,8 +50,9 @@ BH_INLINE void bh_file_source_init(bh_file_source *source) {
  *
  * A load that fails poisons the buffer and its dependents with LOAD_FAILED. The verdict has errno,
  * path, tensor and, if a read failed, the offset in the file. (Offsets in a .safetensors header
- * count from the beginning of the data.) A loader that dies poisons the buffer with its death. Once
- * the verdict can be seen, nothing writes into the buffer any more.
+ * count from the beginning of the data.) If the loader dies, the buffer is poisoned, and the
+ * verdict describes the loader's death. When the load has ended, nothing more is written into the
+ * buffer.
  *
  * Into device memory a file is loaded piece by piece, of 16 MiB each (of a file over 16 GiB, a
  * 1024th): a loader reads one into host memory while the worker of |stream| copies the one before.
@@ -60,29 +60,32 @@ BH_INLINE void bh_file_source_init(bh_file_source *source) {
  * bh_event_cancel on the load's event takes back the last piece: the content is poisoned, and what
  * is queued of the other pieces still runs.
  *
- * The file must be a regular one, and not of /proc, /sys or the like. It must not change, and must
- * stay at its path, until the load has ended: a file that is written, truncated, replaced or
- * removed fails the load. Writes through a shared mapping leave no trace in its times and are not
- * noticed. An empty range or array is fine.
+ * The file must be a regular one, and not in /proc, /sys or the like. Until the load has ended, the
+ * file must not change and must stay at its path: if it is written, truncated, replaced or removed,
+ * the load fails. Writes through a shared mapping do not change the file's times and are not
+ * noticed. An empty range or array is allowed.
  *
  * Blocks while the file is opened, the header is parsed and the memory is reserved (about 1 ms a
  * MiB). A process of its own opens the file, with the rights, the root and the current folder of
  * the calling thread: a mount that does not answer costs header_timeout_ns at most. In a completion
- * callback only RAW works. Returns BH_OK; BH_LOAD_FAILED       the file cannot be opened, is no
- * regular file, has a bad header or no such tensor, or the range leaves it. The detail has errno,
- * if there is one, and names path, tensor and offset BH_TIMEOUT           the file was not opened,
- * or its header not parsed, in time BH_INVALID_ARGUMENT  a field that the format does not have, or
- * both path and fd a verdict's code     the loader died while it parsed the header BH_UNAVAILABLE,
- * ...  no loader can start, or no process can open the file or what bh_buffer_create returns. */
+ * callback only RAW works. Returns BH_OK, what bh_buffer_create returns, or
+ *   BH_LOAD_FAILED       the file cannot be opened, is not a regular one, has a bad header or no
+ *                        such tensor, or does not have the whole range. The detail has errno, if
+ *                        there is one, and names path, tensor and offset
+ *   BH_TIMEOUT           the file was not opened, or its header not parsed, in time
+ *   BH_INVALID_ARGUMENT  a field is set that the format does not use, or both path and fd
+ *   a verdict's code     the loader died while it parsed the header
+ *   BH_UNAVAILABLE       no loader can start, or no process can open the file (also BH_SYSTEM and
+ *                        others) */
 BH_API BH_MUST_USE bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *source,
                                                  bh_buffer **out_buffer, bh_detail *detail);
 /* Returns the event of the load, to wait for, to cancel, or to name among the waits of a
  * submission. The caller releases it. BH_INVALID_ARGUMENT: the buffer is not from a file. */
 BH_API BH_MUST_USE bh_status bh_buffer_load_event(bh_buffer *buffer, bh_event **out_event,
                                                   bh_detail *detail);
-/* Tells how many bytes are loaded: *out_done of *out_total. Both are the buffer's size once the
- * load is READY; *out_done is 0 after a failure. The loader reports it, so use it for a display
- * only. BH_INVALID_ARGUMENT: the buffer is not from a file. */
+/* Returns how many bytes are loaded: *out_done of *out_total. Both are the buffer's size once the
+ * load is READY; *out_done is 0 after a failure. The loader reports the number, and it is not
+ * trusted: use it for a display only. BH_INVALID_ARGUMENT: the buffer is not from a file. */
 BH_API BH_MUST_USE bh_status bh_buffer_load_progress(bh_buffer *buffer, uint64_t *out_done,
                                                      uint64_t *out_total, bh_detail *detail);
 
@@ -93,8 +96,8 @@ typedef struct bh_array_info {
     uint64_t shape[BH_MAX_RANK]; /* elements along each dimension, in C order */
 } bh_array_info;
 
-/* Tells what the file's header says of the array. BH_INVALID_ARGUMENT: the buffer is not from a
- * file. */
+/* Returns the type and shape that the file's header gives. BH_INVALID_ARGUMENT: the buffer is not
+ * from a file. */
 BH_INLINE BH_MUST_USE bh_status bh_buffer_array(const bh_buffer *buffer, bh_array_info *out_info,
                                                 bh_detail *detail) {
     return bh_buffer_array_sized(buffer, out_info, sizeof *out_info, detail);
@@ -102,14 +105,16 @@ BH_INLINE BH_MUST_USE bh_status bh_buffer_array(const bh_buffer *buffer, bh_arra
 
 /* An array in a file. */
 typedef struct bh_file_tensor {
-    bh_dtype dtype;              /* NONE: not known here, and bh_buffer_from_file refuses it */
+    bh_dtype dtype;              /* of its elements; BH_DTYPE_NONE: the library does not know the
+                                    type, and bh_buffer_from_file refuses this array */
     uint32_t rank;               /* dimensions; 0: one element */
     uint64_t shape[BH_MAX_RANK]; /* elements along each dimension, in C order */
     uint64_t offset;             /* of its data, from the beginning of the file */
     uint64_t bytes;              /* of its data */
-    char type[16]; /* the dtype as the file calls it: "BF16"; of a .npy "f4", without byte order */
-    char name[1024]; /* empty of a .npy; cut if it is longer. "?" replaces characters that may not
-                        be shown; bh_buffer_from_file refuses such a name */
+    char type[16]; /* the type as the file writes it, such as "BF16", or in a .npy "f4" (without the
+                      byte order) */
+    char name[1024]; /* empty for a .npy; cut if it is longer. "?" replaces characters that are not
+                        printable; bh_buffer_from_file refuses such a name */
 } bh_file_tensor;
 
 /* Lists the arrays of a .npy (one) or .safetensors (all tensors, in the header's order) without

@@ -46,11 +46,11 @@ typedef struct bh_glsl_source {
     const bh_glsl_include *includes; /* all that #include finds */
     uint32_t include_count;          /* at most 1024 */
     bool optimize; /* default true. Names and specialization constants stay. Buffers that only dead
-                      code uses are no longer bound; with false they are */
-    uint64_t deadline_ns; /* of the compile, from its turn on; default 60 s; BH_FOREVER: none */
+                      code uses are no longer bound. With false they stay bound */
+    uint64_t deadline_ns; /* of the compile, from its turn on; default 60 s */
     char *log;            /* receives the compiler's errors and warnings, as lines of
-                             "NAME:LINE: error: ...", NUL-terminated; whole lines from the first on, if
-                             not all fit; empty if there are none; NULL (default): dropped */
+                             "NAME:LINE: error: ...", NUL-terminated. If not all fit, the first
+                             ones, whole. Empty if there are none; NULL (default): dropped */
     size_t log_size;      /* of |log|; at most 32 KiB are used */
     bh_language language; /* of |text|; default GLSL */
 } bh_glsl_source;
@@ -63,23 +63,25 @@ BH_INLINE void bh_glsl_source_init(bh_glsl_source *source) {
 /* Creates a kernel from GLSL or HLSL (Vulkan 1.1, SPIR-V 1.3). The kernel's entry point is "main".
  * In GLSL it is main. In HLSL it is the function with [numthreads]; among several, the one that
  * options->entry names, otherwise main. An HLSL register's number is its binding, whatever its
- * letter, and its space is its set; two resources on one binding are an error.
+ * letter, and its space is its set. Two resources on one binding are an error.
  *
  * The compiler sees the source, its defines and its includes, and reads no file. It runs in a
- * sandboxed worker of its own, without a device, with 1 GiB of memory: a source that crashes it
- * does no further harm. The module that comes back is as untrusted as any other
- * (bh_kernel_create_spirv) and decides the kernel's identity; source and name do not count.
+ * sandboxed worker of its own, without a device, with 1 GiB of memory. A source that crashes it
+ * harms nothing else. The module that it returns is as untrusted as any other
+ * (bh_kernel_create_spirv). The module decides the kernel's identity; source and name do not count.
  *
  * All texts together have at most 4 MiB. |options| is as for bh_kernel_create_spirv; a NULL |name|
  * is the source's, and |entry| of GLSL is NULL or "main".
  *
  * Blocks while it compiles, some 70 ms for a small kernel. Not in a completion callback.
- * Returns BH_OK;
+ * Returns BH_OK, what bh_kernel_create_spirv returns, or
  *   BH_COMPILE_FAILED    the source has errors: the detail has the first, source->log all of them.
- * Or the compiler crashed, or ran out of memory or time: the detail says which BH_INVALID_ARGUMENT
- * a field, which the detail names BH_TOO_LARGE         the texts are too large BH_PROTOCOL the
- * compiler's answer makes no sense: it has been taken over BH_UNAVAILABLE, ...  no worker can start
- * or what bh_kernel_create_spirv returns. */
+ *                        Or the compiler crashed, or ran out of memory or time: the detail says
+ *                        which
+ *   BH_INVALID_ARGUMENT  a field is wrong, which the detail names
+ *   BH_TOO_LARGE         the texts have more than 4 MiB
+ *   BH_PROTOCOL          the compiler's answer breaks the protocol: the source has taken it over
+ *   BH_UNAVAILABLE       no worker can start (also BH_SYSTEM and others) */
 BH_API BH_MUST_USE bh_status bh_kernel_create_glsl(bh_context *context,
                                                    const bh_glsl_source *source,
                                                    const bh_kernel_options *options,

@@ -47,7 +47,7 @@ typedef struct bh_inspected_constant {
     uint32_t constant_id; /* SpecId */
     bh_dtype dtype;       /* BH_DTYPE_BOOL: its bh_specialization has 4 bytes */
     uint64_t bits;        /* the module's default, little endian, zero-extended */
-    char name[64];        /* a nameless workgroup size is "local_size_x" and so on */
+    char name[64];        /* "local_size_x" and so on for a workgroup size without a name */
 } bh_inspected_constant;
 
 /* What a module declares. */
@@ -88,7 +88,7 @@ typedef struct bh_inspect_options {
     char *text;   /* guarded: receives the disassembly, NUL-terminated, cut if it is longer;
                      NULL: none */
     size_t text_size;     /* of |text| */
-    uint64_t deadline_ns; /* from its turn on; default 60 s; BH_FOREVER: none */
+    uint64_t deadline_ns; /* from its turn on; default 60 s */
 } bh_inspect_options;
 
 /* Fills in the defaults. */
@@ -96,16 +96,18 @@ BH_INLINE void bh_inspect_options_init(bh_inspect_options *options) {
     bh_inspect_options_init_sized(options, sizeof *options);
 }
 
-/* Tells what |kernel| declares. A sandboxed worker of its own, without a device, parses the module,
- * as for bh_kernel_create_glsl. bh_kernel_reflect says whether a device takes it. |options| may be
- * NULL. *out_inspection has some 71 KiB: too much for many stacks.
+/* Returns what |kernel| declares. A sandboxed worker of its own, without a device, parses the
+ * module, as for bh_kernel_create_glsl. bh_kernel_reflect says whether a device accepts it.
+ * |options| may be NULL. *out_inspection has some 71 KiB: too much for many stacks.
  *
  * Blocks, some 20 ms for a small kernel. Not in a completion callback. Returns BH_OK;
  *   BH_INVALID_KERNEL    the module is not valid, has no such entry point (the detail names those
- * that it has), binds what is not supported, or cannot be guarded BH_LIMIT_EXCEEDED    it declares
- * more than bh_inspection holds BH_COMPILE_FAILED    it crashed the worker, or took too much memory
- * or time BH_INVALID_ARGUMENT  a field, which the detail names BH_PROTOCOL          the answer
- * makes no sense: the worker has been taken over BH_UNAVAILABLE, ...  no worker can start */
+ *                        that it has), binds what is not supported, or cannot be guarded
+ *   BH_LIMIT_EXCEEDED    the module declares more than bh_inspection holds
+ *   BH_COMPILE_FAILED    the module crashed the worker, or took too much memory or time
+ *   BH_INVALID_ARGUMENT  a field is wrong, which the detail names
+ *   BH_PROTOCOL          the worker's answer breaks the protocol: the module has taken it over
+ *   BH_UNAVAILABLE       no worker can start (also BH_SYSTEM and others) */
 BH_INLINE BH_MUST_USE bh_status bh_kernel_inspect(bh_kernel *kernel,
                                                   const bh_inspect_options *options,
                                                   bh_inspection *out_inspection,

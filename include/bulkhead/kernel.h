@@ -27,9 +27,9 @@ typedef struct bh_kernel_options {
     const char *entry;  /* entry point; NULL: "main" */
     const bh_specialization *specializations; /* values of constants; others keep their defaults */
     uint32_t specialization_count;            /* at most 256, ids distinct */
-    bool trusted; /* the driver gets the valid module unchanged: no guard (K4). Only the death of
-                     its worker ends a kernel that does not end by itself (docs/deadlines.md). Part
-                     of the kernel's identity. Default false */
+    bool trusted; /* true: the driver gets the valid module unchanged, without the guard (K4). If
+                     the kernel does not end by itself, its worker must be killed
+                     (docs/deadlines.md). Part of the kernel's identity. Default false */
 } bh_kernel_options;
 
 /* Fills in the defaults. */
@@ -68,8 +68,8 @@ typedef enum bh_binding_kind {
 typedef enum bh_access {
     BH_ACCESS_DECLARED = 0,   /* in a bh_binding: what the kernel declares (bh_kernel_reflect) */
     BH_ACCESS_READ = 1,       /* only reads it */
-    BH_ACCESS_WRITE = 2,      /* overwrites all of the range, and reads none of it */
-    BH_ACCESS_READ_WRITE = 3, /* reads it, writes it, or overwrites a part */
+    BH_ACCESS_WRITE = 2,      /* overwrites the whole range, and reads none of it */
+    BH_ACCESS_READ_WRITE = 3, /* reads and writes it, or overwrites only a part */
 } bh_access;
 
 /* One binding of a kernel. */
@@ -92,16 +92,16 @@ typedef struct bh_kernel_info {
 } bh_kernel_info;
 
 /* Makes the stream's worker validate and compile the kernel, in order with the stream's
- * submissions. The event tells the result: READY, or INVALID_KERNEL, COMPILE_FAILED, WORKER_SIGNAL,
+ * submissions. The event has the result: READY, or INVALID_KERNEL, COMPILE_FAILED, WORKER_SIGNAL,
  * DEADLINE, …. Optional: the first submission that uses the kernel does the same. Never blocks.
  * Returns what bh_submit returns. */
 BH_API BH_MUST_USE bh_status bh_kernel_prepare(bh_kernel *kernel, bh_stream *stream,
                                                bh_event **out_event, bh_detail *detail);
-/* Prepares the kernel, and tells what it binds. Blocks, at most |timeout_ns|; after a timeout the
+/* Prepares the kernel, and returns what it binds. Blocks, at most |timeout_ns|; after a timeout the
  * compile continues until the stream's compile deadline. (Use bh_kernel_prepare to cancel.) The
  * first answer for a kernel defines BH_ACCESS_DECLARED on every stream: use a stream whose worker
- * has not run other people's kernels. Returns BH_OK, BH_TIMEOUT, BH_NO_MEMORY, BH_IN_CALLBACK, or
- * the verdict's code with its message in |detail|. */
+ * has not run kernels that you do not trust. Returns BH_OK, BH_TIMEOUT, BH_NO_MEMORY,
+ * BH_IN_CALLBACK, or the verdict's code with its message in |detail|. */
 BH_INLINE BH_MUST_USE bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream,
                                                   uint64_t timeout_ns, bh_kernel_info *out_info,
                                                   bh_detail *detail) {

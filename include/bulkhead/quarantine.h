@@ -1,15 +1,17 @@
 /* Quarantine: kernels that have ended workers are refused for a while (K5).
  *
- * Deaths. A kernel whose runs have ended bh_context_options.quarantine_deaths workers of one tenant
- * is quarantined for that tenant. Its launches end QUARANTINED at once and reach no worker. A run
- * ends its worker if the worker is killed by a signal, by the sandbox's filter, at its deadline or
- * by its memory limit, exits, or loses its device. These do not count: a submission that is
- * cancelled, one that is ended at its deadline with its worker alive, one that is lost with another
- * one's worker, and one that launches several different kernels.
+ * Deaths. A kernel is quarantined for a tenant when its runs have ended that tenant's workers
+ * bh_context_options.quarantine_deaths times. Its launches then end QUARANTINED at once and reach
+ * no worker. A run ends its worker if the worker is killed by a signal, by the sandbox's filter, at
+ * its deadline or by its memory limit, exits, or loses its device. These do not count:
+ *   - a submission that is cancelled
+ *   - one that stops at its deadline while its worker lives on
+ *   - one that is lost because another one ended the worker
+ *   - one that launches several different kernels
  *
- * Blame. Only certain blame counts (bh_verdict.blame). A kernel whose blame is suspected is tried:
- * its next launch gets a worker that has run nothing else and that runs nothing else meanwhile.
- * Once a launch has ended on such a worker and the worker lives, the kernel shares workers again
+ * Blame. Only certain blame counts (bh_verdict.blame). If the blame is suspected, the kernel's next
+ * launch gets a worker that has run nothing else and that runs nothing else meanwhile. When a
+ * launch has ended on such a worker and the worker lives, the kernel shares workers again
  * (docs/trust.md).
  *
  * Compilers. A kernel that crashed the driver's compiler, or did not finish compiling in time, is
@@ -17,8 +19,7 @@
  *
  * Memory. The context remembers this per tenant (bh_stream_options.tenant) for quarantine_ns after
  * the kernel's last death. The verdict of a refused submission has executed no. Its origin is the
- * event of the last death. Its message tells of that death and when it expires.
- */
+ * event of the last death. Its message describes that death and says when it expires. */
 #ifndef BULKHEAD_QUARANTINE_H
 #define BULKHEAD_QUARANTINE_H
 
@@ -34,13 +35,13 @@ extern "C" {
 
 /* A kernel that is refused. */
 typedef struct bh_quarantined {
-    char tenant[64];         /* for whom it is refused */
+    char tenant[64];         /* the tenant whose launches of it are refused */
     char kernel_name[64];    /* its name when it ended a worker */
     uint8_t kernel_hash[32]; /* its identity (bh_kernel_hash) */
     bh_status status;        /* of its submissions now: BH_QUARANTINED or BH_COMPILE_FAILED */
     bh_status cause;         /* status of the verdict of the last death */
     int32_t signal;          /* of the last death; 0: none */
-    uint32_t deaths;         /* that are remembered */
+    uint32_t deaths;         /* how many of its deaths are remembered */
     uint64_t origin;         /* id of the event of the last death */
     uint64_t since_ns;       /* of the first death; CLOCK_MONOTONIC */
     uint64_t expires_ns;     /* CLOCK_MONOTONIC; BH_FOREVER: never by itself */

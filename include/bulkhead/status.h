@@ -1,6 +1,5 @@
-/* Status codes. One table, base/status.def, serves the API, the wire and --json. The build
- * generates bulkhead/status_codes.h from it.
- */
+/* Status codes. One table, base/status.def, has the codes of the API, of the protocol and of
+ * --json. The build generates bulkhead/status_codes.h from it. */
 #ifndef BULKHEAD_STATUS_H
 #define BULKHEAD_STATUS_H
 
@@ -10,26 +9,26 @@ extern "C" {
 
 #include <bulkhead/status_codes.h> /* typedef enum bh_status { BH_OK = 0, … } bh_status; */
 
-/* Who has to act, and whether submitting again can help. */
+/* What kind of failure a status is: what to fix, and whether submitting again can help. */
 typedef enum bh_status_class {
     BH_STATUS_CLASS_NONE,    /* success, or nothing has happened yet */
     BH_STATUS_CLASS_CALLER,  /* an argument or a call is wrong: the same call fails again */
     BH_STATUS_CLASS_INPUT,   /* the kernel or the data was refused before it ran */
-    BH_STATUS_CLASS_GUILTY,  /* the submission did it: a crash, a hang, a limit */
-    BH_STATUS_CLASS_VICTIM,  /* lost with something else: submitting again is safe */
+    BH_STATUS_CLASS_GUILTY,  /* the submission is the cause: a crash, a hang, a limit */
+    BH_STATUS_CLASS_VICTIM,  /* something else failed and took it along: submit it again */
     BH_STATUS_CLASS_ENVIRON, /* the machine cannot do it now */
 } bh_status_class;
 
 #if defined(__GNUC__)
 /* The compiler warns where the result is not used. */
 #define BH_MUST_USE __attribute__((warn_unused_result))
-/* The library exports it. */
+/* The library exports the function. */
 #define BH_API __attribute__((visibility("default")))
 #else
 #define BH_MUST_USE
 #define BH_API
 #endif
-/* It is in the header, and calls what is exported. */
+/* The function is in the header. It calls an exported one. */
 #define BH_INLINE static inline
 
 /* Returns the name of |status|, such as "DEADLINE": a constant string, never NULL. */

@@ -14,8 +14,8 @@ extern "C" {
 #endif
 
 /* How much one worker runs before another takes its place (T3). A kernel that takes over its worker
- * can change what that worker does for later submissions: their results, and how they end.
- * Isolation limits which submissions those are (docs/trust.md). A planned replacement costs no
+ * can change the results of that worker's later submissions, and how they end. Isolation limits
+ * which submissions those are (docs/trust.md). A planned replacement costs no
  * restart budget. The next worker serves the stream once the old one is confirmed dead. */
 typedef enum bh_isolation {
     BH_ISOLATION_STREAM,     /* everything that is submitted to the stream */
@@ -32,24 +32,26 @@ typedef struct bh_stream_options {
     const char *device;   /* DRIVER, DRIVER:INDEX or INDEX, as `bulkhead devices` shows them
                              ("lavapipe", "nvidia:1", "0"); "" or NULL: the default device */
     uint64_t deadline_ns; /* of submissions that give none, from their turn on the worker;
-                             default 10 s; BH_FOREVER: none. Whatever is queued behind a hang
-                             without a deadline, or waits for it, waits for ever */
-    uint64_t compile_deadline_ns; /* for compiling what a submission uses for the first time, which
-                                     is not part of its run; default 60 s; BH_FOREVER: none. After
-                                     it the worker is killed: COMPILE_FAILED, executed no */
+                             default 10 s. With BH_FOREVER a kernel that never ends blocks what is
+                             queued behind it, and what waits for it, until it is cancelled */
+    uint64_t compile_deadline_ns; /* for compiling the kernels that a submission uses for the first
+                                     time, which is not part of its run; default 60 s. After it the
+                                     worker is killed: COMPILE_FAILED, executed no */
     uint64_t grace_ns;            /* time to stop cooperatively after the deadline or a cancel; then
-                                     the worker is killed; default 250 ms; 0: killed at once. Trusted
-                                     kernels, and devices without the feature abortWord, cannot stop
-                                     cooperatively */
+                                     the worker is killed; default 250 ms; 0: killed at once.
+                                     Trusted kernels, and devices without the feature abortWord,
+                                     cannot stop cooperatively */
     uint64_t memory_limit;        /* bytes that a worker may use besides buffers, at least 64 MiB;
-                                     default 4 GiB; 0: none. Copies through which some devices
-                                     (NVIDIA) read inputs count if the limit is a memory cgroup */
-    const char *tenant;     /* on whose behalf the stream works: quarantine and pipeline caches
-                               are per tenant (quarantine.h); NULL: ""; at most 63 bytes */
-    bool strict;            /* after a submission is poisoned, all later ones on the stream, and
-                               what depends on them, end STREAM_FAILED with its origin, until
-                               bh_stream_reset (E4); default false: only dependents are
-                               poisoned */
+                                     default 4 GiB; 0: no limit. Where the limit is a memory cgroup,
+                                     it includes the copies of inputs that some devices (NVIDIA)
+                                     need */
+    const char *tenant;     /* the user or customer whose kernels the stream runs. Quarantine and
+                               pipeline caches are per tenant (quarantine.h); NULL: ""; at most 63
+                               bytes */
+    bool strict;            /* true: after a submission is poisoned, all later ones on the stream
+                               end STREAM_FAILED with its origin, and so does what depends on
+                               them, until bh_stream_reset (E4). Default false: only what depends
+                               on it is poisoned */
     bh_isolation isolation; /* how much one worker runs; default BH_ISOLATION_STREAM */
     uint64_t device_memory; /* bytes of buffers in device memory that may be made for the stream;
                                default 0: any number (D6) */
@@ -60,11 +62,11 @@ BH_INLINE void bh_stream_options_init(bh_stream_options *options) {
     bh_stream_options_init_sized(options, sizeof *options);
 }
 
-/* Creates a stream, and starts a worker for it or takes a spare one (at its first submission, where
- * bh_context_options.worker_idle_ns is not 0). Does not wait for the worker.
- * If no worker can be had, submissions are poisoned UNAVAILABLE or NO_DEVICE. |options| may be
- * NULL. Returns BH_OK, BH_NO_MEMORY, BH_CLOSED, or BH_SYSTEM with EMFILE (fewer than 24 descriptors
- * are free for the first stream, 12 for another one). */
+/* Creates a stream, and starts a worker for it or takes a spare one (with
+ * bh_context_options.worker_idle_ns only at the first submission). Does not wait for the worker. If
+ * the stream cannot get a worker, its submissions are poisoned UNAVAILABLE or NO_DEVICE. |options|
+ * may be NULL. Returns BH_OK, BH_NO_MEMORY, BH_CLOSED, or BH_SYSTEM with EMFILE (fewer than 24
+ * descriptors are free for the first stream, 12 for another one). */
 BH_API BH_MUST_USE bh_status bh_stream_create(bh_context *context, const bh_stream_options *options,
                                               bh_stream **out_stream, bh_detail *detail);
 /* Waits until the stream has a worker that is ready. Blocks. Returns BH_OK, BH_TIMEOUT, or why the
@@ -76,11 +78,12 @@ BH_API BH_MUST_USE bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t ti
  * was created or reset. Looking does not clear it (E2). */
 BH_API BH_MUST_USE bh_status bh_stream_synchronize(bh_stream *stream, uint64_t timeout_ns,
                                                    bh_detail *detail);
-/* Makes synchronize and a strict stream forget the failures of everything submitted before the
- * call, also of what fails only later. Events keep their verdicts, and buffers stay poisoned until
- * they are overwritten. Gives the stream a fresh restart budget: a stream that is UNAVAILABLE gets
- * a worker again. (UNAVAILABLE also ends by itself after restart_window_ns, at the next submission
- * or bh_stream_wait_ready. NO_DEVICE and UNSUPPORTED last until reset.) */
+/* Forgets the failures of everything submitted before the call, also of what fails only later:
+ * bh_stream_synchronize no longer returns them, and a strict stream runs submissions again. Events
+ * keep their verdicts, and buffers stay poisoned until they are overwritten. Refills the restart
+ * budget: a stream that is UNAVAILABLE gets a worker again. (UNAVAILABLE also ends by itself after
+ * restart_window_ns, at the next submission or bh_stream_wait_ready. NO_DEVICE and UNSUPPORTED last
+ * until reset.) */
 BH_API BH_MUST_USE bh_status bh_stream_reset(bh_stream *stream, bh_detail *detail);
 /* Cancels everything submitted to the stream before the call that has not ended, as bh_event_cancel
  * does, the newest first, so that nothing starts meanwhile. Wait with bh_stream_synchronize.

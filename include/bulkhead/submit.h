@@ -19,16 +19,18 @@ extern "C" {
  * Dependencies and poison are of whole buffers (B5). Two streams cannot write halves of one buffer
  * at the same time. A submission that ends poisoned poisons every buffer that it was to write, also
  * if it never ran. A command, or a write by the host, that overwrites the whole buffer cleans it.
- * Two halves do not: each is READY, and the buffer stays poisoned.
+ * Two commands that overwrite one half each do not clean it: both are READY, and the buffer stays
+ * poisoned.
  *
- * |access| may be less than the kernel declares. A kernel that visibly stores into what it may only
- * read is BINDING_MISMATCH. A store that the validator misses cannot change the buffer: the worker
- * dies of SIGSEGV (WORKER_SIGNAL) or writes into a copy (READY).
+ * |access| may be less than the kernel declares. If the validator sees a store into a buffer that
+ * the kernel may only read, the submission is BINDING_MISMATCH. A store that the validator misses
+ * cannot change the buffer: the worker dies of SIGSEGV (WORKER_SIGNAL) or writes into a copy
+ * (READY).
  *
- * BH_ACCESS_WRITE promises that the command overwrites the range. A kernel that breaks the promise
- * leaves garbage that counts as CLEAN. On a binding that the module declares readonly it is
- * BINDING_MISMATCH. BH_ACCESS_DECLARED needs an earlier bh_kernel_reflect, otherwise the submission
- * is INVALID_ARGUMENT. A module's writeonly promises nothing.
+ * BH_ACCESS_WRITE promises that the command overwrites the range. If the kernel breaks the promise,
+ * garbage counts as CLEAN. BH_ACCESS_WRITE on a binding that the module declares readonly is
+ * BINDING_MISMATCH. BH_ACCESS_DECLARED needs an earlier bh_kernel_reflect, otherwise bh_submit
+ * returns BH_INVALID_ARGUMENT. The word writeonly in a module is no such promise.
  *
  * Ranges of one buffer may overlap in a command; the order of the kernel's reads and writes there
  * is the kernel's. */
@@ -48,8 +50,8 @@ typedef struct bh_binding {
 /* What a command does. */
 typedef enum bh_command_type {
     BH_COMMAND_DISPATCH = 1, /* runs a kernel */
-    BH_COMMAND_COPY = 2,     /* copies |size| bytes of src to dst; ranges of one buffer must not
-                                overlap;     BH_WHOLE_SIZE is the rest of src */
+    BH_COMMAND_COPY = 2,     /* copies |size| bytes of src to dst; BH_WHOLE_SIZE is the rest of src;
+                                ranges of one buffer must not overlap */
     BH_COMMAND_FILL = 3,     /* writes |fill_value| into |size| bytes of dst; offset and size are
                                 multiples of 4; BH_WHOLE_SIZE is the rest of dst */
 } bh_command_type;
@@ -75,8 +77,8 @@ typedef struct bh_command {
 /* Bits of bh_submit_info.flags. */
 typedef enum bh_submit_flags {
     /* bh_verdict.device_ns says how long the device was busy with it, from its first command to the
-     * end of its last. Not known, and 0: of a submission that the device has not run to its end or
-     * to its deadline, on a queue without timestamps, and where the device's clock may have wrapped
+     * end of its last. It is 0 (not known) if the device ran the submission neither to its end nor
+     * to its deadline, if the queue has no timestamps, or if the device's clock may have wrapped
      * more than once. Costs two timestamps: about 0.1 ms on lavapipe. */
     BH_SUBMIT_TIMED = 1,
 } bh_submit_flags;
@@ -85,13 +87,14 @@ typedef enum bh_submit_flags {
 typedef struct bh_submit_info {
     const bh_command *commands; /* run in order, with barriers where they depend on each other */
     uint32_t command_count;     /* 0: a join of |waits|, or a marker (E17) */
-    bh_event *const *waits;     /* it starts when all are READY; a poisoned one poisons it (E5) */
-    uint32_t wait_count;        /* elements of |waits| */
-    uint64_t deadline_ns;       /* from its turn on the worker; 0: the stream's; BH_FOREVER: none */
+    bh_event *const *waits; /* it starts when all are READY; if one is poisoned, so is it (E5) */
+    uint32_t wait_count;    /* elements of |waits| */
+    uint64_t deadline_ns;   /* from its turn on the worker; default: the stream's */
     bool alone;     /* it runs on a worker that has run no other submission, and that gets no other
-                       until it has ended: how it ends is its own doing (bh_verdict.blame). The stream's
-                       worker is replaced first if it has run something. Use it after a SUSPECTED
-                       verdict. For all submissions: bh_stream_options.isolation */
+                       until it has ended. So no other submission can change how it ends
+                       (bh_verdict.blame). If the stream's worker has run something, it is replaced
+                       first. Use it after a SUSPECTED verdict. For all submissions of a stream:
+                       bh_stream_options.isolation */
     uint64_t flags; /* bh_submit_flags */
 } bh_submit_info;
 

@@ -1,6 +1,5 @@
 /* Kernel templates: a body or an expression whose types follow from its arguments at launch (K3).
- * docs/templates.md has examples.
- */
+ * docs/templates.md has examples. */
 #ifndef BULKHEAD_TEMPLATE_H
 #define BULKHEAD_TEMPLATE_H
 
@@ -30,13 +29,13 @@ typedef enum bh_parameter_role {
 
 /* A parameter of a template. */
 typedef struct bh_parameter {
-    const char *name;       /* an identifier of at most 63 bytes. In GLSL it is neither "i" nor "n"
-                               (except       with |grid|), and does not begin with "gl_" or "bh_" */
+    const char *name;       /* an identifier of at most 63 bytes. In GLSL it does not begin with
+                               "gl_" or "bh_", and without |grid| it is neither "i" nor "n" */
     bh_parameter_role role; /* what it is */
-    const char
-        *type; /* "f16", "f32", "f64", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64" or
-                  "bool": that type. Another identifier, such as "T": any type, the same for all
-                  parameters with that identifier; the body may use it as a type. NULL: any */
+    const char *type;       /* "f16", "f32", "f64", "i8", "u8", "i16", "u16", "i32", "u32", "i64",
+                               "u64" or "bool": that type. Another identifier, such as "T": any
+                               type, the same for all parameters with that identifier; the body may
+                               use it as a type. NULL: any */
 } bh_parameter;
 
 /* How to create a template. Call bh_template_options_init first. Give either |body| or
@@ -46,10 +45,10 @@ typedef struct bh_template_options {
     const char *name;   /* of its kernels, for verdicts; NULL: "template"; cut after 63 bytes */
     const bh_parameter *parameters; /* at least one of them is written */
     uint32_t parameter_count;       /* at most BH_MAX_PARAMETERS */
-    const char
-        *body; /* GLSL of a function that runs once for each element. An array's name is its
-                  element, i the index, n the number of elements. What it assigns to an output is
-                  stored, also after a return; an output that it does not assign is 0 */
+    const char *body; /* GLSL of a function that runs once for each element. An array's name is its
+                         element, i the index, n the number of elements. What the body assigns to an
+                         output is stored, also if it returns early. An output that it does not
+                         assign is 0 */
     const char *expression; /* statements such as "z = 2*x + y", separated by ";" or line ends, with
                                NumPy's types (docs/templates.md) */
     const char *declarations; /* GLSL before the body's function: functions, constants; or NULL */
@@ -59,7 +58,7 @@ typedef struct bh_template_options {
     uint32_t variants; /* kernels to keep, at least 1; the least recently used one goes; default
                           64 */
     bool trusted;      /* as bh_kernel_options.trusted */
-    uint64_t compile_deadline_ns; /* of one variant's GLSL; default 60 s; BH_FOREVER: none */
+    uint64_t compile_deadline_ns; /* of one variant's GLSL; default 60 s */
 } bh_template_options;
 
 /* Fills in the defaults. */
@@ -81,13 +80,13 @@ BH_API bh_status bh_template_release(bh_template *template_);
 
 /* A value for a parameter. Arguments may be in any order. */
 typedef struct bh_argument {
-    const char *name; /* the parameter's */
-    bh_buffer
-        *buffer; /* of an array. Its type and shape are those of its description or of its .npy or
-                    .safetensors, otherwise it is an array of u8. Rows without gaps, one lane; an
-                    offset must suit the device (bh_device_info.storage_alignment) */
-    bh_dtype dtype; /* of a number */
-    uint64_t bits;  /* of a number: its bytes in little endian, zero-extended */
+    const char *name;  /* the parameter's */
+    bh_buffer *buffer; /* of an array. Its type and shape are those of its description, or of its
+                          .npy or .safetensors; a buffer with neither is an array of u8. Its rows
+                          have no gaps, its elements one lane. Its offset is a multiple of
+                          bh_device_info.storage_alignment */
+    bh_dtype dtype;    /* of a number */
+    uint64_t bits;     /* of a number: its bytes in little endian, zero-extended */
 } bh_argument;
 
 /* Describes output |name| for these arguments, so that the caller can create its buffer: element
@@ -126,17 +125,17 @@ typedef struct bh_template_call {
 /* Compiles the variant for these arguments, unless the template has it, and fills in |out_call|.
  * Each combination of types (and of which inputs are a single element) is a kernel of its own (K1).
  * Threads that want the same variant at the same time compile it once. |groups| is for a grid;
- * otherwise NULL. The call references its kernel until bh_template_call_fini. It does not reference
- * the buffers: submit it while they are there.
+ * otherwise NULL. |out_call| references its kernel until bh_template_call_fini. It does not
+ * reference the buffers: submit it before releasing them.
  *
- * Elementwise, all arrays have the same shape, except that an input of a single element fits all.
+ * Without |grid| all arrays have the same shape, except that an input of a single element fits all.
  * An output may share the bytes of an input whose type is as wide. It overlaps nothing else.
  *
  * Blocks while a variant compiles. In a completion callback only for a variant that the template
  * has. A failure is not remembered. A type that the device does not have, such as f64, poisons the
- * submission with INVALID_KERNEL. Returns BH_OK; BH_INVALID_ARGUMENT  arguments that do not fit,
- * which the detail names BH_TOO_LARGE         more than 2^32 - 65536 elements, or over 124 bytes of
- * numbers or what bh_kernel_create_glsl returns. */
+ * submission with INVALID_KERNEL. Returns BH_OK, what bh_kernel_create_glsl returns, or
+ *   BH_INVALID_ARGUMENT  an argument does not fit, which the detail names
+ *   BH_TOO_LARGE         there are more than 2^32 - 65536 elements, or over 124 bytes of numbers */
 BH_INLINE BH_MUST_USE bh_status bh_template_prepare(bh_template *template_,
                                                     const bh_argument *arguments,
                                                     uint32_t argument_count, const uint32_t *groups,

@@ -1,6 +1,5 @@
-/* Which system calls a driver makes, and whether its sandbox table allows them: docs/sandbox.md,
- * "Tables for the next driver".
- */
+/* Which system calls a driver makes, and whether its sandbox table allows them (docs/sandbox.md,
+ * "Tables for the next driver"). */
 #ifndef BULKHEAD_TRACE_H
 #define BULKHEAD_TRACE_H
 
@@ -35,13 +34,13 @@ typedef struct bh_traced_call {
 /* The trace of a driver. */
 typedef struct bh_trace {
     char driver[32];         /* the table's entry */
-    char version[160];       /* what the driver says of itself; empty: it did not get that far */
+    char version[160];       /* the driver's version; empty: it failed before it reported one */
     char made_for[160];      /* the versions that the table was made for, as glob patterns */
     bool known;              /* |version| is one of them */
     bool tried;              /* false: the table was written from documentation */
     bool complete;           /* the driver did all of its work */
     uint32_t unknown;        /* calls that the table does not know */
-    uint32_t dropped;        /* calls of kinds that there was no room for */
+    uint32_t dropped;        /* calls that are not counted: there were too many kinds */
     char failure[256];       /* not complete: why */
     char first_unknown[256]; /* the first call that the table does not know, in words; or empty */
     uint64_t reserved;       /* 0 */
@@ -50,8 +49,8 @@ typedef struct bh_trace {
 /* Starts the driver of |device| (NULL: the default one) in a throw-away process, makes it create a
  * device, warm up, compile, import and run, and lists which system calls it makes. Fills in at most
  * |capacity| kinds of calls, in the order in which they were first made; *out_count is how many
- * there are. The work is the library's own. The process has all layers of a worker but the filters:
- * a call that these would not allow is let through and listed. Blocks, at most 100 s. Not in a
+ * there are. No kernel of yours runs. The process has all layers of a worker except the filters: a
+ * call that the filters would refuse is allowed and listed. Blocks, at most 100 s. Not in a
  * completion callback. Returns BH_OK if there is a trace, also of a driver that failed or died
  * (out_trace->failure); BH_NO_DEVICE, BH_UNAVAILABLE, BH_TIMEOUT, BH_CLOSED, BH_FORKED. */
 BH_INLINE BH_MUST_USE bh_status bh_trace_driver(bh_context *context, const char *device,

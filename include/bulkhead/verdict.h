@@ -17,22 +17,22 @@ typedef enum bh_executed {
     BH_EXECUTED_YES,     /* it ran to its end */
 } bh_executed;
 
-/* Whether a failure is certainly the submission's own (T2). A worker may be taken over by its first
- * kernel. How it dies later, and what it reports, may be that kernel's doing. */
+/* Whether a failure is certainly the submission's own (T2). The first kernel of a worker may take
+ * it over, and then decide what the worker reports later and how it dies. */
 typedef enum bh_blame {
     BH_BLAME_NONE,      /* it is READY, or the cause lies outside the submission and its worker */
-    BH_BLAME_SUSPECTED, /* its worker had been given another kernel (a loader: another file), which
-                           may be the cause. Submit it again with bh_submit_info.alone */
-    BH_BLAME_CERTAIN,   /* its worker had been given nothing else */
+    BH_BLAME_SUSPECTED, /* its worker had got another kernel (a loader: another file), which may be
+                           the cause. Submit it again with bh_submit_info.alone */
+    BH_BLAME_CERTAIN,   /* its worker had got nothing else */
 } bh_blame;
 
-/* What became of a submission. It is final (E1). In a dependent (hops is not 0) |executed|,
- * |event|, |stream_name|, the times and |other_causes| are its own. |message| tells of both. All
- * other fields are the origin's, except |status| if it is BH_STREAM_FAILED. */
+/* What became of a submission. It is final (E1). The verdict of a dependent (hops is not 0) has the
+ * dependent's own |executed|, |event|, |stream_name|, times and |other_causes|, and |status| if
+ * that is BH_STREAM_FAILED. Its |message| describes both. All other fields are the origin's. */
 typedef struct bh_verdict {
-    bh_status status; /* BH_OK: READY; any other: poisoned. Under 32: it never reached a worker */
+    bh_status status; /* BH_OK: READY; any other: poisoned. Codes under 32: it reached no worker */
     bh_executed executed;   /* whether it ran */
-    int32_t signal;         /* that killed the worker; 0: none, and always of CONTEXT_CLOSED */
+    int32_t signal;         /* that killed the worker; 0: none, or the status is CONTEXT_CLOSED */
     int32_t exit_code;      /* of the worker; -1: it did not exit */
     int32_t vk_result;      /* VkResult; 0: none */
     int32_t sys_errno;      /* errno; 0: none */
@@ -55,8 +55,9 @@ typedef struct bh_verdict {
                                 device's clock; at most ended_ns - started_ns. 0: not known */
 } bh_verdict;
 
-/* Returns who has to act: bh_status_classify of the status, but VICTIM for a dependent (hops is not
- * 0), which may succeed when it is submitted again. */
+/* Returns what kind of failure it is, and so what to do next. A dependent (hops is not 0) is
+ * VICTIM: it may succeed when it is submitted again. For all others it is
+ * bh_status_classify(status). */
 BH_INLINE bh_status_class bh_verdict_classify(const bh_verdict *verdict) {
     return bh_verdict_classify_sized(verdict, sizeof *verdict);
 }

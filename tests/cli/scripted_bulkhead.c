@@ -19,10 +19,10 @@
  *   SCRIPT_PREPARE_HANG=1    the compile's event stays pending until it is cancelled
  *   SCRIPT_BINDINGS=0.0:r:x,0.1:w:y   what the kernel binds (r, w, rw; u: uniform)
  *   SCRIPT_PUSH=8            its bytes of push constants
- *   SCRIPT_OPTIONS=1         what bh_stream_create and the compiler are given goes to standard
- * error SCRIPT_MESSAGE=TEXT      of verdicts and details The kernel copies its first readable
- * binding to each writable one, byte by byte, over and over.
- */
+ *   SCRIPT_OPTIONS=1         what bh_stream_create and the compiler are given goes to standard error
+ *   SCRIPT_MESSAGE=TEXT      of verdicts and details
+ *
+ * The kernel copies its first readable binding to each writable one, byte by byte, over and over. */
 #include <bulkhead/bulkhead.h>
 #include <pthread.h>
 #include <stdio.h>

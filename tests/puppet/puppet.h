@@ -12,8 +12,8 @@
 #include "supervisor/worker/worker_proc.h"
 #include "supervisor/worker/zygote.h"
 
-#define PUPPET_SECONDS (20 * UINT64_C(1000000000) * bht_slowness()) /* how long any wait may take  \
-                                                                     */
+/* How long any wait may take. */
+#define PUPPET_SECONDS (20 * UINT64_C(1000000000) * bht_slowness())
 
 struct puppet {
     bh_context *context;

@@ -16,9 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define GONE_MS (1000 * (int)bht_slowness()) /* the promise: within a second of the host's death   \
-                                              */
-#define START_FAILED 71                      /* BHI_EXIT_START_FAILED */
+/* The promise: within a second of the host's death. */
+#define GONE_MS      (1000 * (int)bht_slowness())
+#define START_FAILED 71 /* BHI_EXIT_START_FAILED */
 
 /* -- starting: what is refused, and how it says so ------------------------------------------ */
 

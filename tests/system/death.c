@@ -327,6 +327,17 @@ static void a_worker_that_does_not_start_in_time(void) {
     }
 }
 
+static void a_start_timeout_of_0_is_the_default(void) {
+    bh_context_options options = fx_options();
+    options.start_timeout_ns = 0;
+    options.restart_budget = 1;
+    bh_context *context = fx_context_with(options, NULL);
+    bh_stream *stream = fx_stream(context, "default", FX_SECONDS);
+    BHT_EQ(bh_stream_wait_ready(stream, FX_SECONDS, NULL), BH_OK);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(sigsegv),
@@ -346,6 +357,7 @@ int main(int argc, char **argv) {
         BHT_TEST(a_worker_that_kept_its_rights),
         BHT_TEST(a_worker_that_is_faster_than_its_zygote),
         BHT_TEST_WITH(death_at_each_step_of_starting, 60, 0),
+        BHT_TEST(a_start_timeout_of_0_is_the_default),
         BHT_TEST(death_while_attaching_and_creating),
         BHT_TEST(a_worker_that_does_not_start_in_time),
     };
