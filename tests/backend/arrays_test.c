@@ -260,10 +260,12 @@ static void arrays_over_limits(void) {
     struct rig rig;
     char most[256];
     rig_open(&rig, NULL);
+    const uint32_t most_buffers =
+        rig.backend->device.limits.maxPerStageDescriptorStorageBuffers - 1;
     snprintf(most, sizeof most,
              "storage buffers: 40, the device allows %u (maxPerStageDescriptorStorageBuffers, less "
              "one for the guard)",
-             rig.backend->device.limits.maxPerStageDescriptorStorageBuffers - 1);
+             most_buffers);
     rig_close(&rig);
     const struct {
         uint32_t length;
@@ -273,7 +275,9 @@ static void arrays_over_limits(void) {
         {255, "the kernel binds more than 256 buffers"},
         {40, most},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    /* lavapipe from Mesa 25 on allows a million: no kernel that we take has more. */
+    const size_t count = sizeof cases / sizeof *cases - (most_buffers > 40);
+    for (size_t i = 0; i < count; i++) {
         const struct bhi_spec_constant length = {0, 4, cases[i].length};
         refused(CODE(array_sized), &length, BH_LIMIT_EXCEEDED, cases[i].text);
     }

@@ -316,6 +316,11 @@ static void constants_in_range_are_left_alone(void) {
                  "%%p = OpAccessChain %%p_wu %%shared %s\nOpStore %%p %%u_1\nOpReturn",
                  cases[i].index);
         struct stand_module module = stand_compute(ARRAY, body, "", 3);
+        if (!stand_is_valid_here(&module, "may not have a negative value")) { /* newer validators */
+            BHT_STR_EQ(cases[i].index, "%i_m1");
+            stand_free(&module);
+            continue;
+        }
         struct bhi_guarded guarded = stand_guard(&module);
         if (guarded.clamps != cases[i].clamps) {
             BHT_FAIL("%s: %u clamps", cases[i].index, guarded.clamps);
@@ -490,7 +495,9 @@ static void a_local_index_that_is_none(void) {
         "%main = OpFunction %void None %nothing\n%start = OpLabel\n%used = OpLoad %uint %shared\n"
         "OpReturn\nOpFunctionEnd\n",
         3);
-    stand_refuses(&module, BH_INVALID_KERNEL, "(LocalInvocationIndex) is not a 32-bit integer");
+    if (stand_is_valid_here(&module, "needs to be a 32-bit int scalar")) { /* older validators */
+        stand_refuses(&module, BH_INVALID_KERNEL, "(LocalInvocationIndex) is not a 32-bit integer");
+    }
     stand_free(&module);
 }
 

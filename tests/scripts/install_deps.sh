@@ -50,7 +50,8 @@ die() {
     exit 1
 }
 # What every release has, by the script's own lists.
-common=$(sed -n '/^build=(/,/^check=/p' "$script" | tr -d '()' | sed 's/^[a-z]*=//;s/#.*//;s/"[^"]*"//g')
+common=$(sed -n '/^build=(/,/^only_names=/p' "$script" | sed '/^only_names=/d;s/#.*//' | tr -d '()' |
+    sed 's/^[a-z]*=//;s/"\(clang-[a-z]*-19\)|[^"]*"/\1/g;s/"[^"]*"//g')
 machine() { # CLANG PACKAGE...
     CLANG=$1
     shift
@@ -70,6 +71,10 @@ machine 19 libclang-rt-19-dev libclang-rt-dev
 grep -qx libclang-rt-19-dev "$INSTALLED" || die "not installed: $(cat "$LOG")"
 grep -q 'libclang-rt-14' "$LOG" && die "another release's name was asked for"
 "$script" all | grep -q 'Nothing to install' || die "installed twice"
+machine 21 libclang-rt-21-dev clang-format clang-tidy # Debian testing has no 19 any more
+sed -i '/^clang-[a-z]*-19$/d' "$PACKAGES"
+[ "$(names | grep -E 'clang-(format|tidy)' | tr '\n' ' ')" = 'clang-format clang-tidy ' ] ||
+    die "Debian testing: $(names)"
 machine '' libclang-rt-dev # clang is no package of that kind
 [ "$(names | grep libclang-rt)" = libclang-rt-dev ] || die "without a version: $(names)"
 
