@@ -117,7 +117,8 @@ bh_status bhi_buffer_make_device(struct bh_stream *stream, uint64_t size, const 
     bhi_context_lock(stream->context);
     const bool is_cpu = stream->runs_on.is_cpu;
     bhi_context_unlock(stream->context);
-    if (status == BH_OK && size && !is_cpu) {
+    /* Without |memory| it is too large, and refused in the words for host memory. */
+    if (status == BH_OK && memory && size && !is_cpu) {
         *out_buffer = bhi_buffer_unmade(memory, size);
         status = *out_buffer ? BH_OK : bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
     } else if (status == BH_OK) {

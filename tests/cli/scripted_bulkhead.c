@@ -225,7 +225,7 @@ bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *source,
     status = bh_buffer_create(context, file.array.bytes, out_buffer, detail);
     if (status == BH_OK) {
         bh_buffer *buffer = *out_buffer;
-        buffer->array.dtype = (bh_dtype)(BH_DTYPE_F16 + file.array.dtype);
+        buffer->array.dtype = file.array.dtype;
         buffer->array.rank = file.array.dimensions;
         memcpy(buffer->array.shape, file.array.shape, sizeof file.array.shape);
         if (!bhi_npy_file_read(&file, buffer->bytes, &complaint)) {

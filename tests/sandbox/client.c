@@ -260,9 +260,10 @@ void guest_open(struct client *client, struct guest *guest, uint64_t id) {
     BHT_EQ(message.type, BHI_MSG_HELLO);
     BHT_EQ(message.hello.worker, id);
     BHT_MEM_EQ(message.hello.token, guest->token, sizeof guest->token);
-    do {
+    do { /* |words| is for a sentinel: a GPU's worker hands its abort words out */
         next_message(client, guest, BHI_WS_HELD, &message);
-    } while (message.type == BHI_MSG_DEVICE || message.type == BHI_MSG_LOG);
+    } while (message.type == BHI_MSG_DEVICE || message.type == BHI_MSG_LOG ||
+             message.type == BHI_MSG_WORDS);
     BHT_EQ(message.type, BHI_MSG_READY);
     guest->ready = message.ready;
 }

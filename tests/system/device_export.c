@@ -242,6 +242,27 @@ static void there_is_no_memory(void) {
     bh_context_destroy(context);
 }
 
+/* More than any buffer may have: as of host memory. An empty one has nothing to be made. */
+static void sizes_at_the_limits(void) {
+    bh_context *context = posing(NULL);
+    bh_stream *a = stream_of(context, "a", NULL);
+    bh_buffer_options options;
+    bh_buffer_options_init(&options);
+    options.stream = a;
+    options.memory = BH_MEMORY_DEVICE;
+    bh_buffer *buffer = NULL;
+    bh_detail detail;
+    BHT_EQ(bh_buffer_create_with(context, (1ull << 40) + 1, &options, &buffer, &detail),
+           BH_TOO_LARGE);
+    BHT_STR_HAS(detail.message, "over the limit of 1 TiB");
+    BHT_TRUE(!buffer);
+    buffer = device_buffer(context, a, 0);
+    bh_buffer_release(buffer);
+    fx_expect_healthy(context, a);
+    bh_stream_release(a);
+    bh_context_destroy(context);
+}
+
 /* A maker that dies before it has handed the memory out, at either step: it is made again. */
 static void a_maker_that_dies(void) {
     static const char *const steps[] = {"1:make:1=kill", "1:made:1=kill", "1:before_record:1=kill"};
@@ -424,6 +445,7 @@ int main(int argc, char **argv) {
         BHT_TEST(many_in_one_submission),
         BHT_TEST(other_tenants_are_refused),
         BHT_TEST(there_is_no_memory),
+        BHT_TEST(sizes_at_the_limits),
         BHT_TEST(a_maker_that_dies),
         BHT_TEST(a_maker_that_dies_afterwards),
         BHT_TEST(lies_are_seen_through),

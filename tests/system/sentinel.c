@@ -165,7 +165,7 @@ static size_t count_mapped(pid_t pid) {
     snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
     FILE *file = fopen(path, "re");
     while (file && fgets(line, sizeof line, file)) {
-        count += strstr(line, NAME) != NULL;
+        count += !!strstr(line, NAME);
     }
     if (file) {
         fclose(file);
