@@ -16,8 +16,8 @@ set(swiftshader_lacks
     system_readonly    # pointers that are chosen (VariablePointers)
     system_wrap        # the same
     system_access)     # an array of buffers by a computed index: refused there (decision 40)
-# They name lavapipe, as a second driver or as what is traced.
-set(swiftshader_other_driver system_arguments system_trace)
+# They name lavapipe, as a second driver, as what is traced, or as what poses as a GPU.
+set(swiftshader_other_driver system_arguments system_trace system_device_export)
 # What they prove is of the host, the loaders, the compiler or a worker's processes: no driver takes
 # part in it, and they take long.
 set(swiftshader_no_driver system_dead_mount system_describe system_descriptors system_endurance
