@@ -8,11 +8,11 @@
 
 #include "formats/complaint.h"
 
-enum { BHI_SHAPE_RANK = 32 };
+#include <bulkhead/array.h>
 
 struct bhi_shape {
     uint32_t rank;
-    uint64_t size[BHI_SHAPE_RANK];
+    uint64_t size[BH_MAX_RANK];
     uint64_t count; /* of elements */
 };
 

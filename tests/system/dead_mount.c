@@ -16,9 +16,8 @@
 
 #define SHORT_MS (300 * bht_slowness()) /* the file is asked for sooner */
 #define SHORT_NS (SHORT_MS * FX_MS)
-#define BOUND_MS                                                                                   \
-    (6000 * bht_slowness() +                                                                       \
-     BHT_SECOND_MS) /* for what may wait for the unkillable to be given up */
+/* For what may wait for the unkillable to be given up, on a busy machine. */
+#define BOUND_MS (6000 * bht_slowness() + 4 * BHT_SECOND_MS)
 
 static bh_file_source raw(const char *path) {
     bh_file_source source = source_of(path, BH_FILE_RAW, NULL);

@@ -146,6 +146,35 @@ static void case_29_two_templates_of_one_name_in_one_batch(void) {
     end();
 }
 
+/* As many dimensions as a description may have. */
+static void many_dimensions(void) {
+    begin();
+    bh_template *t = x_to_y_template("deep", "y = x + x;");
+    bh_buffer *x = floats(1, 1, COUNT), *y = floats(0, 0, COUNT);
+    bh_buffer *const both[] = {x, y};
+    for (uint32_t rank = 31; rank <= BH_MAX_RANK; rank += rank == 33 ? 31 : 1) {
+        bh_description d;
+        bh_description_init(&d);
+        d.kind = BH_NUMBER_FLOAT;
+        d.bits = 32;
+        d.rank = rank;
+        for (uint32_t i = 0; i < rank; i++) {
+            d.shape[i] = i == rank - 1 ? COUNT : 1;
+        }
+        for (int i = 0; i < 2; i++) {
+            BHT_EQ(bh_buffer_set_description(both[i], &d, NULL), BH_OK);
+        }
+        const bh_argument arguments[] = {{.name = "x", .buffer = x}, {.name = "y", .buffer = y}};
+        launch(t, arguments, 2, NULL);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        BHT_EQ(((float *)(void *)fx_pointer(y))[i], (float)(2 * (i + 1)));
+    }
+    bh_buffer_release(x), bh_buffer_release(y);
+    bh_template_release(t);
+    end();
+}
+
 /* -- bodies ---------------------------------------------------------------------------------- */
 
 /* It may return; what it leaves unassigned is 0; index and count are at hand; functions can be
@@ -528,6 +557,7 @@ int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(case_28_one_template_for_halves_and_floats_in_one_batch),
         BHT_TEST(case_29_two_templates_of_one_name_in_one_batch),
+        BHT_TEST(many_dimensions),
         BHT_TEST(a_body_and_its_surroundings),
         BHT_TEST(a_grid),
         BHT_TEST(numbers),

@@ -38,15 +38,6 @@ struct bhi_ins *bhi_ins_new(struct bhi_ir *ir, SpvOp op, uint32_t type, uint32_t
     return ins;
 }
 
-struct bhi_ins *bhi_ins_copy(struct bhi_ir *ir, const struct bhi_ins *ins) {
-    const size_t first = 1u + (ins->type != 0) + (ins->result != 0);
-    struct bhi_ins *copy =
-        bhi_ins_new(ir, bhi_ins_op(ins), ins->type, ins->result != 0 ? bhi_ir_id(ir) : 0,
-                    &ins->words[first], bhi_ins_length(ins) - first);
-    copy->ids = ins->ids;
-    return copy;
-}
-
 void bhi_ins_set(struct bhi_ir *ir, struct bhi_ins *ins, const uint32_t *operands, size_t count) {
     const size_t first = 1u + (ins->type != 0) + (ins->result != 0);
     uint32_t *words = bhi_ir_alloc(ir, (first + count) * sizeof *words);

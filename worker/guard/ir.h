@@ -137,8 +137,6 @@ uint32_t bhi_ir_id(struct bhi_ir *ir);
 /* In no list yet. |result| and |type| 0: it has none; they stand before the operands. */
 struct bhi_ins *bhi_ins_new(struct bhi_ir *ir, SpvOp op, uint32_t type, uint32_t result,
                             const uint32_t *operands, size_t count);
-/* A copy with the same operands and a result id of its own; in no list. */
-struct bhi_ins *bhi_ins_copy(struct bhi_ir *ir, const struct bhi_ins *ins);
 /* Puts |operands| in the place of all that follows type and result. */
 void bhi_ins_set(struct bhi_ir *ir, struct bhi_ins *ins, const uint32_t *operands, size_t count);
 void bhi_ins_append(struct bhi_ins_list *list, struct bhi_ins *ins);
