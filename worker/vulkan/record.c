@@ -209,7 +209,7 @@ static bool record_dispatch(struct bhi_recorder *r, const struct bhi_cmd_dispatc
         !order(r, uses, reflection->buffer_count, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT)) {
         return false;
     }
-    const VkPipeline pipeline = split ? kernel->split : kernel->pipeline;
+    VkPipeline pipeline = split ? kernel->split : kernel->pipeline;
     if (r->bound_pipeline != pipeline) {
         vk->CmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
         r->bound_pipeline = pipeline;
