@@ -28,3 +28,13 @@ void bench_must(bh_status status, const char *call, const bh_detail *detail) {
                   detail ? detail->message : bh_status_text(status));
     }
 }
+
+void bench_finish(bh_event *event) {
+    bh_verdict verdict;
+    if (bh_event_wait(event, 60ull * 1000 * 1000 * 1000) != BH_OK) {
+        bench_die("a job is not READY: %s", bh_event_verdict(event, &verdict) == BH_OK
+                                                ? verdict.message
+                                                : "it has not ended");
+    }
+    bh_event_release(event);
+}

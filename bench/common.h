@@ -11,5 +11,8 @@ uint64_t bench_now_ns(void);
 __attribute__((noreturn, format(printf, 1, 2))) void bench_die(const char *format, ...);
 /* Ends the program where |status| is not BH_OK. |detail| may be NULL. */
 void bench_must(bh_status status, const char *call, const bh_detail *detail);
+/* Waits for a job, for a minute at most, and releases it. Ends the program where it is not READY.
+ */
+void bench_finish(bh_event *event);
 
 #endif

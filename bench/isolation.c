@@ -41,16 +41,6 @@ static bh_stream *make_stream(const struct bench *bench, bh_isolation isolation)
     return stream;
 }
 
-static void await(bh_event *event) {
-    bh_verdict verdict;
-    if (bh_event_wait(event, TIMEOUT_NS) != BH_OK) {
-        bench_die("a job is not READY: %s", bh_event_verdict(event, &verdict) == BH_OK
-                                                ? verdict.message
-                                                : "it has not ended");
-    }
-    bh_event_release(event);
-}
-
 static bh_event *launch(const struct bench *bench, bh_stream *stream, bh_buffer *buffer,
                         uint32_t groups) {
     const bh_binding binding = {.buffer = buffer, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE};
@@ -79,7 +69,7 @@ static void measure_alone(const struct bench *bench, uint64_t *out_start, uint64
     bh_stream *stream = make_stream(bench, BH_ISOLATION_STREAM);
     bench_must(bh_stream_wait_ready(stream, TIMEOUT_NS, &detail), "bh_stream_wait_ready", &detail);
     const uint64_t ready = bench_now_ns();
-    await(launch(bench, stream, buffer, 0));
+    bench_finish(launch(bench, stream, buffer, 0));
     *out_start = ready - began;
     *out_compile = bench_now_ns() - ready;
     bh_stream_release(stream);
@@ -98,7 +88,7 @@ static uint64_t measure_jobs(const struct bench *bench, bh_stream *stream, uint3
         events[i] = launch(bench, stream, buffers[i], bench->groups);
     }
     for (uint32_t i = 0; i < count; i++) {
-        await(events[i]);
+        bench_finish(events[i]);
     }
     const uint64_t took = bench_now_ns() - began;
     for (uint32_t i = 0; i < count; i++) {

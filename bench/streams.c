@@ -77,16 +77,6 @@ static bh_event *launch_empty(bh_stream *stream, bh_kernel *kernel) {
     return event;
 }
 
-static void finish(bh_event *event) {
-    bh_verdict verdict;
-    if (bh_event_wait(event, TIMEOUT_NS) != BH_OK) {
-        bench_die("a job is not READY: %s", bh_event_verdict(event, &verdict) == BH_OK
-                                                ? verdict.message
-                                                : "it has not ended");
-    }
-    bh_event_release(event);
-}
-
 /* -- processes --------------------------------------------------------------------------------- */
 
 /* Of /proc/PID/smaps_rollup; 0: it cannot be read. */
@@ -136,7 +126,7 @@ static void measure_streams(const struct options *options, unsigned count) {
     bench_must(bh_event_wait_any(events, count, TIMEOUT_NS, &first), "bh_event_wait_any", NULL);
     const uint64_t one = bench_now_ns();
     for (unsigned i = 0; i < count; i++) {
-        finish(events[i]);
+        bench_finish(events[i]);
     }
     const uint64_t all = bench_now_ns();
     uint64_t memory = 0, used = 0;
@@ -170,7 +160,7 @@ static void measure_at_rest(const struct options *options, unsigned count) {
     for (unsigned i = 0; i < count; i++) {
         streams[i] = open_stream(options, context);
     }
-    finish(launch_empty(streams[count / 2], kernel));
+    bench_finish(launch_empty(streams[count / 2], kernel));
     const uint64_t done = bench_now_ns();
     const int pid = bh_stream_worker_pid(streams[count / 2]);
     uint64_t used = 0 - processor_ns(pid) - processor_ns(getpid());
@@ -220,7 +210,7 @@ static void run(struct work *work) {
     bench_must(
         bh_launch(work->stream, work->kernel, groups, bound, 2, &n, sizeof n, &event, &detail),
         "bh_launch", &detail);
-    finish(event);
+    bench_finish(event);
 }
 
 /* Until a spare is ready, and says nothing more. */
