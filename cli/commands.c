@@ -212,8 +212,9 @@ static const struct bhi_section batch_sections[] = {
      "  waiting      may begin\n"
      "  running      has a worker\n"
      "  done         its outputs are in place\n"
-     "  failed       the kernel, an input or an argument is bad, or a job that it depends\n"
-     "               on failed: the origin names that job\n"
+     "  failed       the kernel, an input or an argument is bad, its device does not\n"
+     "               exist, or a job that it depends on failed: the origin names that\n"
+     "               job\n"
      "  quarantined  it crashed or hung too often\n"
      "  cancelled    by a signal; --resume runs it again\n\n"
      "A job that is lost because another job killed its worker is tried again and not blamed. "
@@ -225,8 +226,8 @@ static const struct bhi_section batch_sections[] = {
      "  1    jobs have failed or are quarantined, or --verify found outputs that have\n"
      "       changed\n"
      "  2    bad usage or bad input: nothing was started\n"
-     "  3    the environment cannot do it (see bulkhead doctor), or the device does\n"
-     "       not exist (see bulkhead devices)\n"
+     "  3    the environment cannot do it (see bulkhead doctor), or the device of\n"
+     "       --device does not exist (see bulkhead devices)\n"
      "  130  cancelled by SIGINT, 143 by SIGTERM. A second signal, half a second\n"
      "       later or more, kills at once"},
 };

@@ -37,13 +37,17 @@ static bh_status_class classify(const bh_verdict *verdict) {
     return bh_verdict_classify(verdict);
 }
 
+/* It lasts: trying again does not help. */
+static bool is_without_device(const bh_verdict *verdict) {
+    return verdict->status == BH_NO_DEVICE || verdict->status == BH_UNSUPPORTED;
+}
+
 static void refuse_environ(const struct bhi_policy_case *given, struct bhi_policy_answer *answer) {
     const uint32_t doublings =
         given->refusals < MOST_DOUBLINGS ? given->refusals : (uint32_t)MOST_DOUBLINGS;
     answer->next = BHI_JOB_WAITING;
     answer->environ_ = true;
-    answer->hopeless =
-        given->verdict->status == BH_NO_DEVICE || given->verdict->status == BH_UNSUPPORTED;
+    answer->hopeless = is_without_device(given->verdict);
     answer->delay_ns = first_delay_ns << doublings;
 }
 
@@ -91,7 +95,9 @@ struct bhi_policy_answer bhi_policy(const struct bhi_policy_case *given) {
         answer.next = given->victim + 1 < BHI_POLICY_VICTIM ? BHI_JOB_WAITING : BHI_JOB_FAILED;
         break;
     case BH_STATUS_CLASS_ENVIRON:
-        refuse_environ(given, &answer);
+        if (!given->own_device || !is_without_device(verdict)) {
+            refuse_environ(given, &answer);
+        }
         break;
     case BH_STATUS_CLASS_NONE:
     case BH_STATUS_CLASS_CALLER:

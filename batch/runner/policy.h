@@ -10,7 +10,8 @@
  *   poison                       that every job ends
  *   input, caller                FAILED: the same would come again
  *   environ                      tried again after a pause that doubles; where the machine has no
- *                                device at all the batch ends
+ *                                device at all the batch ends; where there is no device that the job
+ *                                itself names: FAILED
  *   out of memory or             tried again when others have given theirs back; where it was alone:
  *   descriptors                  of memory FAILED, of descriptors as environ; where no job has ended
  *                                well yet, this process has too few (EMFILE), and the batch ends
@@ -29,6 +30,7 @@ struct bhi_policy_case {
     uint32_t refusals; /* by the environment, of the batch, in a row, this one not among them */
     bool served;       /* a job of the batch has ended well: there is room for one */
     bool alone;        /* no other job of the batch had memory or descriptors */
+    bool own_device;   /* the job names its device: other jobs may have other devices */
     bool stopping;     /* the batch ends early: what was cancelled or closed, was by us */
     bool interrupted;  /* by a signal, that is */
 };

@@ -310,6 +310,7 @@ static void conclude(struct bhi_runner *runner, struct bhi_work *work, bool alon
         .refusals = runner->refusals,
         .served = runner->served,
         .alone = alone,
+        .own_device = work->request && work->request->run.device,
         .stopping = runner->stopping,
         .interrupted = runner->interrupted,
     };

@@ -111,10 +111,6 @@ static bool make(struct bhi_work *work, const struct bhi_runner_kind *wanted, ui
     if (status == BH_OK) {
         return true;
     }
-    /* It is this job's mistake: others have other devices. */
-    if (status == BH_NO_DEVICE) {
-        status = BH_INVALID_ARGUMENT;
-    }
     bhi_work_refuse(
         work, status, detail.sys_errno, "%s%.60s%s%.400s", wanted->device ? "device " : "",
         wanted->device ? wanted->device : "", wanted->device ? ": " : "",

@@ -24,6 +24,9 @@ bomb() { # ID [MORE]
     square whole x.npy whole.npy ",\"device\":\"$selector\",\"memory\":\"512M\""
     square other x.npy other.npy ',"device":"abacus"'
 } > jobs.jsonl
+cli run "$SHADERS/square.spv" --groups 16 --in 0=x.npy --out '1=y.npy:f32[1000]' --device abacus --json
+expect_status 3
+said=$(jq -r '"\(.code) \(.message)"' .stdout)
 cli batch jobs.jsonl --streams 1 --json
 expect_status 1
 expect_sql "SELECT id, state FROM jobs" "small|failed
@@ -33,8 +36,10 @@ whole|done
 other|failed"
 expect_json '.failures[] | select(.id == "small") | .code == "COMPILE_FAILED" and
     (.message | contains("its memory limit of 256 MiB"))'
-expect_json '.failures[] | select(.id == "other") | .code == "INVALID_ARGUMENT" and
-    (.message | startswith("device abacus: ")) and (.message | contains("see bulkhead devices"))'
+expect_json '.failures[] | select(.id == "other") | .code == "NO_DEVICE" and
+    (.message | contains("see bulkhead devices"))'
+expect_json --arg said "${said/--device/device abacus}" \
+    '.failures[] | select(.id == "other") | "\(.code) \(.message)" == $said'
 # Four kinds: each has a stream of its own.
 expect_sql "SELECT count(DISTINCT stream) FROM attempt WHERE started" 4
 for id in part whole; do

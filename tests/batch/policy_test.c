@@ -103,6 +103,18 @@ static void every_status_has_its_answer(void) {
     }
 }
 
+/* The mistake of a job that names its device is not the machine's: other jobs go on. */
+static void a_device_of_its_own(void) {
+    for (size_t i = 0; i < STATUSES; i++) {
+        const struct bhi_policy_case own = {.retries = 2, .own_device = true};
+        const struct bhi_policy_answer answer = ask(every[i], own);
+        const bool without = every[i] == BH_NO_DEVICE || every[i] == BH_UNSUPPORTED;
+        BHT_EQ(answer.next, without ? BHI_JOB_FAILED : ask(every[i], fresh).next);
+        BHT_EQ(answer.environ_, !without && ask(every[i], fresh).environ_);
+        BHT_TRUE(!answer.hopeless);
+    }
+}
+
 static void a_guilty_one_is_tried_so_often_and_quarantined(void) {
     for (uint32_t retries = 0; retries < 5; retries++) {
         for (uint32_t guilty = 0; guilty < 8; guilty++) {
@@ -196,6 +208,7 @@ int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(every_status_has_its_answer),
         BHT_TEST(what_is_only_suspected_is_not_charged),
+        BHT_TEST(a_device_of_its_own),
         BHT_TEST(a_guilty_one_is_tried_so_often_and_quarantined),
         BHT_TEST(a_victim_is_not_blamed_but_ends),
         BHT_TEST(poison_from_an_input),
