@@ -121,7 +121,7 @@ static void case_12_one_of_a_batch_kills_the_worker(void) {
         outs[i] = fx_words(s.context, STAGE_FLOATS, 0);
         events[i] = ev_square(&s, s.a, s.x, outs[i], NULL, 0);
         if (i == BEFORE - 1) {
-            /* Recorded, though nobody has looked at it: the gate begins after that. */
+            /* All so far are recorded and READY before the gate begins. */
             WAIT_UNTIL(bh_event_query(events[i]) == BH_EVENT_READY, 20000);
             stage_gate(&s);
         }
