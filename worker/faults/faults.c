@@ -161,9 +161,9 @@ static const char *const points[] = {
 };
 
 struct rule {
-    unsigned worker; /* ANY: each */
-    unsigned nth;    /* ANY: each time */
-    unsigned passed; /* how often this worker has passed the point */
+    unsigned worker;         /* ANY: each */
+    unsigned nth;            /* ANY: each time */
+    _Atomic unsigned passed; /* how often this worker has passed the point: its threads do */
     enum action action;
     char point[24];
 };
@@ -473,8 +473,8 @@ static enum action pass(const char *name) {
             strcmp(rule->point, name) != 0) {
             continue;
         }
-        rule->passed++;
-        if (rule->nth != ANY && rule->nth != rule->passed) {
+        const unsigned passed = atomic_fetch_add(&rule->passed, 1) + 1;
+        if (rule->nth != ANY && rule->nth != passed) {
             continue;
         }
         if (errors.notes) {

@@ -1,0 +1,127 @@
+/* The loader's threads: a read that has failed is over only when none of them writes any more
+ * (case 41), however far behind the others are. The linker gives them these calls (--wrap). */
+#include "harness.h"
+#include "worker/loader/reads.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define BYTES (UINT64_C(4) << 20)
+
+static struct {
+    _Atomic int caller; /* the thread in bhi_reads_run; 0: nothing is held up */
+    atomic_bool writing, failed, returned;
+    atomic_bool early; /* it returned while another wrote */
+} stage;
+
+ssize_t __real_pread(int fd, void *out, size_t size, off_t offset);
+ssize_t __wrap_pread(int fd, void *out, size_t size, off_t offset);
+ssize_t __real_pwrite(int fd, const void *from, size_t size, off_t offset);
+ssize_t __wrap_pwrite(int fd, const void *from, size_t size, off_t offset);
+int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set);
+
+/* On any machine there are two threads. */
+int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set) {
+    (void)pid;
+    CPU_ZERO_S(size, set);
+    CPU_SET_S(0, size, set);
+    CPU_SET_S(1, size, set);
+    return 0;
+}
+
+static bool is_caller(void) {
+    return atomic_load(&stage.caller) == (int)syscall(SYS_gettid);
+}
+
+/* The caller's reads fail, as soon as the other thread is about to write. */
+ssize_t __wrap_pread(int fd, void *out, size_t size, off_t offset) {
+    if (!is_caller()) {
+        return __real_pread(fd, out, size, offset);
+    }
+    WAIT_UNTIL(atomic_load(&stage.writing), 20000);
+    atomic_store(&stage.failed, true);
+    errno = EIO;
+    return -1;
+}
+
+static bool caller_sleeps(void) {
+    char path[64], state = '?';
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", atomic_load(&stage.caller));
+    FILE *file = fopen(path, "re");
+    const int fields = file ? fscanf(file, "%*d (%*[^)]) %c", &state) : 0;
+    if (file) {
+        fclose(file);
+    }
+    return fields == 1 && state == 'S';
+}
+
+/* The other thread writes only when the caller waits for it, or has not waited. */
+ssize_t __wrap_pwrite(int fd, const void *from, size_t size, off_t offset) {
+    if (atomic_load(&stage.caller) && !is_caller()) {
+        atomic_store(&stage.writing, true);
+        WAIT_UNTIL(atomic_load(&stage.returned) || (atomic_load(&stage.failed) && caller_sleeps()),
+                   20000);
+        if (atomic_load(&stage.returned)) {
+            atomic_store(&stage.early, true);
+        }
+    }
+    return __real_pwrite(fd, from, size, offset);
+}
+
+static int make_file(uint8_t value) {
+    const int fd = memfd_create("reads", MFD_CLOEXEC);
+    BHT_GE(fd, 0);
+    BHT_EQ(ftruncate(fd, (off_t)BYTES), 0);
+    uint8_t *bytes = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    BHT_TRUE(bytes != MAP_FAILED);
+    memset(bytes, value, BYTES);
+    munmap(bytes, BYTES);
+    return fd;
+}
+
+static void expect_all(int fd, uint8_t value) {
+    uint8_t *bytes = mmap(NULL, BYTES, PROT_READ, MAP_SHARED, fd, 0);
+    BHT_TRUE(bytes != MAP_FAILED);
+    for (uint64_t i = 0; i < BYTES; i++) {
+        if (bytes[i] != value) {
+            BHT_FAIL("byte %llu is %u, must be %u", (unsigned long long)i, bytes[i], value);
+        }
+    }
+    munmap(bytes, BYTES);
+}
+
+static void case_41_a_failed_read_returns_when_nobody_writes(void) {
+    struct bhi_reads *reads = bhi_reads_create();
+    BHT_TRUE(reads);
+    const int from = make_file(7), to = make_file(0);
+    _Atomic uint64_t done = 0;
+    struct bhi_read_failure failure = {0};
+    atomic_store(&stage.caller, (int)syscall(SYS_gettid));
+    BHT_TRUE(!bhi_reads_run(reads, from, to, 0, BYTES, &done, &failure));
+    atomic_store(&stage.returned, true);
+    BHT_EQ(failure.error, EIO);
+    BHT_TRUE(!failure.wrote);
+    BHT_TRUE(atomic_load(&stage.writing));
+    BHT_GT(atomic_load(&done), 0); /* the other one's */
+    /* The same threads do the next job, with nothing of this one. */
+    atomic_store(&stage.caller, 0);
+    BHT_TRUE(bhi_reads_run(reads, from, to, 0, BYTES, &done, &failure));
+    expect_all(to, 7);
+    bhi_reads_destroy(reads); /* which waits for its threads */
+    BHT_TRUE(!atomic_load(&stage.early));
+    close(from);
+    close(to);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(case_41_a_failed_read_returns_when_nobody_writes),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
