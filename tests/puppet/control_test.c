@@ -1,0 +1,215 @@
+/* What comes over a worker's control channel, and of which worker it is taken to be. */
+#include "ipc/channel.h"
+#include "puppet.h"
+#include "supervisor/context/pump.h"
+#include "supervisor/reactor/control.h"
+#include "supervisor/worker/conduct.h"
+#include "supervisor/worker/outbox.h"
+
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#define KERNEL 77u
+
+/* The lines of the host's log. */
+static struct {
+    int lines;
+    char last[512];
+} heard;
+
+static void keep(bh_log_level level, const char *line, void *user) {
+    (void)level, (void)user;
+    heard.lines++;
+    snprintf(heard.last, sizeof heard.last, "%s", line);
+}
+
+struct scene {
+    struct puppet p;
+    void *zmq;
+    char folder[64];
+};
+
+/* A worker and the far end of its channel. */
+struct peer {
+    struct bhi_worker *worker;
+    struct bhi_channel far;
+};
+
+static void set_up(struct scene *s) {
+    *s = (struct scene){.zmq = zmq_ctx_new(), .folder = "/tmp/bulkhead-control-XXXXXX"};
+    BHT_TRUE(s->zmq && mkdtemp(s->folder));
+    puppet_open(&s->p);
+    s->p.context->settings.log = keep;
+}
+
+/* It serves the stream, knows the kernel, and has its channel. */
+static struct peer connect_peer(struct scene *s, int pid) {
+    struct peer peer = {.worker = puppet_serving(&s->p)};
+    char path[96];
+    int listener = -1;
+    peer.worker->core.pid = pid;
+    snprintf(path, sizeof path, "%s/w", s->folder); /* each has the same name in turn */
+    BHT_EQ(bhi_channel_open(&peer.worker->channel, s->zmq, path, &listener), 0);
+    BHT_EQ(bhi_channel_accept(&peer.far, listener), 0);
+    bhi_context_lock(s->p.context);
+    BHT_TRUE(bhi_worker_kernels_add(&peer.worker->kernels, KERNEL, 1, 0));
+    bhi_context_unlock(s->p.context);
+    return peer;
+}
+
+static void disconnect(struct peer *peer) {
+    bhi_channel_close(&peer->far);
+    bhi_channel_close(&peer->worker->channel);
+    bhi_worker_release(peer->worker);
+}
+
+static void tear_down(struct scene *s) {
+    puppet_close(&s->p);
+    zmq_ctx_term(s->zmq);
+    BHT_EQ(rmdir(s->folder), 0);
+}
+
+static struct bhi_message line(const char *text) {
+    struct bhi_message message = {.type = BHI_MSG_LOG, .log = {.level = 2}};
+    snprintf(message.log.text, sizeof message.log.text, "%s", text);
+    return message;
+}
+
+static struct bhi_message kernel_info(uint32_t local_x) {
+    return (struct bhi_message){
+        .type = BHI_MSG_KERNEL_INFO,
+        .kernel_info = {.kernel = KERNEL, .local_x = local_x, .local_y = 1, .local_z = 1}};
+}
+
+static void send_it(struct peer *peer, struct bhi_message message) {
+    WAIT_UNTIL(bhi_channel_send(&peer->far, &message) == 0, 20000);
+}
+
+/* Something is there to be read. */
+static bool has_come(const struct bhi_channel *channel) {
+    int events = 0;
+    size_t size = sizeof events;
+    BHT_EQ(zmq_getsockopt(channel->socket, ZMQ_EVENTS, &events, &size), 0);
+    return events & ZMQ_POLLIN;
+}
+
+static uint32_t local_size_of(struct bhi_worker *worker) {
+    bhi_context_lock(worker->context);
+    const struct bhi_reflection *reflection = bhi_worker_reflection(worker, KERNEL);
+    const uint32_t size = reflection ? reflection->info.local_size[0] : 0;
+    bhi_context_unlock(worker->context);
+    return size;
+}
+
+/* The first worker is dead and buried, the second serves the stream and knows the same kernel. Then
+ * the first one's last words come in, and a look at its channel is still due. */
+static void case_46_late_words_of_a_dead_generation(void) {
+    struct scene s;
+    set_up(&s);
+    struct peer old = connect_peer(&s, 4242);
+    bhi_worker_retain(old.worker);
+    send_it(&old, line("alive"));
+    WAIT_UNTIL(has_come(&old.worker->channel), 20000);
+    bhi_control_woken(old.worker);
+    BHT_EQ(heard.lines, 1);
+    BHT_STR_HAS(heard.last, "worker 4242: alive");
+
+    old.worker->exit_known = true;
+    old.worker->exit_code_kind = CLD_KILLED;
+    old.worker->exit_status = SIGKILL;
+    puppet_bury(old.worker, NULL);
+    struct peer next = connect_peer(&s, 4343);
+    bhi_worker_retain(next.worker);
+    send_it(&old, kernel_info(1000));
+    send_it(&old, line("late"));
+    WAIT_UNTIL(has_come(&old.worker->channel), 20000);
+    for (int i = 0; i < 3; i++) {
+        bhi_control_woken(old.worker);
+        bhi_control_receive(next.worker);
+    }
+    BHT_EQ(heard.lines, 1);
+    BHT_EQ(local_size_of(old.worker), 0);
+    BHT_EQ(local_size_of(next.worker), 0);
+    BHT_EQ(old.worker->core.kill, BHI_KILL_NONE);
+    BHT_TRUE(has_come(&old.worker->channel)); /* not even read */
+
+    /* The next one's words are its own. */
+    send_it(&next, kernel_info(64));
+    send_it(&next, line("mine"));
+    WAIT_UNTIL((bhi_control_receive(next.worker), heard.lines == 2), 20000);
+    BHT_STR_HAS(heard.last, "worker 4343: mine");
+    BHT_EQ(local_size_of(next.worker), 64);
+    BHT_EQ(local_size_of(old.worker), 0);
+    BHT_EQ(next.worker->core.kill, BHI_KILL_NONE);
+    BHT_TRUE(s.p.stream->core.worker == &next.worker->core);
+    disconnect(&old);
+    puppet_bury(next.worker, NULL);
+    disconnect(&next);
+    tear_down(&s);
+}
+
+/* Killed in mid-job for what it sent, and its verdict says so; nothing of what it sent before its
+ * budget was used up is held against it. */
+static void expect_flood(struct scene *s, struct peer *peer, bh_event *event, uint32_t count) {
+    BHT_GT(count, bhi_conduct_limits.messages);
+    BHT_TRUE(peer->worker->core.violated);
+    BHT_EQ(peer->worker->core.kill, BHI_KILL_PROTOCOL);
+    BHT_STR_EQ(peer->worker->core.kill_text, "it floods the control channel");
+    peer->worker->exit_known = true;
+    peer->worker->exit_code_kind = CLD_KILLED;
+    peer->worker->exit_status = SIGKILL;
+    puppet_bury(peer->worker, NULL);
+    const bh_verdict verdict = puppet_verdict(event);
+    BHT_EQ(verdict.status, BH_PROTOCOL);
+    BHT_STR_HAS(verdict.message, "worker 4242 broke the protocol: it floods the control channel");
+    BHT_EQ(heard.lines, 0);
+    bh_event_release(event);
+    disconnect(peer);
+    tear_down(s);
+}
+
+static void messages_without_end(void) {
+    struct scene s;
+    set_up(&s);
+    struct peer peer = connect_peer(&s, 4242);
+    bhi_worker_retain(peer.worker);
+    bh_event *done = puppet_submit(&s.p), *event = puppet_submit(&s.p);
+    puppet_complete(peer.worker, 1);
+    const struct bhi_message message = kernel_info(64);
+    uint32_t sent = 0;
+    for (uint64_t end = bht_now_ns() + PUPPET_SECONDS; !peer.worker->core.violated;) {
+        BHT_LT(bht_now_ns(), end);
+        sent += bhi_channel_send(&peer.far, &message) == 0;
+        bhi_control_receive(peer.worker);
+    }
+    /* What it had completed before stays good (E11). */
+    BHT_EQ(puppet_verdict(done).status, BH_OK);
+    bh_event_release(done);
+    expect_flood(&s, &peer, event, sent);
+}
+
+/* The descriptor of its channel fires, and there is no message: it sends its bytes one by one. */
+static void wake_ups_without_a_message(void) {
+    struct scene s;
+    set_up(&s);
+    struct peer peer = connect_peer(&s, 4242);
+    bhi_worker_retain(peer.worker);
+    bh_event *event = puppet_submit(&s.p);
+    uint32_t woken = 0;
+    for (uint64_t end = bht_now_ns() + PUPPET_SECONDS; !peer.worker->core.violated; woken++) {
+        BHT_LT(bht_now_ns(), end);
+        bhi_control_woken(peer.worker);
+    }
+    expect_flood(&s, &peer, event, woken);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(case_46_late_words_of_a_dead_generation),
+        BHT_TEST(messages_without_end),
+        BHT_TEST(wake_ups_without_a_message),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}
