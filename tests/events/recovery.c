@@ -342,6 +342,8 @@ static void host_is_killed(bool keep_child) {
     BHT_GE(holders(&memfds), 2);
     BHT_GT(folders_of(host), 0);
     BHT_GT(sockets_of(host), 0);
+    char group[512];
+    BHT_EQ(fx_find_group(host, group), fx_in_group(pids[0])); /* no group: there can be none */
     /* Within a second, all of it: the waits share one. */
     const uint64_t end_ns = bht_now_ns() + BHT_SECOND_MS * FX_MS;
     fx_kill(host, SIGKILL);
@@ -359,6 +361,7 @@ static void host_is_killed(bool keep_child) {
     }
     WAIT_UNTIL(holders(&memfds) == 0, left_ms(end_ns));
     WAIT_UNTIL(sockets_of(host) == 0, left_ms(end_ns));
+    WAIT_UNTIL(!fx_find_group(host, group), left_ms(end_ns));
     close(say[0]);
     close(say[1]);
 }

@@ -2,6 +2,7 @@
 #include "faults.h"
 
 #include <fcntl.h>
+#include <ftw.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -370,4 +371,37 @@ void fx_hide_cgroups(void) {
         BHT_EQ(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
         BHT_EQ(umount2("/sys/fs/cgroup", MNT_DETACH), 0);
     }
+}
+
+/* The groups of a host have its pid in their names. */
+static char group_prefix[64], group[512];
+
+static int look_at_group(const char *path, const struct stat *info, int type, struct FTW *at) {
+    (void)info;
+    if (type != FTW_D || strncmp(path + at->base, group_prefix, strlen(group_prefix)) != 0) {
+        return 0;
+    }
+    snprintf(group, sizeof group, "%s", path);
+    return 1;
+}
+
+bool fx_find_group(pid_t host, char out[512]) {
+    snprintf(group_prefix, sizeof group_prefix, "bulkhead.%d.", (int)host);
+    group[0] = '\0';
+    const bool found = nftw("/sys/fs/cgroup", look_at_group, 16, FTW_PHYS) == 1;
+    memcpy(out, group, sizeof group);
+    return found;
+}
+
+bool fx_in_group(pid_t pid) {
+    char path[64], line[512];
+    snprintf(path, sizeof path, "/proc/%d/cgroup", (int)pid);
+    FILE *file = fopen(path, "re");
+    BHT_TRUE(file);
+    bool in = false;
+    while (!in && fgets(line, sizeof line, file)) {
+        in = strstr(line, "/bulkhead.");
+    }
+    fclose(file);
+    return in;
 }

@@ -68,5 +68,10 @@ void fx_kill(pid_t pid, int signal);
 /* From here on this process can make no memory cgroup, as an ordinary user: root takes them out of
  * its own snapshot, others have none to begin with. */
 void fx_hide_cgroups(void);
+/* A memory cgroup that |host| has made for its workers: its folder, or false where there is none.
+ */
+bool fx_find_group(pid_t host, char out[512]);
+/* Is |pid| in one? */
+bool fx_in_group(pid_t pid);
 
 #endif

@@ -1,11 +1,10 @@
-/* Host and warden are killed at the same moment (one cgroup, one kill): nobody is left to clean up,
- * and the next context does. */
+/* What is left of a context: nothing when it is destroyed. When host and warden are killed at the
+ * same moment (one cgroup, one kill) nobody is left to clean up, and the next context does. */
 #include "fixture.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 static char parent[] = "/tmp/bulkhead-test-XXXXXX";
+static char group[512]; /* of the host */
 
 static bh_context *open_context(void) {
     bh_context_options options = fx_options();
@@ -36,23 +36,6 @@ static size_t folders_of(pid_t pid, char out[300]) {
         closedir(dir);
     }
     return count;
-}
-
-/* The groups of a host are found by its pid. */
-static char group_prefix[64], group[512];
-
-static int look_at_group(const char *path, const struct stat *info, int type, struct FTW *at) {
-    (void)info;
-    if (type != FTW_D || strncmp(path + at->base, group_prefix, strlen(group_prefix)) != 0) {
-        return 0;
-    }
-    snprintf(group, sizeof group, "%s", path);
-    return 1;
-}
-
-static bool find_group(pid_t pid) {
-    snprintf(group_prefix, sizeof group_prefix, "bulkhead.%d.", (int)pid);
-    return nftw("/sys/fs/cgroup", look_at_group, 16, FTW_PHYS) == 1;
 }
 
 static void age(const char *path) {
@@ -128,7 +111,7 @@ static void the_next_context_cleans_up(void) {
     struct stat info;
     BHT_TRUE(mkdtemp(parent));
     pid_t host = start_host(ask, say);
-    bool has_group = find_group(host);
+    bool has_group = fx_find_group(host, group);
     kill_together(host);
     WAIT_UNTIL(nobody_left(), 20000);
     BHT_EQ(folders_of(host, folder), 1);
@@ -158,6 +141,42 @@ static void the_next_context_cleans_up(void) {
     BHT_EQ(rmdir(parent), 0);
 }
 
+/* A worker that lives, one that has died, and one that is in mid-job when the context goes. */
+static void a_destroyed_context_leaves_nothing(void) {
+    char folder[300], inside[600];
+    BHT_TRUE(mkdtemp(parent));
+    bh_context *context = open_context();
+    bh_stream *one = fx_stream(context, "one", FX_SECONDS);
+    bh_stream *two = fx_stream(context, "two", BH_FOREVER);
+    const pid_t died = fx_ready(one);
+    fx_kill(died, SIGKILL);
+    WAIT_UNTIL(bh_stream_worker_pid(one) != died, 20000);
+    fx_expect_healthy(context, one);
+    bh_kernel *gate = fx_kernel(context, "gate");
+    bh_buffer *data = fx_words(context, 64, 0);
+    bh_event *event = fx_gate(two, gate, data);
+    fx_await_gate(data);
+    BHT_EQ(folders_of(getpid(), folder), 1);
+    /* Where there can be groups, the workers are in them. */
+    BHT_EQ(fx_find_group(getpid(), group), fx_in_group(fx_ready(one)));
+    if (group[0]) {
+        snprintf(inside, sizeof inside, "%s/memory.%s", group,
+                 strstr(group, "/memory/") ? "limit_in_bytes" : "max");
+        BHT_EQ(access(inside, R_OK), 0);
+    }
+    bh_kernel_release(gate);
+    bh_buffer_release(data);
+    bh_stream_release(one);
+    bh_stream_release(two);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+    BHT_EQ(bh_event_wait(event, 0), BH_CONTEXT_CLOSED);
+    bh_event_release(event);
+    BHT_EQ(folders_of(getpid(), folder), 0);
+    BHT_TRUE(!fx_find_group(getpid(), group));
+    BHT_TRUE(fx_nobody_left());
+    BHT_EQ(rmdir(parent), 0);
+}
+
 /* However old its folder and its group look. */
 static void a_live_context_keeps_its_own(void) {
     int ask[2], say[2];
@@ -166,7 +185,7 @@ static void a_live_context_keeps_its_own(void) {
     BHT_TRUE(mkdtemp(parent));
     pid_t host = start_host(ask, say);
     BHT_EQ(folders_of(host, folder), 1);
-    bool has_group = find_group(host);
+    bool has_group = fx_find_group(host, group);
     age(folder);
     if (has_group) {
         age(group);
@@ -187,6 +206,7 @@ static void a_live_context_keeps_its_own(void) {
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST_WITH(the_next_context_cleans_up, 60, 0),
+        BHT_TEST_WITH(a_destroyed_context_leaves_nothing, 60, 0),
         BHT_TEST_WITH(a_live_context_keeps_its_own, 60, 0),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
