@@ -142,8 +142,8 @@ void bhi_stream_lost_late(struct bhi_core_stream *stream, uint64_t took_ns) {
     }
     bh_detail trouble;
     bhi_fail(&trouble, BH_UNAVAILABLE, 0,
-             "stream %s: too many of its workers left kernels on the device that did not stop when "
-             "they were told to; the last kept it busy for %llu ms",
+             "stream %s: too many of its workers died and left a kernel that kept the device busy; "
+             "the last did so for %llu ms",
              stream->name, (unsigned long long)(took_ns / 1000000));
     bhi_stream_unavailable(stream, &trouble, true);
 }

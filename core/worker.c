@@ -142,7 +142,7 @@ static void refuse(struct bhi_submission *submission, enum bhi_publish why) {
     outcome.ended_ns = core->ops->now_ns(core);
     outcome.message =
         memory ? bh_status_text(BH_NO_MEMORY)
-               : "no file descriptor is free to hand its buffers and kernels to the worker";
+               : "the host has no free file descriptor to pass a buffer or kernel to the worker";
     bhi_submission_end(submission, &outcome);
 }
 
@@ -290,7 +290,7 @@ bool bhi_core_worker_result(struct bhi_core_worker *worker, struct bhi_outcome *
         return false;
     }
     if (outcome->status == BH_DEADLINE && !submission->end_requested) {
-        bhi_core_worker_violation(worker, "it stopped a submission that it was not asked to stop");
+        bhi_core_worker_violation(worker, "it stopped a submission that nobody had cancelled");
         return false;
     }
     if (outcome->started_ns < submission->released_ns) {
@@ -301,7 +301,7 @@ bool bhi_core_worker_result(struct bhi_core_worker *worker, struct bhi_outcome *
     }
     const uint64_t most_ns = submission->timed ? outcome->ended_ns - outcome->started_ns : 0;
     if (outcome->device_ns > most_ns) {
-        bhi_core_worker_violation(worker, "it claims a time on the device that has not passed");
+        bhi_core_worker_violation(worker, "it claims more time on the device than has passed");
         return false;
     }
     worker->harvested++;

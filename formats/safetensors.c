@@ -238,8 +238,8 @@ static bool refuse_unknown(json_t *root, const char *wanted, size_t count,
         }
         used += (size_t)sprintf(names + used, "%s%s", used ? ", " : ": ", name);
     }
-    return bhi_refuse(complaint, "there is no tensor '%.200s' among its %zu%s%s", wanted, count,
-                      names, all || !used ? "" : ", ...");
+    return bhi_refuse(complaint, "it has no tensor '%.200s' (%zu in all%s%s)", wanted, count, names,
+                      all || !used ? "" : ", ...");
 }
 
 /* What the header is read for: one tensor, or all. */

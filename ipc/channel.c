@@ -239,7 +239,7 @@ static int wait_readable(struct bhi_channel *channel, uint64_t deadline) {
 static int lose(struct bhi_channel_input *in, char *why, size_t why_size) {
     in->lost = true;
     if (why && why_size) {
-        snprintf(why, why_size, "channel: what came is not the header of a message");
+        snprintf(why, why_size, "channel: the data does not begin with the header of a message");
     }
     return -EBADMSG;
 }

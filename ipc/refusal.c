@@ -156,7 +156,7 @@ void bhi_refusal_find(enum bhi_refused refused, int error, const char *root,
              "this process is in a chroot, where the kernel refuses user namespaces");
     } else if (denied && refused == BHI_REFUSED_IDS && geteuid() == 0) {
         give(out, "an ordinary user (--user 1000), or CAP_SETUID, CAP_SETGID and CAP_SETFCAP",
-             "root without the rights of root may not hand its own id to a user namespace");
+             "root without its capabilities may not map its own id into a user namespace");
     } else if (denied && number_in(root, "/proc/sys/kernel/unprivileged_userns_clone", 1) == 0 &&
                refused == BHI_REFUSED_NAMESPACES) {
         give(out, "sysctl kernel.unprivileged_userns_clone=1",

@@ -270,9 +270,9 @@ static const struct bhi_message_info *get_header(struct reader *r) {
     }
     const struct bhi_message_info *info = bhi_message_info((uint32_t)type);
     if (magic != BHI_WIRE_MAGIC) {
-        refuse(r, "magic", "0x%08x is not ours", (unsigned)magic);
+        refuse(r, "magic", "0x%08x is not the protocol's", (unsigned)magic);
     } else if (version != BHI_WIRE_VERSION) {
-        refuse(r, "version", "%u, this is %u", (unsigned)version, BHI_WIRE_VERSION);
+        refuse(r, "version", "%u is not this library's, %u", (unsigned)version, BHI_WIRE_VERSION);
     } else if (!info) {
         refuse(r, "type", "%u is unknown", (unsigned)type);
     } else if (body != (size_t)(r->end - r->at)) {

@@ -13,17 +13,16 @@ static const struct {
     [BHI_LANGUAGE_GLSL] = {"glsl", NULL},
     [BHI_LANGUAGE_HLSL] = {"hlsl", NULL},
     [BHI_LANGUAGE_WGSL] = {"WGSL", "make SPIR-V of it: naga k.wgsl k.spv, or tint --format spirv"},
-    [BHI_LANGUAGE_CUDA] = {"CUDA", "port it to GLSL or HLSL, or to OpenCL C for clspv; what "
-                                   "chipStar makes of it is SPIR-V for OpenCL, which Vulkan "
-                                   "does not take"},
-    [BHI_LANGUAGE_HIP] = {"HIP", "port it to GLSL or HLSL, or to OpenCL C for clspv; what chipStar "
-                                 "makes of it is SPIR-V for OpenCL, which Vulkan does not take"},
+    [BHI_LANGUAGE_CUDA] = {"CUDA", "port it to GLSL or HLSL, or to OpenCL C for clspv; chipStar "
+                                   "does not help: its SPIR-V is for OpenCL, not for Vulkan"},
+    [BHI_LANGUAGE_HIP] = {"HIP", "port it to GLSL or HLSL, or to OpenCL C for clspv; chipStar does "
+                                 "not help: its SPIR-V is for OpenCL, not for Vulkan"},
     [BHI_LANGUAGE_OPENCL] = {"OpenCL C", "make SPIR-V for Vulkan of it: clspv k.cl -o k.spv"},
     [BHI_LANGUAGE_METAL] = {"Metal",
                             "port it to GLSL, HLSL or Slang: no tool makes SPIR-V from it"},
     [BHI_LANGUAGE_SLANG] = {"Slang", "make SPIR-V of it: slangc k.slang -target spirv -stage "
                                      "compute -entry main -o k.spv"},
-    [BHI_LANGUAGE_PTX] = {"PTX", "it is for NVIDIA's driver alone: compile its source for Vulkan"},
+    [BHI_LANGUAGE_PTX] = {"PTX", "only NVIDIA's driver runs it: compile its source for Vulkan"},
     [BHI_LANGUAGE_PYTHON] = {"Python", "write the kernel in GLSL or HLSL, or as an expression for "
                                        "bulkhead eval"},
     [BHI_LANGUAGE_NPY] = {"a .npy array", "not a kernel"},

@@ -33,7 +33,8 @@ static bool find_like(struct bhi_run_request *request, struct bhi_run_binding *o
     const char *like = output->like;
     const size_t length = strlen(like);
     if (!length) {
-        return bhi_refuse(complaint, "like needs a binding: like:0 is the array of binding 0");
+        return bhi_refuse(complaint,
+                          "like needs a binding: like:0 takes the type and shape of binding 0");
     }
     if (!bhi_binding_parse_place(&wanted, like, length, complaint)) {
         return false;
@@ -44,7 +45,7 @@ static bool find_like(struct bhi_run_request *request, struct bhi_run_binding *o
             continue;
         }
         if (one == output) {
-            return bhi_refuse(complaint, "it cannot be like itself");
+            return bhi_refuse(complaint, "like names the output itself: name an input");
         }
         if (!one->in_path) {
             return bhi_refuse(complaint,
@@ -85,8 +86,8 @@ bool bhi_run_take_likes(struct bhi_run_request *request, const char *dashes,
         output->array = input->array;
         if (output->array.dtype == BH_DTYPE_NONE) {
             return bhi_refuse(complaint,
-                              "%s%s %.200s: the type of %s%s %.200s is none that a .npy has: "
-                              "name type and shape",
+                              "%s%s %.200s: a .npy file cannot store the type of %s%s %.200s: "
+                              "replace like by a type and a shape",
                               dashes, output->option, output->text, dashes, input->option,
                               input->text);
         }

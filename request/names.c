@@ -118,7 +118,7 @@ static bool refuse_binding(const char *name, const struct bhi_kernel_types *type
     for (uint32_t i = 0; i < types->count; i++) {
         offer(&names, types->types[i].name, bhi_slot_describe(types->types[i].slot, false).text);
     }
-    return refuse_name(&names, "the kernel binds nothing", "binding",
+    return refuse_name(&names, "the kernel has no bindings", "binding",
                        "(they were stripped from it): write the number of the binding; it has",
                        complaint);
 }
@@ -143,7 +143,7 @@ static bool find_slot(struct bhi_run_binding *binding, const struct bhi_kernel_t
         return refuse_binding(binding->name, types, complaint);
     }
     if (binding->slot.element >= found->count) {
-        return bhi_refuse(complaint, "'%s' has %u buffer%s, and none [%u]", binding->name,
+        return bhi_refuse(complaint, "'%s' has %u buffer%s: [%u] does not exist", binding->name,
                           found->count, found->count == 1 ? "" : "s", binding->slot.element);
     }
     binding->slot.set = found->slot.set;
@@ -240,16 +240,16 @@ static bool begin_member(struct filling *filling, const char *name,
     filling->member = &filling->types->members[index];
     if (!bhi_push_shape(filling->member, &filling->shape)) {
         return bhi_refuse(complaint,
-                          "'%s' is %s, which has no names here: give all values in order",
+                          "'%s' is %s, which cannot be set by name: give all values in order",
                           filling->member->name, filling->member->type);
     }
     const struct bhi_push_shape *shape = &filling->shape;
     if (!whole && shape->count == 1) {
-        return bhi_refuse(complaint, "'%s' is one %s, and has no [%u]", filling->member->name,
-                          filling->member->type, element);
+        return bhi_refuse(complaint, "'%s' is a single %s: [%u] does not exist",
+                          filling->member->name, filling->member->type, element);
     }
     if (!whole && element >= shape->count) {
-        return bhi_refuse(complaint, "'%s' is %s, and has no [%u]", filling->member->name,
+        return bhi_refuse(complaint, "'%s' is %s: [%u] does not exist", filling->member->name,
                           filling->member->type, element);
     }
     filling->first = filling->next = whole ? 0 : element * shape->width;
@@ -272,8 +272,8 @@ static bool put(struct filling *filling, const struct push_item *item,
     uint64_t bits;
     if (filling->next == filling->end) {
         return shape->count * shape->width == 1
-                   ? bhi_refuse(complaint, "'%s' is one %s, and is given more", member->name,
-                                member->type)
+                   ? bhi_refuse(complaint, "'%s' is a single %s, but several values are given",
+                                member->name, member->type)
                    : bhi_refuse(complaint, "'%s' is %s, and %s more than %u value%s", member->name,
                                 member->type,
                                 most < shape->count * shape->width ? "one of it is given"
@@ -288,10 +288,8 @@ static bool put(struct filling *filling, const struct push_item *item,
     if (!bhi_dtype_parse(is_bool ? BH_DTYPE_BOOL : dtype, item->value, &bits, complaint)) {
         const struct bhi_complaint inner = *complaint;
         if (dtype == BH_DTYPE_U32 && isalpha((unsigned char)item->value[0])) {
-            return bhi_refuse(
-                complaint,
-                "'%s' is %s, the type of a bool: '%s' is neither a number, true nor false",
-                member->name, member->type, item->value);
+            return bhi_refuse(complaint, "'%s' is %s: '%s' is neither a number nor true or false",
+                              member->name, member->type, item->value);
         }
         return bhi_refuse(complaint, "'%s' is %s: %.600s", member->name, member->type, inner.text);
     }
@@ -332,7 +330,7 @@ static bool check_all(const struct filling *filling, struct bhi_complaint *compl
             return bhi_refuse(complaint, "'%s' (%s) is missing", member->name, member->type);
         }
         if (given < all) {
-            return bhi_refuse(complaint, "'%s' is %s, and is given %u value%s of %u", member->name,
+            return bhi_refuse(complaint, "'%s' is %s: %u value%s given, it has %u", member->name,
                               member->type, given, given == 1 ? "" : "s", all);
         }
     }
@@ -346,8 +344,8 @@ static bool fill_push(struct bhi_run_request *request, const struct bhi_kernel_t
     memset(&request->push, 0, sizeof request->push);
     if (types->member_count == BHI_MAX_MEMBERS) { /* there may be more, which would be 0 unseen */
         return bhi_refuse(complaint,
-                          "%spush: the kernel has %d push constants or more, which have no names "
-                          "here: give all values in order",
+                          "%spush: a kernel with %d push constants or more cannot be given them by "
+                          "name: give all values in order",
                           dashes, BHI_MAX_MEMBERS);
     }
     for (uint32_t i = 0; i < request->push_text_count; i++) {

@@ -143,7 +143,8 @@ static bool take(void *user, struct bhi_push_value *value, struct bhi_complaint 
         (found.dtype == BH_DTYPE_U32 || found.dtype == BH_DTYPE_I32)) {
         return true; /* what a source calls bool */
     }
-    return bhi_refuse(complaint, "%s is %s, and is given %s:%.100s; %s takes the bytes as they are",
+    return bhi_refuse(complaint,
+                      "%s is %s, but the value is %s:%.100s; %s takes its bytes as they are",
                       name_of(found.member, name), found.member->type, bhi_dtype_name(value->dtype),
                       value->text, order->option);
 }

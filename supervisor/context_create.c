@@ -114,10 +114,10 @@ BH_API bh_status bh_context_create(const bh_context_options *given, bh_context *
                         "bh_context_create: options.spares is %u, over 64", options->spares);
     }
     if (options->worker_idle_ns && options->worker_idle_ns < LEAST_IDLE_NS) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_context_create: options.worker_idle_ns is %llu: neither 0 nor 1 ms or "
-                        "more",
-                        (unsigned long long)options->worker_idle_ns);
+        return bhi_fail(
+            detail, BH_INVALID_ARGUMENT, 0,
+            "bh_context_create: options.worker_idle_ns is %llu: it must be 0, or at least 1 ms",
+            (unsigned long long)options->worker_idle_ns);
     }
     if (!options->kernel_limit) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,

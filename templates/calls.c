@@ -149,7 +149,7 @@ static bool emit_sign(struct bhi_emitter *emitter, const struct bhi_value *a,
         return bhi_weak_integer(emitter, (a->integer > 0) - (a->integer < 0), out_value);
     }
     if (a->dtype == BH_DTYPE_BOOL) {
-        return bhi_emit_refuse(emitter, "sign is not for bool");
+        return bhi_emit_refuse(emitter, "sign does not take bool");
     }
     const char *type = bhi_register_type(a->dtype);
     if (bhi_dtype_is_integer(a->dtype) && !bhi_dtype_is_signed(a->dtype)) {

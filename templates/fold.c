@@ -24,7 +24,7 @@ bool bhi_fold_unary(struct bhi_emitter *emitter, int op, const struct bhi_value 
                        : weak_real(-a->real, out_value);
     case '~':
         return integer ? bhi_weak_integer(emitter, ~a->integer, out_value)
-                       : bhi_emit_refuse(emitter, "~ is for integers");
+                       : bhi_emit_refuse(emitter, "~ takes integers only");
     case '!':
         return weak_truth(emitter, bhi_weak_real(a) == 0, out_value);
     default:
@@ -103,7 +103,7 @@ static bool fold_reals(struct bhi_emitter *emitter, int op, double a, double b,
         }
         return weak_real(a / b, out_value);
     default:
-        return bhi_emit_refuse(emitter, "// %% & | ^ << >> are for integers");
+        return bhi_emit_refuse(emitter, "// %% & | ^ << >> take integers only");
     }
 }
 

@@ -41,15 +41,15 @@ bool bhi_emit_unary(struct bhi_emitter *emitter, int op, const struct bhi_value 
         return true;
     case '~':
         if (bhi_dtype_is_float(a->dtype)) {
-            return bhi_emit_refuse(emitter, "~ is for integers and bool, this is %s",
+            return bhi_emit_refuse(emitter, "~ takes integers and bool, but this is %s",
                                    bhi_dtype_name(a->dtype));
         }
         bhi_emit_assign(emitter, a->dtype, true, out_value, is_bool ? "!%s" : "~%s", a->text);
         return true;
     default:
         if (is_bool) {
-            return bhi_emit_refuse(emitter, "%c is not for bool; %s", op,
-                                   op == '-' ? "write !x" : "leave it away");
+            return bhi_emit_refuse(emitter, "%c does not take bool; %s", op,
+                                   op == '-' ? "write !x" : "remove it");
         }
         if (op == '-') {
             bhi_emit_assign(emitter, a->dtype, true, out_value, "-%s", a->text);
@@ -145,7 +145,7 @@ static bool emit_bool(struct bhi_emitter *emitter, int op, const struct bhi_valu
                       struct bhi_value *out_value) {
     const char *glsl = op == '+' || op == '|' ? "||" : op == '*' || op == '&' ? "&&" : "^^";
     if (op == '-') {
-        return bhi_emit_refuse(emitter, "- is not for bool; write x != y");
+        return bhi_emit_refuse(emitter, "- does not take bool; write x != y");
     }
     bhi_emit_assign(emitter, BH_DTYPE_BOOL, false, out_value, "%s %s %s", both[0].text, glsl,
                     both[1].text);

@@ -40,8 +40,9 @@ static bool read_fully(struct bhi_npy_file *file, void *bytes, uint64_t size, ui
 
 static bool short_data(const struct bhi_npy_file *file, uint64_t got,
                        struct bhi_complaint *complaint) {
-    return bhi_refuse(complaint, "truncated: the shape wants %llu bytes of data, there are %llu",
-                      (unsigned long long)file->array.bytes, (unsigned long long)got);
+    return bhi_refuse(
+        complaint, "truncated: the shape needs %llu bytes of data, but only %llu follow the header",
+        (unsigned long long)file->array.bytes, (unsigned long long)got);
 }
 
 static bool read_header(struct bhi_npy_file *file, struct bhi_complaint *complaint) {
@@ -85,8 +86,9 @@ static bool check_size(struct bhi_npy_file *file, const struct stat *status,
         return short_data(file, rest, complaint);
     }
     if (rest > file->array.bytes) {
-        return bhi_refuse(complaint, "the shape wants %llu bytes of data, there are %llu",
-                          (unsigned long long)file->array.bytes, (unsigned long long)rest);
+        return bhi_refuse(
+            complaint, "too long: the shape needs %llu bytes of data, but %llu follow the header",
+            (unsigned long long)file->array.bytes, (unsigned long long)rest);
     }
     file->sized = true;
     return true;
@@ -129,8 +131,9 @@ static bool refuse_trailing(struct bhi_npy_file *file, struct bhi_complaint *com
         return false;
     }
     if (got) {
-        return bhi_refuse(complaint, "there is more data than the %llu bytes that the shape wants",
-                          (unsigned long long)file->array.bytes);
+        return bhi_refuse(
+            complaint, "too long: the shape needs %llu bytes of data, but more follow the header",
+            (unsigned long long)file->array.bytes);
     }
     return true;
 }

@@ -60,8 +60,9 @@ static bool open_target_folder(struct bhi_outfile *file, const char *path,
     if (!target) {
         file->error = errno;
         return bhi_refuse(complaint, "cannot be written: %s",
-                          file->error == ENOENT ? "it is a link that leads nowhere"
-                                                : strerror(file->error));
+                          file->error == ENOENT
+                              ? "it is a symbolic link whose target does not exist"
+                              : strerror(file->error));
     }
     free(target);
     const bool good = bhi_place_find(path, &place, complaint);
@@ -198,7 +199,8 @@ static bool open_place(struct bhi_outfile *file, const char *path, const char *t
     if (snprintf(file->planned, sizeof file->planned, "%s", temporary) >=
         (int)sizeof file->planned) {
         file->error = ENAMETOOLONG;
-        return bhi_refuse(complaint, "the temporary's name is too long");
+        return bhi_refuse(complaint,
+                          "the file name is too long to add a suffix for the temporary file");
     }
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
         file->error = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;

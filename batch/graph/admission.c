@@ -65,8 +65,8 @@ static bool refuse_line(const struct bhi_admission *admission, const struct bhi_
     const bool failed = node->state == BHI_JOB_FAILED || node->state == BHI_JOB_QUARANTINED;
     if (failed) {
         return bhi_refuse(complaint,
-                          "%s: the job \"%.255s\" has %s with another line: --retry-failed runs it "
-                          "with this one",
+                          "%s: the job \"%.255s\" has %s, and its line has changed since: "
+                          "--retry-failed runs it as this line says",
                           place(admission, spec->line, at), spec->id,
                           node->state == BHI_JOB_FAILED ? "failed" : "been quarantined");
     }

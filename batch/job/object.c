@@ -172,7 +172,7 @@ static bool check_object(json_t *object, struct bhi_complaint *complaint) {
     const char *name;
     json_t *value;
     if (!json_is_object(object)) {
-        return bhi_refuse(complaint, "not a job: an object is wanted, {\"id\": …}");
+        return bhi_refuse(complaint, "not a job: it must be an object, {\"id\": …}");
     }
     const enum owner owner = json_object_get(object, "eval") ? EVAL : KERNEL;
     json_object_foreach(object, name, value) {

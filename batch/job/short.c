@@ -92,7 +92,8 @@ static bool print_plain(FILE *out, const json_t *value, const char *name,
         return bhi_refuse(complaint, "\"push\" \"%.40s\": \"%.40s\" is not a value", name, text);
     }
     if (!text && !json_is_number(value) && !json_is_boolean(value)) {
-        return bhi_refuse(complaint, "\"push\" \"%.40s\": a vector has numbers", name);
+        return bhi_refuse(complaint, "\"push\" \"%.40s\": the elements of a vector must be numbers",
+                          name);
     }
     const int written =
         text                     ? fputs(text, out)

@@ -23,11 +23,11 @@ enum blame {
 static const struct bhi_timeline_kind kinds[] = {
     [BLAME_NONE] = {"READY", BHI_PAGE_GOOD, 10, 24, 24, false},
     [BLAME_GUILTY] = {"its own fault", BHI_PAGE_BAD, 0, 24, 17, false},
-    [BLAME_VICTIM] = {"lost with something else", BHI_PAGE_LOST, 4, 24, 17, false},
+    [BLAME_VICTIM] = {"lost with another job", BHI_PAGE_LOST, 4, 24, 17, false},
     [BLAME_INPUT] = {"refused: bad input", BHI_PAGE_INPUT, 0, 20, 20, false},
-    [BLAME_ENVIRON] = {"the machine could not", BHI_PAGE_WARN, 0, 10, 10, false},
+    [BLAME_ENVIRON] = {"the environment failed", BHI_PAGE_WARN, 0, 10, 10, false},
     [BLAME_CANCELLED] = {"cancelled", BHI_PAGE_DIM, 8, 16, 16, false},
-    [BLAME_CUT_OFF] = {"cut off by a kill of the batch", BHI_PAGE_DIM, 4, 20, 20, false}};
+    [BLAME_CUT_OFF] = {"interrupted: the batch was killed", BHI_PAGE_DIM, 4, 20, 20, false}};
 
 static enum blame blame_of(const struct bhi_attempt_record *record) {
     if (!record->ended_ns) {
@@ -206,7 +206,7 @@ static bool put_timeline(struct bhi_page *page, struct bhi_queue *queue,
     if (good && read) {
         bhi_timeline_draw(&drawing.timeline, page);
     } else if (read) {
-        bhi_page_paragraph(page, "There was no memory for a timeline.");
+        bhi_page_paragraph(page, "The timeline is missing: out of memory.");
     }
     bhi_timeline_fini(&drawing.timeline);
     return read;

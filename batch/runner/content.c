@@ -47,8 +47,8 @@ bool bhi_content_kernel(const char *path, enum bhi_language given,
     bool good = bhi_language_compiles(language, complaint);
     if (good && language == BHI_LANGUAGE_SPIRV &&
         bhi_language_of_code(code, file.size) != BHI_LANGUAGE_SPIRV) {
-        good = bhi_refuse(complaint, "it is not a SPIR-V module, and its name has no ending of a "
-                                     "source (.comp, .glsl, .hlsl)");
+        good = bhi_refuse(complaint, "it is not a SPIR-V module, and its name does not end as that "
+                                     "of a source (.comp, .glsl, .hlsl)");
     }
     free(code);
     return good;
@@ -62,7 +62,8 @@ static bool read_at(int fd, void *bytes, size_t size, off_t offset,
             continue;
         }
         if (n <= 0) {
-            return bhi_refuse(complaint, "cannot be read: %s", n ? strerror(errno) : "it is short");
+            return bhi_refuse(complaint, "cannot be read: %s",
+                              n ? strerror(errno) : "the file is too short");
         }
         got += (size_t)n;
     }

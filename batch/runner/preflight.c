@@ -169,12 +169,12 @@ static void tell(struct preflight *flight, size_t index, const char *what, const
     struct bhi_complaint complaint;
     const char *why = result == NO_FILE        ? "not a regular file"
                       : result == NO_FOLDER    ? "its folder is not a folder"
-                      : result == TAKEN        ? "there is something that is not a regular file"
-                      : result == OWN_JOBS     ? "the batch's jobs are read from it"
-                      : result == OWN_STATE    ? "the batch's state is in that folder"
-                      : result == STATE_ITSELF ? "the batch's state is going to be there"
-                      : result == SOURCE       ? "a job of the batch has its kernel from it"
-                                               : strerror(result & ~OF_FOLDER);
+                      : result == TAKEN        ? "it exists and is not a regular file"
+                      : result == OWN_JOBS     ? "the jobs are read from that file"
+                      : result == OWN_STATE    ? "that folder has the state of the batch"
+                      : result == STATE_ITSELF ? "that folder will have the state of the batch"
+                      : result == SOURCE ? "a job of the batch reads its kernel from that file"
+                                         : strerror(result & ~OF_FOLDER);
     const bool missing = result > 0 && (result & ~OF_FOLDER) == ENOENT && *path != '/';
     flight->good = false;
     bhi_refuse(&complaint, "%s %.600s: %s%s%s%.300s%s", what, path,

@@ -133,7 +133,8 @@ static bh_status take_types(struct bhi_kernel_entry *entry) {
     entry->sys_errno = detail.sys_errno;
     snprintf(entry->message, sizeof entry->message, "%s%.400s%s",
              own ? "its declared types cannot be determined: " : "",
-             bhi_text_without_call(detail.message), own ? "; \"reinterpret\" runs it without" : "");
+             bhi_text_without_call(detail.message),
+             own ? "; \"reinterpret\" runs it without checking types" : "");
     return status;
 }
 

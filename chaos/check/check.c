@@ -38,9 +38,11 @@ static void count(struct bhi_check *check) {
 static void check_substance(struct bhi_check *check) {
     const struct bhi_history *history = check->history;
     if (history->overflow) {
-        bhi_find(check, BHI_ANOMALY_UNKNOWN, 0, NULL, "there was no memory to note everything");
+        bhi_find(check, BHI_ANOMALY_UNKNOWN, 0, NULL,
+                 "the history is incomplete: the run was out of memory");
     } else if (!history->complete) {
-        bhi_find(check, BHI_ANOMALY_UNKNOWN, 0, NULL, "the run did not come to its end");
+        bhi_find(check, BHI_ANOMALY_UNKNOWN, 0, NULL,
+                 "the history is incomplete: the run was cut short");
     }
     if (check->ledger.fault_count == 0) {
         bhi_find(check, BHI_ANOMALY_UNKNOWN, 0, NULL, "no fault was injected");
@@ -55,11 +57,10 @@ static void check_power(struct bhi_check *check) {
     const uint64_t compared = check->result->compared;
     const double asked = check->history->header.find_rate, found = bhi_power_rate(compared);
     if (check->history->complete && compared < bhi_power_needed(asked)) {
-        bhi_find(
-            check, BHI_ANOMALY_UNKNOWN, 0, NULL,
-            "too few operations: with 95 %% it finds what is wrong in 1 of %.4g, and 1 of %.4g "
-            "was asked for",
-            1 / found, 1 / asked);
+        bhi_find(check, BHI_ANOMALY_UNKNOWN, 0, NULL,
+                 "too few operations: the run would have found one wrong operation in %.4g with a "
+                 "probability of 95 %%, and one in %.4g was required",
+                 1 / found, 1 / asked);
     }
 }
 

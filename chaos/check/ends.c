@@ -9,14 +9,14 @@ const char *bhi_impossible_times(const struct bhi_ledger_op *op) {
     const struct bhi_record *end = op->end;
     const uint64_t submitted_ns = end->end.submitted_ns, started_ns = end->end.started_ns;
     if (bhi_later(submitted_ns, BHI_CLOCK_SLACK_NS) < op->submit->at_ns) {
-        return "it says that it was submitted before that was asked for";
+        return "its verdict dates the submission before the call";
     }
     if (end->end.ended_ns > bhi_later(end->at_ns, BHI_CLOCK_SLACK_NS)) {
-        return "it says that it ended after its end was seen";
+        return "its verdict dates the end after the wait returned";
     }
     if (submitted_ns > end->end.ended_ns ||
         (started_ns && (submitted_ns > started_ns || started_ns > end->end.ended_ns))) {
-        return "its times are out of order";
+        return "the times in its verdict are out of order";
     }
     return NULL;
 }
@@ -52,7 +52,7 @@ static void check_lost(struct bhi_check *check, const struct bhi_ledger_op *op) 
         bhi_ledger_held_up(&check->ledger, op->submit->stream, begin_ns, op->end->at_ns);
     const char *how = op->end->end.lost ? "did not end within the run's patience"
                       : late            ? "ended later than the run's patience"
-                      : pending         ? "was still pending when it was noted as ended"
+                      : pending         ? "was still pending when its end was recorded"
                                         : "ended, but no wait returned within the run's patience";
     if (!pending && !premature && stalled_ns && patience_ns && stalled_ns >= patience_ns / 4) {
         bhi_find(check, BHI_ANOMALY_UNKNOWN, op->number, op->end,

@@ -130,7 +130,7 @@ static bool judge(struct bhi_check *check, struct samples *samples) {
     qsort(samples->idle, samples->count, sizeof *samples->idle, by_time);
     if (samples->count < 2) {
         bhi_find(check, BHI_ANOMALY_UNKNOWN, 0, NULL,
-                 "what the process has at rest was not looked at twice");
+                 "leaks cannot be judged: the process was sampled at rest less than twice");
         return true;
     }
     size_t warm = samples->count / 4;

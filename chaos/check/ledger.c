@@ -323,16 +323,17 @@ static void check_faults(const struct builder *builder) {
         }
         const unsigned long long number = record->fault.number;
         if (!(history->header.fault_set & 1u << record->fault.kind)) {
-            doubt(builder, record, "fault %llu is %s, which is none of the run's", number,
+            doubt(builder, record, "fault %llu is of kind %s, which line 1 does not list", number,
                   bhi_fault_name(record->fault.kind));
         }
         if (!record->fault.missed && !record->fault.pid_count &&
             hits_a_worker(record->fault.kind)) {
-            doubt(builder, record, "fault %llu did not miss, but hit no worker", number);
+            doubt(builder, record, "fault %llu counts as a hit, but names no worker", number);
         }
         if (whole && record->fault.after_op > last) {
-            doubt(builder, record, "fault %llu was after operation %llu, and the last is %llu",
-                  number, (unsigned long long)record->fault.after_op, (unsigned long long)last);
+            doubt(builder, record,
+                  "fault %llu came after operation %llu, but the last operation is %llu", number,
+                  (unsigned long long)record->fault.after_op, (unsigned long long)last);
         }
     }
 }
@@ -351,10 +352,10 @@ static void collect_hits(const struct builder *builder) {
         struct bhi_ledger_op *op = find(ledger, fault->record->op);
         if (!op || !op->submit->submit.bait) {
             doubt(builder, fault->record,
-                  "fault %llu is not an operation that was submitted as a fault",
+                  "fault %llu names an operation that was not submitted as a fault",
                   (unsigned long long)fault->record->fault.number);
         } else if (op->bait) {
-            doubt(builder, fault->record, "operation %llu is two faults",
+            doubt(builder, fault->record, "two faults name operation %llu",
                   (unsigned long long)op->number);
         } else {
             op->bait = fault;
@@ -442,7 +443,8 @@ static void link_op(const struct builder *builder, struct bhi_ledger_op *op) {
         taken->taken_by = op;
     }
     if (submit->submit.bait && !op->bait) {
-        doubt(builder, submit, "operation %llu is said to be a fault that was not noted",
+        doubt(builder, submit,
+              "operation %llu was submitted as a fault, but the history has no such fault",
               (unsigned long long)op->number);
     }
 }

@@ -37,9 +37,9 @@ static void check_inherited(struct bhi_check *check, const struct bhi_ledger_op 
     if (!bhi_ledger_find_event(&check->ledger, end->end.origin)) {
         blame(check, op, "and its origin is not an operation of the run");
     } else if (end->end.origin == op->submit->submit.event) {
-        blame(check, op, "through others, by itself");
+        blame(check, op, "and its verdict names itself as the origin, at a distance");
     } else if (!found) {
-        blame(check, op, "and nothing that it needs has the same verdict, one step nearer");
+        blame(check, op, "and no dependency of it has the same verdict with one hop less");
     }
 }
 
@@ -74,14 +74,14 @@ static void check_neighbour(struct bhi_check *check, const struct bhi_ledger_op 
     const struct bhi_record *end = op->end;
     const struct bhi_ledger_op *culprit = bhi_ledger_find_event(&check->ledger, end->end.origin);
     if (end->end.status != BH_WORKER_LOST) {
-        blame(check, op, "of itself, and its origin is another event");
+        blame(check, op, "its status is not WORKER_LOST, and its origin is another event");
     } else if (!culprit) {
         blame(check, op, "and its origin is not an operation of the run");
     } else if (culprit == op || !ended_its_worker(culprit)) {
-        blame(check, op, "and what it was lost with did not end its worker");
+        blame(check, op, "and the operation that it names as its origin did not end its worker");
     } else if (culprit->end->end.worker_pid != end->end.worker_pid || !end->end.worker_pid ||
                culprit->submit->stream != op->submit->stream) {
-        blame(check, op, "and what it was lost with had another worker");
+        blame(check, op, "and the operation that it names as its origin ran on another worker");
     }
 }
 
@@ -94,8 +94,8 @@ static void check_own(struct bhi_check *check, const struct bhi_ledger_op *op) {
         return;
     case BHI_BLAME_MACHINE:
         bhi_find(check, BHI_ANOMALY_UNKNOWN, op->number, op->end,
-                 "operation %llu is POISONED (%s), and no fault explains it but that the machine "
-                 "was slow",
+                 "operation %llu is POISONED (%s), and nothing explains it except that the machine "
+                 "stood still",
                  (ull)op->number, bhi_status_word(op->end->end.status));
         return;
     case BHI_BLAME_NONE:
@@ -113,7 +113,7 @@ static void check_refused(struct bhi_check *check, const struct bhi_record *reco
         return;
     }
     bhi_find(check, BHI_ANOMALY_COLLATERAL, record->op, record,
-             "%s for operation %llu was refused (%s), and no full table explains it",
+             "%s for operation %llu was refused (%s), and no injected shortage explains it",
              record->refused.call, (ull)record->op, bhi_status_word(status));
 }
 
@@ -132,7 +132,7 @@ void bhi_check_poison(struct bhi_check *check) {
         } else if (op->end->end.hops) {
             check_inherited(check, op);
         } else if (op->end->end.worker_pid && was_held(op)) {
-            blame(check, op, "by a worker, before what it needs had ended");
+            blame(check, op, "and a worker had it before its dependencies had ended");
         } else if (op->end->end.origin != op->submit->submit.event) {
             check_neighbour(check, op);
         } else {

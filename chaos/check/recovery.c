@@ -146,7 +146,8 @@ static void judge(struct bhi_check *check, const struct lane *lane, uint32_t str
     if (!ready && (lane->last_submitted_ns < blow->since_ns ||
                    lane->last_submitted_ns - blow->since_ns < bound_ns)) {
         bhi_find(check, BHI_ANOMALY_UNKNOWN, 0, record,
-                 "stream %u had no READY result after fault %llu (%s), and was not given the time",
+                 "stream %u had no READY result after fault %llu (%s), but the run ended before it "
+                 "was due",
                  stream, (ull)record->fault.number, name);
         return;
     }

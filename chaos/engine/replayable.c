@@ -83,11 +83,11 @@ static bool is_consistent(const struct bhi_history *history, struct bhi_complain
 bool bhi_engine_can_replay(const struct bhi_history *history, struct bhi_complaint *complaint) {
     const struct bhi_history_header *header = &history->header;
     if (header->streams < 1 || header->streams > BHI_ENGINE_STREAMS) {
-        return bhi_refuse(complaint, "it has %u streams, and a replay can have 1 to %d",
-                          header->streams, BHI_ENGINE_STREAMS);
+        return bhi_refuse(complaint, "it has %u streams; a replay takes 1 to %d", header->streams,
+                          BHI_ENGINE_STREAMS);
     }
     if (!header->fault_set || !(header->rate > 0)) {
-        return bhi_refuse(complaint, "it is of a run without faults");
+        return bhi_refuse(complaint, "the run had no faults");
     }
     size_t operations = 0;
     for (size_t i = 0; i < history->count; i++) {
@@ -96,7 +96,8 @@ bool bhi_engine_can_replay(const struct bhi_history *history, struct bhi_complai
             continue;
         }
         if (!record->submit.work.words) {
-            return bhi_refuse(complaint, "operation %llu has no words, and none can be submitted",
+            return bhi_refuse(complaint,
+                              "operation %llu has 0 words: an empty operation cannot be submitted",
                               (ull)record->op);
         }
         operations++;

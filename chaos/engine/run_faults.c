@@ -282,7 +282,7 @@ static void inject_worker(struct bhi_chaos_run *run, const struct bhi_scheduled 
 static void inject_bait(struct bhi_chaos_run *run, const struct bhi_scheduled *fault, uint64_t name,
                         struct bhi_injected *injected) {
     if (!await(run, fault->stream, room_on, worker_limit_ns * run->slowness)) {
-        miss(injected, "too much waits on the stream already");
+        miss(injected, "too many operations wait on the stream already");
         note_fault(run, fault, injected, submitted(run));
         return;
     }

@@ -214,7 +214,8 @@ static bool take_object(const struct bhi_field *fields, json_t *object, void *ba
             field++;
         }
         if (!field->key && strcmp(key, "kind") != 0) {
-            return bhi_refuse(complaint, "line %zu: '%.64s' is not a key here", line, key);
+            return bhi_refuse(complaint, "line %zu: unknown key '%.64s' for a record of this kind",
+                              line, key);
         }
     }
     return true;
@@ -228,7 +229,8 @@ static bool take_record(json_t *object, struct bhi_history *history, size_t line
         return bhi_refuse(complaint, "line %zu: 'kind' is missing, or not a text", line);
     }
     if (history->complete) {
-        return bhi_refuse(complaint, "line %zu: the history is complete before it", line);
+        return bhi_refuse(
+            complaint, "line %zu: it follows the record 'complete', which must be the last", line);
     }
     if (!strcmp(kind, "complete")) {
         history->complete = true;
@@ -250,15 +252,17 @@ static bool take_record(json_t *object, struct bhi_history *history, size_t line
             return false;
         }
         if (record.stream >= history->header.streams) {
-            return bhi_refuse(complaint, "line %zu: 'stream' must be less than the %u of the run",
-                              line, history->header.streams);
+            return bhi_refuse(
+                complaint,
+                "line %zu: 'stream' must be less than %u, the number of streams in line 1", line,
+                history->header.streams);
         }
         bhi_history_note(history, &record);
         return !history->overflow || bhi_refuse(complaint, "line %zu: out of memory", line);
     }
     return bhi_refuse(complaint,
-                      "line %zu: 'kind' is none of op, refused, end, result, fault, "
-                      "healed, sample, stall, overflow, complete: '%.64s'",
+                      "line %zu: 'kind' is '%.64s'; it must be one of: op, refused, end, result, "
+                      "fault, healed, sample, stall, overflow, complete",
                       line, kind);
 }
 
@@ -272,7 +276,8 @@ static bool take_header(json_t *object, struct bhi_history *history,
     }
     if (json_is_integer(version) && json_integer_value(version) != 1) {
         return bhi_refuse(complaint,
-                          "line 1: it is of another version: 'bulkhead_chaos' is %lld, not 1",
+                          "line 1: 'bulkhead_chaos' is %lld: this version of bulkhead reads "
+                          "histories of version 1",
                           (long long)json_integer_value(version));
     }
     return take_object(bhi_header_fields, object, &history->header, 1, complaint);
@@ -283,8 +288,7 @@ static bool refuse_json(const json_error_t *error, size_t line, struct bhi_compl
     const bool too_big = json_error_code(error) == json_error_numeric_overflow &&
                          !strncmp(error->text, "too big", strlen("too big"));
     return bhi_refuse(complaint, "line %zu: %s%s", line, error->text,
-                      too_big ? ": a number is at most 9223372036854775807, and a larger one a "
-                                "text of digits"
+                      too_big ? ": write a number above 9223372036854775807 as a string of digits"
                               : "");
 }
 
@@ -292,8 +296,7 @@ static bool take_line(const char *text, size_t length, struct bhi_history *histo
                       struct bhi_complaint *complaint) {
     json_error_t error;
     if (length == LINE_MOST && text[length - 1] != '\n') {
-        return bhi_refuse(complaint, "line %zu: it has more than the %u bytes that one may have",
-                          line, LINE_MOST);
+        return bhi_refuse(complaint, "line %zu: it is longer than %u bytes", line, LINE_MOST);
     }
     if (length == 0 || text[length - 1] != '\n') {
         return bhi_refuse(complaint, "line %zu: it is cut off", line);

@@ -297,7 +297,7 @@ void bhi_drawing_put(struct bhi_page *page, const struct bhi_history *history) {
         bhi_timeline_draw(&timeline, page);
         put_curves(page, history, &timeline);
     } else {
-        bhi_page_paragraph(page, "There was no memory for a timeline.");
+        bhi_page_paragraph(page, "The timeline is missing: out of memory.");
     }
     free(places.all);
     bhi_timeline_fini(&timeline);

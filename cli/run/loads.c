@@ -51,10 +51,11 @@ static int complain(const struct bhi_run_request *request, const struct bhi_run_
                     bh_status status, const char *message) {
     char what[400];
     bh_detail detail = {.status = status};
-    const char *hint = strstr(message, "not a regular file") ? " (use - for a stream)"
-                       : !binding->tensor && looks_like_tensor(binding)
-                           ? " (a tensor can be had with --in, of a name that ends in .safetensors)"
-                           : "";
+    const char *hint =
+        strstr(message, "not a regular file") ? " (use - for a stream)"
+        : !binding->tensor && looks_like_tensor(binding)
+            ? " (to bind a tensor use --in with a file name that ends in .safetensors)"
+            : "";
     snprintf(detail.message, sizeof detail.message, "%.420s%s",
              without_prefix(message, binding->in_path, binding->tensor), hint);
     snprintf(what, sizeof what, "--%s %.300s", binding->option, binding->text);

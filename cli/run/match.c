@@ -40,7 +40,7 @@ static bool refuse_unknown(const struct bhi_run_binding *given, const bh_kernel_
                            struct bhi_complaint *complaint) {
     char list[512] = "";
     if (info->binding_count == 0) {
-        return bhi_refuse(complaint, "--%s %s: the kernel binds nothing", given->option,
+        return bhi_refuse(complaint, "--%s %s: the kernel has no bindings", given->option,
                           given->text);
     }
     for (uint32_t i = 0; i < info->binding_count; i++) {
@@ -83,8 +83,9 @@ bool bhi_run_match(const struct bhi_run_request *request, const bh_kernel_info *
             continue;
         }
         describe(&info->bindings[i], slot.element, described, sizeof described);
-        return bhi_refuse(complaint, "the kernel binds %s: give it with --in, --out or --inout",
-                          described);
+        return bhi_refuse(
+            complaint, "the kernel binds %s, which is missing: give it with --in, --out or --inout",
+            described);
     }
     for (uint32_t i = 0; i < request->binding_count; i++) {
         const struct bhi_run_binding *given = &request->bindings[i];

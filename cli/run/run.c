@@ -95,8 +95,8 @@ static int refuse_unknown_types(struct bhi_run *run, struct inspecting *inspecti
     snprintf(detail.message, sizeof detail.message, "%s%.380s%s%s",
              mine ? "its declared types cannot be determined: " : "",
              bhi_text_without_call(inspecting->detail.message),
-             mine ? "; --reinterpret runs it without" : "",
-             mine && named ? ", by numbers in place of names" : "");
+             mine ? "; --reinterpret runs it without checking types" : "",
+             mine && named ? ", and needs numbers instead of names" : "");
     return bhi_session_fail(run->request.command, run->request.kernel_path, inspecting->status,
                             &detail);
 }

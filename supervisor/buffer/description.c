@@ -72,7 +72,8 @@ static bool reach(const bh_description *d, int64_t *out_before, int64_t *out_aft
 /* |d|: a copy, whose strides are filled in. */
 static bh_status check(bh_description *d, uint64_t size, bh_detail *detail) {
     if (!known_type(d->kind, d->bits)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": kind %d does not come with %u bits",
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        CALL ": an element type of kind %d and %u bits does not exist",
                         (int)d->kind, d->bits);
     }
     if (d->lanes < 1 || d->lanes > UINT16_MAX) {
@@ -103,13 +104,14 @@ static bh_status check(bh_description *d, uint64_t size, bh_detail *detail) {
     if (!reach(d, &before, &after) || __builtin_mul_overflow(before, element, &before) ||
         __builtin_add_overflow(after, 1, &after) ||
         __builtin_mul_overflow(after, element, &after)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": strides: a distance is over 2^63");
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        CALL ": strides: the distance between two elements is over 2^63 bytes");
     }
     /* Unsigned: before may be -2^63. */
     if (0 - (uint64_t)before > d->offset || (uint64_t)after > size - d->offset) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": elements from byte %lld to %lld of element 0 at offset %llu leave "
-                             "the buffer of %llu bytes",
+                        CALL ": the elements reach from %lld to %lld bytes around offset %llu, "
+                             "outside the buffer of %llu bytes",
                         (long long)before, (long long)after, (unsigned long long)d->offset,
                         (unsigned long long)size);
     }

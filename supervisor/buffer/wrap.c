@@ -25,7 +25,7 @@ static bh_status look_failed(bh_detail *detail, int error, int caller, const cha
     if (error == caller || error == EBADF) {
         return refuse(detail, error == EBADF ? error : 0, why);
     }
-    return bhi_fail(detail, BH_SYSTEM, error, CALL ": looking at fd");
+    return bhi_fail(detail, BH_SYSTEM, error, CALL ": fcntl of fd");
 }
 
 /* A file of a tmpfs, unlike one of memfd_create, takes no seals, although it answers which it has.
@@ -39,7 +39,7 @@ static bool has_a_path(int fd) {
 
 static bh_status check_descriptor(int fd, int *out_seals, bh_detail *detail) {
     static const char not_a_memfd[] =
-        "fd is not a memfd (memfd_create): anything else can be cut while it is mapped";
+        "fd is not a memfd (memfd_create): other files can be truncated while they are mapped";
     int flags = fcntl(fd, F_GETFL);
     if (flags < 0) {
         return look_failed(detail, errno, EBADF, "fd is not an open descriptor");
@@ -55,16 +55,15 @@ static bh_status check_descriptor(int fd, int *out_seals, bh_detail *detail) {
         return refuse(detail, 0, "the memfd is sealed against writing");
     }
     if ((*out_seals & F_SEAL_SEAL) && (*out_seals & SEALS) != SEALS && has_a_path(fd)) {
-        return refuse(
-            detail, 0,
-            "fd is POSIX shared memory (shm_open) or another file of a tmpfs, which can be "
-            "cut while it is mapped: share a memfd (memfd_create with MFD_ALLOW_SEALING) "
-            "instead, or copy with bh_buffer_write");
+        return refuse(detail, 0,
+                      "fd is POSIX shared memory (shm_open) or another file of a tmpfs, which can "
+                      "be truncated while it is mapped: share a memfd (memfd_create with "
+                      "MFD_ALLOW_SEALING) instead, or copy with bh_buffer_write");
     }
     if ((*out_seals & F_SEAL_SEAL) && (*out_seals & SEALS) != SEALS) {
         return refuse(detail, 0,
-                      "the memfd can be cut or grown, and takes no seals that forbid it: make it "
-                      "with MFD_ALLOW_SEALING");
+                      "the memfd can be truncated and extended, and does not accept the seals that "
+                      "forbid it: create it with MFD_ALLOW_SEALING");
     }
     return BH_OK;
 }
@@ -74,11 +73,11 @@ static bh_status check_size(int fd, uint64_t size, bh_detail *detail) {
     int error = fstat(fd, &st) == 0 ? -bhi_memfd_verify(fd, size, 0) : errno;
     if (error == EINVAL) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": size %llu does not go with the memfd's %lld bytes: it may leave "
-                             "out less than a page",
+                        CALL ": size %llu does not fit the memfd of %lld bytes: it may be smaller "
+                             "by less than a page",
                         (unsigned long long)size, (long long)st.st_size);
     }
-    return error ? bhi_fail(detail, BH_SYSTEM, error, CALL ": looking at the memfd") : BH_OK;
+    return error ? bhi_fail(detail, BH_SYSTEM, error, CALL ": fstat of the memfd") : BH_OK;
 }
 
 /* Makes what is at |fd| ours to rely on. */

@@ -61,7 +61,7 @@ static bh_status check_defines(const bh_glsl_source *source, bh_detail *detail) 
         if (!define->name || !is_identifier(define->name)) {
             return bhi_fail(
                 detail, BH_INVALID_ARGUMENT, 0, CALL ": source.defines[%u].name is %s%.64s", i,
-                define->name ? "no identifier: " : "NULL", define->name ? define->name : "");
+                define->name ? "not an identifier: " : "NULL", define->name ? define->name : "");
         }
         if (define->value && strpbrk(define->value, "\r\n")) {
             return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
@@ -251,7 +251,7 @@ static const char *first_error(char *log) {
         }
     }
     line[strcspn(line, "\n")] = '\0';
-    return line[0] ? line : "the compiler refuses it, and does not say why";
+    return line[0] ? line : "the compiler refuses it without a reason";
 }
 
 static bh_status take_answer(const struct bh_buffer *answer, const bh_glsl_source *source,

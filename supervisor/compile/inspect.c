@@ -39,7 +39,7 @@ static bh_status take_options(const bh_inspect_options *given, bh_inspect_option
     options->deadline_ns = options->deadline_ns ? options->deadline_ns : DEADLINE_NS;
     if (options->text && !options->guarded) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": options.text is for options.guarded");
+                        CALL ": options.text needs options.guarded");
     }
     if (options->text && !options->text_size) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,

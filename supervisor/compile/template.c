@@ -36,10 +36,11 @@ static bh_status check_options(const bh_template_options *o, bh_detail *detail) 
         return REFUSE(detail, "set either options.body or options.expression");
     }
     if (o->expression && (o->grid || o->declarations)) {
-        return REFUSE(detail, "options.%s is for a body", o->grid ? "grid" : "declarations");
+        return REFUSE(detail, "options.%s needs options.body", o->grid ? "grid" : "declarations");
     }
     if (o->parameter_count > BH_MAX_PARAMETERS || (o->parameter_count && !o->parameters)) {
-        return REFUSE(detail, "options.parameters is NULL, or options.parameter_count %u over %d",
+        return REFUSE(detail,
+                      "options.parameters is NULL, or options.parameter_count is %u, over %d",
                       o->parameter_count, BH_MAX_PARAMETERS);
     }
     if (!o->variants) {
@@ -61,16 +62,16 @@ static bh_status check_options(const bh_template_options *o, bh_detail *detail) 
 static bh_status take_parameter(const bh_parameter *given, uint32_t index,
                                 struct bhi_parameter *out, bh_detail *detail) {
     if (!given->name || strlen(given->name) >= sizeof out->name) {
-        return REFUSE(detail, "parameter %u has no name, or one of over %zu bytes", index,
-                      sizeof out->name - 1);
+        return REFUSE(detail, "parameter %u has no name, or its name is longer than %zu bytes",
+                      index, sizeof out->name - 1);
     }
     if (given->role < BH_PARAMETER_IN || given->role > BH_PARAMETER_PUSH) {
         return REFUSE(detail, "parameter '%s': role %d is not a bh_parameter_role", given->name,
                       (int)given->role);
     }
     if (given->type && strlen(given->type) >= sizeof out->variable) {
-        return REFUSE(detail, "parameter '%s': a type of over %zu bytes", given->name,
-                      sizeof out->variable - 1);
+        return REFUSE(detail, "parameter '%s': the name of its type is longer than %zu bytes",
+                      given->name, sizeof out->variable - 1);
     }
     *out = (struct bhi_parameter){.role = (enum bhi_role)given->role, .dtype = BH_DTYPE_NONE};
     strcpy(out->name, given->name);

@@ -171,7 +171,8 @@ static bh_status join_shapes(const struct bhi_form *form, struct bhi_bound *boun
         return status;
     }
     if (bound->shape.count > BHI_MAX_ELEMENTS) {
-        return refuse(detail, BH_TOO_LARGE, call, "%llu elements are over %llu",
+        return refuse(detail, BH_TOO_LARGE, call,
+                      "the call has %llu elements, over the limit of %llu",
                       (unsigned long long)bound->shape.count, (unsigned long long)BHI_MAX_ELEMENTS);
     }
     for (uint32_t i = 0; i < form->count; i++) {
@@ -276,7 +277,8 @@ static bh_status put_push(const struct bhi_form *form, const struct bhi_bound *b
             continue;
         }
         if (words + bhi_push_words(dtype) > BHI_PUSH_WORDS) {
-            return refuse(detail, BH_TOO_LARGE, call, "the numbers take over %u bytes",
+            return refuse(detail, BH_TOO_LARGE, call,
+                          "the numbers take more than %u bytes of push constants",
                           4 * (BHI_PUSH_WORDS - 1));
         }
         put_number(bound->arguments[i], dtype, &out->push[words]);
@@ -315,7 +317,7 @@ static bh_status set_groups(const struct bh_template *t, const struct bhi_bound 
                             bh_detail *detail) {
     if (t->form.grid != !!groups) {
         return REFUSE(detail, call,
-                      groups ? "groups are only for a grid template"
+                      groups ? "groups is set, but the template is not a grid"
                              : "groups is NULL, but the template is a grid");
     }
     const uint64_t all = (bound->shape.count + BHI_LOCAL_SIZE - 1) / BHI_LOCAL_SIZE;

@@ -58,7 +58,8 @@ bh_status bhi_layout_check(const char *name, size_t our_size, size_t their_size,
         return BH_OK;
     }
     return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                    "%s: %s: no %s has %zu bytes: the first had %zu, that of library %s has %zu",
+                    "%s: %s: the size of a %s is given as %zu; the first had %zu bytes, that of "
+                    "library %s has %zu",
                     call, what, name, their_size, first_size(name), bh_version_string(), our_size);
 }
 
@@ -68,8 +69,8 @@ bh_status bhi_layout_check_options(const char *name, size_t our_size, size_t the
         return BH_OK;
     }
     return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                    "%s: %s.struct_size is %zu, and no %s has that: the first had %zu bytes, that "
-                    "of library %s has %zu: call %s_init",
+                    "%s: %s.struct_size is %zu, which is not the size of a %s: the first had %zu "
+                    "bytes, that of library %s has %zu; call %s_init",
                     call, what, their_size, name, first_size(name), bh_version_string(), our_size,
                     name);
 }
@@ -81,10 +82,11 @@ static bh_status check_tail(const char *name, size_t our_size, const void *their
     const uint8_t *bytes = theirs;
     for (size_t i = our_size; i < their_size; i++) {
         if (bytes[i]) {
-            return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                            "%s: %s: a field at byte %zu of %s, of %zu bytes, is set; library %s "
-                            "has %zu bytes: the program needs a newer one",
-                            call, what, i, name, their_size, bh_version_string(), our_size);
+            return bhi_fail(
+                detail, BH_INVALID_ARGUMENT, 0,
+                "%s: %s: the program sets a field that this library does not know (byte %zu of %s, "
+                "%zu bytes; library %s knows %zu): install a newer library",
+                call, what, i, name, their_size, bh_version_string(), our_size);
         }
     }
     return BH_OK;

@@ -127,11 +127,11 @@ static const char *take_answer(struct bhi_worker *worker, struct bhi_make *make,
         if (length >= 0 && count) {
             bhi_fd_close(&fd);
         }
-        return "it did not answer what device memory it has made";
+        return "it sent a malformed answer to a request for device memory";
     }
     if (count && make->memory && !looks_like_memory(fd, make->memory->charged)) {
         bhi_fd_close(&fd);
-        return "what it handed out as device memory is none";
+        return "the descriptor that it sent as device memory is something else";
     }
     if (!count) { /* told again, should it be needed again */
         bhi_idset_remove(&worker->buffers, make->buffer);
@@ -149,7 +149,7 @@ static bool take_made(struct bhi_worker *worker, bool all_due, uint32_t due) {
         bool none;
         const char *wrong = take_answer(worker, make, &none);
         if (none && all_due && (int32_t)(due - make->control) >= 0) {
-            wrong = "it has not handed out the device memory that it was to make";
+            wrong = "it did not send the device memory that it had to make";
         }
         if (wrong) {
             bhi_core_worker_violation(&worker->core, wrong);
@@ -191,7 +191,7 @@ static bool take_result(struct bhi_worker *worker) {
     }
     if (result.status != BH_OK && !bhi_status_from_kind(result.status, worker->kind)) {
         char what[128];
-        snprintf(what, sizeof what, "its result is %s, which no such worker can have",
+        snprintf(what, sizeof what, "its result is %s, which a worker of its kind cannot have",
                  bh_status_name((bh_status)result.status));
         bhi_core_worker_violation(&worker->core, what);
         return false;
@@ -211,8 +211,8 @@ static bool take_result(struct bhi_worker *worker) {
     }
     const bool bereft = result.status == BH_OK && !had_memory(submission);
     if (bereft && !worker->no_descriptor) {
-        bhi_core_worker_violation(&worker->core,
-                                  "it claims to have run without the device memory that it needs");
+        bhi_core_worker_violation(
+            &worker->core, "it claims to have run without device memory that the submission needs");
         return false;
     }
     if (result.status == BH_OK) {
@@ -235,7 +235,8 @@ static bool take_result(struct bhi_worker *worker) {
     if (bereft) {
         outcome.status = BH_SYSTEM;
         outcome.sys_errno = EMFILE;
-        outcome.message = "no file descriptor is free to keep the device memory that it was made";
+        outcome.message =
+            "the host has no free file descriptor for the device memory that the worker made";
     }
     if (result.status != BH_OK && result.status != BH_CANCELLED) {
         spoil_buffers(worker, submission, outcome.status);

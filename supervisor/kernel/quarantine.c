@@ -32,12 +32,12 @@ static void say_refusal(struct bh_context *context, const struct bh_kernel *kern
     say_left(left, bhi_death_records_expiry(context->death_records, record), now_ns);
     if (record->uncompilable) {
         snprintf(context->refusal, sizeof context->refusal,
-                 "kernel \"%s\" is not compiled again: it ended the driver's compiler at event "
-                 "%llu (%.250s); this expires %s; bh_quarantine_release ends it earlier",
+                 "kernel \"%s\" is not compiled again: the driver's compiler did not survive it at "
+                 "event %llu (%.250s); this expires %s; bh_quarantine_release ends it earlier",
                  kernel->name, (unsigned long long)record->origin, record->message, left);
     } else {
         snprintf(context->refusal, sizeof context->refusal,
-                 "kernel \"%s\" is quarantined: it has ended %u worker%s, the last one at event "
+                 "kernel \"%s\" is quarantined: it has killed %u worker%s, the last one at event "
                  "%llu (%.250s); this expires %s; bh_quarantine_release ends it earlier",
                  kernel->name, record->deaths, record->deaths == 1 ? "" : "s",
                  (unsigned long long)record->origin, record->message, left);
@@ -148,7 +148,7 @@ void bhi_quarantine_note(const struct bhi_submission *submission, const bh_verdi
     say_left(left, bhi_death_records_expiry(context->death_records, record), now_ns);
     bhi_text_line(tenant, sizeof tenant, stream->tenant, strlen(stream->tenant));
     bhi_context_say(context, BH_LOG_WARNING,
-                    "kernel \"%s\" of tenant \"%s\" is %s with event %llu; this expires %s",
+                    "kernel \"%s\" of tenant \"%s\" is %s after event %llu; this expires %s",
                     verdict->kernel_name, tenant, compiling ? "not compiled again" : "quarantined",
                     (unsigned long long)verdict->event, left);
 }

@@ -66,7 +66,8 @@ static void on_device(struct bhi_worker *worker, const struct bhi_msg_device *de
             bhi_pipeline_cache_want(worker);
         }
     } else {
-        bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0, "no memory for its list of devices");
+        bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0,
+                             "out of memory for its list of devices");
     }
     bhi_context_pump_unlock(worker->context);
 }
@@ -255,12 +256,13 @@ static void on_log(struct bhi_worker *worker, const struct bhi_msg_log *log) {
         break;
     case BHI_CONDUCT_FIRST:
         bhi_context_log(worker->context, BH_LOG_WARNING,
-                        "worker %d writes too many log lines: some are dropped", worker->core.pid);
+                        "worker %d sends too many log lines: those over the limit are dropped",
+                        worker->core.pid);
         break;
     case BHI_CONDUCT_OVER:
         break;
     case BHI_CONDUCT_KILL:
-        flood(worker, "it floods the log");
+        flood(worker, "it sent far too many log lines");
         break;
     }
 }
@@ -310,7 +312,7 @@ static bool floods(struct bhi_worker *worker) {
     if (bhi_conduct_message(&worker->conduct, bhi_now_ns()) != BHI_CONDUCT_KILL) {
         return false;
     }
-    flood(worker, "it floods the control channel");
+    flood(worker, "it sent too many control messages");
     return true;
 }
 

@@ -25,7 +25,7 @@ void bhi_doorbell_rung(struct bhi_worker *worker) {
     const enum bhi_conduct_verdict verdict =
         bhi_conduct_ring(&worker->conduct, bhi_now_ns(), worker->core.harvested);
     if (verdict == BHI_CONDUCT_KILL) {
-        bhi_core_worker_violation(&worker->core, "it rings its doorbell without end");
+        bhi_core_worker_violation(&worker->core, "it rang its doorbell far too often");
     }
     bhi_context_pump_unlock(context);
     if (verdict == BHI_CONDUCT_FINE) {

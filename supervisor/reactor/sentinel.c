@@ -48,7 +48,7 @@ static bool receive(struct bhi_worker *worker, uint64_t bytes, int *out_fd, cons
     const int length = bhi_fdpass_recv(worker->fdpass, &tag, sizeof tag, fds, &count, MSG_DONTWAIT);
     if (length == -EMSGSIZE) { /* of ours there may be none left, which is no fault of its */
         const int spare = fcntl(worker->fdpass, F_DUPFD_CLOEXEC, 0);
-        *out_what = spare >= 0 ? "its abort words came with too much" : NULL;
+        *out_what = spare >= 0 ? "it sent more than one descriptor with its abort words" : NULL;
         if (spare >= 0) {
             close(spare);
         }
@@ -60,7 +60,7 @@ static bool receive(struct bhi_worker *worker, uint64_t bytes, int *out_fd, cons
         close(fds[i]);
     }
     *out_fd = good ? fds[0] : -1;
-    *out_what = good ? NULL : "it announced abort words and sent none";
+    *out_what = good ? NULL : "it announced abort words, but sent no descriptor of such memory";
     return good;
 }
 
@@ -197,7 +197,7 @@ const char *bhi_sentinel_imported(struct bhi_worker *sentinel,
                                   const struct bhi_msg_imported *answer) {
     bh_context *context = sentinel->context;
     if (sentinel->kind != BHI_WORKER_SENTINEL) {
-        return "it is no sentinel";
+        return "it sent a message that only a sentinel may send";
     }
     bhi_context_lock(context);
     struct bhi_worker *worker = find_worker(sentinel, answer->worker); /* NULL: it has died since */
@@ -207,37 +207,38 @@ const char *bhi_sentinel_imported(struct bhi_worker *sentinel,
         BHI_STEP_POINT("words_held", worker);
     }
     if (worker && asked && answer->vk_result != 0) {
-        bhi_context_say(context, BH_LOG_WARNING,
-                        "the sentinel of %s:%u cannot import the abort words of worker %d "
-                        "(VkResult %d): what that one runs when it dies ends late",
-                        sentinel->zygote->driver, sentinel->device_index, worker->core.pid,
-                        answer->vk_result);
+        bhi_context_say(
+            context, BH_LOG_WARNING,
+            "the sentinel of %s:%u cannot import the abort words of worker %d (VkResult %d): if "
+            "that worker dies in a kernel, the device may stall for seconds",
+            sentinel->zygote->driver, sentinel->device_index, worker->core.pid, answer->vk_result);
     } else if (worker && asked) {
-        bhi_context_say(context, BH_LOG_DEBUG, "the sentinel of %s:%u has the words of worker %d",
+        bhi_context_say(context, BH_LOG_DEBUG,
+                        "the sentinel of %s:%u has imported the abort words of worker %d",
                         sentinel->zygote->driver, sentinel->device_index, worker->core.pid);
     }
     bhi_context_settle_unlock(context);
-    return asked ? NULL : "it imported what it was not given";
+    return asked ? NULL : "it answered an import that nobody had requested";
 }
 
 const char *bhi_sentinel_words_set(struct bhi_worker *sentinel,
                                    const struct bhi_msg_words_set *answer) {
     bh_context *context = sentinel->context;
     if (sentinel->kind != BHI_WORKER_SENTINEL) {
-        return "it is no sentinel";
+        return "it sent a message that only a sentinel may send";
     }
     bhi_context_lock(context);
     struct bhi_worker *worker = find_worker(sentinel, answer->worker);
     const bool asked = !worker || (worker->words.set_seq && !worker->words.set_ns);
     if (worker && asked && answer->vk_result == 0) {
         worker->words.set_ns = bhi_now_ns();
-        bhi_context_say(context, BH_LOG_DEBUG, "the words of worker %d were set after %.1f ms",
-                        worker->core.pid,
+        bhi_context_say(context, BH_LOG_DEBUG,
+                        "the abort words of worker %d were set after %.1f ms", worker->core.pid,
                         (double)(worker->words.set_ns - worker->words.wanted_ns) / 1e6);
         BHI_STEP_POINT("words_set", worker);
     }
     bhi_context_settle_unlock(context);
-    return asked ? NULL : "it set words that it was not told to set";
+    return asked ? NULL : "it set abort words that it was not asked to set";
 }
 
 /* -- deaths -------------------------------------------------------------------------------------
@@ -293,7 +294,7 @@ static void process_gone(struct bhi_worker *process) {
         sentinel->over = bhi_restart_lost(&sentinel->restart, false, bhi_now_ns());
         if (sentinel->over) {
             bhi_context_say(context, BH_LOG_ERROR,
-                            "the sentinels of %s:%u die too often: there is none any more",
+                            "the sentinels of %s:%u die too often: no more are started",
                             process->zygote->driver, process->device_index);
         }
     }
@@ -319,7 +320,7 @@ void bhi_sentinel_worker_gone(struct bhi_worker *worker) {
     if (!ask(find(worker), worker) || !outgoing) {
         /* Nothing would give the memory back: another one does not have it. */
         bhi_core_worker_kill(&process->core, BHI_KILL_RETIRED, 0,
-                             "no memory to tell it of a death");
+                             "out of memory to send it a death");
     }
     if (outgoing) {
         outgoing->message.forget.worker = worker->id;

@@ -56,8 +56,9 @@ static bh_status finish(const struct bhi_transfer *t, struct piece *piece, uint6
     }
     if (bhi_event_state(copied) == BH_EVENT_POISONED) {
         return bhi_event_report(copied, detail, t->call,
-                                t->writes ? "the content is poisoned by the copy of event"
-                                          : "the content is good, and could not be copied: event");
+                                t->writes
+                                    ? "the copy failed and poisoned the content: event"
+                                    : "the copy failed, and the content is still good: event");
     }
     bhi_event_unref(copied);
     piece->copied = NULL;
@@ -117,10 +118,12 @@ static bh_status await_turn(struct bh_stream *home, uint64_t deadline_ns, const 
     if (status == BH_OK) {
         status = bhi_event_await(turn, deadline_ns);
         if (status != BH_OK) {
-            bhi_fail(detail, status, 0, "%s: stream %s had other work all the time", call,
-                     home->core.name);
+            bhi_fail(
+                detail, status, 0,
+                "%s: the copy waited for its turn on stream %s, which was busy until the timeout",
+                call, home->core.name);
         } else if (bhi_event_state(turn) == BH_EVENT_POISONED) {
-            status = bhi_event_report(turn, detail, call, "the stream does nothing: event");
+            status = bhi_event_report(turn, detail, call, "the stream cannot run the copy: event");
         }
         bhi_event_unref(turn);
     }

@@ -72,7 +72,7 @@ static void elements_run(bool trusted, const int32_t *wanted, uint32_t all) {
     if (!rig.backend->device.own_elements) { /* it would take the same for neighbours */
         BHT_TRUE(!rig_is_lavapipe(&rig));
         rig_run_fails(&rig, BH_INVALID_KERNEL, 0,
-                      "which storage buffer of an array it takes is computed");
+                      "the index into an array of storage buffers is computed");
         rig_close(&rig);
         return;
     }
@@ -246,14 +246,14 @@ static void refused(const uint32_t *code, size_t bytes, const struct bhi_spec_co
 /* Wrong results without an error, on this driver. */
 static void indices_that_are_taken_from_one_invocation(void) {
     refused(CODE(array_uniform), NULL, BH_INVALID_KERNEL,
-            "which uniform buffer of an array it takes is computed");
+            "the index into an array of uniform buffers is computed");
     struct rig rig;
     rig_open(&rig, NULL);
     const bool own = rig.backend->device.own_elements;
     rig_close(&rig);
     refused(CODE(array_length), NULL, BH_INVALID_KERNEL,
-            own ? "which buffer's length it is is computed"
-                : "which storage buffer of an array it takes is computed");
+            own ? "the index of the buffer is computed"
+                : "the index into an array of storage buffers is computed");
 }
 
 static void arrays_over_limits(void) {

@@ -486,11 +486,11 @@ static void grids_of_more_than_32_bits(void) {
     rig_begin(&f.rig);
     rig_dispatch(&f.rig, 1, 4096, 4096, 256, BINDINGS(X, Y), &f.c, sizeof f.c);
     rig_run_fails(&f.rig, BH_LIMIT_EXCEEDED, 0,
-                  "4096 x 4096 x 256 workgroups are 4294967296, this driver counts up to "
+                  "4096 x 4096 x 256 workgroups are 4294967296; this driver counts to "
                   "4294967295");
     rig_begin(&f.rig);
     rig_dispatch(&f.rig, 1, 65535, 65535, 65535, BINDINGS(X, Y), &f.c, sizeof f.c);
-    rig_run_fails(&f.rig, BH_LIMIT_EXCEEDED, 0, "workgroups are 281462092005375, this driver");
+    rig_run_fails(&f.rig, BH_LIMIT_EXCEEDED, 0, "workgroups are 281462092005375; this driver");
     rig_close(&f.rig);
 }
 

@@ -157,7 +157,7 @@ cli batch jobs.jsonl
 expect_status 1
 expect_state b "done"
 expect_state c failed
-expect_stderr "it is a link that leads nowhere"
+expect_stderr "it is a symbolic link whose target does not exist"
 rm -rf jobs.jsonl.state d b.npy
 
 case_name="an output that is an input behind a link fails, and only that job"
@@ -215,7 +215,7 @@ expect_status 2
 expect_stderr "jobs.jsonl:1: input nowhere.npy: No such file or directory"
 expect_stderr "jobs.jsonl:2: output nofolder/b.npy: its folder: No such file or directory"
 expect_stderr "jobs.jsonl:3: input folder.npy: not a regular file"
-expect_stderr "jobs.jsonl:4: output other.npy: there is something that is not a regular file"
+expect_stderr "jobs.jsonl:4: output other.npy: it exists and is not a regular file"
 expect_stderr "jobs.jsonl:5: kernel none.spv: No such file or directory (looked for in $(pwd -P))"
 expect_stderr "jobs.jsonl:5: input nowhere.npy: No such file or directory"
 expect_stderr "5 lines are bad"
@@ -232,11 +232,11 @@ ln -s . around
 mv own.lines own.jsonl
 cli batch own.jsonl
 expect_status 2
-expect_stderr "own.jsonl:1: output own.jsonl: the batch's jobs are read from it"
-expect_stderr "own.jsonl:2: output around/own.jsonl: the batch's jobs are read from it"
-expect_stderr "own.jsonl:3: output own.jsonl.state/batch.db: the batch's state is in that folder"
+expect_stderr "own.jsonl:1: output own.jsonl: the jobs are read from that file"
+expect_stderr "own.jsonl:2: output around/own.jsonl: the jobs are read from that file"
+expect_stderr "own.jsonl:3: output own.jsonl.state/batch.db: that folder has the state of the batch"
 for line in "4: output ./own.comp" "5: output $PWD/own.comp"; do
-    expect_stderr "own.jsonl:$line: a job of the batch has its kernel from it"
+    expect_stderr "own.jsonl:$line: a job of the batch reads its kernel from that file"
 done
 expect_stderr "5 lines are bad"
 expect_untouched
@@ -251,7 +251,7 @@ for file in batch.db batch.db-wal lock new.npy; do
     square b x.npy link.npy >> own.jsonl
     cli batch own.jsonl --resume
     expect_status 2
-    expect_stderr "own.jsonl:2: output link.npy: the batch's state is in that folder"
+    expect_stderr "own.jsonl:2: output link.npy: that folder has the state of the batch"
     sed -i 2d own.jsonl
     cli batch own.jsonl --resume
     expect_status 0
@@ -264,7 +264,7 @@ long=$(printf '%0256d' 0).npy
 { square a x.npy own.jsonl.state; square b x.npy loop.npy; square c x.npy "$long"; } > own.jsonl
 cli batch own.jsonl
 expect_status 2
-expect_stderr "own.jsonl:1: output own.jsonl.state: the batch's state is going to be there"
+expect_stderr "own.jsonl:1: output own.jsonl.state: that folder will have the state of the batch"
 expect_stderr "own.jsonl:2: output loop.npy: Too many levels of symbolic links"
 expect_stderr "own.jsonl:3: output $long: File name too long"
 expect_untouched
@@ -275,7 +275,7 @@ square a x.npy own.jsonl > own.jsonl
 cp own.jsonl own.before
 INPUT=own.jsonl cli batch - --state own.jsonl.state
 expect_status 2
-expect_stderr "standard input:1: output own.jsonl: the batch's jobs are read from it"
+expect_stderr "standard input:1: output own.jsonl: the jobs are read from that file"
 if cmp -s own.jsonl own.before; then passed=$((passed + 1)); else fail "own.jsonl is another"; fi
 rm -rf own.*
 
@@ -290,8 +290,8 @@ expect_status 0
 { square b x.npy own.spv; square c x.npy own.glsl; } >> own.jsonl
 cli batch own.jsonl --resume
 expect_status 2
-expect_stderr "own.jsonl:3: output own.spv: a job of the batch has its kernel from it"
-expect_stderr "own.jsonl:4: output own.glsl: a job of the batch has its kernel from it"
+expect_stderr "own.jsonl:3: output own.spv: a job of the batch reads its kernel from that file"
+expect_stderr "own.jsonl:4: output own.glsl: a job of the batch reads its kernel from that file"
 rm -rf own.* a.npy
 
 case_name="a long chain from its end to its beginning, and that is bad"
@@ -443,7 +443,7 @@ cp x.npy gone.npy
 sed -i "s|^.*\"id\":\"bad\".*|$(square bad x.npy g.npy)|" jobs.jsonl
 cli batch jobs.jsonl --resume
 expect_status 2
-expect_stderr 'jobs.jsonl:2: the job "bad" has failed with another line: --retry-failed runs it'
+expect_stderr 'jobs.jsonl:2: the job "bad" has failed, and its line has changed since: --retry-failed runs it'
 sed 's|"id":"bad"|"id":"bad","depends_on":["a"]|' jobs.jsonl > other.jsonl
 cli batch other.jsonl --state jobs.jsonl.state --resume --retry-failed
 expect_status 2

@@ -148,7 +148,7 @@ static void a_stopped_worker(void) {
     stopped(&t, BHI_FAULT_SLOW, 1900, 2003); /* for nearly all of its time */
     valid(&t);
     stopped(&t, BHI_FAULT_SLOW, 100, 2003); /* for a little of it: what else was it? */
-    found(&t, BHI_ANOMALY_UNKNOWN, 3, "that the machine was slow");
+    found(&t, BHI_ANOMALY_UNKNOWN, 3, "except that the machine stood still");
     stopped(&t, BHI_FAULT_STOP, 0, 1991); /* clocks that differ */
     valid(&t);
     stopped(&t, BHI_FAULT_STOP, 0, 1989); /* there was time left */
@@ -177,7 +177,7 @@ static void lost_behind_a_stop(void) {
     lost_with_a_stopped_worker(500, &t, &behind);
     valid(&t);
     lost_with_a_stopped_worker(499, &t, &behind);
-    found(&t, BHI_ANOMALY_UNKNOWN, behind, "that the machine was slow");
+    found(&t, BHI_ANOMALY_UNKNOWN, behind, "except that the machine stood still");
 }
 
 static void compiled_on_a_slow_machine(void) {
@@ -186,7 +186,7 @@ static void compiled_on_a_slow_machine(void) {
         int signal;
         enum bhi_anomaly anomaly;
         const char *words;
-    } cases[] = {{1250, SIGKILL, BHI_ANOMALY_UNKNOWN, "that the machine was slow"},
+    } cases[] = {{1250, SIGKILL, BHI_ANOMALY_UNKNOWN, "except that the machine stood still"},
                  {1249, SIGKILL, BHI_ANOMALY_COLLATERAL, "no fault explains it"},
                  {1250, SIGSEGV, BHI_ANOMALY_COLLATERAL, "no fault explains it"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -144,10 +144,10 @@ static void impossible_times(void) {
     static const struct {
         uint64_t submitted_ms, started_ms, ended_ms;
         const char *words;
-    } times[] = {{0, 0, 0, "before that was asked for"},
-                 {499, 506, 507, "before that was asked for"},
-                 {510, 515, 25510, "after its end was seen"},
-                 {510, 515, 531, "after its end was seen"},
+    } times[] = {{0, 0, 0, "dates the submission before the call"},
+                 {499, 506, 507, "dates the submission before the call"},
+                 {510, 515, 25510, "dates the end after the wait returned"},
+                 {510, 515, 531, "dates the end after the wait returned"},
                  {516, 515, 517, "out of order"},
                  {515, 0, 514, "out of order"},
                  {510, 519, 518, "out of order"}};
@@ -261,40 +261,41 @@ static void poisoned_by_what_did_not_reach_it(void) {
     killed_by_signal(&s); /* it needs nothing of the kind */
     uint64_t op = tale_op(&s.tale, 1, s.innocent, 0);
     tale_inherits(&s.tale, op, s.killed);
-    found(&s.tale, BHI_ANOMALY_COLLATERAL, op, "nothing that it needs");
+    found(&s.tale, BHI_ANOMALY_COLLATERAL, op, "no dependency of it");
 
     killed_by_signal(&s); /* one that only overwrites its memory (E5: never sideways) */
     op = tale_op(&s.tale, 1, 0, 0);
     tale_last(&s.tale)->submit.reuses = s.killed;
     tale_inherits(&s.tale, op, s.killed);
-    found(&s.tale, BHI_ANOMALY_COLLATERAL, op, "nothing that it needs");
+    found(&s.tale, BHI_ANOMALY_COLLATERAL, op, "no dependency of it");
 
     killed_by_signal(&s); /* steps */
     tale_ended(&s.tale, s.dependent)->end.hops = 2;
-    found(&s.tale, BHI_ANOMALY_COLLATERAL, s.dependent, "nothing that it needs");
+    found(&s.tale, BHI_ANOMALY_COLLATERAL, s.dependent, "no dependency of it");
     killed_by_signal(&s);
     tale_ended(&s.tale, s.dependent)->end.hops = 0;
-    found(&s.tale, BHI_ANOMALY_COLLATERAL, s.dependent, "of itself, and its origin is another");
+    found(&s.tale, BHI_ANOMALY_COLLATERAL, s.dependent,
+          "its status is not WORKER_LOST, and its origin is another");
 
     killed_by_signal(&s); /* origins */
     tale_ended(&s.tale, s.dependent)->end.origin = tale_event(s.innocent);
-    found(&s.tale, BHI_ANOMALY_COLLATERAL, s.dependent, "nothing that it needs");
+    found(&s.tale, BHI_ANOMALY_COLLATERAL, s.dependent, "no dependency of it");
     killed_by_signal(&s);
     tale_ended(&s.tale, s.dependent)->end.origin = 99999;
     found(&s.tale, BHI_ANOMALY_COLLATERAL, s.dependent, "not an operation of the run");
     killed_by_signal(&s);
     tale_ended(&s.tale, s.dependent)->end.origin = tale_event(s.dependent);
-    found(&s.tale, BHI_ANOMALY_COLLATERAL, s.dependent, "by itself");
+    found(&s.tale, BHI_ANOMALY_COLLATERAL, s.dependent, "names itself as the origin");
 
     killed_by_signal(&s); /* another story than the origin's */
     tale_ended(&s.tale, s.dependent)->end.status = BH_DEADLINE;
-    found(&s.tale, BHI_ANOMALY_COLLATERAL, s.dependent, "nothing that it needs");
+    found(&s.tale, BHI_ANOMALY_COLLATERAL, s.dependent, "no dependency of it");
     killed_by_signal(&s);
     tale_ended(&s.tale, s.dependent)->end.worker_pid = 1001;
-    found(&s.tale, BHI_ANOMALY_COLLATERAL, s.dependent, "nothing that it needs");
+    found(&s.tale, BHI_ANOMALY_COLLATERAL, s.dependent, "no dependency of it");
     killed_by_signal(&s);
     tale_ended(&s.tale, s.dependent)->end.signal = SIGSEGV;
-    found(&s.tale, BHI_ANOMALY_COLLATERAL, s.dependent, "nothing that it needs");
+    found(&s.tale, BHI_ANOMALY_COLLATERAL, s.dependent, "no dependency of it");
 }
 
 static void lost_with_what_is_no_neighbour(void) {
@@ -355,7 +356,7 @@ static void lost_before_its_turn(void) {
     tale_lost_with(&t, waits, first, 12);
     t.now_ms = 1000;
     tale_ready(&t, slow, 1001, 12);
-    found(&t, BHI_ANOMALY_COLLATERAL, waits, "before what it needs had ended");
+    found(&t, BHI_ANOMALY_COLLATERAL, waits, "before its dependencies had ended");
 }
 
 static void a_deadline_without_a_cause(void) {
@@ -370,7 +371,7 @@ static void a_deadline_without_a_cause(void) {
         }
         tale_poisoned(&s.tale, op, BH_DEADLINE, SIGKILL, 1001, 18);
         found(&s.tale, stalled ? BHI_ANOMALY_UNKNOWN : BHI_ANOMALY_COLLATERAL, op,
-              stalled ? "the machine was slow" : "no fault explains it");
+              stalled ? "except that the machine stood still" : "no fault explains it");
     }
     /* It says not when it began: that is no reason to go back to the beginning of time. */
     struct scene s;

@@ -85,14 +85,14 @@ static void no_recovery(void) {
     tale_sample(&s.tale, 20, 50);
     BHT_TRUE(bhi_chaos_check(&s.tale.history, &result));
     BHT_EQ(result.verdict, BHI_CHAOS_UNKNOWN);
-    BHT_STR_HAS(all_findings(), "was not given the time");
+    BHT_STR_HAS(all_findings(), "the run ended before it was due");
     s.tale.now_ms += 1000;
     uint64_t op = tale_op(&s.tale, 0, 0, 0);
     tale_last(&s.tale)->submit.wait = s.killed;
     tale_inherits(&s.tale, op, s.killed);
     BHT_TRUE(bhi_chaos_check(&s.tale.history, &result));
     BHT_EQ(result.verdict, BHI_CHAOS_UNKNOWN);
-    BHT_STR_HAS(all_findings(), "was not given the time");
+    BHT_STR_HAS(all_findings(), "the run ended before it was due");
     tale_end(&s.tale);
 }
 
@@ -237,7 +237,7 @@ static void nothing_can_be_said(void) {
     struct scene s;
     killed_by_signal(&s);
     s.tale.history.complete = false;
-    found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "did not come to its end");
+    found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "the run was cut short");
     BHT_TRUE(result.cut_short);
     killed_by_signal(&s);
     s.tale.history.overflow = true;
@@ -255,7 +255,7 @@ static void nothing_can_be_said(void) {
             s.tale.history.records[i].fault.pids[0] = 7;
         }
     }
-    found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "did not come to its end");
+    found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "the run was cut short");
     /* With what is wrong whatever is missing. */
     killed_by_signal(&s);
     s.tale.history.complete = false;
@@ -284,7 +284,7 @@ static void nothing_can_be_said(void) {
     BHT_TRUE(bhi_chaos_check(&t.history, &result));
     BHT_EQ(result.verdict, BHI_CHAOS_UNKNOWN);
     BHT_STR_HAS(all_findings(), "no operation was READY");
-    BHT_STR_HAS(all_findings(), "was not looked at twice");
+    BHT_STR_HAS(all_findings(), "was sampled at rest less than twice");
 }
 
 /* -- how long recovery takes --------------------------------------------------------------------
@@ -363,7 +363,7 @@ static void a_history_that_contradicts_itself(void) {
     op = tale_op(&s.tale, 1, 0, 0);
     tale_last(&s.tale)->submit.bait = true;
     tale_ready(&s.tale, op, 1001, 17);
-    found(&s.tale, BHI_ANOMALY_UNKNOWN, op, "a fault that was not noted");
+    found(&s.tale, BHI_ANOMALY_UNKNOWN, op, "the history has no such fault");
     killed_by_signal(&s);
     tale_healed(&s.tale, 7);
     found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "healed, and never injected");
@@ -373,14 +373,14 @@ static void a_history_that_contradicts_itself(void) {
     found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "injected twice");
     killed_by_signal(&s);
     tale_fault(&s.tale, BHI_FAULT_HANG, 0, 0);
-    found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "is not an operation that was submitted as a fault");
+    found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "names an operation that was not submitted as a fault");
     killed_by_signal(&s); /* one bait, two faults */
     op = tale_bait(&s.tale, BHI_FAULT_HANG, 1);
     s.tale.now_ms = 117;
     tale_poisoned(&s.tale, op, BH_DEADLINE, 0, 1001, 17);
     tale_fault(&s.tale, BHI_FAULT_OOM, 1, 0);
     tale_last(&s.tale)->op = op;
-    found(&s.tale, BHI_ANOMALY_UNKNOWN, op, "is two faults");
+    found(&s.tale, BHI_ANOMALY_UNKNOWN, op, "two faults name operation");
     killed_by_signal(&s); /* the END before the OP */
     op = tale_op(&s.tale, 1, 0, 0);
     size_t at = s.tale.history.count - 1;
@@ -412,7 +412,7 @@ static void a_fault_that_cannot_be(void) {
         killed_by_signal(&s);
         tale_fault(&s.tale, aimed[i], 1, 0);
         tale_works(&s.tale, 1010);
-        found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "did not miss, but hit no worker");
+        found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "counts as a hit, but names no worker");
         killed_by_signal(&s);
         tale_fault(&s.tale, aimed[i], 1, 0);
         tale_last(&s.tale)->fault.missed = true;
@@ -424,7 +424,7 @@ static void a_fault_that_cannot_be(void) {
     valid(&s.tale);
     killed_by_signal(&s);
     s.tale.history.header.fault_set = 1u << BHI_FAULT_STOP;
-    found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "is kill, which is none of the run's");
+    found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "is of kind kill, which line 1 does not list");
     for (uint64_t beyond = 0; beyond < 2; beyond++) { /* the last, or one that there is not */
         killed_by_signal(&s);
         tale_fault(&s.tale, BHI_FAULT_KILL, 1, 0);
@@ -432,7 +432,8 @@ static void a_fault_that_cannot_be(void) {
         struct bhi_record *fault = tale_last(&s.tale);
         fault->fault.after_op = beyond ? 1000 : s.tale.ops;
         if (beyond) {
-            found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "was after operation 1000, and the last is");
+            found(&s.tale, BHI_ANOMALY_UNKNOWN, 0,
+                  "came after operation 1000, but the last operation is");
         } else {
             valid(&s.tale);
         }

@@ -285,7 +285,7 @@ static void what_is_refused(void) {
             "'patience_ns' must be a whole number from 1 ");
     refused("\"recovery_ns\":5000000000", 0, "\"recovery_ns\":0",
             "'recovery_ns' must be a whole number from 1 ");
-    refused("\"bulkhead_chaos\":1", 0, "\"bulkhead_chaos\":2", "line 1: it is of another version");
+    refused("\"bulkhead_chaos\":1", 0, "\"bulkhead_chaos\":2", "line 1: 'bulkhead_chaos' is 2");
     refused("\"bulkhead_chaos\":1", 0, "\"x\":1", "not a history of bulkhead chaos");
     refused("\"seed\":", 0, "\"seed\":\"99999999999999999999\",\"x\":", "line 1: 'seed'");
     refused("\"18446744073709551615\"", 0, "\"18446744073709551616\"", "line 1: 'seed'");
@@ -295,11 +295,12 @@ static void what_is_refused(void) {
     refused("\"18446744073709551615\"", 0, "-1", "line 1: 'seed'");
     refused("\"18446744073709551615\"", 0, "1.5", "line 1: 'seed'");
     refused("\"18446744073709551615\"", 0, "9223372036854775808",
-            "line 1: too big integer near '9223372036854775808': a number is at most "
-            "9223372036854775807, and a larger one a text of digits");
+            "line 1: too big integer near '9223372036854775808': write a number above "
+            "9223372036854775807 as a string of digits");
     refused("\"streams\":3", 0, "\"streams\":0", "line 1: 'streams' must be a whole number from 1");
     refused("\"streams\":3", 0, "\"streams\":17", "line 1: 'streams'");
-    refused("\"streams\":3", 0, "\"streams\":2", "line 2: 'stream' must be less than the 2");
+    refused("\"streams\":3", 0, "\"streams\":2",
+            "line 2: 'stream' must be less than 2, the number of streams");
     refused("[\"kill\",\"full\"]", 0, "[\"kill\",\"kill\"]", "line 1: 'faults'");
     refused("[\"kill\",\"full\"]", 0, "[\"kill,full\"]", "line 1: 'faults'");
     refused("[\"kill\",\"full\"]", 0, "[\"burn\"]", "line 1: 'faults'");
@@ -325,21 +326,22 @@ static void what_is_refused(void) {
     refused("0001", 0, "00", "line 5: 'digest'");
     refused("\"zygote\"", 0, "\"burn\"", "line 6: 'fault' must be one of: kill, segv");
     refused("2147483647", 0, "2147483648", "line 6: 'pids'");
-    refused("\"kind\":\"healed\"", 0, "\"kind\":\"healing\"", "line 7: 'kind' is none of op");
+    refused("\"kind\":\"healed\"", 0, "\"kind\":\"healing\"",
+            "line 7: 'kind' is 'healing'; it must be one of: op, refused");
     refused("\"kind\":\"healed\"", 0, "\"kind\":1", "line 7: 'kind'");
     refused("\"idle\":true", 0, "\"idle\":1", "line 8: 'idle' must be true or false");
     refused("\"idle\":true", 0, "\"idle\":true,\"idle\":true", "line 8: duplicate");
-    refused("\"idle\":true", 0, "\"idle\":true,\"more\":1", "line 8: 'more' is not a key here");
+    refused("\"idle\":true", 0, "\"idle\":true,\"more\":1", "line 8: unknown key 'more'");
     refused("{\"kind\":\"stall\"", 0, "\n{\"kind\":\"stall\"", "line 9: ");
     refused("{\"kind\":\"stall\"", 0, "[1]\n{\"kind\":\"stall\"", "line 9: not an object");
     refused("{\"kind\":\"stall\"", 0, "{\"kind\":\"complete\"}\n{\"kind\":\"stall\"",
-            "line 10: the history is complete before it");
+            "line 10: it follows the record 'complete'");
     refused("{\"kind\":\"stall\"", 0, "{\"kind\":\"overflow\"}\n{\"kind\":\"stall\"",
             "line 10: only 'complete' can follow 'overflow'");
     refused("{\"kind\":\"complete\"}\n", 0, "{\"kind\":\"complete\"}\n{", "line 12: it is cut off");
     refused("{\"kind\":\"complete\"}\n", 0, "{\"kind\":\"complete\"}", "line 11: it is cut off");
     refused("{\"kind\":\"complete\"", 0, "{\"kind\":\"complete\",\"at_ns\":1",
-            "line 11: 'at_ns' is not a key here");
+            "line 11: unknown key 'at_ns'");
     BHT_STR_HAS(complaint_about("", 0), "it is empty");
     BHT_STR_HAS(complaint_about("\n", 1), "line 1: ");
     BHT_STR_HAS(complaint_about("\0\n", 2), "line 1: there is a NUL byte in it");
@@ -350,10 +352,10 @@ static void a_line_too_long(void) {
     char *text = malloc(size);
     BHT_NE(text, NULL);
     memset(text, ' ', size);
-    BHT_STR_HAS(complaint_about(text, size), "line 1: it has more than the 65536 bytes");
+    BHT_STR_HAS(complaint_about(text, size), "line 1: it is longer than 65536 bytes");
     text[size - 1] = '\n';
-    BHT_STR_HAS(complaint_about(text, size), "line 1: it has more than the 65536 bytes");
-    BHT_STR_HAS(complaint_about(text, 65536), "line 1: it has more than");
+    BHT_STR_HAS(complaint_about(text, size), "line 1: it is longer than 65536 bytes");
+    BHT_STR_HAS(complaint_about(text, 65536), "line 1: it is longer than");
     BHT_STR_HAS(complaint_about(text, 65535), "line 1: it is cut off");
     text[65535] = '\n'; /* as much as there may be, and no object */
     BHT_EQ(strstr(complaint_about(text, 65536), "more than"), NULL);

@@ -106,15 +106,15 @@ INPUT=all.jsonl refuses "that file is the history to replay" \
 rm hard.jsonl soft.jsonl
 
 sed 's/"stream":1/"stream":2/' all.jsonl > stream.jsonl
-refuses "'stream' must be less than the 2 of the run" chaos --replay stream.jsonl
+refuses "'stream' must be less than 2, the number of streams" chaos --replay stream.jsonl
 sed 's/"words":64,/"words":4000000000,/' all.jsonl > words.jsonl
 refuses "'words' must be a whole number" chaos --replay words.jsonl
 
 sed 's/"words":64,/"words":0,/' all.jsonl > words.jsonl
-refuses "has no words" chaos --replay words.jsonl
+refuses "has 0 words" chaos --replay words.jsonl
 
 sed '1s/"streams":2/"streams":13/' all.jsonl > streams.jsonl
-refuses "it has 13 streams, and a replay can have 1 to 12" chaos --replay streams.jsonl
+refuses "it has 13 streams; a replay takes 1 to 12" chaos --replay streams.jsonl
 jq -c 'select(.kind != "op")' all.jsonl > nothing.jsonl
 refuses "it has no operation" chaos --replay nothing.jsonl
 
@@ -215,7 +215,7 @@ exec 3<&-
 expect_status 130
 expect_stderr "cancelled by SIGINT"
 expect_json '.verdict == "unknown" and (.complete | not) and .injected > 0 and .history == "chaos-12.jsonl"'
-expect_json '[.findings[].text] | index("the run did not come to its end")'
+expect_json '[.findings[].text] | index("the history is incomplete: the run was cut short")'
 [ -s cut.html ] || fail "no page"
 cli chaos --check chaos-12.jsonl
 expect_status 4

@@ -18,7 +18,7 @@ static uint64_t compiled_for_long(struct tale *t, int32_t pid, uint64_t starved_
 static void a_compile(void) {
     struct tale t;
     uint64_t op = compiled_for_long(&t, 1011, 1250, SIGKILL);
-    found(&t, BHI_ANOMALY_UNKNOWN, op, "that the machine was slow");
+    found(&t, BHI_ANOMALY_UNKNOWN, op, "except that the machine stood still");
     op = compiled_for_long(&t, 1011, 1249, SIGKILL);
     found(&t, BHI_ANOMALY_COLLATERAL, op, "no fault explains it");
     op = compiled_for_long(&t, 1010, 5000, SIGKILL); /* another was starved */
@@ -44,7 +44,7 @@ static void a_deadline(void) {
                       : i < 4 ? 0
                               : 2095);
         found(&s.tale, enough ? BHI_ANOMALY_UNKNOWN : BHI_ANOMALY_COLLATERAL, op,
-              enough ? "that the machine was slow" : "no fault explains it");
+              enough ? "except that the machine stood still" : "no fault explains it");
     }
 }
 
@@ -126,7 +126,7 @@ static void a_fault_that_is_felt_late(void) {
         if (starved) {
             valid(&t);
         } else {
-            found(&t, BHI_ANOMALY_COLLATERAL, 0, "no full table explains it");
+            found(&t, BHI_ANOMALY_COLLATERAL, 0, "no injected shortage explains it");
         }
     }
 }

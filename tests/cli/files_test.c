@@ -95,9 +95,10 @@ static void expect_refused(const char *path, const char *reason) {
 
 static void test_bad_files(void) {
     write_npy("short.npy", 1000, 999);
-    expect_refused("short.npy", "wants 1000 bytes of data, there are 999");
+    expect_refused("short.npy",
+                   "truncated: the shape needs 1000 bytes of data, but only 999 follow");
     write_npy("long.npy", 1000, 1001);
-    expect_refused("long.npy", "wants 1000 bytes of data, there are 1001");
+    expect_refused("long.npy", "too long: the shape needs 1000 bytes of data, but 1001 follow");
     write_npy("header.npy", 1000, 0);
     BHT_EQ(truncate("header.npy", 40), 0);
     expect_refused("header.npy", "truncated header");
@@ -121,7 +122,7 @@ static void test_cut_while_read(void) {
     BHT_TRUE(bhi_npy_file_open("cut.npy", &file, &complaint));
     BHT_EQ(truncate("cut.npy", 128 + 500), 0);
     BHT_TRUE(!bhi_npy_file_read(&file, bytes, &complaint));
-    BHT_STR_HAS(complaint.text, "there are 500");
+    BHT_STR_HAS(complaint.text, "but only 500 follow the header");
     bhi_npy_file_close(&file);
 }
 
@@ -154,12 +155,12 @@ static void test_stream(void) {
         {3000000, 3000000, UINT64_MAX, NULL},
         {3000000, 3000000, 1000, NULL},
         {0, 0, 0, NULL},
-        {3000000, 2999999, UINT64_MAX, "there are 2999999"},
-        {3000000, 2999999, 1000, "there are 2999999"},
-        {3000, 3001, UINT64_MAX, "more data"},
-        {3000000, 3000001, 1000, "more data"},
+        {3000000, 2999999, UINT64_MAX, "but only 2999999 follow the header"},
+        {3000000, 2999999, 1000, "but only 2999999 follow the header"},
+        {3000, 3001, UINT64_MAX, "but more follow the header"},
+        {3000000, 3000001, 1000, "but more follow the header"},
         /* The claim of a terabyte takes no memory: only what arrives does. */
-        {UINT64_C(1) << 40, 100, 1000, "there are 100"},
+        {UINT64_C(1) << 40, 100, 1000, "but only 100 follow the header"},
     };
     int saved = dup(STDIN_FILENO);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -31,16 +31,16 @@ refuses "--in Z=x.npy: the kernel has no binding 'Z'; it has 'X' (0.0), 'Y' (0.1
 refuses "it has 'X' (0.0), 'Y' (0.1); did you mean 'X'?" \
     "${saxpy[@]}" --in x=x.npy --inout Y=y.npy:o.npy --push a=2,n=256
 refuses "--in X=x.npy: binding 0.0 is given twice: as 0=y.npy, too" "${bound[@]}" --in 0=y.npy --push a=2,n=256
-refuses "--in X[1]=x.npy: 'X' has 1 buffer, and none [1]" "${bound[@]}" --in 'X[1]=x.npy' --push a=2,n=256
+refuses "--in X[1]=x.npy: 'X' has 1 buffer: [1] does not exist" "${bound[@]}" --in 'X[1]=x.npy' --push a=2,n=256
 refuses "--push a=2,m=256: the kernel has no push constant 'm'; it has 'a' (f32), 'n' (u32)" "${bound[@]}" --push a=2,m=256
 refuses "did you mean 'n'?" "${bound[@]}" --push a=2,N=256
 refuses "--push: 'n' (u32) is missing" "${bound[@]}" --push a=2
 refuses "--push a=2: 'a' is given twice" "${bound[@]}" --push n=256,a=2 --push a=2
-refuses "--push a=2,3,n=256: 'a' is one f32, and is given more" "${bound[@]}" --push a=2,3,n=256
+refuses "--push a=2,3,n=256: 'a' is a single f32, but several values are given" "${bound[@]}" --push a=2,3,n=256
 refuses "--push a=u32:2,n=256: 'a' is f32, not u32" "${bound[@]}" --push a=u32:2,n=256
 refuses "--push a=2,n=-1: 'n' is u32: '-1' is out of the range of u32" "${bound[@]}" --push a=2,n=-1
 refuses_json BINDING_MISMATCH "the kernel has no binding 'Z'" "${saxpy[@]}" --in Z=x.npy --push a=2,n=256
-refuses "--in X=x.npy: the kernel binds nothing" run "$SHADERS/empty.spv" --groups 1 --in X=x.npy
+refuses "--in X=x.npy: the kernel has no bindings" run "$SHADERS/empty.spv" --groups 1 --in X=x.npy
 refuses "--push a=1: the kernel has no push constants" run "$SHADERS/empty.spv" --groups 1 --push a=1
 
 # -- in order --------------------------------------------------------------------------------------
@@ -50,12 +50,12 @@ right 2 o.npy
 case_name="the sign of an integer is no matter"
 cli "${bound[@]}" --push f32:2,i32:256
 right 2 o.npy
-refuses "--push i32:2,u32:256: 'a' is f32, and is given i32:2; --reinterpret takes the bytes as they are" \
+refuses "--push i32:2,u32:256: 'a' is f32, but the value is i32:2; --reinterpret takes its bytes as they are" \
     "${bound[@]}" --push i32:2,u32:256
-refuses "'n' is u32, and is given f32:256" "${bound[@]}" --push f32:2,256
-refuses "'n' is u32, and is given i32:-1" "${bound[@]}" --push f32:2,i32:-1
+refuses "'n' is u32, but the value is f32:256" "${bound[@]}" --push f32:2,256
+refuses "'n' is u32, but the value is i32:-1" "${bound[@]}" --push f32:2,i32:-1
 refuses "'n' is u32: '-1' is out of the range of u32" "${bound[@]}" --push :2,-1
-refuses "'a' is f32, and is given f64:2" "${bound[@]}" --push f64:2
+refuses "'a' is f32, but the value is f64:2" "${bound[@]}" --push f64:2
 refuses "--push is missing: the kernel has 8 bytes of push constants: 'a' (f32), 'n' (u32)" "${bound[@]}"
 case_name="in order, as bytes"
 cli "${bound[@]}" --push u32:1073741824,u32:256 --reinterpret
@@ -83,7 +83,7 @@ cli run vectors_only.comp --groups 1 --out result=o.npy:f32:3 --push :2,4,8,-1,1
 expect_status 0
 if tail -c 12 o.npy | cmp - wanted; then passed=$((passed + 1)); else fail "other numbers"; fi
 rm -f o.npy
-refuses "'scale' is f32x3, and is given i32:4" run vectors_only.comp --groups 1 \
+refuses "'scale' is f32x3, but the value is i32:4" run vectors_only.comp --groups 1 \
     --out result=o.npy:f32:3 --push f32:2,i32:4,f32:8,i32:-1,bool:1
 cli run vectors_only.comp --groups 1 --out result=o.npy:f32:3 --push f32:2,4,8,i32:-1,bool:true
 expect_status 0
@@ -92,11 +92,11 @@ case_name="in order a matrix is not looked at"
 cli run vectors.comp --groups 1 --out result=o.npy:f32:3 --push :2,4,8,-1,1,u32:0,0,0,0,0
 expect_status 0
 rm -f o.npy
-refuses "'scale' is f32x3, and is given 2 values" run vectors_only.comp --groups 1 --out result=o.npy:f32:3 \
+refuses "'scale' is f32x3: 2 values given, it has 3" run vectors_only.comp --groups 1 --out result=o.npy:f32:3 \
     --push shift=1,scale=2,4,on=1
 refuses "'scale' is f32x3, and is given more than 3 values" run vectors_only.comp --groups 1 \
     --out result=o.npy:f32:3 --push shift=1,scale=2,4,8,16,on=1
-refuses "'on' is u32, the type of a bool: 'yes' is neither a number, true nor false" run vectors_only.comp \
+refuses "'on' is u32: 'yes' is neither a number nor true or false" run vectors_only.comp \
     --groups 1 --out result=o.npy:f32:3 --push shift=1,scale=2,4,8,on=yes
 refuses "'shift' is i32: '1.5' is not an i32" run vectors_only.comp --groups 1 --out result=o.npy:f32:3 \
     --push shift=1.5,scale=2,4,8,on=1
@@ -166,9 +166,9 @@ refuses "'lights[1].power' (f32) is missing" "${parts[@]}" "${lights[@]}" --push
 refuses "'lights[1].power' is f32: 'x' is not an f32" "${parts[@]}" --push 'lights[1].power=x'
 refuses "the kernel has no push constant 'lights[1].pover'" "${parts[@]}" --push 'lights[1].pover=9'
 refuses "did you mean 'lights[1].power'?" "${parts[@]}" --push 'lights[1].pover=9'
-refuses "'light.power' is one f32, and has no [1]" "${parts[@]}" --push 'light.power[1]=9'
-refuses "'list' is f32[3], and has no [3]" "${parts[@]}" --push 'list[3]=9'
-refuses "'list' is f32[3], and is given 2 values of 3" "${parts[@]}" "${lights[@]}" \
+refuses "'light.power' is a single f32: [1] does not exist" "${parts[@]}" --push 'light.power[1]=9'
+refuses "'list' is f32[3]: [3] does not exist" "${parts[@]}" --push 'list[3]=9'
+refuses "'list' is f32[3]: 2 values given, it has 3" "${parts[@]}" "${lights[@]}" \
     --push 'lights[1].power=9,list[0]=1,list[2]=3'
 refuses "'list[1]' is given twice" "${parts[@]}" --push 'list=1,2,3,list[1]=4'
 refuses "'list' is f32[3], and one of it is given more than 1 value" "${parts[@]}" --push 'list[1]=4,5'
@@ -189,7 +189,7 @@ case_name="a module that was stripped has no names"
 spirv-opt --strip-debug "$SHADERS/saxpy.spv" -o stripped.spv || fail "spirv-opt"
 cli run stripped.spv --groups 1 --in 0=x.npy --inout 1=y.npy:o.npy --push f32:2,u32:256
 right 2 o.npy
-refuses "the push constant at byte 0 is f32, and is given u32:2" \
+refuses "the push constant at byte 0 is f32, but the value is u32:2" \
     run stripped.spv --groups 1 --in 0=x.npy --inout 1=y.npy:o.npy --push u32:2,256
 refuses "has no names (they were stripped from it): write the number of the binding; it has 0.0, 0.1" \
     run stripped.spv --groups 1 --in X=x.npy --inout 1=y.npy:o.npy --push f32:2,u32:256
@@ -235,7 +235,7 @@ expect_json '.tensors[0].shape == [8, 32]'
 rm -f o.npy
 printf '\100\0\0\0\0\0\0\0%-64s' '{"b":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}}' > m.safetensors
 printf '\0\0\0\0' >> m.safetensors
-refuses "--out 1=o.npy:like:0: the type of --in 0=m.safetensors:b is none that a .npy has: name type and shape" \
+refuses "--out 1=o.npy:like:0: a .npy file cannot store the type of --in 0=m.safetensors:b: replace like by a type and a shape" \
     run "$SHADERS/square.spv" --groups 1 --in 0=m.safetensors:b --out 1=o.npy:like:0
 
 # -- in a batch ------------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ cli batch jobs.jsonl --json
 expect_status 1
 expect_json '.done == 4 and .failed == 2 and ([.failures[].code] | unique) == ["BINDING_MISMATCH"]
     and any(.failures[]; .id == "d" and (.message | contains("in Q=plane.npy: the kernel has no binding \u0027Q\u0027")))
-    and any(.failures[]; .id == "f" and (.message | contains("push i32:2,256: \u0027a\u0027 is f32, and is given i32:2; \"reinterpret\": true takes")))'
+    and any(.failures[]; .id == "f" and (.message | contains("push i32:2,256: \u0027a\u0027 is f32, but the value is i32:2; \"reinterpret\": true takes")))'
 for check in "2 a" "3 b" "2 e"; do
     if "$NPY" check saxpy "${check% *}" x.npy y.npy "${check#* }.npy" > .check; then passed=$((passed + 1)); else fail "$(cat .check)"; fi
 done

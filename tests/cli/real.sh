@@ -89,7 +89,7 @@ ready
 check square x.npy x2.npy
 check square y.npy y2.npy
 rm x2.npy y2.npy
-refuses "the kernel binds 0.0[0] ('rows', storage buffer, read): give it with --in, --out or --inout" \
+refuses "the kernel binds 0.0[0] ('rows', storage buffer, read), which is missing: give it with --in, --out or --inout" \
     "${rows[@]}" --out '1[0]=x2.npy:f32[100000]'
 refuses "--in 0[2]=x.npy: the kernel has no binding 0.0[2]; it has 0.0[] ('rows', 2 storage buffers, read)" \
     "${rows[@]}" --in '0[0]=x.npy' --in '0[2]=x.npy' --out '1[0]=x2.npy:f32[100000]'
@@ -269,10 +269,10 @@ head -c 1000 m.safetensors > cut.safetensors
 head -c 1000 x.npy > cut.npy
 mkfifo fifo
 out=(--groups 1 --out '1=new.npy:f32[100000]')
-for pair in "m.safetensors:v=there is no tensor 'v' among its 1: w (LOAD_FAILED)" \
+for pair in "m.safetensors:v=it has no tensor 'v' (1 in all: w) (LOAD_FAILED)" \
     "cut.safetensors:w=its offsets 0..400000 do not lie in the file's" \
-    "cut.npy=truncated: the shape wants 400000 bytes" "fifo=it is a FIFO, not a regular file" \
-    "x.npy:w=No such file or directory (a tensor can be had with --in, of a name that ends" \
+    "cut.npy=truncated: the shape needs 400000 bytes" "fifo=it is a FIFO, not a regular file" \
+    "x.npy:w=No such file or directory (to bind a tensor use --in with a file name that ends" \
     ".=it is a directory" "/proc/self/maps=its file system generates the content on reading" \
     "/dev/zero=it is a device" "missing=No such file or directory (LOAD_FAILED)"; do
     refuses "--in 0=${pair%%=*}: ${pair#*=}" run "$SHADERS/square.spv" "${out[@]}" --in "0=${pair%%=*}"

@@ -202,7 +202,7 @@ refuses "--push: 4 bytes given, the kernel has 8" \
 refuses "--push: 12 bytes given, the kernel has 8" \
     run k.spv --groups 1 --in 0=x.npy --inout 1=y.npy --push f32:1,1,1
 SCRIPT_PUSH=0 refuses "--push: the kernel has no push constants" "${good[@]}"
-SCRIPT_BINDINGS='' refuses "the kernel binds nothing" "${good[@]}"
+SCRIPT_BINDINGS='' refuses "the kernel has no bindings" "${good[@]}"
 refuses "the kernel does not write 0.0" \
     run k.spv --groups 1 --out '0=o.npy:f32[4]' --inout 1=y.npy --push f32:1,u32:2
 SCRIPT_BINDINGS=0.0:u:x,0.1:rw:y refuses "'x', uniform buffer, read" \

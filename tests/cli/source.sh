@@ -76,11 +76,11 @@ ready
 "$NPY" check square x.npy y.npy || fail "wrong result"
 rm y.npy
 does_not_compile "use.comp:5: error: '#error' : there is no flag" run use.comp "${use[@]}" -D 'OP=*'
-does_not_compile "use.comp:2: error: '#include' : 'deep/first.glsl' is not among the includes" \
+does_not_compile "use.comp:2: error: '#include' : 'deep/first.glsl' was not found in the files given" \
     run use.comp "${square[@]}"
 refuses "k.spv is SPIR-V: -D and -I are for GLSL" run "$(cp "$SHADERS/square.spv" k.spv; echo k.spv)" \
     "${square[@]}" -D A
-refuses "source.defines[0].name is no identifier: 1A" run use.comp "${use[@]}" -D 1A
+refuses "source.defines[0].name is not an identifier: 1A" run use.comp "${use[@]}" -D 1A
 case_name="-I of a link to a folder"
 ln -s include link
 cli run use.comp "${square[@]}" -I link -I elsewhere/single.h -D OP='*' -DFLAG
@@ -155,9 +155,9 @@ mkdir results
 sed 's/^void scale/float scale/; s/ }$/ return 2; }/' scale.hlsl > results/returns.hlsl
 sed 's/uint3 id : SV_DispatchThreadID/&, out float4 c : SV_Target/' scale.hlsl > results/out.hlsl
 line=$(grep -n 'scale(' scale.hlsl | cut -d: -f1)
-does_not_compile "returns.hlsl:$line: error: 'scale' returns float, but a kernel cannot return a value: make it void" \
+does_not_compile "returns.hlsl:$line: error: 'scale' returns float, but a kernel cannot return values: make it void" \
     run results/returns.hlsl "${square[@]}" --push f32:1
-does_not_compile "out.hlsl:$line: error: 'scale' has a parameter that is out, but a kernel cannot return" \
+does_not_compile "out.hlsl:$line: error: 'scale' has an out parameter, but a kernel cannot return" \
     run results/out.hlsl "${square[@]}" --push f32:1
 { sed '/^\[numthreads/,$d' scale.hlsl; echo '#include "tail.hlsl"'; } > results/includes.hlsl
 sed -n '/^\[numthreads/,$p' results/returns.hlsl > results/tail.hlsl

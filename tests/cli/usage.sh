@@ -76,7 +76,7 @@ refuses "--push 1,a=1: the first value has no name" "${run[@]}" --push 1,a=1
 refuses "--push f32:1: push constants are given both in order and by name" "${run[@]}" --push a=1 --push f32:1
 refuses "--push a=1: push constants are given both in order and by name" "${run[@]}" --push f32:1 --push a=1
 refuses "--push f32:1: given twice" "${run[@]}" --push f32:1 --push f32:1
-refuses "--out 1=o.npy:like:1: it cannot be like itself" "${run[@]}" --in 0=x.npy --out 1=o.npy:like:1
+refuses "--out 1=o.npy:like:1: like names the output itself" "${run[@]}" --in 0=x.npy --out 1=o.npy:like:1
 refuses "'2' is an output, too: like takes the type and shape of an input" \
     "${run[@]}" --in 0=x.npy --out 1=o.npy:like:2 --out 2=p.npy:f32:4
 refuses "no binding is given as 'Z'; the inputs are 0, X[1]" \
@@ -140,8 +140,8 @@ printf '\x93NUMPY\x02\x00\xff\xff\xff\x7f{' > claims.npy
 head -c 100 x.npy > cut.npy
 mkfifo fifo
 for pair in "fortran:Fortran order" "big:big-endian" "object:object arrays" "struct:structured" \
-    "complex:dtype '<c8' is not supported" "longer:truncated: the shape wants 68 bytes" \
-    "shorter:the shape wants 60 bytes of data, there are 64" "overflow:the shape has more elements than 64 bits can count" \
+    "complex:dtype '<c8' is not supported" "longer:truncated: the shape needs 68 bytes of data, but only 64 follow" \
+    "shorter:too long: the shape needs 60 bytes of data, but 64 follow the header" "overflow:the shape has more elements than 64 bits can count" \
     "huge:truncated" "negative:the shape has a negative dimension" "twice:malformed header: key 'descr' twice" \
     "evil:malformed header: not a dictionary" "magic:not a .npy file (bad magic)" "version:.npy format 9.0" "header:truncated header" \
     "claims:the header claims" "empty:empty" "cut:truncated"; do

@@ -151,7 +151,7 @@ static void a_worker_that_rings_and_drains(void) {
     bh_event *event = fx_square(stream, square, x, y);
     bh_verdict verdict = fx_verdict(event);
     BHT_EQ(verdict.status, BH_PROTOCOL);
-    BHT_STR_HAS(verdict.message, "it rings its doorbell without end");
+    BHT_STR_HAS(verdict.message, "it rang its doorbell far too often");
     BHT_TRUE(bht_plan_disarm());
     fx_expect_healthy(context, neighbour);
     fx_expect_healthy(context, stream);
@@ -198,11 +198,11 @@ static void idle(const char *what, const char *obituary) {
 }
 
 static void ringing_with_nothing_in_flight(void) {
-    idle("ring", "died while it was idle: it rings its doorbell without end");
+    idle("ring", "died while it was idle: it rang its doorbell far too often");
 }
 
 static void flooding_with_nothing_in_flight(void) {
-    idle("flood", "died while it was idle: it floods the log");
+    idle("flood", "died while it was idle: it sent far too many log lines");
 }
 
 static void spinning_with_nothing_in_flight(void) {

@@ -130,17 +130,18 @@ static void modes_of_floats(void) {
     }
     check_on(&all, ROUND, ASK("RoundingModeRTE 8"), 0, "floats of 8 bits: there are 16, 32 and 64");
     check_on(&all, ROUND, ASK("RoundingModeRTE 32") ASK("RoundingModeRTZ 32"), 0,
-             "RoundingModeRTE and RoundingModeRTZ are both declared for floats of 32 bits");
+             "RoundingModeRTE and RoundingModeRTZ exclude each other, and both are declared");
     check_on(&all, PRESERVE, ASK("DenormPreserve 16") ASK("DenormFlushToZero 32"), 0, NULL);
     check_on(&all, PRESERVE, ASK("DenormPreserve 16") ASK("DenormFlushToZero 64"), 0, NULL);
 
     tied.denorms = tied.rounding = BHI_FLOAT_32_ONLY;
     check_on(&tied, PRESERVE, ASK("DenormPreserve 16") ASK("DenormFlushToZero 32"), 0, NULL);
     check_on(&tied, PRESERVE, ASK("DenormFlushToZero 16") ASK("DenormPreserve 64"), 0,
-             "execution modes DenormPreserve for floats of 64 bits and DenormFlushToZero for those "
-             "of 16 bits: this device has one for both (denormBehaviorIndependence)");
+             "execution mode DenormPreserve is declared for floats of 64 bits, and "
+             "DenormFlushToZero for those "
+             "of 16 bits; this device has the same mode for both (denormBehaviorIndependence)");
     check_on(&tied, ROUND, ASK("RoundingModeRTE 16") ASK("RoundingModeRTZ 64"), 0,
-             "this device has one for both (roundingModeIndependence)");
+             "this device has the same mode for both (roundingModeIndependence)");
     one.denorms = one.rounding = BHI_FLOAT_NONE;
     check_on(&one, PRESERVE, ASK("DenormPreserve 16") ASK("DenormFlushToZero 32"), 0,
              "denormBehaviorIndependence");

@@ -476,7 +476,7 @@ static void pointers_that_cannot_be_bounded(void) {
             "%q = OpPtrAccessChain %p_wu %p %u_1\nOpStore %q %u_1",
             "OpPtrAccessChain %");
     refused(ARRAY "%null = OpConstantNull %p_wu\n", "OpStore %null %u_1",
-            "a pointer that may lead nowhere cannot be bounded: index the variable itself");
+            "a pointer that may be null or undefined cannot be bounded: index the variable itself");
     refused(ARRAY, "%u = OpUndef %p_wu", "OpUndef %");
     refused(ARRAY "%p_p = OpTypePointer Private %p_wu\n%kept = OpVariable %p_p Private\n",
             "%p = OpLoad %p_wu %kept\nOpStore %p %u_1", "OpVariable %");
@@ -602,7 +602,7 @@ static void an_element_for_all_neighbours(void) {
         BHT_EQ(bhi_array_indices_check(&module, &rules, &error), cases[i].taken);
         if (!cases[i].taken) {
             BHT_EQ(error.status, BH_INVALID_KERNEL);
-            BHT_STR_HAS(error.text, "which storage buffer of an array it takes is computed");
+            BHT_STR_HAS(error.text, "the index into an array of storage buffers is computed");
         }
         bhi_module_fini(&module);
         stand_free(&words);
@@ -618,7 +618,7 @@ static void a_pointer_that_is_moved_to_another_buffer(void) {
         PICK "%q = OpPtrAccessChain %p_uint %rows %u_0 %i %u_0 %u_0\nOpStore %q %u_1\nOpReturn", "",
         3);
     struct stand_module module = capable(&plain, SpvCapabilityVariablePointers);
-    stand_refuses(&module, BH_INVALID_KERNEL, "a pointer that is moved outside of a buffer");
+    stand_refuses(&module, BH_INVALID_KERNEL, "pointer arithmetic outside of a buffer");
     stand_free(&module);
     stand_free(&plain);
 }

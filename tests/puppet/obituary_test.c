@@ -483,7 +483,7 @@ static void an_end_that_comes_late_is_charged(void) {
     BHT_EQ(stream->state, BHI_STREAM_WANTING);
     die_late(&p, 4000);
     BHT_EQ(stream->state, BHI_STREAM_UNAVAILABLE);
-    BHT_STR_HAS(stream->trouble.message, "the last kept it busy for 4000 ms");
+    BHT_STR_HAS(stream->trouble.message, "the last did so for 4000 ms");
     puppet_close(&p);
 }
 

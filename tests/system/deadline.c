@@ -294,7 +294,7 @@ static void an_answer_without_a_question_is_a_lie(void) {
     bh_kernel *gate = fx_kernel_guarded(s.context, "gate");
     bh_event *event = run_open(&s, gate);
     fx_expect(event, BH_PROTOCOL);
-    BHT_STR_HAS(fx_verdict(event).message, "it stopped a submission that it was not asked to stop");
+    BHT_STR_HAS(fx_verdict(event).message, "it stopped a submission that nobody had cancelled");
     bh_event_release(event);
     bh_kernel_release(gate);
     close_stage(&s);

@@ -304,9 +304,9 @@ static void lies_are_seen_through(void) {
     static const struct {
         const char *lie, *said;
     } lies[] = {
-        {"lie_other", "did not answer"},
-        {"lie_socket", "is none"},
-        {"lie_silent", "has not handed out"},
+        {"lie_other", "a malformed answer"},
+        {"lie_socket", "is something else"},
+        {"lie_silent", "did not send the device memory"},
     };
     for (size_t i = 0; i < BHT_COUNT(lies); i++) {
         char faults[64];

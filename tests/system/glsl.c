@@ -185,7 +185,7 @@ static void errors_have_file_and_line(void) {
         {"bad.glsl", "// fine\n\nuint bad() { return missing; }\n", 0}};
     refused(context, &source, BH_COMPILE_FAILED, &detail);
     BHT_STR_HAS(detail.message, "bh_kernel_create_glsl: test.comp:2: error: ");
-    BHT_STR_HAS(detail.message, "'bad.glsl' is not among the includes that were given");
+    BHT_STR_HAS(detail.message, "'bad.glsl' was not found in the files given");
     source.includes = includes;
     source.include_count = 1;
     refused(context, &source, BH_COMPILE_FAILED, &detail);
@@ -334,7 +334,7 @@ static void nothing_is_read_from_disk(void) {
     for (size_t i = 0; i < BHT_COUNT(names); i++) {
         char text[200], wanted[200];
         snprintf(text, sizeof text, "#version 450\n#include \"%s\"\nvoid main() {}\n", names[i]);
-        snprintf(wanted, sizeof wanted, "'%s' is not among the includes", names[i]);
+        snprintf(wanted, sizeof wanted, "'%s' was not found in the files given", names[i]);
         bh_glsl_source source = source_of(text);
         refused(context, &source, BH_COMPILE_FAILED, &detail);
         BHT_STR_HAS(detail.message, wanted);
@@ -424,7 +424,7 @@ static void arguments(void) {
           .deadline_ns = 1,
           .defines = bad_name,
           .define_count = 1},
-         "source.defines[0].name is no identifier: A B"},
+         "source.defines[0].name is not an identifier: A B"},
         {{.struct_size = sizeof source,
           .text = "",
           .deadline_ns = 1,

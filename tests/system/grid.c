@@ -76,7 +76,7 @@ static void expect_refused(struct stage *s, const uint32_t groups[3], const char
     const bh_verdict verdict = fx_verdict(event);
     BHT_EQ(verdict.executed, BH_EXECUTED_NO);
     BHT_STR_HAS(verdict.message, product);
-    BHT_STR_HAS(verdict.message, "counts up to 4294967295");
+    BHT_STR_HAS(verdict.message, "counts to 4294967295");
     BHT_EQ(bh_stream_worker_pid(s->stream), pid);
     const uint32_t *words = fx_pointer(s->marks);
     BHT_EQ(words[FIRST], 0);

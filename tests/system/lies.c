@@ -159,7 +159,8 @@ static void a_device_worker_loads_no_file(void) {
     bh_event *event = fx_square(stream, square, x, y);
     bh_verdict verdict = fx_verdict(event);
     BHT_EQ(verdict.status, BH_PROTOCOL);
-    BHT_STR_HAS(verdict.message, "its result is LOAD_FAILED, which no such worker can have");
+    BHT_STR_HAS(verdict.message,
+                "its result is LOAD_FAILED, which a worker of its kind cannot have");
     fx_expect_healthy(context, stream);
     bh_event_release(event);
     bh_buffer_release(x);

@@ -152,7 +152,7 @@ static void bad_safetensors(void) {
         size_t bytes;
         const char *words;
     } cases[] = {
-        {"{" TENSOR("b", "F32", "2", "0,8") "}", 8, "there is no tensor 't' among its 1: b"},
+        {"{" TENSOR("b", "F32", "2", "0,8") "}", 8, "it has no tensor 't' (1 in all: b)"},
         {"{" TENSOR("t", "F32", "2", "0,8") "," TENSOR("b", "F32", "2", "4,12") "}", 12,
          "tensors 't' and 'b' overlap at offset 4"},
         {"{" TENSOR("t", "F32", "2", "0,8") "," TENSOR("b", "F32", "2", "12,20") "}", 20,
@@ -190,7 +190,7 @@ static void bad_safetensors(void) {
         {"", 0, "the header is not valid JSON"},
         {"{\"\\u0000\":1}", 0, "the header is not valid JSON"},
         {"{\"\xff\":1}", 0, "the header is not valid JSON"},
-        {"{\"__metadata__\":{}}", 0, "there is no tensor 't'"},
+        {"{\"__metadata__\":{}}", 0, "it has no tensor 't'"},
     };
     bh_file_source source = source_of("bad", BH_FILE_SAFETENSORS, "t");
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
@@ -226,7 +226,7 @@ static void bad_safetensors(void) {
     refused(context, &source, BH_LOAD_FAILED, "not a .safetensors file: it has 7 bytes");
     source.tensor = "__metadata__";
     write_safetensors("bad", 19, "{\"__metadata__\":{}}", 0);
-    refused(context, &source, BH_LOAD_FAILED, "there is no tensor '__metadata__'");
+    refused(context, &source, BH_LOAD_FAILED, "it has no tensor '__metadata__'");
     /* None of it cost a loader. */
     BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK);
     bh_context_destroy(context);

@@ -264,7 +264,7 @@ static void a_driver_that_dies_of_a_refusal(void) {
     all_nodes("dies", "device 0: with its own node alone: the driver was killed by signal 6");
 }
 static void a_driver_without_addresses(void) {
-    all_nodes("silent", "device 0: the driver does not tell its PCI address");
+    all_nodes("silent", "device 0: the driver does not report the PCI address of the device");
 }
 
 /* The others have their own all the same. */

@@ -244,11 +244,11 @@ static void bad_files_are_ignored_and_replaced(void) {
         size_t flip;
         const char *why;
     } bads[] = {
-        {1, 0, "shorter than its header"},       {100, 0, "not as long as it says"},
-        {0, 0, "not a pipeline cache"},          {0, 8, "another version"},
-        {0, 16, "not as long as it says"},       {0, 24, "another tenant"},
-        {0, 56, "not those that were written"},  {0, 88, "not those that were written"},
-        {0, 119, "not those that were written"},
+        {1, 0, "shorter than its header"},    {100, 0, "not the one in its header"},
+        {0, 0, "not a pipeline cache"},       {0, 8, "another version"},
+        {0, 16, "not the one in its header"}, {0, 24, "another tenant"},
+        {0, 56, "has changed since"},         {0, 88, "has changed since"},
+        {0, 119, "has changed since"},
     };
     for (size_t i = 0; i < BHT_COUNT(bads); i++) {
         memcpy(bad, good, count);
@@ -287,12 +287,12 @@ static void the_key_is_what_counts(void) {
     uint8_t key[32] = {1, 2, 3};
     write_file(inside("key"), key, sizeof key);
     run(NULL);
-    expect_said("not those that were written");
+    expect_said("has changed since");
     run(NULL);
     expect_said(READ);
     BHT_EQ(chmod(inside("key"), 0640), 0);
     run(NULL);
-    expect_said("we alone may read");
+    expect_said("only its owner can read");
     expect_unsaid(WRITTEN);
     BHT_EQ(chmod(inside("key"), 0600), 0);
     write_file(inside("key"), key, 7); /* torn */
@@ -418,7 +418,7 @@ static void a_folder_that_is_not_ours_alone(void) {
         }
         forget_said();
         run(NULL);
-        expect_said("has to be");
+        expect_said("must belong to user");
         expect_unsaid(WRITTEN);
         char names[4][80];
         BHT_EQ(list(names, 4), 0);

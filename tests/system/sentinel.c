@@ -206,7 +206,7 @@ static bool has_said(const char *words) {
 /* Until |times| sentinels have had the words of |worker|. */
 static void await_held(pid_t worker, size_t times) {
     char words[64];
-    snprintf(words, sizeof words, "has the words of worker %d\n", (int)worker);
+    snprintf(words, sizeof words, "has imported the abort words of worker %d\n", (int)worker);
     WAIT_UNTIL(count_said(words) == times, 20000);
 }
 
@@ -500,16 +500,16 @@ static void expect_violation(const char *fault, const char *words) {
 }
 
 static void no_descriptor(void) {
-    expect_violation("words_none", "it announced abort words and sent none");
+    expect_violation("words_none", "it announced abort words, but sent no descriptor");
 }
 static void two_descriptors(void) {
-    expect_violation("words_two", "it announced abort words and sent none");
+    expect_violation("words_two", "it announced abort words, but sent no descriptor");
 }
 static void another_descriptor(void) {
-    expect_violation("words_other", "it announced abort words and sent none");
+    expect_violation("words_other", "it announced abort words, but sent no descriptor");
 }
 static void too_many_bytes(void) {
-    expect_violation("words_size", "it announced abort words and sent none");
+    expect_violation("words_size", "it announced abort words, but sent no descriptor");
 }
 
 /* Its end of the socket is gone, and it lives: nothing of it is set while it may say that all is

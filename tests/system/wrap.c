@@ -171,7 +171,7 @@ static void odd_sizes(void) {
                {1000, 4096}, {0, 1},       {4096, 8192}, {4096, 1ull << 40}};
     for (size_t i = 0; i < BHT_COUNT(bad); i++) {
         int fd = memfd(bad[i].has, MFD_ALLOW_SEALING);
-        refuse(context, fd, bad[i].size, BH_INVALID_ARGUMENT, "does not go with the memfd");
+        refuse(context, fd, bad[i].size, BH_INVALID_ARGUMENT, "does not fit the memfd");
         close(fd);
     }
     bh_stream_release(stream);
@@ -224,7 +224,7 @@ static void what_is_the_wrong_memfd(void) {
     for (size_t i = 0; i < BHT_COUNT(half); i++) {
         fd = memfd(BYTES, MFD_ALLOW_SEALING);
         BHT_EQ(fcntl(fd, F_ADD_SEALS, half[i] | F_SEAL_SEAL), 0);
-        refuse(context, fd, BYTES, BH_INVALID_ARGUMENT, "takes no seals");
+        refuse(context, fd, BYTES, BH_INVALID_ARGUMENT, "does not accept the seals");
         close(fd);
     }
     static const int write_seals[] = {F_SEAL_WRITE, F_SEAL_FUTURE_WRITE};
@@ -380,16 +380,16 @@ static void descriptions_that_fit(void) {
     d.offset = 72;
     good(&d);
     d.offset = 68;
-    bad(&d, "leave the buffer");
+    bad(&d, "outside the buffer");
     d.offset = 76;
-    bad(&d, "leave the buffer");
+    bad(&d, "outside the buffer");
     d = description(BH_NUMBER_COMPLEX, 128, 0, NULL); /* one element */
     d.offset = 80;
     good(&d);
     d.offset = 81;
-    bad(&d, "leave the buffer");
+    bad(&d, "outside the buffer");
     d.offset = 96;
-    bad(&d, "leave the buffer");
+    bad(&d, "outside the buffer");
     d.offset = 97;
     bad(&d, "offset");
     d = description(BH_NUMBER_BOOL, 8, 2, (const uint64_t[]){0, 1000}); /* no element */
@@ -399,7 +399,7 @@ static void descriptions_that_fit(void) {
     d.lanes = 4;
     good(&d);
     d.shape[0] = 13;
-    bad(&d, "leave the buffer");
+    bad(&d, "outside the buffer");
     bh_buffer_release(subject);
     BHT_EQ(bh_context_destroy(context), BH_OK);
 }

@@ -108,8 +108,8 @@ static void draw_cuts(const struct bhi_timeline *timeline, struct bhi_page *page
     for (size_t i = 0; i < timeline->cut_count; i++) {
         double x = x_of(timeline, timeline->cuts[i].at_ns);
         fprintf(page->out,
-                "<line class=\"cut\" x1=\"%.4g\" x2=\"%.4g\" y1=\"0\" y2=\"%d\">"
-                "<title>%s of nothing are left out here</title></line>\n",
+                "<line class=\"cut\" x1=\"%.4g\" x2=\"%.4g\" y1=\"0\" y2=\"%d\"><title>%s without "
+                "activity are left out here</title></line>\n",
                 x, x, HEIGHT, bhi_quantity_time(length, timeline->cuts[i].length_ns));
     }
 }
@@ -209,7 +209,7 @@ void bhi_timeline_draw(const struct bhi_timeline *timeline, struct bhi_page *pag
     struct bin *bins = calloc(timeline->bins + 1, sizeof *bins);
     char number[BHI_QUANTITY];
     if (!bins) {
-        bhi_page_paragraph(page, "There was no memory for a timeline.");
+        bhi_page_paragraph(page, "The timeline is missing: out of memory.");
         return;
     }
     fputs("<figure>\n", page->out);
@@ -222,7 +222,7 @@ void bhi_timeline_draw(const struct bhi_timeline *timeline, struct bhi_page *pag
     fprintf(page->out, "<figcaption>Point at a bar to read what it is. Bars that would be too "
                        "narrow to be seen are joined.");
     for (size_t i = 0; i < timeline->cut_count; i++) {
-        fprintf(page->out, " %s of nothing are left out at a dashed line.",
+        fprintf(page->out, " %s without activity are left out at a dashed line.",
                 bhi_quantity_time(number, timeline->cuts[i].length_ns));
     }
     if (timeline->left_out) {

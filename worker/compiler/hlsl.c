@@ -206,9 +206,9 @@ bool bhi_hlsl_check_result(const struct bhi_glsl *source, const char *text, cons
         snprintf(place, place_size, "%.1000s:%u", file, line);
     }
     snprintf(why, why_size,
-             "'%.100s' %s%s, but a kernel cannot return a value: make it void, and write to a "
+             "'%.100s' %s%s, but a kernel cannot return values: make it void, and write to a "
              "RWStructuredBuffer",
-             entry, returns ? "returns " : "has a parameter that is out", returns ? it->type : "");
+             entry, returns ? "returns " : "has an out parameter", returns ? it->type : "");
     return false;
 }
 
@@ -411,8 +411,8 @@ static void say_clash(const struct bhi_glsl *source, const struct resource *a,
         }
     }
     snprintf(log, log_size,
-             "%s%s: error: '%.100s'%s and '%.100s'%s are both binding %u of set %u: a register's "
-             "number is its binding, whether it is t, u, b or s; give each a number of its own\n",
+             "%s%s: error: '%.100s'%s and '%.100s'%s are both binding %u of set %u: the number of "
+             "a register is its binding, for t, u, b and s alike; give each a different number\n",
              file, place, b->name, shown[1], a->name, shown[0], b->binding, b->set);
 }
 

@@ -131,11 +131,10 @@ static struct bhi_basic_block *find_latch(struct bhi_ir *ir, const struct bhi_ba
         const struct bhi_ins *merge = bhi_block_merge(header);
         if (!merge || bhi_ins_op(merge) != SpvOpLoopMerge ||
             !bhi_dominates(header, header->preds[i]) || (latch && latch != header->preds[i])) {
-            bhi_ir_refuse(
-                ir, BH_INVALID_KERNEL,
-                "%s is jumped back to and is not the header of a structured loop; compile "
-                "the kernel with structured control flow",
-                bhi_ir_describe(ir, SpvOpLabel, header->label));
+            bhi_ir_refuse(ir, BH_INVALID_KERNEL,
+                          "%s is the target of a back edge, but not the header of a structured "
+                          "loop; compile the kernel with structured control flow",
+                          bhi_ir_describe(ir, SpvOpLabel, header->label));
         }
         latch = header->preds[i];
     }

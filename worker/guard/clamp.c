@@ -190,8 +190,8 @@ static void clamp_pointer(struct clamps *c) {
         const bool array = kind == SpvOpTypeArray || kind == SpvOpTypeRuntimeArray;
         if (!in_buffers(class) || is_block(c, pointee) || (array && is_block(c, to->words[2]))) {
             bhi_ir_refuse(ir, BH_INVALID_KERNEL,
-                          "%s: a pointer that is moved outside of a buffer cannot be bounded: "
-                          "index the variable itself (OpAccessChain), or mark the kernel trusted",
+                          "%s: pointer arithmetic outside of a buffer cannot be bounded: index the "
+                          "variable itself (OpAccessChain), or mark the kernel trusted",
                           bhi_ir_describe(ir, op, c->at->result));
         }
         return;
@@ -241,8 +241,8 @@ static void refuse_wild_pointers(const struct clamps *c, const struct bhi_ins *i
     }
     if (contains_pointer(c, type, 0)) {
         bhi_ir_refuse(ir, BH_INVALID_KERNEL,
-                      "%s: a pointer that may lead nowhere cannot be bounded: index the variable "
-                      "itself, or mark the kernel trusted",
+                      "%s: a pointer that may be null or undefined cannot be bounded: index the "
+                      "variable itself, or mark the kernel trusted",
                       bhi_ir_describe(ir, op, ins->result));
     }
 }

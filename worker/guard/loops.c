@@ -108,11 +108,12 @@ static void find_exit(struct bhi_guard *g, struct bhi_loop *loop) {
             return;
         }
         if (b == loop->header) {
-            bhi_ir_refuse(&g->ir, BH_INVALID_KERNEL,
-                          "the loop at %s stands in the continue construct of another, from which "
-                          "the guard cannot return, and has no exit that each iteration comes to; "
-                          "move it into the other's body, or mark the kernel trusted",
-                          bhi_ir_describe(&g->ir, SpvOpLabel, loop->header->label));
+            bhi_ir_refuse(
+                &g->ir, BH_INVALID_KERNEL,
+                "the loop at %s is in the continue construct of another loop, from which the guard "
+                "cannot return, and it has no exit that every iteration reaches; move it into the "
+                "body of the other loop, or mark the kernel trusted",
+                bhi_ir_describe(&g->ir, SpvOpLabel, loop->header->label));
         }
     }
 }

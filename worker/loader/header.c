@@ -57,8 +57,9 @@ static bool read_npy(const struct bhi_msg_file_attach *file, int fd, struct bhi_
     const uint64_t there = file->size - answer->offset;
     if (there != array.bytes) {
         return bhi_refuse(
-            complaint, "%sthe shape wants %llu bytes of data, there are %llu from offset %llu on",
-            there < array.bytes ? "truncated: " : "", (unsigned long long)array.bytes,
+            complaint,
+            "%s: the shape needs %llu bytes of data, but %llu follow the header of %llu bytes",
+            there < array.bytes ? "truncated" : "too long", (unsigned long long)array.bytes,
             (unsigned long long)there, (unsigned long long)answer->offset);
     }
     describe(answer, array.dtype, array.dimensions, array.shape);
@@ -213,7 +214,7 @@ bool bhi_loader_list(const struct bhi_msg_file_attach *file, int fd, int out, ui
                           : bhi_refuse(complaint, "a raw range has no header");
     if (good && listing.error != 0) {
         *out_error = listing.error;
-        return bhi_refuse(complaint, "the list could not be given: %s", strerror(listing.error));
+        return bhi_refuse(complaint, "the list could not be written: %s", strerror(listing.error));
     }
     *out_count = listing.count;
     return good;

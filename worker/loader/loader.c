@@ -230,7 +230,7 @@ static struct file *find_file(struct bhi_loader *loader, uint64_t id, struct bhi
         if (file->fd < 0) {
             /* EAGAIN: it was there when the host was told of it. EMSGSIZE: no room for it here. */
             const int err = file->fd == -EMSGSIZE ? EMFILE : -file->fd;
-            fail(error, err, "the open file did not come: %s",
+            fail(error, err, "the host did not hand over the open file: %s",
                  err == EAGAIN ? "its socket is empty" : strerror(err));
             return NULL;
         }
@@ -358,7 +358,7 @@ static void lie_of_all(struct bhi_file_list *list, int out) {
 static bool give(int out, const void *answer, size_t size, struct bhi_error *error) {
     const ssize_t written = pwrite(out, answer, size, 0);
     return written == (ssize_t)size ||
-           fail(error, written < 0 ? errno : EIO, "the answer could not be given");
+           fail(error, written < 0 ? errno : EIO, "the answer could not be written");
 }
 
 static bool give_list(int out, uint64_t count, const struct bhi_error *wrong,

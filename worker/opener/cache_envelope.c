@@ -60,11 +60,11 @@ const char *bhi_envelope_check(const uint8_t *file, size_t size,
         return "it is not a pipeline cache";
     }
     if (get(file + AT_VERSION, 4) != VERSION || get(file + AT_HEADER, 4) != BHI_ENVELOPE_HEADER) {
-        return "it is of another version";
+        return "another version of bulkhead wrote it";
     }
     const size_t bytes = size - BHI_ENVELOPE_HEADER;
     if (get(file + AT_PAYLOAD, 8) != bytes) {
-        return "it is not as long as it says";
+        return "its size is not the one in its header";
     }
     if (memcmp(file + AT_OWNER, identity, BHI_ENVELOPE_IDENTITY) != 0) {
         return "it belongs to another tenant, device or driver";
@@ -72,7 +72,7 @@ const char *bhi_envelope_check(const uint8_t *file, size_t size,
     uint8_t mac[MAC];
     compute_mac(mac, file, key, file + BHI_ENVELOPE_HEADER, bytes);
     if (sodium_memcmp(mac, file + AT_MAC, MAC) != 0) {
-        return "its bytes are not those that were written";
+        return "its content has changed since it was written";
     }
     *out_bytes = bytes;
     return NULL;

@@ -89,7 +89,9 @@ static int open_folder(const char *path, char *what, size_t size) {
     if (fstat(fd, &st) == 0 && st.st_uid == user && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0) {
         return fd;
     }
-    snprintf(what, size, "the folder is user %u's with mode %04o, and has to be %u's alone",
+    snprintf(what, size,
+             "the folder belongs to user %u with mode %04o; it must belong to user %u, and nobody "
+             "else may be able to write to it",
              (unsigned)st.st_uid, (unsigned)st.st_mode & 07777, (unsigned)user);
     close(fd);
     return -EPERM;
@@ -107,7 +109,7 @@ static int read_key(int folder, uint8_t key[BHI_ENVELOPE_KEY], char *what, size_
         result = failed(what, size, "fstat " KEY);
     } else if (!S_ISREG(st.st_mode) || st.st_uid != (uid_t)setfsuid((uid_t)-1) ||
                (st.st_mode & 077) != 0) {
-        snprintf(what, size, KEY " is not a file that we alone may read");
+        snprintf(what, size, KEY " is not a regular file that only its owner can read");
         result = -EPERM;
     } else if (st.st_size == BHI_ENVELOPE_KEY) {
         result = read_whole(fd, key, BHI_ENVELOPE_KEY) ? 1 : failed(what, size, "read " KEY);
@@ -246,7 +248,7 @@ static int take_file(const struct bhi_cache_file *file, int fd, const uint8_t *k
     }
     if (!S_ISREG(st.st_mode) || st.st_size < 0 ||
         (uint64_t)st.st_size > file->room + BHI_ENVELOPE_HEADER) {
-        snprintf(what, size, "it is ignored: its size is impossible");
+        snprintf(what, size, "it is ignored: its size is out of range");
         return 0;
     }
     const size_t length = (size_t)st.st_size;

@@ -153,7 +153,7 @@ static void send_scouts(const struct bhi_probe_context *context, struct bhi_scou
         mmap(NULL, sizeof *survey, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct bhi_probe_report *report = NULL;
     if (survey == MAP_FAILED) {
-        snprintf(out->nodes.why, sizeof out->nodes.why, "no memory to look");
+        snprintf(out->nodes.why, sizeof out->nodes.why, "out of memory");
         return;
     }
     survey->scouted.nodes = out->nodes;

@@ -114,7 +114,7 @@ static int read_start(struct warden *warden, struct bhi_error *failure) {
     struct pollfd host = {.fd = warden->host, .events = POLLIN};
     if (poll(&host, 1, 0) == 1 && (host.revents & (POLLERR | POLLNVAL)) != 0) {
         return bhi_error_set_errno(failure, BH_SYSTEM, EINVAL,
-                                   "start came without a pidfd of the host");
+                                   "the start message came without a pidfd of the host");
     }
     return 1;
 }

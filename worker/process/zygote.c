@@ -398,7 +398,7 @@ static void trace(const struct bhi_msg_trace *request, int fd) {
     close(fd);
     pid_t pid = -EAGAIN;
     if (page == MAP_FAILED) {
-        refuse_trace("not traced: there is no memory for what is seen", 0);
+        refuse_trace("not traced: out of memory", 0);
     } else if (!child) {
         refuse_trace("not traced: too many probes at once", 0);
     } else if ((pid = bhi_trace_start(&zygote.probes, request->device_index, page, &report)) < 0) {

@@ -160,7 +160,7 @@ static void match(struct bhi_nodes *nodes, unsigned index, const char *folder) {
     unsigned number = 0;
     char why[96];
     if (!nodes->of[index].pci.known) {
-        bhi_nodes_forget(nodes, index, "the driver does not tell its PCI address");
+        bhi_nodes_forget(nodes, index, "the driver does not report the PCI address of the device");
         return;
     }
     int r = bhi_nodes_minor(folder, &nodes->of[index].pci, &number);

@@ -133,7 +133,7 @@ struct bhi_session *bhi_session_start(const struct bhi_session_config *config) {
         return start_other(s);
     }
     const struct bhi_backend_config backend = backend_config(s);
-    struct bhi_error error = {.status = BH_VULKAN, .text = "vkCreateDevice: told to fail"};
+    struct bhi_error error = {.status = BH_VULKAN, .text = "vkCreateDevice: injected fault"};
     s->backend = BHI_FAULT_FAILS("device") ? NULL : bhi_backend_create(&backend, &error);
     int sent = send_devices(s, &backend);
     if (!s->backend) {
@@ -142,7 +142,7 @@ struct bhi_session *bhi_session_start(const struct bhi_session_config *config) {
         bhi_progress_step_failed(progress, BH_SYSTEM, 0, "the devices could not be reported");
     } else {
         bhi_progress_step(progress, BHI_STEP_WARM_UP);
-        error = (struct bhi_error){.status = BH_VULKAN, .text = "warm-up: told to fail"};
+        error = (struct bhi_error){.status = BH_VULKAN, .text = "warm-up: injected fault"};
         if (!BHI_FAULT_FAILS("warm_up") && bhi_backend_warm_up(s->backend, &error)) {
             if (config->watchdog) {
                 atomic_store(&config->watchdog->backend, s->backend);

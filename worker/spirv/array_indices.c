@@ -79,7 +79,7 @@ static enum arrays computed(const struct check *c, const uint32_t *at) {
 static bool refuse_chain(const struct check *c, const uint32_t *at, const char *kind,
                          const char *how, const char *why) {
     bhi_error_set(c->error, BH_INVALID_KERNEL,
-                  "OpAccessChain %%%u: which %s buffer of an array it takes is %s; %s: index the "
+                  "OpAccessChain %%%u: the index into an array of %s buffers is %s; %s: index the "
                   "array with constants",
                   at[2], kind, how, why);
     return false;
@@ -105,13 +105,13 @@ static bool check_chain(const struct check *c, const uint32_t *at, enum arrays k
     }
     if (!uniform && !varies && rules->one_element) {
         return refuse_chain(c, at, name, "computed",
-                            "this driver takes the same buffer for invocations that run side by "
-                            "side, and computes wrongly without an error where they differ");
+                            "this driver uses one index for all invocations that run side by side, "
+                            "and computes wrongly without an error where their indices differ");
     }
     if (uniform && rules->first_lane) {
         return refuse_chain(c, at, name, "computed",
-                            "a driver that runs on a processor may take it from an invocation that "
-                            "is switched off, and compute wrongly without an error");
+                            "a driver that runs on a processor may take the index of an inactive "
+                            "invocation, and compute wrongly without an error");
     }
     return true;
 }
@@ -167,11 +167,10 @@ static bool check_choice(const struct check *c, const uint32_t *at) {
     if (!chooses(c, at) || result_type(c, at)[2] != SpvStorageClassUniform) {
         return true;
     }
-    bhi_error_set(
-        c->error, BH_INVALID_KERNEL,
-        "%s %%%u: which uniform buffer a pointer leads to is computed; SPIR-V allows that "
-        "of storage buffers and workgroup memory: choose between the values",
-        name_of(opcode(at)), at[2]);
+    bhi_error_set(c->error, BH_INVALID_KERNEL,
+                  "%s %%%u selects a pointer to a uniform buffer; SPIR-V allows that for storage "
+                  "buffers and workgroup memory only: select between the loaded values",
+                  name_of(opcode(at)), at[2]);
     return false;
 }
 
@@ -241,12 +240,11 @@ static bool check_lengths(const struct check *c) {
         }
         good = !picks.picked[at[3]];
         if (!good) {
-            bhi_error_set(
-                c->error, BH_INVALID_KERNEL,
-                "OpArrayLength %%%u: which buffer's length it is is computed; a driver that runs "
-                "on a processor may take the index from an invocation that is switched off, and "
-                "compute wrongly without an error: give the lengths as push constants",
-                at[2]);
+            bhi_error_set(c->error, BH_INVALID_KERNEL,
+                          "OpArrayLength %%%u: the index of the buffer is computed; a driver that "
+                          "runs on a processor may take the index of an inactive invocation, and "
+                          "compute wrongly without an error: pass the lengths as push constants",
+                          at[2]);
         }
     }
     free(picks.picked);

@@ -41,14 +41,15 @@ static bool agree(const uint8_t asked[BHI_FLOAT_MODES], uint32_t a, uint32_t b,
             }
             if (left == right) {
                 bhi_error_set(error, BH_INVALID_KERNEL,
-                              "execution modes %s and %s are both declared for floats of %u bits: "
-                              "leave one",
+                              "execution modes %s and %s exclude each other, and both are declared "
+                              "for floats of %u bits: remove one",
                               table[a].name, table[b].name, left);
             } else {
-                bhi_error_set(error, BH_INVALID_KERNEL,
-                              "execution modes %s for floats of %u bits and %s for those of %u "
-                              "bits: this device has one for both (%s); declare the same",
-                              table[a].name, left, table[b].name, right, property);
+                bhi_error_set(
+                    error, BH_INVALID_KERNEL,
+                    "execution mode %s is declared for floats of %u bits, and %s for those of %u "
+                    "bits; this device has the same mode for both (%s): declare one mode",
+                    table[a].name, left, table[b].name, right, property);
             }
             return false;
         }

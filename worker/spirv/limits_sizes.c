@@ -61,10 +61,11 @@ static bool take_type(struct sizes *s, const uint32_t *at, size_t length, SpvOp 
             return false;
         }
         if (count == 0) {
-            bhi_error_set(s->error, BH_INVALID_KERNEL,
-                          "the length of an array is 0 with these specialization constants "
-                          "(instruction %zu, OpTypeArray %%%u): give others",
-                          s->number, at[1]);
+            bhi_error_set(
+                s->error, BH_INVALID_KERNEL,
+                "the length of an array is 0 with these specialization constants (instruction %zu, "
+                "OpTypeArray %%%u): give constants that make it 1 or more",
+                s->number, at[1]);
             return false;
         }
         *out = times(s->scalars[at[2]], count);

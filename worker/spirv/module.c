@@ -36,8 +36,8 @@ static bool decorate(struct bhi_module *module, const uint32_t *at, struct bhi_e
     }
     if (what) {
         bhi_error_set(error, BH_INVALID_KERNEL,
-                      "%s is decorated twice (OpDecorate %%%u): which one counts is not defined; "
-                      "leave one",
+                      "%s is decorated twice (OpDecorate %%%u), and SPIR-V does not say which one "
+                      "counts: remove one",
                       what, at[1]);
     }
     return !what;

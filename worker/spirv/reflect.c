@@ -146,7 +146,7 @@ static bool add_buffer(struct reflector *r, const spvc_reflected_resource *resou
         if (other->count != one.count) {
             bhi_error_set(r->error, BH_INVALID_KERNEL,
                           "set %u binding %u is declared with %u buffers (\"%s\") and with %u "
-                          "(\"%s\"): declare it alike",
+                          "(\"%s\"): declare the same number",
                           set, binding, other->count, other->name, one.count, one.name);
             return false;
         }

@@ -115,8 +115,8 @@ static bool import_allowed(const char *name, struct bhi_error *error) {
     char text[80];
     bhi_text_sanitise(text, sizeof text, name, strlen(name));
     bhi_error_set(error, BH_INVALID_KERNEL,
-                  "the instruction set %s is not allowed (OpExtInstImport): only GLSL.std.450 and "
-                  "NonSemantic.* are; compile the kernel for Vulkan",
+                  "the instruction set %s is not allowed (OpExtInstImport), only GLSL.std.450 and "
+                  "NonSemantic.* are: compile the kernel for Vulkan",
                   text);
     return false;
 }

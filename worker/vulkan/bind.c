@@ -245,8 +245,8 @@ static bool check_grid(struct bhi_recorder *r, const struct bhi_cmd_dispatch *di
     }
     if (product > UINT32_MAX && !r->backend->device.whole_grids) {
         bhi_error_set(r->error, BH_LIMIT_EXCEEDED,
-                      "%u x %u x %u workgroups are %s%llu, this driver counts up to %u and would "
-                      "run a part of them; split the grid",
+                      "%u x %u x %u workgroups are %s%llu; this driver counts to %u, and would run "
+                      "only some of them: split the grid",
                       groups[0], groups[1], groups[2], product == UINT64_MAX ? "more than " : "",
                       (unsigned long long)product, UINT32_MAX);
         return false;

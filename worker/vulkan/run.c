@@ -144,10 +144,9 @@ static void judge(struct bhi_backend *b, const struct answers *a, const struct b
             bhi_error_set(error, BH_DEADLINE, "its kernels were stopped");
             error->executed = BH_EXECUTED_UNKNOWN;
         } else if (flags & BHI_GUARD_CUT) {
-            bhi_error_set(
-                error, BH_LOOP_LIMIT,
-                "the driver ends loops after 65,535 iterations, and this came near that, or was "
-                "cut short: the result may be wrong");
+            bhi_error_set(error, BH_LOOP_LIMIT,
+                          "the driver ends every loop after 65,535 iterations; a loop of this "
+                          "kernel ran as many, or nearly: the result may be wrong");
             append_defaults(b, a->records[batch->places[i]], error);
             error->executed = BH_EXECUTED_YES;
         } else {
