@@ -89,6 +89,8 @@ static int refused(const struct eval *eval, bh_status status, bh_detail *detail)
         bhi_ending_blame(status);
         return BHI_EXIT_USAGE;
     }
+    /* The library names the source. */
+    why += strncmp(why, "eval: ", 6) ? 0 : 6;
     memmove(detail->message, why, strlen(why) + 1);
     return bhi_session_fail("eval", "EXPRESSION", status, detail);
 }

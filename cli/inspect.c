@@ -103,6 +103,9 @@ static void ask(void *argument) {
     struct inspect *inspect = argument;
     bh_inspect_options options;
     bh_inspect_options_init(&options);
+    if (inspect->file.deadline_ns) {
+        options.deadline_ns = inspect->file.deadline_ns;
+    }
     options.guarded = inspect->guarded;
     options.text = inspect->text;
     options.text_size = inspect->text_size;

@@ -118,10 +118,16 @@ static bh_status make_source(bh_context *context, const struct bhi_kernel_file *
 
 /* What it declares. A module that is not valid has nothing to compare with: that it is none is the
  * device's worker's to say. */
-static bh_status take_types(struct bhi_kernel_entry *entry) {
+static bh_status take_types(struct bhi_kernel_entry *entry, uint64_t deadline_ns) {
+    bh_inspect_options options;
     bh_detail detail = {0};
     bh_inspection *said = calloc(1, sizeof *said);
-    bh_status status = said ? bh_kernel_inspect(entry->kernel, NULL, said, &detail) : BH_NO_MEMORY;
+    bh_inspect_options_init(&options);
+    if (deadline_ns) {
+        options.deadline_ns = deadline_ns;
+    }
+    bh_status status =
+        said ? bh_kernel_inspect(entry->kernel, &options, said, &detail) : BH_NO_MEMORY;
     if (status == BH_OK && !(entry->types = bhi_kernel_types_take(said))) {
         status = BH_NO_MEMORY;
     }
@@ -179,7 +185,7 @@ static bh_status make(const struct bhi_runner_options *runner,
     }
     free(code);
     if (status == BH_OK && is_inspected(request)) {
-        status = take_types(entry);
+        status = take_types(entry, file.deadline_ns);
     }
     return status;
 }

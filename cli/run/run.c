@@ -48,6 +48,7 @@ static int make_kernel(struct bhi_run *run) {
 
 struct inspecting {
     bh_kernel *kernel;
+    bh_inspect_options options;
     bh_status status;
     bh_detail detail;
     bh_inspection said;
@@ -55,8 +56,8 @@ struct inspecting {
 
 static void inspect(void *argument) {
     struct inspecting *inspecting = argument;
-    inspecting->status =
-        bh_kernel_inspect(inspecting->kernel, NULL, &inspecting->said, &inspecting->detail);
+    inspecting->status = bh_kernel_inspect(inspecting->kernel, &inspecting->options,
+                                           &inspecting->said, &inspecting->detail);
 }
 
 /* Finds what the names stand for, and holds what was inspected against the arrays. */
@@ -114,6 +115,10 @@ static int check_types(struct bhi_run *run) {
         return bhi_run_out_of_memory(run);
     }
     inspecting->kernel = run->kernel;
+    bh_inspect_options_init(&inspecting->options);
+    if (run->request.compile_deadline_ns) {
+        inspecting->options.deadline_ns = run->request.compile_deadline_ns;
+    }
     if (bhi_task_run(run->request.command, &run->context, inspect, inspecting, &exit_status)) {
         if (inspecting->status == BH_OK) {
             exit_status = match_types(run, &inspecting->said);

@@ -169,8 +169,14 @@ expect_stderr "stream: compile 18446744073709551615, grace 0, tenant ''"
 cli "${good[@]}"
 expect_stderr "stream: compile 0, grace 250, tenant ''"
 expect_stderr "file: tenant ''"
+# The runner makes its buffers and waits in ways that the script does not have: what it asked for
+# before that counts.
+echo '{"id":"a","kernel":"k.spv","groups":1,"in":{"0":"x.npy"},"out":{"1":"out.npy:f32[16]"}}' > one.jsonl
+cli batch one.jsonl "${limits[@]}"
+expect_stderr "stream: compile 5000000000, grace 10000000, tenant 'kim'"
+expect_stderr "file: tenant 'kim'"
 unset SCRIPT_OPTIONS
-rm -f out.npy z.npy
+rm -rf out.npy z.npy one.jsonl one.jsonl.state
 
 case_name="the signal is in the verdict"
 SCRIPT_EVENT=WORKER_SIGNAL cli "${good[@]}" --json

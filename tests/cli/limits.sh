@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# --compile-deadline, --grace and --tenant take effect in run, eval and batch: what the verdict says
+# has the value that was given, or the tenant has a file of its own.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+# The place of the fault has to be reached before the deadline passes.
+times=${BULKHEAD_TEST_SLOWNESS:-1}
+seconds() { printf '%d.%03d s' $(($1 * times / 1000)) $(($1 * times % 1000)); }
+driver=(--compile-deadline $((310 * times))ms)
+source_=(--compile-deadline $((320 * times))ms)
+parser=(--compile-deadline $((330 * times))ms)
+limits=(--deadline $((30 * times))ms --grace $((40 * times))ms)
+
+"$NPY" make x.npy 'f32[16]' ramp 0 1
+run=(run "$SHADERS/square.spv" --groups 1 --in 0=x.npy --out '1=y.npy:f32[16]')
+eval_=(eval 'y=2*x' --in x=x.npy --out y=y.npy)
+echo "{\"id\":\"a\",\"kernel\":\"$SHADERS/square.spv\",\"groups\":1,\"in\":{\"0\":\"x.npy\"},\
+\"out\":{\"1\":\"y.npy:f32[16]\"}}" > kernel.jsonl
+sed 's/}$/,"reinterpret":true}/' kernel.jsonl > bytes.jsonl
+echo '{"id":"a","eval":"y=2*x","in":{"x":"x.npy"},"out":{"y":"y.npy"}}' > eval.jsonl
+printf '#version 450\nlayout(local_size_x = 1) in;\nvoid main() {}\n' > source.comp
+echo '{"id":"a","kernel":"source.comp","groups":1}' > source.jsonl
+
+# message NAME FAULTS COMMAND...: what the object says of it.
+message() {
+    case_name=$1
+    with_faults "$2" cli "${@:3}" --json
+    expect_status 1
+    expect_json "(.failures[0] // .) | (.code == \"$code\" and (.message | contains(\"$says\")))"
+}
+batch() { # JOBS
+    rm -rf "$1.state"
+    echo "batch $1 --retry 0 --streams 1"
+}
+
+# The driver's compiler, and that of sources: the fault is where each begins. Nothing else has to end
+# within the deadline: arrays that are bound as bytes need no parser.
+code=COMPILE_FAILED
+slow='*:compile:*=hang'
+says="compiling it did not end within $((310 * times)) ms"
+message "run: the driver" "$slow" "${run[@]}" --reinterpret "${driver[@]}"
+# shellcheck disable=SC2046 # words
+message "batch: the driver" "$slow" $(batch bytes.jsonl) "${driver[@]}"
+says="the compiler did not end within $(seconds 320)"
+message "run: a source" "$slow" run source.comp --groups 1 "${source_[@]}"
+message "eval: an expression" "$slow" "${eval_[@]}" "${source_[@]}"
+# shellcheck disable=SC2046
+message "batch: a source" "$slow" $(batch source.jsonl) "${source_[@]}"
+# shellcheck disable=SC2046
+message "batch: an expression" "$slow" $(batch eval.jsonl) "${source_[@]}"
+# What a kernel declares is asked of a compiler's worker, too.
+says="did not end within $(seconds 330)"
+message "run: what it declares" '*:reflect:*=hang' "${run[@]}" "${parser[@]}"
+# shellcheck disable=SC2046
+message "batch: what it declares" '*:reflect:*=hang' $(batch kernel.jsonl) "${parser[@]}"
+
+case_name="inspect: what it declares"
+with_faults '*:reflect:*=hang' cli inspect "$SHADERS/square.spv" "${parser[@]}"
+expect_status 1
+expect_stderr "$says"
+
+# A worker that no longer answers is killed when the grace is over.
+code=DEADLINE
+says="it did not stop within its grace time of $((40 * times)) ms"
+stuck='*:submitted:*=hang'
+message "run: the grace" "$stuck" "${run[@]}" "${limits[@]}"
+message "eval: the grace" "$stuck" "${eval_[@]}" "${limits[@]}"
+# shellcheck disable=SC2046
+message "batch: the grace" "$stuck" $(batch kernel.jsonl) "${limits[@]}"
+
+# Compiled pipelines are a tenant's own.
+for kind in run eval batch; do
+    case_name="$kind: the tenant"
+    for tenant in kim lee; do
+        # shellcheck disable=SC2046
+        case $kind in
+        run) cli "${run[@]}" --cache-dir "cache-$kind" --tenant $tenant ;;
+        eval) cli "${eval_[@]}" --cache-dir "cache-$kind" --tenant $tenant ;;
+        batch) cli $(batch kernel.jsonl) --cache-dir "cache-$kind" --tenant $tenant ;;
+        esac
+        expect_status 0
+    done
+    files=("cache-$kind"/*.cache)
+    if [ ${#files[@]} -eq 2 ]; then passed=$((passed + 1)); else fail "${#files[@]} files of 2 tenants"; fi
+done
+
+finish
