@@ -8,6 +8,8 @@
 /* The first must run within its deadline, the second begin to. */
 #define FIRST_DEADLINE_NS  (BHT_SECOND_MS / 2 * FX_MS)
 #define SECOND_DEADLINE_NS (BHT_SECOND_MS * FX_MS)
+/* How late that may be enforced: for the machine's other work. */
+#define SLACK_NS (BHT_SECOND_MS * FX_MS)
 
 /* |first|, which is short, and |second|, a gate on what the first has written, are taken by the
  * worker together. The gate runs, closed; nothing of the first is recorded. */
@@ -19,6 +21,7 @@ struct stage {
     volatile uint32_t *words; /* of y */
     bh_event *first, *second;
     pid_t pid;
+    uint64_t seen_ns; /* the gate ran then, and for a while */
 };
 
 static bh_event *launch(struct stage *s, bool gate, uint32_t groups, uint64_t deadline_ns) {
@@ -72,6 +75,7 @@ static struct stage set_up_kernels(uint64_t first_deadline_ns, uint64_t second_d
     s.second = launch(&s, true, 65535, second_deadline_ns);
     fx_kill(s.pid, SIGCONT);
     WAIT_UNTIL(s.words[1] == 1, 20000);
+    s.seen_ns = bht_now_ns();
     BHT_EQ(bh_event_query(s.first), BH_EVENT_PENDING); /* merged: its record waits for the other */
     return s;
 }
@@ -135,6 +139,8 @@ static void deadline_of_the_second(bool trusted) {
     bh_verdict verdict = fx_verdict(s.second);
     BHT_EQ(verdict.limit, SECOND_DEADLINE_NS);
     BHT_GE(verdict.ended_ns - verdict.started_ns, SECOND_DEADLINE_NS);
+    /* Its time runs from when it began, which the supervisor has to find out by itself. */
+    BHT_LE(verdict.ended_ns, s.seen_ns + SECOND_DEADLINE_NS + SLACK_NS);
     tear_down(&s);
 }
 
