@@ -52,8 +52,13 @@ expect_empty .stdout
 # -- each fault alone ---------------------------------------------------------------------------
 # What takes the right to trace a worker is missed without it, and that is said.
 may_trace=$(( $(sed -n 's/^CapEff:\t/0x/p' /proc/self/status) >> 19 & 1 ))
+# A valid run has compared enough results to find one wrong in 100: the default, and here of 1,000 with
+# the first fault, for which the run has a minute.
+found_of() {
+    if [ "$1" = kill ]; then echo 1/1000; else echo 1/100; fi
+}
 for fault in kill segv stop hang oom garbage close zygote slow full; do
-    behind "$fault" chaos --seed 5 --faults $fault --count 4 --rate 10 --json
+    behind "$fault" chaos --seed 5 --faults $fault --count 4 --rate 10 --find-rate "$(found_of $fault)" --json
 done
 for fault in kill segv stop hang oom garbage close zygote slow full; do
     case_name="fault $fault"
@@ -64,7 +69,11 @@ for fault in kill segv stop hang oom garbage close zygote slow full; do
         continue
     fi
     expect_status 0
-    expect_json ".verdict == \"valid\" and .faults.$fault > 0 and .ready > 0"
+    expect_json ".verdict == \"valid\" and .faults.$fault > 0"
+    least=299
+    if [ $fault = kill ]; then least=2995; fi
+    expect_json ".power.compared >= $least and .ready >= .power.compared and .operations >= .ready"
+    expect_json ".power.found_rate <= .power.find_rate and .power.find_rate == $(found_of $fault)"
 done
 
 case_name="baits do not queue up"
@@ -88,7 +97,25 @@ expect_stdout "valid: every promise was kept"
 case_name="a saved history is checked alike"
 cli chaos --check all.jsonl --json
 expect_status 0
-expect_json '.verdict == "valid" and .seed == "6"'
+expect_json '.verdict == "valid" and .seed == "6" and .power.compared >= 299 and .power.find_rate == 0.01'
+compared=$(jq .power.compared .stdout)
+expect_untouched
+case_name="too few operations are no verdict"
+# The same history, of which somewhat more was asked for than it has, and somewhat less.
+jq -c "if .bulkhead_chaos then .find_rate = 2.9 / $compared else . end" all.jsonl > enough.jsonl
+cli chaos --check enough.jsonl --json
+expect_status 4
+expect_json '.verdict == "unknown" and (.findings | length == 1)'
+expect_json '.findings[0].text | startswith("too few operations: with 95 % it finds what is wrong in 1 of ")'
+cli chaos --check enough.jsonl
+expect_status 4
+expect_stdout "unknown: this run proves nothing"
+expect_stdout "too few operations"
+jq -c "if .bulkhead_chaos then .find_rate = 3.1 / $compared else . end" all.jsonl > enough.jsonl
+cli chaos --check enough.jsonl --json
+expect_status 0
+expect_json '.verdict == "valid"'
+rm enough.jsonl
 expect_untouched
 case_name="a saved history is replayed"
 cli chaos --replay all.jsonl --json
