@@ -214,6 +214,30 @@ static void the_zygote_dies_with_an_obituary_in_hand(void) {
     end(&scene);
 }
 
+/* To take a body away can take long (zygote.c, reap): nobody waits for it. */
+static void a_death_is_told_before_the_body_is_gone(void) {
+    struct scene scene = begin();
+    bh_stream *stream = fx_stream(scene.context, "one", BHT_SECOND_MS * FX_MS);
+    pid_t pid = fx_ready(stream);
+    bh_kernel *gate = fx_kernel(scene.context, "gate");
+    bh_buffer *word = fx_words(scene.context, 64, 0);
+    bh_event *event = fx_gate(stream, gate, word);
+    fx_await_gate(word);
+    bht_plan_arm("reap", "hang", 1);
+    fx_kill(pid, SIGKILL);
+    bh_verdict verdict = fx_verdict(event);
+    BHT_EQ(verdict.status, BH_WORKER_SIGNAL);
+    BHT_EQ(verdict.signal, SIGKILL);
+    WAIT_UNTIL(bht_plan_fired(), 5000);
+    bht_plan_disarm();
+    fx_expect_healthy(scene.context, stream);
+    bh_event_release(event);
+    bh_kernel_release(gate);
+    bh_buffer_release(word);
+    bh_stream_release(stream);
+    end(&scene);
+}
+
 /* Case 54, and nobody's deadline: a worker that has closed its sockets and stays is noticed when it
  * is to be told something. */
 static void closed_without_a_deadline(const char *action) {
@@ -249,6 +273,7 @@ int main(int argc, char **argv) {
         BHT_TEST_WITH(each_step_of_the_zygote, 150, 0),
         BHT_TEST_WITH(each_step_of_a_submission, 150, 0),
         BHT_TEST_WITH(the_zygote_dies_with_an_obituary_in_hand, 60, 0),
+        BHT_TEST_WITH(a_death_is_told_before_the_body_is_gone, 60, 0),
         BHT_TEST_WITH(closed_sockets_without_a_deadline, 60, 0),
         BHT_TEST_WITH(hung_up_without_a_deadline, 60, 0),
     };

@@ -83,6 +83,7 @@ static const char *const points[] = {
     "before_fork",
     "after_fork",
     "exit_report",
+    "reap",
     "say",
     "farewell",
     "compile",
@@ -429,10 +430,10 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
  * attaches, creates and submits as well, and is not meant. */
 static bool counts(const char *name) {
     static const char *const starting[] = {
-        "spawned",      "holder",      "capabilities", "sandbox",     "connect", "token",
-        "hello",        "device",      "warm_up",      "lock_down",   "ready",   "fork_request",
-        "poses_as_gpu", "before_fork", "after_fork",   "exit_report", "say",     "farewell",
-        "words_none",   "words_two",   "words_other",  "words_size"};
+        "spawned",      "holder",      "capabilities", "sandbox",     "connect",   "token",
+        "hello",        "device",      "warm_up",      "lock_down",   "ready",     "fork_request",
+        "poses_as_gpu", "before_fork", "after_fork",   "exit_report", "reap",      "say",
+        "farewell",     "words_none",  "words_two",    "words_other", "words_size"};
     for (size_t i = 0; i < sizeof starting / sizeof starting[0]; i++) {
         if (strcmp(name, starting[i]) == 0) {
             errors.running |= strcmp(name, "ready") == 0;

@@ -58,6 +58,7 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
  *   fork_request, before_fork, after_fork   in the zygote: a worker is asked for, about to be
  *                  forked, forked and not yet spoken of
  *   exit_report    in the zygote: a worker has ended, the host does not know
+ *   reap           in the zygote: the host knows, the kernel still has the body
  *   say            in the zygote (fail: the host does not hear it)
  *   farewell       in the zygote (fail: when the host has gone it waits for its workers, 10 s)
  * and from `ready` on (what the warm-up passes does not count):
