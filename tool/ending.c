@@ -34,21 +34,50 @@ void bhi_ending_blame(bh_status status) {
     }
 }
 
-/* NAME:LINE: error: …, or NAME: error: …; |length| bytes of |line|, up to the colon. */
-static void take_place(struct bhi_ending *ending, const char *line, size_t length) {
+/* How many digits |text| ends with, if they can be a line's number; 0: none. */
+static size_t count_digits(const char *text, size_t length) {
     size_t digits = 0;
-    while (digits < length && line[length - digits - 1] >= '0' &&
-           line[length - digits - 1] <= '9') {
+    while (digits < length && text[length - digits - 1] >= '0' &&
+           text[length - digits - 1] <= '9') {
         digits++;
     }
-    if (digits > 0 && digits < 10 && digits < length && line[length - digits - 1] == ':') {
-        ending->line = (uint32_t)strtoul(line + length - digits, NULL, 10);
+    return digits < 10 ? digits : 0;
+}
+
+static void take_file(struct bhi_ending *ending, const char *name, size_t length) {
+    char text[sizeof ending->file];
+    snprintf(text, sizeof text, "%.*s", (int)(length < sizeof text ? length : sizeof text - 1),
+             name);
+    bhi_text_clean(ending->file, sizeof ending->file, text);
+}
+
+/* NAME:LINE or NAME, |length| bytes of |text|: what is before ": error: ". */
+static void take_place(struct bhi_ending *ending, const char *text, size_t length) {
+    const size_t digits = count_digits(text, length);
+    if (digits > 0 && digits < length && text[length - digits - 1] == ':') {
+        ending->line = (uint32_t)strtoul(text + length - digits, NULL, 10);
         length -= digits + 1;
     }
-    char name[sizeof ending->file];
-    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1),
-             line);
-    bhi_text_clean(ending->file, sizeof ending->file, name);
+    take_file(ending, text, length);
+}
+
+/* SOURCE: NAME(LINE, what is before "): error at": the end of a parser of HLSL. */
+static void take_parse_place(struct bhi_ending *ending, const char *text, size_t length) {
+    const size_t digits = count_digits(text, length);
+    if (digits == 0 || digits == length || text[length - digits - 1] != '(') {
+        return;
+    }
+    ending->line = (uint32_t)strtoul(text + length - digits, NULL, 10);
+    length -= digits + 1;
+    /* A name may have colons, too; mostly it is the source's. */
+    const size_t half = length / 2;
+    const char *colon = strstr(text, ": ");
+    const size_t prefix = length > 2 && !memcmp(text, text + length - (half - 1), half - 1) &&
+                                  !memcmp(text + half - 1, ": ", 2)
+                              ? half + 1
+                          : colon && colon < text + length ? (size_t)(colon - text) + 2
+                                                           : 0;
+    take_file(ending, text + prefix, length - prefix);
 }
 
 /* Each line cleaned: a source can put anything there. */
@@ -74,7 +103,7 @@ static char *clean_lines(const char *log) {
 }
 
 void bhi_ending_log(const char *log) {
-    static const char error[] = ": error: ";
+    static const char error[] = ": error: ", parse_error[] = "): error at ";
     if (!watched) {
         return;
     }
@@ -82,12 +111,18 @@ void bhi_ending_log(const char *log) {
     watched->log = *log ? clean_lines(log) : NULL;
     watched->file[0] = '\0';
     watched->line = 0;
-    for (const char *line = log; *line;) {
+    for (const char *line = log; *line && !watched->line;) {
         const size_t length = strcspn(line, "\n");
-        const char *mark = strstr(line, error);
+        const char *mark = strstr(line, error), *parse_mark = strstr(line, parse_error);
+        struct bhi_ending place = {.line = 0};
         if (mark && mark < line + length) {
-            take_place(watched, line, (size_t)(mark - line));
-            return;
+            take_place(&place, line, (size_t)(mark - line));
+        } else if (parse_mark && parse_mark < line + length) {
+            take_parse_place(&place, line, (size_t)(parse_mark - line));
+        }
+        if (place.file[0] && (place.line || !watched->file[0])) {
+            watched->line = place.line;
+            memcpy(watched->file, place.file, sizeof place.file);
         }
         line += length + (line[length] == '\n');
     }

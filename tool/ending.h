@@ -12,8 +12,8 @@ struct bhi_ending {
     char message[1024];
     /* Of a source that has been compiled. */
     char *log;      /* owned: what the compiler said; NULL: nothing */
-    char file[512]; /* of the log's first error; empty: it names none */
-    uint32_t line;  /* 0: it names none */
+    char file[512]; /* of the log's first error that names a line, else of the first; empty: none */
+    uint32_t line;  /* 0: no error names one */
 };
 
 /* From now on complaints are kept in |ending|, which the caller frees with bhi_ending_fini; NULL:
@@ -25,7 +25,7 @@ void bhi_ending_fini(struct bhi_ending *ending);
 void bhi_ending_note(bh_status status, const char *message);
 /* The status of the complaint before. */
 void bhi_ending_blame(bh_status status);
-/* What the compiler said, with its first error's place. */
+/* What the compiler said, with the place of the first error that names a line. */
 void bhi_ending_log(const char *log);
 
 #endif

@@ -251,6 +251,33 @@ expect_status 2
 expect_object '.status == "REFUSED" and .code == "COMPILE_FAILED" and .file == "bad.comp" and .line == 4
     and .kernel == "bad" and .kernel_hash == null and .event == null and .executed == "no"
     and (.log | test("^bad.comp:4: error: .*\n")) and (.message | test("does not compile"))'
+# first_place NAME FIRST FILE LINE: the log's first line is FIRST..., the object names FILE and LINE.
+first_place() {
+    case_name="the place in $1"
+    cli run "$1" --groups 1 --json
+    expect_status 2
+    expect_json --arg first "$2" --arg file "$3" --argjson line "$4" \
+        '(.log | startswith($first)) and .file == $file and .line == $line'
+}
+printf '\n\nvoid main() {\n    nothing = 1;\n}\n' > unversioned.comp
+first_place unversioned.comp 'unversioned.comp: error: #version: ' unversioned.comp 4
+printf '#version 450\nvoid other() {}\n' > nomain.comp
+first_place nomain.comp 'nomain.comp: error: Linking' nomain.comp null
+cat > clash.hlsl << 'END'
+#define N(x) x##1
+StructuredBuffer<float> N(q) : register(t0);
+RWStructuredBuffer<float> N(r) : register(u0);
+StructuredBuffer<float> c : register(t1);
+RWStructuredBuffer<float> d : register(u1);
+[numthreads(1, 1, 1)]
+void main() {
+    N(r)[0] = N(q)[0];
+    d[0] = c[0];
+}
+END
+first_place clash.hlsl "clash.hlsl: error: 'q1' and 'r1'" clash.hlsl 4
+printf '[numthreads(1, 1, 1)]\nvoid main() { } }\n' > 'a: brace.hlsl'
+first_place 'a: brace.hlsl' 'a: brace.hlsl: a: brace.hlsl(2): error at' 'a: brace.hlsl' 2
 case_name="a warning is in the object, and names no place"
 cli run warned.comp "${square[@]}" --json
 expect_status 0
