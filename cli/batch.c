@@ -210,7 +210,7 @@ static int open_queue(struct batch *batch) {
         .retry_failed = batch->retry_failed,
         .redo = batch->redo,
         .redo_count = batch->redo_count,
-        .dry = batch->dry_run || batch->verify,
+        .dry_run = batch->dry_run || batch->verify,
         .retries = (uint32_t)batch->retries,
     };
     struct bhi_complaint complaint;

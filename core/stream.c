@@ -180,7 +180,7 @@ static void cancel_all(struct bhi_list *list) {
     for (struct bhi_list *node = list->prev, *before = node->prev; node != list;
          node = before, before = node->prev) {
         struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
-        if (!submission->cancelled) {
+        if (!submission->cancel_requested) {
             bhi_submission_cancel(submission);
         }
     }

@@ -98,8 +98,8 @@ static bool need(struct bhi_submission *consumer, struct bh_event *producer, boo
     bhi_list_init(&edge->link);
     if (state == BH_EVENT_PENDING) {
         bhi_list_append(&producer->dependents, &edge->link);
-        edge->hold = !same;
-        if (edge->hold) {
+        edge->holds_consumer = !same;
+        if (edge->holds_consumer) {
             consumer->holds++;
             bhi_submission_notify(producer->submission);
         }
@@ -251,7 +251,7 @@ static void count_cause(struct bhi_submission *submission, uint64_t origin,
     bool known = origin == submission->event->verdict.origin;
     for (uint32_t i = 0; i < submission->edge_count && !known; i++) {
         const struct bhi_edge *edge = &submission->edges[i];
-        known = edge != news && edge->told && edge->producer->verdict.origin == origin;
+        known = edge != news && edge->doom_reported && edge->producer->verdict.origin == origin;
     }
     submission->event->verdict.other_causes += !known;
 }
@@ -260,7 +260,7 @@ static void count_cause(struct bhi_submission *submission, uint64_t origin,
 static void publish(struct bhi_submission *submission) {
     struct bh_event *event = submission->event;
     BHI_CHECK(bhi_event_state(event) == BH_EVENT_PENDING);
-    if (submission->hastened) {
+    if (submission->cancel_counted) {
         submission->worker->cancels--;
     }
     bhi_list_remove(&submission->link);
@@ -293,20 +293,20 @@ static void tell_dependents(struct bhi_submission *submission) {
         struct bhi_submission *consumer = edge->consumer;
         if (ended) {
             bhi_list_remove(&edge->link);
-            if (edge->hold) {
+            if (edge->holds_consumer) {
                 BHI_CHECK(consumer->holds > 0);
                 consumer->holds--;
             }
         }
-        if (poisoned && edge->data && !edge->told) {
-            edge->told = true;
+        if (poisoned && edge->data && !edge->doom_reported) {
+            edge->doom_reported = true;
             if (consumer->doomed) {
                 count_cause(consumer, event->verdict.origin, edge);
             } else {
                 doom(consumer, event);
             }
         }
-        if (ended && edge->hold && !consumer->holds) {
+        if (ended && edge->holds_consumer && !consumer->holds) {
             bhi_stream_wants_pump(consumer->stream);
         }
     }
@@ -433,7 +433,7 @@ static struct bh_event *cause_of(struct bhi_submission *submission, uint32_t *ou
         if (!edge->data || !bhi_event_doomed(producer)) {
             continue;
         }
-        edge->told = true;
+        edge->doom_reported = true;
         if (!first || producer->origin_tick < first->origin_tick ||
             (producer->origin_tick == first->origin_tick &&
              producer->verdict.hops < first->verdict.hops)) {
@@ -481,7 +481,7 @@ void bhi_submission_enqueue(struct bhi_submission *submission) {
 }
 
 void bhi_submission_cancel(struct bhi_submission *submission) {
-    submission->cancelled = true;
+    submission->cancel_requested = true;
     if (submission->state == BHI_QUEUED) {
         bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, 0);
         return;
@@ -502,7 +502,7 @@ void bhi_submission_cancel(struct bhi_submission *submission) {
 static struct bhi_submission *held_by(const struct bhi_submission *submission) {
     for (uint32_t i = 0; submission->holds && i < submission->edge_count; i++) {
         const struct bhi_edge *edge = &submission->edges[i];
-        if (edge->hold && edge->producer->submission) {
+        if (edge->holds_consumer && edge->producer->submission) {
             return edge->producer->submission;
         }
     }
@@ -522,10 +522,10 @@ struct bhi_submission *bhi_submission_in_lane(struct bhi_submission *submission)
 }
 
 void bhi_submission_notify(struct bhi_submission *submission) {
-    if (submission->notify) {
+    if (submission->end_watched) {
         return;
     }
-    submission->notify = true;
+    submission->end_watched = true;
     if (submission->state == BHI_RELEASED) {
         submission->worker->core->ops->notify(submission->worker);
     }

@@ -26,9 +26,9 @@ struct bhi_edge {
     struct bhi_list link;
     struct bh_event *producer; /* referenced */
     struct bhi_submission *consumer;
-    bool data; /* poison flows along it; otherwise it only orders (write after read) */
-    bool told; /* the consumer knows that the producer is doomed */
-    bool hold; /* other stream: the consumer is not released before the producer has ended (E15) */
+    bool data;           /* poison flows along it; otherwise it only orders (write after read) */
+    bool doom_reported;  /* the consumer knows that the producer is doomed */
+    bool holds_consumer; /* other stream: the consumer waits until the producer has ended (E15) */
 };
 
 /* A buffer that a submission uses, all its commands together. */
@@ -57,15 +57,15 @@ struct bhi_submission {
     uint32_t holds;              /* unresolved edges with hold */
     bool runs_kernel;            /* false: compiling is all it does */
     bool abortable;              /* all its kernels look at the abort word */
-    bool timed;                  /* its worker may say how long the device was busy with it */
-    bool cancelled;              /* asked for */
-    bool hastened;               /* counted in worker->cancels */
-    bool withdrawn;              /* asked for: the worker may skip it */
+    bool reports_device_time;    /* its worker may say how long the device was busy with it */
+    bool cancel_requested;       /* the caller has cancelled it */
+    bool cancel_counted;         /* counted in worker->cancels */
+    bool skip_requested;         /* the worker has been asked to skip it */
     enum bhi_kill end_requested; /* its worker has been told to end it, because of that */
     uint64_t turn_ns;            /* once it has taken too long: when its turn had come; else 0 */
     bool doomed;                 /* certain to be poisoned; event->verdict says by what */
     bool failure_reported;       /* its stream knows that it is, or is not to know */
-    bool notify;                 /* somebody needs to notice its end without waiting for it */
+    bool end_watched;            /* its end wakes the reactor, although nobody waits */
     struct bhi_edge *edges;
     uint32_t edge_count, edge_capacity;
     struct bhi_use *uses;

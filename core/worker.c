@@ -52,7 +52,7 @@ static uint64_t due_ns(const struct bhi_core_worker *worker, const struct bhi_su
     if (running->end_requested) {
         return after_ns(worker->asked_ns, worker->stream->grace_ns);
     }
-    return running->cancelled ? 0 : after_ns(worker->running_since_ns, limit_ns);
+    return running->cancel_requested ? 0 : after_ns(worker->running_since_ns, limit_ns);
 }
 
 /* Nobody knows yet whether it compiles or runs. */
@@ -150,7 +150,7 @@ static void refuse(struct bhi_submission *submission, enum bhi_publish why) {
  * nobody's fault. */
 static void make_way(struct bhi_core_worker *worker) {
     if (!bhi_list_empty(&worker->inflight)) {
-        worker->backlog = true;
+        worker->queue_waits = true;
         worker->core->ops->notify(worker);
         return;
     }
@@ -165,7 +165,7 @@ void bhi_core_worker_fill(struct bhi_core_stream *stream) {
         return;
     }
     ops->ref_stream(stream);
-    worker->backlog = false;
+    worker->queue_waits = false;
     while (!bhi_list_empty(&stream->queue)) {
         struct bhi_submission *next =
             BHI_CONTAINER(stream->queue.next, struct bhi_submission, link);
@@ -182,10 +182,10 @@ void bhi_core_worker_fill(struct bhi_core_stream *stream) {
             make_way(worker);
             break;
         }
-        next->notify |= stream->apart == BHI_APART_ALL; /* its worker is replaced then */
+        next->end_watched |= stream->apart == BHI_APART_ALL; /* its worker is replaced then */
         enum bhi_publish result = release(worker, next, apart);
         if (result == BHI_LANE_FULL) {
-            worker->backlog = true;
+            worker->queue_waits = true;
             ops->notify(worker);
             if (bhi_list_empty(&worker->inflight)) { /* all of it is withdrawn: see check_idle */
                 ops->arm(worker->core, worker->running_since_ns + SKIP_NS);
@@ -201,10 +201,10 @@ void bhi_core_worker_fill(struct bhi_core_stream *stream) {
 
 bool bhi_core_worker_withdraw(struct bhi_core_worker *worker, struct bhi_submission *submission) {
     if (worker->dead || worker->violated || worker->kill != BHI_KILL_NONE ||
-        submission->withdrawn || !bhi_idset_reserve(&worker->withdrawn, 1)) {
+        submission->skip_requested || !bhi_idset_reserve(&worker->withdrawn, 1)) {
         return false;
     }
-    submission->withdrawn = true;
+    submission->skip_requested = true;
     if (!worker->core->ops->withdraw(worker, submission->seq)) {
         return false;
     }
@@ -220,10 +220,10 @@ bool bhi_core_worker_withdraw(struct bhi_core_worker *worker, struct bhi_submiss
 /* -- results ---------------------------------------------------------------------------------- */
 
 void bhi_core_worker_hasten(struct bhi_core_worker *worker, struct bhi_submission *submission) {
-    if (!submission->hastened) {
+    if (!submission->cancel_counted) {
         worker->cancels++;
     }
-    submission->hastened = true;
+    submission->cancel_counted = true;
     worker->core->ops->arm(worker->core, 0);
 }
 
@@ -282,10 +282,10 @@ bool bhi_core_worker_result(struct bhi_core_worker *worker, struct bhi_outcome *
     struct bhi_submission *submission = head_of(worker);
     char message[160];
     BHI_CHECK(!bhi_list_empty(&worker->inflight) && submission->seq == worker->harvested + 1);
-    if (submission->withdrawn) {
+    if (submission->skip_requested) {
         worker->core->ops->withdrawn(worker, submission->seq);
     }
-    if (outcome->status == BH_CANCELLED && !submission->withdrawn) {
+    if (outcome->status == BH_CANCELLED && !submission->skip_requested) {
         bhi_core_worker_violation(worker, "it skipped a submission that was not cancelled");
         return false;
     }
@@ -299,7 +299,8 @@ bool bhi_core_worker_result(struct bhi_core_worker *worker, struct bhi_outcome *
     if (outcome->ended_ns < outcome->started_ns) {
         outcome->ended_ns = outcome->started_ns;
     }
-    const uint64_t most_ns = submission->timed ? outcome->ended_ns - outcome->started_ns : 0;
+    const uint64_t most_ns =
+        submission->reports_device_time ? outcome->ended_ns - outcome->started_ns : 0;
     if (outcome->device_ns > most_ns) {
         bhi_core_worker_violation(worker, "it claims more time on the device than has passed");
         return false;
@@ -332,11 +333,11 @@ void bhi_core_worker_settle(struct bhi_core_worker *worker) {
         if (worker->running_since_ns < head->released_ns) {
             worker->running_since_ns = head->released_ns;
         }
-        if (head->cancelled || worker->cancels || worker->shortest_ns != BH_FOREVER) {
+        if (head->cancel_requested || worker->cancels || worker->shortest_ns != BH_FOREVER) {
             arm(worker, ops->now_ns(worker->core));
         }
     }
-    if (worker->backlog && worker->stream) {
+    if (worker->queue_waits && worker->stream) {
         bhi_stream_wants_pump(worker->stream);
     }
     /* Its successor need not wait for the next submission, nor this one live until then. */
@@ -351,7 +352,7 @@ void bhi_core_worker_settle(struct bhi_core_worker *worker) {
 /* All that is in the lane has been withdrawn: the worker has to skip it, and there is nobody whose
  * deadline it would be if it did not. */
 static uint64_t check_idle(struct bhi_core_worker *worker, uint64_t now_ns) {
-    if (!worker->withdrawn.map.count || !worker->backlog) {
+    if (!worker->withdrawn.map.count || !worker->queue_waits) {
         return BH_FOREVER;
     }
     uint64_t due = worker->running_since_ns + SKIP_NS;
@@ -391,7 +392,7 @@ static bool compiling(struct bhi_core_worker *worker, const struct bhi_submissio
     if (snapshot->compiles != running->seq || worker->compiled == running->seq) {
         return false;
     }
-    if (!snapshot->compiled) {
+    if (!snapshot->compile_ended) {
         return true;
     }
     worker->compiled = running->seq;
@@ -401,10 +402,10 @@ static bool compiling(struct bhi_core_worker *worker, const struct bhi_submissio
 
 static void kill_for(struct bhi_core_worker *worker, const struct bhi_submission *running,
                      bool compiles) {
-    enum bhi_kill reason = running->end_requested ? running->end_requested
-                           : running->cancelled   ? BHI_KILL_CANCEL
-                           : compiles             ? BHI_KILL_COMPILE
-                                                  : BHI_KILL_DEADLINE;
+    enum bhi_kill reason = running->end_requested      ? running->end_requested
+                           : running->cancel_requested ? BHI_KILL_CANCEL
+                           : compiles                  ? BHI_KILL_COMPILE
+                                                       : BHI_KILL_DEADLINE;
     char limit[32], grace[32], late[96] = "";
     if (running->end_requested) {
         snprintf(late, sizeof late, "; it did not stop within its grace time of %s",
@@ -453,12 +454,12 @@ uint64_t bhi_core_worker_deadline(struct bhi_core_worker *worker, uint64_t now_n
     if (!running->end_requested) {
         running->turn_ns = worker->running_since_ns;
     }
-    if (running->end_requested || compiles || !running->abortable || !worker->aborts || !grace_ns ||
-        running->seq > snapshot->started) {
+    if (running->end_requested || compiles || !running->abortable || !worker->can_abort ||
+        !grace_ns || running->seq > snapshot->started) {
         kill_for(worker, running, compiles);
         return BH_FOREVER;
     }
-    running->end_requested = running->cancelled ? BHI_KILL_CANCEL : BHI_KILL_DEADLINE;
+    running->end_requested = running->cancel_requested ? BHI_KILL_CANCEL : BHI_KILL_DEADLINE;
     worker->asked_ns = now_ns;
     worker->core->ops->abort(worker, running->seq);
     return look_ns(worker, running, after_ns(now_ns, grace_ns), now_ns);

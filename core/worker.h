@@ -22,10 +22,10 @@ struct bhi_core_worker {
     struct bhi_past past;           /* what was put into its lane, ever */
     uint64_t published;             /* seq of the newest in the lane */
     uint64_t harvested;             /* seq of the newest whose result was taken */
-    bool backlog;                   /* the stream's queue waits for space in the lane */
+    bool queue_waits;               /* the stream's queue waits for space in the lane */
     uint64_t running_since_ns;      /* the one that runs has been running since */
     uint64_t shortest_ns;  /* no deadline is shorter of all that was in flight since it was empty */
-    bool aborts;           /* it can end what runs, and go on */
+    bool can_abort;        /* it can end what runs, and go on */
     uint64_t asked_ns;     /* when it was told to the last time */
     uint64_t compiled;     /* that one was seen to be compiled at last */
     uint64_t marker_seen;  /* the device's progress at the last look at the deadline */
@@ -73,10 +73,10 @@ void bhi_core_worker_settle(struct bhi_core_worker *worker);
 /* What a worker says of where it is. It may be lying, and can gain no more than one deadline for
  * compiling and one for running by it. */
 struct bhi_progress_snapshot {
-    uint64_t started;  /* the newest that may have been started */
-    uint32_t marker;   /* the device itself: up to that number, modulo 2^32, it is done */
-    uint64_t compiles; /* the newest that had to be compiled first; 0: none */
-    bool compiled;     /* that is over: what it does for it now is to run it */
+    uint64_t started;   /* the newest that may have been started */
+    uint32_t marker;    /* the device itself: up to that number, modulo 2^32, it is done */
+    uint64_t compiles;  /* the newest that had to be compiled first; 0: none */
+    bool compile_ended; /* compiling is over, it runs now */
 };
 
 /* Where a deadline has passed, or a cancelled one runs, has the worker end it, if it can do that,
@@ -93,7 +93,7 @@ struct bhi_death {
     struct bhi_progress_snapshot snapshot; /* the last */
     bool closing;                          /* the context closes: nothing is put back */
     bool excused;                          /* nobody's fault: its zygote died */
-    bool final;                            /* another worker would not start either */
+    bool others_would_fail;                /* another worker would not start either */
     bh_detail why; /* of a start that failed; for an idle worker: how it died; else empty */
 };
 

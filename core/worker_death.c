@@ -30,7 +30,7 @@ static void put_back(struct bhi_core_worker *worker, uint64_t started) {
             break;
         }
         /* What became certain while it was in the lane holds: it need not run for that. */
-        if (last->cancelled || last->doomed) {
+        if (last->cancel_requested || last->doomed) {
             bhi_submission_end_unstarted(last, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, 0);
             continue;
         }
@@ -95,7 +95,7 @@ static void judge(struct bhi_core_worker *worker, struct bhi_submission *submiss
     char message[512];
     /* Compiling runs nothing of the kernel. */
     bool compiling = !worker->violated && death->snapshot.compiles == submission->seq &&
-                     !death->snapshot.compiled;
+                     !death->snapshot.compile_ended;
     outcome.executed = submission->runs_kernel && !compiling ? BH_EXECUTED_UNKNOWN : BH_EXECUTED_NO;
     if (submission->seq == culprit) {
         outcome.tick = tick;
@@ -111,7 +111,7 @@ static void judge(struct bhi_core_worker *worker, struct bhi_submission *submiss
             outcome.status = BH_COMPILE_FAILED;
             outcome.message = message;
         }
-    } else if (outcome.status == BH_CANCELLED && submission->cancelled) {
+    } else if (outcome.status == BH_CANCELLED && submission->cancel_requested) {
         /* Its caller asked for the same: it is nobody's victim. */
     } else if (outcome.status != BH_CONTEXT_CLOSED && outcome.status != BH_ZYGOTE_LOST) {
         snprintf(message, sizeof message,
@@ -194,7 +194,7 @@ bool bhi_core_worker_died(struct bhi_core_worker *worker, const struct bhi_death
     worker->stream = NULL;
     bhi_stream_lost_worker(stream, blame || death->excused || worker->kill == BHI_KILL_RETIRED,
                            &death->why);
-    if (death->final && stream->state == BHI_STREAM_WANTING) {
+    if (death->others_would_fail && stream->state == BHI_STREAM_WANTING) {
         bhi_stream_unavailable(stream, &death->why, false);
     }
     ops->unref_stream(stream);

@@ -36,7 +36,7 @@ static size_t length_of(const struct bhi_list *list) {
 static const struct bh_event *holder(const struct bhi_submission *submission) {
     for (uint32_t i = 0; i < submission->edge_count; i++) {
         const struct bhi_edge *edge = &submission->edges[i];
-        if (edge->hold && bhi_event_state(edge->producer) == BH_EVENT_PENDING) {
+        if (edge->holds_consumer && bhi_event_state(edge->producer) == BH_EVENT_PENDING) {
             return edge->producer;
         }
     }
@@ -164,7 +164,7 @@ static void describe_lane(struct out *out, const struct bhi_worker *worker) {
         (unsigned long long)atomic_load(&header->completed_seq),
         (unsigned long long)atomic_load(&header->started_seq),
         atomic_load(&header->sleeping) ? "asleep" : "awake");
-    if (worker->core.backlog) {
+    if (worker->core.queue_waits) {
         say(out,
             worker->cache.state == BHI_CACHE_WAITING ? ", waits for its pipeline cache" : ", full");
     }
@@ -174,7 +174,7 @@ static void describe_running(struct out *out, const struct bhi_worker *worker,
                              struct bhi_submission *running, uint64_t now_ns) {
     uint64_t since_ns = worker->core.running_since_ns;
     const struct bhi_progress_snapshot snapshot = bhi_worker_progress_snapshot(worker);
-    bool compiles = snapshot.compiles == running->seq && !snapshot.compiled;
+    bool compiles = snapshot.compiles == running->seq && !snapshot.compile_ended;
     uint64_t limit_ns = compiles ? running->stream->compile_deadline_ns : running->deadline_ns;
     const struct bhi_payload *payload = bhi_payload_of(running);
     for (uint32_t i = 0; i < payload->kernel_count && i < MAX_NAMES; i++) {
@@ -203,7 +203,7 @@ static void describe_oldest(struct out *out, const struct bh_stream *stream, uin
     const struct bhi_submission *queued = first_of(&stream->core.queue);
     if (running) {
         say(out, "; event %llu is with the worker%s", (unsigned long long)running->event->id,
-            running->cancelled ? ", cancelled" : "");
+            running->cancel_requested ? ", cancelled" : "");
         describe_running(out, worker, running, now_ns);
     }
     if (!queued) {
@@ -218,7 +218,7 @@ static void describe_oldest(struct out *out, const struct bh_stream *stream, uin
         say(out, ", waits for a worker");
     } else if (worker && worker->core.kill != BHI_KILL_NONE) {
         say(out, ", waits for the worker's end");
-    } else if (worker && worker->core.backlog) {
+    } else if (worker && worker->core.queue_waits) {
         say(out, ", waits for room in the lane");
     } else {
         say(out, ", free to go");

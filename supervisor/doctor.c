@@ -364,7 +364,7 @@ static int32_t find_sentinel(bh_context *context, const bh_device_info *device, 
             snprintf(name, sizeof name, "%s:%u", zygote->driver, s->device_index);
             if (strcmp(name, device->selector) == 0) {
                 pid = s->process && s->process->state == BHI_RUNNING ? s->process->core.pid : 0;
-                *out_starts = !pid && !s->over;
+                *out_starts = !pid && !s->budget_spent;
             }
         }
     }

@@ -20,8 +20,8 @@ static bool read_fully(struct bhi_npy_file *file, void *bytes, uint64_t size, ui
         ssize_t n =
             bhi_interrupt_read(file->fd, at + got, rest > (1u << 30) ? 1u << 30 : (size_t)rest);
         if (n < 0 && errno == EINTR) {
-            file->stopped = bhi_interrupt_signal() != 0;
-            if (file->stopped) {
+            file->interrupted = bhi_interrupt_signal() != 0;
+            if (file->interrupted) {
                 return bhi_refuse(complaint, "reading was interrupted");
             }
             continue;
@@ -90,7 +90,7 @@ static bool check_size(struct bhi_npy_file *file, const struct stat *status,
             complaint, "too long: the shape needs %llu bytes of data, but %llu follow the header",
             (unsigned long long)file->array.bytes, (unsigned long long)rest);
     }
-    file->sized = true;
+    file->size_checked = true;
     return true;
 }
 
@@ -143,7 +143,7 @@ bool bhi_npy_file_spool(struct bhi_npy_file *file, uint64_t trusted,
     const uint64_t wanted = file->array.bytes;
     uint64_t capacity = 0;
 
-    if (file->sized || wanted <= trusted) {
+    if (file->size_checked || wanted <= trusted) {
         return true;
     }
     while (file->spooled < wanted) {

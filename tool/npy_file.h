@@ -18,8 +18,8 @@
 struct bhi_npy_file {
     int fd; /* -1: not open; not owned where it is standard input */
     bool is_stdin;
-    bool sized;   /* a regular file: its size has been checked against the shape */
-    bool stopped; /* a signal asked for the end while reading */
+    bool size_checked; /* a regular file: its size has been checked against the shape */
+    bool interrupted;  /* a signal asked for the end while reading */
     struct bhi_array array;
     uint8_t *spool; /* owned */
     uint64_t spooled;

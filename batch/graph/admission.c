@@ -89,7 +89,7 @@ static bool replace_one(struct bhi_admission *admission, struct bhi_job_node *no
                         struct bhi_complaint *complaint) {
     char at[BHI_PLACE];
     struct bhi_job *job = &node->job;
-    if (!node->again) {
+    if (!node->reopened) {
         return refuse_line(admission, node, spec, complaint);
     }
     if (!needs_the_same(admission->graph, node, spec)) {
@@ -115,7 +115,7 @@ static bool replace_one(struct bhi_admission *admission, struct bhi_job_node *no
     job->line = spec->line;
     job->priority = spec->priority;
     job->retries = spec->retries < 0 ? admission->retries : (uint32_t)spec->retries;
-    node->replaced = true;
+    node->line_unrecorded = true;
     return true;
 }
 
@@ -161,7 +161,7 @@ bool bhi_admission_replace(struct bhi_admission *admission, const struct bhi_job
 
 void bhi_admission_keep(struct bhi_admission *admission) {
     for (size_t i = 0; i < admission->replacement_count; i++) {
-        admission->replacements[i].node->replaced = false; /* it is recorded */
+        admission->replacements[i].node->line_unrecorded = false; /* it is recorded */
         free(admission->replacements[i].text);
     }
     free(admission->replacements);
@@ -178,7 +178,7 @@ static void restore(struct bhi_admission *admission) {
         job->line = old->line;
         job->priority = old->priority;
         job->retries = old->retries;
-        old->node->replaced = false;
+        old->node->line_unrecorded = false;
     }
     if (admission->replacement_count) {
         bhi_graph_reorder(admission->graph);

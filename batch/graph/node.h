@@ -11,11 +11,11 @@ struct bhi_job_node {
     struct bhi_job job; /* first: a job that was taken is its node. Owns text and outputs; id is in
                            |ids| */
     enum bhi_job_state state;
-    bool told;      /* it was started by this process */
-    bool again;     /* it had ended, and is taken up again: its line may be a new one */
-    bool redone;    /* it runs anew (--redo), as those do that depend on it: to be recorded */
-    bool restated;  /* when it was loaded, its state followed from another's: to be recorded */
-    bool replaced;  /* its line is not the recorded one: to be recorded */
+    bool started_here;     /* this process has started it */
+    bool reopened;         /* it had ended and runs again: its line may have changed */
+    bool redo_unrecorded;  /* --redo runs it, and what depends on it, anew */
+    bool state_unrecorded; /* loading changed its state, because of another's */
+    bool line_unrecorded;  /* its line is not the recorded one */
     uint32_t given; /* while lines are compared: how many came until this one's, itself included */
     uint32_t tried; /* attempts that have a record, started or not, this one among them */
     uint32_t waits; /* dependencies that are not DONE */

@@ -34,7 +34,7 @@ struct bhi_queue_options {
     const char *const *redo; /* with resume: ids of jobs that are to run anew, with all that depend
                                 on them; the first _add may give them other lines */
     size_t redo_count;
-    bool dry;           /* nothing is recorded: the folder, where it is given, has a batch, and
+    bool dry_run;       /* nothing is recorded: the folder, where it is given, has a batch, and
                            from the first _add on there is no journal; for _take and _ended */
     uint32_t retries;   /* for jobs that give none */
     uint64_t linger_ns; /* how long a record may wait for others to be committed with it where

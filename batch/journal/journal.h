@@ -32,7 +32,7 @@ enum bhi_queue_result bhi_journal_load(struct bhi_journal *journal,
 void bhi_journal_accept(struct bhi_journal *journal);
 /* Adds the nodes that are not admitted, in one transaction, after all notes before it. |resumed|
  * (may be NULL): in the same one what bhi_journal_load took up with these options, what followed
- * from it (restated), and lines that are new (replaced). */
+ * from it (state_unrecorded), and lines that are new (line_unrecorded). */
 enum bhi_queue_result bhi_journal_add(struct bhi_journal *journal, const struct bhi_graph *graph,
                                       const struct bhi_queue_options *resumed,
                                       struct bhi_complaint *complaint);

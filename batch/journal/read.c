@@ -20,7 +20,7 @@ static void begin_anew(struct bhi_job_node *node) {
     node->state = BHI_JOB_SUBMITTED;
     node->origin = BHI_NO_NODE;
     node->job.guilty = node->job.victim = 0;
-    node->again = true;
+    node->reopened = true;
 }
 
 /* What the last process left behind: what it ran is to be run again, unless it was sealed. That is
@@ -55,7 +55,7 @@ static enum bhi_queue_result redo(struct bhi_graph *graph, const struct bhi_queu
                 continue;
             }
             begin_anew(node);
-            node->redone = job->interrupted = true;
+            node->redo_unrecorded = job->interrupted = true;
             job->sealed = false;
             free((char *)job->outputs);
             job->outputs = NULL;

@@ -208,13 +208,13 @@ static int resume_jobs(struct bhi_journal *journal, const struct bhi_graph *grap
             .job = job->number,
             .origin = node->origin == BHI_NO_NODE ? 0 : (uint64_t)node->origin + 1,
             .time_ns = now_ns};
-        if (node->redone) {
+        if (node->redo_unrecorded) {
             rc = bhi_journal_run(journal, BHI_SQL_REDO, "i", (int64_t)job->number);
         }
-        if (rc == SQLITE_OK && node->restated) {
+        if (rc == SQLITE_OK && node->state_unrecorded) {
             rc = bhi_journal_write(journal, &note);
         }
-        if (rc == SQLITE_OK && node->replaced) {
+        if (rc == SQLITE_OK && node->line_unrecorded) {
             rc = bhi_journal_run(journal, BHI_SQL_REPLACE, "iiiit", (int64_t)job->number,
                                  (int64_t)job->line, (int64_t)job->priority, (int64_t)job->retries,
                                  job->text);

@@ -31,7 +31,7 @@ struct bhi_queue {
  * recorded with the first _add. */
 static void note_restated(void *user, const struct bhi_job_node *node) {
     const struct bhi_queue *queue = user;
-    bhi_graph_node(&queue->graph, bhi_node_index(node))->restated = true;
+    bhi_graph_node(&queue->graph, bhi_node_index(node))->state_unrecorded = true;
 }
 
 static void note_state(void *user, const struct bhi_job_node *node) {
@@ -70,7 +70,7 @@ static enum bhi_queue_result open_journal(struct bhi_queue *queue,
     if (result != BHI_QUEUE_OK) {
         return result;
     }
-    if (!options->dry) {
+    if (!options->dry_run) {
         bhi_journal_accept(queue->journal);
     }
     bhi_graph_admit(&queue->graph, note_restated, queue);
@@ -95,7 +95,7 @@ enum bhi_queue_result bhi_queue_open(const struct bhi_queue_options *options,
     queue->retries = options->retries;
     queue->knows_paths = queue->begun = true;
     queue->retry_failed = options->retry_failed;
-    queue->dry = options->dry;
+    queue->dry = options->dry_run;
     queue->jobs_path = options->jobs_path ? strdup(options->jobs_path) : NULL;
     if (options->jobs_path && !queue->jobs_path) {
         bhi_refuse(complaint, "out of memory");
@@ -160,7 +160,7 @@ static bool learn_node(struct bhi_queue *queue, const struct bhi_job_node *node,
     for (size_t p = 0; good && p < spec.write_count && !twice; p++) {
         bool again;
         good = bhi_paths_add(&queue->paths, node, spec.writes[p], true, &again);
-        if (good && again && node->replaced) {
+        if (good && again && node->line_unrecorded) {
             twice = spec.writes[p];
         }
     }
@@ -197,7 +197,7 @@ static void begin(struct bhi_queue *queue, struct bhi_admission *admission) {
     bhi_admission_keep(admission);
     for (uint32_t i = 0; i < queue->loaded && !queue->begun; i++) {
         struct bhi_job_node *node = bhi_graph_node(&queue->graph, i);
-        node->restated = node->again = node->redone = false;
+        node->state_unrecorded = node->reopened = node->redo_unrecorded = false;
     }
     queue->begun = true;
 }
@@ -288,8 +288,8 @@ void bhi_queue_started(struct bhi_queue *queue, struct bhi_job *job, uint32_t st
     struct bhi_job_node *node = node_of(job);
     pthread_mutex_lock(&queue->mutex);
     /* One that found too little memory begins again, in the same row. */
-    node->tried += !node->told;
-    node->told = true;
+    node->tried += !node->started_here;
+    node->started_here = true;
     if (queue->journal) {
         const struct bhi_note note = {.kind = BHI_NOTE_STARTED,
                                       .job = job->number,
@@ -338,14 +338,14 @@ static bool give_back(struct bhi_queue *queue, struct bhi_job_node *node,
 /* Counts the attempt in the job; whether it is one to be recorded. */
 static bool count_attempt(struct bhi_job_node *node, const struct bhi_attempt *attempt) {
     struct bhi_job *job = &node->job;
-    const bool finished = job->sealed && !node->told; /* an earlier process began it */
-    if (!node->told && !finished && attempt->verdict.status == BH_PENDING) {
+    const bool finished = job->sealed && !node->started_here; /* an earlier process began it */
+    if (!node->started_here && !finished && attempt->verdict.status == BH_PENDING) {
         return false; /* it is given back */
     }
-    if (!node->told && !finished) {
+    if (!node->started_here && !finished) {
         node->tried++;
     }
-    job->attempts += node->told;
+    job->attempts += node->started_here;
     job->guilty += attempt->guilty;
     job->victim +=
         attempt->unproven || bh_verdict_classify(&attempt->verdict) == BH_STATUS_CLASS_VICTIM;
@@ -366,12 +366,12 @@ void bhi_queue_ended(struct bhi_queue *queue, struct bhi_job *job,
     if (queue->journal) {
         struct bhi_attempt copy = *attempt;
         /* It began before what this one knows of: the record's time stays. */
-        if (!copy.started && (node->told || job->sealed)) {
+        if (!copy.started && (node->started_here || job->sealed)) {
             copy.started_ns = 0;
         }
-        copy.started |= node->told || job->sealed;
+        copy.started |= node->started_here || job->sealed;
         const struct bhi_note note = {.kind = BHI_NOTE_ENDED,
-                                      .sealed_before = job->sealed && !node->told,
+                                      .sealed_before = job->sealed && !node->started_here,
                                       .state = attempt->next,
                                       .job = job->number,
                                       .tried = counts ? node->tried : 0,
@@ -382,7 +382,7 @@ void bhi_queue_ended(struct bhi_queue *queue, struct bhi_job *job,
                                       .attempt = counts ? &copy : NULL};
         bhi_journal_note(queue->journal, &note);
     }
-    node->told = job->sealed = job->interrupted = false;
+    node->started_here = job->sealed = job->interrupted = false;
     bhi_graph_end(&queue->graph, node, attempt->next, due_ns, note_state, queue);
     pthread_mutex_unlock(&queue->mutex);
 }
@@ -406,7 +406,7 @@ void bhi_queue_counts(struct bhi_queue *queue, struct bhi_queue_counts *out_coun
 bool bhi_queue_runs_anew(struct bhi_queue *queue, const char *id) {
     pthread_mutex_lock(&queue->mutex);
     const struct bhi_job_node *node = bhi_graph_find(&queue->graph, id);
-    const bool anew = node && node->again;
+    const bool anew = node && node->reopened;
     pthread_mutex_unlock(&queue->mutex);
     return anew;
 }

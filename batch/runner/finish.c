@@ -138,7 +138,7 @@ static void on_sealed(void *user, bool durable) {
     struct bhi_work *work = user;
     struct bhi_runner *runner = work->runner;
     if (!durable) { /* it may be recorded, or not: what opens the queue next finds out */
-        work->broken = true;
+        work->record_failed = true;
         bhi_work_refuse(work, BH_SYSTEM, 0, "the journal cannot be written");
         return;
     }
@@ -244,7 +244,7 @@ static enum placed place_output(struct bhi_work *work, uint32_t index,
 /* It stays sealed, in the record, too: opening the queue again tries again. */
 static void give_up_placing(struct bhi_work *work, const struct bhi_run_binding *binding,
                             const struct bhi_complaint *complaint) {
-    work->stuck = true;
+    work->placement_failed = true;
     bhi_work_refuse(work, BH_SYSTEM, binding->out.error, "%s %.100s: %.390s", binding->option,
                     binding->text, complaint->text);
 }

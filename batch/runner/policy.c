@@ -46,8 +46,8 @@ static void refuse_environ(const struct bhi_policy_case *given, struct bhi_polic
     const uint32_t doublings =
         given->refusals < MOST_DOUBLINGS ? given->refusals : (uint32_t)MOST_DOUBLINGS;
     answer->next = BHI_JOB_WAITING;
-    answer->environ_ = true;
-    answer->hopeless = is_without_device(given->verdict);
+    answer->environment_failed = true;
+    answer->refused_for_good = is_without_device(given->verdict);
     answer->delay_ns = first_delay_ns << doublings;
 }
 
@@ -68,11 +68,11 @@ struct bhi_policy_answer bhi_policy(const struct bhi_policy_case *given) {
      * it needs no more than a few descriptors. */
     const bool descriptors = is_out_of_descriptors(verdict);
     if (descriptors || is_out_of_memory(verdict)) {
-        answer.after_others = !given->alone;
-        answer.next = given->alone ? BHI_JOB_FAILED : BHI_JOB_WAITING;
-        if (descriptors && given->alone) {
+        answer.waits_for_others = !given->nothing_else_held;
+        answer.next = given->nothing_else_held ? BHI_JOB_FAILED : BHI_JOB_WAITING;
+        if (descriptors && given->nothing_else_held) {
             refuse_environ(given, &answer);
-            answer.hopeless = verdict->sys_errno == EMFILE && !given->served;
+            answer.refused_for_good = verdict->sys_errno == EMFILE && !given->batch_has_served;
         }
         return answer;
     }
@@ -95,7 +95,7 @@ struct bhi_policy_answer bhi_policy(const struct bhi_policy_case *given) {
         answer.next = given->victim + 1 < BHI_POLICY_VICTIM ? BHI_JOB_WAITING : BHI_JOB_FAILED;
         break;
     case BH_STATUS_CLASS_ENVIRON:
-        if (!given->own_device || !is_without_device(verdict)) {
+        if (!given->names_device || !is_without_device(verdict)) {
             refuse_environ(given, &answer);
         }
         break;

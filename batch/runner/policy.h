@@ -27,21 +27,21 @@ enum { BHI_POLICY_VICTIM = 100 };
 struct bhi_policy_case {
     const bh_verdict *verdict;
     uint32_t retries, guilty, victim; /* of the job, before this attempt */
-    uint32_t refusals; /* by the environment, of the batch, in a row, this one not among them */
-    bool served;       /* a job of the batch has ended well: there is room for one */
-    bool alone;        /* no other job of the batch had memory or descriptors */
-    bool own_device;   /* the job names its device: other jobs may have other devices */
-    bool stopping;     /* the batch ends early: what was cancelled or closed, was by us */
-    bool interrupted;  /* by a signal, that is */
+    uint32_t refusals;     /* by the environment, of the batch, in a row, this one not among them */
+    bool batch_has_served; /* a job of the batch has ended well: there is room for one */
+    bool nothing_else_held; /* no other job of the batch had memory or descriptors */
+    bool names_device;      /* the job names its device: other jobs may have other devices */
+    bool stopping;          /* the batch ends early: what was cancelled or closed, was by us */
+    bool interrupted;       /* by a signal, that is */
 };
 
 struct bhi_policy_answer {
     enum bhi_job_state next;
-    bool guilty;       /* counts against its retries */
-    bool unproven;     /* it may have been another job's doing: the next attempt is to show */
-    bool environ_;     /* it says something about the machine, nothing about the job */
-    bool hopeless;     /* no other job would fare better: the batch ends, and this one waits */
-    bool after_others; /* not before another job has given back what it holds */
+    bool guilty;             /* counts against its retries */
+    bool unproven;           /* it may have been another job's doing: the next attempt is to show */
+    bool environment_failed; /* it says something about the machine, nothing about the job */
+    bool refused_for_good; /* no other job would fare better: the batch ends, and this one waits */
+    bool waits_for_others; /* not before another job has given back what it holds */
     uint64_t delay_ns;
 };
 

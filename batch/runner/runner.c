@@ -76,8 +76,8 @@ static void launch(struct bhi_work *work) {
     struct bhi_runner *runner = work->runner;
     bh_detail detail = {0};
     struct bhi_runner_stream *stream = &runner->streams[work->stream];
-    if (stream->refused) {
-        stream->refused = false;
+    if (stream->reset_needed) {
+        stream->reset_needed = false;
         (void)!bh_stream_reset(stream->stream, NULL);
     }
     const bh_status status = submit(work, &detail);
@@ -169,7 +169,8 @@ static size_t outstanding(struct bhi_runner *runner) {
 static bool may_take(struct bhi_runner *runner) {
     pthread_mutex_lock(&runner->lock);
     const bool may =
-        !runner->stopping && !runner->solo && !runner->deferred.count && !runner->thirsty.count &&
+        !runner->stopping && !runner->solo_running && !runner->deferred.count &&
+        !runner->thirsty.count &&
         runner->at[BHI_WORK_PREPARING] < (size_t)BHI_RUNNER_STAGED * runner->stream_count &&
         runner->at[BHI_WORK_PARKED] < BHI_RUNNER_PARKED &&
         runner->at[BHI_WORK_FINISHING] < BHI_RUNNER_FINISHING &&
@@ -207,7 +208,7 @@ static void take(struct bhi_runner *runner) {
 
 /* Those that found too little memory have it to themselves, one after the other. */
 static void take_deferred(struct bhi_runner *runner) {
-    if (runner->solo || outstanding(runner) > 0) {
+    if (runner->solo_running || outstanding(runner) > 0) {
         return;
     }
     struct bhi_work *work = bhi_work_pop(&runner->deferred);
@@ -217,7 +218,7 @@ static void take_deferred(struct bhi_runner *runner) {
     /* What is kept for later has descriptors, and so has what the library keeps of it then. */
     bhi_inputs_drop_unused(runner);
     (void)!bh_context_trim(runner->options->context, 0, NULL);
-    runner->solo = true;
+    runner->solo_running = true;
     stage(runner, work);
 }
 
@@ -226,7 +227,7 @@ static void take_deferred(struct bhi_runner *runner) {
 
 static void free_work(struct bhi_work *work) {
     if (work->request) {
-        const bool keeps = work->broken || work->stuck;
+        const bool keeps = work->record_failed || work->placement_failed;
         for (uint32_t i = 0; keeps && i < work->request->run.binding_count; i++) {
             work->request->run.bindings[i].out.temporary[0] = 0; /* for the next process */
         }
@@ -267,7 +268,7 @@ static void tell_waiting(struct bhi_runner *runner, const bh_verdict *verdict) {
 static void count_refusal(struct bhi_runner *runner, const struct bhi_work *work,
                           const struct bhi_policy_answer *answer) {
     const bh_verdict *verdict = &work->attempt.verdict;
-    if (!answer->environ_) {
+    if (!answer->environment_failed) {
         runner->refusals = 0;
         runner->hold_until_ns = 0;
         return;
@@ -286,9 +287,9 @@ static void count_refusal(struct bhi_runner *runner, const struct bhi_work *work
         runner->hold_until_ns = now_ns + (workerless ? answer->delay_ns : tick_ns);
     }
     if (work->attempt.started && workerless) {
-        runner->streams[work->stream].refused = true;
+        runner->streams[work->stream].reset_needed = true;
     }
-    runner->hopeless |= answer->hopeless;
+    runner->refused_for_good |= answer->refused_for_good;
     bhi_refuse(&runner->why, "%.600s (%s)", verdict->message, bh_status_name(verdict->status));
     tell_waiting(runner, verdict);
 }
@@ -308,25 +309,25 @@ static void conclude(struct bhi_runner *runner, struct bhi_work *work, bool alon
         .guilty = job->guilty,
         .victim = job->victim,
         .refusals = runner->refusals,
-        .served = runner->served,
-        .alone = alone,
-        .own_device = work->request && work->request->run.device,
+        .batch_has_served = runner->has_served,
+        .nothing_else_held = alone,
+        .names_device = work->request && work->request->run.device,
         .stopping = runner->stopping,
         .interrupted = runner->interrupted,
     };
-    if (work->stuck) { /* it has not ended; others go on */
+    if (work->placement_failed) { /* it has not ended; others go on */
         note_stuck(runner, work);
         free_work(work);
         return;
     }
-    if (work->broken) { /* nothing is known to be recorded: nothing more is */
-        runner->hopeless = true;
+    if (work->record_failed) { /* nothing is known to be recorded: nothing more is */
+        runner->refused_for_good = true;
         bhi_refuse(&runner->why, "%.600s", work->attempt.verdict.message);
         free_work(work);
         return;
     }
     const struct bhi_policy_answer answer = bhi_policy(&given);
-    if (answer.after_others) {
+    if (answer.waits_for_others) {
         defer(runner, work);
         return;
     }
@@ -345,7 +346,7 @@ static void conclude(struct bhi_runner *runner, struct bhi_work *work, bool alon
     }
     bhi_queue_ended(runner->queue, work->job, &work->attempt, answer.delay_ns);
     if (answer.next == BHI_JOB_DONE) {
-        runner->served = true;
+        runner->has_served = true;
         BHI_BATCH_STEP("batch_done");
     }
     free_work(work);
@@ -362,8 +363,9 @@ static void conclude_all(struct bhi_runner *runner) {
         if (!work) {
             return;
         }
-        const bool alone = runner->solo; /* it is the only one, and everything was given back */
-        runner->solo = false;
+        const bool alone =
+            runner->solo_running; /* it is the only one, and everything was given back */
+        runner->solo_running = false;
         conclude(runner, work, alone);
     }
 }
@@ -412,7 +414,8 @@ static bool is_hopeless(struct bhi_runner *runner) {
                       0;
     const bool compiles = runner->at[BHI_WORK_PARKED] > 0;
     pthread_mutex_unlock(&runner->lock);
-    return runner->hopeless || (idle && refused_for_ns > patience_ns + (compiles ? compile_ns : 0));
+    return runner->refused_for_good ||
+           (idle && refused_for_ns > patience_ns + (compiles ? compile_ns : 0));
 }
 
 /* What is stuck has been taken and does not end; what waits for it will not begin. */
@@ -432,10 +435,10 @@ static void wait_for_news(struct bhi_runner *runner, const struct bhi_queue_coun
     }
     const struct timespec time = bhi_clock_until(until);
     pthread_mutex_lock(&runner->lock);
-    if (!runner->news) {
+    if (!runner->has_news) {
         pthread_cond_timedwait(&runner->main_wake, &runner->lock, &time);
     }
-    runner->news = false;
+    runner->has_news = false;
     pthread_mutex_unlock(&runner->lock);
 }
 

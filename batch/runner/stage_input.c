@@ -73,7 +73,7 @@ bool bhi_stage_reserve(struct bhi_work *work) {
         runner->holders++;
         runner->bytes += need;
         work->bytes = need;
-        work->holds = true;
+        work->holds_counted = true;
     } else {
         bhi_work_push(&runner->thirsty, work);
     }

@@ -56,14 +56,14 @@ struct bhi_work {
     bh_template *template_;          /* of an expression, in place of a kernel; a reference */
     struct bhi_pieces pieces;        /* what it is submitted as; owned */
     struct bhi_input_entry **inputs; /* owned; for each binding: counted, or NULL */
-    bool holds;                      /* counted in runner->holders */
+    bool holds_counted;              /* counted in runner->holders */
     uint64_t bytes;                  /* of runner->bytes */
     uint32_t stream;
     bool assigned; /* counted with it */
     bh_event *event;
     struct bhi_attempt attempt;
-    bool broken; /* the record could not be made */
-    bool stuck;  /* it is sealed, and an output cannot be put in its place */
+    bool record_failed;    /* the record could not be made */
+    bool placement_failed; /* it is sealed, and an output cannot be put in its place */
 };
 
 struct bhi_work_list {
@@ -76,7 +76,7 @@ struct bhi_runner_stream {
     bh_stream *stream;
     uint32_t assigned;  /* works that are meant for it and have not ended */
     uint32_t in_flight; /* of them, submitted */
-    bool refused;       /* it answered UNAVAILABLE: reset before the next submission */
+    bool reset_needed;  /* it answered UNAVAILABLE: reset before the next submission */
     struct bhi_work_list staged;
 };
 
@@ -87,7 +87,7 @@ struct bhi_runner_kind {
     bool limits_memory;
     uint64_t memory_limit;
     /* Of the device, asked when the first job needs it, and kept with the lock. */
-    bool asked;
+    bool device_queried;
     uint64_t range; /* what it binds at once; 0: not known */
     uint32_t alignment;
 };
@@ -107,7 +107,7 @@ struct bhi_runner {
     struct bhi_work_list to_stage, to_compile, to_write, to_place, over;
     struct bhi_work_list thirsty; /* wait for memory */
     size_t at[BHI_WORK_STAGES];
-    bool news;                   /* for the main thread; it has not looked since */
+    bool has_news;               /* since the main thread last looked */
     bool stopping;               /* nothing new is begun */
     bool quitting;               /* threads end */
     uint64_t bytes, bytes_limit; /* of buffers, those included that are kept for later */
@@ -122,18 +122,18 @@ struct bhi_runner {
     /* The main thread's. */
     struct bhi_work_list
         deferred;           /* found too little memory: one at a time when all others ended */
-    bool solo;              /* one of them runs */
+    bool solo_running;      /* one of them runs */
     uint32_t refusals;      /* by the environment, in a row */
     uint64_t refused_ns;    /* when the first of them was; CLOCK_MONOTONIC */
     uint64_t hold_until_ns; /* nothing is taken or given to a worker before; 0: at once */
     bh_status told;         /* why it waits, as last told; BH_OK: it was not */
     int told_errno;
     uint64_t told_ns;
-    bool served;      /* a job has ended well */
-    bool hopeless;    /* the last refusal was for ever */
-    bool interrupted; /* by a signal */
-    bool halted;      /* by too many failures: what no worker has had is as it was */
-    uint64_t failed;  /* jobs, by themselves */
+    bool has_served;       /* a job has ended well */
+    bool refused_for_good; /* the last refusal was for ever */
+    bool interrupted;      /* by a signal */
+    bool halted;           /* by too many failures: what no worker has had is as it was */
+    uint64_t failed;       /* jobs, by themselves */
     struct bhi_complaint why;
     uint64_t stuck; /* jobs whose outputs are complete, and not in their places */
 

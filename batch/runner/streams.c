@@ -167,7 +167,7 @@ bh_status bhi_runner_limits(const struct bhi_work *work, uint64_t *out_range,
     struct bhi_runner_kind *kind = &runner->kinds[work->stream / options->streams];
     bh_status status = BH_OK;
     pthread_mutex_lock(&runner->lock);
-    const bool asked = kind->asked;
+    const bool asked = kind->device_queried;
     *out_range = kind->range;
     *out_alignment = kind->alignment;
     pthread_mutex_unlock(&runner->lock);
@@ -180,7 +180,7 @@ bh_status bhi_runner_limits(const struct bhi_work *work, uint64_t *out_range,
         return status;
     }
     pthread_mutex_lock(&runner->lock);
-    kind->asked = true;
+    kind->device_queried = true;
     kind->range = *out_range;
     kind->alignment = *out_alignment;
     pthread_mutex_unlock(&runner->lock);

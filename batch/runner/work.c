@@ -12,7 +12,7 @@
 #include "tool/clock.h"
 
 void bhi_runner_wake(struct bhi_runner *runner) {
-    runner->news = true;
+    runner->has_news = true;
     pthread_cond_signal(&runner->main_wake);
 }
 
@@ -119,7 +119,7 @@ void bhi_work_release(struct bhi_work *work) {
         runner->streams[work->stream].assigned--;
     }
     work->assigned = false;
-    if (work->holds) {
+    if (work->holds_counted) {
         runner->holders--;
         runner->bytes -= work->bytes;
         while ((thirsty = bhi_work_pop(&runner->thirsty))) {
@@ -127,7 +127,7 @@ void bhi_work_release(struct bhi_work *work) {
             pthread_cond_signal(&runner->stage_wake);
         }
     }
-    work->holds = false;
+    work->holds_counted = false;
     work->bytes = 0;
     pthread_mutex_unlock(&runner->lock);
 }

@@ -207,7 +207,7 @@ static bool start_threads(struct bhi_chaos_run *run, struct bhi_complaint *compl
     if (!error) {
         error = pthread_create(&run->clock, NULL, bhi_run_watch_clock, run);
     }
-    run->clocked = !error;
+    run->has_clock = !error;
     return !error || bhi_refuse(complaint, "a thread: %s", strerror(error));
 }
 
@@ -312,7 +312,7 @@ static void recover(struct bhi_chaos_run *run, struct pacer *pacer) {
 
 static bool injector_has_ended(struct bhi_chaos_run *run) {
     pthread_mutex_lock(&run->lock);
-    const bool ended = run->injected;
+    const bool ended = run->injector_ended;
     pthread_mutex_unlock(&run->lock);
     return ended;
 }
@@ -404,7 +404,7 @@ static void play_again(struct bhi_chaos_run *run, struct pacer *pacer) {
     pthread_mutex_lock(&run->lock);
     run->replayed = UINT64_MAX;
     pthread_cond_broadcast(&run->changed);
-    while (!run->injected && !interrupted()) {
+    while (!run->injector_ended && !interrupted()) {
         bhi_run_wait(run, bhi_run_now(run) + slice_ns);
     }
     pthread_mutex_unlock(&run->lock);
@@ -416,7 +416,7 @@ static bool run_it(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
     bhi_run_rest(run);
     bhi_run_rest(run);
     pthread_mutex_lock(&run->lock);
-    run->injecting = true;
+    run->has_injector = true;
     run->replayed = 0; /* what was submitted so far has no name in another run */
     pthread_mutex_unlock(&run->lock);
     const int error = pthread_create(&run->injector, NULL, bhi_run_inject, run);
@@ -429,7 +429,7 @@ static bool run_it(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
         play(run, &pacer);
     }
     pthread_mutex_lock(&run->lock);
-    run->stop = true;
+    run->faults_stopped = true;
     pthread_cond_broadcast(&run->changed);
     pthread_mutex_unlock(&run->lock);
     pthread_join(run->injector, NULL);
@@ -456,7 +456,7 @@ static void join_threads(struct bhi_chaos_run *run) {
             pthread_join(run->streams[i].collector, NULL);
         }
     }
-    if (run->clocked) {
+    if (run->has_clock) {
         pthread_join(run->clock, NULL);
     }
 }

@@ -72,19 +72,19 @@ struct bhi_chaos_run {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* an operation was collected, the injector got on, something else */
     uint64_t ready, poisoned, lost;
-    bool closing;   /* collectors end when their queues are empty, the clock at once */
-    uint64_t flush; /* counted up: collectors shall look again at all that they have */
-    bool hold;      /* the injector shall rest */
-    bool resting;   /* it does: nothing is in effect that is not for good */
-    bool stop;      /* no more faults */
-    bool injecting; /* there is an injector */
-    bool injected;  /* it has ended */
+    bool closing;        /* collectors end when their queues are empty, the clock at once */
+    uint64_t flush;      /* counted up: collectors shall look again at all that they have */
+    bool rest_requested; /* the injector shall rest */
+    bool resting;        /* it does: nothing is in effect that is not for good */
+    bool faults_stopped; /* no more faults */
+    bool has_injector;   /* there is an injector */
+    bool injector_ended; /* it has ended */
     uint64_t faults;
     struct bhi_recovered recovered;
     uint64_t fault_after;         /* replay: no operation of a higher name before the next fault */
     struct bhi_record first_rest; /* what there was at the first rest; the caller's alone */
     pthread_t injector, clock;
-    bool clocked;
+    bool has_clock;
     /* Held while somebody opens what has to be closed before it is counted what is free. */
     pthread_mutex_t looking;
     struct bhi_starved starved; /* the clock's alone */

@@ -88,7 +88,7 @@ static void rest(struct bhi_chaos_run *run) {
     pthread_mutex_lock(&run->lock);
     run->resting = true;
     pthread_cond_broadcast(&run->changed);
-    while (run->hold && !run->stop) {
+    while (run->rest_requested && !run->faults_stopped) {
         bhi_run_wait(run, UINT64_MAX);
     }
     run->resting = false;
@@ -99,10 +99,10 @@ static bool await_turn(struct bhi_chaos_run *run, uint64_t due_ns, uint64_t afte
     for (;;) {
         const uint64_t now_ns = bhi_run_now(run), heal_ns = heal_due(run, now_ns);
         pthread_mutex_lock(&run->lock);
-        if (run->hold && !run->stop) {
+        if (run->rest_requested && !run->faults_stopped) {
             rest(run);
         }
-        const bool stop = run->stop, submitted = run->replayed >= after;
+        const bool stop = run->faults_stopped, submitted = run->replayed >= after;
         if (!stop && (now_ns < due_ns || !submitted)) {
             const uint64_t wake_ns = !submitted || heal_ns < due_ns ? heal_ns : due_ns;
             bhi_run_wait(run, wake_ns);
@@ -131,7 +131,7 @@ static int32_t room_on(struct bhi_chaos_run *run, uint32_t stream) {
 /* Whether |stream| has got something done since the last fault. */
 static int32_t has_worked(struct bhi_chaos_run *run, uint32_t stream) {
     pthread_mutex_lock(&run->lock);
-    const bool worked = run->streams[stream].ready >= LEAST_WORK || run->hold;
+    const bool worked = run->streams[stream].ready >= LEAST_WORK || run->rest_requested;
     pthread_mutex_unlock(&run->lock);
     return worked;
 }
@@ -149,7 +149,7 @@ static int32_t await(struct bhi_chaos_run *run, uint32_t stream,
         }
         heal_due(run, now_ns);
         pthread_mutex_lock(&run->lock);
-        const bool stop = run->stop || now_ns >= end_ns;
+        const bool stop = run->faults_stopped || now_ns >= end_ns;
         if (!stop) {
             bhi_run_wait(run, now_ns + worker_look_ns);
         }
@@ -405,7 +405,7 @@ void *bhi_run_inject(void *argument) {
     heal_due(run, UINT64_MAX);
     pthread_mutex_lock(&run->lock);
     run->fault_after = UINT64_MAX;
-    run->injected = true;
+    run->injector_ended = true;
     pthread_cond_broadcast(&run->changed);
     pthread_mutex_unlock(&run->lock);
     return NULL;

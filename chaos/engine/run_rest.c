@@ -16,7 +16,7 @@ enum { SETTLED = 8 }; /* looks in a row that saw the same */
 
 /* |lock| is held. */
 static bool is_busy(const struct bhi_chaos_run *run) {
-    bool busy = run->injecting && !run->resting && !run->injected;
+    bool busy = run->has_injector && !run->resting && !run->injector_ended;
     for (uint32_t i = 0; i < run->stream_count; i++) {
         busy |= run->streams[i].in_flight || run->streams[i].flushed != run->flush;
     }
@@ -27,7 +27,7 @@ static bool is_busy(const struct bhi_chaos_run *run) {
  * keeps of it goes: buffers, and the memory of earlier ones. */
 static void quieten(struct bhi_chaos_run *run) {
     pthread_mutex_lock(&run->lock);
-    run->hold = true;
+    run->rest_requested = true;
     run->flush++;
     for (uint32_t i = 0; i < run->stream_count; i++) {
         pthread_cond_signal(&run->streams[i].work);
@@ -115,7 +115,7 @@ void bhi_run_rest(struct bhi_chaos_run *run) {
         bhi_run_note(run, &record);
     }
     pthread_mutex_lock(&run->lock);
-    run->hold = false;
+    run->rest_requested = false;
     pthread_cond_broadcast(&run->changed);
     pthread_mutex_unlock(&run->lock);
 }

@@ -236,7 +236,7 @@ void bhi_pool_close(bh_context *context) {
 void bhi_pool_worker_died(struct bhi_worker *worker) {
     /* One that was given up may still finish a write. It was a loader, and what loaders fill is
      * never of the pool (bhi_buffer_make): nobody gets that memory again. */
-    BHI_CHECK(!worker->undead || bhi_list_empty(&worker->pool.exposures));
+    BHI_CHECK(!worker->kill_failed || bhi_list_empty(&worker->pool.exposures));
     BHI_LIST_EACH_SAFE(node, &worker->pool.exposures) {
         struct bhi_exposure *exposure = BHI_CONTAINER(node, struct bhi_exposure, of_worker);
         struct bhi_block *block = exposure->block;

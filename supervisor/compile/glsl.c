@@ -213,7 +213,7 @@ static bh_status run(bh_context *context, const bh_glsl_source *source, struct b
         .reads = request,
         .fills = answer,
         .deadline_ns = source->deadline_ns,
-        .quiet = true,
+        .failure_uncounted = true,
     };
     return bhi_compiler_ask(context, &internal, name_of(source), detail);
 }

@@ -172,7 +172,7 @@ static bh_status inspect(struct bh_kernel *kernel, const bh_inspect_options *opt
         .reads = request,
         .fills = answer,
         .deadline_ns = options->deadline_ns,
-        .quiet = true,
+        .failure_uncounted = true,
     };
     status = bhi_compiler_ask(kernel->context, &internal, kernel->name, detail);
     if (status == BH_OK) {

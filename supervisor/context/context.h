@@ -62,7 +62,7 @@ struct bh_context {
     struct bhi_list loaders; /* bh_stream.loader: referenced; also in |streams| (loaders.h) */
     uint32_t stream_serial;  /* for default names */
     uint64_t spare_at_ns;    /* reactor thread: no spare is started before */
-    bool swept;              /* reactor thread: what the dead left has been removed */
+    bool leftovers_removed;  /* reactor thread: what the dead left has been removed */
     bool wake_reactor;       /* bhi_context_settle_unlock does it */
     _Atomic uint32_t waking; /* threads on their way to wake it; counted up: lock */
     struct bhi_list pending; /* bh_event.pending_link: in the order of submission */
@@ -81,7 +81,7 @@ struct bh_context {
 
     pthread_mutex_t opener_lock; /* guards what follows; no other lock is taken under it */
     struct bhi_opener *opener;   /* NULL: none is needed yet, or the last one was lost */
-    bool opener_over;            /* there will be no other */
+    bool opener_given_up;        /* no other is started */
 };
 
 /* Something to be freed outside the lock. */

@@ -23,12 +23,12 @@
 /* Tells the worker when to ring. Before a publication it cannot be missed; after one it can. */
 static void set_notify(struct bhi_worker *worker) {
     worker->makes_awaited = worker->makes_awaited && !bhi_list_empty(&worker->makes);
-    bool needed = worker->core.backlog || worker->makes_awaited;
+    bool needed = worker->core.queue_waits || worker->makes_awaited;
     BHI_LIST_EACH(node, &worker->core.inflight) {
         if (needed) {
             break;
         }
-        needed = BHI_CONTAINER(node, struct bhi_submission, link)->notify;
+        needed = BHI_CONTAINER(node, struct bhi_submission, link)->end_watched;
     }
     atomic_store_explicit(&worker->lane.header->notify_at, needed ? worker->core.harvested + 1 : 0,
                           memory_order_seq_cst);
@@ -120,7 +120,7 @@ static const char *take_answer(struct bhi_worker *worker, struct bhi_make *make,
     /* What there is no descriptor for here is gone: the worker is not to blame. */
     const bool short_of_room = length == -EMSGSIZE && !has_room(worker);
     if (short_of_room) {
-        worker->no_descriptor = true;
+        worker->make_descriptor_lost = true;
         count = 0;
     } else if (length != (int)sizeof tag || tag.magic != BHI_WIRE_MAGIC ||
                tag.type != BHI_MSG_BUFFER_MAKE || tag.id != make->buffer) {
@@ -210,7 +210,7 @@ static bool take_result(struct bhi_worker *worker) {
         return false;
     }
     const bool bereft = result.status == BH_OK && !had_memory(submission);
-    if (bereft && !worker->no_descriptor) {
+    if (bereft && !worker->make_descriptor_lost) {
         bhi_core_worker_violation(
             &worker->core, "it claims to have run without device memory that the submission needs");
         return false;
@@ -279,7 +279,7 @@ void bhi_worker_harvest(struct bhi_worker *worker) {
         set_notify(worker);
         if (atomic_load(&worker->lane.header->notify_at) &&
             atomic_load(&worker->progress.header->completed_seq) > core->harvested) {
-            worker->recheck = true;
+            worker->harvest_requested = true;
             worker->context->wake_reactor = true;
         }
     }
@@ -293,7 +293,7 @@ bool bhi_worker_pretends(const struct bhi_worker *worker,
     BHI_LIST_EACH(node, &worker->core.inflight) {
         const struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
         if (submission->seq == snapshot->compiles) {
-            return !snapshot->compiled && proven(worker, submission);
+            return !snapshot->compile_ended && proven(worker, submission);
         }
     }
     return false;
@@ -309,7 +309,7 @@ struct bhi_progress_snapshot bhi_worker_progress_snapshot(const struct bhi_worke
         .started = bhi_progress_started(&worker->progress, core->harvested, core->published),
         .marker = atomic_load(&worker->progress.markers->completed),
         .compiles = compiles,
-        .compiled = runs >= compiles,
+        .compile_ended = runs >= compiles,
     };
 }
 

@@ -133,7 +133,7 @@ static bh_status get(bh_context *context, const char *call, struct bhi_opener **
         old = context->opener;
         context->opener = NULL;
     }
-    if (context->opener_over) {
+    if (context->opener_given_up) {
         status = bhi_fail(detail, BH_CLOSED, 0, "%s: the context was destroyed", call);
     } else if (!context->opener && (status = bhi_room_check(call, "the process that opens files",
                                                             BHI_ROOM_OPENER, detail)) == BH_OK) {
@@ -167,7 +167,7 @@ void bhi_opener_stop(bh_context *context) {
     pthread_mutex_lock(&context->opener_lock);
     struct bhi_opener *opener = context->opener;
     context->opener = NULL;
-    context->opener_over = true;
+    context->opener_given_up = true;
     pthread_mutex_unlock(&context->opener_lock);
     end(opener);
 }

@@ -45,7 +45,7 @@ bh_status bhi_file_submit(struct bhi_file *file, struct bh_buffer *buffer, const
         .fills = buffer,
         .after = after,
         .deadline_ns = deadline_ns,
-        .quiet = quiet,
+        .failure_uncounted = quiet,
     };
     status = bhi_internal_submit(stream, &internal, out_event, detail);
     bhi_stream_unref(stream);

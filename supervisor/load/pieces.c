@@ -48,8 +48,8 @@ static bh_status submit(struct work *work, struct bhi_load *load, uint32_t i, bh
         .dst = work->buffer,
         .dst_offset = begin,
         .bytes = command.bytes,
-        .whole = i == 0,
-        .on_top = i > 0,
+        .replaces_content = i == 0,
+        .reads_target = i > 0,
     };
     status =
         bhi_internal_submit_copy(work->buffer->device->stream, &copy, &load->pieces[i], detail);

@@ -137,11 +137,11 @@ void bhi_control_ready(struct bhi_worker *worker) {
 static void on_ready(struct bhi_worker *worker, const struct bhi_msg_ready *ready) {
     BHI_STEP_POINT("ready", worker);
     bhi_context_lock(worker->context);
-    worker->core.aborts = ready->aborts;
+    worker->core.can_abort = ready->aborts;
     worker->layers = ready->layers;
     bhi_context_unlock(worker->context);
     /* Its word can overtake the zygote's that it exists: then that one is waited for. */
-    worker->ready_said = true;
+    worker->ready_logged = true;
     if (worker->pidfd >= 0) {
         bhi_control_ready(worker);
     }
@@ -325,7 +325,7 @@ static bool is_lost(struct bhi_worker *worker) {
 
 /* Returns how many messages it has handled. */
 static int receive(struct bhi_worker *worker) {
-    worker->channel_more = false;
+    worker->messages_left = false;
     for (int i = 0; i < TURN_MESSAGES; i++) {
         if (is_lost(worker)) {
             return i;
@@ -348,7 +348,7 @@ static int receive(struct bhi_worker *worker) {
         }
         handle(worker, &message);
     }
-    worker->channel_more = true;
+    worker->messages_left = true;
     return TURN_MESSAGES;
 }
 

@@ -4,7 +4,7 @@
 
 #include "supervisor/worker/worker_proc.h"
 
-/* Takes in a bounded number of messages; worker->channel_more says whether some are left. */
+/* Takes in a bounded number of messages; worker->messages_left says whether some are left. */
 void bhi_control_receive(struct bhi_worker *worker);
 /* The same, when epoll has reported the channel: that should bring a message. */
 void bhi_control_woken(struct bhi_worker *worker);

@@ -84,7 +84,7 @@ static void cause_of_death(const struct bhi_worker *worker, struct bhi_outcome *
                            char *message, size_t size) {
     judge_cause(worker, outcome, message, size);
     size_t used = strlen(message);
-    if (worker->undead) {
+    if (worker->kill_failed) {
         snprintf(message + used, size - used,
                  "; SIGKILL did not end the process: the kernel still holds it");
     }
@@ -175,7 +175,7 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     } else {
         failed_start(worker, &death.why);
     }
-    death.final =
+    death.others_would_fail =
         !was_running && (death.why.status == BH_NO_DEVICE || death.why.status == BH_UNSUPPORTED);
     /* A zygote's death is nobody's fault: the stream just gets another worker. One that dies
      * whenever it starts a worker is counted all the same, or that would never end. */

@@ -57,7 +57,7 @@ static uint64_t min_ns(uint64_t a, uint64_t b) {
 /* A zygote is pid 1 of its namespace, and cannot end before all that is in there: where one of its
  * loaders was given up, killed is as gone as it gets. */
 static bool is_gone(const struct bhi_zygote *zygote) {
-    return zygote->gone || (zygote->held && zygote->state == BHI_ZYGOTE_LOST);
+    return zygote->gone || (zygote->held_by_loader && zygote->state == BHI_ZYGOTE_LOST);
 }
 
 static bool confirmed_dead(const struct bhi_worker *worker, uint64_t now_ns) {
@@ -147,8 +147,9 @@ static uint64_t bury_workers(bh_context *context) {
                 continue;
             }
             if (confirmed || patience_ends_ns(worker) <= now_ns) {
-                worker->undead = !confirmed && !worker->reap_deadline_ns;
-                worker->zygote->held = worker->zygote->held || worker->undead;
+                worker->kill_failed = !confirmed && !worker->reap_deadline_ns;
+                worker->zygote->held_by_loader =
+                    worker->zygote->held_by_loader || worker->kill_failed;
                 dead = worker;
                 break;
             }
@@ -266,7 +267,7 @@ static void on_event(bh_context *context, const struct bhi_control_source *sourc
         bhi_poller_unwatch(&context->poller, zygote->warden_pidfd);
         zygote->warden_gone = true;
         /* Before its zygote: then that one dies with it, if it was ever born. */
-        if (zygote->pidfd < 0 || zygote->unwatched) {
+        if (zygote->pidfd < 0 || zygote->pidfd_unwatched) {
             zygote->gone = true;
         }
         lose_zygote(zygote);
@@ -296,8 +297,8 @@ static uint64_t look_at_workers(bh_context *context, uint64_t now_ns) {
         if (looks) {
             bhi_look_at_conduct(worker, now_ns);
         }
-        if (worker->recheck) {
-            worker->recheck = false;
+        if (worker->harvest_requested) {
+            worker->harvest_requested = false;
             bhi_worker_harvest(worker);
         }
         uint64_t due = BH_FOREVER;
@@ -312,7 +313,7 @@ static uint64_t look_at_workers(bh_context *context, uint64_t now_ns) {
             due = worker->start_deadline_ns;
         }
         due = min_ns(due, bhi_look_at_hung_up(worker, now_ns));
-        if (worker->channel_more) {
+        if (worker->messages_left) {
             due = 0;
         }
         due = min_ns(due, bhi_doorbell_look(worker, now_ns));
@@ -330,7 +331,7 @@ static uint64_t look_at_channels(bh_context *context) {
     /* Only this thread changes the list. */
     BHI_LIST_EACH(node, &context->workers) {
         struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
-        if (worker->channel_more) {
+        if (worker->messages_left) {
             bhi_control_receive(worker);
         }
         if (bhi_control_send(worker)) {
@@ -367,7 +368,7 @@ static uint64_t look_at_zygotes(bh_context *context, uint64_t now_ns) {
         if (zygote->sweep_at_ns) {
             look_again = min_ns(look_again, zygote->sweep_at_ns);
         }
-        if (zygote->deaf && zygote->state != BHI_ZYGOTE_LOST) {
+        if (zygote->socket_ignored && zygote->state != BHI_ZYGOTE_LOST) {
             if (zygote->listen_at_ns <= now_ns) {
                 zygote->listen_at_ns = now_ns + DEAF_NS;
                 if (!bhi_zygote_listen(zygote)) {
@@ -457,7 +458,7 @@ static void give_up(bh_context *context) {
     }
     BHI_LIST_EACH(node, &context->zygotes) {
         struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
-        zygote->held = zygote->warden_gone = true;
+        zygote->held_by_loader = zygote->warden_gone = true;
     }
     bury_zygotes(context);
 }

@@ -178,7 +178,7 @@ static bool ask(struct bhi_sentinel *sentinel, struct bhi_worker *worker) {
     if (worker->words.state == BHI_WORDS_KEPT && !send_import(sentinel, worker)) {
         return false;
     }
-    return !worker->words.wanted || worker->words.set_seq || send_set(sentinel, worker);
+    return !worker->words.set_requested || worker->words.set_seq || send_set(sentinel, worker);
 }
 
 /* Lock held. */
@@ -291,14 +291,14 @@ static void process_gone(struct bhi_worker *process) {
         }
     }
     if (!context->closed && process->zygote->state != BHI_ZYGOTE_LOST) {
-        sentinel->over = bhi_restart_lost(&sentinel->restart, false, bhi_now_ns());
-        if (sentinel->over) {
+        sentinel->budget_spent = bhi_restart_lost(&sentinel->restart, false, bhi_now_ns());
+        if (sentinel->budget_spent) {
             bhi_context_say(context, BH_LOG_ERROR,
                             "the sentinels of %s:%u die too often: no more are started",
                             process->zygote->driver, process->device_index);
         }
     }
-    sentinel->served = false;
+    sentinel->was_ready = false;
     context->wake_reactor = true;
 }
 
@@ -311,7 +311,7 @@ void bhi_sentinel_worker_gone(struct bhi_worker *worker) {
                        worker->words.state == BHI_WORDS_NONE ? -1 : worker->fdpass);
     /* Its end may be the first that was heard of it. */
     bhi_worker_end_words(worker);
-    const bool known = worker->words.state != BHI_WORDS_KEPT || worker->words.wanted;
+    const bool known = worker->words.state != BHI_WORDS_KEPT || worker->words.set_requested;
     struct bhi_worker *process = has_words(worker) && known ? process_of(worker) : NULL;
     if (!process) {
         return;
@@ -341,7 +341,7 @@ static bool wants_process(struct bhi_worker *worker, uint64_t now_ns, uint64_t *
         *look_again = min_ns(*look_again, now_ns + RETRY_NS);
         return false;
     }
-    if (sentinel->process || sentinel->over) {
+    if (sentinel->process || sentinel->budget_spent) {
         return false;
     }
     if (sentinel->restart.not_before_ns > now_ns) {
@@ -362,7 +362,7 @@ static void start(struct bhi_worker *worker) {
     struct bhi_sentinel *sentinel = find(worker);
     sentinel->process = process;
     if (!process) {
-        sentinel->over = bhi_restart_lost(&sentinel->restart, false, bhi_now_ns());
+        sentinel->budget_spent = bhi_restart_lost(&sentinel->restart, false, bhi_now_ns());
         bhi_context_say(context, BH_LOG_WARNING, "no sentinel for %s:%u: %s",
                         worker->zygote->driver, worker->device_index, detail.message);
     }
@@ -387,8 +387,8 @@ uint64_t bhi_sentinel_turn(struct bh_context *context) {
                 continue;
             }
             struct bhi_sentinel *sentinel = find(worker);
-            if (!sentinel->served) {
-                sentinel->served = true;
+            if (!sentinel->was_ready) {
+                sentinel->was_ready = true;
                 bhi_restart_served(&sentinel->restart, now_ns);
             }
             if (!ask(sentinel, worker)) {
@@ -407,7 +407,7 @@ uint64_t bhi_sentinel_turn(struct bh_context *context) {
 bool bhi_sentinel_is_busy(struct bh_context *context) {
     BHI_LIST_EACH(node, &context->workers) {
         const struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
-        if (has_words(worker) && worker->words.wanted && !worker->words.set_ns &&
+        if (has_words(worker) && worker->words.set_requested && !worker->words.set_ns &&
             process_of(worker)) {
             return true;
         }

@@ -60,7 +60,7 @@ static void spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int pi
         bhi_context_pump_unlock(context);
     }
     bhi_room_hold(&worker->room, pidfd);
-    if (worker->ready_said) {
+    if (worker->ready_logged) {
         bhi_control_ready(worker);
     }
 }
@@ -78,7 +78,7 @@ static bool ready(struct bhi_zygote *zygote, const struct bhi_msg_zygote_ready *
         zygote->state = BHI_ZYGOTE_READY;
     }
     bhi_context_unlock(zygote->context);
-    zygote->unwatched = error != 0;
+    zygote->pidfd_unwatched = error != 0;
     return !error;
 }
 
@@ -207,7 +207,7 @@ bool bhi_zygote_listen(struct bhi_zygote *zygote) {
         bhi_context_unlock(zygote->context);
         return false;
     }
-    zygote->deaf =
+    zygote->socket_ignored =
         bhi_poller_watch(&zygote->context->poller, zygote->socket, &zygote->socket_source) != 0;
     return true;
 }
@@ -217,7 +217,7 @@ bool bhi_zygote_receive(struct bhi_zygote *zygote) {
         if (!zygote->deaf_since_ns) {
             zygote->deaf_since_ns = bhi_now_ns();
         }
-        zygote->deaf = true;
+        zygote->socket_ignored = true;
         bhi_poller_unwatch(&zygote->context->poller, zygote->socket);
         return true;
     }

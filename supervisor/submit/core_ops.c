@@ -52,7 +52,7 @@ static enum bhi_publish publish(struct bhi_core_worker *core, struct bhi_submiss
     }
     payload->record->seq = seq;
     payload->record->control_seq = worker->control_sent;
-    if (submission->notify) {
+    if (submission->end_watched) {
         atomic_store_explicit(&worker->lane.header->notify_at, worker->core.harvested + 1,
                               memory_order_seq_cst);
     }
@@ -107,7 +107,7 @@ static void notify(struct bhi_core_worker *core) {
     atomic_thread_fence(memory_order_seq_cst);
     /* It may have completed before it could see the order to ring. */
     if (atomic_load(&worker->progress.header->completed_seq) > worker->core.harvested) {
-        worker->recheck = true;
+        worker->harvest_requested = true;
         worker->context->wake_reactor = true;
     }
 }

@@ -118,7 +118,7 @@ bh_status bhi_internal_submit(struct bh_stream *stream,
     }
     memcpy(bhi_encode_append(payload, internal->size), internal->command, internal->size);
     payload->submission.deadline_ns = internal->deadline_ns;
-    payload->submission.failure_reported = internal->quiet;
+    payload->submission.failure_reported = internal->failure_uncounted;
     payload->file = internal->file;
     if (payload->file) {
         bhi_file_ref(payload->file);
@@ -151,11 +151,11 @@ bh_status bhi_internal_submit_copy(struct bh_stream *stream, const struct bhi_in
     payload->submission.deadline_ns =
         stream->deadline_ns == BH_FOREVER ? COPY_DEADLINE_NS : stream->deadline_ns;
     payload->submission.failure_reported = true;
-    const bool whole = copy->whole || copy->bytes == copy->dst->size;
+    const bool whole = copy->replaces_content || copy->bytes == copy->dst->size;
     bh_status status = enter(payload, copy->call, detail);
-    if (status == BH_OK &&
-        (!bhi_encode_use(payload, copy->src, true, false, false) ||
-         !bhi_encode_use(payload, copy->dst, copy->on_top, true, whole && !copy->on_top))) {
+    if (status == BH_OK && (!bhi_encode_use(payload, copy->src, true, false, false) ||
+                            !bhi_encode_use(payload, copy->dst, copy->reads_target, true,
+                                            whole && !copy->reads_target))) {
         status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", copy->call);
     }
     return finish(payload, status, &copy->after, copy->after ? 1 : 0, 0, copy->call, out_event,
@@ -217,8 +217,8 @@ static bh_status submit(const char *call, bool many, bh_stream *stream, const bh
     struct bhi_submission *submission = &payload->submission;
     struct bhi_encoder encoder = {.payload = payload, .detail = detail, .call = call, .many = many};
     submission->runs_kernel = !prepare;
-    submission->timed = info->flags & BH_SUBMIT_TIMED;
-    payload->record->flags = submission->timed ? BHI_RECORD_TIMED : 0;
+    submission->reports_device_time = info->flags & BH_SUBMIT_TIMED;
+    payload->record->flags = submission->reports_device_time ? BHI_RECORD_TIMED : 0;
     submission->deadline_ns = info->deadline_ns ? info->deadline_ns : stream->deadline_ns;
 
     bh_status status = enter(payload, call, detail);

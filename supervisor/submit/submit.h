@@ -22,7 +22,7 @@ struct bhi_internal_submission {
     struct bh_buffer *fills; /* whole */
     struct bh_event *after;  /* waited for, whose poison flows; NULL: none */
     uint64_t deadline_ns;
-    bool quiet; /* how it ends is the caller's to tell, and counts as nobody's failure */
+    bool failure_uncounted; /* a failure is reported by the caller alone, not as the stream's */
 };
 
 /* *out_event is referenced. */
@@ -36,8 +36,8 @@ struct bhi_internal_copy {
     const char *call; /* for the detail */
     struct bh_buffer *src, *dst;
     uint64_t src_offset, dst_offset, bytes;
-    bool whole;  /* what |dst| was before no longer counts, although it is not all overwritten */
-    bool on_top; /* it counts, and so does whether that is good: |dst| is read, too */
+    bool replaces_content;  /* |dst| is CLEAN afterwards, although not all of it is overwritten */
+    bool reads_target;      /* |dst| is read, too: if it is poisoned, so is this */
     struct bh_event *after; /* waited for, whose poison flows; NULL: none */
 };
 

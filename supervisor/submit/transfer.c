@@ -37,7 +37,7 @@ static bh_status start(const struct bhi_transfer *t, struct piece *piece, uint64
         copy.dst = t->buffer;
         copy.dst_offset = t->offset + begin;
         /* The first piece stands for all of them: what was there before no longer counts. */
-        copy.whole = begin == 0 && t->size == t->buffer->size;
+        copy.replaces_content = begin == 0 && t->size == t->buffer->size;
     } else {
         copy.src = t->buffer;
         copy.src_offset = t->offset + begin;

@@ -29,7 +29,7 @@ struct bhi_words {
     enum bhi_words_state state;
     int fd; /* the memory; kept until the worker is confirmed dead; -1: none */
     uint64_t bytes;
-    bool wanted;         /* something ran in it when it was killed, or died: they are to be set */
+    bool set_requested;  /* something ran in it when it was killed, or died: they are to be set */
     uint64_t wanted_ns;  /* since then */
     uint64_t import_seq; /* ASKED: the request's number */
     uint64_t set_seq;    /* the request to set them was sent with that number; 0: it was not */
@@ -41,8 +41,8 @@ struct bhi_sentinel {
     struct bhi_list link; /* zygote->sentinels */
     uint32_t device_index;
     struct bhi_worker *process; /* not referenced; NULL: there is none */
-    bool served;                /* it has been ready */
-    bool over;                  /* its budget is spent: there will be no other */
+    bool was_ready;             /* it has been ready */
+    bool budget_spent;          /* its restart budget: no other is started */
     uint64_t requests;          /* sent so far, to all of them */
     struct bhi_restart restart;
 };

@@ -48,9 +48,9 @@ void bhi_worker_release(struct bhi_worker *worker) {
 }
 
 void bhi_worker_end_words(struct bhi_worker *worker) {
-    if (worker->words.state != BHI_WORDS_NONE && !worker->words.wanted &&
+    if (worker->words.state != BHI_WORDS_NONE && !worker->words.set_requested &&
         worker->core.published != worker->core.harvested) {
-        worker->words.wanted = true;
+        worker->words.set_requested = true;
         worker->words.wanted_ns = bhi_now_ns();
         worker->context->wake_reactor = true;
     }

@@ -72,8 +72,8 @@ struct bhi_worker {
 
     /* Reactor thread only. */
     struct bhi_channel channel;
-    bool channel_more; /* messages are left: look again without waiting */
-    bool ready_said;
+    bool messages_left; /* messages are left: look again without waiting */
+    bool ready_logged;
     uint64_t layers; /* that it says hold, in its `ready` */
     int fdpass;      /* what comes back through it is read under the lock (harvest.c) */
     int doorbell;
@@ -91,9 +91,9 @@ struct bhi_worker {
     struct bhi_progress_view progress;
     struct bhi_worker_cache cache;
     struct bhi_words words;
-    bool device_lost;      /* it said so: it is about to end */
-    bool recheck;          /* the reactor shall harvest */
-    uint64_t refused_seen; /* progress.refused_allocations at the last harvest */
+    bool device_lost;       /* it said so: it is about to end */
+    bool harvest_requested; /* the reactor shall harvest */
+    uint64_t refused_seen;  /* progress.refused_allocations at the last harvest */
     struct bhi_address_space space;
     struct bhi_idset buffers;   /* attached: buffers without a block, and blocks (pool.h) */
     struct bhi_idset written;   /* of them, those that it may write */
@@ -102,7 +102,7 @@ struct bhi_worker {
     struct bhi_worker_kernels kernels; /* created */
     struct bhi_idset files;            /* attached */
     struct bhi_list makes;             /* bhi_make.link: its answers come through fdpass */
-    bool no_descriptor;                /* there was none for one of them: it is gone */
+    bool make_descriptor_lost;         /* there was none for one of them: it is gone */
     bool makes_awaited;                /* another stream waits for one of them */
     struct bhi_list outbox;            /* bhi_outgoing.link */
     uint32_t control_sent;             /* queued so far, modulo 2^32 */
@@ -115,7 +115,7 @@ struct bhi_worker {
     uint64_t reap_deadline_ns; /* the pidfd fired; the exit status is due by then */
     uint64_t ended_ns;         /* the pidfd fired then; 0: it has not */
     uint64_t killed_ns;        /* SIGKILL was sent first; 0: it was not */
-    bool undead;               /* given up: not even that ended it */
+    bool kill_failed;          /* SIGKILL has not ended it in time: given up */
     uint64_t hung_up_ns; /* it had closed a socket then: its end is due soon after; 0: it has not */
     struct bhi_msg_device *devices;
     uint32_t device_count, device_capacity;

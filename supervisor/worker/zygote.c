@@ -89,10 +89,10 @@ static void remove_runtime_dir(struct bhi_zygote *zygote) {
  * first zygote loads the driver: the sweep costs the start nothing. */
 static void sweep(struct bhi_zygote *zygote) {
     bh_context *context = zygote->context;
-    if (context->swept) {
+    if (context->leftovers_removed) {
         return;
     }
-    context->swept = true;
+    context->leftovers_removed = true;
     bhi_directory_lock_sweep_folders(context->settings.runtime_parent);
     char groups[sizeof zygote->cgroup.dir];
     snprintf(groups, sizeof groups, "%s", zygote->cgroup.dir);

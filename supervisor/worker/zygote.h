@@ -37,14 +37,14 @@ struct bhi_zygote {
     int warden_pidfd;
     struct bhi_control_source socket_source, pidfd_source, warden_source;
     uint64_t start_deadline_ns;
-    bool held; /* a loader of it was given up, and keeps it */
-    bool gone; /* it, or the warden before it was born, is dead */
+    bool held_by_loader; /* a loader of it cannot be killed, and keeps it */
+    bool gone;           /* it, or the warden before it was born, is dead */
     bool warden_gone;
-    bool deaf; /* its socket is not listened to: the host has no descriptor for what comes */
+    bool socket_ignored;   /* not polled: the host has no descriptor free for what it sends */
     uint64_t listen_at_ns; /* DEAF: not before */
     uint64_t deaf_since_ns;
-    bool unwatched;      /* only its warden's end tells its own */
-    uint64_t *leftovers; /* dead workers whose cgroup was still busy */
+    bool pidfd_unwatched; /* its death is known from its warden's alone */
+    uint64_t *leftovers;  /* dead workers whose cgroup was still busy */
     size_t leftover_count, leftover_capacity;
     uint64_t sweep_at_ns, sweep_pause_ns; /* 0: none is left over */
     uint64_t bury_by_ns;                  /* LOST: then its warden is killed if it is still there */

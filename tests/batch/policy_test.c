@@ -79,7 +79,7 @@ static void every_status_has_its_answer(void) {
             break;
         case BH_NO_MEMORY:
             BHT_EQ(answer.next, BHI_JOB_WAITING);
-            BHT_TRUE(answer.after_others);
+            BHT_TRUE(answer.waits_for_others);
             break;
         case BH_TIMEOUT:
         case BH_SYSTEM:
@@ -87,31 +87,32 @@ static void every_status_has_its_answer(void) {
         case BH_UNSUPPORTED:
         case BH_NO_DEVICE:
             BHT_EQ(answer.next, BHI_JOB_WAITING);
-            BHT_TRUE(answer.environ_);
+            BHT_TRUE(answer.environment_failed);
             BHT_GT(answer.delay_ns, 0);
             break;
         default: /* the job's own words were refused: they will be again */
             BHT_EQ(answer.next, BHI_JOB_FAILED);
             break;
         }
-        BHT_EQ(answer.hopeless, every[i] == BH_NO_DEVICE || every[i] == BH_UNSUPPORTED);
+        BHT_EQ(answer.refused_for_good, every[i] == BH_NO_DEVICE || every[i] == BH_UNSUPPORTED);
         BHT_EQ(answer.guilty, bh_status_classify(every[i]) == BH_STATUS_CLASS_GUILTY);
         /* With nothing left to try every one of them ends, but for the machine's. */
-        struct bhi_policy_case spent = {.retries = 2, .guilty = 2, .victim = 99, .alone = true};
+        struct bhi_policy_case spent = {
+            .retries = 2, .guilty = 2, .victim = 99, .nothing_else_held = true};
         const struct bhi_policy_answer last = ask(every[i], spent);
-        BHT_TRUE(last.next != BHI_JOB_WAITING || last.environ_);
+        BHT_TRUE(last.next != BHI_JOB_WAITING || last.environment_failed);
     }
 }
 
 /* The mistake of a job that names its device is not the machine's: other jobs go on. */
 static void a_device_of_its_own(void) {
     for (size_t i = 0; i < STATUSES; i++) {
-        const struct bhi_policy_case own = {.retries = 2, .own_device = true};
+        const struct bhi_policy_case own = {.retries = 2, .names_device = true};
         const struct bhi_policy_answer answer = ask(every[i], own);
         const bool without = every[i] == BH_NO_DEVICE || every[i] == BH_UNSUPPORTED;
         BHT_EQ(answer.next, without ? BHI_JOB_FAILED : ask(every[i], fresh).next);
-        BHT_EQ(answer.environ_, !without && ask(every[i], fresh).environ_);
-        BHT_TRUE(!answer.hopeless);
+        BHT_EQ(answer.environment_failed, !without && ask(every[i], fresh).environment_failed);
+        BHT_TRUE(!answer.refused_for_good);
     }
 }
 
@@ -154,28 +155,28 @@ static void what_is_scarce_is_waited_for(void) {
     for (size_t i = 0; i < 3; i++) {
         bh_verdict verdict = {.status = i % 2 ? BH_LOAD_FAILED : BH_SYSTEM, .sys_errno = scarce[i]};
         struct bhi_policy_case given = {.verdict = &verdict};
-        BHT_TRUE(bhi_policy(&given).after_others);
+        BHT_TRUE(bhi_policy(&given).waits_for_others);
         BHT_EQ(bhi_policy(&given).next, BHI_JOB_WAITING);
         /* A job may want more memory than there is, but not more descriptors. */
-        given.alone = true;
+        given.nothing_else_held = true;
         const struct bhi_policy_answer answer = bhi_policy(&given);
         const bool memory = scarce[i] == ENOMEM;
         BHT_EQ(answer.next, memory ? BHI_JOB_FAILED : BHI_JOB_WAITING);
-        BHT_EQ(answer.environ_, !memory);
+        BHT_EQ(answer.environment_failed, !memory);
         BHT_EQ(answer.delay_ns > 0, !memory);
-        BHT_TRUE(!answer.after_others);
+        BHT_TRUE(!answer.waits_for_others);
         /* Where none has ended well, this process will not have more; the machine may. */
-        BHT_EQ(answer.hopeless, scarce[i] == EMFILE);
-        given.served = true;
-        BHT_TRUE(!bhi_policy(&given).hopeless);
+        BHT_EQ(answer.refused_for_good, scarce[i] == EMFILE);
+        given.batch_has_served = true;
+        BHT_TRUE(!bhi_policy(&given).refused_for_good);
     }
     bh_verdict full = {.status = BH_SYSTEM, .sys_errno = ENOSPC};
-    const struct bhi_policy_case given = {.verdict = &full, .alone = true};
-    BHT_TRUE(bhi_policy(&given).environ_); /* somebody may clean up */
-    BHT_TRUE(!(bhi_policy(&given).hopeless));
+    const struct bhi_policy_case given = {.verdict = &full, .nothing_else_held = true};
+    BHT_TRUE(bhi_policy(&given).environment_failed); /* somebody may clean up */
+    BHT_TRUE(!(bhi_policy(&given).refused_for_good));
     full.sys_errno = EFBIG; /* ulimit -f does not change any more */
     BHT_EQ(bhi_policy(&given).next, BHI_JOB_FAILED);
-    BHT_TRUE(!(bhi_policy(&given).environ_));
+    BHT_TRUE(!(bhi_policy(&given).environment_failed));
 }
 
 static void pauses_double_up_to_a_bound(void) {

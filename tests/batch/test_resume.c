@@ -282,7 +282,7 @@ static enum bhi_queue_result open_redo(const struct place *place, const char *co
                                               .resume = true,
                                               .redo = ids,
                                               .redo_count = count,
-                                              .dry = dry};
+                                              .dry_run = dry};
     return bhi_queue_open(&options, out_queue, complaint);
 }
 

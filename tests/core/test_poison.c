@@ -386,7 +386,7 @@ static void ended_at_its_deadline(uint64_t begun_ns, uint64_t ended_ns) {
     struct stage s;
     set_up(&s);
     s.a.stream.grace_ns = 1000000;
-    s.a.worker.aborts = true;
+    s.a.worker.can_abort = true;
     fake.now_ns = 5000;
     struct bh_event *first = submit_for(&s, &s.a, BH_FOREVER);
     struct bh_event *second = submit_for(&s, &s.a, 10000);

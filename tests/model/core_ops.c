@@ -109,7 +109,7 @@ static enum bhi_publish publish(struct bhi_core_worker *core_worker,
     trust_given(world, worker, work);
     worker->published = seq;
     worker->records[seq] = (struct record){.work = (int8_t)work, .published_ns = world->now_ns};
-    worker->notify |= submission->notify;
+    worker->notify |= submission->end_watched;
     life->worker = worker;
     life->seq = seq;
     life->published_ns = world->now_ns;
@@ -210,7 +210,7 @@ static void abort_running(struct bhi_core_worker *core_worker, uint64_t seq) {
     struct worker *worker = worker_of(core_worker);
     int work = worker->records[seq].work;
     const struct work *of = &world->program->works[work];
-    if (!of->guarded || !core_worker->aborts || is_compiling(worker, seq) ||
+    if (!of->guarded || !core_worker->can_abort || is_compiling(worker, seq) ||
         worker->records[seq].told || seq > worker->started || seq <= core_worker->harvested) {
         world_fail(world, "E16", "worker %d is told to end #%d, and cannot", core_worker->pid,
                    work);
@@ -228,7 +228,7 @@ static void check_told(struct world *world, const struct worker *worker, int wor
     uint64_t seq = world->lives[work].seq;
     const struct record *record = &worker->records[seq];
     uint64_t grace_ns = world->program->streams[worker->stream].grace_ms * MS;
-    bool tellable = world->program->works[work].guarded && worker->core.aborts && grace_ns &&
+    bool tellable = world->program->works[work].guarded && worker->core.can_abort && grace_ns &&
                     !is_compiling(worker, seq) && seq <= worker_started(worker);
     if (record->told && world->now_ns - record->told_ns < grace_ns) {
         world_fail(world, "E16", "worker %d is killed, and has time to end #%d", worker->core.pid,

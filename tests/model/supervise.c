@@ -14,7 +14,7 @@ static uint64_t device_time(const struct world *world, const struct record *reco
                             struct bhi_outcome *outcome) {
     const uint64_t begin =
         outcome->started_ns > record->published_ns ? outcome->started_ns : record->published_ns;
-    const bool timed = world->lives[record->work].core->timed;
+    const bool timed = world->lives[record->work].core->reports_device_time;
     const uint64_t most_ns = timed && outcome->ended_ns > begin ? outcome->ended_ns - begin : 0;
     outcome->device_ns = outcome->status == BH_CANCELLED ? 0 : most_ns + record->claims;
     return most_ns;
@@ -125,9 +125,9 @@ bool supervise_harvest(struct world *world, struct worker *worker) {
         }
     }
     bhi_core_worker_settle(core_worker);
-    worker->notify = core_worker->backlog;
+    worker->notify = core_worker->queue_waits;
     BHI_LIST_EACH(node, &core_worker->inflight)
-    worker->notify |= BHI_CONTAINER(node, struct bhi_submission, link)->notify;
+    worker->notify |= BHI_CONTAINER(node, struct bhi_submission, link)->end_watched;
     if (stream) {
         world_unref_stream(stream);
     }
@@ -444,13 +444,13 @@ bool supervise_bury(struct world *world, struct worker *worker) {
         .snapshot = worker_snapshot(worker),
         .closing = world->closed,
         .excused = worker->ready && worker->zygote_lost,
-        .final = !worker->ready && worker->death.exit_code == 1,
+        .others_would_fail = !worker->ready && worker->death.exit_code == 1,
         .why = {.status = BH_UNAVAILABLE, .message = "it died"},
     };
     if (worker->caught) { /* it may have written anything there */
         death.snapshot.marker = (uint32_t)(core_worker->harvested + model_mix(world->now_ns) % 4);
     }
-    if (death.final) {
+    if (death.others_would_fail) {
         death.why.status = BH_NO_DEVICE;
     }
     world_trace(world, "  worker %d is dead: status %d, started %llu, marker %u", core_worker->pid,
@@ -471,7 +471,8 @@ bool supervise_bury(struct world *world, struct worker *worker) {
     }
     if (index != NOBODY) {
         world->serving[index] = NULL;
-        before_loss(world, index, (death.final ? NO_DEVICE : 0) | (productive ? 0 : UNAVAILABLE));
+        before_loss(world, index,
+                    (death.others_would_fail ? NO_DEVICE : 0) | (productive ? 0 : UNAVAILABLE));
     }
     if (bhi_core_worker_died(core_worker, &death) != lost) {
         world_fail(world, "E13", "worker %d: blame is %sput on one of its submissions",
@@ -486,7 +487,7 @@ bool supervise_bury(struct world *world, struct worker *worker) {
             world_fail(world, "budget", "stream %d does not say why it has no worker", index);
         }
         check_backoff(world, index, lived || worker->productive, productive);
-        if (!death.final) {
+        if (!death.others_would_fail) {
             check_budget(world, index, productive);
         }
         after_loss(world, index);
@@ -543,7 +544,7 @@ bool supervise_assign(struct world *world, uint32_t index, uint32_t arg) {
     bhi_core_worker_init(&worker->core, &world->core);
     worker->core.pid = (int32_t)(100 + ++world->pids);
     const uint64_t kind = model_mix(world->program->seed ^ (uint64_t)worker->core.pid);
-    worker->core.aborts = kind % 4 != 0;
+    worker->core.can_abort = kind % 4 != 0;
     worker->deaf = kind / 4 % 4 == 0;
     worker->stream = (int)index;
     worker->next = world->workers;

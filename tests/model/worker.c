@@ -376,7 +376,7 @@ struct bhi_progress_snapshot worker_snapshot(const struct worker *worker) {
         .started = worker_started(worker),
         .marker = worker->marker_completed,
         .compiles = worker->compiles,
-        .compiled = worker->runs >= worker->compiles,
+        .compile_ended = worker->runs >= worker->compiles,
     };
 }
 

@@ -217,7 +217,7 @@ static bool submit(struct world *world, int number) {
         work->deadline_ms == NO_DEADLINE ? BH_FOREVER : work->deadline_ms * MS;
     life->core->runs_kernel = !work->compiles;
     life->core->abortable = work->guarded;
-    life->core->timed = number % 2;
+    life->core->reports_device_time = number % 2;
     life->core->code = trust_code(number);
     life->core->apart = trust_alone(world->program, number);
     bh_event *waits[WAITS];
@@ -631,7 +631,7 @@ static bool wake_one(struct world *world) {
         }
         uint64_t seq = worker_turn(worker);
         int work = worker->records[seq].work;
-        if (!seq && worker->core.backlog) {
+        if (!seq && worker->core.queue_waits) {
             return false; /* what it does not skip stands in the way of others */
         }
         bool compiling = seq && worker->compiles == seq && worker->runs < seq;

@@ -156,14 +156,15 @@ static void expect_flood(struct scene *s, struct peer *peer, bh_event *event, ui
     BHT_GT(count, bhi_conduct_limits.messages);
     BHT_TRUE(peer->worker->core.violated);
     BHT_EQ(peer->worker->core.kill, BHI_KILL_PROTOCOL);
-    BHT_STR_EQ(peer->worker->core.kill_text, "it floods the control channel");
+    BHT_STR_EQ(peer->worker->core.kill_text, "it sent too many control messages");
     peer->worker->exit_known = true;
     peer->worker->exit_code_kind = CLD_KILLED;
     peer->worker->exit_status = SIGKILL;
     puppet_bury(peer->worker, NULL);
     const bh_verdict verdict = puppet_verdict(event);
     BHT_EQ(verdict.status, BH_PROTOCOL);
-    BHT_STR_HAS(verdict.message, "worker 4242 broke the protocol: it floods the control channel");
+    BHT_STR_HAS(verdict.message,
+                "worker 4242 broke the protocol: it sent too many control messages");
     BHT_EQ(heard.lines, 0);
     bh_event_release(event);
     disconnect(peer);

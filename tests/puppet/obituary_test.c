@@ -251,7 +251,7 @@ static void play(const struct row *row, size_t number) {
             bhi_list_remove(&exposure->of_worker);
             free(exposure);
         }
-        worker->undead = true;
+        worker->kill_failed = true;
     }
     end_process(worker, row->code_kind, row->status);
     p.zygote->state = row->zygote == LOST ? BHI_ZYGOTE_LOST : BHI_ZYGOTE_READY;

@@ -293,7 +293,7 @@ static void say_busy(struct bhi_session *s, bool busy) {
 }
 
 static bool is_alone(const struct bhi_session *s) {
-    return s->config.watchdog && atomic_load(&s->config.watchdog->alone);
+    return s->config.watchdog && atomic_load(&s->config.watchdog->host_gone);
 }
 
 /* What a worker that was taken over may say of a kernel that has done nothing. */

@@ -64,7 +64,7 @@ static void *watch_host(void *argument) {
         bhi_sentinel_device_set_all(sentinel);
     }
     if (backend && (warden.revents & POLLHUP) != 0 && host_has_gone(watchdog)) {
-        atomic_store(&watchdog->alone, true);
+        atomic_store(&watchdog->host_gone, true);
         bhi_backend_abort_all(backend);
         while (atomic_load(&watchdog->busy)) { /* the zygote's patience ends it */
             (void)nanosleep(&pause, NULL);
@@ -93,7 +93,7 @@ int bhi_watchdog_start(struct bhi_watchdog *watchdog, const struct bhi_lane_view
     atomic_init(&watchdog->backend, NULL);
     atomic_init(&watchdog->sentinel, NULL);
     atomic_init(&watchdog->busy, false);
-    atomic_init(&watchdog->alone, false);
+    atomic_init(&watchdog->host_gone, false);
     int error = start(watch, watchdog);
     if (error == 0 && farewell >= 0) {
         error = start(watch_host, watchdog);

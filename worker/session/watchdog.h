@@ -26,7 +26,7 @@ struct bhi_watchdog {
     struct bhi_backend *_Atomic backend;          /* NULL: nothing runs yet */
     struct bhi_sentinel_device *_Atomic sentinel; /* of a sentinel, which has no backend */
     atomic_bool busy;                             /* the session has records that it runs */
-    atomic_bool alone; /* the host has gone: who waits for it waits for ever */
+    atomic_bool host_gone; /* the host has gone: who waits for it waits for ever */
 };
 
 /* Starts them, for as long as the process lives: behind the sandbox's layers, which act on one

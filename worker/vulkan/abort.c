@@ -33,7 +33,7 @@ static VkResult create_remote(struct bhi_vk_device *device, struct bhi_vk_abort 
         return result;
     }
     a->buffer = a->words.buffer;
-    a->remote = a->reaches = true;
+    a->remote = a->visible_to_kernels = true;
     result = bhi_vk_transfer_init(device, &a->transfer, out_call);
     for (uint32_t slot = 0; slot < BHI_ABORT_SETS; slot++) {
         first[slot] = fill_of(slot, slot == BHI_ABORT_SET);
@@ -75,8 +75,8 @@ static VkResult create_memory(struct bhi_vk_device *device, struct bhi_vk_abort 
     }
     VkMemoryRequirements needs;
     vk->GetBufferMemoryRequirements(device->device, a->buffer, &needs);
-    const int type =
-        bhi_vk_memory_for_words(&device->memory, needs.memoryTypeBits, device->is_cpu, &a->reaches);
+    const int type = bhi_vk_memory_for_words(&device->memory, needs.memoryTypeBits, device->is_cpu,
+                                             &a->visible_to_kernels);
     const VkMemoryAllocateInfo allocate = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
                                            .allocationSize = needs.size,
                                            .memoryTypeIndex = type < 0 ? 0 : (uint32_t)type};
@@ -178,7 +178,7 @@ bool bhi_vk_abort_init(struct bhi_vk_device *device, struct bhi_vk_abort *a,
     a->device = device;
     a->wanted = UINT64_MAX;
     pthread_mutex_init(&a->mutex, NULL);
-    a->made = true;
+    a->mutex_made = true;
     VkResult result = create_memory(device, a, &call);
     if (result == VK_SUCCESS) {
         result = create_sets(device, a, &call);
@@ -208,7 +208,7 @@ void bhi_vk_abort_fini(struct bhi_vk_device *device, struct bhi_vk_abort *a) {
     if (a->memory != VK_NULL_HANDLE) {
         vk->FreeMemory(device->device, a->memory, NULL); /* unmaps it */
     }
-    if (a->made) {
+    if (a->mutex_made) {
         pthread_mutex_destroy(&a->mutex);
     }
     memset(a, 0, sizeof *a);
@@ -239,7 +239,7 @@ static void set_words(struct bhi_vk_abort *a, uint64_t slots, uint32_t value) {
 static void end_wanted(struct bhi_vk_abort *a) {
     uint64_t slots = 0;
     for (uint32_t slot = 0; slot < a->count; slot++) {
-        if (a->all || a->running[slot] == a->wanted) {
+        if (a->all_aborted || a->running[slot] == a->wanted) {
             slots |= UINT64_C(1) << slot;
         }
     }
@@ -279,7 +279,7 @@ void bhi_vk_abort_one(struct bhi_vk_abort *a, uint64_t seq) {
 
 void bhi_vk_abort_all(struct bhi_vk_abort *a) {
     pthread_mutex_lock(&a->mutex);
-    a->all = true;
+    a->all_aborted = true;
     end_wanted(a);
     pthread_mutex_unlock(&a->mutex);
 }

@@ -38,13 +38,13 @@ struct bhi_vk_abort {
     bool remote;
     struct bhi_vk_words words;
     struct bhi_vk_device *device;
-    bool reaches; /* what runs sees what is written there */
-    bool made;    /* the mutex is */
+    bool visible_to_kernels; /* what runs sees what is written there */
+    bool mutex_made;         /* and must be destroyed */
     pthread_mutex_t mutex;
     /* Under the mutex: */
     struct bhi_vk_transfer transfer;
-    uint64_t wanted; /* the last one that was to end */
-    bool all;        /* whatever runs is to end, now and from now on */
+    uint64_t wanted;  /* the last one that was to end */
+    bool all_aborted; /* whatever runs is to end, now and from now on */
     uint64_t running[BHI_ABORT_SLOTS];
     uint32_t count;
     uint64_t aborted; /* a bit for each slot */

@@ -269,7 +269,7 @@ void bhi_backend_abort_all(struct bhi_backend *b) {
 }
 
 bool bhi_backend_aborts(const struct bhi_backend *b) {
-    return b->abort.reaches;
+    return b->abort.visible_to_kernels;
 }
 
 int bhi_backend_words(struct bhi_backend *b, uint64_t *out_bytes) {
