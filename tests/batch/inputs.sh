@@ -357,11 +357,15 @@ refuses "longer than 63 bytes" batch limits.jsonl --resume --tenant "$(printf 'x
 rm -rf limits.jsonl limits.jsonl.state endless.comp
 
 # -- what fails ------------------------------------------------------------------------------------
+# Whatever a driver makes of it: the only trusted kernel takes its worker down with SIGSEGV.
+crashing() {
+    BULKHEAD_WORKER=$FAULTY_WORKER with_faults "*:trusted:*=segv" cli "$@"
+}
 case_name="each for its own reason, and what depends on it with the origin"
 echo "nonsense" > bad.comp
 head -c 100 /dev/zero > bad.npy
 { square good x.npy good.npy
-  echo "{\"id\":\"crash\",\"kernel\":\"$SHADERS/crash_shared.spv\",\"groups\":[4],\
+  echo "{\"id\":\"crash\",\"kernel\":\"$SHADERS/hang.spv\",\"groups\":[4],\
 \"out\":{\"0\":\"crash.npy:u32[64]\"},\"trusted\":true,\"retries\":1}"
   square after crash.npy after.npy ',"depends_on":["crash"]'
   square later after.npy later.npy ',"depends_on":["after","good"]'
@@ -371,7 +375,7 @@ head -c 100 /dev/zero > bad.npy
   square load bad.npy load.npy
   echo "{\"id\":\"unbound\",\"kernel\":\"$SHADERS/square.spv\",\"groups\":[1],\
 \"out\":{\"1\":\"u.npy:f32[8]\"}}"; } > jobs.jsonl
-cli batch jobs.jsonl --json
+crashing batch jobs.jsonl --json
 expect_status 1
 expect_json '.done == 1 and .failed == 5 and .quarantined == 2 and .total == 8'
 expect_json '[.failures[] | select(.id == "later")][0].origin == "crash"'
@@ -406,7 +410,7 @@ case_name="--resume leaves failures alone, --retry-failed does not"
 cli batch jobs.jsonl --resume
 expect_status 1
 cp x.npy bad.npy
-cli batch jobs.jsonl --resume --retry-failed
+crashing batch jobs.jsonl --resume --retry-failed
 expect_status 1
 expect_state load "done"
 expect_state crash quarantined

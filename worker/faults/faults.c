@@ -95,6 +95,7 @@ static const char *const points[] = {
     "lie_device",
     "merge",
     "started",
+    "trusted",
     "submitted",
     "lie_compile",
     "lie_pretend",

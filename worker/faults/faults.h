@@ -70,6 +70,7 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
  *   lie_load, lie_device   (fail: it says that a file cannot be loaded, that its device is lost)
  *   merge          what waits is about to be gathered (fail: all of it, however long each took)
  *   started        a submission was taken from the lane, nothing is submitted
+ *   trusted        a trusted kernel is about to be submitted
  *   submitted      vkQueueSubmit has returned
  *   lie_compile    (fail: it says that it has to compile what it has taken, and dies)
  *   lie_pretend    (fail: it says so, and hangs)

@@ -184,6 +184,13 @@ static void submit(struct bhi_backend *b, const struct answers *a, const struct 
     bhi_vk_timing_reset(&b->device, &b->timing, timed);
     bhi_vk_abort_begin(&b->abort, seqs, batch->count);
     struct bhi_error error = {.status = BH_OK};
+#if BHI_FAULTS
+    for (size_t i = 0; i < kernels->count; i++) {
+        if (((const struct bhi_vk_kernel *)kernels->items[i])->trusted) {
+            BHI_FAULT_POINT("trusted");
+        }
+    }
+#endif
     const uint64_t started = bhi_now_ns();
     VkResult result = vk->QueueSubmit(b->device.queue, 1, &info, b->fence);
     b->queue_submits++;
