@@ -81,6 +81,7 @@ static void add_cells(struct bhi_guard *g) {
     ir->version = ir->version < SPIRV_1_3 ? SPIRV_1_3 : ir->version;
     bhi_ir_capability(ir, SpvCapabilityGroupNonUniform);
     bhi_ir_capability(ir, SpvCapabilityGroupNonUniformArithmetic);
+    g->out->shared_bytes += groups * sizeof(uint32_t);
     const uint32_t array = bhi_ir_global(
         ir, SpvOpTypeArray, 0,
         BHI_OPERANDS(g->type_uint, bhi_ir_constant(ir, g->type_uint, (uint32_t)groups)));

@@ -46,6 +46,7 @@ struct bhi_guarded {
     uint32_t polled;        /* a poll in the header */
     uint32_t clamps;        /* indices that are kept in range now */
     uint32_t zeroed;        /* workgroup variables that begin as zero now */
+    uint64_t shared_bytes;  /* of workgroup memory, for itself */
 };
 
 #endif

@@ -150,6 +150,21 @@ static bool fits_device(const struct bhi_vk_device *device, const struct bhi_mod
                        "uniform buffers", "maxPerStageDescriptorUniformBuffers");
 }
 
+/* With what the guard needs for itself. */
+static bool fits_shared(const struct bhi_vk_device *device, const struct bhi_module_bindings *r,
+                        const struct bhi_guarded *guarded, struct bhi_error *error) {
+    const uint32_t most = device->limits.maxComputeSharedMemorySize;
+    if (guarded->shared_bytes == 0 || r->shared_bytes + guarded->shared_bytes <= most) {
+        return true;
+    }
+    bhi_error_set(error, BH_LIMIT_EXCEEDED,
+                  "bytes of shared memory: %llu of the kernel and %llu of the guard, the device "
+                  "allows %u (maxComputeSharedMemorySize)",
+                  (unsigned long long)r->shared_bytes, (unsigned long long)guarded->shared_bytes,
+                  most);
+    return false;
+}
+
 /* The kernel's own sets, the guard's, and empty ones between them. */
 static VkResult create_layout(struct bhi_vk_device *device, const struct bhi_vk_abort *abort,
                               struct bhi_vk_kernel *k) {
@@ -274,7 +289,9 @@ static bool reflect(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels
     struct bhi_guarded guarded = {.set = BHI_NO_SET};
     if (!bhi_reflect(k->code, k->words, k->entry, k->constants, k->constant_count, r, error) ||
         !fits_device(device, r, !k->trusted, error) || !check_indices(device, k, error) ||
-        (!k->trusted && !guard(device, k, &guarded, error))) {
+        (!k->trusted && !guard(device, k, &guarded, error)) ||
+        !fits_shared(device, r, &guarded, error)) {
+        bhi_guarded_fini(&guarded);
         free(r);
         return false;
     }

@@ -1,0 +1,75 @@
+/* The guard's own words count against the device's shared memory: at the limit, and one word over. */
+#include "rig.h"
+#include "worker/vulkan/backend.h"
+
+#include <stdio.h>
+
+static const uint32_t shared_loop[] =
+#include "kernels/shared_loop.inc"
+    ;
+
+/* The kernel's workgroup has 64 invocations: 16 groups of lanes, a word each. */
+enum { GUARDS = 64, SUMS = 64, BYTES = 4096 };
+
+static struct rig rig;
+
+static uint32_t open_rig(bool trusted) {
+    rig_open(&rig, NULL);
+    rig.trusted = trusted;
+    rig.backend->device.whole_loops = false; /* the guard counts rounds, whatever the driver */
+    return rig.backend->device.limits.maxComputeSharedMemorySize;
+}
+
+/* An array of |count| words, which is written and read from end to end. */
+static uint32_t *dispatch(uint32_t count) {
+    const struct bhi_spec_constant constant = {0, 4, count};
+    uint32_t *data = rig_buffer(&rig, 1, BYTES);
+    rig_kernel_entry(&rig, 1, CODE(shared_loop), "main", &constant, 1);
+    data[0] = count;
+    rig_begin(&rig);
+    rig_dispatch(&rig, 1, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_ACCESS_READ_WRITE}), NULL,
+                 0);
+    return data;
+}
+
+static void runs(uint32_t count) {
+    uint64_t sum = 0;
+    const uint32_t *data = dispatch(count);
+    rig_run_ok(&rig);
+    for (int i = 0; i < SUMS; i++) {
+        sum += data[1 + i];
+    }
+    BHT_EQ(sum, (uint64_t)count * (count + 1) / 2);
+    rig_close(&rig);
+}
+
+static void all_of_it_with_the_guards(void) {
+    const uint32_t most = open_rig(false);
+    runs((most - GUARDS) / 4);
+}
+
+static void one_word_over(void) {
+    char refusal[200];
+    const uint32_t most = open_rig(false);
+    snprintf(refusal, sizeof refusal,
+             "bytes of shared memory: %u of the kernel and 64 of the guard, the device allows %u "
+             "(maxComputeSharedMemorySize)",
+             most - GUARDS + 4, most);
+    dispatch((most - GUARDS) / 4 + 1);
+    rig_run_fails(&rig, BH_LIMIT_EXCEEDED, 0, refusal);
+    rig_close(&rig);
+}
+
+static void a_trusted_kernel_has_all_of_it(void) {
+    const uint32_t most = open_rig(true);
+    runs(most / 4);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(all_of_it_with_the_guards),
+        BHT_TEST(one_word_over),
+        BHT_TEST(a_trusted_kernel_has_all_of_it),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
