@@ -178,10 +178,10 @@ static int introduce_kernel(struct bhi_worker *worker, const struct bh_kernel *k
 /* Down to what a worker may know; not what it still needs for its lane. */
 static void forget_unused_kernels(struct bhi_worker *worker) {
     bh_context *context = worker->context;
-    for (uint64_t id;
-         (id = bhi_known_victim(&worker->kernels, context->settings.kernel_limit,
-                                context->settings.kernel_limit_bytes, worker->core.harvested)) &&
-         bhi_worker_forget_kernel(worker, id);) {
+    for (uint64_t id; (id = bhi_worker_kernels_victim(
+                           &worker->kernels, context->settings.kernel_limit,
+                           context->settings.kernel_limit_bytes, worker->core.harvested)) &&
+                      bhi_worker_forget_kernel(worker, id);) {
         context->kernels->evicted++;
     }
 }

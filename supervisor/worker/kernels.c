@@ -71,8 +71,8 @@ bool bhi_worker_kernels_remove(struct bhi_worker_kernels *known, uint64_t id) {
     return true;
 }
 
-uint64_t bhi_known_victim(const struct bhi_worker_kernels *known, uint32_t most,
-                          uint64_t most_bytes, uint64_t done) {
+uint64_t bhi_worker_kernels_victim(const struct bhi_worker_kernels *known, uint32_t most,
+                                   uint64_t most_bytes, uint64_t done) {
     if ((known->map.count <= most && known->bytes <= most_bytes) || bhi_list_empty(&known->order)) {
         return 0;
     }

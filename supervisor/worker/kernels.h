@@ -38,7 +38,7 @@ void bhi_worker_kernels_prove(struct bhi_worker_kernels *known, uint64_t id);
 bool bhi_worker_kernels_proven(const struct bhi_worker_kernels *known, uint64_t id, uint32_t most);
 /* The one to be forgotten next, where there are more than |most| of them, or of |most_bytes|, and
  * all up to |done| have left the lane; 0: none. */
-uint64_t bhi_known_victim(const struct bhi_worker_kernels *known, uint32_t most,
-                          uint64_t most_bytes, uint64_t done);
+uint64_t bhi_worker_kernels_victim(const struct bhi_worker_kernels *known, uint32_t most,
+                                   uint64_t most_bytes, uint64_t done);
 
 #endif

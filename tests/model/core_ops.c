@@ -109,7 +109,7 @@ static enum bhi_publish publish(struct bhi_core_worker *core_worker,
     trust_given(world, worker, work);
     worker->published = seq;
     worker->records[seq] = (struct record){.work = (int8_t)work, .published_ns = world->now_ns};
-    worker->notify |= submission->end_watched;
+    worker->end_watched |= submission->end_watched;
     life->worker = worker;
     life->seq = seq;
     life->published_ns = world->now_ns;
@@ -211,7 +211,8 @@ static void abort_running(struct bhi_core_worker *core_worker, uint64_t seq) {
     int work = worker->records[seq].work;
     const struct work *of = &world->program->works[work];
     if (!of->guarded || !core_worker->can_abort || is_compiling(worker, seq) ||
-        worker->records[seq].told || seq > worker->started || seq <= core_worker->harvested) {
+        worker->records[seq].stop_requested || seq > worker->started ||
+        seq <= core_worker->harvested) {
         world_fail(world, "E16", "worker %d is told to end #%d, and cannot", core_worker->pid,
                    work);
     } else if (world->oracle.works[work].end_requested) {
@@ -230,15 +231,15 @@ static void check_told(struct world *world, const struct worker *worker, int wor
     uint64_t grace_ns = world->program->streams[worker->stream].grace_ms * MS;
     bool tellable = world->program->works[work].guarded && worker->core.can_abort && grace_ns &&
                     !is_compiling(worker, seq) && seq <= worker_started(worker);
-    if (record->told && world->now_ns - record->told_ns < grace_ns) {
+    if (record->stop_requested && world->now_ns - record->told_ns < grace_ns) {
         world_fail(world, "E16", "worker %d is killed, and has time to end #%d", worker->core.pid,
                    work);
     }
-    if (!record->told && tellable) {
+    if (!record->stop_requested && tellable) {
         world_fail(world, "E16", "worker %d is killed, and could have ended #%d", worker->core.pid,
                    work);
     }
-    if (record->told) {
+    if (record->stop_requested) {
         tally(TALLY_KILLED_DEAF);
     }
 }
@@ -246,10 +247,10 @@ static void check_told(struct world *world, const struct worker *worker, int wor
 static void kill_worker(struct bhi_core_worker *core_worker) {
     struct world *world = world_of(core_worker->core);
     struct worker *worker = worker_of(core_worker);
-    if (worker->kill_asked) {
+    if (worker->kill_requested) {
         return;
     }
-    worker->kill_asked = true;
+    worker->kill_requested = true;
     worker->kill_ns = world->now_ns;
     world_trace(world, "  worker %d is killed: %s", core_worker->pid, core_worker->kill_text);
     const int work = core_worker->kill_event ? world->work_of_id[core_worker->kill_event] : NOBODY;
@@ -261,7 +262,7 @@ static void kill_worker(struct bhi_core_worker *core_worker) {
             break;
         }
         /* What it was told for was over then; it may have come to compile since. */
-        if (!worker->records[world->lives[work].seq].told) {
+        if (!worker->records[world->lives[work].seq].stop_requested) {
             check_late(world, worker, work, world->program->works[work].deadline_ms);
         }
         check_told(world, worker, work);
@@ -298,7 +299,7 @@ static void kill_worker(struct bhi_core_worker *core_worker) {
 }
 
 static void notify(struct bhi_core_worker *core_worker) {
-    worker_of(core_worker)->notify = true;
+    worker_of(core_worker)->end_watched = true;
 }
 
 static void arm(struct bhi_core *core, uint64_t when_ns) {
@@ -421,7 +422,7 @@ static void ref_stream(struct bhi_core_stream *core) {
 }
 
 static void stream_changed(struct bhi_core_stream *stream) {
-    BHI_CONTAINER(stream, struct world_stream, core)->told = true;
+    BHI_CONTAINER(stream, struct world_stream, core)->change_reported = true;
 }
 
 /* Asked when it is queued, and when its turn comes: what is refused earlier may be let go until

@@ -35,20 +35,20 @@ static bool take_result(struct world *world, struct worker *worker) {
     }
     const uint64_t most_ns = device_time(world, record, &outcome);
     bool skipped = outcome.status == BH_CANCELLED, aborted = outcome.status == BH_DEADLINE;
-    bool lie = (skipped && !record->withdrawn) || (aborted && !record->told) ||
+    bool lie = (skipped && !record->withdrawn) || (aborted && !record->stop_requested) ||
                outcome.device_ns > most_ns;
     if (skipped && !lie && !opinion->end_requested && !opinion->doomed) {
         world_fail(world, "E5", "#%d was withdrawn for no reason", record->work);
     }
     if (aborted && !lie) {
-        struct due due = {.status = record->told_late ? BH_DEADLINE : BH_CANCELLED,
+        struct due due = {.status = record->stopped_for_deadline ? BH_DEADLINE : BH_CANCELLED,
                           .executed = BH_EXECUTED_UNKNOWN,
                           .origin = NOBODY,
                           .anyhow = true,
                           .cause = NO_CAUSE};
         due.cause.worker_pid = worker->core.pid;
         due.cause.blame = trust_blame(worker, record->work, due.status);
-        if (record->told_late) {
+        if (record->stopped_for_deadline) {
             due.cause.limit = world->program->works[record->work].deadline_ms * MS;
         }
         oracle_expect(world, record->work, &due);
@@ -125,9 +125,9 @@ bool supervise_harvest(struct world *world, struct worker *worker) {
         }
     }
     bhi_core_worker_settle(core_worker);
-    worker->notify = core_worker->queue_waits;
+    worker->end_watched = core_worker->queue_waits;
     BHI_LIST_EACH(node, &core_worker->inflight)
-    worker->notify |= BHI_CONTAINER(node, struct bhi_submission, link)->end_watched;
+    worker->end_watched |= BHI_CONTAINER(node, struct bhi_submission, link)->end_watched;
     if (stream) {
         world_unref_stream(stream);
     }
@@ -143,7 +143,7 @@ static void check_unheard(struct world *world, const struct worker *worker) {
         const struct record *record = &worker->records[seq];
         uint64_t grace_ns = world->program->streams[worker->stream].grace_ms * MS;
         bool runs = worker->current == seq || worker_turn(worker) == seq;
-        if (record->told && runs && world->now_ns - record->told_ns >= grace_ns &&
+        if (record->stop_requested && runs && world->now_ns - record->told_ns >= grace_ns &&
             !world->lives[record->work].ended) {
             world_fail(world, "E9", "#%d was told to end, and nothing comes of it", record->work);
         }
@@ -158,7 +158,7 @@ static void check_overdue(struct world *world, const struct worker *worker) {
     }
     const struct record *record = &worker->records[worker->current];
     const struct work *work = &world->program->works[record->work];
-    if (record->told) {
+    if (record->stop_requested) {
         check_unheard(world, worker);
         return;
     }
@@ -545,7 +545,7 @@ bool supervise_assign(struct world *world, uint32_t index, uint32_t arg) {
     worker->core.pid = (int32_t)(100 + ++world->pids);
     const uint64_t kind = model_mix(world->program->seed ^ (uint64_t)worker->core.pid);
     worker->core.can_abort = kind % 4 != 0;
-    worker->deaf = kind / 4 % 4 == 0;
+    worker->ignores_stop = kind / 4 % 4 == 0;
     worker->stream = (int)index;
     worker->next = world->workers;
     world->workers = world->serving[index] = worker;

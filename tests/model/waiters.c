@@ -18,14 +18,14 @@ static void see(struct waiter *waiter) {
         world_fail(world, "E2", "waiter %d of #%d sees another verdict", number_of(waiter),
                    waiter->work);
     }
-    waiter->told = true;
+    waiter->notified = true;
 }
 
 static void told(struct bhi_observer *observer) {
     struct waiter *waiter = BHI_CONTAINER(observer, struct waiter, observer);
     struct world *world = waiter->world;
     world_trace(world, "  waiter %d is told that #%d has ended", number_of(waiter), waiter->work);
-    if (waiter->told) {
+    if (waiter->notified) {
         world_fail(world, "E1", "waiter %d is told twice", number_of(waiter));
     }
     if (waiter->left) {
@@ -36,7 +36,7 @@ static void told(struct bhi_observer *observer) {
             continue;
         }
         tally(TALLY_WAITED_TOGETHER);
-        if (!other->told) {
+        if (!other->notified) {
             world_fail(world, "order", "waiter %d is told before waiter %d, who came first",
                        number_of(waiter), number_of(other));
         }
@@ -74,7 +74,7 @@ bool waiters_leave(struct world *world, int work, uint32_t arg) {
         return false;
     }
     struct waiter *waiter = those[arg % count];
-    if (!waiter->told) {
+    if (!waiter->notified) {
         tally(TALLY_GAVE_UP);
     }
     waiter->left = true;
@@ -86,7 +86,7 @@ void waiters_tell(struct world *world, int work) {
     bhi_observers_tell(world->lives[work].event);
     for (uint32_t i = 0; i < world->waiter_count; i++) {
         const struct waiter *waiter = &world->waiters[i];
-        if (waiter->work == work && !waiter->told && !waiter->left) {
+        if (waiter->work == work && !waiter->notified && !waiter->left) {
             world_fail(world, "E9", "#%d has ended, and waiter %u is not told", work, i);
         }
     }
@@ -96,7 +96,7 @@ void waiters_check(struct world *world) {
     for (uint32_t i = 0; i < world->waiter_count; i++) {
         const struct waiter *waiter = &world->waiters[i];
         const struct worker *worker = world->lives[waiter->work].worker;
-        if (!waiter->told && !waiter->left && worker && !worker->dead && !worker->notify) {
+        if (!waiter->notified && !waiter->left && worker && !worker->dead && !worker->end_watched) {
             world_fail(world, "E9", "nobody is to notice the end of #%d, which waiter %u waits for",
                        waiter->work, i);
         }

@@ -14,7 +14,7 @@ struct waiter {
     struct bhi_observer observer;
     struct world *world;
     int work;
-    bool told, left; /* left: it has given up */
+    bool notified, left; /* left: it has given up */
 };
 
 /* One more waits for |work|; if that has ended it sees so at once. */

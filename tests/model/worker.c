@@ -96,7 +96,7 @@ static void end_early(struct world *world, struct record *record) {
 
 static void complete(struct world *world, struct worker *worker) {
     struct record *record = &worker->records[worker->current];
-    if (record->told && !worker->deaf) {
+    if (record->stop_requested && !worker->ignores_stop) {
         world_trace(world, "  worker %d has ended #%d", worker->core.pid, record->work);
         end_early(world, record);
         computed(world, worker);
@@ -330,7 +330,7 @@ bool worker_die(struct world *world, struct worker *worker, uint32_t arg) {
     worker->death = (struct bhi_outcome)BHI_OUTCOME_INIT;
     worker->death.worker_pid = worker->core.pid;
     worker->death.message = "it died";
-    if (worker->kill_asked && arg % 8) {
+    if (worker->kill_requested && arg % 8) {
         worker->death.signal = 9;
     } else if (arg % 4 == 0) {
         worker->death.exit_code = 1;
@@ -343,11 +343,11 @@ bool worker_die(struct world *world, struct worker *worker, uint32_t arg) {
 
 void worker_told(struct world *world, struct worker *worker, uint64_t seq) {
     struct record *record = &worker->records[seq];
-    record->told = true;
+    record->stop_requested = true;
     record->told_ns = world->now_ns;
-    record->told_late = !world->oracle.works[record->work].end_requested;
+    record->stopped_for_deadline = !world->oracle.works[record->work].end_requested;
     world_trace(world, "  worker %d is told to end #%d", worker->core.pid, record->work);
-    if (worker->deaf) {
+    if (worker->ignores_stop) {
         return;
     }
     if (worker->current == seq) {

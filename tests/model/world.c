@@ -81,11 +81,11 @@ static void check_streams(struct world *world) {
         if (!stream) {
             continue;
         }
-        if (stream->core.state != stream->seen && !stream->told) {
+        if (stream->core.state != stream->seen && !stream->change_reported) {
             world_fail(world, "E9", "nobody is told that stream %d has changed", s);
         }
         world->streams[s]->seen = stream->core.state;
-        world->streams[s]->told = false;
+        world->streams[s]->change_reported = false;
         int failure = stream->core.failure ? work_of_event(stream->core.failure) : NOBODY;
         if (failure != world->oracle.failure[s]) {
             world_fail(world, "E4", "the earliest failure of stream %d is #%d, not #%d", s, failure,
@@ -274,7 +274,7 @@ static void before_cancel(struct world *world, int work) {
 
 static void after_cancel(struct world *world, int work) {
     const struct life *life = &world->lives[work];
-    if (life->worker && !life->ended && !life->worker->notify) {
+    if (life->worker && !life->ended && !life->worker->end_watched) {
         world_fail(world, "E9", "nobody is to notice the end of #%d, which is cancelled", work);
     }
 }
@@ -305,7 +305,7 @@ static bool cancel_all(struct world *world, int s) {
         if (world->oracle.works[work].doomed) {
             continue;
         }
-        if (!worker || (!worker->kill_asked && life->seq > worker->started &&
+        if (!worker || (!worker->kill_requested && life->seq > worker->started &&
                         !worker->records[life->seq].withdrawn)) {
             unstarted |= 1ull << work;
         } else {
@@ -578,7 +578,7 @@ static bool turn(struct world *world) {
     for (struct worker *worker = world->workers, *next; worker && !world->failed; worker = next) {
         next = worker->next;
         uint32_t s = (uint32_t)worker->stream;
-        if (worker->kill_asked) {
+        if (worker->kill_requested) {
             any |= worker_die(world, worker, 1);
         }
         if (worker->dead) {
@@ -593,7 +593,7 @@ static bool turn(struct world *world) {
             any = true;
         }
         bool waited_for = awaited != NOBODY && world->lives[awaited].watched == worker;
-        if (worker->notify || waited_for) {
+        if (worker->end_watched || waited_for) {
             any |= supervise_harvest(world, worker);
         }
         world_settle(world);

@@ -21,9 +21,9 @@ struct record {
     bool withdrawn; /* the lane says: skip it */
     bool certain;   /* it had not come to it when it was told */
     bool skipped;
-    bool cleared;   /* the lane no longer says so */
-    bool told;      /* the supervisor has had it told to end, */
-    bool told_late; /* for its deadline, not for a cancel */
+    bool cleared;              /* the lane no longer says so */
+    bool stop_requested;       /* the supervisor has asked the worker to stop it, */
+    bool stopped_for_deadline; /* for its deadline, not for a cancel */
     uint64_t told_ns;
     uint64_t published_ns, compiled_ns, computed_ns;
     struct bhi_outcome result; /* once computed */
@@ -42,9 +42,9 @@ struct worker {
     bool ready, dead, stopped, hung, violated, zygote_lost, productive;
     bool lie_pending; /* to be found at the next harvest */
     bool caught;      /* it was found; nothing of it counts any more */
-    bool kill_asked;
-    bool deaf; /* ends nothing, although it said that it can */
-    bool notify;
+    bool kill_requested;
+    bool ignores_stop; /* ends nothing, although it said that it can */
+    bool end_watched;
     enum bhi_apart kept; /* how far what is in its lane is to be kept apart (trust.h) */
     uint64_t published, started, taken, completed, computed;
     uint64_t current; /* 0: idle */
@@ -71,8 +71,8 @@ struct world_stream {
     bool held;  /* by the host */
     bool heals; /* UNAVAILABLE: once the window has passed since */
     uint64_t gave_up_ns;
-    uint32_t losses; /* unproductive ones in a row */
-    bool told;       /* that its state has changed */
+    uint32_t losses;      /* unproductive ones in a row */
+    bool change_reported; /* that its state has changed */
     enum bhi_stream_state seen;
 };
 

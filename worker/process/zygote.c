@@ -530,7 +530,7 @@ static int begin(struct bhi_error *failure) {
     if ((r = settle(failure)) != 0) {
         return r;
     }
-    /* A worker could write into it, in the warden's sight. */
+    /* A worker could write into it, and the warden would see it. */
     if (madvise(config->stage, sizeof *config->stage, MADV_DONTFORK) != 0) {
         return bhi_error_set_errno(failure, BH_SYSTEM, errno,
                                    "cannot keep a page from the workers");

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# scripts/check-words: it finds a name that was replaced, says where and what it is called now, in
+# code, pages and tests; it passes what reads like one, and old pages. Usage: words.sh SOURCE_DIR
+set -u
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+failed=0
+fail() {
+    failed=$((failed + 1))
+    echo "FAILED: $*"
+    sed 's/^/  /' "$folder/said"
+}
+expect() { # STATUS WORDS NAME
+    local status=0
+    "$folder/scripts/check-words" > "$folder/said" 2>&1 || status=$?
+    [ $status -eq "$1" ] || fail "$3: exit status $status, must be $1"
+    [ "$(cat "$folder/said")" = "$2" ] || fail "$3: it must say '$2'"
+}
+holds() { # FILE LINE...
+    mkdir -p "$folder/$(dirname "$1")"
+    printf '%s\n' "${@:2}" > "$folder/$1"
+}
+
+mkdir "$folder/scripts"
+cp "$1/scripts/check-words" "$folder/scripts"
+git init -q "$folder"
+: > "$folder/said"
+holds core/stream.h '/* A stream. */' 'struct bhi_stream {' '    bool cancel_requested;' '};'
+holds docs/decisions/0001-slab.md 'The slab is a freelist now, and a keeper a memory holder.'
+holds CHANGELOG.md '- `errand` is internal submit.'
+holds docs/ports.md 'It reports a port, supports it, and is slabbed. The host was told.'
+expect 0 "" "what may stay"
+
+holds core/stream.c '/* See the Slab. */' 'int x;' 'int bhi_known_add(void);'
+expect 1 "core/stream.c:1: 'Slab' is now 'typed freelist'
+core/stream.c:3: 'bhi_known_add' is now 'bhi_worker_kernels_'" "code"
+rm "$folder/core/stream.c"
+
+holds docs/events.md 'One errand, two errands.'
+expect 1 "docs/events.md:1: 'errand' is now 'internal submit'" "a page"
+rm "$folder/docs/events.md"
+
+holds tests/core/test.sh 'crew=1'
+expect 1 "tests/core/test.sh:1: 'crew' is now 'core worker'" "a test"
+rm "$folder/tests/core/test.sh"
+
+holds core/stream.h 'struct bhi_stream {' '    bool ready, told;' '};'
+expect 1 "core/stream.h:2: 'bool ready, told;' is now 'a flag that says what it is of: cancel_requested'" "a flag"
+holds core/stream.h 'const bool told = true;'
+expect 0 "" "a variable"
+
+status=0
+"$folder/scripts/check-words" more > "$folder/said" 2>&1 || status=$?
+[ $status -eq 2 ] || fail "an argument: exit status $status, must be 2"
+[ $failed -eq 0 ]
