@@ -17,6 +17,9 @@ struct bhi_futex_wait {
 };
 
 uint64_t bhi_now_ns(void); /* CLOCK_MONOTONIC */
+static inline uint64_t bhi_earlier_ns(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
 /* now + |timeout_ns|, saturating at BHI_FOREVER. */
 uint64_t bhi_deadline_ns(uint64_t timeout_ns);
 /* Sleeps while *word == expected, until |deadline_ns|. Returns 0 (woken, changed, or interrupted:

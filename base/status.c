@@ -46,16 +46,6 @@ bh_status_class bh_status_classify(bh_status status) {
     return BH_STATUS_CLASS_NONE;
 }
 
-bool bhi_status_known(uint32_t code) {
-    switch (code) {
-#define BH_STATUS(NAME, value, CLASS, text, advice) case value:
-#include "base/status.def"
-#undef BH_STATUS
-        return true;
-    }
-    return false;
-}
-
 /* How a worker died, a cancellation, the loss of others: the supervisor sees those for itself, and
  * takes no worker's word for them. A passed deadline is the answer to an abort (lane.h): without
  * one it is a lie (core/worker.c). */

@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-bool bhi_status_known(uint32_t code);
 /* True for a code that a worker may put into a result: a verdict that it can know of. */
 bool bhi_status_from_worker(uint32_t code);
 /* The same for a worker of |kind|: one with a device loads no file (T6). */

@@ -155,14 +155,6 @@ int bhi_lane_view_map(struct bhi_lane_view *view, int fd, uint64_t bytes) {
     return 0;
 }
 
-void bhi_lane_view_unmap(struct bhi_lane_view *view) {
-    if (!view || !view->header) {
-        return;
-    }
-    munmap((void *)(uintptr_t)view->header, bhi_page_round(1) + 2 * view->capacity);
-    *view = (struct bhi_lane_view){0};
-}
-
 const struct bhi_lane_record *bhi_lane_peek(const struct bhi_lane_view *view, uint64_t offset,
                                             int *out_error) {
     *out_error = 0;

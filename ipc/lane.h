@@ -96,9 +96,9 @@ struct bhi_lane_view {
     uint64_t tail;
 };
 
-/* Verifies seals and size of |fd| against |bytes| and maps it read-only. Returns 0 or -errno. */
+/* Verifies seals and size of |fd| against |bytes| and maps it read-only, until the process
+ * ends. Returns 0 or -errno. */
 int bhi_lane_view_map(struct bhi_lane_view *view, int fd, uint64_t bytes);
-void bhi_lane_view_unmap(struct bhi_lane_view *view);
 /* After a full fence that follows the store of started_seq: was |seq| withdrawn? */
 bool bhi_lane_withdrawn(const struct bhi_lane_view *view, uint64_t seq);
 /* The record |offset| bytes past the tail, or NULL when the producer has published no more.

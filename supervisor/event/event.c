@@ -97,14 +97,6 @@ static bool spin_or_sleep(struct bh_event *event, uint32_t word, struct bhi_work
     return in_time;
 }
 
-/* Takes in what the worker that |event| waits for has completed. */
-static void look_ahead(struct bh_event *event) {
-    struct bhi_submission *submission = bhi_submission_in_lane(event->submission);
-    if (submission) {
-        bhi_worker_harvest(bhi_worker_of(submission->worker));
-    }
-}
-
 bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns) {
     bh_context *context = event->context;
     for (;;) {
@@ -152,7 +144,7 @@ bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns) {
         if (!in_time && bhi_event_state(event) == BH_EVENT_PENDING) {
             /* What ended just before the deadline counts: look once more. */
             bhi_context_lock(context);
-            look_ahead(event);
+            bhi_event_look(event);
             bhi_context_pump_unlock(context);
             return bhi_event_state(event) == BH_EVENT_PENDING ? BH_TIMEOUT : BH_OK;
         }

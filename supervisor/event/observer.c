@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 void bhi_event_look(struct bh_event *event) {
-    struct bhi_submission *submission = event->submission;
-    if (submission && submission->state == BHI_RELEASED) {
+    struct bhi_submission *submission = bhi_submission_in_lane(event->submission);
+    if (submission) {
         bhi_worker_harvest(bhi_worker_of(submission->worker));
     }
 }

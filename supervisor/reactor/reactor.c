@@ -48,10 +48,6 @@ struct bhi_reactor {
     uint64_t look_ns;     /* reactor thread: when idle workers are looked at next; 0: no worker */
 };
 
-static uint64_t min_ns(uint64_t a, uint64_t b) {
-    return a < b ? a : b;
-}
-
 /* -- the dead -------------------------------------------------------------------------------- */
 
 /* A zygote is pid 1 of its namespace, and cannot end before all that is in there: where one of its
@@ -143,7 +139,7 @@ static uint64_t bury_workers(bh_context *context) {
             uint64_t until_ns;
             bool confirmed = confirmed_dead(worker, now_ns);
             if (confirmed && awaits_trace(worker, now_ns, &until_ns)) {
-                look_again = min_ns(look_again, until_ns);
+                look_again = bhi_earlier_ns(look_again, until_ns);
                 continue;
             }
             if (confirmed || patience_ends_ns(worker) <= now_ns) {
@@ -154,9 +150,9 @@ static uint64_t bury_workers(bh_context *context) {
                 break;
             }
             if (worker->reap_deadline_ns) {
-                look_again = min_ns(look_again, worker->reap_deadline_ns);
+                look_again = bhi_earlier_ns(look_again, worker->reap_deadline_ns);
             }
-            look_again = min_ns(look_again, patience_ends_ns(worker));
+            look_again = bhi_earlier_ns(look_again, patience_ends_ns(worker));
         }
         bhi_context_unlock(context);
         if (!dead) {
@@ -304,7 +300,7 @@ static uint64_t look_at_workers(bh_context *context, uint64_t now_ns) {
         uint64_t due = BH_FOREVER;
         if (worker->state == BHI_RUNNING) {
             due = bhi_worker_check_deadline(worker, now_ns);
-            due = min_ns(due, bhi_look_at_idle(worker, now_ns));
+            due = bhi_earlier_ns(due, bhi_look_at_idle(worker, now_ns));
         } else if (worker->start_deadline_ns <= now_ns && worker->core.kill == BHI_KILL_NONE) {
             bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0,
                                  "worker %d was not ready in time (step %s)", worker->core.pid,
@@ -312,11 +308,11 @@ static uint64_t look_at_workers(bh_context *context, uint64_t now_ns) {
         } else if (worker->core.kill == BHI_KILL_NONE) {
             due = worker->start_deadline_ns;
         }
-        due = min_ns(due, bhi_look_at_hung_up(worker, now_ns));
+        due = bhi_earlier_ns(due, bhi_look_at_hung_up(worker, now_ns));
         if (worker->messages_left) {
             due = 0;
         }
-        due = min_ns(due, bhi_doorbell_look(worker, now_ns));
+        due = bhi_earlier_ns(due, bhi_doorbell_look(worker, now_ns));
         if (due < look_again) {
             look_again = due;
         }
@@ -362,11 +358,11 @@ static uint64_t look_at_zygotes(bh_context *context, uint64_t now_ns) {
             /* A group stays as long as a process that cannot be ended: less and less often. */
             uint64_t pause_ns = zygote->sweep_pause_ns ? 2 * zygote->sweep_pause_ns : SWEEP_NS;
             bool left = bhi_zygote_sweep(zygote);
-            zygote->sweep_pause_ns = left ? min_ns(pause_ns, SWEEP_MOST_NS) : 0;
+            zygote->sweep_pause_ns = left ? bhi_earlier_ns(pause_ns, SWEEP_MOST_NS) : 0;
             zygote->sweep_at_ns = left ? now_ns + zygote->sweep_pause_ns : 0;
         }
         if (zygote->sweep_at_ns) {
-            look_again = min_ns(look_again, zygote->sweep_at_ns);
+            look_again = bhi_earlier_ns(look_again, zygote->sweep_at_ns);
         }
         if (zygote->socket_ignored && zygote->state != BHI_ZYGOTE_LOST) {
             if (zygote->listen_at_ns <= now_ns) {
@@ -375,13 +371,13 @@ static uint64_t look_at_zygotes(bh_context *context, uint64_t now_ns) {
                     lose_zygote(zygote);
                 }
             }
-            look_again = min_ns(look_again, zygote->listen_at_ns);
+            look_again = bhi_earlier_ns(look_again, zygote->listen_at_ns);
         }
         if (zygote->state == BHI_ZYGOTE_LOST && zygote->warden_pidfd >= 0 && !zygote->warden_gone) {
             if (zygote->bury_by_ns <= now_ns) {
                 pidfd_send_signal(zygote->warden_pidfd, SIGKILL, NULL, 0);
             } else {
-                look_again = min_ns(look_again, zygote->bury_by_ns);
+                look_again = bhi_earlier_ns(look_again, zygote->bury_by_ns);
             }
         }
         if (zygote->state == BHI_ZYGOTE_READY && is_stuck(context, zygote, now_ns)) {
@@ -479,21 +475,21 @@ static void *run(void *argument) {
             wake_ns = reactor->close_by_ns;
             (void)bhi_sentinel_turn(context);
             (void)look_at_channels(context);
-            wake_ns = min_ns(wake_ns, end_zygotes(context));
+            wake_ns = bhi_earlier_ns(wake_ns, end_zygotes(context));
             if (wake_ns <= bhi_now_ns()) {
                 give_up(context);
                 return NULL;
             }
         } else {
-            wake_ns = min_ns(bhi_sentinel_turn(context), bhi_assignment_turn(context));
+            wake_ns = bhi_earlier_ns(bhi_sentinel_turn(context), bhi_assignment_turn(context));
         }
-        wake_ns = min_ns(wake_ns, look_at_channels(context));
-        wake_ns = min_ns(wake_ns, bury_workers(context));
+        wake_ns = bhi_earlier_ns(wake_ns, look_at_channels(context));
+        wake_ns = bhi_earlier_ns(wake_ns, bury_workers(context));
         bury_zygotes(context);
         bhi_context_log_said(context);
         uint64_t now_ns = bhi_now_ns();
-        wake_ns = min_ns(wake_ns, look_at_zygotes(context, now_ns));
-        wake_ns = min_ns(wake_ns, look_at_workers(context, now_ns));
+        wake_ns = bhi_earlier_ns(wake_ns, look_at_zygotes(context, now_ns));
+        wake_ns = bhi_earlier_ns(wake_ns, look_at_workers(context, now_ns));
         if (stopping && bhi_list_empty(&context->workers) && bhi_list_empty(&context->zygotes)) {
             return NULL;
         }

@@ -20,10 +20,6 @@
 #define WINDOW_NS (60ull * 1000000000)
 #define RETRY_NS  (100ull * 1000000) /* where memory or descriptors were short */
 
-static uint64_t min_ns(uint64_t a, uint64_t b) {
-    return a < b ? a : b;
-}
-
 /* -- what workers hand out ----------------------------------------------------------------------
  */
 
@@ -255,8 +251,8 @@ static struct bhi_worker *culprit_of(const struct bhi_worker *process) {
         const uint64_t import = words->state == BHI_WORDS_ASKED ? words->import_seq : UINT64_MAX;
         const uint64_t set = words->set_seq && !words->set_ns ? words->set_seq : UINT64_MAX;
         if (worker->zygote == process->zygote && worker->device_index == process->device_index &&
-            min_ns(import, set) < oldest) {
-            oldest = min_ns(import, set);
+            bhi_earlier_ns(import, set) < oldest) {
+            oldest = bhi_earlier_ns(import, set);
             culprit = worker;
         }
     }
@@ -338,14 +334,14 @@ static bool wants_process(struct bhi_worker *worker, uint64_t now_ns, uint64_t *
     }
     const struct bhi_sentinel *sentinel = find_or_make(worker);
     if (!sentinel) {
-        *look_again = min_ns(*look_again, now_ns + RETRY_NS);
+        *look_again = bhi_earlier_ns(*look_again, now_ns + RETRY_NS);
         return false;
     }
     if (sentinel->process || sentinel->budget_spent) {
         return false;
     }
     if (sentinel->restart.not_before_ns > now_ns) {
-        *look_again = min_ns(*look_again, sentinel->restart.not_before_ns);
+        *look_again = bhi_earlier_ns(*look_again, sentinel->restart.not_before_ns);
         return false;
     }
     return true;
@@ -392,7 +388,7 @@ uint64_t bhi_sentinel_turn(struct bh_context *context) {
                 bhi_restart_served(&sentinel->restart, now_ns);
             }
             if (!ask(sentinel, worker)) {
-                look_again = min_ns(look_again, now_ns + RETRY_NS);
+                look_again = bhi_earlier_ns(look_again, now_ns + RETRY_NS);
             }
         }
         bhi_context_settle_unlock(context);

@@ -1,4 +1,5 @@
 #include "fake_supervisor.h"
+#include "lane_view.h"
 
 #include "base/futex.h"
 #include "base/memfd.h"
@@ -42,7 +43,7 @@ static void *worker(void *argument) {
     bhi_session_destroy(session);
     bhi_channel_close(&channel);
     bhi_progress_unmap(&progress);
-    bhi_lane_view_unmap(&lane);
+    bht_lane_view_unmap(&lane);
     return NULL;
 }
 

@@ -23,6 +23,38 @@ static void asking_takes_in_what_is_there(void) {
     puppet_close(&p);
 }
 
+/* What is queued waits for another stream's: asking for the former takes in the latter. Asking for
+ * several at once does, too. */
+static void asking_takes_in_what_it_waits_for(void) {
+    for (int several = 0; several < 2; several++) {
+        struct puppet p;
+        puppet_open(&p);
+        struct bhi_worker *worker = puppet_serving(&p);
+        bh_event *first = puppet_submit(&p);
+        bh_stream *other = NULL;
+        BHT_EQ(bh_stream_create(p.context, NULL, &other, NULL), BH_OK);
+        const bh_submit_info info = {.waits = &first, .wait_count = 1};
+        bh_event *events[2] = {NULL, NULL};
+        BHT_EQ(bh_submit(other, &info, &events[0], NULL), BH_OK);
+        BHT_EQ(bh_submit(other, &info, &events[1], NULL), BH_OK);
+        puppet_complete(worker, 1);
+        BHT_EQ(worker->core.harvested, 0);
+        if (several) {
+            size_t index = 2;
+            BHT_EQ(bh_event_wait_any(events, 2, 0, &index), BH_TIMEOUT);
+        } else {
+            BHT_EQ(bh_event_query(events[0]), BH_EVENT_PENDING); /* its stream has no worker */
+        }
+        BHT_EQ(worker->core.harvested, 1);
+        BHT_EQ(bhi_event_state(first), BH_EVENT_READY);
+        bh_event_release(first);
+        bh_event_release(events[0]);
+        bh_event_release(events[1]);
+        bh_stream_release(other);
+        puppet_close(&p);
+    }
+}
+
 /* A worker has room for so many results: what comes on top stays in the queue until one of them
  * has been taken in, though the lane would hold it. */
 static void no_more_in_flight_than_there_are_slots(void) {
@@ -157,6 +189,7 @@ static void a_worker_wakes_all_who_follow_it(void) {
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(asking_takes_in_what_is_there),
+        BHT_TEST(asking_takes_in_what_it_waits_for),
         BHT_TEST(no_more_in_flight_than_there_are_slots),
         BHT_TEST(all_who_wait_for_one_that_is_queued_are_woken),
         BHT_TEST(all_who_wait_for_one_that_runs_are_woken),

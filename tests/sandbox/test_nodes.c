@@ -1,6 +1,7 @@
 /* Which node is whose: from files as NVIDIA's driver has them, and from such as it has not. And the
  * ruleset that leaves one of several. (What becomes of it in a worker: tests/system/nodes.c.) */
 #include "harness.h"
+#include "known_drivers.h"
 #include "worker/sandbox/nodes.h"
 #include "worker/sandbox/sandbox.h"
 
@@ -292,8 +293,10 @@ static void one_node_is_left(void) {
 
 /* Only such drivers are looked at closer. */
 static void of_the_table(void) {
-    for (unsigned i = 0; bhi_driver_at(i); i++) {
-        const struct bhi_driver_info *info = bhi_driver_at(i);
+    const struct bhi_driver_info *known[KNOWN_DRIVERS];
+    const size_t count = known_drivers(known);
+    for (size_t i = 0; i < count; i++) {
+        const struct bhi_driver_info *info = known[i];
         bool several = false;
         for (const struct bhi_driver_path *p = info->paths; p->pattern; p++) {
             several |= p->kind == BHI_PATH_NODE;

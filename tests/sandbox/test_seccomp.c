@@ -2,6 +2,7 @@
  * Pointers are bad on purpose: EFAULT means that the call was let through. */
 #include "base/fd.h"
 #include "harness.h"
+#include "known_drivers.h"
 #include "worker/sandbox/driver.h"
 #include "worker/sandbox/judge.h"
 #include "worker/sandbox/sandbox.h"
@@ -465,8 +466,10 @@ static void paths_of_nvidia(void) {
 static void every_driver(void) {
     static const struct call harmless = {"getpid", SYS_getpid, {0}, SAME, SAME};
     static const struct call never = {"io_uring_setup", SYS_io_uring_setup, {BAD, BAD}, DIES, DIES};
-    for (unsigned i = 0; bhi_driver_at(i); i++) {
-        const struct bhi_driver driver = {.info = bhi_driver_at(i)};
+    const struct bhi_driver_info *known[KNOWN_DRIVERS];
+    const size_t count = known_drivers(known);
+    for (size_t i = 0; i < count; i++) {
+        const struct bhi_driver driver = {.info = known[i]};
         for (enum place place = BEHIND_START; place <= BEHIND_STEADY; place++) {
             BHT_EQ(try_call(&driver, place, &harmless).signal, 0);
             BHT_EQ(try_call(&driver, place, &never).signal, SIGSYS);

@@ -1,6 +1,6 @@
 /* Device memory where workers make it and hand it on: a processor that poses as a GPU
  * (worker/faults/faults.h). Its driver really exports and imports. */
-#include "fixture.h"
+#include "device_scene.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -11,80 +11,11 @@
 
 #define MIB (1024ull * 1024)
 
-static bh_stream *stream_of(bh_context *context, const char *name, const char *tenant) {
-    bh_stream_options options;
-    bh_stream_options_init(&options);
-    options.name = name;
-    options.tenant = tenant;
-    options.deadline_ns = FX_SECONDS;
-    bh_stream *stream = NULL;
-    BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
-    return stream;
-}
-
 /* |faults| besides. */
 static bh_context *posing(const char *faults) {
     char all[256];
     snprintf(all, sizeof all, "*:poses_as_gpu:*=fail%s%s", faults ? "," : "", faults ? faults : "");
     return fx_context(all);
-}
-
-static bh_buffer *device_buffer(bh_context *context, bh_stream *stream, uint64_t size) {
-    bh_buffer_options options;
-    bh_buffer_options_init(&options);
-    options.stream = stream;
-    options.memory = BH_MEMORY_AUTO;
-    bh_buffer *buffer = NULL;
-    bh_detail detail = {0};
-    if (bh_buffer_create_with(context, size, &options, &buffer, &detail) != BH_OK) {
-        BHT_FAIL("bh_buffer_create_with: %s", detail.message);
-    }
-    BHT_EQ(bh_buffer_memory(buffer), BH_MEMORY_DEVICE);
-    return buffer;
-}
-
-static uint32_t *pattern(uint64_t size, uint32_t seed) {
-    uint32_t *words = malloc(size);
-    BHT_TRUE(words);
-    for (uint64_t i = 0; i < size / 4; i++) {
-        words[i] = (uint32_t)i * 2654435761u + seed;
-    }
-    return words;
-}
-
-static void expect_bytes(bh_buffer *buffer, const void *bytes, uint64_t size) {
-    void *found = malloc(size);
-    BHT_TRUE(found);
-    bh_detail detail = {0};
-    if (bh_buffer_read(buffer, 0, found, size, FX_SECONDS, &detail) != BH_OK) {
-        BHT_FAIL("bh_buffer_read: %s", detail.message);
-    }
-    BHT_TRUE(memcmp(found, bytes, size) == 0);
-    free(found);
-}
-
-static void put(bh_buffer *buffer, const void *bytes, uint64_t size) {
-    bh_detail detail = {0};
-    if (bh_buffer_write(buffer, 0, bytes, size, FX_SECONDS, &detail) != BH_OK) {
-        BHT_FAIL("bh_buffer_write: %s", detail.message);
-    }
-}
-
-static bh_event *copy(bh_stream *stream, bh_buffer *src, bh_buffer *dst) {
-    const bh_command command = {
-        .type = BH_COMMAND_COPY, .src = src, .dst = dst, .size = BH_WHOLE_SIZE};
-    const bh_submit_info info = {.commands = &command, .command_count = 1};
-    bh_event *event = NULL;
-    bh_detail detail = {0};
-    if (bh_submit(stream, &info, &event, &detail) != BH_OK) {
-        BHT_FAIL("bh_submit: %s", detail.message);
-    }
-    return event;
-}
-
-static void expect_ready(bh_event *event) {
-    fx_expect(event, BH_OK);
-    bh_event_release(event);
 }
 
 static void kill_worker(bh_stream *stream) {
@@ -98,16 +29,16 @@ static void kill_worker(bh_stream *stream) {
 static void it_is_made_cleared_and_kept(void) {
     const uint64_t size = 2 * MIB + 4;
     bh_context *context = posing(NULL);
-    bh_stream *a = stream_of(context, "a", NULL);
-    bh_buffer *buffer = device_buffer(context, a, size);
-    uint32_t *words = pattern(size, 1), *zeros = calloc(1, size);
+    bh_stream *a = device_stream(context, "a", NULL, 0);
+    bh_buffer *buffer = device_buffer(context, a, size, BH_MEMORY_AUTO);
+    uint32_t *words = device_pattern(size, 1), *zeros = calloc(1, size);
     BHT_TRUE(zeros);
-    expect_bytes(buffer, zeros, size); /* D3 */
-    put(buffer, words, size);
-    expect_bytes(buffer, words, size);
+    device_expect(buffer, zeros, size); /* D3 */
+    device_put(buffer, words, size);
+    device_expect(buffer, words, size);
     for (int i = 0; i < 2; i++) { /* D2: its maker, then one that has imported it */
         kill_worker(a);
-        expect_bytes(buffer, words, size);
+        device_expect(buffer, words, size);
     }
     free(words);
     free(zeros);
@@ -120,17 +51,18 @@ static void it_is_made_cleared_and_kept(void) {
 static void streams_of_one_tenant_share(void) {
     const uint64_t size = 256;
     bh_context *context = posing(NULL);
-    bh_stream *a = stream_of(context, "a", NULL), *b = stream_of(context, "b", NULL);
+    bh_stream *a = device_stream(context, "a", NULL, 0), *b = device_stream(context, "b", NULL, 0);
     bh_kernel *square = fx_kernel(context, "square");
-    bh_buffer *x = device_buffer(context, a, size), *y = device_buffer(context, b, size);
-    bh_buffer *z = device_buffer(context, a, size);
+    bh_buffer *x = device_buffer(context, a, size, BH_MEMORY_AUTO),
+              *y = device_buffer(context, b, size, BH_MEMORY_AUTO);
+    bh_buffer *z = device_buffer(context, a, size, BH_MEMORY_AUTO);
     float in[64], out[64];
     for (int i = 0; i < 64; i++) {
         in[i] = (float)i;
     }
-    put(x, in, size);
+    device_put(x, in, size);
     bh_event_release(fx_square(a, square, x, y));
-    expect_ready(fx_square(b, square, y, z));
+    device_expect_ready(fx_square(b, square, y, z));
     kill_worker(b);
     BHT_EQ(bh_buffer_read(z, 0, out, sizeof out, FX_SECONDS, NULL), BH_OK);
     for (int i = 0; i < 64; i++) {
@@ -149,19 +81,19 @@ static void streams_of_one_tenant_share(void) {
  */
 static void two_need_it_first(void) {
     bh_context *context = posing("1:make:1=stop");
-    bh_stream *a = stream_of(context, "a", NULL), *b = stream_of(context, "b", NULL);
+    bh_stream *a = device_stream(context, "a", NULL, 0), *b = device_stream(context, "b", NULL, 0);
     fx_ready(a);
     fx_ready(b);
-    bh_buffer *buffer = device_buffer(context, a, 256);
+    bh_buffer *buffer = device_buffer(context, a, 256, BH_MEMORY_AUTO);
     bh_buffer *first = fx_words(context, 64, 1), *second = fx_words(context, 64, 1);
-    bh_event *one = copy(a, buffer, first);
+    bh_event *one = device_copy(a, buffer, first);
     pid_t stopped = fx_await_stopped();
     BHT_EQ(stopped, bh_stream_worker_pid(a));
-    bh_event *two = copy(b, buffer, second);
+    bh_event *two = device_copy(b, buffer, second);
     BHT_EQ(bh_event_query(two), BH_EVENT_PENDING);
     BHT_EQ(kill(stopped, SIGCONT), 0);
-    expect_ready(two); /* although nobody waits for the first */
-    expect_ready(one);
+    device_expect_ready(two); /* although nobody waits for the first */
+    device_expect_ready(one);
     BHT_EQ(fx_pointer(second)[63], 0);
     bh_buffer_release(buffer);
     bh_buffer_release(first);
@@ -175,19 +107,19 @@ static void two_need_it_first(void) {
 static void many_in_one_submission(void) {
     enum { MANY = 600 };
     bh_context *context = posing(NULL);
-    bh_stream *a = stream_of(context, "a", NULL);
+    bh_stream *a = device_stream(context, "a", NULL, 0);
     bh_buffer *buffers[MANY];
     bh_command *commands = calloc(MANY, sizeof *commands);
     BHT_TRUE(commands);
     for (uint32_t i = 0; i < MANY; i++) {
-        buffers[i] = device_buffer(context, a, 64);
+        buffers[i] = device_buffer(context, a, 64, BH_MEMORY_AUTO);
         commands[i] = (bh_command){
             .type = BH_COMMAND_FILL, .dst = buffers[i], .size = BH_WHOLE_SIZE, .fill_value = i};
     }
     const bh_submit_info info = {.commands = commands, .command_count = MANY};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(a, &info, &event, NULL), BH_OK);
-    expect_ready(event);
+    device_expect_ready(event);
     kill_worker(a);
     uint32_t word = 0;
     BHT_EQ(bh_buffer_read(buffers[MANY - 1], 60, &word, 4, FX_SECONDS, NULL), BH_OK);
@@ -202,8 +134,10 @@ static void many_in_one_submission(void) {
 
 static void other_tenants_are_refused(void) {
     bh_context *context = posing(NULL);
-    bh_stream *a = stream_of(context, "a", NULL), *b = stream_of(context, "b", "somebody else");
-    bh_buffer *buffer = device_buffer(context, a, 64), *host = fx_words(context, 16, 0);
+    bh_stream *a = device_stream(context, "a", NULL, 0),
+              *b = device_stream(context, "b", "somebody else", 0);
+    bh_buffer *buffer = device_buffer(context, a, 64, BH_MEMORY_AUTO),
+              *host = fx_words(context, 16, 0);
     bh_detail detail;
     const bh_command read = {
         .type = BH_COMMAND_COPY, .src = buffer, .dst = host, .size = BH_WHOLE_SIZE};
@@ -223,18 +157,19 @@ static void other_tenants_are_refused(void) {
  * one has it made. */
 static void there_is_no_memory(void) {
     bh_context *context = posing("1:make_full:2=fail");
-    bh_stream *a = stream_of(context, "a", NULL);
-    bh_buffer *kept = device_buffer(context, a, 256), *buffer = device_buffer(context, a, 256);
+    bh_stream *a = device_stream(context, "a", NULL, 0);
+    bh_buffer *kept = device_buffer(context, a, 256, BH_MEMORY_AUTO),
+              *buffer = device_buffer(context, a, 256, BH_MEMORY_AUTO);
     bh_buffer *host = fx_words(context, 64, 7);
-    expect_ready(copy(a, host, kept));
-    bh_event *event = copy(a, host, buffer);
+    device_expect_ready(device_copy(a, host, kept));
+    bh_event *event = device_copy(a, host, buffer);
     fx_expect(event, BH_OUT_OF_DEVICE_MEMORY);
     const bh_verdict verdict = fx_verdict(event);
     BHT_STR_HAS(verdict.message, "256 bytes of device memory were asked for; the device has ");
     bh_event_release(event);
-    expect_bytes(kept, fx_pointer(host), 256);
-    expect_ready(copy(a, host, buffer));
-    expect_bytes(buffer, fx_pointer(host), 256);
+    device_expect(kept, fx_pointer(host), 256);
+    device_expect_ready(device_copy(a, host, buffer));
+    device_expect(buffer, fx_pointer(host), 256);
     bh_buffer_release(kept);
     bh_buffer_release(buffer);
     bh_buffer_release(host);
@@ -245,7 +180,7 @@ static void there_is_no_memory(void) {
 /* More than any buffer may have: as of host memory. An empty one has nothing to be made. */
 static void sizes_at_the_limits(void) {
     bh_context *context = posing(NULL);
-    bh_stream *a = stream_of(context, "a", NULL);
+    bh_stream *a = device_stream(context, "a", NULL, 0);
     bh_buffer_options options;
     bh_buffer_options_init(&options);
     options.stream = a;
@@ -256,7 +191,7 @@ static void sizes_at_the_limits(void) {
            BH_TOO_LARGE);
     BHT_STR_HAS(detail.message, "over the limit of 1 TiB");
     BHT_TRUE(!buffer);
-    buffer = device_buffer(context, a, 0);
+    buffer = device_buffer(context, a, 0, BH_MEMORY_AUTO);
     bh_buffer_release(buffer);
     fx_expect_healthy(context, a);
     bh_stream_release(a);
@@ -268,15 +203,16 @@ static void a_maker_that_dies(void) {
     static const char *const steps[] = {"1:make:1=kill", "1:made:1=kill", "1:before_record:1=kill"};
     for (size_t i = 0; i < BHT_COUNT(steps); i++) {
         bh_context *context = posing(steps[i]);
-        bh_stream *a = stream_of(context, "a", NULL);
-        bh_buffer *buffer = device_buffer(context, a, 256), *host = fx_words(context, 64, 9);
-        bh_event *event = copy(a, buffer, host); /* reads what nobody has written */
+        bh_stream *a = device_stream(context, "a", NULL, 0);
+        bh_buffer *buffer = device_buffer(context, a, 256, BH_MEMORY_AUTO),
+                  *host = fx_words(context, 64, 9);
+        bh_event *event = device_copy(a, buffer, host); /* reads what nobody has written */
         bh_status status = bh_event_wait(event, FX_SECONDS);
         /* Before it has started it runs again (E13). */
         BHT_TRUE(status == BH_OK || status == BH_WORKER_SIGNAL);
         bh_event_release(event);
         const uint32_t zeros[64] = {0};
-        expect_bytes(buffer, zeros, sizeof zeros);
+        device_expect(buffer, zeros, sizeof zeros);
         bh_buffer_release(buffer);
         bh_buffer_release(host);
         bh_stream_release(a);
@@ -288,12 +224,13 @@ static void a_maker_that_dies(void) {
  * in the socket (E11). */
 static void a_maker_that_dies_afterwards(void) {
     bh_context *context = posing("1:after_record:1=kill");
-    bh_stream *a = stream_of(context, "a", NULL);
-    bh_buffer *buffer = device_buffer(context, a, 256), *host = fx_words(context, 64, 9);
-    bh_event *event = copy(a, host, buffer);
+    bh_stream *a = device_stream(context, "a", NULL, 0);
+    bh_buffer *buffer = device_buffer(context, a, 256, BH_MEMORY_AUTO),
+              *host = fx_words(context, 64, 9);
+    bh_event *event = device_copy(a, host, buffer);
     fx_expect(event, BH_OK);
     bh_event_release(event);
-    expect_bytes(buffer, fx_pointer(host), 256);
+    device_expect(buffer, fx_pointer(host), 256);
     bh_buffer_release(buffer);
     bh_buffer_release(host);
     bh_stream_release(a);
@@ -312,16 +249,17 @@ static void lies_are_seen_through(void) {
         char faults[64];
         snprintf(faults, sizeof faults, "1:%s:1=fail", lies[i].lie);
         bh_context *context = posing(faults);
-        bh_stream *a = stream_of(context, "a", NULL);
-        bh_buffer *buffer = device_buffer(context, a, 256), *host = fx_words(context, 64, 9);
-        bh_event *event = copy(a, host, buffer);
+        bh_stream *a = device_stream(context, "a", NULL, 0);
+        bh_buffer *buffer = device_buffer(context, a, 256, BH_MEMORY_AUTO),
+                  *host = fx_words(context, 64, 9);
+        bh_event *event = device_copy(a, host, buffer);
         fx_expect(event, BH_PROTOCOL);
         const bh_verdict verdict = fx_verdict(event);
         BHT_STR_HAS(verdict.message, lies[i].said);
         bh_event_release(event);
         /* Another worker makes it. */
-        expect_ready(copy(a, host, buffer));
-        expect_bytes(buffer, fx_pointer(host), 256);
+        device_expect_ready(device_copy(a, host, buffer));
+        device_expect(buffer, fx_pointer(host), 256);
         bh_buffer_release(buffer);
         bh_buffer_release(host);
         bh_stream_release(a);
@@ -333,9 +271,10 @@ static void lies_are_seen_through(void) {
  * is nowhere, and is made anew by whoever needs it next: zero. */
 static void a_success_without_memory(void) {
     bh_context *context = posing("1:lie_nothing:1=fail");
-    bh_stream *a = stream_of(context, "a", NULL);
-    bh_buffer *buffer = device_buffer(context, a, 256), *host = fx_words(context, 64, 9);
-    bh_event *event = copy(a, host, buffer);
+    bh_stream *a = device_stream(context, "a", NULL, 0);
+    bh_buffer *buffer = device_buffer(context, a, 256, BH_MEMORY_AUTO),
+              *host = fx_words(context, 64, 9);
+    bh_event *event = device_copy(a, host, buffer);
     fx_expect(event, BH_PROTOCOL);
     bh_event_release(event);
     bh_buffer_release(buffer);
@@ -347,14 +286,15 @@ static void a_success_without_memory(void) {
 /* An answer too many is taken for the next one. */
 static void it_answers_twice(void) {
     bh_context *context = posing("1:lie_twice:1=fail");
-    bh_stream *a = stream_of(context, "a", NULL);
-    bh_buffer *first = device_buffer(context, a, 256), *second = device_buffer(context, a, 256);
+    bh_stream *a = device_stream(context, "a", NULL, 0);
+    bh_buffer *first = device_buffer(context, a, 256, BH_MEMORY_AUTO),
+              *second = device_buffer(context, a, 256, BH_MEMORY_AUTO);
     bh_buffer *host = fx_words(context, 64, 9);
-    expect_ready(copy(a, host, first));
-    bh_event *event = copy(a, host, second);
+    device_expect_ready(device_copy(a, host, first));
+    bh_event *event = device_copy(a, host, second);
     fx_expect(event, BH_PROTOCOL);
     bh_event_release(event);
-    expect_bytes(first, fx_pointer(host), 256);
+    device_expect(first, fx_pointer(host), 256);
     bh_buffer_release(first);
     bh_buffer_release(second);
     bh_buffer_release(host);
@@ -365,18 +305,18 @@ static void it_answers_twice(void) {
 /* An import that fails on one stream is that submission's affair. */
 static void an_import_that_fails(void) {
     bh_context *context = posing("2:import:1=fail");
-    bh_stream *a = stream_of(context, "a", NULL);
+    bh_stream *a = device_stream(context, "a", NULL, 0);
     fx_ready(a);
-    bh_stream *b = stream_of(context, "b", NULL);
+    bh_stream *b = device_stream(context, "b", NULL, 0);
     fx_ready(b);
-    bh_buffer *buffer = device_buffer(context, a, 256);
+    bh_buffer *buffer = device_buffer(context, a, 256, BH_MEMORY_AUTO);
     bh_buffer *host = fx_words(context, 64, 9), *back = fx_words(context, 64, 0);
-    expect_ready(copy(a, host, buffer));
-    bh_event *event = copy(b, buffer, back);
+    device_expect_ready(device_copy(a, host, buffer));
+    bh_event *event = device_copy(b, buffer, back);
     fx_expect(event, BH_VULKAN);
     bh_event_release(event);
-    expect_ready(copy(b, buffer, back)); /* it is told again */
-    expect_bytes(buffer, fx_pointer(host), 256);
+    device_expect_ready(device_copy(b, buffer, back)); /* it is told again */
+    device_expect(buffer, fx_pointer(host), 256);
     bh_buffer_release(buffer);
     bh_buffer_release(host);
     bh_buffer_release(back);
@@ -388,9 +328,9 @@ static void an_import_that_fails(void) {
 /* The host has no descriptor to keep it with: the worker is not to blame. */
 static void the_host_has_no_descriptor(void) {
     bh_context *context = posing("1:make:1=stop");
-    bh_stream *a = stream_of(context, "a", NULL);
+    bh_stream *a = device_stream(context, "a", NULL, 0);
     fx_ready(a);
-    bh_buffer *buffer = device_buffer(context, a, 256);
+    bh_buffer *buffer = device_buffer(context, a, 256, BH_MEMORY_AUTO);
     const bh_command command = {
         .type = BH_COMMAND_FILL, .dst = buffer, .size = BH_WHOLE_SIZE, .fill_value = 7};
     const bh_submit_info info = {.commands = &command, .command_count = 1};
@@ -422,9 +362,10 @@ static void the_host_has_no_descriptor(void) {
 /* Nobody wants it any more when the answer comes. */
 static void a_buffer_that_goes_meanwhile(void) {
     bh_context *context = posing("1:make:1=stop");
-    bh_stream *a = stream_of(context, "a", NULL);
-    bh_buffer *buffer = device_buffer(context, a, 256), *host = fx_words(context, 64, 9);
-    bh_event *event = copy(a, buffer, host);
+    bh_stream *a = device_stream(context, "a", NULL, 0);
+    bh_buffer *buffer = device_buffer(context, a, 256, BH_MEMORY_AUTO),
+              *host = fx_words(context, 64, 9);
+    bh_event *event = device_copy(a, buffer, host);
     const pid_t stopped = fx_await_stopped();
     BHT_EQ(bh_event_cancel(event), BH_OK);
     bh_buffer_release(buffer);

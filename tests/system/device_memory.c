@@ -1,5 +1,6 @@
 /* Device memory (D1 to D7), on the driver that runs on the processor: the API and the rules are the
  * same there, with host memory underneath (D7). */
+#include "device_scene.h"
 #include "files.h"
 
 #include <signal.h>
@@ -12,19 +13,6 @@ struct scene {
     bh_context *context;
     bh_stream *a;
 };
-
-static bh_stream *stream_of(bh_context *context, const char *name, const char *tenant,
-                            uint64_t device_memory) {
-    bh_stream_options options;
-    bh_stream_options_init(&options);
-    options.name = name;
-    options.tenant = tenant;
-    options.device_memory = device_memory;
-    options.deadline_ns = FX_SECONDS;
-    bh_stream *stream = NULL;
-    BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
-    return stream;
-}
 
 static struct scene set_up(void) {
     struct scene s = {.context = fx_context(NULL)};
@@ -46,76 +34,21 @@ static bh_status create(bh_context *context, bh_stream *stream, uint64_t size, u
     return bh_buffer_create_with(context, size, &options, out_buffer, detail);
 }
 
-static bh_buffer *device_buffer(bh_context *context, bh_stream *stream, uint64_t size) {
-    bh_buffer *buffer = NULL;
-    bh_detail detail = {0};
-    if (create(context, stream, size, BH_MEMORY_DEVICE, &buffer, &detail) != BH_OK) {
-        BHT_FAIL("bh_buffer_create_with: %s", detail.message);
-    }
-    BHT_EQ(bh_buffer_memory(buffer), BH_MEMORY_DEVICE);
-    return buffer;
-}
-
-/* A pattern that no two words share. */
-static uint32_t *pattern(uint64_t size, uint32_t seed) {
-    uint32_t *words = malloc(size);
-    BHT_TRUE(words);
-    for (uint64_t i = 0; i < size / 4; i++) {
-        words[i] = (uint32_t)i * 2654435761u + seed;
-    }
-    return words;
-}
-
-static void expect_bytes(bh_buffer *buffer, const void *bytes, uint64_t size) {
-    void *found = malloc(size);
-    BHT_TRUE(found);
-    bh_detail detail = {0};
-    if (bh_buffer_read(buffer, 0, found, size, FX_SECONDS, &detail) != BH_OK) {
-        BHT_FAIL("bh_buffer_read: %s", detail.message);
-    }
-    BHT_TRUE(memcmp(found, bytes, size) == 0);
-    free(found);
-}
-
-static void put(bh_buffer *buffer, const void *bytes, uint64_t size) {
-    bh_detail detail = {0};
-    if (bh_buffer_write(buffer, 0, bytes, size, FX_SECONDS, &detail) != BH_OK) {
-        BHT_FAIL("bh_buffer_write: %s", detail.message);
-    }
-}
-
-static bh_event *copy(bh_stream *stream, bh_buffer *src, bh_buffer *dst) {
-    const bh_command command = {
-        .type = BH_COMMAND_COPY, .src = src, .dst = dst, .size = BH_WHOLE_SIZE};
-    const bh_submit_info info = {.commands = &command, .command_count = 1};
-    bh_event *event = NULL;
-    bh_detail detail = {0};
-    if (bh_submit(stream, &info, &event, &detail) != BH_OK) {
-        BHT_FAIL("bh_submit: %s", detail.message);
-    }
-    return event;
-}
-
-static void expect_ready(bh_event *event) {
-    fx_expect(event, BH_OK);
-    bh_event_release(event);
-}
-
 /* -- D1 --------------------------------------------------------------------------------------- */
 
 /* Several pieces, the last one short, and parts of them. */
 static void the_host_reads_and_writes_by_copies(void) {
     const uint64_t size = 33 * MIB + 4;
     struct scene s = set_up();
-    bh_buffer *buffer = device_buffer(s.context, s.a, size);
-    uint32_t *words = pattern(size, 1);
-    put(buffer, words, size);
-    expect_bytes(buffer, words, size);
+    bh_buffer *buffer = device_buffer(s.context, s.a, size, BH_MEMORY_DEVICE);
+    uint32_t *words = device_pattern(size, 1);
+    device_put(buffer, words, size);
+    device_expect(buffer, words, size);
     uint32_t part[64] = {0};
     const uint64_t at = 16 * MIB - 128;
     BHT_EQ(bh_buffer_write(buffer, at, part, sizeof part, FX_SECONDS, NULL), BH_OK);
     memcpy((char *)words + at, part, sizeof part);
-    expect_bytes(buffer, words, size);
+    device_expect(buffer, words, size);
     memset(part, 1, sizeof part);
     BHT_EQ(bh_buffer_read(buffer, size - 256, part, sizeof part, FX_SECONDS, NULL), BH_OK);
     BHT_TRUE(memcmp(part, (char *)words + size - 256, sizeof part) == 0);
@@ -128,7 +61,7 @@ static void the_host_reads_and_writes_by_copies(void) {
 
 static void there_is_no_pointer(void) {
     struct scene s = set_up();
-    bh_buffer *buffer = device_buffer(s.context, s.a, 64);
+    bh_buffer *buffer = device_buffer(s.context, s.a, 64, BH_MEMORY_DEVICE);
     void *pointer = &s;
     bh_detail detail;
     BHT_EQ(bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &pointer, &detail), BH_INVALID_ARGUMENT);
@@ -143,17 +76,17 @@ static void there_is_no_pointer(void) {
 static void upload_and_download_are_commands(void) {
     const uint64_t size = 256;
     struct scene s = set_up();
-    bh_buffer *square_in = device_buffer(s.context, s.a, size);
-    bh_buffer *square_out = device_buffer(s.context, s.a, size);
+    bh_buffer *square_in = device_buffer(s.context, s.a, size, BH_MEMORY_DEVICE);
+    bh_buffer *square_out = device_buffer(s.context, s.a, size, BH_MEMORY_DEVICE);
     bh_buffer *host = fx_buffer(s.context, size), *back = fx_buffer(s.context, size);
     bh_kernel *square = fx_kernel(s.context, "square");
     float *in = (float *)(void *)fx_pointer(host);
     for (int i = 0; i < 64; i++) {
         in[i] = (float)i;
     }
-    bh_event_release(copy(s.a, host, square_in));
+    bh_event_release(device_copy(s.a, host, square_in));
     bh_event_release(fx_square(s.a, square, square_in, square_out));
-    expect_ready(copy(s.a, square_out, back));
+    device_expect_ready(device_copy(s.a, square_out, back));
     const float *out = (const float *)mapped(back);
     for (int i = 0; i < 64; i++) {
         BHT_TRUE(out[i] == (float)(i * i));
@@ -168,17 +101,18 @@ static void upload_and_download_are_commands(void) {
 
 static void each_change_has_a_number(void) {
     struct scene s = set_up();
-    bh_buffer *buffer = device_buffer(s.context, s.a, 64), *host = fx_words(s.context, 16, 3);
+    bh_buffer *buffer = device_buffer(s.context, s.a, 64, BH_MEMORY_DEVICE),
+              *host = fx_words(s.context, 16, 3);
     BHT_EQ(bh_buffer_version(buffer), 0);
     BHT_EQ(bh_buffer_version(host), 0);
-    expect_ready(copy(s.a, host, buffer));
+    device_expect_ready(device_copy(s.a, host, buffer));
     const uint64_t first = bh_buffer_version(buffer);
     BHT_TRUE(first > 0);
-    expect_ready(copy(s.a, buffer, host)); /* which only reads it */
+    device_expect_ready(device_copy(s.a, buffer, host)); /* which only reads it */
     uint32_t words[16];
     BHT_EQ(bh_buffer_read(buffer, 0, words, sizeof words, FX_SECONDS, NULL), BH_OK);
     BHT_EQ(bh_buffer_version(buffer), first);
-    put(buffer, words, sizeof words);
+    device_put(buffer, words, sizeof words);
     BHT_TRUE(bh_buffer_version(buffer) > first);
     bh_buffer_release(buffer);
     bh_buffer_release(host);
@@ -189,7 +123,8 @@ static void each_change_has_a_number(void) {
 static void a_turn_takes_a_timeout(void) {
     struct scene s = set_up();
     bh_kernel *gate = fx_kernel(s.context, "gate");
-    bh_buffer *buffer = device_buffer(s.context, s.a, 64), *data = fx_words(s.context, 64, 0);
+    bh_buffer *buffer = device_buffer(s.context, s.a, 64, BH_MEMORY_DEVICE),
+              *data = fx_words(s.context, 64, 0);
     const uint32_t ones[16] = {1, 1, 1}, zeros[16] = {0};
     volatile uint32_t *word = fx_pointer(data);
     bh_event *running = fx_gate_within(s.a, gate, data, BH_FOREVER);
@@ -202,7 +137,7 @@ static void a_turn_takes_a_timeout(void) {
     BHT_EQ(bh_buffer_version(buffer), version);
     *word = FX_GATE_OPEN;
     fx_expect(running, BH_OK);
-    expect_bytes(buffer, zeros, sizeof zeros);
+    device_expect(buffer, zeros, sizeof zeros);
     BHT_EQ(bh_stream_synchronize(s.a, FX_SECONDS, NULL), BH_OK); /* what was taken back is quiet */
     bh_event_release(running);
     bh_kernel_release(gate);
@@ -213,18 +148,18 @@ static void a_turn_takes_a_timeout(void) {
 
 static void the_buffer_keeps_its_stream(void) {
     struct scene s = set_up();
-    bh_buffer *buffer = device_buffer(s.context, s.a, 64);
+    bh_buffer *buffer = device_buffer(s.context, s.a, 64, BH_MEMORY_DEVICE);
     const uint32_t words[16] = {1, 2, 3};
     bh_stream_release(s.a);
-    put(buffer, words, sizeof words);
-    expect_bytes(buffer, words, sizeof words);
+    device_put(buffer, words, sizeof words);
+    device_expect(buffer, words, sizeof words);
     bh_buffer_release(buffer);
     BHT_EQ(bh_context_destroy(s.context), BH_OK);
 }
 
 static void after_the_context_there_are_no_copies(void) {
     struct scene s = set_up();
-    bh_buffer *buffer = device_buffer(s.context, s.a, 64);
+    bh_buffer *buffer = device_buffer(s.context, s.a, 64, BH_MEMORY_DEVICE);
     uint32_t words[16] = {0};
     bh_stream_release(s.a);
     BHT_EQ(bh_context_destroy(s.context), BH_OK);
@@ -238,14 +173,14 @@ static void after_the_context_there_are_no_copies(void) {
 static void content_survives_its_writers_death(void) {
     const uint64_t size = 2 * MIB;
     struct scene s = set_up();
-    bh_buffer *buffer = device_buffer(s.context, s.a, size);
-    uint32_t *words = pattern(size, 7);
-    put(buffer, words, size);
+    bh_buffer *buffer = device_buffer(s.context, s.a, size, BH_MEMORY_DEVICE);
+    uint32_t *words = device_pattern(size, 7);
+    device_put(buffer, words, size);
     for (int i = 0; i < 2; i++) {
         const pid_t pid = fx_ready(s.a);
         fx_kill(pid, SIGKILL);
         WAIT_UNTIL(bh_stream_worker_pid(s.a) != pid, 20000);
-        expect_bytes(buffer, words, size);
+        device_expect(buffer, words, size);
     }
     free(words);
     bh_buffer_release(buffer);
@@ -257,13 +192,13 @@ static void content_survives_its_writers_death(void) {
 static void a_death_poisons_what_was_being_written(void) {
     struct scene s = set_up();
     bh_kernel *gate = fx_kernel(s.context, "gate");
-    bh_buffer *kept = device_buffer(s.context, s.a, 256);
-    bh_buffer *written = device_buffer(s.context, s.a, 256);
+    bh_buffer *kept = device_buffer(s.context, s.a, 256, BH_MEMORY_DEVICE);
+    bh_buffer *written = device_buffer(s.context, s.a, 256, BH_MEMORY_DEVICE);
     bh_buffer *data = fx_words(s.context, 64, 0);
     const volatile uint32_t *runs = &fx_pointer(data)[1];
-    uint32_t *words = pattern(256, 9), found[64];
-    put(kept, words, 256);
-    put(written, words, 256);
+    uint32_t *words = device_pattern(256, 9), found[64];
+    device_put(kept, words, 256);
+    device_put(written, words, 256);
     const bh_command commands[] = {
         {.type = BH_COMMAND_DISPATCH,
          .kernel = gate,
@@ -282,11 +217,11 @@ static void a_death_poisons_what_was_being_written(void) {
     fx_expect(event, BH_WORKER_SIGNAL);
     BHT_EQ(bh_buffer_read(written, 0, found, sizeof found, FX_SECONDS, NULL), BH_WORKER_SIGNAL);
     BHT_EQ(bh_buffer_read(written, 0, found, sizeof found, FX_SECONDS, NULL), BH_WORKER_SIGNAL);
-    expect_bytes(kept, words, 256);
+    device_expect(kept, words, 256);
     /* Part of it does not clean it; all of it does (B5). */
     BHT_EQ(bh_buffer_write(written, 0, words, 128, FX_SECONDS, NULL), BH_WORKER_SIGNAL);
-    put(written, words, 256);
-    expect_bytes(written, words, 256);
+    device_put(written, words, 256);
+    device_expect(written, words, 256);
     free(words);
     bh_event_release(event);
     bh_kernel_release(gate);
@@ -301,20 +236,21 @@ static void a_write_in_pieces_cleans(void) {
     const uint64_t size = 17 * MIB;
     struct scene s = set_up();
     bh_kernel *gate = fx_kernel(s.context, "gate");
-    bh_buffer *buffer = device_buffer(s.context, s.a, size), *data = fx_words(s.context, 64, 0);
+    bh_buffer *buffer = device_buffer(s.context, s.a, size, BH_MEMORY_DEVICE),
+              *data = fx_words(s.context, 64, 0);
     bh_buffer *host = fx_buffer(s.context, size);
     volatile uint32_t *word = fx_pointer(data);
     bh_event *running = fx_gate_within(s.a, gate, data, BH_FOREVER);
     fx_await_gate(data);
-    bh_event *event = copy(s.a, host, buffer);
+    bh_event *event = device_copy(s.a, host, buffer);
     BHT_EQ(bh_event_cancel(event), BH_OK);
     fx_expect(event, BH_CANCELLED);
     *word = FX_GATE_OPEN;
     fx_expect(running, BH_OK);
-    uint32_t *words = pattern(size, 5);
+    uint32_t *words = device_pattern(size, 5);
     BHT_EQ(bh_buffer_read(buffer, 0, words, 4, FX_SECONDS, NULL), BH_CANCELLED);
-    put(buffer, words, size);
-    expect_bytes(buffer, words, size);
+    device_put(buffer, words, size);
+    device_expect(buffer, words, size);
     free(words);
     bh_event_release(event);
     bh_event_release(running);
@@ -330,17 +266,17 @@ static void a_write_in_pieces_cleans(void) {
 static void new_memory_is_zero(void) {
     const uint64_t size = 64 * 1024;
     struct scene s = set_up();
-    void *zeros = calloc(1, size), *words = pattern(size, 3);
+    void *zeros = calloc(1, size), *words = device_pattern(size, 3);
     BHT_TRUE(zeros);
     for (int i = 0; i < 3; i++) { /* the second and third have what the first had */
-        bh_buffer *buffer = device_buffer(s.context, s.a, size);
-        expect_bytes(buffer, zeros, size);
-        put(buffer, words, size);
+        bh_buffer *buffer = device_buffer(s.context, s.a, size, BH_MEMORY_DEVICE);
+        device_expect(buffer, zeros, size);
+        device_put(buffer, words, size);
         bh_buffer_release(buffer);
     }
-    bh_stream *other = stream_of(s.context, "b", "somebody else", 0);
-    bh_buffer *buffer = device_buffer(s.context, other, size);
-    expect_bytes(buffer, zeros, size);
+    bh_stream *other = device_stream(s.context, "b", "somebody else", 0);
+    bh_buffer *buffer = device_buffer(s.context, other, size, BH_MEMORY_DEVICE);
+    device_expect(buffer, zeros, size);
     bh_buffer_release(buffer);
     bh_stream_release(other);
     free(zeros);
@@ -352,15 +288,16 @@ static void new_memory_is_zero(void) {
 
 static void streams_of_one_tenant_share(void) {
     struct scene s = set_up();
-    bh_stream *b = stream_of(s.context, "b", NULL, 0);
-    bh_buffer *buffer = device_buffer(s.context, s.a, 64), *host = fx_words(s.context, 16, 5);
+    bh_stream *b = device_stream(s.context, "b", NULL, 0);
+    bh_buffer *buffer = device_buffer(s.context, s.a, 64, BH_MEMORY_DEVICE),
+              *host = fx_words(s.context, 16, 5);
     bh_buffer *back = fx_words(s.context, 16, 0);
-    bh_event_release(copy(s.a, host, buffer));
-    expect_ready(copy(b, buffer, back));
+    bh_event_release(device_copy(s.a, host, buffer));
+    device_expect_ready(device_copy(b, buffer, back));
     BHT_EQ(((const uint32_t *)mapped(back))[15], 5);
     bh_buffer *six = fx_words(s.context, 16, 6);
-    bh_event_release(copy(b, six, buffer)); /* and may write it, too */
-    expect_ready(copy(s.a, buffer, back));
+    bh_event_release(device_copy(b, six, buffer)); /* and may write it, too */
+    device_expect_ready(device_copy(s.a, buffer, back));
     BHT_EQ(((const uint32_t *)mapped(back))[15], 6);
     bh_buffer_release(six);
     bh_buffer_release(buffer);
@@ -372,13 +309,14 @@ static void streams_of_one_tenant_share(void) {
 
 static void other_tenants_read_only(void) {
     struct scene s = set_up();
-    bh_stream *b = stream_of(s.context, "b", "somebody else", 0);
-    bh_buffer *buffer = device_buffer(s.context, s.a, 64), *back = fx_words(s.context, 16, 0);
+    bh_stream *b = device_stream(s.context, "b", "somebody else", 0);
+    bh_buffer *buffer = device_buffer(s.context, s.a, 64, BH_MEMORY_DEVICE),
+              *back = fx_words(s.context, 16, 0);
     bh_kernel *square = fx_kernel(s.context, "square");
     for (uint32_t i = 1; i < 3; i++) { /* each version */
         bh_buffer *host = fx_words(s.context, 16, i);
-        bh_event_release(copy(s.a, host, buffer));
-        expect_ready(copy(b, buffer, back));
+        bh_event_release(device_copy(s.a, host, buffer));
+        device_expect_ready(device_copy(b, buffer, back));
         BHT_EQ(((const uint32_t *)mapped(back))[15], i);
         bh_buffer_release(host);
     }
@@ -414,17 +352,18 @@ static void other_tenants_read_only(void) {
 static void a_lost_device_poisons_what_was_being_written(void) {
     bh_context *context = fx_context("1:lie_device:4=fail");
     bh_stream *a = fx_stream(context, "a", FX_SECONDS);
-    bh_buffer *kept = device_buffer(context, a, 64), *lost = device_buffer(context, a, 64);
+    bh_buffer *kept = device_buffer(context, a, 64, BH_MEMORY_DEVICE),
+              *lost = device_buffer(context, a, 64, BH_MEMORY_DEVICE);
     bh_buffer *host = fx_words(context, 16, 4);
     const uint32_t words[16] = {1, 2, 3};
-    put(kept, words, sizeof words);
-    put(lost, words, sizeof words);
-    expect_ready(copy(a, host, lost));
-    bh_event *event = copy(a, host, lost);
+    device_put(kept, words, sizeof words);
+    device_put(lost, words, sizeof words);
+    device_expect_ready(device_copy(a, host, lost));
+    bh_event *event = device_copy(a, host, lost);
     fx_expect(event, BH_DEVICE_LOST);
     uint32_t found[16];
     BHT_EQ(bh_buffer_read(lost, 0, found, sizeof found, FX_SECONDS, NULL), BH_DEVICE_LOST);
-    expect_bytes(kept, words, sizeof words);
+    device_expect(kept, words, sizeof words);
     bh_event_release(event);
     bh_buffer_release(kept);
     bh_buffer_release(lost);
@@ -439,8 +378,9 @@ static void limits_are_kept(void) {
     bh_context_options options = fx_options();
     options.device_memory = 3 * MIB;
     bh_context *context = fx_context_with(options, NULL);
-    bh_stream *a = stream_of(context, "a", NULL, 2 * MIB), *b = stream_of(context, "b", NULL, 0);
-    bh_buffer *first = device_buffer(context, a, MIB + 1), *second = NULL;
+    bh_stream *a = device_stream(context, "a", NULL, 2 * MIB),
+              *b = device_stream(context, "b", NULL, 0);
+    bh_buffer *first = device_buffer(context, a, MIB + 1, BH_MEMORY_DEVICE), *second = NULL;
     bh_detail detail;
     /* Of the stream: a page more than 1 MiB is taken. */
     BHT_EQ(create(context, a, MIB, BH_MEMORY_DEVICE, &second, &detail), BH_OUT_OF_DEVICE_MEMORY);
@@ -456,9 +396,9 @@ static void limits_are_kept(void) {
     const uint32_t words[16] = {1};
     BHT_EQ(bh_buffer_write(first, 0, words, sizeof words, FX_SECONDS, NULL), BH_OK);
     bh_buffer_release(first);
-    first = device_buffer(context, b, 3 * MIB);
+    first = device_buffer(context, b, 3 * MIB, BH_MEMORY_DEVICE);
     bh_buffer_release(first);
-    first = device_buffer(context, a, 2 * MIB);
+    first = device_buffer(context, a, 2 * MIB, BH_MEMORY_DEVICE);
     bh_buffer_release(first);
     bh_stream_release(a);
     bh_stream_release(b);
@@ -467,7 +407,7 @@ static void limits_are_kept(void) {
 
 static void a_trim_gives_it_back(void) {
     struct scene s = set_up();
-    bh_buffer *buffer = device_buffer(s.context, s.a, 64 * 1024);
+    bh_buffer *buffer = device_buffer(s.context, s.a, 64 * 1024, BH_MEMORY_DEVICE);
     bh_buffer_release(buffer);
     bh_pool_stats stats;
     BHT_EQ(bh_context_pool_stats(s.context, &stats, NULL), BH_OK);
@@ -517,7 +457,7 @@ static void auto_is_host_memory_here(void) {
 
 static void an_empty_buffer(void) {
     struct scene s = set_up();
-    bh_buffer *buffer = device_buffer(s.context, s.a, 0);
+    bh_buffer *buffer = device_buffer(s.context, s.a, 0, BH_MEMORY_DEVICE);
     BHT_EQ(bh_buffer_read(buffer, 0, NULL, 0, FX_SECONDS, NULL), BH_OK);
     BHT_EQ(bh_buffer_write(buffer, 0, NULL, 0, FX_SECONDS, NULL), BH_OK);
     bh_buffer_release(buffer);
@@ -552,7 +492,7 @@ static void a_file_in_pieces(void) {
     const uint64_t size = 40 * MIB + 12;
     struct scene s = set_up();
     enter_folder();
-    uint32_t *words = pattern(size, 11);
+    uint32_t *words = device_pattern(size, 11);
     write_file("file", words, size);
     bh_file_source source = into_device("file", s.a);
     bh_buffer *buffer = load(s.context, &source);
@@ -565,7 +505,7 @@ static void a_file_in_pieces(void) {
     BHT_EQ(bh_buffer_load_progress(buffer, &done, &total, NULL), BH_OK);
     BHT_EQ(done, size);
     BHT_EQ(total, size);
-    expect_bytes(buffer, words, size);
+    device_expect(buffer, words, size);
     free(words);
     bh_event_release(event);
     bh_buffer_release(buffer);
@@ -585,13 +525,13 @@ static void a_piece_that_cannot_be_read(void) {
     bh_context *context = fx_context("*:load_read:3=fail");
     bh_stream *a = fx_stream(context, "a", FX_SECONDS);
     enter_folder();
-    uint32_t *words = pattern(size, 11);
+    uint32_t *words = device_pattern(size, 11);
     write_file("file", words, size);
     const bh_file_source source = into_device("file", a);
     bh_buffer *buffer = load(context, &source), *host = fx_buffer(context, size);
     bh_event *event = NULL;
     BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
-    bh_event *dependent = copy(a, buffer, host);
+    bh_event *dependent = device_copy(a, buffer, host);
     fx_expect(event, BH_LOAD_FAILED);
     fx_expect(dependent, BH_LOAD_FAILED);
     const bh_verdict verdict = fx_verdict(event);
@@ -620,7 +560,7 @@ static void a_piece_that_is_not_copied(void) {
     bh_stream *a = fx_stream(context, "a", FX_SECONDS);
     fx_ready(a);
     enter_folder();
-    uint32_t *words = pattern(size, 11);
+    uint32_t *words = device_pattern(size, 11);
     write_file("file", words, size);
     const bh_file_source source = into_device("file", a);
     bh_buffer *buffer = load(context, &source);

@@ -6,7 +6,8 @@
  *
  *   picky   no instance without all nodes        dies    of a node that is refused
  *   silent  no PCI addresses                     */
-#include <dlfcn.h>
+#include "fake_lavapipe.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -14,11 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <vulkan/vulkan.h>
 
-#define EXPORT  __attribute__((visibility("default")))
-#define NODES   3
-#define RESERVE (UINT64_C(32) << 20) /* half of the longest file that a worker may have */
+#define NODES 3
 
 static const uint32_t bus_of[NODES] = {0x65, 0x17, 0xca};
 
@@ -30,26 +28,7 @@ static struct gpu {
 } gpus[NODES], *chosen;
 static uint32_t gpu_count;
 static char behaviour[16];
-static void *lavapipe;
-static PFN_vkGetInstanceProcAddr real;
 static PFN_vkQueueSubmit real_submit;
-
-__attribute__((constructor)) static void load(void) {
-    setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);
-    lavapipe = dlopen("libvulkan_lvp.so", RTLD_NOW | RTLD_LOCAL);
-    if (lavapipe) {
-        real = (PFN_vkGetInstanceProcAddr)dlsym(lavapipe, "vk_icdGetInstanceProcAddr");
-    }
-}
-
-EXPORT VkResult vk_icdNegotiateLoaderICDInterfaceVersion(uint32_t *version);
-EXPORT VkResult vk_icdNegotiateLoaderICDInterfaceVersion(uint32_t *version) {
-    VkResult (*negotiate)(uint32_t *) =
-        !lavapipe
-            ? NULL
-            : (VkResult(*)(uint32_t *))dlsym(lavapipe, "vk_icdNegotiateLoaderICDInterfaceVersion");
-    return !negotiate ? VK_ERROR_INITIALIZATION_FAILED : negotiate(version);
-}
 
 static int open_node(unsigned number) {
     char path[32];
@@ -221,38 +200,21 @@ static PFN_vkVoidFunction VKAPI_CALL device_proc(VkDevice device, const char *na
     return found;
 }
 
-/* Lavapipe's memory file, since Mesa 23: as long as it will have to be, for NVIDIA's filter B lets
- * nothing be made longer. The driver keeps what it is given back. */
-static void reserve(VkDevice device) {
-    PFN_vkGetDeviceProcAddr get =
-        (PFN_vkGetDeviceProcAddr)real(chosen->instance, "vkGetDeviceProcAddr");
-    PFN_vkAllocateMemory allocate = (PFN_vkAllocateMemory)get(device, "vkAllocateMemory");
-    PFN_vkFreeMemory give_back = (PFN_vkFreeMemory)get(device, "vkFreeMemory");
-    const VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-                                       .allocationSize = RESERVE};
-    VkDeviceMemory memory;
-    if (allocate(device, &info, NULL, &memory) == VK_SUCCESS) {
-        give_back(device, memory, NULL);
-    }
-}
-
 static VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, const VkDeviceCreateInfo *info,
                                          const VkAllocationCallbacks *allocator, VkDevice *out) {
     chosen = find(physical);
     PFN_vkCreateDevice create = (PFN_vkCreateDevice)real(chosen->instance, "vkCreateDevice");
     VkResult result = create(physical, info, allocator, out);
     if (result == VK_SUCCESS) {
-        reserve(*out);
+        reserve_memory((PFN_vkGetDeviceProcAddr)real(chosen->instance, "vkGetDeviceProcAddr"),
+                       *out);
     }
     return result;
 }
 
 EXPORT PFN_vkVoidFunction vk_icdGetInstanceProcAddr(VkInstance instance, const char *name);
 EXPORT PFN_vkVoidFunction vk_icdGetInstanceProcAddr(VkInstance instance, const char *name) {
-    static const struct {
-        const char *name;
-        PFN_vkVoidFunction function;
-    } own[] = {
+    static const struct entry own[] = {
         {"vkCreateInstance", (PFN_vkVoidFunction)create_instance},
         {"vkDestroyInstance", (PFN_vkVoidFunction)destroy_instance},
         {"vkEnumeratePhysicalDevices", (PFN_vkVoidFunction)enumerate_devices},
@@ -262,10 +224,6 @@ EXPORT PFN_vkVoidFunction vk_icdGetInstanceProcAddr(VkInstance instance, const c
         {"vkGetDeviceProcAddr", (PFN_vkVoidFunction)device_proc},
         {"vkCreateDevice", (PFN_vkVoidFunction)create_device},
     };
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
-        if (strcmp(own[i].name, name) == 0) {
-            return own[i].function;
-        }
-    }
-    return real(instance, name);
+    PFN_vkVoidFunction ours = find_entry(own, sizeof own / sizeof *own, name);
+    return ours ? ours : real(instance, name);
 }

@@ -2,7 +2,8 @@
  * queues, which can transfer and nothing else and goes on while kernels hang, and memory on the
  * device that no processor can map, and that other processes can import. Underneath that memory is
  * a memfd, "fake-words", in which a test sees what is done to it. */
-#include <dlfcn.h>
+#include "fake_lavapipe.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,18 +12,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <vulkan/vulkan.h>
 
-#define EXPORT  __attribute__((visibility("default")))
 #define MOST    256
 #define PAGE    4096u
 #define FILLS   128
 #define COPIES  64
 #define FD_NAME VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME
-#define RESERVE (UINT64_C(32) << 20) /* see fake_nvidia.c */
 
-static void *lavapipe;
-static PFN_vkGetInstanceProcAddr real;
 static VkInstance instance;
 static PFN_vkGetDeviceProcAddr real_device_proc;
 static VkDevice device;
@@ -56,23 +52,6 @@ static char our_queue[1];
 
 #define REAL(name)   ((PFN_##name)real(instance, #name))
 #define DEVICE(name) ((PFN_##name)real_device_proc(device, #name))
-
-__attribute__((constructor)) static void load(void) {
-    setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);
-    lavapipe = dlopen(FAKE_LAVAPIPE, RTLD_NOW | RTLD_LOCAL);
-    if (lavapipe) {
-        real = (PFN_vkGetInstanceProcAddr)dlsym(lavapipe, "vk_icdGetInstanceProcAddr");
-    }
-}
-
-EXPORT VkResult vk_icdNegotiateLoaderICDInterfaceVersion(uint32_t *version);
-EXPORT VkResult vk_icdNegotiateLoaderICDInterfaceVersion(uint32_t *version) {
-    VkResult (*negotiate)(uint32_t *) =
-        !lavapipe
-            ? NULL
-            : (VkResult(*)(uint32_t *))dlsym(lavapipe, "vk_icdNegotiateLoaderICDInterfaceVersion");
-    return !negotiate ? VK_ERROR_INITIALIZATION_FAILED : negotiate(version);
-}
 
 /* -- what it looks like ----------------------------------------------------------------------- */
 
@@ -439,20 +418,6 @@ static VkResult VKAPI_CALL export_memory(VkDevice d, const VkMemoryGetFdInfoKHR 
 
 /* -- entry points ----------------------------------------------------------------------------- */
 
-struct entry {
-    const char *name;
-    PFN_vkVoidFunction function;
-};
-
-static PFN_vkVoidFunction find(const struct entry *entries, size_t count, const char *name) {
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(entries[i].name, name) == 0) {
-            return entries[i].function;
-        }
-    }
-    return NULL;
-}
-
 static PFN_vkVoidFunction VKAPI_CALL device_proc(VkDevice d, const char *name) {
     static const struct entry own[] = {
         {"vkGetDeviceQueue", (PFN_vkVoidFunction)get_queue},
@@ -472,17 +437,8 @@ static PFN_vkVoidFunction VKAPI_CALL device_proc(VkDevice d, const char *name) {
         {"vkBindBufferMemory", (PFN_vkVoidFunction)bind},
         {"vkGetMemoryFdKHR", (PFN_vkVoidFunction)export_memory},
     };
-    PFN_vkVoidFunction ours = find(own, sizeof own / sizeof *own, name);
+    PFN_vkVoidFunction ours = find_entry(own, sizeof own / sizeof *own, name);
     return ours ? ours : real_device_proc(d, name);
-}
-
-static void reserve(VkDevice d) {
-    const VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-                                       .allocationSize = RESERVE};
-    VkDeviceMemory memory;
-    if (DEVICE(vkAllocateMemory)(d, &info, NULL, &memory) == VK_SUCCESS) {
-        DEVICE(vkFreeMemory)(d, memory, NULL);
-    }
 }
 
 /* Its one queue, whichever is asked for. */
@@ -506,7 +462,7 @@ static VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, const VkDevi
     VkResult result = REAL(vkCreateDevice)(physical, &changed, allocator, out);
     if (result == VK_SUCCESS) {
         device = *out;
-        reserve(device);
+        reserve_memory(real_device_proc, device);
     }
     return result;
 }
@@ -524,6 +480,6 @@ EXPORT PFN_vkVoidFunction vk_icdGetInstanceProcAddr(VkInstance i, const char *na
         {"vkGetDeviceProcAddr", (PFN_vkVoidFunction)device_proc},
         {"vkCreateDevice", (PFN_vkVoidFunction)create_device},
     };
-    PFN_vkVoidFunction ours = find(own, sizeof own / sizeof *own, name);
+    PFN_vkVoidFunction ours = find_entry(own, sizeof own / sizeof *own, name);
     return ours ? ours : real(i, name);
 }

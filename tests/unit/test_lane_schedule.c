@@ -5,6 +5,7 @@
 #include "base/futex.h"
 #include "ipc/lane.h"
 #include "ipc/progress.h"
+#include "lane_view.h"
 #include "support.h"
 #include <stdlib.h>
 
@@ -173,7 +174,7 @@ static void run_seed(uint64_t seed) {
     check(&w, w.view.tail == w.lane.head, "bytes are left over");
     bhi_progress_unmap(&w.told);
     bhi_progress_destroy(&w.seen);
-    bhi_lane_view_unmap(&w.view);
+    bht_lane_view_unmap(&w.view);
     bhi_lane_destroy(&w.lane);
 }
 

@@ -5,6 +5,7 @@
 #include "base/futex.h"
 #include "ipc/lane.h"
 #include "ipc/progress.h"
+#include "lane_view.h"
 #include "support.h"
 #include <pthread.h>
 
@@ -164,7 +165,7 @@ static void run_pair(bool one_mapping) {
     }
     BHT_GT(p.lane.head, 100ull * CAPACITY); /* it went round */
     if (!one_mapping) {
-        bhi_lane_view_unmap(&p.view);
+        bht_lane_view_unmap(&p.view);
     }
     bhi_progress_unmap(&p.told);
     bhi_progress_destroy(&separate);

@@ -368,10 +368,6 @@ static const struct bhi_driver_info drivers[] = {
 
 #define DRIVERS (sizeof drivers / sizeof drivers[0])
 
-const struct bhi_driver_info *bhi_driver_at(unsigned index) {
-    return index < DRIVERS ? &drivers[index] : NULL;
-}
-
 const struct bhi_driver_info *bhi_driver_info(const char *name) {
     for (size_t i = 0; i < DRIVERS; i++) {
         if (strcmp(drivers[i].name, name) == 0) {
@@ -431,15 +427,23 @@ static int find(struct bhi_driver *driver, const struct bhi_driver_info *info, c
     return r;
 }
 
+static int refuse_name(const char *name, struct bhi_error *failure) {
+    char known[128] = "";
+    for (size_t i = 0, used = 0; i < DRIVERS && used < sizeof known; i++) {
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "",
+                                 drivers[i].name);
+    }
+    return bhi_error_set_errno(failure, BH_NO_DEVICE, 0, "no driver is called '%s' (known: %s)",
+                               name, known);
+}
+
 int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_error *failure) {
     char seen[DRIVERS][200] = {{0}};
     memset(driver, 0, sizeof *driver);
     if (name[0] != '\0') {
         const struct bhi_driver_info *info = bhi_driver_info(name);
         if (!info) {
-            return bhi_error_set_errno(
-                failure, BH_NO_DEVICE, 0,
-                "no driver is called '%s' (known: nvidia, lavapipe, swiftshader, radv, anv)", name);
+            return refuse_name(name, failure);
         }
         if (find(driver, info, seen[0], sizeof seen[0]) != 0) {
             return bhi_error_set_errno(failure, BH_NO_DEVICE, 0, "driver not present: %s", seen[0]);

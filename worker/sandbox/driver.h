@@ -93,8 +93,6 @@ bool bhi_driver_knows(const struct bhi_driver_info *info, const char *version);
 void bhi_driver_made_for(const struct bhi_driver_info *info, char *out, size_t size);
 /* What a worker without a device has instead of a driver: rules of its own, and no path at all. */
 const struct bhi_driver *bhi_driver_none(enum bhi_worker_kind kind);
-/* The |index|th entry in the order of preference, or NULL. */
-const struct bhi_driver_info *bhi_driver_at(unsigned index);
 /* Picks the driver called |name|, or with "" the first of the table that is present: its manifest
  * is found and its device nodes exist. Returns 0 or -errno with |failure| (NO_DEVICE). */
 int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_error *failure);

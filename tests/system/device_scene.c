@@ -1,0 +1,75 @@
+#include "device_scene.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bh_stream *device_stream(bh_context *context, const char *name, const char *tenant,
+                         uint64_t device_memory) {
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    options.name = name;
+    options.tenant = tenant;
+    options.device_memory = device_memory;
+    options.deadline_ns = FX_SECONDS;
+    bh_stream *stream = NULL;
+    BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
+    return stream;
+}
+
+bh_buffer *device_buffer(bh_context *context, bh_stream *stream, uint64_t size, uint64_t memory) {
+    bh_buffer_options options;
+    bh_buffer_options_init(&options);
+    options.stream = stream;
+    options.memory = memory;
+    bh_buffer *buffer = NULL;
+    bh_detail detail = {0};
+    if (bh_buffer_create_with(context, size, &options, &buffer, &detail) != BH_OK) {
+        BHT_FAIL("bh_buffer_create_with: %s", detail.message);
+    }
+    BHT_EQ(bh_buffer_memory(buffer), BH_MEMORY_DEVICE);
+    return buffer;
+}
+
+uint32_t *device_pattern(uint64_t size, uint32_t seed) {
+    uint32_t *words = malloc(size);
+    BHT_TRUE(words);
+    for (uint64_t i = 0; i < size / 4; i++) {
+        words[i] = (uint32_t)i * 2654435761u + seed;
+    }
+    return words;
+}
+
+void device_expect(bh_buffer *buffer, const void *bytes, uint64_t size) {
+    void *found = malloc(size);
+    BHT_TRUE(found);
+    bh_detail detail = {0};
+    if (bh_buffer_read(buffer, 0, found, size, FX_SECONDS, &detail) != BH_OK) {
+        BHT_FAIL("bh_buffer_read: %s", detail.message);
+    }
+    BHT_TRUE(memcmp(found, bytes, size) == 0);
+    free(found);
+}
+
+void device_put(bh_buffer *buffer, const void *bytes, uint64_t size) {
+    bh_detail detail = {0};
+    if (bh_buffer_write(buffer, 0, bytes, size, FX_SECONDS, &detail) != BH_OK) {
+        BHT_FAIL("bh_buffer_write: %s", detail.message);
+    }
+}
+
+bh_event *device_copy(bh_stream *stream, bh_buffer *src, bh_buffer *dst) {
+    const bh_command command = {
+        .type = BH_COMMAND_COPY, .src = src, .dst = dst, .size = BH_WHOLE_SIZE};
+    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    bh_event *event = NULL;
+    bh_detail detail = {0};
+    if (bh_submit(stream, &info, &event, &detail) != BH_OK) {
+        BHT_FAIL("bh_submit: %s", detail.message);
+    }
+    return event;
+}
+
+void device_expect_ready(bh_event *event) {
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+}
