@@ -57,7 +57,17 @@ const char *bhi_refusal_container(const char *root) {
     if (is_there(root, "/.dockerenv")) {
         return "docker";
     }
-    return read_file(root, "/run/systemd/container", text) && text[0] ? "a container" : NULL;
+    if (!read_file(root, "/run/systemd/container", text) || !text[0]) {
+        return NULL;
+    }
+    return !strncmp(text, "podman", 6)   ? "podman"
+           : !strncmp(text, "docker", 6) ? "docker"
+                                         : "a container"; /* lxc, systemd-nspawn, … */
+}
+
+/* It takes Docker's options. */
+static bool takes_options(const char *container) {
+    return strcmp(container, "docker") == 0 || strcmp(container, "podman") == 0;
 }
 
 static bool filtered(const char *root) {
@@ -116,6 +126,10 @@ static void give_filter(struct bhi_refusal *out, const char *container) {
              "a seccompProfile of type Localhost made by containers/seccomp-profile "
              "(docs/containers.md)",
              "the container's seccomp filter");
+    } else if (!takes_options(container)) {
+        give(out,
+             "a filter that lets the container make namespaces and mounts (docs/containers.md)",
+             "the container's seccomp filter");
     } else {
         give(out,
              "--security-opt seccomp=FILE, made by containers/seccomp-profile "
@@ -173,8 +187,9 @@ void bhi_refusal_find(enum bhi_refused refused, int error, const char *root,
         give(out,
              container && strcmp(container, "kubernetes") == 0
                  ? "an appArmorProfile of type Unconfined (docs/containers.md)"
-             : container ? "--security-opt apparmor=unconfined (docs/containers.md)"
-                         : "a profile with 'userns,' and 'mount,' (docs/containers.md)",
+             : container && takes_options(container)
+                 ? "--security-opt apparmor=unconfined (docs/containers.md)"
+                 : "a profile with 'userns,' and 'mount,' (docs/containers.md)",
              "the AppArmor profile %s", profile);
     } else if (denied && filtered(root)) {
         give_filter(out, container);

@@ -1,18 +1,30 @@
-/* denied HOW PROGRAM ARGUMENT...: runs it where a system refuses what a sandbox needs.
+/* denied PLACE HOW PROGRAM ARGUMENT...: runs it where a system refuses what a sandbox needs.
+ * PLACE is what the system shows of itself:
+ *   here        as it is
+ *   host, docker, podman, kubernetes, lxc   its root again, with the signs of that and no others
+ * HOW:
  *   filter      a seccomp filter that allows everything, as in any container
  *   namespaces  one that refuses user namespaces (EPERM), as Docker's does
  *   mounts      one that refuses mounts (EPERM)
  *   unknown     one that answers futex_waitv with ENOSYS, as older containers' filters do
- *   limit       in a user namespace where user.max_user_namespaces is 0 */
+ *   limit       in a user namespace where user.max_user_namespaces is 0
+ *   apparmor    mounts are refused (EACCES), and the kernel says that AppArmor restricts namespaces:
+ *               a file in the place of the kernel's
+ *   switch      namespaces are refused, and kernel.unprivileged_userns_clone is 0: the same */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -39,7 +51,7 @@ static int filter(unsigned number, unsigned flag, unsigned error) {
 }
 
 static int put(const char *path, const char *text) {
-    int fd = open(path, O_WRONLY);
+    int fd = open(path, O_WRONLY | O_CREAT, 0644);
     if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text)) {
         return fail(path);
     }
@@ -47,26 +59,115 @@ static int put(const char *path, const char *text) {
     return 0;
 }
 
-static int limit(void) {
+/* Another user namespace, of the same ids. */
+static int new_user(int more) {
     char map[64];
     const unsigned user = getuid(), group = getgid();
-    if (unshare(CLONE_NEWUSER) != 0) {
+    if (unshare(CLONE_NEWUSER | more) != 0) {
         return fail("unshare");
     }
-    snprintf(map, sizeof map, "0 %u 1", user);
+    snprintf(map, sizeof map, "%u %u 1", user, user);
     if (put("/proc/self/setgroups", "deny") || put("/proc/self/uid_map", map)) {
         return 125;
     }
-    snprintf(map, sizeof map, "0 %u 1", group);
-    if (put("/proc/self/gid_map", map)) {
+    snprintf(map, sizeof map, "%u %u 1", group, group);
+    return put("/proc/self/gid_map", map);
+}
+
+static int limit(void) {
+    return new_user(0) || put("/proc/sys/user/max_user_namespaces", "0") ? 125 : 0;
+}
+
+/* -- the place ---------------------------------------------------------------------------------
+ */
+
+/* Mounts of its own. */
+static int apart(void) {
+    if (unshare(CLONE_NEWNS) != 0 && new_user(CLONE_NEWNS) != 0) {
         return 125;
     }
-    return put("/proc/sys/user/max_user_namespaces", "0");
+    return mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 ? 0 : fail("private mounts");
+}
+
+/* |name| of the root in the new one, which is the current folder. */
+static int take_over(const char *name) {
+    char path[PATH_MAX], target[PATH_MAX];
+    struct stat status;
+    snprintf(path, sizeof path, "/%s", name);
+    if (lstat(path, &status) != 0) {
+        return fail(path);
+    }
+    if (S_ISLNK(status.st_mode)) {
+        const ssize_t length = readlink(path, target, sizeof target - 1);
+        target[length > 0 ? length : 0] = '\0';
+        return length > 0 && symlink(target, name) == 0 ? 0 : fail(path);
+    }
+    if (!S_ISDIR(status.st_mode)) {
+        return 0; /* what containers show themselves by */
+    }
+    return mkdir(name, 0755) == 0 && mount(path, name, NULL, MS_BIND | MS_REC, NULL) == 0
+               ? 0
+               : fail(path);
+}
+
+static int put_signs(const char *place) {
+    if (strcmp(place, "docker") == 0) {
+        return put(".dockerenv", "");
+    }
+    if (strcmp(place, "podman") == 0) {
+        return put("run/.containerenv", "");
+    }
+    if (strcmp(place, "kubernetes") == 0) {
+        return mkdir("run/secrets", 0755) == 0 && mkdir("run/secrets/kubernetes.io", 0755) == 0
+                   ? 0
+                   : fail(place);
+    }
+    if (strcmp(place, "lxc") == 0) {
+        return mkdir("run/systemd", 0755) == 0 ? put("run/systemd/container", "lxc\n") : 125;
+    }
+    return strcmp(place, "host") == 0 ? 0 : 125;
+}
+
+/* The root without /run, which is where the new one is made, and without the files in it. */
+static int enter(const char *place) {
+    char folder[PATH_MAX];
+    int failed = 0;
+    if (!getcwd(folder, sizeof folder) || apart() != 0 ||
+        mount("none", "/run", "tmpfs", 0, "mode=755") != 0 || chdir("/run") != 0) {
+        return fail(place);
+    }
+    DIR *root = opendir("/");
+    for (const struct dirent *entry; root && !failed && (entry = readdir(root));) {
+        const char *name = entry->d_name;
+        failed =
+            strcmp(name, ".") && strcmp(name, "..") && strcmp(name, "run") ? take_over(name) : 0;
+    }
+    if (!root || failed || closedir(root) != 0 || mkdir("run", 0755) != 0 || put_signs(place)) {
+        return fail(place);
+    }
+    if (syscall(SYS_pivot_root, ".", ".") != 0 || umount2(".", MNT_DETACH) != 0 ||
+        chdir(folder) != 0) {
+        return fail("pivot_root");
+    }
+    return 0;
+}
+
+/* As if the kernel said |text| in /proc/sys/kernel/|name|, and nothing else there. */
+static int pretend(const char *name, const char *text) {
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "/proc/sys/kernel/%s", name);
+    if (apart() != 0 || mount("none", "/proc/sys/kernel", "tmpfs", 0, "mode=755") != 0) {
+        return fail(path);
+    }
+    return put(path, text);
 }
 
 int main(int argc, char **argv) {
-    const char *how = argc > 2 ? argv[1] : "";
+    const char *how = argc > 3 ? argv[2] : "";
     int failed = -1;
+    if (argc > 3 && strcmp(argv[1], "here") != 0 && enter(argv[1]) != 0) {
+        return 125;
+    }
     if (strcmp(how, "filter") == 0) {
         failed = filter(SYS_clone, 0, EPERM);
     } else if (strcmp(how, "namespaces") == 0) {
@@ -77,13 +178,19 @@ int main(int argc, char **argv) {
         failed = filter(SYS_futex_waitv, ~0u, ENOSYS);
     } else if (strcmp(how, "limit") == 0) {
         failed = limit();
+    } else if (strcmp(how, "apparmor") == 0) {
+        failed = pretend("apparmor_restrict_unprivileged_userns", "1\n") ||
+                 filter(SYS_mount, ~0u, EACCES);
+    } else if (strcmp(how, "switch") == 0) {
+        failed =
+            pretend("unprivileged_userns_clone", "0\n") || filter(SYS_clone, CLONE_NEWUSER, EPERM);
     }
     if (failed < 0) {
-        fprintf(stderr, "usage: denied filter|namespaces|mounts|unknown|limit PROGRAM...\n");
+        fprintf(stderr, "usage: denied PLACE HOW PROGRAM...\n");
     }
     if (failed != 0) {
         return 125;
     }
-    execv(argv[2], argv + 2);
-    return fail(argv[2]);
+    execv(argv[3], argv + 3);
+    return fail(argv[3]);
 }

@@ -4,10 +4,10 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# denied HOW ARGUMENT...
+# denied PLACE HOW ARGUMENT...
 denied() {
     case_name=$*
-    timeout --kill-after=5 $((60 * ${BULKHEAD_TEST_SLOWNESS:-1})) "$DENIED" "$1" "$BULKHEAD" "${@:2}" > .stdout 2> .stderr
+    timeout --kill-after=5 $((60 * ${BULKHEAD_TEST_SLOWNESS:-1})) "$DENIED" "$1" "$2" "$BULKHEAD" "${@:3}" > .stdout 2> .stderr
     status=$?
     tr -s ' \n' '  ' < .stdout > .said
     tr -s ' \n' '  ' < .stderr >> .said
@@ -21,30 +21,42 @@ says_not() {
 ends() {
     if [ "$status" -eq "$1" ]; then passed=$((passed + 1)); else fail "status is not $1"; fi
 }
-# HOW CAUSE SETTING
+# refused PLACE HOW CAUSE SETTING: the words of both, to their ends.
 refused() {
-    denied "$1" doctor
+    denied "$1" "$2" doctor
     ends 3
-    says "$2"
-    says "-> $3"
+    says "): $3 -> $4 "
     says_not 'run bulkhead doctor'
     says_not mesa-vulkan
     says_not 'install a Vulkan driver'
-    denied "$1" eval 'y = 2*x' --in x=x.npy --out y=y.npy
+    denied "$1" "$2" eval 'y = 2*x' --in x=x.npy --out y=y.npy
     ends 3
-    says "$2"
-    says "$3"
+    says "): $3; to allow it: $4 ("
     says_not 'run bulkhead doctor'
 }
+page='(docs/containers.md)'
+filter="a filter that lets this program make namespaces and mounts $page"
+option="--security-opt seccomp=FILE, made by containers/seccomp-profile $page"
 
 "$NPY" make x.npy 'f32[8]' ramp 0 1
-refused limit 'user.max_user_namespaces is 0' 'sysctl user.max_user_namespaces=15000'
-refused namespaces "seccomp filter" ''
-refused mounts "seccomp filter" ''
-denied unknown doctor
+refused host limit 'user.max_user_namespaces is 0' 'sysctl user.max_user_namespaces=15000'
+refused host switch 'kernel.unprivileged_userns_clone is 0' 'sysctl kernel.unprivileged_userns_clone=1'
+refused host apparmor \
+    'AppArmor takes all rights in a user namespace away (kernel.apparmor_restrict_unprivileged_userns is 1)' \
+    "sysctl kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile with 'userns,' for bulkhead-worker $page"
+refused host namespaces 'a seccomp filter is on this process' "$filter"
+refused host mounts 'a seccomp filter is on this process' "$filter"
+contained="the container's seccomp filter"
+refused docker namespaces "$contained" "$option"
+refused podman namespaces "$contained" "$option"
+refused podman mounts "$contained" "$option"
+refused kubernetes namespaces "$contained" \
+    "a seccompProfile of type Localhost made by containers/seccomp-profile $page"
+refused lxc namespaces "$contained" "a filter that lets the container make namespaces and mounts $page"
+# Of a context, for which there are no checks.
+denied podman unknown doctor
 ends 3
-says 'futex_waitv is missing'
-says 'seccomp filter'
+says "futex_waitv is missing: $contained; to allow it: $option ("
 says_not 'run bulkhead doctor'
 
 # The profile for containers: what refuses goes, what a sandbox needs comes, the rest stays.
@@ -72,7 +84,7 @@ ends 1
 says 'nowhere.json cannot be read'
 
 # In a container that allows it, all works: the memory holder, too, which finds a filter there already.
-denied filter eval 'y = 2*x' --in x=x.npy --out y=y.npy
+denied here filter eval 'y = 2*x' --in x=x.npy --out y=y.npy
 ends 0
 
 finish
