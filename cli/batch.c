@@ -15,6 +15,7 @@
 #include "batch/runner/runner.h"
 #include "cli/batch_jobs.h"
 #include "cli/batch_look.h"
+#include "cli/mains.h"
 #include "tool/args.h"
 #include "tool/clock.h"
 #include "tool/complain.h"

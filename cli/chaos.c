@@ -13,6 +13,7 @@
 
 #include "chaos/engine/engine.h"
 #include "chaos/report/report.h"
+#include "cli/mains.h"
 #include "tool/args.h"
 #include "tool/clock.h"
 #include "tool/complain.h"

@@ -1,15 +1,10 @@
-#include "tool/commands.h"
+#include "cli/commands.h"
 
 #include <string.h>
 
 #include "tool/nearest.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
-static const unsigned char option_owner[BHI_OPTION_COUNT] = {
-#define BHI_OPTION(command, id, name, value, count, text) BHI_COMMAND_##command,
-#include "tool/options.def"
-};
 
 static const struct bhi_section run_sections[] = {
     {"Bindings",
@@ -356,7 +351,8 @@ static const struct bhi_example help_examples[] = {
 
 const struct bhi_command bhi_commands[BHI_COMMANDS] = {
     [BHI_COMMAND_RUN] =
-        {.name = "run",
+        {.id = BHI_COMMAND_RUN,
+         .name = "run",
          .operand = "KERNEL",
          .least_operands = 1,
          .most_operands = 1,
@@ -372,10 +368,10 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
              "Other languages are refused; the message names a tool that makes SPIR-V from them "
              "(docs/glsl.md).",
          SECTIONS(run_sections),
-         EXAMPLES(run_examples),
-         .run = bhi_run_main},
+         EXAMPLES(run_examples)},
     [BHI_COMMAND_INSPECT] =
-        {.name = "inspect",
+        {.id = BHI_COMMAND_INSPECT,
+         .name = "inspect",
          .operand = "FILE",
          .least_operands = 1,
          .most_operands = 1,
@@ -389,10 +385,10 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
              "bytes, the offset of the data in the file, and the name. Only --json and --verbose "
              "apply. A sandboxed worker reads the header, and none of the data.",
          SECTIONS(inspect_sections),
-         EXAMPLES(inspect_examples),
-         .run = bhi_inspect_main},
+         EXAMPLES(inspect_examples)},
     [BHI_COMMAND_EVAL] =
-        {.name = "eval",
+        {.id = BHI_COMMAND_EVAL,
+         .name = "eval",
          .operand = "EXPRESSION",
          .least_operands = 1,
          .most_operands = 1,
@@ -401,10 +397,10 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
              "Makes one compute kernel from EXPRESSION, such as 'z = 2*x + y', and runs it on "
              "arrays in a sandboxed worker process.",
          SECTIONS(eval_sections),
-         EXAMPLES(eval_examples),
-         .run = bhi_eval_main},
+         EXAMPLES(eval_examples)},
     [BHI_COMMAND_BATCH] =
-        {.name = "batch",
+        {.id = BHI_COMMAND_BATCH,
+         .name = "batch",
          .operand = "JOBS",
          .least_operands = 1,
          .most_operands = 1,
@@ -414,38 +410,38 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
              "one JSON object; - is standard input and needs --state. A state folder keeps the "
              "result of each job, so that no job is lost or done twice if the command is killed.",
          SECTIONS(batch_sections),
-         EXAMPLES(batch_examples),
-         .run = bhi_batch_main},
+         EXAMPLES(batch_examples)},
     [BHI_COMMAND_CHAOS] =
-        {.name = "chaos",
+        {.id = BHI_COMMAND_CHAOS,
+         .name = "chaos",
          .summary = "Break workers on purpose, and check the results",
          .description =
              "Runs a workload with known answers on several sandboxed workers and injects "
              "faults. Then an independent checker verifies the history of all requests, results "
              "and faults.",
          SECTIONS(chaos_sections),
-         EXAMPLES(chaos_examples),
-         .run = bhi_chaos_main},
+         EXAMPLES(chaos_examples)},
     [BHI_COMMAND_DEVICES] =
-        {.name = "devices",
+        {.id = BHI_COMMAND_DEVICES,
+         .name = "devices",
          .summary = "List the Vulkan devices as a worker sees them",
          .description =
              "Lists the Vulkan devices of every supported driver on this machine, as a sandboxed "
              "worker sees them, with the features that Bulkhead uses.",
          SECTIONS(devices_sections),
-         EXAMPLES(devices_examples),
-         .run = bhi_devices_main},
+         EXAMPLES(devices_examples)},
     [BHI_COMMAND_DOCTOR] =
-        {.name = "doctor",
+        {.id = BHI_COMMAND_DOCTOR,
+         .name = "doctor",
          .summary = "Probe which guarantees hold on this machine",
          .description =
              "Probes each sandbox layer, kernel feature and driver guarantee. Prints which hold "
              "on this machine, which do not, and what to install or enable.",
          SECTIONS(doctor_sections),
-         EXAMPLES(doctor_examples),
-         .run = bhi_doctor_main},
+         EXAMPLES(doctor_examples)},
     [BHI_COMMAND_COMPLETION] =
-        {.name = "completion",
+        {.id = BHI_COMMAND_COMPLETION,
+         .name = "completion",
          .operand = "SHELL",
          .least_operands = 1,
          .most_operands = 1,
@@ -454,37 +450,20 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
              "Prints a script that completes the commands, options, files and types of bulkhead "
              "in SHELL (bash, zsh or fish).",
          SECTIONS(completion_sections),
-         EXAMPLES(completion_examples),
-         .run = bhi_completion_main},
-    [BHI_COMMAND_VERSION] = {.name = "version",
+         EXAMPLES(completion_examples)},
+    [BHI_COMMAND_VERSION] = {.id = BHI_COMMAND_VERSION,
+                             .name = "version",
                              .summary = "Print the version",
                              .description = "Prints the version.",
-                             EXAMPLES(version_examples),
-                             .run = bhi_version_main},
-    [BHI_COMMAND_HELP] = {.name = "help",
+                             EXAMPLES(version_examples)},
+    [BHI_COMMAND_HELP] = {.id = BHI_COMMAND_HELP,
+                          .name = "help",
                           .operand = "COMMAND",
                           .most_operands = 1,
                           .summary = "Explain a command",
                           .description = "Prints the help of COMMAND, or the list of commands.",
-                          EXAMPLES(help_examples),
-                          .run = bhi_help_main},
+                          EXAMPLES(help_examples)},
 };
-
-size_t bhi_command_options(enum bhi_command_id command, size_t *out_first) {
-    size_t first = 0, end;
-    while (first < BHI_OPTION_COUNT && option_owner[first] != command) {
-        first++;
-    }
-    for (end = first; end < BHI_OPTION_COUNT && option_owner[end] == command;) {
-        end++;
-    }
-    *out_first = first;
-    return end;
-}
-
-enum bhi_command_id bhi_command_id(const struct bhi_command *command) {
-    return (enum bhi_command_id)(command - bhi_commands);
-}
 
 const struct bhi_command *bhi_command_find(const char *name) {
     for (size_t i = 0; i < BHI_COMMANDS; i++) {

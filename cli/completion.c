@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "chaos/history/history.h"
+#include "cli/commands.h"
+#include "cli/mains.h"
 #include "formats/dtype.h"
 #include "request/language.h"
 #include "tool/args.h"

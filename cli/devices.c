@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/mains.h"
 #include "tool/args.h"
 #include "tool/device_list.h"
 #include "tool/exit_status.h"

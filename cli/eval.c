@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/mains.h"
 #include "cli/run/files.h"
 #include "cli/run/limits.h"
 #include "cli/run/steps.h"

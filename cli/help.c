@@ -3,6 +3,7 @@
 #include <bulkhead/bulkhead.h>
 #include <string.h>
 
+#include "cli/mains.h"
 #include "tool/args.h"
 #include "tool/complain.h"
 #include "tool/exit_status.h"
@@ -26,7 +27,7 @@ static const struct bhi_section environment[] = {
 /* "bulkhead run KERNEL --groups X[,Y[,Z]] [OPTION]..." */
 static void print_usage_line(FILE *stream, const struct bhi_command *command) {
     size_t first;
-    size_t end = bhi_command_options(bhi_command_id(command), &first);
+    size_t end = bhi_command_options(command->id, &first);
     fprintf(stream, "bulkhead %s", command->name);
     if (command->operand) {
         fprintf(stream, command->least_operands ? " %s" : " [%s]", command->operand);
@@ -98,7 +99,7 @@ void bhi_help_overview(FILE *stream) {
 
 void bhi_help_command(FILE *stream, const struct bhi_command *command) {
     size_t first;
-    size_t end = bhi_command_options(bhi_command_id(command), &first);
+    size_t end = bhi_command_options(command->id, &first);
 
     fprintf(stream, "Usage: ");
     print_usage_line(stream, command);

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "tool/commands.h"
+#include "cli/commands.h"
 
 void bhi_help_overview(FILE *stream);
 void bhi_help_command(FILE *stream, const struct bhi_command *command);

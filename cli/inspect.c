@@ -5,6 +5,7 @@
 
 #include "cli/inspect_print.h"
 #include "cli/inspect_tensors.h"
+#include "cli/mains.h"
 #include "request/code.h"
 #include "request/kernel_file.h"
 #include "tool/args.h"

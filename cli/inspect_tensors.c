@@ -7,11 +7,11 @@
 #include <strings.h>
 
 #include "cli/inspect_print.h"
-#include "tool/commands.h"
 #include "tool/complain.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
 #include "tool/json.h"
+#include "tool/options.h"
 #include "tool/session.h"
 #include "tool/task.h"
 #include "tool/text.h"

@@ -7,12 +7,22 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/commands.h"
 #include "cli/help.h"
+#include "cli/mains.h"
+#include "cli/run/run.h"
 #include "tool/args.h"
-#include "tool/commands.h"
 #include "tool/complain.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
+
+static int (*const mains[BHI_COMMANDS])(const struct bhi_args *args) = {
+    [BHI_COMMAND_RUN] = bhi_run_main,         [BHI_COMMAND_INSPECT] = bhi_inspect_main,
+    [BHI_COMMAND_EVAL] = bhi_eval_main,       [BHI_COMMAND_BATCH] = bhi_batch_main,
+    [BHI_COMMAND_CHAOS] = bhi_chaos_main,     [BHI_COMMAND_DEVICES] = bhi_devices_main,
+    [BHI_COMMAND_DOCTOR] = bhi_doctor_main,   [BHI_COMMAND_COMPLETION] = bhi_completion_main,
+    [BHI_COMMAND_VERSION] = bhi_version_main, [BHI_COMMAND_HELP] = bhi_help_main,
+};
 
 static int run_command(const struct bhi_command *command, char **words, size_t word_count) {
     struct bhi_complaint complaint;
@@ -26,7 +36,7 @@ static int run_command(const struct bhi_command *command, char **words, size_t w
     if (args.help) {
         bhi_help_command(stdout, command);
     } else {
-        status = command->run(&args);
+        status = mains[command->id](&args);
     }
     bhi_args_free(&args);
     /* A result that could not be written is no success; a worse status stays. */

@@ -1,6 +1,7 @@
 #include <bulkhead/bulkhead.h>
 #include <stdio.h>
 
+#include "cli/mains.h"
 #include "tool/args.h"
 #include "tool/exit_status.h"
 #include "tool/json.h"

@@ -8,7 +8,7 @@
 static bool find_option(const struct bhi_command *command, const char *name, size_t length,
                         enum bhi_option_id *out_option) {
     size_t first;
-    size_t end = bhi_command_options(bhi_command_id(command), &first);
+    size_t end = bhi_command_options(command->id, &first);
     for (size_t i = first; i < end; i++) {
         if (strlen(bhi_options[i].name) == length && !memcmp(bhi_options[i].name, name, length)) {
             *out_option = (enum bhi_option_id)i;
@@ -22,7 +22,7 @@ static bool refuse_unknown(const struct bhi_command *command, const char *word, 
                            struct bhi_complaint *complaint) {
     char name[80], hint[160];
     size_t first;
-    const size_t end = bhi_command_options(bhi_command_id(command), &first);
+    const size_t end = bhi_command_options(command->id, &first);
     const size_t dashes = strspn(word, "-");
     struct bhi_nearest nearest = {.word = name};
     snprintf(name, sizeof name, "%.*s", (int)(length - dashes), word + dashes);
@@ -74,7 +74,7 @@ static bool take_option(struct bhi_args *args, char *const *words, size_t word_c
 static bool check_counts(const struct bhi_args *args, struct bhi_complaint *complaint) {
     const struct bhi_command *command = args->command;
     size_t first;
-    size_t end = bhi_command_options(bhi_command_id(command), &first);
+    size_t end = bhi_command_options(command->id, &first);
 
     if (args->operand_count < command->least_operands) {
         return bhi_refuse(complaint, "%s is missing", command->operand);

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "tool/commands.h"
+#include "tool/command.h"
 #include "tool/text.h"
 
 struct bhi_arg {

@@ -4,6 +4,20 @@
 
 #include <stddef.h>
 
+enum bhi_command_id {
+    BHI_COMMAND_RUN,
+    BHI_COMMAND_INSPECT,
+    BHI_COMMAND_EVAL,
+    BHI_COMMAND_BATCH,
+    BHI_COMMAND_CHAOS,
+    BHI_COMMAND_DEVICES,
+    BHI_COMMAND_DOCTOR,
+    BHI_COMMAND_COMPLETION,
+    BHI_COMMAND_VERSION,
+    BHI_COMMAND_HELP,
+    BHI_COMMANDS
+};
+
 enum bhi_option_count { BHI_ONCE, BHI_REQUIRED, BHI_MANY };
 
 struct bhi_option {
@@ -21,6 +35,9 @@ enum bhi_option_id {
 };
 
 extern const struct bhi_option bhi_options[BHI_OPTION_COUNT];
+
+/* The options of |command|: *out_first to below the returned number. */
+size_t bhi_command_options(enum bhi_command_id command, size_t *out_first);
 
 /* "--", or "-" of an option that is one letter. */
 static inline const char *bhi_option_dashes(const struct bhi_option *option) {

@@ -13,6 +13,7 @@
 #include "cli/run/files.h"
 #include "cli/run/limits.h"
 #include "cli/run/match.h"
+#include "cli/run/run.h"
 #include "cli/run/steps.h"
 #include "request/code.h"
 #include "request/command_line.h"
