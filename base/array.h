@@ -1,5 +1,5 @@
-/* The growing array: a pointer, and for how many entries there is room. Whoever has it counts what
- * is in use, and frees the pointer. */
+/* A growing array is a pointer and a capacity. Its user counts the entries and frees the pointer.
+ */
 #ifndef BHI_BASE_ARRAY_H
 #define BHI_BASE_ARRAY_H
 

@@ -1,4 +1,4 @@
-/* Fills in a caller's bh_detail. */
+/* Fills in the bh_detail of a caller: status, errno, and one line of text. NULL is allowed. */
 #ifndef BHI_BASE_DETAIL_H
 #define BHI_BASE_DETAIL_H
 

@@ -1,4 +1,4 @@
-/* Descriptors of a worker: where they are, and owners. */
+/* Numbers of the descriptors that a worker starts with, and owners that close a descriptor. */
 #ifndef BHI_BASE_FD_H
 #define BHI_BASE_FD_H
 

@@ -1,4 +1,4 @@
-/* The jobs that `bulkhead batch` was given: read, checked, and what is bad told line by line. */
+/* The jobs of `bulkhead batch`: reads and checks the file, and reports each bad line. */
 #ifndef BHI_CLI_BATCH_JOBS_H
 #define BHI_CLI_BATCH_JOBS_H
 

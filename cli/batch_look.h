@@ -1,4 +1,4 @@
-/* What `bulkhead batch` tells of jobs without running any. */
+/* --dry-run and --verify of `bulkhead batch`: they report on jobs and run none. */
 #ifndef BHI_CLI_BATCH_LOOK_H
 #define BHI_CLI_BATCH_LOOK_H
 

@@ -1,4 +1,4 @@
-/* bulkhead doctor --trace-driver. */
+/* `bulkhead doctor --trace-driver`: prints the trace of a driver. */
 #ifndef BHI_CLI_DOCTOR_TRACE_H
 #define BHI_CLI_DOCTOR_TRACE_H
 

@@ -1,4 +1,4 @@
-/* What a kernel declares, for a person and for a program. */
+/* Prints what a kernel declares, as text or as JSON. */
 #ifndef BHI_CLI_INSPECT_PRINT_H
 #define BHI_CLI_INSPECT_PRINT_H
 

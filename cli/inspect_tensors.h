@@ -1,4 +1,4 @@
-/* bulkhead inspect of a file of arrays: what it has. */
+/* `bulkhead inspect` of a .npy or .safetensors file: lists its arrays. */
 #ifndef BHI_CLI_INSPECT_TENSORS_H
 #define BHI_CLI_INSPECT_TENSORS_H
 

@@ -1,4 +1,5 @@
-/* What the core does before its lock is dropped. */
+/* The pump: brings the core to rest after a change. Whoever holds the lock calls it before the
+ * lock is dropped. */
 #ifndef BHI_CORE_PUMP_H
 #define BHI_CORE_PUMP_H
 

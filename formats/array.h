@@ -1,4 +1,4 @@
-/* An array as a file describes it. */
+/* The description of an array in a file: element type, shape, size in bytes. */
 #ifndef BHI_FORMATS_ARRAY_H
 #define BHI_FORMATS_ARRAY_H
 

@@ -1,4 +1,4 @@
-/* Why something was refused. */
+/* A complaint: one line that says why an input was refused. */
 #ifndef BHI_FORMATS_COMPLAINT_H
 #define BHI_FORMATS_COMPLAINT_H
 

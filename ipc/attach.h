@@ -1,4 +1,5 @@
-/* What a worker is told of a buffer that it is given (buffer_attach.access). */
+/* How a worker may use a buffer (buffer_attach.access): read, read and write, or read a constant.
+ */
 #ifndef BHI_IPC_ATTACH_H
 #define BHI_IPC_ATTACH_H
 

@@ -1,4 +1,5 @@
-/* Where a context's folder of sockets is made, and whose that place may be. */
+/* Where a context makes its folder of sockets, and which owners and modes of that place are safe.
+ */
 #ifndef BHI_IPC_RUNTIME_PARENT_H
 #define BHI_IPC_RUNTIME_PARENT_H
 

@@ -1,4 +1,5 @@
-/* What a loaded input is: what --inout saves has the input's type and shape. */
+/* Takes the description of a loaded input into a request: --inout saves an array of the same type
+ * and shape. */
 #ifndef BHI_REQUEST_ARRAY_H
 #define BHI_REQUEST_ARRAY_H
 

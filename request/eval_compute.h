@@ -1,4 +1,4 @@
-/* From what `bulkhead eval` was asked to a template, and the arrays that come of it. */
+/* Makes the template and the arrays of a `bulkhead eval` request. */
 #ifndef BHI_REQUEST_EVAL_COMPUTE_H
 #define BHI_REQUEST_EVAL_COMPUTE_H
 

@@ -1,4 +1,5 @@
-/* What the library is given of a request: for run and batch alike. */
+/* Makes the library's bindings, push constants and options from a request, for `run` and `batch`
+ * alike. */
 #ifndef BHI_REQUEST_LAUNCH_H
 #define BHI_REQUEST_LAUNCH_H
 

@@ -1,4 +1,4 @@
-/* An output that would replace what the same run reads. */
+/* Refuses an output file that the same run also reads. */
 #ifndef BHI_REQUEST_OVERLAP_H
 #define BHI_REQUEST_OVERLAP_H
 

@@ -1,4 +1,4 @@
-/* Push constants that are given in order, held against the members that the kernel declares. */
+/* Compares push constants that are given in order with the members that the kernel declares. */
 #ifndef BHI_REQUEST_PUSH_H
 #define BHI_REQUEST_PUSH_H
 

@@ -1,4 +1,4 @@
-/* Whether what a file holds is what a kernel takes it for. */
+/* Compares the element type of an array with the type that the kernel declares at its binding. */
 #ifndef BHI_REQUEST_TYPES_H
 #define BHI_REQUEST_TYPES_H
 

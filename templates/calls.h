@@ -1,4 +1,4 @@
-/* Calls of functions, as statements. */
+/* Emits calls of functions as GLSL statements. */
 #ifndef BHI_TEMPLATES_CALLS_H
 #define BHI_TEMPLATES_CALLS_H
 

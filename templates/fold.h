@@ -1,4 +1,4 @@
-/* Weak numbers: those that are written in the text, and what is computed of nothing else. */
+/* Weak numbers: those written in the expression, and what is computed from them alone. */
 #ifndef BHI_TEMPLATES_FOLD_H
 #define BHI_TEMPLATES_FOLD_H
 

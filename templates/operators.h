@@ -1,4 +1,4 @@
-/* Operators, as statements. */
+/* Emits operators as GLSL statements. */
 #ifndef BHI_TEMPLATES_OPERATORS_H
 #define BHI_TEMPLATES_OPERATORS_H
 

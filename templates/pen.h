@@ -1,4 +1,5 @@
-/* Text that grows. A failed allocation is remembered; what is put after it is dropped. */
+/* A pen writes text that grows. After a failed allocation it remembers the failure and drops what
+ * follows. */
 #ifndef BHI_TEMPLATES_PEN_H
 #define BHI_TEMPLATES_PEN_H
 

@@ -1,4 +1,4 @@
-/* Shapes of arrays, and which go together. */
+/* Shapes of arrays, and which shapes an expression can combine. */
 #ifndef BHI_TEMPLATES_SHAPE_H
 #define BHI_TEMPLATES_SHAPE_H
 

@@ -1,4 +1,4 @@
-/* What nodes of an expression are while it is emitted: numbers, and variables of the shader. */
+/* The values of an expression's nodes while it is emitted: numbers and shader variables. */
 #ifndef BHI_TEMPLATES_VALUES_H
 #define BHI_TEMPLATES_VALUES_H
 

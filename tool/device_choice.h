@@ -1,4 +1,5 @@
-/* --device of the commands that make streams of their own. */
+/* The option --device of the commands that make streams of their own: finds the device by its
+ * selector. */
 #ifndef BHI_TOOL_DEVICE_CHOICE_H
 #define BHI_TOOL_DEVICE_CHOICE_H
 

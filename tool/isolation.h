@@ -1,4 +1,4 @@
-/* --isolate of `bulkhead batch`. */
+/* The option --isolate of `bulkhead batch`: parses its value. */
 #ifndef BHI_TOOL_ISOLATION_H
 #define BHI_TOOL_ISOLATION_H
 

@@ -1,4 +1,4 @@
-/* How much memory this machine has to give. */
+/* How much memory this machine has available. */
 #ifndef BHI_TOOL_MEMORY_H
 #define BHI_TOOL_MEMORY_H
 

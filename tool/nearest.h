@@ -1,5 +1,4 @@
-/* The name that was meant: of those that there are, the one that differs least from what was
- * typed. */
+/* Suggests a name: of all that exist, the one that differs least from the typed one. */
 #ifndef BHI_TOOL_NEAREST_H
 #define BHI_TOOL_NEAREST_H
 

@@ -1,4 +1,4 @@
-/* The program's context with the library, made the same way by every command. */
+/* A session: the one bh_context of the program. Every command makes it the same way. */
 #ifndef BHI_TOOL_SESSION_H
 #define BHI_TOOL_SESSION_H
 

@@ -1,4 +1,4 @@
-/* What became of a run, for a person (stderr) and for a program (--json). */
+/* Prints the outcome of a run: as text on standard error, as an object for --json. */
 #ifndef BHI_TOOL_VERDICT_H
 #define BHI_TOOL_VERDICT_H
 

@@ -1,4 +1,4 @@
-/* Where a device is on its bus: the one name of it that Vulkan and the kernel's /proc share. */
+/* The PCI address of a device: the one name that Vulkan and the kernel's /proc share. */
 #ifndef BHI_WORKER_PCI_H
 #define BHI_WORKER_PCI_H
 

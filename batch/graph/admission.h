@@ -1,4 +1,4 @@
-/* Jobs on their way into a graph: whether they may come in, and what is wrong otherwise. */
+/* Admission: checks jobs before the graph takes them, and says what is wrong with one. */
 #ifndef BHI_BATCH_GRAPH_ADMISSION_H
 #define BHI_BATCH_GRAPH_ADMISSION_H
 

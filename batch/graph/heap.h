@@ -1,4 +1,5 @@
-/* A heap of nodes. Its owner sets the room aside: pushing cannot fail. */
+/* A heap of job nodes, the next one to run first. Its owner reserves the room, so a push cannot
+ * fail. */
 #ifndef BHI_BATCH_GRAPH_HEAP_H
 #define BHI_BATCH_GRAPH_HEAP_H
 

@@ -1,4 +1,4 @@
-/* Strings numbered in the order in which they came: ids of jobs, paths. */
+/* A table of strings, numbered in the order in which they were added: ids of jobs, and paths. */
 #ifndef BHI_BATCH_GRAPH_NAMES_H
 #define BHI_BATCH_GRAPH_NAMES_H
 

@@ -1,4 +1,4 @@
-/* A job as a node of the graph. */
+/* A job as a node of the graph. The graph owns it; the queue's lock guards it. */
 #ifndef BHI_BATCH_GRAPH_NODE_H
 #define BHI_BATCH_GRAPH_NODE_H
 

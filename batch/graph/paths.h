@@ -1,4 +1,5 @@
-/* Which jobs read and write which files: no two may meet there by chance. */
+/* Which jobs read and write which files. Two jobs may share a file only if one depends on the
+ * other. */
 #ifndef BHI_BATCH_GRAPH_PATHS_H
 #define BHI_BATCH_GRAPH_PATHS_H
 

@@ -1,5 +1,5 @@
-/* What a line may say shorter than it is kept: made what it means, so that lines that mean the same
- * have one text. */
+/* Short forms of a line of JOBS, such as "in": a string. Each is replaced by its full form, so
+ * that lines that mean the same have one text. */
 #ifndef BHI_BATCH_JOB_SHORT_H
 #define BHI_BATCH_JOB_SHORT_H
 

@@ -1,4 +1,4 @@
-/* The journal's inside: what its parts share. */
+/* The journal from inside, for the files that implement it: the database, its thread, its notes. */
 #ifndef BHI_BATCH_JOURNAL_DATABASE_H
 #define BHI_BATCH_JOURNAL_DATABASE_H
 

@@ -1,4 +1,4 @@
-/* What can be known of a job's expression, kernel and inputs without a worker. */
+/* Checks a job's expression, kernel and inputs as far as no worker is needed. */
 #ifndef BHI_BATCH_RUNNER_CONTENT_H
 #define BHI_BATCH_RUNNER_CONTENT_H
 

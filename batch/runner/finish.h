@@ -1,4 +1,5 @@
-/* From a result in memory to a file in its place. */
+/* Finishing a job: writes its results to files, completely, and renames them into place. Finisher
+ * threads call it. */
 #ifndef BHI_BATCH_RUNNER_FINISH_H
 #define BHI_BATCH_RUNNER_FINISH_H
 

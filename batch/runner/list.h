@@ -1,4 +1,4 @@
-/* The lists that attempts stand in. */
+/* Lists of attempts. An attempt is in one list at a time; the runner's lock guards them. */
 #ifndef BHI_BATCH_RUNNER_LIST_H
 #define BHI_BATCH_RUNNER_LIST_H
 

@@ -1,4 +1,4 @@
-/* What is asked of the runner. */
+/* Options of the runner, as `bulkhead batch` gives them. */
 #ifndef BHI_BATCH_RUNNER_OPTIONS_H
 #define BHI_BATCH_RUNNER_OPTIONS_H
 

@@ -1,4 +1,4 @@
-/* What a job is due after an attempt: a pure function, so that every verdict can be tried. */
+/* What happens to a job after an attempt: a pure function, so that a test can try every verdict. */
 /* clang-format off */
 /*   class of the verdict         what follows
  *   OK                           DONE

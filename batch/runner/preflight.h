@@ -1,4 +1,4 @@
-/* What can be known of a batch's files before anything has begun. */
+/* Checks the files of a batch before the first job starts. */
 #ifndef BHI_BATCH_RUNNER_PREFLIGHT_H
 #define BHI_BATCH_RUNNER_PREFLIGHT_H
 

@@ -1,5 +1,5 @@
-/* How far a batch is, on standard error: one live line on a terminal, a plain one now and then
- * where it is none. */
+/* The progress of a batch on standard error: one line that is updated on a terminal, elsewhere a
+ * line now and then. Main thread. */
 #ifndef BHI_BATCH_RUNNER_PROGRESS_H
 #define BHI_BATCH_RUNNER_PROGRESS_H
 

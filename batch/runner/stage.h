@@ -1,4 +1,5 @@
-/* Staging: all that an attempt needs before a worker can have it. */
+/* Staging an attempt: makes the kernel and the buffers that it needs before it is submitted.
+ * Stager threads. */
 #ifndef BHI_BATCH_RUNNER_STAGE_H
 #define BHI_BATCH_RUNNER_STAGE_H
 

@@ -1,4 +1,4 @@
-/* Jobs that compute an expression. */
+/* Staging a job with "eval": a template and its arrays. */
 #ifndef BHI_BATCH_RUNNER_STAGE_EVAL_H
 #define BHI_BATCH_RUNNER_STAGE_EVAL_H
 

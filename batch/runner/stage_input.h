@@ -1,4 +1,4 @@
-/* Inputs, and the memory that buffers take. */
+/* Staging a job's inputs, and accounting for the memory that its buffers take. */
 #ifndef BHI_BATCH_RUNNER_STAGE_INPUT_H
 #define BHI_BATCH_RUNNER_STAGE_INPUT_H
 

@@ -1,4 +1,4 @@
-/* Kernels, for the jobs that launch them. */
+/* Staging a job's kernel: reads, compiles and checks it. */
 #ifndef BHI_BATCH_RUNNER_STAGE_KERNEL_H
 #define BHI_BATCH_RUNNER_STAGE_KERNEL_H
 

@@ -1,4 +1,5 @@
-/* The streams that a batch runs on, and what their devices bind. */
+/* The streams of a batch, one set for each device and memory limit that jobs ask for, and what
+ * each device can bind. */
 #ifndef BHI_BATCH_RUNNER_STREAMS_H
 #define BHI_BATCH_RUNNER_STREAMS_H
 

@@ -1,4 +1,4 @@
-/* What becomes of an attempt: where it is, how it ends, what it gives back. */
+/* The course of one attempt: which list it is in, how it ends, and what it gives back. */
 #ifndef BHI_BATCH_RUNNER_WORK_H
 #define BHI_BATCH_RUNNER_WORK_H
 

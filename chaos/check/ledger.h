@@ -1,5 +1,5 @@
-/* A history in the order in which the checker asks: by operation, by event, by fault, by worker.
- * Records are borrowed from the history. */
+/* An index of a history for the checker: by operation, event, fault and worker. It borrows the
+ * records of the history. */
 #ifndef BHI_CHAOS_CHECK_LEDGER_H
 #define BHI_CHAOS_CHECK_LEDGER_H
 

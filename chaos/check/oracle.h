@@ -1,4 +1,5 @@
-/* What an operation gives, computed here: nothing of it comes from a device. */
+/* The oracle computes on the host what an operation must have written. It uses nothing that a
+ * device wrote. */
 #ifndef BHI_CHAOS_CHECK_ORACLE_H
 #define BHI_CHAOS_CHECK_ORACLE_H
 

@@ -1,4 +1,5 @@
-/* What a run that found nothing would have found. */
+/* How likely a run was to find an error: the share of wrong operations that it would have found
+ * with a probability of 95 %. */
 #ifndef BHI_CHAOS_CHECK_POWER_H
 #define BHI_CHAOS_CHECK_POWER_H
 

@@ -1,4 +1,4 @@
-/* What the checker says of a history. */
+/* The result of a check: the findings, and the numbers for the reports. */
 #ifndef BHI_CHAOS_CHECK_RESULT_H
 #define BHI_CHAOS_CHECK_RESULT_H
 

@@ -1,4 +1,4 @@
-/* What is asked of a chaos run. */
+/* Options of a chaos run, as `bulkhead chaos` gives them. */
 #ifndef BHI_CHAOS_ENGINE_OPTIONS_H
 #define BHI_CHAOS_ENGINE_OPTIONS_H
 

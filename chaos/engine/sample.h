@@ -1,4 +1,5 @@
-/* What this process has: for the checker to see whether it leaks. */
+/* A sample of what this process holds: memory, descriptors, children. The checker looks for leaks
+ * in samples. */
 #ifndef BHI_CHAOS_ENGINE_SAMPLE_H
 #define BHI_CHAOS_ENGINE_SAMPLE_H
 

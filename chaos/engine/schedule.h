@@ -1,5 +1,5 @@
-/* Which faults come when: a function of the seed, the set of kinds, the number of streams and the
- * rate, and of nothing else. */
+/* The schedule of faults. It depends on the seed, the kinds of faults, the number of streams and
+ * the rate only. */
 #ifndef BHI_CHAOS_ENGINE_SCHEDULE_H
 #define BHI_CHAOS_ENGINE_SCHEDULE_H
 

@@ -1,5 +1,5 @@
-/* How long the processes of a run have wanted a processor and had none. A worker that is late for
- * that breaks no promise. */
+/* How long processes of a run were ready to run and got no processor. A worker that is late for
+ * that reason breaks no promise. */
 #ifndef BHI_CHAOS_ENGINE_STARVED_H
 #define BHI_CHAOS_ENGINE_STARVED_H
 

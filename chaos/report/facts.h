@@ -1,4 +1,4 @@
-/* What the reports of a chaos run say in the same words. */
+/* Phrases and numbers that all reports of a chaos run share. */
 #ifndef BHI_CHAOS_REPORT_FACTS_H
 #define BHI_CHAOS_REPORT_FACTS_H
 

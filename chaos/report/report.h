@@ -1,4 +1,4 @@
-/* What came of a chaos run: text, one JSON object on one line, a self-contained page. */
+/* Reports of a chaos run: a text, one JSON object on one line, or a self-contained HTML page. */
 #ifndef BHI_CHAOS_REPORT_REPORT_H
 #define BHI_CHAOS_REPORT_REPORT_H
 

@@ -1,4 +1,4 @@
-/* The files of a run: inputs and outputs. */
+/* The files of a run: opens its inputs, and checks that its outputs can be written. */
 #ifndef BHI_CLI_RUN_FILES_H
 #define BHI_CLI_RUN_FILES_H
 

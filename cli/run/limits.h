@@ -1,4 +1,5 @@
-/* What a device binds at once, known before anything is loaded. */
+/* Checks the sizes of arrays against the largest range that the device binds, before any file is
+ * loaded. */
 #ifndef BHI_CLI_RUN_LIMITS_H
 #define BHI_CLI_RUN_LIMITS_H
 

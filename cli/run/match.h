@@ -1,4 +1,4 @@
-/* Whether what was given to `bulkhead run` is what the kernel takes. */
+/* Compares the bindings and push constants of a command line with what the kernel declares. */
 #ifndef BHI_CLI_RUN_MATCH_H
 #define BHI_CLI_RUN_MATCH_H
 

@@ -1,4 +1,4 @@
-/* How much memory there is to be had: for what is reserved at once and is large. */
+/* How much memory the machine and this process's cgroup have left, for large reservations. */
 #ifndef BHI_SUPERVISOR_BUFFER_MEMORY_H
 #define BHI_SUPERVISOR_BUFFER_MEMORY_H
 

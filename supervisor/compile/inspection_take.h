@@ -1,4 +1,5 @@
-/* From what a compiler wrote to what the caller gets: every number checked, every text cleaned. */
+/* Copies a compiler's answer into the caller's struct. Checks every number and cleans every text.
+ */
 #ifndef BHI_SUPERVISOR_COMPILE_INSPECTION_TAKE_H
 #define BHI_SUPERVISOR_COMPILE_INSPECTION_TAKE_H
 

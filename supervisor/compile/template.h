@@ -1,4 +1,5 @@
-/* Templates: what was given to make one, and the kernels that it has of it. */
+/* A template: what the caller gave, and the kernels made from it so far. The template owns them;
+ * its own lock guards them. */
 #ifndef BHI_SUPERVISOR_COMPILE_TEMPLATE_H
 #define BHI_SUPERVISOR_COMPILE_TEMPLATE_H
 

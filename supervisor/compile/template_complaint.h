@@ -1,4 +1,4 @@
-/* What a template is refused for, as a call's failure. */
+/* Reports a template's complaint as the failure of a public call. */
 #ifndef BHI_SUPERVISOR_COMPILE_TEMPLATE_COMPLAINT_H
 #define BHI_SUPERVISOR_COMPILE_TEMPLATE_COMPLAINT_H
 

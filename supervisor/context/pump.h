@@ -1,4 +1,5 @@
-/* The end of a call that has changed what the core knows. */
+/* How a call that has changed the core drops the lock: the pump runs, then what was doomed is
+ * freed. */
 #ifndef BHI_SUPERVISOR_CONTEXT_PUMP_H
 #define BHI_SUPERVISOR_CONTEXT_PUMP_H
 

@@ -1,4 +1,5 @@
-/* The host's own access to a buffer: it waits for the submissions that use it. */
+/* Host access to a buffer's bytes (bh_buffer_map and others): waits for the submissions that use
+ * the buffer. */
 #ifndef BHI_SUPERVISOR_EVENT_ACCESS_H
 #define BHI_SUPERVISOR_EVENT_ACCESS_H
 

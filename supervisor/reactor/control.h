@@ -1,4 +1,5 @@
-/* What workers say over the control channel, and what waits to be said to them. Reactor thread. */
+/* The control channels: handles the messages of workers, and sends what waits in their outboxes.
+ * Reactor thread. */
 #ifndef BHI_SUPERVISOR_REACTOR_CONTROL_H
 #define BHI_SUPERVISOR_REACTOR_CONTROL_H
 

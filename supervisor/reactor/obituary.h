@@ -1,4 +1,4 @@
-/* What killed a worker, for its submissions and for the host's log. */
+/* An obituary: why a worker died, as the verdict of its submissions and a line of the log. */
 #ifndef BHI_SUPERVISOR_REACTOR_OBITUARY_H
 #define BHI_SUPERVISOR_REACTOR_OBITUARY_H
 

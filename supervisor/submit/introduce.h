@@ -1,4 +1,5 @@
-/* What a submission uses and its worker does not know yet goes into the worker's outbox. */
+/* Introduces kernels and buffers to the worker of a submission: what the worker does not know yet
+ * goes into its outbox. */
 #ifndef BHI_SUPERVISOR_SUBMIT_INTRODUCE_H
 #define BHI_SUPERVISOR_SUBMIT_INTRODUCE_H
 

@@ -1,4 +1,4 @@
-/* Submissions that are not the caller's own bh_submit. */
+/* Submissions that the library makes itself: copies, loads, compiles and markers. */
 #ifndef BHI_SUPERVISOR_SUBMIT_SUBMIT_H
 #define BHI_SUPERVISOR_SUBMIT_SUBMIT_H
 

@@ -1,4 +1,5 @@
-/* What a worker has of the pool (supervisor/buffer/pool.h). */
+/* A worker's share of the pool's memory (supervisor/buffer/pool.h): which blocks it may still
+ * touch. Lock held. */
 #ifndef BHI_SUPERVISOR_WORKER_POOL_USER_H
 #define BHI_SUPERVISOR_WORKER_POOL_USER_H
 

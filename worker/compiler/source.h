@@ -1,4 +1,5 @@
-/* What is to be compiled, GLSL or HLSL. */
+/* A source to compile, GLSL or HLSL, with its defines and includes. The texts belong to the
+ * request's buffer. */
 #ifndef BHI_WORKER_COMPILER_SOURCE_H
 #define BHI_WORKER_COMPILER_SOURCE_H
 

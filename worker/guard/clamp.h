@@ -1,4 +1,5 @@
-/* Indices into memory that is not a buffer's. */
+/* Clamps indices into arrays that are not in a buffer, so that a kernel stays inside its own
+ * variables. */
 #ifndef BHI_WORKER_GUARD_CLAMP_H
 #define BHI_WORKER_GUARD_CLAMP_H
 

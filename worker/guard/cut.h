@@ -1,4 +1,5 @@
-/* Counts what the driver counts. */
+/* Counts iterations where the driver would end a long loop silently (llvmpipe): the submission
+ * then ends LOOP_LIMIT. */
 #ifndef BHI_WORKER_GUARD_CUT_H
 #define BHI_WORKER_GUARD_CUT_H
 

@@ -1,4 +1,5 @@
-/* How a kernel begins. */
+/* Rewrites the entry point: it reads the abort word first, and sets up the counter and the words.
+ */
 #ifndef BHI_WORKER_GUARD_ENTRY_H
 #define BHI_WORKER_GUARD_ENTRY_H
 

@@ -1,4 +1,4 @@
-/* How many workgroups there are, of a grid that runs in parts. */
+/* Replaces reads of the grid's size in kernels whose grid may run in parts. */
 #ifndef BHI_WORKER_GUARD_GRID_H
 #define BHI_WORKER_GUARD_GRID_H
 

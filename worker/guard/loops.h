@@ -1,4 +1,4 @@
-/* Decides for each loop, and does it. */
+/* Decides for each loop whether it is left alone, counted in rounds, or polls the abort word. */
 #ifndef BHI_WORKER_GUARD_LOOPS_H
 #define BHI_WORKER_GUARD_LOOPS_H
 

@@ -1,4 +1,5 @@
-/* A counted loop becomes two, one inside the other. */
+/* Splits a counted loop in two: the outer one polls the abort word, the inner one runs a bounded
+ * round. */
 #ifndef BHI_WORKER_GUARD_LOWER_H
 #define BHI_WORKER_GUARD_LOWER_H
 

@@ -1,4 +1,4 @@
-/* A loop that looks at the word. */
+/* Adds a poll of the abort word to a loop. */
 #ifndef BHI_WORKER_GUARD_POLL_H
 #define BHI_WORKER_GUARD_POLL_H
 

@@ -1,4 +1,4 @@
-/* Which instructions may run twice. */
+/* Which instructions have no side effect, so that they may run twice. */
 #ifndef BHI_WORKER_GUARD_PURITY_H
 #define BHI_WORKER_GUARD_PURITY_H
 

@@ -1,4 +1,5 @@
-/* What the guard's parts work on. */
+/* The state of one guarding, shared by the guard's files: the module, its options, its loops. One
+ * thread. */
 #ifndef BHI_WORKER_GUARD_STATE_H
 #define BHI_WORKER_GUARD_STATE_H
 

@@ -1,4 +1,4 @@
-/* How often a loop runs. */
+/* Computes an upper bound of how often a loop runs, where the code shows one. */
 #ifndef BHI_WORKER_GUARD_TRIPS_H
 #define BHI_WORKER_GUARD_TRIPS_H
 

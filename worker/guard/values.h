@@ -1,4 +1,4 @@
-/* Integers that are known before the kernel runs, with the pipeline's specialization constants. */
+/* The values of integers that are constant once the specialization constants are set. */
 #ifndef BHI_WORKER_GUARD_VALUES_H
 #define BHI_WORKER_GUARD_VALUES_H
 

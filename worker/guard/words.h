@@ -1,4 +1,5 @@
-/* The buffer with the words, the counter, and the code that looks at them. */
+/* Adds the buffer with the abort words to a module, the counter, and the code that reads the
+ * word. */
 #ifndef BHI_WORKER_GUARD_WORDS_H
 #define BHI_WORKER_GUARD_WORDS_H
 

@@ -1,4 +1,4 @@
-/* Workgroup memory begins as zero. */
+/* Adds code that sets workgroup memory to zero when the kernel starts. */
 #ifndef BHI_WORKER_GUARD_ZERO_H
 #define BHI_WORKER_GUARD_ZERO_H
 

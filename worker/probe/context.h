@@ -1,4 +1,4 @@
-/* What a prober knows, and what it reports. */
+/* The context of a probe: what the prober knows about the host, and the page for its results. */
 #ifndef BHI_WORKER_PROBE_CONTEXT_H
 #define BHI_WORKER_PROBE_CONTEXT_H
 

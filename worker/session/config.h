@@ -1,4 +1,5 @@
-/* What a session is given. */
+/* The configuration of a session: its descriptors, its lane and progress, its device. The caller
+ * owns them. */
 #ifndef BHI_WORKER_SESSION_CONFIG_H
 #define BHI_WORKER_SESSION_CONFIG_H
 

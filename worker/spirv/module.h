@@ -1,4 +1,4 @@
-/* Making the index of a module, and what can be asked of it. */
+/* Builds the index of a module (index.h), and answers questions about it. */
 #ifndef BHI_WORKER_SPIRV_MODULE_H
 #define BHI_WORKER_SPIRV_MODULE_H
 

@@ -1,4 +1,4 @@
-/* What SPIR-V calls its numbers, as the header says that this was built with. */
+/* Names of SPIR-V's enumerants, from the header that this was built with. */
 #ifndef BHI_WORKER_SPIRV_NAMES_H
 #define BHI_WORKER_SPIRV_NAMES_H
 

@@ -1,4 +1,4 @@
-/* The parts of a backend together. */
+/* The backend from inside, for the files that implement worker/backend.h. The session's thread. */
 #ifndef BHI_WORKER_VULKAN_BACKEND_H
 #define BHI_WORKER_VULKAN_BACKEND_H
 

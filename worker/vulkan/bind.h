@@ -1,4 +1,4 @@
-/* What a dispatch is bound to: buffers, as its kernel declares them. */
+/* Binds buffers to a dispatch: checks them against what the kernel declares. */
 #ifndef BHI_WORKER_VULKAN_BIND_H
 #define BHI_WORKER_VULKAN_BIND_H
 

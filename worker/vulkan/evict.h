@@ -1,4 +1,4 @@
-/* What goes with a pipeline: the recordings and groups that use it. */
+/* Evicts a pipeline, with the recordings and bind groups that use it. */
 #ifndef BHI_WORKER_VULKAN_EVICT_H
 #define BHI_WORKER_VULKAN_EVICT_H
 

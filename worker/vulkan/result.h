@@ -1,4 +1,4 @@
-/* What Vulkan answers, as an error. */
+/* Turns a VkResult into an error of the worker. */
 #ifndef BHI_WORKER_VULKAN_RESULT_H
 #define BHI_WORKER_VULKAN_RESULT_H
 
