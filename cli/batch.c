@@ -23,6 +23,7 @@
 #include "tool/device_choice.h"
 #include "tool/device_list.h"
 #include "tool/exit_status.h"
+#include "tool/gpu_nodes.h"
 #include "tool/interrupt.h"
 #include "tool/isolation.h"
 #include "tool/report/page.h"
@@ -42,6 +43,7 @@ struct batch {
     const char **redo; /* owned; ids */
     size_t redo_count;
     bool resume, retry_failed, keep_going, dry_run, verify, halted, json, verbose;
+    bh_memory memory;
     bool limits_memory;
     bh_isolation isolation;
     bool limits_grace;
@@ -100,6 +102,8 @@ static bool parse_item(struct batch *batch, const struct bhi_arg *item,
     case BHI_BATCH_MEMORY_LIMIT:
         batch->limits_memory = true;
         return bhi_parse_memory_limit(value, &batch->memory_limit, complaint);
+    case BHI_BATCH_MEMORY:
+        return bhi_parse_memory(value, &batch->memory, complaint);
     case BHI_BATCH_CACHE_DIR:
         batch->cache_dir = value;
         return *value ? true : bhi_refuse(complaint, "the folder's name is empty");
@@ -145,6 +149,7 @@ static bool parse(struct batch *batch, const struct bhi_args *args,
         return bhi_refuse(complaint, "out of memory");
     }
     batch->streams = DEFAULT_STREAMS;
+    batch->memory = BH_MEMORY_AUTO;
     batch->retries = DEFAULT_RETRIES;
     for (size_t i = 0; i < args->item_count; i++) {
         const struct bhi_arg *item = &args->items[i];
@@ -416,6 +421,8 @@ static int run_jobs(struct batch *batch) {
         .tenant = batch->tenant,
         .limits_memory = batch->limits_memory,
         .memory_limit = batch->memory_limit,
+        .memory = batch->memory == BH_MEMORY_AUTO && !bhi_has_gpu_nodes() ? BH_MEMORY_HOST
+                                                                          : batch->memory,
         .halt = batch->halt,
         .progress = on_progress,
         .ended = on_ended,

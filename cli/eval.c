@@ -72,6 +72,7 @@ static bool parse_request(struct eval *eval, const struct bhi_args *args,
     if (eval->print) {
         request->repeat = 1; /* no times to tell of */
         request->time = false;
+        request->memory = BH_MEMORY_HOST; /* there is no stream */
     }
     if (eval->print && request->json) {
         return bhi_refuse(complaint, "--print and --json exclude each other");
@@ -266,7 +267,8 @@ static int run_steps(struct eval *eval) {
     (void)((exit_status = open_stdin(eval)) != BHI_EXIT_READY ||
            (exit_status = bhi_run_open_context(run)) != BHI_EXIT_READY ||
            (exit_status = make_template(eval)) != BHI_EXIT_READY ||
-           (!eval->print && (exit_status = bhi_run_start_worker(run)) != BHI_EXIT_READY) ||
+           (!eval->print && ((exit_status = bhi_run_start_worker(run)) != BHI_EXIT_READY ||
+                             (exit_status = bhi_run_choose_memory(run)) != BHI_EXIT_READY)) ||
            (exit_status = bhi_run_load_all(run)) != BHI_EXIT_READY ||
            (exit_status = fill_inputs(eval)) != BHI_EXIT_READY ||
            (exit_status = take_inputs(eval)) != BHI_EXIT_READY ||

@@ -175,6 +175,7 @@ void bhi_binding_fini(struct bhi_run_binding *binding) {
     bhi_npy_file_close(&binding->in);
     bhi_outfile_abandon(&binding->out);
     bh_buffer_release(binding->buffer);
+    free(binding->copy);
     free(binding->text);
     free(binding->in_path);
     free(binding->out_path);

@@ -29,7 +29,8 @@ struct bhi_run_binding {
     uint8_t header[BHI_NPY_WRITE_CAPACITY];
     size_t header_size;
     bh_buffer *buffer;
-    int error; /* errno of the last refusal; 0: none, or nothing to do with the system */
+    void *copy; /* owned: of content that has no pointer, for a stream (content.h); NULL: none */
+    int error;  /* errno of the last refusal; 0: none, or nothing to do with the system */
 };
 
 /* A number, or a name "X" or "X[2]", |length| bytes of |text|: fills in slot and name; of a name's

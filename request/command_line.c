@@ -48,6 +48,7 @@ static const struct filler of_both[] = {
     {"repeat", .text = bhi_run_set_repeat},
     {"device", .text = bhi_run_set_device},
     {"memory-limit", .text = bhi_run_set_memory_limit},
+    {"memory", .text = bhi_run_set_memory},
     {"cache-dir", .text = bhi_run_set_cache_dir},
     {"time", .flag = offsetof(struct bhi_run_request, time)},
     {"json", .flag = offsetof(struct bhi_run_request, json)},

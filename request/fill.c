@@ -55,6 +55,11 @@ bool bhi_run_set_memory_limit(struct bhi_run_request *request, const char *text,
     return bhi_parse_memory_limit(text, &request->memory_limit, complaint);
 }
 
+bool bhi_run_set_memory(struct bhi_run_request *request, const char *text,
+                        struct bhi_complaint *complaint) {
+    return bhi_parse_memory(text, &request->memory, complaint);
+}
+
 bool bhi_run_set_device(struct bhi_run_request *request, const char *text,
                         struct bhi_complaint *complaint) {
     request->device = text;

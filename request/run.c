@@ -7,8 +7,11 @@
 
 bool bhi_run_request_init(struct bhi_run_request *request, const char *kernel_path, size_t items,
                           struct bhi_complaint *complaint) {
-    *request = (struct bhi_run_request){
-        .command = "run", .repeat = 1, .kernel_path = kernel_path, .groups = {1, 1, 1}};
+    *request = (struct bhi_run_request){.command = "run",
+                                        .repeat = 1,
+                                        .memory = BH_MEMORY_AUTO,
+                                        .kernel_path = kernel_path,
+                                        .groups = {1, 1, 1}};
     bhi_kernel_file_name(kernel_path, request->kernel_name);
     request->bindings = calloc((items < BHI_MAX_BINDINGS ? items : BHI_MAX_BINDINGS) + 1,
                                sizeof *request->bindings);

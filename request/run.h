@@ -44,6 +44,7 @@ struct bhi_run_request {
     const char *device; /* NULL: the default */
     bool limits_memory;
     uint64_t memory_limit;
+    bh_memory memory;      /* where the arrays are */
     const char *cache_dir; /* NULL: none */
     bool reinterpret;      /* types need not match */
     bool time;             /* device time, too */

@@ -259,6 +259,11 @@ static bool write_fully(struct bhi_outfile *file, const void *bytes, uint64_t si
     return true;
 }
 
+bool bhi_outfile_append(struct bhi_outfile *file, const void *bytes, uint64_t size,
+                        struct bhi_complaint *complaint) {
+    return write_fully(file, bytes, size, complaint);
+}
+
 bool bhi_outfile_write(struct bhi_outfile *file, const void *header, size_t header_size,
                        const void *data, uint64_t data_size, struct bhi_complaint *complaint) {
     file->header = header;

@@ -73,6 +73,9 @@ bool bhi_outfile_same(const struct bhi_outfile *a, const struct bhi_outfile *b);
 /* |header| and |data| must stay as they are until commit. */
 bool bhi_outfile_write(struct bhi_outfile *file, const void *header, size_t header_size,
                        const void *data, uint64_t data_size, struct bhi_complaint *complaint);
+/* The same piece by piece, of what is no stream (kind): the header first. */
+bool bhi_outfile_append(struct bhi_outfile *file, const void *bytes, uint64_t size,
+                        struct bhi_complaint *complaint);
 bool bhi_outfile_seal(struct bhi_outfile *file, struct bhi_complaint *complaint);
 /* After seal nothing is written any more: gives the descriptor back. */
 void bhi_outfile_close(struct bhi_outfile *file);

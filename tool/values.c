@@ -166,6 +166,18 @@ bool bhi_parse_memory_limit(const char *text, uint64_t *out_bytes,
     return true;
 }
 
+bool bhi_parse_memory(const char *text, bh_memory *out_memory, struct bhi_complaint *complaint) {
+    static const char *const names[] = {
+        [BH_MEMORY_HOST] = "host", [BH_MEMORY_DEVICE] = "device", [BH_MEMORY_AUTO] = "auto"};
+    for (bh_memory memory = BH_MEMORY_HOST; memory <= BH_MEMORY_AUTO; memory++) {
+        if (!strcmp(text, names[memory])) {
+            *out_memory = memory;
+            return true;
+        }
+    }
+    return bhi_refuse(complaint, "'%.40s' is none of host, device, auto", text);
+}
+
 bool bhi_parse_groups(const char *text, uint32_t out_groups[3], struct bhi_complaint *complaint) {
     const char *cursor = text;
     out_groups[0] = out_groups[1] = out_groups[2] = 1;

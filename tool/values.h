@@ -47,6 +47,8 @@ bool bhi_parse_size(const char *text, uint64_t *out_bytes, struct bhi_complaint 
 /* The same for --memory-limit: what bh_stream_create refuses is refused here, before anything is
  * made. */
 bool bhi_parse_memory_limit(const char *text, uint64_t *out_bytes, struct bhi_complaint *complaint);
+/* For --memory: "host", "device" or "auto". */
+bool bhi_parse_memory(const char *text, bh_memory *out_memory, struct bhi_complaint *complaint);
 /* "X[,Y[,Z]]": each at least 1. */
 bool bhi_parse_groups(const char *text, uint32_t out_groups[3], struct bhi_complaint *complaint);
 /* "N" or "SET.N", either with "[ELEMENT]" behind it, |length| bytes of it. */

@@ -16,9 +16,7 @@
 #include "batch/runner/state.h"
 #include "batch/runner/step.h"
 #include "batch/runner/work.h"
-
-/* The event has ended: there is nothing to wait for. */
-static const uint64_t map_limit_ns = 10000000000u;
+#include "request/content.h"
 
 static uint32_t count_of(const struct bhi_work *work) {
     return work->request->run.binding_count;
@@ -106,17 +104,13 @@ static void refuse_output(struct bhi_work *work, const struct bhi_run_binding *b
 static bool write_output(struct bhi_work *work, struct bhi_run_binding *binding) {
     struct bhi_complaint complaint;
     bh_detail detail = {0};
-    void *bytes;
-    bh_status status = bh_buffer_map(binding->buffer, BH_MAP_READ, map_limit_ns, &bytes, &detail);
-    if (status != BH_OK) {
-        bhi_work_refuse(work, status, detail.sys_errno, "%s %.100s: %.390s", binding->option,
-                        binding->text, detail.message);
-        return false;
-    }
-    if (!bhi_outfile_write(&binding->out, binding->header, binding->header_size, bytes,
-                           binding->array.bytes, &complaint) ||
-        !bhi_outfile_seal(&binding->out, &complaint)) {
-        refuse_output(work, binding, binding->out.error, &complaint);
+    if (!bhi_content_save(binding, &detail, &complaint)) {
+        if (detail.status == BH_OK) {
+            refuse_output(work, binding, binding->out.error, &complaint);
+        } else {
+            bhi_work_refuse(work, detail.status, detail.sys_errno, "%s %.100s: %.390s",
+                            binding->option, binding->text, detail.message);
+        }
         return false;
     }
     bhi_outfile_close(&binding->out);

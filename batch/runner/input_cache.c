@@ -21,7 +21,9 @@ static struct bhi_input_entry *entry_of(struct bhi_list *node) {
     return BHI_CONTAINER(node, struct bhi_input_entry, node);
 }
 
-bool bhi_input_identify(const char *path, struct bhi_input_identity *out) {
+bool bhi_input_identify(const struct bhi_work *work, const char *path,
+                        struct bhi_input_identity *out) {
+    const struct bhi_runner_options *options = work->runner->options;
     struct stat status;
     memset(out, 0, sizeof *out); /* compared as bytes */
     if (stat(path, &status) != 0) {
@@ -32,6 +34,7 @@ bool bhi_input_identify(const char *path, struct bhi_input_identity *out) {
     out->size = status.st_size;
     out->modified = status.st_mtim;
     out->changed = status.st_ctim;
+    out->place = options->memory == BH_MEMORY_HOST ? 0 : 1 + work->stream / options->streams;
     return true;
 }
 

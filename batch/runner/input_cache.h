@@ -14,9 +14,11 @@ struct bhi_input_identity {
     ino_t inode;
     off_t size;
     struct timespec modified, changed;
+    uint64_t place; /* on which streams' device; 0: in the host, for all */
 };
-/* False: it cannot be told. */
-bool bhi_input_identify(const char *path, struct bhi_input_identity *out);
+/* What |path| is now, and where |work| would have it. False: it cannot be told. */
+bool bhi_input_identify(const struct bhi_work *work, const char *path,
+                        struct bhi_input_identity *out);
 
 /* Is it kept? |tensor| may be NULL. With the lock. */
 bool bhi_input_cache_has(const struct bhi_runner *runner, const char *path, const char *tensor,

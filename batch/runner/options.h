@@ -24,7 +24,8 @@ struct bhi_runner_options {
     bh_isolation isolation;
     bool limits_memory;
     uint64_t memory_limit;
-    uint64_t halt; /* when so many jobs have failed by themselves no more are taken; 0: never */
+    bh_memory memory; /* where the arrays are */
+    uint64_t halt;    /* when so many jobs have failed by themselves no more are taken; 0: never */
     /* Called about ten times a second, and once at the end; RUNNING is what workers have. May be
      * NULL. Thread: the caller's. */
     void (*progress)(void *user, const struct bhi_queue_counts *counts);

@@ -73,6 +73,7 @@ static bool make_output_buffer(struct bhi_work *work, uint32_t index) {
     bh_detail detail = {0};
     bh_buffer_options_init(&options);
     options.stream = runner->streams[work->stream].stream;
+    options.memory = runner->options->memory;
     bh_status status = bh_buffer_create_with(runner->options->context, binding->array.bytes,
                                              &options, &binding->buffer, &detail);
     if (status == BH_OK) {

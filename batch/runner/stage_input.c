@@ -31,10 +31,10 @@ static uint64_t count_bytes(struct bhi_work *work) {
         struct bhi_input_identity identity;
         uint64_t bytes = binding->in_path ? 0 : binding->array.bytes;
         if (binding->like &&
-            bhi_input_identify(request->bindings[binding->like_index].in_path, &identity)) {
+            bhi_input_identify(work, request->bindings[binding->like_index].in_path, &identity)) {
             bytes = (uint64_t)identity.size; /* its input's array is no larger */
         }
-        if (binding->in_path && bhi_input_identify(binding->in_path, &identity)) {
+        if (binding->in_path && bhi_input_identify(work, binding->in_path, &identity)) {
             bytes = (uint64_t)identity.size;
             if (binding->tensor && bytes > tensor_guess) {
                 bytes = tensor_guess;
@@ -102,7 +102,7 @@ bool bhi_stage_input(struct bhi_work *work, uint32_t index) {
     bh_detail detail = {0};
 
     const bool shared = binding->access == BH_ACCESS_READ &&
-                        bhi_input_identify(binding->in_path, &before) &&
+                        bhi_input_identify(work, binding->in_path, &before) &&
                         (uint64_t)before.size <= bhi_stage_whole(work);
     if (shared && bhi_input_cache_use(work, index, &before)) {
         return take_array(work, binding);
@@ -111,6 +111,10 @@ bool bhi_stage_input(struct bhi_work *work, uint32_t index) {
     source.path = binding->in_path;
     source.tensor = binding->tensor;
     source.tenant = work->runner->options->tenant;
+    if (work->runner->options->memory != BH_MEMORY_HOST) {
+        source.stream = work->runner->streams[work->stream].stream;
+        source.memory = work->runner->options->memory;
+    }
     source.format = binding->tensor ? BH_FILE_SAFETENSORS : BH_FILE_NPY;
     bh_status status =
         bh_buffer_from_file(work->runner->options->context, &source, &binding->buffer, &detail);
@@ -124,7 +128,7 @@ bool bhi_stage_input(struct bhi_work *work, uint32_t index) {
         return false;
     }
     /* What was opened is what was looked at before only if it is so after it, too. */
-    if (shared && bhi_input_identify(binding->in_path, &after) &&
+    if (shared && bhi_input_identify(work, binding->in_path, &after) &&
         !memcmp(&before, &after, sizeof before)) {
         bhi_input_cache_keep(work, index, &before);
     }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "request/content.h"
 #include "tool/complain.h"
 #include "tool/ending.h"
 #include "tool/exit_status.h"
@@ -16,8 +17,6 @@
 
 /* A stream's claim up to this size is believed before its data is there. */
 static const uint64_t trusted_claim = 64u << 20;
-/* More than any wait takes: nothing else uses these buffers yet. */
-static const uint64_t map_limit_ns = 10000000000u;
 
 /* Puts the argument before a complaint about it. Returns false. */
 static bool blame(const struct bhi_run_binding *binding, struct bhi_complaint *complaint) {
@@ -80,6 +79,9 @@ bool bhi_run_open_outputs(struct bhi_run_request *request, struct bhi_complaint 
  * machine down. */
 static int check_memory(const struct bhi_run_request *request) {
     uint64_t total = 0, available = bhi_memory_unused();
+    if (request->memory == BH_MEMORY_DEVICE) {
+        return BHI_EXIT_READY; /* the device's, or refused where it is made */
+    }
     for (uint32_t i = 0; i < request->binding_count; i++) {
         if (!request->bindings[i].buffer && /* those that are there are paid for */
             __builtin_add_overflow(total, request->bindings[i].array.bytes, &total)) {
@@ -96,10 +98,9 @@ static int check_memory(const struct bhi_run_request *request) {
 }
 
 static int fill_buffer(const struct bhi_run_request *request, struct bhi_run_binding *binding,
-                       bh_context *context) {
+                       bh_context *context, bh_stream *stream) {
     struct bhi_complaint complaint;
     bh_detail detail = {0};
-    void *bytes;
     char what[400];
 
     if (binding->buffer) {
@@ -111,30 +112,32 @@ static int fill_buffer(const struct bhi_run_request *request, struct bhi_run_bin
         bhi_ending_blame(BH_LOAD_FAILED);
         return BHI_EXIT_USAGE;
     }
-    bh_status status = bh_buffer_create(context, binding->array.bytes, &binding->buffer, &detail);
+    bh_buffer_options options;
+    bh_buffer_options_init(&options);
+    if (request->memory != BH_MEMORY_HOST) {
+        options.stream = stream;
+        options.memory = request->memory;
+    }
+    bh_status status =
+        bh_buffer_create_with(context, binding->array.bytes, &options, &binding->buffer, &detail);
     if (status != BH_OK) {
         return bhi_session_fail(request->command, what, status, &detail);
     }
-    if (!binding->in_path) {
+    if (!binding->in_path || bhi_content_fill(binding, &detail, &complaint)) {
         return BHI_EXIT_READY;
     }
-    status = bh_buffer_map(binding->buffer, BH_MAP_DISCARD, map_limit_ns, &bytes, &detail);
-    if (status != BH_OK) {
-        return bhi_session_fail(request->command, what, status, &detail);
+    if (detail.status != BH_OK) {
+        return bhi_session_fail(request->command, what, detail.status, &detail);
     }
-    if (!bhi_npy_file_read(&binding->in, bytes, &complaint)) {
-        bhi_complain(request->command, "%s: %s", what, complaint.text);
-        bhi_ending_blame(BH_LOAD_FAILED);
-        return BHI_EXIT_USAGE;
-    }
-    bhi_npy_file_close(&binding->in);
-    return BHI_EXIT_READY;
+    bhi_complain(request->command, "%s: %s", what, complaint.text);
+    bhi_ending_blame(BH_LOAD_FAILED);
+    return BHI_EXIT_USAGE;
 }
 
-int bhi_run_fill_buffers(struct bhi_run_request *request, bh_context *context) {
+int bhi_run_fill_buffers(struct bhi_run_request *request, bh_context *context, bh_stream *stream) {
     int exit_status = check_memory(request);
     for (uint32_t i = 0; i < request->binding_count && exit_status == BHI_EXIT_READY; i++) {
-        exit_status = fill_buffer(request, &request->bindings[i], context);
+        exit_status = fill_buffer(request, &request->bindings[i], context, stream);
         if (bhi_interrupt_signal()) {
             exit_status = BHI_EXIT_SIGNALLED + bhi_interrupt_signal();
         }
@@ -157,17 +160,12 @@ static int fail_output(const struct bhi_run_request *request, const struct bhi_r
 static int write_output(const struct bhi_run_request *request, struct bhi_run_binding *binding) {
     struct bhi_complaint complaint;
     bh_detail detail = {0};
-    void *bytes;
-    bh_status status = bh_buffer_map(binding->buffer, BH_MAP_READ, map_limit_ns, &bytes, &detail);
-    if (status != BH_OK) {
-        return bhi_session_fail(request->command, binding->text, status, &detail);
+    if (bhi_content_save(binding, &detail, &complaint)) {
+        return BHI_EXIT_READY;
     }
-    if (!bhi_outfile_write(&binding->out, binding->header, binding->header_size, bytes,
-                           binding->array.bytes, &complaint) ||
-        !bhi_outfile_seal(&binding->out, &complaint)) {
-        return fail_output(request, binding, &complaint);
-    }
-    return BHI_EXIT_READY;
+    return detail.status != BH_OK
+               ? bhi_session_fail(request->command, binding->text, detail.status, &detail)
+               : fail_output(request, binding, &complaint);
 }
 
 int bhi_run_write_outputs(struct bhi_run_request *request) {

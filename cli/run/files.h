@@ -10,7 +10,7 @@ bool bhi_run_open_stdin(struct bhi_run_request *request, struct bhi_complaint *c
 bool bhi_run_open_outputs(struct bhi_run_request *request, struct bhi_complaint *complaint);
 /* Makes the buffers that there are not yet, and reads standard input into the one that is for it.
  * Returns an exit status. */
-int bhi_run_fill_buffers(struct bhi_run_request *request, bh_context *context);
+int bhi_run_fill_buffers(struct bhi_run_request *request, bh_context *context, bh_stream *stream);
 /* Writes every output, then puts each in its place. Returns an exit status. */
 int bhi_run_write_outputs(struct bhi_run_request *request);
 

@@ -82,7 +82,7 @@ static void *open_file(void *argument) {
 
 static struct bhi_load_opening *start_opening(const struct bhi_run_request *request,
                                               const struct bhi_run_binding *binding,
-                                              bh_context *context) {
+                                              bh_context *context, bh_stream *stream) {
     struct bhi_load_opening *opening = calloc(1, sizeof *opening);
     if (!opening) {
         return NULL;
@@ -91,7 +91,12 @@ static struct bhi_load_opening *start_opening(const struct bhi_run_request *requ
     bh_file_source_init(&opening->source);
     opening->source.path = binding->in_path;
     opening->source.tensor = binding->tensor;
-    opening->source.tenant = request->tenant;
+    if (request->memory == BH_MEMORY_HOST) {
+        opening->source.tenant = request->tenant;
+    } else { /* whose tenant it is of */
+        opening->source.stream = stream;
+        opening->source.memory = request->memory;
+    }
     opening->source.format = binding->tensor ? BH_FILE_SAFETENSORS : BH_FILE_NPY;
     opening->source.deadline_ns = BH_FOREVER; /* a signal ends it */
     if (pthread_create(&opening->thread, NULL, open_file, opening) == 0) {
@@ -113,9 +118,9 @@ void bhi_run_end_loads(struct bhi_run_request *request) {
 }
 
 static int load(struct bhi_run_request *request, struct bhi_run_binding *binding,
-                bh_context *context) {
+                bh_context *context, bh_stream *stream) {
     struct bhi_complaint complaint;
-    struct bhi_load_opening *opening = start_opening(request, binding, context);
+    struct bhi_load_opening *opening = start_opening(request, binding, context, stream);
     if (!opening) {
         return complain(request, binding, BH_NO_MEMORY, bh_status_text(BH_NO_MEMORY));
     }
@@ -136,12 +141,12 @@ static int load(struct bhi_run_request *request, struct bhi_run_binding *binding
                : complain(request, binding, BH_LOAD_FAILED, complaint.text);
 }
 
-int bhi_run_load_inputs(struct bhi_run_request *request, bh_context *context) {
+int bhi_run_load_inputs(struct bhi_run_request *request, bh_context *context, bh_stream *stream) {
     int exit_status = BHI_EXIT_READY;
     for (uint32_t i = 0; i < request->binding_count && exit_status == BHI_EXIT_READY; i++) {
         struct bhi_run_binding *binding = &request->bindings[i];
         if (binding->in_path && !bhi_run_is_stdin(binding)) {
-            exit_status = load(request, binding, context);
+            exit_status = load(request, binding, context, stream);
         }
         if (bhi_interrupt_signal()) {
             exit_status = bhi_interrupt_exit_status();

@@ -198,6 +198,7 @@ int bhi_run_main(const struct bhi_args *args) {
            (exit_status = bhi_run_open_context(run)) != BHI_EXIT_READY ||
            (exit_status = bhi_run_start_worker(run)) != BHI_EXIT_READY ||
            (exit_status = bhi_run_check_sizes(run)) != BHI_EXIT_READY ||
+           (exit_status = bhi_run_choose_memory(run)) != BHI_EXIT_READY ||
            (exit_status = bhi_run_load_all(run)) != BHI_EXIT_READY ||
            (exit_status = take_likes(run)) != BHI_EXIT_READY ||
            (exit_status = bhi_run_check_sizes(run)) != BHI_EXIT_READY ||

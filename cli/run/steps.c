@@ -12,6 +12,7 @@
 #include "tool/complain.h"
 #include "tool/device_list.h"
 #include "tool/exit_status.h"
+#include "tool/gpu_nodes.h"
 #include "tool/interrupt.h"
 #include "tool/session.h"
 
@@ -137,6 +138,33 @@ int bhi_run_await_worker(struct bhi_run *run) {
     }
     return status == BH_OK ? BHI_EXIT_READY
                            : bhi_session_fail(run->request.command, NULL, status, &detail);
+}
+
+int bhi_run_choose_memory(struct bhi_run *run) {
+    struct bhi_run_request *request = &run->request;
+    bh_detail detail = {0};
+    bh_buffer *probe = NULL;
+    if (request->memory == BH_MEMORY_AUTO && !bhi_has_gpu_nodes()) {
+        request->memory = BH_MEMORY_HOST; /* so files are read while the worker starts */
+    }
+    if (request->memory == BH_MEMORY_HOST) {
+        return BHI_EXIT_READY;
+    }
+    const int exit_status = bhi_run_await_worker(run);
+    if (exit_status != BHI_EXIT_READY) {
+        return exit_status;
+    }
+    bh_buffer_options options;
+    bh_buffer_options_init(&options);
+    options.stream = run->stream;
+    options.memory = request->memory;
+    const bh_status status = bh_buffer_create_with(run->context, 0, &options, &probe, &detail);
+    if (status != BH_OK) {
+        return bhi_session_fail(request->command, "--memory", status, &detail);
+    }
+    request->memory = bh_buffer_memory(probe);
+    bh_buffer_release(probe);
+    return BHI_EXIT_READY;
 }
 
 /* -- the kernel ---------------------------------------------------------------------------------
@@ -332,7 +360,7 @@ int bhi_run_check_overlap(struct bhi_run *run) {
 }
 
 int bhi_run_load_all(struct bhi_run *run) {
-    return bhi_run_load_inputs(&run->request, run->context);
+    return bhi_run_load_inputs(&run->request, run->context, run->stream);
 }
 
 int bhi_run_open_all(struct bhi_run *run) {
@@ -355,7 +383,7 @@ int bhi_run_open_context(struct bhi_run *run) {
 }
 
 int bhi_run_fill_all(struct bhi_run *run) {
-    return bhi_run_fill_buffers(&run->request, run->context);
+    return bhi_run_fill_buffers(&run->request, run->context, run->stream);
 }
 
 int bhi_run_write_all(struct bhi_run *run) {

@@ -193,6 +193,22 @@ bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer **out_b
     return BH_OK;
 }
 
+void bh_buffer_options_init_sized(bh_buffer_options *options, size_t size) {
+    *options = (bh_buffer_options){.struct_size = size};
+}
+
+bh_status bh_buffer_create_with(bh_context *context, uint64_t size,
+                                const bh_buffer_options *options, bh_buffer **out_buffer,
+                                bh_detail *detail) {
+    (void)options;
+    return bh_buffer_create(context, size, out_buffer, detail);
+}
+
+bh_memory bh_buffer_memory(const bh_buffer *buffer) {
+    (void)buffer;
+    return BH_MEMORY_HOST;
+}
+
 void bh_file_source_init_sized(bh_file_source *source, size_t size) {
     *source = (bh_file_source){.struct_size = size};
 }

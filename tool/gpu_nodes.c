@@ -1,0 +1,17 @@
+#include "tool/gpu_nodes.h"
+
+#include <glob.h>
+#include <stddef.h>
+
+bool bhi_has_gpu_nodes(void) {
+    static const char *const patterns[] = {"/dev/nvidia[0-9]*", "/dev/dri/renderD*", "/dev/dxg"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0] && !found; i++) {
+        glob_t paths;
+        found = glob(patterns[i], 0, NULL, &paths) == 0;
+        if (found) {
+            globfree(&paths);
+        }
+    }
+    return found;
+}
