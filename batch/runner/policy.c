@@ -72,7 +72,8 @@ struct bhi_policy_answer bhi_policy(const struct bhi_policy_case *given) {
         answer.next = given->nothing_else_held ? BHI_JOB_FAILED : BHI_JOB_WAITING;
         if (descriptors && given->nothing_else_held) {
             refuse_environ(given, &answer);
-            answer.refused_for_good = verdict->sys_errno == EMFILE && !given->batch_has_served;
+            answer.refused_for_good =
+                verdict->sys_errno == EMFILE && !given->batch_has_served && given->refused_long;
         }
         return answer;
     }

@@ -14,7 +14,8 @@
  *                                itself names: FAILED
  *   out of memory or             tried again when others have given theirs back; where it was alone:
  *   descriptors                  of memory FAILED, of descriptors as environ; where no job has ended
- *                                well yet, this process has too few (EMFILE), and the batch ends
+ *                                well yet, and workers have had the time to start, this process has
+ *                                too few (EMFILE), and the batch ends
  */
 /* clang-format on */
 #ifndef BHI_BATCH_RUNNER_POLICY_H
@@ -28,6 +29,8 @@ struct bhi_policy_case {
     const bh_verdict *verdict;
     uint32_t retries, guilty, victim; /* of the job, before this attempt */
     uint32_t refusals;     /* by the environment, of the batch, in a row, this one not among them */
+    bool refused_long;     /* that lasts longer than workers take to start, which hold some more
+                              descriptors until they are ready */
     bool batch_has_served; /* a job of the batch has ended well: there is room for one */
     bool nothing_else_held; /* no other job of the batch had memory or descriptors */
     bool names_device;      /* the job names its device: other jobs may have other devices */

@@ -20,6 +20,7 @@
 
 static const uint64_t tick_ns = 100000000u;         /* between two looks at signals and progress */
 static const uint64_t patience_ns = 60000000000u;   /* of an environment that refuses everything */
+static const uint64_t start_ns = 10000000000u;      /* workers are ready, or have failed */
 static const uint64_t last_hold_ns = 30000000000u;  /* longer than it takes to fail at a start */
 static const uint64_t compile_ns = 60000000000u;    /* a compile's limit */
 static const uint64_t tell_again_ns = 10000000000u; /* why it waits, where that is the same */
@@ -309,6 +310,7 @@ static void conclude(struct bhi_runner *runner, struct bhi_work *work, bool alon
         .guilty = job->guilty,
         .victim = job->victim,
         .refusals = runner->refusals,
+        .refused_long = runner->refusals > 0 && bhi_clock_ns() - runner->refused_ns > start_ns,
         .batch_has_served = runner->has_served,
         .nothing_else_held = alone,
         .names_device = work->request && work->request->run.device,
