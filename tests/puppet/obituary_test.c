@@ -292,6 +292,39 @@ static void a_death_in_mid_job(void) {
     }
 }
 
+/* -- what it had recorded ---------------------------------------------------------------------- */
+
+/* Of four that it has, it had recorded two, at which nobody has looked: they are good (E11). It had
+ * begun the third, which is lost; the fourth runs on the next worker (E13). */
+static void what_it_had_recorded_is_good(void) {
+    struct puppet p;
+    puppet_open(&p);
+    struct bhi_worker *worker = puppet_serving(&p);
+    bh_event *events[4];
+    for (size_t i = 0; i < BHT_COUNT(events); i++) {
+        events[i] = puppet_submit(&p);
+    }
+    puppet_complete(worker, 2);
+    struct bhi_progress side = puppet_side(worker);
+    atomic_store(&side.header->started_seq, 3);
+    bhi_progress_unmap(&side);
+    BHT_EQ(worker->core.harvested, 0);
+    end_process(worker, CLD_KILLED, SIGSEGV);
+    puppet_bury(worker, NULL);
+    BHT_EQ(puppet_verdict(events[0]).status, BH_OK);
+    BHT_EQ(puppet_verdict(events[1]).status, BH_OK);
+    BHT_EQ(puppet_verdict(events[2]).status, BH_WORKER_SIGNAL);
+    BHT_EQ(bh_event_query(events[3]), BH_EVENT_PENDING);
+    worker = puppet_serving(&p);
+    BHT_EQ(worker->core.published, 1);
+    puppet_complete(worker, 1);
+    BHT_EQ(bh_event_query(events[3]), BH_EVENT_READY);
+    for (size_t i = 0; i < BHT_COUNT(events); i++) {
+        bh_event_release(events[i]);
+    }
+    puppet_close(&p);
+}
+
 /* -- what was refused before ------------------------------------------------------------------- */
 
 /* An allocation that was refused for one that has its result since says nothing of a later death;
@@ -490,6 +523,7 @@ static void an_end_that_comes_late_is_charged(void) {
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(a_death_in_mid_job),
+        BHT_TEST(what_it_had_recorded_is_good),
         BHT_TEST(an_old_refusal_is_no_cause),
         BHT_TEST(a_death_while_it_starts),
         BHT_TEST(one_that_is_retired_is_not_mourned),
