@@ -273,17 +273,35 @@ static int eventfd_id(pid_t pid, int fd) {
     return id;
 }
 
-/* A descriptor of the caller's for the doorbell of |pid|: the one eventfd that it shares with us.
- */
+/* Our descriptor of the doorbell of |pid|: the one eventfd that it shares with us. */
 static int doorbell_of(pid_t pid) {
     for (int theirs = 0; theirs < 64; theirs++) {
         for (int ours = 0, id = eventfd_id(pid, theirs); id >= 0 && ours < 256; ours++) {
             if (eventfd_id(getpid(), ours) == id) {
-                return fcntl(ours, F_DUPFD_CLOEXEC, 512);
+                return ours;
             }
         }
     }
     BHT_FAIL("worker %d has no doorbell", (int)pid);
+}
+
+/* How many descriptors |epoll| watches; *out_has: |fd| is one of them. */
+static size_t watched_by(int epoll, int fd, bool *out_has) {
+    char path[64], line[160];
+    size_t count = 0;
+    *out_has = false;
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", epoll);
+    FILE *file = fopen(path, "re");
+    for (int watched; file && fgets(line, sizeof line, file);) {
+        if (sscanf(line, "tfd: %d", &watched) == 1) {
+            count++;
+            *out_has |= watched == fd;
+        }
+    }
+    if (file) {
+        fclose(file);
+    }
+    return count;
 }
 
 /* Who kept the dead worker's doorbell rings it: the open file description is still there, and so
@@ -293,8 +311,14 @@ static void case_46_late_rings_of_a_dead_generation(void) {
     stage_open_with(&s, NULL, FX_SECONDS);
     bh_stream *c = fx_stream(s.context, "c", FX_SECONDS);
     pid_t pid = fx_ready(c);
-    int bell = doorbell_of(pid);
+    const int ours = doorbell_of(pid), bell = fcntl(ours, F_DUPFD_CLOEXEC, 512);
     BHT_GE(bell, 0);
+    int epoll = -1; /* the reactor's */
+    size_t watched = 0;
+    for (bool has = false; !has && epoll < 256;) {
+        watched = watched_by(++epoll, ours, &has);
+    }
+    BHT_GT(watched, 0);
     bh_buffer *gate = fx_words(s.context, STAGE_FLOATS, 0);
     bh_event *lost = fx_gate(c, s.hang, gate);
     fx_await_gate(gate);
@@ -302,6 +326,8 @@ static void case_46_late_rings_of_a_dead_generation(void) {
     bh_verdict verdict = ev_poisoned(lost, BH_WORKER_SIGNAL, lost, 0, BH_EXECUTED_UNKNOWN);
     pid_t next_pid = fx_ready(c);
     BHT_NE(next_pid, pid);
+    bool unused;
+    WAIT_UNTIL(watched_by(epoll, -1, &unused) == watched, 20000); /* as many, not the old bell */
     bh_buffer *next_gate = fx_words(s.context, STAGE_FLOATS, 0);
     uint32_t *word = fx_pointer(next_gate);
     bh_event *next = fx_gate(c, s.hang, next_gate);

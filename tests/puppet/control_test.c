@@ -2,6 +2,7 @@
 #include "ipc/channel.h"
 #include "puppet.h"
 #include "supervisor/context/pump.h"
+#include "supervisor/event/harvest.h"
 #include "supervisor/reactor/control.h"
 #include "supervisor/worker/conduct.h"
 #include "supervisor/worker/outbox.h"
@@ -104,12 +105,13 @@ static uint32_t local_size_of(struct bhi_worker *worker) {
 }
 
 /* The first worker is dead and buried, the second serves the stream and knows the same kernel. Then
- * the first one's last words come in, and a look at its channel is still due. */
+ * the first one's last words come in, it writes a completion record, and looks at it are due. */
 static void case_46_late_words_of_a_dead_generation(void) {
     struct scene s;
     set_up(&s);
     struct peer old = connect_peer(&s, 4242);
     bhi_worker_retain(old.worker);
+    bh_event *lost = puppet_submit(&s.p);
     send_it(&old, line("alive"));
     WAIT_UNTIL(has_come(&old.worker->channel), 20000);
     bhi_control_woken(old.worker);
@@ -119,16 +121,26 @@ static void case_46_late_words_of_a_dead_generation(void) {
     old.worker->exit_known = true;
     old.worker->exit_code_kind = CLD_KILLED;
     old.worker->exit_status = SIGKILL;
+    struct bhi_progress side = puppet_side(old.worker);
+    atomic_store(&side.header->started_seq, 1);
+    bhi_progress_unmap(&side);
     puppet_bury(old.worker, NULL);
     struct peer next = connect_peer(&s, 4343);
     bhi_worker_retain(next.worker);
+    bh_event *waits = puppet_submit(&s.p);
+    puppet_complete(old.worker, 1);
     send_it(&old, kernel_info(1000));
     send_it(&old, line("late"));
     WAIT_UNTIL(has_come(&old.worker->channel), 20000);
     for (int i = 0; i < 3; i++) {
         bhi_control_woken(old.worker);
         bhi_control_receive(next.worker);
+        bhi_context_lock(s.p.context);
+        bhi_worker_harvest(old.worker);
+        bhi_context_pump_unlock(s.p.context);
     }
+    BHT_EQ(puppet_verdict(lost).status, BH_WORKER_SIGNAL);
+    BHT_EQ(bh_event_query(waits), BH_EVENT_PENDING);
     BHT_EQ(heard.lines, 1);
     BHT_EQ(local_size_of(old.worker), 0);
     BHT_EQ(local_size_of(next.worker), 0);
@@ -144,6 +156,10 @@ static void case_46_late_words_of_a_dead_generation(void) {
     BHT_EQ(local_size_of(old.worker), 0);
     BHT_EQ(next.worker->core.kill, BHI_KILL_NONE);
     BHT_TRUE(s.p.stream->core.worker == &next.worker->core);
+    puppet_complete(next.worker, 1);
+    BHT_EQ(bh_event_query(waits), BH_EVENT_READY);
+    bh_event_release(lost);
+    bh_event_release(waits);
     disconnect(&old);
     puppet_bury(next.worker, NULL);
     disconnect(&next);
