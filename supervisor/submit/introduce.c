@@ -75,7 +75,10 @@ static int introduce_device(struct bhi_worker *worker, struct bh_buffer *buffer)
 static int introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer, bool writes) {
     bool constant = !writes && bhi_buffer_constant(buffer);
     bool outdated = !constant && bhi_idset_has(&worker->constants, buffer->id);
-    if (bhi_idset_has(writes ? &worker->written : &worker->buffers, buffer->id) && !outdated) {
+    /* A loader gives up a buffer when it has filled it. */
+    const bool used_once = worker->kind == BHI_WORKER_LOADER;
+    if (bhi_idset_has(writes ? &worker->written : &worker->buffers, buffer->id) && !outdated &&
+        !used_once) {
         return 0;
     }
     if (bhi_buffer_remote(buffer)) {

@@ -488,8 +488,9 @@ static bh_file_source into_device(const char *path, bh_stream *stream) {
     return source;
 }
 
+/* More of them than there are loaders: one of these reads into the same staging memory again. */
 static void a_file_in_pieces(void) {
-    const uint64_t size = 40 * MIB + 12;
+    const uint64_t size = 64 * MIB + 12;
     struct scene s = set_up();
     enter_folder();
     uint32_t *words = device_pattern(size, 11);

@@ -118,6 +118,7 @@ void bhi_loader_attach(struct bhi_loader *loader, uint64_t id, int fd, uint64_t 
         close(fd);
         return;
     }
+    bhi_loader_detach(loader, id); /* of a load that was never run */
     const int err = bhi_memfd_verify(fd, size, 0);
     *buffer = (struct buffer){.id = id, .size = size, .fd = err ? err : fd};
     if (err) {
