@@ -184,7 +184,7 @@ static int judge_lines(const struct batch *batch) {
     if (!bad || batch->keep_going) {
         return BHI_EXIT_READY;
     }
-    bhi_complain("batch", "%zu line%s %s bad: nothing was started; --keep-going runs the others",
+    bhi_complain("batch", "%zu line%s %s bad: nothing was started; --keep-going skips bad lines",
                  bad, bad == 1 ? "" : "s", bad == 1 ? "is" : "are");
     return BHI_EXIT_USAGE;
 }

@@ -264,7 +264,8 @@ static void aborted(const struct bhi_core_worker *worker, const struct bhi_submi
     }
     if (submission->end_requested == BHI_KILL_CANCEL) {
         outcome->status = BH_CANCELLED;
-        snprintf(message, 160, "cancelled while it ran; it was stopped, and worker %d still runs",
+        snprintf(message, 160,
+                 "cancelled while it ran; the submission was stopped, and worker %d still runs",
                  worker->pid);
     } else {
         outcome->limit = submission->deadline_ns;
@@ -273,7 +274,7 @@ static void aborted(const struct bhi_core_worker *worker, const struct bhi_submi
             outcome->ended_ns = told_ns;
         }
         snprintf(message, 160,
-                 "its deadline of %s passed; it was stopped, and worker %d still runs",
+                 "the deadline of %s passed; the submission was stopped, and worker %d still runs",
                  in_words(submission->deadline_ns, limit), worker->pid);
     }
 }
@@ -408,7 +409,7 @@ static void kill_for(struct bhi_core_worker *worker, const struct bhi_submission
                                                        : BHI_KILL_DEADLINE;
     char limit[32], grace[32], late[96] = "";
     if (running->end_requested) {
-        snprintf(late, sizeof late, "; it did not stop within its grace time of %s",
+        snprintf(late, sizeof late, "; it did not stop within the grace time of %s",
                  in_words(worker->stream->grace_ns, grace));
     }
     if (reason == BHI_KILL_CANCEL) {
@@ -419,7 +420,7 @@ static void kill_for(struct bhi_core_worker *worker, const struct bhi_submission
                              "compiling it did not end within %s",
                              in_words(worker->stream->compile_deadline_ns, limit));
     } else {
-        bhi_core_worker_kill(worker, reason, running->event->id, "its deadline of %s passed%s",
+        bhi_core_worker_kill(worker, reason, running->event->id, "the deadline of %s passed%s",
                              in_words(running->deadline_ns, limit), late);
     }
 }

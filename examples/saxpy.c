@@ -38,6 +38,6 @@ int main(int argc, char **argv) {
     printf("y[1023] = %g\n", y[1023]);
     bh_buffer_release(bx), bh_buffer_release(by);
     bh_kernel_release(kernel), bh_stream_release(stream);
-    bh_context_destroy(context); /* no process, socket or file of ours is left */
+    bh_context_destroy(context); /* ends all processes, sockets and files of the library */
     return 0;
 }

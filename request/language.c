@@ -13,10 +13,10 @@ static const struct {
     [BHI_LANGUAGE_GLSL] = {"glsl", NULL},
     [BHI_LANGUAGE_HLSL] = {"hlsl", NULL},
     [BHI_LANGUAGE_WGSL] = {"WGSL", "make SPIR-V of it: naga k.wgsl k.spv, or tint --format spirv"},
-    [BHI_LANGUAGE_CUDA] = {"CUDA", "port it to GLSL or HLSL, or to OpenCL C for clspv; chipStar "
-                                   "does not help: its SPIR-V is for OpenCL, not for Vulkan"},
-    [BHI_LANGUAGE_HIP] = {"HIP", "port it to GLSL or HLSL, or to OpenCL C for clspv; chipStar does "
-                                 "not help: its SPIR-V is for OpenCL, not for Vulkan"},
+    [BHI_LANGUAGE_CUDA] = {"CUDA", "port it to GLSL, HLSL, or OpenCL C (for clspv); SPIR-V from "
+                                   "chipStar is for OpenCL, and Vulkan does not accept it"},
+    [BHI_LANGUAGE_HIP] = {"HIP", "port it to GLSL, HLSL, or OpenCL C (for clspv); SPIR-V from "
+                                 "chipStar is for OpenCL, and Vulkan does not accept it"},
     [BHI_LANGUAGE_OPENCL] = {"OpenCL C", "make SPIR-V for Vulkan of it: clspv k.cl -o k.spv"},
     [BHI_LANGUAGE_METAL] = {"Metal",
                             "port it to GLSL, HLSL or Slang: no tool makes SPIR-V from it"},

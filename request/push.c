@@ -170,6 +170,6 @@ bool bhi_run_match_order(struct bhi_run_request *request, const struct bhi_kerne
         return true;
     }
     bhi_kernel_types_list_members(types, members);
-    return bhi_refuse(complaint, "%spush is missing: the kernel has %u bytes of push constants: %s",
+    return bhi_refuse(complaint, "%spush is missing: the kernel has %u bytes of push constants, %s",
                       dashes, (types->push_size + 3) / 4 * 4, members);
 }

@@ -165,7 +165,8 @@ static void refuse_type(const struct bhi_run_binding *given, const struct bhi_ke
         "with %s",
         given->in_path ? "the array" : "the output", name ? name : "bytes", wanted->type,
         bhi_slot_describe(slot, wanted->count > 1).text, *wanted->name ? " ('" : "", wanted->name,
-        *wanted->name ? "')" : "", given->in_path ? "convert it" : "name that type", option);
+        *wanted->name ? "')" : "",
+        given->in_path ? "convert the array" : "declare it with that type", option);
 }
 
 const struct bhi_run_binding *bhi_run_find_mismatch(const struct bhi_run_request *request,

@@ -25,7 +25,7 @@ static bool advance(struct parser *p) {
 
 static bool unexpected(struct parser *p, const char *wanted) {
     if (p->token.kind == BHI_TOKEN_END || p->token.kind == BHI_TOKEN_BREAK) {
-        return REFUSE(p, p->token.text, "it ends where %s was expected", wanted);
+        return REFUSE(p, p->token.text, "the expression ends where %s was expected", wanted);
     }
     return REFUSE(p, p->token.text, "'%.*s' where %s was expected",
                   p->token.length > 40 ? 40 : (int)p->token.length, p->token.text, wanted);

@@ -49,9 +49,9 @@ bh_status bhi_device_list_find(const struct bhi_device_list *list, const char *p
         matches++;
     }
     if (matches > 1) {
-        (void)bhi_refuse(complaint, "'%.100s' fits more than one device:%s", part, found);
+        (void)bhi_refuse(complaint, "'%.100s' matches more than one device:%s", part, found);
     } else if (matches == 0) {
-        (void)bhi_refuse(complaint, "no device fits '%.100s'; there are:%s", part, all);
+        (void)bhi_refuse(complaint, "no device matches '%.100s'; the devices are:%s", part, all);
     }
     return matches == 1 ? BH_OK : matches ? BH_INVALID_ARGUMENT : BH_NO_DEVICE;
 }

@@ -187,8 +187,7 @@ bool bhi_parse_groups(const char *text, uint32_t out_groups[3], struct bhi_compl
             break;
         }
         if (value == 0) {
-            return bhi_refuse(complaint, "'%s': there must be at least one group in each dimension",
-                              text);
+            return bhi_refuse(complaint, "there must be at least one group in each dimension");
         }
         out_groups[i] = (uint32_t)value;
         if (!*cursor) {

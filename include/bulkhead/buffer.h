@@ -80,7 +80,7 @@ BH_API BH_MUST_USE bh_status bh_buffer_create_with(bh_context *context, uint64_t
 /* What the caller does with a mapping. */
 typedef enum bh_map_intent {
     BH_MAP_READ = 1,       /* reads: waits for the last writer; poisoned content is refused (B5).
-                              Workers may not see what is written there */
+                              Workers may not see what the caller writes there */
     BH_MAP_READ_WRITE = 3, /* reads and writes: waits for writers and readers; poisoned content is
                               refused */
     BH_MAP_DISCARD = 2,    /* overwrites all of it: waits for writers and readers; the content is
@@ -89,11 +89,10 @@ typedef enum bh_map_intent {
 
 /* Gives a pointer to the content of a buffer in host memory. Waits as |intent| says, at most
  * |timeout_ns|. *out_pointer is page aligned, and valid until the last reference to the buffer is
- * gone; an empty buffer has one, too. There is no unmap. Later submissions do not wait for the
+ * gone, also if the buffer is empty. There is no unmap. Later submissions do not wait for the
  * caller. Map again before touching what they use: this waits for them, and copies nothing. Blocks.
- * Returns
- * BH_OK, BH_TIMEOUT, the verdict's code if the content is poisoned, or BH_INVALID_ARGUMENT if the
- * buffer is in device memory. */
+ * Returns BH_OK, BH_TIMEOUT, the verdict's code if the content is poisoned, or BH_INVALID_ARGUMENT
+ * if the buffer is in device memory. */
 BH_API BH_MUST_USE bh_status bh_buffer_map(bh_buffer *buffer, bh_map_intent intent,
                                            uint64_t timeout_ns, void **out_pointer,
                                            bh_detail *detail);
@@ -106,13 +105,12 @@ BH_API BH_MUST_USE bh_status bh_buffer_read(bh_buffer *buffer, uint64_t offset, 
 /* Waits as BH_MAP_READ_WRITE does, and copies |size| |bytes| to |offset|. A write of the whole
  * buffer makes poisoned content CLEAN; a smaller one is refused with the content's verdict. |size|
  * is not BH_WHOLE_SIZE. Blocks. Into device memory the worker of the buffer's stream copies as in
- * bh_buffer_read. |timeout_ns| is for the turn: once copying has begun it is not given up, and a
- * copy that fails poisons the content. Returns what bh_buffer_map returns. */
+ * bh_buffer_read. |timeout_ns| bounds the wait for its turn. Once copying has begun, the call waits
+ * for its end; a copy that fails poisons the content. Returns what bh_buffer_map returns. */
 BH_API BH_MUST_USE bh_status bh_buffer_write(bh_buffer *buffer, uint64_t offset, const void *bytes,
                                              uint64_t size, uint64_t timeout_ns, bh_detail *detail);
-/* Creates a buffer of the caller's memfd without a copy. Its bytes are the content (CLEAN).
- * Commands may use the first |size| bytes: at least 1, and all pages of the memfd but the unused
- * rest of the last one.
+/* Creates a buffer of the caller's memfd without a copy. Its bytes are the content (CLEAN). |size|
+ * is what commands may use: at least 1 byte, and less than a page smaller than the memfd.
  *
  * Ownership. The descriptor stays the caller's, to use and to close. The buffer has its own.
  *

@@ -40,12 +40,11 @@ typedef struct bh_context_options {
     uint32_t restart_budget; /* how many workers of one stream may die within restart_window_ns
                                 without completing anything, before the stream is UNAVAILABLE; at
                                 least 1; default 16. A death while a submission runs does not count.
-                                After two deaths in a row that count, the next worker starts later,
-                                by 10 ms, and with each further one by twice as much, up to 1 s */
-    uint64_t restart_window_ns; /* how long a spent budget takes to refill, evenly, and how long
-                                   UNAVAILABLE lasts; default 60 s; 0: no death counts */
-    uint64_t start_timeout_ns;  /* for a worker's start; one that is not ready by then is killed;
-                                   default 30 s */
+                                After two counted deaths in a row the next worker starts 10 ms
+                                later; each further one doubles this delay, up to 1 s */
+    uint64_t restart_window_ns; /* in this time a spent budget refills, evenly, and a stream stays
+                                   UNAVAILABLE for as long; default 60 s; 0: no death counts */
+    uint64_t start_timeout_ns;  /* a worker that is not ready after this is killed; default 30 s */
     uint64_t pool_limit;        /* bytes of memory of released buffers to keep for new ones, besides
                                    what is in use; default a 16th of the machine's memory, at most
                                    1 GiB; 0: none */
@@ -54,11 +53,10 @@ typedef struct bh_context_options {
                                    used again. Kernels in flight stay (docs/kernels.md) */
     uint64_t kernel_limit_bytes; /* bytes of SPIR-V that a worker keeps; default 64 MiB */
     uint32_t quarantine_deaths;  /* a kernel that has ended this many workers of one tenant is
-                                    refused (quarantine.h); default 2; 0: no number of deaths
-                                    refuses it */
+                                    refused (quarantine.h); default 2; 0: never */
     uint64_t quarantine_ns;  /* how long a kernel stays quarantined after its last death, and how
                                 long one that crashed the driver's compiler is refused; default 10
-                                min; 0: neither is remembered */
+                                min; 0: no kernel is refused */
     const char *cache_dir;   /* folder for pipeline caches, so that another process need not compile
                                 again; NULL: none. Made with mode 0700 if it is missing. It has a
                                 file for each tenant, device and driver, sealed with a key that is
@@ -76,8 +74,8 @@ typedef struct bh_context_options {
                                 for this time, at the latest after twice this time, and the next
                                 submission starts another one. So there may be many more streams
                                 than workers. At least 1 ms. BH_FOREVER: an idle worker stays */
-    uint64_t device_memory;  /* bytes of buffers in device memory, of all streams together; default
-                                0: any number (D6) */
+    uint64_t device_memory;  /* limit of all buffers in device memory, in bytes; default 0: no limit
+                                (D6) */
 } bh_context_options;
 
 /* Fills in the defaults. */
@@ -96,9 +94,10 @@ BH_API BH_MUST_USE bh_status bh_context_create(const bh_context_options *options
                                                bh_context **out_context, bh_detail *detail);
 
 /* Ends everything. Pending events are poisoned CONTEXT_CLOSED, workers are killed and reaped, and
- * waiting threads wake up (their objects must be referenced, the context need not). Objects that
- * the caller still holds can be queried and released. Calls that would create or queue something
- * return BH_CLOSED. bh_stream_synchronize returns the stream's earliest failure, as before.
+ * waiting threads wake up. A waiting thread needs a reference to what it waits for, and none to the
+ * context. Objects that the caller still holds can be queried and released. Calls that would create
+ * or queue something return BH_CLOSED. bh_stream_synchronize returns the stream's earliest failure,
+ * as before.
  *
  * Blocks until no process, socket or file of the context is left, which takes a few milliseconds a
  * worker, and until all completion callbacks have returned. NULL is allowed. Returns BH_OK; or,
@@ -112,8 +111,8 @@ BH_API bh_status bh_context_destroy(bh_context *context);
  * submission that no reset has forgotten. Looking does not clear it (E2). */
 BH_API BH_MUST_USE bh_status bh_context_synchronize(bh_context *context, uint64_t timeout_ns,
                                                     bh_detail *detail);
-/* Makes bh_context_synchronize forget the failures of loads and of streams that are gone. For other
- * streams call bh_stream_reset. Verdicts of events stay. Returns BH_OK or BH_CLOSED. */
+/* Makes bh_context_synchronize forget the failures of loads and of streams that were released. For
+ * other streams call bh_stream_reset. Verdicts of events stay. Returns BH_OK or BH_CLOSED. */
 BH_API BH_MUST_USE bh_status bh_context_reset(bh_context *context, bh_detail *detail);
 
 /* Writes what the context is doing now, for a person or a log: a line for each stream (its worker,
@@ -129,7 +128,7 @@ typedef struct bh_pool_stats {
     uint64_t bytes;        /* kept now, of released buffers */
     uint64_t blocks;       /* kept now */
     uint64_t hits;         /* buffers that were made of kept memory */
-    uint64_t misses;       /* buffers for which the pool had no memory, of a size that it keeps */
+    uint64_t misses;       /* buffers of a size that the pool keeps, but had no memory for */
     uint64_t evictions;    /* blocks given back to the machine: over pool_limit, or by a trim */
     uint64_t zeroed_bytes; /* overwritten with zeros for reuse */
 } bh_pool_stats;

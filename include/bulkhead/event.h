@@ -24,11 +24,11 @@ typedef enum bh_event_state {
  * milliseconds (E9). Blocks. Returns BH_OK, BH_TIMEOUT (nothing changed), or the verdict's code:
  * the same answer every time and to every thread (E2). */
 BH_API BH_MUST_USE bh_status bh_event_wait(bh_event *event, uint64_t timeout_ns);
-/* Waits until one of |events| has ended. *out_index is the first in the array that has. An event
- * may appear several times, and events may belong to several contexts. Blocks. Takes no reference.
- * Returns BH_OK however it ended (bh_event_wait(…, 0) says how), BH_TIMEOUT (nothing changed;
- * *out_index is |count|), BH_NO_MEMORY, or BH_INVALID_ARGUMENT (|count| is 0, or an event is NULL
- * or released). */
+/* Waits until one of |events| has ended. *out_index is the first in the array that has ended. An
+ * event may appear several times, and events may belong to several contexts. Blocks. Takes no
+ * reference. Returns BH_OK however it ended (bh_event_wait(…, 0) says how), BH_TIMEOUT (nothing
+ * changed; *out_index is |count|), BH_NO_MEMORY, or BH_INVALID_ARGUMENT (|count| is 0, or an event
+ * is NULL or released). */
 BH_API BH_MUST_USE bh_status bh_event_wait_any(bh_event *const *events, size_t count,
                                                uint64_t timeout_ns, size_t *out_index);
 /* Waits until all |events| have ended, READY or POISONED. An event may appear several times, and
@@ -59,7 +59,7 @@ typedef void (*bh_event_callback)(bh_event *event, void *user);
  * another call.
  *
  * Order. Callbacks run in the order in which their events ended; those of one event in the order of
- * registration. If the event has ended already, the callback runs after those that are due.
+ * registration. If the event has ended already, the callback runs after all that are already due.
  *
  * What it may do. A callback may submit, register, cancel, query, release, and wait with a timeout
  * of 0. A call that would have to wait returns BH_IN_CALLBACK; bh_kernel_reflect, bh_devices,

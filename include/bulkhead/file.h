@@ -24,8 +24,9 @@ typedef enum bh_file_format {
 typedef struct bh_file_source {
     size_t struct_size;    /* set by bh_file_source_init */
     const char *path;      /* opened for reading; links are followed; NULL (default): use |fd| */
-    int fd;                /* an open file; -1 (default): use |path|. It is opened anew, so its
-                              position does not move. The caller may close it after the call */
+    int fd;                /* an open file; -1 (default): use |path|. The library opens the file
+                              again, so the position of |fd| does not move. The caller may close it
+                              after the call */
     bh_file_format format; /* what to read */
     uint64_t offset;       /* RAW: of the first byte */
     uint64_t size;         /* RAW: bytes; BH_WHOLE_SIZE (default): to the end of the file */
@@ -54,11 +55,11 @@ BH_INLINE void bh_file_source_init(bh_file_source *source) {
  * verdict describes the loader's death. When the load has ended, nothing more is written into the
  * buffer.
  *
- * Into device memory a file is loaded piece by piece, of 16 MiB each (of a file over 16 GiB, a
- * 1024th): a loader reads one into host memory while the worker of |stream| copies the one before.
- * So the stream's turn counts, too, and no more than two pieces of the file are in host memory.
- * bh_event_cancel on the load's event takes back the last piece: the content is poisoned, and what
- * is queued of the other pieces still runs.
+ * Into device memory a file is loaded in pieces of 16 MiB (or of a 1024th of a file over 16 GiB): a
+ * loader reads a piece into host memory while the worker of |stream| copies the piece before. So
+ * the load also waits for its turn on the stream, and at most two pieces are in host memory.
+ * bh_event_cancel on the load's event cancels the last piece only: the content is poisoned, and
+ * other queued pieces still run.
  *
  * The file must be a regular one, and not in /proc, /sys or the like. Until the load has ended, the
  * file must not change and must stay at its path: if it is written, truncated, replaced or removed,

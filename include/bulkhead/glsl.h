@@ -46,11 +46,11 @@ typedef struct bh_glsl_source {
     const bh_glsl_include *includes; /* all that #include finds */
     uint32_t include_count;          /* at most 1024 */
     bool optimize; /* default true. Names and specialization constants stay. Buffers that only dead
-                      code uses are no longer bound. With false they stay bound */
+                      code uses need no binding then; with false they do */
     uint64_t deadline_ns; /* of the compile, from its turn on; default 60 s */
-    char *log;            /* receives the compiler's errors and warnings, as lines of
-                             "NAME:LINE: error: ...", NUL-terminated. If not all fit, the first
-                             ones, whole. Empty if there are none; NULL (default): dropped */
+    char *log;            /* receives the compiler's errors and warnings, NUL-terminated: lines
+                             such as "NAME:LINE: error: ...", as many whole ones as fit. Empty if
+                             there are none; NULL (default): they are dropped */
     size_t log_size;      /* of |log|; at most 32 KiB are used */
     bh_language language; /* of |text|; default GLSL */
 } bh_glsl_source;

@@ -68,8 +68,8 @@ typedef struct bh_inspection {
     char capabilities[64][64]; /* the first ones: SPIR-V's names, or a number for an unknown one */
     uint32_t guard_set;     /* guarded: the set of the guard's buffer on a device with 8 descriptor
                                sets, or with 32 if the kernel needs more */
-    uint32_t guard_binding; /* guarded: its binding; 0, unless the kernel declares all sets. Then
-                               the buffer shares the last one that the kernel uses */
+    uint32_t guard_binding; /* guarded: its binding: 0, or, if the kernel declares all sets, a free
+                               binding of the last set that the kernel uses */
     uint32_t loops;         /* guarded: the sum of the next four */
     uint32_t left_alone;    /* guarded: loops that are provably short */
     uint32_t covered;       /* guarded: loops in which an inner loop polls */

@@ -15,7 +15,7 @@
  * (docs/trust.md).
  *
  * Compilers. A kernel that crashed the driver's compiler, or did not finish compiling in time, is
- * not compiled again either. Its submissions end COMPILE_FAILED at once. One death is enough.
+ * not compiled again. One such death is enough. Its submissions then end COMPILE_FAILED at once.
  *
  * Memory. The context remembers this per tenant (bh_stream_options.tenant) for quarantine_ns after
  * the kernel's last death. The verdict of a refused submission has executed no. Its origin is the

@@ -20,9 +20,9 @@ extern "C" {
 typedef enum bh_isolation {
     BH_ISOLATION_STREAM,     /* everything that is submitted to the stream */
     BH_ISOLATION_KERNEL,     /* one kernel, as often as it comes in a row, with copies and fills */
-    BH_ISOLATION_SUBMISSION, /* one submission that launches something, and the preparation of its
-                                kernel. One is in the lane at a time; the next worker is started
-                                while one works */
+    BH_ISOLATION_SUBMISSION, /* one submission that launches something, and the compile of its
+                                kernel. One is in the lane at a time; the next worker starts
+                                meanwhile */
 } bh_isolation;
 
 /* How a stream works. Call bh_stream_options_init first. */
@@ -31,12 +31,12 @@ typedef struct bh_stream_options {
     const char *name;     /* for verdicts and logs; NULL: "stream-<n>"; cut after 63 bytes */
     const char *device;   /* DRIVER, DRIVER:INDEX or INDEX, as `bulkhead devices` shows them
                              ("lavapipe", "nvidia:1", "0"); "" or NULL: the default device */
-    uint64_t deadline_ns; /* of submissions that give none, from their turn on the worker;
-                             default 10 s. With BH_FOREVER a kernel that never ends blocks what is
-                             queued behind it, and what waits for it, until it is cancelled */
-    uint64_t compile_deadline_ns; /* for compiling the kernels that a submission uses for the first
-                                     time, which is not part of its run; default 60 s. After it the
-                                     worker is killed: COMPILE_FAILED, executed no */
+    uint64_t deadline_ns; /* of submissions without one of their own, from their turn on the worker;
+                             default 10 s. With BH_FOREVER a kernel that never ends blocks all that
+                             is queued behind it or waits for it, until somebody cancels it */
+    uint64_t compile_deadline_ns; /* how long compiling may take when a submission uses kernels for
+                                     the first time; not part of |deadline_ns|; default 60 s. After
+                                     it the worker is killed: COMPILE_FAILED, executed no */
     uint64_t grace_ns;            /* time to stop cooperatively after the deadline or a cancel; then
                                      the worker is killed; default 250 ms; 0: killed at once.
                                      Trusted kernels, and devices without the feature abortWord,
@@ -49,12 +49,12 @@ typedef struct bh_stream_options {
                                pipeline caches are per tenant (quarantine.h); NULL: ""; at most 63
                                bytes */
     bool strict;            /* true: after a submission is poisoned, all later ones on the stream
-                               end STREAM_FAILED with its origin, and so does what depends on
-                               them, until bh_stream_reset (E4). Default false: only what depends
-                               on it is poisoned */
+                               end STREAM_FAILED with its origin, until bh_stream_reset (E4). Work
+                               that depends on them ends so, too. Default false: only work that
+                               depends on it is poisoned */
     bh_isolation isolation; /* how much one worker runs; default BH_ISOLATION_STREAM */
-    uint64_t device_memory; /* bytes of buffers in device memory that may be made for the stream;
-                               default 0: any number (D6) */
+    uint64_t device_memory; /* limit of the buffers in device memory made for the stream, in bytes;
+                               default 0: no limit (D6) */
 } bh_stream_options;
 
 /* Fills in the defaults. */
@@ -69,8 +69,9 @@ BH_INLINE void bh_stream_options_init(bh_stream_options *options) {
  * descriptors are free for the first stream, 12 for another one). */
 BH_API BH_MUST_USE bh_status bh_stream_create(bh_context *context, const bh_stream_options *options,
                                               bh_stream **out_stream, bh_detail *detail);
-/* Waits until the stream has a worker that is ready. Blocks. Returns BH_OK, BH_TIMEOUT, or why the
- * stream cannot have one: BH_UNAVAILABLE, BH_NO_DEVICE, BH_UNSUPPORTED, BH_SYSTEM, BH_CLOSED. */
+/* Waits until the stream has a worker that is ready. Blocks. Returns BH_OK, BH_TIMEOUT, or the
+ * reason why it cannot have one: BH_UNAVAILABLE, BH_NO_DEVICE, BH_UNSUPPORTED, BH_SYSTEM,
+ * BH_CLOSED. */
 BH_API BH_MUST_USE bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t timeout_ns,
                                                   bh_detail *detail);
 /* Waits until all submissions made to the stream before the call have ended. Blocks. Returns BH_OK,
@@ -85,9 +86,9 @@ BH_API BH_MUST_USE bh_status bh_stream_synchronize(bh_stream *stream, uint64_t t
  * restart_window_ns, at the next submission or bh_stream_wait_ready. NO_DEVICE and UNSUPPORTED last
  * until reset.) */
 BH_API BH_MUST_USE bh_status bh_stream_reset(bh_stream *stream, bh_detail *detail);
-/* Cancels everything submitted to the stream before the call that has not ended, as bh_event_cancel
- * does, the newest first, so that nothing starts meanwhile. Wait with bh_stream_synchronize.
- * Returns BH_OK or BH_FORKED. */
+/* Cancels, as bh_event_cancel does, everything that was submitted to the stream before the call and
+ * has not ended. Begins with the newest, so that nothing starts meanwhile. Wait with
+ * bh_stream_synchronize. Returns BH_OK or BH_FORKED. */
 BH_API BH_MUST_USE bh_status bh_stream_cancel(bh_stream *stream);
 /* Returns the process id of the worker that serves the stream now, 0 if there is none. For
  * diagnostics and tests: the worker may be dead when the call returns. */
@@ -95,7 +96,8 @@ BH_API int32_t bh_stream_worker_pid(bh_stream *stream);
 /* Adds a reference. */
 BH_API bh_status bh_stream_retain(bh_stream *stream);
 /* Drops a reference. After the last one the stream's submissions finish, then its worker ends. A
- * hang without a deadline keeps its worker until bh_context_destroy: cancel it first. */
+ * kernel that hangs without a deadline keeps the worker until bh_context_destroy: cancel it
+ * first. */
 BH_API bh_status bh_stream_release(bh_stream *stream);
 
 #ifdef __cplusplus

@@ -30,10 +30,10 @@ extern "C" {
  * BH_ACCESS_WRITE promises that the command overwrites the range. If the kernel breaks the promise,
  * garbage counts as CLEAN. BH_ACCESS_WRITE on a binding that the module declares readonly is
  * BINDING_MISMATCH. BH_ACCESS_DECLARED needs an earlier bh_kernel_reflect, otherwise bh_submit
- * returns BH_INVALID_ARGUMENT. The word writeonly in a module is no such promise.
+ * returns BH_INVALID_ARGUMENT. A module's writeonly is no such promise.
  *
- * Ranges of one buffer may overlap in a command; the order of the kernel's reads and writes there
- * is the kernel's. */
+ * Ranges of one buffer may overlap in a command; the kernel itself must order its reads and writes
+ * there. */
 typedef struct bh_binding {
     uint32_t set;      /* descriptor set */
     uint32_t binding;  /* in the set */

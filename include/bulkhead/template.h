@@ -90,10 +90,11 @@ typedef struct bh_argument {
 } bh_argument;
 
 /* Describes output |name| for these arguments, so that the caller can create its buffer: element
- * type and shape. Arguments of outputs may be missing, or their buffers NULL; a buffer that is
- * given must fit already. Types follow from the parameters, or from what an expression computes.
- * The shape is that of the inputs; of a grid the rank is 0, and the caller chooses the shape. Call
- * bh_description_init on |out_description| first. Returns BH_OK or BH_INVALID_ARGUMENT. */
+ * type and shape. Arguments of outputs may be missing, or have a NULL buffer; a buffer that is
+ * given must have the right type and shape. Types follow from the parameters, or from what an
+ * expression computes. The shape is that of the inputs; of a grid the rank is 0, and the caller
+ * chooses the shape. Call bh_description_init on |out_description| first. Returns BH_OK or
+ * BH_INVALID_ARGUMENT. */
 BH_INLINE BH_MUST_USE bh_status bh_template_output(bh_template *template_,
                                                    const bh_argument *arguments,
                                                    uint32_t argument_count, const char *name,
@@ -131,9 +132,9 @@ typedef struct bh_template_call {
  * Without |grid| all arrays have the same shape, except that an input of a single element fits all.
  * An output may share the bytes of an input whose type is as wide. It overlaps nothing else.
  *
- * Blocks while a variant compiles. In a completion callback only for a variant that the template
- * has. A failure is not remembered. A type that the device does not have, such as f64, poisons the
- * submission with INVALID_KERNEL. Returns BH_OK, what bh_kernel_create_glsl returns, or
+ * Blocks while a variant compiles. In a completion callback it works only if the template has the
+ * variant. A failure is not remembered. A type that the device does not have, such as f64, poisons
+ * the submission with INVALID_KERNEL. Returns BH_OK, what bh_kernel_create_glsl returns, or
  *   BH_INVALID_ARGUMENT  an argument does not fit, which the detail names
  *   BH_TOO_LARGE         there are more than 2^32 - 65536 elements, or over 124 bytes of numbers */
 BH_INLINE BH_MUST_USE bh_status bh_template_prepare(bh_template *template_,

@@ -17,8 +17,8 @@ typedef enum bh_executed {
     BH_EXECUTED_YES,     /* it ran to its end */
 } bh_executed;
 
-/* Whether a failure is certainly the submission's own (T2). The first kernel of a worker may take
- * it over, and then decide what the worker reports later and how it dies. */
+/* Whether a failure is certainly the submission's own (T2). A kernel may take its worker over, and
+ * then decide what the worker reports about later kernels, and how it dies. */
 typedef enum bh_blame {
     BH_BLAME_NONE,      /* it is READY, or the cause lies outside the submission and its worker */
     BH_BLAME_SUSPECTED, /* its worker had got another kernel (a loader: another file), which may be
@@ -56,7 +56,7 @@ typedef struct bh_verdict {
 } bh_verdict;
 
 /* Returns what kind of failure it is, and so what to do next. A dependent (hops is not 0) is
- * VICTIM: it may succeed when it is submitted again. For all others it is
+ * VICTIM: it may succeed when it is submitted again. Otherwise this is
  * bh_status_classify(status). */
 BH_INLINE bh_status_class bh_verdict_classify(const bh_verdict *verdict) {
     return bh_verdict_classify_sized(verdict, sizeof *verdict);

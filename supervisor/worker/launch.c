@@ -82,8 +82,8 @@ bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker, 
     }
     if (access(*out_worker, X_OK) != 0) {
         return chosen ? bhi_fail(detail, BH_UNAVAILABLE, errno,
-                                 "bh_context_create: the worker executable %s cannot be run; "
-                                 "correct or unset %s, which names it",
+                                 "bh_context_create: the worker executable %s cannot be run (%s "
+                                 "names it: correct or unset it)",
                                  *out_worker, chosen)
                       : bhi_fail(detail, BH_UNAVAILABLE, errno,
                                  "bh_context_create: the worker executable %s cannot be run (set "

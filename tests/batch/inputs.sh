@@ -34,7 +34,7 @@ expect_lines 3
 expect_stderr "jobs.jsonl:2: "
 expect_stderr "jobs.jsonl:3: "
 expect_stderr "deadline"
-expect_stderr "2 lines are bad: nothing was started; --keep-going runs the others"
+expect_stderr "2 lines are bad: nothing was started; --keep-going skips bad lines"
 expect_untouched
 
 case_name="missing files are told with malformed lines"

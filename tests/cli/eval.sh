@@ -222,7 +222,7 @@ refuses "number 'a' is not used by the expression" eval 'z = 2*x' "${in[@]}" --s
 refuses "output 'w' is never assigned" eval 'z = 2*x' "${in[@]}" --out w=w.npy
 refuses "there is no output: give it with --out NAME=FILE" eval 'z = 2*x' --in x=x.npy
 refuses "'x' is given twice" eval 'z = x' "${in[@]}" --in x=y.npy
-refuses "column 10: it ends where" eval 'z = 2*x +' "${in[@]}"
+refuses "column 10: the expression ends where" eval 'z = 2*x +' "${in[@]}"
 refuses "line 2, column 3: '+' where" eval $'z = x\nz + 1' "${in[@]}"
 refuses "x is [3,400] and y is [1200]: shapes must be the same" \
     eval 'z = x + y' "${in[@]}" --in y=i.npy

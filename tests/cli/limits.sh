@@ -62,7 +62,7 @@ expect_stderr "$says"
 
 # A worker that no longer answers is killed when the grace is over.
 code=DEADLINE
-says="it did not stop within its grace time of $((40 * times)) ms"
+says="it did not stop within the grace time of $((40 * times)) ms"
 stuck='*:submitted:*=hang'
 message "run: the grace" "$stuck" "${run[@]}" "${limits[@]}"
 message "eval: the grace" "$stuck" "${eval_[@]}" "${limits[@]}"

@@ -56,7 +56,7 @@ refuses "'n' is u32, but the value is f32:256" "${bound[@]}" --push f32:2,256
 refuses "'n' is u32, but the value is i32:-1" "${bound[@]}" --push f32:2,i32:-1
 refuses "'n' is u32: '-1' is out of the range of u32" "${bound[@]}" --push :2,-1
 refuses "'a' is f32, but the value is f64:2" "${bound[@]}" --push f64:2
-refuses "--push is missing: the kernel has 8 bytes of push constants: 'a' (f32), 'n' (u32)" "${bound[@]}"
+refuses "--push is missing: the kernel has 8 bytes of push constants, 'a' (f32), 'n' (u32)" "${bound[@]}"
 case_name="in order, as bytes"
 cli "${bound[@]}" --push u32:1073741824,u32:256 --reinterpret
 right 2 o.npy

@@ -104,7 +104,7 @@ refuses "--in 0[=x.npy: '0[' is not a binding" "${rows[@]}" --in '0[=x.npy'
 square=(run "$SHADERS/square.spv" --groups 1563)
 refuses "--in 0=wide.npy: the array is f64, the kernel declares f32[] at binding 0.0" \
     "${square[@]}" --in 0=wide.npy --out '1=out.npy:f32[100000]'
-refuses "convert it, or bind the bytes as they are with --reinterpret" \
+refuses "convert the array, or bind the bytes as they are with --reinterpret" \
     "${square[@]}" --in 0=bytes.npy --out '1=out.npy:f32[100000]'
 refuses "--out 1=out.npy:i32[100000]: the output is i32, the kernel declares f32[] at binding 0.1" \
     "${square[@]}" --in 0=x.npy --out '1=out.npy:i32[100000]'
@@ -301,7 +301,7 @@ refuses "--push is missing: the kernel has 8 bytes" \
 refuses "the kernel does not write 0.0" \
     run "$SHADERS/square.spv" --groups 1 --inout 0=x.npy --out '1=new.npy:f32[100000]'
 refuses "bulkhead run: --groups: " run "$SHADERS/square.spv" --groups 1,4000000000 "${spv[@]:2}"
-refuses_json NO_DEVICE "no device fits 'no such thing'" \
+refuses_json NO_DEVICE "no device matches 'no such thing'" \
     run "$SHADERS/square.spv" "${spv[@]}" --device "no such thing"
 refuses_json BINDING_MISMATCH "the kernel has no binding 0.2" run "$SHADERS/square.spv" "${spv[@]}" --in 2=x.npy
 refuses_json LOAD_FAILED "No such file" run "$SHADERS/square.spv" "${spv[@]:0:2}" --in 0=none.npy
@@ -314,7 +314,7 @@ for subcommand in "run $SHADERS/square.spv ${spv[*]}" "eval y=x*2 --in x=x.npy -
     # shellcheck disable=SC2086 # words
     cli $subcommand --device 'no such thing'
     expect_status 3
-    expect_stderr "no device fits 'no such thing'; there are: $selectors; see bulkhead devices"
+    expect_stderr "no device matches 'no such thing'; the devices are: $selectors; see bulkhead devices"
     expect_untouched
 done
 rm one.jsonl
@@ -360,7 +360,7 @@ for subcommand in "run $SHADERS/saxpy.spv --groups 1" "inspect $SHADERS/saxpy.sp
     # shellcheck disable=SC2086 # words
     BULKHEAD_WORKER=$folder/none cli $subcommand
     expect_status 3
-    expect_stderr "the worker executable $folder/none cannot be run; correct or unset BULKHEAD_WORKER, which names it"
+    expect_stderr "the worker executable $folder/none cannot be run (BULKHEAD_WORKER names it: correct or unset it)"
     expect_stderr "No such file or directory (UNAVAILABLE)"
     if grep -q "reset the stream" .stderr; then fail "what cannot help"; else passed=$((passed + 1)); fi
 done

@@ -382,12 +382,12 @@ case_name="a device by a part of its name"
 cli "${good[@]}" --device "bad one" --json
 expect_status 3
 expect_object '.status == "REFUSED" and .code == "NO_DEVICE"'
-expect_stderr "no device fits 'bad one'; there are: script:0 script:1 script:2"
+expect_stderr "no device matches 'bad one'; the devices are: script:0 script:1 script:2"
 case_name="a part of the names of two devices"
 cli "${good[@]}" --device "not bad" --json
 expect_status 2
 expect_object '.status == "REFUSED" and .code == "INVALID_ARGUMENT"'
-expect_stderr "'not bad' fits more than one device: script:0 script:2; see bulkhead devices"
+expect_stderr "'not bad' matches more than one device: script:0 script:2; see bulkhead devices"
 
 case_name="devices"
 cli devices

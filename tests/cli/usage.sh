@@ -45,7 +45,7 @@ refuses "--spec 1: '1' is not ID=TYPE:VALUE" inspect k.spv --spec 1
 refuses "FILE nowhere.spv: No such file or directory" inspect nowhere.spv
 
 # -- values ----------------------------------------------------------------------------------------
-refuses "--groups 0: '0': there must be at least one group" run k.spv --groups 0
+refuses "--groups 0: there must be at least one group" run k.spv --groups 0
 refuses "--groups 4,0" run k.spv --groups 4,0
 refuses "--groups 99999999999" run k.spv --groups 99999999999
 refuses "--groups many" run k.spv --groups many
@@ -97,7 +97,7 @@ refuses "standard input is taken by KERNEL already" run - --groups 1 --in 0=-
 refuses "standard input is taken by 0=- already" "${run[@]}" --in 0=- --in 1=-
 refuses_json INVALID_ARGUMENT "standard output is taken by --json already" "${run[@]}" --out '1=-:f32[4]'
 expect_status 2
-refuses_json INVALID_ARGUMENT "--groups 0: '0': there must be at least one group" run k.spv --groups 0
+refuses_json INVALID_ARGUMENT "--groups 0: there must be at least one group" run k.spv --groups 0
 expect_status 2
 expect_object '.kernel == "k" and .kernel_hash == null and .executed == "no"'
 

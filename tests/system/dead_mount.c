@@ -190,8 +190,8 @@ static void expect_deadline(bh_context *context, const char *words) {
     BHT_EQ(bh_event_wait(event, FX_SECONDS), BH_DEADLINE);
     BHT_STR_HAS(fx_verdict(event).message, dead_path("file"));
     char said[64];
-    snprintf(said, sizeof said, ": its deadline of %d ms passed; worker ", SHORT_MS);
-    BHT_STR_HAS(fx_verdict(event).message, SHORT_MS < 1000 ? said : ": its deadline of ");
+    snprintf(said, sizeof said, ": the deadline of %d ms passed; worker ", SHORT_MS);
+    BHT_STR_HAS(fx_verdict(event).message, SHORT_MS < 1000 ? said : ": the deadline of ");
     BHT_STR_HAS(fx_verdict(event).message, words);
     void *pointer = NULL;
     BHT_EQ(bh_buffer_map(buffer, BH_MAP_READ, 0, &pointer, NULL), BH_DEADLINE);

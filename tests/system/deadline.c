@@ -103,7 +103,7 @@ static bh_verdict expect_ended(struct stage *s, bh_event *event, bh_status statu
     BHT_EQ(verdict.signal, killed ? SIGKILL : 0);
     BHT_EQ(verdict.exit_code, -1);
     BHT_STR_HAS(verdict.kernel_name, "hang");
-    BHT_STR_HAS(verdict.message, killed ? "was killed" : "it was stopped, and worker ");
+    BHT_STR_HAS(verdict.message, killed ? "was killed" : "the submission was stopped, and worker ");
     BHT_EQ(fx_ready(s->stream) == s->pid, !killed);
     bh_event_release(event);
     return verdict;
@@ -121,8 +121,8 @@ static void a_deadline_leaves_the_worker_alive(void) {
         BHT_EQ(verdict.limit, LIMIT_NS);
         expect_in_time(&verdict, LIMIT_NS);
         char said[64];
-        snprintf(said, sizeof said, "its deadline of %d ms passed", LIMIT_MS);
-        BHT_STR_HAS(verdict.message, LIMIT_MS < 1000 ? said : "its deadline of ");
+        snprintf(said, sizeof said, "the deadline of %d ms passed", LIMIT_MS);
+        BHT_STR_HAS(verdict.message, LIMIT_MS < 1000 ? said : "the deadline of ");
     }
     /* Another kernel is served, by the same. (From then on the first is only suspected, and would
      * be tried on a fresh worker: T2.) */
@@ -261,7 +261,7 @@ static void who_does_not_answer_is_killed(void) {
     bh_verdict verdict = expect_ended(&s, event, BH_DEADLINE, true);
     BHT_EQ(verdict.limit, LIMIT_NS);
     expect_in_time(&verdict, LIMIT_NS + DEAF_NS);
-    BHT_STR_HAS(verdict.message, "within its grace time of ");
+    BHT_STR_HAS(verdict.message, "within the grace time of ");
     close_stage(&s);
 }
 

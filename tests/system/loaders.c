@@ -59,8 +59,8 @@ static void a_load_over_its_deadline(void) {
     BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
     BHT_EQ(bh_event_wait(event, FX_SECONDS), BH_DEADLINE);
     BHT_STR_HAS(fx_verdict(event).message, bht_slowness() == 1
-                                               ? "file: its deadline of 100 ms passed"
-                                               : "file: its deadline of ");
+                                               ? "file: the deadline of 100 ms passed"
+                                               : "file: the deadline of ");
     uint64_t done = 1, total = 0;
     BHT_EQ(bh_buffer_load_progress(buffer, &done, &total, NULL), BH_OK);
     BHT_EQ(done, 0);
