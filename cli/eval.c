@@ -91,8 +91,7 @@ static int refused(const struct eval *eval, bh_status status, bh_detail *detail)
         bhi_ending_blame(status);
         return BHI_EXIT_USAGE;
     }
-    /* The library names the source. */
-    why += strncmp(why, "eval: ", 6) ? 0 : 6;
+    why = bhi_text_without_name(why, "eval");
     memmove(detail->message, why, strlen(why) + 1);
     return bhi_session_fail("eval", "EXPRESSION", status, detail);
 }

@@ -123,7 +123,9 @@ static bool grow_text(struct inspect *inspect, size_t size) {
 
 static int fail(struct inspect *inspect) {
     char *message = inspect->detail.message;
-    const char *why = bhi_text_without_call(message);
+    char name[64];
+    bhi_kernel_file_name(inspect->file.path, name);
+    const char *why = bhi_text_without_name(message, name);
     memmove(message, why, strlen(why) + 1);
     size_t length = strlen(message);
     if (strstr(message, "there is no entry point") && length < sizeof inspect->detail.message) {

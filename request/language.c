@@ -145,9 +145,13 @@ enum bhi_language bhi_language_of_array(const void *code, size_t size) {
                                                             : BHI_LANGUAGE_UNKNOWN;
 }
 
-enum bhi_language bhi_language_of_code(const void *code, size_t size) {
+bool bhi_language_is_spirv(const void *code, size_t size) {
     static const uint8_t magics[2][4] = {{3, 2, 0x23, 7}, {7, 0x23, 2, 3}};
-    if (size >= 4 && (!memcmp(code, magics[0], 4) || !memcmp(code, magics[1], 4))) {
+    return size >= 4 && (!memcmp(code, magics[0], 4) || !memcmp(code, magics[1], 4));
+}
+
+enum bhi_language bhi_language_of_code(const void *code, size_t size) {
+    if (bhi_language_is_spirv(code, size)) {
         return BHI_LANGUAGE_SPIRV;
     }
     for (size_t i = 0; i < COUNT(words); i++) {

@@ -37,6 +37,7 @@ size_t bhi_language_ending(const char *path);
 /* Files of arrays, by their beginning, whatever their name; or UNKNOWN. */
 enum bhi_language bhi_language_of_array(const void *code, size_t size);
 /* By the beginning of a file; |code| has a NUL behind |size|. */
+bool bhi_language_is_spirv(const void *code, size_t size);
 enum bhi_language bhi_language_of_code(const void *code, size_t size);
 /* False, with a complaint: nothing here compiles it. */
 bool bhi_language_compiles(enum bhi_language language, struct bhi_complaint *complaint);

@@ -15,6 +15,7 @@ static bool refuse_memory(struct bhi_source *source, struct bhi_complaint *compl
 
 bool bhi_source_define(struct bhi_source *source, const char *name, size_t length,
                        const char *value, struct bhi_complaint *complaint) {
+    source->given = true;
     if (!length) {
         return bhi_refuse(complaint, "it has no name: write NAME or NAME=VALUE");
     }
@@ -119,6 +120,7 @@ static bool add_folder(struct bhi_source *source, const char *path,
 bool bhi_source_include(struct bhi_source *source, const char *path,
                         struct bhi_complaint *complaint) {
     struct stat status;
+    source->given = true;
     if (stat(path, &status) != 0) {
         source->error = errno;
         return bhi_refuse(complaint, "%s", strerror(source->error));

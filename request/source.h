@@ -16,6 +16,7 @@ struct bhi_source {
     uint32_t define_count;
     bh_glsl_include *includes; /* owned, and their texts */
     uint32_t include_count;
+    bool given;   /* defines or includes, a folder with none in it among them */
     size_t bytes; /* of the includes */
     int error;    /* errno of the last refusal; 0: none, or nothing to do with the system */
 };

@@ -20,6 +20,15 @@ static void log_line(bh_log_level level, const char *line, void *user) {
             bhi_text_clean(clean, sizeof clean, line));
 }
 
+/* Who asks for a cache wants to know that there is none; the library goes on without. */
+static void cache_line(bh_log_level level, const char *line, void *user) {
+    if (level <= BH_LOG_WARNING && !strncmp(line, "pipeline cache ", 15)) {
+        char clean[1024];
+        (void)user;
+        fprintf(stderr, "bulkhead: %s\n", bhi_text_clean(clean, sizeof clean, line));
+    }
+}
+
 bh_context *bhi_session_open_with(const char *command, bool verbose, bh_context_options *options,
                                   int *out_exit) {
     bh_context *context = NULL;
@@ -27,6 +36,8 @@ bh_context *bhi_session_open_with(const char *command, bool verbose, bh_context_
     (void)bhi_descriptors_raise(DESCRIPTORS); /* a low soft limit is for programs that select() */
     if (verbose) {
         options->log = log_line;
+    } else if (options->cache_dir) {
+        options->log = cache_line;
     }
     bh_status status = bh_context_create(options, &context, &detail);
     if (status != BH_OK) {

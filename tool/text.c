@@ -26,6 +26,12 @@ const char *bhi_text_without_call(const char *message) {
     return strncmp(message + length, ": ", 2) ? message : message + length + 2;
 }
 
+const char *bhi_text_without_name(const char *message, const char *name) {
+    const char *why = bhi_text_without_call(message);
+    const size_t length = strlen(name);
+    return !strncmp(why, name, length) && !strncmp(why + length, ": ", 2) ? why + length + 2 : why;
+}
+
 bool bhi_text_coloured(FILE *stream) {
     const char *no_color = getenv("NO_COLOR");
     const char *term = getenv("TERM");

@@ -21,6 +21,9 @@ const char *bhi_text_clean(char *out, size_t capacity, const char *source);
  * says nothing to a person. */
 const char *bhi_text_without_call(const char *message);
 
+/* The same without the NAME of what it is about ("NAME: "), which has been said already. */
+const char *bhi_text_without_name(const char *message, const char *name);
+
 /* Whether to colour what goes to |stream|: a terminal, no NO_COLOR, TERM not dumb. */
 bool bhi_text_coloured(FILE *stream);
 

@@ -186,7 +186,7 @@ bool bhi_parse_groups(const char *text, uint32_t out_groups[3], struct bhi_compl
         if (!take_decimal(&cursor, &value) || value > UINT32_MAX) {
             break;
         }
-        if (value == 0) {
+        if (value == 0 && (!*cursor || *cursor == ',')) {
             return bhi_refuse(complaint, "there must be at least one group in each dimension");
         }
         out_groups[i] = (uint32_t)value;

@@ -73,11 +73,25 @@ static void guess_id(const char *text, size_t length, char out[BHI_JOB_ID + 1]) 
     }
 }
 
+/* Some editors begin a file with the mark of UTF-8. */
+static void skip_mark(struct reader *reader) {
+    static const char mark[] = "\xef\xbb\xbf";
+    const size_t length = sizeof mark - 1;
+    if (reader->length >= length && reader->length <= BHI_JOB_TEXT &&
+        !memcmp(reader->text, mark, length)) {
+        reader->length -= length;
+        memmove(reader->text, reader->text + length, reader->length);
+    }
+}
+
 static void read_all(struct reader *reader, bhi_job_visitor visit, void *user) {
     bool more = true;
     for (size_t line = 1; more && !bhi_interrupt_signal() && next_line(reader); line++) {
         struct bhi_complaint complaint;
         struct bhi_job_spec spec;
+        if (line == 1) {
+            skip_mark(reader);
+        }
         if (says_nothing(reader)) {
             continue;
         }

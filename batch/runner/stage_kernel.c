@@ -171,7 +171,7 @@ static bh_status make(const struct bhi_runner_options *runner,
         status = BH_INVALID_KERNEL;
     } else if (language == BHI_LANGUAGE_GLSL || language == BHI_LANGUAGE_HLSL) {
         status = make_source(context, &file, &options, entry);
-    } else if (file.source.define_count || file.source.include_count) {
+    } else if (file.source.given) {
         snprintf(entry->message, sizeof entry->message,
                  "it is SPIR-V: D and I are for GLSL (.comp, .glsl) and HLSL");
     } else {

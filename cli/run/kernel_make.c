@@ -55,12 +55,7 @@ static int end_compile(const char *command, const char *path, struct compile *co
     if (compile->status == BH_COMPILE_FAILED && compile->log[0]) {
         snprintf(detail->message, sizeof detail->message, "it does not compile");
     }
-    const char *why = bhi_text_without_call(detail->message);
-    /* The library names the source, too. */
-    size_t named = strlen(compile->source.name);
-    if (!strncmp(why, compile->source.name, named) && !strncmp(why + named, ": ", 2)) {
-        why += named + 2;
-    }
+    const char *why = bhi_text_without_name(detail->message, compile->source.name);
     memmove(detail->message, why, strlen(why) + 1);
     return bhi_session_fail(command, path, compile->status, detail);
 }
@@ -96,7 +91,7 @@ int bhi_kernel_file_make(const char *command, const struct bhi_kernel_file *file
     if (language == BHI_LANGUAGE_GLSL || language == BHI_LANGUAGE_HLSL) {
         return make_source(command, file, context, options, out_kernel);
     }
-    if (file->source.define_count || file->source.include_count) {
+    if (file->source.given) {
         bhi_complain(command, "%s is SPIR-V: -D and -I are for GLSL (.comp, .glsl) and HLSL",
                      file->path);
         return BHI_EXIT_USAGE;

@@ -96,7 +96,7 @@ static int refuse_unknown_types(struct bhi_run *run, struct inspecting *inspecti
     const bool named = bhi_run_has_names(&run->request);
     snprintf(detail.message, sizeof detail.message, "%s%.380s%s%s",
              mine ? "its declared types cannot be determined: " : "",
-             bhi_text_without_call(inspecting->detail.message),
+             bhi_text_without_name(inspecting->detail.message, run->request.kernel_name),
              mine ? "; --reinterpret runs it without checking types" : "",
              mine && named ? ", and needs numbers instead of names" : "");
     return bhi_session_fail(run->request.command, run->request.kernel_path, inspecting->status,

@@ -426,6 +426,13 @@ static void test_files(void) {
     static const char comments[] = "# first\n{\"id\": 7" REST "\n \t# {\"id\": 8" REST "\n#\r\n"
                                    "{\"id\": \"#\"" REST "\n#";
     expect_file(comments, sizeof comments - 1, 0, "2:7 5:# ");
+    /* The mark of UTF-8 begins a file, and no other line. */
+    static const char marked[] =
+        "\xef\xbb\xbf{\"id\": \"a\"" REST "\n\xef\xbb\xbf{\"id\": \"b\"" REST;
+    expect_file(marked, sizeof marked - 1, 0, "1:a 2!not JSON: '[' or '{' expected  ");
+    expect_file("\xef\xbb\xbf# text", 9, 0, "");
+    expect_file("\xef\xbb\xbf", 3, 0, "");
+    expect_file("\xef\xbb", 2, 0, "1!not JSON: unable to decode byt ");
     expect_file("\0\n", 2, 0, "1!not JSON: '[' or '{' expected  ");
 }
 

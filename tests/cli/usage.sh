@@ -164,7 +164,7 @@ ln -s x.npy soft.npy
 ln x.npy hard.npy
 mkdir -p below && ln -s ../x.npy below/far.npy
 for name in x.npy ./x.npy soft.npy hard.npy below/far.npy "$PWD/x.npy"; do
-    refuses "--out 1=$name:f32[16]: --in 0=x.npy reads that file: --to replace it, use inout" \
+    refuses "--out 1=$name:f32[16]: --in 0=x.npy reads that file: to replace it, use --inout" \
         "${run[@]}" --in 0=x.npy --out "1=$name:f32[16]"
 done
 cp x.npy y.npy
