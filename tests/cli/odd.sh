@@ -127,7 +127,7 @@ odd INVALID_ARGUMENT "is too large" "${r[@]}" "${both[@]}" --memory-limit 999999
 for time in 0s 5 1h infs -1s 1e3ms '5 s' ''; do
     odd INVALID_ARGUMENT "--deadline $time" "${r[@]}" "${both[@]}" --deadline "$time"
 done
-odd DEADLINE "its deadline of 1 ns passed" "${r[@]}" "${both[@]}" --deadline 1ns
+odd DEADLINE "deadline of 1 ns passed" "${r[@]}" "${both[@]}" --deadline 1ns
 odd INVALID_ARGUMENT "from 1 to 1000000" "${r[@]}" "${both[@]}" --repeat 18446744073709551615
 odd INVALID_KERNEL 'no entry point "nix"' "${r[@]}" "${both[@]}" --entry nix
 odd BINDING_MISMATCH "no push constants" "${r[@]}" "${both[@]}" --push u32:1
