@@ -85,12 +85,29 @@ static bh_event *run_open(struct stage *s, bh_kernel *gate) {
 
 /* How late a deadline may be enforced, beyond it and the grace time: for the machine's other work.
  */
-#define SLACK_NS (BHT_SECOND_MS * FX_MS)
+#define SLACK_NS (2 * BHT_SECOND_MS * FX_MS)
 
 /* It was ended for its deadline, no earlier than |least_ns| after its turn, and soon after that. */
-static void expect_in_time(const bh_verdict *verdict, uint64_t least_ns) {
+static void expect_within(const bh_verdict *verdict, uint64_t least_ns, uint64_t slack_ns) {
     BHT_GE(verdict->ended_ns - verdict->started_ns, least_ns);
-    BHT_LE(verdict->ended_ns - verdict->started_ns, least_ns + SLACK_NS);
+    BHT_LE(verdict->ended_ns - verdict->started_ns, least_ns + slack_ns);
+}
+static void expect_in_time(const bh_verdict *verdict, uint64_t least_ns) {
+    expect_within(verdict, least_ns, SLACK_NS);
+}
+
+/* The same where nobody has set the abort word, and the worker was killed. A GPU goes on with the
+ * kernel, and the death is known when its driver has ended that, 4 to 5 s later (docs/h200.md). */
+static uint64_t slack_of_kill(bh_context *context) {
+    static bh_device_info devices[8];
+    size_t count = 0;
+    BHT_EQ(bh_devices(context, devices, 8, &count, NULL), BH_OK);
+    for (size_t i = 0; i < count && i < BHT_COUNT(devices); i++) {
+        if (devices[i].device_type != 4 /* VK_PHYSICAL_DEVICE_TYPE_CPU */) {
+            return SLACK_NS + 6 * BHT_SECOND_MS * FX_MS;
+        }
+    }
+    return SLACK_NS;
 }
 
 /* |killed|: and its worker with it. */
@@ -260,7 +277,7 @@ static void who_does_not_answer_is_killed(void) {
     bh_event *event = run(&s, fx_kernel(s.context, "hang"));
     bh_verdict verdict = expect_ended(&s, event, BH_DEADLINE, true);
     BHT_EQ(verdict.limit, LIMIT_NS);
-    expect_in_time(&verdict, LIMIT_NS + DEAF_NS);
+    expect_within(&verdict, LIMIT_NS + DEAF_NS, slack_of_kill(s.context));
     BHT_STR_HAS(verdict.message, "within the grace time of ");
     close_stage(&s);
 }
@@ -282,7 +299,7 @@ static void a_trusted_one_is_killed_at_once(void) {
     struct stage s = open_stage(NULL, LIMIT_NS, 0, FX_SECONDS);
     bh_event *event = run(&s, fx_kernel_trusted(s.context, "hang"));
     const bh_verdict verdict = expect_ended(&s, event, BH_DEADLINE, true);
-    expect_in_time(&verdict, LIMIT_NS);
+    expect_within(&verdict, LIMIT_NS, slack_of_kill(s.context));
     close_stage(&s);
 }
 
@@ -296,8 +313,9 @@ static void a_stopped_worker_is_killed(void) {
     fx_expect(event, BH_DEADLINE);
     const bh_verdict verdict = fx_verdict(event);
     BHT_EQ(verdict.signal, SIGKILL);
-    expect_in_time(&verdict, LIMIT_NS + 100 * FX_MS);
-    BHT_LE(verdict.ended_ns, seen_ns + LIMIT_NS + 100 * FX_MS + SLACK_NS);
+    const uint64_t slack_ns = slack_of_kill(s.context);
+    expect_within(&verdict, LIMIT_NS + 100 * FX_MS, slack_ns);
+    BHT_LE(verdict.ended_ns, seen_ns + LIMIT_NS + 100 * FX_MS + slack_ns);
     bh_event_release(event);
     bh_kernel_release(gate);
     close_stage(&s);
