@@ -58,7 +58,7 @@ int main(int argc, char **argv) {
     bh_stream_options options;
     bh_stream_options_init(&options);
     options.name = "guest";
-    options.deadline_ns = 300000000; /* 300 ms */
+    options.deadline_ns = 1000000000; /* 1 s */
     must(bh_stream_create(context, &options, &guest, &why));
     must(bh_stream_create(context, NULL, &host, &why));
     bh_kernel *hang = load(context, folder, "hang"), *square = load(context, folder, "square");
