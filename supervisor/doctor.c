@@ -229,7 +229,7 @@ static void report_table(struct report *report, bh_context *context, const char 
     size_t count = 0;
     if (bh_trace_driver(context, driver, &trace, NULL, 0, &count, &why) != BH_OK) {
         add(report, "driver", "system-calls", false, BH_CHECK_ABSENT, "see the log; report it",
-            "%s: it could not be traced: %.180s", driver, why.message);
+            "%s could not be traced: %.180s", driver[0] ? driver : "the driver", why.message);
         return;
     }
     if (trace.unknown) {

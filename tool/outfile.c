@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "tool/interrupt.h"
@@ -180,6 +181,16 @@ static bool open_target(struct bhi_outfile *file, const char *path, uint64_t siz
         return open_stream(file, path, complaint);
     }
     return open_target_folder(file, path, complaint) && open_temporary(file, size, complaint);
+}
+
+bool bhi_outfile_is_stdout(const char *path) {
+    struct stat file, output;
+    if (strcmp(path, "-") == 0) {
+        return true;
+    }
+    return stat(path, &file) == 0 && fstat(STDOUT_FILENO, &output) == 0 &&
+           file.st_dev == output.st_dev && file.st_ino == output.st_ino &&
+           !(S_ISCHR(file.st_mode) && file.st_rdev == makedev(1, 3));
 }
 
 bool bhi_outfile_open(const char *path, uint64_t size, struct bhi_outfile *out_file,

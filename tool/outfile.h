@@ -54,6 +54,9 @@ struct bhi_outfile {
 
 #define BHI_OUTFILE_CLOSED {.fd = -1, .folder = -1}
 
+/* Whether |path| is standard output, under whatever name: "-", /dev/stdout, the file that it leads
+ * to. A file that replaced that would not be what a reader gets. /dev/null is nobody's. */
+bool bhi_outfile_is_stdout(const char *path);
 /* |size| bytes are going to be written. */
 bool bhi_outfile_open(const char *path, uint64_t size, struct bhi_outfile *out_file,
                       struct bhi_complaint *complaint);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "request/content.h"
@@ -55,17 +54,6 @@ static bool refuse_same(struct bhi_run_request *request, uint32_t index,
     return true;
 }
 
-/* Standard output under another name (/dev/stdout, the file that it leads to): a file that replaces
- * that would not be what a reader gets. */
-static const char *real_path(const char *path) {
-    struct stat file, output;
-    const bool same = strcmp(path, "-") != 0 && stat(path, &file) == 0 &&
-                      fstat(STDOUT_FILENO, &output) == 0 && file.st_dev == output.st_dev &&
-                      file.st_ino == output.st_ino;
-    const bool nowhere = same && S_ISCHR(file.st_mode) && file.st_rdev == makedev(1, 3);
-    return same && !nowhere ? "-" : path;
-}
-
 bool bhi_run_open_outputs(struct bhi_run_request *request, struct bhi_complaint *complaint) {
     for (uint32_t i = 0; i < request->binding_count; i++) {
         struct bhi_run_binding *binding = &request->bindings[i];
@@ -79,7 +67,8 @@ bool bhi_run_open_outputs(struct bhi_run_request *request, struct bhi_complaint 
             bhi_refuse(complaint, "more than 64 bits can count");
             return blame(binding, complaint);
         }
-        if (!bhi_outfile_open(real_path(binding->out_path), size, &binding->out, complaint) ||
+        if (!bhi_outfile_open(bhi_outfile_is_stdout(binding->out_path) ? "-" : binding->out_path,
+                              size, &binding->out, complaint) ||
             !refuse_same(request, i, complaint)) {
             return blame(binding, complaint);
         }

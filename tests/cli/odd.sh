@@ -154,6 +154,20 @@ for command in "run $sq --groups 1 ${both[*]}" "eval y=x --in x=x.npy --out y=y.
     expect_stderr "/x.npy: it cannot be read: open the folder: Not a directory"
 done
 rm -f y.npy
+case_name="a page is not mixed with the summary"
+echo "{\"id\":\"a\",\"kernel\":\"$sq\",\"groups\":1,\"in\":{\"0\":\"x.npy\"},\"out\":{\"1\":\"y.npy:f32[16]\"}}" > jobs.jsonl
+for name in - /dev/stdout .stdout; do
+    cli batch jobs.jsonl --html $name
+    expect_status 2
+    expect_stderr "--html $name: a page needs a file: standard output is for the summary"
+    expect_empty .stdout
+    expect_untouched
+done
+case_name="doctor names no driver where there is none"
+VK_DRIVER_FILES=/nowhere cli doctor --json
+expect_status 3
+expect_json '[.checks[] | select(.name == "system-calls")][0].text | startswith("the driver could not be traced: ")'
+expect_json 'all(.checks[]; .text | test("^[[:alnum:]]"))'
 case_name="a name is said once"
 cli inspect "$sq" --entry nix
 expect_status 2

@@ -94,7 +94,7 @@ static bool is_page_or_empty(int fd) {
 bool bhi_page_check(const char *path, struct bhi_complaint *complaint) {
     struct bhi_outfile file;
     struct stat status;
-    if (!strcmp(path, "-")) {
+    if (bhi_outfile_is_stdout(path)) {
         return bhi_refuse(complaint, "a page needs a file: standard output is for the summary");
     }
     if (stat(path, &status) == 0 && S_ISREG(status.st_mode)) {
