@@ -118,12 +118,13 @@ static void make(struct scene *s, const char *path) {
     bh_buffer *no_buffer;
     context.abi_probe = stream.abi_probe = kernel.abi_probe = buffer.abi_probe = 1;
     REFUSED(bh_context_create(&context, &no_context, &why), "bh_context_options",
-            "bh_context_create: options: a field");
-    REFUSED(bh_stream_create(s->context, &stream, &no_stream, &why), "bh_stream_options", "is set");
+            "bh_context_create: options: the program sets a field");
+    REFUSED(bh_stream_create(s->context, &stream, &no_stream, &why), "bh_stream_options",
+            "the program sets a field");
     REFUSED(bh_kernel_create_spirv(s->context, s->code, s->code_size, &kernel, &no_kernel, &why),
-            "bh_kernel_options", "is set");
+            "bh_kernel_options", "the program sets a field");
     REFUSED(bh_buffer_create_with(s->context, 4, &buffer, &no_buffer, &why), "bh_buffer_options",
-            "is set");
+            "the program sets a field");
 #endif
 }
 
@@ -247,7 +248,7 @@ static void look(struct scene *s) {
 #ifdef GROWN
     inspect.abi_probe = 1;
     REFUSED(bh_kernel_inspect(s->kernel, &inspect, &said->it, &why), "bh_inspect_options",
-            "is set");
+            "the program sets a field");
 #endif
     free(said);
 
@@ -317,7 +318,7 @@ static void quarantine(struct scene *s) {
 #ifdef GROWN
     source.abi_probe = 1;
     REFUSED(bh_kernel_create_glsl(s->context, &source, NULL, &kernel, &why), "bh_glsl_source",
-            "is set");
+            "the program sets a field");
 #endif
 }
 
@@ -340,7 +341,8 @@ static void describe(struct scene *s) {
     KEPT(said);
 #ifdef GROWN
     description.abi_probe = 1;
-    REFUSED(bh_buffer_set_description(s->x, &description, &why), "bh_description", "is set");
+    REFUSED(bh_buffer_set_description(s->x, &description, &why), "bh_description",
+            "the program sets a field");
 #endif
 }
 
@@ -384,7 +386,8 @@ static void launch_template(struct scene *s) {
 #ifdef GROWN
     bh_template *none;
     options.abi_probe = 1;
-    REFUSED(bh_template_create(s->context, &options, &none, &why), "bh_template_options", "is set");
+    REFUSED(bh_template_create(s->context, &options, &none, &why), "bh_template_options",
+            "the program sets a field");
     arguments[1].abi_probe = 1;
     REFUSED(bh_template_prepare(twice, arguments, 2, NULL, &call.it, &why), "bh_argument",
             "bh_template_prepare: arguments[1]");
@@ -438,7 +441,8 @@ static void load(struct scene *s, const char *path) {
     fclose(npy);
 #ifdef GROWN
     source.abi_probe = 1;
-    REFUSED(bh_buffer_from_file(s->context, &source, &buffer, &why), "bh_file_source", "is set");
+    REFUSED(bh_buffer_from_file(s->context, &source, &buffer, &why), "bh_file_source",
+            "the program sets a field");
 #endif
 }
 
