@@ -293,13 +293,15 @@ for signal in INT TERM; do
     unset SCRIPT_HANG
     expect_status "$want"
     expect_stderr "cancelled by SIG$signal"
+    expect_object '.status != "READY"'
     expect_untouched
     case_name="SIG$signal while a header is read"
     export SCRIPT_FILE_HANG=1
-    interrupt $signal "${good[@]}"
+    interrupt $signal "${good[@]}" --json
     unset SCRIPT_FILE_HANG
     expect_status "$want"
     expect_stderr "cancelled by SIG$signal"
+    expect_object '.status == "REFUSED"'
     expect_untouched
     case_name="SIG$signal while GLSL is compiled"
     echo > k.comp

@@ -107,6 +107,13 @@ cli run scale.hlsl "${square[@]}" --push f32:1 --json
 ready
 expect_object '.status == "READY" and .kernel == "scale"'
 "$NPY" check square x.npy y.npy || fail "wrong result"
+case_name="HLSL with -D"
+rm y.npy
+sed 's/factor \* x/FACTOR * factor * x/' scale.hlsl > define.hlsl
+cli run define.hlsl "${square[@]}" --push f32:0.5 -D FACTOR=2
+ready
+"$NPY" check square x.npy y.npy || fail "wrong result"
+does_not_compile "FACTOR" run define.hlsl "${square[@]}" --push f32:0.5
 case_name="HLSL by what is in it, and by --language"
 cp scale.hlsl scale.txt
 cli run scale.txt "${square[@]}" --push f32:1
