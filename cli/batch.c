@@ -421,8 +421,7 @@ static int run_jobs(struct batch *batch) {
         .tenant = batch->tenant,
         .limits_memory = batch->limits_memory,
         .memory_limit = batch->memory_limit,
-        .memory = batch->memory == BH_MEMORY_AUTO && !bhi_has_gpu_nodes() ? BH_MEMORY_HOST
-                                                                          : batch->memory,
+        .memory = bhi_memory_here(batch->memory),
         .halt = batch->halt,
         .progress = on_progress,
         .ended = on_ended,

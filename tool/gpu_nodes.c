@@ -1,9 +1,10 @@
 #include "tool/gpu_nodes.h"
 
 #include <glob.h>
+#include <stdbool.h>
 #include <stddef.h>
 
-bool bhi_has_gpu_nodes(void) {
+static bool has_gpu_nodes(void) {
     static const char *const patterns[] = {"/dev/nvidia[0-9]*", "/dev/dri/renderD*", "/dev/dxg"};
     bool found = false;
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0] && !found; i++) {
@@ -14,4 +15,8 @@ bool bhi_has_gpu_nodes(void) {
         }
     }
     return found;
+}
+
+bh_memory bhi_memory_here(bh_memory memory) {
+    return memory == BH_MEMORY_AUTO && !has_gpu_nodes() ? BH_MEMORY_HOST : memory;
 }

@@ -1,10 +1,12 @@
-/* Whether this machine has device nodes of a GPU. A driver that runs on the processor needs none, so
- * where there are none every device has the host's memory, and nobody need wait to hear it. */
+/* What --memory means on this machine, as far as its device nodes tell. A driver that runs on the
+ * processor needs none of a GPU, so where there are none every device has the host's memory, and
+ * nobody need wait to hear it. */
 #ifndef BHI_TOOL_GPU_NODES_H
 #define BHI_TOOL_GPU_NODES_H
 
-#include <stdbool.h>
+#include <bulkhead/bulkhead.h>
 
-bool bhi_has_gpu_nodes(void);
+/* HOST for AUTO where there is no GPU; else |memory|. */
+bh_memory bhi_memory_here(bh_memory memory);
 
 #endif

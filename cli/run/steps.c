@@ -144,9 +144,8 @@ int bhi_run_choose_memory(struct bhi_run *run) {
     struct bhi_run_request *request = &run->request;
     bh_detail detail = {0};
     bh_buffer *probe = NULL;
-    if (request->memory == BH_MEMORY_AUTO && !bhi_has_gpu_nodes()) {
-        request->memory = BH_MEMORY_HOST; /* so files are read while the worker starts */
-    }
+    /* In host memory files are read while the worker starts. */
+    request->memory = bhi_memory_here(request->memory);
     if (request->memory == BH_MEMORY_HOST) {
         return BHI_EXIT_READY;
     }

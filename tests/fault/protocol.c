@@ -187,29 +187,35 @@ static void each_step_of_a_submission(void) {
     run(running, BHT_COUNT(running), true);
 }
 
+/* A worker is killed in mid-job, and |action| happens at |point| of its zygote. Returns what the job
+ * ended with; its stream is healthy again. */
+static bh_verdict kill_in_job(struct scene *scene, const char *point, const char *action) {
+    bh_stream *stream = fx_stream(scene->context, "one", BHT_SECOND_MS * FX_MS);
+    pid_t pid = fx_ready(stream);
+    bh_kernel *gate = fx_kernel(scene->context, "gate");
+    bh_buffer *word = fx_words(scene->context, 64, 0);
+    bh_event *event = fx_gate(stream, gate, word);
+    fx_await_gate(word);
+    bht_plan_arm(point, action, 1);
+    fx_kill(pid, SIGKILL);
+    bh_verdict verdict = fx_verdict(event);
+    WAIT_UNTIL(bht_plan_fired(), 5000);
+    bht_plan_disarm();
+    fx_expect_healthy(scene->context, stream);
+    bh_event_release(event);
+    bh_kernel_release(gate);
+    bh_buffer_release(word);
+    bh_stream_release(stream);
+    return verdict;
+}
+
 /* The zygote dies while it has a worker's end to report: everybody's work ends typed. */
 static void the_zygote_dies_with_an_obituary_in_hand(void) {
     static const char *const actions[] = {"segv", "exit0", "hang", "close"};
     struct scene scene = begin();
     for (size_t i = 0; i < BHT_COUNT(actions); i++) {
-        bh_stream *stream = fx_stream(scene.context, "one", BHT_SECOND_MS * FX_MS);
-        pid_t pid = fx_ready(stream);
-        bh_kernel *gate = fx_kernel(scene.context, "gate");
-        bh_buffer *word = fx_words(scene.context, 64, 0);
-        bh_event *event = fx_gate(stream, gate, word);
-        fx_await_gate(word);
-        bht_plan_arm("exit_report", actions[i], 1);
-        fx_kill(pid, SIGKILL);
-        bh_verdict verdict = fx_verdict(event);
-        BHT_EQ(verdict.status, BH_ZYGOTE_LOST);
-        WAIT_UNTIL(bht_plan_fired(), 5000);
-        bht_plan_disarm();
-        fx_expect_healthy(scene.context, stream);
+        BHT_EQ(kill_in_job(&scene, "exit_report", actions[i]).status, BH_ZYGOTE_LOST);
         fx_expect_healthy(scene.context, scene.neighbour);
-        bh_event_release(event);
-        bh_kernel_release(gate);
-        bh_buffer_release(word);
-        bh_stream_release(stream);
     }
     end(&scene);
 }
@@ -217,24 +223,9 @@ static void the_zygote_dies_with_an_obituary_in_hand(void) {
 /* To take a body away can take long (zygote.c, reap): nobody waits for it. */
 static void a_death_is_told_before_the_body_is_gone(void) {
     struct scene scene = begin();
-    bh_stream *stream = fx_stream(scene.context, "one", BHT_SECOND_MS * FX_MS);
-    pid_t pid = fx_ready(stream);
-    bh_kernel *gate = fx_kernel(scene.context, "gate");
-    bh_buffer *word = fx_words(scene.context, 64, 0);
-    bh_event *event = fx_gate(stream, gate, word);
-    fx_await_gate(word);
-    bht_plan_arm("reap", "hang", 1);
-    fx_kill(pid, SIGKILL);
-    bh_verdict verdict = fx_verdict(event);
+    const bh_verdict verdict = kill_in_job(&scene, "reap", "hang");
     BHT_EQ(verdict.status, BH_WORKER_SIGNAL);
     BHT_EQ(verdict.signal, SIGKILL);
-    WAIT_UNTIL(bht_plan_fired(), 5000);
-    bht_plan_disarm();
-    fx_expect_healthy(scene.context, stream);
-    bh_event_release(event);
-    bh_kernel_release(gate);
-    bh_buffer_release(word);
-    bh_stream_release(stream);
     end(&scene);
 }
 
