@@ -1,0 +1,127 @@
+/* Buffers, and files that are read into them. */
+#include "script.h"
+#include "tool/npy_file.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer **out_buffer,
+                           bh_detail *detail) {
+    (void)context;
+    bh_status status = script_answer("SCRIPT_BUFFER", detail);
+    if (status != BH_OK) {
+        return status;
+    }
+    *out_buffer = calloc(1, sizeof **out_buffer);
+    (*out_buffer)->size = size;
+    (*out_buffer)->bytes = calloc(1, size + 1);
+    return BH_OK;
+}
+
+void bh_buffer_options_init_sized(bh_buffer_options *options, size_t size) {
+    *options = (bh_buffer_options){.struct_size = size};
+}
+
+bh_status bh_buffer_create_with(bh_context *context, uint64_t size,
+                                const bh_buffer_options *options, bh_buffer **out_buffer,
+                                bh_detail *detail) {
+    (void)options;
+    return bh_buffer_create(context, size, out_buffer, detail);
+}
+
+bh_memory bh_buffer_memory(const bh_buffer *buffer) {
+    (void)buffer;
+    return BH_MEMORY_HOST;
+}
+
+void bh_file_source_init_sized(bh_file_source *source, size_t size) {
+    *source = (bh_file_source){.struct_size = size};
+}
+
+bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *source,
+                              bh_buffer **out_buffer, bh_detail *detail) {
+    struct bhi_npy_file file;
+    struct bhi_complaint complaint;
+    bh_status status = script_answer("SCRIPT_FILE", detail);
+    if (status != BH_OK) {
+        return status;
+    }
+    if (getenv("SCRIPT_FILE_HANG")) {
+        script_wait_closed();
+        snprintf(detail->message, sizeof detail->message, "the path is %s", source->path);
+        return detail->status = BH_CLOSED;
+    }
+    if (getenv("SCRIPT_OPTIONS")) {
+        fprintf(stderr, "file: tenant '%s'\n", source->tenant ? source->tenant : "");
+    }
+    if (!bhi_npy_file_open(source->path, &file, &complaint)) {
+        snprintf(detail->message, sizeof detail->message, "bh_buffer_from_file: %s: %.400s",
+                 source->path, complaint.text);
+        return detail->status = BH_LOAD_FAILED;
+    }
+    status = bh_buffer_create(context, file.array.bytes, out_buffer, detail);
+    if (status == BH_OK) {
+        bh_buffer *buffer = *out_buffer;
+        buffer->array.dtype = file.array.dtype;
+        buffer->array.rank = file.array.dimensions;
+        memcpy(buffer->array.shape, file.array.shape, sizeof file.array.shape);
+        if (!bhi_npy_file_read(&file, buffer->bytes, &complaint)) {
+            abort();
+        }
+        buffer->from_file = true;
+    }
+    bhi_npy_file_close(&file);
+    return status;
+}
+
+bh_status bh_buffer_array_sized(const bh_buffer *buffer, bh_array_info *out_info, size_t info_size,
+                                bh_detail *detail) {
+    (void)info_size, (void)detail;
+    *out_info = buffer->array;
+    return BH_OK;
+}
+
+uint64_t bh_buffer_size(const bh_buffer *buffer) {
+    return buffer->size;
+}
+
+bh_status bh_buffer_load_progress(bh_buffer *buffer, uint64_t *out_done, uint64_t *out_total,
+                                  bh_detail *detail) {
+    (void)detail;
+    *out_done = buffer->size / 2;
+    *out_total = buffer->size;
+    return BH_OK;
+}
+
+bh_status bh_buffer_load_event(bh_buffer *buffer, bh_event **out_event, bh_detail *detail) {
+    (void)detail;
+    if (!buffer->from_file) {
+        return BH_INVALID_ARGUMENT;
+    }
+    bh_event *event = calloc(1, sizeof *event);
+    event->verdict.status = script_answer("SCRIPT_LOAD", NULL);
+    event->verdict.exit_code = -1;
+    if (event->verdict.status != BH_OK) {
+        snprintf(event->verdict.message, sizeof event->verdict.message, "%s", script_message());
+    }
+    event->until = getenv("SCRIPT_LOAD_UNTIL");
+    event->pending = getenv("SCRIPT_LOAD_HANG") || event->until;
+    *out_event = event;
+    return BH_OK;
+}
+
+bh_status bh_buffer_map(bh_buffer *buffer, bh_map_intent intent, uint64_t timeout_ns,
+                        void **out_pointer, bh_detail *detail) {
+    (void)timeout_ns;
+    bh_status status = intent == BH_MAP_READ ? script_answer("SCRIPT_MAP", detail) : BH_OK;
+    *out_pointer = buffer->bytes;
+    return status;
+}
+
+bh_status bh_buffer_release(bh_buffer *buffer) {
+    if (buffer) {
+        free(buffer->bytes);
+    }
+    free(buffer);
+    return BH_OK;
+}

@@ -1,0 +1,109 @@
+/* Submissions and events. The kernel copies its first readable binding to each writable one, byte by
+ * byte, over and over. */
+#include "script.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static void run_kernel(const bh_command *command) {
+    const bh_buffer *from = NULL;
+    for (uint32_t i = 0; i < command->binding_count && !from; i++) {
+        if (command->bindings[i].access & BH_ACCESS_READ) {
+            from = command->bindings[i].buffer;
+        }
+    }
+    for (uint32_t i = 0; i < command->binding_count; i++) {
+        bh_buffer *to = command->bindings[i].buffer;
+        if (!(command->bindings[i].access & BH_ACCESS_WRITE) || !from || from->size == 0) {
+            continue;
+        }
+        for (uint64_t k = 0; k < to->size; k++) {
+            to->bytes[k] = from->bytes[k % from->size];
+        }
+    }
+}
+
+bh_status bh_submit_sized(bh_stream *stream, const bh_submit_info *info, size_t info_size,
+                          size_t command_size, size_t binding_size, bh_event **out_event,
+                          bh_detail *detail) {
+    (void)info_size;
+    (void)command_size;
+    (void)binding_size;
+    bh_status status = script_answer("SCRIPT_SUBMIT", detail);
+    if (status != BH_OK) {
+        return status;
+    }
+    uint64_t number = ++stream->submissions;
+    const char *fail_at = getenv("SCRIPT_FAIL_AT");
+    bh_event *event = calloc(1, sizeof *event);
+    bh_verdict *verdict = &event->verdict;
+    if (!fail_at || (uint64_t)atoi(fail_at) == number) {
+        verdict->status = script_answer("SCRIPT_EVENT", NULL);
+    }
+    verdict->executed = verdict->status == BH_OK ? BH_EXECUTED_YES : BH_EXECUTED_UNKNOWN;
+    verdict->signal = verdict->status == BH_WORKER_SIGNAL ? 11 : 0;
+    verdict->exit_code = -1;
+    verdict->event = verdict->origin = 40 + number;
+    verdict->worker_pid = 4321;
+    verdict->submitted_ns = 1000000;
+    verdict->started_ns = 2000000;
+    verdict->ended_ns = 3500000;
+    const char *untimed = getenv("SCRIPT_UNTIMED");
+    if (info->flags & BH_SUBMIT_TIMED && !(untimed && (uint64_t)atoi(untimed) == number)) {
+        verdict->device_ns = number * 100000;
+    }
+    snprintf(verdict->kernel_name, sizeof verdict->kernel_name, "%s",
+             info->commands[0].kernel->name);
+    bh_kernel_hash(info->commands[0].kernel, verdict->kernel_hash);
+    if (verdict->status != BH_OK) {
+        snprintf(verdict->message, sizeof verdict->message, "%s", script_message());
+    }
+    if (verdict->status == BH_OK) {
+        run_kernel(&info->commands[0]);
+    }
+    event->pending = getenv("SCRIPT_HANG");
+    *out_event = event;
+    return BH_OK;
+}
+
+bh_status bh_event_wait(bh_event *event, uint64_t timeout_ns) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    uint64_t ns = (uint64_t)until.tv_nsec + timeout_ns;
+    until.tv_sec += (time_t)(ns / 1000000000u);
+    until.tv_nsec = (long)(ns % 1000000000u);
+    pthread_mutex_lock(&script_lock);
+    while (event->pending &&
+           pthread_cond_clockwait(&script_changed, &script_lock, CLOCK_MONOTONIC, &until) == 0)
+        ;
+    if (event->until && access(event->until, F_OK) == 0) {
+        event->pending = false;
+    }
+    bh_status status = event->pending ? BH_TIMEOUT : event->verdict.status;
+    pthread_mutex_unlock(&script_lock);
+    return status;
+}
+
+bh_status bh_event_verdict_sized(bh_event *event, bh_verdict *out_verdict, size_t verdict_size) {
+    (void)verdict_size;
+    *out_verdict = event->verdict;
+    return event->pending ? BH_PENDING : BH_OK;
+}
+
+bh_status bh_event_cancel(bh_event *event) {
+    pthread_mutex_lock(&script_lock);
+    if (event->pending) {
+        event->verdict.status = BH_CANCELLED;
+    }
+    event->pending = false;
+    pthread_cond_broadcast(&script_changed);
+    pthread_mutex_unlock(&script_lock);
+    return BH_OK;
+}
+
+bh_status bh_event_release(bh_event *event) {
+    free(event);
+    return BH_OK;
+}

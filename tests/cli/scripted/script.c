@@ -1,0 +1,77 @@
+/* What the environment says; the statuses, which are those of the library. */
+#include "script.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+pthread_mutex_t script_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_cond_t script_changed = PTHREAD_COND_INITIALIZER;
+bool script_closed;
+
+static const struct {
+    bh_status status;
+    const char *name, *text, *advice;
+    bh_status_class class_;
+} statuses[] = {
+#define BH_STATUS(name, value, class_, text, advice)                                               \
+    {BH_##name, #name, text, advice, BH_STATUS_CLASS_##class_},
+#include "base/status.def"
+#undef BH_STATUS
+};
+
+static size_t find(bh_status status) {
+    for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
+        if (statuses[i].status == status) {
+            return i;
+        }
+    }
+    abort();
+}
+
+const char *bh_status_name(bh_status status) {
+    return statuses[find(status)].name;
+}
+
+const char *bh_status_text(bh_status status) {
+    return statuses[find(status)].text;
+}
+
+const char *bh_status_advice(bh_status status) {
+    return statuses[find(status)].advice;
+}
+
+bh_status_class bh_status_classify(bh_status status) {
+    return statuses[find(status)].class_;
+}
+
+const char *script_message(void) {
+    const char *text = getenv("SCRIPT_MESSAGE");
+    return text ? text : "as scripted";
+}
+
+bh_status script_answer(const char *call, bh_detail *detail) {
+    const char *name = getenv(call);
+    if (!name) {
+        return BH_OK;
+    }
+    for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
+        if (strcmp(statuses[i].name, name) != 0) {
+            continue;
+        }
+        if (detail && statuses[i].status != BH_OK) {
+            detail->status = statuses[i].status;
+            snprintf(detail->message, sizeof detail->message, "%s", script_message());
+        }
+        return statuses[i].status;
+    }
+    fprintf(stderr, "script: no status %s\n", name);
+    abort();
+}
+
+void script_wait_closed(void) {
+    pthread_mutex_lock(&script_lock);
+    while (!script_closed) {
+        pthread_cond_wait(&script_changed, &script_lock);
+    }
+    pthread_mutex_unlock(&script_lock);
+}

@@ -1,0 +1,65 @@
+/* Contexts and streams. */
+#include "script.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void bh_context_options_init_sized(bh_context_options *options, size_t size) {
+    *options = (bh_context_options){.struct_size = size};
+}
+
+bh_status bh_context_create(const bh_context_options *options, bh_context **out_context,
+                            bh_detail *detail) {
+    bh_status status = script_answer("SCRIPT_CONTEXT", detail);
+    if (status == BH_OK) {
+        *out_context = calloc(1, sizeof **out_context);
+    }
+    if (options->log) {
+        options->log(BH_LOG_INFO, "scripted\033[31m log", options->log_user);
+    }
+    return status;
+}
+
+bh_status bh_context_destroy(bh_context *context) {
+    pthread_mutex_lock(&script_lock);
+    script_closed = true;
+    pthread_cond_broadcast(&script_changed);
+    pthread_mutex_unlock(&script_lock);
+    free(context);
+    return BH_OK;
+}
+
+void bh_stream_options_init_sized(bh_stream_options *options, size_t size) {
+    *options =
+        (bh_stream_options){.struct_size = size, .deadline_ns = 10000000000u, .grace_ns = 250};
+}
+
+bh_status bh_stream_create(bh_context *context, const bh_stream_options *options,
+                           bh_stream **out_stream, bh_detail *detail) {
+    (void)context;
+    if (options->device && strstr(options->device, "bad")) {
+        snprintf(detail->message, sizeof detail->message, "no such selector");
+        return BH_INVALID_ARGUMENT;
+    }
+    if (getenv("SCRIPT_OPTIONS")) {
+        fprintf(stderr, "stream: compile %llu, grace %llu, tenant '%s'\n",
+                (unsigned long long)options->compile_deadline_ns,
+                (unsigned long long)options->grace_ns, options->tenant ? options->tenant : "");
+    }
+    bh_status status = script_answer("SCRIPT_STREAM", detail);
+    if (status == BH_OK) {
+        *out_stream = calloc(1, sizeof **out_stream);
+    }
+    return status;
+}
+
+bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t timeout_ns, bh_detail *detail) {
+    (void)stream;
+    (void)timeout_ns;
+    return script_answer("SCRIPT_READY", detail);
+}
+
+bh_status bh_stream_release(bh_stream *stream) {
+    free(stream);
+    return BH_OK;
+}
