@@ -7,13 +7,6 @@
 static const uint64_t wait_limit_ns = 10000000000u;
 static const uint64_t piece_bytes = 16u << 20;
 
-static bool refused(bh_status status, bh_detail *detail) {
-    if (status != BH_OK) {
-        detail->status = status;
-    }
-    return status != BH_OK;
-}
-
 static bool out_of_memory(bh_detail *detail) {
     *detail = (bh_detail){.status = BH_NO_MEMORY, .message = "out of memory"};
     return false;
@@ -25,18 +18,16 @@ bool bhi_content_fill(struct bhi_run_binding *binding, bh_detail *out_detail,
     const uint64_t size = binding->array.bytes;
     void *bytes = NULL;
     *out_detail = (bh_detail){.status = BH_OK};
-    if (mapped &&
-        refused(bh_buffer_map(binding->buffer, BH_MAP_DISCARD, wait_limit_ns, &bytes, out_detail),
-                out_detail)) {
+    if (mapped && bh_buffer_map(binding->buffer, BH_MAP_DISCARD, wait_limit_ns, &bytes,
+                                out_detail) != BH_OK) {
         return false;
     }
     if (!mapped && !(bytes = malloc(size + 1))) {
         return out_of_memory(out_detail);
     }
     const bool good = bhi_npy_file_read(&binding->in, bytes, complaint) &&
-                      (mapped || !refused(bh_buffer_write(binding->buffer, 0, bytes, size,
-                                                          wait_limit_ns, out_detail),
-                                          out_detail));
+                      (mapped || bh_buffer_write(binding->buffer, 0, bytes, size, wait_limit_ns,
+                                                 out_detail) == BH_OK);
     if (!mapped) {
         free(bytes);
     }
@@ -54,8 +45,8 @@ static bool save_to_stream(struct bhi_run_binding *binding, bh_detail *detail,
     if (!binding->copy) {
         return out_of_memory(detail);
     }
-    return !refused(bh_buffer_read(binding->buffer, 0, binding->copy, size, wait_limit_ns, detail),
-                    detail) &&
+    return bh_buffer_read(binding->buffer, 0, binding->copy, size, wait_limit_ns, detail) ==
+               BH_OK &&
            bhi_outfile_write(&binding->out, binding->header, binding->header_size, binding->copy,
                              size, complaint);
 }
@@ -70,8 +61,7 @@ static bool save_in_pieces(struct bhi_run_binding *binding, bh_detail *detail,
     bool good = bhi_outfile_append(&binding->out, binding->header, binding->header_size, complaint);
     for (uint64_t at = 0; good && at < size; at += piece_bytes) {
         const uint64_t count = size - at < piece_bytes ? size - at : piece_bytes;
-        good = !refused(bh_buffer_read(binding->buffer, at, piece, count, wait_limit_ns, detail),
-                        detail) &&
+        good = bh_buffer_read(binding->buffer, at, piece, count, wait_limit_ns, detail) == BH_OK &&
                bhi_outfile_append(&binding->out, piece, count, complaint);
     }
     free(piece);
@@ -84,11 +74,10 @@ bool bhi_content_save(struct bhi_run_binding *binding, bh_detail *out_detail,
     *out_detail = (bh_detail){.status = BH_OK};
     bool good;
     if (bh_buffer_memory(binding->buffer) == BH_MEMORY_HOST) {
-        good =
-            !refused(bh_buffer_map(binding->buffer, BH_MAP_READ, wait_limit_ns, &bytes, out_detail),
-                     out_detail) &&
-            bhi_outfile_write(&binding->out, binding->header, binding->header_size, bytes,
-                              binding->array.bytes, complaint);
+        good = bh_buffer_map(binding->buffer, BH_MAP_READ, wait_limit_ns, &bytes, out_detail) ==
+                   BH_OK &&
+               bhi_outfile_write(&binding->out, binding->header, binding->header_size, bytes,
+                                 binding->array.bytes, complaint);
     } else if (binding->out.kind == BHI_OUTFILE_STREAM) {
         good = save_to_stream(binding, out_detail, complaint);
     } else {

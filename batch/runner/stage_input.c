@@ -110,11 +110,8 @@ bool bhi_stage_input(struct bhi_work *work, uint32_t index) {
     bh_file_source_init(&source);
     source.path = binding->in_path;
     source.tensor = binding->tensor;
-    source.tenant = work->runner->options->tenant;
-    if (work->runner->options->memory != BH_MEMORY_HOST) {
-        source.stream = work->runner->streams[work->stream].stream;
-        source.memory = work->runner->options->memory;
-    }
+    source.stream = work->runner->streams[work->stream].stream; /* its tenant is the file's, too */
+    source.memory = work->runner->options->memory;
     source.format = binding->tensor ? BH_FILE_SAFETENSORS : BH_FILE_NPY;
     bh_status status =
         bh_buffer_from_file(work->runner->options->context, &source, &binding->buffer, &detail);

@@ -91,12 +91,8 @@ static struct bhi_load_opening *start_opening(const struct bhi_run_request *requ
     bh_file_source_init(&opening->source);
     opening->source.path = binding->in_path;
     opening->source.tensor = binding->tensor;
-    if (request->memory == BH_MEMORY_HOST) {
-        opening->source.tenant = request->tenant;
-    } else { /* whose tenant it is of */
-        opening->source.stream = stream;
-        opening->source.memory = request->memory;
-    }
+    opening->source.stream = stream; /* its tenant is the file's, too */
+    opening->source.memory = request->memory;
     opening->source.format = binding->tensor ? BH_FILE_SAFETENSORS : BH_FILE_NPY;
     opening->source.deadline_ns = BH_FOREVER; /* a signal ends it */
     if (pthread_create(&opening->thread, NULL, open_file, opening) == 0) {

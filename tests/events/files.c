@@ -17,13 +17,6 @@ const char *in(const struct folder *folder, const char *name) {
     return path;
 }
 
-void write_file(const char *path, const void *bytes, size_t size) {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    BHT_GE(fd, 0);
-    BHT_EQ(write(fd, bytes, size), (ssize_t)size);
-    BHT_EQ(close(fd), 0);
-}
-
 void remove_folder(const struct folder *folder) {
     const char *argv[] = {"rm", "-rf", folder->path, NULL};
     char out[256];
@@ -36,7 +29,7 @@ void write_floats(const char *path, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         floats[i] = (float)i;
     }
-    write_file(path, floats, count * sizeof *floats);
+    fx_write_file(path, floats, count * sizeof *floats);
     free(floats);
 }
 
@@ -50,33 +43,15 @@ bh_file_source source_of(const char *path, bh_file_format format) {
     return source;
 }
 
-bh_buffer *from(bh_context *context, const bh_file_source *source) {
-    bh_buffer *buffer = NULL;
-    bh_detail detail;
-    if (bh_buffer_from_file(context, source, &buffer, &detail) != BH_OK) {
-        BHT_FAIL("bh_buffer_from_file: %s", detail.message);
-    }
-    return buffer;
-}
-
 bh_buffer *from_raw(bh_context *context, const char *path) {
     bh_file_source source = source_of(path, BH_FILE_RAW);
-    return from(context, &source);
+    return fx_load(context, &source);
 }
 
 bh_event *load_of(bh_buffer *buffer) {
     bh_event *event = NULL;
     BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
     return event;
-}
-
-const void *mapped(bh_buffer *buffer) {
-    void *pointer = NULL;
-    bh_detail detail;
-    if (bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &pointer, &detail) != BH_OK) {
-        BHT_FAIL("bh_buffer_map: %s", detail.message);
-    }
-    return pointer;
 }
 
 bh_verdict expect_failed(bh_buffer *buffer, bh_status status, const char *words) {
@@ -100,12 +75,12 @@ void write_bytes(const char *path, size_t size) {
     for (size_t i = 0; i < size; i++) {
         bytes[i] = byte_at(i);
     }
-    write_file(path, bytes, size);
+    fx_write_file(path, bytes, size);
     free(bytes);
 }
 
 void expect_bytes(bh_buffer *buffer, size_t offset, size_t size) {
-    const uint8_t *bytes = mapped(buffer);
+    const uint8_t *bytes = fx_mapped(buffer);
     BHT_EQ(bh_buffer_size(buffer), size);
     for (size_t i = 0; i < size; i++) {
         if (bytes[i] != byte_at(offset + i)) {

@@ -16,12 +16,12 @@ static void write_npy(const char *path, const char *dict, const void *data, size
     file[8] = (char)length;
     memcpy(file + 10, text, (size_t)length);
     memcpy(file + 10 + length, data, bytes);
-    write_file(path, file, 10 + (size_t)length + bytes);
+    fx_write_file(path, file, 10 + (size_t)length + bytes);
     free(file);
 }
 
 static void expect_floats(bh_buffer *buffer, uint32_t count) {
-    const float *floats = mapped(buffer);
+    const float *floats = fx_mapped(buffer);
     BHT_EQ(bh_buffer_size(buffer), count * sizeof *floats);
     for (uint32_t i = 0; i < count; i++) {
         BHT_TRUE(floats[i] == (float)i);
@@ -120,7 +120,7 @@ static void write_safetensors(const char *path, const char *header, size_t bytes
     for (size_t i = 0; i < bytes; i++) {
         file[8 + length + i] = (uint8_t)i;
     }
-    write_file(path, file, 8 + length + bytes);
+    fx_write_file(path, file, 8 + length + bytes);
     free(file);
 }
 
@@ -131,7 +131,7 @@ static void case_36_zero_length(void) {
     stage_open_with(&s, NULL, FX_SECONDS);
     bh_file_source sources[3];
     char paths[3][256];
-    write_file(strcpy(paths[0], in(&folder, "raw")), "", 0);
+    fx_write_file(strcpy(paths[0], in(&folder, "raw")), "", 0);
     sources[0] = source_of(paths[0], BH_FILE_RAW);
     write_npy(strcpy(paths[1], in(&folder, "npy")),
               "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 7), }", "", 0);
@@ -143,12 +143,12 @@ static void case_36_zero_length(void) {
     sources[2] = source_of(paths[2], BH_FILE_SAFETENSORS);
     sources[2].tensor = "a";
     for (size_t i = 0; i < BHT_COUNT(sources); i++) {
-        bh_buffer *x = from(s.context, &sources[i]);
+        bh_buffer *x = fx_load(s.context, &sources[i]);
         BHT_EQ(bh_buffer_size(x), 0);
         bh_event *square = ev_square(&s, s.a, x, s.y, NULL, 0);
         ev_ready(square);
         bh_event_release(square);
-        BHT_TRUE(mapped(x));
+        BHT_TRUE(fx_mapped(x));
         uint64_t done = 1, total = 1;
         BHT_EQ(bh_buffer_load_progress(x, &done, &total, NULL), BH_OK);
         BHT_EQ(done, 0);
@@ -297,10 +297,10 @@ static void case_40_short_reads_advance(void) {
     write_bytes(in(&folder, "x"), size);
     bh_context *context = fx_context("*:short_read:*=fail"); /* 1,000 bytes at a time */
     bh_file_source source = source_of(in(&folder, "x"), BH_FILE_RAW);
-    bh_buffer *all = from(context, &source);
+    bh_buffer *all = fx_load(context, &source);
     source.offset = 12345;
     source.size = 2345678;
-    bh_buffer *part = from(context, &source);
+    bh_buffer *part = fx_load(context, &source);
     expect_bytes(all, 0, size);
     expect_bytes(part, source.offset, source.size);
     bh_buffer_release(part);

@@ -126,7 +126,7 @@ static void change_at(const char *faults, void (*act)(const char *path), bool by
         source.path = NULL;
         source.fd = open(path, O_RDONLY | O_CLOEXEC);
     }
-    bh_buffer *x = from(context, &source);
+    bh_buffer *x = fx_load(context, &source);
     if (by_descriptor) {
         close(source.fd);
     }

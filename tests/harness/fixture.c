@@ -405,3 +405,30 @@ bool fx_in_group(pid_t pid) {
     fclose(file);
     return in;
 }
+
+/* -- files ------------------------------------------------------------------------------------ */
+
+void fx_write_file(const char *path, const void *bytes, size_t size) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    BHT_GE(fd, 0);
+    BHT_EQ(write(fd, bytes, size), (ssize_t)size);
+    BHT_EQ(close(fd), 0);
+}
+
+bh_buffer *fx_load(bh_context *context, const bh_file_source *source) {
+    bh_buffer *buffer = NULL;
+    bh_detail detail;
+    if (bh_buffer_from_file(context, source, &buffer, &detail) != BH_OK) {
+        BHT_FAIL("bh_buffer_from_file: %s", detail.message);
+    }
+    return buffer;
+}
+
+const void *fx_mapped(bh_buffer *buffer) {
+    void *pointer = NULL;
+    bh_detail detail;
+    if (bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &pointer, &detail) != BH_OK) {
+        BHT_FAIL("bh_buffer_map: %s", detail.message);
+    }
+    return pointer;
+}

@@ -74,4 +74,10 @@ bool fx_find_group(pid_t host, char out[512]);
 /* Is |pid| in one? */
 bool fx_in_group(pid_t pid);
 
+/* Makes the file, or replaces what is in it. */
+void fx_write_file(const char *path, const void *bytes, size_t size);
+bh_buffer *fx_load(bh_context *context, const bh_file_source *source);
+/* Waits until |buffer| may be read, and returns its bytes. */
+const void *fx_mapped(bh_buffer *buffer);
+
 #endif

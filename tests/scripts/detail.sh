@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # Every public function that returns a bh_status has a bh_detail, but those whose codes mean one thing
 # each: docs/decisions/0050-detail.md lists them. Usage: detail.sh SOURCE_DIR
-set -u
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
 page=$1/docs/decisions/0050-detail.md
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
 
 # NAME has|lacks, of each function of the headers in a folder; _sized ones are what inlines call.
 list() { # FOLDER

@@ -3,10 +3,10 @@
 # where there is no package of a name. apt and dpkg are fakes that know the packages in $PACKAGES and
 # have those in $INSTALLED.
 # Usage: install_deps.sh SOURCE_FOLDER
-set -euo pipefail
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+set -eo pipefail
 script=$1/scripts/install-deps
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
 export PACKAGES=$folder/packages INSTALLED=$folder/installed LOG=$folder/log CLANG
 
 fake() { cat > "$folder/$1" && chmod +x "$folder/$1"; }

@@ -1,17 +1,9 @@
 #!/usr/bin/env bash
 # scripts/test --under-load: what it refuses; that the tests have loops beside them and as many times
 # as long; that no loop outlives it, also where it is killed. What it calls is a stub.
-set -u
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
 unset BULKHEAD_TEST_SLOWNESS # this test may itself be one of those beside loops
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-failed=0
-
-fail() {
-    failed=$((failed + 1))
-    echo "FAILED: $*"
-    sed 's/^/  /' "$folder/said"
-}
 
 mkdir -p "$folder/scripts" "$folder/bin" "$folder/build-tsan/tests"
 cp "$1/scripts/test" "$folder/scripts/test"

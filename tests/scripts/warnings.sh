@@ -2,20 +2,11 @@
 # scripts/warnings: it passes what compiles, and finds a warning in one file, in one of a file's two
 # sets of macros, and a file that does not compile; it has what is included generated; it writes no
 # object. Usage: warnings.sh SOURCE_DIR
-set -u
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
 warnings=$1/scripts/warnings
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-failed=0
-fail() {
-    failed=$((failed + 1))
-    echo "FAILED: $*"
-    sed 's/^/  /' "$folder/said"
-}
 expect() { # STATUS WORDS NAME
-    local status=0
-    "$warnings" "$folder/build" > "$folder/said" 2>&1 || status=$?
-    [ $status -eq "$1" ] || fail "$3: exit status $status, must be $1"
+    ends "$1" "$3" "$warnings" "$folder/build"
     grep -q -- "$2" "$folder/said" || fail "$3: it does not say '$2'"
 }
 

@@ -1,19 +1,10 @@
 #!/usr/bin/env bash
 # scripts/check-words: it finds a name that was replaced, says where and what it is called now, in
 # code, pages and tests; it passes what reads like one, and old pages. Usage: words.sh SOURCE_DIR
-set -u
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-failed=0
-fail() {
-    failed=$((failed + 1))
-    echo "FAILED: $*"
-    sed 's/^/  /' "$folder/said"
-}
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
 expect() { # STATUS WORDS NAME
-    local status=0
-    "$folder/scripts/check-words" > "$folder/said" 2>&1 || status=$?
-    [ $status -eq "$1" ] || fail "$3: exit status $status, must be $1"
+    ends "$1" "$3" "$folder/scripts/check-words"
     [ "$(cat "$folder/said")" = "$2" ] || fail "$3: it must say '$2'"
 }
 holds() { # FILE LINE...
@@ -24,7 +15,6 @@ holds() { # FILE LINE...
 mkdir "$folder/scripts"
 cp "$1/scripts/check-words" "$folder/scripts"
 git init -q "$folder"
-: > "$folder/said"
 holds core/stream.h '/* A stream. */' 'struct bhi_stream {' '    bool cancel_requested;' '};'
 holds docs/decisions/0001-slab.md 'The slab is a freelist now, and a keeper a memory holder.'
 holds CHANGELOG.md '- `errand` is internal submit.'
@@ -49,7 +39,5 @@ expect 1 "core/stream.h:2: 'bool ready, told;' is now 'a flag that says what it 
 holds core/stream.h 'const bool told = true;'
 expect 0 "" "a variable"
 
-status=0
-"$folder/scripts/check-words" more > "$folder/said" 2>&1 || status=$?
-[ $status -eq 2 ] || fail "an argument: exit status $status, must be 2"
+ends 2 "an argument" "$folder/scripts/check-words" more
 [ $failed -eq 0 ]

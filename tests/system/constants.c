@@ -25,9 +25,9 @@ static void set_up(struct scene *s, const char *faults) {
     for (uint32_t i = 0; i < WORDS; i++) {
         words[i] = i;
     }
-    write_file("in", words, sizeof words);
+    fx_write_file("in", words, sizeof words);
     bh_file_source source = source_of("in", BH_FILE_RAW, NULL);
-    s->in = load(s->context, &source);
+    s->in = fx_load(s->context, &source);
     s->out = fx_words(s->context, WORDS, 0);
 }
 
@@ -64,7 +64,7 @@ static bh_event *read_parts(const struct scene *s, uint32_t first, uint32_t part
 }
 
 static void expect_out(const struct scene *s, uint32_t first, uint32_t parts, uint32_t plus) {
-    const uint32_t *out = mapped(s->out);
+    const uint32_t *out = fx_mapped(s->out);
     for (uint32_t i = PART * first; i < PART * (first + parts); i++) {
         BHT_EQ(out[i], i + plus);
     }
@@ -77,7 +77,7 @@ static void each_part_once(void) {
     set_up(&s, STAGED);
     end_well(read_parts(&s, 3, 1));
     expect_out(&s, 3, 1, 0);
-    uint32_t *in = (uint32_t *)(uintptr_t)mapped(s.in);
+    uint32_t *in = (uint32_t *)(uintptr_t)fx_mapped(s.in);
     for (uint32_t i = 0; i < WORDS; i++) {
         in[i] += 1000000;
     }
@@ -172,7 +172,7 @@ static void changed_in_flight(void) {
     end_well(filled);
     end_well(after);
     expect_out(&s, 0, 1, 0);
-    const uint32_t *out = mapped(s.out);
+    const uint32_t *out = fx_mapped(s.out);
     for (uint32_t i = PART; i < WORDS; i++) {
         BHT_EQ(out[i], 5);
     }

@@ -39,8 +39,8 @@ static bh_status open_in(bh_context *context, const char *path, bh_file_format f
 /* Another file, on a mount that lives. */
 static void expect_service(bh_context *context, const char *path) {
     bh_file_source source = raw(path);
-    bh_buffer *buffer = load(context, &source);
-    BHT_MEM_EQ(mapped(buffer), "0123456789", 10);
+    bh_buffer *buffer = fx_load(context, &source);
+    BHT_MEM_EQ(fx_mapped(buffer), "0123456789", 10);
     bh_buffer_release(buffer);
 }
 
@@ -110,7 +110,7 @@ static void end_all(void) {
 static void set_up(bh_context **out_context) {
     dead_mount();
     enter_folder();
-    write_file("good", "0123456789", 10);
+    fx_write_file("good", "0123456789", 10);
     *out_context = fx_context(NULL);
 }
 
@@ -181,7 +181,7 @@ static void more_than_can_hang(void) {
 static void expect_deadline(bh_context *context, const char *words) {
     bh_file_source source = raw(dead_path("file"));
     source.deadline_ns = SHORT_NS;
-    bh_buffer *buffer = load(context, &source);
+    bh_buffer *buffer = fx_load(context, &source);
     bh_event *event = NULL;
     BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
     for (int i = 0; i < 6; i++) { /* on every stream but the one that hangs */
@@ -243,7 +243,7 @@ static void cancelled_in_a_read(void) {
     set_up(&context);
     dead_set(DEAD_IN_READ, true);
     bh_file_source source = raw(dead_path("file"));
-    bh_buffer *buffer = load(context, &source);
+    bh_buffer *buffer = fx_load(context, &source);
     bh_event *event = NULL;
     BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
     WAIT_UNTIL(dead_swallowed() == 1, 20000);
@@ -263,8 +263,8 @@ static void a_close_that_hangs(void) {
     dead_set(DEAD_IN_FLUSH, false);
     bh_file_source source = raw(dead_path("file"));
     for (int i = 0; i < 6; i++) {
-        bh_buffer *buffer = load(context, &source);
-        const uint8_t *bytes = mapped(buffer);
+        bh_buffer *buffer = fx_load(context, &source);
+        const uint8_t *bytes = fx_mapped(buffer);
         BHT_EQ(bytes[0], 7);
         BHT_EQ(bytes[DEAD_FILE_BYTES - 1], 7);
         bh_buffer_release(buffer);
@@ -277,8 +277,8 @@ static void a_close_that_hangs(void) {
     source.fd = open(dead_path("file"), O_RDONLY | O_CLOEXEC);
     BHT_GE(source.fd, 0);
     dead_set(DEAD_IN_FLUSH, false);
-    bh_buffer *buffer = load(context, &source);
-    BHT_EQ(*(const uint8_t *)mapped(buffer), 7);
+    bh_buffer *buffer = fx_load(context, &source);
+    BHT_EQ(*(const uint8_t *)fx_mapped(buffer), 7);
     bh_buffer_release(buffer);
     remember_processes();
     destroy_soon(context);
@@ -317,7 +317,7 @@ static void destroyed_with_all_of_it_pending(void) {
     set_up(&context);
     dead_set(DEAD_IN_READ, true);
     bh_file_source source = raw(dead_path("file"));
-    bh_buffer *buffer = load(context, &source);
+    bh_buffer *buffer = fx_load(context, &source);
     bh_event *event = NULL;
     BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
     WAIT_UNTIL(dead_swallowed() == 1, 20000);
@@ -459,7 +459,7 @@ static void paths_mean_what_they_mean_to_the_host(void) {
     /* In a folder that is dead now; what is named from the root is there all the same. */
     char path[64];
     snprintf(path, sizeof path, "/tmp/bulkhead-good-%d", (int)getpid());
-    write_file(path, "0123456789", 10);
+    fx_write_file(path, "0123456789", 10);
     BHT_EQ(chdir(dead_path(".")), 0);
     dead_set(DEAD_UNREAD, false);
     expect_service(context, path);

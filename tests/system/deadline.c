@@ -96,13 +96,21 @@ static void expect_in_time(const bh_verdict *verdict, uint64_t least_ns) {
     expect_within(verdict, least_ns, SLACK_NS);
 }
 
-/* The same where nobody has set the abort word, and the worker was killed. A GPU goes on with the
- * kernel, and the death is known when its driver has ended that, 4 to 5 s later (docs/h200.md). */
-static uint64_t slack_of_kill(bh_context *context) {
-    static bh_device_info devices[8];
+enum { DEVICES = 8 };
+
+/* Writes the machine's devices, up to DEVICES of them, and returns how many it wrote. */
+static size_t list_devices(bh_context *context, bh_device_info out_devices[DEVICES]) {
     size_t count = 0;
-    BHT_EQ(bh_devices(context, devices, 8, &count, NULL), BH_OK);
-    for (size_t i = 0; i < count && i < BHT_COUNT(devices); i++) {
+    BHT_EQ(bh_devices(context, out_devices, DEVICES, &count, NULL), BH_OK);
+    return count < DEVICES ? count : DEVICES;
+}
+
+/* The slack of a kernel whose abort word nobody set and whose worker was killed. A GPU goes on with
+ * the kernel. The death is known when the GPU's driver has ended it, 4 to 5 s later (docs/h200.md). */
+static uint64_t slack_of_kill(bh_context *context) {
+    static bh_device_info devices[DEVICES];
+    const size_t count = list_devices(context, devices);
+    for (size_t i = 0; i < count; i++) {
         if (devices[i].device_type != 4 /* VK_PHYSICAL_DEVICE_TYPE_CPU */) {
             return SLACK_NS + 6 * BHT_SECOND_MS * FX_MS;
         }
@@ -151,10 +159,8 @@ static void a_deadline_leaves_the_worker_alive(void) {
 /* SwiftShader has no conditional rendering: it begins every workgroup of a grid, and a large one
  * outlives the grace time (docs/deadlines.md). */
 static bool begins_every_workgroup(bh_context *context) {
-    static bh_device_info devices[8];
-    size_t count = 0;
-    BHT_EQ(bh_devices(context, devices, 8, &count, NULL), BH_OK);
-    return count == 1 && strcmp(devices[0].selector, "swiftshader:0") == 0;
+    static bh_device_info devices[DEVICES];
+    return list_devices(context, devices) == 1 && strcmp(devices[0].selector, "swiftshader:0") == 0;
 }
 
 static void end_grids(const char *kernel) {
@@ -443,11 +449,10 @@ static void cancelled_while_it_is_compiled(void) {
 
 /* Mesa's llvmpipe does it before 25, and from there on nobody may say so of it. */
 static bool runs_whole_loops(bh_context *context) {
-    static bh_device_info devices[8];
-    size_t count = 0;
+    static bh_device_info devices[DEVICES];
     unsigned major = 0;
     bool whole = false;
-    BHT_EQ(bh_devices(context, devices, 8, &count, NULL), BH_OK);
+    BHT_GT(list_devices(context, devices), 0);
     for (uint32_t i = 0; i < devices[0].feature_count; i++) {
         whole |= strcmp(devices[0].features[i], "wholeLoops") == 0;
     }

@@ -33,7 +33,7 @@ static void set_up(void) {
     close(fd);
     enter_folder();
     static const float words[64];
-    write_file("words", words, sizeof words);
+    fx_write_file("words", words, sizeof words);
 }
 
 /* So many of the numbers below the soft limit are free from now on. */

@@ -87,7 +87,7 @@ static void upload_and_download_are_commands(void) {
     bh_event_release(device_copy(s.a, host, square_in));
     bh_event_release(fx_square(s.a, square, square_in, square_out));
     device_expect_ready(device_copy(s.a, square_out, back));
-    const float *out = (const float *)mapped(back);
+    const float *out = (const float *)fx_mapped(back);
     for (int i = 0; i < 64; i++) {
         BHT_TRUE(out[i] == (float)(i * i));
     }
@@ -294,11 +294,11 @@ static void streams_of_one_tenant_share(void) {
     bh_buffer *back = fx_words(s.context, 16, 0);
     bh_event_release(device_copy(s.a, host, buffer));
     device_expect_ready(device_copy(b, buffer, back));
-    BHT_EQ(((const uint32_t *)mapped(back))[15], 5);
+    BHT_EQ(((const uint32_t *)fx_mapped(back))[15], 5);
     bh_buffer *six = fx_words(s.context, 16, 6);
     bh_event_release(device_copy(b, six, buffer)); /* and may write it, too */
     device_expect_ready(device_copy(s.a, buffer, back));
-    BHT_EQ(((const uint32_t *)mapped(back))[15], 6);
+    BHT_EQ(((const uint32_t *)fx_mapped(back))[15], 6);
     bh_buffer_release(six);
     bh_buffer_release(buffer);
     bh_buffer_release(host);
@@ -317,7 +317,7 @@ static void other_tenants_read_only(void) {
         bh_buffer *host = fx_words(s.context, 16, i);
         bh_event_release(device_copy(s.a, host, buffer));
         device_expect_ready(device_copy(b, buffer, back));
-        BHT_EQ(((const uint32_t *)mapped(back))[15], i);
+        BHT_EQ(((const uint32_t *)fx_mapped(back))[15], i);
         bh_buffer_release(host);
     }
     bh_detail detail;
@@ -494,9 +494,9 @@ static void a_file_in_pieces(void) {
     struct scene s = set_up();
     enter_folder();
     uint32_t *words = device_pattern(size, 11);
-    write_file("file", words, size);
+    fx_write_file("file", words, size);
     bh_file_source source = into_device("file", s.a);
-    bh_buffer *buffer = load(s.context, &source);
+    bh_buffer *buffer = fx_load(s.context, &source);
     BHT_EQ(bh_buffer_memory(buffer), BH_MEMORY_DEVICE);
     BHT_EQ(bh_buffer_size(buffer), size);
     bh_event *event = NULL;
@@ -510,9 +510,9 @@ static void a_file_in_pieces(void) {
     free(words);
     bh_event_release(event);
     bh_buffer_release(buffer);
-    write_file("empty", "", 0);
+    fx_write_file("empty", "", 0);
     source = into_device("empty", s.a);
-    buffer = load(s.context, &source);
+    buffer = fx_load(s.context, &source);
     BHT_EQ(bh_buffer_read(buffer, 0, NULL, 0, FX_SECONDS, NULL), BH_OK);
     bh_buffer_release(buffer);
     leave_folder();
@@ -527,9 +527,9 @@ static void a_piece_that_cannot_be_read(void) {
     bh_stream *a = fx_stream(context, "a", FX_SECONDS);
     enter_folder();
     uint32_t *words = device_pattern(size, 11);
-    write_file("file", words, size);
+    fx_write_file("file", words, size);
     const bh_file_source source = into_device("file", a);
-    bh_buffer *buffer = load(context, &source), *host = fx_buffer(context, size);
+    bh_buffer *buffer = fx_load(context, &source), *host = fx_buffer(context, size);
     bh_event *event = NULL;
     BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
     bh_event *dependent = device_copy(a, buffer, host);
@@ -562,9 +562,9 @@ static void a_piece_that_is_not_copied(void) {
     fx_ready(a);
     enter_folder();
     uint32_t *words = device_pattern(size, 11);
-    write_file("file", words, size);
+    fx_write_file("file", words, size);
     const bh_file_source source = into_device("file", a);
-    bh_buffer *buffer = load(context, &source);
+    bh_buffer *buffer = fx_load(context, &source);
     bh_event *event = NULL;
     BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
     fx_expect(event, BH_DEVICE_LOST);

@@ -19,13 +19,6 @@ void leave_folder(void) {
     BHT_EQ(bht_run(argv, out, sizeof out), 0);
 }
 
-void write_file(const char *path, const void *bytes, size_t size) {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    BHT_GE(fd, 0);
-    BHT_EQ(write(fd, bytes, size), (ssize_t)size);
-    BHT_EQ(close(fd), 0);
-}
-
 void write_safetensors(const char *path, uint64_t length, const char *header, size_t bytes) {
     const size_t there = strlen(header);
     uint8_t *file = calloc(1, 8 + there + bytes + 1);
@@ -37,7 +30,7 @@ void write_safetensors(const char *path, uint64_t length, const char *header, si
     for (size_t i = 0; i < bytes; i++) {
         file[8 + there + i] = (uint8_t)i;
     }
-    write_file(path, file, 8 + there + bytes);
+    fx_write_file(path, file, 8 + there + bytes);
     free(file);
 }
 
@@ -48,22 +41,4 @@ bh_file_source source_of(const char *path, bh_file_format format, const char *te
     source.format = format;
     source.tensor = tensor;
     return source;
-}
-
-bh_buffer *load(bh_context *context, const bh_file_source *source) {
-    bh_buffer *buffer = NULL;
-    bh_detail detail;
-    if (bh_buffer_from_file(context, source, &buffer, &detail) != BH_OK) {
-        BHT_FAIL("bh_buffer_from_file: %s", detail.message);
-    }
-    return buffer;
-}
-
-const void *mapped(bh_buffer *buffer) {
-    void *pointer = NULL;
-    bh_detail detail;
-    if (bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &pointer, &detail) != BH_OK) {
-        BHT_FAIL("bh_buffer_map: %s", detail.message);
-    }
-    return pointer;
 }

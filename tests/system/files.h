@@ -7,12 +7,9 @@
 /* Everything of a test is in a folder of its own, which is the current one. */
 void enter_folder(void);
 void leave_folder(void);
-void write_file(const char *path, const void *bytes, size_t size);
 /* 8 bytes of |length|, |header|, |bytes| of data 0, 1, 2, … */
 void write_safetensors(const char *path, uint64_t length, const char *header, size_t bytes);
 bh_file_source source_of(const char *path, bh_file_format format, const char *tensor);
-bh_buffer *load(bh_context *context, const bh_file_source *source);
-const void *mapped(bh_buffer *buffer);
 
 /* An entry of a header. */
 #define TENSOR(name, dtype, shape, offsets)                                                        \

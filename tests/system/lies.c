@@ -28,8 +28,8 @@ static void lies_are_seen_through(void) {
         }
         BHT_STR_HAS(detail.message, "t, tensor 't': the loader gave an impossible answer");
         BHT_TRUE(!buffer);
-        buffer = load(context, &source); /* it lied once */
-        BHT_EQ(((const uint8_t *)mapped(buffer))[7], 7);
+        buffer = fx_load(context, &source); /* it lied once */
+        BHT_EQ(((const uint8_t *)fx_mapped(buffer))[7], 7);
         bh_buffer_release(buffer);
         bh_context_destroy(context);
     }

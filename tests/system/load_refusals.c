@@ -47,7 +47,7 @@ static void no_regular_file(void) {
     BHT_EQ(mkfifo("fifo", 0600), 0);
     BHT_EQ(symlink("missing", "link"), 0);
     BHT_EQ(symlink("loop", "loop"), 0);
-    write_file("file", "x", 1);
+    fx_write_file("file", "x", 1);
     const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "socket"};
     int socket_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     BHT_EQ(bind(socket_fd, (const struct sockaddr *)&address, sizeof address), 0);
@@ -71,7 +71,7 @@ static void no_regular_file(void) {
 static void descriptors(void) {
     bh_context *context = fx_context(NULL);
     enter_folder();
-    write_file("file", "0123456789", 10);
+    fx_write_file("file", "0123456789", 10);
     bh_file_source source = source_of(NULL, BH_FILE_RAW, NULL);
     refused(context, &source, BH_INVALID_ARGUMENT, "source.fd is not a descriptor");
     source.fd = 987;
@@ -85,18 +85,18 @@ static void descriptors(void) {
     /* What can be written to is opened again, only for reading; its position is its own. */
     source.fd = open("file", O_RDWR | O_CLOEXEC);
     BHT_EQ(lseek(source.fd, 7, SEEK_SET), 7);
-    bh_buffer *buffer = load(context, &source);
+    bh_buffer *buffer = fx_load(context, &source);
     BHT_EQ(lseek(source.fd, 0, SEEK_CUR), 7);
     close(source.fd);
     BHT_EQ(bh_buffer_size(buffer), 10);
-    BHT_MEM_EQ(mapped(buffer), "0123456789", 10);
+    BHT_MEM_EQ(fx_mapped(buffer), "0123456789", 10);
     bh_buffer_release(buffer);
     /* A memfd is a file like any other. */
     source.fd = memfd_create("test", MFD_CLOEXEC);
     BHT_EQ(write(source.fd, "memory", 6), 6);
-    buffer = load(context, &source);
+    buffer = fx_load(context, &source);
     close(source.fd);
-    BHT_MEM_EQ(mapped(buffer), "memory", 6);
+    BHT_MEM_EQ(fx_mapped(buffer), "memory", 6);
     bh_buffer_release(buffer);
     bh_context_destroy(context);
     leave_folder();
@@ -105,7 +105,7 @@ static void descriptors(void) {
 static void ranges(void) {
     bh_context *context = fx_context(NULL);
     enter_folder();
-    write_file("file", "0123456789", 10);
+    fx_write_file("file", "0123456789", 10);
     bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
     static const struct {
         uint64_t offset, size;
@@ -127,13 +127,13 @@ static void ranges(void) {
     }
     source.offset = 10;
     source.size = BH_WHOLE_SIZE;
-    bh_buffer *end = load(context, &source);
+    bh_buffer *end = fx_load(context, &source);
     BHT_EQ(bh_buffer_size(end), 0);
-    mapped(end);
+    fx_mapped(end);
     source.offset = 3;
     source.size = 4;
-    bh_buffer *part = load(context, &source);
-    BHT_MEM_EQ(mapped(part), "3456", 4);
+    bh_buffer *part = fx_load(context, &source);
+    BHT_MEM_EQ(fx_mapped(part), "3456", 4);
     bh_array_info info = {.rank = 9};
     BHT_EQ(bh_buffer_array(part, &info, NULL), BH_OK);
     BHT_EQ(info.dtype, BH_DTYPE_NONE);
@@ -202,9 +202,9 @@ static void bad_safetensors(void) {
     static const char strange[] =
         "{" TENSOR("t", "F32", "2", "0,8") "," TENSOR("b", "F8_E8M0", "99", "8,9") "}";
     write_safetensors("bad", strlen(strange), strange, 9);
-    bh_buffer *beside = load(context, &source);
+    bh_buffer *beside = fx_load(context, &source);
     BHT_EQ(bh_buffer_size(beside), 8);
-    mapped(beside);
+    fx_mapped(beside);
     bh_buffer_release(beside);
     source.tensor = "b";
     refused(context, &source, BH_LOAD_FAILED, "dtype 'F8_E8M0' is not known");
@@ -222,7 +222,7 @@ static void bad_safetensors(void) {
     BHT_EQ(pwrite(fd, length, 8, 0), 8);
     close(fd);
     refused(context, &source, BH_LOAD_FAILED, "claims 33554432 bytes (at most 16777216 are read)");
-    write_file("bad", "1234567", 7);
+    fx_write_file("bad", "1234567", 7);
     refused(context, &source, BH_LOAD_FAILED, "not a .safetensors file: it has 7 bytes");
     source.tensor = "__metadata__";
     write_safetensors("bad", 19, "{\"__metadata__\":{}}", 0);
@@ -255,10 +255,10 @@ static void a_header_like_a_bomb(void) {
     bh_status status = bh_buffer_from_file(context, &source, &buffer, &detail);
     BHT_TRUE(status == BH_LOAD_FAILED || status == BH_OUT_OF_HOST_MEMORY || status == BH_TIMEOUT);
     BHT_TRUE(!buffer);
-    write_file("good", "good", 4);
+    fx_write_file("good", "good", 4);
     source = source_of("good", BH_FILE_RAW, NULL);
-    buffer = load(context, &source);
-    BHT_MEM_EQ(mapped(buffer), "good", 4);
+    buffer = fx_load(context, &source);
+    BHT_MEM_EQ(fx_mapped(buffer), "good", 4);
     bh_buffer_release(buffer);
     bh_context_destroy(context);
     leave_folder();
@@ -282,7 +282,7 @@ static void bad_npy(void) {
     };
     bh_file_source source = source_of("bad", BH_FILE_NPY, NULL);
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
-        write_file("bad", cases[i].bytes, cases[i].size);
+        fx_write_file("bad", cases[i].bytes, cases[i].size);
         refused(context, &source, BH_LOAD_FAILED, cases[i].words);
     }
     bh_context_destroy(context);
@@ -292,7 +292,7 @@ static void bad_npy(void) {
 static void arguments(void) {
     bh_context *context = fx_context(NULL);
     enter_folder();
-    write_file("file", "0123456789", 10);
+    fx_write_file("file", "0123456789", 10);
     bh_buffer *buffer = NULL;
     bh_detail detail;
     bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
@@ -354,7 +354,7 @@ static void arguments(void) {
     BHT_EQ(bh_buffer_array(NULL, &info, NULL), BH_INVALID_ARGUMENT);
     bad = source;
     bad.deadline_ns = bad.header_timeout_ns = 0; /* the defaults */
-    buffer = load(context, &bad);
+    buffer = fx_load(context, &bad);
     BHT_EQ(bh_buffer_load_progress(buffer, NULL, &total, NULL), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_buffer_array(buffer, NULL, &detail), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
@@ -415,7 +415,7 @@ static void compare_tensors(bh_context *context, const char *path, const char *c
     BHT_LE(count, BHT_COUNT(buffers));
     for (size_t i = 0; i < count; i++) {
         bh_file_source source = source_of(path, BH_FILE_SAFETENSORS, names[i]);
-        buffers[i] = load(context, &source);
+        buffers[i] = fx_load(context, &source);
     }
     for (size_t i = 0; i < count; i++) {
         uint64_t bytes;
@@ -426,7 +426,7 @@ static void compare_tensors(bh_context *context, const char *path, const char *c
         BHT_EQ(have.dtype, want.dtype);
         BHT_EQ(have.rank, want.rank);
         BHT_MEM_EQ(have.shape, want.shape, want.rank * sizeof want.shape[0]);
-        BHT_TRUE(memcmp(mapped(buffers[i]), tensor, bytes) == 0);
+        BHT_TRUE(memcmp(fx_mapped(buffers[i]), tensor, bytes) == 0);
         bh_buffer_release(buffers[i]);
     }
     free(file);
@@ -496,7 +496,7 @@ static void every_dtype(void) {
                  dtypes[i].name, 6 * dtypes[i].bytes);
         write_safetensors("t", strlen(header), header, 6 * dtypes[i].bytes);
         bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
-        bh_buffer *buffer = load(context, &source);
+        bh_buffer *buffer = fx_load(context, &source);
         bh_array_info info;
         BHT_EQ(bh_buffer_array(buffer, &info, NULL), BH_OK);
         BHT_EQ(info.dtype, dtypes[i].dtype);
@@ -513,7 +513,7 @@ static void every_dtype(void) {
         BHT_EQ(told.strides[0], 3);
         BHT_EQ(bh_buffer_set_description(buffer, &told, NULL), BH_OK); /* it makes sense */
         BHT_EQ(bh_buffer_size(buffer), 6 * dtypes[i].bytes);
-        const uint8_t *bytes = mapped(buffer);
+        const uint8_t *bytes = fx_mapped(buffer);
         for (unsigned b = 0; b < 6 * dtypes[i].bytes; b++) {
             BHT_EQ(bytes[b], b);
         }

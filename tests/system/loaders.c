@@ -20,8 +20,8 @@ static void a_header_that_takes_too_long(void) {
     BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail), BH_TIMEOUT);
     BHT_STR_HAS(detail.message, "t, tensor 't': its header was not parsed in time");
     source.header_timeout_ns = FX_SECONDS;
-    buffer = load(context, &source); /* the next loader does not hang */
-    BHT_EQ(((const uint8_t *)mapped(buffer))[7], 7);
+    buffer = fx_load(context, &source); /* the next loader does not hang */
+    BHT_EQ(((const uint8_t *)fx_mapped(buffer))[7], 7);
     BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK);
     bh_buffer_release(buffer);
     bh_context_destroy(context);
@@ -41,8 +41,8 @@ static void a_header_that_kills(void) {
     BHT_STR_HAS(detail.message, "SIGSEGV");
     /* The caller was told: nobody else is. */
     BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK);
-    buffer = load(context, &source);
-    BHT_EQ(((const uint8_t *)mapped(buffer))[7], 7);
+    buffer = fx_load(context, &source);
+    BHT_EQ(((const uint8_t *)fx_mapped(buffer))[7], 7);
     bh_buffer_release(buffer);
     bh_context_destroy(context);
     leave_folder();
@@ -51,10 +51,10 @@ static void a_header_that_kills(void) {
 static void a_load_over_its_deadline(void) {
     bh_context *context = fx_context("1:load:1=hang");
     enter_folder();
-    write_file("file", "0123456789", 10);
+    fx_write_file("file", "0123456789", 10);
     bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
     source.deadline_ns = 100 * bht_slowness() * FX_MS;
-    bh_buffer *buffer = load(context, &source);
+    bh_buffer *buffer = fx_load(context, &source);
     bh_event *event = NULL;
     BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
     BHT_EQ(bh_event_wait(event, FX_SECONDS), BH_DEADLINE);
@@ -77,7 +77,7 @@ static void progress_is_told(void) {
     BHT_EQ(close(open("file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), 0);
     BHT_EQ(truncate("file", 8 << 20), 0);
     bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
-    bh_buffer *buffer = load(context, &source);
+    bh_buffer *buffer = fx_load(context, &source);
     pid_t loader = fx_await_stopped();
     uint64_t done = 0, total = 0;
     BHT_EQ(bh_buffer_load_progress(buffer, &done, &total, NULL), BH_OK);
@@ -87,7 +87,7 @@ static void progress_is_told(void) {
     BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
     BHT_EQ(bh_event_query(event), BH_EVENT_PENDING);
     fx_kill(loader, SIGCONT);
-    mapped(buffer);
+    fx_mapped(buffer);
     BHT_EQ(bh_buffer_load_progress(buffer, &done, &total, NULL), BH_OK);
     BHT_EQ(done, total);
     bh_event_release(event);
@@ -99,12 +99,12 @@ static void progress_is_told(void) {
 static void closed_while_it_loads(void) {
     bh_context *context = fx_context("*:load:1=stop");
     enter_folder();
-    write_file("file", "0123456789", 10);
+    fx_write_file("file", "0123456789", 10);
     bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
-    bh_buffer *buffer = load(context, &source);
+    bh_buffer *buffer = fx_load(context, &source);
     bh_buffer *queued[20];
     for (size_t i = 0; i < BHT_COUNT(queued); i++) {
-        queued[i] = load(context, &source);
+        queued[i] = fx_load(context, &source);
     }
     fx_await_stopped();
     bh_event *event = NULL;
@@ -136,9 +136,9 @@ static void load_in_callback(bh_event *event, void *user) {
 static void in_a_callback(void) {
     bh_context *context = fx_context(NULL);
     enter_folder();
-    write_file("file", "0123456789", 10);
+    fx_write_file("file", "0123456789", 10);
     bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
-    bh_buffer *buffer = load(context, &source);
+    bh_buffer *buffer = fx_load(context, &source);
     bh_event *event = NULL;
     BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
     BHT_EQ(bh_event_on_end(event, load_in_callback, context, NULL), BH_OK);
@@ -172,14 +172,14 @@ static uint64_t grown(const char *faults) {
     for (size_t i = 0; i < BYTES / sizeof *floats; i++) {
         floats[i] = (float)(i % 100);
     }
-    write_file("x", floats, BYTES);
+    fx_write_file("x", floats, BYTES);
     bh_file_source source = source_of("x", BH_FILE_RAW, NULL);
-    bh_buffer *loaded = load(context, &source), *squares = NULL;
+    bh_buffer *loaded = fx_load(context, &source), *squares = NULL;
     BHT_EQ(bh_buffer_create(context, BYTES, &squares, NULL), BH_OK);
     uint64_t before = bht_resident_bytes(pid);
     square_all(stream, square, loaded, squares);
     uint64_t after = bht_resident_bytes(pid);
-    BHT_TRUE(before > 0 && ((const float *)mapped(squares))[99] == 99 * 99);
+    BHT_TRUE(before > 0 && ((const float *)fx_mapped(squares))[99] == 99 * 99);
     free(floats);
     bh_buffer_release(loaded);
     bh_buffer_release(squares);
@@ -213,9 +213,9 @@ static void a_thousand_files(void) {
     size_t before = 0, loader_count = 0;
     pid_t loaders[4]; /* as many as there may be */
     for (int i = 0; i < 3000; i++) {
-        bh_buffer *buffer = load(context, &source);
+        bh_buffer *buffer = fx_load(context, &source);
         if (i % 2) {
-            BHT_EQ(((const uint8_t *)mapped(buffer))[7], 7);
+            BHT_EQ(((const uint8_t *)fx_mapped(buffer))[7], 7);
             bh_event *event = NULL;
             BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
             pid_t pid = fx_verdict(event).worker_pid;
@@ -244,9 +244,9 @@ static void a_thousand_files(void) {
 static void a_loader_can_open_nothing(void) {
     bh_context *context = fx_context("1:load:1=sigsys");
     enter_folder();
-    write_file("file", "0123456789", 10);
+    fx_write_file("file", "0123456789", 10);
     bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
-    bh_buffer *buffer = load(context, &source);
+    bh_buffer *buffer = fx_load(context, &source);
     bh_event *event = NULL;
     BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
     BHT_EQ(bh_event_wait(event, FX_SECONDS), BH_SECCOMP);
@@ -300,7 +300,7 @@ static void destroyed_while_loaders_are_picked(void) {
 /* The same while they are given up for having nothing to do: nobody but their owner notices. */
 static void trimmed_while_loaders_are_picked(void) {
     enter_folder();
-    write_file("file", "0123456789", 10);
+    fx_write_file("file", "0123456789", 10);
     struct from_there there = {.context = fx_context(NULL)};
     pthread_t threads[3];
     for (size_t i = 0; i < BHT_COUNT(threads); i++) {
@@ -318,7 +318,7 @@ static void trimmed_while_loaders_are_picked(void) {
 }
 
 static pid_t loader_for(bh_context *context, const bh_file_source *source) {
-    bh_buffer *buffer = load(context, source);
+    bh_buffer *buffer = fx_load(context, source);
     bh_event *event = NULL;
     BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
     BHT_EQ(bh_event_wait(event, FX_SECONDS), BH_OK);
@@ -344,7 +344,7 @@ static pid_t loader_of_tenant(bh_context *context, const char *tenant) {
 static void a_loader_serves_one_tenant(void) {
     bh_context *context = fx_context(NULL);
     enter_folder();
-    write_file("file", "0123456789", 10);
+    fx_write_file("file", "0123456789", 10);
     const pid_t alice = loader_of_tenant(context, "alice");
     const pid_t bob = loader_of_tenant(context, "bob");
     const pid_t nobody = loader_of_tenant(context, NULL);
@@ -404,12 +404,12 @@ static void a_header_is_its_tenants(void) {
 static void idle_loaders_make_place_for_other_tenants(void) {
     bh_context *context = fx_context("1:load:2=stop");
     enter_folder();
-    write_file("file", "0123456789", 10);
+    fx_write_file("file", "0123456789", 10);
     pid_t pids[6];
     bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
     source.tenant = "busy";
     const pid_t busy = loader_for(context, &source);
-    bh_buffer *slow = load(context, &source);
+    bh_buffer *slow = fx_load(context, &source);
     BHT_EQ(fx_await_stopped(), busy);
     for (size_t i = 0; i < BHT_COUNT(pids); i++) {
         char tenant[8];
@@ -422,7 +422,7 @@ static void idle_loaders_make_place_for_other_tenants(void) {
     BHT_EQ(loader_of_tenant(context, "5"), pids[5]);
     BHT_EQ(loader_of_tenant(context, "3"), pids[3]);
     BHT_EQ(kill(busy, SIGCONT), 0);
-    BHT_EQ(((const uint8_t *)mapped(slow))[9], '9');
+    BHT_EQ(((const uint8_t *)fx_mapped(slow))[9], '9');
     bh_buffer_release(slow);
     bh_context_destroy(context);
     leave_folder();
@@ -432,10 +432,10 @@ static void idle_loaders_make_place_for_other_tenants(void) {
 static void idle_loaders_are_trimmed(void) {
     bh_context *context = fx_context("1:load:2=stop");
     enter_folder();
-    write_file("file", "0123456789", 10);
+    fx_write_file("file", "0123456789", 10);
     const pid_t busy = loader_of(context, "file");
     bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
-    bh_buffer *slow = load(context, &source);
+    bh_buffer *slow = fx_load(context, &source);
     BHT_EQ(fx_await_stopped(), busy);
     const pid_t idle = loader_of(context, "file");
     BHT_NE(idle, busy);
@@ -445,7 +445,7 @@ static void idle_loaders_are_trimmed(void) {
     WAIT_UNTIL(kill(idle, 0) != 0, 20000);
     BHT_NE(loader_of(context, "file"), idle);
     BHT_EQ(kill(busy, SIGCONT), 0);
-    BHT_EQ(((const uint8_t *)mapped(slow))[9], '9');
+    BHT_EQ(((const uint8_t *)fx_mapped(slow))[9], '9');
     bh_buffer_release(slow);
     BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK); /* that was no failure */
     bh_context_destroy(context);
@@ -457,18 +457,18 @@ static void idle_loaders_are_trimmed(void) {
 static void a_header_behind_slow_loads(void) {
     bh_context *context = fx_context("*:load:1=stop");
     enter_folder();
-    write_file("slow", "0123456789", 10);
+    fx_write_file("slow", "0123456789", 10);
     const char header[] = "{" TENSOR("t", "U8", "8", "0,8") "}";
     write_safetensors("t", sizeof header - 1, header, 8);
     bh_buffer *slow[4];
     for (size_t i = 0; i < BHT_COUNT(slow); i++) {
         bh_file_source source = source_of("slow", BH_FILE_RAW, NULL);
-        slow[i] = load(context, &source);
+        slow[i] = fx_load(context, &source);
         WAIT_UNTIL(fx_stopped(NULL) == i + 1, 20000);
     }
     bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
     source.header_timeout_ns = 5000 * bht_slowness() * FX_MS;
-    bh_buffer *buffer = load(context, &source);
+    bh_buffer *buffer = fx_load(context, &source);
     BHT_EQ(bh_buffer_size(buffer), 8);
     bh_buffer_release(buffer);
     for (size_t i = 0; i < BHT_COUNT(slow); i++) {

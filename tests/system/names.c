@@ -63,7 +63,7 @@ static void *probe(void *argument) {
 
 static void each_says_what_it_is(void) {
     enter_folder();
-    write_file("f", "0123456789abcdef", 16);
+    fx_write_file("f", "0123456789abcdef", 16);
     bh_context_options options = fx_options();
     options.spares = 1;
     bh_context *context = fx_context_with(options, NULL);
@@ -76,8 +76,8 @@ static void each_says_what_it_is(void) {
     BHT_EQ(find("bh:matrix"), pid);
     expect("bh-spare", "spare worker");
     bh_file_source source = source_of("f", BH_FILE_RAW, NULL);
-    bh_buffer *buffer = load(context, &source);
-    (void)mapped(buffer);
+    bh_buffer *buffer = fx_load(context, &source);
+    (void)fx_mapped(buffer);
     expect("bh-loader", "loader");
     expect("bh-opener", "opener");
     if (!BHT_ASAN) { /* it shares the worker's memory, and with it the command line */

@@ -52,7 +52,7 @@ bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *source,
         return detail->status = BH_CLOSED;
     }
     if (getenv("SCRIPT_OPTIONS")) {
-        fprintf(stderr, "file: tenant '%s'\n", source->tenant ? source->tenant : "");
+        fprintf(stderr, "file: tenant '%s'\n", source->stream ? source->stream->tenant : "");
     }
     if (!bhi_npy_file_open(source->path, &file, &complaint)) {
         snprintf(detail->message, sizeof detail->message, "bh_buffer_from_file: %s: %.400s",

@@ -32,6 +32,7 @@ struct bh_context {
 };
 struct bh_stream {
     uint64_t submissions;
+    char tenant[64];
 };
 struct bh_buffer {
     uint64_t size;

@@ -49,6 +49,8 @@ bh_status bh_stream_create(bh_context *context, const bh_stream_options *options
     bh_status status = script_answer("SCRIPT_STREAM", detail);
     if (status == BH_OK) {
         *out_stream = calloc(1, sizeof **out_stream);
+        snprintf((*out_stream)->tenant, sizeof(*out_stream)->tenant, "%s",
+                 options->tenant ? options->tenant : "");
     }
     return status;
 }
