@@ -4,6 +4,7 @@
 #include "base/futex.h"
 #include "ipc/refusal.h"
 #include "supervisor/buffer/pool.h"
+#include "supervisor/buffer/replica.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/freelist.h"
 #include "supervisor/context/layout.h"
@@ -154,6 +155,7 @@ BH_API bh_status bh_context_create(const bh_context_options *given, bh_context *
     context->pipeline_cache = &whole->pipeline_cache;
     bhi_callbacks_init(context->callbacks);
     bhi_pool_init(context->pool, options->pool_limit);
+    bhi_replicas_init(context);
     bhi_death_records_init(context->death_records, options->quarantine_deaths,
                            options->quarantine_ns);
     context->device_memory_limit = options->device_memory;
@@ -223,6 +225,7 @@ BH_API bh_status bh_context_destroy(bh_context *context) {
     bhi_opener_stop(context);
     bhi_pending_forget(context);
     bhi_context_lock(context);
+    context->drop_replicas(context, NULL, NULL);
     bhi_pool_close(context);
     bhi_context_pump_unlock(context);
     bhi_context_unref(context);
@@ -246,6 +249,7 @@ BH_API bh_status bh_context_trim(bh_context *context, uint64_t bytes, bh_detail 
     bhi_context_lock(context);
     bhi_pool_trim(context, bytes);
     if (bytes == 0) {
+        context->drop_replicas(context, NULL, NULL);
         bhi_loaders_trim(context);
     }
     bhi_context_pump_unlock(context);

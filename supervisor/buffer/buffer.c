@@ -264,6 +264,7 @@ static void drop_device(struct bh_buffer *buffer) {
     struct bhi_device_memory *memory = buffer->device;
     buffer->device = NULL;
     if (memory) {
+        buffer->context->drop_replicas(buffer->context, buffer, NULL);
         if (memory->make) {
             memory->make->memory = NULL;
         }

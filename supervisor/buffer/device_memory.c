@@ -4,6 +4,7 @@
 #include "ipc/layers.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/context/layout.h"
+#include "supervisor/context/pump.h"
 #include "supervisor/stream/stream.h"
 
 #include <errno.h>
@@ -72,6 +73,12 @@ static bh_status new_memory(struct bh_stream *stream, uint64_t size, const char 
     memory->fd = -1;
     memory->charged = bhi_page_round(size);
     bhi_context_lock(context);
+    if (!fits(stream->device_memory_limit, stream->device_memory, memory->charged)) {
+        context->drop_replicas(context, NULL, stream);
+    }
+    if (!fits(context->device_memory_limit, context->device_memory, memory->charged)) {
+        context->drop_replicas(context, NULL, NULL);
+    }
     const uint64_t of_stream = stream->device_memory, of_context = context->device_memory;
     const bool stream_has = fits(stream->device_memory_limit, of_stream, memory->charged);
     const bool context_has = fits(context->device_memory_limit, of_context, memory->charged);
@@ -80,7 +87,7 @@ static bh_status new_memory(struct bh_stream *stream, uint64_t size, const char 
         context->device_memory += memory->charged;
         bhi_stream_ref(stream);
     }
-    bhi_context_unlock(context);
+    bhi_context_pump_unlock(context);
     if (stream_has && context_has) {
         *out_memory = memory;
         return BH_OK;

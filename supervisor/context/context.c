@@ -205,6 +205,7 @@ bool bhi_context_init(bh_context *context, const struct bhi_core_ops *ops) {
     atomic_init(&context->refs, 1);
     bhi_list_init(&context->streams);
     bhi_list_init(&context->loaders);
+    bhi_list_init(&context->replicas);
     bhi_list_init(&context->workers);
     bhi_list_init(&context->zygotes);
     bhi_list_init(&context->doomed);

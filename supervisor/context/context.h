@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+struct bh_buffer;
 struct bh_stream;
 struct bhi_callbacks;
 struct bhi_death_records;
@@ -73,7 +74,11 @@ struct bh_context {
 
     /* What the rooms above have of each context; each says what guards it. */
     struct bhi_callbacks *callbacks;
-    struct bhi_pool *pool; /* memory of buffers that are gone */
+    struct bhi_pool *pool;    /* memory of buffers that are gone */
+    struct bhi_list replicas; /* lock: bhi_replica.link (supervisor/buffer/replica.h) */
+    /* Drops those of |of| that are |stream|'s; NULL stands for all. Lock held. */
+    void (*drop_replicas)(bh_context *context, const struct bh_buffer *of,
+                          const struct bh_stream *stream);
     struct bhi_kernel_table *kernels;
     struct bhi_death_records *death_records;
     struct bhi_pipeline_cache *pipeline_cache;

@@ -27,32 +27,26 @@ void bhi_stream_learn_device(struct bh_stream *stream, const struct bhi_msg_devi
     }
 }
 
-bool bhi_stream_may_use(struct bh_stream *stream, struct bh_stream *home, bool writes, char *why,
-                        size_t size) {
+enum bhi_may_use bhi_stream_may_use(struct bh_stream *stream, struct bh_stream *home, bool writes,
+                                    char *why, size_t size) {
     if (home == stream) {
-        return true;
+        return BHI_USE_IT;
     }
     const struct bhi_stream_device *there = &home->runs_on, *here = &stream->runs_on;
+    const bool same_tenant = strcmp(home->tenant, stream->tenant) == 0;
     if (there->known && here->known && memcmp(there->uuid, here->uuid, sizeof here->uuid) != 0) {
         snprintf(why, size,
                  "the buffer is in the memory of device %s (stream %s), and stream %s runs on %s: "
                  "copy it through host memory",
                  there->name, home->core.name, stream->core.name, here->name);
-        return false;
+        return writes ? BHI_USE_NO : BHI_USE_REPLICA;
     }
-    if (!home->runs_on.is_cpu && strcmp(home->tenant, stream->tenant) != 0) {
-        snprintf(why, size,
-                 "the buffer is in device memory of tenant \"%s\" (stream %s), which stream %s of "
-                 "tenant \"%s\" could write: copy it to a buffer in host memory first",
-                 home->tenant, home->core.name, stream->core.name, stream->tenant);
-        return false;
+    if (same_tenant || (there->is_cpu && !writes)) {
+        return BHI_USE_IT;
     }
-    if (writes && strcmp(home->tenant, stream->tenant) != 0) {
-        snprintf(why, size,
-                 "the buffer is in device memory of tenant \"%s\" (stream %s): stream %s of tenant "
-                 "\"%s\" can read it, and not write it",
-                 home->tenant, home->core.name, stream->core.name, stream->tenant);
-        return false;
-    }
-    return true;
+    snprintf(why, size,
+             "the buffer is in device memory of tenant \"%s\" (stream %s): stream %s of tenant "
+             "\"%s\" can read it, and not write it",
+             home->tenant, home->core.name, stream->core.name, stream->tenant);
+    return writes ? BHI_USE_NO : BHI_USE_REPLICA;
 }

@@ -352,6 +352,10 @@ BH_API bh_status bh_stream_release(bh_stream *stream) {
     bh_status status =
         stream ? bhi_context_release(&stream->handle, stream->context, &last) : BH_OK;
     if (last) {
+        bh_context *context = stream->context;
+        bhi_context_lock(context);
+        context->drop_replicas(context, NULL, stream); /* which would keep it */
+        bhi_context_pump_unlock(context);
         bhi_stream_unref(stream);
     }
     return status;

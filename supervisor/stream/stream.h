@@ -51,10 +51,12 @@ struct bhi_worker *bhi_stream_worker(const struct bh_stream *stream);
 /* A worker that is going to serve it has |told| what devices there are. Lock held. */
 void bhi_stream_learn_device(struct bh_stream *stream, const struct bhi_msg_device *told,
                              uint32_t count);
-/* May a submission of |stream| use device memory that was made for |home| (D4)? False: |why| says
- * what forbids it. What is not known yet is allowed. Lock held. */
-bool bhi_stream_may_use(struct bh_stream *stream, struct bh_stream *home, bool writes, char *why,
-                        size_t size);
+enum bhi_may_use { BHI_USE_NO, BHI_USE_REPLICA, BHI_USE_IT };
+/* May a submission of |stream| use device memory that was made for |home|, or read a copy of it
+ * (D4)? Unless it may use it, |why| says what forbids it. What is not known yet is allowed. Lock
+ * held. */
+enum bhi_may_use bhi_stream_may_use(struct bh_stream *stream, struct bh_stream *home, bool writes,
+                                    char *why, size_t size);
 /* Waits until it is known what the stream's workers run on. Blocks, as bh_stream_wait_ready does,
  * whose details begin with |call| here. No lock. */
 bh_status bhi_stream_await_device(struct bh_stream *stream, const char *call, bh_detail *detail);

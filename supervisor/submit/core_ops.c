@@ -170,9 +170,9 @@ static bool is_elsewhere(const struct bhi_submission *submission, struct bhi_out
     for (uint32_t i = 0; i < submission->use_count; i++) {
         const struct bhi_use *use = &submission->uses[i];
         const struct bh_buffer *buffer = BHI_CONTAINER(use->content, struct bh_buffer, content);
-        if (buffer->device &&
-            !bhi_stream_may_use(stream, buffer->device->stream, use->writes,
-                                stream->context->refusal, sizeof stream->context->refusal)) {
+        if (buffer->device && bhi_stream_may_use(stream, buffer->device->stream, use->writes,
+                                                 stream->context->refusal,
+                                                 sizeof stream->context->refusal) != BHI_USE_IT) {
             *out = (struct bhi_outcome)BHI_OUTCOME_INIT;
             out->status = BH_BINDING_MISMATCH;
             out->executed = BH_EXECUTED_NO;

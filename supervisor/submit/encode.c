@@ -5,6 +5,7 @@
 #include "base/detail.h"
 #include "ipc/commands.h"
 #include "supervisor/buffer/buffer.h"
+#include "supervisor/buffer/replica.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/payload.h"
 #include "supervisor/kernel/kernel.h"
@@ -126,20 +127,50 @@ static bh_status find_access(struct bhi_encoder *encoder, const struct bh_kernel
     return BH_OK;
 }
 
-/* May the submission use the buffer like that, as far as it is device memory (D4)? */
-static bh_status check_memory(struct bhi_encoder *encoder, const struct bh_buffer *buffer,
-                              bool writes, const char *what) {
+/* The replica of |of|; NULL: it is wanted now. */
+static struct bh_buffer *replica(struct bhi_encoder *encoder, const struct bh_stream *stream,
+                                 struct bh_buffer *of) {
+    struct bhi_replicas *replicas = encoder->replicas;
+    for (uint32_t i = 0; i < replicas->count; i++) {
+        if (replicas->made[i].of == of) {
+            return replicas->made[i].copy;
+        }
+    }
+    struct bh_buffer *found = bhi_replica_find(stream, of);
+    if (!found) {
+        replicas->wanted = of;
+    }
+    return found;
+}
+
+/* What the submission uses for |*buffer|: itself, or a replica, as far as it is device memory
+ * (D4). BH_UNAVAILABLE, with the encoder's replicas.wanted: that has to be made first. */
+static bh_status check_memory(struct bhi_encoder *encoder, struct bh_buffer **buffer, bool writes,
+                              const char *what) {
+    if (!(*buffer)->device) {
+        return BH_OK;
+    }
     char why[256];
     struct bh_stream *stream = bhi_stream_of(encoder->payload->submission.stream);
-    return !buffer->device ||
-                   bhi_stream_may_use(stream, buffer->device->stream, writes, why, sizeof why)
-               ? BH_OK
-               : REFUSE(encoder, "%s: %s", what, why);
+    switch (bhi_stream_may_use(stream, (*buffer)->device->stream, writes, why, sizeof why)) {
+    case BHI_USE_IT:
+        return BH_OK;
+    case BHI_USE_NO:
+        return REFUSE(encoder, "%s: %s", what, why);
+    case BHI_USE_REPLICA:
+        break;
+    }
+    struct bh_buffer *copy = replica(encoder, stream, *buffer);
+    if (!copy) {
+        return BH_UNAVAILABLE;
+    }
+    *buffer = copy;
+    return BH_OK;
 }
 
 static bh_status add_binding(struct bhi_encoder *encoder, const struct bh_kernel *kernel,
                              const bh_binding *binding, struct bhi_cmd_binding *out,
-                             bh_context *context) {
+                             struct bh_buffer **out_buffer, bh_context *context) {
     struct bh_buffer *buffer = binding->buffer;
     if (!BHI_LIVE(buffer)) {
         return REFUSE(encoder, "%s of kernel \"%s\": buffer is NULL or was released",
@@ -159,7 +190,7 @@ static bh_status add_binding(struct bhi_encoder *encoder, const struct bh_kernel
         return status;
     }
     status =
-        check_memory(encoder, buffer, access & BH_ACCESS_WRITE, buffer_place(encoder, binding));
+        check_memory(encoder, &buffer, access & BH_ACCESS_WRITE, buffer_place(encoder, binding));
     if (status != BH_OK) {
         return status;
     }
@@ -180,6 +211,7 @@ static bh_status add_binding(struct bhi_encoder *encoder, const struct bh_kernel
                       buffer_place(encoder, binding), (unsigned long long)binding->offset,
                       (unsigned long long)size, (unsigned long long)buffer->size);
     }
+    *out_buffer = buffer;
     *out = (struct bhi_cmd_binding){
         .buffer = buffer->id,
         .offset = binding->offset,
@@ -196,20 +228,20 @@ static bh_status add_binding(struct bhi_encoder *encoder, const struct bh_kernel
  * given: where one buffer is bound to be read and to be overwritten, what is read is what was there
  * before. */
 static bool use_bindings(struct bhi_payload *payload, const bh_binding *bindings,
-                         const struct bhi_cmd_binding *encoded, uint32_t count) {
+                         struct bh_buffer *const *buffers, const struct bhi_cmd_binding *encoded,
+                         uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         if ((encoded[i].access & BH_ACCESS_READ) &&
-            !bhi_encode_use(payload, bindings[i].buffer, true, false, false)) {
+            !bhi_encode_use(payload, buffers[i], true, false, false)) {
             return false;
         }
     }
     for (uint32_t i = 0; i < count; i++) {
         /* A module's writeonly is no promise to overwrite anything. */
         bool whole = bindings[i].access != BH_ACCESS_DECLARED && encoded[i].offset == 0 &&
-                     encoded[i].size == bindings[i].buffer->size;
+                     encoded[i].size == buffers[i]->size;
         if ((encoded[i].access & BH_ACCESS_WRITE) &&
-            !bhi_encode_use(payload, bindings[i].buffer, encoded[i].access & BH_ACCESS_READ, true,
-                            whole)) {
+            !bhi_encode_use(payload, buffers[i], encoded[i].access & BH_ACCESS_READ, true, whole)) {
             return false;
         }
     }
@@ -257,9 +289,10 @@ static bh_status add_dispatch(struct bhi_encoder *encoder, const bh_command *com
     dispatch->binding_count = command->binding_count;
     dispatch->push_size = command->push_size;
     struct bhi_cmd_binding *bindings = (struct bhi_cmd_binding *)(void *)(at + sizeof *dispatch);
+    struct bh_buffer *buffers[BHI_MAX_BINDINGS];
     for (uint32_t i = 0; i < command->binding_count; i++) {
-        bh_status status =
-            add_binding(encoder, command->kernel, &command->bindings[i], &bindings[i], context);
+        bh_status status = add_binding(encoder, command->kernel, &command->bindings[i],
+                                       &bindings[i], &buffers[i], context);
         if (status != BH_OK) {
             return status;
         }
@@ -271,7 +304,8 @@ static bh_status add_dispatch(struct bhi_encoder *encoder, const bh_command *com
             }
         }
     }
-    if (!use_bindings(encoder->payload, command->bindings, bindings, command->binding_count)) {
+    if (!use_bindings(encoder->payload, command->bindings, buffers, bindings,
+                      command->binding_count)) {
         return no_memory(encoder);
     }
     if (command->push_size) {
@@ -281,17 +315,17 @@ static bh_status add_dispatch(struct bhi_encoder *encoder, const bh_command *com
     return BH_OK;
 }
 
-/* |size|: BH_WHOLE_SIZE becomes what it stands for. */
-static bh_status check_range(struct bhi_encoder *encoder, const struct bh_buffer *buffer,
-                             uint64_t offset, uint64_t *size, bool writes, const char *what,
-                             bh_context *context) {
+/* |size|: BH_WHOLE_SIZE becomes what it stands for; |*inout|: what the submission uses for it. */
+static bh_status check_range(struct bhi_encoder *encoder, struct bh_buffer **inout, uint64_t offset,
+                             uint64_t *size, bool writes, const char *what, bh_context *context) {
+    const struct bh_buffer *buffer = *inout;
     if (!BHI_LIVE(buffer)) {
         return REFUSE(encoder, "%s is NULL or was released", what);
     }
     if (buffer->context != context) {
         return REFUSE(encoder, "%s belongs to another context", what);
     }
-    bh_status status = check_memory(encoder, buffer, writes, what);
+    bh_status status = check_memory(encoder, inout, writes, what);
     if (status != BH_OK) {
         return status;
     }
@@ -316,11 +350,11 @@ static bh_status check_range(struct bhi_encoder *encoder, const struct bh_buffer
 static bh_status add_copy(struct bhi_encoder *encoder, const bh_command *command,
                           bh_context *context) {
     uint64_t size = command->size;
+    struct bh_buffer *src = command->src, *dst = command->dst;
     bh_status status =
-        check_range(encoder, command->src, command->src_offset, &size, false, "src", context);
+        check_range(encoder, &src, command->src_offset, &size, false, "src", context);
     if (status == BH_OK) {
-        status =
-            check_range(encoder, command->dst, command->dst_offset, &size, true, "dst", context);
+        status = check_range(encoder, &dst, command->dst_offset, &size, true, "dst", context);
     }
     if (status != BH_OK) {
         return status;
@@ -335,15 +369,15 @@ static bh_status add_copy(struct bhi_encoder *encoder, const bh_command *command
     }
     *copy = (struct bhi_cmd_copy){
         .header = {.type = BHI_CMD_COPY, .size = sizeof *copy},
-        .src = command->src->id,
-        .dst = command->dst->id,
+        .src = src->id,
+        .dst = dst->id,
         .src_offset = command->src_offset,
         .dst_offset = command->dst_offset,
         .bytes = size,
     };
-    bool whole = size == command->dst->size;
-    return bhi_encode_use(encoder->payload, command->src, true, false, false) &&
-                   bhi_encode_use(encoder->payload, command->dst, false, true, whole)
+    bool whole = size == dst->size;
+    return bhi_encode_use(encoder->payload, src, true, false, false) &&
+                   bhi_encode_use(encoder->payload, dst, false, true, whole)
                ? BH_OK
                : no_memory(encoder);
 }
@@ -351,8 +385,8 @@ static bh_status add_copy(struct bhi_encoder *encoder, const bh_command *command
 static bh_status add_fill(struct bhi_encoder *encoder, const bh_command *command,
                           bh_context *context) {
     uint64_t size = command->size;
-    bh_status status =
-        check_range(encoder, command->dst, command->dst_offset, &size, true, "dst", context);
+    struct bh_buffer *dst = command->dst;
+    bh_status status = check_range(encoder, &dst, command->dst_offset, &size, true, "dst", context);
     if (status != BH_OK) {
         return status;
     }

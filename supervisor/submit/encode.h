@@ -12,11 +12,24 @@
 
 struct bhi_payload;
 
+/* A replica that was made for the submission (supervisor/buffer/replica.h). */
+struct bhi_made_replica {
+    struct bh_buffer *of, *copy; /* |copy|: referenced */
+};
+
+/* What a submission reads instead of buffers that its stream cannot use (D4). */
+struct bhi_replicas {
+    struct bh_buffer *wanted; /* NULL, or one that has to be made: then it is encoded once more */
+    struct bhi_made_replica *made;
+    uint32_t count, capacity;
+};
+
 /* What is being built. Nothing of it is visible to others before it is queued. */
 struct bhi_encoder {
     struct bhi_payload *payload;
     bh_detail *detail;
     const char *call; /* whose arguments they are, for the detail */
+    struct bhi_replicas *replicas;
     bool many;        /* the caller knows of commands, and hears which */
     uint32_t command; /* index */
     char place[32];   /* of refused arguments: "command 3: " or nothing */

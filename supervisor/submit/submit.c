@@ -1,6 +1,7 @@
 /* bh_submit: has the lane record encoded, works out what the submission depends on, and queues it.
  */
 #include "supervisor/submit/submit.h"
+#include "base/array.h"
 #include "base/detail.h"
 #include "base/futex.h"
 #include "ipc/commands.h"
@@ -15,6 +16,7 @@
 #include "supervisor/kernel/kernel.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/submit/encode.h"
+#include "supervisor/submit/replicate.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -95,6 +97,7 @@ static bh_status finish(struct bhi_payload *payload, bh_status status, bh_event 
             BHI_CONTAINER(submission->uses[i].content, struct bh_buffer, content);
         if (buffer->device && submission->uses[i].writes) {
             buffer->device->version = event->id;
+            context->drop_replicas(context, buffer, NULL);
         }
     }
     if (out_event) {
@@ -207,15 +210,19 @@ static bh_status check_info(const bh_stream *stream, const bh_submit_info *info,
     return BH_OK;
 }
 
-/* |prepare|: instead of info's commands, compile this kernel. |many|: see struct bhi_encoder. */
-static bh_status submit(const char *call, bool many, bh_stream *stream, const bh_submit_info *info,
-                        struct bh_kernel *prepare, bh_event **out_event, bh_detail *detail) {
+/* |prepare|: instead of info's commands, compile this kernel. |many|: see struct bhi_encoder. Not
+ * BH_OK, with replicas->wanted: it is to be called again when that is there. */
+static bh_status submit_once(const char *call, bool many, bh_stream *stream,
+                             const bh_submit_info *info, struct bh_kernel *prepare,
+                             struct bhi_replicas *replicas, bh_event **out_event,
+                             bh_detail *detail) {
     struct bhi_payload *payload = start(stream, prepare ? 1 : info->command_count, FIRST_CAPACITY);
     if (!payload) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
     }
     struct bhi_submission *submission = &payload->submission;
-    struct bhi_encoder encoder = {.payload = payload, .detail = detail, .call = call, .many = many};
+    struct bhi_encoder encoder = {
+        .payload = payload, .detail = detail, .call = call, .many = many, .replicas = replicas};
     submission->runs_kernel = !prepare;
     submission->reports_device_time = info->flags & BH_SUBMIT_TIMED;
     payload->record->flags = submission->reports_device_time ? BHI_RECORD_TIMED : 0;
@@ -242,6 +249,38 @@ static bh_status submit(const char *call, bool many, bh_stream *stream, const bh
     }
     submission->apart = info->alone ? BHI_APART_ALL : BHI_APART_NOT;
     return finish(payload, status, info->waits, info->wait_count, 1, call, out_event, detail);
+}
+
+static bh_status make_wanted(struct bh_stream *stream, struct bhi_replicas *replicas,
+                             const char *call, bh_detail *detail) {
+    struct bhi_made_replica made = {.of = replicas->wanted};
+    replicas->wanted = NULL;
+    if (!BHI_ARRAY_RESERVE(replicas->made, replicas->capacity, replicas->count + 1)) {
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+    }
+    bh_status status = bhi_replicate(stream, made.of, call, &made.copy, detail);
+    if (status == BH_OK) {
+        replicas->made[replicas->count++] = made;
+    }
+    return status;
+}
+
+static bh_status submit(const char *call, bool many, bh_stream *stream, const bh_submit_info *info,
+                        struct bh_kernel *prepare, bh_event **out_event, bh_detail *detail) {
+    struct bhi_replicas replicas = {0};
+    bh_status status;
+    do {
+        status = submit_once(call, many, stream, info, prepare, &replicas, out_event, detail);
+    } while (replicas.wanted && (status = make_wanted(stream, &replicas, call, detail)) == BH_OK);
+    if (replicas.count) {
+        bhi_context_lock(stream->context);
+        for (uint32_t i = 0; i < replicas.count; i++) {
+            bhi_buffer_unref_locked(replicas.made[i].copy);
+        }
+        bhi_context_pump_unlock(stream->context);
+    }
+    free(replicas.made);
+    return status;
 }
 
 static bh_status check_stream(const char *call, bh_stream *stream, bh_detail *detail) {

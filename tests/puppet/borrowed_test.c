@@ -81,10 +81,37 @@ static void refused_when_its_turn_comes(void) {
     tear_down(&s);
 }
 
+/* It reads a copy on its own device, which is charged to it, and made once. */
+static void read_through_a_copy(void) {
+    struct scene s = set_up();
+    runs_on(s.other, "two");
+    bh_buffer *host = NULL;
+    BHT_EQ(bh_buffer_create(s.p.context, 64, &host, NULL), BH_OK);
+    const bh_command command = {
+        .type = BH_COMMAND_COPY, .src = s.buffer, .dst = host, .size = BH_WHOLE_SIZE};
+    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    uint64_t charged = 0;
+    for (int i = 0; i < 2; i++) {
+        bh_event *event = NULL;
+        BHT_EQ(bh_submit(s.other, &info, &event, NULL), BH_OK);
+        BHT_EQ(bh_event_cancel(event), BH_OK);
+        bh_event_release(event);
+        bhi_context_lock(s.p.context);
+        BHT_TRUE(s.other->device_memory >= 64 && (!i || s.other->device_memory == charged));
+        charged = s.other->device_memory;
+        bhi_context_unlock(s.p.context);
+    }
+    BHT_EQ(bh_stream_cancel(s.p.stream), BH_OK);
+    BHT_EQ(bh_stream_cancel(s.other), BH_OK);
+    bh_buffer_release(host);
+    tear_down(&s);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(refused_when_it_is_submitted),
         BHT_TEST(refused_when_its_turn_comes),
+        BHT_TEST(read_through_a_copy),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

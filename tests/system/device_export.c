@@ -132,25 +132,6 @@ static void many_in_one_submission(void) {
     bh_context_destroy(context);
 }
 
-static void other_tenants_are_refused(void) {
-    bh_context *context = posing(NULL);
-    bh_stream *a = device_stream(context, "a", NULL, 0),
-              *b = device_stream(context, "b", "somebody else", 0);
-    bh_buffer *buffer = device_buffer(context, a, 64, BH_MEMORY_AUTO),
-              *host = fx_words(context, 16, 0);
-    bh_detail detail;
-    const bh_command read = {
-        .type = BH_COMMAND_COPY, .src = buffer, .dst = host, .size = BH_WHOLE_SIZE};
-    const bh_submit_info info = {.commands = &read, .command_count = 1};
-    BHT_EQ(bh_submit(b, &info, NULL, &detail), BH_INVALID_ARGUMENT);
-    BHT_STR_HAS(detail.message, "stream b of tenant \"somebody else\"");
-    bh_buffer_release(buffer);
-    bh_buffer_release(host);
-    bh_stream_release(a);
-    bh_stream_release(b);
-    bh_context_destroy(context);
-}
-
 /* -- what fails ------------------------------------------------------------------------------- */
 
 /* There is none left: the submission says so, with sizes, nothing else is poisoned, and the next
@@ -384,7 +365,6 @@ int main(int argc, char **argv) {
         BHT_TEST(streams_of_one_tenant_share),
         BHT_TEST(two_need_it_first),
         BHT_TEST(many_in_one_submission),
-        BHT_TEST(other_tenants_are_refused),
         BHT_TEST(there_is_no_memory),
         BHT_TEST(sizes_at_the_limits),
         BHT_TEST(a_maker_that_dies),

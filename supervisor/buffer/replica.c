@@ -1,0 +1,96 @@
+#include "supervisor/buffer/replica.h"
+#include "ipc/layers.h"
+#include "supervisor/buffer/buffer.h"
+#include "supervisor/stream/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void drop(struct bhi_replica *replica) {
+    bhi_list_remove(&replica->link);
+    struct bh_buffer *copy = replica->copy;
+    struct bh_stream *stream = replica->stream;
+    free(replica);
+    bhi_buffer_unref_locked(copy);
+    bhi_stream_unref_locked(stream);
+}
+
+/* |of|, |stream|: NULL stands for all. To drop one can be the end of a buffer, and of its replicas:
+ * the list is looked through anew each time. */
+static void drop_all(bh_context *context, const struct bh_buffer *of,
+                     const struct bh_stream *stream) {
+    for (bool found = true; found;) {
+        found = false;
+        BHI_LIST_EACH(node, &context->replicas) {
+            struct bhi_replica *replica = BHI_CONTAINER(node, struct bhi_replica, link);
+            if ((!of || replica->of == of) && (!stream || replica->stream == stream)) {
+                drop(replica);
+                found = true;
+                break;
+            }
+        }
+    }
+}
+
+void bhi_replicas_init(bh_context *context) {
+    context->drop_replicas = drop_all;
+}
+
+bool bhi_replica_on_device(const struct bh_stream *stream) {
+    const struct bhi_stream_device *device = &stream->runs_on;
+    return device->known && (device->is_cpu || (device->features & BHI_FEATURE_MEMORY_EXPORT));
+}
+
+/* Its memory is where |stream| runs, or in the host, where that is the best there is. */
+static bool suits(const struct bhi_replica *replica, const struct bh_stream *stream) {
+    if (strcmp(replica->stream->tenant, stream->tenant) != 0) {
+        return false;
+    }
+    if (!replica->copy->device) {
+        return !bhi_replica_on_device(stream);
+    }
+    return bhi_replica_on_device(stream) &&
+           memcmp(replica->stream->runs_on.uuid, stream->runs_on.uuid,
+                  sizeof stream->runs_on.uuid) == 0;
+}
+
+/* A copy that failed may be tried again: its failure was not the buffer's. */
+static bool is_poisoned(struct bh_buffer *buffer) {
+    return !bhi_content_obstacle(&buffer->content, false) && bhi_content_poison(&buffer->content);
+}
+
+struct bh_buffer *bhi_replica_find(const struct bh_stream *stream, struct bh_buffer *of) {
+    if (is_poisoned(of)) {
+        return of; /* whoever reads it is poisoned: it gets to no worker */
+    }
+    BHI_LIST_EACH(node, &stream->context->replicas) {
+        const struct bhi_replica *replica = BHI_CONTAINER(node, struct bhi_replica, link);
+        if (replica->of == of && suits(replica, stream)) {
+            return is_poisoned(replica->copy) ? NULL : replica->copy;
+        }
+    }
+    return NULL;
+}
+
+void bhi_replica_keep(struct bh_stream *stream, struct bh_buffer *of, uint64_t version,
+                      struct bh_buffer *copy) {
+    if (!bhi_handle_live(&stream->handle) || !bhi_handle_live(&of->handle) ||
+        of->device->version != version) {
+        return;
+    }
+    BHI_LIST_EACH(node, &stream->context->replicas) {
+        struct bhi_replica *older = BHI_CONTAINER(node, struct bhi_replica, link);
+        if (older->of == of && strcmp(older->stream->tenant, stream->tenant) == 0 &&
+            (suits(older, stream) || !older->copy->device)) {
+            drop(older);
+            break;
+        }
+    }
+    struct bhi_replica *replica = calloc(1, sizeof *replica);
+    if (replica) {
+        *replica = (struct bhi_replica){.of = of, .copy = copy, .stream = stream};
+        bhi_buffer_ref(copy);
+        bhi_stream_ref(stream);
+        bhi_list_append(&stream->context->replicas, &replica->link);
+    }
+}

@@ -1,0 +1,105 @@
+#include "supervisor/submit/replicate.h"
+#include "supervisor/buffer/buffer.h"
+#include "supervisor/buffer/device_memory.h"
+#include "supervisor/buffer/replica.h"
+#include "supervisor/context/pump.h"
+#include "supervisor/stream/stream.h"
+#include "supervisor/submit/submit.h"
+#include "supervisor/submit/transfer.h"
+
+/* A host buffer that a worker of one tenant writes and one of another reads: never of the pool,
+ * whose memory holds what other buffers held. */
+static bh_status make_host(bh_context *context, uint64_t size, const char *call,
+                           struct bh_buffer **out_buffer, bh_detail *detail) {
+    return bhi_buffer_make(context, size, call, out_buffer, detail);
+}
+
+/* Queues the copy through host memory, in pieces: one is written while the other is read, and what
+ * they wait for follows from what they use. */
+static bh_status copy_through_host(struct bh_stream *stream, struct bh_buffer *of,
+                                   struct bh_buffer *copy, uint64_t most, const char *call,
+                                   bh_detail *detail) {
+    struct bh_buffer *staging[2] = {NULL, NULL};
+    bh_status status = BH_OK;
+    uint32_t turn = 0;
+    for (uint64_t begin = 0; status == BH_OK && begin < of->size; turn++) {
+        struct bh_buffer **piece = &staging[turn % 2];
+        const uint64_t rest = of->size - begin, bytes = rest < most ? rest : most;
+        if (!*piece) {
+            status = make_host(of->context, bytes, call, piece, detail);
+        }
+        const struct bhi_internal_copy down = {.call = call,
+                                               .src = of,
+                                               .dst = *piece,
+                                               .src_offset = begin,
+                                               .bytes = bytes,
+                                               .replaces_content = true};
+        if (status == BH_OK) {
+            status = bhi_internal_submit_copy(of->device->stream, &down, NULL, detail);
+        }
+        /* The first piece stands for all of them; a later one that fails poisons it. */
+        const struct bhi_internal_copy up = {.call = call,
+                                             .src = *piece,
+                                             .dst = copy,
+                                             .dst_offset = begin,
+                                             .bytes = bytes,
+                                             .replaces_content = begin == 0};
+        if (status == BH_OK) {
+            status = bhi_internal_submit_copy(stream, &up, NULL, detail);
+        }
+        begin += bytes;
+    }
+    bh_buffer_release(staging[0]);
+    bh_buffer_release(staging[1]);
+    return status;
+}
+
+static uint64_t version_of(const struct bh_buffer *buffer) {
+    bhi_context_lock(buffer->context);
+    const uint64_t version = buffer->device->version;
+    bhi_context_unlock(buffer->context);
+    return version;
+}
+
+static bh_status fill(struct bh_stream *stream, struct bh_buffer *of, struct bh_buffer *copy,
+                      uint64_t *out_version, const char *call, bh_detail *detail) {
+    *out_version = version_of(of);
+    if (!copy->device) {
+        const struct bhi_internal_copy whole = {
+            .call = call, .src = of, .dst = copy, .bytes = of->size};
+        return of->size ? bhi_internal_submit_copy(of->device->stream, &whole, NULL, detail)
+                        : BH_OK;
+    }
+    bh_status status = copy_through_host(stream, of, copy, BHI_PIECE_BYTES, call, detail);
+    if (status == BH_OK && version_of(of) != *out_version && of->size > BHI_PIECE_BYTES) {
+        /* Somebody has queued a write between two pieces. One copy has no such place. */
+        *out_version = version_of(of);
+        status = copy_through_host(stream, of, copy, of->size, call, detail);
+    }
+    return status;
+}
+
+bh_status bhi_replicate(struct bh_stream *stream, struct bh_buffer *of, const char *call,
+                        struct bh_buffer **out_copy, bh_detail *detail) {
+    bh_context *context = stream->context;
+    bhi_context_lock(context);
+    const bool on_device = bhi_replica_on_device(stream);
+    bhi_context_unlock(context);
+    struct bh_buffer *copy = NULL;
+    uint64_t version = 0;
+    bh_status status = on_device ? bhi_buffer_make_device(stream, of->size, call, &copy, detail)
+                                 : make_host(context, of->size, call, &copy, detail);
+    if (status == BH_OK) {
+        status = fill(stream, of, copy, &version, call, detail);
+    }
+    if (status != BH_OK) {
+        bh_buffer_release(copy);
+        return status;
+    }
+    bhi_context_lock(context);
+    bhi_handle_drop(&copy->handle); /* the reference stays: nobody calls this one his own */
+    bhi_replica_keep(stream, of, version, copy);
+    bhi_context_pump_unlock(context);
+    *out_copy = copy;
+    return BH_OK;
+}

@@ -1,0 +1,190 @@
+/* Replicas (supervisor/buffer/replica.h): what a stream of another tenant reads instead of device
+ * memory. A processor poses as a GPU (worker/faults/faults.h). */
+#include "../system/device_scene.h"
+#include "supervisor/buffer/buffer.h"
+#include "supervisor/stream/stream.h"
+#include "supervisor/worker/worker_proc.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIB (1024ull * 1024)
+
+static bh_context *posing(void) {
+    return fx_context("*:poses_as_gpu:*=fail");
+}
+
+static void kill_worker(bh_stream *stream) {
+    const pid_t pid = fx_ready(stream);
+    fx_kill(pid, SIGKILL);
+    WAIT_UNTIL(bh_stream_worker_pid(stream) != pid, 20000);
+}
+
+struct tenants {
+    bh_context *context;
+    bh_stream *a, *b, *b2; /* |b| and |b2| are somebody else's */
+    bh_buffer *buffer;     /* of |a| */
+};
+
+static struct tenants two_tenants(uint64_t size, uint64_t limit) {
+    struct tenants t = {.context = posing()};
+    t.a = device_stream(t.context, "a", NULL, 0);
+    t.b = device_stream(t.context, "b", "somebody else", limit);
+    t.b2 = device_stream(t.context, "b2", "somebody else", limit);
+    fx_ready(t.a);
+    fx_ready(t.b);
+    fx_ready(t.b2);
+    t.buffer = device_buffer(t.context, t.a, size, BH_MEMORY_AUTO);
+    return t;
+}
+
+static void end(struct tenants *t) {
+    bh_buffer_release(t->buffer);
+    bh_stream_release(t->a);
+    bh_stream_release(t->b);
+    bh_stream_release(t->b2);
+    bh_context_destroy(t->context);
+}
+
+static uint64_t in_use(struct tenants *t, bh_stream *stream) {
+    bhi_context_lock(t->context);
+    const uint64_t bytes = stream->device_memory;
+    bhi_context_unlock(t->context);
+    return bytes;
+}
+
+static void expect_read(bh_stream *stream, bh_buffer *buffer, const void *bytes, uint64_t size) {
+    bh_buffer *host = NULL;
+    void *found = NULL;
+    BHT_EQ(bh_buffer_create(stream->context, size, &host, NULL), BH_OK);
+    device_expect_ready(device_copy(stream, buffer, host));
+    BHT_EQ(bh_buffer_map(host, BH_MAP_READ, FX_SECONDS, &found, NULL), BH_OK);
+    BHT_TRUE(memcmp(found, bytes, size) == 0);
+    bh_buffer_release(host);
+}
+
+/* It is charged to who reads, and made once for each version, whoever of the tenant reads it. */
+static void other_tenants_read_a_copy(void) {
+    const uint64_t size = 40 * MIB + 4; /* three pieces */
+    struct tenants t = two_tenants(size, 0);
+    uint32_t *one = device_pattern(size, 1), *two = device_pattern(size, 2);
+    device_put(t.buffer, one, size);
+    BHT_EQ(in_use(&t, t.b), 0);
+    expect_read(t.b, t.buffer, one, size);
+    const uint64_t charged = in_use(&t, t.b);
+    BHT_TRUE(charged >= size && charged < size + MIB);
+    expect_read(t.b, t.buffer, one, size);
+    expect_read(t.b2, t.buffer, one, size);
+    BHT_EQ(in_use(&t, t.b), charged);
+    BHT_EQ(in_use(&t, t.b2), 0);
+    device_put(t.buffer, two, size); /* another version: the old copy is dropped */
+    BHT_EQ(in_use(&t, t.b), 0);
+    expect_read(t.b, t.buffer, two, size);
+    BHT_EQ(in_use(&t, t.b), charged);
+    kill_worker(t.b);
+    expect_read(t.b, t.buffer, two, size);
+    bh_buffer_release(t.buffer);
+    t.buffer = NULL;
+    BHT_EQ(in_use(&t, t.b), 0);
+    free(one);
+    free(two);
+    end(&t);
+}
+
+/* Whatever its worker does to the copy, the buffer stays as it was: the worker has no other. */
+static void a_reader_has_the_copy_alone(void) {
+    struct tenants t = two_tenants(256, 0);
+    uint32_t *one = device_pattern(256, 1);
+    device_put(t.buffer, one, 256);
+    expect_read(t.b, t.buffer, one, 256);
+    bhi_context_lock(t.context);
+    const struct bhi_worker *worker = bhi_stream_worker(t.b);
+    const bool has_it = bhi_idset_has(&worker->buffers, t.buffer->id);
+    bhi_context_unlock(t.context);
+    BHT_TRUE(!has_it);
+    bh_detail detail;
+    const bh_command write = {.type = BH_COMMAND_FILL, .dst = t.buffer, .size = BH_WHOLE_SIZE};
+    const bh_submit_info info = {.commands = &write, .command_count = 1};
+    BHT_EQ(bh_submit(t.b, &info, NULL, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message,
+                "stream b of tenant \"somebody else\" can read it, and not write it");
+    free(one);
+    end(&t);
+}
+
+/* Over the limit of who reads. An idle copy makes room; what is in use does not. */
+static void copies_keep_to_limits(void) {
+    struct tenants t = two_tenants(2 * MIB, 3 * MIB);
+    uint32_t *one = device_pattern(2 * MIB, 1);
+    device_put(t.buffer, one, 2 * MIB);
+    expect_read(t.b, t.buffer, one, 2 * MIB);
+    bh_buffer *own = device_buffer(t.context, t.b, 2 * MIB, BH_MEMORY_AUTO);
+    BHT_EQ(in_use(&t, t.b), 2 * MIB);
+    bh_detail detail;
+    bh_buffer *host = fx_words(t.context, 64, 0);
+    const bh_command read = {.type = BH_COMMAND_COPY, .src = t.buffer, .dst = host, .size = 256};
+    const bh_submit_info info = {.commands = &read, .command_count = 1};
+    BHT_EQ(bh_submit(t.b, &info, NULL, &detail), BH_OUT_OF_DEVICE_MEMORY);
+    BHT_STR_HAS(detail.message, "stream b has 2097152 of its limit of 3145728 bytes");
+    bh_buffer_release(own);
+    expect_read(t.b, t.buffer, one, 2 * MIB);
+    bh_buffer_release(host);
+    free(one);
+    end(&t);
+}
+
+/* Poison flows into the copy, and out of it. A copy that failed for itself is made again. */
+static void poison_flows_into_a_copy(void) {
+    struct tenants t = two_tenants(256, 0);
+    bh_buffer *host = fx_words(t.context, 64, 9);
+    bh_kernel *hang = fx_kernel(t.context, "hang");
+    bh_buffer *data = fx_words(t.context, 64, 0);
+    bh_event *before = fx_run(t.a, hang, data);
+    bh_event *write = device_copy(t.a, host, t.buffer); /* is cancelled in the queue */
+    bh_event *read = device_copy(t.b, t.buffer, host);
+    BHT_EQ(bh_event_cancel(write), BH_OK);
+    fx_expect(read, BH_CANCELLED);
+    const bh_verdict verdict = fx_verdict(read);
+    BHT_EQ(verdict.origin, fx_verdict(write).event);
+    BHT_EQ(bh_event_cancel(before), BH_OK);
+    bh_event_release(before);
+    bh_buffer_release(data);
+    bh_event_release(read);
+    bh_event_release(write);
+    read = device_copy(t.b, t.buffer, host); /* poisoned by now, and no copy is made */
+    fx_expect(read, BH_CANCELLED);
+    bh_event_release(read);
+    uint32_t *one = device_pattern(256, 1);
+    device_put(t.buffer, one, 256);
+    expect_read(t.b, t.buffer, one, 256);
+    free(one);
+    bh_buffer_release(host);
+    bh_kernel_release(hang);
+    end(&t);
+}
+
+/* The copy does not keep the stream that it was made for. */
+static void a_released_stream_keeps_no_copy(void) {
+    struct tenants t = two_tenants(256, 0);
+    uint32_t *one = device_pattern(256, 1);
+    device_put(t.buffer, one, 256);
+    expect_read(t.b, t.buffer, one, 256);
+    const pid_t pid = bh_stream_worker_pid(t.b);
+    bh_stream_release(t.b);
+    t.b = NULL;
+    WAIT_UNTIL(kill(pid, 0) != 0, 20000);
+    expect_read(t.b2, t.buffer, one, 256);
+    free(one);
+    end(&t);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(other_tenants_read_a_copy),       BHT_TEST(a_reader_has_the_copy_alone),
+        BHT_TEST(copies_keep_to_limits),           BHT_TEST(poison_flows_into_a_copy),
+        BHT_TEST(a_released_stream_keeps_no_copy),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}
