@@ -3,7 +3,7 @@
 #ifndef BHI_SUPERVISOR_COMPILE_COMPILER_H
 #define BHI_SUPERVISOR_COMPILE_COMPILER_H
 
-#include "supervisor/submit/submit.h"
+#include "supervisor/submit/internal.h"
 
 /* Has |internal| done, and waits for its end. |subject|: what it is about. A compiler that crashed,
  * or ran out of time or memory, is COMPILE_FAILED with the cause in |detail|. */

@@ -10,7 +10,7 @@
 #include "supervisor/event/event.h"
 #include "supervisor/load/loaders.h"
 #include "supervisor/stream/stream.h"
-#include "supervisor/submit/submit.h"
+#include "supervisor/submit/internal.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include "supervisor/file/file.h"
 #include "supervisor/load/file_header.h"
 #include "supervisor/stream/stream.h"
-#include "supervisor/submit/submit.h"
+#include "supervisor/submit/internal.h"
 #include "supervisor/submit/transfer.h"
 
 #include <errno.h>

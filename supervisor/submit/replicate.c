@@ -4,7 +4,7 @@
 #include "supervisor/buffer/replica.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/stream/stream.h"
-#include "supervisor/submit/submit.h"
+#include "supervisor/submit/internal.h"
 #include "supervisor/submit/transfer.h"
 
 /* A host buffer that a worker of one tenant writes and one of another reads: never of the pool,

@@ -6,7 +6,7 @@
 #include "supervisor/event/access.h"
 #include "supervisor/event/event.h"
 #include "supervisor/stream/stream.h"
-#include "supervisor/submit/submit.h"
+#include "supervisor/submit/internal.h"
 
 #include <string.h>
 

@@ -1,0 +1,81 @@
+#include "supervisor/submit/internal.h"
+#include "base/detail.h"
+#include "ipc/commands.h"
+#include "supervisor/buffer/buffer.h"
+#include "supervisor/context/payload.h"
+#include "supervisor/file/file.h"
+#include "supervisor/stream/stream.h"
+#include "supervisor/submit/encode.h"
+#include "supervisor/submit/queue.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define COPY_DEADLINE_NS (60ull * 1000000000)
+
+bh_status bhi_internal_submit(struct bh_stream *stream,
+                              const struct bhi_internal_submission *internal,
+                              struct bh_event **out_event, bh_detail *detail) {
+    struct bhi_payload *payload =
+        bhi_payload_start(stream, 1, sizeof *payload->record + internal->size);
+    if (!payload) {
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", internal->call);
+    }
+    memcpy(bhi_encode_append(payload, internal->size), internal->command, internal->size);
+    payload->submission.deadline_ns = internal->deadline_ns;
+    payload->submission.failure_reported = internal->failure_uncounted;
+    payload->file = internal->file;
+    if (payload->file) {
+        bhi_file_ref(payload->file);
+    }
+    bh_status status = bhi_payload_enter(payload, internal->call, detail);
+    if (status == BH_OK &&
+        ((internal->reads && !bhi_encode_use(payload, internal->reads, true, false, false)) ||
+         (internal->fills && !bhi_encode_use(payload, internal->fills, false, true, true)))) {
+        status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", internal->call);
+    }
+    return bhi_payload_finish(payload, status, &internal->after, internal->after ? 1 : 0, 0,
+                              internal->call, out_event, detail);
+}
+
+bh_status bhi_internal_submit_copy(struct bh_stream *stream, const struct bhi_internal_copy *copy,
+                                   struct bh_event **out_event, bh_detail *detail) {
+    const struct bhi_cmd_copy command = {
+        .header = {.type = BHI_CMD_COPY, .size = sizeof command},
+        .src = copy->src->id,
+        .dst = copy->dst->id,
+        .src_offset = copy->src_offset,
+        .dst_offset = copy->dst_offset,
+        .bytes = copy->bytes,
+    };
+    struct bhi_payload *payload =
+        bhi_payload_start(stream, 1, sizeof *payload->record + sizeof command);
+    if (!payload) {
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", copy->call);
+    }
+    memcpy(bhi_encode_append(payload, sizeof command), &command, sizeof command);
+    payload->submission.deadline_ns =
+        stream->deadline_ns == BH_FOREVER ? COPY_DEADLINE_NS : stream->deadline_ns;
+    payload->submission.failure_reported = true;
+    const bool whole = copy->replaces_content || copy->bytes == copy->dst->size;
+    bh_status status = bhi_payload_enter(payload, copy->call, detail);
+    if (status == BH_OK && (!bhi_encode_use(payload, copy->src, true, false, false) ||
+                            !bhi_encode_use(payload, copy->dst, copy->reads_target, true,
+                                            whole && !copy->reads_target))) {
+        status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", copy->call);
+    }
+    return bhi_payload_finish(payload, status, &copy->after, copy->after ? 1 : 0, 0, copy->call,
+                              out_event, detail);
+}
+
+bh_status bhi_internal_submit_marker(struct bh_stream *stream, const char *call,
+                                     struct bh_event **out_event, bh_detail *detail) {
+    struct bhi_payload *payload = bhi_payload_start(stream, 0, sizeof *payload->record);
+    if (!payload) {
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+    }
+    payload->submission.deadline_ns = BH_FOREVER;
+    payload->submission.failure_reported = true;
+    return bhi_payload_finish(payload, bhi_payload_enter(payload, call, detail), NULL, 0, 0, call,
+                              out_event, detail);
+}

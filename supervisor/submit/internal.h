@@ -1,0 +1,47 @@
+/* Submissions that the library makes itself: copies, loads, compiles and markers. */
+#ifndef BHI_SUPERVISOR_SUBMIT_INTERNAL_H
+#define BHI_SUPERVISOR_SUBMIT_INTERNAL_H
+
+#include <bulkhead/bulkhead.h>
+#include <stdbool.h>
+
+struct bhi_file;
+
+/* A submission that the library makes for itself: one command, to a stream of its own. Deadlines,
+ * deaths and poison are those of any submission. */
+struct bhi_internal_submission {
+    const char *call; /* for the detail */
+    const void *command;
+    size_t size;
+    struct bhi_file *file;   /* that it is about; NULL: none */
+    struct bh_buffer *reads; /* NULL: none */
+    struct bh_buffer *fills; /* whole */
+    struct bh_event *after;  /* waited for, whose poison flows; NULL: none */
+    uint64_t deadline_ns;
+    bool failure_uncounted; /* a failure is reported by the caller alone, not as the stream's */
+};
+
+/* *out_event is referenced. */
+bh_status bhi_internal_submit(struct bh_stream *stream,
+                              const struct bhi_internal_submission *internal,
+                              struct bh_event **out_event, bh_detail *detail);
+
+/* A copy between buffers that the library makes for itself, in the order of the stream, and with
+ * its deadline (where that has none, a minute). It counts as nobody's failure. */
+struct bhi_internal_copy {
+    const char *call; /* for the detail */
+    struct bh_buffer *src, *dst;
+    uint64_t src_offset, dst_offset, bytes;
+    bool replaces_content;  /* |dst| is CLEAN afterwards, although not all of it is overwritten */
+    bool reads_target;      /* |dst| is read, too: if it is poisoned, so is this */
+    struct bh_event *after; /* waited for, whose poison flows; NULL: none */
+};
+
+/* *out_event is referenced. */
+bh_status bhi_internal_submit_copy(struct bh_stream *stream, const struct bhi_internal_copy *copy,
+                                   struct bh_event **out_event, bh_detail *detail);
+/* READY when everything before it on the stream has ended. */
+bh_status bhi_internal_submit_marker(struct bh_stream *stream, const char *call,
+                                     struct bh_event **out_event, bh_detail *detail);
+
+#endif

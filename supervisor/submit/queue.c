@@ -1,0 +1,99 @@
+#include "supervisor/submit/queue.h"
+#include "base/detail.h"
+#include "base/futex.h"
+#include "supervisor/buffer/buffer.h"
+#include "supervisor/context/payload.h"
+#include "supervisor/context/pump.h"
+#include "supervisor/event/event.h"
+#include "supervisor/event/pending.h"
+#include "supervisor/file/file.h"
+#include "supervisor/kernel/kernel.h"
+#include "supervisor/stream/stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What it has run that somebody else wrote, as the core tells one from another: its kernel or its
+ * file, trusted or not; several kernels are nobody else's. 0: copies and fills only. */
+static uint64_t payload_code(const struct bhi_payload *payload) {
+    if (payload->file) {
+        return payload->file->info.file;
+    }
+    for (uint32_t i = 1; i < payload->kernel_count; i++) {
+        if (payload->kernels[i]->body != payload->kernels[0]->body) {
+            return payload->submission.event->id;
+        }
+    }
+    if (!payload->kernel_count) {
+        return 0;
+    }
+    /* By its hash: a kernel that is made anew for each launch is the same code all the same. */
+    uint64_t code;
+    memcpy(&code, payload->kernels[0]->body->hash, sizeof code);
+    return code | 1;
+}
+
+struct bhi_payload *bhi_payload_start(bh_stream *stream, uint32_t command_count,
+                                      uint64_t capacity) {
+    struct bhi_payload *payload = calloc(1, sizeof *payload);
+    struct bh_event *event = bhi_event_create(stream->context);
+    struct bhi_lane_record *record = calloc(1, capacity);
+    if (!payload || !event || !record) {
+        free(record);
+        bhi_event_unref(event);
+        free(payload);
+        return NULL;
+    }
+    payload->record = record;
+    payload->record_capacity = capacity;
+    record->size = sizeof *record;
+    record->command_count = command_count;
+    bhi_submission_init(&payload->submission, &stream->core, event);
+    return payload;
+}
+
+bh_status bhi_payload_enter(struct bhi_payload *payload, const char *call, bh_detail *detail) {
+    struct bh_event *event = payload->submission.event;
+    bh_context *context = event->context;
+    bhi_context_lock(context);
+    event->id = bhi_context_new_id(context);
+    event->verdict.submitted_ns = bhi_now_ns();
+    return context->closed ? bhi_fail(detail, BH_CLOSED, 0, "%s: the context was destroyed", call)
+                           : BH_OK;
+}
+
+bh_status bhi_payload_finish(struct bhi_payload *payload, bh_status status, bh_event *const *waits,
+                             uint32_t wait_count, uint32_t handles, const char *call,
+                             bh_event **out_event, bh_detail *detail) {
+    struct bhi_submission *submission = &payload->submission;
+    struct bh_event *event = submission->event;
+    bh_context *context = event->context;
+    submission->code = payload_code(payload);
+    if (status == BH_OK && !bhi_submission_depend(submission, waits, wait_count)) {
+        status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+    }
+    if (status != BH_OK) {
+        bhi_submission_abandon(submission);
+        bhi_context_pump_unlock(context);
+        return status;
+    }
+    for (uint32_t i = 0; i < submission->use_count; i++) {
+        struct bh_buffer *buffer =
+            BHI_CONTAINER(submission->uses[i].content, struct bh_buffer, content);
+        if (buffer->device && submission->uses[i].writes) {
+            buffer->device->version = event->id;
+            context->drop_replicas(context, buffer, NULL);
+        }
+    }
+    if (out_event) {
+        atomic_init(&event->handle.count, handles);
+        bhi_event_ref(event);
+        *out_event = event;
+    }
+    bhi_pending_add(event);
+    context->wake_reactor |= bhi_stream_rests(bhi_stream_of(submission->stream));
+    bhi_submission_enqueue(submission);
+    bhi_context_pump_unlock(context);
+    return BH_OK;
+}
