@@ -305,14 +305,18 @@ static const struct bhi_section doctor_sections[] = {
     {"Tracing a driver",
      "With --trace-driver a temporary process starts the driver. It creates a device, warms up, "
      "compiles, imports memory and runs kernels of Bulkhead. It runs in the sandbox of a worker, "
-     "without the filters. The trace lists each call, how often it was made, and the arguments "
-     "that a filter can compare. In a worker, filter A covers the phases device and warm-up, "
-     "filter B the phase running. UNKNOWN marks a call that kills a worker."},
+     "without the filters. If the device shares its memory, a second process imports some; if it "
+     "has a sentinel, a third sets abort words. What the device cannot do is listed as not "
+     "traced. The trace lists each call, how often it was made, and the arguments "
+     "that a filter can compare. In a worker, filter A covers the phases device, warm-up and "
+     "sentinel, filter B the phases running, memory and words. UNKNOWN marks a call that kills a "
+     "worker."},
     {"JSON",
      "One object per check: group (kernel, sandbox, driver), name, required, result (holds, "
      "absent, broken), text, advice.\n\n"
      "With --trace-driver one object: driver, version, made_for (glob patterns), known_version, "
-     "tried, complete, unknown, dropped (numbers of calls), failure, calls; each call has phase, "
+     "tried, complete, unknown, dropped (numbers of calls), failure, left_out, calls; each call "
+     "has phase, "
      "filter (A, B), call, arguments, count, table (allowed, answered, unknown), errno."},
 };
 

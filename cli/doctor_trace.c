@@ -30,7 +30,13 @@ static const char *judgement_name(const bh_traced_call *call) {
 }
 
 static const char *filter_name(const bh_traced_call *call) {
-    return strcmp(call->phase, "running") == 0 ? "B" : "A";
+    static const char *const behind_b[] = {"running", "memory", "words"};
+    for (size_t i = 0; i < sizeof behind_b / sizeof *behind_b; i++) {
+        if (strcmp(call->phase, behind_b[i]) == 0) {
+            return "B";
+        }
+    }
+    return "A";
 }
 
 static void print_json(const bh_trace *trace, const bh_traced_call *calls, size_t count) {
@@ -43,13 +49,13 @@ static void print_json(const bh_trace *trace, const bh_traced_call *calls, size_
                              bhi_json_text(call->arguments), "count", (json_int_t)call->count,
                              "table", judgement_name(call), "errno", bhi_json_known(call->error)));
     }
-    bhi_json_print(json_pack("{s:o, s:o, s:o, s:b, s:b, s:b, s:I, s:I, s:o, s:o}", "driver",
+    bhi_json_print(json_pack("{s:o, s:o, s:o, s:b, s:b, s:b, s:I, s:I, s:o, s:o, s:o}", "driver",
                              bhi_json_text(trace->driver), "version", bhi_json_text(trace->version),
                              "made_for", bhi_json_text(trace->made_for), "known_version",
                              (int)trace->known, "tried", (int)trace->tried, "complete",
                              (int)trace->complete, "unknown", (json_int_t)trace->unknown, "dropped",
                              (json_int_t)trace->dropped, "failure", bhi_json_text(trace->failure),
-                             "calls", array));
+                             "left_out", bhi_json_text(trace->left_out), "calls", array));
 }
 
 static void print_head(const bh_trace *trace) {
@@ -96,6 +102,9 @@ static int report(const struct bhi_args *args, const bh_trace *trace, const bh_t
             printf("; %" PRIu32 " calls are not listed: there are too many kinds", trace->dropped);
         }
         printf("\n");
+        if (trace->left_out[0]) {
+            printf("not traced: %s\n", bhi_text_clean(clean, sizeof clean, trace->left_out));
+        }
         if (trace->failure[0]) {
             printf("the trace ended early: %s\n",
                    bhi_text_clean(clean, sizeof clean, trace->failure));

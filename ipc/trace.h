@@ -13,6 +13,10 @@ enum bhi_trace_phase {
     BHI_TRACE_DEVICE,  /* creating instance and device; behind filter A */
     BHI_TRACE_WARM_UP, /* the first dispatch; behind filter A */
     BHI_TRACE_RUNNING, /* compiles, imports, allocations, dispatches; behind filter B */
+    BHI_TRACE_MEMORY,  /* device memory: made, exported, imported by another, copied; behind B */
+    /* A sentinel: its device, behind filter A; importing, setting and forgetting words, behind B. */
+    BHI_TRACE_SENTINEL,
+    BHI_TRACE_WORDS,
     BHI_TRACE_PHASES
 };
 
@@ -42,6 +46,7 @@ struct bhi_trace_page {
     uint32_t known;     /* 1: |version| is among them */
     uint32_t tried;     /* 1: the table was tried on a machine that has this driver */
     char failure[256];  /* what ended the course early; empty: nothing */
+    char left_out[256]; /* parts of the course that this device cannot do, and why; or empty */
     struct bhi_trace_call calls[BHI_TRACE_CALLS];
 };
 

@@ -64,6 +64,8 @@ bool bhi_backend_warm_up(struct bhi_backend *backend, struct bhi_error *error);
  * once, where its content stays as it is. */
 void bhi_backend_attach(struct bhi_backend *backend, uint64_t id, int fd, uint64_t size,
                         enum bhi_attach access);
+/* Does the device share its own memory with other workers? */
+bool bhi_backend_exports(const struct bhi_backend *backend);
 /* Makes |size| zero bytes (at least one) in the device's own memory. Returns a descriptor of them
  * for other workers; -1: as above, commands that name it fail with the error. */
 int bhi_backend_make(struct bhi_backend *backend, uint64_t id, uint64_t size);

@@ -23,8 +23,10 @@ typedef enum bh_call_judgement {
 
 /* Calls of one kind: the same phase, call and arguments. */
 typedef struct bh_traced_call {
-    char phase[16]; /* "device", "warm-up" (both behind filter A), "running" (behind filter B) */
-    char call[32];  /* such as "ioctl" */
+    /* Of a worker: "device", "warm-up" (behind filter A), "running", "memory" (device memory, made
+     * and imported; behind filter B). Of a sentinel: "sentinel" (behind A), "words" (behind B). */
+    char phase[16];
+    char call[32];               /* such as "ioctl" */
     char arguments[176];         /* those that a filter can compare, and paths; may be empty */
     uint64_t count;              /* how often it was made */
     bh_call_judgement judgement; /* what the filter does with it */
@@ -44,12 +46,14 @@ typedef struct bh_trace {
     char failure[256];       /* not complete: why */
     char first_unknown[256]; /* the first call that the table does not know, in words; or empty */
     uint64_t reserved;       /* 0 */
+    char left_out[256];      /* what the device cannot do and was not traced, and why; or empty */
 } bh_trace;
 
 /* Starts the driver of |device| (NULL: the default one) in a throw-away process, makes it create a
- * device, warm up, compile, import and run, and lists which system calls it makes. Fills in at most
- * |capacity| kinds of calls, in the order in which they were first made; *out_count is how many
- * there are. No kernel of yours runs. The process has all layers of a worker except the filters: a
+ * device, warm up, compile, import and run, and lists which system calls it makes. If the device
+ * shares its memory, a second process imports some; if it has a sentinel, a third sets abort words.
+ * Fills in at most |capacity| kinds of calls, in the order in which they were first made;
+ * *out_count is how many there are. No kernel of yours runs. The process has all layers of a worker except the filters: a
  * call that the filters would refuse is allowed and listed. Blocks, at most 100 s. Not in a
  * completion callback. Returns BH_OK if there is a trace, also of a driver that failed or died
  * (out_trace->failure); BH_NO_DEVICE, BH_UNAVAILABLE, BH_TIMEOUT, BH_CLOSED, BH_FORKED. */

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 static const char *const phases[BHI_TRACE_PHASES] = {
-    [BHI_TRACE_DEVICE] = "device",
-    [BHI_TRACE_WARM_UP] = "warm-up",
-    [BHI_TRACE_RUNNING] = "running",
+    [BHI_TRACE_DEVICE] = "device",     [BHI_TRACE_WARM_UP] = "warm-up",
+    [BHI_TRACE_RUNNING] = "running",   [BHI_TRACE_MEMORY] = "memory",
+    [BHI_TRACE_SENTINEL] = "sentinel", [BHI_TRACE_WORDS] = "words",
 };
 
 bool bhi_trace_begin(struct bhi_zygote_trace *trace, int socket, uint32_t device_index) {
@@ -81,6 +81,7 @@ void bhi_trace_read(const struct bhi_trace_page *page, bh_trace *out) {
     take_text(out->version, sizeof out->version, page->version, sizeof page->version);
     take_text(out->made_for, sizeof out->made_for, page->made_for, sizeof page->made_for);
     take_text(out->failure, sizeof out->failure, page->failure, sizeof page->failure);
+    take_text(out->left_out, sizeof out->left_out, page->left_out, sizeof page->left_out);
     out->known = page->known == 1;
     out->tried = page->tried == 1;
     out->complete = page->complete == 1;

@@ -324,6 +324,12 @@ static void VKAPI_CALL requirements(VkDevice d, VkBuffer buffer, VkMemoryRequire
     pthread_mutex_unlock(&mutex);
 }
 
+static void VKAPI_CALL requirements2(VkDevice d, const VkBufferMemoryRequirementsInfo2 *info,
+                                     VkMemoryRequirements2 *out) {
+    DEVICE(vkGetBufferMemoryRequirements2)(d, info, out);
+    requirements(d, info->buffer, &out->memoryRequirements);
+}
+
 static struct memory *find_memory(VkDeviceMemory memory) {
     for (size_t i = 0; i < MOST; i++) {
         if (memories[i].memory == memory) {
@@ -432,6 +438,7 @@ static PFN_vkVoidFunction VKAPI_CALL device_proc(VkDevice d, const char *name) {
         {"vkCreateBuffer", (PFN_vkVoidFunction)create_buffer},
         {"vkDestroyBuffer", (PFN_vkVoidFunction)destroy_buffer},
         {"vkGetBufferMemoryRequirements", (PFN_vkVoidFunction)requirements},
+        {"vkGetBufferMemoryRequirements2", (PFN_vkVoidFunction)requirements2},
         {"vkAllocateMemory", (PFN_vkVoidFunction)allocate},
         {"vkFreeMemory", (PFN_vkVoidFunction)free_memory},
         {"vkBindBufferMemory", (PFN_vkVoidFunction)bind},

@@ -2,6 +2,7 @@
  * missed by nobody for long (docs/deadlines.md). The driver is fake_transfer.c: what is in the
  * words can be seen in a memfd, of which the host keeps the descriptor as long as the worker lives.
  */
+#include "fake_driver.h"
 #include "fixture.h"
 #include "tamper.h"
 
@@ -23,51 +24,8 @@
 #define NAME     "memfd:fake-words"
 #define SENTINEL "bh-sentinel"
 
-/* -- the driver ------------------------------------------------------------------------------- */
-
-static char folder[] = "/tmp/bulkhead-sentinel-XXXXXX";
-
-static void copy_file(const char *from, const char *to) {
-    static char bytes[1 << 20];
-    int in = open(from, O_RDONLY | O_CLOEXEC);
-    int out = open(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
-    BHT_TRUE(in >= 0 && out >= 0);
-    for (ssize_t n; (n = read(in, bytes, sizeof bytes)) > 0;) {
-        BHT_EQ(write(out, bytes, (size_t)n), n);
-    }
-    close(in);
-    close(out);
-}
-
-/* In a folder that everybody can read: workers of a root's host are nobody here. */
-static void set_up(void) {
-    char library[128];
-    char manifest[128];
-    BHT_TRUE(mkdtemp(folder));
-    BHT_EQ(chmod(folder, 0755), 0);
-    snprintf(library, sizeof library, "%s/libvulkan_lvp.so.fake", folder);
-    snprintf(manifest, sizeof manifest, "%s/fake_icd.json", folder);
-    copy_file(BHT_FAKE_TRANSFER, library);
-    FILE *file = fopen(manifest, "we");
-    BHT_TRUE(file);
-    fprintf(file,
-            "{\"file_format_version\": \"1.0.0\","
-            " \"ICD\": {\"library_path\": \"%s\", \"api_version\": \"1.3.0\"}}",
-            library);
-    BHT_EQ(fclose(file), 0);
-    BHT_EQ(setenv("VK_DRIVER_FILES", manifest, 1), 0);
-}
-
-static void tear_down(void) {
-    char path[300];
-    DIR *dir = opendir(folder);
-    BHT_TRUE(dir);
-    for (const struct dirent *entry; (entry = readdir(dir));) {
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        (void)unlink(path);
-    }
-    closedir(dir);
-    BHT_EQ(rmdir(folder), 0);
+static void install(void) {
+    fake_driver_install(BHT_FAKE_TRANSFER);
 }
 
 /* -- what can be seen ------------------------------------------------------------------------- */
@@ -544,6 +502,6 @@ int main(int argc, char **argv) {
         BHT_TEST_WITH(too_many_bytes, 30, 0),
         BHT_TEST_WITH(a_closed_socket, 30, 0),
     };
-    bht_around(set_up, tear_down);
+    bht_around(install, fake_driver_remove);
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

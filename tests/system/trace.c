@@ -1,5 +1,6 @@
 /* A driver that makes a system call which its table does not know: the verdict and the doctor name
  * the call, the driver, its version (E9, E14), and bh_trace_driver lists what a driver calls. */
+#include "fake_driver.h"
 #include "fixture.h"
 
 #include <stdio.h>
@@ -65,6 +66,11 @@ static void what_a_driver_calls(void) {
     expect_call(count, "warm-up", "mprotect", "PROT_READ|PROT_EXEC", BH_CALL_ALLOWED);
     expect_call(count, "running", "mprotect", "PROT_READ|PROT_EXEC", BH_CALL_ALLOWED);
     expect_call(count, "running", "mmap", "MAP_SHARED|MAP_POPULATE", BH_CALL_ALLOWED);
+    /* What stands for device memory there is attached and copied; the rest is left out. */
+    expect_call(count, "memory", "mmap", "MAP_SHARED|MAP_POPULATE", BH_CALL_ALLOWED);
+    BHT_STR_HAS(seen.left_out, "importing device memory: the device exports none");
+    BHT_STR_HAS(seen.left_out, "a sentinel: the device has no queue for transfers alone");
+    BHT_TRUE(!find(count, "sentinel", "", ""));
     /* Another one, and fewer calls than there are. */
     bh_detail detail;
     size_t again = 0;
@@ -72,6 +78,80 @@ static void what_a_driver_calls(void) {
     BHT_GT(again, 1);
     BHT_TRUE(seen.complete);
     bh_context_destroy(context);
+}
+
+/* A device that shares its memory and has a queue for transfers (fake_transfer.c): one process makes
+ * and exports memory, another imports it, a sentinel imports abort words and sets them. What they
+ * all call is in its phase, and is put to the same table. */
+static void memory_and_a_sentinel(void) {
+    fake_driver_install(BHT_FAKE_TRANSFER);
+    bh_context *context = fx_context("*:poses_as_gpu:*=fail");
+    size_t count = 0;
+    bh_trace seen = trace(context, &count);
+    BHT_STR_EQ(seen.failure, "");
+    BHT_STR_EQ(seen.first_unknown, "");
+    BHT_STR_EQ(seen.left_out, "");
+    BHT_TRUE(seen.complete);
+    expect_call(count, "device", "memfd_create", "", BH_CALL_ALLOWED); /* abort words */
+    expect_call(count, "memory", "memfd_create", "", BH_CALL_ALLOWED);
+    expect_call(count, "sentinel", "clone", "CLONE_THREAD", BH_CALL_ALLOWED);
+    expect_call(count, "words", "mmap", "PROT_READ|PROT_WRITE MAP_SHARED", BH_CALL_ALLOWED);
+    bh_context_destroy(context);
+    fake_driver_remove();
+}
+
+/* Lavapipe's own table: filter B makes no memory that other processes can have. */
+static void memory_is_judged_by_filter_b(void) {
+    fake_driver_install(BHT_FAKE_TRANSFER);
+    bh_context *context = fx_context(NULL);
+    size_t count = 0;
+    bh_trace seen = trace(context, &count);
+    BHT_STR_HAS(seen.first_unknown, "memfd_create");
+    BHT_STR_HAS(seen.first_unknown, "in phase memory");
+    bh_context_destroy(context);
+    fake_driver_remove();
+}
+
+/* A call that no table knows, in |phase|, made at |point| of the course. */
+static void named_late(const char *point, const char *phase) {
+    char faults[96], call[128];
+    snprintf(faults, sizeof faults, "*:poses_as_gpu:*=fail,*:%s:*=unlisted", point);
+    snprintf(call, sizeof call, "ioctl SIOCGIFNAME (0x8910) in phase %s", phase);
+    fake_driver_install(BHT_FAKE_TRANSFER);
+    bh_context *context = fx_context(faults);
+    size_t count = 0;
+    bh_trace seen = trace(context, &count);
+    BHT_EQ(seen.unknown, 1);
+    BHT_STR_EQ(seen.first_unknown, call);
+    bh_context_destroy(context);
+    fake_driver_remove();
+}
+
+static void unknown_while_memory_is_made(void) {
+    named_late("make", "memory");
+}
+static void unknown_while_words_are_set(void) {
+    named_late("set", "words");
+}
+
+/* Memory that cannot be imported, and a sentinel that dies: the trace says whose fault it was. */
+static void the_others_fail(void) {
+    fake_driver_install(BHT_FAKE_TRANSFER);
+    static const struct {
+        const char *faults, *failure;
+    } cases[] = {
+        {"*:poses_as_gpu:*=fail,*:import:*=fail", "importing device memory: vkAllocateMemory"},
+        {"*:poses_as_gpu:*=fail,*:set:*=segv", "the sentinel: it was killed by SIGSEGV"},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        bh_context *context = fx_context(cases[i].faults);
+        size_t count = 0;
+        bh_trace seen = trace(context, &count);
+        BHT_TRUE(!seen.complete);
+        BHT_STR_HAS(seen.failure, cases[i].failure);
+        bh_context_destroy(context);
+    }
+    fake_driver_remove();
 }
 
 /* |faults| has each worker make a call that no table knows, in |phase|. */
@@ -189,6 +269,11 @@ static void arguments(void) {
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST_WITH(what_a_driver_calls, 100, 0),
+        BHT_TEST_WITH(memory_and_a_sentinel, 100, 0),
+        BHT_TEST_WITH(memory_is_judged_by_filter_b, 100, 0),
+        BHT_TEST_WITH(unknown_while_memory_is_made, 100, 0),
+        BHT_TEST_WITH(unknown_while_words_are_set, 100, 0),
+        BHT_TEST_WITH(the_others_fail, 100, 0),
         BHT_TEST_WITH(unknown_while_a_device_is_made, 100, 0),
         BHT_TEST_WITH(unknown_while_it_warms_up, 100, 0),
         BHT_TEST_WITH(unknown_behind_filter_b, 100, 0),

@@ -1,11 +1,15 @@
 /* What a traced driver is given to do: all that a worker does with one, with buffers and kernels of
  * our own. */
+#include "base/fd.h"
 #include "base/memfd.h"
 #include "ipc/cache_area.h"
 #include "ipc/commands.h"
+#include "ipc/fdpass.h"
 #include "worker/compiler/glsl.h"
 #include "worker/faults/faults.h"
 #include "worker/sandbox/driver.h"
+#include "worker/sandbox/rules.h"
+#include "worker/sentinel.h"
 #include "worker/trace/run.h"
 
 #include <bulkhead/bulkhead.h>
@@ -63,10 +67,15 @@ static bool compile(struct bhi_trace_course *course, struct bhi_tracee_page *pag
     return good;
 }
 
-bool bhi_trace_course_prepare(struct bhi_trace_course *course, struct bhi_tracee_page *page) {
-    memset(course, 0, sizeof *course);
+bool bhi_trace_course_prepare(struct bhi_trace_course *course, enum bhi_trace_role role,
+                              const struct bhi_trace_handed *handed, int given,
+                              struct bhi_tracee_page *page) {
+    *course = (struct bhi_trace_course){.role = role, .handed = *handed, .given = given};
     if (!compile(course, page)) {
         return false;
+    }
+    if (role == BHI_TRACE_WORKER) { /* stands for device memory where that is the host's */
+        course->given = bhi_memfd_create("trace-device", LARGE, 0);
     }
     course->buffers[0] = bhi_memfd_create("trace-in", SMALL, 0);
     course->buffers[1] = bhi_memfd_create("trace-out", SMALL, 0);
@@ -75,7 +84,7 @@ bool bhi_trace_course_prepare(struct bhi_trace_course *course, struct bhi_tracee
     course->markers = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (course->buffers[0] < 0 || course->buffers[1] < 0 || course->buffers[2] < 0 ||
-        course->cache < 0 || course->markers == MAP_FAILED) {
+        course->cache < 0 || course->given < 0 || course->markers == MAP_FAILED) {
         snprintf(page->failure, sizeof page->failure, "no memory for the trace's buffers");
         return false;
     }
@@ -93,7 +102,7 @@ struct job {
     struct bhi_cmd_copy copy;
 };
 
-enum { IN = 1, OUT, BIG, GUARDED = 1, TRUSTED };
+enum { IN = 1, OUT, BIG, DEVICE, GUARDED = 1, TRUSTED };
 
 static bool run(struct bhi_backend *backend, uint64_t seq, uint64_t kernel, uint64_t input,
                 uint64_t bytes, struct bhi_error *error) {
@@ -129,6 +138,26 @@ static bool run(struct bhi_backend *backend, uint64_t seq, uint64_t kernel, uint
     return error->status == BH_OK;
 }
 
+/* As between a buffer in device memory and a staging buffer. */
+static bool copy(struct bhi_backend *backend, uint64_t seq, uint64_t from, uint64_t to,
+                 struct bhi_error *error) {
+    struct {
+        struct bhi_lane_record record;
+        struct bhi_cmd_copy copy;
+    } job = {
+        .record = {.size = sizeof job, .seq = seq, .command_count = 1},
+        .copy = {.header = {.type = BHI_CMD_COPY, .size = sizeof job.copy},
+                 .src = from,
+                 .dst = to,
+                 .bytes = SMALL},
+    };
+    const struct bhi_lane_record *record = &job.record;
+    struct bhi_result result;
+    *error = (struct bhi_error){.status = BH_OK, .command_index = BHI_NO_COMMAND};
+    (void)bhi_backend_run(backend, &record, 1, &result, error);
+    return error->status == BH_OK;
+}
+
 static void add_kernel(struct bhi_backend *backend, const struct bhi_trace_course *course,
                        uint64_t id) {
     struct bhi_msg_kernel_create kernel = {
@@ -137,8 +166,61 @@ static void add_kernel(struct bhi_backend *backend, const struct bhi_trace_cours
     bhi_backend_kernel_create(backend, &kernel, course->code, NULL, 0);
 }
 
+/* What this does itself is no call of the driver's. */
+static bool hand_out(struct bhi_tracee_page *page, enum bhi_trace_role role, int fd, uint64_t bytes,
+                     struct bhi_error *error) {
+    const struct bhi_trace_handed handed = {.bytes = bytes, .role = role};
+    const uint32_t phase = atomic_exchange(&page->phase, BHI_TRACE_PHASES);
+    const int sent = bhi_fdpass_send(BHI_FDPASS_DESCRIPTOR, &handed, sizeof handed, &fd, 1);
+    close(fd);
+    atomic_store(&page->phase, phase);
+    return sent == 0 ||
+           (bhi_error_set(error, BH_SYSTEM, "the trace could not pass a descriptor on"), false);
+}
+
+static void leave_out(struct bhi_tracee_page *page, const char *what) {
+    const size_t used = strlen(page->left_out);
+    snprintf(page->left_out + used, sizeof page->left_out - used, "%s%s", used > 0 ? "; " : "",
+             what);
+}
+
+/* Made here, or elsewhere and imported; its own buffer is |DEVICE|. */
+static bool use_device_memory(struct bhi_backend *backend, struct bhi_error *error) {
+    return copy(backend, 11, BIG, DEVICE, error) &&
+           run(backend, 12, GUARDED, DEVICE, SMALL, error) && copy(backend, 13, DEVICE, OUT, error);
+}
+
+/* A device that does not share its memory has such buffers in the host's: copies are all that is
+ * left of them there. */
+static bool make_device_memory(struct bhi_trace_course *course, struct bhi_backend *backend,
+                               struct bhi_tracee_page *page, struct bhi_error *error) {
+    atomic_store(&page->phase, BHI_TRACE_MEMORY);
+    if (!bhi_backend_exports(backend)) {
+        leave_out(page, "making, exporting and importing device memory: the device exports none, "
+                        "its buffers are in host memory");
+        bhi_backend_attach(backend, DEVICE, course->given, LARGE, BHI_ATTACH_WRITE);
+        return use_device_memory(backend, error);
+    }
+    const int fd = bhi_backend_make(backend, DEVICE, LARGE);
+    return use_device_memory(backend, error) &&
+           hand_out(page, BHI_TRACE_IMPORTER, fd, LARGE, error);
+}
+
+static bool import_device_memory(struct bhi_trace_course *course, struct bhi_backend *backend,
+                                 struct bhi_tracee_page *page, struct bhi_error *error) {
+    bhi_backend_attach(backend, IN, course->buffers[0], SMALL, BHI_ATTACH_CONSTANT);
+    bhi_backend_attach(backend, OUT, course->buffers[1], SMALL, BHI_ATTACH_WRITE);
+    bhi_backend_attach(backend, BIG, course->buffers[2], LARGE, BHI_ATTACH_READ);
+    add_kernel(backend, course, GUARDED);
+    atomic_store(&page->phase, BHI_TRACE_MEMORY);
+    bhi_backend_import(backend, DEVICE, course->given, course->handed.bytes);
+    const bool good = use_device_memory(backend, error);
+    bhi_backend_detach(backend, DEVICE);
+    return good;
+}
+
 static bool work(struct bhi_trace_course *course, struct bhi_backend *backend,
-                 struct bhi_error *error) {
+                 struct bhi_tracee_page *page, struct bhi_error *error) {
     bhi_backend_cache_attach(backend, course->cache, CACHE);
     bhi_backend_attach(backend, IN, course->buffers[0], SMALL, BHI_ATTACH_CONSTANT);
     bhi_backend_attach(backend, OUT, course->buffers[1], SMALL, BHI_ATTACH_WRITE);
@@ -150,10 +232,14 @@ static bool work(struct bhi_trace_course *course, struct bhi_backend *backend,
                       run(backend, 3, GUARDED, BIG, LARGE, error);
     bhi_backend_abort(backend, 3);
     bhi_backend_cache_save(backend, true);
+    if (!good || !make_device_memory(course, backend, page, error)) {
+        return false;
+    }
     bhi_backend_kernel_destroy(backend, GUARDED);
+    bhi_backend_detach(backend, DEVICE);
     bhi_backend_detach(backend, BIG);
     bhi_backend_detach(backend, IN);
-    return good;
+    return true;
 }
 
 /* As the driver itself puts it; SwiftShader has no words but a number. */
@@ -178,8 +264,84 @@ static void note_descriptors(struct bhi_tracee_page *page) {
     }
 }
 
+/* Behind filter B from now on. */
+static void lock_down(struct bhi_tracee_page *page, enum bhi_trace_phase next) {
+    atomic_store(&page->phase, BHI_TRACE_PHASES);
+    note_descriptors(page);
+    atomic_store(&page->phase, next);
+}
+
+static bool be_worker(struct bhi_trace_course *course, const struct bhi_backend_config *config,
+                      struct bhi_tracee_page *page, struct bhi_error *error) {
+    BHI_FAULT_POINT("device");
+    struct bhi_backend *backend = bhi_backend_create(config, error);
+    tell_version(config, backend, page);
+    if (!backend) {
+        return false;
+    }
+    uint64_t bytes;
+    const int words = bhi_backend_words(backend, &bytes);
+    if (words < 0) {
+        leave_out(page, "a sentinel: the device has no queue for transfers alone, or shares no "
+                        "memory");
+    } else if (!hand_out(page, BHI_TRACE_SENTINELS, words, bytes, error)) {
+        return false;
+    }
+    atomic_store(&page->phase, BHI_TRACE_WARM_UP);
+    BHI_FAULT_POINT("warm_up");
+    if (!bhi_backend_warm_up(backend, error)) {
+        return false;
+    }
+    lock_down(page, BHI_TRACE_RUNNING);
+    BHI_FAULT_POINT("ready");
+    return work(course, backend, page, error);
+}
+
+/* Until it has a device it does as the first one did. */
+static bool be_importer(struct bhi_trace_course *course, const struct bhi_backend_config *config,
+                        struct bhi_tracee_page *page, struct bhi_error *error) {
+    atomic_store(&page->phase, BHI_TRACE_PHASES);
+    struct bhi_backend *backend = bhi_backend_create(config, error);
+    if (!backend || !bhi_backend_warm_up(backend, error)) {
+        return false;
+    }
+    lock_down(page, BHI_TRACE_PHASES);
+    BHI_FAULT_POINT("ready");
+    return import_device_memory(course, backend, page, error);
+}
+
+static bool be_sentinel(struct bhi_trace_course *course, const struct bhi_backend_config *config,
+                        struct bhi_tracee_page *page, struct bhi_error *error) {
+    atomic_store(&page->phase, BHI_TRACE_SENTINEL);
+    struct bhi_sentinel_device *sentinel = bhi_sentinel_device_create(config, error);
+    if (!sentinel) {
+        return false;
+    }
+    lock_down(page, BHI_TRACE_WORDS);
+    BHI_FAULT_POINT("ready");
+    int32_t result = bhi_sentinel_device_import(sentinel, 1, course->given, course->handed.bytes);
+    if (result == VK_SUCCESS) {
+        result = bhi_sentinel_device_set(sentinel, 1);
+    }
+    if (result != VK_SUCCESS) {
+        bhi_error_set(error, BH_VULKAN, "a sentinel cannot set abort words: VkResult %d",
+                      (int)result);
+        return false;
+    }
+    bhi_sentinel_device_set_all(sentinel);
+    bhi_sentinel_device_forget(sentinel, 1);
+    return true;
+}
+
 void bhi_trace_course_run(struct bhi_trace_course *course, const struct bhi_probe_context *context,
                           uint32_t index, struct bhi_tracee_page *page) {
+    static bool (*const roles[BHI_TRACE_ROLES])(struct bhi_trace_course *,
+                                                const struct bhi_backend_config *,
+                                                struct bhi_tracee_page *, struct bhi_error *) = {
+        [BHI_TRACE_WORKER] = be_worker,
+        [BHI_TRACE_IMPORTER] = be_importer,
+        [BHI_TRACE_SENTINELS] = be_sentinel,
+    };
     struct bhi_error failure = {.status = BH_OK};
     struct bhi_error error = {.status = BH_OK, .text = ""};
     const struct bhi_backend_config config = {
@@ -192,22 +354,7 @@ void bhi_trace_course_run(struct bhi_trace_course *course, const struct bhi_prob
         snprintf(page->failure, sizeof page->failure, "%.250s", failure.text);
         return;
     }
-    BHI_FAULT_POINT("device");
-    struct bhi_backend *backend = bhi_backend_create(&config, &error);
-    tell_version(&config, backend, page);
-    bool good = backend;
-    if (good) {
-        atomic_store(&page->phase, BHI_TRACE_WARM_UP);
-        BHI_FAULT_POINT("warm_up");
-        good = bhi_backend_warm_up(backend, &error);
-    }
-    if (good) {
-        atomic_store(&page->phase, BHI_TRACE_PHASES);
-        note_descriptors(page);
-        atomic_store(&page->phase, BHI_TRACE_RUNNING);
-        BHI_FAULT_POINT("ready");
-        good = work(course, backend, &error);
-    }
+    const bool good = roles[course->role](course, &config, page, &error);
     if (!good) {
         snprintf(page->failure, sizeof page->failure, "%.250s", error.text);
     }

@@ -6,6 +6,9 @@
  *                      ▲                │      filters: every call is put to the tracer)
  *                      └──── seccomp ───┘
  *
+ * There are up to three tracees, one after the other: a worker; if it has exported device memory, a
+ * worker that imports it; if it has exported its abort words, a sentinel that sets them.
+ *
  * The tracer answers as the table would have the filters answer; what no rule knows it lets
  * through, so that one trace names all such calls and not the first. docs/decisions/0022. */
 #ifndef BHI_WORKER_TRACE_RUN_H
@@ -25,6 +28,7 @@ struct bhi_tracee_page {
     uint8_t open[512]; /* bits: its descriptors when filter B would be set */
     char version[160];
     char failure[256];
+    char left_out[256];
 };
 
 /* Forks a tracer for device |index|, which fills |page|. Returns its pid, or -errno. *out_report is
@@ -32,16 +36,34 @@ struct bhi_tracee_page {
 pid_t bhi_trace_start(const struct bhi_probe_context *context, uint32_t index,
                       struct bhi_trace_page *page, struct bhi_probe_report **out_report);
 
+enum bhi_trace_role {
+    BHI_TRACE_WORKER,    /* all that one does; makes device memory */
+    BHI_TRACE_IMPORTER,  /* the worker of another stream: imports that memory */
+    BHI_TRACE_SENTINELS, /* imports and sets the worker's abort words */
+    BHI_TRACE_ROLES
+};
+
+/* What a tracee leaves in its socket, with one descriptor: for a tracee of |role|. */
+struct bhi_trace_handed {
+    uint64_t bytes; /* of the memory */
+    uint32_t role;
+};
+
 /* What the tracee needs and cannot make any more once it is in (course.c). */
 struct bhi_trace_course {
+    enum bhi_trace_role role;
+    struct bhi_trace_handed handed; /* to this tracee, with |given|; -1: nothing */
+    int given;
     int buffers[3];
     int cache;
     void *code;
     size_t code_bytes;
     void *markers;
 };
-/* Before the sandbox. False: |page|->failure says why. */
-bool bhi_trace_course_prepare(struct bhi_trace_course *course, struct bhi_tracee_page *page);
+/* Before the sandbox. |given| is taken over. False: |page|->failure says why. */
+bool bhi_trace_course_prepare(struct bhi_trace_course *course, enum bhi_trace_role role,
+                              const struct bhi_trace_handed *handed, int given,
+                              struct bhi_tracee_page *page);
 /* Traced. */
 void bhi_trace_course_run(struct bhi_trace_course *course, const struct bhi_probe_context *context,
                           uint32_t index, struct bhi_tracee_page *page);

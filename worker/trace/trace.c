@@ -20,6 +20,7 @@
 #include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,8 +59,8 @@ static bool enter(const struct bhi_probe_context *context, uint32_t index,
                                   .node = bhi_nodes_path(context->nodes, index)};
     int doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int kept[] = {
-        socket,       doorbell, course->buffers[0], course->buffers[1], course->buffers[2],
-        course->cache};
+        socket,        doorbell,     course->buffers[0], course->buffers[1], course->buffers[2],
+        course->cache, course->given};
     if (doorbell < 0 ||
         bhi_sandbox_descriptors(kept, sizeof kept / sizeof kept[0], &failure) != 0 ||
         bhi_sandbox_enter(&sandbox, &failure) != 0) {
@@ -69,6 +70,7 @@ static bool enter(const struct bhi_probe_context *context, uint32_t index,
     }
     memcpy(course->buffers, &kept[2], sizeof course->buffers);
     course->cache = kept[5];
+    course->given = kept[6];
     page->pid = (int32_t)getpid();
     (void)prctl(PR_SET_DUMPABLE, 1); /* the tracer reads paths; without, it does not name them */
     const int listener = listen_to_all();
@@ -82,12 +84,14 @@ static bool enter(const struct bhi_probe_context *context, uint32_t index,
 }
 
 static _Noreturn void be_tracee(const struct bhi_probe_context *context, uint32_t index, int socket,
+                                const struct bhi_trace_handed *handed, int given,
                                 struct bhi_tracee_page *page) {
     struct bhi_trace_course course;
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() == 1) {
         _exit(1); /* the tracer is gone already */
     }
-    if (bhi_trace_course_prepare(&course, page) && enter(context, index, &course, socket, page)) {
+    if (bhi_trace_course_prepare(&course, (enum bhi_trace_role)handed->role, handed, given, page) &&
+        enter(context, index, &course, socket, page)) {
         bhi_trace_course_run(&course, context, index, page);
     }
     atomic_store(&page->phase, BHI_TRACE_PHASES);
@@ -140,6 +144,10 @@ static void record(struct tracer *tracer, uint32_t phase, const struct seccomp_n
     }
 }
 
+static bool behind_b(uint32_t phase) {
+    return phase == BHI_TRACE_RUNNING || phase == BHI_TRACE_MEMORY || phase == BHI_TRACE_WORDS;
+}
+
 static void answer(struct tracer *tracer) {
     struct seccomp_notif call = {0};
     if (ioctl(tracer->listener, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) {
@@ -154,9 +162,9 @@ static void answer(struct tracer *tracer) {
         }
         tracer->judge.pid = tracer->tracee->pid;
         memcpy(tracer->judge.open, tracer->tracee->open, sizeof tracer->judge.open);
-        judged = bhi_sandbox_judge(
-            &tracer->judge, phase == BHI_TRACE_RUNNING ? BHI_FILTER_STEADY : BHI_FILTER_START,
-            call.data.nr, args);
+        judged = bhi_sandbox_judge(&tracer->judge,
+                                   behind_b(phase) ? BHI_FILTER_STEADY : BHI_FILTER_START,
+                                   call.data.nr, args);
         record(tracer, phase, &call, judged);
     }
     struct seccomp_notif_resp response = {.id = call.id};
@@ -183,27 +191,100 @@ static void serve(struct tracer *tracer) {
     }
 }
 
-static void finish(struct tracer *tracer) {
+/* What the tracee of |role| has left. The first failure counts. */
+static void finish(struct tracer *tracer, enum bhi_trace_role role) {
+    static const char *const whose[BHI_TRACE_ROLES] = {
+        [BHI_TRACE_WORKER] = "",
+        [BHI_TRACE_IMPORTER] = "importing device memory: ",
+        [BHI_TRACE_SENTINELS] = "the sentinel: ",
+    };
     struct bhi_trace_page *page = tracer->page;
-    const struct bhi_driver_info *info = tracer->judge.driver->info;
+    const struct bhi_tracee_page *tracee = tracer->tracee;
     siginfo_t end = {0};
     (void)waitid(P_PID, (id_t)tracer->pid, &end, WEXITED);
-    const struct bhi_tracee_page *tracee = tracer->tracee;
-    page->complete = atomic_load(&tracee->complete) == 1;
-    snprintf(page->driver, sizeof page->driver, "%s", info->name);
-    snprintf(page->version, sizeof page->version, "%.*s", (int)sizeof page->version - 1,
-             tracee->version);
-    bhi_driver_made_for(info, page->made_for, sizeof page->made_for);
-    page->known = bhi_driver_knows(info, page->version);
-    page->tried = info->tried;
-    if (end.si_code != CLD_EXITED) {
-        snprintf(page->failure, sizeof page->failure, "it was killed by SIG%s%s%.150s",
-                 sigabbrev_np(end.si_status), tracee->failure[0] != '\0' ? ": " : "",
-                 tracee->failure);
-    } else {
-        snprintf(page->failure, sizeof page->failure, "%.*s", (int)sizeof page->failure - 1,
-                 tracee->failure);
+    const bool complete = atomic_load(&tracee->complete) == 1;
+    if (role == BHI_TRACE_WORKER) {
+        const struct bhi_driver_info *info = tracer->judge.driver->info;
+        page->complete = complete;
+        snprintf(page->driver, sizeof page->driver, "%s", info->name);
+        snprintf(page->version, sizeof page->version, "%.*s", (int)sizeof page->version - 1,
+                 tracee->version);
+        bhi_driver_made_for(info, page->made_for, sizeof page->made_for);
+        page->known = bhi_driver_knows(info, page->version);
+        page->tried = info->tried;
+        snprintf(page->left_out, sizeof page->left_out, "%.*s", (int)sizeof page->left_out - 1,
+                 tracee->left_out);
     }
+    page->complete &= complete;
+    if (page->failure[0] != '\0') {
+        return;
+    }
+    if (end.si_code != CLD_EXITED) {
+        snprintf(page->failure, sizeof page->failure, "%sit was killed by SIG%s%s%.150s",
+                 whose[role], sigabbrev_np(end.si_status), tracee->failure[0] != '\0' ? ": " : "",
+                 tracee->failure);
+    } else if (tracee->failure[0] != '\0') {
+        snprintf(page->failure, sizeof page->failure, "%s%.200s", whose[role], tracee->failure);
+    }
+}
+
+/* What a tracee has handed out, for others: |fds| and |handed| have room for one of each role. */
+static void collect(int socket, struct bhi_trace_handed handed[BHI_TRACE_ROLES],
+                    int fds[BHI_TRACE_ROLES]) {
+    struct bhi_trace_handed one;
+    int fd;
+    size_t count = 1;
+    while (bhi_fdpass_recv(socket, &one, sizeof one, &fd, &count, MSG_DONTWAIT) ==
+               (int)sizeof one &&
+           count == 1) {
+        if (one.role < BHI_TRACE_ROLES && fds[one.role] < 0) {
+            handed[one.role] = one;
+            fds[one.role] = fd;
+        } else {
+            close(fd);
+        }
+    }
+}
+
+/* One tracee, from its fork to its end. False: it did not begin, and |why| says so. */
+static bool trace_one(struct tracer *tracer, const struct bhi_probe_context *context,
+                      uint32_t index, enum bhi_trace_role role,
+                      struct bhi_trace_handed handed[BHI_TRACE_ROLES], int fds[BHI_TRACE_ROLES],
+                      char *why, size_t why_size) {
+    int pair[2];
+    if (bhi_fdpass_pair(pair) != 0) {
+        snprintf(why, why_size, "no descriptors for a trace");
+        return false;
+    }
+    memset(tracer->tracee, 0, sizeof *tracer->tracee);
+    tracer->pid = fork();
+    if (tracer->pid == 0) {
+        handed[role].role = role;
+        be_tracee(context, index, pair[0], &handed[role], fds[role], tracer->tracee);
+    }
+    close(pair[0]);
+    if (tracer->pid < 0) {
+        snprintf(why, why_size, "cannot fork: %s", strerrordesc_np(errno));
+        close(pair[1]);
+        return false;
+    }
+    char byte;
+    size_t count = 1;
+    const int length = bhi_fdpass_recv(pair[1], &byte, 1, &tracer->listener, &count, 0);
+    const bool begun = length == 1 && count == 1;
+    if (begun) {
+        serve(tracer);
+        close(tracer->listener);
+        collect(pair[1], handed, fds);
+    }
+    close(pair[1]);
+    finish(tracer, role);
+    if (!begun) {
+        snprintf(why, why_size, "%.250s",
+                 tracer->page->failure[0] != '\0' ? tracer->page->failure
+                                                  : "the traced process did not begin");
+    }
+    return begun;
 }
 
 struct request {
@@ -217,35 +298,23 @@ static void trace(const struct bhi_probe_context *context, const void *argument,
     const uint32_t index = ((const struct request *)argument)->index;
     struct bhi_trace_page *page = ((const struct request *)argument)->page;
     struct tracer tracer = {.judge = {.driver = context->driver}, .page = page, .listener = -1};
-    int pair[2];
+    struct bhi_trace_handed handed[BHI_TRACE_ROLES] = {{0}};
+    int fds[BHI_TRACE_ROLES] = {-1, -1, -1};
     report->result = BHI_PROBE_BROKEN;
     tracer.tracee = mmap(NULL, sizeof *tracer.tracee, PROT_READ | PROT_WRITE,
                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (tracer.tracee == MAP_FAILED || bhi_fdpass_pair(pair) != 0) {
-        snprintf(report->text, sizeof report->text, "no memory or descriptors for a trace");
+    if (tracer.tracee == MAP_FAILED) {
+        snprintf(report->text, sizeof report->text, "no memory for a trace");
         return;
     }
-    tracer.pid = fork();
-    if (tracer.pid == 0) {
-        be_tracee(context, index, pair[0], tracer.tracee);
+    for (uint32_t role = 0; role < BHI_TRACE_ROLES; role++) {
+        if ((role == BHI_TRACE_WORKER || fds[role] >= 0) &&
+            !trace_one(&tracer, context, index, (enum bhi_trace_role)role, handed, fds,
+                       report->text, sizeof report->text)) {
+            return;
+        }
     }
-    close(pair[0]);
-    if (tracer.pid < 0) {
-        snprintf(report->text, sizeof report->text, "cannot fork: %s", strerrordesc_np(errno));
-        return;
-    }
-    char byte;
-    size_t count = 1;
-    const int length = bhi_fdpass_recv(pair[1], &byte, 1, &tracer.listener, &count, 0);
-    if (length == 1 && count == 1) {
-        serve(&tracer);
-    }
-    finish(&tracer);
-    report->result = length == 1 && count == 1 ? BHI_PROBE_HOLDS : BHI_PROBE_BROKEN;
-    if (report->result == BHI_PROBE_BROKEN) {
-        snprintf(report->text, sizeof report->text, "%.250s",
-                 page->failure[0] != '\0' ? page->failure : "the traced process did not begin");
-    }
+    report->result = BHI_PROBE_HOLDS;
 }
 
 pid_t bhi_trace_start(const struct bhi_probe_context *context, uint32_t index,

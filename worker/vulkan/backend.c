@@ -240,6 +240,10 @@ void bhi_backend_attach(struct bhi_backend *b, uint64_t id, int fd, uint64_t siz
     keep(b, id, bhi_vk_buffer_attach(&b->device, id, fd, size, access));
 }
 
+bool bhi_backend_exports(const struct bhi_backend *b) {
+    return b->device.exports;
+}
+
 int bhi_backend_make(struct bhi_backend *b, uint64_t id, uint64_t size) {
     int fd;
     bhi_backend_detach(b, id);
