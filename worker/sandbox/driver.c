@@ -150,7 +150,7 @@ static const struct bhi_seccomp_rule nvidia_steady[] = {
 
 static const char *const lavapipe_libraries[] = {"libvulkan_lvp.so*", NULL};
 static const char *const lavapipe_devices[] = {NULL};
-static const char *const lavapipe_versions[] = {"Mesa 22.3.*", "Mesa 25.0.*", NULL};
+static const char *const lavapipe_versions[] = {"Mesa 22.3.*", "Mesa 25.0.*", "Mesa 26.1.*", NULL};
 static const struct bhi_driver_env lavapipe_environment[] = {
     /* See above; and without it Mesa asks nscd, through a socket, for a home folder. */
     {"MESA_SHADER_CACHE_DISABLE", "true"},
