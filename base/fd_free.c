@@ -14,8 +14,8 @@ uint32_t bhi_fd_count_free(uint32_t wanted) {
     const uint32_t numbers =
         limit.rlim_cur < MOST_NUMBERS ? (uint32_t)limit.rlim_cur : MOST_NUMBERS;
     uint32_t left = 0;
-    /* From the top, where few are taken. In parentheses: a look that opens nothing is not one of
-     * the calls that the fault tests let fail. */
+    /* From the top down: high numbers are rarely taken. The name in parentheses calls the function
+     * and not a macro, so the fault tests do not let this call fail. */
     for (uint32_t fd = numbers; fd > 0 && left < wanted; fd--) {
         left += (fcntl)((int)fd - 1, F_GETFD) < 0;
     }

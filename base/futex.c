@@ -33,7 +33,8 @@ static struct timespec *to_timespec(uint64_t deadline_ns, struct timespec *out) 
     return out;
 }
 
-/* Woken, changed before we slept (EAGAIN), or interrupted: all the same to the caller. */
+/* The thread was woken, the word had changed before it slept (EAGAIN), or a signal interrupted it.
+ * The caller handles all three alike. */
 static int wait_result(long rc) {
     if (rc >= 0 || errno == EAGAIN || errno == EINTR) {
         return 0;
@@ -79,9 +80,9 @@ static inline void pause_cpu(void) {
 #endif
 }
 
-/* A budget of 0 stays 0: this place never spins. Any other keeps a floor, so that it can notice
- * when spinning begins to pay again. Threads that share a place may race on the budget: it is a
- * guess either way. */
+/* A budget of 0 stays 0: this place never spins. Any other budget keeps a minimum, so that the
+ * place notices when spinning pays again. Threads that share a place may race on its budget; it is
+ * an estimate, so no harm is done. */
 bool bhi_spin_wait(struct bhi_spin *spin, const _Atomic uint32_t *word, uint32_t expected) {
     if (atomic_load_explicit(word, memory_order_acquire) != expected) {
         return true;
@@ -105,7 +106,7 @@ bool bhi_spin_wait(struct bhi_spin *spin, const _Atomic uint32_t *word, uint32_t
                 return true;
             }
         }
-        /* Where processors are few, what we wait for may need this one. */
+        /* With few processors, the process that we wait for may need this one. */
         sched_yield();
     } while (bhi_now_ns() < end);
     uint32_t lowered = budget / 2;

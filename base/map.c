@@ -70,7 +70,7 @@ void *bhi_map_remove(struct bhi_map *map, uint64_t key) {
         return NULL;
     }
     map->count--;
-    /* Close the gap: whoever probed past it moves up. */
+    /* Closes the gap: later entries of the same probe sequence move up. */
     for (size_t at = (hole + 1) & (map->capacity - 1); map->entries[at].value;
          at = (at + 1) & (map->capacity - 1)) {
         const size_t distance_hole = (at - hole) & (map->capacity - 1);

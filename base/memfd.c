@@ -12,8 +12,8 @@
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
 
-/* Before Linux 6.11 a signal undoes a whole fallocate on a memfd: in one piece it would never get
- * done in a host with a timer that ticks faster than the memory comes. */
+/* Before Linux 6.11 a signal undoes a whole fallocate on a memfd. In one piece it would never
+ * finish in a host whose timer ticks faster than the memory can be allocated. */
 #define RESERVE_STEP  (UINT64_C(16) << 20)
 #define RESERVE_LEAST (UINT64_C(64) << 10)
 
@@ -62,8 +62,8 @@ int bhi_memfd_verify(int fd, uint64_t bytes, int extra_seals) {
     if (size == 0) {
         return -EINVAL;
     }
-    /* Seals first: only once it is sealed does the size hold still. Anything but a memfd (or
-     * hugetlbfs, tmpfs file, which have no SHRINK|GROW|SEAL) answers EINVAL. */
+    /* The seals are checked first: only a sealed file keeps its size. Files of hugetlbfs and tmpfs
+     * answer, but lack SHRINK, GROW and SEAL; any other file that is no memfd answers EINVAL. */
     int seals = fcntl(fd, F_GET_SEALS);
     if (seals < 0) {
         return errno == EINVAL ? -EPERM : -errno;
@@ -75,7 +75,7 @@ int bhi_memfd_verify(int fd, uint64_t bytes, int extra_seals) {
     if (fstat(fd, &st)) {
         return -errno;
     }
-    /* Whoever made it for himself may have left the last page's end out; no page may be missing. */
+    /* The file's maker may have cut off the end of the last page; every page must be there. */
     if (!S_ISREG(st.st_mode) || st.st_size <= 0 || (uint64_t)st.st_size < bytes ||
         bhi_page_round((uint64_t)st.st_size) != size) {
         return -EINVAL;
@@ -88,7 +88,7 @@ int bhi_memfd_protect(int fd) {
     if (fstat(fd, &st)) {
         return -errno;
     }
-    /* Its executable bits may be sealed, and stay. */
+    /* The bits that make it executable may be sealed. Then they stay. */
     mode_t mode = (st.st_mode & 0555) | 0444;
     return (st.st_mode & 07777) == mode || fchmod(fd, mode) == 0 ? 0 : -errno;
 }

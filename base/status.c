@@ -46,9 +46,9 @@ bh_status_class bh_status_classify(bh_status status) {
     return BH_STATUS_CLASS_NONE;
 }
 
-/* How a worker died, a cancellation, the loss of others: the supervisor sees those for itself, and
- * takes no worker's word for them. A passed deadline is the answer to an abort (lane.h): without
- * one it is a lie (core/worker.c). */
+/* A worker may not report how a worker died, a cancellation, or the loss of other submissions: the
+ * supervisor sees these itself. A passed deadline is the answer to an abort (lane.h); without an
+ * abort it is a lie (core/worker.c). */
 bool bhi_status_from_worker(uint32_t code) {
     switch (code) {
     case BH_OUT_OF_HOST_MEMORY:
@@ -62,7 +62,7 @@ bool bhi_status_from_worker(uint32_t code) {
     case BH_LIMIT_EXCEEDED:
     case BH_LOOP_LIMIT:
     case BH_DEADLINE:
-    case BH_CANCELLED: /* skipped, as the lane said */
+    case BH_CANCELLED: /* the lane told the worker to skip it */
         return true;
     default:
         return false;

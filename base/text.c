@@ -42,9 +42,9 @@ static size_t decode(const uint8_t *bytes, size_t length, uint8_t out[4], uint32
     return n;
 }
 
-/* Not C0, DEL and C1, and nothing that makes text look like other text: marks that reorder it,
- * separators that some terminals take for the end of a line, and what nobody sees: two names that
- * differ by it look the same. */
+/* Neither C0, DEL and C1, nor characters that make text look like other text: marks that reorder
+ * it, separators that some terminals treat as a line end, and invisible characters, by which two
+ * names can differ and look the same. */
 static bool may_be_shown(uint32_t point) {
     static const struct {
         uint32_t first, last;

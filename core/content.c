@@ -33,7 +33,7 @@ static bool matters(const struct bhi_content_group *group, uint32_t i) {
     return state == BH_EVENT_PENDING || (state == BH_EVENT_POISONED && i >= group->counting);
 }
 
-/* Drops those at the front that no longer matter: a stream's submissions end in order, but for
+/* Drops the users at the front that no longer matter. A stream's submissions end in order, except
  * those that end early. */
 static void trim(struct bhi_content_group *group) {
     while (group->first < group->end && !matters(group, group->first)) {
@@ -44,7 +44,7 @@ static void trim(struct bhi_content_group *group) {
     }
 }
 
-/* Of the poisoned ones that count those with the earliest origins are kept (E7): the last tick that
+/* Of the poisoned writers it keeps those with the earliest origins (E7): finds the last tick that
  * is early enough. */
 static uint64_t last_tick(const struct bhi_content_group *group) {
     uint64_t earliest[MAX_POISONED];
@@ -66,7 +66,7 @@ static uint64_t last_tick(const struct bhi_content_group *group) {
     return count ? earliest[count - 1] : 0;
 }
 
-/* Drops all that no longer matter, and moves the rest to the front. */
+/* Drops all users that no longer matter, and moves the others to the front. */
 static void compact(struct bhi_content_group *group) {
     uint32_t kept = 0, counting = 0, poisoned = 0;
     uint64_t last = last_tick(group);
@@ -93,7 +93,7 @@ static bool reserve_user(struct bhi_content_group *group) {
         return true;
     }
     compact(group);
-    /* At least half of it free, so that this is not done each time. */
+    /* Leaves at least half of the room free, so that this does not run each time. */
     if (group->capacity && 2 * group->end <= group->capacity) {
         return true;
     }
@@ -143,7 +143,7 @@ bool bhi_content_reserve(struct bhi_content *content, const struct bhi_core_stre
     return reserve(&content->writers, stream) && reserve(&content->readers, stream);
 }
 
-/* From now on what they have written, or will, does not show. */
+/* From now on the content hides what they have written or will write. */
 static void supersede(struct bhi_content_users *users) {
     for (uint32_t g = 0; g < users->count; g++) {
         users->groups[g].counting = users->groups[g].end;

@@ -24,7 +24,8 @@ void bhi_event_unref(struct bh_event *event) {
     if (!event || atomic_fetch_sub_explicit(&event->refs, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    /* A pending event is referenced by its submission, so this one has ended. */
+    /* A pending event is referenced by its submission. This event has no reference left, so it has
+     * ended. */
     BHI_CHECK(!event->submission && bhi_list_empty(&event->dependents));
     event->core->ops->free_event(event);
 }

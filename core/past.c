@@ -7,7 +7,7 @@ bool bhi_past_clean(const struct bhi_past *past, const struct bhi_submission *su
 
 bool bhi_past_suits(const struct bhi_past *past, const struct bhi_submission *submission,
                     enum bhi_apart apart, bool idle) {
-    /* Nor does anything come to what is there, and is to be kept apart. */
+    /* What the worker already has may have to be kept apart from all or from other code. */
     if (!idle && (apart == BHI_APART_ALL || past->kept == BHI_APART_ALL)) {
         return false;
     }
@@ -18,7 +18,7 @@ bool bhi_past_suits(const struct bhi_past *past, const struct bhi_submission *su
     switch (apart) {
     case BHI_APART_NOT:
         break;
-    case BHI_APART_CODE: /* copies and fills are nobody's code */
+    case BHI_APART_CODE: /* copies and fills run no code of anybody */
         return !submission->code || bhi_past_clean(past, submission);
     case BHI_APART_ALL:
         return !past->code || (bhi_past_clean(past, submission) && !past->used);

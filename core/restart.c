@@ -26,7 +26,7 @@ static uint64_t cost_ns(const struct bhi_restart *restart) {
     return restart->window_ns / restart->budget;
 }
 
-/* True: there is not enough left. */
+/* Takes |cost_ns| from the budget. Returns true if not enough is left. */
 static bool charge(struct bhi_restart *restart, uint64_t cost_ns, uint64_t now_ns) {
     uint64_t credit_ns = restart->credit_ns + (now_ns - restart->credit_at_ns);
     if (credit_ns > restart->window_ns || credit_ns < restart->credit_ns) {

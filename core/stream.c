@@ -3,7 +3,7 @@
 #include "base/detail.h"
 #include "core/worker.h"
 
-/* Descriptors may come back soon: the host closes some. Its caller waits for an answer meanwhile.
+/* A host that has no descriptors left may soon close some. Meanwhile a caller waits for an answer.
  */
 #define STARVED_RETRY_NS (20ull * 1000000)
 #define STARVED_MOST_NS  (400ull * 1000000)
@@ -165,7 +165,7 @@ void bhi_stream_starved(struct bhi_core_stream *stream, const bh_detail *why) {
     stream->heals_at_ns = now_ns + STARVED_HEALS_NS;
 }
 
-/* Everything of the list that was submitted after |failure| goes with it. */
+/* Fails every submission of the list that was submitted after |failure|. */
 static void fail_later(struct bhi_list *list, const struct bh_event *failure) {
     BHI_LIST_EACH(node, list) {
         struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
@@ -175,7 +175,8 @@ static void fail_later(struct bhi_list *list, const struct bh_event *failure) {
     }
 }
 
-/* Whoever ends with one of them was submitted after it, and has been cancelled before. */
+/* Newest first: what ends together with a submission was submitted after it, and has been cancelled
+ * already. */
 static void cancel_all(struct bhi_list *list) {
     for (struct bhi_list *node = list->prev, *before = node->prev; node != list;
          node = before, before = node->prev) {
@@ -209,7 +210,8 @@ void bhi_stream_failed(struct bhi_core_stream *stream, struct bh_event *event) {
 }
 
 void bhi_stream_sweep(struct bhi_core_stream *stream) {
-    /* They are only doomed here, and leave the lists when their turn comes. */
+    /* The submissions are only doomed here. They leave the lists when their turn in the ripples
+     * comes. */
     BHI_CHECK(stream->core->rippling);
     if (stream->worker) {
         fail_later(&stream->worker->inflight, stream->failure);

@@ -38,7 +38,8 @@ bool bhi_submission_use(struct bhi_submission *submission, struct bhi_content *c
         found = &submission->uses[submission->use_count++];
         *found = (struct bhi_use){.content = content};
     }
-    /* Reading what an earlier command of this submission has overwritten is its own affair. */
+    /* A submission that reads what its earlier command has overwritten does not depend on others
+     * for it. */
     if (reads && !found->overwrites) {
         found->reads = true;
     }
@@ -51,7 +52,8 @@ bool bhi_submission_use(struct bhi_submission *submission, struct bhi_content *c
     return true;
 }
 
-/* The edges are in lists: they must be taken out and put back when they move. */
+/* The edges are linked into lists, so each edge is taken out of its list and the copy is put in its
+ * place. */
 static bool grow_edges(struct bhi_submission *consumer) {
     uint32_t capacity = consumer->edge_capacity ? 2 * consumer->edge_capacity : 4;
     struct bhi_edge *edges = malloc(capacity * sizeof *edges);
@@ -73,7 +75,7 @@ static bool grow_edges(struct bhi_submission *consumer) {
     return true;
 }
 
-/* Adds "|consumer| needs |producer|"; nothing to do when that has ended well. */
+/* Adds the edge "|consumer| needs |producer|". Does nothing if the producer has ended well. */
 static bool need(struct bhi_submission *consumer, struct bh_event *producer, bool data) {
     bh_event_state state = bhi_event_state(producer);
     if (state == BH_EVENT_READY || (state == BH_EVENT_POISONED && !data)) {
@@ -107,7 +109,7 @@ static bool need(struct bhi_submission *consumer, struct bh_event *producer, boo
     return true;
 }
 
-/* |reads|: what those write that decide the content. */
+/* |reads|: the submission reads the content, so it needs those writers that decide the content. */
 static bool need_users(struct bhi_submission *submission, const struct bhi_content_users *users,
                        bool reads) {
     for (uint32_t g = 0; g < users->count; g++) {
@@ -145,7 +147,7 @@ bool bhi_submission_depend(struct bhi_submission *submission, bh_event *const *w
 
 /* -- ending ----------------------------------------------------------------------------------- */
 
-/* Drops everything that it held for its run (B2: exactly once, at its own end). */
+/* Drops everything that the submission held for its run (B2: exactly once, at its own end). */
 static void drop(struct bhi_submission *submission) {
     const struct bhi_core_ops *ops = submission->stream->core->ops;
     for (uint32_t i = 0; i < submission->edge_count; i++) {
@@ -205,8 +207,8 @@ static void judge(struct bhi_submission *submission, const struct bhi_outcome *o
     core->ops->name_kernel(submission, outcome->command_index, verdict);
 }
 
-/* The verdict of a submission that |cause| dooms. It may still have to end: what it did, and when
- * it ended, is filled in then. */
+/* Writes the verdict of a submission that |cause| dooms. A submission that still runs gets its
+ * times and |executed| when it ends. */
 static void inherit(struct bhi_submission *submission, const struct bh_event *cause) {
     struct bh_event *event = submission->event;
     uint64_t submitted_ns = event->verdict.submitted_ns;
@@ -222,7 +224,7 @@ static void inherit(struct bhi_submission *submission, const struct bh_event *ca
     memcpy(event->verdict.stream_name, submission->stream->name, sizeof event->verdict.stream_name);
     const char *why = cause->verdict.message;
     char origin[sizeof cause->verdict.message];
-    /* Don't pile up prefixes: the origin's own words follow the last one. */
+    /* Prefixes do not pile up: the origin's own words follow the last prefix. */
     const char *words = cause->verdict.hops ? strstr(why, ": ") : NULL;
     snprintf(origin, sizeof origin, "%s", words ? words + 2 : why);
     snprintf(event->verdict.message, sizeof event->verdict.message,
@@ -244,8 +246,8 @@ static void doom(struct bhi_submission *submission, const struct bh_event *cause
     ripple(submission);
 }
 
-/* Another cause than the one that its verdict reports has reached a doomed submission. |news|:
- * along which edge; NULL: its own failure, or its worker's. */
+/* A doomed submission has another cause than the one that its verdict reports. |news| is the edge
+ * along which the cause came; NULL: it failed itself, or its worker died. */
 static void count_cause(struct bhi_submission *submission, uint64_t origin,
                         const struct bhi_edge *news) {
     bool known = origin == submission->event->verdict.origin;
@@ -273,7 +275,7 @@ static void publish(struct bhi_submission *submission) {
     submission->stream->core->ops->ended(event);
 }
 
-/* A doomed one that has not started need not run: it ends now. */
+/* A doomed submission that has not started need not run: it ends now. */
 static void end_early(struct bhi_submission *submission) {
     struct bhi_core *core = submission->stream->core;
     if (submission->state == BHI_RELEASED &&
@@ -312,13 +314,13 @@ static void tell_dependents(struct bhi_submission *submission) {
     }
 }
 
-/* Gives back what is left of an ended one. */
+/* Gives back what is left of a submission that has ended. */
 static void retire(struct bhi_submission *submission) {
     struct bhi_core_stream *stream = submission->stream;
     const struct bhi_core_ops *ops = stream->core->ops;
     struct bh_event *event = submission->event;
     if (!bhi_list_empty(&stream->queue)) {
-        bhi_stream_wants_pump(stream); /* it may have stood in the way of the next one */
+        bhi_stream_wants_pump(stream); /* it may have blocked the next one in the queue */
     }
     drop(submission);
     submission->event = NULL;
@@ -372,7 +374,8 @@ void bhi_submission_end(struct bhi_submission *submission, const struct bhi_outc
         verdict->started_ns = outcome->started_ns;
         verdict->device_ns = outcome->device_ns;
         verdict->ended_ns = outcome->ended_ns ? outcome->ended_ns : core->ops->now_ns(core);
-        /* Its own failure is one more cause (E7); being skipped is none. */
+        /* The failure of a doomed submission is one more cause (E7). A skipped submission has not
+         * failed. */
         if (outcome->status != BH_OK && outcome->status != BH_CANCELLED) {
             count_cause(submission, outcome->origin ? outcome->origin : verdict->event, NULL);
         }
@@ -421,8 +424,8 @@ void bhi_submission_fail_strict(struct bhi_submission *submission, const struct 
 
 /* -- queueing --------------------------------------------------------------------------------- */
 
-/* The doomed data dependency with the earliest origin, or NULL. All that are doomed count as told;
- * *out_others is how many other origins there are. */
+/* Returns the doomed producer with the earliest origin among the data dependencies, or NULL. Marks
+ * all doomed edges as reported. *out_others is the number of other origins. */
 static struct bh_event *cause_of(struct bhi_submission *submission, uint32_t *out_others) {
     struct bh_event *first = NULL;
     struct bhi_idset origins = {0};
@@ -492,13 +495,15 @@ void bhi_submission_cancel(struct bhi_submission *submission) {
                                      worker->pid);
         return;
     }
-    /* It runs, or is about to. The worker is killed only when its turn has come, so that nobody
-     * before it is hurt; those behind it start again elsewhere (E13). */
+    /* The submission runs, or will run next. The worker is killed only when its turn has come, so
+     * that the kill hurts no submission before it; those behind it start again on another worker
+     * (E13). */
     bhi_submission_notify(submission);
     bhi_core_worker_hasten(worker, submission);
 }
 
-/* What keeps it in its queue: a producer on another stream, or those before it. NULL: neither. */
+/* Returns what keeps a submission in its queue: its producer on another stream, or the head of the
+ * queue. NULL: neither. */
 static struct bhi_submission *held_by(const struct bhi_submission *submission) {
     for (uint32_t i = 0; submission->holds && i < submission->edge_count; i++) {
         const struct bhi_edge *edge = &submission->edges[i];
@@ -512,7 +517,7 @@ static struct bhi_submission *held_by(const struct bhi_submission *submission) {
     return head != submission ? head : NULL;
 }
 
-#define LONGEST_LOOK 16 /* submissions: the lock is held */
+#define LONGEST_LOOK 16 /* submissions; this limits how long the lock is held */
 
 struct bhi_submission *bhi_submission_in_lane(struct bhi_submission *submission) {
     for (int i = 0; submission && submission->state == BHI_QUEUED && i < LONGEST_LOOK; i++) {

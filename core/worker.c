@@ -5,8 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define SKIP_NS        (5000ull * 1000000) /* for a lane full of withdrawn ones */
-#define MARKER_LOOK_NS (5ull * 1000000)    /* between two looks at the marker, at least */
+#define SKIP_NS        (5000ull * 1000000) /* how long a lane full of withdrawn submissions may take */
+#define MARKER_LOOK_NS (5ull * 1000000)    /* least time between two looks at the marker */
 
 void bhi_core_worker_init(struct bhi_core_worker *worker, struct bhi_core *core) {
     *worker = (struct bhi_core_worker){.core = core};
@@ -46,7 +46,7 @@ static uint64_t after_ns(uint64_t since_ns, uint64_t ns) {
     return ns == BH_FOREVER || since_ns + ns < since_ns ? BH_FOREVER : since_ns + ns;
 }
 
-/* When something has to be done about |running|. |limit_ns|: how long it may take. */
+/* Returns when |running| has to be ended. |limit_ns|: how long it may take. */
 static uint64_t due_ns(const struct bhi_core_worker *worker, const struct bhi_submission *running,
                        uint64_t limit_ns) {
     if (running->end_requested) {
@@ -55,15 +55,15 @@ static uint64_t due_ns(const struct bhi_core_worker *worker, const struct bhi_su
     return running->cancel_requested ? 0 : after_ns(worker->running_since_ns, limit_ns);
 }
 
-/* Nobody knows yet whether it compiles or runs. */
+/* It is not known yet whether the submission compiles or runs. */
 static uint64_t shorter_ns(const struct bhi_core_worker *worker,
                            const struct bhi_submission *submission) {
     uint64_t compile_ns = worker->stream->compile_deadline_ns;
     return submission->deadline_ns < compile_ns ? submission->deadline_ns : compile_ns;
 }
 
-/* When to look again, if there is something to do about |running| at |look|. What comes behind it
- * may begin without anybody being told, where they share a queue submission: its time runs from the
+/* Returns when to look again, if something has to be done about |running| at |look|. Submissions
+ * that share a queue submission begin without a notice: the time of the next one counts from the
  * look that sees it, so that look must not be late. */
 static uint64_t look_ns(const struct bhi_core_worker *worker, const struct bhi_submission *running,
                         uint64_t look, uint64_t now_ns) {
@@ -98,7 +98,7 @@ static enum bhi_apart apart_of(const struct bhi_submission *submission) {
 static enum bhi_publish release(struct bhi_core_worker *worker, struct bhi_submission *submission,
                                 enum bhi_apart apart) {
     struct bhi_core *core = worker->core;
-    /* Before the worker can begin: what it says of its time is held against this. */
+    /* Stored before the worker can begin: the worker's own times are checked against it. */
     const uint64_t now_ns = core->ops->now_ns(core);
     enum bhi_publish result = core->ops->publish(worker, submission, worker->published + 1);
     if (result != BHI_PUBLISHED) {
@@ -123,7 +123,7 @@ static enum bhi_publish release(struct bhi_core_worker *worker, struct bhi_submi
     if (shorter) {
         worker->shortest_ns = limit_ns;
     }
-    /* While there was one alone nobody had to look whether the next has begun. */
+    /* As long as one submission was alone, nobody had to check whether the next one has begun. */
     if (shorter || (second && worker->shortest_ns != BH_FOREVER)) {
         arm(worker, submission->released_ns);
     }
@@ -131,7 +131,7 @@ static enum bhi_publish release(struct bhi_core_worker *worker, struct bhi_submi
     return BHI_PUBLISHED;
 }
 
-/* The machine has nothing left for it, and no worker is to blame. */
+/* The machine has run out of memory or descriptors, and no worker is to blame. */
 static void refuse(struct bhi_submission *submission, enum bhi_publish why) {
     struct bhi_core *core = submission->stream->core;
     struct bhi_outcome outcome = BHI_OUTCOME_INIT;
@@ -146,8 +146,8 @@ static void refuse(struct bhi_submission *submission, enum bhi_publish why) {
     bhi_submission_end(submission, &outcome);
 }
 
-/* What comes next is for another worker: this one is replaced once its lane is empty. Planned, and
- * nobody's fault. */
+/* The next submission needs another worker: this one is replaced once its lane is empty. The
+ * replacement is planned, and no failure. */
 static void make_way(struct bhi_core_worker *worker) {
     if (!bhi_list_empty(&worker->inflight)) {
         worker->queue_waits = true;
@@ -170,7 +170,7 @@ void bhi_core_worker_fill(struct bhi_core_stream *stream) {
         struct bhi_submission *next =
             BHI_CONTAINER(stream->queue.next, struct bhi_submission, link);
         if (next->holds) {
-            break; /* what comes after it waits too: a stream is in order */
+            break; /* the submissions behind it wait too: a stream keeps their order */
         }
         struct bhi_outcome refusal;
         if (ops->refuse(next, &refusal)) {
@@ -182,12 +182,14 @@ void bhi_core_worker_fill(struct bhi_core_stream *stream) {
             make_way(worker);
             break;
         }
-        next->end_watched |= stream->apart == BHI_APART_ALL; /* its worker is replaced then */
+        next->end_watched |= stream->apart == BHI_APART_ALL; /* the worker is replaced then */
         enum bhi_publish result = release(worker, next, apart);
         if (result == BHI_LANE_FULL) {
             worker->queue_waits = true;
             ops->notify(worker);
-            if (bhi_list_empty(&worker->inflight)) { /* all of it is withdrawn: see check_idle */
+            if (bhi_list_empty(
+                    &worker
+                         ->inflight)) { /* all submissions in the lane are withdrawn: see check_idle */
                 ops->arm(worker->core, worker->running_since_ns + SKIP_NS);
             }
             break;
@@ -209,10 +211,12 @@ bool bhi_core_worker_withdraw(struct bhi_core_worker *worker, struct bhi_submiss
         return false;
     }
     bhi_idset_add(&worker->withdrawn, submission->seq);
-    /* The turn of the next one comes only now: the time of this one is not its. */
+    /* The next submission's turn comes only now. The time before belongs to the one that has just
+     * ended. */
     if (submission == head_of(worker)) {
         worker->running_since_ns = worker->core->ops->now_ns(worker->core);
-        worker->core->ops->arm(worker->core, 0); /* for its deadline, which nobody waited for */
+        worker->core->ops->arm(worker->core,
+                               0); /* the wake-up was for a deadline that no thread waited for */
     }
     return true;
 }
@@ -237,7 +241,7 @@ bool bhi_core_worker_skip(struct bhi_core_worker *worker) {
     return true;
 }
 
-/* "100 ms", or where that is not the whole of it "100000001 ns". */
+/* Writes "100 ms", or "100000001 ns" if the time is not a whole number of milliseconds. */
 static const char *in_words(uint64_t ns, char text[32]) {
     bool whole_ms = ns % 1000000 == 0;
     snprintf(text, 32, "%llu %s", (unsigned long long)(ns / (whole_ms ? 1000000 : 1)),
@@ -245,7 +249,7 @@ static const char *in_words(uint64_t ns, char text[32]) {
     return text;
 }
 
-/* It has ended |submission| as it was told to: the verdict says why it was told. */
+/* The worker has ended |submission| on demand: the verdict says why that was demanded. */
 static void aborted(const struct bhi_core_worker *worker, const struct bhi_submission *submission,
                     struct bhi_outcome *outcome, char message[160]) {
     char limit[32];
@@ -258,7 +262,8 @@ static void aborted(const struct bhi_core_worker *worker, const struct bhi_submi
                                     .ended_ns = outcome->ended_ns,
                                     .device_ns = outcome->device_ns,
                                     .message = message};
-    /* A worker on a busy machine begins late what is its turn: that was a part of the time. */
+    /* A worker on a busy machine begins its next submission late. That delay was part of the time.
+     */
     if (submission->turn_ns < outcome->started_ns) {
         outcome->started_ns = submission->turn_ns;
     }
@@ -307,7 +312,7 @@ bool bhi_core_worker_result(struct bhi_core_worker *worker, struct bhi_outcome *
         return false;
     }
     worker->harvested++;
-    /* A later one may have been seen to begin. */
+    /* A later submission may have been seen to begin. */
     if (worker->running_since_ns < outcome->ended_ns) {
         worker->running_since_ns = outcome->ended_ns;
     }
@@ -341,7 +346,8 @@ void bhi_core_worker_settle(struct bhi_core_worker *worker) {
     if (worker->queue_waits && worker->stream) {
         bhi_stream_wants_pump(worker->stream);
     }
-    /* Its successor need not wait for the next submission, nor this one live until then. */
+    /* The new worker need not start only with the next submission, and the old one need not live
+     * until then. */
     if (worker->stream && worker->stream->apart == BHI_APART_ALL && worker->past.used &&
         bhi_list_empty(&worker->inflight) && worker->kill == BHI_KILL_NONE) {
         make_way(worker);
@@ -350,8 +356,8 @@ void bhi_core_worker_settle(struct bhi_core_worker *worker) {
 
 /* -- deadlines -------------------------------------------------------------------------------- */
 
-/* All that is in the lane has been withdrawn: the worker has to skip it, and there is nobody whose
- * deadline it would be if it did not. */
+/* Everything in the lane has been withdrawn. The worker has to skip it, and no submission's
+ * deadline would catch a worker that does not. */
 static uint64_t check_idle(struct bhi_core_worker *worker, uint64_t now_ns) {
     if (!worker->withdrawn.map.count || !worker->queue_waits) {
         return BH_FOREVER;
@@ -365,8 +371,9 @@ static uint64_t check_idle(struct bhi_core_worker *worker, uint64_t now_ns) {
     return BH_FOREVER;
 }
 
-/* Which of those in flight the device works on. Several can share one queue submission, and then
- * one completion record; the device's own marker tells them apart. *out_reached: how far it is. */
+/* Returns the submission that the device works on. Several can share one queue submission, and then
+ * one completion record; the device's own marker tells them apart. *out_reached: how far the device
+ * is. */
 static struct bhi_submission *running_of(const struct bhi_core_worker *worker,
                                          const struct bhi_progress_snapshot *snapshot,
                                          uint64_t *out_reached) {
@@ -376,7 +383,7 @@ static struct bhi_submission *running_of(const struct bhi_core_worker *worker,
     BHI_LIST_EACH(node, &worker->inflight) {
         struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
         if (submission != running && submission->seq > snapshot->started) {
-            break; /* all that was started is done, and not recorded: the last of it lingers */
+            break; /* all that was started is done, but not recorded: the last one is the one that lingers */
         }
         running = submission;
         if (submission->seq > *out_reached) {
@@ -386,8 +393,8 @@ static struct bhi_submission *running_of(const struct bhi_core_worker *worker,
     return running;
 }
 
-/* Does it still compile |running|? The time to run begins at the look that sees that it does not,
- * and only once. */
+/* Does the worker still compile |running|? The time to run begins at the first look that sees that
+ * it does not. */
 static bool compiling(struct bhi_core_worker *worker, const struct bhi_submission *running,
                       const struct bhi_progress_snapshot *snapshot, uint64_t now_ns) {
     if (snapshot->compiles != running->seq || worker->compiled == running->seq) {
@@ -436,8 +443,8 @@ uint64_t bhi_core_worker_deadline(struct bhi_core_worker *worker, uint64_t now_n
     uint64_t reached;
     struct bhi_submission *running = running_of(worker, snapshot, &reached);
     if (reached > worker->harvested && reached > worker->marker_seen) {
-        /* It has its time from the moment we saw it begin. (Where nothing is merged the marker is
-         * an old one, and the time of the last result counts.) */
+        /* Its time counts from the moment when we saw it begin. Where nothing is merged the marker
+         * is an old one, and the time of the last result counts. */
         worker->marker_seen = reached;
         worker->running_since_ns = now_ns;
     }
@@ -446,7 +453,7 @@ uint64_t bhi_core_worker_deadline(struct bhi_core_worker *worker, uint64_t now_n
     uint64_t due = due_ns(worker, running,
                           compiles ? worker->stream->compile_deadline_ns : running->deadline_ns);
     if (due > now_ns) {
-        /* Where it has neither begun to compile nor been seen to be done with it, it may begin
+        /* A submission that was neither seen to compile nor to have compiled may begin to compile
          * after this look. */
         uint64_t look = due_ns(worker, running, shorter_ns(worker, running));
         bool open = !compiles && worker->compiled != running->seq && look > now_ns;

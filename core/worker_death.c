@@ -9,7 +9,7 @@ static struct bhi_submission *oldest(const struct bhi_core_worker *worker) {
     return BHI_CONTAINER(worker->inflight.next, struct bhi_submission, link);
 }
 
-/* What it was told to end had begun, whatever it says now. */
+/* A submission that the worker was told to end had begun, whatever the worker claims now. */
 static uint64_t begun(const struct bhi_core_worker *worker, uint64_t started) {
     BHI_LIST_EACH(node, &worker->inflight) {
         const struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
@@ -29,7 +29,8 @@ static void put_back(struct bhi_core_worker *worker, uint64_t started) {
         if (last->seq <= started) {
             break;
         }
-        /* What became certain while it was in the lane holds: it need not run for that. */
+        /* What became certain while the submission was in the lane still holds: it need not run for
+         * that. */
         if (last->cancel_requested || last->doomed) {
             bhi_submission_end_unstarted(last, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, 0);
             continue;
@@ -44,8 +45,9 @@ static void put_back(struct bhi_core_worker *worker, uint64_t started) {
     }
 }
 
-/* Which of those in flight was running: the first one that the device had not finished. 0: none
- * is to blame, the one that the worker was killed for has ended before the signal came. */
+/* Returns the number of the submission that was running: the first that the device had not
+ * finished. 0: none is to blame, because the one for which the worker was killed ended before the
+ * signal came. */
 static uint64_t culprit_of(const struct bhi_core_worker *worker, uint64_t started,
                            uint32_t marker) {
     uint64_t first = oldest(worker)->seq;
@@ -73,7 +75,7 @@ static uint64_t culprit_of(const struct bhi_core_worker *worker, uint64_t starte
     return first;
 }
 
-/* A compiler that is killed from outside has not crashed. */
+/* A compiler process that is killed from outside has not crashed. */
 static bool is_crash(const struct bhi_outcome *outcome) {
     switch (outcome->status) {
     case BH_WORKER_EXIT:
@@ -88,12 +90,12 @@ static bool is_crash(const struct bhi_outcome *outcome) {
     }
 }
 
-/* One whose result was not recorded: it may have written anything (E11). */
+/* A submission whose result was not recorded may have written anything (E11). */
 static void judge(struct bhi_core_worker *worker, struct bhi_submission *submission,
                   const struct bhi_death *death, uint64_t culprit, uint64_t origin, uint64_t tick) {
     struct bhi_outcome outcome = death->outcome;
     char message[512];
-    /* Compiling runs nothing of the kernel. */
+    /* Compiling runs no part of the kernel. */
     bool compiling = !worker->violated && death->snapshot.compiles == submission->seq &&
                      !death->snapshot.compile_ended;
     outcome.executed = submission->runs_kernel && !compiling ? BH_EXECUTED_UNKNOWN : BH_EXECUTED_NO;
@@ -112,20 +114,21 @@ static void judge(struct bhi_core_worker *worker, struct bhi_submission *submiss
             outcome.message = message;
         }
     } else if (outcome.status == BH_CANCELLED && submission->cancel_requested) {
-        /* Its caller asked for the same: it is nobody's victim. */
+        /* The caller asked for the same kind of end: it is not a victim. */
     } else if (outcome.status != BH_CONTEXT_CLOSED && outcome.status != BH_ZYGOTE_LOST) {
         snprintf(message, sizeof message,
                  "its worker died while running event %llu; this result was lost: %.299s",
                  (unsigned long long)(origin ? origin : worker->kill_event), outcome.message);
         outcome.status = BH_WORKER_LOST;
         outcome.origin = origin;
-        outcome.tick = origin ? tick : 0; /* without a culprit each is an origin of its own */
+        outcome.tick = origin ? tick : 0; /* without a culprit each one is its own origin */
         outcome.message = message;
     }
     outcome.blame = submission->seq == culprit
                         ? bhi_past_blame(&worker->past, submission, outcome.status)
                         : BH_BLAME_NONE;
-    /* What it skipped or said until it was dead is no later turn of the one it was killed for. */
+    /* What the worker skipped or reported until its death does not begin a later turn for the one
+     * for which it was killed. */
     outcome.started_ns = submission->turn_ns ? submission->turn_ns : worker->running_since_ns;
     if (outcome.started_ns < submission->released_ns) {
         outcome.started_ns = submission->released_ns;
@@ -134,8 +137,8 @@ static void judge(struct bhi_core_worker *worker, struct bhi_submission *submiss
     bhi_submission_end(submission, &outcome);
 }
 
-/* The culprit comes first: it may depend on one that is lost with it, and its own fault must not
- * come back to it along that path. */
+/* The culprit ends first. It may depend on a submission that is lost with it, and its own failure
+ * must not come back to it along that path. */
 static void judge_started(struct bhi_core_worker *worker, const struct bhi_death *death,
                           uint64_t culprit, uint64_t started) {
     uint64_t origin = 0, tick = ++worker->core->ticks;
@@ -156,7 +159,7 @@ static void judge_started(struct bhi_core_worker *worker, const struct bhi_death
     }
 }
 
-/* The context closes: those that were never started have nowhere to go. */
+/* The context closes: submissions that were never started cannot run elsewhere. */
 static void end_rest(struct bhi_core_worker *worker) {
     while (!bhi_list_empty(&worker->inflight)) {
         bhi_submission_end_unstarted(oldest(worker), BH_CONTEXT_CLOSED,
@@ -175,7 +178,7 @@ bool bhi_core_worker_died(struct bhi_core_worker *worker, const struct bhi_death
     ops->ref_stream(stream);
     bool blame = false;
     if (!bhi_list_empty(&worker->inflight)) {
-        /* After a protocol violation the worker may have run anything in its lane: none of it
+        /* After a protocol violation the worker may have run anything in its lane, so none of it
          * runs again. */
         uint64_t started =
             worker->violated ? worker->published : begun(worker, death->snapshot.started);

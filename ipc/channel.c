@@ -14,10 +14,11 @@
 
 #define ACCEPT_MS      5000
 #define WORKER_SOCKETS 2
-#define MAX_PIECE      8192 /* libzmq reads at most this much at once from a raw connection */
+#define MAX_PIECE      8192 /* the most that libzmq reads at once from a raw connection */
 #define MAX_PEER_ID    32
-#define MAX_STRANGERS  64 /* pieces from others than the peer that one call looks at */
-/* "Never" in earnest, -1, makes libzmq drop what the peer sent last, and the news that it went. */
+#define MAX_STRANGERS  64 /* how many pieces from other connections one call looks at */
+/* "Never" must be finite: with -1 libzmq drops what the peer sent last, and the news that it has
+ * gone. */
 #define NEVER_MS       (1 << 30)
 #define NS_PER_MS      1000000u
 #define ENDPOINT_BYTES (sizeof(struct sockaddr_un) + 8)
@@ -30,7 +31,7 @@ struct bhi_channel_input {
     enum peer_state peer;
     uint8_t peer_id[MAX_PEER_ID]; /* libzmq's name for the connection */
     size_t peer_id_length;
-    bool lost; /* a header was not one: no telling where the next message begins */
+    bool lost; /* a header was invalid: where the next message begins is unknown */
     size_t begin, end;
     uint8_t bytes[BHI_WIRE_MAX + MAX_PIECE];
 };
@@ -98,12 +99,12 @@ static int open_socket(struct bhi_channel *channel, void *context) {
     return error;
 }
 
-/* libzmq closes its descriptor in a thread of its own, which TSan does not see. What was done with
- * that descriptor here (epoll_ctl) would seem to be done with the next one of that number, of
- * whatever thread it is. */
+/* libzmq closes its descriptor in a thread of its own, which TSan does not see. TSan would
+ * attribute what was done with that descriptor here (epoll_ctl) to the next descriptor of the same
+ * number, whichever thread opens it. */
 static void forget_fd(int fd) {
 #ifdef __SANITIZE_THREAD__
-    extern void __sanitizer_syscall_pre_impl_close(long); /* its name for: this is closed now */
+    extern void __sanitizer_syscall_pre_impl_close(long); /* tells TSan that it is closed */
     __sanitizer_syscall_pre_impl_close(fd);
 #else
     (void)fd;
@@ -128,8 +129,8 @@ void bhi_channel_close(struct bhi_channel *channel) {
 
 /* -- input --------------------------------------------------------------------------------- */
 
-/* Receives one part of what libzmq hands out as {connection, bytes}. Returns its length (at most
- * |capacity|: longer is -EMSGSIZE) or -errno. */
+/* Receives one part of what libzmq delivers as {connection, bytes}. Returns its length, -EMSGSIZE
+ * if it is longer than |capacity|, or -errno. */
 static int recv_part(void *socket, uint8_t *out, size_t capacity) {
     int length;
     do {
@@ -148,7 +149,7 @@ static void kick(void *socket, const uint8_t *id, size_t id_length) {
     }
 }
 
-/* An empty piece says that a connection was made, or has ended. */
+/* An empty piece announces that a connection was made or has ended. */
 static void note_connection(struct bhi_channel_input *in, const uint8_t *id, size_t id_length) {
     if (in->peer == PEER_NONE) {
         in->peer = PEER_CONNECTED;
@@ -159,8 +160,9 @@ static void note_connection(struct bhi_channel_input *in, const uint8_t *id, siz
     }
 }
 
-/* Takes the next piece of the peer's bytes, or news of its connection, out of libzmq. Returns 0 or
- * -EAGAIN or -errno. There is room for one piece: less than a whole message is left over. */
+/* Takes the next piece of the peer's bytes, or news of its connection, out of libzmq. Returns 0,
+ * -EAGAIN or -errno. There is room for one piece, because less than a whole message is ever left
+ * over. */
 static int pull(struct bhi_channel *channel) {
     struct bhi_channel_input *in = channel->input;
     if (in->begin > 0) {
@@ -197,8 +199,8 @@ static uint32_t little32(const uint8_t *bytes) {
     return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 
-/* Length of the message at the front of the input, 0 where it is not all there, -EBADMSG where
- * there is no message. */
+/* Returns the length of the message at the front of the input, 0 if the message is incomplete,
+ * -EBADMSG if there is no valid message. */
 static int front_length(const struct bhi_channel_input *in) {
     size_t have = in->end - in->begin;
     const uint8_t *at = in->bytes + in->begin;
@@ -294,8 +296,8 @@ static void *worker_context(void) {
     return context;
 }
 
-/* libzmq connects in the background. Waiting here until it has means that nothing of it is left to
- * be done when the caller goes on to cut itself off. */
+/* libzmq connects in the background. This waits until it has connected, so that nothing is left to
+ * do in the background when the caller sandboxes itself. */
 static int wait_connected(struct bhi_channel *channel, uint64_t limit_ms) {
     uint64_t deadline = bhi_deadline_ns(limit_ms * NS_PER_MS);
     while (channel->input->peer == PEER_NONE) {
@@ -326,7 +328,7 @@ static int listen_at(const char *path) {
     return fd;
 }
 
-/* 0, or -EMFILE or -ENFILE: there is no descriptor left. */
+/* Returns 0, or -EMFILE or -ENFILE if no descriptor is left. */
 static int look_for_room(void) {
     int fd = eventfd(0, EFD_CLOEXEC);
     if (fd < 0) {
@@ -350,14 +352,14 @@ static int try_open(struct bhi_channel *channel, void *context, const char *path
     if (!error) {
         error = wait_connected(channel, limit_ms);
     }
-    /* To the end, or the descriptor will not tell of what comes next. The worker is not there yet.
-     */
+    /* Reads to the end, or the descriptor will not signal what comes next. The worker is not
+     * connected yet. */
     if (!error && (error = pull(channel)) == -EAGAIN) {
         error = 0;
     }
     unlink(path);
     if (error) {
-        /* While all that this try has is open still: what it gives back is room again. */
+        /* While everything that this try opened is still open: closing it frees room again. */
         const int room = error == -ETIMEDOUT ? look_for_room() : 0;
         if (room) {
             error = room;
@@ -370,11 +372,11 @@ static int try_open(struct bhi_channel *channel, void *context, const char *path
     return 0;
 }
 
-/* Where libzmq's thread has no descriptor for the connection it says nothing, and does not try
- * again. So it is tried anew after a while that is short at first: whoever waits here is the
- * reactor, and all others wait for it. At last it is a long one, for a machine that is only busy.
- * Under another name: that thread may be late, and make the first connection after it was given up.
- * It would be the one that the worker takes, and all that it says would go nowhere. */
+/* When libzmq's thread has no descriptor for the connection, it reports nothing and does not try
+ * again. So a connection is made anew after a delay. The delay is short at first, because the
+ * reactor waits here and everything else waits for the reactor; it grows for a machine that is only
+ * busy. Each try has another name: the thread may be late and still accept the first connection
+ * after it was given up. The worker would use that one, and its messages would be lost. */
 int bhi_channel_open(struct bhi_channel *channel, void *context, const char *path,
                      int *out_listener) {
     static const struct {
@@ -401,8 +403,8 @@ int bhi_channel_open(struct bhi_channel *channel, void *context, const char *pat
     return -ETIMEDOUT;
 }
 
-/* The name is never looked at: the socket is there already. It stays bound, since libzmq would
- * close the connection with it; nobody else can reach it. */
+/* The name is never looked up: the socket exists already. It stays bound, because libzmq would
+ * close the connection with it; no other process can reach it. */
 static int take(struct bhi_channel *channel, int listener) {
     int error = set_int(channel->socket, ZMQ_USE_FD, listener);
     if (!error && zmq_bind(channel->socket, "ipc:///supervisor")) {
@@ -415,7 +417,7 @@ int bhi_channel_accept(struct bhi_channel *channel, int listener) {
     int listening = 0;
     socklen_t size = sizeof listening;
     *channel = (struct bhi_channel){.fd = -1};
-    /* libzmq would take it to be one. */
+    /* libzmq would use a socket that does not listen as if it did. */
     if (getsockopt(listener, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) != 0) {
         int error = -errno;
         close(listener);
@@ -439,7 +441,8 @@ int bhi_channel_accept(struct bhi_channel *channel, int listener) {
 
 /* -- sending ------------------------------------------------------------------------------- */
 
-/* {connection, bytes}: the high-water mark is asked about with the first part only. */
+/* A message has the parts {connection, bytes}. The high-water mark matters for the first part only.
+ */
 static int send_parts(struct bhi_channel *channel, const uint8_t *bytes, size_t length) {
     const struct bhi_channel_input *in = channel->input;
     if (zmq_send(channel->socket, in->peer_id, in->peer_id_length, ZMQ_SNDMORE | ZMQ_DONTWAIT) <
@@ -467,8 +470,8 @@ int bhi_channel_send(struct bhi_channel *channel, const struct bhi_message *mess
     }
     int error = send_parts(channel, bytes, (size_t)length);
     if (error == -EAGAIN) {
-        /* libzmq looks only now and then whether the peer has made room; asking for its events
-         * makes it look. */
+        /* libzmq checks only now and then whether the peer has made room. Asking for its events
+         * makes it check. */
         int events;
         size_t size = sizeof events;
         if (zmq_getsockopt(channel->socket, ZMQ_EVENTS, &events, &size) == 0) {

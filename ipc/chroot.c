@@ -24,7 +24,8 @@ bool bhi_in_chroot(void) {
         (root.stx_attributes & STATX_ATTR_MOUNT_ROOT) == 0) {
         return true;
     }
-    /* A mount, but not the one where the first process of the same mount namespace has its root. */
+    /* The root is a mount, but not the one where the first process of the same mount namespace has
+     * its root. */
     struct stat ours, theirs, our_mounts, their_mounts;
     return stat("/proc/self/ns/mnt", &our_mounts) == 0 &&
            stat("/proc/1/ns/mnt", &their_mounts) == 0 && same(&our_mounts, &their_mounts) &&

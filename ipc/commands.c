@@ -10,7 +10,7 @@
 #define MAX_BINDING 65535u
 #define MAX_ELEMENT 255u
 
-/* No padding anywhere: what is checked field by field is all there is. */
+/* The structs have no padding: checking every field checks every byte. */
 #define SIZE_U64(name, min, max, doc) +8u
 #define SIZE_U32(name, min, max, doc) +4u
 #define BHI_COMMAND(name, NAME, type, doc)                                                         \
@@ -96,7 +96,7 @@ size_t bhi_cmd_dispatch_size(uint32_t binding_count, uint32_t push_size) {
            (((size_t)push_size + 7) & ~(size_t)7);
 }
 
-/* What the table cannot say: sizes of the tails, and relations between fields. */
+/* Checks what the table cannot express: sizes of the tails, and relations between fields. */
 
 static void check_size(struct check *c, uint32_t size, size_t expected) {
     if (size != expected) {

@@ -30,7 +30,7 @@ union control {
 };
 
 int bhi_fdpass_send(int socket, const void *bytes, size_t length, const int *fds, size_t fd_count) {
-    /* An empty packet reads as the end of file. */
+    /* An empty packet reads like the end of the file. */
     if (length == 0 || fd_count > BHI_FDPASS_MAX) {
         return -EINVAL;
     }
@@ -97,8 +97,8 @@ int bhi_fdpass_recv(int socket, void *bytes, size_t capacity, int *fds, size_t *
         if (got >= 0) {
             break;
         }
-        /* A peer that went with packets of ours unread leaves ECONNRESET, once, in front of the
-         * packets that it had sent before: its last words are behind it. */
+        /* If a peer closed its socket with packets of ours unread, recvmsg fails once with
+         * ECONNRESET. The packets that the peer had sent before come after that. */
         if (errno == ECONNRESET && !reset_seen) {
             reset_seen = true;
         } else if (errno != EINTR) {
@@ -107,7 +107,7 @@ int bhi_fdpass_recv(int socket, void *bytes, size_t capacity, int *fds, size_t *
     }
     int error = message.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EMSGSIZE : 0;
     size_t count = take_fds(&message, fds, room, &error);
-    if (error || got == 0) { /* an empty packet counts as the end: we send none */
+    if (error || got == 0) { /* an empty packet counts as the end: this protocol sends none */
         close_all(fds, count);
         return error;
     }

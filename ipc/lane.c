@@ -22,7 +22,8 @@ static bool capacity_valid(uint64_t capacity, uint64_t page) {
     return capacity >= page && capacity <= UINT32_MAX && (capacity & (capacity - 1)) == 0;
 }
 
-/* Header, ring, ring again: one address range of page + 2 × capacity bytes. NULL: errno. */
+/* Maps the header, the ring, and the ring again, as one address range of page + 2 × capacity bytes.
+ * Returns NULL and errno on failure. */
 static uint8_t *map_twice(int fd, uint64_t page, uint64_t capacity, int protection) {
     uint8_t *base = mmap(NULL, page + 2 * capacity, PROT_NONE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -54,11 +55,11 @@ int bhi_lane_create(struct bhi_lane *lane, uint32_t capacity, uint32_t results) 
     }
     uint8_t *base = map_twice(fd, page, capacity, PROT_READ | PROT_WRITE);
     int error = base ? 0 : -errno;
-    /* After the seal no new writable mapping can be made; ours stays. */
+    /* After the seal no new writable mapping can be made; the host's own mapping stays. */
     if (!error) {
         error = bhi_memfd_seal(fd, LANE_SEALS);
     }
-    /* A child of the host must not hold, or write into, a stream that is not its own. */
+    /* A forked child of the host must neither keep nor write the stream of its parent. */
     if (!error && madvise(base, page + 2 * (uint64_t)capacity, MADV_DONTFORK)) {
         error = -errno;
     }
@@ -99,7 +100,7 @@ int64_t bhi_lane_space(const struct bhi_lane *lane, uint64_t tail) {
 void bhi_lane_publish(struct bhi_lane *lane, const struct bhi_lane_record *record) {
     uint64_t size = record->size;
     BHI_CHECK(size >= sizeof *record && size % 8 == 0 && size <= lane->capacity / 2);
-    /* In two halves only where a test looks at what lies between them. */
+    /* Written in two halves only where a test looks at the state between them. */
     uint8_t *at = lane->ring + (lane->head & (lane->capacity - 1));
     const uint64_t half = BHI_STEP_POINTS ? size / 2 : 0;
     memcpy(at, record, half);
@@ -108,8 +109,9 @@ void bhi_lane_publish(struct bhi_lane *lane, const struct bhi_lane_record *recor
     BHI_STEP_POINT("lane_written", lane);
     lane->head += size;
     atomic_store_explicit(&lane->header->head, lane->head, memory_order_release);
-    /* seq_cst, so that our look at progress.sleeping, which follows, and the worker's look at the
-     * doorbell, after it has said that it sleeps, cannot both miss the other's word. */
+    /* seq_cst orders both sides. The host writes the doorbell, then reads progress.sleeping; the
+     * worker writes that it sleeps, then reads the doorbell. At least one of them sees the other's
+     * word. */
     atomic_fetch_add_explicit(&lane->header->doorbell, 1, memory_order_seq_cst);
 }
 

@@ -169,7 +169,8 @@ void bhi_progress_destroy(struct bhi_progress_view *view) {
 
 int bhi_progress_poll(struct bhi_progress_view *view, uint64_t published, uint64_t head,
                       uint64_t *out_completed, uint64_t *out_tail) {
-    /* completed first: the tail that we read then is at least the one published with it. */
+    /* completed is read first: the tail that is read afterwards is at least the one published with
+     * it. */
     uint64_t completed = atomic_load_explicit(&view->header->completed_seq, memory_order_acquire);
     uint64_t tail = atomic_load_explicit(&view->header->tail, memory_order_acquire);
     if (completed > published || completed < view->seen_completed || tail > head ||
@@ -183,8 +184,8 @@ int bhi_progress_poll(struct bhi_progress_view *view, uint64_t published, uint64
     return 0;
 }
 
-/* Copies memory that another process may be writing: each word is loaded exactly once, so that
- * what is checked afterwards is what is used. */
+/* Copies memory that another process may be writing. Each word is loaded exactly once, so that what
+ * is checked is what is used. */
 static void copy_once(void *out, const void *from, size_t bytes) {
     const uint64_t *source = from;
     for (size_t i = 0; i < bytes / 8; i++) {
@@ -229,7 +230,8 @@ uint64_t bhi_progress_started(const struct bhi_progress_view *view, uint64_t com
     if (handed <= completed) {
         return completed;
     }
-    /* The device's own word, where there is one for what is in flight, is the finer one. */
+    /* Where the device writes a word of its own for what is in flight, that word is more precise.
+     */
     uint32_t marker = atomic_load_explicit(&view->markers->started, memory_order_acquire);
     uint32_t ahead = marker - (uint32_t)completed;
     if (ahead >= 1 && ahead <= handed - completed) {

@@ -35,7 +35,7 @@ static bool is_there(const char *root, const char *path) {
            access(full, F_OK) == 0;
 }
 
-/* Of a file with one number, or |otherwise|. */
+/* Reads a file with one number. Returns |otherwise| if that fails. */
 static long number_in(const char *root, const char *path, long otherwise) {
     char text[FILE_BYTES], *end;
     if (!read_file(root, path, text)) {
@@ -65,7 +65,7 @@ const char *bhi_refusal_container(const char *root) {
                                          : "a container"; /* lxc, systemd-nspawn, … */
 }
 
-/* It takes Docker's options. */
+/* Returns true if the container manager takes Docker's options. */
 static bool takes_options(const char *container) {
     return strcmp(container, "docker") == 0 || strcmp(container, "podman") == 0;
 }
@@ -75,7 +75,8 @@ static bool filtered(const char *root) {
     return read_file(root, "/proc/self/status", text) && strstr(text, "\nSeccomp:\t2");
 }
 
-/* The name of an AppArmor profile that confines this process, or false. */
+/* Writes the name of the AppArmor profile that confines this process. Returns false if none does.
+ */
 static bool confined(const char *root, char name[64]) {
     char text[FILE_BYTES];
     if ((!read_file(root, "/proc/self/attr/apparmor/current", text) &&
@@ -101,7 +102,7 @@ static void __attribute__((format(printf, 3, 4))) give(struct bhi_refusal *out, 
     snprintf(out->setting, sizeof out->setting, "%s", setting);
 }
 
-/* ENOSPC: one of the limits of the kernel's. */
+/* ENOSPC: one of the kernel's own limits. */
 static bool limited(const char *root, struct bhi_refusal *out) {
     static const char *const kinds[] = {"user", "pid", "net", "ipc", "uts", "mnt", "cgroup"};
     char path[64], setting[80];
@@ -147,7 +148,7 @@ void bhi_refusal_find(enum bhi_refused refused, int error, const char *root,
     const char *container = bhi_refusal_container(root);
     char profile[64];
     const bool denied = error == EPERM || error == EACCES;
-    const bool unknown = error == ENOSYS && filtered(root); /* what newer filters answer */
+    const bool unknown = error == ENOSYS && filtered(root); /* newer filters return this error */
     if (error == ENOSPC && limited(root, out)) {
         return;
     }

@@ -25,7 +25,7 @@ static const struct bhi_message_info infos[] = {
 #undef O2S
 };
 
-/* Every message fits: the largest one is known at compile time. */
+/* The buffer holds every message: the size of the largest is known at compile time. */
 #define SIZE_U32(name, min, max, doc)  +4u
 #define SIZE_U64(name, min, max, doc)  +8u
 #define SIZE_I32(name, min, max, doc)  +4u
@@ -50,7 +50,7 @@ const struct bhi_message_info *bhi_message_info(uint32_t type) {
 
 struct writer {
     uint8_t *at, *end;
-    int error; /* the first one sticks */
+    int error; /* the first error is kept */
 };
 
 static uint8_t *reserve(struct writer *w, size_t length) {
@@ -131,7 +131,7 @@ int bhi_wire_encode(const struct bhi_message *message, uint8_t *out, size_t capa
     put_little(&w, BHI_WIRE_MAGIC, 4);
     put_little(&w, (uint32_t)message->type, 2);
     put_little(&w, BHI_WIRE_VERSION, 2);
-    put_little(&w, 0, 4); /* body length: patched below */
+    put_little(&w, 0, 4); /* the body's length: written below */
     switch (message->type) {
 #define BHI_MESSAGE(name, NAME, type, direction, states, fds, doc)                                 \
     case BHI_MSG_##NAME:                                                                           \
@@ -157,7 +157,7 @@ struct reader {
     const char *message;
     char *why;
     size_t why_size;
-    bool failed; /* the first failure sticks, and is the one in |why| */
+    bool failed; /* the first failure is kept, with its text in |why| */
 };
 
 static void __attribute__((format(printf, 3, 4))) refuse(struct reader *r, const char *field,
