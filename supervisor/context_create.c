@@ -1,4 +1,4 @@
-/* A context's beginning and its end: of all that the rooms have of it, in order. */
+/* How a context begins and ends: creates and destroys what each room keeps for it, in order. */
 #include "base/check.h"
 #include "base/detail.h"
 #include "base/futex.h"
@@ -29,7 +29,7 @@
 #define DEFAULT_KERNEL_BYTES (64ull << 20)
 #define SPIN_PROCESSORS      4
 #define START_TIMEOUT_NS     (30ull * 1000000000)
-#define LEAST_IDLE_NS        (1ull * 1000000) /* the reactor looks that often */
+#define LEAST_IDLE_NS        (1ull * 1000000) /* how often the reactor looks */
 
 BH_API void bh_context_options_init_sized(bh_context_options *options, size_t size) {
     const bh_context_options defaults = {
@@ -46,7 +46,7 @@ BH_API void bh_context_options_init_sized(bh_context_options *options, size_t si
     bhi_layout_init(options, size, &defaults, sizeof defaults);
 }
 
-/* A context and what the rooms have of it. */
+/* A context and what each room keeps for it. */
 struct whole {
     struct bh_context context; /* first */
     struct bhi_callbacks callbacks;
@@ -58,7 +58,7 @@ struct whole {
 
 static struct bhi_freelist freelist = BHI_FREELIST_INIT(struct whole);
 
-/* All but the context's own part, whose last reference is gone. */
+/* Destroys everything but the context's own part; the last reference to the context is gone. */
 static void free_parts(bh_context *context) {
     BHI_CHECK(bhi_list_empty(&context->pool->ages));
     bhi_callbacks_fini(context->callbacks);
@@ -75,7 +75,7 @@ static void free_context(bh_context *context) {
 }
 
 static bh_status check_kernel(bh_detail *detail) {
-    /* A wait that cannot sleep tells whether the call exists. */
+    /* A wait that cannot sleep shows whether the system call exists. */
     _Atomic uint32_t word = 1;
     struct bhi_futex_wait wait = {&word, 0, false};
     const int error = bhi_futex_wait_any(&wait, 1, 0);
@@ -218,7 +218,7 @@ BH_API bh_status bh_context_destroy(bh_context *context) {
     context->closed = true;
     bhi_context_unlock(context);
     bhi_reactor_stop(context);
-    bhi_pipeline_cache_stop(context); /* the opener is needed for it */
+    bhi_pipeline_cache_stop(context); /* the opener reads and writes its files */
     bhi_context_log_said(context);
     bhi_callbacks_stop(context);
     bhi_loaders_stop(context);

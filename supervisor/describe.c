@@ -1,4 +1,5 @@
-/* What everybody is doing, for whoever wonders why nothing happens: a host that hangs, a test. */
+/* Describes what every part of a context is doing, for a person or a test that wonders why nothing
+ * happens. */
 #include "base/futex.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/payload.h"
@@ -14,9 +15,9 @@
 #include <stdio.h>
 #include <time.h>
 
-#define PATIENCE_NS (1000ull * 1000000) /* for the context's lock */
+#define PATIENCE_NS (1000ull * 1000000) /* how long to wait for the context's lock */
 #define PAUSE_NS    1000000
-#define MAX_NAMES   3 /* of the kernels of one submission */
+#define MAX_NAMES   3 /* at most this many kernels of one submission are shown */
 
 /* -- where the state is ------------------------------------------------------------------------ */
 
@@ -32,7 +33,7 @@ static size_t length_of(const struct bhi_list *list) {
     return count;
 }
 
-/* The first event that keeps it in the queue, or NULL. */
+/* Returns the first event that keeps the submission in the queue, or NULL. */
 static const struct bh_event *holder(const struct bhi_submission *submission) {
     for (uint32_t i = 0; i < submission->edge_count; i++) {
         const struct bhi_edge *edge = &submission->edges[i];
@@ -52,7 +53,7 @@ static const char *stream_of(const struct bh_event *event) {
 struct out {
     char *text;
     size_t size;
-    size_t length; /* what it would be with room enough */
+    size_t length; /* the length that it would have with enough room */
 };
 
 __attribute__((format(printf, 2, 3))) static void say(struct out *out, const char *format, ...) {
@@ -68,7 +69,7 @@ static unsigned long long ms(uint64_t ns) {
     return (unsigned long long)(ns / 1000000);
 }
 
-/* |what| comes before the time, |none| stands for all where there is no deadline. */
+/* Writes |what| and the time; |none| if there is no deadline. */
 static void say_left(struct out *out, const char *what, const char *none, uint64_t deadline_ns,
                      uint64_t now_ns) {
     if (deadline_ns == BH_FOREVER) {
@@ -156,7 +157,7 @@ static void describe_worker(struct out *out, const struct bhi_worker *worker, ui
     }
 }
 
-/* What the worker has written is shown as it is: numbers that nothing depends on. */
+/* The worker's own numbers are shown as they are: nothing depends on them. */
 static void describe_lane(struct out *out, const struct bhi_worker *worker) {
     const struct bhi_progress_header *header = worker->progress.header;
     say(out, "; lane: published %llu, harvested %llu, completed %llu, started %llu, %s",
@@ -278,7 +279,7 @@ static void describe_all(struct out *out, bh_context *context) {
     }
 }
 
-/* Not pthread_mutex_clocklock: the sanitizers of older compilers do not know it. */
+/* Not pthread_mutex_clocklock: the sanitizers of older compilers do not know this function. */
 static bool try_lock(bh_context *context) {
     uint64_t deadline_ns = bhi_deadline_ns(PATIENCE_NS);
     while (pthread_mutex_trylock(&context->lock) == EBUSY) {

@@ -74,7 +74,7 @@ static void describe(const struct bhi_msg_device *device, const char *driver, bh
     }
 }
 
-/* Appends the devices that the stream's worker has seen, each of |size| bytes. Lock held. */
+/* Lock held. Appends the devices that the stream's worker has reported, each of |size| bytes. */
 static void collect(const struct bh_stream *stream, const char *driver, uint8_t *out, size_t size,
                     size_t capacity, size_t *count) {
     const struct bhi_worker *worker = bhi_stream_worker(stream);
@@ -124,7 +124,7 @@ BH_API bh_status bh_devices_sized(bh_context *context, bh_device_info *out_devic
         bhi_context_lock(context);
         collect(stream, drivers[i], (uint8_t *)out_devices, device_size, capacity, out_count);
         bhi_context_unlock(context);
-        /* An absent driver says the least: any other reason is the better answer. */
+        /* "There is no driver" says the least: any other reason is the better answer. */
         if (status != BH_OK && (!last.message[0] || why.status != BH_NO_DEVICE)) {
             last = why;
         }

@@ -1,4 +1,4 @@
-/* bh_doctor: what holds on this machine, each proven by trying. */
+/* bh_doctor: which guarantees hold on this machine. Each is proven by a trial. */
 #include "base/detail.h"
 #include "base/fd.h"
 #include "base/futex.h"
@@ -118,8 +118,8 @@ static void check_cgroup(struct report *report, const struct bhi_zygote *zygote)
     }
 }
 
-/* Why no worker starts. What has to be allowed stands in the message where the system refuses it:
- * that is the advice then. */
+/* Reports why no worker starts. If the system refuses something, the message says what has to be
+ * allowed; that becomes the advice. */
 static void report_no_worker(struct report *report, bh_status status, const bh_detail *why) {
     const char *remedy = strstr(why->message, BHI_REMEDY);
     if (remedy) {
@@ -136,7 +136,7 @@ static void report_no_worker(struct report *report, bh_status status, const bh_d
 
 /* -- the sandbox's part, tried by throw-away children of the zygote ---------------------------- */
 
-/* One at a time: each takes a child of the zygote and some milliseconds. */
+/* One probe at a time: each takes a child of the zygote and some milliseconds. */
 static struct bhi_probe_answer probe(struct bhi_zygote *zygote, uint32_t layer) {
     bh_context *context = zygote->context;
     struct bhi_probe_answer result = {0};
@@ -145,7 +145,7 @@ static struct bhi_probe_answer probe(struct bhi_zygote *zygote, uint32_t layer) 
     zygote->probes[layer] = result;
     bool ready = zygote->state == BHI_ZYGOTE_READY;
     bhi_context_unlock(context);
-    /* A seqpacket socket takes whole packets from several threads. */
+    /* A seqpacket socket transfers whole packets, so several threads may write. */
     if (!ready || bhi_fdpass_send_message(zygote->socket, &message, NULL, 0) != 0) {
         return result;
     }
@@ -220,7 +220,8 @@ static void report_driver(struct report *report, const bh_device_info *device) {
     }
 }
 
-/* Does the driver call what its table knows, and nothing else? |driver|: "" for the default one. */
+/* Checks that the driver makes only the system calls that its table knows. |driver|: "" for the
+ * default one. */
 static void report_table(struct report *report, bh_context *context, const char *driver) {
     static const char advice[] =
         "report it, with the output of 'bulkhead doctor --trace-driver' and the distribution";
@@ -251,7 +252,7 @@ static void report_table(struct report *report, bh_context *context, const char 
         trace.tried ? "" : ", from documentation");
 }
 
-/* The drivers that |devices| are of, each once; the default one where there are none. */
+/* Lists the drivers of |devices|, each once; the default driver if there are none. */
 static void report_tables(struct report *report, bh_context *context, const bh_device_info *devices,
                           size_t count) {
     char last[48] = "";
@@ -269,7 +270,7 @@ static void report_tables(struct report *report, bh_context *context, const bh_d
     }
 }
 
-/* Its first and its last workgroup leave a mark. */
+/* The first and the last workgroup of the grid each write a mark. */
 static const char grid_source[] = "#version 450\n"
                                   "layout(local_size_x = 1) in;\n"
                                   "layout(set = 0, binding = 0) buffer B { uint first, last; };\n"
@@ -278,7 +279,8 @@ static const char grid_source[] = "#version 450\n"
                                   "    if (gl_WorkGroupID == gl_NumWorkGroups - 1u) last = 1u;\n"
                                   "}\n";
 
-/* A grid of 2^32 workgroups, none to who counts in 32 bits: what became of it, and the marks. */
+/* Launches a grid of 2^32 workgroups, which is 0 to a driver that counts in 32 bits, and reports
+ * the verdict and the marks. */
 static bh_status run_grid(bh_context *context, const bh_device_info *device, uint32_t marks[2],
                           bh_verdict *verdict, bh_detail *why) {
     bh_stream_options options;
@@ -291,7 +293,7 @@ static bh_status run_grid(bh_context *context, const bh_device_info *device, uin
     options.name = "doctor";
     options.device = device->selector;
     options.deadline_ns = GRID_NS;
-    options.grace_ns = GRID_NS; /* on a GPU the death of the worker would cost more */
+    options.grace_ns = GRID_NS; /* on a GPU the worker's death would cost more time */
     bh_glsl_source_init(&source);
     source.text = grid_source;
     source.length = sizeof grid_source - 1;
@@ -351,7 +353,8 @@ static void report_grid(struct report *report, bh_context *context, const bh_dev
     }
 }
 
-/* The pid of the one that serves |device|; 0: there is none, or (*out_starts) none yet. */
+/* Returns the pid of the worker that serves |device|. 0: there is none, or none yet (*out_starts).
+ */
 static int32_t find_sentinel(bh_context *context, const bh_device_info *device, bool *out_starts) {
     int32_t pid = 0;
     *out_starts = false;
@@ -426,7 +429,7 @@ BH_API bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size
     if (status != BH_OK) {
         return status;
     }
-    /* Probes that find no descriptor would say that the machine lacks what they try. */
+    /* A probe that finds no descriptor would blame the machine for lacking what it tries. */
     status = bhi_room_check("bh_doctor", "looking at a worker", BHI_ROOM_ZYGOTE + BHI_ROOM_WORKER,
                             detail);
     if (status != BH_OK) {
@@ -489,7 +492,7 @@ BH_API bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size
         report_sentinel(&report, context, &devices[i]);
         report_grid(&report, context, &devices[i]);
     }
-    /* Without a sandbox there is nothing to start a driver in. */
+    /* Without a sandbox no driver can be started. */
     if (!strstr(why.message, BHI_REMEDY)) {
         report_tables(&report, context, devices, count < 8 ? count : 8);
     }

@@ -94,8 +94,9 @@ static int make_memory(struct bh_buffer *buffer) {
     if (buffer->fd < 0) {
         return -buffer->fd;
     }
-    /* Reserved now: running out of memory is an error here, not a SIGBUS at the first touch, and
-     * the pages are charged to this process, not to the worker that happens to touch them. */
+    /* The memory is reserved now. So running out of memory is an error here, not a SIGBUS at the
+     * first touch, and the pages are charged to this process, not to the worker that touches them
+     * first. */
     int error = -bhi_memfd_protect(buffer->fd);
     if (!error) {
         error = -bhi_memfd_reserve(buffer->fd, buffer->mapped);
@@ -111,7 +112,7 @@ static int make_memory(struct bh_buffer *buffer) {
     return error;
 }
 
-/* Fresh memory; what the pool keeps is given up for it where there is no other. */
+/* Allocates fresh memory. If there is none, the pool gives up what it keeps. */
 static bh_status get_fresh(struct bh_buffer *buffer, const struct bhi_buffer_order *order,
                            uint32_t size_class, bh_detail *detail) {
     bh_context *context = buffer->context;
@@ -155,14 +156,14 @@ static bh_status get_fresh(struct bh_buffer *buffer, const struct bhi_buffer_ord
     return BH_OK;
 }
 
-/* A compromised worker may have punched holes into it, where its system call filter failed: a
- * touch could run out of memory then, which is a SIGBUS. */
+/* If its system call filter failed, a compromised worker may have punched holes into the block. A
+ * touch could then run out of memory, which is a SIGBUS. */
 static bool is_whole(const struct bhi_block *block) {
     struct stat info;
     return fstat(block->fd, &info) == 0 && (uint64_t)info.st_blocks * 512 >= block->bytes;
 }
 
-/* A block of the pool; NULL: it has none that will do. */
+/* Returns a block of the pool, or NULL if the pool has none that fits. */
 static struct bhi_block *get_pooled(bh_context *context, const struct bhi_buffer_order *order,
                                     uint32_t size_class) {
     for (;;) {
@@ -179,7 +180,7 @@ static struct bhi_block *get_pooled(bh_context *context, const struct bhi_buffer
             return NULL;
         }
         if (is_whole(block)) {
-            if (zero) { /* all of it: whoever is given the block next can read all of it */
+            if (zero) { /* All of the block is cleared: the next owner of the block can read all of it. */
                 memset(block->pointer, 0, block->bytes);
             }
             return block;
@@ -278,7 +279,7 @@ static void drop_device(struct bh_buffer *buffer) {
     }
 }
 
-/* The pool has it again, or it is nobody's: the lock is held. */
+/* Lock held. The block goes back to the pool, or is nobody's. */
 static void give_back(struct bh_buffer *buffer) {
     struct bhi_block *block = buffer->block;
     buffer->block = NULL;

@@ -29,8 +29,8 @@ static bool known_type(bh_number_kind kind, uint32_t bits) {
     return false;
 }
 
-/* How many elements there are; false: more than 2^63 - 1. A dimension of 0 makes it none, but does
- * not excuse the others. */
+/* Counts the elements. Returns false if there are more than 2^63 - 1. A dimension of 0 makes the
+ * count 0, but all others are checked, too. */
 static bool count_elements(const bh_description *d, int64_t *out_count) {
     int64_t count = 1;
     bool none = false;
@@ -44,7 +44,7 @@ static bool count_elements(const bh_description *d, int64_t *out_count) {
     return true;
 }
 
-/* Rows without gaps. The products fit where count_elements has found that they do. */
+/* Fills in strides without gaps. The products fit because count_elements has succeeded. */
 static void compact(bh_description *d) {
     int64_t stride = 1;
     for (uint32_t i = d->rank; i-- > 0;) {
@@ -69,7 +69,7 @@ static bool reach(const bh_description *d, int64_t *out_before, int64_t *out_aft
     return true;
 }
 
-/* |d|: a copy, whose strides are filled in. */
+/* |d| is a copy; its strides are filled in. */
 static bh_status check(bh_description *d, uint64_t size, bh_detail *detail) {
     if (!known_type(d->kind, d->bits)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
@@ -107,7 +107,7 @@ static bh_status check(bh_description *d, uint64_t size, bh_detail *detail) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": strides: the distance between two elements is over 2^63 bytes");
     }
-    /* Unsigned: before may be -2^63. */
+    /* |before| is unsigned, because it may be -2^63. */
     if (0 - (uint64_t)before > d->offset || (uint64_t)after > size - d->offset) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": the elements reach from %lld to %lld bytes around offset %llu, "
@@ -118,7 +118,7 @@ static bh_status check(bh_description *d, uint64_t size, bh_detail *detail) {
     return BH_OK;
 }
 
-/* What is not looked at is not kept either. */
+/* Fields that are not checked are not kept either. */
 static void clear_rest(bh_description *d) {
     d->strided = true;
     for (uint32_t i = d->rank; i < BH_MAX_RANK; i++) {
@@ -171,7 +171,8 @@ static void describe_bytes(uint64_t size, bh_description *out) {
     out->strides[0] = 1;
 }
 
-/* What was loaded. False: bytes, or what no description can say. */
+/* Describes the array that was loaded. Returns false for plain bytes, or if no description can
+ * express it. */
 static bool describe_array(const bh_array_info *array, bh_description *out) {
     static const struct {
         bh_number_kind kind;
@@ -198,7 +199,7 @@ static bool describe_array(const bh_array_info *array, bh_description *out) {
     for (uint32_t i = out->rank; i-- > 0;) {
         out->shape[i] = array->shape[i];
         out->strides[i] = stride;
-        /* An empty one may have dimensions of any size. */
+        /* The dimensions of an empty array may be of any size. */
         if (array->shape[i] && __builtin_mul_overflow(stride, array->shape[i], &stride)) {
             return false;
         }

@@ -101,7 +101,7 @@ static bh_status new_memory(struct bh_stream *stream, uint64_t size, const char 
     return status;
 }
 
-/* Of a buffer that there is not. */
+/* Uncounts the memory of a buffer that could not be made. */
 static void give_up(struct bhi_device_memory *memory) {
     if (!memory) {
         return;
@@ -124,7 +124,7 @@ bh_status bhi_buffer_make_device(struct bh_stream *stream, uint64_t size, const 
     bhi_context_lock(stream->context);
     const bool is_cpu = stream->runs_on.is_cpu;
     bhi_context_unlock(stream->context);
-    /* Without |memory| it is too large, and refused in the words for host memory. */
+    /* Without |memory| the buffer is too large, and is refused in the words for host memory. */
     if (status == BH_OK && memory && size && !is_cpu) {
         *out_buffer = bhi_buffer_unmade(memory, size);
         status = *out_buffer ? BH_OK : bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);

@@ -11,11 +11,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define LIMIT_SHARE 16u          /* of the machine's memory */
-#define LIMIT_MOST  (1ull << 30) /* and not more than this */
-#define MOST_SHARE  8u           /* of the descriptors that this process may have */
+#define LIMIT_SHARE 16u          /* the limit is the machine's memory divided by this */
+#define LIMIT_MOST  (1ull << 30) /* but at most this */
+#define MOST_SHARE  8u           /* the most blocks: the process's descriptors divided by this */
 #define MOST_BLOCKS 1024u
-#define SMALL_PAGES 4u /* below, each number of pages is a class of its own */
+#define SMALL_PAGES 4u /* each smaller number of pages is a class of its own */
 
 void bhi_pool_init(struct bhi_pool *pool, uint64_t limit) {
     *pool = (struct bhi_pool){.limit = limit, .most = MOST_BLOCKS};
@@ -42,13 +42,13 @@ uint64_t bhi_pool_round(const struct bhi_pool *pool, uint64_t size, uint32_t *ou
     uint64_t pages = size ? (size - 1) / page + 1 : 1, rounded = pages;
     uint32_t size_class = (uint32_t)(pages - 1);
     if (pages > SMALL_PAGES) {
-        /* The three highest bits of |pages| - 1 number the quarter; what is below is rounded up. */
+        /* The three highest bits of |pages| - 1 select the class; the lower bits are rounded up. */
         unsigned shift = 61 - (unsigned)__builtin_clzll(pages - 1);
         uint64_t quarter = (pages - 1) >> shift;
         rounded = (quarter + 1) << shift;
         size_class = shift * 4 + (uint32_t)quarter;
     }
-    /* A buffer of no bytes is no memory to a worker. */
+    /* A buffer of no bytes has no memory that a worker could use. */
     bool kept = size && size_class < BHI_POOL_CLASSES && rounded * page <= pool->limit;
     *out_class = kept ? size_class : BHI_POOL_CLASSES;
     return (kept ? rounded : pages) * page;
@@ -112,7 +112,7 @@ static bool is_shared(const struct bhi_block *block) {
     return block->exposures.next->next != &block->exposures && !bhi_list_empty(&block->exposures);
 }
 
-/* Puts a FREE block where those who may have it look for it. */
+/* Puts a FREE block into the list where those who may have it will look. */
 static void shelve(bh_context *context, struct bhi_block *block) {
     bhi_list_remove(&block->shelf);
     const struct bhi_list *first = block->exposures.next;
@@ -134,7 +134,8 @@ static void unshelve(bh_context *context, struct bhi_block *block) {
 
 /* -- in and out ------------------------------------------------------------------------------- */
 
-/* Workers unmap it; what they could do to it no longer matters, since nobody gets it any more. */
+/* The workers unmap the block. What they could still write to it no longer matters, since it is
+ * never used again. */
 void bhi_pool_discard(bh_context *context, struct bhi_block *block) {
     BHI_LIST_EACH_SAFE(node, &block->exposures) {
         struct bhi_exposure *exposure = BHI_CONTAINER(node, struct bhi_exposure, of_block);
@@ -150,9 +151,9 @@ static void evict(bh_context *context, struct bhi_block *block) {
     bhi_pool_discard(context, block);
 }
 
-/* Who makes buffers for no stream, binds and releases them, gets none of them back while the
- * workers live: each of his misses gives up the oldest such block of the class, unless it is the
- * only one, or his loop would fill the pool with memory that nobody asks for. */
+/* A caller that makes, binds and releases buffers for no stream gets none of its blocks back while
+ * the workers live. So each miss gives up the oldest such block of the class, unless it is the only
+ * one; otherwise a loop would fill the pool with memory that is not asked for again. */
 static void make_room(bh_context *context, uint32_t size_class) {
     struct bhi_block *first = NULL;
     BHI_LIST_EACH(node, &context->pool->ages) {
@@ -168,7 +169,7 @@ static void make_room(bh_context *context, uint32_t size_class) {
     }
 }
 
-/* One that is to die is not trusted with more. */
+/* A worker that is about to be killed gets no more blocks. */
 static bool serves(const struct bhi_worker *worker) {
     return worker->state == BHI_RUNNING && worker->core.kill == BHI_KILL_NONE &&
            !worker->core.violated;
@@ -185,7 +186,7 @@ struct bhi_block *bhi_pool_take(bh_context *context, uint32_t size_class, struct
         }
         return NULL;
     }
-    /* The newest: it may still be in a cache. */
+    /* The newest block: it may still be in a cache. */
     struct bhi_block *block = BHI_CONTAINER(shelf->prev, struct bhi_block, shelf);
     unshelve(context, block);
     context->pool->stats.hits++;
@@ -209,13 +210,13 @@ void bhi_pool_give(bh_context *context, struct bhi_block *block) {
         return;
     }
     if (block->spoilt) {
-        /* Perhaps a worker could not map or import it: then it must be told again. */
+        /* A worker may have failed to map or import the block: then it must be introduced again. */
         block->spoilt = false;
         BHI_LIST_EACH(node, &block->exposures)
         bhi_worker_forget_buffer(BHI_CONTAINER(node, struct bhi_exposure, of_block)->worker,
                                  block->id, block->bytes);
     }
-    if (is_shared(block)) { /* of use to nobody, until a death: it goes before all others */
+    if (is_shared(block)) { /* useless until a death, so it is given up before all others */
         bhi_list_insert_before(pool->ages.next, &block->age);
     } else {
         bhi_list_append(&pool->ages, &block->age);
@@ -234,8 +235,8 @@ void bhi_pool_close(bh_context *context) {
 }
 
 void bhi_pool_worker_died(struct bhi_worker *worker) {
-    /* One that was given up may still finish a write. It was a loader, and what loaders fill is
-     * never of the pool (bhi_buffer_make): nobody gets that memory again. */
+    /* A worker that was given up may still finish a write. It was a loader, and the memory that
+     * loaders fill never belongs to the pool (bhi_buffer_make): it is never used again. */
     BHI_CHECK(!worker->kill_failed || bhi_list_empty(&worker->pool.exposures));
     BHI_LIST_EACH_SAFE(node, &worker->pool.exposures) {
         struct bhi_exposure *exposure = BHI_CONTAINER(node, struct bhi_exposure, of_worker);

@@ -19,8 +19,8 @@ static bh_status refuse(bh_detail *detail, int error, const char *why) {
     return bhi_fail(detail, BH_INVALID_ARGUMENT, error, CALL ": %s", why);
 }
 
-/* |error|: of a call that looks at fd; |caller|: what it says where the caller gave the wrong one.
- */
+/* |error| is the errno of a call that inspects fd; |caller| is the text for an fd that the caller
+ * chose wrongly. */
 static bh_status look_failed(bh_detail *detail, int error, int caller, const char *why) {
     if (error == caller || error == EBADF) {
         return refuse(detail, error == EBADF ? error : 0, why);
@@ -28,8 +28,8 @@ static bh_status look_failed(bh_detail *detail, int error, int caller, const cha
     return bhi_fail(detail, BH_SYSTEM, error, CALL ": fcntl of fd");
 }
 
-/* A file of a tmpfs, unlike one of memfd_create, takes no seals, although it answers which it has.
- */
+/* A file of a tmpfs, unlike one of memfd_create, cannot be sealed, although it answers which seals
+ * it has. */
 static bool has_a_path(int fd) {
     char link[64], target[64] = "";
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -80,18 +80,18 @@ static bh_status check_size(int fd, uint64_t size, bh_detail *detail) {
     return error ? bhi_fail(detail, BH_SYSTEM, error, CALL ": fstat of the memfd") : BH_OK;
 }
 
-/* Makes what is at |fd| ours to rely on. */
+/* Seals the file at |fd|, so that the library can rely on it. */
 static bh_status prepare(int fd, uint64_t size, bh_detail *detail) {
     int seals = 0;
     bh_status status = check_descriptor(fd, &seals, detail);
     if (status != BH_OK) {
         return status;
     }
-    /* The seals first: only then does the size hold still. */
+    /* The seals come first: only then is the size fixed. */
     if ((seals & SEALS) != SEALS) {
         int error = bhi_memfd_seal(fd, SEALS & ~seals);
         if (error == -EPERM && (fcntl(fd, F_GET_SEALS) & SEALS) == SEALS) {
-            error = 0; /* another thread wraps it, too, and was faster */
+            error = 0; /* another thread wraps the same memfd and was faster */
         }
         if (error) {
             return bhi_fail(detail, BH_SYSTEM, -error, CALL ": sealing the memfd");

@@ -21,7 +21,7 @@
 
 #define CALL        "bh_kernel_create_glsl"
 #define DEADLINE_NS (60ull * 1000000000)
-#define FIRST_CODE  (192u << 10) /* room for the module at first: what most need */
+#define FIRST_CODE  (192u << 10) /* room for the module at first; enough for most */
 
 BH_API void bh_glsl_source_init_sized(bh_glsl_source *source, size_t size) {
     static const bh_glsl_source defaults = {.optimize = true, .deadline_ns = DEADLINE_NS};
@@ -140,7 +140,7 @@ static const char *name_of(const bh_glsl_source *source) {
     return source->name && source->name[0] ? source->name : "kernel.comp";
 }
 
-/* Puts texts one behind another; without |at| it only counts. */
+/* Appends texts one after another. If |at| is NULL, it only counts bytes. */
 struct writer {
     uint8_t *at;
     uint64_t bytes;
@@ -148,7 +148,7 @@ struct writer {
 
 static void put(struct writer *writer, const char *text, size_t length) {
     uint64_t bytes = bhi_compile_text_bytes(length), prefix = length;
-    if (writer->at) { /* the memory is zero: NUL and padding are there */
+    if (writer->at) { /* the memory is zero, so NUL and padding are there already */
         memcpy(writer->at + writer->bytes, &prefix, sizeof prefix);
         memcpy(writer->at + writer->bytes + sizeof prefix, text, length);
     }
@@ -220,23 +220,23 @@ static bh_status run(bh_context *context, const bh_glsl_source *source, struct b
 
 /* -- the answer ------------------------------------------------------------------------------- */
 
-/* The log, as far as it may be shown, in whole lines where not all of it fits |size|. */
+/* Copies the log as far as it may be shown; in whole lines if not all of it fits into |size|. */
 static void take_log(char *out, size_t size, const struct bhi_compile_answer *head) {
     uint32_t bytes = head->log_bytes < sizeof head->log ? head->log_bytes : sizeof head->log;
     bhi_text_sanitise(out, size, head->log, bytes);
     size_t length = strlen(out);
-    if (length + 4 < size) { /* no character is longer: all of it is there */
+    if (length + 4 < size) { /* no character becomes longer, so all of it fits */
         return;
     }
     while (length > 0 && out[length - 1] != '\n') {
         length--;
     }
-    if (length) { /* not even one line: its beginning */
+    if (length) { /* not even one line fits: its beginning is copied */
         out[length] = '\0';
     }
 }
 
-/* The first error of a log, as one line. */
+/* Returns the first error of a log, as one line. */
 static const char *first_error(char *log) {
     char *line = log;
     for (char *at = log; *at; at += strcspn(at, "\n") + 1) {
@@ -273,7 +273,7 @@ static bh_status take_answer(const struct bh_buffer *answer, const bh_glsl_sourc
         return bhi_fail(detail, BH_COMPILE_FAILED, 0, CALL ": %.440s", first_error(log));
     }
     if (head->code_bytes > room) {
-        return BH_OK; /* the caller makes more room, or says that it is impossible */
+        return BH_OK; /* the caller makes more room, or reports that this is impossible */
     }
     if (!(*out_code = malloc(head->code_bytes + 1))) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
@@ -282,8 +282,8 @@ static bh_status take_answer(const struct bh_buffer *answer, const bh_glsl_sourc
     return BH_OK;
 }
 
-/* With room for |room| bytes of code. Where they are not enough *out_code is NULL, and *out_bytes
- * says how many would be. */
+/* Compiles with room for |room| bytes of code. If they are not enough, *out_code is NULL and
+ * *out_bytes is the number that would be. */
 static bh_status compile(bh_context *context, const bh_glsl_source *source,
                          struct bh_buffer *request, uint64_t room, void **out_code,
                          uint64_t *out_bytes, bh_detail *detail) {
@@ -305,7 +305,7 @@ static bh_status make_kernel(bh_context *context, const bh_glsl_source *source, 
                              uint64_t bytes, const bh_kernel_options *options,
                              bh_kernel **out_kernel, bh_detail *detail) {
     bh_kernel_options named = *options;
-    named.entry = NULL; /* the compiler has chosen: the module's is main */
+    named.entry = NULL; /* the compiler has used the entry point; the module's is called main */
     if (!named.name) {
         named.name = name_of(source);
     }
@@ -317,9 +317,9 @@ static bh_status make_kernel(bh_context *context, const bh_glsl_source *source, 
     return bh_kernel_create_spirv(context, code, bytes, &named, out_kernel, detail);
 }
 
-/* Names stand in the compiler's log, at the beginning of a line: they must not look like one. Where
- * they are compared they are cleaned on both sides (worker/compiler/glsl.c). All of |out|'s are in
- * one block of memory, which is returned; NULL: there is none. */
+/* Names stand at the beginning of lines of the compiler's log, and must not look like log lines.
+ * Where names are compared, both sides clean them (worker/compiler/glsl.c). All names of |out| are
+ * in one block of memory, which is returned. NULL: out of memory. */
 static void *clean_names(const bh_glsl_source *source, bh_glsl_source *out) {
     *out = *source;
     size_t bytes = source->include_count * sizeof *source->includes + strlen(name_of(source)) + 1;

@@ -48,7 +48,7 @@ static bh_status take_options(const bh_inspect_options *given, bh_inspect_option
     return BH_OK;
 }
 
-/* The module's bytes. Returns 0 or an errno. */
+/* Copies the module's bytes. Returns 0 or an errno. */
 static int copy_code(const struct bhi_kernel_body *body, uint8_t *out) {
     if (body->code) {
         memcpy(out, body->code, body->code_size);
@@ -124,7 +124,7 @@ static bh_status take_text(const struct bh_buffer *answer, uint64_t bytes,
     return BH_OK;
 }
 
-/* *out_room: how many bytes of text there have to be room for, where there were not enough. */
+/* *out_room: the bytes of text that room is needed for, if there was not enough. */
 static bh_status take_answer(const struct bh_kernel *kernel, const struct bh_buffer *answer,
                              const bh_inspect_options *options, uint64_t *out_room,
                              bh_inspection *out, bh_detail *detail) {
@@ -150,7 +150,7 @@ static bh_status take_answer(const struct bh_kernel *kernel, const struct bh_buf
     return status;
 }
 
-/* With room for |room| bytes of text. */
+/* Inspects with room for |room| bytes of text. */
 static bh_status inspect(struct bh_kernel *kernel, const bh_inspect_options *options,
                          struct bh_buffer *request, uint64_t room, uint64_t *out_room,
                          bh_inspection *out, bh_detail *detail) {
@@ -203,10 +203,10 @@ static bh_status run(struct bh_kernel *kernel, const bh_inspect_options *options
     return status;
 }
 
-/* |out| is as large as the library's. */
+/* |out| has the library's size. */
 static bh_status inspect_kernel(bh_kernel *kernel, const bh_inspect_options *options,
                                 bh_inspection *out, bh_detail *detail) {
-    bhi_kernel_ref(kernel); /* whatever other threads release meanwhile */
+    bhi_kernel_ref(kernel); /* another thread may release the caller's reference meanwhile */
     bh_status status = run(kernel, options, out, detail);
     bh_context *context = kernel->context;
     bhi_context_retain(context);

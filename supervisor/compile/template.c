@@ -82,7 +82,7 @@ static bh_status take_parameter(const bh_parameter *given, uint32_t index,
     return BH_OK;
 }
 
-/* As #line and messages can have it. */
+/* Returns the name in a form that #line and messages can contain. */
 static void take_name(const char *name, char out[64]) {
     snprintf(out, 64, "%s", name);
     for (char *c = out; *c; c++) {
@@ -191,7 +191,7 @@ BH_API bh_status bh_template_release(bh_template *template_) {
 /* -- using it -----------------------------------------------------------------------------------
  */
 
-/* The caller's arguments, as large as the library's. */
+/* Copies the caller's arguments into the library's layout. */
 struct arguments {
     const bh_argument *all;
     void *copy;
@@ -212,7 +212,7 @@ static bh_status take_arguments(const bh_argument *given, uint32_t count, size_t
     return status;
 }
 
-/* The template with a reference for as long as the call takes. */
+/* Returns the template with a reference that lasts for the call. */
 static bh_status hold(bh_template *t, const char *call, bh_detail *detail) {
     if (!t || !bhi_handle_retain(&t->handle)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: template is NULL or was released",
@@ -323,8 +323,8 @@ static bh_status prepare(bh_template *t, const bh_argument *arguments, uint32_t 
     return status;
 }
 
-/* A caller's call is a command, the bindings and the push constants, one behind the other, where a
- * command and a binding may be of another size than ours. */
+/* A caller's template call holds a command, its bindings and its push constants in sequence. The
+ * caller's command and binding may have other sizes than the library's. */
 static void give_call(bh_template_call *theirs, size_t command_size, size_t binding_size,
                       const bh_template_call *ours) {
     uint8_t *at = (uint8_t *)theirs, *bindings = at + command_size;

@@ -40,7 +40,7 @@ static uint32_t count_parameters(const struct bhi_form *form, const char *name) 
     return count;
 }
 
-/* The argument called |name| of which |skip| come before it. */
+/* Returns the argument called |name|, after skipping |skip| of that name. */
 static const bh_argument *find_argument(const bh_argument *arguments, uint32_t count,
                                         const char *name, uint32_t skip) {
     for (uint32_t i = 0; i < count; i++) {
@@ -69,7 +69,7 @@ static bh_status assign(const struct bhi_form *form, const bh_argument *argument
     }
     for (uint32_t i = 0; i < form->count; i++) {
         const struct bhi_parameter *parameter = &form->parameters[i];
-        /* Of an input and an output of one name the first argument is the input's. */
+        /* If an input and an output have the same name, the first argument is the input's. */
         const bool second =
             parameter->role == BHI_ROLE_OUT && count_parameters(form, parameter->name) == 2;
         out[i] = find_argument(arguments, count, parameter->name, second);
@@ -86,7 +86,7 @@ static bool take_shape(const bh_description *d, struct bhi_shape *out) {
     *out = (struct bhi_shape){.rank = d->rank, .count = 1};
     for (uint32_t i = d->rank; i-- > 0;) {
         out->size[i] = d->shape[i];
-        out->count *= d->shape[i]; /* bh_buffer_set_description has looked at the product */
+        out->count *= d->shape[i]; /* bh_buffer_set_description has checked the product */
         compact &= d->shape[i] == 1 || d->strides[i] == stride;
         stride *= d->shape[i] ? (int64_t)d->shape[i] : 1;
     }
@@ -140,7 +140,7 @@ static bh_status match_outputs(const struct bhi_form *form, struct bhi_bound *bo
         if (!is_array(parameter) || parameter->role == BHI_ROLE_IN || !bound->arguments[i]) {
             continue;
         }
-        if (!inputs) { /* the first says how large it is */
+        if (!inputs) { /* the first output determines the size */
             bound->shape = bound->shapes[i];
             inputs = true;
         }
@@ -222,7 +222,7 @@ static uint64_t bytes_of(const struct bhi_bound *bound, uint32_t index) {
     return bound->shapes[index].count * bhi_dtype_size((bh_dtype)bound->variant.dtypes[index]);
 }
 
-/* Each invocation reads its own elements before it writes them, and may read no other's. */
+/* Each invocation reads its own elements before it writes them, and must not read any other's. */
 static bh_status check_overlap(const struct bhi_form *form, const struct bhi_bound *bound,
                                const char *call, bh_detail *detail) {
     for (uint32_t i = 0; i < form->count; i++) {
@@ -303,7 +303,7 @@ static bh_binding bind_array(const struct bhi_bound *bound, uint32_t index, enum
                             .size = bytes,
                             .access = access};
     }
-    /* No element of a buffer that has bytes: they are bound, and stay as they are. */
+    /* An empty array in a buffer that has bytes: the bytes are bound, and stay as they are. */
     const bool empty = bh_buffer_size(buffer) == 0;
     return (bh_binding){.binding = binding,
                         .buffer = buffer,

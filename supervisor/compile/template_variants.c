@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* COMPILING, in the list, then READY, in the list until it is evicted; or FAILED, in none. Those
- * who wait for it keep it. */
+/* A variant is COMPILING and in the list; then READY and in the list until it is evicted; or FAILED
+ * and in no list. Threads that wait for it keep it alive. */
 struct entry {
     struct bhi_list link;
     struct bhi_variant variant;
     enum { COMPILING, READY, FAILED } state;
     bool listed;
-    uint32_t users; /* threads that are at it */
+    uint32_t users; /* number of threads that use it */
     bh_kernel *kernel;
     bh_status status;
     bh_detail detail;
@@ -47,7 +47,7 @@ static void free_unused(struct entry *entry) {
     free(entry);
 }
 
-/* The oldest ones go, but for those that threads are at. Lock held. */
+/* Lock held. Evicts the oldest variants that no thread uses. */
 static void evict(struct bh_template *t) {
     struct bhi_list *node = t->variants.prev;
     while (t->variant_count > t->capacity && node != &t->variants) {
@@ -76,8 +76,9 @@ static bh_status compile(struct bh_template *t, const struct bhi_variant *varian
         source.text = pen.text;
         source.name = t->form.name;
         source.deadline_ns = t->compile_deadline_ns;
-        /* What does not matter for the result would go, an input of "x*0" and its binding: then
-         * what is bound does not fit the kernel. Drivers optimise all the same. */
+        /* Without this the optimiser would remove what does not affect the result, such as an input
+         * of "x*0" and its binding, and the caller's bindings would not fit the kernel. Drivers
+         * optimise the module anyway. */
         source.optimize = false;
         bh_kernel_options_init(&options);
         options.name = t->name;
@@ -100,7 +101,7 @@ static struct entry *add(struct bh_template *t, const struct bhi_variant *varian
     return entry;
 }
 
-/* Lock held, and dropped meanwhile. */
+/* Lock held; it is released and taken again meanwhile. */
 static void fill(struct bh_template *t, struct entry *entry, const char *call) {
     bh_kernel *kernel = NULL;
     bh_detail detail = {0};

@@ -103,7 +103,7 @@ uint64_t bhi_context_new_id(bh_context *context) {
     return ++context->next_id;
 }
 
-/* Whose call into the host this thread is in. */
+/* The context whose callback this thread runs. */
 static _Thread_local const bh_context *calling;
 
 void bhi_callback_enter(const bh_context *context) {
@@ -115,7 +115,7 @@ void bhi_callback_leave(void) {
 }
 
 bool bhi_in_callback(void) {
-    /* A child that was forked in a callback has left it. */
+    /* A forked child of a callback is no longer in that callback. */
     return calling && !bhi_context_forked(calling);
 }
 
@@ -135,8 +135,8 @@ void bhi_context_log(bh_context *context, bh_log_level level, const char *format
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    bhi_text_line(line, sizeof line, line, strlen(line)); /* whoever wrote it */
-    bhi_callback_enter(context); /* what it calls must not make the reactor wait for itself */
+    bhi_text_line(line, sizeof line, line, strlen(line)); /* parts of it may come from a worker */
+    bhi_callback_enter(context); /* the callback must not make the reactor wait for itself */
     context->settings.log(level, line, context->settings.log_user);
     bhi_callback_leave();
 }
@@ -185,7 +185,7 @@ void bhi_context_log_said(bh_context *context) {
     drop_lines(&lines);
 }
 
-/* A page that a forked child sees as zeroes: no getpid() in each call, no pthread_atfork(). */
+/* A page that a forked child sees as zeros. So calls need neither getpid() nor pthread_atfork(). */
 static _Atomic uint32_t *make_guard(void) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     BHI_AUTO_MAPPING guard = {

@@ -6,22 +6,22 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define REST 32 /* freed objects that wait before the first of them is used again */
+#define REST 32 /* number of freed objects that wait before the first of them is reused */
 
 struct bhi_freelist_slot {
     struct bhi_freelist_slot *next;
     alignas(max_align_t) char object[];
 };
 
-/* In pages of its own, which a forked child sees as zeroes: an unlocked mutex (as
- * PTHREAD_MUTEX_INITIALIZER makes it) and nothing to give. */
+/* In pages of its own, which a forked child sees as zeros: an unlocked mutex (like
+ * PTHREAD_MUTEX_INITIALIZER) and an empty queue. */
 struct bhi_freelist_state {
     pthread_mutex_t lock;
     struct bhi_freelist_slot *oldest, *newest; /* free ones */
     size_t free;
 };
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 static struct bhi_freelist_state *state_of(struct bhi_freelist *freelist) {
     struct bhi_freelist_state *state = atomic_load_explicit(&freelist->state, memory_order_acquire);
     if (state) {
@@ -38,7 +38,7 @@ static struct bhi_freelist_state *state_of(struct bhi_freelist *freelist) {
                                        (struct bhi_freelist_state *)made.at)) {
         return bhi_mapping_steal(&made);
     }
-    return state; /* another thread was faster, or NULL */
+    return state; /* another thread was faster, or the result is NULL */
 }
 
 static struct bhi_freelist_slot *take_oldest(struct bhi_freelist *freelist,
@@ -62,7 +62,8 @@ void *bhi_freelist_take(struct bhi_freelist *freelist) {
     struct bhi_freelist_slot *slot = state->free > REST ? take_oldest(freelist, state) : NULL;
     pthread_mutex_unlock(&state->lock);
     if (!slot) {
-        /* Each by itself: a leak checker sees which of them nobody points at. */
+        /* Each object is freed by itself, so that a leak checker sees which objects nothing points
+         * at. */
         slot = malloc(sizeof *slot + freelist->size);
     }
     return slot ? slot->object : NULL;
@@ -70,7 +71,7 @@ void *bhi_freelist_take(struct bhi_freelist *freelist) {
 
 void bhi_freelist_give(struct bhi_freelist *freelist, void *object) {
     struct bhi_freelist_state *state =
-        state_of(freelist); /* it is there: the object was taken from it */
+        state_of(freelist); /* never NULL: the object was taken from it */
     struct bhi_freelist_slot *slot =
         (struct bhi_freelist_slot *)(void *)((char *)object -
                                              offsetof(struct bhi_freelist_slot, object));

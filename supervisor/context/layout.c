@@ -6,17 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How much larger than the library's a caller's struct may be: more is a mistake, not a version. */
+/* How much larger than the library's struct a caller's may be. More is a mistake, not a newer
+ * version. */
 #define MAX_NEWER 4096u
 
-/* sizeof(type) as it was when |field| was its last. */
+/* Returns sizeof(type) as it was when |field| was the last field. */
 #define SIZE_WITH(type, field)                                                                     \
     ((offsetof(type, field) + sizeof(((type *)0)->field) + _Alignof(type) - 1) / _Alignof(type) *  \
      _Alignof(type))
 
 static const struct bhi_layout layouts[] = {
 #define BHI_LAYOUT(type, field) {#type, SIZE_WITH(type, field)},
-#include "supervisor/context/layout.def" /* so that the tests can have one with more rows */
+#include "supervisor/context/layout.def" /* in a file of its own: tests have one with more rows */
 #undef BHI_LAYOUT
 };
 
@@ -75,7 +76,7 @@ bh_status bhi_layout_check_options(const char *name, size_t our_size, size_t the
                     name);
 }
 
-/* Past what the library knows of it a caller's struct must ask for nothing. */
+/* The part of a caller's struct that the library does not know must be zero. */
 static bh_status check_tail(const char *name, size_t our_size, const void *theirs,
                             size_t their_size, const char *call, const char *what,
                             bh_detail *detail) {
@@ -107,7 +108,8 @@ bh_status bhi_layout_take(const char *name, size_t our_size, void *ours, const v
 
 bh_status bhi_layout_take_options(const char *name, size_t our_size, void *ours, const void *theirs,
                                   const char *call, const char *what, bh_detail *detail) {
-    size_t their_size; /* an older struct is shorter: nothing else is read before it is known */
+    size_t
+        their_size; /* an older struct is shorter: its size is known before anything else is read */
     memcpy(&their_size, theirs, sizeof their_size);
     bh_status status = bhi_layout_check_options(name, our_size, their_size, call, what, detail);
     if (status == BH_OK) {

@@ -9,20 +9,20 @@
 
 #define MAX_SOCKETS 8192
 #define ZMQ_STARTS  5 /* descriptors that libzmq opens with its first socket */
-#define ZMQ_MARGIN  8 /* for what the host's other threads open in those microseconds */
+#define ZMQ_MARGIN  8 /* reserve for the host's other threads during these microseconds */
 
 static int last_error(void) {
     return zmq_errno() > 0 ? -zmq_errno() : -EIO;
 }
 
-/* libzmq starts its threads with the first socket, and aborts the process where there is no
- * descriptor for one of them. So that happens here, once, and the descriptors that it needs are
- * held open until the moment before: there is room for them, in the process and in the machine.
- * Later sockets find no room without harm (ipc/channel.c). */
+/* libzmq starts its threads with the first socket, and aborts the process if it has no descriptor
+ * for one of them. So the first socket is made here, once. The descriptors that it needs are held
+ * open until just before, so the process and the machine have room for them. A later socket that
+ * finds no room fails without harm (ipc/channel.c). */
 static int start_threads(struct bhi_messaging *messaging, bh_context *context) {
     static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
     int held[ZMQ_STARTS + ZMQ_MARGIN], count = 0, error = 0;
-    (void)context; /* where there are no steps */
+    (void)context; /* in builds without step points */
     BHI_STEP_POINT("libzmq_is_due", context);
     pthread_mutex_lock(&one_at_a_time);
     while (!error && count < ZMQ_STARTS + ZMQ_MARGIN) {

@@ -9,7 +9,7 @@
 
 #define ADVISED 256u /* room for a few streams and their buffers */
 
-/* The message says it all: no errno's text behind it. */
+/* The message is complete without the text of an errno. */
 static bh_status no_descriptor(bh_detail *detail) {
     if (detail) {
         detail->sys_errno = EMFILE;
