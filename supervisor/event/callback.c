@@ -14,7 +14,7 @@
 struct callback {
     struct bhi_observer observer;
     struct bhi_list link;   /* callbacks->due; lock */
-    struct bh_event *event; /* referenced until the call has returned */
+    struct bh_event *event; /* referenced until the callback has returned */
     bh_event_callback call;
     void *user;
 };
@@ -40,7 +40,7 @@ static void callback_ended(struct bhi_observer *observer) {
     enqueue(BHI_CONTAINER(observer, struct callback, observer));
 }
 
-/* The next one that is due, or NULL when there will be none any more. */
+/* Returns the next due callback, or NULL when there will be none any more. */
 static struct callback *next(bh_context *context) {
     struct bhi_callbacks *callbacks = context->callbacks;
     struct callback *callback = NULL;
@@ -66,7 +66,7 @@ static void *run(void *argument) {
         bhi_callback_enter(context);
         callback->call(callback->event, callback->user);
         bhi_callback_leave();
-        (void)bh_event_release(callback->event); /* its handle, for the call */
+        (void)bh_event_release(callback->event); /* the event's handle, for the callback */
         bhi_event_unref(callback->event);
         free(callback);
     }
@@ -77,10 +77,11 @@ static void *run(void *argument) {
 static bh_status start(bh_context *context, bh_detail *detail) {
     struct bhi_callbacks *callbacks = context->callbacks;
     pthread_mutex_lock(&callbacks->start_lock);
-    /* Looked at inside: bh_context_destroy closes the context first, then asks for the thread. */
+    /* Looked at under the lock: bh_context_destroy closes the context first, then asks for the
+     * thread. */
     bh_status status = bhi_context_check(context, "bh_event_on_end", detail);
     if (status == BH_OK && !callbacks->started) {
-        /* The thread inherits the mask: no signal of the host's is ever delivered to it. */
+        /* The thread inherits the signal mask, so it never handles a signal of the host. */
         sigset_t all, old;
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -118,7 +119,7 @@ BH_API bh_status bh_event_on_end(bh_event *event, bh_event_callback callback, vo
     *registration = (struct callback){
         .observer.ended = callback_ended, .event = event, .call = callback, .user = user};
     bhi_list_init(&registration->link);
-    /* The callback is given a live one, whatever the caller has released by then. */
+    /* The callback is given a live handle, whatever the caller has released by then. */
     if (!bhi_handle_retain(&event->handle)) {
         free(registration);
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_event_on_end: event was released");
@@ -147,7 +148,8 @@ void bhi_callbacks_init(struct bhi_callbacks *callbacks) {
 
 void bhi_callbacks_stop(bh_context *context) {
     struct bhi_callbacks *callbacks = context->callbacks;
-    /* Whoever has passed the check for a closed context is through with starting it after this. */
+    /* A thread that had passed the check for a closed context has finished starting the callback
+     * thread after this. */
     pthread_mutex_lock(&callbacks->start_lock);
     bool started = callbacks->started;
     pthread_mutex_unlock(&callbacks->start_lock);

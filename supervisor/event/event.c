@@ -36,7 +36,7 @@ void bhi_event_free(struct bh_event *event) {
     bhi_context_unref(context);
 }
 
-/* Store, full fence, load: a sleeper counts itself, fences and looks at the word. */
+/* Order: store, full fence, load. A sleeper counts itself, fences, then looks at the word. */
 static void wake_sleepers(struct bh_event *event) {
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&event->sleepers, memory_order_relaxed)) {
@@ -55,8 +55,8 @@ void bhi_event_ended(struct bh_event *event) {
     bhi_observers_tell(event);
 }
 
-/* Sleeps until the event's word or the worker's completed word changes. A worker's death shows in
- * the former: the reactor poisons what is left, or puts it back. */
+/* Sleeps until the event's word or the worker's completed word changes. The worker's death changes
+ * the event's word: the reactor poisons the event or queues the submission again. */
 static bool sleep_for(struct bh_event *event, uint32_t word, struct bhi_worker *worker,
                       uint32_t seen, uint64_t deadline_ns) {
     struct bhi_futex_wait waits[2] = {{&event->word, word, false}};
@@ -77,8 +77,8 @@ static bool sleep_for(struct bh_event *event, uint32_t word, struct bhi_worker *
     return result == 0;
 }
 
-/* Spins first where that has paid lately, for the next result only: while several are to come, what
- * the worker needs is the processor. */
+/* Spins first if that has paid lately, and only for the next result: while several are to come, the
+ * worker needs the processor. */
 static bool spin_or_sleep(struct bh_event *event, uint32_t word, struct bhi_worker *worker,
                           bool next, uint32_t seen, uint64_t deadline_ns) {
     if (!next) {
@@ -89,7 +89,7 @@ static bool spin_or_sleep(struct bh_event *event, uint32_t word, struct bhi_work
         return true;
     }
     bool in_time = sleep_for(event, word, worker, seen, deadline_ns);
-    /* Misses have lowered the budget; had it been the full one, this would have been a hit. */
+    /* Failed spins have lowered the budget. With the full budget this spin would have succeeded. */
     if (bhi_now_ns() - began_ns < BHI_SPIN_MAX_NS) {
         atomic_store_explicit(&worker->stream_spin.budget_ns, BHI_SPIN_MAX_NS,
                               memory_order_relaxed);
@@ -103,9 +103,9 @@ bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns) {
         if (bhi_event_state(event) != BH_EVENT_PENDING) {
             return BH_OK;
         }
-        /* This thread follows a worker's progress itself: of the worker that has the submission, or
-         * while it is queued, of one that has what it needs. So a submission on another stream is
-         * released by the thread that waits for it, and not only when the reactor has been woken.
+        /* This thread follows a worker's progress itself: the progress of the worker that has the
+         * submission, or, while the submission is queued, of the worker that has what it needs. So
+         * the waiting thread releases the submission, without waiting until the reactor is woken.
          */
         struct bhi_worker *worker = NULL;
         uint32_t seen = 0;
@@ -131,18 +131,19 @@ bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns) {
             bhi_worker_release(worker);
             return BH_IN_CALLBACK;
         }
-        /* It may have been released just now: then there is another worker to follow. */
+        /* The submission may have been released just now: then the thread follows another worker.
+         */
         if (bhi_event_state(event) == BH_EVENT_PENDING &&
             atomic_load_explicit(&event->word, memory_order_relaxed) == word) {
             in_time = spin_or_sleep(event, word, worker, next, seen, deadline_ns);
         }
         bhi_worker_release(worker);
-        /* A word that changes all the time, as a worker may well arrange, keeps nobody past it. */
+        /* A worker can keep changing the word. The deadline ends the wait all the same. */
         if (in_time && deadline_ns != BHI_FOREVER) {
             in_time = bhi_now_ns() < deadline_ns;
         }
         if (!in_time && bhi_event_state(event) == BH_EVENT_PENDING) {
-            /* What ended just before the deadline counts: look once more. */
+            /* An event that ended just before the deadline counts: look once more. */
             bhi_context_lock(context);
             bhi_event_look(event);
             bhi_context_pump_unlock(context);
@@ -170,7 +171,7 @@ BH_API bh_status bh_event_wait(bh_event *event, uint64_t timeout_ns) {
 bh_status bhi_event_report(const struct bh_event *event, bh_detail *detail, const char *call,
                            const char *what) {
     const struct bh_verdict *verdict = &event->verdict;
-    /* Many a message names it already. A dependent's verdict has its origin's. */
+    /* Many messages name the event already. A dependent's verdict names its origin. */
     bool named = !verdict->kernel_name[0] || strstr(verdict->message, verdict->kernel_name);
     const char *kernel = named ? "" : verdict->kernel_name;
     if (verdict->hops) {
@@ -183,7 +184,7 @@ bh_status bhi_event_report(const struct bh_event *event, bh_detail *detail, cons
                     kernel, verdict->message);
 }
 
-/* It looks at what verdicts have had from the first version on. */
+/* This reads only fields that verdicts have had from the first version on. */
 BH_API bh_status_class bh_verdict_classify_sized(const bh_verdict *verdict, size_t verdict_size) {
     if (!verdict || verdict_size < offsetof(bh_verdict, hops) + sizeof verdict->hops) {
         return BH_STATUS_CLASS_NONE;

@@ -1,5 +1,5 @@
-/* What a worker has completed, and where it says it is: each word of that is copied once, then
- * held against what is known of it. */
+/* Takes in what a worker has completed and where it says that it is. Each word is copied once, then
+ * checked against what is known of the worker. */
 #include "supervisor/event/harvest.h"
 #include "base/fd.h"
 #include "base/status.h"
@@ -20,7 +20,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-/* Tells the worker when to ring. Before a publication it cannot be missed; after one it can. */
+/* Tells the worker when to ring. If this is written before a publication, the worker cannot miss
+ * it; after one it can. */
 static void set_notify(struct bhi_worker *worker) {
     worker->makes_awaited = worker->makes_awaited && !bhi_list_empty(&worker->makes);
     bool needed = worker->core.queue_waits || worker->makes_awaited;
@@ -39,9 +40,9 @@ static bool about_memory(bh_status status) {
            status == BH_VULKAN;
 }
 
-/* One of them may have been refused because the worker could not map or import what it bound. That
- * may pass: what is still in use is introduced anew to the next submission that binds it, the rest
- * when it comes back from the pool. */
+/* A submission may have been refused because the worker could not map or import a buffer. That may
+ * pass. So a buffer that is still in use is introduced again to the next submission that binds it;
+ * any other is introduced again when it comes back from the pool. */
 static void spoil_buffers(struct bhi_worker *worker, const struct bhi_submission *submission,
                           bh_status status) {
     for (uint32_t i = 0; i < submission->use_count; i++) {
@@ -55,7 +56,8 @@ static void spoil_buffers(struct bhi_worker *worker, const struct bhi_submission
     }
 }
 
-/* Have all its kernels run in this worker? Then it can compile them (T6). */
+/* Returns true if all kernels of the submission have run in this worker. Then the worker can
+ * compile them (T6). */
 static bool proven(const struct bhi_worker *worker, const struct bhi_submission *submission) {
     const struct bhi_payload *payload = bhi_payload_of(submission);
     for (uint32_t i = 0; i < payload->kernel_count; i++) {
@@ -76,7 +78,7 @@ static void prove(struct bhi_worker *worker, const struct bhi_submission *submis
 
 /* -- device memory that the worker was told to make ------------------------------------------- */
 
-/* Somebody else may have waited for it. */
+/* Another thread may have waited for it. */
 static void made(bh_context *context, struct bhi_make *make, int fd) {
     struct bhi_device_memory *memory = make->memory;
     bhi_list_remove(&make->link);
@@ -92,8 +94,8 @@ static void made(bh_context *context, struct bhi_make *make, int fd) {
     free(make);
 }
 
-/* It is never read, written or mapped here, but closed: that must not take long. Drivers hand out
- * device nodes (NVIDIA), DMA buffers or files in memory, which are as long as the memory. */
+/* The host never reads, writes or maps the file, but closes it, and closing must not take long.
+ * Drivers hand out device nodes (NVIDIA), DMA buffers, or files in memory as long as the buffer. */
 static bool looks_like_memory(int fd, uint64_t bytes) {
     struct stat info;
     return fstat(fd, &info) == 0 &&
@@ -107,7 +109,8 @@ static bool has_room(const struct bhi_worker *worker) {
     return room;
 }
 
-/* The next answer. NULL: fine, or there is none yet. Otherwise what is wrong with it. */
+/* Takes the next answer. Returns NULL if it is good or not there yet, else what is wrong with it.
+ */
 static const char *take_answer(struct bhi_worker *worker, struct bhi_make *make, bool *out_none) {
     struct bhi_fd_tag tag;
     int fd = -1;
@@ -117,7 +120,7 @@ static const char *take_answer(struct bhi_worker *worker, struct bhi_make *make,
     if (*out_none) {
         return NULL;
     }
-    /* What there is no descriptor for here is gone: the worker is not to blame. */
+    /* The host has no descriptor left for the answer, so it is lost; the worker is not to blame. */
     const bool short_of_room = length == -EMSGSIZE && !has_room(worker);
     if (short_of_room) {
         worker->make_descriptor_lost = true;
@@ -133,7 +136,7 @@ static const char *take_answer(struct bhi_worker *worker, struct bhi_make *make,
         bhi_fd_close(&fd);
         return "the descriptor that it sent as device memory is something else";
     }
-    if (!count) { /* told again, should it be needed again */
+    if (!count) { /* the worker is told again if the memory is needed again */
         bhi_idset_remove(&worker->buffers, make->buffer);
         bhi_idset_remove(&worker->written, make->buffer);
     }
@@ -141,8 +144,8 @@ static const char *take_answer(struct bhi_worker *worker, struct bhi_make *make,
     return NULL;
 }
 
-/* Takes what there is. All of it has to be there that a record needed which ended behind the
- * control message |due|. False: it has lied. */
+/* Takes the answers that have come. |all_due|: the answers to all control messages up to |due| must
+ * be there, because a record that needed them has ended. Returns false if the worker lied. */
 static bool take_made(struct bhi_worker *worker, bool all_due, uint32_t due) {
     while (!bhi_list_empty(&worker->makes)) {
         struct bhi_make *make = BHI_CONTAINER(worker->makes.next, struct bhi_make, link);
@@ -162,7 +165,7 @@ static bool take_made(struct bhi_worker *worker, bool all_due, uint32_t due) {
     return true;
 }
 
-/* Is there all the device memory that it would have run with? */
+/* Returns true if all the device memory that the submission would have used was made. */
 static bool had_memory(const struct bhi_submission *submission) {
     const bool remote = bhi_payload_of(submission)->remote;
     for (uint32_t i = 0; remote && i < submission->use_count; i++) {
@@ -181,7 +184,7 @@ void bhi_worker_makes_lost(struct bhi_worker *worker) {
     }
 }
 
-/* Hands the core the next result, as the worker wrote it. False: it lied. */
+/* Gives the core the next result, as the worker wrote it. Returns false if the worker lied. */
 static bool take_result(struct bhi_worker *worker) {
     struct bhi_result result;
     char text[BHI_ERROR_TEXT];
@@ -257,7 +260,8 @@ void bhi_worker_harvest(struct bhi_worker *worker) {
         return;
     }
     if (completed == core->published && tail != worker->lane.head) {
-        /* With nothing in flight and no room in its lane nobody would ever look at it again. */
+        /* With nothing in flight and no room in the lane, nothing else would look at the worker
+         * again. */
         bhi_core_worker_violation(core,
                                   "it completed a submission that it had not taken from its lane");
         return;
@@ -302,7 +306,7 @@ bool bhi_worker_pretends(const struct bhi_worker *worker,
 struct bhi_progress_snapshot bhi_worker_progress_snapshot(const struct bhi_worker *worker) {
     const struct bhi_progress_header *header = worker->progress.header;
     const struct bhi_core_worker *core = &worker->core;
-    /* In this order: what was compiled after that is another one. */
+    /* The order matters: if run_seq were read first, a compile could begin between the two. */
     uint64_t compiles = atomic_load_explicit(&header->compile_seq, memory_order_acquire);
     uint64_t runs = atomic_load_explicit(&header->run_seq, memory_order_acquire);
     return (struct bhi_progress_snapshot){
@@ -316,7 +320,7 @@ struct bhi_progress_snapshot bhi_worker_progress_snapshot(const struct bhi_worke
 uint64_t bhi_worker_check_deadline(struct bhi_worker *worker, uint64_t now_ns) {
     bhi_worker_harvest(worker);
     if (worker->reap_deadline_ns) {
-        return BH_FOREVER; /* it is dead: what it was killed for has been decided */
+        return BH_FOREVER; /* the worker is dead: the reason for its kill is settled */
     }
     const struct bhi_progress_snapshot snapshot = bhi_worker_progress_snapshot(worker);
     if (bhi_worker_pretends(worker, &snapshot)) {

@@ -30,15 +30,15 @@ struct descriptor {
     struct bhi_observer observer;
     struct bhi_doomed doomed;
     bh_context *context; /* not referenced: the pending event has it */
-    int fd;              /* a duplicate of our own: the caller may close its one at any time */
+    int fd;              /* a duplicate: the caller may close its own descriptor at any time */
 };
 
-/* Outside the lock: the write wakes whoever polls. */
+/* Outside the lock, because the write wakes a polling thread. */
 static void signal_descriptor(struct bhi_doomed *doomed) {
     struct descriptor *descriptor = BHI_CONTAINER(doomed, struct descriptor, doomed);
     uint64_t one = 1;
     ssize_t ignored = write(descriptor->fd, &one, sizeof one);
-    (void)ignored; /* EAGAIN: the caller has written to it, so it is readable */
+    (void)ignored; /* EAGAIN: the caller has written to the descriptor, so it is readable */
     close(descriptor->fd);
     free(descriptor);
 }

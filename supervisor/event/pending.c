@@ -34,7 +34,7 @@ static const struct bh_event *earliest_failure(const bh_context *context, uint64
     const struct bh_event *earliest = context->inherited_failure;
     BHI_LIST_EACH(node, &context->streams) {
         const struct bh_event *failure = BHI_CONTAINER(node, struct bh_stream, link)->core.failure;
-        /* One that was submitted meanwhile may be doomed, and not yet ended. */
+        /* An event that was submitted meanwhile may be doomed and not have ended yet. */
         if (failure && bhi_event_state(failure) == BH_EVENT_POISONED &&
             (!earliest || failure->id < earliest->id)) {
             earliest = failure;
@@ -77,7 +77,7 @@ BH_API bh_status bh_context_synchronize(bh_context *context, uint64_t timeout_ns
     if (bhi_context_forked(context)) {
         return bhi_context_refuse("bh_context_synchronize", detail);
     }
-    /* It may be destroyed meanwhile, by another thread. */
+    /* Another thread may destroy the context meanwhile. */
     bhi_context_retain(context);
     bh_status status = wait_for_pending(context, bhi_deadline_ns(timeout_ns), detail);
     bhi_context_unref(context);
@@ -113,7 +113,7 @@ BH_API bh_status bh_stream_synchronize(bh_stream *stream, uint64_t timeout_ns, b
     }
     bh_status status = BH_OK;
     const struct bh_event *failure = stream->core.failure;
-    /* One that was submitted meanwhile may be doomed, and not yet ended. */
+    /* An event that was submitted meanwhile may be doomed and not have ended yet. */
     if (failure && bhi_event_state(failure) == BH_EVENT_POISONED) {
         status = bhi_event_report(failure, detail, "bh_stream_synchronize", "event");
     }

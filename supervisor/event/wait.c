@@ -9,11 +9,12 @@
 #include <stdlib.h>
 
 #define FEW   16
-#define BATCH 256 /* events that are looked at in one go: then the lock is dropped for a moment */
+#define BATCH 256 /* events that are checked before the lock is released for a moment */
 
 struct waiter {
     bool all;
-    _Atomic size_t left;   /* |all|: how many have not ended; one more while the list is made */
+    _Atomic size_t
+        left; /* |all|: the number of events that have not ended, plus one while the list is made */
     _Atomic uint32_t done; /* futex word */
 };
 
@@ -22,7 +23,7 @@ struct node {
     struct waiter *waiter;
 };
 
-/* The context's lock is held; the waiter takes it once more before it goes. */
+/* The context's lock is held. The waiting thread takes it once more before it leaves. */
 static void node_ended(struct bhi_observer *observer) {
     struct waiter *waiter = BHI_CONTAINER(observer, struct node, observer)->waiter;
     if (waiter->all && atomic_fetch_sub(&waiter->left, 1) != 1) {
@@ -33,7 +34,8 @@ static void node_ended(struct bhi_observer *observer) {
     }
 }
 
-/* The lock for event |i|: |held| may be another context's, or have been held for long. */
+/* Takes the lock of event |i|. |held| may be the lock of another context, or have been held for
+ * long. */
 static bh_context *relock(bh_context *held, bh_context *wanted, size_t i) {
     if (held == wanted && i % BATCH) {
         return held;
@@ -62,7 +64,7 @@ static void observe(struct waiter *waiter, bh_event *const *events, struct node 
     }
 }
 
-/* |look|: takes in what ended just before the deadline. */
+/* |look|: also takes in what ended just before the deadline. */
 static void withdraw(bh_event *const *events, struct node *nodes, size_t count, bool look) {
     bh_context *held = NULL;
     for (size_t i = 0; i < count; i++) {
@@ -116,7 +118,7 @@ static bool any_is_dead(bh_event *const *events, size_t count) {
     return false;
 }
 
-/* Index of the first that is pending, or that is not; |count| if there is none. */
+/* Returns the index of the first event that is (not) pending; |count| if there is none. */
 static size_t first(bh_event *const *events, size_t count, bool pending) {
     size_t i = 0;
     while (i < count && (bhi_event_state(events[i]) == BH_EVENT_PENDING) != pending) {
@@ -125,7 +127,7 @@ static size_t first(bh_event *const *events, size_t count, bool pending) {
     return i;
 }
 
-/* One of those that are pending belongs to the parent process. */
+/* One of the pending events belongs to the parent process. */
 static bool forked(bh_event *const *events, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (bhi_event_state(events[i]) == BH_EVENT_PENDING &&
@@ -155,7 +157,8 @@ BH_API bh_status bh_event_wait_any(bh_event *const *events, size_t count, uint64
     return status;
 }
 
-/* Without memory for observers: one after the other. From the back, where the latest tend to be. */
+/* Without memory for observers the thread waits for one event after the other, beginning at the
+ * end, where the latest events usually are. */
 static bh_status await_in_turn(bh_event *const *events, size_t count, uint64_t deadline_ns) {
     bh_status status = BH_OK;
     for (size_t i = count; i > 0 && status == BH_OK; i--) {

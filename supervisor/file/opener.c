@@ -23,19 +23,20 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define TAKEN_NS (3000ull * 1000000) /* for one that lives to take a request */
-#define END_NS   (1000ull * 1000000) /* for one that was killed to end */
+#define TAKEN_NS (3000ull * 1000000) /* how long an opener may take until it takes a request */
+#define END_NS   (1000ull * 1000000) /* how long a killed opener may take to end */
 
 struct bhi_opener {
     _Atomic uint32_t refs;
     int socket, pidfd;
     uint8_t rights[BHI_RIGHTS_BYTES];
-    _Atomic uint64_t silent_since_ns; /* it took nothing that was asked since; 0: it did */
+    _Atomic uint64_t silent_since_ns; /* since then it has taken no request; 0: it has taken one */
 };
 
 /* -- its life --------------------------------------------------------------------------------- */
 
-/* Its children are the host's: whoever ignores SIGCHLD, or reaps for itself, is fine as well. */
+/* The opener is a child of the host. A host that ignores SIGCHLD or reaps children itself does no
+ * harm. */
 static void kill_it(const struct bhi_opener *opener) {
     pidfd_send_signal(opener->pidfd, SIGKILL, NULL, 0);
     struct pollfd ended = {.fd = opener->pidfd, .events = POLLIN};
@@ -45,7 +46,8 @@ static void kill_it(const struct bhi_opener *opener) {
     bhi_spawn_reap(opener->pidfd);
 }
 
-/* With its last reference it ends: who still waits for it has one. No lock: this waits. */
+/* The opener ends with its last reference; a thread that waits for it has one. Without the lock,
+ * because this waits. */
 static void release(struct bhi_opener *opener) {
     if (!opener || atomic_fetch_sub_explicit(&opener->refs, 1, memory_order_acq_rel) != 1) {
         return;
@@ -70,7 +72,8 @@ static int send_watch(struct bhi_opener *opener) {
     return bhi_fdpass_send_message(opener->socket, &message, &self, 1);
 }
 
-/* Now, and whoever waits for it learns of it by the socket. The context's reference goes. */
+/* The opener is killed now; threads that wait for it learn that from the socket. The context's
+ * reference goes. */
 static void end(struct bhi_opener *opener) {
     if (!opener) {
         return;
@@ -109,9 +112,9 @@ static int start(bh_context *context, struct bhi_opener **out_opener) {
     if (opener->pidfd < 0) {
         return opener->pidfd;
     }
-    bhi_fd_close(&theirs); /* what the opener closes has ended */
+    bhi_fd_close(&theirs); /* what the opener closes is gone when it has ended */
     if ((error = send_watch(opener)) != 0) {
-        bhi_spawn_kill(opener->pidfd); /* it has not touched anything yet */
+        bhi_spawn_kill(opener->pidfd); /* it has not touched any file yet */
         opener->pidfd = -1;
         return error;
     }
@@ -119,14 +122,14 @@ static int start(bh_context *context, struct bhi_opener **out_opener) {
     return 0;
 }
 
-/* The context's, referenced; made where there is none. One that has other rights than the calling
- * thread has would open what this thread may not: it is replaced, and ends when nobody waits for
- * it. */
+/* Returns the context's opener with a reference; starts one if there is none. An opener with other
+ * rights than the calling thread's would open what this thread may not: it is replaced, and ends
+ * when no thread waits for it. */
 static bh_status get(bh_context *context, const char *call, struct bhi_opener **out_opener,
                      bh_detail *detail) {
     uint8_t rights[BHI_RIGHTS_BYTES];
     bhi_rights_read(rights);
-    AUTO_OPENER *old = NULL; /* goes after the lock */
+    AUTO_OPENER *old = NULL; /* released after the lock */
     bh_status status = BH_OK;
     pthread_mutex_lock(&context->opener_lock);
     if (context->opener && memcmp(context->opener->rights, rights, sizeof rights) != 0) {
@@ -151,7 +154,7 @@ static bh_status get(bh_context *context, const char *call, struct bhi_opener **
     return status;
 }
 
-/* It is dead, or as good as dead. */
+/* The opener is dead, or will not answer any more. */
 static void lose(bh_context *context, const struct bhi_opener *opener) {
     struct bhi_opener *lost = NULL;
     pthread_mutex_lock(&context->opener_lock);
@@ -181,7 +184,8 @@ struct request {
     int from;            /* the second descriptor; -1: the current folder */
 };
 
-/* N of a path that names a descriptor of this process: the opener has others. -1: it is none. */
+/* Returns N for a path that names descriptor N of this process, which the opener does not have; -1
+ * for any other path. */
 static int own_descriptor(const char *path) {
     static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/"};
     static const char *const streams[] = {"/dev/stdin", "/dev/stdout", "/dev/stderr"};
@@ -201,7 +205,7 @@ static int own_descriptor(const char *path) {
     return -1;
 }
 
-/* Returns 0 or the errno that opening it would have met. */
+/* Returns 0, or the errno with which opening the path would have failed. */
 static int compose(const bh_file_source *source, struct request *request) {
     static const char self[] = "/proc/self/";
     *request = (struct request){.message.type = BHI_MSG_OPEN, .from = source->fd};
@@ -222,7 +226,8 @@ static int compose(const bh_file_source *source, struct request *request) {
     return length < (int)sizeof request->path ? 0 : ENAMETOOLONG;
 }
 
-/* Where paths begin, whatever its mount does: this looks nothing up. */
+/* Names the folder where relative paths begin. This looks nothing up, so a dead mount does not
+ * matter. */
 static int current_folder(void) {
     int folder = open_tree(AT_FDCWD, "", AT_EMPTY_PATH | OPEN_TREE_CLOEXEC);
     if (folder < 0 && (errno == EPERM || errno == ENOSYS)) { /* some containers forbid it */
@@ -231,12 +236,13 @@ static int current_folder(void) {
     return folder < 0 ? -errno : folder;
 }
 
-/* Sends |request|. *out_socket is where the answer comes. Returns 0 or -errno; -EPIPE, -EAGAIN: the
- * opener does not hear. */
+/* Sends |request|. The answer comes through *out_socket. Returns 0 or -errno; -EPIPE and -EAGAIN:
+ * the opener does not read. */
 static int ask(struct bhi_opener *opener, const struct request *request, int *out_socket) {
     int pair[2], unread;
     if (ioctl(opener->socket, SIOCOUTQ, &unread) == 0 && unread == 0) {
-        atomic_store(&opener->silent_since_ns, 0); /* nobody may have waited for its word */
+        /* The opener has read all requests, although perhaps no thread has waited for its answer. */
+        atomic_store(&opener->silent_since_ns, 0);
     }
     int error = bhi_fdpass_pair(pair);
     if (error) {
@@ -264,8 +270,8 @@ static int ask(struct bhi_opener *opener, const struct request *request, int *ou
     return error;
 }
 
-/* Until there is something at |socket|. False: the time is over, or the opener's socket has ended.
- */
+/* Waits until |socket| is readable. Returns false if the time is over, or if the opener's socket
+ * has ended. */
 static bool await(const struct bhi_opener *opener, int socket, uint64_t by_ns, bool *out_ended) {
     *out_ended = false;
     for (;;) {
@@ -286,7 +292,8 @@ static bool await(const struct bhi_opener *opener, int socket, uint64_t by_ns, b
     }
 }
 
-/* Where the other end was closed with our path unread, that is told once, before its last words. */
+/* If the opener closed its end with our path unread, that error comes once, before its last
+ * message. */
 static ssize_t receive(int socket, uint8_t bytes[BHI_WIRE_MAX], int flags) {
     ssize_t length = recv(socket, bytes, BHI_WIRE_MAX, flags | MSG_DONTWAIT);
     return length < 0 && errno == ECONNRESET
@@ -296,11 +303,11 @@ static ssize_t receive(int socket, uint8_t bytes[BHI_WIRE_MAX], int flags) {
 
 enum heard { HEARD, LOST, LATE };
 
-/* The answer. LOST: the opener has died, or does not do what it should. */
+/* Reads the answer. LOST: the opener has died, or does not keep the protocol. */
 static enum heard hear(struct bhi_opener *opener, int socket, uint64_t deadline_ns,
                        struct bhi_message *out) {
-    /* One that was killed and is stuck in the kernel keeps its sockets: it is silent, that is all.
-     * Who waits for less than it may take to start has no say in that alone. */
+    /* A killed opener that is stuck in the kernel keeps its sockets and says nothing. A caller that
+     * waits for less time than a start may take does not decide that by itself. */
     uint64_t since_ns = 0, now_ns = bhi_now_ns();
     if (atomic_compare_exchange_strong(&opener->silent_since_ns, &since_ns, now_ns)) {
         since_ns = now_ns;
@@ -315,13 +322,13 @@ static enum heard hear(struct bhi_opener *opener, int socket, uint64_t deadline_
             (ended || (!taken && taken_ns <= bhi_now_ns()))) {
             return LOST;
         }
-        /* Without room for descriptors none comes: the packet keeps them. */
+        /* Without room for a descriptor none arrives: the packet keeps it. */
         ssize_t length = receive(socket, bytes, MSG_PEEK);
         if (length < 0) {
             return errno == EAGAIN ? LATE : LOST;
         }
         if (bhi_wire_decode(bytes, (size_t)length, BHI_O2S, BHI_WS_ANY, out, NULL, 0) != 0) {
-            return LOST; /* or there is none: it has closed its end */
+            return LOST; /* or there is no message: it has closed its end */
         }
         if (out->type != BHI_MSG_TAKEN) {
             return HEARD;
@@ -334,7 +341,7 @@ static enum heard hear(struct bhi_opener *opener, int socket, uint64_t deadline_
     }
 }
 
-/* Takes |socket| where the file is to come through it. */
+/* Takes |socket| if the file is to come through it. */
 static void take(const struct bhi_message *message, int *socket, struct bhi_opening *out) {
     if (message->type == BHI_MSG_OPENED) {
         out->opened = message->opened;
@@ -345,8 +352,9 @@ static void take(const struct bhi_message *message, int *socket, struct bhi_open
     snprintf(out->what, sizeof out->what, "%s", message->open_failed.what);
 }
 
-/* Asks, and waits for the answer: *out_message, and *out_socket where it came. *out_error: errno of
- * why it could not even be asked, which is this process's own affair; 0. */
+/* Asks the opener and waits for the answer: *out_message, and *out_socket if that came. *out_error:
+ * errno if the question could not even be asked, which is this process's own failure; 0 otherwise.
+ */
 static bh_status exchange(bh_context *context, const struct request *request, uint64_t deadline_ns,
                           const char *call, const char *name, struct bhi_message *out_message,
                           int *out_socket, int *out_error, bh_detail *detail) {
@@ -363,13 +371,13 @@ static bh_status exchange(bh_context *context, const struct request *request, ui
         if (heard == HEARD) {
             *out_socket = socket;
         } else if (!error) {
-            bhi_opener_let_go(context, socket); /* the file may come yet */
+            bhi_opener_let_go(context, socket); /* the file may still come */
         }
         if (heard == LOST && (!error || error == -EPIPE || error == -EAGAIN)) {
             lose(context, opener);
         }
         if (error && error != -EPIPE && error != -EAGAIN) {
-            *out_error = -error; /* it has no descriptors left, for one */
+            *out_error = -error; /* for example, it has no descriptors left */
             return BH_OK;
         }
         if (heard == HEARD) {
@@ -442,7 +450,7 @@ void bhi_opener_let_go(bh_context *context, int given) {
     }
     pthread_mutex_unlock(&context->opener_lock);
     if (opener) {
-        /* Where this fails, all that is lost is who closes the file. */
+        /* If this fails, only the time at which the file is closed is lost. */
         const struct bhi_message message = {.type = BHI_MSG_LET_GO};
         (void)bhi_fdpass_send_message(opener->socket, &message, &socket, 1);
     }

@@ -13,7 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Code up to this size is copied into a memfd for each worker, under the lock: 40 us or more. */
+/* Code up to this size is copied into a memfd for each worker, under the lock. This takes 40 us or
+ * more. */
 #define SMALL_CODE (128u << 10)
 #define PIECE      4096u
 
@@ -76,7 +77,7 @@ static bool copy_constants(struct bhi_kernel_body *body, const bh_kernel_options
         s->constant_id = options->specializations[i].constant_id;
         s->size = options->specializations[i].size;
         s->bits = options->specializations[i].bits;
-        /* Stray bits above the size must not make two equal kernels different. */
+        /* Stray bits above the constant's size must not make two equal kernels different. */
         if (s->size < 8) {
             s->bits &= (1ull << (8 * s->size)) - 1;
         }
@@ -85,7 +86,7 @@ static bool copy_constants(struct bhi_kernel_body *body, const bh_kernel_options
     return true;
 }
 
-/* Code in a memfd that nobody can write any more. */
+/* Returns the code in a memfd that is sealed against writing. */
 static int code_memfd(const void *code, size_t size) {
     BHI_AUTO_FD fd = bhi_memfd_create("bulkhead-kernel", size, 1);
     if (fd < 0) {
@@ -161,7 +162,7 @@ static bool same_code(const struct bhi_kernel_body *body, const void *code) {
     return true;
 }
 
-/* Field by field: a hash only says where to look. */
+/* Compares field by field: the hash only finds the place. */
 static bool same(const struct bhi_kernel_body *body, const struct bhi_kernel_body *other,
                  const void *code) {
     if (body->code_size != other->code_size || body->trusted != other->trusted ||
@@ -178,8 +179,8 @@ static bool same(const struct bhi_kernel_body *body, const struct bhi_kernel_bod
     return same_code(body, code);
 }
 
-/* One that is |wanted|, with a reference, or NULL. Lock held; dropped while bytes are compared:
- * what is referenced stays in its chain. */
+/* Returns the body that equals |wanted|, with a reference, or NULL. Lock held; released while bytes
+ * are compared. A referenced body stays in its chain. */
 static struct bhi_kernel_body *find(bh_context *context, const struct bhi_kernel_body *wanted,
                                     const void *code) {
     struct bhi_chain *node = bhi_map_get(&context->kernels->map, key_of(wanted->hash));
@@ -210,7 +211,7 @@ static bh_status refuse(struct bhi_kernel_body *body, int error, bh_detail *deta
                     "bh_kernel_create_spirv%s", error == -ENOMEM ? "" : ": memfd");
 }
 
-/* It is of the context from now on, with a reference; there is room in the table. Lock held. */
+/* Adds the body to the context, with a reference; the table has room. Lock held. */
 static void enter(bh_context *context, struct bhi_kernel_body *body) {
     body->context = context;
     bhi_context_retain(context);
@@ -247,7 +248,7 @@ bh_status bhi_kernel_body_intern(bh_context *context, const void *code, size_t c
         }
         BHI_STEP_POINT("kernel_kept", body);
         bhi_context_lock(context);
-        found = find(context, body, code); /* another thread may have been as fast */
+        found = find(context, body, code); /* another thread may have been faster */
     }
     if (found) {
         context->kernels->shared++;

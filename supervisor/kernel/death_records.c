@@ -32,7 +32,7 @@ uint64_t bhi_death_records_expiry(const struct bhi_death_records *death_records,
     return expires_ns < record->last_ns ? BH_FOREVER : expires_ns;
 }
 
-/* They expire in the order of their ages. */
+/* Records expire in the order of their ages. */
 static void expire(struct bhi_death_records *death_records, uint64_t now_ns) {
     while (!bhi_list_empty(&death_records->ages)) {
         struct bhi_death_record *oldest =
@@ -69,13 +69,15 @@ static bool is_held(const struct bhi_death_records *death_records,
            (death_records->most_deaths && record->deaths >= death_records->most_deaths);
 }
 
-/* Who gives way first: what has ended nobody yet, what is not held, what is. */
+/* Which record gives way first: one without a death, then one that refuses nothing, then one that
+ * does. */
 static int weight(const struct bhi_death_records *death_records,
                   const struct bhi_death_record *record) {
     return is_held(death_records, record) ? 2 : record->deaths > 0;
 }
 
-/* Room for one more: of the lightest the one that has been quiet for longest goes. */
+/* Makes room for one more: of the least important records, the one without news for the longest
+ * time goes. */
 static void make_room(struct bhi_death_records *death_records) {
     if (death_records->count < BHI_DEATH_RECORDS) {
         return;
@@ -108,7 +110,7 @@ static struct bhi_death_record *add(struct bhi_death_records *death_records, con
     return record;
 }
 
-/* The one to be noted; NULL: nothing is remembered. */
+/* Returns the record to write to. NULL: no deaths are remembered. */
 static struct bhi_death_record *obtain(struct bhi_death_records *death_records, const char *tenant,
                                        const uint8_t hash[32], uint64_t now_ns) {
     expire(death_records, now_ns);
@@ -128,7 +130,7 @@ void bhi_death_records_try(struct bhi_death_records *death_records, const char *
                            const bh_verdict *verdict, uint64_t now_ns) {
     struct bhi_death_record *record =
         death_records->keep_ns ? obtain(death_records, tenant, verdict->kernel_hash, now_ns) : NULL;
-    /* A suspected death, which a worker can forge, does not prolong a proven record. */
+    /* A worker can forge a suspected death, so it does not prolong a proven record. */
     if (record && !record->deaths) {
         touch(death_records, record, now_ns);
     } else if (record) {

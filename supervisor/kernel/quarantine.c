@@ -16,7 +16,7 @@
 
 #define NS_PER_S 1000000000ull
 
-/* "12 s", rounded up. */
+/* Writes "12 s", rounded up. */
 static void say_left(char out[32], uint64_t expires_ns, uint64_t now_ns) {
     if (expires_ns == BH_FOREVER) {
         snprintf(out, 32, "never");
@@ -63,7 +63,7 @@ bool bhi_quarantine_refuse(const struct bhi_submission *submission, struct bhi_o
         *out = (struct bhi_outcome)BHI_OUTCOME_INIT;
         out->status = record->uncompilable ? BH_COMPILE_FAILED : BH_QUARANTINED;
         out->executed = BH_EXECUTED_NO;
-        out->blame = BH_BLAME_CERTAIN; /* nothing else is held */
+        out->blame = BH_BLAME_CERTAIN; /* no other lock is held */
         out->command_index = bhi_payload_command(payload, kernel->body->id);
         out->origin = record->origin;
         out->ended_ns = now_ns;
@@ -73,16 +73,17 @@ bool bhi_quarantine_refuse(const struct bhi_submission *submission, struct bhi_o
     return false;
 }
 
-/* Whether this submission is to blame for its worker's death; those that are lost with it are
- * WORKER_LOST. After a protocol violation nobody is blamed: the submission that ran when the
- * violation was found need not have caused it. */
+/* Returns whether this submission is to blame for its worker's death. Submissions that are lost
+ * with it are WORKER_LOST. A protocol violation has no culprit: the submission that ran when it was
+ * found need not have caused it. */
 static bool ended_its_worker(const struct bhi_submission *submission, const bh_verdict *verdict) {
     struct bhi_core_worker *core = submission->worker;
     if (!core) {
         return false;
     }
     if (verdict->status == BH_DEVICE_LOST && !core->dead) {
-        /* It says so, and ends. Of those that were with the device the first one is it. */
+        /* The worker reports the failure, and ends. Of the submissions that the device had, the
+         * first is the one. */
         struct bhi_worker *worker = bhi_worker_of(core);
         bool first = !worker->device_lost;
         worker->device_lost = true;
@@ -111,7 +112,8 @@ bool bhi_quarantine_tries(const struct bhi_submission *submission) {
     return false;
 }
 
-/* What does not prove anything is tried, what a fresh worker has got done with is not. */
+/* A suspected kernel is to be tried on a fresh worker. A kernel that a fresh worker has completed is
+ * no longer to be tried. */
 static void note_trial(const struct bhi_submission *submission, const bh_verdict *verdict) {
     const struct bhi_core_worker *core = submission->worker;
     const struct bh_stream *stream = bhi_stream_of(submission->stream);
@@ -126,7 +128,8 @@ static void note_trial(const struct bhi_submission *submission, const bh_verdict
 
 void bhi_quarantine_note(const struct bhi_submission *submission, const bh_verdict *verdict) {
     const bool fatal = ended_its_worker(submission, verdict);
-    /* Of what its worker may have done to it the kernel is not accused, only tried. */
+    /* Other code in the worker may have caused the death. So it does not count against the kernel,
+     * which is only to be tried. */
     if (!fatal || verdict->blame != BH_BLAME_CERTAIN) {
         note_trial(submission, verdict);
         return;

@@ -26,7 +26,7 @@ struct room {
     size_t capacity, size; /* of each */
 };
 
-/* Of a dtype that is not known only the place has to make sense. */
+/* If the dtype is unknown, only the tensor's place is checked. */
 static bool row_makes_sense(const struct bhi_file *file, const struct bhi_file_row *row) {
     const struct bhi_file_extent extent = {row->offset, row->bytes};
     if (row->dtype != BH_DTYPE_NONE) {

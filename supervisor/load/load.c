@@ -49,7 +49,7 @@ static bh_status inspect(struct bhi_file *file, const bh_file_source *source, ui
     return bhi_file_senseless(file, CALL, detail);
 }
 
-/* A raw range has no header: what is asked for has to be there. */
+/* A raw range has no header: the requested range has to exist. */
 static bh_status take_range(const struct bhi_file *file, const bh_file_source *source,
                             struct bhi_file_answer *out, bh_detail *detail) {
     uint64_t there = file->info.size;
@@ -101,7 +101,7 @@ static bh_status take_source(const bh_file_source *given, bh_file_source *source
     return BH_OK;
 }
 
-/* Where the memory is, and, with a stream, whose the file is. */
+/* Determines where the memory is and, with a stream, which tenant the file belongs to. */
 static bh_status take_memory(const bh_context *context, bh_file_source *source, bool *out_device,
                              bh_detail *detail) {
     if (source->stream && !bhi_handle_live(&source->stream->handle)) {
@@ -148,7 +148,7 @@ static bh_status start_load(struct bhi_file *file, struct bh_buffer *buffer,
         free(load);
         return status;
     }
-    /* The buffer is its first holder among those who can ask for it. */
+    /* The first of the event's public references is the buffer's. */
     atomic_store(&load->event->handle.count, 1);
     buffer->load = load;
     return BH_OK;

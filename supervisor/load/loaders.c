@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LOADERS 4            /* of a tenant, for data; one more reads headers when all are busy */
-#define MEMORY  (1ull << 30) /* far more than any header that is parsed takes */
+#define LOADERS 4 /* loaders of a tenant for data; one more reads headers when all are busy */
+#define MEMORY  (1ull << 30) /* far more than parsing any header takes */
 
 static struct bh_stream *stream_of(struct bhi_list *node) {
     return BHI_CONTAINER(node, struct bh_stream, loader);
@@ -18,11 +18,11 @@ static bool idle(const struct bh_stream *stream) {
            (!stream->core.worker || bhi_list_empty(&stream->core.worker->inflight));
 }
 
-/* What a tenant has. */
+/* The loaders of one tenant. */
 struct own {
     uint32_t count;               /* for data */
-    struct bh_stream *idle;       /* one of them; or NULL */
-    struct bh_stream *next;       /* the one whose turn was longest ago */
+    struct bh_stream *idle;       /* one of the tenant's loaders, or NULL */
+    struct bh_stream *next;       /* the loader whose turn was longest ago */
     struct bh_stream *of_headers; /* or NULL */
 };
 
@@ -44,8 +44,8 @@ static struct own look(bh_context *context, const char *tenant) {
     return own;
 }
 
-/* Lock held. An idle one, or, where there are as many as there may be, each in its turn. A header
- * is waited for: it does not queue behind data, which may take as long as it likes. */
+/* Lock held. Returns an idle loader or, if there are as many as there may be, the next one in turn.
+ * A thread waits for a header, so a header does not queue behind data, which may take any time. */
 static struct bh_stream *find(bh_context *context, const char *tenant, bool header) {
     const struct own own = look(context, tenant);
     if (own.idle || own.count < LOADERS) {
@@ -59,15 +59,16 @@ static struct bh_stream *find(bh_context *context, const char *tenant, bool head
     return own.next;
 }
 
-/* Lock held. The list's reference goes with it; who has just picked it has one. */
+/* Lock held. Drops the list's reference. A thread that has just picked the loader has a reference
+ * of its own. */
 static void drop(struct bh_stream *stream) {
     bhi_list_remove(&stream->loader);
     bhi_stream_unref_locked(stream);
 }
 
-/* Lock held. A tenant that loads takes the place of one that does not, so that many tenants, one
- * after the other, have no more loaders than one. Those that load at once have their own each.
- * Returns how many others there are. */
+/* Lock held. A tenant that loads takes the place of one that does not. So many tenants, one after
+ * the other, have no more loaders than one; tenants that load at the same time have their own each.
+ * Returns how many other loaders there are. */
 static uint32_t make_place(bh_context *context, const char *tenant) {
     uint32_t count = 0;
     struct bh_stream *unused = NULL;
@@ -85,7 +86,7 @@ static uint32_t make_place(bh_context *context, const char *tenant) {
     return count;
 }
 
-/* Lock held. Keeps |made|, with its first reference, where there is room for it. */
+/* Lock held. Keeps |made| with its first reference if there is room for it. */
 static bool keep(bh_context *context, bool header, struct bh_stream *made) {
     const struct own own = look(context, made->tenant);
     if (context->closed || (own.count >= LOADERS && (!header || own.of_headers))) {
@@ -126,10 +127,10 @@ bh_status bhi_loaders_pick(bh_context *context, const char *tenant, bool header,
             stream = made;
             made = NULL;
         } else {
-            stream = find(context, tenant, header); /* others were faster */
+            stream = find(context, tenant, header); /* other threads were faster */
         }
     }
-    /* None where the context has just been closed: that is found out again below. */
+    /* Returns none if the context has just been closed; a later check finds that again. */
     if (stream) {
         bhi_stream_ref(stream);
     } else {
@@ -162,7 +163,7 @@ void bhi_loaders_trim(bh_context *context) {
 
 void bhi_loaders_stop(bh_context *context) {
     bhi_context_lock(context);
-    /* Another thread may be about to pick one: it finds none rather than one that is gone. */
+    /* Another thread may be about to pick a loader. It must find none, not one that is gone. */
     BHI_LIST_EACH_SAFE(node, &context->loaders) {
         drop(stream_of(node));
     }

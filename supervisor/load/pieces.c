@@ -14,7 +14,7 @@
 
 #define MOST_PIECES 1024u
 
-/* All that is being put together. */
+/* A buffer that is being filled piece by piece. */
 struct work {
     struct bhi_file *file;
     struct bh_buffer *buffer;
@@ -22,11 +22,11 @@ struct work {
     uint64_t deadline_ns;
     const char *call;
     struct bh_buffer *staging[2];
-    struct bh_event *read; /* the last piece's, referenced; NULL: none */
+    struct bh_event *read; /* the event of the last piece, referenced; NULL: none */
 };
 
-/* Piece |i|: read once the one before it has been, so that nothing is read behind a failure, and
- * copied on top of the ones before it, so that its end is the end of all. */
+/* Submits piece |i|. It is read after the piece before it, so that nothing is read after a failure;
+ * and it is copied after the pieces before it, so that its end is the end of all. */
 static bh_status submit(struct work *work, struct bhi_load *load, uint32_t i, bh_detail *detail) {
     const uint64_t begin = i * load->piece_bytes, rest = work->whole->bytes - begin;
     struct bh_buffer *staging = work->staging[i % 2];

@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define SPARE_PAUSE_NS (1000ull * 1000000) /* after a spare could not be started */
+#define SPARE_PAUSE_NS (1000ull * 1000000) /* pause after a spare could not be started */
 
 static bool serves(const struct bhi_zygote *zygote, const char *driver) {
     return strcmp(zygote->requested, driver) == 0 ||
@@ -31,7 +31,7 @@ static struct bhi_zygote *find_zygote(bh_context *context, const char *driver) {
     return NULL;
 }
 
-/* Lock held. Any will do where no driver is needed: rather one that is ready. */
+/* Lock held. Returns a zygote, a ready one if possible. Work that needs no driver can use any. */
 static struct bhi_zygote *find_any_zygote(bh_context *context) {
     struct bhi_zygote *starting = NULL;
     BHI_LIST_EACH(node, &context->zygotes) {
@@ -51,8 +51,8 @@ static bool wants(const struct bh_stream *stream) {
            !bhi_stream_rests(stream);
 }
 
-/* No zygote for |driver|: charged to each stream that wants one, so that it is not tried for ever,
- * and not without a pause. */
+/* There is no zygote for |driver|. This is charged to each stream that wants one, so that it is
+ * tried a limited number of times, with pauses. */
 static void no_zygote(bh_context *context, const char *driver, const bh_detail *why) {
     bhi_streams_hold(context);
     BHI_LIST_EACH(node, &context->streams) {
@@ -74,8 +74,8 @@ static void no_zygote(bh_context *context, const char *driver, const bh_detail *
     bhi_streams_let_go(context);
 }
 
-/* No zygote serves |driver|, and only this thread starts them. The list owns the new one; one that
- * is lost at once is buried in this thread's next turn. */
+/* No zygote serves |driver|, and only this thread starts zygotes. The list owns the new one. If it
+ * dies at once, this thread buries it in its next turn. */
 static void start_zygote(bh_context *context, const char *driver) {
     struct bhi_zygote *zygote = bhi_zygote_start(context, driver);
     if (!zygote) {
@@ -89,7 +89,7 @@ static void start_zygote(bh_context *context, const char *driver) {
     }
 }
 
-/* Lock held. A ready spare first, then one that is on its way. */
+/* Lock held. Returns a ready spare, else one that is starting. */
 static struct bhi_worker *find_unbound(bh_context *context, const struct bh_stream *stream) {
     struct bhi_worker *starting = NULL;
     BHI_LIST_EACH(node, &context->workers) {
@@ -119,7 +119,7 @@ static void bind_worker(struct bh_stream *stream, struct bhi_worker *worker) {
     }
 }
 
-/* What to do for a stream, decided under the lock and done without it. */
+/* What to do for a stream: decided under the lock, done without it. */
 struct job {
     struct bh_stream *stream; /* NULL: a spare */
     struct bhi_zygote *zygote;
@@ -130,7 +130,7 @@ struct job {
     enum bhi_worker_kind kind;
 };
 
-/* Lock held. A worker of the kind that |stream| uses. */
+/* Lock held. Returns a worker of the kind that |stream| uses. */
 static struct job job_like(bh_context *context, const struct bh_stream *stream) {
     struct job job = {.memory_limit = stream->memory_limit, .kind = stream->kind};
     memcpy(job.device, stream->device, sizeof job.device);
@@ -140,7 +140,7 @@ static struct job job_like(bh_context *context, const struct bh_stream *stream) 
     return job;
 }
 
-/* Lock held. Finds the next thing to do; binds what can be bound on the way. */
+/* Lock held. Finds the next thing to do. On the way, binds the workers that can be bound. */
 static bool next_job(bh_context *context, struct job *job, uint64_t now_ns, uint64_t *look_again) {
     BHI_LIST_EACH(node, &context->streams) {
         struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
@@ -162,14 +162,14 @@ static bool next_job(bh_context *context, struct job *job, uint64_t now_ns, uint
         *job = job_like(context, stream);
         job->stream = stream;
         if (job->zygote && job->zygote->state != BHI_ZYGOTE_READY) {
-            continue; /* it is starting */
+            continue; /* the worker is starting */
         }
         return true;
     }
     return false;
 }
 
-/* Lock held. NULL: there is none. */
+/* Lock held. Returns NULL if there is none. */
 static struct bh_stream *newest_with_device(bh_context *context) {
     struct bh_stream *newest = NULL;
     BHI_LIST_EACH(node, &context->streams) {
@@ -184,7 +184,7 @@ static bool is_free(const struct bhi_worker *worker) {
            worker->kind != BHI_WORKER_SENTINEL;
 }
 
-/* Its worker runs one submission, and has it: the next one is wanted soon (T3). */
+/* The stream's worker runs one submission and has it: the next worker is wanted soon (T3). */
 static bool wants_successor(const struct bh_stream *stream) {
     return stream->core.apart == BHI_APART_ALL && stream->core.state == BHI_STREAM_SERVED &&
            stream->core.worker->past.used;
@@ -195,8 +195,8 @@ static bool alike(const struct bh_stream *a, const struct bh_stream *b) {
            strcmp(a->device, b->device) == 0;
 }
 
-/* Lock held. Are there fewer workers that could serve |stream| next than streams like it that want
- * one? */
+/* Lock held. Are there fewer workers that could serve |stream| next than streams of its kind that
+ * want one? */
 static bool lacks_successor(bh_context *context, const struct bh_stream *stream) {
     uint32_t wanted = 0;
     BHI_LIST_EACH(node, &context->streams) {
@@ -214,8 +214,8 @@ static bool lacks_successor(bh_context *context, const struct bh_stream *stream)
     return wanted > 0;
 }
 
-/* Lock held. The next worker of a stream whose present one is used up, while that one works: these
- * are besides the spares. */
+/* Lock held. Starts the next worker of a stream while its used-up worker still works. Such workers
+ * are not counted as spares. */
 static bool next_successor(bh_context *context, struct job *job) {
     BHI_LIST_EACH(node, &context->streams) {
         const struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
@@ -228,7 +228,7 @@ static bool next_successor(bh_context *context, struct job *job) {
     return false;
 }
 
-/* Lock held. A spare for the kind of worker that the newest stream uses. */
+/* Lock held. Starts a spare of the kind that the newest stream uses. */
 static bool next_spare(bh_context *context, struct job *job) {
     if (!context->settings.spares || bhi_list_empty(&context->streams)) {
         return false;
@@ -249,7 +249,7 @@ static bool next_spare(bh_context *context, struct job *job) {
     return job->zygote && job->zygote->state == BHI_ZYGOTE_READY;
 }
 
-/* Without the lock. The stream is referenced. */
+/* Lock not held. The stream is referenced. */
 static void start_worker(bh_context *context, const struct job *job) {
     bh_detail detail = {0};
     struct bhi_worker *worker = bhi_worker_spawn(context, job->zygote, job->device, job->index,

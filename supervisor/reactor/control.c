@@ -22,7 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TURN_MESSAGES 64 /* one worker's chatter does not keep the reactor from the others */
+#define TURN_MESSAGES 64 /* so that one worker's messages do not keep the reactor from the others */
 #define MAX_BINDINGS  256u
 
 #define DEVICE_TYPE_CPU 4 /* VK_PHYSICAL_DEVICE_TYPE_CPU */
@@ -47,7 +47,7 @@ static void on_hello(struct bhi_worker *worker, const struct bhi_msg_hello *hell
         violation(worker, "its hello has the wrong token");
         return;
     }
-    /* Good for one hello only. */
+    /* The token is good for one hello. */
     sodium_memzero(worker->token, sizeof worker->token);
     bhi_context_lock(worker->context);
     worker->state = BHI_HELD;
@@ -72,8 +72,8 @@ static void on_device(struct bhi_worker *worker, const struct bhi_msg_device *de
     bhi_context_pump_unlock(worker->context);
 }
 
-/* Is its device, if it has one, a processor? A GPU's driver reserves more addresses than there is
- * memory. */
+/* Returns true if the worker has no device or its device is a processor. A GPU's driver reserves
+ * more addresses than there is memory. */
 static bool owns_its_memory(const struct bhi_worker *worker) {
     for (uint32_t i = 0; i < worker->device_count; i++) {
         if (worker->devices[i].chosen) {
@@ -83,8 +83,8 @@ static bool owns_its_memory(const struct bhi_worker *worker) {
     return !bhi_worker_has_device(worker->kind);
 }
 
-/* The other half of a memory limit without a cgroup, of which the worker has set RLIMIT_DATA. Under
- * the lock. */
+/* The second part of a memory limit without a cgroup; the worker has set RLIMIT_DATA itself. Lock
+ * held. */
 static int bound_memory(struct bhi_worker *worker) {
     if (!(worker->layers & (1ull << BHI_LAYER_MEMORY_RLIMIT)) || !owns_its_memory(worker)) {
         return 0;
@@ -92,13 +92,13 @@ static int bound_memory(struct bhi_worker *worker) {
     return bhi_address_space_bound(&worker->space, worker->core.pid, worker->memory_limit);
 }
 
-/* It says that it is ready; /proc says whether it is behind its walls. */
+/* The worker reports that it is ready; /proc shows whether its sandbox is closed. */
 void bhi_control_ready(struct bhi_worker *worker) {
     char why[192] = "";
     bhi_room_give(&worker->room);
     int error = bhi_proc_status_check(worker->core.pid, worker->pidfd, why, sizeof why);
     if (error == -ESRCH) {
-        return; /* dead or dying: the pidfd tells */
+        return; /* dead or dying: its pidfd will report that */
     }
     bhi_context_lock(worker->context);
     const int unbounded = error ? 0 : bound_memory(worker);
@@ -140,14 +140,16 @@ static void on_ready(struct bhi_worker *worker, const struct bhi_msg_ready *read
     worker->core.can_abort = ready->aborts;
     worker->layers = ready->layers;
     bhi_context_unlock(worker->context);
-    /* Its word can overtake the zygote's that it exists: then that one is waited for. */
+    /* The worker's first message can arrive before the zygote's message that it exists. Then the
+     * latter is waited for. */
     worker->ready_logged = true;
     if (worker->pidfd >= 0) {
         bhi_control_ready(worker);
     }
 }
 
-/* No memory for what it says of |kernel|: that is passed over, and told again to who asks. */
+/* There is no memory for what the worker reports about |kernel|. The report is dropped; it comes
+ * again when a caller asks. */
 static void lose_reflection(struct bhi_worker *worker) {
     bhi_context_lock(worker->context);
     worker->reflection_lost = true;
@@ -183,7 +185,7 @@ static void on_binding(struct bhi_worker *worker, const struct bhi_msg_kernel_bi
     memcpy(out->name, binding->name, sizeof out->name);
 }
 
-/* Who waits in bh_kernel_reflect looks again. */
+/* Threads in bh_kernel_reflect look again. */
 static void tell_reflection(struct bhi_worker *worker) {
     bhi_context_lock(worker->context);
     if (worker->core.stream) {
@@ -215,7 +217,7 @@ static void on_kernel_info(struct bhi_worker *worker, const struct bhi_msg_kerne
         violation(worker, "its kernel info does not fit its bindings");
         return;
     }
-    uint32_t buffers = 0; /* each count is 256 at most */
+    uint32_t buffers = 0; /* each count is at most 256 */
     for (uint32_t i = 0; i < info->bindings; i++) {
         buffers += reflection->info.bindings[i].count;
     }
@@ -229,7 +231,8 @@ static void on_kernel_info(struct bhi_worker *worker, const struct bhi_msg_kerne
     reflection->info.local_size[1] = info->local_y;
     reflection->info.local_size[2] = info->local_z;
     bhi_context_lock(worker->context);
-    /* Of a kernel that it was not given, or told before: nothing to keep. */
+    /* The kernel was never given to the worker, or was reported before: there is nothing to keep.
+     */
     if (bhi_worker_kernels_has(&worker->kernels, info->kernel) &&
         !bhi_worker_reflection(worker, info->kernel)) {
         bhi_list_append(&worker->reflections, &reflection->link);
@@ -240,7 +243,7 @@ static void on_kernel_info(struct bhi_worker *worker, const struct bhi_msg_kerne
     free(reflection);
 }
 
-/* A budget is used up. What it had completed before stays good (E11). */
+/* A budget is used up. What the worker had completed before stays good (E11). */
 static void flood(struct bhi_worker *worker, const char *what) {
     bhi_context_lock(worker->context);
     bhi_worker_harvest(worker);
@@ -307,7 +310,7 @@ static void handle(struct bhi_worker *worker, const struct bhi_message *message)
     }
 }
 
-/* A message that is no log line, or a wake-up without one. */
+/* A message that is not a log line, or a wake-up without any message. */
 static bool floods(struct bhi_worker *worker) {
     if (bhi_conduct_message(&worker->conduct, bhi_now_ns()) != BHI_CONDUCT_KILL) {
         return false;
@@ -323,7 +326,7 @@ static bool is_lost(struct bhi_worker *worker) {
     return lost;
 }
 
-/* Returns how many messages it has handled. */
+/* Returns the number of messages that were handled. */
 static int receive(struct bhi_worker *worker) {
     worker->messages_left = false;
     for (int i = 0; i < TURN_MESSAGES; i++) {
@@ -356,7 +359,7 @@ void bhi_control_receive(struct bhi_worker *worker) {
     (void)receive(worker);
 }
 
-/* It may send its bytes one by one. */
+/* The worker may send its bytes one by one. */
 void bhi_control_woken(struct bhi_worker *worker) {
     if (receive(worker) == 0 && !is_lost(worker)) {
         (void)floods(worker);
@@ -389,7 +392,7 @@ static int send_one(struct bhi_worker *worker, struct bhi_outgoing *outgoing) {
         BHI_STEP_POINT("descriptor_sent", worker);
     }
     int error = bhi_channel_send(&worker->channel, &outgoing->message);
-    /* libzmq wakes us for its own ends, too: at most once a message that is sent. */
+    /* libzmq also wakes the reactor for its own purposes: at most once for each message sent. */
     if (!error) {
         bhi_conduct_asks(&worker->conduct,
                          outgoing->message.type == BHI_MSG_KERNEL_CREATE ? MAX_BINDINGS + 2 : 1);
@@ -420,11 +423,11 @@ bool bhi_control_send(struct bhi_worker *worker) {
         struct bhi_outgoing *outgoing = BHI_CONTAINER(outbox.next, struct bhi_outgoing, link);
         int error = send_one(worker, outgoing);
         if (error == -EPIPE || error == -ECONNREFUSED || error == -ENOTCONN) {
-            hung_up(worker); /* it is gone, as the pidfd will tell, or it only says so */
+            hung_up(worker); /* the worker has died, as its pidfd will report, or only claims so */
             break;
         }
         if (error) {
-            left = true; /* a full socket, or no memory: it is tried again */
+            left = true; /* the socket is full, or there is no memory: it is tried again */
             break;
         }
         sent = true;
@@ -433,7 +436,7 @@ bool bhi_control_send(struct bhi_worker *worker) {
         free(outgoing);
     }
     bhi_context_lock(context);
-    /* What is left goes back to the front, before what has been queued meanwhile. */
+    /* What is left returns to the front, before anything that was queued meanwhile. */
     bhi_list_splice(&outbox, &worker->outbox);
     bhi_list_splice(&worker->outbox, &outbox);
     if (sent && worker->state == BHI_RUNNING) {
@@ -444,7 +447,7 @@ bool bhi_control_send(struct bhi_worker *worker) {
         bhi_lane_wake(&worker->lane);
     }
     if (sent || left) {
-        bhi_control_receive(worker); /* sending can use up the socket's edge */
+        bhi_control_receive(worker); /* sending can consume the socket's edge-triggered wake-up */
     }
     return left;
 }

@@ -47,6 +47,6 @@ uint64_t bhi_doorbell_look(struct bhi_worker *worker, uint64_t now_ns) {
         return worker->conduct.muted_until_ns;
     }
     bhi_conduct_unmute(&worker->conduct);
-    listen_for(worker, LISTENING); /* reports what has been rung since */
+    listen_for(worker, LISTENING); /* reports rings since the last look */
     return BH_FOREVER;
 }

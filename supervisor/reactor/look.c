@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include <time.h>
 
-#define HANG_UP_NS (200ull * 1000000) /* for a worker to end, after its sockets have */
+#define HANG_UP_NS                                                                                 \
+    (200ull * 1000000) /* how long a worker may take to end after its sockets have closed */
 
-/* Processor time of a process's life; 0: it has ended. */
+/* Returns the processor time that a process has used in its life; 0: the process has ended. */
 static uint64_t cpu_ns_of(pid_t pid) {
     clockid_t clock;
     struct timespec time;
@@ -59,12 +60,12 @@ uint64_t bhi_look_at_hung_up(struct bhi_worker *worker, uint64_t now_ns) {
     if (!worker->hung_up_ns || worker->reap_deadline_ns || worker->core.kill != BHI_KILL_NONE) {
         return BH_FOREVER;
     }
-    /* The dying close their sockets first. One that stays would never be told anything again, and
-     * what waits for that would wait for ever. */
+    /* A dying worker closes its sockets first. A worker that lives on without them could never be
+     * told anything again, and whatever waits for that would wait for ever. */
     if (worker->hung_up_ns + HANG_UP_NS > now_ns) {
         return worker->hung_up_ns + HANG_UP_NS;
     }
-    if (bhi_proc_is_exiting(worker->core.pid)) { /* a GPU's driver keeps it */
+    if (bhi_proc_is_exiting(worker->core.pid)) { /* a GPU's driver keeps the worker */
         worker->hung_up_ns = now_ns;
         return now_ns + HANG_UP_NS;
     }

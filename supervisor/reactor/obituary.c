@@ -1,5 +1,5 @@
-/* The obituary of a worker: what killed it. What that means for each submission that it had is the
- * core's to say (core/worker_death.c). */
+/* The obituary of a worker: what killed it. The core decides what that means for each of its
+ * submissions (core/worker_death.c). */
 #include "supervisor/reactor/obituary.h"
 #include "base/detail.h"
 #include "base/futex.h"
@@ -13,14 +13,15 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define LATE_NS (2000ull * 1000000) /* a guarded kernel of any grid has ended long before */
+#define LATE_NS (2000ull * 1000000) /* a guarded kernel of any size has ended long before */
 
 static bool ran_out_of_memory(const struct bhi_worker *worker) {
     if (bhi_cgroup_oom_kills(&worker->zygote->cgroup, worker->id) > 0) {
         return true;
     }
-    /* With RLIMIT_DATA an allocation fails, and what follows is up to the driver: an abort, a null
-     * pointer, an exit. A refusal since the last completed submission tells why. */
+    /* Under RLIMIT_DATA an allocation fails, and the driver decides what follows: an abort, a null
+     * pointer, an exit. An allocation that was refused since the last completed submission tells
+     * the cause. */
     return atomic_load(&worker->progress.header->refused_allocations) > worker->refused_seen;
 }
 
@@ -79,7 +80,7 @@ static void judge_cause(const struct bhi_worker *worker, struct bhi_outcome *out
     }
 }
 
-/* How it died, for the submission that was running (or for a start that failed). */
+/* Describes how the worker died, for the submission that was running or for a start that failed. */
 static void cause_of_death(const struct bhi_worker *worker, struct bhi_outcome *outcome,
                            char *message, size_t size) {
     judge_cause(worker, outcome, message, size);
@@ -90,12 +91,12 @@ static void cause_of_death(const struct bhi_worker *worker, struct bhi_outcome *
     }
 }
 
-/* Why it never became ready. */
+/* Describes why the worker never became ready. */
 static void failed_start(const struct bhi_worker *worker, bh_detail *why) {
     const struct bhi_progress_header *header = worker->progress.header;
     char message[256], text[BHI_ERROR_TEXT];
     struct bhi_outcome outcome = BHI_OUTCOME_INIT;
-    uint32_t status = header->step_status; /* copied once; it may be any number */
+    uint32_t status = header->step_status; /* copied once; may be any number */
     int error = header->step_error;
     uint32_t step = atomic_load(&header->step);
     memcpy(text, header->step_text, sizeof text);
@@ -104,7 +105,7 @@ static void failed_start(const struct bhi_worker *worker, bh_detail *why) {
     bhi_text_line(clean, sizeof clean, text, strlen(text));
     if (worker->exit_known && worker->exit_code_kind == CLD_EXITED && clean[0] &&
         bh_status_classify((bh_status)status) == BH_STATUS_CLASS_ENVIRON) {
-        bhi_fail(why, (bh_status)status, 0, "%s", clean); /* errno is in its words */
+        bhi_fail(why, (bh_status)status, 0, "%s", clean); /* the errno is in its text */
         why->sys_errno = error > 0 && error < 4096 ? error : 0;
         return;
     }
@@ -126,13 +127,13 @@ static void failed_start(const struct bhi_worker *worker, bh_detail *why) {
              bhi_step_name(step), clean[0] ? ": " : "", clean);
 }
 
-/* For the host's log: what happened, and what it means for the stream. */
+/* For the host's log: what happened, and what follows for the stream. */
 static void write_obituary(const struct bhi_worker *worker, const struct bh_stream *stream,
                            const struct bhi_death *death, bool blamed,
                            struct bhi_obituary *obituary) {
     obituary->line[0] = 0;
     if (worker->core.kill == BHI_KILL_RETIRED || death->closing) {
-        return; /* as it was told */
+        return; /* as the supervisor demanded */
     }
     bool unavailable = stream && stream->core.state == BHI_STREAM_UNAVAILABLE;
     obituary->level = unavailable ? BH_LOG_ERROR : BH_LOG_WARNING;
@@ -146,7 +147,8 @@ static void write_obituary(const struct bhi_worker *worker, const struct bh_stre
                          : death->why.message);
 }
 
-/* How long the device kept it after its words were set; 0: no longer than a guarded kernel may. */
+/* Returns how long the device kept the worker after its abort words were set; 0: no longer than a
+ * guarded kernel may. */
 static uint64_t late_end(const struct bhi_worker *worker) {
     const uint64_t set_ns = worker->words.set_ns;
     const bool late = set_ns && worker->ended_ns > set_ns && worker->ended_ns - set_ns >= LATE_NS;
@@ -154,7 +156,7 @@ static uint64_t late_end(const struct bhi_worker *worker) {
 }
 
 void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
-    bhi_worker_harvest(worker); /* what it completed stays good (E11) */
+    bhi_worker_harvest(worker); /* what the worker completed stays good (E11) */
     struct bhi_core_worker *core = &worker->core;
     struct bhi_progress_snapshot snapshot = bhi_worker_progress_snapshot(worker);
     if (bhi_worker_pretends(worker, &snapshot)) {
@@ -177,8 +179,8 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     }
     death.others_would_fail =
         !was_running && (death.why.status == BH_NO_DEVICE || death.why.status == BH_UNSUPPORTED);
-    /* A zygote's death is nobody's fault: the stream just gets another worker. One that dies
-     * whenever it starts a worker is counted all the same, or that would never end. */
+    /* A zygote's death is no stream's fault: the stream gets another worker. A zygote that dies
+     * whenever it starts a worker is counted all the same, or the starts would never end. */
     death.excused = was_running && worker->zygote->state == BHI_ZYGOTE_LOST;
     worker->state = BHI_DEAD;
     bhi_list_remove(&worker->link);

@@ -21,16 +21,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LOAD_NS   (1000ull * 1000000)  /* a worker waits no longer for its file */
-#define STORE_NS  (5000ull * 1000000)  /* nor anybody for one that is written */
-#define STOP_NS   (3000ull * 1000000)  /* nor the end of the context, for all of them */
-#define PAUSE_NS  (60000ull * 1000000) /* after a folder that did not answer in time */
+#define LOAD_NS   (1000ull * 1000000)  /* how long a worker waits for its file */
+#define STORE_NS  (5000ull * 1000000)  /* how long a file that is written is waited for */
+#define STOP_NS   (3000ull * 1000000)  /* how long the end of the context waits for all of them */
+#define PAUSE_NS  (60000ull * 1000000) /* pause after a folder that did not answer in time */
 #define MOST_JOBS 256u
 
-/* A file to be read for a worker, or written. */
+/* A file that is read for a worker, or written. */
 struct cache_job {
     struct bhi_list link;
-    struct bhi_worker *worker; /* referenced; NULL: store */
+    struct bhi_worker *worker; /* referenced; NULL: the request is to store */
     uint8_t identity[32];
     int area;
 };
@@ -43,7 +43,7 @@ static void free_job(struct cache_job *job) {
     free(job);
 }
 
-/* False: there are too many, or there is no memory; what is stored then is lost. */
+/* Returns false if there are too many requests or no memory; what was to be stored is lost then. */
 static bool push(struct bhi_pipeline_cache *cache, const struct cache_job *what) {
     struct cache_job *job = malloc(sizeof *job);
     if (!job) {
@@ -65,7 +65,7 @@ static bool push(struct bhi_pipeline_cache *cache, const struct cache_job *what)
     return taken;
 }
 
-/* NULL: it is time to end. */
+/* Returns NULL when the thread has to end. */
 static struct cache_job *pop(struct bhi_pipeline_cache *cache) {
     pthread_mutex_lock(&cache->lock);
     while (bhi_list_empty(&cache->jobs) && !cache->stopping) {
@@ -93,7 +93,7 @@ static uint64_t deadline_of(struct bhi_pipeline_cache *cache, uint64_t most_ns) 
 
 /* -- the thread -------------------------------------------------------------------------------- */
 
-/* What became of a request, in words. False: the folder did not answer. */
+/* Describes what became of a request. Returns false if the folder did not answer. */
 static bool ask(bh_context *context, const struct cache_job *job, bool store, uint64_t most_ns,
                 uint64_t *out_bytes) {
     const struct bhi_pipeline_cache *cache = context->pipeline_cache;
@@ -132,7 +132,7 @@ static bool ask(bh_context *context, const struct cache_job *job, bool store, ui
     return status == BH_OK;
 }
 
-/* Gives |worker| its cache, |area| of |room| bytes. False: that cannot be. */
+/* Gives |worker| its cache, |area| of |room| bytes. Returns false if that is impossible. */
 static bool attach(struct bhi_worker *worker, int area, uint64_t room) {
     struct bhi_outgoing *outgoing = bhi_outgoing_new(BHI_MSG_CACHE_ATTACH);
     if (!outgoing) {
@@ -150,7 +150,7 @@ static bool attach(struct bhi_worker *worker, int area, uint64_t room) {
     return true;
 }
 
-/* The worker's area is there, with what the file has, or there is none. */
+/* The worker's area holds what the file holds, or there is no area. */
 static void serve_load(bh_context *context, struct cache_job *job, bool trusted, bool *answers) {
     struct bhi_worker *worker = job->worker;
     uint64_t bytes = 0;
@@ -166,8 +166,8 @@ static void serve_load(bh_context *context, struct cache_job *job, bool trusted,
     }
     bhi_context_lock(context);
     worker->cache.state = BHI_CACHE_NONE;
-    /* Where the folder does not answer nothing could be stored either; one that answered too late
-     * may be filling the area now. */
+    /* If the folder does not answer, nothing could be stored either. A folder that answered too
+     * late may be writing into the area now. */
     if (job->area >= 0 && *answers && worker->state != BHI_DEAD &&
         attach(worker, job->area, BHI_CACHE_ROOM)) {
         worker->cache.state = BHI_CACHE_READY;
@@ -279,7 +279,7 @@ void bhi_pipeline_cache_buried(struct bhi_worker *worker, bool orderly) {
 
 /* -- its life ---------------------------------------------------------------------------------- */
 
-/* Relative paths are those of now; nothing is looked up. */
+/* A relative path is resolved against the present folder, as a text: nothing is looked up. */
 static char *absolute(const char *folder) {
     char *path = NULL;
     char *here = folder[0] == '/' ? NULL : getcwd(NULL, 0);
