@@ -16,7 +16,7 @@
 
 /* -- bh_trace_driver -------------------------------------------------------------------------- */
 
-/* Lock held. The zygote that serves |driver|, with a reference. */
+/* Lock held. Returns the zygote that serves |driver|, with a reference. */
 static struct bhi_zygote *find_zygote(bh_context *context, const char *driver) {
     BHI_LIST_EACH(node, &context->zygotes) {
         struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
@@ -29,7 +29,7 @@ static struct bhi_zygote *find_zygote(bh_context *context, const char *driver) {
     return NULL;
 }
 
-/* A stream brings a zygote. Whether its worker can be started does not matter here. */
+/* A stream has a zygote started. Whether its worker can be started does not matter here. */
 static bh_status start_zygote(bh_context *context, const char *device, const char *driver,
                               struct bhi_zygote **out_zygote, bh_detail *detail) {
     bh_stream_options options;

@@ -29,29 +29,31 @@
 #include <time.h>
 #include <unistd.h>
 
-#define EVENTS          64
-#define RETRY_NS        (2ull * 1000000)    /* a full socket is tried again after */
-#define REAP_GRACE_NS   (2000ull * 1000000) /* for the exit status, which a busy machine delays */
-#define WARDEN_GRACE_NS (1000ull * 1000000) /* to follow its zygote */
-#define DEAF_NS         (5ull * 1000000)    /* between two tries to have a descriptor */
+#define EVENTS   64
+#define RETRY_NS (2ull * 1000000) /* pause before a full socket is tried again */
+#define REAP_GRACE_NS                                                                              \
+    (2000ull * 1000000) /* for the exit status, which comes late on a busy machine */
+#define WARDEN_GRACE_NS (1000ull * 1000000) /* for a worker to end after its zygote */
+#define DEAF_NS         (5ull * 1000000)    /* between two tries to get a descriptor */
 #define SWEEP_NS        (20ull * 1000000)
 #define SWEEP_MOST_NS   (2000ull * 1000000)
-#define CLOSE_GRACE_NS  (10000ull * 1000000) /* for everything to die when the context closes */
-#define HOLD_NS         (30ull * 1000000000) /* an obituary, of these */
-#define WORDS_NS        (500ull * 1000000)   /* for sentinels, when the context closes */
-#define PATIENCE_NS     (3000ull * 1000000)  /* for a loader to end that was killed */
+#define CLOSE_GRACE_NS  (10000ull * 1000000) /* for all processes to end when the context closes */
+#define HOLD_NS         (30ull * 1000000000) /* an obituary lists at most this many of them */
+#define WORDS_NS        (500ull * 1000000)   /* for sentinels to end when the context closes */
+#define PATIENCE_NS     (3000ull * 1000000)  /* for a killed loader to end */
 
 struct bhi_reactor {
     pthread_t thread;
     bool stopping;        /* context lock */
     uint64_t close_by_ns; /* reactor thread */
-    uint64_t look_ns;     /* reactor thread: when idle workers are looked at next; 0: no worker */
+    uint64_t
+        look_ns; /* reactor thread only: the time of the next look at idle workers; 0: there is no worker */
 };
 
 /* -- the dead -------------------------------------------------------------------------------- */
 
-/* A zygote is pid 1 of its namespace, and cannot end before all that is in there: where one of its
- * loaders was given up, killed is as gone as it gets. */
+/* A zygote is pid 1 of its namespace, and cannot end before every process in the namespace. If one
+ * of its loaders was given up, a kill is all that can be done. */
 static bool is_gone(const struct bhi_zygote *zygote) {
     return zygote->gone || (zygote->held_by_loader && zygote->state == BHI_ZYGOTE_LOST);
 }
@@ -66,16 +68,16 @@ static bool confirmed_dead(const struct bhi_worker *worker, uint64_t now_ns) {
     return worker->zygote->state == BHI_ZYGOTE_LOST || worker->reap_deadline_ns <= now_ns;
 }
 
-/* A loader hangs where its file does, and there not even SIGKILL need end it: not its deadline, not
- * a cancel, and no load that waits behind. All that it can still do is to finish the system call
- * that it is in. One that has a device is waited for: the device may go on writing. */
+/* A loader hangs with its file, and then not even SIGKILL need end it: neither its deadline, nor a
+ * cancel, nor the loads behind it wait for that. All that it can still do is to finish its present
+ * system call. A worker with a device is waited for, because the device may go on writing. */
 static uint64_t patience_ends_ns(const struct bhi_worker *worker) {
     return worker->kind == BHI_WORKER_LOADER && worker->killed_ns ? worker->killed_ns + PATIENCE_NS
                                                                   : BH_FOREVER;
 }
 
-/* It has died of SIGSYS while it started: its obituary waits for the trace that says of which call.
- * Until *out_until_ns at the longest. */
+/* The worker died of SIGSYS while it started: its obituary waits for the trace that names the
+ * system call, until *out_until_ns at the latest. */
 static bool awaits_trace(const struct bhi_worker *worker, uint64_t now_ns, uint64_t *out_until_ns) {
     const struct bhi_zygote *zygote = worker->zygote;
     const bool of_call = worker->exit_known && worker->exit_code_kind != CLD_EXITED &&
@@ -89,7 +91,7 @@ static bool awaits_trace(const struct bhi_worker *worker, uint64_t now_ns, uint6
 static void bury_worker(struct bhi_worker *worker) {
     bh_context *context = worker->context;
     BHI_STEP_POINT("worker_due", worker);
-    /* Its last words: they may say why it could not start. */
+    /* Its last messages may say why it could not start. */
     bhi_control_receive(worker);
     bhi_context_lock(context);
     bhi_sentinel_worker_gone(worker);
@@ -111,7 +113,7 @@ static void bury_worker(struct bhi_worker *worker) {
     bool told = core->kill == BHI_KILL_RETIRED || core->kill == BHI_KILL_DEADLINE ||
                 core->kill == BHI_KILL_CANCEL;
     bool killed = worker->exit_known ? worker->exit_status == SIGKILL
-                                     : worker->reap_deadline_ns != 0; /* with its zygote */
+                                     : worker->reap_deadline_ns != 0; /* it ended with its zygote */
     bhi_pipeline_cache_buried(worker, told && killed && !core->violated);
     bhi_context_pump_unlock(context);
     if (obituary.line[0]) {
@@ -127,7 +129,7 @@ static void bury_worker(struct bhi_worker *worker) {
     bhi_worker_release(worker);
 }
 
-/* Returns when to look again. Burying is the last thing in a turn: nothing that epoll has returned
+/* Returns when to look again. Burying is the last step of a turn: nothing that epoll has returned
  * points at what is freed here. */
 static uint64_t bury_workers(bh_context *context) {
     for (;;) {
@@ -175,7 +177,7 @@ static void bury_zygotes(bh_context *context) {
     /* Only this thread changes the list. */
     BHI_LIST_EACH_SAFE(node, &context->zygotes) {
         struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
-        /* The warden reaps its zygote, then ends by itself. */
+        /* The warden reaps its zygote, then ends. */
         bool over = zygote->warden_pidfd < 0 || (is_gone(zygote) && zygote->warden_gone);
         if (zygote->state != BHI_ZYGOTE_LOST || !over || has_workers(context, zygote)) {
             continue;
@@ -207,7 +209,7 @@ static void lose_zygote(struct bhi_zygote *zygote) {
     atomic_fetch_add(&zygote->probe_word, 1);
     bhi_futex_wake(&zygote->probe_word, false, 1 << 30);
     if (!was_ready) {
-        /* No zygote to wait for: the warden is all there is. */
+        /* There is no zygote to wait for, only the warden. */
         bhi_assignment_zygote_failed(zygote);
     }
     if (!closed) {
@@ -262,7 +264,8 @@ static void on_event(bh_context *context, const struct bhi_control_source *sourc
     case BHI_SOURCE_WARDEN_PIDFD:
         bhi_poller_unwatch(&context->poller, zygote->warden_pidfd);
         zygote->warden_gone = true;
-        /* Before its zygote: then that one dies with it, if it was ever born. */
+        /* The worker is killed before its zygote is released: then it dies with the zygote, if it
+         * was ever forked. */
         if (zygote->pidfd < 0 || zygote->pidfd_unwatched) {
             zygote->gone = true;
         }
@@ -273,12 +276,12 @@ static void on_event(bh_context *context, const struct bhi_control_source *sourc
 
 /* -- a turn ------------------------------------------------------------------------------------ */
 
-/* Deadlines of submissions, of starts, and results that were left to this thread. */
+/* Handles deadlines of submissions and of starts, and results that were left to this thread. */
 static uint64_t look_at_workers(bh_context *context, uint64_t now_ns) {
     struct bhi_reactor *reactor = context->reactor;
     uint64_t look_again = BH_FOREVER;
     bhi_context_lock(context);
-    /* One timer for all of them; none where there is nobody to look at. */
+    /* One timer for all workers; no timer if there is no worker to look at. */
     const bool looks = reactor->look_ns && reactor->look_ns <= now_ns;
     if (bhi_list_empty(&context->workers)) {
         reactor->look_ns = 0;
@@ -337,7 +340,7 @@ static uint64_t look_at_channels(bh_context *context) {
     return look_again;
 }
 
-/* It was asked for a worker, and has not even said whether there is one. */
+/* The zygote was asked for a worker, and has not even answered whether there is one. */
 static bool is_stuck(bh_context *context, const struct bhi_zygote *zygote, uint64_t now_ns) {
     bool stuck = false;
     bhi_context_lock(context);
@@ -355,7 +358,8 @@ static uint64_t look_at_zygotes(bh_context *context, uint64_t now_ns) {
     BHI_LIST_EACH_SAFE(node, &context->zygotes) {
         struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
         if (zygote->sweep_at_ns <= now_ns) {
-            /* A group stays as long as a process that cannot be ended: less and less often. */
+            /* A group stays as long as it has a process that cannot be ended. It is tried less and
+             * less often. */
             uint64_t pause_ns = zygote->sweep_pause_ns ? 2 * zygote->sweep_pause_ns : SWEEP_NS;
             bool left = bhi_zygote_sweep(zygote);
             zygote->sweep_pause_ns = left ? bhi_earlier_ns(pause_ns, SWEEP_MOST_NS) : 0;
@@ -398,7 +402,7 @@ static uint64_t look_at_zygotes(bh_context *context, uint64_t now_ns) {
     return look_again;
 }
 
-/* Lock held. All but those of |kind|. */
+/* Lock held. Kills all workers but those of |kind|. */
 static void kill_workers(bh_context *context, enum bhi_worker_kind but) {
     BHI_LIST_EACH(node, &context->workers) {
         struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
@@ -408,7 +412,7 @@ static void kill_workers(bh_context *context, enum bhi_worker_kind but) {
     }
 }
 
-/* The context closes: everybody is killed, and the loop goes on until they are buried. */
+/* The context closes: all workers are killed, and the loop continues until they are buried. */
 static void begin_closing(bh_context *context) {
     struct bhi_reactor *reactor = context->reactor;
     if (reactor->close_by_ns) {
@@ -422,14 +426,14 @@ static void begin_closing(bh_context *context) {
         struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
         bhi_stream_end_queued(&stream->core, BH_CONTEXT_CLOSED,
                               "the context was destroyed before it started");
-        bhi_stream_changed(stream); /* who waits for a worker: there will be none */
+        bhi_stream_changed(stream); /* wakes threads that wait for a worker: there will be none */
     }
     bhi_streams_let_go(context);
     bhi_context_pump_unlock(context);
 }
 
-/* The zygotes, once the sentinels, which die with them, have had their time. Returns when to look
- * again. */
+/* Ends the zygotes once the sentinels, which die with them, have had their time. Returns when to
+ * look again. */
 static uint64_t end_zygotes(bh_context *context) {
     const uint64_t until_ns = context->reactor->close_by_ns - CLOSE_GRACE_NS + WORDS_NS;
     bhi_context_lock(context);
@@ -446,8 +450,8 @@ static uint64_t end_zygotes(bh_context *context) {
     return BH_FOREVER;
 }
 
-/* Something will not die: not even SIGKILL helps. What it owes ends all the same (E9), and its
- * sockets go; the process itself is the kernel's affair. */
+/* A process does not end, not even by SIGKILL. All its submissions end nevertheless (E9), and its
+ * sockets are closed. The kernel has to end the process itself. */
 static void give_up(bh_context *context) {
     while (!bhi_list_empty(&context->workers)) {
         bury_worker(BHI_CONTAINER(context->workers.next, struct bhi_worker, link));
@@ -521,7 +525,7 @@ int bhi_reactor_start(bh_context *context) {
     context->reactor = reactor;
     int error = bhi_poller_open(&context->poller, context);
     if (!error) {
-        /* The thread inherits the mask: no signal of the host's is ever delivered to it. */
+        /* The thread inherits the signal mask, so it never handles a signal of the host. */
         sigset_t all, old;
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -545,8 +549,9 @@ void bhi_reactor_stop(bh_context *context) {
     bhi_context_lock(context);
     context->poller.stopped = true;
     bhi_context_unlock(context);
-    /* Objects that the caller still holds keep the context, but no descriptor of it. Who is about
-     * to ring has only to write to the eventfd: that is soon. */
+    /* Objects that the caller still holds keep the context, but none of its descriptors. A thread
+     * that is about to wake the reactor has only a write to the eventfd left, so this wait is
+     * short. */
     while (atomic_load_explicit(&context->waking, memory_order_acquire)) {
         sched_yield();
     }

@@ -16,33 +16,34 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BUDGET    5u /* losses in WINDOW_NS; then there is none for this device any more */
+#define BUDGET    5u /* sentinels lost within WINDOW_NS; then the device gets none any more */
 #define WINDOW_NS (60ull * 1000000000)
-#define RETRY_NS  (100ull * 1000000) /* where memory or descriptors were short */
+#define RETRY_NS  (100ull * 1000000) /* pause after memory or descriptors were short */
 
 /* -- what workers hand out ----------------------------------------------------------------------
  */
 
-/* What memory of a device can be: a node of its driver, or an anonymous file of at least that
- * length. Of the rest the driver in the sentinel is the judge. Asks nobody who could keep it
- * waiting. */
+/* Checks what a device's memory can be: a node of its driver, or an anonymous file of at least that
+ * length. The driver in the sentinel judges the rest. Asks no file system that could block. */
 static bool is_memory(int fd, uint64_t bytes) {
     struct statx what;
     if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE, &what) != 0) {
         return false;
     }
-    /* Anonymous inodes, such as an eventfd, have no type at all, and dma-bufs are files. */
+    /* Anonymous inodes, such as an eventfd, have no type at all. A dma-buf is a file. */
     return S_ISCHR(what.stx_mode) || (S_ISREG(what.stx_mode) && what.stx_size >= bytes);
 }
 
-/* The one descriptor that is in the side channel. False: *out_what it did wrong; NULL: nothing. */
+/* Takes the one descriptor that is in the side channel. Returns false if the worker broke the
+ * protocol (*out_what) or if the host has no descriptor (NULL). */
 static bool receive(struct bhi_worker *worker, uint64_t bytes, int *out_fd, const char **out_what) {
     struct bhi_fd_tag tag;
     int fds[BHI_FDPASS_MAX];
     size_t count = BHI_FDPASS_MAX;
     *out_what = NULL;
     const int length = bhi_fdpass_recv(worker->fdpass, &tag, sizeof tag, fds, &count, MSG_DONTWAIT);
-    if (length == -EMSGSIZE) { /* of ours there may be none left, which is no fault of its */
+    if (length ==
+        -EMSGSIZE) { /* the host may have no descriptor left, which is not the worker's fault */
         const int spare = fcntl(worker->fdpass, F_DUPFD_CLOEXEC, 0);
         *out_what = spare >= 0 ? "it sent more than one descriptor with its abort words" : NULL;
         if (spare >= 0) {
@@ -74,7 +75,7 @@ const char *bhi_sentinel_take_words(struct bhi_worker *worker, const struct bhi_
     worker->words = (struct bhi_words){.state = BHI_WORDS_KEPT, .fd = fd, .bytes = words->bytes};
     context->wake_reactor = true;
     bhi_context_settle_unlock(context);
-    /* Without it its death is noticed when the device lets go of it. */
+    /* Without the sentinel the worker's death is noticed when the device releases it. */
     (void)bhi_poller_control(&context->poller, EPOLL_CTL_ADD, worker->fdpass, 0,
                              &worker->fdpass_source);
     BHI_STEP_POINT("words_kept", worker);
@@ -89,7 +90,8 @@ void bhi_sentinel_hung_up(struct bhi_worker *worker) {
     if (!worker->hung_up_ns) {
         worker->hung_up_ns = bhi_now_ns();
     }
-    /* One that has closed its socket and lives could still say that what it runs is well. */
+    /* A worker that has closed its socket and lives could still claim that its running work is
+     * well. */
     if (exiting) {
         bhi_worker_end_words(worker);
     }
@@ -101,7 +103,7 @@ void bhi_sentinel_hung_up(struct bhi_worker *worker) {
 /* -- who has them -------------------------------------------------------------------------------
  */
 
-/* Lock held. NULL: none yet. */
+/* Lock held. Returns NULL if there is none yet. */
 static struct bhi_sentinel *find(const struct bhi_worker *worker) {
     BHI_LIST_EACH(node, &worker->zygote->sentinels) {
         struct bhi_sentinel *sentinel = BHI_CONTAINER(node, struct bhi_sentinel, link);
@@ -112,7 +114,7 @@ static struct bhi_sentinel *find(const struct bhi_worker *worker) {
     return NULL;
 }
 
-/* Lock held. NULL: out of memory. */
+/* Lock held. Returns NULL if out of memory. */
 static struct bhi_sentinel *find_or_make(const struct bhi_worker *worker) {
     struct bhi_sentinel *sentinel = find(worker);
     if (!sentinel && (sentinel = calloc(1, sizeof *sentinel))) {
@@ -123,7 +125,7 @@ static struct bhi_sentinel *find_or_make(const struct bhi_worker *worker) {
     return sentinel;
 }
 
-/* Lock held. The process that serves |worker|, and can be told something; NULL: none. */
+/* Lock held. Returns the sentinel that serves |worker| and reads messages, or NULL. */
 static struct bhi_worker *process_of(const struct bhi_worker *worker) {
     const struct bhi_sentinel *sentinel = find(worker);
     struct bhi_worker *process = sentinel ? sentinel->process : NULL;
@@ -169,7 +171,8 @@ static bool send_set(struct bhi_sentinel *sentinel, struct bhi_worker *worker) {
     return true;
 }
 
-/* Lock held. What is due for |worker|. False: there was no memory or descriptor. */
+/* Lock held. Queues what |worker|'s sentinel has to be told. Returns false if there was no memory
+ * or descriptor. */
 static bool ask(struct bhi_sentinel *sentinel, struct bhi_worker *worker) {
     if (worker->words.state == BHI_WORDS_KEPT && !send_import(sentinel, worker)) {
         return false;
@@ -196,7 +199,8 @@ const char *bhi_sentinel_imported(struct bhi_worker *sentinel,
         return "it sent a message that only a sentinel may send";
     }
     bhi_context_lock(context);
-    struct bhi_worker *worker = find_worker(sentinel, answer->worker); /* NULL: it has died since */
+    struct bhi_worker *worker =
+        find_worker(sentinel, answer->worker); /* NULL: the worker has died since */
     const bool asked = !worker || worker->words.state == BHI_WORDS_ASKED;
     if (worker && asked) {
         worker->words.state = answer->vk_result == 0 ? BHI_WORDS_HELD : BHI_WORDS_REFUSED;
@@ -240,8 +244,7 @@ const char *bhi_sentinel_words_set(struct bhi_worker *sentinel,
 /* -- deaths -------------------------------------------------------------------------------------
  */
 
-/* Lock held. The sentinel answers in order: the oldest request without an answer is what it died
- * of. */
+/* Lock held. The sentinel answers in order, so it died of the oldest request without an answer. */
 static struct bhi_worker *culprit_of(const struct bhi_worker *process) {
     struct bhi_worker *culprit = NULL;
     uint64_t oldest = UINT64_MAX;
@@ -259,7 +262,8 @@ static struct bhi_worker *culprit_of(const struct bhi_worker *process) {
     return culprit;
 }
 
-/* Lock held. Another one has to import all of them again, but for those that this one died of. */
+/* Lock held. The next sentinel has to import all memory again, except the memory of which this one
+ * died. */
 static void process_gone(struct bhi_worker *process) {
     bh_context *context = process->context;
     struct bhi_sentinel *sentinel = find(process);
@@ -305,7 +309,7 @@ void bhi_sentinel_worker_gone(struct bhi_worker *worker) {
     }
     bhi_poller_unwatch(&worker->context->poller,
                        worker->words.state == BHI_WORDS_NONE ? -1 : worker->fdpass);
-    /* Its end may be the first that was heard of it. */
+    /* Perhaps the supervisor has not noticed the worker's end before. */
     bhi_worker_end_words(worker);
     const bool known = worker->words.state != BHI_WORDS_KEPT || worker->words.set_requested;
     struct bhi_worker *process = has_words(worker) && known ? process_of(worker) : NULL;
@@ -314,7 +318,7 @@ void bhi_sentinel_worker_gone(struct bhi_worker *worker) {
     }
     struct bhi_outgoing *outgoing = bhi_outgoing_new(BHI_MSG_FORGET);
     if (!ask(find(worker), worker) || !outgoing) {
-        /* Nothing would give the memory back: another one does not have it. */
+        /* Nothing would give the memory back: another sentinel does not have it. */
         bhi_core_worker_kill(&process->core, BHI_KILL_RETIRED, 0,
                              "out of memory to send it a death");
     }
@@ -327,7 +331,7 @@ void bhi_sentinel_worker_gone(struct bhi_worker *worker) {
 /* -- a turn -------------------------------------------------------------------------------------
  */
 
-/* Lock held. Is |worker| one whose device needs a sentinel to be started? */
+/* Lock held. Returns true if |worker|'s device needs a sentinel to be started. */
 static bool wants_process(struct bhi_worker *worker, uint64_t now_ns, uint64_t *look_again) {
     if (worker->context->closed || worker->zygote->state != BHI_ZYGOTE_READY) {
         return false;
@@ -347,7 +351,7 @@ static bool wants_process(struct bhi_worker *worker, uint64_t now_ns, uint64_t *
     return true;
 }
 
-/* Without the lock. |worker| is referenced. */
+/* Lock not held. |worker| is referenced. */
 static void start(struct bhi_worker *worker) {
     bh_context *context = worker->context;
     bh_detail detail = {0};

@@ -18,7 +18,7 @@
 
 #define FIRST_SPIN_NS 20000u
 
-/* Everything that a worker is told at its birth. */
+/* Everything that a worker is told when it starts. */
 static int make_parts(struct bhi_worker *worker, int *out_worker_end, int *out_listener) {
     int error = bhi_lane_create(&worker->lane, BHI_LANE_CAPACITY, BHI_PROGRESS_RESULTS);
     if (error) {
@@ -133,7 +133,7 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
     }
     if (error) {
         bhi_fail(detail, BH_SYSTEM, -error, "starting a worker");
-        /* libzmq closes its descriptor some time later: it must not report what is freed now. */
+        /* libzmq closes its descriptor later; it must not report what is freed now. */
         bhi_poller_unwatch(&context->poller, worker->channel.fd);
         bhi_poller_unwatch(&context->poller, worker->doorbell);
         if (worker->channel.socket) {

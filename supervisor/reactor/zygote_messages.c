@@ -16,8 +16,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define UNWATCHED_NS  (200ull * 1000000) /* for the end of a worker whose pidfd cannot tell */
-#define DEAF_START_NS (200ull * 1000000) /* for a descriptor, while it starts */
+#define UNWATCHED_NS  (200ull * 1000000) /* for the end of a worker whose pidfd is missing */
+#define DEAF_START_NS (200ull * 1000000) /* for a descriptor, while the zygote starts */
 
 static struct bhi_worker *find_worker(struct bhi_zygote *zygote, uint64_t id) {
     BHI_LIST_EACH(node, &zygote->context->workers) {
@@ -29,11 +29,11 @@ static struct bhi_worker *find_worker(struct bhi_zygote *zygote, uint64_t id) {
     return NULL;
 }
 
-/* A worker was forked: into its cgroup with it before it does anything of note. */
+/* A worker was forked. It is moved into its cgroup before it does anything. */
 static void spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int pidfd) {
     bh_context *context = zygote->context;
     pid_t pid = bhi_pidfd_pid(pidfd);
-    /* Without its pid it could not be limited, or checked. */
+    /* Without its pid the worker can be neither limited nor checked. */
     int error = pid < 0 ? (int)pid : 0;
     if (pid > 0 && worker->memory_limit && zygote->cgroup.version) {
         error = bhi_cgroup_enter(&zygote->cgroup, worker->id, pid);
@@ -52,7 +52,8 @@ static void spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int pi
     }
     bhi_context_pump_unlock(context);
     if ((error = bhi_poller_watch(&context->poller, pidfd, &worker->pidfd_source)) != 0) {
-        /* Nobody would notice its end: it ends now, and is buried whether it is reaped or not. */
+        /* Its end would go unnoticed. So it is killed now, and buried after UNWATCHED_NS, whether
+         * or not it has been reaped. */
         bhi_context_lock(context);
         bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0, "its pidfd could not be watched: %s",
                              strerrorname_np(-error));
@@ -65,7 +66,7 @@ static void spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int pi
     }
 }
 
-/* False: its end could not be noticed, so it is killed. */
+/* Returns false if its end could not be noticed; then it is killed. */
 static bool ready(struct bhi_zygote *zygote, const struct bhi_msg_zygote_ready *message,
                   int pidfd) {
     int error = bhi_poller_watch(&zygote->context->poller, pidfd, &zygote->pidfd_source);
@@ -99,7 +100,7 @@ static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *messag
             status = BH_UNAVAILABLE;
         }
         bhi_context_lock(context);
-        bhi_fail(&zygote->failure, status, 0, "%s", failed->text); /* errno is in its words */
+        bhi_fail(&zygote->failure, status, 0, "%s", failed->text); /* the errno is in its text */
         zygote->failure.sys_errno = failed->error;
         bhi_context_unlock(context);
         return false;
@@ -122,7 +123,7 @@ static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *messag
     case BHI_MSG_TRACED:
         bhi_context_lock(context);
         bhi_trace_end(&zygote->trace, message->traced.done, message->traced.text);
-        context->wake_reactor = true; /* an obituary may have waited for it */
+        context->wake_reactor = true; /* an obituary may have waited for this */
         bhi_context_pump_unlock(context);
         atomic_fetch_add(&zygote->probe_word, 1);
         bhi_futex_wake(&zygote->probe_word, false, INT_MAX);
@@ -130,7 +131,7 @@ static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *messag
     default:
         break;
     }
-    /* The rest is about a worker, which only this thread adds and removes. */
+    /* All other messages are about a worker, and only this thread adds and removes workers. */
     uint64_t id = message->type == BHI_MSG_SPAWNED        ? message->spawned.worker
                   : message->type == BHI_MSG_SPAWN_FAILED ? message->spawn_failed.worker
                                                           : message->exited.worker;
@@ -152,7 +153,8 @@ static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *messag
     if (message->type == BHI_MSG_EXITED) {
         worker->exit_code_kind = message->exited.code;
         worker->exit_status = message->exited.status;
-        /* Of which call? The start is tried once more, traced: it is trusted work. */
+        /* Which system call was it? The start is tried once more and traced: a start is trusted
+         * work. */
         if (worker->exit_status == SIGSYS && worker->exit_code_kind != CLD_EXITED &&
             worker->kind == BHI_WORKER_DEVICE && zygote->trace.state == BHI_TRACE_NONE &&
             zygote->state == BHI_ZYGOTE_READY) {
@@ -172,9 +174,9 @@ static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *messag
     return true;
 }
 
-/* The next message brings a descriptor, and there is none to be had: received now it would be lost,
- * and with it the zygote and all that its workers do. For a worker's pidfd there is room that was
- * held for it. */
+/* The next message brings a descriptor, and the host has none left. Received now, the message would
+ * be lost, and with it the zygote and all work of its workers. A worker's pidfd has reserved room.
+ */
 static bool short_of_descriptors(struct bhi_zygote *zygote) {
     uint8_t bytes[BHI_WIRE_MAX];
     struct bhi_message message;
@@ -182,7 +184,7 @@ static bool short_of_descriptors(struct bhi_zygote *zygote) {
     if (length <= 0 ||
         bhi_wire_decode(bytes, (size_t)length, BHI_Z2S, UINT32_MAX, &message, NULL, 0) != 0 ||
         !bhi_message_info((uint32_t)message.type)->fds) {
-        return false; /* or not a message at all: what receives it says so */
+        return false; /* or no message at all: receiving it will show that */
     }
     struct bhi_worker *worker = NULL;
     if (message.type == BHI_MSG_SPAWNED) {
@@ -198,7 +200,7 @@ static bool short_of_descriptors(struct bhi_zygote *zygote) {
 }
 
 bool bhi_zygote_listen(struct bhi_zygote *zygote) {
-    /* One that starts has nobody's work yet: another is tried, as long as the budget lasts. One
+    /* A zygote that starts has no work yet: another is tried, as long as the budget lasts. A zygote
      * that serves is waited for until the worker is overdue. */
     if (zygote->state == BHI_ZYGOTE_STARTING &&
         bhi_now_ns() - zygote->deaf_since_ns >= DEAF_START_NS) {

@@ -20,7 +20,7 @@
 #define DEFAULT_COMPILE_NS  (60ull * 1000000000)
 #define DEFAULT_GRACE_NS    (250ull * 1000000)
 #define DEFAULT_MEMORY      (4ull << 30)
-#define MIN_MEMORY          (64ull << 20) /* tool/values.c, too */
+#define MIN_MEMORY          (64ull << 20) /* the same limit as in tool/values.c */
 
 BH_API void bh_stream_options_init_sized(bh_stream_options *options, size_t size) {
     static const bh_stream_options defaults = {
@@ -43,7 +43,8 @@ struct bhi_worker *bhi_stream_worker(const struct bh_stream *stream) {
 
 static struct bhi_freelist freelist = BHI_FREELIST_INIT(struct bh_stream);
 
-/* Room for the worker that the stream will want, and for the zygote that forks it. */
+/* Checks that there is room for the worker that the stream will want, and for the zygote that forks
+ * it. */
 static bh_status check_room(bh_context *context, enum bhi_worker_kind kind, const char *call,
                             bh_detail *detail) {
     bool spare = false;
@@ -55,7 +56,7 @@ static bh_status check_room(bh_context *context, enum bhi_worker_kind kind, cons
     }
     bhi_context_unlock(context);
     if (spare) {
-        return BH_OK; /* it is most likely the stream's worker */
+        return BH_OK; /* most likely the stream's worker uses this one */
     }
     return bhi_room_check(call, first ? "the first worker" : "another worker",
                           first ? BHI_ROOM_ZYGOTE + BHI_ROOM_WORKER : BHI_ROOM_WORKER, detail);
@@ -101,7 +102,7 @@ bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
         snprintf(stream->core.name, sizeof stream->core.name, "stream-%u", context->stream_serial);
     }
     bhi_list_append(&context->streams, &stream->link);
-    context->wake_reactor = true; /* it finds or starts a worker */
+    context->wake_reactor = true; /* the reactor finds or starts a worker */
     bhi_context_pump_unlock(context);
     *out_stream = stream;
     return BH_OK;
@@ -171,7 +172,7 @@ bool bhi_stream_rests(const struct bh_stream *stream) {
            bhi_list_empty(&stream->core.queue);
 }
 
-/* It is awaited meanwhile. */
+/* The worker is awaited meanwhile. */
 static bh_status wait_ready(bh_stream *stream, uint64_t deadline_ns, const char *call,
                             bh_detail *detail) {
     bh_context *context = stream->context;
@@ -246,7 +247,7 @@ bh_status bhi_stream_await_device(struct bh_stream *stream, const char *call, bh
         }
         bh_status status = await_ready(stream, deadline_ns, call, detail);
         if (status != BH_OK) {
-            return status; /* it may have been ready, and be dead again: then once more */
+            return status; /* the worker may have been ready and be dead again: then the wait is repeated */
         }
         if (bhi_now_ns() > deadline_ns) {
             return bhi_fail(detail, BH_TIMEOUT, 0, "%s: its workers die as soon as they are ready",
@@ -299,14 +300,14 @@ BH_API bh_status bh_stream_retain(bh_stream *stream) {
     return !stream || bhi_handle_retain(&stream->handle) ? BH_OK : BH_INVALID_ARGUMENT;
 }
 
-/* |failure| was a stream's, which is gone: bh_context_synchronize goes on to report it. NULL is
- * fine; takes the reference over. */
+/* Reports |failure|, the event of a stream that is gone, in bh_context_synchronize. Takes the
+ * reference. NULL is allowed. */
 static void inherit(bh_context *context, struct bh_event *failure) {
     if (!failure) {
         return;
     }
     struct bh_event *dropped = failure;
-    /* An event holds its context: one that is closed must not hold an event. */
+    /* An event holds its context, so a closed context must not hold an event. */
     if (!context->closed &&
         (!context->inherited_failure || failure->id < context->inherited_failure->id)) {
         dropped = context->inherited_failure;
@@ -319,7 +320,7 @@ void bhi_stream_unref_locked(struct bh_stream *stream) {
     if (atomic_fetch_sub_explicit(&stream->refs, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    /* Every submission on its way holds a reference: there is none. */
+    /* Every submission under way holds a reference, so there is none. */
     bh_context *context = stream->context;
     struct bhi_worker *worker = bhi_stream_worker(stream);
     inherit(context, stream->core.failure);
@@ -332,7 +333,7 @@ void bhi_stream_unref_locked(struct bh_stream *stream) {
     bhi_list_remove(&stream->link);
     free(stream->seen_devices);
     bhi_freelist_give(&freelist, stream);
-    bhi_context_unref(context); /* never the last one: the lock's holder has one */
+    bhi_context_unref(context); /* never the last reference: the lock's holder has one */
 }
 
 void bhi_stream_unref(struct bh_stream *stream) {

@@ -36,7 +36,7 @@ static enum bhi_publish publish(struct bhi_core_worker *core, struct bhi_submiss
         return BHI_LANE_FULL;
     }
     if (worker->cache.state == BHI_CACHE_WAITING && payload->kernel_count) {
-        return BHI_LANE_FULL; /* the stream is pumped again when the cache is there */
+        return BHI_LANE_FULL; /* the stream is pumped again when the worker has its cache */
     }
     int64_t space = bhi_lane_space(&worker->lane, worker->progress.seen_tail);
     if (space < 0 || (uint64_t)space < payload->record->size) {
@@ -58,7 +58,8 @@ static enum bhi_publish publish(struct bhi_core_worker *core, struct bhi_submiss
     }
     bhi_lane_publish(&worker->lane, payload->record);
     BHI_STEP_POINT("submission_published", worker);
-    /* Dekker with the worker: it says that it sleeps, fences, and looks at the lane again. */
+    /* Dekker's algorithm with the worker: it writes that it sleeps, fences, and looks at the lane
+     * again. */
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&worker->progress.header->sleeping, memory_order_relaxed)) {
         bhi_lane_wake(&worker->lane);
@@ -66,8 +67,8 @@ static enum bhi_publish publish(struct bhi_core_worker *core, struct bhi_submiss
     return BHI_PUBLISHED;
 }
 
-/* The worker says that it starts a number, then looks whether that was withdrawn; here it is the
- * other way round (Dekker). */
+/* The worker writes that it starts a number, then checks whether that was withdrawn. The host does
+ * the same in the other order (Dekker's algorithm). */
 static bool withdraw(struct bhi_core_worker *core, uint64_t seq) {
     struct bhi_worker *worker = bhi_worker_of(core);
     bhi_lane_withdraw(&worker->lane, seq, true);
@@ -85,17 +86,18 @@ static void abort_running(struct bhi_core_worker *core, uint64_t seq) {
 
 static void kill_worker(struct bhi_core_worker *core) {
     struct bhi_worker *worker = BHI_CONTAINER(core, struct bhi_worker, core);
-    /* Without a pidfd it is not born yet: the reactor does it when it has one. */
+    /* Without a pidfd the worker is not born yet. The reactor kills it when it has one. */
     if (worker->pidfd < 0) {
         return;
     }
-    /* The signal first: from here on it says nothing of what its words cut short. */
+    /* The signal comes first: from then on the worker reports nothing about what the abort words
+     * cut short. */
     pidfd_send_signal(worker->pidfd, SIGKILL, NULL, 0);
     bhi_worker_end_words(worker);
     if (!worker->killed_ns) {
         worker->killed_ns = bhi_now_ns();
         if (worker->kind == BHI_WORKER_LOADER) {
-            worker->context->wake_reactor = true; /* whose patience begins */
+            worker->context->wake_reactor = true; /* the grace time begins */
         }
     }
 }
@@ -105,7 +107,7 @@ static void notify(struct bhi_core_worker *core) {
     atomic_store_explicit(&worker->lane.header->notify_at, worker->core.harvested + 1,
                           memory_order_seq_cst);
     atomic_thread_fence(memory_order_seq_cst);
-    /* It may have completed before it could see the order to ring. */
+    /* The submission may have completed before the worker could see the order to ring. */
     if (atomic_load(&worker->progress.header->completed_seq) > worker->core.harvested) {
         worker->harvest_requested = true;
         worker->context->wake_reactor = true;
@@ -121,7 +123,7 @@ static void arm(struct bhi_core *core, uint64_t when_ns) {
 }
 
 static struct bh_kernel *kernel_of(const struct bhi_payload *payload, uint32_t command_index) {
-    if (command_index == BH_NO_COMMAND) { /* where there is only one there is no doubt */
+    if (command_index == BH_NO_COMMAND) { /* with one kernel there is no doubt */
         for (uint32_t i = 1; i < payload->kernel_count; i++) {
             if (payload->kernels[i]->body != payload->kernels[0]->body) {
                 return NULL;
@@ -136,7 +138,7 @@ static struct bh_kernel *kernel_of(const struct bhi_payload *payload, uint32_t c
     if (!command) {
         return NULL;
     }
-    uint64_t id = bhi_command_kernel(command); /* of none: a file's commands have no kernel */
+    uint64_t id = bhi_command_kernel(command); /* 0: the commands of a file load have no kernel */
     for (uint32_t i = 0; i < payload->kernel_count; i++) {
         if (payload->kernels[i]->body->id == id) {
             return payload->kernels[i];
@@ -152,7 +154,7 @@ static void name_kernel(const struct bhi_submission *submission, uint32_t comman
         bhi_file_name(payload->file, verdict->message, sizeof verdict->message);
     }
     const struct bh_kernel *kernel = kernel_of(payload, command_index);
-    /* Nor which command, where there is only one. */
+    /* If there is a single command, it is the one. */
     if (verdict->status != BH_OK && payload->record->command_count == 1) {
         verdict->command_index = 0;
     }
@@ -164,7 +166,7 @@ static void name_kernel(const struct bhi_submission *submission, uint32_t comman
     bhi_quarantine_note(submission, verdict);
 }
 
-/* When it was submitted its stream may have had no worker yet, whose device was not known then. */
+/* When it was submitted, its stream may have had no worker yet, so the device was unknown. */
 static bool is_elsewhere(const struct bhi_submission *submission, struct bhi_outcome *out) {
     struct bh_stream *stream = bhi_stream_of(submission->stream);
     for (uint32_t i = 0; i < submission->use_count; i++) {
@@ -214,7 +216,7 @@ static void unref_stream(struct bhi_core_stream *stream) {
 
 static void stream_changed(struct bhi_core_stream *core) {
     struct bh_stream *stream = bhi_stream_of(core);
-    stream->context->wake_reactor = true; /* it finds it another worker */
+    stream->context->wake_reactor = true; /* the reactor finds another worker */
     bhi_stream_changed(stream);
 }
 

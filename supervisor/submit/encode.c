@@ -60,7 +60,7 @@ bool bhi_encode_use(struct bhi_payload *payload, struct bh_buffer *buffer, bool 
     payload->remote |= bhi_buffer_remote(buffer);
     payload->borrows |=
         buffer->device && &buffer->device->stream->core != payload->submission.stream;
-    buffer->changeable |= writes && !payload->file; /* what a loader writes is its content */
+    buffer->changeable |= writes && !payload->file; /* a loader writes the buffer's content */
     return true;
 }
 
@@ -88,7 +88,7 @@ static const bh_kernel_binding *find_declared(const bh_kernel_info *info, uint32
     return NULL;
 }
 
-/* "set 0 binding 1", "set 0 binding 1 element 2". */
+/* Writes "set 0 binding 1", or "set 0 binding 1 element 2". */
 static const char *buffer_place(struct bhi_encoder *encoder, const bh_binding *binding) {
     const size_t size = sizeof encoder->buffer_place;
     const int used =
@@ -100,7 +100,7 @@ static const char *buffer_place(struct bhi_encoder *encoder, const bh_binding *b
     return encoder->buffer_place;
 }
 
-/* What |binding| may do: what the caller says, or what the module declares. Lock held. */
+/* Returns what |binding| may do, as the caller declares or as the module does. Lock held. */
 static bh_status find_access(struct bhi_encoder *encoder, const struct bh_kernel *kernel,
                              const bh_binding *binding, bh_access *out) {
     *out = binding->access;
@@ -224,9 +224,9 @@ static bh_status add_binding(struct bhi_encoder *encoder, const struct bh_kernel
     return BH_OK;
 }
 
-/* All that the dispatch reads comes before what it writes, in whichever order the bindings are
- * given: where one buffer is bound to be read and to be overwritten, what is read is what was there
- * before. */
+/* Everything that a dispatch reads is noted before anything that it writes, in whatever order the
+ * bindings are given. If a buffer is bound both to be read and to be overwritten, the dispatch
+ * reads the old content. */
 static bool use_bindings(struct bhi_payload *payload, const bh_binding *bindings,
                          struct bh_buffer *const *buffers, const struct bhi_cmd_binding *encoded,
                          uint32_t count) {
@@ -237,7 +237,7 @@ static bool use_bindings(struct bhi_payload *payload, const bh_binding *bindings
         }
     }
     for (uint32_t i = 0; i < count; i++) {
-        /* A module's writeonly is no promise to overwrite anything. */
+        /* A module's writeonly does not promise that all is overwritten. */
         bool whole = bindings[i].access != BH_ACCESS_DECLARED && encoded[i].offset == 0 &&
                      encoded[i].size == buffers[i]->size;
         if ((encoded[i].access & BH_ACCESS_WRITE) &&

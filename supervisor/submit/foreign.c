@@ -1,6 +1,6 @@
-/* bh_submit and bh_launch. The structs of a host that was built with an older or a newer header are
- * copied into the library's, and submitted as those of any other. What bhi_submit refuses before it
- * looks at an array's elements is left for it to refuse. */
+/* bh_submit and bh_launch. The structs of a host that was built with an older or newer header are
+ * copied into the library's layout and then submitted as usual. Errors that bhi_submit finds before
+ * it reads an array's elements are left to bhi_submit. */
 #include "base/detail.h"
 #include "supervisor/context/layout.h"
 #include "supervisor/submit/encode.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The bindings of each command, copied; |copies| has room for as many as there are commands. */
+/* Copies the bindings of each command; |copies| has one entry for each command. */
 static bh_status take_bindings(bh_command *commands, uint32_t count, size_t binding_size,
                                void **copies, bh_detail *detail) {
     bh_status status = BH_OK;
@@ -31,12 +31,12 @@ static bh_status take_bindings(bh_command *commands, uint32_t count, size_t bind
     return status;
 }
 
-/* |ours| gets commands of the library's own, and *out_copies what to free. */
+/* |ours| gets commands in the library's layout, *out_copies what has to be freed. */
 static bh_status take_commands(bh_submit_info *ours, size_t command_size, size_t binding_size,
                                void ***out_copies, bh_detail *detail) {
     const uint32_t count = ours->command_count;
     const void *commands;
-    void **copies = calloc(count + 1u, sizeof *copies); /* the last is of the commands */
+    void **copies = calloc(count + 1u, sizeof *copies); /* the last entry is for the commands */
     if (!copies) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_submit");
     }
@@ -51,7 +51,7 @@ static bh_status take_commands(bh_submit_info *ours, size_t command_size, size_t
         ours->commands = commands;
         return BH_OK;
     }
-    if (!copies[count]) { /* the caller's own must not be changed */
+    if (!copies[count]) { /* the caller's struct must not be changed */
         copies[count] = malloc(count * sizeof(bh_command));
         if (!copies[count]) {
             return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_submit");

@@ -14,14 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A copy for the worker, or -errno. */
+/* Returns a duplicate for the worker, or -errno. */
 static int copy_fd(int fd) {
     const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     return copy < 0 ? -errno : copy;
 }
 
-/* The first worker that needs device memory makes it; until it has answered, nobody else can have
- * it (EAGAIN). */
+/* The first worker that needs device memory makes it. Until it has answered, no other worker can
+ * have the memory (EAGAIN). */
 static int introduce_device(struct bhi_worker *worker, struct bh_buffer *buffer) {
     struct bhi_device_memory *memory = buffer->device;
     if (memory->state == BHI_DEVICE_MAKING) {
@@ -68,14 +68,14 @@ static int introduce_device(struct bhi_worker *worker, struct bh_buffer *buffer)
     return 0;
 }
 
-/* A worker that only reads a buffer gets a descriptor that lets it do nothing else (B5). The first
- * submission that writes it has it attached anew, in order with the lane; from then on the worker
- * can write it. So has the first one after its content was constant: a worker that has made a copy
- * because of that makes another. */
+/* A worker that only reads a buffer gets a read-only descriptor (B5). The first submission that
+ * writes the buffer has it attached again as writable, in the order of the lane. The same happens
+ * for the first submission after the content was constant: a worker that has made a copy for that
+ * makes another. */
 static int introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer, bool writes) {
     bool constant = !writes && bhi_buffer_constant(buffer);
     bool outdated = !constant && bhi_idset_has(&worker->constants, buffer->id);
-    /* A loader gives up a buffer when it has filled it. */
+    /* A loader gives a buffer up when it has filled it. */
     const bool used_once = worker->kind == BHI_WORKER_LOADER;
     if (bhi_idset_has(writes ? &worker->written : &worker->buffers, buffer->id) && !outdated &&
         !used_once) {
@@ -85,7 +85,7 @@ static int introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer,
         return introduce_device(worker, buffer);
     }
     if (bhi_retention_off() && buffer->pooled && !buffer->block) {
-        return 0; /* nobody's any more: the worker will not know it */
+        return 0; /* the block was given away, so the worker will not know it */
     }
     struct bhi_outgoing *outgoing = bhi_outgoing_new(BHI_MSG_BUFFER_ATTACH);
     if (!outgoing) {
@@ -103,7 +103,8 @@ static int introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer,
         (buffer->block && !bhi_pool_expose(buffer->block, worker))) {
         return bhi_outgoing_drop(outgoing);
     }
-    if (!bhi_idset_has(&worker->buffers, buffer->id)) { /* attached anew it is unmapped first */
+    if (!bhi_idset_has(&worker->buffers,
+                       buffer->id)) { /* a buffer that is attached again is unmapped first */
         bhi_address_space_add(&worker->space, worker->core.pid,
                               outgoing->message.buffer_attach.size);
     }
@@ -120,7 +121,7 @@ static int introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer,
     return 0;
 }
 
-/* |seq|: of the submission that uses it. */
+/* |seq|: the number of the submission that uses it. */
 static int introduce_kernel(struct bhi_worker *worker, const struct bh_kernel *kernel,
                             uint64_t seq) {
     const struct bhi_kernel_body *body = kernel->body;
@@ -178,7 +179,7 @@ static int introduce_kernel(struct bhi_worker *worker, const struct bh_kernel *k
     return 0;
 }
 
-/* Down to what a worker may know; not what it still needs for its lane. */
+/* Forgets kernels until the worker has as many as it may; never one that its lane still needs. */
 static void forget_unused_kernels(struct bhi_worker *worker) {
     bh_context *context = worker->context;
     for (uint64_t id; (id = bhi_worker_kernels_victim(

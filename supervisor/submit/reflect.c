@@ -13,8 +13,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The worker tells what a kernel binds before it completes the prepare, but over another channel:
- * how long to wait for the message after the completion. */
+/* The worker reports the bindings before it completes the prepare, but over another channel. This
+ * is how long to wait for the report after the completion. */
 #define REFLECTION_GRACE_NS (2ull * 1000000000)
 
 static bool find_reflection(bh_stream *stream, const bh_kernel *kernel, bh_kernel_info *out_info) {
@@ -28,8 +28,9 @@ static bool find_reflection(bh_stream *stream, const bh_kernel *kernel, bh_kerne
     return found;
 }
 
-/* Was the kernel introduced to the worker that the stream has now? One that has told, when there
- * was no memory to keep it, is made to forget the kernel: next time it tells again. */
+/* Checks whether the stream's present worker was given the kernel. If the worker has reported while
+ * there was no memory to keep the report, it is made to forget the kernel, so that it reports
+ * again. */
 static bool knows(bh_stream *stream, const bh_kernel *kernel, bool *out_lost) {
     bhi_context_lock(stream->context);
     struct bhi_worker *worker = bhi_stream_worker(stream);
@@ -43,7 +44,7 @@ static bool knows(bh_stream *stream, const bh_kernel *kernel, bool *out_lost) {
     return known;
 }
 
-/* One try: BH_PENDING when the worker that compiled it was gone before it told. */
+/* One try. BH_PENDING: the worker that compiled the kernel died before it reported. */
 static bh_status reflect_once(bh_kernel *kernel, bh_stream *stream, uint64_t deadline_ns,
                               bh_kernel_info *out_info, bh_detail *detail) {
     bh_event *event = NULL;
@@ -85,7 +86,7 @@ static bh_status reflect_once(bh_kernel *kernel, bh_stream *stream, uint64_t dea
     return status;
 }
 
-/* For BH_ACCESS_DECLARED. The first reflection holds: a later worker could answer falsely. */
+/* For BH_ACCESS_DECLARED. The first reflection counts: a later worker could answer falsely. */
 static bh_status remember(struct bh_kernel *kernel, const bh_kernel_info *info, bh_detail *detail) {
     bh_kernel_info *declared = malloc(sizeof *declared);
     if (!declared) {

@@ -140,7 +140,7 @@ static bh_status check_stream(const char *call, bh_stream *stream, bh_detail *de
 
 bh_status bhi_submit(bh_stream *stream, const bh_submit_info *info, bh_event **out_event,
                      bh_detail *detail) {
-    /* Written last: it may be an element of info->waits. */
+    /* Written last: out_event may point into info->waits. */
     bh_event *event = NULL;
     bh_status status = check_stream("bh_submit", stream, detail);
     if (status == BH_OK) {

@@ -12,7 +12,7 @@
 
 /* A copy under way. */
 struct piece {
-    struct bh_buffer *staging; /* made when it is first used */
+    struct bh_buffer *staging; /* made at its first use */
     struct bh_event *copied;   /* referenced; NULL: none */
     uint64_t begin, bytes;
 };
@@ -36,7 +36,7 @@ static bh_status start(const struct bhi_transfer *t, struct piece *piece, uint64
         copy.src = piece->staging;
         copy.dst = t->buffer;
         copy.dst_offset = t->offset + begin;
-        /* The first piece stands for all of them: what was there before no longer counts. */
+        /* The first piece stands for all of them: the old content no longer counts. */
         copy.replaces_content = begin == 0 && t->size == t->buffer->size;
     } else {
         copy.src = t->buffer;
@@ -68,7 +68,7 @@ static bh_status finish(const struct bhi_transfer *t, struct piece *piece, uint6
     return BH_OK;
 }
 
-/* Whatever was under way is taken back. */
+/* Cancels what is under way. */
 static void let_go(bh_context *context, struct piece *piece) {
     if (piece->copied) {
         bhi_context_lock(context);
@@ -78,7 +78,7 @@ static void let_go(bh_context *context, struct piece *piece) {
         bhi_context_pump_unlock(context);
         bhi_event_unref(piece->copied);
     }
-    bh_buffer_release(piece->staging); /* a copy that runs keeps it */
+    bh_buffer_release(piece->staging); /* a copy that still runs keeps it */
 }
 
 bh_status bhi_transfer(const struct bhi_transfer *t, uint64_t deadline_ns, bh_detail *detail) {
@@ -104,7 +104,7 @@ bh_status bhi_transfer(const struct bhi_transfer *t, uint64_t deadline_ns, bh_de
 
 /* -- the calls -------------------------------------------------------------------------------- */
 
-/* A write is not begun before its turn: until then a timeout changes nothing (E10). */
+/* A write begins only at its turn: until then a timeout changes nothing (E10). */
 static bh_status await_turn(struct bh_stream *home, uint64_t deadline_ns, const char *call,
                             bh_detail *detail) {
     bhi_context_lock(home->context);
@@ -182,7 +182,7 @@ static bh_status write_device(struct bh_buffer *buffer, uint64_t offset, const v
         .buffer = buffer,
         .offset = offset,
         .size = size,
-        .bytes = (uint8_t *)(uintptr_t)bytes, /* only read from */
+        .bytes = (uint8_t *)(uintptr_t)bytes, /* it is only read */
         .writes = true,
     };
     return bhi_transfer(&transfer, BH_FOREVER, detail);

@@ -6,12 +6,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Code of compiled kernels, a kernel's module while it is read, the growth of stacks. */
+/* Room for the code of compiled kernels, for a kernel's module while it is read, and for growing
+ * stacks. */
 #define ROOM (UINT64_C(64) << 20)
 
-/* By pid: there is no such call for a pidfd. A worker is reaped by its zygote some time after its
- * pidfd has told, and its number is used again when all others have been. The soft limit only: so
- * that whoever has the worker's rights can raise it, and no rights are needed to. */
+/* By pid, because there is no such call for a pidfd. The zygote reaps a worker some time after the
+ * pidfd has signalled its end, and its number is reused only when all others have been. Only the
+ * soft limit is set: any process with the worker's rights can raise it, and setting it needs no
+ * rights. */
 static int set(const struct bhi_address_space *space, pid_t pid) {
     struct rlimit limit;
     if (prlimit(pid, RLIMIT_AS, NULL, &limit) != 0) {
@@ -22,7 +24,7 @@ static int set(const struct bhi_address_space *space, pid_t pid) {
     return prlimit(pid, RLIMIT_AS, &limit, NULL) == 0 ? 0 : -errno;
 }
 
-/* All that it has mapped. */
+/* Everything that the process has mapped. */
 static int read_size(pid_t pid, uint64_t *out) {
     char path[64];
     unsigned long long pages = 0;
@@ -56,7 +58,7 @@ void bhi_address_space_add(struct bhi_address_space *space, pid_t pid, uint64_t 
     }
     space->most = space->attached;
     if (space->bounded) {
-        (void)set(space, pid); /* it has died: its pidfd tells */
+        (void)set(space, pid); /* the worker has died: its pidfd reports that */
     }
 }
 

@@ -15,13 +15,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Two layouts. v1: the memory controller has a tree of its own, and a group may hold processes and
- * children at once: our parent goes below our own group. v2: one tree, and a group that holds
- * processes cannot give its children a controller (except the root), so below our own group there
- * is nothing to be had; where the group above us hands out memory to its children and lets us
- * write, our parent goes beside our own group. Moving the host itself is not an option: a library
- * does not change its process's place.
- */
+/* There are two layouts. v1: the memory controller has a tree of its own, and a group may hold
+ * processes and children at once; our parent group goes below the host's own group. v2: there is
+ * one tree, and a group that holds processes cannot give its children a controller (except the
+ * root). So nothing can be made below the host's group; if the group above it hands out memory to
+ * its children and lets us write, our parent group goes beside the host's. The host itself is not
+ * moved: a library does not change the place of its process. */
 
 #define NAME_TRIES 16
 
@@ -110,8 +109,8 @@ static bool lists_memory(const char *dir, const char *name) {
 /* -- where are we --------------------------------------------------------------------------- */
 
 struct place {
-    int version;         /* 1 or 2; 0: no memory controller */
-    char path[PATH_MAX]; /* our group, as /proc/self/cgroup names it */
+    int version;         /* 1 or 2; 0: there is no memory controller */
+    char path[PATH_MAX]; /* the host's own group, as /proc/self/cgroup names it */
 };
 
 /* /proc/self/cgroup: lines of ID:CONTROLLERS:PATH, v2 is 0::PATH. */
@@ -192,8 +191,8 @@ static bool parse_mount(char *line, int version, char **out_root, char **out_poi
     return true;
 }
 
-/* Our own group as a folder: the mount point, and what of our path lies below the mount's root.
- * |*out_top| is how long the mount point is: nothing above it is ours to see. */
+/* Finds the host's own group as a folder: the mount point, and the part of its path below the
+ * mount's root. |*out_top| is the length of the mount point: nothing above it is visible. */
 static int find_dir(const char *mountinfo, const struct place *place, char *out, size_t capacity,
                     size_t *out_top) {
     BHI_AUTO_FILE *file = fopen(mountinfo, "re");
@@ -212,7 +211,7 @@ static int find_dir(const char *mountinfo, const struct place *place, char *out,
         const char *below = place->path;
         if (strncmp(below, root, root_length) != 0 ||
             (below[root_length] != '/' && below[root_length] != '\0')) {
-            continue; /* a mount of some other part of the tree */
+            continue; /* the mount shows some other part of the tree */
         }
         below += root_length;
         int length = snprintf(out, capacity, "%s%s", point, strcmp(below, "/") == 0 ? "" : below);
@@ -231,12 +230,12 @@ static int find_dir(const char *mountinfo, const struct place *place, char *out,
 static uint64_t read_number(const char *dir, const char *name) {
     char text[32];
     if (read_file(dir, name, text, sizeof text) != 0 || text[0] < '0' || text[0] > '9') {
-        return UINT64_MAX; /* "max", or there is none */
+        return UINT64_MAX; /* "max", or the file is missing */
     }
     return strtoull(text, NULL, 10);
 }
 
-/* What the kernel would give up before it ran out: cached pages of files. */
+/* What the kernel would drop before it ran out of memory: cached pages of files. */
 static uint64_t reclaimable(const char *dir, int version) {
     static const char *const keys[2][2] = {{"\ntotal_inactive_file ", "\ntotal_active_file "},
                                            {"\ninactive_file ", "\nactive_file "}};
@@ -288,7 +287,7 @@ uint64_t bhi_cgroup_headroom_from(const char *proc_cgroup, const char *mountinfo
 
 static int make_parent(struct bhi_cgroup *cgroup, const char *in, uint64_t serial) {
     for (int try = 0; try < NAME_TRIES; try++) {
-        /* A second process may have our number, in another pid namespace: never share a group. */
+        /* A process in another pid namespace may have the same number. A group is never shared. */
         char suffix[16] = "";
         if (try > 0) {
             snprintf(suffix, sizeof suffix, ".%d", try);
@@ -334,8 +333,8 @@ static int open_v1(struct bhi_cgroup *cgroup, uint64_t serial, const char *own, 
     return 0;
 }
 
-/* The folder in which a v2 parent can be made: our own group where it may have children with the
- * controller, the one above us otherwise. */
+/* Returns the folder in which a v2 parent can be made: the host's own group if its children may
+ * have the controller, otherwise the group above. */
 static int choose_v2(const char *own, size_t top, char *out, size_t capacity, char *why,
                      size_t why_size) {
     if (!lists_memory(own, "cgroup.controllers")) {
@@ -372,7 +371,8 @@ static int choose_v2(const char *own, size_t top, char *out, size_t capacity, ch
             above);
         return -EOPNOTSUPP;
     }
-    /* Beside our own group its limit would not hold for the workers: nobody asked for that. */
+    /* A limit of the host's group does not hold for groups beside it, so a parent there would lift
+     * a limit. Nobody has asked for that. */
     char limit[64];
     if (read_file(own, "memory.max", limit, sizeof limit) != 0 || strncmp(limit, "max", 3) != 0) {
         say(why, why_size,
@@ -393,7 +393,7 @@ static int open_v2(struct bhi_cgroup *cgroup, uint64_t serial, const char *own, 
     if (result != 0) {
         return result;
     }
-    /* To move a process one must be able to write this file of the common ancestor. */
+    /* To move a process one has to be able to write this file of the common ancestor. */
     char procs[PATH_MAX];
     result = make_path(procs, sizeof procs, in, "cgroup.procs");
     if (result == 0 && faccessat(AT_FDCWD, procs, W_OK, AT_EACCESS) != 0) {
@@ -453,7 +453,7 @@ int bhi_cgroup_open(struct bhi_cgroup *cgroup, uint64_t serial, char *why, size_
                                 why_size);
 }
 
-/* One attempt: children first. Returns 0 when nothing is left. */
+/* Tries once, children first. Returns 0 when nothing is left. */
 static int remove_tree(const char *dir) {
     DIR *entries = opendir(dir);
     if (!entries) {
@@ -462,7 +462,7 @@ static int remove_tree(const char *dir) {
     struct dirent *entry;
     while ((entry = readdir(entries))) {
         if (entry->d_name[0] == 'w' && entry->d_type == DT_DIR) {
-            /* One that is still in use makes the last rmdir fail, which is what we report. */
+            /* If a child is still in use, the last rmdir fails, and that error is returned. */
             (void)unlinkat(dirfd(entries), entry->d_name, AT_REMOVEDIR);
         }
     }
@@ -472,8 +472,8 @@ static int remove_tree(const char *dir) {
 
 void bhi_cgroup_close(struct bhi_cgroup *cgroup) {
     if (cgroup->version != 0) {
-        /* The kernel says EBUSY until the last process of a child is gone; nothing tells us when
-         * on v1, so look again. */
+        /* The kernel answers EBUSY until the last process of a child has gone. On v1 nothing
+         * signals that, so this looks again. */
         const struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
         for (int i = 0; i < 500 && remove_tree(cgroup->dir) != 0; i++) {
             nanosleep(&pause, NULL);

@@ -2,9 +2,9 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
-/* The idle driver threads of an NVIDIA worker cost 2 to 3 ms a second. It writes half as many lines
- * at most (worker/session/session.c) and no unasked messages, and its rings are those that
- * |rings_a_submission| names. */
+/* The idle driver threads of an NVIDIA worker cost 2 to 3 ms a second. A worker writes at most half
+ * as many lines (worker/session/session.c) and no unasked messages; |rings_a_submission| names when
+ * it may ring. */
 #if BHI_STEP_POINTS
 struct bhi_conduct_limits bhi_conduct_limits = {
 #else
@@ -24,7 +24,7 @@ const struct bhi_conduct_limits bhi_conduct_limits = {
     .idle_cpu_ns = NS_PER_S / 2,
 };
 
-/* Drains by |per_s|. Whole units only: the rest of the time counts later. */
+/* Drains the bucket by |per_s|. Only whole units are drained: the remaining time counts later. */
 static void drain(struct bhi_bucket *bucket, uint64_t now_ns, uint32_t per_s) {
     const uint64_t unit_ns = NS_PER_S / per_s;
     const uint64_t units =
@@ -98,7 +98,8 @@ enum bhi_conduct_verdict bhi_conduct_look(struct bhi_conduct *conduct, uint64_t 
                                           uint64_t published, bool idle, uint64_t cpu_ns,
                                           uint64_t *out_used_ns, uint64_t *out_time_ns) {
     const struct bhi_conduct_limits *limits = &bhi_conduct_limits;
-    /* What it used on the way from its last result to here was work, or cannot be told from it. */
+    /* What the worker used between its last result and now was work, or cannot be told from work.
+     */
     const bool was_idle = conduct->idle_known && conduct->idle_published == published;
     *out_used_ns = idle && was_idle ? less(cpu_ns, conduct->idle_cpu_ns) : 0;
     *out_time_ns = less(now_ns, conduct->idle_since_ns);
@@ -106,7 +107,7 @@ enum bhi_conduct_verdict bhi_conduct_look(struct bhi_conduct *conduct, uint64_t 
     conduct->idle_published = published;
     conduct->idle_cpu_ns = cpu_ns;
     conduct->idle_since_ns = now_ns;
-    /* The host may have been stopped for long: what is allowed grows with the time. */
+    /* The host may have been stopped for long: the allowance grows with the time. */
     const uint64_t looks = *out_time_ns / limits->look_ns;
     return *out_used_ns > limits->idle_cpu_ns * (looks ? looks : 1) ? BHI_CONDUCT_KILL
                                                                     : BHI_CONDUCT_FINE;

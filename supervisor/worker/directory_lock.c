@@ -16,12 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define AGE_S 60 /* younger ones are left alone: they may be about to be locked */
-/* What one sweep does at most. The next one goes on. */
-#define MOST_LOOKED_AT 16384 /* entries of the parent, a comparison of names each */
-#define MOST_EXAMINED  512   /* entries with our kind of name, some system calls each */
+#define AGE_S 60 /* younger folders are left alone: their hosts may be about to lock them */
+/* What one sweep does at most. The next sweep continues. */
+#define MOST_LOOKED_AT 16384 /* entries of the parent: one comparison of names each */
+#define MOST_EXAMINED  512   /* entries with a name of our kind: some system calls each */
 #define MOST_REMOVED   16
-#define MOST_INSIDE    1024 /* entries of one that is removed */
+#define MOST_INSIDE    1024 /* entries of a folder that is removed */
 
 static bool same(const struct stat *a, const struct stat *b) {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
@@ -39,17 +39,19 @@ int bhi_directory_lock_make(const char *path, mode_t mode) {
         return error == -ENOENT ? -EEXIST : error;
     }
     if (flock(fd, LOCK_SH | LOCK_NB) != 0) {
-        if (errno == EWOULDBLOCK) { /* somebody, to whom it looked old, is removing it */
+        if (errno == EWOULDBLOCK) { /* another process, which took it for old, removes it */
             return -EEXIST;
         }
-        /* No locks to be had here. Without the bit nobody concludes from that that we are dead. */
+        /* This file system has no locks. Without the sticky bit no other process concludes that
+         * this host is dead. */
         if (fchmod(fd, mode) != 0) {
             error = -errno;
             rmdir(path);
             return error;
         }
     }
-    /* It may have been removed before it was locked. (A cgroup's link count does not tell.) */
+    /* The folder may have been removed before it was locked. (A cgroup's link count does not show
+     * that.) */
     struct stat ours, there;
     if (fstat(fd, &ours) != 0 || lstat(path, &there) != 0 || !same(&ours, &there)) {
         return -EEXIST;
@@ -59,7 +61,7 @@ int bhi_directory_lock_make(const char *path, mode_t mode) {
 
 /* -- whose names ---------------------------------------------------------------------------- */
 
-/* Skips a number of |most| digits at most. NULL: there is none. */
+/* Skips a number of at most |most| digits. Returns NULL if there is none. */
 static const char *skip_number(const char *text, size_t most) {
     size_t length = strspn(text, "0123456789");
     return length > 0 && length <= most ? text + length : NULL;
@@ -75,8 +77,8 @@ static bool is_folder(const char *name) {
     return rest && rest[0] == '-' && strlen(rest) == 9 && strspn(rest + 1, "0123456789abcdef") == 8;
 }
 
-/* bulkhead.PID.SERIAL or bulkhead.PID.SERIAL.N, as cgroup.c makes it, PID being nobody
- * that can be seen from here. */
+/* bulkhead.PID.SERIAL or bulkhead.PID.SERIAL.N, as cgroup.c makes it. No visible process has the
+ * number PID. */
 static bool is_dead_cgroup(const char *name) {
     static const char prefix[] = "bulkhead.";
     if (strncmp(name, prefix, sizeof prefix - 1) != 0) {
@@ -98,11 +100,11 @@ static bool is_dead_cgroup(const char *name) {
 
 static void unlink_entry(int folder, const char *name) {
     if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0) {
-        (void)unlinkat(folder, name, 0); /* not a folder: it is not of ours */
+        (void)unlinkat(folder, name, 0); /* not a folder, so it is not of this library */
     }
 }
 
-/* The workers' groups. One with a process in it stays, and so does its parent. */
+/* The workers' groups. A group with a process in it stays, and so does its parent. */
 static void remove_child_group(int folder, const char *name) {
     const char *rest = name[0] == 'w' ? skip_number(name + 1, 20) : NULL;
     if (rest && rest[0] == 0) {
@@ -117,13 +119,13 @@ struct kind {
 
 /* -- sweeping ------------------------------------------------------------------------------- */
 
-/* On the same file system: nothing is mounted there. */
+/* Stays on the same file system: removes nothing below a mount. */
 static bool is_left(const struct stat *info, const struct stat *parent, time_t now) {
     return S_ISDIR(info->st_mode) && (info->st_mode & S_ISVTX) != 0 && info->st_uid == geteuid() &&
            info->st_dev == parent->st_dev && info->st_mtim.tv_sec < now - AGE_S;
 }
 
-/* True: removed. */
+/* Returns true if it was removed. */
 static bool remove_left(int parent, const struct stat *parent_info, const char *name,
                         const struct kind *kind, time_t now) {
     struct stat before, info;
@@ -132,7 +134,7 @@ static bool remove_left(int parent, const struct stat *parent_info, const char *
         return false;
     }
     BHI_AUTO_FD fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    BHI_AUTO_DIR *dir = NULL; /* the lock goes last, with it */
+    BHI_AUTO_DIR *dir = NULL; /* the lock goes last, together with the folder */
     if (fd < 0) {
         return false;
     }
@@ -143,7 +145,7 @@ static bool remove_left(int parent, const struct stat *parent_info, const char *
     if (!dir) {
         return false;
     }
-    const int inside = bhi_fd_steal(&fd); /* the folder's now */
+    const int inside = bhi_fd_steal(&fd); /* the descriptor belongs to the folder stream now */
     const struct dirent *entry;
     for (int i = 0; i < MOST_INSIDE && (entry = readdir(dir)); i++) {
         kind->empty(inside, entry->d_name);
@@ -161,7 +163,7 @@ static void sweep(const char *path, const struct kind *kind) {
     if (!dir) {
         return;
     }
-    const int parent = bhi_fd_steal(&fd); /* the folder's now */
+    const int parent = bhi_fd_steal(&fd); /* the descriptor belongs to the folder stream now */
     const time_t now = time(NULL);
     int examined = 0, removed = 0;
     const struct dirent *entry;

@@ -20,7 +20,7 @@
 #error "BHI_INSTALLED_WORKER must name the installed bulkhead-worker"
 #endif
 
-/* The folder that the library (or the program it is linked into) was loaded from. */
+/* Returns the folder from which the library, or the program that it is linked into, was loaded. */
 static bool own_folder(char folder[PATH_MAX]) {
     Dl_info info;
     if (!dladdr((void *)(uintptr_t)bhi_spawn_paths, &info) || !info.dli_fname) {
@@ -39,8 +39,8 @@ static bool own_folder(char folder[PATH_MAX]) {
     return true;
 }
 
-/* *out_chosen: what names it, and has to be set right where it cannot be run; NULL: nothing does.
- */
+/* *out_chosen: the option or variable that names the worker and has to be corrected if the worker
+ * cannot be run; NULL: none does. */
 static char *find_worker(const char *given, const char **out_chosen) {
     *out_chosen = "options.worker_path";
     if (given) {
@@ -115,7 +115,7 @@ bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker, 
     return BH_OK;
 }
 
-/* Only what the drivers need passes on; a value that does not fit is left out. */
+/* Only the variables that drivers need are passed on. A value that does not fit is left out. */
 #define VARIABLES 5
 
 static void clean_environment(char *out[VARIABLES + 1], char storage[VARIABLES][PATH_MAX]) {
@@ -156,13 +156,14 @@ int bhi_spawn(const char *path, const char *mode, int socket, pid_t *out_pid) {
     sigset_t none, all;
     sigemptyset(&none);
     sigfillset(&all);
-    /* The last is room for the names that the processes give themselves (worker/title.h). */
+    /* The last entry is room for the titles that the processes give themselves (worker/title.h). */
     char room[TITLE_BYTES] = "";
     memset(room, '.', sizeof room - 1);
     char *argv[] = {(char *)(uintptr_t)path, (char *)(uintptr_t)mode, room, NULL};
     pid_t pid = -1;
-    /* A process group of its own: a Ctrl-C at the host's terminal is the host's affair. Not a
-     * session: the scheduler would weigh it apart from the host (autogroup). */
+    /* The process gets a group of its own, because a Ctrl-C at the host's terminal is for the host.
+     * It gets no session of its own: the scheduler would weigh that apart from the host
+     * (autogroup). */
     if (!(error = posix_spawn_file_actions_adddup2(&actions, socket, 3)) &&
         !(error =
               posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
@@ -179,7 +180,7 @@ int bhi_spawn(const char *path, const char *mode, int socket, pid_t *out_pid) {
     int pidfd = pidfd_open(pid, 0);
     if (pidfd < 0) {
         error = -errno;
-        kill(pid, SIGKILL); /* nobody would watch or reap it */
+        kill(pid, SIGKILL); /* nothing would watch or reap the process */
         waitpid(pid, NULL, 0);
         return error;
     }
@@ -196,7 +197,7 @@ void bhi_spawn_kill(int pidfd) {
 }
 
 void bhi_spawn_reap(int pidfd) {
-    /* ECHILD: the host reaps for itself, or ignores SIGCHLD. All the same to us. */
+    /* ECHILD: the host reaps children itself, or ignores SIGCHLD. Both do no harm. */
     siginfo_t info;
     while (waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | WNOHANG) != 0 && errno == EINTR)
         ;

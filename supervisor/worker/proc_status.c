@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define MAX_THREADS 256
-/* Threads may start while we look. A pass that meets none that is new is the last one. */
+/* Threads may start during the look. It is complete after a pass that meets no new thread. */
 #define MAX_PASSES 16
 
 struct field {
@@ -34,7 +34,7 @@ static void say(char *why, size_t why_size, const char *text) {
     }
 }
 
-/* Reads a small file of /proc whole. Returns its length or -errno. */
+/* Reads a whole small file of /proc. Returns its length or -errno. */
 static ssize_t read_text(const char *path, char *out, size_t capacity) {
     BHI_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
@@ -60,7 +60,7 @@ static ssize_t read_text(const char *path, char *out, size_t capacity) {
     return result < 0 ? result : (ssize_t)used;
 }
 
-/* The value of the line that begins with |name|, or NULL. */
+/* Returns the value of the line that begins with |name|, or NULL. */
 static const char *find_field(const char *text, const char *name) {
     size_t length = strlen(name);
     for (const char *line = text; line && *line != '\0';) {
@@ -87,10 +87,11 @@ pid_t bhi_pidfd_pid(int pidfd) {
     }
     const char *value = find_field(text, "Pid:");
     if (!value) {
-        return -EBADF; /* some other kind of descriptor */
+        return -EBADF; /* another kind of descriptor */
     }
     long pid = strtol(value, NULL, 10);
-    /* -1: reaped; 0: not in our pid namespace, so that we have no name for it either. */
+    /* -1: the process was reaped; 0: it is not in our pid namespace, so it has no number here
+     * either. */
     return pid > 0 ? (pid_t)pid : 0;
 }
 
@@ -135,7 +136,7 @@ static bool has_seen(const struct seen *seen, pid_t thread) {
     return false;
 }
 
-/* Checks each thread that has not been checked yet. Returns how many those were, or -errno. */
+/* Checks each thread that has not been checked yet. Returns their number, or -errno. */
 static int check_pass(DIR *tasks, pid_t pid, struct seen *seen, char *why, size_t why_size) {
     int fresh = 0;
     rewinddir(tasks);
@@ -155,7 +156,7 @@ static int check_pass(DIR *tasks, pid_t pid, struct seen *seen, char *why, size_
         }
         int result = check_thread(pid, thread, why, why_size);
         if (result == -ENOENT || result == -ESRCH) {
-            continue; /* it ended meanwhile; whatever it started is in the list */
+            continue; /* the thread has ended meanwhile; threads that it started are in the list */
         }
         if (result != 0) {
             return result;
@@ -165,7 +166,7 @@ static int check_pass(DIR *tasks, pid_t pid, struct seen *seen, char *why, size_
     }
 }
 
-/* Is |pidfd| the live process that |pid| names now? */
+/* Returns true if |pid| is now the number of the live process of |pidfd|. */
 static int check_identity(pid_t pid, int pidfd) {
     pid_t named = bhi_pidfd_pid(pidfd);
     if (named < 0) {
@@ -200,7 +201,7 @@ int bhi_proc_status_check(pid_t pid, int pidfd, char *why, size_t why_size) {
         say(why, why_size, "the worker starts threads faster than they can be looked at");
         result = -EPERM;
     }
-    /* A verdict on some other process that took over the pid would be worthless. */
+    /* A verdict about another process that took over the number would be worthless. */
     int identity = check_identity(pid, pidfd);
     if (identity != 0) {
         say(why, why_size, "");
@@ -218,7 +219,7 @@ bool bhi_proc_is_exiting(pid_t pid) {
     if (read_text(path, text, sizeof text) < 0) {
         return true;
     }
-    /* Behind the name, which may have any characters: state, ppid, pgrp, session, tty, its group,
+    /* After the name, which may have any characters: state, ppid, pgrp, session, tty, its group,
      * flags. */
     const char *rest = strrchr(text, ')');
     return !rest || sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1 ||

@@ -36,7 +36,7 @@ bool bhi_trace_begin(struct bhi_zygote_trace *trace, int socket, uint32_t device
     struct bhi_message message = {
         .type = BHI_MSG_TRACE,
         .trace = {.device_index = device_index, .bytes = bhi_page_round(sizeof *trace->page)}};
-    /* A seqpacket socket takes whole packets from several threads. */
+    /* A seqpacket socket transfers whole packets, so several threads may write. */
     if (bhi_fdpass_send_message(socket, &message, &trace->fd, 1) != 0) {
         return false;
     }
@@ -53,7 +53,7 @@ void bhi_trace_fini(struct bhi_zygote_trace *trace) {
     trace->page = NULL;
 }
 
-/* A text of the page's, copied once. */
+/* Copies a text of the shared page once. */
 static void take_text(char *out, size_t size, const char *text, size_t length) {
     bhi_text_sanitise(out, size, text, strnlen(text, length));
 }

@@ -47,7 +47,8 @@ void bhi_zygote_release(struct bhi_zygote *zygote) {
     bhi_context_unref(context);
 }
 
-/* A folder that only we can enter; its name is random, so that nobody can be there first. */
+/* Makes a folder that only this user can enter. Its name is random, so that no other process can be
+ * there first. */
 static int make_runtime_dir(struct bhi_zygote *zygote) {
     int lock_fd = -EEXIST;
     for (int attempt = 0; attempt < 16 && lock_fd == -EEXIST; attempt++) {
@@ -75,7 +76,7 @@ static void remove_runtime_dir(struct bhi_zygote *zygote) {
             unlinkat(fd, entry->d_name, 0);
         }
     }
-    rmdir(zygote->runtime_dir); /* without memory for a look inside: it may be empty */
+    rmdir(zygote->runtime_dir); /* there is no memory to look inside: it may be empty */
     zygote->runtime_dir[0] = 0;
     zygote->runtime_lock = -1;
     if (dir) {
@@ -85,8 +86,8 @@ static void remove_runtime_dir(struct bhi_zygote *zygote) {
     }
 }
 
-/* What hosts have left that were killed together with their wardens. Once a context, and while its
- * first zygote loads the driver: the sweep costs the start nothing. */
+/* Removes what hosts left that were killed together with their wardens. This happens once for each
+ * context, while its first zygote loads the driver, so the start takes no longer. */
 static void sweep(struct bhi_zygote *zygote) {
     bh_context *context = zygote->context;
     if (context->leftovers_removed) {
@@ -123,7 +124,7 @@ static int launch(struct bhi_zygote *zygote) {
     if (error) {
         return error;
     }
-    /* Without a usable cgroup RLIMIT_DATA serves, and bulkhead doctor says why. */
+    /* Without a usable cgroup RLIMIT_DATA limits the memory, and bulkhead doctor says why. */
     uint64_t serial = randombytes_random();
     if (bhi_cgroup_open(&zygote->cgroup, serial, zygote->cgroup_why, sizeof zygote->cgroup_why)) {
         zygote->cgroup = (struct bhi_cgroup){0};
@@ -135,7 +136,8 @@ static int launch(struct bhi_zygote *zygote) {
     }
     zygote->socket = pair[0];
     BHI_AUTO_FD theirs = pair[1];
-    /* A zygote that does not read must not block this thread: what cannot be sent is refused. */
+    /* A zygote that does not read must not block this thread: a message that cannot be sent is an
+     * error. */
     int flags = fcntl(pair[0], F_GETFL);
     if (flags < 0 || fcntl(pair[0], F_SETFL, flags | O_NONBLOCK) != 0) {
         return -errno;
@@ -149,10 +151,11 @@ static int launch(struct bhi_zygote *zygote) {
         return error;
     }
     BHI_STEP_POINT("warden_started", zygote);
-    /* Its end first: whatever fails after this, it is buried once its warden is gone. */
+    /* The warden's end is watched first: whatever fails later, the zygote is buried once its warden
+     * is gone. */
     error = bhi_poller_watch(&context->poller, zygote->warden_pidfd, &zygote->warden_source);
     if (error) {
-        bhi_spawn_kill(zygote->warden_pidfd); /* it has not been told anything yet */
+        bhi_spawn_kill(zygote->warden_pidfd); /* the zygote was told nothing yet */
         zygote->warden_pidfd = -1;
         return error;
     }
@@ -208,7 +211,7 @@ void bhi_zygote_remove_cgroup(struct bhi_zygote *zygote, uint64_t worker) {
     if (!zygote->cgroup.version || bhi_cgroup_remove(&zygote->cgroup, worker) == 0) {
         return;
     }
-    /* Without memory for it, it goes with the zygote. */
+    /* Without memory for the note, the group is removed with the zygote's. */
     if (BHI_ARRAY_RESERVE(zygote->leftovers, zygote->leftover_capacity,
                           zygote->leftover_count + 1)) {
         zygote->leftovers[zygote->leftover_count++] = worker;
@@ -230,7 +233,8 @@ void bhi_zygote_bury(struct bhi_zygote *zygote) {
     if (zygote->warden_pidfd >= 0) {
         bhi_spawn_reap(zygote->warden_pidfd);
     }
-    /* Where the host is a subreaper, or pid 1, the zygote is its child once the warden is gone. */
+    /* If the host is a subreaper or pid 1, the zygote is the host's child once the warden is gone.
+     */
     if (zygote->pidfd >= 0) {
         bhi_spawn_reap(zygote->pidfd);
     }
