@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#define HANG_UP_NS                                                                                 \
-    (200ull * 1000000) /* how long a worker may take to end after its sockets have closed */
+#define HANG_UP_NS (200ull * 1000000) /* for a worker to end after its sockets have closed */
 
 /* Returns the processor time that a process has used in its life; 0: the process has ended. */
 static uint64_t cpu_ns_of(pid_t pid) {

@@ -29,16 +29,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define EVENTS   64
-#define RETRY_NS (2ull * 1000000) /* pause before a full socket is tried again */
-#define REAP_GRACE_NS                                                                              \
-    (2000ull * 1000000) /* for the exit status, which comes late on a busy machine */
-#define WARDEN_GRACE_NS (1000ull * 1000000) /* for a worker to end after its zygote */
+#define EVENTS          64
+#define RETRY_NS        (2ull * 1000000)    /* pause before a full socket is tried again */
+#define REAP_GRACE_NS   (2000ull * 1000000) /* for the exit status: a busy machine delays it */
+#define WARDEN_GRACE_NS (1000ull * 1000000) /* for the warden to end after its zygote */
 #define DEAF_NS         (5ull * 1000000)    /* between two tries to get a descriptor */
 #define SWEEP_NS        (20ull * 1000000)
 #define SWEEP_MOST_NS   (2000ull * 1000000)
 #define CLOSE_GRACE_NS  (10000ull * 1000000) /* for all processes to end when the context closes */
-#define HOLD_NS         (30ull * 1000000000) /* an obituary lists at most this many of them */
+#define HOLD_NS         (30ull * 1000000000) /* how long an obituary waits for a trace */
 #define WORDS_NS        (500ull * 1000000)   /* for sentinels to end when the context closes */
 #define PATIENCE_NS     (3000ull * 1000000)  /* for a killed loader to end */
 
@@ -46,8 +45,7 @@ struct bhi_reactor {
     pthread_t thread;
     bool stopping;        /* context lock */
     uint64_t close_by_ns; /* reactor thread */
-    uint64_t
-        look_ns; /* reactor thread only: the time of the next look at idle workers; 0: there is no worker */
+    uint64_t look_ns;     /* reactor thread: the next look at idle workers; 0: there is no worker */
 };
 
 /* -- the dead -------------------------------------------------------------------------------- */
