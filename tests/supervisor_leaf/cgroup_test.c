@@ -331,7 +331,7 @@ static void close_is_bounded(void) {
     struct bhi_cgroup copy = cgroup;
     uint64_t start = bht_now_ns();
     bhi_cgroup_close(&copy);
-    BHT_LT(bht_now_ns() - start, 3000000000u * bht_slowness());
+    BHT_LT(bht_now_ns() - start, 3000000000ull * bht_slowness());
     kill(pid, SIGKILL);
     BHT_EQ(waitpid(pid, NULL, 0), pid);
     cgroup.lock_fd = -1; /* the copy's close has closed it */
