@@ -30,7 +30,7 @@ void bhi_restart_served(struct bhi_restart *restart, uint64_t now_ns);
 /* The worker died. |blamed|: with a submission to blame, or of its zygote: that is free. Sets
  * not_before_ns. True: the budget is spent. */
 bool bhi_restart_lost(struct bhi_restart *restart, bool blamed, uint64_t now_ns);
-/* After that: the worker's end kept its device from everybody for |took_ns|, which costs a quarter
+/* The worker's end kept its device from everybody for |took_ns|, which costs a quarter
  * of the budget, and as long a pause. True: the budget is spent. */
 bool bhi_restart_late(struct bhi_restart *restart, uint64_t took_ns, uint64_t now_ns);
 

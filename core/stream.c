@@ -134,20 +134,6 @@ void bhi_stream_lost_worker(struct bhi_core_stream *stream, bool blamed, const b
     bhi_stream_unavailable(stream, &trouble, true);
 }
 
-void bhi_stream_lost_late(struct bhi_core_stream *stream, uint64_t took_ns) {
-    struct bhi_core *core = stream->core;
-    if (stream->state != BHI_STREAM_WANTING ||
-        !bhi_restart_late(&stream->restart, took_ns, core->ops->now_ns(core))) {
-        return;
-    }
-    bh_detail trouble;
-    bhi_fail(&trouble, BH_UNAVAILABLE, 0,
-             "stream %s: too many of its workers died and left a kernel that kept the device busy; "
-             "the last did so for %llu ms",
-             stream->name, (unsigned long long)(took_ns / 1000000));
-    bhi_stream_unavailable(stream, &trouble, true);
-}
-
 void bhi_stream_starved(struct bhi_core_stream *stream, const bh_detail *why) {
     struct bhi_core *core = stream->core;
     const uint64_t now_ns = core->ops->now_ns(core);

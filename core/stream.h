@@ -43,9 +43,6 @@ void bhi_stream_served(struct bhi_core_stream *stream); /* the bound worker is r
 /* The bound worker is gone, or could not be had. |blamed|: see bhi_restart_lost. |why| explains a
  * failed start. */
 void bhi_stream_lost_worker(struct bhi_core_stream *stream, bool blamed, const bh_detail *why);
-/* After that: its end took |took_ns|, although it was told to end what it ran, and others had to
- * wait for it. */
-void bhi_stream_lost_late(struct bhi_core_stream *stream, uint64_t took_ns);
 /* No worker was started: the process has no descriptors left. Nothing is charged: it is tried again
  * soon, and when that has gone on for 400 ms the stream is UNAVAILABLE with |why| for a second. */
 void bhi_stream_starved(struct bhi_core_stream *stream, const bh_detail *why);

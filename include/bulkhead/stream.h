@@ -84,7 +84,8 @@ BH_API BH_MUST_USE bh_status bh_stream_synchronize(bh_stream *stream, uint64_t t
  * keep their verdicts, and buffers stay poisoned until they are overwritten. Refills the restart
  * budget: a stream that is UNAVAILABLE gets a worker again. (UNAVAILABLE also ends by itself after
  * restart_window_ns, at the next submission or bh_stream_wait_ready. NO_DEVICE and UNSUPPORTED last
- * until reset.) */
+ * until reset.) Forgives the stream's tenant the deaths that kept a device from others
+ * (docs/deadlines.md). */
 BH_API BH_MUST_USE bh_status bh_stream_reset(bh_stream *stream, bh_detail *detail);
 /* Cancels, as bh_event_cancel does, everything that was submitted to the stream before the call and
  * has not ended. Begins with the newest, so that nothing starts meanwhile. Wait with

@@ -6,6 +6,7 @@
 #include "supervisor/reactor/pipeline_cache.h"
 #include "supervisor/reactor/spawn.h"
 #include "supervisor/stream/stream.h"
+#include "supervisor/stream/tenant.h"
 #include "supervisor/worker/outbox.h"
 #include "supervisor/worker/selector.h"
 #include "supervisor/worker/worker_proc.h"
@@ -147,7 +148,11 @@ static bool next_job(bh_context *context, struct job *job, uint64_t now_ns, uint
         if (!wants(stream)) {
             continue;
         }
-        uint64_t not_before_ns = stream->core.restart.not_before_ns;
+        uint64_t not_before_ns =
+            stream->kind == BHI_WORKER_DEVICE ? bhi_tenant_not_before(context, stream->tenant) : 0;
+        if (not_before_ns < stream->core.restart.not_before_ns) {
+            not_before_ns = stream->core.restart.not_before_ns;
+        }
         if (not_before_ns > now_ns) {
             if (not_before_ns < *look_again) {
                 *look_again = not_before_ns;

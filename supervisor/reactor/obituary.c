@@ -6,6 +6,7 @@
 #include "supervisor/buffer/pool.h"
 #include "supervisor/event/harvest.h"
 #include "supervisor/stream/stream.h"
+#include "supervisor/stream/tenant.h"
 #include "supervisor/worker/zygote.h"
 
 #include <signal.h>
@@ -155,6 +156,28 @@ static uint64_t late_end(const struct bhi_worker *worker) {
     return late ? worker->ended_ns - set_ns : 0;
 }
 
+/* All streams of its tenant have to do with it. One that has a worker keeps it: what it submits is
+ * refused. */
+static void charge_tenant(struct bh_stream *stream, uint64_t took_ns) {
+    bh_context *context = stream->context;
+    bhi_tenant_lost_late(context, stream->tenant, stream->core.name, took_ns);
+    uint64_t until_ns;
+    const bh_detail *trouble = bhi_tenant_trouble(context, stream->tenant, &until_ns);
+    if (!trouble) {
+        return;
+    }
+    bhi_streams_hold(context);
+    BHI_LIST_EACH(node, &context->streams) {
+        struct bh_stream *other = BHI_CONTAINER(node, struct bh_stream, link);
+        if (other->kind == BHI_WORKER_DEVICE && strcmp(other->tenant, stream->tenant) == 0 &&
+            other->core.state == BHI_STREAM_WANTING && !other->core.worker) {
+            bhi_stream_unavailable(&other->core, trouble, true);
+            other->core.heals_at_ns = until_ns;
+        }
+    }
+    bhi_streams_let_go(context);
+}
+
 void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     bhi_worker_harvest(worker); /* what the worker completed stays good (E11) */
     struct bhi_core_worker *core = &worker->core;
@@ -193,7 +216,7 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     bool blamed = bhi_core_worker_died(core, &death);
     const uint64_t late_ns = late_end(worker);
     if (stream && late_ns && !death.closing) {
-        bhi_stream_lost_late(&stream->core, late_ns);
+        charge_tenant(stream, late_ns);
     }
     write_obituary(worker, stream, &death, blamed, obituary);
     if (bound) {

@@ -10,6 +10,7 @@
 #include "supervisor/kernel/kernel.h"
 #include "supervisor/kernel/quarantine.h"
 #include "supervisor/stream/stream.h"
+#include "supervisor/stream/tenant.h"
 #include "supervisor/submit/introduce.h"
 #include "supervisor/worker/worker_proc.h"
 
@@ -186,9 +187,26 @@ static bool is_elsewhere(const struct bhi_submission *submission, struct bhi_out
     return false;
 }
 
+/* Its tenant's workers have kept the device from others too often. */
+static bool is_charged(const struct bhi_submission *submission, struct bhi_outcome *out) {
+    const struct bh_stream *stream = bhi_stream_of(submission->stream);
+    const bh_detail *trouble =
+        bhi_list_empty(&stream->context->tenants) || stream->kind != BHI_WORKER_DEVICE
+            ? NULL
+            : bhi_tenant_trouble(stream->context, stream->tenant, NULL);
+    if (trouble) {
+        *out = (struct bhi_outcome)BHI_OUTCOME_INIT;
+        out->status = trouble->status;
+        out->executed = BH_EXECUTED_NO;
+        out->ended_ns = bhi_now_ns();
+        out->message = trouble->message;
+    }
+    return trouble;
+}
+
 static bool refuse(const struct bhi_submission *submission, struct bhi_outcome *out) {
     return (bhi_payload_of(submission)->borrows && is_elsewhere(submission, out)) ||
-           bhi_quarantine_refuse(submission, out);
+           is_charged(submission, out) || bhi_quarantine_refuse(submission, out);
 }
 
 static void free_submission(struct bhi_submission *submission) {

@@ -1,0 +1,21 @@
+#include "base/detail.h"
+#include "supervisor/context/pump.h"
+#include "supervisor/stream/stream.h"
+#include "supervisor/stream/tenant.h"
+
+BH_API bh_status bh_stream_reset(bh_stream *stream, bh_detail *detail) {
+    if (!BHI_LIVE(stream)) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_stream_reset: stream is NULL or was released");
+    }
+    bh_status status = bhi_context_check(stream->context, "bh_stream_reset", detail);
+    if (status != BH_OK) {
+        return status;
+    }
+    bh_context *context = stream->context;
+    bhi_context_lock(context);
+    (void)bhi_stream_reset(&stream->core);
+    bhi_tenant_forgive(context, stream->tenant);
+    bhi_context_pump_unlock(context);
+    return BH_OK;
+}
