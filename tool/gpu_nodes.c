@@ -3,6 +3,7 @@
 #include <glob.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 static bool has_gpu_nodes(void) {
     static const char *const patterns[] = {"/dev/nvidia[0-9]*", "/dev/dri/renderD*", "/dev/dxg"};
@@ -15,6 +16,14 @@ static bool has_gpu_nodes(void) {
         }
     }
     return found;
+}
+
+bh_memory bhi_memory_for_file(bh_memory memory, const char *path) {
+    struct stat status;
+    if (memory != BH_MEMORY_AUTO || stat(path, &status) != 0) {
+        return memory; /* whoever opens it says why it cannot */
+    }
+    return bhi_memory_for(memory, (uint64_t)status.st_size);
 }
 
 bh_memory bhi_memory_here(bh_memory memory) {

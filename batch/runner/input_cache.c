@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "batch/runner/state.h"
+#include "tool/gpu_nodes.h"
 
 struct bhi_input_entry {
     struct bhi_list node; /* runner->inputs */
@@ -34,7 +35,9 @@ bool bhi_input_identify(const struct bhi_work *work, const char *path,
     out->size = status.st_size;
     out->modified = status.st_mtim;
     out->changed = status.st_ctim;
-    out->place = options->memory == BH_MEMORY_HOST ? 0 : 1 + work->stream / options->streams;
+    out->place = bhi_memory_for_file(options->memory, path) == BH_MEMORY_HOST
+                     ? 0
+                     : 1 + work->stream / options->streams;
     return true;
 }
 

@@ -22,6 +22,7 @@
 #include "request/overlap.h"
 #include "request/push.h"
 #include "request/types.h"
+#include "tool/gpu_nodes.h"
 
 /* -- outputs ------------------------------------------------------------------------------------
  */
@@ -73,7 +74,7 @@ static bool make_output_buffer(struct bhi_work *work, uint32_t index) {
     bh_detail detail = {0};
     bh_buffer_options_init(&options);
     options.stream = runner->streams[work->stream].stream;
-    options.memory = runner->options->memory;
+    options.memory = bhi_memory_for(runner->options->memory, binding->array.bytes);
     bh_status status = bh_buffer_create_with(runner->options->context, binding->array.bytes,
                                              &options, &binding->buffer, &detail);
     if (status == BH_OK) {

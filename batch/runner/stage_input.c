@@ -12,6 +12,7 @@
 #include "batch/runner/state.h"
 #include "batch/runner/work.h"
 #include "request/array.h"
+#include "tool/gpu_nodes.h"
 #include "tool/text.h"
 
 enum { MOST_INPUTS = 256 };
@@ -111,7 +112,7 @@ bool bhi_stage_input(struct bhi_work *work, uint32_t index) {
     source.path = binding->in_path;
     source.tensor = binding->tensor;
     source.stream = work->runner->streams[work->stream].stream; /* its tenant is the file's, too */
-    source.memory = work->runner->options->memory;
+    source.memory = bhi_memory_for_file(work->runner->options->memory, binding->in_path);
     source.format = binding->tensor ? BH_FILE_SAFETENSORS : BH_FILE_NPY;
     bh_status status =
         bh_buffer_from_file(work->runner->options->context, &source, &binding->buffer, &detail);

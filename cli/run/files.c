@@ -11,6 +11,7 @@
 #include "tool/complain.h"
 #include "tool/ending.h"
 #include "tool/exit_status.h"
+#include "tool/gpu_nodes.h"
 #include "tool/interrupt.h"
 #include "tool/memory.h"
 #include "tool/session.h"
@@ -84,12 +85,12 @@ bool bhi_run_open_outputs(struct bhi_run_request *request, struct bhi_complaint 
  * machine down. */
 static int check_memory(const struct bhi_run_request *request) {
     uint64_t total = 0, available = bhi_memory_unused();
-    if (request->memory == BH_MEMORY_DEVICE) {
-        return BHI_EXIT_READY; /* the device's, or refused where it is made */
-    }
     for (uint32_t i = 0; i < request->binding_count; i++) {
-        if (!request->bindings[i].buffer && /* those that are there are paid for */
-            __builtin_add_overflow(total, request->bindings[i].array.bytes, &total)) {
+        const struct bhi_run_binding *binding = &request->bindings[i];
+        /* Those that are there are paid for; the device's are refused where they are made. */
+        if (!binding->buffer &&
+            bhi_memory_for(request->memory, binding->array.bytes) == BH_MEMORY_HOST &&
+            __builtin_add_overflow(total, binding->array.bytes, &total)) {
             total = UINT64_MAX;
         }
     }
@@ -119,9 +120,9 @@ static int fill_buffer(const struct bhi_run_request *request, struct bhi_run_bin
     }
     bh_buffer_options options;
     bh_buffer_options_init(&options);
-    if (request->memory != BH_MEMORY_HOST) {
+    options.memory = bhi_memory_for(request->memory, binding->array.bytes);
+    if (options.memory != BH_MEMORY_HOST) {
         options.stream = stream;
-        options.memory = request->memory;
     }
     bh_status status =
         bh_buffer_create_with(context, binding->array.bytes, &options, &binding->buffer, &detail);

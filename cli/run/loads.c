@@ -8,6 +8,7 @@
 #include "request/array.h"
 #include "tool/clock.h"
 #include "tool/exit_status.h"
+#include "tool/gpu_nodes.h"
 #include "tool/interrupt.h"
 #include "tool/session.h"
 #include "tool/task.h"
@@ -92,7 +93,7 @@ static struct bhi_load_opening *start_opening(const struct bhi_run_request *requ
     opening->source.path = binding->in_path;
     opening->source.tensor = binding->tensor;
     opening->source.stream = stream; /* its tenant is the file's, too */
-    opening->source.memory = request->memory;
+    opening->source.memory = bhi_memory_for_file(request->memory, binding->in_path);
     opening->source.format = binding->tensor ? BH_FILE_SAFETENSORS : BH_FILE_NPY;
     opening->source.deadline_ns = BH_FOREVER; /* a signal ends it */
     if (pthread_create(&opening->thread, NULL, open_file, opening) == 0) {

@@ -161,7 +161,9 @@ int bhi_run_choose_memory(struct bhi_run *run) {
     if (status != BH_OK) {
         return bhi_session_fail(request->command, "--memory", status, &detail);
     }
-    request->memory = bh_buffer_memory(probe);
+    if (bh_buffer_memory(probe) == BH_MEMORY_HOST) {
+        request->memory = BH_MEMORY_HOST;
+    }
     bh_buffer_release(probe);
     return BHI_EXIT_READY;
 }

@@ -37,8 +37,8 @@ int bhi_run_check_overlap(struct bhi_run *run);
 int bhi_run_open_context(struct bhi_run *run);
 /* Makes the stream, whose worker starts meanwhile. */
 int bhi_run_start_worker(struct bhi_run *run);
-/* Makes request.memory what it is for this device: HOST or DEVICE. Where that depends on the device
- * it waits for the worker. */
+/* Makes request.memory HOST where this device has no memory of its own; with AUTO large arrays are
+ * on the device otherwise. Where that depends on the device it waits for the worker. */
 int bhi_run_choose_memory(struct bhi_run *run);
 /* The inputs' arrays are known then, and they are being read. */
 int bhi_run_load_all(struct bhi_run *run);

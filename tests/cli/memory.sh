@@ -39,6 +39,27 @@ full 0 "${square[@]}" --memory host
 full 1 "${square[@]}" --memory device
 full 1 eval 'y=2*x' --in x=small.npy --out y=out.npy --memory device
 
+# auto: arrays of less than 1 MiB are in host memory, others on a GPU. The machine has one: so it seems.
+if [ -n "${GPU_NODE:-}" ]; then
+    export LD_PRELOAD=$GPU_NODE
+    full 0 "${square[@]}" --memory auto
+    full 0 eval 'y=2*x' --in x=small.npy --out y=out.npy
+    full 1 eval 'y=2*x' --in x=x.npy --out y=out.npy --memory auto
+    case_name="a batch of large and small arrays"
+    {
+        echo "{\"id\":1,\"kernel\":\"$SHADERS/square.spv\",\"groups\":16,\"in\":{\"0\":\"small.npy\"},\"out\":{\"1\":\"auto1.npy:f32[1000]\"}}"
+        echo '{"id":2,"eval":"y=x*x","in":{"x":"x.npy"},"out":{"y":"auto2.npy"}}'
+    } > auto.jsonl
+    with_faults "$posing,$full" cli batch auto.jsonl --streams 1 --retry 0 --json
+    expect_status 1
+    expect_json '.done == 1 and .failures[0].code == "OUT_OF_DEVICE_MEMORY"'
+    check square small.npy auto1.npy
+    with_faults "$posing" cli batch auto.jsonl --state auto --streams 1 --json
+    expect_status 0
+    check square x.npy auto2.npy
+    unset LD_PRELOAD
+fi
+
 case_name="saxpy of files in device memory, in pieces"
 with_faults "$posing" cli run "$SHADERS/saxpy.spv" --groups $(((elements + 255) / 256)) --in 0=x.npy \
     --inout 1=y.npy:out.npy --push "f32:2.5,u32:$elements" --memory device
