@@ -3,9 +3,10 @@
  * or has the worker's stream a good result again?
  *
  *     bench-host-death [--device D] [--worker PATH] [--rounds N] [--trusted] [--warden] [--each]
- *                      [--workers] [--quick]
+ *                      [--workers] [--starting] [--quick]
  *
- * --workers kills a worker, not the host. --warden kills the host's warden in the same moment,
+ * The host's spare worker and its sentinel are ready when the kernel begins; with --starting the
+ * host does not wait for them. --workers kills a worker, not the host. --warden kills the host's warden in the same moment,
  * --each prints each process's end.
  *
  * The neighbour is a context of this program's own, with one small job after the other. The host is
@@ -44,7 +45,7 @@ static const uint32_t HANG[] =
 struct options {
     const char *device, *worker;
     unsigned rounds;
-    bool trusted, each, warden, workers;
+    bool trusted, each, warden, workers, starting;
 };
 
 /* -- a context with one stream ---------------------------------------------------------------- */
@@ -126,10 +127,28 @@ static void set_word(struct side *side, uint32_t value) {
 /* -- the host that is killed --------------------------------------------------------------------
  */
 
+/* Until no process of the context is starting any more. */
+static void await_calm(bh_context *context) {
+    static char text[1 << 16];
+    const uint64_t end = bench_now_ns() + TIMEOUT_NS;
+    const struct timespec a_moment = {.tv_nsec = 5000000};
+    do {
+        if (bench_now_ns() > end) {
+            bench_die("a process of the host does not get ready:\n%s", text);
+        }
+        nanosleep(&a_moment, NULL);
+        bh_context_describe(context, text, sizeof text);
+    } while (strstr(text, "has to be ready") || strstr(text, "wait for a sentinel") ||
+             !strstr(text, "spare worker"));
+}
+
 static _Noreturn void be_host(const struct options *options, uint32_t x, uint32_t y) {
     struct side side = open_side(options, "culprit", HANG, sizeof HANG, options->trusted);
     set_word(&side, GO); /* compiled before it is timed */
     run_once(&side);
+    if (!options->starting) {
+        await_calm(side.context);
+    }
     set_word(&side, 0);
     (void)launch(&side, x, y);
     const struct timespec a_while = {.tv_nsec = RUNNING_NS};
@@ -275,8 +294,17 @@ static struct round kill_a_host(const struct options *options, const struct neig
     snprintf(y, sizeof y, "%u", grid[1]);
     snprintf(device, sizeof device, "%s", options->device ? options->device : "");
     snprintf(worker, sizeof worker, "%s", options->worker ? options->worker : "");
-    char self[] = "/proc/self/exe", host[] = "--host", trusted[] = "--trusted", guarded[] = "";
-    char *argv[] = {self, host, x, y, device, worker, options->trusted ? trusted : guarded, NULL};
+    char self[] = "/proc/self/exe", host[] = "--host", trusted[] = "--trusted";
+    char starting[] = "--starting", no[] = "";
+    char *argv[] = {self,
+                    host,
+                    x,
+                    y,
+                    device,
+                    worker,
+                    options->trusted ? trusted : no,
+                    options->starting ? starting : no,
+                    NULL};
     int say[2];
     pid_t pid;
     char byte;
@@ -326,11 +354,12 @@ static struct round kill_a_worker(const struct options *options, const struct ne
                                   const uint32_t grid[2]) {
     struct side side = open_side(options, "culprit", HANG, sizeof HANG, options->trusted);
     const struct timespec a_while = {.tv_nsec = RUNNING_NS};
-    const struct timespec a_second = {.tv_sec = 1};
     struct round round;
     set_word(&side, GO); /* compiled before it is timed */
     run_once(&side);
-    nanosleep(&a_second, NULL); /* the spare is ready, and the sentinel */
+    if (!options->starting) {
+        await_calm(side.context);
+    }
     set_word(&side, 0);
     bh_event *event = launch(&side, grid[0], grid[1]);
     nanosleep(&a_while, NULL);
@@ -374,10 +403,11 @@ static void measure(const struct options *options, const struct neighbour *n,
 int main(int argc, char **argv) {
     struct options options = {.rounds = 5};
     bool quick = false;
-    if (argc == 7 && strcmp(argv[1], "--host") == 0) {
+    if (argc == 8 && strcmp(argv[1], "--host") == 0) {
         options.device = argv[4][0] != '\0' ? argv[4] : NULL;
         options.worker = argv[5][0] != '\0' ? argv[5] : NULL;
-        options.trusted = strcmp(argv[6], "--trusted") == 0;
+        options.trusted = argv[6][0] != '\0';
+        options.starting = argv[7][0] != '\0';
         be_host(&options, (uint32_t)atoi(argv[2]), (uint32_t)atoi(argv[3]));
     }
     for (int i = 1; i < argc; i++) {
@@ -393,6 +423,8 @@ int main(int argc, char **argv) {
             options.warden = true;
         } else if (strcmp(argv[i], "--workers") == 0) {
             options.workers = true;
+        } else if (strcmp(argv[i], "--starting") == 0) {
+            options.starting = true;
         } else if (strcmp(argv[i], "--each") == 0) {
             options.each = true;
         } else if (strcmp(argv[i], "--quick") == 0) {

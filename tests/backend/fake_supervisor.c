@@ -100,7 +100,8 @@ void fake_expect(struct fake *fake, enum bhi_message_type type, struct bhi_messa
     do {
         error = bhi_channel_recv(&fake->channel, BHI_W2S, BHI_WS_HELD | BHI_WS_RUNNING,
                                  FAKE_PATIENCE_MS, out, why, sizeof why);
-    } while (error == 0 && out->type == BHI_MSG_LOG && type != BHI_MSG_LOG);
+    } while (error == 0 && ((out->type == BHI_MSG_LOG && type != BHI_MSG_LOG) ||
+                            out->type == BHI_MSG_WORDS)); /* from a GPU: no sentinel here */
     if (error != 0 || out->type != type) {
         BHT_FAIL("expected message %d, got error %d (%s), message %d", (int)type, error, why,
                  error == 0 ? (int)out->type : 0);

@@ -259,7 +259,11 @@ static void grids_of_more_than_32_bits(void) {
     struct fixture f;
     open_add(&f);
     f.rig.record_count = 0;
-    BHT_TRUE(!f.rig.backend->device.whole_grids);
+    if (f.rig.backend->device.whole_grids) {
+        BHT_TRUE(!rig_is_lavapipe(&f.rig));
+        rig_close(&f.rig);
+        return;
+    }
     rig_begin(&f.rig);
     rig_dispatch(&f.rig, 1, 4096, 4096, 256, BINDINGS(X, Y), &f.c, sizeof f.c);
     rig_run_fails(&f.rig, BH_LIMIT_EXCEEDED, 0,

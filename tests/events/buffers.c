@@ -44,7 +44,7 @@ static void expect_all(bh_buffer *buffer, float value, const char *otherwise) {
 }
 
 static void open_gate(struct stage *s) {
-    *s->word = FX_GATE_OPEN;
+    fx_open(s->word);
     ev_ready(s->bad);
 }
 
@@ -226,7 +226,7 @@ static void case_25_temporaries_go_at_their_own_end(void) {
     }
     bh_event *second = fx_gate(s.a, s.hang, s.gate); /* the stream is not going to be idle */
     BHT_EQ(pool(&s).blocks, 0);
-    word[0] = FX_GATE_OPEN;
+    fx_open(word);
     ev_ready(first);
     fx_await_gate(s.gate);
     WAIT_UNTIL(pool(&s).blocks == 1, 20000);
@@ -234,7 +234,7 @@ static void case_25_temporaries_go_at_their_own_end(void) {
     /* And it can be had at once. */
     bh_buffer *next = buffer_for(&s, s.a, 1);
     BHT_TRUE(fx_pointer(next) == word);
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     ev_ready(second);
     bh_buffer_release(next);
     bh_event_release(first);

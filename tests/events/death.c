@@ -117,7 +117,7 @@ static void case_43_fifty_events_and_sixteen_waiters(void) {
         bh_event_release(innocent[i]);
     }
     BHT_EQ(bh_event_query(held_by), BH_EVENT_PENDING);
-    *word_b = FX_GATE_OPEN;
+    fx_open(word_b);
     ev_ready(held_by);
     ev_well(&s);
     for (int i = 1; i < OUTSTANDING; i++) {
@@ -244,7 +244,7 @@ static void case_46_late_completion_of_a_dead_generation(void) {
         ev_same_verdict(&before, &after);
         ev_content_poisoned(s.gate, BH_WORKER_SIGNAL);
     }
-    *word = FX_GATE_OPEN;
+    fx_open(word);
     ev_ready(next);
     ev_ready(behind);
     BHT_NE(bh_stream_worker_pid(s.a), 0);
@@ -337,7 +337,7 @@ static void case_46_late_rings_of_a_dead_generation(void) {
     }
     fx_expect_healthy(s.context, s.b); /* everybody has had a turn */
     BHT_EQ(bh_event_query(next), BH_EVENT_PENDING);
-    *word = FX_GATE_OPEN;
+    fx_open(word);
     ev_ready(next);
     BHT_EQ(fx_verdict(next).worker_pid, next_pid); /* nobody took it for that one's rings */
     bh_verdict after = ev_agree(lost, BH_WORKER_SIGNAL);

@@ -66,7 +66,7 @@ static void case_02_recorded_as_failed(void) {
     struct stage s;
     stage_open(&s);
     bh_event *refused = ev_refused(&s, s.a, s.y);
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     query_shows_the_failure(refused);
     ev_poisoned(refused, BH_BINDING_MISMATCH, refused, 0, BH_EXECUTED_NO);
     ev_ready(s.bad);
@@ -82,7 +82,7 @@ static void case_02_ran_although_its_producer_was_refused(void) {
     stage_open(&s);
     bh_event *refused = ev_refused(&s, s.a, s.y);
     bh_event *dependent = ev_square(&s, s.a, s.y, s.z, NULL, 0);
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     query_shows_the_failure(dependent);
     bh_verdict verdict = ev_agree(dependent, BH_BINDING_MISMATCH);
     BHT_EQ(verdict.origin, bh_event_id(refused));
@@ -474,7 +474,7 @@ static void no_event_is_left_pending(enum way way, bh_status status) {
     } else if (way == CANCELLED) {
         BHT_EQ(bh_event_cancel(root), BH_OK);
     } else if (way == REFUSED) {
-        *s.word = FX_GATE_OPEN;
+        fx_open(s.word);
     }
     BHT_EQ(ev_agree(root, status).origin, bh_event_id(root));
     for (uint32_t i = 0; i < LINKS; i++) {

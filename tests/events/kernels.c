@@ -166,7 +166,7 @@ static void case_32_eviction_spares_what_is_in_flight(void) {
     }
     BHT_EQ(stats_of(context).introduced, IN_FLIGHT + 1);
     BHT_EQ(stats_of(context).evicted, 0);
-    *word = FX_GATE_OPEN;
+    fx_open(word);
     for (uint32_t i = 0; i < IN_FLIGHT; i++) {
         finish(events[i]);
     }

@@ -21,7 +21,7 @@ static void a_join_is_ready_when_all_are(void) {
     ev_ready(good);
     ev_ready(of_good);
     BHT_EQ(bh_event_query(join), BH_EVENT_PENDING);
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     ev_ready(join);
     ev_ready(s.bad);
     const bh_verdict verdict = ev_agree(join, BH_OK);
@@ -71,7 +71,7 @@ static void a_marker_is_cancelled(void) {
     BHT_EQ(bh_event_cancel(marker), BH_OK);
     ev_poisoned(marker, BH_CANCELLED, marker, 0, BH_EXECUTED_NO);
     ev_poisoned(after, BH_CANCELLED, marker, 1, BH_EXECUTED_NO);
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     ev_ready(s.bad);
     ev_well(&s);
     release((bh_event *[]){marker, after}, 2);
@@ -88,7 +88,7 @@ static void markers_between_work(void) {
         events[2 * i] = ev_square(&s, s.a, i % 2 ? s.y : s.x, i % 2 ? s.x : s.y, NULL, 0);
         events[2 * i + 1] = mark(s.a, NULL, 0);
     }
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     for (int i = 2 * ROUNDS; i > 0; i--) {
         BHT_EQ(bh_event_wait(events[i - 1], FX_SECONDS), BH_OK);
     }

@@ -387,7 +387,7 @@ static void case_52_stopped_in_mid_job(void) {
     stage_gate(&s);
     fx_kill(s.pid, SIGSTOP);
     WAIT_UNTIL(bht_process_state(s.pid) == 'T', 20000);
-    *s.word = FX_GATE_OPEN; /* it could end, if it ran */
+    fx_open(s.word); /* it could end, if it ran */
     bh_event *behind = ev_square(&s, s.a, s.x, s.y, NULL, 0);
     fx_expect_healthy(s.context, s.b);
     bh_verdict verdict = ev_poisoned(s.bad, BH_DEADLINE, s.bad, 0, BH_EXECUTED_UNKNOWN);

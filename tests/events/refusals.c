@@ -83,7 +83,7 @@ static void foreign_objects_are_refused(void) {
     /* None of it is queued behind the gate, none has touched y, and both contexts are well. */
     BHT_EQ(bh_stream_synchronize(s.b, 0, NULL), BH_OK);
     ev_squares(s.x, 0);
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     ev_ready(s.bad);
     ev_well(&s);
     fx_expect_healthy(f.context, f.stream);
@@ -138,7 +138,7 @@ static void an_event_cannot_wait_for_itself(void) {
         BHT_GT(bh_event_id(event), bh_event_id(old[i]));
         BHT_EQ(bh_event_wait(event, FX_MS), BH_TIMEOUT); /* it waits for the one before */
     }
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     ev_ready(event);
     const uint32_t *y = fx_pointer(s.y);
     BHT_EQ(y[0], 3);

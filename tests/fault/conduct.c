@@ -239,7 +239,7 @@ static void rings_for_what_was_published_at_once(void) {
         BHT_EQ(bh_event_on_end(events[i], count_end, NULL, NULL), BH_OK);
     }
     for (int i = 0; i < JOBS; i++) {
-        words[i][0] = FX_GATE_OPEN;
+        fx_open(words[i]);
         WAIT_UNTIL(told > i, 20000); /* so the reactor has answered that ring */
         BHT_EQ(bh_event_wait(events[i], 0), BH_OK);
     }

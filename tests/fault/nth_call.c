@@ -452,7 +452,7 @@ static bh_status cancel(struct scene *scene, bh_detail *detail) {
     for (size_t i = 0; i < BHT_COUNT(scene->queued) && status == BH_OK; i++) {
         status = bh_event_cancel(scene->queued[i]);
     }
-    *scene->open = FX_GATE_OPEN;
+    fx_open(scene->open);
     BHT_EQ(bht_end(scene->running, "the gate"), BH_OK); /* whoever stands behind it is cancelled */
     for (size_t i = 0; i < BHT_COUNT(scene->queued); i++) {
         /* Without memory it could not be taken out of the lane, and may have ended well first. */

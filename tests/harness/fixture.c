@@ -65,6 +65,7 @@ bh_status __wrap_bh_context_destroy(bh_context *context) {
     bh_status status = __real_bh_context_destroy(context);
     if (context && status == BH_OK) {
         replace_context(context, NULL);
+        fx_forget_gates();
     }
     return status;
 }
@@ -153,9 +154,19 @@ bool fx_nobody_left(void) {
     return bht_count_children(getpid()) == 0;
 }
 
+static bool is_settled(bh_context *context) {
+    static char text[1 << 14];
+    bh_context_describe(context, text, sizeof text);
+    return !strstr(text, "has to be ready") && !strstr(text, "wait for a sentinel");
+}
+
+void fx_settle(bh_context *context) {
+    WAIT_UNTIL(is_settled(context), 20000);
+}
+
 bh_kernel *fx_kernel(bh_context *context, const char *name) {
-    return strcmp(name, "gate") == 0 ? fx_kernel_trusted(context, name)
-                                     : fx_kernel_guarded(context, name);
+    return strcmp(name, "gate") == 0 && !fx_on_gpu() ? fx_kernel_trusted(context, name)
+                                                     : fx_kernel_guarded(context, name);
 }
 
 bool fx_drops_outside(bh_context *context) {
@@ -242,8 +253,8 @@ bh_buffer *fx_words(bh_context *context, uint32_t count, uint32_t value) {
 }
 
 /* |deadline_ns| is the submission's own (0: the stream's). */
-static bh_event *launch(bh_stream *stream, bh_kernel *kernel, uint32_t groups,
-                        const bh_binding *bindings, uint32_t count, uint64_t deadline_ns) {
+bh_event *fx_launch(bh_stream *stream, bh_kernel *kernel, uint32_t groups,
+                    const bh_binding *bindings, uint32_t count, uint64_t deadline_ns) {
     const bh_command command = {.type = BH_COMMAND_DISPATCH,
                                 .kernel = kernel,
                                 .groups = {groups, 1, 1},
@@ -266,7 +277,7 @@ static bh_event *square_within(bh_stream *stream, bh_kernel *square, bh_buffer *
         {.binding = 1, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
     };
     const uint32_t groups = (uint32_t)((bh_buffer_size(x) / 4 + 63) / 64);
-    return launch(stream, square, groups, bindings, 2, deadline_ns);
+    return fx_launch(stream, square, groups, bindings, 2, deadline_ns);
 }
 
 bh_event *fx_square(bh_stream *stream, bh_kernel *square, bh_buffer *x, bh_buffer *y) {
@@ -277,43 +288,7 @@ bh_event *fx_run(bh_stream *stream, bh_kernel *kernel, bh_buffer *data) {
     const bh_binding bindings[] = {
         {.binding = 0, .buffer = data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE},
     };
-    return launch(stream, kernel, 65535, bindings, 1, 0);
-}
-
-/* A gate's mapping, though it is in use: bh_buffer_map would wait. */
-struct gate {
-    bh_buffer *buffer;
-    volatile uint32_t *words;
-};
-static struct gate gates[64];
-
-bh_event *fx_gate(bh_stream *stream, bh_kernel *gate, bh_buffer *data) {
-    return fx_gate_within(stream, gate, data, 0);
-}
-
-bh_event *fx_gate_within(bh_stream *stream, bh_kernel *gate, bh_buffer *data,
-                         uint64_t deadline_ns) {
-    volatile uint32_t *words = fx_pointer(data);
-    words[1] = 0;
-    size_t i = 0;
-    while (gates[i].buffer && gates[i].buffer != data) {
-        BHT_LT(++i, BHT_COUNT(gates));
-    }
-    gates[i] = (struct gate){data, words};
-    /* Each of them holds for some 0.1 s (gate.comp); once it is open, all still have to run. */
-    const bh_binding binding = {
-        .buffer = data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
-    return launch(stream, gate, 8192, &binding, 1, deadline_ns);
-}
-
-void fx_await_gate(bh_buffer *data) {
-    for (size_t i = 0; i < BHT_COUNT(gates); i++) {
-        if (gates[i].buffer == data) {
-            WAIT_UNTIL(gates[i].words[1] == 1, 20000);
-            return;
-        }
-    }
-    BHT_FAIL("no gate runs on this buffer");
+    return fx_launch(stream, kernel, 65535, bindings, 1, 0);
 }
 
 bh_verdict fx_verdict(bh_event *event) {

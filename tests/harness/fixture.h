@@ -12,9 +12,11 @@
 /* The value that ends tests/system/gate.comp. */
 #define FX_GATE_OPEN 0x600D600Du
 
-/* A worker and its memory holder (worker/process/memory_holder.h), which there is not under ASan.
- */
-#define PROCESSES_A_WORKER (BHT_ASAN ? 1 : 2)
+/* A worker and its memory holder (worker/process/memory_holder.h), which there is not under ASan,
+ * nor on a GPU. */
+#define PROCESSES_A_WORKER (BHT_ASAN || fx_on_gpu() ? 1u : 2u)
+/* Warden and zygote; on a GPU a sentinel. */
+#define PROCESSES_A_CONTEXT (fx_on_gpu() ? 3u : 2u)
 
 /* Fault injection needs the faulty worker: |faults| as in worker/faults/faults.h, NULL: the real
  * one. */
@@ -27,13 +29,16 @@ bh_stream *fx_stream(bh_context *context, const char *name, uint64_t deadline_ns
 void fx_describe(void);
 /* Waits until it is served, and returns the worker's pid. */
 pid_t fx_ready(bh_stream *stream);
+/* Waits until no process of the context is starting: on a GPU its sentinel has all abort words. */
+void fx_settle(bh_context *context);
 /* How many processes below this one are stopped, as at a fault point; *out_pid (or NULL) is one. */
 size_t fx_stopped(pid_t *out_pid);
 /* Waits until one is. */
 pid_t fx_await_stopped(void);
 /* Reaps what has ended: no child is left, also of those that others have left to this process. */
 bool fx_nobody_left(void);
-/* Guarded, but for the gate: nothing but its worker's death ends that one. */
+/* Guarded, but for the gate: nothing but its worker's death ends that one. (On a GPU the gate is
+ * guarded, too: there the death of a worker whose kernel nobody stops takes the driver's 4 s.) */
 bh_kernel *fx_kernel(bh_context *context, const char *name);
 /* A gate that was guarded would be told from an honest kernel where the driver cuts loops short. */
 bh_kernel *fx_kernel_guarded(bh_context *context, const char *name);
@@ -47,6 +52,9 @@ uint32_t *fx_pointer(bh_buffer *buffer);
 
 /* y = x * x over floats; returns the event. */
 bh_event *fx_square(bh_stream *stream, bh_kernel *square, bh_buffer *x, bh_buffer *y);
+/* Any kernel, |groups| of it; a deadline of its own, 0: the stream's. */
+bh_event *fx_launch(bh_stream *stream, bh_kernel *kernel, uint32_t groups,
+                    const bh_binding *bindings, uint32_t count, uint64_t deadline_ns);
 /* Any kernel with one buffer at 0.0. */
 bh_event *fx_run(bh_stream *stream, bh_kernel *kernel, bh_buffer *data);
 /* The kernel "gate": runs until word 0 of |data| is FX_GATE_OPEN, or for minutes. */
@@ -55,6 +63,12 @@ bh_event *fx_gate(bh_stream *stream, bh_kernel *gate, bh_buffer *data);
 bh_event *fx_gate_within(bh_stream *stream, bh_kernel *gate, bh_buffer *data, uint64_t deadline_ns);
 /* Waits until it runs: it says so in word 1. The buffer needs two words. */
 void fx_await_gate(bh_buffer *data);
+/* Lets the gate go on whose words are mapped there. On a GPU the gate opener does it. */
+void fx_open(volatile uint32_t *words);
+/* Forgets all gates: the fixture does so with each context that is destroyed. */
+void fx_forget_gates(void);
+/* $BULKHEAD_TEST_GPU is set: the tests run on a GPU (scripts/gpu-tests). */
+bool fx_on_gpu(void);
 bh_verdict fx_verdict(bh_event *event);
 /* Waits for the event and checks what became of it. */
 void fx_expect(bh_event *event, bh_status status);

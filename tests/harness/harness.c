@@ -328,13 +328,26 @@ static bool run_test(const struct bht_test *test) {
     return !why;
 }
 
+static bool all_without(int argc, char **argv) {
+    return argc > 1 && strcmp(argv[1], "--without") == 0;
+}
+
 static bool wanted(const char *name, int argc, char **argv) {
-    for (int i = 1; i < argc; i++) {
+    const bool without = all_without(argc, argv);
+    for (int i = without ? 2 : 1; i < argc; i++) {
         if (strcmp(argv[i], name) == 0) {
-            return true;
+            return !without;
         }
     }
-    return argc <= 1;
+    return argc <= 1 || without;
+}
+
+/* How many tests the arguments ask for, if each of them is one. */
+static size_t asked_for(int argc, char **argv, size_t count) {
+    if (all_without(argc, argv)) {
+        return count - (size_t)(argc - 2);
+    }
+    return argc > 1 ? (size_t)(argc - 1) : count;
 }
 
 int bht_main(int argc, char **argv, const struct bht_test *tests, size_t count) {
@@ -354,7 +367,7 @@ int bht_main(int argc, char **argv, const struct bht_test *tests, size_t count) 
         }
     }
     printf("%zu passed, %zu failed\n", passed, failed);
-    if (passed + failed == 0 || (argc > 1 && passed + failed != (size_t)(argc - 1))) {
+    if (passed + failed == 0 || passed + failed != asked_for(argc, argv, count)) {
         fprintf(stderr, "no such test; --list lists them\n");
         return 2;
     }

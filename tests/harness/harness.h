@@ -9,7 +9,8 @@
  *         return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
  *     }
  *
- * Arguments name the tests to run (all without); --list lists them.
+ * Arguments name the tests to run (all without); --without NAME... runs all others; --list lists
+ * them.
  * Asserts end the test at once: no clean-up runs, which is fine in a process that is about to end.
  */
 #ifndef BHT_HARNESS_H

@@ -166,7 +166,7 @@ static void changed_in_flight(void) {
         .type = BH_COMMAND_FILL, .dst = s.in, .size = BH_WHOLE_SIZE, .fill_value = 5};
     bh_event *filled = submit(s.reader, &fill);
     bh_event *after = read_parts(&s, 1, PARTS - 1);
-    open[0] = FX_GATE_OPEN;
+    fx_open(open);
     end_well(running);
     end_well(before);
     end_well(filled);

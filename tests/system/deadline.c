@@ -357,7 +357,7 @@ static bh_event *compile_slowly(struct stage *s, bh_event *event) {
 static void a_slow_compiler_is_no_hang(void) {
     struct stage s = open_stage("1:compile:1=stop", RUN_NS, 0, 0);
     bh_kernel *gate = fx_kernel_guarded(s.context, "gate");
-    fx_pointer(s.data)[0] = FX_GATE_OPEN;
+    fx_open(fx_pointer(s.data));
     bh_event *event = compile_slowly(&s, launch(&s, gate, 1, RUN_NS));
     fx_expect(event, BH_OK);
     BHT_EQ(bh_stream_worker_pid(s.stream), s.pid);

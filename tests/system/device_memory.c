@@ -135,7 +135,7 @@ static void a_turn_takes_a_timeout(void) {
     uint32_t found[16];
     BHT_EQ(bh_buffer_read(buffer, 0, found, sizeof found, FX_MS, &detail), BH_TIMEOUT);
     BHT_EQ(bh_buffer_version(buffer), version);
-    *word = FX_GATE_OPEN;
+    fx_open(word);
     fx_expect(running, BH_OK);
     device_expect(buffer, zeros, sizeof zeros);
     BHT_EQ(bh_stream_synchronize(s.a, FX_SECONDS, NULL), BH_OK); /* what was taken back is quiet */
@@ -245,7 +245,7 @@ static void a_write_in_pieces_cleans(void) {
     bh_event *event = device_copy(s.a, host, buffer);
     BHT_EQ(bh_event_cancel(event), BH_OK);
     fx_expect(event, BH_CANCELLED);
-    *word = FX_GATE_OPEN;
+    fx_open(word);
     fx_expect(running, BH_OK);
     uint32_t *words = device_pattern(size, 5);
     BHT_EQ(bh_buffer_read(buffer, 0, words, 4, FX_SECONDS, NULL), BH_CANCELLED);

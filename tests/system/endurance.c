@@ -14,9 +14,9 @@ struct footprint {
     uint64_t resident;
 };
 
-/* With |workers| of them there: none is on its way in or out. Warden and zygote are two more. */
+/* With |workers| of them there: none is on its way in or out. */
 static struct footprint measure(size_t workers) {
-    const size_t descendants = 2 + workers * PROCESSES_A_WORKER;
+    const size_t descendants = PROCESSES_A_CONTEXT + workers * PROCESSES_A_WORKER;
     WAIT_UNTIL(bht_count_descendants(getpid()) == descendants, 20000);
     return (struct footprint){
         .descriptors = bht_count_descriptors(getpid()),

@@ -44,6 +44,7 @@ static _Noreturn void be_host(const char *faults, int say) {
     bh_context *context = fx_context(faults);
     bh_stream *stream = fx_stream(context, "culprit", BH_FOREVER);
     const pid_t worker = fx_ready(stream);
+    fx_settle(context);
     if (!launch(stream, fx_kernel(context, "hang"), fx_words(context, 64, 0)) ||
         write(say, &worker, sizeof worker) != (ssize_t)sizeof worker) {
         _exit(1);

@@ -224,8 +224,9 @@ static void spares_take_over(void) {
     bh_context *context = fx_context_with(options, NULL);
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     pid_t first = fx_ready(stream);
-    /* warden, zygote, the worker and the spare, each with its memory holder */
-    WAIT_UNTIL(bht_count_descendants(getpid()) == 2 + 2 * PROCESSES_A_WORKER, 10000);
+    /* the worker and the spare, each with its memory holder */
+    WAIT_UNTIL(bht_count_descendants(getpid()) == PROCESSES_A_CONTEXT + 2 * PROCESSES_A_WORKER,
+               10000);
     fx_kill(first, SIGKILL);
     fx_expect_healthy(context, stream);
     bh_stream_release(stream);
@@ -440,7 +441,7 @@ static void out_of_descriptors_while_another_runs(void) {
         close(fds[--count]);
     }
     fx_ready(second);
-    *word = FX_GATE_OPEN;
+    fx_open(word);
     fx_expect(running, BH_OK);
     fx_expect_healthy(context, second);
     bh_event_release(running);

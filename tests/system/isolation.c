@@ -159,7 +159,7 @@ static void the_next_worker_starts_meanwhile(void) {
     WAIT_UNTIL(bht_count_descendants(getpid()) >= alone + PROCESSES_A_WORKER, 20000);
     bh_event *next = square(&s);
     BHT_EQ(bh_event_query(next), BH_EVENT_PENDING);
-    *(volatile uint32_t *)open = FX_GATE_OPEN;
+    fx_open(open);
     const int32_t pid = pid_of(gate);
     BHT_TRUE(pid_of(next) != pid);
     bh_buffer_release(word);

@@ -123,7 +123,7 @@ static void the_culprit_is_no_victim_of_its_victims(void) {
 static void a_deadline_is_for_its_own_submission(void) {
     struct stage s = set_up(FIRST_DEADLINE_NS, BH_FOREVER);
     BHT_EQ(bh_event_wait(s.second, FIRST_DEADLINE_NS + 300 * FX_MS), BH_TIMEOUT);
-    s.words[0] = FX_GATE_OPEN;
+    fx_open(s.words);
     fx_expect(s.second, BH_OK);
     fx_expect(s.first, BH_OK);
     BHT_EQ(bh_stream_worker_pid(s.stream), s.pid);
@@ -140,7 +140,9 @@ static void deadline_of_the_second(bool trusted) {
     BHT_EQ(verdict.limit, SECOND_DEADLINE_NS);
     BHT_GE(verdict.ended_ns - verdict.started_ns, SECOND_DEADLINE_NS);
     /* Its time runs from when it began, which the supervisor has to find out by itself. */
-    BHT_LE(verdict.ended_ns, s.seen_ns + SECOND_DEADLINE_NS + SLACK_NS);
+    const uint64_t drained_ns =
+        trusted && fx_on_gpu() ? 5000 * FX_MS : 0; /* the driver's time-out */
+    BHT_LE(verdict.ended_ns, s.seen_ns + SECOND_DEADLINE_NS + drained_ns + SLACK_NS);
     tear_down(&s);
 }
 
@@ -172,7 +174,7 @@ static void one_that_is_done_is_cancelled(void) {
     struct stage s = set_up(BH_FOREVER, BH_FOREVER);
     BHT_EQ(bh_event_cancel(s.first), BH_OK);
     BHT_EQ(bh_event_wait(s.second, 100 * FX_MS), BH_TIMEOUT);
-    s.words[0] = FX_GATE_OPEN;
+    fx_open(s.words);
     fx_expect(s.second, BH_OK);
     fx_expect(s.first, BH_OK);
     BHT_EQ(bh_stream_worker_pid(s.stream), s.pid);

@@ -80,7 +80,7 @@ static void an_epoll_loop(void) {
     reap(epoll, events, fds, 1, BH_EVENT_POISONED);
     BHT_EQ(bh_event_query(events[ODD]), BH_EVENT_POISONED);
     BHT_EQ(epoll_wait(epoll, &none, 1, 0), 0);
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     reap(epoll, events, fds, MANY - 1, BH_EVENT_READY);
     close(epoll);
     for (int i = 0; i < MANY; i++) {
@@ -125,7 +125,7 @@ static void a_descriptor_that_is_closed_early(void) {
     BHT_EQ(close(closed), 0);
     int stranger = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     BHT_EQ(stranger, closed);
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     expect_readable(kept);
     /* The two are told in this order. */
     BHT_TRUE(!readable(stranger, 0));
@@ -167,7 +167,7 @@ static void noticed_while_the_worker_goes_on(void) {
     }
     int fd = fd_of(s.running);
     events[0] = fx_gate(s.a, s.kernel, gates[0]);
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     expect_readable(fd);
     fx_await_gate(gates[0]);
 
@@ -178,14 +178,14 @@ static void noticed_while_the_worker_goes_on(void) {
     /* On another worker. A kernel's first run there says something over the channel, and that has
      * the reactor look, too: so it is the second run that counts. */
     fx_await_gate(gates[1]);
-    *words[1] = FX_GATE_OPEN;
+    fx_open(words[1]);
     fx_await_gate(gates[2]);
     events[3] = fx_gate(s.a, s.kernel, gates[3]);
     BHT_TRUE(!readable(fd, 0));
-    *words[2] = FX_GATE_OPEN;
+    fx_open(words[2]);
     expect_readable(fd);
     BHT_EQ(bh_event_query(events[3]), BH_EVENT_PENDING);
-    *words[3] = FX_GATE_OPEN;
+    fx_open(words[3]);
     for (int i = 0; i < GATES; i++) {
         fx_expect(events[i], i ? BH_OK : BH_WORKER_SIGNAL);
         bh_event_release(events[i]);
@@ -202,7 +202,7 @@ static void a_descriptor_is_all_that_is_kept(void) {
     bh_event_release(queued);
     stage_let_go(&s);
     BHT_TRUE(!readable(running_fd, 0));
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     expect_readable(running_fd);
     expect_readable(queued_fd);
     BHT_EQ(bh_context_destroy(s.context), BH_OK);
@@ -240,7 +240,7 @@ static void no_descriptor_is_left(void) {
         BHT_EQ(bht_count_self().descriptors, count);
     }
     int fd = fd_of(s.running);
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     expect_readable(fd);
     stage_tear_down(&s);
 }
@@ -277,7 +277,7 @@ static void a_forked_child(void) {
     BHT_EQ(read(told[0], &byte, 1), 1);
     close(told[0]);
     close(told[1]);
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     int status = -1;
     BHT_EQ(waitpid(child, &status, 0), child);
     BHT_EQ(status, 0);
@@ -342,7 +342,7 @@ static void callbacks_run_in_order(void) {
         BHT_EQ(bht_count_self().threads, threads + 1);
     }
     BHT_EQ(atomic_load(&call_count), 0);
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     await_calls(6);
     for (int i = 0; i < 6; i++) {
         BHT_EQ(calls[i].user, i);
@@ -482,7 +482,7 @@ static void a_callback_must_not_block(void) {
     BHT_EQ(bh_context_destroy(s.context), BH_OK); /* the one that it has made */
     s.context = context;
     BHT_EQ(bh_event_query(s.running), BH_EVENT_PENDING);
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     fx_expect(s.running, BH_OK);
     bh_event_release(event);
     sem_destroy(&finished);
@@ -511,7 +511,7 @@ static void a_slow_callback_delays_callbacks_only(void) {
     expect_readable(fd);
     fx_expect(late, BH_DEADLINE);
     fx_expect_healthy(s.context, s.b);
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     expect_readable(next_fd);
     fx_expect(next, BH_OK);
     on_end_record(next, 2);

@@ -118,7 +118,7 @@ static void data_crosses_streams(void) {
     bh_event *first = fx_square(s.a, s.square, s.x, s.y); /* behind the gate */
     bh_event *second = fx_square(s.b, s.square, s.y, s.z);
     BHT_EQ(bh_event_wait(second, 20 * FX_MS), BH_TIMEOUT);
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     void *z;
     BHT_EQ(bh_buffer_map(s.z, BH_MAP_READ, FX_SECONDS, &z, NULL), BH_OK);
     for (int i = 0; i < 64; i++) {
@@ -144,7 +144,7 @@ static void a_writer_waits_for_readers(void) {
     bh_event *writer = NULL;
     BHT_EQ(bh_submit(s.b, &info, &writer, NULL), BH_OK);
     BHT_EQ(bh_event_wait(writer, 20 * FX_MS), BH_TIMEOUT);
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     fx_expect(writer, BH_OK);
     void *y;
     BHT_EQ(bh_buffer_map(s.y, BH_MAP_READ, FX_SECONDS, &y, NULL), BH_OK);
@@ -189,7 +189,7 @@ static void an_overwriter_that_ends_early(void) {
     BHT_EQ(bh_submit(s.b, &info, &next, NULL), BH_OK);
     BHT_EQ(bh_event_wait(next, 50 * FX_MS), BH_TIMEOUT);
     BHT_EQ(bh_event_query(s.bad), BH_EVENT_PENDING);
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     fx_expect(next, BH_OK);
     BHT_EQ(bh_event_query(s.bad), BH_EVENT_READY);
     BHT_EQ(*s.word, 5);
@@ -321,7 +321,7 @@ static void cancel_behind_an_endless_one(void) {
         BHT_EQ(fx_verdict(behind[i]).executed, BH_EXECUTED_NO);
     }
     BHT_EQ(bh_event_query(s.bad), BH_EVENT_PENDING);
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     fx_expect(s.bad, BH_OK);
     for (int i = 1; i < COUNT; i += 2) {
         fx_expect(behind[i], BH_OK);
@@ -360,7 +360,7 @@ static void all_handles_are_dropped_in_flight(void) {
     bh_kernel_release(hang);
     /* The mapping is still there, because the submission holds it. */
     BHT_EQ(bh_event_wait(event, 10 * FX_MS), BH_TIMEOUT);
-    *word = FX_GATE_OPEN;
+    fx_open(word);
     fx_expect(event, BH_OK);
     bh_event_release(event);
     /* Fire and forget: nobody waits; the worker's idle bell has the reactor look. */
@@ -368,7 +368,7 @@ static void all_handles_are_dropped_in_flight(void) {
         bh_event_release(fx_square(s.b, s.square, s.x, s.y));
     }
     BHT_EQ(bh_stream_synchronize(s.b, FX_SECONDS, NULL), BH_OK);
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     tear_down(&s);
 }
 
@@ -398,7 +398,7 @@ static void more_than_the_lane_holds(void) {
     for (int i = 0; i < COUNT; i++) {
         events[i] = fx_square(s.a, s.square, s.x, s.y); /* behind the gate */
     }
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     for (int i = COUNT - 1; i >= 0; i--) {
         BHT_EQ(bh_event_wait(events[i], 3 * FX_SECONDS), BH_OK);
         bh_event_release(events[i]);

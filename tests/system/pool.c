@@ -106,7 +106,8 @@ static void nobody_writes_after_a_confirmed_death(void) {
     bh_context *context = fx_context(BHT_ASAN ? "?1:holder:1=fail" : "1:holder:1=fail");
     bh_stream *stream = fx_stream(context, "a", FX_SECONDS);
     pid_t pid = fx_ready(stream);
-    const size_t processes = 2 + PROCESSES_A_WORKER; /* warden, zygote */
+    fx_settle(context);
+    const size_t processes = PROCESSES_A_CONTEXT + PROCESSES_A_WORKER;
     BHT_EQ(bht_count_descendants(getpid()), processes);
     fx_kill(pid, SIGKILL);
     fx_expect_healthy(context, stream); /* the second one */

@@ -105,7 +105,7 @@ static bh_verdict refused(struct stage *s, bh_stream *stream) {
 /* It runs. */
 static void accepted(struct stage *s, bh_stream *stream) {
     fresh_word(s);
-    s->open[0] = FX_GATE_OPEN;
+    fx_open(s->open);
     bh_event *event = fx_gate(stream, s->gate, s->word);
     fx_expect(event, BH_OK);
     bh_event_release(event);
@@ -295,7 +295,7 @@ static void every_kind_of_death_counts(void) {
     };
     for (size_t i = 0; i < BHT_COUNT(kinds); i++) {
         struct stage s = stage_open(1, BH_FOREVER, kinds[i].fault, BH_FOREVER);
-        s.open[0] = FX_GATE_OPEN;
+        fx_open(s.open);
         bh_event *event = fx_gate(s.stream, s.gate, s.word);
         bh_verdict verdict = fx_verdict(event);
         if (verdict.status != kinds[i].status) {
@@ -436,7 +436,7 @@ static void what_ended_the_compiler_is_not_compiled_again(void) {
         s.square = fx_kernel(s.context, "square");
         s.word = fx_words(s.context, 2, 0);
         s.open = fx_pointer(s.word);
-        s.open[0] = FX_GATE_OPEN;
+        fx_open(s.open);
         bh_event *event = fx_gate(s.stream, s.gate, s.word);
         bh_verdict first = fx_verdict(event);
         bh_event_release(event);

@@ -231,7 +231,7 @@ static void upgraded_in_flight(const char *faults) {
         fx_square(stream, square, x, b), /* reads x */
         fx_square(stream, square, b, x), /* and writes it again */
     };
-    open[0] = FX_GATE_OPEN;
+    fx_open(open);
     fx_expect(running, BH_OK);
     for (size_t i = 0; i < BHT_COUNT(events); i++) {
         fx_expect(events[i], BH_OK);

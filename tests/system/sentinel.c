@@ -417,7 +417,7 @@ static void a_dead_sentinel_is_replaced(void) {
 /* What it died of it is not given again; others are. The sentinel is the zygote's second process.
  */
 static void what_kills_a_sentinel_is_left_out(void) {
-    bh_context *context = listening_context("2:import:1=segv");
+    bh_context *context = listening_context("sentinel:import:1=segv");
     bh_stream *bad = fx_stream(context, "bad", BH_FOREVER);
     const pid_t bad_worker = fx_ready(bad);
     struct words left_out = map_words(getpid());

@@ -54,7 +54,7 @@ static void an_event_released_twice_while_it_runs(void) {
         BHT_EQ(bh_event_release(event), BH_INVALID_ARGUMENT);
     }
     BHT_EQ(bh_event_retain(event), BH_INVALID_ARGUMENT);
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     fx_expect(behind, BH_OK);
     BHT_EQ(bh_event_release(behind), BH_OK);
     BHT_EQ(bh_stream_synchronize(s.stream, FX_SECONDS, NULL), BH_OK);
@@ -150,7 +150,7 @@ static void released_in_flight(void) {
     BHT_EQ(bh_kernel_reflect(s.gate, other, 0, &kernel_info, NULL), BH_INVALID_ARGUMENT);
     /* All that did not disturb the one that runs. */
     BHT_EQ(bh_event_query(event), BH_EVENT_PENDING);
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     fx_expect(event, BH_OK);
     bh_event_release(event);
     fx_expect_healthy(s.context, other);

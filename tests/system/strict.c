@@ -117,7 +117,7 @@ static void a_refusal_fails_a_strict_stream(void) {
     for (int i = 0; i < 20; i++) {
         after[i] = fx_square(s.strict, s.square, s.x, s.y);
     }
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     fx_expect(gate, BH_OK);
     fx_expect(bad, BH_BINDING_MISMATCH);
     for (int i = 0; i < 20; i++) {
@@ -144,7 +144,7 @@ static void what_came_before_is_spared(void) {
     fx_expect(cancelled, BH_CANCELLED);
     expect_strict(after, cancelled, BH_EXECUTED_NO);
     BHT_EQ(bh_event_query(gate), BH_EVENT_PENDING);
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     fx_expect(gate, BH_OK);
     fx_expect(before, BH_OK);
     bh_event_release(gate);

@@ -41,7 +41,7 @@ static void wait_all_waits_for_all(void) {
         BHT_EQ(index, 1);
         BHT_EQ(bh_event_query(s.running), BH_EVENT_PENDING);
     }
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     for (int i = 0; i < 2; i++) {
         BHT_EQ(bh_event_wait_all(mixed, 5, FX_SECONDS, &index), BH_WORKER_SIGNAL);
         BHT_EQ(index, 2); /* the first in the array, not the first that failed */
@@ -89,7 +89,7 @@ static void events_of_two_contexts(void) {
     bh_event *both[] = {s.running, t.running};
     size_t index = 99;
     BHT_EQ(bh_event_wait_any(both, 2, 0, &index), BH_TIMEOUT);
-    *t.word = FX_GATE_OPEN;
+    fx_open(t.word);
     BHT_EQ(bh_event_wait_any(both, 2, FX_SECONDS, &index), BH_OK);
     BHT_EQ(index, 1);
     BHT_EQ(bh_event_wait_all(both, 2, 20 * FX_MS, &index), BH_TIMEOUT);
@@ -147,7 +147,7 @@ static void ten_thousand_events(void) {
         bh_event_release(event);
     }
     BHT_EQ(bh_event_query(events[0]), BH_EVENT_PENDING);
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     pthread_join(thread, NULL);
     BHT_EQ(sleeper.any, BH_OK);
     BHT_LT(sleeper.index, MANY);
@@ -263,7 +263,7 @@ static void drain_of_a_context(void) {
     }
     BHT_EQ(detail.status, BH_TIMEOUT);
     BHT_EQ(bh_event_query(s.running), BH_EVENT_PENDING);
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     BHT_EQ(bh_context_synchronize(s.context, FX_SECONDS, &detail), BH_OK);
     BHT_EQ(bh_event_query(held), BH_EVENT_READY);
     BHT_EQ(bh_context_synchronize(s.context, 0, &detail), BH_OK);
@@ -361,7 +361,7 @@ static void drain_while_another_submits(void) {
     BHT_EQ(pthread_create(&thread, NULL, submit_on_and_on, &submitter), 0);
     WAIT_UNTIL(atomic_load(&submitter.submitted) > 100, 20000);
     BHT_EQ(bh_context_synchronize(s.context, 20 * FX_MS, NULL), BH_TIMEOUT); /* the gate */
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     for (int i = 0; i < 20; i++) {
         bh_event *last = work(s.context, s.b, NULL, 0);
         BHT_EQ(bh_context_synchronize(s.context, FX_SECONDS, NULL), BH_OK);
@@ -397,7 +397,7 @@ static void drain_leaves_the_later_ones_alone(void) {
     bh_buffer *other = fx_words(s.context, 64, 0);
     bh_event *endless = fx_gate(s.b, s.kernel, other);
     fx_await_gate(other);
-    *s.word = FX_GATE_OPEN;
+    fx_open(s.word);
     pthread_join(thread, NULL);
     BHT_EQ(drainer.status, BH_OK);
     BHT_EQ(bh_event_query(endless), BH_EVENT_PENDING);

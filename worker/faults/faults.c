@@ -190,7 +190,7 @@ static bool parse_number(const char *text, unsigned *out) {
     char *end;
     unsigned long value = strtoul(text, &end, 10);
     *out = (unsigned)value;
-    return *text != '\0' && *end == '\0' && value > 0 && value <= 1000000;
+    return *text != '\0' && *end == '\0' && value > 0 && value < BHI_SENTINEL_ORDINAL;
 }
 
 static bool parse_action(const char *text, enum action *out) {
@@ -213,6 +213,14 @@ static bool is_point(const char *name) {
     return false;
 }
 
+static bool parse_worker(const char *text, unsigned *out) {
+    if (strcmp(text, "sentinel") == 0) {
+        *out = BHI_SENTINEL_ORDINAL;
+        return true;
+    }
+    return parse_number(text, out);
+}
+
 /* WORKER:POINT:NTH=ACTION, or with a ? before it: whether it happens is open. */
 static bool parse_rule(char *text, struct rule *rule) {
     char *state = NULL;
@@ -221,7 +229,7 @@ static bool parse_rule(char *text, struct rule *rule) {
     const char *nth = strtok_r(NULL, "=", &state);
     const char *action = strtok_r(NULL, "", &state);
     if (!worker || !point || !nth || !action || !is_point(point) ||
-        !parse_number(worker, &rule->worker) || !parse_number(nth, &rule->nth) ||
+        !parse_worker(worker, &rule->worker) || !parse_number(nth, &rule->nth) ||
         !parse_action(action, &rule->action)) {
         return false;
     }

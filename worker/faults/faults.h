@@ -2,7 +2,8 @@
  *
  * $BULKHEAD_TEST_FAULTS, read once by the zygote: a comma-separated list of
  *     WORKER:POINT:NTH=ACTION
- *   WORKER  ordinal of the worker in its zygote, from 1, or * for each
+ *   WORKER  ordinal of the worker in its zygote, from 1; sentinel: the first of these, which are
+ *           not counted; or * for each
  *   POINT   a name used in BHI_FAULT_POINT("…")
  *   NTH     the how-manyth time the point is passed in that worker, from 1, or *
  *   ACTION  segv, abort, kill, stop, sigsys (an execve), exit0, exit7, hang (endless loop), flood
@@ -22,6 +23,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+
+#define BHI_SENTINEL_ORDINAL 1000001u /* the first one's: more than there are workers */
 
 #if BHI_FAULTS
 void bhi_faults_init(void);               /* zygote: reads the variable */

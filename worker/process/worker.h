@@ -28,8 +28,8 @@ struct bhi_worker_config {
     const struct bhi_driver *driver;
     const struct bhi_scouted *scouted; /* the driver's devices, where there are several */
     uint64_t layers;                   /* bits that hold in the zygote */
-    unsigned ordinal;                  /* 1, 2, … in its zygote */
-    struct bhi_msg_spawn *spawn;       /* the token in it is wiped once it is sent */
+    unsigned ordinal; /* 1, 2, … in its zygote; sentinels: from BHI_SENTINEL_ORDINAL on */
+    struct bhi_msg_spawn *spawn; /* the token in it is wiped once it is sent */
     int fds[BHI_SPAWN_FDS];
     int holder;   /* read end of the memory holder's pipe; -1: none wanted */
     int farewell; /* read end of the warden's pipe: hung up when the host has gone */

@@ -55,7 +55,7 @@ static struct zygote {
     struct bhi_probe_context probes;
     struct bhi_scouted scouted;
     int signals; /* signalfd: SIGCHLD */
-    unsigned spawned;
+    unsigned spawned, sentinels;
     struct bhi_oom_score oom_score;
     bool leaving; /* nobody listens any more */
     struct child children[MAX_CHILDREN];
@@ -268,7 +268,9 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
                                        .driver = &zygote.config->driver,
                                        .scouted = &zygote.scouted,
                                        .layers = zygote.probes.layers,
-                                       .ordinal = ++zygote.spawned,
+                                       .ordinal = spawn->kind == BHI_WORKER_SENTINEL
+                                                      ? BHI_SENTINEL_ORDINAL + zygote.sentinels++
+                                                      : ++zygote.spawned,
                                        .spawn = spawn};
     memcpy(config.fds, fds, sizeof config.fds);
     BHI_FAULT_POINT("before_fork");

@@ -1,0 +1,81 @@
+# The tests of the sandbox, the backend, the guard, the events and the whole library once more, on
+# the GPU of this machine: where -DBULKHEAD_GPU=ON asks for it. scripts/gpu-tests runs them. All of
+# those folders run there but the ones below.
+option(BULKHEAD_GPU "Add the tests gpu_*, which need a GPU and its driver" OFF)
+if(NOT BULKHEAD_GPU)
+    return()
+endif()
+
+# They use no device: a second run would show nothing.
+set(gpu_without_device backend_reserve backend_ticks guard_allowed guard_controls guard_left
+    guard_limits guard_shapes guard_starved guard_trips guard_valid guard_cut events_table
+    events_buffers_ablated)
+# A driver of the tests wraps lavapipe, or poses as another one: on each machine the same.
+set(gpu_other_driver system_nodes system_sentinel system_device_export system_trace sandbox_nodes
+    sandbox_chroot backend_merge backend_shared)
+# A read-only import that fails: the library tries none there (docs/decisions/0011-read-only-inputs.md).
+set(gpu_lacks system_constants)
+# What they prove is of the host alone, and they take long.
+set(gpu_host system_endurance system_dead_mount system_descriptors system_owners)
+
+# Single tests. Most expect what only a CPU driver does.
+set(gpu_without_system_names each_says_what_it_is) # a memory holder, which only its workers have
+set(gpu_without_system_pool nobody_writes_after_a_confirmed_death) # the same
+# A bound for the address space, which a GPU's driver does not keep to.
+set(gpu_without_system_memory the_address_space_follows_the_buffers
+    a_worker_that_hides_its_memory_is_refused the_doctor_names_what_is_open)
+set(gpu_without_system_arguments streams_and_contexts devices_and_doctor) # they name lavapipe
+# A read-only import, which the library does not try there.
+set(gpu_without_system_loaders bound_without_a_copy)
+# NVIDIA's compiler crashes on these kernels: in a worker that is COMPILE_FAILED, here the test dies.
+set(gpu_without_system_wrap readers_cannot_write_it)
+set(gpu_without_system_eval_values arithmetic) # the sign of a zero in 16 bits: docs/templates.md
+set(gpu_without_system_describe a_failing_test_says_what_its_streams_do) # its limit is 2 s
+set(gpu_without_system_device_memory a_trim_gives_it_back auto_is_host_memory_here
+    other_tenants_read_only)
+# A kernel that runs while another process waits for the GPU is lost after 4 s
+# (docs/h200.md): in each of these others work while a gate is held.
+set(gpu_without_events_markers a_join_is_ready_when_all_are)
+set(gpu_without_events_death case_43_fifty_events_and_sixteen_waiters
+    case_46_late_completion_of_a_dead_generation case_46_late_rings_of_a_dead_generation)
+set(gpu_without_events_refusals foreign_objects_are_refused)
+set(gpu_without_system_observe an_epoll_loop a_callback_must_not_block)
+set(gpu_without_system_hosts out_of_descriptors_while_another_runs)
+set(gpu_without_system_idle one_that_works_stays)
+# NVIDIA's compiler crashes on its kernel: in a worker that is COMPILE_FAILED, here the test dies.
+set(gpu_without_backend_mismatch pointers_through_calls)
+# That driver loses the device over workgroup memory that no entry point uses.
+set(gpu_without_guard_memory memory_that_is_not_used_stays_unused)
+set(gpu_without_backend_arrays indices_that_are_taken_from_one_invocation) # here from each
+
+function(gpu_tests folder)
+    get_property(tests DIRECTORY ${folder} PROPERTY TESTS)
+    list(FILTER tests EXCLUDE REGEX "^nightly_")
+    list(REMOVE_ITEM tests ${gpu_without_device} ${gpu_other_driver} ${gpu_host} ${gpu_lacks})
+    foreach(test IN LISTS tests)
+        set(program ${test})
+        set(arguments "")
+        if(test MATCHES "^guard_exact_([0-9]+)$")
+            set(program guard_exact)
+            set(arguments ${CMAKE_MATCH_1} 4)
+        elseif(folder STREQUAL sandbox)
+            set(program ${test}_test)
+        endif()
+        if(gpu_without_${test})
+            set(arguments --without ${gpu_without_${test}})
+        endif()
+        add_test(NAME gpu_${test} COMMAND ${program} ${arguments})
+        set_tests_properties(gpu_${test} PROPERTIES LABELS gpu TIMEOUT 400 COST 100
+            ENVIRONMENT "${BULKHEAD_TEST_ENVIRONMENT}")
+    endforeach()
+endfunction()
+foreach(folder backend guard sandbox events system)
+    get_property(tests DIRECTORY ${folder} PROPERTY TESTS)
+    list(APPEND gpu_all ${tests})
+    gpu_tests(${folder})
+endforeach()
+foreach(test IN LISTS gpu_without_device gpu_other_driver gpu_host gpu_lacks)
+    if(NOT test IN_LIST gpu_all)
+        message(FATAL_ERROR "tests/gpu.cmake leaves out ${test}, which is no test")
+    endif()
+endforeach()
