@@ -70,8 +70,8 @@ BH_INLINE void bh_buffer_options_init(bh_buffer_options *options) {
  * tenant and device share it without a copy. Streams of other tenants or devices can read it, but
  * not write it; they read a copy, which is made once for each change of the buffer and counts
  * against the limits of the stream that reads (then bh_submit may return
- * BH_OUT_OF_DEVICE_MEMORY). The first call for a device, also with AUTO, waits until a worker has said what the device is
- * (as bh_stream_wait_ready). Returns what bh_buffer_create returns, or
+ * BH_OUT_OF_DEVICE_MEMORY). The first call for a device, also with AUTO, waits until a worker
+ * has said what the device is (as bh_stream_wait_ready). Returns what bh_buffer_create returns, or
  *   BH_OUT_OF_DEVICE_MEMORY  more than bh_stream_options.device_memory or that of the context
  *   BH_UNSUPPORTED           the device cannot share its memory between processes
  *   BH_IN_CALLBACK           it had to wait, in a callback; or what bh_stream_wait_ready returns */

@@ -42,13 +42,14 @@ typedef struct bh_context_options {
                                 least 1; default 16. A death while a submission runs does not count.
                                 After two counted deaths in a row the next worker starts 10 ms
                                 later; each further one doubles this delay, up to 1 s */
-    uint64_t restart_window_ns; /* in this time a spent budget refills, evenly, and a stream stays
-                                   UNAVAILABLE for as long; default 60 s; 0: no death counts */
-    uint64_t start_timeout_ns;  /* a worker that is not ready after this is killed; default 30 s */
-    uint64_t pool_limit;        /* bytes of memory of released buffers to keep for new ones, besides
-                                   what is in use; default a 16th of the machine's memory, at most
+    uint64_t restart_window_ns;  /* a spent budget refills evenly over this time, and a stream that
+                                   is UNAVAILABLE stays so for this time; default 60 s; 0: no death
+                                   counts */
+    uint64_t start_timeout_ns;   /* a worker that is not ready after this is killed; default 30 s */
+    uint64_t pool_limit;         /* bytes of released buffers to keep for new buffers; memory in use
+                                   does not count; default a 16th of the machine's memory, at most
                                    1 GiB; 0: none */
-    uint32_t kernel_limit;      /* kernels that a worker keeps, at least 1; default 1024. It drops
+    uint32_t kernel_limit;       /* kernels that a worker keeps, at least 1; default 1024. It drops
                                    the least recently used ones, and gets them again when they are
                                    used again. Kernels in flight stay (docs/kernels.md) */
     uint64_t kernel_limit_bytes; /* bytes of SPIR-V that a worker keeps; default 64 MiB */
@@ -58,11 +59,11 @@ typedef struct bh_context_options {
                                 long one that crashed the driver's compiler is refused; default 10
                                 min; 0: no kernel is refused */
     const char *cache_dir;   /* folder for pipeline caches, so that another process need not compile
-                                again; NULL: none. Made with mode 0700 if it is missing. It has a
-                                file for each tenant, device and driver, sealed with a key that is
-                                made there. Who can write the folder can change what kernels
-                                compute: share it only with users that you trust
-                                (docs/kernels.md) */
+                                again; NULL: none. Made with mode 0700 if it is missing. It holds a
+                                file for each tenant, device and driver. A key that the library puts
+                                into the folder seals these files. Whoever can write the folder
+                                can change what kernels compute: share it only with users that
+                                you trust (docs/kernels.md) */
     bh_log_callback log;     /* receives each line that the library logs (a death, a failed start, a
                                 worker that is ready), and each line of a worker ("worker PID: …",
                                 such as how long a kernel took to compile); NULL: lines are
@@ -99,13 +100,13 @@ BH_API BH_MUST_USE bh_status bh_context_create(const bh_context_options *options
  * or queue something return BH_CLOSED. bh_stream_synchronize returns the stream's earliest failure,
  * as before.
  *
- * Blocks until no process, socket or file of the context is left, which takes a few milliseconds a
- * worker, and until all completion callbacks have returned. NULL is allowed. Returns BH_OK; or,
- * having done nothing, BH_CLOSED (destroyed before), BH_FORKED, or BH_IN_CALLBACK (called from a
- * completion callback of any context, or from a log callback). */
+ * Blocks until no process, socket or file of the context is left, which takes a few milliseconds
+ * for each worker, and until all completion callbacks have returned. NULL is allowed. Returns
+ * BH_OK; or, having done nothing, BH_CLOSED (destroyed before), BH_FORKED, or BH_IN_CALLBACK
+ * (called from a completion callback of any context, or from a log callback). */
 BH_API bh_status bh_context_destroy(bh_context *context);
 
-/* Waits until all submissions made before the call have ended, on every stream, also on streams
+/* Waits until all submissions made before the call have ended, on every stream, including streams
  * that the caller has released. A worker's death ends its submissions, and so the wait. Blocks.
  * Returns BH_OK, BH_TIMEOUT (nothing changed), BH_IN_CALLBACK, or the code of the earliest poisoned
  * submission that no reset has forgotten. Looking does not clear it (E2). */

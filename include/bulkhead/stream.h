@@ -19,7 +19,7 @@ extern "C" {
  * restart budget. The next worker serves the stream once the old one is confirmed dead. */
 typedef enum bh_isolation {
     BH_ISOLATION_STREAM,     /* everything that is submitted to the stream */
-    BH_ISOLATION_KERNEL,     /* one kernel, as often as it comes in a row, with copies and fills */
+    BH_ISOLATION_KERNEL,     /* one kernel's consecutive submissions, with copies and fills */
     BH_ISOLATION_SUBMISSION, /* one submission that launches something, and the compile of its
                                 kernel. One is in the lane at a time; the next worker starts
                                 meanwhile */
@@ -31,7 +31,7 @@ typedef struct bh_stream_options {
     const char *name;     /* for verdicts and logs; NULL: "stream-<n>"; cut after 63 bytes */
     const char *device;   /* DRIVER, DRIVER:INDEX or INDEX, as `bulkhead devices` shows them
                              ("lavapipe", "nvidia:1", "0"); "" or NULL: the default device */
-    uint64_t deadline_ns; /* of submissions without one of their own, from their turn on the worker;
+    uint64_t deadline_ns; /* for submissions that set none, counted from their turn on the worker;
                              default 10 s. With BH_FOREVER a kernel that never ends blocks all that
                              is queued behind it or waits for it, until somebody cancels it */
     uint64_t compile_deadline_ns; /* how long compiling may take when a submission uses kernels for

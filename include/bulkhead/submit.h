@@ -17,7 +17,7 @@ extern "C" {
 /* A range of a buffer, bound to a kernel, and what the command may do with it.
  *
  * Dependencies and poison are of whole buffers (B5). Two streams cannot write halves of one buffer
- * at the same time. A submission that ends poisoned poisons every buffer that it was to write, also
+ * at the same time. A submission that ends poisoned poisons every buffer that it was to write, even
  * if it never ran. A command, or a write by the host, that overwrites the whole buffer cleans it.
  * Two commands that overwrite one half each do not clean it: both are READY, and the buffer stays
  * poisoned.
@@ -28,7 +28,7 @@ extern "C" {
  * (READY).
  *
  * BH_ACCESS_WRITE promises that the command overwrites the range. If the kernel breaks the promise,
- * garbage counts as CLEAN. BH_ACCESS_WRITE on a binding that the module declares readonly is
+ * old bytes count as CLEAN. BH_ACCESS_WRITE on a binding that the module declares readonly is
  * BINDING_MISMATCH. BH_ACCESS_DECLARED needs an earlier bh_kernel_reflect, otherwise bh_submit
  * returns BH_INVALID_ARGUMENT. A module's writeonly is no such promise.
  *

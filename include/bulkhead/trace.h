@@ -53,10 +53,11 @@ typedef struct bh_trace {
  * device, warm up, compile, import and run, and lists which system calls it makes. If the device
  * shares its memory, a second process imports some; if it has a sentinel, a third sets abort words.
  * Fills in at most |capacity| kinds of calls, in the order in which they were first made;
- * *out_count is how many there are. No kernel of yours runs. The process has all layers of a worker except the filters: a
- * call that the filters would refuse is allowed and listed. Blocks, at most 100 s. Not in a
- * completion callback. Returns BH_OK if there is a trace, also of a driver that failed or died
- * (out_trace->failure); BH_NO_DEVICE, BH_UNAVAILABLE, BH_TIMEOUT, BH_CLOSED, BH_FORKED. */
+ * *out_count is how many there are. No kernel of yours runs. The process has all layers of a worker
+ * except the filters: a call that the filters would refuse is allowed and listed. Blocks, at most
+ * 100 s. Not in a completion callback. Returns BH_OK if there is a trace, also of a driver that
+ * failed or died (out_trace->failure); BH_NO_DEVICE, BH_UNAVAILABLE, BH_TIMEOUT, BH_CLOSED,
+ * BH_FORKED. */
 BH_INLINE BH_MUST_USE bh_status bh_trace_driver(bh_context *context, const char *device,
                                                 bh_trace *out_trace, bh_traced_call *out_calls,
                                                 size_t capacity, size_t *out_count,
