@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # scripts/test --under-load: what it refuses; that the tests have loops beside them and as many times
-# as long; that no loop outlives it, also where it is killed. What it calls is a stub.
+# as long; that a loop which ends too soon is seen; that none outlives it, also where it is killed.
+# What it calls is a stub.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 unset BULKHEAD_TEST_SLOWNESS # this test may itself be one of those beside loops
 
 mkdir -p "$folder/scripts" "$folder/bin" "$folder/build-tsan/tests"
-cp "$1/scripts/test" "$folder/scripts/test"
+cp "$1/scripts/test" "$1/scripts/even-load" "$folder/scripts/"
 
 cat > "$folder/bin/cmake" << 'EOF'
 #!/bin/sh
@@ -16,10 +17,9 @@ EOF
 cat > "$folder/bin/ctest" << 'EOF'
 #!/usr/bin/env bash
 count=0
-for path in /proc/[0-9]*; do
-    if { tr '\0' ' ' < "$path/cmdline"; } 2> /dev/null | grep -q '^bash -c while :; do :; done under-load $' &&
-        [ "$(awk '/^PPid/ {print $2}' "$path/status")" = "$SCRIPT" ]; then
-        echo "${path#/proc/}" >> loops
+for pid in $(cat "/proc/$SCRIPT/task/$SCRIPT/children"); do
+    if { tr '\0' ' ' < "/proc/$pid/cmdline"; } 2> /dev/null | grep -q '^bash -c while :; do :; done under-load $'; then
+        echo "$pid" >> loops
         count=$((count + 1))
     fi
 done
@@ -28,12 +28,23 @@ cat build-tsan/tests/CTestTestfile.cmake >> seen
 case $ENDS in
 killed) kill -KILL "$SCRIPT" ;;
 ended) kill -TERM "$SCRIPT" ;;
+loop)
+    read -r loop < loops
+    kill -KILL "$loop"
+    while grep -q '^State:[[:space:]]*R' "/proc/$loop/status" 2> /dev/null; do sleep 0.01; done
+    ;;
 esac
 while [ $# -gt 0 ]; do
     [ "$1" != --output-junit ] || junit=$2
     shift
 done
 echo '<testsuite name="x" tests="3" failures="0" disabled="0" skipped="0">' > "$junit"
+if [ "$count" -gt 0 ]; then
+    for ((i = 0; i < 1200; i++)); do # until the load has been recorded
+        [ ! -s "$(dirname "$junit")/load" ] || break
+        sleep 0.1
+    done
+fi
 EOF
 chmod +x "$folder/bin/cmake" "$folder/bin/ctest"
 
@@ -68,9 +79,9 @@ no_loop_is_left() {
     fail "a loop is left behind"
 }
 
-for wrong in 0 101 x -1 ''; do
+for wrong in 0 1 51 100 x -1 ''; do
     run - "--under-load=$wrong" tsan
-    if [ $status -ne 2 ] || ! grep -q 'from 1 to 100' "$folder/said"; then
+    if [ $status -ne 2 ] || ! grep -q 'from 2 to 50' "$folder/said"; then
         fail "--under-load=$wrong: status $status"
     fi
 done
@@ -85,16 +96,24 @@ sees 'TIMEOUT "240"'
 
 run well --under-load=2 tsan
 [ $status -eq 0 ] || fail "under load: status $status"
-grep -q '5 passed, 0 failed' "$folder/said" || fail "the tests are not counted"
-sees "$((2 * $(nproc))) loops, slowness 2"
-sees "--timeout 120 "
-sees 'TIMEOUT "480" COST "240"'
+grep -q '7 passed, 0 failed' "$folder/said" || fail "the tests are not counted"
+grep -q "^$((3 * $(nproc))) tests at once; processes that had something to do: [1-9]" "$folder/said" ||
+    fail "the load is not told"
+sees "$((2 * $(nproc))) loops, slowness 4"
+sees "--timeout 240 "
+sees "--parallel $((3 * $(nproc))) "
+sees 'TIMEOUT "960" COST "240"'
+no_loop_is_left
+
+run loop --under-load=2 tsan
+[ $status -eq 1 ] || fail "a loop ended: status $status"
+grep -q 'FAILED: tsan: each loop was there until' "$folder/said" || fail "nothing says that a loop ended"
 no_loop_is_left
 
 for how in ended killed; do
-    run $how --under-load=1 tsan
+    run $how --under-load=2 tsan
     [ $status -ne 0 ] || fail "$how: status $status"
-    sees "$(nproc) loops"
+    sees "$((2 * $(nproc))) loops"
     no_loop_is_left
 done
 [ $failed -eq 0 ] && echo "passed"
