@@ -3,10 +3,12 @@
 #include "puppet.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/event/harvest.h"
+#include "supervisor/kernel/kernel.h"
 #include "supervisor/reactor/control.h"
 #include "supervisor/worker/conduct.h"
 #include "supervisor/worker/outbox.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -78,10 +80,14 @@ static struct bhi_message line(const char *text) {
     return message;
 }
 
-static struct bhi_message kernel_info(uint32_t local_x) {
+static struct bhi_message info_of(uint64_t kernel, uint32_t local_x) {
     return (struct bhi_message){
         .type = BHI_MSG_KERNEL_INFO,
-        .kernel_info = {.kernel = KERNEL, .local_x = local_x, .local_y = 1, .local_z = 1}};
+        .kernel_info = {.kernel = kernel, .local_x = local_x, .local_y = 1, .local_z = 1}};
+}
+
+static struct bhi_message kernel_info(uint32_t local_x) {
+    return info_of(KERNEL, local_x);
 }
 
 static void send_it(struct peer *peer, struct bhi_message message) {
@@ -96,12 +102,16 @@ static bool has_come(const struct bhi_channel *channel) {
     return events & ZMQ_POLLIN;
 }
 
-static uint32_t local_size_of(struct bhi_worker *worker) {
+static uint32_t local_size(struct bhi_worker *worker, uint64_t kernel) {
     bhi_context_lock(worker->context);
-    const struct bhi_reflection *reflection = bhi_worker_reflection(worker, KERNEL);
+    const struct bhi_reflection *reflection = bhi_worker_reflection(worker, kernel);
     const uint32_t size = reflection ? reflection->info.local_size[0] : 0;
     bhi_context_unlock(worker->context);
     return size;
+}
+
+static uint32_t local_size_of(struct bhi_worker *worker) {
+    return local_size(worker, KERNEL);
 }
 
 /* The first worker is dead and buried, the second serves the stream and knows the same kernel. Then
@@ -222,9 +232,70 @@ static void wake_ups_without_a_message(void) {
     expect_flood(&s, &peer, event, woken);
 }
 
+/* A call of bh_kernel_reflect, in a thread of its own. */
+struct asked {
+    struct scene *scene;
+    bh_kernel *kernel;
+    bh_status status;
+    bh_kernel_info info;
+};
+
+static void *ask(void *argument) {
+    struct asked *asked = argument;
+    asked->status = bh_kernel_reflect(asked->kernel, asked->scene->p.stream, PUPPET_SECONDS,
+                                      &asked->info, NULL);
+    return NULL;
+}
+
+static uint64_t published(struct bhi_worker *worker) {
+    bhi_context_lock(worker->context);
+    const uint64_t count = worker->core.published;
+    bhi_context_unlock(worker->context);
+    return count;
+}
+
+/* It compiles the kernel, and dies before it has said what the kernel binds. The call gives the
+ * kernel to the next worker; and waits for that one's word, which comes after its completion. */
+static void case_46_a_reflection_that_died_with_its_worker(void) {
+    static const uint32_t module[] = {0x07230203, 0x00010000, 0, 1, 0};
+    struct scene s;
+    set_up(&s);
+    struct asked asked = {.scene = &s, .status = BH_PENDING};
+    BHT_EQ(bh_kernel_create_spirv(s.p.context, module, sizeof module, NULL, &asked.kernel, NULL),
+           BH_OK);
+    struct peer old = connect_peer(&s, 4242);
+    bhi_worker_retain(old.worker);
+    pthread_t thread;
+    BHT_EQ(pthread_create(&thread, NULL, ask, &asked), 0);
+    WAIT_UNTIL(published(old.worker) == 1, 20000);
+    puppet_complete(old.worker, 1);
+    puppet_bury(old.worker, NULL);
+
+    struct peer next = connect_peer(&s, 4343);
+    bhi_worker_retain(next.worker);
+    WAIT_UNTIL(published(next.worker) == 1, 20000); /* it asks again */
+    puppet_complete(next.worker, 1);
+    bhi_context_lock(s.p.context);
+    bhi_worker_harvest(next.worker);
+    bhi_context_pump_unlock(s.p.context);
+    send_it(&next, info_of(asked.kernel->body->id, 48));
+    WAIT_UNTIL(
+        (bhi_control_receive(next.worker), local_size(next.worker, asked.kernel->body->id) == 48),
+        20000);
+    BHT_EQ(pthread_join(thread, NULL), 0);
+    BHT_EQ(asked.status, BH_OK);
+    BHT_EQ(asked.info.local_size[0], 48);
+    bh_kernel_release(asked.kernel);
+    disconnect(&old);
+    puppet_bury(next.worker, NULL);
+    disconnect(&next);
+    tear_down(&s);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(case_46_late_words_of_a_dead_generation),
+        BHT_TEST(case_46_a_reflection_that_died_with_its_worker),
         BHT_TEST(messages_without_end),
         BHT_TEST(wake_ups_without_a_message),
     };
