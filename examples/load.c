@@ -4,6 +4,7 @@
 #include <bulkhead/bulkhead.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static bh_detail why;
 
@@ -19,7 +20,10 @@ static bh_status await(bh_buffer *buffer) {
     while (status == BH_OK && (status = bh_event_wait(event, 100000000)) == BH_TIMEOUT) {
         uint64_t done = 0, total = 0;
         status = bh_buffer_load_progress(buffer, &done, &total, NULL);
-        printf("%llu of %llu bytes\n", (unsigned long long)done, (unsigned long long)total);
+        if (isatty(2)) {
+            fprintf(stderr, "%llu of %llu bytes\n", (unsigned long long)done,
+                    (unsigned long long)total);
+        }
     }
     bh_verdict verdict;
     if (status != BH_OK && bh_event_verdict(event, &verdict) == BH_OK) {
@@ -55,7 +59,8 @@ int main(int argc, char **argv) {
         bh_buffer_create(context, bh_buffer_size(in), &out, &why)) {
         return failed("loading");
     }
-    printf("%u dimensions, %llu bytes\n", array.rank, (unsigned long long)bh_buffer_size(in));
+    printf("%u dimension%s, %llu bytes\n", array.rank, array.rank == 1 ? "" : "s",
+           (unsigned long long)bh_buffer_size(in));
     if (array.kind != BH_NUMBER_FLOAT || array.bits != 32) {
         return fprintf(stderr, "these are no floats\n"), 1;
     }

@@ -64,6 +64,8 @@ struct bh_context {
     struct bhi_list loaders; /* bh_stream.loader: referenced; also in |streams| (loaders.h) */
     uint32_t stream_serial;  /* for default names */
     uint64_t spare_at_ns;    /* reactor thread: no spare is started before */
+    bool has_had_zygote;     /* lock: one was READY, so the worker executable is one */
+    uint32_t mute_starts;    /* lock: zygotes in a row that ended without a word */
     bool leftovers_removed;  /* reactor thread: what the dead left has been removed */
     bool wake_reactor;       /* bhi_context_settle_unlock does it */
     _Atomic uint32_t waking; /* threads on their way to wake it; counted up: lock */

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <string.h>
 
+#define MUTE_STARTS    3 /* in a row, and none before was READY: it is tried no more */
 #define SPARE_PAUSE_NS (1000ull * 1000000) /* pause after a spare could not be started */
 
 static bool serves(const struct bhi_zygote *zygote, const char *driver) {
@@ -53,8 +54,10 @@ static bool wants(const struct bh_stream *stream) {
 }
 
 /* There is no zygote for |driver|. This is charged to each stream that wants one, so that it is
- * tried a limited number of times, with pauses. */
-static void no_zygote(bh_context *context, const char *driver, const bh_detail *why) {
+ * tried a limited number of times, with pauses. |hopeless|: not tried again until the streams heal.
+ */
+static void no_zygote(bh_context *context, const char *driver, const bh_detail *why,
+                      bool hopeless) {
     bhi_streams_hold(context);
     BHI_LIST_EACH(node, &context->streams) {
         struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
@@ -66,6 +69,8 @@ static void no_zygote(bh_context *context, const char *driver, const bh_detail *
         }
         if (why->status == BH_NO_DEVICE || why->status == BH_UNSUPPORTED) {
             bhi_stream_unavailable(&stream->core, why, false);
+        } else if (hopeless) {
+            bhi_stream_unavailable(&stream->core, why, true);
         } else if (bhi_room_is_short(why)) {
             bhi_stream_starved(&stream->core, why);
         } else {
@@ -83,7 +88,7 @@ static void start_zygote(bh_context *context, const char *driver) {
         bh_detail why;
         bhi_fail(&why, BH_NO_MEMORY, ENOMEM, "starting a zygote");
         bhi_context_lock(context);
-        no_zygote(context, driver, &why);
+        no_zygote(context, driver, &why, false);
         bhi_context_pump_unlock(context);
     } else if (zygote->state == BHI_ZYGOTE_LOST) {
         bhi_assignment_zygote_failed(zygote);
@@ -309,9 +314,20 @@ void bhi_assignment_zygote_failed(struct bhi_zygote *zygote) {
     bh_context *context = zygote->context;
     bhi_context_lock(context);
     bh_detail why = zygote->failure;
+    const bool mute = why.status == BH_OK || zygote->mute;
     if (why.status == BH_OK) {
         bhi_fail(&why, BH_UNAVAILABLE, 0, "the zygote died while it started");
     }
-    no_zygote(context, zygote->requested, &why);
+    context->mute_starts = mute ? context->mute_starts + 1 : 0;
+    /* What has been a worker's executable may be replaced at this moment: that is tried again. */
+    bool hopeless = !context->has_had_zygote && zygote->no_program;
+    if (!context->has_had_zygote && context->mute_starts >= MUTE_STARTS) {
+        hopeless = true;
+        bhi_fail(&why, BH_UNAVAILABLE, 0,
+                 "%s ended %u times without a word when it was started: is it this library's "
+                 "bulkhead-worker?",
+                 context->settings.worker_path, MUTE_STARTS);
+    }
+    no_zygote(context, zygote->requested, &why, hopeless);
     bhi_context_pump_unlock(context);
 }

@@ -77,6 +77,7 @@ static bool ready(struct bhi_zygote *zygote, const struct bhi_msg_zygote_ready *
         bhi_fail(&zygote->failure, BH_UNAVAILABLE, -error, "watching the zygote");
     } else {
         zygote->state = BHI_ZYGOTE_READY;
+        zygote->context->has_had_zygote = true;
     }
     bhi_context_unlock(zygote->context);
     zygote->pidfd_unwatched = error != 0;

@@ -71,6 +71,16 @@ static char *find_worker(const char *given, const char **out_chosen) {
     return strdup(BHI_INSTALLED_WORKER);
 }
 
+/* A folder may be "executed", too: errno then says what is wrong. */
+static bool is_file(const char *path) {
+    struct stat status;
+    if (stat(path, &status) != 0) {
+        return false;
+    }
+    errno = S_ISDIR(status.st_mode) ? EISDIR : EACCES;
+    return S_ISREG(status.st_mode);
+}
+
 bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker, char **out_parent,
                           bh_detail *detail) {
     const char *chosen;
@@ -80,7 +90,7 @@ bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker, 
     if (!*out_worker || !*out_parent) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_context_create");
     }
-    if (access(*out_worker, X_OK) != 0) {
+    if (access(*out_worker, X_OK) != 0 || !is_file(*out_worker)) {
         return chosen ? bhi_fail(detail, BH_UNAVAILABLE, errno,
                                  "bh_context_create: the worker executable %s cannot be run (%s "
                                  "names it: correct or unset it)",

@@ -56,6 +56,8 @@ struct bhi_zygote {
     int pidfd;
     char driver[32];
     bh_detail failure; /* LOST before it was READY: why */
+    bool mute;         /* it had ended before it was told anything */
+    bool no_program;   /* its executable is none */
     struct bhi_probe_answer probes[BHI_LAYER_COUNT];
     struct bhi_zygote_trace trace;
     _Atomic uint32_t probe_word; /* futex word: changes with each answer */
