@@ -43,7 +43,7 @@ struct bhi_queue_options {
 
 enum bhi_queue_result {
     BHI_QUEUE_OK,
-    BHI_QUEUE_BAD_INPUT, /* ids given twice, cycles, another batch in the folder, … */
+    BHI_QUEUE_BAD_INPUT, /* ids given twice, cycles, another batch in the folder, a file for one, … */
     BHI_QUEUE_ENVIRON,   /* in use by another process, another version, unreadable, disk full */
 };
 

@@ -540,7 +540,7 @@ enum bhi_queue_result bhi_journal_open_database(struct bhi_journal *journal,
                       bhi_state_folder_open(journal->folder, &journal->state, complaint) &&
                       take_lock(journal, complaint) &&
                       open_database(journal, options, out_batch, complaint);
-    return good ? BHI_QUEUE_OK : BHI_QUEUE_ENVIRON;
+    return good ? BHI_QUEUE_OK : journal->state.is_none ? BHI_QUEUE_BAD_INPUT : BHI_QUEUE_ENVIRON;
 }
 
 void bhi_journal_accept_database(struct bhi_journal *journal) {

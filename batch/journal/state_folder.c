@@ -13,8 +13,9 @@
 #include "tool/place.h"
 
 /* For what errno says. */
-static bool refuse_open(const char *path, struct bhi_complaint *complaint) {
+static bool refuse_open(const char *path, bool *out_is_none, struct bhi_complaint *complaint) {
     if (errno == ENOTDIR || errno == ELOOP) {
+        *out_is_none = true;
         return bhi_refuse(complaint, "%.600s is not a folder: give another one (--state)", path);
     }
     return bhi_refuse(complaint, "%.600s cannot be opened: %s", path, strerror(errno));
@@ -34,7 +35,7 @@ static int make(const struct bhi_place *place, const char *path, struct bhi_comp
 }
 
 /* |path| without slashes at its end: they ask for a folder, which it need not be yet. */
-static int open_or_make(const char *path, struct bhi_complaint *complaint) {
+static int open_or_make(const char *path, bool *out_is_none, struct bhi_complaint *complaint) {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     struct bhi_place place;
     struct bhi_complaint why;
@@ -55,12 +56,12 @@ static int open_or_make(const char *path, struct bhi_complaint *complaint) {
             fd = make(&place, path, complaint);
         }
         if (fd < 0 && !complaint->text[0]) {
-            refuse_open(path, complaint);
+            refuse_open(path, out_is_none, complaint);
         }
     } else if (place.error == EISDIR) { /* "/", ".", "..": there, and no link of anybody */
         fd = open(path, flags);
         if (fd < 0) {
-            refuse_open(path, complaint);
+            refuse_open(path, out_is_none, complaint);
         }
     } else if (place.error == EACCES) {
         bhi_refuse(complaint, "%.300s: %.700s", path, why.text);
@@ -110,7 +111,8 @@ static char *real_path(int fd) {
 bool bhi_state_folder_open(const char *path, struct bhi_state_folder *out_folder,
                            struct bhi_complaint *complaint) {
     struct stat status;
-    *out_folder = (struct bhi_state_folder){.fd = open_or_make(path, complaint)};
+    *out_folder = (struct bhi_state_folder){.fd = -1};
+    out_folder->fd = open_or_make(path, &out_folder->is_none, complaint);
     if (out_folder->fd < 0) {
         return false;
     }

@@ -9,8 +9,9 @@
 #include "tool/text.h"
 
 struct bhi_state_folder {
-    int fd;     /* -1: closed */
-    char *real; /* its path without links: for SQLite, which opens files by their paths; owned */
+    int fd;       /* -1: closed */
+    bool is_none; /* it could not be opened, because it is a file or a link */
+    char *real;   /* its path without links: for SQLite, which opens files by their paths; owned */
 };
 
 /* Opens |path|, made 0700 where it is missing, and looks at what is there. */

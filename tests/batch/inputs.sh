@@ -526,8 +526,14 @@ expect_lines 1
 expect_stderr "batch.db"
 rm -rf jobs.jsonl.state
 
-case_name="that cannot be made"
+case_name="that is a file"
 touch taken
+cli batch jobs.jsonl --state taken
+expect_status 2
+expect_lines 1
+expect_stderr "taken is not a folder: give another one (--state)"
+
+case_name="that cannot be made"
 cli batch jobs.jsonl --state taken/state
 expect_status 3
 expect_lines 1

@@ -357,7 +357,7 @@ static void test_folders_that_are_none(void) {
     struct place place;
     make_place(&place);
     write_file(place.folder, "", 0);
-    expect_no_open(&place, false, BHI_QUEUE_ENVIRON, "is not a folder");
+    expect_no_open(&place, false, BHI_QUEUE_BAD_INPUT, "is not a folder");
     unlink(place.folder);
     char folder[80];
     strcpy(folder, place.folder);
