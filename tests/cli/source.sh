@@ -123,6 +123,23 @@ INPUT=scale.hlsl cli run - "${square[@]}" --push f32:1 --language hlsl
 ready
 "$NPY" check square x.npy y.npy || fail "wrong result"
 rm y.npy
+case_name="what --language says counts more than the name, and more than the content"
+cp scale.hlsl named.comp
+does_not_compile "" run named.comp "${square[@]}" --push f32:1
+does_not_compile "" inspect named.comp
+does_not_compile "" run scale.txt "${square[@]}" --push f32:1 --language glsl
+does_not_compile "" inspect scale.txt --language glsl
+cli run named.comp "${square[@]}" --push f32:1 --language hlsl
+ready
+"$NPY" check square x.npy y.npy || fail "wrong result"
+rm y.npy
+cli inspect named.comp --language hlsl
+expect_status 0
+refuses "it is spirv, glsl or hlsl" inspect named.comp --language HLSL
+case_name="--language spirv: what is no module is no source either"
+cli run named.comp "${square[@]}" --push f32:1 --language spirv
+[ "$status" -ne 0 ] || fail "it was compiled"
+expect_stderr "named.comp"
 sed 's/register(u1)/register(u0)/' scale.hlsl > clash.hlsl
 does_not_compile "are both binding 0 of set 0" run clash.hlsl "${square[@]}" --push f32:1
 grep -q "^clash.hlsl:[12]: error: '[xy]' ([tu]0) and '[xy]' ([tu]0) are both" .stderr || fail "no place"
