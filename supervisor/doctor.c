@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #define TIMEOUT_NS       (30ull * 1000000000)
-#define PROBE_TIMEOUT_NS (10ull * 1000000000)
+#define PROBE_TIMEOUT_NS (50ull * 1000000000) /* its own is BHI_PROBE_TIMEOUT_NS */
 #define GRID_NS          (10ull * 1000000000)
 #define DEVICE_TYPE_CPU  4 /* VK_PHYSICAL_DEVICE_TYPE_CPU */
 

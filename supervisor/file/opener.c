@@ -7,6 +7,7 @@
 #include "supervisor/context/room.h"
 #include "supervisor/file/rights.h"
 #include "supervisor/worker/launch.h"
+#include "supervisor/worker/proc_status.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +26,7 @@
 
 #define TAKEN_NS (3000ull * 1000000) /* how long an opener may take until it takes a request */
 #define END_NS   (1000ull * 1000000) /* how long a killed opener may take to end */
+#define TURNS    30                  /* END_NS this often, if all it lacks is a processor */
 
 struct bhi_opener {
     _Atomic uint32_t refs;
@@ -40,9 +42,13 @@ struct bhi_opener {
 static void kill_it(const struct bhi_opener *opener) {
     pidfd_send_signal(opener->pidfd, SIGKILL, NULL, 0);
     struct pollfd ended = {.fd = opener->pidfd, .events = POLLIN};
-    uint64_t by_ns = bhi_deadline_ns(END_NS);
-    while (poll(&ended, 1, END_NS / 1000000) < 0 && errno == EINTR && bhi_now_ns() < by_ns)
-        ;
+    const pid_t pid = bhi_pidfd_pid(opener->pidfd);
+    int turns = 0;
+    do {
+        uint64_t by_ns = bhi_deadline_ns(END_NS);
+        while (poll(&ended, 1, END_NS / 1000000) < 0 && errno == EINTR && bhi_now_ns() < by_ns)
+            ;
+    } while (!ended.revents && ++turns < TURNS && bhi_proc_is_runnable(pid));
     bhi_spawn_reap(opener->pidfd);
 }
 
@@ -143,7 +149,8 @@ static bh_status get(bh_context *context, const char *call, struct bhi_opener **
         int error = start(context, &context->opener);
         if (error) {
             status = bhi_fail(detail, error == -ENOMEM ? BH_NO_MEMORY : BH_UNAVAILABLE, -error,
-                              "%s: the process that opens files cannot be started", call);
+                              "%s: the process that opens files (%s) cannot be started", call,
+                              context->settings.worker_path);
         }
     }
     if (status == BH_OK) {
@@ -389,8 +396,8 @@ static bh_status exchange(bh_context *context, const struct request *request, ui
         }
     }
     return bhi_fail(detail, BH_UNAVAILABLE, 0,
-                    "%s: %s: the process that opens files died while opening it, twice", call,
-                    name);
+                    "%s: %s: the process that opens files (%s) died while opening it, twice", call,
+                    name, context->settings.worker_path);
 }
 
 bh_status bhi_opener_open(bh_context *context, const bh_file_source *source, uint64_t deadline_ns,

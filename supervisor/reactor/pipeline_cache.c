@@ -21,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LOAD_NS   (1000ull * 1000000)  /* how long a worker waits for its file */
+#define LOAD_NS   (5000ull * 1000000)  /* how long a worker waits for its file */
 #define STORE_NS  (5000ull * 1000000)  /* how long a file that is written is waited for */
 #define STOP_NS   (3000ull * 1000000)  /* how long the end of the context waits for all of them */
 #define PAUSE_NS  (60000ull * 1000000) /* pause after a folder that did not answer in time */

@@ -29,11 +29,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define EVENTS          64
-#define RETRY_NS        (2ull * 1000000)    /* pause before a full socket is tried again */
-#define REAP_GRACE_NS   (2000ull * 1000000) /* for the exit status: a busy machine delays it */
-#define WARDEN_GRACE_NS (1000ull * 1000000) /* for the warden to end after its zygote */
-#define DEAF_NS         (5ull * 1000000)    /* between two tries to get a descriptor */
+#define EVENTS        64
+#define RETRY_NS      (2ull * 1000000)    /* pause before a full socket is tried again */
+#define REAP_GRACE_NS (2000ull * 1000000) /* for the exit status: a busy machine delays it */
+/* For the warden to end after its zygote. The warden reaps the zygote; if it is killed before, the
+ * zygote's exit status is left to the host. */
+#define WARDEN_GRACE_NS (5000ull * 1000000)
+#define DEAF_NS         (5ull * 1000000) /* between two tries to get a descriptor */
 #define SWEEP_NS        (20ull * 1000000)
 #define SWEEP_MOST_NS   (2000ull * 1000000)
 #define CLOSE_GRACE_NS  (10000ull * 1000000) /* for all processes to end when the context closes */

@@ -225,3 +225,10 @@ bool bhi_proc_is_exiting(pid_t pid) {
     return !rest || sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1 ||
            (flags & EXITING) != 0;
 }
+
+bool bhi_proc_is_runnable(pid_t pid) {
+    char path[32], text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    const char *rest = read_text(path, text, sizeof text) < 0 ? NULL : strrchr(text, ')');
+    return rest && strncmp(rest, ") R", 3) == 0;
+}

@@ -17,5 +17,7 @@ pid_t bhi_pidfd_pid(int pidfd);
 
 /* Is process |pid|, which is not reaped yet, on its way out? Also where /proc does not say. */
 bool bhi_proc_is_exiting(pid_t pid);
+/* Does it need nothing but a processor? */
+bool bhi_proc_is_runnable(pid_t pid);
 
 #endif

@@ -10,7 +10,7 @@ seconds() { printf '%d.%03d s' $(($1 * times / 1000)) $(($1 * times % 1000)); }
 driver=(--compile-deadline $((310 * times))ms)
 source_=(--compile-deadline $((320 * times))ms)
 parser=(--compile-deadline $((330 * times))ms)
-limits=(--deadline $((30 * times))ms --grace $((40 * times))ms)
+limits=(--deadline $((100 * times))ms --grace $((40 * times))ms)
 
 "$NPY" make x.npy 'f32[16]' ramp 0 1
 run=(run "$SHADERS/square.spv" --groups 1 --in 0=x.npy --out '1=y.npy:f32[16]')

@@ -398,7 +398,7 @@ static void the_opener_is_killed(void) {
     fx_kill(third, SIGKILL);
     BHT_EQ(pthread_join(waiter.thread, NULL), 0);
     BHT_EQ(waiter.status, BH_UNAVAILABLE);
-    BHT_STR_HAS(waiter.detail.message, "the process that opens files died while opening it, twice");
+    BHT_STR_HAS(waiter.detail.message, "died while opening it, twice");
     expect_service(context, "good");
     tear_down(context);
 }

@@ -21,6 +21,7 @@ static bh_glsl_source source_of(const char *text) {
     source.name = "test.comp";
     source.log = log_text;
     source.log_size = sizeof log_text;
+    source.deadline_ns = 3 * FX_SECONDS; /* the usual minute, or more where others keep busy */
     return source;
 }
 

@@ -30,6 +30,7 @@ static bh_kernel *kernel_of(bh_context *context, const char *text,
     bh_glsl_source_init(&source);
     source.text = text;
     source.name = "test.comp";
+    source.deadline_ns = 3 * FX_SECONDS;
     bh_kernel *kernel = NULL;
     bh_detail detail;
     if (bh_kernel_create_glsl(context, &source, options, &kernel, &detail) != BH_OK) {

@@ -16,6 +16,7 @@
 static bh_stream *limited_stream(bh_context *context) {
     bh_stream_options options;
     bh_stream_options_init(&options);
+    options.deadline_ns = FX_SECONDS;
     options.name = "limited";
     options.memory_limit = LIMIT;
     bh_stream *stream = NULL;

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define VICTIM_TIMEOUT_MS 2000
+#define VICTIM_TIMEOUT_MS 8000
 #define PAUSE_NS          500000
 
 void bhi_victim_says(struct bhi_victim *victim, bool holds, const char *format, ...) {
