@@ -204,7 +204,7 @@ case_name="ulimit -f ends what is larger, and nothing else"
 (ulimit -f 2000; cli batch jobs.jsonl; exit "$status")
 status=$?
 expect_stderr "big.npy: 4000000 bytes: File too large"
-if "$BULKHEAD" devices --json | jq -e '.devices[0].driver_info | test("^Mesa (2[3-9]|[3-9])")' > /dev/null
+if "$BULKHEAD" devices --json | jq -es '.[0].devices[0].driver_info | test("^Mesa (2[3-9]|[3-9])")' > /dev/null 2>&1
 then # its memory is a file, which has to fit (decision 21): the limit is named, and no job is lost
     expect_status 3
     expect_stderr "this driver needs RLIMIT_FSIZE to be at least"

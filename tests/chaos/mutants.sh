@@ -38,7 +38,7 @@ for mutant in $MUTANTS; do
     seed=11 history=$mutant/chaos-11.jsonl
     # A busy machine does little between two kills: what is broken need not come up in the first run,
     # or something else does, for which nothing can be said of that.
-    while [ "$seed" -lt 15 ] && ! jq -e ".anomalies.$anomaly > 0" .stdout > .jq 2>&1; do
+    while [ "$seed" -lt 15 ] && ! { [ -s .stdout ] && jq -e ".anomalies.$anomaly > 0" .stdout > .jq 2>&1; }; do
         rm -f "$history"
         seed=$((seed + 1))
         history=chaos-$seed.jsonl
