@@ -438,10 +438,7 @@ static void case_20_every_wait_takes_a_timeout(void) {
 
 /* The waits for a worker, where none ever comes. */
 static void case_20_waiting_for_a_worker_takes_a_timeout(void) {
-    bh_context_options options = fx_options();
-    options.worker_path = "/bin/false";
-    options.restart_budget = UINT32_MAX;
-    bh_context *context = fx_context_with(options, NULL);
+    bh_context *context = fx_context("?*:device:*=stop");
     bh_stream *stream = fx_stream(context, "none", FX_SECONDS);
     bh_kernel *square = fx_kernel(context, "square");
     static bh_kernel_info info;

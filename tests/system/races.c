@@ -10,12 +10,11 @@
 
 #include "tamper.h"
 
-/* A context whose zygote never starts: streams wait, queues stay. */
+/* A context whose workers all die before they are ready: streams wait, queues stay. */
 static bh_context *without_workers(uint32_t restart_budget) {
     bh_context_options options = fx_options();
-    options.worker_path = "/bin/false";
     options.restart_budget = restart_budget;
-    return fx_context_with(options, NULL);
+    return fx_context_with(options, "?*:hello:*=exit7");
 }
 
 static bh_event *fill(bh_stream *stream, bh_buffer *buffer, bh_event *wait) {
