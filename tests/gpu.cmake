@@ -74,6 +74,10 @@ foreach(folder backend guard sandbox events system)
     list(APPEND gpu_all ${tests})
     gpu_tests(${folder})
 endforeach()
+# Of the tests of faults: what a worker does that was taken over.
+add_test(NAME gpu_fault_conduct COMMAND fault_conduct)
+set_tests_properties(gpu_fault_conduct PROPERTIES LABELS gpu TIMEOUT 400 COST 100
+    ENVIRONMENT "${BULKHEAD_TEST_ENVIRONMENT}")
 foreach(test IN LISTS gpu_without_device gpu_other_driver gpu_host gpu_lacks)
     if(NOT test IN_LIST gpu_all)
         message(FATAL_ERROR "tests/gpu.cmake leaves out ${test}, which is no test")

@@ -216,6 +216,27 @@ static void uniform_ranges(void) {
     rig_close(&rig);
 }
 
+/* Where the device's limit is near enough for a buffer of the test: a GPU's is 4 GiB. */
+static void storage_ranges(void) {
+    struct fixture f;
+    open_add(&f);
+    f.rig.record_count = 0;
+    const uint64_t longest = f.rig.backend->device.limits.maxStorageBufferRange;
+    if (longest > 1u << 30) {
+        BHT_TRUE(!rig_is_lavapipe(&f.rig));
+        rig_close(&f.rig);
+        return;
+    }
+    rig_buffer(&f.rig, 3, longest + 4096);
+    rig_begin(&f.rig);
+    rig_dispatch(
+        &f.rig, 1, 1, 1, 1,
+        BINDINGS({.binding = 0, .buffer = 3, .access = BH_ACCESS_READ, .size = longest + 4}, Y),
+        &f.c, sizeof f.c);
+    rig_run_fails(&f.rig, BH_LIMIT_EXCEEDED, 0, "maxStorageBufferRange");
+    rig_close(&f.rig);
+}
+
 static void push_sizes(void) {
     struct fixture f;
     open_add(&f);
@@ -395,6 +416,7 @@ int main(int argc, char **argv) {
         BHT_TEST(access_of_undecorated_bindings),
         BHT_TEST(pointers_through_calls),
         BHT_TEST(uniform_ranges),
+        BHT_TEST(storage_ranges),
         BHT_TEST(push_sizes),
         BHT_TEST(grids),
         BHT_TEST(grids_of_more_than_32_bits),
