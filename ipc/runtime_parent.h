@@ -3,6 +3,7 @@
 #ifndef BHI_IPC_RUNTIME_PARENT_H
 #define BHI_IPC_RUNTIME_PARENT_H
 
+#include "base/links.h"
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -12,10 +13,15 @@
 
 /* Whoever owns a folder, or may write it where it is not sticky, can replace what we make in it: it
  * has to be ours alone, or sticky and root's or ours, as /tmp is. A link to it, as it is itself,
- * has to be ours or root's. */
+ * has to be ours or root's, and no link on the way may be a planted one. */
 static inline bool bhi_runtime_parent_is_safe(const char *path) {
     struct stat link, folder;
-    if (lstat(path, &link) != 0 || stat(path, &folder) != 0) {
+    const int fd = bhi_links_open_folder(path, geteuid(), NULL, 0);
+    const bool found = fd >= 0 && fstat(fd, &folder) == 0 && lstat(path, &link) == 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (!found) {
         return false;
     }
     if (S_ISLNK(link.st_mode) && link.st_uid != geteuid() && link.st_uid != 0) {

@@ -1,4 +1,5 @@
 #include "tool/place.h"
+#include "base/links.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,10 +29,7 @@ static const char *name_of(int folder, char out[PATH_MAX]) {
 }
 
 bool bhi_place_is_planted(int folder, const struct stat *status) {
-    struct stat parent;
-    const mode_t shared = S_ISVTX | S_IWOTH;
-    return fstat(folder, &parent) == 0 && (parent.st_mode & shared) == shared &&
-           status->st_uid != geteuid() && status->st_uid != parent.st_uid;
+    return bhi_link_is_planted(folder, status, geteuid());
 }
 
 bool bhi_place_is_ours(const struct stat *status, const char *path,

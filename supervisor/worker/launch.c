@@ -118,8 +118,9 @@ bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker, 
         (void)stat(*out_parent, &status);
         return bhi_fail(detail, BH_SYSTEM, EPERM,
                         "bh_context_create: the runtime folder %s belongs to user %u (mode %04o), "
-                        "and others could replace files in it: use a folder that only you can "
-                        "write to (options.runtime_dir), or a sticky folder of root",
+                        "and others could replace files in it, or a link on the way to it: use a "
+                        "folder that only you can write to (options.runtime_dir), or a sticky "
+                        "folder of root",
                         *out_parent, (unsigned)status.st_uid, (unsigned)status.st_mode & 07777);
     }
     return BH_OK;

@@ -438,8 +438,9 @@ static void case_20_every_wait_takes_a_timeout(void) {
 
 /* The waits for a worker, where none ever comes. */
 static void case_20_waiting_for_a_worker_takes_a_timeout(void) {
-    bh_context *context = fx_context("?*:device:*=stop");
+    bh_context *context = fx_context("*:device:*=stop");
     bh_stream *stream = fx_stream(context, "none", FX_SECONDS);
+    (void)fx_await_stopped();
     bh_kernel *square = fx_kernel(context, "square");
     static bh_kernel_info info;
     bh_detail detail;

@@ -55,6 +55,44 @@ static void a_runtime_folder_that_is_not_ours(void) {
     BHT_EQ(rmdir(folder), 0);
 }
 
+/* |folder| is sticky and everybody's; in it "way" is a link of |user| to |real|. */
+static void plant(const char *real, uid_t user, char out_way[96]) {
+    snprintf(out_way, 96, "%s/way", folder);
+    BHT_EQ(symlink(real, out_way), 0);
+    BHT_EQ(lchown(out_way, user, user), 0);
+}
+
+/* Not the last name of the path, which is a folder of ours: a link further up. */
+static void a_planted_link_on_the_way(void) {
+    if (geteuid() != 0) {
+        return; /* nobody else can make another user's link */
+    }
+    make_folder();
+    char real[64] = "/tmp/bh-real-XXXXXX", way[96], inside[112], inner[96];
+    BHT_TRUE(mkdtemp(real));
+    snprintf(inner, sizeof inner, "%s/own", real);
+    BHT_EQ(mkdir(inner, 0700), 0);
+    BHT_EQ(chmod(folder, 01777), 0);
+    for (uid_t user = 0; user <= 1000; user += 1000) {
+        plant(real, user, way);
+        snprintf(inside, sizeof inside, "%s/own", way);
+        bh_context_options options = fx_options();
+        options.runtime_dir = inside;
+        if (user == 0) { /* the folder's owner's */
+            BHT_EQ(bh_context_destroy(fx_context_with(options, NULL)), BH_OK);
+        } else {
+            bh_context *context = NULL;
+            bh_detail detail = {0};
+            BHT_EQ(bh_context_create(&options, &context, &detail), BH_SYSTEM);
+            BHT_STR_HAS(detail.message, "a link on the way to it");
+        }
+        BHT_EQ(unlink(way), 0);
+    }
+    BHT_EQ(rmdir(inner), 0);
+    BHT_EQ(rmdir(real), 0);
+    BHT_EQ(rmdir(folder), 0);
+}
+
 /* After su it is another user's: then it is as good as not set. */
 static void another_users_xdg_runtime_dir(void) {
     make_folder();
@@ -77,6 +115,7 @@ static void another_users_xdg_runtime_dir(void) {
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(a_runtime_folder_that_is_not_ours),
+        BHT_TEST(a_planted_link_on_the_way),
         BHT_TEST(another_users_xdg_runtime_dir),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));

@@ -431,6 +431,32 @@ static void a_folder_that_is_not_ours_alone(void) {
     drop_folder();
 }
 
+/* It leads to a folder of ours, which is the planter's choice. */
+static void a_folder_behind_a_planted_link(void) {
+    if (geteuid() != 0) {
+        return; /* nobody else can make another user's link */
+    }
+    make_folder();
+    char shared[] = "/tmp/bulkhead-shared-XXXXXX", way[64];
+    BHT_TRUE(mkdtemp(shared));
+    BHT_EQ(chmod(shared, 01777), 0);
+    snprintf(way, sizeof way, "%s/way", shared);
+    BHT_EQ(symlink(folder, way), 0);
+    BHT_EQ(lchown(way, 1000, 1000), 0);
+    run_at(way, NULL);
+    expect_said("way is a link of another user");
+    expect_unsaid(WRITTEN);
+    char names[4][80];
+    BHT_EQ(list(names, 4), 0);
+    BHT_EQ(lchown(way, 0, 0), 0); /* the shared folder's owner's */
+    forget_said();
+    run_at(way, NULL);
+    expect_said(WRITTEN);
+    BHT_EQ(unlink(way), 0);
+    BHT_EQ(rmdir(shared), 0);
+    drop_folder();
+}
+
 /* There is room for the key, and for nothing else. */
 static void a_full_disk_is_a_line_in_the_log(void) {
     dead_namespace();
@@ -481,6 +507,7 @@ int main(int argc, char **argv) {
         BHT_TEST(the_key_is_what_counts),
         BHT_TEST(a_folder_that_cannot_be_had_is_a_line_in_the_log),
         BHT_TEST(a_folder_that_is_not_ours_alone),
+        BHT_TEST(a_folder_behind_a_planted_link),
         BHT_TEST(a_full_disk_is_a_line_in_the_log),
         BHT_TEST(a_crash_is_not_kept),
         BHT_TEST(a_file_that_kills_is_given_once),

@@ -1,8 +1,10 @@
 #include "worker/opener/cache_files.h"
+#include "base/links.h"
 #include "ipc/cache_area.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sodium.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -81,11 +83,20 @@ static int make_temporary(int folder, char out[40]) {
  * nobody else writes it. */
 static int open_folder(const char *path, char *what, size_t size) {
     struct stat st;
-    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char link[PATH_MAX];
+    const uid_t user = (uid_t)setfsuid((uid_t)-1);
+    const int fd = bhi_links_open_folder(path, user, link, sizeof link);
+    if (fd < 0 && link[0] != '\0') {
+        snprintf(what, size,
+                 "on the way to the folder, %.200s is a link of another user in a folder that "
+                 "everybody can write: it is not followed",
+                 link);
+        return fd;
+    }
     if (fd < 0) {
+        errno = -fd;
         return failed(what, size, "open the folder");
     }
-    const uid_t user = (uid_t)setfsuid((uid_t)-1);
     if (fstat(fd, &st) == 0 && st.st_uid == user && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0) {
         return fd;
     }
