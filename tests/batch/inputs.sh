@@ -278,6 +278,24 @@ expect_stderr "standard input:1: output own.jsonl: the jobs are read from that f
 if cmp -s own.jsonl own.before; then passed=$((passed + 1)); else fail "own.jsonl is another"; fi
 rm -rf own.*
 
+case_name="HLSL, by a file's name and by the job's word"
+cat > scale.hlsl << 'END'
+StructuredBuffer<float> x : register(t0);
+RWStructuredBuffer<float> y : register(u1);
+[numthreads(64, 1, 1)]
+void main(uint3 id : SV_DispatchThreadID) { y[id.x] = x[id.x] * x[id.x]; }
+END
+cp scale.hlsl scale.txt
+{
+    square a x.npy a.npy | sed "s:$SHADERS/square.spv:scale.hlsl:"
+    square b x.npy b.npy ',"language":"hlsl"' | sed "s:$SHADERS/square.spv:scale.txt:"
+} > hlsl.jsonl
+cli batch hlsl.jsonl
+expect_status 0
+expect_square x.npy a.npy
+expect_square x.npy b.npy
+rm -rf hlsl.jsonl* scale.* a.npy b.npy
+
 case_name="kernels of jobs that are done, and what is included"
 cp "$SHADERS/square.spv" own.spv
 echo 'void none() {}' > own.glsl

@@ -67,10 +67,13 @@ ready
 check saxpy 2.5 x.npy y.npy out.npy
 
 case_name="from a pipe to a pipe, in device memory"
-BULKHEAD_TEST_FAULTS="$posing" timeout $((60 * ${BULKHEAD_TEST_SLOWNESS:-1})) "$BULKHEAD" run "$SHADERS/square.spv" \
-    --groups 16 --in 0=- --out '1=-:f32[1000]' --memory device < <(cat small.npy) 2> .stderr |
-    cat > piped.npy
-status=${PIPESTATUS[0]}
+through_pipes() {
+    timeout $((60 * ${BULKHEAD_TEST_SLOWNESS:-1})) "$BULKHEAD" run "$SHADERS/square.spv" \
+        --groups 16 --in 0=- --out '1=-:f32[1000]' --memory device < <(cat small.npy) 2> .stderr |
+        cat > piped.npy
+    status=${PIPESTATUS[0]}
+}
+with_faults "$posing" through_pipes
 ready
 check square small.npy piped.npy
 

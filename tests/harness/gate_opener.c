@@ -29,7 +29,7 @@
 #define PAGE 4096u       /* what a buffer has at least, and the driver's alignment of imports */
 #define MOST 256         /* connections at a time */
 
-_Noreturn static void fail(const char *format, ...) {
+__attribute__((format(printf, 1, 2))) _Noreturn static void fail(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     fputs("gate_opener: ", stderr);

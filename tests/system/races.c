@@ -11,10 +11,10 @@
 #include "tamper.h"
 
 /* A context whose workers all die before they are ready: streams wait, queues stay. */
-static bh_context *without_workers(uint32_t restart_budget) {
+static bh_context *without_workers(uint32_t restart_budget, const char *fault) {
     bh_context_options options = fx_options();
     options.restart_budget = restart_budget;
-    return fx_context_with(options, "?*:hello:*=exit7");
+    return fx_context_with(options, fault);
 }
 
 static bh_event *fill(bh_stream *stream, bh_buffer *buffer, bh_event *wait) {
@@ -41,7 +41,7 @@ static void *wait_for_a_worker(void *stream) {
 }
 
 static void destroy_wakes_who_waits_for_a_worker(void) {
-    bh_context *context = without_workers(100);
+    bh_context *context = without_workers(100, "*:hello:*=exit7");
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     bh_detail detail = {0};
     /* Once a start has failed the stream sits in its backoff: nothing is on its way for it. */
@@ -77,7 +77,7 @@ static void chain_of_released_streams(bh_context *context, bh_event *out[4]) {
 }
 
 static void destroy_with_released_streams_in_line(void) {
-    bh_context *context = without_workers(100);
+    bh_context *context = without_workers(100, "?*:hello:*=exit7");
     bh_event *events[4];
     chain_of_released_streams(context, events);
     bh_context_destroy(context);
@@ -88,7 +88,7 @@ static void destroy_with_released_streams_in_line(void) {
 }
 
 static void released_streams_in_line_become_unavailable(void) {
-    bh_context *context = without_workers(1);
+    bh_context *context = without_workers(1, "*:hello:*=exit7");
     bh_event *events[4];
     chain_of_released_streams(context, events);
     for (int i = 0; i < 4; i++) {
