@@ -285,10 +285,10 @@ RWStructuredBuffer<float> y : register(u1);
 [numthreads(64, 1, 1)]
 void main(uint3 id : SV_DispatchThreadID) { y[id.x] = x[id.x] * x[id.x]; }
 END
-cp scale.hlsl scale.txt
+cp scale.hlsl scale.comp
 {
     square a x.npy a.npy | sed "s:$SHADERS/square.spv:scale.hlsl:"
-    square b x.npy b.npy ',"language":"hlsl"' | sed "s:$SHADERS/square.spv:scale.txt:"
+    square b x.npy b.npy ',"language":"hlsl"' | sed "s:$SHADERS/square.spv:scale.comp:"
 } > hlsl.jsonl
 cli batch hlsl.jsonl
 expect_status 0
