@@ -8,8 +8,8 @@
 #include <sys/types.h>
 
 /* Is |link|, which is in |folder|, one that |user| must not follow? As the kernel judges with
- * fs.protected_symlinks: in a sticky folder that everybody can write, a link is the user's or the
- * folder's owner's. */
+ * fs.protected_symlinks (and of FIFOs with fs.protected_fifos): in a sticky folder that everybody
+ * can write, it is the user's or the folder's owner's. */
 bool bhi_link_is_planted(int folder, const struct stat *link, uid_t user);
 
 /* Opens the folder that |path| leads to, name by name: no link on the way is a planted one. Returns

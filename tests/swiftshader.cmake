@@ -25,31 +25,7 @@ set(swiftshader_no_driver system_dead_mount system_describe system_descriptors s
     system_load_refusals system_loaders system_names system_nodes system_owners system_pool
     system_pool_limits system_races system_strict system_told system_waits)
 
-function(swiftshader_tests folder)
-    get_property(tests DIRECTORY ${folder} PROPERTY TESTS)
-    list(FILTER tests EXCLUDE REGEX "^nightly_")
-    list(REMOVE_ITEM tests ${swiftshader_without_device} ${swiftshader_lacks}
-        ${swiftshader_other_driver} ${swiftshader_no_driver})
-    foreach(test IN LISTS tests)
-        set(program ${test})
-        set(arguments "")
-        if(test MATCHES "^guard_exact_([0-9]+)$")
-            set(program guard_exact)
-            set(arguments ${CMAKE_MATCH_1} 4)
-        endif()
-        add_test(NAME swiftshader_${test} COMMAND ${program} ${arguments})
-        set_tests_properties(swiftshader_${test} PROPERTIES LABELS swiftshader TIMEOUT 240 COST 100
-            ENVIRONMENT "${BULKHEAD_TEST_ENVIRONMENT};VK_DRIVER_FILES=${BULKHEAD_SWIFTSHADER}")
-    endforeach()
-endfunction()
-foreach(folder backend guard system)
-    get_property(tests DIRECTORY ${folder} PROPERTY TESTS)
-    list(APPEND swiftshader_all ${tests})
-    swiftshader_tests(${folder})
-endforeach()
-foreach(test IN LISTS swiftshader_without_device swiftshader_lacks swiftshader_other_driver
-        swiftshader_no_driver)
-    if(NOT test IN_LIST swiftshader_all)
-        message(FATAL_ERROR "tests/swiftshader.cmake leaves out ${test}, which is no test")
-    endif()
-endforeach()
+bulkhead_again(swiftshader FOLDERS backend guard system TIMEOUT 240
+    LEFT_OUT ${swiftshader_without_device} ${swiftshader_lacks} ${swiftshader_other_driver}
+        ${swiftshader_no_driver}
+    ENVIRONMENT "VK_DRIVER_FILES=${BULKHEAD_SWIFTSHADER}")

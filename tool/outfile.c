@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/links.h"
 #include "tool/interrupt.h"
 #include "tool/place.h"
 
@@ -152,7 +153,7 @@ static bool open_stream(struct bhi_outfile *file, const char *path,
     file->kind = BHI_OUTFILE_STREAM;
     if (fstatat(place.folder, place.name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
         file->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    } else if (bhi_place_is_planted(place.folder, &status)) {
+    } else if (bhi_link_is_planted(place.folder, &status, geteuid())) {
         errno = EACCES; /* as with fs.protected_fifos */
     } else {
         file->fd = openat(place.folder, place.name, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);

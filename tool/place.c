@@ -28,10 +28,6 @@ static const char *name_of(int folder, char out[PATH_MAX]) {
     return out;
 }
 
-bool bhi_place_is_planted(int folder, const struct stat *status) {
-    return bhi_link_is_planted(folder, status, geteuid());
-}
-
 bool bhi_place_is_ours(const struct stat *status, const char *path,
                        struct bhi_complaint *complaint) {
     if (status->st_uid != geteuid()) {
@@ -120,7 +116,7 @@ static bool step(struct walk *walk, bool *out_last, struct bhi_complaint *compla
     const bool dots = !strcmp(one, ".") || !strcmp(one, "..");
     const bool there = !dots && fstatat(walk->folder, one, &status, AT_SYMLINK_NOFOLLOW) == 0;
     if (there && S_ISLNK(status.st_mode)) {
-        return bhi_place_is_planted(walk->folder, &status)
+        return bhi_link_is_planted(walk->folder, &status, geteuid())
                    ? refuse_link(walk, one, &status, complaint)
                    : follow(walk, one, rest, complaint);
     }

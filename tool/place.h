@@ -30,8 +30,5 @@ void bhi_place_close(struct bhi_place *place);
  * owner and what to do. */
 bool bhi_place_is_ours(const struct stat *status, const char *path,
                        struct bhi_complaint *complaint);
-/* Does |path|, of the kind in |status|, lie in a sticky folder that everybody can write, and belong
- * neither to us nor to the folder's owner? */
-bool bhi_place_is_planted(int folder, const struct stat *status);
 
 #endif

@@ -7,15 +7,9 @@
 #include "supervisor/submit/internal.h"
 #include "supervisor/submit/transfer.h"
 
-/* A host buffer that a worker of one tenant writes and one of another reads: never of the pool,
- * whose memory holds what other buffers held. */
-static bh_status make_host(bh_context *context, uint64_t size, const char *call,
-                           struct bh_buffer **out_buffer, bh_detail *detail) {
-    return bhi_buffer_make(context, size, call, out_buffer, detail);
-}
-
 /* Queues the copy through host memory, in pieces: one is written while the other is read, and what
- * they wait for follows from what they use. */
+ * they wait for follows from what they use. A worker of one tenant writes a piece and one of another
+ * reads it, so none is of the pool, whose memory holds what other buffers held (bhi_buffer_make). */
 static bh_status copy_through_host(struct bh_stream *stream, struct bh_buffer *of,
                                    struct bh_buffer *copy, uint64_t most, const char *call,
                                    bh_detail *detail) {
@@ -26,7 +20,7 @@ static bh_status copy_through_host(struct bh_stream *stream, struct bh_buffer *o
         struct bh_buffer **piece = &staging[turn % 2];
         const uint64_t rest = of->size - begin, bytes = rest < most ? rest : most;
         if (!*piece) {
-            status = make_host(of->context, bytes, call, piece, detail);
+            status = bhi_buffer_make(of->context, bytes, call, piece, detail);
         }
         const struct bhi_internal_copy down = {.call = call,
                                                .src = of,
@@ -88,7 +82,7 @@ bh_status bhi_replicate(struct bh_stream *stream, struct bh_buffer *of, const ch
     struct bh_buffer *copy = NULL;
     uint64_t version = 0;
     bh_status status = on_device ? bhi_buffer_make_device(stream, of->size, call, &copy, detail)
-                                 : make_host(context, of->size, call, &copy, detail);
+                                 : bhi_buffer_make(context, of->size, call, &copy, detail);
     if (status == BH_OK) {
         status = fill(stream, of, copy, &version, call, detail);
     }
