@@ -29,9 +29,11 @@ static const struct bhi_section run_sections[] = {
     {"Outputs",
      "Outputs are written completely or not at all, and never after a poisoned event. Before the "
      "kernel runs, the command checks that they can be written. If there are several, all are "
-     "complete on disk before the first is renamed into place. Outputs are .npy files; a name "
-     "with the ending of another format (.safetensors, .npz, .csv, ...) is refused. An output "
-     "may not be a file that the run reads, under any name; use --inout to replace an input."},
+     "complete on disk before the first is renamed into place. Outputs are .npy files: end their "
+     "names in .npy. A name may also have no ending, or one that is no format's name: digits "
+     "alone (x.1), or more than five characters (tmp.AbC123XyZ0). All others (.jpeg, .npz, .f32, "
+     ".safetensors, ...) are refused. An output may not be a file that the run reads, under any "
+     "name; use --inout to replace an input."},
     {"Exit status",
      "  0    every event is READY, every output is written\n"
      "  1    poisoned: the verdict is on standard error. Also if a source crashes its\n"

@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+
+#include "request/ending.h"
 
 /* -- its place ----------------------------------------------------------------------------------
  */
@@ -48,24 +49,6 @@ static char *split_path(const char *text, const char **out_rest) {
     return colon ? strndup(text, (size_t)(colon - text)) : strdup(text);
 }
 
-/* Refuses a name that says another format than .npy, which is what is written. */
-static bool check_format(const char *path, struct bhi_complaint *complaint) {
-    static const char *const others[] = {
-        ".safetensors", ".npz", ".csv", ".tsv", ".txt", ".json", ".bin",  ".raw",  ".dat",
-        ".pt",          ".pth", ".pkl", ".pb",  ".h5",  ".hdf5", ".gguf", ".onnx", ".parquet",
-        ".png",         ".jpg", ".ppm", ".pgm", ".exr", ".tif",  ".tiff", ".wav",  ".mat",
-        ".gz",          ".zst", ".xz",  ".bz2", ".zip", ".tar"};
-    const char *slash = strrchr(path, '/');
-    const char *dot = strrchr(slash ? slash : path, '.');
-    for (size_t i = 0; dot && i < sizeof others / sizeof others[0]; i++) {
-        if (!strcasecmp(dot, others[i])) {
-            return bhi_refuse(complaint, "a %s file cannot be written; outputs are .npy files",
-                              others[i]);
-        }
-    }
-    return true;
-}
-
 /* |paths|: whether memory was there for them. */
 static bool check_paths(struct bhi_run_binding *binding, bool paths,
                         struct bhi_complaint *complaint) {
@@ -76,7 +59,7 @@ static bool check_paths(struct bhi_run_binding *binding, bool paths,
     if ((binding->in_path && !*binding->in_path) || (binding->out_path && !*binding->out_path)) {
         return bhi_refuse(complaint, "the file name is empty");
     }
-    return !binding->out_path || check_format(binding->out_path, complaint);
+    return !binding->out_path || bhi_ending_check(binding->out_path, complaint);
 }
 
 bool bhi_binding_parse_input(struct bhi_run_binding *binding, const char *files,

@@ -37,6 +37,19 @@ expect_stderr "deadline"
 expect_stderr "2 lines are bad: nothing was started; --keep-going skips bad lines"
 expect_untouched
 
+case_name="an output of another format, of a kernel and of an expression"
+{ square a x.npy y.jpeg
+  echo '{"id":"b","eval":"z = 2*x","in":{"x":"x.npy"},"out":{"z":"z.f32"}}'
+  echo '{"id":"c","kernel":"k.spv","groups":[1],"inout":{"0":"x.npy:y.webp"}}'; } > bad.jsonl
+cli batch bad.jsonl
+expect_status 2
+for line in '1: "out" "1": %jpeg' '2: "out" "z": %f32' '3: "inout" "0": %webp'; do
+    expect_stderr "bad.jsonl:${line/\%/outputs are .npy files, and a name that ends in .}"
+done
+expect_stderr "3 lines are bad"
+expect_untouched
+rm bad.jsonl
+
 case_name="missing files are told with malformed lines"
 { square a nowhere.npy a.npy; echo '{"id":'; square c later.npy c.npy ',"depends_on":["b"]'; } > more.jsonl
 cli batch more.jsonl
@@ -63,13 +76,13 @@ expect_square x.npy y.npy
 rm -rf jobs.jsonl.state y.npy
 
 case_name="a page that cannot be written in the end: the object knows"
-square a x.npy page.html > jobs.jsonl
-cli batch jobs.jsonl --json --html page.html
+square a x.npy page.npy > jobs.jsonl
+cli batch jobs.jsonl --json --html page.npy
 expect_status 3
-expect_stderr "bulkhead batch: --html page.html: "
+expect_stderr "bulkhead batch: --html page.npy: "
 expect_json '.exit_status == 3 and .done == 1'
-expect_square x.npy page.html
-rm -rf jobs.jsonl.state page.html
+expect_square x.npy page.npy
+rm -rf jobs.jsonl.state page.npy
 
 case_name="what depends on a bad line goes with it"
 { square a x.npy a.npy; square b x.npy b.npy ',"groups":[1]'; square c b.npy c.npy ',"depends_on":["b"]'
@@ -222,24 +235,24 @@ expect_untouched
 rm -rf folder.npy other.npy
 
 case_name="what the batch itself lives on is no output"
-mkdir -p own.jsonl.state
-printf '#version 450\nvoid main() {}\n' > own.comp
+mkdir -p own.state
+cp "$SHADERS/square.spv" own_kernel
 ln -s . around
-{ square a x.npy own.jsonl; square b x.npy around/own.jsonl; square c x.npy own.jsonl.state/batch.db
-  echo '{"id":"d","kernel":"own.comp","groups":[1],"out":{"0":"./own.comp:u32[4]"}}'
-  square e x.npy "$PWD/own.comp"; } > own.lines
-mv own.lines own.jsonl
-cli batch own.jsonl
+{ square a x.npy own; square b x.npy around/own; square c x.npy own.state/lock
+  echo '{"id":"d","kernel":"own_kernel","groups":[1],"out":{"0":"./own_kernel:u32[4]"}}'
+  square e x.npy "$PWD/own_kernel"; } > own.lines
+mv own.lines own
+cli batch own
 expect_status 2
-expect_stderr "own.jsonl:1: output own.jsonl: the jobs are read from that file"
-expect_stderr "own.jsonl:2: output around/own.jsonl: the jobs are read from that file"
-expect_stderr "own.jsonl:3: output own.jsonl.state/batch.db: that folder has the state of the batch"
-for line in "4: output ./own.comp" "5: output $PWD/own.comp"; do
-    expect_stderr "own.jsonl:$line: a job of the batch reads its kernel from that file"
+expect_stderr "own:1: output own: the jobs are read from that file"
+expect_stderr "own:2: output around/own: the jobs are read from that file"
+expect_stderr "own:3: output own.state/lock: that folder has the state of the batch"
+for line in "4: output ./own_kernel" "5: output $PWD/own_kernel"; do
+    expect_stderr "own:$line: a job of the batch reads its kernel from that file"
 done
 expect_stderr "5 lines are bad"
 expect_untouched
-rm -rf own.* around
+rm -rf own* around
 
 case_name="what the batch itself lives on, behind a link"
 for file in batch.db batch.db-wal lock new.npy; do
@@ -260,23 +273,23 @@ done
 case_name="names that can be no output"
 ln -s loop.npy loop.npy
 long=$(printf '%0256d' 0).npy
-{ square a x.npy own.jsonl.state; square b x.npy loop.npy; square c x.npy "$long"; } > own.jsonl
-cli batch own.jsonl
+{ square a x.npy own_state; square b x.npy loop.npy; square c x.npy "$long"; } > own.jsonl
+cli batch own.jsonl --state own_state
 expect_status 2
-expect_stderr "own.jsonl:1: output own.jsonl.state: that folder will have the state of the batch"
+expect_stderr "own.jsonl:1: output own_state: that folder will have the state of the batch"
 expect_stderr "own.jsonl:2: output loop.npy: Too many levels of symbolic links"
 expect_stderr "own.jsonl:3: output $long: File name too long"
 expect_untouched
 rm -rf own.* loop.npy
 
 case_name="standard input that is a file"
-square a x.npy own.jsonl > own.jsonl
-cp own.jsonl own.before
-INPUT=own.jsonl cli batch - --state own.jsonl.state
+square a x.npy own > own
+cp own own.before
+INPUT=own cli batch - --state own.state
 expect_status 2
-expect_stderr "standard input:1: output own.jsonl: the jobs are read from that file"
-if cmp -s own.jsonl own.before; then passed=$((passed + 1)); else fail "own.jsonl is another"; fi
-rm -rf own.*
+expect_stderr "standard input:1: output own: the jobs are read from that file"
+if cmp -s own own.before; then passed=$((passed + 1)); else fail "own is another"; fi
+rm -rf own*
 
 case_name="HLSL, by a file's name and by the job's word"
 cat > scale.hlsl << 'END'
@@ -297,19 +310,19 @@ expect_square x.npy b.npy
 rm -rf hlsl.jsonl* scale.* a.npy b.npy
 
 case_name="kernels of jobs that are done, and what is included"
-cp "$SHADERS/square.spv" own.spv
-echo 'void none() {}' > own.glsl
-printf '#version 450\n#include "own.glsl"\nvoid main() { none(); }\n' > own.comp
-echo '{"id":"i","kernel":"own.comp","groups":[1],"I":["./own.glsl"]}' > own.jsonl
-square a x.npy a.npy | sed "s:$SHADERS/square.spv:own.spv:" >> own.jsonl
+cp "$SHADERS/square.spv" own_kernel
+echo 'void none() {}' > own_part
+printf '#version 450\n#include "own_part"\nvoid main() { none(); }\n' > own.comp
+echo '{"id":"i","kernel":"own.comp","groups":[1],"I":["./own_part"]}' > own.jsonl
+square a x.npy a.npy | sed "s:$SHADERS/square.spv:own_kernel:" >> own.jsonl
 cli batch own.jsonl
 expect_status 0
-{ square b x.npy own.spv; square c x.npy own.glsl; } >> own.jsonl
+{ square b x.npy own_kernel; square c x.npy own_part; } >> own.jsonl
 cli batch own.jsonl --resume
 expect_status 2
-expect_stderr "own.jsonl:3: output own.spv: a job of the batch reads its kernel from that file"
-expect_stderr "own.jsonl:4: output own.glsl: a job of the batch reads its kernel from that file"
-rm -rf own.* a.npy
+expect_stderr "own.jsonl:3: output own_kernel: a job of the batch reads its kernel from that file"
+expect_stderr "own.jsonl:4: output own_part: a job of the batch reads its kernel from that file"
+rm -rf own* a.npy
 
 case_name="a long chain from its end to its beginning, and that is bad"
 awk 'BEGIN { for (i = 1; i <= 60000; i++)

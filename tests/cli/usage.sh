@@ -170,8 +170,9 @@ done
 cp x.npy y.npy
 refuses "--inout 1=y.npy:soft.npy: --in 0=x.npy reads that file" \
     "${run[@]}" --in 0=x.npy --inout 1=y.npy:soft.npy
-refuses "--out 1=k.spv:f32[16]: the kernel is read from that file: name another one" \
-    "${run[@]}" --in 0=x.npy --out '1=k.spv:f32[16]'
+ln -s k.spv kernel
+refuses "--out 1=kernel:f32[16]: the kernel is read from that file: name another one" \
+    "${run[@]}" --in 0=x.npy --out '1=kernel:f32[16]'
 refuses "--out z=hard.npy: --in x=x.npy reads that file: an output of that name may replace it" \
     eval 'z = 2*x' --in x=x.npy --out z=hard.npy
 case_name="an output that is the file behind standard input"
@@ -180,11 +181,13 @@ INPUT=x.npy cli_again "${run[@]}" --in 0=- --out '1=soft.npy:f32[16]'
 expect_status 2
 expect_stderr "--out 1=soft.npy:f32[16]: --in 0=- reads that file"
 expect_untouched
-# What is written is .npy, so no name may say that it is something else.
-for name in z.safetensors z.NPZ d.ir/z.csv z.pt z.npy.gz; do
-    refuses "file cannot be written; outputs are .npy files" eval 'z = 2*x' --in x=x.npy --out "z=$name"
-    refuses "file cannot be written; outputs are .npy files" "${run[@]}" --in 0=x.npy --out "1=$name:f32[16]"
-    refuses "file cannot be written; outputs are .npy files" "${run[@]}" --inout "0=x.npy:$name"
+# What is written is .npy, so no name may say that it is something else (which: cli_ending_test).
+for name in z.safetensors z.JPEG d.ir/z.f32 z.npy.gz; do
+    ending="outputs are .npy files, and a name that ends in .${name##*.} may be taken for another format: end it in .npy"
+    refuses "--out z=$name: $ending" eval 'z = 2*x' --in x=x.npy --out "z=$name"
+    refuses "--out 1=$name:f32[16]: $ending" "${run[@]}" --in 0=x.npy --out "1=$name:f32[16]"
+    refuses "--out 1=$name:like:0: $ending" "${run[@]}" --in 0=x.npy --out "1=$name:like:0"
+    refuses "--inout 0=x.npy:$name: $ending" "${run[@]}" --inout "0=x.npy:$name"
 done
 if [ "$(id -u)" -ne 0 ]; then
     mkdir locked && chmod 500 locked
