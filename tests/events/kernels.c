@@ -266,7 +266,56 @@ static void case_32_a_respawned_worker_is_told_again(void) {
     bh_context_destroy(context);
 }
 
+/* The driver's compiler fails for the first kernel of a's worker: once, so that it would succeed if
+ * it were asked again. */
 static void case_33_a_failed_compile_fails_its_own(void) {
+    struct stage s;
+    stage_open_with(&s, "1:pipeline:1=fail", FX_SECONDS);
+    bh_kernel *bad = named(s.context, "twice", "bad");
+    bh_binding bindings[2];
+    bh_command command = unary(bad, bindings, s.x, s.w);
+    /* Queued at once, on both sides of it. */
+    bh_event *failed = ev_submit(s.a, &command, 1, NULL, 0);
+    bh_event *good = ev_square(&s, s.a, s.x, s.y, NULL, 0);
+    bh_event *needs = ev_square(&s, s.a, s.w, s.z, NULL, 0);
+    bh_verdict verdict = ev_poisoned(failed, BH_COMPILE_FAILED, failed, 0, BH_EXECUTED_NO);
+    BHT_STR_EQ(verdict.kernel_name, "bad");
+    BHT_STR_HAS(verdict.message, "vkCreateComputePipelines: VK_ERROR_UNKNOWN");
+    BHT_EQ(verdict.worker_pid, s.pid);
+    BHT_EQ(verdict.signal, 0);
+    ev_content_poisoned(s.w, BH_COMPILE_FAILED);
+    ev_poisoned(needs, BH_COMPILE_FAILED, failed, 1, BH_EXECUTED_NO);
+    bh_event_release(needs);
+    finish(good);
+    ev_squares(s.y, 1);
+    bh_event_release(failed);
+    /* Another worker compiles it: the failure is not the kernel's for ever. */
+    finish(ev_submit(s.b, &command, 1, NULL, 0));
+    BHT_EQ(((float *)(void *)fx_pointer(s.w))[3], 6);
+    /* Its own worker does not remember it as a success, although it would be one now, and not under
+     * another handle. Nothing has died. */
+    bh_kernel *same = named(s.context, "twice", "bad");
+    command.kernel = same;
+    failed = ev_submit(s.a, &command, 1, NULL, 0);
+    good = ev_square(&s, s.a, s.x, s.y, NULL, 0);
+    verdict = ev_poisoned(failed, BH_COMPILE_FAILED, failed, 0, BH_EXECUTED_NO);
+    BHT_STR_HAS(verdict.message, "vkCreateComputePipelines: VK_ERROR_UNKNOWN");
+    BHT_EQ(verdict.worker_pid, s.pid);
+    BHT_EQ(verdict.signal, 0);
+    finish(good);
+    bh_event_release(failed);
+    BHT_EQ(bh_stream_worker_pid(s.a), s.pid);
+    /* It had run another kernel before it said so again: it could have been a lie, so the next worker
+     * is asked (T2). */
+    finish(ev_submit(s.a, &command, 1, NULL, 0));
+    BHT_NE(bh_stream_worker_pid(s.a), s.pid);
+    bh_kernel_release(same);
+    bh_kernel_release(bad);
+    ev_well(&s);
+    stage_close(&s);
+}
+
+static void case_33_a_refused_module_fails_its_own(void) {
     struct stage s;
     stage_open_with(&s, NULL, FX_SECONDS);
     /* The magic number, a version, and nothing that makes sense. */
@@ -444,6 +493,7 @@ int main(int argc, char **argv) {
         BHT_TEST_WITH(case_32_many_variants, 70, 0),
         BHT_TEST(case_32_a_respawned_worker_is_told_again),
         BHT_TEST(case_33_a_failed_compile_fails_its_own),
+        BHT_TEST(case_33_a_refused_module_fails_its_own),
         BHT_TEST(case_34_first_use_by_many_threads),
         BHT_TEST(case_34_one_compile_serves_all),
         BHT_TEST(limits_and_statistics_are_checked),

@@ -108,6 +108,7 @@ static const char *const points[] = {
     "tamper_output",
     "import_read_only",
     "kernel_create",
+    "pipeline",
     "poses_as_gpu",
     "make",
     "made",

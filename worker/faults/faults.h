@@ -85,6 +85,7 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
  *   tamper_input, tamper_output   one that the worker may read, write is mapped
  *   import_read_only   (fail: the device does not take such a mapping)
  *   kernel_create  a kernel is being created
+ *   pipeline       the driver is about to compile a kernel (fail: VK_ERROR_UNKNOWN)
  *   make, made     device memory is about to be made, is there and cleared and not yet exported
  *   make_full, import   (fail: there is none left; what another worker made cannot be imported)
  *   lie_nothing, lie_other, lie_twice, lie_socket, lie_silent   (fail: it says of what it has made

@@ -366,8 +366,10 @@ static bool compile(struct bhi_vk_device *device, struct bhi_vk_cache *cache,
     const char *call = "vkCreateShaderModule";
     if (result == VK_SUCCESS) {
         call = "vkCreateComputePipelines";
-        result = device->api.CreateComputePipelines(device->device, cache->cache, 1, &pipeline,
-                                                    NULL, out);
+        result = BHI_FAULT_FAILS("pipeline")
+                     ? VK_ERROR_UNKNOWN
+                     : device->api.CreateComputePipelines(device->device, cache->cache, 1,
+                                                          &pipeline, NULL, out);
         device->api.DestroyShaderModule(device->device, pipeline.stage.module, NULL);
         cache->changed |= result == VK_SUCCESS;
     }
