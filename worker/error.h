@@ -1,7 +1,6 @@
-/* Why something failed in a worker, warden or zygote: one line, and what the host is told with it.
- * It ends up as a submission's result, in zygote_failed, in progress.step_text, or in a probe's
- * report.
- */
+/* Why something failed in a worker, warden or zygote: one line of text, and numbers for the host.
+ * It becomes a submission's result, or part of zygote_failed, progress.step_text or a probe's
+ * report. */
 #ifndef BHI_WORKER_ERROR_H
 #define BHI_WORKER_ERROR_H
 
@@ -20,16 +19,16 @@ struct bhi_error {
     char text[BHI_ERROR_TEXT];
 };
 
-/* Overwrites *error, with no command and executed NO; callers refine those. */
+/* Overwrites *error. Sets no command and executed NO; callers refine these. */
 void bhi_error_set(struct bhi_error *error, bh_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same for a step of starting; where |sys_errno| is not 0 its text is appended. Returns
- * -sys_errno, or -EPROTO where it is 0, so that a caller can `return bhi_error_set_errno(…)`. */
+/* The same for a step of starting. Appends the text of |sys_errno| unless it is 0. Returns
+ * -sys_errno, or -EPROTO for 0, so that a caller can `return bhi_error_set_errno(…)`. */
 int bhi_error_set_errno(struct bhi_error *error, bh_status status, int sys_errno,
                         const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* The same where the system refuses what the sandbox needs: BH_UNSUPPORTED, |what| that failed, why
- * the system refuses it, and what allows it (refusal.h). An errno that is no refusal is told as
- * bhi_error_set_errno() does. */
+/* For a call that the sandbox needs and the system refuses. The error is BH_UNSUPPORTED and says
+ * |what| failed, why the system refuses it, and what allows it (refusal.h). If |sys_errno| is not a
+ * refusal, this is bhi_error_set_errno(). */
 int bhi_error_refuse(struct bhi_error *error, enum bhi_refused refused, int sys_errno,
                      const char *what);
 

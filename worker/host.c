@@ -6,25 +6,27 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Signal dispositions, mask, group, folder and limit come from the host; none of them is ours. An
- * ignored SIGCHLD, for one, would have the kernel reap the zygote behind the warden's back. */
+/* Signal dispositions, signal mask, process group, folder and limit are the host's, and are all
+ * reset. An ignored SIGCHLD, for example, would make the kernel reap the zygote before the warden
+ * can. */
 static void reset(void) {
     for (int signal_number = 1; signal_number < NSIG; signal_number++) {
         (void)signal(signal_number, SIG_DFL);
     }
     (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGHUP, SIG_IGN); /* for a group with a stopped holder in it, when the host ends */
+    /* Comes when the host ends and a stopped memory holder is in our group. */
+    (void)signal(SIGHUP, SIG_IGN);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    (void)setpgid(0, 0); /* a terminal's Ctrl-C is for the host, which ends us in its own way */
+    (void)setpgid(0, 0); /* so that a terminal's Ctrl-C reaches only the host, which then ends us */
     if (chdir("/") != 0) {
-        /* Staying in the host's folder only pins a mount. */
+        /* Harmless: the process stays in the host's folder, which keeps a mount busy. */
     }
     umask(077);
-    /* As many descriptors as may be. The host may be short of them just now, by its own doing, and
-     * all workers would be for as long as their zygote lives; to an opener they are what files cost
-     * that cannot be closed. */
+    /* Takes as many descriptors as the hard limit allows. The host may have lowered its soft limit
+     * for a time, but all workers would inherit that for as long as their zygote lives. In an
+     * opener, each file whose close() hangs keeps its descriptor. */
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
@@ -32,7 +34,7 @@ static void reset(void) {
     }
 }
 
-/* A host may have closed its standard streams. What we open must not take their numbers: the
+/* A host may have closed its standard streams. Files that we open must not get these numbers: the
  * sandbox puts /dev/null there. */
 static void hold_standard_streams(void) {
     int fd;

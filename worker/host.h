@@ -1,15 +1,16 @@
-/* What the processes share that the host starts, the warden and the opener: to carry nothing of the
- * host's but its privileges. */
+/* What the two processes have in common that the host starts, the warden and the opener. They keep
+ * the host's privileges, and nothing else of the host. */
 #ifndef BHI_WORKER_HOST_H
 #define BHI_WORKER_HOST_H
 
 #include <stdbool.h>
 
-/* The socket to the host. */
+/* The descriptor of the socket to the host. */
 #define BHI_HOST_SOCKET 3
 
-/* Forgets the host's signals, group, folder and soft limit of descriptors, and closes all but the
- * standard streams and the socket. False: descriptor 3 is none, so there is nobody to tell. */
+/* Resets the host's signals, group, folder and soft limit of descriptors, and closes all
+ * descriptors but the standard streams and the socket. Returns false if descriptor 3 is no socket;
+ * then nobody can be told. */
 bool bhi_host_forget(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* The PCI address of a device: the one name that Vulkan and the kernel's /proc share. */
+/* The PCI address of a device: the only name of it that both Vulkan and the kernel's /proc know. */
 #ifndef BHI_WORKER_PCI_H
 #define BHI_WORKER_PCI_H
 
@@ -10,7 +10,7 @@ struct bhi_pci {
     uint32_t bus;
     uint32_t device;
     uint32_t function;
-    bool known; /* false: the driver does not tell, and the rest is 0 */
+    bool known; /* false: the driver does not tell the address, and the rest is 0 */
 };
 
 static inline bool bhi_pci_equal(const struct bhi_pci *a, const struct bhi_pci *b) {

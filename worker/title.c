@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#define NAME_BYTES 16 /* the kernel's, with the NUL */
+#define NAME_BYTES 16 /* TASK_COMM_LEN of the kernel, with the NUL */
 
 static struct {
     char *at;
@@ -29,7 +29,7 @@ void bhi_title_set(const char *name, const char *line) {
     bhi_text_line(clean, sizeof clean, name, strlen(name));
     (void)prctl(PR_SET_NAME, clean);
     if (room.bytes > 0) {
-        /* The last byte stays NUL: otherwise the kernel takes all of it for one string. */
+        /* The last byte stays NUL: otherwise the kernel treats the whole room as one string. */
         memset(room.at, 0, room.bytes);
         bhi_text_line(room.at, room.bytes, line, strlen(line));
     }

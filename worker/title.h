@@ -3,15 +3,15 @@
  *   bh-warden, bh-opener, bh-zygote, bh-prober, bh-tracer, bh-loader, bh-compiler
  *   bh-spare    a worker that serves no stream yet
  *   bh:NAME     the worker of the stream of that name
- *   bh-holder   beside a worker, whose command line it shares
- * A process says this of itself: one that was taken over can say anything. */
+ *   bh-holder   beside a worker, and with the worker's command line
+ * A process sets its own title, so a compromised one can set any. */
 #ifndef BHI_WORKER_TITLE_H
 #define BHI_WORKER_TITLE_H
 
-/* The room for the command line is that of main's arguments behind the first, which are lost with
- * the first call of bhi_title_set(). Children inherit it. */
+/* The command line may use the room of main's arguments after the first. These arguments are lost
+ * with the first call of bhi_title_set(). Children inherit the room. */
 void bhi_title_init(int argc, char **argv);
-/* |name| and |line| are cut where there is no more room, and cleaned. */
+/* Cleans |name| and |line|, and cuts them if there is too little room. */
 void bhi_title_set(const char *name, const char *line);
 
 #endif

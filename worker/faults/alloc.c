@@ -1,6 +1,5 @@
-/* The interposers. glibc exports its allocator a second time as __libc_…; what these return is
- * freed by glibc's own free(), which is not replaced. A sanitizer brings its own allocator, which
- * is left alone. */
+/* The interposers. They call glibc's allocator by its second names, __libc_…; glibc's own free(),
+ * which is not replaced, frees what they return. A sanitizer has its own allocator, which stays. */
 #include "worker/faults/alloc.h"
 #include "worker/faults/faults.h"
 
@@ -53,7 +52,7 @@ static create_fn find_create(void) {
 
 void bhi_alloc_watch(struct bhi_progress_header *header) {
     watched = header;
-    real_create = find_create(); /* while the linker may still look things up */
+    real_create = find_create(); /* later, under the sandbox, the linker can no longer look it up */
 }
 
 static void refused(void) {
@@ -104,7 +103,7 @@ int posix_memalign(void **out, size_t alignment, size_t size) {
     if (alignment % sizeof(void *) != 0 || alignment == 0 || (alignment & (alignment - 1)) != 0) {
         return EINVAL;
     }
-    const int saved = errno; /* posix_memalign does not touch it */
+    const int saved = errno; /* posix_memalign must leave errno alone */
     void *p = memalign(alignment, size);
     errno = saved;
     if (!p) {
@@ -130,7 +129,7 @@ void *mmap64(void *address, size_t length, int protection, int flags, int fd, of
     return mmap(address, length, protection, flags, fd, offset);
 }
 
-/* A thread's stack is mapped inside glibc, where no interposer sees it: EAGAIN is what shows. */
+/* glibc maps a thread's stack itself, past the interposers. All that can be seen is EAGAIN. */
 int pthread_create(pthread_t *out, const pthread_attr_t *attributes, start_fn start,
                    void *argument) {
     int r = (real_create ? real_create : find_create())(out, attributes, start, argument);

@@ -50,7 +50,7 @@ enum action {
     ACT_DRAIN,
     ACT_UNLISTED,
     ACT_HOARD,
-    ACT_TAMPER, /* and as many as there are (tamper.h) */
+    ACT_TAMPER, /* from here on: one for each of tamper.h */
     ACTIONS = ACT_TAMPER + BHI_TAMPER_COUNT,
 };
 
@@ -60,7 +60,7 @@ static const char *const action_names[ACT_TAMPER] = {
     "lost",  "pause",   "unblock", "ring",  "drain",      "unlisted", "hoard",
 };
 
-/* All that there are; a call has two (bhi_fault_call). */
+/* All points. A call has two names (bhi_fault_call). */
 static const char *const points[] = {
     "spawned",
     "holder",
@@ -166,7 +166,7 @@ static const char *const points[] = {
 struct rule {
     unsigned worker;         /* ANY: each */
     unsigned nth;            /* ANY: each time */
-    _Atomic unsigned passed; /* how often this worker has passed the point: its threads do */
+    _Atomic unsigned passed; /* how often any thread of this worker has passed the point */
     enum action action;
     char point[24];
 };
@@ -179,7 +179,7 @@ static struct {
     struct bhi_progress *progress;
     struct bhi_channel *channel;
     struct bhi_fault_plan *plan;   /* NULL: none */
-    struct bhi_fault_notes *notes; /* NULL: nobody asks */
+    struct bhi_fault_notes *notes; /* NULL: the test has asked for none */
     struct bhi_tamper_target target;
 } errors;
 
@@ -222,7 +222,7 @@ static bool parse_worker(const char *text, unsigned *out) {
     return parse_number(text, out);
 }
 
-/* WORKER:POINT:NTH=ACTION, or with a ? before it: whether it happens is open. */
+/* Parses WORKER:POINT:NTH=ACTION. A ? before it means that the test does not require the fault. */
 static bool parse_rule(char *text, struct rule *rule) {
     char *state = NULL;
     const char *worker = strtok_r(text + (text[0] == '?'), ":", &state);
@@ -242,7 +242,7 @@ static void *map_file(const char *path, size_t bytes) {
     int fd = open(path, O_RDWR | O_CLOEXEC);
     void *map = fd < 0 ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED) {
-        abort(); /* a test without its error must not pass */
+        abort(); /* a test must not pass if its fault is missing */
     }
     close(fd);
     return map;
@@ -253,7 +253,7 @@ void bhi_faults_init(void) {
     char *copy = !list ? NULL : strdup(list);
     char *state = NULL;
     const char *notes = !list ? NULL : strstr(list, "notes=");
-    if (notes) { /* the last item */
+    if (notes) { /* the notes come last in the list */
         errors.notes = map_file(notes + 6, sizeof *errors.notes);
     }
     for (char *item = !copy ? NULL : strtok_r(copy, ",", &state); item;
@@ -267,7 +267,7 @@ void bhi_faults_init(void) {
         }
         char named[sizeof errors.notes->refused];
         snprintf(named, sizeof named, "%s", item);
-        /* A test with a typo in it must not pass. */
+        /* A typo in a test must fail the test. */
         if (errors.count == BHI_FAULT_RULES || !parse_rule(item, &errors.rules[errors.count])) {
             if (errors.notes) {
                 memcpy(errors.notes->refused, named, sizeof named);
@@ -306,20 +306,21 @@ static void garbage(void) {
         state ^= state << 17;
         ((volatile uint64_t *)words)[i] = state;
     }
-    /* And it stays there, for whoever looks. */
+    /* The garbage stays there for every reader. */
     bhi_progress_wake(errors.progress);
     for (volatile int forever = 1; forever;) {
     }
 }
 
-/* Its sockets, its doorbell, and whatever else it has open. */
+/* Closes its sockets, its doorbell, and everything else that it has open. */
 static void close_all(void) {
     for (int fd = 3; fd < 256; fd++) {
         close(fd);
     }
 }
 
-/* What it shares with the supervisor blocks from now on, where that would read or write it. */
+/* Clears O_NONBLOCK on what it shares with the supervisor, so that the supervisor's own reads and
+ * writes there would block. */
 static void unblock(void) {
     int off = 0;
     if (ioctl(BHI_DOORBELL_DESCRIPTOR, FIONBIO, &off) != 0 ||
@@ -328,8 +329,8 @@ static void unblock(void) {
     }
 }
 
-/* For ever; |drains|: so that the supervisor finds nothing in it, although epoll has reported it.
- */
+/* Never returns. |drains|: takes each ring back, so that the supervisor finds the doorbell empty
+ * although epoll has reported it. */
 static void ring(bool drains) {
     uint64_t count = 1;
     for (;;) {
@@ -342,8 +343,8 @@ static void ring(bool drains) {
     }
 }
 
-/* Memory that RLIMIT_DATA does not count: written, then read-only. Aborts when it is refused; exits
- * when it has 2 GiB. */
+/* Takes memory that RLIMIT_DATA does not count: it is written and then made read-only. Aborts when
+ * memory is refused; exits at 2 GiB. */
 static void hoard(void) {
     enum { STEP = 16 << 20, STEPS = 128 };
     for (int i = 0; i < STEPS; i++) {
@@ -355,11 +356,11 @@ static void hoard(void) {
     _exit(7);
 }
 
-/* A crash is wanted here, not a sanitizer's report of it. */
+/* The crash must be a plain one, without a sanitizer's report. */
 __attribute__((no_sanitize("address", "undefined"))) static void act(enum action action) {
     char *none[] = {NULL};
     struct rlimit limit;
-    volatile int *volatile nowhere = NULL; /* volatile: the compiler must not know */
+    volatile int *volatile nowhere = NULL; /* volatile, so that the compiler cannot see the NULL */
     switch (action) {
     case ACT_HOARD:
         hoard();
@@ -397,7 +398,7 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
     case ACT_CLOSE:
         close_all();
         break;
-    case ACT_CLOSE_HANG: /* what was running does not end */
+    case ACT_CLOSE_HANG: /* closes everything, and then never ends */
         close_all();
         for (volatile int forever = 1; forever;) {
         }
@@ -405,13 +406,13 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
     case ACT_PAUSE:
         nanosleep(&(const struct timespec){.tv_nsec = 20000000}, NULL);
         break;
-    case ACT_UNLISTED: /* a driver that has learnt a new call */
+    case ACT_UNLISTED: /* as a driver would that makes a new call */
         syscall(SYS_ioctl, BHI_FDPASS_DESCRIPTOR, 0x8910 /* SIOCGIFNAME */, -1L);
         break;
     case ACT_HANG_UP:
         close(BHI_FDPASS_DESCRIPTOR);
         if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-            close((int)limit.rlim_cur - 1); /* where a GPU's worker has it once more */
+            close((int)limit.rlim_cur - 1); /* a GPU's worker has a second copy of it here */
         }
         break;
     case ACT_UNBLOCK:
@@ -436,8 +437,8 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
     }
 }
 
-/* The points of starting are passed once each. The others are counted from there on: the warm-up
- * attaches, creates and submits as well, and is not meant. */
+/* The points of starting are passed once each and always count. All others count only after
+ * `ready`, because the warm-up also attaches, creates and submits. */
 static bool counts(const char *name) {
     static const char *const starting[] = {
         "spawned",      "holder",      "capabilities", "sandbox",     "connect",   "token",
@@ -458,7 +459,7 @@ static bool is_fault(enum action action) {
            action == ACT_LOST;
 }
 
-/* The action that the plan has for this passage of |name|; ACTIONS: none. */
+/* Returns the action that the plan has for this passage of |name|, or ACTIONS for none. */
 static enum action planned(const char *name) {
     struct bhi_fault_plan *plan = errors.plan;
     enum action action;
@@ -471,7 +472,7 @@ static enum action planned(const char *name) {
     return action;
 }
 
-/* What fails here; ACTIONS: nothing. */
+/* Returns the failure that is due here, or ACTIONS for none. Other actions happen inside. */
 static enum action pass(const char *name) {
     enum action fails = planned(name);
     if (fails != ACTIONS && !is_fault(fails)) {

@@ -1,5 +1,5 @@
-/* What a worker that was taken over would try with the descriptor and the mapping of a buffer that
- * it got: each way to change the bytes. Compiled into bulkhead-worker-faulty only. */
+/* Each way in which a compromised worker could try to change the bytes of a buffer, with the
+ * buffer's descriptor and mapping. Compiled into bulkhead-worker-faulty only. */
 #ifndef BHI_WORKER_FAULTS_TAMPER_H
 #define BHI_WORKER_FAULTS_TAMPER_H
 
@@ -11,7 +11,7 @@ struct bhi_tamper_target {
     size_t bytes;
 };
 
-/* NAME, as an action of $BULKHEAD_TEST_FAULTS; what it does. */
+/* NAME as an action of $BULKHEAD_TEST_FAULTS, and what it does. */
 #define BHI_TAMPERS(X)                                                                             \
     X(SCRIBBLE, "scribble")   /* writes through the mapping it has */                              \
     X(MAP_WRITE, "map_write") /* maps the descriptor for writing */                                \
@@ -34,7 +34,7 @@ enum bhi_tamper {
 };
 
 extern const char *const bhi_tamper_names[BHI_TAMPER_COUNT];
-/* Changes every byte that it can. Dies of it, or returns. */
+/* Changes every byte that it can. It returns, or the process is killed for it. */
 void bhi_tamper(enum bhi_tamper how, const struct bhi_tamper_target *target);
 
 #endif

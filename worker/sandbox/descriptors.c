@@ -1,4 +1,4 @@
-/* Descriptors: a worker keeps what it was given and nothing that its parents had open. */
+/* A worker keeps the descriptors that it was given, and none that its parents had open. */
 #include "worker/sandbox/sandbox.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #define FIRST 3
 
 int bhi_sandbox_descriptors(int *fds, size_t count, struct bhi_error *failure) {
-    /* First above the target range, so that moving one down never hits another. */
+    /* All move above the target range first, so that moving one down never overwrites another. */
     for (size_t i = 0; i < count; i++) {
         int high = fcntl(fds[i], F_DUPFD_CLOEXEC, FIRST + (int)count);
         if (high < 0) {

@@ -23,8 +23,9 @@
 
 #define MFD_EXEC_BIT 0x10u /* since Linux 6.3 */
 
-/* While a GPU's driver starts: its libraries, /proc, /sys and its nodes. Landlock and the root say
- * which files. Nothing is made, and nothing but a node can be opened to write. */
+/* What a GPU's driver may do with files while it starts: read its libraries, /proc and /sys, and
+ * open its nodes. Landlock and the root decide which files. It can create nothing, and open nothing
+ * but a node for writing. */
 #define READS_FILES                                                                                \
     BHI_ALLOW1(openat, BHI_BITS(2, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0)),                   \
         BHI_ANSWER1(openat, EROFS, BHI_BITS(2, O_CREAT, O_CREAT)), BHI_ALLOW(newfstatat),          \
@@ -39,12 +40,13 @@ static const char *const nvidia_libraries[] = {"libGLX_nvidia.so*", "libEGL_nvid
 static const char *const nvidia_devices[] = {"/dev/nvidiactl", "/dev/nvidia[0-9]*", NULL};
 static const char *const nvidia_versions[] = {"580.*", NULL};
 static const struct bhi_driver_env nvidia_environment[] = {
-    /* A shared cache of native code is a way to poison a neighbour. */
+    /* With a shared cache of native code a worker could plant code for others. */
     {"__GL_SHADER_DISK_CACHE", "0"},
     {NULL, NULL},
 };
-/* What a trace of 580.159.04 opens, and where other distributions have the same. Of /usr the
- * libraries that it loads when the instance is created, and what leads it to them. */
+/* The paths that version 580.159.04 opens in a trace, and where other distributions keep the same
+ * files. Of /usr only the libraries that it loads when the instance is created, and what leads it
+ * to them. */
 static const struct bhi_driver_path nvidia_paths[] = {
     {"/dev/nvidiactl", BHI_PATH_DEVICE},
     {"/dev/nvidia[0-9]*", BHI_PATH_NODE},
@@ -65,19 +67,20 @@ static const struct bhi_driver_path nvidia_paths[] = {
     {"/usr/share/glvnd", BHI_PATH_READ},
     {"/usr/share/egl", BHI_PATH_READ},
     {"/usr/share/nvidia", BHI_PATH_READ},
-    {"/usr/local/nvidia/share/glvnd", BHI_PATH_READ}, /* what the former links to in containers */
+    {"/usr/local/nvidia/share/glvnd", BHI_PATH_READ}, /* in containers the paths above link to it */
     {"/etc/ld.so.cache", BHI_PATH_READ},
     {NULL, BHI_PATH_READ},
 };
 
-/* Device memory that the worker has made goes to the supervisor. */
+/* A worker sends the device memory that it has made to the supervisor. */
 #define SENDS_DESCRIPTORS BHI_ALLOW1(sendmsg, BHI_INT(0, BHI_FDPASS_DESCRIPTOR))
 
-/* The driver's requests, all of type 'F' and for reading and writing; the rest of each (its size)
- * changes with the version. So what other files know, sockets and terminals among them, dies. */
+/* The driver's requests. All have type 'F' and read and write; the size is not compared, because it
+ * changes with the version. Requests that other files understand, such as sockets and terminals,
+ * kill. */
 #define REQUEST(number)                                                                            \
     BHI_ALLOW1(ioctl, BHI_BITS(1, 0xc000ffffu, _IOC(_IOC_READ | _IOC_WRITE, 'F', number, 0)))
-/* A worker's whole life: memory is allocated, mapped, imported, given back. */
+/* Needed for a worker's whole life: memory is allocated, mapped, imported and given back. */
 #define NVIDIA_REQUESTS                                                                            \
     REQUEST(0x27),     /* ALLOC_MEMORY */                                                          \
         REQUEST(0x29), /* FREE */                                                                  \
@@ -106,7 +109,7 @@ static const struct bhi_seccomp_rule nvidia_start[] = {
     READS_FILES,
     BHI_ALLOW2(fcntl, BHI_INT(1, F_SETFD), BHI_INT(2, FD_CLOEXEC)),
     BHI_ALLOW1(fcntl, BHI_INT(1, F_ADD_SEALS)),
-    /* Code of its libraries; behind B no new code can be mapped. */
+    /* The driver maps the code of its libraries. Under filter B no new code can be mapped. */
     BHI_ALLOW1(mmap, BHI_BITS(2, ~(uint64_t)(PROT_READ | PROT_EXEC), 0)),
     BHI_ALLOW1(madvise, BHI_INT(2, MADV_DONTFORK)),
     BHI_ALLOW1(madvise, BHI_INT(2, MADV_DOFORK)),
@@ -118,7 +121,7 @@ static const struct bhi_seccomp_rule nvidia_start[] = {
     BHI_ALLOW1(pipe2, BHI_BITS(1, ~(uint64_t)(O_CLOEXEC | O_NONBLOCK), 0)),
     BHI_ALLOW(eventfd2),
     BHI_ALLOW(getppid),
-    /* It would make and mend its device nodes, and lives without. */
+    /* The driver tries to make or repair its device nodes, and works without that. */
     BHI_ANSWER(mknod, EPERM),
     BHI_ANSWER(mknodat, EPERM),
     BHI_ANSWER(chmod, EPERM),
@@ -133,8 +136,8 @@ static const struct bhi_seccomp_rule nvidia_steady[] = {
     NVIDIA_REQUESTS,
     SENDS_DESCRIPTORS,
     REQUEST(0xd4), /* ATTACH_GPUS_TO_FD: of the open node that stands for exported memory */
-    /* A mapping of more device memory takes another open of a device node. To read and write is
-     * how only those can be opened (Landlock, read-only mounts); to read, nothing is found. */
+    /* To map more device memory, the driver opens a device node again. Only nodes can be opened for
+     * reading and writing (Landlock, read-only mounts). An open for reading finds no file. */
     BHI_ALLOW1(openat, BHI_BITS(2, ~(uint64_t)O_CLOEXEC, O_RDWR)),
     BHI_ANSWER1(openat, ENOENT, BHI_BITS(2, O_ACCMODE, O_RDONLY)),
     BHI_ALLOW2(fcntl, BHI_INT(1, F_SETFD), BHI_INT(2, FD_CLOEXEC)),
@@ -152,17 +155,19 @@ static const char *const lavapipe_libraries[] = {"libvulkan_lvp.so*", NULL};
 static const char *const lavapipe_devices[] = {NULL};
 static const char *const lavapipe_versions[] = {"Mesa 22.3.*", "Mesa 25.0.*", "Mesa 26.1.*", NULL};
 static const struct bhi_driver_env lavapipe_environment[] = {
-    /* See above; and without it Mesa asks nscd, through a socket, for a home folder. */
+    /* As for NVIDIA. Without this setting Mesa would also ask nscd, through a socket, for a home
+     * folder. */
     {"MESA_SHADER_CACHE_DISABLE", "true"},
     {NULL, NULL},
 };
-/* The whole device creation works in an empty root once the library is loaded. */
+/* Once the library is loaded, the device can be created in an empty root. */
 static const struct bhi_driver_path lavapipe_paths[] = {{NULL, BHI_PATH_READ}};
 static const struct bhi_seccomp_rule lavapipe_start[] = {
     BHI_ANSWER(openat, ENOENT),
     BHI_ANSWER_LOOKUPS,
-    /* Since Mesa 23 it keeps its memory in a memfd, which gets its length, and is sealed, before
-     * filter B. RLIMIT_FSIZE is the same number, for what else could make it longer. */
+    /* Since Mesa 23 lavapipe keeps its memory in a memfd. The memfd gets its length and its seals
+     * before filter B. RLIMIT_FSIZE has the same value, for calls other than ftruncate that could
+     * make it longer. */
     BHI_ALLOW1(memfd_create, BHI_INT(1, MFD_CLOEXEC | MFD_ALLOW_SEALING)),
     BHI_ALLOW1(ftruncate, BHI_MOST(1, BHI_DRIVER_FILE_MOST)),
     BHI_ALLOW2(fcntl, BHI_INT(1, F_ADD_SEALS), BHI_INT(2, BHI_DRIVER_FILE_SEALS)),
@@ -176,16 +181,17 @@ static const struct bhi_seccomp_rule lavapipe_steady[] = {
 
 /* -- radv, anv: not tried ------------------------------------------------------------------- */
 
-/* Mesa's drivers for AMD's and Intel's GPUs, from what libdrm and the kernel document: render
- * nodes, which need no master and let no one else's buffers be seen, and what libdrm reads of them
- * in sysfs (drmGetDevices2). The first who has one begins with bulkhead doctor --trace-driver. */
+/* Mesa's drivers for AMD's and Intel's GPUs, written from the documents of libdrm and the kernel.
+ * They use render nodes, which need no master and do not show other processes' buffers, and libdrm
+ * reads about these in sysfs (drmGetDevices2). Whoever has such a GPU begins with bulkhead doctor
+ * --trace-driver. */
 static const char *const radv_libraries[] = {"libvulkan_radeon.so*", NULL};
 static const char *const anv_libraries[] = {"libvulkan_intel.so*", NULL};
 static const char *const render_devices[] = {"/dev/dri/renderD[0-9]*", NULL};
 static const char *const render_versions[] = {"Mesa *", NULL};
 static const struct bhi_driver_path render_paths[] = {
     {"/dev/dri/renderD[0-9]*", BHI_PATH_DEVICE},
-    {"/dev/dri", BHI_PATH_INSIDE}, /* they look which there are */
+    {"/dev/dri", BHI_PATH_INSIDE}, /* the drivers list this folder to see which nodes exist */
     {"/sys/dev/char", BHI_PATH_READ},
     {"/sys/devices/pci*", BHI_PATH_READ},
     {"/sys/bus/pci", BHI_PATH_READ},
@@ -195,8 +201,9 @@ static const struct bhi_driver_path render_paths[] = {
     {"/etc/drirc", BHI_PATH_READ},
     {NULL, BHI_PATH_READ},
 };
-/* Type 'd'. Below 0x40 and from 0xa0 on are the requests of every driver, between them its own; of
- * these the kernel lets through on a render node what is marked for it (DRM_RENDER_ALLOW). */
+/* Requests of type 'd'. The numbers below 0x40 and from 0xa0 on are common to all drivers, those
+ * between belong to one driver. On a render node the kernel allows only requests that are marked
+ * for it (DRM_RENDER_ALLOW). */
 #define DRM(mask, number) BHI_ALLOW1(ioctl, BHI_BITS(1, 0xff00u | (mask), 0x6400u | (number)))
 #define DRM_REQUESTS                                                                               \
     DRM(0xff, 0x00),     /* VERSION */                                                             \
@@ -222,16 +229,17 @@ static const struct bhi_seccomp_rule render_steady[] = {
 /* -- swiftshader ---------------------------------------------------------------------------- */
 
 static const char *const swiftshader_libraries[] = {"libvk_swiftshader.so*", NULL};
-/* Debian's package chromium-common has it there, with a manifest that no Vulkan loader looks at. */
+/* Debian's package chromium-common installs it there, with a manifest where no Vulkan loader
+ * looks. */
 static const char *const swiftshader_folders[] = {"/usr/lib/chromium", NULL};
 static const char *const swiftshader_versions[] = {"5.*", NULL};
 static const struct bhi_driver_env no_environment[] = {{NULL, NULL}};
 static const struct bhi_seccomp_rule swiftshader_start[] = {
     BHI_ANSWER(openat, ENOENT),
     BHI_ANSWER_LOOKUPS,
-    /* What it compiles is in private mappings of one memfd, which holds nothing itself: it names
-     * them, and has to be as long as the longest. It gets its length while the worker starts
-     * (worker/vulkan/reserve.h). */
+    /* SwiftShader keeps its compiled code in private mappings of one memfd. The file itself stays
+     * empty: it only names the mappings, and must be as long as the longest. It gets its length
+     * while the worker starts (worker/vulkan/reserve.h). */
     BHI_ALLOW1(memfd_create, BHI_INT(1, 0)),
     BHI_ALLOW1(ftruncate, BHI_MOST(1, BHI_DRIVER_CODE_BYTES)),
     BHI_END_OF_RULES,
@@ -239,16 +247,16 @@ static const struct bhi_seccomp_rule swiftshader_start[] = {
 static const struct bhi_seccomp_rule swiftshader_steady[] = {
     BHI_ANSWER(openat, ENOENT),
     BHI_ANSWER_LOOKUPS,
-    BHI_ANSWER(ftruncate, EPERM), /* to less than it has: it goes on */
+    BHI_ANSWER(ftruncate, EPERM), /* it tries to make the file shorter, and ignores the error */
     BHI_END_OF_RULES,
 };
 
 /* -- none: a loader, a compiler ------------------------------------------------------------- */
 
-/* The files and buffers are what it is given. Which descriptors those will be is not known when the
- * filters are built; to read and write at an offset is all that can be done with any, and the files
- * are open for reading only. A file waits at a socket, and may only be looked at there: another
- * loader may need it, too. */
+/* A loader uses the files and buffers that it is given. The filters are built before their
+ * descriptors are known, so they allow only reads and writes at an offset, on any descriptor; the
+ * files are open for reading only. A file waits at a socket, and the loader may only look at it
+ * there (MSG_PEEK): another loader may need it, too. */
 static const struct bhi_seccomp_rule loader_rules[] = {
     BHI_ALLOW(pread64),
     BHI_ALLOW(pwrite64),
@@ -266,8 +274,9 @@ static const struct bhi_driver_info loader_info = {
     .limits = {.descriptors = 256, .file_bytes = UINT64_C(2) << 40, .locked = 65536},
 };
 
-/* A compiler computes, in memory that it is given or allocates. glslang says some of what it has to
- * say on standard output too, which is /dev/null, and stdio asks whether that is a terminal. */
+/* A compiler only computes, in memory that it is given or allocates. glslang also prints some of
+ * its messages to standard output, which is /dev/null, and stdio asks whether that is a
+ * terminal. */
 static const struct bhi_seccomp_rule compiler_rules[] = {
     BHI_ANSWER(openat, ENOENT),
     BHI_ANSWER(ioctl, ENOTTY),
@@ -319,7 +328,7 @@ static const struct bhi_driver_info drivers[] = {
         .compiles = true,
         .versions = lavapipe_versions,
         .tried = true,
-#if !BHI_SANITIZED /* the sanitizers' runtime would see a second process in its memory */
+#if !BHI_SANITIZED /* a sanitizer's runtime does not allow a second process in its memory */
         .holder = true,
 #endif
     },
@@ -451,7 +460,7 @@ int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_erro
         return 0;
     }
     for (size_t i = 0; i < DRIVERS; i++) {
-        /* What was not tried is only for who asks for it. */
+        /* A driver that was not tried is used only if the host names it. */
         if (drivers[i].tried && find(driver, &drivers[i], seen[i], sizeof seen[i]) == 0) {
             return 0;
         }
@@ -463,7 +472,7 @@ int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_erro
         seen[0], seen[1]);
 }
 
-/* Threads of this process, or -errno; needs the host's /proc. */
+/* Returns the number of threads of this process, or -errno. Needs the host's /proc. */
 static int count_threads(void) {
     DIR *tasks = opendir("/proc/self/task");
     if (!tasks) {
@@ -483,7 +492,7 @@ int bhi_driver_load(struct bhi_driver *driver, struct bhi_error *failure) {
             return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot set %s", env->name);
         }
     }
-    /* RTLD_NOW: nothing may have to be looked up once the root is gone. */
+    /* RTLD_NOW: after the root is gone, no symbol can be looked up any more. */
     driver->handle = dlopen(driver->library, RTLD_NOW | RTLD_LOCAL);
     if (!driver->handle) {
         return bhi_error_set_errno(failure, BH_NO_DEVICE, 0, "cannot load driver %s: %s",
@@ -519,7 +528,7 @@ PFN_vkGetInstanceProcAddr bhi_driver_entry(const struct bhi_driver *driver,
                                                         "vk_icdNegotiateLoaderICDInterfaceVersion");
     PFN_vkGetInstanceProcAddr entry =
         (PFN_vkGetInstanceProcAddr)dlsym(driver->handle, "vk_icdGetInstanceProcAddr");
-    uint32_t version = 5; /* all that we use; what is newer concerns loaders */
+    uint32_t version = 5; /* the newest version that we use; newer ones concern only loaders */
     VkResult result = negotiate(&version);
     if (result != VK_SUCCESS || version < 2) {
         bhi_error_set_errno(failure, BH_UNSUPPORTED, 0,

@@ -1,4 +1,4 @@
-/* ICD manifests: which library the system's Vulkan driver is. */
+/* ICD manifests: finds the library of the system's Vulkan driver. */
 #include "worker/sandbox/driver.h"
 
 #include <dirent.h>
@@ -36,8 +36,8 @@ static bool name_matches(const struct bhi_driver_info *info, const char *library
     return false;
 }
 
-/* Machines with 32-bit libraries have manifests for them too, of the same names. A bare name is
- * left to the dynamic linker, which looks only at what fits. */
+/* Machines with 32-bit libraries have manifests of the same names for them. For a library without a
+ * folder the dynamic linker decides: it looks only at libraries that fit. */
 static bool loadable(const char *library) {
     if (!strchr(library, '/')) {
         return true;
@@ -53,7 +53,7 @@ static bool loadable(const char *library) {
            ident[EI_CLASS] == (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32);
 }
 
-/* library_path is absolute, a bare name, or relative to the manifest. */
+/* Resolves library_path, which is absolute, a bare name, or relative to the manifest. */
 static bool resolve(const char *manifest, const char *library, char *out, size_t size) {
     const char *slash = strrchr(manifest, '/');
     int length;
@@ -114,7 +114,7 @@ static bool try_folder(struct search *search, const char *folder) {
     return found;
 }
 
-/* A colon-separated list of manifests, or of folders of them. */
+/* Tries a colon-separated list of manifests, or of folders of them. */
 static bool try_list(struct search *search, const char *list) {
     bool found = false;
     char *copy = strdup(list);

@@ -1,10 +1,11 @@
-/* Whose a worker is outside its user namespace.
+/* The ids that a worker has outside its user namespace.
  *
  *   an ordinary user's host    that user: no other id may be mapped
- *   root's host                an id that owns nothing: BULKHEAD_WORKER_ID, else one of a range of
- *                              our own, else (few ids are mapped where we are) the highest there is
+ *   root's host                an id that owns no files: BULKHEAD_WORKER_ID, else one from our own
+ *                              range, else (if our namespace maps few ids) the highest mapped one
  *
- * Root's own id would do inside. But who left the mount namespace would own root's files. */
+ * Root's own id would work inside the sandbox. But a worker that escapes from the mount namespace
+ * would then own root's files. */
 #include "worker/sandbox/sandbox.h"
 
 #include <errno.h>
@@ -14,15 +15,15 @@
 #include <sys/capability.h>
 #include <unistd.h>
 
-/* One for each warden: 1900000000 and its pid, which is below 2^22. systemd's list of ids has
- * nothing between 1879048192 and 2147483647, nor have the tools that hand out ranges. */
+/* Each warden has its own: 1900000000 plus its pid, which is below 2^22. Neither systemd's list of
+ * ids nor the tools that hand out ranges use numbers between 1879048192 and 2147483647. */
 #define FIRST_ID 1900000000u
 
-#define NOBODY  65534u /* what has no owner here shows as its; network file systems use it */
+#define NOBODY  65534u /* owns files of unmapped users, and files on network file systems */
 #define LAST_ID 4294967294u
 
-/* The line of a uid_map or gid_map that has |wanted|, or with 0 the one that ends highest. Returns
- * |wanted|, the highest id, or 0 for none. */
+/* Reads a uid_map or gid_map. Returns |wanted| if it is mapped, for 0 the highest mapped id, and 0
+ * if there is none. */
 static unsigned mapped(const char *path, unsigned wanted) {
     FILE *file = fopen(path, "re");
     unsigned inside;
@@ -57,7 +58,7 @@ static bool may_map(void) {
     return may;
 }
 
-/* The host's wish. Returns 0, or -errno with |failure|. */
+/* Parses BULKHEAD_WORKER_ID. Returns 0, or -errno with |failure|. */
 static int parse(const char *text, unsigned *out, struct bhi_error *failure) {
     char *end = NULL;
     errno = 0;
@@ -94,7 +95,7 @@ int bhi_sandbox_ids_choose(struct bhi_sandbox_ids *ids, struct bhi_error *failur
         id = mapped("/proc/self/uid_map", 0);
         id -= id == NOBODY ? 1 : 0;
         if (id == 0 || !mapped_in_both(id)) {
-            return 0; /* in here root is all there is, and is no more than its maker outside */
+            return 0; /* only root is mapped here; outside, it is the user who made the namespace */
         }
     }
     *ids = (struct bhi_sandbox_ids){.user = id, .group = id};
@@ -105,7 +106,7 @@ int bhi_sandbox_ids_take(const struct bhi_sandbox_ids *ids, struct bhi_error *fa
     if (ids->own) {
         return 0;
     }
-    /* Root's capabilities over the namespace stay: inside, no id is 0. */
+    /* The capabilities over the namespace stay, because no id changes from 0. */
     if (setgroups(0, NULL) != 0 || setresgid(BHI_SANDBOX_ID, BHI_SANDBOX_ID, BHI_SANDBOX_ID) != 0 ||
         setresuid(BHI_SANDBOX_ID, BHI_SANDBOX_ID, BHI_SANDBOX_ID) != 0) {
         return bhi_error_set_errno(failure, BH_UNSUPPORTED, errno, "cannot become user %u",

@@ -34,7 +34,8 @@ static bool matches(const struct bhi_seccomp_rule *rule, int number, const uint6
     return all;
 }
 
-/* |best| is what earlier tables of the same filter say; within one filter, to allow wins. */
+/* |best| is the answer of the earlier tables of the same filter. Within one filter, a rule that
+ * allows wins. */
 static int look(const struct bhi_seccomp_rule *rules, int number, const uint64_t args[6],
                 int best) {
     for (; rules->syscall != BHI_RULES_END && best != 0; rules++) {
@@ -77,7 +78,7 @@ int bhi_sandbox_judge(const struct bhi_judge *judge, enum bhi_filter filter, int
     if (filter == BHI_FILTER_START || start == BHI_JUDGE_DIES) {
         return start;
     }
-    /* Of two filters the kernel takes the harder answer: death, then an errno. */
+    /* If two filters disagree, the kernel takes the harder answer: death before an errno. */
     const int steady = judge_one(judge, BHI_FILTER_STEADY, number, args);
     return steady == BHI_JUDGE_DIES || steady > 0 ? steady : start;
 }

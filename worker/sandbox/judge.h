@@ -1,5 +1,5 @@
-/* What the filters would do with a call: the rule tables, read by a program instead of by the
- * kernel. For the tracer, which lets a driver make calls that no rule knows. */
+/* What the filters would answer to a system call: the rule tables, read by our code and not by the
+ * kernel. The tracer needs it, which lets a driver make calls that no rule allows. */
 #ifndef BHI_WORKER_SANDBOX_JUDGE_H
 #define BHI_WORKER_SANDBOX_JUDGE_H
 
@@ -7,7 +7,7 @@
 
 #define BHI_JUDGE_DESCRIPTORS 4096
 
-/* Facts of the process, which seccomp.c builds into the filters as well. */
+/* What the rules need to know of the process; seccomp.c builds the same into the filters. */
 struct bhi_judge {
     const struct bhi_driver *driver;
     int pid;
@@ -16,7 +16,8 @@ struct bhi_judge {
 };
 
 #define BHI_JUDGE_DIES (-1)
-/* 0: allowed; an errno: answered with it; BHI_JUDGE_DIES. Behind B a call has to pass A as well. */
+/* Returns 0 if the call is allowed, the errno that it gets, or BHI_JUDGE_DIES. Under filter B a
+ * call has to pass A as well. */
 int bhi_sandbox_judge(const struct bhi_judge *judge, enum bhi_filter filter, int number,
                       const uint64_t args[6]);
 

@@ -1,6 +1,6 @@
-/* Landlock: on top of the emptied root, what may be opened and how. Paths are the driver table's.
- * The numbers are the kernel's ABI, spelled out because the build machine's headers may be older
- * than the kernel that runs this. */
+/* Landlock decides which of the files in the emptied root may be opened, and how. The paths are in
+ * the driver's table. The numbers are the kernel's ABI, written out because the headers of the
+ * build machine may be older than the kernel that runs this. */
 #include "worker/sandbox/sandbox.h"
 
 #include <errno.h>
@@ -31,9 +31,9 @@ struct path_beneath_attr {
 #define FS_IOCTL_DEV  (1ull << 15) /* since ABI 5 */
 
 #define NET_ALL   3ull /* bind and connect of TCP */
-#define SCOPE_ALL 3ull /* abstract Unix sockets, signals: not beyond this worker */
+#define SCOPE_ALL 3ull /* no abstract Unix sockets and no signals outside this worker */
 
-/* How many access rights each ABI knows. */
+/* Returns the file access rights that |abi| knows. */
 static uint64_t fs_rights(int abi) {
     unsigned bits = abi >= 5 ? 16 : abi >= 3 ? 15 : abi >= 2 ? 14 : 13;
     return (1ull << bits) - 1;
@@ -53,7 +53,7 @@ static int add_path(int ruleset, const char *path, uint64_t access, struct bhi_e
     }
     struct stat st;
     if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode)) {
-        access &= ~FS_READ_DIR; /* refused on a file */
+        access &= ~FS_READ_DIR; /* the kernel refuses it for a file */
     }
     struct path_beneath_attr attr = {.allowed_access = access, .parent_fd = fd};
     int r = 0;
@@ -65,7 +65,7 @@ static int add_path(int ruleset, const char *path, uint64_t access, struct bhi_e
     return r;
 }
 
-/* Of the nodes of which each device has one, only |node|; NULL: all. */
+/* Of the paths of which each device has one, only |node| may be opened; NULL: all. */
 static bool is_left(const struct bhi_driver_path *path, const char *found, const char *node) {
     return path->kind != BHI_PATH_NODE || !node || strcmp(found, node) == 0;
 }

@@ -43,7 +43,8 @@ pid_t bhi_sandbox_clone(int *out_pidfd, uint64_t *out_layers, struct bhi_error *
         flags |= namespaces[i].flag;
         layers |= 1ull << namespaces[i].layer;
     }
-    /* The raw call: glibc's fork() cannot ask for namespaces, and its clone() wants a stack. */
+    /* The raw call, because glibc's fork() cannot make namespaces, and its clone() needs a
+     * stack. */
     int pidfd = -1;
     pid_t pid = (pid_t)syscall(SYS_clone, flags, 0, &pidfd, 0, 0);
     if (pid < 0 && errno == EINVAL) {
@@ -71,8 +72,8 @@ static int write_file(const char *path, const char *text) {
 }
 
 int bhi_sandbox_map_ids(pid_t pid, const struct bhi_sandbox_ids *ids, struct bhi_error *failure) {
-    /* setgroups has to be denied before an ordinary user may map a group. With root's rights it is
-     * not: supplementary groups have to be dropped. */
+    /* An ordinary user may map a group only after setgroups is denied. With root's rights setgroups
+     * stays allowed, because supplementary groups have to be dropped. */
     const struct {
         const char *file;
         unsigned outer;
@@ -99,9 +100,9 @@ int bhi_sandbox_namespaces_fini(struct bhi_error *failure) {
     if (sethostname(BHI_SANDBOX_HOST, strlen(BHI_SANDBOX_HOST)) != 0) {
         return bhi_error_set_errno(failure, BH_UNSUPPORTED, errno, "cannot set the host name");
     }
-    /* A user namespace of its own would give a worker every capability again, if only over itself:
-     * a large part of the kernel becomes reachable. The filters forbid it too; a /proc/sys that
-     * cannot be written is therefore no failure. */
+    /* In a user namespace of its own a worker would have every capability again, if only over
+     * itself. That would make a large part of the kernel reachable. The filters forbid it too, so
+     * it is no failure if /proc/sys cannot be written. */
     (void)write_file("/proc/sys/user/max_user_namespaces", "0");
     return 0;
 }

@@ -9,9 +9,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* The files have some 500 bytes; one that fills this is none of them. */
+/* The driver's files have about 500 bytes. A file that fills this room is not one of them. */
 #define FILE_MOST 4096
-/* The next ones are the driver's own: nvidia-modeset, nvidiactl. */
+/* Higher minor numbers belong to the driver itself: nvidia-modeset, nvidiactl. */
 #define MINOR_MOST 247u
 
 static void list(struct bhi_nodes *nodes, const char *pattern) {
@@ -62,7 +62,8 @@ static int read_all(const char *path, char text[FILE_MOST]) {
     return strlen(text) == used ? 0 : -EBADMSG;
 }
 
-/* The value of the one line that begins with |key|: without the blanks around it, in |out|. */
+/* Copies the value of the line that begins with |key|, without the blanks around it, to |out|.
+ * Exactly one line must begin so. */
 static int find_value(const char *text, const char *key, char *out, size_t size) {
     const size_t length = strlen(key);
     bool found = false;
@@ -137,7 +138,7 @@ void bhi_nodes_forget(struct bhi_nodes *nodes, unsigned index, const char *why) 
     }
 }
 
-/* A node's number is the last thing in its name, and its minor number. */
+/* A node's minor number stands at the end of its name. */
 static const char *node_of(const struct bhi_nodes *nodes, unsigned minor_number) {
     char number[8];
     snprintf(number, sizeof number, "%u", minor_number);
@@ -182,7 +183,7 @@ void bhi_nodes_match(struct bhi_nodes *nodes, const char *folder) {
     for (unsigned i = 0; i < nodes->devices; i++) {
         match(nodes, i, folder);
     }
-    /* Two devices of one node: whatever that is, it is not what we know. */
+    /* Two devices with the same node: this is no layout that we know. */
     for (unsigned i = 0; i < nodes->devices; i++) {
         bool twice = false;
         for (unsigned j = i + 1; j < nodes->devices && nodes->of[i].path[0] != '\0'; j++) {

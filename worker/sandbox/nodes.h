@@ -1,8 +1,8 @@
-/* Which device node belongs to which of a driver's devices. Where there are several, a worker opens
- * that of its own device alone (BHI_PATH_NODE, landlock.c).
+/* Which device node belongs to which of a driver's devices. If a driver has several devices, a
+ * worker may open only the node of its own (BHI_PATH_NODE, landlock.c).
  *
- * Vulkan numbers the devices as it likes, but tells their PCI addresses; the kernel's part of the
- * driver tells, in a file for each address, which minor number it has. */
+ * Vulkan numbers the devices in an order of its own, but tells their PCI addresses. The kernel's
+ * part of the driver has a file for each address, which tells the minor number of the node. */
 #ifndef BHI_WORKER_SANDBOX_NODES_H
 #define BHI_WORKER_SANDBOX_NODES_H
 
@@ -15,27 +15,26 @@
 #define BHI_NODES_WHY  160
 
 struct bhi_nodes {
-    unsigned count; /* nodes of this machine */
+    unsigned count; /* nodes on this machine */
     char paths[BHI_NODES_MOST][BHI_NODE_PATH];
-    unsigned devices; /* of the driver; 0: nobody has asked it */
+    unsigned devices; /* devices of the driver; 0: the driver was not asked */
     struct {
         struct bhi_pci pci;
-        char path[BHI_NODE_PATH]; /* its node; "": not known, a worker has them all */
+        char path[BHI_NODE_PATH]; /* the device's node; "": unknown, so a worker gets all nodes */
     } of[BHI_NODES_MOST];
-    char why[BHI_NODES_WHY]; /* the first reason for which one is not known */
+    char why[BHI_NODES_WHY]; /* why the first unknown node is unknown */
 };
 
-/* The nodes that are here, of those of which |driver| says that each device has one. */
+/* Lists the nodes of this machine that match the BHI_PATH_NODE paths of |driver|. */
 void bhi_nodes_list(struct bhi_nodes *nodes, const struct bhi_driver *driver);
-/* The minor number of the device at |pci|: what |folder|'s file for it says. Returns 0, or -errno:
- * -ENOENT where there is none, -EBADMSG where it is not as we know it. */
+/* Reads the minor number of the device at |pci| from its file in |folder|. Returns 0 or -errno:
+ * -ENOENT if there is no file, -EBADMSG if its content is not as expected. */
 int bhi_nodes_minor(const char *folder, const struct bhi_pci *pci, unsigned *out_minor);
-/* Finds of[i].path for the |devices| addresses that are there, with the folder in which the files
- * are. */
+/* Finds of[i].path for the first |devices| addresses, from the files in |folder|. */
 void bhi_nodes_match(struct bhi_nodes *nodes, const char *folder);
-/* The |index|th device has no node of its own, because of |why|. */
+/* Makes the |index|th device one without a node of its own, because of |why|. */
 void bhi_nodes_forget(struct bhi_nodes *nodes, unsigned index, const char *why);
-/* The node and the address of the |index|th device, NULL where it is not known. */
+/* Return the node and the address of the |index|th device, NULL if unknown. */
 const char *bhi_nodes_path(const struct bhi_nodes *nodes, unsigned index);
 const struct bhi_pci *bhi_nodes_pci(const struct bhi_nodes *nodes, unsigned index);
 

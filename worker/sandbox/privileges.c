@@ -1,5 +1,4 @@
-/* Capabilities, no_new_privs, dumpable: what is left of a worker's privileges afterwards is none.
- */
+/* Capabilities, no_new_privs, dumpable: afterwards a worker has no privileges. */
 #include "worker/sandbox/sandbox.h"
 
 #include <errno.h>
@@ -14,7 +13,7 @@ int bhi_sandbox_capabilities(struct bhi_error *failure) {
     if (prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) != 0) {
         return bhi_error_set_errno(failure, BH_UNSUPPORTED, errno, "cannot lock the securebits");
     }
-    /* Up to the first number that this kernel does not know. */
+    /* Tries all numbers up to the first that this kernel does not know. */
     for (unsigned long cap = 0; cap < 64; cap++) {
         int has = prctl(PR_CAPBSET_READ, cap, 0, 0, 0);
         if (has < 0) {

@@ -1,5 +1,5 @@
-/* Resource limits. RLIMIT_AS is not among them: GPU drivers reserve huge ranges of addresses; for
- * others the supervisor sets it (supervisor/worker/address_space.h). */
+/* Resource limits. RLIMIT_AS is not among them: GPU drivers reserve huge ranges of addresses. For
+ * other drivers the supervisor sets it (supervisor/worker/address_space.h). */
 #include "worker/faults/faults.h"
 #include "worker/sandbox/sandbox.h"
 
@@ -7,7 +7,7 @@
 #include <malloc.h>
 #include <sys/resource.h>
 
-/* RLIMIT_NPROC counts every thread of the user namespace, so of all workers together. */
+/* RLIMIT_NPROC counts all threads of the user namespace, that is, of all workers together. */
 #define THREADS 4096
 
 static int lower(int resource, const char *name, uint64_t value, struct bhi_error *failure) {
@@ -26,7 +26,8 @@ static int lower(int resource, const char *name, uint64_t value, struct bhi_erro
     return 0;
 }
 
-/* A driver on the processor keeps one of each memory that it has exported or imported. */
+/* A driver on the processor keeps a descriptor open for each memory that it has exported or
+ * imported. */
 static uint64_t descriptors(const struct bhi_driver_limits *limits) {
     return BHI_FAULT_FAILS("poses_as_gpu") ? 2048 : limits->descriptors;
 }
@@ -50,12 +51,14 @@ int bhi_sandbox_rlimits(const struct bhi_driver *driver, uint64_t memory_limit, 
         return r;
     }
     *out_memory = false;
-#if !BHI_SANITIZED /* the sanitizers' shadow memory is private and writable: over any limit */
+#if !BHI_SANITIZED /* a sanitizer's shadow memory is private and writable, and larger than any
+                    * limit */
     if (memory_limit != 0) {
         if ((r = lower(RLIMIT_DATA, "RLIMIT_DATA", memory_limit, failure)) != 0) {
             return r;
         }
-        /* Each arena would reserve 64 MiB of addresses, which count as much as memory there. */
+        /* Each arena would reserve 64 MiB of addresses, which count like memory under this
+         * limit. */
         if (!driver->info->devices[0]) {
             (void)mallopt(M_ARENA_MAX, 1);
         }

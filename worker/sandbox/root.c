@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Where the new root is being built: the working folder. */
+/* The folder in which the new root is built: the working folder. */
 #define BASE "."
 
 /* Makes the folders above |path| (which begins with BASE), and |path| itself if |leaf|. */
@@ -34,8 +34,8 @@ static int make_folders(const char *path, bool leaf) {
     return leaf && mkdir(part, 0755) != 0 && errno != EEXIST ? -errno : 0;
 }
 
-/* mount_setattr changes what it is told to and leaves the locked flags of the host's mounts alone,
- * which a remount would have to repeat. */
+/* mount_setattr changes only the given attributes. A remount would have to repeat the locked flags
+ * of the host's mounts. */
 static int restrict_mount(const char *path, bool recursive, uint64_t attributes) {
     struct mount_attr attr = {.attr_set = attributes};
     return mount_setattr(AT_FDCWD, path, recursive ? AT_RECURSIVE : 0, &attr, sizeof attr) == 0
@@ -59,9 +59,9 @@ static uint64_t attributes_of(enum bhi_path_kind kind) {
 }
 
 static int add_proc(const char *target) {
-    /* A fresh one shows only our own processes. Where parts of the host's proc are covered (in a
-     * container) the kernel refuses a fresh one: then the host's, whose process folders are of no
-     * use to somebody without privileges, and are closed by Landlock as far as it goes. */
+    /* A new proc shows only our own processes. The kernel refuses one if parts of the host's proc
+     * are covered (in a container). Then the host's proc is bound: its process folders are useless
+     * without privileges, and Landlock closes them as far as it can. */
     if (mount("proc", target, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, NULL) == 0) {
         return 0;
     }
@@ -82,7 +82,8 @@ static int add_path(const char *path, enum bhi_path_kind kind, struct bhi_error 
     }
     int r = make_folders(target, S_ISDIR(st.st_mode));
     if (r == 0 && S_ISLNK(st.st_mode)) {
-        /* /lib → usr/lib: the same link. Its target has an entry of its own. */
+        /* A link, such as /lib → usr/lib, becomes the same link. Its target has an entry of its own
+         * in the table. */
         char link[PATH_MAX];
         ssize_t length = readlink(path, link, sizeof link - 1);
         if (length < 0) {
@@ -126,11 +127,11 @@ static int add_paths(const struct bhi_driver *driver, struct bhi_error *failure)
     return r;
 }
 
-/* The tmpfs is mounted over the runtime folder: the one folder that is known to be there and to be
- * ours. What it covers has been picked up before, as a detached mount. */
+/* The tmpfs is mounted over the runtime folder, the one folder that certainly exists and is ours.
+ * What it covers was picked up before, as a detached mount. */
 int bhi_sandbox_root_begin(const char *runtime_dir, int *out_tree, struct bhi_error *failure) {
     char options[96];
-    /* Nothing that is mounted here may show outside, nor the other way round. */
+    /* Mounts made here must not show outside, nor the other way round. */
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) {
         return bhi_error_refuse(failure, BHI_REFUSED_MOUNTS, errno,
                                 "cannot make the mounts private");
@@ -182,7 +183,7 @@ int bhi_sandbox_root(const struct bhi_driver *driver, int tree, struct bhi_error
     if (r != 0) {
         return r;
     }
-    /* pivot_root(".", "."): the old root ends up on top of the new one, and is taken off there. */
+    /* pivot_root(".", ".") puts the old root on top of the new one; umount2 then takes it off. */
     if (syscall(SYS_pivot_root, ".", ".") != 0 || umount2(".", MNT_DETACH) != 0 ||
         chdir("/") != 0) {
         return bhi_error_refuse(failure, BHI_REFUSED_MOUNTS, errno, "cannot change the root");

@@ -1,5 +1,5 @@
-/* Seccomp rules as tables. A rule allows a system call (or answers it with an errno) where all of
- * its comparisons hold; anything that no rule mentions kills the process. */
+/* Seccomp rules as tables. A rule allows a system call (or answers it with an errno) if all of its
+ * comparisons hold. A call that no rule matches kills the process. */
 #ifndef BHI_WORKER_SANDBOX_RULES_H
 #define BHI_WORKER_SANDBOX_RULES_H
 
@@ -19,7 +19,7 @@ struct bhi_seccomp_rule {
 
 #define BHI_RULES_END (-10000)
 
-/* The kernel takes an int argument from the low half of its register: compare only that. */
+/* The kernel takes an int argument from the low half of its register, so only that is compared. */
 #define BHI_INT(arg, value)        {arg, SCMP_CMP_MASKED_EQ, 0xffffffffu, value}
 #define BHI_BITS(arg, mask, value) {arg, SCMP_CMP_MASKED_EQ, (uint64_t)(mask), value}
 #define BHI_MOST(arg, value)       {arg, SCMP_CMP_LE, value, 0}
@@ -55,9 +55,9 @@ struct bhi_seccomp_rule {
             a                                                                                      \
         }                                                                                          \
     }
-/* Looking for files: nothing is found. glibc's trimming of the heap opens
- * /proc/sys/vm/overcommit_memory; killing it for that would fail most long runs. (openat is with
- * the drivers.) */
+/* Look-ups of files find nothing. glibc opens /proc/sys/vm/overcommit_memory when it trims the
+ * heap; killing the worker for that would fail most long runs. (The rules of openat are in the
+ * drivers' tables.) */
 #define BHI_ANSWER_LOOKUPS                                                                         \
     BHI_ANSWER(access, ENOENT), BHI_ANSWER(faccessat, ENOENT), BHI_ANSWER(faccessat2, ENOENT),     \
         BHI_ANSWER(readlink, ENOENT), BHI_ANSWER(stat, ENOENT), BHI_ANSWER(statfs, ENOENT),        \

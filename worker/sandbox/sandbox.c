@@ -5,8 +5,8 @@ int bhi_sandbox_enter(struct bhi_sandbox *sandbox, struct bhi_error *failure) {
     int r;
     bool landlock = false;
     bool memory = false;
-    /* Capabilities first: dropping the bounding set needs CAP_SETPCAP, nothing later needs any.
-     * Landlock wants no_new_privs, since the capability that would do instead is gone. */
+    /* Capabilities come first: dropping the bounding set needs CAP_SETPCAP, and nothing later needs
+     * a capability. Landlock then needs no_new_privs, because CAP_SYS_ADMIN is gone. */
     if (!BHI_FAULT_FAILS("capabilities") && (r = bhi_sandbox_capabilities(failure)) != 0) {
         return r;
     }

@@ -1,10 +1,10 @@
-/* The sandbox: one file per mechanism, each behind one or two functions. The order in which they
- * are applied is in bhi_sandbox_enter() and worker.c, with the reasons; docs/sandbox.md has the
- * picture. Every function returns 0 or -errno and fills |failure|; a layer that layers.def calls
- * optional may report itself absent instead.
+/* The sandbox: one file for each mechanism, behind one or two functions. bhi_sandbox_enter() and
+ * worker.c have the order in which they are applied, with the reasons; docs/sandbox.md has the
+ * overview. Every function returns 0, or -errno and fills |failure|; a layer that layers.def calls
+ * optional may report that it is absent instead.
  *
- * Landlock, capabilities, no_new_privs and namespaces act on the calling thread only: all of them
- * come before the first thread. Only the filters are set on all threads at once (TSYNC). */
+ * Landlock, capabilities, no_new_privs and namespaces act only on the calling thread, so they are
+ * applied before a second thread starts. The filters are set on all threads at once (TSYNC). */
 #ifndef BHI_WORKER_SANDBOX_SANDBOX_H
 #define BHI_WORKER_SANDBOX_SANDBOX_H
 
@@ -17,26 +17,26 @@
 
 #define BHI_LAYER_BIT(NAME) (1ull << BHI_LAYER_##NAME)
 
-/* The runtime folder of the context, in the worker's root. */
+/* Where the context's runtime folder is in the worker's root. */
 #define BHI_SANDBOX_RUN "/run"
-/* The only user and group id of the user namespace. Not 0: nothing in here is special. */
+/* The only user id and group id in the user namespace. Not 0, so that no process in it is root. */
 #define BHI_SANDBOX_ID   1000
 #define BHI_SANDBOX_HOST "bulkhead"
 
 /* -- ids.c -------------------------------------------------------------------------- */
 
-/* Who the zygote and its workers are outside their user namespace. */
+/* The user and group that the zygote and its workers are outside their user namespace. */
 struct bhi_sandbox_ids {
     unsigned user;
     unsigned group;
-    bool own; /* they are the host's: nothing to be taken */
+    bool own; /* they are the host's own: bhi_sandbox_ids_take() does nothing */
 };
 
-/* Warden, before bhi_sandbox_clone(). */
+/* Chooses the ids. For the warden, before bhi_sandbox_clone(). */
 int bhi_sandbox_ids_choose(struct bhi_sandbox_ids *ids, struct bhi_error *failure);
-/* Child, once they are mapped and nothing of the host's files is needed by right of owner any more:
- * becomes them, without supplementary groups. Clears PDEATHSIG and dumpable (the kernel does) where
- * the ids are not its own. */
+/* Changes to the ids, without supplementary groups. For the child, after its ids are mapped and
+ * when it needs no more files as the host's user. Unless the ids are its own, the kernel then
+ * clears PDEATHSIG and dumpable. */
 int bhi_sandbox_ids_take(const struct bhi_sandbox_ids *ids, struct bhi_error *failure);
 
 /* -- namespaces.c ------------------------------------------------------------------- */
@@ -53,23 +53,25 @@ void bhi_namespaces_read(struct bhi_namespaces *out);
  * to the child, or -errno. The child must wait for bhi_sandbox_map_ids() before it does anything.
  * |out_layers| gets the namespaces' bits. */
 pid_t bhi_sandbox_clone(int *out_pidfd, uint64_t *out_layers, struct bhi_error *failure);
-/* Parent: gives |pid|'s user namespace its one user and group, which are |ids| outside. */
+/* For the parent: gives |pid|'s user namespace its only user and group, which are |ids| outside. */
 int bhi_sandbox_map_ids(pid_t pid, const struct bhi_sandbox_ids *ids, struct bhi_error *failure);
-/* Child, first thing after the ids are mapped: host name, and no user namespaces below ours. */
+/* For the child, directly after the ids are mapped: sets the host name, and forbids nested user
+ * namespaces. */
 int bhi_sandbox_namespaces_fini(struct bhi_error *failure);
 
 /* -- root.c ------------------------------------------------------------------------- */
 
-/* Mounts a tmpfs over the runtime folder and makes it the working folder; *out_tree holds what it
- * covers. With the rights of the folder's owner, so before bhi_sandbox_ids_take(). */
+/* Mounts a tmpfs over the runtime folder and makes it the working folder; *out_tree holds the
+ * covered folder. This needs the rights of the folder's owner: call it before
+ * bhi_sandbox_ids_take(). */
 int bhi_sandbox_root_begin(const char *runtime_dir, int *out_tree, struct bhi_error *failure);
-/* Replaces the root of this mount namespace by that tmpfs, read-only, with what the driver's table
- * lists and, at /run, the context's runtime folder. Closes |tree|. */
+/* Makes that tmpfs, read-only, the root of this mount namespace. It holds the paths of the driver's
+ * table and, at /run, the context's runtime folder. Closes |tree|. */
 int bhi_sandbox_root(const struct bhi_driver *driver, int tree, struct bhi_error *failure);
 
 /* -- descriptors.c ------------------------------------------------------------------ */
 
-/* Moves |fds| to 3, 4, 5 … (the array is updated) and closes everything else but 0, 1 and 2. */
+/* Moves |fds| to 3, 4, 5 … (updates the array) and closes all others except 0, 1 and 2. */
 int bhi_sandbox_descriptors(int *fds, size_t count, struct bhi_error *failure);
 /* Opens /dev/null as 0, 1 and (except in sanitizer builds, which report there) 2. */
 int bhi_sandbox_standard_streams(struct bhi_error *failure);
@@ -82,16 +84,16 @@ int bhi_sandbox_not_dumpable(struct bhi_error *failure);
 
 /* -- landlock.c --------------------------------------------------------------------- */
 
-/* The ABI of this kernel's Landlock, 0 where there is none. */
+/* Returns the ABI of this kernel's Landlock, or 0 if it has none. */
 int bhi_sandbox_landlock_abi(void);
-/* |node|: of the driver's BHI_PATH_NODE, the only one that can be opened; NULL: all of them.
- * *out_applied is false where the kernel has no Landlock. */
+/* Of the driver's BHI_PATH_NODE only |node| can be opened; NULL: all of them. *out_applied is false
+ * if the kernel has no Landlock. */
 int bhi_sandbox_landlock(const struct bhi_driver *driver, const char *node, bool *out_applied,
                          struct bhi_error *failure);
 
 /* -- rlimits.c ---------------------------------------------------------------------- */
 
-/* |memory_limit|: RLIMIT_DATA in bytes, 0: none. *out_memory: whether it is in force. */
+/* |memory_limit| is RLIMIT_DATA in bytes, 0: none. *out_memory says whether it is in force. */
 int bhi_sandbox_rlimits(const struct bhi_driver *driver, uint64_t memory_limit, bool *out_memory,
                         struct bhi_error *failure);
 
@@ -102,8 +104,8 @@ enum bhi_filter {
     BHI_FILTER_STEADY, /* B: what running kernels needs; on top of A */
 };
 
-/* Installs the filter on all threads (TSYNC). Violations and foreign architectures kill the
- * process. Filter B knows the descriptors that are open when it is built. */
+/* Installs the filter on all threads (TSYNC). Forbidden calls and foreign architectures kill the
+ * process. Filter B allows reads and writes only of descriptors that are open when it is built. */
 int bhi_sandbox_seccomp(enum bhi_filter filter, const struct bhi_driver *driver,
                         struct bhi_error *failure);
 
@@ -111,15 +113,15 @@ int bhi_sandbox_seccomp(enum bhi_filter filter, const struct bhi_driver *driver,
 
 struct bhi_sandbox {
     const struct bhi_driver *driver;
-    const char *node; /* of its device, where others have nodes of their own; NULL: all of them */
+    const char *node; /* the only one of BHI_PATH_NODE that it may open; NULL: all of them */
     uint64_t memory_limit;
-    uint64_t layers; /* bits of what holds so far; the namespaces' and the root's come from above */
+    uint64_t layers; /* bits of the layers in force; the caller adds namespaces and root */
 };
 
-/* A worker's way in, after its descriptors: capabilities, no_new_privs, dumpable, Landlock,
- * rlimits. Single-threaded. */
+/* A worker's sandbox, after its descriptors: capabilities, no_new_privs, dumpable, Landlock,
+ * rlimits. Call it while there is one thread. */
 int bhi_sandbox_enter(struct bhi_sandbox *sandbox, struct bhi_error *failure);
-/* Filters A and B, with their bits. */
+/* Installs filter A or B and sets its bit. */
 int bhi_sandbox_filter(struct bhi_sandbox *sandbox, enum bhi_filter filter,
                        struct bhi_error *failure);
 

@@ -23,8 +23,8 @@ static int add_all(scmp_filter_ctx context, const struct bhi_seccomp_rule *rules
     return r;
 }
 
-/* Signals: only to itself, and only those that end it. abort() has to look like SIGABRT, not like a
- * forbidden call. */
+/* A worker may send signals only to itself, and only those that end it: abort() must show as
+ * SIGABRT, not as a forbidden call. */
 static int add_signals(scmp_filter_ctx context) {
     const uint64_t self = (uint64_t)getpid();
     const struct bhi_seccomp_rule rules[] = {
@@ -38,8 +38,8 @@ static int add_signals(scmp_filter_ctx context) {
     return add_all(context, rules);
 }
 
-/* Behind B nothing new can be read or written: the descriptors that come later are memfds, which
- * are mapped. Those that are there (the driver's) are, too. */
+/* Under filter B only descriptors that are open now (the driver's) can be read and written, and of
+ * these no memfds. Descriptors that come later are memfds, which are only mapped. */
 static int add_descriptors(scmp_filter_ctx context) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
@@ -64,13 +64,14 @@ static int fill(scmp_filter_ctx context, enum bhi_filter filter, const struct bh
     const bool start = filter == BHI_FILTER_START;
     int r;
     if ((r = seccomp_attr_set(context, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS)) != 0 ||
-        (r = seccomp_attr_set(context, SCMP_FLTATR_CTL_NNP, 0)) != 0 || /* set already */
+        (r = seccomp_attr_set(context, SCMP_FLTATR_CTL_NNP, 0)) != 0 || /* it is set already */
         (r = seccomp_attr_set(context, SCMP_FLTATR_CTL_TSYNC, 1)) != 0 ||
         (r = seccomp_attr_set(context, SCMP_FLTATR_CTL_OPTIMIZE, 2)) != 0) {
         return r;
     }
     if ((r = add_all(context, bhi_rules_both)) != 0 ||
-#if BHI_FAULTS /* first: the driver's answer some of them with an errno */
+#if BHI_FAULTS /* These come first: the driver's rules answer some of the same calls with an
+                * errno. */
         (BHI_FAULT_FAILS("poses_as_gpu") && (r = add_all(context, bhi_rules_posing)) != 0) ||
 #endif
         (r = add_all(context, start ? bhi_rules_start : bhi_rules_steady)) != 0 ||
@@ -83,7 +84,7 @@ static int fill(scmp_filter_ctx context, enum bhi_filter filter, const struct bh
     return start ? 0 : add_descriptors(context);
 }
 
-/* Want of memory passes: the next worker may have it. */
+/* A lack of memory may have passed when the next worker starts. */
 static bh_status verdict_of(int error) {
     return error == -ENOMEM ? BH_SYSTEM : BH_UNSUPPORTED;
 }

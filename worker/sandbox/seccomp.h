@@ -1,6 +1,6 @@
-/* The rules that hold for every driver. Filter A = both + start + the driver's start rules;
+/* The rules that are the same for every driver. Filter A = both + start + the driver's start rules;
  * filter B = both + steady + the driver's steady rules + reads and writes of open descriptors.
- * Filters add up: behind B a call has to pass A as well. */
+ * Filters add up: under B a call has to pass A as well. */
 #ifndef BHI_WORKER_SANDBOX_SECCOMP_H
 #define BHI_WORKER_SANDBOX_SECCOMP_H
 
@@ -9,9 +9,10 @@
 extern const struct bhi_seccomp_rule bhi_rules_both[];
 extern const struct bhi_seccomp_rule bhi_rules_start[];
 extern const struct bhi_seccomp_rule bhi_rules_steady[];
-extern const struct bhi_seccomp_rule bhi_rules_compile[]; /* with both, for who runs its own code */
+extern const struct bhi_seccomp_rule bhi_rules_compile[]; /* with both, if the driver compiles */
 
-/* For the tests (faults.h): it exports memory and imports it, as a GPU's driver does. */
+/* For the tests (faults.h): a driver on the processor that exports and imports memory, as a GPU's
+ * does. */
 extern const struct bhi_seccomp_rule bhi_rules_posing[];
 
 #endif
