@@ -14,11 +14,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MAX_BUFFERS 4 /* a compile has two */
+#define MAX_BUFFERS 4 /* a compile uses two */
 
 struct buffer {
     uint64_t id, size;
-    void *pointer; /* NULL: it could not be mapped */
+    void *pointer; /* NULL: the buffer could not be mapped */
     bool writable;
 };
 
@@ -129,7 +129,7 @@ static bool take_pairs(struct cursor *cursor, struct bhi_glsl_pair *out, uint32_
     return true;
 }
 
-/* Some editors begin a file with the mark of UTF-8, which no compiler here takes. */
+/* Some editors begin a file with a byte order mark, which no compiler here accepts. */
 static void skip_mark(struct bhi_glsl_text *text) {
     static const char mark[] = "\xef\xbb\xbf";
     if (text->length >= sizeof mark - 1 && memcmp(text->bytes, mark, sizeof mark - 1) == 0) {
@@ -138,7 +138,7 @@ static void skip_mark(struct bhi_glsl_text *text) {
     }
 }
 
-/* |pairs| has room for the most that there can be. */
+/* |pairs| has room for the highest allowed number. */
 static bool read_request(const struct buffer *buffer, struct bhi_glsl_pair *pairs,
                          struct bhi_glsl *out) {
     struct bhi_compile_call request;
@@ -170,7 +170,7 @@ static bool read_request(const struct buffer *buffer, struct bhi_glsl_pair *pair
 /* -- commands --------------------------------------------------------------------------------- */
 
 #if BHI_FAULTS
-/* What one that was taken over could say. |room|: bytes behind the answer. */
+/* What a compromised compiler could answer. |room|: bytes after the answer. */
 static void lie(struct bhi_compile_answer *answer, uint64_t room) {
     if (BHI_FAULT_FAILS("lie_odd")) {
         answer->code_bytes--;
@@ -178,7 +178,7 @@ static void lie(struct bhi_compile_answer *answer, uint64_t room) {
     if (BHI_FAULT_FAILS("lie_huge")) {
         answer->code_bytes = UINT64_MAX;
     }
-    if (BHI_FAULT_FAILS("lie_more")) { /* there was room: it fits for ever less */
+    if (BHI_FAULT_FAILS("lie_more")) { /* there was enough room: no honest answer needs more */
         answer->code_bytes = room + 4;
     }
     if (BHI_FAULT_FAILS("lie_magic")) {

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bounds of what includes can blow a source up to. A file that includes itself runs into the
- * first, two that double each other into the others. */
+/* Limits to how much includes can enlarge a source. A file that includes itself reaches the first;
+ * two files that include each other twice reach the others. */
 #define MAX_DEPTH          64u
 #define MAX_INCLUSIONS     4096u
 #define MAX_INCLUDED_BYTES (64u << 20)
@@ -50,12 +50,12 @@ struct inclusions {
 };
 
 struct inclusion {
-    shaderc_include_result result; /* first: what the compiler gives back */
-    char text[256];                /* of a refusal */
+    shaderc_include_result result; /* comes first, because the compiler returns a pointer to it */
+    char text[256];                /* the message when an include is refused */
 };
 
-/* |name| as seen from the folder of |from|, without "." and "..". False: it leads out of the set,
- * or is too long. */
+/* Resolves |name| relative to the folder of |from|, without "." and "..". Returns false if the
+ * result lies outside the set or is too long. */
 static bool resolve(const char *from, const char *name, char out[MAX_NAME]) {
     const char *slash = strrchr(from, '/');
     const size_t folder = !slash ? 0 : (size_t)(slash - from) + 1;
@@ -71,7 +71,7 @@ static bool resolve(const char *from, const char *name, char out[MAX_NAME]) {
             if (used == 0) {
                 return false;
             }
-            out[used - 1] = '\0'; /* its slash */
+            out[used - 1] = '\0'; /* removes the slash */
             const char *above = strrchr(out, '/');
             used = !above ? 0 : (size_t)(above - out) + 1;
         } else if (part > 0 && !(part == 1 && at[0] == '.')) {
@@ -95,7 +95,7 @@ static const struct bhi_glsl_pair *find(const struct bhi_glsl *glsl, const char 
     if (strlen(name) >= sizeof shown) {
         return NULL;
     }
-    /* As the supervisor has cleaned the names that it gave. */
+    /* The supervisor has cleaned the given names in the same way. */
     bhi_text_line(shown, sizeof shown, name, strlen(name));
     if (!resolve(from, shown, wanted)) {
         return NULL;
@@ -124,7 +124,7 @@ static shaderc_include_result *include(void *data, const char *name, int type, c
     struct inclusions *inclusions = data;
     struct inclusion *inclusion = calloc(1, sizeof *inclusion);
     if (!inclusion) {
-        abort(); /* there is no way to fail, and the refused allocation has been counted */
+        abort(); /* the callback cannot report an error; the failed allocation was counted */
     }
     const struct bhi_glsl_pair *found = NULL;
     if (type == shaderc_include_type_relative) {
@@ -160,7 +160,7 @@ static void release_include(void *data, shaderc_include_result *result) {
 
 /* -- the answer ------------------------------------------------------------------------------- */
 
-/* The log's first lines, as many as there is room for. */
+/* Keeps the first lines of the log, as many as fit. */
 static void keep_log(struct bhi_compile_answer *answer, const char *text) {
     static const char more[] = "(there is more of it)\n";
     size_t length = strlen(text);
@@ -192,13 +192,13 @@ static shaderc_compile_options_t make_options(const struct bhi_glsl *glsl,
     if (!options) {
         return NULL;
     }
-    /* What every device that we drive takes. Not optimised by shaderc, which would drop bindings
-     * that are not used, and all names. */
+    /* The target is one that every supported device accepts. shaderc must not optimise: it would
+     * drop unused bindings and all names. */
     shaderc_compile_options_set_target_env(options, shaderc_target_env_vulkan,
                                            shaderc_env_version_vulkan_1_1);
     shaderc_compile_options_set_source_language(options, glsl->hlsl ? shaderc_source_language_hlsl
                                                                     : shaderc_source_language_glsl);
-    /* What has no register gets a binding that is free. */
+    /* A resource without a register gets a free binding. */
     shaderc_compile_options_set_auto_bind_uniforms(options, glsl->hlsl);
     shaderc_compile_options_set_include_callbacks(options, include, release_include, inclusions);
     for (size_t i = 0; i < glsl->define_count; i++) {
@@ -215,7 +215,7 @@ static bool out_of_memory(struct bhi_error *error) {
     return false;
 }
 
-/* The module, as it is to be: optimised where that is wanted and works. */
+/* Writes the final module, optimised if that is requested and works. */
 static bool take_module(const uint32_t *module, size_t words, const struct bhi_glsl *glsl,
                         struct bhi_compile_answer *answer, void *code, uint64_t room,
                         struct bhi_error *error) {
@@ -241,7 +241,7 @@ static bool take_module(const uint32_t *module, size_t words, const struct bhi_g
     return true;
 }
 
-/* False: it is out of memory, or broken. */
+/* Returns false if the compiler is out of memory or has failed internally. */
 static bool take_result(shaderc_compilation_result_t result, const struct bhi_glsl *glsl,
                         struct bhi_compile_answer *answer, void *code, uint64_t room,
                         struct bhi_error *error) {
@@ -258,14 +258,14 @@ static bool take_result(shaderc_compilation_result_t result, const struct bhi_gl
                       (int)status);
         return false;
     }
-    keep_log(answer, shaderc_result_get_error_message(result)); /* warnings */
+    keep_log(answer, shaderc_result_get_error_message(result)); /* the warnings */
     const char *bytes = shaderc_result_get_bytes(result);
     return take_module((const uint32_t *)(const void *)bytes, shaderc_result_get_length(result) / 4,
                        glsl, answer, code, room, error);
 }
 
-/* GLSL's is main. HLSL's is looked for in what the preprocessor makes of the source; where that is
- * no source, the compile says so. False: it has none, and the answer says so. */
+/* GLSL's entry point is main. HLSL's is searched for in the preprocessed source. If preprocessing
+ * fails, the compile reports why. Returns false if there is no entry point; the answer says so. */
 static bool find_entry(struct bhi_glsl_compiler *compiler, const struct bhi_glsl *glsl,
                        shaderc_compile_options_t options, char name[BHI_HLSL_NAME],
                        struct bhi_compile_answer *answer) {
@@ -311,7 +311,7 @@ bool bhi_glsl_compile(struct bhi_glsl_compiler *compiler, const struct bhi_glsl 
         shaderc_compile_options_release(options);
         return true;
     }
-    inclusions.count = 0; /* the preprocessor's */
+    inclusions.count = 0; /* forgets those of the preprocessor's run */
     inclusions.bytes = 0;
     shaderc_compilation_result_t result =
         shaderc_compile_into_spv(compiler->shaderc, glsl->text.bytes, glsl->text.length,

@@ -13,8 +13,8 @@ struct bhi_glsl_compiler;
 struct bhi_glsl_compiler *bhi_glsl_compiler_create(void); /* NULL: out of memory */
 void bhi_glsl_compiler_destroy(struct bhi_glsl_compiler *compiler);
 
-/* A compute shader. |answer| is filled in; the module goes to |code|, which has |room| bytes, where
- * it fits. False: there is no answer, |error| says why. */
+/* Compiles a compute shader. Fills in |answer|, and writes the module to |code|, which has |room|
+ * bytes, if it fits. Returns false if there is no answer; |error| says why. */
 bool bhi_glsl_compile(struct bhi_glsl_compiler *compiler, const struct bhi_glsl *glsl,
                       struct bhi_compile_answer *answer, void *code, uint64_t room,
                       struct bhi_error *error);

@@ -16,7 +16,7 @@ static bool in_word(char c) {
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* What can't be code: blanks, comments, and the preprocessor's lines. */
+/* Skips what cannot be code: blanks, comments, and lines of the preprocessor. */
 static const char *skip_blank(const char *at, bool line_begins) {
     for (;;) {
         if (*at == '\n') {
@@ -43,20 +43,20 @@ static bool is_word(const char *at, const char *word) {
 }
 
 struct function {
-    char name[BHI_HLSL_NAME]; /* empty: there is none */
-    char type[40];            /* what it returns, cut */
-    const char *at;           /* the name, in the text */
+    char name[BHI_HLSL_NAME]; /* empty: no function */
+    char type[40];            /* its return type, cut if too long */
+    const char *at;           /* where its name stands in the text */
 };
 
 static void keep_word(char *out, size_t size, const char *word, size_t length) {
     snprintf(out, size, "%.*s", (int)(length < size ? length : size - 1), word);
 }
 
-/* The function that the attribute at |at| belongs to: the word before the parameters, behind
- * further attributes and the type. Returns where to go on. */
+/* Finds the function that the attribute at |at| belongs to: the last word before the parameters,
+ * after further attributes and the type. Returns where to go on. */
 static const char *take_function(const char *at, struct function *out) {
     size_t length = 0;
-    int depth = 1; /* in the attribute's brackets, or a type's */
+    int depth = 1; /* brackets of the attribute or of a type */
     *out = (struct function){.at = NULL};
     for (at = skip_blank(at, false); *at != '\0'; at = skip_blank(at, false)) {
         if (*at == '[' || *at == '<') {
@@ -143,7 +143,7 @@ bool bhi_hlsl_find_entry(const char *text, const char *wanted, char out_name[BHI
 
 /* -- what it returns -------------------------------------------------------------------------- */
 
-/* Whether a parameter of the function whose name is at |at| is one that it writes. */
+/* Does the function whose name is at |at| have a parameter that it writes? */
 static bool writes_parameter(const char *at) {
     int depth = 0;
     for (at = strchr(at, '('); at && *at != '\0'; at = skip_blank(at, false)) {
@@ -166,9 +166,8 @@ static bool writes_parameter(const char *at) {
     return false;
 }
 
-/* The line, from 1, of the function |name| in |text|, which is not preprocessed; 0: it is not
- * there.
- */
+/* Returns the line, from 1, of the function |name| in |text|, which is not preprocessed; 0 if it is
+ * not there. */
 static unsigned find_line(const char *text, const char *name) {
     struct function functions[MAX_ENTRIES];
     const size_t count = find_functions(text, functions);
@@ -214,7 +213,7 @@ bool bhi_hlsl_check_result(const struct bhi_glsl *source, const char *text, cons
 
 /* -- numbers and attributes ------------------------------------------------------------------- */
 
-/* glslang keeps as many bits as are needed for these, and drops the others without a word. */
+/* glslang keeps only as many bits as these need, and drops the others silently. */
 #define MAX_BINDING 65534u
 #define MAX_SPACE   31u
 
@@ -226,16 +225,16 @@ static bool is_over(const char *at, uint64_t limit) {
     return number > limit;
 }
 
-/* Behind |mark|, blanks and comments around it; NULL: it is not there. */
+/* Returns the place after |mark| and the blanks and comments around it, or NULL if it is not
+ * there. */
 static const char *behind(const char *at, const char *mark) {
     at = at ? skip_blank(at, false) : NULL;
     const size_t length = strlen(mark);
     return at && strncmp(at, mark, length) == 0 ? skip_blank(at + length, false) : NULL;
 }
 
-/* The number that is too large in register(u1, space2) or [[vk::binding(1, 2)]] at |at|; NULL:
- * none.
- */
+/* Returns the number that is too large in register(u1, space2) or [[vk::binding(1, 2)]] at |at|, or
+ * NULL. */
 static const char *find_over(const char *at, bool *out_space) {
     const bool in_register = is_word(at, "register");
     if (!in_register) {
@@ -260,8 +259,8 @@ static const char *find_over(const char *at, bool *out_space) {
     return at && is_over(at, MAX_SPACE) ? at : NULL;
 }
 
-/* Whether [[vk::push_constant]] at |at| is for something else than a cbuffer: glslang makes that a
- * uniform buffer, without a word. */
+/* Is [[vk::push_constant]] at |at| on something other than a cbuffer? glslang silently makes that a
+ * uniform buffer. */
 static bool is_lost_push(const char *at) {
     at = is_word(at, "vk") ? behind(behind(at + 2, "::"), "push_constant") : NULL;
     at = behind(behind(at, "]"), "]");
@@ -298,10 +297,10 @@ bool bhi_hlsl_check_attributes(const char *text, char *why, size_t why_size) {
 
 /* -- clashes ---------------------------------------------------------------------------------- */
 
-/* What is known of an id. |name| points into the module. */
+/* What the module says of an id. |name| points into the module. */
 struct fact {
     const char *name;
-    uint32_t type; /* of a pointer or an array: what it leads to */
+    uint32_t type; /* the id's type; of a pointer or an array: what it points to or consists of */
     uint32_t binding, set;
     bool bound;
 };
@@ -311,13 +310,13 @@ struct resource {
     uint32_t binding, set;
 };
 
-/* The instruction at |code|: its words, at least 1; 0 where it does not fit. */
+/* Returns the number of words of the instruction at |code|, at least 1; 0 if it does not fit. */
 static size_t length_of(const uint32_t *code, size_t left) {
     const size_t length = code[0] >> 16;
     return length <= left ? length : 0;
 }
 
-/* A variable without a name, as a cbuffer's, is called as its type is. */
+/* A variable without a name, such as that of a cbuffer, is called by the name of its type. */
 static const char *name_of(const struct fact *facts, uint32_t bound, uint32_t variable,
                            uint32_t type) {
     const char *name = facts[variable].name;
@@ -365,8 +364,8 @@ static size_t find_resources(const uint32_t *code, size_t words, struct resource
     return count;
 }
 
-/* Where |name| is given a register, else where it occurs first: its line, from 1, and the
- * register's name where it is on that line. 0: nowhere. */
+/* Returns the line, from 1, where |name| is given a register, else where it occurs first; 0 if
+ * nowhere. Writes the register's name if it is on that line. */
 static unsigned find_place(const struct bhi_glsl_text *text, const char *name,
                            char out_register[16]) {
     const size_t length = strlen(name);
@@ -454,7 +453,7 @@ uint32_t *bhi_hlsl_rename_entry(const uint32_t *code, size_t words, size_t *out_
         if ((code[i] & 0xffff) != SpvOpEntryPoint || length < 4) {
             continue;
         }
-        /* Its word count, execution model, function; the name; the interface. */
+        /* The words are: word count, execution model, function; the name; the interface. */
         const char *old = (const char *)(code + i + 3);
         const size_t room = (length - 3) * sizeof *code;
         const size_t old_words = strnlen(old, room) / sizeof *code + 1;

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many descriptor sets a device has that is not asked: as many as lavapipe, or all that there
- * can be where the kernel would not run with these. */
+/* The number of descriptor sets that is assumed, because no device is asked: as many as lavapipe
+ * has, or, if the kernel could not run with these, the highest number possible. */
 #define FEW_SETS  8u
 #define MOST_SETS 32u
 
@@ -40,7 +40,7 @@ static void take_capability(struct bhi_inspection *out, uint32_t capability) {
     }
 }
 
-/* Is it the one called |entry|? */
+/* Takes an entry point. Returns whether it is the one called |entry|. */
 static bool take_entry(struct bhi_inspection *out, const uint32_t *at, const char *entry) {
     const char *name = (const char *)&at[3];
     if (at[1] != SpvExecutionModelGLCompute) {
@@ -52,7 +52,7 @@ static bool take_entry(struct bhi_inspection *out, const uint32_t *at, const cha
     return strcmp(name, entry) == 0;
 }
 
-/* The module is valid. False: it has no such entry point. */
+/* The module must be valid. Returns false if it has no such entry point. */
 static bool take_head(struct bhi_inspection *out, const uint32_t *code, size_t words,
                       const char *entry) {
     bool found = false;
@@ -93,7 +93,7 @@ static bh_dtype dtype_of(const uint32_t *type) {
     }
 }
 
-/* Which axis of the workgroup's size |id| is; -1: none. */
+/* Returns the axis of the workgroup's size that |id| is, or -1. */
 static int axis_of(const struct bhi_module *module, uint32_t id) {
     const uint32_t *size = bhi_inspect_definition(module, module->work_group_size);
     for (int axis = 0; size && length_of(size) == 6 && axis < 3; axis++) {
@@ -111,7 +111,7 @@ static bool take_constant(struct bhi_inspection *out, const struct bhi_module *m
     const uint32_t constant_id = module->spec_ids[id] - 1;
     for (uint32_t i = 0; i < out->constants; i++) {
         if (out->constant[i].constant_id == constant_id) {
-            return true; /* two may share an id */
+            return true; /* two constants may share an id */
         }
     }
     if (!type || dtype_of(type) == BH_DTYPE_NONE) {
@@ -133,7 +133,7 @@ static bool take_constant(struct bhi_inspection *out, const struct bhi_module *m
         one->bits = length_of(at) > 4 ? at[3] | (uint64_t)at[4] << 32 : at[3];
     }
     if (opcode(type) != SpvOpTypeBool && type[2] < 32) {
-        one->bits &= (UINT64_C(1) << type[2]) - 1; /* the module has it sign-extended */
+        one->bits &= (UINT64_C(1) << type[2]) - 1; /* the module stores it sign-extended */
     }
     bhi_inspect_name(module, id, one->name);
     const int axis = axis_of(module, id);
@@ -200,7 +200,7 @@ static void add_type(char out[BHI_INSPECT_NAME], const char type[BHI_INSPECT_NAM
     }
 }
 
-/* Of an array of buffers the type of one. */
+/* Returns the type of one buffer, also if |type| is an array of buffers. */
 static uint32_t one_buffer(const struct bhi_module *module, uint32_t type) {
     const uint32_t *at = bhi_inspect_definition(module, type);
     return at && opcode(at) == SpvOpTypeArray ? at[2] : type;
@@ -296,8 +296,8 @@ static bool disassemble(const uint32_t *code, size_t words, struct bhi_inspectio
     return good;
 }
 
-/* Where a kernel declares a set that FEW_SETS does not have, or declares these and uses none, no
- * device with so few can run it guarded. */
+/* A guarded kernel needs a free set. A device with FEW_SETS has none if the kernel declares a set
+ * beyond these, or declares these and has no binding. */
 static uint32_t sets_of_device(const struct bhi_inspection *out, const struct bhi_module *module) {
     if (out->bindings == 0) {
         return MOST_SETS;
@@ -348,13 +348,13 @@ static bool describe(const uint32_t *code, size_t words, const char *entry,
                      const struct bhi_spec_constant *constants, uint32_t constant_count,
                      bool guarded, struct bhi_inspection *out, char *text, uint64_t room,
                      struct bhi_error *error) {
-    /* A device that can do everything. */
+    /* The target is a device that can do everything. */
     const struct bhi_spirv_target target = {.api_version = VK_API_VERSION_1_3,
                                             .scalar_block_layout = true,
                                             .uniform_standard_layout = true,
                                             .workgroup_scalar_layout = true,
                                             .local_size_id = true};
-    /* As in worker/vulkan/kernel.c: what the validator cannot be trusted with comes before it. */
+    /* As in worker/vulkan/kernel.c: the limits come first, because they protect the validator. */
     if ((guarded && !bhi_guard_limits(code, words, error)) ||
         !bhi_validate_rules(&target, code, words, error)) {
         return false;

@@ -22,7 +22,8 @@ const uint32_t *bhi_inspect_definition(const struct bhi_module *module, uint32_t
                : NULL;
 }
 
-/* The next instruction before the functions; NULL at their beginning. From NULL on. */
+/* Returns the instruction after |at|, or the first one for NULL. Returns NULL at the first
+ * function. */
 static const uint32_t *next(const struct bhi_module *module, const uint32_t *at) {
     at = !at ? module->code + 5 : at + length_of(at);
     return at < module->code + module->words && opcode(at) != SpvOpFunction ? at : NULL;
@@ -133,7 +134,7 @@ static void put_type(struct text *text, const struct bhi_module *module, uint32_
 void bhi_inspect_type(const struct bhi_module *module, uint32_t type, char out[BHI_INSPECT_NAME]) {
     struct text text = {.out = out};
     out[0] = '\0';
-    /* Of a block with one member, which is how GLSL has arrays, that member is the type. */
+    /* If a block has one member, as arrays in GLSL do, the type is that of the member. */
     const uint32_t *at = bhi_inspect_definition(module, type);
     if (at && opcode(at) == SpvOpTypeStruct && length_of(at) == 3) {
         type = at[2];
@@ -143,7 +144,7 @@ void bhi_inspect_type(const struct bhi_module *module, uint32_t type, char out[B
 
 /* -- members ---------------------------------------------------------------------------------- */
 
-#define MAX_STEPS 256u /* structs may have no members, and arrays no end */
+#define MAX_STEPS 256u /* a limit: structs may have no members, and arrays no end */
 
 struct members {
     const struct bhi_module *module;
@@ -151,14 +152,14 @@ struct members {
     uint32_t count, steps;
 };
 
-/* Of one member of a struct, and of what it is made of. */
+/* Where a member of a struct lies, and how its matrices are laid out. */
 struct place {
     uint32_t offset, matrix_stride;
     bool by_row;
     char name[BHI_INSPECT_NAME];
 };
 
-/* |name| behind |before|, cut where there is no room. */
+/* Writes |before|, |separator| and |name|, cut if there is too little room. */
 static void put_name(char out[BHI_INSPECT_NAME], const char *before, const char *separator,
                      const char *name) {
     const char *const parts[] = {before, separator, name};
@@ -189,13 +190,13 @@ static struct place place_of(const struct bhi_module *module, uint32_t type, uin
             }
         }
     }
-    if (name[0] != '\0') { /* else it has none, whatever it is in */
+    if (name[0] != '\0') { /* without a name it has none, whatever it is part of */
         put_name(place.name, outer->name, outer->name[0] != '\0' ? "." : "", name);
     }
     return place;
 }
 
-/* Bytes of a number; 0: it is none. */
+/* Returns the bytes of a number's type; 0 if the type is no number. */
 static uint32_t bytes_of(const struct bhi_module *module, uint32_t type) {
     const uint32_t *at = bhi_inspect_definition(module, type);
     return at && (opcode(at) == SpvOpTypeInt || opcode(at) == SpvOpTypeFloat) ? at[2] / 8 : 0;
@@ -223,8 +224,8 @@ static void add_leaf(struct members *m, uint32_t type, const struct place *place
 
 static void add_members(struct members *m, uint32_t type, const struct place *outer);
 
-/* What a member is made of: the numbers, vectors and matrices of structs, and arrays of numbers and
- * of vectors. */
+/* Adds what a member consists of: numbers, vectors and matrices of structs, and arrays of numbers
+ * and of vectors. */
 static void add(struct members *m, uint32_t type, const struct place *place) {
     const uint32_t *at = bhi_inspect_definition(m->module, type);
     if (m->count == BHI_INSPECT_MEMBERS || m->steps == 0) {
@@ -257,7 +258,7 @@ static void add(struct members *m, uint32_t type, const struct place *place) {
     }
 }
 
-/* Each struct is in the module before those that it is in: the recursion ends. */
+/* The recursion ends, because a module defines each struct before the structs that contain it. */
 static void add_members(struct members *m, uint32_t type, const struct place *outer) {
     const uint32_t *at = bhi_inspect_definition(m->module, type);
     for (uint32_t i = 0; i + 2 < length_of(at) && m->count < BHI_INSPECT_MEMBERS && m->steps > 0;

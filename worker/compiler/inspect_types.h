@@ -5,19 +5,20 @@
 #include "ipc/inspection.h"
 #include "worker/spirv/module.h"
 
-/* The instruction that defines |id|; NULL: none. */
+/* Returns the instruction that defines |id|, or NULL. */
 const uint32_t *bhi_inspect_definition(const struct bhi_module *module, uint32_t id);
-/* OpName of |id|, cleaned; "" where there is none. */
+/* Writes the OpName of |id|, cleaned; "" if it has none. */
 void bhi_inspect_name(const struct bhi_module *module, uint32_t id, char out[BHI_INSPECT_NAME]);
-/* The operand of a decoration of |id|. */
+/* Reads the operand of a decoration of |id|. Returns false if |id| is not decorated so. */
 bool bhi_inspect_decoration(const struct bhi_module *module, uint32_t id, uint32_t decoration,
                             uint32_t *out);
-/* "f32", "u32x2", "f32x4[16]", "{u32, f32[]}"; cut with "..." where it is longer. */
+/* Writes the type as "f32", "u32x2", "f32x4[16]", "{u32, f32[]}"; cut with "..." if it is
+ * longer. */
 void bhi_inspect_type(const struct bhi_module *module, uint32_t type, char out[BHI_INSPECT_NAME]);
-/* What a variable points to; 0: nothing. */
+/* Returns the type that a variable points to, or 0. */
 uint32_t bhi_inspect_pointee(const struct bhi_module *module, const uint32_t *variable);
-/* What the struct |type| is made of, down to the numbers, vectors and matrices of structs in it:
- * "a.b", "p[1].x". Returns how many there are, at most BHI_INSPECT_MEMBERS. */
+/* Lists the parts of the struct |type| ("a.b", "p[1].x"), down to numbers, vectors and matrices.
+ * Returns how many there are, at most BHI_INSPECT_MEMBERS. */
 uint32_t bhi_inspect_members(const struct bhi_module *module, uint32_t type,
                              struct bhi_inspected_member *out);
 

@@ -10,9 +10,9 @@
 extern "C" {
 #endif
 
-/* As spirv-opt -O, except that bindings, specialization constants and names stay, also where the
- * code does not use them: they are the kernel's interface. *out_code is malloc'ed. False: it could
- * not be done, and the module is as good as it was. */
+/* As spirv-opt -O, except that unused bindings, specialization constants and names stay: they are
+ * the kernel's interface. *out_code is malloc'ed. Returns false if optimising fails; the caller's
+ * module is unchanged. */
 bool bhi_optimize(const uint32_t *code, size_t words, uint32_t **out_code, size_t *out_words);
 
 #ifdef __cplusplus

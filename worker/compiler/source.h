@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* |bytes| has a NUL behind |length|. */
+/* |bytes| has a NUL after |length| bytes. */
 struct bhi_glsl_text {
     const char *bytes;
     size_t length;
@@ -20,11 +20,11 @@ struct bhi_glsl {
     struct bhi_glsl_text name, text;
     const struct bhi_glsl_pair *defines; /* name, value */
     size_t define_count;
-    const struct bhi_glsl_pair *includes; /* name, text: all that can be included */
+    const struct bhi_glsl_pair *includes; /* name and text of each file that can be included */
     size_t include_count;
     bool optimize;
     bool hlsl;
-    struct bhi_glsl_text entry; /* of HLSL: the function; empty: the one that there is */
+    struct bhi_glsl_text entry; /* HLSL only: the function to compile; empty: the only one */
 };
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define NAMED  4u
-#define LOOKED 64u /* at so many: a hostile module has as many as it likes */
+#define LOOKED 64u /* the highest number that is looked at: a hostile module can have any number */
 
 static SpvOp opcode(const uint32_t *at) {
     return (SpvOp)(at[0] & SpvOpCodeMask);
@@ -16,7 +16,7 @@ static size_t length_of(const uint32_t *at) {
     return at[0] >> SpvWordCountShift;
 }
 
-/* Which axis of the workgroup's size |id| is; -1: none. */
+/* Returns the axis of the workgroup's size that |id| is, or -1. */
 static int axis_of(const struct bhi_module *module, uint32_t id) {
     const uint32_t *size = bhi_inspect_definition(module, module->work_group_size);
     for (size_t i = 5; !size && i < module->words && opcode(&module->code[i]) != SpvOpFunction;
@@ -35,7 +35,7 @@ static int axis_of(const struct bhi_module *module, uint32_t id) {
     return -1;
 }
 
-/* Has the constant |id| a SpecId, and nobody has given a value for it? */
+/* Does the constant |id| have a SpecId, and was it given no value? */
 static bool was_left(const struct bhi_module *module, uint32_t id) {
     const uint32_t spec_id = module->spec_ids[id];
     for (uint32_t i = 0; spec_id != 0 && i < module->constant_count; i++) {
@@ -46,7 +46,8 @@ static bool was_left(const struct bhi_module *module, uint32_t id) {
     return spec_id != 0 && bhi_inspect_definition(module, id);
 }
 
-/* Those that are sizes of the workgroup stand first; of two with the same SpecId there is one. */
+/* Finds the constants that were left. Sizes of the workgroup come first; of two constants with the
+ * same SpecId only one is listed. */
 static uint32_t find_left(const struct bhi_module *module, uint32_t left[LOOKED]) {
     uint32_t count = 0, sizes = 0;
     for (uint32_t id = 1; id < module->bound && count < LOOKED; id++) {
@@ -73,7 +74,7 @@ static void print_value(const struct bhi_module *module, const uint32_t *at, cha
         return;
     }
     const uint64_t bits = length_of(at) > 4 ? at[3] | (uint64_t)at[4] << 32 : at[3];
-    if (opcode(type) == SpvOpTypeInt && type[3] != 0) { /* narrow ones are sign-extended */
+    if (opcode(type) == SpvOpTypeInt && type[3] != 0) { /* narrow types are stored sign-extended */
         snprintf(out, 32, "%lld", type[2] > 32 ? (long long)bits : (long long)(int32_t)at[3]);
     } else if (opcode(type) == SpvOpTypeFloat && type[2] == 32) {
         float value;
@@ -89,7 +90,7 @@ static void print_value(const struct bhi_module *module, const uint32_t *at, cha
     }
 }
 
-/* "0 (local size x)", "3 ("steps")", "7". */
+/* Writes "0 (local size x)", "3 ("steps")" or "7". */
 static void print_name(const struct bhi_module *module, uint32_t id, char out[96]) {
     char name[BHI_INSPECT_NAME];
     const int axis = axis_of(module, id);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Reads |bytes|; where the file ends before, it has shrunk since its size was taken. */
+/* Reads |bytes|. If the file ends earlier, it has shrunk since its size was taken. */
 static bool read_header(int fd, void *out, uint64_t offset, uint64_t bytes, int *out_error,
                         struct bhi_complaint *complaint) {
     struct bhi_read_failure failure;
@@ -66,7 +66,7 @@ static bool read_npy(const struct bhi_msg_file_attach *file, int fd, struct bhi_
     return true;
 }
 
-/* The host names the tensor that was asked for before what it is told. */
+/* Removes the tensor's name from the complaint: the host puts it in front of the text itself. */
 static void name_once(struct bhi_complaint *complaint, const char *tensor) {
     char named[sizeof complaint->text];
     snprintf(named, sizeof named, "tensor '%.200s': ", tensor);
@@ -76,7 +76,7 @@ static void name_once(struct bhi_complaint *complaint, const char *tensor) {
     }
 }
 
-/* *out_text is the caller's to free; the data begins where it ends, at *out_data. */
+/* The caller frees *out_text. *out_data is where the text ends and the data begins. */
 static bool read_text(const struct bhi_msg_file_attach *file, int fd, char **out_text,
                       size_t *out_length, uint64_t *out_data, int *out_error,
                       struct bhi_complaint *complaint) {
@@ -141,9 +141,9 @@ bool bhi_loader_header(const struct bhi_msg_file_attach *file, int fd,
 
 struct listing {
     int out;
-    uint64_t data; /* where the offsets count from */
+    uint64_t data; /* what the offsets count from */
     uint64_t room, count;
-    int error; /* of a write */
+    int error; /* errno of a failed write */
 };
 
 static void write_row(struct listing *listing, const struct bhi_file_row *row) {
@@ -184,7 +184,7 @@ static bool list_safetensors(const struct bhi_msg_file_attach *file, int fd,
     return good;
 }
 
-/* One, without a name. */
+/* Lists the one array, which has no name. */
 static bool list_npy(const struct bhi_msg_file_attach *file, int fd, struct listing *listing,
                      int *out_error, struct bhi_complaint *complaint) {
     struct bhi_file_answer answer = {0};

@@ -8,12 +8,12 @@
 #include <stdbool.h>
 
 /* Fills in dtype, shape, offset and bytes of |answer|. On failure the complaint says what is wrong
- * and where, and *out_error is errno where a read failed. */
+ * and where, and *out_error is errno if a read failed. */
 bool bhi_loader_header(const struct bhi_msg_file_attach *file, int fd,
                        struct bhi_file_answer *answer, int *out_error,
                        struct bhi_complaint *complaint);
-/* Lists what arrays the file has: writes at most |room| rows into |out|, behind the place of a
- * struct bhi_file_list. *out_count is how many there are. */
+/* Lists the arrays of the file: writes at most |room| rows into |out|, after the place of a struct
+ * bhi_file_list. *out_count is the number of arrays. */
 bool bhi_loader_list(const struct bhi_msg_file_attach *file, int fd, int out, uint64_t room,
                      uint64_t *out_count, int *out_error, struct bhi_complaint *complaint);
 

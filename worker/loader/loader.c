@@ -21,33 +21,33 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A kernel's clock for files moves in steps of 10 ms at most: of two changes within one step the
- * second does not show. */
+/* A kernel's clock for files moves in steps of at most 10 ms: after two changes within one step,
+ * the second does not show. */
 #define STEP_NS INT64_C(20000000)
-/* Some file systems keep no more than seconds (ext2 to ext4 with small inodes), or pairs of them
- * (FAT): nobody can set a time of change, so one without a fraction tells that it is one of them.
- */
+/* Some file systems store only seconds (ext2 to ext4 with small inodes), or pairs of seconds (FAT).
+ * Nobody can set a time of change, so a time without a fraction shows such a file system. */
 #define COARSE_STEP_NS (INT64_C(2000000000) + STEP_NS)
 
-/* What the supervisor has attached: few at a time, for it attaches what the next record needs. */
+/* What the supervisor has attached. It is little at a time, because the supervisor attaches only
+ * what the next record needs. */
 struct buffer {
     struct bhi_list node;
     uint64_t id, size;
-    int fd; /* negative: -errno of why it cannot be used */
+    int fd; /* negative: -errno that says why it cannot be used */
 };
 
 struct file {
     struct bhi_list node;
     struct bhi_msg_file_attach info;
-    int fd; /* negative: -errno of why it did not come */
+    int fd; /* negative: -errno that says why it did not come */
 };
 
 struct bhi_loader {
     struct bhi_progress *progress;
     struct bhi_reads *reads;
     struct bhi_closer *closer;
-    struct bhi_list buffers, files; /* the newest first */
-    bool starved;                   /* there was no memory to remember something */
+    struct bhi_list buffers, files; /* newest first */
+    bool starved;                   /* there was no memory for an entry */
 };
 
 static struct buffer *buffer_of(struct bhi_list *node) {
@@ -118,7 +118,7 @@ void bhi_loader_attach(struct bhi_loader *loader, uint64_t id, int fd, uint64_t 
         close(fd);
         return;
     }
-    bhi_loader_detach(loader, id); /* of a load that was never run */
+    bhi_loader_detach(loader, id); /* removes that of a load which never ran */
     const int err = bhi_memfd_verify(fd, size, 0);
     *buffer = (struct buffer){.id = id, .size = size, .fd = err ? err : fd};
     if (err) {
@@ -136,7 +136,8 @@ void bhi_loader_detach(struct bhi_loader *loader, uint64_t id) {
     }
 }
 
-/* Every look at a packet brings its descriptors anew. Returns one, or -errno. */
+/* Peeks at the packet; each peek receives new descriptors. Returns a descriptor of the file, or
+ * -errno. */
 static int look_at_file(int socket) {
     uint8_t bytes[BHI_WIRE_MAX];
     struct bhi_message message;
@@ -153,7 +154,7 @@ static int look_at_file(int socket) {
         return fd;
     }
     if (count == 1) {
-        close(fd); /* nobody's file: only the opener sends those */
+        close(fd); /* not from the opener: only it sends this message */
     }
     return -EPROTO;
 }
@@ -168,7 +169,7 @@ void bhi_loader_attach_file(struct bhi_loader *loader, const struct bhi_msg_file
         file->fd = look_at_file(socket);
         bhi_list_insert_before(loader->files.next, &file->node);
     }
-    /* Where the host has closed its end, this drops the file. */
+    /* If the host has closed its end, this also drops the file. */
     bhi_closer_give(loader->closer, socket);
 }
 
@@ -229,7 +230,8 @@ static struct file *find_file(struct bhi_loader *loader, uint64_t id, struct bhi
             continue;
         }
         if (file->fd < 0) {
-            /* EAGAIN: it was there when the host was told of it. EMSGSIZE: no room for it here. */
+            /* EAGAIN: the file was there when the host was told. EMSGSIZE: this process has no room
+             * for a descriptor. */
             const int err = file->fd == -EMSGSIZE ? EMFILE : -file->fd;
             fail(error, err, "the host did not hand over the open file: %s",
                  err == EAGAIN ? "its socket is empty" : strerror(err));
@@ -262,7 +264,7 @@ static bool unchanged(const struct file *file, struct bhi_error *error) {
         return fail(error, 0, "it was written to since it was opened");
     }
     if (is.st_nlink != was->links) {
-        /* A name went, or came; that changes the time of change, too. */
+        /* A name was added or removed; that changes the time of change, too. */
         return was->named == 0 || fail(error, 0, "it was replaced or removed since it was opened");
     }
     if ((uint64_t)is.st_ctim.tv_sec != was->changed_s ||
@@ -280,7 +282,7 @@ static int64_t age_ns(uint64_t s, uint64_t ns, const struct timespec *now) {
     return seconds * 1000000000 + now->tv_nsec - (int64_t)ns;
 }
 
-/* From here on whatever is written to the file changes its times. */
+/* Waits until every later write to the file changes its times. */
 static void outwait_step(const struct file *file) {
     const int64_t step = file->info.changed_ns == 0 ? COARSE_STEP_NS : STEP_NS;
     struct timespec now;
@@ -298,7 +300,7 @@ static void outwait_step(const struct file *file) {
 /* -- commands --------------------------------------------------------------------------------- */
 
 #if BHI_FAULTS
-/* What one that was taken over could say. */
+/* What a compromised loader could answer. */
 static void lie(struct bhi_file_answer *answer) {
     if (BHI_FAULT_FAILS("lie_offset")) {
         answer->offset++;
@@ -318,12 +320,12 @@ static void lie(struct bhi_file_answer *answer) {
     if (BHI_FAULT_FAILS("lie_dimensions")) {
         answer->dimensions = BHI_FILE_DIMENSIONS + 1;
     }
-    if (BHI_FAULT_FAILS("lie_empty")) { /* nothing at all, in more dimensions than there are */
+    if (BHI_FAULT_FAILS("lie_empty")) { /* no bytes at all, in more dimensions than allowed */
         answer->dimensions = BHI_FILE_DIMENSIONS + 1;
         answer->shape[0] = 0;
         answer->bytes = 0;
     }
-    if (BHI_FAULT_FAILS("lie_shape")) { /* 2^64 times what there is */
+    if (BHI_FAULT_FAILS("lie_shape")) { /* 2^64 times the bytes */
         answer->shape[0] = UINT64_C(1) << 63;
         answer->shape[1] = 2;
         answer->dimensions = 2;
@@ -355,7 +357,7 @@ static void lie_of_all(struct bhi_file_list *list, int out) {
 }
 #endif
 
-/* The answer is written behind whatever rows there are. */
+/* Writes the answer at the beginning; rows of a list follow it. */
 static bool give(int out, const void *answer, size_t size, struct bhi_error *error) {
     const ssize_t written = pwrite(out, answer, size, 0);
     return written == (ssize_t)size ||
@@ -387,7 +389,7 @@ static bool give_answer(int out, struct bhi_file_answer *answer, const struct bh
     return give(out, answer, sizeof *answer, error);
 }
 
-/* What is wrong with the file is the answer; only what keeps it from answering is an error. */
+/* An error in the file is part of the answer. Only what prevents an answer is an error. */
 static bool inspect(struct bhi_loader *loader, const struct bhi_cmd_inspect *command,
                     struct bhi_error *error) {
     BHI_FAULT_POINT("inspect");
@@ -416,7 +418,7 @@ static bool inspect(struct bhi_loader *loader, const struct bhi_cmd_inspect *com
     BHI_FAULT_POINT("inspected");
     struct bhi_error later;
     if (file && !unchanged(file, &later)) {
-        /* Whatever it looked like in between. */
+        /* The file has changed, so the answer counts for nothing. */
         *error = later;
         good = false;
     }

@@ -1,14 +1,14 @@
-/* The loader: what a worker is that has no device. It is given files, open for reading, and
- * buffers; it parses the headers of the first and reads ranges of them into the second. It sees
- * neither paths nor anything else of the file system.
+/* The loader is a worker without a device. It gets files, open for reading, and buffers. It parses
+ * the headers of the files and reads ranges of them into the buffers. It sees no paths and nothing
+ * else of the file system.
  *
- * A file is only ever read with pread: one that shrinks ends early, and that is an error, never a
- * SIGBUS. It must be the file that the supervisor opened, unchanged, before the first byte is read
- * and after the last one: what was written meanwhile would otherwise pass for what was there.
+ * It reads a file only with pread: if the file shrinks, a read ends early, which is an error and
+ * never a SIGBUS. Before the first byte is read, and again after the last one, it checks that the
+ * file is unchanged since the supervisor opened it. Otherwise bytes that were written meanwhile
+ * would pass for the file's content.
  *
- * One thread calls it. Several read; all of them are at rest before a result is given. One more
- * closes files, which may hang.
- */
+ * One thread calls it. Several threads read; all of them are idle before a result is given. One
+ * more thread closes files, which may hang. */
 #ifndef BHI_WORKER_LOADER_LOADER_H
 #define BHI_WORKER_LOADER_LOADER_H
 
@@ -19,20 +19,20 @@
 
 struct bhi_loader;
 
-/* Starts its threads. NULL: |error| says why. */
+/* Starts the threads. Returns NULL on failure; |error| says why. */
 struct bhi_loader *bhi_loader_create(struct bhi_progress *progress, struct bhi_error *error);
 void bhi_loader_destroy(struct bhi_loader *loader);
 
-/* Takes |fd| over, also where it fails: what uses the id fails then. */
+/* Takes |fd| over, also on failure: then every use of the id fails. */
 void bhi_loader_attach(struct bhi_loader *loader, uint64_t buffer, int fd, uint64_t size);
 void bhi_loader_detach(struct bhi_loader *loader, uint64_t buffer);
-/* |socket|: where the open file waits. It stays there, for another loader. */
+/* |socket| is where the open file waits. The file stays there, for another loader. */
 void bhi_loader_attach_file(struct bhi_loader *loader, const struct bhi_msg_file_attach *file,
                             int socket);
 void bhi_loader_detach_file(struct bhi_loader *loader, uint64_t file);
 
-/* Runs a checked record. A file's error is LOAD_FAILED, with errno where there is one in
- * result->vk_result, and the text says at which offset. */
+/* Runs a checked record. An error of a file is LOAD_FAILED. Its text gives the offset;
+ * result->vk_result is errno if there is one. */
 void bhi_loader_run(struct bhi_loader *loader, const struct bhi_lane_record *record,
                     struct bhi_result *result, struct bhi_error *error);
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define MOST_THREADS 4u /* the caller's included: more only wait for the same memory */
+#define MOST_THREADS 4u /* with the caller's; more would only wait for the same memory */
 #define CHUNK        (UINT64_C(1) << 20)
 #define BOUNCE       (UINT64_C(256) << 10)
 
@@ -18,16 +18,16 @@ struct bhi_reads {
     unsigned threads;
     pthread_t thread[MOST_THREADS];
     uint8_t *bounces; /* BOUNCE bytes for each thread, the caller's first */
-    unsigned started; /* threads that have taken theirs */
-    uint64_t job;     /* counts them: a new one is to be done */
+    unsigned started; /* threads that have taken their buffer */
+    uint64_t job;     /* the number of the newest job */
     unsigned busy;
     bool stop;
-    /* The job; constant while it is done. */
+    /* The job. It does not change while the job runs. */
     int fd;
     int out;
     uint64_t offset, bytes;
     _Atomic uint64_t *done;
-    /* Claimed so far. Moved past the end where the job has failed. */
+    /* Bytes that threads have claimed. Set beyond the end when the job fails. */
     _Atomic uint64_t next;
     bool failed;
     struct bhi_read_failure failure;
@@ -72,7 +72,7 @@ static bool write_at(int fd, const uint8_t *from, uint64_t offset, uint64_t byte
     return true;
 }
 
-/* |at|: from the beginning of the range. */
+/* |at| counts from the beginning of the range. */
 static bool move(struct bhi_reads *reads, uint8_t *bounce, uint64_t at, uint64_t bytes,
                  struct bhi_read_failure *failure) {
     for (uint64_t moved = 0; moved < bytes;) {
@@ -197,7 +197,7 @@ bool bhi_reads_run(struct bhi_reads *reads, int fd, int out, uint64_t offset, ui
     reads->done = done;
     reads->failed = false;
     atomic_store(&reads->next, 0);
-    /* A single chunk is read faster than somebody is woken. */
+    /* For a single chunk no thread is woken: reading it takes less time than waking. */
     if (bytes > CHUNK) {
         reads->busy = reads->threads;
         reads->job++;

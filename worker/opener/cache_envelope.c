@@ -27,7 +27,7 @@ static uint64_t get(const uint8_t *at, unsigned bytes) {
     return value;
 }
 
-/* Of the header before it, and of the payload. */
+/* The MAC covers the header before it, and the payload. */
 static void compute_mac(uint8_t out[MAC], const uint8_t *header,
                         const uint8_t key[BHI_ENVELOPE_KEY], const void *payload,
                         size_t payload_bytes) {

@@ -1,6 +1,6 @@
-/* The envelope of a pipeline cache on disk: whose it is, how long it is, and a keyed MAC over all
- * of it. What is not exactly what was sealed, for the same tenant, device and driver, with the same
- * key, is nothing. In memory only. */
+/* The envelope of a pipeline cache on disk: its owner, its length, and a keyed MAC over all of it.
+ * A file is used only if it is exactly what was sealed, for the same tenant, device and driver,
+ * with the same key. Works in memory only. */
 #ifndef BHI_WORKER_OPENER_CACHE_ENVELOPE_H
 #define BHI_WORKER_OPENER_CACHE_ENVELOPE_H
 
@@ -16,8 +16,8 @@
 void bhi_envelope_seal(uint8_t header[BHI_ENVELOPE_HEADER], const uint8_t key[BHI_ENVELOPE_KEY],
                        const uint8_t identity[BHI_ENVELOPE_IDENTITY], const void *payload,
                        size_t payload_bytes);
-/* NULL: |file| is whole and ours, and its payload, *out_bytes of it, begins behind the header. Else
- * why not. */
+/* Returns NULL if |file| is complete and ours: its payload, of *out_bytes, follows the header. Else
+ * returns the reason. */
 const char *bhi_envelope_check(const uint8_t *file, size_t size,
                                const uint8_t key[BHI_ENVELOPE_KEY],
                                const uint8_t identity[BHI_ENVELOPE_IDENTITY], size_t *out_bytes);

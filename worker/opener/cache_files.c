@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #define KEY      "key"
-#define TRIES    16 /* names of temporary files */
+#define TRIES    16 /* attempts to find a free name for a temporary file */
 #define IN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
 
-/* The call that failed, for the log; errno is kept. */
+/* Writes the name of the call that failed, for the log. Keeps errno. */
 static int failed(char *what, size_t size, const char *call) {
     const int error = errno != 0 ? errno : EIO;
     snprintf(what, size, "%s", call);
@@ -64,7 +64,7 @@ static bool write_whole(int fd, const void *bytes, size_t size, off_t at) {
     return true;
 }
 
-/* A new file with a name of its own. */
+/* Makes a new file under a name that is not in use. */
 static int make_temporary(int folder, char out[40]) {
     for (int i = 0; i < TRIES; i++) {
         uint64_t number;
@@ -79,8 +79,9 @@ static int make_temporary(int folder, char out[40]) {
     return -1;
 }
 
-/* The folder, or -errno. What others put into it, or in its place, is not for us: it is ours, and
- * nobody else writes it. */
+/* Opens the folder. Returns a descriptor or -errno. The folder must belong to the user, and only
+ * the user may be able to write to it, so that others can put nothing there and cannot replace
+ * it. */
 static int open_folder(const char *path, char *what, size_t size) {
     struct stat st;
     char link[PATH_MAX];
@@ -108,7 +109,7 @@ static int open_folder(const char *path, char *what, size_t size) {
     return -EPERM;
 }
 
-/* 1: there is one; 0: there is none, or it is torn; -errno. */
+/* Returns 1 if there is a key, 0 if there is none or it is torn, or -errno. */
 static int read_key(int folder, uint8_t key[BHI_ENVELOPE_KEY], char *what, size_t size) {
     const int fd = openat(folder, KEY, IN_FLAGS);
     if (fd < 0) {
@@ -129,7 +130,7 @@ static int read_key(int folder, uint8_t key[BHI_ENVELOPE_KEY], char *what, size_
     return result;
 }
 
-/* Several processes may be at it: the first one's is everybody's. */
+/* Several processes may do this at the same time: all of them use the key of the first. */
 static int make_key(int folder, uint8_t key[BHI_ENVELOPE_KEY], char *what, size_t size) {
     char temporary[40];
     const int fd = make_temporary(folder, temporary);
@@ -146,7 +147,7 @@ static int make_key(int folder, uint8_t key[BHI_ENVELOPE_KEY], char *what, size_
             result = failed(what, size, "link " KEY);
         } else if (fstatat(folder, KEY, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
                    st.st_size != BHI_ENVELOPE_KEY &&
-                   renameat(folder, temporary, folder, KEY) != 0) { /* a torn one */
+                   renameat(folder, temporary, folder, KEY) != 0) { /* replaces a torn key */
             result = failed(what, size, "rename " KEY);
         }
     }
@@ -159,8 +160,8 @@ static int make_key(int folder, uint8_t key[BHI_ENVELOPE_KEY], char *what, size_
     return result;
 }
 
-/* Returns the bytes that the worker has left, to be freed; NULL: none, and *out_error 0 or -errno.
- * The worker is dead: they hold still. */
+/* Returns the bytes that the worker has left, which the caller frees. Returns NULL if there are
+ * none or on failure; *out_error is 0 or -errno. The worker is dead, so the bytes do not change. */
 static uint8_t *take_left(const struct bhi_cache_file *file, uint64_t *out_bytes, int *out_error,
                           char *what, size_t size) {
     struct bhi_cache_area header;
@@ -211,7 +212,7 @@ static int write_file(int folder, const struct bhi_cache_file *file, const uint8
     } else if (renameat(folder, temporary, folder, name) != 0) {
         result = failed(what, size, "rename");
     } else {
-        (void)fsync(folder); /* the name lasts, too, or the old file is there */
+        (void)fsync(folder); /* makes the rename durable; if it fails, the old file may come back */
     }
     close(fd);
     if (result != 0) {
@@ -250,7 +251,7 @@ int bhi_cache_store(const struct bhi_cache_file *file, uint64_t *out_bytes, char
     return result;
 }
 
-/* What the open file |fd| has goes into the area, if it is what it should be. */
+/* Copies the content of the open file |fd| into the area, if it passes the checks. */
 static int take_file(const struct bhi_cache_file *file, int fd, const uint8_t *key,
                      uint64_t *out_bytes, char *what, size_t size) {
     struct stat st;

@@ -20,10 +20,10 @@
 #include <unistd.h>
 
 #define START_TIMEOUT_MS 10000 /* for the host's first message */
-#define MOST_OPENING     64    /* threads that may hang in opening; more are refused */
-#define MOST_CLOSING     64    /* and in closing; what comes after them stays open */
+#define MOST_OPENING     64    /* threads that may hang in open(); further requests are refused */
+#define MOST_CLOSING     64    /* threads that may hang in close(); further files stay open */
 #define STACK            ((size_t)256 << 10)
-/* O_NONBLOCK: opening a FIFO must not wait for a writer before it is refused. */
+/* With O_NONBLOCK, open() of a FIFO does not wait for a writer; the FIFO is then refused. */
 #define FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 
 static _Atomic int opening, closing;
@@ -60,10 +60,11 @@ static void refuse(int answer, int error, const char *what) {
     struct bhi_message message = {.type = BHI_MSG_OPEN_FAILED};
     message.open_failed.error = error > 0 && error < 4096 ? error : EIO;
     snprintf(message.open_failed.what, sizeof message.open_failed.what, "%s", what);
-    (void)bhi_fdpass_send_message(answer, &message, NULL, 0); /* or nobody waits any more */
+    (void)bhi_fdpass_send_message(answer, &message, NULL, 0); /* fails if nobody waits any more */
 }
 
-/* The thread that asks may act for another user; a thread's own to set, like there. */
+/* The caller's thread may act for another user; so does this thread. The two calls set the ids of
+ * the thread only. */
 static int become(uint32_t user, uint32_t group) {
     (void)setfsgid((gid_t)group);
     (void)setfsuid((uid_t)user);
@@ -85,8 +86,8 @@ static int open_named(const struct request *request) {
     return fd < 0 ? -errno : fd;
 }
 
-/* A description of its own, that can only be read: a copy of the caller's could be able to write,
- * and shares its position. */
+/* Opens a new description that can only be read. A copy of the caller's descriptor might be
+ * writable, and would share its position. */
 static int open_again(int from) {
     char path[32];
     snprintf(path, sizeof path, "/proc/self/fd/%d", from);
@@ -122,7 +123,7 @@ static void describe(const struct stat *status, const struct statfs *system,
     };
 }
 
-/* Answers. Returns what was opened, to be closed, or -1. */
+/* Sends the answer. Returns what was opened, for the caller to close, or -1. */
 static int answer(const struct request *request) {
     int fd = become(request->what.user, request->what.group);
     if (fd == 0) {
@@ -139,7 +140,8 @@ static int answer(const struct request *request) {
     } else if (S_ISREG(status.st_mode) && fstatfs(fd, &system) != 0) {
         refuse(request->answer, errno, "fstatfs");
     } else {
-        /* One packet: a file that has been told of is there, whatever becomes of us. */
+        /* The file and its description are in one packet, so the host has both even if this process
+         * dies. */
         struct bhi_message message = {.type = BHI_MSG_OPENED};
         describe(&status, &system, &message.opened);
         const int error = bhi_fdpass_send_message(request->answer, &message, &fd, 1);
@@ -167,7 +169,7 @@ static void *serve(void *argument) {
     return NULL;
 }
 
-/* -- a pipeline cache, likewise --------------------------------------------------------------- */
+/* -- a pipeline cache, in the same way -------------------------------------------------------- */
 
 struct cache_request {
     struct bhi_msg_cache_file what;
@@ -207,8 +209,8 @@ static void *serve_cache(void *argument) {
 
 /* -- closing ---------------------------------------------------------------------------------- */
 
-/* Takes the file out of its socket: whoever closes the socket last, perhaps the host, must not find
- * it there. The last reference to a file can be as slow to drop as a close. */
+/* Takes the file out of its socket, so that the process that closes the socket last, perhaps the
+ * host, does not find it there. Dropping the last reference to a file can hang like a close. */
 static void *let_go(void *argument) {
     const int socket = (int)(intptr_t)argument;
     char bytes[BHI_WIRE_MAX];
@@ -244,7 +246,7 @@ static void take_request(const struct bhi_msg_open *what, const int fds[2]) {
     refuse(fds[0], EAGAIN, "too many files are being opened");
     close(fds[0]);
     if (what->named) {
-        close(fds[1]); /* a folder, without any right: that cannot hang; a file stays open */
+        close(fds[1]); /* a folder (O_PATH), whose close cannot hang; a file stays open */
     }
 }
 
@@ -269,15 +271,15 @@ static void take_cache(const struct bhi_msg_cache_file *what, const int fds[2]) 
 
 static void take_socket(int fd) {
     if (!begin(&closing, MOST_CLOSING)) {
-        return; /* it stays open */
+        return; /* the socket stays open */
     }
     if (!start_thread(let_go, (void *)(intptr_t)fd)) {
         atomic_fetch_sub(&closing, 1);
     }
 }
 
-/* Returns false where there is nothing to go on with: the host is gone or broken, or so much has
- * stayed open that there is no descriptor left. The host then starts another one. */
+/* Returns false if this process cannot go on: the host is gone or misbehaves, or so much has stayed
+ * open that no descriptor is left. The host then starts another opener. */
 static bool take(int *out_host) {
     struct bhi_message message;
     int fds[BHI_FDPASS_MAX];
@@ -322,6 +324,6 @@ int bhi_opener_run(void) {
         }
         fds[HOST].fd = host;
     }
-    /* Not exit(): its threads may be anywhere. */
+    /* Not exit(), because other threads may still run. */
     _exit(BHI_EXIT_OK);
 }

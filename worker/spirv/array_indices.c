@@ -38,7 +38,7 @@ static bool is_decorated(const struct check *c, uint32_t id, SpvDecoration decor
     return false;
 }
 
-/* What a pointer that an access chain begins at leads to. */
+/* The kind of what the pointer at the start of an access chain points to. */
 enum arrays { NO_ARRAY, STORAGE_ARRAY, UNIFORM_ARRAY };
 
 static enum arrays array_of(const struct check *c, uint32_t pointer) {
@@ -52,7 +52,7 @@ static enum arrays array_of(const struct check *c, uint32_t pointer) {
     if (!array || (opcode(array) != SpvOpTypeArray && opcode(array) != SpvOpTypeRuntimeArray)) {
         return NO_ARRAY;
     }
-    /* An array of anything else lies in one buffer. */
+    /* An array of anything else is inside one buffer. */
     if (is_decorated(c, array[2], SpvDecorationBufferBlock)) {
         return STORAGE_ARRAY;
     }
@@ -67,7 +67,7 @@ static bool is_chain(const uint32_t *at) {
            length_of(at) > 4;
 }
 
-/* Which kind of array |at| takes a buffer of by a computed index. */
+/* Returns the kind of array from which |at| picks a buffer by a computed index. */
 static enum arrays computed(const struct check *c, const uint32_t *at) {
     uint64_t value;
     if (!is_chain(at) || bhi_module_constant(c->module, at[4], &value)) {
@@ -133,7 +133,7 @@ static bool moves(const struct check *c, const uint32_t *at) {
             is_decorated(c, type[3], SpvDecorationBufferBlock) || array_of(c, at[3]) != NO_ARRAY);
 }
 
-/* Is the result of |at|, a pointer, one of several? */
+/* Is the pointer that |at| results in chosen from several? */
 static bool chooses(const struct check *c, const uint32_t *at) {
     switch (opcode(at)) {
     case SpvOpSelect:
@@ -161,8 +161,8 @@ static const char *name_of(SpvOp op) {
     }
 }
 
-/* SPIR-V has pointers that are chosen of storage buffers and workgroup memory only. Validators do
- * not look, and drivers do with uniform buffers what they do with computed indices. */
+/* SPIR-V allows chosen pointers only into storage buffers and workgroup memory. Validators do not
+ * check this, and with uniform buffers drivers make the same errors as with computed indices. */
 static bool check_choice(const struct check *c, const uint32_t *at) {
     if (!chooses(c, at) || result_type(c, at)[2] != SpvStorageClassUniform) {
         return true;
@@ -174,8 +174,7 @@ static bool check_choice(const struct check *c, const uint32_t *at) {
     return false;
 }
 
-/* The buffers that pointers lead to and that are not known before the kernel runs: a byte for each
- * id. */
+/* Which pointers lead to a buffer that is known only when the kernel runs: a byte for each id. */
 struct picks {
     uint8_t *picked;
     bool changed;
@@ -199,7 +198,8 @@ static void pick_parameters(const struct check *c, struct picks *picks, const ui
     }
 }
 
-/* A pass over the functions; a parameter may be of one that it has been through. */
+/* One pass over the functions. A parameter may belong to a function that an earlier pass has
+ * handled. */
 static void pick_all(const struct check *c, struct picks *picks) {
     const struct bhi_module *module = c->module;
     picks->changed = false;
@@ -227,7 +227,7 @@ static bool check_lengths(const struct check *c) {
         if (opcode(at) != SpvOpArrayLength) {
             continue;
         }
-        if (!picks.picked) { /* few kernels ask for a length */
+        if (!picks.picked) { /* allocated here, because few kernels ask for a length */
             picks.picked = calloc(module->bound, 1);
             if (!picks.picked) {
                 bhi_error_set(c->error, BH_OUT_OF_HOST_MEMORY,

@@ -27,8 +27,8 @@ size_t bhi_float_modes_capabilities(const struct bhi_float_modes *modes, SpvCapa
     return count;
 }
 
-/* |a| and |b| exclude each other for one width, and for such widths as the device has one setting
- * for. */
+/* Checks that modes |a| and |b|, which exclude each other, are not asked for the same width, nor
+ * for two widths that must have the same mode on this device. */
 static bool agree(const uint8_t asked[BHI_FLOAT_MODES], uint32_t a, uint32_t b,
                   enum bhi_float_independence independence, const char *property,
                   struct bhi_error *error) {

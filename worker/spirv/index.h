@@ -1,5 +1,5 @@
-/* A SPIR-V module as an index of its instructions: what SPIRV-Cross does not tell. Only for
- * modules that have passed the validator: the walk relies on well-formed instructions. */
+/* An index of the instructions of a SPIR-V module, for questions that SPIRV-Cross does not answer.
+ * Only for modules that have passed the validator: the walk needs well-formed instructions. */
 #ifndef BHI_WORKER_SPIRV_INDEX_H
 #define BHI_WORKER_SPIRV_INDEX_H
 
@@ -12,10 +12,10 @@ struct bhi_spec_constant;
 struct bhi_module {
     const uint32_t *code;
     size_t words;
-    uint32_t bound;           /* ids are below it */
-    uint32_t *definitions;    /* word offset of the instruction that defines an id; 0: none */
-    uint32_t *spec_ids;       /* id to SpecId + 1; 0: none */
-    uint8_t *uses;            /* id of a variable to bhi_access bits plus BHI_MODULE_USED */
+    uint32_t bound;           /* all ids are smaller */
+    uint32_t *definitions;    /* by id: word offset of the instruction that defines it; 0: none */
+    uint32_t *spec_ids;       /* by id: its SpecId + 1; 0: none */
+    uint8_t *uses;            /* by id of a variable: its bhi_access bits and BHI_MODULE_USED */
     uint32_t entry;           /* word offset of the OpEntryPoint */
     uint32_t work_group_size; /* id decorated BuiltIn WorkgroupSize; 0: none */
     const struct bhi_spec_constant *constants;

@@ -16,17 +16,17 @@ struct walk {
     size_t words;
     uint32_t bound;
     struct bhi_error *error;
-    /* Of a type: how deep it nests; of a block: in how many constructs it stands. An id is one or
-     * the other, or malformed. */
+    /* Of a type: how deep it nests. Of a block: how many constructs are around it. A valid id is
+     * only one of the two. */
     uint16_t *depth;
-    bool *fixed;       /* the block's depth follows from a merge instruction: final */
-    uint64_t *inlined; /* of a function: its instructions, later with those that it calls */
+    bool *fixed;       /* the block's depth is final: a merge instruction gives it */
+    uint64_t *inlined; /* of a function: its instructions, later those of its callees too */
     struct call *calls;
     size_t call_count;
     uint32_t types;
-    /* The function and the block that the walk is in. */
+    /* Where the walk is. */
     uint32_t function, block;
-    uint32_t merge; /* of the block, 0: none */
+    uint32_t merge; /* the block's merge block; 0: none */
 };
 
 static bool exceeds(struct walk *w, uint64_t value, uint64_t limit, size_t number, SpvOp op,
@@ -47,7 +47,7 @@ static void raise_to(struct walk *w, uint32_t id, uint32_t depth) {
     }
 }
 
-/* Types stand before what uses them, so one pass finds their depths. */
+/* A type comes before its uses, so one pass finds all depths. */
 static bool take_type(struct walk *w, const uint32_t *at, size_t length, size_t number, SpvOp op) {
     size_t end = length;
     switch (op) {
@@ -82,8 +82,8 @@ static bool take_type(struct walk *w, const uint32_t *at, size_t length, size_t 
                     "flatten the type");
 }
 
-/* A block is as deep as the branch that leads to it: one deeper than a header, unless it is the
- * header's merge block. In a valid module the blocks that this needs come first. */
+/* A block is as deep as the block that branches to it, or one deeper if that is a header, unless it
+ * is the header's merge block. In a valid module those blocks come first. */
 static void reach(struct walk *w, uint32_t label) {
     if (label < w->bound && !w->fixed[label] && w->block < w->bound) {
         raise_to(w, label, w->depth[w->block] + (w->merge != 0 ? 1u : 0u));
@@ -124,8 +124,8 @@ static bool take_branch(struct walk *w, const uint32_t *at, size_t length, size_
         }
         return true;
     case SpvOpSwitch:
-        /* Literals may be two words long; a literal taken for a label raises a block's depth at
-         * most to what a case of this switch has. */
+        /* Literals may be two words long. If a literal is taken for a label, the depth of that
+         * block becomes at most that of this switch's cases. */
         for (size_t i = 2; i < length; i++) {
             reach(w, at[i]);
         }
@@ -154,8 +154,9 @@ static bool take(struct walk *w, const uint32_t *at, size_t length, size_t numbe
                        : take_branch(w, at, length, number, op);
 }
 
-/* Instructions with all calls inlined. A round follows calls one level further down: that it goes
- * on changing is either deep nesting or recursion, and neither is for us. */
+/* Counts instructions with all calls inlined. Each round follows calls one level further. If the
+ * numbers still change after many rounds, calls are nested too deep or recursive: both are
+ * refused. */
 static bool inlines(struct walk *w) {
     uint64_t *own = w->inlined;
     uint64_t *total = calloc(2 * (size_t)w->bound, sizeof *total);
@@ -207,7 +208,7 @@ static bool walk_module(struct walk *w) {
     for (size_t i = 5; i < w->words;) {
         const size_t length = w->code[i] >> SpvWordCountShift;
         if (length == 0 || length > w->words - i) {
-            return true; /* the validator says it better */
+            return true; /* the validator's message is better */
         }
         if (!take(w, &w->code[i], length, ++number)) {
             return false;

@@ -1,5 +1,5 @@
-/* Sizes, in scalars. A module of a few lines can name a type of 2^30 elements, and compilers take a
- * value or a variable of it apart one by one. */
+/* Sizes, counted in scalars. A short module can declare a type of 2^30 elements, and compilers
+ * split a value or a variable of it into single elements. */
 #define SPV_ENABLE_UTILITY_CODE /* SpvHasResultAndType */
 #include "worker/spirv/limits.h"
 
@@ -13,11 +13,11 @@
 struct sizes {
     const struct bhi_module *module;
     struct bhi_error *error;
-    uint64_t *scalars;  /* by id of a type: in a value of it; UINT64_MAX: more than fit */
+    uint64_t *scalars;  /* by id of a type: scalars in a value; UINT64_MAX: too many */
     uint32_t *types;    /* by id of a value: its type */
-    uint32_t *pointees; /* by id of a type: what it points to; 0: it is no pointer */
+    uint32_t *pointees; /* by id of a type: the type that it points to; 0: no pointer */
     uint64_t variables; /* scalars in all Function and Private variables */
-    bool inside;        /* a function */
+    bool inside;        /* the walk is inside a function */
     size_t number;
 };
 
@@ -87,7 +87,7 @@ static bool take_type(struct sizes *s, const uint32_t *at, size_t length, SpvOp 
 
 static bool take_variable(struct sizes *s, const uint32_t *at, size_t length) {
     if (at[3] != SpvStorageClassFunction && at[3] != SpvStorageClassPrivate) {
-        return true; /* shared memory has the device's limit */
+        return true; /* workgroup memory has the device's own limit */
     }
     const uint64_t count = s->scalars[s->pointees[at[1]]];
     if (exceeds(s, SpvOpVariable, at[2], count, BHI_LIMIT_VARIABLE,
@@ -107,7 +107,7 @@ static bool value_fits(const struct sizes *s, SpvOp op, uint32_t id, uint32_t ty
                     "load, store and pass elements instead of the whole");
 }
 
-/* A null constant is no matter until it is used: shared memory may well be zeroed by one. */
+/* A null constant counts only where it is used: it may only initialise workgroup memory. */
 static bool take_use(const struct sizes *s, const uint32_t *at, SpvOp op) {
     switch (op) {
     case SpvOpStore:

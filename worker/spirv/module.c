@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The header defines it inline; this is where it lives when it is not inlined. */
+/* The header defines the function inline; this declaration emits it for calls that are not
+ * inlined. */
 extern inline void SpvHasResultAndType(SpvOp op, bool *has_result, bool *has_type);
 
-/* Expressions may share parts: n lines of a module can stand for 2^n steps. */
+/* A limit: expressions may share parts, so n lines of a module can need 2^n steps. */
 #define MAX_EVALUATIONS 1000u
 
 static SpvOp opcode(const uint32_t *at) {
@@ -24,7 +25,8 @@ static const uint32_t *definition(const struct bhi_module *module, uint32_t id) 
     return &module->code[module->definitions[id]];
 }
 
-/* What counts is what the driver takes, and of two decorations drivers take either. */
+/* Refuses two decorations of the same kind: the index must have the value that the driver uses, and
+ * drivers may use either. */
 static bool decorate(struct bhi_module *module, const uint32_t *at, struct bhi_error *error) {
     const char *what = NULL;
     if (at[2] == SpvDecorationSpecId) {
@@ -108,7 +110,8 @@ uint32_t bhi_module_uses(const struct bhi_module *module, uint32_t id) {
     return id < module->bound ? module->uses[id] : 0;
 }
 
-/* Bits of a scalar type; booleans count 32 (what a specialization entry of one has). 0: none. */
+/* Returns the bits of a scalar type, 0 for others. A boolean has 32, as in a specialization
+ * entry. */
 static uint32_t scalar_bits(const struct bhi_module *module, uint32_t type) {
     const uint32_t *at = definition(module, type);
     if (!at) {
@@ -149,7 +152,8 @@ static int64_t sign_extend(uint64_t value, uint32_t bits) {
 static bool evaluate(const struct bhi_module *module, uint32_t id, unsigned *budget,
                      uint64_t *out_value);
 
-/* OpSpecConstantOp CompositeExtract of a composite of constants: gl_WorkGroupSize.x. */
+/* Evaluates OpSpecConstantOp CompositeExtract of a composite of constants, as in
+ * gl_WorkGroupSize.x. */
 static bool evaluate_member(const struct bhi_module *module, const uint32_t *at, unsigned *budget,
                             uint64_t *out_value) {
     uint32_t part = at[4];
@@ -166,7 +170,7 @@ static bool evaluate_member(const struct bhi_module *module, const uint32_t *at,
     return evaluate(module, part, budget, out_value);
 }
 
-/* OpSpecConstantOp on integers: what compilers emit for sizes. */
+/* Evaluates OpSpecConstantOp on integers, which compilers emit for sizes. */
 static bool evaluate_op(const struct bhi_module *module, const uint32_t *at, unsigned *budget,
                         uint64_t *out_value) {
     const uint32_t bits = scalar_bits(module, at[1]);

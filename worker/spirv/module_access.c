@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pointers are traced to the variable they come from. Where one can come from several (a function
- * parameter with several callers, a select, a phi) those variables are joined into one class, and
- * what happens to one counts for all. A pointer that goes through a variable (variable pointers) is
- * not followed, and only trusted kernels have those: this finds honest mistakes, and the read-only
- * mapping stops what it misses. */
+/* Each pointer is traced back to the variable that it comes from. If it can come from several (a
+ * function parameter with several callers, a select, a phi), these variables form a class, and what
+ * happens to one counts for all. A pointer that is stored in a variable (variable pointers) is not
+ * followed; only trusted kernels have these. This finds honest mistakes; the read-only mapping
+ * stops the others. */
 struct walk {
     struct bhi_module *module;
     uint32_t *root;     /* id of a pointer, variable or parameter → id of its class; 0: none */
@@ -27,7 +27,7 @@ static uint32_t find(struct walk *walk, uint32_t id) {
     return walk->root[id] == 0 ? 0 : id;
 }
 
-/* |id| may point to what |source| points to. */
+/* Records that |id| may point to what |source| points to. */
 static void flow(struct walk *walk, uint32_t id, uint32_t source) {
     uint32_t from = find(walk, source);
     if (from == 0 || id >= walk->module->bound) {
@@ -55,7 +55,7 @@ static void touch(struct walk *walk, uint32_t pointer, uint32_t bits) {
     }
 }
 
-/* Parameter |number| of the function that begins at word |offset|; 0: none. */
+/* Returns parameter |number| of the function that begins at word |offset|, or 0. */
 static uint32_t parameter(const struct bhi_module *module, uint32_t offset, size_t number) {
     for (size_t i = offset; i < module->words;) {
         const uint32_t *at = &module->code[i];
@@ -86,7 +86,7 @@ static void call(struct walk *walk, const uint32_t *at, size_t length) {
             flow(walk, parameter(walk->module, walk->first[callee], i - 4), at[i]);
         }
     }
-    flow(walk, at[2], callee); /* a function's id stands for what it returns */
+    flow(walk, at[2], callee); /* the function's id stands for the value that it returns */
 }
 
 static void visit(struct walk *walk, const uint32_t *at) {
@@ -130,8 +130,8 @@ static void visit(struct walk *walk, const uint32_t *at) {
         touch(walk, at[2], BH_ACCESS_READ);
         break;
     default:
-        /* Read-modify-write atomics, extended instructions with pointer operands (modf, frexp),
-         * and whatever else takes a pointer: both. */
+        /* Read-modify-write atomics, extended instructions with pointer operands (modf, frexp), and
+         * all others that take a pointer count as a read and a write. */
         for (size_t i = 1; i < length; i++) {
             if (op == SpvOpName || op == SpvOpLabel || op == SpvOpVariable || op == SpvOpLine) {
                 break;
@@ -154,8 +154,8 @@ static bool is_shared(const struct walk *walk, uint32_t id) {
            module->code[at + 3] == SpvStorageClassWorkgroup;
 }
 
-/* Workgroup memory that an instruction names in any way counts as used: what is not used begins
- * with what another kernel has left there. Where a word may be an id, it is taken for one. */
+/* Workgroup memory that an instruction names in any way counts as used. Unused memory begins with
+ * what another kernel has left there. A word that may be an id is treated as one. */
 static void name_shared(struct walk *walk, const uint32_t *at) {
     size_t end = at[0] >> SpvWordCountShift;
     const SpvOp op = (SpvOp)(at[0] & SpvOpCodeMask);
@@ -168,7 +168,7 @@ static void name_shared(struct walk *walk, const uint32_t *at) {
     case SpvOpLoopMerge:
     case SpvOpSelectionMerge:
     case SpvOpVectorShuffle:
-        return; /* literals, labels and values that are no pointers */
+        return; /* none of their words is a pointer */
     case SpvOpLoad:
     case SpvOpCompositeExtract:
     case SpvOpArrayLength:
@@ -192,7 +192,7 @@ static void name_shared(struct walk *walk, const uint32_t *at) {
     }
 }
 
-/* Goes through all functions that are known to be reachable. */
+/* Walks through all functions that are known to be reachable. */
 static void pass(struct walk *walk) {
     const struct bhi_module *module = walk->module;
     bool inside = false;
@@ -233,7 +233,7 @@ bool bhi_module_find_accesses(struct bhi_module *module) {
                 walk.first[at[2]] = (uint32_t)i;
             } else if (op == SpvOpVariable && global) {
                 walk.root[at[2]] = at[2];
-                if (at[0] >> SpvWordCountShift > 4) { /* a pointer that points to it from here on */
+                if (at[0] >> SpvWordCountShift > 4) { /* its initialiser, a pointer, points to it */
                     touch(&walk, at[4], 0);
                 }
             }
@@ -243,7 +243,7 @@ bool bhi_module_find_accesses(struct bhi_module *module) {
             walk.changed = false;
             pass(&walk);
         } while (walk.changed);
-        /* Members of a class share what was found for it. */
+        /* All members of a class get what was found for the class. */
         for (uint32_t id = 1; id < module->bound; id++) {
             uint32_t root = find(&walk, id);
             if (root != 0) {

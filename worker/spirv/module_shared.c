@@ -1,5 +1,5 @@
-/* How much workgroup memory a module takes. One walk over its types, each of which comes behind
- * those that it is made of: no recursion, and no type is measured twice. */
+/* How much workgroup memory a module uses. One walk over its types measures each type once; a type
+ * comes after the types that it consists of, so there is no recursion. */
 #include "worker/spirv/module.h"
 
 #include <bulkhead/bulkhead.h>
@@ -7,13 +7,14 @@
 
 #include "worker/error.h"
 
-/* Of a type, saturating; 0 where it has none. */
+/* The bytes of a type; they stop at the maximum instead of overflowing. 0 if the type has no
+ * size. */
 struct size {
-    uint64_t packed; /* tightly */
-    uint64_t laid;   /* as its decorations lay it out: from its beginning to its last byte */
+    uint64_t packed; /* tightly packed */
+    uint64_t laid;   /* as its decorations lay it out, from its first to its last byte */
 };
 
-/* Of a matrix in a struct. */
+/* A member of a struct: its offset, and the layout of a matrix in it. */
 struct member {
     uint32_t offset, stride;
     bool placed, by_row;
@@ -24,10 +25,10 @@ struct measure {
     struct size *sizes;     /* by id */
     uint32_t *strides;      /* by id: ArrayStride */
     uint8_t *blocks;        /* by id: Block */
-    uint32_t *first;        /* by id of a struct: the first of its members' decorations, below */
+    uint32_t *first;        /* by id of a struct: index of the first pair in |decorations| */
     uint32_t *decorations;  /* pairs: word offset of an OpMemberDecorate, index of the next pair */
-    struct member *members; /* of the struct at hand */
-    size_t functions;       /* where they begin: there are no types behind it */
+    struct member *members; /* of the struct that is being measured */
+    size_t functions;       /* where they begin; no type comes after that */
 };
 
 static SpvOp opcode(const uint32_t *at) {
@@ -79,7 +80,7 @@ static void decorate(struct measure *m) {
     }
 }
 
-/* Where a member is decorated twice a driver takes either: the larger one counts. */
+/* If a member is decorated twice, a driver may use either decoration: the larger one counts. */
 static void find_members(const struct measure *m, const uint32_t *type) {
     const size_t count = length_of(type) - 2;
     for (size_t i = 0; i < count; i++) {
@@ -104,10 +105,10 @@ static void find_members(const struct measure *m, const uint32_t *type) {
 
 /* -- types ------------------------------------------------------------------------------------ */
 
-/* A matrix, or an array of matrices, which has its member's stride. */
+/* Returns the bytes of a matrix, or of an array of matrices, which has the stride of its member. */
 static uint64_t matrix_laid(const struct measure *m, uint32_t type, const struct member *member) {
     const uint32_t *at = definition(m->module, type);
-    uint64_t before = 0; /* bytes of an array in front of its last element */
+    uint64_t before = 0; /* bytes of the array before its last element */
     for (uint64_t count; at && opcode(at) == SpvOpTypeArray; at = definition(m->module, at[2])) {
         if (bhi_module_constant(m->module, at[3], &count) && count > 0) {
             before = sum(before, product(m->strides[at[1]], count - 1));
@@ -175,7 +176,7 @@ static uint64_t add_up(const struct measure *m) {
         const uint32_t *at = definition(m->module, id);
         if (!at || opcode(at) != SpvOpVariable || at[3] != SpvStorageClassWorkgroup ||
             (m->module->uses[id] == 0 && length_of(at) <= 4)) {
-            continue; /* a driver drops it, but not what has an initialiser */
+            continue; /* a driver drops unused variables, except those with an initialiser */
         }
         const uint32_t *pointer = definition(m->module, at[1]);
         const uint32_t type = pointer ? pointer[3] : 0;
@@ -188,7 +189,7 @@ static uint64_t add_up(const struct measure *m) {
     return sum(apart, shared);
 }
 
-/* Room for all of the walk; *out_any: there is workgroup memory at all. */
+/* Allocates all memory of the walk; *out_any says whether the module has workgroup memory. */
 static bool prepare(struct measure *m, bool *out_any) {
     const struct bhi_module *module = m->module;
     size_t pairs = 1, members = 1;

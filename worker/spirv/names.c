@@ -7,7 +7,7 @@ struct name {
     const char *text;
 };
 
-/* In the order of the header, where the name that counts comes before its aliases. */
+/* In the order of the header, where the preferred name comes before its aliases. */
 static const struct name capabilities[] = {
 #define CAPABILITY(number, text) {number, text},
 #define EXECUTION_MODEL(number, text)

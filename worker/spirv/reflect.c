@@ -13,7 +13,7 @@ struct reflector {
     spvc_context context;
     spvc_compiler compiler;
     const struct bhi_module *module;
-    const spvc_reflected_resource *active; /* of the kind in hand */
+    const spvc_reflected_resource *active; /* of the kind that is being reflected */
     size_t active_count;
     struct bhi_module_bindings *out;
     struct bhi_error *error;
@@ -22,7 +22,7 @@ struct reflector {
 static bool cross_failed(struct reflector *r) {
     const char *text =
         r->context ? spvc_context_get_last_error_string(r->context) : "out of memory";
-    /* It gives the text of whatever C++ threw, and no code of its own for this. */
+    /* SPIRV-Cross returns the text of the C++ exception, and no code for a lack of memory. */
     const bool starved = !r->context || strstr(text, "bad_alloc");
     bhi_error_set(r->error, starved ? BH_OUT_OF_HOST_MEMORY : BH_INVALID_KERNEL,
                   "the module cannot be reflected: %s", text);
@@ -44,7 +44,8 @@ static bool is_active(const struct reflector *r, spvc_variable_id id) {
     return bhi_module_uses(r->module, id) != 0;
 }
 
-/* Bits that the decorations leave: NonWritable takes write away, NonReadable read. */
+/* Returns the access that the decorations leave: NonWritable removes write, NonReadable removes
+ * read. */
 static uint32_t decorated_access(struct reflector *r, spvc_variable_id id) {
     uint32_t access = BH_ACCESS_READ_WRITE;
     const SpvDecoration *decorations = NULL;
@@ -62,7 +63,7 @@ static uint32_t decorated_access(struct reflector *r, spvc_variable_id id) {
     return access;
 }
 
-/* How many buffers the variable stands for: an array of blocks is one of buffers. */
+/* Counts the buffers of the variable: an array of blocks is an array of buffers. */
 static bool count_buffers(struct reflector *r, const spvc_reflected_resource *resource,
                           struct bhi_reflected_binding *one) {
     spvc_type type = spvc_compiler_get_type_handle(r->compiler, resource->type_id);
@@ -106,7 +107,7 @@ static bool add_buffer(struct reflector *r, const spvc_reflected_resource *resou
     const uint32_t binding =
         spvc_compiler_get_decoration(r->compiler, resource->id, SpvDecorationBinding);
     struct bhi_reflected_binding one = {.set = set, .binding = binding, .kind = kind};
-    /* Not resource->name: of a module without names it is made up. */
+    /* Not resource->name: that is made up if the module has no names. */
     copy_name(r, spvc_compiler_get_name(r->compiler, resource->id),
               spvc_compiler_get_name(r->compiler, resource->base_type_id), one.name);
     if (set >= BHI_MAX_SETS || binding > 65535) {
@@ -121,7 +122,7 @@ static bool add_buffer(struct reflector *r, const spvc_reflected_resource *resou
     const uint32_t uses = bhi_module_uses(r->module, resource->id) & BH_ACCESS_READ_WRITE;
     one.access = kind == BH_BINDING_UNIFORM_BUFFER ? BH_ACCESS_READ
                                                    : decorated_access(r, resource->id) & uses;
-    one.access = one.access == 0 ? BH_ACCESS_READ : one.access; /* its length is read, or nothing */
+    one.access = one.access == 0 ? BH_ACCESS_READ : one.access; /* at most its length is read */
     one.stores = one.access & BH_ACCESS_WRITE;
     size_t bytes = 0;
     spvc_type block = spvc_compiler_get_type_handle(r->compiler, resource->base_type_id);
@@ -194,7 +195,7 @@ static bool add_buffers(struct reflector *r, spvc_resources all, spvc_resources 
     return true;
 }
 
-/* Everything else that takes a descriptor, used or not, is out of scope. */
+/* Refuses every other resource that takes a descriptor, used or not. */
 static bool refuse_others(struct reflector *r, spvc_resources all) {
     static const struct {
         spvc_resource_type type;
@@ -239,8 +240,8 @@ static bool add_push_constants(struct reflector *r, spvc_resources all, spvc_res
         !list(r, active, SPVC_RESOURCE_TYPE_PUSH_CONSTANT, &r->active, &r->active_count)) {
         return false;
     }
-    /* Callers may well give what a kernel declares and does not use; with several entry points a
-     * module can declare several blocks, and the one in use counts. */
+    /* Callers may give push constants that the kernel declares and does not use. A module with
+     * several entry points can declare several blocks; the one in use counts. */
     bool used = false;
     for (size_t i = 0; i < count; i++) {
         used |= is_active(r, resources[i].id);

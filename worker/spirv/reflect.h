@@ -10,17 +10,17 @@
 struct bhi_reflected_binding {
     uint32_t set, binding;
     uint32_t kind;      /* bh_binding_kind */
-    uint32_t access;    /* bh_access: what the decorations permit, less what the code never does */
+    uint32_t access;    /* bh_access: what the decorations permit and the code may do */
     bool stores;        /* the code can store to it */
     uint32_t min_bytes; /* uniform buffers: size of the block */
-    uint32_t count;     /* buffers in it: 1, or the length of an array of them */
-    uint32_t first;     /* place of the first among all buffers of the kernel */
-    char name[64];      /* variable's, else block's; may be empty */
+    uint32_t count;     /* its buffers: 1, or the length of an array of buffers */
+    uint32_t first;     /* index of its first buffer among all buffers of the kernel */
+    char name[64];      /* of the variable, else of the block; may be empty */
 };
 
 struct bhi_module_bindings {
     uint32_t binding_count;
-    uint32_t buffer_count; /* the sum of their counts, at most BHI_MAX_BINDINGS */
+    uint32_t buffer_count; /* the sum of all |count|, at most BHI_MAX_BINDINGS */
     uint32_t set_count;    /* highest set + 1 */
     uint32_t push_bytes;
     uint32_t local_size[3];
@@ -28,8 +28,8 @@ struct bhi_module_bindings {
     struct bhi_reflected_binding bindings[BHI_MAX_BINDINGS]; /* sorted by set, binding */
 };
 
-/* Variables that share a binding are one (accesses joined). Refused: anything bound that is not a
- * storage or uniform buffer, arrays of them without a length, more than 256 of them in all. */
+/* Variables that share a binding become one, with joined accesses. Refuses bound resources that are
+ * no storage or uniform buffer, arrays of buffers without a length, and more than 256 buffers. */
 bool bhi_reflect(const uint32_t *code, size_t words, const char *entry,
                  const struct bhi_spec_constant *constants, uint32_t constant_count,
                  struct bhi_module_bindings *out, struct bhi_error *error);

@@ -1,5 +1,5 @@
-/* SPIRV-Tools' C interface. Its header defines a constant, which in C is an object of each source
- * that includes it: weak, so that there may be several. */
+/* SPIRV-Tools' C interface. Its header defines a constant, which in C becomes an object in each
+ * source that includes it. Here it is weak, so that several sources may include it. */
 #ifndef BHI_WORKER_SPIRV_TOOLS_H
 #define BHI_WORKER_SPIRV_TOOLS_H
 

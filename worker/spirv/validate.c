@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* SPIRV-Tools' message on one line. */
+/* Writes SPIRV-Tools' message on one line. */
 static void set_rule(struct bhi_error *error, spv_result_t result, spv_diagnostic diagnostic) {
     if (result == SPV_ERROR_OUT_OF_MEMORY || result == SPV_ERROR_INTERNAL) {
         bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "the SPIR-V validator ran out of memory");
@@ -84,7 +84,7 @@ static bool capability_allowed(const struct bhi_spirv_target *target, uint32_t c
     return false;
 }
 
-/* The literal string in |room| words, or NULL: it does not end there. */
+/* Returns the literal string in |room| words, or NULL if it does not end there. */
 static const char *literal(const uint32_t *at, size_t room) {
     const char *text = (const char *)at;
     return strnlen(text, room * sizeof *at) < room * sizeof *at ? text : NULL;
@@ -106,7 +106,7 @@ static bool extension_allowed(const struct bhi_spirv_target *target, const char 
     return false;
 }
 
-/* GLSL's functions, and what no driver executes. */
+/* Allows GLSL's functions, and imports that no driver executes. */
 static bool import_allowed(const char *name, struct bhi_error *error) {
     if (strcmp(name, "GLSL.std.450") == 0 || strncmp(name, "NonSemantic.", 12) == 0 ||
         strcmp(name, "OpenCL.DebugInfo.100") == 0) {
@@ -133,8 +133,7 @@ static bool lists(const uint32_t *code, size_t entry, uint32_t variable) {
     return false;
 }
 
-/* Nobody gives a kernel other inputs than the built-in ones; validators take them, and drivers
- * crash. */
+/* Only built-in inputs ever get values. Validators accept others, and drivers crash on them. */
 static bool check_interface(const uint32_t *code, size_t words, size_t entry,
                             struct bhi_error *error) {
     for (size_t i = 5; i < words && (code[i] & SpvOpCodeMask) != SpvOpFunction;
@@ -159,8 +158,8 @@ bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, s
                       "not SPIR-V: it must begin with the magic number 0x07230203");
         return false;
     }
-    /* The driver gets the module as it is, so what a driver must not see comes first: it is the
-     * better message where the validator objects as well. Nothing is assumed about the words. */
+    /* The driver gets the module unchanged, so what a driver must not see is checked first; its
+     * message is better than the validator's. Nothing is assumed about the words. */
     bool entry_found = false;
     uint32_t function = 0;
     size_t listed = 0;
@@ -169,7 +168,7 @@ bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, s
         const uint32_t *at = &code[i];
         size_t length = at[0] >> SpvWordCountShift;
         if (length == 0 || length > words - i) {
-            break; /* the validator says it better */
+            break; /* the validator's message is better */
         }
         SpvOp op = (SpvOp)(at[0] & SpvOpCodeMask);
         if (op == SpvOpFunction) {

@@ -1,7 +1,7 @@
-/* Is this SPIR-V module one that we give to this device? SPIRV-Tools' rules for Vulkan, then ours:
- * allow-lists of capabilities and of extensions (those that the device advertises and that were
- * enabled; drivers accept more than they can do, and then compute wrongly), no physical pointers,
- * one entry point of the given name for compute. docs/guard.md has the lists. */
+/* Decides whether this device may get a SPIR-V module. First SPIRV-Tools' rules for Vulkan, then
+ * ours: allow-lists of capabilities and of extensions, no physical pointers, one compute entry
+ * point of the given name. Allowed are those that the device advertises and that were enabled:
+ * drivers accept more than they support, and then compute wrongly. docs/guard.md has the lists. */
 #ifndef BHI_WORKER_SPIRV_VALIDATE_H
 #define BHI_WORKER_SPIRV_VALIDATE_H
 
@@ -25,10 +25,11 @@ struct bhi_spirv_target {
 /* Returns true, or false with *error: INVALID_KERNEL and the text of the rule. */
 bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, size_t words,
                   const char *entry, struct bhi_error *error);
-/* SPIRV-Tools' rules alone. */
+/* Checks SPIRV-Tools' rules alone. */
 bool bhi_validate_rules(const struct bhi_spirv_target *target, const uint32_t *code, size_t words,
                         struct bhi_error *error);
-/* That a valid module has no compute entry point |entry|, and which it has. */
+/* Sets the error that a valid module has no compute entry point |entry|, and names those that it
+ * has. */
 void bhi_no_entry(const uint32_t *code, size_t words, const char *entry, struct bhi_error *error);
 
 #endif
