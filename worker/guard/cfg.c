@@ -3,7 +3,8 @@
 #include <bulkhead/bulkhead.h>
 #include <string.h>
 
-/* Numbers the reachable blocks in reverse post-order. No recursion: nesting is the caller's. */
+/* Numbers the reachable blocks in reverse post-order. It does not recurse, because the module
+ * decides how deep its blocks nest. */
 static void number_blocks(struct bhi_ir *ir, struct bhi_ir_function *f, uint32_t count) {
     struct frame {
         struct bhi_basic_block *block;
@@ -15,7 +16,7 @@ static void number_blocks(struct bhi_ir *ir, struct bhi_ir_function *f, uint32_t
     struct bhi_basic_block *next = f->first;
     for (;;) {
         if (next) {
-            next->order = 1; /* seen */
+            next->order = 1; /* marks it as visited */
             stack[depth].block = next;
             stack[depth].left = bhi_block_successors(ir, next, &stack[depth].labels);
             depth++;
@@ -23,7 +24,7 @@ static void number_blocks(struct bhi_ir *ir, struct bhi_ir_function *f, uint32_t
         struct frame *top = &stack[depth - 1];
         next = NULL;
         while (top->left > 0 && !next) {
-            /* Last first, so that the first successor comes first in the reversed order. */
+            /* The last one first, so that the first successor comes first in the reversed order. */
             struct bhi_basic_block *to = bhi_ir_block(ir, top->labels[--top->left]);
             next = to && to->order == 0 ? to : NULL;
         }
@@ -97,7 +98,8 @@ static void find_dominators(struct bhi_ir_function *f) {
     }
 }
 
-/* Enter and leave numbers of the tree of dominators, from the sizes of its subtrees. */
+/* Numbers each block when a walk through the dominator tree enters and leaves it. The numbers come
+ * from the sizes of the subtrees. */
 static void number_dominators(struct bhi_ir *ir, struct bhi_ir_function *f) {
     uint32_t *size = bhi_ir_alloc(ir, (f->reachable + 1) * sizeof *size);
     for (uint32_t i = f->reachable; i-- > 0;) {
@@ -107,7 +109,7 @@ static void number_dominators(struct bhi_ir *ir, struct bhi_ir_function *f) {
             size[block->dominator->order] += size[block->order];
         }
     }
-    /* A block stands behind its dominator in the order; siblings take what is left of its range. */
+    /* A block comes after its dominator in the order; siblings share what is left of its range. */
     uint32_t *next = bhi_ir_alloc(ir, (f->reachable + 1) * sizeof *next);
     for (uint32_t i = 0; i < f->reachable; i++) {
         struct bhi_basic_block *block = f->rpo[i];
@@ -121,7 +123,7 @@ static void number_dominators(struct bhi_ir *ir, struct bhi_ir_function *f) {
     f->rpo[0]->dominator = NULL;
 }
 
-/* The block that jumps back to |header|; NULL: none. */
+/* Returns the block that jumps back to |header|, or NULL. */
 static struct bhi_basic_block *find_latch(struct bhi_ir *ir, const struct bhi_basic_block *header) {
     struct bhi_basic_block *latch = NULL;
     for (uint32_t i = 0; i < header->pred_count; i++) {
@@ -186,7 +188,7 @@ void bhi_cfg_build(struct bhi_ir *ir, struct bhi_ir_function *f) {
     }
     f->reachable = f->loop_count = 0;
     if (!f->first) {
-        return; /* a declaration */
+        return; /* only declared, without a body */
     }
     number_blocks(ir, f, count);
     f->unreachable = bhi_ir_alloc(ir, (count - f->reachable + 1) * sizeof *f->unreachable);

@@ -1,6 +1,6 @@
-/* Indices that are only known when the kernel runs, into memory that nothing else protects: an
- * index out of range in workgroup memory is memory corruption on a driver that runs on a processor.
- * Buffers have robustBufferAccess. Where an index cannot be clamped, the kernel is refused. */
+/* Clamps indices that are known only when the kernel runs, where nothing else checks them: on a
+ * driver that runs on a processor, an index out of range in workgroup memory corrupts memory.
+ * Buffers have robustBufferAccess. If an index cannot be clamped, the kernel is refused. */
 #include "worker/guard/clamp.h"
 
 #include "worker/guard/state.h"
@@ -15,9 +15,9 @@
 struct clamps {
     struct bhi_guard *g;
     struct bhi_basic_block *block;
-    struct bhi_ins *at; /* what is being made safe */
+    struct bhi_ins *at; /* the instruction that is being made safe */
     bool variable_pointers, non_uniform;
-    /* Constants made lately: looking one up means walking through all globals. */
+    /* Constants made last. Looking one up in the module means walking through all globals. */
     struct {
         uint32_t type, id;
         uint64_t value;
@@ -69,7 +69,8 @@ static bool is_non_uniform(const struct clamps *c, uint32_t id) {
     return false;
 }
 
-/* Puts a value that is less than |length| in the place of operand |word|, unless it is one. */
+/* Replaces operand |word| by a value that is less than |length|, unless it already is a constant
+ * that is. */
 static void clamp(struct clamps *c, uint32_t word, uint64_t length) {
     struct bhi_ir *ir = &c->g->ir;
     uint32_t index = c->at->words[word];
@@ -85,7 +86,7 @@ static void clamp(struct clamps *c, uint32_t word, uint64_t length) {
         value < length && value >> (bits - 1) == 0) {
         return;
     }
-    if (bits < 32) { /* an index counts as signed, whatever its type says */
+    if (bits < 32) { /* an index counts as signed, whatever its type */
         index = bhi_block_value_before(ir, c->block, c->at, SpvOpSConvert, c->g->type_uint,
                                        BHI_OPERANDS(index));
         type = definition(c, c->g->type_uint);
@@ -97,7 +98,7 @@ static void clamp(struct clamps *c, uint32_t word, uint64_t length) {
     const bool varies = is_non_uniform(c, c->at->words[word]);
     c->at->words[word] = bhi_block_value_before(ir, c->block, c->at, SpvOpSelect, type->result,
                                                 BHI_OPERANDS(inside, index, limit));
-    if (varies) { /* as the index that it stands for */
+    if (varies) { /* like the index that it replaces */
         bhi_ir_decorate(ir, SpvOpDecorate,
                         BHI_OPERANDS(c->at->words[word], SpvDecorationNonUniform));
     }
@@ -115,7 +116,7 @@ static uint64_t array_length(struct clamps *c, const struct bhi_ins *array) {
     return length;
 }
 
-/* Is it what a descriptor points to? An array of those is an array of descriptors. */
+/* Is |type| what a descriptor points to? An array of these is an array of descriptors. */
 static bool is_block(const struct clamps *c, uint32_t type) {
     for (const struct bhi_ins *ins = c->g->ir.sections[BHI_IR_DECORATIONS].first; ins;
          ins = ins->next) {
@@ -131,7 +132,7 @@ static bool in_buffers(uint32_t class) {
     return class == SpvStorageClassStorageBuffer || class == SpvStorageClassUniform;
 }
 
-/* The indices from |word| on, into a pointee of |type|. */
+/* Clamps the indices from |word| on, which lead into a pointee of |type|. */
 static void clamp_indices(struct clamps *c, uint32_t class, uint32_t type, uint32_t word) {
     struct bhi_ir *ir = &c->g->ir;
     const uint32_t length = bhi_ins_length(c->at);
@@ -148,7 +149,7 @@ static void clamp_indices(struct clamps *c, uint32_t class, uint32_t type, uint3
             }
             type = ins->words[2 + member];
             if (descriptors) {
-                return; /* the rest lies in the buffer */
+                return; /* the other indices stay inside the buffer, which the driver checks */
             }
             continue;
         }
@@ -176,7 +177,7 @@ static void clamp_pointer(struct clamps *c) {
     const struct bhi_ins *pointer = type_of(c, c->at->words[3]);
     const SpvOp op = bhi_ins_op(c->at);
     if (c->at->words[3] == c->g->buffer) {
-        return; /* the guard's own */
+        return; /* the guard made it */
     }
     if (bhi_ins_op(pointer) != SpvOpTypePointer) {
         bhi_ir_refuse(ir, BH_INVALID_KERNEL, "%s: its base is not a pointer",
@@ -184,7 +185,7 @@ static void clamp_pointer(struct clamps *c) {
     }
     const uint32_t class = pointer->words[2], pointee = pointer->words[3];
     if (op == SpvOpPtrAccessChain || op == SpvOpInBoundsPtrAccessChain) {
-        /* Inside of a buffer it is the driver that looks. */
+        /* Inside a buffer the driver checks. */
         const struct bhi_ins *to = definition(c, pointee);
         const SpvOp kind = to ? bhi_ins_op(to) : SpvOpNop;
         const bool array = kind == SpvOpTypeArray || kind == SpvOpTypeRuntimeArray;
@@ -228,7 +229,8 @@ static bool contains_pointer(const struct clamps *c, uint32_t type, unsigned dep
     }
 }
 
-/* Pointers that lead nowhere: null, undefined, or from a variable that nobody has stored to. */
+/* Refuses pointers that may be invalid: null, undefined, or loaded from a variable that may not
+ * have been stored to. */
 static void refuse_wild_pointers(const struct clamps *c, const struct bhi_ins *ins) {
     struct bhi_ir *ir = &c->g->ir;
     const SpvOp op = bhi_ins_op(ins);

@@ -1,4 +1,4 @@
-/* Clamps indices into arrays that are not in a buffer, so that a kernel stays inside its own
+/* Clamps indices into arrays outside of buffers, so that a kernel stays inside its own
  * variables. */
 #ifndef BHI_WORKER_GUARD_CLAMP_H
 #define BHI_WORKER_GUARD_CLAMP_H

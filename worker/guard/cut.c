@@ -1,19 +1,19 @@
-/* llvmpipe before 25 ends every loop, without a word, once the loops of one SIMD group have gone
- * round 65,535 times in all. Whether that has happened cannot be seen in the loop (the compiler
- * knows that a loop is only left by its exits), so it is counted: each loop that may be long counts
- * its rounds, and behind it the most that any lane of the group has counted is added to a cell of
- * workgroup memory that the group has for itself. Lanes of one group may go different ways, each
- * through loops of its own: the cell sees them all. Come near the limit, the flag is set.
+/* llvmpipe before 25 silently ends every loop after the loops of one SIMD group have run 65,535
+ * rounds in all. A kernel cannot test for this in the loop (the compiler knows that a loop is left
+ * only by its exits), so rounds are counted. Each loop that may be long counts its rounds. After
+ * the loop, the highest count of any lane of the group is added to a cell of workgroup memory that
+ * belongs to the group alone. Lanes of one group may take different paths, with different loops:
+ * all of them are added to the same cell. When the cell comes near the limit, the flag is set.
  *
  *   H: n = phi [0, outside; n1, latch];  n1 = n + 1
  *   M: phis;  cell += subgroupMax(n1 * weight + 1);  cell >= LIMIT? ──▶ F: flags = CUT
  *       └──▶ the rest of M
  *
- * Before a return in a loop the same. Where a loop looks at the word, the cell and the rounds of
- * the loops around it are looked at, too: what follows a loop that was cut runs with values that
- * were never computed, so the flag must be set before. A loop that is left alone is in its parent's
- * weight; where the driver has unrolled it the count is higher than the driver's: the flag may come
- * too early, never too late.
+ * The same is done before a return in a loop. Where a loop looks at the abort word, it also checks
+ * the cell and the rounds of the loops around it: code after a loop that was cut short runs with
+ * values that were never computed, so the flag must be set before. A loop that is left alone counts
+ * in its parent's weight. If the driver has unrolled it, this count is higher than the driver's:
+ * the flag may be set too early, never too late.
  */
 #include "worker/guard/cut.h"
 
@@ -24,20 +24,20 @@
 #include <bulkhead/bulkhead.h>
 #include <string.h>
 
-/* The 65,535, less what may pass between two looks, less what the guard itself adds to a loop of
- * 1024 turns (two rounds, of which one is counted), less the driver's own loop that zeroes 32 KiB
+/* 65,535, less what may pass between two looks, less what the guard itself adds to a loop of 1024
+ * iterations (two rounds, of which one is counted), less the driver's own loop that zeroes 32 KiB
  * of workgroup memory, 16 bytes a round. */
 #define CUT_LIMIT (65535u - BHI_GUARD_LIMIT - 1024u - 2048u)
 #define SPIRV_1_3 0x00010300u
 #define SPIRV_1_4 0x00010400u
-/* Fewest lanes of a group. */
+/* The smallest number of lanes in a group. */
 #define LANES 4u
 
 static uint32_t capped(uint64_t count) {
     return count < CUT_LIMIT ? (uint32_t)count : CUT_LIMIT;
 }
 
-/* The module's own variable of the builtin, or a new one. */
+/* Returns the module's own variable of the builtin, or makes one. */
 static uint32_t subgroup_id(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
     const uint32_t type = bhi_ir_type_pointer(ir, SpvStorageClassInput, g->type_uint);
@@ -61,7 +61,7 @@ static uint32_t subgroup_id(struct bhi_guard *g) {
     return found;
 }
 
-/* One cell for each group that there can be. Once a module. */
+/* Makes a cell for each possible group. Once for each module. */
 static void add_cells(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
     uint32_t size[3];
@@ -113,14 +113,14 @@ static void flag_cut(struct bhi_guard *g, struct bhi_basic_block *block, struct 
                         BHI_OPERANDS(pointer, bhi_ir_constant(ir, g->type_uint, BHI_GUARD_CUT)));
 }
 
-/* Volatile, as all that is done with a cell: for the compiler, what another lane stores on another
- * way is never seen here. */
+/* Every access of a cell is volatile: otherwise the compiler assumes that a store of another lane,
+ * which takes another path, cannot be seen here. */
 static uint32_t load_cell(struct bhi_guard *g, struct bhi_basic_block *block, uint32_t where) {
     return bhi_block_value(&g->ir, block, SpvOpLoad, g->type_uint,
                            BHI_OPERANDS(where, SpvMemoryAccessVolatileMask));
 }
 
-/* Ends |block|: if |rounds| (an id) are too many, sets the flag. Then |rest|. */
+/* Ends |block|: sets the flag if |rounds| (an id) are too many, then goes on to |rest|. */
 static void flag_where(struct bhi_guard *g, struct bhi_basic_block *block, uint32_t rounds,
                        struct bhi_basic_block *rest) {
     struct bhi_ir *ir = &g->ir;
@@ -135,7 +135,7 @@ static void flag_where(struct bhi_guard *g, struct bhi_basic_block *block, uint3
     bhi_block_do(ir, flag, SpvOpBranch, BHI_OPERANDS(rest->label));
 }
 
-/* Adds |rounds| (an id) where |at| stands in |block|, which is split there. */
+/* Adds |rounds| (an id) before |at| in |block|, which is split there. */
 static void account(struct bhi_guard *g, struct bhi_basic_block *block, struct bhi_ins *at,
                     uint32_t rounds) {
     struct bhi_ir *ir = &g->ir;
@@ -154,7 +154,7 @@ static void account(struct bhi_guard *g, struct bhi_basic_block *block, struct b
     flag_where(g, block, after, rest);
 }
 
-/* Is |block| among the first |count| that lead to |header|? Its edges to it may be two. */
+/* Is |block| among the first |count| predecessors of |header|? It may have two edges to it. */
 static bool is_known(const struct bhi_basic_block *header, uint32_t count,
                      const struct bhi_basic_block *block) {
     for (uint32_t i = 0; i < count; i++) {
@@ -176,14 +176,14 @@ static bool leads_to(struct bhi_ir *ir, const struct bhi_basic_block *block, uin
     return false;
 }
 
-/* n1: which round this is, from 1. */
+/* Returns n1: the number of this round, from 1. */
 static uint32_t count_rounds(struct bhi_guard *g, const struct bhi_loop *loop) {
     struct bhi_ir *ir = &g->ir;
     struct bhi_basic_block *header = loop->header;
     const struct bhi_ir_function *f = header->function;
     const uint32_t rounds = bhi_ir_id(ir);
     uint32_t count = 0, others = 0;
-    for (uint32_t i = 0; i < f->unreachable_count; i++) { /* they, too, stand in a phi */
+    for (uint32_t i = 0; i < f->unreachable_count; i++) { /* the phi has entries for these, too */
         others += leads_to(ir, f->unreachable[i], header->label);
     }
     uint32_t *operands = bhi_ir_alloc(ir, 2 * (header->pred_count + others) * sizeof *operands);
@@ -208,7 +208,7 @@ static uint32_t count_rounds(struct bhi_guard *g, const struct bhi_loop *loop) {
     return rounds;
 }
 
-/* n1 * weight + 1, before |at|. */
+/* Computes n1 * weight + 1 before |at|. */
 static uint32_t weighed(struct bhi_guard *g, const struct bhi_loop *loop,
                         struct bhi_basic_block *block, struct bhi_ins *at) {
     struct bhi_ir *ir = &g->ir;
@@ -222,8 +222,8 @@ static uint32_t weighed(struct bhi_guard *g, const struct bhi_loop *loop,
                                   BHI_OPERANDS(rounds, bhi_ir_constant(ir, g->type_uint, 1)));
 }
 
-/* The merge block, or where it is another loop's header, a block before it: what stands in that
- * header runs more than once. */
+/* Returns the merge block. If that is another loop's header, returns a new block before it, because
+ * code in the header runs more than once. */
 static struct bhi_basic_block *behind(struct bhi_guard *g, struct bhi_loop *loop) {
     struct bhi_ir *ir = &g->ir;
     struct bhi_basic_block *merge = loop->merge;
@@ -247,7 +247,7 @@ static struct bhi_basic_block *behind(struct bhi_guard *g, struct bhi_loop *loop
     return before;
 }
 
-/* What |loop| and the loops around it have counted so far, before |at|; 0: nothing. */
+/* Computes before |at| what |loop| and the loops around it have counted so far; 0: nothing. */
 static uint32_t sum_of_rounds(struct bhi_guard *g, const struct bhi_loop *loop,
                               struct bhi_basic_block *block, struct bhi_ins *at) {
     uint32_t sum = 0;

@@ -106,7 +106,7 @@ void bhi_block_move_tail(struct bhi_basic_block *block, struct bhi_ins *from,
 }
 
 struct bhi_ins *bhi_block_merge(const struct bhi_basic_block *block) {
-    /* Second to last; a line may stand between. */
+    /* It is the second to last instruction, unless an OpLine stands between. */
     for (struct bhi_ins *ins = block->body.last; ins; ins = ins->prev) {
         const SpvOp op = bhi_ins_op(ins);
         if (op == SpvOpLoopMerge || op == SpvOpSelectionMerge) {
@@ -132,14 +132,14 @@ struct bhi_ins *bhi_block_after_phis(const struct bhi_basic_block *block) {
     return after;
 }
 
-/* 32-bit words of a literal in an OpSwitch. */
+/* Returns the number of 32-bit words of a literal in an OpSwitch. */
 static uint32_t literal_words(const struct bhi_ir *ir, uint32_t selector) {
     const struct bhi_ins *value = bhi_ir_definition(ir, selector);
     const struct bhi_ins *type = value ? bhi_ir_definition(ir, value->type) : NULL;
     return type && bhi_ins_op(type) == SpvOpTypeInt && type->words[2] > 32 ? 2 : 1;
 }
 
-/* Word of the terminator with target |number|; 0: it has fewer. */
+/* Returns the word of the terminator that has target |number|, or 0 if it has fewer targets. */
 static uint32_t target_word(const struct bhi_ir *ir, const struct bhi_ins *last, uint32_t number) {
     uint32_t word = 0;
     switch (bhi_ins_op(last)) {
@@ -161,7 +161,7 @@ static uint32_t target_word(const struct bhi_ir *ir, const struct bhi_ins *last,
 uint32_t bhi_block_successors(struct bhi_ir *ir, const struct bhi_basic_block *block,
                               const uint32_t **out_labels) {
     const struct bhi_ins *last = bhi_block_terminator(block);
-    if (bhi_ins_op(last) != SpvOpSwitch) { /* its targets stand side by side */
+    if (bhi_ins_op(last) != SpvOpSwitch) { /* its targets follow each other */
         *out_labels = &last->words[target_word(ir, last, 0)];
         return target_word(ir, last, 1) != 0 ? 2 : target_word(ir, last, 0) != 0 ? 1 : 0;
     }

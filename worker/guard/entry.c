@@ -7,14 +7,14 @@
 struct bhi_ins *bhi_guard_after_variables(const struct bhi_basic_block *block) {
     struct bhi_ins *after = block->body.first;
     for (struct bhi_ins *ins = after; ins; ins = ins->next) {
-        if (bhi_ins_op(ins) == SpvOpVariable) { /* all stand in front, lines between them */
+        if (bhi_ins_op(ins) == SpvOpVariable) { /* they come first, with lines between them */
             after = ins->next;
         }
     }
     return after;
 }
 
-/* Ends |block|: where |condition| (an id) holds, |out|, which returns; else on to |rest|. */
+/* Ends |block|: goes to |out|, which returns, if |condition| (an id) holds, else to |rest|. */
 static void return_where(struct bhi_guard *g, struct bhi_basic_block *block,
                          struct bhi_basic_block *rest, struct bhi_basic_block *out,
                          uint32_t condition) {
@@ -29,12 +29,13 @@ static void return_where(struct bhi_guard *g, struct bhi_basic_block *block,
 /*   X: variables; the word set? ──▶ A: return
  *                  └──▶ X2: the rest of X, its terminator
  *
- * llvmpipe before 25 runs lanes that are not there: a workgroup of 5 is run as one of 8, and the 3
- * are kept from storing, and read zeros, but go round loops as long as they like; the loop goes on
- * as long as they do, and the word is a zero for them. So, there, X2 stores a one and reads it
- * back: who reads a zero is not there, and returns. (Where it is not in a branch, such a load is
- * not masked: it stands behind the check of the word.) A kernel without a loop that is counted has
- * nothing for them to stay in, and is spared it: it would cost the shortest kernels most. */
+ * llvmpipe before 25 runs excess lanes: a workgroup of 5 runs as one of 8. The 3 excess lanes
+ * cannot store and read only zeros, but they do run loops. A loop goes on for as long as any lane
+ * does, and an excess lane always reads the abort word as 0. So for this driver X2 stores a one and
+ * reads it back: a lane that reads a zero is an excess lane, and returns. (A load that is not in a
+ * branch is not masked, so this one stands after the check of the word.) A kernel without counted
+ * loops does without this: excess lanes cannot stay in it, and the shortest kernels would pay
+ * most. */
 void bhi_guard_entry_check(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
     struct bhi_basic_block *entry = g->entry->first;

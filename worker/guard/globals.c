@@ -1,4 +1,4 @@
-/* What stands before a module's functions: types, constants, names, decorations. */
+/* What comes before a module's functions: types, constants, names, decorations. */
 #include "worker/guard/ir.h"
 
 #include "base/text.h"
@@ -15,7 +15,7 @@ uint32_t bhi_ir_global(struct bhi_ir *ir, SpvOp op, uint32_t type, const uint32_
     return ins->result;
 }
 
-/* The result of the first global with these operands; 0: none. */
+/* Returns the result of the first global with these operands, or 0. */
 static uint32_t find(const struct bhi_ir *ir, SpvOp op, uint32_t type, const uint32_t *operands,
                      size_t count) {
     const size_t first = 2u + (type != 0);
@@ -71,7 +71,7 @@ void bhi_ir_decorate(struct bhi_ir *ir, SpvOp op, const uint32_t *operands, size
     bhi_ins_append(&ir->sections[BHI_IR_DECORATIONS], bhi_ins_new(ir, op, 0, 0, operands, count));
 }
 
-/* |text| as a literal string behind |first| words; returns the words in all. */
+/* Writes |text| as a literal string after the |first| words. Returns the number of all words. */
 static size_t with_string(uint32_t *words, size_t capacity, size_t first, const char *text) {
     const size_t bytes = strnlen(text, (capacity - first) * sizeof *words - 1);
     memset(&words[first], 0, (capacity - first) * sizeof *words);

@@ -1,9 +1,10 @@
-/* How many workgroups there are, where the driver does not know: of a grid that is dispatched in
- * parts (worker/vulkan/dispatch.h) it gives a kernel the size of a part. At its beginning the
- * kernel fills a variable of the guard's from its built-in one, or from the guard's buffer, as a
- * specialization constant says; whatever read the built-in variable reads that one. A pipeline for
- * grids that are not in parts has no trace of it left. This comes after the loops: a bound that is
- * a built-in variable does not change while a loop runs. */
+/* The number of workgroups, for drivers that do not know it: when a grid is dispatched in parts
+ * (worker/vulkan/dispatch.h), the driver gives a kernel the size of a part. So the guard adds a
+ * variable. At its beginning the kernel fills it from the built-in variable or, if a specialization
+ * constant says so, from the guard's buffer. All reads of the built-in variable become reads of
+ * this one. In a pipeline for grids that run whole, the compiler removes all of it. This is done
+ * after the loops: a loop's bound that is a built-in variable is known not to change while the loop
+ * runs. */
 #include "worker/guard/grid.h"
 
 #include "worker/guard/entry.h"
@@ -12,7 +13,7 @@
 
 #define SPIRV_1_4 0x00010400u
 
-/* A SpecId that neither the module nor the pipeline's values have. */
+/* Returns a SpecId that neither the module nor the pipeline's values use. */
 static uint32_t free_constant(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
     uint32_t count = g->options->constant_count;
@@ -32,13 +33,13 @@ static uint32_t free_constant(struct bhi_guard *g) {
         }
     }
     uint32_t id = 0;
-    while (taken[id]) { /* the last one is free */
+    while (taken[id]) { /* the last one is always free */
         id++;
     }
     return id;
 }
 
-/* A boolean that is false, unless a pipeline says otherwise. */
+/* Adds a boolean constant that is false unless a pipeline sets it. */
 static uint32_t add_constant(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
     g->out->grid_constant = free_constant(g);
@@ -53,7 +54,7 @@ static uint32_t add_constant(struct bhi_guard *g) {
 static bool in_interface(const struct bhi_guard *g, uint32_t variable) {
     for (const struct bhi_ins *ins = g->ir.sections[BHI_IR_ENTRY_POINTS].first; ins;
          ins = ins->next) {
-        /* A word of the name that looks like the id costs a copy that nothing reads. */
+        /* If a word of the name equals the id, the kernel gets a copy that nothing reads. */
         for (uint32_t i = 4; ins->words[2] == g->entry->id && i < bhi_ins_length(ins); i++) {
             if (ins->words[i] == variable) {
                 return true;
@@ -63,7 +64,8 @@ static bool in_interface(const struct bhi_guard *g, uint32_t variable) {
     return false;
 }
 
-/* The word of |ins| that is the pointer it reads through; 0: it is no such instruction. */
+/* Returns the word of |ins| that holds the pointer that it reads through; 0 if it reads through
+ * none. */
 static uint32_t read_pointer(const struct bhi_ins *ins) {
     switch (bhi_ins_op(ins)) {
     case SpvOpLoad:
@@ -78,8 +80,8 @@ static uint32_t read_pointer(const struct bhi_ins *ins) {
     }
 }
 
-/* Instructions that read through |from| read through |to|; so do those behind pointers made of it.
- * A definition stands before its uses, in the order of the blocks too. */
+/* Makes reads through |from|, and through pointers made from it, read through |to|. A definition
+ * comes before its uses, also in the order of the blocks. */
 static void redirect(struct bhi_guard *g, uint32_t from, uint32_t to) {
     struct bhi_ir *ir = &g->ir;
     uint8_t *private = bhi_ir_alloc(ir, ir->bound);
@@ -104,8 +106,8 @@ static void redirect(struct bhi_guard *g, uint32_t from, uint32_t to) {
     }
 }
 
-/* At the beginning of the kernel: |copy|, of three times |part|, becomes what |variable| is, or, if
- * |told|, what the guard's words say. */
+/* Fills |copy|, three values of type |part|, at the beginning of the kernel: with |variable|, or
+ * with the guard's words if the constant |told| is true. */
 static void fill(struct bhi_guard *g, uint32_t variable, uint32_t copy, uint32_t type,
                  uint32_t part, uint32_t told) {
     struct bhi_ir *ir = &g->ir;
@@ -154,13 +156,14 @@ void bhi_guard_grid(struct bhi_guard *g) {
     for (const struct bhi_ins *ins = g->ir.sections[BHI_IR_DECORATIONS].first; ins;
          ins = ins->next) {
         const SpvOp op = bhi_ins_op(ins);
-        /* OpDecorate target decoration value; OpMemberDecorate has the member between. */
+        /* OpDecorate has target, decoration, value; OpMemberDecorate has the member after the
+         * target. */
         const uint32_t at = op == SpvOpDecorate ? 2 : op == SpvOpMemberDecorate ? 3 : 0;
         if (at == 0 || ins->words[at] != SpvDecorationBuiltIn ||
             ins->words[at + 1] != SpvBuiltInNumWorkgroups) {
             continue;
         }
-        if (op == SpvOpMemberDecorate) { /* no compiler writes that */
+        if (op == SpvOpMemberDecorate) { /* no compiler writes this */
             g->out->whole_grid = true;
         } else if (g->options->in_parts && in_interface(g, ins->words[1])) {
             told = told ? told : add_constant(g);

@@ -31,7 +31,7 @@ static void find_entry(struct bhi_guard *g) {
     }
 }
 
-/* Nothing here looks into them: what they decorate would be taken for undecorated. */
+/* The guard does not look into decoration groups: what they decorate would seem undecorated. */
 static void refuse_groups(struct bhi_guard *g) {
     for (const struct bhi_ins *ins = g->ir.sections[BHI_IR_DECORATIONS].first; ins;
          ins = ins->next) {

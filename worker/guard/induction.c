@@ -2,11 +2,12 @@
 
 uint32_t bhi_loop_mark(const struct bhi_loop *loop) {
     uint32_t count = 1;
-    /* Backwards from the latch; a list through the blocks, so that nothing is allocated. */
+    /* Walks backwards from the latch. The blocks themselves form the work list, so nothing is
+     * allocated. */
     struct bhi_basic_block *work = loop->latch;
     loop->header->mark = loop;
     if (work->mark == loop) {
-        return count; /* a single block */
+        return count; /* the loop is a single block */
     }
     work->mark = loop;
     work->next_marked = NULL;
@@ -40,7 +41,8 @@ bool bhi_loop_exit_branch(struct bhi_ir *ir, const struct bhi_loop *loop,
     return bhi_loop_runs(loop, yes) != bhi_loop_runs(loop, no);
 }
 
-/* The operand word of a commutative or not operation that |current| is not, if it is a constant. */
+/* Takes the other operand of |step|, if it is a constant. |left|: the induction is on the left side
+ * of an operation that need not be commutative. */
 static bool step_of(const struct bhi_values *values, const struct bhi_ins *step, bool left,
                     struct bhi_induction *out) {
     uint64_t ignored;
@@ -54,7 +56,7 @@ static bool step_of(const struct bhi_values *values, const struct bhi_ins *step,
     return bhi_value_of(values, out->operand, &ignored);
 }
 
-/* |phi| of the header, and what comes to it from the latch. */
+/* Takes |phi| of the header, and the instruction whose result comes to it from the latch. */
 static bool from_phi(const struct bhi_values *values, const struct bhi_loop *loop,
                      const struct bhi_ins *phi, const struct bhi_ins **out_step,
                      struct bhi_induction *out) {
@@ -64,7 +66,7 @@ static bool from_phi(const struct bhi_values *values, const struct bhi_loop *loo
         if (phi->words[i + 1] == loop->latch->label) {
             step = bhi_ir_definition(values->ir, phi->words[i]);
         } else {
-            /* Several ways in: only where all bring the same. */
+            /* If there are several ways in, all must bring the same value. */
             initial = i == 3 || initial == 0 || initial == phi->words[i] ? phi->words[i] : 0;
             if (initial == 0) {
                 return false;
@@ -80,8 +82,8 @@ static bool from_phi(const struct bhi_values *values, const struct bhi_loop *loo
            (step->words[4] == phi->result && step_of(values, step, false, out));
 }
 
-/* |local| is stored to once in each iteration, what was loaded of it before in the same iteration
- * and changed. */
+/* Accepts |local| if each iteration stores to it exactly once, and stores what it has loaded from
+ * it in the same iteration and changed. */
 static bool from_local(const struct bhi_values *values, const struct bhi_loop *loop,
                        const struct bhi_local *local, const struct bhi_ins **out_store,
                        struct bhi_induction *out) {
@@ -108,7 +110,7 @@ static bool from_local(const struct bhi_values *values, const struct bhi_loop *l
         if (load && bhi_local_of_load(values->ir, load) == local &&
             bhi_loop_contains(loop, load->block) && bhi_ins_precedes(load, store) &&
             step_of(values, step, side == 3, out)) {
-            /* The one way in. */
+            /* Finds the only way into the loop. */
             struct bhi_basic_block *before = NULL;
             for (uint32_t i = 0; i < loop->header->pred_count; i++) {
                 struct bhi_basic_block *pred = loop->header->preds[i];
@@ -125,7 +127,7 @@ static bool from_local(const struct bhi_values *values, const struct bhi_loop *l
     return false;
 }
 
-/* Is |id| an induction's value, before (*after false) or after the step? */
+/* Is |id| the value of an induction before (*after is false) or after the step? */
 static bool induction_of(const struct bhi_values *values, const struct bhi_loop *loop, uint32_t id,
                          bool *after, struct bhi_induction *out) {
     const struct bhi_ins *ins = bhi_ir_definition(values->ir, id);
@@ -149,7 +151,7 @@ static bool induction_of(const struct bhi_values *values, const struct bhi_loop 
         *after = bhi_ins_precedes(step, ins);
         return *after || bhi_ins_precedes(ins, step);
     }
-    /* The result of the step itself. */
+    /* |ins| may be the step itself. */
     for (uint32_t side = 3; side <= 4 && bhi_ins_length(ins) == 5; side++) {
         const struct bhi_ins *from = bhi_ir_definition(values->ir, ins->words[side]);
         if (from && bhi_ins_op(from) == SpvOpPhi && from->block == loop->header &&

@@ -19,7 +19,7 @@ struct bhi_ir_chunk {
     alignas(16) unsigned char bytes[];
 };
 
-/* NULL: there is none. */
+/* Returns NULL if there is no memory. */
 static void *try_alloc(struct bhi_ir *ir, size_t bytes) {
     bytes = (bytes + 15) & ~(size_t)15;
     struct bhi_ir_chunk *chunk = ir->chunks;
@@ -30,7 +30,7 @@ static void *try_alloc(struct bhi_ir *ir, size_t bytes) {
             return NULL;
         }
         chunk->size = size;
-        if (size == bytes && ir->chunks) { /* full at once: keep what is begun in front */
+        if (size == bytes && ir->chunks) { /* it is full at once: keep the chunk in use in front */
             chunk->next = ir->chunks->next;
             ir->chunks->next = chunk;
         } else {
@@ -128,12 +128,12 @@ void bhi_ins_append(struct bhi_ins_list *list, struct bhi_ins *ins) {
     bhi_ins_insert(list, NULL, ins);
 }
 
-/* Runs inside spvBinaryParse(), which is C++: no way out but its own. */
+/* Used inside spvBinaryParse(), which is C++: a callback must return, and not longjmp. */
 struct parser {
     struct bhi_ir *ir;
     struct bhi_ir_function *function;
     struct bhi_basic_block *block;
-    struct bhi_ins_list between; /* what will stand before the next label or function */
+    struct bhi_ins_list between; /* what belongs before the next label or function */
 };
 
 static bool is_terminator(SpvOp op) {

@@ -2,11 +2,12 @@
 
 #include <string.h>
 
-/* So that a hostile module cannot make this slow: what has more is not followed. */
+/* Limits, so that a hostile module cannot make this slow. A variable beyond them is not
+ * followed. */
 #define MAX_STORES 64u
 #define MAX_STEPS  256u
 
-/* Is the access volatile? |at| is where its memory operands would stand. */
+/* Is the access volatile? |at| is the word where its memory operands would be. */
 static bool is_volatile(const struct bhi_ins *ins, uint32_t at) {
     return bhi_ins_length(ins) > at && (ins->words[at] & SpvMemoryAccessVolatileMask) != 0;
 }
@@ -42,10 +43,10 @@ static void see(struct bhi_ir *ir, struct bhi_ins *ins) {
         if (local) {
             add_store(ir, local, ins);
         }
-        first = 2; /* the address may be what is stored */
+        first = 2; /* without the address: it may be stored to, but not stored itself */
     }
     for (uint32_t i = first; i < length; i++) {
-        /* Beyond the mask every word counts as an id. */
+        /* Words beyond the mask all count as ids. */
         if (i >= 64 || (ins->ids >> i & 1) != 0) {
             struct bhi_local *local = local_of(ir, ins->words[i]);
             if (local) {
@@ -92,7 +93,8 @@ bool bhi_ins_precedes(const struct bhi_ins *a, const struct bhi_ins *b) {
     return false;
 }
 
-/* No store of |local| in what |header| dominates and |merge| does not, but in |header| itself. */
+/* Is there no store of |local| in the blocks that |header| dominates and |merge| does not, apart
+ * from |header| itself? */
 static bool untouched(const struct bhi_local *local, const struct bhi_basic_block *header,
                       const struct bhi_basic_block *merge) {
     for (uint32_t i = 0; i < local->store_count; i++) {
@@ -121,8 +123,8 @@ uint32_t bhi_local_value_at_end(struct bhi_ir *ir, const struct bhi_local *local
         if (!up) {
             return bhi_ins_length(local->variable) > 4 ? local->variable->words[4] : 0;
         }
-        /* A merge block that is no loop's header: every way from the dominator to here leads
-         * through blocks that it dominates and that this one does not. */
+        /* A merge block that is not a loop's header: every way from its dominator to it leads
+         * through blocks that the dominator dominates and this block does not. */
         const struct bhi_ins *merge = bhi_block_merge(up);
         const bool merges = merge && bhi_ir_block(ir, merge->words[1]) == block &&
                             (!block->loop || block->loop->header != block);

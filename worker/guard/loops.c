@@ -1,4 +1,4 @@
-/* What becomes of each loop. Functions that are called come before those that call them. */
+/* Decides the fate of each loop. Called functions are handled before their callers. */
 #include "worker/guard/loops.h"
 
 #include "worker/guard/cfg.h"
@@ -13,24 +13,25 @@
 
 #include <bulkhead/bulkhead.h>
 
-/* A loop whose iterations run through an inner loop's poll need none, unless each of them does more
- * than this beside. */
+/* A loop whose iterations pass an inner loop's poll needs no poll of its own, unless an iteration
+ * does more than this besides. */
 #define COVERED_WEIGHT       64u
 #define COVERED_ACCESSES     16u
 #define COVERED_INSTRUCTIONS 4096u
 
-/* What an access of a buffer counts more than nothing: where the buffer is the host's memory, one
- * takes a GPU microseconds, and 4096 iterations of some take longer than anybody's grace. */
+/* How much an access of a buffer weighs. If the buffer is host memory, one access takes a GPU
+ * microseconds, and 4096 iterations with several take longer than the grace time. */
 #define ACCESS_WEIGHT 16u
 
-/* As many instructions of a body count as one more iteration. */
+/* This many instructions of a body count as one more iteration. */
 #define WEIGHED_INSTRUCTIONS 256u
 
-/* What a loop that is left alone may do in all; together with what the function does before. */
+/* The most that a loop which is left alone may do in all, together with what its function did
+ * before. */
 #define ALONE_ACCESSES     65536u
 #define ALONE_INSTRUCTIONS (1u << 20)
 
-/* Of all counts together: as long as 2,000 honest loops take, and no hostile module longer. */
+/* Limit for all counts together: enough for 2,000 honest loops, and a bound for hostile modules. */
 #define MAX_STEPS UINT64_C(2000000)
 
 static uint64_t add(uint64_t a, uint64_t b) {
@@ -63,8 +64,8 @@ static bool accesses_buffer(const struct bhi_ir *ir, const struct bhi_ins *ins) 
             type->words[2] == SpvStorageClassUniform);
 }
 
-/* Adds up what runs unpolled, by the loop that it stands in (or the function): instructions,
- * accesses of buffers, and what is called. */
+/* Adds up what runs without a poll, for each loop or for the function itself: instructions,
+ * accesses of buffers, and what called functions do. */
 static void weigh(struct bhi_guard *g, struct bhi_ir_function *f) {
     for (uint32_t i = 0; i < f->reachable; i++) {
         struct bhi_loop *loop = f->rpo[i]->loop;
@@ -87,7 +88,7 @@ static void weigh(struct bhi_guard *g, struct bhi_ir_function *f) {
     }
 }
 
-/* Does each iteration of |loop| run through an inner loop's poll that can return? */
+/* Does each iteration of |loop| pass an inner loop's poll that can return? */
 static bool is_covered(const struct bhi_loop *loop) {
     for (const struct bhi_basic_block *b = loop->latch; b != loop->header; b = b->dominator) {
         const struct bhi_loop *inner = b->loop;
@@ -99,7 +100,7 @@ static bool is_covered(const struct bhi_loop *loop) {
     return false;
 }
 
-/* A block that every iteration comes to and that may leave the loop. */
+/* Finds a block that every iteration reaches and that may leave the loop. */
 static void find_exit(struct bhi_guard *g, struct bhi_loop *loop) {
     uint32_t condition;
     for (struct bhi_basic_block *b = loop->latch;; b = b->dominator) {
@@ -118,7 +119,8 @@ static void find_exit(struct bhi_guard *g, struct bhi_loop *loop) {
     }
 }
 
-/* May it be left alone? Once rounds are counted, those may that were not counted. */
+/* May the loop be left alone? After cut.c has rewritten the function: only a loop whose rounds are
+ * not counted. */
 static bool is_short(const struct bhi_ir_function *f, const struct bhi_loop *loop) {
     const struct bhi_loop *parent = loop->parent;
     if (f->counted) {
@@ -150,7 +152,7 @@ static void decide(struct bhi_guard *g, const struct bhi_values *values, struct 
         return;
     }
     *(loop->parent ? &loop->parent->unbounded : &f->polls) = true;
-    /* Where rounds are counted each loop looks itself. */
+    /* If rounds are counted, each loop polls itself. */
     if (loop->weight - 1 <= COVERED_WEIGHT && loop->accesses <= COVERED_ACCESSES &&
         loop->instructions <= COVERED_INSTRUCTIONS && !g->options->count_iterations &&
         !loop->in_continue && is_covered(loop)) {
@@ -159,7 +161,7 @@ static void decide(struct bhi_guard *g, const struct bhi_values *values, struct 
     }
     if (loop->in_continue) {
         find_exit(g, loop);
-        loop->parent->calls = true; /* which must look itself, as behind a call */
+        loop->parent->calls = true; /* the outer loop then polls itself, as it does after a call */
         loop->fate = BHI_LOOP_POLLED;
         return;
     }
@@ -170,8 +172,8 @@ static void decide(struct bhi_guard *g, const struct bhi_values *values, struct 
     loop->fate = BHI_LOOP_POLLED;
 }
 
-/* Inner loops first. All is decided before anything is changed: edits leave what the analysis says
- * of the blocks that were there true. */
+/* Decides inner loops first. All decisions come before the first edit. Edits do not change what the
+ * analysis says about the old blocks. */
 static void analyse(struct bhi_guard *g, struct bhi_ir_function *f) {
     bhi_cfg_build(&g->ir, f);
     bhi_locals_find(&g->ir, f);
@@ -219,7 +221,7 @@ static void guard_function(struct bhi_guard *g, struct bhi_ir_function *f) {
     g->out->loops += f->loop_count;
 }
 
-/* Next call of |f| behind |from| (NULL: from its beginning) to a function that is not |done|. */
+/* Returns the next call in |f| after |from| (NULL: the first) of a function that is not |done|. */
 static struct bhi_ins *next_call(const struct bhi_guard *g, const struct bhi_ir_function *f,
                                  struct bhi_ins *from) {
     struct bhi_basic_block *block = from ? from->block : f->first;
@@ -238,8 +240,8 @@ static struct bhi_ins *next_call(const struct bhi_guard *g, const struct bhi_ir_
     return NULL;
 }
 
-/* Those that |f| calls, then |f|. Without recursion: call chains are as long as the caller likes.
- */
+/* Guards the functions that |f| calls, then |f|. It does not recurse: the module decides how long
+ * call chains are. */
 static void guard_with_callees(struct bhi_guard *g, struct bhi_ir_function *f) {
     f->caller = NULL;
     f->call = NULL;
@@ -266,7 +268,7 @@ static void guard_with_callees(struct bhi_guard *g, struct bhi_ir_function *f) {
     }
 }
 
-/* Marks what the entry point calls, and what that calls. */
+/* Marks the functions that the entry point calls, directly or not. */
 static void find_live(struct bhi_guard *g) {
     struct bhi_ir_function *work = g->entry;
     g->entry->live = true;

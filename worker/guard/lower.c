@@ -1,5 +1,5 @@
-/* Loops that count up or down by one to a bound run in chunks, with a poll between them: the body
- * stays as it is, once, and does nothing more in any iteration.
+/* Loops that count up or down by one to a bound run in chunks, with a poll between two chunks. The
+ * body is not copied, and an iteration does nothing more than before.
  *
  *   O  (keeps H's id): phis [from outside; OC: H's phis]
  *       n' = the bound;  lim = i0 < n' && n' - i0 > CHUNK ? i0 + CHUNK : n'
@@ -12,7 +12,8 @@
  *   Z:  more? ──▶ OC ──▶ O
  *       └──▶ M
  *
- * Only i < n in steps of 1 and i > n in steps of -1: there lim is met exactly, and nothing wraps.
+ * This is done only for i < n in steps of 1 and i > n in steps of -1: then i meets lim exactly, and
+ * nothing overflows.
  */
 #include "worker/guard/lower.h"
 
@@ -30,12 +31,13 @@
 
 #define CHUNK        1024u
 #define CHUNK_LEAST  16u
-#define CHUNK_WEIGHT 65536u /* iterations of all loops in a chunk, about */
+#define CHUNK_WEIGHT 65536u /* about this many iterations, of all loops, are in a chunk */
 #define MAX_CLONES   32u
 
 /* -- may it be lowered? ------------------------------------------------------------------------ */
 
-/* Only one edge leads out, from |exit| to the merge block, and no other comes to that. */
+/* Does only one edge leave the loop, from |exit| to the merge block, and does no other edge lead to
+ * that? */
 static bool has_one_exit(struct bhi_ir *ir, const struct bhi_loop *loop,
                          const struct bhi_basic_block *exit) {
     const struct bhi_ir_function *f = loop->header->function;
@@ -57,8 +59,8 @@ static bool has_one_exit(struct bhi_ir *ir, const struct bhi_loop *loop,
     return loop->merge->pred_count == 1;
 }
 
-/* The block that a straight line of instructions without effects leads to from the header, and
- * that may leave the loop; NULL: none. */
+/* Returns the block that may leave the loop, if only instructions without effects lead to it
+ * straight from the header; else NULL. */
 static struct bhi_basic_block *find_test(struct bhi_ir *ir, const struct bhi_loop *loop) {
     struct bhi_basic_block *block = loop->header;
     for (;;) {
@@ -83,7 +85,7 @@ static struct bhi_basic_block *find_test(struct bhi_ir *ir, const struct bhi_loo
     }
 }
 
-/* Can |id| be had outside of |loop|, with the value that it has in each iteration? */
+/* Can |id| be computed outside of |loop|, with the same value as in each iteration? */
 static bool is_invariant(const struct bhi_values *values, const struct bhi_loop *loop, uint32_t id,
                          unsigned *budget) {
     const struct bhi_ins *ins = bhi_ir_definition(values->ir, id);
@@ -122,7 +124,7 @@ static bool is_invariant(const struct bhi_values *values, const struct bhi_loop 
     return true;
 }
 
-/* +1, -1, or 0 for anything else. */
+/* Returns +1, -1, or 0 for any other step. */
 static int direction(const struct bhi_values *values, const struct bhi_loop_exit *exit) {
     uint64_t operand;
     if (!bhi_value_of(values, exit->induction.operand, &operand)) {
@@ -136,8 +138,7 @@ static int direction(const struct bhi_values *values, const struct bhi_loop_exit
     return adds ? step : -step;
 }
 
-/* The induction as it stands in the comparison: the phi or a load, or one of these as the other
- * signedness. */
+/* Does the comparison use the phi or load directly, or only cast to the other signedness? */
 static bool is_plain(const struct bhi_values *values, const struct bhi_loop_exit *exit) {
     const struct bhi_ins *ins = bhi_ir_definition(values->ir, exit->compare->words[exit->side]);
     if (bhi_ins_op(ins) == SpvOpBitcast) {
@@ -176,8 +177,8 @@ bool bhi_guard_can_lower(struct bhi_guard *g, const struct bhi_values *values,
 
 /* -- lowering ---------------------------------------------------------------------------------- */
 
-/* |id|, or where |loop| (whose header's instructions are in |inner| now) computes it, a copy of
- * that at the end of |outer|. */
+/* Returns |id|; if |loop| computes it (its header's instructions are now in |inner|), returns a
+ * copy that is computed at the end of |outer|. */
 static uint32_t clone(struct bhi_guard *g, const struct bhi_loop *loop,
                       const struct bhi_basic_block *inner, struct bhi_basic_block *outer,
                       uint32_t id) {
@@ -195,7 +196,7 @@ static uint32_t clone(struct bhi_guard *g, const struct bhi_loop *loop,
     return bhi_block_value(ir, outer, bhi_ins_op(ins), ins->type, &operands[3], length - 3);
 }
 
-/* O's phis: what comes from outside, and from OC. H2's: from O, and from the latch. */
+/* O's phis take values from outside and from OC; H2's phis from O and from the latch. */
 static void split_phis(struct bhi_guard *g, const struct bhi_loop *loop,
                        struct bhi_basic_block *outer, struct bhi_basic_block *inner,
                        uint32_t outer_cont) {
@@ -214,7 +215,7 @@ static void split_phis(struct bhi_guard *g, const struct bhi_loop *loop,
     }
 }
 
-/* The induction's value at the end of O. */
+/* Returns the induction's value at the end of O. */
 static uint32_t value_in(struct bhi_guard *g, const struct bhi_loop_exit *exit,
                          struct bhi_basic_block *outer) {
     struct bhi_ir *ir = &g->ir;
@@ -256,7 +257,7 @@ void bhi_guard_lower(struct bhi_guard *g, struct bhi_loop *loop) {
     bhi_guard_drop_hints(g, inner_merge);
     inner_merge->words[1] = end->label;
 
-    /* O: how far this chunk goes. */
+    /* O: computes where this chunk ends. */
     const uint32_t first = value_in(g, exit, outer);
     uint32_t bound = clone(g, loop, inner, outer, exit->bound);
     if (bhi_ir_definition(ir, bound)->type != type) {
@@ -284,7 +285,7 @@ void bhi_guard_lower(struct bhi_guard *g, struct bhi_loop *loop) {
                  BHI_OPERANDS(merge->label, outer_cont->label, SpvLoopControlMaskNone));
     bhi_block_do(ir, outer, SpvOpBranch, BHI_OPERANDS(inner->label));
 
-    /* The test: against this chunk's limit. */
+    /* The loop now compares with the chunk's limit. */
     struct bhi_ins *branch = bhi_block_terminator(test);
     const uint32_t now = exit->compare->words[exit->side];
     struct bhi_ins *before = bhi_block_merge(test);
@@ -294,7 +295,7 @@ void bhi_guard_lower(struct bhi_guard *g, struct bhi_loop *loop) {
                                g->type_bool, BHI_OPERANDS(now, limit));
     bhi_block_retarget(ir, test, merge->label, end->label);
 
-    /* IM to OC: between two chunks. */
+    /* IM to OC: what runs between two chunks. */
     const uint32_t more =
         bhi_block_value(ir, end, exit->op, g->type_bool, BHI_OPERANDS(now, bound));
     uint32_t amount = bhi_block_value(ir, end, SpvOpISub, g->type_uint,

@@ -7,7 +7,7 @@
 
 #include <bulkhead/bulkhead.h>
 
-/* The counter once the word has been seen where nothing can return. */
+/* The counter's value after the word was seen set in a place that cannot return. */
 #define STOPPED 0x80000000u
 
 void bhi_guard_drop_hints(struct bhi_guard *g, struct bhi_ins *merge) {
@@ -16,8 +16,8 @@ void bhi_guard_drop_hints(struct bhi_guard *g, struct bhi_ins *merge) {
     bhi_ins_set(&g->ir, merge, BHI_OPERANDS(merge->words[1], merge->words[2], kept));
 }
 
-/* A loop of one block is its own continue construct, where nothing may return: gives it another
- * block for that. */
+/* A loop of one block is its own continue construct, in which nothing may return: this gives it a
+ * second block as the continue construct. */
 static void split_latch(struct bhi_guard *g, struct bhi_loop *loop) {
     struct bhi_ir *ir = &g->ir;
     struct bhi_basic_block *header = loop->header;
@@ -35,8 +35,8 @@ static void split_latch(struct bhi_guard *g, struct bhi_loop *loop) {
     loop->cont = loop->latch = cont;
 }
 
-/* |rest| has the terminator that stood behind OpLoopMerge. Where it chooses between two blocks of
- * the loop it is a selection of its own now. */
+/* |rest| has the terminator that followed OpLoopMerge. If it chooses between two blocks of the
+ * loop, it now needs an OpSelectionMerge of its own. */
 static void make_selection(struct bhi_guard *g, const struct bhi_loop *loop,
                            struct bhi_basic_block *rest) {
     struct bhi_ir *ir = &g->ir;
@@ -75,8 +75,8 @@ void bhi_guard_look(struct bhi_guard *g, const struct bhi_loop *loop, struct bhi
     bhi_block_do(ir, reset, SpvOpBranch, BHI_OPERANDS(to->label));
 }
 
-/* Leaves |header| its phis, its OpLoopMerge and a branch to |poll|; what else it had, its
- * terminator too, is in |rest|. */
+/* Leaves in |header| only its phis, its OpLoopMerge and a branch to |poll|; moves the rest, with
+ * its terminator, to |rest|. */
 static void split_header(struct bhi_guard *g, struct bhi_loop *loop, struct bhi_basic_block *poll,
                          struct bhi_basic_block *rest) {
     struct bhi_ir *ir = &g->ir;
@@ -89,7 +89,7 @@ static void split_header(struct bhi_guard *g, struct bhi_loop *loop, struct bhi_
     bhi_ins_append(&header->body, merge);
     bhi_block_do(ir, header, SpvOpBranch, BHI_OPERANDS(poll->label));
     make_selection(g, loop, rest);
-    if (header->rounds != 0) { /* looked at before the rest */
+    if (header->rounds != 0) { /* checked before the rest runs */
         struct bhi_ins *rounds = bhi_ir_definition(ir, header->rounds);
         bhi_ins_remove(&rest->body, rounds);
         rounds->block = poll;
@@ -103,8 +103,8 @@ static void split_header(struct bhi_guard *g, struct bhi_loop *loop, struct bhi_
  *   P: counter += weight; counter >= LIMIT? ──▶ Q: the word set? ──▶ A: return
  *       │                                            └──▶ Y: counter = 0 ─┐
  *       └──▶ R: the rest of H, its terminator ◀──────────────────────────┘
- * The counter is reset only where the word is not set: once it is, every later poll fires at once,
- * and callers run into their own. */
+ * The counter is reset only if the word is not set. Once the word is set, every later poll looks at
+ * once, so the callers return at their own polls. */
 void bhi_guard_poll(struct bhi_guard *g, struct bhi_loop *loop) {
     struct bhi_ir *ir = &g->ir;
     struct bhi_basic_block *header = loop->header;
@@ -131,9 +131,9 @@ void bhi_guard_poll(struct bhi_guard *g, struct bhi_loop *loop) {
 
 /*   P: counter += weight; counter >= LIMIT? ──▶ Q: counter = the word set ? STOPPED : 0 ─┐
  *       └──▶ R: go on while the condition holds and counter < STOPPED ◀──────────────────┘
- * In a continue construct nothing may return. The loop is left by an exit that it has, and the
- * counter stays so large that every later poll fires at once: that of the loop around it returns.
- * P is in the header, or where the exit is. */
+ * Nothing may return in a continue construct. So the loop ends through its own exit, and the
+ * counter stays so large that every later poll looks at once: the poll of the loop around it
+ * returns. P is in the header, or in the block of the exit. */
 void bhi_guard_poll_exit(struct bhi_guard *g, struct bhi_loop *loop) {
     struct bhi_ir *ir = &g->ir;
     struct bhi_basic_block *header = loop->header, *poll = loop->leaves;

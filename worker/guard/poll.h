@@ -5,18 +5,18 @@
 #include "worker/guard/cfg.h"
 #include "worker/guard/state.h"
 
-/* A poll in the loop's header. */
+/* Adds a poll to the loop's header. */
 void bhi_guard_poll(struct bhi_guard *g, struct bhi_loop *loop);
-/* The same in the exit of a loop in a continue construct. */
+/* Adds a poll to the exit of a loop in a continue construct. */
 void bhi_guard_poll_exit(struct bhi_guard *g, struct bhi_loop *loop);
-/* What an iteration adds to the counter: the id of a constant. */
+/* Returns the id of a constant: what an iteration adds to the counter. */
 uint32_t bhi_guard_weight(struct bhi_guard *g, const struct bhi_loop *loop);
-/* Ends |from|: if |due|, look at the word: set, |aborted| returns; else |reset| clears the counter.
- * Then |to|. */
+/* Ends |from|. If |due|, |look| reads the word: if it is set, |aborted| returns, else |reset|
+ * clears the counter. All others go on to |to|. */
 void bhi_guard_look(struct bhi_guard *g, const struct bhi_loop *loop, struct bhi_basic_block *from,
                     uint32_t due, struct bhi_basic_block *look, struct bhi_basic_block *aborted,
                     struct bhi_basic_block *reset, struct bhi_basic_block *to);
-/* Of an OpLoopMerge: what asks for unrolling and peeling. Mesa would unroll a chunk 1024 times. */
+/* Removes hints to unroll and peel from an OpLoopMerge. Mesa would unroll a chunk 1024 times. */
 void bhi_guard_drop_hints(struct bhi_guard *g, struct bhi_ins *merge);
 
 #endif

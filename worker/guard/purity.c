@@ -1,4 +1,4 @@
-/* Which instructions may run once more, or somewhere else, without anybody noticing. */
+/* Which instructions may run once more, or in another place, with the same effect. */
 #include "worker/guard/purity.h"
 
 #include <spirv/unified1/GLSL.std.450.h>
@@ -8,7 +8,7 @@ static bool within(SpvOp op, SpvOp first, SpvOp last) {
     return op >= first && op <= last;
 }
 
-/* An import of GLSL.std.450, and an instruction of it that takes no pointer. */
+/* Is |ins| from an import of GLSL.std.450, and takes no pointer? */
 static bool is_pure_extended(const struct bhi_ir *ir, const struct bhi_ins *ins) {
     const struct bhi_ins *import = bhi_ir_definition(ir, ins->words[3]);
     const uint32_t number = ins->words[4];
@@ -44,13 +44,14 @@ bool bhi_ins_is_repeatable(const struct bhi_ir *ir, const struct bhi_ins *ins) {
     }
 }
 
-/* Is |type| a block that can be written, in the storage class Uniform, as before SPIR-V 1.3? */
+/* Is |type| a writable block in the storage class Uniform, as modules before SPIR-V 1.3 have
+ * them? */
 static bool is_buffer_block(const struct bhi_ir *ir, uint32_t type) {
     for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins; ins = ins->next) {
         if (bhi_ins_op(ins) == SpvOpGroupDecorate ||
             (bhi_ins_op(ins) == SpvOpDecorate && ins->words[1] == type &&
              ins->words[2] == SpvDecorationBufferBlock)) {
-            return true; /* a group may say so, too */
+            return true; /* a decoration group may decorate it so */
         }
     }
     return false;

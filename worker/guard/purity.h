@@ -5,9 +5,9 @@
 #include "worker/guard/ir.h"
 
 bool bhi_ins_is_arithmetic(const struct bhi_ir *ir, const struct bhi_ins *ins);
-/* That, or a load of something: may run twice. */
+/* Is |ins| without side effects, or a load? Then it may run twice. */
 bool bhi_ins_is_repeatable(const struct bhi_ir *ir, const struct bhi_ins *ins);
-/* Does |pointer| point to what no invocation can write? */
+/* Does |pointer| point to memory that no invocation can write? */
 bool bhi_pointer_is_constant(const struct bhi_ir *ir, uint32_t pointer);
 
 #endif

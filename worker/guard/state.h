@@ -1,5 +1,5 @@
-/* The state of one guarding, shared by the guard's files: the module, its options, its loops. One
- * thread. */
+/* The state while one module is guarded, shared by the guard's files: the module, its options, its
+ * loops. One thread uses it. */
 #ifndef BHI_WORKER_GUARD_STATE_H
 #define BHI_WORKER_GUARD_STATE_H
 
@@ -14,10 +14,10 @@ struct bhi_guard {
     struct bhi_ir_function *entry;
     struct bhi_ir_function **functions; /* by id */
     uint32_t functions_bound;
-    uint64_t steps;           /* bhi_values */
-    bool no_wrap;             /* bhi_values */
-    struct bhi_module module; /* the words as they came, for the values of constants */
-    /* Ids of what was added. */
+    uint64_t steps;           /* see bhi_values */
+    bool no_wrap;             /* see bhi_values */
+    struct bhi_module module; /* the original words, for the values of constants */
+    /* Ids that the guard has added. */
     uint32_t type_uint, type_bool;
     uint32_t buffer;                     /* the storage buffer's variable */
     uint32_t word_pointer;               /* type of a pointer into it */

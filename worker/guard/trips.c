@@ -1,7 +1,6 @@
-/* How often a loop runs at most. A security boundary: a loop that is thought to be short and is not
- * cannot be stopped. So it is not reasoned about but done: the count is played through with the
- * arithmetic that the kernel will use, and where it leaves the range of its type it is not known.
- */
+/* The most times that a loop runs. This is a security boundary: a loop that is wrongly taken for
+ * short cannot be stopped. So there is no reasoning: the count is simulated with the kernel's own
+ * arithmetic. If it leaves the range of its type, the number of trips is unknown. */
 #include "worker/guard/trips.h"
 
 #include "worker/guard/cfg.h"
@@ -36,10 +35,10 @@ static bool holds(SpvOp op, uint32_t bits, uint64_t a, uint64_t b) {
     }
 }
 
-/* Which wrapping (bhi_int_apply) makes the comparison worthless. */
+/* Does this kind of overflow (bhi_int_apply) make the comparison meaningless? */
 static bool spoiled(const struct bhi_values *values, SpvOp op, uint32_t wraps) {
     if (values->no_wrap) {
-        return wraps != 0; /* anything may become of a value that wraps */
+        return wraps != 0; /* after an overflow the value can be anything */
     }
     switch (op) {
     case SpvOpIEqual:
@@ -55,7 +54,7 @@ static bool spoiled(const struct bhi_values *values, SpvOp op, uint32_t wraps) {
     }
 }
 
-/* Too far for BHI_TRIPS_MAX steps: spares playing them. */
+/* Is the bound too far for BHI_TRIPS_MAX steps? Then they need not be simulated. */
 static bool far(SpvOp op, uint32_t bits, uint64_t value, uint64_t operand, uint64_t bound) {
     if (op != SpvOpIAdd && op != SpvOpISub) {
         return false;
@@ -100,7 +99,7 @@ static uint64_t play(const struct bhi_values *values, const struct bhi_loop_exit
     return BHI_TRIPS_UNKNOWN;
 }
 
-/* A conjunction is left as soon as one side is. */
+/* A loop on a conjunction ends as soon as one side is false. */
 static uint64_t trips_of(const struct bhi_values *values, const struct bhi_loop *loop,
                          struct bhi_basic_block *block, uint32_t condition, bool goes_on_where,
                          unsigned depth) {
@@ -124,7 +123,7 @@ static uint64_t trips_of(const struct bhi_values *values, const struct bhi_loop 
 }
 
 uint64_t bhi_guard_trips(const struct bhi_values *values, const struct bhi_loop *loop) {
-    /* The blocks that every iteration comes to. */
+    /* Goes through the blocks that every iteration reaches. */
     for (struct bhi_basic_block *block = loop->latch;; block = block->dominator) {
         uint32_t condition;
         bool goes_on_where;

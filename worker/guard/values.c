@@ -18,8 +18,8 @@ int64_t bhi_int_signed(uint64_t value, uint32_t bits) {
     return (int64_t)value;
 }
 
-/* The exact results, as unsigned and as signed numbers, against what is left of them. Adding 2^n-1
- * is subtracting 1 and leaves the range only where that does. */
+/* Compares the exact results, unsigned and signed, with the truncated result. Adding 2^n-1 counts
+ * as subtracting 1, and leaves the range only where that does. */
 static uint32_t wrapping(uint32_t bits, __int128 as_unsigned, __int128 as_signed, uint64_t kept) {
     return (as_unsigned != (__int128)kept ? 1u : 0u) |
            (as_signed != (__int128)bhi_int_signed(kept, bits) ? 2u : 0u);
@@ -40,7 +40,7 @@ bool bhi_int_apply(SpvOp op, uint32_t bits, uint64_t a, uint64_t b, uint64_t *ou
         break;
     case SpvOpIMul:
         if (bits > 32) {
-            return false; /* would not fit the arithmetic here */
+            return false; /* the product would not fit into 128 bits */
         }
         as_unsigned = (__int128)a * (__int128)b;
         as_signed = (__int128)sa * sb;
@@ -121,7 +121,7 @@ static bool value_of_ins(const struct bhi_values *values, const struct bhi_ins *
         return true;
     }
     if (op == SpvOpLoad) {
-        /* Of a variable that is stored to once, before. */
+        /* A load from a variable that has one store, which comes before it. */
         const struct bhi_local *local = bhi_local_of_load(values->ir, ins);
         return local && local->store_count == 1 && bhi_ins_precedes(local->stores[0], ins) &&
                value_of(values, local->stores[0]->words[2], budget, out);

@@ -8,7 +8,7 @@
 #define SPIRV_1_3 0x00010300u
 #define SPIRV_1_4 0x00010400u
 
-/* The lowest binding that no variable of any set has. */
+/* Returns the lowest binding that no variable uses in any set. */
 static uint32_t free_binding(struct bhi_ir *ir) {
     uint32_t count = 0;
     for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins; ins = ins->next) {
@@ -22,14 +22,14 @@ static uint32_t free_binding(struct bhi_ir *ir) {
         }
     }
     uint32_t binding = 0;
-    while (taken[binding]) { /* the last one is free */
+    while (taken[binding]) { /* the last one is always free */
         binding++;
     }
     return binding;
 }
 
-/* Where the buffer is bound: in the first descriptor set that no variable of the module has, else
- * in the last one that the kernel uses, at a binding that is free. */
+/* Decides where the buffer is bound: in the first descriptor set that no variable of the module
+ * uses, else at a free binding of the last set that the kernel uses. */
 static void place_words(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
     struct bhi_guarded *out = g->out;
@@ -62,10 +62,10 @@ static void place_words(struct bhi_guard *g) {
     out->binding = free_binding(ir);
 }
 
-/* Does nothing where |entry|, an OpEntryPoint, lists |variable|. */
+/* Does nothing if |entry|, an OpEntryPoint, already lists |variable|. */
 static void add_to_interface(struct bhi_ir *ir, struct bhi_ins *entry, uint32_t variable) {
     const uint32_t length = bhi_ins_length(entry);
-    /* Behind the name, which ends with the first word that has a zero in its last byte. */
+    /* The list follows the name, which ends with the first word whose last byte is zero. */
     uint32_t i = 3;
     while (i < length && entry->words[i] >> 24 != 0) {
         i++;
@@ -104,9 +104,10 @@ void bhi_guard_add_to_compute(struct bhi_guard *g, uint32_t variable) {
     }
 }
 
-/* How a load says that it has to see what the host writes while the kernel runs. Volatile, not
- * atomic: Mesa 25 merges a relaxed atomic load with that of the entry check. And coherent: on
- * NVIDIA a load that is only volatile goes on being served from a processor's own cache. */
+/* A load must see what the host writes while the kernel runs. It is volatile and not atomic,
+ * because Mesa 25 merges a relaxed atomic load with that of the entry check. And it is coherent,
+ * because on NVIDIA a load that is only volatile is still answered from the cache of its
+ * multiprocessor. */
 static bool vulkan_memory_model(const struct bhi_ir *ir) {
     return ir->sections[BHI_IR_MEMORY_MODEL].first->words[2] == SpvMemoryModelVulkan;
 }
@@ -121,7 +122,7 @@ void bhi_guard_add_words(struct bhi_guard *g) {
     if (ir->version < SPIRV_1_3) {
         bhi_ir_extension(ir, "SPV_KHR_storage_buffer_storage_class");
     }
-    /* Not one that the module has: its decorations are its own. */
+    /* Makes a new type: one of the module would have the module's decorations. */
     uint32_t members[sizeof(struct bhi_guard_words) / 4];
     const uint32_t count = sizeof members / sizeof *members;
     for (uint32_t i = 0; i < count; i++) {

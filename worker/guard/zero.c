@@ -1,7 +1,10 @@
-/* Workgroup memory that is used begins as zero: what a kernel before left is not for this one. By
- * an initialiser where the device knows them, else by a loop at the entry point: E: variables; lid
- * = LocalInvocationIndex          (entry.c's check comes to stand before) for each array, or
- * variable: for (i = lid; i < elements; i += invocations) element[i] = 0; barrier; the rest of E
+/* Sets workgroup memory that is used to zero, so that a kernel cannot read what an earlier kernel
+ * has left there. If the device supports initialisers, these do it, else a loop at the entry point:
+ *
+ *   E: variables; lid = LocalInvocationIndex          (the check of entry.c comes before)
+ *      for each array or variable:
+ *          for (i = lid; i < elements; i += invocations) element[i] = 0;
+ *      barrier; the rest of E
  */
 #include "worker/guard/zero.h"
 
@@ -18,12 +21,12 @@
 
 struct zeros {
     struct bhi_guard *g;
-    struct bhi_basic_block *block; /* being filled */
+    struct bhi_basic_block *block; /* the block that is being filled */
     uint32_t local_index, invocations, type_uint_pointer;
     bool shares_explicitly; /* the Vulkan memory model */
     uint32_t variable;
     uint32_t leaves;
-    /* The way from the variable to what is zeroed: a member's number, or an array's length. */
+    /* The path from the variable to what is set to zero: numbers of members, lengths of arrays. */
     struct {
         bool member;
         uint32_t number;
@@ -53,12 +56,12 @@ static uint32_t binary(struct zeros *z, SpvOp op, uint32_t a, uint32_t b) {
     return bhi_block_value(&z->g->ir, z->block, op, z->g->type_uint, BHI_OPERANDS(a, b));
 }
 
-/* Stores zero to element |i| of what the steps lead to. */
+/* Stores zero to element |i| of what the steps select. */
 static void store(struct zeros *z, uint32_t type, uint32_t i) {
     struct bhi_ir *ir = &z->g->ir;
     uint32_t operands[1 + MAX_STEPS] = {z->variable};
     uint32_t pointer = z->variable;
-    for (uint32_t s = z->step_count; s-- > 0;) { /* the last array's index runs fastest */
+    for (uint32_t s = z->step_count; s-- > 0;) { /* the index of the last array changes fastest */
         if (z->steps[s].member) {
             operands[1 + s] = number(z, z->steps[s].number);
             continue;
@@ -153,8 +156,8 @@ static void zero(struct zeros *z, uint32_t type) {
     z->step_count--;
 }
 
-/* The variable that is the invocation's number in its workgroup: there may be one for an entry
- * point, not two. */
+/* Returns the variable with the invocation's number in its workgroup. An entry point may have one
+ * such variable, not two. */
 static uint32_t local_index_variable(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
     uint32_t found = 0;
@@ -222,8 +225,8 @@ static bool is_block(const struct bhi_ir *ir, uint32_t type) {
     return false;
 }
 
-/* What the entry point cannot come to takes no memory, unless it is given a value. Which it is, the
- * functions say; the list of the entry point may name more. */
+/* Unused memory costs nothing, unless it has an initialiser. The functions say what is used; the
+ * entry point's list may name more. */
 static bool is_used(const struct bhi_guard *g, uint32_t variable) {
     return variable >= g->module.bound || bhi_module_uses(&g->module, variable) != 0;
 }
@@ -239,7 +242,8 @@ void bhi_guard_zero(struct bhi_guard *g) {
         }
         const uint32_t type = bhi_ir_definition(ir, ins->type)->words[3];
         g->out->zeroed++;
-        /* Those with an explicit layout share their memory, and may not all be initialised. */
+        /* Variables with an explicit layout share their memory, so not all of them may have an
+         * initialiser. */
         if (g->options->zero_initialize && !is_block(ir, type)) {
             struct bhi_ins *null = bhi_ins_new(ir, SpvOpConstantNull, type, bhi_ir_id(ir), NULL, 0);
             bhi_ins_insert(&ir->sections[BHI_IR_GLOBALS], ins, null);
