@@ -11,22 +11,22 @@
 
 enum bhi_probe_result { BHI_PROBE_ABSENT, BHI_PROBE_HOLDS, BHI_PROBE_BROKEN };
 
-/* Shared with the children; the zygote copies it before it looks. */
+/* Prober and victims write this page. The zygote copies it before it checks it. */
 struct bhi_probe_report {
     uint32_t done; /* a result was written */
     uint32_t result;
     char text[BHI_PROBE_TEXT];
 };
 
-/* What a prober knows, collected by the zygote while it still sees the host. */
+/* What a prober knows. The zygote collects it while it can still see the host. */
 struct bhi_probe_context {
     const struct bhi_driver *driver;
-    const struct bhi_nodes *nodes; /* of its devices */
-    uint64_t layers;               /* that hold in the zygote */
-    struct bhi_namespaces outside; /* the warden's */
-    struct bhi_namespaces inside;  /* the zygote's */
-    pid_t warden;                  /* its pid outside */
-    unsigned user;                 /* who a worker is outside */
+    const struct bhi_nodes *nodes; /* those of the driver's devices */
+    uint64_t layers;               /* in force in the zygote */
+    struct bhi_namespaces outside; /* those of the warden */
+    struct bhi_namespaces inside;  /* those of the zygote */
+    pid_t warden;                  /* its pid outside of the namespaces */
+    unsigned user;                 /* the user that a worker is outside */
     char host_name[65];            /* outside */
 };
 

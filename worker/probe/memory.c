@@ -1,5 +1,6 @@
-/* Probe of the limit that holds without a memory cgroup: RLIMIT_DATA for what is honest, RLIMIT_AS
- * and the filters for the ways around it. Nothing here touches the memory that it asks for. */
+/* Probes the memory limit that holds without a memory cgroup: RLIMIT_DATA for ordinary allocations,
+ * RLIMIT_AS and the filters for the ways around it. Nothing here touches the memory that it asks
+ * for. */
 #include "worker/probe/victim.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 
 #define MEMORY_LIMIT (256ull << 20)
 #define STEP         (16u << 20)
-#define ROOM         (64ull << 20) /* beside the limit */
+#define ROOM         (64ull << 20) /* allowed above the limit */
 
 static void try_memory(struct bhi_victim *victim) {
     void *small = malloc(MEMORY_LIMIT / 16);
@@ -26,13 +27,13 @@ static void try_memory(struct bhi_victim *victim) {
     free(large);
 }
 
-/* A way around RLIMIT_DATA. */
+/* A way to get around RLIMIT_DATA. */
 struct way {
     const char *name;
     int protection;
     int flags;
-    bool dies;      /* of the filter */
-    bool read_only; /* once it is mapped: then it no longer counts */
+    bool dies;      /* the filter kills the call */
+    bool read_only; /* made read-only after mapping, so that it no longer counts */
 };
 
 static const struct way ways[] = {

@@ -1,5 +1,5 @@
-/* Probes of the namespaces and the root. A namespace is proven twice: its identity is not the
- * host's, and what it hides cannot be reached. */
+/* Probes of the namespaces and the root. A namespace is proven in two ways: its identity differs
+ * from the host's, and what it hides cannot be reached. */
 #include "worker/probe/victim.h"
 
 #include <dirent.h>
@@ -21,7 +21,7 @@ static const char *outcome_text(int r) {
     return r == 0 ? "worked" : strerrorname_np(errno);
 }
 
-/* Identity, then the attempt. */
+/* Compares the identities, then runs the attempt. */
 static enum bhi_probe_result judge(const struct bhi_probe_context *context, enum bhi_layer layer,
                                    enum bhi_stage stage, bhi_victim_fn fn, char *text,
                                    size_t size) {
@@ -52,10 +52,10 @@ static enum bhi_probe_result judge(const struct bhi_probe_context *context, enum
 static void try_user(struct bhi_victim *victim) {
     int set = setresuid(0, 0, 0);
     const char *set_text = outcome_text(set);
-    const uid_t user = getuid(); /* below it would be another */
+    const uid_t user = getuid(); /* read here: in a nested namespace the number would be another */
     int nested = unshare(CLONE_NEWUSER);
     const char *nested_text = outcome_text(nested);
-    /* A nested one is forbidden by the filters too; here it shows whether the limit took. */
+    /* The filters forbid nested namespaces, too. At this stage only the limit on them is tested. */
     bhi_victim_says(victim, set != 0 && user == BHI_SANDBOX_ID,
                     "uid %d, outside %u; setresuid(0): %s; a user namespace below: %s", (int)user,
                     victim->context->user, set_text, nested_text);
@@ -69,7 +69,7 @@ enum bhi_probe_result bhi_probe_userns(const struct bhi_probe_context *context, 
 static void try_pids(struct bhi_victim *victim) {
     const pid_t outsider = victim->context->warden;
     int r = kill(outsider, 0);
-    /* A number as small as ours may be taken by a neighbour of ours. */
+    /* If the host's number is not above ours, a process in our own namespace may have it. */
     const bool holds = (r != 0 && errno == ESRCH) || outsider <= getpid();
     bhi_victim_says(victim, holds, "our pid is %d; a signal to the outside's %d: %s", (int)getpid(),
                     (int)outsider, outcome_text(r));
@@ -152,7 +152,7 @@ enum bhi_probe_result bhi_probe_cgroupns(const struct bhi_probe_context *context
 
 /* -- the root ------------------------------------------------------------------------------- */
 
-/* Whether |name| is the first part of a path that the driver's table has. */
+/* Is |name| the first part of a path in the driver's table? */
 static bool in_table(const struct bhi_driver *driver, const char *name) {
     if (strcmp(name, &BHI_SANDBOX_RUN[1]) == 0) {
         return true;
@@ -167,7 +167,7 @@ static bool in_table(const struct bhi_driver *driver, const char *name) {
     return false;
 }
 
-/* With every capability over its namespaces still: the root has to hold by itself. */
+/* Runs with all capabilities over its namespaces: the root must hold without other layers. */
 static void try_root(struct bhi_victim *victim) {
     static const char *const hidden[] = {"/etc/passwd", "/etc/shadow", "/root", "/home", "/var"};
     DIR *root = opendir("/");

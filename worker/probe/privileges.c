@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #define EXTRA_DESCRIPTORS 16
-#define EXTRA_FIRST       16 /* and 3 apart: under the least limit that a host may have */
-#define LAST_OWN          4  /* 0 to 2, the side channel, the doorbell */
+#define EXTRA_FIRST       16 /* with a step of 3 below the lowest limit of a host */
+#define LAST_OWN          4  /* 0 to 2, the descriptor socket, the doorbell */
 #define LOOK_UP_TO        65536
 
 static const char *outcome_text(int r) {
@@ -87,7 +87,7 @@ enum bhi_probe_result bhi_probe_no_new_privs(const struct bhi_probe_context *con
 static void sit(struct bhi_victim *victim) {
     (void)victim;
     for (;;) {
-        pause(); /* until it is killed */
+        pause(); /* until it gets killed */
     }
 }
 
@@ -114,8 +114,8 @@ enum bhi_probe_result bhi_probe_not_dumpable(const struct bhi_probe_context *con
     return result;
 }
 
-/* The root itself is in no rule: it can be opened before, and not after. (The runtime folder is its
- * owner's, who may be another.) */
+/* The root itself is in no rule of Landlock: it can be opened without Landlock, and not with it.
+ * (The runtime folder is no test, because it belongs to the host's user, who may be another.) */
 static void try_open(struct bhi_victim *victim) {
     int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const bool wanted = victim->argument != 0;
@@ -123,8 +123,8 @@ static void try_open(struct bhi_victim *victim) {
                     outcome_text(fd));
 }
 
-/* With the first device's node alone: the others do not open. Its own is not tried, since opening
- * a device's node starts the device. */
+/* Has only the first device's node: the nodes of the others must not open. It does not try its own
+ * node, because opening it starts the device. */
 static void try_other_nodes(struct bhi_victim *victim) {
     const struct bhi_nodes *nodes = victim->context->nodes;
     const char *own = (const char *)victim->argument;
@@ -140,7 +140,7 @@ static void try_other_nodes(struct bhi_victim *victim) {
                     nodes->count, refused);
 }
 
-/* Where there are several devices. */
+/* Tests each device's node, if there are several devices. */
 static enum bhi_probe_result probe_nodes(const struct bhi_probe_context *context, char *text,
                                          size_t size) {
     const struct bhi_nodes *nodes = context->nodes;

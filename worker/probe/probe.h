@@ -1,30 +1,30 @@
-/* Probes: is a layer that layers.def promises really there? Each is proven by throw-away processes
- * that go into the sandbox exactly as a worker does and then try what the layer takes away.
+/* Probes: does each layer that layers.def lists really hold? Short-lived processes prove it: they
+ * enter the sandbox exactly as a worker does, and then try what the layer forbids.
  *
  *   zygote ──fork──▶ prober (trusted, not sandboxed) ──fork──▶ victim (enters, tries, reports)
  *
  * Prober and victims report in a shared page. The zygote never waits for them: it goes on serving,
- * reaps the prober like any child, and kills it at its deadline; victims go with their prober. */
+ * reaps the prober like any child, and kills it at its deadline. Victims die with their prober. */
 #ifndef BHI_WORKER_PROBE_PROBE_H
 #define BHI_WORKER_PROBE_PROBE_H
 
 #include "ipc/wire.h"
 #include "worker/probe/context.h"
 
-/* For a prober with all its victims, also on a machine on which each waits for a processor. */
+/* For a prober and all its victims, also on a machine where each waits for a processor. */
 #define BHI_PROBE_TIMEOUT_NS 40000000000ull
 
-/* What a prober does; it fills in result and text. */
+/* Runs in the prober; fills in result and text. */
 typedef void (*bhi_prober_fn)(const struct bhi_probe_context *context, const void *argument,
                               struct bhi_probe_report *report);
-/* Forks a prober that runs |fn|; for the rest see below. */
+/* Forks a prober that runs |fn|. The rest is as in bhi_probe_start(). */
 pid_t bhi_prober_start(const struct bhi_probe_context *context, bhi_prober_fn fn,
                        const void *argument, struct bhi_probe_report **out_report);
-/* Forks a prober for |layer|. Returns its pid, or -errno. *out_report is a page to be given to
+/* Forks a prober for |layer|. Returns its pid, or -errno. *out_report is a page for
  * bhi_probe_finish(). */
 pid_t bhi_probe_start(const struct bhi_probe_context *context, uint32_t layer,
                       struct bhi_probe_report **out_report);
-/* After the prober was reaped: its answer. Unmaps the page. */
+/* Writes the prober's answer after the prober was reaped. Unmaps the page. */
 void bhi_probe_finish(struct bhi_probe_report *report, uint32_t layer, bool timed_out,
                       struct bhi_msg_probed *out);
 

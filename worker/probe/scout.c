@@ -14,18 +14,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A GPU that nobody uses is initialised when its node is opened, which takes a second or two. Less
- * altogether than the supervisor waits for a zygote. */
+/* Opening the node of a GPU that nobody uses initialises the GPU, which takes one or two seconds.
+ * All limits together stay below the time that the supervisor waits for a zygote. */
 #define LIST_NS UINT64_C(6000000000)
 #define TRY_NS  UINT64_C(6000000000)
 #define ALL_MS  14000
 
-/* Shared by the zygote, its prober and the scouts. */
+/* Shared memory of the zygote, its prober and the scouts. */
 struct survey {
     struct bhi_scouted scouted;
-    struct bhi_pci pci[BHI_NODES_MOST]; /* a scout's answer */
+    struct bhi_pci pci[BHI_NODES_MOST]; /* written by a scout */
     uint32_t count;
-    uint32_t finished; /* scouted is whole */
+    uint32_t finished; /* |scouted| is complete */
 };
 
 static size_t list(struct bhi_victim *victim, struct bhi_msg_device *devices, struct bhi_pci *pci,
@@ -40,7 +40,7 @@ static size_t list(struct bhi_victim *victim, struct bhi_msg_device *devices, st
     return bhi_backend_survey(&config, devices, pci, BHI_NODES_MOST, error);
 }
 
-/* The first: all devices. */
+/* The first scout lists all devices. */
 static void look(struct bhi_victim *victim) {
     struct survey *survey = (struct survey *)victim->argument;
     struct bhi_error error = {.text = "it lists none"};
@@ -52,7 +52,7 @@ struct try {
     struct bhi_pci pci;
 };
 
-/* The others: is it there? */
+/* The other scouts each check that one device is there. */
 static void look_for_one(struct bhi_victim *victim) {
     static struct bhi_msg_device devices[BHI_NODES_MOST];
     struct bhi_pci pci[BHI_NODES_MOST];
@@ -76,7 +76,7 @@ static void say_why(char *out, size_t size, const struct bhi_victim_outcome *out
     }
 }
 
-/* Each device with its own node alone, all at once. */
+/* Tests each device with only its own node, all at the same time. */
 static void try_nodes(const struct bhi_probe_context *context, struct bhi_nodes *nodes) {
     struct try wanted[BHI_NODES_MOST];
     struct bhi_victim_page *pages[BHI_NODES_MOST];
@@ -174,7 +174,7 @@ void bhi_scout(const struct bhi_probe_context *context, struct bhi_scouted *out)
     memset(out, 0, sizeof *out);
     bhi_nodes_list(&out->nodes, context->driver);
     if (out->nodes.count < 2) {
-        return; /* there is nothing to choose from */
+        return; /* with one device there is no choice */
     }
     if (bhi_sandbox_landlock_abi() == 0) {
         snprintf(out->nodes.why, sizeof out->nodes.why, "this kernel has no Landlock");

@@ -1,12 +1,12 @@
-/* Scouts: what devices a driver has, seen before there is a worker. Only where the machine has
- * several device nodes of which each device has one: then a worker is left its own alone, and its
- * driver sees that device alone.
+/* Scouts list the devices of a driver before the first worker starts. They run only if the machine
+ * has several device nodes, one for each device: then a worker gets only its own node, and its
+ * driver sees only that device.
  *
  *   zygote ──fork──▶ prober ──fork──▶ a scout, with all nodes: lists the devices
  *                           └─fork──▶ one for each device, with its node alone: is it still there?
  *
- * Scouts go in as a worker does, to behind filter A, and run nothing but the driver's listing. A
- * driver that does not live with one node is found out here; its workers have all of them. */
+ * Scouts enter the sandbox as a worker does, up to filter A, and only list the driver's devices. If
+ * a driver does not work with one node, this shows here, and its workers get all nodes. */
 #ifndef BHI_WORKER_PROBE_SCOUT_H
 #define BHI_WORKER_PROBE_SCOUT_H
 
@@ -19,7 +19,7 @@ struct bhi_scouted {
     struct bhi_msg_device devices[BHI_NODES_MOST]; /* nodes.devices of them */
 };
 
-/* Fills in |out|, in the zygote, before its first worker. Waits, for a bounded time. */
+/* Fills in |out|. The zygote calls it before its first worker. Waits for a bounded time. */
 void bhi_scout(const struct bhi_probe_context *context, struct bhi_scouted *out);
 
 #endif

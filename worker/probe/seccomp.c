@@ -1,6 +1,6 @@
-/* Probes of the filters: each forbidden call is tried by a victim of its own, which has to die of
- * it, and an allowed one has to work. Pointers are bad on purpose: a call that were let through
- * would come back with EFAULT. */
+/* Probes of the filters. Each forbidden call is tried by a victim of its own, which must be killed
+ * for it; an allowed call must work. Pointers are invalid on purpose: if a filter allowed the call,
+ * it would fail with EFAULT. */
 #include "worker/probe/victim.h"
 #include "worker/sandbox/judge.h"
 
@@ -16,10 +16,10 @@
 struct forbidden {
     const char *name;
     long number;
-    long second; /* its second argument; 0: a bad one */
+    long second; /* its second argument; 0: an invalid one */
 };
 
-/* Beyond x86-64's own table: another entry, and another table. */
+/* Numbers for what is not in x86-64's table: another entry to the kernel, and another table. */
 #define INT80  (-1)
 #define X32    (-2)
 #define THREAD (-3)
@@ -48,19 +48,19 @@ static const struct forbidden of_start[] = {
 
 static const struct forbidden of_steady[] = {
     {"rt_sigaction", SYS_rt_sigaction,
-     0}, /* the first two pass filter A: it is B that forbids them */
+     0}, /* filter A allows the first two; filter B must forbid them */
     {"seccomp", SYS_seccomp, 0},
     {"socket", SYS_socket, 0},
     {"execve", SYS_execve, 0},
     {"clone", SYS_clone, 0},
     {"kill", SYS_kill, 0},
     {"ptrace", SYS_ptrace, 0},
-    /* With what filter A lets through for some drivers. */
+    /* Calls that filter A allows for some drivers. */
     {"memfd_create", SYS_memfd_create, MFD_CLOEXEC | MFD_ALLOW_SEALING},
     {"ftruncate", SYS_ftruncate, 4096},
     {"fallocate", SYS_fallocate, 0},
     {"sendmsg", SYS_sendmsg, 0},
-    {"ioctl FIONBIO", SYS_ioctl, 0x5421}, /* a device's driver has other requests */
+    {"ioctl FIONBIO", SYS_ioctl, 0x5421}, /* a driver's own requests have other numbers */
     {"ioctl SIOCGIFNAME", SYS_ioctl, 0x8910},
     {"io_uring_setup", SYS_io_uring_setup, 0},
     {"pidfd_getfd", SYS_pidfd_getfd, 0},
@@ -77,8 +77,8 @@ static void *call_in_thread(void *go) {
     return NULL;
 }
 
-/* A thread that is older than filter B has to be behind it as well. The call is one that filter A
- * lets through. */
+/* Filter B must also hold for a thread that is older than it. The call is one that filter A
+ * allows. */
 static void try_thread(struct bhi_victim *victim) {
     struct bhi_error failure;
     pthread_mutex_t go = PTHREAD_MUTEX_INITIALIZER;
@@ -103,7 +103,7 @@ static void try_call(struct bhi_victim *victim) {
     switch (call->number) {
 #ifdef __x86_64__
     case INT80:
-        __asm__ volatile("int $0x80" : "=a"(r) : "a"(20L) : "memory"); /* its getpid */
+        __asm__ volatile("int $0x80" : "=a"(r) : "a"(20L) : "memory"); /* the 32-bit getpid */
         break;
     case X32:
         r = syscall(0x40000000 | SYS_getpid);
@@ -117,7 +117,7 @@ static void try_call(struct bhi_victim *victim) {
     const uint64_t args[6] = {UINT64_MAX, call->second != 0 ? (uint64_t)call->second : UINT64_MAX,
                               UINT64_MAX, UINT64_MAX,
                               UINT64_MAX, UINT64_MAX};
-    /* A table may have a call answered instead: that takes it away as well. */
+    /* A driver's table may answer the call with an error, which also forbids it. */
     const bool answered =
         r == -1 && call->number > 0 &&
         bhi_sandbox_judge(&judge, BHI_FILTER_STEADY, (int)call->number, args) == error;
@@ -144,7 +144,7 @@ static enum bhi_probe_result try_all(const struct bhi_probe_context *context, en
                                              .argument = (uintptr_t)&calls[i]};
         struct bhi_victim_outcome outcome;
         bhi_victim_run(context, &plan, &outcome);
-        /* Without IA32 emulation int 0x80 is a general protection fault. */
+        /* On a kernel without IA32 emulation int 0x80 causes a general protection fault. */
         const bool died =
             outcome.signal == SIGSYS || (calls[i].number == INT80 && outcome.signal == SIGSEGV);
         const bool answered = stage == BHI_STAGE_STEADY && outcome.done && outcome.holds;

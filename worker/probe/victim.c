@@ -29,7 +29,7 @@ void bhi_victim_says(struct bhi_victim *victim, bool holds, const char *format, 
     victim->page->done = 1;
 }
 
-/* What a worker has when it starts, so that the same code finds the same things. */
+/* Makes the descriptors that a worker has at its start, so that the same code finds the same. */
 static int descriptors(struct bhi_error *failure) {
     int pair[2];
     int r = bhi_fdpass_pair(pair);
@@ -58,8 +58,8 @@ static bool fits(uint64_t bytes) {
     return page != MAP_FAILED;
 }
 
-/* What the supervisor does for a worker. There is no /proc to read our size from: the least limit
- * under which a page can be had is it. */
+/* Sets RLIMIT_AS as the supervisor does for a worker. Without /proc the present size is unknown. So
+ * it searches for the lowest limit under which a page can still be mapped. */
 static int bound_address_space(uint64_t more, struct bhi_error *failure) {
     uint64_t too_little = 0;
     uint64_t enough = UINT64_C(1) << 47;
@@ -107,7 +107,7 @@ static _Noreturn void be_victim(const struct bhi_probe_context *context,
         .argument = plan->argument,
     };
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() == 1) {
-        _exit(1); /* the prober is gone already */
+        _exit(1); /* the prober has ended already */
     }
     if (enter(&victim, plan, &failure) != 0) {
         snprintf(page->text, sizeof page->text, "cannot enter the sandbox: %.200s", failure.text);
@@ -138,7 +138,7 @@ static pid_t fork_victim(const struct bhi_probe_context *context,
     return pid;
 }
 
-/* Waits for the end of |pid|, which is killed when its time is up. */
+/* Waits for the end of |pid|, and kills it at the deadline. */
 static void await(pid_t pid, uint64_t deadline_ns, struct bhi_victim_outcome *out) {
     struct pollfd ended = {.fd = pidfd_open(pid, 0), .events = POLLIN};
     const uint64_t now = bhi_now_ns();

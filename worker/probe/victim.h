@@ -1,25 +1,25 @@
-/* Victims: what a prober sends into the sandbox. Used by the probes. */
+/* Victims: processes that a prober sends into the sandbox. */
 #ifndef BHI_WORKER_PROBE_VICTIM_H
 #define BHI_WORKER_PROBE_VICTIM_H
 
 #include "worker/probe/context.h"
 
-/* How far a victim goes in before it tries something. Each stage includes the ones before. */
+/* How many layers a victim has before it tries something. Each stage includes the earlier ones. */
 enum bhi_stage {
-    BHI_STAGE_FORKED, /* namespaces, root, descriptors; still all capabilities over them */
+    BHI_STAGE_FORKED, /* namespaces, root, descriptors; it still has all capabilities over them */
     BHI_STAGE_LAYERS, /* bhi_sandbox_enter() */
     BHI_STAGE_START,  /* filter A */
     BHI_STAGE_STEADY, /* filter B */
 };
 
 struct bhi_victim_page {
-    _Atomic uint32_t entered; /* it is inside, and tries now */
-    uint32_t done;            /* it came back */
+    _Atomic uint32_t entered; /* it has all layers of its stage, and begins to try */
+    uint32_t done;            /* it has reported */
     uint32_t holds;
     char text[BHI_PROBE_TEXT];
 };
 
-/* A victim inside. */
+/* A victim, as it sees itself. */
 struct bhi_victim {
     const struct bhi_probe_context *context;
     struct bhi_victim_page *page;
@@ -27,10 +27,10 @@ struct bhi_victim {
     uintptr_t argument;
 };
 
-/* Tries what the layer takes away; bhi_victim_says() is its last act. It may die trying. */
+/* Tries what the layer forbids, and ends with bhi_victim_says(). The attempt may kill it. */
 typedef void (*bhi_victim_fn)(struct bhi_victim *victim);
 
-/* Once: whether it holds, and what was seen. */
+/* Reports whether the layer holds and what was seen. Call it once. */
 void bhi_victim_says(struct bhi_victim *victim, bool holds, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -39,7 +39,7 @@ struct bhi_victim_outcome {
     bool done;
     bool holds;
     bool timed_out;
-    int signal; /* that killed it; 0: none */
+    int signal; /* the signal that killed it; 0: none */
     char text[BHI_PROBE_TEXT];
 };
 
@@ -48,27 +48,27 @@ struct bhi_victim_plan {
     bhi_victim_fn fn;
     uintptr_t argument;
     uint64_t memory_limit;
-    uint64_t address_space; /* how much more than it has it may map; 0: no bound */
-    const char *node;       /* the only device node of its kind that it has (nodes.h); NULL: all */
+    uint64_t address_space; /* how much it may map in addition to what it has; 0: no limit */
+    const char *node;       /* the only device node that it may open (nodes.h); NULL: all */
 };
 
-/* Runs one victim to its end, 2 s at most. */
+/* Runs one victim to its end, for at most 2 s. */
 void bhi_victim_run(const struct bhi_probe_context *context, const struct bhi_victim_plan *plan,
                     struct bhi_victim_outcome *out);
-/* Parts of the same, for victims beside each other: start returns once it is inside (its pid, or
- * -errno), finish waits for its end, until |deadline_ns| at most, and end kills and reaps it. */
+/* The same in parts, for several victims at once. start returns the pid (or -errno) once the victim
+ * is inside; finish waits for its end until |deadline_ns|; end kills and reaps it. */
 pid_t bhi_victim_start(const struct bhi_probe_context *context, const struct bhi_victim_plan *plan,
                        struct bhi_victim_page **out_page);
 void bhi_victim_finish(pid_t pid, struct bhi_victim_page *page, uint64_t deadline_ns,
                        struct bhi_victim_outcome *out);
 void bhi_victim_end(pid_t pid, struct bhi_victim_page *page);
 
-/* A victim that should come back, as an answer. */
+/* Runs a victim that must survive, and returns what it reports. */
 enum bhi_probe_result bhi_victim_judge(const struct bhi_probe_context *context,
                                        const struct bhi_victim_plan *plan, char *text, size_t size);
 
-/* The probes: result and text. namespaces.c, privileges.c, memory.c,
- * seccomp.c. */
+/* The probes: each fills in a text and returns a result. They are in namespaces.c, privileges.c,
+ * memory.c and seccomp.c. */
 typedef enum bhi_probe_result (*bhi_probe_fn)(const struct bhi_probe_context *context, char *text,
                                               size_t size);
 enum bhi_probe_result bhi_probe_userns(const struct bhi_probe_context *, char *, size_t);

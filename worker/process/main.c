@@ -3,14 +3,15 @@
  *
  *   host (libbulkhead)
  *     └─ posix_spawn ─▶ bulkhead-worker warden      host's privileges, watches the host
- *                         └─ clone ─▶ zygote        all namespaces, driver loaded, pid 1 in there
+ *                         └─ clone ─▶ zygote        all namespaces, driver loaded, pid 1 there
  *                                       ├─ fork ─▶ worker   one for each stream: sandbox, filters,
  *                                       ├─ fork ─▶ worker   a Vulkan device
- *                                       └─ fork ─▶ prober   proves a layer, then ends
+ *                                       └─ fork ─▶ prober   tests a layer, then ends
  *     └─ posix_spawn ─▶ bulkhead-worker opener      host's privileges, opens files for loaders
  *
- *   warden.c → zygote.c → worker.c → session.c; sandbox_*.c one file for each mechanism; driver.c
- *   what differs between drivers. docs/sandbox.md explains order and reasons. */
+ *   The order of reading is warden.c, zygote.c, worker.c, session.c. worker/sandbox/ has one file
+ *   for each mechanism; driver.c has what differs between drivers. docs/sandbox.md explains order
+ *   and reasons. */
 #include "worker/opener/opener.h"
 #include "worker/process/warden.h"
 #include "worker/title.h"
@@ -29,8 +30,8 @@ static const char help[] =
     "To see what its sandbox does on this machine: bulkhead doctor.\n";
 
 #if BHI_SANITIZED && defined(__SANITIZE_ADDRESS__)
-/* A worker has no files, no /proc, no exec: the runtime has to do without, and a crash has to look
- * like one. Leaks of a process that ends with _exit() are the kernel's to clear. */
+/* In the sandbox a sanitizer has no files, no /proc and no exec, and a crash must show as its own
+ * signal. Leaks do not matter, because the process ends with _exit(). */
 const char *__asan_default_options(void);
 __attribute__((visibility("default"))) const char *__asan_default_options(void) {
     return "detect_leaks=0:symbolize=0:handle_segv=0:handle_sigbus=0:handle_abort=0:"
@@ -40,7 +41,7 @@ __attribute__((visibility("default"))) const char *__asan_default_options(void) 
 #endif
 
 int main(int argc, char **argv) {
-    /* Dots are room for the names of the processes that are forked from here (title.h). */
+    /* The dots make room for the titles of processes that are forked from here (title.h). */
     const bool mode = argc == 2 || (argc == 3 && argv[2][strspn(argv[2], ".")] == '\0');
     if (mode && strcmp(argv[1], "warden") == 0) {
         bhi_title_init(argc, argv);

@@ -28,12 +28,12 @@
 #endif
 
 enum { STARTING, KEEPING, FAILED };
-static _Atomic int state; /* the memory holder writes it, the worker waits for it */
+static _Atomic int state; /* the memory holder writes it; the worker waits for it */
 static const struct rlimit processor_time = {1, 1}; /* seconds */
-static bool taken_over; /* a test: what it would do for a worker that was taken over */
+static bool taken_over; /* for a test: acts as it would for a compromised worker */
 
-/* Where a filter is there already (a container's), strict mode is refused (EINVAL). This is the
- * same as one filter more. */
+/* Where a filter is already installed (in a container), the kernel refuses strict mode (EINVAL).
+ * This filter, installed as one more, allows the same calls. */
 static bool filtered(void) {
     struct sock_filter allowed[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
@@ -50,19 +50,19 @@ static bool filtered(void) {
     return syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
 }
 
-/* Shares everything with the worker, also errno, at which nobody looks then; nothing of libc beyond
- * calls. */
+/* Runs with the worker's memory, and with its errno, which nobody reads at that time. It uses
+ * nothing of libc except system calls. */
 static int keep(void *argument) {
     const int pipe_end = (int)(ptrdiff_t)argument;
     char byte;
     syscall(SYS_prctl, PR_SET_NAME, "bh-holder", 0, 0, 0);
-    /* Before anybody hears of the worker's death: see memory_holder.h. If it has died already, no
-     * driver code ever ran, and the end of the pipe will do. */
+    /* The signal must be set before anybody can learn of the worker's death: see memory_holder.h.
+     * If the worker has died already, no driver code ever ran, and the end of the pipe suffices. */
     if (syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGSTOP, 0, 0, 0) != 0) {
         atomic_store(&state, FAILED);
         syscall(SYS_exit, 0);
     }
-    /* The host does not know its pid: if it is taken over it can spin for this long. */
+    /* The host does not know its pid. If it is compromised, it can use this much processor time. */
     syscall(SYS_prlimit64, 0, RLIMIT_CPU, &processor_time, NULL);
     if (pipe_end > 0) {
         syscall(SYS_close_range, 0u, (unsigned)pipe_end - 1, 0u);
@@ -75,7 +75,7 @@ static int keep(void *argument) {
         atomic_signal_fence(memory_order_seq_cst);
     }
     if (walled) {
-        syscall(SYS_read, pipe_end, &byte, (size_t)1); /* ends with 0: nobody writes */
+        syscall(SYS_read, pipe_end, &byte, (size_t)1); /* returns 0 when the other end is closed */
     }
     syscall(SYS_exit, 0);
     return 0;
@@ -88,11 +88,12 @@ int bhi_memory_holder_start(int pipe_end, struct bhi_error *failure) {
         return bhi_error_set_errno(failure, BH_SYSTEM, errno, "no stack for the memory holder");
     }
     taken_over = BHI_FAULT_FAILS("holder");
-    /* A child, so that it gets its parent's death signal; the zygote inherits and reaps it. */
+    /* It is a child of the worker, so that it gets the worker's death signal. The zygote inherits
+     * and reaps it. */
     if (clone(keep, stack + STACK_BYTES, CLONE_VM, (void *)(ptrdiff_t)pipe_end) < 0) {
         return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot make the memory holder");
     }
-    /* No driver code runs before it is behind its walls. */
+    /* No code of the driver may run before the memory holder has its own sandbox. */
     const uint64_t end_ns = bhi_deadline_ns(START_NS);
     while (atomic_load(&state) == STARTING && bhi_now_ns() < end_ns) {
         sched_yield();

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FIRST "1000" /* the highest there is */
+#define FIRST "1000" /* the highest score */
 
 void bhi_oom_score_open(struct bhi_oom_score *score) {
     score->fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);

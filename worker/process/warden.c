@@ -24,21 +24,21 @@
 #include <unistd.h>
 
 #define START_TIMEOUT_MS  10000 /* for the host's first message */
-#define ANSWER_TIMEOUT_MS 2000  /* for a full socket to drain */
-#define KILL_TIMEOUT_MS   15000 /* a GPU driver may keep a dying process for seconds */
+#define ANSWER_TIMEOUT_MS 2000  /* for a full socket to have room again */
+#define KILL_TIMEOUT_MS   15000 /* a GPU's driver may keep a dying process for seconds */
 #define CGROUP_PATIENCE   1000000000ull
-#define PATIENCE_MS       (BHI_FAREWELL_MS + 50) /* for a zygote that leaves by itself */
+#define PATIENCE_MS       (BHI_FAREWELL_MS + 50) /* for a zygote to end by itself */
 
 struct warden {
     int host;  /* pidfd */
     int child; /* pidfd of the zygote */
     pid_t pid;
-    int go; /* write end of the zygote's pipe, which its workers watch, too */
+    int go; /* write end of the pipe that the zygote and its workers watch */
     struct bhi_msg_start start;
     struct bhi_zygote_stage *stage;
 };
 
-/* Drivers read dozens of variables. They get those that the host passes on, and no other. */
+/* Drivers read dozens of variables. They get only those that the host passes on deliberately. */
 static int clean_environment(void) {
     static const char *const kept[] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES", "LD_LIBRARY_PATH",
 #if BHI_FAULTS
@@ -77,7 +77,7 @@ static int answer(const struct bhi_error *failure) {
     return BHI_EXIT_START_FAILED;
 }
 
-/* Reads `start`. Returns 1, 0 where the host has gone, or -errno with |failure|. */
+/* Reads `start`. Returns 1; 0 if the host has gone; or -errno with |failure|. */
 static int read_start(struct warden *warden, struct bhi_error *failure) {
     struct pollfd ready = {.fd = BHI_HOST_SOCKET, .events = POLLIN};
     int n = poll(&ready, 1, START_TIMEOUT_MS);
@@ -145,13 +145,13 @@ static int clone_zygote(struct warden *warden, struct bhi_zygote_config *config,
     if (r == 0 && write(go[1], "g", 1) != 1) {
         r = bhi_error_set_errno(failure, BH_SYSTEM, errno, "the zygote died at once");
     }
-    /* Stays open: its hang-up tells workers of the host's end, and a zygote whose PDEATHSIG came
-     * too late of ours. */
+    /* The pipe stays open. Its hang-up tells the workers that the host has ended. It also tells the
+     * zygote that we have ended, if we died before it set PDEATHSIG. */
     warden->go = go[1];
     return r;
 }
 
-/* True once it is reaped. */
+/* Returns true when the zygote was reaped. */
 static bool reap(const struct warden *warden, int timeout_ms, siginfo_t *info) {
     struct pollfd ended = {.fd = warden->child, .events = POLLIN};
     int n;
@@ -174,11 +174,12 @@ static int patience_ms(const struct warden *warden) {
 
 static void host_is_gone(const struct warden *warden) {
     siginfo_t info;
-    /* First the word, so that nothing is left running on a device; then the signal. What is in the
-     * pipe says that the host has gone, and not this process alone. */
+    /* The byte comes first, so that workers stop what runs on a device; the signal comes later. A
+     * byte means that the host has gone; a hang-up without it means only that this process has
+     * gone. */
     (void)!write(warden->go, "h", 1);
     close(warden->go);
-    /* The folder at once: even a driver that keeps the zygote for a while does not keep it. */
+    /* The folder goes at once, even if the driver keeps the zygote for some time. */
     (void)bhi_remove_runtime_dir(warden->start.runtime_dir);
     if (!reap(warden, patience_ms(warden), &info)) {
         (void)pidfd_send_signal(warden->child, SIGKILL, NULL, 0);
@@ -204,7 +205,8 @@ static const char *stage_text(uint32_t stage) {
     }
 }
 
-/* Its reaped end. One that died before it could say why gets its obituary here. */
+/* The zygote has ended and was reaped. If it died before it could report why, the warden reports
+ * it. */
 static int zygote_is_gone(const struct warden *warden, const struct bhi_driver *driver,
                           const siginfo_t *info) {
     if (atomic_load(&warden->stage->answered) != 0) {
@@ -225,7 +227,7 @@ static int watch(const struct warden *warden, const struct bhi_driver *driver) {
         struct pollfd fds[2] = {[HOST] = {.fd = warden->host, .events = POLLIN},
                                 [ZYGOTE] = {.fd = warden->child, .events = POLLIN}};
         if (poll(fds, 2, -1) < 0 && errno != EINTR) {
-            fds[HOST].revents = POLLIN; /* blind: the safe assumption */
+            fds[HOST].revents = POLLIN; /* poll failed: treat it as the host's end, which is safe */
         }
         if (fds[HOST].revents != 0) {
             host_is_gone(warden);
@@ -238,7 +240,7 @@ static int watch(const struct warden *warden, const struct bhi_driver *driver) {
     }
 }
 
-/* From `start` to a cloned zygote. Returns 1, 0 where the host has gone, or -errno. */
+/* From `start` to a cloned zygote. Returns 1; 0 if the host has gone; or -errno. */
 static int begin(struct warden *warden, struct bhi_zygote_config *config,
                  struct bhi_error *failure) {
     int r = read_start(warden, failure);
@@ -250,7 +252,7 @@ static int begin(struct warden *warden, struct bhi_zygote_config *config,
     if (warden->stage == MAP_FAILED) {
         return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot map a page");
     }
-    if ((r = bhi_sandbox_ids_choose(&config->ids, failure)) != 0) { /* it reads a variable */
+    if ((r = bhi_sandbox_ids_choose(&config->ids, failure)) != 0) { /* needs the environment */
         return r;
     }
     if ((r = clean_environment()) != 0) {
@@ -268,7 +270,7 @@ static int begin(struct warden *warden, struct bhi_zygote_config *config,
 }
 
 int bhi_warden_run(void) {
-    static struct bhi_zygote_config config; /* large, and the zygote goes on using it */
+    static struct bhi_zygote_config config; /* static: it is large, and the zygote keeps it */
     struct warden warden = {.host = -1, .child = -1};
     struct bhi_error failure = {0};
 

@@ -5,10 +5,11 @@
  *     ▲   seqpacket, fd 3   │  └─ picks the driver          ▲
  *     └──── pidfd ──────────┘     pidfd, death signal ──────┘
  *
- * Host gone, however it died → the zygote is killed (and the kernel kills all its workers), the
- * runtime folder and the cgroups are removed. Zygote gone → it is reaped. Warden gone → the zygote
- * leaves by itself (orphan.h). It waits only in poll(), for descriptors that the kernel must end,
- * and with a time limit wherever it waits for something that a peer owes it. */
+ * When the host has gone, however it died, the warden kills the zygote (the kernel then kills all
+ * workers) and removes the runtime folder and the cgroups. When the zygote has gone, the warden
+ * reaps it. When the warden has gone, the zygote ends by itself (orphan.h). The warden waits only
+ * in poll(): for processes without a limit, because the kernel reports their end, and for a peer's
+ * message with a time limit. */
 #ifndef BHI_WORKER_PROCESS_WARDEN_H
 #define BHI_WORKER_PROCESS_WARDEN_H
 

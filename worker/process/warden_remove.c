@@ -33,8 +33,8 @@ int bhi_remove_runtime_dir(const char *path) {
     }
     for (const struct dirent *entry; (entry = readdir(dir));) {
         if (!is_dots(entry->d_name)) {
-            /* Without AT_REMOVEDIR: a folder in here is not ours, and stays. A link goes, not
-             * what it points to. */
+            /* Without AT_REMOVEDIR: a folder in here is not ours, and stays. Of a link only the
+             * link is removed. */
             (void)unlinkat(dirfd(dir), entry->d_name, 0);
         }
     }
@@ -42,7 +42,7 @@ int bhi_remove_runtime_dir(const char *path) {
     return rmdir(path) == 0 || errno == ENOENT ? 0 : -errno;
 }
 
-/* One pass. A cgroup's own files cannot be unlinked and go with it. */
+/* Tries once to remove the groups. A cgroup's own files cannot be unlinked; they go with it. */
 static int try_cgroup(const char *path) {
     DIR *dir = open_folder(path);
     if (!dir) {

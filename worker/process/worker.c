@@ -31,9 +31,9 @@ struct worker {
     PFN_vkGetInstanceProcAddr entry;
 };
 
-/* A process that is killed closes its descriptors, the highest first, and a GPU's driver takes
- * seconds to close its own while a kernel hangs. The supervisor is to hear of the death before
- * that: so the side channel has a second descriptor, above all others. */
+/* The kernel closes the descriptors of a killed process from the highest number down, and a GPU's
+ * driver takes seconds to close its own while a kernel hangs. The supervisor must notice the death
+ * before that. So the descriptor socket has a second descriptor, above all others. */
 static void hold_side_channel(const struct worker *worker, int fdpass) {
     const struct bhi_driver_info *driver = worker->sandbox.driver->info;
     struct rlimit limit;
@@ -45,7 +45,7 @@ static void hold_side_channel(const struct worker *worker, int fdpass) {
     (void)fcntl(fdpass, F_DUPFD_CLOEXEC, (int)most - 1);
 }
 
-/* In the order of the steps; each returns 0 or -errno with |failure|. */
+/* The steps, in their order. Each returns 0 or -errno with |failure|. */
 
 static int enter_sandbox(struct worker *worker, struct bhi_error *failure) {
     struct bhi_worker_config *config = worker->config;
@@ -56,7 +56,7 @@ static int enter_sandbox(struct worker *worker, struct bhi_error *failure) {
                                    "the lane is not a sealed memfd of %llu bytes",
                                    (unsigned long long)config->spawn->lane_bytes);
     }
-    /* Lane and progress are mapped: their descriptors go with everything else. */
+    /* Lane and progress are mapped; their descriptors are closed with all others. */
     const bool device = bhi_worker_has_device((enum bhi_worker_kind)config->spawn->kind);
     int kept[] = {fds[BHI_SPAWN_FDPASS], fds[BHI_SPAWN_DOORBELL], fds[BHI_SPAWN_CHANNEL],
                   config->farewell, config->holder};
@@ -83,7 +83,7 @@ static int enter_sandbox(struct worker *worker, struct bhi_error *failure) {
 }
 
 static int connect_channel(struct worker *worker, struct bhi_error *failure) {
-    /* Waits until it is connected: afterwards ZeroMQ's threads open no socket any more. */
+    /* Waits for the connection: after it ZeroMQ's threads open no more sockets. */
     int r = BHI_FAULT_FAILS("connect")
                 ? -ECONNREFUSED
                 : bhi_channel_accept(&worker->channel, worker->config->fds[BHI_SPAWN_CHANNEL]);
@@ -118,14 +118,14 @@ static int start_filter(struct worker *worker, struct bhi_error *failure) {
 
 static int start_watchdog(struct worker *worker, struct bhi_error *failure) {
     if (!bhi_worker_has_device((enum bhi_worker_kind)worker->config->spawn->kind)) {
-        return 0; /* no word ends what it hangs in */
+        return 0; /* its work cannot be stopped through an abort word */
     }
     return bhi_watchdog_start(&worker->watchdog, &worker->lane, worker->config->farewell, failure);
 }
 
 static int find_entry(struct worker *worker, struct bhi_error *failure) {
     if (!bhi_worker_has_device((enum bhi_worker_kind)worker->config->spawn->kind)) {
-        return 0; /* nothing of the driver runs */
+        return 0; /* it uses no driver */
     }
     worker->entry = bhi_driver_entry(worker->config->driver, failure);
     return !worker->entry ? -ENODEV : 0;
@@ -174,14 +174,15 @@ _Noreturn void bhi_worker_run(struct bhi_worker_config *config) {
         .layers = config->layers};
     name_it(kind);
     bhi_orphan_forget();
-    sigset_t none; /* the zygote blocks SIGCHLD */
+    sigset_t none; /* because the zygote blocks SIGCHLD */
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    /* Pid 1 of our namespace is the zygote, whose end is ours anyway; this is the second rope. */
+    /* When the zygote ends, which is pid 1 of our namespace, the kernel kills us anyway. The death
+     * signal is a second safeguard. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != 1 ||
         bhi_progress_map(&worker.progress, config->fds[BHI_SPAWN_PROGRESS],
                          config->spawn->progress_bytes) != 0) {
-        _exit(BHI_EXIT_START_FAILED); /* nowhere to say why */
+        _exit(BHI_EXIT_START_FAILED); /* there is no place to report an error */
     }
     bhi_alloc_watch(worker.progress.header);
 #if BHI_FAULTS
@@ -215,11 +216,11 @@ _Noreturn void bhi_worker_run(struct bhi_worker_config *config) {
     };
     struct bhi_session *session = bhi_session_start(&session_config);
     if (!session) {
-        _exit(BHI_EXIT_START_FAILED); /* it has said which step */
+        _exit(BHI_EXIT_START_FAILED); /* the step has reported its error */
     }
     run_step(&worker, BHI_STEP_LOCK_DOWN, lock_down);
     bhi_progress_step(&worker.progress, BHI_STEP_RUNNING);
     BHI_FAULT_POINT("ready");
-    /* _exit: the kernel takes the device down more surely than the driver's destructors. */
+    /* _exit, because the kernel closes the device more reliably than the driver's destructors. */
     _exit(bhi_session_run(session, worker.sandbox.layers));
 }

@@ -5,8 +5,8 @@
  *   → holder → channel, hello → filter A → watchdog → session start (device, threads, warm-up)
  *   → filter B → session
  *
- * What acts on one thread only comes before the channel, whose threads are the first. The channel
- * comes before filter A, which knows no socket() and no connect(). */
+ * Layers that act on one thread only come before the channel, which starts the first threads. The
+ * channel comes before filter A, which forbids socket() and connect(). */
 #ifndef BHI_WORKER_PROCESS_WORKER_H
 #define BHI_WORKER_PROCESS_WORKER_H
 
@@ -26,16 +26,16 @@ enum bhi_spawn_fd {
 
 struct bhi_worker_config {
     const struct bhi_driver *driver;
-    const struct bhi_scouted *scouted; /* the driver's devices, where there are several */
-    uint64_t layers;                   /* bits that hold in the zygote */
-    unsigned ordinal; /* 1, 2, … in its zygote; sentinels: from BHI_SENTINEL_ORDINAL on */
-    struct bhi_msg_spawn *spawn; /* the token in it is wiped once it is sent */
+    const struct bhi_scouted *scouted; /* the driver's devices, if there are several */
+    uint64_t layers;                   /* bits of the layers in force in the zygote */
+    unsigned ordinal; /* 1, 2, … in its zygote; sentinels count from BHI_SENTINEL_ORDINAL */
+    struct bhi_msg_spawn *spawn; /* its token is wiped after it was sent */
     int fds[BHI_SPAWN_FDS];
-    int holder;   /* read end of the memory holder's pipe; -1: none wanted */
-    int farewell; /* read end of the warden's pipe: hung up when the host has gone */
+    int holder;   /* read end of the memory holder's pipe; -1: no memory holder */
+    int farewell; /* read end of the warden's pipe, which hangs up when the host has gone */
 };
 
-/* In the forked child. */
+/* Runs in the forked child. */
 _Noreturn void bhi_worker_run(struct bhi_worker_config *config);
 
 #endif

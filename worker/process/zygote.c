@@ -35,18 +35,18 @@
 
 #define MAX_CHILDREN 4096
 #define MAX_PROBES   8
-#define NICER        1 /* a worker's share of a busy processor is four fifths of its host's */
+#define NICER        1 /* one nice level: four fifths of the host's share of a busy processor */
 #define TRACE_LAYER  UINT32_MAX /* a tracer, which is a prober of no layer */
 
-/* A child that somebody waits to hear of: a worker, or a prober (report is not NULL). */
+/* A child that the host wants to hear of: a worker, or a prober (report is not NULL). */
 struct child {
     pid_t pid; /* 0: free */
     uint32_t layer;
     uint64_t worker;
     uint64_t deadline_ns;
     bool killed;
-    int holder;      /* write end of its memory holder's pipe; -1: none */
-    bool has_device; /* it is told of the host's end, and ends by itself */
+    int holder;      /* write end of the pipe of its memory holder; -1: none */
+    bool has_device; /* it sees the host's end itself, and then exits */
     struct bhi_probe_report *report;
 };
 
@@ -54,10 +54,10 @@ static struct zygote {
     struct bhi_zygote_config *config;
     struct bhi_probe_context probes;
     struct bhi_scouted scouted;
-    int signals; /* signalfd: SIGCHLD */
+    int signals; /* signalfd for SIGCHLD */
     unsigned spawned, sentinels;
     struct bhi_oom_score oom_score;
-    bool leaving; /* nobody listens any more */
+    bool leaving; /* the host has gone */
     struct child children[MAX_CHILDREN];
 } zygote;
 
@@ -65,7 +65,7 @@ static struct zygote {
 
 static _Noreturn void leave(int code);
 
-/* Waits while the host does not read, and lives. */
+/* Waits while the host is alive and does not read. */
 static void say(const struct bhi_message *message, const int *fds, size_t fd_count) {
     for (;;) {
         int r = BHI_FAULT_FAILS("say")
@@ -149,8 +149,8 @@ static struct child *find_child(pid_t pid) {
     return NULL;
 }
 
-/* Ends the memory holders of those that have died: strangers that have been stopped. The last thing
- * that is done about a death: from here on the kernel frees that worker's memory. */
+/* Kills the memory holders of dead workers: stopped processes that are not our children. This is
+ * the last step after a death, because the kernel then frees the worker's memory. */
 static void end_holders(void) {
     for (;;) {
         siginfo_t info = {0};
@@ -163,10 +163,9 @@ static void end_holders(void) {
     }
 }
 
-/* Reaps all that has ended. Strangers (children of our children) are reaped and forgotten. The host
- * hears of a death before the body is taken away: to reap means to drop what the kernel remembers
- * of /proc/PID, and that took 10 ms where the worker's last thread was doing the same, without a
- * processor to do it on. */
+/* Reaps all processes that have ended; children of our children are reaped and ignored. The host is
+ * told of a death before the worker is reaped: reaping drops the kernel's entries of /proc/PID.
+ * That took 10 ms if the worker's last thread did the same and had no processor. */
 static void reap(void) {
     struct signalfd_siginfo drained;
     while (read(zygote.signals, &drained, sizeof drained) == (ssize_t)sizeof drained) {
@@ -188,8 +187,8 @@ static void reap(void) {
     end_holders();
 }
 
-/* Kills probers that have used up their time; their end is reported when they are reaped.
- * Returns how long poll() may sleep. */
+/* Kills probers whose time is up; their end is reported when they are reaped. Returns how long
+ * poll() may sleep. */
 static int check_deadlines(void) {
     const uint64_t now = bhi_now_ns();
     uint64_t next = BHI_FOREVER;
@@ -219,7 +218,7 @@ static unsigned patience_ms(void) {
     return BHI_FAREWELL_MS;
 }
 
-/* Kills what has nothing to end. True: somebody else is left. */
+/* Kills children that have nothing to stop on a device. Returns whether others are left. */
 static bool let_go(void) {
     bool left = false;
     for (size_t i = 0; i < MAX_CHILDREN; i++) {
@@ -233,8 +232,9 @@ static bool let_go(void) {
     return left;
 }
 
-/* The host has gone. Workers with a device know it, too, and end what runs there before they exit:
- * killed now, they would leave it running. All that is left after a while dies with us. */
+/* The host has gone. Workers with a device see it, too, and stop what runs there before they exit;
+ * if they were killed now, it would go on running. Processes that are left after the wait die with
+ * us. */
 static _Noreturn void leave(int code) {
     const uint64_t end_ns = bhi_deadline_ns(patience_ms() * 1000000ull);
     zygote.leaving = true;
@@ -275,7 +275,7 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
     memcpy(config.fds, fds, sizeof config.fds);
     BHI_FAULT_POINT("before_fork");
     bhi_oom_score_raise(&zygote.oom_score);
-    /* fork(), not the raw call: drivers may have registered handlers. */
+    /* fork() and not the raw call, because drivers may have registered handlers. */
     pid_t pid = fork();
     if (pid == 0) {
         bhi_worker_run(&config);
@@ -291,11 +291,11 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
         }
         return -fork_error;
     }
-    /* Nobody but us reaps it: the pid is still its own. */
+    /* Only we reap the child, so the pid cannot have been reused. */
     int pidfd = pidfd_open(pid, 0);
     if (pidfd < 0) {
         int error = errno;
-        kill(pid, SIGKILL); /* a stranger now */
+        kill(pid, SIGKILL); /* it is in no list, so its end is not reported */
         if (holder[1] >= 0) {
             close(holder[1]);
         }
@@ -310,8 +310,8 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
 }
 
 #if BHI_FAULTS
-/* Waits until the worker has said that it is ready, and sleeps: then its word overtakes ours.
- * Bounded. */
+/* Waits until the worker has sent `ready` and sleeps, so that its message arrives before ours. The
+ * wait is bounded. */
 static void be_late(int fd, uint64_t bytes) {
     struct bhi_progress progress;
     if (bhi_progress_map(&progress, fd, bytes) != 0) {
@@ -335,7 +335,7 @@ static void spawn(struct bhi_msg_spawn *request, const int *fds) {
         be_late(fds[BHI_SPAWN_PROGRESS], request->progress_bytes);
     }
 #endif
-    explicit_bzero(request->token, sizeof request->token); /* the next worker inherits our memory */
+    explicit_bzero(request->token, sizeof request->token); /* or the next worker would inherit it */
     for (size_t i = 0; i < BHI_SPAWN_FDS; i++) {
         close(fds[i]);
     }
@@ -362,7 +362,7 @@ static void refuse_probe(uint32_t layer, const char *text, int error) {
     say(&message, NULL, 0);
 }
 
-/* A place for a prober; NULL: there are too many. */
+/* Returns a place for a prober, or NULL if there are too many. */
 static struct child *prober(void) {
     unsigned running = 0;
     for (size_t i = 0; i < MAX_CHILDREN; i++) {
@@ -420,11 +420,11 @@ static void trace(const struct bhi_msg_trace *request, int fd) {
                                 .report = report};
     }
     if (page != MAP_FAILED) {
-        munmap(page, sizeof *page); /* the tracer has its own */
+        munmap(page, sizeof *page); /* the tracer has its own mapping */
     }
 }
 
-/* One request. Whatever is wrong with it is the host's fault, and nobody is left to serve. */
+/* Handles one request. A bad request is the host's error; then there is nobody left to serve. */
 static void serve(void) {
     static struct bhi_message message;
     int fds[BHI_FDPASS_MAX];
@@ -449,14 +449,15 @@ static void serve(void) {
     case BHI_MSG_TRACE:
         trace(&message.trace, fds[0]);
         break;
-    default: /* a second start */
+    default: /* for example a second `start` */
         _exit(BHI_EXIT_SUPERVISOR);
     }
 }
 
 /* -- starting ------------------------------------------------------------------------------- */
 
-/* To die with the warden. It may have died before: then its end of the pipe is closed. */
+/* Asks for SIGKILL when the warden dies. If the warden has died before, its end of the pipe is
+ * closed. */
 static void follow_warden(int go) {
     struct pollfd end = {.fd = go, .events = 0};
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || poll(&end, 1, 0) != 0) {
@@ -464,7 +465,8 @@ static void follow_warden(int go) {
     }
 }
 
-/* Until the warden has mapped our ids nothing here has an owner. */
+/* Waits until the warden has mapped our ids: before that, our processes and files belong to
+ * nobody. */
 static void await_warden(int go) {
     char byte;
     ssize_t n;
@@ -480,8 +482,9 @@ static void await_warden(int go) {
     follow_warden(go);
 }
 
-/* The root, and the ids of what lives in it. The driver's library is loaded and the folder entered
- * with the host's rights; what is put into the root is what these ids can reach. */
+/* Makes the root and takes its ids. Before, the driver's library was loaded and the runtime folder
+ * is entered with the host's rights. What is put into the root after that is what the new ids can
+ * reach. */
 static int settle(struct bhi_error *failure) {
     struct bhi_zygote_config *config = zygote.config;
     int tree = -1;
@@ -489,7 +492,7 @@ static int settle(struct bhi_error *failure) {
     if (r != 0 || (r = bhi_sandbox_ids_take(&config->ids, failure)) != 0) {
         return r;
     }
-    follow_warden(config->go); /* taking ids clears the death signal */
+    follow_warden(config->go); /* because taking the ids clears the death signal */
     if ((r = bhi_sandbox_root(&config->driver, tree, failure)) != 0) {
         return r;
     }
@@ -512,7 +515,7 @@ static int begin(struct bhi_error *failure) {
     struct bhi_zygote_config *config = zygote.config;
     struct utsname host;
     int r;
-    uname(&host); /* before it has a name of its own */
+    uname(&host); /* reads the host's name before ours is set */
     snprintf(zygote.probes.host_name, sizeof zygote.probes.host_name, "%s", host.nodename);
     if ((r = bhi_sandbox_namespaces_fini(failure)) != 0) {
         return r;
@@ -522,7 +525,7 @@ static int begin(struct bhi_error *failure) {
     bhi_faults_init();
     atomic_store(&config->stage->patient, BHI_FAULT_FAILS("farewell") ? 1 : 0);
 #endif
-    /* The library first: once the root is emptied it cannot be found. */
+    /* The library comes first, because it cannot be found in the emptied root. */
     atomic_store(&config->stage->stage, BHI_ZYGOTE_LOADING);
     if ((r = bhi_driver_load(&config->driver, failure)) != 0) {
         return r;
@@ -532,7 +535,7 @@ static int begin(struct bhi_error *failure) {
     if ((r = settle(failure)) != 0) {
         return r;
     }
-    /* A worker could write into it, and the warden would see it. */
+    /* Otherwise a worker could write into the page, and the warden would read that. */
     if (madvise(config->stage, sizeof *config->stage, MADV_DONTFORK) != 0) {
         return bhi_error_set_errno(failure, BH_SYSTEM, errno,
                                    "cannot keep a page from the workers");
@@ -574,7 +577,7 @@ _Noreturn void bhi_zygote_run(struct bhi_zygote_config *config) {
     zygote.config = config;
     bhi_title_set("bh-zygote", "zygote");
     await_warden(config->go);
-    /* Workers inherit it, and may not take it back. At nice 19 there is nothing below the host. */
+    /* Workers inherit the nice level and cannot lower it. At 19 no level below the host is left. */
     (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);
     if (begin(&failure) != 0) {
         fail(&failure);

@@ -8,9 +8,9 @@
  *       └────────── zygote_failed, exit ────┘                        │          | spawn_failed
  *                                                                    │ probe   → probed
  *                                                                    └ SIGCHLD → exited, once each
- * With several devices to choose from it is scouting (scout.h) between rooting and serving.
+ * If the driver has several devices, the zygote runs scouts (scout.h) between rooting and serving.
  *
- * Its end is the end of every worker: they are in its pid namespace. */
+ * When it ends, the kernel kills all its workers, because they are in its pid namespace. */
 #ifndef BHI_WORKER_PROCESS_ZYGOTE_H
 #define BHI_WORKER_PROCESS_ZYGOTE_H
 
@@ -19,13 +19,13 @@
 #include "worker/sandbox/sandbox.h"
 #include <stdint.h>
 
-/* Shared between warden and zygote (written by the zygote), so that a death in mid-start has a
- * name: a driver's constructor can crash. */
+/* Shared by warden and zygote; the zygote writes it. It tells the warden at which step of the start
+ * the zygote died, for example in a driver's constructor. */
 struct bhi_zygote_stage {
-    _Atomic uint32_t answered; /* zygote_ready or zygote_failed is on its way */
+    _Atomic uint32_t answered; /* zygote_ready or zygote_failed was sent, or is about to be */
     _Atomic uint32_t stage;    /* enum bhi_zygote_stages */
 #if BHI_FAULTS
-    _Atomic uint32_t patient; /* a test: no worker is killed before it has ended by itself */
+    _Atomic uint32_t patient; /* for a test: workers are not killed while they end by themselves */
 #endif
 };
 enum bhi_zygote_stages {
@@ -37,9 +37,9 @@ enum bhi_zygote_stages {
 };
 
 struct bhi_zygote_config {
-    int socket;      /* to the host */
+    int socket;      /* the socket to the host */
     int go;          /* pipe: a byte once the ids are mapped; hung up when the host has gone */
-    pid_t warden;    /* pid outside, for probes */
+    pid_t warden;    /* its pid outside, for probes */
     uint64_t layers; /* the namespaces' bits */
     struct bhi_driver driver;
     struct bhi_namespaces outside;

@@ -14,16 +14,17 @@ struct bhi_session_config {
     struct bhi_lane_view *lane;
     struct bhi_progress *progress;
     struct bhi_channel *channel;
-    int fdpass;   /* side channel: one tagged descriptor per message that announces one */
-    int doorbell; /* eventfd of the supervisor's reactor */
+    int fdpass;   /* descriptor socket: one tagged descriptor for each message that needs it */
+    int doorbell; /* eventfd that wakes the supervisor's reactor */
     PFN_vkGetInstanceProcAddr get_instance_proc_addr;
     uint32_t device_index;
-    const struct bhi_pci *pci; /* where that one is; NULL: the number says it */
-    /* All that the driver has, where this worker's driver sees its own alone; NULL: ask it. */
+    const struct bhi_pci *pci; /* PCI address of that device; NULL: use the number */
+    /* All devices of the driver, if this worker's driver sees only its own; NULL: ask the
+     * driver. */
     const struct bhi_msg_device *devices;
     size_t device_count;
-    struct bhi_watchdog *watchdog; /* NULL: nothing that runs can be told to end */
-    enum bhi_worker_kind kind;     /* without a device: loader.h, compiler.h */
+    struct bhi_watchdog *watchdog; /* NULL: what runs cannot be stopped */
+    enum bhi_worker_kind kind;     /* kinds without a device: see loader.h, compiler.h */
 };
 
 #endif

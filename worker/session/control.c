@@ -15,7 +15,8 @@
 #define SEND_PATIENCE_NS (10u * UINT64_C(1000000000))
 #define SEND_PAUSE_NS    UINT64_C(200000)
 
-/* The descriptor that was sent ahead of a message about |id|; -1: there is none, or another. */
+/* Returns the descriptor that was sent before a message about |id|; -1 if there is none, or it is
+ * for another id. */
 static int take_descriptor(struct bhi_session *s, uint32_t type, uint64_t id) {
     struct bhi_fd_tag tag;
     int fds[1] = {-1};
@@ -66,8 +67,8 @@ static int add_constant(struct bhi_session *s, const struct bhi_msg_kernel_spec 
     return 0;
 }
 
-/* The supervisor reads it at the latest when it has seen that a record has ended. Should it have
- * many before that, it is rung to read them. */
+/* The supervisor reads answers at the latest after it has seen a record end. If the socket is full
+ * before that, the doorbell makes it read. */
 static int send_answer(struct bhi_session *s, const struct bhi_fd_tag *tag, int fd) {
     const _Atomic uint32_t *doorbell = &s->config.lane->header->doorbell;
     const uint64_t deadline = bhi_deadline_ns(SEND_PATIENCE_NS);
@@ -99,7 +100,7 @@ static int attach(struct bhi_session *s, const struct bhi_msg_buffer_attach *mes
     return 0;
 }
 
-/* And what a worker would say that was taken over (faults.h). */
+/* Sends the answer; with an injected fault, one of a compromised worker (faults.h). */
 static int answer(struct bhi_session *s, struct bhi_fd_tag tag, int fd) {
     int error = 0;
     if (BHI_FAULT_FAILS("lie_nothing")) {
@@ -120,8 +121,8 @@ static int answer(struct bhi_session *s, struct bhi_fd_tag tag, int fd) {
     return error ? error : send_answer(s, &tag, fd);
 }
 
-/* The answer goes first: the supervisor looks for it when it sees that a record has ended that used
- * the buffer. */
+/* The answer is sent before the record ends: the supervisor looks for it when it sees the end of a
+ * record that used the buffer. */
 static int make(struct bhi_session *s, const struct bhi_msg_buffer_make *message) {
     const struct bhi_fd_tag tag = {
         .magic = BHI_WIRE_MAGIC, .type = BHI_MSG_BUFFER_MAKE, .id = message->buffer};
@@ -160,7 +161,7 @@ static int attach_file(struct bhi_session *s, const struct bhi_msg_file_attach *
     return 0;
 }
 
-/* What only a loader is told. */
+/* Handles messages for loaders only. */
 static int handle_files(struct bhi_session *s, const struct bhi_message *message) {
     switch (message->type) {
     case BHI_MSG_FILE_ATTACH:
@@ -178,7 +179,7 @@ static int handle_files(struct bhi_session *s, const struct bhi_message *message
     }
 }
 
-/* What only a compiler is told. */
+/* Handles messages for compilers only. */
 static int handle_sources(struct bhi_session *s, const struct bhi_message *message) {
     switch (message->type) {
     case BHI_MSG_BUFFER_ATTACH:
@@ -208,11 +209,11 @@ static int set_words(struct bhi_session *s, const struct bhi_msg_set *request) {
     answer.words_set.worker = request->worker;
     answer.words_set.vk_result = bhi_sentinel_device_set(s->sentinel, request->worker);
     const int err = bhi_session_send(s, &answer);
-    /* One that cannot set words any more makes room for another. */
+    /* A sentinel that can no longer set words exits, so that another one is started. */
     return err != 0 ? err : answer.words_set.vk_result != 0 ? BHI_EXIT_DEVICE_LOST : 0;
 }
 
-/* What only a sentinel is told. */
+/* Handles messages for sentinels only. */
 static int handle_words(struct bhi_session *s, const struct bhi_message *message) {
     switch (message->type) {
     case BHI_MSG_IMPORT:
@@ -322,7 +323,7 @@ int bhi_session_announce_words(struct bhi_session *s) {
     struct bhi_fd_tag tag = {.magic = BHI_WIRE_MAGIC, .type = BHI_MSG_WORDS};
     int fds[2] = {bhi_backend_words(s->backend, &message.words.bytes), -1};
     if (fds[0] < 0) {
-        return 0; /* no sentinel can help here */
+        return 0; /* a sentinel could not set its words */
     }
     const bool none = BHI_FAULT_FAILS("words_none"), two = BHI_FAULT_FAILS("words_two");
     const bool other = BHI_FAULT_FAILS("words_other");

@@ -12,24 +12,24 @@
 
 struct bhi_session {
     struct bhi_session_config config;
-    /* One of them, by config.kind; the others are NULL. */
+    /* config.kind decides which one is used; the others are NULL. */
     struct bhi_backend *backend;
     struct bhi_loader *loader;
     struct bhi_compiler *compiler;
     struct bhi_sentinel_device *sentinel;
     struct bhi_spin spin;
-    uint32_t control_handled; /* messages, modulo 2^32 */
+    uint32_t control_handled; /* messages handled, modulo 2^32 */
     uint64_t next_seq;
-    uint64_t completed;      /* what has been published */
-    uint64_t notified_at;    /* the last lane.notify_at that was answered */
+    uint64_t completed;      /* the seq of the last record that was published */
+    uint64_t notified_at;    /* the last lane.notify_at for which the doorbell was rung */
     uint64_t rung_completed; /* `completed` when the doorbell was last rung */
-    uint64_t record_ns;      /* how long one record took lately, on average */
-    uint64_t lines_ns;       /* until when its lines for the log use up what it may write */
+    uint64_t record_ns;      /* average time of the latest records */
+    uint64_t lines_ns;       /* when the budget of lines for the log is full again */
     /* Specialization constants that wait for their kernel_create. */
     struct bhi_spec_constant constants[256];
     uint32_t constant_count;
     uint64_t constants_kernel;
-    /* The batch in hand. */
+    /* The batch that runs now. */
     const struct bhi_lane_record *records[BHI_SESSION_BATCH];
     struct bhi_result results[BHI_SESSION_BATCH];
     struct bhi_error errors[BHI_SESSION_BATCH];
@@ -38,10 +38,10 @@ struct bhi_session {
 
 /* Waits for the next control message and handles it. Returns 0 or a worker exit code. */
 int bhi_session_control(struct bhi_session *session);
-/* Sends, waiting where the supervisor does not read at the moment. Returns 0 or an exit code. */
+/* Sends, and waits while the supervisor does not read. Returns 0 or an exit code. */
 int bhi_session_send(struct bhi_session *session, const struct bhi_message *message);
-/* Sends the memory of its abort words, where there is a sentinel for it. Before filter B, which
- * knows no sendmsg(). */
+/* Sends the memory of the abort words, if a sentinel can use it. Call it before filter B, which
+ * forbids sendmsg(). */
 int bhi_session_announce_words(struct bhi_session *session);
 /* Sends the reflections of kernels that were prepared since the last call. */
 int bhi_session_send_reflections(struct bhi_session *session);

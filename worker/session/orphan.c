@@ -16,8 +16,8 @@ static void out_of_time(int signal_number) {
     _exit(BHI_EXIT_SUPERVISOR);
 }
 
-/* Anybody may send it, who may at all: only the pipe tells. The kernel closes a process's
- * descriptors before it sends its children their death signals. */
+/* Other processes may send this signal, too, so the pipe decides. The kernel closes a dead
+ * process's descriptors before it sends death signals to the children. */
 static void look(int signal_number) {
     const int error = errno;
     struct pollfd warden = {.fd = warden_pipe, .events = 0};
@@ -41,7 +41,7 @@ int bhi_orphan_prepare(int go, unsigned limit_ms, struct bhi_error *failure) {
         return bhi_error_set_errno(failure, BH_SYSTEM, errno,
                                    "cannot prepare for the warden's end");
     }
-    look(SIGCONT); /* it may have died before */
+    look(SIGCONT); /* the warden may have died before */
     return 0;
 }
 

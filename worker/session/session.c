@@ -9,36 +9,37 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Records larger than this run alone: there is nothing to gain by merging them. */
+/* A larger record runs alone: merging it would gain nothing. */
 #define MERGE_BYTES 4096u
-/* What is merged is published together: about this long is the last one kept waiting. */
+/* Merged records are published together. This limits about how long the first result waits for the
+ * last. */
 #define MERGE_NS         UINT64_C(2000000)
 #define HARVEST_PAUSE_NS UINT64_C(200000)
-#define SPIN_NS          50000u /* at most, and at first */
-#define LINES            100u   /* for the host's log, at once; and then one every */
+#define SPIN_NS          50000u /* the highest budget, and the first one */
+#define LINES            100u   /* lines for the host's log at once; then one every */
 #define LINE_NS          UINT64_C(100000000)
 
 static void ring(struct bhi_session *s) {
     const uint64_t one = 1;
     s->rung_completed = s->completed;
-    /* Full already counts as rung. */
+    /* If the counter is full, the doorbell is rung already. */
     ssize_t written = write(s->config.doorbell, &one, sizeof one);
     (void)written;
 }
 
-/* The supervisor has to know when the time to run begins. */
+/* Tells the supervisor when a compile begins and ends, because the deadline counts from its end. */
 static void compiling(void *user, uint64_t seq, bool over) {
     struct bhi_session *s = user;
     struct bhi_progress_header *header = s->config.progress->header;
     atomic_store_explicit(over ? &header->run_seq : &header->compile_seq, seq,
                           memory_order_release);
-    if (over && seq != 0) { /* 0: the warm-up */
+    if (over && seq != 0) { /* 0 is the warm-up */
         ring(s);
     }
 }
 
-/* A host kills a worker that floods it with lines (supervisor/worker/conduct.h): what is over half
- * of its budget is dropped, and so is what does not fit into the channel. */
+/* The host kills a worker that sends too many lines (supervisor/worker/conduct.h). Lines beyond
+ * half of that budget are dropped, and so are lines that do not fit into the channel. */
 static void send_line(void *user, uint32_t level, const char *line) {
     struct bhi_session *s = user;
     const uint64_t now = bhi_now_ns();
@@ -75,7 +76,7 @@ static int send_known_devices(struct bhi_session *s) {
     return err;
 }
 
-/* The `device` messages, also where we could have none. */
+/* Sends the `device` messages, also if no backend could be created. */
 static int send_devices(struct bhi_session *s, const struct bhi_backend_config *config) {
     if (s->config.devices) {
         return send_known_devices(s);
@@ -95,7 +96,7 @@ static int send_devices(struct bhi_session *s, const struct bhi_backend_config *
     return err;
 }
 
-/* One that runs no kernels. */
+/* Starts a session that runs no kernels. */
 static struct bhi_session *start_other(struct bhi_session *s) {
     struct bhi_error error;
     if (s->config.kind == BHI_WORKER_SENTINEL) {
@@ -165,7 +166,7 @@ void bhi_session_destroy(struct bhi_session *s) {
     }
 }
 
-/* Makes everything up to |seq| visible and wakes whoever waits for it. */
+/* Publishes everything up to |seq|, and wakes the threads that wait for it. */
 static void publish(struct bhi_session *s, uint64_t seq, bool failed) {
     const struct bhi_lane_header *lane = s->config.lane->header;
     const uint64_t before = s->completed;
@@ -174,7 +175,8 @@ static void publish(struct bhi_session *s, uint64_t seq, bool failed) {
     for (uint64_t one = before; one < seq; one++) {
         BHI_FAULT_POINT("after_record");
     }
-    /* Publish first, then look who sleeps: they announce themselves first, then look (Dekker). */
+    /* Publish first, then check for sleepers. They first announce that they sleep, then check
+     * (Dekker). */
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&lane->waiters, memory_order_relaxed) != 0) {
         bhi_progress_wake(s->config.progress);
@@ -189,8 +191,9 @@ static void publish(struct bhi_session *s, uint64_t seq, bool failed) {
     }
 }
 
-/* The error slot of |seq| may still hold a text that the supervisor has not read: it must have
- * harvested that submission first. It is told, and it harvests in bounded time or is gone. */
+/* The error slot of |seq| may hold a text that the supervisor has not read yet. Then this waits
+ * until the supervisor has harvested that older submission. The doorbell tells it; it harvests in
+ * bounded time or has gone. */
 static void wait_for_slot(struct bhi_session *s, uint64_t seq) {
     const struct bhi_lane_header *lane = s->config.lane->header;
     const uint64_t old = s->config.progress->errors[seq % BHI_ERROR_SLOTS].seq;
@@ -208,7 +211,7 @@ static void wait_for_slot(struct bhi_session *s, uint64_t seq) {
     }
 }
 
-/* The next records that can be run together; the first of them is |first|. */
+/* Gathers the records, from |first| on, that can run together. */
 static int gather(struct bhi_session *s, const struct bhi_lane_record *first, size_t *out_count) {
     struct bhi_lane_view *lane = s->config.lane;
     const bool at_once = BHI_FAULT_FAILS("merge") || s->record_ns == 0;
@@ -244,7 +247,8 @@ static int gather(struct bhi_session *s, const struct bhi_lane_record *first, si
     return 0;
 }
 
-/* Runs |count| records. False: the device is lost. Without one they are never gathered. */
+/* Runs |count| records. Returns false if the device is lost. A worker without a device gets one
+ * record at a time. */
 static bool run_records(struct bhi_session *s, size_t count) {
     if (s->loader) {
         bhi_loader_run(s->loader, s->records[0], &s->results[0], &s->errors[0]);
@@ -274,7 +278,7 @@ static bool run_first(struct bhi_session *s) {
 
 static void write_result(struct bhi_session *s, const struct bhi_result *result, const char *text) {
 #if BHI_FAULTS
-    /* The seq comes last: what is torn has none. */
+    /* The second half is written first, so a torn result has no seq. */
     struct bhi_result *slot = &s->config.progress->results[result->seq & s->config.progress->mask];
     const size_t half = sizeof *result / 2;
     memcpy((char *)slot + half, (const char *)result + half, sizeof *result - half);
@@ -285,7 +289,7 @@ static void write_result(struct bhi_session *s, const struct bhi_result *result,
     bhi_progress_result(s->config.progress, result, text);
 }
 
-/* To the watchdog, which exits when the host has gone and nothing runs. */
+/* Tells the watchdog, which exits when the host has gone and nothing runs. */
 static void say_busy(struct bhi_session *s, bool busy) {
     if (s->config.watchdog) {
         atomic_store_explicit(&s->config.watchdog->busy, busy, memory_order_release);
@@ -296,7 +300,7 @@ static bool is_alone(const struct bhi_session *s) {
     return s->config.watchdog && atomic_load(&s->config.watchdog->host_gone);
 }
 
-/* What a worker that was taken over may say of a kernel that has done nothing. */
+/* What a compromised worker may report of a kernel that has not run. */
 static void pretend(struct bhi_session *s, uint64_t seq) {
     const bool dies = BHI_FAULT_FAILS("lie_compile"), hangs = BHI_FAULT_FAILS("lie_pretend");
     if (dies || hangs) {
@@ -317,15 +321,16 @@ static int run_batch(struct bhi_session *s, size_t count) {
         BHI_FAULT_POINT("started");
         pretend(s, first + i);
     }
-    /* What is withdrawn before this is seen; what comes after finds started_seq (lane.h). */
+    /* A withdrawal before this fence is seen here; a later one sees started_seq (lane.h). */
     atomic_thread_fence(memory_order_seq_cst);
     say_busy(s, true);
     bool withdrawn = false;
     for (size_t i = 0; i < count; i++) {
         withdrawn |= bhi_lane_withdrawn(s->config.lane, first + i);
     }
-    /* Without the withdrawn ones they cannot be merged. One by one then, each with its own record
-     * of completion: the others are gathered anew, and nobody need guess which of them ran. */
+    /* If one of them is withdrawn, the batch cannot run merged. Then only the first record runs
+     * now, with its own completion, and the others are gathered again. So it is always known which
+     * of them ran. */
     if (withdrawn) {
         count = 1;
     }
@@ -338,7 +343,8 @@ static int run_batch(struct bhi_session *s, size_t count) {
         return err;
     }
     if (s->backend) {
-        /* Before anybody knows that it is compiled: then they may end this process. */
+        /* This comes before the result is published: after that the supervisor may end this
+         * process. */
         bhi_backend_cache_save(s->backend, false);
     }
     bool failed = false;
@@ -369,7 +375,7 @@ static int run_batch(struct bhi_session *s, size_t count) {
             const uint64_t harvested =
                 atomic_load_explicit(&s->config.lane->header->harvested, memory_order_acquire);
             if (old > harvested && i > 0) {
-                publish(s, first + i - 1, failed); /* what is done need not wait as well */
+                publish(s, first + i - 1, failed); /* so that finished results do not wait, too */
                 failed = false;
             }
             wait_for_slot(s, first + i);
@@ -395,24 +401,26 @@ static void sleep_on(struct bhi_session *s, uint32_t seen) {
         s->completed != s->rung_completed) {
         ring(s);
     }
-    /* We say that we sleep, then look once more; they ring, then look whether we sleep (Dekker). */
+    /* We announce that we sleep, then check the doorbell again. They ring, then check whether we
+     * sleep (Dekker). */
     atomic_store_explicit(&header->sleeping, 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&lane->doorbell, memory_order_acquire) == seen) {
         (void)bhi_futex_wait(&lane->doorbell, seen, true, BHI_FOREVER);
     }
     atomic_store_explicit(&header->sleeping, 0, memory_order_relaxed);
-    /* Misses have lowered the budget; had it been the full one, this would have been a hit. */
+    /* The spin budget is low after several misses, but with a full budget this wait would have been
+     * a hit. */
     if (bhi_now_ns() - began < SPIN_NS) {
         atomic_store_explicit(&s->spin.budget_ns, SPIN_NS, memory_order_relaxed);
     }
 }
 
-/* One turn: control messages, a batch, or sleep. Returns 0 or an exit code. */
+/* One step: a control message, a batch, or sleep. Returns 0 or an exit code. */
 static int turn(struct bhi_session *s) {
     const struct bhi_lane_header *lane = s->config.lane->header;
     int err = 0;
-    /* Read the doorbell first: what is published after this changes it. */
+    /* The doorbell is read first: whatever is published later changes it. */
     const uint32_t seen = atomic_load_explicit(&lane->doorbell, memory_order_acquire);
     const struct bhi_lane_record *record = bhi_lane_peek(s->config.lane, 0, &err);
     if (err != 0) {
@@ -428,7 +436,7 @@ static int turn(struct bhi_session *s) {
         }
         return err;
     }
-    /* A message that a record asked for may have been handled before it is counted there. */
+    /* A message that a record needs may be handled before the counter shows it. */
     const uint32_t sent = atomic_load_explicit(&lane->control_sent, memory_order_acquire);
     if ((int32_t)(sent - s->control_handled) > 0) {
         return bhi_session_control(s);

@@ -14,7 +14,7 @@
 
 #define STACK_BYTES (256u << 10)
 #define PAUSE_NS    500000
-#define HOST_MS     1 /* between two looks at whether anything runs */
+#define HOST_MS     1 /* interval between checks whether anything runs */
 
 static void *watch(void *argument) {
     struct bhi_watchdog *watchdog = argument;
@@ -22,7 +22,7 @@ static void *watch(void *argument) {
     uint64_t seen = 0;
     (void)prctl(PR_SET_NAME, "watchdog");
     for (;;) {
-        /* The word first: what is stored after this changes it. */
+        /* The word is read first: whatever is stored later changes it. */
         const uint32_t word = atomic_load_explicit(&lane->abort_word, memory_order_acquire);
         const uint64_t seq = atomic_load_explicit(&lane->abort_seq, memory_order_acquire);
         struct bhi_backend *backend = atomic_load(&watchdog->backend);
@@ -37,10 +37,10 @@ static void *watch(void *argument) {
     return NULL;
 }
 
-/* When the warden's pipe has hung up. The warden says that the host has gone; one that is killed
- * says nothing, and then the host may be alive (what it runs is not to end with a deadline's
- * result), dead, or about to die: a process that is killed closes its descriptors somewhat later.
- * The zygote's patience bounds it. */
+/* Called when the warden's pipe has hung up. A warden whose host has gone writes a byte before. A
+ * killed warden writes none; then the host may be alive (so its work must not end with a deadline's
+ * result), dead, or about to die: a killed process closes its descriptors a little later. The
+ * zygote's time limit bounds the wait. */
 static bool host_has_gone(const struct bhi_watchdog *watchdog) {
     struct pollfd word = {.fd = watchdog->farewell, .events = POLLIN};
     struct pollfd host = {.fd = BHI_FDPASS_DESCRIPTOR, .events = 0};
@@ -66,7 +66,7 @@ static void *watch_host(void *argument) {
     if (backend && (warden.revents & POLLHUP) != 0 && host_has_gone(watchdog)) {
         atomic_store(&watchdog->host_gone, true);
         bhi_backend_abort_all(backend);
-        while (atomic_load(&watchdog->busy)) { /* the zygote's patience ends it */
+        while (atomic_load(&watchdog->busy)) { /* until the zygote's time limit */
             (void)nanosleep(&pause, NULL);
         }
     }
@@ -79,7 +79,7 @@ static int start(void *(*run)(void *), struct bhi_watchdog *watchdog) {
     int error = pthread_attr_init(&attributes);
     if (error == 0) {
         pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-        pthread_attr_setstacksize(&attributes, STACK_BYTES); /* it counts against RLIMIT_DATA */
+        pthread_attr_setstacksize(&attributes, STACK_BYTES); /* stacks count against RLIMIT_DATA */
         error = pthread_create(&thread, &attributes, run, watchdog);
         pthread_attr_destroy(&attributes);
     }

@@ -1,12 +1,12 @@
-/* The watchdog: threads of the worker that have what runs end, while the session waits for the
- * device. They allocate nothing, and call nothing of the driver where a processor can write the
- * abort words; elsewhere they use the transfer queue (worker/vulkan/transfer.h).
+/* The watchdog: threads of the worker that stop what runs, while the session waits for the device.
+ * They allocate nothing. If a processor can write the abort words, they make no call of the driver;
+ * else they use the transfer queue (worker/vulkan/transfer.h).
  *
- *   watchdog        waits for the supervisor's word that one submission shall end (lane.abort_seq)
- *   host-watchdog   waits for the end of the host, of which the warden tells by closing its end of
- *                   a pipe, or, where the warden was killed too, the side channel by hanging up;
- *                   has everything end and then exits. What a process that is killed has running
- *                   on a GPU goes on running there, and all others on that GPU wait for it.
+ *   watchdog        waits until the supervisor asks for the end of a submission (lane.abort_seq)
+ *   host-watchdog   waits for the end of the host: the warden's pipe hangs up or, if the warden was
+ *                   killed too, the descriptor socket does. Then it stops everything and exits:
+ *                   work of a killed process goes on running on a GPU, and all others on that GPU
+ *                   wait for it.
  */
 #ifndef BHI_WORKER_SESSION_WATCHDOG_H
 #define BHI_WORKER_SESSION_WATCHDOG_H
@@ -16,21 +16,21 @@
 #include "worker/error.h"
 #include "worker/sentinel.h"
 
-/* How long workers have to end by themselves when the host has gone; the zygote goes after that,
- * and takes them with it. A kernel that runs on a GPU ends in about 20 ms. */
+/* How long workers have to end by themselves after the host has gone. Then the zygote ends, and its
+ * workers with it. A guarded kernel on a GPU ends in about 20 ms. */
 #define BHI_FAREWELL_MS 100
 
 struct bhi_watchdog {
     const struct bhi_lane_header *lane;
     int farewell;                                 /* read end of the warden's pipe; -1: none */
     struct bhi_backend *_Atomic backend;          /* NULL: nothing runs yet */
-    struct bhi_sentinel_device *_Atomic sentinel; /* of a sentinel, which has no backend */
-    atomic_bool busy;                             /* the session has records that it runs */
-    atomic_bool host_gone; /* the host has gone: who waits for it waits for ever */
+    struct bhi_sentinel_device *_Atomic sentinel; /* for a sentinel, which has no backend */
+    atomic_bool busy;                             /* the session runs records */
+    atomic_bool host_gone; /* the host has gone: a wait for it would never end */
 };
 
-/* Starts them, for as long as the process lives: behind the sandbox's layers, which act on one
- * thread only, and before filter B, which knows no new threads. Returns 0 or -errno. */
+/* Starts the threads, which run as long as the process. Call it after the layers that act on one
+ * thread only, and before filter B, which forbids new threads. Returns 0 or -errno. */
 int bhi_watchdog_start(struct bhi_watchdog *watchdog, const struct bhi_lane_view *lane,
                        int farewell, struct bhi_error *failure);
 

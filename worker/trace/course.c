@@ -1,5 +1,5 @@
-/* What a traced driver is given to do: all that a worker does with one, with buffers and kernels of
- * our own. */
+/* What a traced driver has to do: everything that a worker does with its driver, with buffers and
+ * kernels of our own. */
 #include "base/fd.h"
 #include "base/memfd.h"
 #include "ipc/cache_area.h"
@@ -24,8 +24,8 @@
 #define LARGE (UINT64_C(32) << 20)
 #define CACHE (UINT64_C(4) << 20)
 
-/* Shared memory, a barrier, loops, an array that does not fit registers, integers and floats: what
- * makes a driver compile and allocate. */
+/* Workgroup memory, a barrier, loops, an array too large for registers, integers and floats: these
+ * make a driver compile and allocate. */
 static const char source[] =
     "#version 450\n"
     "layout(local_size_x = 64) in;\n"
@@ -74,7 +74,7 @@ bool bhi_trace_course_prepare(struct bhi_trace_course *course, enum bhi_trace_ro
     if (!compile(course, page)) {
         return false;
     }
-    if (role == BHI_TRACE_WORKER) { /* stands for device memory where that is the host's */
+    if (role == BHI_TRACE_WORKER) { /* stands for device memory if that is in host memory */
         course->given = bhi_memfd_create("trace-device", LARGE, 0);
     }
     course->buffers[0] = bhi_memfd_create("trace-in", SMALL, 0);
@@ -138,7 +138,7 @@ static bool run(struct bhi_backend *backend, uint64_t seq, uint64_t kernel, uint
     return error->status == BH_OK;
 }
 
-/* As between a buffer in device memory and a staging buffer. */
+/* Copies as between a buffer in device memory and a staging buffer. */
 static bool copy(struct bhi_backend *backend, uint64_t seq, uint64_t from, uint64_t to,
                  struct bhi_error *error) {
     struct {
@@ -166,7 +166,7 @@ static void add_kernel(struct bhi_backend *backend, const struct bhi_trace_cours
     bhi_backend_kernel_create(backend, &kernel, course->code, NULL, 0);
 }
 
-/* What this does itself is no call of the driver's. */
+/* Sends |fd|. Its own calls are not traced, because they are not the driver's. */
 static bool hand_out(struct bhi_tracee_page *page, enum bhi_trace_role role, int fd, uint64_t bytes,
                      struct bhi_error *error) {
     const struct bhi_trace_handed handed = {.bytes = bytes, .role = role};
@@ -184,14 +184,14 @@ static void leave_out(struct bhi_tracee_page *page, const char *what) {
              what);
 }
 
-/* Made here, or elsewhere and imported; its own buffer is |DEVICE|. */
+/* Uses device memory that was made here or imported. The buffer's id is DEVICE. */
 static bool use_device_memory(struct bhi_backend *backend, struct bhi_error *error) {
     return copy(backend, 11, BIG, DEVICE, error) &&
            run(backend, 12, GUARDED, DEVICE, SMALL, error) && copy(backend, 13, DEVICE, OUT, error);
 }
 
-/* A device that does not share its memory has such buffers in the host's: copies are all that is
- * left of them there. */
+/* If the device does not share its memory, such buffers are in host memory: only copies can be
+ * traced. */
 static bool make_device_memory(struct bhi_trace_course *course, struct bhi_backend *backend,
                                struct bhi_tracee_page *page, struct bhi_error *error) {
     atomic_store(&page->phase, BHI_TRACE_MEMORY);
@@ -242,7 +242,7 @@ static bool work(struct bhi_trace_course *course, struct bhi_backend *backend,
     return true;
 }
 
-/* As the driver itself puts it; SwiftShader has no words but a number. */
+/* Writes the version as the driver gives it; SwiftShader gives only a number. */
 static void tell_version(const struct bhi_backend_config *config, struct bhi_backend *backend,
                          struct bhi_tracee_page *page) {
     struct bhi_msg_device *devices = calloc(64, sizeof *devices);
@@ -264,7 +264,7 @@ static void note_descriptors(struct bhi_tracee_page *page) {
     }
 }
 
-/* Behind filter B from now on. */
+/* From now on counts as running under filter B. */
 static void lock_down(struct bhi_tracee_page *page, enum bhi_trace_phase next) {
     atomic_store(&page->phase, BHI_TRACE_PHASES);
     note_descriptors(page);
@@ -297,7 +297,7 @@ static bool be_worker(struct bhi_trace_course *course, const struct bhi_backend_
     return work(course, backend, page, error);
 }
 
-/* Until it has a device it does as the first one did. */
+/* Its calls up to the device are not traced: they are the same as those of the first worker. */
 static bool be_importer(struct bhi_trace_course *course, const struct bhi_backend_config *config,
                         struct bhi_tracee_page *page, struct bhi_error *error) {
     atomic_store(&page->phase, BHI_TRACE_PHASES);

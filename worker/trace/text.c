@@ -1,4 +1,4 @@
-/* Arguments of system calls in words: what a rule can compare, and the paths. */
+/* Writes arguments of system calls as text: those that a rule can compare, and paths. */
 #include "worker/trace/run.h"
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@ struct word {
     const char *name;
 };
 
-/* "a|b|0x40"; what no word stands for is a number. */
+/* Writes "a|b|0x40": names of the known bits, and a number for the others. */
 static void words(char *out, size_t size, const struct word *list, size_t count, uint64_t value,
                   const char *zero) {
     size_t used = 0;
@@ -41,7 +41,7 @@ static void words(char *out, size_t size, const struct word *list, size_t count,
     }
 }
 
-/* "name", or the number. */
+/* Writes the name of |value|, or the number. */
 static void one(char *out, size_t size, const struct word *list, size_t count, uint64_t value) {
     for (size_t i = 0; i < count; i++) {
         if (list[i].bits == value) {
@@ -97,7 +97,7 @@ static const struct word requests[] = {
 static void text_at(pid_t pid, uint64_t address, char *out, size_t size) {
     char bytes[150];
     memset(bytes, 0, sizeof bytes);
-    /* Up to the end of its page: the next one may not be there. */
+    /* Up to the end of the page: the next page may not be mapped. */
     const size_t room = 4096 - (size_t)(address & 4095);
     const struct iovec here = {bytes, sizeof bytes - 1};
     const struct iovec there[2] = {
@@ -111,7 +111,8 @@ static void text_at(pid_t pid, uint64_t address, char *out, size_t size) {
     snprintf(out, size, "%s", bytes);
 }
 
-/* What is behind a descriptor: "/dev/nvidiactl ", or nothing where /proc does not tell. */
+/* Writes what a descriptor refers to, such as "/dev/nvidiactl ", or nothing if /proc does not
+ * tell. */
 static void descriptor(pid_t pid, uint64_t fd, char *out, size_t size) {
     char link[64];
     snprintf(link, sizeof link, "/proc/%d/fd/%d", (int)pid, (int)fd);
@@ -128,7 +129,7 @@ static void file(pid_t pid, uint64_t folder, uint64_t path, char *out, size_t si
     char name[160];
     text_at(pid, path, name, sizeof name);
     struct stat st;
-    /* The tracer has the tracee's root; only its rights are others. */
+    /* The tracer has the same root as the tracee, with other rights. */
     const bool there = name[0] == '/' && lstat(name, &st) == 0;
     snprintf(out, size, "%s%s%s", name[0] != '\0' ? name : "(its descriptor)",
              name[0] == '/' || name[0] == '\0' || (int)folder == AT_FDCWD ? "" : " (in a folder)",

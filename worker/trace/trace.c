@@ -33,7 +33,8 @@
 
 /* -- the tracee ------------------------------------------------------------------------------- */
 
-/* Puts every call to whoever holds the listener, but the one that sends it there. */
+/* Sends every call to the process that holds the listener, except the call that sends the
+ * listener. */
 static int listen_to_all(void) {
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
@@ -72,7 +73,7 @@ static bool enter(const struct bhi_probe_context *context, uint32_t index,
     course->cache = kept[5];
     course->given = kept[6];
     page->pid = (int32_t)getpid();
-    (void)prctl(PR_SET_DUMPABLE, 1); /* the tracer reads paths; without, it does not name them */
+    (void)prctl(PR_SET_DUMPABLE, 1); /* otherwise the tracer cannot read paths, and shows none */
     const int listener = listen_to_all();
     if (listener < 0 || bhi_fdpass_send(BHI_FDPASS_DESCRIPTOR, "", 1, &listener, 1) != 0) {
         snprintf(page->failure, sizeof page->failure, "cannot be traced: %s",
@@ -88,7 +89,7 @@ static _Noreturn void be_tracee(const struct bhi_probe_context *context, uint32_
                                 struct bhi_tracee_page *page) {
     struct bhi_trace_course course;
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() == 1) {
-        _exit(1); /* the tracer is gone already */
+        _exit(1); /* the tracer has ended already */
     }
     if (bhi_trace_course_prepare(&course, (enum bhi_trace_role)handed->role, handed, given, page) &&
         enter(context, index, &course, socket, page)) {
@@ -151,7 +152,7 @@ static bool behind_b(uint32_t phase) {
 static void answer(struct tracer *tracer) {
     struct seccomp_notif call = {0};
     if (ioctl(tracer->listener, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) {
-        return; /* it has died, or a signal took the call back */
+        return; /* the tracee has died, or a signal has interrupted the call */
     }
     const uint32_t phase = atomic_load(&tracer->tracee->phase);
     int judged = 0;
@@ -176,7 +177,7 @@ static void answer(struct tracer *tracer) {
     (void)ioctl(tracer->listener, SECCOMP_IOCTL_NOTIF_SEND, &response);
 }
 
-/* Until the tracee has ended. */
+/* Answers calls until the tracee has ended. */
 static void serve(struct tracer *tracer) {
     for (;;) {
         struct pollfd ready = {.fd = tracer->listener, .events = POLLIN};
@@ -191,7 +192,7 @@ static void serve(struct tracer *tracer) {
     }
 }
 
-/* What the tracee of |role| has left. The first failure counts. */
+/* Takes what the tracee of |role| has left. The first failure counts. */
 static void finish(struct tracer *tracer, enum bhi_trace_role role) {
     static const char *const whose[BHI_TRACE_ROLES] = {
         [BHI_TRACE_WORKER] = "",
@@ -228,7 +229,7 @@ static void finish(struct tracer *tracer, enum bhi_trace_role role) {
     }
 }
 
-/* What a tracee has handed out, for others: |fds| and |handed| have room for one of each role. */
+/* Collects what a tracee has sent for others: |fds| and |handed| have one entry for each role. */
 static void collect(int socket, struct bhi_trace_handed handed[BHI_TRACE_ROLES],
                     int fds[BHI_TRACE_ROLES]) {
     struct bhi_trace_handed one;
@@ -246,7 +247,8 @@ static void collect(int socket, struct bhi_trace_handed handed[BHI_TRACE_ROLES],
     }
 }
 
-/* One tracee, from its fork to its end. False: it did not begin, and |why| says so. */
+/* Runs one tracee, from its fork to its end. Returns false if it did not begin; |why| says the
+ * reason. */
 static bool trace_one(struct tracer *tracer, const struct bhi_probe_context *context,
                       uint32_t index, enum bhi_trace_role role,
                       struct bhi_trace_handed handed[BHI_TRACE_ROLES], int fds[BHI_TRACE_ROLES],
