@@ -23,7 +23,7 @@ static struct bhi_vk_fill fill_of(uint32_t slot, uint32_t value) {
                                 .value = value};
 }
 
-/* Memory that a sentinel can import. */
+/* Makes the words in memory that a sentinel can import. */
 static VkResult create_remote(struct bhi_vk_device *device, struct bhi_vk_abort *a,
                               VkBufferUsageFlags usage, const char **out_call) {
     static const struct bhi_vk_fill zero = {.size = VK_WHOLE_SIZE};
@@ -42,8 +42,8 @@ static VkResult create_remote(struct bhi_vk_device *device, struct bhi_vk_abort 
     if (result == VK_SUCCESS) {
         result = bhi_vk_transfer_fill(device, &a->transfer, a->buffer, &zero, 1);
     }
-    /* Also the most that is ever recorded, more than once: after this the driver need not
-     * allocate for it. */
+    /* This is also the longest command that is ever recorded. It runs more than once, so that the
+     * driver has allocated all that it needs for it. */
     for (int i = 0; result == VK_SUCCESS && i < 2; i++) {
         result = bhi_vk_transfer_fill(device, &a->transfer, a->buffer, first, BHI_ABORT_SETS);
     }
@@ -53,7 +53,7 @@ static VkResult create_remote(struct bhi_vk_device *device, struct bhi_vk_abort 
 static VkResult create_memory(struct bhi_vk_device *device, struct bhi_vk_abort *a,
                               const char **out_call) {
     const struct bhi_vk_api *vk = &device->api;
-    const VkBufferUsageFlags parts = /* dispatch.c reads the words, and writes counts */
+    const VkBufferUsageFlags parts = /* dispatch.c uses the words as conditions and writes counts */
         device->in_parts
             ? VK_BUFFER_USAGE_CONDITIONAL_RENDERING_BIT_EXT | VK_BUFFER_USAGE_TRANSFER_DST_BIT
             : 0;
@@ -214,8 +214,8 @@ void bhi_vk_abort_fini(struct bhi_vk_device *device, struct bhi_vk_abort *a) {
     memset(a, 0, sizeof *a);
 }
 
-/* Under the mutex. The word of each slot in |slots| becomes |value|. The fence also drains what the
- * processor has gathered for memory behind a bus. */
+/* Sets the word of each slot in |slots| to |value|. Call it with the mutex. The fence also flushes
+ * writes that the processor has combined for memory behind a bus. */
 static void set_words(struct bhi_vk_abort *a, uint64_t slots, uint32_t value) {
     struct bhi_vk_fill fills[BHI_ABORT_SLOTS];
     size_t count = 0;
@@ -231,7 +231,7 @@ static void set_words(struct bhi_vk_abort *a, uint64_t slots, uint32_t value) {
     }
     if (count > 0 &&
         bhi_vk_transfer_fill(a->device, &a->transfer, a->buffer, fills, count) != VK_SUCCESS) {
-        a->transfer.lost = true; /* what the words are is not known any more */
+        a->transfer.lost = true; /* the values of the words are unknown from now on */
     }
     atomic_thread_fence(memory_order_seq_cst);
 }

@@ -1,4 +1,4 @@
-/* Vulkan entry points, fetched through one vkGetInstanceProcAddr: a driver's own or the loader's.
+/* Vulkan entry points. All come from one vkGetInstanceProcAddr, a driver's own or the loader's.
  * Nothing here links libvulkan. */
 #ifndef BHI_WORKER_VULKAN_API_H
 #define BHI_WORKER_VULKAN_API_H
@@ -92,7 +92,7 @@ struct bhi_vk_api {
     PFN_vkCmdEndConditionalRenderingEXT CmdEndConditionalRenderingEXT;
 };
 
-/* Each returns NULL, or the name of the entry point that is missing. */
+/* Each returns NULL, or the name of a missing entry point. */
 const char *bhi_vk_api_global(struct bhi_vk_api *api, PFN_vkGetInstanceProcAddr get);
 const char *bhi_vk_api_instance(struct bhi_vk_api *api, PFN_vkGetInstanceProcAddr get,
                                 VkInstance instance);

@@ -131,7 +131,7 @@ size_t bhi_backend_devices(const struct bhi_backend_config *config,
                                                     backend->device.physical, out, capacity);
         for (size_t i = 0; i < count; i++) {
             if (out[i].chosen &&
-                backend->device.exports) { /* only so does a processor (faults.h) */
+                backend->device.exports) { /* on a processor only in a test (faults.h) */
                 out[i].features |= BHI_FEATURE_MEMORY_EXPORT;
                 out[i].device_type = backend->device.is_cpu ? VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU
                                                             : out[i].device_type;
@@ -223,7 +223,7 @@ static void drop_buffer(struct bhi_backend *b, struct bhi_vk_buffer *buffer) {
 
 static void keep(struct bhi_backend *b, uint64_t id, struct bhi_vk_buffer *buffer) {
     if (!buffer) {
-        b->starved = true; /* whoever names it is told so */
+        b->starved = true; /* commands that name it report that */
         return;
     }
     b->imported_bytes += buffer->error.status == BH_OK ? buffer->size : 0;
@@ -296,8 +296,8 @@ void bhi_backend_counts(const struct bhi_backend *b, struct bhi_backend_counts *
     };
 }
 
-/* The warm-up takes the way of every submission: a kernel, a buffer (the scratch words of the
- * markers page), a record. */
+/* The warm-up uses what every submission uses: a kernel, a buffer (the scratch words of the markers
+ * page), a record. */
 bool bhi_backend_warm_up(struct bhi_backend *b, struct bhi_error *error) {
     struct bhi_msg_kernel_create kernel = {
         .kernel = UINT64_MAX, .code_bytes = sizeof warm_up_code, .trusted = 1, .entry = "main"};
@@ -334,7 +334,7 @@ bool bhi_backend_warm_up(struct bhi_backend *b, struct bhi_error *error) {
     bhi_vk_groups_forget(&b->device, &b->groups, &b->page_buffer, NULL);
     struct bhi_vk_kernel *warm = bhi_map_get(&b->kernels.map, UINT64_MAX);
     if (warm && b->kernels.reflected_first == warm) {
-        b->kernels.reflected_first = b->kernels.reflected_last = NULL; /* nobody asked for it */
+        b->kernels.reflected_first = b->kernels.reflected_last = NULL; /* not for the host */
     }
     bhi_backend_kernel_destroy(b, UINT64_MAX);
     b->queue_submits = 0;

@@ -1,4 +1,5 @@
-/* The backend from inside, for the files that implement worker/backend.h. The session's thread. */
+/* Internals of the backend, for the files that implement worker/backend.h. The session's thread
+ * uses them. */
 #ifndef BHI_WORKER_VULKAN_BACKEND_H
 #define BHI_WORKER_VULKAN_BACKEND_H
 
@@ -7,7 +8,7 @@
 #include "worker/vulkan/recordings.h"
 #include "worker/vulkan/timing.h"
 
-/* The page behind config.markers, or one of our own. */
+/* The page that config.markers points to, or one of our own. */
 struct bhi_marker_page {
     struct bhi_markers markers;
     _Alignas(256) uint32_t scratch[64]; /* written by the warm-up kernel */
@@ -15,13 +16,13 @@ struct bhi_marker_page {
 
 struct bhi_recorder {
     struct bhi_backend *backend;
-    struct bhi_vk_recording *uses; /* lists what the commands use */
+    struct bhi_vk_recording *uses; /* where objects that the commands use are listed */
     VkCommandBuffer commands;
     struct bhi_error *error;
     bool check_only;                         /* look up and check, record nothing */
-    uint64_t seq;                            /* of the record */
-    uint32_t slot;                           /* of its abort word, and of its times */
-    const struct bhi_vk_kernel *bound_abort; /* the word is bound for this one */
+    uint64_t seq;                            /* seq of the record */
+    uint32_t slot;                           /* slot of its abort word and of its times */
+    const struct bhi_vk_kernel *bound_abort; /* the kernel for which the abort word is bound */
     VkPipeline bound_pipeline;
     const struct bhi_vk_group *bound_group;
 };
@@ -36,40 +37,41 @@ struct bhi_backend {
     struct bhi_vk_abort abort;
     struct bhi_vk_cache cache;
     struct bhi_vk_timing timing;
-    VkCommandBuffer primer; /* prime.h */
+    VkCommandBuffer primer; /* see prime.h */
     void (*compiling)(void *user, uint64_t seq, bool over);
     void (*log)(void *user, uint32_t level, const char *line);
     void *user;
-    uint64_t compiles; /* the record that has to be compiled first; UINT64_MAX: none */
+    uint64_t compiles; /* seq of the record that has to be compiled first; UINT64_MAX: none */
     VkFence fence;
     bool lost;
-    bool starved;   /* a buffer or a kernel was given, and there was no memory to know it by */
+    bool starved;   /* there was no memory for the entry of a buffer or a kernel */
     uint64_t run;   /* number of the current or last bhi_backend_run() */
     uint64_t stamp; /* number of the newest recording */
 
-    bool merge; /* config.markers was given */
+    bool merge; /* config.markers was given, so records may be merged */
     struct bhi_marker_page *page;
     struct bhi_vk_buffer page_buffer;
-    /* Several records in one command buffer, recorded anew each time; never in a bucket. */
+    /* Several records in one command buffer. It is recorded for each run and not kept in the
+     * map. */
     struct bhi_vk_recording merged;
     struct bhi_recorder merger;
 
-    uint64_t last_wait_ns; /* how long the device took the last time */
+    uint64_t last_wait_ns; /* how long the device took for the last submission */
     uint64_t queue_submits, imported_bytes;
     size_t staged;     /* buffers that are read through a copy (stage.h) */
-    uint64_t barriers; /* recorded so far between dependent commands, for tests */
+    uint64_t barriers; /* barriers between dependent commands so far, for tests */
 };
 
-/* record.c: a command buffer for a checked record, an old one or a new one. NULL and *error:
- * the record is refused. */
+/* record.c: returns a command buffer for a checked record, a kept one or a new one. NULL and
+ * *error: the record is refused. */
 struct bhi_vk_recording *bhi_vk_record(struct bhi_backend *backend,
                                        const struct bhi_lane_record *record,
                                        struct bhi_error *error);
-/* merge.c: the markers, and records in one command buffer. Begin, add records one by one, end
- * with what is to be submitted (VK_NULL_HANDLE: *error). A record that is refused leaves nothing
- * behind; *out_spoiled: it did, and the command buffer cannot be used. |before| is the seq of the
- * record before it, |last| that of the last one, |slot| where its
- * abort word is. */
+/* merge.c: the markers, and several records in one command buffer. Begin, add each record, then
+ * end; end returns what to submit, or VK_NULL_HANDLE with *error. A refused record leaves no
+ * commands behind; if it did, *out_spoiled is set and the command buffer cannot be used. |before|
+ * is the seq of the record before, |last| that of the last one, |slot| the place of its abort
+ * word. */
 bool bhi_vk_merge_init(struct bhi_backend *backend, struct bhi_markers *markers,
                        struct bhi_error *error);
 void bhi_vk_merge_fini(struct bhi_backend *backend);
@@ -78,7 +80,7 @@ bool bhi_vk_merge_add(struct bhi_backend *backend, const struct bhi_lane_record 
                       uint64_t before, uint32_t slot, struct bhi_error *error, bool *out_spoiled);
 VkCommandBuffer bhi_vk_merge_end(struct bhi_backend *backend, uint64_t last,
                                  struct bhi_error *error);
-/* Releases what the merged records used; after the device has finished. */
+/* Releases what the merged records used. Call it after the device has finished. */
 void bhi_vk_merge_clear(struct bhi_backend *backend);
 
 #endif

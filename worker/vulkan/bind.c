@@ -23,7 +23,8 @@ bool bhi_recorder_depend(struct bhi_recorder *r, struct bhi_pointers *list, void
 struct bhi_vk_buffer *bhi_recorder_buffer(struct bhi_recorder *r, uint64_t id, bool writes) {
     struct bhi_vk_buffer *buffer = bhi_map_get(&r->backend->buffers, id);
     if (!buffer) {
-        /* Not the submission's error where it was given. */
+        /* If the buffer was given and there was no memory for it, the submission is not to
+         * blame. */
         if (r->backend->starved) {
             bhi_error_set(r->error, BH_OUT_OF_HOST_MEMORY, "no memory to attach buffer %llu",
                           (unsigned long long)id);
@@ -37,7 +38,7 @@ struct bhi_vk_buffer *bhi_recorder_buffer(struct bhi_recorder *r, uint64_t id, b
         *r->error = buffer->error;
         return NULL;
     }
-    if (writes && !buffer->writable) { /* a write into a copy would be lost without a word */
+    if (writes && !buffer->writable) { /* a write would go to the copy and be lost */
         bhi_error_set(r->error, BH_BINDING_MISMATCH, "buffer %llu is attached for reading only",
                       (unsigned long long)id);
         return NULL;
@@ -45,7 +46,8 @@ struct bhi_vk_buffer *bhi_recorder_buffer(struct bhi_recorder *r, uint64_t id, b
     return bhi_recorder_depend(r, &r->uses->buffers, buffer, &buffer->stamp) ? buffer : NULL;
 }
 
-/* The reflection's binding at |set|, |binding|, or -1. They are sorted. */
+/* Returns the index of the binding at |set|, |binding| in the reflection, which is sorted; or
+ * -1. */
 static int place_of(const struct bhi_module_bindings *reflection, uint32_t set, uint32_t binding) {
     uint32_t low = 0, high = reflection->binding_count;
     while (low < high) {
@@ -63,7 +65,8 @@ static int place_of(const struct bhi_module_bindings *reflection, uint32_t set, 
     return -1;
 }
 
-/* How messages name a buffer: set 0 binding 1 element 2 ("weights") of kernel "matmul". */
+/* How messages name a buffer, for example: set 0 binding 1 element 2 ("weights") of kernel
+ * "matmul". */
 #define PLACE "set %u binding %u%s (\"%s\") of kernel \"%s\""
 #define PLACE_ARGUMENTS(place, element, kernel)                                                    \
     (place)->set, (place)->binding, element_text((place), (element)).text, (place)->name,          \
@@ -73,7 +76,7 @@ struct element_text {
     char text[24];
 };
 
-/* Of a single buffer: nothing. */
+/* Returns the text for an element of an array; empty for a single buffer. */
 static struct element_text element_text(const struct bhi_reflected_binding *place,
                                         uint32_t element) {
     struct element_text out = {""};
@@ -129,8 +132,8 @@ static bool check_range(struct bhi_recorder *r, const struct bhi_vk_kernel *kern
     return true;
 }
 
-/* The buffer's place, with |guess| the binding that it probably is of: callers mostly give them in
- * order. False: there is no such place. */
+/* Finds the place of the buffer. |guess| is the binding to try first, because callers mostly give
+ * them in order. Returns false if there is no such place. */
 static bool find_place(struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
                        const struct bhi_cmd_binding *given, uint32_t *guess) {
     const struct bhi_module_bindings *reflection = kernel->reflection;
@@ -278,8 +281,8 @@ void bhi_vk_bind_group(const struct bhi_backend *b, VkCommandBuffer commands,
                        const struct bhi_vk_kernel *kernel, const struct bhi_vk_group *group) {
     const uint32_t count = kernel->reflection->set_count;
     const uint32_t gap = kernel->guard_set < count ? kernel->guard_set : count;
-    /* Where the guard's set lies between the kernel's own, it is none of the group's, or one that
-     * is bound together with its word. */
+    /* If the guard's set lies between the kernel's own, it is not one of the group's sets, unless
+     * the kernel binds its abort word in one of these. */
     if (gap > 0) {
         b->device.api.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
                                             kernel->layout, 0, gap, group->sets, 0, NULL);

@@ -1,22 +1,23 @@
-/* Binds buffers to a dispatch: checks them against what the kernel declares. */
+/* Checks the buffers of a dispatch against what the kernel declares, and binds them. */
 #ifndef BHI_WORKER_VULKAN_BIND_H
 #define BHI_WORKER_VULKAN_BIND_H
 
 #include "worker/vulkan/backend.h"
 
-/* Lists each object once: |stamp| is the object's own note of the recording that lists it. */
+/* Adds |object| to |list|, once for each recording: |stamp| is where the object notes the
+ * recording. */
 bool bhi_recorder_depend(struct bhi_recorder *recorder, struct bhi_pointers *list, void *object,
                          uint64_t *stamp);
-/* Checks a dispatch against its kernel and the device's limits, and puts the buffer
- * ranges in the order of the kernel's reflection. */
+/* Checks a dispatch against its kernel and the device's limits, and sorts the buffer ranges into
+ * the order of the kernel's reflection. */
 bool bhi_bind_check(struct bhi_recorder *recorder, const struct bhi_vk_kernel *kernel,
                     const struct bhi_cmd_dispatch *dispatch,
                     struct bhi_vk_buffer *buffers[BHI_MAX_BINDINGS],
                     struct bhi_group_range ranges[BHI_MAX_BINDINGS]);
-/* The attached buffer |id|, without an error, and writable where that is needed; NULL and
- * recorder->error otherwise. */
+/* Returns the attached buffer |id|. Returns NULL and sets recorder->error if there is none, if it
+ * has an error, or if it must be writable and is not. */
 struct bhi_vk_buffer *bhi_recorder_buffer(struct bhi_recorder *recorder, uint64_t id, bool writes);
-/* Binds what a dispatch of |kernel| needs besides its pipeline. */
+/* Binds the descriptor sets that a dispatch of |kernel| needs. */
 void bhi_vk_bind_group(const struct bhi_backend *backend, VkCommandBuffer commands,
                        const struct bhi_vk_kernel *kernel, const struct bhi_vk_group *group);
 void bhi_vk_bind_abort(const struct bhi_backend *backend, VkCommandBuffer commands,

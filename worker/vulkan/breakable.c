@@ -4,7 +4,7 @@
 
 #include "worker/faults/faults.h"
 
-/* X(name, point, parameters, arguments): what returns a VkResult. */
+/* X(name, point, parameters, arguments) for each function that returns a VkResult. */
 #define BREAKABLE(X)                                                                               \
     X(CreateInstance, "vk",                                                                        \
       (const VkInstanceCreateInfo *a, const VkAllocationCallbacks *b, VkInstance *c), (a, b, c))   \
@@ -82,7 +82,7 @@
        VkQueryResultFlags h),                                                                      \
       (a, b, c, d, e, f, g, h))
 
-/* The driver's own: a worker has one device. */
+/* The driver's own functions. One copy is enough, because a worker has one device. */
 static struct bhi_vk_api real;
 
 #define WRAPPER(name, point, parameters, arguments)                                                \

@@ -13,7 +13,8 @@
 
 #define HANDLE_TYPE VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT
 
-/* A coherent host-visible type out of |allowed|, cached if there is one; -1: none. */
+/* Returns a host-visible, coherent memory type from |allowed|, a cached one if possible; -1:
+ * none. */
 static int pick_memory_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t allowed) {
     const VkMemoryPropertyFlags needed =
         VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
@@ -53,7 +54,7 @@ static bool create_buffer(struct bhi_vk_device *device, struct bhi_vk_buffer *b)
 
 bool bhi_vk_buffer_import(struct bhi_vk_device *device, struct bhi_vk_buffer *b) {
     if (b->size == 0 && device->enabled.robustness2.nullDescriptor) {
-        return true; /* nothing to import: it is bound as the null descriptor */
+        return true; /* nothing to import: the null descriptor is bound */
     }
     VkMemoryHostPointerPropertiesEXT pointer = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT};
@@ -113,7 +114,7 @@ static void *map(struct bhi_vk_buffer *b, int protection, int flags, int fd) {
     return pointer;
 }
 
-/* Where the device does not take a mapping that cannot be written to, it reads a copy. */
+/* If the device does not import a read-only mapping, it gets a copy. */
 static void import_read_only(struct bhi_vk_device *device, struct bhi_vk_buffer *b) {
     if (device->imports_read_only && !BHI_FAULT_FAILS("import_read_only") &&
         bhi_vk_buffer_import(device, b)) {

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define SHARE 20u /* of the time at most one part goes into saving */
+#define SHARE 20u /* saving may take one part of this many of the time */
 
 bool bhi_vk_cache_fits(const VkPhysicalDeviceProperties *properties, const void *data,
                        size_t size) {
@@ -23,7 +23,7 @@ bool bhi_vk_cache_fits(const VkPhysicalDeviceProperties *properties, const void 
            memcmp(header.pipelineCacheUUID, properties->pipelineCacheUUID, VK_UUID_SIZE) == 0;
 }
 
-/* A copy: the driver reads what nobody writes meanwhile. */
+/* Returns a copy, because nothing may change what the driver reads. */
 static void *copy_initial(const struct bhi_vk_device *device, const struct bhi_vk_cache *cache,
                           size_t *out_size) {
     const uint64_t bytes = cache->area->bytes;
@@ -88,9 +88,9 @@ void bhi_vk_cache_save(const struct bhi_vk_device *device, struct bhi_vk_cache *
     size_t size = 0;
     if (device->api.GetPipelineCacheData(device->device, cache->cache, &size, NULL) != VK_SUCCESS ||
         size == 0 || size > cache->room) {
-        return; /* what was saved before stays */
+        return; /* the last saved cache stays */
     }
-    /* Whoever dies in between leaves an odd stamp, and nothing. */
+    /* If the worker dies in between, the stamp stays odd, and the content is ignored. */
     struct bhi_cache_area *area = cache->area;
     const uint64_t stamp = atomic_load_explicit(&area->stamp, memory_order_relaxed);
     atomic_store_explicit(&area->stamp, stamp | 1, memory_order_seq_cst);

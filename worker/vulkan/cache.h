@@ -1,4 +1,4 @@
-/* The driver's pipeline cache, and the memory in which it is handed over (cache_area.h). */
+/* The driver's pipeline cache, and the memory through which it is handed over (cache_area.h). */
 #ifndef BHI_WORKER_VULKAN_CACHE_H
 #define BHI_WORKER_VULKAN_CACHE_H
 
@@ -9,8 +9,8 @@ struct bhi_vk_cache {
     VkPipelineCache cache;       /* VK_NULL_HANDLE: none */
     struct bhi_cache_area *area; /* NULL: none */
     uint64_t room;
-    bool changed;               /* something has been compiled since it was saved */
-    uint64_t saved_ns, cost_ns; /* when that was, and how long it took */
+    bool changed;               /* something was compiled since the last save */
+    uint64_t saved_ns, cost_ns; /* when it was saved last, and how long that took */
 };
 
 /* Takes |fd| over. */
@@ -18,8 +18,8 @@ void bhi_vk_cache_attach(const struct bhi_vk_device *device, struct bhi_vk_cache
                          uint64_t room);
 void bhi_vk_cache_save(const struct bhi_vk_device *device, struct bhi_vk_cache *cache, bool idle);
 void bhi_vk_cache_fini(const struct bhi_vk_device *device, struct bhi_vk_cache *cache);
-/* The driver may see it: a whole header (VkPipelineCacheHeaderVersionOne) of this very device and
- * driver. What comes behind it is the driver's to judge. */
+/* May the driver see |data|? It must have a complete header (VkPipelineCacheHeaderVersionOne) of
+ * exactly this device and driver. The driver checks what follows. */
 bool bhi_vk_cache_fits(const VkPhysicalDeviceProperties *properties, const void *data, size_t size);
 
 #endif

@@ -65,7 +65,7 @@ bool bhi_vk_instance_create(struct bhi_vk_api *api, const struct bhi_backend_con
     return true;
 }
 
-/* Physical devices, BHI_VK_MAX_DEVICES at most. */
+/* Lists physical devices, at most BHI_VK_MAX_DEVICES. */
 static VkResult list_devices(const struct bhi_vk_api *api, VkInstance instance,
                              VkPhysicalDevice out[BHI_VK_MAX_DEVICES], uint32_t *out_count) {
     *out_count = BHI_VK_MAX_DEVICES;
@@ -121,7 +121,7 @@ size_t bhi_vk_device_addresses(const struct bhi_vk_api *api, VkInstance instance
     return written;
 }
 
-/* Which of |list| is wanted; |count|: none. */
+/* Returns the index in |list| of the wanted device; |count| if it is missing. */
 static uint32_t find_wanted(const struct bhi_vk_api *api, const VkPhysicalDevice *list,
                             uint32_t count, const struct bhi_pci *pci) {
     for (uint32_t i = 0; i < count; i++) {
@@ -139,24 +139,23 @@ compute_subgroup_operations(const VkPhysicalDeviceSubgroupProperties *subgroup) 
     return in_compute ? subgroup->supportedOperations : 0;
 }
 
-/* llvmpipe ends every loop of a group of invocations after 65,535 iterations in all, and says
- * nothing; from Mesa 25 on it does not. One that does not tell its version is taken for an old one.
- */
+/* llvmpipe before Mesa 25 silently ends every loop of a group of invocations after 65,535
+ * iterations in all. A llvmpipe that does not tell its version counts as an old one. */
 static bool runs_whole_loops(const VkPhysicalDeviceDriverProperties *driver) {
     unsigned major = 0;
     return driver->driverID != VK_DRIVER_ID_MESA_LLVMPIPE ||
            (sscanf(driver->driverInfo, "Mesa %u.", &major) == 1 && major >= 25);
 }
 
-/* llvmpipe multiplies the three counts in 32 bits, and runs what is left of the product. A driver
- * is on this list once tests/system/grid.c has passed on it. */
+/* llvmpipe multiplies the three counts in 32 bits and runs only the truncated number. A driver is
+ * added to this list after tests/system/grid.c has passed on it. */
 static bool runs_whole_grids(const VkPhysicalDeviceDriverProperties *driver) {
     return driver->driverID == VK_DRIVER_ID_NVIDIA_PROPRIETARY;
 }
 
-/* Which of an array of storage buffers is taken, by an index that differs between invocations
- * without being NonUniform: SwiftShader takes the first one's for all. A driver for processors is
- * on this list once tests/backend/arrays_test.c has passed on it. */
+/* If an index into an array of storage buffers differs between invocations and is not NonUniform,
+ * SwiftShader uses the first invocation's index for all. A driver for processors is added to this
+ * list after tests/backend/arrays_test.c has passed on it. */
 static bool takes_own_elements(const VkPhysicalDeviceDriverProperties *driver) {
     return driver->driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
 }
@@ -256,7 +255,7 @@ static bool open_physical(struct bhi_vk_device *d, const struct bhi_backend_conf
     VkPhysicalDevice list[BHI_VK_MAX_DEVICES];
     uint32_t count;
     VkResult result = list_devices(&d->api, d->instance, list, &count);
-    if (result < 0) { /* that there are none is another matter: nobody would try again */
+    if (result < 0) { /* having no devices is another case, which is not tried again */
         bhi_error_vk(error, result, "vkEnumeratePhysicalDevices");
         return false;
     }
@@ -293,7 +292,8 @@ static bool open_physical(struct bhi_vk_device *d, const struct bhi_backend_conf
                       basic.deviceName);
         return false;
     }
-    /* A GPU begins and leaves workgroups fast enough: there it would be one more path to trust. */
+    /* Not on a GPU: it starts and ends workgroups fast enough, and would only have one more path to
+     * trust. */
     d->enabled.has_conditional &= basic.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
     bhi_vk_features_narrow(&d->enabled);
 
@@ -313,8 +313,8 @@ static bool open_physical(struct bhi_vk_device *d, const struct bhi_backend_conf
     d->limits = properties.properties.limits;
     d->target.floats = float_modes(&floats);
     d->import_alignment = host.minImportedHostPointerAlignment;
-    /* A GPU's driver pins for writing. NVIDIA's refuses what cannot be written to, and from then on
-     * every import: so it is not tried. */
+    /* A GPU's driver pins memory for writing. After NVIDIA's has refused a read-only mapping, it
+     * refuses every import. So this is not tried. */
     d->is_cpu = properties.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
     d->exports = d->enabled.has_memory_fd && (!d->is_cpu || BHI_FAULT_FAILS("poses_as_gpu"));
     d->imports_read_only = d->is_cpu;
@@ -340,7 +340,7 @@ bool bhi_vk_device_init(struct bhi_vk_device *d, const struct bhi_backend_config
         bhi_vk_device_fini(d);
         return false;
     }
-    struct bhi_spirv_target *target = &d->target; /* its floats are there */
+    struct bhi_spirv_target *target = &d->target; /* its |floats| are filled in */
     target->api_version = d->api_version;
     target->capabilities = d->capabilities;
     target->capability_count =

@@ -15,19 +15,19 @@ struct bhi_vk_device {
     VkDevice device;
     VkQueue queue;
     uint32_t queue_family;
-    uint32_t timestamp_bits; /* valid in a timestamp of the queue; 0: it has none */
-    /* Where abort words are set by a queue of their own (transfer.h); UINT32_MAX: nowhere. */
+    uint32_t timestamp_bits; /* valid bits of the queue's timestamps; 0: it has none */
+    /* Queue family that sets abort words (transfer.h); UINT32_MAX: none. */
     uint32_t transfer_family;
     uint32_t api_version; /* the lower of instance and device */
     VkPhysicalDeviceLimits limits;
     VkDeviceSize import_alignment;
-    bool imports_read_only; /* what the host may not write, too */
+    bool imports_read_only; /* also memory that the host may not write */
     bool is_cpu;
-    bool exports;      /* its memory, to other workers (export.h) */
-    bool own_elements; /* of an array of storage buffers each invocation takes its own */
+    bool exports;      /* it can share its memory with other workers (export.h) */
+    bool own_elements; /* each invocation uses its own index into an array of storage buffers */
     bool in_parts;     /* large grids are dispatched in parts (dispatch.h) */
-    bool whole_loops;  /* it runs loops to their end, however long they are */
-    bool whole_grids;  /* it runs grids of more workgroups than 32 bits count, too */
+    bool whole_loops;  /* it runs every loop to its end */
+    bool whole_grids;  /* it runs grids whose number of workgroups exceeds 32 bits */
     VkPhysicalDeviceMemoryProperties memory;
     struct bhi_vk_features enabled;
     VkSubgroupFeatureFlags subgroup_operations; /* those that compute shaders may use */
@@ -38,20 +38,21 @@ struct bhi_vk_device {
 
 bool bhi_vk_device_init(struct bhi_vk_device *device, const struct bhi_backend_config *config,
                         struct bhi_error *error);
-/* With the transfer queue alone, for a sentinel. UNSUPPORTED where there is none. */
+/* Makes the device with the transfer queue alone, for a sentinel. UNSUPPORTED if it has no such
+ * queue. */
 bool bhi_vk_device_init_transfer(struct bhi_vk_device *device,
                                  const struct bhi_backend_config *config, struct bhi_error *error);
 void bhi_vk_device_fini(struct bhi_vk_device *device);
 /* Describes all devices of |instance|; see bhi_backend_devices(). */
 size_t bhi_vk_device_messages(const struct bhi_vk_api *api, VkInstance instance,
                               VkPhysicalDevice chosen, struct bhi_msg_device *out, size_t capacity);
-/* Where they are, in the same order. Returns how many were written. */
+/* Writes their PCI addresses, in the same order. Returns how many it wrote. */
 size_t bhi_vk_device_addresses(const struct bhi_vk_api *api, VkInstance instance,
                                struct bhi_pci *out, size_t capacity);
-/* Instance alone, for the messages where no device can be had. */
+/* Makes an instance alone, to list devices where no device can be made. */
 bool bhi_vk_instance_create(struct bhi_vk_api *api, const struct bhi_backend_config *config,
                             VkInstance *out_instance, struct bhi_error *error);
-/* After VK_ERROR_DEVICE_LOST: appends what VK_EXT_device_fault tells to error->text. */
+/* After VK_ERROR_DEVICE_LOST: appends what VK_EXT_device_fault reports to error->text. */
 void bhi_vk_device_describe_loss(struct bhi_vk_device *device, struct bhi_error *error);
 
 #endif

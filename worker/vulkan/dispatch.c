@@ -36,7 +36,7 @@ static uint32_t rest(uint32_t from, uint32_t size, uint32_t all) {
     return all - from < size ? all - from : size;
 }
 
-/* No sum of a start and a size passes 32 bits: neither is larger than a count. */
+/* A start and a size never add up to more than 32 bits, because both are at most a count. */
 static void dispatch_parts(const struct bhi_vk_api *vk, VkCommandBuffer commands,
                            const uint32_t groups[3], const uint32_t part[3]) {
     for (uint64_t z = 0; z < groups[2]; z += part[2]) {
@@ -56,8 +56,8 @@ bool bhi_vk_dispatch_splits(const struct bhi_vk_kernel *kernel, const uint32_t g
     return kernel->in_parts && bhi_vk_dispatch_part(groups, part);
 }
 
-/* Tells what runs next in |slot| how many workgroups there are. What a dispatch before it reads
- * there is written after that: it is the same slot. */
+/* Writes the number of workgroups for the next dispatch in |slot|. An earlier dispatch reads the
+ * same slot, so the write waits for it. */
 static void write_groups(const struct bhi_backend *b, VkCommandBuffer commands, uint32_t slot,
                          const uint32_t groups[3]) {
     const struct bhi_vk_api *vk = &b->device.api;

@@ -10,8 +10,9 @@
 
 #define HANDLE_TYPE VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT
 
-/* Of the device alone, if there is such memory: on some devices what the host sees, too, cannot be
- * exported. The same in each worker, as an import has to have its maker's type. -1: none. */
+/* Prefers memory that only the device sees: on some devices memory that the host sees cannot be
+ * exported. The choice is the same in each worker, because an import must use its maker's type.
+ * Returns -1 if there is none. */
 static int pick_memory_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t allowed) {
     int best = -1;
     for (uint32_t i = 0; i < memory->memoryTypeCount; i++) {
@@ -27,7 +28,7 @@ static int pick_memory_type(const VkPhysicalDeviceMemoryProperties *memory, uint
     return best;
 }
 
-/* How large the device's heap is, and how much of that is free. */
+/* Appends the size of the device's heap and how much of it is free. */
 static void say_sizes(const struct bhi_vk_device *device, uint32_t heap, uint64_t bytes,
                       struct bhi_error *error) {
     VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {
@@ -48,7 +49,8 @@ static void say_sizes(const struct bhi_vk_device *device, uint32_t heap, uint64_
     error->vk_result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
 }
 
-/* The buffer, and |fd|'s memory (taken over where that succeeds) or fresh memory in it (-1). */
+/* Makes the buffer, with new memory (|fd| is -1) or that of |fd|, which it takes over on
+ * success. */
 static bool create(struct bhi_vk_device *device, struct bhi_vk_buffer *b, int fd) {
     const struct bhi_vk_api *vk = &device->api;
     const VkExternalMemoryBufferCreateInfo external = {
@@ -58,7 +60,7 @@ static bool create(struct bhi_vk_device *device, struct bhi_vk_buffer *b, int fd
     const VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
         .pNext = &external,
-        .size = (b->size + 3) & ~UINT64_C(3), /* so that it can be cleared to its end */
+        .size = (b->size + 3) & ~UINT64_C(3), /* rounded up, so that it can be cleared to its end */
         .usage = BHI_VK_BUFFER_USAGE,
         .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
     };

@@ -6,19 +6,19 @@
 
 #include "worker/vulkan/buffer.h"
 
-/* What the device's queue is used with. */
+/* What is needed for a single use of the device's queue. */
 struct bhi_vk_once {
-    VkCommandBuffer commands; /* nothing else uses it meanwhile */
+    VkCommandBuffer commands; /* not in use elsewhere */
     VkFence fence;
-    bool *lost; /* the device is */
+    bool *lost; /* set if the device is lost */
 };
 
-/* Makes |size| zero bytes (not 0), and *out_fd; -1: it cannot, as the buffer's error says. NULL: no
- * memory for the buffer itself. */
+/* Makes |size| zero bytes (not 0) and *out_fd. If it fails, *out_fd is -1 and the buffer has the
+ * error. Returns NULL if there is no memory for the buffer object. */
 struct bhi_vk_buffer *bhi_vk_export_make(struct bhi_vk_device *device,
                                          const struct bhi_vk_once *once, uint64_t id, uint64_t size,
                                          int *out_fd);
-/* Imports what such a descriptor stands for; takes |fd| over. NULL: as above. */
+/* Imports the memory of such a descriptor, and takes |fd| over. Returns NULL as above. */
 struct bhi_vk_buffer *bhi_vk_export_import(struct bhi_vk_device *device, uint64_t id, int fd,
                                            uint64_t size);
 

@@ -36,7 +36,7 @@ void bhi_vk_features_chain(struct bhi_vk_features *f) {
 #undef LINK
 }
 
-/* Can buffers be in memory that other processes import, and that they export? */
+/* Can buffers be in memory that is exported to, and imported from, other processes? */
 static bool exports(const struct bhi_vk_api *api, VkPhysicalDevice physical) {
     const VkPhysicalDeviceExternalBufferInfo info = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO,
@@ -143,7 +143,7 @@ void bhi_vk_features_narrow(struct bhi_vk_features *f) {
 #undef KEEP
     f->robustness2.robustImageAccess2 = VK_FALSE;
     if (!f->base.features.robustBufferAccess) {
-        f->robustness2.robustBufferAccess2 = VK_FALSE; /* requires the other */
+        f->robustness2.robustBufferAccess2 = VK_FALSE; /* it requires robustBufferAccess */
     }
     f->error.deviceFaultVendorBinary = VK_FALSE;
     f->conditional.inheritedConditionalRendering = VK_FALSE;
@@ -215,7 +215,7 @@ uint64_t bhi_vk_features_bits(const struct bhi_vk_features *f, VkSubgroupFeature
     return bits;
 }
 
-/* Arrays of buffers, by indices that differ between invocations. */
+/* May an index into an array of buffers differ between invocations? */
 static bool indexes_non_uniformly(const struct bhi_vk_features *f) {
     return f->v12.shaderStorageBufferArrayNonUniformIndexing ||
            f->v12.shaderUniformBufferArrayNonUniformIndexing;
@@ -302,13 +302,13 @@ size_t bhi_vk_features_spirv_extensions(const struct bhi_vk_features *f, const c
         bool has;
         const char *name;
     } table[] = {
-        /* Part of every device, or nothing that a device would see. */
+        /* These are part of every device, or concern no device. */
         {true, "SPV_KHR_storage_buffer_storage_class"},
         {true, "SPV_KHR_device_group"},
         {true, "SPV_KHR_non_semantic_info"},
         {true, "SPV_KHR_relaxed_extended_instruction"},
         {true, "SPV_KHR_no_integer_wrap_decoration"},
-        {true, "SPV_KHR_float_controls"}, /* its capabilities are float_modes.c's */
+        {true, "SPV_KHR_float_controls"}, /* float_modes.c decides on its capabilities */
         {true, "SPV_GOOGLE_decorate_string"},
         {true, "SPV_GOOGLE_hlsl_functionality1"},
         {true, "SPV_GOOGLE_user_type"},

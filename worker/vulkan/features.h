@@ -1,5 +1,5 @@
-/* Device features: asked for, narrowed to what compute kernels can use, and translated into
- * BHI_FEATURE_* bits and into the capabilities that kernels may declare. */
+/* Device features: which ones are asked for, which of them compute kernels can use, and their
+ * translation into BHI_FEATURE_* bits and into the capabilities that kernels may declare. */
 #ifndef BHI_WORKER_VULKAN_FEATURES_H
 #define BHI_WORKER_VULKAN_FEATURES_H
 
@@ -8,12 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of every buffer that commands use. */
+/* The usage of every buffer that commands use. */
 #define BHI_VK_BUFFER_USAGE                                                                        \
     (VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |                     \
      VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT)
 
-/* What a physical device has, or (in struct bhi_vk_device) what was enabled of it. */
+/* The features of a physical device, or (in struct bhi_vk_device) those that are enabled. */
 struct bhi_vk_features {
     VkPhysicalDeviceFeatures2 base;
     VkPhysicalDeviceVulkan11Features v11;
@@ -24,7 +24,7 @@ struct bhi_vk_features {
     VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR explicit_layout;
     VkPhysicalDeviceFaultFeaturesEXT error;
     VkPhysicalDeviceConditionalRenderingFeaturesEXT conditional;
-    /* Extensions that the structs above stand for, and others that we look for. */
+    /* Extensions that belong to the structs above, and others that we use. */
     bool has_v13, has_robustness2, has_atomic_float, has_explicit_layout, has_fault,
         has_conditional;
     bool has_host_import, has_memory_budget, has_memory_fd;
@@ -35,19 +35,20 @@ void bhi_vk_features_chain(struct bhi_vk_features *features);
 /* Asks |physical| for extensions and features. */
 VkResult bhi_vk_features_query(const struct bhi_vk_api *api, VkPhysicalDevice physical,
                                uint32_t api_version, struct bhi_vk_features *out);
-/* Clears all that compute kernels have no use for. What is left is to be enabled. */
+/* Clears all features that compute kernels do not use. The others are to be enabled. */
 void bhi_vk_features_narrow(struct bhi_vk_features *features);
-/* Names of the device extensions to enable with |features|; returns how many (at most 8). */
+/* Writes the names of the device extensions to enable with |features|. Returns how many (at most
+ * 8). */
 uint32_t bhi_vk_features_extensions(const struct bhi_vk_features *features, const char *out[8]);
-/* BHI_FEATURE_* bits. */
+/* Returns the BHI_FEATURE_* bits. */
 uint64_t bhi_vk_features_bits(const struct bhi_vk_features *features,
                               VkSubgroupFeatureFlags subgroup_operations,
                               const VkPhysicalDeviceMemoryProperties *memory);
-/* The allow-list; returns how many were written. */
+/* Writes the capabilities that kernels may declare. Returns how many. */
 size_t bhi_vk_features_capabilities(const struct bhi_vk_features *features,
                                     VkSubgroupFeatureFlags subgroup_operations, SpvCapability *out,
                                     size_t capacity);
-/* The allow-list of SPIR-V extensions, likewise. The names are constants. */
+/* Writes the SPIR-V extensions that kernels may use. Returns how many. The names are constants. */
 size_t bhi_vk_features_spirv_extensions(const struct bhi_vk_features *features, const char **out,
                                         size_t capacity);
 

@@ -10,21 +10,22 @@
 #define POOL_SETS    256u
 #define POOL_STORAGE 2048u
 #define POOL_UNIFORM 1024u
-#define POOL_WORDS   32u /* few kernels use all sets */
+#define POOL_WORDS   32u /* of a pool; few kernels need one */
 
 struct room {
     uint32_t sets, storage, uniform;
-    uint32_t words; /* abort words: dynamic storage buffers */
+    uint32_t words; /* abort words, as dynamic storage buffers */
 };
 
-/* What is left is counted here: a driver need not refuse what its pool was not made for. */
+/* A pool of descriptors. We count what is left of it, because a driver need not refuse more than
+ * the pool was made for. */
 struct bhi_vk_pool {
     struct bhi_list node;
     VkDescriptorPool pool;
     struct room left;
 };
 
-/* What the sets of |kernel| take of a pool. */
+/* Returns what the sets of |kernel| take from a pool. */
 static struct room room_for(const struct bhi_vk_kernel *kernel) {
     const struct bhi_module_bindings *r = kernel->reflection;
     struct room room = {.sets = r->set_count, .words = kernel->guard_shares_set};
@@ -35,7 +36,7 @@ static struct room room_for(const struct bhi_vk_kernel *kernel) {
     return room;
 }
 
-/* Takes |room|, or with |sign| 1 gives it back. */
+/* Takes |room| from the pool, or gives it back if |sign| is 1. */
 static void move_room(struct bhi_vk_pool *pool, const struct room *room, int sign) {
     pool->left.sets += (uint32_t)sign * room->sets;
     pool->left.storage += (uint32_t)sign * room->storage;
@@ -159,7 +160,7 @@ bool bhi_vk_groups_make_room(struct bhi_vk_device *device, struct bhi_vk_groups 
     return groups->bytes + bytes <= groups->max_bytes;
 }
 
-/* A set takes whole pages; no driver's descriptor is larger. */
+/* An upper bound: a set takes whole pages, and no driver's descriptor is larger. */
 static uint64_t bytes_of(const struct bhi_vk_kernel *kernel) {
     const struct bhi_module_bindings *r = kernel->reflection;
     return (uint64_t)r->set_count * 4096 +

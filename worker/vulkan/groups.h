@@ -22,41 +22,42 @@ struct bhi_vk_group {
     uint32_t references;  /* recordings that use it; only 0 can be evicted */
     struct bhi_list used; /* its place in the order of use */
     VkDescriptorSet sets[BHI_MAX_SETS];
-    uint64_t bytes; /* of the driver's memory, at most */
+    uint64_t bytes; /* the most that it takes of the driver's memory */
     uint32_t range_count;
-    struct bhi_group_range ranges[]; /* bhi_reflected_binding.first and on */
+    struct bhi_group_range ranges[]; /* indexed from bhi_reflected_binding.first on */
 };
 
 #define BHI_GROUP_LIMIT 4096u
-/* What the sets of a worker may take of a driver's memory. Some drivers cannot have more than
- * BHI_DRIVER_FILE_BYTES (reserve.h); a quarter of that is for gaps. A full lane of the smallest
- * commands that bind a set each needs 126 MiB. */
+/* The most that a worker's sets may take of a driver's memory. Some drivers have only
+ * BHI_DRIVER_FILE_BYTES (reserve.h); a quarter of that is left for gaps. A full lane of the
+ * smallest commands that each bind a set needs 126 MiB. */
 #define BHI_GROUP_BYTES (UINT64_C(192) << 20)
-/* The most that one byte of a record can take: a set is a page, for a binding of 32 bytes. */
+/* The most memory that one byte of a record can take: a set takes a page, and a binding has 32
+ * bytes. */
 #define BHI_GROUP_BYTES_A_BYTE 128u
 
 struct bhi_vk_groups {
     struct bhi_map map;    /* by hash */
-    struct bhi_list used;  /* all of them, the longest unused first */
-    struct bhi_list pools; /* of all, the newest first */
+    struct bhi_list used;  /* all groups, least recently used first */
+    struct bhi_list pools; /* all pools, newest first */
     uint32_t count, limit;
     uint64_t bytes, max_bytes;
-    const struct bhi_vk_abort *abort; /* for kernels whose sets have its words in them */
+    const struct bhi_vk_abort *abort; /* for kernels with the abort word in an own set */
 };
 
-/* The group of |kernel| (READY) with |ranges|, made if there is none; takes a reference. NULL and
- * *error on failure. */
+/* Returns the group of |kernel| (READY) with |ranges|, and makes it if there is none. Takes a
+ * reference. Returns NULL and *error on failure. */
 struct bhi_vk_group *bhi_vk_group_get(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
                                       const struct bhi_vk_kernel *kernel,
                                       const struct bhi_group_range *ranges,
                                       struct bhi_error *error);
-/* Gives up groups that nothing references until |bytes| fit; false where that is not enough. */
+/* Removes groups without references until |bytes| fit. Returns false if that is not enough. */
 bool bhi_vk_groups_make_room(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
                              uint64_t bytes);
 void bhi_vk_group_release(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
                           struct bhi_vk_group *group);
-/* Forgets all groups that use |buffer|, or belong to |kernel| (either may be NULL). None of them
- * may be referenced any more. */
+/* Removes all groups that use |buffer| or belong to |kernel| (either may be NULL). They must have
+ * no references left. */
 void bhi_vk_groups_forget(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
                           const struct bhi_vk_buffer *buffer, const struct bhi_vk_kernel *kernel);
 void bhi_vk_groups_fini(struct bhi_vk_device *device, struct bhi_vk_groups *groups);

@@ -22,7 +22,7 @@ static uint32_t first(const struct bhi_hazards *hazards, const struct bhi_vk_buf
 
 bool bhi_hazards_conflict(const struct bhi_hazards *hazards, const struct bhi_vk_buffer *buffer,
                           uint64_t begin, uint64_t end, bool write) {
-    /* An empty range touches nothing, also inside of another. */
+    /* An empty range touches nothing, even inside another one. */
     for (uint32_t at = begin < end ? first(hazards, buffer) : 0; at != 0;
          at = hazards->ranges[at - 1].next) {
         const struct bhi_hazard_range *range = &hazards->ranges[at - 1];
@@ -35,8 +35,8 @@ bool bhi_hazards_conflict(const struct bhi_hazards *hazards, const struct bhi_vk
 
 bool bhi_hazards_add(struct bhi_hazards *hazards, struct bhi_vk_buffer *buffer, uint64_t begin,
                      uint64_t end, bool write) {
-    /* A range that continues the last one of its kind makes it longer: many commands on slices of
-     * one buffer stay one range. */
+    /* A range that continues the last one of its kind extends it: many commands on slices of a
+     * buffer stay one range. */
     uint32_t head = first(hazards, buffer);
     if (head != 0) {
         struct bhi_hazard_range *range = &hazards->ranges[head - 1];

@@ -1,5 +1,5 @@
-/* Which commands depend on each other through a buffer: two ranges that overlap, one of them
- * written. A dependency costs one global barrier, after which everything before it is done. */
+/* Which commands depend on each other through a buffer: those whose ranges overlap, if one of them
+ * writes. A dependency costs one global barrier, which waits for everything before it. */
 #ifndef BHI_WORKER_VULKAN_HAZARDS_H
 #define BHI_WORKER_VULKAN_HAZARDS_H
 
@@ -12,17 +12,17 @@ struct bhi_hazards {
         bool write;
     } *ranges;
     uint32_t count, capacity;
-    uint64_t epoch;              /* what buffers remember from another epoch is void */
+    uint64_t epoch;              /* what a buffer remembers from an earlier epoch is ignored */
     VkPipelineStageFlags stages; /* of the commands since the last barrier */
 };
 
 void bhi_hazards_fini(struct bhi_hazards *hazards);
-/* Everything before is done: after a barrier, or at the beginning. */
+/* Forgets all accesses: after a barrier, or at the beginning. */
 void bhi_hazards_clear(struct bhi_hazards *hazards);
-/* Would an access now depend on a command since the last barrier? */
+/* Would this access depend on a command since the last barrier? */
 bool bhi_hazards_conflict(const struct bhi_hazards *hazards, const struct bhi_vk_buffer *buffer,
                           uint64_t begin, uint64_t end, bool write);
-/* Remembers an access. False: out of memory. */
+/* Remembers an access. Returns false if out of memory. */
 bool bhi_hazards_add(struct bhi_hazards *hazards, struct bhi_vk_buffer *buffer, uint64_t begin,
                      uint64_t end, bool write);
 

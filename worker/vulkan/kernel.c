@@ -116,7 +116,7 @@ static bool over_limit(struct bhi_error *error, uint64_t value, uint64_t limit, 
     return true;
 }
 
-/* |guard|: how many storage buffers the guard adds. */
+/* |guard| is the number of storage buffers that the guard adds. */
 static bool fits_device(const struct bhi_vk_device *device, const struct bhi_module_bindings *r,
                         uint32_t guard, struct bhi_error *error) {
     static const char *const axes[3] = {"workgroup size in x", "workgroup size in y",
@@ -150,7 +150,7 @@ static bool fits_device(const struct bhi_vk_device *device, const struct bhi_mod
                        "uniform buffers", "maxPerStageDescriptorUniformBuffers");
 }
 
-/* With what the guard needs for itself. */
+/* Checks the workgroup memory, with what the guard needs itself. */
 static bool fits_shared(const struct bhi_vk_device *device, const struct bhi_module_bindings *r,
                         const struct bhi_guarded *guarded, struct bhi_error *error) {
     const uint32_t most = device->limits.maxComputeSharedMemorySize;
@@ -165,7 +165,7 @@ static bool fits_shared(const struct bhi_vk_device *device, const struct bhi_mod
     return false;
 }
 
-/* The kernel's own sets, the guard's, and empty ones between them. */
+/* Makes the layout: the kernel's own sets, the guard's, and empty sets between them. */
 static VkResult create_layout(struct bhi_vk_device *device, const struct bhi_vk_abort *abort,
                               struct bhi_vk_kernel *k) {
     const struct bhi_module_bindings *r = k->reflection;
@@ -229,7 +229,7 @@ static VkResult create_layouts(struct bhi_vk_device *device, const struct bhi_vk
     return create_layout(device, abort, k);
 }
 
-/* What the driver gets of a kernel that is not trusted. */
+/* Makes the guarded module of a kernel that is not trusted. */
 static bool guard(const struct bhi_vk_device *device, const struct bhi_vk_kernel *k,
                   struct bhi_guarded *out, struct bhi_error *error) {
     const uint32_t sets = device->limits.maxBoundDescriptorSets;
@@ -274,7 +274,7 @@ static bool check_indices(const struct bhi_vk_device *device, const struct bhi_v
 
 static bool reflect(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels,
                     struct bhi_vk_kernel *k, struct bhi_error *error) {
-    /* The validator and the reflection are recursive, too: the limits come first. */
+    /* The limits come first, because the validator and the reflection recurse. */
     if ((!k->trusted && !bhi_guard_limits(k->code, k->words, error)) ||
         !bhi_validate(&device->target, k->code, k->words, k->entry, error) ||
         (!k->trusted && !bhi_guard_limits_sizes(k->code, k->words, k->entry, k->constants,
@@ -311,7 +311,7 @@ static bool reflect(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels
     k->in_parts = device->in_parts && !k->trusted && !guarded.whole_grid;
     k->reads_grid = guarded.reads_grid;
     k->grid_constant = guarded.grid_constant;
-    if (!k->trusted) { /* what it came as is not needed any more */
+    if (!k->trusted) { /* the original code is no longer needed */
         free(k->code);
         k->code = guarded.code;
         k->words = guarded.words;
@@ -323,7 +323,7 @@ static bool reflect(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels
     return true;
 }
 
-/* |split|: for grids in parts, of a kernel that reads how many workgroups there are. */
+/* |split|: compiles for grids in parts, for a kernel that reads the number of workgroups. */
 static bool compile(struct bhi_vk_device *device, struct bhi_vk_cache *cache,
                     struct bhi_vk_kernel *k, bool split, struct bhi_error *error) {
     VkPipeline *out = split ? &k->split : &k->pipeline;

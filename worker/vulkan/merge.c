@@ -1,6 +1,6 @@
-/* Several records in one command buffer. Before each the device writes "started", after each
- * "completed" into the markers page: should it be lost, or the process die, one knows where. That
- * is an order, too: each record begins after the one before has ended. */
+/* Several records in one command buffer. Before each record the device writes "started" into the
+ * markers page, after it "completed": if the device is lost or the process dies, these tell which
+ * record ran. The markers also order the records: each begins after the one before has ended. */
 #include "worker/vulkan/recorder.h"
 
 #include "worker/error.h"
@@ -101,7 +101,7 @@ bool bhi_vk_merge_add(struct bhi_backend *b, const struct bhi_lane_record *recor
     r->seq = record->seq;
     r->slot = slot;
     r->bound_abort = NULL;
-    r->check_only = true; /* once something is recorded it cannot be taken back */
+    r->check_only = true; /* recorded commands cannot be removed again */
     const bool good = bhi_recorder_add(r, record);
     r->check_only = false;
     if (!good) {

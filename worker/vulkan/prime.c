@@ -3,7 +3,7 @@
 #include "worker/vulkan/bind.h"
 #include "worker/vulkan/result.h"
 
-/* Its bindings: nothing looks at them. */
+/* Returns a group with arbitrary bindings, because the kernel returns before it reads them. */
 static bool find_group(struct bhi_backend *b, const struct bhi_vk_kernel *kernel,
                        struct bhi_vk_group **out, struct bhi_error *error) {
     const struct bhi_module_bindings *r = kernel->reflection;
@@ -61,7 +61,7 @@ static bool run(struct bhi_backend *b, struct bhi_error *error) {
     }
     if (result != VK_SUCCESS) {
         bhi_error_vk(error, result, "waiting for the device (compiling a kernel)");
-        error->status = BH_DEVICE_LOST; /* it may still be at it, whatever it says */
+        error->status = BH_DEVICE_LOST; /* whatever the result says, the device may still run it */
         b->lost = true;
     }
     return result == VK_SUCCESS;
@@ -78,7 +78,7 @@ bool bhi_vk_prime(struct bhi_backend *b, const struct bhi_vk_kernel *kernel, VkP
         bhi_error_vk(error, result, "recording the first dispatch of a kernel");
     }
     const bool good = result == VK_SUCCESS && run(b, error);
-    /* Nobody will ask for it again; where the device is lost it may still be using it. */
+    /* The group is not used again. But a lost device may still be using it. */
     if (group && !b->lost) {
         bhi_vk_group_release(&b->device, &b->groups, group);
         bhi_vk_groups_forget(&b->device, &b->groups, &b->page_buffer, NULL);

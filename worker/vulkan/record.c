@@ -22,7 +22,7 @@ static bool out_of_memory(struct bhi_recorder *r) {
 static void log_compile(const struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
                         uint64_t took_ns) {
     char line[384];
-    if (r->backend->log && r->seq != 0) { /* 0: the warm-up */
+    if (r->backend->log && r->seq != 0) { /* 0 is the warm-up */
         snprintf(line, sizeof line, "kernel %s: compiled in %.1f ms", BHI_KERNEL_LABEL(kernel),
                  (double)took_ns / 1e6);
         r->backend->log(r->backend->user, 3, line);
@@ -38,7 +38,7 @@ static void begin_compiling(struct bhi_recorder *r) {
     BHI_FAULT_POINT("compile");
 }
 
-/* Compiles it, whenever the driver does that. */
+/* Compiles the kernel completely, whenever its driver does that. */
 static bool make_ready(struct bhi_recorder *r, struct bhi_vk_kernel *kernel) {
     struct bhi_backend *b = r->backend;
     const bool primes = bhi_vk_kernel_guarded(kernel) && !kernel->has_run;
@@ -62,7 +62,7 @@ static bool make_ready(struct bhi_recorder *r, struct bhi_vk_kernel *kernel) {
     return true;
 }
 
-/* The same for its pipeline for grids in parts, which few kernels need; it is READY. */
+/* The same for the pipeline for grids in parts, which few kernels need. The kernel is READY. */
 static bool make_split_ready(struct bhi_recorder *r, struct bhi_vk_kernel *kernel) {
     struct bhi_backend *b = r->backend;
     if (kernel->split != VK_NULL_HANDLE) {
@@ -74,7 +74,7 @@ static bool make_split_ready(struct bhi_recorder *r, struct bhi_vk_kernel *kerne
         return false;
     }
     if (!bhi_vk_prime(b, kernel, kernel->split, r->error)) {
-        if (!b->lost) { /* else it may be in use */
+        if (!b->lost) { /* a lost device may still be using it */
             b->device.api.DestroyPipeline(b->device.device, kernel->split, NULL);
             kernel->split = VK_NULL_HANDLE;
         }
@@ -139,7 +139,7 @@ struct use {
     bool write;
 };
 
-/* Orders a command that uses these ranges after those it depends on. */
+/* Puts a barrier before a command that uses these ranges, if it depends on an earlier one. */
 static bool order(struct bhi_recorder *r, const struct use *uses, uint32_t count,
                   VkPipelineStageFlags stage) {
     struct bhi_hazards *hazards = &r->backend->hazards;
@@ -159,7 +159,8 @@ static bool order(struct bhi_recorder *r, const struct use *uses, uint32_t count
     return true;
 }
 
-/* The descriptor sets for |ranges|, listed; |r| holds one reference for each time it binds them. */
+/* Finds the descriptor sets for |ranges| and lists them. |r| holds only one reference, however
+ * often it binds them. */
 static bool find_group(struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
                        const struct bhi_group_range *ranges, struct bhi_vk_group **out) {
     struct bhi_backend *b = r->backend;
@@ -176,7 +177,7 @@ static bool find_group(struct bhi_recorder *r, const struct bhi_vk_kernel *kerne
         return out_of_memory(r);
     }
     if (*out == r->bound_group) {
-        bhi_vk_group_release(&b->device, &b->groups, *out); /* is listed already */
+        bhi_vk_group_release(&b->device, &b->groups, *out); /* it is listed, with a reference */
     }
     return true;
 }
@@ -218,7 +219,7 @@ static bool record_dispatch(struct bhi_recorder *r, const struct bhi_cmd_dispatc
         r->bound_abort = NULL;
     }
     if (!group) {
-        r->bound_group = NULL; /* the guard's set takes the place of its first one */
+        r->bound_group = NULL; /* binding the guard's set has replaced the group's first one */
     } else if (group != r->bound_group) {
         bhi_vk_bind_group(r->backend, r->commands, kernel, group);
         r->bound_group = group;
@@ -301,7 +302,7 @@ static bool record_command(struct bhi_recorder *r, const struct bhi_cmd_header *
     case BHI_CMD_PREPARE:
         return find_kernel(r, ((const struct bhi_cmd_prepare *)command)->kernel);
     case BHI_CMD_INSPECT:
-    case BHI_CMD_LOAD: /* a loader's */
+    case BHI_CMD_LOAD: /* only a loader runs this */
     case BHI_CMD_COMPILE:
     case BHI_CMD_REFLECT:
         break;
@@ -375,7 +376,7 @@ static bool record_into(struct bhi_backend *b, struct bhi_vk_recording *recordin
 
 struct bhi_vk_recording *bhi_vk_record(struct bhi_backend *b, const struct bhi_lane_record *record,
                                        struct bhi_error *error) {
-    const void *key = &record->flags; /* and the commands behind them */
+    const void *key = &record->flags; /* the key is the flags and the commands after them */
     const size_t size = (size_t)record->size - offsetof(struct bhi_lane_record, flags);
     const uint64_t hash = bhi_vk_recording_hash(key, size);
     struct bhi_vk_recording *recording = bhi_vk_recording_find(&b->recordings, hash, key, size);

@@ -32,7 +32,7 @@ bool bhi_vk_recordings_init(struct bhi_vk_device *device, struct bhi_vk_recordin
     return result == VK_SUCCESS;
 }
 
-/* Four sums side by side: one alone would wait for its multiplications. */
+/* Computes four sums at the same time: a single one would wait for each multiplication. */
 uint64_t bhi_vk_recording_hash(const void *bytes, size_t size) {
     const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
     uint64_t sums[4] = {size, 1, 2, 3};
@@ -200,7 +200,7 @@ void bhi_vk_recordings_forget(struct bhi_vk_device *device, struct bhi_vk_record
         struct bhi_vk_recording *r = BHI_CONTAINER(node, struct bhi_vk_recording, used);
         if (holds(&r->buffers, object) || holds(&r->kernels, object)) {
             bhi_vk_recording_clear(device, recordings, groups, r);
-            /* An empty one is taken before any other is evicted. */
+            /* An empty recording is reused before any other is evicted. */
             bhi_list_remove(&r->used);
             bhi_list_insert_before(recordings->used.next, &r->used);
         }

@@ -13,8 +13,8 @@
 
 #define FILES 8
 
-/* Anonymous files that can still be made longer, by descriptor and length. All that the supervisor
- * gives are sealed. */
+/* Anonymous files that can still be extended, with descriptor and length. All files from the
+ * supervisor are sealed. */
 struct files {
     unsigned count;
     int fd[FILES];
@@ -42,7 +42,8 @@ static void find_files(struct files *files) {
     }
 }
 
-/* All of it at once, and gives it back: the driver keeps the file as long as it is. */
+/* Allocates all of the file's memory at once and frees it again: the driver does not shrink the
+ * file. */
 static VkResult take_all(struct bhi_vk_device *device) {
     for (uint32_t type = 0; type < device->memory.memoryTypeCount; type++) {
         if (!(device->memory.memoryTypes[type].propertyFlags &
@@ -87,7 +88,7 @@ bool bhi_vk_reserve(struct bhi_vk_device *device, struct bhi_error *error) {
     for (unsigned i = 0; i < files.count; i++) {
         uint64_t size;
         if (!length_of(files.fd[i], &size) || size <= files.size[i]) {
-            continue; /* another's */
+            continue; /* not from this driver */
         }
         if (size < BHI_DRIVER_FILE_BYTES) {
             bhi_error_set(error, BH_UNSUPPORTED,
@@ -107,7 +108,8 @@ bool bhi_vk_reserve(struct bhi_vk_device *device, struct bhi_error *error) {
 bool bhi_vk_reserve_code(struct bhi_vk_device *device, struct bhi_error *error) {
     for (int fd = 0; device->is_cpu && fd < 256; fd++) {
         uint64_t size;
-        /* Made without MFD_ALLOW_SEALING: no file of ours or of the supervisor's is. */
+        /* The driver's file was made without MFD_ALLOW_SEALING; all files of ours and the
+         * supervisor's allow it. */
         if (fcntl(fd, F_GET_SEALS) == F_SEAL_SEAL && length_of(fd, &size) && size > 0 &&
             size < BHI_DRIVER_CODE_BYTES && ftruncate(fd, (off_t)BHI_DRIVER_CODE_BYTES) != 0) {
             bhi_error_set(error, BH_UNSUPPORTED,

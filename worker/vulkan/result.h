@@ -4,8 +4,8 @@
 
 #include "worker/backend.h"
 
-/* |what| is the call; status follows from |result|: OUT_OF_*, DEVICE_LOST, else VULKAN. Overwrites
- * *error as bhi_error_set does. */
+/* Sets *error as bhi_error_set does. |what| names the call. The status follows from |result|:
+ * OUT_OF_*, DEVICE_LOST, else VULKAN. */
 void bhi_error_vk(struct bhi_error *error, VkResult result, const char *what);
 const char *bhi_vk_result_name(VkResult result);
 

@@ -20,7 +20,7 @@
 #define POLL_NS        100000u
 #define POLL_MERGED_NS 3000000u
 
-/* Where a call of bhi_backend_run puts its answers. */
+/* Where bhi_backend_run puts its results. */
 struct answers {
     const struct bhi_lane_record *const *records;
     struct bhi_result *results;
@@ -33,7 +33,7 @@ struct batch {
     uint32_t count;
 };
 
-/* What a record's answer is unless something happens to it. */
+/* Fills in the result of a record without an error. */
 static void succeed(const struct answers *a, size_t place, uint64_t now) {
     a->results[place] = (struct bhi_result){
         .seq = a->records[place]->seq,
@@ -56,7 +56,8 @@ static void fail(const struct answers *a, size_t place) {
     result->executed = error->executed;
 }
 
-/* Which of a lost batch had ended, which was running, which had not begun: the markers know. */
+/* Fills in the results of a lost batch. The markers tell which records had ended, which one ran,
+ * and which had not begun. */
 static void lose(struct bhi_backend *b, const struct answers *a, const struct batch *batch,
                  const struct bhi_error *loss) {
     const uint32_t started = atomic_load_explicit(&b->page->markers.started, memory_order_acquire);
@@ -75,10 +76,10 @@ static void lose(struct bhi_backend *b, const struct answers *a, const struct ba
     }
 }
 
-/* Short work is polled for: to sleep and be woken costs about as much as an empty dispatch. Giving
- * way each time matters where the driver's own threads do the work and processors are few. Several
- * short records together are polled for longer: a processor that goes idle between two of them
- * doubles what each costs a CPU driver. */
+/* Polls for short work, because sleeping and waking cost about as much as an empty dispatch. It
+ * yields each time, which matters if the driver's own threads do the work and processors are few.
+ * For several short records it polls longer: if the processor goes idle between two of them, each
+ * costs a CPU driver twice as much. */
 static VkResult wait_for_fence(struct bhi_backend *b, uint64_t started, uint32_t records) {
     const uint64_t poll_ns = records > 1 ? POLL_MERGED_NS : POLL_NS;
     const struct bhi_vk_api *vk = &b->device.api;
@@ -103,7 +104,8 @@ static VkResult wait_for_fence(struct bhi_backend *b, uint64_t started, uint32_t
     return result;
 }
 
-/* A kernel that was given no workgroup size has one invocation do the work of all of them. */
+/* If a kernel was given no workgroup size, one invocation does all the work: says so in the
+ * error. */
 static void append_defaults(const struct bhi_backend *b, const struct bhi_lane_record *record,
                             struct bhi_error *error) {
     for (const struct bhi_cmd_header *command = bhi_record_first(record); command;
@@ -128,13 +130,13 @@ static void append_defaults(const struct bhi_backend *b, const struct bhi_lane_r
             snprintf(error->text + used, sizeof error->text - used,
                      "; of kernel \"%s\" %s, which may be the cause", BHI_KERNEL_LABEL(kernel),
                      left);
-            return; /* there is no room for more */
+            return; /* no room for more text */
         }
     }
 }
 
-/* Those that were told to end, and those that the driver has ended by itself: they may have been
- * about to finish, or not even begun; what they have written is worth nothing. */
+/* Fills in the results of records that were aborted, and of those whose loops the driver has cut
+ * short. They may have been almost finished or not begun; what they have written is worthless. */
 static void judge(struct bhi_backend *b, const struct answers *a, const struct batch *batch,
                   uint64_t aborted) {
     for (uint32_t i = 0; i < batch->count; i++) {
@@ -165,7 +167,8 @@ static void submit(struct bhi_backend *b, const struct answers *a, const struct 
         .commandBufferCount = 1,
         .pCommandBuffers = &commands,
     };
-    /* The host writes the first marker, so that a death inside vkQueueSubmit blames the first. */
+    /* The host writes the first marker, so that a death inside vkQueueSubmit is blamed on the first
+     * record. */
     const uint64_t first = a->records[batch->places[0]]->seq;
     atomic_store_explicit(&b->page->markers.completed, (uint32_t)first - 1, memory_order_relaxed);
     atomic_store_explicit(&b->page->markers.started, (uint32_t)first, memory_order_release);
@@ -201,7 +204,7 @@ static void submit(struct bhi_backend *b, const struct answers *a, const struct 
         result = wait_for_fence(b, started, batch->count);
         if (result != VK_SUCCESS) {
             bhi_error_vk(&error, result, "waiting for the device");
-            error.status = BH_DEVICE_LOST; /* the device may still be at it, whatever it says */
+            error.status = BH_DEVICE_LOST; /* whatever the result says, it may still run */
         } else {
             b->lost = vk->ResetFences(b->device.device, 1, &b->fence) != VK_SUCCESS;
         }
@@ -236,12 +239,12 @@ static void submit(struct bhi_backend *b, const struct answers *a, const struct 
     }
 }
 
-/* One record with a command buffer of its own, which is kept. */
+/* Runs one record with a command buffer of its own, which is kept. */
 static void run_alone(struct bhi_backend *b, const struct answers *a, size_t place) {
     const struct bhi_lane_record *record = a->records[place];
     const struct batch batch = {.places = {place}, .count = 1};
     b->compiles = UINT64_MAX;
-    if (!record->command_count) { /* its turn is all that it waited for */
+    if (!record->command_count) { /* it only waited for its turn */
         a->results[place].ended_ns = bhi_now_ns();
         return;
     }
@@ -255,8 +258,8 @@ static void run_alone(struct bhi_backend *b, const struct answers *a, size_t pla
     a->results[place].ended_ns = bhi_now_ns();
 }
 
-/* Records |from| to |to| in one command buffer. False: it cannot be done this way, and nothing was
- * run. */
+/* Runs the records from |from| to |to| in one command buffer. Returns false if they cannot be
+ * merged; then nothing has run. */
 static bool run_merged(struct bhi_backend *b, const struct answers *a, size_t from, size_t to) {
     struct batch batch;
     struct bhi_error error;

@@ -14,12 +14,12 @@ struct bhi_sentinel_device {
     struct bhi_vk_device device;
     pthread_mutex_t mutex; /* guards what follows */
     struct bhi_vk_transfer transfer;
-    struct bhi_map words; /* of each worker: struct held */
+    struct bhi_map words; /* by worker: struct held */
 };
 
 struct held {
     struct bhi_vk_words words;
-    VkCommandBuffer set; /* all of them */
+    VkCommandBuffer set; /* sets all words of the worker */
 };
 
 static void drop(struct bhi_sentinel_device *s, struct held *held) {
@@ -68,8 +68,8 @@ void bhi_sentinel_device_destroy(struct bhi_sentinel_device *s) {
     free(s);
 }
 
-/* The last slot's last word, which nobody reads: the first run of anything may have to wait for the
- * driver. */
+/* Sets the last word of the last slot, which nobody reads: the first run of a command may have to
+ * wait for the driver. */
 static VkResult warm_up(struct bhi_sentinel_device *s, const struct bhi_vk_words *words) {
     const struct bhi_vk_fill fill = {
         .offset = words->bytes - sizeof fill.value, .size = sizeof fill.value, .value = 1};

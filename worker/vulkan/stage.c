@@ -2,8 +2,9 @@
 
 #include <string.h>
 
-/* Has [begin, begin + bytes) of a staged buffer copied, with what lies between it and what else is
- * needed: a range given a thousand times is copied once. */
+/* Requests a copy of [begin, begin + bytes) of a staged buffer. A buffer has one range, which
+ * grows: so bytes between two requests are copied too, and bytes that are requested often are
+ * copied once. */
 static void need(const struct bhi_backend *b, struct bhi_vk_buffer **list, uint64_t id,
                  uint64_t begin, uint64_t bytes) {
     struct bhi_vk_buffer *buffer = bhi_map_get(&b->buffers, id);
@@ -44,8 +45,8 @@ static void copy(struct bhi_vk_buffer *buffer, uint64_t begin, uint64_t end) {
     }
 }
 
-/* What there is of a constant one stays one range: what lies between it and what is needed is
- * copied with it. */
+/* The copied part of a constant buffer stays one range: bytes between it and the new range are
+ * copied, too. */
 static void extend(struct bhi_vk_buffer *buffer) {
     const uint64_t begin = buffer->staged_begin, end = buffer->staged_end;
     copy(buffer, buffer->stage_begin, begin);
@@ -58,7 +59,7 @@ static void fill(struct bhi_vk_buffer *buffer) {
     if (!buffer->constant) {
         copy(buffer, buffer->stage_begin, buffer->stage_end);
     } else {
-        if (buffer->staged_end == 0) { /* there is nothing of it yet */
+        if (buffer->staged_end == 0) { /* nothing of it is copied yet */
             buffer->staged_begin = buffer->staged_end = buffer->stage_begin;
         }
         extend(buffer);

@@ -4,7 +4,7 @@
 
 uint64_t bhi_ticks_to_ns(uint64_t begin, uint64_t end, uint32_t valid_bits, double period_ns,
                          uint64_t host_ns) {
-    const bool has_clock = valid_bits > 0 && period_ns > 0; /* no NaN either */
+    const bool has_clock = valid_bits > 0 && period_ns > 0; /* a NaN compares false */
     if (!has_clock || host_ns == 0) {
         return 0;
     }
@@ -13,7 +13,7 @@ uint64_t bhi_ticks_to_ns(uint64_t begin, uint64_t end, uint32_t valid_bits, doub
         return 0;
     }
     const double ns = (double)((end - begin) & mask) * period_ns;
-    /* What is larger than a uint64_t is never converted to one. */
+    /* Checked before the conversion, which is undefined for a value that a uint64_t cannot hold. */
     if (ns > 2 * (double)host_ns) {
         return 0;
     }

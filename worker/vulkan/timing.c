@@ -36,7 +36,7 @@ void bhi_vk_timing_fini(struct bhi_vk_device *device, struct bhi_vk_timing *timi
 void bhi_vk_timing_begin(const struct bhi_vk_device *device, const struct bhi_vk_timing *timing,
                          VkCommandBuffer commands, uint32_t slot) {
     if (timing->pool != VK_NULL_HANDLE) {
-        /* At the bottom of the pipe, too: the top may run ahead of what was recorded before. */
+        /* Also at the bottom of the pipe: the top may run before earlier commands have ended. */
         device->api.CmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, timing->pool,
                                       2 * slot);
     }
@@ -62,7 +62,7 @@ void bhi_vk_timing_reset(const struct bhi_vk_device *device, const struct bhi_vk
 uint64_t bhi_vk_timing_read(const struct bhi_vk_device *device, const struct bhi_vk_timing *timing,
                             uint32_t slot, uint64_t host_ns) {
     uint64_t ticks[2];
-    /* What is not available is not waited for: the record's result is good without it. */
+    /* An unavailable time is not waited for: the record's result is valid without it. */
     if (timing->pool == VK_NULL_HANDLE ||
         device->api.GetQueryPoolResults(device->device, timing->pool, 2 * slot, 2, sizeof ticks,
                                         ticks, sizeof *ticks,

@@ -104,7 +104,7 @@ VkResult bhi_vk_transfer_run(struct bhi_vk_device *device, struct bhi_vk_transfe
     if (result == VK_SUCCESS) {
         result = vk->ResetFences(device->device, 1, &t->fence);
     }
-    t->lost = result != VK_SUCCESS; /* it may still be at it: its command buffer is in use */
+    t->lost = result != VK_SUCCESS; /* the device may still use the command buffer */
     return t->lost ? VK_ERROR_DEVICE_LOST : VK_SUCCESS;
 }
 
