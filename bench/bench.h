@@ -55,10 +55,12 @@ struct bench_saxpy_push {
 /* One side. Times are nanoseconds. */
 struct bench_side {
     const char *name;
-    /* An empty dispatch and its wait, |count| times, one sample each. */
-    void (*round_trip)(void *self, uint64_t *samples, size_t count);
+    /* A dispatch and its wait, |count| times, one sample each. Of BENCH_COUNT its result, the counter,
+     * is read and checked as well. */
+    void (*round_trip)(void *self, enum bench_kernel kernel, uint64_t *samples, size_t count);
     /* The same, polling for the end instead of sleeping; NULL: the side chooses by itself. */
-    void (*round_trip_polling)(void *self, uint64_t *samples, size_t count);
+    void (*round_trip_polling)(void *self, enum bench_kernel kernel, uint64_t *samples,
+                               size_t count);
     /* |count| dispatches in one submission, one wait. |recorded_before|: in-process only, the
      * command buffer is there already. */
     uint64_t (*commands)(void *self, enum bench_kernel kernel, size_t count, bool recorded_before);

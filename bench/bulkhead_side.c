@@ -29,16 +29,33 @@ static void finish(bh_event *event) {
     bh_event_release(event);
 }
 
-static void round_trip(void *self, uint64_t *samples, size_t count) {
+static uint32_t read_counter(struct bulkhead_side *side) {
+    uint32_t count;
+    bh_detail detail;
+    bench_must(bh_buffer_read(side->counter, 0, &count, sizeof count, TIMEOUT_NS, &detail),
+               "bh_buffer_read", &detail);
+    return count;
+}
+
+/* Reading the counter waits for the kernel; the other kernel's end is waited for. */
+static void round_trip(void *self, enum bench_kernel kernel, uint64_t *samples, size_t count) {
     struct bulkhead_side *side = self;
+    const bh_binding binding = {
+        .buffer = side->counter, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
+    const bool counts = kernel == BENCH_COUNT;
+    uint32_t counter = counts ? read_counter(side) : 0;
     bh_detail detail;
     for (size_t i = 0; i < count; i++) {
         uint64_t start = bench_now_ns();
-        bh_event *event;
-        bench_must(bh_launch(side->stream, side->kernels[BENCH_EMPTY], ONE_GROUP, NULL, 0, NULL, 0,
-                             &event, &detail),
+        bh_event *event = NULL;
+        bench_must(bh_launch(side->stream, side->kernels[kernel], ONE_GROUP, &binding, counts, NULL,
+                             0, counts ? NULL : &event, &detail),
                    "bh_launch", &detail);
-        finish(event);
+        if (!counts) {
+            finish(event);
+        } else if (read_counter(side) != ++counter) {
+            bench_die("bulkhead, one dispatch: the counter is wrong, must be %u", counter);
+        }
         samples[i] = bench_now_ns() - start;
     }
 }
@@ -89,11 +106,9 @@ static uint64_t submissions(void *self, enum bench_kernel kernel, size_t count) 
 
 static uint32_t take_count(void *self) {
     struct bulkhead_side *side = self;
-    uint32_t count;
     const uint32_t zero = 0;
     bh_detail detail;
-    bench_must(bh_buffer_read(side->counter, 0, &count, sizeof count, TIMEOUT_NS, &detail),
-               "bh_buffer_read", &detail);
+    const uint32_t count = read_counter(side);
     bench_must(bh_buffer_write(side->counter, 0, &zero, sizeof zero, TIMEOUT_NS, &detail),
                "bh_buffer_write", &detail);
     return count;

@@ -23,6 +23,8 @@ enum measure {
     ROUND_TRIP_P99,
     POLLING_P50, /* in-process only */
     POLLING_P99,
+    RESULT_P50,
+    RESULT_POLLING_P50, /* in-process only */
     COMMANDS_EMPTY,
     COMMANDS_EMPTY_RECORDED,
     COMMANDS_COUNT,
@@ -101,14 +103,19 @@ static void measure_dispatches(const struct bench_options *options, const struct
                                enum side_index index, unsigned round, uint64_t *scratch) {
     uint64_t(*out)[MAX_ROUNDS] = samples[index];
     uint32_t batch = options->batch;
-    side->round_trip(side->self, scratch, options->round_trips);
+    side->round_trip(side->self, BENCH_EMPTY, scratch, options->round_trips);
     out[ROUND_TRIP_P50][round] = bench_quantile(scratch, options->round_trips, 500);
     out[ROUND_TRIP_P99][round] = bench_quantile(scratch, options->round_trips, 990);
+    side->round_trip(side->self, BENCH_COUNT, scratch, options->round_trips);
+    out[RESULT_P50][round] = bench_quantile(scratch, options->round_trips, 500);
     if (side->round_trip_polling) {
-        side->round_trip_polling(side->self, scratch, options->round_trips);
+        side->round_trip_polling(side->self, BENCH_EMPTY, scratch, options->round_trips);
         out[POLLING_P50][round] = bench_quantile(scratch, options->round_trips, 500);
         out[POLLING_P99][round] = bench_quantile(scratch, options->round_trips, 990);
+        side->round_trip_polling(side->self, BENCH_COUNT, scratch, options->round_trips);
+        out[RESULT_POLLING_P50][round] = bench_quantile(scratch, options->round_trips, 500);
     }
+    side->take_count(side->self);
     uint64_t times[REPEATS];
     for (size_t i = 0; i < REPEATS; i++) {
         times[i] = side->commands(side->self, BENCH_EMPTY, batch, false);
@@ -135,7 +142,7 @@ static void measure_saxpy(const struct bench_side *side, enum side_index index, 
 /* Compiles the kernels, touches the memory: nothing of it belongs into the numbers. */
 static void warm_up(const struct bench_options *options, const struct bench_side *side,
                     const struct bench_saxpy *work, uint64_t *scratch) {
-    side->round_trip(side->self, scratch, options->round_trips / 10 + 1);
+    side->round_trip(side->self, BENCH_EMPTY, scratch, options->round_trips / 10 + 1);
     side->commands(side->self, BENCH_COUNT, options->batch, false);
     side->submissions(side->self, BENCH_EMPTY, options->batch);
     check_count(side, "warm-up", options->batch);
@@ -150,11 +157,12 @@ static double median(enum side_index index, enum measure measure, unsigned round
 
 /* What the in-process side takes when it polls; negative: there is no such number. */
 static double polling_of(enum measure measure, const struct bench_options *options) {
-    return measure == ROUND_TRIP_P50
-               ? median(IN_PROCESS, POLLING_P50, options->rounds, options->in_process)
-           : measure == ROUND_TRIP_P99
-               ? median(IN_PROCESS, POLLING_P99, options->rounds, options->in_process)
-               : -1;
+    const enum measure polling = measure == ROUND_TRIP_P50   ? POLLING_P50
+                                 : measure == ROUND_TRIP_P99 ? POLLING_P99
+                                 : measure == RESULT_P50     ? RESULT_POLLING_P50
+                                                             : MEASURES;
+    return polling == MEASURES ? -1
+                               : median(IN_PROCESS, polling, options->rounds, options->in_process);
 }
 
 static size_t add_rows(const struct bench_options *options, struct bench_row *rows) {
@@ -165,6 +173,7 @@ static size_t add_rows(const struct bench_options *options, struct bench_row *ro
     } ROWS[] = {
         {ROUND_TRIP_P50, "round_trip_p50", "empty dispatch, round trip, p50", 1.25},
         {ROUND_TRIP_P99, "round_trip_p99", "empty dispatch, round trip, p99", 0},
+        {RESULT_P50, "result_p50", "a dispatch, and its result read, p50", 0},
         {COMMANDS_EMPTY, "commands", "dispatches in one submission, recorded each time", 1.2},
         {COMMANDS_EMPTY_RECORDED, "commands_prerecorded", "  the same, in-process prerecorded", 0},
         {COMMANDS_COUNT, "commands_dependent", "  the same, each depends on the one before", 0},

@@ -3,11 +3,15 @@
  * or has the worker's stream a good result again?
  *
  *     bench-host-death [--device D] [--worker PATH] [--rounds N] [--trusted] [--warden] [--each]
- *                      [--workers] [--starting] [--quick]
+ *                      [--workers] [--starting] [--quick] [--strict [--stall MS] [--gone MS]]
  *
  * The host's spare worker and its sentinel are ready when the kernel begins; with --starting the
- * host does not wait for them. --workers kills a worker, not the host. --warden kills the host's warden in the same moment,
- * --each prints each process's end.
+ * host does not wait for them. --workers kills a worker, not the host. --warden kills the host's
+ * warden in the same moment, --each prints each process's end.
+ *
+ * --strict: exit status 3 where a bound is missed. They are for a host that is killed while a guarded
+ * kernel runs: each of the neighbour's jobs within STALL_MS, the last process gone within GONE_MS in
+ * the median. --stall and --gone replace them.
  *
  * The neighbour is a context of this program's own, with one small job after the other. The host is
  * this program once more (--host X Y). */
@@ -35,6 +39,8 @@
 #define RUNNING_NS 100000000   /* for the kernel to be all over the device */
 #define MOST_BELOW 64
 #define MOST_ROUND 64
+#define STALL_MS   150
+#define GONE_MS    300
 
 extern char **environ;
 
@@ -45,7 +51,8 @@ static const uint32_t HANG[] =
 struct options {
     const char *device, *worker;
     unsigned rounds;
-    bool trusted, each, warden, workers, starting;
+    double stall_ms, gone_ms; /* the bounds */
+    bool trusted, each, warden, workers, starting, strict;
 };
 
 /* -- a context with one stream ---------------------------------------------------------------- */
@@ -382,7 +389,8 @@ static struct round kill_a_worker(const struct options *options, const struct ne
     return round;
 }
 
-static void measure(const struct options *options, const struct neighbour *n,
+/* Returns whether the bounds are kept. */
+static bool measure(const struct options *options, const struct neighbour *n,
                     const uint32_t grid[2]) {
     uint64_t next[MOST_ROUND], gone[MOST_ROUND];
     for (unsigned i = 0; i < options->rounds; i++) {
@@ -391,17 +399,27 @@ static void measure(const struct options *options, const struct neighbour *n,
         next[i] = round.next_ns;
         gone[i] = round.gone_ns;
     }
-    const uint64_t next_p50 = bench_quantile(next, options->rounds, 500);
-    const uint64_t gone_p50 = bench_quantile(gone, options->rounds, 500);
-    printf("%-11s %9u x %-4u %10.1f %8.1f %12.1f %8.1f\n", options->trusted ? "trusted" : "guarded",
-           grid[0], grid[1], (double)next_p50 / 1e6,
-           (double)bench_quantile(next, options->rounds, 1000) / 1e6, (double)gone_p50 / 1e6,
+    const double next_p50 = (double)bench_quantile(next, options->rounds, 500) / 1e6;
+    const double next_max = (double)bench_quantile(next, options->rounds, 1000) / 1e6;
+    const double gone_p50 = (double)bench_quantile(gone, options->rounds, 500) / 1e6;
+    const bool stalled = next_max > options->stall_ms; /* so is the p50 where it is over */
+    const bool late = gone_p50 > options->gone_ms;
+    printf("%-11s %9u x %-4u %10.1f %8.1f %12.1f %8.1f", options->trusted ? "trusted" : "guarded",
+           grid[0], grid[1], next_p50, next_max, gone_p50,
            (double)bench_quantile(gone, options->rounds, 1000) / 1e6);
+    if (options->strict) {
+        printf("  %s%s%s", stalled ? "neighbour over" : "", stalled && late ? ", " : "",
+               late      ? "end over"
+               : stalled ? ""
+                         : "kept");
+    }
+    printf("\n");
     fflush(stdout);
+    return !stalled && !late;
 }
 
 int main(int argc, char **argv) {
-    struct options options = {.rounds = 5};
+    struct options options = {.rounds = 5, .stall_ms = STALL_MS, .gone_ms = GONE_MS};
     bool quick = false;
     if (argc == 8 && strcmp(argv[1], "--host") == 0) {
         options.device = argv[4][0] != '\0' ? argv[4] : NULL;
@@ -427,6 +445,12 @@ int main(int argc, char **argv) {
             options.starting = true;
         } else if (strcmp(argv[i], "--each") == 0) {
             options.each = true;
+        } else if (strcmp(argv[i], "--strict") == 0) {
+            options.strict = true;
+        } else if (strcmp(argv[i], "--stall") == 0 && i + 1 < argc) {
+            options.stall_ms = atof(argv[++i]);
+        } else if (strcmp(argv[i], "--gone") == 0 && i + 1 < argc) {
+            options.gone_ms = atof(argv[++i]);
         } else if (strcmp(argv[i], "--quick") == 0) {
             quick = true;
         } else {
@@ -436,6 +460,10 @@ int main(int argc, char **argv) {
     options.rounds = quick ? 1 : options.rounds;
     if (options.rounds < 1 || options.rounds > MOST_ROUND) {
         bench_die("--rounds is 1 to %d", MOST_ROUND);
+    }
+    if (options.strict && (options.trusted || options.workers)) {
+        bench_die("--strict: the bounds are for a killed host and a guarded kernel, without "
+                  "--trusted and --workers");
     }
     static struct neighbour n;
     n.side = open_side(&options, "neighbour", BENCH_CODE[BENCH_COUNT].words,
@@ -453,12 +481,17 @@ int main(int argc, char **argv) {
                options.warden ? ", and its warden" : "");
     }
     printf("kernel              grid       p50      max          p50      max\n");
+    if (options.strict) {
+        printf("bound, ms                  %10.0f %8.0f %12.0f        -\n", options.stall_ms,
+               options.stall_ms, options.gone_ms);
+    }
+    bool kept = true;
     static const uint32_t grids[][2] = {{1, 1}, {2000, 1}, {65535, 64}};
     for (size_t i = 0; i < (quick ? 2 : sizeof grids / sizeof grids[0]); i++) {
-        measure(&options, &n, grids[i]);
+        kept &= measure(&options, &n, grids[i]);
     }
     atomic_store(&n.stop, true);
     pthread_join(thread, NULL);
     close_side(&n.side);
-    return 0;
+    return options.strict && !kept ? 3 : 0;
 }

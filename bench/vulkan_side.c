@@ -99,25 +99,42 @@ static void wait_fence(struct vulkan_side *side) {
     BENCH_VK(vkResetFences(side->device.device, 1, &side->fence));
 }
 
-static void round_trip(void *self, uint64_t *samples, size_t count) {
+/* The counter after each dispatch is the one before, plus one. */
+static void read_result(const struct vulkan_side *side, enum bench_kernel kernel,
+                        uint32_t *counter) {
+    if (kernel == BENCH_COUNT && *(volatile uint32_t *)side->counter.mapped != ++*counter) {
+        bench_die("in-process, one dispatch: the counter is wrong, must be %u", *counter);
+    }
+}
+
+static uint32_t counter_before(const struct vulkan_side *side) {
+    return *(volatile uint32_t *)side->counter.mapped;
+}
+
+static void round_trip(void *self, enum bench_kernel kernel, uint64_t *samples, size_t count) {
     struct vulkan_side *side = self;
+    uint32_t counter = counter_before(side);
     for (size_t i = 0; i < count; i++) {
         uint64_t start = bench_now_ns();
-        submit(side, side->single[BENCH_EMPTY], side->fence);
+        submit(side, side->single[kernel], side->fence);
         wait_fence(side);
+        read_result(side, kernel, &counter);
         samples[i] = bench_now_ns() - start;
     }
 }
 
-static void round_trip_polling(void *self, uint64_t *samples, size_t count) {
+static void round_trip_polling(void *self, enum bench_kernel kernel, uint64_t *samples,
+                               size_t count) {
     struct vulkan_side *side = self;
+    uint32_t counter = counter_before(side);
     for (size_t i = 0; i < count; i++) {
         uint64_t start = bench_now_ns();
-        submit(side, side->single[BENCH_EMPTY], side->fence);
+        submit(side, side->single[kernel], side->fence);
         while (vkGetFenceStatus(side->device.device, side->fence) == VK_NOT_READY) {
             sched_yield(); /* where processors are few, the driver's threads need this one */
         }
         wait_fence(side);
+        read_result(side, kernel, &counter);
         samples[i] = bench_now_ns() - start;
     }
 }
