@@ -1,6 +1,6 @@
-/* Which fault can have ended an operation that says that poison began with it. A verdict names its
- * worker, and a fault the workers that it hit; pids come back after a while, so both have to fit in
- * time, too, and the status has to be one that such a fault gives (E14). */
+/* Which fault can have ended an operation whose verdict says that poison began with it. The verdict
+ * names a worker, and a fault the workers that it hit. Pids are reused after a while, so the times
+ * must fit, too, and the status must be one that such a fault causes (E14). */
 #include "chaos/check/rules.h"
 
 #include <signal.h>
@@ -9,15 +9,15 @@ static uint64_t recovery_of(const struct bhi_check *check) {
     return check->history->header.recovery_ns;
 }
 
-/* How long after the fault a verdict may still be of it. */
+/* Returns until when a verdict may be blamed on the fault. */
 static uint64_t reach_of(const struct bhi_check *check, const struct bhi_ledger_fault *fault) {
     if (fault->record->fault.kind == BHI_FAULT_STOP) {
-        return UINT64_MAX; /* never taken back: a spare worker comes to its stream much later */
+        return UINT64_MAX; /* permanent: a stopped spare may get its stream much later */
     }
     return bhi_later(fault->end_ns, recovery_of(check));
 }
 
-/* It does not count while nobody could get anything done. */
+/* Time in which the machine stood still does not count. */
 static uint64_t held_up(const struct bhi_check *check, uint64_t from_ns, uint64_t to_ns) {
     return bhi_ledger_held_up(&check->ledger, UINT32_MAX, from_ns, to_ns);
 }
@@ -38,12 +38,13 @@ static uint64_t overlap(uint64_t a, uint64_t b, uint64_t from, uint64_t to) {
     return begin < end ? end - begin : 0;
 }
 
-/* Where it never began, nobody knows how long it was on a worker: not before it was submitted. */
+/* If it never began, its time on a worker is unknown; it cannot be longer than since its
+ * submission. */
 static uint64_t began_ns(const struct bhi_record *end) {
     return end->end.started_ns ? end->end.started_ns : end->end.submitted_ns;
 }
 
-/* For how long, between two times, its worker was stopped. */
+/* Returns how long, between two times, its worker was stopped. */
 static uint64_t stopped_for(const struct bhi_check *check, const struct bhi_record *end,
                             uint64_t from_ns, uint64_t to_ns) {
     size_t count;
@@ -62,12 +63,12 @@ static uint64_t stopped_for(const struct bhi_check *check, const struct bhi_reco
     return total_ns;
 }
 
-/* Of its time on the worker. */
+/* The same for its time on the worker. */
 static uint64_t stopped_while_on(const struct bhi_check *check, const struct bhi_record *end) {
     return stopped_for(check, end, began_ns(end), end->end.ended_ns);
 }
 
-/* It could no longer say that it was done. */
+/* Could its worker no longer report its end? */
 static bool was_cut_off(const struct bhi_check *check, const struct bhi_record *end) {
     size_t count;
     const struct bhi_ledger_hit *hit = bhi_ledger_hits(&check->ledger, end->end.worker_pid, &count);
@@ -81,7 +82,7 @@ static bool was_cut_off(const struct bhi_check *check, const struct bhi_record *
     return false;
 }
 
-/* Something hit the worker of a hang while it ran, so that nobody could tell the kernel to end. */
+/* Did a fault hit the worker of a hang while it ran, so that nothing could stop the kernel? */
 static bool was_orphaned(const struct bhi_check *check, const struct bhi_record *bait) {
     size_t count;
     const struct bhi_ledger_hit *hit =
@@ -95,8 +96,8 @@ static bool was_orphaned(const struct bhi_check *check, const struct bhi_record 
     return false;
 }
 
-/* For how long, of its time on the worker, at the most, a hang held the device (E16: a healthy
- * stream is slowed by what one shared GPU imposes). */
+/* Returns how long at most, during its time on the worker, a hang held the device (E16: one shared
+ * GPU may slow healthy streams). */
 static uint64_t held_for(const struct bhi_check *check, const struct bhi_record *end) {
     uint64_t held_ns = 0;
     for (size_t i = 0; i < check->ledger.fault_count && check->history->header.accelerator; i++) {
@@ -117,7 +118,7 @@ static uint64_t held_for(const struct bhi_check *check, const struct bhi_record 
     return held_ns;
 }
 
-/* Its worker wanted a processor for a good part of what it had, and had none. */
+/* Did its worker want a processor for a quarter of its time or more, and get none? */
 static bool was_starved(const struct bhi_check *check, const struct bhi_record *end,
                         uint64_t from_ns, uint64_t limit_ns) {
     const uint64_t starved_ns =
@@ -125,20 +126,21 @@ static bool was_starved(const struct bhi_check *check, const struct bhi_record *
     return starved_ns && starved_ns >= limit_ns / 4;
 }
 
-/* Its worker was stopped for a good part of its time: it was that. A little of it, or the machine
- * stood still: nobody can say. */
+/* If its worker was stopped for a quarter of the deadline or more, that is the cause. If it was
+ * stopped for less, or the machine stood still, nothing can be said. */
 static enum bhi_blame blame_of_deadline(const struct bhi_check *check,
                                         const struct bhi_ledger_op *op, uint64_t deadline_ns) {
     const struct bhi_record *end = op->end;
     uint64_t from_ns = began_ns(end), took_ns = end->end.ended_ns - from_ns;
     if (end->end.ended_ns < from_ns || bhi_later(took_ns, BHI_CLOCK_SLACK_NS) < deadline_ns) {
-        return BHI_BLAME_NONE; /* it had not passed */
+        return BHI_BLAME_NONE; /* the deadline had not passed */
     }
     uint64_t stopped_ns = stopped_while_on(check, end);
     if (stopped_ns >= deadline_ns / 4) {
         return BHI_BLAME_FAULT;
     }
-    /* A deadline runs from the start: only a worker that stands still can keep that to itself. */
+    /* The deadline counts from its start. If no start was recorded, only a worker that stood still
+     * can have hidden it. */
     const bool starved = was_starved(check, end, from_ns, deadline_ns);
     if (!end->end.started_ns) {
         return stopped_ns || starved ? BHI_BLAME_MACHINE : BHI_BLAME_NONE;
@@ -152,8 +154,8 @@ static enum bhi_blame blame_of_deadline(const struct bhi_check *check,
                : BHI_BLAME_NONE;
 }
 
-/* A worker that was killed for what had ended when the signal came: it was stopped for a good part
- * of that one's deadline, which is as long as this one's. */
+/* Its worker was killed for another operation, which had ended before the signal came: the worker
+ * was stopped for a quarter or more of that operation's deadline. All deadlines are equal. */
 static enum bhi_blame blame_of_loss(const struct bhi_check *check, const struct bhi_ledger_op *op) {
     const uint64_t stopped_ns = stopped_while_on(check, op->end);
     const uint64_t deadline_ns = op->submit->submit.deadline_ns;
@@ -165,7 +167,7 @@ static enum bhi_blame blame_of_loss(const struct bhi_check *check, const struct 
                : BHI_BLAME_NONE;
 }
 
-/* The compiler was killed: by its deadline, where nothing else had hit it. */
+/* The compiler was killed. If no fault has hit it, its deadline did this. */
 static enum bhi_blame blame_of_compile(const struct bhi_check *check,
                                        const struct bhi_record *end) {
     const uint64_t said_ns = check->history->header.compile_ns;
@@ -180,19 +182,19 @@ static enum bhi_blame blame_of_compile(const struct bhi_check *check,
 /* -- workers that were hit ----------------------------------------------------------------------
  */
 
-/* How a worker ends that was hit so. */
+/* Can a worker that was hit by |kind| end like this? */
 static bool fits(enum bhi_fault_kind kind, const struct bhi_record *end) {
     bh_status status = end->end.status;
     int signal = end->end.signal;
     switch (kind) {
     case BHI_FAULT_KILL:
         return (status == BH_WORKER_SIGNAL || status == BH_OUT_OF_HOST_MEMORY) && signal == SIGKILL;
-    case BHI_FAULT_SEGV: /* while it compiles it is the compiler that has crashed */
+    case BHI_FAULT_SEGV: /* during a compile it is the compiler that crashes */
         return (status == BH_WORKER_SIGNAL || status == BH_OUT_OF_HOST_MEMORY ||
                 status == BH_COMPILE_FAILED) &&
                signal == SIGSEGV;
     case BHI_FAULT_GARBAGE:
-    case BHI_FAULT_CLOSE: /* it notices, and leaves, or is killed for it */
+    case BHI_FAULT_CLOSE: /* the worker notices it and exits, or is killed */
         return status == BH_PROTOCOL || status == BH_WORKER_EXIT || status == BH_COMPILE_FAILED ||
                (status == BH_WORKER_SIGNAL && (signal == SIGKILL || signal == SIGPIPE));
     case BHI_FAULT_ZYGOTE:
@@ -221,7 +223,7 @@ static bool worker_was_hit(const struct bhi_check *check, const struct bhi_recor
     return false;
 }
 
-/* A zygote has workers that were not there when its faults were looked for. */
+/* When a fault hits a zygote, its list of workers may lack those that start just then. */
 static bool zygote_was_hit(const struct bhi_check *check, uint64_t ended_ns) {
     for (size_t i = 0; i < check->ledger.fault_count; i++) {
         const struct bhi_ledger_fault *fault = &check->ledger.faults[i];
@@ -235,7 +237,7 @@ static bool zygote_was_hit(const struct bhi_check *check, uint64_t ended_ns) {
 /* -- baits --------------------------------------------------------------------------------------
  */
 
-/* Whether |bait| was on the worker of |op|, or could be while that ran. */
+/* Was |bait| on the worker of |op|, or could it have been there while |op| ran? */
 static bool shared_worker(const struct bhi_ledger_op *bait, const struct bhi_ledger_op *op) {
     const struct bhi_record *end = op->end;
     if (bait->submit->stream != op->submit->stream ||
@@ -246,9 +248,9 @@ static bool shared_worker(const struct bhi_ledger_op *bait, const struct bhi_led
            bait->end->end.worker_pid == end->end.worker_pid;
 }
 
-/* Memory is the worker's: whose allocation is refused is chance. And a worker that was told to end
- * for a bait may die after that has ended, with what came behind it. A bait's own end is judged
- * below. */
+/* All operations of a worker share its memory limit, so a bait can make another one's allocation
+ * fail. And a worker that is killed for a bait may die after the bait has ended, with the
+ * operations behind it. The end of a bait itself is judged below. */
 static bool bait_explains(const struct bhi_check *check, const struct bhi_ledger_op *op) {
     bh_status status = op->end->end.status;
     bool memory = status == BH_OUT_OF_HOST_MEMORY || status == BH_OUT_OF_DEVICE_MEMORY ||
@@ -272,7 +274,7 @@ static bool bait_explains(const struct bhi_check *check, const struct bhi_ledger
     return false;
 }
 
-/* Its own deadline passed on a worker: from its turn on, whenever the worker began. */
+/* Did its own deadline pass on a worker, counted from its start? */
 static bool overran(const struct bhi_ledger_op *bait) {
     const struct bhi_record *end = bait->end;
     const uint64_t deadline_ns = bait->submit->submit.deadline_ns, ended_ns = end->end.ended_ns;
@@ -283,8 +285,8 @@ static bool overran(const struct bhi_ledger_op *bait) {
     return bhi_later(ended_ns - end->end.started_ns, BHI_CLOCK_SLACK_NS) >= deadline_ns;
 }
 
-/* The worker's memory limit stops its worker in whichever way its driver takes that, unless the
- * driver goes on without the memory. */
+/* The worker's memory limit ends the worker in one of several ways, which depends on the driver,
+ * unless the driver continues without the memory. */
 static bool ran_out(const struct bhi_record *end) {
     switch (end->end.status) {
     case BH_OUT_OF_HOST_MEMORY:
@@ -302,7 +304,7 @@ static bool ran_out(const struct bhi_record *end) {
     }
 }
 
-/* An accelerator's driver has a timeout of its own for what does not end, and may take it ill. */
+/* An accelerator's driver has a timeout of its own for endless work, and may fail then. */
 static bool driver_ended(const struct bhi_check *check, const struct bhi_record *end) {
     bh_status status = end->end.status;
     return check->history->header.accelerator && end->end.worker_pid && end->end.started_ns &&
@@ -310,19 +312,20 @@ static bool driver_ended(const struct bhi_check *check, const struct bhi_record 
             status == BH_WORKER_EXIT || status == BH_WORKER_LOST);
 }
 
-/* What a worker that was stopped had before was long done, and the bait began when it was: there
- * is nothing of the stop in its own time. */
+/* The worker was stopped and then killed for an earlier operation that had long ended. The bait
+ * started when that one ended, so its own time shows no stop. */
 static bool was_behind_a_stop(const struct bhi_check *check, const struct bhi_record *end) {
     return end->end.status == BH_WORKER_LOST && end->end.worker_pid &&
            stopped_for(check, end, 0, end->end.ended_ns);
 }
 
-/* It ended as such a fault does. What else hit it is asked as of any other. */
+/* Did it end as its own fault ends an operation? Whether another fault hit it is checked as for any
+ * operation. */
 static bool is_its_own_fault(const struct bhi_check *check, const struct bhi_ledger_op *op) {
     if (!op->submit->submit.bait) {
         return false;
     }
-    if (!op->bait) { /* nobody knows which one: that has been told */
+    if (!op->bait) { /* unknown which fault it is; that is reported already */
         return true;
     }
     if (op->end->end.status == BH_DEADLINE) {
@@ -338,8 +341,8 @@ static bool is_its_own_fault(const struct bhi_check *check, const struct bhi_led
 /* -- the machine --------------------------------------------------------------------------------
  */
 
-/* The stream could have no worker: there was no zygote to start one, or there were no descriptors.
- * Workers that die are no reason: a run's restart budget is never spent. */
+/* Could the stream get no worker? Either there was no zygote to start one, or no descriptors were
+ * left. Deaths of workers are no reason: a run's restart budget is never spent. */
 static bool no_worker_was_to_be_had(const struct bhi_check *check, const struct bhi_ledger_op *op) {
     for (size_t i = 0; i < check->ledger.fault_count; i++) {
         const struct bhi_ledger_fault *fault = &check->ledger.faults[i];

@@ -34,7 +34,7 @@ static void count(struct bhi_check *check) {
     }
 }
 
-/* What makes it impossible to say anything. */
+/* Finds reasons why nothing can be said of the run. */
 static void check_substance(struct bhi_check *check) {
     const struct bhi_history *history = check->history;
     if (history->overflow) {
@@ -52,7 +52,7 @@ static void check_substance(struct bhi_check *check) {
     }
 }
 
-/* A run of few operations finds nothing, whatever the library does. */
+/* A run with few operations finds nothing, whatever the library does. */
 static void check_power(struct bhi_check *check) {
     const uint64_t compared = check->result->compared;
     const double asked = check->history->header.find_rate, found = bhi_power_rate(compared);
@@ -72,7 +72,7 @@ static bool check_all(struct bhi_check *check) {
         return false;
     }
     check_power(check);
-    /* The rest argues with what is not there, and would blame what was merely not noted. */
+    /* The other rules argue from missing records. They would blame what was only not recorded. */
     if (!check->history->complete || check->history->overflow) {
         return true;
     }

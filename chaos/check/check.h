@@ -1,23 +1,24 @@
-/* The checker: from a history alone, says whether the promises were kept. It calls nothing of the
- * library, and computes what each operation should have given by itself.
+/* The checker says from the history alone whether the promises were kept. It calls nothing of the
+ * library, and computes itself what each operation should have written.
  *
- *   lost            each operation has exactly one end, in time; nothing was given up on (E9)
+ *   lost            each operation has exactly one end, in time; the run gave up on none (E9)
  *   false success   READY means: everything it needed was READY, its output was read back, and is
  *                   bit for bit what it should be (E3, E11)
- *   collateral      POISONED means: it was the fault, its worker was hit by one, or something that
- *                   it needed was poisoned, and the verdict's origin and hops lead there (E5, E7)
+ *   collateral      POISONED means: it was a fault itself, its worker was hit by one, or something
+ *                   that it needed was poisoned, and the verdict's origin and hops lead there (E5,
+ *                   E7)
  *   changed         a second look gave another answer (E2)
  *   recovery        after each fault each stream that it hit has a READY result within the bound
  *   leak            descriptors, processes, files and memory at the end are what they were
  *
- * VALID: none was broken. INVALID: one was. UNKNOWN: nothing can be said: the history is not
- * complete or contradicts itself, no fault was injected or nothing was READY, or the machine stood
- * still for so long that a deadline without a cause, or a late end, may be its fault.
+ * VALID: no promise was broken. INVALID: one was. UNKNOWN: nothing can be said, because the history
+ * is incomplete or contradicts itself, no fault was injected, nothing was READY, or the machine
+ * stood still for so long that this may explain a passed deadline without a cause or a late end.
  *
- * What it takes for granted of a complete history: a fault's time is from just before it was
- * injected; every READY output was read back; after its last fault each stream was given work for
- * the bound of recovery, or until something was READY; there are idle samples from the beginning
- * and the end. docs/chaos.md has the rules in full.
+ * What it assumes of a complete history: a fault's time was taken just before it was injected;
+ * every READY output was read back; after its last fault each stream got work for the bound of
+ * recovery, or until something was READY; there are idle samples from the beginning and the end.
+ * docs/chaos.md has the rules in full.
  */
 #ifndef BHI_CHAOS_CHECK_CHECK_H
 #define BHI_CHAOS_CHECK_CHECK_H

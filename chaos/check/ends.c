@@ -4,7 +4,8 @@
 
 typedef unsigned long long ull;
 
-/* All are of one clock: the run noted when it was about to submit, and when it had seen the end. */
+/* All times are of one clock. The run noted when it was about to submit, and when it had seen the
+ * end. */
 const char *bhi_impossible_times(const struct bhi_ledger_op *op) {
     const struct bhi_record *end = op->end;
     const uint64_t submitted_ns = end->end.submitted_ns, started_ns = end->end.started_ns;
@@ -21,8 +22,9 @@ const char *bhi_impossible_times(const struct bhi_ledger_op *op) {
     return NULL;
 }
 
-/* Whose end was seen long after it. It may have stood behind another one, which had the run's
- * patience, too; what is more nobody but who was to wake its waiter can be blamed for. */
+/* Was its end seen long after it came? The collector may have waited for an earlier operation
+ * first, for at most the run's patience. For a longer delay only the wake-up of the waiting thread
+ * can be blamed. */
 static bool was_told_late(const struct bhi_record *end, uint64_t patience_ns) {
     const uint64_t most_ns = bhi_later(patience_ns, patience_ns);
     return patience_ns && end->at_ns > bhi_later(end->end.ended_ns, most_ns);
@@ -46,7 +48,7 @@ static void check_lost(struct bhi_check *check, const struct bhi_ledger_op *op) 
     if (!op->end->end.lost && !late && !pending && !untold) {
         return;
     }
-    /* It was given up on before the time for it had come, whatever the machine did. */
+    /* The run gave up before the patience was over; then a slow machine is no excuse. */
     bool premature = op->end->end.lost && op->end->at_ns < bhi_later(begin_ns, patience_ns);
     uint64_t stalled_ns =
         bhi_ledger_held_up(&check->ledger, op->submit->stream, begin_ns, op->end->at_ns);

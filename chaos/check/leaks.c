@@ -1,26 +1,26 @@
-/* Leaks: at rest the process has at the end what it had at the beginning. Only idle samples are
- * compared, and those of the first quarter are left to caches that fill. Counts: what the last
- * third has in the middle must not be more than what the first third has, but for a few. Memory:
- * the median of the slopes between all pairs of samples, and that has to show in the thirds, too:
- * between two looks in a row a little that comes and goes is steep. So one odd sample neither is a
- * leak nor hides one. */
+/* Leaks: at rest the process must have at the end what it had at the beginning. Only idle samples
+ * are compared, and those of the first quarter are dropped, because caches fill in that time. For
+ * counts, the median of the last third may exceed that of the first third only by a few. For
+ * memory, the median of the slopes between all pairs of samples counts, and the thirds must show
+ * the growth, too: between two samples in a row a small fluctuation is a steep slope. So one odd
+ * sample is no leak and hides none. */
 #include "chaos/check/rules.h"
 
 #include <stdlib.h>
 
 typedef unsigned long long ull;
 
-/* A worker more or less (a spare one that is starting) has so many. */
+/* A worker more or less, for example a spare that is starting, has this many. */
 enum { DESCRIPTORS_MORE = 16, PROCESSES_MORE = 2, FILES_MORE = 8 };
 
-/* A sanitizer keeps what is freed for a while. */
+/* A sanitizer keeps freed memory for a while. */
 #ifdef BHI_SANITIZED
 #define MEMORY_MORE (1024ull << 20)
 #else
 #define MEMORY_MORE (16ull << 20)
 #endif
 
-enum { SLOPE_SAMPLES = 256 }; /* at most; more are thinned out */
+enum { SLOPE_SAMPLES = 256 }; /* the most that are used: every nth is taken of more */
 
 struct samples {
     const struct bhi_record **idle;
@@ -41,7 +41,7 @@ static int by_size(const void *a, const void *b) {
     return *x < *y ? -1 : *x > *y;
 }
 
-/* Of the |count| samples from |first| on. False: out of memory. */
+/* Computes the median of the |count| samples from |first| on. Returns false if out of memory. */
 static bool middle_of(const struct samples *samples, size_t first, size_t count, enum what what,
                       double *out_middle) {
     double *values = calloc(count, sizeof *values);
@@ -57,7 +57,7 @@ static bool middle_of(const struct samples *samples, size_t first, size_t count,
     return true;
 }
 
-/* What the first and the last third have. */
+/* Computes the medians of the first and of the last third. */
 static bool thirds_of(const struct samples *samples, enum what what, double *out_early,
                       double *out_late) {
     size_t third = samples->count / 3 ? samples->count / 3 : 1;
@@ -79,7 +79,7 @@ static bool check_count(struct bhi_check *check, const struct samples *samples, 
     return true;
 }
 
-/* Bytes a nanosecond (Theil and Sen). False: out of memory. */
+/* Computes the slope in bytes per nanosecond (Theil and Sen). Returns false if out of memory. */
 static bool slope_of(const struct samples *samples, double *out_slope) {
     size_t step = (samples->count + SLOPE_SAMPLES - 1) / SLOPE_SAMPLES, count = 0;
     size_t kept = (samples->count + step - 1) / step;

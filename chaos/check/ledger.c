@@ -31,7 +31,7 @@ static int by_number(const void *a, const void *b) {
 }
 
 static struct bhi_ledger_op *find(const struct bhi_ledger *ledger, uint64_t number) {
-    /* Nearly always they are all there, from 1 on. */
+    /* Nearly always all numbers are present, from 1 on. */
     if (number && number <= ledger->op_count && ledger->ops[number - 1].number == number) {
         return &ledger->ops[number - 1];
     }
@@ -116,7 +116,7 @@ bool bhi_ledger_hit_stream(const struct bhi_ledger *ledger, const struct bhi_led
     if (record->fault.kind == BHI_FAULT_ZYGOTE || record->fault.kind == BHI_FAULT_FULL) {
         return true;
     }
-    if (!record->fault.outside) { /* it was aimed */
+    if (!record->fault.outside) { /* it was aimed at a stream */
         return record->stream == stream;
     }
     for (uint32_t i = 0; i < record->fault.pid_count; i++) {
@@ -128,7 +128,7 @@ bool bhi_ledger_hit_stream(const struct bhi_ledger *ledger, const struct bhi_led
     return false;
 }
 
-/* Of a stall's time, what lies between. */
+/* Returns how much of a stall lies between the two times. */
 static uint64_t part_between(const struct bhi_record *stall, uint64_t from_ns, uint64_t to_ns) {
     const uint64_t lasted_ns = stall->stall.lasted_ns;
     uint64_t end_ns = stall->at_ns, begin_ns = lasted_ns < end_ns ? end_ns - lasted_ns : 0;
@@ -183,7 +183,7 @@ uint64_t bhi_ledger_held_up(const struct bhi_ledger *ledger, uint32_t stream, ui
     uint64_t starved_ns = 0;
     for (size_t i = 0; i < ledger->starved_count;) {
         const uint64_t at_ns = ledger->starved[i]->at_ns;
-        uint64_t most_ns = 0; /* of those that were seen together */
+        uint64_t most_ns = 0; /* the longest of those that were seen at the same time */
         for (; i < ledger->starved_count && ledger->starved[i]->at_ns == at_ns; i++) {
             const uint64_t ns = part_between(ledger->starved[i], from_ns, to_ns);
             if (ns > most_ns && !is_anothers(ledger, ledger->starved[i]->stall.pid, stream)) {
@@ -251,7 +251,7 @@ static int by_fault_number(const void *a, const void *b) {
     return x->record < y->record ? -1 : x->record > y->record;
 }
 
-/* All of them are there still, by number. */
+/* At this time all faults are still in the order of their numbers. */
 static void heal(const struct builder *builder, const struct bhi_record *record) {
     struct bhi_ledger *ledger = builder->ledger;
     size_t low = 0, high = ledger->fault_count;
@@ -306,7 +306,7 @@ static void collect_faults(const struct builder *builder) {
     qsort(ledger->faults, ledger->fault_count, sizeof *ledger->faults, by_time);
 }
 
-/* Where it did not miss. A zygote may have had no worker left. */
+/* Does |kind| hit at least one worker unless it misses? A zygote may have no worker left. */
 static bool hits_a_worker(enum bhi_fault_kind kind) {
     return kind == BHI_FAULT_KILL || kind == BHI_FAULT_SEGV || kind == BHI_FAULT_STOP ||
            kind == BHI_FAULT_GARBAGE || kind == BHI_FAULT_CLOSE || kind == BHI_FAULT_SLOW;
@@ -405,7 +405,8 @@ static void collect_ops(const struct builder *builder) {
     }
 }
 
-/* What |op| needs was submitted before it, and lies where it was. */
+/* Returns operation |number|, which |op| needs: it must have been submitted earlier and still have
+ * its output. */
 static const struct bhi_ledger_op *
 needed(const struct builder *builder, const struct bhi_ledger_op *op, uint64_t number, bool reads) {
     const struct bhi_ledger_op *found = number < op->number ? find(builder->ledger, number) : NULL;

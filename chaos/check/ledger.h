@@ -7,28 +7,28 @@
 
 struct bhi_ledger_fault {
     const struct bhi_record *record;
-    uint64_t begin_ns, end_ns; /* while it was in effect: one point but for slow and full */
+    uint64_t begin_ns, end_ns; /* while it was in effect; equal, except for slow and full */
 };
 
 struct bhi_ledger_op {
     uint64_t number;
     const struct bhi_record *submit;      /* the first */
     const struct bhi_record *end;         /* the first; NULL: there is none */
-    const struct bhi_ledger_fault *bait;  /* it is this fault; NULL: it is none, or not noted */
-    const struct bhi_ledger_op *taken_by; /* overwrites its output's memory; NULL: nobody */
+    const struct bhi_ledger_fault *bait;  /* the fault that it is; NULL: none, or not noted */
+    const struct bhi_ledger_op *taken_by; /* overwrites the memory of its output; NULL: none */
     const struct bhi_ledger_op *inputs[BHI_CHAOS_INPUTS], *wait; /* NULL: not in the history */
-    bool read_back;                                              /* it has a RESULT */
-    bool known;                                                  /* |digest| is of what it gives */
+    bool read_back;                                              /* it has a RESULT record */
+    bool known; /* |digest| is that of the expected output */
     uint8_t digest[BHI_CHAOS_DIGEST];
 };
 
-/* One worker that was hit by one fault. */
+/* A worker that a fault hit. */
 struct bhi_ledger_hit {
     int32_t pid;
     const struct bhi_ledger_fault *fault;
 };
 
-/* Whose worker it was, by what was ended on it. */
+/* A stream that a worker served, as the ends of its operations tell. */
 struct bhi_ledger_worker {
     int32_t pid;
     uint32_t stream;
@@ -36,46 +36,46 @@ struct bhi_ledger_worker {
 
 struct bhi_ledger {
     const struct bhi_history *history;
-    struct bhi_ledger_op *ops; /* by number; owned, as all that follow */
+    struct bhi_ledger_op *ops; /* by number; owned, as all below */
     size_t op_count;
     const struct bhi_ledger_op **events; /* by event id */
-    struct bhi_ledger_fault *faults;     /* none that missed; by time */
+    struct bhi_ledger_fault *faults;     /* without those that missed; by time */
     size_t fault_count;
     struct bhi_ledger_hit *hits; /* by pid */
     size_t hit_count;
-    struct bhi_ledger_worker *workers; /* by pid, then stream; each once or more often */
+    struct bhi_ledger_worker *workers; /* by pid, then stream; a pair may come several times */
     size_t worker_count;
-    const struct bhi_record **stalls; /* of the run's clock */
+    const struct bhi_record **stalls; /* the stalls of the run's clock */
     size_t stall_count;
-    const struct bhi_record **starved; /* of its processes; by time */
+    const struct bhi_record **starved; /* the stalls of its processes; by time */
     size_t starved_count;
-    uint64_t last_ns; /* of all records */
+    uint64_t last_ns; /* the time of the last record */
 };
 
-/* False: out of memory. |doubt| is called for whatever contradicts itself: such a history is not
+/* Returns false if out of memory. Calls |doubt| for each contradiction: a history with one is not
  * what happened. */
 bool bhi_ledger_init(struct bhi_ledger *ledger, const struct bhi_history *history,
                      void (*doubt)(void *user, const struct bhi_record *record, const char *text),
                      void *user);
 void bhi_ledger_fini(struct bhi_ledger *ledger);
 
-/* NULL: there is none. */
+/* Return NULL if there is none. */
 const struct bhi_ledger_op *bhi_ledger_find(const struct bhi_ledger *ledger, uint64_t number);
 const struct bhi_ledger_op *bhi_ledger_find_event(const struct bhi_ledger *ledger, uint64_t event);
-/* The first of the hits of |pid|; *out_count: how many follow, with it. */
+/* Returns the first hit of |pid|; *out_count is the number of its hits, which follow each other. */
 const struct bhi_ledger_hit *bhi_ledger_hits(const struct bhi_ledger *ledger, int32_t pid,
                                              size_t *out_count);
-/* Whether |fault| hit a worker of |stream|, as far as the history tells. */
+/* Did |fault| hit a worker of |stream|, as far as the history tells? */
 bool bhi_ledger_hit_stream(const struct bhi_ledger *ledger, const struct bhi_ledger_fault *fault,
                            uint32_t stream);
-/* For how long, of the time between, the machine stood still. */
+/* Returns how long the machine stood still between the two times. */
 uint64_t bhi_ledger_stalled(const struct bhi_ledger *ledger, uint64_t from_ns, uint64_t to_ns);
-/* For how long, of the time between, the process |pid| wanted a processor and had none. */
+/* Returns how long, between the two times, the process |pid| wanted a processor and got none. */
 uint64_t bhi_ledger_starved(const struct bhi_ledger *ledger, int32_t pid, uint64_t from_ns,
                             uint64_t to_ns);
-/* For how long the machine stood still, or one process of the run or another was starved: whichever
- * is more. What is known to have served another stream than |stream| does not count; UINT32_MAX:
- * all do. */
+/* Returns how long the machine stood still or some process of the run was starved, whichever is
+ * more. Workers that are known to have served only streams other than |stream| do not count;
+ * UINT32_MAX: all count. */
 uint64_t bhi_ledger_held_up(const struct bhi_ledger *ledger, uint32_t stream, uint64_t from_ns,
                             uint64_t to_ns);
 

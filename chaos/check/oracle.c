@@ -18,7 +18,7 @@ void bhi_oracle_compute(const struct bhi_chaos_work *work, const uint32_t *const
         }
         out[i] = sum;
     }
-    /* Round by round over all words: that the compiler can do several at once. */
+    /* One round over all words, then the next, so that the compiler can use vector instructions. */
     for (uint32_t round = 0; round < work->rounds; round++) {
         for (uint32_t i = 0; i < work->words; i++) {
             out[i] =

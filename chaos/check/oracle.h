@@ -8,7 +8,7 @@
 /* |inputs|: at least |work->words| words each. |out|: |work->words| words. */
 void bhi_oracle_compute(const struct bhi_chaos_work *work, const uint32_t *const *inputs,
                         uint32_t input_count, uint32_t *out);
-/* As little-endian words: the bytes that a device writes. */
+/* Computes the digest of the words in little-endian order, as a device writes them. */
 void bhi_oracle_digest(const uint32_t *words, uint32_t count, uint8_t out_digest[BHI_CHAOS_DIGEST]);
 
 #endif

@@ -1,5 +1,5 @@
-/* Collateral: every POISONED operation was the fault, or its worker was hit by one, or something
- * that it needed was poisoned, and its verdict says which (E5, E7, E14). */
+/* Collateral: every POISONED operation was a fault itself, or its worker was hit by one, or
+ * something that it needed was poisoned, and its verdict says which (E5, E7, E14). */
 #include "chaos/check/rules.h"
 #include "chaos/history/fields.h"
 
@@ -16,7 +16,7 @@ static void blame(struct bhi_check *check, const struct bhi_ledger_op *op, const
 /* -- poison from elsewhere ----------------------------------------------------------------------
  */
 
-/* It is one step further from the origin than |need|, and its verdict is the same. */
+/* Has |op| the verdict of |need|, one step further from the origin? */
 static bool comes_from(const struct bhi_ledger_op *op, const struct bhi_ledger_op *need) {
     if (!bhi_ledger_poisoned(need)) {
         return false;
@@ -27,7 +27,8 @@ static bool comes_from(const struct bhi_ledger_op *op, const struct bhi_ledger_o
            cause->end.worker_pid == end->end.worker_pid;
 }
 
-/* By induction each step before is one too, down to the operation where it began. */
+/* By induction the same was checked for each step before, down to the operation where the poison
+ * began. */
 static void check_inherited(struct bhi_check *check, const struct bhi_ledger_op *op) {
     const struct bhi_record *end = op->end;
     bool found = comes_from(op, op->wait);
@@ -43,7 +44,8 @@ static void check_inherited(struct bhi_check *check, const struct bhi_ledger_op 
     }
 }
 
-/* Something on another stream that it needs had not ended: it was on no worker (E15). */
+/* Was it on no worker yet, because something that it needs on another stream had not ended
+ * (E15)? */
 static bool was_held(const struct bhi_ledger_op *op) {
     const struct bhi_ledger_op *needs[BHI_CHAOS_INPUTS + 1];
     memcpy(needs, op->inputs, sizeof op->inputs);
@@ -57,8 +59,9 @@ static bool was_held(const struct bhi_ledger_op *op) {
     return false;
 }
 
-/* It was what ran when its worker died. Its own poison may have reached it from elsewhere while it
- * ran: then its verdict tells of that, and of its run only that it had begun and was not done. */
+/* Was it the operation that ran when its worker died? If poison from elsewhere had reached it while
+ * it ran, its verdict tells of that poison, and of its own run only that it had begun and not
+ * finished. */
 static bool ended_its_worker(const struct bhi_ledger_op *op) {
     if (!bhi_ledger_poisoned(op)) {
         return false;
@@ -69,7 +72,7 @@ static bool ended_its_worker(const struct bhi_ledger_op *op) {
     return op->end->end.origin == op->submit->submit.event;
 }
 
-/* It was lost with a worker that another operation on it had ended. */
+/* It was lost with a worker that another operation on that worker had ended. */
 static void check_neighbour(struct bhi_check *check, const struct bhi_ledger_op *op) {
     const struct bhi_record *end = op->end;
     const struct bhi_ledger_op *culprit = bhi_ledger_find_event(&check->ledger, end->end.origin);

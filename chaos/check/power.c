@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-static const double missed = 0.05; /* how probable it is that none shows */
+static const double missed = 0.05; /* the accepted probability that no wrong operation shows */
 
 double bhi_power_rate(uint64_t count) {
     return count ? -expm1(log(missed) / (double)count) : 1;

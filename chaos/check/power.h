@@ -5,10 +5,11 @@
 
 #include <stdint.h>
 
-/* The smallest share of operations that go wrong, each by itself, which |count| operations show at
- * least once with a probability of 95 %: 1 - 0.05^(1/count). 1 for none. */
+/* Returns the smallest rate of independently wrong operations of which |count| operations contain
+ * at least one with a probability of 95 %: 1 - 0.05^(1/count). Returns 1 for a |count| of 0. */
 double bhi_power_rate(uint64_t count);
-/* How many operations it takes to find |rate| with that probability; 0 for a rate of 0. */
+/* Returns how many operations are needed to find |rate| with that probability; 0 for a rate of
+ * 0. */
 uint64_t bhi_power_needed(double rate);
 
 #endif

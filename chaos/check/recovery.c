@@ -1,13 +1,13 @@
-/* Recovery: after each fault each stream that it hit has a READY result within the bound, of
- * something that began after the fault, on a worker that the fault did not end. Where another fault
- * hits the stream before that, the bound runs from there. */
+/* Recovery: after each fault, each stream that it hit must have a READY result within the bound.
+ * Its operation must have begun after the fault, on a worker that the fault did not end. If another
+ * fault hits the stream earlier, the bound counts from that fault. */
 #include "chaos/check/rules.h"
 
 #include <stdlib.h>
 
 typedef unsigned long long ull;
 
-/* One stream. */
+/* What is known of one stream. */
 struct lane {
     const struct bhi_record **ready; /* ENDs, by when they began */
     size_t ready_count;
@@ -16,10 +16,10 @@ struct lane {
     uint64_t last_submitted_ns;
 };
 
-/* A fault as one stream feels it. */
+/* A fault as seen by one stream. */
 struct blow {
     uint64_t at_ns;    /* a READY that began after this is a recovery */
-    uint64_t since_ns; /* the bound runs from here */
+    uint64_t since_ns; /* the bound counts from here */
     const struct bhi_ledger_fault *fault;
 };
 
@@ -32,7 +32,7 @@ struct recoveries {
 /* -- collecting ---------------------------------------------------------------------------------
  */
 
-/* False: this fault did nothing to a worker. */
+/* Returns false if the fault did nothing to a worker. */
 static bool blow_of(const struct bhi_check *check, const struct bhi_ledger_fault *fault,
                     struct blow *out_blow) {
     *out_blow = (struct blow){.at_ns = fault->begin_ns, .since_ns = fault->end_ns, .fault = fault};
@@ -42,7 +42,7 @@ static bool blow_of(const struct bhi_check *check, const struct bhi_ledger_fault
     if (fault->record->fault.kind != BHI_FAULT_HANG && fault->record->fault.kind != BHI_FAULT_OOM) {
         return true;
     }
-    /* A bait strikes when it ends, and not at all when it never came to a worker. */
+    /* A bait takes effect when it ends, and has none if it never reached a worker. */
     const struct bhi_ledger_op *bait = bhi_ledger_find(&check->ledger, fault->record->op);
     if (!bhi_ledger_poisoned(bait) || bait->end->end.hops) {
         return false;
@@ -104,8 +104,8 @@ static bool collect_blows(const struct bhi_check *check, struct lane *lane, uint
 /* -- judging ------------------------------------------------------------------------------------
  */
 
-/* What a worker that is as good as dead has still finished is no recovery. (One that was stopped
- * may be woken by the end of another fault.) */
+/* A result that a dying worker still finishes is no recovery. (A stopped worker may be woken when
+ * another fault ends.) */
 static bool by_the_dead(const struct bhi_record *ready, const struct bhi_record *fault) {
     enum bhi_fault_kind kind = fault->fault.kind;
     if (kind != BHI_FAULT_KILL && kind != BHI_FAULT_SEGV && kind != BHI_FAULT_GARBAGE &&
@@ -177,7 +177,8 @@ static void check_lane(struct bhi_check *check, struct recoveries *recoveries, u
         if (ready) {
             recoveries->times_ns[recoveries->count++] = ready->end.ended_ns - blow->at_ns;
         }
-        /* Hit again within the bound: where nothing was READY before that, it runs from there. */
+        /* The stream was hit again within the bound. If nothing was READY before that, the bound
+         * counts from the second fault. */
         if (i + 1 < lane->blow_count &&
             lane->blows[i + 1].at_ns <=
                 bhi_later(blow->since_ns, check->history->header.recovery_ns)) {
@@ -209,7 +210,8 @@ static void summarise(struct bhi_chaos_result *result, struct recoveries *recove
     if (!count) {
         return;
     }
-    /* By nearest rank: the least that is no less than so many of them, of few the longest. */
+    /* By nearest rank: the smallest value that is at least as large as this share of the values;
+     * with few values, the longest. */
     result->recovery_p50_ns = recoveries->times_ns[(count * 50 + 99) / 100 - 1];
     result->recovery_p99_ns = recoveries->times_ns[(count * 99 + 99) / 100 - 1];
     result->recovery_max_ns = recoveries->times_ns[count - 1];

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* So many findings of one kind are told, so that one kind does not hide the others. */
+/* At most this many findings of one kind are reported, so that none hides the others. */
 #define TOLD_OF_EACH (BHI_FINDINGS / BHI_ANOMALIES)
 
 void bhi_find(struct bhi_check *check, enum bhi_anomaly anomaly, uint64_t op,

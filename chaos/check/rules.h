@@ -8,16 +8,17 @@
 #define BHI_MS     1000000ull
 #define BHI_SECOND (1000 * BHI_MS)
 
-/* A fault's time is taken before it is injected, and an end's when it is seen; this much the wrong
- * way round is still the clock's. */
+/* A fault's time is taken before it is injected, and an end's time when it is seen. An error of
+ * this size in their order is due to the clock. */
 #define BHI_CLOCK_SLACK_NS (10 * BHI_MS)
-/* What was refused for want of descriptors may come to light a little later. */
+/* An operation that got no descriptor may fail this much later. */
 #define BHI_AFTERMATH_NS (2 * BHI_SECOND)
-/* What hangs on an accelerator and loses its worker holds it until the driver's own timeout
- * (docs/h200.md: 5 s), and then some, until those that stood still have caught up. */
+/* An operation that hangs on an accelerator and whose worker has died holds the device until the
+ * driver's own timeout (docs/h200.md: 5 s), and some time longer, until waiting operations have
+ * caught up. */
 #define BHI_HELD_NS (8 * BHI_SECOND)
 
-/* Times come from a file: they may be anything. */
+/* Adds without overflow: times come from a file and may have any value. */
 static inline uint64_t bhi_later(uint64_t ns, uint64_t by_ns) {
     return ns + by_ns < ns ? UINT64_MAX : ns + by_ns;
 }
@@ -33,26 +34,26 @@ void bhi_find(struct bhi_check *check, enum bhi_anomaly anomaly, uint64_t op,
               const struct bhi_record *record, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
-/* Where one can be false: out of memory. */
+/* Those that return bool return false if out of memory. */
 void bhi_check_ends(struct bhi_check *check);     /* lost, changed */
 bool bhi_check_success(struct bhi_check *check);  /* false success, changed */
 void bhi_check_poison(struct bhi_check *check);   /* collateral */
 bool bhi_check_recovery(struct bhi_check *check); /* recovery */
 bool bhi_check_leaks(struct bhi_check *check);    /* leak */
 
-/* Why the times that the verdict of |op| says cannot be; NULL: they can. */
+/* Returns why the times in the verdict of |op| are impossible; NULL if they are possible. */
 const char *bhi_impossible_times(const struct bhi_ledger_op *op);
 
-/* Why |op| could be poisoned without a cause among what it needs. */
+/* Why |op| could be poisoned though nothing that it needs was the cause. */
 enum bhi_blame {
     BHI_BLAME_NONE,
     BHI_BLAME_FAULT,
-    BHI_BLAME_MACHINE, /* it stood still: nothing can be said */
+    BHI_BLAME_MACHINE, /* the machine stood still: nothing can be said */
 };
 enum bhi_blame bhi_blame_of(const struct bhi_check *check, const struct bhi_ledger_op *op);
-/* A full table, or what comes of it, was there at some time between. */
+/* Was the descriptor table full, or did its consequences last, at some time between these? */
 bool bhi_was_full(const struct bhi_check *check, uint64_t from_ns, uint64_t to_ns);
-/* What a full table may be answered with. */
+/* Is |status| one that a full table can cause? */
 bool bhi_is_shortage(bh_status status);
 
 #endif

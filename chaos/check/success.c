@@ -37,7 +37,7 @@ static const char *bad_verdict(const struct bhi_ledger_op *op) {
 static void check_need(struct bhi_check *check, const struct bhi_ledger_op *op,
                        const struct bhi_ledger_op *need) {
     if (!need || !need->end) {
-        return; /* told elsewhere */
+        return; /* reported by another rule */
     }
     if (!bhi_ledger_ready(need)) {
         bhi_find(check, BHI_ANOMALY_FALSE_SUCCESS, op->number, op->end,
@@ -90,7 +90,8 @@ static void count_readers(const struct bhi_ledger *ledger, struct outputs *outpu
     }
 }
 
-/* NULL in *out_words: it cannot be known, one of its inputs is not. False: out of memory. */
+/* Computes the output. *out_words is NULL if it cannot be known, because one of the inputs is not
+ * known. Returns false if out of memory. */
 static bool compute(const struct bhi_ledger *ledger, const struct outputs *outputs,
                     const struct bhi_ledger_op *op, uint32_t **out_words) {
     const struct bhi_record *submit = op->submit;
@@ -158,13 +159,13 @@ static bool predict(struct bhi_ledger *ledger) {
 /* -- what was read back -------------------------------------------------------------------------
  */
 
-/* False: it tells nothing of the output. */
+/* Returns false if the record says nothing about the output. */
 static bool check_result(struct bhi_check *check, const struct bhi_ledger_op *op,
                          const struct bhi_record *record) {
     bh_status status = record->result.status;
     if (bhi_is_shortage(status) && status != op->end->end.status &&
         bhi_was_full(check, record->at_ns, record->at_ns)) {
-        return false; /* another time it may be read */
+        return false; /* it may be read another time */
     }
     if (bhi_ledger_poisoned(op) && status == BH_OK) {
         bhi_find(check, BHI_ANOMALY_FALSE_SUCCESS, op->number, record,
@@ -183,7 +184,7 @@ static bool check_result(struct bhi_check *check, const struct bhi_ledger_op *op
     return true;
 }
 
-/* Marks whose output was held against something. */
+/* Marks the operations whose output was compared. */
 static void check_results(struct bhi_check *check, bool *read) {
     const struct bhi_history *history = check->history;
     for (size_t i = 0; i < history->count; i++) {
@@ -211,7 +212,7 @@ static bool needs_are_ready(const struct bhi_ledger_op *op) {
     return true;
 }
 
-/* A READY that nobody has held against what it should be proves nothing. */
+/* A READY whose output was never compared proves nothing. */
 static void check_unread(struct bhi_check *check, const bool *read) {
     if (!check->history->complete || check->history->overflow) {
         return;
@@ -224,7 +225,7 @@ static void check_unread(struct bhi_check *check, const bool *read) {
         if (!read[i]) {
             bhi_find(check, BHI_ANOMALY_UNKNOWN, op->number, op->end,
                      "operation %llu is READY, and its output was not read back", (ull)op->number);
-        } else if (!op->known && needs_are_ready(op)) { /* else that has been told */
+        } else if (!op->known && needs_are_ready(op)) { /* otherwise another rule has reported it */
             bhi_find(check, BHI_ANOMALY_UNKNOWN, op->number, op->submit,
                      "operation %llu reads data that cannot be recomputed", (ull)op->number);
         }

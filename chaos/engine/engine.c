@@ -21,17 +21,17 @@
 static const uint64_t patience_ns = 60 * SECOND;
 static const uint64_t recovery_ns = 20 * SECOND;
 static const uint64_t start_limit_ns = 60 * SECOND; /* for a worker and its first kernel */
-static const uint64_t slice_ns = 50 * MS;           /* between looks at signals */
+static const uint64_t slice_ns = 50 * MS;           /* between two checks for signals */
 static const uint64_t progress_ns = 500 * MS;
 static const uint64_t fill_up_ns = 60 * SECOND;
-static const uint64_t pace_ns = MS / 4;   /* between operations, on average */
-static const uint64_t burst_ns = 16 * MS; /* what was left undone is made up for so far */
-/* What a worker that was stopped while it started is found out by. */
+static const uint64_t pace_ns = MS / 4;   /* mean time between two operations */
+static const uint64_t burst_ns = 16 * MS; /* how much of missed time is made up for */
+/* After this time a worker that was stopped while it started is replaced. */
 static const uint64_t worker_start_ns = 10 * SECOND;
 static const uint64_t bomb_memory = 512ull << 20;
 static const uint64_t pool_bytes = 16ull << 20;
 
-enum { WINDOW = 16 }; /* in flight on a stream */
+enum { WINDOW = 16 }; /* operations in flight on a stream */
 
 static bool interrupted(void) {
     return bhi_interrupt_signal() != 0;
@@ -58,13 +58,13 @@ static bool make_context(struct bhi_chaos_run *run, struct bhi_complaint *compla
     bh_detail detail = {0};
     bh_context_options_init(&options);
     options.spares = 1;
-    /* What is asked is whether every event ends as it should, not how long a stream may go on
-     * losing workers: so it never is UNAVAILABLE for that. And the kernel is not to blame. */
+    /* The run checks how every event ends, not how many deaths of workers a stream may have. So the
+     * budget never makes a stream UNAVAILABLE, and no kernel is quarantined for the deaths. */
     options.restart_budget = 1000000;
     options.quarantine_deaths = 0;
     options.quarantine_ns = 0;
     options.start_timeout_ns = worker_start_ns * run->slowness;
-    options.pool_limit = pool_bytes; /* or memory would grow for reasons that are none */
+    options.pool_limit = pool_bytes; /* a growing pool would look like a leak */
     options.runtime_dir = run->runtime_parent;
     if (run->options->verbose) {
         options.log = log_line;
@@ -123,7 +123,8 @@ static bool make_kernels(struct bhi_chaos_run *run, struct bhi_complaint *compla
     return status == BH_OK || refuse(complaint, "a buffer", status, &detail);
 }
 
-/* Each stream has a worker that can run the workload: what fails later, fails for a fault. */
+/* Waits until each stream has a worker that can run the workload: from then on only a fault can
+ * make something fail. */
 static bool await_streams(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
     for (uint32_t i = 0; i < run->stream_count; i++) {
         bh_kernel_info info;
@@ -142,7 +143,7 @@ static bool await_streams(struct bhi_chaos_run *run, struct bhi_complaint *compl
 
 static const uint32_t device_type_cpu = 4; /* VkPhysicalDeviceType */
 
-/* Whether |wanted|, which has been taken for a stream already, is |device|. */
+/* Is |device| the one that |wanted| names, with which a stream was made already? */
 static bool is_device(const char *wanted, const bh_device_info *device, size_t index) {
     char number[24];
     snprintf(number, sizeof number, "%zu", index);
@@ -170,8 +171,8 @@ static void name_device(struct bhi_chaos_run *run) {
     free(devices);
 }
 
-/* 1 where it has half a processor for a thread: the run's own threads take as much from each other.
- */
+/* Returns 1 if a thread gets half a processor or more: the run's own threads take that much from
+ * each other. */
 static uint64_t slowness_of_machine(void) {
     enum { MOST = 32 };
     const uint64_t share = (uint64_t)(bhi_starved_slowness() / 2);
@@ -244,8 +245,8 @@ static void tell(struct bhi_chaos_run *run, struct pacer *pacer) {
     options->progress(options->user, submitted, ready, poisoned, faults);
 }
 
-/* Waits for its turn, then for room on |stream|, or on any where that is UINT32_MAX. Returns the
- * stream; UINT32_MAX: not yet, look at other things first. */
+/* Waits for its turn, then for room on |stream|, or on any stream for UINT32_MAX. Returns the
+ * stream, or UINT32_MAX if the caller should first do other things. */
 static uint32_t await_room(struct bhi_chaos_run *run, struct pacer *pacer, uint32_t stream) {
     uint32_t found = UINT32_MAX;
     const uint64_t now_ns = bhi_run_now(run);
@@ -287,7 +288,7 @@ static void submit_next(struct bhi_chaos_run *run, struct pacer *pacer) {
     pthread_mutex_unlock(&run->submitting);
 }
 
-/* Each stream has had a READY result since the newest fault, and there was one at all. */
+/* Has each stream had a READY result since the newest fault, and at least one at all? */
 static bool recovered(struct bhi_chaos_run *run) {
     pthread_mutex_lock(&run->lock);
     const bool all = bhi_recovered_all(&run->recovered, run->stream_count);
@@ -295,7 +296,7 @@ static bool recovered(struct bhi_chaos_run *run) {
     return all;
 }
 
-/* What is lost is found: there is nothing better to come. */
+/* After an operation was lost, the run has its finding and need not go on. */
 static bool has_lost(struct bhi_chaos_run *run) {
     pthread_mutex_lock(&run->lock);
     const bool lost = run->lost > 0;
@@ -317,7 +318,7 @@ static bool injector_has_ended(struct bhi_chaos_run *run) {
     return ended;
 }
 
-/* How often everything comes to rest. */
+/* Returns how often the run comes to rest. */
 static uint64_t rest_every_ns(const struct bhi_engine_options *options) {
     const uint64_t share_ns = options->duration_ns / 16;
     if (options->fault_count || options->replay || share_ns > 5 * SECOND) {
@@ -333,8 +334,8 @@ static uint64_t ready_of(struct bhi_chaos_run *run) {
     return ready;
 }
 
-/* As many operations as it takes to find what is to be found, without faults where those that were
- * asked for have been. */
+/* Submits as many operations as are needed to find the wanted rate of errors; without faults, if
+ * all those that were asked for have been injected. */
 static void fill_up(struct bhi_chaos_run *run, struct pacer *pacer) {
     const uint64_t needed = bhi_power_needed(run->options->find_rate);
     const uint64_t end_ns = bhi_run_now(run) + fill_up_ns * run->slowness;
@@ -359,12 +360,12 @@ static void play(struct bhi_chaos_run *run, struct pacer *pacer) {
     fill_up(run, pacer);
 }
 
-/* False: it waits for a fault that comes before the operation called |name|. */
+/* Returns false if a fault comes before the operation called |name|, and waits a little for it. */
 static bool is_its_turn(struct bhi_chaos_run *run, uint64_t name) {
     pthread_mutex_lock(&run->lock);
     const bool turn = name <= run->fault_after;
     if (!turn) {
-        if (run->replayed < name - 1) { /* those between were refused */
+        if (run->replayed < name - 1) { /* the operations between them were refused */
             run->replayed = name - 1;
             pthread_cond_broadcast(&run->changed);
         }
@@ -389,8 +390,8 @@ static void submit_again(struct bhi_chaos_run *run, struct pacer *pacer,
     pthread_mutex_unlock(&run->submitting);
 }
 
-/* The same operations in the same order, the injector's faults between them, and rest where there
- * was some: nothing is read across it. */
+/* Submits the same operations in the same order, with the injector's faults between them, and rests
+ * where that run rested: no operation reads an output from before a rest. */
 static void play_again(struct bhi_chaos_run *run, struct pacer *pacer) {
     const struct bhi_history *history = run->options->replay;
     for (size_t i = 0; i < history->count && !interrupted(); i++) {
@@ -412,12 +413,12 @@ static void play_again(struct bhi_chaos_run *run, struct pacer *pacer) {
 
 static bool run_it(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
     struct pacer pacer = {0};
-    recover(run, &pacer); /* there is no fault yet: every stream has worked once */
+    recover(run, &pacer); /* without faults yet: afterwards every stream has worked once */
     bhi_run_rest(run);
     bhi_run_rest(run);
     pthread_mutex_lock(&run->lock);
     run->has_injector = true;
-    run->replayed = 0; /* what was submitted so far has no name in another run */
+    run->replayed = 0; /* operations before this have no names in another run */
     pthread_mutex_unlock(&run->lock);
     const int error = pthread_create(&run->injector, NULL, bhi_run_inject, run);
     if (error) {
@@ -462,12 +463,12 @@ static void join_threads(struct bhi_chaos_run *run) {
 }
 
 static void end(struct bhi_chaos_run *run) {
-    /* What is interrupted is not waited for: the end of the context ends it. */
+    /* An interrupted run does not wait for its operations: the end of the context ends them. */
     bhi_outside_end(&run->outside);
     if (interrupted()) {
         for (uint32_t i = 0; i < run->stream_count; i++) {
             if (bh_stream_cancel(run->streams[i].stream) != BH_OK) {
-                break; /* it was never made */
+                break; /* the stream was never made */
             }
         }
     }
@@ -501,8 +502,8 @@ static int compare_places(const void *a, const void *b) {
     return x->index < y->index ? -1 : 1;
 }
 
-/* Ends are written down after the second look, faults after they were injected: in the order of
- * their times again. */
+/* END records are written after the second look, and FAULT records after the injection. This sorts
+ * all records by their times. */
 static bool sort_records(struct bhi_history *history) {
     struct bhi_record *sorted = malloc((history->count + 1) * sizeof *sorted);
     struct place *places = malloc((history->count + 1) * sizeof *places);

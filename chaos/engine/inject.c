@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* No worker has as many; it has a limit of its own. */
+/* No worker has as many; its own limit is lower. */
 enum { MOST_DESCRIPTORS = 256, GARBAGE_BYTES = 96 };
 
 __attribute__((format(printf, 2, 3))) static void miss(struct bhi_injected *injected,
@@ -34,9 +34,9 @@ static bool is_worker(int32_t pid) {
     return bhi_process_read(pid, &process) && is_zygote(process.parent);
 }
 
-/* Whoever gave the pid may have reaped it since, and it may be another process by now. Once there
- * is a descriptor the two cannot part any more: so that is looked at |still|, and then hit. -1: it
- * is gone. */
+/* The pid may have been reaped since the caller got it, and may now belong to another process. A
+ * pidfd always means the same process. So it is opened first, |still| then checks the process, and
+ * the signal goes to the pidfd. Returns -1 if the process has gone. */
 static int hold(int32_t pid, bool (*still)(int32_t pid)) {
     const int pidfd = pidfd_open(pid, 0);
     if (pidfd < 0 || still(pid)) {
@@ -47,7 +47,8 @@ static int hold(int32_t pid, bool (*still)(int32_t pid)) {
     return -1;
 }
 
-/* A full table has no descriptor to spare; then the moment has to be short. */
+/* With a full table no pidfd can be opened. Then the signal goes to the pid, directly after the
+ * check. */
 static bool send_signal(int32_t pid, bool (*still)(int32_t pid), int signal_number) {
     const int pidfd = hold(pid, still);
     if (pidfd < 0) {
@@ -67,7 +68,8 @@ static void inject_signal(const struct bhi_injection *injection, int signal_numb
     }
 }
 
-/* Stopped first, so that nobody is born between the look at its children and the kill. */
+/* The zygote is stopped first, so that no child is born between listing its children and the
+ * kill. */
 static void inject_zygote(const struct bhi_injection *injection, struct bhi_injected *injected) {
     struct bhi_process worker, zygote;
     struct bhi_process_tree tree;
@@ -97,8 +99,8 @@ static void inject_zygote(const struct bhi_injection *injection, struct bhi_inje
     }
 }
 
-/* A copy of the worker's end of its control channel: the one connected Unix stream that it has.
- * -1: there is none, or we may not. */
+/* Returns a copy of the worker's end of its control channel, which is its only connected Unix
+ * stream. Returns -1 if there is none or access is denied. */
 static int control_socket(int32_t pid, struct bhi_injected *injected) {
     const int pidfd = hold(pid, is_worker);
     int found = -1, error = pidfd < 0 ? errno : ENOENT;

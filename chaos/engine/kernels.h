@@ -1,4 +1,4 @@
-/* The kernels of a chaos run are part of the program: it works wherever the program does. */
+/* The kernels of a chaos run are compiled into the program, so it needs no other files. */
 #ifndef BHI_CHAOS_ENGINE_KERNELS_H
 #define BHI_CHAOS_ENGINE_KERNELS_H
 

@@ -31,7 +31,7 @@ static uint64_t since(uint64_t start_ns, uint64_t time_ns) {
     return time_ns > start_ns ? time_ns - start_ns : 0;
 }
 
-/* What its output is now: a poisoned one must not be had. */
+/* Reads its output. If the operation is poisoned, the read must fail. */
 static void read_back(struct bhi_operation *operation, uint64_t patience_ns, uint64_t start_ns) {
     struct bhi_record *record = &operation->result;
     void *bytes = NULL;
@@ -60,7 +60,7 @@ void bhi_operation_collect(struct bhi_operation *operation, uint64_t patience_ns
     }
 }
 
-/* The same answer to each of the three questions. */
+/* Asks the three questions again: does an answer differ? */
 static bool looks_different(const struct bhi_operation *operation) {
     const bh_verdict *a = &operation->first_look;
     bh_verdict again;

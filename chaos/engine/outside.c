@@ -20,7 +20,8 @@ struct order {
 /* -- in the second process ----------------------------------------------------------------------
  */
 
-/* Children of zygotes; a stopped one is a worker that is hurt already, or what is left of one. */
+/* Finds children of zygotes. It skips stopped ones: these were hit already, or are memory
+ * holders. */
 static size_t find_workers(pid_t host, pid_t *out_pids, size_t capacity) {
     struct bhi_process_tree tree;
     size_t count = 0;
@@ -87,7 +88,7 @@ bool bhi_outside_start(struct bhi_outside *outside, struct bhi_complaint *compla
     const pid_t pid = fork();
     if (pid == 0) {
         close(ends[0]);
-        signal(SIGINT, SIG_IGN); /* a terminal sends it to both: the host decides */
+        signal(SIGINT, SIG_IGN); /* a terminal sends it to both processes, and the host decides */
         signal(SIGTERM, SIG_IGN);
         prctl(PR_SET_NAME, "bulkhead-outsid");
         serve(host, ends[1]);
@@ -116,7 +117,7 @@ void bhi_outside_inject(struct bhi_outside *outside, const struct bhi_injection 
 
 void bhi_outside_resume(struct bhi_outside *outside, int32_t pid) {
     const struct order order = {.resume = true, .injection.pid = pid};
-    struct bhi_injected done; /* or it would be told as healed before it is */
+    struct bhi_injected done; /* unused; the answer means that it has been done */
     if (TEMP_FAILURE_RETRY(send(outside->socket, &order, sizeof order, MSG_NOSIGNAL)) ==
         (ssize_t)sizeof order) {
         (void)!TEMP_FAILURE_RETRY(recv(outside->socket, &done, sizeof done, 0));

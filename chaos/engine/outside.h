@@ -1,5 +1,5 @@
-/* The second process of `--outside`: it knows nothing of the host but its pid, finds workers in
- * /proc as an administrator (or an OOM killer) would, and hurts them when it is told to. */
+/* The second process of `--outside`. It knows only the host's pid, finds workers in /proc as an
+ * administrator (or an OOM killer) would, and injects faults when the host asks for it. */
 #ifndef BHI_CHAOS_ENGINE_OUTSIDE_H
 #define BHI_CHAOS_ENGINE_OUTSIDE_H
 
@@ -12,13 +12,13 @@ struct bhi_outside {
     int socket; /* owned */
 };
 
-/* Forks it: before the caller has threads. */
+/* Forks it. Call it before the caller has threads. */
 bool bhi_outside_start(struct bhi_outside *outside, struct bhi_complaint *complaint);
-/* |injection->pid| is not looked at: |injection->salt| says which of those that it finds. Blocks
+/* Ignores |injection->pid|: |injection->salt| selects one of the workers that it finds. Blocks
  * until it is done. */
 void bhi_outside_inject(struct bhi_outside *outside, const struct bhi_injection *injection,
                         struct bhi_injected *out_injected);
 void bhi_outside_resume(struct bhi_outside *outside, int32_t pid);
-void bhi_outside_end(struct bhi_outside *outside); /* one that is zeroed is fine */
+void bhi_outside_end(struct bhi_outside *outside); /* may be one that is all zero */
 
 #endif

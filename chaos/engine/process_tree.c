@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 
-/* The line that begins with |key|, behind it; NULL: there is none. */
+/* Returns what follows |key| in the text, or NULL. */
 static const char *value_of(const char *text, const char *key) {
     const char *line = strstr(text, key);
     return line ? line + strlen(key) : NULL;
@@ -65,7 +65,8 @@ static bool read_all(struct bhi_process_tree *tree) {
     return ok;
 }
 
-/* Moves to the front, generation by generation, those whose parents are there already. */
+/* Keeps the processes below |root|: moves those to the front whose parents are there already,
+ * generation by generation. */
 static void keep_below(struct bhi_process_tree *tree, pid_t root) {
     struct bhi_process *all = tree->processes;
     size_t kept = 0, parent = 0;

@@ -1,4 +1,4 @@
-/* The processes below one, as /proc shows them. */
+/* The processes below a given one, from /proc. */
 #ifndef BHI_CHAOS_ENGINE_PROCESS_TREE_H
 #define BHI_CHAOS_ENGINE_PROCESS_TREE_H
 
@@ -9,9 +9,9 @@
 
 struct bhi_process {
     pid_t pid, parent;
-    char state;      /* as /proc/PID/stat says: 'T' is stopped, 'Z' a zombie */
-    uint32_t levels; /* pid namespaces that it is in, from ours on: 1 is ours */
-    pid_t innermost; /* its pid in the last of them */
+    char state;      /* as in /proc/PID/stat: 'T' is stopped, 'Z' a zombie */
+    uint32_t levels; /* the pid namespaces that it is in, counted from ours: 1 is only ours */
+    pid_t innermost; /* its pid in the innermost one */
 };
 
 struct bhi_process_tree {
@@ -19,13 +19,13 @@ struct bhi_process_tree {
     size_t count;
 };
 
-/* All that are below |root|, which is not among them. False: /proc could not be read, or there is
- * no memory. */
+/* Lists all processes below |root|, without |root|. Returns false if /proc cannot be read or there
+ * is no memory. */
 bool bhi_process_tree_read(pid_t root, struct bhi_process_tree *out_tree);
 void bhi_process_tree_free(struct bhi_process_tree *tree);
-/* One process; false: it is not there. */
+/* Reads one process; false if there is none. */
 bool bhi_process_read(pid_t pid, struct bhi_process *out_process);
-/* The first of a pid namespace of its own: the zygote. */
+/* The first process of another pid namespace is a zygote. */
 static inline bool bhi_process_is_zygote(const struct bhi_process *process) {
     return process->levels > 1 && process->innermost == 1;
 }

@@ -9,7 +9,7 @@ struct bhi_random {
     uint64_t state[4];
 };
 
-/* |stream|: different ones give sequences that have nothing to do with each other. */
+/* Different values of |stream| give independent sequences. */
 static inline void bhi_random_seed(struct bhi_random *random, uint64_t seed, uint64_t stream) {
     uint64_t x = seed ^ (stream * 0xd1342543de82ef95u);
     for (int i = 0; i < 4; i++) {
@@ -32,7 +32,7 @@ static inline uint64_t bhi_random_next(struct bhi_random *random) {
     return result;
 }
 
-/* 0 to below |end|; |end| is at least 1. */
+/* Returns a number from 0 to |end| - 1; |end| is at least 1. */
 static inline uint64_t bhi_random_below(struct bhi_random *random, uint64_t end) {
     return (uint64_t)(((unsigned __int128)bhi_random_next(random) * end) >> 64);
 }

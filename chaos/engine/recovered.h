@@ -1,29 +1,29 @@
-/* Whether each stream works again, as the checker is going to ask it (chaos/check/recovery.c):
- * whether it has had a READY result of something that was submitted after the newest fault had
- * struck, on a worker that none of the last ones was as good as the death of. A run that ends
- * sooner would be said not to have given it the time. */
+/* Does each stream work again, by the same rule as in the checker (chaos/check/recovery.c)? It must
+ * have a READY result of an operation that was submitted after the newest fault took effect, on a
+ * worker that none of the last faults has doomed. If the run ended earlier, the checker would say
+ * that it gave a stream too little time. */
 #ifndef BHI_CHAOS_ENGINE_RECOVERED_H
 #define BHI_CHAOS_ENGINE_RECOVERED_H
 
 #include "chaos/history/history.h"
 
-enum { BHI_RECOVERED_HURT = 64 }; /* more than one fault hits */
+enum { BHI_RECOVERED_HURT = 64 }; /* more than one fault can hit */
 
 struct bhi_recovered {
-    uint64_t struck;                   /* submitted before the newest fault */
-    uint64_t ready[BHI_CHAOS_STREAMS]; /* the newest operation that was READY */
-    int32_t hurt[BHI_RECOVERED_HURT];  /* workers; the oldest are forgotten */
+    uint64_t struck;                   /* operations submitted before the newest fault */
+    uint64_t ready[BHI_CHAOS_STREAMS]; /* the newest READY operation */
+    int32_t hurt[BHI_RECOVERED_HURT];  /* doomed workers; the oldest are forgotten */
     uint32_t hurt_at;
 };
 
-/* A fault, when |submitted| operations were: of |kind| on |pids|. A hang and an oom strike when
- * they end. */
+/* Call it for a fault of |kind| on |pids| after |submitted| operations. A hang and an oom take
+ * effect when they end. */
 void bhi_recovered_struck(struct bhi_recovered *recovered, enum bhi_fault_kind kind,
                           const int32_t *pids, uint32_t count, uint64_t submitted);
 void bhi_recovered_ready(struct bhi_recovered *recovered, uint32_t stream, uint64_t op,
                          int32_t pid);
 bool bhi_recovered_all(const struct bhi_recovered *recovered, uint32_t streams);
-/* What it hits is as good as dead, and may still finish something. */
+/* Are workers that it hits doomed? They may still finish something. */
 bool bhi_fault_ends_workers(enum bhi_fault_kind kind);
 
 #endif

@@ -6,7 +6,7 @@
 
 typedef unsigned long long ull;
 
-/* In a file, where the header is line 1. */
+/* Returns the line in a file, where the header is line 1. */
 static size_t line_of(const struct bhi_history *history, const struct bhi_record *record) {
     return (size_t)(record - history->records) + 2;
 }
@@ -32,7 +32,7 @@ static bool can_inject(const struct bhi_history *history, struct bhi_complaint *
     return true;
 }
 
-/* A replay goes by numbers in the order in which they stand there. */
+/* A replay uses the numbers in the order of the records. */
 static bool follow(const struct bhi_history *history, struct bhi_complaint *complaint) {
     uint64_t op = 0, fault = 0;
     for (size_t i = 0; i < history->count; i++) {
@@ -58,7 +58,7 @@ struct doubt {
     char text[256];
 };
 
-/* What became of an operation a replay asks anew. */
+/* Doubts about how an operation ended do not count, because a replay runs it again. */
 static void take_doubt(void *user, const struct bhi_record *record, const char *text) {
     struct doubt *doubt = user;
     if (doubt->record || record->kind == BHI_RECORD_END || record->kind == BHI_RECORD_RESULT) {
@@ -68,7 +68,7 @@ static void take_doubt(void *user, const struct bhi_record *record, const char *
     snprintf(doubt->text, sizeof doubt->text, "%s", text);
 }
 
-/* What cannot have been would be left out, and what is left is another run. */
+/* A replay leaves out what is impossible; what is left would be another run. */
 static bool is_consistent(const struct bhi_history *history, struct bhi_complaint *complaint) {
     struct bhi_ledger ledger;
     struct doubt doubt = {.record = NULL};

@@ -1,13 +1,13 @@
-/* A chaos run on its way: what its threads share.
+/* A chaos run in progress: what its threads share.
  *
- *   the caller's thread   submits the workload, and now and then lets everything come to rest
- *   injector              breaks things, and takes back what is not for good
- *   a collector a stream  waits for each event in turn, and reads back
- *   clock                 notices when the machine has stood still, or keeps a process from running
+ *   the caller's thread   submits the workload, and brings everything to rest from time to time
+ *   injector              injects faults, and ends those that are not permanent
+ *   a collector a stream  waits for each event in turn, and reads the outputs
+ *   clock                 notices when the machine stands still or a process cannot run
  *
- * Two locks. |submitting| is held across a submission, so that operations are numbered in the order
- * in which they are submitted. |lock| guards what is said below; it is taken under |submitting|,
- * never the other way round, and is held for bookkeeping only.
+ * There are two locks. |submitting| is held across a submission, so that operations are numbered in
+ * the order in which they are submitted. |lock| guards the fields that say so below; it is taken
+ * under |submitting|, never the other way round, and is held for bookkeeping only.
  */
 #ifndef BHI_CHAOS_ENGINE_RUN_H
 #define BHI_CHAOS_ENGINE_RUN_H
@@ -21,7 +21,7 @@
 #include "chaos/engine/starved.h"
 #include "chaos/engine/workload.h"
 
-enum { BHI_RUN_LATE = 32 }; /* so many operations later each event is looked at again */
+enum { BHI_RUN_LATE = 32 }; /* each event is looked at again this many operations later */
 
 struct bhi_run_stream {
     struct bhi_chaos_run *run;
@@ -34,20 +34,20 @@ struct bhi_run_stream {
     pthread_cond_t work;
     struct bhi_list queue; /* bhi_operation.node; one reference each */
     uint32_t in_flight;
-    uint32_t baits;   /* of those */
-    uint64_t ready;   /* results since a fault hit its worker */
-    uint64_t flushed; /* run->flush that it has done */
+    uint32_t baits;   /* those of them that are baits */
+    uint64_t ready;   /* results since the last fault hit its worker */
+    uint64_t flushed; /* the last run->flush that it has done */
 
-    /* Its collector's alone. */
+    /* Used by its collector only. */
     struct bhi_operation *late[BHI_RUN_LATE];
     uint32_t late_at;
 };
 
-/* A fault that will be taken back. */
+/* A fault that ends after some time. */
 struct bhi_healing {
     bool pending;
     uint64_t number, at_ns;
-    int32_t pid; /* slow: to be resumed; 0: full */
+    int32_t pid; /* slow: the worker to resume; 0: full */
 };
 
 struct bhi_chaos_run {
@@ -57,63 +57,63 @@ struct bhi_chaos_run {
     const char *runtime_parent;
     bh_context *context;
     bh_kernel *work, *hang, *bomb;
-    bh_buffer *nothing; /* bound where an operation has no input */
+    bh_buffer *nothing; /* bound for operations without inputs */
     struct bhi_run_stream streams[BHI_ENGINE_STREAMS];
     uint32_t stream_count;
     struct bhi_outside outside;
-    /* A slow machine is given as many times the time for everything. */
+    /* On a slow machine every time limit is multiplied by this. */
     uint64_t slowness;
 
     pthread_mutex_t submitting;
     struct bhi_workload workload; /* |submitting| */
-    uint64_t submitted;           /* |submitting| to change, |lock| besides */
-    uint64_t replayed;            /* the same, by the names of the other run */
+    uint64_t submitted;           /* changed with |submitting| and |lock|, read with either */
+    uint64_t replayed;            /* the same, in the names of the other run */
 
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* an operation was collected, the injector got on, something else */
+    pthread_cond_t changed; /* for example: an operation was collected, the injector has gone on */
     uint64_t ready, poisoned, lost;
-    bool closing;        /* collectors end when their queues are empty, the clock at once */
-    uint64_t flush;      /* counted up: collectors shall look again at all that they have */
+    bool closing;        /* collectors end when their queues are empty; the clock ends at once */
+    uint64_t flush;      /* counted up when collectors shall finish all that they have */
     bool rest_requested; /* the injector shall rest */
-    bool resting;        /* it does: nothing is in effect that is not for good */
+    bool resting;        /* the injector rests: only permanent faults are in effect */
     bool faults_stopped; /* no more faults */
     bool has_injector;   /* there is an injector */
     bool injector_ended; /* it has ended */
     uint64_t faults;
     struct bhi_recovered recovered;
-    uint64_t fault_after;         /* replay: no operation of a higher name before the next fault */
-    struct bhi_record first_rest; /* what there was at the first rest; the caller's alone */
+    uint64_t fault_after;         /* replay: the next fault comes before any higher name */
+    struct bhi_record first_rest; /* the sample of the first rest; the caller's thread uses it */
     pthread_t injector, clock;
     bool has_clock;
-    /* Held while somebody opens what has to be closed before it is counted what is free. */
+    /* Held by a thread that opens descriptors for a short time, so that they are not counted. */
     pthread_mutex_t looking;
-    struct bhi_starved starved; /* the clock's alone */
+    struct bhi_starved starved; /* used by the clock only */
 
-    /* The injector's alone. */
+    /* Used by the injector only. */
     struct bhi_healing slow[BHI_ENGINE_STREAMS], full;
-    int32_t stopped[BHI_ENGINE_STREAMS]; /* worker of each stream that was stopped for good */
-    int32_t hit[BHI_ENGINE_STREAMS];     /* that is as good as dead */
-    uint64_t full_limit;                 /* what RLIMIT_NOFILE was */
-    uint32_t missed_told;                /* kinds of which it was said why */
+    int32_t stopped[BHI_ENGINE_STREAMS]; /* of each stream: its worker that was stopped for good */
+    int32_t hit[BHI_ENGINE_STREAMS];     /* of each stream: its worker that is doomed */
+    uint64_t full_limit;                 /* the value of RLIMIT_NOFILE before */
+    uint32_t missed_told;                /* kinds of faults for which a reason was given */
 };
 
-/* Nanoseconds since it began. */
+/* Returns nanoseconds since the run began. */
 uint64_t bhi_run_now(const struct bhi_chaos_run *run);
 void bhi_run_note(struct bhi_chaos_run *run, const struct bhi_record *record);
 void bhi_run_say(const struct bhi_chaos_run *run, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void bhi_run_cond_init(pthread_cond_t *cond);
-/* Waits for |changed|, |lock| held, until |at_ns| (of bhi_run_now) at most. */
+/* Waits for |changed| with |lock| held, at most until |at_ns| (as of bhi_run_now). */
 void bhi_run_wait(struct bhi_chaos_run *run, uint64_t at_ns);
 
 /* -- submitting (run_submit.c) */
 
-/* |submitting| is held. False: it was refused, which is noted. */
+/* Call it with |submitting| held. Returns false if the operation was refused, which is noted. */
 bool bhi_run_submit(struct bhi_chaos_run *run, const struct bhi_plan *plan, uint64_t name);
-/* Hang or oom, with its FAULT. */
+/* Submits a hang or oom, and notes its FAULT. */
 bool bhi_run_submit_bait(struct bhi_chaos_run *run, const struct bhi_scheduled *fault,
                          uint64_t name);
-/* A collector's thread. */
+/* The thread of a collector. */
 void *bhi_run_collect(void *stream);
 
 /* -- faults (run_faults.c) */
@@ -126,7 +126,8 @@ void *bhi_run_watch_clock(void *run);
 
 /* -- rest (run_rest.c) */
 
-/* Nothing in flight, no fault in effect, workers ready: takes a sample. */
+/* Waits until nothing is in flight, no fault is in effect and workers are ready; then takes a
+ * sample. */
 void bhi_run_rest(struct bhi_chaos_run *run);
 
 #endif

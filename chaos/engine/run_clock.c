@@ -1,4 +1,4 @@
-/* The run's own clock: notices when the machine has stood still. */
+/* The run's own clock: notices when the machine stands still. */
 #include <time.h>
 #include <unistd.h>
 
@@ -6,7 +6,7 @@
 
 #define MS 1000000ull
 
-/* Which processes of the run wanted a processor, and had none. */
+/* Notes the processes of the run that wanted a processor and got none. */
 static void look_for_starved(struct bhi_chaos_run *run) {
     struct bhi_starved_process starved[BHI_STARVED_PROCESSES];
     pthread_mutex_lock(&run->looking);
@@ -22,8 +22,8 @@ static void look_for_starved(struct bhi_chaos_run *run) {
     }
 }
 
-/* A thread that wants nothing but to run every few milliseconds: where it could not, nobody can be
- * blamed for being late. */
+/* This thread only wants to run every few milliseconds. While it cannot, no process can be blamed
+ * for being late. */
 void *bhi_run_watch_clock(void *argument) {
     static const uint64_t tick_ns = 20 * MS, stall_ns = 250 * MS, look_ns = 500 * MS;
     struct bhi_chaos_run *run = argument;
@@ -40,7 +40,7 @@ void *bhi_run_watch_clock(void *argument) {
         before_ns = now_ns;
         if (now_ns - looked_ns >= look_ns) {
             look_for_starved(run);
-            before_ns = bhi_run_now(run); /* looking takes its time */
+            before_ns = bhi_run_now(run); /* because the look takes time */
             looked_ns = now_ns;
         }
         pthread_mutex_lock(&run->lock);

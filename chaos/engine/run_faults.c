@@ -9,21 +9,20 @@
 
 #define MS 1000000ull
 
-/* For a stream to have a worker to be hit, or room for a bait. */
+/* How long a fault waits for a worker on its stream, or for room for a bait. */
 static const uint64_t worker_limit_ns = 500 * MS;
 static const uint64_t worker_look_ns = MS;
-static const uint64_t most_debt_ns = 100 * MS; /* a schedule that falls behind is not made up for */
+static const uint64_t most_debt_ns = 100 * MS; /* a schedule that is later is not caught up */
 
-/* For a stream to get some work done between two faults, or a run would see few operations, and
- * find little. */
+/* How long a stream may take for some work between two faults. Without it a run would have few
+ * operations and find little. */
 static const uint64_t work_limit_ns = 3000 * MS;
 
 enum {
-    LEAST_WORK =
-        64, /* results; but each fourth fault comes whenever it comes, as while it starts */
-    MOST_MISSES = 16, /* more than there were to be hits */
-    /* Waiting on a stream. Each may cost it its worker, or stand behind one that is stopped, and
-     * the last of them has to end within the run's patience all the same. */
+    LEAST_WORK = 64,  /* results; every fourth fault does not wait, to hit starting workers */
+    MOST_MISSES = 16, /* how many faults may miss besides those asked for */
+    /* The most baits that wait on a stream. Each may end the worker, or wait behind a stopped one,
+     * and the last must still end within the run's patience. */
     MOST_BAITS = 4
 };
 
@@ -31,7 +30,7 @@ static bool takes_worker(enum bhi_fault_kind kind) {
     return kind != BHI_FAULT_HANG && kind != BHI_FAULT_OOM && kind != BHI_FAULT_FULL;
 }
 
-/* At once; what closes its socket may live on until its next deadline. */
+/* Does the worker die at once? With its socket closed, it may live until its next deadline. */
 static bool is_lethal(enum bhi_fault_kind kind) {
     return bhi_fault_ends_workers(kind) && kind != BHI_FAULT_CLOSE;
 }
@@ -56,7 +55,7 @@ static void heal(struct bhi_chaos_run *run, struct bhi_healing *healing) {
         }
     }
     *healing = (struct bhi_healing){0};
-    record.at_ns = bhi_run_now(run); /* until here it was in effect */
+    record.at_ns = bhi_run_now(run); /* it was in effect until now */
     bhi_run_note(run, &record);
 }
 
@@ -64,7 +63,7 @@ static struct bhi_healing *healing_at(struct bhi_chaos_run *run, uint32_t index)
     return index < run->stream_count ? &run->slow[index] : &run->full;
 }
 
-/* What is due; returns when the next one is. */
+/* Ends the faults that are due. Returns when the next one is. */
 static uint64_t heal_due(struct bhi_chaos_run *run, uint64_t now_ns) {
     uint64_t next_ns = UINT64_MAX;
     for (uint32_t i = 0; i <= run->stream_count; i++) {
@@ -81,7 +80,7 @@ static uint64_t heal_due(struct bhi_chaos_run *run, uint64_t now_ns) {
 /* -- waiting ------------------------------------------------------------------------------------
  */
 
-/* Takes back everything, and waits until the run goes on. |lock| is held. */
+/* Ends all faults, and waits until the run goes on. Call it with |lock| held. */
 static void rest(struct bhi_chaos_run *run) {
     pthread_mutex_unlock(&run->lock);
     heal_due(run, UINT64_MAX);
@@ -94,7 +93,8 @@ static void rest(struct bhi_chaos_run *run) {
     run->resting = false;
 }
 
-/* Until |due_ns|, and until |after| has been submitted. False: there are to be no more faults. */
+/* Waits until |due_ns|, and until |after| has been submitted. Returns false if there are to be no
+ * more faults. */
 static bool await_turn(struct bhi_chaos_run *run, uint64_t due_ns, uint64_t after) {
     for (;;) {
         const uint64_t now_ns = bhi_run_now(run), heal_ns = heal_due(run, now_ns);
@@ -114,13 +114,13 @@ static bool await_turn(struct bhi_chaos_run *run, uint64_t due_ns, uint64_t afte
     }
 }
 
-/* The worker that serves |stream|, unless it is as good as dead. 0: there is none. */
+/* Returns the worker that serves |stream|, or 0 if there is none or it is doomed. */
 static int32_t worker_of(struct bhi_chaos_run *run, uint32_t stream) {
     const int32_t pid = bh_stream_worker_pid(run->streams[stream].stream);
     return pid != run->hit[stream] ? pid : 0;
 }
 
-/* Whether another bait may wait on |stream|. */
+/* May another bait wait on |stream|? */
 static int32_t room_on(struct bhi_chaos_run *run, uint32_t stream) {
     pthread_mutex_lock(&run->lock);
     const bool room = run->streams[stream].baits < MOST_BAITS;
@@ -128,7 +128,7 @@ static int32_t room_on(struct bhi_chaos_run *run, uint32_t stream) {
     return room;
 }
 
-/* Whether |stream| has got something done since the last fault. */
+/* Has |stream| done some work since the last fault? */
 static int32_t has_worked(struct bhi_chaos_run *run, uint32_t stream) {
     pthread_mutex_lock(&run->lock);
     const bool worked = run->streams[stream].ready >= LEAST_WORK || run->rest_requested;
@@ -136,7 +136,7 @@ static int32_t has_worked(struct bhi_chaos_run *run, uint32_t stream) {
     return worked;
 }
 
-/* What |look| sees, as soon as it sees something. 0: in vain. */
+/* Calls |look| until it returns something, and returns that; 0 after |limit_ns|. */
 static int32_t await(struct bhi_chaos_run *run, uint32_t stream,
                      int32_t (*look)(struct bhi_chaos_run *run, uint32_t stream),
                      uint64_t limit_ns) {
@@ -201,8 +201,8 @@ static uint64_t submitted(struct bhi_chaos_run *run) {
     return count;
 }
 
-/* From here on a descriptor is to be had only in place of one that is closed: the limit is the
- * lowest number that is free. */
+/* Sets the limit to the lowest free number: from now on only a closed descriptor makes room for a
+ * new one. */
 static void inject_full(struct bhi_chaos_run *run, const struct bhi_scheduled *fault,
                         struct bhi_injected *injected) {
     struct rlimit limit;
@@ -227,7 +227,7 @@ static void inject_full(struct bhi_chaos_run *run, const struct bhi_scheduled *f
         .pending = true, .number = fault->number, .at_ns = bhi_run_now(run) + fault->lasts_ns};
 }
 
-/* What became of the streams' workers. */
+/* Notes what the fault did to the streams' workers. */
 static void remember(struct bhi_chaos_run *run, const struct bhi_scheduled *fault,
                      const struct bhi_injected *injected) {
     const uint32_t s = fault->stream;
@@ -238,7 +238,7 @@ static void remember(struct bhi_chaos_run *run, const struct bhi_scheduled *faul
         for (uint32_t i = 0; i < run->stream_count; i++) {
             const int32_t pid = bh_stream_worker_pid(run->streams[i].stream);
             for (uint32_t k = 0; k < injected->pid_count; k++) {
-                /* What stands still takes no signal but SIGKILL. */
+                /* A stopped process handles no signal except SIGKILL. */
                 if (injected->pids[k] == pid &&
                     (fault->kind != BHI_FAULT_SEGV || pid != run->stopped[i])) {
                     run->hit[i] = pid;
@@ -255,12 +255,12 @@ static void remember(struct bhi_chaos_run *run, const struct bhi_scheduled *faul
     }
 }
 
-/* *out_after_op: what had been submitted when it came to it. */
+/* *out_after_op: how many operations were submitted before the injection. */
 static void inject_worker(struct bhi_chaos_run *run, const struct bhi_scheduled *fault,
                           struct bhi_injected *injected, uint64_t *out_after_op) {
     struct bhi_injection injection = {.kind = fault->kind, .salt = fault->salt};
     const bool stops = fault->kind == BHI_FAULT_STOP || fault->kind == BHI_FAULT_SLOW;
-    if (stops) { /* or the end of that would be the end of this */
+    if (stops) { /* otherwise the end of the earlier slow would end this one */
         heal(run, &run->slow[fault->stream]);
     }
     if (!run->outside.pid) {
@@ -326,20 +326,20 @@ static void inject(struct bhi_chaos_run *run, const struct bhi_scheduled *fault,
 
 struct source {
     struct bhi_schedule schedule;
-    size_t record; /* replay: from here on */
+    size_t record; /* replay: the next record to look at */
 };
 
 struct due {
     struct bhi_scheduled fault;
-    uint64_t after; /* replay: the operation after which it was */
-    uint64_t name;  /* replay: of the bait that it was */
+    uint64_t after; /* replay: the number of operations before it */
+    uint64_t name;  /* replay: the name of its bait */
 };
 
-/* What the |number|th fault of the seed was drawn with besides. */
+/* Returns the salt of the |number|th fault of the seed. */
 static uint64_t salt_of(const struct bhi_history *history, struct bhi_schedule *schedule,
                         uint64_t number) {
     uint64_t salt = number;
-    /* In a run each fault has a record, also one that misses, and they are in order. */
+    /* In a run each fault has a record, also one that misses, and the records are in order. */
     while (number <= history->count && schedule->number < number) {
         salt = bhi_schedule_next(schedule).salt;
     }
@@ -371,7 +371,7 @@ static bool next(const struct bhi_chaos_run *run, struct source *source, struct 
     if (options->replay) {
         return next_replayed(options->replay, source, out_due);
     }
-    /* One that misses does not count; where all of them miss, it has to end all the same. */
+    /* A fault that misses does not count. But if all miss, the run must end, too. */
     const uint64_t missed = source->schedule.number - run->faults;
     if (options->fault_count &&
         (run->faults == options->fault_count || missed == options->fault_count + MOST_MISSES)) {

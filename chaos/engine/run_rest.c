@@ -1,4 +1,4 @@
-/* Letting a run come to rest, so that what it has can be compared with what it had. */
+/* Brings a run to rest, so that its present samples can be compared with earlier ones. */
 #include <time.h>
 
 #include "chaos/engine/run.h"
@@ -10,11 +10,11 @@
 static const uint64_t worker_limit_ns = 30000 * MS; /* for each stream to have a worker */
 static const uint64_t settle_limit_ns =
     5000 * MS; /* for descriptors to be closed, spares to come */
-static const uint64_t burial_limit_ns = 20000 * MS; /* for what was never there to go */
+static const uint64_t burial_limit_ns = 20000 * MS; /* for processes that have died to be removed */
 static const uint64_t look_ns = 20 * MS;
-enum { SETTLED = 8 }; /* looks in a row that saw the same */
+enum { SETTLED = 8 }; /* samples in a row that are equal */
 
-/* |lock| is held. */
+/* Call it with |lock| held. */
 static bool is_busy(const struct bhi_chaos_run *run) {
     bool busy = run->has_injector && !run->resting && !run->injector_ended;
     for (uint32_t i = 0; i < run->stream_count; i++) {
@@ -23,8 +23,8 @@ static bool is_busy(const struct bhi_chaos_run *run) {
     return busy;
 }
 
-/* The injector takes back what it has done, all that was submitted ends, and what the run itself
- * keeps of it goes: buffers, and the memory of earlier ones. */
+/* Ends all faults and operations, and drops what the run itself keeps of them: buffers, and the
+ * memory of earlier ones. */
 static void quieten(struct bhi_chaos_run *run) {
     pthread_mutex_lock(&run->lock);
     run->rest_requested = true;
@@ -50,8 +50,9 @@ static bool same(const struct bhi_record *a, const struct bhi_record *b) {
            a->sample.processes == b->sample.processes && a->sample.files == b->sample.files;
 }
 
-/* Clearly more than at the first rest, if not so much that it is told as a leak: the dead are still
- * going, however still it is. What leaks stays, and is waited for in vain. */
+/* Has the process clearly more than at the first rest, even if it is not enough for a leak? Then
+ * dead workers are still being removed. What really leaks stays, and the wait for it ends with its
+ * time limit. */
 static bool has_more(const struct bhi_chaos_run *run, const struct bhi_record *sample) {
     enum { DESCRIPTORS = 8, PROCESSES = 1, FILES = 4 };
     const struct bhi_record *first = &run->first_rest;
@@ -61,7 +62,7 @@ static bool has_more(const struct bhi_chaos_run *run, const struct bhi_record *s
             sample->sample.files > first->sample.files + FILES);
 }
 
-/* What the workers of the dead had takes a moment to go, a spare worker takes one to come. */
+/* Waits until the remains of dead workers have gone and spare workers have come. */
 static bool settle(struct bhi_chaos_run *run, struct bhi_record *out_sample) {
     const struct timespec pause = {.tv_nsec = (long)look_ns};
     const uint64_t begun_ns = bhi_run_now(run);
@@ -92,7 +93,7 @@ static bool settle(struct bhi_chaos_run *run, struct bhi_record *out_sample) {
     return true;
 }
 
-/* In slices: a signal ends it. */
+/* Waits in slices, so that a signal can end it. */
 static bool await_worker(struct bhi_chaos_run *run, bh_stream *stream) {
     const uint64_t end_ns = bhi_run_now(run) + worker_limit_ns * run->slowness;
     bh_status status;

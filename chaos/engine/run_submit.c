@@ -36,7 +36,7 @@ static void note_refused(struct bhi_chaos_run *run, const struct bhi_operation *
     bhi_run_note(run, &record);
 }
 
-/* Numbered. NULL: out of memory. */
+/* Returns a new operation with its number, or NULL if out of memory. */
 static struct bhi_operation *begin(struct bhi_chaos_run *run, uint32_t stream, uint64_t name,
                                    bool bait) {
     struct bhi_operation *operation = bhi_operation_new();
@@ -46,7 +46,7 @@ static struct bhi_operation *begin(struct bhi_chaos_run *run, uint32_t stream, u
     pthread_mutex_lock(&run->lock);
     operation->number = ++run->submitted;
     operation->name = name ? name : operation->number;
-    if (run->replayed < operation->name) { /* a bait may come after the last of the others */
+    if (run->replayed < operation->name) { /* the name of a bait may be lower than the last */
         run->replayed = operation->name;
     }
     pthread_cond_broadcast(&run->changed);
@@ -64,7 +64,7 @@ static bh_status make_output(struct bhi_chaos_run *run, struct bhi_operation *op
                                  &operation->output, NULL);
 }
 
-/* It has its event: its collector and the workload learn of it. Takes the reference. */
+/* The operation has its event: tells its collector and the workload. Takes the reference. */
 static void hand_over(struct bhi_chaos_run *run, struct bhi_operation *operation) {
     struct bhi_run_stream *stream = &run->streams[operation->stream];
     bhi_workload_add(&run->workload, operation);
@@ -203,7 +203,7 @@ bool bhi_run_submit_bait(struct bhi_chaos_run *run, const struct bhi_scheduled *
 /* -- collecting ----------------------------------------------------------------------------------
  */
 
-/* It leaves the run: what it was is written down. */
+/* Writes down the operation, which then leaves the run. */
 static void finish(struct bhi_chaos_run *run, struct bhi_operation *operation) {
     struct bhi_record record;
     if (!operation) {
@@ -226,7 +226,7 @@ static void count(struct bhi_run_stream *stream, const struct bhi_operation *ope
     run->lost += operation->lost;
     stream->ready += ready;
     run->poisoned += !operation->lost && !ready;
-    if (operation->bait) { /* it strikes when it ends */
+    if (operation->bait) { /* a bait takes effect when it ends */
         bhi_recovered_struck(&run->recovered, BHI_FAULT_HANG, NULL, 0, run->submitted);
     } else if (ready) {
         bhi_recovered_ready(&run->recovered, stream->index, operation->number,
@@ -235,7 +235,7 @@ static void count(struct bhi_run_stream *stream, const struct bhi_operation *ope
     pthread_cond_broadcast(&run->changed);
 }
 
-/* What it has collected, from the oldest on. */
+/* Finishes all that the collector still has, oldest first. */
 static void flush(struct bhi_run_stream *stream) {
     for (uint32_t i = 0; i < BHI_RUN_LATE; i++) {
         struct bhi_operation **late = &stream->late[(stream->late_at + i) % BHI_RUN_LATE];

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The entries of the folder |path|, relative to |parent|. -1: it cannot be read. */
+/* Returns the number of entries in the folder |path|, relative to |parent|, or -1 if it cannot be
+ * read. */
 static int count_entries(int parent, const char *path, const char *prefix, bool deep) {
     int count = 0;
     const int fd = openat(parent, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -25,7 +26,7 @@ static int count_entries(int parent, const char *path, const char *prefix, bool 
         }
         count++;
         const int below = deep ? count_entries(fd, entry->d_name, "", false) : 0;
-        count += below > 0 ? below : 0; /* it may be gone by now */
+        count += below > 0 ? below : 0; /* a subfolder may have gone by now */
     }
     closedir(folder);
     return count;
@@ -57,7 +58,7 @@ bool bhi_sample_take(const char *runtime_parent, const struct bhi_history *histo
         return false;
     }
     *out_record = (struct bhi_record){.kind = BHI_RECORD_SAMPLE};
-    out_record->sample.descriptors = (uint32_t)descriptors - 1; /* that of the look itself */
+    out_record->sample.descriptors = (uint32_t)descriptors - 1; /* without that of this count */
     out_record->sample.files = (uint32_t)files;
     out_record->sample.processes = (uint32_t)tree.count;
     out_record->sample.rss_bytes = resident > records ? resident - records : 0;

@@ -5,8 +5,8 @@
 
 #include "chaos/history/history.h"
 
-/* Fills in all but |idle|. |rss_bytes| is without the history's own records, which grow as they
- * should. |runtime_parent|: where the context makes its folders. False: it could not look. */
+/* Fills in all but |idle|. |rss_bytes| excludes the history's own records, which grow by design.
+ * |runtime_parent| is where the context makes its folders. Returns false if it could not look. */
 bool bhi_sample_take(const char *runtime_parent, const struct bhi_history *history,
                      struct bhi_record *out_record);
 

@@ -2,11 +2,12 @@
 
 #define MS 1000000ull
 
-/* The longest that a worker stands still or the table is full: far from every deadline. */
+/* The longest time for which a worker is stopped or the table is full: much shorter than every
+ * deadline. */
 static const uint64_t longest_ns = 200 * MS;
 
-/* How often a kind comes among others: what costs a stream seconds is rarer than what costs it
- * milliseconds, or it would be all there is. */
+/* How often each kind comes. A kind that costs a stream seconds is rarer than one that costs it
+ * milliseconds; otherwise it would take most of the time. */
 static const uint32_t shares[BHI_FAULT_KINDS] = {
     [BHI_FAULT_KILL] = 5, [BHI_FAULT_SEGV] = 4,    [BHI_FAULT_STOP] = 1,  [BHI_FAULT_HANG] = 2,
     [BHI_FAULT_OOM] = 1,  [BHI_FAULT_GARBAGE] = 2, [BHI_FAULT_CLOSE] = 1, [BHI_FAULT_ZYGOTE] = 1,
@@ -36,7 +37,7 @@ static enum bhi_fault_kind draw_kind(struct bhi_schedule *schedule) {
     return schedule->kinds[i];
 }
 
-/* The same draws for each kind, so that no fault shifts those after it. */
+/* Draws the same number of values for each kind, so that no fault shifts the later ones. */
 struct bhi_scheduled bhi_schedule_next(struct bhi_schedule *schedule) {
     struct bhi_random *random = &schedule->random;
     struct bhi_scheduled next = {.number = ++schedule->number};

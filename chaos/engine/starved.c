@@ -14,7 +14,7 @@ static int by_tid(const void *a, const void *b) {
     return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
-/* The second number: nanoseconds on a queue. */
+/* Reads the second number of schedstat: nanoseconds spent on a run queue. */
 static int read_wait(pid_t pid, int32_t tid, uint64_t *out_waited_ns) {
     char path[64];
     unsigned long long ran, waited;
@@ -29,7 +29,8 @@ static int read_wait(pid_t pid, int32_t tid, uint64_t *out_waited_ns) {
     return read == 2;
 }
 
-/* The longest that a thread of |pid| has waited since |before|; all that it has join |now|. */
+/* Returns the longest time that a thread of |pid| has waited since |before|. Adds all its threads
+ * to |now|. */
 static uint64_t look_at(const struct bhi_starved *before, struct bhi_starved *now, pid_t pid) {
     char path[40];
     uint64_t longest_ns = 0;
@@ -46,7 +47,7 @@ static uint64_t look_at(const struct bhi_starved *before, struct bhi_starved *no
         now->threads[now->count++] = thread;
         const struct bhi_starved_thread *old =
             bsearch(&thread, before->threads, before->count, sizeof thread, by_tid);
-        /* Of a thread that has taken another's number all is new. */
+        /* If a new thread has an old one's number, all of its time is new. */
         const uint64_t since_ns = old && old->waited_ns <= thread.waited_ns ? old->waited_ns : 0;
         if (thread.waited_ns - since_ns > longest_ns) {
             longest_ns = thread.waited_ns - since_ns;
@@ -91,7 +92,7 @@ static uint64_t used_ns(void) {
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-/* Longer than what a thread that has slept is given before others. */
+/* It works for longer than the time that a thread which has slept is preferred to others. */
 double bhi_starved_slowness(void) {
     static const uint64_t work_ns = 60000000;
     const uint64_t begun_ns = bhi_clock_ns(), used_before_ns = used_ns();

@@ -11,29 +11,29 @@ enum { BHI_STARVED_THREADS = 1024, BHI_STARVED_PROCESSES = 64 };
 
 struct bhi_starved_thread {
     int32_t tid;
-    uint64_t waited_ns; /* as long as it lives */
+    uint64_t waited_ns; /* during its whole life */
 };
 
-/* All 0 at first. */
+/* All zero at first. */
 struct bhi_starved {
-    uint64_t looked_ns; /* 0: never */
+    uint64_t looked_ns; /* time of the last look; 0: none */
     struct bhi_starved_thread threads[BHI_STARVED_THREADS];
     size_t count;
 };
 
 struct bhi_starved_process {
     int32_t pid;
-    uint64_t waited_ns; /* of the time since the last look: its thread that waited longest */
+    uint64_t waited_ns; /* since the last look, of the thread that waited longest */
 };
 
-/* Writes those below |root|, and that one, that waited for at least half of the time since the last
- * look; returns how many. None where it could not look: the next look sees what was missed, since
- * the kernel counts on. */
+/* Writes those processes, |root| and all below it, that waited for at least half of the time since
+ * the last look. Returns how many; 0 if it could not look. Nothing is missed then, because the
+ * kernel goes on counting until the next look. */
 size_t bhi_starved_look(struct bhi_starved *starved, pid_t root, uint64_t now_ns,
                         struct bhi_starved_process out_processes[BHI_STARVED_PROCESSES]);
 
-/* How many times as long as alone a thread that does nothing but compute takes for a little: 1 on a
- * machine that has a processor for it. */
+/* Returns how many times longer a short computation takes one thread than alone: 1 on a machine
+ * that has a processor for it. */
 double bhi_starved_slowness(void);
 
 #endif

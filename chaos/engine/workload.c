@@ -1,7 +1,8 @@
 #include "chaos/engine/workload.h"
 
-/* A poisoned operation poisons those that read it. With one input or more on average poison would
- * never die out: so there are fewer, and one that is seen to be poisoned is seldom taken. */
+/* A poisoned operation poisons those that read it. With one input or more on average, poison would
+ * never die out. So the average is lower, and an operation that is known to be poisoned is seldom
+ * read. */
 static const uint32_t input_shares[] = {8, 7, 3, 1, 1}; /* of 20: none, one, two, … */
 static const uint32_t sizes[] = {64, 256, 1024, 4096};
 
@@ -21,7 +22,7 @@ static uint32_t draw(struct bhi_workload *workload, uint32_t end) {
     return (uint32_t)bhi_random_below(&workload->random, end);
 }
 
-/* Any of the recent ones that has something to read. NULL: not this time. */
+/* Draws one of the recent operations that can be read, or NULL. */
 static struct bhi_operation *draw_recent(struct bhi_workload *workload, bool bait) {
     struct bhi_operation *found = workload->recent[draw(workload, BHI_WORKLOAD_RECENT)];
     const bool poisoned_too = draw(workload, 8) == 0;
@@ -51,8 +52,8 @@ static bool can_be_reused(const struct bhi_operation *old, const struct bhi_plan
            !reads(plan, old);
 }
 
-/* Takes |slot| for its output. Nobody is told to read it from now on; some who were told may be
- * about to. */
+/* Overwrites the output of |slot|. No later operation is planned to read it; some earlier ones may
+ * not have begun yet. */
 static void take_over(struct bhi_operation **slot, struct bhi_plan *plan) {
     if (!can_be_reused(*slot, plan)) {
         return;
@@ -61,7 +62,7 @@ static void take_over(struct bhi_operation **slot, struct bhi_plan *plan) {
     *slot = NULL;
 }
 
-/* The one that was read last: whoever reads it may not have begun. */
+/* Returns the one that was read last, because its readers may not have begun. */
 static struct bhi_operation **pick_reusable(struct bhi_workload *workload,
                                             const struct bhi_plan *plan) {
     struct bhi_operation **found = &workload->recent[0];
@@ -121,7 +122,7 @@ void bhi_workload_plan_again(struct bhi_workload *workload, const struct bhi_rec
     struct bhi_plan plan = {.stream = op->stream, .work = op->submit.work};
     for (uint32_t i = 0; i < op->submit.input_count; i++) {
         struct bhi_operation *input = *find(workload, op->submit.inputs[i]);
-        if (input && input->words >= plan.work.words) { /* else it was refused this time */
+        if (input && input->words >= plan.work.words) { /* the input was refused this time */
             plan.inputs[plan.input_count++] = retained(input);
         }
     }

@@ -8,20 +8,21 @@
 #include "formats/complaint.h"
 
 enum bhi_fault_kind {
-    BHI_FAULT_KILL,    /* SIGKILL to a worker */
-    BHI_FAULT_SEGV,    /* SIGSEGV to a worker */
-    BHI_FAULT_STOP,    /* SIGSTOP to a worker, for good */
-    BHI_FAULT_HANG,    /* an endless kernel */
-    BHI_FAULT_OOM,     /* a kernel whose compilation or run needs more memory than its worker may */
-    BHI_FAULT_GARBAGE, /* random bytes on a worker's control socket, as if it had sent them */
+    BHI_FAULT_KILL, /* SIGKILL to a worker */
+    BHI_FAULT_SEGV, /* SIGSEGV to a worker */
+    BHI_FAULT_STOP, /* SIGSTOP to a worker, for good */
+    BHI_FAULT_HANG, /* an endless kernel */
+    BHI_FAULT_OOM, /* a kernel that needs more memory, to compile or run, than its worker may use */
+    BHI_FAULT_GARBAGE, /* random bytes on a worker's control socket, as if from the worker */
     BHI_FAULT_CLOSE,   /* a worker's control socket is shut down */
     BHI_FAULT_ZYGOTE,  /* SIGKILL to a zygote, and so to all its workers */
     BHI_FAULT_SLOW,    /* SIGSTOP to a worker, SIGCONT a little later */
     BHI_FAULT_FULL,    /* the host's descriptor table is full for a while */
     BHI_FAULT_KINDS
 };
-const char *bhi_fault_name(enum bhi_fault_kind kind); /* "kill" */
-/* "kill,segv": a set of bits, 1 << kind. The complaint names what is none. */
+const char *bhi_fault_name(enum bhi_fault_kind kind); /* for example "kill" */
+/* Parses a list such as "kill,segv" into a set of bits, 1 << kind. The complaint names an unknown
+ * one. */
 bool bhi_fault_parse(const char *list, uint32_t *out_set, struct bhi_complaint *complaint);
 /* In the order of enum bhi_fault_kind; ends with NULL. */
 extern const char *const bhi_fault_names[BHI_FAULT_KINDS + 1];

@@ -2,12 +2,12 @@
 
 #include <string.h>
 
-/* Of a work: a few times what the engine asks for (workload.c), and what a checker computes in a
- * moment. A line of 300 bytes should not cost anybody a minute. */
+/* Limits for an operation: a few times what the engine asks for (workload.c), and quickly computed
+ * by a checker. A line of 300 bytes must not take a minute. */
 #define MOST_WORDS  (1u << 14)
 #define MOST_ROUNDS 64
 
-/* A table row is one of these. Where |struct_| is bhi_record, |member| says which of the union. */
+/* A row of a table. If |struct_| is bhi_record, |member| names the part of the union. */
 #define NUMBER(type_, struct_, member, key_, least_, most_)                                        \
     {.key = key_,                                                                                  \
      .type = BHI_FIELD_##type_,                                                                    \
@@ -175,7 +175,7 @@ const struct bhi_fields bhi_record_fields[BHI_RECORD_STALL + 1] = {
     [BHI_RECORD_STALL] = {"stall", stall_fields},
 };
 
-/* Every enum above lies in the struct as an unsigned int. */
+/* Every enum above must have the size of an unsigned int. */
 _Static_assert(sizeof(bh_event_state) == sizeof(unsigned) &&
                    sizeof(bh_executed) == sizeof(unsigned) &&
                    sizeof(bh_blame) == sizeof(unsigned) &&

@@ -10,7 +10,7 @@ void bhi_history_init(struct bhi_history *history) {
 
 void bhi_history_note(struct bhi_history *history, const struct bhi_record *record) {
     if (history->overflow) {
-        return; /* what comes behind a gap proves nothing */
+        return; /* records after a gap prove nothing */
     }
     if (!BHI_ARRAY_RESERVE(history->records, history->capacity, history->count + 1)) {
         history->overflow = true;

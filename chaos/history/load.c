@@ -11,7 +11,7 @@
 
 #define LINE_MOST 65536u
 
-/* Where in the file a value stands. */
+/* Where a value is in the file. */
 struct place {
     size_t line;
     const char *key;
@@ -29,7 +29,7 @@ static bool refuse_range(const struct place *place, const struct bhi_field *fiel
                       (unsigned long long)field->most);
 }
 
-/* Digits in a text stand for what JSON's numbers are not sure to hold. */
+/* Reads a number from a text of digits, which stands for one that JSON's numbers may not hold. */
 static bool digits(const char *text, uint64_t *out_number) {
     char *end = NULL;
     if (*text < '0' || *text > '9') {
@@ -189,7 +189,7 @@ static bool take_value(const struct bhi_field *field, const json_t *value, uint8
     return false;
 }
 
-/* Each key of the table once, and no other (but "kind"). */
+/* Each key of the table must come once, and no other key but "kind". */
 static bool take_object(const struct bhi_field *fields, json_t *object, void *base, size_t line,
                         struct bhi_complaint *complaint) {
     struct place place = {.line = line, .complaint = complaint};
@@ -283,7 +283,7 @@ static bool take_header(json_t *object, struct bhi_history *history,
     return take_object(bhi_header_fields, object, &history->header, 1, complaint);
 }
 
-/* What is too big for the parser never comes to its key's own range. */
+/* A number that is too big for the parser never reaches the check of its key's range. */
 static bool refuse_json(const json_error_t *error, size_t line, struct bhi_complaint *complaint) {
     const bool too_big = json_error_code(error) == json_error_numeric_overflow &&
                          !strncmp(error->text, "too big", strlen("too big"));
@@ -319,7 +319,8 @@ static bool take_line(const char *text, size_t length, struct bhi_history *histo
     return good;
 }
 
-/* A line of at most LINE_MOST bytes with its end; one that is longer comes without. */
+/* Reads a line of at most LINE_MOST bytes, with its newline. A longer one comes without a
+ * newline. */
 static size_t read_line(FILE *file, char *line) {
     size_t length = 0;
     for (int c; length < LINE_MOST && (c = getc_unlocked(file)) != EOF;) {

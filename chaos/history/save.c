@@ -52,7 +52,7 @@ static json_t *name_of(const struct bhi_field *field, unsigned value) {
     return NULL;
 }
 
-/* NULL: no memory, or a value that has no name. */
+/* Returns NULL if there is no memory, or the value has no name. */
 static json_t *value_of(const struct bhi_field *field, const void *record) {
     const uint8_t *base = record, *at = base + field->offset;
     char text[256];
@@ -86,7 +86,7 @@ static json_t *value_of(const struct bhi_field *field, const void *record) {
     return NULL;
 }
 
-/* |kind|: NULL for the header. */
+/* |kind| is NULL for the header. */
 static bool write_line(FILE *file, const char *kind, const struct bhi_field *fields,
                        const void *record, struct bhi_complaint *complaint) {
     json_t *object = json_object();
@@ -128,7 +128,7 @@ static bool write_all(FILE *file, const struct bhi_history *history,
     return !history->complete || write_line(file, "complete", none, NULL, complaint);
 }
 
-/* In parts: a history of a long run is larger than what one would hold in memory twice. */
+/* Writes line by line, because the history of a long run should not be in memory twice. */
 static bool write_to(int fd, const struct bhi_history *history, struct bhi_complaint *complaint) {
     int copy = dup(fd);
     FILE *file = copy >= 0 ? fdopen(copy, "w") : NULL;

@@ -104,7 +104,7 @@ static void name_rows(struct bhi_timeline *timeline, const struct bhi_history *h
 static void add_end(struct bhi_timeline *timeline, const struct bhi_record *record, size_t index,
                     const struct places *places, const struct rows *rows) {
     const struct place *place = place_of(places, record->op);
-    if (!place || place->stream >= rows->streams) { /* an end of nothing: the checker tells */
+    if (!place || place->stream >= rows->streams) { /* the checker reports this */
         return;
     }
     if (record->end.lost) {
@@ -115,7 +115,7 @@ static void add_end(struct bhi_timeline *timeline, const struct bhi_record *reco
                      : record->end.hops == 0             ? HIT
                                                          : REACHED;
     uint64_t to = record->end.ended_ns ? record->end.ended_ns : record->at_ns;
-    /* What never started was on no stream: only its end can be shown. */
+    /* An operation that never started was on no stream, so only its end is shown. */
     uint64_t from = record->end.started_ns ? record->end.started_ns : to;
     bhi_timeline_add(timeline, place->stream, (uint8_t)mark, from, to, index);
 }
@@ -222,7 +222,7 @@ static uint64_t processes_of(const struct bhi_record *record) {
     return record->sample.processes;
 }
 
-/* From 0 up, so that what is flat looks flat. */
+/* The scale begins at 0, so that a flat curve looks flat. */
 static void put_curve(struct bhi_page *page, const struct bhi_history *history,
                       const struct bhi_timeline *timeline, size_t samples, const char *name,
                       uint64_t (*value_of)(const struct bhi_record *record),

@@ -12,8 +12,9 @@ uint64_t bhi_facts_elapsed_ns(const struct bhi_history *history) {
     return last;
 }
 
-/* When faults could come: after the second sample, as each run begins with two, until the time was
- * over, and where a rest or a fault took longer than that, until the last fault. */
+/* Finds the time in which faults could come. It begins after the second sample, because each run
+ * begins with two. It ends after the duration; if a rest or a fault took longer, at the last
+ * fault. */
 static void find_faults(const struct bhi_history *history, struct bhi_facts_pace *pace,
                         uint64_t elapsed_ns) {
     uint64_t begin_ns = 0, end_ns = 0;

@@ -1,4 +1,4 @@
-/* What came of a chaos run, for a program: one line. */
+/* The report of a chaos run for programs: one line. */
 #include "chaos/report/report.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ static json_t *number(uint64_t value) {
     return json_integer((json_int_t)value);
 }
 
-/* "false_success": a key without a blank. */
+/* Returns the name with underscores for blanks, for example "false_success". */
 static const char *key_of(enum bhi_anomaly anomaly, char out[32]) {
     snprintf(out, 32, "%s", bhi_anomaly_name(anomaly));
     for (char *at = out; (at = strchr(at, ' '));) {

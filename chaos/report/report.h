@@ -6,14 +6,15 @@
 
 #include "chaos/check/check.h"
 
-/* |history_path|: where it was saved; NULL: it was not. */
+/* |history_path| is where the history was saved; NULL: nowhere. */
 void bhi_chaos_report_text(FILE *stream, const struct bhi_history *history,
                            const struct bhi_chaos_result *result, const char *history_path);
-/* One object, on one line, with "verdict"; docs/reports.md lists its keys. False: no memory, or
- * |stream| takes no more. */
+/* Writes one object, on one line, with "verdict"; docs/reports.md lists its keys. Returns false if
+ * there is no memory or |stream| fails. */
 bool bhi_chaos_report_json(FILE *stream, const struct bhi_history *history,
                            const struct bhi_chaos_result *result, const char *history_path);
-/* Streams as rows, operations as bars, faults as marks; the recovery histogram; the findings. */
+/* Writes a page: streams as rows, operations as bars, faults as marks; the recovery histogram; the
+ * findings. */
 bool bhi_chaos_report_html(const char *path, const struct bhi_history *history,
                            const struct bhi_chaos_result *result, struct bhi_complaint *complaint);
 

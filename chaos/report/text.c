@@ -1,4 +1,4 @@
-/* What came of a chaos run, for a person. */
+/* The report of a chaos run for people. */
 #include "chaos/report/report.h"
 
 #include <string.h>
