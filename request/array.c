@@ -15,7 +15,7 @@ bool bhi_run_take_array(struct bhi_run_binding *binding, struct bhi_complaint *c
         if (!binding->tensor) {
             return bhi_refuse(complaint, "its dtype is not one of %s", BHI_DTYPE_NAMES);
         }
-        array->dtype = BH_DTYPE_NONE; /* it is only read, whatever its elements are */
+        array->dtype = BH_DTYPE_NONE; /* it is only read, so its element type does not matter */
     }
     array->dimensions = info.rank;
     memcpy(array->shape, info.shape, info.rank * sizeof info.shape[0]);

@@ -28,7 +28,7 @@ static bool parse_name(struct bhi_run_binding *binding, const char *text, size_t
     }
     memcpy(binding->name, text, name);
     binding->name[name] = 0;
-    binding->slot.set = binding->slot.binding = UINT32_MAX; /* no number is as large */
+    binding->slot.set = binding->slot.binding = UINT32_MAX; /* until it is resolved */
     return true;
 }
 
@@ -42,14 +42,14 @@ bool bhi_binding_parse_place(struct bhi_run_binding *binding, const char *text, 
 /* -- its files ----------------------------------------------------------------------------------
  */
 
-/* FILE of "FILE:REST", split at the last colon; without one *out_rest is NULL. */
+/* Returns FILE of "FILE:REST", split at the last colon; without a colon *out_rest is NULL. */
 static char *split_path(const char *text, const char **out_rest) {
     const char *colon = strrchr(text, ':');
     *out_rest = colon ? colon + 1 : NULL;
     return colon ? strndup(text, (size_t)(colon - text)) : strdup(text);
 }
 
-/* |paths|: whether memory was there for them. */
+/* |paths|: there was memory for them. */
 static bool check_paths(struct bhi_run_binding *binding, bool paths,
                         struct bhi_complaint *complaint) {
     if (!paths) {
@@ -83,7 +83,7 @@ bool bhi_binding_parse_input(struct bhi_run_binding *binding, const char *files,
 bool bhi_binding_split_like(const char *files, size_t *out_path_length, const char **out_like) {
     static const char word[] = "like";
     const size_t length = sizeof word - 1;
-    /* The first: what is behind it is a name, which may have colons. */
+    /* The first such colon counts: what follows it is a name, which may have colons. */
     for (const char *colon = strchr(files, ':'); colon; colon = strchr(colon + 1, ':')) {
         const char *behind = colon + 1 + length;
         if (strncmp(colon + 1, word, length) != 0 ||
@@ -97,8 +97,7 @@ bool bhi_binding_split_like(const char *files, size_t *out_path_length, const ch
     return false;
 }
 
-/* FILE of "FILE:DTYPE:SHAPE", which has a colon more: the shape then is what is behind the last
- * one, the type is before it. */
+/* Returns FILE of "FILE:DTYPE:SHAPE". The shape follows the last colon, the type the one before. */
 static char *split_array(const char *text, const char **out_rest) {
     char *path = split_path(text, out_rest);
     bh_dtype dtype;

@@ -13,13 +13,14 @@
 
 enum { MAX_KERNEL = 64 << 20, FIRST = 1 << 16 };
 
-/* Reads to the end, growing as data arrives; one byte over the limit tells that it is too long. */
+/* Reads to the end into memory that grows with the data. It reads one byte beyond the limit, to see
+ * that a file is too long. */
 static bool read_code(int fd, uint8_t **out_code, size_t *out_size, int *out_errno,
                       struct bhi_complaint *complaint) {
     uint8_t *code = NULL;
     size_t size = 0, capacity = 0;
     for (;;) {
-        /* There is room for a NUL, always. */
+        /* Always leaves room for a NUL. */
         if (!BHI_ARRAY_RESERVE(code, capacity, size ? size + 2 : FIRST)) {
             free(code);
             *out_errno = ENOMEM;

@@ -6,8 +6,8 @@
 
 #include "formats/complaint.h"
 
-/* All of the file (or standard input) in memory, with a NUL behind it; *out_code is the caller's to
- * free. *out_errno is 0 where a refusal has nothing to do with the system. */
+/* Reads all of the file (or standard input) into memory, with a NUL after it. The caller frees
+ * *out_code. *out_errno is 0 if no system call was the reason of a refusal. */
 bool bhi_code_read(const char *path, void **out_code, size_t *out_size, int *out_errno,
                    struct bhi_complaint *complaint);
 

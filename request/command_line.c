@@ -7,13 +7,13 @@
 #include "request/fill.h"
 #include "request/like.h"
 
-/* What an option fills in: one of these. */
+/* What an option fills in; one of these is set. */
 struct filler {
     const char *option;
     bhi_run_text *text;
     bhi_run_pair *pair;
-    bool alone;  /* the pair may be a NAME without a VALUE */
-    size_t flag; /* offset of a bool, in the request */
+    bool alone;  /* a NAME without a VALUE is allowed */
+    size_t flag; /* offset of a bool in the request */
 };
 
 static const struct filler of_kernel[] = {

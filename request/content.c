@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More than any wait takes: nothing else uses these buffers then. */
+/* Longer than any wait takes, because at that time nothing else uses these buffers. */
 static const uint64_t wait_limit_ns = 10000000000u;
 static const uint64_t piece_bytes = 16u << 20;
 
@@ -37,7 +37,7 @@ bool bhi_content_fill(struct bhi_run_binding *binding, bh_detail *out_detail,
     return good;
 }
 
-/* A stream is written when all outputs are there: until then the content is kept. */
+/* Streams are written after all outputs are complete; until then the content is kept. */
 static bool save_to_stream(struct bhi_run_binding *binding, bh_detail *detail,
                            struct bhi_complaint *complaint) {
     const uint64_t size = binding->array.bytes;

@@ -1,17 +1,17 @@
-/* The content of a binding's buffer, to and from files, wherever the buffer's memory is. Buffers in
- * host memory have a pointer, and nothing is copied; those on a device are copied in pieces.
+/* Moves the content of a binding's buffer to and from files, wherever the buffer's memory is. A
+ * buffer in host memory has a pointer, so nothing is copied; one on a device is copied in pieces.
  *
- * Each returns false when it fails. Then *out_detail says what the library refused; its status is
- * BH_OK where it was the file, and |complaint| says what. */
+ * Each returns false on failure. If the library refused something, *out_detail says what. If the
+ * file was the reason, the status of *out_detail is BH_OK and |complaint| says what is wrong. */
 #ifndef BHI_REQUEST_CONTENT_H
 #define BHI_REQUEST_CONTENT_H
 
 #include "request/binding.h"
 
-/* Reads binding->in, whose header has been read, to its end into the buffer, and closes it. */
+/* Reads binding->in from behind its header to the end into the buffer, and closes it. */
 bool bhi_content_fill(struct bhi_run_binding *binding, bh_detail *out_detail,
                       struct bhi_complaint *complaint);
-/* Writes header and content to binding->out, and seals it. The content has been waited for. */
+/* Writes header and content to binding->out, and seals it. The content must be complete. */
 bool bhi_content_save(struct bhi_run_binding *binding, bh_detail *out_detail,
                       struct bhi_complaint *complaint);
 

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { LONGEST = 5 }; /* characters of a format's name, but for those below */
+enum { LONGEST = 5 }; /* the longest name of a format, apart from those below */
 
 static const char *const long_ones[] = {"safetensors", "parquet", "feather",  "pickle",  "joblib",
                                         "netcdf",      "ndjson",  "geojson",  "geotiff", "msgpack",
@@ -11,7 +11,7 @@ static const char *const long_ones[] = {"safetensors", "parquet", "feather",  "p
                                         "weights",     "binary",  "double",   "float16", "bfloat16",
                                         "float32",     "float64", "uint16",   "uint32",  "uint64"};
 
-/* Behind the last dot of the last name; empty: it has none. */
+/* Returns what follows the last dot of the last name, or "". */
 static const char *ending_of(const char *path) {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;

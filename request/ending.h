@@ -1,4 +1,4 @@
-/* What the ending of an output's name says about its content. */
+/* What the ending of an output's file name says about its format. */
 #ifndef BHI_REQUEST_ENDING_H
 #define BHI_REQUEST_ENDING_H
 
@@ -6,9 +6,10 @@
 
 #include "tool/text.h"
 
-/* Outputs are .npy files: refuses a |path| whose ending may be another format's name. No format's
- * name is one of digits alone, or of more than five characters that is not a known format's
- * (mktemp's tmp.AbC123XyZ0); the dot that a hidden file begins with begins no ending. */
+/* Outputs are .npy files: refuses a |path| whose ending may be the name of another format. An
+ * ending is no format's name if it has only digits, or if it has more than five characters and is
+ * not a known format's (as in mktemp's tmp.AbC123XyZ0). The dot at the beginning of a hidden file's
+ * name begins no ending. */
 bool bhi_ending_check(const char *path, struct bhi_complaint *complaint);
 
 #endif

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-/* What is called |name|, |length| bytes of it, and has not been counted yet. NULL: refused. */
+/* Copies |name|, of |length| bytes, into a parameter that is not counted yet. Returns NULL if it is
+ * refused. */
 static const char *take_name(struct bhi_eval_request *eval, const char *name, size_t length,
                              bh_parameter_role role, struct bhi_complaint *complaint) {
     if (length == 0 || length > BHI_EVAL_NAME) {
@@ -21,7 +22,7 @@ static const char *take_name(struct bhi_eval_request *eval, const char *name, si
     return copy;
 }
 
-/* Bound in the order given. NULL: refused. */
+/* Adds a binding; the order of the calls is the order of the bindings. Returns NULL if refused. */
 static struct bhi_run_binding *add_binding(struct bhi_run_request *request, const char *option,
                                            const char *name, size_t length, const char *file,
                                            struct bhi_complaint *complaint) {
@@ -34,7 +35,7 @@ static struct bhi_run_binding *add_binding(struct bhi_run_request *request, cons
     return binding;
 }
 
-/* What `run` takes behind a file, and nothing needs here. */
+/* Refuses what `run` allows after a file: eval infers it. */
 static bool refuse_array(const char *name, const char *file, struct bhi_complaint *complaint) {
     const char *like, *end = NULL;
     size_t length;

@@ -18,7 +18,7 @@ bh_status bhi_eval_template(const struct bhi_eval_request *eval, bh_context *con
     return bh_template_create(context, &options, out_template, detail);
 }
 
-/* Says what is in a buffer that no loader has filled. */
+/* Describes the content of a buffer that no loader has filled. */
 static bh_status describe(const struct bhi_run_binding *binding, bh_detail *detail) {
     const struct bhi_array *array = &binding->array;
     bh_description description;

@@ -14,7 +14,7 @@ struct arrays {
     struct array of[BH_MAX_PARAMETERS];
     uint32_t count;
     uint64_t elements; /* of the result */
-    uint64_t widest;   /* bytes of an element, of the arrays that have so many */
+    uint64_t widest;   /* bytes of the widest element, of the arrays with that many elements */
 };
 
 static bh_status look(struct arrays *arrays, const bh_argument *arguments, uint32_t count,
@@ -30,7 +30,7 @@ static bh_status look(struct arrays *arrays, const bh_argument *arguments, uint3
         }
         array->elements = 1;
         for (uint32_t k = 0; k < array->whole.rank; k++) {
-            array->elements *= array->whole.shape[k]; /* no more than memory has */
+            array->elements *= array->whole.shape[k]; /* cannot overflow: the array is in memory */
         }
         if (i == 0 || array->elements == 0 || arrays->elements == 1) {
             arrays->elements = array->elements;
@@ -53,7 +53,7 @@ bh_status bhi_pieces_measure(const bh_argument *arguments, uint32_t arrays, uint
     return status;
 }
 
-/* Elements |first| and so many more of each array that is not a single element. */
+/* Describes each array, except single elements, as |elements| elements from |first| on. */
 static bh_status describe(const struct arrays *arrays, uint64_t first, uint64_t elements,
                           bh_detail *detail) {
     bh_status status = BH_OK;
@@ -72,14 +72,14 @@ static bh_status describe(const struct arrays *arrays, uint64_t first, uint64_t 
     return status;
 }
 
-/* How many elements a piece has. */
+/* Returns how many elements a piece has. */
 static uint64_t piece_of(const struct arrays *arrays, uint64_t bytes, uint32_t alignment) {
     const uint64_t all = arrays->elements;
     if (!bytes || all * arrays->widest <= bytes) {
         return all;
     }
     uint64_t piece = bytes / arrays->widest / alignment * alignment;
-    /* A last piece of a single element would be a kernel of its own. */
+    /* A last piece with a single element would need a kernel of its own. */
     if (piece > alignment && all % piece == 1) {
         piece -= alignment;
     }

@@ -1,6 +1,6 @@
-/* An expression over arrays that are larger than what a device binds at once: computed piece by
- * piece. It is elementwise, so that a piece of the result needs the same piece of each input, and
- * all of those with a single element. */
+/* Computes an expression over arrays that are larger than what a device binds at once, piece by
+ * piece. Expressions are elementwise: a piece of the result needs the same piece of each input, and
+ * the arrays with a single element. */
 #ifndef BHI_REQUEST_EVAL_PIECES_H
 #define BHI_REQUEST_EVAL_PIECES_H
 
@@ -9,16 +9,16 @@
 struct bhi_pieces {
     uint32_t count;
     bh_template_call *calls; /* owned; one for each piece, with its kernel */
-    bh_command *commands;    /* owned; theirs */
+    bh_command *commands;    /* owned; one for each call */
 };
 
-/* How many bytes of its largest array one piece of the expression would need were it the only one:
- * of |arguments| the first |arrays| have buffers, all of which are described. */
+/* Computes how many bytes of the largest array one piece would need if it were the only one. The
+ * first |arrays| of |arguments| have buffers, all of which are described. */
 bh_status bhi_pieces_measure(const bh_argument *arguments, uint32_t arrays, uint64_t *out_bytes,
                              bh_detail *detail);
 /* Cuts the arrays into pieces of at most |bytes| bytes (0: one piece) that begin at multiples of
- * |alignment|, and prepares each. Leaves the buffers described as the last piece. On failure there
- * is nothing to free. */
+ * |alignment|, and prepares the pieces. Afterwards the buffers are described as the last piece. On
+ * failure there is nothing to free. */
 bh_status bhi_pieces_cut(struct bhi_pieces *out_pieces, bh_template *template_,
                          const bh_argument *arguments, uint32_t count, uint32_t arrays,
                          uint64_t bytes, uint32_t alignment, bh_detail *detail);

@@ -155,7 +155,7 @@ bool bhi_run_end_binding(struct bhi_run_request *request, const struct bhi_run_b
     return good;
 }
 
-/* Two names may yet stand for one binding. */
+/* Refuses a place that was given before. Two names may still turn out to be one binding. */
 static bool check_given(const struct bhi_run_request *request,
                         const struct bhi_run_binding *binding, struct bhi_complaint *complaint) {
     for (const struct bhi_run_binding *other = request->bindings; other < binding; other++) {

@@ -1,7 +1,7 @@
-/* Fills in a request, one thing at a time. A command line and a job of a batch are taken apart each
- * in its own way; from here on they are the same. Texts are borrowed by the request. A complaint
- * names neither option nor key. After a refusal the request is still to be freed, and
- * request->error says what the system had to do with it. */
+/* Fills in a request, one value at a time. A command line and a job of a batch are parsed
+ * separately; from here on they are handled alike. The request borrows texts. A complaint names
+ * neither option nor key. After a refusal the request must still be freed; request->error is the
+ * errno if a system call was the reason. */
 #ifndef BHI_REQUEST_FILL_H
 #define BHI_REQUEST_FILL_H
 
@@ -10,7 +10,7 @@
 /* Takes a text. */
 typedef bool bhi_run_text(struct bhi_run_request *request, const char *text,
                           struct bhi_complaint *complaint);
-/* Takes NAME=VALUE: |length| bytes of |name|, and |value|, which is NULL where there is no '='. */
+/* Takes NAME=VALUE: |length| bytes of |name|, and |value|, which is NULL if there is no '='. */
 typedef bool bhi_run_pair(struct bhi_run_request *request, const char *name, size_t length,
                           const char *value, struct bhi_complaint *complaint);
 
@@ -21,11 +21,11 @@ bhi_run_text bhi_run_set_entry, bhi_run_set_language, bhi_run_set_groups, bhi_ru
 bhi_run_pair bhi_run_add_in, bhi_run_add_out, bhi_run_add_inout, bhi_run_add_constant,
     bhi_run_add_define;
 
-/* A binding, counted, of which nothing but option and text is there yet. NULL: refused. */
+/* Adds a binding that has only option and text so far. Returns NULL if it is refused. */
 struct bhi_run_binding *bhi_run_add_binding(struct bhi_run_request *request, const char *option,
                                             const char *name, size_t length, const char *files,
                                             struct bhi_complaint *complaint);
-/* Remembers what the system had to do with a refusal of |binding|. Returns |good|. */
+/* Keeps binding->error for the request if the binding was refused. Returns |good|. */
 bool bhi_run_end_binding(struct bhi_run_request *request, const struct bhi_run_binding *binding,
                          bool good);
 

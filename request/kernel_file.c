@@ -29,7 +29,7 @@ enum bhi_language bhi_kernel_file_language(const struct bhi_kernel_file *file) {
     enum bhi_language language =
         file->code ? bhi_language_of_array(file->code, file->size) : BHI_LANGUAGE_UNKNOWN;
     if (!language && file->code && bhi_language_is_spirv(file->code, file->size)) {
-        language = BHI_LANGUAGE_SPIRV; /* whatever it is called: no source begins so */
+        language = BHI_LANGUAGE_SPIRV; /* whatever its name: no source begins like this */
     }
     if (!language) {
         language = file->language;

@@ -7,7 +7,7 @@
 
 static const struct {
     const char *name;
-    const char *instead; /* of those that are refused: what to do */
+    const char *instead; /* of a refused language: what to do */
 } languages[] = {
     [BHI_LANGUAGE_SPIRV] = {"spirv", NULL},
     [BHI_LANGUAGE_GLSL] = {"glsl", NULL},
@@ -40,8 +40,8 @@ static const struct {
     {".ptx", BHI_LANGUAGE_PTX},      {".py", BHI_LANGUAGE_PYTHON},
 };
 
-/* What only one of them has, in an order in which the first that fits is right: HIP has CUDA's
- * words, Slang HLSL's. */
+/* Words that only one language has. The order matters, and the first match counts: HIP also has
+ * CUDA's words, and Slang has HLSL's. */
 static const struct {
     const char *word;
     enum bhi_language language;
@@ -98,7 +98,7 @@ size_t bhi_language_ending(const char *path) {
     return ending < 0 ? 0 : strlen(endings[ending].text);
 }
 
-/* Behind the comment that begins at |at|; |at| where none does. */
+/* Returns the end of the comment that begins at |at|, or |at| if none does. */
 static const char *skip_comment(const char *at) {
     if (at[0] != '/' || (at[1] != '/' && at[1] != '*')) {
         return at;
@@ -107,7 +107,7 @@ static const char *skip_comment(const char *at) {
     return !end ? at + strlen(at) : at[1] == '/' ? end : end + 2;
 }
 
-/* Is |word| at |at|? A directive may have blanks behind its mark. */
+/* Is |word| at |at|? A directive may have blanks after its #. */
 static bool is_at(const char *at, const char *word) {
     if (*at != *word) {
         return false;
@@ -119,7 +119,8 @@ static bool is_at(const char *at, const char *word) {
     return !strncmp(at, word, strlen(word));
 }
 
-/* Does |code| say |word|, outside of comments? What a kernel was ported from is no matter. */
+/* Has |code| the word |word| outside of comments? Comments may name the language that a kernel was
+ * ported from. */
 static bool says(const char *code, const char *word) {
     for (const char *at = code; *at;) {
         const char *behind = skip_comment(at);
@@ -132,14 +133,14 @@ static bool says(const char *code, const char *word) {
 }
 
 enum bhi_language bhi_language_of_array(const void *code, size_t size) {
-    static const char npy[] = {'\x93', 'N', 'U', 'M', 'P', 'Y'}; /* without an end */
+    static const char npy[] = {'\x93', 'N', 'U', 'M', 'P', 'Y'}; /* no terminating NUL */
     const uint8_t *bytes = code;
     uint64_t head = 0;
     if (size >= sizeof npy && !memcmp(code, npy, sizeof npy)) {
         return BHI_LANGUAGE_NPY;
     }
     for (size_t i = 0; size > 9 && i < 8; i++) {
-        head |= (uint64_t)bytes[i] << 8 * i; /* how long the JSON behind it is */
+        head |= (uint64_t)bytes[i] << 8 * i; /* the length of the JSON that follows */
     }
     return head >= 2 && head <= size - 8 && bytes[8] == '{' ? BHI_LANGUAGE_SAFETENSORS
                                                             : BHI_LANGUAGE_UNKNOWN;

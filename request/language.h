@@ -1,5 +1,5 @@
-/* The languages that kernels are written in: which one a file is in, by its name, and by what is in
- * it where the name says nothing; and what to do about those that nothing here compiles. */
+/* The languages of kernels: which one a file has, by its name, or by its content if the name does
+ * not say; and what to do about languages that nothing here compiles. */
 #ifndef BHI_REQUEST_LANGUAGE_H
 #define BHI_REQUEST_LANGUAGE_H
 
@@ -13,7 +13,7 @@ enum bhi_language {
     BHI_LANGUAGE_SPIRV,
     BHI_LANGUAGE_GLSL,
     BHI_LANGUAGE_HLSL,
-    /* Recognised, and refused. */
+    /* These are recognised and refused. */
     BHI_LANGUAGE_WGSL,
     BHI_LANGUAGE_CUDA,
     BHI_LANGUAGE_HIP,
@@ -26,20 +26,20 @@ enum bhi_language {
     BHI_LANGUAGE_SAFETENSORS,
 };
 
-/* --language: spirv, glsl or hlsl. */
+/* Parses the value of --language: spirv, glsl or hlsl. */
 bool bhi_language_parse(const char *value, enum bhi_language *out, struct bhi_complaint *complaint);
-/* What it takes, one after the other; NULL behind the last. */
+/* Returns the possible values one after the other; NULL after the last. */
 const char *bhi_language_word(size_t index);
-/* By the ending of |path|. */
+/* Returns the language for the ending of |path|. */
 enum bhi_language bhi_language_of_name(const char *path);
-/* How long that ending is; 0: it is none that is known. */
+/* Returns the length of that ending, or 0 if it is unknown. */
 size_t bhi_language_ending(const char *path);
-/* Files of arrays, by their beginning, whatever their name; or UNKNOWN. */
+/* Recognises files of arrays by their first bytes, whatever their name; else UNKNOWN. */
 enum bhi_language bhi_language_of_array(const void *code, size_t size);
-/* By the beginning of a file; |code| has a NUL behind |size|. */
+/* Recognise a file by its first bytes; |code| has a NUL after |size| bytes. */
 bool bhi_language_is_spirv(const void *code, size_t size);
 enum bhi_language bhi_language_of_code(const void *code, size_t size);
-/* False, with a complaint: nothing here compiles it. */
+/* Returns false, with a complaint, if nothing here compiles |language|. */
 bool bhi_language_compiles(enum bhi_language language, struct bhi_complaint *complaint);
 
 #endif

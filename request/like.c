@@ -6,7 +6,7 @@
 /* -- which input it is --------------------------------------------------------------------------
  */
 
-/* As text: what was written before '='. */
+/* Returns the length of the text before '=', for messages. */
 static int given_as(const struct bhi_run_binding *binding) {
     const size_t length = strcspn(binding->text, "=");
     return length > 100 ? 100 : (int)length;

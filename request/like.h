@@ -4,11 +4,11 @@
 
 #include "request/run.h"
 
-/* Once all bindings are there: finds the input that each B stands for, which is named as there. The
- * complaint begins with the argument. */
+/* Finds the input that each B names, by the name or number with which the input was given. Call it
+ * when all bindings are there. The complaint begins with the argument. */
 bool bhi_run_find_likes(struct bhi_run_request *request, const char *dashes,
                         struct bhi_complaint *complaint);
-/* Once the inputs' headers are known: gives the outputs their arrays. */
+/* Gives the outputs their arrays. Call it when the inputs' headers are known. */
 bool bhi_run_take_likes(struct bhi_run_request *request, const char *dashes,
                         struct bhi_complaint *complaint);
 

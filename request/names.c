@@ -13,12 +13,12 @@
 
 /* One item of "a=2,n=u32:5,v=1,2,3". */
 struct push_item {
-    char name[64]; /* empty: one more value of the item before */
-    char type[16]; /* empty: none */
+    char name[64]; /* empty: a further value of the previous item */
+    char type[16]; /* empty: not given */
     char value[128];
 };
 
-/* Takes the item at *cursor, and moves to the next one, or to the end. */
+/* Takes the item at *cursor, and moves to the next item or to the end. */
 static bool take_item(const char **cursor, const char *text, struct push_item *out,
                       struct bhi_complaint *complaint) {
     const char *at = *cursor;
@@ -73,7 +73,7 @@ bool bhi_run_has_names(const struct bhi_run_request *request) {
 /* -- bindings -----------------------------------------------------------------------------------
  */
 
-/* Upper and lower case are mixed up in short names, too. */
+/* A name that differs only in case is the best suggestion, also if it is short. */
 static void try_name(struct bhi_nearest *nearest, const char *candidate) {
     if (!strcasecmp(nearest->word, candidate)) {
         nearest->best = candidate;
@@ -82,11 +82,11 @@ static void try_name(struct bhi_nearest *nearest, const char *candidate) {
     bhi_nearest_try(nearest, candidate);
 }
 
-/* What there is of one kind, for a name that none of them has. */
+/* For a message about an unknown name: the names that exist. */
 struct names {
     char there[BHI_NAMED_LIST];
     struct bhi_nearest nearest;
-    bool named; /* at least one of them is */
+    bool named; /* at least one has a name */
 };
 
 static void offer(struct names *names, const char *name, const char *more) {
@@ -95,8 +95,8 @@ static void offer(struct names *names, const char *name, const char *more) {
     names->named |= *name != 0;
 }
 
-/* |none|: what to say where there is none; |what| is one, |stripped| says what the module has no
- * names for, and what to write. */
+/* Refuses an unknown name. |none| is the message if the kernel has nothing of this kind, |what| is
+ * the kind; |stripped| is for a module without names: what has none, and what to write instead. */
 static bool refuse_name(const struct names *names, const char *none, const char *what,
                         const char *stripped, struct bhi_complaint *complaint) {
     char hint[160];
@@ -197,23 +197,23 @@ static bool find_member(const char *name, const struct bhi_kernel_types *types, 
     return *out_index != UINT32_MAX || refuse_member(name, types, complaint);
 }
 
-/* What a source calls bool is a word of the module. */
+/* A source's bool is a 32-bit word in the module. */
 static bool is_bool_value(const struct push_item *item) {
     return !strcmp(item->type, "bool") ||
            (!item->type[0] && (!strcmp(item->value, "true") || !strcmp(item->value, "false")));
 }
 
-/* What is being filled in. */
+/* The state while push constants are filled in. */
 struct filling {
     const struct bhi_kernel_types *types;
     struct bhi_push *push;
-    uint8_t given[BHI_MAX_PUSH];            /* by byte: a number that begins there has been given */
-    const struct bhi_kernel_member *member; /* whose value is next */
-    struct bhi_push_shape shape;            /* its own */
-    uint32_t first, end, next; /* of its numbers: those that were named, and the next one */
+    uint8_t given[BHI_MAX_PUSH];            /* by byte: a number that begins there was given */
+    const struct bhi_kernel_member *member; /* the member that the next value is for */
+    struct bhi_push_shape shape;            /* that member's shape */
+    uint32_t first, end, next; /* of that member's numbers: the named range, and the next one */
 };
 
-/* What "NAME" or "NAME[ELEMENT]" stands for. */
+/* Finds the member that "NAME" or "NAME[ELEMENT]" names. */
 static bool begin_member(struct filling *filling, const char *name,
                          struct bhi_complaint *complaint) {
     const size_t length = strlen(name);
@@ -315,7 +315,8 @@ static bool put_all(struct filling *filling, const char *text, struct bhi_compla
     return true;
 }
 
-/* Zero is a value as any other: what is missing was forgotten. */
+/* Every number must be given. A missing one was probably forgotten: zero is a value like any
+ * other. */
 static bool check_all(const struct filling *filling, struct bhi_complaint *complaint) {
     for (uint32_t i = 0; i < filling->types->member_count; i++) {
         const struct bhi_kernel_member *member = &filling->types->members[i];
@@ -342,7 +343,7 @@ static bool fill_push(struct bhi_run_request *request, const struct bhi_kernel_t
     struct filling filling = {.types = types, .push = &request->push};
     struct bhi_complaint inner;
     memset(&request->push, 0, sizeof request->push);
-    if (types->member_count == BHI_MAX_MEMBERS) { /* there may be more, which would be 0 unseen */
+    if (types->member_count == BHI_MAX_MEMBERS) { /* others may be unlisted, and would be 0 */
         return bhi_refuse(complaint,
                           "%spush: a kernel with %d push constants or more cannot be given them by "
                           "name: give all values in order",

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A number, or a vector "f32x3" of them. False: it is something else. */
+/* Parses a scalar type, or a vector of it such as "f32x3". Returns false for other types. */
 static bool push_type(const char *type, bh_dtype *out_dtype, uint32_t *out_width) {
     const size_t name = strcspn(type, "x");
     *out_width = 1;
@@ -17,7 +17,7 @@ static bool push_type(const char *type, bh_dtype *out_dtype, uint32_t *out_width
     return *out_width >= 2 && *out_width <= 4 && !type[name + 2];
 }
 
-/* The number at *cursor, at most BHI_MAX_PUSH; 0: none is there. */
+/* Reads the number at *cursor, at most BHI_MAX_PUSH; 0 if there is none. */
 static uint32_t take_count(const char **cursor) {
     uint32_t count = 0;
     for (; **cursor >= '0' && **cursor <= '9' && count <= BHI_MAX_PUSH; ++*cursor) {
@@ -46,7 +46,7 @@ bool bhi_push_shape(const struct bhi_kernel_member *member, struct bhi_push_shap
     }
     const uint64_t last = member->offset + (uint64_t)(out->count - 1) * member->stride +
                           (uint64_t)(out->width - 1) * member->step;
-    /* What lies one on the other is no layout. */
+    /* Numbers that overlap are no valid layout. */
     return !*at && out->count && out->width && last + bhi_dtype_size(out->dtype) <= BHI_MAX_PUSH &&
            (out->count == 1 || member->stride) && (out->width == 1 || member->step);
 }
@@ -58,7 +58,7 @@ uint32_t bhi_push_place(const struct bhi_kernel_member *member, uint32_t element
 /* -- one value ----------------------------------------------------------------------------------
  */
 
-/* A member, and the type of the number that lies at some offset of it. */
+/* A member, and the type of the number at some offset of it. */
 struct found {
     const struct bhi_kernel_member *member;
     bh_dtype dtype;
@@ -79,7 +79,7 @@ static bool find_number(const struct bhi_kernel_types *types, uint32_t at, struc
     return false;
 }
 
-/* The first number at |used| or behind it that lies where one of its size can begin. */
+/* Finds the first number at or after |used| that lies at a multiple of its size. */
 static bool find_next(const struct bhi_kernel_types *types, uint32_t used, struct found *out) {
     uint32_t nearest = UINT32_MAX;
     for (uint32_t size = 1; size <= 8; size *= 2) {
@@ -93,7 +93,7 @@ static bool find_next(const struct bhi_kernel_types *types, uint32_t used, struc
     return nearest != UINT32_MAX;
 }
 
-/* 'n' is the same of i32 and u32 unless the sign's bit is set. */
+/* A value is the same as i32 and as u32 unless its sign bit is set. */
 static bool is_same_integer(const struct bhi_push_value *value, bh_dtype dtype) {
     const char given = bhi_dtype_name(value->dtype)[0], wanted = bhi_dtype_name(dtype)[0];
     const uint32_t size = bhi_dtype_size(dtype);
@@ -101,7 +101,7 @@ static bool is_same_integer(const struct bhi_push_value *value, bh_dtype dtype) 
     struct bhi_complaint unused;
     return (given == 'i' || given == 'u') && (wanted == 'i' || wanted == 'u') &&
            bhi_dtype_size(value->dtype) == size &&
-           (!bhi_dtype_parse(value->dtype, value->text, &bits, &unused) /* said later */ ||
+           (!bhi_dtype_parse(value->dtype, value->text, &bits, &unused) /* reported later */ ||
             !(bits >> (size * 8 - 1)));
 }
 
@@ -141,7 +141,7 @@ static bool take(void *user, struct bhi_push_value *value, struct bhi_complaint 
     }
     if (value->dtype == BH_DTYPE_BOOL &&
         (found.dtype == BH_DTYPE_U32 || found.dtype == BH_DTYPE_I32)) {
-        return true; /* what a source calls bool */
+        return true; /* a bool in the source */
     }
     return bhi_refuse(complaint,
                       "%s is %s, but the value is %s:%.100s; %s takes its bytes as they are",

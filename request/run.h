@@ -1,5 +1,5 @@
-/* What a run was asked to do, by a command line or by a job of a batch: checked as far as it can be
- * without touching a file. */
+/* What a command line or a job of a batch asked to run: checked as far as possible without opening
+ * a file. */
 #ifndef BHI_REQUEST_RUN_H
 #define BHI_REQUEST_RUN_H
 
@@ -18,20 +18,20 @@ enum {
 };
 
 struct bhi_run_request {
-    /* Owned: an expression, in place of a kernel (eval.h). NULL: a kernel. */
+    /* Owned: an expression, which takes the place of a kernel (eval.h). NULL: a kernel. */
     struct bhi_eval_request *eval;
-    const char *command; /* "run": whose complaints they are */
+    const char *command; /* the command that complaints name, for example "run" */
     const char *kernel_path;
     char kernel_name[64];
     const char *entry; /* NULL: the default */
     struct bhi_source source;
-    enum bhi_language language; /* UNKNOWN: by the file */
+    enum bhi_language language; /* UNKNOWN: the file decides */
     uint32_t groups[3];
     struct bhi_run_binding *bindings; /* owned */
     uint32_t binding_count;
     struct bhi_push push;
-    const char *push_order; /* borrowed: what |push| was parsed from; NULL: none, or names */
-    const char *push_texts[BHI_MAX_PUSH_TEXTS]; /* borrowed: by name, not in |push| yet */
+    const char *push_order; /* borrowed: the text of |push|; NULL: none, or by name */
+    const char *push_texts[BHI_MAX_PUSH_TEXTS]; /* borrowed: given by name, and not in |push| yet */
     uint32_t push_text_count;
     bh_specialization specs[BHI_MAX_SPECS];
     uint32_t spec_count;
@@ -44,23 +44,24 @@ struct bhi_run_request {
     const char *device; /* NULL: the default */
     bool limits_memory;
     uint64_t memory_limit;
-    bh_memory memory;      /* where the arrays are */
+    bh_memory memory;      /* where the arrays' memory is */
     const char *cache_dir; /* NULL: none */
-    bool reinterpret;      /* types need not match */
-    bool time;             /* device time, too */
+    bool reinterpret;      /* types need not match the kernel's */
+    bool time;             /* also measure device time */
     bool trusted, json, verbose;
-    int error; /* errno of the last refusal; 0: none, or nothing to do with the system */
+    int error; /* errno of the last refusal; 0: none, or no system call was the reason */
     struct bhi_load_opening
-        *opening; /* cli/run/loads.c: a file that a signal has interrupted; NULL: none */
+        *opening; /* for cli/run/loads.c: the file whose opening a signal has interrupted; NULL:
+                   * none */
 };
 
-/* A request of |kernel_path| (borrowed) and no more; at most |items| bindings are going to be
- * added. On failure nothing is owned. fill.h has what fills it in. */
+/* Makes a request of |kernel_path| (borrowed) alone, to which at most |items| bindings will be
+ * added. On failure nothing is owned. The functions of fill.h fill it in. */
 bool bhi_run_request_init(struct bhi_run_request *request, const char *kernel_path, size_t items,
                           struct bhi_complaint *complaint);
-/* Releases buffers, closes files, abandons outputs that were not committed. */
+/* Releases buffers, closes files, and abandons outputs that were not committed. */
 void bhi_run_request_free(struct bhi_run_request *request);
-/* The binding given for a slot; NULL: none. */
+/* Returns the binding that was given for |slot|, or NULL. */
 struct bhi_run_binding *bhi_run_request_find(const struct bhi_run_request *request,
                                              struct bhi_slot slot);
 

@@ -36,7 +36,7 @@ bool bhi_source_define(struct bhi_source *source, const char *name, size_t lengt
     return true;
 }
 
-/* Reads the file at |path|, which sources include as |name|. */
+/* Reads the file at |path|, which sources include under the name |name|. */
 static bool add_file(struct bhi_source *source, const char *path, const char *name,
                      struct bhi_complaint *complaint) {
     struct bhi_complaint inner;
@@ -69,7 +69,7 @@ static bool add_file(struct bhi_source *source, const char *path, const char *na
     return true;
 }
 
-/* What is read of a folder: nobody means all of it. */
+/* Which files of a folder are read; other files are not meant. */
 static bool is_source(const char *name) {
     static const char *const endings[] = {".glsl", ".comp", ".hlsl", ".hlsli", ".h", ".inc"};
     const char *ending = strrchr(name, '.');
@@ -85,8 +85,8 @@ static int by_name(const FTSENT **a, const FTSENT **b) {
     return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
-/* |path| may be a link to a folder; links in it are not followed, which may lead round in circles.
- */
+/* |path| may be a link to a folder. Links inside the folder are not followed, because they may form
+ * a loop. */
 static bool add_folder(struct bhi_source *source, const char *path,
                        struct bhi_complaint *complaint) {
     char *root = strdup(path);
@@ -96,7 +96,7 @@ static bool add_folder(struct bhi_source *source, const char *path,
     size_t prefix = strlen(path);
     for (FTSENT *entry; good && (entry = fts_read(walk));) {
         if (entry->fts_level > 0 && entry->fts_name[0] == '.') {
-            fts_set(walk, entry, FTS_SKIP); /* .git and its like */
+            fts_set(walk, entry, FTS_SKIP); /* such as .git */
         } else if (entry->fts_info == FTS_F && is_source(entry->fts_name)) {
             const char *name = entry->fts_path + prefix;
             name += strspn(name, "/");
@@ -106,7 +106,7 @@ static bool add_folder(struct bhi_source *source, const char *path,
             good = bhi_refuse(complaint, "%.400s: %s", entry->fts_path, strerror(source->error));
         }
     }
-    if (good && errno) { /* the end has none */
+    if (good && errno) { /* the normal end sets no errno */
         source->error = errno;
         good = bhi_refuse(complaint, "%s", strerror(source->error));
     }

@@ -1,5 +1,5 @@
-/* What belongs to a GLSL source: its defines (-D) and what it may include (-I). The files of -I are
- * read here, before anything is compiled: the compiler sees their text, and no file. */
+/* The defines of a GLSL source (-D), and what it may include (-I). The files of -I are read here,
+ * before the compile: the compiler gets their text and opens no file. */
 #ifndef BHI_REQUEST_SOURCE_H
 #define BHI_REQUEST_SOURCE_H
 
@@ -16,16 +16,16 @@ struct bhi_source {
     uint32_t define_count;
     bh_glsl_include *includes; /* owned, and their texts */
     uint32_t include_count;
-    bool given;   /* defines or includes, a folder with none in it among them */
-    size_t bytes; /* of the includes */
-    int error;    /* errno of the last refusal; 0: none, or nothing to do with the system */
+    bool given;   /* defines or includes were given, also a folder without sources */
+    size_t bytes; /* size of all includes */
+    int error;    /* errno of the last refusal; 0: none, or no system call was the reason */
 };
 
-/* |length| bytes of |name|; |value| may be NULL. */
+/* Adds a define: |length| bytes of |name|; |value| may be NULL. */
 bool bhi_source_define(struct bhi_source *source, const char *name, size_t length,
                        const char *value, struct bhi_complaint *complaint);
-/* A file, which is then called by its name without folders, or a folder: all of its sources, by
- * their paths in it. */
+/* Adds includes. |path| is a file, which is included by its name without folders; or a folder,
+ * whose sources are included by their paths in it. */
 bool bhi_source_include(struct bhi_source *source, const char *path,
                         struct bhi_complaint *complaint);
 void bhi_source_free(struct bhi_source *source);

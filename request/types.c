@@ -39,7 +39,7 @@ void bhi_list_named(char out[BHI_NAMED_LIST], const char *name, const char *more
     const size_t used = strlen(out), room = BHI_NAMED_LIST - sizeof cut;
     const size_t needed = strlen(name) + strlen(more) + sizeof ", '' ()";
     if (used >= room) {
-        return; /* it has been cut */
+        return; /* the list was cut already */
     }
     if (used + needed >= room) {
         snprintf(out + used, BHI_NAMED_LIST - used, "%s%*s", cut, (int)(room - used), "");
@@ -59,13 +59,13 @@ void bhi_kernel_types_list_members(const struct bhi_kernel_types *types, char ou
 /* -- one type -----------------------------------------------------------------------------------
  */
 
-/* The number that a type is made of, as many bytes of text. */
+/* A scalar in the text of a type. */
 struct scalar {
     const char *text;
     size_t length;
 };
 
-/* Moves past the next scalar of the declaration that begins at *cursor. False: there is none. */
+/* Takes the next scalar of the declaration at *cursor. Returns false if there is none. */
 static bool take_scalar(const char **cursor, const char *end, struct scalar *out) {
     const char *at = *cursor;
     while (at < end && !isalpha((unsigned char)*at)) {
@@ -79,7 +79,7 @@ static bool take_scalar(const char **cursor, const char *end, struct scalar *out
         at++;
     }
     out->length = (size_t)(at - out->text);
-    while (at < end && (*at == 'x' || isdigit((unsigned char)*at))) { /* of a vector or matrix */
+    while (at < end && (*at == 'x' || isdigit((unsigned char)*at))) { /* a vector's size */
         at++;
     }
     *cursor = at;
@@ -112,13 +112,13 @@ static bool declaration_takes(const char *text, const char *end, bh_dtype dtype)
     }
     while (take_scalar(&text, end, &other)) {
         if (other.length != first.length || memcmp(other.text, first.text, first.length) != 0) {
-            return true; /* a struct of several */
+            return true; /* a struct with several scalars */
         }
     }
     return scalar_takes(&first, dtype);
 }
 
-/* A part of it is not known: "?", but not the length "[?]". */
+/* Is a part of the type unknown? "?" says so; "[?]" is only an unknown length. */
 static bool is_unknown(const char *type) {
     for (const char *at = type; (at = strchr(at, '?')); at++) {
         if (at == type || at[-1] != '[') {
@@ -148,7 +148,7 @@ bool bhi_type_takes(const char *type, bh_dtype dtype) {
 /* -- all of a request ---------------------------------------------------------------------------
  */
 
-/* What the file of an input says, or what an output is going to say. */
+/* Returns the dtype of an input's file, or of the file that an output will write. */
 static bh_dtype dtype_of(const struct bhi_run_binding *binding) {
     if (binding->tensor) {
         return binding->tensor_dtype;

@@ -35,7 +35,7 @@ enum bhi_record_kind {
 };
 
 /* The arithmetic of an operation, over |words| 32-bit words. A reader can compute it again:
- * out[i] = ((in0[i] + in1[i] + …) * multiplier + addend) ^ rotl(i * 0x9e3779b9, shift)
+ *   out[i] = ((in0[i] + in1[i] + …) * multiplier + addend) ^ rotl(i * 0x9e3779b9, shift)
  * modulo 2^32. It is repeated |rounds| times; from the second round on, out[i] replaces the sum.
  * Inputs are outputs of earlier operations; without inputs the sum is 0. */
 struct bhi_chaos_work {
