@@ -6,16 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATH_SHOWN = 300 }; /* bytes of the name of the file of jobs */
+enum { PATH_SHOWN = 300 }; /* bytes of the jobs file's name in a message */
 
-/* The end of a path says more than its beginning. */
+/* Keeps the end of a long path, because it says more than the beginning. */
 static const char *shorten(const char *path) {
     const size_t length = strlen(path);
     if (length > PATH_SHOWN) {
         path += length - PATH_SHOWN;
     }
     while (length > PATH_SHOWN && ((unsigned char)*path & 0xc0) == 0x80) {
-        path++; /* not in the middle of a letter */
+        path++; /* not in the middle of a UTF-8 character */
     }
     return path;
 }
@@ -56,7 +56,7 @@ static bool needs_the_same(const struct bhi_graph *graph, const struct bhi_job_n
         }
         count++;
     }
-    return count == spec->depends_count; /* both are sets */
+    return count == spec->depends_count; /* both are sets, so equal counts mean equal sets */
 }
 
 static bool refuse_line(const struct bhi_admission *admission, const struct bhi_job_node *node,
@@ -83,7 +83,7 @@ static bool refuse_twice(const struct bhi_admission *admission, const struct bhi
                       place(admission, spec->line, at), spec->id, first);
 }
 
-/* |node| is to be as |spec| says. */
+/* Gives |node| the line of |spec|. */
 static bool replace_one(struct bhi_admission *admission, struct bhi_job_node *node,
                         const struct bhi_job_spec *spec, enum bhi_queue_result *out_result,
                         struct bhi_complaint *complaint) {
@@ -119,7 +119,7 @@ static bool replace_one(struct bhi_admission *admission, struct bhi_job_node *no
     return true;
 }
 
-/* NULL: it is a new one. */
+/* Returns the node of an earlier process that |spec| names; NULL: the job is new. */
 static struct bhi_job_node *find_loaded(const struct bhi_admission *admission,
                                         const struct bhi_job_spec *spec) {
     struct bhi_job_node *node = bhi_graph_find(admission->graph, spec->id);
@@ -161,7 +161,7 @@ bool bhi_admission_replace(struct bhi_admission *admission, const struct bhi_job
 
 void bhi_admission_keep(struct bhi_admission *admission) {
     for (size_t i = 0; i < admission->replacement_count; i++) {
-        admission->replacements[i].node->line_unrecorded = false; /* it is recorded */
+        admission->replacements[i].node->line_unrecorded = false; /* the caller has recorded it */
         free(admission->replacements[i].text);
     }
     free(admission->replacements);
@@ -196,7 +196,7 @@ static bool append_one(const struct bhi_admission *admission, const struct bhi_j
     struct bhi_graph *graph = admission->graph;
     struct bhi_job_node *node = bhi_graph_find(graph, spec->id);
     if (node && bhi_node_index(node) < admission->loaded) {
-        return true; /* bhi_admission_replace has looked at it */
+        return true; /* bhi_admission_replace has checked it */
     }
     if (node) {
         return refuse_twice(admission, spec, node->job.line, complaint);
@@ -208,13 +208,13 @@ static bool append_one(const struct bhi_admission *admission, const struct bhi_j
     node->job.line = spec->line;
     node->job.priority = spec->priority;
     if (spec->depends_count == 0) {
-        node->state = BHI_JOB_WAITING; /* so that it is recorded as that, and need not be told */
+        node->state = BHI_JOB_WAITING; /* recorded as such from the start: nobody need be told */
     }
     node->job.retries = spec->retries < 0 ? admission->retries : (uint32_t)spec->retries;
     return true;
 }
 
-/* |node| is of |spec|. */
+/* Links |node|, which |spec| describes, with what it depends on. */
 static bool link_one(const struct bhi_admission *admission, struct bhi_job_node *node,
                      const struct bhi_job_spec *spec, enum bhi_queue_result *out_result,
                      struct bhi_complaint *complaint) {
@@ -267,7 +267,7 @@ static bool check_paths(const struct bhi_admission *admission, enum bhi_queue_re
                         struct bhi_complaint *complaint) {
     char at[BHI_PLACE];
     struct bhi_conflict conflict;
-    /* A line that is new may meet one that has been there all along. */
+    /* With replaced lines, all jobs are checked: a new line may collide with an old one. */
     const uint32_t first = admission->replacement_count ? 0 : admission->graph->admitted;
     if (bhi_paths_check(admission->paths, admission->graph, first, &conflict)) {
         return true;

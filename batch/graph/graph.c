@@ -61,7 +61,7 @@ struct bhi_job_node *bhi_graph_find(const struct bhi_graph *graph, const char *i
 /* -- adding -------------------------------------------------------------------------------------
  */
 
-/* Room for one chunk more: nodes, and their places in both heaps. */
+/* Makes room for one more chunk: for nodes, and for their places in both heaps. */
 static bool grow(struct bhi_graph *graph) {
     if (graph->capacity > UINT32_MAX - 2 * CHUNK) {
         return false;
@@ -116,7 +116,7 @@ bool bhi_graph_link(struct bhi_graph *graph, struct bhi_job_node *node,
 }
 
 void bhi_graph_truncate(struct bhi_graph *graph) {
-    /* The newest edge is the first of both of its ends. */
+    /* The newest edge is the first in the lists of both its nodes. */
     while (graph->edge_count > 0) {
         const struct bhi_job_edge *pair = &graph->edges[graph->edge_count - 2];
         if (pair[1].node < graph->admitted) {
@@ -135,19 +135,20 @@ void bhi_graph_truncate(struct bhi_graph *graph) {
 /* -- order --------------------------------------------------------------------------------------
  */
 
-/* One of those without a rank that |node|, which has none, needs. */
+/* Returns a node without a rank that |node|, which has none either, needs. */
 static struct bhi_job_node *step(const struct bhi_graph *graph, const struct bhi_job_node *node) {
     struct bhi_job_node *found = NULL;
     for (uint32_t e = node->needs; e != BHI_NO_EDGE; e = graph->edges[e].next) {
         struct bhi_job_node *needed = bhi_graph_node(graph, graph->edges[e].node);
         if (needed->rank == 0) {
-            found = needed; /* the last edge was written first in the line */
+            found = needed; /* edges are in reverse order, so the last one is first in the line */
         }
     }
     return found;
 }
 
-/* The first of a circle. There is a node without a rank; each of those needs another one. */
+/* Returns the first node of a circle. Some node has no rank, and each such node needs another
+ * one. */
 static struct bhi_job_node *find_cycle(struct bhi_graph *graph) {
     const uint32_t search = ++graph->searches;
     uint32_t i = graph->admitted;
@@ -177,7 +178,7 @@ bool bhi_graph_rank(struct bhi_graph *graph, struct bhi_job_node **out_cycle) {
     }
     free(graph->order);
     graph->order = order;
-    /* |waits| counts what has no rank yet; what is admitted has one. */
+    /* Here |waits| counts needed nodes without a rank; admitted nodes have one. */
     for (uint32_t i = first; i < graph->count; i++) {
         struct bhi_job_node *node = bhi_graph_node(graph, i);
         node->waits = 0;
@@ -208,7 +209,7 @@ bool bhi_graph_rank(struct bhi_graph *graph, struct bhi_job_node **out_cycle) {
 
 void bhi_graph_name_cycle(const struct bhi_graph *graph, const struct bhi_job_node *cycle,
                           char *out, size_t capacity) {
-    const size_t room = capacity - BHI_JOB_ID - 64; /* for how it ends */
+    const size_t room = capacity - BHI_JOB_ID - 64; /* leaves room for the end of the text */
     const struct bhi_job_node *node = cycle;
     size_t used = 0, left = 0;
     do {
@@ -263,7 +264,7 @@ bool bhi_graph_reaches(struct bhi_graph *graph, struct bhi_job_node *node,
                        struct bhi_job_node *needed) {
     const uint32_t search = ++graph->searches;
     if (bhi_graph_is_linked(graph, node, needed)) {
-        return true; /* as nearly always */
+        return true; /* nearly always true */
     }
     uint32_t top = BHI_NO_NODE; /* a stack of nodes, linked through |link| */
     node->seen = search;
@@ -277,7 +278,7 @@ bool bhi_graph_reaches(struct bhi_graph *graph, struct bhi_job_node *node,
             if (next == needed) {
                 return true;
             }
-            /* What has a lower rank than |needed| does not need it. */
+            /* A node with a lower rank than |needed| cannot need it. */
             if (next->seen == search || next->rank < needed->rank) {
                 continue;
             }
@@ -301,7 +302,7 @@ static void set_state(struct bhi_graph *graph, struct bhi_job_node *node,
     node->state = state;
 }
 
-/* It may be taken, now or when it is due. */
+/* Makes the node ready to be taken, now or at |due_ns|. */
 static void offer(struct bhi_graph *graph, struct bhi_job_node *node, uint64_t due_ns) {
     node->due_ns = due_ns;
     bhi_heap_push(due_ns ? &graph->delayed : &graph->ready, node);
@@ -311,13 +312,14 @@ static bool failed(const struct bhi_job_node *node) {
     return node->state == BHI_JOB_FAILED || node->state == BHI_JOB_QUARANTINED;
 }
 
-/* Where the failure of |node| began. */
+/* Returns the index of the node in which the failure of |node| began. */
 static uint32_t origin_of(const struct bhi_job_node *node) {
     return node->origin == BHI_NO_NODE ? bhi_node_index(node) : node->origin;
 }
 
-/* All that need |culprit|, directly or not, and have not failed already through another (that was
- * earlier) fail with it, the nearest first. They are SUBMITTED: what they need is not DONE. */
+/* Fails all nodes that need |culprit|, directly or not, nearest first. Those that an earlier
+ * failure has reached already stay as they are. All others are SUBMITTED, because what they need is
+ * not DONE. */
 static void fail_dependents(struct bhi_graph *graph, struct bhi_job_node *culprit,
                             changed_call *changed, void *user) {
     const uint32_t origin = origin_of(culprit);
@@ -357,7 +359,7 @@ static void release_dependents(struct bhi_graph *graph, const struct bhi_job_nod
     }
 }
 
-/* What follows for a node that is let in from what it needs; those have been looked at before. */
+/* Sets the state of a node that is being admitted. Nodes that it needs have been settled before. */
 static void settle(struct bhi_graph *graph, struct bhi_job_node *node, changed_call *changed,
                    void *user) {
     struct bhi_job_node *culprit = NULL;

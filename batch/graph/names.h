@@ -10,27 +10,27 @@
 #define BHI_NO_NAME UINT32_MAX
 
 struct bhi_job_name {
-    struct bhi_chain chain; /* of those with the same hash */
+    struct bhi_chain chain; /* names with the same hash */
     uint32_t number;
     char text[];
 };
 
 struct bhi_names {
-    struct bhi_job_name **names; /* by number; owned, each too */
+    struct bhi_job_name **names; /* by number; the array and each name are owned */
     uint32_t count;
     size_t capacity;
     struct bhi_map map; /* from hashes to chains */
-    uint8_t key[16];    /* of the hash: whoever submits jobs does not know it */
+    uint8_t key[16];    /* of the hash; secret, so that nobody can cause collisions */
 };
 
 void bhi_names_init(struct bhi_names *names);
 void bhi_names_fini(struct bhi_names *names);
-/* BHI_NO_NAME: it is not there. */
+/* Returns BHI_NO_NAME if |text| is not there. */
 uint32_t bhi_names_find(const struct bhi_names *names, const char *text);
-/* A copy of |text|, which is not there yet; its number is the count until now. BHI_NO_NAME: out of
- * memory. */
+/* Adds a copy of |text|, which must be new; its number is the old count. Returns BHI_NO_NAME if out
+ * of memory. */
 uint32_t bhi_names_add(struct bhi_names *names, const char *text);
-/* Forgets all but the first |count|. */
+/* Removes all but the first |count|. */
 void bhi_names_truncate(struct bhi_names *names, uint32_t count);
 
 #endif

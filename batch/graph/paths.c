@@ -11,7 +11,7 @@
 
 #define NO_ACCESS UINT32_MAX
 
-enum { LINKS = 40 }; /* one after another: as many as the kernel follows */
+enum { LINKS = 40 }; /* the most links in a row that are followed, as in the kernel */
 
 bool bhi_paths_init(struct bhi_paths *paths, const char *folder) {
     *paths = (struct bhi_paths){.folder = strdup(folder)};
@@ -29,7 +29,7 @@ void bhi_paths_fini(struct bhi_paths *paths) {
     *paths = (struct bhi_paths){0};
 }
 
-/* Appends the parts of |path| to |out|, which ends in none or in "/part". */
+/* Appends the parts of |path| to |out|, which is empty or ends in "/part". */
 static char *append_parts(char *begin, char *out, const char *path) {
     for (;;) {
         path += strspn(path, "/");
@@ -50,7 +50,7 @@ static char *append_parts(char *begin, char *out, const char *path) {
     }
 }
 
-/* Without "." and "..", by its words alone. */
+/* Removes "." and ".." from the text alone, without looking at files. */
 static char *lexical(const struct bhi_paths *paths, const char *path) {
     char *whole = malloc(strlen(paths->folder) + strlen(path) + 3);
     if (!whole) {
@@ -62,8 +62,8 @@ static char *lexical(const struct bhi_paths *paths, const char *path) {
     return whole;
 }
 
-/* Where |folder| (taken over) is; NULL: it is not there, or there is no memory. Jobs name the same
- * one again and again: the last is remembered. */
+/* Returns the real path of |folder| (taken over); NULL if it does not exist or there is no memory.
+ * Keeps the last answer, because jobs name the same folder again and again. */
 static const char *real_folder(struct bhi_paths *paths, char *folder) {
     if (!paths->asked || strcmp(folder, paths->asked) != 0) {
         free(paths->asked);
@@ -81,8 +81,8 @@ static bool is_link(const char *path) {
     return lstat(path, &status) == 0 && S_ISLNK(status.st_mode);
 }
 
-/* Where the link at |path| (absolute) says that its file is, the folder's links followed; NULL: in
- * no folder. False: out of memory. */
+/* Finds where the link at |path| (absolute) leads, with the links of the folder followed; NULL:
+ * into no folder. Returns false if out of memory. */
 static bool step(const char *path, char **out_next) {
     char target[PATH_MAX], *whole;
     const ssize_t length = readlink(path, target, sizeof target - 1);
@@ -110,7 +110,7 @@ static bool step(const char *path, char **out_next) {
     return good;
 }
 
-/* What the links at |*path| (absolute, owned) lead to, be it there or not. */
+/* Follows the links at |*path| (absolute, owned), also if what they lead to does not exist. */
 static bool follow_links(char **path) {
     for (int i = 0; i < LINKS && is_link(*path); i++) {
         char *next = realpath(*path, NULL);
@@ -126,7 +126,7 @@ static bool follow_links(char **path) {
     return true;
 }
 
-/* |path| with its links followed; NULL: its folder is not there. False: out of memory. */
+/* Follows all links of |path|; NULL: its folder does not exist. Returns false if out of memory. */
 static bool follow(struct bhi_paths *paths, const char *path, char **out_real) {
     const char *slash = strrchr(path, '/');
     const char *base = slash ? slash + 1 : path;
@@ -164,7 +164,7 @@ char *bhi_paths_normalize(struct bhi_paths *paths, const char *path) {
     if (!whole) {
         whole = lexical(paths, path);
     }
-    /* A million jobs share the folder. */
+    /* Shortens the path: a million jobs may share the folder. */
     if (whole && !strncmp(whole, paths->folder, folder) && whole[folder] == '/') {
         memmove(whole, whole + folder + 1, strlen(whole + folder + 1) + 1);
     }
@@ -226,7 +226,7 @@ void bhi_paths_truncate(struct bhi_paths *paths, uint32_t count) {
 /* -- who meets whom -----------------------------------------------------------------------------
  */
 
-/* An access, to be sorted. */
+/* An access, for sorting. */
 struct visit {
     struct bhi_job_node *node;
     bool writes;
@@ -238,14 +238,14 @@ static int by_rank(const void *a, const void *b) {
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* A few are looked for one by one, and what is near is found at once; for many it is quicker to
- * find all that one writer is reached from, or reaches, once. */
+/* The first few are searched one by one, which is fast for near nodes. For more it is faster to
+ * find all nodes that the writer reaches, or is reached from, once. */
 enum { FEW = 8 };
 
 struct look {
     struct bhi_job_node *from; /* the writer */
     bool forth;                /* for those that need it; else for those that it needs */
-    uint32_t rank;             /* of the farthest of them */
+    uint32_t rank;             /* of the farthest one */
     uint32_t count, search;
 };
 
@@ -277,13 +277,13 @@ static bool ordered(struct bhi_graph *graph, struct look *look, const struct vis
     return false;
 }
 
-/* By rank: each must need the writer before it, and a writer all who read since. That is enough:
- * what they need in turn they need, too. */
+/* Goes through the accesses by rank. Each must need the writer before it, and a writer all readers
+ * since then. This is enough, because needing is transitive. */
 static bool check_visits(struct bhi_graph *graph, const struct visit *visits, size_t count,
                          struct bhi_conflict *out_conflict) {
     const struct visit *writer = NULL;
     struct look forth = {0};
-    size_t readers = 0; /* the first since |writer| */
+    size_t readers = 0; /* the first reader since |writer| */
     for (size_t i = 0; i < count; i++) {
         const struct visit *visit = &visits[i];
         if (writer && !(visit->writes && readers < i) &&

@@ -7,43 +7,43 @@
 
 struct bhi_access {
     uint32_t node;
-    uint32_t next; /* of the same path, added before */
+    uint32_t next; /* the next access of this path, which is older */
     bool reads, writes;
 };
 
 struct bhi_paths {
-    char *folder;           /* what paths are relative to; owned */
-    char *asked, *real;     /* the folder that was looked at last, and where it is; owned */
-    struct bhi_names names; /* paths, normalized */
-    uint32_t *first;        /* of each path: its newest access; owned */
+    char *folder;           /* the folder that relative paths begin at; owned */
+    char *asked, *real;     /* the last folder that was resolved, and its real path; owned */
+    struct bhi_names names; /* normalized paths */
+    uint32_t *first;        /* by path: its newest access; owned */
     size_t first_capacity;
     struct bhi_access *accesses; /* owned */
     uint32_t access_count;
     size_t access_capacity;
 };
 
-/* False: out of memory. */
+/* Returns false if out of memory. */
 bool bhi_paths_init(struct bhi_paths *paths, const char *folder);
 void bhi_paths_fini(struct bhi_paths *paths);
-/* |path| without "." and "..", "//", symbolic links and the folder before it: what is the same file
- * in two spellings, as things are now. Links of folders that are not there are not followed. Owned
- * by the caller; NULL: out of memory. */
+/* Normalizes |path|: removes ".", "..", "//", symbolic links, and the batch's folder at the
+ * beginning. So two spellings of a file get one text, as the links are now. Links are not followed
+ * if their folder does not exist. The caller owns the text; NULL if out of memory. */
 char *bhi_paths_normalize(struct bhi_paths *paths, const char *path);
-/* Notes what the newest node does. *out_twice (may be NULL): it writes there already, by another
- * spelling perhaps. False: out of memory. */
+/* Notes an access of the newest node. *out_twice (may be NULL): the node writes this file already,
+ * perhaps under another spelling. Returns false if out of memory. */
 bool bhi_paths_add(struct bhi_paths *paths, const struct bhi_job_node *node, const char *path,
                    bool writes, bool *out_twice);
-/* Forgets the accesses of nodes from |count| on. */
+/* Removes the accesses of nodes from |count| on. */
 void bhi_paths_truncate(struct bhi_paths *paths, uint32_t count);
-/* Two that meet: |node| (which was added later) and |other| at |path|. */
+/* Two jobs that collide at |path|; |node| was added later than |other|. */
 struct bhi_conflict {
     struct bhi_job_node *node, *other;
     const char *path;
     bool node_writes, other_writes;
 };
-/* Whether all that access the paths of nodes from |first| on come one after the other where one of
- * them writes. False: *out_conflict is the first two that do not; its |node| NULL: out of memory.
- */
+/* Checks the paths of nodes from |first| on: if one job writes a path, its accesses must be ordered
+ * by dependencies. Returns false for the first two that are not, in *out_conflict; if out of
+ * memory, its |node| is NULL. */
 bool bhi_paths_check(struct bhi_paths *paths, struct bhi_graph *graph, uint32_t first,
                      struct bhi_conflict *out_conflict);
 

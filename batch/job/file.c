@@ -9,11 +9,11 @@
 
 struct reader {
     FILE *file;
-    char *text;    /* of a line; BHI_JOB_TEXT bytes and one that is too many */
-    size_t length; /* may be more than are kept */
+    char *text;    /* the line: up to BHI_JOB_TEXT bytes, and one more */
+    size_t length; /* may be larger than what is kept */
 };
 
-/* The next line, without its end. False: there is none, or it cannot be read. */
+/* Reads the next line, without its end. Returns false if there is none, or it cannot be read. */
 static bool next_line(struct reader *reader) {
     int c;
     reader->length = 0;
@@ -26,7 +26,7 @@ static bool next_line(struct reader *reader) {
     return !ferror(reader->file) && (c == '\n' || reader->length > 0);
 }
 
-/* Blank, or a comment: '#' is the first thing in it. */
+/* Is the line blank or a comment, which begins with '#'? */
 static bool says_nothing(const struct reader *reader) {
     const size_t kept = reader->length <= BHI_JOB_TEXT ? reader->length : BHI_JOB_TEXT;
     for (size_t i = 0; i < kept; i++) {
@@ -40,7 +40,7 @@ static bool says_nothing(const struct reader *reader) {
     return kept == reader->length;
 }
 
-/* The id of a line that is no job, as far as it can be told: what follows the first "id". */
+/* Guesses the id of a bad line: what follows the first "id". */
 static void guess_id(const char *text, size_t length, char out[BHI_JOB_ID + 1]) {
     static const char key[] = "\"id\"";
     const char *end = text + length;
@@ -73,7 +73,7 @@ static void guess_id(const char *text, size_t length, char out[BHI_JOB_ID + 1]) 
     }
 }
 
-/* Some editors begin a file with the mark of UTF-8. */
+/* Some editors begin a file with a byte order mark. */
 static void skip_mark(struct reader *reader) {
     static const char mark[] = "\xef\xbb\xbf";
     const size_t length = sizeof mark - 1;

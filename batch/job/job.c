@@ -20,7 +20,7 @@ bool bhi_job_state_is_end(enum bhi_job_state state) {
     return state >= BHI_JOB_DONE;
 }
 
-/* Control characters end lines and drive terminals; ids are printed in every message. */
+/* Control characters end lines and control terminals, and ids are printed in every message. */
 static bool check_id(const char *id, const char *key, struct bhi_complaint *complaint) {
     const size_t length = strlen(id);
     if (length == 0) {
@@ -30,7 +30,7 @@ static bool check_id(const char *id, const char *key, struct bhi_complaint *comp
         return bhi_refuse(complaint, "\"%s\": %.40s… is longer than %d bytes", key, id, BHI_JOB_ID);
     }
     for (const unsigned char *c = (const unsigned char *)id; *c; c++) {
-        /* The second: U+0080 to U+009f, in UTF-8. */
+        /* The second condition means U+0080 to U+009f, in UTF-8. */
         if (*c < 0x20 || *c == 0x7f || (*c == 0xc2 && c[1] < 0xa0)) {
             return bhi_refuse(complaint, "\"%s\": an id has a control character in it", key);
         }
@@ -78,7 +78,7 @@ static bool check_dependencies(const struct bhi_job_spec *spec, struct bhi_compl
     return good;
 }
 
-/* Texts of an array, into what is the spec's. */
+/* Copies the texts of an array for the spec. */
 static bool take_texts(char ***out_texts, size_t *out_count, const json_t *array,
                        struct bhi_complaint *complaint) {
     const size_t count = json_array_size(array);
@@ -121,12 +121,12 @@ static bool take_paths(struct bhi_job_spec *spec, struct bhi_run_request *run,
         if (binding->out_path) {
             spec->writes[spec->write_count++] = binding->out_path;
         }
-        binding->in_path = binding->out_path = NULL; /* they are the spec's now */
+        binding->in_path = binding->out_path = NULL; /* the spec owns them now */
     }
     return true;
 }
 
-/* The text is compared when a batch is resumed: what changes nothing is not in it. */
+/* The text is compared when a batch is resumed, so keys that change nothing are left out. */
 static bool write_text(struct bhi_job_spec *spec, json_t *object, const uint32_t groups[3],
                        struct bhi_complaint *complaint) {
     const char *name;
@@ -152,7 +152,8 @@ static bool write_text(struct bhi_job_spec *spec, json_t *object, const uint32_t
     if (!spec->text) {
         return bhi_refuse(complaint, "out of memory");
     }
-    /* It is parsed again when its turn comes; "groups" may have become longer. */
+    /* The text is parsed again when the job's turn comes; the full form of "groups" may be
+     * longer. */
     if (strlen(spec->text) > BHI_JOB_TEXT) {
         return bhi_refuse(complaint, "longer than %d bytes", BHI_JOB_TEXT);
     }

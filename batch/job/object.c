@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SHOWN = 64 }; /* bytes of a key that a complaint quotes */
+enum { SHOWN = 64 }; /* bytes of a key that a complaint shows */
 
-/* What a key's value is. */
+/* The kind of a key's value. */
 enum kind {
     TEXT,    /* a string */
     NAME,    /* a string or a whole number */
@@ -34,7 +34,7 @@ static const char *const kind_names[] = {
     [DEFINES] = "an object of strings and nulls",
 };
 
-/* What has the key: a job with a kernel, one with an expression. */
+/* Which jobs have the key: those with a kernel, or those with an expression. */
 enum owner { KERNEL = 1, EVAL = 2, BOTH = KERNEL | EVAL };
 
 struct key {
@@ -154,7 +154,7 @@ static const struct key *find_key(const char *name) {
     return NULL;
 }
 
-/* What a job with a kernel, or one with an expression, has to have. */
+/* Checks the required keys of a job with a kernel, or of one with an expression. */
 static bool check_required(const json_t *object, struct bhi_complaint *complaint) {
     static const char *const of_kernel[] = {"id", "kernel", "groups"}, *const of_eval[] = {"id",
                                                                                            "out"};

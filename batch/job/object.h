@@ -1,4 +1,4 @@
-/* A job's JSON object: which keys there are, and of which kind. */
+/* The JSON object of a job: which keys exist, and the kinds of their values. */
 #ifndef BHI_BATCH_JOB_OBJECT_H
 #define BHI_BATCH_JOB_OBJECT_H
 
@@ -6,7 +6,8 @@
 
 #include "formats/complaint.h"
 
-/* One object, all of |text|; its keys are known and of the right kind. NULL with a complaint. */
+/* Parses |text|, which must be one object with known keys of the right kinds. Returns NULL with a
+ * complaint on failure. */
 json_t *bhi_job_object_load(const char *text, size_t length, struct bhi_complaint *complaint);
 
 #endif

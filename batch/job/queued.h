@@ -1,91 +1,93 @@
-/* A job in the queue, how an attempt at it ended, and what is recorded of both: what the queue, its
- * graph and its journal tell each other. */
+/* A job in the queue, how an attempt at it ended, and the records of both. Queue, graph and journal
+ * exchange these structs. */
 #ifndef BHI_BATCH_JOB_QUEUED_H
 #define BHI_BATCH_JOB_QUEUED_H
 
 #include "batch/job/job.h"
 
-/* A job in the queue. Owned by the queue, valid until it is closed; the fields are constant but for
- * the last group, which only who has taken the job may read. */
+/* A job in the queue, which owns it; valid until the queue is closed. The fields are constant,
+ * except for the last group, which only the taker of the job may read. */
 struct bhi_job {
-    uint64_t number; /* from 1, in the order in which they were added; never used again */
+    uint64_t number; /* from 1, in the order of adding; never reused */
     const char *id, *text;
     size_t line;
     int32_t priority;
     uint32_t retries; /* how often it may be guilty and still be tried again */
 
-    uint32_t attempts;   /* that were started, this one not among them */
-    uint32_t guilty;     /* of them that were its own fault */
-    uint32_t victim;     /* of them that were lost with something else, or may have been */
-    bool unproven;       /* what the last one ended with may have been another's doing */
-    bool sealed;         /* outputs were complete under their temporary names: finish, do not run */
-    const char *outputs; /* of a sealed one, what they are recognised by; of others NULL */
-    bool interrupted;    /* an earlier process may have begun it: its temporaries may lie about */
+    uint32_t attempts;   /* attempts that were started, without this one */
+    uint32_t guilty;     /* those of them that were its own fault */
+    uint32_t victim;     /* those of them that were, or may have been, lost with others */
+    bool unproven;       /* the last of them may have ended because of another job */
+    bool sealed;         /* outputs were complete under their temporary names: do not run it */
+    const char *outputs; /* of a sealed one: the marks of its outputs; otherwise NULL */
+    bool interrupted;    /* an earlier process may have begun it and left temporary files */
 };
 
 struct bhi_queue_options {
-    const char *folder; /* of the state; made 0700 where it is missing. NULL: no journal at all */
-    const char *jobs_path; /* what it was submitted from, for messages and reports */
-    bool resume;           /* go on with what is in the folder; an empty or missing one just starts.
-                              False: a folder that has a batch is refused */
-    bool retry_failed;     /* with resume: FAILED and QUARANTINED ones are taken up again, with
-                              a clean record of guilt, and so are those that failed through them;
-                              the first _add may give them other lines */
-    const char *const *redo; /* with resume: ids of jobs that are to run anew, with all that depend
-                                on them; the first _add may give them other lines */
+    const char *folder;    /* of the state; made 0700 if missing. NULL: no journal */
+    const char *jobs_path; /* the file that the jobs came from, for messages and reports */
+    bool resume;           /* continue the batch in the folder; an empty or missing folder starts a
+                            * new one. False: a folder with a batch is refused */
+    bool retry_failed;     /* with |resume|: FAILED and QUARANTINED jobs run again, without their
+                            * old guilt, and so do those that failed because of them; the first _add
+                            * may give them other lines */
+    const char *const *redo; /* with |resume|: ids of jobs that run again, with all that depend on
+                              * them; the first _add may give them other lines */
     size_t redo_count;
-    bool dry_run;       /* nothing is recorded: the folder, where it is given, has a batch, and
-                           from the first _add on there is no journal; for _take and _ended */
-    uint32_t retries;   /* for jobs that give none */
-    uint64_t linger_ns; /* how long a record may wait for others to be committed with it where
-                           nobody waits for it; 0: the default, 10 ms */
+    bool dry_run;       /* record nothing: the folder, if given, must have a batch; from the first
+                         * _add on there is no journal. For _take and _ended */
+    uint32_t retries;   /* for jobs that give no number */
+    uint64_t linger_ns; /* how long a record that nobody waits for may wait for others, to be
+                         * committed with them; 0: the default, 10 ms */
 };
 
 enum bhi_queue_result {
     BHI_QUEUE_OK,
-    BHI_QUEUE_BAD_INPUT, /* ids given twice, cycles, another batch in the folder, a file for one, … */
-    BHI_QUEUE_ENVIRON,   /* in use by another process, another version, unreadable, disk full */
+    BHI_QUEUE_BAD_INPUT, /* for example: an id given twice, a cycle, another batch in the folder, a
+                          * file as folder */
+    BHI_QUEUE_ENVIRON,   /* for example: in use by another process, another version, unreadable,
+                          * disk full */
 };
 
 /* How an attempt ended. */
 struct bhi_attempt {
-    enum bhi_job_state next;       /* WAITING: it is tried again; or an end */
-    bool guilty;                   /* counts against the job's retries */
-    bool unproven;                 /* may have been another's doing: counts as lost with it */
-    bool started;                  /* it was given to a stream; false: refused before */
+    enum bhi_job_state next;       /* WAITING: it is tried again; otherwise an end */
+    bool guilty;                   /* it counts against the job's retries */
+    bool unproven;                 /* another job may be the cause: counts as lost */
+    bool started;                  /* the job was given to a stream; false: it was refused before */
     uint32_t stream;               /* number of the stream, from 0 */
     uint64_t started_ns, ended_ns; /* CLOCK_REALTIME */
-    bh_verdict verdict;            /* status BH_OK: READY. Of what never became an event, status and
-                                      message are set and the rest is 0. BH_PENDING, where it
-                                      never started: there was no attempt, it is given back */
+    bh_verdict verdict;            /* status BH_OK: READY. If there was no event, only status and
+                                    * message are set. BH_PENDING: the job never started and is
+                                    * given back, without an attempt */
 };
 struct bhi_queue_counts {
     uint64_t of[BHI_JOB_STATES];
     uint64_t total;
-    uint64_t takeable; /* now */
-    uint64_t
-        next_due_ns; /* CLOCK_MONOTONIC when a delayed one becomes takeable; 0: none is delayed */
+    uint64_t takeable;    /* at this time */
+    uint64_t next_due_ns; /* CLOCK_MONOTONIC, of the next delayed one; 0: none */
 };
 /* -- for reports ------------------------------------------------------------------------------- */
 
 struct bhi_job_record {
     uint64_t number;
     const char *id;
-    const char *text; /* the job's; NULL: there is none */
+    const char *text; /* the job's text; NULL: none */
     size_t line;
     enum bhi_job_state state;
-    bool sealed; /* RUNNING, and its outputs are complete under their temporary names */
+    bool sealed; /* RUNNING, with complete outputs under their temporary names */
     int32_t priority;
     uint32_t retries, attempts, guilty;
-    const char *outputs; /* of a DONE or sealed one: what they are recognised by (marks.h); "": it
-                            has none, or an earlier version did not keep it */
-    /* CLOCK_REALTIME; 0: not yet. |started_ns| of the last attempt, 0 where that was refused. */
+    const char *outputs; /* of a DONE or sealed job: the marks of its outputs (marks.h); "": it has
+                          * none, or an earlier version did not record them */
+    /* CLOCK_REALTIME; 0: not yet. |started_ns| is that of the last attempt, 0 if that was
+     * refused. */
     uint64_t submitted_ns, started_ns, ended_ns;
-    uint64_t took_ns;    /* all its attempts together, but those that a kill cut off */
-    const char *origin;  /* id of the job through which it failed; "": itself, or it has not */
+    uint64_t took_ns;    /* of all its attempts together, without those that a kill cut off */
+    const char *origin;  /* id of the job whose failure made it fail; "": none */
     bh_status status;    /* of its last verdict; BH_PENDING: none */
-    const char *message; /* of it; may be "" */
-    bh_blame blame;      /* of it */
+    const char *message; /* of that verdict; may be "" */
+    bh_blame blame;      /* of that verdict */
 };
 struct bhi_attempt_record {
     uint64_t job;
@@ -93,10 +95,10 @@ struct bhi_attempt_record {
     uint32_t attempt; /* from 1 */
     bool started;
     uint32_t stream;
-    uint64_t started_ns, ended_ns; /* ended_ns 0: cut off by a kill of the batch */
+    uint64_t started_ns, ended_ns; /* ended_ns 0: a kill of the batch cut it off */
     bool guilty;
-    bh_verdict verdict; /* as recorded: status, executed, signal, exit_code, worker_pid, limit,
-                           kernel_name, kernel_hash, message, blame; the rest is 0 */
+    bh_verdict verdict; /* what is recorded: status, executed, signal, exit_code, worker_pid, limit,
+                         * kernel_name, kernel_hash, message, blame; all else is 0 */
 };
 
 #endif

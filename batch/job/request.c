@@ -8,9 +8,9 @@
 #include "batch/job/object.h"
 #include "request/like.h"
 
-enum { SHOWN = 64 }; /* bytes of a name that a complaint quotes */
+enum { SHOWN = 64 }; /* bytes of a name that a complaint shows */
 
-/* A request on its way from an object. */
+/* A request while an object fills it in. */
 struct filling {
     const json_t *object;
     const char *folder; /* NULL: paths stay as they are written */
@@ -18,7 +18,7 @@ struct filling {
     struct bhi_complaint *complaint;
 };
 
-/* Puts the key, and the name in its object where there is one, before the complaint. */
+/* Puts the key, and the name inside its object if there is one, in front of the complaint. */
 static bool blame(const struct filling *filling, const char *key, const char *name) {
     const struct bhi_complaint inner = *filling->complaint;
     if (name) {
@@ -33,7 +33,7 @@ static bool refuse_memory(const struct filling *filling) {
     return bhi_refuse(filling->complaint, "out of memory");
 }
 
-/* |path| in |folder|; owned by the caller. */
+/* Returns |path| inside |folder|, for the caller to free. */
 static char *join(const char *folder, const char *path) {
     char *whole = NULL;
     if (!folder || path[0] == '/') {
@@ -54,7 +54,7 @@ static bool take_pairs(const struct filling *filling, const char *key, bhi_run_p
     const char *name;
     json_t *value;
     json_object_foreach(json_object_get(filling->object, key), name, value) {
-        /* On a command line it would be the end of the name. */
+        /* On a command line a '=' would end the name. */
         if (strchr(name, '=') ? !bhi_refuse(filling->complaint, "there is a '=' in the name")
                               : !add(filling->run, name, strlen(name), json_string_value(value),
                                      filling->complaint)) {
@@ -108,7 +108,8 @@ static bool take_includes(const struct filling *filling, bool reads) {
 /* -- all of a job -------------------------------------------------------------------------------
  */
 
-/* Makes the paths of a binding whole; refuses standard streams and two outputs into one file. */
+/* Joins the paths of a binding with the folder. Refuses standard streams, and two outputs to one
+ * file. */
 static bool place_binding(const struct filling *filling, uint32_t index) {
     struct bhi_run_request *run = filling->run;
     struct bhi_complaint *complaint = filling->complaint;
@@ -138,7 +139,7 @@ static bool place_binding(const struct filling *filling, uint32_t index) {
     return true;
 }
 
-/* By the names alone: what links lead to is looked at when the job's turn comes. */
+/* Compares the names only; links are followed when the job's turn comes. */
 static bool refuse_overlap(const struct bhi_run_request *run, struct bhi_complaint *complaint) {
     for (uint32_t i = 0; i < run->binding_count; i++) {
         const struct bhi_run_binding *output = &run->bindings[i];
@@ -158,7 +159,7 @@ static bool refuse_overlap(const struct bhi_run_request *run, struct bhi_complai
     return true;
 }
 
-/* In the order of complaints. "push" is a text by now, or there is nothing in it. */
+/* In the order in which complaints are reported. "push" is a text by now, or empty. */
 static bool fill(const struct filling *filling, bool reads_includes) {
     struct bhi_run_request *run = filling->run;
     const bool good = run->eval
@@ -195,7 +196,7 @@ static bool fill(const struct filling *filling, bool reads_includes) {
            refuse_overlap(run, filling->complaint);
 }
 
-/* Room for the bindings, and what the job computes. */
+/* Makes room for the bindings, and sets what the job computes. */
 static bool begin(const struct filling *filling, struct bhi_job_request *request) {
     const char *expression = json_string_value(json_object_get(filling->object, "eval"));
     const char *kernel = json_string_value(json_object_get(filling->object, "kernel"));
@@ -243,7 +244,7 @@ bool bhi_job_request_fill(json_t *object, const char *folder, bool reads_include
 bool bhi_job_request_parse(const char *text, const char *folder, bool reads_includes,
                            struct bhi_job_request *out_request, struct bhi_complaint *complaint) {
     json_t *object = bhi_job_object_load(text, strlen(text), complaint);
-    out_request->error = object ? 0 : ENOMEM; /* it was parsed when it was added */
+    out_request->error = object ? 0 : ENOMEM; /* its text was parsed before, when it was added */
     const bool good =
         object && bhi_job_request_fill(object, folder, reads_includes, out_request, complaint);
     json_decref(object);

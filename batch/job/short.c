@@ -9,7 +9,7 @@ static bool out_of_memory(struct bhi_complaint *complaint) {
     return bhi_refuse(complaint, "out of memory");
 }
 
-/* An id that is a number is the text of it. */
+/* A number as an id means its text. */
 static json_t *id_of(const json_t *value) {
     char text[32];
     if (!json_is_integer(value)) {
@@ -30,7 +30,8 @@ static bool lengthen_ids(json_t *array, struct bhi_complaint *complaint) {
     return true;
 }
 
-/* One value of "push", with its type; of a number that is the member's: ":2". False: it is none. */
+/* Prints one value of "push" with its type. A number without a type gets the member's, printed as
+ * ":2". Returns false if it is no value. */
 static bool print_value(FILE *out, const json_t *value, size_t index,
                         struct bhi_complaint *complaint) {
     const long long whole = json_integer_value(value);
@@ -57,7 +58,8 @@ static bool print_value(FILE *out, const json_t *value, size_t index,
     return fprintf(out, ":%lld", whole) >= 0 || out_of_memory(complaint);
 }
 
-/* What |out|, of open_memstream, wrote to |*text|, unless |good| is false. NULL: refused. */
+/* Returns what was written to |out|, of open_memstream, as a string; NULL if that failed or |good|
+ * is false. */
 static json_t *take_text(FILE *out, char **text, bool good, struct bhi_complaint *complaint) {
     good = (!out || fclose(out) == 0 || out_of_memory(complaint)) && good;
     json_t *string = good ? json_string(*text) : NULL;
@@ -68,7 +70,7 @@ static json_t *take_text(FILE *out, char **text, bool good, struct bhi_complaint
     return string;
 }
 
-/* "TYPE:VALUE,…" of an array. NULL: refused. */
+/* Returns "TYPE:VALUE,…" for an array, or NULL if refused. */
 static json_t *push_of(const json_t *array, struct bhi_complaint *complaint) {
     char *text = NULL;
     size_t size, i;
@@ -84,7 +86,7 @@ static json_t *push_of(const json_t *array, struct bhi_complaint *complaint) {
     return take_text(out, &text, good, complaint);
 }
 
-/* One value of a push constant with a name: its type is the kernel's. */
+/* Prints one value of a named push constant; the kernel gives its type. */
 static bool print_plain(FILE *out, const json_t *value, const char *name,
                         struct bhi_complaint *complaint) {
     const char *text = json_string_value(value);
@@ -103,7 +105,7 @@ static bool print_plain(FILE *out, const json_t *value, const char *name,
     return written >= 0 || out_of_memory(complaint);
 }
 
-/* The numbers of a vector, or of a matrix, which has a vector for each column. */
+/* Prints the numbers of a vector, or of a matrix, which has a vector for each column. */
 static bool print_all(FILE *out, const json_t *values, const char *name, bool *first, int depth,
                       struct bhi_complaint *complaint) {
     size_t i;
@@ -144,7 +146,8 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* "NAME=VALUE,…" of an object, by name: its order means nothing. NULL: refused. */
+/* Returns "NAME=VALUE,…" for an object, sorted by name, because the order of keys means nothing;
+ * NULL if refused. */
 static json_t *push_of_names(json_t *object, struct bhi_complaint *complaint) {
     char *text = NULL;
     size_t size, count = 0;

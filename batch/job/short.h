@@ -1,5 +1,5 @@
-/* Short forms of a line of JOBS, such as "in": a string. Each is replaced by its full form, so
- * that lines that mean the same have one text. */
+/* Short forms in a line of JOBS, such as a number as "id". Each is replaced by its full form, so
+ * that lines that mean the same have the same text. */
 #ifndef BHI_BATCH_JOB_SHORT_H
 #define BHI_BATCH_JOB_SHORT_H
 
@@ -8,7 +8,7 @@
 
 #include "formats/complaint.h"
 
-/* Of a job's object whose keys are of the right kinds:
+/* Replaces short forms in a job's object, whose keys must be of the right kinds:
  *   "id": 7, "depends_on": [7]   "7"
  *   "groups": 16                 [16]
  *   "push": [1, 2.5, "u8:3"]     "i32:1,f32:2.5,u8:3"

@@ -16,8 +16,8 @@
 
 enum { BUSY_MS = 5000 }; /* how long another program may hold the database */
 
-/* Before the pid in the lock of a folder whose database's file has jobs. They are never deleted:
- * one without them is not a new one, but has lost them. */
+/* Comes before the pid in the lock file once the database's file has had jobs. Jobs are never
+ * deleted: a marked folder without jobs is not new, but has lost them. */
 static const char used[] = "used ";
 enum { USED = sizeof used - 1 };
 
@@ -51,7 +51,7 @@ bool bhi_journal_complain(const struct bhi_journal *journal, int rc,
     case SQLITE_CORRUPT:
     case SQLITE_CONSTRAINT:
     case SQLITE_MISMATCH:
-    case SQLITE_ERROR: /* our statements are constant: a table or a column is missing */
+    case SQLITE_ERROR: /* the statements are constant, so a table or column is missing */
         return bhi_refuse(complaint, "%.600s is damaged: %s", path, what_to_do);
     case SQLITE_READONLY:
     case SQLITE_PERM:
@@ -74,7 +74,7 @@ bool bhi_journal_complain(const struct bhi_journal *journal, int rc,
     }
 }
 
-/* Runs statements without results. */
+/* Runs statements that return no rows. */
 static bool execute(struct bhi_journal *journal, const char *sql, struct bhi_complaint *complaint) {
     const int rc = sqlite3_exec(journal->db, sql, NULL, NULL, NULL);
     return rc == SQLITE_OK || bhi_journal_complain(journal, rc, complaint);
@@ -88,7 +88,7 @@ bool bhi_journal_number(struct bhi_journal *journal, const char *sql, int64_t *o
         *out_number = sqlite3_column_int64(statement, 0);
         rc = SQLITE_OK;
     } else if (rc == SQLITE_DONE) {
-        rc = SQLITE_CORRUPT; /* there is always a row */
+        rc = SQLITE_CORRUPT; /* the query always has a row */
     }
     sqlite3_finalize(statement);
     return rc == SQLITE_OK || bhi_journal_complain(journal, rc, complaint);
@@ -145,7 +145,7 @@ static uint32_t load_be32(const uint8_t *bytes) {
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-/* Of the database's file. */
+/* Offsets in the header of the database's file. */
 enum { MAGIC = 16, SCHEMA = 40, VERSION = 60, APPLICATION = 68, HEADER = 100 };
 
 static ssize_t read_header(const struct bhi_journal *journal, uint8_t header[HEADER]) {
@@ -158,25 +158,25 @@ static ssize_t read_header(const struct bhi_journal *journal, uint8_t header[HEA
     return length;
 }
 
-/* Before SQLite opens it: what the header of the database's file tells, where there is one, so that
- * a folder that is not ours stays as it is. */
+/* Checks the header of the database's file, if there is one, before SQLite opens it: so a folder
+ * that is not ours stays as it is. */
 static bool peek(const struct bhi_journal *journal, struct bhi_complaint *complaint) {
     uint8_t header[HEADER];
     const ssize_t length = read_header(journal, header);
-    if (length <= 0) { /* nothing in it, or SQLite says what is wrong with it */
+    if (length <= 0) { /* empty; or SQLite reports what is wrong with it */
         return true;
     }
     if (memcmp(header, "SQLite format 3", length < MAGIC ? (size_t)length : MAGIC) != 0) {
         return bhi_journal_complain(journal, SQLITE_NOTADB, complaint);
     }
-    if (length < HEADER || !load_be32(header + SCHEMA)) { /* there are no tables yet */
+    if (length < HEADER || !load_be32(header + SCHEMA)) { /* no tables yet */
         return true;
     }
     return check_format(journal, load_be32(header + APPLICATION), load_be32(header + VERSION),
                         complaint);
 }
 
-/* *out_made: there was none. */
+/* *out_made: this call has made the file. */
 static bool open_lock(struct bhi_journal *journal, const char *path, bool *out_made,
                       struct bhi_complaint *complaint) {
     const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
@@ -190,7 +190,7 @@ static bool open_lock(struct bhi_journal *journal, const char *path, bool *out_m
         }
         journal->lock_fd = openat(folder, BHI_JOURNAL_LOCK, flags | O_CREAT | O_EXCL, 0600);
         *out_made = journal->lock_fd >= 0;
-        if (!*out_made && errno == EEXIST) { /* another process was quicker */
+        if (!*out_made && errno == EEXIST) { /* another process was faster */
             journal->lock_fd = openat(folder, BHI_JOURNAL_LOCK, flags);
         }
     }
@@ -204,7 +204,8 @@ static bool open_lock(struct bhi_journal *journal, const char *path, bool *out_m
                path);
 }
 
-/* Who made a lock and was refused has unlinked it: what is held must be what has the name. */
+/* A process that makes a lock and is then refused unlinks it. So the locked file must still be the
+ * one with this name. */
 static bool has_name(const struct bhi_journal *journal) {
     struct stat held, named;
     return fstat(journal->lock_fd, &held) == 0 &&
@@ -234,7 +235,7 @@ static bool try_lock(struct bhi_journal *journal, const char *path, bool *out_ag
     return true;
 }
 
-/* Held until the process ends, however it ends; nothing that it starts inherits it. */
+/* The lock is held until the process ends, however it ends. Child processes do not inherit it. */
 static bool take_lock(struct bhi_journal *journal, struct bhi_complaint *complaint) {
     enum { TRIES = 100 };
     char *path = NULL;
@@ -249,8 +250,8 @@ static bool take_lock(struct bhi_journal *journal, struct bhi_complaint *complai
     return good && peek(journal, complaint);
 }
 
-/* Where there is no database yet, only what we would have written is written over: a pid, or what
- * is left of it when the machine went down. */
+/* Without a database, the lock file is overwritten only if its content is ours: a pid, or what is
+ * left of one after a crash of the machine. */
 static bool check_lock(const struct bhi_journal *journal, struct bhi_complaint *complaint) {
     char text[24];
     const ssize_t length = pread(journal->lock_fd, text, sizeof text, 0);
@@ -270,8 +271,9 @@ static void remove_lock(const struct bhi_journal *journal) {
     }
 }
 
-/* For the complaint of the next one only: a full disk shows elsewhere. Not before the folder is
- * known to be ours: what is in a file of that name is somebody else's otherwise. */
+/* The pid is only for the message of the next process, so errors are ignored: a full disk shows
+ * elsewhere. Call this only when the folder is known to be ours: otherwise the file is somebody
+ * else's. */
 static void sign_lock(const struct bhi_journal *journal) {
     char pid[24];
     const int length = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
@@ -280,7 +282,7 @@ static void sign_lock(const struct bhi_journal *journal) {
     (void)!pwrite(journal->lock_fd, pid, (size_t)length, at);
 }
 
-/* From now on the folder has had jobs, also when the machine goes down. */
+/* Marks the folder as one that has had jobs, durably. */
 static bool mark_used(const struct bhi_journal *journal, struct bhi_complaint *complaint) {
     char text[32];
     const int length = snprintf(text, sizeof text, "%s%ld\n", used, (long)getpid());
@@ -298,7 +300,7 @@ static bool mark_used(const struct bhi_journal *journal, struct bhi_complaint *c
 /* -- the database -------------------------------------------------------------------------------
  */
 
-/* That it is ours, and of this version. *out_fresh: there is nothing in it yet. */
+/* Checks that the database is ours and has this version. *out_fresh: it is empty. */
 static bool check_database(struct bhi_journal *journal, bool *out_fresh,
                            struct bhi_complaint *complaint) {
     int64_t application, version, tables;
@@ -314,7 +316,7 @@ static bool check_database(struct bhi_journal *journal, bool *out_fresh,
     return check_format(journal, application, version, complaint);
 }
 
-/* Each group of records is on the disk when its transaction is committed: FULL. */
+/* FULL: the commit of a transaction returns when its records are on the disk. */
 static bool set_up(struct bhi_journal *journal, struct bhi_complaint *complaint) {
     sqlite3_stmt *statement = NULL;
     int rc = sqlite3_prepare_v2(journal->db, "PRAGMA journal_mode = WAL", -1, &statement, NULL);
@@ -371,7 +373,7 @@ static bool out_of_memory(struct bhi_complaint *complaint) {
     return bhi_refuse(complaint, "out of memory");
 }
 
-/* The batch's one row, in place of one of which nothing came. */
+/* Writes the batch's only row. It replaces a row that an earlier start left without jobs. */
 static bool begin_batch(struct bhi_journal *journal, const char *jobs_path,
                         struct bhi_journal_batch *out_batch, struct bhi_complaint *complaint) {
     static const char sql[] = "INSERT INTO batch VALUES (?, ?, ?, ?)";
@@ -411,7 +413,8 @@ static bool read_batch(struct bhi_journal *journal, struct bhi_journal_batch *ou
             strcpy(out_batch->id, id);
             out_batch->cwd = strdup(cwd);
             rc = out_batch->cwd ? SQLITE_OK : SQLITE_NOMEM;
-            /* One batch: of two nobody knows whose names the temporaries have. */
+            /* There must be only one row: with two, nobody knows which batch the temporary files
+             * belong to. */
             const int next = rc == SQLITE_OK ? sqlite3_step(statement) : SQLITE_DONE;
             if (next != SQLITE_DONE) {
                 rc = next == SQLITE_ROW ? SQLITE_CORRUPT : next;
@@ -426,7 +429,7 @@ static bool read_batch(struct bhi_journal *journal, struct bhi_journal_batch *ou
     return rc == SQLITE_OK || bhi_journal_complain(journal, rc, complaint);
 }
 
-/* All of it is looked at once before anything is built upon it. */
+/* The whole database is checked before it is used. */
 static bool check_pages(struct bhi_journal *journal, struct bhi_complaint *complaint) {
     sqlite3_stmt *statement = NULL;
     int rc = sqlite3_prepare_v2(journal->db, "PRAGMA quick_check(1)", -1, &statement, NULL);
@@ -438,8 +441,8 @@ static bool check_pages(struct bhi_journal *journal, struct bhi_complaint *compl
     return rc == SQLITE_OK || bhi_journal_complain(journal, rc, complaint);
 }
 
-/* SQLite would make it as the umask says; a job's text is nobody else's. The other files get the
- * rights of this one. */
+/* SQLite would use the umask, but only the user may read jobs. SQLite gives its other files the
+ * mode of this one. */
 static bool make_file(const struct bhi_journal *journal, struct bhi_complaint *complaint) {
     const int fd = openat(journal->state.fd, BHI_JOURNAL_FILE,
                           O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -450,12 +453,12 @@ static bool make_file(const struct bhi_journal *journal, struct bhi_complaint *c
     return true;
 }
 
-/* Closing moves the log into the file and deletes it; that of one that is refused stays. */
+/* Does closing move the log into the file and delete it? The log of a refused folder must stay. */
 static void move_log_on_close(struct bhi_journal *journal, bool moves) {
     sqlite3_db_config(journal->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, moves ? 0 : 1, NULL);
 }
 
-/* Before SQLite makes one: an empty one is to be deleted. */
+/* Call it before SQLite opens the database: SQLite makes an empty log, which need not be kept. */
 static bool has_log(const struct bhi_journal *journal) {
     struct stat status;
     return fstatat(journal->state.fd, BHI_JOURNAL_FILE "-wal", &status, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -467,7 +470,8 @@ static bool complain_lost(const struct bhi_journal *journal, struct bhi_complain
                       journal->path, what_to_do);
 }
 
-/* Before SQLite, which makes what is missing, and deletes the log of what is empty. */
+/* Call it before SQLite opens the database: SQLite makes missing files, and deletes the log of an
+ * empty database. */
 static bool check_there(const struct bhi_journal *journal, bool empty,
                         struct bhi_complaint *complaint) {
     uint8_t header[HEADER];
@@ -489,7 +493,7 @@ static bool open_database(struct bhi_journal *journal, const struct bhi_queue_op
         !make_file(journal, complaint)) {
         return false;
     }
-    char *path = NULL; /* without links: NOFOLLOW allows none anywhere in it */
+    char *path = NULL; /* without links, because SQLite's NOFOLLOW forbids them in the whole path */
     if (asprintf(&path, "%s/%s", journal->state.real, BHI_JOURNAL_FILE) < 0) {
         return out_of_memory(complaint);
     }

@@ -1,4 +1,5 @@
-/* The journal from inside, for the files that implement it: the database, its thread, its notes. */
+/* Internals of the journal, for the files that implement it: the database, its thread, its
+ * notes. */
 #ifndef BHI_BATCH_JOURNAL_DATABASE_H
 #define BHI_BATCH_JOURNAL_DATABASE_H
 
@@ -29,61 +30,63 @@ enum bhi_sql_statement {
 };
 
 struct bhi_journal {
-    char *folder, *path; /* owned; of the state, of the database: as they were given */
+    char *folder, *path; /* owned; folder and database, as given */
     struct bhi_state_folder state;
     int lock_fd;
-    bool made_lock; /* it is held, was not there before, and nothing has been accepted yet */
+    bool made_lock; /* the lock is held, was made by us, and nothing has been accepted yet */
 
     pthread_mutex_t database; /* held while |db| is used; taken before |mutex| */
     sqlite3 *db;
-    bool log_stays; /* another program read what was there before the jobs when they were added */
+    bool log_stays; /* when jobs were added, another program was reading the old content */
     sqlite3_stmt *statements[BHI_SQL_COUNT];
 
-    pthread_mutex_t mutex;   /* guards what follows */
-    pthread_cond_t wake;     /* the thread: there is something to do (CLOCK_MONOTONIC) */
+    pthread_mutex_t mutex;   /* guards the fields below */
+    pthread_cond_t wake;     /* tells the thread that there is work (CLOCK_MONOTONIC) */
     pthread_cond_t settled;  /* |written| has grown, or |broken| is set */
-    struct bhi_list notes;   /* bhi_note.node: not taken by the thread yet; owned */
-    uint64_t due_ns;         /* when the first of them has waited long enough */
-    uint64_t noted, written; /* how many there were, how many are durable or lost */
+    struct bhi_list notes;   /* bhi_note.node; not yet taken by the thread; owned */
+    uint64_t due_ns;         /* when the first note has waited long enough */
+    uint64_t noted, written; /* numbers of notes: all; those durable or lost */
     bool urgent, stop, broken, lost;
-    struct bhi_complaint complaint; /* why it is broken */
+    struct bhi_complaint complaint; /* why the journal is broken */
     uint64_t linger_ns;
     pthread_t thread;
     bool has_thread;
 };
 
-/* What SQLite says went wrong, as a complaint that says what to do. Always false. */
+/* Complains about an SQLite error, and says what to do. Always returns false. */
 bool bhi_journal_complain(const struct bhi_journal *journal, int rc,
                           struct bhi_complaint *complaint);
-/* A number that a statement yields. */
+/* Reads the number that a statement returns. */
 bool bhi_journal_number(struct bhi_journal *journal, const char *sql, int64_t *out_number,
                         struct bhi_complaint *complaint);
-/* Ends a transaction that went wrong. */
+/* Rolls back a failed transaction. */
 void bhi_journal_rollback(struct bhi_journal *journal);
-/* Ends one whose statements came to |rc|: commits it, or takes it back and says why (false). */
+/* Ends a transaction whose statements returned |rc|: commits it, or rolls it back and returns false
+ * with a complaint. */
 bool bhi_journal_end(struct bhi_journal *journal, int rc, struct bhi_complaint *complaint);
 
-/* Opens folder, lock and database; makes what is missing. What is open stays for the caller to
- * close, also on failure. */
+/* Opens folder, lock and database, and makes what is missing. The caller closes what is open, also
+ * on failure. */
 enum bhi_queue_result bhi_journal_open_database(struct bhi_journal *journal,
                                                 const struct bhi_queue_options *options,
                                                 struct bhi_journal_batch *out_batch,
                                                 struct bhi_complaint *complaint);
-/* Moves the log into the database's file: what is in that, no damage to the log takes away (SQLite
- * takes what it cannot read of it for its end). Then the folder is one that has jobs. Where another
- * program reads what was there before, the log stays, and that is no failure; |waits|: not at once.
- */
+/* Moves the log into the database's file: there no damage of the log can remove it (SQLite treats
+ * an unreadable part as the log's end). Then marks the folder as one that has had jobs. If another
+ * program reads the old content, the log stays, which is no failure. |waits|: not at once, but
+ * after a wait. */
 bool bhi_journal_move_log(struct bhi_journal *journal, bool waits, struct bhi_complaint *complaint);
-/* From now on the log goes into the database when that is closed, and the lock stays. */
+/* From now on closing the database moves the log into it, and the lock file stays. */
 void bhi_journal_accept_database(struct bhi_journal *journal);
-/* Closes database and lock; takes away a lock that was made for a folder that is refused. */
+/* Closes database and lock. Removes a lock file that was made for a refused folder. */
 void bhi_journal_close_database(struct bhi_journal *journal);
 /* Prepares all statements. */
 bool bhi_journal_prepare(struct bhi_journal *journal, struct bhi_complaint *complaint);
-/* Writes one note; within a transaction. An SQLite code. */
+/* Writes one note, inside a transaction. Returns an SQLite code. */
 int bhi_journal_write(struct bhi_journal *journal, const struct bhi_note *note);
-/* Binds |arguments| (i: int64_t, t: const char *, b: 32 bytes, n: none) and runs it. An SQLite
- * code: SQLITE_OK; SQLITE_CORRUPT where the row that it changes is not there. */
+/* Binds |arguments| (i: int64_t, t: const char *, b: 32 bytes, n: none) and runs the statement.
+ * Returns an SQLite code: SQLITE_OK, or for example SQLITE_CORRUPT if the row to change does not
+ * exist. */
 int bhi_journal_run(struct bhi_journal *journal, enum bhi_sql_statement statement,
                     const char *arguments, ...);
 

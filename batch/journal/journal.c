@@ -25,7 +25,7 @@ static void free_note(struct bhi_note *note) {
 /* -- the thread ---------------------------------------------------------------------------------
  */
 
-/* Waits until there is a group to be written, and takes it. False: the end. |mutex| is held. */
+/* Waits for a group to write, and takes it. Returns false at the end. Call it with |mutex| held. */
 static bool await_group(struct bhi_journal *journal, struct bhi_list *out_group) {
     bhi_list_init(out_group);
     while (bhi_list_empty(&journal->notes) && !journal->stop) {
@@ -42,7 +42,7 @@ static bool await_group(struct bhi_journal *journal, struct bhi_list *out_group)
     return !bhi_list_empty(out_group);
 }
 
-/* All of them, or none. */
+/* Writes all notes of the group, or none. */
 static bool write_group(struct bhi_journal *journal, const struct bhi_list *group,
                         struct bhi_complaint *complaint) {
     pthread_mutex_lock(&journal->database);
@@ -59,7 +59,7 @@ static bool write_group(struct bhi_journal *journal, const struct bhi_list *grou
     return good;
 }
 
-/* Tells those who wait, and frees it; how many there were. No lock is held. */
+/* Calls |then| of the notes, and frees the group. Returns its size. Call it without locks. */
 static uint64_t release_group(struct bhi_list *group, bool durable) {
     uint64_t count = 0;
     BHI_LIST_EACH_SAFE(node, group) {
@@ -79,7 +79,8 @@ static void *run(void *argument) {
     pthread_mutex_lock(&journal->mutex);
     while (await_group(journal, &group)) {
         struct bhi_complaint complaint;
-        /* Once one is lost, none after it is written: what is there is a beginning. */
+        /* After a lost note none is written: the records are always a beginning of what
+         * happened. */
         bool durable = !journal->broken;
         pthread_mutex_unlock(&journal->mutex);
         durable = durable && write_group(journal, &group, &complaint);
@@ -101,7 +102,7 @@ static void *run(void *argument) {
     return NULL;
 }
 
-/* Signals are for the other threads. */
+/* The thread blocks all signals; other threads handle them. */
 static bool start_thread(struct bhi_journal *journal) {
     sigset_t all, old;
     sigfillset(&all);
@@ -169,7 +170,7 @@ bool bhi_journal_close(struct bhi_journal *journal) {
     for (int i = 0; i < BHI_SQL_COUNT; i++) {
         sqlite3_finalize(journal->statements[i]);
     }
-    /* It moves the log into the file; what it does not get done the next one does. */
+    /* This moves the log into the file; the next process does what is left. */
     bhi_journal_close_database(journal);
     pthread_cond_destroy(&journal->settled);
     pthread_cond_destroy(&journal->wake);

@@ -10,7 +10,7 @@ void bhi_marks_append(char *out, const struct bhi_outfile_mark *mark) {
              mark->size, mark->modified_ns);
 }
 
-/* Nothing but digits: 20 of them at most. */
+/* Reads digits only, at most 20. */
 static bool read_number(const char **at, uint64_t *out_number) {
     uint64_t number = 0;
     const char *begin = *at;

@@ -6,33 +6,34 @@
 #include "batch/job/queued.h"
 #include "formats/complaint.h"
 
-/* What was made with the state. */
+/* The batch of a state folder. */
 struct bhi_journal_batch {
     char id[33];   /* hexadecimal */
     char *cwd;     /* owned */
-    uint64_t jobs; /* how many there are */
+    uint64_t jobs; /* number of jobs */
 };
 
-/* Of a state that begins here and now, without a job. On failure nothing is owned. */
+/* Makes a batch that begins now in the current folder, without jobs. On failure nothing is
+ * owned. */
 bool bhi_journal_batch_make(struct bhi_journal_batch *out_batch, struct bhi_complaint *complaint);
 
 enum bhi_note_kind {
     BHI_NOTE_STARTED, /* attempt, stream, times.started_ns */
-    BHI_NOTE_SEALED,  /* the attempt, outputs, then, user */
-    BHI_NOTE_ENDED,   /* state, counters; the attempt where there is one */
-    BHI_NOTE_STATE,   /* state, origin: it follows from another job */
+    BHI_NOTE_SEALED,  /* attempt, outputs, then, user */
+    BHI_NOTE_ENDED,   /* state and counters; the attempt if there is one */
+    BHI_NOTE_STATE,   /* state, origin: a consequence of another job's end */
 };
 
 struct bhi_note {
-    struct bhi_list node; /* of those that wait to be written */
+    struct bhi_list node; /* in the list of notes that wait to be written */
     enum bhi_note_kind kind;
     enum bhi_job_state state;
     uint64_t job;    /* number */
     uint64_t origin; /* number; 0: none */
-    uint32_t tried;  /* number of the attempt; 0: there is none */
+    uint32_t tried;  /* number of the attempt; 0: none */
     uint32_t attempts, guilty, victim, stream;
-    bool sealed_before;          /* ENDED: by an earlier process, which has recorded the attempt */
-    uint64_t time_ns;            /* CLOCK_REALTIME, of the note */
+    bool sealed_before;          /* ENDED: an earlier process has recorded the attempt */
+    uint64_t time_ns;            /* CLOCK_REALTIME, when it was noted */
     struct bhi_attempt *attempt; /* owned; SEALED, ENDED */
     const char *outputs;         /* owned; SEALED */
     void (*then)(void *user, bool durable);

@@ -23,8 +23,8 @@ static void begin_anew(struct bhi_job_node *node) {
     node->reopened = true;
 }
 
-/* What the last process left behind: what it ran is to be run again, unless it was sealed. That is
- * recorded when all else about this run has been accepted (bhi_journal_add). */
+/* The state of a job after a restart: what the last process was running runs again, unless it was
+ * sealed. This is recorded only when the rest of the run has been accepted (bhi_journal_add). */
 static void take_up(struct bhi_job_node *node, const struct bhi_queue_options *options) {
     struct bhi_job *job = &node->job;
     if (node->state == BHI_JOB_CANCELLED || node->state == BHI_JOB_RUNNING) {
@@ -37,7 +37,8 @@ static void take_up(struct bhi_job_node *node, const struct bhi_queue_options *o
     job->interrupted = !bhi_job_state_is_end(node->state);
 }
 
-/* --redo: the jobs, and all that depend on them. What one has under temporary names is swept. */
+/* Runs the jobs of --redo again, with all that depend on them. Their temporary files are
+ * removed. */
 static enum bhi_queue_result redo(struct bhi_graph *graph, const struct bhi_queue_options *options,
                                   struct bhi_complaint *complaint) {
     for (size_t i = 0; i < options->redo_count; i++) {
@@ -64,7 +65,7 @@ static enum bhi_queue_result redo(struct bhi_graph *graph, const struct bhi_queu
     return BHI_QUEUE_OK;
 }
 
-/* What the outputs of a sealed job are recognised by: as much of it as it has outputs. */
+/* Copies the marks of a sealed job's outputs, if there is one for each output. */
 static int load_outputs(struct bhi_job *job, const char *outputs) {
     struct bhi_complaint ignored;
     struct bhi_job_spec spec;
@@ -80,7 +81,7 @@ static int load_outputs(struct bhi_job *job, const char *outputs) {
     return job->outputs ? SQLITE_OK : SQLITE_NOMEM;
 }
 
-/* A column, which must be a number from |least| to |most|; where it is not, *good becomes false. */
+/* Reads a column that must be a number from |least| to |most|; otherwise *good becomes false. */
 static int64_t number_of(sqlite3_stmt *row, int column, int64_t least, int64_t most, bool *good) {
     const int64_t number = sqlite3_column_int64(row, column);
     *good = *good && sqlite3_column_type(row, column) == SQLITE_INTEGER && number >= least &&
@@ -88,8 +89,8 @@ static int64_t number_of(sqlite3_stmt *row, int column, int64_t least, int64_t m
     return number;
 }
 
-/* The columns of the next job. SQLITE_CORRUPT: they make no sense; those that its row in |progress|
- * has are NULL where there is none. */
+/* Reads the columns of the next job. Returns SQLITE_CORRUPT if they are inconsistent. The columns
+ * of |progress| are NULL if the job has no row there. */
 static int load_job(struct bhi_graph *graph, sqlite3_stmt *row, int64_t jobs) {
     enum { STATE = 6, SEALED, ATTEMPTS, GUILTY, VICTIM, TRIED, ORIGIN, OUTPUTS, VERDICT };
     const int64_t number = (int64_t)graph->count + 1;
@@ -108,7 +109,7 @@ static int load_job(struct bhi_graph *graph, sqlite3_stmt *row, int64_t jobs) {
     const bool has_origin = sqlite3_column_type(row, ORIGIN) != SQLITE_NULL;
     const int64_t origin = has_origin ? number_of(row, ORIGIN, 1, jobs, &good) : 0;
     for (int i = VERDICT; i < sqlite3_column_count(row); i++) {
-        (void)number_of(row, i, 0, INT64_MAX, &good); /* reports read these */
+        (void)number_of(row, i, 0, INT64_MAX, &good); /* for reports; checked here */
     }
     if (!good) {
         return SQLITE_CORRUPT;
@@ -127,7 +128,8 @@ static int load_job(struct bhi_graph *graph, sqlite3_stmt *row, int64_t jobs) {
     job->victim = (uint32_t)victim;
     node->tried = (uint32_t)tried;
     node->origin = origin ? (uint32_t)(origin - 1) : BHI_NO_NODE;
-    /* In the database a sealed one is RUNNING until it has ended: a kill finds it again. */
+    /* In the database a sealed job stays RUNNING until it has ended, so that it is found after a
+     * kill. */
     node->state = job->sealed ? BHI_JOB_WAITING : (enum bhi_job_state)state;
     return job->sealed ? load_outputs(job, text_of(row, OUTPUTS)) : SQLITE_OK;
 }
@@ -258,7 +260,7 @@ static bool visit_attempt(sqlite3_stmt *row, void *argument) {
     return visit->visit(visit->user, &record);
 }
 
-/* Of what is durable; the database is held meanwhile. */
+/* Visits durable rows. The database is locked meanwhile. */
 static bool each_row(struct bhi_journal *journal, const char *sql,
                      bool (*visit)(sqlite3_stmt *row, void *argument), void *argument) {
     sqlite3_stmt *statement = NULL;

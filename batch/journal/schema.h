@@ -1,4 +1,5 @@
-/* What is in a state folder's database. docs/batch_state.md shows it to who wants to read it. */
+/* The schema of a state folder's database. docs/batch_state.md explains it to those who read the
+ * database. */
 #ifndef BHI_BATCH_JOURNAL_SCHEMA_H
 #define BHI_BATCH_JOURNAL_SCHEMA_H
 
@@ -7,13 +8,13 @@
 
 enum {
     BHI_JOURNAL_APPLICATION = 0x42486a6c, /* PRAGMA application_id: "BHjl" */
-    BHI_JOURNAL_VERSION = 3,              /* PRAGMA user_version; another one is refused */
+    BHI_JOURNAL_VERSION = 3,              /* PRAGMA user_version; other versions are refused */
 };
 
-/* Times are CLOCK_REALTIME in nanoseconds, 0: not yet. Numbers of states are bhi_job_state's, of
- * statuses bh_status's, of executed bh_executed's, of blame bh_blame's. What changes is in tables
- * of its own, so that a change does not write the text again. Types and signs are SQLite's to keep
- * (STRICT, CHECK), and quick_check finds what was written without them. */
+/* Times are CLOCK_REALTIME in nanoseconds; 0: not yet. Numbers of states are those of
+ * bhi_job_state, of statuses bh_status, of executed bh_executed, of blame bh_blame. Values that
+ * change are in tables of their own, so that a change does not rewrite the text. SQLite checks
+ * types and signs (STRICT, CHECK), and quick_check finds values that bypassed these checks. */
 static const char bhi_journal_schema[] =
     "CREATE TABLE batch (\n"                   /* one row */
     "    id TEXT NOT NULL CHECK (id != ''),\n" /* in the names of temporary files */
@@ -73,7 +74,7 @@ static const char bhi_journal_schema[] =
     "    blame INTEGER NOT NULL DEFAULT 0 CHECK (blame BETWEEN 0 AND 2),\n"
     "    PRIMARY KEY (job, attempt)\n"
     ") STRICT, WITHOUT ROWID;\n"
-    /* For people: nothing here reads it. */
+    /* For people; the program does not read it. */
     "CREATE VIEW jobs AS SELECT job.number AS number, job.id AS id,\n"
     "    CASE state WHEN 0 THEN 'submitted' WHEN 1 THEN 'waiting' WHEN 2 THEN 'running'\n"
     "        WHEN 3 THEN 'done' WHEN 4 THEN 'failed' WHEN 5 THEN 'quarantined'\n"

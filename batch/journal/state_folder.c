@@ -12,7 +12,7 @@
 #include "batch/journal/schema.h"
 #include "tool/place.h"
 
-/* For what errno says. */
+/* Complains about errno. */
 static bool refuse_open(const char *path, bool *out_is_none, struct bhi_complaint *complaint) {
     if (errno == ENOTDIR || errno == ELOOP) {
         *out_is_none = true;
@@ -21,7 +21,7 @@ static bool refuse_open(const char *path, bool *out_is_none, struct bhi_complain
     return bhi_refuse(complaint, "%.600s cannot be opened: %s", path, strerror(errno));
 }
 
-/* The name of a folder is durable when the folder that it is in is. */
+/* The name of a new folder is durable only after a sync of the folder that contains it. */
 static int make(const struct bhi_place *place, const char *path, struct bhi_complaint *complaint) {
     if (mkdirat(place->folder, place->name, 0700) != 0 && errno != EEXIST) {
         bhi_refuse(complaint, "%.600s cannot be made: %s", path, strerror(errno));
@@ -34,7 +34,7 @@ static int make(const struct bhi_place *place, const char *path, struct bhi_comp
     return openat(place->folder, place->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* |path| without slashes at its end: they ask for a folder, which it need not be yet. */
+/* Opens |path| without slashes at its end: a slash requires a folder, which may not exist yet. */
 static int open_or_make(const char *path, bool *out_is_none, struct bhi_complaint *complaint) {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     struct bhi_place place;
@@ -58,7 +58,7 @@ static int open_or_make(const char *path, bool *out_is_none, struct bhi_complain
         if (fd < 0 && !complaint->text[0]) {
             refuse_open(path, out_is_none, complaint);
         }
-    } else if (place.error == EISDIR) { /* "/", ".", "..": there, and no link of anybody */
+    } else if (place.error == EISDIR) { /* "/", ".", "..": these exist and are no links */
         fd = open(path, flags);
         if (fd < 0) {
             refuse_open(path, out_is_none, complaint);
@@ -80,7 +80,7 @@ static bool check_files(int fd, const char *path, struct bhi_complaint *complain
         struct stat status;
         char file[PATH_MAX];
         if (fstatat(fd, names[i], &status, AT_SYMLINK_NOFOLLOW) != 0) {
-            continue; /* what opens it says why, if it is there */
+            continue; /* if it exists, the call that opens it reports the error */
         }
         snprintf(file, sizeof file, "%s/%s", path, names[i]);
         if (S_ISLNK(status.st_mode)) {
@@ -96,7 +96,7 @@ static bool check_files(int fd, const char *path, struct bhi_complaint *complain
     return true;
 }
 
-/* Where the descriptor leads. */
+/* Returns the path that the descriptor refers to. */
 static char *real_path(int fd) {
     char link[64], path[PATH_MAX];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);

@@ -1,4 +1,4 @@
-/* What the journal writes: jobs when they are added, notes as they come. */
+/* What the journal writes: jobs when they are added, and notes. */
 #include "batch/journal/database.h"
 #include "batch/journal/journal.h"
 #include "tool/clock.h"
@@ -21,8 +21,8 @@ static const char *const statements[BHI_SQL_COUNT] = {
         "UPDATE progress SET state = 2, tried = ?2, attempts = ?3, ended_ns = 0, "
         "started_ns = CASE started_ns WHEN 0 THEN ?4 ELSE started_ns END WHERE job = ?1",
     [BHI_SQL_SEALED] = "UPDATE progress SET sealed = 1, outputs = ?2 WHERE job = ?1",
-    /* One that was started has its row. Where it was not this try of it that began (an earlier
-     * process sealed it, or it was set aside and taken up again) the time there stays: 0. */
+    /* A started attempt has a row already. If another process started it (it was sealed, or was set
+     * aside and taken up again), the start time in the row stays; the new one is 0. */
     [BHI_SQL_ATTEMPT] =
         "INSERT INTO attempt (job, attempt, started, stream, started_ns, ended_ns, guilty, status, "
         "executed, signal, exit_code, worker_pid, reached, kernel_name, kernel_hash, message, "
@@ -35,12 +35,13 @@ static const char *const statements[BHI_SQL_COUNT] = {
         "worker_pid = excluded.worker_pid, reached = excluded.reached, "
         "kernel_name = excluded.kernel_name, kernel_hash = excluded.kernel_hash, "
         "message = excluded.message, blame = excluded.blame",
-    /* What an earlier process sealed ended there and then; this one knows how the rest went. A
-     * record of a version that did not write the end with the seal has it from here. */
+    /* For a job that an earlier process sealed: the attempt ended when it was sealed, and this
+     * process knows the rest. Records of an old version, which did not write the end with the seal,
+     * get it here. */
     [BHI_SQL_FINISHED] =
         "UPDATE attempt SET ended_ns = CASE ended_ns WHEN 0 THEN ?3 ELSE ended_ns END, "
         "guilty = ?4, status = ?5, message = ?6, blame = ?7 WHERE job = ?1 AND attempt = ?2",
-    /* What a DONE one has written is known by the same marks: for --verify. */
+    /* A DONE job keeps the marks of its outputs, for --verify. */
     [BHI_SQL_ENDED] = "UPDATE progress SET state = ?2, sealed = 0, "
                       "outputs = CASE ?2 WHEN 3 THEN outputs ELSE '' END, attempts = ?3, "
                       "guilty = ?4, victim = ?5, tried = max(tried, ?6), "
@@ -69,7 +70,8 @@ bool bhi_journal_prepare(struct bhi_journal *journal, struct bhi_complaint *comp
     return true;
 }
 
-/* All that do not are of a transaction, or of whatever is in that state. */
+/* Does the statement change exactly one row? The others end transactions, or change all rows in
+ * some state. */
 static bool changes_one(enum bhi_sql_statement id) {
     return id != BHI_SQL_BEGIN && id != BHI_SQL_COMMIT && id != BHI_SQL_RESUME &&
            id != BHI_SQL_RETRY;
@@ -100,7 +102,7 @@ int bhi_journal_run(struct bhi_journal *journal, enum bhi_sql_statement id, cons
     if (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_DONE) {
         rc = SQLITE_OK;
     }
-    /* A row that is gone: what was to be recorded of its job would be lost without a word. */
+    /* If the row is missing, the record of its job would be silently lost. */
     if (rc == SQLITE_OK && changes_one(id) && sqlite3_changes(journal->db) != 1) {
         rc = SQLITE_CORRUPT;
     }
@@ -124,7 +126,7 @@ static int write_attempt(struct bhi_journal *journal, const struct bhi_note *not
         verdict->kernel_hash, verdict->message, (int64_t)verdict->blame);
 }
 
-/* Of what an earlier process sealed; there is a row. */
+/* For what an earlier process sealed; its row exists. */
 static int finish_attempt(struct bhi_journal *journal, const struct bhi_note *note) {
     const struct bhi_attempt *attempt = note->attempt;
     const bh_verdict *verdict = &attempt->verdict;
@@ -192,7 +194,7 @@ static int add_job(struct bhi_journal *journal, const struct bhi_graph *graph,
     return SQLITE_OK;
 }
 
-/* What was there before, as it is to go on. */
+/* Records the jobs from before, in the state in which they go on. */
 static int resume_jobs(struct bhi_journal *journal, const struct bhi_graph *graph,
                        const struct bhi_queue_options *resumed, uint64_t now_ns) {
     int rc = bhi_journal_run(journal, BHI_SQL_RESUME, "");
