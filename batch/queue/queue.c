@@ -10,15 +10,15 @@
 #include "tool/clock.h"
 
 struct bhi_queue {
-    pthread_mutex_t adding; /* held by _add: only one at a time; taken before |mutex| */
-    pthread_mutex_t mutex;  /* guards |graph|'s states, edges and table of ids */
+    pthread_mutex_t adding; /* held by _add: only one runs at a time; taken before |mutex| */
+    pthread_mutex_t mutex;  /* guards the states, edges and ids of |graph| */
     struct bhi_graph graph;
-    struct bhi_paths paths;      /* guarded by |adding| */
-    bool knows_paths;            /* of what was loaded; guarded by |adding| */
-    uint32_t loaded;             /* nodes below this were there when it was opened */
-    bool begun;                  /* all that was loaded and taken up is recorded so; |mutex| */
-    bool retry_failed, dry;      /* as it was opened */
-    struct bhi_journal *journal; /* NULL: none */
+    struct bhi_paths paths;      /* used with |adding| */
+    bool knows_paths;            /* |paths| has those of the loaded jobs; used with |adding| */
+    uint32_t loaded;             /* nodes below this were loaded when it was opened */
+    bool begun;                  /* the first _add has recorded what was loaded; |mutex| */
+    bool retry_failed, dry;      /* from the options */
+    struct bhi_journal *journal; /* NULL: no journal */
     struct bhi_journal_batch batch;
     char *jobs_path; /* owned; may be NULL */
     uint32_t retries;
@@ -27,8 +27,8 @@ struct bhi_queue {
 /* -- opening ------------------------------------------------------------------------------------
  */
 
-/* Loaded jobs are in the database as they are here, but for what follows from others; that is
- * recorded with the first _add. */
+/* A loaded job is in the same state in the database, unless its state follows from another job;
+ * such states are recorded with the first _add. */
 static void note_restated(void *user, const struct bhi_job_node *node) {
     const struct bhi_queue *queue = user;
     bhi_graph_node(&queue->graph, bhi_node_index(node))->state_unrecorded = true;
@@ -142,7 +142,7 @@ const char *bhi_queue_batch_id(const struct bhi_queue *queue) {
 /* -- adding -------------------------------------------------------------------------------------
  */
 
-/* Notes the paths of one that was loaded, whose line may be a new one. */
+/* Notes the paths of a loaded job, whose line may be new. */
 static bool learn_node(struct bhi_queue *queue, const struct bhi_job_node *node,
                        enum bhi_queue_result *out_result, struct bhi_complaint *complaint) {
     struct bhi_complaint inner;
@@ -176,8 +176,8 @@ static bool learn_node(struct bhi_queue *queue, const struct bhi_job_node *node,
     return good && !twice;
 }
 
-/* What loaded jobs read and write is only in their texts. A resumed batch that gets nothing new
- * does not need it. */
+/* The paths of loaded jobs are only in their texts. They are read only when jobs are added; a
+ * resumed batch without new jobs does not need them. */
 static bool learn_paths(struct bhi_queue *queue, enum bhi_queue_result *out_result,
                         struct bhi_complaint *complaint) {
     *out_result = BHI_QUEUE_ENVIRON;
@@ -191,7 +191,7 @@ static bool learn_paths(struct bhi_queue *queue, enum bhi_queue_result *out_resu
     return true;
 }
 
-/* What is new is admitted, and with the first call what is resumed goes on. |mutex| is held. */
+/* Admits the new jobs; with the first call, resumed jobs go on. Call it with |mutex| held. */
 static void begin(struct bhi_queue *queue, struct bhi_admission *admission) {
     bhi_graph_admit(&queue->graph, note_state, queue);
     bhi_admission_keep(admission);
@@ -202,16 +202,16 @@ static void begin(struct bhi_queue *queue, struct bhi_admission *admission) {
     queue->begun = true;
 }
 
-/* Nothing has changed. |mutex| is held. */
+/* Undoes everything. Call it with |mutex| held. */
 static void give_up(struct bhi_queue *queue, struct bhi_admission *admission) {
-    if (admission->replacement_count) { /* the paths are those of lines that are not to be */
+    if (admission->replacement_count) { /* the paths may be those of rejected lines */
         bhi_paths_truncate(&queue->paths, 0);
         queue->knows_paths = false;
     }
     bhi_admission_undo(admission);
 }
 
-/* |adding| is held. */
+/* Call it with |adding| held. */
 static enum bhi_queue_result add(struct bhi_queue *queue, const struct bhi_job_spec *specs,
                                  size_t count, struct bhi_complaint *complaint) {
     enum bhi_queue_result result = BHI_QUEUE_ENVIRON;
@@ -243,7 +243,7 @@ static enum bhi_queue_result add(struct bhi_queue *queue, const struct bhi_job_s
         (void)bhi_journal_close(queue->journal);
         queue->journal = NULL;
     }
-    /* Others go on meanwhile: they pass over what is not admitted. */
+    /* Other calls go on meanwhile: they ignore nodes that are not admitted. */
     if (queue->journal && changes) {
         result = bhi_journal_add(queue->journal, &queue->graph, queue->begun ? NULL : &resumed,
                                  complaint);
@@ -279,7 +279,7 @@ struct bhi_job *bhi_queue_take(struct bhi_queue *queue) {
     return node ? &node->job : NULL;
 }
 
-/* A job that was taken is the first member of its node. */
+/* A taken job is the first member of its node. */
 static struct bhi_job_node *node_of(struct bhi_job *job) {
     return (struct bhi_job_node *)job;
 }
@@ -287,7 +287,7 @@ static struct bhi_job_node *node_of(struct bhi_job *job) {
 void bhi_queue_started(struct bhi_queue *queue, struct bhi_job *job, uint32_t stream) {
     struct bhi_job_node *node = node_of(job);
     pthread_mutex_lock(&queue->mutex);
-    /* One that found too little memory begins again, in the same row. */
+    /* An attempt that had found too little memory starts again under the same number. */
     node->tried += !node->started_here;
     node->started_here = true;
     if (queue->journal) {
@@ -323,8 +323,8 @@ void bhi_queue_sealed(struct bhi_queue *queue, struct bhi_job *job,
     pthread_mutex_unlock(&queue->mutex);
 }
 
-/* An earlier process sealed it, and this one could not put it in its place: it stays sealed, in the
- * record as here, and waits. |mutex| is held. */
+/* An earlier process sealed the job, and this one could not place its outputs. The job stays
+ * sealed, here and in the record, and waits. Call it with |mutex| held. */
 static bool give_back(struct bhi_queue *queue, struct bhi_job_node *node,
                       const struct bhi_attempt *attempt, uint64_t due_ns) {
     if (!node->job.sealed ||
@@ -335,10 +335,10 @@ static bool give_back(struct bhi_queue *queue, struct bhi_job_node *node,
     return true;
 }
 
-/* Counts the attempt in the job; whether it is one to be recorded. */
+/* Counts the attempt in the job. Returns whether it is to be recorded. */
 static bool count_attempt(struct bhi_job_node *node, const struct bhi_attempt *attempt) {
     struct bhi_job *job = &node->job;
-    const bool finished = job->sealed && !node->started_here; /* an earlier process began it */
+    const bool finished = job->sealed && !node->started_here; /* an earlier process ran it */
     if (!node->started_here && !finished && attempt->verdict.status == BH_PENDING) {
         return false; /* it is given back */
     }
@@ -365,7 +365,7 @@ void bhi_queue_ended(struct bhi_queue *queue, struct bhi_job *job,
     const bool counts = count_attempt(node, attempt);
     if (queue->journal) {
         struct bhi_attempt copy = *attempt;
-        /* It began before what this one knows of: the record's time stays. */
+        /* The attempt started earlier: the recorded start time stays. */
         if (!copy.started && (node->started_here || job->sealed)) {
             copy.started_ns = 0;
         }

@@ -10,7 +10,7 @@
 
 enum { FAILURES = 1000, JOBS = 5000 };
 
-/* Of attempts: who is to blame. */
+/* To what an attempt's end is due. */
 enum blame {
     BLAME_NONE,
     BLAME_GUILTY,
@@ -120,10 +120,10 @@ static void put_facts(struct bhi_page *page, struct bhi_queue *queue, const stru
 
 struct drawing {
     struct bhi_timeline timeline;
-    size_t next; /* attempt */
+    size_t next; /* index of the next attempt */
     uint64_t first_ns;
-    uint32_t refused_row; /* of what was refused before it had a stream */
-    uint32_t last;        /* stream */
+    uint32_t refused_row; /* row of attempts that were refused before they had a stream */
+    uint32_t last;        /* the last stream */
 };
 
 static bool find_streams(void *user, const struct bhi_attempt_record *record) {
@@ -139,12 +139,12 @@ static bool find_streams(void *user, const struct bhi_attempt_record *record) {
     return true;
 }
 
-/* Each is added, so that the n-th bar is the n-th attempt. */
+/* Adds each attempt, so that the n-th bar is the n-th attempt. */
 static bool add_attempt(void *user, const struct bhi_attempt_record *record) {
     struct drawing *drawing = user;
     uint32_t row = record->started ? record->stream : drawing->refused_row;
     if (row + 1 >= BHI_TIMELINE_ROWS && record->started) {
-        row = BHI_TIMELINE_ROWS; /* none */
+        row = BHI_TIMELINE_ROWS; /* no row */
     }
     if (!record->started) {
         bhi_timeline_row(&drawing->timeline, row, "on no stream", true);
@@ -158,7 +158,7 @@ static bool title_attempt(void *user, const struct bhi_attempt_record *record) {
     struct drawing *drawing = user;
     uint32_t row = record->started ? record->stream : drawing->refused_row;
     if (row >= BHI_TIMELINE_ROWS - (record->started ? 1u : 0u)) {
-        return true; /* it was not added */
+        return true; /* it has no bar */
     }
     size_t bar = drawing->next++;
     if (bar < drawing->timeline.count && drawing->timeline.bars[bar].wide) {
@@ -174,7 +174,7 @@ static bool title_attempt(void *user, const struct bhi_attempt_record *record) {
     return true;
 }
 
-/* Why there are more rows than --streams, and numbers without a row. */
+/* Explains why there are more rows than --streams, and numbers without a row. */
 static void put_kinds(struct bhi_page *page, uint32_t streams) {
     char text[200];
     snprintf(text, sizeof text,
@@ -258,11 +258,11 @@ static void put_verdicts(struct bhi_page *page, const struct bhi_tally *tally) {
 struct listing {
     struct bhi_page *page;
     uint64_t first_ns;
-    int rank; /* which failures this pass takes */
+    int rank; /* the rank of the failures that this pass lists */
     uint64_t shown;
 };
 
-/* Id, line, kernel and state; the caller goes on. */
+/* Writes id, line, kernel and state; the caller continues the row. */
 static void begin_row(struct listing *listing, const struct bhi_job_record *record) {
     char id[BHI_TALLY_ID], kernel[BHI_TALLY_KERNEL];
     listing->shown++;

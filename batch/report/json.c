@@ -12,7 +12,7 @@ static json_t *number(uint64_t value) {
     return json_integer((json_int_t)value);
 }
 
-/* Milliseconds since 1970; null: not yet. */
+/* Milliseconds since 1970, or null if not yet. */
 static json_t *date(uint64_t ns) {
     return ns ? bhi_json_ms(ns) : json_null();
 }
@@ -127,7 +127,7 @@ bool bhi_report_json(struct bhi_queue *queue, const struct bhi_report_run *run) 
     if (!text) {
         return false;
     }
-    /* The list goes in before the brace that ends the object. */
+    /* The list is inserted before the brace that ends the object. */
     printf("%.*s,\n  \"failures\": [", (int)(strlen(text) - strlen("\n}")), text);
     free(text);
     bool read = bhi_tally_each_job(queue, run, list_failure, &listing);

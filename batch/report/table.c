@@ -8,7 +8,7 @@
 #include "tool/report/quantity.h"
 #include "tool/text.h"
 
-enum { SHOWN = 50, ALIKE = 5 }; /* ALIKE: of those that say the same */
+enum { SHOWN = 50, ALIKE = 5 }; /* ALIKE: shown of failures with the same message */
 
 static const struct bhi_column columns[] = {{.name = "JOB", .most = 24},
                                             {.name = "LINE", .right = true},
@@ -34,7 +34,7 @@ static enum bhi_tone tone_of(enum bhi_job_state state) {
     }
 }
 
-/* Failures that say the same: the first few of them stand for all. */
+/* Failures with the same message: the first few stand for all. */
 struct kind {
     enum bhi_job_state state;
     bh_status status;
@@ -42,16 +42,16 @@ struct kind {
     uint64_t shown, more;
 };
 
-/* Those that failed by themselves come first: others are their consequence, or were cancelled. */
+/* Jobs that failed by themselves come first; others failed because of them, or were cancelled. */
 struct gathering {
     struct bhi_columns table;
-    int rank; /* which of them this pass takes */
+    int rank; /* the rank of the failures that this pass takes */
     uint64_t failures, alike;
     struct kind kinds[SHOWN];
     size_t kind_count;
 };
 
-/* NULL: there are as many kinds as rows. */
+/* Returns NULL if there is no room for another kind. */
 static struct kind *kind_of(struct gathering *gathering, const struct bhi_job_record *record,
                             const char *message) {
     char id[BHI_TALLY_ID];
@@ -118,7 +118,7 @@ static void print_count(FILE *stream, const struct bhi_queue_counts *counts,
     *separator = ", ";
 }
 
-/* "10,000 jobs: 9,998 done, 1 failed, 1 quarantined" and how long it took. */
+/* Prints "10,000 jobs: 9,998 done, 1 failed, 1 quarantined" and how long it took. */
 static void print_summary(FILE *stream, const struct bhi_tally *tally,
                           const struct bhi_report_run *run) {
     static const enum bhi_job_state order[] = {

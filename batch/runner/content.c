@@ -14,12 +14,12 @@
 #include "tool/npy_file.h"
 
 bool bhi_content_expression(const struct bhi_eval_request *eval, struct bhi_complaint *complaint) {
-    struct bhi_form *form = calloc(1, sizeof *form); /* it is large */
+    struct bhi_form *form = calloc(1, sizeof *form); /* allocated, because it is large */
     if (!form) {
         return bhi_refuse(complaint, BHI_OUT_OF_MEMORY);
     }
     form->is_expression = true;
-    /* Names have at most 63 bytes here as there. */
+    /* Both sides limit names to 63 bytes. */
     for (; form->count < eval->count && form->count < BHI_MAX_PARAMETERS; form->count++) {
         struct bhi_parameter *parameter = &form->parameters[form->count];
         parameter->role = (enum bhi_role)eval->parameters[form->count].role;

@@ -1,9 +1,9 @@
-/* From a result in memory to a file in its place, so that a kill at any moment leaves either the
- * old file and a job that runs again, or a finished temporary and a record that says so.
+/* Brings a result from memory to its file, so that a kill at any moment leaves either the old file
+ * and a job that runs again, or a complete temporary file and a record of it.
  *
- *   write   all outputs, each under its temporary name, durable; their folders, too
+ *   write   all outputs, each under its temporary name; files and folders are made durable
  *   seal    the queue records that they are complete (bhi_queue_sealed)
- *   place   rename, all of them; their folders are made durable
+ *   place   all of them are renamed; their folders are made durable
  *   DONE    the queue records it
  */
 #include <errno.h>
@@ -42,7 +42,7 @@ static bool same_folder(const struct bhi_outfile *a, const struct bhi_outfile *b
     return a->folder_device == b->folder_device && a->folder_inode == b->folder_inode;
 }
 
-/* The output before (|end_work|, |end_index|) that is in the same folder; NULL: none. */
+/* Returns an output before (|end_work|, |end_index|) in the same folder, or NULL. */
 static const struct bhi_outfile *find_synced(struct bhi_work **works, size_t end_work,
                                              uint32_t end_index) {
     const struct bhi_outfile *file = &binding_of(works[end_work], end_index)->out;
@@ -58,7 +58,7 @@ static const struct bhi_outfile *find_synced(struct bhi_work **works, size_t end
     return NULL;
 }
 
-/* Each folder once. Outputs in one that failed have an error. */
+/* Syncs each folder once. If that fails, the outputs in it get the error. */
 static void sync_folders(struct bhi_work **works, size_t count) {
     struct bhi_complaint ignored;
     for (size_t w = 0; w < count; w++) {
@@ -78,7 +78,7 @@ static void sync_folders(struct bhi_work **works, size_t count) {
     }
 }
 
-/* The first output whose folder is not durable; NULL: all are. */
+/* Returns the first output whose folder is not durable, or NULL. */
 static const struct bhi_run_binding *find_unsynced(const struct bhi_work *work,
                                                    struct bhi_complaint *complaint) {
     for (uint32_t i = 0; i < count_of(work); i++) {
@@ -100,7 +100,7 @@ static void refuse_output(struct bhi_work *work, const struct bhi_run_binding *b
                     binding->option, binding->text, complaint->text);
 }
 
-/* False: the work is over. */
+/* Returns false if the work is over. */
 static bool write_output(struct bhi_work *work, struct bhi_run_binding *binding) {
     struct bhi_complaint complaint;
     bh_detail detail = {0};
@@ -127,11 +127,11 @@ static bool write_outputs(struct bhi_work *work) {
     return true;
 }
 
-/* Thread: the journal's, or the caller's of bhi_queue_sealed. */
+/* Thread: the journal's, or the one that called bhi_queue_sealed. */
 static void on_sealed(void *user, bool durable) {
     struct bhi_work *work = user;
     struct bhi_runner *runner = work->runner;
-    if (!durable) { /* it may be recorded, or not: what opens the queue next finds out */
+    if (!durable) { /* whether it was recorded, the next process finds out */
         work->record_failed = true;
         bhi_work_refuse(work, BH_SYSTEM, 0, "the journal cannot be written");
         return;
@@ -171,7 +171,7 @@ void bhi_finish_write(struct bhi_work **works, size_t count) {
             refuse_output(work, unsynced, unsynced->out.error, &complaint);
             continue;
         }
-        bhi_work_release(work); /* others can use the memory meanwhile */
+        bhi_work_release(work); /* so that others can use the memory meanwhile */
         BHI_BATCH_STEP("batch_sealing");
         mark_outputs(work, marks);
         bhi_work_set_times(&work->attempt);
@@ -182,7 +182,7 @@ void bhi_finish_write(struct bhi_work **works, size_t count) {
 /* -- placing ------------------------------------------------------------------------------------
  */
 
-/* What an earlier process sealed is found by its name. */
+/* What an earlier process sealed is found by its temporary name. */
 static bool adopt(struct bhi_work *work, uint32_t index, struct bhi_complaint *complaint) {
     struct bhi_run_binding *binding = binding_of(work, index);
     char temporary[BHI_OUTFILE_TEMPORARY];
@@ -195,8 +195,9 @@ static bool adopt(struct bhi_work *work, uint32_t index, struct bhi_complaint *c
 
 enum placed { PLACED, READY, GONE, CHANGED, STUCK };
 
-/* What an earlier process sealed is READY, or PLACED where that had come so far as to rename it.
- * What has its names and is not what was sealed is somebody else's, an older result for one. */
+/* An output that an earlier process sealed is READY under its temporary name, or PLACED if that
+ * process had renamed it. A file with such a name and another mark is not the sealed one; it may be
+ * an older result. */
 static enum placed find_sealed(struct bhi_outfile *file, const struct bhi_outfile_mark *mark,
                                struct bhi_complaint *complaint) {
     if (bhi_outfile_has(file, false, mark)) {
@@ -220,7 +221,7 @@ static enum placed place_output(struct bhi_work *work, uint32_t index,
     struct bhi_run_binding *binding = binding_of(work, index);
     enum placed found = READY;
     if (!adopt(work, index, complaint)) {
-        return STUCK; /* also where its folder is away: it may come back, with what is in it */
+        return STUCK; /* also if the folder is missing: it may come back with the file in it */
     }
     if (work->job->sealed) {
         found = find_sealed(&binding->out, mark, complaint);
@@ -235,7 +236,7 @@ static enum placed place_output(struct bhi_work *work, uint32_t index,
     return binding->out.error == ENOENT ? GONE : STUCK;
 }
 
-/* It stays sealed, in the record, too: opening the queue again tries again. */
+/* The job stays sealed, also in the record: opening the queue again tries again. */
 static void give_up_placing(struct bhi_work *work, const struct bhi_run_binding *binding,
                             const struct bhi_complaint *complaint) {
     work->placement_failed = true;
@@ -259,10 +260,10 @@ void bhi_finish_sweep(struct bhi_work *work) {
     }
 }
 
-/* False: the work is over. */
+/* Returns false if the work is over. */
 static bool place_outputs(struct bhi_work *work) {
     struct bhi_complaint complaint;
-    const char *marks = work->job->outputs; /* as many as outputs, where it is sealed */
+    const char *marks = work->job->outputs; /* of a sealed job: a mark for each output */
     for (uint32_t i = 0; i < count_of(work); i++) {
         struct bhi_run_binding *binding = binding_of(work, i);
         struct bhi_outfile_mark mark = {0};

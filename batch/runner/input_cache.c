@@ -1,4 +1,4 @@
-/* Which inputs are kept, who uses them, and what is freed where memory is needed. */
+/* Which inputs are kept, which works use them, and which are freed when memory is needed. */
 #include "batch/runner/input_cache.h"
 
 #include <stdlib.h>
@@ -8,14 +8,14 @@
 #include "tool/gpu_nodes.h"
 
 struct bhi_input_entry {
-    struct bhi_list node; /* runner->inputs */
+    struct bhi_list node; /* in runner->inputs */
     char *path, *tensor;  /* owned; tensor may be NULL */
     struct bhi_input_identity identity;
     size_t users;
     uint64_t used;
-    bool forgotten; /* out of the list, freed with its last user */
+    bool forgotten; /* not in the list any more; freed with its last user */
     bh_buffer *buffer;
-    uint64_t bytes; /* of runner->bytes */
+    uint64_t bytes; /* its part of runner->bytes */
 };
 
 static struct bhi_input_entry *entry_of(struct bhi_list *node) {
@@ -26,7 +26,7 @@ bool bhi_input_identify(const struct bhi_work *work, const char *path,
                         struct bhi_input_identity *out) {
     const struct bhi_runner_options *options = work->runner->options;
     struct stat status;
-    memset(out, 0, sizeof *out); /* compared as bytes */
+    memset(out, 0, sizeof *out); /* also the padding, because it is compared as bytes */
     if (stat(path, &status) != 0) {
         return false;
     }
@@ -146,14 +146,14 @@ void bhi_input_cache_keep(struct bhi_work *work, uint32_t index,
         entry->used = ++runner->ticks;
         bhi_list_append(&runner->inputs, &entry->node);
         runner->input_count++;
-        /* It counts as the cache's from now on. */
+        /* From now on the cache accounts for it. */
         const uint64_t moved = entry->bytes < work->bytes ? entry->bytes : work->bytes;
         work->bytes -= moved;
         runner->bytes += entry->bytes - moved;
         work->inputs[index] = entry;
     }
     pthread_mutex_unlock(&runner->lock);
-    if (known) { /* another job was as quick: this one has its own */
+    if (known) { /* another job was faster; this one keeps its own copy */
         free_entry(entry);
     }
 }

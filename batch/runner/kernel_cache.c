@@ -1,4 +1,4 @@
-/* Which kernels there are, who uses them, and which goes where there are too many. */
+/* Which kernels there are, which works use them, and which is freed if there are too many. */
 #include "batch/runner/kernel_cache.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 static const uint64_t first_delay_ns = 100000000u;
-enum { MOST_DOUBLINGS = 6 }; /* 6.4 s */
+enum { MOST_DOUBLINGS = 6 }; /* of the delay, to 6.4 s */
 
 static bool may_be_scarcity(const bh_verdict *verdict) {
     return verdict->status == BH_SYSTEM || verdict->status == BH_LOAD_FAILED;
@@ -20,24 +20,24 @@ static bool is_out_of_descriptors(const bh_verdict *verdict) {
 }
 
 static bh_status_class classify(const bh_verdict *verdict) {
-    /* A job depends on nothing but its own inputs: what poisons it is their load, and that a file
-     * is bad is as true the next time. A loader that was lost is not the job's fault. */
+    /* A job depends only on its own inputs, so only a failed load can poison it. A bad file stays
+     * bad at the next attempt. If the loader died, the job is not to blame. */
     if (verdict->status == BH_LOAD_FAILED) {
         return BH_STATUS_CLASS_INPUT;
     }
-    /* Larger than a file may be here (ulimit -f counts memory that is shared, too), and it stays.
-     */
+    /* The file would exceed a limit (ulimit -f also counts shared memory), and would the next
+     * time. */
     if (verdict->status == BH_SYSTEM && verdict->sys_errno == EFBIG) {
         return BH_STATUS_CLASS_INPUT;
     }
-    /* The file was not opened in time: a mount that does not answer now. */
+    /* Opening the file took too long, for example on a mount that does not answer at present. */
     if (verdict->status == BH_TIMEOUT) {
         return BH_STATUS_CLASS_ENVIRON;
     }
     return bh_verdict_classify(verdict);
 }
 
-/* It lasts: trying again does not help. */
+/* A missing device stays missing: a new attempt does not help. */
 static bool is_without_device(const bh_verdict *verdict) {
     return verdict->status == BH_NO_DEVICE || verdict->status == BH_UNSUPPORTED;
 }
@@ -64,8 +64,8 @@ struct bhi_policy_answer bhi_policy(const struct bhi_policy_case *given) {
         answer.next = given->interrupted ? BHI_JOB_CANCELLED : BHI_JOB_WAITING;
         return answer;
     }
-    /* What somebody else may give back. Alone, a job may be too large for the machine's memory; but
-     * it needs no more than a few descriptors. */
+    /* Others may give back memory or descriptors. A job that ran alone may be too large for the
+     * machine's memory; but no job needs more than a few descriptors, so those may come back. */
     const bool descriptors = is_out_of_descriptors(verdict);
     if (descriptors || is_out_of_memory(verdict)) {
         answer.waits_for_others = !given->nothing_else_held;
@@ -87,7 +87,7 @@ struct bhi_policy_answer bhi_policy(const struct bhi_policy_case *given) {
     switch (class_) {
     case BH_STATUS_CLASS_GUILTY:
         answer.guilty = true;
-        /* A loop that is too long is as long the next time. */
+        /* A loop that is too long stays so. */
         answer.next = given->guilty < given->retries && verdict->status != BH_LOOP_LIMIT
                           ? BHI_JOB_WAITING
                           : BHI_JOB_QUARANTINED;

@@ -12,7 +12,7 @@
 #include "batch/job/request.h"
 #include "batch/runner/content.h"
 
-/* What was found of a path, once for all jobs that name it. */
+/* The result for a path; computed once for all jobs that name it. */
 enum {
     FINE = 0,
     NO_FILE = -1,
@@ -22,10 +22,10 @@ enum {
     OWN_STATE = -5,
     STATE_ITSELF = -6,
     SOURCE = -7
-}; /* others: an errno, that of its folder with this: */
+}; /* other values are an errno; with this bit, that of its folder: */
 #define OF_FOLDER 0x10000
 
-/* A file or folder, whatever it is called. */
+/* Identifies a file or folder, whatever its name. */
 struct place {
     bool known;
     dev_t device;
@@ -41,15 +41,14 @@ struct found {
 struct preflight {
     const struct bhi_job_spec *specs;
     const char *folder;
-    struct bhi_paths paths;   /* for spelling */
-    struct bhi_names written; /* by jobs of the batch */
-    struct bhi_names sources; /* kernels of all jobs, those that are skipped, too, and what they
-                                 include */
+    struct bhi_paths paths;   /* normalizes paths */
+    struct bhi_names written; /* paths that jobs of the batch write */
+    struct bhi_names sources; /* kernels of all jobs, also skipped ones, and their includes */
     struct found inputs, outputs;
-    struct bhi_names read; /* inputs and kernels whose contents were fine */
+    struct bhi_names read; /* inputs and kernels whose content was found good */
     bool contents;
-    struct place jobs, state; /* the batch's own */
-    char *state_name;         /* of |state| where it is not there yet; normalized, owned */
+    struct place jobs, state; /* those of the batch itself */
+    char *state_name;         /* of |state|, if it does not exist yet; normalized, owned */
     bhi_preflight_visitor visit;
     void *user;
     bool good;
@@ -108,7 +107,8 @@ static int look_at_folder(const struct preflight *flight, const char *path) {
     return result;
 }
 
-/* Where a link leads, its file is replaced: there is what counts. The folder of |path| was fine. */
+/* Writing to a link replaces the file that it leads to, so that place is checked. The folder of
+ * |path| was found good. */
 static int look_behind_links(struct preflight *flight, const char *path) {
     char *normal = bhi_paths_normalize(&flight->paths, path);
     char *real = normal ? whole_path(flight, normal) : NULL;
@@ -141,7 +141,7 @@ static int look_at_output(struct preflight *flight, const char *path) {
     return result == FINE ? look_behind_links(flight, path) : result;
 }
 
-/* Looks, or remembers what was seen. */
+/* Looks at |path|, or returns the earlier result. */
 static int look(struct preflight *flight, struct found *found, const char *path,
                 int (*look_at)(struct preflight *, const char *)) {
     uint32_t name = bhi_names_find(&found->names, path);
@@ -184,7 +184,7 @@ static void tell(struct preflight *flight, size_t index, const char *what, const
     flight->visit(flight->user, index, &complaint);
 }
 
-/* What a job writes need not be there yet. */
+/* An input that a job writes need not exist yet. */
 static void check_input(struct preflight *flight, size_t index, const char *path) {
     char *normal = bhi_paths_normalize(&flight->paths, path);
     int result = ENOMEM;
@@ -199,7 +199,7 @@ static void check_input(struct preflight *flight, size_t index, const char *path
     free(normal);
 }
 
-/* |path| is there. What was fine is not read again for the next job. */
+/* Checks the content of |path|, which exists. Content that was found good is not read again. */
 static void check_content(struct preflight *flight, size_t index, const struct bhi_run_request *run,
                           const char *path, const char *tensor, bool is_kernel) {
     struct bhi_complaint why, complaint;
@@ -238,7 +238,7 @@ static void check_contents(struct preflight *flight, size_t index,
         const struct bhi_run_binding *binding = &run->bindings[i];
         char *normal =
             binding->in_path ? bhi_paths_normalize(&flight->paths, binding->in_path) : NULL;
-        /* Another job makes it, or it is not there, which is told. */
+        /* Otherwise another job makes it; or it does not exist, which is reported elsewhere. */
         if (normal && bhi_names_find(&flight->written, normal) == BHI_NO_NAME &&
             look(flight, &flight->inputs, binding->in_path, look_at_input) == FINE) {
             check_content(flight, index, run, binding->in_path, binding->tensor, false);
@@ -247,7 +247,7 @@ static void check_contents(struct preflight *flight, size_t index,
     }
 }
 
-/* What the job's line says. It is parsed again only where there is something to be found. */
+/* Checks what the job's line says. It is parsed again only if that is needed. */
 static void check_line(struct preflight *flight, size_t index, bool has_kernel) {
     const struct bhi_job_spec *spec = &flight->specs[index];
     struct bhi_job_request request;
@@ -303,7 +303,7 @@ static void check(struct preflight *flight, size_t index) {
     check_line(flight, index, kernel == FINE);
 }
 
-/* --inout makes a job write what it reads: that file has to be there all the same. */
+/* With --inout a job writes what it reads: then the file must exist. */
 static bool writes_itself(struct preflight *flight, const struct bhi_job_spec *spec,
                           const char *normal) {
     bool found = false;

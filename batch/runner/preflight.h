@@ -4,26 +4,29 @@
 
 #include "batch/job/job.h"
 
-/* A file that job |index| needs is not there, or cannot be what the job needs. */
+/* Called when a file that job |index| needs is missing, or cannot be what the job needs. */
 typedef void (*bhi_preflight_visitor)(void *user, size_t index,
                                       const struct bhi_complaint *complaint);
 
-/* What the batch itself lives on: no output may replace it. Paths of this process; may be NULL, or
- * name what is not there. */
+/* Files that the batch itself needs; no output may replace them. Paths of this process; they may be
+ * NULL or name what does not exist. */
 struct bhi_preflight_own {
     const char *jobs;  /* the file of the jobs */
-    const char *state; /* the folder of the state: it, and nothing in it */
-    bool contents;     /* what is in kernels and inputs is looked at, too */
+    const char *state; /* the folder of the state; no output may be it or in it */
+    bool contents;     /* also check the content of kernels and inputs */
 };
 
-/* Looks at the files of those |specs| that are not |skipped| (may be NULL: none are). Each kernel
- * has to be a regular file that can be read, each input one that can be read or that another one
- * writes; an output's folder has to be there, and the output a regular file or nothing, and, its
- * links followed, none of its |own|, and nothing that one of the specs, skipped or not, has its
- * kernel from (-I with it). Expressions have to be right, and names of kernels to be of a language
- * that is compiled here. With |own->contents| kernels and inputs have to be such by their beginning
- * and, of inputs, their size, unless another job writes them. Paths are relative to |folder|. Every
- * fault is told. Returns false where there was one, or memory ran out (told with index |count|). */
+/* Checks the files of those |specs| that are not |skipped| (may be NULL: none).
+ * A kernel must be a regular file that can be read.
+ * An input must be one that can be read, or that another job writes.
+ * An output's folder must exist. The output must be a regular file or not exist. Behind its links,
+ * it must be none of the files in |own|, and no file from which any of the specs, skipped or not,
+ * gets its kernel (also with -I).
+ * Expressions must be right, and kernels in a language that is compiled here.
+ * With |own->contents| the beginning of kernels and inputs, and the size of inputs, must be right,
+ * unless another job writes them.
+ * Paths are relative to |folder|. Every error is reported. Returns false if there was one, or if
+ * memory ran out (reported with index |count|). */
 bool bhi_preflight(const struct bhi_job_spec *specs, size_t count, const bool *skipped,
                    const char *folder, const struct bhi_preflight_own *own,
                    bhi_preflight_visitor visit, void *user);

@@ -28,7 +28,7 @@ static uint64_t count_ended(const struct bhi_queue_counts *counts) {
     return ended;
 }
 
-/* "1 h 05 min", "3 min 20 s", "12 s" */
+/* Prints "1 h 05 min", "3 min 20 s" or "12 s". */
 static void print_time(char *out, size_t capacity, double seconds) {
     const unsigned long whole = (unsigned long)(seconds + 0.5);
     if (whole >= 3600) {
@@ -48,7 +48,7 @@ static void print_line(const struct bhi_batch_progress *progress,
     const double rate = seconds > 0 ? (double)(ended - progress->ended_before) / seconds : 0;
     int used = snprintf(line, LINE, "%llu of %llu done", (unsigned long long)of[BHI_JOB_DONE],
                         (unsigned long long)counts->total);
-    /* In a log every line but the last says the same things. */
+    /* In a log all lines but the last have the same fields. */
     if (failed || (!progress->terminal && ended < counts->total)) {
         used +=
             snprintf(line + used, LINE - (size_t)used, ", %llu failed", (unsigned long long)failed);
@@ -73,7 +73,7 @@ static void print_line(const struct bhi_batch_progress *progress,
             used += snprintf(line + used, LINE - (size_t)used,
                              rate < 10 ? ", %.1f jobs/s" : ", %.0f jobs/s", rate);
         }
-        /* Once it has ended nothing more runs, whatever is left. */
+        /* After the end nothing more runs, even if jobs are left. */
         if (ended < counts->total && !progress->over) {
             char time[40];
             print_time(time, sizeof time, (double)(counts->total - ended) / rate);
@@ -82,7 +82,7 @@ static void print_line(const struct bhi_batch_progress *progress,
     }
 }
 
-/* A line that wraps cannot be taken back: it is cut. */
+/* A line that wraps cannot be replaced, so it is cut. */
 static int width(void) {
     struct winsize size;
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1 : 79;

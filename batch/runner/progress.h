@@ -1,5 +1,5 @@
-/* The progress of a batch on standard error: one line that is updated on a terminal, elsewhere a
- * line now and then. Main thread. */
+/* The progress of a batch on standard error: on a terminal one line that is updated, elsewhere a
+ * line from time to time. Main thread. */
 #ifndef BHI_BATCH_RUNNER_PROGRESS_H
 #define BHI_BATCH_RUNNER_PROGRESS_H
 
@@ -8,25 +8,25 @@
 struct bhi_batch_progress {
     bool terminal, coloured, shown;
     uint64_t began_ns, told_ns;
-    uint64_t ended_before; /* jobs that had ended when this process began */
+    uint64_t ended_before; /* jobs that had ended before this process began */
     bool begun, over;
-    size_t failures; /* lines that were printed of them, */
-    size_t stuck;    /* of what could not be put in its place */
+    size_t failures; /* lines printed for failed jobs */
+    size_t stuck;    /* lines printed for jobs whose outputs cannot be placed */
 };
 
 void bhi_progress_begin(struct bhi_batch_progress *progress);
-/* Draws it anew where it is time to. */
+/* Prints the line again if it is time. */
 void bhi_progress_update(struct bhi_batch_progress *progress,
                          const struct bhi_queue_counts *counts);
-/* A line about a job that has failed, or (|verbose|) that is tried again. */
+/* Prints a line about a job that has failed, or (|verbose|) that is tried again. */
 void bhi_progress_tell(struct bhi_batch_progress *progress, const struct bhi_job *job,
                        const struct bhi_attempt *attempt, bool verbose);
-/* A line about one that is complete and cannot be put in its place. */
+/* Prints a line about a complete job whose outputs cannot be put in their places. */
 void bhi_progress_stuck(struct bhi_batch_progress *progress, const struct bhi_job *job,
                         const char *why);
-/* A line about why nothing goes on. */
+/* Prints a line that says why nothing goes on. */
 void bhi_progress_waits(struct bhi_batch_progress *progress, const char *why);
-/* Takes the live line away; on what is no terminal prints the last plain one. */
+/* Removes the live line; without a terminal prints the last plain line. */
 void bhi_progress_end(struct bhi_batch_progress *progress, const struct bhi_queue_counts *counts);
 
 #endif

@@ -18,31 +18,31 @@
 #include "tool/interrupt.h"
 #include "tool/memory.h"
 
-static const uint64_t tick_ns = 100000000u;         /* between two looks at signals and progress */
-static const uint64_t patience_ns = 60000000000u;   /* of an environment that refuses everything */
-static const uint64_t start_ns = 10000000000u;      /* workers are ready, or have failed */
-static const uint64_t last_hold_ns = 30000000000u;  /* longer than it takes to fail at a start */
-static const uint64_t compile_ns = 60000000000u;    /* a compile's limit */
-static const uint64_t tell_again_ns = 10000000000u; /* why it waits, where that is the same */
-static const uint64_t stuck_limit_ns = 1000000000u; /* of a compile when the batch is to end */
+static const uint64_t tick_ns = 100000000u;         /* between checks of signals and progress */
+static const uint64_t patience_ns = 60000000000u;   /* while the environment refuses everything */
+static const uint64_t start_ns = 10000000000u;      /* then workers are ready or have failed */
+static const uint64_t last_hold_ns = 30000000000u;  /* longer than a start takes to fail */
+static const uint64_t compile_ns = 60000000000u;    /* the limit of a compile */
+static const uint64_t tell_again_ns = 10000000000u; /* before the same reason is reported again */
+static const uint64_t stuck_limit_ns = 1000000000u; /* of a compile after the batch is to end */
 
 /* -- submitting ---------------------------------------------------------------------------------
  */
 
-/* Thread: the library's, for callbacks; or the main one, where there could be none. */
+/* Thread: the library's for callbacks; or the main thread, if the callback could not be set. */
 static void on_end(bh_event *event, void *user) {
     struct bhi_work *work = user;
     struct bhi_runner *runner = work->runner;
     const bool is_ready = bh_event_query(event) == BH_EVENT_READY;
     if (bh_event_verdict(event, &work->attempt.verdict) != BH_OK) {
-        abort(); /* it has ended */
+        abort(); /* impossible: the event has ended */
     }
     pthread_mutex_lock(&runner->lock);
     runner->streams[work->stream].in_flight--;
     if (is_ready) {
         bhi_work_enter(work, BHI_WORK_FINISHING);
         bhi_runner_finish(runner, &runner->to_write, work);
-        bhi_runner_wake(runner); /* there is room for another */
+        bhi_runner_wake(runner); /* the stream has room for another */
     }
     pthread_mutex_unlock(&runner->lock);
     if (!is_ready) {
@@ -90,7 +90,7 @@ static void launch(struct bhi_work *work) {
                         detail.message[0] ? detail.message : bh_status_text(status));
         return;
     }
-    /* From here on the work belongs to whoever hears of the end. */
+    /* From here on the work belongs to the thread that handles its end. */
     bh_event *event = work->event;
     work->attempt.started = true;
     bhi_queue_started(runner->queue, work->job, work->stream);
@@ -99,12 +99,12 @@ static void launch(struct bhi_work *work) {
         return;
     }
     (void)!bh_event_cancel(event);
-    (void)!bh_event_wait(event, BH_FOREVER); /* cancelled: it ends in bounded time (E9) */
+    (void)!bh_event_wait(event, BH_FOREVER); /* it is cancelled, so it ends in bounded time (E9) */
     on_end(event, work);
 }
 
-/* A staged work for a stream with room; where its own list is empty, one of another's of its kind.
- */
+/* Returns a staged work for a stream with room. If the stream's own list is empty, takes one from
+ * another stream of its kind. */
 static struct bhi_work *next_staged(struct bhi_runner *runner) {
     const uint32_t alike = runner->options->streams;
     for (uint32_t i = 0; i < runner->stream_count; i++) {
@@ -119,7 +119,7 @@ static struct bhi_work *next_staged(struct bhi_runner *runner) {
                 from = &runner->streams[k];
             }
         }
-        /* What waits its turn in a stream that has room is left there. */
+        /* A stream with room keeps the works in its list. */
         if (from != stream && from->in_flight < BHI_RUNNER_IN_FLIGHT) {
             continue;
         }
@@ -137,7 +137,8 @@ static struct bhi_work *next_staged(struct bhi_runner *runner) {
     return NULL;
 }
 
-/* The environment refuses everything: each try costs a job a record, and helps nobody. */
+/* While the environment refuses everything, attempts only cost jobs a record, and nothing is
+ * taken. */
 static bool is_held(const struct bhi_runner *runner) {
     return runner->hold_until_ns && bhi_clock_ns() < runner->hold_until_ns;
 }
@@ -175,7 +176,7 @@ static bool may_take(struct bhi_runner *runner) {
         runner->at[BHI_WORK_PREPARING] < (size_t)BHI_RUNNER_STAGED * runner->stream_count &&
         runner->at[BHI_WORK_PARKED] < BHI_RUNNER_PARKED &&
         runner->at[BHI_WORK_FINISHING] < BHI_RUNNER_FINISHING &&
-        /* It may be a failure too many: that is looked at first. */
+        /* The work may be the failure that halts the batch, so it is handled first. */
         (!runner->options->halt || !runner->at[BHI_WORK_OVER]);
     pthread_mutex_unlock(&runner->lock);
     return may;
@@ -194,7 +195,7 @@ static void take(struct bhi_runner *runner) {
     while (!is_held(runner) && may_take(runner)) {
         struct bhi_work *work = calloc(1, sizeof *work);
         if (!work) {
-            return; /* others give some back */
+            return; /* others will give some back */
         }
         work->runner = runner;
         work->job = bhi_queue_take(runner->queue);
@@ -207,7 +208,7 @@ static void take(struct bhi_runner *runner) {
     }
 }
 
-/* Those that found too little memory have it to themselves, one after the other. */
+/* Runs works that found too little memory: one at a time, and alone. */
 static void take_deferred(struct bhi_runner *runner) {
     if (runner->solo_running || outstanding(runner) > 0) {
         return;
@@ -216,7 +217,7 @@ static void take_deferred(struct bhi_runner *runner) {
     if (!work) {
         return;
     }
-    /* What is kept for later has descriptors, and so has what the library keeps of it then. */
+    /* Kept inputs have descriptors, and so has the memory that the library keeps after them. */
     bhi_inputs_drop_unused(runner);
     (void)!bh_context_trim(runner->options->context, 0, NULL);
     runner->solo_running = true;
@@ -230,7 +231,8 @@ static void free_work(struct bhi_work *work) {
     if (work->request) {
         const bool keeps = work->record_failed || work->placement_failed;
         for (uint32_t i = 0; keeps && i < work->request->run.binding_count; i++) {
-            work->request->run.bindings[i].out.temporary[0] = 0; /* for the next process */
+            work->request->run.bindings[i].out.temporary[0] =
+                0; /* the next process needs the file */
         }
         bhi_job_request_free(work->request);
         free(work->request);
@@ -239,7 +241,7 @@ static void free_work(struct bhi_work *work) {
     free(work);
 }
 
-/* Back to the beginning, as if it had never been begun. */
+/* Puts the work back to its beginning, as if it had not begun. */
 static void defer(struct bhi_runner *runner, struct bhi_work *work) {
     struct bhi_job *job = work->job;
     if (work->request) {
@@ -253,7 +255,8 @@ static void defer(struct bhi_runner *runner, struct bhi_work *work) {
     bhi_work_push(&runner->deferred, work);
 }
 
-/* Says why it waits, where that is news: each job's refusal has its own words. */
+/* Reports why it waits, if the reason is new. The messages of jobs differ, so status and errno are
+ * compared. */
 static void tell_waiting(struct bhi_runner *runner, const bh_verdict *verdict) {
     const uint64_t now = bhi_clock_ns();
     const bool same = runner->told == verdict->status && runner->told_errno == verdict->sys_errno;
@@ -279,9 +282,10 @@ static void count_refusal(struct bhi_runner *runner, const struct bhi_work *work
         runner->refused_ns = now_ns;
     }
     const bool workerless = verdict->status == BH_UNAVAILABLE;
-    /* More than were on their way when it began. Where there is no worker no job fares better; what
-     * else it is may be the affair of some: the others get their turn. In the end nothing new is
-     * tried for so long that what is on its way has ended: only then is it known to be in vain. */
+    /* The limit is more refusals than works can have been in progress. Without workers no job does
+     * better, so all wait. Other reasons may concern only some jobs, so others get their turn. In
+     * the end nothing is taken for so long that all works have ended: only then is it certain that
+     * nothing helps. */
     if (now_ns - runner->refused_ns > patience_ns) {
         runner->hold_until_ns = now_ns + last_hold_ns;
     } else if (runner->refusals > 2 * BHI_RUNNER_IN_FLIGHT * runner->options->streams) {
@@ -317,12 +321,12 @@ static void conclude(struct bhi_runner *runner, struct bhi_work *work, bool alon
         .stopping = runner->stopping,
         .interrupted = runner->interrupted,
     };
-    if (work->placement_failed) { /* it has not ended; others go on */
+    if (work->placement_failed) { /* the job has not ended; others go on */
         note_stuck(runner, work);
         free_work(work);
         return;
     }
-    if (work->record_failed) { /* nothing is known to be recorded: nothing more is */
+    if (work->record_failed) { /* whether it was recorded is unknown, so nothing more is recorded */
         runner->refused_for_good = true;
         bhi_refuse(&runner->why, "%.600s", work->attempt.verdict.message);
         free_work(work);
@@ -338,7 +342,7 @@ static void conclude(struct bhi_runner *runner, struct bhi_work *work, bool alon
     work->attempt.guilty = answer.guilty;
     work->attempt.unproven = answer.unproven;
     runner->failed += answer.next == BHI_JOB_FAILED || answer.next == BHI_JOB_QUARANTINED;
-    /* It is given back: that it was taken is nobody's affair. */
+    /* The job is given back: nothing shows that it was taken. */
     const bool unbegun = runner->halted && !work->attempt.started && answer.next == BHI_JOB_WAITING;
     if (unbegun) {
         work->attempt.verdict.status = BH_PENDING;
@@ -366,7 +370,7 @@ static void conclude_all(struct bhi_runner *runner) {
             return;
         }
         const bool alone =
-            runner->solo_running; /* it is the only one, and everything was given back */
+            runner->solo_running; /* it was the only one, and nothing else was held */
         runner->solo_running = false;
         conclude(runner, work, alone);
     }
@@ -375,8 +379,8 @@ static void conclude_all(struct bhi_runner *runner) {
 /* -- ending -------------------------------------------------------------------------------------
  */
 
-/* Nothing new begins; what is in flight is cancelled, unless failures have halted it; what is READY
- * still gets to its place. */
+/* Starts nothing new. Cancels what is in flight, unless failures have halted the batch. Results
+ * that are READY are still put in their places. */
 static void stop(struct bhi_runner *runner) {
     struct bhi_work *work;
     struct bhi_work_list aside;
@@ -397,7 +401,7 @@ static void stop(struct bhi_runner *runner) {
         bhi_work_refuse(work, BH_CANCELLED, 0, "cancelled before it was given to a worker");
     }
     while ((work = bhi_work_pop(&runner->deferred))) {
-        stage(runner, work); /* to be cancelled there */
+        stage(runner, work); /* it is cancelled there */
     }
     for (uint32_t i = 0; i < streams && !runner->halted; i++) {
         (void)!bh_stream_cancel(runner->streams[i].stream);
@@ -405,12 +409,13 @@ static void stop(struct bhi_runner *runner) {
     BHI_BATCH_STEP("stopped");
 }
 
-/* The environment has refused everything for so long that nothing else is to be expected. */
+/* Has the environment refused everything for so long that no success is to be expected? */
 static bool is_hopeless(struct bhi_runner *runner) {
     const uint64_t refused_for_ns = runner->refusals ? bhi_clock_ns() - runner->refused_ns : 0;
     pthread_mutex_lock(&runner->lock);
-    /* What is made ready may be what is refused next; all else may still turn out well. Of what
-     * waits for a compiler, that is what had begun: many may wait, each to fail in its turn. */
+    /* Works in these stages may still end well. Works that are being prepared may be refused next.
+     * Works that wait for a compiler do not count either: there may be many, and each would fail in
+     * its turn. */
     const bool idle = runner->at[BHI_WORK_IN_FLIGHT] + runner->at[BHI_WORK_FINISHING] +
                           runner->at[BHI_WORK_OVER] ==
                       0;
@@ -420,13 +425,13 @@ static bool is_hopeless(struct bhi_runner *runner) {
            (idle && refused_for_ns > patience_ns + (compiles ? compile_ns : 0));
 }
 
-/* What is stuck has been taken and does not end; what waits for it will not begin. */
+/* Stuck jobs are RUNNING and do not end; jobs that need them do not begin. */
 static bool is_left(const struct bhi_runner *runner, const struct bhi_queue_counts *counts) {
     return counts->of[BHI_JOB_WAITING] + counts->of[BHI_JOB_RUNNING] > runner->stuck ||
            (counts->of[BHI_JOB_SUBMITTED] > 0 && !runner->stuck);
 }
 
-/* Waits for something to happen, or the next tick. */
+/* Waits for news, or until the next tick. */
 static void wait_for_news(struct bhi_runner *runner, const struct bhi_queue_counts *counts) {
     uint64_t until = bhi_clock_ns() + tick_ns;
     if (counts->next_due_ns && counts->next_due_ns < until) {
@@ -444,7 +449,7 @@ static void wait_for_news(struct bhi_runner *runner, const struct bhi_queue_coun
     pthread_mutex_unlock(&runner->lock);
 }
 
-/* A compile or a file's header can keep a stager for a minute: closing the context wakes it. */
+/* A compile or a file's header can keep a stager for a minute; destroying the context wakes it. */
 static void hurry(struct bhi_runner *runner, uint64_t stopped_ns) {
     pthread_mutex_lock(&runner->lock);
     const bool staging = runner->at[BHI_WORK_PREPARING] + runner->at[BHI_WORK_PARKED] > 0;
@@ -455,7 +460,7 @@ static void hurry(struct bhi_runner *runner, uint64_t stopped_ns) {
     }
 }
 
-/* To who watches, what is being made ready waits: RUNNING is what a worker has, or had. */
+/* For the reader, a job that is being prepared still waits: RUNNING counts what workers have. */
 static void report_progress(struct bhi_runner *runner, const struct bhi_queue_counts *counts) {
     struct bhi_queue_counts shown = *counts;
     if (!runner->options->progress) {
@@ -515,7 +520,7 @@ static enum bhi_runner_result loop(struct bhi_runner *runner, struct bhi_complai
     }
     report_progress(runner, &counts);
     if (result == BHI_RUNNER_HALTED && !is_left(runner, &counts)) {
-        result = BHI_RUNNER_FINISHED; /* the last ones have failed */
+        result = BHI_RUNNER_FINISHED; /* the last jobs have failed */
     }
     if (result == BHI_RUNNER_HALTED) {
         bhi_refuse(complaint, "%llu job%s failed", (unsigned long long)runner->failed,
@@ -532,7 +537,7 @@ static enum bhi_runner_result loop(struct bhi_runner *runner, struct bhi_complai
     }
     if (result == BHI_RUNNER_ENVIRON) {
         *complaint = runner->why;
-        /* Where the journal is broken the jobs only say that it is; it says why. */
+        /* With a broken journal the jobs only say that it is broken; the journal says why. */
         (void)bhi_queue_broken(runner->queue, complaint);
     }
     return result;

@@ -1,4 +1,4 @@
-/* Staging: all that an attempt needs before a worker can have it. */
+/* Staging: makes all that an attempt needs before it goes to a worker. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static bool refuse_same(struct bhi_run_request *request, uint32_t index,
     return true;
 }
 
-/* Proves that output |index| can be written. False: the work is over. */
+/* Checks that output |index| can be written, and opens it. Returns false if the work is over. */
 static bool open_output(struct bhi_work *work, uint32_t index) {
     struct bhi_run_request *request = &work->request->run;
     struct bhi_run_binding *binding = &request->bindings[index];
@@ -66,7 +66,7 @@ static bool open_output(struct bhi_work *work, uint32_t index) {
 /* -- buffers ------------------------------------------------------------------------------------
  */
 
-/* Near a worker that had its memory before, where there is one. */
+/* Prefers memory that a worker of the stream has used before. */
 static bool make_output_buffer(struct bhi_work *work, uint32_t index) {
     struct bhi_runner *runner = work->runner;
     struct bhi_run_binding *binding = &work->request->run.bindings[index];
@@ -85,7 +85,7 @@ static bool make_output_buffer(struct bhi_work *work, uint32_t index) {
     return false;
 }
 
-/* What names stand for, and whether push constants are what they are taken for. False: the work is
+/* Resolves names, and compares the push constants with the kernel's. Returns false if the work is
  * over. */
 static bool resolve_names(struct bhi_work *work) {
     struct bhi_complaint complaint;
@@ -101,7 +101,7 @@ static bool resolve_names(struct bhi_work *work) {
     return false;
 }
 
-/* Whether the arrays are what the kernel takes them for. */
+/* Compares the arrays with the types in the kernel. Returns true if the work is refused. */
 static bool refuse_types(struct bhi_work *work) {
     struct bhi_complaint complaint;
     const struct bhi_kernel_types *types = work->kernel->types;
@@ -116,7 +116,8 @@ static bool refuse_types(struct bhi_work *work) {
     return given;
 }
 
-/* What the device does not bind at once, before any of it is loaded. False: the work is over. */
+/* Refuses an array that the device cannot bind at once, before any of it is loaded. Returns true if
+ * the work is over. */
 static bool refuse_size(struct bhi_work *work, uint32_t index) {
     const struct bhi_runner *runner = work->runner;
     const struct bhi_run_binding *binding = &work->request->run.bindings[index];
@@ -144,7 +145,7 @@ static bool refuse_size(struct bhi_work *work, uint32_t index) {
     return true;
 }
 
-/* As things are now: what a job before this one has written is there. */
+/* Compares the files as they are now: earlier jobs have written theirs. */
 static bool refuse_overlap(struct bhi_work *work) {
     struct bhi_complaint complaint;
     const struct bhi_run_binding *output =
@@ -201,7 +202,7 @@ static bool make_buffers(struct bhi_work *work) {
 
 static bool parse(struct bhi_work *work) {
     struct bhi_complaint complaint;
-    const bool sealed = work->job->sealed; /* no kernel is going to be made */
+    const bool sealed = work->job->sealed; /* no kernel will be made */
     int error = ENOMEM;
     if (work->request) {
         return true;
@@ -217,7 +218,7 @@ static bool parse(struct bhi_work *work) {
     }
     free(work->request);
     work->request = NULL;
-    /* What is complete does not fail for want of memory, not even where it is alone. */
+    /* A complete job must not fail for lack of memory, even if it is alone. */
     if (sealed && error == ENOMEM) {
         error = EAGAIN;
     }
@@ -236,7 +237,7 @@ static bool is_stopping(struct bhi_runner *runner) {
 void bhi_stage(struct bhi_work *work) {
     struct bhi_runner *runner = work->runner;
     BHI_BATCH_STEP("stage_begun");
-    /* What is sealed needs no worker, only its place. */
+    /* A sealed job needs no worker; its outputs only have to be placed. */
     if (!work->job->sealed && is_stopping(runner)) {
         bhi_work_refuse(work, BH_CANCELLED, 0, "cancelled before it was given to a worker");
         return;
@@ -244,7 +245,7 @@ void bhi_stage(struct bhi_work *work) {
     if (!parse(work)) {
         return;
     }
-    if (work->job->sealed) { /* its outputs are there: nothing to make */
+    if (work->job->sealed) { /* its outputs exist: there is nothing to make */
         bh_verdict *verdict = &work->attempt.verdict;
         verdict->executed = BH_EXECUTED_YES;
         verdict->exit_code = -1;
@@ -265,7 +266,7 @@ void bhi_stage(struct bhi_work *work) {
     }
     BHI_BATCH_STEP("stage_ready");
     pthread_mutex_lock(&runner->lock);
-    const bool stopping = runner->stopping; /* meanwhile: nobody looks at what is staged any more */
+    const bool stopping = runner->stopping; /* nobody takes what is staged then */
     if (!stopping) {
         bhi_work_push(&runner->streams[work->stream].staged, work);
         bhi_runner_wake(runner);

@@ -1,5 +1,5 @@
-/* Jobs that compute an expression: what `bulkhead eval` does of the same words. A template is made
- * once, however many jobs compute the same, and keeps the kernels that came of it. */
+/* Jobs that compute an expression, as `bulkhead eval` does. A template is made once, however many
+ * jobs compute the same, and keeps its kernels. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,13 +15,14 @@
 enum { MOST_TEMPLATES = 64 };
 
 struct bhi_template_entry {
-    struct bhi_list node; /* runner->templates */
+    struct bhi_list node; /* in runner->templates */
     char *key;            /* owned */
     uint64_t used;
     bh_template *template_; /* a reference */
 };
 
-/* The words are the user's; "bh_template_prepare: " is not. False. */
+/* Refuses the work with the user's expression and without the prefix "bh_template_prepare: ".
+ * Returns false. */
 static bool refuse(struct bhi_work *work, bh_status status, const bh_detail *detail) {
     bhi_work_refuse(
         work, status, detail->sys_errno, "'%.100s': %.380s", work->request->run.eval->expression,
@@ -32,7 +33,7 @@ static bool refuse(struct bhi_work *work, bh_status status, const bh_detail *det
 /* -- templates ----------------------------------------------------------------------------------
  */
 
-/* All that a template is made of. NULL: out of memory. */
+/* Returns a text of all that makes up a template; NULL if out of memory. */
 static char *make_key(const struct bhi_work *work) {
     const struct bhi_eval_request *eval = work->request->run.eval;
     char *text = NULL;
@@ -64,7 +65,7 @@ static void free_entry(struct bhi_template_entry *entry) {
     free(entry);
 }
 
-/* With the lock. */
+/* Call it with the lock. */
 static bool find(struct bhi_work *work, const char *key) {
     struct bhi_runner *runner = work->runner;
     BHI_LIST_EACH(node, &runner->templates) {
@@ -79,7 +80,8 @@ static bool find(struct bhi_work *work, const char *key) {
     return false;
 }
 
-/* Keeps the work's template; where there is no memory it is made again. With the lock. */
+/* Keeps the work's template; without memory for the entry it is made again next time. Call it with
+ * the lock. */
 static void keep(struct bhi_work *work, char *key) {
     struct bhi_runner *runner = work->runner;
     struct bhi_template_entry *entry = calloc(1, sizeof *entry);
@@ -109,7 +111,7 @@ bool bhi_stage_template(struct bhi_work *work) {
     const struct bhi_run_request *request = &work->request->run;
     bh_detail detail = {0};
     if (work->template_) {
-        return true; /* it had to wait for memory */
+        return true; /* made before the work had to wait for memory */
     }
     char *key = make_key(work);
     if (!key) {
@@ -158,7 +160,7 @@ bool bhi_stage_infer(struct bhi_work *work) {
     return status == BH_OK || refuse(work, status, &detail);
 }
 
-/* An element has one byte at least, and eight at most. */
+/* An element has at least one byte and at most eight. */
 uint64_t bhi_stage_whole(const struct bhi_work *work) {
     const struct bhi_eval_request *eval = work->request->run.eval;
     if (!eval) {
@@ -167,7 +169,7 @@ uint64_t bhi_stage_whole(const struct bhi_work *work) {
     return (eval->piece && eval->piece < BHI_RANGE_OF_ALL ? eval->piece : BHI_RANGE_OF_ALL) / 8;
 }
 
-/* How many bytes of an array one command binds; 0: all of it. */
+/* Computes how many bytes of an array one command binds; 0: all. */
 static bh_status choose_piece(const struct bhi_work *work, uint64_t *out_bytes,
                               uint32_t *out_alignment, bh_detail *detail) {
     const struct bhi_eval_request *eval = work->request->run.eval;

@@ -4,15 +4,15 @@
 
 #include "batch/runner/state.h"
 
-/* True: work->template_ is made. False: the work is over. */
+/* Makes work->template_. Returns false if the work is over. */
 bool bhi_stage_template(struct bhi_work *work);
-/* The inputs have buffers: what the outputs are. False: the work is over. */
+/* Infers the outputs, when the inputs have buffers. Returns false if the work is over. */
 bool bhi_stage_infer(struct bhi_work *work);
-/* All have buffers: what is submitted. Blocks while a kernel is compiled. False: the work is over.
- */
+/* Makes the commands to submit, when all have buffers. Blocks while a kernel is compiled. Returns
+ * false if the work is over. */
 bool bhi_stage_cut(struct bhi_work *work);
-/* How many bytes a file may have for all arrays of the work to be computed in one piece; such an
- * input may be shared, as it is never described anew. */
+/* Returns the largest file for which all arrays of the work are computed in one piece. Such an
+ * input may be shared, because its buffer is never described again. */
 uint64_t bhi_stage_whole(const struct bhi_work *work);
 void bhi_templates_free(struct bhi_runner *runner);
 

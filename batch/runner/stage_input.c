@@ -1,4 +1,4 @@
-/* Inputs, and the memory that buffers take. */
+/* Inputs, and accounting for the memory of buffers. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +17,13 @@
 
 enum { MOST_INPUTS = 256 };
 
-/* A tensor's size is not known before its header is: counted as this much at first. */
+/* The assumed size of a tensor, until its header is known. */
 static const uint64_t tensor_guess = 64u << 20;
 
 /* -- memory -------------------------------------------------------------------------------------
  */
 
-/* What the work is going to need that is not there yet. */
+/* Returns how many more bytes the work is going to need. */
 static uint64_t count_bytes(struct bhi_work *work) {
     const struct bhi_run_request *request = &work->request->run;
     uint64_t total = 0, largest = 0;
@@ -33,7 +33,7 @@ static uint64_t count_bytes(struct bhi_work *work) {
         uint64_t bytes = binding->in_path ? 0 : binding->array.bytes;
         if (binding->like &&
             bhi_input_identify(work, request->bindings[binding->like_index].in_path, &identity)) {
-            bytes = (uint64_t)identity.size; /* its input's array is no larger */
+            bytes = (uint64_t)identity.size; /* the array is not larger than its file */
         }
         if (binding->in_path && bhi_input_identify(work, binding->in_path, &identity)) {
             bytes = (uint64_t)identity.size;
@@ -49,7 +49,7 @@ static uint64_t count_bytes(struct bhi_work *work) {
             pthread_mutex_unlock(&work->runner->lock);
         }
         if (work->request->run.eval && !binding->in_path) {
-            bytes = largest; /* about: its type is not known yet */
+            bytes = largest; /* an estimate: its type is unknown */
         }
         if (__builtin_add_overflow(total, bytes, &total)) {
             total = UINT64_MAX / 2;
@@ -68,7 +68,8 @@ bool bhi_stage_reserve(struct bhi_work *work) {
     while (runner->input_count >= MOST_INPUTS && bhi_input_cache_evict(runner)) {
         continue;
     }
-    /* One may always: else a job that is larger than the bound would wait for ever. */
+    /* One work is always granted. Otherwise a job that is larger than the limit would wait for
+     * ever. */
     const bool granted = runner->bytes + need <= runner->bytes_limit || runner->holders == 0;
     if (granted) {
         runner->holders++;
@@ -85,7 +86,7 @@ bool bhi_stage_reserve(struct bhi_work *work) {
 /* -- one input ----------------------------------------------------------------------------------
  */
 
-/* What is in the buffer. False: the work is over. */
+/* Takes the array of the loaded buffer. Returns false if the work is over. */
 static bool take_array(struct bhi_work *work, struct bhi_run_binding *binding) {
     struct bhi_complaint complaint;
     if (bhi_run_take_array(binding, &complaint)) {
@@ -111,7 +112,7 @@ bool bhi_stage_input(struct bhi_work *work, uint32_t index) {
     bh_file_source_init(&source);
     source.path = binding->in_path;
     source.tensor = binding->tensor;
-    source.stream = work->runner->streams[work->stream].stream; /* its tenant is the file's, too */
+    source.stream = work->runner->streams[work->stream].stream; /* its tenant is also the file's */
     source.memory = bhi_memory_for_file(work->runner->options->memory, binding->in_path);
     source.format = binding->tensor ? BH_FILE_SAFETENSORS : BH_FILE_NPY;
     bh_status status =
@@ -125,7 +126,8 @@ bool bhi_stage_input(struct bhi_work *work, uint32_t index) {
     if (!take_array(work, binding)) {
         return false;
     }
-    /* What was opened is what was looked at before only if it is so after it, too. */
+    /* The file's identity is compared before and after: only if it is the same, the identity is
+     * that of the loaded content. */
     if (shared && bhi_input_identify(work, binding->in_path, &after) &&
         !memcmp(&before, &after, sizeof before)) {
         bhi_input_cache_keep(work, index, &before);

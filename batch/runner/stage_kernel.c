@@ -1,5 +1,5 @@
-/* Makes kernels. A source takes long to compile: what waits for one stands aside, and others go on.
- */
+/* Makes kernels. Compiling a source takes long: works that wait for it are parked, and others go
+ * on. */
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,12 +34,12 @@ static void add_text(crypto_generichash_state *state, const char *text) {
     add_bytes(state, text ? text : "", text ? strlen(text) + 1 : 0);
 }
 
-/* Types are compared, or names looked up. */
+/* Are types compared, or names looked up? Then the kernel is inspected. */
 static bool is_inspected(const struct bhi_run_request *request) {
     return !request->reinterpret || bhi_run_has_names(request);
 }
 
-/* All that the kernel is made of, but the file's content: it is read once. */
+/* Makes a key from all that defines the kernel, except the file's content, which is read once. */
 static void make_key(const struct bhi_run_request *request, uint8_t key[32]) {
     const bool inspected = is_inspected(request);
     crypto_generichash_state state;
@@ -71,8 +71,8 @@ static void make_key(const struct bhi_run_request *request, uint8_t key[32]) {
 /* -- making one ---------------------------------------------------------------------------------
  */
 
-/* The first line of the compiler's log that tells of an error, or its first one; "PATH:4: …" of the
- * file itself is "line 4: …", as who is told knows which it is. */
+/* Writes the first line of the compiler's log with an error, or the first line. "PATH:4: …" becomes
+ * "line 4: …" for the file itself, because the reader knows which file it is. */
 static void first_error(const char *log, const char *path, char *out, size_t capacity) {
     const char *error = strstr(log, "error:");
     const char *line = log;
@@ -116,8 +116,8 @@ static bh_status make_source(bh_context *context, const struct bhi_kernel_file *
     return status;
 }
 
-/* What it declares. A module that is not valid has nothing to compare with: that it is none is the
- * device's worker's to say. */
+/* Reads what the kernel declares. An invalid module has nothing to compare; the device's worker
+ * will report that it is invalid. */
 static bh_status take_types(struct bhi_kernel_entry *entry, uint64_t deadline_ns) {
     bh_inspect_options options;
     bh_detail detail = {0};
@@ -190,8 +190,8 @@ static bh_status make(const struct bhi_runner_options *runner,
     return status;
 }
 
-/* Makes it, and lets those go on that wait for it. Refusals that come from the kernel are
- * remembered, those that come from the machine are not. */
+/* Makes the kernel, and wakes the works that wait for it. A refusal that is due to the kernel is
+ * kept; one that is due to the machine is not. */
 static void make_and_settle(struct bhi_work *work) {
     struct bhi_runner *runner = work->runner;
     struct bhi_kernel_entry *entry = work->kernel;
@@ -224,7 +224,7 @@ void bhi_stage_compile(struct bhi_work *work) {
     pthread_mutex_unlock(&runner->lock);
 }
 
-/* Finds the work's kernel or begins one. Returns whether |work| is still the caller's. */
+/* Finds the work's kernel, or begins one. Returns whether |work| still belongs to the caller. */
 static bool look_up(struct bhi_work *work, const uint8_t key[32], bool *out_make) {
     struct bhi_runner *runner = work->runner;
     const struct bhi_kernel_file file = {.path = work->request->run.kernel_path,

@@ -4,7 +4,7 @@
 
 #include "batch/runner/state.h"
 
-/* True: work->kernel is made. False: the work is in another list, or over. */
+/* Returns true if work->kernel is made; false if the work is in another list, or over. */
 bool bhi_stage_kernel(struct bhi_work *work);
 /* Thread: a compiler. */
 void bhi_stage_compile(struct bhi_work *work);

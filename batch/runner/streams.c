@@ -1,5 +1,5 @@
-/* Streams by kind: what jobs say of their device and of their worker's memory makes kinds, each
- * with as many streams as the batch has. */
+/* Streams by kind: the device and the memory limit in a job's line decide its kind. Each kind has
+ * as many streams as the batch asks for. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,8 @@ static bool is_kind(const struct bhi_runner_kind *kind, const struct bhi_runner_
            !strcmp(kind->device ? kind->device : "", wanted->device ? wanted->device : "");
 }
 
-/* The first stream of |wanted|. False: there is none yet. With the lock. */
+/* Finds the first stream of kind |wanted|. Returns false if there is none yet. Call it with the
+ * lock. */
 static bool find(const struct bhi_runner *runner, const struct bhi_runner_kind *wanted,
                  uint32_t *out_first) {
     const uint32_t alike = runner->options->streams;
@@ -54,7 +55,8 @@ static bh_status make_stream(struct bhi_runner *runner, uint32_t index, const ch
     return bh_stream_create(given->context, &options, &runner->streams[index].stream, detail);
 }
 
-/* Behind those that are there; nobody sees them before they are counted. |making| is held. */
+/* Makes the streams of a kind after the existing ones. They are invisible until they are counted.
+ * Call it with |making| held. */
 static bh_status make_kind(struct bhi_runner *runner, const char *device,
                            const struct bhi_runner_kind *kind, bh_detail *detail) {
     const uint32_t alike = runner->options->streams, first = runner->stream_count;
@@ -82,7 +84,7 @@ static bh_status make_kind(struct bhi_runner *runner, const char *device,
     return BH_OK;
 }
 
-/* A kind that has not been there. False: the work is over. */
+/* Makes a new kind. Returns false if the work is over. */
 static bool make(struct bhi_work *work, const struct bhi_runner_kind *wanted, uint32_t *out_first) {
     struct bhi_runner *runner = work->runner;
     const struct bhi_runner_options *options = runner->options;

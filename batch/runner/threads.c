@@ -1,4 +1,4 @@
-/* The runner's threads: stagers, compilers, finishers. Each waits for a list to have something. */
+/* The runner's threads: stagers, compilers, finishers. Each waits until a list has works. */
 #include <string.h>
 
 #include "batch/runner/threads.h"
@@ -12,7 +12,7 @@
 
 static const uint64_t gather_ns = 5000000;
 
-/* Gives each work of |list| to |serve|, until the runner quits. |wake| tells of new ones. */
+/* Calls |serve| for each work of |list| until the runner quits. |wake| signals new works. */
 static void serve_list(struct bhi_runner *runner, struct bhi_work_list *list, pthread_cond_t *wake,
                        void (*serve)(struct bhi_work *work)) {
     struct bhi_work *work;
@@ -43,8 +43,8 @@ static void *run_compiler(void *argument) {
     return NULL;
 }
 
-/* A disk makes several files durable as fast as one, so what ends meanwhile is waited for, a
- * little, while something is in flight that may end. */
+/* A disk makes several files durable as fast as one. So a list waits a little for more works, while
+ * something is in flight that may end. */
 static bool is_ripe(const struct bhi_runner *runner, const struct bhi_work_list *list,
                     uint64_t now_ns) {
     return list->count >= BHI_RUNNER_BATCH ||
@@ -52,7 +52,7 @@ static bool is_ripe(const struct bhi_runner *runner, const struct bhi_work_list 
                                 now_ns - list->since_ns >= gather_ns));
 }
 
-/* Sleeps until there may be something ripe. */
+/* Sleeps until a list may be ripe. */
 static void wait_for_work(struct bhi_runner *runner) {
     const struct bhi_work_list *lists[] = {&runner->to_place, &runner->to_write};
     uint64_t until = UINT64_MAX;
@@ -69,7 +69,7 @@ static void wait_for_work(struct bhi_runner *runner) {
     pthread_cond_timedwait(&runner->finish_wake, &runner->lock, &time);
 }
 
-/* What is complete is put in its place first: it sets jobs free that wait for it. */
+/* Complete outputs are placed first, because other jobs wait for them. */
 static struct bhi_work_list *ripe_list(struct bhi_runner *runner) {
     const uint64_t now_ns = bhi_clock_ns();
     return is_ripe(runner, &runner->to_place, now_ns)   ? &runner->to_place
@@ -95,7 +95,7 @@ static void *run_finisher(void *argument) {
             works[count++] = bhi_work_pop(list);
         }
         list->since_ns = bhi_clock_ns();
-        if (list->count) { /* for another */
+        if (list->count) { /* wakes another finisher */
             pthread_cond_signal(&runner->finish_wake);
         }
         pthread_mutex_unlock(&runner->lock);

@@ -25,7 +25,7 @@ void bhi_work_enter(struct bhi_work *work, enum bhi_work_stage stage) {
 
 void bhi_work_temporary(const struct bhi_work *work, uint32_t index, char *out, size_t capacity) {
     const struct bhi_run_binding *binding = &work->request->run.bindings[index];
-    char named[16]; /* its slot is not known to who only places what is complete */
+    char named[16]; /* the slot is unknown if a complete job is only placed */
     snprintf(named, sizeof named, "n%u", index);
     snprintf(out, capacity, ".bulkhead-%s-%llu-%s.tmp", bhi_queue_batch_id(work->runner->queue),
              (unsigned long long)work->job->number,
@@ -52,7 +52,8 @@ void bhi_work_set_times(struct bhi_attempt *attempt) {
     attempt->started_ns = began ? began + offset : attempt->ended_ns;
 }
 
-/* To a list of the finishers. Wakes one where it changes what is ripe, or when. */
+/* Adds the work to a list of the finishers. Wakes one if that changes which list is ripe, or
+ * when. */
 void bhi_runner_finish(struct bhi_runner *runner, struct bhi_work_list *list,
                        struct bhi_work *work) {
     bhi_work_push(list, work);
@@ -79,13 +80,13 @@ bh_status bhi_work_blame(int sys_errno, bh_status otherwise) {
     case ETIMEDOUT:
     case ESTALE:
     case EHOSTDOWN:
-        return BH_SYSTEM; /* the machine's affair: it may be better later */
+        return BH_SYSTEM; /* due to the machine: it may pass */
     default:
-        return otherwise; /* the path's affair */
+        return otherwise; /* due to the path */
     }
 }
 
-/* What did not do well with an input may be the input's fault: the next job loads it anew. */
+/* If a job with an input failed, the input may be the cause: the next job loads it again. */
 static bool is_spoilt(const struct bhi_work *work) {
     const bh_verdict *verdict = &work->attempt.verdict;
     return verdict->status != BH_OK && verdict->hops > 0;

@@ -1,30 +1,31 @@
-/* The course of one attempt: which list it is in, how it ends, and what it gives back. */
+/* One attempt: which list it is in, how it ends, and what it gives back. */
 #ifndef BHI_BATCH_RUNNER_WORK_H
 #define BHI_BATCH_RUNNER_WORK_H
 
 #include "batch/runner/state.h"
 
-/* There is something for the main thread to do. With the lock. */
+/* Tells the main thread that there is something to do. Call it with the lock. */
 void bhi_runner_wake(struct bhi_runner *runner);
-/* Moves a work that the caller has on to |stage|, in the counts. With the lock. */
+/* Moves a work of the caller to |stage| in the counts. Call it with the lock. */
 void bhi_work_enter(struct bhi_work *work, enum bhi_work_stage stage);
-/* When the attempt began and ended, by the calendar, from its verdict. */
+/* Sets when the attempt began and ended, as calendar times, from its verdict. */
 void bhi_work_set_times(struct bhi_attempt *attempt);
-/* The attempt is over; the caller has filled in the verdict. Gives it to the main thread. */
+/* Ends the attempt, whose verdict the caller has filled in, and gives it to the main thread. */
 void bhi_work_end(struct bhi_work *work);
-/* The attempt ends without an event, or with another verdict than the event's. */
+/* Ends the attempt without an event, or with another verdict than the event's. */
 void bhi_work_refuse(struct bhi_work *work, bh_status status, int sys_errno, const char *format,
                      ...) __attribute__((format(printf, 4, 5)));
-/* For its submission: of all pieces of an expression together, as `bulkhead eval` has a deadline
- * for each, however many they are. */
+/* Returns the deadline for its submission. It covers all pieces of an expression: `bulkhead eval`
+ * gives each piece this deadline. */
 uint64_t bhi_work_deadline(const struct bhi_work *work);
-/* The temporary name of binding |index|. */
+/* Writes the temporary name of binding |index|. */
 void bhi_work_temporary(const struct bhi_work *work, uint32_t index, char *out, size_t capacity);
-/* Gives back what was staged: buffers, cache entries, memory. */
+/* Releases what was staged: buffers, cache entries, memory. */
 void bhi_work_release(struct bhi_work *work);
-/* What a job is told whose file the system refuses: BH_SYSTEM may pass by, |otherwise| not. */
+/* Returns the status for a job whose file the system refuses: BH_SYSTEM if that may pass, else
+ * |otherwise|. */
 bh_status bhi_work_blame(int sys_errno, bh_status otherwise);
-/* Gives |work| to the finishers: |list| is to_write or to_place. With the lock. */
+/* Gives |work| to the finishers; |list| is to_write or to_place. Call it with the lock. */
 void bhi_runner_finish(struct bhi_runner *runner, struct bhi_work_list *list,
                        struct bhi_work *work);
 
