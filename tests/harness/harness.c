@@ -71,7 +71,6 @@ void bht_fail(const char *file, int line, const char *format, ...) {
     va_end(arguments);
     fprintf(stderr, "%s:%d: %s\n", file, line, text);
     describe_once();
-    bht_faults_forget();
     fflush(NULL);
     _exit(EXIT_FAILED);
 }
@@ -206,7 +205,6 @@ __attribute__((noreturn)) static void run_in_child(const struct bht_test *test) 
     if (describe) {
         start_watch(limit_seconds(test));
     }
-    bht_faults_begin();
     struct bht_counts before = bht_count_self();
     if (begin_test) {
         begin_test();
@@ -293,6 +291,7 @@ static void sweep(pid_t group) {
 
 static bool run_test(const struct bht_test *test) {
     uint64_t start = bht_now_ns();
+    bht_faults_begin();
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
@@ -316,6 +315,7 @@ static bool run_test(const struct bht_test *test) {
     }
     close(pidfd);
     sweep(pid);
+    bht_faults_end();
     char text[128];
     const char *why = judge(test, status, timed_out, text, sizeof text);
     double milliseconds = (double)(bht_now_ns() - start) / 1e6;

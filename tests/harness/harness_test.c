@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void broken_equality(void) {
@@ -90,6 +91,16 @@ static void broken_fault(void) {
     write_notes("plan=/x,?1:started:1=kill,2:started:1=kill", false, "");
 }
 
+/* Noted in a host that is killed. */
+static void broken_fault_of_a_host(void) {
+    const pid_t host = fork();
+    if (host == 0) {
+        write_notes("?1:started:1=kill,2:started:1=stop", false, "");
+        kill(getpid(), SIGKILL);
+    }
+    BHT_EQ(waitpid(host, NULL, 0), host);
+}
+
 static void broken_fault_name(void) {
     write_notes("1:stared:1=kill", false, "1:stared:1=kill");
 }
@@ -113,6 +124,7 @@ static const struct {
     {BHT_TEST(broken_wait), "still not true after 20 ms: never"},
     {BHT_DEATH_TEST(broken_survivor, SIGKILL), "must die of signal 9"},
     {BHT_TEST(broken_fault), "the fault 2:started:1=kill has never happened"},
+    {BHT_TEST(broken_fault_of_a_host), "the fault 2:started:1=stop has never happened"},
     {BHT_TEST(broken_fault_name), "this build knows no fault 1:stared:1=kill"},
 };
 

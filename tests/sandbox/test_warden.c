@@ -302,9 +302,7 @@ static void host_killed_child_stays(void) {
 
 static void host_killed_worker_hangs(void) {
     struct cast cast = {.scene = new_scene()};
-    char noted[256]; /* here: the host is another process, in which nothing is noted */
-    bht_faults_note("1:warm_up:1=hang", noted, sizeof noted);
-    set_scene(&cast, &(struct script){.faults = noted, .half_started = true});
+    set_scene(&cast, &(struct script){.faults = "1:warm_up:1=hang", .half_started = true});
     WAIT_UNTIL(bht_faults_happened(), 20000);
     kill_host(&cast);
     expect_all_gone(&cast);
