@@ -472,17 +472,36 @@ static void too_few(void) {
         BHT_WITHIN(bhi_power_needed(bhi_power_rate(count)), count, count + 1);
         BHT_WITHIN(bhi_power_needed(bhi_power_rate(count) * 0.999), count, 2 * count + 1);
     }
-    killed_by_signal(&s);
-    judge(&s.tale);
-    const uint64_t compared = result.compared;
-    BHT_EQ(compared, result.ready);
-    for (int enough = 0; enough < 2; enough++) {
+    /* One in 100 was asked for: one result too few, exactly enough, one more. */
+    for (uint64_t count = 298; count <= 300; count++) {
         killed_by_signal(&s);
-        s.tale.history.header.find_rate = bhi_power_rate(compared) * (enough ? 1.001 : 0.999);
+        s.tale.history.header.find_rate = 0.01;
+        judge(&s.tale); /* what the scene has, and what judge() adds */
+        const uint64_t has = result.compared;
+        killed_by_signal(&s);
+        s.tale.history.header.find_rate = 0.01;
+        for (uint64_t i = has; i < count; i++) {
+            tale_ready(&s.tale, tale_op(&s.tale, 1, 0, 0), 1001, 17);
+        }
         judge(&s.tale);
+        BHT_EQ(result.compared, count);
+        BHT_EQ(result.compared, result.ready);
+        const bool enough = count >= 299;
         BHT_EQ(result.verdict, enough ? BHI_CHAOS_VALID : BHI_CHAOS_UNKNOWN);
         BHT_EQ(result.by_anomaly[BHI_ANOMALY_UNKNOWN], !enough);
         BHT_EQ(!!strstr(all_findings(), "too few operations"), !enough);
+    }
+    /* As many results as a rate needs are enough for it, and one less are too few, whichever it is. */
+    for (int enough = 0; enough < 2; enough++) {
+        killed_by_signal(&s);
+        judge(&s.tale);
+        const uint64_t compared = result.compared, needed = compared + !enough;
+        killed_by_signal(&s);
+        s.tale.history.header.find_rate = (bhi_power_rate(needed) + bhi_power_rate(needed - 1)) / 2;
+        BHT_EQ(bhi_power_needed(s.tale.history.header.find_rate), needed);
+        judge(&s.tale);
+        BHT_EQ(result.compared, compared);
+        BHT_EQ(result.verdict, enough ? BHI_CHAOS_VALID : BHI_CHAOS_UNKNOWN);
     }
 }
 

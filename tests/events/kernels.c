@@ -274,7 +274,7 @@ static void case_33_a_failed_compile_fails_its_own(void) {
     bh_kernel *bad = named(s.context, "twice", "bad");
     bh_binding bindings[2];
     bh_command command = unary(bad, bindings, s.x, s.w);
-    /* Queued at once, on both sides of it. */
+    /* What is queued behind it: one needs its output, one does not. */
     bh_event *failed = ev_submit(s.a, &command, 1, NULL, 0);
     bh_event *good = ev_square(&s, s.a, s.x, s.y, NULL, 0);
     bh_event *needs = ev_square(&s, s.a, s.w, s.z, NULL, 0);
