@@ -1,7 +1,7 @@
 /* bulkhead batch.
  *
- * Order: what can be refused without touching anything is; then the files are looked at; then the
- * state folder is opened and the jobs are in it; only then, workers.
+ * The order: refuse what can be refused without opening files; check the files; open the state
+ * folder and add the jobs to it; only then start workers.
  */
 #include <bulkhead/bulkhead.h>
 #include <errno.h>
@@ -32,8 +32,8 @@
 
 enum { MOST_STREAMS = 256, DEFAULT_STREAMS = 2, DEFAULT_RETRIES = 2 };
 
-/* Of a context with one stream 40, of a loader or a compiler 12 (docs/descriptors.md). Everything
- * else, further streams too, waits until there is room. */
+/* A context with one stream needs 40, a loader or a compiler 12 (docs/descriptors.md). Everything
+ * else, also further streams, waits until descriptors are free. */
 static const uint32_t least_descriptors = 52;
 
 struct batch {
@@ -53,7 +53,7 @@ struct batch {
     struct bhi_batch_jobs jobs;
     struct bhi_queue *queue;
     bh_context *context;
-    char selector[BHI_SELECTOR]; /* of the device; empty: the default */
+    char selector[BHI_SELECTOR]; /* of the device; "": the default */
     struct bhi_batch_progress progress;
     struct bhi_queue_counts counts;
     uint64_t began_ns, ran;
@@ -122,7 +122,7 @@ static bool parse_item(struct batch *batch, const struct bhi_arg *item,
     }
 }
 
-/* What only looks runs nothing, and reports nothing of a run. */
+/* --verify and --dry-run run nothing, so they exclude options for a run. */
 static bool check_options(const struct batch *batch, struct bhi_complaint *complaint) {
     if (batch->retry_failed && !batch->resume) {
         return bhi_refuse(complaint, "--retry-failed needs --resume");
@@ -178,7 +178,7 @@ static bool parse(struct batch *batch, const struct bhi_args *args,
 /* -- jobs ---------------------------------------------------------------------------------------
  */
 
-/* Bad lines end it, unless the others are to go on. */
+/* Bad lines end the batch, unless --keep-going skips them. */
 static int judge_lines(const struct batch *batch) {
     const size_t bad = batch->jobs.bad;
     if (!bad || batch->keep_going) {
@@ -197,7 +197,7 @@ static int queue_exit_status(enum bhi_queue_result result, const struct bhi_comp
     return result == BHI_QUEUE_BAD_INPUT ? BHI_EXIT_USAGE : BHI_EXIT_ENVIRON;
 }
 
-/* Whether something is kept there: what only looks makes nothing. */
+/* Does the folder hold a batch? --verify and --dry-run must not make one. */
 static bool has_state(const struct batch *batch) {
     char *path = NULL;
     if (asprintf(&path, "%s/batch.db", batch->state) < 0) {
@@ -223,8 +223,8 @@ static int open_queue(struct batch *batch) {
     return queue_exit_status(bhi_queue_open(&options, &batch->queue, &complaint), &complaint);
 }
 
-/* What a bad line leaves behind is told as that, not as a missing file; and a missing file leaves
- * others behind. */
+/* Orphans are dropped twice. First, so that what depends on a bad line is reported as that and not
+ * as a missing file. And again, because a missing file makes further orphans. */
 static int check_jobs(struct batch *batch, const char *folder) {
     struct bhi_batch_jobs *jobs = &batch->jobs;
     int exit_status = BHI_EXIT_READY;
@@ -237,8 +237,8 @@ static int check_jobs(struct batch *batch, const char *folder) {
     return exit_status == BHI_EXIT_READY ? judge_lines(batch) : exit_status;
 }
 
-/* A batch that begins leaves no state where it is refused; one that goes on has to be looked into
- * before its files are: what is done needs no inputs any more. */
+/* A new batch is checked before its folder is made, so a refused one leaves no state. A resumed
+ * batch is opened before its files are checked: a finished job needs its inputs no more. */
 static int submit_jobs(struct batch *batch) {
     struct bhi_complaint complaint;
     char *folder = getcwd(NULL, 0);
@@ -248,7 +248,7 @@ static int submit_jobs(struct batch *batch) {
         return BHI_EXIT_ENVIRON;
     }
     if (batch->dry_run && !has_state(batch)) {
-        batch->resume = false; /* it would just start */
+        batch->resume = false; /* there is nothing to resume */
         if (batch->redo_count) {
             bhi_complain("batch", "%s has no job \"%s\" to run again", batch->state,
                          batch->redo[0]);
@@ -276,7 +276,7 @@ static int submit_jobs(struct batch *batch) {
 
 static int read_jobs(struct batch *batch) {
     int exit_status = bhi_batch_jobs_read(&batch->jobs, batch->jobs_path);
-    batch->jobs.contents = batch->dry_run; /* else each is read when its job's turn comes */
+    batch->jobs.contents = batch->dry_run; /* otherwise when the job's turn comes */
     if (exit_status != BHI_EXIT_READY) {
         return exit_status;
     }
@@ -284,7 +284,7 @@ static int read_jobs(struct batch *batch) {
         bhi_complain("batch", "%s: it contains no jobs", batch->jobs.name);
         return BHI_EXIT_USAGE;
     }
-    /* It will be refused: what files are missing is told in one go. */
+    /* The batch will be refused: missing files are reported now, together with the bad lines. */
     if (batch->jobs.bad && !batch->keep_going && !batch->resume) {
         char *folder = getcwd(NULL, 0);
         batch->jobs.roots_only = true;
@@ -298,7 +298,7 @@ static int read_jobs(struct batch *batch) {
     return judge_lines(batch);
 }
 
-/* The report comes last: that it can be written is found out first. */
+/* The page is written at the end, but whether it can be written is checked first. */
 static int check_html(const struct batch *batch) {
     struct bhi_complaint complaint;
     if (!batch->html || bhi_page_check(batch->html, &complaint)) {
@@ -314,13 +314,13 @@ static int check_html(const struct batch *batch) {
 static int open_context(struct batch *batch) {
     bh_context_options options;
     int exit_status = BHI_EXIT_READY;
-    /* Buffers and outputs are descriptors, and there are many at a time. */
+    /* Buffers and outputs use descriptors, many at a time. */
     (void)bhi_descriptors_raise(UINT64_MAX);
     if (!bhi_descriptors_make_room("batch", "a batch", least_descriptors)) {
         return BHI_EXIT_ENVIRON;
     }
     bh_context_options_init(&options);
-    options.quarantine_deaths = 0; /* jobs are quarantined here, not kernels */
+    options.quarantine_deaths = 0; /* the batch quarantines jobs, not kernels */
     options.cache_dir = batch->cache_dir;
     batch->context = bhi_session_open_with("batch", batch->verbose, &options, &exit_status);
     return exit_status;
@@ -329,7 +329,7 @@ static int open_context(struct batch *batch) {
 /* -- running ------------------------------------------------------------------------------------
  */
 
-/* Bad lines are jobs that have failed, for who reads it. */
+/* Bad lines count as failed jobs. */
 static void set_counts(struct batch *batch, const struct bhi_queue_counts *counts) {
     batch->counts = *counts;
     batch->counts.total += batch->jobs.bads_count;
@@ -376,7 +376,7 @@ static void on_waits(void *user, const char *why) {
     bhi_progress_waits(&batch->progress, why);
 }
 
-/* What there is no memory for is told on standard error alone. */
+/* If there is no memory for the entry, the job is reported on standard error only. */
 static void on_stuck(void *user, const struct bhi_job *job, const char *why) {
     struct batch *batch = user;
     bhi_progress_stuck(&batch->progress, job, why);
@@ -402,7 +402,7 @@ static void free_stuck(struct batch *batch) {
 }
 
 static int count_exit_status(const struct batch *batch) {
-    const uint64_t *of = batch->counts.of; /* bad lines among them */
+    const uint64_t *of = batch->counts.of; /* including bad lines */
     return of[BHI_JOB_FAILED] + of[BHI_JOB_QUARANTINED] > 0 ? BHI_EXIT_POISONED : BHI_EXIT_READY;
 }
 
@@ -454,15 +454,15 @@ static int run_jobs(struct batch *batch) {
     case BHI_RUNNER_ENVIRON:
         break;
     }
-    /* Where the state's disk is full that is said already. */
+    /* A full disk of the state folder is reported already. */
     bhi_complain("batch", "%s%s", complaint.text,
                  strstr(complaint.text, "--resume") ? ""
                                                     : "; see bulkhead doctor; --resume continues");
     return BHI_EXIT_ENVIRON;
 }
 
-/* What became of it, also of a batch that was cut short. A journal that is broken tells nothing
- * more: that has been said. */
+/* Reports the batch, also one that was cut short. With a broken journal it reports nothing: the
+ * error was printed. */
 static int report(struct batch *batch, int exit_status) {
     struct bhi_complaint complaint;
     struct bhi_report_run run = {
@@ -485,7 +485,7 @@ static int report(struct batch *batch, int exit_status) {
         }
         return BHI_EXIT_ENVIRON;
     }
-    /* First, as it can fail, and the others say with what status the program ends. */
+    /* The page comes first, because it can fail, and the other reports give the exit status. */
     if (batch->html && !bhi_report_html(batch->html, batch->queue, &run, &complaint)) {
         bhi_complain("batch", "--html %s: %s", batch->html, complaint.text);
         run.exit_status = BHI_EXIT_ENVIRON;
@@ -493,7 +493,7 @@ static int report(struct batch *batch, int exit_status) {
     const bool told = batch->json ? bhi_report_json(batch->queue, &run)
                                   : bhi_report_table(stdout, batch->queue, &run);
     if (!told && ferror(stdout)) {
-        return BHI_EXIT_ENVIRON; /* the end of the program says so */
+        return BHI_EXIT_ENVIRON; /* the end of the program reports it */
     }
     if (!told) {
         bhi_complain("batch", "the state folder cannot be read for the summary");
@@ -502,7 +502,7 @@ static int report(struct batch *batch, int exit_status) {
     return run.exit_status;
 }
 
-/* Nothing is run, and no device is needed. */
+/* --verify and --dry-run: nothing runs, and no device is needed. */
 static int look(struct batch *batch) {
     int exit_status;
     if (batch->verify && !has_state(batch)) {

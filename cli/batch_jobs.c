@@ -19,7 +19,7 @@ static void free_bad(const struct bhi_report_bad *bad) {
     free((char *)bad->message);
 }
 
-/* For the report. A line with several faults is told of once there. */
+/* Keeps a bad line for the report, which lists a line once, however many errors it has. */
 static void note_bad(struct bhi_batch_jobs *jobs, size_t line, const char *id, const char *origin,
                      const char *message) {
     char name[BHI_JOB_ID + 1];
@@ -69,7 +69,7 @@ static bool take_line(void *user, size_t line, struct bhi_job_spec *spec, const 
     }
     if (!BHI_ARRAY_RESERVE(jobs->specs, jobs->capacity, jobs->count + 1)) {
         bhi_job_spec_free(spec);
-        jobs->capacity = 0; /* says so */
+        jobs->capacity = 0; /* marks that memory has run out */
         return false;
     }
     jobs->specs[jobs->count++] = *spec;
@@ -131,7 +131,8 @@ static void take_fault(void *user, size_t index, const struct bhi_complaint *com
     tell(flight->jobs, spec->line, spec->id, "", complaint);
 }
 
-/* Ids of the queue's jobs: all, or those that will not run any more: what is sealed is complete. */
+/* Ids of the queue's jobs: all, or only those that will not run any more. A sealed job is
+ * complete. */
 struct known {
     struct bhi_queue *queue;
     struct bhi_names names;
@@ -181,7 +182,7 @@ int bhi_batch_jobs_check(struct bhi_batch_jobs *jobs, struct bhi_queue *queue, c
     return good && !flight.no_memory && !jobs->no_memory ? BHI_EXIT_READY : out_of_memory();
 }
 
-/* The first dependency of |spec| that will not be there; NULL: all are. */
+/* Returns the first dependency of |spec| that will not exist, or NULL. */
 static const char *find_orphan(const struct bhi_job_spec *spec, const struct known *known,
                                const struct bhi_names *ids, const bool *dropped) {
     for (size_t i = 0; i < spec->depends_count; i++) {
@@ -197,10 +198,10 @@ static const char *find_orphan(const struct bhi_job_spec *spec, const struct kno
 struct fall {
     struct bhi_batch_jobs *jobs;
     const struct known *known;
-    const struct bhi_names *ids; /* number of a name: index of the job */
+    const struct bhi_names *ids; /* number of an id = index of the job */
     bool *dropped;
-    size_t *queue, count;  /* those that fell; owned */
-    size_t *first, *edges; /* who needs job |i|: first[i] to first[i + 1] of |edges|; owned */
+    size_t *queue, count;  /* the dropped jobs, in order; owned */
+    size_t *first, *edges; /* job |i| is needed by first[i] to first[i + 1] of |edges|; owned */
 };
 
 static bool begin_fall(struct fall *fall) {
@@ -215,7 +216,8 @@ static bool begin_fall(struct fall *fall) {
     if (!fall->queue || !fall->first || !fall->edges) {
         return false;
     }
-    /* Counted, then placed: each place moves on to where the next one's begin. */
+    /* The first pass counts the edges, the second places them. Placing moves each first[] to where
+     * the next job's edges begin. */
     for (int placing = 0; placing < 2; placing++) {
         for (size_t i = 0; i < jobs->count; i++) {
             for (size_t k = 0; k < jobs->specs[i].depends_count; k++) {
@@ -262,7 +264,7 @@ static void drop_orphan(struct fall *fall, size_t index) {
     tell(fall->jobs, spec->line, spec->id, origin, &complaint);
 }
 
-/* One that is dropped may leave others behind, before it in the file, too. */
+/* A dropped job can make others orphans, also earlier ones in the file. */
 static bool drop_orphans(struct fall *fall) {
     const bool good = begin_fall(fall);
     for (size_t i = 0; good && i < fall->jobs->count; i++) {
@@ -295,7 +297,7 @@ int bhi_batch_jobs_drop_orphans(struct bhi_batch_jobs *jobs, struct bhi_queue *q
         good = twice || bhi_names_add(&ids, jobs->specs[i].id) != BHI_NO_NAME;
     }
     struct fall fall = {.jobs = jobs, .known = &known, .ids = &ids, .dropped = dropped};
-    if (good && !twice) { /* else the queue says so, with both lines */
+    if (good && !twice) { /* otherwise the queue reports this, with both lines */
         good = drop_orphans(&fall);
     }
     bhi_names_fini(&known.names);

@@ -9,30 +9,32 @@
 
 struct bhi_batch_jobs {
     const char *path;           /* as given */
-    const char *name;           /* for complaints: "-" is called so */
-    struct bhi_job_spec *specs; /* owned, each too */
+    const char *name;           /* for messages: the name for "-", or the path */
+    struct bhi_job_spec *specs; /* owned, each one too */
     size_t count, capacity;
     bool no_memory;
-    bool roots_only; /* files are looked for of those that depend on nothing: lines are bad, and
-                        what would write the others' inputs is not known */
-    bool contents;   /* what is in kernels and inputs is looked at, too */
-    size_t bad;      /* lines that were refused, and told */
-    struct bhi_report_bad *bads; /* owned, and their texts: what is known of each */
+    bool roots_only; /* check files only of jobs without dependencies: lines are bad, so it is
+                      * unknown what writes the other inputs */
+    bool contents;   /* also check the content of kernels and inputs */
+    size_t bad;      /* lines that were refused and reported */
+    struct bhi_report_bad *bads; /* owned, with their texts */
     size_t bads_count, bads_capacity;
-    struct bhi_names bad_ids; /* of |bads|, by index; what is no id begins with a line end */
-    size_t bad_line;          /* the last one of them: a line with several faults counts once */
+    struct bhi_names bad_ids; /* of |bads|, by index; a newline begins one without an id */
+    size_t bad_line;          /* the last bad line; with several errors it counts once */
 };
 
-/* Reads all lines. Returns an exit status: 0 also where lines are bad. */
+/* Reads all lines. Returns an exit status, which is 0 even if lines are bad. */
 int bhi_batch_jobs_read(struct bhi_batch_jobs *jobs, const char *path);
-/* Looks at the files of those jobs that |queue| (NULL: there is none yet) has not at an end for
- * good; those whose files are missing, or that would replace the batch's own (|state| is its
- * folder), are told, and dropped. Returns an exit status, as above. */
+/* Checks the files of jobs that |queue| (NULL: none yet) has not ended for good. Reports and drops
+ * a job whose files are missing, or that would replace the batch's own files (|state| is its
+ * folder). Returns an exit status, as above. */
 int bhi_batch_jobs_check(struct bhi_batch_jobs *jobs, struct bhi_queue *queue, const char *folder,
                          const char *state);
-/* Drops those that depend on what is neither there nor in |queue|. As above. */
+/* Drops jobs that depend on a job that is neither here nor in |queue|. Returns an exit status, as
+ * above. */
 int bhi_batch_jobs_drop_orphans(struct bhi_batch_jobs *jobs, struct bhi_queue *queue);
-/* Of bad lines that are jobs of |queue| from earlier, those tell. As above. */
+/* Drops bad lines from the report if their job is in |queue| already: the queue reports that job.
+ * Returns an exit status, as above. */
 int bhi_batch_jobs_drop_known(struct bhi_batch_jobs *jobs, struct bhi_queue *queue);
 void bhi_batch_jobs_free(struct bhi_batch_jobs *jobs);
 

@@ -7,13 +7,13 @@
 struct bhi_batch_look {
     const char *jobs_path, *state;
     bool json, verbose;
-    size_t bad; /* lines, which are no jobs */
+    size_t bad; /* bad lines, which are no jobs */
 };
 
-/* --dry-run: prints what |queue|, which is dry and has all jobs, would run, in order. It has ended
- * them then. Returns an exit status. */
+/* --dry-run: prints in which order |queue| would run its jobs. |queue| must be dry and have all
+ * jobs; this ends them. Returns an exit status. */
 int bhi_batch_plan(struct bhi_queue *queue, const struct bhi_batch_look *look);
-/* --verify: prints which outputs of |queue|'s jobs that are done are not what was written. Returns
+/* --verify: prints which outputs of |queue|'s finished jobs differ from what was written. Returns
  * an exit status. */
 int bhi_batch_verify(struct bhi_queue *queue, const struct bhi_batch_look *look);
 

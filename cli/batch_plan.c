@@ -19,11 +19,11 @@ enum { COLUMN_COUNT = sizeof columns / sizeof columns[0], NAMED = 8 };
 
 struct plan {
     struct bhi_columns table;
-    json_t *list; /* owned; NULL: a table is printed */
+    json_t *list; /* owned; NULL: print a table */
     uint64_t count;
 };
 
-/* "a, b and 5 more"; "-": nothing. */
+/* Writes "a, b and 5 more", or "-" for nothing. */
 static void name_needs(const json_t *needs, char *out, size_t capacity) {
     size_t used = 0, i;
     json_t *id;

@@ -1,4 +1,4 @@
-/* Whether the outputs of a batch are what was written (--verify): there, and of the size and the
+/* --verify: are the outputs of a batch still what was written? They must exist, with the size and
  * time that were recorded before they were put in their places. */
 #include <errno.h>
 #include <jansson.h>
@@ -29,11 +29,11 @@ static const char *const texts[FINDINGS] = {
     [UNKNOWN] = "has no size and time in the record",
 };
 
-/* One output of a job that is done, or is being put in its place. */
+/* An output of a job that is done or sealed. */
 struct output {
-    char *id, *path; /* owned; as written */
+    char *id, *path; /* owned; path as written */
     size_t line;
-    uint32_t file; /* index of its path, normalized */
+    uint32_t file; /* index of the normalized path */
     uint64_t ended_ns;
     bool done, known;
     struct bhi_outfile_mark mark;
@@ -112,14 +112,14 @@ static enum finding look_at(const struct verify *verify, const struct output *ou
     } else if (!file.error) {
         found = CHANGED;
     }
-    file.temporary[0] = 0; /* there was none: nothing is to be removed */
+    file.temporary[0] = 0; /* there is no temporary file to remove */
     bhi_outfile_abandon(&file);
     free(whole);
     return found;
 }
 
-/* Jobs with one output come one after the other: the last to end is the one whose file it is. One
- * that is being put in its place is the last of all. */
+/* Jobs with the same output run one after the other: the file belongs to the last one that ended. A
+ * sealed job counts as last of all. */
 static void find_last(const struct verify *verify, size_t *last) {
     for (size_t i = 0; i < verify->files.count; i++) {
         last[i] = SIZE_MAX;

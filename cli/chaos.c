@@ -1,6 +1,7 @@
 /* bulkhead chaos.
  *
- * The engine runs, the checker judges, the report tells; what passes between them is the history.
+ * The engine runs, the checker judges, the reports show the result. They communicate only through
+ * the history.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,23 +30,23 @@
 enum { DEFAULT_STREAMS = 2, ALL_FAULTS = (1 << BHI_FAULT_KINDS) - 1, EXIT_UNKNOWN = 4 };
 
 static const uint64_t default_duration_ns = 60000000000u;
-/* Measured at its busiest: 73 with one stream, 415 with 12. A run that is out of them for good does
- * not get on, and its verdict is about that. */
+/* The highest measured use is 73 with one stream and 415 with 12. If a run has too few for good, it
+ * makes no progress, and its result says only that. */
 static const uint32_t base_descriptors = 96, stream_descriptors = 64;
 static const uint64_t most_faults = 100000000;
-static const unsigned most_numbered = 100000; /* histories of the same seed in a folder */
+static const unsigned most_numbered = 100000; /* the most histories of one seed in a folder */
 static const double default_rate = 20, least_rate = 0.001, most_rate = 10000;
 static const double default_find_rate = 0.01, least_share = 1e-7;
-static const uint64_t plain_line_ns = 10000000000u; /* between lines where there is no terminal */
+static const uint64_t plain_line_ns = 10000000000u; /* between lines if there is no terminal */
 
 struct chaos {
     struct bhi_engine_options options;
     const char *device, *history_path, *replay_path, *check_path, *html;
     bool seeded, json, terminal, ran;
     char selector[BHI_SELECTOR];
-    char default_name[48], default_path[80]; /* the second with a number, where it needs one */
+    char default_name[48], default_path[80]; /* the second gets a number if the name is taken */
     struct bhi_history history, replayed;
-    pthread_mutex_t telling; /* what goes to stderr comes from several threads */
+    pthread_mutex_t telling; /* several threads write to stderr */
     uint64_t told_ns;
     bool shown;
 };
@@ -67,7 +68,7 @@ static bool parse_rate(const char *text, double *out_rate, struct bhi_complaint 
     return true;
 }
 
-/* 0.001, or 1/1000. */
+/* Parses 0.001 or 1/1000. */
 static bool parse_share(const char *text, double *out_share, struct bhi_complaint *complaint) {
     char *end;
     double of = 1;
@@ -136,14 +137,13 @@ static bool parse_item(struct chaos *chaos, const struct bhi_arg *item,
     }
 }
 
-/* What a saved history says already cannot be said again. */
+/* Options of a run are refused with a saved history, which contains them already. */
 static bool check_excluded(const struct chaos *chaos, const struct bhi_args *args,
                            struct bhi_complaint *complaint) {
     static const enum bhi_option_id of_a_run[] = {
         BHI_CHAOS_SEED,    BHI_CHAOS_COUNT,    BHI_CHAOS_STREAM_COUNT,
         BHI_CHAOS_FAULTS,  BHI_CHAOS_RATE,     BHI_CHAOS_FIND_RATE,
-        BHI_CHAOS_OUTSIDE, BHI_CHAOS_DURATION, /* from here on: also of a check
-                                                */
+        BHI_CHAOS_OUTSIDE, BHI_CHAOS_DURATION, /* these two also with a check */
         BHI_CHAOS_HISTORY, BHI_CHAOS_DEVICE,   BHI_CHAOS_REPLAY};
     const char *source = chaos->check_path ? "check" : chaos->replay_path ? "replay" : NULL;
     const size_t count = chaos->check_path ? sizeof of_a_run / sizeof of_a_run[0] : 8;
@@ -223,7 +223,8 @@ static int refuse_file(const char *option, const char *path,
     return BHI_EXIT_USAGE;
 }
 
-/* The file that is replayed is evidence: under whichever name, it is not written over. */
+/* Is |path| the file that is replayed? It is evidence, so it must not be overwritten under any
+ * name. */
 static bool is_replayed(const struct chaos *chaos, const char *path) {
     struct stat replayed, there;
     if (!chaos->replay_path || stat(path, &there) != 0) {
@@ -235,7 +236,7 @@ static bool is_replayed(const struct chaos *chaos, const char *path) {
            there.st_ino == replayed.st_ino;
 }
 
-/* That a file can be written is found out before a run that may take hours. */
+/* Checks that the history can be written before a run that may take hours. */
 static int check_history(const struct chaos *chaos) {
     struct bhi_complaint complaint;
     struct bhi_outfile file = BHI_OUTFILE_CLOSED;
@@ -260,7 +261,7 @@ static void name_default(struct chaos *chaos, unsigned number) {
              suffix);
 }
 
-/* What is not valid is saved without being asked to, under the first name that is free. */
+/* A run that is not valid is saved even without --history, under the first free name. */
 static int check_default(struct chaos *chaos) {
     struct bhi_complaint complaint;
     struct bhi_outfile file;
@@ -294,7 +295,7 @@ static bool same_file(const char *one, const char *other) {
     return same;
 }
 
-/* A page is written after the history, and would find that there. */
+/* The page is written after the history, so it must not be the same file. */
 static int check_html(const struct chaos *chaos, const char *history_path) {
     struct bhi_complaint complaint;
     if (!chaos->html ||
@@ -311,7 +312,7 @@ static int tell_cancelled(void) {
     return bhi_interrupt_exit_status();
 }
 
-/* A signal ends a read from a pipe, which is no fault of what came through it. */
+/* A signal may end a read from a pipe; then the file is not to blame. */
 static int load(const char *option, const char *path, struct bhi_history *history) {
     struct bhi_complaint complaint;
     const bool good = bhi_history_load(path, history, &complaint);
@@ -341,14 +342,14 @@ static int load_replayed(struct chaos *chaos) {
     options->streams = header->streams;
     options->fault_set = header->fault_set;
     options->rate = header->rate;
-    options->find_rate = 0; /* it looks for what was found */
+    options->find_rate = 0; /* the run searches for the known finding */
     options->outside = header->outside;
     options->replay = &chaos->replayed;
     return BHI_EXIT_READY;
 }
 
 static int choose_seed(struct chaos *chaos) {
-    uint32_t seed; /* short enough to be typed */
+    uint32_t seed; /* 32 bits, so that it is short to type */
     if (!chaos->seeded && !chaos->options.replay) {
         if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed) {
             seed = (uint32_t)bhi_clock_ns();
@@ -361,7 +362,7 @@ static int choose_seed(struct chaos *chaos) {
     return BHI_EXIT_READY;
 }
 
-/* Not more than it needs: the table that is full now and then is this one. */
+/* Makes room only for what is needed, because faults fill this process's table. */
 static int check_descriptors(const struct chaos *chaos) {
     const uint32_t streams = chaos->options.streams;
     const uint32_t needed = base_descriptors + streams * stream_descriptors;
@@ -406,8 +407,8 @@ static int run_engine(struct chaos *chaos) {
     return BHI_EXIT_ENVIRON;
 }
 
-/* Makes the file, so that no other run of the same seed takes the name meanwhile. What is there is
- * evidence, too: it stays. */
+/* Makes the file, so that another run of the same seed cannot take the name. Existing files stay,
+ * because they are evidence too. */
 static bool take_default(struct chaos *chaos, struct bhi_complaint *complaint) {
     int fd = -1;
     for (unsigned number = 1; fd < 0 && number <= most_numbered; number++) {
@@ -438,7 +439,7 @@ static bool save_to(struct chaos *chaos, const char *path, struct bhi_complaint 
     return false;
 }
 
-/* Where it was saved; NULL: it was not, and was not to be, or could not be. */
+/* Returns where the history was saved; NULL if it was not. */
 static const char *save(struct chaos *chaos, bool failing, int *inout_exit) {
     struct bhi_complaint complaint;
     const char *path = chaos->history_path ? chaos->history_path : chaos->default_path;
@@ -469,7 +470,7 @@ static int judge(struct chaos *chaos) {
         bhi_complain("chaos", "out of memory");
         return BHI_EXIT_ENVIRON;
     }
-    /* What was cut short can be looked at all the same. */
+    /* A run that was cut short is checked all the same. */
     int exit_status = chaos->ran && bhi_interrupt_signal() ? bhi_interrupt_exit_status()
                                                            : exit_statuses[result->verdict];
     const char *path = save(chaos, result->verdict != BHI_CHAOS_VALID, &exit_status);

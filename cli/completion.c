@@ -1,5 +1,6 @@
-/* bulkhead completion: what a shell needs to complete the command line, from the tables that parse
- * it. Values are told apart by how help writes them: FILE, B=FILE, B=FILE:DTYPE, TYPE:VALUE. */
+/* bulkhead completion: the scripts with which a shell completes the command line, from the tables
+ * that parse it. The help's notation of a value tells its kind: FILE, B=FILE, B=FILE:DTYPE,
+ * TYPE:VALUE. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@
 #include "tool/isolation.h"
 #include "tool/nearest.h"
 
-/* What can be completed of a value. */
+/* The kinds of values, by what can be completed. */
 enum kind { NOTHING, A_FILE, A_FOLDER, A_PAIR, AN_OUTPUT, A_TYPE, A_WORD, WORDS };
 
 static const char *const kind_names[] = {
@@ -26,7 +27,7 @@ static const char *fault_word(size_t index) {
     return index < BHI_FAULT_KINDS ? bhi_fault_name((enum bhi_fault_kind)index) : NULL;
 }
 
-/* Options that take one of some words, or several with commas between them: as their parsers do. */
+/* Options whose values are one of a few words, or several words separated by commas. */
 static const struct closed {
     enum bhi_option_id option;
     enum kind kind;
@@ -71,7 +72,8 @@ static enum kind kind_of(const struct bhi_option *option) {
                                         : NOTHING;
 }
 
-/* The first sentence of |text|; |quote| gets a backslash where the shell wants one. */
+/* Prints the first sentence of |text|, with a backslash before each character that the shell would
+ * interpret. */
 static void first_sentence(FILE *stream, const char *text, const char *escaped, char quote) {
     const char *end = strstr(text, ". ");
     const size_t length = end ? (size_t)(end - text) : strlen(text) - 1;
@@ -98,8 +100,8 @@ static void print_words(FILE *stream) {
     }
 }
 
-/* The branches of a case over "COMMAND --OPTION": which kind its value is; in bash and zsh alike.
- */
+/* Prints the branches of a case over "COMMAND --OPTION" that give the kind of the value. bash and
+ * zsh use the same text. */
 static void print_kinds(FILE *stream) {
     for (size_t i = 0; i < BHI_COMMANDS; i++) {
         size_t first;
@@ -152,7 +154,7 @@ static const char bash_head[] =
 static const char bash_middle[] = "    esac\n"
                                   "    case $command in\n";
 
-/* lead + candidate is the word; what readline replaces begins behind its last = or :. */
+/* The word is lead + candidate; readline replaces only what follows the last = or :. */
 static const char bash_tail[] =
     "    # What is behind the last separator is completed; readline takes = and : for separators,\n"
     "    # too, and wants only what is behind them.\n"
@@ -395,7 +397,7 @@ static void print_fish(FILE *stream) {
     }
 }
 
-/* Prints the script for |shell|: bash, zsh or fish. False: it is none of these. */
+/* Prints the script for |shell|: bash, zsh or fish. Returns false for other shells. */
 static bool print_script(FILE *stream, const char *shell) {
     if (!strcmp(shell, shells[0])) {
         print_bash(stream);

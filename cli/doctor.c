@@ -26,7 +26,7 @@ static const char *result_name(bh_check_result result) {
     return "absent";
 }
 
-/* What a person should look at: broken is bad even where the layer is optional. */
+/* Marks what a person should look at. BROKEN is bad even if the layer is optional. */
 static const char *mark(const bh_check *check, const char **out_colour) {
     bool bad =
         check->result == BH_CHECK_BROKEN || (check->required && check->result != BH_CHECK_HOLDS);
@@ -62,7 +62,7 @@ static void print_check(const bh_check *check, bool coloured) {
     }
 }
 
-/* Groups in the order in which they first appear, each check once. */
+/* Prints the groups in the order in which they first appear, each check once. */
 static void print_table(const bh_check *checks, size_t count) {
     bool coloured = bhi_text_coloured(stdout);
     bool done[CAPACITY] = {false};

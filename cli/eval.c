@@ -1,9 +1,9 @@
 /* bulkhead eval: a kernel from an expression.
  *
- * Order: what can be refused without the inputs is; their types and shapes, once a loader has read
- * the headers, say what the outputs are; then it goes on as run does, but that what is larger than
- * the device binds is computed in pieces, each a submission. The request's bindings are the inputs,
- * then the outputs: in this order the template binds them.
+ * The order: refuse what can be refused without the inputs; when a loader has read their headers,
+ * infer the outputs from their types and shapes; then go on as run does. Arrays that are larger
+ * than what the device binds are computed in pieces, each a submission. The request's bindings are
+ * first the inputs, then the outputs, in the order in which the template binds them.
  */
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ struct eval {
 /* -- the request --------------------------------------------------------------------------------
  */
 
-/* All options called |name|, in the order given. */
+/* Parses all options called |name|, in the order given. */
 static bool parse_items(struct eval *eval, const struct bhi_args *args, const char *name,
                         struct bhi_complaint *complaint) {
     for (size_t i = 0; i < args->item_count; i++) {
@@ -70,9 +70,9 @@ static bool parse_request(struct eval *eval, const struct bhi_args *args,
         return bhi_refuse(complaint, "there is no output: give it with --out NAME=FILE");
     }
     if (eval->print) {
-        request->repeat = 1; /* no times to tell of */
+        request->repeat = 1; /* there are no times to print */
         request->time = false;
-        request->memory = BH_MEMORY_HOST; /* there is no stream */
+        request->memory = BH_MEMORY_HOST; /* without a stream */
     }
     if (eval->print && request->json) {
         return bhi_refuse(complaint, "--print and --json exclude each other");
@@ -83,7 +83,7 @@ static bool parse_request(struct eval *eval, const struct bhi_args *args,
 /* -- steps --------------------------------------------------------------------------------------
  */
 
-/* The complaint without the call's name. */
+/* Prints the message without the name of the call. */
 static int refused(const struct eval *eval, bh_status status, bh_detail *detail) {
     const char *why = bhi_text_without_call(detail->message);
     if (status == BH_INVALID_ARGUMENT || status == BH_TOO_LARGE) {
@@ -138,7 +138,8 @@ static int infer_outputs(struct eval *eval) {
     return bhi_run_refused(eval->run, BH_TOO_LARGE, &complaint);
 }
 
-/* Inputs from files are there; this is standard input. The outputs' arrays are not known yet. */
+/* Fills the input from standard input; those from files are loading. Outputs are left out, because
+ * their arrays are unknown yet. */
 static int fill_inputs(struct eval *eval) {
     struct bhi_run_request *request = &eval->run->request;
     const uint32_t all = request->binding_count;
@@ -170,7 +171,7 @@ static int print_source(struct eval *eval) {
     return exit_status;
 }
 
-/* How many bytes of an array a submission binds; 0: all of it. */
+/* Computes how many bytes of an array a submission binds; 0: all. */
 static int choose_piece(struct eval *eval, uint64_t *out_bytes) {
     uint64_t whole;
     bh_detail detail = {0};
@@ -227,8 +228,8 @@ static int make_kernel(struct eval *eval) {
     return BHI_EXIT_READY;
 }
 
-/* Has the worker map and import all arrays. What is large takes seconds, which are no part of any
- * piece: so this has no deadline, and a signal ends it. */
+/* Makes the worker map and import all arrays. This takes seconds for large arrays and must not
+ * count as time of a piece. So it has no deadline; a signal ends it. */
 static int attach_all(struct eval *eval) {
     struct bhi_run *run = eval->run;
     bh_command commands[BH_MAX_PARAMETERS];

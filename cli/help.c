@@ -59,7 +59,7 @@ static void print_option(FILE *stream, const struct bhi_option *option) {
     bhi_text_wrap(stream, text, OPTION_TEXT, WIDTH);
 }
 
-/* Calls |line| for each line; |verbatim| where it begins with a blank. */
+/* Calls |line| for each line of |text|; |verbatim| if the line begins with a blank. */
 static void each_line(FILE *stream, const char *text,
                       void (*line)(FILE *stream, const char *text, bool verbatim)) {
     char copy[2048];
@@ -122,7 +122,7 @@ void bhi_help_command(FILE *stream, const struct bhi_command *command) {
 }
 
 static void markdown_line(FILE *stream, const char *text, bool verbatim) {
-    /* Two blanks become the four of a code block. */
+    /* Two blanks become the four that begin a code block. */
     fprintf(stream, verbatim ? "  %s\n" : "%s\n", text);
 }
 
@@ -166,7 +166,8 @@ static void print_markdown(FILE *stream) {
     }
 }
 
-/* Text in roff: '\' and a leading '.' or ''' would be read as requests, '-' as a hyphen. */
+/* Prints text as roff: a '\', or a '.' or ''' at the beginning, would be a request, and '-' a
+ * hyphen. */
 static void roff(FILE *stream, const char *text) {
     if (*text == '.' || *text == '\'') {
         fputs("\\&", stream);

@@ -1,4 +1,4 @@
-/* Help for people, as text, as a Markdown page and as a manual page, all from the tables. */
+/* Help as text, as a Markdown page and as a manual page. All of it comes from the tables. */
 #ifndef BHI_CLI_HELP_H
 #define BHI_CLI_HELP_H
 

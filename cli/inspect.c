@@ -1,4 +1,4 @@
-/* bulkhead inspect: what a kernel declares; inspect_tensors.c: what a file of arrays has. */
+/* bulkhead inspect: what a kernel declares. For files of arrays see inspect_tensors.c. */
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "tool/values.h"
 
 static const char command[] = "inspect";
-static const size_t first_text = 1 << 20; /* for a disassembly; most are shorter */
+static const size_t first_text = 1 << 20; /* room for a disassembly; most are shorter */
 
 struct inspect {
     struct bhi_kernel_file file;
@@ -135,7 +135,7 @@ static int fail(struct inspect *inspect) {
     return bhi_session_fail(command, inspect->file.path, inspect->status, &inspect->detail);
 }
 
-/* Once more where the disassembly did not fit. */
+/* Inspects the kernel, and again with more room if the disassembly did not fit. */
 static int ask_all(struct inspect *inspect) {
     int exit_status = BHI_EXIT_READY;
     if (inspect->guarded && !grow_text(inspect, first_text)) {
@@ -171,7 +171,7 @@ static int make_kernel(struct inspect *inspect, const char *name) {
 }
 
 static void print(const struct inspect *inspect, const char *name, bool json) {
-    /* What is compiled has one, main, whatever the source calls it. */
+    /* A compiled module's entry point is main, whatever its name in the source. */
     const bool compiled = bhi_kernel_file_language(&inspect->file) != BHI_LANGUAGE_SPIRV;
     struct bhi_inspected inspected = {.name = name,
                                       .entry =

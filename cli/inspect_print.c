@@ -8,7 +8,7 @@
 #include "tool/json.h"
 #include "tool/text.h"
 
-enum { FEW_SETS = 8 }; /* that a device is taken to have: bh_inspection.guard_set */
+enum { FEW_SETS = 8 }; /* the assumed number of sets of a device: see bh_inspection.guard_set */
 
 /* -- parts --------------------------------------------------------------------------------------
  */
@@ -51,7 +51,7 @@ static int64_t signed_value(const bh_inspected_constant *constant) {
     }
 }
 
-/* As --spec takes it. */
+/* Writes the value in the form that --spec takes. */
 static void value_text(const bh_inspected_constant *constant, char out[64]) {
     if (constant->dtype == BH_DTYPE_BOOL) {
         snprintf(out, 64, "%s", constant->bits ? "true" : "false");
@@ -77,7 +77,7 @@ static void hash_text(const uint8_t hash[32], char out[65]) {
 /* -- for a person -------------------------------------------------------------------------------
  */
 
-/* Cleans what the module's author named. */
+/* Cleans a name that the module's author chose. */
 static const char *clean(const char *name) {
     static char out[128];
     return bhi_text_clean(out, sizeof out, name);
@@ -91,7 +91,7 @@ static void print_list(const char *title, const char names[][64], uint32_t count
     printf("\n");
 }
 
-/* "0.1", of an array of three buffers "0.1[3]". */
+/* Writes "0.1", or "0.1[3]" for an array of three buffers. */
 static int binding_place(const bh_inspected_binding *binding, char *out, size_t size) {
     return binding->count > 1
                ? snprintf(out, size, "%u.%u[%u]", binding->set, binding->binding, binding->count)
@@ -188,7 +188,7 @@ void bhi_inspect_print_guarded(const struct bhi_inspected *inspected) {
            said->loops, said->left_alone, said->covered, said->lowered, said->polled);
     printf("; %u indices are kept in range, %u workgroup variables begin as zero\n", said->clamps,
            said->zeroed);
-    /* Cleaned by the library; it has lines. */
+    /* It has lines, and the library has cleaned it. */
     fputs(inspected->disassembly, stdout);
 }
 
@@ -228,7 +228,7 @@ static json_t *push_json(const bh_inspection *said) {
     return json_pack("{s:I, s:o}", "size", (json_int_t)said->push_size, "members", members);
 }
 
-/* A number that JSON does not have is null. */
+/* A number that JSON cannot represent becomes null. */
 static json_t *value_json(const bh_inspected_constant *constant) {
     if (constant->dtype == BH_DTYPE_BOOL) {
         return json_boolean(constant->bits != 0);

@@ -6,19 +6,19 @@
 
 struct bhi_inspected {
     const char *name, *entry;
-    const char *source_entry; /* what --entry names in a source; NULL: nothing */
+    const char *source_entry; /* the --entry of a source; NULL: none */
     uint8_t hash[32];
     const bh_inspection *said;
-    const char *disassembly; /* guarded; NULL: it is not */
+    const char *disassembly; /* of the guarded module; NULL: not guarded */
 };
 
 void bhi_inspect_print(const struct bhi_inspected *inspected);
-/* The disassembly of the guarded module, behind comments that say what was done. */
+/* Prints the disassembly of the guarded module, after comments about what the guard did. */
 void bhi_inspect_print_guarded(const struct bhi_inspected *inspected);
-/* One JSON object on stdout, and a line end. */
+/* Prints one JSON object and a newline to stdout. */
 void bhi_inspect_print_json(const struct bhi_inspected *inspected);
 
-/* "f32". */
+/* Returns for example "f32". */
 const char *bhi_print_type(bh_dtype dtype);
 
 #endif

@@ -17,12 +17,12 @@
 #include "tool/text.h"
 
 static const char command[] = "inspect";
-static const size_t first_room = 256; /* a second look finds room for more */
+static const size_t first_room = 256; /* for the first call; the second gets room for all */
 
-/* What files of arrays are called. */
+/* Endings of array files. */
 static const struct kind {
     const char *ending;
-    bh_file_format format; /* RAW: it is not read */
+    bh_file_format format; /* RAW: not supported */
     const char *advice;
 } kinds[] = {
     {".npy", BH_FILE_NPY, NULL},
@@ -77,7 +77,7 @@ static bool make_room(struct listing *listing, size_t room) {
     return listing->tensors;
 }
 
-/* Without what the argument says already: the call and the path. */
+/* Prints the message without the call and the path, which the argument shows. */
 static int fail(struct listing *listing) {
     char *message = listing->detail.message;
     const char *path = listing->source.path, *why = bhi_text_without_call(message);
@@ -89,7 +89,7 @@ static int fail(struct listing *listing) {
     return bhi_session_fail(command, path, listing->status, &listing->detail);
 }
 
-/* Once more where there are more than there was room for. */
+/* Lists the arrays, and again with more room if there were more. */
 static int ask_all(struct listing *listing) {
     int exit_status = BHI_EXIT_READY;
     for (size_t room = first_room;; room = listing->count) {
@@ -115,7 +115,7 @@ static const char *type_of(const bh_file_tensor *tensor) {
     return tensor->dtype == BH_DTYPE_NONE ? tensor->type : bhi_print_type(tensor->dtype);
 }
 
-/* "[2,3]", as --out takes it. */
+/* Writes the shape as --out takes it: "[2,3]". */
 static void shape_text(const bh_file_tensor *tensor, char *out, size_t size) {
     size_t used = (size_t)snprintf(out, size, "[");
     for (uint32_t i = 0; i < tensor->rank; i++) {
@@ -127,7 +127,7 @@ static void shape_text(const bh_file_tensor *tensor, char *out, size_t size) {
 
 enum { SHAPE = 64 * 21 + 3 };
 
-/* Names are last: whatever their length, the other columns stay where they are. No row is cut. */
+/* Names come last, so that long names do not move the other columns. No row is cut. */
 static void print(const struct listing *listing) {
     char shape[SHAPE], name[sizeof listing->tensors->name * 4];
     int width[4] = {(int)strlen("type"), (int)strlen("shape"), (int)strlen("bytes"),
@@ -214,7 +214,7 @@ int bhi_inspect_tensors(const struct bhi_args *args) {
     bh_file_source_init(&listing.source);
     listing.source.path = args->operands[0];
     listing.source.format = kind->format;
-    listing.source.header_timeout_ns = BH_FOREVER; /* a signal ends it */
+    listing.source.header_timeout_ns = BH_FOREVER; /* only a signal ends the wait */
     listing.context =
         bhi_session_open(command, bhi_args_has(args, BHI_INSPECT_VERBOSE), NULL, &exit_status);
     if (listing.context && (exit_status = ask_all(&listing)) == BHI_EXIT_READY) {

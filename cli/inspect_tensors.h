@@ -6,7 +6,8 @@
 
 #include "tool/args.h"
 
-/* By its name: a .npy or .safetensors, or an array file of another kind, which is refused. */
+/* Is |path|, by its name, an array file? Also true for other kinds of array files, which are
+ * refused later. */
 bool bhi_inspect_is_array(const char *path);
 /* Returns an exit status. */
 int bhi_inspect_tensors(const struct bhi_args *args);

@@ -1,7 +1,7 @@
 /* bulkhead: the command-line program.
  *
- * main finds the command, checks its words against the tables and runs it. A command returns an
- * exit status (exit_status.h); it has printed its results on stdout and its complaints on stderr.
+ * main finds the command, checks its arguments against the tables and runs it. A command prints its
+ * results to stdout and its complaints to stderr, and returns an exit status (exit_status.h).
  */
 #include <fcntl.h>
 #include <string.h>
@@ -39,15 +39,15 @@ static int run_command(const struct bhi_command *command, char **words, size_t w
         status = mains[command->id](&args);
     }
     bhi_args_free(&args);
-    /* A result that could not be written is no success; a worse status stays. */
+    /* If output could not be written, a success becomes a failure; a worse status stays. */
     if (!bhi_text_flush(command->name) && status == BHI_EXIT_READY) {
         status = BHI_EXIT_ENVIRON;
     }
     return status;
 }
 
-/* Nothing that we open may take the place of a standard stream that the caller closed: what is
- * printed would go there. What stands in for it cannot be read or written, as before. */
+/* If the caller has closed a standard stream, no file that we open may get its number: output would
+ * go there. So a descriptor that can be neither read nor written takes the number. */
 static bool hold_standard_streams(void) {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) < 0 &&

@@ -1,5 +1,5 @@
-/* What each command does, from its own part of the command line to its exit status. Of `run`:
- * cli/run/run.h. */
+/* Each function runs a command: from its part of the command line to its exit status. The one of
+ * `run` is in cli/run/run.h. */
 #ifndef BHI_CLI_MAINS_H
 #define BHI_CLI_MAINS_H
 

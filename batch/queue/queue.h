@@ -12,7 +12,7 @@
  *                      of a resumed queue run again. Until then the folder is unchanged.
  *   _started           soon after. A kill before that loses only the start of the attempt.
  *   _sealed            before its callback is called. From then on the outputs are only renamed and
- *                      never computed again: after a kill between two renames, resume does the rest.
+ *                      never computed again: after a kill between two renames, resume goes on.
  *   _ended             soon after (group commit, some milliseconds). The job's outputs are in place
  *                      when it is called. Dependents can be taken at once: the journal has their
  *                      records after this one, so it never has theirs without it.

@@ -11,9 +11,8 @@ struct bhi_runner_options {
     /* Finds the selector of a job's device; BH_NO_DEVICE: there is no such device. NULL: the text
      * in the job is used as it is. Blocks. Thread: any. */
     bh_status (*choose)(void *user, const char *device, char out_selector[48], bh_detail *detail);
-    uint64_t deadline_ns; /* for jobs that give none; 0: the library's default */
-    uint64_t
-        compile_deadline_ns; /* of drivers, and of sources whose job gives none; 0: the default */
+    uint64_t deadline_ns;         /* for jobs that give none; 0: the library's default */
+    uint64_t compile_deadline_ns; /* of drivers, and for sources that give none; 0: the default */
     bool limits_grace;
     uint64_t grace_ns;
     const char *tenant; /* NULL: none */

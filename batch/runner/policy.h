@@ -3,7 +3,7 @@
 /*   class of the verdict       what follows
  *   OK                         DONE
  *   guilty, by itself          counted; tried again until it was guilty more than |retries| times,
- *                              then QUARANTINED; LOOP_LIMIT at once: the loop would be as long again
+ *                              then QUARANTINED; LOOP_LIMIT at once: the loop stays as long
  *   suspected alone (blame):   tried again without blame, on a worker that has run nothing else;
  *   guilty or input, by itself after BHI_POLICY_VICTIM times FAILED
  *   victim, or reached by      tried again without blame; after BHI_POLICY_VICTIM times FAILED, so

@@ -231,8 +231,7 @@ static void free_work(struct bhi_work *work) {
     if (work->request) {
         const bool keeps = work->record_failed || work->placement_failed;
         for (uint32_t i = 0; keeps && i < work->request->run.binding_count; i++) {
-            work->request->run.bindings[i].out.temporary[0] =
-                0; /* the next process needs the file */
+            work->request->run.bindings[i].out.temporary[0] = 0; /* kept for the next process */
         }
         bhi_job_request_free(work->request);
         free(work->request);

@@ -16,10 +16,11 @@
 #include "tool/memory.h"
 #include "tool/session.h"
 
-/* A stream's claim up to this size is believed before its data is there. */
+/* A header on a stream may announce this many bytes before they arrive; for more, the data must
+ * come first. */
 static const uint64_t trusted_claim = 64u << 20;
 
-/* Puts the argument before a complaint about it. Returns false. */
+/* Puts the argument in front of a complaint about it. Returns false. */
 static bool blame(const struct bhi_run_binding *binding, struct bhi_complaint *complaint) {
     struct bhi_complaint inner = *complaint;
     return bhi_refuse(complaint, "--%s %.300s: %.600s", binding->option, binding->text, inner.text);
@@ -81,13 +82,14 @@ bool bhi_run_open_outputs(struct bhi_run_request *request, struct bhi_complaint 
     return true;
 }
 
-/* Buffers are reserved when they are made: a shape with a few zeros too many must not take the
- * machine down. */
+/* Memory is reserved when a buffer is made: a shape with a few zeros too many must not exhaust the
+ * machine. */
 static int check_memory(const struct bhi_run_request *request) {
     uint64_t total = 0, available = bhi_memory_unused();
     for (uint32_t i = 0; i < request->binding_count; i++) {
         const struct bhi_run_binding *binding = &request->bindings[i];
-        /* Those that are there are paid for; the device's are refused where they are made. */
+        /* Existing buffers have their memory already. The device's buffers are refused where they
+         * are made. */
         if (!binding->buffer &&
             bhi_memory_for(request->memory, binding->array.bytes) == BH_MEMORY_HOST &&
             __builtin_add_overflow(total, binding->array.bytes, &total)) {
@@ -110,7 +112,7 @@ static int fill_buffer(const struct bhi_run_request *request, struct bhi_run_bin
     char what[400];
 
     if (binding->buffer) {
-        return BHI_EXIT_READY; /* from a file */
+        return BHI_EXIT_READY; /* it was loaded from a file */
     }
     snprintf(what, sizeof what, "--%s %.300s", binding->option, binding->text);
     if (binding->in_path && !bhi_npy_file_spool(&binding->in, trusted_claim, &complaint)) {

@@ -4,14 +4,14 @@
 
 #include "request/run.h"
 
-/* Where standard input is an input, reads its header. */
+/* Reads the header of standard input, if that is an input. */
 bool bhi_run_open_stdin(struct bhi_run_request *request, struct bhi_complaint *complaint);
-/* Proves that every output can be written. After the inputs: --inout takes its shape from them. */
+/* Checks that every output can be written. Call it after the inputs' headers are known: --inout
+ * takes its shape from them. */
 bool bhi_run_open_outputs(struct bhi_run_request *request, struct bhi_complaint *complaint);
-/* Makes the buffers that there are not yet, and reads standard input into the one that is for it.
- * Returns an exit status. */
+/* Makes the missing buffers, and reads standard input into its buffer. Returns an exit status. */
 int bhi_run_fill_buffers(struct bhi_run_request *request, bh_context *context, bh_stream *stream);
-/* Writes every output, then puts each in its place. Returns an exit status. */
+/* Writes all outputs, then puts them in their places. Returns an exit status. */
 int bhi_run_write_outputs(struct bhi_run_request *request);
 
 #endif

@@ -1,5 +1,4 @@
-/* Makes a kernel of what a file holds; the compiler runs in a worker, and a signal ends the wait.
- */
+/* Makes a kernel from a file. The compiler runs in a worker, and a signal ends the wait. */
 #include "request/kernel_file.h"
 
 #include <stdio.h>
@@ -32,7 +31,7 @@ static void run_compile(void *argument) {
                                             &compile->kernel, &compile->detail);
 }
 
-/* A line each, cleaned: a source can put anything there. */
+/* Prints a log line by line, cleaned, because a source can put anything into it. */
 static void print_log(const char *log) {
     char line[1024], clean[1024];
     while (*log) {
@@ -105,7 +104,7 @@ int bhi_kernel_file_make(const char *command, const struct bhi_kernel_file *file
     const char *why = bhi_text_without_call(detail.message);
     memmove(detail.message, why, strlen(why) + 1);
     const size_t used = strlen(detail.message);
-    if (strstr(detail.message, "SPIR-V")) { /* it is none, and perhaps was not meant to be */
+    if (strstr(detail.message, "SPIR-V")) { /* it is no SPIR-V, and perhaps was not meant to be */
         snprintf(detail.message + used, sizeof detail.message - used,
                  "; GLSL needs a name that ends in .comp or .glsl, or --language glsl");
     }

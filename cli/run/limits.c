@@ -51,7 +51,8 @@ int bhi_run_fetch_limits(struct bhi_run *run) {
     return exit_status;
 }
 
-/* Of the array where it is known, else at least so many: a header is no longer. */
+/* Returns the bytes of the array if known, else the least that the file's size proves: no header is
+ * longer than HEADER. */
 static uint64_t bytes_of(const struct bhi_run_binding *binding, bool *out_is_file) {
     enum { HEADER = BHI_NPY_MAX_PREAMBLE + BHI_NPY_MAX_HEADER };
     struct stat status;

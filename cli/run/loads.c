@@ -18,13 +18,13 @@
 enum { BAR = 40 };
 
 static const uint64_t slice_ns = 50000000;
-static const uint64_t patience_ns = 1000000000; /* until the bar is shown */
+static const uint64_t patience_ns = 1000000000; /* before a progress bar is shown */
 static const uint64_t cancel_limit_ns = 10000000000u;
 
 /* -- making them --------------------------------------------------------------------------------
  */
 
-/* The complaint without what the argument says already: the call, the path and the tensor. */
+/* Returns the message without the call, the path and the tensor, which the argument shows. */
 static const char *without_prefix(const char *message, const char *path, const char *tensor) {
     const size_t length = strlen(path);
     message = bhi_text_without_call(message);
@@ -40,14 +40,14 @@ static const char *without_prefix(const char *message, const char *path, const c
     return strncmp(rest, ": ", 2) ? message : rest + 2;
 }
 
-/* FILE:TENSOR that was not taken for that. */
+/* Does the path look like FILE:TENSOR, though it was not parsed as that? */
 static bool looks_like_tensor(const struct bhi_run_binding *binding) {
     const char *safetensors = strstr(binding->text, ".safetensors:");
     const char *colon = strrchr(binding->in_path, ':');
     return safetensors || (colon && colon[1] && !strchr(colon, '/'));
 }
 
-/* Returns the exit status that it leads to. */
+/* Complains, and returns the exit status. */
 static int complain(const struct bhi_run_request *request, const struct bhi_run_binding *binding,
                     bh_status status, const char *message) {
     char what[400];
@@ -63,8 +63,8 @@ static int complain(const struct bhi_run_request *request, const struct bhi_run_
     return bhi_session_fail(request->command, what, status, &detail);
 }
 
-/* bh_buffer_from_file waits for the file's header. On a thread of its own, so that a signal need
- * not wait with it. */
+/* Calls bh_buffer_from_file, which waits for the file's header, on a thread of its own, so that a
+ * signal need not wait with it. */
 struct bhi_load_opening {
     pthread_t thread;
     bh_context *context;
@@ -92,10 +92,10 @@ static struct bhi_load_opening *start_opening(const struct bhi_run_request *requ
     bh_file_source_init(&opening->source);
     opening->source.path = binding->in_path;
     opening->source.tensor = binding->tensor;
-    opening->source.stream = stream; /* its tenant is the file's, too */
+    opening->source.stream = stream; /* its tenant is also the file's */
     opening->source.memory = bhi_memory_for_file(request->memory, binding->in_path);
     opening->source.format = binding->tensor ? BH_FILE_SAFETENSORS : BH_FILE_NPY;
-    opening->source.deadline_ns = BH_FOREVER; /* a signal ends it */
+    opening->source.deadline_ns = BH_FOREVER; /* only a signal ends the wait */
     if (pthread_create(&opening->thread, NULL, open_file, opening) == 0) {
         return opening;
     }

@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-enum { WHOLE = -1 }; /* in place of an element: all of a binding */
+enum { WHOLE = -1 }; /* in place of an element: the whole binding */
 
-/* "0.1 ('y', storage buffer, read and written)"; of an array "0.1[2] (…", whole "0.1[] ('y', 3
- * storage buffers, …". */
+/* Writes "0.1 ('y', storage buffer, read and written)"; for an element of an array "0.1[2] (…", for
+ * the whole array "0.1[] ('y', 3 storage buffers, …". */
 static void describe(const bh_kernel_binding *binding, int64_t element, char *out,
                      size_t capacity) {
     char name[80] = "", number[32] = "", index[32] = "";
@@ -55,7 +55,7 @@ static bool refuse_unknown(const struct bhi_run_binding *given, const bh_kernel_
 
 static bool match_push(const struct bhi_run_request *request, const bh_kernel_info *info,
                        struct bhi_complaint *complaint) {
-    uint32_t wanted = (info->push_size + 3) / 4 * 4; /* as --push pads */
+    uint32_t wanted = (info->push_size + 3) / 4 * 4; /* rounded up as --push does */
     if (request->push.size == wanted) {
         return true;
     }

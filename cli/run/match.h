@@ -4,8 +4,8 @@
 
 #include "request/run.h"
 
-/* Refuses a binding that is missing, one that the kernel does not have, an output that it only
- * reads, an input that it only writes, push constants of another size. */
+/* Refuses a missing binding, one that the kernel does not have, an output that the kernel only
+ * reads, an input that it only writes, and push constants of another size. */
 bool bhi_run_match(const struct bhi_run_request *request, const bh_kernel_info *info,
                    struct bhi_complaint *complaint);
 

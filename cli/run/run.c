@@ -1,10 +1,9 @@
 /* bulkhead run.
  *
- * Order: what can be refused without a worker is; then the worker starts while a loader parses the
- * inputs' headers and reads them; the names that were given are looked up in what the kernel
- * declares, and its types are compared with theirs; the
- * kernel is compiled and what it binds is compared with what was given; only then, and when the
- * inputs are there, it runs.
+ * The order: refuse what can be refused without a worker; start the worker, while a loader parses
+ * the headers of the inputs and reads them; look up given names in what the kernel declares, and
+ * compare its types with the arrays; compile the kernel, and compare what it binds with what was
+ * given; when the inputs are loaded, run it.
  */
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>
@@ -30,7 +29,7 @@
 #include "tool/task.h"
 #include "tool/text.h"
 
-/* The kernel is compiled by then: what is left is to hear what it binds. */
+/* The kernel is compiled already; this is the limit for the message with its bindings. */
 static const uint64_t reflect_limit_ns = 10000000000u;
 
 static int make_kernel(struct bhi_run *run) {
@@ -61,7 +60,7 @@ static void inspect(void *argument) {
                                            &inspecting->said, &inspecting->detail);
 }
 
-/* Finds what the names stand for, and holds what was inspected against the arrays. */
+/* Resolves names, and compares the inspected types with the arrays. */
 static int match_types(struct bhi_run *run, const bh_inspection *said) {
     struct bhi_complaint why, complaint;
     struct bhi_kernel_types *types = bhi_kernel_types_take(said);
@@ -103,7 +102,7 @@ static int refuse_unknown_types(struct bhi_run *run, struct inspecting *inspecti
                             &detail);
 }
 
-/* The module is parsed in a worker without a device, while the one that has it still starts. */
+/* A worker without a device parses the module, while the worker with the device still starts. */
 static int check_types(struct bhi_run *run) {
     int exit_status = BHI_EXIT_READY;
     if ((run->request.reinterpret ||
@@ -123,7 +122,7 @@ static int check_types(struct bhi_run *run) {
     if (bhi_task_run(run->request.command, &run->context, inspect, inspecting, &exit_status)) {
         if (inspecting->status == BH_OK) {
             exit_status = match_types(run, &inspecting->said);
-        } else if (inspecting->status != BH_INVALID_KERNEL) { /* the device's worker says why */
+        } else if (inspecting->status != BH_INVALID_KERNEL) { /* the device's worker reports it */
             exit_status = refuse_unknown_types(run, inspecting);
         }
     }
@@ -138,7 +137,7 @@ static int take_likes(struct bhi_run *run) {
                : bhi_run_refused(run, BH_INVALID_ARGUMENT, &complaint);
 }
 
-/* Holds the request against what the kernel binds. */
+/* Compares the request with the bindings of the compiled kernel. */
 static int match(struct bhi_run *run) {
     struct bhi_complaint complaint;
     bh_detail detail = {0};
@@ -191,7 +190,7 @@ int bhi_run_main(const struct bhi_args *args) {
     }
     bhi_run_begin(run);
     if (!bhi_run_request_parse(args, &run->request, &complaint)) {
-        run->request.json = bhi_args_has(args, BHI_RUN_JSON); /* it may come after what is bad */
+        run->request.json = bhi_args_has(args, BHI_RUN_JSON); /* also after the bad one */
         return bhi_run_misused(run, &complaint);
     }
     (void)((exit_status = check_files(run)) != BHI_EXIT_READY ||

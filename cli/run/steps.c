@@ -16,8 +16,8 @@
 #include "tool/interrupt.h"
 #include "tool/session.h"
 
-/* How long a wait in the library lasts before signals are looked at. A wait ends at once when
- * what it waits for happens. */
+/* How long one wait in the library lasts before signals are checked. A wait also ends when its
+ * event happens. */
 static const uint64_t slice_ns = 50000000;
 static const uint64_t start_limit_ns = 60000000000u;  /* for a worker to be ready */
 static const uint64_t cancel_limit_ns = 10000000000u; /* for a cancelled submission to end */
@@ -71,14 +71,15 @@ static bh_status wait_ready(struct bhi_run *run, bh_detail *detail) {
     return status;
 }
 
-/* The argument that a refusal to make the stream is about, unless it is the device. */
+/* Returns the argument to blame if the stream cannot be made; |otherwise|, unless it is the memory
+ * limit. */
 static const char *refused_option(const struct bhi_run *run, bh_status status,
                                   const char *otherwise) {
     return status == BH_INVALID_ARGUMENT && run->request.limits_memory ? "--memory-limit"
                                                                        : otherwise;
 }
 
-/* The selector was no selector: takes it for a part of a device's name. */
+/* The text is no selector: looks for devices whose name contains it. */
 static int resolve_device(struct bhi_run *run, bh_detail *detail) {
     const bh_device_info *device;
     struct bhi_complaint complaint;
@@ -144,7 +145,7 @@ int bhi_run_choose_memory(struct bhi_run *run) {
     struct bhi_run_request *request = &run->request;
     bh_detail detail = {0};
     bh_buffer *probe = NULL;
-    /* In host memory files are read while the worker starts. */
+    /* Nothing to wait for: into host memory, files are read while the worker starts. */
     request->memory = bhi_memory_here(request->memory);
     if (request->memory == BH_MEMORY_HOST) {
         return BHI_EXIT_READY;
@@ -171,14 +172,14 @@ int bhi_run_choose_memory(struct bhi_run *run) {
 /* -- the kernel ---------------------------------------------------------------------------------
  */
 
-/* A verdict may name no kernel; here there is only one that it can be about. */
+/* A verdict may name no kernel; here it can be only this one. */
 static void name_kernel(struct bhi_run *run) {
     bh_verdict *verdict = &run->outcome.verdict;
     snprintf(verdict->kernel_name, sizeof verdict->kernel_name, "%s", run->request.kernel_name);
     bh_kernel_hash(run->kernel, verdict->kernel_hash);
 }
 
-/* Prints what ended it and returns the exit status that it leads to. */
+/* Prints the cause, and returns the exit status for it. */
 static int conclude(struct bhi_run *run) {
     const bh_verdict *verdict = &run->outcome.verdict;
     int exit_status = bhi_verdict_exit(verdict);
@@ -189,7 +190,7 @@ static int conclude(struct bhi_run *run) {
         bool entry = strstr(verdict->message, "there is no entry point");
         snprintf(detail.message, sizeof detail.message, "%.480s%s", verdict->message,
                  entry ? "; --entry NAME chooses" : "");
-        /* The device's limit on workgroups is about this argument, not about the file. */
+        /* The device's limit on workgroups concerns --groups and not the file. */
         bool groups = verdict->status == BH_LIMIT_EXCEEDED && strstr(detail.message, "workgroups");
         bhi_session_fail(run->request.command, groups ? "--groups" : run->request.kernel_path,
                          verdict->status, &detail);
@@ -197,7 +198,7 @@ static int conclude(struct bhi_run *run) {
     return bhi_interrupt_signal() ? bhi_interrupt_exit_status() : exit_status;
 }
 
-/* Waits for the end of one submission; a signal cancels it. */
+/* Waits for the end of one submission. A signal cancels it. */
 static bh_status await_event(bh_event *event) {
     bh_status status;
     uint64_t give_up = UINT64_MAX;
@@ -210,7 +211,7 @@ static bh_status await_event(bh_event *event) {
     return status;
 }
 
-/* What the compile ended with is in run->outcome.verdict. */
+/* The result of the compile is in run->outcome.verdict. */
 int bhi_run_compile(struct bhi_run *run) {
     bh_event *event = NULL;
     bh_detail detail = {0};
@@ -223,7 +224,7 @@ int bhi_run_compile(struct bhi_run *run) {
         status = bh_event_verdict(event, &run->outcome.verdict);
     }
     bh_event_release(event);
-    if (status != BH_OK || bhi_interrupt_signal()) { /* only after a signal */
+    if (status != BH_OK || bhi_interrupt_signal()) { /* possible only after a signal */
         return bhi_interrupt_exit_status();
     }
     name_kernel(run);
@@ -238,9 +239,9 @@ static int compare_times(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* All rounds' times, each in order. */
+/* The times of all rounds, sorted. */
 struct times {
-    uint64_t *host, *device; /* of |host|'s memory */
+    uint64_t *host, *device; /* a part of the memory of |host| */
     bool device_known;
 };
 
@@ -278,7 +279,7 @@ static int submit_one(struct bhi_run *run, const bh_submit_info *info, uint64_t 
         status = bh_event_verdict(event, &run->outcome.verdict);
     }
     bh_event_release(event);
-    if (status != BH_OK) { /* only after a signal: the cancelled submission does not end */
+    if (status != BH_OK) { /* a signal came, and it does not end */
         return bhi_interrupt_exit_status();
     }
     name_kernel(run);
@@ -299,7 +300,7 @@ int bhi_run_submit_apart(struct bhi_run *run, const bh_submit_info *info) {
     return exit_status;
 }
 
-/* All of the commands once, one after the other. */
+/* Submits all commands once, one after the other. */
 static int submit_round(struct bhi_run *run, const bh_command *commands, uint32_t count,
                         struct times *times, uint64_t round) {
     int exit_status = BHI_EXIT_READY;
@@ -395,11 +396,11 @@ static void print_success(const struct bhi_run *run) {
     const struct bhi_run_outcome *outcome = &run->outcome;
     FILE *stream = stdout;
     if (run->request.json || (run->request.repeat == 1 && !run->request.time)) {
-        return; /* no news is good news */
+        return; /* nothing to report */
     }
     for (uint32_t i = 0; i < run->request.binding_count; i++) {
         if (run->request.bindings[i].out.is_stdout) {
-            stream = stderr; /* standard output carries data */
+            stream = stderr; /* standard output has data */
         }
     }
     if (run->request.time) {
