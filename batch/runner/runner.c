@@ -137,8 +137,7 @@ static struct bhi_work *next_staged(struct bhi_runner *runner) {
     return NULL;
 }
 
-/* While the environment refuses everything, attempts only cost jobs a record, and nothing is
- * taken. */
+/* While the environment refuses everything, attempts would only cost jobs a record. */
 static bool is_held(const struct bhi_runner *runner) {
     return runner->hold_until_ns && bhi_clock_ns() < runner->hold_until_ns;
 }
@@ -412,9 +411,8 @@ static void stop(struct bhi_runner *runner) {
 static bool is_hopeless(struct bhi_runner *runner) {
     const uint64_t refused_for_ns = runner->refusals ? bhi_clock_ns() - runner->refused_ns : 0;
     pthread_mutex_lock(&runner->lock);
-    /* Works in these stages may still end well. Works that are being prepared may be refused next.
-     * Works that wait for a compiler do not count either: there may be many, and each would fail in
-     * its turn. */
+    /* Works in these stages may still end well; those being prepared may be refused next. Works
+     * that wait for a compiler do not count: there may be many, and each fails in its turn. */
     const bool idle = runner->at[BHI_WORK_IN_FLIGHT] + runner->at[BHI_WORK_FINISHING] +
                           runner->at[BHI_WORK_OVER] ==
                       0;

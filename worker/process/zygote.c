@@ -163,9 +163,9 @@ static void end_holders(void) {
     }
 }
 
-/* Reaps all processes that have ended; children of our children are reaped and ignored. The host is
- * told of a death before the worker is reaped: reaping drops the kernel's entries of /proc/PID.
- * That took 10 ms if the worker's last thread did the same and had no processor. */
+/* Reaps all processes that have ended, also children of our children. The host is told of a death
+ * first: reaping drops the kernel's entries of /proc/PID. That took 10 ms if the worker's last
+ * thread did the same and had no processor. */
 static void reap(void) {
     struct signalfd_siginfo drained;
     while (read(zygote.signals, &drained, sizeof drained) == (ssize_t)sizeof drained) {
@@ -233,8 +233,7 @@ static bool let_go(void) {
 }
 
 /* The host has gone. Workers with a device see it, too, and stop what runs there before they exit;
- * if they were killed now, it would go on running. Processes that are left after the wait die with
- * us. */
+ * if they were killed now, it would go on. Processes left after the wait die with us. */
 static _Noreturn void leave(int code) {
     const uint64_t end_ns = bhi_deadline_ns(patience_ms() * 1000000ull);
     zygote.leaving = true;
@@ -310,8 +309,7 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
 }
 
 #if BHI_FAULTS
-/* Waits until the worker has sent `ready` and sleeps, so that its message arrives before ours. The
- * wait is bounded. */
+/* Waits, bounded, until the worker sleeps after its `ready`, which so comes before our message. */
 static void be_late(int fd, uint64_t bytes) {
     struct bhi_progress progress;
     if (bhi_progress_map(&progress, fd, bytes) != 0) {
@@ -456,8 +454,7 @@ static void serve(void) {
 
 /* -- starting ------------------------------------------------------------------------------- */
 
-/* Asks for SIGKILL when the warden dies. If the warden has died before, its end of the pipe is
- * closed. */
+/* Asks for SIGKILL when the warden dies. If it has died before, its end of the pipe is closed. */
 static void follow_warden(int go) {
     struct pollfd end = {.fd = go, .events = 0};
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || poll(&end, 1, 0) != 0) {
@@ -465,8 +462,7 @@ static void follow_warden(int go) {
     }
 }
 
-/* Waits until the warden has mapped our ids: before that, our processes and files belong to
- * nobody. */
+/* Waits until the warden has mapped our ids: before that, our processes and files have no owner. */
 static void await_warden(int go) {
     char byte;
     ssize_t n;
@@ -482,9 +478,8 @@ static void await_warden(int go) {
     follow_warden(go);
 }
 
-/* Makes the root and takes its ids. Before, the driver's library was loaded and the runtime folder
- * is entered with the host's rights. What is put into the root after that is what the new ids can
- * reach. */
+/* Makes the root and takes its ids. The driver's library is loaded and the runtime folder entered
+ * with the host's rights; after that only what the new ids can reach is put into the root. */
 static int settle(struct bhi_error *failure) {
     struct bhi_zygote_config *config = zygote.config;
     int tree = -1;
