@@ -1,5 +1,6 @@
-/* --verify: are the outputs of a batch still what was written? They must exist, with the size and
- * time that were recorded before they were put in their places. */
+/* --verify: are the outputs of a batch still what was written? They must exist, with the content
+ * that was recorded before they were put in their places. Outputs in a state of format 3 have no
+ * recorded hash: their sizes and times are compared. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include "cli/batch_look.h"
 #include "tool/complain.h"
 #include "tool/exit_status.h"
+#include "tool/interrupt.h"
 #include "tool/json.h"
 #include "tool/report/quantity.h"
 #include "tool/text.h"
@@ -24,9 +26,14 @@ static const char *const texts[FINDINGS] = {
     [UNCHANGED] = "is unchanged",
     [REPLACED] = "was replaced by a later job of the batch",
     [MISSING] = "is missing",
-    [CHANGED] = "has changed: its size or time is not the recorded one",
+    [CHANGED] = "has changed: its content is not the recorded one",
     [UNREADABLE] = "cannot be checked",
-    [UNKNOWN] = "has no size and time in the record",
+    [UNKNOWN] = "is not in the record",
+};
+/* The texts for an output without a recorded hash. */
+static const char *const texts_without_hash[FINDINGS] = {
+    [UNCHANGED] = "has its size and time; its content was not recorded",
+    [CHANGED] = "has changed: its size or time is not the recorded one",
 };
 
 /* An output of a job that is done or sealed. */
@@ -46,6 +53,7 @@ struct verify {
     struct output *outputs; /* owned */
     size_t count, capacity;
     uint64_t jobs, of[FINDINGS];
+    uint64_t without_hash; /* of those that are unchanged */
     bool failed;
 };
 
@@ -103,14 +111,13 @@ static enum finding look_at(const struct verify *verify, const struct output *ou
     if (*output->path != '/' && asprintf(&whole, "%s/%s", verify->cwd, output->path) < 0) {
         return UNREADABLE;
     }
-    enum finding found = UNREADABLE;
     const bool there = bhi_outfile_adopt(whole ? whole : output->path, "-", &file, &ignored);
-    if (there && bhi_outfile_has(&file, true, &output->mark)) {
-        found = UNCHANGED;
-    } else if (file.error == ENOENT || file.error == ENOTDIR) {
+    const bool same = there && (output->mark.hashed
+                                    ? bhi_outfile_compare(&file, &output->mark) == BHI_OUTFILE_EQUAL
+                                    : bhi_outfile_has(&file, true, &output->mark));
+    enum finding found = same ? UNCHANGED : file.error ? UNREADABLE : CHANGED;
+    if (file.error == ENOENT || file.error == ENOTDIR) {
         found = MISSING;
-    } else if (!file.error) {
-        found = CHANGED;
     }
     file.temporary[0] = 0; /* there is no temporary file to remove */
     bhi_outfile_abandon(&file);
@@ -137,7 +144,9 @@ static void find_last(const struct verify *verify, size_t *last) {
 static void tell(struct verify *verify, const struct output *output, enum finding found,
                  const struct bhi_batch_look *look, json_t *list) {
     char id[300], path[600];
+    const bool without = output->known && !output->mark.hashed && texts_without_hash[found];
     verify->of[found]++;
+    verify->without_hash += without && found == UNCHANGED;
     if (found <= REPLACED && !look->verbose) {
         return;
     }
@@ -148,7 +157,8 @@ static void tell(struct verify *verify, const struct output *output, enum findin
                                         bhi_json_text(output->path), "finding", names[found]));
     } else {
         printf("%s: %s %s\n", bhi_text_clean(id, sizeof id, output->id),
-               bhi_text_clean(path, sizeof path, output->path), texts[found]);
+               bhi_text_clean(path, sizeof path, output->path),
+               without ? texts_without_hash[found] : texts[found]);
     }
 }
 
@@ -166,6 +176,13 @@ static void print_summary(const struct verify *verify, uint64_t outputs) {
         separator = ", ";
     }
     fputc('\n', stdout);
+    if (verify->without_hash) {
+        printf(
+            "%s of the unchanged by size and time only: an earlier version of bulkhead wrote %s, "
+            "and did not record the content\n",
+            bhi_quantity_count(number, verify->without_hash),
+            verify->without_hash == 1 ? "it" : "them");
+    }
 }
 
 static bool print_object(const struct verify *verify, uint64_t outputs,
@@ -177,6 +194,8 @@ static bool print_object(const struct verify *verify, uint64_t outputs,
     for (int i = 0; i < FINDINGS; i++) {
         json_object_set_new(object, names[i], json_integer((json_int_t)verify->of[i]));
     }
+    json_object_set_new(object, "unchanged_by_time",
+                        json_integer((json_int_t)verify->without_hash));
     json_object_set(object, "findings", list);
     const bool good = object && json_dumpf(object, stdout, JSON_INDENT(2)) == 0;
     fputc('\n', stdout);
@@ -192,9 +211,13 @@ static int judge(struct verify *verify, const size_t *last, const struct bhi_bat
         if (!output->done) {
             continue;
         }
+        const enum finding found = last[output->file] == i ? look_at(verify, output) : REPLACED;
+        if (bhi_interrupt_signal()) { /* files may be large; the command says why it ends */
+            json_decref(list);
+            return bhi_interrupt_exit_status();
+        }
         outputs++;
-        tell(verify, output, last[output->file] == i ? look_at(verify, output) : REPLACED, look,
-             list);
+        tell(verify, output, found, look, list);
     }
     const bool fine = outputs == verify->of[UNCHANGED] + verify->of[REPLACED];
     int exit_status = fine ? BHI_EXIT_READY : BHI_EXIT_POISONED;

@@ -221,11 +221,17 @@ static bool open_place(struct bhi_outfile *file, const char *path, const char *t
     return open_target_folder(file, path, complaint);
 }
 
+static bool begin_hash(struct bhi_outfile *file, struct bhi_complaint *complaint) {
+    file->hash = bhi_content_hash_begin();
+    file->error = file->hash ? 0 : ENOMEM;
+    return file->hash || bhi_refuse(complaint, "out of memory");
+}
+
 bool bhi_outfile_open_named(const char *path, const char *temporary, uint64_t size,
                             struct bhi_outfile *out_file, struct bhi_complaint *complaint) {
     *out_file = (struct bhi_outfile)BHI_OUTFILE_CLOSED;
     if (open_place(out_file, path, temporary, complaint) &&
-        open_temporary(out_file, size, complaint)) {
+        open_temporary(out_file, size, complaint) && begin_hash(out_file, complaint)) {
         return true;
     }
     bhi_outfile_abandon(out_file);
@@ -264,6 +270,9 @@ static bool write_fully(struct bhi_outfile *file, const void *bytes, uint64_t si
         }
         if (n < 0) {
             return refuse_errno(file, complaint, "cannot be written");
+        }
+        if (file->hash) {
+            bhi_content_hash_add(file->hash, at, (size_t)n);
         }
         at += n;
         size -= (uint64_t)n;
@@ -354,6 +363,24 @@ bool bhi_outfile_has(struct bhi_outfile *file, bool placed, const struct bhi_out
     return S_ISREG(status.st_mode) && same_mark(&found, mark);
 }
 
+enum bhi_outfile_content bhi_outfile_compare(struct bhi_outfile *file,
+                                             const struct bhi_outfile_mark *mark) {
+    uint8_t hash[BHI_CONTENT_HASH];
+    struct stat status;
+    const int fd =
+        openat(file->folder, file->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    file->error = fd < 0 || fstat(fd, &status) != 0 ? errno : 0;
+    bool equal = !file->error && S_ISREG(status.st_mode) && (uint64_t)status.st_size == mark->size;
+    if (equal) { /* so far */
+        file->error = bhi_content_hash_of(fd, hash);
+        equal = !file->error && !memcmp(hash, mark->hash, sizeof hash);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return file->error ? BHI_OUTFILE_UNREAD : equal ? BHI_OUTFILE_EQUAL : BHI_OUTFILE_OTHER;
+}
+
 bool bhi_outfile_seal(struct bhi_outfile *file, struct bhi_complaint *complaint) {
     struct stat status;
     if (file->kind == BHI_OUTFILE_STREAM) {
@@ -376,6 +403,9 @@ bool bhi_outfile_seal(struct bhi_outfile *file, struct bhi_complaint *complaint)
     }
     if (file->planned[0]) {
         file->mark = mark_of(&status);
+        bhi_content_hash_end(file->hash, file->mark.hash);
+        file->mark.hashed = true;
+        file->hash = NULL;
     }
     return file->temporary[0] || link_temporary(file, complaint);
 }
@@ -422,6 +452,7 @@ void bhi_outfile_abandon(struct bhi_outfile *file) {
         close(file->folder);
     }
     free(file->name);
+    bhi_content_hash_end(file->hash, NULL);
     const int error = file->error;
     *file = (struct bhi_outfile)BHI_OUTFILE_CLOSED;
     file->error = error;

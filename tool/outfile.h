@@ -22,6 +22,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "tool/content_hash.h"
 #include "tool/text.h"
 
 enum { BHI_OUTFILE_TEMPORARY = 128 };
@@ -29,11 +30,16 @@ enum bhi_outfile_kind { BHI_OUTFILE_REPLACE, BHI_OUTFILE_STREAM };
 
 /* What tells a file that was sealed from all others that may have its names. A rename keeps it, and
  * so does a restart of the machine; not so a device's number, nor, on some file systems, the
- * inode's. */
+ * inode's. Size and time are looked at where a file is taken up again, the content where somebody
+ * asks whether it is still what was written. */
 struct bhi_outfile_mark {
     uint64_t size;
     uint64_t modified_ns; /* mtime, modulo 2^64 */
+    bool hashed;          /* |hash| is of the content */
+    uint8_t hash[BHI_CONTENT_HASH];
 };
+
+enum bhi_outfile_content { BHI_OUTFILE_EQUAL, BHI_OUTFILE_OTHER, BHI_OUTFILE_UNREAD };
 
 struct bhi_outfile {
     enum bhi_outfile_kind kind;
@@ -49,7 +55,8 @@ struct bhi_outfile {
     const void *header, *data; /* what commit writes to a stream; borrowed */
     size_t header_size;
     uint64_t data_size;
-    struct bhi_outfile_mark mark; /* once what has a planned name is sealed */
+    struct bhi_content_hash *hash; /* owned; of what has been written under a planned name */
+    struct bhi_outfile_mark mark;  /* once what has a planned name is sealed */
 };
 
 #define BHI_OUTFILE_CLOSED {.fd = -1, .folder = -1}
@@ -71,6 +78,10 @@ bool bhi_outfile_adopt(const char *path, const char *temporary, struct bhi_outfi
 /* Whether the temporary, or what is in its place (|placed|), is the file with |mark|. False:
  * |error| is 0 where it is another one, ENOENT where there is none. */
 bool bhi_outfile_has(struct bhi_outfile *file, bool placed, const struct bhi_outfile_mark *mark);
+/* Whether what is in its place has the content that |mark|, which is hashed, tells: reads all of it.
+ * UNREAD: |error| says why. */
+enum bhi_outfile_content bhi_outfile_compare(struct bhi_outfile *file,
+                                             const struct bhi_outfile_mark *mark);
 /* Whether both would replace the same file. */
 bool bhi_outfile_same(const struct bhi_outfile *a, const struct bhi_outfile *b);
 /* |header| and |data| must stay as they are until commit. */

@@ -131,12 +131,12 @@ static bool check_format(const struct bhi_journal *journal, int64_t application,
                           "%.600s is another program's database: give another folder (--state)",
                           journal->path);
     }
-    if (version != BHI_JOURNAL_VERSION) {
+    if (version != BHI_JOURNAL_VERSION && version != BHI_JOURNAL_VERSION_BEFORE) {
         return bhi_refuse(
             complaint,
             "%.600s was made by another version of bulkhead: it has format %lld, this one reads "
-            "%d; continue with that version, or give another folder (--state)",
-            journal->path, (long long)version, BHI_JOURNAL_VERSION);
+            "%d and %d; continue with that version, or give another folder (--state)",
+            journal->path, (long long)version, BHI_JOURNAL_VERSION_BEFORE, BHI_JOURNAL_VERSION);
     }
     return true;
 }
@@ -547,9 +547,19 @@ enum bhi_queue_result bhi_journal_open_database(struct bhi_journal *journal,
     return good ? BHI_QUEUE_OK : journal->state.is_none ? BHI_QUEUE_BAD_INPUT : BHI_QUEUE_ENVIRON;
 }
 
-void bhi_journal_accept_database(struct bhi_journal *journal) {
+bool bhi_journal_accept_database(struct bhi_journal *journal, struct bhi_complaint *complaint) {
+    char pragma[48];
+    int64_t version;
+    if (!bhi_journal_number(journal, "PRAGMA user_version", &version, complaint)) {
+        return false;
+    }
+    snprintf(pragma, sizeof pragma, "PRAGMA user_version = %d", BHI_JOURNAL_VERSION);
+    if (version != BHI_JOURNAL_VERSION && !execute(journal, pragma, complaint)) {
+        return false;
+    }
     move_log_on_close(journal, true);
     journal->made_lock = false;
+    return true;
 }
 
 void bhi_journal_close_database(struct bhi_journal *journal) {

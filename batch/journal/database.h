@@ -76,8 +76,9 @@ enum bhi_queue_result bhi_journal_open_database(struct bhi_journal *journal,
  * program reads the old content, the log stays, which is no failure. |waits|: not at once, but
  * after a wait. */
 bool bhi_journal_move_log(struct bhi_journal *journal, bool waits, struct bhi_complaint *complaint);
-/* From now on closing the database moves the log into it, and the lock file stays. */
-void bhi_journal_accept_database(struct bhi_journal *journal);
+/* Gives the database the present format. From now on closing it moves the log into it, and the lock
+ * file stays. */
+bool bhi_journal_accept_database(struct bhi_journal *journal, struct bhi_complaint *complaint);
 /* Closes database and lock. Removes a lock file that was made for a refused folder. */
 void bhi_journal_close_database(struct bhi_journal *journal);
 /* Prepares all statements. */

@@ -229,8 +229,11 @@ void bhi_journal_note(struct bhi_journal *journal, const struct bhi_note *note) 
     }
 }
 
-void bhi_journal_accept(struct bhi_journal *journal) {
-    bhi_journal_accept_database(journal);
+bool bhi_journal_accept(struct bhi_journal *journal, struct bhi_complaint *complaint) {
+    pthread_mutex_lock(&journal->database);
+    const bool good = bhi_journal_accept_database(journal, complaint);
+    pthread_mutex_unlock(&journal->database);
+    return good;
 }
 
 bool bhi_journal_flush(struct bhi_journal *journal) {

@@ -27,9 +27,9 @@ enum bhi_queue_result bhi_journal_open(const struct bhi_queue_options *options,
 enum bhi_queue_result bhi_journal_load(struct bhi_journal *journal,
                                        const struct bhi_queue_options *options,
                                        struct bhi_graph *graph, struct bhi_complaint *complaint);
-/* Accepts what was loaded. A journal that is closed without this call leaves database and log
- * unchanged, and removes a lock file that it has made. */
-void bhi_journal_accept(struct bhi_journal *journal);
+/* Accepts what was loaded, and gives the database the present format. A journal that is closed
+ * without this call leaves database and log unchanged, and removes a lock file that it has made. */
+bool bhi_journal_accept(struct bhi_journal *journal, struct bhi_complaint *complaint);
 /* Adds the nodes that are not admitted, in one transaction, after all earlier notes. With |resumed|
  * (may be NULL) the same transaction records which jobs bhi_journal_load took up with these
  * options, which states followed from that (state_unrecorded), and new lines (line_unrecorded). */

@@ -1,11 +1,15 @@
 /* How the outputs of a sealed job are recognised after a kill (bhi_outfile_mark), as a text for the
- * journal: SIZE@MTIME for each output, in the order of the bindings, separated by blanks. */
+ * journal: SIZE@MTIME#HASH for each output, in the order of the bindings, separated by blanks.
+ * Format 3 of the journal has no #HASH. */
 #ifndef BHI_BATCH_JOURNAL_MARKS_H
 #define BHI_BATCH_JOURNAL_MARKS_H
 
 #include "request/run.h"
 
-enum { BHI_MARK_TEXT = 42, BHI_MARKS_TEXT = BHI_MAX_BINDINGS * BHI_MARK_TEXT };
+enum {
+    BHI_MARK_TEXT = 43 + 2 * BHI_CONTENT_HASH,
+    BHI_MARKS_TEXT = BHI_MAX_BINDINGS * BHI_MARK_TEXT
+};
 
 /* Appends a mark to |out|, which has room for BHI_MARKS_TEXT and begins as "". */
 void bhi_marks_append(char *out, const struct bhi_outfile_mark *mark);

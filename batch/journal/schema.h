@@ -8,7 +8,10 @@
 
 enum {
     BHI_JOURNAL_APPLICATION = 0x42486a6c, /* PRAGMA application_id: "BHjl" */
-    BHI_JOURNAL_VERSION = 3,              /* PRAGMA user_version; other versions are refused */
+    BHI_JOURNAL_VERSION = 4,              /* PRAGMA user_version */
+    /* Is read, too, and becomes the present version when a batch goes on; other versions are
+     * refused. Only the outputs differ: they have no hash (marks.h). */
+    BHI_JOURNAL_VERSION_BEFORE = 3,
 };
 
 /* Times are CLOCK_REALTIME in nanoseconds; 0: not yet. Numbers of states are those of

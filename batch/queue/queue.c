@@ -70,8 +70,8 @@ static enum bhi_queue_result open_journal(struct bhi_queue *queue,
     if (result != BHI_QUEUE_OK) {
         return result;
     }
-    if (!options->dry_run) {
-        bhi_journal_accept(queue->journal);
+    if (!options->dry_run && !bhi_journal_accept(queue->journal, complaint)) {
+        return BHI_QUEUE_ENVIRON;
     }
     bhi_graph_admit(&queue->graph, note_restated, queue);
     queue->loaded = queue->graph.admitted;

@@ -141,17 +141,22 @@ if cmp -s a.npy z.npy; then passed=$((passed + 1)); else fail "it is not compute
 
 case_name="outputs that are not what was written"
 rm a.npy
-touch -d '1 hour ago' b.npy
+touch -r b.npy .time # one byte is another one, and neither size nor time tells
+printf '\377' | dd of=b.npy bs=1 seek=200 conv=notrunc status=none
+touch -r .time b.npy
 truncate -s -4 c.npy
+touch -d '1 hour ago' d.npy # the content is what it was
 cli batch jobs.jsonl --verify
 expect_status 1
 expect_stdout 'first: a.npy is missing'
-expect_stdout 'second: b.npy has changed'
-expect_stdout 'third: c.npy has changed'
+expect_stdout 'second: b.npy has changed: its content is not the recorded one'
+expect_stdout 'third: c.npy has changed: its content is not the recorded one'
 expect_stdout '5 outputs of 5 jobs that are done: 2 unchanged, 1 missing, 2 changed'
+if grep -q 'by size and time' .stdout; then fail "it did not read them"; else passed=$((passed + 1)); fi
 expect_untouched
 cli batch jobs.jsonl --verify --json --verbose
-expect_json '.exit_status == 1 and .done == 5 and .outputs == 5 and .missing == 1 and .changed == 2'
+expect_json '.exit_status == 1 and .done == 5 and .outputs == 5 and .missing == 1 and .changed == 2 and
+    .unchanged == 2 and .unchanged_by_time == 0'
 expect_json '[.findings[] | [.id, .output, .finding]] == [["third", "c.npy", "changed"],
     ["first", "a.npy", "missing"], ["second", "b.npy", "changed"], ["apart", "d.npy", "unchanged"],
     ["late", "f.npy", "unchanged"]]'
@@ -159,6 +164,43 @@ cli batch jobs.jsonl --resume --redo first
 expect_status 0
 cli batch jobs.jsonl --verify
 expect_status 0
+
+case_name="an output that cannot be read"
+if [ "$(id -u)" -ne 0 ]; then
+    chmod 0 d.npy
+    cli batch jobs.jsonl --verify
+    expect_status 1
+    expect_stdout 'apart: d.npy cannot be checked'
+    expect_stdout '5 outputs of 5 jobs that are done: 4 unchanged, 1 unreadable'
+    chmod 600 d.npy
+fi
+
+case_name="a state of format 3, which has no hash"
+sqlite3 jobs.jsonl.state/batch.db 'PRAGMA user_version = 3' \
+    "UPDATE progress SET outputs = substr(outputs, 1, instr(outputs, '#') - 1)
+         WHERE job IN (SELECT number FROM job WHERE id IN ('first', 'second', 'third'))"
+touch -r b.npy .time
+printf '\377' | dd of=b.npy bs=1 seek=200 conv=notrunc status=none
+touch -r .time b.npy
+touch -d '1 hour ago' c.npy
+cli batch jobs.jsonl --verify --verbose
+expect_status 1
+expect_stdout 'first: a.npy has its size and time; its content was not recorded'
+expect_stdout 'second: b.npy has its size and time; its content was not recorded'
+expect_stdout 'third: c.npy has changed: its size or time is not the recorded one'
+expect_stdout 'apart: d.npy is unchanged'
+expect_stdout '5 outputs of 5 jobs that are done: 4 unchanged, 1 changed'
+expect_stdout '2 of the unchanged by size and time only: an earlier version of bulkhead wrote them, and did not record the content'
+cli batch jobs.jsonl --verify --json
+expect_json '.unchanged == 4 and .unchanged_by_time == 2 and .changed == 1'
+expect_sql 'PRAGMA user_version' 3
+cli batch jobs.jsonl --resume --redo first
+expect_status 0
+expect_sql 'PRAGMA user_version' 4
+cli batch jobs.jsonl --verify
+expect_status 0
+expect_stdout '5 outputs of 5 jobs that are done: 5 unchanged'
+if grep -q 'by size and time' .stdout; then fail "no hash was recorded"; else passed=$((passed + 1)); fi
 
 case_name="what a later job has replaced is its"
 printf '%s\n' '#version 450' 'layout(local_size_x = 1) in;' \
@@ -173,7 +215,7 @@ expect_status 0
 cli batch count.jsonl --verify
 expect_status 0
 expect_stdout '2 outputs of 2 jobs that are done: 1 unchanged, 1 replaced'
-touch -d '1 hour ago' count.npy
+printf '\377' | dd of=count.npy bs=1 seek=128 conv=notrunc status=none
 cli batch count.jsonl --verify
 expect_status 1
 expect_stdout '2: ./count.npy has changed'

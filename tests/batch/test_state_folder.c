@@ -42,12 +42,18 @@ static void test_other_versions(void) {
     add(queue, "a");
     bhi_queue_close(queue);
     alter(&place, "PRAGMA user_version = 7");
-    expect_no_open(&place, true, BHI_QUEUE_ENVIRON,
-                   "was made by another version of bulkhead: it has format 7, this one reads 3");
-    alter(&place, "PRAGMA user_version = 3; PRAGMA application_id = 1");
+    expect_no_open(
+        &place, true, BHI_QUEUE_ENVIRON,
+        "was made by another version of bulkhead: it has format 7, this one reads 3 and 4");
+    alter(&place, "PRAGMA user_version = 2");
+    expect_no_open(&place, true, BHI_QUEUE_ENVIRON, "it has format 2, this one reads 3 and 4");
+    alter(&place, "PRAGMA user_version = 4; PRAGMA application_id = 1");
     expect_no_open(&place, true, BHI_QUEUE_ENVIRON, "is another program's database");
     alter(&place, "PRAGMA application_id = 1112042092");
     bhi_queue_close(again(&place));
+    alter(&place, "PRAGMA user_version = 3"); /* read, and made the present one */
+    bhi_queue_close(again(&place));
+    expect_sql(&place, "PRAGMA user_version", "4; ");
     remove_place(&place);
     make_place(&place);
     BHT_EQ(mkdir(place.folder, 0700), 0);
@@ -80,7 +86,7 @@ static void test_a_refused_folder_is_as_it_was(void) {
     bhi_queue_close(fresh(&place));
     BHT_EQ(unlink(lock), 0);
     alter(&place, "PRAGMA user_version = 7");
-    expect_no_open(&place, true, BHI_QUEUE_ENVIRON, "it has format 7, this one reads 3");
+    expect_no_open(&place, true, BHI_QUEUE_ENVIRON, "it has format 7, this one reads 3 and 4");
     BHT_EQ(stat(lock, &status), -1);
     remove_place(&place);
 }
@@ -158,14 +164,16 @@ static void test_the_log_of_a_refused_folder_stays(void) {
     struct bhi_queue *queue = fresh(&place);
     add(queue, "a");
     bhi_queue_close(queue);
-    leave_log(&place, "PRAGMA user_version = 7", &left); /* the file says 3 still */
-    expect_unchanged(&left, true, BHI_QUEUE_ENVIRON, "it has format 7, this one reads 3", NULL);
-    expect_unchanged(&left, true, BHI_QUEUE_ENVIRON, "it has format 7, this one reads 3", "77\n");
-    alter(&left, "PRAGMA user_version = 3"); /* nothing is lost */
+    leave_log(&place, "PRAGMA user_version = 7", &left); /* the file says 4 still */
+    expect_unchanged(&left, true, BHI_QUEUE_ENVIRON, "it has format 7, this one reads 3 and 4",
+                     NULL);
+    expect_unchanged(&left, true, BHI_QUEUE_ENVIRON, "it has format 7, this one reads 3 and 4",
+                     "77\n");
+    alter(&left, "PRAGMA user_version = 4"); /* nothing is lost */
     bhi_queue_close(again(&left));
     remove_place(&left);
 
-    alter(&place, "PRAGMA user_version = 3");
+    alter(&place, "PRAGMA user_version = 4");
     leave_log(&place, "UPDATE job SET line = 9", &left);
     expect_unchanged(&left, false, BHI_QUEUE_BAD_INPUT, "has a batch of 1 job:", NULL);
     bhi_queue_close(again(&left));

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "formats/npy.h"
+#include "tool/interrupt.h"
 #include "tool/npy_file.h"
 #include "tool/outfile.h"
 
@@ -293,6 +295,67 @@ static void test_outfile_named(void) {
     BHT_EQ(file.error, ENOENT);
 }
 
+/* The content is known again, also where size and time tell nothing. */
+static void test_outfile_content(void) {
+    /* BLAKE2b-256 of "abc" (RFC 7693's function, as b2sum -l 256 prints it). */
+    static const uint8_t abc[BHI_CONTENT_HASH] = {0xbd, 0xdd, 0x81, 0x3c, 0x63, 0x42, 0x39, 0x72,
+                                                  0x31, 0x71, 0xef, 0x3f, 0xee, 0x98, 0x57, 0x9b,
+                                                  0x94, 0x96, 0x4e, 0x3b, 0xb1, 0xcb, 0x3e, 0x42,
+                                                  0x72, 0x62, 0xc8, 0xc0, 0x68, 0xd5, 0x23, 0x19};
+    static const char name[] = ".batch-3.tmp";
+    struct bhi_outfile file;
+    struct stat status;
+    BHT_TRUE(bhi_outfile_open_named("content", name, 3, &file, &complaint));
+    BHT_TRUE(bhi_outfile_append(&file, "a", 1, &complaint));
+    BHT_TRUE(bhi_outfile_write(&file, "b", 1, "c", 1, &complaint));
+    BHT_TRUE(!file.mark.hashed);
+    BHT_TRUE(bhi_outfile_seal(&file, &complaint) && bhi_outfile_rename(&file, &complaint));
+    struct bhi_outfile_mark mark = file.mark;
+    bhi_outfile_abandon(&file);
+    BHT_TRUE(mark.hashed);
+    BHT_TRUE(memcmp(mark.hash, abc, sizeof abc) == 0);
+    BHT_TRUE(bhi_outfile_adopt("content", name, &file, &complaint));
+    BHT_EQ(bhi_outfile_compare(&file, &mark), BHI_OUTFILE_EQUAL);
+    BHT_EQ(stat("content", &status), 0);
+    int fd = open("content", O_WRONLY);
+    BHT_EQ(pwrite(fd, "d", 1, 2), 1);
+    const struct timespec times[2] = {status.st_mtim, status.st_mtim};
+    BHT_EQ(futimens(fd, times), 0);
+    BHT_TRUE(bhi_outfile_has(&file, true, &mark)); /* size and time */
+    BHT_EQ(bhi_outfile_compare(&file, &mark), BHI_OUTFILE_OTHER);
+    BHT_EQ(pwrite(fd, "cc", 2, 2), 2);
+    BHT_EQ(bhi_outfile_compare(&file, &mark), BHI_OUTFILE_OTHER);
+    BHT_EQ(ftruncate(fd, 3), 0);
+    BHT_EQ(bhi_outfile_compare(&file, &mark), BHI_OUTFILE_EQUAL);
+    close(fd);
+    BHT_EQ(unlink("content"), 0);
+    BHT_EQ(bhi_outfile_compare(&file, &mark), BHI_OUTFILE_UNREAD);
+    BHT_EQ(file.error, ENOENT);
+    BHT_EQ(mkfifo("content", 0600), 0);
+    BHT_EQ(bhi_outfile_compare(&file, &mark), BHI_OUTFILE_OTHER);
+    BHT_EQ(unlink("content"), 0);
+    file.temporary[0] = 0;
+    bhi_outfile_abandon(&file);
+}
+
+/* Files may be large: reading ends when a signal asks for the end. */
+static void test_interrupted_hash(void) {
+    uint8_t hash[BHI_CONTENT_HASH];
+    const int fd = open("/dev/zero", O_RDONLY); /* it has no end */
+    BHT_GE(fd, 0);
+    const pid_t child = fork(); /* which keeps a descriptor for the signal */
+    BHT_GE(child, 0);
+    if (child == 0) {
+        bhi_interrupt_watch();
+        raise(SIGINT);
+        _exit(bhi_content_hash_of(fd, hash) == EINTR ? 0 : 1);
+    }
+    int status;
+    BHT_EQ(waitpid(child, &status, 0), child);
+    BHT_EQ(status, 0);
+    close(fd);
+}
+
 /* A file is known again by its size and its time, also in its place. */
 static void test_outfile_mark(void) {
     static const char name[] = ".batch-2.tmp";
@@ -390,9 +453,17 @@ static void test_device(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(test_read),         BHT_TEST(test_bad_files),    BHT_TEST(test_cut_while_read),
-        BHT_TEST(test_stream),       BHT_TEST(test_outfile),      BHT_TEST(test_outfile_named),
-        BHT_TEST(test_outfile_mark), BHT_TEST(test_outfile_same), BHT_TEST(test_unwritable),
+        BHT_TEST(test_read),
+        BHT_TEST(test_bad_files),
+        BHT_TEST(test_cut_while_read),
+        BHT_TEST(test_stream),
+        BHT_TEST(test_outfile),
+        BHT_TEST(test_outfile_named),
+        BHT_TEST(test_outfile_mark),
+        BHT_TEST(test_outfile_content),
+        BHT_TEST(test_interrupted_hash),
+        BHT_TEST(test_outfile_same),
+        BHT_TEST(test_unwritable),
         BHT_TEST(test_device),
     };
     bht_around(enter_folder, leave_folder);

@@ -181,7 +181,7 @@ INPUT=x.npy cli_again "${run[@]}" --in 0=- --out '1=soft.npy:f32[16]'
 expect_status 2
 expect_stderr "--out 1=soft.npy:f32[16]: --in 0=- reads that file"
 expect_untouched
-# What is written is .npy, so no name may say that it is something else (which: cli_ending_test).
+# What is written is .npy, so no name may say that it is something else (which: cli_outname_test).
 for name in z.safetensors z.JPEG d.ir/z.f32 z.npy.gz; do
     ending="outputs are .npy files, and a name that ends in .${name##*.} may be taken for another format: end it in .npy"
     refuses "--out z=$name: $ending" eval 'z = 2*x' --in x=x.npy --out "z=$name"

@@ -1,4 +1,4 @@
-#include "request/ending.h"
+#include "request/outname.h"
 
 #include <string.h>
 #include <strings.h>
@@ -28,7 +28,7 @@ static bool may_be_a_format(const char *ending) {
     return known || (length <= LONGEST && strspn(ending, "0123456789") < length);
 }
 
-bool bhi_ending_check(const char *path, struct bhi_complaint *complaint) {
+bool bhi_outname_check(const char *path, struct bhi_complaint *complaint) {
     const char *ending = ending_of(path);
     return !strcasecmp(ending, "npy") || !may_be_a_format(ending) ||
            bhi_refuse(
