@@ -362,11 +362,7 @@ static bh_status fetch_limits(void *user, const char *selector, uint64_t *out_ra
     if (status != BH_OK) {
         return status;
     }
-    const bh_device_info *device = bhi_device_list_select(&list, selector);
-    if (device) {
-        *out_range = device->max_storage_range;
-        *out_alignment = device->storage_alignment;
-    }
+    (void)bhi_device_list_limits(&list, selector, out_range, out_alignment);
     bhi_device_list_free(&list);
     return status;
 }

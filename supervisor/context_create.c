@@ -18,6 +18,7 @@
 #include "supervisor/load/loaders.h"
 #include "supervisor/reactor/pipeline_cache.h"
 #include "supervisor/reactor/reactor.h"
+#include "supervisor/stream/placement.h"
 #include "supervisor/stream/tenant.h"
 #include "supervisor/submit/core_ops.h"
 #include "supervisor/worker/launch.h"
@@ -71,6 +72,7 @@ static void free_parts(bh_context *context) {
 static void free_context(bh_context *context) {
     bhi_reactor_free(context);
     bhi_tenants_fini(context);
+    bhi_placement_fini(context);
     free_parts(context);
     bhi_context_fini(context);
     bhi_freelist_give(&freelist, context);

@@ -231,6 +231,9 @@ static void describe_stream(struct out *out, const struct bh_stream *stream, uin
     const struct bhi_worker *worker = bhi_stream_worker(stream);
     say(out, "stream \"%s\"%s: %s; ", core->name, core->strict ? " (strict)" : "",
         bhi_stream_rests(stream) ? "RESTING" : stream_state_name(core->state));
+    if (stream->anywhere && stream->runs_on.known) {
+        say(out, "any device, now %s; ", stream->runs_on.selector);
+    }
     if (worker) {
         describe_worker(out, worker, now_ns);
         describe_lane(out, worker);

@@ -56,11 +56,15 @@ bh_status bhi_device_list_find(const struct bhi_device_list *list, const char *p
     return matches == 1 ? BH_OK : matches ? BH_INVALID_ARGUMENT : BH_NO_DEVICE;
 }
 
+static bool is_any(const char *device) {
+    return strcmp(device, "any") == 0;
+}
+
 const bh_device_info *bhi_device_list_select(const struct bhi_device_list *list,
                                              const char *device) {
     const bh_device_info *found = NULL;
     struct bhi_complaint unused;
-    if (!device || !*device) {
+    if (!device || !*device || is_any(device)) {
         return list->count ? &list->devices[0] : NULL;
     }
     for (size_t i = 0; i < list->count; i++) {
@@ -73,4 +77,32 @@ const bh_device_info *bhi_device_list_select(const struct bhi_device_list *list,
         }
     }
     return bhi_device_list_find(list, device, &found, &unused) == BH_OK ? found : NULL;
+}
+
+/* Is it one of the driver whose devices come first, the default? */
+static bool is_default(const struct bhi_device_list *list, const bh_device_info *device) {
+    const size_t length = strcspn(list->devices[0].selector, ":");
+    return strncmp(device->selector, list->devices[0].selector, length) == 0 &&
+           (device->selector[length] == ':' || !device->selector[length]);
+}
+
+bool bhi_device_list_limits(const struct bhi_device_list *list, const char *device,
+                            uint64_t *out_range, uint32_t *out_alignment) {
+    const bool any = device && is_any(device);
+    const bh_device_info *chosen = bhi_device_list_select(list, device);
+    if (!chosen) {
+        return false;
+    }
+    *out_range = chosen->max_storage_range;
+    *out_alignment = chosen->storage_alignment;
+    for (size_t i = 0; any && i < list->count; i++) {
+        const bh_device_info *other = &list->devices[i];
+        if (is_default(list, other)) {
+            *out_range =
+                other->max_storage_range < *out_range ? other->max_storage_range : *out_range;
+            *out_alignment = other->storage_alignment > *out_alignment ? other->storage_alignment
+                                                                       : *out_alignment;
+        }
+    }
+    return true;
 }

@@ -42,8 +42,9 @@ int bhi_run_fetch_limits(struct bhi_run *run) {
         }
         if (device) {
             snprintf(run->limits.selector, sizeof run->limits.selector, "%s", device->selector);
-            run->limits.storage_range = device->max_storage_range;
-            run->limits.storage_alignment = device->storage_alignment;
+            (void)bhi_device_list_limits(&asking->list, run->request.device,
+                                         &run->limits.storage_range,
+                                         &run->limits.storage_alignment);
         }
     }
     bhi_device_list_free(&asking->list);

@@ -30,7 +30,9 @@ typedef struct bh_stream_options {
     size_t struct_size;   /* set by bh_stream_options_init */
     const char *name;     /* for verdicts and logs; NULL: "stream-<n>"; cut after 63 bytes */
     const char *device;   /* DRIVER, DRIVER:INDEX or INDEX, as `bulkhead devices` shows them
-                             ("lavapipe", "nvidia:1", "0"); "" or NULL: the default device */
+                             ("lavapipe", "nvidia:1", "0"); "" or NULL: the default device;
+                             "any": the least loaded of the default driver's devices, chosen when
+                             the stream gets a worker (docs/devices.md) */
     uint64_t deadline_ns; /* for submissions that set none, counted from their turn on the worker;
                              default 10 s. With BH_FOREVER a kernel that never ends blocks all that
                              is queued behind it or waits for it, until somebody cancels it */
@@ -94,6 +96,10 @@ BH_API BH_MUST_USE bh_status bh_stream_cancel(bh_stream *stream);
 /* Returns the process id of the worker that serves the stream now, 0 if there is none. For
  * diagnostics and tests: the worker may be dead when the call returns. */
 BH_API int32_t bh_stream_worker_pid(bh_stream *stream);
+/* Writes the selector of the device that the stream runs on ("nvidia:1", as in bh_device_info). It is
+ * "" until a worker has been ready, and while a stream of the device "any" may still get another
+ * device. Returns BH_OK, BH_INVALID_ARGUMENT (out_selector is NULL) or BH_FORKED. */
+BH_API bh_status bh_stream_device(bh_stream *stream, char out_selector[48]);
 /* Adds a reference. */
 BH_API bh_status bh_stream_retain(bh_stream *stream);
 /* Drops a reference. After the last one the stream's submissions finish, then its worker ends. A

@@ -209,6 +209,7 @@ bool bhi_context_init(bh_context *context, const struct bhi_core_ops *ops) {
     bhi_list_init(&context->workers);
     bhi_list_init(&context->zygotes);
     bhi_list_init(&context->tenants);
+    bhi_list_init(&context->places);
     bhi_list_init(&context->doomed);
     bhi_list_init(&context->lines);
     bhi_list_init(&context->pending);

@@ -184,6 +184,17 @@ void bhi_worker_makes_lost(struct bhi_worker *worker) {
     }
 }
 
+/* For the choice of a device. A worker that lies about its times costs the balance alone. */
+static void note_time(const struct bhi_worker *worker, const struct bhi_outcome *outcome) {
+    if (worker->core.stream && outcome->ended_ns > outcome->started_ns) {
+        const uint64_t took_ns = outcome->ended_ns - outcome->started_ns;
+        struct bh_stream *stream = bhi_stream_of(worker->core.stream);
+        const uint64_t most_ns = stream->deadline_ns;
+        const uint64_t taken_ns = took_ns < most_ns ? took_ns : most_ns;
+        stream->usual_ns = stream->usual_ns ? stream->usual_ns / 8 * 7 + taken_ns / 8 : taken_ns;
+    }
+}
+
 /* Gives the core the next result, as the worker wrote it. Returns false if the worker lied. */
 static bool take_result(struct bhi_worker *worker) {
     struct bhi_result result;
@@ -244,6 +255,7 @@ static bool take_result(struct bhi_worker *worker) {
     if (result.status != BH_OK && result.status != BH_CANCELLED) {
         spoil_buffers(worker, submission, outcome.status);
     }
+    note_time(worker, &outcome);
     return bhi_core_worker_result(&worker->core, &outcome);
 }
 

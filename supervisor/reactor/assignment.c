@@ -5,6 +5,7 @@
 #include "supervisor/context/room.h"
 #include "supervisor/reactor/pipeline_cache.h"
 #include "supervisor/reactor/spawn.h"
+#include "supervisor/stream/placement.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/stream/tenant.h"
 #include "supervisor/worker/outbox.h"
@@ -120,7 +121,7 @@ static void bind_worker(struct bh_stream *stream, struct bhi_worker *worker) {
     bhi_worker_serve(worker, stream->core.name);
     bhi_pipeline_cache_want(worker);
     if (worker->state == BHI_RUNNING) {
-        bhi_stream_learn_device(stream, worker->devices, worker->device_count);
+        bhi_stream_learn_device(stream, worker);
         bhi_stream_served(&stream->core);
     }
 }
@@ -163,6 +164,9 @@ static bool next_job(bh_context *context, struct job *job, uint64_t now_ns, uint
                 *look_again = not_before_ns;
             }
             continue;
+        }
+        if (!bhi_placement_choose(stream)) {
+            continue; /* what is starting will tell which devices there are */
         }
         struct bhi_worker *unbound = find_unbound(context, stream);
         if (unbound) {

@@ -10,6 +10,7 @@
 #include "supervisor/event/harvest.h"
 #include "supervisor/reactor/pipeline_cache.h"
 #include "supervisor/reactor/sentinel.h"
+#include "supervisor/stream/placement.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/outbox.h"
 #include "supervisor/worker/proc_status.h"
@@ -112,10 +113,10 @@ void bhi_control_ready(struct bhi_worker *worker) {
         bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0, "it is not isolated: %s", why);
     } else if (worker->core.kill == BHI_KILL_NONE) {
         worker->state = BHI_RUNNING;
+        bhi_placement_learn(worker);
         bhi_pipeline_cache_want(worker);
         if (worker->core.stream) {
-            bhi_stream_learn_device(bhi_stream_of(worker->core.stream), worker->devices,
-                                    worker->device_count);
+            bhi_stream_learn_device(bhi_stream_of(worker->core.stream), worker);
             bhi_stream_served(worker->core.stream);
         } else {
             worker->context->wake_reactor = true;

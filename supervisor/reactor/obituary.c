@@ -5,6 +5,7 @@
 #include "base/futex.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/event/harvest.h"
+#include "supervisor/stream/placement.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/stream/tenant.h"
 #include "supervisor/worker/zygote.h"
@@ -205,15 +206,23 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     /* A zygote's death is no stream's fault: the stream gets another worker. A zygote that dies
      * whenever it starts a worker is counted all the same, or the starts would never end. */
     death.excused = was_running && worker->zygote->state == BHI_ZYGOTE_LOST;
+    struct bh_stream *stream = bound ? bhi_stream_of(core->stream) : NULL;
+    if (stream && !was_running && !death.closing && core->kill != BHI_KILL_RETIRED &&
+        bhi_placement_failed(stream, &death.why, death.others_would_fail)) {
+        death.others_would_fail = false;
+        death.excused = true;
+    }
     worker->state = BHI_DEAD;
     bhi_list_remove(&worker->link);
     bhi_worker_makes_lost(worker);
     bhi_pool_worker_died(worker);
-    struct bh_stream *stream = bound ? bhi_stream_of(core->stream) : NULL;
     if (stream) {
         bhi_stream_ref(stream);
     }
     bool blamed = bhi_core_worker_died(core, &death);
+    if (stream && stream->core.state == BHI_STREAM_WANTING) {
+        bhi_placement_leave(stream);
+    }
     const uint64_t late_ns = late_end(worker);
     if (stream && late_ns && !death.closing) {
         charge_tenant(stream, late_ns);

@@ -1,6 +1,8 @@
 #include "base/text.h"
 #include "ipc/wire.h"
 #include "supervisor/stream/stream.h"
+#include "supervisor/worker/worker_proc.h"
+#include "supervisor/worker/zygote.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,9 +11,9 @@
 #define DEVICE_TYPE_DISCRETE 2
 #define DEVICE_TYPE_CPU      4
 
-void bhi_stream_learn_device(struct bh_stream *stream, const struct bhi_msg_device *told,
-                             uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
+void bhi_stream_learn_device(struct bh_stream *stream, const struct bhi_worker *worker) {
+    const struct bhi_msg_device *told = worker->devices;
+    for (uint32_t i = 0; i < worker->device_count; i++) {
         if (!told[i].chosen) {
             continue;
         }
@@ -22,9 +24,26 @@ void bhi_stream_learn_device(struct bh_stream *stream, const struct bhi_msg_devi
             .is_discrete = told[i].device_type == DEVICE_TYPE_DISCRETE,
             .features = told[i].features,
         };
+        snprintf(device->selector, sizeof device->selector, "%s:%u", worker->zygote->driver,
+                 told[i].index);
         memcpy(device->uuid, told[i].uuid, sizeof device->uuid);
         bhi_text_line(device->name, sizeof device->name, told[i].name, strlen(told[i].name));
     }
+}
+
+BH_API bh_status bh_stream_device(bh_stream *stream, char out_selector[48]) {
+    if (!out_selector || !BHI_LIVE(stream)) {
+        return BH_INVALID_ARGUMENT;
+    }
+    bh_context *context = stream->context;
+    if (bhi_context_forked(context)) {
+        return BH_FORKED;
+    }
+    bhi_context_lock(context);
+    snprintf(out_selector, sizeof stream->runs_on.selector, "%s",
+             stream->runs_on.known ? stream->runs_on.selector : "");
+    bhi_context_unlock(context);
+    return BH_OK;
 }
 
 enum bhi_may_use bhi_stream_may_use(struct bh_stream *stream, struct bh_stream *home, bool writes,

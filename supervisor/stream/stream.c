@@ -7,6 +7,7 @@
 #include "supervisor/context/layout.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/context/room.h"
+#include "supervisor/stream/placement.h"
 #include "supervisor/worker/selector.h"
 #include "supervisor/worker/worker_proc.h"
 
@@ -82,7 +83,10 @@ bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
     stream->deadline_ns = options->deadline_ns;
     stream->memory_limit = options->memory_limit;
     stream->device_memory_limit = options->device_memory;
-    snprintf(stream->device, sizeof stream->device, "%s", options->device ? options->device : "");
+    stream->anywhere = options->device && strcmp(options->device, BHI_ANY_DEVICE) == 0;
+    stream->placed = !stream->anywhere;
+    snprintf(stream->device, sizeof stream->device, "%s",
+             options->device && stream->placed ? options->device : "");
     snprintf(stream->tenant, sizeof stream->tenant, "%s", options->tenant ? options->tenant : "");
     bhi_context_lock(context);
     bhi_stream_init(&stream->core, &context->core, context->settings.restart_budget,
@@ -140,8 +144,8 @@ BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *
     uint32_t device_index;
     if (options->device && !bhi_selector_parse(options->device, driver, &device_index)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_stream_create: options.device '%s' is not DRIVER, DRIVER:INDEX or "
-                        "INDEX (bulkhead devices lists them)",
+                        "bh_stream_create: options.device '%s' is not DRIVER, DRIVER:INDEX, INDEX "
+                        "(bulkhead devices lists them) or \"any\"",
                         options->device);
     }
     all.deadline_ns = all.deadline_ns ? all.deadline_ns : DEFAULT_DEADLINE_NS;

@@ -15,6 +15,7 @@ struct bhi_stream_device {
     bool is_cpu, is_discrete;
     uint64_t features; /* BHI_FEATURE_* */
     uint8_t uuid[16];
+    char selector[48];
     char name[128];
 };
 
@@ -23,7 +24,7 @@ struct bh_stream {
     struct bhi_handle handle;    /* the caller's references: one of refs while there are any */
     _Atomic uint32_t refs;       /* and one for each submission on its way */
     bh_context *context;         /* referenced */
-    char device[48];
+    char device[48];             /* its selector; lock, where it may run on any */
     char tenant[BHI_TENANT];
     uint64_t deadline_ns;
     uint64_t memory_limit;
@@ -36,7 +37,10 @@ struct bh_stream {
     bool headers_only;                   /* of a loader: no data is read there */
     struct bhi_msg_device *seen_devices; /* of a worker that could not start: why NO_DEVICE */
     uint32_t seen_device_count;
-    uint32_t awaited; /* threads in bh_stream_wait_ready */
+    uint32_t awaited;  /* threads in bh_stream_wait_ready */
+    bool anywhere;     /* its options say "any" (supervisor/stream/placement.h) */
+    bool placed;       /* |device| says where it runs */
+    uint64_t usual_ns; /* that its submissions took on a device, by what its workers say */
     struct bhi_stream_device runs_on;
     uint64_t device_memory_limit, device_memory; /* of buffers that are its (D6) */
 };
@@ -48,9 +52,8 @@ static inline struct bh_stream *bhi_stream_of(const struct bhi_core_stream *core
 bool bhi_stream_rests(const struct bh_stream *stream);
 /* The worker that is bound to it, starting or running; NULL: none. Referenced by the stream. */
 struct bhi_worker *bhi_stream_worker(const struct bh_stream *stream);
-/* A worker that is going to serve it has |told| what devices there are. Lock held. */
-void bhi_stream_learn_device(struct bh_stream *stream, const struct bhi_msg_device *told,
-                             uint32_t count);
+/* |worker|, which is going to serve it, has told what it runs on. Lock held. */
+void bhi_stream_learn_device(struct bh_stream *stream, const struct bhi_worker *worker);
 enum bhi_may_use { BHI_USE_NO, BHI_USE_REPLICA, BHI_USE_IT };
 /* May a submission of |stream| use device memory that was made for |home|, or read a copy of it
  * (D4)? Unless it may use it, |why| says what forbids it. What is not known yet is allowed. Lock

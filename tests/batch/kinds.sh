@@ -46,6 +46,32 @@ for id in part whole; do
     if cmp -s "$id.npy" plain.npy; then passed=$((passed + 1)); else fail "$id is wrong"; fi
 done
 
+case_name="any device: of a driver that has two"
+driver=$(mktemp -d)
+chmod 755 "$driver"
+cp "$TWO_DEVICES" "$driver/libvulkan_lvp.so.fake"
+echo "{\"file_format_version\":\"1.0.0\",\"ICD\":{\"library_path\":\"$driver/libvulkan_lvp.so.fake\",
+\"api_version\":\"1.3.0\"}}" > "$driver/two_icd.json"
+{
+    for i in 1 2 3; do square "any$i" x.npy "any$i.npy"; done
+    square own x.npy own.npy ',"device":"any"'
+    square second x.npy second.npy ',"device":"1"'
+} > jobs.jsonl
+export VK_DRIVER_FILES=$driver/two_icd.json
+cli devices --json
+expect_json '[(.devices // .)[].selector] == ["lavapipe:0", "lavapipe:1"]'
+cli batch jobs.jsonl --streams 2 --state any --device any
+expect_status 0
+cli run "$SHADERS/square.spv" --groups 16 --in 0=x.npy --out '1=run.npy:f32[1000]' --device any
+expect_status 0
+cli eval 'z = x * x' --in x=x.npy --out z=eval.npy --device any
+expect_status 0
+unset VK_DRIVER_FILES
+rm -r "$driver"
+for id in any1 any2 any3 own second run eval; do
+    if cmp -s "$id.npy" plain.npy; then passed=$((passed + 1)); else fail "$id is wrong"; fi
+done
+
 case_name="no more kinds than can be kept"
 for i in $(seq 16); do square "j$i" x.npy "$i.npy" ",\"memory\":\"$((1000 + i))M\""; done > jobs.jsonl
 cli batch jobs.jsonl --streams 1 --state many --json
