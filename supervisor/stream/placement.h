@@ -6,8 +6,6 @@
 
 #include "supervisor/context/context.h"
 
-#define BHI_ANY_DEVICE "any"
-
 struct bh_stream;
 struct bhi_worker;
 

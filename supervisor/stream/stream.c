@@ -7,7 +7,6 @@
 #include "supervisor/context/layout.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/context/room.h"
-#include "supervisor/stream/placement.h"
 #include "supervisor/worker/selector.h"
 #include "supervisor/worker/worker_proc.h"
 

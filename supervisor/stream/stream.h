@@ -7,6 +7,8 @@
 #include "core/stream.h"
 #include "supervisor/context/context.h"
 
+#define BHI_ANY_DEVICE "any" /* of bh_stream_options.device */
+
 struct bhi_worker;
 
 /* What the stream's workers run on, once one has said so. */
