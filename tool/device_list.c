@@ -35,12 +35,14 @@ bh_status bhi_device_list_find(const struct bhi_device_list *list, const char *p
                                const bh_device_info **out_device, struct bhi_complaint *complaint) {
     char found[400] = "", all[400] = "";
     size_t matches = 0;
+    /* A number is an index. Names have numbers, too, which are versions: "llvmpipe (LLVM 19.1.7)". */
+    const bool index = part[strspn(part, "0123456789")] == '\0';
     for (size_t i = 0; i < list->count; i++) {
         const bh_device_info *device = &list->devices[i];
         size_t used = strlen(all);
         snprintf(all + used, sizeof all - used, " %s", device->selector);
-        if (strcmp(device->selector, part) != 0 && !strcasestr(device->name, part) &&
-            !strcasestr(device->driver, part)) {
+        if (strcmp(device->selector, part) != 0 &&
+            (index || (!strcasestr(device->name, part) && !strcasestr(device->driver, part)))) {
             continue;
         }
         used = strlen(found);

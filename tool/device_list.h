@@ -25,7 +25,8 @@ const bh_device_info *bhi_device_list_select(const struct bhi_device_list *list,
  * each that the library may choose. False: there is none. */
 bool bhi_device_list_limits(const struct bhi_device_list *list, const char *device,
                             uint64_t *out_range, uint32_t *out_alignment);
-/* The one device whose name or driver contains |part| (letter case does not count). BH_NO_DEVICE:
+/* The one device whose name or driver contains |part| (letter case does not count), which is no
+ * number: that is an index. BH_NO_DEVICE:
  * none does; BH_INVALID_ARGUMENT: several do; the complaint lists the selectors. */
 bh_status bhi_device_list_find(const struct bhi_device_list *list, const char *part,
                                const bh_device_info **out_device, struct bhi_complaint *complaint);

@@ -118,7 +118,7 @@ for groups in -1 4294967296 1,2,3,4 1, ,1 1,,1 '' 0x10 +1 1.0 '1 '; do
 done
 odd INVALID_ARGUMENT "at least one group" run "$sq" --json --groups 1,0 "${both[@]}"
 odd LIMIT_EXCEEDED "--groups: 4294967295 workgroups in x" run "$sq" --json --groups 4294967295 "${both[@]}"
-for selector in lavapipe:9 9 -1 a:b:c "$(printf 'x%.0s' {1..500})"; do
+for selector in lavapipe:9 9 256 -1 a:b:c "$(printf 'x%.0s' {1..500})"; do
     odd NO_DEVICE "see bulkhead devices" "${r[@]}" "${both[@]}" --device "$selector"
 done
 odd INVALID_ARGUMENT "the selector is empty" "${r[@]}" "${both[@]}" --device ''

@@ -229,6 +229,19 @@ static void a_death_is_told_before_the_body_is_gone(void) {
     end(&scene);
 }
 
+/* A SIGSYS is followed by a trace of the driver, at some time. It runs what a worker runs. */
+static void a_trace_does_not_meet_a_planned_fault(void) {
+    struct scene scene = begin();
+    bh_trace seen;
+    bh_traced_call calls[1];
+    size_t count = 0;
+    bht_plan_arm("submitted", "kill", 1);
+    BHT_EQ(bh_trace_driver(scene.context, "lavapipe", &seen, calls, 1, &count, NULL), BH_OK);
+    BHT_TRUE(seen.complete);
+    BHT_TRUE(!bht_plan_disarm());
+    end(&scene);
+}
+
 /* Case 54, and nobody's deadline: a worker that has closed its sockets and stays is noticed when it
  * is to be told something. */
 static void closed_without_a_deadline(const char *action) {
@@ -260,6 +273,7 @@ static void hung_up_without_a_deadline(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
+        BHT_TEST(a_trace_does_not_meet_a_planned_fault),
         BHT_TEST_WITH(each_step_of_starting, 150, 0),
         BHT_TEST_WITH(each_step_of_the_zygote, 150, 0),
         BHT_TEST_WITH(each_step_of_a_submission, 150, 0),

@@ -283,6 +283,10 @@ void bhi_faults_worker(unsigned ordinal) {
     errors.worker = ordinal;
 }
 
+void bhi_faults_unplanned(void) {
+    errors.plan = NULL;
+}
+
 void bhi_faults_targets(struct bhi_progress *progress, struct bhi_channel *channel) {
     errors.progress = progress;
     errors.channel = channel;

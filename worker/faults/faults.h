@@ -38,6 +38,7 @@
 #if BHI_FAULTS
 void bhi_faults_init(void);               /* zygote: reads the variable */
 void bhi_faults_worker(unsigned ordinal); /* worker, after fork */
+void bhi_faults_unplanned(void); /* a tracer: what a test plans (plan.h) is meant for workers */
 struct bhi_progress;
 struct bhi_channel;
 void bhi_faults_targets(struct bhi_progress *progress, struct bhi_channel *channel);

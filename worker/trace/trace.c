@@ -297,6 +297,9 @@ struct request {
 static void trace(const struct bhi_probe_context *context, const void *argument,
                   struct bhi_probe_report *report) {
     bhi_title_set("bh-tracer", "tracer");
+#if BHI_FAULTS
+    bhi_faults_unplanned();
+#endif
     const uint32_t index = ((const struct request *)argument)->index;
     struct bhi_trace_page *page = ((const struct request *)argument)->page;
     struct tracer tracer = {.judge = {.driver = context->driver}, .page = page, .listener = -1};
