@@ -60,7 +60,7 @@ struct bh_context {
     struct bhi_list workers;                     /* bhi_worker.link: not yet reaped */
     struct bhi_list zygotes;                     /* bhi_zygote.link */
     struct bhi_list tenants;                     /* that are charged (supervisor/stream/tenant.h) */
-    struct bhi_list places; /* of the default driver (supervisor/stream/placement.h) */
+    struct bhi_list places;  /* of the default driver (supervisor/stream/placement.h) */
     struct bhi_list doomed;  /* bhi_doomed.link: freed by bhi_context_settle_unlock */
     struct bhi_list loaders; /* bh_stream.loader: referenced; also in |streams| (loaders.h) */
     uint32_t stream_serial;  /* for default names */
