@@ -75,7 +75,7 @@ int main(int argc, char **argv) {
     if (await(in) != BH_OK) {
         return failed("the load is poisoned");
     }
-    /* Mapping waits for the kernel; had it crashed or hung, |why| says what happened. */
+    /* Mapping waits for the kernel. If the kernel crashed or hung, |why| says what happened. */
     if (bh_buffer_map(out, BH_MAP_READ, BH_FOREVER, &squares, &why)) {
         return failed("poisoned");
     }

@@ -37,11 +37,14 @@ static bh_kernel *load(bh_context *context, const char *folder, const char *name
 static void print(const char *name, bh_event *event) {
     bh_verdict v;
     must(bh_event_verdict(event, &v));
-    static const char *const executed[] = {"never ran", "ran when it ended", "ran to its end"};
+    static const char *const executed[] = {"never ran", "started and did not finish",
+                                           "ran to its end"};
     printf("%-9s %-8s %s, %s", name, v.status == BH_OK ? "READY" : "POISONED",
            bh_status_name(v.status), executed[v.executed]);
     if (v.hops) {
         printf(", %u hop from event %llu", v.hops, (unsigned long long)v.origin);
+    } else if (v.status != BH_OK) {
+        printf(" (event %llu)", (unsigned long long)v.event);
     }
     printf("\n");
 }

@@ -30,7 +30,7 @@ int main(int argc, char **argv) {
     bh_binding bound[] = {{0, 0, bx, 0, BH_WHOLE_SIZE, BH_ACCESS_READ, 0},
                           {0, 1, by, 0, BH_WHOLE_SIZE, BH_ACCESS_READ_WRITE, 0}};
     uint32_t groups[3] = {4, 1, 1};
-    /* Reading y waits for the kernel; had it crashed or hung, |why| says what happened. */
+    /* Reading y waits for the kernel. If the kernel crashed or hung, |why| says what happened. */
     if (bh_launch(stream, kernel, groups, bound, 2, &push, sizeof push, NULL, &why) ||
         bh_buffer_read(by, 0, y, sizeof y, BH_FOREVER, &why)) {
         return fprintf(stderr, "poisoned: %s\n", why.message), 1;

@@ -1,5 +1,5 @@
 /* Arrays: element types, shapes and strides. A buffer can carry a description of the array in it,
- * for programs that pass the buffer on. Of the library only kernel templates use it (template.h).
+ * for programs that pass the buffer on. In the library only kernel templates use it (template.h).
  */
 #ifndef BULKHEAD_ARRAY_H
 #define BULKHEAD_ARRAY_H
@@ -32,7 +32,7 @@ typedef enum bh_dtype {
     BH_DTYPE_U32 = 9,      /* uint32_t */
     BH_DTYPE_I64 = 10,     /* int64_t */
     BH_DTYPE_U64 = 11,     /* uint64_t */
-    BH_DTYPE_BF16 = 12,    /* bfloat16; like the next ones in a .safetensors only */
+    BH_DTYPE_BF16 = 12,    /* bfloat16; in a .safetensors only */
     BH_DTYPE_BOOL = 13,    /* one byte */
     BH_DTYPE_F8_E4M3 = 14, /* 8 bits: 4 of exponent, 3 of mantissa */
     BH_DTYPE_F8_E5M2 = 15, /* 8 bits: 5 of exponent, 2 of mantissa */

@@ -45,7 +45,7 @@ typedef enum bh_buffer_flags {
 typedef struct bh_buffer_options {
     size_t struct_size; /* set by bh_buffer_options_init */
     bh_stream *stream;  /* the stream that will use the buffer most; NULL: not known. The buffer
-                           keeps no reference to it */
+                           keeps a reference to it only if it is in device memory */
     uint32_t flags;     /* bh_buffer_flags */
     uint64_t memory;    /* bh_memory; default BH_MEMORY_HOST. DEVICE needs |stream| */
 } bh_buffer_options;
@@ -57,24 +57,26 @@ BH_INLINE void bh_buffer_options_init(bh_buffer_options *options) {
 
 /* Creates a buffer as bh_buffer_create does. |options| may be NULL.
  *
- * A worker that was given memory can read and write it until it is confirmed dead. So a buffer
- * without a stream never gets memory that a living worker has had. A buffer with a stream may get
+ * A worker that was given memory can reach that memory until the worker is confirmed dead. So a
+ * buffer without a stream never gets memory that a living worker has had. A buffer with a stream
+ * may get
  * memory that the stream's present worker had before, which saves page faults and an import.
  *
  * A buffer with a stream can be bound on every stream. But the worker of |stream| may reach it from
  * the start, not only from its first binding there. What the host or another stream writes into the
  * buffer is exposed to that worker.
  *
- * A buffer in device memory belongs to the device and the tenant of |stream|, and keeps the stream,
- * whose worker copies for bh_buffer_read and bh_buffer_write. It is zero. Streams of the same
- * tenant and device share it without a copy. Streams of other tenants or devices can read it, but
- * not write it; they read a copy, which is made once for each change of the buffer and counts
- * against the limits of the stream that reads (then bh_submit may return
- * BH_OUT_OF_DEVICE_MEMORY). The first call for a device, also with AUTO, waits until a worker
- * has said what the device is (as bh_stream_wait_ready). Returns what bh_buffer_create returns, or
+ * A buffer in device memory starts as zero. It belongs to the device and the tenant of |stream|,
+ * and keeps a reference to |stream|, whose worker copies for bh_buffer_read and bh_buffer_write.
+ * Streams of the same tenant and device share the buffer without a copy. Streams of other tenants
+ * or devices cannot write it. They read a copy, which is made once for each change of the buffer
+ * and counts against the limits of the stream that reads; bh_submit returns BH_OUT_OF_DEVICE_MEMORY
+ * if the copy exceeds them. The first call for a device, also with AUTO, waits until a worker has
+ * reported what the device is (as bh_stream_wait_ready does). Returns what bh_buffer_create or, if
+ * it has to wait, bh_stream_wait_ready returns, or
  *   BH_OUT_OF_DEVICE_MEMORY  more than bh_stream_options.device_memory or that of the context
  *   BH_UNSUPPORTED           the device cannot share its memory between processes
- *   BH_IN_CALLBACK           it had to wait, in a callback; or what bh_stream_wait_ready returns */
+ *   BH_IN_CALLBACK           it would have to wait in a callback */
 BH_API BH_MUST_USE bh_status bh_buffer_create_with(bh_context *context, uint64_t size,
                                                    const bh_buffer_options *options,
                                                    bh_buffer **out_buffer, bh_detail *detail);
@@ -92,27 +94,29 @@ typedef enum bh_map_intent {
 /* Gives a pointer to the content of a buffer in host memory. Waits as |intent| says, at most
  * |timeout_ns|. *out_pointer is page aligned, and valid until the last reference to the buffer is
  * gone, also if the buffer is empty. There is no unmap. Later submissions do not wait for the
- * caller. Map again before touching what they use: this waits for them, and copies nothing. Blocks.
- * Returns BH_OK, BH_TIMEOUT, the verdict's code if the content is poisoned, or BH_INVALID_ARGUMENT
- * if the buffer is in device memory. */
+ * caller. Before you use the pointer after such a submission, map the buffer again: the call waits
+ * for the submission and copies nothing. Blocks. Returns BH_OK, BH_TIMEOUT, the verdict's code if
+ * the content is poisoned, or BH_INVALID_ARGUMENT if the buffer is in device memory. */
 BH_API BH_MUST_USE bh_status bh_buffer_map(bh_buffer *buffer, bh_map_intent intent,
                                            uint64_t timeout_ns, void **out_pointer,
                                            bh_detail *detail);
-/* Waits as BH_MAP_READ does, and copies |size| bytes from |offset| to |out_bytes|. |size| is not
- * BH_WHOLE_SIZE. Blocks. From device memory the worker of the buffer's stream copies, 16 MiB at a
- * time, when their turn on the stream has come; a copy that fails has a verdict of its own, which
- * is returned. Returns what bh_buffer_map returns. */
+/* Waits as BH_MAP_READ does, and copies |size| bytes from |offset| to |out_bytes|. |size| must not
+ * be BH_WHOLE_SIZE. Blocks. If the buffer is in device memory, the worker of its stream copies
+ * pieces of 16 MiB, each when its turn on the stream has come. If a piece fails, the call returns
+ * the code of that copy's verdict. Returns what bh_buffer_map returns. */
 BH_API BH_MUST_USE bh_status bh_buffer_read(bh_buffer *buffer, uint64_t offset, void *out_bytes,
                                             uint64_t size, uint64_t timeout_ns, bh_detail *detail);
-/* Waits as BH_MAP_READ_WRITE does, and copies |size| |bytes| to |offset|. A write of the whole
- * buffer makes poisoned content CLEAN; a smaller one is refused with the content's verdict. |size|
- * is not BH_WHOLE_SIZE. Blocks. Into device memory the worker of the buffer's stream copies as in
- * bh_buffer_read. |timeout_ns| bounds the wait for its turn. Once copying has begun, the call waits
- * for its end; a copy that fails poisons the content. Returns what bh_buffer_map returns. */
+/* Waits as BH_MAP_READ_WRITE does, and copies |size| bytes from |bytes| to |offset|. If the content
+ * is poisoned, a write of the whole buffer makes it CLEAN; a smaller write is refused with the
+ * content's verdict. |size| must not be BH_WHOLE_SIZE. Blocks. If the buffer is in device memory,
+ * the worker of its stream copies as in bh_buffer_read, and |timeout_ns| bounds the wait for the
+ * turn on the stream. Once copying has begun, the call waits until it ends; a copy that fails
+ * poisons the content. Returns what bh_buffer_map returns. */
 BH_API BH_MUST_USE bh_status bh_buffer_write(bh_buffer *buffer, uint64_t offset, const void *bytes,
                                              uint64_t size, uint64_t timeout_ns, bh_detail *detail);
-/* Creates a buffer of the caller's memfd without a copy. Its bytes are the content (CLEAN). |size|
- * is what commands may use: at least 1 byte, and less than a page smaller than the memfd.
+/* Creates a buffer from the caller's memfd without a copy. The bytes of the memfd are the content
+ * (CLEAN). |size| is the size of the buffer: at least 1, at most the size of the memfd, and less
+ * than one page below it.
  *
  * Ownership. The descriptor stays the caller's, to use and to close. The buffer has its own.
  *
@@ -133,7 +137,7 @@ BH_API BH_MUST_USE bh_status bh_buffer_write(bh_buffer *buffer, uint64_t offset,
  * Returns BH_OK;
  *   BH_INVALID_ARGUMENT  not a memfd (a file, a pipe, POSIX shared memory), a read-only or closed
  *                        descriptor, missing seals that cannot be added, seals that forbid writing,
- *                        or another size
+ *                        or a |size| that does not fit the memfd
  *   BH_SYSTEM            the memfd belongs to another user
  *   BH_TOO_LARGE         |size| is over 1 TiB
  *   BH_NO_MEMORY, BH_CLOSED */

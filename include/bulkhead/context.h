@@ -32,10 +32,11 @@ typedef struct bh_context_options {
                                 set-uid program), then beside or below the library, then the
                                 installed one */
     const char *runtime_dir; /* where the context makes its private folder, mode 0700; NULL:
-                                $XDG_RUNTIME_DIR if it is ours alone, otherwise /tmp. The folder
-                                must belong to the effective user and not be writable by others,
-                                or be sticky and belong to the user or root: otherwise BH_SYSTEM
-                                with EPERM. Remains of killed hosts in it are removed */
+                                $XDG_RUNTIME_DIR if no other user can write to it, otherwise
+                                /tmp. |runtime_dir| must belong to the effective user and not be
+                                writable by others, or be sticky and belong to the user or root;
+                                otherwise BH_SYSTEM with EPERM. The library removes what killed
+                                programs left there */
     uint32_t spares;         /* warm workers kept ready for new streams and restarts; default 1 */
     uint32_t restart_budget; /* how many workers of one stream may die within restart_window_ns
                                 without completing anything, before the stream is UNAVAILABLE; at
@@ -59,11 +60,11 @@ typedef struct bh_context_options {
                                 long one that crashed the driver's compiler is refused; default 10
                                 min; 0: no kernel is refused */
     const char *cache_dir;   /* folder for pipeline caches, so that another process need not compile
-                                again; NULL: none. Made with mode 0700 if it is missing. It holds a
-                                file for each tenant, device and driver. A key that the library puts
-                                into the folder seals these files. Whoever can write the folder
-                                can change what kernels compute: share it only with users that
-                                you trust (docs/kernels.md) */
+                                again; NULL: none. Created with mode 0700 if it is missing. It holds
+                                a file for each tenant, device and driver, and a key by which the
+                                library recognises its own files. Nevertheless a user who can write
+                                to the folder can change what kernels compute: share it only with
+                                users that you trust (docs/kernels.md) */
     bh_log_callback log;     /* receives each line that the library logs (a death, a failed start, a
                                 worker that is ready), and each line of a worker ("worker PID: …",
                                 such as how long a kernel took to compile); NULL: lines are
@@ -71,10 +72,10 @@ typedef struct bh_context_options {
     void *log_user;          /* passed to |log| */
     uint64_t worker_idle_ns; /* default 0: a stream has a worker from its creation on. Otherwise a
                                 stream gets its worker with its first submission, or with
-                                bh_stream_wait_ready. The worker ends when it has been without work
-                                for this time, at the latest after twice this time, and the next
-                                submission starts another one. So there may be many more streams
-                                than workers. At least 1 ms. BH_FOREVER: an idle worker stays */
+                                bh_stream_wait_ready. A worker that is idle for this time ends, at
+                                the latest after twice this time. The next submission starts another
+                                one. So there may be many more streams than workers. At least 1 ms.
+                                BH_FOREVER: an idle worker stays */
     uint64_t device_memory;  /* limit of all buffers in device memory, in bytes; default 0: no limit
                                 (D6) */
 } bh_context_options;
@@ -84,7 +85,7 @@ BH_INLINE void bh_context_options_init(bh_context_options *options) {
     bh_context_options_init_sized(options, sizeof *options);
 }
 
-/* Creates a context: a reactor thread, a ZeroMQ context, a private folder. It starts no worker.
+/* Creates a context: its threads and its private folder. It starts no worker.
  * |options| may be NULL. Returns BH_OK;
  *   BH_SYSTEM       a system call failed. EMFILE: fewer than 40 descriptors are free, or the hard
  *                   limit is under 64 (docs/descriptors.md)
@@ -95,8 +96,8 @@ BH_API BH_MUST_USE bh_status bh_context_create(const bh_context_options *options
                                                bh_context **out_context, bh_detail *detail);
 
 /* Ends everything. Pending events are poisoned CONTEXT_CLOSED, workers are killed and reaped, and
- * waiting threads wake up. A waiting thread needs a reference to what it waits for, and none to the
- * context. Objects that the caller still holds can be queried and released. Calls that would create
+ * waiting threads wake up. Each waiting thread must hold a reference to the object for which it
+ * waits. Objects that the caller still holds can be queried and released. Calls that would create
  * or queue something return BH_CLOSED. bh_stream_synchronize returns the stream's earliest failure,
  * as before.
  *
@@ -107,9 +108,10 @@ BH_API BH_MUST_USE bh_status bh_context_create(const bh_context_options *options
 BH_API bh_status bh_context_destroy(bh_context *context);
 
 /* Waits until all submissions made before the call have ended, on every stream, including streams
- * that the caller has released. A worker's death ends its submissions, and so the wait. Blocks.
- * Returns BH_OK, BH_TIMEOUT (nothing changed), BH_IN_CALLBACK, or the code of the earliest poisoned
- * submission that no reset has forgotten. Looking does not clear it (E2). */
+ * that the caller has released. When a worker dies, its submissions end or run on the next worker
+ * (E13), so the wait ends, too. Blocks. Returns BH_OK, BH_TIMEOUT (nothing changed),
+ * BH_IN_CALLBACK, or the code of the earliest poisoned submission that no reset has forgotten. The
+ * call does not clear that code (E2). */
 BH_API BH_MUST_USE bh_status bh_context_synchronize(bh_context *context, uint64_t timeout_ns,
                                                     bh_detail *detail);
 /* Makes bh_context_synchronize forget the failures of loads and of streams that were released. For
@@ -118,7 +120,8 @@ BH_API BH_MUST_USE bh_status bh_context_reset(bh_context *context, bh_detail *de
 
 /* Writes what the context is doing now, for a person or a log: a line for each stream (its worker,
  * what is in flight and queued, which kernel runs and for how long, what the oldest queued
- * submission waits for), each spare worker and each zygote. The wording may change. Writes at most
+ * submission waits for), each spare worker and each zygote (the process that forks the workers of
+ * one driver). The wording may change. Writes at most
  * |size| bytes with a NUL; |text| may be NULL if |size| is 0. Returns the length of the whole text
  * without its NUL, like snprintf. Changes nothing. Blocks for at most a second; if it cannot look
  * at the context by then, the text says so. */
@@ -140,7 +143,7 @@ typedef struct bh_pool_stats {
  * when it runs out of memory or descriptors. Returns BH_OK, BH_CLOSED or BH_FORKED. */
 BH_API BH_MUST_USE bh_status bh_context_trim(bh_context *context, uint64_t bytes,
                                              bh_detail *detail);
-/* Returns what the pool keeps. Returns BH_OK, BH_CLOSED or BH_FORKED (all zero then). */
+/* Fills in what the pool keeps. Returns BH_OK; or BH_CLOSED or BH_FORKED, and all is zero. */
 BH_INLINE BH_MUST_USE bh_status bh_context_pool_stats(bh_context *context, bh_pool_stats *out_stats,
                                                       bh_detail *detail) {
     return bh_context_pool_stats_sized(context, out_stats, sizeof *out_stats, detail);
@@ -155,8 +158,8 @@ typedef struct bh_kernel_stats {
     uint64_t evicted;    /* times that a worker dropped a kernel to make room (kernel_limit) */
 } bh_kernel_stats;
 
-/* Returns what the context keeps of kernels. Returns BH_OK, BH_CLOSED or BH_FORKED (all zero then).
- */
+/* Fills in what the context keeps of kernels. Returns BH_OK; or BH_CLOSED or BH_FORKED, and all is
+ * zero. */
 BH_INLINE BH_MUST_USE bh_status bh_context_kernel_stats(bh_context *context,
                                                         bh_kernel_stats *out_stats,
                                                         bh_detail *detail) {

@@ -35,7 +35,9 @@ typedef struct bh_device_info {
     uint32_t uniform_alignment;     /* of offsets of uniform buffer bindings */
     uint64_t import_alignment;      /* of imported memory */
     uint32_t feature_count;         /* elements of |features| */
-    const char *features[64];       /* names of features that workers use, constant strings */
+    const char *features[64];       /* names of features that workers use, constant strings: those
+                                       of Vulkan, and abortWord, wholeLoops, wholeGrids, which
+                                       docs/sandbox.md and docs/guard.md explain */
 } bh_device_info;
 
 /* Lists the devices of every supported driver, as a worker sees them. Starts and ends workers.

@@ -17,7 +17,7 @@ extern "C" {
 typedef enum bh_check_result {
     BH_CHECK_ABSENT, /* this machine does not have it */
     BH_CHECK_HOLDS,  /* proven by a probe */
-    BH_CHECK_BROKEN, /* the machine has it, but it did not stop the probe */
+    BH_CHECK_BROKEN, /* the machine has it, but the probe got past it */
 } bh_check_result;
 
 /* One check and its result. */
@@ -27,7 +27,8 @@ typedef struct bh_check {
     bool required;          /* workers do not start without it */
     bh_check_result result; /* what the probe saw */
     char text[256];         /* what was tried and seen */
-    char advice[256];       /* what to install or enable; empty if it holds */
+    char advice[256];       /* what to install or enable, or what its absence means; empty if the
+                               check holds */
     uint64_t reserved;      /* 0 */
 } bh_check;
 

@@ -1,4 +1,4 @@
-/* Events: the ends of submissions. */
+/* Events: whether and how submissions have ended. */
 #ifndef BULKHEAD_EVENT_H
 #define BULKHEAD_EVENT_H
 
@@ -20,8 +20,9 @@ typedef enum bh_event_state {
     BH_EVENT_POISONED, /* it failed, or what it depends on failed: see bh_event_verdict */
 } bh_event_state;
 
-/* Waits until |event| is READY or POISONED. When its worker dies, the wait ends within a few
- * milliseconds (E9). Blocks. Returns BH_OK, BH_TIMEOUT (nothing changed), or the verdict's code:
+/* Waits until |event| is READY or POISONED. If the worker dies while it runs the submission, the
+ * wait ends within a few milliseconds (E9). Blocks. Returns BH_OK, BH_TIMEOUT (nothing changed), or
+ * the verdict's code:
  * the same answer every time and to every thread (E2). */
 BH_API BH_MUST_USE bh_status bh_event_wait(bh_event *event, uint64_t timeout_ns);
 /* Waits until one of |events| has ended. *out_index is the first in the array that has ended. An
@@ -51,8 +52,8 @@ BH_API BH_MUST_USE bh_status bh_event_fd(bh_event *event, int *out_fd, bh_detail
 /* Called when |event| has ended. The event is valid during the call. */
 typedef void (*bh_event_callback)(bh_event *event, void *user);
 /* Registers |callback| for the end of |event|. It is called exactly once for each registration that
- * returned BH_OK, before bh_context_destroy returns. A registration cannot be undone; cancel the
- * event.
+ * returned BH_OK, before bh_context_destroy returns. A registration cannot be undone. To get the
+ * callback early, cancel the event.
  *
  * Thread. Callbacks run in one thread of the context, which the first registration starts. All its
  * signals are blocked. It holds no lock of the library. A callback never runs inside this or

@@ -45,9 +45,9 @@ BH_INLINE void bh_file_source_init(bh_file_source *source) {
 }
 
 /* Creates a buffer whose content is loaded from a file (B7). The buffer has its size when the call
- * returns. Its content is PENDING until a loader has read it. A loader is a sandboxed worker that
- * gets the open file and nothing else. Submissions that bind the buffer wait for the load, and so
- * does mapping.
+ * returns. Its content is PENDING until a loader has read the file. A loader is a sandboxed worker
+ * that gets the open file and the memory of the buffer, and nothing else. Submissions that bind the
+ * buffer wait for the load, and so does bh_buffer_map.
  *
  * A load that fails poisons the buffer and its dependents with LOAD_FAILED. The verdict has errno,
  * path, tensor and, if a read failed, the offset in the file. (Offsets in a .safetensors header
@@ -55,11 +55,11 @@ BH_INLINE void bh_file_source_init(bh_file_source *source) {
  * verdict describes the loader's death. When the load has ended, nothing more is written into the
  * buffer.
  *
- * Into device memory a file is loaded in pieces of 16 MiB (or of a 1024th of a file over 16 GiB): a
- * loader reads a piece into host memory while the worker of |stream| copies the piece before. So
- * the load also waits for its turn on the stream, and at most two pieces are in host memory.
- * bh_event_cancel on the load's event cancels the last piece only: the content is poisoned, and
- * other queued pieces still run.
+ * A load into device memory is done in pieces of 16 MiB (of a 1024th of the file if it is over 16
+ * GiB). A loader reads a piece into host memory while the worker of |stream| copies the previous
+ * piece. So the load also waits for its turn on the stream, and at most two pieces are in host
+ * memory. The load's event belongs to the last piece: bh_event_cancel on it poisons the content,
+ * but the other queued pieces still run.
  *
  * The file must be a regular one, and not in /proc, /sys or the like. Until the load has ended, the
  * file must not change and must stay at its path: if it is written, truncated, replaced or removed,
@@ -67,9 +67,10 @@ BH_INLINE void bh_file_source_init(bh_file_source *source) {
  * noticed. An empty range or array is allowed.
  *
  * Blocks while the file is opened, the header is parsed and the memory is reserved (about 1 ms a
- * MiB). A process of its own opens the file, with the rights, the root and the current folder of
- * the calling thread: a mount that does not answer costs header_timeout_ns at most. In a completion
- * callback only RAW works. Returns BH_OK, what bh_buffer_create returns, or
+ * MiB). The opener, a child process, opens the file with the rights, the root and the current
+ * folder of the calling thread. So a mount that does not answer delays the call by
+ * header_timeout_ns at most. In a completion callback only RAW works. Returns BH_OK, what
+ * bh_buffer_create returns, or
  *   BH_LOAD_FAILED       the file cannot be opened, is not a regular one, has a bad header or no
  *                        such tensor, or does not have the whole range. The detail has errno, if
  *                        there is one, and names path, tensor and offset

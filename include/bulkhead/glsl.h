@@ -45,8 +45,8 @@ typedef struct bh_glsl_source {
     uint32_t define_count;         /* at most 256 */
     const bh_glsl_include *includes; /* all that #include finds */
     uint32_t include_count;          /* at most 1024 */
-    bool optimize; /* default true. Names and specialization constants stay. Buffers that only dead
-                      code uses need no binding then; with false they do */
+    bool optimize; /* default true: optimises, but keeps names and specialization constants. Buffers
+                      that only dead code uses need no binding; with false they need one */
     uint64_t deadline_ns; /* of the compile, from its turn on; default 60 s */
     char *log;            /* receives the compiler's errors and warnings, NUL-terminated: lines
                              such as "NAME:LINE: error: ...", as many whole ones as fit. Empty if
@@ -60,18 +60,20 @@ BH_INLINE void bh_glsl_source_init(bh_glsl_source *source) {
     bh_glsl_source_init_sized(source, sizeof *source);
 }
 
-/* Creates a kernel from GLSL or HLSL (Vulkan 1.1, SPIR-V 1.3). The kernel's entry point is "main".
- * In GLSL it is main. In HLSL it is the function with [numthreads]; among several, the one that
- * options->entry names, otherwise main. An HLSL register's number is its binding, whatever its
- * letter, and its space is its set. Two resources on one binding are an error.
+/* Creates a kernel from GLSL or HLSL (Vulkan 1.1, SPIR-V 1.3). The entry point of the module is
+ * always "main". In a GLSL source it is the function main. In an HLSL source it is the function
+ * with [numthreads]; if there are several, the one that options->entry names, otherwise main. The
+ * number of an HLSL register, whatever its letter, is the binding, and its space is the set. Two
+ * resources on one binding are an error.
  *
  * The compiler sees the source, its defines and its includes, and reads no file. It runs in a
  * sandboxed worker of its own, without a device, with 1 GiB of memory. A source that crashes it
  * harms nothing else. The module that it returns is as untrusted as any other
  * (bh_kernel_create_spirv). The module decides the kernel's identity; source and name do not count.
  *
- * All texts together have at most 4 MiB. |options| is as for bh_kernel_create_spirv; a NULL |name|
- * is the source's, and |entry| of GLSL is NULL or "main".
+ * All texts together have at most 4 MiB. |options| is as for bh_kernel_create_spirv, with two
+ * differences: if options->name is NULL, the kernel gets source->name; for GLSL options->entry must
+ * be NULL or "main".
  *
  * Blocks while it compiles, some 70 ms for a small kernel. Not in a completion callback.
  * Returns BH_OK, what bh_kernel_create_spirv returns, or

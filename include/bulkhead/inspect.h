@@ -31,8 +31,8 @@ typedef struct bh_inspected_binding {
     uint32_t count; /* buffers in it, each of |type|: 1, or the length of an array of buffers */
 } bh_inspected_binding;
 
-/* One member of the push constants. A struct is listed as its members: "light.color",
- * "lights[1].color". So are arrays of structs, matrices and arrays: "m[0]". */
+/* One member of the push constants. A struct is listed as its members: "light.color". Arrays of
+ * structs, of matrices and of arrays are listed by element: "lights[1].color", "m[0]". */
 typedef struct bh_inspected_member {
     uint32_t offset;   /* in the push constants */
     uint32_t stride;   /* bytes between elements of an array, or columns of a matrix */
@@ -61,16 +61,17 @@ typedef struct bh_inspection {
     bh_inspected_binding bindings[256];   /* of the kernel's entry point */
     uint32_t push_size;                   /* bytes of push constants; 0: none */
     uint32_t member_count;                /* elements of |members| */
-    bh_inspected_member members[64];      /* the first of the push constants' */
+    bh_inspected_member members[64];      /* the first members of the push constants */
     uint32_t constant_count;              /* elements of |constants| */
     bh_inspected_constant constants[256]; /* by id */
     uint32_t capability_count;            /* elements of |capabilities| */
     char capabilities[64][64]; /* the first ones: SPIR-V's names, or a number for an unknown one */
-    uint32_t guard_set;     /* guarded: the set of the guard's buffer on a device with 8 descriptor
-                               sets, or with 32 if the kernel needs more */
-    uint32_t guard_binding; /* guarded: its binding: 0, or, if the kernel declares all sets, a free
-                               binding of the last set that the kernel uses */
-    uint32_t loops;         /* guarded: the sum of the next four */
+    uint32_t guard_set;     /* guarded: the descriptor set of the guard's buffer. Assumes a device
+                               with 8 sets, or with 32 if the kernel needs more than 8 */
+    uint32_t guard_binding; /* guarded: the binding of that buffer: 0; if the kernel declares all
+                               sets, a free binding of the last set that it uses */
+    uint32_t loops;         /* guarded: the sum of the next four. To poll is to look whether the
+                               kernel is to stop (docs/guard.md) */
     uint32_t left_alone;    /* guarded: loops that are provably short */
     uint32_t covered;       /* guarded: loops in which an inner loop polls */
     uint32_t lowered;       /* guarded: loops that run in chunks, with a poll between them */

@@ -27,8 +27,8 @@ typedef struct bh_kernel_options {
     const char *entry;  /* entry point; NULL: "main" */
     const bh_specialization *specializations; /* values of constants; others keep their defaults */
     uint32_t specialization_count;            /* at most 256, ids distinct */
-    bool trusted; /* true: the driver gets the valid module unchanged, without the guard (K4). If
-                     the kernel does not end by itself, its worker must be killed
+    bool trusted; /* true: the module is validated, but not guarded (docs/guard.md): the driver gets
+                     it unchanged. If the kernel does not end by itself, its worker must be killed
                      (docs/deadlines.md). Part of the kernel's identity. Default false */
 } bh_kernel_options;
 

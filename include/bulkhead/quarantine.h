@@ -1,9 +1,10 @@
 /* Quarantine: kernels that have ended workers are refused for a while (K5).
  *
- * Deaths. A kernel is quarantined for a tenant when its runs have ended that tenant's workers
- * bh_context_options.quarantine_deaths times. Its launches then end QUARANTINED at once and reach
- * no worker. A run ends its worker if the worker is killed by a signal, by the sandbox's filter, at
- * its deadline or by its memory limit, exits, or loses its device. These do not count:
+ * Deaths. A death of a kernel is a run that ends its worker. A kernel is quarantined for a tenant
+ * after bh_context_options.quarantine_deaths deaths of that tenant's workers. Its launches then end
+ * QUARANTINED at once and reach no worker. A run ends its worker if the worker exits, loses its
+ * device, or is killed: by a signal, by the sandbox's filter, at the deadline of the submission, or
+ * for exceeding its memory limit. These do not count:
  *   - a submission that is cancelled
  *   - one that stops at its deadline while its worker lives on
  *   - one that is lost because another one ended the worker

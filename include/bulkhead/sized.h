@@ -1,14 +1,13 @@
-/* The functions that the library exports where a caller's struct may be older or newer than the
- * library. Each is the function of the same name without _sized, with the sizes of the caller's
- * structs. C and C++ programs call the inline functions of the other headers, which pass sizeof.
- * Bindings of other languages call these, with the sizes of the structs as they declare them
- * (docs/abi.md).
+/* Functions that also take the sizes of the caller's structs, which may be older or newer than the
+ * library. bh_NAME_sized does what bh_NAME does. C and C++ programs call bh_NAME, an inline
+ * function of another header, which passes sizeof. Bindings of other languages call bh_NAME_sized,
+ * with the sizes of the structs as they declare them (docs/abi.md).
  *
- * Sizes. A |…_size| is of one struct, or of one element of an array: the distance to the next. It
- * must be one that the struct has had since 0.2.0, or larger. Of a larger struct the library takes
- * the part that it knows. The rest must be zero in what it reads, and becomes zero in what it
- * writes. Any other size, and a byte in the rest that is not zero, is BH_INVALID_ARGUMENT; the
- * detail names struct and size.
+ * Sizes. A |…_size| is the size of one struct. For an array it is the distance from one element to
+ * the next. It must be a size that the struct has had since 0.2.0, or up to 4 KiB larger than the
+ * library's. In a larger struct the library uses the part that it knows. If it reads the struct,
+ * the rest must be zero; if it writes the struct, it sets the rest to zero. Any other size, or a
+ * byte in the rest that is not zero, is BH_INVALID_ARGUMENT; the detail names struct and size.
  *
  * Defaults. bh_…_init_sized writes |size| bytes: the defaults of the fields that the struct has,
  * zeros after those that the library knows, and |size| as struct_size. The call that is given the

@@ -15,7 +15,7 @@ typedef enum bh_status_class {
     BH_STATUS_CLASS_CALLER,  /* an argument or a call is wrong: the same call fails again */
     BH_STATUS_CLASS_INPUT,   /* the kernel or the data was refused before it ran */
     BH_STATUS_CLASS_GUILTY,  /* the submission is the cause: a crash, a hang, a limit */
-    BH_STATUS_CLASS_VICTIM,  /* something else failed and took it along: submit it again */
+    BH_STATUS_CLASS_VICTIM,  /* cancelled, or lost by another failure: it can be submitted again */
     BH_STATUS_CLASS_ENVIRON, /* the machine cannot do it now */
 } bh_status_class;
 
@@ -28,7 +28,7 @@ typedef enum bh_status_class {
 #define BH_MUST_USE
 #define BH_API
 #endif
-/* The function is in the header. It calls an exported one. */
+/* Marks a function that the header defines; it calls an exported one. */
 #define BH_INLINE static inline
 
 /* Returns the name of |status|, such as "DEADLINE": a constant string, never NULL. */
@@ -38,7 +38,7 @@ BH_API const char *bh_status_text(bh_status status);
 /* Returns what the caller should do: a constant string, never NULL. */
 BH_API const char *bh_status_advice(bh_status status);
 /* Returns the class of |status|; BH_STATUS_CLASS_NONE for an unknown code. For a verdict use
- * bh_verdict_classify, which knows of dependents. */
+ * bh_verdict_classify: a dependent has another class than its status. */
 BH_API bh_status_class bh_status_classify(bh_status status);
 
 #ifdef __cplusplus

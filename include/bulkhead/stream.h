@@ -21,14 +21,15 @@ typedef enum bh_isolation {
     BH_ISOLATION_STREAM,     /* everything that is submitted to the stream */
     BH_ISOLATION_KERNEL,     /* one kernel's consecutive submissions, with copies and fills */
     BH_ISOLATION_SUBMISSION, /* one submission that launches something, and the compile of its
-                                kernel. One is in the lane at a time; the next worker starts
-                                meanwhile */
+                                kernel. The stream gives its worker one submission at a time; the
+                                next worker starts meanwhile */
 } bh_isolation;
 
 /* How a stream works. Call bh_stream_options_init first. */
 typedef struct bh_stream_options {
     size_t struct_size;   /* set by bh_stream_options_init */
-    const char *name;     /* for verdicts and logs; NULL: "stream-<n>"; cut after 63 bytes */
+    const char *name;     /* for verdicts and logs; NULL: "stream-" and a number; cut after 63
+                             bytes */
     const char *device;   /* DRIVER, DRIVER:INDEX or INDEX, as `bulkhead devices` shows them
                              ("lavapipe", "nvidia:1", "0"); "" or NULL: the default device;
                              "any": the least loaded of the default driver's devices, chosen when
@@ -51,9 +52,10 @@ typedef struct bh_stream_options {
                                pipeline caches are per tenant (quarantine.h); NULL: ""; at most 63
                                bytes */
     bool strict;            /* true: after a submission is poisoned, all later ones on the stream
-                               end STREAM_FAILED with its origin, until bh_stream_reset (E4). Work
-                               that depends on them ends so, too. Default false: only work that
-                               depends on it is poisoned */
+                               end STREAM_FAILED, with the same origin, until bh_stream_reset (E4).
+                               Submissions on other streams that depend on the later ones end
+                               STREAM_FAILED, too. Default false: only submissions that depend on
+                               the poisoned one are poisoned */
     bh_isolation isolation; /* how much one worker runs; default BH_ISOLATION_STREAM */
     uint64_t device_memory; /* limit of the buffers in device memory made for the stream, in bytes;
                                default 0: no limit (D6) */
@@ -78,16 +80,16 @@ BH_API BH_MUST_USE bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t ti
                                                   bh_detail *detail);
 /* Waits until all submissions made to the stream before the call have ended. Blocks. Returns BH_OK,
  * BH_TIMEOUT (nothing changed), or the code of the earliest poisoned submission since the stream
- * was created or reset. Looking does not clear it (E2). */
+ * was created or reset. The call does not clear that code (E2). */
 BH_API BH_MUST_USE bh_status bh_stream_synchronize(bh_stream *stream, uint64_t timeout_ns,
                                                    bh_detail *detail);
-/* Forgets the failures of everything submitted before the call, also of what fails only later:
+/* Forgets the failures of all submissions made before the call, including those that fail later:
  * bh_stream_synchronize no longer returns them, and a strict stream runs submissions again. Events
  * keep their verdicts, and buffers stay poisoned until they are overwritten. Refills the restart
  * budget: a stream that is UNAVAILABLE gets a worker again. (UNAVAILABLE also ends by itself after
  * restart_window_ns, at the next submission or bh_stream_wait_ready. NO_DEVICE and UNSUPPORTED last
- * until reset.) Forgives the stream's tenant the deaths that kept a device from others
- * (docs/deadlines.md). */
+ * until reset.) A worker that blocks a device for long while it dies is charged to its tenant. The
+ * call clears that charge for the stream's tenant (docs/deadlines.md). */
 BH_API BH_MUST_USE bh_status bh_stream_reset(bh_stream *stream, bh_detail *detail);
 /* Cancels, as bh_event_cancel does, everything that was submitted to the stream before the call and
  * has not ended. Begins with the newest, so that nothing starts meanwhile. Wait with

@@ -28,9 +28,10 @@ extern "C" {
  * (READY).
  *
  * BH_ACCESS_WRITE promises that the command overwrites the range. If the kernel breaks the promise,
- * old bytes count as CLEAN. BH_ACCESS_WRITE on a binding that the module declares readonly is
- * BINDING_MISMATCH. BH_ACCESS_DECLARED needs an earlier bh_kernel_reflect, otherwise bh_submit
- * returns BH_INVALID_ARGUMENT. A module's writeonly is no such promise.
+ * old bytes count as CLEAN. The decoration writeonly in a module is no such promise.
+ * BH_ACCESS_WRITE on a binding that the module declares readonly is BINDING_MISMATCH.
+ * BH_ACCESS_DECLARED needs an earlier bh_kernel_reflect, otherwise bh_submit returns
+ * BH_INVALID_ARGUMENT.
  *
  * Ranges of one buffer may overlap in a command; the kernel itself must order its reads and writes
  * there. */
@@ -43,8 +44,9 @@ typedef struct bh_binding {
     uint64_t size;     /* BH_WHOLE_SIZE: the rest of the buffer, at least one byte; 0: for an empty
                           buffer only */
     bh_access access;  /* what the command may do */
-    uint32_t element;  /* of an array of buffers (bh_kernel_binding.count). Each element has a
-                          bh_binding of its own; a missing one is BINDING_MISMATCH. Otherwise 0 */
+    uint32_t element;  /* index in an array of buffers (bh_kernel_binding.count); 0 if the binding
+                          is no array. Each element has a bh_binding of its own; a missing one is
+                          BINDING_MISMATCH */
 } bh_binding;
 
 /* What a command does. */
@@ -76,10 +78,11 @@ typedef struct bh_command {
 
 /* Bits of bh_submit_info.flags. */
 typedef enum bh_submit_flags {
-    /* bh_verdict.device_ns says how long the device was busy with it, from its first command to the
-     * end of its last. It is 0 (not known) if the device ran the submission neither to its end nor
-     * to its deadline, if the queue has no timestamps, or if the device's clock may have wrapped
-     * more than once. Costs two timestamps: about 0.1 ms on lavapipe. */
+    /* bh_verdict.device_ns says how long the device was busy with the submission, from the start
+     * of its first command to the end of its last. device_ns is 0 (not known) if the device ran the
+     * submission neither to its end nor to its deadline, if the queue has no timestamps, or if the
+     * device's clock may have wrapped more than once. Costs two timestamps: about 0.1 ms on
+     * lavapipe. */
     BH_SUBMIT_TIMED = 1,
 } bh_submit_flags;
 
@@ -87,14 +90,16 @@ typedef enum bh_submit_flags {
 typedef struct bh_submit_info {
     const bh_command *commands; /* run in order, with barriers where they depend on each other */
     uint32_t command_count;     /* 0: a join of |waits|, or a marker (E17) */
-    bh_event *const *waits; /* it starts when all are READY; if one is poisoned, so is it (E5) */
-    uint32_t wait_count;    /* elements of |waits| */
-    uint64_t deadline_ns;   /* from its turn on the worker; default: the stream's */
-    bool alone;     /* it runs on a worker that has run no other submission, and that gets no other
-                       until it has ended. So no other submission can change how it ends
-                       (bh_verdict.blame). If the stream's worker has run something, it is replaced
-                       first. Use it after a SUSPECTED verdict. For all submissions of a stream:
-                       bh_stream_options.isolation */
+    bh_event *const *waits;     /* if one is poisoned, so is the submission (E5). It starts when all
+                               events of other streams are READY (E15). If an earlier submission of
+                               its own stream fails, it may have run: see bh_verdict.executed */
+    uint32_t wait_count;        /* elements of |waits| */
+    uint64_t deadline_ns;       /* from its turn on the worker; default: the stream's */
+    bool alone;     /* the submission runs on a worker that has run no other one, and that gets no
+                       other until this one has ended. So no other submission can change how this
+                       one ends (bh_verdict.blame). If the stream's worker has run something, that
+                       worker is replaced first. Set the flag after a SUSPECTED verdict. For all
+                       submissions of a stream: bh_stream_options.isolation */
     uint64_t flags; /* bh_submit_flags */
 } bh_submit_info;
 
@@ -106,12 +111,13 @@ typedef struct bh_submit_info {
  * A submission without commands is a join or a marker (E17). Its event is READY when everything
  * before it on the stream has ended and all |waits| are READY.
  *
- * Everything is copied or retained. |out_event| may be NULL. Otherwise it is written last, and may
- * be an element of |waits|; the caller releases the event. Never blocks, and never returns another
+ * Everything is copied or retained. |out_event| may be NULL. It may point to an element of |waits|,
+ * since it is written last. The caller releases the event. Never blocks, and never returns another
  * submission's error (E8). If the worker dies while the submission runs, the event is poisoned; if
  * the submission had not started, it runs on the next worker (E13). Returns BH_OK, BH_TOO_LARGE
- * (over 512 KiB encoded), BH_NO_MEMORY, BH_CLOSED, or BH_INVALID_ARGUMENT (the detail names command
- * and field). */
+ * (over 512 KiB encoded), BH_NO_MEMORY, BH_CLOSED, BH_OUT_OF_DEVICE_MEMORY (a copy of another
+ * tenant's or device's buffer, see bh_buffer_create_with), or BH_INVALID_ARGUMENT (the detail names
+ * command and field). */
 BH_INLINE BH_MUST_USE bh_status bh_submit(bh_stream *stream, const bh_submit_info *info,
                                           bh_event **out_event, bh_detail *detail) {
     return bh_submit_sized(stream, info, sizeof *info, sizeof(bh_command), sizeof(bh_binding),

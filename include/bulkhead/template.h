@@ -81,12 +81,13 @@ BH_API bh_status bh_template_release(bh_template *template_);
 /* A value for a parameter. Arguments may be in any order. */
 typedef struct bh_argument {
     const char *name;  /* the parameter's */
-    bh_buffer *buffer; /* of an array. Its type and shape are those of its description, or of its
-                          .npy or .safetensors; a buffer with neither is an array of u8. Its rows
-                          have no gaps, its elements one lane. Its offset is a multiple of
+    bh_buffer *buffer; /* if the parameter is an array. Type and shape are those of the buffer's
+                          bh_description, or of the .npy or .safetensors from which it was loaded; a
+                          buffer with neither is an array of u8. The description must have lanes 1,
+                          no gaps between rows, and an offset that is a multiple of
                           bh_device_info.storage_alignment */
-    bh_dtype dtype;    /* of a number */
-    uint64_t bits;     /* of a number: its bytes in little endian, zero-extended */
+    bh_dtype dtype;    /* if the parameter is a number: its type */
+    uint64_t bits;     /* if the parameter is a number: its bytes in little endian, zero-extended */
 } bh_argument;
 
 /* Describes output |name| for these arguments, so that the caller can create its buffer: element

@@ -23,8 +23,10 @@ typedef enum bh_call_judgement {
 
 /* Calls of one kind: the same phase, call and arguments. */
 typedef struct bh_traced_call {
-    /* Of a worker: "device", "warm-up" (behind filter A), "running", "memory" (device memory, made
-     * and imported; behind filter B). Of a sentinel: "sentinel" (behind A), "words" (behind B). */
+    /* Phases of a worker: "device" and "warm-up", which seccomp filter A covers, "running" and
+     * "memory" (device memory is made and imported), which filter B covers. Phases of a sentinel
+     * (docs/deadlines.md): "sentinel", which A covers, and "words", which B covers. docs/sandbox.md
+     * describes the filters. */
     char phase[16];
     char call[32];               /* such as "ioctl" */
     char arguments[176];         /* those that a filter can compare, and paths; may be empty */

@@ -13,24 +13,26 @@ extern "C" {
 /* Whether a submission executed. */
 typedef enum bh_executed {
     BH_EXECUTED_NO,      /* it never started: no side effects */
-    BH_EXECUTED_UNKNOWN, /* it was running when it ended */
+    BH_EXECUTED_UNKNOWN, /* it had started, and did not finish */
     BH_EXECUTED_YES,     /* it ran to its end */
 } bh_executed;
 
-/* Whether a failure is certainly the submission's own (T2). A kernel may take its worker over, and
- * then decide what the worker reports about later kernels, and how it dies. */
+/* How certain it is that the submission caused the failure (T2). A kernel can take over its worker.
+ * Then it controls what the worker reports about later kernels, and how the worker dies. In the
+ * verdict of a dependent, the blame is that of the origin. */
 typedef enum bh_blame {
     BH_BLAME_NONE,      /* it is READY, or the cause lies outside the submission and its worker */
-    BH_BLAME_SUSPECTED, /* its worker had got another kernel (a loader: another file), which may be
-                           the cause. Submit it again with bh_submit_info.alone */
-    BH_BLAME_CERTAIN,   /* its worker had got nothing else */
+    BH_BLAME_SUSPECTED, /* its worker was given another kernel, too (a loader: another file), which
+                           may be the cause. Submit it again with bh_submit_info.alone */
+    BH_BLAME_CERTAIN,   /* its worker was given nothing else */
 } bh_blame;
 
-/* What became of a submission. It is final (E1). The verdict of a dependent (hops is not 0) has the
- * dependent's own |executed|, |event|, |stream_name|, times and |other_causes|, and |status| if
- * that is BH_STREAM_FAILED. Its |message| describes both. All other fields are the origin's. */
+/* What became of a submission. It is final (E1). A dependent is a submission that is poisoned by
+ * another one, its origin (hops is not 0). In the verdict of a dependent these fields are its own:
+ * |executed|, |event|, |hops|, |other_causes|, |stream_name|, the times, and |status| if that is
+ * BH_STREAM_FAILED. |message| describes both. All other fields are those of the origin. */
 typedef struct bh_verdict {
-    bh_status status; /* BH_OK: READY; any other: poisoned. Codes under 32: it reached no worker */
+    bh_status status;       /* BH_OK: READY; others: poisoned. Under 32: it reached no worker */
     bh_executed executed;   /* whether it ran */
     int32_t signal;         /* that killed the worker; 0: none, or the status is CONTEXT_CLOSED */
     int32_t exit_code;      /* of the worker; -1: it did not exit */
@@ -46,9 +48,9 @@ typedef struct bh_verdict {
     uint64_t submitted_ns; /* CLOCK_MONOTONIC: when it was submitted */
     uint64_t started_ns;   /* when its turn came on the worker, compiling included; 0: never */
     uint64_t ended_ns;     /* when it ended */
-    char kernel_name[64];  /* of that command; empty: none */
-    uint8_t kernel_hash[32]; /* of that command */
-    char stream_name[64];    /* of its stream */
+    char kernel_name[64];  /* of the command |command_index|; empty: none */
+    uint8_t kernel_hash[32]; /* of the same command */
+    char stream_name[64];    /* of the submission's stream */
     char message[512];       /* one paragraph for a person */
     bh_blame blame;          /* whether |status| is certainly the submission's own fault */
     uint64_t device_ns;      /* how long the device was busy with it (BH_SUBMIT_TIMED), by the
