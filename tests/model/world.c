@@ -68,10 +68,6 @@ void world_init(struct world *world, const struct program *program, FILE *trace)
     }
 }
 
-static bool is_pending(const struct world *world, int work) {
-    return world->lives[work].submitted && !world->lives[work].ended;
-}
-
 /* -- what must hold between any two steps --------------------------------------------------------
  */
 
@@ -93,7 +89,7 @@ static void check_streams(struct world *world) {
         }
         int oldest = NOBODY;
         for (int work = WORKS - 1; work >= 0; work--) {
-            if (is_pending(world, work) && world->program->works[work].stream == s) {
+            if (world_is_pending(world, work) && world->program->works[work].stream == s) {
                 oldest = work;
             }
         }
@@ -171,284 +167,6 @@ void world_settle(struct world *world) {
     check_verdict(world, world->checked++ % WORKS);
 }
 
-/* -- the host's steps ----------------------------------------------------------------------------
- */
-
-static bool use_buffers(struct world *world, struct bhi_submission *submission, int number) {
-    const struct work *work = &world->program->works[number];
-    struct life *life = &world->lives[number];
-    for (int i = 0; i < work->use_count; i++) {
-        uint32_t b = work->uses[i].buffer;
-        enum access access = work->uses[i].access;
-        bool first;
-        if (!bhi_submission_use(submission, &world->buffers[b].content,
-                                access == READ || access == INOUT, access != READ,
-                                access == OVERWRITE, &first)) {
-            return false;
-        }
-        if (first != !(life->buffers >> b & 1)) {
-            world_fail(world, "B2", "#%d: buffer %u is %sused for the first time", number, b,
-                       first ? "not " : "");
-        }
-        if (first) {
-            world->buffers[b].refs++;
-        }
-        life->buffers |= 1u << b;
-    }
-    return true;
-}
-
-static bool submit(struct world *world, int number) {
-    const struct work *work = &world->program->works[number];
-    struct life *life = &world->lives[number];
-    struct world_stream *stream = world->streams[work->stream];
-    if (number >= (int)world->program->work_count || number < world->submitted || !stream ||
-        !stream->held || world->closed) {
-        return false;
-    }
-    world->submitted = number + 1;
-    life->event = core_ops_new_event(world, number);
-    life->id = life->event->id = ++world->ids;
-    world->work_of_id[life->id] = (int8_t)number;
-    life->event->verdict.submitted_ns = life->submitted_ns = world->now_ns;
-    life->core = core_ops_new_submission(world, number);
-    bhi_submission_init(life->core, &stream->core, life->event);
-    life->core->deadline_ns =
-        work->deadline_ms == NO_DEADLINE ? BH_FOREVER : work->deadline_ms * MS;
-    life->core->runs_kernel = !work->compiles;
-    life->core->abortable = work->guarded;
-    life->core->reports_device_time = number % 2;
-    life->core->code = trust_code(number);
-    life->core->apart = trust_alone(world->program, number);
-    bh_event *waits[WAITS];
-    uint32_t count = 0;
-    for (int i = 0; i < work->wait_count; i++) {
-        if (world->lives[work->waits[i]].event) {
-            waits[count++] = world->lives[work->waits[i]].event;
-        }
-    }
-    if (!use_buffers(world, life->core, number) ||
-        !bhi_submission_depend(life->core, waits, count)) {
-        abort(); /* out of memory */
-    }
-    if (work->abandoned) {
-        struct bh_event *event = life->event;
-        life->event = NULL;
-        (void)event;
-        bhi_submission_abandon(life->core);
-        if (life->core) {
-            world_fail(world, "B2", "#%d is abandoned and not freed", number);
-        }
-        return true;
-    }
-    bhi_event_ref(life->event);
-    life->submitted = true;
-    if (world->oracle.gives_up[work->stream] != 0 && stream->heals &&
-        world->now_ns - stream->gave_up_ns >=
-            world->program->streams[work->stream].window_ms * MS) {
-        stream->losses = 0, oracle_healed(world, work->stream), tally(TALLY_HEALED);
-    }
-    oracle_submit(world, number);
-    struct due refusal;
-    if (!world->oracle.works[number].doomed && trust_refuses(world, number, &refusal)) {
-        oracle_expect(world, number, &refusal); /* asked or not: it is to end at once */
-    }
-    bhi_submission_enqueue(life->core);
-    life->queued = true;
-    stream = world->streams[work->stream];
-    bool unavailable = stream->core.state == BHI_STREAM_UNAVAILABLE;
-    if (unavailable != (world->oracle.gives_up[work->stream] != 0)) {
-        world_fail(world, "budget", "stream %d %s", work->stream,
-                   unavailable ? "does not heal" : "heals too early");
-    }
-    return true;
-}
-
-static void before_cancel(struct world *world, int work) {
-    const struct life *life = &world->lives[work];
-    world->oracle.works[work].end_requested = true;
-    struct due due = {.status = BH_CANCELLED, .origin = NOBODY, .cause = NO_CAUSE};
-    due.cause.worker_pid = life->worker ? life->worker->core.pid : 0;
-    oracle_expect(world, work, &due);
-}
-
-static void after_cancel(struct world *world, int work) {
-    const struct life *life = &world->lives[work];
-    if (life->worker && !life->ended && !life->worker->end_watched) {
-        world_fail(world, "E9", "nobody is to notice the end of #%d, which is cancelled", work);
-    }
-}
-
-static bool cancel(struct world *world, int work) {
-    struct life *life = &world->lives[work];
-    if (!life->submitted || life->ended) {
-        return false;
-    }
-    before_cancel(world, work);
-    bhi_submission_cancel(life->core);
-    after_cancel(world, work);
-    return true;
-}
-
-/* All that the stream has on its way. What no worker has come to ends at once, each by itself: none
- * is the victim of another that is cancelled with it. */
-static bool cancel_all(struct world *world, int s) {
-    struct world_stream *stream = world->streams[s];
-    uint64_t all = 0, unstarted = 0;
-    for (int work = 0; work < WORKS; work++) {
-        const struct life *life = &world->lives[work];
-        const struct worker *worker = life->worker;
-        if (!is_pending(world, work) || world->program->works[work].stream != s) {
-            continue;
-        }
-        all |= 1ull << work;
-        if (world->oracle.works[work].doomed) {
-            continue;
-        }
-        if (!worker || (!worker->kill_requested && life->seq > worker->started &&
-                        !worker->records[life->seq].withdrawn)) {
-            unstarted |= 1ull << work;
-        } else {
-            tally(TALLY_CANCELLED_ALL_LATE);
-        }
-    }
-    if (!stream || !stream->held || !all) {
-        return false;
-    }
-    for (int work = 0; work < WORKS; work++) {
-        if (all >> work & 1) {
-            before_cancel(world, work);
-        }
-    }
-    bhi_stream_cancel(&stream->core);
-    for (int work = 0; work < WORKS; work++) {
-        const struct life *life = &world->lives[work];
-        if (all >> work & 1) {
-            after_cancel(world, work);
-        }
-        if (!(unstarted >> work & 1)) {
-            continue;
-        }
-        tally(TALLY_CANCELLED_ALL);
-        if (!life->ended || life->verdict.status != BH_CANCELLED ||
-            life->verdict.origin != life->id || life->verdict.executed != BH_EXECUTED_NO) {
-            world_fail(world, "E5", "#%d is cancelled with its stream, and %s", work,
-                       life->ended ? "ends of something else" : "has not ended");
-        }
-    }
-    return true;
-}
-
-/* What stands in the way of the host, and who poisoned what it is about to see. */
-static bool access_buffer(struct world *world, int b, bool writes, struct bh_event **out_poison) {
-    struct bhi_content *content = &world->buffers[b].content;
-    uint64_t users, deciding = oracle_writers(world, b, &users);
-    uint64_t relevant = writes ? users : deciding;
-    int obstacle = NOBODY, bad = NOBODY, poisoned = 0;
-    for (int work = WORKS - 1; work >= 0; work--) {
-        const struct opinion *opinion = &world->oracle.works[work];
-        if (relevant >> work & 1 && !world->lives[work].ended) {
-            obstacle = work;
-        }
-        if (deciding >> work & 1 && world->lives[work].ended && !opinion->ready) {
-            poisoned++;
-            if (bad == NOBODY || opinion->tick <= world->oracle.works[bad].tick) {
-                bad = work;
-            }
-        }
-    }
-    struct bh_event *found = bhi_content_obstacle(content, writes);
-    int pending = found ? work_of_event(found) : NOBODY;
-    if ((pending == NOBODY) != (obstacle == NOBODY) ||
-        (pending != NOBODY && !(relevant >> pending & 1 && !world->lives[pending].ended))) {
-        world_fail(world, "B5", "the host has to wait for #%d, not #%d", pending, obstacle);
-    }
-    if (found) {
-        tally(TALLY_MAP_PENDING);
-    }
-    if (found || world->failed) {
-        return false;
-    }
-    *out_poison = bhi_content_poison(content);
-    int origin = *out_poison ? work_of_event(*out_poison) : NOBODY;
-    if ((origin == NOBODY) != (bad == NOBODY)) {
-        world_fail(world, "B5", "buffer %d carries the poison of #%d, not of #%d", b, origin, bad);
-    } else if (origin != NOBODY && poisoned < 8 &&
-               world->oracle.works[origin].tick != world->oracle.works[bad].tick) {
-        world_fail(world, "E7", "buffer %d carries the poison of #%d, not of #%d", b, origin, bad);
-    }
-    return !world->failed;
-}
-
-static bool map(struct world *world, int b) {
-    struct bh_event *poison;
-    if (!access_buffer(world, b, false, &poison)) {
-        return false;
-    }
-    tally(poison ? TALLY_MAP_POISONED : TALLY_MAP_CLEAN);
-    if (poison) {
-        return true;
-    }
-    bool known;
-    uint64_t expected = oracle_value(world, b, &known);
-    if (!known || expected != world->buffers[b].value) {
-        world_fail(world, "B5", "the host reads buffer %d, which is CLEAN, and finds %s", b,
-                   known ? "something else" : "what nobody can know");
-    }
-    return true;
-}
-
-static bool host_write(struct world *world, int b, bool whole) {
-    struct bh_event *poison;
-    if (!access_buffer(world, b, true, &poison) || (poison && !whole)) {
-        return false;
-    }
-    uint64_t value = model_mix(0x40057 + ++world->host_writes);
-    if (poison) {
-        tally(TALLY_CLEANED);
-    }
-    if (whole) {
-        bhi_content_clean(&world->buffers[b].content);
-    }
-    world->buffers[b].value = whole ? value : model_mix(world->buffers[b].value ^ value);
-    oracle_host_wrote(world, b, value, whole);
-    if (whole && bhi_content_poison(&world->buffers[b].content)) {
-        world_fail(world, "B5", "buffer %d is overwritten and still poisoned", b);
-    }
-    return true;
-}
-
-static bool reset(struct world *world, int s) {
-    struct world_stream *stream = world->streams[s];
-    if (!stream || world->closed) {
-        return false;
-    }
-    bool was = stream->core.state == BHI_STREAM_UNAVAILABLE;
-    if (world->oracle.failure[s] != NOBODY) {
-        tally(TALLY_RESET);
-    }
-    oracle_reset(world, s);
-    oracle_healed(world, s);
-    stream->losses = 0;
-    if (bhi_stream_reset(&stream->core) != was || stream->core.state == BHI_STREAM_UNAVAILABLE) {
-        world_fail(world, "budget", "stream %d is reset and still UNAVAILABLE", s);
-    }
-    if (stream->core.restart.not_before_ns) {
-        world_fail(world, "budget", "stream %d is reset and still pauses", s);
-    }
-    return true;
-}
-
-static bool release(struct world *world, int s) {
-    struct world_stream *stream = world->streams[s];
-    if (!stream || !stream->held) {
-        return false;
-    }
-    stream->held = false;
-    world_unref_stream(&stream->core);
-    return true;
-}
-
 static bool lose_zygote(struct world *world) {
     bool any = false;
     for (struct worker *worker = world->workers; worker; worker = worker->next) {
@@ -464,7 +182,7 @@ static bool lose_zygote(struct world *world) {
 
 static int oldest_pending(const struct world *world) {
     for (int work = 0; work < WORKS; work++) {
-        if (is_pending(world, work)) {
+        if (world_is_pending(world, work)) {
             return work;
         }
     }
@@ -473,7 +191,7 @@ static int oldest_pending(const struct world *world) {
 
 static int newest_pending(const struct world *world) {
     for (int work = WORKS - 1; work >= 0; work--) {
-        if (is_pending(world, work)) {
+        if (world_is_pending(world, work)) {
             return work;
         }
     }
@@ -488,11 +206,11 @@ static bool play(struct world *world, const struct step *step) {
     struct worker *worker = target < STREAMS ? world->serving[target] : NULL;
     switch ((enum op)step->op) {
     case OP_SUBMIT:
-        return submit(world, target);
+        return host_submit(world, target);
     case OP_CANCEL:
-        return cancel(world, target);
+        return host_cancel(world, target);
     case OP_CANCEL_ALL:
-        return cancel_all(world, target);
+        return host_cancel_all(world, target);
     case OP_WAIT:
         return waiters_join(world, target);
     case OP_LEAVE:
@@ -500,15 +218,15 @@ static bool play(struct world *world, const struct step *step) {
     case OP_HOLD:
         return trust_hold(world, target, step->arg);
     case OP_MAP:
-        return map(world, target);
+        return host_map(world, target);
     case OP_DISCARD:
         return host_write(world, target, true);
     case OP_PATCH:
         return host_write(world, target, false);
     case OP_RESET:
-        return reset(world, target);
+        return host_reset(world, target);
     case OP_RELEASE:
-        return release(world, target);
+        return host_release(world, target);
     case OP_CLOSE:
         if (oldest_pending(world) != NOBODY) {
             tally(TALLY_CLOSED);
@@ -669,7 +387,7 @@ void world_finish(struct world *world) {
     oracle_final(world);
     world->finished = true;
     for (int s = 0; s < STREAMS; s++) {
-        release(world, s);
+        host_release(world, s);
     }
     world_settle(world);
     for (int i = 0; i < 100 && world->workers && !world->failed; i++) {

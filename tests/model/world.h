@@ -144,6 +144,22 @@ void world_trace(struct world *world, const char *format, ...)
 /* After each call into the core: pumps, and checks what must hold between steps. */
 void world_settle(struct world *world);
 
+/* Is the submission of |work| made, and has not ended? */
+static inline bool world_is_pending(const struct world *world, int work) {
+    return world->lives[work].submitted && !world->lives[work].ended;
+}
+
+/* host.c: the host's steps. False: not possible, nothing has happened. */
+bool host_submit(struct world *world, int number);
+bool host_cancel(struct world *world, int work);
+/* All that the stream has on its way. What no worker has come to ends at once, each by itself: none
+ * is the victim of another that is cancelled with it. */
+bool host_cancel_all(struct world *world, int s);
+bool host_map(struct world *world, int b);
+bool host_write(struct world *world, int b, bool whole);
+bool host_reset(struct world *world, int s);
+bool host_release(struct world *world, int s);
+
 /* worker.c: true: something happened. */
 bool worker_work(struct world *world, struct worker *worker, uint32_t arg);
 bool worker_fail(struct world *world, struct worker *worker, uint32_t arg);
