@@ -2,26 +2,11 @@
  * thread makes in it failing, for N = 1, 2, … until none fails: the call answers with a typed
  * status and a detail, or what it submitted ends with a typed verdict, or all goes well in another
  * way. Then the same call succeeds, on the same objects. */
+#include "nth_call.h"
 #include "redirect.h"
 #include "scene.h"
 
 #include <stdio.h>
-
-struct scene {
-    bh_context *context;
-    bh_stream *stream, *other;
-    bh_buffer *buffer;
-    bh_kernel *gate;
-    bh_buffer *word; /* of the gate */
-    volatile uint32_t *open;
-    int file;                       /* a .npy; 0: not made */
-    bh_event *running, *queued[16]; /* as many as make its worker's books grow */
-};
-
-/* One call, and the end of what it began. Returns the call's status. */
-typedef bh_status entry(struct scene *scene, bh_detail *detail);
-/* What has to be there before, with nothing failing. */
-typedef void setting(struct scene *scene);
 
 static bh_status context_create(struct scene *scene, bh_detail *detail) {
     (void)scene;
@@ -169,167 +154,6 @@ static bh_status buffer_use(struct scene *scene, bh_detail *detail) {
     return status;
 }
 
-static bh_status make_kernel(struct scene *scene, bh_kernel **out, bh_detail *detail) {
-    static const uint32_t code[] = {0x07230203u, 0x00010000u, 0, 1, 0};
-    static const bh_specialization constants[] = {{0, 4, 1}, {1, 8, 2}, {2, 1, 1}};
-    bh_kernel_options options;
-    bh_kernel_options_init(&options);
-    options.specializations = constants;
-    options.specialization_count = 3;
-    return bh_kernel_create_spirv(scene->context, code, sizeof code, &options, out, detail);
-}
-
-static bh_status kernel_create(struct scene *scene, bh_detail *detail) {
-    bh_kernel *kernel;
-    bh_status status = make_kernel(scene, &kernel, detail);
-    bh_kernel_release(kernel);
-    return status;
-}
-
-/* One that is kept in a memfd from the start. */
-static bh_status large_kernel_create(struct scene *scene, bh_detail *detail) {
-    static uint32_t code[50000] = {0x07230203u, 0x00010000u, 0, 1, 0};
-    bh_kernel *kernel;
-    bh_status status =
-        bh_kernel_create_spirv(scene->context, code, sizeof code, NULL, &kernel, detail);
-    bh_kernel_release(kernel);
-    return status;
-}
-
-/* A kernel with constants: its introduction takes several messages. It is refused, as it should. */
-static bh_status prepare_refused(struct scene *scene, bh_detail *detail) {
-    bh_kernel *kernel;
-    bh_status status = make_kernel(scene, &kernel, detail);
-    bh_event *event = NULL;
-    if (status == BH_OK) {
-        status = bh_kernel_prepare(kernel, scene->stream, &event, detail);
-    }
-    if (status == BH_OK) {
-        bh_status end = bht_end(event, bht_where());
-        const bool descriptor =
-            strstr(bht_where(), "fcntl at") || strstr(bht_where(), "memfd_create at");
-        if (end != BH_INVALID_KERNEL && end != (descriptor ? BH_SYSTEM : BH_NO_MEMORY)) {
-            BHT_FAIL("%s: %s", bht_where(), bh_status_name(end));
-        }
-    }
-    bh_kernel_release(kernel);
-    return status;
-}
-
-static bh_status prepare(struct scene *scene, bh_detail *detail) {
-    bh_kernel *kernel;
-    bh_event *event = NULL;
-    bh_status status = bht_kernel(scene->context, "square", &kernel, detail);
-    if (status == BH_OK) {
-        status = bh_kernel_prepare(kernel, scene->stream, &event, detail);
-    }
-    if (status == BH_OK) {
-        status = bht_end(event, bht_where());
-    }
-    if (status != BH_OK && event) {
-        *detail = (bh_detail){.status = status, .message = "the verdict"};
-    }
-    bh_kernel_release(kernel);
-    return status;
-}
-
-static bh_status reflect(struct scene *scene, bh_detail *detail) {
-    bh_kernel *kernel;
-    static bh_kernel_info info;
-    bh_status status = bht_kernel(scene->context, "square", &kernel, detail);
-    if (status == BH_OK) {
-        status = bh_kernel_reflect(kernel, scene->stream, FX_SECONDS, &info, detail);
-    }
-    if (status == BH_OK) {
-        BHT_EQ(info.binding_count, 2);
-    }
-    bh_kernel_release(kernel);
-    return status;
-}
-
-static bh_status glsl(struct scene *scene, bh_detail *detail) {
-    bh_glsl_source source;
-    bh_glsl_source_init(&source);
-    source.text = "#version 450\nvoid main() {}\n";
-    bh_kernel *kernel;
-    bh_status status = bh_kernel_create_glsl(scene->context, &source, NULL, &kernel, detail);
-    BHT_EQ(!kernel, status != BH_OK);
-    bh_kernel_release(kernel);
-    return status;
-}
-
-static bh_status inspect(struct scene *scene, bh_detail *detail) {
-    static bh_inspection said;
-    static char text[100000];
-    bh_inspect_options options;
-    bh_inspect_options_init(&options);
-    options.guarded = true;
-    options.text = text;
-    options.text_size = sizeof text;
-    bh_kernel *kernel;
-    bh_status status = bht_kernel(scene->context, "square", &kernel, detail);
-    if (status == BH_OK) {
-        status = bh_kernel_inspect(kernel, &options, &said, detail);
-    }
-    if (status == BH_OK) {
-        BHT_EQ(said.binding_count, 2);
-    }
-    bh_kernel_release(kernel);
-    return status;
-}
-
-/* Made, asked what comes out, and written down. (glsl compiles.) */
-static bh_status template_use(struct scene *scene, bh_detail *detail) {
-    static const bh_parameter parameters[] = {{"a", BH_PARAMETER_PUSH, NULL},
-                                              {"z", BH_PARAMETER_OUT, NULL}};
-    const bh_argument argument = {.name = "a", .dtype = BH_DTYPE_F32};
-    bh_template_options options;
-    bh_template_options_init(&options);
-    options.parameters = parameters;
-    options.parameter_count = 2;
-    options.expression = "z = 2*a + f16(a)";
-    bh_template *made;
-    bh_description description;
-    size_t length;
-    bh_status status = bh_template_create(scene->context, &options, &made, detail);
-    BHT_EQ(!made, status != BH_OK);
-    bh_description_init(&description);
-    if (status == BH_OK) {
-        status = bh_template_output(made, &argument, 1, "z", &description, detail);
-    }
-    if (status == BH_OK) {
-        status = bh_template_source(made, &argument, 1, NULL, 0, &length, detail);
-    }
-    bh_template_release(made);
-    return status;
-}
-
-/* The whole of a launch, with its compile. */
-static bh_status template_launch(struct scene *scene, bh_detail *detail) {
-    static const bh_parameter parameters[] = {{"z", BH_PARAMETER_OUT, "u8"}};
-    bh_template_options options;
-    bh_template_options_init(&options);
-    options.parameters = parameters;
-    options.parameter_count = 1;
-    options.body = "z = uint8_t(7);";
-    bh_template *made;
-    bh_template_call call = {.command = {.kernel = NULL}};
-    bh_buffer *buffer = NULL;
-    bh_status status = bh_template_create(scene->context, &options, &made, detail);
-    if (status == BH_OK) {
-        status = bh_buffer_create(scene->context, 64, &buffer, detail);
-    }
-    const bh_argument argument = {.name = "z", .buffer = buffer};
-    if (status == BH_OK) {
-        status = bh_template_prepare(made, &argument, 1, NULL, &call, detail);
-    }
-    BHT_EQ(!call.command.kernel, status != BH_OK);
-    bh_template_call_fini(&call);
-    bh_buffer_release(buffer);
-    bh_template_release(made);
-    return status;
-}
-
 enum { BUFFERS = 20, WAITS = 6 };
 
 /* Many new buffers, kernels, commands; waits for events that are pending on another stream. */
@@ -474,7 +298,6 @@ static void make_npy(struct scene *scene) {
     BHT_EQ(pwrite(scene->file, bytes, sizeof bytes - 1, 0), (ssize_t)sizeof bytes - 1);
 }
 
-/* The header's submission, and the data's. */
 /* The opener has died meanwhile: another one is started in the call. */
 static void make_npy_and_kill_opener(struct scene *scene) {
     pid_t pids[64];
@@ -497,6 +320,7 @@ static void make_npy_and_kill_opener(struct scene *scene) {
     }
 }
 
+/* The header's submission, and the data's. */
 static bh_status from_file(struct scene *scene, bh_detail *detail) {
     bh_file_source source;
     bh_buffer *buffer = NULL;
@@ -626,11 +450,13 @@ static void sweep_entry(const char *name, setting *before, entry *call,
     end_scene(&scene);
 }
 
-#define ENTRY(name, before, ...)                                                                   \
+#define ENTRY_OF(name, call, before, ...)                                                          \
     static void nth_in_##name(void) {                                                              \
         const unsigned expected[BHT_KINDS] = {__VA_ARGS__};                                        \
-        sweep_entry(#name, before, name, expected);                                                \
+        sweep_entry(#name, before, call, expected);                                                \
     }
+#define ENTRY(name, ...)        ENTRY_OF(name, name, __VA_ARGS__)
+#define ENTRY_KERNEL(name, ...) ENTRY_OF(name, nth_##name, __VA_ARGS__) /* of nth_kernels.c */
 
 /*    entry            allocation, mapping, descriptor, process, send: how many at least */
 ENTRY(context_create, NULL, 4, 2, 4, 1)
@@ -644,15 +470,15 @@ ENTRY(buffer_for_a_stream, empty_pool, 5, 4, 2)
 ENTRY(pooled_buffer, fill_pool, 1, 1)
 ENTRY(trim, fill_pool, 0)
 ENTRY(buffer_use, NULL, 0)
-ENTRY(kernel_create, NULL, 4)
-ENTRY(large_kernel_create, NULL, 2, 3, 1)
-ENTRY(prepare_refused, NULL, 9, 3, 1)
-ENTRY(prepare, NULL, 4, 0, 1)
-ENTRY(reflect, NULL, 4, 0, 1)
-ENTRY(glsl, NULL, 10, 6, 2)
-ENTRY(template_use, NULL, 10)
-ENTRY(template_launch, NULL, 14, 6, 2)
-ENTRY(inspect, NULL, 10, 6, 2)
+ENTRY_KERNEL(kernel_create, NULL, 4)
+ENTRY_KERNEL(large_kernel_create, NULL, 2, 3, 1)
+ENTRY_KERNEL(prepare_refused, NULL, 9, 3, 1)
+ENTRY_KERNEL(prepare, NULL, 4, 0, 1)
+ENTRY_KERNEL(reflect, NULL, 4, 0, 1)
+ENTRY_KERNEL(glsl, NULL, 10, 6, 2)
+ENTRY_KERNEL(template_use, NULL, 10)
+ENTRY_KERNEL(template_launch, NULL, 14, 6, 2)
+ENTRY_KERNEL(inspect, NULL, 10, 6, 2)
 ENTRY(submit_many, NULL, 20, 20, 12)
 ENTRY(waits, NULL, 10, 4, 2)
 ENTRY(cancel, queue_behind_the_gate, 2)
