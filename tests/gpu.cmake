@@ -7,8 +7,8 @@ if(NOT BULKHEAD_GPU)
 endif()
 
 # They use no device: a second run would show nothing.
-set(gpu_without_device backend_reserve backend_ticks guard_allowed guard_controls guard_left
-    guard_limits guard_shapes guard_starved guard_trips guard_valid guard_cut events_table
+set(gpu_without_device backend_reserve backend_ticks guard_allowed guard_buffers guard_controls
+    guard_left guard_limits guard_shapes guard_starved guard_trips guard_valid guard_cut events_table
     events_buffers_ablated)
 # A driver of the tests wraps lavapipe, or poses as another one: on each machine the same.
 set(gpu_other_driver system_nodes system_sentinel system_device_export system_trace sandbox_nodes

@@ -7,8 +7,8 @@ if(NOT BULKHEAD_SWIFTSHADER)
 endif()
 
 # They use no device: a second run would show nothing.
-set(swiftshader_without_device backend_reserve backend_ticks guard_allowed guard_controls guard_left
-    guard_limits guard_shapes guard_starved guard_trips guard_valid)
+set(swiftshader_without_device backend_reserve backend_ticks guard_allowed guard_buffers
+    guard_controls guard_left guard_limits guard_shapes guard_starved guard_trips guard_valid)
 # SwiftShader does not have what their kernels need.
 set(swiftshader_lacks
     system_eval_values # floats of 16 bits, integers of 8

@@ -1,7 +1,6 @@
 /* Memory that no buffer bounds: indices are clamped, workgroup memory begins as zero, and what
  * cannot be bounded is refused. */
 #include "runner.h"
-#include "worker/spirv/array_indices.h"
 #include "worker/spirv/module.h"
 
 #include <bulkhead/bulkhead.h>
@@ -178,17 +177,6 @@ static void memory_that_is_not_used_stays_unused(void) {
     stand_free(&module);
 }
 
-/* |module| with one capability more. */
-static struct stand_module capable(const struct stand_module *module, SpvCapability capability) {
-    struct stand_module more = {malloc(module->words * 4 + 8), module->words + 2};
-    BHT_NE(more.code, NULL);
-    memcpy(more.code, module->code, 20);
-    more.code[5] = 2u << SpvWordCountShift | SpvOpCapability;
-    more.code[6] = (uint32_t)capability;
-    memcpy(&more.code[7], &module->code[5], module->words * 4 - 20);
-    return more;
-}
-
 /* Whatever names it, it begins with zeros and counts; so does what the module itself initialises.
  */
 static void memory_that_is_named_is_used(void) {
@@ -220,7 +208,7 @@ static void memory_that_is_named_is_used(void) {
         snprintf(globals, sizeof globals, "%s%s", POINTER SHARED("many", "16"), cases[i].globals);
         snprintf(body, sizeof body, "%sOpReturn", cases[i].body);
         struct stand_module plain = stand_compute(globals, body, cases[i].functions, 3);
-        struct stand_module module = capable(&plain, SpvCapabilityVariablePointers);
+        struct stand_module module = stand_capable(&plain, SpvCapabilityVariablePointers);
         struct bhi_guarded guarded = stand_guard(&module);
         static struct bhi_module_bindings reflection;
         struct bhi_error error;
@@ -346,7 +334,7 @@ static void widths(void) {
         const uint32_t capability = bits[i] == 8    ? SpvCapabilityInt8
                                     : bits[i] == 16 ? SpvCapabilityInt16
                                                     : SpvCapabilityInt64;
-        struct stand_module wide = capable(&module, (SpvCapability)capability);
+        struct stand_module wide = stand_capable(&module, (SpvCapability)capability);
         struct bhi_guarded guarded = stand_guard(&wide);
         BHT_EQ(guarded.clamps, 1);
         BHT_EQ(stand_count(guarded.code, guarded.words, SpvOpSConvert), bits[i] < 32);
@@ -406,7 +394,7 @@ static void non_uniform_indices(void) {
                            "%r = OpAccessChain %p_uint %buffers %u_5000 %u_0 %u_0\n"
                            "OpStore %r %u_1\nOpReturn",
                            "", 3);
-    struct stand_module varying = capable(&module, SpvCapabilityShaderNonUniform);
+    struct stand_module varying = stand_capable(&module, SpvCapabilityShaderNonUniform);
     struct bhi_guarded guarded;
     struct bhi_error error;
     const struct bhi_guard_options options = {.entry = "main", .max_sets = 8};
@@ -501,128 +489,6 @@ static void a_local_index_that_is_none(void) {
     stand_free(&module);
 }
 
-/* -- which buffer it is: drivers on a processor take a uniform buffer, and any buffer's length, of
- * the one that the first invocation of several has ------------------------------------------- */
-
-#define ROWS                                                                                       \
-    "%n = OpConstant %uint 3\n%many = OpTypeArray %block %n\n"                                     \
-    "%p_many = OpTypePointer StorageBuffer %many\n"                                                \
-    "%rows = OpVariable %p_many StorageBuffer\n"                                                   \
-    "%takes = OpTypeFunction %uint %p_block\n%gives = OpTypeFunction %p_block %uint\n"
-#define UNIFORMS                                                                                   \
-    "%fixed = OpTypeStruct %uint\n%p_fixed = OpTypePointer Uniform %fixed\n"                       \
-    "%p_fu = OpTypePointer Uniform %uint\n"                                                        \
-    "%this = OpVariable %p_fixed Uniform\n%that = OpVariable %p_fixed Uniform\n"
-#define PICK                                                                                       \
-    "%p = OpAccessChain %p_uint %out %u_0 %u_0\n%i = OpLoad %uint %p\n"                            \
-    "%c = OpIEqual %bool %i %u_1\n"
-#define BOTH "%a = OpAccessChain %p_block %rows %u_0\n%b = OpAccessChain %p_block %rows %u_1\n"
-#define MERGE(type, one, other)                                                                    \
-    "OpSelectionMerge %m None\nOpBranchConditional %c %t %f\n%t = OpLabel\nOpBranch %m\n"          \
-    "%f = OpLabel\nOpBranch %m\n%m = OpLabel\n"                                                    \
-    "%q = OpPhi " type " " one " %t " other " %f\n"
-#define LENGTH "%len = OpArrayLength %uint %q 0\nOpStore %p %len\n"
-#define OF_A_PARAMETER(name, body)                                                                 \
-    "%" name " = OpFunction %uint None %takes\n%x_" name " = OpFunctionParameter %p_block\n"       \
-    "%l_" name " = OpLabel\n" body "OpReturnValue %r_" name "\nOpFunctionEnd\n"
-#define INNER                OF_A_PARAMETER("inner", "%r_inner = OpArrayLength %uint %x_inner 0\n")
-#define OUTER                OF_A_PARAMETER("outer", "%r_outer = OpFunctionCall %uint %inner %x_outer\n")
-#define CALL(name, argument) "%r = OpFunctionCall %uint %" name " %" argument "\nOpStore %p %r\n"
-
-static void a_buffer_that_is_chosen(void) {
-    static const struct {
-        const char *body, *functions, *text; /* NULL: taken */
-    } cases[] = {
-        {"%q = OpSelect %p_block %c %a %b\n" LENGTH, "", "OpArrayLength %"},
-        {"%x = OpSelect %p_block %c %a %b\n%q = OpCopyObject %p_block %x\n" LENGTH, "",
-         "OpArrayLength %"},
-        {MERGE("%p_block", "%a", "%b") LENGTH, "", "OpArrayLength %"},
-        {"%q = OpAccessChain %p_block %rows %i\n" LENGTH, "", "OpArrayLength %"},
-        {"%q = OpPtrAccessChain %p_block %a %i\n" LENGTH, "", "OpArrayLength %"},
-        {"%x = OpAccessChain %p_block %rows %i\n" CALL("outer", "x"), INNER OUTER,
-         "OpArrayLength %"},
-        {"%q = OpFunctionCall %p_block %f %i\n" LENGTH,
-         "%f = OpFunction %p_block None %gives\n%x = OpFunctionParameter %uint\n%lf = OpLabel\n"
-         "%y = OpAccessChain %p_block %rows %x\nOpReturnValue %y\nOpFunctionEnd\n",
-         "OpArrayLength %"},
-        {"%x = OpSelect %p_block %c %a %b\n%q = OpAccessChain %p_uint %x %u_0 %i\n"
-         "OpStore %q %u_1\n",
-         "", NULL},
-        {"%q = OpCopyObject %p_block %b\n" LENGTH, "", NULL},
-        {CALL("outer", "b"), INNER OUTER, NULL},
-        {"%q = OpSelect %p_fixed %c %this %that\n", "", "OpSelect %"},
-        {"%x = OpAccessChain %p_fu %this %u_0\n%y = OpAccessChain %p_fu %that %u_0\n"
-         "%q = OpSelect %p_fu %c %x %y\n",
-         "", "OpSelect %"},
-        {MERGE("%p_fixed", "%this", "%that"), "", "OpPhi %"},
-        {"%q = OpCopyObject %p_fixed %this\n", "", NULL},
-    };
-    static const struct bhi_array_rules rules = {
-        .storage = true, .storage_varies = true, .first_lane = true};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char body[1024];
-        snprintf(body, sizeof body, "%s%sOpReturn", PICK BOTH, cases[i].body);
-        struct stand_module plain =
-            stand_compute_with("OpDecorate %p_block ArrayStride 4\nOpDecorate %fixed Block\n"
-                               "OpMemberDecorate %fixed 0 Offset 0\n",
-                               ROWS UNIFORMS, "", body, cases[i].functions, 3);
-        struct stand_module words = capable(&plain, SpvCapabilityVariablePointers);
-        struct bhi_module module;
-        struct bhi_error error = {.status = BH_OK};
-        BHT_TRUE(bhi_module_init(&module, words.code, words.words, "main", NULL, 0, &error));
-        const bool taken = bhi_array_indices_check(&module, &rules, &error);
-        if (taken != (!cases[i].text) ||
-            (!taken && (error.status != BH_INVALID_KERNEL ||
-                        strncmp(error.text, cases[i].text, strlen(cases[i].text)) != 0))) {
-            BHT_FAIL("case %zu: %s", i, taken ? "taken" : error.text);
-        }
-        bhi_module_fini(&module);
-        stand_free(&words);
-        stand_free(&plain);
-    }
-}
-
-/* An index that is computed, for a driver that takes one buffer for all that run side by side: it
- * is refused, and one that is a constant is not. */
-static void an_element_for_all_neighbours(void) {
-    static const struct {
-        const char *body;
-        bool taken;
-    } cases[] = {{"%q = OpAccessChain %p_uint %rows %i %u_0 %u_0\nOpStore %q %u_1\n", false},
-                 {"%q = OpAccessChain %p_uint %rows %u_1 %u_0 %u_0\nOpStore %q %u_1\n", true}};
-    static const struct bhi_array_rules rules = {
-        .storage = true, .storage_varies = true, .one_element = true, .first_lane = true};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char body[1024];
-        snprintf(body, sizeof body, "%s%sOpReturn", PICK, cases[i].body);
-        struct stand_module words = stand_compute_with("", ROWS, "", body, "", 3);
-        struct bhi_module module;
-        struct bhi_error error = {.status = BH_OK};
-        BHT_TRUE(bhi_module_init(&module, words.code, words.words, "main", NULL, 0, &error));
-        BHT_EQ(bhi_array_indices_check(&module, &rules, &error), cases[i].taken);
-        if (!cases[i].taken) {
-            BHT_EQ(error.status, BH_INVALID_KERNEL);
-            BHT_STR_HAS(error.text, "the index into an array of storage buffers is computed");
-        }
-        bhi_module_fini(&module);
-        stand_free(&words);
-    }
-}
-
-/* From one buffer to the next: no robustBufferAccess looks at that. */
-static void a_pointer_that_is_moved_to_another_buffer(void) {
-    struct stand_module plain = stand_compute_with(
-        "OpDecorate %p_many ArrayStride 4\nOpDecorate %rows DescriptorSet 0\n"
-        "OpDecorate %rows Binding 1\n",
-        ROWS, "",
-        PICK "%q = OpPtrAccessChain %p_uint %rows %u_0 %i %u_0 %u_0\nOpStore %q %u_1\nOpReturn", "",
-        3);
-    struct stand_module module = capable(&plain, SpvCapabilityVariablePointers);
-    stand_refuses(&module, BH_INVALID_KERNEL, "pointer arithmetic outside of a buffer");
-    stand_free(&module);
-    stand_free(&plain);
-}
-
 static void open_device(void) {
     runner_open(&device);
 }
@@ -651,9 +517,6 @@ int main(int argc, char **argv) {
         BHT_TEST(vectors),
         BHT_TEST(pointers_that_cannot_be_bounded),
         BHT_TEST(a_local_index_that_is_none),
-        BHT_TEST(a_buffer_that_is_chosen),
-        BHT_TEST(an_element_for_all_neighbours),
-        BHT_TEST(a_pointer_that_is_moved_to_another_buffer),
     };
     bht_around(open_device, close_device);
     return bht_main(argc, argv, tests, BHT_COUNT(tests));

@@ -185,6 +185,16 @@ void stand_guard_refuses(const struct stand_module *module, bh_status status, co
     }
 }
 
+struct stand_module stand_capable(const struct stand_module *module, SpvCapability capability) {
+    struct stand_module more = {malloc(module->words * 4 + 8), module->words + 2};
+    BHT_NE(more.code, NULL);
+    memcpy(more.code, module->code, 20);
+    more.code[5] = 2u << SpvWordCountShift | SpvOpCapability;
+    more.code[6] = (uint32_t)capability;
+    memcpy(&more.code[7], &module->code[5], module->words * 4 - 20);
+    return more;
+}
+
 char *stand_text(const uint32_t *code, size_t words) {
     spv_context context = spvContextCreate(SPV_ENV_UNIVERSAL_1_6);
     spv_text text = NULL;

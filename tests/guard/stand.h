@@ -32,6 +32,8 @@ struct stand_module stand_compute_with(const char *decorations, const char *glob
 /* A file of SPIR-V. */
 struct stand_module stand_load(const char *path);
 void stand_free(struct stand_module *module);
+/* Returns |module| with one more capability. */
+struct stand_module stand_capable(const struct stand_module *module, SpvCapability capability);
 
 /* Valid before, guarded, valid after; the caller calls bhi_guarded_fini(). */
 struct bhi_guarded stand_guard(const struct stand_module *module);
