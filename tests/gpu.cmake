@@ -39,7 +39,8 @@ set(gpu_without_events_markers a_join_is_ready_when_all_are)
 set(gpu_without_events_death case_43_fifty_events_and_sixteen_waiters
     case_46_late_completion_of_a_dead_generation case_46_late_rings_of_a_dead_generation)
 set(gpu_without_events_refusals foreign_objects_are_refused)
-set(gpu_without_system_observe an_epoll_loop a_callback_must_not_block)
+set(gpu_without_system_observe an_epoll_loop)
+set(gpu_without_system_callbacks a_callback_must_not_block)
 set(gpu_without_system_hosts out_of_descriptors_while_another_runs)
 set(gpu_without_system_idle one_that_works_stays)
 # NVIDIA's compiler crashes on its kernel: in a worker that is COMPILE_FAILED, here the test dies.
