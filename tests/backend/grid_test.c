@@ -1,0 +1,136 @@
+/* Grids: each workgroup runs once, and knows its id and the grid's size, also in parts. */
+#include "rig.h"
+#include "worker/vulkan/backend.h"
+#include "worker/vulkan/dispatch.h"
+
+static const uint32_t grid[] =
+#include "kernels/grid.inc"
+    ;
+static const uint32_t parts[] =
+#include "kernels/parts.inc"
+    ;
+
+/* Each invocation wrote where it is, in a grid whose size it read. */
+static void check_places(const uint32_t *out, const uint32_t groups[3]) {
+    const uint32_t size_x = groups[0] * 2, size_y = groups[1] * 3;
+    for (uint32_t z = 0; z < groups[2]; z++) {
+        for (uint32_t y = 0; y < size_y; y++) {
+            for (uint32_t x = 0; x < size_x; x++) {
+                BHT_EQ(out[(z * size_y + y) * size_x + x], x + 100 * y + 10000 * z);
+            }
+        }
+    }
+}
+
+/* A grid of workgroups of 2 x 3 x 1. */
+static void grid_in_three_dimensions(void) {
+    static const uint32_t groups[3] = {3, 2, 4};
+    struct rig rig;
+    rig_open(&rig, NULL);
+    uint32_t *out = rig_buffer(&rig, 1, 3 * 2 * 2 * 3 * 4 * 4);
+    rig_kernel(&rig, 1, CODE(grid));
+    rig_begin(&rig);
+    rig_dispatch(&rig, 1, 3, 2, 4, BINDINGS({.buffer = 1, .access = BH_ACCESS_WRITE}), NULL, 0);
+    rig_run_ok(&rig);
+    check_places(out, groups);
+    rig_close(&rig);
+}
+
+/* A grid that is dispatched in parts: each workgroup once, with its id in the whole. */
+static void a_large_grid_is_whole(void) {
+    static const uint32_t grids[][3] = {{16, 64, 100}, {150, 200, 2}, {40000, 3, 1}, {2, 1, 20000}};
+    struct rig rig;
+    rig_open(&rig, NULL);
+    BHT_EQ(rig.backend->device.in_parts, rig_is_lavapipe(&rig));
+    rig_kernel(&rig, 1, CODE(parts));
+    for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
+        const uint32_t *g = grids[i];
+        const uint32_t all = g[0] * g[1] * g[2];
+        const uint32_t size[3] = {g[0], g[1], g[2]};
+        uint32_t part[3];
+        uint32_t *out = rig_buffer(&rig, 1 + i, all * 4);
+        BHT_TRUE(bhi_vk_dispatch_part(g, part));
+        rig_begin(&rig);
+        rig_dispatch(&rig, 1, g[0], g[1], g[2],
+                     BINDINGS({.buffer = 1 + i, .access = BH_ACCESS_READ_WRITE}), size,
+                     sizeof size);
+        rig_run_ok(&rig);
+        for (uint32_t at = 0; at < all; at++) {
+            BHT_EQ(out[at], at + 1);
+        }
+    }
+    rig_close(&rig);
+}
+
+/* The same for a kernel that reads how many workgroups there are: those of the whole grid, in each
+ * of several records and for each of their dispatches, in parts or not. */
+static void a_large_grid_knows_its_size(void) {
+    static const uint32_t grids[][3] = {{3, 2, 4},     {100, 90, 2}, {2, 3, 1},
+                                        {20000, 1, 1}, {1, 90, 200}, {5, 5, 1}};
+    struct rig rig;
+    rig_open(&rig, NULL);
+    const bool in_parts = rig.backend->device.in_parts;
+    uint32_t *out[BHT_COUNT(grids)];
+    rig_kernel(&rig, 1, CODE(grid));
+    for (size_t i = 0; i < BHT_COUNT(grids); i++) {
+        out[i] = rig_buffer(&rig, 1 + i, (size_t)grids[i][0] * grids[i][1] * grids[i][2] * 6 * 4);
+    }
+    for (int turn = 0; turn < 3; turn++) { /* one record after the other, then both together */
+        for (size_t i = 0; i < BHT_COUNT(grids); i++) {
+            memset(out[i], 0, (size_t)grids[i][0] * grids[i][1] * grids[i][2] * 6 * 4);
+        }
+        for (size_t i = 0; i < BHT_COUNT(grids); i++) {
+            if (i % 3 == 0) {
+                rig_begin(&rig);
+            }
+            rig_dispatch(&rig, 1, grids[i][0], grids[i][1], grids[i][2],
+                         BINDINGS({.buffer = 1 + i, .access = BH_ACCESS_WRITE}), NULL, 0);
+            if (i % 3 == 2 && (turn == 0 || i > 3)) {
+                rig_run_ok(&rig);
+            }
+        }
+        for (size_t i = 0; i < BHT_COUNT(grids); i++) {
+            check_places(out[i], grids[i]);
+        }
+    }
+    const struct bhi_vk_kernel *kernel = bhi_map_get(&rig.backend->kernels.map, 1);
+    BHT_EQ(kernel->in_parts, in_parts);
+    BHT_EQ(kernel->reads_grid, in_parts);
+    BHT_EQ(!!kernel->split, in_parts);
+    rig_close(&rig);
+}
+
+static void the_parts_of_a_grid(void) {
+    static const uint32_t whole[][3] = {{1, 1, 1}, {16384, 1, 1}, {128, 128, 1}, {1, 1, 16384}};
+    static const uint32_t split[][3] = {{16385, 1, 1},         {65535, 1, 1},  {1, 1, 65535},
+                                        {65535, 64, 1},        {7, 11, 5003},  {65535, 65535, 1},
+                                        {65535, 65535, 65535}, {3, 65535, 33}, {2, UINT32_MAX, 2}};
+    uint32_t part[3];
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
+        BHT_TRUE(!bhi_vk_dispatch_part(whole[i], part));
+        BHT_MEM_EQ(part, whole[i], sizeof part);
+    }
+    for (size_t i = 0; i < sizeof split / sizeof *split; i++) {
+        uint64_t count = 1, size = 1, all = 1;
+        BHT_TRUE(bhi_vk_dispatch_part(split[i], part));
+        for (int axis = 0; axis < 3; axis++) {
+            BHT_TRUE(part[axis] >= 1 && part[axis] <= split[i][axis]);
+            count *= (split[i][axis] + (uint64_t)part[axis] - 1) / part[axis];
+            size *= part[axis];
+            all *= split[i][axis];
+        }
+        const uint64_t most = all / BHI_DISPATCH_PARTS;
+        BHT_LE(size, (most < BHI_DISPATCH_PART ? BHI_DISPATCH_PART : most));
+        BHT_TRUE(count >= 2 && count <= 4u * BHI_DISPATCH_PARTS);
+    }
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(grid_in_three_dimensions),
+        BHT_TEST(a_large_grid_is_whole),
+        BHT_TEST(a_large_grid_knows_its_size),
+        BHT_TEST(the_parts_of_a_grid),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
