@@ -199,6 +199,7 @@ static void stop_watch(void) {
 
 __attribute__((noreturn)) static void run_in_child(const struct bht_test *test) {
     setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* where ctest kills the program, its test goes, too */
     /* Whoever is orphaned by the code under test comes to us and is counted. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     fflush(NULL);
