@@ -451,9 +451,10 @@ static int run_jobs(struct batch *batch) {
         break;
     }
     /* A full disk of the state folder is reported already. */
-    bhi_complain("batch", "%s%s", complaint.text,
-                 strstr(complaint.text, "--resume") ? ""
-                                                    : "; see bulkhead doctor; --resume continues");
+    const bool resumes = strstr(complaint.text, "--resume");
+    bhi_complain("batch", "%s%s%s", complaint.text,
+                 resumes || bhi_session_advises(complaint.text) ? "" : "; see bulkhead doctor",
+                 resumes ? "" : "; --resume continues");
     return BHI_EXIT_ENVIRON;
 }
 

@@ -178,8 +178,9 @@ BH_API bh_status bh_context_create(const bh_context_options *given, bh_context *
     cpu_set_t processors;
     context->may_spin = sched_getaffinity(0, sizeof processors, &processors) == 0 &&
                         CPU_COUNT(&processors) >= SPIN_PROCESSORS;
-    status = bhi_spawn_paths(options, &context->settings.worker_path,
-                             &context->settings.runtime_parent, detail);
+    status =
+        bhi_spawn_paths(options, &context->settings.worker_path, &context->settings.worker_remedy,
+                        &context->settings.runtime_parent, detail);
     if (status == BH_OK) {
         int error = bhi_reactor_start(context);
         if (error) {

@@ -10,6 +10,7 @@
 #include "supervisor/context/room.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/cgroup.h"
+#include "supervisor/worker/launch.h"
 #include "supervisor/worker/worker_proc.h"
 #include "supervisor/worker/zygote.h"
 
@@ -118,13 +119,28 @@ static void check_cgroup(struct report *report, const struct bhi_zygote *zygote)
     }
 }
 
-/* Reports why no worker starts. If the system refuses something, the message says what has to be
- * allowed; that becomes the advice. */
+/* What a message says to do, which becomes the advice of a check; NULL: nothing. *out_length: of
+ * the message before that. */
+static const char *remedy_of(const char *message, int *out_length) {
+    static const char *const marks[] = {BHI_REMEDY, BHI_WORKER_REMEDY};
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
+        const char *remedy = strstr(message, marks[i]);
+        if (remedy) {
+            *out_length = (int)(remedy - message);
+            return remedy + strlen(marks[i]);
+        }
+    }
+    *out_length = (int)strlen(message);
+    return NULL;
+}
+
+/* Reports why no worker starts. */
 static void report_no_worker(struct report *report, bh_status status, const bh_detail *why) {
-    const char *remedy = strstr(why->message, BHI_REMEDY);
+    int length;
+    const char *remedy = remedy_of(why->message, &length);
     if (remedy) {
-        add(report, "sandbox", "worker", true, BH_CHECK_BROKEN, remedy + strlen(BHI_REMEDY), "%.*s",
-            (int)(remedy - why->message), why->message);
+        add(report, "sandbox", "worker", true, BH_CHECK_BROKEN, remedy, "%.*s", length,
+            why->message);
     } else {
         add(report, "sandbox", "worker", true, BH_CHECK_BROKEN,
             status == BH_UNAVAILABLE || status == BH_UNSUPPORTED
@@ -492,8 +508,9 @@ BH_API bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size
         report_sentinel(&report, context, &devices[i]);
         report_grid(&report, context, &devices[i]);
     }
-    /* Without a sandbox no driver can be started. */
-    if (!strstr(why.message, BHI_REMEDY)) {
+    /* Without a sandbox, or a worker's executable, no driver can be started. */
+    int length;
+    if (!remedy_of(why.message, &length)) {
         report_tables(&report, context, devices, count < 8 ? count : 8);
     }
     *out_count = report.count;

@@ -55,16 +55,19 @@ bh_context *bhi_session_open(const char *command, bool verbose, const char *cach
     return bhi_session_open_with(command, verbose, &options, out_exit);
 }
 
+/* A refusal of the system says what allows it (BHI_REMEDY of ipc/refusal.h), one of the worker's
+ * executable what names it, and what to set. */
+bool bhi_session_advises(const char *message) {
+    return strstr(message, "; to allow it: ") || strstr(message, "the worker executable ");
+}
+
 int bhi_session_fail(const char *command, const char *what, bh_status status,
                      const bh_detail *detail) {
     const bool ended = status == BH_COMPILE_FAILED && detail && detail->cause != BH_OK;
     const int exit_status = ended ? BHI_EXIT_POISONED : bhi_verdict_exit_status(status);
     const char *message = detail && detail->message[0] ? detail->message : bh_status_text(status);
     char line[1024];
-    /* A refusal of the system says what allows it (BHI_REMEDY of ipc/refusal.h), one of the
-     * worker's executable what names it: there is no stream that could be reset. */
-    bool advise = exit_status == BHI_EXIT_ENVIRON && !strstr(message, "; to allow it: ") &&
-                  !strstr(message, "the worker executable ");
+    const bool advise = exit_status == BHI_EXIT_ENVIRON && !bhi_session_advises(message);
     bhi_complain(command, "%s%s%s (%s)%s%s", what ? what : "", what ? ": " : "", message,
                  bh_status_name(status), advise ? "; " : "",
                  advise ? bh_status_advice(status) : "");

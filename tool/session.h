@@ -15,6 +15,9 @@ bh_context *bhi_session_open(const char *command, bool verbose, const char *cach
 bh_context *bhi_session_open_with(const char *command, bool verbose, bh_context_options *options,
                                   int *out_exit);
 
+/* Does the library's |message| itself say what to do? Then the advice of its status is left out. */
+bool bhi_session_advises(const char *message);
+
 /* Complains that |what| failed (NULL: only the detail) and returns the exit status. What the
  * environment lacks comes with advice. */
 int bhi_session_fail(const char *command, const char *what, bh_status status,

@@ -14,6 +14,7 @@
 #include "ipc/runtime_parent.h"
 #include "tool/clock.h"
 #include "tool/interrupt.h"
+#include "tool/session.h"
 
 #define MS     1000000ull
 #define SECOND (1000 * MS)
@@ -48,9 +49,10 @@ static void log_line(bh_log_level level, const char *line, void *user) {
 
 static bool refuse(struct bhi_complaint *complaint, const char *what, bh_status status,
                    const bh_detail *detail) {
-    return bhi_refuse(complaint, "%s: %s (%s); %s", what,
-                      detail->message[0] ? detail->message : bh_status_text(status),
-                      bh_status_name(status), bh_status_advice(status));
+    const char *message = detail->message[0] ? detail->message : bh_status_text(status);
+    const bool advises = bhi_session_advises(message);
+    return bhi_refuse(complaint, "%s: %s (%s)%s%s", what, message, bh_status_name(status),
+                      advises ? "" : "; ", advises ? "" : bh_status_advice(status));
 }
 
 static bool make_context(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {

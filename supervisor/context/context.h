@@ -27,7 +27,8 @@ struct bhi_reactor;
 
 struct bhi_context_settings {
     char *worker_path;
-    char *runtime_parent; /* private folders are made in it, one for each zygote */
+    const char *worker_remedy; /* what to do if that is no worker (bhi_spawn_paths) */
+    char *runtime_parent;      /* private folders are made in it, one for each zygote */
     uint32_t spares;
     uint32_t restart_budget;
     uint64_t restart_window_ns;
@@ -88,6 +89,7 @@ struct bh_context {
     struct bhi_pipeline_cache *pipeline_cache;
     struct bhi_reactor *reactor;
 
+    atomic_bool opener_answered; /* by an opener, so the executable is a worker's */
     pthread_mutex_t opener_lock; /* guards what follows; no other lock is taken under it */
     struct bhi_opener *opener;   /* NULL: none is needed yet, or the last one was lost */
     bool opener_given_up;        /* no other is started */

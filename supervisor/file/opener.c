@@ -128,6 +128,16 @@ static int start(bh_context *context, struct bhi_opener **out_opener) {
     return 0;
 }
 
+/* The opener ended without a word. If none has answered before, its executable may be no worker. */
+static bh_status fail_mute(bh_context *context, const char *call, const char *what,
+                           bh_detail *detail) {
+    const bool remedy = !atomic_load(&context->opener_answered);
+    return bhi_fail(detail, BH_UNAVAILABLE, 0,
+                    "%.200s: the process that opens files (the worker executable %.160s) %s%s%s",
+                    call, context->settings.worker_path, what, remedy ? BHI_WORKER_REMEDY : "",
+                    remedy ? context->settings.worker_remedy : "");
+}
+
 /* Returns the context's opener with a reference; starts one if there is none. An opener with other
  * rights than the calling thread's would open what this thread may not: it is replaced, and ends
  * when no thread waits for it. */
@@ -147,7 +157,9 @@ static bh_status get(bh_context *context, const char *call, struct bhi_opener **
     } else if (!context->opener && (status = bhi_room_check(call, "the process that opens files",
                                                             BHI_ROOM_OPENER, detail)) == BH_OK) {
         int error = start(context, &context->opener);
-        if (error) {
+        if (error == -EPIPE || error == -ECONNRESET) {
+            status = fail_mute(context, call, "ended when it was started", detail);
+        } else if (error) {
             status = bhi_fail(detail, error == -ENOMEM ? BH_NO_MEMORY : BH_UNAVAILABLE, -error,
                               "%s: the process that opens files (%s) cannot be started", call,
                               context->settings.worker_path);
@@ -311,8 +323,8 @@ static ssize_t receive(int socket, uint8_t bytes[BHI_WIRE_MAX], int flags) {
 enum heard { HEARD, LOST, LATE };
 
 /* Reads the answer. LOST: the opener has died, or does not keep the protocol. */
-static enum heard hear(struct bhi_opener *opener, int socket, uint64_t deadline_ns,
-                       struct bhi_message *out) {
+static enum heard hear(bh_context *context, struct bhi_opener *opener, int socket,
+                       uint64_t deadline_ns, struct bhi_message *out) {
     /* A killed opener that is stuck in the kernel keeps its sockets and says nothing. A caller that
      * waits for less time than a start may take does not decide that by itself. */
     uint64_t since_ns = 0, now_ns = bhi_now_ns();
@@ -337,6 +349,7 @@ static enum heard hear(struct bhi_opener *opener, int socket, uint64_t deadline_
         if (bhi_wire_decode(bytes, (size_t)length, BHI_O2S, BHI_WS_ANY, out, NULL, 0) != 0) {
             return LOST; /* or there is no message: it has closed its end */
         }
+        atomic_store_explicit(&context->opener_answered, true, memory_order_relaxed);
         if (out->type != BHI_MSG_TAKEN) {
             return HEARD;
         }
@@ -374,7 +387,7 @@ static bh_status exchange(bh_context *context, const struct request *request, ui
         }
         int socket = -1;
         int error = ask(opener, request, &socket);
-        enum heard heard = error ? LOST : hear(opener, socket, deadline_ns, out_message);
+        enum heard heard = error ? LOST : hear(context, opener, socket, deadline_ns, out_message);
         if (heard == HEARD) {
             *out_socket = socket;
         } else if (!error) {
@@ -395,9 +408,9 @@ static bh_status exchange(bh_context *context, const struct request *request, ui
                             name);
         }
     }
-    return bhi_fail(detail, BH_UNAVAILABLE, 0,
-                    "%s: %s: the process that opens files (%s) died while opening it, twice", call,
-                    name, context->settings.worker_path);
+    char where[160];
+    snprintf(where, sizeof where, "%s: %.100s", call, name);
+    return fail_mute(context, where, "died while opening it, twice", detail);
 }
 
 bh_status bhi_opener_open(bh_context *context, const bh_file_source *source, uint64_t deadline_ns,

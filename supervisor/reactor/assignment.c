@@ -8,6 +8,7 @@
 #include "supervisor/stream/placement.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/stream/tenant.h"
+#include "supervisor/worker/launch.h"
 #include "supervisor/worker/outbox.h"
 #include "supervisor/worker/selector.h"
 #include "supervisor/worker/worker_proc.h"
@@ -328,9 +329,9 @@ void bhi_assignment_zygote_failed(struct bhi_zygote *zygote) {
     if (!context->has_had_zygote && context->mute_starts >= MUTE_STARTS) {
         hopeless = true;
         bhi_fail(&why, BH_UNAVAILABLE, 0,
-                 "%s ended %u times without a word when it was started: is it this library's "
-                 "bulkhead-worker?",
-                 context->settings.worker_path, MUTE_STARTS);
+                 "the worker executable %.200s ended %u times without a word when it was "
+                 "started" BHI_WORKER_REMEDY "%s",
+                 context->settings.worker_path, MUTE_STARTS, context->settings.worker_remedy);
     }
     no_zygote(context, zygote->requested, &why, hopeless);
     bhi_context_pump_unlock(context);

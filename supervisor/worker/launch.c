@@ -81,10 +81,15 @@ static bool is_file(const char *path) {
     return S_ISREG(status.st_mode);
 }
 
-bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker, char **out_parent,
-                          bh_detail *detail) {
+bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker,
+                          const char **out_remedy, char **out_parent, bh_detail *detail) {
     const char *chosen;
     *out_worker = find_worker(options->worker_path, &chosen);
+    *out_remedy = !chosen ? "install this library's bulkhead-worker there, or name it by "
+                            "options.worker_path or BULKHEAD_WORKER"
+                  : options->worker_path
+                      ? "set options.worker_path to this library's bulkhead-worker, or to NULL"
+                      : "set BULKHEAD_WORKER to this library's bulkhead-worker, or unset it";
     const char *parent = options->runtime_dir ? options->runtime_dir : bhi_runtime_parent();
     *out_parent = strdup(parent);
     if (!*out_worker || !*out_parent) {

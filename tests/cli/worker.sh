@@ -44,6 +44,31 @@ for what in "none No such file or directory" "plain Permission denied" "folder I
     "format Exec format error" "interpreter No such file or directory"; do
     wrong "$folder/${what%% *}" "${what#* }" "${what#* }"
 done
-wrong "$folder/ends" "ended 3 times without a word when it was started" "the process that opens files"
-wrong "$folder/dies" "ended 3 times without a word when it was started" "the process that opens files"
+# It runs, and is no worker: what names it is told, and no other advice.
+what_to_set="set BULKHEAD_WORKER to this library's bulkhead-worker, or unset it"
+for name in ends dies /bin/true; do
+    file=$folder/$name
+    [ -x "$file" ] || file=$name
+    wrong "$file" "ended 3 times without a word when it was started" "the process that opens files"
+    for command in devices run eval inspect doctor chaos; do
+        case_name="$command: what to set for $name"
+        case $command in
+        run) words=("${run[@]}") ;;
+        eval) words=(eval 'z = 2*x' --in x=x.npy --out z=z.npy) ;;
+        inspect) words=(inspect "$SHADERS/square.spv") ;;
+        *) words=("$command") ;;
+        esac
+        BULKHEAD_WORKER=$file cli "${words[@]}"
+        [ $command != doctor ] || cat .stdout >> .stderr
+        tr -s ' \n' '  ' < .stderr > .words
+        mv .words .stderr
+        arrow='; to correct it:'
+        [ $command != doctor ] || arrow=' ->'
+        expect_stderr "$arrow $what_to_set"
+        for advice in "bulkhead doctor;" "reset the stream" "report it"; do
+            if grep -qF "$advice" .stderr; then fail "it also says: $advice"; else passed=$((passed + 1)); fi
+        done
+    done
+done
+rm -f starts
 finish
