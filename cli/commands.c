@@ -47,9 +47,10 @@ static const struct bhi_section run_sections[] = {
      "With --json the command prints one object, with the same keys for every result. It prints "
      "none if it cannot parse the command line: an unknown option, a missing value, a missing "
      "required option. Unknown values are null.\n\n"
-     "  status       \"READY\", \"POISONED\", or \"REFUSED\". REFUSED: no kernel is to blame. Bad\n"
-     "               input, no device, an output that cannot be written, a signal\n"
-     "               before the kernel ran\n"
+     "  status       \"READY\", \"POISONED\", or \"REFUSED\". REFUSED: there is no verdict. Bad\n"
+     "               input (also a kernel that is not valid or does not compile), no\n"
+     "               device, an output that cannot be written, a signal before the\n"
+     "               kernel ran\n"
      "  code         what happened: \"OK\", \"WORKER_SIGNAL\", \"DEADLINE\", \"COMPILE_FAILED\", "
      "...\n"
      "  signal       number of the signal that killed the worker, or null\n"
@@ -122,7 +123,10 @@ static const struct bhi_section inspect_sections[] = {
      "  capabilities   names of SPIR-V\n"
      "  spirv_version  \"1.3\"\n"
      "  guard          null, or with --guarded {set, binding, loops, left_alone,\n"
-     "                 covered, lowered, polled, clamps, zeroed, disassembly}"},
+     "                 covered, lowered, polled, clamps, zeroed, disassembly}\n\n"
+     "If the command fails, the object has the one key error: {code, message, file, line, log}. "
+     "code is the name of a status, such as \"COMPILE_FAILED\". file, line and log are those of "
+     "bulkhead run --json. No object is printed if the command line cannot be parsed."},
     {"JSON of arrays",
      "  file           the FILE of the command line\n"
      "  format         \"npy\" or \"safetensors\"\n"
@@ -289,7 +293,8 @@ static const struct bhi_section devices_sections[] = {
      "One object per device: selector, name, driver, driver_info, type, vendor_id, device_id, "
      "api_version, driver_version, uuid, memory_bytes, max_groups, max_group_invocations, "
      "max_shared_bytes, max_push_bytes, max_storage_range, max_uniform_range, storage_alignment, "
-     "uniform_alignment, import_alignment, features."},
+     "uniform_alignment, import_alignment, features. If the command fails, an object "
+     "{error: {code, message, file, line, log}} as of bulkhead inspect --json."},
 };
 
 static const struct bhi_example devices_examples[] = {
@@ -315,7 +320,8 @@ static const struct bhi_section doctor_sections[] = {
      "worker."},
     {"JSON",
      "One object per check: group (kernel, sandbox, driver), name, required, result (holds, "
-     "absent, broken), text, advice.\n\n"
+     "absent, broken), text, advice. If the checks or the trace cannot run, an object "
+     "{error: {code, message, file, line, log}} as of bulkhead inspect --json.\n\n"
      "With --trace-driver one object: driver, version, made_for (glob patterns), known_version, "
      "tried, complete, unknown, dropped (numbers of calls), failure, left_out, calls; each call "
      "has phase, "

@@ -13,7 +13,6 @@
 #include "tool/complain.h"
 #include "tool/exit_status.h"
 #include "tool/isolation.h"
-#include "tool/nearest.h"
 
 /* The kinds of values, by what can be completed. */
 enum kind { NOTHING, A_FILE, A_FOLDER, A_PAIR, AN_OUTPUT, A_TYPE, A_WORD, WORDS };
@@ -416,12 +415,7 @@ int bhi_completion_main(const struct bhi_args *args) {
     if (print_script(stdout, shell)) {
         return BHI_EXIT_READY;
     }
-    char hint[160];
-    struct bhi_nearest nearest = {.word = shell};
-    for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++) {
-        bhi_nearest_try(&nearest, shells[i]);
-    }
-    bhi_complain("completion", "there is no completion for '%.100s'%s; SHELL is bash, zsh or fish",
-                 shell, bhi_nearest_hint(&nearest, "", hint));
+    bhi_complain("completion", "there is no completion for '%.100s'; SHELL is bash, zsh or fish",
+                 shell);
     return BHI_EXIT_USAGE;
 }

@@ -5,6 +5,7 @@
 #include "cli/mains.h"
 #include "tool/args.h"
 #include "tool/device_list.h"
+#include "tool/error_json.h"
 #include "tool/exit_status.h"
 #include "tool/json.h"
 #include "tool/session.h"
@@ -102,7 +103,7 @@ static void print_device(const bh_device_info *device) {
     bhi_text_wrap(stdout, features, 12, bhi_text_width(stdout));
 }
 
-int bhi_devices_main(const struct bhi_args *args) {
+static int show(const struct bhi_args *args) {
     int exit_status = BHI_EXIT_ENVIRON;
     bh_detail detail = {0};
     bool as_json = bhi_args_has(args, BHI_DEVICES_JSON);
@@ -134,4 +135,8 @@ int bhi_devices_main(const struct bhi_args *args) {
     }
     bhi_device_list_free(&list);
     return BHI_EXIT_READY;
+}
+
+int bhi_devices_main(const struct bhi_args *args) {
+    return bhi_error_json(bhi_args_has(args, BHI_DEVICES_JSON), show, args);
 }

@@ -7,6 +7,7 @@
 #include "cli/mains.h"
 #include "tool/args.h"
 #include "tool/complain.h"
+#include "tool/error_json.h"
 #include "tool/exit_status.h"
 #include "tool/json.h"
 #include "tool/session.h"
@@ -125,7 +126,7 @@ static int report(const struct bhi_args *args, const bh_check *checks, size_t co
     return failed ? BHI_EXIT_ENVIRON : BHI_EXIT_READY;
 }
 
-int bhi_doctor_main(const struct bhi_args *args) {
+static int examine(const struct bhi_args *args) {
     int exit_status = BHI_EXIT_ENVIRON;
     if (bhi_args_has(args, BHI_DOCTOR_TRACE_DRIVER)) {
         return bhi_doctor_trace(args);
@@ -151,4 +152,8 @@ int bhi_doctor_main(const struct bhi_args *args) {
     }
     free(checks);
     return exit_status;
+}
+
+int bhi_doctor_main(const struct bhi_args *args) {
+    return bhi_error_json(bhi_args_has(args, BHI_DOCTOR_JSON), examine, args);
 }

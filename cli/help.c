@@ -15,6 +15,12 @@ static const char overview[] =
     "Runs GPU compute kernels that may crash, hang or return wrong data, in sandboxed worker "
     "processes.";
 
+static const char standard_output[] =
+    "If the reader of standard output goes away (as in bulkhead inspect k.spv | head -n 1), a "
+    "command that has succeeded ends by SIGPIPE, without a message, as other programs do. A shell "
+    "shows this as status 141. A command that has failed keeps its status. Any other write error, "
+    "such as a full disk, is status 3; so is a closed pipe if SIGPIPE is ignored.";
+
 static const struct bhi_section environment[] = {
     {"BULKHEAD_WORKER", "Path of the bulkhead-worker program. Default: the installed one."},
     {"BULKHEAD_WORKER_ID", "If the command runs as root: user and group id of the workers outside "
@@ -160,6 +166,7 @@ static void print_markdown(FILE *stream) {
                     command->examples[k].line);
         }
     }
+    fprintf(stream, "\n## Standard output\n\n%s\n", standard_output);
     fprintf(stream, "\n## Environment\n\n");
     for (size_t i = 0; i < sizeof environment / sizeof environment[0]; i++) {
         fprintf(stream, "- `%s`: %s\n", environment[i].title, environment[i].text);
@@ -239,7 +246,9 @@ static void print_man(FILE *stream) {
             man_item(stream, command->examples[k].line, command->examples[k].text, "");
         }
     }
-    fputs(".SH ENVIRONMENT\n", stream);
+    fputs(".SH STANDARD OUTPUT\n", stream);
+    roff(stream, standard_output);
+    fputs("\n.SH ENVIRONMENT\n", stream);
     for (size_t i = 0; i < sizeof environment / sizeof environment[0]; i++) {
         man_item(stream, environment[i].title, environment[i].text, "");
     }

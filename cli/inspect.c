@@ -10,6 +10,7 @@
 #include "request/kernel_file.h"
 #include "tool/args.h"
 #include "tool/complain.h"
+#include "tool/error_json.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
 #include "tool/session.h"
@@ -189,7 +190,7 @@ static void print(const struct inspect *inspect, const char *name, bool json) {
     }
 }
 
-int bhi_inspect_main(const struct bhi_args *args) {
+static int inspect_any(const struct bhi_args *args) {
     char name[64];
     if (bhi_inspect_is_array(args->operands[0])) {
         return bhi_inspect_tensors(args);
@@ -219,4 +220,8 @@ int bhi_inspect_main(const struct bhi_args *args) {
     free(inspect->text);
     free(inspect);
     return exit_status;
+}
+
+int bhi_inspect_main(const struct bhi_args *args) {
+    return bhi_error_json(bhi_args_has(args, BHI_INSPECT_JSON), inspect_any, args);
 }

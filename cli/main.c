@@ -39,11 +39,7 @@ static int run_command(const struct bhi_command *command, char **words, size_t w
         status = mains[command->id](&args);
     }
     bhi_args_free(&args);
-    /* If output could not be written, a success becomes a failure; a worse status stays. */
-    if (!bhi_text_flush(command->name) && status == BHI_EXIT_READY) {
-        status = BHI_EXIT_ENVIRON;
-    }
-    return status;
+    return bhi_text_flush(command->name, status);
 }
 
 /* If the caller has closed a standard stream, no file that we open may get its number: output would

@@ -1,11 +1,16 @@
 #include "tool/complain.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tool/ending.h"
+#include "tool/exit_status.h"
+#include "tool/interrupt.h"
 #include "tool/text.h"
 
 void bhi_complain(const char *command, const char *format, ...) {
@@ -23,10 +28,27 @@ void bhi_complain(const char *command, const char *format, ...) {
     }
 }
 
-bool bhi_text_flush(const char *command) {
-    if (fflush(stdout) == 0 && !ferror(stdout)) {
-        return true;
+/* Has nobody the other end of the pipe any more? */
+static bool reader_is_gone(void) {
+    struct pollfd fd = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&fd, 1, 0) == 1 && (fd.revents & POLLERR);
+}
+
+int bhi_text_flush(const char *command, int exit_status) {
+    const bool flushed = fflush(stdout) == 0;
+    if (flushed && !ferror(stdout)) {
+        return exit_status;
     }
-    bhi_complain(command, "cannot write to standard output: %s", strerror(errno));
-    return false;
+    /* If an earlier write failed and nothing was left to flush, errno may have been overwritten: for
+     * a pipe the descriptor itself is asked. */
+    const int error = errno ? errno : EIO;
+    const bool gone = (!flushed && error == EPIPE) || reader_is_gone();
+    if (gone && exit_status == BHI_EXIT_READY) {
+        bhi_interrupt_pipe();
+    }
+    if (!gone || exit_status == BHI_EXIT_READY) {
+        bhi_complain(command, "cannot write to standard output: %s",
+                     strerror(gone ? EPIPE : error));
+    }
+    return exit_status == BHI_EXIT_READY ? BHI_EXIT_ENVIRON : exit_status;
 }

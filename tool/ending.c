@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/exit_status.h"
 #include "tool/text.h"
 
 static struct bhi_ending *watched;
@@ -32,6 +33,16 @@ void bhi_ending_blame(bh_status status) {
     if (watched) {
         watched->status = status;
     }
+}
+
+bh_status bhi_ending_code(const struct bhi_ending *ending, int exit_status) {
+    if (exit_status > BHI_EXIT_SIGNALLED) {
+        return BH_CANCELLED;
+    }
+    if (ending->status != BH_OK) {
+        return ending->status;
+    }
+    return exit_status == BHI_EXIT_ENVIRON ? BH_SYSTEM : BH_INVALID_ARGUMENT;
 }
 
 /* How many digits |text| ends with, if they can be a line's number; 0: none. */

@@ -25,6 +25,8 @@ void bhi_ending_fini(struct bhi_ending *ending);
 void bhi_ending_note(bh_status status, const char *message);
 /* The status of the complaint before. */
 void bhi_ending_blame(bh_status status);
+/* The code of a command that ended with |exit_status| and without a verdict. */
+bh_status bhi_ending_code(const struct bhi_ending *ending, int exit_status);
 /* What the compiler said, with the place of the first error that names a line. */
 void bhi_ending_log(const char *log);
 

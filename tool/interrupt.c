@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -18,6 +19,7 @@ static const int64_t settle_ns = 500000000; /* one that comes sooner is the firs
 
 static volatile sig_atomic_t asked; /* written by the handler, once */
 static _Atomic int64_t asked_ns;    /* the handler's: when that was; two threads may be in it */
+static bool pipe_kills;             /* the parent did not ignore SIGPIPE */
 static int asked_fd = -1;           /* becomes readable then, for who waits in poll */
 
 static void handle(int signal_number) {
@@ -44,7 +46,8 @@ void bhi_interrupt_watch(void) {
     memset(&action, 0, sizeof action);
     sigemptyset(&action.sa_mask);
     action.sa_handler = SIG_IGN;
-    sigaction(SIGPIPE, &action, NULL);
+    struct sigaction before;
+    pipe_kills = sigaction(SIGPIPE, &action, &before) == 0 && before.sa_handler == SIG_DFL;
     sigaction(SIGXFSZ, &action, NULL); /* ulimit -f: what cannot be written says so */
     action.sa_handler = handle;
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
@@ -56,6 +59,13 @@ void bhi_interrupt_watch(void) {
         if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN) {
             sigaction(signals[i], &action, NULL);
         }
+    }
+}
+
+void bhi_interrupt_pipe(void) {
+    if (pipe_kills) {
+        signal(SIGPIPE, SIG_DFL);
+        (void)!raise(SIGPIPE);
     }
 }
 

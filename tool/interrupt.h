@@ -12,8 +12,12 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* Installs the handlers and ignores SIGPIPE: a closed pipe is a write error with a message. */
+/* Installs the handlers and ignores SIGPIPE: an --out to a closed pipe is a write error with a
+ * message. */
 void bhi_interrupt_watch(void);
+/* Ends the process by SIGPIPE, as if the signal had not been ignored. Returns if the parent ignores
+ * or blocks it, and in pid 1 of a pid namespace, which it does not end. */
+void bhi_interrupt_pipe(void);
 /* The signal that asked for the end; 0: none so far. */
 int bhi_interrupt_signal(void);
 /* The exit status that it leads to; bhi_run_main says why at the end. */

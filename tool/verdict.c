@@ -197,16 +197,10 @@ static bh_status code_of(const bh_verdict *verdict, const struct bhi_end *end) {
     if (end->exit_status == BHI_EXIT_POISONED && verdict->status != BH_OK) {
         return verdict->status;
     }
-    if (end->exit_status > BHI_EXIT_SIGNALLED) {
-        return BH_CANCELLED;
-    }
-    if (end->ending->status != BH_OK) {
-        return end->ending->status;
-    }
-    return end->exit_status == BHI_EXIT_ENVIRON ? BH_SYSTEM : BH_INVALID_ARGUMENT;
+    return bhi_ending_code(end->ending, end->exit_status);
 }
 
-/* REFUSED: no kernel is to blame, and no output was written. */
+/* REFUSED: there is no verdict, and no output was written. */
 static const char *status_of(const bh_verdict *verdict, const struct bhi_end *end) {
     if (end->exit_status == BHI_EXIT_READY) {
         return "READY";

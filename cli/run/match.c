@@ -36,6 +36,17 @@ static const bh_kernel_binding *find(const bh_kernel_info *info, struct bhi_slot
     return NULL;
 }
 
+/* The first that is given and that the kernel does not have; NULL: none. */
+static const struct bhi_run_binding *find_unknown(const struct bhi_run_request *request,
+                                                  const bh_kernel_info *info) {
+    for (uint32_t i = 0; i < request->binding_count; i++) {
+        if (!find(info, request->bindings[i].slot)) {
+            return &request->bindings[i];
+        }
+    }
+    return NULL;
+}
+
 static bool refuse_unknown(const struct bhi_run_binding *given, const bh_kernel_info *info,
                            struct bhi_complaint *complaint) {
     char list[512] = "";
@@ -83,9 +94,13 @@ bool bhi_run_match(const struct bhi_run_request *request, const bh_kernel_info *
             continue;
         }
         describe(&info->bindings[i], slot.element, described, sizeof described);
+        const struct bhi_run_binding *unknown = find_unknown(request, info);
         return bhi_refuse(
-            complaint, "the kernel binds %s, which is missing: give it with --in, --out or --inout",
-            described);
+            complaint,
+            "the kernel binds %s, which is missing: give it with --in, --out or --inout%s%s%s",
+            described, unknown ? "; " : "",
+            unknown ? bhi_slot_describe(unknown->slot, false).text : "",
+            unknown ? " is no binding of this kernel" : "");
     }
     for (uint32_t i = 0; i < request->binding_count; i++) {
         const struct bhi_run_binding *given = &request->bindings[i];

@@ -19,8 +19,7 @@ for shell in bash zsh fish; do
     expect_empty .stderr
     cp .stdout "script.$shell"
 done
-refuses "there is no completion for 'fihs'; did you mean 'fish'?; SHELL is bash, zsh or fish" \
-    completion fihs
+refuses "there is no completion for 'tcsh'; SHELL is bash, zsh or fish" completion tcsh
 refuses "SHELL is missing" completion
 
 mkdir folder

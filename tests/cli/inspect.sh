@@ -263,4 +263,62 @@ refuses "nowhere.npy: No such file or directory" inspect nowhere.npy
 refuses "FILE x.npz: a .npz file is not read; unzip it" inspect x.npz
 refuses "--entry is for kernels; x.npy is a file of arrays" inspect x.npy --entry main
 
+# -- --json of what fails --------------------------------------------------------------------------
+expect_error() { # CODE MESSAGE
+    expect_json --arg message "$2" "keys == [\"error\"] and .error.code == \"$1\"
+        and (.error.message | contains(\$message))
+        and (.error | keys == [\"code\", \"file\", \"line\", \"log\", \"message\"])"
+}
+case_name="a file that is missing, as JSON"
+cli inspect nowhere.spv --json
+expect_status 2
+expect_error INVALID_ARGUMENT "nowhere.spv: No such file or directory"
+cli inspect nowhere.npy --json
+expect_status 2
+expect_error LOAD_FAILED "nowhere.npy: No such file or directory"
+case_name="a source that does not compile, as JSON"
+printf '#version 450\nvoid main( {}\n' > broken.comp
+cli inspect broken.comp --json
+expect_status 2
+expect_error COMPILE_FAILED "broken.comp"
+expect_json '.error.file == "broken.comp" and .error.line == 2 and (.error.log | contains("syntax error"))'
+case_name="devices and doctor without a worker, as JSON"
+for command in devices doctor; do
+    BULKHEAD_WORKER=/nowhere cli $command --json
+    expect_status 3
+    expect_error UNAVAILABLE "/nowhere"
+done
+case_name="a command line that cannot be parsed has no object"
+refuses "unknown option '--jason'" inspect k.spv --json --jason
+
+# -- a reader that goes away -----------------------------------------------------------------------
+mkfifo pipe
+exec 7<> pipe 8> pipe 7<&- # descriptor 8 writes to a pipe that nobody reads
+to_nobody() { # ACTION-signal ARGUMENT...
+    local action=$1
+    shift
+    timeout $((60 * ${BULKHEAD_TEST_SLOWNESS:-1})) env "--$action=PIPE" "$BULKHEAD" "$@" >&8 2> .stderr
+    status=$?
+    : > .stdout
+}
+for ((i = 0; i < 2; i++)); do
+    case_name="a success whose reader goes away ends by SIGPIPE, in silence"
+    arguments=(version)
+    [ $i -eq 0 ] || arguments=(inspect "$SHADERS/saxpy.spv" --guarded) # more than one buffer
+    to_nobody default-signal "${arguments[@]}"
+    expect_status $((128 + 13))
+    expect_empty .stderr
+    case_name="where the parent ignores SIGPIPE it is an error"
+    to_nobody ignore-signal "${arguments[@]}"
+    expect_status 3
+    expect_stderr "cannot write to standard output: Broken pipe"
+done
+case_name="a failure keeps its status"
+to_nobody default-signal inspect nowhere.spv --json
+expect_status 2
+expect_stderr "nowhere.spv: No such file or directory"
+if [ "$(wc -l < .stderr)" -eq 1 ]; then passed=$((passed + 1)); else fail "not one line"; fi
+exec 8>&-
+rm pipe
+
 finish

@@ -91,6 +91,8 @@ check square y.npy y2.npy
 rm x2.npy y2.npy
 refuses "the kernel binds 0.0[0] ('rows', storage buffer, read), which is missing: give it with --in, --out or --inout" \
     "${rows[@]}" --out '1[0]=x2.npy:f32[100000]'
+refuses "0.0[0] ('rows', storage buffer, read), which is missing: give it with --in, --out or --inout; 0.5 is no binding of this kernel" \
+    "${rows[@]}" --in 5=x.npy --out '1[0]=x2.npy:f32[100000]'
 refuses "--in 0[2]=x.npy: the kernel has no binding 0.0[2]; it has 0.0[] ('rows', 2 storage buffers, read)" \
     "${rows[@]}" --in '0[0]=x.npy' --in '0[2]=x.npy' --out '1[0]=x2.npy:f32[100000]'
 refuses "binding 0.0[1] is given twice" "${rows[@]}" --in '0[1]=x.npy'

@@ -415,6 +415,9 @@ expect_json '(.devices | length) == 3 and .devices[0].selector == "script:0"
     and .devices[0].uuid == "0000000000000000000000000000000f" and (.devices[0] | length) == 21'
 SCRIPT_DEVICES=NO_DEVICE cli devices --json
 expect_status 3
+expect_json '. == {"error": {"code": "NO_DEVICE", "message": "as scripted", "file": null, "line": null, "log": null}}'
+SCRIPT_DEVICES=NO_DEVICE cli devices
+expect_status 3
 expect_empty .stdout
 
 case_name="doctor"
