@@ -16,42 +16,22 @@ bool bhi_link_is_planted(int folder, const struct stat *link, uid_t user) {
            link->st_uid != user && link->st_uid != parent.st_uid;
 }
 
-/* |*folder| becomes what |name| is in it. 0, or -errno. */
-static int enter(int *folder, const char *name, int flags) {
-    const int next = openat(*folder, name, O_PATH | O_DIRECTORY | O_CLOEXEC | flags);
+/* Goes into the folder |name|. Returns 0 or -errno. */
+static int enter(struct bhi_links_walk *walk, const char *name, int flags) {
+    const int next = openat(walk->folder, name, O_PATH | O_DIRECTORY | O_CLOEXEC | flags);
     if (next < 0) {
         return -errno;
     }
-    close(*folder);
-    *folder = next;
+    close(walk->folder);
+    walk->folder = next;
     return 0;
 }
 
-/* One name of |left| further, which keeps the others. */
-static int step(int *folder, char left[2 * PATH_MAX], unsigned *links, uid_t user, char *out_link,
-                size_t size) {
-    char name[NAME_MAX + 1], target[PATH_MAX];
-    const size_t length = strcspn(left, "/");
-    const char *rest = left + length + strspn(left + length, "/");
-    if (length > NAME_MAX) {
-        return -ENAMETOOLONG;
-    }
-    memcpy(name, left, length);
-    name[length] = '\0';
-    struct stat status;
-    if (fstatat(*folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
-        return -errno;
-    }
-    if (!S_ISLNK(status.st_mode)) {
-        memmove(left, rest, strlen(rest) + 1);
-        return enter(folder, name, O_NOFOLLOW);
-    }
-    if (bhi_link_is_planted(*folder, &status, user)) {
-        snprintf(out_link, size, "%s", left);
-        return -EPERM;
-    }
-    const ssize_t got = readlinkat(*folder, name, target, sizeof target);
-    if (got < 0 || ++*links > LINKS) {
+/* Puts the target of the link |name| in front of |rest|, which is in |left|. */
+static int follow(struct bhi_links_walk *walk, const char *name, const char *rest) {
+    char target[PATH_MAX], *left = walk->left;
+    const ssize_t got = readlinkat(walk->folder, name, target, sizeof target);
+    if (got < 0 || ++walk->links > LINKS) {
         return got < 0 ? -errno : -ELOOP;
     }
     const size_t rest_length = strlen(rest);
@@ -65,31 +45,80 @@ static int step(int *folder, char left[2 * PATH_MAX], unsigned *links, uid_t use
         return 0;
     }
     memmove(left, left + strspn(left, "/"), strlen(left + strspn(left, "/")) + 1);
-    return enter(folder, "/", 0);
+    return enter(walk, "/", 0);
 }
 
-int bhi_links_open_folder(const char *path, uid_t user, char *out_link, size_t size) {
-    char left[2 * PATH_MAX];
-    unsigned links = 0;
-    if (size > 0) {
-        out_link[0] = '\0';
+int bhi_links_begin(struct bhi_links_walk *walk, const char *path, uid_t user) {
+    walk->links = 0;
+    walk->user = user;
+    walk->left[0] = '\0';
+    walk->folder = open(path[0] == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (walk->folder < 0) {
+        return -errno;
     }
     if (strlen(path) >= PATH_MAX) {
         return -ENAMETOOLONG;
     }
-    strcpy(left, path + strspn(path, "/"));
-    int folder = open(path[0] == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int error = folder < 0 ? -errno : path[0] == '\0' ? -ENOENT : 0;
-    while (!error && left[0] != '\0') {
-        error = step(&folder, left, &links, user, out_link, size);
+    strcpy(walk->left, path + strspn(path, "/"));
+    return 0;
+}
+
+int bhi_links_step(struct bhi_links_walk *walk, bool stops) {
+    char name[NAME_MAX + 1], *left = walk->left;
+    const size_t length = strcspn(left, "/");
+    const char *rest = left + length + strspn(left + length, "/");
+    const bool ends = stops && *rest == '\0';
+    if (length > NAME_MAX) {
+        return -ENAMETOOLONG;
     }
-    int found = -1;
-    if (!error) {
-        found = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        error = found < 0 ? -errno : 0;
+    memcpy(name, left, length);
+    name[length] = '\0';
+    if (ends && (name[0] == '\0' || !strcmp(name, ".") || !strcmp(name, ".."))) {
+        return -EISDIR;
     }
-    if (folder >= 0) {
-        close(folder);
+    const int error =
+        fstatat(walk->folder, name, &walk->status, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : -errno;
+    if (!error && S_ISLNK(walk->status.st_mode)) {
+        return bhi_link_is_planted(walk->folder, &walk->status, walk->user)
+                   ? -EPERM
+                   : follow(walk, name, rest);
     }
-    return error ? error : found;
+    if (ends) {
+        left[length] = '\0';
+        return 1;
+    }
+    if (error) {
+        return error;
+    }
+    memmove(left, rest, strlen(rest) + 1);
+    return enter(walk, name, O_NOFOLLOW);
+}
+
+int bhi_links_open(const struct bhi_links_walk *walk) {
+    const int found = openat(walk->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return found < 0 ? -errno : found;
+}
+
+void bhi_links_end(struct bhi_links_walk *walk) {
+    if (walk->folder >= 0) {
+        close(walk->folder);
+    }
+}
+
+int bhi_links_open_folder(const char *path, uid_t user, char *out_link, size_t size) {
+    struct bhi_links_walk walk;
+    int error = bhi_links_begin(&walk, path, user);
+    if (size > 0) {
+        out_link[0] = '\0';
+    }
+    error = !error && path[0] == '\0' ? -ENOENT : error;
+    while (!error && walk.left[0] != '\0') {
+        error = bhi_links_step(&walk, false);
+    }
+    if (error == -EPERM) {
+        snprintf(out_link, size, "%s", walk.left);
+    }
+    const int found = error ? error : bhi_links_open(&walk);
+    bhi_links_end(&walk);
+    return found;
 }

@@ -67,6 +67,22 @@ static void expect_found(const char *path, const char *name) {
     bhi_place_close(&place);
 }
 
+/* |path| leads to the name "new" in |folder|. */
+static void expect_new_in(const char *folder, const char *path) {
+    struct bhi_place place;
+    struct bhi_complaint complaint = {0};
+    struct stat found, expected;
+    if (!bhi_place_find(path, &place, &complaint)) {
+        BHT_FAIL("%s: %s", path, complaint.text);
+    }
+    BHT_STR_EQ(place.name, "new");
+    BHT_EQ(fstat(place.folder, &found), 0);
+    BHT_EQ(stat(folder, &expected), 0);
+    BHT_EQ(found.st_dev, expected.st_dev);
+    BHT_EQ(found.st_ino, expected.st_ino);
+    bhi_place_close(&place);
+}
+
 static void expect_refused(const char *path, const char *words) {
     struct bhi_place place;
     struct bhi_complaint complaint = {0};
@@ -81,10 +97,17 @@ static void test_paths(void) {
     BHT_EQ(symlink("real", "link"), 0);
     BHT_EQ(symlink("../real/there", "real/more"), 0);
     BHT_EQ(symlink("loop", "loop"), 0);
-    expect_found("new", "new");
-    expect_found("./real//new", "new");
-    expect_found("real/../new", "new");
-    expect_found("link/new", "new");
+    char whole[128];
+    snprintf(whole, sizeof whole, "%s//real/", shared);
+    BHT_EQ(symlink(whole, "whole"), 0);
+    BHT_EQ(symlink("whole/new", "twice"), 0);
+    expect_new_in(".", "new");
+    expect_new_in("real", "./real//new");
+    expect_new_in(".", "real/../new");
+    expect_new_in("real", "link/new");
+    expect_new_in("real", "whole/new");
+    expect_new_in("real", "whole//../link/./new");
+    expect_new_in("real", "twice");
     expect_found("link/more", "there");
     expect_found("/tmp", "tmp");
     expect_found("link/./../real/more", "there");
