@@ -25,8 +25,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TIMEOUT_NS       (30ull * 1000000000)
-#define PROBE_TIMEOUT_NS (50ull * 1000000000) /* its own is BHI_PROBE_TIMEOUT_NS */
+#define TIMEOUT_NS (30ull * 1000000000)
+/* A prober's own bound, BHI_PROBE_TIMEOUT_NS, and 10 s for the way there and back. */
+#define PROBE_TIMEOUT_NS (50ull * 1000000000)
 #define GRID_NS          (10ull * 1000000000)
 #define DEVICE_TYPE_CPU  4 /* VK_PHYSICAL_DEVICE_TYPE_CPU */
 

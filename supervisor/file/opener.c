@@ -26,12 +26,15 @@
 
 #define TAKEN_NS (3000ull * 1000000) /* how long an opener may take until it takes a request */
 #define END_NS   (1000ull * 1000000) /* how long a killed opener may take to end */
-#define TURNS    30                  /* END_NS this often, if all it lacks is a processor */
+/* END_NS this often, if all it lacks is a processor. It needs some milliseconds of one, so that this is
+ * enough with a thousandth of a processor. */
+#define TURNS 30
 
 struct bhi_opener {
     _Atomic uint32_t refs;
     int socket, pidfd;
     uint8_t rights[BHI_RIGHTS_BYTES];
+    bool killed;                      /* and waited for as long as it takes at most */
     _Atomic uint64_t silent_since_ns; /* since then it has taken no request; 0: it has taken one */
 };
 
@@ -39,7 +42,8 @@ struct bhi_opener {
 
 /* The opener is a child of the host. A host that ignores SIGCHLD or reaps children itself does no
  * harm. */
-static void kill_it(const struct bhi_opener *opener) {
+static void kill_it(struct bhi_opener *opener) {
+    opener->killed = true;
     pidfd_send_signal(opener->pidfd, SIGKILL, NULL, 0);
     struct pollfd ended = {.fd = opener->pidfd, .events = POLLIN};
     const pid_t pid = bhi_pidfd_pid(opener->pidfd);
@@ -59,7 +63,11 @@ static void release(struct bhi_opener *opener) {
         return;
     }
     if (opener->pidfd >= 0) {
-        kill_it(opener);
+        if (opener->killed) {
+            bhi_spawn_reap(opener->pidfd); /* which was too early then, perhaps */
+        } else {
+            kill_it(opener);
+        }
         close(opener->pidfd);
     }
     if (opener->socket >= 0) {

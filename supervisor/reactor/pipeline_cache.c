@@ -21,7 +21,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LOAD_NS   (5000ull * 1000000)  /* how long a worker waits for its file */
+/* How long a worker's first kernel waits for the cache. The opener answers within milliseconds of a
+ * processor, and has 5 s for them on a busy machine, as for STORE_NS. A folder that does not answer in that
+ * time (a dead mount) costs it once: PAUSE_NS. */
+#define LOAD_NS   (5000ull * 1000000)
 #define STORE_NS  (5000ull * 1000000)  /* how long a file that is written is waited for */
 #define STOP_NS   (3000ull * 1000000)  /* how long the end of the context waits for all of them */
 #define PAUSE_NS  (60000ull * 1000000) /* pause after a folder that did not answer in time */

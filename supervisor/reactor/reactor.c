@@ -14,6 +14,7 @@
 #include "supervisor/reactor/sentinel.h"
 #include "supervisor/reactor/zygote_messages.h"
 #include "supervisor/stream/stream.h"
+#include "supervisor/worker/proc_status.h"
 #include "supervisor/worker/worker_proc.h"
 #include "supervisor/worker/zygote.h"
 
@@ -32,9 +33,13 @@
 #define EVENTS        64
 #define RETRY_NS      (2ull * 1000000)    /* pause before a full socket is tried again */
 #define REAP_GRACE_NS (2000ull * 1000000) /* for the exit status: a busy machine delays it */
-/* For the warden to end after its zygote. The warden reaps the zygote; if it is killed before, the
- * zygote's exit status is left to the host. */
+/* For the warden to end after its zygote, which ends after all its workers. If the warden is killed
+ * before it has reaped the zygote, the zygote's zombie is left to whoever reaps the host's orphans. So a
+ * warden that lacks only a processor gets this WARDEN_TURNS times more. Meanwhile it may also sleep, until
+ * the last worker has had the processor that it needs to end: 5 s is for that, and half of
+ * CLOSE_GRACE_NS. */
 #define WARDEN_GRACE_NS (5000ull * 1000000)
+#define WARDEN_TURNS    6
 #define DEAF_NS         (5ull * 1000000) /* between two tries to get a descriptor */
 #define SWEEP_NS        (20ull * 1000000)
 #define SWEEP_MOST_NS   (2000ull * 1000000)
@@ -378,6 +383,11 @@ static uint64_t look_at_zygotes(bh_context *context, uint64_t now_ns) {
             look_again = bhi_earlier_ns(look_again, zygote->listen_at_ns);
         }
         if (zygote->state == BHI_ZYGOTE_LOST && zygote->warden_pidfd >= 0 && !zygote->warden_gone) {
+            if (zygote->bury_by_ns <= now_ns && zygote->bury_turns < WARDEN_TURNS &&
+                bhi_proc_is_runnable(bhi_pidfd_pid(zygote->warden_pidfd))) {
+                zygote->bury_turns++;
+                zygote->bury_by_ns = now_ns + WARDEN_GRACE_NS;
+            }
             if (zygote->bury_by_ns <= now_ns) {
                 pidfd_send_signal(zygote->warden_pidfd, SIGKILL, NULL, 0);
             } else {

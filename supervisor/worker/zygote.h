@@ -48,6 +48,7 @@ struct bhi_zygote {
     size_t leftover_count, leftover_capacity;
     uint64_t sweep_at_ns, sweep_pause_ns; /* 0: none is left over */
     uint64_t bury_by_ns;                  /* LOST: then its warden is killed if it is still there */
+    uint32_t bury_turns; /* how often it got more time, because it lacked a processor */
 
     /* Lock. */
     struct bhi_list link;      /* context->zygotes */

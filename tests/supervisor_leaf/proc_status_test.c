@@ -8,6 +8,7 @@
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/capability.h>
 #include <sys/prctl.h>
@@ -186,6 +187,23 @@ static void refuses_what_is_no_pidfd(void) {
     BHT_EQ(bhi_proc_status_check(getpid(), fd, NULL, 0), -EBADF);
 }
 
+static void knows_who_lacks_a_processor(void) {
+    BHT_TRUE(bhi_proc_is_runnable(getpid())); /* this one has one */
+    const pid_t pid = fork();
+    if (pid == 0) {
+        for (;;) {
+            pause();
+        }
+    }
+    WAIT_UNTIL(bht_process_state(pid) == 'S', 20000);
+    BHT_TRUE(!bhi_proc_is_runnable(pid));
+    BHT_EQ(kill(pid, SIGKILL), 0);
+    WAIT_UNTIL(bht_process_state(pid) == 'Z', 20000);
+    BHT_TRUE(!bhi_proc_is_runnable(pid));
+    BHT_EQ(waitpid(pid, NULL, 0), pid);
+    BHT_TRUE(!bhi_proc_is_runnable(pid));
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(accepts_a_sandboxed_worker),
@@ -196,6 +214,7 @@ int main(int argc, char **argv) {
         BHT_TEST(says_when_the_process_is_gone),
         BHT_TEST(refuses_a_pid_that_is_not_the_pidfds),
         BHT_TEST(refuses_what_is_no_pidfd),
+        BHT_TEST(knows_who_lacks_a_processor),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -11,7 +11,8 @@
 #include "ipc/wire.h"
 #include "worker/probe/context.h"
 
-/* For a prober and all its victims, also on a machine where each waits for a processor. */
+/* A bound for a prober and all its victims. The whole doctor needs 1.2 s of a processor, and took 32 s
+ * beside 20 endless loops on two. */
 #define BHI_PROBE_TIMEOUT_NS 40000000000ull
 
 /* Runs in the prober; fills in result and text. */
