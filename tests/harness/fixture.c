@@ -104,17 +104,29 @@ bh_context *fx_context(const char *faults) {
     return fx_context_with(fx_options(), faults);
 }
 
+static bh_stream *make_stream(bh_context *context, const bh_stream_options *options) {
+    bh_stream *stream = NULL;
+    bh_detail detail;
+    if (bh_stream_create(context, options, &stream, &detail) != BH_OK) {
+        BHT_FAIL("bh_stream_create: %s", detail.message);
+    }
+    return stream;
+}
+
 bh_stream *fx_stream(bh_context *context, const char *name, uint64_t deadline_ns) {
     bh_stream_options options;
     bh_stream_options_init(&options);
     options.name = name;
     options.deadline_ns = deadline_ns;
-    bh_stream *stream = NULL;
-    bh_detail detail;
-    if (bh_stream_create(context, &options, &stream, &detail) != BH_OK) {
-        BHT_FAIL("bh_stream_create: %s", detail.message);
-    }
-    return stream;
+    return make_stream(context, &options);
+}
+
+bh_stream *fx_stream_on(bh_context *context, const char *device) {
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    options.device = device;
+    options.deadline_ns = FX_SECONDS;
+    return make_stream(context, &options);
 }
 
 pid_t fx_ready(bh_stream *stream) {

@@ -131,20 +131,6 @@ static void scrap(void) {
     BHT_EQ(rmdir(folder), 0);
 }
 
-static bh_stream *stream_of(bh_context *context, const char *device) {
-    bh_stream_options options;
-    bh_stream_options_init(&options);
-    options.name = device;
-    options.device = device;
-    options.deadline_ns = FX_SECONDS;
-    bh_stream *stream = NULL;
-    bh_detail detail = {0};
-    if (bh_stream_create(context, &options, &stream, &detail) != BH_OK) {
-        BHT_FAIL("%s: %s", device, detail.message);
-    }
-    return stream;
-}
-
 /* Has a worker of the driver's |index|th device run something, and returns what it could open
  * behind filter B, as fake_nvidia.c reports it. */
 static void run_on(bh_context *context, unsigned index, char *out, size_t size) {
@@ -154,7 +140,7 @@ static void run_on(bh_context *context, unsigned index, char *out, size_t size) 
     snprintf(text, sizeof text, "nvidia:%u", index);
     snprintf(path, sizeof path, "/dev/nvidia%u", NODES - 1 - index);
     write_text(path, "");
-    bh_stream *stream = stream_of(context, text);
+    bh_stream *stream = fx_stream_on(context, text);
     bh_detail detail = {0};
     if (bh_stream_wait_ready(stream, FX_SECONDS, &detail) != BH_OK) {
         BHT_FAIL("%s: %s", text, detail.message);
@@ -234,7 +220,7 @@ static void all_devices_are_listed(void) {
 static void no_such_device(void) {
     machine(NODES, "");
     bh_context *context = fx_context(NULL);
-    bh_stream *stream = stream_of(context, "nvidia:3");
+    bh_stream *stream = fx_stream_on(context, "nvidia:3");
     bh_detail detail = {0};
     BHT_EQ(bh_stream_wait_ready(stream, FX_SECONDS, &detail), BH_NO_DEVICE);
     BHT_STR_HAS(detail.message, "the driver has 3 devices; there is no number 3");

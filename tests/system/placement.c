@@ -50,19 +50,6 @@ static void tear_down(bh_context *context) {
     fake_driver_remove();
 }
 
-static bh_stream *stream_on(bh_context *context, const char *device) {
-    bh_stream_options options;
-    bh_stream_options_init(&options);
-    options.device = device;
-    options.deadline_ns = FX_SECONDS;
-    bh_stream *stream = NULL;
-    bh_detail detail = {0};
-    if (bh_stream_create(context, &options, &stream, &detail) != BH_OK) {
-        BHT_FAIL("%s: %s", device, detail.message);
-    }
-    return stream;
-}
-
 static void expect_on(bh_stream *stream, const char *device) {
     char selector[48] = "?";
     (void)fx_ready(stream);
@@ -71,7 +58,7 @@ static void expect_on(bh_stream *stream, const char *device) {
 }
 
 static bh_stream *ready_on(bh_context *context, const char *asked, const char *device) {
-    bh_stream *stream = stream_on(context, asked);
+    bh_stream *stream = fx_stream_on(context, asked);
     expect_on(stream, device);
     return stream;
 }
@@ -83,7 +70,7 @@ static void streams_are_spread(void) {
     bh_stream *streams[STREAMS];
     char selector[48];
     for (int i = 0; i < STREAMS; i++) {
-        streams[i] = stream_on(context, "any");
+        streams[i] = fx_stream_on(context, "any");
     }
     unsigned second = 0;
     for (int i = 0; i < STREAMS; i++) {
@@ -187,7 +174,7 @@ static void an_idle_stream_is_placed_anew(void) {
     bh_context *context = set_up(20 * FX_MS, NULL);
     bh_kernel *gate = fx_kernel(context, "gate"), *square = fx_kernel(context, "square");
     bh_buffer *x = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
-    bh_stream *moves = stream_on(context, "any"), *stays = stream_on(context, "0");
+    bh_stream *moves = fx_stream_on(context, "any"), *stays = fx_stream_on(context, "0");
     char selector[48];
     bh_event *first = fx_square(moves, square, x, y);
     fx_expect(first, BH_OK);
