@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #define SKIP_NS        (5000ull * 1000000) /* how long a lane full of withdrawn submissions may take */
+#define PATIENCE_NS    (3500ull * 1000000) /* of a GPU's driver: 4 s, less what starts late */
 #define MARKER_LOOK_NS (5ull * 1000000)    /* least time between two looks at the marker */
 
 void bhi_core_worker_init(struct bhi_core_worker *worker, struct bhi_core *core) {
@@ -284,9 +285,37 @@ static void aborted(const struct bhi_core_worker *worker, const struct bhi_submi
     }
 }
 
+/* A GPU's driver ends a kernel that has kept another process waiting for about 4 s, and the device is
+ * lost. A kernel's own fault looks the same, so it is only suspected (T2). What the device had with it
+ * is lost with it. Times of a worker are bounded: it cannot have begun before it was given the
+ * submission, nor run longer than until now. */
+static bool lost_late(struct bhi_core_worker *worker, const struct bhi_outcome *outcome) {
+    const uint64_t now_ns = worker->core->ops->now_ns(worker->core);
+    const uint64_t end_ns = outcome->ended_ns < now_ns ? outcome->ended_ns : now_ns;
+    worker->lost_late |= worker->on_gpu && end_ns > outcome->started_ns &&
+                         end_ns - outcome->started_ns >= PATIENCE_NS;
+    return worker->lost_late;
+}
+
+static void judge_loss(struct bhi_core_worker *worker, struct bhi_outcome *outcome,
+                       char message[512]) {
+    if (outcome->status != BH_DEVICE_LOST || !lost_late(worker, outcome)) {
+        return;
+    }
+    if (outcome->blame == BH_BLAME_CERTAIN) {
+        outcome->blame = BH_BLAME_SUSPECTED;
+    }
+    snprintf(
+        message, 512,
+        "%.330s; a GPU's driver ends a kernel that keeps other processes waiting for about 4 s: "
+        "if that was it, set a shorter deadline, or split the work over several launches",
+        outcome->message);
+    outcome->message = message;
+}
+
 bool bhi_core_worker_result(struct bhi_core_worker *worker, struct bhi_outcome *outcome) {
     struct bhi_submission *submission = head_of(worker);
-    char message[160];
+    char message[160], loss[512];
     BHI_CHECK(!bhi_list_empty(&worker->inflight) && submission->seq == worker->harvested + 1);
     if (submission->skip_requested) {
         worker->core->ops->withdrawn(worker, submission->seq);
@@ -325,6 +354,7 @@ bool bhi_core_worker_result(struct bhi_core_worker *worker, struct bhi_outcome *
         aborted(worker, submission, outcome, message);
     }
     outcome->blame = bhi_past_blame(&worker->past, submission, outcome->status);
+    judge_loss(worker, outcome, loss);
     if (worker->stream) {
         worker->stream->restart.productive = true;
     }

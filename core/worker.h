@@ -26,6 +26,8 @@ struct bhi_core_worker {
     uint64_t running_since_ns;      /* the one that runs has been running since */
     uint64_t shortest_ns;  /* no deadline is shorter of all that was in flight since it was empty */
     bool can_abort;        /* it can end what runs, and go on */
+    bool on_gpu;           /* whose driver ends what keeps other processes waiting for seconds */
+    bool lost_late;        /* it lost its device after so long */
     uint64_t asked_ns;     /* when it was told to the last time */
     uint64_t compiled;     /* that one was seen to be compiled at last */
     uint64_t marker_seen;  /* the device's progress at the last look at the deadline */

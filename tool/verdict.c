@@ -125,7 +125,11 @@ void bhi_verdict_print(const char *command, const bh_verdict *verdict) {
     }
     if (verdict->blame == BH_BLAME_SUSPECTED) {
         print_line("blame",
-                   "suspected: another kernel ran on the same worker before and may be to blame");
+                   verdict->status == BH_DEVICE_LOST
+                       ? "suspected: another kernel on the same worker, or another process "
+                         "that waited for the GPU, may be the cause"
+                       : "suspected: another kernel ran on the same worker before and may "
+                         "be to blame");
     }
     if (verdict->hops) {
         snprintf(line, sizeof line, "event %llu, %u dependencies away",

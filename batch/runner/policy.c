@@ -78,7 +78,7 @@ struct bhi_policy_answer bhi_policy(const struct bhi_policy_case *given) {
         return answer;
     }
     const bh_status_class class_ = classify(verdict);
-    if (verdict->blame == BH_BLAME_SUSPECTED && !verdict->hops &&
+    if (verdict->blame == BH_BLAME_SUSPECTED && !given->tried_alone && !verdict->hops &&
         (class_ == BH_STATUS_CLASS_GUILTY || class_ == BH_STATUS_CLASS_INPUT)) {
         answer.unproven = true;
         answer.next = given->victim + 1 < BHI_POLICY_VICTIM ? BHI_JOB_WAITING : BHI_JOB_FAILED;

@@ -5,7 +5,9 @@
  *   guilty, by itself          counted; tried again until it was guilty more than |retries| times,
  *                              then QUARANTINED; LOOP_LIMIT at once: the loop stays as long
  *   suspected alone (blame):   tried again without blame, on a worker that has run nothing else;
- *   guilty or input, by itself after BHI_POLICY_VICTIM times FAILED
+ *   guilty or input, by itself after BHI_POLICY_VICTIM times FAILED. If that worker had run nothing
+ *                              else (a GPU's driver ended a long kernel): as guilty or input, since
+ *                              the next attempt would be the same
  *   victim, or reached by      tried again without blame; after BHI_POLICY_VICTIM times FAILED, so
  *   poison                     that every job ends
  *   input, caller              FAILED: the same would happen again
@@ -33,6 +35,7 @@ struct bhi_policy_case {
                             * worker holds a few extra descriptors */
     bool batch_has_served; /* a job of the batch has ended well, so there was room for one */
     bool nothing_else_held; /* no other job of the batch had memory or descriptors */
+    bool tried_alone;       /* the attempt was on a worker that had run nothing else */
     bool names_device;      /* the job names a device; other jobs may use others */
     bool stopping;          /* the batch ends early: cancelled or closed events are our doing */
     bool interrupted;       /* because of a signal */

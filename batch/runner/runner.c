@@ -315,6 +315,7 @@ static void conclude(struct bhi_runner *runner, struct bhi_work *work, bool alon
         .refused_long = runner->refusals > 0 && bhi_clock_ns() - runner->refused_ns > start_ns,
         .batch_has_served = runner->has_served,
         .nothing_else_held = alone,
+        .tried_alone = job->unproven,
         .names_device = work->request && work->request->run.device,
         .stopping = runner->stopping,
         .interrupted = runner->interrupted,

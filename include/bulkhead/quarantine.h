@@ -7,6 +7,7 @@
  * for exceeding its memory limit. These do not count:
  *   - a submission that is cancelled
  *   - one that stops at its deadline while its worker lives on
+ *   - one that loses a GPU after 3.5 s or longer (docs/deadlines.md)
  *   - one that is lost because another one ended the worker
  *   - one that launches several different kernels
  *

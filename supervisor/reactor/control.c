@@ -73,21 +73,19 @@ static void on_device(struct bhi_worker *worker, const struct bhi_msg_device *de
     bhi_context_pump_unlock(worker->context);
 }
 
-/* Returns true if the worker has no device or its device is a processor. A GPU's driver reserves
- * more addresses than there is memory. */
-static bool owns_its_memory(const struct bhi_worker *worker) {
+static bool is_on_gpu(const struct bhi_worker *worker) {
     for (uint32_t i = 0; i < worker->device_count; i++) {
         if (worker->devices[i].chosen) {
-            return worker->devices[i].device_type == DEVICE_TYPE_CPU;
+            return worker->devices[i].device_type != DEVICE_TYPE_CPU;
         }
     }
-    return !bhi_worker_has_device(worker->kind);
+    return bhi_worker_has_device(worker->kind);
 }
 
-/* The second part of a memory limit without a cgroup; the worker has set RLIMIT_DATA itself. Lock
- * held. */
+/* The second part of a memory limit without a cgroup; the worker has set RLIMIT_DATA itself. A GPU's
+ * driver reserves more addresses than there is memory. Lock held. */
 static int bound_memory(struct bhi_worker *worker) {
-    if (!(worker->layers & (1ull << BHI_LAYER_MEMORY_RLIMIT)) || !owns_its_memory(worker)) {
+    if (!(worker->layers & (1ull << BHI_LAYER_MEMORY_RLIMIT)) || is_on_gpu(worker)) {
         return 0;
     }
     return bhi_address_space_bound(&worker->space, worker->core.pid, worker->memory_limit);
@@ -139,6 +137,7 @@ static void on_ready(struct bhi_worker *worker, const struct bhi_msg_ready *read
     BHI_STEP_POINT("ready", worker);
     bhi_context_lock(worker->context);
     worker->core.can_abort = ready->aborts;
+    worker->core.on_gpu = is_on_gpu(worker);
     worker->layers = ready->layers;
     bhi_context_unlock(worker->context);
     /* The worker's first message can arrive before the zygote's message that it exists. Then the

@@ -37,6 +37,16 @@ static void what_is_only_suspected_is_not_charged(void) {
         answer = bhi_policy(&given);
         BHT_EQ(answer.next, BHI_JOB_FAILED);
     }
+    /* Alone already: no other try would show more, and every try of a kernel that is too long for a
+     * GPU that others use costs those some seconds. */
+    const bh_verdict lost = {.status = BH_DEVICE_LOST, .blame = BH_BLAME_SUSPECTED};
+    struct bhi_policy_case again = {.verdict = &lost, .retries = 1, .tried_alone = true};
+    struct bhi_policy_answer answer = bhi_policy(&again);
+    BHT_EQ(answer.next, BHI_JOB_WAITING);
+    BHT_TRUE(answer.guilty);
+    BHT_TRUE(!answer.unproven);
+    again.guilty = 1;
+    BHT_EQ(bhi_policy(&again).next, BHI_JOB_QUARANTINED);
     /* A bad file is one, whatever its loader had read before. */
     const bh_verdict load = {
         .status = BH_LOAD_FAILED, .blame = BH_BLAME_SUSPECTED, .hops = 1, .sys_errno = 0};

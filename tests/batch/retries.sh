@@ -76,6 +76,19 @@ expect_sql "SELECT count(*) FROM jobs WHERE state = 'done'" 21
 expect_sql "SELECT sum(guilty) FROM attempt" 0
 check_outputs
 
+# A GPU that is lost after seconds: suspected, however alone it was. The first time is free; then it
+# counts, or it would be tried a hundred times.
+case_name="a kernel that is too long for a shared GPU is not tried for ever"
+echo "{\"id\":\"long\",\"kernel\":\"$SHADERS/hang.spv\",\"groups\":[4096],\"out\":{\"0\":\"out/l.npy:u32[64]\"}}" \
+    > long.jsonl
+with_faults "*:poses_as_gpu:*=fail,*:waited:1=fail" cli batch long.jsonl --streams 1 --retry 0 \
+    --deadline 3.6s --state jobs.jsonl.state
+expect_status 1
+expect_sql "SELECT count(*) FROM jobs WHERE state = 'quarantined'" 1
+expect_sql "SELECT count(*) FROM attempt WHERE blame = 1" 2
+expect_sql "SELECT sum(guilty) FROM attempt" 1
+check_outputs
+
 # T3: nobody runs on the worker that a hostile job has left.
 case_name="--isolate job: a worker for each"
 # `submitted` is for workers with a device: the loaders read for all jobs. A worker that had a second

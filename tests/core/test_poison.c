@@ -305,6 +305,70 @@ static void test_reset_before_the_end(void) {
     tear_down(&s);
 }
 
+/* The worker says how its next one ended, and that it ran for so long until now. */
+static void lose_after(struct stage *s, struct line *line, uint64_t ran_ns) {
+    fake.now_ns += ran_ns;
+    struct bhi_outcome outcome = BHI_OUTCOME_INIT;
+    outcome.status = BH_DEVICE_LOST;
+    outcome.started_ns = fake.now_ns - ran_ns;
+    outcome.ended_ns = fake.now_ns;
+    outcome.message = "lost";
+    BHT_TRUE(bhi_core_worker_result(&line->worker, &outcome));
+    bhi_core_worker_settle(&line->worker);
+    bhi_core_pump(&s->core);
+}
+
+/* T2: a GPU's driver ends a kernel that keeps another process waiting for seconds. So only one that
+ * lost the device sooner certainly did that itself. */
+static void test_a_device_lost_late(void) {
+    static const struct {
+        uint64_t ran_ms;
+        bool gpu;
+        bh_blame blame;
+    } losses[] = {
+        {3499, true, BH_BLAME_CERTAIN},
+        {3500, true, BH_BLAME_SUSPECTED},
+        {3500, false, BH_BLAME_CERTAIN}, /* nobody ends that */
+    };
+    for (size_t i = 0; i < BHT_COUNT(losses); i++) {
+        struct stage s;
+        set_up(&s);
+        s.a.worker.on_gpu = losses[i].gpu;
+        struct bh_event *first = submit(&s, &s.a, NULL, NULL);
+        struct bh_event *second = submit(&s, &s.a, NULL, NULL);
+        lose_after(&s, &s.a, losses[i].ran_ms * 1000000);
+        lose_after(&s, &s.a, 0); /* the device had it as well */
+        BHT_EQ(first->verdict.blame, losses[i].blame);
+        BHT_EQ(second->verdict.blame, losses[i].blame);
+        BHT_TRUE(!strstr(first->verdict.message, "waiting for about 4 s") ==
+                 (losses[i].blame == BH_BLAME_CERTAIN));
+        bhi_event_unref(first);
+        bhi_event_unref(second);
+        tear_down(&s);
+    }
+}
+
+/* It cannot have begun before it was given the submission, nor end later than now. */
+static void test_a_late_loss_cannot_be_claimed(void) {
+    static const uint64_t claims[][2] = {
+        {1, UINT64_MAX}, {UINT64_MAX, UINT64_MAX}, {UINT64_MAX - 1, 0}, {1, 2}};
+    for (size_t i = 0; i < BHT_COUNT(claims); i++) {
+        struct stage s;
+        set_up(&s);
+        s.a.worker.on_gpu = true;
+        fake.now_ns = 10000000000;
+        struct bh_event *event = submit(&s, &s.a, NULL, NULL);
+        struct bhi_outcome outcome = BHI_OUTCOME_INIT;
+        outcome.status = BH_DEVICE_LOST;
+        outcome.started_ns = claims[i][0];
+        outcome.ended_ns = claims[i][1];
+        BHT_TRUE(bhi_core_worker_result(&s.a.worker, &outcome));
+        BHT_EQ(event->verdict.blame, BH_BLAME_CERTAIN);
+        bhi_event_unref(event);
+        tear_down(&s);
+    }
+}
+
 /* A worker that skips what nobody has withdrawn lies; one that skips what it came to too late to be
  * promised does not. */
 static void test_skipping(void) {
@@ -517,6 +581,8 @@ int main(int argc, char **argv) {
         BHT_TEST(test_a_doomed_one_is_withdrawn),
         BHT_TEST(test_causes_are_origins),
         BHT_TEST(test_reset_before_the_end),
+        BHT_TEST(test_a_device_lost_late),
+        BHT_TEST(test_a_late_loss_cannot_be_claimed),
         BHT_TEST(test_skipping),
         BHT_TEST(test_cancelled_together),
         BHT_TEST(test_looked_for_behind_one_without_a_deadline),

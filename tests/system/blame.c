@@ -150,6 +150,23 @@ static void a_forged_refusal_is_tried_on_a_fresh_worker(void) {
     stage_close(&s);
 }
 
+/* A GPU is lost after seconds of a kernel: its driver may have ended it because others waited. It is
+ * not quarantined, and the verdict says what to do. */
+static void a_gpu_that_is_lost_late_accuses_nobody(void) {
+    struct stage s = stage_open("*:poses_as_gpu:*=fail,1:waited:1=fail", BH_FOREVER);
+    bh_event *event = start_gate(&s, 0, true);
+    await_gate(&s);
+    const uint64_t late_ns = bht_now_ns() + 3600 * FX_MS;
+    WAIT_UNTIL(bht_now_ns() > late_ns, 20000);
+    fx_open(s.open);
+    const bh_verdict verdict = end_gate(event);
+    BHT_EQ(verdict.status, BH_DEVICE_LOST);
+    BHT_EQ(verdict.blame, BH_BLAME_SUSPECTED);
+    BHT_STR_HAS(verdict.message, "split the work over several launches");
+    BHT_EQ(held(&s), 0);
+    stage_close(&s);
+}
+
 /* A kernel that does end its workers is found out all the same, one death later. */
 static void a_trial_convicts(void) {
     struct stage s = stage_open(NULL, BH_FOREVER);
@@ -306,6 +323,7 @@ int main(int argc, char **argv) {
         BHT_TEST(alone_it_is_certain),
         BHT_TEST(a_wedged_worker_accuses_nobody),
         BHT_TEST(a_forged_refusal_is_tried_on_a_fresh_worker),
+        BHT_TEST(a_gpu_that_is_lost_late_accuses_nobody),
         BHT_TEST(a_trial_convicts),
         BHT_TEST(a_trial_among_others),
         BHT_TEST(what_is_submitted_alone_is_certain),

@@ -97,6 +97,7 @@ static const char *const points[] = {
     "started",
     "trusted",
     "submitted",
+    "waited",
     "lie_compile",
     "lie_pretend",
     "lie_invalid",

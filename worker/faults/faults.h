@@ -85,6 +85,7 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
  *   started        a submission was taken from the lane, nothing is submitted
  *   trusted        a trusted kernel is about to be submitted
  *   submitted      vkQueueSubmit has returned
+ *   waited         the device is done with it (fail: it was lost meanwhile)
  *   lie_compile    (fail: it reports that it compiles what it has taken, and dies)
  *   lie_pretend    (fail: it reports the same, and hangs)
  *   lie_invalid    (fail: it reports that the kernel is not valid)

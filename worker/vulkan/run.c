@@ -202,6 +202,7 @@ static void submit(struct bhi_backend *b, const struct answers *a, const struct 
         bhi_error_vk(&error, result, "vkQueueSubmit");
     } else {
         result = wait_for_fence(b, started, batch->count);
+        result = BHI_FAULT_FAILS("waited") ? VK_ERROR_DEVICE_LOST : result;
         if (result != VK_SUCCESS) {
             bhi_error_vk(&error, result, "waiting for the device");
             error.status = BH_DEVICE_LOST; /* whatever the result says, it may still run */
