@@ -6,15 +6,6 @@
 
 #include <bulkhead/bulkhead.h>
 
-/* A row of layout.def. */
-struct bhi_layout {
-    const char *name; /* of the struct */
-    uint32_t size;    /* its sizeof when |last| was its last field */
-};
-
-/* All rows; |out_count| of them. For the test that compares them with the headers, too. */
-const struct bhi_layout *bhi_layouts(size_t *out_count);
-
 /* |name| and |size| of the library's own struct. */
 #define BHI_OURS(type) #type, sizeof(type)
 
