@@ -4,7 +4,9 @@
 # What it calls is a stub.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
+times=${BULKHEAD_TEST_SLOWNESS:-1}
 unset BULKHEAD_TEST_SLOWNESS # this test may itself be one of those beside loops
+export times
 
 mkdir -p "$folder/scripts" "$folder/bin" "$folder/build-tsan/tests"
 cp "$1/scripts/test" "$1/scripts/even-load" "$folder/scripts/"
@@ -40,7 +42,7 @@ while [ $# -gt 0 ]; do
 done
 echo '<testsuite name="x" tests="3" failures="0" disabled="0" skipped="0">' > "$junit"
 if [ "$count" -gt 0 ]; then
-    for ((i = 0; i < 1200; i++)); do # until the load has been recorded
+    for ((i = 0; i < 1200 * times; i++)); do # until the load has been recorded
         [ ! -s "$(dirname "$junit")/load" ] || break
         sleep 0.1
     done
@@ -65,7 +67,7 @@ sees() { grep -qF -- "$1" "$folder/seen" || fail "the tests do not see: $1; they
 
 no_loop_is_left() {
     local pid
-    for ((i = 0; i < 600; i++)); do
+    for ((i = 0; i < 600 * times; i++)); do
         local left=0
         while read -r pid; do
             case $(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$pid/status" 2> /dev/null) in
@@ -93,6 +95,15 @@ run well tsan
 sees "0 loops, slowness none"
 sees "--timeout 60 "
 sees 'TIMEOUT "240"'
+
+# A machine that is slow without that: the limits that ctest has of tests, too.
+BULKHEAD_TEST_SLOWNESS=3 run well tsan
+[ $status -eq 0 ] || fail "slow: status $status"
+sees "0 loops, slowness 3"
+sees "--timeout 180 "
+sees 'TIMEOUT "720" COST "240"'
+BULKHEAD_TEST_SLOWNESS=0 run well tsan
+[ $status -eq 2 ] || fail "a slowness of 0: status $status"
 
 run well --under-load=2 tsan
 [ $status -eq 0 ] || fail "under load: status $status"
