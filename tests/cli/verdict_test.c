@@ -1,0 +1,201 @@
+/* The object of --json, whole, for each way in which a run can end: no field is left out. */
+#include "tool/verdict.h"
+
+#include "harness.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/ending.h"
+#include "tool/exit_status.h"
+
+#define HASH "abababababababababababababababababababababababababababababababab"
+#define NONE "\"signal\": null, \"blame\": \"none\", \"event\": null, \"origin\": null, "
+#define NOTHING                                                                                    \
+    NONE "\"worker_pid\": null, \"elapsed_ms\": null, \"submissions\": 0, \"min_ms\": null, "      \
+         "\"median_ms\": null, \"times\": null, \"kernel_hash\": null, "
+#define NO_SOURCE "\"file\": null, \"line\": null, \"log\": null, "
+
+static void expect(const struct bhi_run_outcome *outcome, const struct bhi_end *end,
+                   const char *expected) {
+    char *text = NULL;
+    size_t size;
+    FILE *const real = stdout;
+    stdout = open_memstream(&text, &size);
+    bhi_verdict_print_json(outcome, end);
+    fclose(stdout);
+    stdout = real;
+    json_t *printed = json_loads(text, 0, NULL), *wanted = json_loads(expected, 0, NULL);
+    BHT_TRUE(printed && wanted && json_object_size(wanted) == 19);
+    if (!json_equal(printed, wanted)) {
+        BHT_FAIL("printed:\n%s\nwanted:\n%s", text, expected);
+    }
+    BHT_EQ(text[size - 1], '\n');
+    json_decref(printed);
+    json_decref(wanted);
+    free(text);
+}
+
+/* A verdict with something in each field that the object shows. */
+static bh_verdict verdict_of(bh_status status, bh_executed executed, bh_blame blame) {
+    return (bh_verdict){.status = status,
+                        .executed = executed,
+                        .blame = blame,
+                        .signal = status == BH_WORKER_SIGNAL ? 11 : 0,
+                        .exit_code = -1,
+                        .event = 7,
+                        .origin = 5,
+                        .hops = 1,
+                        .worker_pid = 4321,
+                        .submitted_ns = 1000000,
+                        .started_ns = 2000000,
+                        .ended_ns = 5250000,
+                        .message = "of the verdict"};
+}
+
+static const uint8_t hash[32] = {[0 ... 31] = 0xab};
+/* The last complaint was about something that went well in the end. */
+static const struct bhi_ending warned = {.message = "of a warning"};
+
+static void ready(void) {
+    struct bhi_run_outcome outcome = {
+        .verdict = verdict_of(BH_OK, BH_EXECUTED_YES, BH_BLAME_NONE),
+        .submissions = 6,
+        .ready = 5,
+        .min_ns = 1000000,
+        .median_ns = 1500000,
+        .timed = true,
+        .device = {true, 4, 100000, 200000, 300000, 400000},
+        .host = {true, 4, 500000, 600000, 700000, 800000},
+    };
+    const struct bhi_end end = {BHI_EXIT_READY, "square", hash, &warned};
+    expect(&outcome, &end,
+           "{\"status\": \"READY\", \"code\": \"OK\", \"signal\": null, \"kernel\": \"square\","
+           "\"kernel_hash\": \"" HASH "\", \"executed\": \"yes\", \"blame\": \"none\","
+           "\"event\": 7, \"origin\": 5, \"worker_pid\": 4321, \"elapsed_ms\": 3.25,"
+           "\"message\": \"\", " NO_SOURCE "\"submissions\": 6, \"min_ms\": 1.0,"
+           "\"median_ms\": 1.5, \"times\": {\"device\": {\"warm_up_ms\": 0.1, \"min_ms\": 0.2,"
+           "\"median_ms\": 0.3, \"p99_ms\": 0.4}, \"host\": {\"warm_up_ms\": 0.5,"
+           "\"min_ms\": 0.6, \"median_ms\": 0.7, \"p99_ms\": 0.8}}}");
+    /* One submission alone is the warm-up; and a device that gives no timestamps. */
+    outcome.host.count = 0;
+    outcome.device.known = false;
+    expect(&outcome, &end,
+           "{\"status\": \"READY\", \"code\": \"OK\", \"signal\": null, \"kernel\": \"square\","
+           "\"kernel_hash\": \"" HASH "\", \"executed\": \"yes\", \"blame\": \"none\","
+           "\"event\": 7, \"origin\": 5, \"worker_pid\": 4321, \"elapsed_ms\": 3.25,"
+           "\"message\": \"\", " NO_SOURCE "\"submissions\": 6, \"min_ms\": 1.0,"
+           "\"median_ms\": 1.5, \"times\": {\"device\": null, \"host\": {\"warm_up_ms\": 0.5,"
+           "\"min_ms\": null, \"median_ms\": null, \"p99_ms\": null}}}");
+}
+
+static void poisoned(void) {
+    struct bhi_run_outcome outcome = {
+        .verdict = verdict_of(BH_WORKER_SIGNAL, BH_EXECUTED_UNKNOWN, BH_BLAME_CERTAIN),
+        .submissions = 1};
+    const struct bhi_end end = {BHI_EXIT_POISONED, "segv", hash, &warned};
+    expect(&outcome, &end,
+           "{\"status\": \"POISONED\", \"code\": \"WORKER_SIGNAL\", \"signal\": 11,"
+           "\"kernel\": \"segv\", \"kernel_hash\": \"" HASH "\", \"executed\": \"unknown\","
+           "\"blame\": \"certain\", \"event\": 7, \"origin\": 5, \"worker_pid\": 4321,"
+           "\"elapsed_ms\": 3.25, \"message\": \"of the verdict\", " NO_SOURCE
+           "\"submissions\": 1, \"min_ms\": null, \"median_ms\": null, \"times\": null}");
+    /* Two of three went well, the third never began: it waited from when it was submitted. */
+    outcome = (struct bhi_run_outcome){
+        .verdict = verdict_of(BH_DEADLINE, BH_EXECUTED_NO, BH_BLAME_SUSPECTED),
+        .submissions = 3,
+        .ready = 2,
+        .min_ns = 2000000,
+        .median_ns = 3000000};
+    outcome.verdict.started_ns = 0;
+    expect(&outcome, &end,
+           "{\"status\": \"POISONED\", \"code\": \"DEADLINE\", \"signal\": null,"
+           "\"kernel\": \"segv\", \"kernel_hash\": \"" HASH "\", \"executed\": \"no\","
+           "\"blame\": \"suspected\", \"event\": 7, \"origin\": 5, \"worker_pid\": 4321,"
+           "\"elapsed_ms\": 4.25, \"message\": \"of the verdict\", " NO_SOURCE
+           "\"submissions\": 3, \"min_ms\": 2.0, \"median_ms\": 3.0, \"times\": null}");
+}
+
+/* A source that its compiler cannot compile: there is no verdict, and no kernel. */
+static void compile_error(void) {
+    char log[] = "saxpy.comp:3: error: 'x'";
+    const struct bhi_ending ending = {.status = BH_COMPILE_FAILED,
+                                      .message = "cannot be compiled",
+                                      .log = log,
+                                      .file = "saxpy.comp",
+                                      .line = 3};
+    const struct bhi_run_outcome outcome = {.verdict = {.exit_code = -1}};
+    struct bhi_end end = {BHI_EXIT_USAGE, "saxpy", NULL, &ending};
+    static const char rest[] =
+        "\"code\": \"COMPILE_FAILED\", \"kernel\": \"saxpy\", \"executed\": \"no\", " NOTHING
+        "\"message\": \"cannot be compiled\", \"file\": \"saxpy.comp\", \"line\": 3,"
+        "\"log\": \"saxpy.comp:3: error: 'x'\"}";
+    char expected[1024];
+    snprintf(expected, sizeof expected, "{\"status\": \"REFUSED\", %s", rest);
+    expect(&outcome, &end, expected);
+    end.exit_status = BHI_EXIT_POISONED; /* the source has ended the compiler */
+    snprintf(expected, sizeof expected, "{\"status\": \"POISONED\", %s", rest);
+    expect(&outcome, &end, expected);
+}
+
+/* What nothing but the exit status tells. */
+static void refused(void) {
+    const struct bhi_ending ending = {.message = "of the complaint"};
+    const struct bhi_run_outcome outcome = {.verdict = {.exit_code = -1}};
+    static const struct {
+        int exit_status;
+        const char *code;
+    } ends[] = {{BHI_EXIT_USAGE, "INVALID_ARGUMENT"},
+                {BHI_EXIT_ENVIRON, "SYSTEM"},
+                {BHI_EXIT_SIGNALLED + 2, "CANCELLED"}};
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        const struct bhi_end end = {ends[i].exit_status, "k", NULL, &ending};
+        char expected[1024];
+        snprintf(expected, sizeof expected,
+                 "{\"status\": \"REFUSED\", \"code\": \"%s\", \"kernel\": \"k\","
+                 "\"executed\": \"no\", " NOTHING NO_SOURCE "\"message\": \"of the complaint\"}",
+                 ends[i].code);
+        expect(&outcome, &end, expected);
+    }
+}
+
+/* A signal while a submission runs cancels it: that is its verdict, and the complaint is the rest. */
+static void cancelled(void) {
+    const struct bhi_ending ending = {.message = "cancelled by SIGINT"};
+    const struct bhi_run_outcome outcome = {
+        .verdict = verdict_of(BH_CANCELLED, BH_EXECUTED_UNKNOWN, BH_BLAME_NONE), .submissions = 1};
+    const struct bhi_end end = {BHI_EXIT_SIGNALLED + 2, "k", hash, &ending};
+    expect(&outcome, &end,
+           "{\"status\": \"POISONED\", \"code\": \"CANCELLED\", \"signal\": null,"
+           "\"kernel\": \"k\", \"kernel_hash\": \"" HASH "\", \"executed\": \"unknown\","
+           "\"blame\": \"none\", \"event\": 7, \"origin\": 5, \"worker_pid\": 4321,"
+           "\"elapsed_ms\": 3.25, \"message\": \"cancelled by SIGINT\", " NO_SOURCE
+           "\"submissions\": 1, \"min_ms\": null, \"median_ms\": null, \"times\": null}");
+}
+
+/* All went well, and the output could not be written: the verdict of a READY event is not about
+ * that, but the kernel has run. */
+static void refused_after_ready(void) {
+    const struct bhi_ending ending = {.status = BH_SYSTEM, .message = "no space left"};
+    const struct bhi_run_outcome outcome = {.verdict =
+                                                verdict_of(BH_OK, BH_EXECUTED_YES, BH_BLAME_NONE),
+                                            .submissions = 2,
+                                            .ready = 2,
+                                            .min_ns = 1000000,
+                                            .median_ns = 2000000};
+    const struct bhi_end end = {BHI_EXIT_ENVIRON, "k", hash, &ending};
+    expect(&outcome, &end,
+           "{\"status\": \"REFUSED\", \"code\": \"SYSTEM\", \"kernel\": \"k\","
+           "\"kernel_hash\": \"" HASH "\", \"executed\": \"yes\", " NONE
+           "\"worker_pid\": null, \"elapsed_ms\": null, \"message\": \"no space left\", " NO_SOURCE
+           "\"submissions\": 2, \"min_ms\": 1.0, \"median_ms\": 2.0, \"times\": null}");
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(ready),   BHT_TEST(poisoned),  BHT_TEST(compile_error),
+        BHT_TEST(refused), BHT_TEST(cancelled), BHT_TEST(refused_after_ready),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
