@@ -102,7 +102,8 @@ static void drop(struct bhi_opener **opener) {
 }
 #define AUTO_OPENER __attribute__((cleanup(drop))) struct bhi_opener
 
-static int start(bh_context *context, struct bhi_opener **out_opener) {
+/* *out_no_program: the worker's executable is none. */
+static int start(bh_context *context, struct bhi_opener **out_opener, bool *out_no_program) {
     AUTO_OPENER *opener = calloc(1, sizeof *opener);
     if (!opener) {
         return -ENOMEM;
@@ -124,6 +125,7 @@ static int start(bh_context *context, struct bhi_opener **out_opener) {
     }
     opener->pidfd = bhi_spawn(context->settings.worker_path, "opener", theirs, &pid);
     if (opener->pidfd < 0) {
+        *out_no_program = bhi_spawn_is_of_file(-opener->pidfd);
         return opener->pidfd;
     }
     bhi_fd_close(&theirs); /* what the opener closes is gone when it has ended */
@@ -164,9 +166,15 @@ static bh_status get(bh_context *context, const char *call, struct bhi_opener **
         status = bhi_fail(detail, BH_CLOSED, 0, "%s: the context was destroyed", call);
     } else if (!context->opener && (status = bhi_room_check(call, "the process that opens files",
                                                             BHI_ROOM_OPENER, detail)) == BH_OK) {
-        int error = start(context, &context->opener);
+        bool no_program = false;
+        int error = start(context, &context->opener, &no_program);
         if (error == -EPIPE || error == -ECONNRESET) {
             status = fail_mute(context, call, "ended when it was started", detail);
+        } else if (no_program) {
+            char prefix[160];
+            snprintf(prefix, sizeof prefix, "%.100s: the process that opens files: ", call);
+            status = bhi_spawn_fail(detail, prefix, context->settings.worker_path,
+                                    context->settings.worker_remedy, -error);
         } else if (error) {
             status = bhi_fail(detail, error == -ENOMEM ? BH_NO_MEMORY : BH_UNAVAILABLE, -error,
                               "%s: the process that opens files (%s) cannot be started", call,

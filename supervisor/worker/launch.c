@@ -81,6 +81,23 @@ static bool is_file(const char *path) {
     return S_ISREG(status.st_mode);
 }
 
+bool bhi_spawn_is_of_file(int error) {
+    return error == ENOEXEC || error == EACCES || error == ENOENT || error == ENOTDIR ||
+           error == EISDIR || error == ELOOP || error == ELIBBAD || error == EPERM;
+}
+
+bh_status bhi_spawn_fail(bh_detail *detail, const char *prefix, const char *path,
+                         const char *remedy, int error) {
+    bh_status status =
+        bhi_fail(detail, BH_UNAVAILABLE, 0,
+                 "%.150sthe worker executable %.200s cannot be run: %s" BHI_WORKER_REMEDY "%s",
+                 prefix, path, strerror(error), remedy);
+    if (detail) {
+        detail->sys_errno = error;
+    }
+    return status;
+}
+
 bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker,
                           const char **out_remedy, char **out_parent, bh_detail *detail) {
     const char *chosen;

@@ -3,6 +3,7 @@
 #define BHI_SUPERVISOR_WORKER_LAUNCH_H
 
 #include <bulkhead/bulkhead.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* Between a message that the executable is no worker, and *out_remedy. */
@@ -15,6 +16,11 @@ bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker,
  * descriptor 3, default signals and a clean environment. Returns its pidfd (the pid cannot have
  * been reused: it waits for its first message) or -errno. */
 int bhi_spawn(const char *path, const char *mode, int socket, pid_t *out_pid);
+/* Says that the file at |path| cannot be run, and why: |error| is of it. */
+bh_status bhi_spawn_fail(bh_detail *detail, const char *prefix, const char *path,
+                         const char *remedy, int error);
+/* Does execve say this of the file, not of what the system has too little of? */
+bool bhi_spawn_is_of_file(int error);
 /* Kills a child and waits for its end; closes the pidfd. */
 void bhi_spawn_kill(int pidfd);
 /* Reaps it if nobody else has. Never blocks. */

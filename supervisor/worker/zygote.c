@@ -118,12 +118,6 @@ static int send_start(struct bhi_zygote *zygote) {
     return bhi_fdpass_send_message(zygote->socket, &message, &self, 1);
 }
 
-/* What execve says of a file, and not of what the system has too little of. */
-static bool is_of_file(int error) {
-    return error == ENOEXEC || error == EACCES || error == ENOENT || error == ENOTDIR ||
-           error == EISDIR || error == ELOOP || error == ELIBBAD || error == EPERM;
-}
-
 static int launch(struct bhi_zygote *zygote) {
     bh_context *context = zygote->context;
     int error = make_runtime_dir(zygote);
@@ -154,7 +148,7 @@ static int launch(struct bhi_zygote *zygote) {
     if (zygote->warden_pidfd < 0) {
         error = zygote->warden_pidfd;
         zygote->warden_pidfd = -1;
-        zygote->no_program = is_of_file(-error);
+        zygote->no_program = bhi_spawn_is_of_file(-error);
         return error;
     }
     BHI_STEP_POINT("warden_started", zygote);
@@ -196,8 +190,13 @@ struct bhi_zygote *bhi_zygote_start(bh_context *context, const char *driver) {
                        &zygote->failure) != BH_OK) {
         zygote->state = BHI_ZYGOTE_LOST;
     } else if ((error = launch(zygote)) != 0) {
-        bhi_fail(&zygote->failure, BH_UNAVAILABLE, -error, "starting %s",
-                 context->settings.worker_path);
+        if (zygote->no_program) {
+            bhi_spawn_fail(&zygote->failure, "", context->settings.worker_path,
+                           context->settings.worker_remedy, -error);
+        } else {
+            bhi_fail(&zygote->failure, BH_UNAVAILABLE, -error, "starting %s",
+                     context->settings.worker_path);
+        }
         zygote->mute = error == -EPIPE || error == -ECONNRESET;
         zygote->state = BHI_ZYGOTE_LOST;
     }

@@ -7,6 +7,7 @@
  *   namespaces  one that refuses user namespaces (EPERM), as Docker's does
  *   mounts      one that refuses mounts (EPERM)
  *   unknown     one that answers futex_waitv with ENOSYS, as older containers' filters do
+ *   messages    one that answers sendmsg with EPIPE, as if each process that is started ended at once
  *   limit       in a user namespace where user.max_user_namespaces is 0
  *   apparmor    mounts are refused (EACCES), and the kernel says that AppArmor restricts namespaces:
  *               a file in the place of the kernel's
@@ -176,6 +177,8 @@ int main(int argc, char **argv) {
         failed = filter(SYS_mount, ~0u, EPERM);
     } else if (strcmp(how, "unknown") == 0) {
         failed = filter(SYS_futex_waitv, ~0u, ENOSYS);
+    } else if (strcmp(how, "messages") == 0) {
+        failed = filter(SYS_sendmsg, ~0u, EPIPE);
     } else if (strcmp(how, "limit") == 0) {
         failed = limit();
     } else if (strcmp(how, "apparmor") == 0) {

@@ -7,7 +7,20 @@
 "$NPY" make x.npy 'f32[16]' ramp 0 1
 run=(run "$SHADERS/square.spv" --groups 1 --in '0=x.npy' --out '1=y.npy:f32[16]')
 
-# wrong FILE WHAT WHAT_OF_RUN: by devices, run (whose inputs are opened first, by a process that is
+# says COMMAND ADVICE: and no other advice. The words are in .stderr.
+says() {
+    local arrow='; to correct it:' other
+    [ "$1" != doctor ] || arrow=' ->'
+    case $2 in
+    set*) expect_stderr "$arrow $2" ;;
+    *) expect_stderr "$2" ;;
+    esac
+    for other in "bulkhead doctor;" "reset the stream" "report it"; do
+        if grep -qF "$other" .stderr; then fail "it also says: $other"; else passed=$((passed + 1)); fi
+    done
+}
+
+# wrong FILE WHAT WHAT_OF_RUN ADVICE: by devices, run (whose inputs are opened first, by a process that is
 # made of the same file) and doctor (which says it among its checks). It may be started three times by
 # each part of a command, of which doctor has two, and twice to open a file.
 wrong() {
@@ -26,6 +39,7 @@ wrong() {
         [ $command != run ] || what=$3
         expect_stderr "$1"
         expect_stderr "$what"
+        says $command "$4"
         starts=0
         [ ! -e starts ] || starts=$(wc -l < starts)
         [ "$starts" -le 9 ] || fail "it was started $starts times"
@@ -40,35 +54,34 @@ printf '#!/bin/sh\necho >> %s\n' "$folder/starts" > ends
 printf '#!/bin/sh\necho >> %s\nkill -SEGV $$\n' "$folder/starts" > dies
 printf '#!/no/such/interpreter\n' > interpreter
 chmod +x format ends dies interpreter
-for what in "none No such file or directory" "plain Permission denied" "folder Is a directory" \
-    "format Exec format error" "interpreter No such file or directory"; do
-    wrong "$folder/${what%% *}" "${what#* }" "${what#* }"
+# The context refuses what is not there to be run.
+named="(BULKHEAD_WORKER names it: correct or unset it)"
+for what in "none No such file or directory" "plain Permission denied" "folder Is a directory"; do
+    wrong "$folder/${what%% *}" "${what#* }" "${what#* }" "$named"
 done
-# It runs, and is no worker: what names it is told, and no other advice.
-what_to_set="set BULKHEAD_WORKER to this library's bulkhead-worker, or unset it"
-for name in ends dies /bin/true; do
-    file=$folder/$name
-    [ -x "$file" ] || file=$name
-    wrong "$file" "ended 3 times without a word when it was started" "the process that opens files"
-    for command in devices run eval inspect doctor chaos; do
-        case_name="$command: what to set for $name"
-        case $command in
-        run) words=("${run[@]}") ;;
-        eval) words=(eval 'z = 2*x' --in x=x.npy --out z=z.npy) ;;
-        inspect) words=(inspect "$SHADERS/square.spv") ;;
-        *) words=("$command") ;;
-        esac
-        BULKHEAD_WORKER=$file cli "${words[@]}"
-        [ $command != doctor ] || cat .stdout >> .stderr
-        tr -s ' \n' '  ' < .stderr > .words
-        mv .words .stderr
-        arrow='; to correct it:'
-        [ $command != doctor ] || arrow=' ->'
-        expect_stderr "$arrow $what_to_set"
-        for advice in "bulkhead doctor;" "reset the stream" "report it"; do
-            if grep -qF "$advice" .stderr; then fail "it also says: $advice"; else passed=$((passed + 1)); fi
-        done
-    done
+to_set="set BULKHEAD_WORKER to this library's bulkhead-worker, or unset it"
+for what in "format Exec format error" "interpreter No such file or directory"; do
+    wrong "$folder/${what%% *}" "${what#* }" "${what#* }" "$to_set"
 done
-rm -f starts
+# It runs, and is no worker.
+for file in "$folder/ends" "$folder/dies" /bin/true; do
+    wrong "$file" "ended 3 times without a word when it was started" "the process that opens files" "$to_set"
+done
+for command in eval inspect chaos; do
+    case_name="$command: a worker that ends"
+    case $command in
+    eval) words=(eval 'z = 2*x' --in x=x.npy --out z=z.npy) ;;
+    inspect) words=(inspect "$SHADERS/square.spv") ;;
+    *) words=(chaos) ;;
+    esac
+    BULKHEAD_WORKER=$folder/ends cli "${words[@]}"
+    expect_status 3
+    says $command "$to_set"
+done
+# What the library sends to each process that it has started arrives nowhere: as if it had ended.
+case_name="a process that has ended before it is told anything"
+cli_of() { BULKHEAD=$DENIED cli "$@"; }
+cli_of here messages "$BULKHEAD" devices
+expect_status 3
+expect_stderr "ended 3 times without a word when it was started; to correct it: install this library's bulkhead-worker there"
 finish
