@@ -383,7 +383,9 @@ static uint64_t look_at_zygotes(bh_context *context, uint64_t now_ns) {
             look_again = bhi_earlier_ns(look_again, zygote->listen_at_ns);
         }
         if (zygote->state == BHI_ZYGOTE_LOST && zygote->warden_pidfd >= 0 && !zygote->warden_gone) {
-            if (zygote->bury_by_ns <= now_ns && zygote->bury_turns < WARDEN_TURNS &&
+            /* 0: the start failed, and there is no zygote whose end the warden has to see. */
+            if (zygote->bury_by_ns && zygote->bury_by_ns <= now_ns &&
+                zygote->bury_turns < WARDEN_TURNS &&
                 bhi_proc_is_runnable(bhi_pidfd_pid(zygote->warden_pidfd))) {
                 zygote->bury_turns++;
                 zygote->bury_by_ns = now_ns + WARDEN_GRACE_NS;
