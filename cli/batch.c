@@ -184,7 +184,9 @@ static int judge_lines(const struct batch *batch) {
     if (!bad || batch->keep_going) {
         return BHI_EXIT_READY;
     }
-    bhi_complain("batch", "%zu line%s %s bad: nothing was started; --keep-going skips bad lines",
+    bhi_complain("batch",
+                 "%zu line%s %s bad: nothing was started; --keep-going skips bad lines; duplicate "
+                 "ids, dependencies and shared files are checked after these",
                  bad, bad == 1 ? "" : "s", bad == 1 ? "is" : "are");
     return BHI_EXIT_USAGE;
 }

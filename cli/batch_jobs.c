@@ -13,6 +13,8 @@
 #include "tool/interrupt.h"
 #include "tool/text.h"
 
+enum { MOST_NOT_JSON = 10 }; /* lines that are not JSON and are listed */
+
 static void free_bad(const struct bhi_report_bad *bad) {
     free((char *)bad->id);
     free((char *)bad->origin);
@@ -40,11 +42,20 @@ static void note_bad(struct bhi_batch_jobs *jobs, size_t line, const char *id, c
     jobs->bads[jobs->bads_count++] = bad;
 }
 
+/* A file that holds something else than jobs has thousands of lines that are not JSON. The first few
+ * are listed, then bhi_batch_jobs_read prints their number. */
+static bool complaint_repeats(struct bhi_batch_jobs *jobs, const struct bhi_complaint *complaint) {
+    return !strncmp(complaint->text, BHI_JOB_NOT_JSON, strlen(BHI_JOB_NOT_JSON)) &&
+           ++jobs->not_json > MOST_NOT_JSON;
+}
+
 static void tell(struct bhi_batch_jobs *jobs, size_t line, const char *id, const char *origin,
                  const struct bhi_complaint *complaint) {
     char name[600], text[1024];
-    fprintf(stderr, "%s:%zu: %s\n", bhi_text_clean(name, sizeof name, jobs->name), line,
-            bhi_text_clean(text, sizeof text, complaint->text));
+    if (!complaint_repeats(jobs, complaint)) {
+        fprintf(stderr, "%s:%zu: %s\n", bhi_text_clean(name, sizeof name, jobs->name), line,
+                bhi_text_clean(text, sizeof text, complaint->text));
+    }
     if (line != jobs->bad_line) {
         jobs->bad++;
         note_bad(jobs, line, id, origin, complaint->text);
@@ -91,6 +102,11 @@ int bhi_batch_jobs_read(struct bhi_batch_jobs *jobs, const char *path) {
     if (!read && error != ENOMEM) {
         bhi_complain("batch", "%s", complaint.text);
         return BHI_EXIT_USAGE;
+    }
+    if (jobs->not_json > MOST_NOT_JSON) {
+        bhi_complain("batch",
+                     "%s: %zu lines are not JSON, the first %d are listed: is it a file of jobs?",
+                     jobs->name, jobs->not_json, MOST_NOT_JSON);
     }
     jobs->no_memory |= !read;
     if (jobs->no_memory || (jobs->count && !jobs->capacity)) {

@@ -135,12 +135,17 @@ static void print_summary(FILE *stream, const struct bhi_tally *tally,
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
         print_count(stream, counts, order[i], &separator);
     }
+    if (run->ran == 0 && tally->attempts) {
+        fprintf(stream, "\n0 attempts now, %s in all\n",
+                bhi_quantity_count(number, tally->attempts));
+        return;
+    }
     fprintf(stream, "\n%s attempt%s in %s on %u stream%s (%.*s%s%s)",
             bhi_quantity_count(number, run->ran), run->ran == 1 ? "" : "s",
             bhi_quantity_time(elapsed, run->elapsed_ns), run->streams, run->streams == 1 ? "" : "s",
             figures, rate, rate[figures] ? " attempts" : "", rate + figures);
     if (tally->attempts > run->ran) {
-        fprintf(stream, ", %s with those before", bhi_quantity_count(number, tally->attempts));
+        fprintf(stream, ", %s in all", bhi_quantity_count(number, tally->attempts));
     }
     fputc('\n', stream);
 }

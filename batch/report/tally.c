@@ -64,7 +64,7 @@ const char *bhi_tally_message(const struct bhi_job_record *record, char *out, si
     if (*record->message) {
         snprintf(out, capacity, "%s", record->message);
     } else if (*record->origin) {
-        snprintf(out, capacity, "never ran: it depends on %s, which failed", record->origin);
+        snprintf(out, capacity, "never ran: it depends on %s, which is not done", record->origin);
     } else if (record->status != BH_PENDING && record->status != BH_OK) {
         snprintf(out, capacity, "%s", bh_status_text(record->status));
     } else {

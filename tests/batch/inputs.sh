@@ -34,7 +34,7 @@ expect_lines 3
 expect_stderr "jobs.jsonl:2: "
 expect_stderr "jobs.jsonl:3: "
 expect_stderr "deadline"
-expect_stderr "2 lines are bad: nothing was started; --keep-going skips bad lines"
+expect_stderr "2 lines are bad: nothing was started; --keep-going skips bad lines; duplicate ids, dependencies and shared files are checked after these"
 expect_untouched
 
 case_name="an output of another format, of a kernel and of an expression"
@@ -106,6 +106,29 @@ expect_stderr "jobs.jsonl:2"
 expect_stderr '"a"'
 if [ ! -e a.npy ]; then passed=$((passed + 1)); else fail "it ran"; fi
 rm -rf jobs.jsonl.state
+
+case_name="duplicate ids and dependencies are checked after bad lines, and it says so"
+{ square a x.npy a.npy; square a x.npy b.npy; square c x.npy c.npy ',"depends_on":["nobody"]'; echo '{'; } > jobs.jsonl
+cli batch jobs.jsonl
+expect_status 2
+expect_lines 2
+expect_stderr "jobs.jsonl:4: not JSON: "
+expect_stderr "1 line is bad: nothing was started; --keep-going skips bad lines; duplicate ids, dependencies and shared files are checked after these"
+
+case_name="a file that holds no jobs"
+for ((i = 0; i < 500; i++)); do echo 'no job'; done > jobs.jsonl
+cli batch jobs.jsonl
+expect_status 2
+expect_lines 12
+expect_stderr "jobs.jsonl:10: not JSON: '[' or '{' expected near 'no' (read up to column 2)"
+expect_stderr "bulkhead batch: jobs.jsonl: 500 lines are not JSON, the first 10 are listed: is it a file of jobs?"
+expect_stderr "500 lines are bad: nothing was started"
+{ square a x.npy a.npy; for ((i = 0; i < 11; i++)); do echo 'no job'; done; } > jobs.jsonl
+cli batch jobs.jsonl --keep-going --json
+expect_status 1
+expect_stderr "11 lines are not JSON"
+expect_json '.done == 1 and .failed == 11 and (.failures | length) == 11 and .failures[10].line == 12'
+rm -rf jobs.jsonl.state a.npy
 
 case_name="a cycle is named"
 { square a c.npy a.npy ',"depends_on":["c"]'; square b a.npy b.npy ',"depends_on":["a"]'

@@ -44,11 +44,20 @@ static void table_says_it_all(void) {
         "    <script>alert(1)</script>\"'&??[31m?]]>\n"
         "  after                        2  -                 failed       -                  0  "
         "bad\n"
-        "    never ran: it depends on bad, which failed\n"
+        "    never ran: it depends on bad, which is not done\n"
         "\n"
         "Not finished: --resume continues jobs.jsonl.state\n";
     char *text = table_of(&mixed);
     BHT_STR_EQ(text, expected);
+    free(text);
+}
+
+/* A --resume that had nothing to run has no time or rate to report. */
+static void table_of_a_run_without_attempts(void) {
+    struct bhi_report_run idle = run;
+    idle.ran = 0;
+    char *text = table_of_run(&mixed, &idle);
+    BHT_STR_HAS(text, "1 waiting\n0 attempts now, 4 in all\n\n  JOB");
     free(text);
 }
 
@@ -186,7 +195,7 @@ static void json_says_it_all(void) {
     assert_text(after, "id", "after");
     assert_text(after, "origin", "bad");
     BHT_TRUE(json_is_null(json_object_get(after, "code")));
-    assert_text(after, "message", "never ran: it depends on bad, which failed");
+    assert_text(after, "message", "never ran: it depends on bad, which is not done");
     json_t *bad = json_array_get(failures, 1);
     assert_text(bad, "state", "quarantined");
     assert_text(bad, "code", "WORKER_SIGNAL");
@@ -244,6 +253,7 @@ static void json_of_nothing(void) {
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(table_says_it_all),
+        BHT_TEST(table_of_a_run_without_attempts),
         BHT_TEST(table_of_nothing),
         BHT_TEST(table_shows_the_first_fifty),
         BHT_TEST(table_folds_what_says_the_same),
