@@ -438,8 +438,19 @@ static bool compiling(struct bhi_core_worker *worker, const struct bhi_submissio
     return false;
 }
 
+/* Why the worker of a submission past its time is killed without an attempt to stop it. |started|:
+ * the last submission that the worker says it has begun. */
+static const char *why_not_stopped(const struct bhi_core_worker *worker,
+                                   const struct bhi_submission *running, uint64_t started) {
+    return running->seq > started      ? "; the submission had not begun"
+           : !running->abortable       ? "; a trusted kernel cannot be stopped"
+           : !worker->can_abort        ? "; this worker cannot stop a kernel"
+           : !worker->stream->grace_ns ? "; the grace time is 0"
+                                       : "";
+}
+
 static void kill_for(struct bhi_core_worker *worker, const struct bhi_submission *running,
-                     bool compiles) {
+                     bool compiles, uint64_t started) {
     enum bhi_kill reason = running->end_requested      ? running->end_requested
                            : running->cancel_requested ? BHI_KILL_CANCEL
                            : compiles                  ? BHI_KILL_COMPILE
@@ -448,6 +459,8 @@ static void kill_for(struct bhi_core_worker *worker, const struct bhi_submission
     if (running->end_requested) {
         snprintf(late, sizeof late, "; it did not stop within the grace time of %s",
                  in_words(worker->stream->grace_ns, grace));
+    } else if (!compiles) {
+        snprintf(late, sizeof late, "%s", why_not_stopped(worker, running, started));
     }
     if (reason == BHI_KILL_CANCEL) {
         bhi_core_worker_kill(worker, reason, running->event->id, "cancelled while it %s%s",
@@ -494,7 +507,7 @@ uint64_t bhi_core_worker_deadline(struct bhi_core_worker *worker, uint64_t now_n
     }
     if (running->end_requested || compiles || !running->abortable || !worker->can_abort ||
         !grace_ns || running->seq > snapshot->started) {
-        kill_for(worker, running, compiles);
+        kill_for(worker, running, compiles, snapshot->started);
         return BH_FOREVER;
     }
     running->end_requested = running->cancel_requested ? BHI_KILL_CANCEL : BHI_KILL_DEADLINE;

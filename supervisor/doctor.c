@@ -97,7 +97,7 @@ static void check_lane(struct report *report) {
         error     ? BH_CHECK_ABSENT
         : refused ? BH_CHECK_HOLDS
                   : BH_CHECK_BROKEN,
-        "Linux 5.1 or newer (F_SEAL_FUTURE_WRITE)", "mapping a lane writable %s",
+        "Linux 5.1 or newer (F_SEAL_FUTURE_WRITE)", "mapping a queue of a worker writable %s",
         refused ? "is refused" : "is not refused");
 }
 
@@ -113,7 +113,8 @@ static void check_cgroup(struct report *report, const struct bhi_zygote *zygote)
     bool has = zygote->cgroup.version != 0;
     if (has) {
         add(report, "sandbox", info->name, false, BH_CHECK_HOLDS, info->advice,
-            "%s: cgroup v%d, each worker in one of its own", info->what, zygote->cgroup.version);
+            "%s: each worker has a memory cgroup (v%d) of its own", info->what,
+            zygote->cgroup.version);
     } else {
         add(report, "sandbox", info->name, false, BH_CHECK_ABSENT, info->advice,
             "none, so a hostile worker can hold more than its limit: %s", zygote->cgroup_why);
@@ -218,8 +219,9 @@ static void report_driver(struct report *report, const bh_device_info *device) {
         {"externalMemoryHost", true,
          "use another driver: with this one buffers cannot be shared without a copy"},
         {"robustBufferAccess", false, "an index outside a buffer may touch other memory"},
-        {"robustBufferAccess2", false, "an index outside a binding may touch the same buffer"},
-        {"nullDescriptor", false, "unused bindings must be bound"},
+        {"robustBufferAccess2", false,
+         "an index outside a binding may touch another part of the same buffer"},
+        {"nullDescriptor", false, "also bind buffers that the kernel does not use"},
         {"zeroInitializeWorkgroupMemory", false, "shared memory may hold another kernel's data"},
         {"deviceFault", false, "a device loss comes without an address"},
         {"abortWord", false,
@@ -402,7 +404,7 @@ static void report_sentinel(struct report *report, bh_context *context,
     if (!has_feature(device, name)) {
         const bool is_cpu = device->device_type == DEVICE_TYPE_CPU;
         add(report, "driver", name, false, BH_CHECK_ABSENT,
-            is_cpu ? "none is needed: its kernels end with their worker"
+            is_cpu ? "a CPU driver needs no sentinel: its kernels end with their worker"
                    : "a worker that dies in a kernel stalls the device until the driver's own "
                      "timeout, which may be seconds",
             "%s has no queue for transfers alone, or does not share such memory", device->selector);

@@ -81,11 +81,13 @@ static void print_power(FILE *stream, const struct bhi_history *history,
     char results[BHI_QUANTITY];
     const double asked = history->header.find_rate;
     label(stream, "power");
-    fprintf(stream, "1 wrong of %.4g would have been found with 95 %% (%s result%s compared)",
+    fprintf(stream,
+            "a share of 1 wrong result in %.4g would have been found with a probability of 95 %% "
+            "(%s result%s compared)",
             1 / bhi_power_rate(result->compared), bhi_quantity_count(results, result->compared),
             result->compared == 1 ? "" : "s");
     if (asked > 0) {
-        fprintf(stream, "; 1 of %.4g was asked for", 1 / asked);
+        fprintf(stream, "; the option asks for 1 in %.4g", 1 / asked);
     }
     fputc('\n', stream);
 }
@@ -96,12 +98,12 @@ static void print_pace(FILE *stream, const struct bhi_history *history,
     char number[BHI_QUANTITY], rate[BHI_QUANTITY], faults[BHI_QUANTITY], begin[BHI_QUANTITY],
         settle[BHI_QUANTITY];
     label(stream, "rate");
-    fprintf(stream, "%s in %s; %s at %.4g a second were asked for\n",
+    fprintf(stream, "%s in %s; the options ask for %s at %.4g a second\n",
             bhi_quantity_rate(rate, bhi_facts_injected(result), pace.faults_ns),
             bhi_quantity_time(faults, pace.faults_ns), bhi_quantity_count(number, pace.asked),
             history->header.rate);
     label(stream, "waiting");
-    fprintf(stream, "%s until faults could come, %s for the end\n",
+    fprintf(stream, "%s until the first fault could come, %s until all work had ended\n",
             bhi_quantity_time(begin, pace.begin_ns), bhi_quantity_time(settle, pace.settle_ns));
 }
 

@@ -404,7 +404,7 @@ cli batch limits.jsonl --json --grace 0s --tenant kim
 expect_status 1
 expect_stderr "source: failed, COMPILE_FAILED"
 expect_stderr "did not end within 0.300 s"
-expect_json '[.failures[] | select(.id == "hang")][0].message | test("passed; worker [0-9]+ was killed")'
+expect_json '[.failures[] | select(.id == "hang")][0].message | test("passed; the grace time is 0; worker [0-9]+ was killed")'
 refuses "--grace none: none is not allowed here: the run must end" batch limits.jsonl --resume --grace none
 refuses "longer than 63 bytes" batch limits.jsonl --resume --tenant "$(printf 'x%.0s' {1..64})"
 rm -rf limits.jsonl limits.jsonl.state endless.comp

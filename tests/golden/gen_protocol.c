@@ -193,9 +193,9 @@ static void statuses(void) {
         [BH_STATUS_CLASS_VICTIM] = "victim", [BH_STATUS_CLASS_ENVIRON] = "environment",
     };
     printf("\n## Statuses\n"
-           "Codes from 32 on are verdicts. A worker may report those marked with ●; the others "
-           "the supervisor finds\n"
-           "out for itself.\n"
+           "Codes from 32 on say why a submission failed. A worker may report those marked with ●; "
+           "the others the\n"
+           "supervisor finds out for itself.\n"
            "\n"
            "| code | name | class | worker | what happened | what to do |\n"
            "|---|---|---|---|---|---|\n");

@@ -46,21 +46,23 @@ static json_t *json_of(const struct bhi_chaos_result *result, const char *path) 
 static void text_of_a_valid_run(void) {
     struct bhi_chaos_result result = good();
     char *text = text_of(&result, NULL);
-    static const char head[] = "valid: every promise was kept\n"
-                               "  run         seed 18446744073709551615, 2 streams, 2.50 s\n"
-                               "  device      llvmpipe?[31m\n"
-                               "  operations  12,345: 12,000 ready, 345 poisoned, 0 lost\n"
-                               "  power       1 wrong of 4006 would have been found with 95 % "
-                               "(12,000 results compared); 1 of 100 was asked for\n"
-                               "  faults      300: 298 kill, 2 slow; 3 more hit nothing\n"
-                               "  rate        60,000 a second in 5.00 ms; 320 at 20 a second "
-                               "were asked for\n"
-                               "  waiting     0 us until faults could come, 2.50 s for the end\n"
-                               "  recovery    300: p50 900 us, p99 2.00 ms, at most 2.50 s\n"
-                               "                   800 us to 1.60 ms           296  "
-                               "########################################\n"
-                               "                  1.60 ms to 3.20 ms             0\n"
-                               "                  3.20 ms to 6.40 ms             3  #\n";
+    static const char head[] =
+        "valid: every promise was kept\n"
+        "  run         seed 18446744073709551615, 2 streams, 2.50 s\n"
+        "  device      llvmpipe?[31m\n"
+        "  operations  12,345: 12,000 ready, 345 poisoned, 0 lost\n"
+        "  power       a share of 1 wrong result in 4006 would have been found with a probability "
+        "of 95 % "
+        "(12,000 results compared); the option asks for 1 in 100\n"
+        "  faults      300: 298 kill, 2 slow; 3 more hit nothing\n"
+        "  rate        60,000 a second in 5.00 ms; the options ask for 320 at "
+        "20 a second\n"
+        "  waiting     0 us until the first fault could come, 2.50 s until all work had ended\n"
+        "  recovery    300: p50 900 us, p99 2.00 ms, at most 2.50 s\n"
+        "                   800 us to 1.60 ms           296  "
+        "########################################\n"
+        "                  1.60 ms to 3.20 ms             0\n"
+        "                  3.20 ms to 6.40 ms             3  #\n";
     static const char tail[] = "              13 min 59 s and longer             1  #\n"
                                "  memory      10.0 MiB at first, 11.0 MiB at last\n"
                                "  descriptors 40 at first, 41 at last\n";

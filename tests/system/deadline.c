@@ -307,6 +307,7 @@ static void a_trusted_one_is_killed_at_once(void) {
     bh_event *event = run(&s, fx_kernel_trusted(s.context, "hang"));
     const bh_verdict verdict = expect_ended(&s, event, BH_DEADLINE, true);
     expect_within(&verdict, LIMIT_NS, slack_of_kill(s.context));
+    BHT_STR_HAS(verdict.message, "passed; a trusted kernel cannot be stopped; worker ");
     close_stage(&s);
 }
 
@@ -323,6 +324,23 @@ static void a_stopped_worker_is_killed(void) {
     const uint64_t slack_ns = slack_of_kill(s.context);
     expect_within(&verdict, LIMIT_NS + 100 * FX_MS, slack_ns);
     BHT_LE(verdict.ended_ns, seen_ns + LIMIT_NS + 100 * FX_MS + slack_ns);
+    bh_event_release(event);
+    bh_kernel_release(gate);
+    close_stage(&s);
+}
+
+/* What the worker does before the kernel begins counts, and the message says that it did not begin. */
+static void one_that_has_not_begun_is_named(void) {
+    struct stage s = open_stage(NULL, LIMIT_NS, 0, FX_SECONDS);
+    bh_kernel *gate = fx_kernel_guarded(s.context, "gate");
+    bh_event *event = run_open(&s, gate); /* the worker knows the kernel and the buffer */
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+    fx_kill(s.pid, SIGSTOP);
+    event = launch(&s, gate, 1, s.deadline_ns);
+    fx_expect(event, BH_DEADLINE);
+    BHT_EQ(fx_verdict(event).signal, SIGKILL);
+    BHT_STR_HAS(fx_verdict(event).message, "passed; the submission had not begun; worker ");
     bh_event_release(event);
     bh_kernel_release(gate);
     close_stage(&s);
@@ -541,6 +559,7 @@ int main(int argc, char **argv) {
         BHT_TEST(who_does_not_answer_is_killed),
         BHT_TEST(who_does_not_answer_a_cancel_is_killed),
         BHT_TEST(a_trusted_one_is_killed_at_once),
+        BHT_TEST(one_that_has_not_begun_is_named),
         BHT_TEST(a_stopped_worker_is_killed),
         BHT_TEST(an_answer_without_a_question_is_a_lie),
         BHT_TEST(a_slow_compiler_is_no_hang),

@@ -263,7 +263,7 @@ static void lavapipe_has_none(void) {
     BHT_TRUE(!device_has(context, "sentinel"));
     bh_check check = check_of(context);
     BHT_EQ(check.result, BH_CHECK_ABSENT);
-    BHT_STR_HAS(check.advice, "none is needed");
+    BHT_STR_HAS(check.advice, "needs no sentinel");
     bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
     (void)fx_ready(stream);
     fx_expect_healthy(context, stream);

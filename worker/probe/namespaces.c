@@ -71,7 +71,7 @@ static void try_pids(struct bhi_victim *victim) {
     int r = kill(outsider, 0);
     /* If the host's number is not above ours, a process in our own namespace may have it. */
     const bool holds = (r != 0 && errno == ESRCH) || outsider <= getpid();
-    bhi_victim_says(victim, holds, "our pid is %d; a signal to the outside's %d: %s", (int)getpid(),
+    bhi_victim_says(victim, holds, "pid inside %d; a signal to pid %d outside: %s", (int)getpid(),
                     (int)outsider, outcome_text(r));
 }
 
@@ -91,8 +91,8 @@ static void try_network(struct bhi_victim *victim) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(53)};
     address.sin_addr.s_addr = htonl(0xc0000201); /* 192.0.2.1, of the documentation range */
     int r = fd < 0 ? -1 : connect(fd, (struct sockaddr *)&address, sizeof address);
-    bhi_victim_says(victim, others == 0 && r != 0, "interfaces but lo: %u; a route out: %s", others,
-                    outcome_text(r));
+    bhi_victim_says(victim, others == 0 && r != 0, "interfaces other than lo: %u; a route out: %s",
+                    others, outcome_text(r));
 }
 
 enum bhi_probe_result bhi_probe_netns(const struct bhi_probe_context *context, char *text,
@@ -186,10 +186,11 @@ static void try_root(struct bhi_victim *victim) {
     int escaped = chdir("/..") == 0 && access("etc/passwd", F_OK) == 0;
     int fd = open("/x", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
     const char *created = fd < 0 ? strerrorname_np(errno) : "worked";
-    bhi_victim_says(victim, root && entries > 0 && foreign == 0 && seen == 0 && !escaped && fd < 0,
-                    "%u entries in /, %u of them not the driver's; host files seen: %u; creating a "
-                    "file: %s",
-                    entries, foreign, seen, created);
+    bhi_victim_says(
+        victim, root && entries > 0 && foreign == 0 && seen == 0 && !escaped && fd < 0,
+        "entries in /: %u, of them not the driver's: %u; host files seen: %u; creating a "
+        "file: %s",
+        entries, foreign, seen, created);
 }
 
 enum bhi_probe_result bhi_probe_root(const struct bhi_probe_context *context, char *text,

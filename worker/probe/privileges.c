@@ -74,7 +74,7 @@ enum bhi_probe_result bhi_probe_capabilities(const struct bhi_probe_context *con
 static void try_no_new_privs(struct bhi_victim *victim) {
     int value = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0);
     int r = prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0);
-    bhi_victim_says(victim, value == 1 && r != 0, "it is %d; taking it back: %s", value,
+    bhi_victim_says(victim, value == 1 && r != 0, "no_new_privs is %d; setting it to 0: %s", value,
                     outcome_text(r));
 }
 
@@ -177,7 +177,7 @@ enum bhi_probe_result bhi_probe_landlock(const struct bhi_probe_context *context
     if (bhi_victim_judge(context, &before, text, size) != BHI_PROBE_HOLDS) {
         return BHI_PROBE_BROKEN;
     }
-    int n = snprintf(text, size, "ABI %d; without it the root opens; with it, ",
+    int n = snprintf(text, size, "ABI %d; without Landlock the root opens; with it, ",
                      bhi_sandbox_landlock_abi());
     const struct bhi_victim_plan after = {.stage = BHI_STAGE_LAYERS, .fn = try_open};
     const enum bhi_probe_result result =
