@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "batch/graph/names.h"
 #include "batch/job/file.h"
+#include "batch/job/object.h"
 #include "batch/runner/preflight.h"
 #include "tool/complain.h"
 #include "tool/exit_status.h"

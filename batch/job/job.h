@@ -45,9 +45,6 @@ enum bhi_job_state {
 const char *bhi_job_state_name(enum bhi_job_state state);
 bool bhi_job_state_is_end(enum bhi_job_state state);
 
-/* The complaint about a line that is not JSON begins so. */
-#define BHI_JOB_NOT_JSON "not JSON: "
-
 /* A job before it is added to the queue. Strings are borrowed unless the comment says owned. */
 struct bhi_job_spec {
     char *text;        /* owned: the line's object in canonical form (sorted keys, compact): lines
