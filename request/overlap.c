@@ -69,7 +69,7 @@ const struct bhi_run_binding *bhi_run_find_overlap(const struct bhi_run_request 
             }
             bhi_refuse(complaint, "%s%s %.200s reads that file: %s%s%s", dashes,
                        request->bindings[k].option, request->bindings[k].text,
-                       is_expression ? "an output of that name may replace it"
+                       is_expression ? "only an output of that name may replace it"
                                      : "to replace it, use ",
                        is_expression ? "" : dashes, is_expression ? "" : "inout");
             return output;

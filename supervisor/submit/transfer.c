@@ -137,10 +137,10 @@ static bh_status check_range(const struct bh_buffer *buffer, uint64_t offset, co
                         BHI_LIVE(buffer) ? "bytes is NULL" : "buffer is NULL or was released");
     }
     if (offset > buffer->size || size > buffer->size - offset) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "%s: offset %llu and size %llu leave the buffer of %llu bytes", what,
-                        (unsigned long long)offset, (unsigned long long)size,
-                        (unsigned long long)buffer->size);
+        return bhi_fail(
+            detail, BH_INVALID_ARGUMENT, 0,
+            "%s: offset %llu and size %llu reach past the end of the buffer of %llu bytes", what,
+            (unsigned long long)offset, (unsigned long long)size, (unsigned long long)buffer->size);
     }
     return BH_OK;
 }
