@@ -56,7 +56,8 @@ struct bhi_submission {
     enum bhi_apart apart;        /* that its caller asked for */
     uint32_t holds;              /* unresolved edges with hold */
     bool runs_kernel;            /* false: compiling is all it does */
-    bool abortable;              /* all its kernels look at the abort word */
+    bool abortable;              /* it has kernels, and all of them look at the abort word */
+    bool trusted;                /* it has kernels, and one of them does not */
     bool reports_device_time;    /* its worker may say how long the device was busy with it */
     bool cancel_requested;       /* the caller has cancelled it */
     bool cancel_counted;         /* counted in worker->cancels */

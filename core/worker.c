@@ -442,9 +442,10 @@ static bool compiling(struct bhi_core_worker *worker, const struct bhi_submissio
  * the last submission that the worker says it has begun. */
 static const char *why_not_stopped(const struct bhi_core_worker *worker,
                                    const struct bhi_submission *running, uint64_t started) {
-    return running->seq > started      ? "; the submission had not begun"
-           : !running->abortable       ? "; a trusted kernel cannot be stopped"
-           : !worker->can_abort        ? "; this worker cannot stop a kernel"
+    return running->seq > started ? "; the submission had not begun"
+           : running->trusted     ? "; a trusted kernel cannot be stopped"
+           : !running->abortable  ? "" /* a copy or a load: they have no time in which to stop */
+           : !worker->can_abort   ? "; this worker cannot stop a kernel"
            : !worker->stream->grace_ns ? "; the grace time is 0"
                                        : "";
 }

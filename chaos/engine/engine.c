@@ -510,7 +510,7 @@ static bool sort_records(struct bhi_history *history) {
     struct bhi_record *sorted = malloc((history->count + 1) * sizeof *sorted);
     struct place *places = malloc((history->count + 1) * sizeof *places);
     const bool room = sorted && places;
-    if (room) {
+    if (room && history->count) {
         for (size_t i = 0; i < history->count; i++) {
             places[i] = (struct place){.at_ns = history->records[i].at_ns, .index = i};
         }

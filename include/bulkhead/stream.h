@@ -98,8 +98,8 @@ BH_API BH_MUST_USE bh_status bh_stream_cancel(bh_stream *stream);
 /* Returns the process id of the worker that serves the stream now, 0 if there is none. For
  * diagnostics and tests: the worker may be dead when the call returns. */
 BH_API int32_t bh_stream_worker_pid(bh_stream *stream);
-/* Writes the selector of the device that the stream runs on ("nvidia:1", as in bh_device_info). It is
- * "" until a worker has been ready, and while a stream of the device "any" may still get another
+/* Writes the selector of the device that the stream runs on ("nvidia:1", as in bh_device_info). It
+ * is "" until a worker has been ready, and while a stream of the device "any" may still get another
  * device. Returns BH_OK, BH_INVALID_ARGUMENT (out_selector is NULL) or BH_FORKED. */
 BH_API bh_status bh_stream_device(bh_stream *stream, char out_selector[48]);
 /* Adds a reference. */

@@ -94,6 +94,7 @@ static bh_status submit_once(const char *call, bool many, bh_stream *stream,
     for (uint32_t i = 0; i < payload->kernel_count; i++) {
         submission->abortable &= !payload->kernels[i]->body->trusted;
     }
+    submission->trusted = payload->kernel_count > 0 && !submission->abortable;
     submission->apart = info->alone ? BHI_APART_ALL : BHI_APART_NOT;
     return bhi_payload_finish(payload, status, info->waits, info->wait_count, 1, call, out_event,
                               detail);

@@ -247,7 +247,7 @@ static void whose_story_a_dependent_tells(void) {
     BHT_EQ(own.event, bh_event_id(event));
     BHT_EQ(own.executed, BH_EXECUTED_NO);
     BHT_EQ(own.started_ns, 0);
-    BHT_GT(own.submitted_ns, origin.started_ns);
+    BHT_GT(own.submitted_ns, origin.submitted_ns);
     BHT_GE(own.ended_ns, own.submitted_ns);
     BHT_EQ(own.origin, origin.event);
     BHT_EQ(own.signal, SIGKILL);

@@ -297,7 +297,7 @@ static void nothing_is_left_of_the_dead(void) {
     fx_expect_healthy(context, stream);
     for (pid_t worker = first, next; worker == first || worker % 3 != 0; worker = next) {
         fx_kill(worker, SIGKILL);
-        WAIT_UNTIL((next = fx_ready(stream)) != worker, 20000);
+        WAIT_UNTIL((next = bh_stream_worker_pid(stream)) > 0 && next != worker, 20000);
         fx_expect_healthy(context, stream);
         WAIT_UNTIL(count_words(getpid()) == 1, 20000);
         WAIT_UNTIL(count_mapped(sentinel) <= 1, 20000);
