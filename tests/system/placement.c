@@ -29,7 +29,7 @@ static bool was_said(const char *text) {
     bool found = false;
     pthread_mutex_lock(&kept.mutex);
     for (size_t i = 0; i < LOG; i++) {
-        found |= strstr(kept.lines[i], text) != NULL;
+        found = found || strstr(kept.lines[i], text);
     }
     pthread_mutex_unlock(&kept.mutex);
     return found;
