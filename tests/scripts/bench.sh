@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 mkdir -p "$folder/scripts" "$folder/build/bin" "$folder/bench"
 cp "$1/scripts/bench" "$folder/scripts/bench"
-for name in guard hop streams isolation host-death alloc load batch; do
+for name in guard hop streams devices isolation host-death alloc load batch; do
     printf '#!/bin/sh\necho "bench-%s $*"\n' $name > "$folder/build/bin/bench-$name"
 done
 # RATIO of the first row, whose target is 1.25, and of the second, which has none.
@@ -33,6 +33,7 @@ says 'has no ratios of fakedriver'
 bench 0 --update --quick --device gpu
 says 'the second row  *1 us  *0.9 us  *5 ms  *2'
 says 'bench-hop --quick --device gpu'
+says 'bench-devices --quick'
 bench 0 --check
 says 'no ratio is worse'
 rows 1.2 2.4 # within a fourth
