@@ -21,6 +21,7 @@ target_include_directories(plain PRIVATE ${CMAKE_CURRENT_BINARY_DIR})
 target_compile_definitions(plain PRIVATE "TEXT=\"a b\"")
 add_library(other STATIC two.c)
 target_compile_definitions(other PRIVATE OTHER=1)
+add_library(shared SHARED two.c) # the same once more
 EOF
 printf '#include "made.h"\nint one(void) { return (int)sizeof TEXT; }\n' > "$folder/one.c"
 printf 'int two(void) { return 2; }\n' > "$folder/two.c"

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# scripts/tidy: it reads a file once, with the most macros that a target gives it; with each set of them
+# where the file has conditions; never as tests/fault redirects its calls, where there is another; and no
+# file of other folders. clang-tidy is a fake here. Usage: tidy.sh SOURCE_DIR
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+mkdir "$folder/bin" "$folder/scripts" "$folder/tests"
+for room in base core ipc formats templates tool request cli batch chaos supervisor worker; do
+    mkdir "$folder/$room"
+done
+cp "$1/scripts/tidy" "$folder/scripts"
+cat > "$folder/bin/clang-tidy-19" << EOF
+#!/bin/sh
+echo "\$@" >> "$folder/read"
+grep -q bad base/plain.c && echo 'plain.c: error: bad' >&2 && exit 1
+exit 0
+EOF
+chmod +x "$folder/bin/clang-tidy-19"
+PATH=$folder/bin:$PATH
+
+printf 'int plain(void);\nint plain(void) { return 0; }\n' > "$folder/base/plain.c"
+printf 'int own(void);\n#if BHI_FAULTS\nint own(void) { return 1; }\n#endif\n' > "$folder/base/own.c"
+printf 'int broken(void);\n' > "$folder/base/broken.c"
+printf 'int test(void);\n' > "$folder/tests/test.c"
+cat > "$folder/CMakeLists.txt" << 'EOF'
+cmake_minimum_required(VERSION 3.25)
+project(tidy C)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+add_library(room OBJECT base/plain.c base/own.c)
+add_library(room_faulty OBJECT base/plain.c base/own.c)
+target_compile_definitions(room_faulty PRIVATE BHI_FAULTS=1)
+add_library(abi_newer SHARED base/plain.c base/own.c)
+add_library(breakable OBJECT base/plain.c base/own.c base/broken.c)
+target_compile_options(breakable PRIVATE -include stddef.h -DMORE=1 -DAND_MORE=1)
+add_library(tests OBJECT tests/test.c)
+EOF
+cmake -G Ninja -S "$folder" -B "$folder/build" > "$folder/said" 2>&1 || fail "cmake"
+
+# read_as FILE MACROS...: one word for each time
+read_as() {
+    local file=$1 macros
+    shift
+    macros=$(jq -r --arg file "$file" '.[] | select(.file | endswith($file))
+        | [.command | scan("-D(\\w+)")[]] | join("+") | if . == "" then "-" else . end' \
+        "$folder/build/tidy/compile_commands.json" | sort | tr '\n' ' ')
+    [ "$macros" = "$(printf '%s\n' "$@" | sort | tr '\n' ' ')" ] || fail "$file is read as $macros, not $*"
+}
+ends 0 "all is well" "$folder/scripts/tidy" "$folder/build"
+grep -q '^3 files' "$folder/said" || fail "it does not say how many"
+[ "$(grep -o 'base/[a-z]*\.c' "$folder/read" | sort | tr '\n' ' ')" = "base/broken.c base/own.c base/plain.c " ] ||
+    fail "it read $(< "$folder/read")"
+read_as base/plain.c BHI_FAULTS
+read_as base/own.c - BHI_FAULTS MORE+AND_MORE
+read_as base/broken.c MORE+AND_MORE
+printf 'bad\n' >> "$folder/base/plain.c"
+ends 1 "a finding" "$folder/scripts/tidy" "$folder/build"
+grep -q 'plain.c: error: bad' "$folder/said" || fail "it does not say which"
+rm "$folder/build/compile_commands.json"
+ends 2 "no build" "$folder/scripts/tidy" "$folder/build"
+
+[ $failed -eq 0 ] && echo "all passed"
