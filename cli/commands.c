@@ -63,6 +63,7 @@ static const struct bhi_section run_sections[] = {
      "  event        number of the event\n"
      "  origin       number of the event where the poison began\n"
      "  worker_pid   pid of the worker where the poison began\n"
+     "  device       selector of that worker's device, or null\n"
      "  elapsed_ms   from the start on the worker to the end of the last submission\n"
      "  message      one paragraph for a person\n"
      "  file         if the source does not compile: the file of the first error that\n"

@@ -59,7 +59,7 @@ void bhi_stream_end_queued(struct bhi_core_stream *stream, bh_status status, con
     ops->ref_stream(stream); /* the last one to end may take the stream with it */
     while (!bhi_list_empty(&stream->queue)) {
         bhi_submission_end_unstarted(BHI_CONTAINER(stream->queue.next, struct bhi_submission, link),
-                                     status, message, 0);
+                                     status, message, NULL);
     }
     ops->unref_stream(stream);
 }

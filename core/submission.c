@@ -196,6 +196,7 @@ static void judge(struct bhi_submission *submission, const struct bhi_outcome *o
     verdict->started_ns = outcome->started_ns;
     verdict->ended_ns = outcome->ended_ns;
     verdict->device_ns = outcome->device_ns;
+    snprintf(verdict->device, sizeof verdict->device, "%s", outcome->device ? outcome->device : "");
     memset(verdict->kernel_hash, 0, sizeof verdict->kernel_hash);
     memcpy(verdict->stream_name, submission->stream->name, sizeof verdict->stream_name);
     if (outcome->status != BH_OK) {
@@ -388,25 +389,26 @@ void bhi_submission_end(struct bhi_submission *submission, const struct bhi_outc
 }
 
 static void end_unstarted(struct bhi_submission *submission, bh_status status, int32_t sys_errno,
-                          const char *message, int32_t worker_pid) {
+                          const char *message, const struct bhi_core_worker *worker) {
     struct bhi_core *core = submission->stream->core;
     struct bhi_outcome outcome = BHI_OUTCOME_INIT;
     outcome.status = status;
     outcome.executed = BH_EXECUTED_NO;
     outcome.sys_errno = sys_errno;
-    outcome.worker_pid = worker_pid;
+    outcome.worker_pid = worker ? worker->pid : 0;
+    outcome.device = worker ? worker->device : NULL;
     outcome.ended_ns = core->ops->now_ns(core);
     outcome.message = message;
     bhi_submission_end(submission, &outcome);
 }
 
 void bhi_submission_end_unstarted(struct bhi_submission *submission, bh_status status,
-                                  const char *message, int32_t worker_pid) {
-    end_unstarted(submission, status, 0, message, worker_pid);
+                                  const char *message, const struct bhi_core_worker *worker) {
+    end_unstarted(submission, status, 0, message, worker);
 }
 
 void bhi_submission_end_unavailable(struct bhi_submission *submission, const bh_detail *why) {
-    end_unstarted(submission, why->status, why->sys_errno, why->message, 0);
+    end_unstarted(submission, why->status, why->sys_errno, why->message, NULL);
 }
 
 void bhi_submission_fail_strict(struct bhi_submission *submission, const struct bh_event *failure) {
@@ -486,13 +488,12 @@ void bhi_submission_enqueue(struct bhi_submission *submission) {
 void bhi_submission_cancel(struct bhi_submission *submission) {
     submission->cancel_requested = true;
     if (submission->state == BHI_QUEUED) {
-        bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, 0);
+        bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, NULL);
         return;
     }
     struct bhi_core_worker *worker = submission->worker;
     if (bhi_core_worker_withdraw(worker, submission)) {
-        bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED,
-                                     worker->pid);
+        bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, worker);
         return;
     }
     /* The submission runs, or will run next. The worker is killed only when its turn has come, so

@@ -103,6 +103,7 @@ struct bhi_outcome {
     int32_t signal, exit_code, vk_result, sys_errno;
     uint32_t command_index;
     int32_t worker_pid;
+    const char *device; /* that worker's; NULL: none */
     uint64_t limit;
     uint64_t started_ns, ended_ns;
     uint64_t device_ns;    /* 0: not known */
@@ -115,9 +116,9 @@ struct bhi_outcome {
  * downstream of it, if it is poisoned. */
 void bhi_submission_end(struct bhi_submission *submission, const struct bhi_outcome *outcome);
 /* Ends one that never started, with |status| (or what it is doomed with).
- * |worker_pid|: in whose lane it was; 0: in none. */
+ * |worker|: in whose lane it was; NULL: in none. */
 void bhi_submission_end_unstarted(struct bhi_submission *submission, bh_status status,
-                                  const char *message, int32_t worker_pid);
+                                  const char *message, const struct bhi_core_worker *worker);
 /* Its stream is UNAVAILABLE, for |why|. */
 void bhi_submission_end_unavailable(struct bhi_submission *submission, const bh_detail *why);
 #define BHI_CANCELLED_UNSTARTED "cancelled before it started"

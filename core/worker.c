@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define SKIP_NS        (5000ull * 1000000) /* how long a lane full of withdrawn submissions may take */
+#define SKIP_NS        (5000ull * 1000000) /* how long a lane full of withdrawn ones may take */
 #define PATIENCE_NS    (3500ull * 1000000) /* of a GPU's driver: 4 s, less what starts late */
 #define MARKER_LOOK_NS (5ull * 1000000)    /* least time between two looks at the marker */
 
@@ -189,8 +189,7 @@ void bhi_core_worker_fill(struct bhi_core_stream *stream) {
             worker->queue_waits = true;
             ops->notify(worker);
             if (bhi_list_empty(
-                    &worker
-                         ->inflight)) { /* all submissions in the lane are withdrawn: see check_idle */
+                    &worker->inflight)) { /* all in the lane are withdrawn: see check_idle */
                 ops->arm(worker->core, worker->running_since_ns + SKIP_NS);
             }
             break;
@@ -259,6 +258,7 @@ static void aborted(const struct bhi_core_worker *worker, const struct bhi_submi
                                     .exit_code = -1,
                                     .command_index = BH_NO_COMMAND,
                                     .worker_pid = worker->pid,
+                                    .device = worker->device,
                                     .started_ns = outcome->started_ns,
                                     .ended_ns = outcome->ended_ns,
                                     .device_ns = outcome->device_ns,
@@ -285,10 +285,10 @@ static void aborted(const struct bhi_core_worker *worker, const struct bhi_submi
     }
 }
 
-/* A GPU's driver ends a kernel that has kept another process waiting for about 4 s, and the device is
- * lost. A kernel's own fault looks the same, so it is only suspected (T2). What the device had with it
- * is lost with it. Times of a worker are bounded: it cannot have begun before it was given the
- * submission, nor run longer than until now. */
+/* A GPU's driver ends a kernel that has kept another process waiting for about 4 s, and the device
+ * is lost. A kernel's own fault looks the same, so it is only suspected (T2). What the device had
+ * with it is lost with it. Times of a worker are bounded: it cannot have begun before it was given
+ * the submission, nor run longer than until now. */
 static bool lost_late(struct bhi_core_worker *worker, const struct bhi_outcome *outcome) {
     const uint64_t now_ns = worker->core->ops->now_ns(worker->core);
     const uint64_t end_ns = outcome->ended_ns < now_ns ? outcome->ended_ns : now_ns;
@@ -346,8 +346,7 @@ bool bhi_core_worker_result(struct bhi_core_worker *worker, struct bhi_outcome *
         worker->running_since_ns = outcome->ended_ns;
     }
     if (outcome->status == BH_CANCELLED) {
-        bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED,
-                                     worker->pid);
+        bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, worker);
         return true;
     }
     if (outcome->status == BH_DEADLINE) {
@@ -413,7 +412,7 @@ static struct bhi_submission *running_of(const struct bhi_core_worker *worker,
     BHI_LIST_EACH(node, &worker->inflight) {
         struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
         if (submission != running && submission->seq > snapshot->started) {
-            break; /* all that was started is done, but not recorded: the last one is the one that lingers */
+            break; /* all that was started is done, but not recorded: the last one lingers */
         }
         running = submission;
         if (submission->seq > *out_reached) {

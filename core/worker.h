@@ -17,6 +17,7 @@ struct bhi_core_worker {
     struct bhi_core *core;
     struct bhi_core_stream *stream; /* NULL: a spare; not referenced, cleared when it goes */
     int32_t pid;                    /* for verdicts */
+    char device[48];                /* for verdicts: selector of what it runs on; "": nothing */
     struct bhi_list inflight;       /* bhi_submission.link, RELEASED, in the order of the lane */
     struct bhi_idset withdrawn;     /* seqs that ended before the worker came to them */
     struct bhi_past past;           /* what was put into its lane, ever */

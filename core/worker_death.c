@@ -32,7 +32,7 @@ static void put_back(struct bhi_core_worker *worker, uint64_t started) {
         /* What became certain while the submission was in the lane still holds: it need not run for
          * that. */
         if (last->cancel_requested || last->doomed) {
-            bhi_submission_end_unstarted(last, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, 0);
+            bhi_submission_end_unstarted(last, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, NULL);
             continue;
         }
         bhi_list_remove(&last->link);
@@ -163,7 +163,7 @@ static void judge_started(struct bhi_core_worker *worker, const struct bhi_death
 static void end_rest(struct bhi_core_worker *worker) {
     while (!bhi_list_empty(&worker->inflight)) {
         bhi_submission_end_unstarted(oldest(worker), BH_CONTEXT_CLOSED,
-                                     "the context was destroyed before it started", worker->pid);
+                                     "the context was destroyed before it started", worker);
     }
 }
 

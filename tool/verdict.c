@@ -266,6 +266,7 @@ void bhi_verdict_print_json(const struct bhi_run_outcome *outcome, const struct 
     set(object, "event", bhi_json_known((int64_t)verdict->event));
     set(object, "origin", bhi_json_known((int64_t)verdict->origin));
     set(object, "worker_pid", bhi_json_known(verdict->worker_pid));
+    set(object, "device", text_or_null(verdict->device));
     set(object, "elapsed_ms", verdict->ended_ns ? bhi_json_ms(elapsed_ns(verdict)) : json_null());
     set(object, "message",
         bhi_json_text(told                                 ? verdict->message

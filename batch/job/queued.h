@@ -88,6 +88,7 @@ struct bhi_job_record {
     bh_status status;    /* of its last verdict; BH_PENDING: none */
     const char *message; /* of that verdict; may be "" */
     bh_blame blame;      /* of that verdict */
+    const char *device;  /* of that verdict; "" or NULL: not known */
 };
 struct bhi_attempt_record {
     uint64_t job;
@@ -98,7 +99,7 @@ struct bhi_attempt_record {
     uint64_t started_ns, ended_ns; /* ended_ns 0: a kill of the batch cut it off */
     bool guilty;
     bh_verdict verdict; /* what is recorded: status, executed, signal, exit_code, worker_pid, limit,
-                         * kernel_name, kernel_hash, message, blame; all else is 0 */
+                         * kernel_name, kernel_hash, message, blame, device; all else is 0 */
 };
 
 #endif

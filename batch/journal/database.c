@@ -483,7 +483,9 @@ static bool check_there(const struct bhi_journal *journal, bool empty,
 
 static bool open_database(struct bhi_journal *journal, const struct bhi_queue_options *options,
                           struct bhi_journal_batch *out_batch, struct bhi_complaint *complaint) {
-    int64_t jobs = 0;
+    static const char device[] =
+        "SELECT count(*) FROM pragma_table_info('attempt') WHERE name = 'device'";
+    int64_t jobs = 0, devices = 0;
     bool fresh;
     struct stat status;
     const bool empty =
@@ -523,9 +525,11 @@ static bool open_database(struct bhi_journal *journal, const struct bhi_queue_op
     sign_lock(journal);
     if (!set_up(journal, complaint) ||
         (fresh ? !create_tables(journal, complaint) : !check_pages(journal, complaint)) ||
-        !bhi_journal_number(journal, "SELECT count(*) FROM job", &jobs, complaint)) {
+        !bhi_journal_number(journal, "SELECT count(*) FROM job", &jobs, complaint) ||
+        !bhi_journal_number(journal, device, &devices, complaint)) {
         return false;
     }
+    journal->has_device = devices;
     if (!jobs && is_used(journal->lock_fd)) {
         return complain_lost(journal, complaint);
     }
@@ -547,14 +551,27 @@ enum bhi_queue_result bhi_journal_open_database(struct bhi_journal *journal,
     return good ? BHI_QUEUE_OK : journal->state.is_none ? BHI_QUEUE_BAD_INPUT : BHI_QUEUE_ENVIRON;
 }
 
-bool bhi_journal_accept_database(struct bhi_journal *journal, struct bhi_complaint *complaint) {
+/* Gives the database the columns that it lacks, and the version. */
+static bool upgrade(struct bhi_journal *journal, struct bhi_complaint *complaint) {
     char pragma[48];
+    snprintf(pragma, sizeof pragma, "PRAGMA user_version = %d", BHI_JOURNAL_VERSION);
+    if (execute(journal, "BEGIN IMMEDIATE", complaint) &&
+        (journal->has_device ||
+         execute(journal, "ALTER TABLE attempt ADD COLUMN " BHI_JOURNAL_DEVICE, complaint)) &&
+        execute(journal, pragma, complaint) && execute(journal, "COMMIT", complaint)) {
+        journal->has_device = true;
+        return true;
+    }
+    bhi_journal_rollback(journal);
+    return false;
+}
+
+bool bhi_journal_accept_database(struct bhi_journal *journal, struct bhi_complaint *complaint) {
     int64_t version;
     if (!bhi_journal_number(journal, "PRAGMA user_version", &version, complaint)) {
         return false;
     }
-    snprintf(pragma, sizeof pragma, "PRAGMA user_version = %d", BHI_JOURNAL_VERSION);
-    if (version != BHI_JOURNAL_VERSION && !execute(journal, pragma, complaint)) {
+    if ((version != BHI_JOURNAL_VERSION || !journal->has_device) && !upgrade(journal, complaint)) {
         return false;
     }
     move_log_on_close(journal, true);

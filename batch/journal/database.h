@@ -37,7 +37,8 @@ struct bhi_journal {
 
     pthread_mutex_t database; /* held while |db| is used; taken before |mutex| */
     sqlite3 *db;
-    bool log_stays; /* when jobs were added, another program was reading the old content */
+    bool has_device; /* attempt has the column (schema.h) */
+    bool log_stays;  /* when jobs were added, another program was reading the old content */
     sqlite3_stmt *statements[BHI_SQL_COUNT];
 
     pthread_mutex_t mutex;   /* guards the fields below */
@@ -83,6 +84,8 @@ bool bhi_journal_accept_database(struct bhi_journal *journal, struct bhi_complai
 void bhi_journal_close_database(struct bhi_journal *journal);
 /* Prepares all statements. */
 bool bhi_journal_prepare(struct bhi_journal *journal, struct bhi_complaint *complaint);
+/* Prepares BHI_SQL_ATTEMPT again, now that there is the column of the device. */
+bool bhi_journal_prepare_attempt(struct bhi_journal *journal, struct bhi_complaint *complaint);
 /* Writes one note, inside a transaction. Returns an SQLite code. */
 int bhi_journal_write(struct bhi_journal *journal, const struct bhi_note *note);
 /* Binds |arguments| (i: int64_t, t: const char *, b: 32 bytes, n: none) and runs the statement.

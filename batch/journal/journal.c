@@ -231,7 +231,9 @@ void bhi_journal_note(struct bhi_journal *journal, const struct bhi_note *note) 
 
 bool bhi_journal_accept(struct bhi_journal *journal, struct bhi_complaint *complaint) {
     pthread_mutex_lock(&journal->database);
-    const bool good = bhi_journal_accept_database(journal, complaint);
+    const bool had_device = journal->has_device;
+    const bool good = bhi_journal_accept_database(journal, complaint) &&
+                      (had_device || bhi_journal_prepare_attempt(journal, complaint));
     pthread_mutex_unlock(&journal->database);
     return good;
 }

@@ -222,6 +222,7 @@ static bool visit_job(sqlite3_stmt *row, void *argument) {
         .text = text_of(row, 16),
         .outputs = text_of(row, 17),
         .took_ns = (uint64_t)sqlite3_column_int64(row, 18),
+        .device = text_of(row, 19),
     };
     return visit->visit(visit->user, &record);
 }
@@ -252,6 +253,7 @@ static bool visit_attempt(sqlite3_stmt *row, void *argument) {
     bh_verdict *verdict = &record.verdict;
     snprintf(verdict->kernel_name, sizeof verdict->kernel_name, "%s", text_of(row, 14));
     snprintf(verdict->message, sizeof verdict->message, "%s", text_of(row, 16));
+    snprintf(verdict->device, sizeof verdict->device, "%s", text_of(row, 18));
     verdict->blame = (bh_blame)sqlite3_column_int(row, 17);
     const void *hash = sqlite3_column_blob(row, 15);
     if (hash && sqlite3_column_bytes(row, 15) == (int)sizeof verdict->kernel_hash) {
@@ -276,23 +278,30 @@ static bool each_row(struct bhi_journal *journal, const char *sql,
     return rc == SQLITE_DONE || rc == SQLITE_ROW;
 }
 
+/* |device|: the column, or '' where the database has none yet. */
+#define EACH_JOB(device)                                                                           \
+    "SELECT job.number, job.id, job.line, state, job.priority, job.retries, "                      \
+    "attempts, progress.guilty, job.submitted_ns, "                                                \
+    "CASE attempt.started WHEN 1 THEN attempt.started_ns WHEN 0 THEN 0 "                           \
+    "ELSE progress.started_ns END, "                                                               \
+    "progress.ended_ns, origin.id, coalesce(status, 2), message, sealed, "                         \
+    "coalesce(blame, 0), job.text, outputs, "                                                      \
+    "(SELECT coalesce(sum(max(made.ended_ns - made.started_ns, 0)), 0) "                           \
+    "FROM attempt AS made WHERE made.job = job.number AND made.started), " device " FROM job "     \
+    "JOIN progress ON progress.job = job.number "                                                  \
+    "LEFT JOIN job AS origin ON origin.number = progress.origin "                                  \
+    "LEFT JOIN attempt ON attempt.job = job.number AND attempt.attempt = verdict "                 \
+    "ORDER BY job.number"
+#define EACH_ATTEMPT(device)                                                                       \
+    "SELECT job, id, attempt, started, stream, started_ns, ended_ns, guilty, status, executed, "   \
+    "signal, exit_code, worker_pid, reached, kernel_name, kernel_hash, message, blame, " device    \
+    " FROM attempt JOIN job ON job.number = attempt.job ORDER BY attempt.job, attempt.attempt"
+
 bool bhi_journal_each_job(struct bhi_journal *journal,
                           bool (*visit)(void *user, const struct bhi_job_record *record),
                           void *user) {
     struct job_visit argument = {visit, user};
-    return each_row(journal,
-                    "SELECT job.number, job.id, job.line, state, job.priority, job.retries, "
-                    "attempts, progress.guilty, job.submitted_ns, "
-                    "CASE attempt.started WHEN 1 THEN attempt.started_ns WHEN 0 THEN 0 "
-                    "ELSE progress.started_ns END, "
-                    "progress.ended_ns, origin.id, coalesce(status, 2), message, sealed, "
-                    "coalesce(blame, 0), job.text, outputs, "
-                    "(SELECT coalesce(sum(max(made.ended_ns - made.started_ns, 0)), 0) "
-                    "FROM attempt AS made WHERE made.job = job.number AND made.started) FROM job "
-                    "JOIN progress ON progress.job = job.number "
-                    "LEFT JOIN job AS origin ON origin.number = progress.origin "
-                    "LEFT JOIN attempt ON attempt.job = job.number AND attempt.attempt = verdict "
-                    "ORDER BY job.number",
+    return each_row(journal, journal->has_device ? EACH_JOB("attempt.device") : EACH_JOB("''"),
                     visit_job, &argument);
 }
 
@@ -300,10 +309,6 @@ bool bhi_journal_each_attempt(struct bhi_journal *journal,
                               bool (*visit)(void *user, const struct bhi_attempt_record *record),
                               void *user) {
     struct attempt_visit argument = {visit, user};
-    return each_row(journal,
-                    "SELECT job, id, attempt, started, stream, started_ns, ended_ns, guilty, "
-                    "status, executed, signal, exit_code, worker_pid, reached, kernel_name, "
-                    "kernel_hash, message, blame FROM attempt JOIN job ON job.number = attempt.job "
-                    "ORDER BY attempt.job, attempt.attempt",
+    return each_row(journal, journal->has_device ? EACH_ATTEMPT("device") : EACH_ATTEMPT("''"),
                     visit_attempt, &argument);
 }

@@ -5,6 +5,9 @@
 
 #define BHI_JOURNAL_FILE "batch.db"
 #define BHI_JOURNAL_LOCK "lock"
+/* The column of attempt that format 4 did not have at first. Such a database gets it when a batch
+ * goes on; who does not know it neither reads nor writes it. */
+#define BHI_JOURNAL_DEVICE "device TEXT NOT NULL DEFAULT ''"
 
 enum {
     BHI_JOURNAL_APPLICATION = 0x42486a6c, /* PRAGMA application_id: "BHjl" */
@@ -75,6 +78,7 @@ static const char bhi_journal_schema[] =
     "    kernel_hash BLOB,\n"
     "    message TEXT NOT NULL DEFAULT '',\n"
     "    blame INTEGER NOT NULL DEFAULT 0 CHECK (blame BETWEEN 0 AND 2),\n"
+    "    " BHI_JOURNAL_DEVICE ",\n"
     "    PRIMARY KEY (job, attempt)\n"
     ") STRICT, WITHOUT ROWID;\n"
     /* For people; the program does not read it. */

@@ -7,6 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A started attempt has a row already. If another process started it (it was sealed, or was set
+ * aside and taken up again), the start time in the row stays; the new one is 0. */
+#define ATTEMPT(column, value, assignment)                                                         \
+    "INSERT INTO attempt (job, attempt, started, stream, started_ns, ended_ns, guilty, status, "   \
+    "executed, signal, exit_code, worker_pid, reached, kernel_name, kernel_hash, message, "        \
+    "blame" column ") "                                                                            \
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?" value ") ON CONFLICT DO UPDATE "   \
+    "SET started_ns = CASE excluded.started_ns WHEN 0 THEN started_ns ELSE excluded.started_ns "   \
+    "END, "                                                                                        \
+    "ended_ns = excluded.ended_ns, guilty = excluded.guilty, status = excluded.status, "           \
+    "executed = excluded.executed, signal = excluded.signal, exit_code = excluded.exit_code, "     \
+    "worker_pid = excluded.worker_pid, reached = excluded.reached, "                               \
+    "kernel_name = excluded.kernel_name, kernel_hash = excluded.kernel_hash, "                     \
+    "message = excluded.message, blame = excluded.blame" assignment
+
 static const char *const statements[BHI_SQL_COUNT] = {
     [BHI_SQL_BEGIN] = "BEGIN IMMEDIATE",
     [BHI_SQL_COMMIT] = "COMMIT",
@@ -21,20 +36,7 @@ static const char *const statements[BHI_SQL_COUNT] = {
         "UPDATE progress SET state = 2, tried = ?2, attempts = ?3, ended_ns = 0, "
         "started_ns = CASE started_ns WHEN 0 THEN ?4 ELSE started_ns END WHERE job = ?1",
     [BHI_SQL_SEALED] = "UPDATE progress SET sealed = 1, outputs = ?2 WHERE job = ?1",
-    /* A started attempt has a row already. If another process started it (it was sealed, or was set
-     * aside and taken up again), the start time in the row stays; the new one is 0. */
-    [BHI_SQL_ATTEMPT] =
-        "INSERT INTO attempt (job, attempt, started, stream, started_ns, ended_ns, guilty, status, "
-        "executed, signal, exit_code, worker_pid, reached, kernel_name, kernel_hash, message, "
-        "blame) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
-        "started_ns = CASE excluded.started_ns WHEN 0 THEN started_ns ELSE excluded.started_ns "
-        "END, "
-        "ended_ns = excluded.ended_ns, guilty = excluded.guilty, status = excluded.status, "
-        "executed = excluded.executed, signal = excluded.signal, exit_code = excluded.exit_code, "
-        "worker_pid = excluded.worker_pid, reached = excluded.reached, "
-        "kernel_name = excluded.kernel_name, kernel_hash = excluded.kernel_hash, "
-        "message = excluded.message, blame = excluded.blame",
+    [BHI_SQL_ATTEMPT] = ATTEMPT(", device", ", ?", ", device = excluded.device"),
     /* For a job that an earlier process sealed: the attempt ended when it was sealed, and this
      * process knows the rest. Records of an old version, which did not write the end with the seal,
      * get it here. */
@@ -59,15 +61,29 @@ static const char *const statements[BHI_SQL_COUNT] = {
         "UPDATE job SET line = ?2, priority = ?3, retries = ?4, text = ?5 WHERE number = ?1",
 };
 
+static bool prepare(struct bhi_journal *journal, enum bhi_sql_statement id, const char *sql,
+                    struct bhi_complaint *complaint) {
+    sqlite3_finalize(journal->statements[id]);
+    journal->statements[id] = NULL;
+    const int rc = sqlite3_prepare_v3(journal->db, sql, -1, SQLITE_PREPARE_PERSISTENT,
+                                      &journal->statements[id], NULL);
+    return rc == SQLITE_OK || bhi_journal_complain(journal, rc, complaint);
+}
+
 bool bhi_journal_prepare(struct bhi_journal *journal, struct bhi_complaint *complaint) {
     for (int i = 0; i < BHI_SQL_COUNT; i++) {
-        const int rc = sqlite3_prepare_v3(journal->db, statements[i], -1, SQLITE_PREPARE_PERSISTENT,
-                                          &journal->statements[i], NULL);
-        if (rc != SQLITE_OK) {
-            return bhi_journal_complain(journal, rc, complaint);
+        /* Without the column the statement only tells whether the others are there. */
+        const char *sql =
+            i == BHI_SQL_ATTEMPT && !journal->has_device ? ATTEMPT("", "", "") : statements[i];
+        if (!prepare(journal, (enum bhi_sql_statement)i, sql, complaint)) {
+            return false;
         }
     }
     return true;
+}
+
+bool bhi_journal_prepare_attempt(struct bhi_journal *journal, struct bhi_complaint *complaint) {
+    return prepare(journal, BHI_SQL_ATTEMPT, statements[BHI_SQL_ATTEMPT], complaint);
 }
 
 /* Does the statement change exactly one row? The others end transactions, or change all rows in
@@ -118,12 +134,12 @@ static int write_attempt(struct bhi_journal *journal, const struct bhi_note *not
     const bh_verdict *verdict = &attempt->verdict;
     const uint64_t ended_ns = attempt->ended_ns ? attempt->ended_ns : note->time_ns;
     return bhi_journal_run(
-        journal, BHI_SQL_ATTEMPT, "iiiiiiiiiiiiitbti", (int64_t)note->job, (int64_t)note->tried,
+        journal, BHI_SQL_ATTEMPT, "iiiiiiiiiiiiitbtit", (int64_t)note->job, (int64_t)note->tried,
         (int64_t)attempt->started, (int64_t)attempt->stream, (int64_t)attempt->started_ns,
         (int64_t)ended_ns, (int64_t)attempt->guilty, (int64_t)verdict->status,
         (int64_t)verdict->executed, (int64_t)verdict->signal, (int64_t)verdict->exit_code,
         (int64_t)verdict->worker_pid, (int64_t)verdict->limit, verdict->kernel_name,
-        verdict->kernel_hash, verdict->message, (int64_t)verdict->blame);
+        verdict->kernel_hash, verdict->message, (int64_t)verdict->blame, verdict->device);
 }
 
 /* For what an earlier process sealed; its row exists. */

@@ -106,6 +106,10 @@ static void put_facts(struct bhi_page *page, struct bhi_queue *queue, const stru
     bhi_page_fact(page, "State", run->state_folder);
     bhi_page_fact(page, "Batch", bhi_queue_batch_id(queue));
     bhi_page_fact(page, "Device", run->device && *run->device ? run->device : "the default");
+    if (tally->shows_devices && tally->device_count) {
+        char devices[1024];
+        bhi_page_fact(page, "Attempts on each", bhi_tally_devices(tally, devices, sizeof devices));
+    }
     snprintf(text, sizeof text, "%u", run->streams);
     bhi_page_fact(page, "Streams", text);
     snprintf(text, sizeof text, "%d", run->exit_status);
@@ -124,6 +128,7 @@ struct drawing {
     uint64_t first_ns;
     uint32_t refused_row; /* row of attempts that were refused before they had a stream */
     uint32_t last;        /* the last stream */
+    bool shows_devices;
 };
 
 static bool find_streams(void *user, const struct bhi_attempt_record *record) {
@@ -162,10 +167,11 @@ static bool title_attempt(void *user, const struct bhi_attempt_record *record) {
     }
     size_t bar = drawing->next++;
     if (bar < drawing->timeline.count && drawing->timeline.bars[bar].wide) {
-        char title[640], begin[BHI_QUANTITY], took[BHI_QUANTITY];
+        char title[704], begin[BHI_QUANTITY], took[BHI_QUANTITY];
+        const char *device = drawing->shows_devices ? record->verdict.device : "";
         uint64_t end = record->ended_ns ? record->ended_ns : record->started_ns;
-        snprintf(title, sizeof title, "%s, attempt %u: %s, from %s, took %s", record->id,
-                 record->attempt,
+        snprintf(title, sizeof title, "%s, attempt %u%s%s: %s, from %s, took %s", record->id,
+                 record->attempt, *device ? " on " : "", device,
                  record->ended_ns ? bhi_tally_code(record->verdict.status) : "cut off",
                  bhi_quantity_time(begin, record->started_ns - drawing->first_ns),
                  bhi_quantity_time(took, end - record->started_ns));
@@ -186,7 +192,7 @@ static void put_kinds(struct bhi_page *page, uint32_t streams) {
 
 static bool put_timeline(struct bhi_page *page, struct bhi_queue *queue,
                          const struct bhi_tally *tally, const struct bhi_report_run *run) {
-    struct drawing drawing = {.first_ns = tally->first_ns};
+    struct drawing drawing = {.first_ns = tally->first_ns, .shows_devices = tally->shows_devices};
     bhi_page_section(page, "Timeline");
     if (tally->attempts + tally->refused == 0) {
         bhi_page_paragraph(page, "Nothing was run.");
@@ -259,8 +265,15 @@ struct listing {
     struct bhi_page *page;
     uint64_t first_ns;
     int rank; /* the rank of the failures that this pass lists */
+    bool shows_devices;
     uint64_t shown;
 };
+
+static void put_device(struct listing *listing, const struct bhi_job_record *record) {
+    if (listing->shows_devices) {
+        bhi_page_cell_id(listing->page, bhi_tally_device(record));
+    }
+}
 
 /* Writes id, line, kernel and state; the caller continues the row. */
 static void begin_row(struct listing *listing, const struct bhi_job_record *record) {
@@ -288,6 +301,7 @@ static bool list_failure(void *user, const struct bhi_job_record *record) {
     bhi_page_cell_number(listing->page, record->attempts);
     bhi_page_cell_number(listing->page, record->guilty);
     bhi_page_cell_id(listing->page, *record->origin ? record->origin : "-");
+    put_device(listing, record);
     bhi_page_cell(listing->page, bhi_tally_message(record, message, sizeof message));
     bhi_page_row_end(listing->page);
     return true;
@@ -305,18 +319,21 @@ static void put_rest(struct bhi_page *page, uint64_t all, uint64_t shown) {
 
 static bool put_failures(struct bhi_page *page, struct bhi_queue *queue,
                          const struct bhi_tally *tally, const struct bhi_report_run *run) {
-    static const char *const headings[] = {"Job",   "Line",   "Kernel", "State",  "Verdict",
-                                           "Tries", "Guilty", "Origin", "Message"};
+    static const char *const headings[2][10] = {
+        {"Job", "Line", "Kernel", "State", "Verdict", "Tries", "Guilty", "Origin", "Message"},
+        {"Job", "Line", "Kernel", "State", "Verdict", "Tries", "Guilty", "Origin", "Device",
+         "Message"}};
     const struct bhi_queue_counts *counts = &tally->counts;
     uint64_t all = counts->of[BHI_JOB_FAILED] + counts->of[BHI_JOB_QUARANTINED] +
                    counts->of[BHI_JOB_CANCELLED];
-    struct listing listing = {.page = page};
+    struct listing listing = {.page = page, .shows_devices = tally->shows_devices};
     bhi_page_section(page, "What failed");
     if (!all) {
         bhi_page_paragraph(page, "Nothing.");
         return true;
     }
-    bhi_page_table(page, "Jobs that failed, those whose own fault it was first", headings, 9,
+    bhi_page_table(page, "Jobs that failed, those whose own fault it was first",
+                   headings[tally->shows_devices], tally->shows_devices ? 10 : 9,
                    1u << 1 | 1u << 5 | 1u << 6);
     bool read = true;
     for (; read && listing.rank < BHI_TALLY_RANKS; listing.rank++) {
@@ -339,6 +356,7 @@ static bool list_job(void *user, const struct bhi_job_record *record) {
     bhi_page_cell(listing->page,
                   began ? bhi_quantity_time(text, record->started_ns - listing->first_ns) : "-");
     bhi_page_cell(listing->page, record->took_ns ? bhi_quantity_time(text, record->took_ns) : "-");
+    put_device(listing, record);
     bhi_page_cell_code(listing->page, bhi_tally_code(record->status));
     bhi_page_row_end(listing->page);
     return true;
@@ -346,10 +364,12 @@ static bool list_job(void *user, const struct bhi_job_record *record) {
 
 static bool put_jobs(struct bhi_page *page, struct bhi_queue *queue, const struct bhi_tally *tally,
                      const struct bhi_report_run *run) {
-    static const char *const headings[] = {"Job",   "Line",    "Kernel", "State",
-                                           "Tries", "Started", "Took",   "Verdict"};
+    static const char *const headings[2][9] = {
+        {"Job", "Line", "Kernel", "State", "Tries", "Started", "Took", "Verdict"},
+        {"Job", "Line", "Kernel", "State", "Tries", "Started", "Took", "Device", "Verdict"}};
     char summary[120], number[BHI_QUANTITY], all[BHI_QUANTITY];
-    struct listing listing = {.page = page, .first_ns = tally->first_ns};
+    struct listing listing = {
+        .page = page, .first_ns = tally->first_ns, .shows_devices = tally->shows_devices};
     bhi_page_section(page, "All jobs");
     if (!tally->counts.total) {
         return true;
@@ -364,7 +384,8 @@ static bool put_jobs(struct bhi_page *page, struct bhi_queue *queue, const struc
     fputs("<details>\n<summary>", page->out);
     bhi_page_text(page, summary);
     fputs("</summary>\n", page->out);
-    bhi_page_table(page, "All jobs", headings, 8, 1u << 1 | 1u << 4 | 1u << 5 | 1u << 6);
+    bhi_page_table(page, "All jobs", headings[tally->shows_devices], tally->shows_devices ? 9 : 8,
+                   1u << 1 | 1u << 4 | 1u << 5 | 1u << 6);
     bool read = bhi_tally_each_job(queue, run, list_job, &listing);
     bhi_page_table_end(page);
     fputs("</details>\n", page->out);

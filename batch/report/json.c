@@ -18,7 +18,7 @@ static json_t *date(uint64_t ns) {
 }
 
 static json_t *text_or_null(const char *text) {
-    return *text ? bhi_json_text(text) : json_null();
+    return text && *text ? bhi_json_text(text) : json_null();
 }
 
 static json_t *code(bh_status status) {
@@ -34,6 +34,14 @@ static json_t *verdicts(const struct bhi_tally *tally) {
     }
     if (tally->unknown) {
         json_object_set_new(object, "UNKNOWN", number(tally->unknown));
+    }
+    return object;
+}
+
+static json_t *devices(const struct bhi_tally *tally) {
+    json_t *object = json_object();
+    for (size_t i = 0; i < tally->device_count; i++) {
+        json_object_set_new(object, tally->devices[i].selector, number(tally->devices[i].attempts));
     }
     return object;
 }
@@ -76,6 +84,7 @@ static json_t *summary(struct bhi_queue *queue, const struct bhi_tally *tally,
     json_object_set_new(object, "guilty", number(tally->guilty));
     json_object_set_new(object, "cut_off", number(tally->cut_off));
     json_object_set_new(object, "verdicts", verdicts(tally));
+    json_object_set_new(object, "devices", devices(tally));
     json_object_set_new(object, "stuck", stuck(run));
     return object;
 }
@@ -103,6 +112,7 @@ static bool list_failure(void *user, const struct bhi_job_record *record) {
     json_object_set_new(object, "attempts", number(record->attempts));
     json_object_set_new(object, "guilty", number(record->guilty));
     json_object_set_new(object, "origin", text_or_null(record->origin));
+    json_object_set_new(object, "device", text_or_null(record->device));
     json_object_set_new(object, "message",
                         bhi_json_text(bhi_tally_message(record, message, sizeof message)));
     json_object_set_new(object, "submitted", date(record->submitted_ns));

@@ -17,8 +17,9 @@ static const struct bhi_column columns[] = {{.name = "JOB", .most = 24},
                                             {.name = "VERDICT"},
                                             {.name = "TRIES", .right = true},
                                             {.name = "ORIGIN", .most = 20},
+                                            {.name = "DEVICE"}, /* not always there */
                                             {.name = "MESSAGE"}};
-enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };
+enum { COLUMN_COUNT = sizeof columns / sizeof columns[0], DEVICE = COLUMN_COUNT - 2 };
 
 static enum bhi_tone tone_of(enum bhi_job_state state) {
     switch (state) {
@@ -45,6 +46,8 @@ struct kind {
 /* Jobs that failed by themselves come first; others failed because of them, or were cancelled. */
 struct gathering {
     struct bhi_columns table;
+    struct bhi_column columns[COLUMN_COUNT]; /* of the table */
+    bool shows_devices;
     int rank; /* the rank of the failures that this pass takes */
     uint64_t failures, alike;
     struct kind kinds[SHOWN];
@@ -92,14 +95,18 @@ static bool gather(void *user, const struct bhi_job_record *record) {
     kind->shown++;
     snprintf(line, sizeof line, "%zu", record->line);
     snprintf(attempts, sizeof attempts, "%u", record->attempts);
-    const char *const cells[COLUMN_COUNT] = {bhi_tally_id(record, id),
-                                             line,
-                                             bhi_tally_kernel_short(record, kernel),
-                                             bhi_job_state_name(record->state),
-                                             bhi_tally_code(record->status),
-                                             attempts,
-                                             *record->origin ? record->origin : "-",
-                                             message};
+    const char *cells[COLUMN_COUNT] = {bhi_tally_id(record, id),
+                                       line,
+                                       bhi_tally_kernel_short(record, kernel),
+                                       bhi_job_state_name(record->state),
+                                       bhi_tally_code(record->status),
+                                       attempts,
+                                       *record->origin ? record->origin : "-",
+                                       bhi_tally_device(record),
+                                       message};
+    if (!gathering->shows_devices) {
+        cells[DEVICE] = message;
+    }
     bhi_columns_row(&gathering->table, cells, tone_of(record->state));
     return true;
 }
@@ -148,6 +155,11 @@ static void print_summary(FILE *stream, const struct bhi_tally *tally,
         fprintf(stream, ", %s in all", bhi_quantity_count(number, tally->attempts));
     }
     fputc('\n', stream);
+    if (tally->shows_devices && tally->device_count) {
+        char devices[1024];
+        fprintf(stream, "attempts on each device: %s\n",
+                bhi_tally_devices(tally, devices, sizeof devices));
+    }
 }
 
 static void print_more(FILE *stream, const struct gathering *gathering) {
@@ -175,7 +187,13 @@ bool bhi_report_table(FILE *stream, struct bhi_queue *queue, const struct bhi_re
     if (!bhi_tally_read(queue, run, &tally)) {
         return false;
     }
-    bhi_columns_init(&gathering.table, columns, COLUMN_COUNT);
+    memcpy(gathering.columns, columns, sizeof columns);
+    gathering.shows_devices = tally.shows_devices;
+    if (!tally.shows_devices) {
+        gathering.columns[DEVICE] = columns[COLUMN_COUNT - 1];
+    }
+    bhi_columns_init(&gathering.table, gathering.columns,
+                     tally.shows_devices ? COLUMN_COUNT : COLUMN_COUNT - 1);
     bool read = true;
     for (; read && gathering.rank < BHI_TALLY_RANKS; gathering.rank++) {
         read = bhi_tally_each_job(queue, run, gather, &gathering);

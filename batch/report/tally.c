@@ -4,6 +4,28 @@
 #include <stdio.h>
 #include <string.h>
 
+static void count_device(struct bhi_tally *tally, const char *selector) {
+    size_t at = 0;
+    while (at < tally->device_count && strcmp(tally->devices[at].selector, selector) != 0) {
+        at++;
+    }
+    if (!*selector || at == BHI_TALLY_DEVICES) {
+        return;
+    }
+    if (at == tally->device_count) {
+        snprintf(tally->devices[at].selector, sizeof tally->devices[at].selector, "%s", selector);
+        tally->device_count++;
+    }
+    tally->devices[at].attempts++;
+}
+
+/* An object of a job has its keys as they were sent, and quotes in strings are escaped. */
+static bool find_device(void *user, const struct bhi_job_record *record) {
+    bool *found = user;
+    *found = record->text && strstr(record->text, "\"device\":");
+    return !*found;
+}
+
 static bool count_attempt(void *user, const struct bhi_attempt_record *record) {
     struct bhi_tally *tally = user;
     uint64_t begin = record->started_ns, end = record->ended_ns ? record->ended_ns : begin;
@@ -17,6 +39,7 @@ static bool count_attempt(void *user, const struct bhi_attempt_record *record) {
     } else {
         tally->unknown++;
     }
+    count_device(tally, record->verdict.device);
     if (begin && (!tally->first_ns || begin < tally->first_ns)) {
         tally->first_ns = begin;
     }
@@ -50,7 +73,12 @@ bool bhi_tally_read(struct bhi_queue *queue, const struct bhi_report_run *run,
     bhi_queue_counts(queue, &out_tally->counts);
     out_tally->counts.total += run->bad_count;
     out_tally->counts.of[BHI_JOB_FAILED] += run->bad_count;
-    return bhi_queue_each_attempt(queue, count_attempt, out_tally);
+    if (!bhi_queue_each_attempt(queue, count_attempt, out_tally)) {
+        return false;
+    }
+    out_tally->shows_devices = out_tally->device_count > 1 || (run->device && *run->device);
+    return out_tally->shows_devices ||
+           bhi_queue_each_job(queue, find_device, &out_tally->shows_devices);
 }
 
 const char *bhi_tally_code(bh_status status) {
@@ -102,6 +130,21 @@ const char *bhi_tally_kernel_short(const struct bhi_job_record *record,
     bool is_file;
     const char *slash = strrchr(kernel_of(record, out, &is_file), '/');
     return slash && is_file ? slash + 1 : *out ? out : "-";
+}
+
+const char *bhi_tally_device(const struct bhi_job_record *record) {
+    return record->device && *record->device ? record->device : "-";
+}
+
+const char *bhi_tally_devices(const struct bhi_tally *tally, char *out, size_t capacity) {
+    size_t used = 0;
+    *out = 0;
+    for (size_t i = 0; i < tally->device_count && used < capacity; i++) {
+        used += (size_t)snprintf(out + used, capacity - used, "%s%s %llu", i ? ", " : "",
+                                 tally->devices[i].selector,
+                                 (unsigned long long)tally->devices[i].attempts);
+    }
+    return out;
 }
 
 int bhi_tally_rank(const struct bhi_job_record *record) {

@@ -4,7 +4,10 @@
 
 #include "batch/report/report.h"
 
-enum { BHI_TALLY_STATUSES = 64 }; /* every status is smaller */
+enum {
+    BHI_TALLY_STATUSES = 64, /* every status is smaller */
+    BHI_TALLY_DEVICES = 64,
+};
 
 struct bhi_tally {
     struct bhi_queue_counts counts;
@@ -13,6 +16,12 @@ struct bhi_tally {
     uint64_t of[BHI_TALLY_STATUSES];    /* attempts by verdict; BH_OK: READY */
     uint64_t unknown;                   /* attempts whose status this version does not know */
     uint64_t first_ns, last_ns;         /* CLOCK_REALTIME, of all attempts; 0: none */
+    struct {
+        char selector[48];
+        uint64_t attempts;
+    } devices[BHI_TALLY_DEVICES]; /* those that attempts ran on, as they came */
+    size_t device_count;
+    bool shows_devices; /* there are several, or the command or a job names one */
 };
 
 /* Counts all attempts, with the bad lines of |run|. Returns false if the journal could not be
@@ -38,6 +47,11 @@ enum { BHI_TALLY_KERNEL = 512 };
 const char *bhi_tally_kernel(const struct bhi_job_record *record, char out[BHI_TALLY_KERNEL]);
 /* The same for a narrow column: a file without its folders; "-" if unknown. */
 const char *bhi_tally_kernel_short(const struct bhi_job_record *record, char out[BHI_TALLY_KERNEL]);
+/* Returns the device of the last attempt; "-": not known. */
+const char *bhi_tally_device(const struct bhi_job_record *record);
+/* Writes "lavapipe:0 8, lavapipe:1 7", the attempts on each device, as many as fit. Returns
+ * |out|. */
+const char *bhi_tally_devices(const struct bhi_tally *tally, char *out, size_t capacity);
 /* Returns the rank of a failure: 0, its own fault; 1, it failed because of another; 2,
  * cancelled. */
 enum { BHI_TALLY_RANKS = 3 };

@@ -57,6 +57,9 @@ typedef struct bh_verdict {
     bh_blame blame;          /* whether |status| is certainly the submission's own fault */
     uint64_t device_ns;      /* how long the device was busy with it (BH_SUBMIT_TIMED), by the
                                 device's clock; at most ended_ns - started_ns. 0: not known */
+    char device[48];         /* selector of the device of |worker_pid| ("nvidia:1", as in
+                                bh_device_info); empty: it never reached a worker, or that of a
+                                load, which has no device */
 } bh_verdict;
 
 /* Returns what kind of failure it is, and so what to do next. A dependent (hops is not 0) is

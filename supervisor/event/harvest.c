@@ -242,6 +242,7 @@ static bool take_result(struct bhi_worker *worker) {
     }
     outcome.command_index = result.status == BH_OK ? BH_NO_COMMAND : result.command_index;
     outcome.worker_pid = worker->core.pid;
+    outcome.device = worker->core.device;
     outcome.started_ns = result.started_ns;
     outcome.ended_ns = result.ended_ns;
     outcome.device_ns = result.device_ns;

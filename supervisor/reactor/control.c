@@ -63,6 +63,10 @@ static void on_device(struct bhi_worker *worker, const struct bhi_msg_device *de
     bhi_context_lock(worker->context);
     if (BHI_ARRAY_RESERVE(worker->devices, worker->device_capacity, worker->device_count + 1u)) {
         worker->devices[worker->device_count++] = *device;
+        if (device->chosen) {
+            snprintf(worker->core.device, sizeof worker->core.device, "%s:%u",
+                     worker->zygote->driver, device->index);
+        }
         if (worker->device_count == device->count) {
             bhi_pipeline_cache_want(worker);
         }
@@ -82,8 +86,8 @@ static bool is_on_gpu(const struct bhi_worker *worker) {
     return bhi_worker_has_device(worker->kind);
 }
 
-/* The second part of a memory limit without a cgroup; the worker has set RLIMIT_DATA itself. A GPU's
- * driver reserves more addresses than there is memory. Lock held. */
+/* The second part of a memory limit without a cgroup; the worker has set RLIMIT_DATA itself. A
+ * GPU's driver reserves more addresses than there is memory. Lock held. */
 static int bound_memory(struct bhi_worker *worker) {
     if (!(worker->layers & (1ull << BHI_LAYER_MEMORY_RLIMIT)) || is_on_gpu(worker)) {
         return 0;

@@ -31,6 +31,7 @@ static void judge_cause(const struct bhi_worker *worker, struct bhi_outcome *out
                         size_t size) {
     int pid = worker->core.pid;
     outcome->worker_pid = pid;
+    outcome->device = worker->core.device;
     outcome->message = message;
     if (worker->exit_known && worker->exit_code_kind != CLD_EXITED) {
         outcome->signal = worker->exit_status;

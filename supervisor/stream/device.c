@@ -2,7 +2,6 @@
 #include "ipc/wire.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/worker_proc.h"
-#include "supervisor/worker/zygote.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -24,8 +23,7 @@ void bhi_stream_learn_device(struct bh_stream *stream, const struct bhi_worker *
             .is_discrete = told[i].device_type == DEVICE_TYPE_DISCRETE,
             .features = told[i].features,
         };
-        snprintf(device->selector, sizeof device->selector, "%s:%u", worker->zygote->driver,
-                 told[i].index);
+        memcpy(device->selector, worker->core.device, sizeof device->selector);
         memcpy(device->uuid, told[i].uuid, sizeof device->uuid);
         bhi_text_line(device->name, sizeof device->name, told[i].name, strlen(told[i].name));
     }

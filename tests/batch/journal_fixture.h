@@ -165,7 +165,8 @@ static inline void end(struct bhi_queue *queue, struct bhi_job *job, enum bhi_jo
                                               .worker_pid = 77,
                                               .limit = 5,
                                               .kernel_name = "k",
-                                              .kernel_hash = {1, 2, 3}}};
+                                              .kernel_hash = {1, 2, 3},
+                                              .device = "gpu:1"}};
     snprintf(attempt.verdict.message, sizeof attempt.verdict.message, "status %d", (int)status);
     bhi_queue_ended(queue, job, &attempt, 0);
 }

@@ -60,10 +60,21 @@ echo "{\"file_format_version\":\"1.0.0\",\"ICD\":{\"library_path\":\"$driver/lib
 export VK_DRIVER_FILES=$driver/two_icd.json
 cli devices --json
 expect_json '[(.devices // .)[].selector] == ["lavapipe:0", "lavapipe:1"]'
-cli batch jobs.jsonl --streams 2 --state any --device any
+cli batch jobs.jsonl --streams 2 --state any --device any --json --html any.html
+expect_status 0
+# Each stream of the first kind has had jobs; one job was for the second device.
+expect_json '.device == "any" and (.devices | keys) == ["lavapipe:0", "lavapipe:1"] and
+    (.devices | add) == 5'
+[ "$(sqlite3 any/batch.db "SELECT device FROM attempt JOIN job ON number = job WHERE id = 'second'")" = lavapipe:1 ] ||
+    fail "the record of the job for the second device"
+grep -Eq 'lavapipe:[01] [0-9], lavapipe:[01] [0-9]' any.html || fail "the page does not say where jobs ran"
+cli batch jobs.jsonl --state any --device any --resume
 expect_status 0
 cli run "$SHADERS/square.spv" --groups 16 --in 0=x.npy --out '1=run.npy:f32[1000]' --device any
 expect_status 0
+cli run "$SHADERS/square.spv" --groups 16 --in 0=x.npy --out '1=run.npy:f32[1000]' --device 1 --json
+expect_status 0
+expect_json '.device == "lavapipe:1"'
 cli eval 'z = x * x' --in x=x.npy --out z=eval.npy --device any
 expect_status 0
 unset VK_DRIVER_FILES

@@ -340,6 +340,7 @@ static bool print_job(void *user, const struct bhi_job_record *record) {
             record->origin, (int)record->status, record->message,
             record->ended_ns ? "" : " unended");
     BHT_GT(record->submitted_ns, 0);
+    BHT_STR_EQ(record->device, record->status == BH_PENDING ? "" : "gpu:1");
     return --text->enough != 0;
 }
 
@@ -348,6 +349,7 @@ static bool print_attempt(void *user, const struct bhi_attempt_record *record) {
     const bh_verdict *verdict = &record->verdict;
     BHT_STR_EQ(verdict->kernel_name, record->ended_ns ? "k" : "");
     BHT_EQ(verdict->kernel_hash[2], record->ended_ns ? 3 : 0);
+    BHT_STR_EQ(verdict->device, record->ended_ns ? "gpu:1" : "");
     sprintf(text->all + strlen(text->all), "%s#%u %d %d stream %u %d %d %d %d %llu %s; ",
             record->id, record->attempt, record->started, record->guilty, record->stream,
             (int)verdict->status, verdict->signal, verdict->exit_code, verdict->worker_pid,

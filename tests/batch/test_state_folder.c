@@ -35,6 +35,46 @@ static void test_one_process_at_a_time(void) {
     remove_place(&place);
 }
 
+static bool print_devices(void *user, const struct bhi_attempt_record *record) {
+    strcat(user, record->verdict.device);
+    strcat(user, ";");
+    return true;
+}
+
+/* At first, format 4 had no column for the device. A version that does not know it goes on with a
+ * database that has it, and this one with a database that has not. */
+static void test_the_column_of_the_device(void) {
+    static const char has[] =
+        "SELECT count(*) FROM pragma_table_info('attempt') WHERE name = 'device'";
+    struct place place;
+    char devices[64] = "";
+    make_place(&place);
+    struct bhi_queue *queue = fresh(&place);
+    add(queue, "a b c");
+    run_one(queue, "a", BHI_JOB_DONE, BH_OK);
+    bhi_queue_close(queue);
+    alter(&place, "PRAGMA user_version = 4; ALTER TABLE attempt DROP COLUMN device");
+    queue = again(&place);
+    run_one(queue, "b", BHI_JOB_DONE, BH_OK);
+    bhi_queue_flush(queue);
+    BHT_TRUE(bhi_queue_each_attempt(queue, print_devices, devices));
+    BHT_STR_EQ(devices, ";gpu:1;");
+    bhi_queue_close(queue);
+    expect_sql(&place, has, "1; ");
+    /* As that version writes. */
+    alter(&place,
+          "INSERT INTO attempt (job, attempt, started, stream, started_ns, ended_ns, guilty, "
+          "status, executed, signal, exit_code, worker_pid, reached, kernel_name, kernel_hash, "
+          "message, blame) VALUES (3, 1, 1, 0, 5, 6, 0, 0, 2, 0, -1, 77, 0, 'k', NULL, '', 0); "
+          "UPDATE progress SET state = 3, tried = 1, attempts = 1, verdict = 1 WHERE job = 3");
+    queue = again(&place);
+    devices[0] = 0;
+    BHT_TRUE(bhi_queue_each_attempt(queue, print_devices, devices));
+    BHT_STR_EQ(devices, ";gpu:1;;");
+    bhi_queue_close(queue);
+    remove_place(&place);
+}
+
 static void test_other_versions(void) {
     struct place place;
     make_place(&place);
@@ -54,6 +94,8 @@ static void test_other_versions(void) {
     alter(&place, "PRAGMA user_version = 3"); /* read, and made the present one */
     bhi_queue_close(again(&place));
     expect_sql(&place, "PRAGMA user_version", "4; ");
+    expect_sql(&place, "SELECT count(*) FROM pragma_table_info('attempt') WHERE name = 'device'",
+               "1; ");
     remove_place(&place);
     make_place(&place);
     BHT_EQ(mkdir(place.folder, 0700), 0);
@@ -406,6 +448,7 @@ int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(test_one_process_at_a_time),
         BHT_TEST(test_other_versions),
+        BHT_TEST(test_the_column_of_the_device),
         BHT_TEST(test_a_refused_folder_is_as_it_was),
         BHT_TEST(test_the_log_of_a_refused_folder_stays),
         BHT_TEST(test_the_log_of_another_program_stays),

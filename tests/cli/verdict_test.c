@@ -13,8 +13,8 @@
 #define HASH "abababababababababababababababababababababababababababababababab"
 #define NONE "\"signal\": null, \"blame\": \"none\", \"event\": null, \"origin\": null, "
 #define NOTHING                                                                                    \
-    NONE "\"worker_pid\": null, \"elapsed_ms\": null, \"submissions\": 0, \"min_ms\": null, "      \
-         "\"median_ms\": null, \"times\": null, \"kernel_hash\": null, "
+    NONE "\"worker_pid\": null, \"device\": null, \"elapsed_ms\": null, \"submissions\": 0, "      \
+         "\"min_ms\": null, \"median_ms\": null, \"times\": null, \"kernel_hash\": null, "
 #define NO_SOURCE "\"file\": null, \"line\": null, \"log\": null, "
 
 static void expect(const struct bhi_run_outcome *outcome, const struct bhi_end *end,
@@ -27,7 +27,7 @@ static void expect(const struct bhi_run_outcome *outcome, const struct bhi_end *
     fclose(stdout);
     stdout = real;
     json_t *printed = json_loads(text, 0, NULL), *wanted = json_loads(expected, 0, NULL);
-    BHT_TRUE(printed && wanted && json_object_size(wanted) == 19);
+    BHT_TRUE(printed && wanted && json_object_size(wanted) == 20);
     if (!json_equal(printed, wanted)) {
         BHT_FAIL("printed:\n%s\nwanted:\n%s", text, expected);
     }
@@ -48,6 +48,7 @@ static bh_verdict verdict_of(bh_status status, bh_executed executed, bh_blame bl
                         .origin = 5,
                         .hops = 1,
                         .worker_pid = 4321,
+                        .device = "gpu:1",
                         .submitted_ns = 1000000,
                         .started_ns = 2000000,
                         .ended_ns = 5250000,
@@ -73,7 +74,8 @@ static void ready(void) {
     expect(&outcome, &end,
            "{\"status\": \"READY\", \"code\": \"OK\", \"signal\": null, \"kernel\": \"square\","
            "\"kernel_hash\": \"" HASH "\", \"executed\": \"yes\", \"blame\": \"none\","
-           "\"event\": 7, \"origin\": 5, \"worker_pid\": 4321, \"elapsed_ms\": 3.25,"
+           "\"event\": 7, \"origin\": 5, \"worker_pid\": 4321, \"device\": \"gpu:1\", "
+           "\"elapsed_ms\": 3.25,"
            "\"message\": \"\", " NO_SOURCE "\"submissions\": 6, \"min_ms\": 1.0,"
            "\"median_ms\": 1.5, \"times\": {\"device\": {\"warm_up_ms\": 0.1, \"min_ms\": 0.2,"
            "\"median_ms\": 0.3, \"p99_ms\": 0.4}, \"host\": {\"warm_up_ms\": 0.5,"
@@ -84,7 +86,8 @@ static void ready(void) {
     expect(&outcome, &end,
            "{\"status\": \"READY\", \"code\": \"OK\", \"signal\": null, \"kernel\": \"square\","
            "\"kernel_hash\": \"" HASH "\", \"executed\": \"yes\", \"blame\": \"none\","
-           "\"event\": 7, \"origin\": 5, \"worker_pid\": 4321, \"elapsed_ms\": 3.25,"
+           "\"event\": 7, \"origin\": 5, \"worker_pid\": 4321, \"device\": \"gpu:1\", "
+           "\"elapsed_ms\": 3.25,"
            "\"message\": \"\", " NO_SOURCE "\"submissions\": 6, \"min_ms\": 1.0,"
            "\"median_ms\": 1.5, \"times\": {\"device\": null, \"host\": {\"warm_up_ms\": 0.5,"
            "\"min_ms\": null, \"median_ms\": null, \"p99_ms\": null}}}");
@@ -98,7 +101,8 @@ static void poisoned(void) {
     expect(&outcome, &end,
            "{\"status\": \"POISONED\", \"code\": \"WORKER_SIGNAL\", \"signal\": 11,"
            "\"kernel\": \"segv\", \"kernel_hash\": \"" HASH "\", \"executed\": \"unknown\","
-           "\"blame\": \"certain\", \"event\": 7, \"origin\": 5, \"worker_pid\": 4321,"
+           "\"blame\": \"certain\", \"event\": 7, \"origin\": 5, \"worker_pid\": 4321, \"device\": "
+           "\"gpu:1\","
            "\"elapsed_ms\": 3.25, \"message\": \"of the verdict\", " NO_SOURCE
            "\"submissions\": 1, \"min_ms\": null, \"median_ms\": null, \"times\": null}");
     /* Two of three went well, the third never began: it waited from when it was submitted. */
@@ -112,7 +116,8 @@ static void poisoned(void) {
     expect(&outcome, &end,
            "{\"status\": \"POISONED\", \"code\": \"DEADLINE\", \"signal\": null,"
            "\"kernel\": \"segv\", \"kernel_hash\": \"" HASH "\", \"executed\": \"no\","
-           "\"blame\": \"suspected\", \"event\": 7, \"origin\": 5, \"worker_pid\": 4321,"
+           "\"blame\": \"suspected\", \"event\": 7, \"origin\": 5, \"worker_pid\": 4321, "
+           "\"device\": \"gpu:1\","
            "\"elapsed_ms\": 4.25, \"message\": \"of the verdict\", " NO_SOURCE
            "\"submissions\": 3, \"min_ms\": 2.0, \"median_ms\": 3.0, \"times\": null}");
 }
@@ -160,7 +165,7 @@ static void refused(void) {
     }
 }
 
-/* A signal while a submission runs cancels it: that is its verdict, and the complaint is the rest. */
+/* A signal while a submission runs cancels it: that is its verdict, the complaint is the rest. */
 static void cancelled(void) {
     const struct bhi_ending ending = {.message = "cancelled by SIGINT"};
     const struct bhi_run_outcome outcome = {
@@ -169,7 +174,8 @@ static void cancelled(void) {
     expect(&outcome, &end,
            "{\"status\": \"POISONED\", \"code\": \"CANCELLED\", \"signal\": null,"
            "\"kernel\": \"k\", \"kernel_hash\": \"" HASH "\", \"executed\": \"unknown\","
-           "\"blame\": \"none\", \"event\": 7, \"origin\": 5, \"worker_pid\": 4321,"
+           "\"blame\": \"none\", \"event\": 7, \"origin\": 5, \"worker_pid\": 4321, \"device\": "
+           "\"gpu:1\","
            "\"elapsed_ms\": 3.25, \"message\": \"cancelled by SIGINT\", " NO_SOURCE
            "\"submissions\": 1, \"min_ms\": null, \"median_ms\": null, \"times\": null}");
 }
@@ -188,7 +194,8 @@ static void refused_after_ready(void) {
     expect(&outcome, &end,
            "{\"status\": \"REFUSED\", \"code\": \"SYSTEM\", \"kernel\": \"k\","
            "\"kernel_hash\": \"" HASH "\", \"executed\": \"yes\", " NONE
-           "\"worker_pid\": null, \"elapsed_ms\": null, \"message\": \"no space left\", " NO_SOURCE
+           "\"worker_pid\": null, \"device\": null, \"elapsed_ms\": null, \"message\": \"no space "
+           "left\", " NO_SOURCE
            "\"submissions\": 2, \"min_ms\": 1.0, \"median_ms\": 2.0, \"times\": null}");
 }
 

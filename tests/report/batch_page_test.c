@@ -57,6 +57,29 @@ static void page_says_it_all(void) {
     BHT_EQ(remove("page.html"), 0);
 }
 
+static void page_names_devices(void) {
+    struct bhi_queue spread = spread_over("gpu:0", "gpu:1");
+    BHT_TRUE(bhi_report_html("page.html", &spread, &run, &complaint));
+    html_check("page.html");
+    assert_path("string(//s:svg[@role=\"img\"]/s:rect[@class=\"good\"]/s:title)",
+                "prepare, attempt 1 on gpu:0: READY, from 0 us, took 1.00 s");
+    assert_path("string(//h:table[starts-with(h:caption,\"Jobs that\")]/h:tbody/h:tr[1]/"
+                "h:td[@data-h=\"Device\"])",
+                "gpu:1");
+    assert_path("string(//h:table[h:caption=\"All jobs\"]/h:tbody/h:tr[1]/"
+                "h:td[@data-h=\"Device\"])",
+                "gpu:0");
+    assert_path("string(//h:table[h:caption=\"All jobs\"]/h:tbody/h:tr[5]/"
+                "h:td[@data-h=\"Device\"])",
+                "-");
+    BHT_EQ(html_count("page.html", "//*[contains(text(),\"gpu:0 2, gpu:1 1\")]"), 1);
+    struct bhi_queue one = spread_over("gpu:0", "gpu:0");
+    BHT_TRUE(bhi_report_html("page.html", &one, &run, &complaint));
+    html_check("page.html");
+    BHT_EQ(html_count("page.html", "//*[contains(text(),\"gpu:0\")]"), 0);
+    BHT_EQ(remove("page.html"), 0);
+}
+
 /* Stream 1 is of a second kind where each has one. */
 static void page_of_two_kinds(void) {
     struct bhi_report_run two = run;
@@ -177,7 +200,7 @@ int main(int argc, char **argv) {
         BHT_TEST(page_says_it_all),          BHT_TEST(page_of_nothing),
         BHT_TEST(page_of_one_job),           BHT_TEST(page_of_two_kinds),
         BHT_TEST(page_of_every_status),      BHT_TEST(page_of_many_is_small),
-        BHT_TEST(unreadable_leaves_nothing),
+        BHT_TEST(unreadable_leaves_nothing), BHT_TEST(page_names_devices),
     };
     bht_around(html_enter_folder, html_leave_folder);
     return bht_main(argc, argv, tests, BHT_COUNT(tests));

@@ -2,6 +2,9 @@
 #ifndef TEST_BATCH_SAMPLE_H
 #define TEST_BATCH_SAMPLE_H
 
+#include <stdio.h>
+#include <string.h>
+
 #include "fake_queue.h"
 
 /* Each byte of it means something to a terminal or to a browser. */
@@ -102,5 +105,23 @@ static struct bhi_queue mixed = {.jobs = mixed_jobs,
                                  .job_count = sizeof mixed_jobs / sizeof mixed_jobs[0],
                                  .attempts = mixed_attempts,
                                  .attempt_count = sizeof mixed_attempts / sizeof mixed_attempts[0]};
+
+/* The same on a machine with two devices. */
+static struct bhi_job_record spread_jobs[sizeof mixed_jobs / sizeof mixed_jobs[0]];
+static struct bhi_attempt_record spread_attempts[sizeof mixed_attempts / sizeof mixed_attempts[0]];
+
+static inline struct bhi_queue spread_over(const char *first, const char *second) {
+    struct bhi_queue queue = mixed;
+    memcpy(spread_jobs, mixed_jobs, sizeof mixed_jobs);
+    memcpy(spread_attempts, mixed_attempts, sizeof mixed_attempts);
+    spread_jobs[0].device = first;
+    spread_jobs[2].device = second; /* of its second attempt: the third was cut off */
+    snprintf(spread_attempts[0].verdict.device, 48, "%s", first);
+    snprintf(spread_attempts[1].verdict.device, 48, "%s", first);
+    snprintf(spread_attempts[2].verdict.device, 48, "%s", second);
+    queue.jobs = spread_jobs;
+    queue.attempts = spread_attempts;
+    return queue;
+}
 
 #endif

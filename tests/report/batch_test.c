@@ -52,6 +52,34 @@ static void table_says_it_all(void) {
     free(text);
 }
 
+/* Where there are several, or one is named. */
+static void table_names_devices(void) {
+    struct bhi_queue spread = spread_over("gpu:0", "gpu:1");
+    char *text = table_of(&spread);
+    BHT_STR_HAS(text, "second)\nattempts on each device: gpu:0 2, gpu:1 1\n\n");
+    BHT_STR_HAS(text, "TRIES  ORIGIN  DEVICE\n");
+    BHT_STR_HAS(text, "WORKER_SIGNAL      3  -       gpu:1\n    the worker was killed");
+    free(text);
+    struct bhi_queue one = spread_over("gpu:0", "gpu:0");
+    text = table_of(&one);
+    BHT_TRUE(!strstr(text, "DEVICE") && !strstr(text, "gpu"));
+    free(text);
+    struct bhi_report_run named = run;
+    named.device = "gpu:0";
+    text = table_of_run(&one, &named);
+    BHT_STR_HAS(text, "attempts on each device: gpu:0 3\n");
+    BHT_STR_HAS(text, "DEVICE\n");
+    free(text);
+    spread_jobs[4].text = "{\"device\": \"0\", \"id\": \"late\"}";
+    text = table_of(&one);
+    BHT_STR_HAS(text, "DEVICE\n");
+    free(text);
+    spread_jobs[4].text = "{\"id\": \"late\", \"kernel\": \"\\\"device\\\":.comp\"}";
+    text = table_of(&one);
+    BHT_TRUE(!strstr(text, "DEVICE"));
+    free(text);
+}
+
 /* A --resume that had nothing to run has no time or rate to report. */
 static void table_of_a_run_without_attempts(void) {
     struct bhi_report_run idle = run;
@@ -182,7 +210,7 @@ static void json_says_it_all(void) {
     BHT_EQ(integer(object, "ran"), 8);
     BHT_TRUE(json_real_value(json_object_get(object, "rate")) == 2.0);
     BHT_TRUE(json_real_value(json_object_get(object, "elapsed_ms")) == 4000.0);
-    documented("## A batch", object, "verdicts");
+    documented("## A batch", object, "verdicts,devices");
     json_t *verdicts = json_object_get(object, "verdicts");
     BHT_EQ(json_object_size(verdicts), 3);
     BHT_EQ(integer(verdicts, "READY"), 1);
@@ -207,6 +235,23 @@ static void json_says_it_all(void) {
     BHT_TRUE(json_is_null(json_object_get(json_array_get(failures, 0), "kernel")));
     assert_text(json_array_get(failures, 2), "kernel", "<b>??.comp");
     assert_text(json_array_get(failures, 2), "id", "<script>alert(1)</script>\"'&??[31m?]]>");
+    json_decref(object);
+}
+
+static void json_names_devices(void) {
+    struct bhi_queue spread = spread_over("gpu:0", "gpu:1");
+    json_t *object = json_of(&spread), *devices = json_object_get(object, "devices");
+    BHT_EQ(json_object_size(devices), 2);
+    BHT_EQ(integer(devices, "gpu:0"), 2);
+    BHT_EQ(integer(devices, "gpu:1"), 1);
+    json_t *failures = json_object_get(object, "failures");
+    BHT_TRUE(json_is_null(json_object_get(json_array_get(failures, 0), "device")));
+    assert_text(json_array_get(failures, 1), "device", "gpu:1");
+    json_decref(object);
+    struct bhi_queue one = spread_over("gpu:0", "gpu:0"); /* always */
+    object = json_of(&one);
+    BHT_EQ(integer(json_object_get(object, "devices"), "gpu:0"), 3);
+    assert_text(json_array_get(json_object_get(object, "failures"), 1), "device", "gpu:0");
     json_decref(object);
 }
 
@@ -253,12 +298,14 @@ static void json_of_nothing(void) {
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(table_says_it_all),
+        BHT_TEST(table_names_devices),
         BHT_TEST(table_of_a_run_without_attempts),
         BHT_TEST(table_of_nothing),
         BHT_TEST(table_shows_the_first_fifty),
         BHT_TEST(table_folds_what_says_the_same),
         BHT_TEST(unreadable_is_said),
         BHT_TEST(json_says_it_all),
+        BHT_TEST(json_names_devices),
         BHT_TEST(json_of_nothing),
         BHT_TEST(bad_lines_are_failures),
     };

@@ -1,9 +1,10 @@
-/* bh_stream_options.device "any": streams run on the least loaded of several devices. The driver has
- * two, and computes with lavapipe on both (fake_pair.c). */
+/* bh_stream_options.device "any": streams run on the least loaded of several devices. The driver
+ * has two, and computes with lavapipe on both (fake_pair.c). */
 #include "fake_driver.h"
 #include "fixture.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -207,6 +208,40 @@ static void an_idle_stream_is_placed_anew(void) {
     tear_down(context);
 }
 
+static void expect_device(bh_event *event, bh_status status, const char *device) {
+    fx_expect(event, status);
+    BHT_STR_EQ(fx_verdict(event).device, device);
+    bh_event_release(event);
+}
+
+/* Whatever became of it: ran, lost with its worker, never given to one; and of a dependent the
+ * origin's. */
+static void verdicts_name_the_device(void) {
+    bh_context *context = set_up(0, NULL);
+    bh_stream *first = ready_on(context, NULL, "lavapipe:0");
+    bh_stream *second = ready_on(context, "1", "lavapipe:1");
+    bh_kernel *gate = fx_kernel(context, "gate"), *square = fx_kernel(context, "square");
+    bh_buffer *words = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
+    expect_device(fx_square(first, square, words, y), BH_OK, "lavapipe:0");
+    expect_device(fx_square(second, square, words, y), BH_OK, "lavapipe:1");
+    bh_event *gated = fx_gate(second, gate, words);
+    fx_await_gate(words);
+    bh_event *dependent = fx_square(first, square, words, y);
+    bh_event *cancelled = fx_square(first, square, words, y);
+    BHT_EQ(bh_event_cancel(cancelled), BH_OK);
+    expect_device(cancelled, BH_CANCELLED, "");
+    fx_kill(bh_stream_worker_pid(second), SIGKILL);
+    expect_device(gated, BH_WORKER_SIGNAL, "lavapipe:1");
+    expect_device(dependent, BH_WORKER_SIGNAL, "lavapipe:1");
+    bh_buffer_release(words);
+    bh_buffer_release(y);
+    bh_kernel_release(gate);
+    bh_kernel_release(square);
+    bh_stream_release(first);
+    bh_stream_release(second);
+    tear_down(context);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(streams_are_spread),
@@ -215,6 +250,7 @@ int main(int argc, char **argv) {
         BHT_TEST(what_is_queued_counts),
         BHT_TEST(a_device_that_fails_is_left_out),
         BHT_TEST(an_idle_stream_is_placed_anew),
+        BHT_TEST(verdicts_name_the_device),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

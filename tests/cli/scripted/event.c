@@ -1,5 +1,5 @@
-/* Submissions and events. The kernel copies its first readable binding to each writable one, byte by
- * byte, over and over. */
+/* Submissions and events. The kernel copies its first readable binding to each writable one, byte
+ * by byte, over and over. */
 #include "script.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +47,7 @@ bh_status bh_submit_sized(bh_stream *stream, const bh_submit_info *info, size_t 
     verdict->exit_code = -1;
     verdict->event = verdict->origin = 40 + number;
     verdict->worker_pid = 4321;
+    strcpy(verdict->device, "script:0");
     verdict->submitted_ns = 1000000;
     verdict->started_ns = 2000000;
     verdict->ended_ns = 3500000;
