@@ -6,12 +6,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* |items| with room for |needed| entries of |size| bytes at least, twice as many as before, and
- * *capacity says so. NULL: out of memory, nothing has changed. */
+/* Grows |items| to at least |needed| entries of |size| bytes, at least doubling it, and updates
+ * *capacity. Returns NULL if memory ran out; nothing has changed then. */
 void *bhi_array_grow(void *items, size_t size, size_t needed, size_t *capacity);
 
-/* Room for |needed| entries in |items|, which has |capacity|: two variables of any type that fits.
- * False: out of memory, nothing has changed. */
+/* Makes room for |needed| entries in |items|. |items| and |capacity| are variables. False: out of
+ * memory, nothing has changed. */
 #define BHI_ARRAY_RESERVE(items, capacity, needed)                                                 \
     ((size_t)(needed) <= (size_t)(capacity) || __extension__({                                     \
          size_t bhi_array_room = (capacity);                                                       \

@@ -1,5 +1,5 @@
-/* An always-on check of our own logic: never of what a worker, the environment or the caller
- * gave us (those get a status). It aborts, in every build. */
+/* Checks our own logic, in every build, and aborts. Never use it for what a worker, the environment
+ * or the caller gave us: those get a status. */
 #ifndef BHI_BASE_CHECK_H
 #define BHI_BASE_CHECK_H
 

@@ -16,7 +16,7 @@ static inline void bhi_fd_close(int *fd) {
     }
 }
 
-/* Who is given it closes it. */
+/* Returns *fd and clears it: the caller closes the descriptor now. */
 static inline int bhi_fd_steal(int *fd) {
     const int stolen = *fd;
     *fd = -1;

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* The free numbers below the soft limit, counted up to |wanted|. Opens none. |wanted| where the
- * limit is not known. */
+/* Counts the free descriptor numbers below the soft limit, up to |wanted|. Opens nothing. Returns
+ * |wanted| if the limit is unknown. */
 uint32_t bhi_fd_count_free(uint32_t wanted);
 
 #endif

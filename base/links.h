@@ -8,26 +8,26 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-/* Is |link|, which is in |folder|, one that |user| must not follow? As the kernel judges with
- * fs.protected_symlinks (and of FIFOs with fs.protected_fifos): in a sticky folder that everybody
- * can write, it is the user's or the folder's owner's. */
+/* Returns true if |user| must not follow |link|, which is in |folder|. The rule is the kernel's for
+ * fs.protected_symlinks (and for FIFOs, fs.protected_fifos): in a sticky folder that everybody can
+ * write, a link must belong to the user or to the folder's owner. */
 bool bhi_link_is_planted(int folder, const struct stat *link, uid_t user);
 
 /* A walk along a path, name by name, as |user|. */
 struct bhi_links_walk {
-    int folder;              /* O_PATH: where it is; -1: nowhere */
-    char left[2 * PATH_MAX]; /* the names that it has not gone yet */
-    struct stat status;      /* of the last name that it has looked at */
-    unsigned links;          /* that it has followed */
+    int folder;              /* O_PATH: the current folder; -1: none */
+    char left[2 * PATH_MAX]; /* the names that are still to be walked */
+    struct stat status;      /* of the name that was looked at last */
+    unsigned links;          /* how many links were followed */
     uid_t user;
 };
 
 /* Returns 0 or -errno. Call bhi_links_end in either case. */
 int bhi_links_begin(struct bhi_links_walk *walk, const char *path, uid_t user);
-/* Goes into the next name, which is a folder, or puts a link's target in its place. Returns 0 or
- * -errno; -EPERM: |left| begins with a planted link, which |status| describes. With |stops| the walk
- * ends before its last name, which need not exist and is no link: then returns 1, and |left| is that
- * name; -EISDIR: it is none, but "", "." or "..". */
+/* Walks to the next name: enters a folder, or puts a link's target in its place. Returns 0 or
+ * -errno. -EPERM: |left| begins with a planted link, which |status| describes. With |stops| the
+ * walk ends before the last name, which need not exist and is no link: then it returns 1 and |left|
+ * is that name, or -EISDIR if that name is "", "." or "..". */
 int bhi_links_step(struct bhi_links_walk *walk, bool stops);
 /* Opens the folder in which the walk is. Returns a descriptor, or -errno. */
 int bhi_links_open(const struct bhi_links_walk *walk);

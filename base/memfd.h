@@ -14,17 +14,17 @@ int bhi_memfd_seal(int fd, int seals); /* adds them; 0 or -errno */
 /* 0 if |fd| is a memfd with at least SHRINK|GROW|SEAL and |extra_seals|, and has |bytes| and no
  * page beyond them; -EPERM for the seals, -EINVAL for the size, -errno otherwise. */
 int bhi_memfd_verify(int fd, uint64_t bytes, int extra_seals);
-/* Takes the write permission from the memfd itself: whoever has only a read-only descriptor of it
- * cannot open it anew for writing through /proc, though it runs as the owner. Descriptors that are
- * open stay as they are. 0 or -errno. */
+/* Removes the write permission from the memfd. A process with only a read-only descriptor then
+ * cannot open it again for writing through /proc, even as its owner. Open descriptors do not
+ * change. Returns 0 or -errno. */
 int bhi_memfd_protect(int fd);
 /* A read-only descriptor of the same memfd: no mapping of it can be written to or be made so. Needs
  * /proc. Returns it or -errno. */
 int bhi_memfd_read_only(int fd);
 uint64_t bhi_page_round(uint64_t bytes); /* at least one page; 0 on overflow */
 
-/* Reserves the first |bytes|, so that no touch can fail for want of memory. Signals do not keep it
- * from getting on. Returns 0 or -errno. */
+/* Reserves the first |bytes| bytes, so that touching them cannot fail for lack of memory. Signals
+ * do not stop its progress. Returns 0 or -errno. */
 int bhi_memfd_reserve(int fd, uint64_t bytes);
 
 #endif

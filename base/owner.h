@@ -1,5 +1,5 @@
-/* Owners: what is declared with one of these goes with its scope, unless it is stolen. Descriptors,
- * pidfds too, have BHI_AUTO_FD (fd.h). */
+/* Owners: a variable that is declared with one of these is freed at the end of its scope, unless it
+ * is stolen. For descriptors and pidfds use BHI_AUTO_FD (fd.h). */
 #ifndef BHI_BASE_OWNER_H
 #define BHI_BASE_OWNER_H
 
@@ -45,7 +45,7 @@ static inline void bhi_owner_unmap(struct bhi_mapping *mapping) {
 #define BHI_AUTO_DIR     __attribute__((cleanup(bhi_owner_close_dir))) DIR
 #define BHI_AUTO_MAPPING __attribute__((cleanup(bhi_owner_unmap))) struct bhi_mapping
 
-/* Who is given it frees it: of a pointer that is declared with BHI_AUTO_FREE. */
+/* Returns a pointer that is declared with BHI_AUTO_FREE and clears it: the caller frees it now. */
 #define BHI_STEAL(pointer)                                                                         \
     __extension__({                                                                                \
         __typeof__(pointer) bhi_stolen = (pointer);                                                \

@@ -10,7 +10,7 @@
 
 /* True for a code that a worker may put into a result: a verdict that it can know of. */
 bool bhi_status_from_worker(uint32_t code);
-/* The same for a worker of |kind|: one with a device loads no file (T6). */
+/* As bhi_status_from_worker, for a worker of |kind|: a worker with a device loads no files (T6). */
 bool bhi_status_from_kind(uint32_t code, enum bhi_worker_kind kind);
 
 #endif

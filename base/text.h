@@ -16,7 +16,8 @@ size_t bhi_text_char(const uint8_t *bytes, size_t length, uint8_t out[4]);
  * '?'. Cut at a character where |out| is too small; NUL-terminated. Use it on whatever comes from a
  * worker before it is shown, and before it is encoded. |out| may be |text|. */
 void bhi_text_sanitise(char *out, size_t capacity, const char *text, size_t length);
-/* The same for what is one line: \n, \r and \t become blanks. Names, and lines of a log. */
+/* As bhi_text_sanitise, for one line, such as a name or a line of a log: \n, \r and \t become
+ * blanks. */
 void bhi_text_line(char *out, size_t capacity, const char *text, size_t length);
 
 #endif

@@ -2,7 +2,7 @@
 
 bool bhi_array_measure(struct bhi_array *array, struct bhi_complaint *complaint) {
     uint64_t bytes = bhi_dtype_size(array->dtype);
-    /* A zero anywhere makes it empty, but must not hide an overflow of the others. */
+    /* A zero makes the array empty. The other sizes are still checked for overflow. */
     bool empty = false;
     for (uint32_t i = 0; i < array->dimensions; i++) {
         if (array->shape[i] == 0) {

@@ -10,14 +10,15 @@
 
 enum { BHI_MAX_DIMENSIONS = 64 };
 
-/* An array's element type and C-order shape; no dimensions: one element. */
+/* An array's element type and its shape in C order. An array without dimensions has one element. */
 struct bhi_array {
     bh_dtype dtype;
     uint32_t dimensions;
     uint64_t shape[BHI_MAX_DIMENSIONS];
-    uint64_t bytes; /* of all elements; checked not to overflow */
+    uint64_t bytes; /* of all elements; does not overflow */
 };
 
-/* Fills in array->bytes from dtype and shape; refuses what overflows 64 bits. */
+/* Computes array->bytes from dtype and shape. Refuses a shape with more bytes than 64 bits can
+ * count. */
 bool bhi_array_measure(struct bhi_array *array, struct bhi_complaint *complaint);
 #endif

@@ -4,12 +4,14 @@
 
 #include <stdbool.h>
 
-/* One line, without the program's name, not yet cleaned: it may quote anything. */
+/* One line without the program's name. It may quote a file's bytes, so it must be cleaned
+ * (base/text.h) before it is printed. */
 struct bhi_complaint {
     char text[1024];
 };
 
-/* Fills in |complaint| and returns false, so that a check reads `return bhi_refuse(…)`. */
+/* Fills in |complaint| and always returns false, so that a check can end with `return
+ * bhi_refuse(…)`. */
 bool bhi_refuse(struct bhi_complaint *complaint, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

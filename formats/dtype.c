@@ -9,8 +9,8 @@
 static const struct {
     const char *name;
     uint32_t bytes;
-    char kind;        /* of those in |bhi_dtypes| */
-    const char *code; /* in a .npy; NULL: it has none */
+    char kind;        /* one of those in |bhi_dtypes| */
+    const char *code; /* in a .npy file; NULL: .npy has no such type */
 } dtypes[] = {
     [BH_DTYPE_F16] = {"f16", 2, 'f', "f2"},   [BH_DTYPE_F32] = {"f32", 4, 'f', "f4"},
     [BH_DTYPE_F64] = {"f64", 8, 'f', "f8"},   [BH_DTYPE_I8] = {"i8", 1, 'i', "i1"},
@@ -102,12 +102,13 @@ uint16_t bhi_f16_from_double(double value) {
     if (magnitude >= 65520.0) { /* halfway between the largest finite, 65504, and 65536 */
         return sign | 0x7C00;
     }
-    if (magnitude < 0x1p-14) { /* subnormal: units of 2^-24; 1024 of them carry into a normal */
+    if (magnitude < 0x1p-14) { /* subnormal, in units of 2^-24; may round up to a normal number */
         return (uint16_t)(sign | (uint16_t)nearbyint(magnitude * 0x1p24));
     }
     int exponent = 0;
     double fraction = frexp(magnitude, &exponent); /* in [0.5, 1) */
-    /* 11 significant bits; a carry to 2048 moves into the exponent by itself. */
+    /* 11 significant bits. If rounding carries to 2048, the addition below carries into the
+     * exponent. */
     uint32_t significand = (uint32_t)nearbyint(fraction * 2048.0);
     return (uint16_t)(sign | (((uint32_t)(exponent + 13) << 10) + significand));
 }
@@ -126,7 +127,7 @@ double bhi_f16_to_double(uint16_t bits) {
     return bits & 0x8000 ? -magnitude : magnitude;
 }
 
-/* Base 10, or 16 after 0x: a leading zero is not octal. */
+/* 16 after 0x, otherwise 10. A leading zero does not mean octal. */
 static int base_of(const char *digits) {
     return digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X') ? 16 : 10;
 }
@@ -177,7 +178,7 @@ static bool parse_float(bh_dtype dtype, const char *text, uint64_t *out_bits,
     if (dtype == BH_DTYPE_F64) {
         memcpy(out_bits, &value, sizeof value);
     } else if (dtype == BH_DTYPE_F32) {
-        float narrow = strtof(text, NULL); /* not by way of double: that rounds twice */
+        float narrow = strtof(text, NULL); /* strtod and then a cast would round twice */
         fits = fits && isinf(narrow) == isinf(value);
         memcpy(out_bits, &narrow, sizeof narrow);
     } else {

@@ -38,7 +38,7 @@ bool bhi_npy_parse_preamble(const uint8_t *bytes, size_t size, size_t *out_start
     return true;
 }
 
-/* A cursor over the literal. Invariant: at <= end. */
+/* A cursor over the header's text. Invariant: at <= end. */
 struct literal {
     const char *at, *end;
 };
@@ -68,7 +68,7 @@ static bool take_word(struct literal *l, const char *word) {
     return true;
 }
 
-/* A string without escapes, in either quote. */
+/* Reads a string without escapes, in single or double quotes. */
 static bool take_string(struct literal *l, const char **out_text, size_t *out_length) {
     skip_blanks(l);
     if (l->at == l->end || (*l->at != '\'' && *l->at != '"')) {
@@ -232,7 +232,7 @@ bool bhi_npy_parse_header(const char *text, size_t length, struct bhi_array *out
     return bhi_array_measure(out_array, complaint);
 }
 
-/* Appends to a fixed buffer; sticky failure in |full|. */
+/* Appends to a fixed buffer. Once it is full, |full| stays true. */
 struct pen {
     char *out;
     size_t used, capacity;

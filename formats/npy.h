@@ -1,7 +1,7 @@
-/* The header of a .npy file, formats 1.0, 2.0 and 3.0: parsing and writing, in memory only.
+/* The header of a .npy file, formats 1.0, 2.0 and 3.0: parses and writes it in memory.
  *
- * The header is a Python dict literal. The parser knows exactly the shapes of that literal that
- * .npy allows and refuses everything else: no recursion, no allocation, nothing evaluated.
+ * The header is a Python dict literal. The parser accepts only the literals that .npy allows. It
+ * does not recurse, allocate or evaluate.
  */
 #ifndef BHI_FORMATS_NPY_H
 #define BHI_FORMATS_NPY_H
@@ -19,18 +19,19 @@ enum {
     BHI_NPY_MAX_HEADER = 65535,
 };
 
-/* Parses the first BHI_NPY_MAX_PREAMBLE bytes (fewer where the file is shorter): *out_start is
- * where the header's text begins, *out_length how long it is. */
+/* Parses the first BHI_NPY_MAX_PREAMBLE bytes, or fewer if the file is shorter. *out_start is the
+ * offset of the header's text, *out_length its length. */
 bool bhi_npy_parse_preamble(const uint8_t *bytes, size_t size, size_t *out_start,
                             size_t *out_length, struct bhi_complaint *complaint);
 
 /* Parses the header's text. Refuses what Bulkhead does not read: Fortran order of two or more
- * dimensions, big-endian, structured, object and other dtypes, a shape that overflows. */
+ * dimensions; big-endian, structured, object and other dtypes; a shape that overflows. */
 bool bhi_npy_parse_header(const char *text, size_t length, struct bhi_array *out_array,
                           struct bhi_complaint *complaint);
 
-/* Writes preamble and header (format 1.0, padded to 64 bytes) for |array| to |out|, which holds
- * |capacity| bytes; returns the size, 0 if it does not fit (BHI_NPY_WRITE_CAPACITY always does). */
+/* Writes preamble and header (format 1.0, padded to 64 bytes) of |array| to |out|, which has room
+ * for |capacity| bytes. Returns their size, or 0 if they do not fit; they always fit into
+ * BHI_NPY_WRITE_CAPACITY bytes. */
 enum { BHI_NPY_WRITE_CAPACITY = 2048 };
 size_t bhi_npy_write_header(const struct bhi_array *array, uint8_t *out, size_t capacity);
 

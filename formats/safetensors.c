@@ -41,7 +41,8 @@ bool bhi_safetensors_parse_preamble(const uint8_t *bytes, uint64_t file_bytes, s
     return true;
 }
 
-/* A look at the brackets, before anything is built of them: nesting costs the parser stack. */
+/* Counts the nesting before the JSON parser runs: the parser recurses, and deep nesting would
+ * overflow its stack. */
 static bool check_depth(const char *text, size_t length, struct bhi_complaint *complaint) {
     size_t depth = 0;
     bool quoted = false;
@@ -84,7 +85,7 @@ static bool read_shape(const char *name, const json_t *shape, struct bhi_tensor 
         return bhi_refuse(complaint, "tensor '%.200s': the shape has more than %d dimensions", name,
                           BHI_MAX_DIMENSIONS);
     }
-    /* A zero anywhere makes it empty, but must not hide an overflow of the others. */
+    /* A zero makes the tensor empty. The other sizes are still checked for overflow. */
     uint64_t elements = 1;
     bool empty = false;
     out->dimensions = (uint32_t)json_array_size(shape);
@@ -103,8 +104,8 @@ static bool read_shape(const char *name, const json_t *shape, struct bhi_tensor 
     return true;
 }
 
-/* |wanted|: it is the one that is asked for. Of the others' dtypes one may be new to us: then only
- * their place is checked. */
+/* |wanted|: this is the tensor that the caller asked for, so its dtype must be known. Any other
+ * tensor may have an unknown dtype; then only its offsets are checked. */
 static bool read_tensor(const char *name, const json_t *entry, uint64_t data_bytes, bool wanted,
                         struct bhi_tensor *out, struct bhi_complaint *complaint) {
     if (!json_is_object(entry)) {
@@ -178,7 +179,8 @@ static int compare_extents(const void *a, const void *b) {
     return (x->end > y->end) - (x->end < y->end);
 }
 
-/* Sorted, each begins where the one before has ended: no byte belongs to two, none to nobody. */
+/* In the order of their offsets, each tensor must begin where the one before it ends. So each byte
+ * of the data belongs to exactly one tensor. */
 static bool check_cover(struct extent *extents, size_t count, uint64_t data_bytes,
                         struct bhi_complaint *complaint) {
     uint64_t end = 0;
@@ -219,7 +221,7 @@ static bool check_metadata(const json_t *metadata, struct bhi_complaint *complai
     return true;
 }
 
-/* Says which there are, as many as there is room for. */
+/* Refuses an unknown name and lists the tensors that exist, as far as the message has room. */
 static bool refuse_unknown(json_t *root, const char *wanted, size_t count,
                            struct bhi_complaint *complaint) {
     char names[240] = "";
@@ -242,7 +244,6 @@ static bool refuse_unknown(json_t *root, const char *wanted, size_t count,
                       all || !used ? "" : ", ...");
 }
 
-/* What the header is read for: one tensor, or all. */
 struct purpose {
     const char *wanted; /* NULL: all */
     struct bhi_tensor *out_tensor;

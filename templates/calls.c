@@ -1,4 +1,4 @@
-/* Calls of functions, as GLSL. */
+/* Function calls as GLSL. */
 #include "templates/calls.h"
 #include "templates/functions.h"
 #include "templates/operators.h"
@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { POWER = 16 }; /* multiplied out up to here */
+enum { POWER = 16 }; /* largest constant power that is computed by multiplying */
 
-/* What GLSL has none of for doubles. */
+/* Refuses a function that GLSL does not have for doubles. */
 static bool refuse_doubles(struct bhi_emitter *emitter, const char *name,
                            const struct bhi_value *a) {
     const bh_dtype dtype = bhi_value_dtype(a);
@@ -21,7 +21,7 @@ static bool refuse_doubles(struct bhi_emitter *emitter, const char *name,
         name, bhi_dtype_name(dtype), name);
 }
 
-/* All as a float that holds them, where the result is one. */
+/* Converts all arguments to the float type of the result. */
 static bool as_floats(struct bhi_emitter *emitter, const struct bhi_value *arguments,
                       uint32_t count, struct bhi_value *out, bh_dtype *out_dtype) {
     bh_dtype dtype = BH_DTYPE_NONE;
@@ -93,7 +93,7 @@ static bool emit_round(struct bhi_emitter *emitter, const struct bhi_function *f
     return true;
 }
 
-/* NumPy's minimum and maximum: of a NaN and anything, NaN. */
+/* NumPy's minimum and maximum: if either value is NaN, so is the result. */
 static bool emit_least(struct bhi_emitter *emitter, bool least, const struct bhi_value *a,
                        const struct bhi_value *b, struct bhi_value *out_value) {
     struct bhi_value v[2];
@@ -154,7 +154,7 @@ static bool emit_sign(struct bhi_emitter *emitter, const struct bhi_value *a,
     const char *type = bhi_register_type(a->dtype);
     if (bhi_dtype_is_integer(a->dtype) && !bhi_dtype_is_signed(a->dtype)) {
         bhi_emit_assign(emitter, a->dtype, false, out_value, "min(%s, %s(1))", a->text, type);
-    } else { /* a NaN is what it is; so is a zero, but for its sign */
+    } else { /* a NaN stays NaN, and a zero stays zero without its sign */
         bhi_emit_assign(emitter, a->dtype, false, out_value,
                         "%s > %s(0) ? %s(1) : %s < %s(0) ? %s(-1) : %s == %s(0) ? %s(0) : %s",
                         a->text, type, type, a->text, type, type, a->text, type, type, a->text);
@@ -176,7 +176,7 @@ static bool emit_is(struct bhi_emitter *emitter, const char *name, const struct 
     return true;
 }
 
-/* x multiplied by itself, for a power that is written. */
+/* Computes x to a constant |power| by multiplying. */
 static void emit_product(struct bhi_emitter *emitter, const struct bhi_value *x, uint32_t power,
                          struct bhi_value *out_value) {
     *out_value = *x;
@@ -219,8 +219,7 @@ static bool emit_pow(struct bhi_emitter *emitter, const struct bhi_value *argume
     return true;
 }
 
-/* -- those that GLSL defines by a formula -------------------------------------------------------
- */
+/* -- functions that GLSL defines by a formula ------------------------------------------------- */
 
 /* v[0] - v[1] * floor(v[0] / v[1]) */
 static void emit_mod(struct bhi_emitter *emitter, bh_dtype dtype, const struct bhi_value *v,

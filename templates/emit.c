@@ -38,7 +38,8 @@ static void put_division(struct bhi_pen *pen, const char *type, bool is_signed) 
                     type, type, type, type, type, type, type, type, type, type, type, type);
         return;
     }
-    /* Division by 0 is 0; neither it nor the least number by -1 is ever asked of the device. */
+    /* Division by 0 gives 0. The device never divides by 0, nor the least number by -1: both are
+     * undefined there. */
     bhi_pen_put(pen,
                 "%s floor_divide(%s a, %s b) {\n"
                 "    bool plain = b != %s(0) && b != %s(-1);\n"

@@ -1,19 +1,20 @@
-/* GLSL from an expression: each operation becomes a statement that assigns a variable of its own.
+/* Translates an expression to GLSL: each operation becomes a statement that assigns a new variable.
  *
- * Arithmetic of 8 and 16 bits is done in 32 and cut after each operation, halves are computed as
- * floats and rounded after each: bit for bit what NumPy does, with nothing but storage of such
- * types asked of the device. Variables are `precise`, so that no driver makes one operation of two.
+ * Arithmetic of 8 and 16 bits is done in 32 bits and cut after each operation. Halves are computed
+ * as floats and rounded after each operation. Results are then bit for bit NumPy's, and the device
+ * needs only storage of these types. Variables are `precise`, so that no driver combines two
+ * operations into one.
  */
 #ifndef BHI_TEMPLATES_EMIT_H
 #define BHI_TEMPLATES_EMIT_H
 
 #include "templates/values.h"
 
-/* The functions that |helpers| ask for. */
+/* Writes the helper functions whose bits are set in |helpers|. */
 void bhi_emit_helpers(struct bhi_pen *pen, uint32_t helpers);
 
-/* All statements. |inputs|: of each name, the value that it has at first (only those that are read
- * count); |outputs|: of each name, the value that it has at the end. */
+/* Writes all statements. |inputs| has the initial value of each name that is read. |outputs| gets
+ * the final value of each name. */
 bool bhi_emit_statements(struct bhi_emitter *emitter, const struct bhi_value *inputs,
                          struct bhi_value *outputs);
 

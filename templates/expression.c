@@ -11,7 +11,7 @@
 struct parser {
     struct bhi_expression *out;
     struct bhi_lexer lexer;
-    struct bhi_token token; /* the next one */
+    struct bhi_token token; /* the next token */
     uint32_t depth;
     struct bhi_complaint *complaint;
 };
@@ -194,7 +194,7 @@ static bool is_comparison(int kind) {
 
 enum { COMPARISON = 3, UNARY = 9 };
 
-/* How tightly a binary operator binds, from 1 on; 0: it is none. */
+/* The precedence of a binary operator, from 1 on; 0: not a binary operator. */
 static int strength(int kind) {
     switch (kind) {
     case BHI_TOKEN_OR:
@@ -240,7 +240,8 @@ static bool check_comparison(struct parser *p, const struct bhi_token *op, uint3
     return true;
 }
 
-/* Operators that bind at least as tightly as |least|. Recursion: as deep as there are strengths. */
+/* Parses operators with a precedence of at least |least|. It recurses at most once for each
+ * precedence. */
 static bool parse_binary(struct parser *p, int least, uint32_t *out) {
     if (least > UNARY) {
         return parse_unary(p, out);

@@ -1,5 +1,5 @@
-/* Weak numbers: those that are written in the text, and what is computed of nothing else. As in
- * Python, where they are computed before any array is seen. */
+/* Weak numbers: numbers in the text, and results that are computed from them alone. They are
+ * computed here, as Python computes them before it looks at any array. */
 #include "templates/fold.h"
 #include "templates/lexer.h"
 

@@ -4,7 +4,7 @@
 
 #include "templates/values.h"
 
-/* Of weak numbers, as Python computes them. */
+/* Operations on weak numbers, as Python does them. */
 bool bhi_fold_unary(struct bhi_emitter *emitter, int op, const struct bhi_value *a,
                     struct bhi_value *out_value);
 bool bhi_fold_binary(struct bhi_emitter *emitter, int op, const struct bhi_value *a,

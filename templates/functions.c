@@ -15,7 +15,7 @@ static double fold_inverse_sqrt(double x) {
     return 1 / sqrt(x);
 }
 
-/* In the order of the alphabet: bhi_function_names. */
+/* In alphabetical order, for bhi_function_names. */
 const struct bhi_function bhi_functions[] = {
     {"abs", BHI_FUNCTION_OWN, 1, 1, NULL, true, NULL},
     {"acos", BHI_FUNCTION_MATH, 1, 1, "acos", false, acos},

@@ -85,7 +85,7 @@ static bool take_number(const struct bhi_lexer *lexer, const char *at, struct bh
     if (real) {
         token->real = strtod(digits, NULL);
     } else {
-        token->integer = strtoull(digits, NULL, hex ? 16 : 10); /* 010 is ten */
+        token->integer = strtoull(digits, NULL, hex ? 16 : 10); /* not octal after a zero */
     }
     if (errno == ERANGE && !(real && token->real < 1)) {
         return bhi_refuse_at(lexer->source, at, complaint, "the number %s is too large", digits);

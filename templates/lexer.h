@@ -1,4 +1,4 @@
-/* The words of an expression. */
+/* Splits an expression into tokens. */
 #ifndef BHI_TEMPLATES_LEXER_H
 #define BHI_TEMPLATES_LEXER_H
 
@@ -8,7 +8,7 @@
 
 #include "formats/complaint.h"
 
-/* One character stands for itself; these are longer. */
+/* A token of one character is that character; the longer tokens are these. */
 enum bhi_token_kind {
     BHI_TOKEN_END = 0,
     BHI_TOKEN_NAME = 256,
@@ -23,7 +23,7 @@ enum bhi_token_kind {
     BHI_TOKEN_FLOOR_DIVIDE,  /* // */
     BHI_TOKEN_LEFT,          /* << */
     BHI_TOKEN_RIGHT,         /* >> */
-    BHI_TOKEN_BREAK,         /* end of a statement: ; or a line's end outside of parentheses */
+    BHI_TOKEN_BREAK,         /* end of a statement: ; or a line end outside parentheses */
 };
 
 struct bhi_token {
@@ -36,14 +36,15 @@ struct bhi_token {
 
 struct bhi_lexer {
     const char *source, *at;
-    uint32_t parentheses; /* how many are open: lines may end in them */
+    uint32_t parentheses; /* open parentheses; a line end inside them is ignored */
 };
 
-/* |source| is NUL-terminated; numbers are read as the current locale has them, so it has to be C.
- */
+/* Reads the next token. |source| is NUL-terminated. The current locale must be C, because it
+ * decides how numbers are read. */
 bool bhi_lexer_next(struct bhi_lexer *lexer, struct bhi_token *out_token,
                     struct bhi_complaint *complaint);
-/* "column 5: …", or "line 2, column 5: …" where there are several lines. Returns false. */
+/* Refuses with "column 5: …", or with "line 2, column 5: …" if there are several lines. Always
+ * returns false. */
 bool bhi_refuse_at(const char *source, const char *at, struct bhi_complaint *complaint,
                    const char *format, ...) __attribute__((format(printf, 4, 5)));
 

@@ -1,4 +1,4 @@
-/* Operators on values of which at least one is of an array: NumPy's ufuncs. */
+/* Operators with at least one array operand: NumPy's ufuncs. */
 #include "templates/operators.h"
 #include "templates/fold.h"
 #include "templates/lexer.h"
@@ -85,8 +85,9 @@ static int mirrored(int op) {
                                            : op;
 }
 
-/* A written integer that the array's type does not have: the answer is the same for all of it.
- * |above|: it is larger than any of them. */
+/* Returns true if the number |written| is outside the range of the array's integer type. The
+ * comparison then has the same result for all elements. *out_above: it is larger than all of them,
+ * not smaller. */
 static bool beyond(const struct bhi_value *array, const struct bhi_value *written,
                    bool *out_above) {
     if (array->form != BHI_VALUE_TYPED || written->form != BHI_VALUE_INTEGER ||
@@ -121,7 +122,7 @@ static bool emit_comparison(struct bhi_emitter *emitter, int op, const struct bh
         bhi_emit_assign(emitter, BH_DTYPE_BOOL, false, out_value, truth ? "true" : "false");
         return true;
     }
-    if (is_pair_of_64(a, b)) { /* exactly: their common type, f64, would round */
+    if (is_pair_of_64(a, b)) { /* compared exactly: their common type, f64, would round */
         const bool less = op == '<' || op == BHI_TOKEN_LESS_EQUAL || op == BHI_TOKEN_UNEQUAL;
         bhi_emit_assign(emitter, BH_DTYPE_BOOL, false, out_value,
                         "%s < int64_t(0) ? %s : uint64_t(%s) %s %s", a->text,
@@ -162,7 +163,8 @@ static bool emit_integer_division(struct bhi_emitter *emitter, int op, bh_dtype 
     return true;
 }
 
-/* By as many bits as there are or more, nothing is left, or the sign. */
+/* Shifting by the number of bits or more gives 0, or the sign for a right shift of a signed type.
+ */
 static void emit_shift(struct bhi_emitter *emitter, int op, bh_dtype dtype,
                        const struct bhi_value both[2], struct bhi_value *out_value) {
     const uint32_t bits = 8 * bhi_dtype_size(dtype);
@@ -180,8 +182,9 @@ static void emit_shift(struct bhi_emitter *emitter, int op, bh_dtype dtype,
                     unsigned_type, bits - 1, rest);
 }
 
-/* By a zero that is written: llvmpipe makes anything of that, while it divides as it should by one
- * that it does not know. Times infinity is the same. */
+/* Divides by a constant zero. It is written as a multiplication by infinity, which has the same
+ * result: llvmpipe gives arbitrary results for a division by a constant zero, but not by a zero
+ * that it learns at run time. */
 static bool emit_division_by_zero(struct bhi_emitter *emitter, const struct bhi_value *a,
                                   const struct bhi_value *b, struct bhi_value *out_value) {
     const struct bhi_value infinity = {.form = BHI_VALUE_REAL,

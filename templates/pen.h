@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 struct bhi_pen {
-    char *text; /* NUL-terminated; owned; NULL: nothing yet */
+    char *text; /* NUL-terminated; owned; NULL: empty */
     size_t length, capacity;
     bool failed;
 };

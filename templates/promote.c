@@ -21,7 +21,8 @@ static bh_dtype signed_of(uint32_t bytes) {
     return bytes == 2 ? BH_DTYPE_I16 : bytes == 4 ? BH_DTYPE_I32 : BH_DTYPE_I64;
 }
 
-/* The smallest float that holds all (f16, f32) or most (f64) of an integer's values. */
+/* The smallest float type that holds all values of an integer type of up to 16 bits (f16, f32); f64
+ * for larger ones. */
 static bh_dtype float_of(bh_dtype integer) {
     const uint32_t bytes = bhi_dtype_size(integer);
     return bytes == 1 ? BH_DTYPE_F16 : bytes == 2 ? BH_DTYPE_F32 : BH_DTYPE_F64;

@@ -1,4 +1,4 @@
-/* The types of results: NumPy's, as NEP 50 has them (NumPy 2). */
+/* The types of results, as in NumPy 2 (NEP 50). */
 #ifndef BHI_TEMPLATES_PROMOTE_H
 #define BHI_TEMPLATES_PROMOTE_H
 
@@ -10,12 +10,12 @@ bool bhi_dtype_is_float(bh_dtype dtype);
 bool bhi_dtype_is_signed(bh_dtype dtype);  /* an integer, i8 to i64 */
 bool bhi_dtype_is_integer(bh_dtype dtype); /* not bool */
 
-/* Of two arrays. */
+/* The type of an operation on two arrays. */
 bh_dtype bhi_promote(bh_dtype a, bh_dtype b);
-/* Of an array and a number that is written in the text: such a number is weak. */
+/* The type of an operation on an array and a number in the text, which is weak. */
 bh_dtype bhi_promote_integer(bh_dtype array);
 bh_dtype bhi_promote_real(bh_dtype array);
-/* What a function such as sin computes in. */
+/* The type in which a function such as sin computes. */
 bh_dtype bhi_promote_function(bh_dtype array);
 
 #endif

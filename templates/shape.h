@@ -1,4 +1,4 @@
-/* Shapes of arrays, and which shapes an expression can combine. */
+/* Shapes of arrays, and which of them an expression can combine. */
 #ifndef BHI_TEMPLATES_SHAPE_H
 #define BHI_TEMPLATES_SHAPE_H
 
@@ -13,7 +13,7 @@
 struct bhi_shape {
     uint32_t rank;
     uint64_t size[BH_MAX_RANK];
-    uint64_t count; /* of elements */
+    uint64_t count; /* number of elements */
 };
 
 struct bhi_named_shape {
@@ -21,12 +21,13 @@ struct bhi_named_shape {
     struct bhi_shape shape;
 };
 
-/* The shape of what is computed elementwise of |arrays|, as in NumPy: all of the same shape, but
- * that those of a single element go with any. None: a single element without dimensions. */
+/* The shape of the result of an elementwise operation on |arrays|. All must have the same shape;
+ * only a single element fits every shape. Without arrays the result is a single element without
+ * dimensions. */
 bool bhi_shape_join(const struct bhi_named_shape *arrays, uint32_t count,
                     struct bhi_shape *out_shape, struct bhi_complaint *complaint);
 bool bhi_shape_equal(const struct bhi_shape *a, const struct bhi_shape *b);
-/* "[3,4]" */
+/* Writes the shape as "[3,4]". */
 const char *bhi_shape_text(const struct bhi_shape *shape, char *out, size_t capacity);
 
 #endif

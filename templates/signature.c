@@ -7,7 +7,7 @@
 #include "templates/emit.h"
 #include "templates/lexer.h"
 
-/* Bits: what a shader uses of types that have to be asked for. */
+/* Bits: the extensions that a shader needs. */
 enum need {
     NEED_STORAGE_8 = 1,
     NEED_STORAGE_16 = 2,
@@ -28,7 +28,7 @@ static const char *const extensions[] = {
     "GL_EXT_shader_explicit_arithmetic_types_float64",
 };
 
-/* Of each bhi_dtype: what it is called, what an array has, what the shader needs. */
+/* For each bh_dtype: its GLSL name, the type of an array's element, and what the shader needs. */
 static const struct {
     const char *native, *element, *plain_element;
     uint32_t storage, arithmetic;
@@ -153,7 +153,7 @@ bool bhi_form_check(const struct bhi_form *form, struct bhi_complaint *complaint
             return bhi_refuse(complaint, "'%s' is neither a type nor a name for one",
                               parameter->variable);
         }
-        /* In an expression a name may be both: what is read is what was there before. */
+        /* In an expression a name may be an input and an output: reading it gives the old value. */
         for (uint32_t k = 0; k < i; k++) {
             const struct bhi_parameter *other = &form->parameters[k];
             const bool pair = form->is_expression &&
@@ -180,7 +180,7 @@ void bhi_form_fini(struct bhi_form *form) {
 /* -- types --------------------------------------------------------------------------------------
  */
 
-/* What the expression's names are at first: variables p0, p1, ... of the parameters. */
+/* Sets the initial values of the expression's names: variables p0, p1, ... for the parameters. */
 static void bind_inputs(const struct bhi_form *form, const struct bhi_variant *variant,
                         struct bhi_value *values) {
     const struct bhi_expression *e = &form->expression;
@@ -202,7 +202,7 @@ static void bind_inputs(const struct bhi_form *form, const struct bhi_variant *v
     }
 }
 
-/* Emits the expression's statements; |results|: what each output is then. */
+/* Emits the expression's statements; |results| gets the final value of each output. */
 static bool emit_expression(const struct bhi_form *form, const struct bhi_variant *variant,
                             struct bhi_emitter *emitter, struct bhi_value *results) {
     const struct bhi_expression *e = &form->expression;
@@ -302,7 +302,7 @@ static bh_dtype dtype_of(const struct writer *w, uint32_t index) {
     return (bh_dtype)w->variant->dtypes[index];
 }
 
-/* What a value is in the body's scope: GLSL's own type, or what expressions compute with. */
+/* The type of a value in the body: GLSL's own type, or the type in which expressions compute. */
 static const char *value_type(const struct writer *w, uint32_t index) {
     return w->form->is_expression ? bhi_register_type(dtype_of(w, index))
                                   : types[dtype_of(w, index)].native;
@@ -341,7 +341,7 @@ static const char *array_prefix(const struct bhi_form *form) {
     return form->is_expression ? "a" : form->grid ? "" : "bh_a_";
 }
 
-/* The name of an array: a0 in an expression's shader, the parameter's in a grid's. */
+/* The name of an array: a0, a1, ... in an expression's shader, the parameter's name in a grid's. */
 static const char *array_name(const struct writer *w, uint32_t index, char out[80]) {
     if (w->form->is_expression) {
         snprintf(out, 80, "%s%u", array_prefix(w->form), index);
@@ -376,7 +376,7 @@ static void write_interface(const struct writer *w) {
                 words);
 }
 
-/* A number that was given with the launch, from its words. */
+/* Writes a number that the launch passes as push constants, built from its words. */
 static void put_push(const struct writer *w, uint32_t index, uint32_t word) {
     const bh_dtype dtype = dtype_of(w, index);
     const char *type = value_type(w, index);
@@ -401,7 +401,7 @@ static void put_push(const struct writer *w, uint32_t index, uint32_t word) {
     }
 }
 
-/* An element, as a value. */
+/* Writes one element of an array as a value. */
 static void put_load(const struct writer *w, uint32_t index) {
     const bh_dtype dtype = dtype_of(w, index);
     const bool plain = w->form->is_expression;
@@ -435,7 +435,7 @@ static void put_store(const struct writer *w, uint32_t index, const char *value)
     }
 }
 
-/* The values that the body starts with. */
+/* Declares the values that the body starts with. */
 static void write_locals(const struct writer *w) {
     const struct bhi_form *form = w->form;
     uint32_t word = 1;
@@ -503,7 +503,8 @@ static void write_types(const struct writer *w) {
     }
 }
 
-/* A function of the element's values: it may return, and what it assigns is stored all the same. */
+/* Writes the body as a function of one element's values. The body may return early; what it has
+ * assigned is stored all the same. */
 static void write_body(const struct writer *w) {
     const struct bhi_form *form = w->form;
     bhi_pen_put(w->pen, "void bh_body(const uint i, const uint n");

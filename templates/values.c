@@ -87,8 +87,8 @@ void bhi_emit_assign(struct bhi_emitter *emitter, bh_dtype dtype, bool overflows
 /* -- conversions --------------------------------------------------------------------------------
  */
 
-/* A finite number with as many digits as bring it back, and what makes GLSL take it for the type.
- */
+/* Writes a finite number with enough digits to read back the same number, and with the suffix of
+ * its type. */
 static void put_real(struct bhi_emitter *emitter, bh_dtype dtype, double real,
                      struct bhi_value *out_value) {
     const bool wide = dtype == BH_DTYPE_F64;
@@ -97,7 +97,8 @@ static void put_real(struct bhi_emitter *emitter, bh_dtype dtype, double real,
         real = bhi_f16_to_double(bhi_f16_from_double(real));
     }
     if (dtype == BH_DTYPE_F32 && fabs(real) > (double)FLT_MAX) {
-        /* Halfway to what would be the next one: from there on it rounds to infinity. */
+        /* From halfway between the largest float and the next power of two, a number rounds to
+         * infinity. */
         real = fabs(real) >= 0x1.ffffffp127 ? copysign(INFINITY, real)
                                             : copysign((double)FLT_MAX, real);
     }
@@ -134,7 +135,7 @@ static bool put_integer(struct bhi_emitter *emitter, bh_dtype dtype, __int128 in
     if (!is_signed) {
         bhi_emit_assign(emitter, dtype, false, out_value, "%lluu%s", (unsigned long long)integer,
                         wide);
-    } else if (integer == least && bits >= 32) { /* its magnitude is no number of the type */
+    } else if (integer == least && bits >= 32) { /* its magnitude does not fit the type */
         bhi_emit_assign(emitter, dtype, false, out_value, "-%lld%s - 1%s",
                         (long long)-(integer + 1), wide, wide);
     } else {
@@ -180,7 +181,7 @@ bool bhi_emit_convert(struct bhi_emitter *emitter, const struct bhi_value *value
     } else if (from == BH_DTYPE_BOOL || bhi_dtype_is_float(from) || bhi_dtype_is_float(dtype)) {
         bhi_emit_assign(emitter, dtype, true, out_value, "%s(%s)", type, text);
     } else if (bhi_dtype_size(dtype) == 8 && bhi_dtype_size(from) < 8) {
-        /* First wider, then the other sign: two's complement. */
+        /* Widens first, then changes the sign: two's complement. */
         bhi_emit_assign(emitter, dtype, false, out_value, "%s(%s(%s))", type,
                         bhi_dtype_is_signed(from) ? "int64_t" : "uint64_t", text);
     } else {

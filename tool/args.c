@@ -38,7 +38,7 @@ static bool refuse_unknown(const struct bhi_command *command, const char *word, 
                       bhi_nearest_hint(&nearest, "--", hint));
 }
 
-/* Takes the option at words[*index]; moves *index on to the last word that belongs to it. */
+/* Reads the option at words[*index] and sets *index to the last word that belongs to it. */
 static bool take_option(struct bhi_args *args, char *const *words, size_t word_count, size_t *index,
                         struct bhi_complaint *complaint) {
     const char *word = words[*index];
@@ -57,7 +57,8 @@ static bool take_option(struct bhi_args *args, char *const *words, size_t word_c
         return bhi_refuse(complaint, "option '%s%s' takes no value", dashes, option->name);
     }
     if (option->value && !value) {
-        /* A word that is an option itself is not taken for the value: it is a forgotten value. */
+        /* A word that looks like an option is not taken as a value: the value was probably
+         * forgotten. */
         if (*index + 1 == word_count || !strncmp(words[*index + 1], "--", 2)) {
             return bhi_refuse(complaint, "option '%s%s' needs a value: %s%s %s", dashes,
                               option->name, dashes, option->name, option->value);

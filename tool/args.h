@@ -15,20 +15,21 @@ struct bhi_arg {
 
 struct bhi_args {
     const struct bhi_command *command;
-    bool help;             /* --help was given: nothing else has been checked */
+    bool help;             /* --help was given; the other words were not checked */
     struct bhi_arg *items; /* options in the order given; owned */
     size_t item_count;
     const char **operands; /* owned array of borrowed strings */
     size_t operand_count;
 };
 
-/* Parses the words after the command's name. "--opt=value" and "--opt value" are the same, options
- * and operands may mix, "--" ends the options, "-" is an operand. On failure nothing is owned. */
+/* Parses the words after the command's name. "--opt=value" and "--opt value" mean the same. Options
+ * and operands may be mixed. "--" ends the options; "-" is an operand. After a failure the caller
+ * owns nothing. */
 bool bhi_args_parse(const struct bhi_command *command, char *const *words, size_t word_count,
                     struct bhi_args *out_args, struct bhi_complaint *complaint);
 void bhi_args_free(struct bhi_args *args);
 
-/* The value of an option that was given; NULL: it was not. */
+/* The value of an option; NULL if the option was not given. */
 const char *bhi_args_value(const struct bhi_args *args, enum bhi_option_id option);
 bool bhi_args_has(const struct bhi_args *args, enum bhi_option_id option);
 

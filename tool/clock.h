@@ -1,4 +1,4 @@
-/* The clocks that the command-line program goes by, in nanoseconds. */
+/* The clocks of the command-line program, in nanoseconds. */
 #ifndef BHI_TOOL_CLOCK_H
 #define BHI_TOOL_CLOCK_H
 
@@ -11,17 +11,17 @@ static inline uint64_t bhi_clock_read(clockid_t clock) {
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-/* What waits and measurements go by: CLOCK_MONOTONIC. */
+/* CLOCK_MONOTONIC, for waits and measurements. */
 static inline uint64_t bhi_clock_ns(void) {
     return bhi_clock_read(CLOCK_MONOTONIC);
 }
 
-/* The calendar's: CLOCK_REALTIME. */
+/* CLOCK_REALTIME, for dates. */
 static inline uint64_t bhi_clock_calendar_ns(void) {
     return bhi_clock_read(CLOCK_REALTIME);
 }
 
-/* A point in time as pthread_cond_timedwait and its like take it. */
+/* Converts a point in time for pthread_cond_timedwait and similar calls. */
 static inline struct timespec bhi_clock_until(uint64_t ns) {
     return (struct timespec){.tv_sec = (time_t)(ns / 1000000000u),
                              .tv_nsec = (long)(ns % 1000000000u)};

@@ -1,4 +1,4 @@
-/* A command: its operands, its options (options.def), and everything its help says. */
+/* A command: its operands, its options (options.def), and all text of its help. */
 #ifndef BHI_TOOL_COMMAND_H
 #define BHI_TOOL_COMMAND_H
 
@@ -11,7 +11,7 @@ struct bhi_example {
 };
 
 struct bhi_section {
-    const char *title, *text; /* lines of |text| that begin with a blank are shown as they are */
+    const char *title, *text; /* a line of |text| that begins with a blank is not wrapped */
 };
 
 struct bhi_command {

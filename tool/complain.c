@@ -28,7 +28,7 @@ void bhi_complain(const char *command, const char *format, ...) {
     }
 }
 
-/* Has nobody the other end of the pipe any more? */
+/* Returns true if stdout is a pipe and no process can read from it any more. */
 static bool reader_is_gone(void) {
     struct pollfd fd = {.fd = STDOUT_FILENO, .events = POLLOUT};
     return poll(&fd, 1, 0) == 1 && (fd.revents & POLLERR);
@@ -39,8 +39,8 @@ int bhi_text_flush(const char *command, int exit_status) {
     if (flushed && !ferror(stdout)) {
         return exit_status;
     }
-    /* If an earlier write failed and nothing was left to flush, errno may have been overwritten: for
-     * a pipe the descriptor itself is asked. */
+    /* If an earlier write failed and nothing was left to flush, another call may have overwritten
+     * errno. For a pipe, poll tells whether its reader is gone. */
     const int error = errno ? errno : EIO;
     const bool gone = (!flushed && error == EPIPE) || reader_is_gone();
     if (gone && exit_status == BHI_EXIT_READY) {

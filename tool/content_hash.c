@@ -12,10 +12,10 @@ struct bhi_content_hash {
 };
 
 struct bhi_content_hash *bhi_content_hash_begin(void) {
-    /* libsodium aligns it to more than malloc does. */
+    /* libsodium needs a larger alignment than malloc gives. */
     struct bhi_content_hash *hash = aligned_alloc(_Alignof(struct bhi_content_hash), sizeof *hash);
     if (hash) {
-        (void)!sodium_init(); /* selects the implementation of this processor; any one is right */
+        (void)!sodium_init(); /* only selects a faster implementation */
         crypto_generichash_init(&hash->state, NULL, 0, BHI_CONTENT_HASH);
     }
     return hash;

@@ -1,5 +1,5 @@
-/* What a file's content is recognised by: its BLAKE2b of 256 bits, which libsodium computes, piece by
- * piece as the file is written, or at once from a file that is read. */
+/* The hash that identifies a file's content: BLAKE2b with 256 bits, from libsodium. It is computed
+ * while the file is written, or from a file that is read. */
 #ifndef BHI_TOOL_CONTENT_HASH_H
 #define BHI_TOOL_CONTENT_HASH_H
 
@@ -10,13 +10,13 @@ enum { BHI_CONTENT_HASH = 32 };
 
 struct bhi_content_hash;
 
-/* NULL: out of memory. */
+/* Returns NULL if memory ran out. */
 struct bhi_content_hash *bhi_content_hash_begin(void);
 void bhi_content_hash_add(struct bhi_content_hash *hash, const void *bytes, size_t size);
-/* Frees it, too; |out| may be NULL, |hash| as well. */
+/* Writes the hash to |out| unless that is NULL, and frees |hash|, which may be NULL. */
 void bhi_content_hash_end(struct bhi_content_hash *hash, uint8_t out[BHI_CONTENT_HASH]);
-/* Of all that is in the file behind |fd|, from its begin. 0, or an errno;
- * EINTR: a signal has asked for the end (interrupt.h). */
+/* Hashes the whole file of |fd|. Returns 0 or an errno; EINTR means that a signal asked for the end
+ * (interrupt.h). */
 int bhi_content_hash_of(int fd, uint8_t out[BHI_CONTENT_HASH]);
 
 #endif

@@ -23,7 +23,7 @@ uint64_t bhi_descriptors_raise(uint64_t wanted) {
 bool bhi_descriptors_make_room(const char *command, const char *what, uint32_t needed) {
     uint64_t limit = bhi_descriptors_raise(needed), before;
     uint32_t left;
-    do { /* what is open keeps numbers from being free, also above a limit that was lowered */
+    do { /* open descriptors can be above a limit that was lowered, so one step may not be enough */
         before = limit;
         left = bhi_fd_count_free(needed);
         limit = bhi_descriptors_raise(before + (needed - left));

@@ -12,9 +12,9 @@
 #include "tool/verdict.h"
 
 static const uint64_t slice_ns = 50000000;
-static const uint64_t start_limit_ns = 60000000000u; /* for a worker to be ready */
+static const uint64_t start_limit_ns = 60000000000u; /* for a worker to start */
 
-/* Whether the library knows |device| as a selector: a stream of it gets a worker. */
+/* Creates a stream with |device| as its selector and waits until a worker is ready. */
 static bh_status try_selector(bh_context *context, const char *device, bh_detail *detail) {
     bh_stream_options options;
     bh_stream *stream = NULL;

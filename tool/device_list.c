@@ -35,7 +35,8 @@ bh_status bhi_device_list_find(const struct bhi_device_list *list, const char *p
                                const bh_device_info **out_device, struct bhi_complaint *complaint) {
     char found[400] = "", all[400] = "";
     size_t matches = 0;
-    /* A number is an index. Names have numbers, too, which are versions: "llvmpipe (LLVM 19.1.7)". */
+    /* A number is an index. It is not looked for in names, which contain versions: "llvmpipe (LLVM
+     * 19.1.7)". */
     const bool index = part[strspn(part, "0123456789")] == '\0';
     for (size_t i = 0; i < list->count; i++) {
         const bh_device_info *device = &list->devices[i];
@@ -81,7 +82,7 @@ const bh_device_info *bhi_device_list_select(const struct bhi_device_list *list,
     return bhi_device_list_find(list, device, &found, &unused) == BH_OK ? found : NULL;
 }
 
-/* Is it one of the driver whose devices come first, the default? */
+/* Returns true for a device of the default driver, which is the driver of the first device. */
 static bool is_default(const struct bhi_device_list *list, const bh_device_info *device) {
     const size_t length = strcspn(list->devices[0].selector, ":");
     return strncmp(device->selector, list->devices[0].selector, length) == 0 &&

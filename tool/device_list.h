@@ -1,4 +1,4 @@
-/* The devices of this machine, and finding one by a part of its name. */
+/* The devices of this machine, and how to find one by a part of its name. */
 #ifndef BHI_TOOL_DEVICE_LIST_H
 #define BHI_TOOL_DEVICE_LIST_H
 
@@ -12,22 +12,24 @@ struct bhi_device_list {
     size_t count;
 };
 
-/* Asks the library; blocks while workers start. BH_NO_DEVICE where there are none. */
+/* Asks the library for the devices. Blocks while workers start. Returns BH_NO_DEVICE if there is
+ * none. */
 bh_status bhi_device_list_fetch(bh_context *context, struct bhi_device_list *out_list,
                                 bh_detail *detail);
 void bhi_device_list_free(struct bhi_device_list *list);
 
-/* DRIVER:INDEX, DRIVER, INDEX, or a part of a name, as --device has it; NULL, "" or "any": the first.
- * NULL: there is none. */
+/* Finds a device as --device does, by DRIVER:INDEX, DRIVER, INDEX, or a part of its name. NULL, ""
+ * and "any" find the first device. Returns NULL if there is none. */
 const bh_device_info *bhi_device_list_select(const struct bhi_device_list *list,
                                              const char *device);
-/* What binding a buffer is limited by, on the device that bhi_device_list_select finds; for "any" on
- * each that the library may choose. False: there is none. */
+/* The limits for binding buffers of the device that bhi_device_list_select finds. For "any" they
+ * are the strictest limits of all devices that the library may choose. Returns false if there is no
+ * device. */
 bool bhi_device_list_limits(const struct bhi_device_list *list, const char *device,
                             uint64_t *out_range, uint32_t *out_alignment);
-/* The one device whose name or driver contains |part| (letter case does not count), which is no
- * number: that is an index. BH_NO_DEVICE:
- * none does; BH_INVALID_ARGUMENT: several do; the complaint lists the selectors. */
+/* Finds the one device whose name or driver contains |part|; letter case does not count. A number
+ * is compared with the selectors only. Returns BH_NO_DEVICE if none matches and BH_INVALID_ARGUMENT
+ * if several do; the complaint lists their selectors. */
 bh_status bhi_device_list_find(const struct bhi_device_list *list, const char *part,
                                const bh_device_info **out_device, struct bhi_complaint *complaint);
 

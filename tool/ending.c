@@ -45,7 +45,7 @@ bh_status bhi_ending_code(const struct bhi_ending *ending, int exit_status) {
     return exit_status == BHI_EXIT_ENVIRON ? BH_SYSTEM : BH_INVALID_ARGUMENT;
 }
 
-/* How many digits |text| ends with, if they can be a line's number; 0: none. */
+/* Returns how many digits |text| ends with, or 0 if they are too many for a line number. */
 static size_t count_digits(const char *text, size_t length) {
     size_t digits = 0;
     while (digits < length && text[length - digits - 1] >= '0' &&
@@ -62,7 +62,8 @@ static void take_file(struct bhi_ending *ending, const char *name, size_t length
     bhi_text_clean(ending->file, sizeof ending->file, text);
 }
 
-/* NAME:LINE or NAME, |length| bytes of |text|: what is before ": error: ". */
+/* Takes NAME:LINE or NAME from the first |length| bytes of |text|, which stand before ": error: ".
+ */
 static void take_place(struct bhi_ending *ending, const char *text, size_t length) {
     const size_t digits = count_digits(text, length);
     if (digits > 0 && digits < length && text[length - digits - 1] == ':') {
@@ -72,7 +73,8 @@ static void take_place(struct bhi_ending *ending, const char *text, size_t lengt
     take_file(ending, text, length);
 }
 
-/* SOURCE: NAME(LINE, what is before "): error at": the end of a parser of HLSL. */
+/* Takes NAME and LINE from "SOURCE: NAME(LINE", which stands before "): error at" when a parser of
+ * HLSL has given up. */
 static void take_parse_place(struct bhi_ending *ending, const char *text, size_t length) {
     const size_t digits = count_digits(text, length);
     if (digits == 0 || digits == length || text[length - digits - 1] != '(') {
@@ -80,7 +82,8 @@ static void take_parse_place(struct bhi_ending *ending, const char *text, size_t
     }
     ending->line = (uint32_t)strtoul(text + length - digits, NULL, 10);
     length -= digits + 1;
-    /* A name may have colons, too; mostly it is the source's. */
+    /* SOURCE and NAME may contain ": ". Usually both are the same, which tells where NAME begins.
+     */
     const size_t half = length / 2;
     const char *colon = strstr(text, ": ");
     const size_t prefix = length > 2 && !memcmp(text, text + length - (half - 1), half - 1) &&
@@ -91,7 +94,7 @@ static void take_parse_place(struct bhi_ending *ending, const char *text, size_t
     take_file(ending, text + prefix, length - prefix);
 }
 
-/* Each line cleaned: a source can put anything there. */
+/* Cleans each line: a source can put any bytes into its compiler's messages. */
 static char *clean_lines(const char *log) {
     const size_t room = 3 * strlen(log) + 16; /* a broken byte may become a longer character */
     char *out = malloc(room);

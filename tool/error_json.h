@@ -1,4 +1,4 @@
-/* --json of a command that fails: why, as one object. */
+/* Prints the error of a failed command with --json. */
 #ifndef BHI_TOOL_ERROR_JSON_H
 #define BHI_TOOL_ERROR_JSON_H
 
@@ -6,10 +6,10 @@
 
 #include "tool/args.h"
 
-/* Runs |work|. If it fails with a complaint and |wanted|, prints {"error": {code, message, file,
- * line, log}} on standard output: a command that complains has printed no other object. Returns
- * |work|'s exit status. For commands that complain on one thread, and do not watch the ending
- * themselves. */
+/* Runs |work| and returns its exit status. If |work| fails with a complaint and |wanted| is true,
+ * prints {"error": {code, message, file, line, log}} on standard output. |work| must not print
+ * another object when it complains, must complain on one thread, and must not call
+ * bhi_ending_watch. */
 int bhi_error_json(bool wanted, int (*work)(const struct bhi_args *args),
                    const struct bhi_args *args);
 

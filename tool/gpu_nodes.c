@@ -21,7 +21,7 @@ static bool has_gpu_nodes(void) {
 bh_memory bhi_memory_for_file(bh_memory memory, const char *path) {
     struct stat status;
     if (memory != BH_MEMORY_AUTO || stat(path, &status) != 0) {
-        return memory; /* whoever opens it says why it cannot */
+        return memory; /* the code that opens it prints why it cannot */
     }
     return bhi_memory_for(memory, (uint64_t)status.st_size);
 }

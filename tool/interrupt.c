@@ -15,12 +15,12 @@
 #include "tool/clock.h"
 #include "tool/exit_status.h"
 
-static const int64_t settle_ns = 500000000; /* one that comes sooner is the first one again */
+static const int64_t settle_ns = 500000000; /* a signal within this time is the first one again */
 
-static volatile sig_atomic_t asked; /* written by the handler, once */
-static _Atomic int64_t asked_ns;    /* the handler's: when that was; two threads may be in it */
+static volatile sig_atomic_t asked; /* the first signal; written once, by the handler */
+static _Atomic int64_t asked_ns;    /* when it came; two threads may run the handler */
 static bool pipe_kills;             /* the parent did not ignore SIGPIPE */
-static int asked_fd = -1;           /* becomes readable then, for who waits in poll */
+static int asked_fd = -1;           /* becomes readable with the first signal, for poll */
 
 static void handle(int signal_number) {
     int64_t first = 0;
@@ -33,7 +33,7 @@ static void handle(int signal_number) {
         errno = error;
     } else if (now - first >= settle_ns) {
         signal(signal_number, SIG_DFL);
-        (void)!raise(signal_number); /* comes when this returns */
+        (void)!raise(signal_number); /* delivered when this handler returns */
     }
 }
 
@@ -41,21 +41,21 @@ void bhi_interrupt_watch(void) {
     static const int signals[] = {SIGINT, SIGTERM};
     struct sigaction action;
     if (asked_fd < 0) {
-        asked_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); /* without it EINTR has to do */
+        asked_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); /* if this fails, EINTR has to do */
     }
     memset(&action, 0, sizeof action);
     sigemptyset(&action.sa_mask);
     action.sa_handler = SIG_IGN;
     struct sigaction before;
     pipe_kills = sigaction(SIGPIPE, &action, &before) == 0 && before.sa_handler == SIG_DFL;
-    sigaction(SIGXFSZ, &action, NULL); /* ulimit -f: what cannot be written says so */
+    sigaction(SIGXFSZ, &action, NULL); /* with ulimit -f: write fails instead */
     action.sa_handler = handle;
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         sigaddset(&action.sa_mask, signals[i]);
     }
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         struct sigaction old;
-        /* What a parent ignores (nohup, a background job of a script) stays ignored. */
+        /* A signal that the parent ignores (nohup, a background job of a script) stays ignored. */
         if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN) {
             sigaction(signals[i], &action, NULL);
         }
@@ -77,8 +77,8 @@ int bhi_interrupt_exit_status(void) {
     return BHI_EXIT_SIGNALLED + bhi_interrupt_signal();
 }
 
-/* A signal that comes between a look at |asked| and read() would be forgotten until there is data,
- * and there may never be any. */
+/* Waits with poll before it reads: a signal that came just before a plain read() would not end it,
+ * and data may never come. */
 ssize_t bhi_interrupt_read(int fd, void *bytes, size_t size) {
     struct stat status;
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
@@ -111,7 +111,7 @@ FILE *bhi_interrupt_open(const char *path) {
     static const cookie_io_functions_t functions = {.read = read_stream, .close = close_stream};
     int fd = STDIN_FILENO;
     if (strcmp(path, "-") != 0) {
-        /* A pipe opens at once so, and it is poll that waits for whoever writes. */
+        /* O_NONBLOCK opens a pipe at once; poll then waits for the writer. */
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         const int flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
         if (flags < 0) {

@@ -9,7 +9,7 @@
 #include "formats/complaint.h"
 
 bool bhi_isolation_parse(const char *value, bh_isolation *out, struct bhi_complaint *complaint);
-/* What it takes, one after the other; NULL behind the last. */
+/* The values that the option takes, by index; NULL after the last. */
 const char *bhi_isolation_word(size_t index);
 
 #endif

@@ -6,17 +6,17 @@
 #include <jansson.h>
 #include <stdint.h>
 
-/* A string that others wrote, cleaned: always valid UTF-8. */
+/* A string from outside, cleaned: always valid UTF-8. */
 json_t *bhi_json_text(const char *text);
-/* null for 0: not known. */
+/* |value|, or null for 0, which means unknown. */
 json_t *bhi_json_known(int64_t value);
-/* As text: a number in JSON has 53 bits that can be relied on. */
+/* |number| as a string: JSON numbers are exact only up to 53 bits. */
 json_t *bhi_json_digits(uint64_t number);
-/* Milliseconds, to the microsecond. */
+/* Milliseconds with three decimals. */
 json_t *bhi_json_ms(uint64_t ns);
-/* "none", "suspected", "certain". */
+/* "none", "suspected" or "certain". */
 json_t *bhi_json_blame(bh_blame blame);
-/* Prints |value| (stolen) and a line end. */
+/* Prints |value| and a line end. Frees |value|. */
 void bhi_json_print(json_t *value);
 
 #endif

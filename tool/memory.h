@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* What can be had without swapping, in bytes; UINT64_MAX: not known. */
+/* The bytes that this machine can allocate without swapping; UINT64_MAX: unknown. */
 uint64_t bhi_memory_unused(void);
 
 #endif

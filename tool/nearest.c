@@ -3,14 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LONGEST = 64 }; /* bytes of a word that are compared; longer ones are near to nothing */
+enum { LONGEST = 64 }; /* bytes of a word that are compared; a longer word matches nothing */
 
 static size_t least_of(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
 static size_t distance(const char *a, const char *b) {
-    size_t rows[3][LONGEST + 1]; /* of the letter before, of this one, of the one before that */
+    size_t rows[3][LONGEST + 1]; /* of this letter and of the two before it */
     size_t *above = rows[0], *row = rows[1], *two_above = rows[2];
     const size_t width = strlen(b);
     for (size_t j = 0; j <= width; j++) {
@@ -41,7 +41,7 @@ void bhi_nearest_try(struct bhi_nearest *nearest, const char *candidate) {
     size_t far = distance(nearest->word, candidate);
     const size_t most = longer < 6 ? 1 + (longer > 2) : longer / 3;
     if (given > 1 && !strncmp(nearest->word, candidate, given)) {
-        far = least_of(far, 1); /* what was left out is its end */
+        far = least_of(far, 1); /* |candidate| only lacks the end of the word */
     }
     if (far > most || far >= longer || (nearest->best && far >= nearest->distance)) {
         return;

@@ -10,7 +10,7 @@
 #include "formats/npy.h"
 #include "tool/interrupt.h"
 
-/* Reads |size| bytes, fewer only at the end of the file. Returns false after an error. */
+/* Reads |size| bytes, or fewer at the end of the file. Returns false after an error. */
 static bool read_fully(struct bhi_npy_file *file, void *bytes, uint64_t size, uint64_t *out_got,
                        struct bhi_complaint *complaint) {
     uint8_t *at = bytes;
@@ -50,7 +50,8 @@ static bool read_header(struct bhi_npy_file *file, struct bhi_complaint *complai
     uint64_t got, more = 0;
     size_t start, length;
 
-    /* 10 bytes first: a format 1.0 header could be shorter than the 12 that later ones need. */
+    /* Reads 10 bytes first: a file of format 1.0 can be shorter than the 12 that later formats
+     * need. */
     if (!read_fully(file, preamble, BHI_NPY_MIN_PREAMBLE, &got, complaint)) {
         return false;
     }
@@ -74,7 +75,7 @@ static bool read_header(struct bhi_npy_file *file, struct bhi_complaint *complai
     return good;
 }
 
-/* A regular file's size tells beforehand whether the shape lies. */
+/* Checks the size of a regular file against the shape before any data is read. */
 static bool check_size(struct bhi_npy_file *file, const struct stat *status,
                        struct bhi_complaint *complaint) {
     off_t at = lseek(file->fd, 0, SEEK_CUR);
@@ -100,7 +101,7 @@ bool bhi_npy_file_open(const char *path, struct bhi_npy_file *out_file,
 
     memset(out_file, 0, sizeof *out_file);
     out_file->is_stdin = !strcmp(path, "-");
-    /* O_NONBLOCK: opening a FIFO must not wait for a writer before it is refused. */
+    /* O_NONBLOCK: without it, open would wait for the writer of a FIFO, which is refused anyway. */
     out_file->fd =
         out_file->is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (out_file->fd < 0) {
@@ -184,7 +185,7 @@ bool bhi_npy_file_read(struct bhi_npy_file *file, void *destination,
     if (!read_fully(file, destination, file->array.bytes, &got, complaint)) {
         return false;
     }
-    if (got < file->array.bytes) { /* also a file that was cut while it was read */
+    if (got < file->array.bytes) { /* also if the file was truncated meanwhile */
         return short_data(file, got, complaint);
     }
     return refuse_trailing(file, complaint);

@@ -1,9 +1,9 @@
-/* A .npy being read: a regular file, or standard input for "-".
+/* A .npy that is being read: a regular file, or standard input for "-".
  *
- * Opening reads and checks the header only; the data goes from the descriptor straight into the
- * place where it is wanted. A shape that lies about a regular file is refused on opening, by its
- * size; about a stream, when the data ends early or goes on. A stream's claim is not believed
- * beforehand: see bhi_npy_file_spool.
+ * Opening reads and checks the header only. The data is read from the descriptor directly into the
+ * caller's memory. A shape that does not fit a regular file is refused when it is opened. A shape
+ * that does not fit a stream is refused when the data ends early or continues; bhi_npy_file_spool
+ * keeps such a shape from allocating too much memory.
  */
 #ifndef BHI_TOOL_NPY_FILE_H
 #define BHI_TOOL_NPY_FILE_H
@@ -16,24 +16,25 @@
 #include "tool/values.h"
 
 struct bhi_npy_file {
-    int fd; /* -1: not open; not owned where it is standard input */
+    int fd; /* -1: not open; not owned if it is standard input */
     bool is_stdin;
-    bool size_checked; /* a regular file: its size has been checked against the shape */
-    bool interrupted;  /* a signal asked for the end while reading */
+    bool size_checked; /* a regular file whose size fits the shape */
+    bool interrupted;  /* a signal asked for the end during a read */
     struct bhi_array array;
     uint8_t *spool; /* owned */
     uint64_t spooled;
 };
 
-/* |path| "-" is standard input. On failure nothing stays open. The complaint does not name the
- * file: the caller knows which argument it came from. */
+/* Opens |path|; "-" is standard input. After a failure nothing is open. The complaint does not name
+ * the file: the caller knows which option it came from. */
 bool bhi_npy_file_open(const char *path, struct bhi_npy_file *out_file,
                        struct bhi_complaint *complaint);
-/* Reads a stream's data to its end into memory that grows only as data arrives, where the shape
- * claims more than |trusted| bytes. Does nothing for a regular file or a small claim. */
+/* If the shape of a stream needs more than |trusted| bytes, reads all data into memory that grows
+ * as data arrives. Otherwise, and for a regular file, does nothing. */
 bool bhi_npy_file_spool(struct bhi_npy_file *file, uint64_t trusted,
                         struct bhi_complaint *complaint);
-/* Puts file->array.bytes bytes at |destination|; refuses when there are fewer or more. Once. */
+/* Reads file->array.bytes bytes to |destination|. Refuses fewer or more bytes. May be called once.
+ */
 bool bhi_npy_file_read(struct bhi_npy_file *file, void *destination,
                        struct bhi_complaint *complaint);
 void bhi_npy_file_close(struct bhi_npy_file *file);

@@ -1,4 +1,5 @@
-/* The table of options, apart from the commands: what only parses their values needs no command. */
+/* The table of options. It is apart from the commands, so that code which only parses values needs
+ * no command. */
 #ifndef BHI_TOOL_OPTIONS_H
 #define BHI_TOOL_OPTIONS_H
 
@@ -22,12 +23,12 @@ enum bhi_option_count { BHI_ONCE, BHI_REQUIRED, BHI_MANY };
 
 struct bhi_option {
     const char *name;
-    const char *value; /* NULL: takes none */
+    const char *value; /* name of its value; NULL: takes none */
     enum bhi_option_count count;
     const char *text;
 };
 
-/* One number for each option of each command: BHI_RUN_GROUPS. Its place in bhi_options. */
+/* A number for each option of each command, such as BHI_RUN_GROUPS: its index in bhi_options. */
 enum bhi_option_id {
 #define BHI_OPTION(command, id, name, value, count, text) BHI_##command##_##id,
 #include "tool/options.def"
@@ -36,10 +37,10 @@ enum bhi_option_id {
 
 extern const struct bhi_option bhi_options[BHI_OPTION_COUNT];
 
-/* The options of |command|: *out_first to below the returned number. */
+/* The options of |command|: those from *out_first to below the returned index. */
 size_t bhi_command_options(enum bhi_command_id command, size_t *out_first);
 
-/* "--", or "-" of an option that is one letter. */
+/* "-" for an option of one letter, otherwise "--". */
 static inline const char *bhi_option_dashes(const struct bhi_option *option) {
     return option->name[1] ? "--" : "-";
 }

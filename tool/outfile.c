@@ -14,15 +14,15 @@
 #include "tool/interrupt.h"
 #include "tool/place.h"
 
-/* Refuses for what errno says, with |before| it. */
+/* Refuses with the text of errno after |before|. */
 static bool refuse_errno(struct bhi_outfile *file, struct bhi_complaint *complaint,
                          const char *before) {
     file->error = errno;
     return bhi_refuse(complaint, "%s: %s", before, strerror(file->error));
 }
 
-/* Makes the temporary's name: the one that was asked for, or hidden, beside the target, not to be
- * guessed. */
+/* Sets the temporary's name: the planned one, or a hidden random name. It is in the target's
+ * folder. */
 static bool name_temporary(struct bhi_outfile *file, struct bhi_complaint *complaint) {
     uint64_t random;
     if (file->planned[0]) {
@@ -37,23 +37,24 @@ static bool name_temporary(struct bhi_outfile *file, struct bhi_complaint *compl
     return true;
 }
 
-/* The target behind symbolic links, so that a link is followed, not replaced. */
+/* Resolves symbolic links, so that the link's target is replaced and not the link. */
 static char *resolve(const char *path) {
     char *real = realpath(path, NULL);
     if (real || errno != ENOENT) {
         return real;
     }
-    /* It does not exist, or is a dangling link: the file to make is where the link points. */
+    /* |path| does not exist or is a dangling link. The target of a dangling link is the file to
+     * create. */
     char link[PATH_MAX];
     ssize_t length = readlink(path, link, sizeof link - 1);
     if (length < 0) {
         return strdup(path);
     }
-    errno = ENOENT; /* what a dangling link is to the caller: nothing else is ENOENT here */
+    errno = ENOENT; /* callers take ENOENT to mean a dangling link */
     return NULL;
 }
 
-/* The folder of the file behind |path|, and its name there. */
+/* Finds the folder of |path|'s target, and the target's name in that folder. */
 static bool open_target_folder(struct bhi_outfile *file, const char *path,
                                struct bhi_complaint *complaint) {
     struct bhi_place place;
@@ -96,7 +97,7 @@ static bool open_temporary(struct bhi_outfile *file, uint64_t size,
             return false;
         }
         if (file->planned[0]) {
-            (void)unlinkat(file->folder, file->temporary, 0); /* of an attempt before this one */
+            (void)unlinkat(file->folder, file->temporary, 0); /* left by an earlier attempt */
         }
         file->fd = openat(file->folder, file->temporary,
                           O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -107,8 +108,8 @@ static bool open_temporary(struct bhi_outfile *file, uint64_t size,
     if (file->fd < 0) {
         return refuse_errno(file, complaint, "cannot be written");
     }
-    /* A replaced file keeps its mode, as if it had been written in place. Not one of somebody else,
-     * who may have had it open to all. */
+    /* A replaced file keeps its mode, as if it had been written in place. The mode of another
+     * user's file is not copied: it may be open to everybody. */
     if (exists && old.st_uid == geteuid() && fchmod(file->fd, old.st_mode & 0777) != 0) {
         return refuse_errno(file, complaint, "cannot be written");
     }
@@ -116,7 +117,8 @@ static bool open_temporary(struct bhi_outfile *file, uint64_t size,
         errno = EFBIG;
         return refuse_errno(file, complaint, "cannot be written");
     }
-    /* KEEP_SIZE: room on the disk, no zeros to read. Where it cannot be told, write tells. */
+    /* Reserves disk space; KEEP_SIZE leaves the file's size alone. If the file system cannot
+     * reserve, a full disk shows when the file is written. */
     if (size > 0 && fallocate(file->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size) != 0 &&
         (errno == ENOSPC || errno == EFBIG || errno == EDQUOT)) {
         file->error = errno;
@@ -140,8 +142,8 @@ static bool open_stdout(struct bhi_outfile *file, struct bhi_complaint *complain
     return true;
 }
 
-/* A device, a FIFO, or what a descriptor of this process is (/dev/stdout, /dev/fd/N): such a link
- * of /proc has no path that could be gone. */
+/* Opens a device, a FIFO, or a link to a descriptor of this process (/dev/stdout, /dev/fd/N). Such
+ * a link in /proc works even if its file was deleted. */
 static bool open_stream(struct bhi_outfile *file, const char *path,
                         struct bhi_complaint *complaint) {
     struct bhi_place place;
@@ -154,7 +156,7 @@ static bool open_stream(struct bhi_outfile *file, const char *path,
     if (fstatat(place.folder, place.name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
         file->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     } else if (bhi_link_is_planted(place.folder, &status, geteuid())) {
-        errno = EACCES; /* as with fs.protected_fifos */
+        errno = EACCES; /* as the kernel does with fs.protected_fifos */
     } else {
         file->fd = openat(place.folder, place.name, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
     }
@@ -204,7 +206,7 @@ bool bhi_outfile_open(const char *path, uint64_t size, struct bhi_outfile *out_f
     return false;
 }
 
-/* The target's folder, and the name of the temporary in it. */
+/* Finds the target's folder and sets the temporary's name. */
 static bool open_place(struct bhi_outfile *file, const char *path, const char *temporary,
                        struct bhi_complaint *complaint) {
     struct stat status;
@@ -264,7 +266,8 @@ static bool write_fully(struct bhi_outfile *file, const void *bytes, uint64_t si
     const uint8_t *at = bytes;
     while (size > 0) {
         ssize_t n = write(file->fd, at, size > (1u << 30) ? 1u << 30 : (size_t)size);
-        /* What has a planned name is a batch's: it ends when that is in its place. */
+        /* A file with a planned name belongs to a batch, which stops between files and not in one.
+         */
         if (n < 0 && errno == EINTR && (file->planned[0] || !bhi_interrupt_signal())) {
             continue;
         }
@@ -298,7 +301,7 @@ bool bhi_outfile_write(struct bhi_outfile *file, const void *header, size_t head
            write_fully(file, data, data_size, complaint);
 }
 
-/* Gives what was made without a name its temporary one. */
+/* Links a file that has no name yet under its temporary name. */
 static bool link_temporary(struct bhi_outfile *file, struct bhi_complaint *complaint) {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/fd/%d", file->fd);
@@ -306,7 +309,7 @@ static bool link_temporary(struct bhi_outfile *file, struct bhi_complaint *compl
         return false;
     }
     int failed = linkat(AT_FDCWD, path, file->folder, file->temporary, AT_SYMLINK_FOLLOW);
-    if (failed && errno == EEXIST && file->planned[0]) { /* of an attempt before this one */
+    if (failed && errno == EEXIST && file->planned[0]) { /* left by an earlier attempt */
         (void)unlinkat(file->folder, file->temporary, 0);
         failed = linkat(AT_FDCWD, path, file->folder, file->temporary, AT_SYMLINK_FOLLOW);
     }
@@ -327,8 +330,9 @@ static bool same_mark(const struct bhi_outfile_mark *a, const struct bhi_outfile
     return a->size == b->size && a->modified_ns == b->modified_ns;
 }
 
-/* The clock of a file system ticks every few milliseconds: what replaces a file of its own size in
- * the same tick is made a bit newer; 2 s newer where times are kept no better than that. */
+/* Makes the new file's mtime differ from the old file's if both have the same size and mtime: a
+ * file system's clock ticks only every few milliseconds. Adds 1 ns, or 2 s if the file system does
+ * not keep nanoseconds. */
 static void tell_apart(struct bhi_outfile *file) {
     static const struct timespec steps[] = {{.tv_nsec = 1}, {.tv_sec = 2}};
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
@@ -371,7 +375,7 @@ enum bhi_outfile_content bhi_outfile_compare(struct bhi_outfile *file,
         openat(file->folder, file->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     file->error = fd < 0 || fstat(fd, &status) != 0 ? errno : 0;
     bool equal = !file->error && S_ISREG(status.st_mode) && (uint64_t)status.st_size == mark->size;
-    if (equal) { /* so far */
+    if (equal) { /* as far as size and time tell */
         file->error = bhi_content_hash_of(fd, hash);
         equal = !file->error && !memcmp(hash, mark->hash, sizeof hash);
     }
@@ -386,8 +390,9 @@ bool bhi_outfile_seal(struct bhi_outfile *file, struct bhi_complaint *complaint)
     if (file->kind == BHI_OUTFILE_STREAM) {
         return true;
     }
-    /* A name that others know may be there before the content is: then one fsync does for both on
-     * many file systems. A name that nobody knows would be litter after a crash. */
+    /* Links the file under its planned name before fsync: on many file systems one fsync then
+     * covers content and name. A file with a random name is linked after fsync, since a crash would
+     * leave it behind. */
     if (file->planned[0] && !file->temporary[0] && !link_temporary(file, complaint)) {
         return false;
     }
@@ -397,7 +402,7 @@ bool bhi_outfile_seal(struct bhi_outfile *file, struct bhi_complaint *complaint)
     if (fsync(file->fd) != 0) {
         return refuse_errno(file, complaint, "fsync");
     }
-    /* Now, since a server has its own idea of when it was written. */
+    /* Asks only now: a file server may set another time than the local clock. */
     if (file->planned[0] && fstat(file->fd, &status) != 0) {
         return refuse_errno(file, complaint, "fstat");
     }

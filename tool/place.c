@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The folder's name, for a complaint. */
+/* Writes the folder's name to |out|, for a complaint. */
 static const char *name_of(int folder, char out[PATH_MAX]) {
     char link[64];
     snprintf(link, sizeof link, "/proc/self/fd/%d", folder);
@@ -35,7 +35,8 @@ bool bhi_place_is_ours(const struct stat *status, const char *path,
     return true;
 }
 
-/* Says why the walk has ended with |error|, and returns the place's error. */
+/* Refuses with a message for |error|, with which the walk ended. Returns the errno for the place.
+ */
 static int refuse(const struct bhi_links_walk *walk, int error, struct bhi_complaint *complaint) {
     char folder[PATH_MAX];
     if (error == EPERM) {

@@ -1,12 +1,14 @@
-/* Where a path leads: a folder, open, and a name in it that is no link. Nothing that others do to
- * the path afterwards changes it.
+/* Where a path leads: an open folder, and a name in it that is not a link. Once found, changes that
+ * others make to the path do not matter.
  *
- * Links are followed one at a time. One in a sticky folder that everybody can write, such as /tmp,
- * is followed only where it belongs to us or to the folder's owner, as the kernel does it with
- * fs.protected_symlinks: whether that is set or not, and for a path that is only looked up, too.
+ * Links are followed one at a time. A link in a sticky folder that everybody can write, such as
+ * /tmp, is followed only if it belongs to us or to the folder's owner. The kernel has the same rule
+ * with fs.protected_symlinks; this code applies it even if that is off, and to paths that are only
+ * looked up.
  *
- * For what we write or go by: outputs, reports, histories, state. What is only read is opened as
- * usual. */
+ * It is used for files that we write or rely on: outputs, reports, histories, state. Files that are
+ * only read are opened as usual.
+ */
 #ifndef BHI_TOOL_PLACE_H
 #define BHI_TOOL_PLACE_H
 
@@ -17,17 +19,18 @@
 
 struct bhi_place {
     int folder; /* descriptor; -1: closed */
-    char *name; /* in it, there or not; owned */
-    int error;  /* errno of the last refusal; 0: none, or nothing to do with the system */
+    char *name; /* in |folder|, whether it exists or not; owned */
+    int error;  /* errno of the last refusal; 0: none, or no system error */
 };
 
 #define BHI_PLACE_NONE {.folder = -1}
 
-/* Refuses a path whose folder is not there, one that is no file name, and links as above. */
+/* Refuses a path without a file name, a path whose folder does not exist, and links as described
+ * above. */
 bool bhi_place_find(const char *path, struct bhi_place *out_place, struct bhi_complaint *complaint);
 void bhi_place_close(struct bhi_place *place);
-/* Is |status|, of what is called |path|, ours and not to be written by others? Refuses with its
- * owner and what to do. */
+/* Refuses a file or folder |path| with |status| that belongs to another user, or that others can
+ * write. The complaint names the owner and says what to do. */
 bool bhi_place_is_ours(const struct stat *status, const char *path,
                        struct bhi_complaint *complaint);
 

@@ -10,7 +10,7 @@
 #include "tool/text.h"
 #include "tool/verdict.h"
 
-enum { DESCRIPTORS = 256 }; /* some streams, and their buffers */
+enum { DESCRIPTORS = 256 }; /* enough for a few streams and their buffers */
 
 static void log_line(bh_log_level level, const char *line, void *user) {
     static const char *const levels[] = {"error", "warning", "info", "debug"};
@@ -20,7 +20,8 @@ static void log_line(bh_log_level level, const char *line, void *user) {
             bhi_text_clean(clean, sizeof clean, line));
 }
 
-/* Who asks for a cache wants to know that there is none; the library goes on without. */
+/* Prints why there is no pipeline cache. The library continues without it, but the user asked for
+ * it. */
 static void cache_line(bh_log_level level, const char *line, void *user) {
     if (level <= BH_LOG_WARNING && !strncmp(line, "pipeline cache ", 15)) {
         char clean[1024];
@@ -33,7 +34,7 @@ bh_context *bhi_session_open_with(const char *command, bool verbose, bh_context_
                                   int *out_exit) {
     bh_context *context = NULL;
     bh_detail detail = {0};
-    (void)bhi_descriptors_raise(DESCRIPTORS); /* a low soft limit is for programs that select() */
+    (void)bhi_descriptors_raise(DESCRIPTORS); /* a low soft limit is for programs with select() */
     if (verbose) {
         options->log = log_line;
     } else if (options->cache_dir) {
@@ -50,13 +51,13 @@ bh_context *bhi_session_open(const char *command, bool verbose, const char *cach
                              int *out_exit) {
     bh_context_options options;
     bh_context_options_init(&options);
-    options.spares = 0; /* one job: a second worker would only cost time */
+    options.spares = 0; /* one job runs: a spare worker would only cost time */
     options.cache_dir = cache_dir;
     return bhi_session_open_with(command, verbose, &options, out_exit);
 }
 
-/* A refusal of the system says what allows it (BHI_REMEDY of ipc/refusal.h), one of the worker's
- * executable what names it, and what to set. */
+/* These messages end with advice already: a system limit's says what allows the call (BHI_REMEDY in
+ * ipc/refusal.h), and the worker executable's says what to set. */
 bool bhi_session_advises(const char *message) {
     return strstr(message, "; to allow it: ") || strstr(message, "the worker executable ");
 }

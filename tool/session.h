@@ -1,25 +1,26 @@
-/* A session: the one bh_context of the program. Every command makes it the same way. */
+/* A session: the one bh_context of the program. All commands create it here. */
 #ifndef BHI_TOOL_SESSION_H
 #define BHI_TOOL_SESSION_H
 
 #include <bulkhead/bulkhead.h>
 #include <stdbool.h>
 
-/* Makes a context for |command|; |verbose| prints what it logs; |cache_dir|: for
- * pipeline caches, or NULL. On failure complains and returns
- * NULL with *out_exit. */
+/* Creates a context for |command|. |verbose| prints the library's log. |cache_dir| is the folder of
+ * pipeline caches, or NULL. On failure prints a message and returns NULL; *out_exit is the exit
+ * status. */
 bh_context *bhi_session_open(const char *command, bool verbose, const char *cache_dir,
                              int *out_exit);
 
-/* The same with options of the caller's, but for the log. */
+/* As bhi_session_open, with the caller's options; only the log is set here. */
 bh_context *bhi_session_open_with(const char *command, bool verbose, bh_context_options *options,
                                   int *out_exit);
 
-/* Does the library's |message| itself say what to do? Then the advice of its status is left out. */
+/* Returns true if the library's |message| already says what to do. Then the advice of the status is
+ * not printed. */
 bool bhi_session_advises(const char *message);
 
-/* Complains that |what| failed (NULL: only the detail) and returns the exit status. What the
- * environment lacks comes with advice. */
+/* Prints that |what| failed (NULL: only the detail) and returns the exit status. Adds advice if the
+ * machine lacks something. */
 int bhi_session_fail(const char *command, const char *what, bh_status status,
                      const bh_detail *detail);
 

@@ -6,7 +6,7 @@
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
 
-static const uint64_t slice_ns = 50000000; /* between two looks at signals */
+static const uint64_t slice_ns = 50000000; /* how often signals are checked */
 
 struct task {
     void (*call)(void *);

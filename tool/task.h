@@ -1,4 +1,4 @@
-/* A call of the library that waits, and that a signal can end. */
+/* Runs a blocking call of the library so that a signal can end it. */
 #ifndef BHI_TOOL_TASK_H
 #define BHI_TOOL_TASK_H
 
@@ -6,12 +6,12 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* Runs |call| on a thread of its own. True: it has ended. False: a signal came first, and the
- * context was destroyed, which ends what the call waits for (*context is NULL then); or there can
- * be no thread, which has been said. *out_exit is what it leads to. */
+/* Runs |call| on a new thread. Returns true when |call| has returned. Returns false if a signal
+ * came first: then the context was destroyed, which ends the call, and *context is NULL. Also
+ * returns false if no thread could be started, with a message. *out_exit is the exit status. */
 bool bhi_task_run(const char *command, bh_context **context, void (*call)(void *), void *argument,
                   int *out_exit);
-/* Waits for the end of |thread|, which is joined then. False: a signal came first. */
+/* Waits for |thread| to end and joins it. Returns false if a signal came first. */
 bool bhi_task_await(pthread_t thread);
 
 #endif

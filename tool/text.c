@@ -10,7 +10,7 @@
 const char *bhi_text_clean(char *out, size_t capacity, const char *source) {
     bhi_text_line(out, capacity, source, strlen(source));
     size_t used = strlen(out);
-    while (used > 0 && out[used - 1] == ' ') { /* a trailing line end is not worth a blank */
+    while (used > 0 && out[used - 1] == ' ') { /* a trailing line end becomes no blank */
         used--;
     }
     out[used] = 0;

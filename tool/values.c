@@ -10,7 +10,7 @@
 #define MAX_ITEM 128 /* bytes of one number or name within a list */
 #define UNTYPED  ((bh_dtype)UINT8_MAX)
 
-/* Reads decimal digits at *cursor and moves past them. */
+/* Reads decimal digits at *cursor and moves *cursor past them. */
 static bool take_decimal(const char **cursor, uint64_t *out_value) {
     const char *s = *cursor;
     uint64_t value = 0;
@@ -41,7 +41,7 @@ bool bhi_parse_count(const char *text, uint64_t least, uint64_t most, uint64_t *
     return true;
 }
 
-/* A non-negative decimal number with an optional fraction, as far as it goes. */
+/* Reads a non-negative decimal number with an optional fraction, and sets *out_end past it. */
 static bool take_quantity(const char *text, const char **out_unit, double *out_number) {
     const char *end = text + strspn(text, "0123456789.");
     char digits[MAX_ITEM], *stop;
@@ -56,7 +56,7 @@ static bool take_quantity(const char *text, const char **out_unit, double *out_n
     return *stop == 0 && isfinite(*out_number);
 }
 
-/* |instead|: what to do about one that is too long. */
+/* |instead| says what to write if the duration is too long. */
 static bool take_duration(const char *text, const char *instead, uint64_t *out_ns,
                           struct bhi_complaint *complaint) {
     static const struct {
@@ -117,7 +117,7 @@ bool bhi_parse_grace(const char *text, uint64_t *out_ns, struct bhi_complaint *c
 }
 
 bool bhi_parse_tenant(const char *text, struct bhi_complaint *complaint) {
-    enum { LONGEST = 63 }; /* supervisor/stream/stream.c, too */
+    enum { LONGEST = 63 }; /* as in supervisor/stream/stream.c */
     if (!*text) {
         return bhi_refuse(complaint, "the name is empty");
     }
@@ -156,7 +156,7 @@ bool bhi_parse_size(const char *text, uint64_t *out_bytes, struct bhi_complaint 
 
 bool bhi_parse_memory_limit(const char *text, uint64_t *out_bytes,
                             struct bhi_complaint *complaint) {
-    static const uint64_t least = UINT64_C(64) << 20; /* supervisor/stream/stream.c */
+    static const uint64_t least = UINT64_C(64) << 20; /* as in supervisor/stream/stream.c */
     if (!bhi_parse_size(text, out_bytes, complaint)) {
         return false;
     }
@@ -270,7 +270,7 @@ bool bhi_parse_array(const char *text, struct bhi_array *out_array,
                      struct bhi_complaint *complaint) {
     size_t name = strcspn(text, "[:");
     const int shown = name > MAX_ITEM ? MAX_ITEM : (int)name;
-    const size_t type = strcspn(text, "x[:"); /* of a vector's name, as of a shape without colon */
+    const size_t type = strcspn(text, "x[:"); /* of a vector, or of a shape without colon */
     if (!bhi_dtype_find(text, name, &out_array->dtype)) {
         return text[type] == 'x' && text[type + 1] >= '0' && text[type + 1] <= '9' &&
                        bhi_dtype_find(text, type, &out_array->dtype)
@@ -283,7 +283,8 @@ bool bhi_parse_array(const char *text, struct bhi_array *out_array,
     }
     out_array->dimensions = 0;
     const char *cursor = text + name;
-    /* With a colon the end of the text is the bracket: shells take brackets for patterns. */
+    /* With a colon there are no brackets, which shells take for patterns: the shape ends with the
+     * text. */
     const char open = *cursor++, end = open == '[' ? ']' : '\0';
     if (!open) {
         return bhi_refuse(complaint, "'%s' has no shape: write %.*s:N", text, (int)name, text);
@@ -312,7 +313,7 @@ bool bhi_parse_array(const char *text, struct bhi_array *out_array,
     return bhi_array_measure(out_array, complaint);
 }
 
-/* Splits "TYPE:VALUE" of |item| in place; without a colon *out_type is NULL. */
+/* Splits the "TYPE:VALUE" of |item| in place. Without a colon *out_type is NULL. */
 static char *split_type(char *item, const char **out_type) {
     char *colon = strchr(item, ':');
     *out_type = NULL;
@@ -328,7 +329,7 @@ uint32_t bhi_push_size(bh_dtype dtype) {
     return dtype == BH_DTYPE_BOOL ? 4 : bhi_dtype_size(dtype);
 }
 
-/* No number, and no word for one. */
+/* Returns true if |value| is neither a number nor a word for one (true, inf). */
 static bool is_name(const char *value) {
     uint64_t bits;
     struct bhi_complaint unused;
@@ -337,7 +338,7 @@ static bool is_name(const char *value) {
            !bhi_dtype_parse(BH_DTYPE_BOOL, value, &bits, &unused);
 }
 
-/* Of a value without a type, where nobody knows better. */
+/* The type of a value that has no type, if the kernel's is unknown. */
 static bh_dtype default_type(const char *value) {
     uint64_t bits;
     struct bhi_complaint unused;
@@ -346,7 +347,7 @@ static bh_dtype default_type(const char *value) {
                                                                   : BH_DTYPE_F32;
 }
 
-/* Finds out the type of |item|, which is split; |last| is that of the item before it. */
+/* Finds the type of |item| and splits it. |last| is the type of the item before. */
 static bool take_type(char *item, bh_dtype *last, struct bhi_push_value *out,
                       struct bhi_complaint *complaint) {
     const char *type;
@@ -399,7 +400,7 @@ bool bhi_parse_push_as(const char *text, bhi_push_take *take, void *user, struct
         if (used + size > BHI_MAX_PUSH) {
             return bhi_refuse(complaint, "more than %d bytes of push constants", BHI_MAX_PUSH);
         }
-        memcpy(out_push->bytes + used, &bits, size); /* little endian, as the device */
+        memcpy(out_push->bytes + used, &bits, size); /* little endian, as on the device */
         used += size;
         if (!*cursor) {
             break;

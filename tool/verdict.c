@@ -29,7 +29,7 @@ int bhi_verdict_exit_status(bh_status status) {
     return BHI_EXIT_ENVIRON;
 }
 
-/* It has a worker's end, or the limit that was hit: the compiler gave no answer. */
+/* A verdict with a worker's end or a memory limit means that the compiler gave no answer. */
 int bhi_verdict_exit(const bh_verdict *verdict) {
     if (verdict->status == BH_COMPILE_FAILED &&
         (verdict->signal || verdict->exit_code >= 0 || verdict->limit)) {
@@ -62,7 +62,8 @@ static const char *executed_text(bh_executed executed) {
     return "unknown: it had started and did not finish; its results are lost";
 }
 
-/* From the start on the worker, or from the submission where it never got there. */
+/* The time since the worker started the submission, or since it was submitted if it never started.
+ */
 static uint64_t elapsed_ns(const bh_verdict *verdict) {
     uint64_t start = verdict->started_ns ? verdict->started_ns : verdict->submitted_ns;
     return verdict->ended_ns > start ? verdict->ended_ns - start : 0;
@@ -80,7 +81,7 @@ static void print_line(const char *label, const char *text) {
     bhi_text_clean(clean, sizeof clean, text);
     size_t room = WIDTH - LABEL;
     const char *at = clean;
-    /* The first line goes on behind the label, the others are indented as far. */
+    /* The first line follows the label; the others are indented to the same column. */
     while (strlen(at) > room) {
         size_t cut = room;
         while (cut > 0 && at[cut] != ' ') {
@@ -193,7 +194,7 @@ static void set(json_t *object, const char *key, json_t *value) {
     json_object_set_new(object, key, value);
 }
 
-/* What it ended with: the verdict's code, or that of what was complained of last. */
+/* The verdict's status, or that of the last complaint. */
 static bh_status code_of(const bh_verdict *verdict, const struct bhi_end *end) {
     if (end->exit_status == BHI_EXIT_READY) {
         return BH_OK;
@@ -204,7 +205,7 @@ static bh_status code_of(const bh_verdict *verdict, const struct bhi_end *end) {
     return bhi_ending_code(end->ending, end->exit_status);
 }
 
-/* REFUSED: there is no verdict, and no output was written. */
+/* REFUSED means that there is no verdict and that no output was written. */
 static const char *status_of(const bh_verdict *verdict, const struct bhi_end *end) {
     if (end->exit_status == BHI_EXIT_READY) {
         return "READY";
@@ -246,7 +247,8 @@ void bhi_verdict_print_json(const struct bhi_run_outcome *outcome, const struct 
     static const bh_verdict none = {.exit_code = -1};
     const bh_status code = code_of(&outcome->verdict, end);
     const struct bhi_ending *ending = end->ending;
-    /* An earlier submission's, or a load's that went well, is not about this end. */
+    /* The verdict of an earlier submission, or of a load that succeeded, does not explain this end.
+     */
     const bh_verdict *verdict = outcome->verdict.status == code ? &outcome->verdict : &none;
     const bool ran = verdict == &none && outcome->ready > 0;
     const bool told = verdict->message[0] && end->exit_status == BHI_EXIT_POISONED;

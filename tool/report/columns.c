@@ -15,9 +15,9 @@
 
 enum {
     GAP = 2,
-    NARROW = 24, /* columns that a wrapped message needs; with less it gets lines of its own */
-    LINES = 4,   /* of a wrapped message on a terminal at most */
-    WIDTH = 100, /* of a terminal that does not say, and of memory */
+    NARROW = 24, /* columns that a wrapped message needs; with fewer it goes on a line of its own */
+    LINES = 4,   /* of a wrapped message on a terminal, at most */
+    WIDTH = 100, /* of a terminal whose size is unknown, and of a stream in memory */
 };
 static const char ellipsis[] = "\xE2\x80\xA6";
 
@@ -64,11 +64,10 @@ int bhi_columns_width(FILE *stream) {
     return fd < 0 || isatty(fd) == 1 ? WIDTH : BHI_COLUMNS_WHOLE;
 }
 
-/* -- what a text takes --------------------------------------------------------------------------
- */
+/* -- width of a text -------------------------------------------------------------------------- */
 
-/* Bytes of the character at |text|, which is clean; *out_columns: what it takes. The program's own
- * locale is C, where nothing but ASCII has a width. */
+/* Returns the bytes of the first character of the clean |text|; *out_columns is its width. |locale|
+ * is needed because the program runs in the C locale, where only ASCII has a width. */
 static size_t character(const char *text, locale_t utf8, size_t *out_columns) {
     wchar_t wide = 0;
     mbstate_t state = {0};
@@ -82,7 +81,7 @@ static size_t character(const char *text, locale_t utf8, size_t *out_columns) {
     return length > 0 && length <= MB_LEN_MAX ? length : 1;
 }
 
-/* Bytes of |text| that fit into |columns|; *out_used: the columns that they take. */
+/* Returns how many bytes of |text| fit into |columns|; *out_used is their width. */
 static size_t fitting(const char *text, size_t columns, size_t *out_used) {
     locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     size_t bytes = 0, used = 0, width = 0;
@@ -101,7 +100,6 @@ static size_t fitting(const char *text, size_t columns, size_t *out_used) {
     return bytes;
 }
 
-/* Columns that |text| (UTF-8) takes on a terminal. */
 static size_t columns_of(const char *text) {
     size_t used;
     fitting(text, SIZE_MAX, &used);
@@ -143,10 +141,10 @@ static void print_cell(FILE *stream, const struct bhi_column *column, const char
     }
 }
 
-/* Writes |text| in lines of |width| columns; all but the first are indented by |indent|. */
+/* Writes |text| in lines of |width| columns. All lines but the first are indented by |indent|. */
 static void print_wrapped(FILE *stream, const char *text, size_t indent, size_t width) {
     const int fd = fileno(stream);
-    const bool cuts = fd >= 0 && isatty(fd) == 1; /* what goes to a file or a pipe is whole */
+    const bool cuts = fd >= 0 && isatty(fd) == 1; /* a file or a pipe gets the whole text */
     for (int line = 1; *text; line++) {
         size_t used;
         size_t bytes = fitting(text, width, &used);
@@ -155,7 +153,7 @@ static void print_wrapped(FILE *stream, const char *text, size_t indent, size_t 
             fprintf(stream, "%.*s%s\n", (int)bytes, text, ellipsis);
             return;
         }
-        if (text[bytes]) { /* back to the last blank, if there is one */
+        if (text[bytes]) { /* break at the last blank, if there is one */
             size_t blank = bytes;
             while (blank > 0 && text[blank] != ' ') {
                 blank--;
@@ -186,7 +184,7 @@ static void measure(const struct bhi_columns *table, bool whole, size_t *widths)
     }
 }
 
-/* |at|: where the last column begins; 0: there is no room beside the others. */
+/* |at| is where the last column begins; 0 puts the last column on a line of its own. */
 static void print_row(const struct bhi_columns *table, FILE *stream, const size_t *widths,
                       const char *const *cells, enum bhi_tone tone, size_t indent, size_t at,
                       size_t width) {
@@ -230,7 +228,7 @@ bool bhi_columns_print(const struct bhi_columns *table, FILE *stream, int indent
         at = 0;
     }
     if (!at) {
-        names[last] = ""; /* messages on lines of their own need no name */
+        names[last] = ""; /* the last column is then on lines of its own, without a heading */
     }
     print_row(table, stream, widths, names, BHI_TONE_PLAIN, (size_t)indent, at, (size_t)width);
     for (size_t row = 0; row < table->row_count; row++) {

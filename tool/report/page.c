@@ -11,8 +11,8 @@
 #include "tool/text.h"
 
 static const char begin[] = "<!DOCTYPE html>";
-/* No script at all, and nothing from elsewhere: were something to slip through the escaping, the
- * browser would still refuse it. */
+/* No scripts, and nothing from another site: if escaping failed somewhere, the browser would still
+ * refuse it. */
 static const char policy[] = "default-src 'none'; style-src 'unsafe-inline'";
 
 bool bhi_page_open(struct bhi_page *page, const char *title) {
@@ -36,7 +36,7 @@ bool bhi_page_open(struct bhi_page *page, const char *title) {
     return true;
 }
 
-/* What XML forbids although it is UTF-8: U+FFFE and U+FFFF. */
+/* U+FFFE and U+FFFF are valid UTF-8, but not allowed in XML. */
 static bool is_noncharacter(const char *at) {
     return !memcmp(at, "\xEF\xBF", 2) && ((at[2] & 0xFE) == 0xBE);
 }
@@ -84,7 +84,8 @@ void bhi_page_abandon(struct bhi_page *page) {
     *page = (struct bhi_page){0};
 }
 
-/* Jobs, outputs and histories have names, too, and a typing mistake must not cost one. */
+/* Only a page or an empty file may be replaced: a mistyped name must not overwrite an output or a
+ * history. */
 static bool is_page_or_empty(int fd) {
     char bytes[sizeof begin - 1];
     ssize_t size = pread(fd, bytes, sizeof bytes, 0);
@@ -218,8 +219,9 @@ void bhi_page_row(struct bhi_page *page) {
     page->column = 0;
 }
 
-/* |class|: the attribute with a blank before it, or empty. |labelled|: the heading comes along, as
- * the cell's text does not speak for itself: on a narrow screen a row becomes a paragraph. */
+/* |class| is the class attribute with a blank before it, or empty. |labelled| adds the column's
+ * heading to the cell: on a narrow screen each row becomes a paragraph, and the text alone may be
+ * unclear. */
 static void open_cell_of(struct bhi_page *page, const char *class, bool labelled) {
     size_t column = page->column++;
     fprintf(page->out, "<td%s", class);

@@ -1,6 +1,6 @@
 #include "tool/report/page.h"
 
-/* No '<', '>' or '&' in it: it stands in XML as it is. */
+/* It must not contain '<', '>' or '&': it is written into XML without escaping. */
 const char bhi_page_style[] =
     ":root { color-scheme: light dark; --bg: #fff; --fg: #1f2328; --dim: #59636e;\n"
     "  --line: #d1d9e0; --panel: #f6f8fa; --good: #1a7f37; --bad: #cf222e; --lost: #0969da;\n"

@@ -18,7 +18,7 @@ const char *bhi_quantity_count(char out[BHI_QUANTITY], uint64_t count) {
     return out;
 }
 
-/* Three digits that count. */
+/* Writes three significant digits. */
 static void three_digits(char *out, size_t capacity, double value, const char *unit) {
     int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
     snprintf(out, capacity, "%.*f %s", decimals, value, unit);

@@ -1,18 +1,19 @@
-/* Amounts as a person reads them. Each writes into |out| and returns it. */
+/* Amounts for people to read. Each function writes to |out| and returns it. */
 #ifndef BHI_TOOL_REPORT_QUANTITY_H
 #define BHI_TOOL_REPORT_QUANTITY_H
 
 #include <stdint.h>
 
-enum { BHI_QUANTITY = 40 }; /* bytes that any of them needs */
+enum { BHI_QUANTITY = 40 }; /* bytes that each of them needs at most */
 
 /* "1,234,567" */
 const char *bhi_quantity_count(char out[BHI_QUANTITY], uint64_t count);
 /* "850 us", "12.3 ms", "4.56 s", "3 min 07 s", "2 h 05 min", "3 d 04 h" */
 const char *bhi_quantity_time(char out[BHI_QUANTITY], uint64_t ns);
-/* On an axis that ends at |end|: as above, or "5:07", "2:00:07" where it is a minute or more. */
+/* A label of an axis that ends at |end|: as bhi_quantity_time, or "5:07", "2:00:07" if |end| is a
+ * minute or more. */
 const char *bhi_quantity_tick(char out[BHI_QUANTITY], uint64_t ns, uint64_t end);
-/* "813 a second", "0.25 a second"; "-" where no time has passed. */
+/* "813 a second", "0.25 a second"; "-" if no time has passed. */
 const char *bhi_quantity_rate(char out[BHI_QUANTITY], uint64_t count, uint64_t ns);
 /* "12.3 MiB" */
 const char *bhi_quantity_bytes(char out[BHI_QUANTITY], uint64_t bytes);

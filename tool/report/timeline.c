@@ -7,8 +7,8 @@
 #include "tool/text.h"
 
 enum {
-    WIDE_MOST = 3000, /* bars that are drawn by themselves */
-    WIDE_BINS = 3,    /* how wide they are at least */
+    WIDE_MOST = 3000, /* bars that are drawn separately, at most */
+    WIDE_BINS = 3,    /* their least width */
     BANDS = 8,
 };
 static const uint64_t cut_least_ns = 5000000000u;
@@ -61,8 +61,7 @@ void bhi_timeline_title(struct bhi_timeline *timeline, size_t bar, const char *t
     timeline->bars[bar].title = strdup(text);
 }
 
-/* -- what is cut out ----------------------------------------------------------------------------
- */
+/* -- gaps to cut out -------------------------------------------------------------------------- */
 
 struct span {
     uint64_t from, to;
@@ -73,7 +72,8 @@ static int compare_spans(const void *a, const void *b) {
     return (x->from > y->from) - (x->from < y->from);
 }
 
-/* Merges what overlaps, in place. Returns how many are left; *out_busy: their sum. */
+/* Merges overlapping spans in place. Returns how many are left; *out_busy is the sum of their
+ * lengths. */
 static size_t merge_spans(struct span *spans, size_t count, uint64_t *out_busy) {
     size_t used = 0;
     qsort(spans, count, sizeof *spans, compare_spans);
@@ -93,7 +93,7 @@ static size_t merge_spans(struct span *spans, size_t count, uint64_t *out_busy) 
     return used;
 }
 
-/* A gap that is long beside all that happened is cut down to a fiftieth of that. */
+/* Cuts each gap that is longer than a fifth of the busy time down to a fiftieth of it. */
 static void find_cuts(struct bhi_timeline *timeline, const struct span *spans, size_t count,
                       uint64_t busy) {
     uint64_t least = busy / 5 > cut_least_ns ? busy / 5 : cut_least_ns;
@@ -135,8 +135,7 @@ uint64_t bhi_timeline_time(const struct bhi_timeline *timeline, uint64_t place) 
     return time;
 }
 
-/* -- which bars are wide ------------------------------------------------------------------------
- */
+/* -- wide bars -------------------------------------------------------------------------------- */
 
 static uint64_t width_of(const struct bhi_timeline *timeline, size_t bar) {
     return bhi_timeline_place(timeline, timeline->bars[bar].to_ns) -
@@ -144,7 +143,7 @@ static uint64_t width_of(const struct bhi_timeline *timeline, size_t bar) {
 }
 
 static void choose_wide(struct bhi_timeline *timeline) {
-    uint64_t most = timeline->shown_ns / timeline->bins * WIDE_BINS; /* of those that are not */
+    uint64_t most = timeline->shown_ns / timeline->bins * WIDE_BINS; /* of bars that are not wide */
     size_t count;
     do {
         count = 0;
@@ -156,7 +155,7 @@ static void choose_wide(struct bhi_timeline *timeline) {
     } while (count > WIDE_MOST);
 }
 
-/* By row and kind, and within them as they were added. */
+/* Sorts the bars by row, then by kind. Bars of the same row and kind keep their order. */
 static void sort_bars(struct bhi_timeline *timeline) {
     size_t *starts = timeline->starts;
     size_t keys = sizeof timeline->starts / sizeof timeline->starts[0] - 1;
@@ -172,12 +171,11 @@ static void sort_bars(struct bhi_timeline *timeline) {
         timeline->order[starts[bhi_timeline_key(timeline->bars[i].row, timeline->bars[i].kind)]++] =
             (uint32_t)i;
     }
-    /* Each has moved on to where the next begins. */
+    /* each start was advanced to the start of the next key; move them back */
     memmove(starts + 1, starts, keys * sizeof *starts);
     starts[0] = 0;
 }
 
-/* Ordered by row, then by time. */
 static int compare_bars(const void *a, const void *b, void *user) {
     const struct bhi_timeline_bar *bars = user;
     const struct bhi_timeline_bar *x = &bars[*(const uint32_t *)a];
@@ -188,7 +186,7 @@ static int compare_bars(const void *a, const void *b, void *user) {
     return (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
 }
 
-/* Wide bars that overlap go below each other: each into the first band that is free. */
+/* Stacks overlapping wide bars: each bar goes into the first free band. */
 static void stack_bars(struct bhi_timeline *timeline) {
     uint64_t free_at[BANDS] = {0};
     uint32_t order[WIDE_MOST];

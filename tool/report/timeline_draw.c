@@ -7,7 +7,7 @@
 
 enum { WIDTH = 1600, HEIGHT = 24, TICKS = 5, LEAST = 3 };
 
-/* How many bars of a kind begin in a bin, and how many have ended before it. */
+/* The bars of one kind in one bin: how many begin in it, and how many have ended before it. */
 struct bin {
     uint32_t beginning, ended;
 };
@@ -24,7 +24,7 @@ static unsigned bin_of(const struct bhi_timeline *timeline, uint64_t ns) {
 
 static void open_rect(struct bhi_page *page, const struct bhi_timeline_kind *kind, double x,
                       double width, double top, double bottom) {
-    if (width < LEAST) { /* it must be seen */
+    if (width < LEAST) { /* a narrower bar would be invisible */
         width = LEAST;
     }
     if (x + width > WIDTH) {
@@ -34,8 +34,7 @@ static void open_rect(struct bhi_page *page, const struct bhi_timeline_kind *kin
             bhi_page_class(kind->tone), x, top, width, bottom - top);
 }
 
-/* -- bars that are too narrow to be seen by themselves ------------------------------------------
- */
+/* -- merged bars ------------------------------------------------------------------------------ */
 
 static void draw_run(const struct bhi_timeline *timeline, struct bhi_page *page,
                      const struct bhi_timeline_kind *kind, unsigned first, unsigned end,
@@ -114,7 +113,7 @@ static void draw_cuts(const struct bhi_timeline *timeline, struct bhi_page *page
     }
 }
 
-/* For those who cannot see it. */
+/* Writes the row's text for screen readers. */
 static void describe_row(const struct bhi_timeline *timeline, struct bhi_page *page, size_t row) {
     char number[BHI_QUANTITY];
     bhi_page_text(page, timeline->rows[row]);
@@ -150,7 +149,7 @@ static void draw_row(const struct bhi_timeline *timeline, struct bhi_page *page,
 /* -- the whole ----------------------------------------------------------------------------------
  */
 
-/* Hatchings, so that colour is not all that tells kinds apart. */
+/* Defines a pattern for each kind, so that kinds differ in more than colour. */
 static void draw_patterns(struct bhi_page *page) {
     static const struct {
         enum bhi_page_tone tone;
