@@ -8,10 +8,10 @@ static const uint8_t magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 bool bhi_npy_parse_preamble(const uint8_t *bytes, size_t size, size_t *out_start,
                             size_t *out_length, struct bhi_complaint *complaint) {
     if (size == 0) {
-        return bhi_refuse(complaint, "empty, not a .npy file");
+        return bhi_refuse(complaint, "not a .npy file: it is empty");
     }
     if (memcmp(bytes, magic, size < sizeof magic ? size : sizeof magic) != 0) {
-        return bhi_refuse(complaint, "not a .npy file (bad magic)");
+        return bhi_refuse(complaint, "not a .npy file: it does not begin with \\x93NUMPY");
     }
     if (size < BHI_NPY_MIN_PREAMBLE) {
         return bhi_refuse(complaint, "truncated header");
@@ -31,7 +31,8 @@ bool bhi_npy_parse_preamble(const uint8_t *bytes, size_t size, size_t *out_start
         *out_start = BHI_NPY_MAX_PREAMBLE;
     }
     if (length > BHI_NPY_MAX_HEADER) {
-        return bhi_refuse(complaint, "the header claims %u bytes (at most %d are read)", length,
+        return bhi_refuse(complaint,
+                          "the length of the header is given as %u bytes; the limit is %d", length,
                           BHI_NPY_MAX_HEADER);
     }
     *out_length = length;

@@ -20,22 +20,25 @@ static const struct {
 bool bhi_safetensors_parse_preamble(const uint8_t *bytes, uint64_t file_bytes, size_t *out_length,
                                     struct bhi_complaint *complaint) {
     if (file_bytes < BHI_SAFETENSORS_PREAMBLE) {
-        return bhi_refuse(complaint, "not a .safetensors file: it has %llu bytes",
-                          (unsigned long long)file_bytes);
+        return bhi_refuse(complaint, "not a .safetensors file: it has %llu bytes, the least is %d",
+                          (unsigned long long)file_bytes, BHI_SAFETENSORS_PREAMBLE);
     }
     uint64_t length = 0;
     for (int i = BHI_SAFETENSORS_PREAMBLE - 1; i >= 0; i--) {
         length = length << 8 | bytes[i];
     }
     if (length > file_bytes - BHI_SAFETENSORS_PREAMBLE) {
-        return bhi_refuse(complaint,
-                          "offset 0: the header claims %llu bytes, the file has %llu after it",
-                          (unsigned long long)length,
-                          (unsigned long long)(file_bytes - BHI_SAFETENSORS_PREAMBLE));
+        return bhi_refuse(
+            complaint,
+            "offset 0: the length of the header is given as %llu bytes, but only %llu "
+            "follow: the file is truncated, or not a .safetensors file",
+            (unsigned long long)length,
+            (unsigned long long)(file_bytes - BHI_SAFETENSORS_PREAMBLE));
     }
     if (length > BHI_SAFETENSORS_MAX_HEADER) {
-        return bhi_refuse(complaint, "offset 0: the header claims %llu bytes (at most %d are read)",
-                          (unsigned long long)length, BHI_SAFETENSORS_MAX_HEADER);
+        return bhi_refuse(
+            complaint, "offset 0: the length of the header is given as %llu bytes; the limit is %d",
+            (unsigned long long)length, BHI_SAFETENSORS_MAX_HEADER);
     }
     *out_length = (size_t)length;
     return true;
@@ -79,7 +82,7 @@ static bool read_integer(const json_t *json, uint64_t *out_value) {
 static bool read_shape(const char *name, const json_t *shape, struct bhi_tensor *out,
                        uint64_t *out_elements, struct bhi_complaint *complaint) {
     if (!json_is_array(shape)) {
-        return bhi_refuse(complaint, "tensor '%.200s': no array 'shape'", name);
+        return bhi_refuse(complaint, "tensor '%.200s': 'shape' is missing, or not an array", name);
     }
     if (json_array_size(shape) > BHI_MAX_DIMENSIONS) {
         return bhi_refuse(complaint, "tensor '%.200s': the shape has more than %d dimensions", name,
@@ -91,7 +94,8 @@ static bool read_shape(const char *name, const json_t *shape, struct bhi_tensor 
     out->dimensions = (uint32_t)json_array_size(shape);
     for (uint32_t i = 0; i < out->dimensions; i++) {
         if (!read_integer(json_array_get(shape, i), &out->shape[i])) {
-            return bhi_refuse(complaint, "tensor '%.200s': shape[%u] is not a size", name, i);
+            return bhi_refuse(
+                complaint, "tensor '%.200s': shape[%u] is not a whole number from 0 on", name, i);
         }
         empty |= out->shape[i] == 0;
         if (out->shape[i] && __builtin_mul_overflow(elements, out->shape[i], &elements)) {
@@ -113,13 +117,13 @@ static bool read_tensor(const char *name, const json_t *entry, uint64_t data_byt
     }
     if (json_object_size(entry) != 3) {
         return bhi_refuse(complaint,
-                          "tensor '%.200s': its entry has %zu keys, not dtype, shape and "
-                          "data_offsets",
+                          "tensor '%.200s': its entry has %zu keys; it must have dtype, shape and "
+                          "data_offsets, and no other",
                           name, json_object_size(entry));
     }
     const char *dtype = json_string_value(json_object_get(entry, "dtype"));
     if (!dtype) {
-        return bhi_refuse(complaint, "tensor '%.200s': no string 'dtype'", name);
+        return bhi_refuse(complaint, "tensor '%.200s': 'dtype' is missing, or not a string", name);
     }
     size_t known = 0;
     while (known < sizeof dtypes / sizeof dtypes[0] && strcmp(dtypes[known].name, dtype) != 0) {
@@ -127,7 +131,8 @@ static bool read_tensor(const char *name, const json_t *entry, uint64_t data_byt
     }
     const bool strange = known == sizeof dtypes / sizeof dtypes[0];
     if (strange && wanted) {
-        return bhi_refuse(complaint, "tensor '%.200s': dtype '%.40s' is not known", name, dtype);
+        return bhi_refuse(complaint, "tensor '%.200s': dtype '%.40s' is not supported", name,
+                          dtype);
     }
     const uint32_t width = strange ? 1 : dtypes[known].bytes;
     out->dtype = strange ? BH_DTYPE_NONE : dtypes[known].dtype;
@@ -141,27 +146,30 @@ static bool read_tensor(const char *name, const json_t *entry, uint64_t data_byt
     const json_t *offsets = json_object_get(entry, "data_offsets");
     if (json_array_size(offsets) != 2 || !read_integer(json_array_get(offsets, 0), &out->begin) ||
         !read_integer(json_array_get(offsets, 1), &end)) {
-        return bhi_refuse(complaint, "tensor '%.200s': 'data_offsets' is not a pair of offsets",
-                          name);
+        return bhi_refuse(complaint,
+                          "tensor '%.200s': 'data_offsets' is not an array of two offsets", name);
     }
     if (end < out->begin || end > data_bytes) {
-        return bhi_refuse(complaint,
-                          "tensor '%.200s': its offsets %llu..%llu do not lie in the file's %llu "
-                          "bytes of data",
-                          name, (unsigned long long)out->begin, (unsigned long long)end,
-                          (unsigned long long)data_bytes);
+        return bhi_refuse(
+            complaint,
+            "tensor '%.200s': its data_offsets, %llu and %llu, are not a range of the "
+            "%llu bytes of data in the file",
+            name, (unsigned long long)out->begin, (unsigned long long)end,
+            (unsigned long long)data_bytes);
     }
     out->bytes = end - out->begin;
     if (out->bytes != bytes && !strange) {
         return bhi_refuse(complaint,
-                          "tensor '%.200s': its shape takes %llu bytes, its offsets %llu..%llu are "
-                          "%llu",
+                          "tensor '%.200s': its dtype and shape need %llu bytes, but its "
+                          "data_offsets, %llu and %llu, hold %llu",
                           name, (unsigned long long)bytes, (unsigned long long)out->begin,
                           (unsigned long long)end, (unsigned long long)out->bytes);
     }
     if (out->begin % width) {
-        return bhi_refuse(complaint, "tensor '%.200s': its offset %llu is not aligned to %u bytes",
-                          name, (unsigned long long)out->begin, width);
+        return bhi_refuse(
+            complaint,
+            "tensor '%.200s': its data begins at offset %llu, which is not a multiple of %u", name,
+            (unsigned long long)out->begin, width);
     }
     return true;
 }
@@ -193,15 +201,16 @@ static bool check_cover(struct extent *extents, size_t count, uint64_t data_byte
         }
         if (extents[i].begin > end) {
             return bhi_refuse(complaint,
-                              "tensor '%.200s': there is a gap of %llu bytes before its offset "
-                              "%llu",
+                              "tensor '%.200s': the %llu bytes before its offset %llu belong to no "
+                              "tensor",
                               extents[i].name, (unsigned long long)(extents[i].begin - end),
                               (unsigned long long)extents[i].begin);
         }
         end = extents[i].end;
     }
     if (end != data_bytes) {
-        return bhi_refuse(complaint, "the tensors end at offset %llu, the data at %llu",
+        return bhi_refuse(complaint,
+                          "the tensors end at offset %llu, but the file's data ends at %llu",
                           (unsigned long long)end, (unsigned long long)data_bytes);
     }
     return true;
@@ -240,7 +249,7 @@ static bool refuse_unknown(json_t *root, const char *wanted, size_t count,
         }
         used += (size_t)sprintf(names + used, "%s%s", used ? ", " : ": ", name);
     }
-    return bhi_refuse(complaint, "it has no tensor '%.200s' (%zu in all%s%s)", wanted, count, names,
+    return bhi_refuse(complaint, "it has no tensor '%.200s'; it has %zu%s%s", wanted, count, names,
                       all || !used ? "" : ", ...");
 }
 

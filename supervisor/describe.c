@@ -88,13 +88,13 @@ static void say_count(struct out *out, size_t count, const char *what) {
 static const char *worker_state_name(enum bhi_worker_state state) {
     switch (state) {
     case BHI_SPAWNING:
-        return "SPAWNING";
+        return "being forked";
     case BHI_HELD:
-        return "HELD";
+        return "starting";
     case BHI_RUNNING:
-        return "RUNNING";
+        return "ready";
     case BHI_DEAD:
-        return "DEAD";
+        return "dead";
     }
     return "?";
 }
@@ -102,11 +102,11 @@ static const char *worker_state_name(enum bhi_worker_state state) {
 static const char *stream_state_name(enum bhi_stream_state state) {
     switch (state) {
     case BHI_STREAM_WANTING:
-        return "WANTING";
+        return "needs a worker";
     case BHI_STREAM_SERVED:
-        return "SERVED";
+        return "has a worker";
     case BHI_STREAM_UNAVAILABLE:
-        return "UNAVAILABLE";
+        return "unavailable";
     }
     return "?";
 }
@@ -114,11 +114,11 @@ static const char *stream_state_name(enum bhi_stream_state state) {
 static const char *zygote_state_name(enum bhi_zygote_state state) {
     switch (state) {
     case BHI_ZYGOTE_STARTING:
-        return "STARTING";
+        return "starting";
     case BHI_ZYGOTE_READY:
-        return "READY";
+        return "ready";
     case BHI_ZYGOTE_LOST:
-        return "LOST";
+        return "lost";
     }
     return "?";
 }
@@ -131,21 +131,17 @@ static void describe_worker(struct out *out, const struct bhi_worker *worker, ui
         : spare                             ? "spare worker"
                                             : "worker",
         (int)worker->core.pid);
-    if (spare && worker->state == BHI_RUNNING) {
-        say(out, ", ready");
-    } else {
-        say(out, " %s", worker_state_name(worker->state));
-    }
+    say(out, ", %s", worker_state_name(worker->state));
     if (worker->state != BHI_RUNNING) {
         say(out, " (step %s", bhi_step_name(atomic_load(&worker->progress.header->step)));
-        say_left(out, "; has to be ready ", "", worker->start_deadline_ns, now_ns);
+        say_left(out, "; must be ready ", "", worker->start_deadline_ns, now_ns);
         say(out, ")");
     }
     if (worker->core.kill != BHI_KILL_NONE) {
         say(out, ", killed: %s", worker->core.kill_text);
     }
     if (worker->reap_deadline_ns || worker->exit_known) {
-        say(out, ", gone%s", worker->exit_known ? "" : ", its exit status is awaited");
+        say(out, ", has ended%s", worker->exit_known ? "" : ", its exit status is not known yet");
     }
     if (worker->core.violated) {
         say(out, ", broke the protocol");
@@ -160,14 +156,14 @@ static void describe_worker(struct out *out, const struct bhi_worker *worker, ui
 /* The worker's own numbers are shown as they are: nothing depends on them. */
 static void describe_lane(struct out *out, const struct bhi_worker *worker) {
     const struct bhi_progress_header *header = worker->progress.header;
-    say(out, "; lane: published %llu, harvested %llu, completed %llu, started %llu, %s",
+    say(out, "; submissions: %llu sent, %llu read, %llu completed, %llu started; %s",
         (unsigned long long)worker->core.published, (unsigned long long)worker->core.harvested,
         (unsigned long long)atomic_load(&header->completed_seq),
         (unsigned long long)atomic_load(&header->started_seq),
         atomic_load(&header->sleeping) ? "asleep" : "awake");
     if (worker->core.queue_waits) {
-        say(out,
-            worker->cache.state == BHI_CACHE_WAITING ? ", waits for its pipeline cache" : ", full");
+        say(out, worker->cache.state == BHI_CACHE_WAITING ? ", waits for its pipeline cache"
+                                                          : ", its queue is full");
     }
 }
 
@@ -213,16 +209,16 @@ static void describe_oldest(struct out *out, const struct bh_stream *stream, uin
     const struct bh_event *held_by = holder(queued);
     say(out, "; event %llu is queued", (unsigned long long)queued->event->id);
     if (held_by) {
-        say(out, ", held by event %llu of stream \"%s\"", (unsigned long long)held_by->id,
+        say(out, ", waits for event %llu of stream \"%s\"", (unsigned long long)held_by->id,
             stream_of(held_by));
     } else if (stream->core.state != BHI_STREAM_SERVED) {
         say(out, ", waits for a worker");
     } else if (worker && worker->core.kill != BHI_KILL_NONE) {
-        say(out, ", waits for the worker's end");
+        say(out, ", waits for the worker to end");
     } else if (worker && worker->core.queue_waits) {
-        say(out, ", waits for room in the lane");
+        say(out, ", waits for room in the queue of the worker");
     } else {
-        say(out, ", free to go");
+        say(out, ", can be sent now");
     }
 }
 
@@ -230,7 +226,7 @@ static void describe_stream(struct out *out, const struct bh_stream *stream, uin
     const struct bhi_core_stream *core = &stream->core;
     const struct bhi_worker *worker = bhi_stream_worker(stream);
     say(out, "stream \"%s\"%s: %s; ", core->name, core->strict ? " (strict)" : "",
-        bhi_stream_rests(stream) ? "RESTING" : stream_state_name(core->state));
+        bhi_stream_rests(stream) ? "idle" : stream_state_name(core->state));
     if (stream->anywhere && stream->runs_on.known) {
         say(out, "any device, now %s; ", stream->runs_on.selector);
     }

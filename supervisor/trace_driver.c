@@ -60,8 +60,9 @@ static bh_status await(struct bhi_zygote *zygote, uint32_t index, bh_detail *det
     const uint64_t deadline_ns = zygote->trace.deadline_ns;
     bhi_context_unlock(context);
     if (!begun) {
-        return bhi_fail(detail, BH_UNAVAILABLE, 0,
-                        "bh_trace_driver: the request could not be sent to the zygote");
+        return bhi_fail(
+            detail, BH_UNAVAILABLE, 0,
+            "bh_trace_driver: the request could not be sent to the driver's process (zygote)");
     }
     for (;;) {
         uint32_t seen = atomic_load(&zygote->probe_word);
@@ -78,11 +79,13 @@ static bh_status await(struct bhi_zygote *zygote, uint32_t index, bh_detail *det
             return bhi_fail(detail, BH_UNAVAILABLE, 0, "bh_trace_driver: %s", text);
         }
         if (!ready) {
-            return bhi_fail(detail, BH_UNAVAILABLE, 0, "bh_trace_driver: the zygote is lost");
+            return bhi_fail(detail, BH_UNAVAILABLE, 0,
+                            "bh_trace_driver: the driver's process (zygote) has died");
         }
         if (bhi_futex_wait(&zygote->probe_word, seen, false, deadline_ns) == -ETIMEDOUT) {
-            return bhi_fail(detail, BH_TIMEOUT, 0,
-                            "bh_trace_driver: the zygote did not answer in time");
+            return bhi_fail(
+                detail, BH_TIMEOUT, 0,
+                "bh_trace_driver: the driver's process (zygote) did not answer in time");
         }
     }
 }

@@ -344,7 +344,7 @@ bool bhi_expression_parse(const char *text, size_t length, struct bhi_expression
         return bhi_refuse(complaint, "longer than %d bytes", BHI_EXPRESSION_BYTES);
     }
     if (memchr(text, 0, length)) {
-        return bhi_refuse(complaint, "there is a NUL in it");
+        return bhi_refuse(complaint, "it contains a NUL byte");
     }
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     e->source = malloc(length + 1);

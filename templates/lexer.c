@@ -71,7 +71,7 @@ static bool take_number(const struct bhi_lexer *lexer, const char *at, struct bh
     token->kind = real ? BHI_TOKEN_REAL : BHI_TOKEN_INTEGER;
     char digits[64];
     if (token->length >= sizeof digits) {
-        return bhi_refuse_at(lexer->source, at, complaint, "a number of over %d characters",
+        return bhi_refuse_at(lexer->source, at, complaint, "a number is longer than %d characters",
                              (int)sizeof digits - 1);
     }
     if (is_letter(*end) || *end == '.' || (hex && token->length == 2)) {

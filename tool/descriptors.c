@@ -32,8 +32,8 @@ bool bhi_descriptors_make_room(const char *command, const char *what, uint32_t n
         return true;
     }
     bhi_complain(command,
-                 "%s needs %u free file descriptors and %u of %llu are free: raise the limit "
-                 "(ulimit -n), or close some",
+                 "%s needs %u free file descriptors, but only %u of %llu are free: raise the "
+                 "limit (ulimit -n), or close some",
                  what, needed, left, (unsigned long long)limit);
     return false;
 }

@@ -400,7 +400,7 @@ bool bhi_outfile_seal(struct bhi_outfile *file, struct bhi_complaint *complaint)
         tell_apart(file);
     }
     if (fsync(file->fd) != 0) {
-        return refuse_errno(file, complaint, "fsync");
+        return refuse_errno(file, complaint, "cannot be written to disk (fsync)");
     }
     /* Asks only now: a file server may set another time than the local clock. */
     if (file->planned[0] && fstat(file->fd, &status) != 0) {
@@ -433,7 +433,7 @@ bool bhi_outfile_rename(struct bhi_outfile *file, struct bhi_complaint *complain
 bool bhi_outfile_sync_folder(struct bhi_outfile *file, struct bhi_complaint *complaint) {
     /* Some file systems cannot sync a folder (EINVAL). */
     if (fsync(file->folder) != 0 && errno != EINVAL) {
-        return refuse_errno(file, complaint, "fsync of its folder");
+        return refuse_errno(file, complaint, "its folder cannot be written to disk (fsync)");
     }
     return true;
 }

@@ -23,7 +23,7 @@ static void log_line(bh_log_level level, const char *line, void *user) {
 /* Prints why there is no pipeline cache. The library continues without it, but the user asked for
  * it. */
 static void cache_line(bh_log_level level, const char *line, void *user) {
-    if (level <= BH_LOG_WARNING && !strncmp(line, "pipeline cache ", 15)) {
+    if (level <= BH_LOG_WARNING && !strncmp(line, "pipeline cache:", 15)) {
         char clean[1024];
         (void)user;
         fprintf(stderr, "bulkhead: %s\n", bhi_text_clean(clean, sizeof clean, line));

@@ -229,7 +229,7 @@ static bool try_lock(struct bhi_journal *journal, const char *path, bool *out_ag
         close(journal->lock_fd);
         journal->lock_fd = -1;
         *out_again = true;
-        return bhi_refuse(complaint, "%.600s is removed again and again", path);
+        return bhi_refuse(complaint, "%.600s was removed each time it was opened", path);
     }
     journal->made_lock = made;
     return true;

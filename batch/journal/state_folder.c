@@ -28,7 +28,8 @@ static int make(const struct bhi_place *place, const char *path, struct bhi_comp
         return -1;
     }
     if (fsync(place->folder) != 0) {
-        bhi_refuse(complaint, "%.600s: its folder: fsync: %s", path, strerror(errno));
+        bhi_refuse(complaint, "%.600s: its folder cannot be written to disk (fsync): %s", path,
+                   strerror(errno));
         return -1;
     }
     return openat(place->folder, place->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -84,7 +84,8 @@ static const struct bhi_run_binding *find_unsynced(const struct bhi_work *work,
     for (uint32_t i = 0; i < count_of(work); i++) {
         const struct bhi_run_binding *binding = binding_of(work, i);
         if (binding->out.folder >= 0 && binding->out.error) {
-            bhi_refuse(complaint, "fsync of its folder: %s", strerror(binding->out.error));
+            bhi_refuse(complaint, "its folder cannot be written to disk (fsync): %s",
+                       strerror(binding->out.error));
             return binding;
         }
     }

@@ -211,7 +211,7 @@ static bool start_threads(struct bhi_chaos_run *run, struct bhi_complaint *compl
         error = pthread_create(&run->clock, NULL, bhi_run_watch_clock, run);
     }
     run->has_clock = !error;
-    return !error || bhi_refuse(complaint, "a thread: %s", strerror(error));
+    return !error || bhi_refuse(complaint, "a thread cannot be started: %s", strerror(error));
 }
 
 static bool begin(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
@@ -424,7 +424,7 @@ static bool run_it(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
     pthread_mutex_unlock(&run->lock);
     const int error = pthread_create(&run->injector, NULL, bhi_run_inject, run);
     if (error) {
-        return bhi_refuse(complaint, "a thread: %s", strerror(error));
+        return bhi_refuse(complaint, "a thread cannot be started: %s", strerror(error));
     }
     if (run->options->replay) {
         play_again(run, &pacer);

@@ -83,7 +83,7 @@ bool bhi_outside_start(struct bhi_outside *outside, struct bhi_complaint *compla
     const pid_t host = getpid();
     *outside = (struct bhi_outside){.socket = -1};
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-        return bhi_refuse(complaint, "a socket for the second process: %s", strerror(errno));
+        return bhi_refuse(complaint, "no socket for the second process: %s", strerror(errno));
     }
     const pid_t pid = fork();
     if (pid == 0) {
@@ -96,7 +96,7 @@ bool bhi_outside_start(struct bhi_outside *outside, struct bhi_complaint *compla
     close(ends[1]);
     if (pid < 0) {
         close(ends[0]);
-        return bhi_refuse(complaint, "the second process: %s", strerror(errno));
+        return bhi_refuse(complaint, "the second process cannot be started: %s", strerror(errno));
     }
     *outside = (struct bhi_outside){.pid = pid, .socket = ends[0]};
     return true;

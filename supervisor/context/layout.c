@@ -57,8 +57,8 @@ bh_status bhi_layout_check(const char *name, size_t our_size, size_t their_size,
         return BH_OK;
     }
     return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                    "%s: %s: the size of a %s is given as %zu; the first had %zu bytes, that of "
-                    "library %s has %zu",
+                    "%s: %s: the program says that a %s has %zu bytes; its first version has %zu, "
+                    "and that of library %s has %zu: build the program with the library's headers",
                     call, what, name, their_size, first_size(name), bh_version_string(), our_size);
 }
 
@@ -67,11 +67,11 @@ bh_status bhi_layout_check_options(const char *name, size_t our_size, size_t the
     if (is_known(name, our_size, their_size)) {
         return BH_OK;
     }
-    return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                    "%s: %s.struct_size is %zu, which is not the size of a %s: the first had %zu "
-                    "bytes, that of library %s has %zu; call %s_init",
-                    call, what, their_size, name, first_size(name), bh_version_string(), our_size,
-                    name);
+    return bhi_fail(
+        detail, BH_INVALID_ARGUMENT, 0,
+        "%s: %s.struct_size is %zu, which is not the size of a %s: its first version has "
+        "%zu bytes, and that of library %s has %zu; call %s_init",
+        call, what, their_size, name, first_size(name), bh_version_string(), our_size, name);
 }
 
 /* The part of a caller's struct that the library does not know must be zero. */

@@ -25,8 +25,8 @@ bh_status bhi_room_check(const char *call, const char *what, uint32_t need, bh_d
     }
     (void)getrlimit(RLIMIT_NOFILE, &limit);
     bhi_fail(detail, BH_SYSTEM, 0,
-             "%s: %s needs %u free file descriptors and %u of %llu are free: raise the limit "
-             "(ulimit -n), or close some",
+             "%s: %s needs %u free file descriptors, but only %u of %llu are free: raise the "
+             "limit (ulimit -n), or close some",
              call, what, need, left, (unsigned long long)limit.rlim_cur);
     return no_descriptor(detail);
 }
@@ -37,7 +37,7 @@ bh_status bhi_room_check_process(const char *call, bh_detail *detail) {
         return BH_OK;
     }
     bhi_fail(detail, BH_SYSTEM, 0,
-             "%s: a worker needs %u file descriptors, and the hard limit is %llu: raise it "
+             "%s: a worker needs %u file descriptors, but the hard limit is %llu: raise it "
              "(ulimit -n %u)",
              call, BHI_ROOM_PROCESS, (unsigned long long)limit.rlim_max, ADVISED);
     return no_descriptor(detail);

@@ -65,9 +65,10 @@ static bh_status take_range(const struct bhi_file *file, const bh_file_source *s
                         (unsigned long long)source->offset, (unsigned long long)there);
     }
     return bhi_fail(detail, BH_LOAD_FAILED, 0,
-                    CALL ": %s: offset %llu and size %llu leave the file of %llu bytes", file->name,
-                    (unsigned long long)source->offset, (unsigned long long)source->size,
-                    (unsigned long long)there);
+                    CALL
+                    ": %s: offset %llu and size %llu reach past the end of the file of %llu bytes",
+                    file->name, (unsigned long long)source->offset,
+                    (unsigned long long)source->size, (unsigned long long)there);
 }
 
 /* -- the calls -------------------------------------------------------------------------------- */

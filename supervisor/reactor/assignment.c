@@ -88,7 +88,7 @@ static void start_zygote(bh_context *context, const char *driver) {
     struct bhi_zygote *zygote = bhi_zygote_start(context, driver);
     if (!zygote) {
         bh_detail why;
-        bhi_fail(&why, BH_NO_MEMORY, ENOMEM, "starting a zygote");
+        bhi_fail(&why, BH_NO_MEMORY, ENOMEM, "the driver's process (zygote) cannot be started");
         bhi_context_lock(context);
         no_zygote(context, driver, &why, false);
         bhi_context_pump_unlock(context);
@@ -321,7 +321,7 @@ void bhi_assignment_zygote_failed(struct bhi_zygote *zygote) {
     bh_detail why = zygote->failure;
     const bool mute = why.status == BH_OK || zygote->mute;
     if (why.status == BH_OK) {
-        bhi_fail(&why, BH_UNAVAILABLE, 0, "the zygote died while it started");
+        bhi_fail(&why, BH_UNAVAILABLE, 0, "the driver's process (zygote) died while it started");
     }
     context->mute_starts = mute ? context->mute_starts + 1 : 0;
     /* What has been a worker's executable may be replaced at this moment: that is tried again. */
@@ -329,8 +329,8 @@ void bhi_assignment_zygote_failed(struct bhi_zygote *zygote) {
     if (!context->has_had_zygote && context->mute_starts >= MUTE_STARTS) {
         hopeless = true;
         bhi_fail(&why, BH_UNAVAILABLE, 0,
-                 "the worker executable %.200s ended %u times without a word when it was "
-                 "started" BHI_WORKER_REMEDY "%s",
+                 "the worker executable %.200s was started %u times and ended each time without "
+                 "a message" BHI_WORKER_REMEDY "%s",
                  context->settings.worker_path, MUTE_STARTS, context->settings.worker_remedy);
     }
     no_zygote(context, zygote->requested, &why, hopeless);

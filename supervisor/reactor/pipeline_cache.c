@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 /* How long a worker's first kernel waits for the cache. The opener answers within milliseconds of a
- * processor, and has 5 s for them on a busy machine, as for STORE_NS. A folder that does not answer in that
- * time (a dead mount) costs it once: PAUSE_NS. */
+ * processor, and has 5 s for them on a busy machine, as for STORE_NS. A folder that does not answer
+ * in that time (a dead mount) costs it once: PAUSE_NS. */
 #define LOAD_NS   (5000ull * 1000000)
 #define STORE_NS  (5000ull * 1000000)  /* how long a file that is written is waited for */
 #define STOP_NS   (3000ull * 1000000)  /* how long the end of the context waits for all of them */
@@ -116,18 +116,20 @@ static bool ask(bh_context *context, const struct cache_job *job, bool store, ui
     if (status != BH_OK) {
         bhi_context_say(context, BH_LOG_WARNING, "%s", detail.message);
     } else if (done.error) {
-        bhi_context_say(context, BH_LOG_WARNING,
-                        "pipeline cache %s…, in %s: it cannot be %s: %s%s%s", file, cache->folder,
-                        store ? "written" : "read", done.what, done.what[0] ? ": " : "",
-                        strerror(done.error));
+        bhi_context_say(
+            context, BH_LOG_WARNING,
+            "pipeline cache: %s… in the folder %s cannot be %s, so kernels are compiled "
+            "again: %s%s%s",
+            file, cache->folder, store ? "written" : "read", done.what, done.what[0] ? ": " : "",
+            strerror(done.error));
     } else {
         *out_bytes = done.bytes <= request.room ? done.bytes : 0;
         if (done.what[0]) {
-            bhi_context_say(context, BH_LOG_WARNING, "pipeline cache %s…, in %s: %s", file,
-                            cache->folder, done.what);
+            bhi_context_say(context, BH_LOG_WARNING, "pipeline cache: %s… in the folder %s: %s",
+                            file, cache->folder, done.what);
         } else if (*out_bytes) {
-            bhi_context_say(context, BH_LOG_DEBUG, "pipeline cache %s…, in %s: %llu bytes %s", file,
-                            cache->folder, (unsigned long long)*out_bytes,
+            bhi_context_say(context, BH_LOG_DEBUG, "pipeline cache: %s... in %s: %llu bytes %s",
+                            file, cache->folder, (unsigned long long)*out_bytes,
                             store ? "written" : "read");
         }
     }

@@ -74,7 +74,8 @@ static bool ready(struct bhi_zygote *zygote, const struct bhi_msg_zygote_ready *
     zygote->pidfd = pidfd;
     snprintf(zygote->driver, sizeof zygote->driver, "%s", message->driver);
     if (error) {
-        bhi_fail(&zygote->failure, BH_UNAVAILABLE, -error, "watching the zygote");
+        bhi_fail(&zygote->failure, BH_UNAVAILABLE, -error,
+                 "the driver's process (zygote) cannot be watched");
     } else {
         zygote->state = BHI_ZYGOTE_READY;
         zygote->context->has_had_zygote = true;
@@ -165,7 +166,7 @@ static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *messag
         worker->exit_code_kind = CLD_EXITED;
         worker->exit_status = 0;
         snprintf(worker->core.kill_text, sizeof worker->core.kill_text,
-                 "the zygote could not fork: %s",
+                 "the driver's process (zygote) could not fork: %s",
                  strerrorname_np(message->spawn_failed.error)
                      ? strerrorname_np(message->spawn_failed.error)
                      : "?");
@@ -206,7 +207,8 @@ bool bhi_zygote_listen(struct bhi_zygote *zygote) {
     if (zygote->state == BHI_ZYGOTE_STARTING &&
         bhi_now_ns() - zygote->deaf_since_ns >= DEAF_START_NS) {
         bhi_context_lock(zygote->context);
-        bhi_fail(&zygote->failure, BH_UNAVAILABLE, EMFILE, "listening to the zygote");
+        bhi_fail(&zygote->failure, BH_UNAVAILABLE, EMFILE,
+                 "no descriptor is left for messages of the driver's process (zygote)");
         bhi_context_unlock(zygote->context);
         return false;
     }

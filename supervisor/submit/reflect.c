@@ -54,7 +54,8 @@ static bh_status reflect_once(bh_kernel *kernel, bh_stream *stream, uint64_t dea
     }
     if (bhi_event_await(event, deadline_ns) != BH_OK) {
         bh_event_release(event);
-        return bhi_fail(detail, BH_TIMEOUT, 0, "bh_kernel_reflect: not compiled in time");
+        return bhi_fail(detail, BH_TIMEOUT, 0,
+                        "bh_kernel_reflect: the kernel was not compiled in time");
     }
     status = event->verdict.status;
     if (status != BH_OK) {

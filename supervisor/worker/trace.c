@@ -120,7 +120,7 @@ void bhi_trace_end(struct bhi_zygote_trace *trace, bool done, const char *text) 
         bhi_trace_unknown(trace->page, call, sizeof call);
         if (call[0]) {
             snprintf(trace->line, sizeof trace->line,
-                     "driver %s (%.80s) makes a system call that its table does not know: %.160s "
+                     "driver %s (%.80s) makes a system call that its table does not list: %.160s "
                      "(table made for %.60s)",
                      seen.driver, seen.version[0] ? seen.version : "version unknown", call,
                      seen.made_for);

@@ -186,7 +186,7 @@ struct bhi_zygote *bhi_zygote_start(bh_context *context, const char *driver) {
     zygote->warden_source = (struct bhi_control_source){BHI_SOURCE_WARDEN_PIDFD, zygote};
     zygote->start_deadline_ns = bhi_deadline_ns(START_TIMEOUT_NS);
     int error = 0;
-    if (bhi_room_check("starting a zygote", "it", BHI_ROOM_ZYGOTE + BHI_ROOM_WORKER,
+    if (bhi_room_check("starting the driver's process", "it", BHI_ROOM_ZYGOTE + BHI_ROOM_WORKER,
                        &zygote->failure) != BH_OK) {
         zygote->state = BHI_ZYGOTE_LOST;
     } else if ((error = launch(zygote)) != 0) {

@@ -141,7 +141,7 @@ expect_status 1
 expect_stdout "40 jobs: 20 done, 20 failed"
 expect_sql "SELECT count(*) FROM jobs WHERE id GLOB 'g*' AND state = 'done'" 20
 expect_sql "SELECT message FROM jobs WHERE id = 'b7'" \
-    "out 1=bad/7.npy:f32[1000]: fsync of its folder: Operation not permitted"
+    "out 1=bad/7.npy:f32[1000]: its folder cannot be written to disk (fsync): Operation not permitted"
 if [ -z "$(ls -A bad)" ]; then passed=$((passed + 1)); else fail "something is left"; fi
 rm -rf jobs.jsonl.state good bad
 

@@ -44,7 +44,7 @@ case_name="a hard one is told before anything runs"
 (ulimit -n 223 && cli chaos --seed 1 --count 2; echo "$status" > .status)
 status=$(< .status)
 expect_status 3
-expect_stderr "a run with 2 streams needs 224 free file descriptors and "
+expect_stderr "a run with 2 streams needs 224 free file descriptors, but only "
 expect_stderr " of 223 are free"
 if [ "$(wc -l < .stderr)" -eq 1 ]; then passed=$((passed + 1)); else fail "not one line"; fi
 expect_empty .stdout

@@ -257,7 +257,7 @@ ready
 if [ "$(wc -l < .stdout)" -eq 303 ]; then passed=$((passed + 1)); else fail "not 303 lines"; fi
 expect_stdout "block.$(printf '%0180d' 299)"
 safetensors bad.safetensors '{"t":{"dtype":"F32","shape":[4,3],"data_offsets":[0,40]}}' 40
-refuses "bad.safetensors: tensor 't': its shape takes 48 bytes, its offsets 0..40 are 40 (LOAD_FAILED)" \
+refuses "bad.safetensors: tensor 't': its dtype and shape need 48 bytes, but its data_offsets, 0 and 40, hold 40 (LOAD_FAILED)" \
     inspect bad.safetensors
 refuses "nowhere.npy: No such file or directory" inspect nowhere.npy
 refuses "FILE x.npz: a .npz file is not read; unzip it" inspect x.npz

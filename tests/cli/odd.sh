@@ -75,7 +75,7 @@ INPUT=$sq odd INVALID_ARGUMENT "standard input is taken by KERNEL" run - --json 
 
 # -- what is no input ------------------------------------------------------------------------------
 for file in dir:directory pipe:FIFO loop:levels dangling:'No such file' nowhere.npy:'No such file' \
-    empty.npy:empty text.npy:magic cut.npy:'truncated header' tail.npy:'too long' /dev/zero:device \
+    empty.npy:empty text.npy:x93NUMPY cut.npy:'truncated header' tail.npy:'too long' /dev/zero:device \
     x.npy:tensor:'No such file'; do
     odd LOAD_FAILED "${file##*:}" "${r[@]}" --in "0=${file%:*}" "${y[@]}"
 done
@@ -145,13 +145,13 @@ odd usage "unexpected argument 'extra'" "${r[@]}" "${both[@]}" extra
 odd usage "option '--in' needs a value" run "$sq" --groups 1 --in --json
 
 # -- others ----------------------------------------------------------------------------------------
-case_name="a cache that cannot be is told of"
+case_name="a cache that cannot be read is reported"
 for command in "run $sq --groups 1 ${both[*]}" "eval y=x --in x=x.npy --out y=y.npy"; do
     # shellcheck disable=SC2086 # words
     cli $command --cache-dir x.npy
     expect_status 0
-    expect_stderr "bulkhead: pipeline cache "
-    expect_stderr "/x.npy: it cannot be read: open the folder: Not a directory"
+    expect_stderr "bulkhead: pipeline cache: "
+    expect_stderr "/x.npy cannot be read, so kernels are compiled again: open the folder: Not a directory"
 done
 rm -f y.npy
 case_name="a page is not mixed with the summary"

@@ -271,8 +271,8 @@ head -c 1000 m.safetensors > cut.safetensors
 head -c 1000 x.npy > cut.npy
 mkfifo fifo
 out=(--groups 1 --out '1=new.npy:f32[100000]')
-for pair in "m.safetensors:v=it has no tensor 'v' (1 in all: w) (LOAD_FAILED)" \
-    "cut.safetensors:w=its offsets 0..400000 do not lie in the file's" \
+for pair in "m.safetensors:v=it has no tensor 'v'; it has 1: w (LOAD_FAILED)" \
+    "cut.safetensors:w=its data_offsets, 0 and 400000, are not a range of the" \
     "cut.npy=truncated: the shape needs 400000 bytes" "fifo=it is a FIFO, not a regular file" \
     "x.npy:w=No such file or directory (to bind a tensor use --in with a file name that ends" \
     ".=it is a directory" "/proc/self/maps=its file system generates the content on reading" \

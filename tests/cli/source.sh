@@ -76,7 +76,7 @@ ready
 "$NPY" check square x.npy y.npy || fail "wrong result"
 rm y.npy
 does_not_compile "use.comp:5: error: '#error' : there is no flag" run use.comp "${use[@]}" -D 'OP=*'
-does_not_compile "use.comp:2: error: '#include' : 'deep/first.glsl' was not found in the files given" \
+does_not_compile "use.comp:2: error: '#include' : no file named 'deep/first.glsl' was given" \
     run use.comp "${square[@]}"
 refuses "k.spv is SPIR-V: -D and -I are for GLSL" run "$(cp "$SHADERS/square.spv" k.spv; echo k.spv)" \
     "${square[@]}" -D A

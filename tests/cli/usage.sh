@@ -143,8 +143,8 @@ for pair in "fortran:Fortran order" "big:big-endian" "object:object arrays" "str
     "complex:dtype '<c8' is not supported" "longer:truncated: the shape needs 68 bytes of data, but only 64 follow" \
     "shorter:too long: the shape needs 60 bytes of data, but 64 follow the header" "overflow:the shape has more elements than 64 bits can count" \
     "huge:truncated" "negative:the shape has a negative dimension" "twice:malformed header: key 'descr' twice" \
-    "evil:malformed header: not a dictionary" "magic:not a .npy file (bad magic)" "version:.npy format 9.0" "header:truncated header" \
-    "claims:the header claims" "empty:empty" "cut:truncated"; do
+    "evil:malformed header: not a dictionary" "magic:not a .npy file: it does not begin" "version:.npy format 9.0" "header:truncated header" \
+    "claims:the length of the header is given as" "empty:not a .npy file: it is empty" "cut:truncated"; do
     file=${pair%%:*}.npy
     refuses "--in 0=$file: ${pair#*:}" "${run[@]}" --in "0=$file" "${out[@]}"
     [ "$file" = empty.npy ] || [ ! -e owned ] || fail "it evaluated the header"

@@ -65,7 +65,7 @@ for what in "format Exec format error" "interpreter No such file or directory"; 
 done
 # It runs, and is no worker.
 for file in "$folder/ends" "$folder/dies" /bin/true; do
-    wrong "$file" "ended 3 times without a word when it was started" "the process that opens files" "$to_set"
+    wrong "$file" "was started 3 times and ended each time without a message" "the process that opens files" "$to_set"
 done
 for command in eval inspect chaos; do
     case_name="$command: a worker that ends"
@@ -83,5 +83,5 @@ case_name="a process that has ended before it is told anything"
 cli_of() { BULKHEAD=$DENIED cli "$@"; }
 cli_of here messages "$BULKHEAD" devices
 expect_status 3
-expect_stderr "ended 3 times without a word when it was started; to correct it: install this library's bulkhead-worker there"
+expect_stderr "was started 3 times and ended each time without a message; to correct it: install this library's bulkhead-worker there"
 finish

@@ -62,8 +62,8 @@ static void says_what_everybody_does(void) {
     BHT_STR_HAS(text, "context: open");
     BHT_STR_HAS(text, " 2 streams, ");
     BHT_STR_HAS(text, " 1 zygote\n");
-    expect_line(text, "stream \"first\"", "SERVED");
-    snprintf(part, sizeof part, "worker %d RUNNING; lane: published 2, harvested 0", (int)s.pid);
+    expect_line(text, "stream \"first\"", "has a worker");
+    snprintf(part, sizeof part, "worker %d, ready; submissions: 2 sent, 0 read", (int)s.pid);
     expect_line(text, "stream \"first\"", part);
     expect_line(text, "stream \"first\"", "2 in flight, 0 queued");
     /* 600 times 20 s less what has passed */
@@ -72,10 +72,10 @@ static void says_what_everybody_does(void) {
     expect_line(text, "stream \"first\"", part);
     expect_line(text, "stream \"first\"", " ms, its deadline is in 119"); /* of 12000 s */
     expect_line(text, "stream \"second\"", "0 in flight, 1 queued");
-    snprintf(part, sizeof part, "event %llu is queued, held by event %llu of stream \"first\"",
+    snprintf(part, sizeof part, "event %llu is queued, waits for event %llu of stream \"first\"",
              (unsigned long long)bh_event_id(s.held), (unsigned long long)bh_event_id(s.running));
     expect_line(text, "stream \"second\"", part);
-    expect_line(text, "zygote \"", "READY");
+    expect_line(text, "zygote \"", "ready");
 
     fx_kill(s.pid, SIGKILL);
     fx_expect(s.held, BH_WORKER_SIGNAL);
@@ -106,7 +106,7 @@ static void workers_without_a_stream_and_streams_without_a_worker(void) {
     BHT_EQ(bh_stream_create(context, &none, &deviceless, NULL), BH_OK);
     BHT_EQ(bh_stream_wait_ready(deviceless, FX_SECONDS, NULL), BH_NO_DEVICE);
     bh_context_describe(context, text, sizeof text);
-    expect_line(text, "stream \"deviceless\"", "UNAVAILABLE; no worker");
+    expect_line(text, "stream \"deviceless\"", "unavailable; no worker");
     expect_line(text, "stream \"deviceless\"", "trouble: ");
     bh_stream_release(served);
     bh_stream_release(deviceless);
@@ -205,11 +205,12 @@ static const struct {
     const char *says[4];
 } broken[] = {
     {BHT_TEST_WITH(broken_hang, 2, 0),
-     {"has not ended in time", "stream \"first\": SERVED", " of stream \"first\"",
+     {"has not ended in time", "stream \"first\": has a worker", " of stream \"first\"",
       "killed after "}},
     {BHT_TEST_WITH(broken_lock, 2, 0), {"its lock has been held", "killed after "}},
     {BHT_TEST(broken_assert),
-     {"bh_event_wait(s.held", "stream \"first\": SERVED", " of stream \"first\"", "exit status 1"}},
+     {"bh_event_wait(s.held", "stream \"first\": has a worker", " of stream \"first\"",
+      "exit status 1"}},
 };
 
 static void a_failing_test_says_what_its_streams_do(void) {

@@ -186,7 +186,7 @@ static void errors_have_file_and_line(void) {
         {"bad.glsl", "// fine\n\nuint bad() { return missing; }\n", 0}};
     refused(context, &source, BH_COMPILE_FAILED, &detail);
     BHT_STR_HAS(detail.message, "bh_kernel_create_glsl: test.comp:2: error: ");
-    BHT_STR_HAS(detail.message, "'bad.glsl' was not found in the files given");
+    BHT_STR_HAS(detail.message, "no file named 'bad.glsl' was given");
     source.includes = includes;
     source.include_count = 1;
     refused(context, &source, BH_COMPILE_FAILED, &detail);
@@ -335,7 +335,7 @@ static void nothing_is_read_from_disk(void) {
     for (size_t i = 0; i < BHT_COUNT(names); i++) {
         char text[200], wanted[200];
         snprintf(text, sizeof text, "#version 450\n#include \"%s\"\nvoid main() {}\n", names[i]);
-        snprintf(wanted, sizeof wanted, "'%s' was not found in the files given", names[i]);
+        snprintf(wanted, sizeof wanted, "no file named '%s' was given", names[i]);
         bh_glsl_source source = source_of(text);
         refused(context, &source, BH_COMPILE_FAILED, &detail);
         BHT_STR_HAS(detail.message, wanted);

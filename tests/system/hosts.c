@@ -370,7 +370,8 @@ static void a_host_out_of_descriptors(void) {
     bh_stream *second = fx_stream(context, "second", FX_SECONDS);
     /* All that goes to the worker is made in one go: lane, progress, sockets. */
     static char text[8192];
-    WAIT_UNTIL(bh_context_describe(context, text, sizeof text) && strstr(text, "SPAWNING"), 20000);
+    WAIT_UNTIL(bh_context_describe(context, text, sizeof text) && strstr(text, "being forked"),
+               20000);
     int count = hog(fds, LIMIT);
     BHT_GT(count, 0);
     fx_kill(zygote, SIGCONT);
@@ -430,7 +431,8 @@ static void out_of_descriptors_while_another_runs(void) {
     WAIT_UNTIL(bht_process_state(zygote) == 'T', 20000);
     bh_stream *second = fx_stream(context, "second", FX_SECONDS);
     static char text[8192];
-    WAIT_UNTIL(bh_context_describe(context, text, sizeof text) && strstr(text, "SPAWNING"), 20000);
+    WAIT_UNTIL(bh_context_describe(context, text, sizeof text) && strstr(text, "being forked"),
+               20000);
     int count = hog(fds, LIMIT);
     fx_kill(zygote, SIGCONT);
     bh_detail detail;

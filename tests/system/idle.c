@@ -55,7 +55,7 @@ static void a_stream_without_work_has_no_worker(void) {
     BHT_EQ(bht_count_descendants(getpid()), PROCESSES_A_CONTEXT + PROCESSES_A_WORKER);
     char text[4096];
     bh_context_describe(s.context, text, sizeof text);
-    BHT_STR_HAS(text, "stream \"b\": RESTING; no worker");
+    BHT_STR_HAS(text, "stream \"b\": idle; no worker");
     /* Who waits for it gets one. */
     BHT_GT(fx_ready(b), 0);
     run(&s, a);

@@ -143,7 +143,7 @@ static void what_is_listed(void) {
     const char bad[] = "{" TENSOR("t", "U16", "4", "0,8") ", " TENSOR("u", "U8", "4", "8,10") "}";
     write_safetensors("t", sizeof bad - 1, bad, 10);
     BHT_EQ(list(context, tensors, 2, &count, &detail), BH_LOAD_FAILED);
-    BHT_STR_HAS(detail.message, "bh_file_tensors: t: tensor 'u': its shape takes 4 bytes");
+    BHT_STR_HAS(detail.message, "bh_file_tensors: t: tensor 'u': its dtype and shape need 4 bytes");
     BHT_EQ(count, 0);
     free(tensors);
     bh_context_destroy(context);

@@ -123,7 +123,7 @@ static void ranges(void) {
         source.size = bad[i].size;
         refused(context, &source, BH_LOAD_FAILED,
                 bad[i].size == BH_WHOLE_SIZE ? "is outside the file of 10 bytes"
-                                             : "leave the file of 10 bytes");
+                                             : "reach past the end of the file of 10 bytes");
     }
     source.offset = 10;
     source.size = BH_WHOLE_SIZE;
@@ -152,20 +152,22 @@ static void bad_safetensors(void) {
         size_t bytes;
         const char *words;
     } cases[] = {
-        {"{" TENSOR("b", "F32", "2", "0,8") "}", 8, "it has no tensor 't' (1 in all: b)"},
+        {"{" TENSOR("b", "F32", "2", "0,8") "}", 8, "it has no tensor 't'; it has 1: b"},
         {"{" TENSOR("t", "F32", "2", "0,8") "," TENSOR("b", "F32", "2", "4,12") "}", 12,
          "tensors 't' and 'b' overlap at offset 4"},
         {"{" TENSOR("t", "F32", "2", "0,8") "," TENSOR("b", "F32", "2", "12,20") "}", 20,
-         "tensor 'b': there is a gap of 4 bytes before its offset 12"},
+         "tensor 'b': the 4 bytes before its offset 12 belong to no tensor"},
         {"{" TENSOR("a", "U8", "1", "0,1") "," TENSOR("t", "F32", "1", "1,5") "}", 5,
-         "tensor 't': its offset 1 is not aligned to 4 bytes"},
+         "tensor 't': its data begins at offset 1, which is not a multiple of 4"},
         {"{" TENSOR("t", "F32", "2", "0,8") "}", 7,
-         "tensor 't': its offsets 0..8 do not lie in the file's 7 bytes of data"},
-        {"{" TENSOR("t", "F32", "2", "8,0") "}", 8, "tensor 't': its offsets 8..0 do not lie"},
-        {"{" TENSOR("t", "F32", "2", "0,8") "}", 9, "the tensors end at offset 8, the data at 9"},
+         "tensor 't': its data_offsets, 0 and 8, are not a range of the 7 bytes of data"},
+        {"{" TENSOR("t", "F32", "2", "8,0") "}", 8,
+         "tensor 't': its data_offsets, 8 and 0, are not a range"},
+        {"{" TENSOR("t", "F32", "2", "0,8") "}", 9,
+         "the tensors end at offset 8, but the file's data ends at 9"},
         {"{" TENSOR("t", "F32", "3", "0,8") "}", 8,
-         "tensor 't': its shape takes 12 bytes, its offsets 0..8 are 8"},
-        {"{" TENSOR("t", "C64", "1", "0,8") "}", 8, "tensor 't': dtype 'C64' is not known"},
+         "tensor 't': its dtype and shape need 12 bytes, but its data_offsets, 0 and 8, hold 8"},
+        {"{" TENSOR("t", "C64", "1", "0,8") "}", 8, "tensor 't': dtype 'C64' is not supported"},
         {"{" TENSOR("t", "F32", "2", "0,8") "," TENSOR("t", "F32", "2", "0,8") "}", 8, "duplicate"},
         {"{" TENSOR("t", "F32", "9223372036854775807,2", "0,8") "}", 8,
          "tensor 't': more bytes than 64 bits can count"},
@@ -174,13 +176,16 @@ static void bad_safetensors(void) {
         {"{" TENSOR("t", "U8", "9223372036854775808", "0,8") "}", 8, "too big"},
         {"{" TENSOR("t", "U8", "0,9223372036854775807,9223372036854775807", "0,0") "}", 0,
          "the shape has more elements than 64 bits can count"},
-        {"{" TENSOR("t", "U8", "-1", "0,8") "}", 8, "tensor 't': shape[0] is not a size"},
-        {"{" TENSOR("t", "U8", "8.0", "0,8") "}", 8, "tensor 't': shape[0] is not a size"},
-        {"{" TENSOR("t", "U8", "8", "0,8,9") "}", 8, "'data_offsets' is not a pair"},
-        {"{" TENSOR("t", "U8", "8", "\"0\",8") "}", 8, "'data_offsets' is not a pair"},
+        {"{" TENSOR("t", "U8", "-1", "0,8") "}", 8,
+         "tensor 't': shape[0] is not a whole number from 0 on"},
+        {"{" TENSOR("t", "U8", "8.0", "0,8") "}", 8,
+         "tensor 't': shape[0] is not a whole number from 0 on"},
+        {"{" TENSOR("t", "U8", "8", "0,8,9") "}", 8, "'data_offsets' is not an array of two"},
+        {"{" TENSOR("t", "U8", "8", "\"0\",8") "}", 8, "'data_offsets' is not an array of two"},
         {"{\"t\":{\"dtype\":\"U8\",\"shape\":[8]}}", 8, "tensor 't': its entry has 2 keys"},
         {"{\"t\":[]}", 8, "tensor 't': its entry is not an object"},
-        {"{\"t\":{\"dtype\":8,\"shape\":[8],\"data_offsets\":[0,8]}}", 8, "no string 'dtype'"},
+        {"{\"t\":{\"dtype\":8,\"shape\":[8],\"data_offsets\":[0,8]}}", 8,
+         "'dtype' is missing, or not a string"},
         {"{\"__metadata__\":{\"t\":1}," TENSOR("t", "U8", "8", "0,8") "}", 8,
          "'__metadata__': 't' is not a string"},
         {"[]", 0, "the header is not a JSON object"},
@@ -207,21 +212,23 @@ static void bad_safetensors(void) {
     fx_mapped(beside);
     bh_buffer_release(beside);
     source.tensor = "b";
-    refused(context, &source, BH_LOAD_FAILED, "dtype 'F8_E8M0' is not known");
+    refused(context, &source, BH_LOAD_FAILED, "dtype 'F8_E8M0' is not supported");
     source.tensor = "t";
     write_safetensors("bad", strlen(strange), strange, 10);
-    refused(context, &source, BH_LOAD_FAILED, "the tensors end at offset 9, the data at 10");
+    refused(context, &source, BH_LOAD_FAILED,
+            "the tensors end at offset 9, but the file's data ends at 10");
     write_safetensors("bad", 10, "{}", 0);
     refused(context, &source, BH_LOAD_FAILED,
-            "the header claims 10 bytes, the file has 2 after it");
+            "the length of the header is given as 10 bytes, but only 2 follow");
     write_safetensors("bad", UINT64_MAX, "{}", 0);
-    refused(context, &source, BH_LOAD_FAILED, "the header claims 18446744073709551615 bytes");
+    refused(context, &source, BH_LOAD_FAILED,
+            "the length of the header is given as 18446744073709551615 bytes");
     BHT_EQ(truncate("bad", 100 << 20), 0);
     int fd = open("bad", O_WRONLY | O_CLOEXEC);
     const uint8_t length[8] = {0, 0, 0, 2}; /* 32 MiB */
     BHT_EQ(pwrite(fd, length, 8, 0), 8);
     close(fd);
-    refused(context, &source, BH_LOAD_FAILED, "claims 33554432 bytes (at most 16777216 are read)");
+    refused(context, &source, BH_LOAD_FAILED, "given as 33554432 bytes; the limit is 16777216");
     fx_write_file("bad", "1234567", 7);
     refused(context, &source, BH_LOAD_FAILED, "not a .safetensors file: it has 7 bytes");
     source.tensor = "__metadata__";
@@ -272,11 +279,12 @@ static void bad_npy(void) {
         size_t size;
         const char *words;
     } cases[] = {
-        {"", 0, "empty, not a .npy file"},
-        {"\x93NUMPX\x01\x00\x01\x00x", 11, "bad magic"},
+        {"", 0, "not a .npy file: it is empty"},
+        {"\x93NUMPX\x01\x00\x01\x00x", 11, "not a .npy file: it does not begin"},
         {"\x93NUMPY\x01\x00\x76\x00{", 11, "truncated header at offset 10"},
         {"\x93NUMPY\x01\x00", 8, "truncated header"},
-        {"\x93NUMPY\x02\x00\xff\xff\xff\x7f{", 13, "the header claims 2147483647 bytes"},
+        {"\x93NUMPY\x02\x00\xff\xff\xff\x7f{", 13,
+         "the length of the header is given as 2147483647 bytes"},
         {"\x93NUMPY\x04\x00\x01\x00 ", 11, ".npy format 4.0"},
         {"\x93NUMPY\x01\x00\x01\x00 ", 11, "malformed header: not a dictionary"},
     };
@@ -336,7 +344,7 @@ static void arguments(void) {
     bad.tensor = longer;
     refused(context, &bad, BH_INVALID_ARGUMENT, "longer than 1023 bytes");
     longer[1023] = 0;
-    refused(context, &bad, BH_LOAD_FAILED, "the header claims");
+    refused(context, &bad, BH_LOAD_FAILED, "the length of the header is given as");
 
     bh_buffer *plain = fx_buffer(context, 16);
     bh_event *event = (bh_event *)(uintptr_t)1;

@@ -137,7 +137,7 @@ static shaderc_include_result *include(void *data, const char *name, int type, c
     inclusions->bytes += !found ? 0 : found->text.length;
     if (!found) {
         snprintf(inclusion->text, sizeof inclusion->text,
-                 "'%.200s' was not found in the files given for #include", name);
+                 "no file named '%.180s' was given for #include (-I, source.includes)", name);
     } else if (depth > MAX_DEPTH) {
         snprintf(inclusion->text, sizeof inclusion->text,
                  "'%.150s': includes are nested deeper than %u; does it include itself?", name,

@@ -143,7 +143,8 @@ static int clone_zygote(struct warden *warden, struct bhi_zygote_config *config,
     }
     int r = bhi_sandbox_map_ids(warden->pid, &config->ids, failure);
     if (r == 0 && write(go[1], "g", 1) != 1) {
-        r = bhi_error_set_errno(failure, BH_SYSTEM, errno, "the zygote died at once");
+        r = bhi_error_set_errno(failure, BH_SYSTEM, errno,
+                                "the driver's process (zygote) died at once");
     }
     /* The pipe stays open. Its hang-up tells the workers that the host has ended. It also tells the
      * zygote that we have ended, if we died before it set PDEATHSIG. */
@@ -193,13 +194,13 @@ static void host_is_gone(const struct warden *warden) {
 static const char *stage_text(uint32_t stage) {
     switch (stage) {
     case BHI_ZYGOTE_CLONED:
-        return "before it had done anything";
+        return "before it did anything";
     case BHI_ZYGOTE_LOADING:
         return "while it loaded the driver";
     case BHI_ZYGOTE_ROOTING:
         return "while it made the worker's root";
     case BHI_ZYGOTE_SCOUTING:
-        return "while it looked which devices there are";
+        return "while it listed the devices";
     default:
         return "while it served";
     }
@@ -214,10 +215,10 @@ static int zygote_is_gone(const struct warden *warden, const struct bhi_driver *
                                                                         : BHI_EXIT_START_FAILED;
     }
     struct bhi_error failure;
-    bhi_error_set_errno(&failure, BH_UNSUPPORTED, 0, "the zygote %s %d %s (%s)",
-                        info->si_code == CLD_EXITED ? "exited with" : "was killed by signal",
-                        info->si_status, stage_text(atomic_load(&warden->stage->stage)),
-                        driver->library);
+    bhi_error_set_errno(
+        &failure, BH_UNSUPPORTED, 0, "the driver's process (zygote) %s %d %s (driver library %s)",
+        info->si_code == CLD_EXITED ? "exited with" : "was killed by signal", info->si_status,
+        stage_text(atomic_load(&warden->stage->stage)), driver->library);
     return answer(&failure);
 }
 

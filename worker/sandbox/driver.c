@@ -501,8 +501,8 @@ int bhi_driver_load(struct bhi_driver *driver, struct bhi_error *failure) {
     if (!dlsym(driver->handle, "vk_icdNegotiateLoaderICDInterfaceVersion") ||
         !dlsym(driver->handle, "vk_icdGetInstanceProcAddr")) {
         return bhi_error_set_errno(failure, BH_NO_DEVICE, 0,
-                                   "%s is not a Vulkan driver: no vk_icd… symbols",
-                                   driver->library);
+                                   "driver %s: %s is not a Vulkan driver: no vk_icd… functions",
+                                   driver->info->name, driver->library);
     }
     struct link_map *map = NULL;
     if (dlinfo(driver->handle, RTLD_DI_LINKMAP, &map) == 0 && map->l_name[0] == '/') {
@@ -515,7 +515,8 @@ int bhi_driver_load(struct bhi_driver *driver, struct bhi_error *failure) {
     if (threads != 1) {
         return bhi_error_set_errno(
             failure, BH_UNSUPPORTED, 0,
-            "driver %s started %d threads when it was loaded: it cannot be forked from",
+            "driver %s started %d threads when it was loaded; a process with threads cannot "
+            "fork workers",
             driver->info->name, threads - 1);
     }
     return 0;
@@ -532,7 +533,7 @@ PFN_vkGetInstanceProcAddr bhi_driver_entry(const struct bhi_driver *driver,
     VkResult result = negotiate(&version);
     if (result != VK_SUCCESS || version < 2) {
         bhi_error_set_errno(failure, BH_UNSUPPORTED, 0,
-                            "driver %s refused interface version 5 (VkResult %d)",
+                            "driver %s refused interface version 5 of Vulkan loaders (VkResult %d)",
                             driver->info->name, result);
         return NULL;
     }

@@ -155,9 +155,8 @@ int bhi_driver_manifest(const struct bhi_driver_info *info, char *library, size_
         }
     }
     if (!found) {
-        snprintf(seen, seen_size,
-                 "%s: no manifest in %s names the library %s (manifests found: %u)", info->name,
-                 where, info->libraries[0], search.manifests);
+        snprintf(seen, seen_size, "%s: no manifest in %s names the library %s (manifests read: %u)",
+                 info->name, where, info->libraries[0], search.manifests);
         library[0] = '\0';
         return -ENOENT;
     }

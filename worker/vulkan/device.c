@@ -25,7 +25,8 @@ bool bhi_vk_instance_create(struct bhi_vk_api *api, const struct bhi_backend_con
         (void)api->EnumerateInstanceVersion(&version);
     }
     if (version < VK_API_VERSION_1_2) {
-        bhi_error_set(error, BH_UNSUPPORTED, "the Vulkan driver speaks %u.%u; 1.2 is needed",
+        bhi_error_set(error, BH_UNSUPPORTED,
+                      "the driver supports Vulkan %u.%u; Bulkhead needs 1.2 or later",
                       VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
         return false;
     }
@@ -275,7 +276,8 @@ static bool open_physical(struct bhi_vk_device *d, const struct bhi_backend_conf
     VkPhysicalDeviceProperties basic;
     d->api.GetPhysicalDeviceProperties(d->physical, &basic);
     if (basic.apiVersion < VK_API_VERSION_1_2) {
-        bhi_error_set(error, BH_UNSUPPORTED, "%s speaks Vulkan %u.%u; 1.2 is needed",
+        bhi_error_set(error, BH_UNSUPPORTED,
+                      "device %s supports Vulkan %u.%u; Bulkhead needs 1.2 or later",
                       basic.deviceName, VK_API_VERSION_MAJOR(basic.apiVersion),
                       VK_API_VERSION_MINOR(basic.apiVersion));
         return false;
