@@ -55,8 +55,8 @@ struct bench_saxpy_push {
 /* One side. Times are nanoseconds. */
 struct bench_side {
     const char *name;
-    /* A dispatch and its wait, |count| times, one sample each. Of BENCH_COUNT its result, the counter,
-     * is read and checked as well. */
+    /* A dispatch and its wait, |count| times, one sample each. Of BENCH_COUNT its result, the
+     * counter, is read and checked as well. */
     void (*round_trip)(void *self, enum bench_kernel kernel, uint64_t *samples, size_t count);
     /* The same, polling for the end instead of sleeping; NULL: the side chooses by itself. */
     void (*round_trip_polling)(void *self, enum bench_kernel kernel, uint64_t *samples,

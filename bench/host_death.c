@@ -9,9 +9,9 @@
  * host does not wait for them. --workers kills a worker, not the host. --warden kills the host's
  * warden in the same moment, --each prints each process's end.
  *
- * --strict: exit status 3 where a bound is missed. They are for a host that is killed while a guarded
- * kernel runs: each of the neighbour's jobs within STALL_MS, the last process gone within GONE_MS in
- * the median. --stall and --gone replace them.
+ * --strict: exit status 3 where a bound is missed. They are for a host that is killed while a
+ * guarded kernel runs: each of the neighbour's jobs within STALL_MS, the last process gone within
+ * GONE_MS in the median. --stall and --gone replace them.
  *
  * The neighbour is a context of this program's own, with one small job after the other. The host is
  * this program once more (--host X Y). */

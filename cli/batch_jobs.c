@@ -43,8 +43,8 @@ static void note_bad(struct bhi_batch_jobs *jobs, size_t line, const char *id, c
     jobs->bads[jobs->bads_count++] = bad;
 }
 
-/* A file that holds something else than jobs has thousands of lines that are not JSON. The first few
- * are listed, then bhi_batch_jobs_read prints their number. */
+/* A file that holds something else than jobs has thousands of lines that are not JSON. The first
+ * few are listed, then bhi_batch_jobs_read prints their number. */
 static bool complaint_repeats(struct bhi_batch_jobs *jobs, const struct bhi_complaint *complaint) {
     return !strncmp(complaint->text, BHI_JOB_NOT_JSON, strlen(BHI_JOB_NOT_JSON)) &&
            ++jobs->not_json > MOST_NOT_JSON;

@@ -22,8 +22,8 @@ static bool capacity_valid(uint64_t capacity, uint64_t page) {
     return capacity >= page && capacity <= UINT32_MAX && (capacity & (capacity - 1)) == 0;
 }
 
-/* Maps the header, the ring, and the ring again, as one address range of page + 2 × capacity bytes.
- * Returns NULL and errno on failure. */
+/* Maps the header, the ring, and the ring again, as one address range of page + 2 × capacity
+ * bytes. Returns NULL and errno on failure. */
 static uint8_t *map_twice(int fd, uint64_t page, uint64_t capacity, int protection) {
     uint8_t *base = mmap(NULL, page + 2 * capacity, PROT_NONE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

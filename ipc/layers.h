@@ -43,7 +43,7 @@ const struct bhi_layer_info *bhi_layer_info(uint32_t layer);
 #define BHI_FEATURE_ABORT_WORD      (1ull << 17) /* what runs can be told to end */
 #define BHI_FEATURE_WHOLE_LOOPS     (1ull << 18) /* no loop is cut short by the driver */
 #define BHI_FEATURE_MEMORY_EXPORT   (1ull << 20) /* its memory can be shared between processes */
-#define BHI_FEATURE_WHOLE_GRIDS     (1ull << 19) /* nor is a grid of more than 2^32 - 1 workgroups */
+#define BHI_FEATURE_WHOLE_GRIDS     (1ull << 19) /* nor is one of more than 2^32 - 1 workgroups */
 #define BHI_FEATURE_SENTINEL        (1ull << 21) /* another process can set abort words */
 
 #endif

@@ -14,7 +14,8 @@ enum bhi_trace_phase {
     BHI_TRACE_WARM_UP, /* the first dispatch; behind filter A */
     BHI_TRACE_RUNNING, /* compiles, imports, allocations, dispatches; behind filter B */
     BHI_TRACE_MEMORY,  /* device memory: made, exported, imported by another, copied; behind B */
-    /* A sentinel: its device, behind filter A; importing, setting and forgetting words, behind B. */
+    /* A sentinel: its device, behind filter A; importing, setting and forgetting words, behind B.
+     */
     BHI_TRACE_SENTINEL,
     BHI_TRACE_WORDS,
     BHI_TRACE_PHASES

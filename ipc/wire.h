@@ -27,8 +27,8 @@ enum bhi_message_type {
 #include "ipc/messages.def"
 };
 
-/* struct bhi_msg_hello { uint32_t protocol; … char text[capacity]; … } — TEXT is NUL-terminated
- * after decoding, and must be before encoding. */
+/* struct bhi_msg_hello { uint32_t protocol; … char text[capacity]; … } — TEXT is
+ * NUL-terminated after decoding, and must be before encoding. */
 #define BHI_STRUCT_U32(name, min, max, doc)  uint32_t name;
 #define BHI_STRUCT_U64(name, min, max, doc)  uint64_t name;
 #define BHI_STRUCT_I32(name, min, max, doc)  int32_t name;

@@ -71,8 +71,8 @@ static void make_key(const struct bhi_run_request *request, uint8_t key[32]) {
 /* -- making one ---------------------------------------------------------------------------------
  */
 
-/* Writes the first line of the compiler's log with an error, or the first line. "PATH:4: …" becomes
- * "line 4: …" for the file itself, because the reader knows which file it is. */
+/* Writes the first line of the compiler's log with an error, or the first line. "PATH:4: …"
+ * becomes "line 4: …" for the file itself, because the reader knows which file it is. */
 static void first_error(const char *log, const char *path, char *out, size_t capacity) {
     const char *error = strstr(log, "error:");
     const char *line = log;

@@ -4,8 +4,8 @@
 
 enum { WHOLE = -1 }; /* in place of an element: the whole binding */
 
-/* Writes "0.1 ('y', storage buffer, read and written)"; for an element of an array "0.1[2] (…", for
- * the whole array "0.1[] ('y', 3 storage buffers, …". */
+/* Writes "0.1 ('y', storage buffer, read and written)"; for an element of an array "0.1[2] (…",
+ * for the whole array "0.1[] ('y', 3 storage buffers, …". */
 static void describe(const bh_kernel_binding *binding, int64_t element, char *out,
                      size_t capacity) {
     char name[80] = "", number[32] = "", index[32] = "";

@@ -180,7 +180,7 @@ static struct bhi_block *get_pooled(bh_context *context, const struct bhi_buffer
             return NULL;
         }
         if (is_whole(block)) {
-            if (zero) { /* All of the block is cleared: the next owner of the block can read all of it. */
+            if (zero) { /* All of the block: its next owner can read all of it. */
                 memset(block->pointer, 0, block->bytes);
             }
             return block;

@@ -26,8 +26,8 @@
 
 #define TAKEN_NS (3000ull * 1000000) /* how long an opener may take until it takes a request */
 #define END_NS   (1000ull * 1000000) /* how long a killed opener may take to end */
-/* END_NS this often, if all it lacks is a processor. It needs some milliseconds of one, so that this is
- * enough with a thousandth of a processor. */
+/* END_NS this often, if all it lacks is a processor. It needs some milliseconds of one, so that
+ * this is enough with a thousandth of a processor. */
 #define TURNS 30
 
 struct bhi_opener {
@@ -276,7 +276,8 @@ static int current_folder(void) {
 static int ask(struct bhi_opener *opener, const struct request *request, int *out_socket) {
     int pair[2], unread;
     if (ioctl(opener->socket, SIOCOUTQ, &unread) == 0 && unread == 0) {
-        /* The opener has read all requests, although perhaps no thread has waited for its answer. */
+        /* The opener has read all requests, although perhaps no thread has waited for its answer.
+         */
         atomic_store(&opener->silent_since_ns, 0);
     }
     int error = bhi_fdpass_pair(pair);

@@ -112,8 +112,8 @@ bool bhi_quarantine_tries(const struct bhi_submission *submission) {
     return false;
 }
 
-/* A suspected kernel is to be tried on a fresh worker. A kernel that a fresh worker has completed is
- * no longer to be tried. */
+/* A suspected kernel is to be tried on a fresh worker. A kernel that a fresh worker has completed
+ * is no longer to be tried. */
 static void note_trial(const struct bhi_submission *submission, const bh_verdict *verdict) {
     const struct bhi_core_worker *core = submission->worker;
     const struct bh_stream *stream = bhi_stream_of(submission->stream);

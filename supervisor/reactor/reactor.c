@@ -34,10 +34,10 @@
 #define RETRY_NS      (2ull * 1000000)    /* pause before a full socket is tried again */
 #define REAP_GRACE_NS (2000ull * 1000000) /* for the exit status: a busy machine delays it */
 /* For the warden to end after its zygote, which ends after all its workers. If the warden is killed
- * before it has reaped the zygote, the zygote's zombie is left to whoever reaps the host's orphans. So a
- * warden that lacks only a processor gets this WARDEN_TURNS times more. Meanwhile it may also sleep, until
- * the last worker has had the processor that it needs to end: 5 s is for that, and half of
- * CLOSE_GRACE_NS. */
+ * before it has reaped the zygote, the zygote's zombie is left to whoever reaps the host's orphans.
+ * So a warden that lacks only a processor gets this WARDEN_TURNS times more. Meanwhile it may also
+ * sleep, until the last worker has had the processor that it needs to end: 5 s is for that, and
+ * half of CLOSE_GRACE_NS. */
 #define WARDEN_GRACE_NS (5000ull * 1000000)
 #define WARDEN_TURNS    6
 #define DEAF_NS         (5ull * 1000000) /* between two tries to get a descriptor */

@@ -1,6 +1,6 @@
-/* Placement: which device a stream runs on whose options say "any". It is the least loaded one of the
- * default driver's devices, chosen when the stream gets a worker, and again once it has none and
- * nothing of it is on the device. Lock held, all of it. */
+/* Placement: which device a stream runs on whose options say "any". It is the least loaded one of
+ * the default driver's devices, chosen when the stream gets a worker, and again once it has none
+ * and nothing of it is on the device. Lock held, all of it. */
 #ifndef BHI_SUPERVISOR_STREAM_PLACEMENT_H
 #define BHI_SUPERVISOR_STREAM_PLACEMENT_H
 
@@ -15,10 +15,11 @@ void bhi_placement_learn(const struct bhi_worker *worker);
  * another stream is about to tell. */
 bool bhi_placement_choose(struct bh_stream *stream);
 /* A worker of |stream| could not start. True: the stream may start on another device, and this one
- * is left out for a while. |hopeless|: no other worker could start here, so there is no second try. */
+ * is left out for a while. |hopeless|: no other worker could start here, so there is no second try.
+ */
 bool bhi_placement_failed(struct bh_stream *stream, const bh_detail *why, bool hopeless);
-/* |stream| has lost its worker. Its next one may run on another device, unless the stream has memory
- * on this one. */
+/* |stream| has lost its worker. Its next one may run on another device, unless the stream has
+ * memory on this one. */
 void bhi_placement_leave(struct bh_stream *stream);
 void bhi_placement_fini(bh_context *context);
 

@@ -250,7 +250,7 @@ bh_status bhi_stream_await_device(struct bh_stream *stream, const char *call, bh
         }
         bh_status status = await_ready(stream, deadline_ns, call, detail);
         if (status != BH_OK) {
-            return status; /* the worker may have been ready and be dead again: then the wait is repeated */
+            return status; /* if the worker has died meanwhile, waits again */
         }
         if (bhi_now_ns() > deadline_ns) {
             return bhi_fail(detail, BH_TIMEOUT, 0, "%s: its workers die as soon as they are ready",

@@ -8,8 +8,9 @@
 #include "supervisor/submit/transfer.h"
 
 /* Queues the copy through host memory, in pieces: one is written while the other is read, and what
- * they wait for follows from what they use. A worker of one tenant writes a piece and one of another
- * reads it, so none is of the pool, whose memory holds what other buffers held (bhi_buffer_make). */
+ * they wait for follows from what they use. A worker of one tenant writes a piece and one of
+ * another reads it, so none is of the pool, whose memory holds what other buffers held
+ * (bhi_buffer_make). */
 static bh_status copy_through_host(struct bh_stream *stream, struct bh_buffer *of,
                                    struct bh_buffer *copy, uint64_t most, const char *call,
                                    bh_detail *detail) {

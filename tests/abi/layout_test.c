@@ -156,7 +156,8 @@ static void what_is_given_is_cut_or_followed_by_zeros(void) {
     }
 }
 
-/* Each struct has a row for what it is now: to a version that has added a field, that is a known size. */
+/* Each struct has a row for what it is now: to a version that has added a field, that is a known
+ * size. */
 static void each_struct_has_a_row_for_today(void) {
 #define BHI_LAYOUT(type, field)                                                                    \
     BHT_EQ(bhi_layout_check(#type, sizeof(type) + 8, sizeof(type), "bh_call", "it", &why), BH_OK); \

@@ -1,5 +1,5 @@
-/* Commands that are refused because they do not fit the kernel, the buffers or the device: the status,
- * the command, and a text that says what to mend. */
+/* Commands that are refused because they do not fit the kernel, the buffers or the device: the
+ * status, the command, and a text that says what to mend. */
 #include "rig.h"
 #include "worker/vulkan/backend.h"
 

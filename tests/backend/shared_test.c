@@ -1,4 +1,5 @@
-/* The guard's own words count against the device's shared memory: at the limit, and one word over. */
+/* The guard's own words count against the device's shared memory: at the limit, and one word over.
+ */
 #include "rig.h"
 #include "worker/vulkan/backend.h"
 

@@ -1,10 +1,9 @@
 /* Kills the program at a step of batch/runner/step.h: BULKHEAD_TEST_STEP=NAME:N, at the Nth time
- * that it gets there. At "stage_…" it gets a SIGTERM instead, and goes on when it has acted on it.
- * Part of the test's build of the program only.
+ * that it gets there. At "stage_…" it gets a SIGTERM instead, and goes on when it has acted on
+ * it. Part of the test's build of the program only.
  *
- * BULKHEAD_TEST_FSYNC=PATH: what is at PATH cannot be made durable.
- * BULKHEAD_TEST_TRACE=FILE: gets a line for each step, and one for each fsync, with the name of
- * what was made durable. */
+ * BULKHEAD_TEST_FSYNC=PATH: what is at PATH cannot be made durable. BULKHEAD_TEST_TRACE=FILE: gets
+ * a line for each step, and one for each fsync, with the name of what was made durable. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -491,7 +491,8 @@ static void too_few(void) {
         BHT_EQ(result.by_anomaly[BHI_ANOMALY_UNKNOWN], !enough);
         BHT_EQ(!!strstr(all_findings(), "too few operations"), !enough);
     }
-    /* As many results as a rate needs are enough for it, and one less are too few, whichever it is. */
+    /* As many results as a rate needs are enough for it, and one less are too few, whichever it is.
+     */
     for (int enough = 0; enough < 2; enough++) {
         killed_by_signal(&s);
         judge(&s.tale);

@@ -7,10 +7,10 @@
  *   namespaces  one that refuses user namespaces (EPERM), as Docker's does
  *   mounts      one that refuses mounts (EPERM)
  *   unknown     one that answers futex_waitv with ENOSYS, as older containers' filters do
- *   messages    one that answers sendmsg with EPIPE, as if each process that is started ended at once
+ *   messages    one that answers sendmsg with EPIPE, as if each new process ended at once
  *   limit       in a user namespace where user.max_user_namespaces is 0
- *   apparmor    mounts are refused (EACCES), and the kernel says that AppArmor restricts namespaces:
- *               a file in the place of the kernel's
+ *   apparmor    mounts are refused (EACCES), and a file in place of the kernel's says that AppArmor
+ *               restricts namespaces
  *   switch      namespaces are refused, and kernel.unprivileged_userns_clone is 0: the same */
 #include <dirent.h>
 #include <errno.h>

@@ -66,7 +66,7 @@ static void case_11_a_crash_in_the_middle(void) {
     BHT_EQ(verdict.signal, SIGSEGV);
     BHT_STR_EQ(verdict.kernel_name, "gate");
     ev_poisoned(dependent, BH_WORKER_SIGNAL, event, 1, BH_EXECUTED_NO);
-    if (!fx_on_gpu()) { /* a GPU goes on with what it has: nobody sees it, the content is poisoned */
+    if (!fx_on_gpu()) { /* a GPU continues unseen, and the content is poisoned */
         BHT_EQ(w[0], 0);
     }
     ev_content_poisoned(s.y, BH_WORKER_SIGNAL);

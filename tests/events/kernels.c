@@ -305,8 +305,8 @@ static void case_33_a_failed_compile_fails_its_own(void) {
     finish(good);
     bh_event_release(failed);
     BHT_EQ(bh_stream_worker_pid(s.a), s.pid);
-    /* It had run another kernel before it said so again: it could have been a lie, so the next worker
-     * is asked (T2). */
+    /* It had run another kernel before it said so again: it could have been a lie, so the next
+     * worker is asked (T2). */
     finish(ev_submit(s.a, &command, 1, NULL, 0));
     BHT_NE(bh_stream_worker_pid(s.a), s.pid);
     bh_kernel_release(same);

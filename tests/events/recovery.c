@@ -67,8 +67,8 @@ static void case_50_a_crash_loop_is_backed_off_then_unavailable_then_reset(void)
     struct loop l = loop_open(faults, BUDGET, 60000 * bht_slowness() * FX_MS);
     bh_event *early = fx_square(l.stream, l.square, l.x, l.y);
     expect_unavailable(&l);
-    /* Seven times again: at once, then after 10, 20, … and 320 ms. Without these pauses that is less
-     * than half of it. */
+    /* Seven times again: at once, then after 10, 20, … and 320 ms. Without these pauses that is
+     * less than half of it. */
     BHT_GE(bht_now_ns() - l.began_ns, 630 * FX_MS);
     bh_detail detail;
     BHT_EQ(bh_stream_wait_ready(l.stream, FX_SECONDS, &detail), BH_UNAVAILABLE);

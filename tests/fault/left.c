@@ -1,6 +1,6 @@
-/* Nothing is left behind of processes that a busy machine keeps from ending: an opener that was killed,
- * a warden that has its zygote to reap. The machine of the test need not be busy: what the library asks
- * about these processes is answered here (--wrap). */
+/* Nothing is left behind of processes that a busy machine keeps from ending: an opener that was
+ * killed, a warden that has its zygote to reap. The machine of the test need not be busy: what the
+ * library asks about these processes is answered here (--wrap). */
 #include "fixture.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
-/* The Nth Vulkan call, allocation, mapping or message of a worker fails, for N = 1, 2, … until none
- * does: the event says so, or all goes well; the stream serves on, with the same worker or another.
- * The supervisor and its other streams do not notice. */
+/* The Nth Vulkan call, allocation, mapping or message of a worker fails, for N = 1, 2, … until
+ * none does: the event says so, or all goes well; the stream serves on, with the same worker or
+ * another. The supervisor and its other streams do not notice. */
 #include "plan.h"
 
 #include <stdio.h>

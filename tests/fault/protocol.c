@@ -187,8 +187,8 @@ static void each_step_of_a_submission(void) {
     run(running, BHT_COUNT(running), true);
 }
 
-/* A worker is killed in mid-job, and |action| happens at |point| of its zygote. Returns what the job
- * ended with; its stream is healthy again. */
+/* A worker is killed in mid-job, and |action| happens at |point| of its zygote. Returns what the
+ * job ended with; its stream is healthy again. */
 static bh_verdict kill_in_job(struct scene *scene, const char *point, const char *action) {
     bh_stream *stream = fx_stream(scene->context, "one", BHT_SECOND_MS * FX_MS);
     pid_t pid = fx_ready(stream);

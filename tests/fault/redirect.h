@@ -20,7 +20,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/pidfd.h>
-#ifndef _PIDFD_H /* glibc 2.43 asks for it and does not define it: twice included is twice defined */
+#ifndef _PIDFD_H /* glibc 2.43 tests this guard but does not define it */
 #define _PIDFD_H 1
 #endif
 #include <sys/socket.h>

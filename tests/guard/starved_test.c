@@ -1,5 +1,5 @@
-/* Memory runs out at the guard's Nth allocation, for N = 1, 2, … until none fails: it says so, and
- * leaves nothing behind (the sanitizers look). */
+/* Memory runs out at the guard's Nth allocation, for N = 1, 2, … until none fails: it says so,
+ * and leaves nothing behind (the sanitizers look). */
 #include "stand.h"
 
 #include <bulkhead/bulkhead.h>

@@ -10,8 +10,8 @@
 
 #define LISTS 64
 
-/* Shared with all that a test forks: a list that a host had, which has been killed, is looked at like
- * any other. */
+/* Shared with all that a test forks: a list that a host had, which has been killed, is looked at
+ * like any other. */
 struct faults {
     _Atomic size_t count;
     struct noted {

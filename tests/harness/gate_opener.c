@@ -85,7 +85,8 @@ static int open_file(pid_t pid, ino_t file) {
     return -1;
 }
 
-/* The page with the word, and where in it the word is; NULL: the test is gone, or has not got it. */
+/* The page with the word, and where in it the word is; NULL: the test is gone, or has not got it.
+ */
 static void *map_word(pid_t pid, uintptr_t address, VkDeviceSize *out_offset) {
     ino_t file;
     off_t offset;

@@ -150,8 +150,8 @@ static void a_forged_refusal_is_tried_on_a_fresh_worker(void) {
     stage_close(&s);
 }
 
-/* A GPU is lost after seconds of a kernel: its driver may have ended it because others waited. It is
- * not quarantined, and the verdict says what to do. */
+/* A GPU is lost after seconds of a kernel: its driver may have ended it because others waited. It
+ * is not quarantined, and the verdict says what to do. */
 static void a_gpu_that_is_lost_late_accuses_nobody(void) {
     struct stage s = stage_open("*:poses_as_gpu:*=fail,1:waited:1=fail", BH_FOREVER);
     bh_event *event = start_gate(&s, 0, true);

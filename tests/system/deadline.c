@@ -107,7 +107,8 @@ static size_t list_devices(bh_context *context, bh_device_info out_devices[DEVIC
 }
 
 /* The slack of a kernel whose abort word nobody set and whose worker was killed. A GPU goes on with
- * the kernel. The death is known when the GPU's driver has ended it, 4 to 5 s later (docs/h200.md). */
+ * the kernel. The death is known when the GPU's driver has ended it, 4 to 5 s later (docs/h200.md).
+ */
 static uint64_t slack_of_kill(bh_context *context) {
     static bh_device_info devices[DEVICES];
     const size_t count = list_devices(context, devices);
@@ -329,7 +330,8 @@ static void a_stopped_worker_is_killed(void) {
     close_stage(&s);
 }
 
-/* What the worker does before the kernel begins counts, and the message says that it did not begin. */
+/* What the worker does before the kernel begins counts, and the message says that it did not begin.
+ */
 static void one_that_has_not_begun_is_named(void) {
     struct stage s = open_stage(NULL, LIMIT_NS, 0, FX_SECONDS);
     bh_kernel *gate = fx_kernel_guarded(s.context, "gate");

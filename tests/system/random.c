@@ -1,7 +1,7 @@
 /* Random programs on real workers that are really killed, judged by an oracle that knows the rules
- * only (E1–E16, B5): what is READY is bit-exact and hangs on READY work alone; what is poisoned has
- * a cause, or a path of declared dependencies to one; everything else is READY; nothing runs twice;
- * everything ends in bounded time.
+ * only (E1–E16, B5): what is READY is bit-exact and hangs on READY work alone; what is poisoned
+ * has a cause, or a path of declared dependencies to one; everything else is READY; nothing runs
+ * twice; everything ends in bounded time.
  *
  * $BULKHEAD_SEED runs one group of programs again, with the seed that a failure printed. Processes
  * die at moments that no seed decides: the same programs, not the same history.

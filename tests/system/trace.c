@@ -80,9 +80,9 @@ static void what_a_driver_calls(void) {
     bh_context_destroy(context);
 }
 
-/* A device that shares its memory and has a queue for transfers (fake_transfer.c): one process makes
- * and exports memory, another imports it, a sentinel imports abort words and sets them. What they
- * all call is in its phase, and is put to the same table. */
+/* A device that shares its memory and has a queue for transfers (fake_transfer.c): one process
+ * makes and exports memory, another imports it, a sentinel imports abort words and sets them. What
+ * they all call is in its phase, and is put to the same table. */
 static void memory_and_a_sentinel(void) {
     fake_driver_install(BHT_FAKE_TRANSFER);
     bh_context *context = fx_context("*:poses_as_gpu:*=fail");

@@ -1,7 +1,7 @@
 /* Probes: does each layer that layers.def lists really hold? Short-lived processes prove it: they
  * enter the sandbox exactly as a worker does, and then try what the layer forbids.
  *
- *   zygote ──fork──▶ prober (trusted, not sandboxed) ──fork──▶ victim (enters, tries, reports)
+ *   zygote ─fork─▶ prober (trusted, no sandbox) ─fork─▶ victim (enters, tries, reports)
  *
  * Prober and victims report in a shared page. The zygote never waits for them: it goes on serving,
  * reaps the prober like any child, and kills it at its deadline. Victims die with their prober. */
@@ -11,8 +11,8 @@
 #include "ipc/wire.h"
 #include "worker/probe/context.h"
 
-/* A bound for a prober and all its victims. The whole doctor needs 1.2 s of a processor, and took 32 s
- * beside 20 endless loops on two. */
+/* A bound for a prober and all its victims. The whole doctor needs 1.2 s of a processor, and took
+ * 32 s beside 20 endless loops on two. */
 #define BHI_PROBE_TIMEOUT_NS 40000000000ull
 
 /* Runs in the prober; fills in result and text. */

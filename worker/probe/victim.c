@@ -17,8 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A bound for one victim: a fork and some system calls, of which each may wait for its turn beside 20
- * processes, some milliseconds each. Eight seconds leave room for five that hang in a prober's time. */
+/* A bound for one victim: a fork and some system calls, of which each may wait for its turn beside
+ * 20 processes, some milliseconds each. Eight seconds leave room for five that hang in a prober's
+ * time. */
 #define VICTIM_TIMEOUT_MS 8000
 #define PAUSE_NS          500000
 

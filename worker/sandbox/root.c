@@ -82,8 +82,8 @@ static int add_path(const char *path, enum bhi_path_kind kind, struct bhi_error 
     }
     int r = make_folders(target, S_ISDIR(st.st_mode));
     if (r == 0 && S_ISLNK(st.st_mode)) {
-        /* A link, such as /lib → usr/lib, becomes the same link. Its target has an entry of its own
-         * in the table. */
+        /* A link, such as /lib → usr/lib, becomes the same link. Its target has an entry of its
+         * own in the table. */
         char link[PATH_MAX];
         ssize_t length = readlink(path, link, sizeof link - 1);
         if (length < 0) {

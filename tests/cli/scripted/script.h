@@ -19,7 +19,7 @@
  *   SCRIPT_PREPARE_HANG=1    the compile's event stays pending until it is cancelled
  *   SCRIPT_BINDINGS=0.0:r:x,0.1:w:y   what the kernel binds (r, w, rw; u: uniform)
  *   SCRIPT_PUSH=8            its bytes of push constants
- *   SCRIPT_OPTIONS=1         what bh_stream_create and the compiler are given goes to standard error
+ *   SCRIPT_OPTIONS=1         the options of streams and of the compiler go to standard error
  *   SCRIPT_MESSAGE=TEXT      of verdicts and details */
 #ifndef TESTS_CLI_SCRIPTED_SCRIPT_H
 #define TESTS_CLI_SCRIPTED_SCRIPT_H
@@ -54,8 +54,8 @@ extern pthread_mutex_t script_lock;   /* guards bh_event.pending and |script_clo
 extern pthread_cond_t script_changed; /* one of the two has changed */
 extern bool script_closed;            /* bh_context_destroy was called */
 
-/* Returns the status that the environment variable |call| names, BH_OK if there is no such variable.
- * Writes a status other than BH_OK into |detail|, with script_message(). */
+/* Returns the status that the environment variable |call| names, BH_OK if there is no such
+ * variable. Writes a status other than BH_OK into |detail|, with script_message(). */
 bh_status script_answer(const char *call, bh_detail *detail);
 
 /* Returns SCRIPT_MESSAGE. */
