@@ -162,6 +162,7 @@ static const char usage[] =
 int main(int argc, char **argv) {
     bool quick = false, json = false, strict = false;
     const char *worker = NULL;
+    bench_help(argc, argv, usage);
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--quick") == 0) {
             quick = true;
@@ -172,12 +173,7 @@ int main(int argc, char **argv) {
         } else if (strcmp(argv[i], "--worker") == 0 && i + 1 < argc) {
             worker = argv[++i];
         } else {
-            bool help = strcmp(argv[i], "--help") == 0;
-            if (!help) {
-                fprintf(stderr, "bench-alloc: %s is no option, or lacks its value\n", argv[i]);
-            }
-            fputs(usage, help ? stdout : stderr);
-            return help ? 0 : 2;
+            bench_bad_usage(argv[i], usage);
         }
     }
     struct bench bench = {.page = (size_t)sysconf(_SC_PAGESIZE)};

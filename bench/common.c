@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 uint64_t bench_now_ns(void) {
@@ -20,6 +21,21 @@ void bench_die(const char *format, ...) {
     fputc('\n', stderr);
     va_end(arguments);
     exit(1);
+}
+
+void bench_help(int argc, char **argv, const char *usage) {
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0) {
+            fputs(usage, stdout);
+            exit(0);
+        }
+    }
+}
+
+void bench_bad_usage(const char *argument, const char *usage) {
+    fprintf(stderr, "%s: %s is no option, or lacks its value\n%s", program_invocation_short_name,
+            argument, usage);
+    exit(2);
 }
 
 void bench_must(bh_status status, const char *call, const bh_detail *detail) {

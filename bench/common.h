@@ -9,6 +9,10 @@
 uint64_t bench_now_ns(void);
 /* Prints the program's name and the message, and exits with status 1. */
 __attribute__((noreturn, format(printf, 1, 2))) void bench_die(const char *format, ...);
+/* Prints |usage| on standard output and exits with status 0 if an argument is --help. */
+void bench_help(int argc, char **argv, const char *usage);
+/* Prints that |argument| is not known or lacks its value, then |usage|; exits with status 2. */
+__attribute__((noreturn)) void bench_bad_usage(const char *argument, const char *usage);
 /* Ends the program where |status| is not BH_OK. |detail| may be NULL. */
 void bench_must(bh_status status, const char *call, const bh_detail *detail);
 /* Waits for a job, for a minute at most, and releases it. Ends the program where it is not READY.

@@ -23,7 +23,7 @@
 #define TARGET       0.95   /* of linear */
 
 static const char USAGE[] =
-    "usage: bench-devices [--jobs N] [--job-ms N] [--streams N] [--rounds N] [--worker PATH]\n"
+    "Usage: bench-devices [--jobs N] [--job-ms N] [--streams N] [--rounds N] [--worker PATH]\n"
     "                     [--quick] [--strict] [--help]\n"
     "Runs equal jobs on one device, then through streams of the device \"any\" on all devices of\n"
     "the default driver, in turns. Prints jobs a second, their ratio and the share of linear.\n"
@@ -323,6 +323,7 @@ static unsigned number(const char *option, const char *text, unsigned most) {
 
 static struct options parse(int argc, char **argv) {
     struct options options = {.jobs = 400, .job_ms = 10, .streams = 1, .rounds = 3};
+    bench_help(argc, argv, USAGE);
     for (int i = 1; i < argc; i++) {
         const char *option = argv[i];
         const bool more = i + 1 < argc;
@@ -340,12 +341,8 @@ static struct options parse(int argc, char **argv) {
             options.rounds = number(option, argv[++i], MOST_ROUNDS);
         } else if (!strcmp(option, "--worker") && more) {
             options.worker = argv[++i];
-        } else if (!strcmp(option, "--help")) {
-            fputs(USAGE, stdout);
-            exit(0);
         } else {
-            fprintf(stderr, "bench-devices: unknown argument or no value: %s\n%s", option, USAGE);
-            exit(2);
+            bench_bad_usage(option, USAGE);
         }
     }
     return options;

@@ -37,8 +37,8 @@ says '^ratio [0-9.]+ with 2 devices, .* no goal'
 sum=$(sed -nE 's/^any .*lavapipe:0 ([0-9]+), lavapipe:1 ([0-9]+)$/\1 + \2/p' "$folder/said")
 [ $((sum)) -eq 16 ] || fail "$sum jobs, not 16"
 ends 0 --help
-says '^usage: bench-devices'
+says '^Usage: bench-devices'
 ends 2 --jobs 0
 says '--jobs: 0 is not a number of 1 to'
 ends 2 --nonsense
-says 'unknown argument or no value: --nonsense'
+says '--nonsense is no option, or lacks its value'

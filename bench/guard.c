@@ -245,6 +245,7 @@ static const char usage[] =
 int main(int argc, char **argv) {
     static struct bench b = {.options = {.rounds = 15}};
     bool hang = true;
+    bench_help(argc, argv, usage);
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--quick") == 0) {
             b.options.quick = true;
@@ -259,8 +260,7 @@ int main(int argc, char **argv) {
             const unsigned long rounds = strtoul(argv[++i], NULL, 10);
             b.options.rounds = rounds < 1 ? 1 : rounds > MAX_ROUNDS ? MAX_ROUNDS : (unsigned)rounds;
         } else {
-            fputs(usage, stderr);
-            return 2;
+            bench_bad_usage(argv[i], usage);
         }
     }
     setvbuf(stdout, NULL, _IOLBF, 0);

@@ -57,9 +57,15 @@ static uint64_t round_trip(bh_stream *stream, bh_kernel *kernel, bh_buffer *buff
     return bench_now_ns() - began;
 }
 
+static const char usage[] =
+    "Usage: bench-hang-neighbour HANG DEADLINE_MS [DEVICE]\n"
+    "Runs the endless kernel HANG (hang.spv) with a deadline, and small jobs on another stream.\n"
+    "Prints what the deadline cost these jobs. DEVICE: as `bulkhead devices` shows it.\n";
+
 int main(int argc, char **argv) {
-    if (argc < 3) {
-        fprintf(stderr, "usage: bench-hang-neighbour HANG DEADLINE_MS [DEVICE]\n");
+    bench_help(argc, argv, usage);
+    if (argc < 3 || argc > 4) {
+        fputs(usage, stderr);
         return 2;
     }
     const uint64_t deadline_ns = strtoull(argv[2], NULL, 10) * 1000000;

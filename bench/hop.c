@@ -103,11 +103,21 @@ static struct side open_side(const char *device, const char *worker) {
     return side;
 }
 
+static const char usage[] =
+    "Usage: bench-hop [--device D] [--worker PATH] [--rounds N] [--quick] [--strict]\n"
+    "What a launch costs that depends on a launch of another stream.\n"
+    "  --device D     a selector, as `bulkhead devices` shows it\n"
+    "  --worker PATH  the worker executable\n"
+    "  --rounds N     rounds (default 15)\n"
+    "  --quick        one short round: does it work\n"
+    "  --strict       exit status 3 where a target is missed\n";
+
 int main(int argc, char **argv) {
     const char *device = NULL, *worker = NULL;
     unsigned rounds = 15;
     uint32_t pairs = PAIRS;
     bool strict = false;
+    bench_help(argc, argv, usage);
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--quick")) {
             rounds = 1, pairs = 20;
@@ -120,8 +130,7 @@ int main(int argc, char **argv) {
         } else if (!strcmp(argv[i], "--rounds") && i + 1 < argc) {
             rounds = (unsigned)strtoul(argv[++i], NULL, 10);
         } else {
-            bench_die("usage: bench-hop [--device D] [--worker PATH] [--rounds N] [--quick] "
-                      "[--strict]");
+            bench_bad_usage(argv[i], usage);
         }
     }
     if (rounds < 1 || rounds > MOST) {

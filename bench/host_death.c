@@ -418,6 +418,24 @@ static bool measure(const struct options *options, const struct neighbour *n,
     return !stalled && !late;
 }
 
+static const char usage[] =
+    "Usage: bench-host-death [--device D] [--worker PATH] [--rounds N] [--trusted] [--warden]\n"
+    "                        [--each] [--workers] [--starting] [--quick]\n"
+    "                        [--strict [--stall MS] [--gone MS]]\n"
+    "A host, or a worker, is killed while an endless kernel runs: how long does another program "
+    "on\n"
+    "the device wait, and when has the host's last process ended?\n"
+    "  --device D     a selector, as `bulkhead devices` shows it\n"
+    "  --worker PATH  the worker executable\n"
+    "  --rounds N     how often (default 5)\n"
+    "  --trusted      the kernel runs without the guard, so it cannot be stopped\n"
+    "  --warden       kills the host's warden at the same time\n"
+    "  --workers      kills a worker, not the host\n"
+    "  --starting     does not wait for the host's spare worker and its sentinel\n"
+    "  --each         prints when each process ends\n"
+    "  --quick        one round: does it work\n"
+    "  --strict       exit status 3 where a bound is missed; --stall and --gone set the bounds\n";
+
 int main(int argc, char **argv) {
     struct options options = {.rounds = 5, .stall_ms = STALL_MS, .gone_ms = GONE_MS};
     bool quick = false;
@@ -428,6 +446,7 @@ int main(int argc, char **argv) {
         options.starting = argv[7][0] != '\0';
         be_host(&options, (uint32_t)atoi(argv[2]), (uint32_t)atoi(argv[3]));
     }
+    bench_help(argc, argv, usage);
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--device") == 0 && i + 1 < argc) {
             options.device = argv[++i];
@@ -454,7 +473,7 @@ int main(int argc, char **argv) {
         } else if (strcmp(argv[i], "--quick") == 0) {
             quick = true;
         } else {
-            bench_die("unknown argument %s", argv[i]);
+            bench_bad_usage(argv[i], usage);
         }
     }
     options.rounds = quick ? 1 : options.rounds;

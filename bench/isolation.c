@@ -129,10 +129,17 @@ static uint32_t calibrate(struct bench *bench, bh_stream *stream, uint64_t targe
     return bench->groups;
 }
 
+static const char usage[] = "Usage: bench-isolation [--quick] [--strict] [--device SELECTOR]\n"
+                            "What a worker for each job costs, against one worker for all jobs.\n"
+                            "  --quick            one short round: does it work\n"
+                            "  --strict           exit status 3 where a target is missed\n"
+                            "  --device SELECTOR  as `bulkhead devices` shows it\n";
+
 int main(int argc, char **argv) {
     struct bench bench = {0};
     uint32_t rounds = 9, jobs = 16;
     bool strict = false;
+    bench_help(argc, argv, usage);
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--quick")) {
             rounds = 1, jobs = 3;
@@ -141,7 +148,7 @@ int main(int argc, char **argv) {
         } else if (!strcmp(argv[i], "--device") && i + 1 < argc) {
             bench.device = argv[++i];
         } else {
-            bench_die("usage: bench-isolation [--quick] [--strict] [--device SELECTOR]");
+            bench_bad_usage(argv[i], usage);
         }
     }
     open_context(&bench);

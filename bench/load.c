@@ -96,17 +96,16 @@ static uint64_t run_load(bh_context *context, const char *path, uint64_t bytes,
     return took;
 }
 
+static const char usage[] =
+    "Usage: bench-load [--quick]\n"
+    "Loads a .safetensors of 1 GiB in $TMPDIR, or /tmp, and compares with dd of the same bytes.\n"
+    "  --quick   64 MiB: does it work\n";
+
 int main(int argc, char **argv) {
     bool quick = argc == 2 && !strcmp(argv[1], "--quick");
+    bench_help(argc, argv, usage);
     if (argc > 2 || (argc == 2 && !quick)) {
-        bool help = argc == 2 && !strcmp(argv[1], "--help");
-        if (!help) {
-            fprintf(stderr, "bench-load: %s is no option\n", argv[argc - 1]);
-        }
-        fprintf(help ? stdout : stderr,
-                "Usage: bench-load [--quick]\n\n"
-                "Loads a .safetensors of 1 GiB (quick: 64 MiB) in $TMPDIR, or /tmp.\n");
-        return help ? 0 : 2;
+        bench_bad_usage(argv[argc - 1], usage);
     }
     const uint64_t bytes = quick ? 64u << 20 : 1u << 30;
     const char *folder = getenv("TMPDIR");

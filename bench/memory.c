@@ -253,7 +253,16 @@ static void say(const char *what, uint64_t ours, uint64_t theirs) {
            (double)theirs / 1e6, (double)ours / (double)theirs);
 }
 
+static const char usage[] =
+    "Usage: bench-memory [DEVICE]\n"
+    "A kernel on device memory, and copies to and from it, through the library and in-process.\n"
+    "DEVICE: as `bulkhead devices` shows it.\n";
+
 int main(int argc, char **argv) {
+    bench_help(argc, argv, usage);
+    if (argc > 2 || (argc == 2 && argv[1][0] == '-')) {
+        bench_bad_usage(argv[1], usage);
+    }
     char *bytes = calloc(1, BYTES);
     struct ours ours = {0};
     static struct theirs theirs;

@@ -265,8 +265,18 @@ static void remove_folder(const char *folder) {
     }
 }
 
+static const char usage[] =
+    "Usage: bench-streams [--device D] [--worker PATH] [--streams N] [--rounds N] [--quick]\n"
+    "What many streams cost, and how soon a stream has a good result after a death.\n"
+    "  --device D     a selector, as `bulkhead devices` shows it\n"
+    "  --worker PATH  the worker executable\n"
+    "  --streams N    the most streams (default 64)\n"
+    "  --rounds N     rounds (default 9)\n"
+    "  --quick        two streams, one round: does it work\n";
+
 int main(int argc, char **argv) {
     struct options options = {.streams = 64, .rounds = 9};
+    bench_help(argc, argv, usage);
     for (int i = 1; i < argc; i++) {
         const bool more = i + 1 < argc;
         if (!strcmp(argv[i], "--quick")) {
@@ -280,8 +290,7 @@ int main(int argc, char **argv) {
         } else if (!strcmp(argv[i], "--rounds") && more) {
             options.rounds = (unsigned)strtoul(argv[++i], NULL, 10);
         } else {
-            bench_die("usage: bench-streams [--device D] [--worker PATH] [--streams N] "
-                      "[--rounds N] [--quick]");
+            bench_bad_usage(argv[i], usage);
         }
     }
     if (options.streams < 1 || options.streams > MOST || options.rounds < 1 ||
