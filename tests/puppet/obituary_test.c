@@ -3,8 +3,6 @@
 #include "puppet.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/context/pump.h"
-#include "supervisor/reactor/assignment.h"
-#include "supervisor/stream/tenant.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -221,12 +219,6 @@ static const struct row rows[] = {
      .words = "SIGKILL did not end the process: the kernel still holds it"},
 };
 
-static void end_process(struct bhi_worker *worker, int code_kind, int status) {
-    worker->exit_known = code_kind != 0;
-    worker->exit_code_kind = code_kind;
-    worker->exit_status = status;
-}
-
 static void play(const struct row *row, size_t number) {
     struct puppet p;
     puppet_open(&p);
@@ -255,7 +247,7 @@ static void play(const struct row *row, size_t number) {
         }
         worker->kill_failed = true;
     }
-    end_process(worker, row->code_kind, row->status);
+    puppet_end_process(worker, row->code_kind, row->status);
     p.zygote->state = row->zygote == LOST ? BHI_ZYGOTE_LOST : BHI_ZYGOTE_READY;
     struct bhi_obituary obituary;
     puppet_bury(worker, &obituary);
@@ -311,7 +303,7 @@ static void what_it_had_recorded_is_good(void) {
     atomic_store(&side.header->started_seq, 3);
     bhi_progress_unmap(&side);
     BHT_EQ(worker->core.harvested, 0);
-    end_process(worker, CLD_KILLED, SIGSEGV);
+    puppet_end_process(worker, CLD_KILLED, SIGSEGV);
     puppet_bury(worker, NULL);
     BHT_EQ(puppet_verdict(events[0]).status, BH_OK);
     BHT_EQ(puppet_verdict(events[1]).status, BH_OK);
@@ -344,7 +336,7 @@ static void an_old_refusal_is_no_cause(void) {
         atomic_store(&side.header->started_seq, 2);
         atomic_fetch_add(&side.header->refused_allocations, (unsigned)later);
         bhi_progress_unmap(&side);
-        end_process(worker, CLD_KILLED, SIGSEGV);
+        puppet_end_process(worker, CLD_KILLED, SIGSEGV);
         puppet_bury(worker, NULL);
         BHT_EQ(puppet_verdict(second).status, later ? BH_OUT_OF_HOST_MEMORY : BH_WORKER_SIGNAL);
         bh_event_release(first);
@@ -454,7 +446,7 @@ static void a_death_while_it_starts(void) {
             bhi_core_worker_kill(&worker->core, start->kill, 0, "why it was killed");
         }
         bhi_context_pump_unlock(p.context);
-        end_process(worker, start->code_kind, start->status);
+        puppet_end_process(worker, start->code_kind, start->status);
         p.zygote->state = start->code_kind ? BHI_ZYGOTE_READY : BHI_ZYGOTE_LOST;
         struct bhi_obituary obituary;
         puppet_bury(worker, &obituary);
@@ -481,114 +473,11 @@ static void one_that_is_retired_is_not_mourned(void) {
     bhi_core_worker_kill(&worker->core, BHI_KILL_RETIRED, 0,
                          "it was replaced: the next submission needs a fresh worker");
     bhi_context_pump_unlock(p.context);
-    end_process(worker, CLD_KILLED, SIGKILL);
+    puppet_end_process(worker, CLD_KILLED, SIGKILL);
     struct bhi_obituary obituary;
     puppet_bury(worker, &obituary);
     BHT_STR_EQ(obituary.line, "");
     BHT_EQ(p.stream->core.restart.losses, 0);
-    puppet_close(&p);
-}
-
-/* It was killed in mid-job and its words were set; the device let go of it |ms| later. */
-static void die_late(struct puppet *p, uint64_t ms) {
-    struct bhi_worker *worker = puppet_serving(p);
-    bh_event *event = puppet_submit(p); /* which takes the blame: else that is charged as well */
-    struct bhi_progress side = puppet_side(worker);
-    atomic_store(&side.header->started_seq, 1);
-    bhi_progress_unmap(&side);
-    end_process(worker, CLD_KILLED, SIGKILL);
-    worker->ended_ns = bhi_now_ns();
-    worker->words.set_ns = worker->ended_ns - ms * 1000000;
-    puppet_bury(worker, NULL);
-    bh_event_release(event);
-}
-
-/* What keeps a GPU from everybody costs a stream as long a pause, and in the end its worker. */
-static void an_end_that_comes_late_is_charged(void) {
-    struct puppet p;
-    puppet_open(&p);
-    const struct bhi_core_stream *stream = &p.stream->core;
-    die_late(&p, 1900);
-    BHT_EQ(bhi_tenant_not_before(p.context, ""), 0);
-    for (int i = 0; i < 4; i++) {
-        BHT_EQ(stream->state, BHI_STREAM_WANTING);
-        die_late(&p, 4000);
-        BHT_GE(bhi_tenant_not_before(p.context, ""), bhi_now_ns());
-    }
-    BHT_EQ(stream->state, BHI_STREAM_WANTING);
-    die_late(&p, 4000);
-    BHT_EQ(stream->state, BHI_STREAM_UNAVAILABLE);
-    BHT_STR_HAS(stream->trouble.message, "the last did so for 4000 ms");
-    puppet_close(&p);
-}
-
-static bh_stream *stream_of(struct puppet *p, const char *tenant) {
-    bh_stream_options options;
-    bh_stream_options_init(&options);
-    options.tenant = tenant;
-    bh_stream *stream = NULL;
-    BHT_EQ(bh_stream_create(p->context, &options, &stream, NULL), BH_OK);
-    return stream;
-}
-
-/* Ends at once, or is on its way. */
-static bh_status submit_to(struct puppet *p, bh_stream *stream) {
-    bh_buffer *buffer = NULL;
-    BHT_EQ(bh_buffer_create(p->context, 4, &buffer, NULL), BH_OK);
-    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = buffer, .size = 4};
-    const bh_submit_info info = {.commands = &fill, .command_count = 1};
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
-    const bool ended = bh_event_query(event) != BH_EVENT_PENDING;
-    const bh_status status = ended ? puppet_verdict(event).status : BH_OK;
-    if (!ended) {
-        BHT_EQ(bh_event_cancel(event), BH_OK);
-    }
-    bh_event_release(event);
-    bh_buffer_release(buffer);
-    return status;
-}
-
-/* Another stream gives its tenant no other try, be it new, waiting or served. */
-static void it_is_charged_to_the_tenant(void) {
-    struct puppet p;
-    puppet_open(&p);
-    bh_stream *same = stream_of(&p, NULL), *other = stream_of(&p, "other");
-    bh_stream *served = stream_of(&p, NULL);
-    die_late(&p, 4000);
-    /* The reactor begins nothing for it, although a worker is there. */
-    struct bhi_worker *spare = puppet_worker(&p, BHI_RUNNING);
-    BHT_GE(bhi_assignment_turn(p.context), bhi_now_ns());
-    BHT_TRUE(!same->core.worker && !p.stream->core.worker);
-    BHT_TRUE(other->core.worker == &spare->core);
-    struct bhi_worker *worker = puppet_worker(&p, BHI_RUNNING);
-    bhi_context_lock(p.context);
-    bhi_stream_bind(&served->core, &worker->core);
-    bhi_worker_retain(worker);
-    bhi_stream_served(&served->core);
-    bhi_context_pump_unlock(p.context);
-    bh_stream *late = stream_of(&p, NULL);
-    BHT_EQ(submit_to(&p, served), BH_OK);
-    for (int i = 0; i < 4; i++) {
-        die_late(&p, 4000);
-    }
-    BHT_EQ(p.stream->core.state, BHI_STREAM_UNAVAILABLE);
-    BHT_EQ(same->core.state, BHI_STREAM_UNAVAILABLE);
-    BHT_EQ(late->core.state, BHI_STREAM_UNAVAILABLE);
-    BHT_EQ(other->core.state, BHI_STREAM_SERVED);
-    BHT_EQ(submit_to(&p, same), BH_UNAVAILABLE);
-    BHT_EQ(submit_to(&p, served), BH_UNAVAILABLE);
-    BHT_EQ(submit_to(&p, other), BH_OK);
-    bh_stream *latest = stream_of(&p, NULL);
-    BHT_EQ(submit_to(&p, latest), BH_UNAVAILABLE);
-    BHT_EQ(bh_stream_reset(same, NULL), BH_OK); /* the host knows better */
-    BHT_EQ(same->core.state, BHI_STREAM_WANTING);
-    BHT_EQ(submit_to(&p, served), BH_OK);
-    bh_stream_release(same);
-    bh_stream_release(other);
-    bh_stream_release(served);
-    bh_stream_release(late);
-    bh_stream_release(latest);
     puppet_close(&p);
 }
 
@@ -599,8 +488,6 @@ int main(int argc, char **argv) {
         BHT_TEST(an_old_refusal_is_no_cause),
         BHT_TEST(a_death_while_it_starts),
         BHT_TEST(one_that_is_retired_is_not_mourned),
-        BHT_TEST(an_end_that_comes_late_is_charged),
-        BHT_TEST(it_is_charged_to_the_tenant),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -167,3 +167,9 @@ bh_verdict puppet_verdict(bh_event *event) {
     BHT_EQ(bh_event_verdict(event, &verdict), BH_OK);
     return verdict;
 }
+
+void puppet_end_process(struct bhi_worker *worker, int code_kind, int status) {
+    worker->exit_known = code_kind != 0;
+    worker->exit_code_kind = code_kind;
+    worker->exit_status = status;
+}

@@ -41,5 +41,7 @@ void puppet_complete(struct bhi_worker *worker, uint64_t count);
 void puppet_bury(struct bhi_worker *worker, struct bhi_obituary *obituary);
 /* What |event| ended with. */
 bh_verdict puppet_verdict(bh_event *event);
+/* Sets how the worker's process ended, as its zygote reports it. |code_kind| is a CLD_… */
+void puppet_end_process(struct bhi_worker *worker, int code_kind, int status);
 
 #endif

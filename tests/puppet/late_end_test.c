@@ -1,0 +1,119 @@
+/* A worker whose end keeps its device from everybody for seconds: the stream pauses as long, and so
+ * do the other streams of its tenant. */
+#include "puppet.h"
+#include "supervisor/context/pump.h"
+#include "supervisor/reactor/assignment.h"
+#include "supervisor/stream/tenant.h"
+
+#include <sys/wait.h>
+
+/* Kills a worker in mid-job and sets its abort words. The device lets it end |ms| later. */
+static void die_late(struct puppet *p, uint64_t ms) {
+    struct bhi_worker *worker = puppet_serving(p);
+    bh_event *event = puppet_submit(p); /* which takes the blame: else that is charged as well */
+    struct bhi_progress side = puppet_side(worker);
+    atomic_store(&side.header->started_seq, 1);
+    bhi_progress_unmap(&side);
+    puppet_end_process(worker, CLD_KILLED, SIGKILL);
+    worker->ended_ns = bhi_now_ns();
+    worker->words.set_ns = worker->ended_ns - ms * 1000000;
+    puppet_bury(worker, NULL);
+    bh_event_release(event);
+}
+
+/* A late end costs the stream a pause of the same length; the fifth leaves it without a worker. */
+static void an_end_that_comes_late_is_charged(void) {
+    struct puppet p;
+    puppet_open(&p);
+    const struct bhi_core_stream *stream = &p.stream->core;
+    die_late(&p, 1900);
+    BHT_EQ(bhi_tenant_not_before(p.context, ""), 0);
+    for (int i = 0; i < 4; i++) {
+        BHT_EQ(stream->state, BHI_STREAM_WANTING);
+        die_late(&p, 4000);
+        BHT_GE(bhi_tenant_not_before(p.context, ""), bhi_now_ns());
+    }
+    BHT_EQ(stream->state, BHI_STREAM_WANTING);
+    die_late(&p, 4000);
+    BHT_EQ(stream->state, BHI_STREAM_UNAVAILABLE);
+    BHT_STR_HAS(stream->trouble.message, "the last did so for 4000 ms");
+    puppet_close(&p);
+}
+
+static bh_stream *stream_of(struct puppet *p, const char *tenant) {
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    options.tenant = tenant;
+    bh_stream *stream = NULL;
+    BHT_EQ(bh_stream_create(p->context, &options, &stream, NULL), BH_OK);
+    return stream;
+}
+
+/* Submits a fill. Returns the verdict's status if it ends at once, and BH_OK if it is pending. */
+static bh_status submit_to(struct puppet *p, bh_stream *stream) {
+    bh_buffer *buffer = NULL;
+    BHT_EQ(bh_buffer_create(p->context, 4, &buffer, NULL), BH_OK);
+    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = buffer, .size = 4};
+    const bh_submit_info info = {.commands = &fill, .command_count = 1};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
+    const bool ended = bh_event_query(event) != BH_EVENT_PENDING;
+    const bh_status status = ended ? puppet_verdict(event).status : BH_OK;
+    if (!ended) {
+        BHT_EQ(bh_event_cancel(event), BH_OK);
+    }
+    bh_event_release(event);
+    bh_buffer_release(buffer);
+    return status;
+}
+
+/* No other stream of the tenant gets a worker, whether it is new, waiting or has one. */
+static void it_is_charged_to_the_tenant(void) {
+    struct puppet p;
+    puppet_open(&p);
+    bh_stream *same = stream_of(&p, NULL), *other = stream_of(&p, "other");
+    bh_stream *served = stream_of(&p, NULL);
+    die_late(&p, 4000);
+    /* The reactor begins nothing for it, although a worker is there. */
+    struct bhi_worker *spare = puppet_worker(&p, BHI_RUNNING);
+    BHT_GE(bhi_assignment_turn(p.context), bhi_now_ns());
+    BHT_TRUE(!same->core.worker && !p.stream->core.worker);
+    BHT_TRUE(other->core.worker == &spare->core);
+    struct bhi_worker *worker = puppet_worker(&p, BHI_RUNNING);
+    bhi_context_lock(p.context);
+    bhi_stream_bind(&served->core, &worker->core);
+    bhi_worker_retain(worker);
+    bhi_stream_served(&served->core);
+    bhi_context_pump_unlock(p.context);
+    bh_stream *late = stream_of(&p, NULL);
+    BHT_EQ(submit_to(&p, served), BH_OK);
+    for (int i = 0; i < 4; i++) {
+        die_late(&p, 4000);
+    }
+    BHT_EQ(p.stream->core.state, BHI_STREAM_UNAVAILABLE);
+    BHT_EQ(same->core.state, BHI_STREAM_UNAVAILABLE);
+    BHT_EQ(late->core.state, BHI_STREAM_UNAVAILABLE);
+    BHT_EQ(other->core.state, BHI_STREAM_SERVED);
+    BHT_EQ(submit_to(&p, same), BH_UNAVAILABLE);
+    BHT_EQ(submit_to(&p, served), BH_UNAVAILABLE);
+    BHT_EQ(submit_to(&p, other), BH_OK);
+    bh_stream *latest = stream_of(&p, NULL);
+    BHT_EQ(submit_to(&p, latest), BH_UNAVAILABLE);
+    BHT_EQ(bh_stream_reset(same, NULL), BH_OK); /* the host knows better */
+    BHT_EQ(same->core.state, BHI_STREAM_WANTING);
+    BHT_EQ(submit_to(&p, served), BH_OK);
+    bh_stream_release(same);
+    bh_stream_release(other);
+    bh_stream_release(served);
+    bh_stream_release(late);
+    bh_stream_release(latest);
+    puppet_close(&p);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(an_end_that_comes_late_is_charged),
+        BHT_TEST(it_is_charged_to_the_tenant),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}
