@@ -372,11 +372,11 @@ static void report_grid(struct report *report, bh_context *context, const bh_dev
     }
 }
 
-/* Returns the pid of the worker that serves |device|. 0: there is none, or none yet (*out_starts).
- */
-static int32_t find_sentinel(bh_context *context, const bh_device_info *device, bool *out_starts) {
+/* Returns the pid of the sentinel of |device|, or 0. *out_given_up: there will be none. */
+static int32_t find_sentinel(bh_context *context, const bh_device_info *device,
+                             bool *out_given_up) {
     int32_t pid = 0;
-    *out_starts = false;
+    *out_given_up = false;
     bhi_context_lock(context);
     BHI_LIST_EACH(node, &context->zygotes) {
         const struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
@@ -386,7 +386,7 @@ static int32_t find_sentinel(bh_context *context, const bh_device_info *device, 
             snprintf(name, sizeof name, "%s:%u", zygote->driver, s->device_index);
             if (strcmp(name, device->selector) == 0) {
                 pid = s->process && s->process->state == BHI_RUNNING ? s->process->core.pid : 0;
-                *out_starts = !pid && !s->budget_spent;
+                *out_given_up = !pid && s->budget_spent;
             }
         }
     }
@@ -398,8 +398,7 @@ static void report_sentinel(struct report *report, bh_context *context,
                             const bh_device_info *device) {
     static const char name[] = "sentinel";
     const struct timespec pause = {.tv_nsec = 10000000};
-    const uint64_t deadline_ns = bhi_deadline_ns(TIMEOUT_NS);
-    bool starts = true;
+    bool given_up = false;
     int32_t pid = 0;
     if (!has_feature(device, name)) {
         const bool is_cpu = device->device_type == DEVICE_TYPE_CPU;
@@ -410,11 +409,27 @@ static void report_sentinel(struct report *report, bh_context *context,
             "%s has no queue for transfers alone, or does not share such memory", device->selector);
         return;
     }
-    while ((pid = find_sentinel(context, device, &starts)) == 0 && starts &&
+    /* A device's first worker brings its sentinel. */
+    bh_stream_options options;
+    bh_stream *stream = NULL;
+    bh_detail why = {0};
+    bh_stream_options_init(&options);
+    options.name = "doctor";
+    options.device = device->selector;
+    bh_status status = bh_stream_create(context, &options, &stream, &why);
+    if (status == BH_OK) {
+        status = bh_stream_wait_ready(stream, TIMEOUT_NS, &why);
+    }
+    const uint64_t deadline_ns = bhi_deadline_ns(TIMEOUT_NS);
+    while (status == BH_OK && (pid = find_sentinel(context, device, &given_up)) == 0 && !given_up &&
            bhi_now_ns() < deadline_ns) {
         nanosleep(&pause, NULL);
     }
-    if (pid) {
+    bh_stream_release(stream);
+    if (status != BH_OK) {
+        add(report, "driver", name, false, BH_CHECK_BROKEN, "see the log; report it",
+            "%s starts no worker that could have one: %s", device->selector, why.message);
+    } else if (pid) {
         add(report, "driver", name, false, BH_CHECK_HOLDS, "",
             "process %d sets the abort words of the workers of %s that die", pid, device->selector);
     } else {

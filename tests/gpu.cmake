@@ -11,8 +11,8 @@ set(gpu_without_device backend_reserve backend_ticks guard_allowed guard_buffers
     guard_left guard_limits guard_shapes guard_starved guard_trips guard_valid guard_cut events_table
     events_buffers_ablated)
 # A driver of the tests wraps lavapipe, or poses as another one: on each machine the same.
-set(gpu_other_driver system_nodes system_sentinel system_device_export system_trace sandbox_nodes
-    sandbox_chroot backend_merge backend_shared)
+set(gpu_other_driver system_nodes system_sentinel system_device_export system_placement system_trace
+    sandbox_nodes sandbox_chroot backend_merge backend_shared)
 # A read-only import that fails: the library tries none there (docs/decisions/0011-read-only-inputs.md).
 set(gpu_lacks system_constants)
 # What they prove is of the host alone, and they take long.
@@ -43,6 +43,16 @@ set(gpu_without_system_observe an_epoll_loop)
 set(gpu_without_system_callbacks a_callback_must_not_block)
 set(gpu_without_system_hosts out_of_descriptors_while_another_runs)
 set(gpu_without_system_idle one_that_works_stays)
+# In each of these two kernels run at once, or others work while a gate is held.
+set(gpu_without_system_waits wait_all_waits_for_all events_of_two_contexts ten_thousand_events
+    drain_of_a_context drain_of_released_streams drain_while_another_submits
+    drain_leaves_the_later_ones_alone)
+# NVIDIA's compiler crashes on their kernels, hostile_*: COMPILE_FAILED, where others run them.
+set(gpu_without_system_readonly no_kernel_writes_what_it_reads nor_through_a_copy
+    they_write_what_they_may rights_are_each_workers_own many_buffers
+    # A read-only import that fails: none is tried there.
+    an_honest_reader_needs_no_decoration a_reader_of_a_copy_sees_what_others_wrote
+    a_reader_of_a_copy_becomes_a_writer merged_readers_of_a_copy an_input_without_bytes)
 # NVIDIA's compiler crashes on its kernel: in a worker that is COMPILE_FAILED, here the test dies.
 set(gpu_without_backend_mismatch pointers_through_calls)
 # That driver loses the device over workgroup memory that no entry point uses.

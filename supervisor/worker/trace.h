@@ -6,7 +6,7 @@
 #include <bulkhead/bulkhead.h>
 #include <stdbool.h>
 
-#define BHI_TRACE_NS (70ull * 1000000000) /* longer than the zygote gives the tracer */
+#define BHI_TRACE_NS (310ull * 1000000000) /* longer than the zygote gives the tracer */
 
 struct bhi_trace_page;
 

@@ -75,7 +75,7 @@ expect_same e.npy e1.npy
 # 2048 pieces do not run within one deadline of 3 ms (times slowness), and do within as many.
 case_name="a deadline is for a piece"
 "$NPY" make large.npy 'f32[2097152]' ramp 0 1
-echo '{"id":1,"eval":"z = 2*x","in":{"x":"large.npy"},"out":{"z":"pieces.npy"},"piece":"4K","deadline":"'$((3 * ${BULKHEAD_TEST_SLOWNESS:-1}))'ms","retries":0}' > jobs.jsonl
+echo '{"id":1,"eval":"z = 2*x","in":{"x":"large.npy"},"out":{"z":"pieces.npy"},"piece":"4K","deadline":"'$((3 * slowness))'ms","retries":0}' > jobs.jsonl
 rm -rf jobs.jsonl.state
 cli batch jobs.jsonl --streams 1
 expect_status 0

@@ -70,7 +70,7 @@ check_outputs
 
 case_name="a worker that a hostile job leaves wedged costs the innocent nothing"
 with_faults "1:started:2=hang" cli batch hostile.jsonl --streams 1 --retry 0 \
-    --deadline $((2 * ${BULKHEAD_TEST_SLOWNESS:-1}))s --state jobs.jsonl.state
+    --deadline $((2 * slowness))s --state jobs.jsonl.state
 expect_status 0
 expect_sql "SELECT count(*) FROM jobs WHERE state = 'done'" 21
 expect_sql "SELECT sum(guilty) FROM attempt" 0
@@ -82,7 +82,7 @@ case_name="a kernel that is too long for a shared GPU is not tried for ever"
 echo "{\"id\":\"long\",\"kernel\":\"$SHADERS/hang.spv\",\"groups\":[4096],\"out\":{\"0\":\"out/l.npy:u32[64]\"}}" \
     > long.jsonl
 with_faults "*:poses_as_gpu:*=fail,*:waited:1=fail" cli batch long.jsonl --streams 1 --retry 0 \
-    --deadline 3.6s --state jobs.jsonl.state
+    --deadline 3.6s --grace "${slowness}s" --state jobs.jsonl.state
 expect_status 1
 expect_sql "SELECT count(*) FROM jobs WHERE state = 'quarantined'" 1
 expect_sql "SELECT count(*) FROM attempt WHERE blame = 1" 2

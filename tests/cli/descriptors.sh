@@ -5,7 +5,6 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-slowness=${BULKHEAD_TEST_SLOWNESS:-1}
 nightly=${BULKHEAD_TEST_NIGHTLY:-}
 
 echo '{"id":"a","kernel":"own.comp","groups":[1],"out":{"0":"a.npy:u32[64]"}}' > jobs.jsonl

@@ -65,7 +65,7 @@ rm -f z.npy
 "$NPY" make huge.npy 'f32[33554433]' ramp 0 0
 limit=$("$BULKHEAD" devices --json | jq '.devices[0].max_storage_range')
 case_name="more than the device binds"
-cli eval 'z = x - 1' --in x=huge.npy --out z=z.npy --json
+cli eval 'z = x - 1' --in x=huge.npy --out z=z.npy --json --deadline "$((10 * slowness))s"
 "$NPY" make whole.npy 'f32[33554433]' ramp -1 0
 expect_status 0
 expect_json ".submissions == $((134217732 / limit + (134217732 % limit > 0)))"

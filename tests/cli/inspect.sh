@@ -297,7 +297,7 @@ exec 7<> pipe 8> pipe 7<&- # descriptor 8 writes to a pipe that nobody reads
 to_nobody() { # ACTION-signal ARGUMENT...
     local action=$1
     shift
-    timeout $((60 * ${BULKHEAD_TEST_SLOWNESS:-1})) env "--$action=PIPE" "$BULKHEAD" "$@" >&8 2> .stderr
+    timeout $((60 * slowness)) env "--$action=PIPE" "$BULKHEAD" "$@" >&8 2> .stderr
     status=$?
     : > .stdout
 }

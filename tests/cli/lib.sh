@@ -6,6 +6,9 @@
 # shellcheck shell=bash
 set -u
 
+# What a machine is slower by than the one that the tests were written on: for bounds that a test gives
+# the program.
+slowness=${BULKHEAD_TEST_SLOWNESS:-1}
 passed=0
 failed=0
 case_name=
@@ -32,7 +35,7 @@ cli() {
 
 # The same, where the files were remembered before.
 cli_again() {
-    "$LEAVES_NONE" timeout --kill-after=5 "$((${LIMIT:-60} * ${BULKHEAD_TEST_SLOWNESS:-1}))" "$BULKHEAD" "$@" > .stdout 2> .stderr < "${INPUT:-/dev/null}"
+    "$LEAVES_NONE" timeout --kill-after=5 "$((${LIMIT:-60} * slowness))" "$BULKHEAD" "$@" > .stdout 2> .stderr < "${INPUT:-/dev/null}"
     status=$?
 }
 

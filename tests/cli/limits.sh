@@ -5,12 +5,11 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 # The place of the fault has to be reached before the deadline passes.
-times=${BULKHEAD_TEST_SLOWNESS:-1}
-seconds() { printf '%d.%03d s' $(($1 * times / 1000)) $(($1 * times % 1000)); }
-driver=(--compile-deadline $((310 * times))ms)
-source_=(--compile-deadline $((320 * times))ms)
-parser=(--compile-deadline $((330 * times))ms)
-limits=(--deadline $((100 * times))ms --grace $((40 * times))ms)
+seconds() { printf '%d.%03d s' $(($1 * slowness / 1000)) $(($1 * slowness % 1000)); }
+driver=(--compile-deadline $((310 * slowness))ms)
+source_=(--compile-deadline $((320 * slowness))ms)
+parser=(--compile-deadline $((330 * slowness))ms)
+limits=(--deadline $((100 * slowness))ms --grace $((40 * slowness))ms)
 
 "$NPY" make x.npy 'f32[16]' ramp 0 1
 run=(run "$SHADERS/square.spv" --groups 1 --in 0=x.npy --out '1=y.npy:f32[16]')
@@ -38,7 +37,7 @@ batch() { # JOBS
 # within the deadline: arrays that are bound as bytes need no parser.
 code=COMPILE_FAILED
 slow='*:compile:*=hang'
-says="compiling it did not end within $((310 * times)) ms"
+says="compiling it did not end within $((310 * slowness)) ms"
 message "run: the driver" "$slow" "${run[@]}" --reinterpret "${driver[@]}"
 # shellcheck disable=SC2046 # words
 message "batch: the driver" "$slow" $(batch bytes.jsonl) "${driver[@]}"
@@ -62,7 +61,7 @@ expect_stderr "$says"
 
 # A worker that no longer answers is killed when the grace is over.
 code=DEADLINE
-says="it did not stop within the grace time of $((40 * times)) ms"
+says="it did not stop within the grace time of $((40 * slowness)) ms"
 stuck='*:submitted:*=hang'
 message "run: the grace" "$stuck" "${run[@]}" "${limits[@]}"
 message "eval: the grace" "$stuck" "${eval_[@]}" "${limits[@]}"

@@ -68,7 +68,7 @@ check saxpy 2.5 x.npy y.npy out.npy
 
 case_name="from a pipe to a pipe, in device memory"
 through_pipes() {
-    timeout $((60 * ${BULKHEAD_TEST_SLOWNESS:-1})) "$BULKHEAD" run "$SHADERS/square.spv" \
+    timeout $((60 * slowness)) "$BULKHEAD" run "$SHADERS/square.spv" \
         --groups 16 --in 0=- --out '1=-:f32[1000]' --memory device < <(cat small.npy) 2> .stderr |
         cat > piped.npy
     status=${PIPESTATUS[0]}

@@ -7,7 +7,7 @@
 # denied PLACE HOW ARGUMENT...
 denied() {
     case_name=$*
-    timeout --kill-after=5 $((60 * ${BULKHEAD_TEST_SLOWNESS:-1})) "$DENIED" "$1" "$2" "$BULKHEAD" "${@:3}" > .stdout 2> .stderr
+    timeout --kill-after=5 $((60 * slowness)) "$DENIED" "$1" "$2" "$BULKHEAD" "${@:3}" > .stdout 2> .stderr
     status=$?
     tr -s ' \n' '  ' < .stdout > .said
     tr -s ' \n' '  ' < .stderr >> .said

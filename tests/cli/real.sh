@@ -41,7 +41,7 @@ cli run "$SHADERS/square.spv" --groups 1563 --in 0=x.npy --out '1=out.npy:f32[10
 ready
 check square x.npy out.npy
 case_name="square from a pipe to a pipe"
-timeout $((60 * ${BULKHEAD_TEST_SLOWNESS:-1})) "$BULKHEAD" run "$SHADERS/square.spv" --groups 1563 --in 0=- --out '1=-:f32[100000]' \
+timeout $((60 * slowness)) "$BULKHEAD" run "$SHADERS/square.spv" --groups 1563 --in 0=- --out '1=-:f32[100000]' \
     < <(cat x.npy) 2> .stderr | cat > piped.npy
 check square x.npy piped.npy
 
@@ -198,11 +198,11 @@ INPUT=$SHADERS/empty.spv cli run - --groups 1 --json
 expect_status 0
 expect_json '.kernel == "stdin"'
 case_name="the example of README.md"
-timeout $((60 * ${BULKHEAD_TEST_SLOWNESS:-1})) "$EXAMPLE" "$SHADERS/saxpy.spv" > .stdout 2> .stderr
+timeout $((60 * slowness)) "$EXAMPLE" "$SHADERS/saxpy.spv" > .stdout 2> .stderr
 status=$?
 expect_status 0
 expect_stdout "y[1023] = 3069"
-timeout $((60 * ${BULKHEAD_TEST_SLOWNESS:-1})) "$EXAMPLE" /dev/null > .stdout 2> .stderr
+timeout $((60 * slowness)) "$EXAMPLE" /dev/null > .stdout 2> .stderr
 status=$?
 expect_status 2
 
@@ -234,12 +234,12 @@ else
 fi
 rm kept.npy
 case_name="a hang"
-cli run "$SHADERS/hang.spv" --groups 4096 --inout 0=d.npy --deadline $((300 * ${BULKHEAD_TEST_SLOWNESS:-1}))ms --grace $((20 * ${BULKHEAD_TEST_SLOWNESS:-1}))s --json
+cli run "$SHADERS/hang.spv" --groups 4096 --inout 0=d.npy --deadline $((300 * slowness))ms --grace $((20 * slowness))s --json
 expect_status 1
 expect_json '.code == "DEADLINE" and .elapsed_ms >= 300 and .signal == null'
 expect_untouched
 case_name="a hang that is trusted"
-cli run "$SHADERS/hang.spv" --groups 65535,64 --inout 0=d.npy --deadline $((300 * ${BULKHEAD_TEST_SLOWNESS:-1}))ms --trusted --json
+cli run "$SHADERS/hang.spv" --groups 65535,64 --inout 0=d.npy --deadline $((300 * slowness))ms --trusted --json
 expect_status 1
 expect_json '.code == "DEADLINE" and .signal == 9'
 expect_untouched
@@ -345,13 +345,13 @@ case_name="standard streams that are closed"
 status=
 for closed in '<&-' '>&-' '2>&-' '<&- >&-' '<&- >&- 2>&-'; do
     rm -f out.npy
-    eval "timeout $((60 * ${BULKHEAD_TEST_SLOWNESS:-1})) \"\$BULKHEAD\" run \"\$SHADERS/square.spv\" --groups 1563 --in 0=x.npy \
+    eval "timeout $((60 * slowness)) \"\$BULKHEAD\" run \"\$SHADERS/square.spv\" --groups 1563 --in 0=x.npy \
         --out '1=out.npy:f32[100000]' $closed"
     status=$?
     expect_status 0
     check square x.npy out.npy
 done
-timeout $((60 * ${BULKHEAD_TEST_SLOWNESS:-1})) "$BULKHEAD" devices >&- 2> .stderr
+timeout $((60 * slowness)) "$BULKHEAD" devices >&- 2> .stderr
 status=$?
 expect_status 3
 expect_stderr "cannot write to standard output"
@@ -372,9 +372,9 @@ done
 case_name="SIGINT while a kernel hangs"
 fingerprint > .before
 "$LEAVES_NONE" env --default-signal=INT "$BULKHEAD" run "$SHADERS/hang.spv" --groups 65535,64 \
-    --inout 0=d.npy --deadline $((60 * ${BULKHEAD_TEST_SLOWNESS:-1}))s > .stdout 2> .stderr &
+    --inout 0=d.npy --deadline $((60 * slowness))s > .stdout 2> .stderr &
 wrapper=$!
-deadline=$((SECONDS + 20 * ${BULKHEAD_TEST_SLOWNESS:-1}))
+deadline=$((SECONDS + 20 * slowness))
 until worker=$(pgrep -P "$(pgrep -P $wrapper)" 2> /dev/null) || [ $SECONDS -ge $deadline ]; do :; done
 kill -s INT "$(pgrep -P $wrapper)"
 wait $wrapper
@@ -384,10 +384,10 @@ expect_stderr "cancelled by SIGINT"
 expect_untouched
 
 case_name="SIGKILL of the program leaves no process and no file"
-"$LEAVES_NONE" "$BULKHEAD" run "$SHADERS/hang.spv" --groups 65535,64 --inout 0=d.npy --deadline $((60 * ${BULKHEAD_TEST_SLOWNESS:-1}))s \
+"$LEAVES_NONE" "$BULKHEAD" run "$SHADERS/hang.spv" --groups 65535,64 --inout 0=d.npy --deadline $((60 * slowness))s \
     > .stdout 2> .stderr &
 wrapper=$!
-deadline=$((SECONDS + 20 * ${BULKHEAD_TEST_SLOWNESS:-1}))
+deadline=$((SECONDS + 20 * slowness))
 until worker=$(pgrep -P "$(pgrep -P $wrapper)" 2> /dev/null) || [ $SECONDS -ge $deadline ]; do :; done
 [ -n "$worker" ] || fail "no worker was started"
 kill -s KILL "$(pgrep -P $wrapper)"

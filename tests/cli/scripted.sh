@@ -223,23 +223,23 @@ expect_status 0
 cmp -s .stdout x.npy || fail "stdout is not the output array"
 expect_untouched
 case_name="a pipe on both sides"
-out=$(timeout $((60 * ${BULKHEAD_TEST_SLOWNESS:-1})) "$BULKHEAD" run k.spv --groups 1 --in 0=- --out '1=-:f32[16]' --push f32:1,u32:2 \
+out=$(timeout $((60 * slowness)) "$BULKHEAD" run k.spv --groups 1 --in 0=- --out '1=-:f32[16]' --push f32:1,u32:2 \
     --repeat 2 < <(cat x.npy) 2> .stderr | cksum)
 [ "$out" = "$(cksum < x.npy)" ] || fail "the pipe carried something else"
 expect_stderr "2 submissions"
 case_name="standard output is closed or full"
-timeout $((60 * ${BULKHEAD_TEST_SLOWNESS:-1})) "$BULKHEAD" "${good[@]:0:6}" --out '1=-:f32[16]' --push f32:1,u32:2 > /dev/full 2> .stderr
+timeout $((60 * slowness)) "$BULKHEAD" "${good[@]:0:6}" --out '1=-:f32[16]' --push f32:1,u32:2 > /dev/full 2> .stderr
 status=$?
 expect_status 3
 expect_stderr "No space left"
-timeout $((60 * ${BULKHEAD_TEST_SLOWNESS:-1})) "$BULKHEAD" "${good[@]:0:6}" --out '1=-:f32[16]' --push f32:1,u32:2 >&- 2> .stderr
+timeout $((60 * slowness)) "$BULKHEAD" "${good[@]:0:6}" --out '1=-:f32[16]' --push f32:1,u32:2 >&- 2> .stderr
 status=$?
 expect_status 2
 expect_stderr "standard output cannot be written"
 case_name="a reader that goes away is an error, not a death by SIGPIPE"
 mkfifo pipe
 (exec 3< pipe) & # opens it, reads nothing, closes it
-timeout $((60 * ${BULKHEAD_TEST_SLOWNESS:-1})) "$BULKHEAD" "${good[@]:0:6}" --out '1=pipe:f32[4000000]' --push f32:1,u32:2 2> .stderr
+timeout $((60 * slowness)) "$BULKHEAD" "${good[@]:0:6}" --out '1=pipe:f32[4000000]' --push f32:1,u32:2 2> .stderr
 status=$?
 wait
 expect_status 3
@@ -280,7 +280,7 @@ interrupt() { # SIGNAL ARGUMENT...
     : > .stderr # the log line of the run before must not be taken for this one's
     env --default-signal=INT,TERM "$BULKHEAD" "$@" --verbose > .stdout 2> .stderr \
         < "${INPUT:-/dev/null}" &
-    local pid=$! deadline=$((SECONDS + 20 * ${BULKHEAD_TEST_SLOWNESS:-1}))
+    local pid=$! deadline=$((SECONDS + 20 * slowness))
     until grep -q scripted .stderr || [ $SECONDS -ge $deadline ]; do :; done
     kill -s "$signal" $pid
     wait $pid
@@ -359,7 +359,7 @@ expect_untouched
 # A load that has not ended after a second shows one, on a terminal; what is shown says how far it
 # is, and nothing of it stays.
 wait_for() { # what has to appear in a file
-    local deadline=$((SECONDS + 20 * ${BULKHEAD_TEST_SLOWNESS:-1}))
+    local deadline=$((SECONDS + 20 * slowness))
     until grep -qF -- "$1" "$2" || [ $SECONDS -ge $deadline ]; do :; done
 }
 load_slowly() { # COMMAND...: its output goes to .stdout

@@ -322,7 +322,7 @@ rm -f y.npy
     printf 'M60\nvoid main() {}\n'
 } > endless.comp
 case_name="a source that crashes its compiler"
-cli run crash.comp --groups 1 --json
+cli run crash.comp --groups 1 --json --compile-deadline "$((60 * slowness))s"
 expect_status 1
 expect_stderr "the compiler crashed (SIGSEGV)"
 expect_object '.status == "POISONED" and .code == "COMPILE_FAILED" and .executed == "no" and .line == null'

@@ -1,7 +1,8 @@
 /* A driver that computes with lavapipe and looks like a GPU with a copy engine: a second family of
  * queues, which can transfer and nothing else and goes on while kernels hang, and memory on the
  * device that no processor can map, and that other processes can import. Underneath that memory is
- * a memfd, "fake-words", in which a test sees what is done to it. */
+ * a memfd, "fake-words", in which a test sees what is done to it. The driver has one such device,
+ * or DEVICES of them. */
 #include "fake_lavapipe.h"
 
 #include <pthread.h>
@@ -13,6 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#ifndef DEVICES
+#define DEVICES 1
+#endif
 #define MOST    256
 #define PAGE    4096u
 #define FILLS   128
@@ -63,6 +67,20 @@ static VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo *info,
     instance = *out;
     return result;
 }
+
+#if DEVICES > 1
+/* The one device, several times. */
+static VkResult VKAPI_CALL enumerate_devices(VkInstance i, uint32_t *count, VkPhysicalDevice *out) {
+    uint32_t one = 1;
+    VkPhysicalDevice found;
+    VkResult result = REAL(vkEnumeratePhysicalDevices)(i, &one, &found);
+    for (uint32_t n = 0; out && result >= 0 && n < DEVICES && n < *count; n++) {
+        out[n] = found;
+    }
+    *count = DEVICES;
+    return result < 0 ? result : VK_SUCCESS;
+}
+#endif
 
 static void VKAPI_CALL properties(VkPhysicalDevice physical, VkPhysicalDeviceProperties *out) {
     REAL(vkGetPhysicalDeviceProperties)(physical, out);
@@ -478,6 +496,9 @@ EXPORT PFN_vkVoidFunction vk_icdGetInstanceProcAddr(VkInstance i, const char *na
 EXPORT PFN_vkVoidFunction vk_icdGetInstanceProcAddr(VkInstance i, const char *name) {
     static const struct entry own[] = {
         {"vkCreateInstance", (PFN_vkVoidFunction)create_instance},
+#if DEVICES > 1
+        {"vkEnumeratePhysicalDevices", (PFN_vkVoidFunction)enumerate_devices},
+#endif
         {"vkGetPhysicalDeviceProperties", (PFN_vkVoidFunction)properties},
         {"vkGetPhysicalDeviceProperties2", (PFN_vkVoidFunction)properties2},
         {"vkEnumerateDeviceExtensionProperties", (PFN_vkVoidFunction)extensions},

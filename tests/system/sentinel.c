@@ -226,7 +226,26 @@ static bool device_has(bh_context *context, const char *feature) {
 
 /* -- the tests -------------------------------------------------------------------------------- */
 
-/* What the doctor says. */
+/* What the doctor says. A device without a stream has no sentinel: it makes one. */
+static void the_doctor_asks_each_device(void) {
+    static bh_check checks[96];
+    fake_driver_remove();
+    fake_driver_install(BHT_FAKE_TWO_TRANSFERS);
+    bh_context *context = fx_context(NULL);
+    bh_detail detail = {0};
+    size_t count = 0, held = 0;
+    BHT_EQ(bh_doctor(context, checks, 96, &count, &detail), BH_OK);
+    for (size_t i = 0; i < count && i < 96; i++) {
+        if (strcmp(checks[i].name, "sentinel") == 0) {
+            BHT_STR_HAS(checks[i].text, "sets the abort words");
+            BHT_EQ(checks[i].result, BH_CHECK_HOLDS);
+            held++;
+        }
+    }
+    BHT_EQ(held, 2);
+    bh_context_destroy(context);
+}
+
 static bh_check check_of(bh_context *context) {
     static bh_check checks[64];
     bh_detail detail = {0};
@@ -486,6 +505,7 @@ static void a_closed_socket(void) {
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST_WITH(a_device_that_can_has_one, 30, 0),
+        BHT_TEST_WITH(the_doctor_asks_each_device, 30, 0),
         BHT_TEST_WITH(lavapipe_has_none, 30, 0),
         BHT_TEST_WITH(a_killed_worker_has_its_words_set, 30, 0),
         BHT_TEST_WITH(nothing_is_left_of_the_dead, 30, 0),

@@ -18,7 +18,9 @@
 #include "worker/backend.h"
 #include "worker/probe/probe.h"
 
-#define BHI_TRACE_TIMEOUT_NS 60000000000ull
+/* A bound for a tracer and its tracee. A trace needs some seconds of a processor, and took over
+ * 60 s beside 20 endless loops a processor. */
+#define BHI_TRACE_TIMEOUT_NS 300000000000ull
 
 /* Shared memory of tracer and tracee. */
 struct bhi_tracee_page {
