@@ -27,7 +27,7 @@
 #include "tool/session.h"
 #include "tool/values.h"
 
-enum { DEFAULT_STREAMS = 2, ALL_FAULTS = (1 << BHI_FAULT_KINDS) - 1, EXIT_UNKNOWN = 4 };
+enum { DEFAULT_STREAMS = 2, EXIT_UNKNOWN = 4 };
 
 static const uint64_t default_duration_ns = 60000000000u;
 /* The highest measured use is 73 with one stream and 415 with 12. If a run has too few for good, it
@@ -163,7 +163,7 @@ static bool parse(struct chaos *chaos, const struct bhi_args *args,
                   struct bhi_complaint *complaint) {
     chaos->options = (struct bhi_engine_options){.duration_ns = default_duration_ns,
                                                  .streams = DEFAULT_STREAMS,
-                                                 .fault_set = ALL_FAULTS,
+                                                 .fault_set = BHI_FAULTS_DEFAULT,
                                                  .rate = default_rate,
                                                  .find_rate = default_find_rate};
     for (size_t i = 0; i < args->item_count; i++) {

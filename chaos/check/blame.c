@@ -97,17 +97,18 @@ static bool was_orphaned(const struct bhi_check *check, const struct bhi_record 
 }
 
 /* Returns how long at most, during its time on the worker, a hang held the device (E16: one shared
- * GPU may slow healthy streams). */
+ * GPU may slow healthy streams). Nothing stops one without the guard. */
 static uint64_t held_for(const struct bhi_check *check, const struct bhi_record *end) {
     uint64_t held_ns = 0;
     for (size_t i = 0; i < check->ledger.fault_count && check->history->header.accelerator; i++) {
         const struct bhi_record *record = check->ledger.faults[i].record;
-        if (record->fault.kind != BHI_FAULT_HANG) {
+        const bool guarded = record->fault.kind == BHI_FAULT_HANG;
+        if (!guarded && record->fault.kind != BHI_FAULT_UNGUARDED) {
             continue;
         }
         const struct bhi_ledger_op *bait = bhi_ledger_find(&check->ledger, record->op);
         if (!bhi_ledger_poisoned(bait) || !bait->end->end.started_ns ||
-            !was_orphaned(check, bait->end)) {
+            (guarded && !was_orphaned(check, bait->end))) {
             continue;
         }
         const uint64_t ns =
@@ -188,6 +189,7 @@ static bool fits(enum bhi_fault_kind kind, const struct bhi_record *end) {
     int signal = end->end.signal;
     switch (kind) {
     case BHI_FAULT_KILL:
+    case BHI_FAULT_DEVICE:
         return (status == BH_WORKER_SIGNAL || status == BH_OUT_OF_HOST_MEMORY) && signal == SIGKILL;
     case BHI_FAULT_SEGV: /* during a compile it is the compiler that crashes */
         return (status == BH_WORKER_SIGNAL || status == BH_OUT_OF_HOST_MEMORY ||
@@ -204,6 +206,7 @@ static bool fits(enum bhi_fault_kind kind, const struct bhi_record *end) {
     case BHI_FAULT_SLOW:
     case BHI_FAULT_HANG:
     case BHI_FAULT_OOM:
+    case BHI_FAULT_UNGUARDED:
     case BHI_FAULT_FULL:
     case BHI_FAULT_KINDS:
         break;
@@ -263,7 +266,7 @@ static bool bait_explains(const struct bhi_check *check, const struct bhi_ledger
     for (size_t i = 0; i < check->ledger.fault_count; i++) {
         const struct bhi_record *record = check->ledger.faults[i].record;
         bool oom = record->fault.kind == BHI_FAULT_OOM;
-        if ((!oom && record->fault.kind != BHI_FAULT_HANG) || (memory && !oom)) {
+        if (!bhi_fault_is_bait(record->fault.kind) || (memory && !oom)) {
             continue;
         }
         const struct bhi_ledger_op *bait = bhi_ledger_find(&check->ledger, record->op);
@@ -341,8 +344,27 @@ static bool is_its_own_fault(const struct bhi_check *check, const struct bhi_led
 /* -- the machine --------------------------------------------------------------------------------
  */
 
+/* Had kernels without the guard kept the device from everybody until their tenant's budget was
+ * spent? All streams of a run are of one tenant. A CPU's kernels end with their process. */
+static bool tenant_was_charged(const struct bhi_check *check, uint64_t ended_ns) {
+    uint64_t count = 0, last_ns = 0;
+    for (size_t i = 0; i < check->ledger.fault_count && check->history->header.accelerator; i++) {
+        const struct bhi_record *record = check->ledger.faults[i].record;
+        const struct bhi_ledger_op *bait = bhi_ledger_find(&check->ledger, record->op);
+        if (record->fault.kind != BHI_FAULT_UNGUARDED || !bhi_ledger_poisoned(bait) ||
+            bait->end->end.hops || !bait->end->end.worker_pid ||
+            bait->end->end.ended_ns > bhi_later(ended_ns, BHI_CLOCK_SLACK_NS)) {
+            continue;
+        }
+        count++;
+        last_ns = bait->end->end.ended_ns > last_ns ? bait->end->end.ended_ns : last_ns;
+    }
+    return count >= BHI_CHARGES && ended_ns <= bhi_later(last_ns, BHI_CHARGED_NS);
+}
+
 /* Could the stream get no worker? Either there was no zygote to start one, or no descriptors were
- * left. Deaths of workers are no reason: a run's restart budget is never spent. */
+ * left, or its tenant was charged too often. Other deaths of workers are no reason: a run's restart
+ * budget is never spent. */
 static bool no_worker_was_to_be_had(const struct bhi_check *check, const struct bhi_ledger_op *op) {
     for (size_t i = 0; i < check->ledger.fault_count; i++) {
         const struct bhi_ledger_fault *fault = &check->ledger.faults[i];
@@ -352,7 +374,7 @@ static bool no_worker_was_to_be_had(const struct bhi_check *check, const struct 
             return true;
         }
     }
-    return false;
+    return tenant_was_charged(check, op->end->end.ended_ns);
 }
 
 bool bhi_was_full(const struct bhi_check *check, uint64_t from_ns, uint64_t to_ns) {
@@ -374,6 +396,22 @@ bool bhi_is_shortage(bh_status status) {
 
 static bool table_was_full(const struct bhi_check *check, const struct bhi_ledger_op *op) {
     return bhi_was_full(check, op->submit->at_ns, op->end->end.ended_ns);
+}
+
+enum bhi_blame bhi_blame_of_copy(const struct bhi_check *check, const struct bhi_ledger_op *op) {
+    size_t count;
+    const struct bhi_ledger_hit *hit =
+        bhi_ledger_hits(&check->ledger, op->end->end.worker_pid, &count);
+    for (; count > 0; count--, hit++) {
+        if (hit->fault->record->fault.kind != BHI_FAULT_SLOW &&
+            in_reach(check, hit->fault, op->end->end.ended_ns)) {
+            return BHI_BLAME_FAULT;
+        }
+    }
+    if (zygote_was_hit(check, op->end->end.ended_ns) || bait_explains(check, op)) {
+        return BHI_BLAME_FAULT;
+    }
+    return blame_of_loss(check, op);
 }
 
 enum bhi_blame bhi_blame_of(const struct bhi_check *check, const struct bhi_ledger_op *op) {

@@ -231,7 +231,7 @@ static bool allocate(struct bhi_ledger *ledger) {
 }
 
 static bool is_bait(const struct bhi_record *fault) {
-    return fault->fault.kind == BHI_FAULT_HANG || fault->fault.kind == BHI_FAULT_OOM;
+    return bhi_fault_is_bait(fault->fault.kind);
 }
 
 static int by_time(const void *a, const void *b) {
@@ -309,7 +309,8 @@ static void collect_faults(const struct builder *builder) {
 /* Does |kind| hit at least one worker unless it misses? A zygote may have no worker left. */
 static bool hits_a_worker(enum bhi_fault_kind kind) {
     return kind == BHI_FAULT_KILL || kind == BHI_FAULT_SEGV || kind == BHI_FAULT_STOP ||
-           kind == BHI_FAULT_GARBAGE || kind == BHI_FAULT_CLOSE || kind == BHI_FAULT_SLOW;
+           kind == BHI_FAULT_GARBAGE || kind == BHI_FAULT_CLOSE || kind == BHI_FAULT_SLOW ||
+           kind == BHI_FAULT_DEVICE;
 }
 
 static void check_faults(const struct builder *builder) {

@@ -72,12 +72,43 @@ static bool ended_its_worker(const struct bhi_ledger_op *op) {
     return op->end->end.origin == op->submit->submit.event;
 }
 
+static void judge_blame(struct bhi_check *check, const struct bhi_ledger_op *op,
+                        enum bhi_blame found) {
+    switch (found) {
+    case BHI_BLAME_FAULT:
+        return;
+    case BHI_BLAME_MACHINE:
+        bhi_find(check, BHI_ANOMALY_UNKNOWN, op->number, op->end,
+                 "operation %llu is POISONED (%s), and nothing explains it except that the machine "
+                 "stood still",
+                 (ull)op->number, bhi_status_word(op->end->end.status));
+        return;
+    case BHI_BLAME_NONE:
+        blame(check, op, "and no fault explains it");
+        return;
+    }
+}
+
+/* Outputs in device memory are read back by copies of the library's own, which run on a worker of
+ * the stream that the memory was made for, and are not in the history. */
+static bool has_copies(const struct bhi_check *check, uint32_t stream) {
+    for (size_t i = 0; i < check->ledger.op_count; i++) {
+        const struct bhi_record *submit = check->ledger.ops[i].submit;
+        if (submit->submit.device && submit->stream == stream) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* It was lost with a worker that another operation on that worker had ended. */
 static void check_neighbour(struct bhi_check *check, const struct bhi_ledger_op *op) {
     const struct bhi_record *end = op->end;
     const struct bhi_ledger_op *culprit = bhi_ledger_find_event(&check->ledger, end->end.origin);
     if (end->end.status != BH_WORKER_LOST) {
         blame(check, op, "its status is not WORKER_LOST, and its origin is another event");
+    } else if (!culprit && end->end.worker_pid && has_copies(check, op->submit->stream)) {
+        judge_blame(check, op, bhi_blame_of_copy(check, op));
     } else if (!culprit) {
         blame(check, op, "and its origin is not an operation of the run");
     } else if (culprit == op || !ended_its_worker(culprit)) {
@@ -92,19 +123,7 @@ static void check_neighbour(struct bhi_check *check, const struct bhi_ledger_op 
  */
 
 static void check_own(struct bhi_check *check, const struct bhi_ledger_op *op) {
-    switch (bhi_blame_of(check, op)) {
-    case BHI_BLAME_FAULT:
-        return;
-    case BHI_BLAME_MACHINE:
-        bhi_find(check, BHI_ANOMALY_UNKNOWN, op->number, op->end,
-                 "operation %llu is POISONED (%s), and nothing explains it except that the machine "
-                 "stood still",
-                 (ull)op->number, bhi_status_word(op->end->end.status));
-        return;
-    case BHI_BLAME_NONE:
-        blame(check, op, "and no fault explains it");
-        return;
-    }
+    judge_blame(check, op, bhi_blame_of(check, op));
 }
 
 /* -- calls --------------------------------------------------------------------------------------

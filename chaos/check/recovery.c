@@ -39,7 +39,7 @@ static bool blow_of(const struct bhi_check *check, const struct bhi_ledger_fault
     if (fault->record->fault.kind == BHI_FAULT_STOP) {
         out_blow->since_ns = fault->begin_ns;
     }
-    if (fault->record->fault.kind != BHI_FAULT_HANG && fault->record->fault.kind != BHI_FAULT_OOM) {
+    if (!bhi_fault_is_bait(fault->record->fault.kind)) {
         return true;
     }
     /* A bait takes effect when it ends, and has none if it never reached a worker. */
@@ -109,7 +109,7 @@ static bool collect_blows(const struct bhi_check *check, struct lane *lane, uint
 static bool by_the_dead(const struct bhi_record *ready, const struct bhi_record *fault) {
     enum bhi_fault_kind kind = fault->fault.kind;
     if (kind != BHI_FAULT_KILL && kind != BHI_FAULT_SEGV && kind != BHI_FAULT_GARBAGE &&
-        kind != BHI_FAULT_CLOSE && kind != BHI_FAULT_ZYGOTE) {
+        kind != BHI_FAULT_CLOSE && kind != BHI_FAULT_ZYGOTE && kind != BHI_FAULT_DEVICE) {
         return false;
     }
     for (uint32_t i = 0; i < fault->fault.pid_count; i++) {

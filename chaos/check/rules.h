@@ -17,6 +17,10 @@
  * driver's own timeout (docs/h200.md: 5 s), and some time longer, until waiting operations have
  * caught up. */
 #define BHI_HELD_NS (8 * BHI_SECOND)
+/* The budget that a tenant has for kernels that keep the device (docs/deadlines.md): more than four
+ * of them spend it, for its window of 60 s. Some time is for who noticed it late. */
+#define BHI_CHARGES    5
+#define BHI_CHARGED_NS (70 * BHI_SECOND)
 
 /* Adds without overflow: times come from a file and may have any value. */
 static inline uint64_t bhi_later(uint64_t ns, uint64_t by_ns) {
@@ -51,6 +55,9 @@ enum bhi_blame {
     BHI_BLAME_MACHINE, /* the machine stood still: nothing can be said */
 };
 enum bhi_blame bhi_blame_of(const struct bhi_check *check, const struct bhi_ledger_op *op);
+/* The same, where the origin of |op| is no operation of the run, but a copy between device memory
+ * and the host: it was lost with the worker that had made that copy. */
+enum bhi_blame bhi_blame_of_copy(const struct bhi_check *check, const struct bhi_ledger_op *op);
 /* Was the descriptor table full, or did its consequences last, at some time between these? */
 bool bhi_was_full(const struct bhi_check *check, uint64_t from_ns, uint64_t to_ns);
 /* Is |status| one that a full table can cause? */

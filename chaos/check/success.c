@@ -57,7 +57,7 @@ static void check_ready(struct bhi_check *check, const struct bhi_ledger_op *op)
         bhi_find(check, BHI_ANOMALY_FALSE_SUCCESS, op->number, op->end,
                  "operation %llu is READY, but %s", (ull)op->number, why);
     }
-    if (op->bait && op->bait->record->fault.kind == BHI_FAULT_HANG) {
+    if (op->bait && op->bait->record->fault.kind != BHI_FAULT_OOM) {
         bhi_find(check, BHI_ANOMALY_FALSE_SUCCESS, op->number, op->end,
                  "operation %llu, an endless kernel, is READY", (ull)op->number);
     }

@@ -29,6 +29,8 @@ static const uint64_t pace_ns = MS / 4;   /* mean time between two operations */
 static const uint64_t burst_ns = 16 * MS; /* how much of missed time is made up for */
 /* After this time a worker that was stopped while it started is replaced. */
 static const uint64_t worker_start_ns = 10 * SECOND;
+/* For how long a GPU's streams are UNAVAILABLE after too many kernels without the guard. */
+static const uint64_t tenant_window_ns = 60 * SECOND;
 static const uint64_t bomb_memory = 512ull << 20;
 static const uint64_t pool_bytes = 16ull << 20;
 
@@ -87,6 +89,10 @@ static bool make_streams(struct bhi_chaos_run *run, struct bhi_complaint *compla
         options.name = name;
         options.device = run->options->device;
         options.compile_deadline_ns = run->history->header.compile_ns;
+        if (run->options->fault_set & 1u << BHI_FAULT_DEVICE) {
+            /* Of copies out of device memory; operations have the same as their own. */
+            options.deadline_ns = BHI_RUN_DEADLINE_NS * run->slowness;
+        }
         if (run->options->fault_set & 1u << BHI_FAULT_OOM) {
             options.memory_limit = bomb_memory;
         }
@@ -117,6 +123,8 @@ static bool make_kernels(struct bhi_chaos_run *run, struct bhi_complaint *compla
                      bhi_embedded_chaos_work_size, &run->work, complaint) ||
         !make_kernel(run, "hang", false, bhi_embedded_hang, bhi_embedded_hang_size, &run->hang,
                      complaint) ||
+        !make_kernel(run, "unguarded", true, bhi_embedded_hang, bhi_embedded_hang_size,
+                     &run->unguarded, complaint) ||
         !make_kernel(run, "memory_bomb", true, bhi_embedded_memory_bomb,
                      bhi_embedded_memory_bomb_size, &run->bomb, complaint)) {
         return false;
@@ -167,6 +175,9 @@ static void name_device(struct bhi_chaos_run *run) {
             snprintf(header->driver, sizeof header->driver, "%.50s, %.70s", devices[i].name,
                      devices[i].driver);
             header->accelerator = devices[i].device_type != device_type_cpu;
+            if (header->accelerator && header->fault_set & 1u << BHI_FAULT_UNGUARDED) {
+                header->recovery_ns += tenant_window_ns;
+            }
             break;
         }
     }
@@ -307,7 +318,7 @@ static bool has_lost(struct bhi_chaos_run *run) {
 }
 
 static void recover(struct bhi_chaos_run *run, struct pacer *pacer) {
-    const uint64_t end_ns = bhi_run_now(run) + recovery_ns * run->slowness;
+    const uint64_t end_ns = bhi_run_now(run) + run->history->header.recovery_ns;
     while (!recovered(run) && !interrupted() && !has_lost(run) && bhi_run_now(run) < end_ns) {
         submit_next(run, pacer);
     }
@@ -478,6 +489,7 @@ static void end(struct bhi_chaos_run *run) {
     bhi_workload_forget(&run->workload);
     bh_kernel_release(run->work);
     bh_kernel_release(run->hang);
+    bh_kernel_release(run->unguarded);
     bh_kernel_release(run->bomb);
     bh_buffer_release(run->nothing);
     for (uint32_t i = 0; i < run->stream_count; i++) {
@@ -550,7 +562,7 @@ enum bhi_engine_result bhi_engine_run(const struct bhi_engine_options *options,
         bhi_list_init(&stream->queue);
         bhi_run_cond_init(&stream->work);
     }
-    bhi_workload_init(&run->workload, options->seed);
+    bhi_workload_init(&run->workload, options->seed, options->fault_set & 1u << BHI_FAULT_DEVICE);
     if (!options->replay) {
         run->fault_after = UINT64_MAX;
     }

@@ -160,6 +160,7 @@ void bhi_inject(const struct bhi_injection *injection, struct bhi_injected *out_
     *out_injected = (struct bhi_injected){.at_ns = bhi_clock_ns()};
     switch (injection->kind) {
     case BHI_FAULT_KILL:
+    case BHI_FAULT_DEVICE:
         inject_signal(injection, SIGKILL, out_injected);
         break;
     case BHI_FAULT_SEGV:

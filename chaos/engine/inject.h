@@ -7,7 +7,7 @@
 
 /* Only plain values, because it is sent through a socket between the two processes. */
 struct bhi_injection {
-    enum bhi_fault_kind kind; /* kill, segv, stop, slow, zygote, garbage, close */
+    enum bhi_fault_kind kind; /* kill, segv, stop, slow, zygote, garbage, close, device */
     int32_t pid;              /* of a worker */
     uint64_t salt;            /* garbage: the seed of the bytes */
 };

@@ -5,6 +5,7 @@
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct bhi_operation *bhi_operation_new(void) {
     struct bhi_operation *operation = calloc(1, sizeof *operation);
@@ -31,23 +32,52 @@ static uint64_t since(uint64_t start_ns, uint64_t time_ns) {
     return time_ns > start_ns ? time_ns - start_ns : 0;
 }
 
-/* Reads its output. If the operation is poisoned, the read must fail. */
-static void read_back(struct bhi_operation *operation, uint64_t patience_ns, uint64_t start_ns) {
-    struct bhi_record *record = &operation->result;
+static void digest(struct bhi_operation *operation, const void *bytes) {
+    crypto_generichash(operation->result.result.digest, sizeof operation->result.result.digest,
+                       bytes, operation->words * sizeof(uint32_t), NULL, 0);
+}
+
+static bh_status map_output(struct bhi_operation *operation, uint64_t patience_ns) {
     void *bytes = NULL;
+    const bh_status status =
+        bh_buffer_map(operation->output, BH_MAP_READ, patience_ns, &bytes, NULL);
+    if (status == BH_OK) {
+        digest(operation, bytes);
+    }
+    return status;
+}
+
+static bh_status copy_output(struct bhi_operation *operation, uint64_t patience_ns) {
+    const struct timespec pause = {.tv_nsec = 10000000};
+    const uint64_t size = operation->words * sizeof(uint32_t);
+    const uint64_t end_ns = bhi_clock_ns() + patience_ns / 3;
+    uint32_t *words = malloc(size);
+    if (!words) {
+        return BH_NO_MEMORY;
+    }
+    bh_status status;
+    while ((status = bh_buffer_read(operation->output, 0, words, size, patience_ns, NULL)) !=
+               BH_OK &&
+           status != BH_TIMEOUT && operation->state == BH_EVENT_READY && bhi_clock_ns() < end_ns) {
+        nanosleep(&pause, NULL);
+    }
+    if (status == BH_OK) {
+        digest(operation, words);
+    }
+    free(words);
+    return status;
+}
+
+void bhi_operation_read(struct bhi_operation *operation, uint64_t patience_ns, uint64_t start_ns) {
+    struct bhi_record *record = &operation->result;
     *record = (struct bhi_record){
         .kind = BHI_RECORD_RESULT, .op = operation->number, .stream = operation->stream};
-    record->result.status =
-        bh_buffer_map(operation->output, BH_MAP_READ, patience_ns, &bytes, NULL);
-    if (record->result.status == BH_OK) {
-        crypto_generichash(record->result.digest, sizeof record->result.digest, bytes,
-                           operation->words * sizeof(uint32_t), NULL, 0);
-    }
+    record->result.status = operation->on_device ? copy_output(operation, patience_ns)
+                                                 : map_output(operation, patience_ns);
     record->at_ns = since(start_ns, bhi_clock_ns());
 }
 
-void bhi_operation_collect(struct bhi_operation *operation, uint64_t patience_ns,
-                           uint64_t start_ns) {
+void bhi_operation_await(struct bhi_operation *operation, uint64_t patience_ns, uint64_t start_ns) {
     const bh_status status = bh_event_wait(operation->event, patience_ns);
     operation->lost =
         status == BH_TIMEOUT || bh_event_verdict(operation->event, &operation->first_look) != BH_OK;
@@ -55,9 +85,6 @@ void bhi_operation_collect(struct bhi_operation *operation, uint64_t patience_ns
     operation->seen_ns = since(start_ns, bhi_clock_ns());
     operation->state = bh_event_query(operation->event);
     operation->waited = status;
-    if (!operation->lost && !operation->bait) {
-        read_back(operation, patience_ns, start_ns);
-    }
 }
 
 /* Asks the three questions again: does an answer differ? */

@@ -18,7 +18,9 @@ struct bhi_operation {
     uint64_t number;
     uint64_t name; /* replay: its number in the other run; otherwise its own number */
     uint32_t stream, words;
+    uint32_t home; /* the stream that its output was made for: that one's worker copies it */
     bool bait;
+    bool on_device;         /* its output is in device memory */
     uint64_t last_reader;   /* number of the newest operation that was planned to read its output */
     bh_event *event;        /* referenced */
     bh_buffer *output;      /* referenced; words * 4 bytes */
@@ -38,10 +40,12 @@ struct bhi_operation *bhi_operation_new(void);
 void bhi_operation_retain(struct bhi_operation *operation);
 void bhi_operation_release(struct bhi_operation *operation); /* NULL is fine */
 
-/* Waits for its end for at most |patience_ns|, then reads its output. Blocks. |start_ns| is when
- * the run began. */
-void bhi_operation_collect(struct bhi_operation *operation, uint64_t patience_ns,
-                           uint64_t start_ns);
+/* Waits for its end for at most |patience_ns|. |start_ns| is when the run began. */
+void bhi_operation_await(struct bhi_operation *operation, uint64_t patience_ns, uint64_t start_ns);
+/* Reads its output; if it is poisoned, that must fail. Blocks. A worker that dies while it copies
+ * an output out of device memory has not touched it (D2): it is read again, for at most a third of
+ * |patience_ns|. */
+void bhi_operation_read(struct bhi_operation *operation, uint64_t patience_ns, uint64_t start_ns);
 /* Asks again, and fills in the record with the first answers. */
 void bhi_operation_end_record(const struct bhi_operation *operation, uint64_t start_ns,
                               struct bhi_record *out_record);

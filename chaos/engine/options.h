@@ -12,7 +12,7 @@ struct bhi_engine_options {
     uint32_t fault_set; /* bits 1 << bhi_fault_kind */
     double rate;
     double find_rate;   /* header; operations go on until it is reached, for a minute at most */
-    bool outside;       /* kill, segv, stop, slow, zygote, garbage, close: by a second process */
+    bool outside;       /* what hits a worker: by a second process */
     const char *device; /* NULL: the default */
     bool verbose;
     /* Injects the faults of another run in place of those of the seed, each after the same

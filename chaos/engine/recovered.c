@@ -2,7 +2,7 @@
 
 bool bhi_fault_ends_workers(enum bhi_fault_kind kind) {
     return kind == BHI_FAULT_KILL || kind == BHI_FAULT_SEGV || kind == BHI_FAULT_GARBAGE ||
-           kind == BHI_FAULT_CLOSE || kind == BHI_FAULT_ZYGOTE;
+           kind == BHI_FAULT_CLOSE || kind == BHI_FAULT_ZYGOTE || kind == BHI_FAULT_DEVICE;
 }
 
 void bhi_recovered_struck(struct bhi_recovered *recovered, enum bhi_fault_kind kind,

@@ -16,8 +16,8 @@ struct bhi_recovered {
     uint32_t hurt_at;
 };
 
-/* Call it for a fault of |kind| on |pids| after |submitted| operations. A hang and an oom take
- * effect when they end. */
+/* Call it for a fault of |kind| on |pids| after |submitted| operations. A bait takes effect
+ * when it ends. */
 void bhi_recovered_struck(struct bhi_recovered *recovered, enum bhi_fault_kind kind,
                           const int32_t *pids, uint32_t count, uint64_t submitted);
 void bhi_recovered_ready(struct bhi_recovered *recovered, uint32_t stream, uint64_t op,

@@ -23,6 +23,18 @@
 
 enum { BHI_RUN_LATE = 32 }; /* each event is looked at again this many operations later */
 
+/* How long an operation of the workload may run on a machine that is not slow. */
+#define BHI_RUN_DEADLINE_NS 2000000000ull
+
+/* What a worker does with device memory: the moments of the fault `device`. */
+enum bhi_device_stage {
+    BHI_STAGE_MAKE,   /* it is to make and export memory */
+    BHI_STAGE_SHARE,  /* another stream is to import memory that it has made */
+    BHI_STAGE_IMPORT, /* it is to import memory that another one has made */
+    BHI_STAGE_COPY,   /* it is to copy to the host */
+    BHI_STAGES
+};
+
 struct bhi_run_stream {
     struct bhi_chaos_run *run;
     uint32_t index;
@@ -34,9 +46,10 @@ struct bhi_run_stream {
     pthread_cond_t work;
     struct bhi_list queue; /* bhi_operation.node; one reference each */
     uint32_t in_flight;
-    uint32_t baits;   /* those of them that are baits */
-    uint64_t ready;   /* results since the last fault hit its worker */
-    uint64_t flushed; /* the last run->flush that it has done */
+    uint32_t baits;              /* those of them that are baits */
+    uint64_t ready;              /* results since the last fault hit its worker */
+    uint64_t flushed;            /* the last run->flush that it has done */
+    uint64_t stages[BHI_STAGES]; /* how often its worker was given that to do */
 
     /* Used by its collector only. */
     struct bhi_operation *late[BHI_RUN_LATE];
@@ -57,7 +70,8 @@ struct bhi_chaos_run {
     const char *runtime_parent;
     bh_context *context;
     bh_kernel *work, *hang, *bomb;
-    bh_buffer *nothing; /* bound for operations without inputs */
+    bh_kernel *unguarded; /* as |hang|, trusted: it reaches the driver as it is */
+    bh_buffer *nothing;   /* bound for operations without inputs */
     struct bhi_run_stream streams[BHI_ENGINE_STREAMS];
     uint32_t stream_count;
     struct bhi_outside outside;
@@ -93,6 +107,8 @@ struct bhi_chaos_run {
     struct bhi_healing slow[BHI_ENGINE_STREAMS], full;
     int32_t stopped[BHI_ENGINE_STREAMS]; /* of each stream: its worker that was stopped for good */
     int32_t hit[BHI_ENGINE_STREAMS];     /* of each stream: its worker that is doomed */
+    enum bhi_device_stage stage;         /* that is waited for, */
+    uint64_t stage_seen;                 /* and how often it had come before */
     uint64_t full_limit;                 /* the value of RLIMIT_NOFILE before */
     uint32_t missed_told;                /* kinds of faults for which a reason was given */
 };
@@ -110,7 +126,7 @@ void bhi_run_wait(struct bhi_chaos_run *run, uint64_t at_ns);
 
 /* Call it with |submitting| held. Returns false if the operation was refused, which is noted. */
 bool bhi_run_submit(struct bhi_chaos_run *run, const struct bhi_plan *plan, uint64_t name);
-/* Submits a hang or oom, and notes its FAULT. */
+/* Submits a bait, and notes its FAULT. */
 bool bhi_run_submit_bait(struct bhi_chaos_run *run, const struct bhi_scheduled *fault,
                          uint64_t name);
 /* The thread of a collector. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "chaos/engine/run.h"
@@ -12,6 +13,7 @@
 /* How long a fault waits for a worker on its stream, or for room for a bait. */
 static const uint64_t worker_limit_ns = 500 * MS;
 static const uint64_t worker_look_ns = MS;
+static const uint64_t most_delay_ns = 2 * MS;  /* to allocate, clear and export, or to import */
 static const uint64_t most_debt_ns = 100 * MS; /* a schedule that is later is not caught up */
 
 /* How long a stream may take for some work between two faults. Without it a run would have few
@@ -27,7 +29,7 @@ enum {
 };
 
 static bool takes_worker(enum bhi_fault_kind kind) {
-    return kind != BHI_FAULT_HANG && kind != BHI_FAULT_OOM && kind != BHI_FAULT_FULL;
+    return !bhi_fault_is_bait(kind) && kind != BHI_FAULT_FULL;
 }
 
 /* Does the worker die at once? With its socket closed, it may live until its next deadline. */
@@ -160,6 +162,30 @@ static int32_t await(struct bhi_chaos_run *run, uint32_t stream,
     }
 }
 
+/* Has the worker of |stream| been given that to do with device memory? */
+static int32_t has_reached(struct bhi_chaos_run *run, uint32_t stream) {
+    pthread_mutex_lock(&run->lock);
+    const bool reached =
+        run->streams[stream].stages[run->stage] != run->stage_seen || run->rest_requested;
+    pthread_mutex_unlock(&run->lock);
+    return reached;
+}
+
+/* Waits for the moment of the fault `device`: until the worker is given something to do with device
+ * memory, and for as long after that as it may take. In a replay the fault comes after the same
+ * operation. */
+static void await_stage(struct bhi_chaos_run *run, const struct bhi_scheduled *fault) {
+    const struct timespec delay = {.tv_nsec = (long)(fault->salt / BHI_STAGES % most_delay_ns)};
+    if (!run->options->replay) {
+        run->stage = (enum bhi_device_stage)(fault->salt % BHI_STAGES);
+        pthread_mutex_lock(&run->lock);
+        run->stage_seen = run->streams[fault->stream].stages[run->stage];
+        pthread_mutex_unlock(&run->lock);
+        (void)await(run, fault->stream, has_reached, worker_limit_ns * run->slowness);
+    }
+    nanosleep(&delay, NULL);
+}
+
 static void let_work(struct bhi_chaos_run *run, const struct bhi_scheduled *fault) {
     if (!run->options->replay && fault->number % 4 != 0) {
         (void)await(run, fault->stream, has_worked, work_limit_ns * run->slowness);
@@ -263,6 +289,9 @@ static void inject_worker(struct bhi_chaos_run *run, const struct bhi_scheduled 
     if (stops) { /* otherwise the end of the earlier slow would end this one */
         heal(run, &run->slow[fault->stream]);
     }
+    if (fault->kind == BHI_FAULT_DEVICE) {
+        await_stage(run, fault);
+    }
     if (!run->outside.pid) {
         injection.pid = await(run, fault->stream, worker_of, worker_limit_ns * run->slowness);
     }
@@ -294,7 +323,7 @@ static void inject_bait(struct bhi_chaos_run *run, const struct bhi_scheduled *f
 static void inject(struct bhi_chaos_run *run, const struct bhi_scheduled *fault, uint64_t name) {
     struct bhi_injected injected = {.at_ns = run->start_ns + bhi_run_now(run)};
     uint64_t after_op = submitted(run);
-    if (fault->kind == BHI_FAULT_HANG || fault->kind == BHI_FAULT_OOM) {
+    if (bhi_fault_is_bait(fault->kind)) {
         inject_bait(run, fault, name, &injected);
     } else {
         if (fault->kind == BHI_FAULT_FULL) {

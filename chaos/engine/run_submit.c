@@ -6,7 +6,6 @@
 
 #define MS 1000000ull
 
-static const uint64_t work_deadline_ns = 2000 * MS;
 static const uint64_t hang_deadline_ns = 100 * MS;
 static const uint64_t bomb_deadline_ns = 20000 * MS;
 
@@ -51,7 +50,7 @@ static struct bhi_operation *begin(struct bhi_chaos_run *run, uint32_t stream, u
     }
     pthread_cond_broadcast(&run->changed);
     pthread_mutex_unlock(&run->lock);
-    operation->stream = stream;
+    operation->stream = operation->home = stream;
     operation->bait = bait;
     return operation;
 }
@@ -60,8 +59,25 @@ static bh_status make_output(struct bhi_chaos_run *run, struct bhi_operation *op
     bh_buffer_options options;
     bh_buffer_options_init(&options);
     options.stream = run->streams[operation->stream].stream;
+    options.memory = operation->on_device ? BH_MEMORY_DEVICE : BH_MEMORY_HOST;
     return bh_buffer_create_with(run->context, operation->words * sizeof(uint32_t), &options,
                                  &operation->output, NULL);
+}
+
+/* Counts what the workers are to do with device memory for |plan|. */
+static void tell_stages(struct bhi_chaos_run *run, const struct bhi_operation *operation,
+                        const struct bhi_plan *plan) {
+    uint64_t *stages = run->streams[operation->stream].stages;
+    pthread_mutex_lock(&run->lock);
+    stages[BHI_STAGE_MAKE] += operation->on_device && !plan->reuses;
+    for (uint32_t i = 0; i < plan->input_count; i++) {
+        const struct bhi_operation *input = plan->inputs[i];
+        if (input->on_device && input->home != operation->stream) {
+            stages[BHI_STAGE_IMPORT]++;
+            run->streams[input->home].stages[BHI_STAGE_SHARE]++;
+        }
+    }
+    pthread_mutex_unlock(&run->lock);
 }
 
 /* The operation has its event: tells its collector and the workload. Takes the reference. */
@@ -110,7 +126,7 @@ static bh_status submit_work(struct bhi_chaos_run *run, struct bhi_operation *op
                                 .push = push,
                                 .push_size = sizeof push};
     return submit_command(run, operation, &command, plan->wait ? plan->wait->event : NULL,
-                          work_deadline_ns * run->slowness);
+                          BHI_RUN_DEADLINE_NS * run->slowness);
 }
 
 bool bhi_run_submit(struct bhi_chaos_run *run, const struct bhi_plan *plan, uint64_t name) {
@@ -124,7 +140,10 @@ bool bhi_run_submit(struct bhi_chaos_run *run, const struct bhi_plan *plan, uint
     bh_status status = BH_OK;
     if (plan->reuses && bh_buffer_retain(plan->reuses->output) == BH_OK) {
         operation->output = plan->reuses->output;
+        operation->on_device = plan->reuses->on_device;
+        operation->home = plan->reuses->home;
     } else {
+        operation->on_device = plan->on_device;
         status = make_output(run, operation);
     }
     if (status == BH_OK) {
@@ -144,9 +163,11 @@ bool bhi_run_submit(struct bhi_chaos_run *run, const struct bhi_plan *plan, uint
     }
     record.submit.wait = plan->wait ? plan->wait->number : 0;
     record.submit.reuses = plan->reuses ? plan->reuses->number : 0;
-    record.submit.deadline_ns = work_deadline_ns * run->slowness;
+    record.submit.deadline_ns = BHI_RUN_DEADLINE_NS * run->slowness;
     record.submit.work = plan->work;
+    record.submit.device = operation->on_device;
     bhi_run_note(run, &record);
+    tell_stages(run, operation, plan);
     hand_over(run, operation);
     return true;
 }
@@ -164,11 +185,24 @@ static void note_bait(struct bhi_chaos_run *run, const struct bhi_scheduled *fau
     bhi_run_note(run, &record);
 }
 
+struct bait {
+    bh_kernel *kernel;
+    uint32_t groups;
+    uint64_t deadline_ns;
+};
+
+static struct bait bait_of(const struct bhi_chaos_run *run, enum bhi_fault_kind kind) {
+    if (kind == BHI_FAULT_OOM) {
+        return (struct bait){run->bomb, 1, bomb_deadline_ns * run->slowness};
+    }
+    return (struct bait){kind == BHI_FAULT_HANG ? run->hang : run->unguarded, 65535,
+                         hang_deadline_ns};
+}
+
 bool bhi_run_submit_bait(struct bhi_chaos_run *run, const struct bhi_scheduled *fault,
                          uint64_t name) {
     const uint64_t asked_ns = bhi_run_now(run), after_op = run->submitted;
-    const bool hang = fault->kind == BHI_FAULT_HANG;
-    const uint64_t deadline_ns = hang ? hang_deadline_ns : bomb_deadline_ns * run->slowness;
+    const struct bait bait = bait_of(run, fault->kind);
     struct bhi_operation *operation = begin(run, fault->stream, name, true);
     if (!operation) {
         return false;
@@ -180,12 +214,12 @@ bool bhi_run_submit_bait(struct bhi_chaos_run *run, const struct bhi_scheduled *
         const bh_binding binding = {
             .buffer = operation->output, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
         const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                    .kernel = hang ? run->hang : run->bomb,
-                                    .groups = {hang ? 65535 : 1, 1, 1},
+                                    .kernel = bait.kernel,
+                                    .groups = {bait.groups, 1, 1},
                                     .bindings = &binding,
                                     .binding_count = 1};
         call = "bh_submit";
-        status = submit_command(run, operation, &command, NULL, deadline_ns);
+        status = submit_command(run, operation, &command, NULL, bait.deadline_ns);
     }
     note_bait(run, fault, operation->number, after_op, asked_ns, status != BH_OK);
     if (status != BH_OK) {
@@ -194,7 +228,7 @@ bool bhi_run_submit_bait(struct bhi_chaos_run *run, const struct bhi_scheduled *
         return false;
     }
     struct bhi_record record = op_record(operation, asked_ns);
-    record.submit.deadline_ns = deadline_ns;
+    record.submit.deadline_ns = bait.deadline_ns;
     bhi_run_note(run, &record);
     hand_over(run, operation);
     return true;
@@ -246,7 +280,15 @@ static void flush(struct bhi_run_stream *stream) {
 
 static void collect(struct bhi_run_stream *stream, struct bhi_operation *operation) {
     struct bhi_chaos_run *run = stream->run;
-    bhi_operation_collect(operation, run->history->header.patience_ns, run->start_ns);
+    const uint64_t patience_ns = run->history->header.patience_ns;
+    bhi_operation_await(operation, patience_ns, run->start_ns);
+    if (!operation->lost && !operation->bait) {
+        pthread_mutex_lock(&run->lock);
+        run->streams[operation->home].stages[BHI_STAGE_COPY] += operation->on_device;
+        pthread_cond_broadcast(&run->changed);
+        pthread_mutex_unlock(&run->lock);
+        bhi_operation_read(operation, patience_ns, run->start_ns);
+    }
     atomic_store(&operation->collected, true);
     pthread_mutex_lock(&run->lock);
     count(stream, operation);

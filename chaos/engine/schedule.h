@@ -12,7 +12,9 @@ struct bhi_scheduled {
     uint32_t stream;
     uint64_t gap_ns;   /* since the previous fault */
     uint64_t lasts_ns; /* slow, full: how long it lasts; otherwise 0 */
-    uint64_t salt;     /* garbage: the bytes; outside: which of the workers it finds */
+    /* garbage: the bytes; device: at what, and how long after it; outside: which of the workers it
+     * finds */
+    uint64_t salt;
 };
 
 struct bhi_schedule {

@@ -6,8 +6,8 @@
 static const uint32_t input_shares[] = {8, 7, 3, 1, 1}; /* of 20: none, one, two, … */
 static const uint32_t sizes[] = {64, 256, 1024, 4096};
 
-void bhi_workload_init(struct bhi_workload *workload, uint64_t seed) {
-    *workload = (struct bhi_workload){0};
+void bhi_workload_init(struct bhi_workload *workload, uint64_t seed, bool uses_device) {
+    *workload = (struct bhi_workload){.uses_device = uses_device};
     bhi_random_seed(&workload->random, seed, 2);
 }
 
@@ -104,6 +104,7 @@ void bhi_workload_plan(struct bhi_workload *workload, uint32_t stream, struct bh
     if (draw(workload, 2)) {
         take_over(pick_reusable(workload, &plan), &plan);
     }
+    plan.on_device = workload->uses_device && draw(workload, 4) != 0;
     *out_plan = plan;
 }
 
@@ -119,7 +120,8 @@ static struct bhi_operation **find(struct bhi_workload *workload, uint64_t name)
 
 void bhi_workload_plan_again(struct bhi_workload *workload, const struct bhi_record *op,
                              struct bhi_plan *out_plan) {
-    struct bhi_plan plan = {.stream = op->stream, .work = op->submit.work};
+    struct bhi_plan plan = {
+        .stream = op->stream, .work = op->submit.work, .on_device = op->submit.device};
     for (uint32_t i = 0; i < op->submit.input_count; i++) {
         struct bhi_operation *input = *find(workload, op->submit.inputs[i]);
         if (input && input->words >= plan.work.words) { /* the input was refused this time */

@@ -13,6 +13,7 @@ struct bhi_workload {
     struct bhi_random random;
     struct bhi_operation *recent[BHI_WORKLOAD_RECENT]; /* referenced; NULL: none */
     uint32_t at;
+    bool uses_device; /* some outputs are in device memory */
 };
 
 struct bhi_plan {
@@ -22,9 +23,10 @@ struct bhi_plan {
     struct bhi_operation *wait;                     /* referenced, or NULL */
     struct bhi_chaos_work work;
     struct bhi_operation *reuses; /* referenced: its output is overwritten; NULL: a new output */
+    bool on_device;               /* a new output is in device memory */
 };
 
-void bhi_workload_init(struct bhi_workload *workload, uint64_t seed);
+void bhi_workload_init(struct bhi_workload *workload, uint64_t seed, bool uses_device);
 /* Later operations read nothing that was submitted so far. */
 void bhi_workload_forget(struct bhi_workload *workload);
 /* Plans the next operation for |stream|. */

@@ -13,13 +13,23 @@ enum bhi_fault_kind {
     BHI_FAULT_STOP, /* SIGSTOP to a worker, for good */
     BHI_FAULT_HANG, /* an endless kernel */
     BHI_FAULT_OOM, /* a kernel that needs more memory, to compile or run, than its worker may use */
-    BHI_FAULT_GARBAGE, /* random bytes on a worker's control socket, as if from the worker */
-    BHI_FAULT_CLOSE,   /* a worker's control socket is shut down */
-    BHI_FAULT_ZYGOTE,  /* SIGKILL to a zygote, and so to all its workers */
-    BHI_FAULT_SLOW,    /* SIGSTOP to a worker, SIGCONT a little later */
-    BHI_FAULT_FULL,    /* the host's descriptor table is full for a while */
+    BHI_FAULT_GARBAGE,   /* random bytes on a worker's control socket, as if from the worker */
+    BHI_FAULT_CLOSE,     /* a worker's control socket is shut down */
+    BHI_FAULT_ZYGOTE,    /* SIGKILL to a zygote, and so to all its workers */
+    BHI_FAULT_SLOW,      /* SIGSTOP to a worker, SIGCONT a little later */
+    BHI_FAULT_FULL,      /* the host's descriptor table is full for a while */
+    BHI_FAULT_DEVICE,    /* SIGKILL to a worker while device memory is made, shared or copied */
+    BHI_FAULT_UNGUARDED, /* an endless kernel that reached the driver without the guard */
     BHI_FAULT_KINDS
 };
+/* What a run injects if nobody says what. A seed means the same faults for ever, so later kinds are
+ * not in it; and the two above change the workload, or need seconds of a GPU. */
+#define BHI_FAULTS_DEFAULT ((1u << BHI_FAULT_DEVICE) - 1)
+
+/* Is the fault a submission? */
+static inline bool bhi_fault_is_bait(enum bhi_fault_kind kind) {
+    return kind == BHI_FAULT_HANG || kind == BHI_FAULT_OOM || kind == BHI_FAULT_UNGUARDED;
+}
 const char *bhi_fault_name(enum bhi_fault_kind kind); /* for example "kill" */
 /* Parses a list such as "kill,segv" into a set of bits, 1 << kind. The complaint names an unknown
  * one. */

@@ -67,6 +67,7 @@ static const struct bhi_field submit_fields[] = {
     STREAM,
     NUMBER(U64, bhi_record, submit.event, "event", 1, INT64_MAX),
     PLAIN(BOOL, bhi_record, submit.bait, "bait"),
+    OPTIONAL(BOOL, bhi_record, submit.device, "device", 0),
     ARRAY(U64S, submit.inputs, submit.input_count, "inputs", BHI_CHAOS_INPUTS),
     OP_OR_NONE(submit.wait, "wait"),
     OP_OR_NONE(submit.reuses, "reuses"),

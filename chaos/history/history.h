@@ -45,12 +45,13 @@ struct bhi_chaos_work {
 struct bhi_record {
     enum bhi_record_kind kind;
     uint64_t at_ns;
-    uint64_t op;     /* OP, REFUSED, END, RESULT; FAULT: its bait (hang, oom), else 0. From 1 */
+    uint64_t op;     /* OP, REFUSED, END, RESULT; FAULT: its bait, else 0. From 1 */
     uint32_t stream; /* OP, REFUSED; FAULT: the stream that it aims at */
     union {
         struct {
             uint64_t event; /* bh_event_id */
-            bool bait;      /* it is a fault itself: hang or oom */
+            bool bait;      /* it is a fault itself: hang, oom or unguarded */
+            bool device;    /* its output is in device memory */
             uint32_t input_count;
             uint64_t inputs[BHI_CHAOS_INPUTS]; /* operations whose outputs it reads */
             uint64_t wait;                     /* another operation that it waits for; 0: none */

@@ -69,6 +69,7 @@ static void however_a_worker_dies(void) {
         {BHI_FAULT_CLOSE, BH_PROTOCOL, SIGKILL},
         {BHI_FAULT_CLOSE, BH_WORKER_EXIT, 0},
         {BHI_FAULT_ZYGOTE, BH_ZYGOTE_LOST, 0},
+        {BHI_FAULT_DEVICE, BH_WORKER_SIGNAL, SIGKILL},
     };
     for (size_t i = 0; i < sizeof deaths / sizeof *deaths; i++) {
         struct scene s;
@@ -271,6 +272,94 @@ static void a_hang_that_holds_the_device(void) {
     found(&t, BHI_ANOMALY_COLLATERAL, neighbour, "and no fault explains it");
 }
 
+/* One without the guard cannot be stopped: it holds the device although nothing else hit its
+ * worker. */
+static void a_kernel_without_the_guard(void) {
+    for (int accelerator = 0; accelerator < 2; accelerator++) {
+        struct tale t;
+        tale_begin(&t);
+        t.history.header.accelerator = accelerator;
+        t.now_ms = 10;
+        const uint64_t bait = tale_bait(&t, BHI_FAULT_UNGUARDED, 0);
+        const uint64_t behind = tale_op(&t, 0, 0, 0), neighbour = tale_op(&t, 1, 0, 0);
+        t.now_ms = 120;
+        tale_poisoned(&t, bait, BH_DEADLINE, SIGKILL, 1000, 15);
+        tale_lost_with(&t, behind, bait, 15);
+        t.now_ms = 2050;
+        tale_poisoned(&t, neighbour, BH_DEADLINE, 0, 1001, 20);
+        if (accelerator) {
+            valid(&t);
+        } else {
+            found(&t, BHI_ANOMALY_COLLATERAL, neighbour, "and no fault explains it");
+        }
+    }
+}
+
+/* |baits| kernels without the guard, 5 s apart; then a stream of theirs has no worker, |late_ms|
+ * after the last one. */
+static uint64_t charged(struct tale *t, bool accelerator, int baits, uint64_t late_ms) {
+    tale_begin(t);
+    t->history.header.accelerator = accelerator;
+    for (int i = 0; i < baits; i++) {
+        const uint64_t bait = tale_bait(t, BHI_FAULT_UNGUARDED, 0);
+        t->now_ms += 4000;
+        tale_poisoned(t, bait, BH_DEADLINE, SIGKILL, 1010 + 10 * i, t->now_ms - 3900);
+        t->now_ms += 1000;
+        tale_works(t, 1020 + 10 * i);
+    }
+    t->now_ms += late_ms;
+    const uint64_t op = tale_op(t, 1, 0, 0);
+    tale_poisoned(t, op, BH_UNAVAILABLE, 0, 0, 0);
+    return op;
+}
+
+static void a_charged_tenant(void) {
+    struct tale t;
+    (void)charged(&t, true, 5, 0);
+    valid(&t);
+    (void)charged(&t, true, 8, 68000);
+    valid(&t);
+    uint64_t op = charged(&t, true, 4, 0); /* its budget is not spent */
+    found(&t, BHI_ANOMALY_COLLATERAL, op, "and no fault explains it");
+    op = charged(&t, true, 8, 70000); /* its time is over */
+    found(&t, BHI_ANOMALY_COLLATERAL, op, "and no fault explains it");
+    op = charged(&t, false, 8, 0); /* nobody had to wait for these */
+    found(&t, BHI_ANOMALY_COLLATERAL, op, "and no fault explains it");
+}
+
+/* An output in device memory is being copied to the host when the worker that does it dies: the
+ * copy is to blame, and is in no history. What ran beside it is lost, what it copied is not. */
+static void lost_with_a_copy(void) {
+    for (int hit = 0; hit < 2; hit++) {
+        struct tale t;
+        tale_begin(&t);
+        t.now_ms = 10;
+        const uint64_t before = tale_op(&t, 0, 0, 0);
+        tale_last(&t)->submit.device = true;
+        const uint64_t beside = tale_op(&t, 0, 0, 0);
+        t.now_ms = 15;
+        tale_ready(&t, before, 1000, 12);
+        tale_fault(&t, BHI_FAULT_DEVICE, !hit, hit ? 1000 : 1001);
+        t.now_ms = 17;
+        tale_poisoned(&t, beside, BH_WORKER_LOST, SIGKILL, 1000, 13);
+        tale_last(&t)->end.origin = 9999;
+        if (hit) {
+            valid(&t);
+        } else {
+            found(&t, BHI_ANOMALY_COLLATERAL, beside, "and no fault explains it");
+        }
+        /* On a stream that has no such memory nothing copies. */
+        tale_begin(&t);
+        t.now_ms = 15;
+        const uint64_t alone = tale_op(&t, 0, 0, 0);
+        tale_fault(&t, BHI_FAULT_DEVICE, 0, 1000);
+        t.now_ms = 17;
+        tale_poisoned(&t, alone, BH_WORKER_LOST, SIGKILL, 1000, 16);
+        tale_last(&t)->end.origin = 9999;
+        found(&t, BHI_ANOMALY_COLLATERAL, alone, "its origin is not an operation of the run");
+    }
+}
+
 /* The bait has ended as it was told to, and its worker is killed for it all the same. */
 static void lost_without_a_culprit(void) {
     struct tale t;
@@ -452,6 +541,9 @@ int main(int argc, char **argv) {
         BHT_TEST(stopped_while_idle),
         BHT_TEST(a_hang),
         BHT_TEST(a_hang_that_holds_the_device),
+        BHT_TEST(a_kernel_without_the_guard),
+        BHT_TEST(a_charged_tenant),
+        BHT_TEST(lost_with_a_copy),
         BHT_TEST(lost_without_a_culprit),
         BHT_TEST(out_of_memory),
         BHT_TEST(however_a_bait_ends),

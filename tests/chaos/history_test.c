@@ -39,6 +39,7 @@ static void records(struct bhi_history *history) {
          .stream = 2,
          .submit = {.event = 5,
                     .bait = true,
+                    .device = true,
                     .input_count = 2,
                     .inputs = {1, 9},
                     .wait = 8,
@@ -228,7 +229,7 @@ static char *broken_at(const char *text, const char *at, size_t key, bool rename
 }
 
 static bool is_new(const char *key, size_t length) {
-    static const char *const all[] = {"find_rate", "compile_ns", "pid"};
+    static const char *const all[] = {"find_rate", "compile_ns", "pid", "device"};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (strlen(all[i]) == length && strncmp(key, all[i], length) == 0) {
             return true;
@@ -262,7 +263,7 @@ static void each_key_is_needed(void) {
         }
         at = end + 1;
     }
-    BHT_EQ(seen, 16 + 15 + 6 + 16 + 5 + 11 + 3 + 7 + 4 + 4 + 1);
+    BHT_EQ(seen, 16 + 16 + 6 + 16 + 5 + 11 + 3 + 7 + 4 + 4 + 1);
     free(text);
 }
 
@@ -316,6 +317,7 @@ static void what_is_refused(void) {
             "line 2: 'inputs' must be an array of "
             "at most 4");
     refused("\"inputs\":[1,9]", 0, "\"inputs\":[0]", "line 2: 'inputs'");
+    refused("\"device\":true", 0, "\"device\":1", "line 2: 'device' must be true or false");
     refused("\"words\":4096", 0, "\"words\":16385", "line 2: 'words'");
     refused("\"rounds\":3", 0, "\"rounds\":65", "line 2: 'rounds'");
     refused("NO_MEMORY", 0, "NO_MEMORIES", "line 3: 'status' must be a status' name");

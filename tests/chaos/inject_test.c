@@ -10,7 +10,7 @@
 static void nobody_but_a_worker(void) {
     static const enum bhi_fault_kind kinds[] = {
         BHI_FAULT_KILL,  BHI_FAULT_SEGV,   BHI_FAULT_STOP, BHI_FAULT_GARBAGE,
-        BHI_FAULT_CLOSE, BHI_FAULT_ZYGOTE, BHI_FAULT_SLOW};
+        BHI_FAULT_CLOSE, BHI_FAULT_ZYGOTE, BHI_FAULT_SLOW, BHI_FAULT_DEVICE};
     const pid_t other = fork();
     BHT_GE(other, 0);
     if (!other) {

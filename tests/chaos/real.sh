@@ -57,10 +57,10 @@ may_trace=$(( $(sed -n 's/^CapEff:\t/0x/p' /proc/self/status) >> 19 & 1 ))
 found_of() {
     if [ "$1" = kill ]; then echo 1/1000; else echo 1/100; fi
 }
-for fault in kill segv stop hang oom garbage close zygote slow full; do
+for fault in kill segv stop hang oom garbage close zygote slow full device unguarded; do
     behind "$fault" chaos --seed 5 --faults $fault --count 4 --rate 10 --find-rate "$(found_of $fault)" --json
 done
-for fault in kill segv stop hang oom garbage close zygote slow full; do
+for fault in kill segv stop hang oom garbage close zygote slow full device unguarded; do
     case_name="fault $fault"
     of_behind "$fault"
     if { [ $fault = garbage ] || [ $fault = close ]; } && [ "$may_trace" = 0 ]; then
@@ -86,6 +86,40 @@ most=$(jq -s '(map(select(.kind == "end") | {(.op | tostring): .ended_ns}) | add
     | [$baits[] as $new | [$baits[] | select(.op < $new.op and $ended[.op | tostring] > $new.at_ns)] | length]
     | max' baits.jsonl)
 if [ "$most" -lt 4 ]; then passed=$((passed + 1)); else fail "$most baits waited when another came"; fi
+
+# D2, by content: what a worker had left in device memory is read, and right, after its death.
+case_name="device memory outlives its worker"
+cli chaos --seed 9 --faults device --count 20 --history memory.jsonl --json
+expect_status 0
+expect_json '.verdict == "valid" and .faults.device == 20'
+outlived=$(jq -s '(map(select(.kind == "fault" and (.missed | not)) | {(.pids[] | tostring): .at_ns}) | add) as $died
+    | (map(select(.kind == "op" and .device) | {(.op | tostring): true}) | add) as $there
+    | (map(select(.kind == "end" and .state == "ready") | {(.op | tostring): .worker_pid}) | add) as $by
+    | [.[] | select(.kind == "result" and .status == "OK" and $there[.op | tostring])
+        | select(.at_ns > ($died[$by[.op | tostring] | tostring] // infinite))] | length' memory.jsonl)
+if [ "$outlived" -gt 0 ]; then passed=$((passed + 1)); else fail "nothing was read after its worker's death"; fi
+case_name="the same again"
+cli chaos --replay memory.jsonl --json
+expect_status 0
+expect_json '.verdict == "valid" and .faults.device > 10'
+case_name="device memory, from outside"
+cli chaos --seed 9 --outside --faults device --count 10 --json
+expect_status 0
+expect_json '.verdict == "valid" and .outside and .faults.device == 10'
+
+# Nothing stops it but the end of its worker, which on a processor is its own end: nobody is charged.
+case_name="kernels without the guard"
+cli chaos --seed 9 --faults unguarded --count 8 --history unguarded.jsonl --json
+expect_status 0
+expect_json '.verdict == "valid" and .faults.unguarded == 8'
+ends=$(jq -s '(map(select(.kind == "op" and .bait) | {(.op | tostring): true}) | add) as $baits
+    | [.[] | select(.kind == "end" and $baits[.op | tostring]) | select(.status == "DEADLINE" and .signal == 9)]
+    | length' unguarded.jsonl)
+if [ "$ends" -eq 8 ]; then passed=$((passed + 1)); else fail "$ends of 8 ended by the end of their workers"; fi
+case_name="and the same again"
+cli chaos --replay unguarded.jsonl --json
+expect_status 0
+expect_json '.verdict == "valid" and .faults.unguarded == 8'
 
 # -- together -----------------------------------------------------------------------------------
 case_name="all of them"

@@ -23,8 +23,8 @@ static void each_stream_since_the_newest_fault(void) {
 
 /* What closes its socket serves for a while what is in its lane. */
 static void not_by_the_dead(void) {
-    static const enum bhi_fault_kind ends[] = {BHI_FAULT_KILL, BHI_FAULT_SEGV, BHI_FAULT_GARBAGE,
-                                               BHI_FAULT_CLOSE, BHI_FAULT_ZYGOTE};
+    static const enum bhi_fault_kind ends[] = {BHI_FAULT_KILL,  BHI_FAULT_SEGV,   BHI_FAULT_GARBAGE,
+                                               BHI_FAULT_CLOSE, BHI_FAULT_ZYGOTE, BHI_FAULT_DEVICE};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         struct bhi_recovered r = {0};
         const int32_t pids[] = {1000, 1001}, other = 999;

@@ -209,8 +209,9 @@ static enum bhi_fault_kind kind_of(const struct sim *sim, const struct op *bait)
 static void inject(struct sim *sim, uint32_t s, enum bhi_fault_kind kind);
 
 static void end_bait(struct sim *sim, struct stream *stream, struct op *op) {
-    bool hang = kind_of(sim, op) == BHI_FAULT_HANG;
-    if (hang && below(sim, 2)) { /* it is told to end, and its worker goes on */
+    const enum bhi_fault_kind kind = kind_of(sim, op);
+    bool hang = kind != BHI_FAULT_OOM;
+    if (kind == BHI_FAULT_HANG && below(sim, 2)) { /* it is told to end, and its worker goes on */
         die(sim, op, BH_DEADLINE, 0, stream->pid, 0);
         pop(stream);
         stream->due_ms = sim->now_ms + 1;
@@ -365,7 +366,7 @@ static bool submit(struct sim *sim, uint32_t s, bool bait) {
 static void inject(struct sim *sim, uint32_t s, enum bhi_fault_kind kind) {
     struct stream *stream = &sim->streams[s];
     struct bhi_record fault = {.kind = BHI_RECORD_FAULT, .stream = s};
-    bool bait = kind == BHI_FAULT_HANG || kind == BHI_FAULT_OOM;
+    bool bait = bhi_fault_is_bait(kind);
     bool host = kind == BHI_FAULT_FULL;
     fault.fault.kind = kind;
     fault.fault.number = ++sim->faults;
@@ -394,6 +395,7 @@ static void inject(struct sim *sim, uint32_t s, enum bhi_fault_kind kind) {
     note(sim, fault);
     switch (kind) {
     case BHI_FAULT_KILL:
+    case BHI_FAULT_DEVICE:
         worker_dies(sim, stream, BH_WORKER_SIGNAL, SIGKILL);
         break;
     case BHI_FAULT_SEGV:
@@ -425,6 +427,7 @@ static void inject(struct sim *sim, uint32_t s, enum bhi_fault_kind kind) {
         break;
     case BHI_FAULT_HANG:
     case BHI_FAULT_OOM:
+    case BHI_FAULT_UNGUARDED:
     case BHI_FAULT_KINDS:
         break;
     }
@@ -463,7 +466,9 @@ static void pass(struct sim *sim, bool works, bool breaks) {
     }
     uint32_t s = (uint32_t)below(sim, STREAMS);
     if (breaks && below(sim, 60) == 0) {
-        inject(sim, s, (enum bhi_fault_kind)below(sim, BHI_FAULT_KINDS));
+        /* Hangs more often: in what comes of them there is most chance. */
+        const uint64_t kind = below(sim, BHI_FAULT_KINDS + 3);
+        inject(sim, s, kind < BHI_FAULT_KINDS ? (enum bhi_fault_kind)kind : BHI_FAULT_HANG);
     }
     for (s = 0; s < STREAMS; s++) {
         turn(sim, s);
