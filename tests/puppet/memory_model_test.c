@@ -1,0 +1,465 @@
+/* Histories of device memory against the supervisor's own code: random ones, drawn from a seed.
+ * Streams of two tenants on two devices fill, copy and read buffers in device memory; their workers
+ * (memory_worker.h) die at any point, lose their devices, and have no memory left. An oracle that
+ * knows only what was asked for, and what each worker really did, says what each event may be and
+ * what each buffer must contain:
+ *
+ *   D1  each write gives a buffer a new version, nothing else does; what is read is the version
+ *       that was the newest when the reader was submitted
+ *   D2  content that no unfinished submission was writing survives every death
+ *   D3  a new buffer is zero
+ *   D4  no tenant can write what another one has; replicas have the version that was asked for, one
+ *       for each version, tenant and device (memory_worker.c looks at what workers are given)
+ *   D5  only what a dead worker had, or a lost device was writing, is poisoned, and what reads that
+ *
+ * BULKHEAD_SEED=N plays one history, and tells of each step. */
+#include "ipc/layers.h"
+#include "memory_worker.h"
+#include "supervisor/buffer/buffer.h"
+#include "supervisor/context/pump.h"
+
+#include <stdio.h>
+
+enum { STREAMS = 4, BUFFERS = 4, OPS = 100, STEPS = 150, DEATHS = 10, INITIAL = -1, NOBODY = -1 };
+enum { HISTORIES = 400, NIGHTLY_HISTORIES = 20000 };
+
+/* Tenant and device of each stream. */
+static const struct {
+    const char *name, *tenant;
+    uint32_t tenant_number, device;
+} streams[STREAMS] = {
+    {"a", "red", 0, 1}, {"b", "red", 0, 1}, {"c", "blue", 1, 1}, {"d", "red", 0, 2}};
+
+enum kind { FILL, COPY, READ };
+
+struct op {
+    enum kind kind;
+    int stream, src, dst; /* buffers; NOBODY: none */
+    int version;          /* of |src|: the operation that wrote it, or INITIAL */
+    uint32_t value;       /* FILL */
+    bh_event *event;      /* referenced */
+    uint64_t id;
+    bh_buffer *host;   /* READ: gets the bytes; referenced */
+    bool through_copy; /* it reads a replica */
+    uint32_t trouble;  /* deaths and failures before it was submitted */
+    bool begun, good, hurt, checked;
+};
+
+struct home {
+    bh_buffer *buffer; /* NULL: there is none */
+    int stream, version;
+    uint64_t number; /* bh_buffer_version */
+    /* The newest version of which a tenant has a replica on a device, and what had gone wrong. */
+    int replica[2][3];
+    uint32_t replica_trouble[2][3];
+};
+
+struct world {
+    struct puppet puppet;
+    bh_stream *streams[STREAMS];
+    struct memory_worker workers[STREAMS];
+    struct memory_worker *all[MEMORY_OTHERS];
+    struct home homes[BUFFERS];
+    struct op ops[OPS];
+    uint32_t op_count, deaths, trouble;
+    uint64_t random, seed;
+    bool tells;
+};
+
+static uint64_t below(struct world *w, uint64_t end) {
+    uint64_t z = w->random += 0x9e3779b97f4a7c15ull;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+    return (z ^ z >> 31) % end;
+}
+
+#define TELL(w, ...)                                                                               \
+    do {                                                                                           \
+        if ((w)->tells) {                                                                          \
+            printf("    " __VA_ARGS__);                                                            \
+            printf("\n");                                                                          \
+        }                                                                                          \
+    } while (0)
+#define BROKEN(w, rule, format, ...)                                                               \
+    BHT_FAIL(rule ": seed %llu: " format, (unsigned long long)(w)->seed, __VA_ARGS__)
+
+/* -- the oracle ------------------------------------------------------------------------------- */
+
+static uint32_t value_of(const struct world *w, int version) {
+    while (version != INITIAL && w->ops[version].kind == COPY) {
+        version = w->ops[version].version;
+    }
+    return version == INITIAL ? 0 : w->ops[version].value;
+}
+
+static bh_event_state state_of(const struct world *w, int version) {
+    return version == INITIAL ? BH_EVENT_READY : bh_event_query(w->ops[version].event);
+}
+
+static void check_bytes(struct world *w, const struct op *op, int number) {
+    void *bytes = NULL;
+    const uint32_t expected = value_of(w, op->version);
+    BHT_EQ(bh_buffer_map(op->host, BH_MAP_READ, 0, &bytes, NULL), BH_OK);
+    for (uint32_t i = 0; i < MEMORY_BYTES / 4; i++) {
+        uint32_t word;
+        memcpy(&word, (const char *)bytes + 4 * (size_t)i, sizeof word);
+        if (word != expected) {
+            BROKEN(w, "D2", "#%d reads %u of buffer %d; #%d left %u", number, word, op->src,
+                   op->version, expected);
+        }
+    }
+}
+
+/* What has ended ended as it should. */
+static void check_op(struct world *w, int number) {
+    struct op *op = &w->ops[number];
+    const bh_event_state state = bh_event_query(op->event);
+    if (op->checked || state == BH_EVENT_PENDING) {
+        return;
+    }
+    op->checked = true;
+    const bool needs_good = op->kind == FILL || state_of(w, op->version) == BH_EVENT_READY;
+    if (state == BH_EVENT_READY && (!op->good || !needs_good)) {
+        BROKEN(w, "D5", "#%d is READY, and %s", number,
+               op->good ? "what it reads is not" : "no worker has finished it");
+    }
+    const bool excused = op->hurt || !needs_good || (op->through_copy && w->trouble > op->trouble);
+    if (state == BH_EVENT_POISONED && !excused) {
+        BROKEN(w, "D5", "#%d is POISONED (%s), and nothing has happened to it", number,
+               bh_status_name(puppet_verdict(op->event).status));
+    }
+    if (state == BH_EVENT_READY && op->kind == READ) {
+        check_bytes(w, op, number);
+    }
+    bh_buffer_release(op->host); /* others get its memory again, as far as they may */
+    op->host = NULL;
+}
+
+static void check_all(struct world *w) {
+    for (uint32_t i = 0; i < w->op_count; i++) {
+        check_op(w, (int)i);
+    }
+}
+
+/* -- the host --------------------------------------------------------------------------------- */
+
+static void set_device(bh_stream *stream, uint32_t device) {
+    bhi_context_lock(stream->context);
+    stream->runs_on = (struct bhi_stream_device){
+        .known = true, .is_discrete = true, .features = BHI_FEATURE_MEMORY_EXPORT};
+    stream->runs_on.uuid[0] = (uint8_t)device;
+    snprintf(stream->runs_on.name, sizeof stream->runs_on.name, "device %u", device);
+    bhi_context_unlock(stream->context);
+}
+
+static void create(struct world *w, int b) {
+    struct home *home = &w->homes[b];
+    bh_buffer_options options;
+    bh_buffer_options_init(&options);
+    *home = (struct home){.stream = (int)below(w, STREAMS), .version = INITIAL};
+    for (int i = 0; i < 6; i++) {
+        home->replica[i / 3][i % 3] = INT32_MIN;
+    }
+    options.stream = w->streams[home->stream];
+    options.memory = BH_MEMORY_DEVICE;
+    BHT_EQ(bh_buffer_create_with(w->puppet.context, MEMORY_BYTES, &options, &home->buffer, NULL),
+           BH_OK);
+    TELL(w, "create buffer %d for %s", b, streams[home->stream].name);
+}
+
+static bool may_write(const struct home *home, int s) {
+    return home->stream == s || (streams[home->stream].tenant_number == streams[s].tenant_number &&
+                                 streams[home->stream].device == streams[s].device);
+}
+
+/* Before |op| is submitted. Returns what the context has of device memory then. */
+static uint64_t foresee(struct world *w, struct op *op) {
+    if (op->src != NOBODY) {
+        op->version = w->homes[op->src].version;
+        op->through_copy = !may_write(&w->homes[op->src], op->stream);
+    }
+    return w->puppet.context->device_memory;
+}
+
+/* One replica a version, tenant and device. */
+static void check_replica(struct world *w, struct op *op, uint64_t before) {
+    struct home *home = &w->homes[op->src];
+    int *have = &home->replica[streams[op->stream].tenant_number][streams[op->stream].device];
+    uint32_t *when =
+        &home->replica_trouble[streams[op->stream].tenant_number][streams[op->stream].device];
+    const bool kept = *have == op->version && *when == w->trouble;
+    if (kept && w->puppet.context->device_memory > before) {
+        BROKEN(w, "D4", "a second replica of #%d is made of buffer %d", op->version, op->src);
+    }
+    if (*have == op->version) {
+        op->trouble = *when; /* what has spoilt it since is not known to all yet */
+    } else {
+        *have = op->version;
+        *when = w->trouble;
+    }
+}
+
+static void submit(struct world *w, enum kind kind) {
+    if (w->op_count == OPS) {
+        return;
+    }
+    const int number = (int)w->op_count;
+    struct op *op = &w->ops[number];
+    *op = (struct op){.kind = kind, .stream = (int)below(w, STREAMS), .src = NOBODY, .dst = NOBODY};
+    op->value = (uint32_t)number + 1;
+    op->trouble = w->trouble;
+    bh_command command = {.type = kind == FILL ? BH_COMMAND_FILL : BH_COMMAND_COPY,
+                          .size = BH_WHOLE_SIZE,
+                          .fill_value = op->value};
+    if (kind != FILL) {
+        op->src = (int)below(w, BUFFERS);
+        command.src = w->homes[op->src].buffer;
+    }
+    if (kind != READ) {
+        op->dst = (int)below(w, BUFFERS);
+        command.dst = w->homes[op->dst].buffer;
+    } else {
+        BHT_EQ(bh_buffer_create(w->puppet.context, MEMORY_BYTES, &op->host, NULL), BH_OK);
+        command.dst = op->host;
+    }
+    if (op->src == op->dst || (kind != FILL && !command.src) || !command.dst) {
+        bh_buffer_release(op->host);
+        return;
+    }
+    const uint64_t before = foresee(w, op);
+    const bool refused = op->dst != NOBODY && !may_write(&w->homes[op->dst], op->stream);
+    const bh_submit_info info = {
+        .commands = &command, .command_count = 1, .deadline_ns = BH_FOREVER};
+    bh_detail detail = {0};
+    const bh_status status = bh_submit(w->streams[op->stream], &info, &op->event, &detail);
+    if (status != (refused ? BH_INVALID_ARGUMENT : BH_OK)) {
+        BROKEN(w, "D4", "a submission of %s is answered %s: %s", streams[op->stream].name,
+               bh_status_name(status), detail.message);
+    }
+    if (refused) {
+        return;
+    }
+    op->id = bh_event_id(op->event);
+    w->op_count++;
+    TELL(w, "#%d on %s: %s buffer %d to %d", number, streams[op->stream].name,
+         kind == FILL   ? "fill"
+         : kind == COPY ? "copy"
+                        : "read",
+         op->src, op->dst);
+    if (op->through_copy) {
+        check_replica(w, op, before);
+    }
+    for (int b = 0; b < BUFFERS; b++) {
+        struct home *home = &w->homes[b];
+        if (!home->buffer) {
+            continue;
+        }
+        const uint64_t version = bh_buffer_version(home->buffer);
+        if (b == op->dst ? version <= home->number : version != home->number) {
+            BROKEN(w, "D1", "#%d: buffer %d has version %llu, after %llu", number, b,
+                   (unsigned long long)version, (unsigned long long)home->number);
+        }
+        home->number = version;
+    }
+    if (op->dst != NOBODY) {
+        w->homes[op->dst].version = number;
+    }
+}
+
+/* -- the workers ------------------------------------------------------------------------------ */
+
+static struct op *op_of(struct world *w, uint64_t event) {
+    for (uint32_t i = 0; i < w->op_count; i++) {
+        if (w->ops[i].id == event) {
+            return &w->ops[i];
+        }
+    }
+    return NULL;
+}
+
+static void run(struct world *w, int s, enum memory_end end) {
+    struct memory_worker *worker = &w->workers[s];
+    if (!memory_worker_has_work(worker)) {
+        return;
+    }
+    worker->device_full = end == MEMORY_LIVES && below(w, 30) == 0;
+    const bool lacks = worker->device_full;
+    const struct memory_done done = memory_worker_run(worker, end);
+    struct op *op = op_of(w, done.event);
+    TELL(w, "%s runs event %llu, end %d%s", streams[s].name, (unsigned long long)done.event,
+         (int)end, done.good ? ", good" : "");
+    w->trouble += end != MEMORY_LIVES || (lacks && !done.good && !done.skipped);
+    w->deaths += end != MEMORY_LIVES;
+    if (op) {
+        op->good |= done.good;
+        op->hurt |= done.begun && !done.good;
+    }
+}
+
+/* A dying worker may be confirmed dead much later; until then it counts (D3). */
+static void bury(struct world *w, int s) {
+    struct memory_worker *worker = &w->workers[s];
+    if (worker->worker && worker->dead) {
+        TELL(w, "%s's worker is buried", streams[s].name);
+        memory_worker_bury(worker);
+    }
+}
+
+static void start(struct world *w, int s) {
+    bhi_context_lock(w->puppet.context);
+    const bool wanted = w->streams[s]->core.state == BHI_STREAM_WANTING;
+    bhi_context_unlock(w->puppet.context);
+    if (!w->workers[s].worker && wanted) {
+        TELL(w, "%s gets a worker", streams[s].name);
+        memory_worker_begin(&w->workers[s], &w->puppet, w->streams[s], streams[s].tenant_number,
+                            w->all);
+    }
+}
+
+static void step(struct world *w) {
+    const int s = (int)below(w, STREAMS), b = (int)below(w, BUFFERS);
+    switch (below(w, 16)) {
+    case 0:
+        if (!w->homes[b].buffer) {
+            create(w, b);
+        } else if (below(w, 4) == 0) {
+            TELL(w, "release buffer %d", b);
+            bh_buffer_release(w->homes[b].buffer);
+            w->homes[b].buffer = NULL;
+        }
+        break;
+    case 1:
+    case 2:
+        submit(w, FILL);
+        break;
+    case 3:
+    case 4:
+        submit(w, COPY);
+        break;
+    case 5:
+    case 6:
+        submit(w, READ);
+        break;
+    case 7:
+        if (w->deaths < DEATHS) {
+            run(w, s, (enum memory_end)below(w, MEMORY_ENDS));
+        }
+        break;
+    case 8:
+        bury(w, s);
+        break;
+    case 9:
+        start(w, s);
+        break;
+    case 10:
+        if (below(w, 8) == 0) { /* replicas go with it */
+            BHT_EQ(bh_context_trim(w->puppet.context, 0, NULL), BH_OK);
+            w->trouble++;
+        }
+        break;
+    case 11:
+        if (w->workers[s].worker && w->workers[s].dead == false) {
+            memory_worker_harvest(&w->workers[s]);
+        }
+        break;
+    default:
+        run(w, s, MEMORY_LIVES);
+        break;
+    }
+    check_all(w);
+}
+
+/* Until nothing is left to be done. */
+static void settle(struct world *w) {
+    for (int round = 0; round < 400; round++) {
+        for (int s = 0; s < STREAMS; s++) {
+            bury(w, s);
+            start(w, s);
+            run(w, s, MEMORY_LIVES);
+            if (w->workers[s].worker) {
+                memory_worker_harvest(&w->workers[s]);
+            }
+        }
+        check_all(w);
+    }
+    for (uint32_t i = 0; i < w->op_count; i++) {
+        if (!w->ops[i].checked) {
+            BROKEN(w, "E9", "#%u has never ended", i);
+        }
+    }
+}
+
+/* Each buffer still has what was left in it. */
+static void look_at_all(struct world *w) {
+    for (int b = 0; b < BUFFERS && w->op_count < OPS; b++) {
+        const uint32_t before = w->op_count;
+        while (w->homes[b].buffer && w->op_count < OPS &&
+               (w->op_count == before || w->ops[w->op_count - 1].src != b)) {
+            submit(w, READ);
+        }
+    }
+    settle(w);
+}
+
+static void begin(struct world *w, uint64_t seed) {
+    *w = (struct world){.seed = seed, .random = seed, .tells = getenv("BULKHEAD_SEED")};
+    puppet_open(&w->puppet);
+    for (int s = 0; s < STREAMS; s++) {
+        bh_stream_options options;
+        bh_stream_options_init(&options);
+        options.name = streams[s].name;
+        options.tenant = streams[s].tenant;
+        options.deadline_ns = BH_FOREVER;
+        BHT_EQ(bh_stream_create(w->puppet.context, &options, &w->streams[s], NULL), BH_OK);
+        set_device(w->streams[s], streams[s].device);
+        w->all[s] = &w->workers[s];
+        start(w, s);
+    }
+}
+
+static void end(struct world *w) {
+    for (uint32_t i = 0; i < w->op_count; i++) {
+        bh_event_release(w->ops[i].event);
+        bh_buffer_release(w->ops[i].host);
+    }
+    for (int b = 0; b < BUFFERS; b++) {
+        bh_buffer_release(w->homes[b].buffer);
+    }
+    for (int s = 0; s < STREAMS; s++) {
+        if (w->workers[s].worker) {
+            memory_worker_die(&w->workers[s]);
+            bury(w, s);
+        }
+        bh_stream_release(w->streams[s]);
+    }
+    BHT_EQ(w->puppet.context->device_memory, 0);
+    puppet_close(&w->puppet);
+}
+
+static void play(uint64_t seed) {
+    static struct world world;
+    begin(&world, seed);
+    for (int i = 0; i < STEPS; i++) {
+        step(&world);
+    }
+    settle(&world);
+    look_at_all(&world);
+    end(&world);
+}
+
+static void histories(void) {
+    const char *one = getenv("BULKHEAD_SEED");
+    const uint64_t count = bht_nightly() ? NIGHTLY_HISTORIES : HISTORIES;
+    if (one) {
+        play(strtoull(one, NULL, 10));
+        return;
+    }
+    for (uint64_t seed = 1; seed <= count; seed++) {
+        play(seed);
+    }
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {BHT_TEST(histories)};
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}

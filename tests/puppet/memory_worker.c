@@ -1,0 +1,308 @@
+#include "memory_worker.h"
+#include "base/fd.h"
+#include "base/memfd.h"
+#include "ipc/attach.h"
+#include "ipc/commands.h"
+#include "ipc/fdpass.h"
+#include "supervisor/context/pump.h"
+#include "supervisor/event/harvest.h"
+
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void memory_worker_begin(struct memory_worker *w, const struct puppet *puppet, bh_stream *stream,
+                         uint32_t tenant, struct memory_worker *const *others) {
+    struct puppet view = *puppet;
+    int pair[2];
+    view.stream = stream;
+    *w = (struct memory_worker){.tenant = tenant, .others = others};
+    w->worker = puppet_serving(&view);
+    bhi_worker_retain(w->worker);
+    BHT_EQ(bhi_fdpass_pair(pair), 0);
+    w->worker->fdpass = pair[0];
+    w->socket = pair[1];
+    w->progress = puppet_side(w->worker);
+}
+
+/* -- what it can reach ------------------------------------------------------------------------ */
+
+static struct memory_hold *find(struct memory_worker *w, uint64_t buffer) {
+    for (uint32_t i = 0; i < w->hold_count; i++) {
+        if (w->holds[i].buffer == buffer) {
+            return &w->holds[i];
+        }
+    }
+    return NULL;
+}
+
+static void drop(struct memory_worker *w, uint64_t buffer) {
+    struct memory_hold *hold = find(w, buffer);
+    if (hold) {
+        close(hold->fd);
+        *hold = w->holds[--w->hold_count];
+    }
+}
+
+/* Nobody of another tenant may reach what this one can write, nor write what this one reads but for
+ * the host memory through which a replica passes: that is written by one tenant and read by one
+ * other, and never the other way round. A worker counts until its death is confirmed. */
+static void check_exposure(const struct memory_worker *w, const struct memory_hold *hold) {
+    for (uint32_t i = 0; i < MEMORY_OTHERS; i++) {
+        const struct memory_worker *other = w->others[i];
+        if (!other || other == w || !other->worker || other->tenant == w->tenant) {
+            continue;
+        }
+        for (uint32_t k = 0; k < other->hold_count; k++) {
+            if (other->holds[k].memory == hold->memory && hold->writes) {
+                BHT_FAIL("D4: tenant %u can write memory of buffer %llu, which tenant %u has",
+                         w->tenant, (unsigned long long)hold->buffer, other->tenant);
+            }
+        }
+    }
+}
+
+static void hold(struct memory_worker *w, uint64_t buffer, int fd, bool writes) {
+    struct stat info;
+    drop(w, buffer);
+    BHT_LT(w->hold_count, MEMORY_HOLDS);
+    BHT_EQ(fstat(fd, &info), 0);
+    struct memory_hold *hold = &w->holds[w->hold_count++];
+    *hold =
+        (struct memory_hold){.buffer = buffer, .memory = info.st_ino, .fd = fd, .writes = writes};
+    check_exposure(w, hold);
+}
+
+/* -- what it is told -------------------------------------------------------------------------- */
+
+static void make(struct memory_worker *w, const struct bhi_msg_buffer_make *message) {
+    const struct bhi_fd_tag tag = {
+        .magic = BHI_WIRE_MAGIC, .type = BHI_MSG_BUFFER_MAKE, .id = message->buffer};
+    int fd = -1;
+    if (!w->device_full) {
+        fd = memfd_create("device", MFD_CLOEXEC);
+        BHT_GE(fd, 0);
+        BHT_EQ(ftruncate(fd, (off_t)bhi_page_round(message->size)), 0);
+        hold(w, message->buffer, fd, true);
+    } else {
+        BHT_LT(w->lack_count, MEMORY_HOLDS);
+        w->lacks[w->lack_count++] = (struct memory_lack){message->buffer, UINT64_MAX};
+    }
+    w->device_full = false;
+    BHT_EQ(bhi_fdpass_send(w->socket, &tag, sizeof tag, &fd, fd >= 0), 0);
+}
+
+/* Takes the message's descriptor. */
+static void handle(struct memory_worker *w, struct bhi_outgoing *outgoing) {
+    const struct bhi_message *message = &outgoing->message;
+    switch (message->type) {
+    case BHI_MSG_BUFFER_MAKE:
+        make(w, &message->buffer_make);
+        break;
+    case BHI_MSG_BUFFER_IMPORT:
+        hold(w, message->buffer_import.buffer, bhi_fd_steal(&outgoing->fd), true);
+        break;
+    case BHI_MSG_BUFFER_ATTACH:
+        hold(w, message->buffer_attach.buffer, bhi_fd_steal(&outgoing->fd),
+             message->buffer_attach.access == BHI_ATTACH_WRITE);
+        break;
+    case BHI_MSG_BUFFER_DETACH:
+        drop(w, message->buffer_detach.buffer);
+        break;
+    default:
+        break;
+    }
+    bhi_fd_close(&outgoing->fd);
+}
+
+static bool handle_until(struct memory_worker *w, uint32_t control) {
+    bool made = false;
+    while ((int32_t)(control - w->handled) > 0) {
+        BHT_TRUE(!bhi_list_empty(&w->worker->outbox));
+        struct bhi_outgoing *outgoing =
+            BHI_CONTAINER(w->worker->outbox.next, struct bhi_outgoing, link);
+        bhi_list_remove(&outgoing->link);
+        made |= outgoing->message.type == BHI_MSG_BUFFER_MAKE;
+        handle(w, outgoing);
+        free(outgoing);
+        w->handled++;
+    }
+    return made;
+}
+
+/* -- what it runs ----------------------------------------------------------------------------- */
+
+static const struct bhi_lane_record *next(const struct memory_worker *w) {
+    return (
+        const struct bhi_lane_record *)(const void *)(w->worker->lane.ring +
+                                                      (w->tail & (w->worker->lane.capacity - 1)));
+}
+
+bool memory_worker_has_work(const struct memory_worker *w) {
+    return w->worker && !w->dead && w->tail < w->worker->lane.head;
+}
+
+static struct memory_hold *need(struct memory_worker *w, uint64_t buffer, bool writes) {
+    struct memory_hold *found = find(w, buffer);
+    if (!found || (writes && !found->writes)) {
+        BHT_FAIL("a worker of tenant %u %s buffer %llu, which its record needs", w->tenant,
+                 found ? "cannot write" : "has not got", (unsigned long long)buffer);
+    }
+    return found;
+}
+
+static void move(struct memory_worker *w, const struct bhi_cmd_header *command, bool half) {
+    uint8_t bytes[MEMORY_BYTES];
+    if (command->type == BHI_CMD_FILL) {
+        const struct bhi_cmd_fill *fill = (const void *)command;
+        BHT_LE(fill->bytes, sizeof bytes);
+        for (uint64_t i = 0; i < fill->bytes; i += sizeof fill->value) {
+            memcpy(bytes + i, &fill->value, sizeof fill->value);
+        }
+        const uint64_t size = half ? fill->bytes / 2 : fill->bytes;
+        BHT_EQ(pwrite(need(w, fill->dst, true)->fd, bytes, size, (off_t)fill->dst_offset),
+               (ssize_t)size);
+    } else {
+        const struct bhi_cmd_copy *copy = (const void *)command;
+        BHT_EQ(command->type, BHI_CMD_COPY);
+        BHT_LE(copy->bytes, sizeof bytes);
+        const uint64_t size = half ? copy->bytes / 2 : copy->bytes;
+        BHT_EQ(pread(need(w, copy->src, false)->fd, bytes, size, (off_t)copy->src_offset),
+               (ssize_t)size);
+        BHT_EQ(pwrite(need(w, copy->dst, true)->fd, bytes, size, (off_t)copy->dst_offset),
+               (ssize_t)size);
+    }
+}
+
+/* Was there no memory for |buffer|, and could the record not know that? */
+static bool lacks(struct memory_worker *w, uint64_t buffer, uint64_t seq) {
+    for (uint32_t i = w->lack_count; i > 0 && !find(w, buffer); i--) {
+        if (w->lacks[i - 1].buffer == buffer && seq <= w->lacks[i - 1].last) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Does it have all that the record needs? Without device memory for it the record fails. */
+static bool has_all(struct memory_worker *w, const struct bhi_lane_record *record) {
+    const struct bhi_cmd_header *command = bhi_record_first(record);
+    if (!command) {
+        return true;
+    }
+    if (command->type == BHI_CMD_FILL) {
+        return !lacks(w, ((const struct bhi_cmd_fill *)(const void *)command)->dst, record->seq);
+    }
+    const struct bhi_cmd_copy *copy = (const void *)command;
+    return !lacks(w, copy->src, record->seq) && !lacks(w, copy->dst, record->seq);
+}
+
+static void publish(struct memory_worker *w, uint64_t seq, uint64_t size, bh_status status) {
+    const uint64_t now_ns = bhi_now_ns();
+    const bool unstarted = status == BH_CANCELLED || status == BH_OUT_OF_DEVICE_MEMORY;
+    const struct bhi_result result = {.seq = seq,
+                                      .started_ns = unstarted ? 0 : now_ns,
+                                      .ended_ns = unstarted ? 0 : now_ns,
+                                      .status = status,
+                                      .vk_result = status == BH_DEVICE_LOST ? -4 : 0,
+                                      .command_index = BHI_NO_COMMAND,
+                                      .executed = status == BH_OK ? BH_EXECUTED_YES
+                                                  : unstarted     ? BH_EXECUTED_NO
+                                                                  : BH_EXECUTED_UNKNOWN};
+    bhi_progress_result(&w->progress, &result, status == BH_OK ? NULL : "as the test says");
+    w->tail += size;
+    w->done = seq;
+    bhi_progress_publish(&w->progress, seq, w->tail);
+}
+
+static uint64_t event_of(const struct memory_worker *w, uint64_t seq) {
+    BHI_LIST_EACH(node, &w->worker->core.inflight) {
+        const struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
+        if (s->seq == seq) {
+            return s->event->id;
+        }
+    }
+    return 0;
+}
+
+static bool is_withdrawn(const struct memory_worker *w, uint64_t seq) {
+    const uint64_t bit = seq % BHI_LANE_WITHDRAWN;
+    return atomic_load(&w->worker->lane.header->withdrawn[bit / 64]) >> bit % 64 & 1;
+}
+
+struct memory_done memory_worker_run(struct memory_worker *w, enum memory_end end) {
+    const struct bhi_lane_record *record = next(w);
+    const uint64_t seq = record->seq, size = record->size;
+    struct memory_done done = {.event = event_of(w, seq)};
+    if (end == MEMORY_DIES_UNTOLD) {
+        memory_worker_die(w);
+        return done;
+    }
+    done.made = handle_until(w, record->control_seq);
+    if (end == MEMORY_DIES_MADE) {
+        memory_worker_die(w);
+        return done;
+    }
+    atomic_store(&w->progress.header->started_seq, seq);
+    if (is_withdrawn(w, seq)) {
+        publish(w, seq, size, BH_CANCELLED);
+        done.skipped = done.ended = true;
+        return done;
+    }
+    done.begun = true;
+    const bool able = has_all(w, record);
+    const bool half = end == MEMORY_DIES_HALF || end == MEMORY_LOSES_DEVICE;
+    for (const struct bhi_cmd_header *command = bhi_record_first(record);
+         command && able && end != MEMORY_DIES_STARTED;
+         command = bhi_record_next(record, command)) {
+        move(w, command, half);
+    }
+    if (end == MEMORY_LIVES || end == MEMORY_DIES_RECORDED || end == MEMORY_LOSES_DEVICE) {
+        publish(w, seq, size,
+                end == MEMORY_LOSES_DEVICE ? BH_DEVICE_LOST
+                : able                     ? BH_OK
+                                           : BH_OUT_OF_DEVICE_MEMORY);
+        done.ended = true;
+        done.good = able && end != MEMORY_LOSES_DEVICE;
+    }
+    if (end != MEMORY_LIVES) { /* one whose device is lost ends by itself */
+        memory_worker_die(w);
+    }
+    return done;
+}
+
+/* -- its end ---------------------------------------------------------------------------------- */
+
+void memory_worker_die(struct memory_worker *w) {
+    w->dead = true;
+    bhi_fd_close(&w->socket);
+}
+
+void memory_worker_harvest(struct memory_worker *w) {
+    bh_context *context = w->worker->context;
+    bhi_context_lock(context);
+    bhi_worker_harvest(w->worker);
+    /* Only the pump publishes more: the supervisor knows by now what there was no memory for. */
+    for (uint32_t i = 0; i < w->lack_count; i++) {
+        if (w->lacks[i].last == UINT64_MAX) {
+            w->lacks[i].last = w->worker->core.published;
+        }
+    }
+    bhi_context_pump_unlock(context);
+}
+
+void memory_worker_bury(struct memory_worker *w) {
+    w->worker->exit_known = true;
+    w->worker->exit_code_kind = CLD_KILLED;
+    w->worker->exit_status = SIGKILL;
+    puppet_bury(w->worker, NULL);
+    while (w->hold_count) {
+        drop(w, w->holds[0].buffer);
+    }
+    bhi_progress_unmap(&w->progress);
+    bhi_fd_close(&w->socket);
+    bhi_worker_release(w->worker);
+    w->worker = NULL;
+}

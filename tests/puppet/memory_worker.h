@@ -1,0 +1,81 @@
+/* A worker as far as memory goes: it is given buffers, makes and imports device memory, and fills
+ * and copies, on files that stand for memory. It dies where it is told to. What memory each living
+ * worker can reach is checked as it is given it (B3, D3, D4). */
+#ifndef BHT_MEMORY_WORKER_H
+#define BHT_MEMORY_WORKER_H
+
+#include "puppet.h"
+
+#define MEMORY_BYTES  64u /* of each buffer */
+#define MEMORY_HOLDS  128
+#define MEMORY_OTHERS 64
+
+/* Where it dies in mid-record. */
+enum memory_end {
+    MEMORY_LIVES,
+    MEMORY_DIES_UNTOLD,   /* it has handled no message */
+    MEMORY_DIES_MADE,     /* it has handled its messages, and not begun */
+    MEMORY_DIES_STARTED,  /* it has said that it begins, and touched nothing */
+    MEMORY_DIES_HALF,     /* half of what it writes is written */
+    MEMORY_DIES_UNSAID,   /* all is written, and not recorded */
+    MEMORY_DIES_RECORDED, /* it is recorded, and nobody has looked */
+    MEMORY_LOSES_DEVICE,  /* it reports that its device is lost, after half was written */
+    MEMORY_ENDS
+};
+
+struct memory_hold {
+    uint64_t buffer; /* id */
+    ino_t memory;
+    int fd; /* owned */
+    bool writes;
+};
+
+/* A buffer that it had no device memory for. Records that were published before the supervisor took
+ * that in fail, too; a later one comes with another request. */
+struct memory_lack {
+    uint64_t buffer;
+    uint64_t last; /* record; UINT64_MAX: it is not taken in yet */
+};
+
+struct memory_worker {
+    struct bhi_worker *worker; /* referenced; NULL: there is none */
+    uint32_t tenant;
+    int socket; /* its end of fdpass */
+    struct bhi_progress progress;
+    uint64_t done, tail;
+    uint32_t handled;
+    bool dead;        /* and not buried */
+    bool device_full; /* it has no device memory for the next buffer that it is to make */
+    struct memory_hold holds[MEMORY_HOLDS];
+    uint32_t hold_count;
+    struct memory_lack lacks[MEMORY_HOLDS];
+    uint32_t lack_count;
+    /* All workers of the history, for what they can reach. */
+    struct memory_worker *const *others; /* MEMORY_OTHERS, some NULL */
+};
+
+/* What became of a record. */
+struct memory_done {
+    uint64_t event; /* 0: there was none to run */
+    bool made;      /* device memory was made for it, */
+    bool skipped;   /* or it was withdrawn; */
+    bool ended;     /* its end is recorded: */
+    bool good;      /* as a success */
+    bool begun;     /* it was said to begin */
+};
+
+/* It serves |stream| from now on. */
+void memory_worker_begin(struct memory_worker *w, const struct puppet *puppet, bh_stream *stream,
+                         uint32_t tenant, struct memory_worker *const *others);
+/* Is there a record that it has not taken? */
+bool memory_worker_has_work(const struct memory_worker *w);
+/* It runs its next record, or dies in it. */
+struct memory_done memory_worker_run(struct memory_worker *w, enum memory_end end);
+/* It dies between two records. */
+void memory_worker_die(struct memory_worker *w);
+/* The supervisor takes in what it has recorded. */
+void memory_worker_harvest(struct memory_worker *w);
+/* The supervisor confirms its death. */
+void memory_worker_bury(struct memory_worker *w);
+
+#endif
