@@ -27,6 +27,18 @@ static bool comes_from(const struct bhi_ledger_op *op, const struct bhi_ledger_o
            cause->end.worker_pid == end->end.worker_pid;
 }
 
+/* Outputs in device memory are read back by copies of the library's own, which run on a worker of
+ * the stream that the memory was made for, and are not in the history. UINT32_MAX: any stream. */
+static bool has_copies(const struct bhi_check *check, uint32_t stream) {
+    for (size_t i = 0; i < check->ledger.op_count; i++) {
+        const struct bhi_record *submit = check->ledger.ops[i].submit;
+        if (submit->submit.device && (stream == UINT32_MAX || submit->stream == stream)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* By induction the same was checked for each step before, down to the operation where the poison
  * began. */
 static void check_inherited(struct bhi_check *check, const struct bhi_ledger_op *op) {
@@ -35,7 +47,9 @@ static void check_inherited(struct bhi_check *check, const struct bhi_ledger_op 
     for (uint32_t i = 0; i < op->submit->submit.input_count; i++) {
         found |= comes_from(op, op->inputs[i]);
     }
-    if (!bhi_ledger_find_event(&check->ledger, end->end.origin)) {
+    const bool by_copy =
+        found && end->end.status == BH_WORKER_LOST && has_copies(check, UINT32_MAX);
+    if (!by_copy && !bhi_ledger_find_event(&check->ledger, end->end.origin)) {
         blame(check, op, "and its origin is not an operation of the run");
     } else if (end->end.origin == op->submit->submit.event) {
         blame(check, op, "and its verdict names itself as the origin, at a distance");
@@ -87,18 +101,6 @@ static void judge_blame(struct bhi_check *check, const struct bhi_ledger_op *op,
         blame(check, op, "and no fault explains it");
         return;
     }
-}
-
-/* Outputs in device memory are read back by copies of the library's own, which run on a worker of
- * the stream that the memory was made for, and are not in the history. */
-static bool has_copies(const struct bhi_check *check, uint32_t stream) {
-    for (size_t i = 0; i < check->ledger.op_count; i++) {
-        const struct bhi_record *submit = check->ledger.ops[i].submit;
-        if (submit->submit.device && submit->stream == stream) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* It was lost with a worker that another operation on that worker had ended. */

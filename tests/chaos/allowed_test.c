@@ -336,13 +336,14 @@ static void lost_with_a_copy(void) {
         t.now_ms = 10;
         const uint64_t before = tale_op(&t, 0, 0, 0);
         tale_last(&t)->submit.device = true;
-        const uint64_t beside = tale_op(&t, 0, 0, 0);
+        const uint64_t beside = tale_op(&t, 0, 0, 0), needs = tale_op(&t, 1, beside, 0);
         t.now_ms = 15;
         tale_ready(&t, before, 1000, 12);
         tale_fault(&t, BHI_FAULT_DEVICE, !hit, hit ? 1000 : 1001);
         t.now_ms = 17;
         tale_poisoned(&t, beside, BH_WORKER_LOST, SIGKILL, 1000, 13);
         tale_last(&t)->end.origin = 9999;
+        tale_inherits(&t, needs, beside);
         if (hit) {
             valid(&t);
         } else {

@@ -108,7 +108,7 @@ in_bash 'bulkhead run k.spv --groups '
 in_bash 'bulkhead run k.spv --language ' glsl hlsl spirv
 in_bash 'bulkhead inspect k.spv --language=h' hlsl
 in_bash 'bulkhead batch jobs --isolate ' job kernel stream
-in_bash 'bulkhead chaos --faults ' close full garbage hang kill oom segv slow stop zygote
+in_bash 'bulkhead chaos --faults ' close device full garbage hang kill oom segv slow stop unguarded zygote
 in_bash 'bulkhead chaos --faults s' segv slow stop
 asks '-o nospace'
 in_bash 'bulkhead chaos --faults kill,segv,zy' kill,segv,zygote
