@@ -100,6 +100,13 @@ static void print_line(const char *label, const char *text) {
     fprintf(stderr, "%s\n", at);
 }
 
+/* A kernel that had not begun has no endless loop. */
+static const char *advice_of(const bh_verdict *verdict) {
+    return verdict->status == BH_DEADLINE && verdict->executed == BH_EXECUTED_NO
+               ? "raise the deadline: it passed before the kernel began"
+               : bh_status_advice(verdict->status);
+}
+
 void bhi_verdict_print(const char *command, const bh_verdict *verdict) {
     char line[256], hash[65];
     const char *kernel = verdict->kernel_name[0] ? verdict->kernel_name : "the submission";
@@ -142,7 +149,7 @@ void bhi_verdict_print(const char *command, const bh_verdict *verdict) {
         print_line("time", line);
     }
     print_line("outputs", "none were written");
-    print_line("what to do", bh_status_advice(verdict->status));
+    print_line("what to do", advice_of(verdict));
 }
 
 static int compare_times(const void *a, const void *b) {

@@ -111,6 +111,7 @@ while read -r name number class; do
         if [ $want -eq 1 ] && [ $call = PREPARE ]; then
             expect_json ".executed == \"no\"
                 and .kernel == \"k\" and .origin == 40 and .worker_pid == 4321"
+            [ "$name" != DEADLINE ] || expect_stderr "raise the deadline: it passed before the kernel began"
         fi
     done
     case_name="no call that ended with $name left a file"
