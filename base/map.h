@@ -32,7 +32,7 @@ struct bhi_chain {
     uint64_t key;
 };
 
-/* Adds |chain| under |key|. There must be room. */
+/* Adds |node| under |key|. There must be room. */
 void bhi_map_link(struct bhi_map *map, uint64_t key, struct bhi_chain *node);
 void bhi_map_unlink(struct bhi_map *map, struct bhi_chain *node);
 

@@ -1,13 +1,14 @@
-/* The content of a buffer: who writes and reads it now.
+/* The content of a buffer: which submissions write and read it now.
  *
- * It is decided by the writers that count (B5): PENDING while one of them is, POISONED when one of
- * them is poisoned, CLEAN otherwise. A writer that overwrites the whole, or read what was there
- * before, counts instead of those before it. But they stay in the list until they have ended: it
- * may itself be cancelled or poisoned early, and whoever comes next must not start, nor the host
- * write, while they still write.
+ * The writers that count decide the state (B5): PENDING while one of them is pending, POISONED if
+ * one of them is poisoned, CLEAN otherwise. A writer that overwrites the whole buffer, or that has
+ * read the earlier content, replaces the writers before it. These stay in the list until they end,
+ * because the later writer may be cancelled or poisoned early, and neither a new submission nor the
+ * host may touch the buffer while they still write.
  *
- * Users are kept by stream, in order: what comes next on a stream is ordered after them by the
- * lane, and passes them over without a look, however many there are. */
+ * Users are kept by stream, in order. The lane orders a submission after the users of its own
+ * stream, so it skips them, however many there are.
+ */
 #ifndef BHI_CORE_CONTENT_H
 #define BHI_CORE_CONTENT_H
 
@@ -18,7 +19,7 @@ struct bh_event;
 struct bhi_core_stream;
 
 struct bhi_content_group {
-    const struct bhi_core_stream *stream; /* whose; never dereferenced, it may be gone */
+    const struct bhi_core_stream *stream; /* never dereferenced: it may be gone */
     struct bh_event **users;              /* referenced; those before |first| are gone */
     uint32_t first, counting, end;        /* [counting, end) decide the content */
     uint32_t capacity;
@@ -31,24 +32,25 @@ struct bhi_content_users {
 
 struct bhi_content {
     struct bhi_content_users writers;
-    struct bhi_content_users readers; /* none of them counts */
+    struct bhi_content_users readers; /* readers never count */
     uint64_t visit; /* id of the submission that is being built, for its index in uses */
     uint32_t visit_index;
 };
 
 void bhi_content_fini(struct bhi_content *content);
-/* Room for one more writer and reader of |stream|, so that bhi_content_used cannot fail. */
+/* Makes room for one more writer and reader of |stream|, so that bhi_content_used cannot fail. */
 bool bhi_content_reserve(struct bhi_content *content, const struct bhi_core_stream *stream);
-/* The submission behind |event|, of |stream|, uses it from now on. */
+/* The submission of |event|, on |stream|, uses the buffer from now on. */
 void bhi_content_used(struct bhi_content *content, const struct bhi_core_stream *stream,
                       struct bh_event *event, bool reads, bool writes, bool overwrites);
-/* What a host access has to wait for: a pending event, not referenced, or NULL. One that only
- * reads waits for those that decide the content. */
+/* Returns a pending event that a host access must wait for, not referenced, or NULL. An access that
+ * only reads waits only for the writers that count. */
 struct bh_event *bhi_content_obstacle(struct bhi_content *content, bool host_writes);
-/* The host has overwritten all of it, or is going to: it is CLEAN. No obstacle may be left. */
+/* The host has overwritten the whole buffer, or will: the content is CLEAN. There must be no
+ * obstacle. */
 void bhi_content_clean(struct bhi_content *content);
-/* The poisoned event that the content carries, the one with the earliest origin, or NULL. Nothing
- * that decides it may be pending. */
+/* Returns the poisoned event of the content with the earliest origin, or NULL. No writer that
+ * counts may be pending. */
 struct bh_event *bhi_content_poison(const struct bhi_content *content);
 
 #endif

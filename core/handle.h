@@ -1,9 +1,9 @@
-/* A caller's references to an object, counted apart from the library's own.
+/* The caller's references to an object, counted apart from the library's references.
  *
- * The library's references keep an object alive; a handle says whether the caller still has any. So
- * a reference that is dropped twice is told apart, and takes nothing from a submission on its way.
- * The memory of objects is never given back for another use (supervisor/context/freelist.h):
- * looking at a handle that was released long ago is harmless.
+ * The library's references keep an object alive. A handle says whether the caller still has a
+ * reference. So the library detects a reference that is dropped twice, and a submission in progress
+ * keeps its own. The memory of an object is never reused for anything else
+ * (supervisor/context/freelist.h), so reading a handle that was released long ago is harmless.
  */
 #ifndef BHI_CORE_HANDLE_H
 #define BHI_CORE_HANDLE_H
@@ -20,10 +20,10 @@ static inline bool bhi_handle_live(const struct bhi_handle *handle) {
     return atomic_load_explicit(&handle->count, memory_order_relaxed) != 0;
 }
 
-/* What every public function asks of the objects that it is given. */
+/* Every public function checks its objects with this. */
 #define BHI_LIVE(object) ((object) && bhi_handle_live(&(object)->handle))
 
-/* False: the caller has none, and can't get one this way. */
+/* Adds a reference of the caller. Returns false, and adds none, if the caller has none left. */
 static inline bool bhi_handle_retain(struct bhi_handle *handle) {
     uint32_t count = atomic_load_explicit(&handle->count, memory_order_relaxed);
     while (count &&
@@ -36,7 +36,7 @@ static inline bool bhi_handle_retain(struct bhi_handle *handle) {
 enum bhi_drop {
     BHI_DROP_NONE, /* the caller had no reference */
     BHI_DROPPED,
-    BHI_DROPPED_LAST, /* the library's reference, which it had for the caller, is to be dropped */
+    BHI_DROPPED_LAST, /* the library must now drop the reference that it held for the caller */
 };
 
 static inline enum bhi_drop bhi_handle_drop(struct bhi_handle *handle) {

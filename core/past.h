@@ -1,6 +1,7 @@
-/* A worker's past: whose code it has been given. From its first untrusted code on a worker may lie
- * about everything, so what it says, or how it dies, proves something only where it had been given
- * nothing else (T2). What is in its lane counts as given: when it came to it is its own word. */
+/* A worker's past: which code it was given. From its first untrusted code on, a worker may lie
+ * about everything. Its results, and the way it dies, prove something only if it was given no other
+ * code (T2). Everything in its lane counts as given, because only the worker itself says when it
+ * starts it. */
 #ifndef BHI_CORE_PAST_H
 #define BHI_CORE_PAST_H
 
@@ -8,7 +9,7 @@
 
 struct bhi_submission;
 
-/* What else a worker may have been given that runs a submission. */
+/* What else a worker that runs a submission may have been given. */
 enum bhi_apart {
     BHI_APART_NOT,  /* anything */
     BHI_APART_CODE, /* no other code */
@@ -16,22 +17,22 @@ enum bhi_apart {
 };
 
 struct bhi_past {
-    uint64_t code;       /* the first that it was given; 0: none yet */
-    bool mixed;          /* and another */
-    bool used;           /* not only to compile it */
-    enum bhi_apart kept; /* of what is in its lane, how far it is to be kept apart */
+    uint64_t code;       /* the first code that it was given; 0: none yet */
+    bool mixed;          /* it was given other code, too */
+    bool used;           /* it has done more than compile the code */
+    enum bhi_apart kept; /* the strictest separation that a submission in its lane needs */
 };
 
-/* May it be given |submission|, which is to be kept apart that far? |idle|: nothing is in its lane.
- * One that has no past always may. */
+/* Returns true if the worker may be given |submission|, which needs the separation |apart|. |idle|:
+ * its lane is empty. A worker without a past always may. */
 bool bhi_past_suits(const struct bhi_past *past, const struct bhi_submission *submission,
                     enum bhi_apart apart, bool idle);
-/* It has been given |submission|. |idle|: nothing was in its lane before. */
+/* The worker was given |submission|. |idle|: its lane was empty before. */
 void bhi_past_add(struct bhi_past *past, const struct bhi_submission *submission,
                   enum bhi_apart apart, bool idle);
-/* It has been given no code but that of |submission|. */
+/* Returns true if the worker was given no code but that of |submission|. */
 bool bhi_past_clean(const struct bhi_past *past, const struct bhi_submission *submission);
-/* What |status|, which it has ended |submission| with, proves. */
+/* Returns what the result |status| of |submission| proves. */
 bh_blame bhi_past_blame(const struct bhi_past *past, const struct bhi_submission *submission,
                         bh_status status);
 

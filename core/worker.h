@@ -1,8 +1,10 @@
-/* The worker of a lane: a worker process as the core sees it. What is in its lane, which of that
- * has ended, whose deadline runs, and what its death means for each (obituary in worker_death.c).
+/* The worker of a lane: a worker process as the core sees it. It knows what is in the lane, what
+ * has ended, whose deadline runs, and what the worker's death means for each submission
+ * (worker_death.c).
  *
- * Submissions are numbered in the order of the lane, and end in that order, but for those that were
- * withdrawn. A new worker is a new worker: a late word of a dead one has nowhere to go (E12).
+ * Submissions are numbered in the order of the lane and end in that order, except withdrawn ones.
+ * Each process has its own bhi_core_worker, so a late message of a dead one cannot reach the next
+ * (E12).
  */
 #ifndef BHI_CORE_WORKER_H
 #define BHI_CORE_WORKER_H
@@ -11,80 +13,79 @@
 #include "core/core.h"
 #include "core/stream.h"
 
-#define BHI_MERGED_AT_MOST 64u /* submissions that one queue submission of the device can hold */
+#define BHI_MERGED_AT_MOST 64u /* submissions that one vkQueueSubmit can hold */
 
 struct bhi_core_worker {
     struct bhi_core *core;
-    struct bhi_core_stream *stream; /* NULL: a spare; not referenced, cleared when it goes */
+    struct bhi_core_stream *stream; /* NULL: a spare; not referenced; cleared when it ends */
     int32_t pid;                    /* for verdicts */
     char device[48];                /* for verdicts: selector of what it runs on; "": nothing */
     struct bhi_list inflight;       /* bhi_submission.link, RELEASED, in the order of the lane */
-    struct bhi_idset withdrawn;     /* seqs that ended before the worker came to them */
-    struct bhi_past past;           /* what was put into its lane, ever */
+    struct bhi_idset withdrawn;     /* seqs that ended before the worker started them */
+    struct bhi_past past;           /* everything that was ever put into its lane */
     uint64_t published;             /* seq of the newest in the lane */
-    uint64_t harvested;             /* seq of the newest whose result was taken */
-    bool queue_waits;               /* the stream's queue waits for space in the lane */
-    uint64_t running_since_ns;      /* the one that runs has been running since */
-    uint64_t shortest_ns;  /* no deadline is shorter of all that was in flight since it was empty */
-    bool can_abort;        /* it can end what runs, and go on */
-    bool on_gpu;           /* whose driver ends what keeps other processes waiting for seconds */
-    bool lost_late;        /* it lost its device after so long */
-    uint64_t asked_ns;     /* when it was told to the last time */
-    uint64_t compiled;     /* that one was seen to be compiled at last */
-    uint64_t marker_seen;  /* the device's progress at the last look at the deadline */
-    _Atomic bool violated; /* nothing that it has written counts any more; set under the lock */
-    uint32_t cancels;      /* in flight, cancelled, and perhaps running */
+    uint64_t harvested;             /* seq of the newest result that was taken */
+    bool queue_waits;          /* the stream's queue waits until the lane has space, or is empty */
+    uint64_t running_since_ns; /* when the current submission began to run */
+    uint64_t shortest_ns;      /* the shortest deadline of all in flight since the lane was empty */
+    bool can_abort;            /* it can stop what runs, and continue */
+    bool on_gpu;          /* its driver ends a kernel that makes other processes wait for seconds */
+    bool lost_late;       /* the device was lost after a submission had run for seconds */
+    uint64_t asked_ns;    /* when it was last asked to stop a submission */
+    uint64_t compiled;    /* seq of the newest submission whose compile was seen to have ended */
+    uint64_t marker_seen; /* the device's progress when the deadline was last checked */
+    _Atomic bool violated; /* nothing that it writes counts any more; set under the lock */
+    uint32_t cancels;      /* number of submissions in flight that are cancelled and may run */
     bool dead;             /* bhi_core_worker_died was called */
     enum bhi_kill kill;
-    uint64_t kill_event; /* whose deadline or cancel it was */
+    uint64_t kill_event; /* the event whose deadline or cancel killed it */
     char kill_text[256];
 };
 
 void bhi_core_worker_init(struct bhi_core_worker *worker, struct bhi_core *core);
 void bhi_core_worker_fini(struct bhi_core_worker *worker);
 
-/* Has it killed. The first reason is kept. */
+/* Kills the worker. Only the first reason is kept. */
 void bhi_core_worker_kill(struct bhi_core_worker *worker, enum bhi_kill reason, uint64_t event,
                           const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* It has broken the protocol: killed, and nothing of it counts. */
+/* The worker broke the protocol: kills it, and ignores all that it has written. */
 void bhi_core_worker_violation(struct bhi_core_worker *worker, const char *what);
 
-/* Moves what can go from the queue of |stream| into its worker's lane. */
+/* Moves submissions from the queue of |stream| into its worker's lane. */
 void bhi_core_worker_fill(struct bhi_core_stream *stream);
-/* Takes a submission that is in the lane out of it. True: the worker had not come to it, and never
- * will; it is the caller's to end. False: its result, or its worker's death, tells. */
+/* Withdraws a submission from the lane. True: the worker had not started it and never will; the
+ * caller must end it. False: its result, or its worker's death, will end it. */
 bool bhi_core_worker_withdraw(struct bhi_core_worker *worker, struct bhi_submission *submission);
 
-/* |submission|, in its lane, is cancelled, and may run: until it has ended, looks often at what
- * runs. */
+/* |submission|, in the lane, was cancelled and may run: checks often until it has ended. */
 void bhi_core_worker_hasten(struct bhi_core_worker *worker, struct bhi_submission *submission);
 
 /* -- results, in order: for each new one either skip or result, then settle once -----------------
  */
 
-/* The next one has ended before: there is no result to be read. */
+/* Returns true if the next submission has ended already, so there is no result to read. */
 bool bhi_core_worker_skip(struct bhi_core_worker *worker);
-/* The next one's result. |outcome|: as the worker wrote it, checked for sense; BH_CANCELLED: it
- * skipped it. False: it lied; no more of it is to be taken. The stream must be referenced: this
- * may have been its last submission. */
+/* Takes the next result. |outcome| is as the worker wrote it, checked for validity; BH_CANCELLED:
+ * the worker skipped it. Returns false if the worker lied; then take no more of its results. The
+ * caller holds a reference to the stream, whose last submission this may be. */
 bool bhi_core_worker_result(struct bhi_core_worker *worker, struct bhi_outcome *outcome);
 void bhi_core_worker_settle(struct bhi_core_worker *worker);
 
 /* -- deadlines -----------------------------------------------------------------------------------
  */
 
-/* What a worker says of where it is. It may be lying, and can gain no more than one deadline for
- * compiling and one for running by it. */
+/* What a worker reports about its progress. It may lie. A lie gains at most one deadline for
+ * compiling and one for running. */
 struct bhi_progress_snapshot {
-    uint64_t started;   /* the newest that may have been started */
-    uint32_t marker;    /* the device itself: up to that number, modulo 2^32, it is done */
-    uint64_t compiles;  /* the newest that had to be compiled first; 0: none */
-    bool compile_ended; /* compiling is over, it runs now */
+    uint64_t started;   /* the newest submission that may have started */
+    uint32_t marker;    /* written by the device: all up to this number, modulo 2^32, are done */
+    uint64_t compiles;  /* the newest submission that needed a compile; 0: none */
+    bool compile_ended; /* compiling has ended; it runs now */
 };
 
-/* Where a deadline has passed, or a cancelled one runs, has the worker end it, if it can do that,
- * and killed if it can't, does not within the stream's grace time, or still compiles. Returns when
- * to look again, BH_FOREVER: no need. */
+/* If a deadline has passed, or a cancelled submission runs, makes the worker stop it. Kills the
+ * worker if it cannot stop submissions, does not do so within the stream's grace time, or is still
+ * compiling. Returns when to check again; BH_FOREVER: no need. */
 uint64_t bhi_core_worker_deadline(struct bhi_core_worker *worker, uint64_t now_ns,
                                   const struct bhi_progress_snapshot *snapshot);
 
@@ -92,17 +93,17 @@ uint64_t bhi_core_worker_deadline(struct bhi_core_worker *worker, uint64_t now_n
  */
 
 struct bhi_death {
-    struct bhi_outcome outcome;            /* for the culprit; message included */
-    struct bhi_progress_snapshot snapshot; /* the last */
+    struct bhi_outcome outcome;            /* of the culprit, with its message */
+    struct bhi_progress_snapshot snapshot; /* the last one */
     bool closing;                          /* the context closes: nothing is put back */
-    bool excused;                          /* nobody's fault: its zygote died */
-    bool others_would_fail;                /* another worker would not start either */
-    bh_detail why; /* of a start that failed; for an idle worker: how it died; else empty */
+    bool excused;                          /* its zygote died, so no submission is to blame */
+    bool others_would_fail;                /* another worker could not start either */
+    bh_detail why; /* why a start failed, or how an idle worker died; else empty */
 };
 
-/* It is dead for certain, and all results that it has published have been taken. Judges what is
- * left: the culprit, those lost with it, and those that go back into the queue (E13). Tells its
- * stream, which lets go of it. True: one of its submissions took the blame. */
+/* The worker is certainly dead, and all its published results have been taken. Ends or requeues
+ * what is left: the culprit, those lost with it, and those that go back into the queue (E13).
+ * Detaches the worker from its stream. Returns true if one of its submissions was to blame. */
 bool bhi_core_worker_died(struct bhi_core_worker *worker, const struct bhi_death *death);
 
 #endif

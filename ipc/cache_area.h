@@ -1,7 +1,7 @@
-/* Where a worker's pipeline cache is handed over: a sealed memfd of one page for this header, then
- * room for the driver's bytes. The opener fills it before the worker has it; from then on the
- * worker writes there, and nobody looks before it is confirmed dead. Each number that another
- * process may have written is copied once, then checked. */
+/* The memory through which a worker's pipeline cache is passed: a sealed memfd with one page for
+ * this header, then room for the driver's data. The opener fills it before the worker gets it. From
+ * then on the worker writes it, and no process reads it before the worker is confirmed dead. A
+ * number that another process may have written is copied once, then checked. */
 #ifndef BHI_IPC_CACHE_AREA_H
 #define BHI_IPC_CACHE_AREA_H
 
@@ -12,8 +12,8 @@
 #define BHI_CACHE_ROOM        (UINT64_C(32) << 20)
 
 struct bhi_cache_area {
-    uint64_t bytes;         /* of the driver's, behind the header */
-    _Atomic uint64_t stamp; /* 0: as the opener left it; odd: the worker is writing */
+    uint64_t bytes;         /* of the driver's data, after the header */
+    _Atomic uint64_t stamp; /* 0: as the opener left it; odd: the worker writes */
 };
 
 #endif

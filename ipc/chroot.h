@@ -1,14 +1,14 @@
-/* Whether this process is in a chroot: there the kernel refuses user namespaces (EPERM). */
+/* Detects a chroot, in which the kernel refuses user namespaces (EPERM). */
 #ifndef BHI_IPC_CHROOT_H
 #define BHI_IPC_CHROOT_H
 
 #include <stdbool.h>
 
-/* True: it certainly is. False: it is not, or that cannot be seen from inside (a chroot to a mount
- * point, without root's rights or without /proc). */
+/* True: this process is certainly in a chroot. False: it is not, or that cannot be seen from inside
+ * (a chroot to a mount point, without root's rights or without /proc). */
 bool bhi_in_chroot(void);
 
-/* The one thing to do then. */
+/* What the user can do about it. */
 #define BHI_CHROOT_ADVICE                                                                          \
     "enter that root by pivot_root instead of chroot, as systemd-nspawn, bwrap and containers do"
 

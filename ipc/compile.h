@@ -1,11 +1,12 @@
-/* What a compiler is given, and what it says; each in a buffer of its own.
+/* The request to a compiler and its answer; each is in a buffer of its own.
  *
- * The request is a struct bhi_compile_call, then texts: the source's name, the source, its
- * entry point (empty: any), of each define its name and its value, of each include its name and its
- * text. A text is its length (u64), its bytes, a NUL, and zeroes up to the next multiple of 8.
+ * The request is a struct bhi_compile_call, then texts: the source's name, the source, its entry
+ * point (empty: any), the name and value of each define, the name and text of each include. A text
+ * is its length (u64), its bytes, a NUL, and zeroes up to the next multiple of 8.
  *
  * The answer is a struct bhi_compile_answer, then |code_bytes| of SPIR-V. The supervisor copies it
- * once when the compile has ended, and checks sizes and the module's magic number. */
+ * once when the compile has ended, and checks sizes and the module's magic number.
+ */
 #ifndef BHI_IPC_COMPILE_H
 #define BHI_IPC_COMPILE_H
 
@@ -20,16 +21,16 @@
 #define BHI_COMPILE_HLSL         1u
 
 struct bhi_compile_call {
-    uint64_t bytes; /* of all of it */
+    uint64_t bytes; /* of the whole request */
     uint32_t defines, includes;
     uint32_t optimize; /* 0 or 1 */
-    uint32_t language; /* one of the next two */
+    uint32_t language; /* BHI_COMPILE_GLSL or BHI_COMPILE_HLSL */
 };
 
 struct bhi_compile_answer {
-    uint32_t refused; /* 1: the source is bad, and |log| says why; there is no code */
+    uint32_t refused; /* 1: the source has errors, |log| lists them, and there is no code */
     uint32_t log_bytes;
-    uint64_t code_bytes; /* more than there is room for: none of it is there */
+    uint64_t code_bytes; /* if this is more than the buffer's room, the code is missing */
     char log[BHI_COMPILE_LOG];
 };
 

@@ -1,9 +1,10 @@
 /* Descriptors and short messages over a Unix seqpacket pair (SCM_RIGHTS).
  *
- * Two uses: the supervisor ↔ zygote conversation (messages of messages.def, S2Z and Z2S, with
- * their descriptors), and the supervisor → worker side channel, where each packet is a struct
- * bhi_fd_tag and one descriptor; it is sent before the ZeroMQ message that it belongs to. The other
- * way come the answers to buffer_make, in order: a tag, and a descriptor if there is the memory. */
+ * It has two uses. Supervisor and zygote exchange messages (messages.def, S2Z and Z2S) with their
+ * descriptors. The supervisor sends a worker packets of a struct bhi_fd_tag and one descriptor,
+ * each before the ZeroMQ message that it belongs to. In the other direction the worker answers
+ * buffer_make, in order: a tag, with a descriptor if the memory could be allocated.
+ */
 #ifndef BHI_IPC_FDPASS_H
 #define BHI_IPC_FDPASS_H
 
@@ -15,24 +16,25 @@
 
 struct bhi_fd_tag {
     uint32_t magic; /* BHI_WIRE_MAGIC */
-    uint32_t type;  /* BHI_MSG_KERNEL_CREATE, BHI_MSG_BUFFER_ATTACH, …: of the message */
+    uint32_t type;  /* the message's type: BHI_MSG_KERNEL_CREATE, BHI_MSG_BUFFER_ATTACH, … */
     uint64_t id;    /* kernel, buffer or file id */
 };
 
 /* Both CLOEXEC. Returns 0 or -errno. */
 int bhi_fdpass_pair(int out[2]);
-/* Sends one packet. Returns 0, -EAGAIN (full), or -errno (-EPIPE: peer gone). Never blocks,
+/* Sends one packet. Returns 0, -EAGAIN (full), or -errno (-EPIPE: the peer is gone). Never blocks,
  * whatever the flags of |socket| (T4), and never raises SIGPIPE. */
 int bhi_fdpass_send(int socket, const void *bytes, size_t length, const int *fds, size_t fd_count);
-/* Receives one packet. Returns its length, 0 at end of file, or -errno. Descriptors arrive
- * CLOEXEC in |fds|, *out_count of them. A truncated packet or truncated control data is -EMSGSIZE;
- * whatever came along is closed. Blocks unless the socket is O_NONBLOCK or |flags| has
- * MSG_DONTWAIT. */
+/* Receives one packet. Returns its length, 0 at the end of the file, or -errno. *inout_count is the
+ * room in |fds|, then the number of descriptors received (CLOEXEC). For a truncated packet or
+ * truncated control data returns -EMSGSIZE and closes the descriptors. Blocks unless the socket is
+ * O_NONBLOCK or |flags| has MSG_DONTWAIT. */
 int bhi_fdpass_recv(int socket, void *bytes, size_t capacity, int *fds, size_t *inout_count,
                     int flags);
 
-/* Encodes and sends; decodes what comes. The number of descriptors must be what messages.def says:
- * otherwise -EPROTO, and they are closed. recv: 1 = a message, 0 = end of file, -errno. */
+/* Encode and send, or receive and decode, one message. The number of descriptors must be that of
+ * messages.def; otherwise returns -EPROTO and closes them. recv returns 1 for a message, 0 at the
+ * end of the file, or -errno. */
 int bhi_fdpass_send_message(int socket, const struct bhi_message *message, const int *fds,
                             size_t fd_count);
 int bhi_fdpass_recv_message(int socket, enum bhi_direction direction, struct bhi_message *out,

@@ -1,5 +1,5 @@
-/* What a loader says of a file whose header it has parsed: written into a buffer of its own, which
- * the supervisor copies once when the inspection has ended, and then checks. */
+/* A loader's answer about a file whose header it has parsed. It is in a buffer of its own. The
+ * supervisor copies it once when the inspection has ended, then checks it. */
 #ifndef BHI_IPC_FILE_ANSWER_H
 #define BHI_IPC_FILE_ANSWER_H
 
@@ -9,17 +9,17 @@
 #define BHI_FILE_TEXT       512u
 
 struct bhi_file_answer {
-    uint32_t refused; /* 1: |error| and |text| say why, the rest is 0 */
+    uint32_t refused; /* 1: |error| and |text| say why, and the rest is 0 */
     int32_t error;    /* errno; 0: none */
     uint32_t dtype;   /* bh_dtype */
     uint32_t dimensions;
     uint64_t shape[BHI_FILE_DIMENSIONS];
-    uint64_t offset, bytes; /* of the data, in the file */
+    uint64_t offset, bytes; /* of the data in the file */
     char text[BHI_FILE_TEXT];
 };
 
-/* The answer to an inspection with room for a list: this, then as many rows as there are, or as
- * there is room for. The loader writes the rows first. */
+/* The answer to an inspection with room for a list: this struct, then the rows, as many as there is
+ * room for. The loader writes the rows first. */
 #define BHI_FILE_NAME    1024u
 #define BHI_FILE_TYPE    16u
 #define BHI_FILE_TENSORS (1u << 19) /* more than a header of 16 MiB can have */
@@ -32,10 +32,10 @@ struct bhi_file_list {
 };
 
 struct bhi_file_row {
-    uint32_t dtype; /* bh_dtype; NONE: one that is not known */
+    uint32_t dtype; /* bh_dtype; NONE: unknown */
     uint32_t dimensions;
     uint64_t shape[BHI_FILE_DIMENSIONS];
-    uint64_t offset, bytes;   /* of the data, in the file */
+    uint64_t offset, bytes;   /* of the data in the file */
     char type[BHI_FILE_TYPE]; /* the dtype as the file calls it */
     char name[BHI_FILE_NAME];
 };

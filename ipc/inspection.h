@@ -1,8 +1,9 @@
-/* What a compiler is asked of a module, and what it says; each in a buffer of its own.
+/* The request to inspect a module and its answer; each is in a buffer of its own.
  *
- * The request is a struct bhi_inspection_call, its constants, then the code. The answer is a
- * struct bhi_inspection, then |text_bytes| of disassembly, where that was asked for and there is
- * room. The supervisor copies it once, and checks every number and every text of it. */
+ * The request is a struct bhi_inspection_call, its constants, then the code. The answer is a struct
+ * bhi_inspection, then |text_bytes| of disassembly if that was requested and fits. The supervisor
+ * copies the answer once, and checks every number and text.
+ */
 #ifndef BHI_IPC_INSPECTION_H
 #define BHI_IPC_INSPECTION_H
 
@@ -25,8 +26,8 @@ struct bhi_inspection_constant {
 
 struct bhi_inspection_call {
     uint64_t code_bytes;
-    uint32_t constants; /* struct bhi_inspection_constant */
-    uint32_t guarded;   /* 1: guard it, and disassemble what comes out */
+    uint32_t constants; /* number of struct bhi_inspection_constant */
+    uint32_t guarded;   /* 1: guard the module and disassemble the result */
     char entry[256];
 };
 
@@ -50,16 +51,16 @@ struct bhi_inspected_constant {
 };
 
 struct bhi_inspection {
-    uint32_t refused;       /* INVALID_KERNEL or LIMIT_EXCEEDED: |reason| says why, the rest is 0 */
+    uint32_t refused; /* INVALID_KERNEL or LIMIT_EXCEEDED: |reason| says why, and the rest is 0 */
     uint32_t spirv_version; /* major << 8 | minor */
     uint32_t local_size[3];
     uint32_t push_bytes;
     uint32_t entries, bindings, members, constants, capabilities;
-    /* Of a guarded one: */
+    /* Of a guarded module: */
     uint32_t guard_set, guard_binding, loops, left_alone, covered, lowered, polled, clamps, zeroed;
     uint64_t shared_bytes;
     uint64_t text_bytes;
-    char entry[BHI_INSPECT_ENTRIES][BHI_INSPECT_NAME]; /* of all compute entry points */
+    char entry[BHI_INSPECT_ENTRIES][BHI_INSPECT_NAME]; /* of each compute entry point */
     struct bhi_inspected_binding binding[BHI_INSPECT_BINDINGS];
     struct bhi_inspected_member member[BHI_INSPECT_MEMBERS]; /* of the push constants */
     struct bhi_inspected_constant constant[BHI_INSPECT_CONSTANTS];

@@ -14,16 +14,16 @@ struct bhi_refusal {
     char setting[200]; /* "sysctl user.max_user_namespaces=10000" */
 };
 
-/* Looks for the cause of |error|, an errno, in what the machine says of itself. |root| stands in
- * front of each path: "" but in tests. Always fills |out|; an unknown cause says so. Thread: any.
- * Reads some small files of /proc and /sys. */
+/* Finds the cause of |error|, an errno, from the machine's settings. |root| is put before each
+ * path; it is "" except in tests. Always fills in |out|; if the cause is unknown, |out| says so.
+ * Reads some small files of /proc and /sys. Thread: any. */
 void bhi_refusal_find(enum bhi_refused refused, int error, const char *root,
                       struct bhi_refusal *out);
 
-/* "podman", "docker", "kubernetes", "a container", or NULL outside of one. */
+/* "podman", "docker", "kubernetes" or "a container"; NULL outside a container. */
 const char *bhi_refusal_container(const char *root);
 
-/* Stands in messages between what is wrong and what to do. */
+/* Separates the cause and the remedy in a message. */
 #define BHI_REMEDY "; to allow it: "
 
 #endif
