@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-/* How many poisoned writers of parts a buffer remembers for each stream: one is enough to poison
- * its content, the others are only counted (E7). */
+/* A buffer remembers at most this many poisoned writers of a part of it for each stream. One is
+ * enough to poison the content; the others are only counted (E7). */
 #define MAX_POISONED 8
 
 static void fini(struct bhi_content_users *users) {
@@ -44,8 +44,8 @@ static void trim(struct bhi_content_group *group) {
     }
 }
 
-/* Of the poisoned writers it keeps those with the earliest origins (E7): finds the last tick that
- * is early enough. */
+/* Returns the latest origin_tick that compact() keeps: that of the last of the MAX_POISONED
+ * poisoned writers with the earliest origins (E7). */
 static uint64_t last_tick(const struct bhi_content_group *group) {
     uint64_t earliest[MAX_POISONED];
     uint32_t count = 0;
@@ -143,7 +143,7 @@ bool bhi_content_reserve(struct bhi_content *content, const struct bhi_core_stre
     return reserve(&content->writers, stream) && reserve(&content->readers, stream);
 }
 
-/* From now on the content hides what they have written or will write. */
+/* These writers do not count any more: a later writer replaces what they write. */
 static void supersede(struct bhi_content_users *users) {
     for (uint32_t g = 0; g < users->count; g++) {
         users->groups[g].counting = users->groups[g].end;

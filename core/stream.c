@@ -3,8 +3,8 @@
 #include "base/detail.h"
 #include "core/worker.h"
 
-/* A host that has no descriptors left may soon close some. Meanwhile a caller waits for an answer.
- */
+/* A host without a free descriptor may soon close some, so a start is tried again. It is not tried
+ * for long, because callers wait for their results. */
 #define STARVED_RETRY_NS (20ull * 1000000)
 #define STARVED_MOST_NS  (400ull * 1000000)
 #define STARVED_HEALS_NS (1000ull * 1000000)
@@ -72,7 +72,7 @@ void bhi_stream_unavailable(struct bhi_core_stream *stream, const bh_detail *why
     bool never = !heals || heals_at_ns < stream->restart.window_ns;
     stream->heals_at_ns = never ? BH_FOREVER : heals_at_ns;
     core->ops->stream_changed(stream);
-    bh_detail trouble = *why; /* |why| may be the stream's, and the stream may go */
+    bh_detail trouble = *why; /* |why| may point into the stream, which may be freed */
     core->ops->ref_stream(stream);
     while (!bhi_list_empty(&stream->queue)) {
         bhi_submission_end_unavailable(

@@ -18,53 +18,55 @@ struct bhi_core_stream {
     struct bhi_core *core;
     char name[64];
     uint64_t compile_deadline_ns; /* of each submission; BH_FOREVER: none */
-    uint64_t grace_ns;    /* to end what runs when it is told to; then its worker is killed */
-    enum bhi_apart apart; /* how much a worker may run before it is replaced (T3) */
-    bool strict;          /* once one is poisoned, so is all that was submitted after it (E4) */
-    struct bhi_list pump_link;  /* core->pumpable */
-    struct bhi_list sweep_link; /* core->sweeps */
+    uint64_t grace_ns;            /* time to stop after a request; then its worker is killed */
+    enum bhi_apart apart;         /* how much a worker may run before it is replaced (T3) */
+    bool strict;                  /* once a submission is poisoned, all later ones are (E4) */
+    struct bhi_list pump_link;    /* core->pumpable */
+    struct bhi_list sweep_link;   /* core->sweeps */
     enum bhi_stream_state state;
     struct bhi_list queue;          /* bhi_submission.link, QUEUED, in order */
     struct bhi_core_worker *worker; /* bound: starting or running */
-    uint64_t forgiven;        /* nothing up to this id counts as a failure: it was reset since */
-    struct bh_event *failure; /* referenced: the earliest doomed one since reset */
-    bh_detail trouble;        /* UNAVAILABLE: why; otherwise the last start's failure */
+    uint64_t forgiven;              /* events up to this id count as no failure: reset since */
+    struct bh_event *failure;       /* referenced: the earliest doomed event since the reset */
+    bh_detail trouble;              /* UNAVAILABLE: why; otherwise the last start's failure */
     struct bhi_restart restart;
-    uint64_t heals_at_ns;      /* UNAVAILABLE: a submission from then on is given a chance */
-    uint64_t starved_since_ns; /* no worker was started for want of descriptors since; 0: one was */
+    uint64_t heals_at_ns;      /* UNAVAILABLE: a submission after this makes it WANTING */
+    uint64_t starved_since_ns; /* since when no descriptor was free to start a worker, or 0 */
 };
 
 void bhi_stream_init(struct bhi_core_stream *stream, struct bhi_core *core, uint32_t budget,
                      uint64_t window_ns);
-void bhi_stream_fini(struct bhi_core_stream *stream); /* nothing may be on its way */
-/* |worker| serves it from now on, once bhi_stream_served says so. */
+void bhi_stream_fini(struct bhi_core_stream *stream); /* all submissions have ended */
+/* Binds |worker|. bhi_stream_served follows when it is ready. */
 void bhi_stream_bind(struct bhi_core_stream *stream, struct bhi_core_worker *worker);
 void bhi_stream_served(struct bhi_core_stream *stream); /* the bound worker is ready */
-/* The bound worker is gone, or could not be had. |blamed|: see bhi_restart_lost. |why| explains a
- * failed start. */
+/* The bound worker is gone, or none could be started. |blamed|: see bhi_restart_lost. |why|
+ * explains a failed start. */
 void bhi_stream_lost_worker(struct bhi_core_stream *stream, bool blamed, const bh_detail *why);
-/* No worker was started: the process has no descriptors left. Nothing is charged: it is tried again
- * soon, and when that has gone on for 400 ms the stream is UNAVAILABLE with |why| for a second. */
+/* No worker could be started, because the process has no free descriptor. This costs no budget. The
+ * start is tried again soon; after 400 ms without success the stream is UNAVAILABLE with |why| for
+ * one second. */
 void bhi_stream_starved(struct bhi_core_stream *stream, const bh_detail *why);
-/* Poisons what is queued, and what will be, with |why|. |heals|: until the restart window has
- * passed; otherwise until reset. */
+/* Poisons what is queued, and all later submissions, with |why|: until a reset or, with |heals|,
+ * until the restart window has passed. */
 void bhi_stream_unavailable(struct bhi_core_stream *stream, const bh_detail *why, bool heals);
 /* Ends everything in the queue with |status|. */
 void bhi_stream_end_queued(struct bhi_core_stream *stream, bh_status status, const char *message);
-/* Forgets the failure, also those to come of what was submitted before, and is WANTING again if it
- * was UNAVAILABLE. True: it was. */
+/* Forgets the failure, and ignores later failures of what was submitted before. Restores the
+ * restart budget. An UNAVAILABLE stream is WANTING again; then returns true. */
 bool bhi_stream_reset(struct bhi_core_stream *stream);
-/* Its queue may have become releasable: bhi_core_pump looks. */
+/* Marks the stream for bhi_core_pump: the head of its queue may be releasable now. */
 void bhi_stream_wants_pump(struct bhi_core_stream *stream);
-/* UNAVAILABLE, but the restart window has passed: WANTING again. */
+/* Makes an UNAVAILABLE stream WANTING again if heals_at_ns has passed. */
 void bhi_stream_heal(struct bhi_core_stream *stream);
-/* Cancels all that is on its way, the newest first. */
+/* Cancels all submissions in its queue and lane, the newest first. */
 void bhi_stream_cancel(struct bhi_core_stream *stream);
-/* |event| of this stream is doomed. A strict stream is swept then, once all that depends on it has
- * been told: poison by data is reported as such. Both while poison flows (submission.c). */
+/* |event| of this stream is doomed. Marks a strict stream to be swept: all later submissions fail.
+ * The sweep comes after the dependents of |event| are doomed, so that poison by data is reported as
+ * such. Both are called only while poison flows (submission.c). */
 void bhi_stream_failed(struct bhi_core_stream *stream, struct bh_event *event);
 void bhi_stream_sweep(struct bhi_core_stream *stream);
-/* The oldest that is still on its way, or NULL. */
+/* Returns the oldest submission that has not ended, or NULL. */
 struct bhi_submission *bhi_stream_oldest(const struct bhi_core_stream *stream);
 
 #endif

@@ -1,4 +1,4 @@
-/* A submission on its way, and the graph of what it depends on.
+/* A submission that has not ended, and the graph of its dependencies.
  *
  *   QUEUED ──▶ RELEASED ──▶ ENDED
  *     │  ▲        │           ▲
@@ -7,11 +7,11 @@
  *
  * QUEUED: in stream->queue, in order. RELEASED: in worker->inflight, in the order of the lane.
  *
- * Poison flows as soon as it is certain. When an event ends POISONED, all that depends on it is
- * doomed at once: what is queued ends there and then, what is in a lane is withdrawn, and what
- * runs already ends with that verdict whatever its worker says, its own dependents being doomed
- * meanwhile. So the first poison to reach a submission is the one with the earliest origin (E7),
- * in the order in which the supervisor learnt of them: a worker's own clock decides nothing.
+ * Poison flows as soon as it is certain. When an event ends POISONED, all its dependents are doomed
+ * at once. A queued one ends immediately. One in a lane is withdrawn. One that already runs will
+ * end with that verdict, whatever its worker reports; its own dependents are doomed immediately. So
+ * the first poison that reaches a submission has the earliest origin (E7), in the order in which
+ * the supervisor learnt of the failures. A worker's clock decides nothing.
  */
 #ifndef BHI_CORE_SUBMISSION_H
 #define BHI_CORE_SUBMISSION_H
@@ -27,14 +27,14 @@ struct bhi_edge {
     struct bh_event *producer; /* referenced */
     struct bhi_submission *consumer;
     bool data;           /* poison flows along it; otherwise it only orders (write after read) */
-    bool doom_reported;  /* the consumer knows that the producer is doomed */
-    bool holds_consumer; /* other stream: the consumer waits until the producer has ended (E15) */
+    bool doom_reported;  /* the producer's doom was passed on to the consumer */
+    bool holds_consumer; /* of another stream: the consumer waits for its end (E15) */
 };
 
 /* A buffer that a submission uses, all its commands together. */
 struct bhi_use {
     struct bhi_content *content; /* its buffer is referenced (B2) */
-    bool reads;                  /* before this submission has overwritten it whole */
+    bool reads;                  /* it reads content that it has not overwritten itself */
     bool writes;
     bool overwrites; /* a command writes the whole of it without reading it first */
 };
@@ -51,22 +51,21 @@ struct bhi_submission {
     uint64_t seq;                   /* RELEASED: its number there */
     uint64_t deadline_ns;           /* relative, BH_FOREVER: none */
     uint64_t released_ns;
-    uint64_t code; /* which untrusted code it has run: what is the same has the same number, as
-                      long as the context lives; 0: none */
-    enum bhi_apart apart;        /* that its caller asked for */
-    uint32_t holds;              /* unresolved edges with hold */
-    bool runs_kernel;            /* false: compiling is all it does */
-    bool abortable;              /* it has kernels, and all of them look at the abort word */
-    bool trusted;                /* it has kernels, and one of them does not */
-    bool reports_device_time;    /* its worker may say how long the device was busy with it */
+    uint64_t code; /* number of its untrusted code, the same for equal code of a context; 0: none */
+    enum bhi_apart apart;        /* requested by the caller */
+    uint32_t holds;              /* edges that hold it and whose producer has not ended */
+    bool runs_kernel;            /* false: it only compiles */
+    bool abortable;              /* it has kernels, and all of them read the abort word */
+    bool trusted;                /* one of its kernels does not */
+    bool reports_device_time;    /* its result may say how long the device was busy */
     bool cancel_requested;       /* the caller has cancelled it */
     bool cancel_counted;         /* counted in worker->cancels */
     bool skip_requested;         /* the worker has been asked to skip it */
-    enum bhi_kill end_requested; /* its worker has been told to end it, because of that */
-    uint64_t turn_ns;            /* once it has taken too long: when its turn had come; else 0 */
+    enum bhi_kill end_requested; /* why its worker was asked to stop it; NONE: it was not */
+    uint64_t turn_ns;            /* set once it has taken too long: when its turn came; else 0 */
     bool doomed;                 /* certain to be poisoned; event->verdict says by what */
-    bool failure_reported;       /* its stream knows that it is, or is not to know */
-    bool end_watched;            /* its end wakes the reactor, although nobody waits */
+    bool failure_reported;       /* its stream was notified of its failure, or must not be */
+    bool end_watched;            /* its end wakes the reactor, even if no thread waits */
     struct bhi_edge *edges;
     uint32_t edge_count, edge_capacity;
     struct bhi_use *uses;
@@ -76,26 +75,27 @@ struct bhi_submission {
 /* -- building: nothing of it is visible to others before it is queued ----------------------------
  */
 
-/* |event|: referenced by the submission from now on; its id must be the newest of the core. */
+/* Takes over a reference to |event|, whose id must be the newest of the core. */
 void bhi_submission_init(struct bhi_submission *submission, struct bhi_core_stream *stream,
                          struct bh_event *event);
-/* Notes that a command uses a buffer. *out_first: for the first time; the caller references the
- * buffer then. |whole|: all of it. False: out of memory. */
+/* Notes that a command uses a buffer; |whole|: all of it. *out_first: it is the first use, and the
+ * caller must reference the buffer. Returns false if out of memory. */
 bool bhi_submission_use(struct bhi_submission *submission, struct bhi_content *content, bool reads,
                         bool writes, bool whole, bool *out_first);
-/* Works out what it depends on: the |waits|, and who used its buffers before. False: out of
- * memory. */
+/* Adds the dependencies: on |waits|, and on the earlier users of its buffers. Returns false if out
+ * of memory. */
 bool bhi_submission_depend(struct bhi_submission *submission, bh_event *const *waits,
                            uint32_t wait_count);
-/* Never queued: gives back what it holds, through free_submission in the end. */
+/* Frees a submission that was never queued, with free_submission, and drops all that it holds. */
 void bhi_submission_abandon(struct bhi_submission *submission);
-/* Queues it. It may end at once: what it depends on is poisoned, or its stream takes nothing. */
+/* Queues it. It ends at once if a dependency is poisoned, if its stream has failed or is
+ * UNAVAILABLE, or if it is refused. */
 void bhi_submission_enqueue(struct bhi_submission *submission);
 
 /* -- once it is queued --------------------------------------------------------------------------
  */
 
-/* What ended a submission, as far as its own worker and commands go. */
+/* How a submission has ended, other than by poison that reached it. */
 struct bhi_outcome {
     bh_status status;
     bh_executed executed;
@@ -107,29 +107,29 @@ struct bhi_outcome {
     uint64_t limit;
     uint64_t started_ns, ended_ns;
     uint64_t device_ns;    /* 0: not known */
-    uint64_t origin, tick; /* the event whose fault it is, and that one's origin_tick; 0: its own */
+    uint64_t origin, tick; /* the event that is to blame, and its origin_tick; 0: this one */
     const char *message;
 };
 #define BHI_OUTCOME_INIT {.exit_code = -1, .command_index = BH_NO_COMMAND}
 
-/* Ends the submission (event published, buffers and edges dropped, list left) and dooms everything
- * downstream of it, if it is poisoned. */
+/* Ends the submission: publishes its event, drops its buffers and edges, and takes it out of its
+ * list. If it is poisoned, dooms everything that depends on it. */
 void bhi_submission_end(struct bhi_submission *submission, const struct bhi_outcome *outcome);
-/* Ends one that never started, with |status| (or what it is doomed with).
- * |worker|: in whose lane it was; NULL: in none. */
+/* Ends a submission that never started, with |status|, or with the poison that has doomed it.
+ * |worker|: the one in whose lane it was, or NULL. */
 void bhi_submission_end_unstarted(struct bhi_submission *submission, bh_status status,
                                   const char *message, const struct bhi_core_worker *worker);
-/* Its stream is UNAVAILABLE, for |why|. */
+/* Ends a submission whose stream is UNAVAILABLE because of |why|. */
 void bhi_submission_end_unavailable(struct bhi_submission *submission, const bh_detail *why);
 #define BHI_CANCELLED_UNSTARTED "cancelled before it started"
-/* It is lost to a failure of its strict stream. */
+/* Dooms a submission because its strict stream has failed with |failure|. */
 void bhi_submission_fail_strict(struct bhi_submission *submission, const struct bh_event *failure);
 void bhi_submission_cancel(struct bhi_submission *submission);
-/* The submission whose worker has to get on before |submission| (NULL is fine) can end: itself
- * where it is in a lane, else one that holds it or those before it in its queue. NULL: none is in a
- * lane, or the chain is long. */
+/* Returns the submission in a lane that must progress before |submission| (may be NULL) can end:
+ * itself if it is in a lane, else one for which it waits, or for which the head of its queue waits.
+ * NULL: none is in a lane, or the chain is too long. */
 struct bhi_submission *bhi_submission_in_lane(struct bhi_submission *submission);
-/* Its end must be noticed without anybody waiting for it. */
+/* Makes the end of the submission wake the reactor, even if no thread waits for it. */
 void bhi_submission_notify(struct bhi_submission *submission);
 
 #endif

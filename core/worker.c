@@ -5,8 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define SKIP_NS        (5000ull * 1000000) /* how long a lane full of withdrawn ones may take */
-#define PATIENCE_NS    (3500ull * 1000000) /* of a GPU's driver: 4 s, less what starts late */
+#define SKIP_NS        (5000ull * 1000000) /* time to skip a lane full of withdrawn ones */
+#define PATIENCE_NS    (3500ull * 1000000) /* of a GPU's driver: 4 s, minus a late start */
 #define MARKER_LOOK_NS (5ull * 1000000)    /* least time between two looks at the marker */
 
 void bhi_core_worker_init(struct bhi_core_worker *worker, struct bhi_core *core) {
@@ -47,7 +47,7 @@ static uint64_t after_ns(uint64_t since_ns, uint64_t ns) {
     return ns == BH_FOREVER || since_ns + ns < since_ns ? BH_FOREVER : since_ns + ns;
 }
 
-/* Returns when |running| has to be ended. |limit_ns|: how long it may take. */
+/* Returns when |running| must be stopped. |limit_ns|: how long it may take. */
 static uint64_t due_ns(const struct bhi_core_worker *worker, const struct bhi_submission *running,
                        uint64_t limit_ns) {
     if (running->end_requested) {
@@ -56,7 +56,8 @@ static uint64_t due_ns(const struct bhi_core_worker *worker, const struct bhi_su
     return running->cancel_requested ? 0 : after_ns(worker->running_since_ns, limit_ns);
 }
 
-/* It is not known yet whether the submission compiles or runs. */
+/* Returns the shorter of two limits: it is not known yet whether the submission compiles or runs.
+ */
 static uint64_t shorter_ns(const struct bhi_core_worker *worker,
                            const struct bhi_submission *submission) {
     uint64_t compile_ns = worker->stream->compile_deadline_ns;
@@ -124,7 +125,8 @@ static enum bhi_publish release(struct bhi_core_worker *worker, struct bhi_submi
     if (shorter) {
         worker->shortest_ns = limit_ns;
     }
-    /* As long as one submission was alone, nobody had to check whether the next one has begun. */
+    /* While a submission was alone in the lane, there was no next one whose beginning had to be
+     * noticed. */
     if (shorter || (second && worker->shortest_ns != BH_FOREVER)) {
         arm(worker, submission->released_ns);
     }
@@ -132,7 +134,7 @@ static enum bhi_publish release(struct bhi_core_worker *worker, struct bhi_submi
     return BHI_PUBLISHED;
 }
 
-/* The machine has run out of memory or descriptors, and no worker is to blame. */
+/* Ends |submission|: memory or descriptors have run out, and no worker is to blame. */
 static void refuse(struct bhi_submission *submission, enum bhi_publish why) {
     struct bhi_core *core = submission->stream->core;
     struct bhi_outcome outcome = BHI_OUTCOME_INIT;
@@ -215,8 +217,7 @@ bool bhi_core_worker_withdraw(struct bhi_core_worker *worker, struct bhi_submiss
      * ended. */
     if (submission == head_of(worker)) {
         worker->running_since_ns = worker->core->ops->now_ns(worker->core);
-        worker->core->ops->arm(worker->core,
-                               0); /* the wake-up was for a deadline that no thread waited for */
+        worker->core->ops->arm(worker->core, 0); /* the next one's time has just begun */
     }
     return true;
 }
@@ -249,7 +250,7 @@ static const char *in_words(uint64_t ns, char text[32]) {
     return text;
 }
 
-/* The worker has ended |submission| on demand: the verdict says why that was demanded. */
+/* The worker has stopped |submission| because it was asked to. Writes the reason into |outcome|. */
 static void aborted(const struct bhi_core_worker *worker, const struct bhi_submission *submission,
                     struct bhi_outcome *outcome, char message[160]) {
     char limit[32];
@@ -286,9 +287,10 @@ static void aborted(const struct bhi_core_worker *worker, const struct bhi_submi
 }
 
 /* A GPU's driver ends a kernel that has kept another process waiting for about 4 s, and the device
- * is lost. A kernel's own fault looks the same, so it is only suspected (T2). What the device had
- * with it is lost with it. Times of a worker are bounded: it cannot have begun before it was given
- * the submission, nor run longer than until now. */
+ * is lost. A kernel's own fault looks the same, so it is only suspected (T2). Submissions that the
+ * device had together with it are lost with it, so lost_late stays set. Times of a worker are
+ * bounded: it cannot have begun before it was given the submission, nor run longer than until now.
+ */
 static bool lost_late(struct bhi_core_worker *worker, const struct bhi_outcome *outcome) {
     const uint64_t now_ns = worker->core->ops->now_ns(worker->core);
     const uint64_t end_ns = outcome->ended_ns < now_ns ? outcome->ended_ns : now_ns;
@@ -341,7 +343,7 @@ bool bhi_core_worker_result(struct bhi_core_worker *worker, struct bhi_outcome *
         return false;
     }
     worker->harvested++;
-    /* A later submission may have been seen to begin. */
+    /* Never backwards: a later submission may have been seen to begin. */
     if (worker->running_since_ns < outcome->ended_ns) {
         worker->running_since_ns = outcome->ended_ns;
     }
@@ -375,8 +377,8 @@ void bhi_core_worker_settle(struct bhi_core_worker *worker) {
     if (worker->queue_waits && worker->stream) {
         bhi_stream_wants_pump(worker->stream);
     }
-    /* The new worker need not start only with the next submission, and the old one need not live
-     * until then. */
+    /* The worker is replaced now, not with the next submission: the new one starts earlier, and the
+     * old one does not stay idle. */
     if (worker->stream && worker->stream->apart == BHI_APART_ALL && worker->past.used &&
         bhi_list_empty(&worker->inflight) && worker->kill == BHI_KILL_NONE) {
         make_way(worker);
@@ -412,7 +414,7 @@ static struct bhi_submission *running_of(const struct bhi_core_worker *worker,
     BHI_LIST_EACH(node, &worker->inflight) {
         struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
         if (submission != running && submission->seq > snapshot->started) {
-            break; /* all that was started is done, but not recorded: the last one lingers */
+            break; /* all that has started is done, but not recorded: the last one counts */
         }
         running = submission;
         if (submission->seq > *out_reached) {
@@ -422,8 +424,8 @@ static struct bhi_submission *running_of(const struct bhi_core_worker *worker,
     return running;
 }
 
-/* Does the worker still compile |running|? The time to run begins at the first look that sees that
- * it does not. */
+/* Returns true while the worker compiles |running|. The time to run begins when this first sees
+ * that the compile has ended. */
 static bool compiling(struct bhi_core_worker *worker, const struct bhi_submission *running,
                       const struct bhi_progress_snapshot *snapshot, uint64_t now_ns) {
     if (snapshot->compiles != running->seq || worker->compiled == running->seq) {
@@ -486,8 +488,8 @@ uint64_t bhi_core_worker_deadline(struct bhi_core_worker *worker, uint64_t now_n
     uint64_t reached;
     struct bhi_submission *running = running_of(worker, snapshot, &reached);
     if (reached > worker->harvested && reached > worker->marker_seen) {
-        /* Its time counts from the moment when we saw it begin. Where nothing is merged the marker
-         * is an old one, and the time of the last result counts. */
+        /* Its time counts from now, when it is first seen to run. If nothing is merged, the marker
+         * is an old one, and the time counts from the last result. */
         worker->marker_seen = reached;
         worker->running_since_ns = now_ns;
     }

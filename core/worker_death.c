@@ -9,7 +9,8 @@ static struct bhi_submission *oldest(const struct bhi_core_worker *worker) {
     return BHI_CONTAINER(worker->inflight.next, struct bhi_submission, link);
 }
 
-/* A submission that the worker was told to end had begun, whatever the worker claims now. */
+/* Returns |started|, or more: a submission that the worker was asked to stop had begun, whatever
+ * the worker claims now. */
 static uint64_t begun(const struct bhi_core_worker *worker, uint64_t started) {
     BHI_LIST_EACH(node, &worker->inflight) {
         const struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
@@ -20,7 +21,7 @@ static uint64_t begun(const struct bhi_core_worker *worker, uint64_t started) {
     return started;
 }
 
-/* Those that were never started go back to the head of the queue, in order (E13). */
+/* Puts submissions that were never started back to the head of the queue, in order (E13). */
 static void put_back(struct bhi_core_worker *worker, uint64_t started) {
     struct bhi_core_stream *stream = worker->stream;
     while (!bhi_list_empty(&worker->inflight)) {
@@ -29,8 +30,7 @@ static void put_back(struct bhi_core_worker *worker, uint64_t started) {
         if (last->seq <= started) {
             break;
         }
-        /* What became certain while the submission was in the lane still holds: it need not run for
-         * that. */
+        /* A submission that was cancelled or doomed while it was in the lane does not run again. */
         if (last->cancel_requested || last->doomed) {
             bhi_submission_end_unstarted(last, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, NULL);
             continue;
@@ -114,7 +114,7 @@ static void judge(struct bhi_core_worker *worker, struct bhi_submission *submiss
             outcome.message = message;
         }
     } else if (outcome.status == BH_CANCELLED && submission->cancel_requested) {
-        /* The caller asked for the same kind of end: it is not a victim. */
+        /* It was cancelled itself, so it is no victim. */
     } else if (outcome.status != BH_CONTEXT_CLOSED && outcome.status != BH_ZYGOTE_LOST) {
         snprintf(message, sizeof message,
                  "its worker died while running event %llu; this result was lost: %.299s",
@@ -127,8 +127,8 @@ static void judge(struct bhi_core_worker *worker, struct bhi_submission *submiss
     outcome.blame = submission->seq == culprit
                         ? bhi_past_blame(&worker->past, submission, outcome.status)
                         : BH_BLAME_NONE;
-    /* What the worker skipped or reported until its death does not begin a later turn for the one
-     * for which it was killed. */
+    /* turn_ns is kept from the look that found the submission too late. What the worker skipped or
+     * reported until its death may have moved running_since_ns. */
     outcome.started_ns = submission->turn_ns ? submission->turn_ns : worker->running_since_ns;
     if (outcome.started_ns < submission->released_ns) {
         outcome.started_ns = submission->released_ns;

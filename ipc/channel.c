@@ -352,14 +352,14 @@ static int try_open(struct bhi_channel *channel, void *context, const char *path
     if (!error) {
         error = wait_connected(channel, limit_ms);
     }
-    /* Reads to the end, or the descriptor will not signal what comes next. The worker is not
+    /* Reads all that has come, or the descriptor will not signal what comes next. The worker is not
      * connected yet. */
     if (!error && (error = pull(channel)) == -EAGAIN) {
         error = 0;
     }
     unlink(path);
     if (error) {
-        /* While everything that this try opened is still open: closing it frees room again. */
+        /* Checked while all that this try opened is still open: closing it frees descriptors. */
         const int room = error == -ETIMEDOUT ? look_for_room() : 0;
         if (room) {
             error = room;

@@ -44,8 +44,8 @@ const uint8_t *bhi_cmd_push(const struct bhi_cmd_dispatch *dispatch);
 /* Size of a dispatch command with its tail. */
 size_t bhi_cmd_dispatch_size(uint32_t binding_count, uint32_t push_size);
 /* Validates a whole record: sizes, types, every field's range, exactly command_count commands, no
- * bytes left over. |bytes| is record->size as the caller has already bounded it. Returns 0 or
- * -EPROTO with one line in |why| (may be NULL). */
+ * bytes left over. |bytes| is record->size, which the caller has checked against the ring. Returns
+ * 0 or -EPROTO with one line in |why| (may be NULL). */
 int bhi_record_check(const struct bhi_lane_record *record, uint64_t bytes, char *why,
                      size_t why_size);
 /* First command of a checked record, and the one after |command| (NULL at the end). */

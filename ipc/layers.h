@@ -15,8 +15,8 @@ struct bhi_layer_info {
     enum bhi_layer layer;
     bool required;
     const char *name;   /* lower case, with '-' */
-    const char *what;   /* what it takes away */
-    const char *advice; /* where it is absent */
+    const char *what;   /* what it takes away from a worker */
+    const char *advice; /* what to do if it is absent */
 };
 
 /* NULL for an unknown number. */
@@ -40,10 +40,10 @@ const struct bhi_layer_info *bhi_layer_info(uint32_t layer);
 #define BHI_FEATURE_SUBGROUP_ARITH  (1ull << 14)
 #define BHI_FEATURE_LOCAL_VISIBLE   (1ull << 15) /* device-local host-visible memory */
 #define BHI_FEATURE_MEMORY_BUDGET   (1ull << 16)
-#define BHI_FEATURE_ABORT_WORD      (1ull << 17) /* what runs can be told to end */
+#define BHI_FEATURE_ABORT_WORD      (1ull << 17) /* a running kernel can be asked to stop */
 #define BHI_FEATURE_WHOLE_LOOPS     (1ull << 18) /* no loop is cut short by the driver */
 #define BHI_FEATURE_MEMORY_EXPORT   (1ull << 20) /* its memory can be shared between processes */
-#define BHI_FEATURE_WHOLE_GRIDS     (1ull << 19) /* nor is one of more than 2^32 - 1 workgroups */
+#define BHI_FEATURE_WHOLE_GRIDS     (1ull << 19) /* no dispatch of 2^32 workgroups is cut short */
 #define BHI_FEATURE_SENTINEL        (1ull << 21) /* another process can set abort words */
 
 #endif

@@ -9,11 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BHI_RUNTIME_UNMAPPED 65534u /* root, as a user namespace without it shows it */
+#define BHI_RUNTIME_UNMAPPED 65534u /* root's id in a user namespace that does not map it */
 
-/* Whoever owns a folder, or may write it where it is not sticky, can replace what we make in it: it
- * has to be ours alone, or sticky and root's or ours, as /tmp is. A link to it, as it is itself,
- * has to be ours or root's, and no link on the way may be a planted one. */
+/* A user who owns a folder, or who may write to it while it is not sticky, can replace what we make
+ * in it. So only we may own and write it, or it must be sticky and be root's or ours, as /tmp is.
+ * If |path| is a link, the link must be root's or ours, too; bhi_links_open_folder refuses planted
+ * links on the way. */
 static inline bool bhi_runtime_parent_is_safe(const char *path) {
     struct stat link, folder;
     const int fd = bhi_links_open_folder(path, geteuid(), NULL, 0);
@@ -34,10 +35,10 @@ static inline bool bhi_runtime_parent_is_safe(const char *path) {
     return folder.st_uid == geteuid() && (folder.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/* The one when nobody says where. */
+/* The default: XDG_RUNTIME_DIR if that is usable, else /tmp. */
 static inline const char *bhi_runtime_parent(void) {
-    /* Set and not usable is common after su, and so is one that is another user's: then it is as
-     * good as not set. */
+    /* After su the variable is often set to a folder that is not usable, or another user's. Then it
+     * is ignored. */
     const char *parent = secure_getenv("XDG_RUNTIME_DIR");
     return parent && parent[0] == '/' && access(parent, W_OK | X_OK) == 0 &&
                    bhi_runtime_parent_is_safe(parent)

@@ -14,7 +14,7 @@
 
 /* Worker states as the supervisor sees them: the permission table of messages.def. */
 enum bhi_worker_state_bit {
-    BHI_WS_SPAWNING = 1u << 0, /* forked, has not proved who it is */
+    BHI_WS_SPAWNING = 1u << 0, /* forked; its token has not come */
     BHI_WS_HELD = 1u << 1,     /* token accepted, starting its device */
     BHI_WS_RUNNING = 1u << 2,  /* ready: spare or bound */
     BHI_WS_ANY = 0xffu,
@@ -63,8 +63,8 @@ struct bhi_message_info {
 
 /* NULL for an unknown type. */
 const struct bhi_message_info *bhi_message_info(uint32_t type);
-/* Writes |message| into |out| (|capacity| bytes). Returns the length, -EMSGSIZE where it does not
- * fit, -EINVAL where a field is out of its range: what we send is checked like what we get. */
+/* Writes |message| into |out| (|capacity| bytes). Returns the length; -EMSGSIZE if it does not fit;
+ * -EINVAL if a field is out of its range: messages are checked when they are sent, too. */
 int bhi_wire_encode(const struct bhi_message *message, uint8_t *out, size_t capacity);
 /* Reads exactly one message that travels in |direction| and is permitted in |states| (bits).
  * Returns 0 or -EBADMSG (malformed), -EPROTO (well-formed, but not permitted here), and puts one
