@@ -1,5 +1,5 @@
-/* Buffers: a sealed memfd mapped here. Who writes and reads it now is the core's to know
- * (core/content.h). */
+/* Buffers: a sealed memfd that is mapped here, or device memory. core/content.h knows which
+ * submissions write and read it. */
 #ifndef BHI_SUPERVISOR_BUFFER_BUFFER_H
 #define BHI_SUPERVISOR_BUFFER_BUFFER_H
 
@@ -7,17 +7,18 @@
 #include "core/handle.h"
 #include "supervisor/context/context.h"
 
-/* What a buffer that comes from a file remembers of that. */
+/* The load of a buffer that comes from a file. */
 struct bhi_load {
-    struct bh_event *event; /* with one of the caller's references, which is the buffer's */
-    /* Into device memory: the ends of its pieces, referenced, in order; |event| is the last. */
+    struct bh_event *event; /* the buffer holds a caller's reference to it */
+    /* A load into device memory: the events of its pieces, referenced, in order; |event| is the
+     * last. */
     struct bh_event **pieces;
     uint32_t piece_count;
     uint64_t piece_bytes;
     bh_array_info array;
 };
 
-/* What a buffer in device memory has beside its bytes (device_memory.h).
+/* The memory of a buffer in device memory (device_memory.h).
  *
  *   UNMADE ──▶ MAKING ──▶ MADE
  *      ▲         │
@@ -26,8 +27,8 @@ struct bhi_load {
 enum bhi_device_state {
     BHI_DEVICE_HOST, /* the driver runs on the processor: the bytes are host memory */
     BHI_DEVICE_UNMADE,
-    BHI_DEVICE_MAKING, /* a worker has been told to, and has not answered */
-    BHI_DEVICE_MADE,   /* the descriptor is here */
+    BHI_DEVICE_MAKING, /* a worker was asked to make it, and has not answered */
+    BHI_DEVICE_MADE,   /* its descriptor has come */
 };
 
 struct bhi_make;
@@ -35,20 +36,20 @@ struct bhi_worker;
 
 struct bhi_device_memory {
     enum bhi_device_state state; /* lock */
-    int fd;                      /* lock; MADE: owned, and only handed on; else -1 */
+    int fd;                      /* lock; MADE: owned, to be passed to workers; else -1 */
     struct bhi_make *make;       /* lock; MAKING */
-    struct bh_stream *stream;    /* referenced; whose worker moves its bytes */
+    struct bh_stream *stream;    /* referenced; its worker moves the bytes */
     uint64_t charged;            /* bytes that the limits count */
     uint64_t version;            /* lock: id of the newest submission that writes it; 0: none */
 };
 
-/* Device memory that a worker has been told to make. */
+/* A request to a worker to make device memory. */
 struct bhi_make {
     struct bhi_list link; /* bhi_worker.makes, in the order of the messages */
     uint64_t buffer;      /* id */
     struct bhi_worker *worker;
     uint32_t control;                 /* number of the message */
-    struct bhi_device_memory *memory; /* NULL: nobody wants it any more */
+    struct bhi_device_memory *memory; /* NULL: it is not needed any more */
 };
 
 struct bh_buffer {
@@ -57,8 +58,8 @@ struct bh_buffer {
     struct bhi_handle handle;   /* the caller's references: one of refs while there are any */
     _Atomic uint32_t refs;
     bh_context *context; /* referenced */
-    /* Where its memory comes from; NULL: it is the buffer's own. What follows is the same in both
-     * cases: the block's, or the buffer's. */
+    /* The block of the pool that is its memory, and whose id, descriptor and pointer it has; NULL:
+     * it has its own. */
     struct bhi_block *block;
     bool pooled;
     struct bhi_device_memory *device; /* owned; NULL: host memory */
@@ -67,19 +68,19 @@ struct bh_buffer {
     uint64_t mapped; /* bytes of the mapping */
     int fd;
     void *pointer;
-    bool changeable;             /* lock: others than a loader may write it, or have */
+    bool changeable;             /* lock: others than the loader may write it, or have */
     bool wrapped;                /* the memory is the caller's (bh_buffer_wrap_memfd) */
     bh_description *description; /* lock; NULL: none */
     struct bhi_load *load;       /* owned; NULL: not from a file */
 };
 
-/* What it takes to make a buffer. */
+/* The parameters of a new buffer. */
 struct bhi_buffer_order {
     const char *call;
     uint64_t size;
-    struct bh_stream *stream; /* whose worker is going to use it; NULL: nobody knows */
+    struct bh_stream *stream; /* its worker will use the buffer; NULL: unknown */
     uint32_t flags;
-    bool alone; /* not of the pool: a worker that lives on is going to write it, whoever uses it */
+    bool alone; /* not from the pool: a worker that lives on will write it */
 };
 
 /* One reference, which is a caller's. */
@@ -89,11 +90,11 @@ bh_status bhi_buffer_create(bh_context *context, const struct bhi_buffer_order *
 bh_status bhi_buffer_make(bh_context *context, uint64_t size, const char *call,
                           struct bh_buffer **out_buffer, bh_detail *detail);
 
-/* The same with memory that was the stream's worker's, or is now: it is reached from the start, and
- * need not be zero. */
+/* The same for use by |stream|. The memory may be recycled from the stream's worker and need not be
+ * zero. */
 bh_status bhi_buffer_make_for(struct bh_stream *stream, uint64_t size, const char *call,
                               struct bh_buffer **out_buffer, bh_detail *detail);
-/* Is its memory the device's alone, so that nobody here can map it? */
+/* Returns true if the buffer is in device memory that this process cannot map. */
 static inline bool bhi_buffer_remote(const struct bh_buffer *buffer) {
     return buffer->device && buffer->device->state != BHI_DEVICE_HOST;
 }
@@ -103,18 +104,18 @@ static inline void bhi_buffer_ref(struct bh_buffer *buffer) {
 }
 #define BHI_MAX_BUFFER (1ull << 40)
 
-/* Whether its content, once it is there, stays as it is: a loaded one that nobody else writes. Lock
- * held. It can end, at a submission's or the host's wish; it never begins again. */
+/* Returns true if the content stays as it was loaded, because only the loader writes the buffer.
+ * Once a submission or the host is to write it, this is false for ever. Lock held. */
 static inline bool bhi_buffer_constant(const struct bh_buffer *buffer) {
     return buffer->load && !buffer->changeable;
 }
 
-/* A buffer in memory that a worker has to make: takes |memory| over. NULL: as below. */
+/* Makes a buffer whose memory a worker must make; takes |memory| over. NULL: as below. */
 struct bh_buffer *bhi_buffer_unmade(struct bhi_device_memory *memory, uint64_t size);
-/* A buffer of |fd| and its mapping at |pointer|, which it takes over, with one reference of the
- * caller's. NULL: out of memory, and nothing is taken. */
+/* Makes a buffer of |fd| and its mapping at |pointer|, which it takes over, with one reference, the
+ * caller's. NULL: out of memory, and nothing is taken over. */
 struct bh_buffer *bhi_buffer_adopt(bh_context *context, int fd, uint64_t size, void *pointer);
-/* How much of a worker's address space it takes where it is attached. */
+/* Returns how much of a worker's address space the buffer takes while it is attached. */
 uint64_t bhi_buffer_attached_bytes(const struct bh_buffer *buffer);
 void bhi_buffer_unref_locked(struct bh_buffer *buffer); /* lock held */
 

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether the machine, and the memory cgroups that this process is in, have that much to give.
- * Reserving more would not fail but bring the OOM killer upon somebody. Of small requests nobody
- * asks. */
+/* Returns true if the machine, and the memory cgroups of this process, have |bytes| left. A
+ * reservation of more would not fail, but the OOM killer would kill a process. Always true if
+ * |bytes| is small. */
 bool bhi_memory_available(uint64_t bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* The pool: memory of buffers that are gone, kept mapped for buffers to come (B3). One a context:
+/* The pool: memory of freed buffers, kept mapped for new ones (B3). Each context has its own:
  * memory never passes from one context to another (B6). The reasons are in
  * docs/decisions/0009-pool.md.
  *
@@ -6,17 +6,16 @@
  *              ▲          │
  *              └──────────┘ taken
  *
- * IN USE: a buffer owns it, and with it every submission that uses the buffer and has not ended
- * (B2). FREE: nobody does; it is in |ages|.
+ * IN USE: a buffer owns it. Submissions that use the buffer and have not ended keep both (B2).
+ * FREE: no buffer owns it; it is in |ages|.
  *
- * A worker counts as compromised, and what it was given it can read and write until it is confirmed
- * dead. So a block remembers which living workers have been given it, its *exposures*, and is
- * handed out only to whom these workers could not harm further: a block without exposures to
- * everybody, one with a single exposure to buffers that are made for the stream of that worker.
- * What more than one living worker has is handed to nobody.
+ * A worker counts as compromised: it can read and write all memory that it was given until it is
+ * confirmed dead. So a block remembers which living workers were given it, its *exposures*. A block
+ * without exposures is reused for any buffer. One with a single exposure is reused only for buffers
+ * of that worker's stream. One with several is not reused.
  *
- * Workers know a block by its id, and keep it mapped and imported while it is FREE: when it is
- * bound again nothing has to be sent. */
+ * Workers know a block by its id, and keep it mapped and imported while it is FREE. So nothing is
+ * sent when it is used again. */
 #ifndef BHI_SUPERVISOR_BUFFER_POOL_H
 #define BHI_SUPERVISOR_BUFFER_POOL_H
 
@@ -35,7 +34,7 @@ struct bhi_block {
 
     /* Lock. */
     struct bhi_list age;       /* FREE: pool->ages */
-    struct bhi_list shelf;     /* FREE: among those that may be handed to the same buffers */
+    struct bhi_list shelf;     /* FREE: in the list of blocks for the same buffers */
     struct bhi_list exposures; /* bhi_exposure.of_block */
     bool spoilt;               /* a submission that used it failed: see bhi_pool_give */
 };
@@ -48,7 +47,7 @@ struct bhi_exposure {
 };
 
 struct bhi_pool {
-    uint64_t limit;       /* of what is FREE, in bytes; set once, before others see it */
+    uint64_t limit;       /* bytes of FREE blocks; set once, before others see it */
     uint32_t most;        /* blocks: each has a descriptor of this process */
     bool closed;          /* lock */
     bh_pool_stats stats;  /* lock */
@@ -57,33 +56,35 @@ struct bhi_pool {
 };
 
 void bhi_pool_init(struct bhi_pool *pool, uint64_t limit);
-/* What the pool is bounded by where nobody says otherwise. */
+/* The limit if the options give none. */
 uint64_t bhi_pool_default_limit(void);
 
-/* How many bytes a buffer of |size| takes up: that, in pages, or those of its size class.
- * *out_class is BHI_POOL_CLASSES where the pool would not keep it. Lock not needed. */
+/* Returns the bytes that a buffer of |size| takes: whole pages, or those of its size class.
+ * *out_class is BHI_POOL_CLASSES if the pool would not keep it. Needs no lock. */
 uint64_t bhi_pool_round(const struct bhi_pool *pool, uint64_t size, uint32_t *out_class);
 
 /* -- lock held -------------------------------------------------------------------------------- */
 
-/* A FREE block for a buffer, IN USE then, or NULL. |worker|: serves the stream that the buffer is
- * made for, or NULL. *out_own: nobody but that worker has it, and it had it before. */
+/* Returns a block for a buffer, which was FREE and is IN USE now, or NULL. |worker| serves the
+ * stream of the buffer; NULL: none does. *out_own: |worker| had the block before, and no other
+ * worker has it. */
 struct bhi_block *bhi_pool_take(bh_context *context, uint32_t size_class, struct bhi_worker *worker,
                                 bool *out_own);
-/* A block of freshly made memory, IN USE, which takes |fd| and |pointer| over. NULL: no memory. */
+/* Makes a block of new memory, IN USE; takes |fd| and |pointer| over. NULL: out of memory. */
 struct bhi_block *bhi_pool_adopt(bh_context *context, uint32_t size_class, int fd, void *pointer,
                                  uint64_t bytes);
-/* |worker| is going to be given the block. False: no memory to note it, so it must not be. */
+/* Notes that |worker| will be given the block. Returns false if out of memory; then do not give it.
+ */
 bool bhi_pool_expose(struct bhi_block *block, struct bhi_worker *worker);
-/* Nobody uses it any more. */
+/* The block is not used any more: it is FREE now, or discarded. */
 void bhi_pool_give(bh_context *context, struct bhi_block *block);
-/* It cannot be used again; it is IN USE. */
+/* Discards a block that is IN USE. */
 void bhi_pool_discard(bh_context *context, struct bhi_block *block);
 /* Discards the oldest until what is FREE has |bytes| at most. */
 void bhi_pool_trim(bh_context *context, uint64_t bytes);
-/* From now on nothing is kept. */
+/* No block is kept from now on. */
 void bhi_pool_close(bh_context *context);
-/* It is confirmed dead: what only it had is everybody's again. */
+/* |worker| is confirmed dead: blocks that only it had can be reused for any buffer. */
 void bhi_pool_worker_died(struct bhi_worker *worker);
 
 #endif

@@ -1,6 +1,6 @@
 /* Replicas: copies of a buffer in device memory for streams that cannot use its memory itself (D4):
- * those of another tenant, which could write it, and those on another device. Who reads one names
- * the buffer; the submission binds the replica.
+ * those of another tenant, which could write it, and those on another device. A command names the
+ * buffer; the submission binds the replica.
  *
  * The context keeps one for each buffer, tenant and device, of the newest version that was read
  * there. It is dropped when the buffer is written or gone, when the stream that it was made for is
@@ -22,13 +22,14 @@ struct bhi_replica {
 };
 
 void bhi_replicas_init(bh_context *context);
-/* Has |stream| memory on its device that a worker can share? Otherwise its replicas are in host
- * memory; also before its device is known. Lock held. */
+/* Returns true if replicas for |stream| are in memory of its device: the device is known, and its
+ * memory can be shared between processes. Otherwise they are in host memory. Lock held. */
 bool bhi_replica_on_device(const struct bh_stream *stream);
-/* What a submission of |stream| reads instead of |of|; NULL: it has to be made. Lock held. */
+/* Returns the replica that a submission of |stream| reads instead of |of|; NULL: it must be made.
+ * Lock held. */
 struct bh_buffer *bhi_replica_find(const struct bh_stream *stream, struct bh_buffer *of);
-/* Keeps |copy| of |version|, unless nobody could find it or there is no memory for that; the caller
- * keeps its reference. Lock held. */
+/* Keeps |copy|, of |version|, for later submissions. Does nothing if |of| has a newer version, if
+ * it or |stream| was released, or if out of memory. The caller keeps its reference. Lock held. */
 void bhi_replica_keep(struct bh_stream *stream, struct bh_buffer *of, uint64_t version,
                       struct bh_buffer *copy);
 

@@ -1,7 +1,7 @@
 /* The ablation switch (B4): in test builds, with BULKHEAD_TEST_RETENTION=off, a submission does not
  * keep what it uses. The memory of a buffer goes back to the pool, and a kernel away from the
- * workers, when the caller drops the last reference, in flight or not. What tests of retention see
- * then is what it is there for: they must fail. Not in the shipped library. */
+ * workers, when the caller drops the last reference, in flight or not. The tests of retention must
+ * fail then. Not in the shipped library. */
 #ifndef BHI_SUPERVISOR_BUFFER_RETENTION_H
 #define BHI_SUPERVISOR_BUFFER_RETENTION_H
 

@@ -7,7 +7,7 @@
 #include <bulkhead/inspect.h>
 #include <stdbool.h>
 
-/* |from| is a copy that nobody writes any more. Not of a refusal. False: it makes no sense. */
+/* |from| is our own copy of an answer that is no refusal. Returns false if it is invalid. */
 bool bhi_inspection_take(const struct bhi_inspection *from, bh_inspection *out);
 
 #endif

@@ -11,23 +11,23 @@
 #include <pthread.h>
 
 struct bh_template {
-    struct bhi_handle handle; /* the caller's references, and those of calls that are at it */
+    struct bhi_handle handle; /* the caller's references, and those of calls that use it */
     bh_context *context;      /* referenced */
     struct bhi_form form;
     char name[64];
     bool trusted;
     uint64_t compile_deadline_ns;
     uint32_t capacity;
-    pthread_mutex_t lock; /* guards what follows; held for bookkeeping, not for a compile */
+    pthread_mutex_t lock; /* guards what follows; never held during a compile */
     pthread_cond_t changed;
-    struct bhi_list variants; /* the one that was used last comes first */
+    struct bhi_list variants; /* the most recently used first */
     uint32_t variant_count;
 };
 
 /* -- template_variants.c ----------------------------------------------------------------------- */
 
-/* The kernel of a variant, with a reference that is the caller's. Blocks where it has to be
- * compiled. */
+/* Returns the kernel of a variant, with a reference for the caller. Blocks if it must be compiled.
+ */
 bh_status bhi_template_kernel(struct bh_template *t, const struct bhi_variant *variant,
                               const char *call, bh_kernel **out_kernel, bh_detail *detail);
 void bhi_template_drop_variants(struct bh_template *t);
@@ -36,8 +36,8 @@ void bhi_template_drop_variants(struct bh_template *t);
 
 /* A launch's arguments, in the order of the parameters. */
 struct bhi_bound {
-    const bh_argument *arguments[BHI_MAX_PARAMETERS]; /* NULL: an output that is still to be made */
-    struct bhi_shape shapes[BHI_MAX_PARAMETERS];      /* of arrays that are there */
+    const bh_argument *arguments[BHI_MAX_PARAMETERS]; /* NULL: an output that is not made yet */
+    struct bhi_shape shapes[BHI_MAX_PARAMETERS];      /* of the arrays that exist */
     uint64_t offsets[BHI_MAX_PARAMETERS];
     struct bhi_variant variant;
     struct bhi_shape shape; /* of the outputs of an elementwise template */
@@ -47,7 +47,7 @@ struct bhi_bound {
 bh_status bhi_template_bind(const struct bh_template *t, const bh_argument *arguments,
                             uint32_t count, bool complete, const char *call,
                             struct bhi_bound *out_bound, bh_detail *detail);
-/* Everything of the command but its kernel. */
+/* Fills in all of the command except its kernel. */
 bh_status bhi_template_command(const struct bh_template *t, const struct bhi_bound *bound,
                                const uint32_t *groups, const char *call, bh_template_call *out_call,
                                bh_detail *detail);

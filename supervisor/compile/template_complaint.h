@@ -5,7 +5,7 @@
 #include "templates/signature.h"
 #include <bulkhead/bulkhead.h>
 
-/* |complaint| as |call|'s failure: INVALID_ARGUMENT, or NO_MEMORY where that was why. */
+/* Returns the status of |complaint|, BH_INVALID_ARGUMENT or BH_NO_MEMORY, as |call|'s failure. */
 bh_status bhi_template_fail(const struct bhi_complaint *complaint, const char *call,
                             bh_detail *detail);
 

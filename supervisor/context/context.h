@@ -27,7 +27,7 @@ struct bhi_reactor;
 
 struct bhi_context_settings {
     char *worker_path;
-    const char *worker_remedy; /* what to do if that is no worker (bhi_spawn_paths) */
+    const char *worker_remedy; /* what to do if worker_path is no worker (bhi_spawn_paths) */
     char *runtime_parent;      /* private folders are made in it, one for each zygote */
     uint32_t spares;
     uint32_t restart_budget;
@@ -53,7 +53,7 @@ struct bh_context {
     struct bhi_poller poller;
 
     pthread_mutex_t lock; /* guards all below, and the fields that say "lock" elsewhere */
-    struct bhi_core core; /* what was submitted, and what becomes of it */
+    struct bhi_core core; /* the submissions and their results */
     bool closed;
     uint64_t device_memory_limit, device_memory; /* of all buffers in device memory (D6) */
     uint64_t next_id;                            /* of events, buffers, kernels, workers */
@@ -67,21 +67,21 @@ struct bh_context {
     uint32_t stream_serial;  /* for default names */
     uint64_t spare_at_ns;    /* reactor thread: no spare is started before */
     bool has_had_zygote;     /* lock: one was READY, so the worker executable is one */
-    uint32_t mute_starts;    /* lock: zygotes in a row that ended without a word */
-    bool leftovers_removed;  /* reactor thread: what the dead left has been removed */
-    bool wake_reactor;       /* bhi_context_settle_unlock does it */
-    _Atomic uint32_t waking; /* threads on their way to wake it; counted up: lock */
+    uint32_t mute_starts;    /* lock: zygotes in a row that ended without a message */
+    bool leftovers_removed;  /* reactor thread: leftovers of dead processes were removed */
+    bool wake_reactor;       /* bhi_context_settle_unlock must wake it */
+    _Atomic uint32_t waking; /* threads about to wake it; incremented under the lock */
     struct bhi_list pending; /* bh_event.pending_link: in the order of submission */
     struct bh_event *inherited_failure; /* referenced: the earliest of streams that are gone */
     char refusal[512];                  /* the message of the submission that is being refused */
     struct bhi_list lines;              /* bhi_line.link: for the log */
     uint32_t line_count;
 
-    /* What the rooms above have of each context; each says what guards it. */
+    /* State of the supervisor's other parts; each says what guards it. */
     struct bhi_callbacks *callbacks;
     struct bhi_pool *pool;    /* memory of buffers that are gone */
     struct bhi_list replicas; /* lock: bhi_replica.link (supervisor/buffer/replica.h) */
-    /* Drops those of |of| that are |stream|'s; NULL stands for all. Lock held. */
+    /* Drops the replicas of |of| for |stream|; NULL: of all, for all. Lock held. */
     void (*drop_replicas)(bh_context *context, const struct bh_buffer *of,
                           const struct bh_stream *stream);
     struct bhi_kernel_table *kernels;
@@ -89,7 +89,7 @@ struct bh_context {
     struct bhi_pipeline_cache *pipeline_cache;
     struct bhi_reactor *reactor;
 
-    atomic_bool opener_answered; /* by an opener, so the executable is a worker's */
+    atomic_bool opener_answered; /* an opener has: the executable is a worker */
     pthread_mutex_t opener_lock; /* guards what follows; no other lock is taken under it */
     struct bhi_opener *opener;   /* NULL: none is needed yet, or the last one was lost */
     bool opener_given_up;        /* no other is started */
@@ -101,45 +101,43 @@ struct bhi_doomed {
     void (*free)(struct bhi_doomed *doomed);
 };
 
-/* The context's own part. bhi_context_init: false: out of memory, and nothing is left to fini. */
+/* The context's own fields. bhi_context_init returns false if out of memory; then call no fini. */
 bool bhi_context_init(bh_context *context, const struct bhi_core_ops *ops);
 void bhi_context_fini(bh_context *context);
 
-/* BH_OK, BH_FORKED or BH_CLOSED. |call| is who asks, for the detail. */
+/* Returns BH_OK, BH_FORKED or BH_CLOSED. |call| is the public function, for the detail. */
 bh_status bhi_context_check(const bh_context *context, const char *call, bh_detail *detail);
 bool bhi_context_forked(const bh_context *context);
 bh_status bhi_context_refuse(const char *call, bh_detail *detail); /* BH_FORKED, and why */
 void bhi_context_lock(bh_context *context);
-/* Where the holder has changed nothing that the core, the reactor or another thread must hear of.
- */
+/* Only if the holder has changed nothing that concerns the core, the reactor or another thread. */
 void bhi_context_unlock(bh_context *context);
-/* Unlocks, then wakes the reactor and frees what was doomed, where the holder has asked for that.
- * It has changed nothing that the core must hear of: else bhi_context_pump_unlock (pump.h). */
+/* Unlocks, then wakes the reactor and frees what was doomed, if the holder has asked for it. After
+ * a change that concerns the core call bhi_context_pump_unlock (pump.h) instead. */
 void bhi_context_settle_unlock(bh_context *context);
 void bhi_context_doom(bh_context *context, struct bhi_doomed *doomed); /* lock held */
-/* A caller drops a reference to an object of |context|. *out_last: it was the caller's last one,
- * and the library's reference that stands for them is to be dropped as well. */
+/* A caller drops a reference to an object of |context|. *out_last: it was the caller's last one, so
+ * drop the library's reference that stands for them, too. */
 bh_status bhi_context_release(struct bhi_handle *handle, const bh_context *context, bool *out_last);
 void bhi_context_retain(bh_context *context);
 void bhi_context_unref(bh_context *context);
 uint64_t bhi_context_new_id(bh_context *context); /* lock held */
-/* Has the reactor thread log a line, soon. Lock held. */
+/* Adds a line that the reactor thread will log soon. Lock held. */
 void bhi_context_say(bh_context *context, bh_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Logs what has been said. The reactor thread, or when there is none any more. */
+/* Logs the lines of bhi_context_say. Reactor thread, or after that has ended. */
 void bhi_context_log_said(bh_context *context);
-/* From the reactor thread only, without the lock. */
+/* Logs a line now. Reactor thread, without the lock. */
 void bhi_context_log(bh_context *context, bh_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Around a call into the host from a thread of the context's own: a completion callback, or the
- * log.
- */
+/* Called before and after a call into the host from one of the context's threads: a completion
+ * callback, or the log callback. */
 void bhi_callback_enter(const bh_context *context);
 void bhi_callback_leave(void);
-/* Is the calling thread inside one? Then it must not sleep. */
+/* Returns true if the calling thread is inside such a call; then it must not sleep. */
 bool bhi_in_callback(void);
-/* BH_IN_CALLBACK if it is, otherwise BH_OK. */
+/* Returns BH_IN_CALLBACK in that case, otherwise BH_OK. */
 bh_status bhi_callback_check(const char *what, bh_detail *detail);
 
 #endif

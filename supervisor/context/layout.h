@@ -1,6 +1,6 @@
-/* Public structs as callers have them: as old as 0.2.0, or newer than the library (docs/abi.md).
- * Inside the library there is one layout, that of its own headers. A caller's struct is copied from
- * or into that where its size differs. */
+/* Public structs in the layout of a caller's headers, which may be as old as 0.2.0 or newer than
+ * the library (docs/abi.md). The library itself uses only the layout of its own headers. A caller's
+ * struct of another size is copied from or into that. */
 #ifndef BHI_SUPERVISOR_CONTEXT_LAYOUT_H
 #define BHI_SUPERVISOR_CONTEXT_LAYOUT_H
 
@@ -9,8 +9,8 @@
 /* |name| and |size| of the library's own struct. */
 #define BHI_OURS(type) #type, sizeof(type)
 
-/* |their_size| is a size that a caller's struct |name| may have. |what|: where it is, such as
- * "options"; for the detail. Returns BH_OK or BH_INVALID_ARGUMENT. */
+/* Checks |their_size|, the size of a caller's struct |name|. |what| is the argument, such as
+ * "options", for the detail. Returns BH_OK or BH_INVALID_ARGUMENT. */
 bh_status bhi_layout_check(const char *name, size_t our_size, size_t their_size, const char *call,
                            const char *what, bh_detail *detail);
 
@@ -18,14 +18,14 @@ bh_status bhi_layout_check(const char *name, size_t our_size, size_t their_size,
 bh_status bhi_layout_check_options(const char *name, size_t our_size, size_t their_size,
                                    const char *call, const char *what, bh_detail *detail);
 
-/* |ours| has the defaults: the fields that |theirs| has are copied over them. */
+/* |ours| has the defaults. Copies the fields of |theirs| over them. */
 bh_status bhi_layout_take(const char *name, size_t our_size, void *ours, const void *theirs,
                           size_t their_size, const char *call, const char *what, bh_detail *detail);
 /* The same of a struct that begins with its size. */
 bh_status bhi_layout_take_options(const char *name, size_t our_size, void *ours, const void *theirs,
                                   const char *call, const char *what, bh_detail *detail);
-/* The same of an array. *out_array is the caller's own where nothing has to be copied; otherwise it
- * is also *out_copy, for free(). */
+/* The same of an array. *out_array is the caller's array if no copy is needed. Otherwise it is a
+ * copy, which is also in *out_copy, for free(). */
 bh_status bhi_layout_take_array(const char *name, size_t our_size, const void *theirs,
                                 size_t their_size, size_t count, const char *call, const char *what,
                                 const void **out_array, void **out_copy, bh_detail *detail);

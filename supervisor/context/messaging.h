@@ -1,5 +1,4 @@
-/* The context's libzmq: started once, with its threads, where there is room for their descriptors.
- */
+/* The context's libzmq: started once, with its threads, if enough descriptors for them are free. */
 #ifndef BHI_SUPERVISOR_CONTEXT_MESSAGING_H
 #define BHI_SUPERVISOR_CONTEXT_MESSAGING_H
 
@@ -7,12 +6,12 @@
 
 struct bhi_messaging {
     void *zmq;     /* NULL: not started */
-    void *starter; /* the first socket: keeps nothing but its place */
+    void *starter; /* the first socket, which has started the threads; not used */
 };
 
-/* 0 or -errno. |context|: for steps alone. */
+/* Returns 0 or -errno. |context|: for step points only. */
 int bhi_messaging_start(struct bhi_messaging *messaging, bh_context *context);
-/* Every other socket has been closed. What was not started is fine. */
+/* All other sockets must be closed. Does nothing if it was not started. */
 void bhi_messaging_stop(struct bhi_messaging *messaging);
 
 #endif

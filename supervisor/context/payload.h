@@ -1,5 +1,5 @@
-/* A submission as the supervisor carries it: what the core knows of it, the record for the lane,
- * and the kernels or the file that it keeps alive. */
+/* A submission in the supervisor: the core's part, the record for the lane, and the kernels or the
+ * file that it keeps alive. */
 #ifndef BHI_SUPERVISOR_CONTEXT_PAYLOAD_H
 #define BHI_SUPERVISOR_CONTEXT_PAYLOAD_H
 
@@ -23,9 +23,9 @@ static inline struct bhi_payload *bhi_payload_of(const struct bhi_submission *su
     return BHI_CONTAINER(submission, struct bhi_payload, submission);
 }
 
-/* The kernel that |command| uses; 0: it has none. */
+/* Returns the id of the kernel that |command| uses; 0: none. */
 uint64_t bhi_command_kernel(const struct bhi_cmd_header *command);
-/* The first command that uses kernel |id|; BH_NO_COMMAND: none. */
+/* Returns the index of the first command that uses kernel |id|; BH_NO_COMMAND: none. */
 uint32_t bhi_payload_command(const struct bhi_payload *payload, uint64_t id);
 
 #endif

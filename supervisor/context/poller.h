@@ -1,5 +1,5 @@
-/* What the reactor thread sleeps on, for those who add descriptors to it or wake it: an epoll set,
- * an eventfd, and the context's libzmq. What is done about what it reports is reactor.h's. */
+/* The poller: an epoll set, an eventfd and the context's libzmq, on which the reactor thread
+ * sleeps. Other files add descriptors to it or wake it. reactor.h handles what it reports. */
 #ifndef BHI_SUPERVISOR_CONTEXT_POLLER_H
 #define BHI_SUPERVISOR_CONTEXT_POLLER_H
 
@@ -12,13 +12,13 @@ enum bhi_source_kind {
     BHI_SOURCE_WORKER_PIDFD,
     BHI_SOURCE_WORKER_DOORBELL,
     BHI_SOURCE_WORKER_CHANNEL,
-    BHI_SOURCE_WORKER_FDPASS, /* it has hung up */
+    BHI_SOURCE_WORKER_FDPASS, /* the worker has closed it */
     BHI_SOURCE_ZYGOTE_SOCKET,
     BHI_SOURCE_ZYGOTE_PIDFD,
     BHI_SOURCE_WARDEN_PIDFD,
 };
 
-/* What epoll gives back. */
+/* The data of an epoll event. */
 struct bhi_control_source {
     enum bhi_source_kind kind;
     void *object;
@@ -29,21 +29,21 @@ struct bhi_poller {
     int wake;
     struct bhi_messaging messaging; /* reactor thread */
     struct bhi_control_source wake_source;
-    bool stopped;      /* context's lock: nobody is to be woken any more */
+    bool stopped;      /* context's lock: the reactor is woken no more */
     uint64_t armed_ns; /* context's lock: when the sleeping reactor wakes by itself */
 };
 
-/* Nothing is open. */
+/* Opens nothing. */
 void bhi_poller_init(struct bhi_poller *poller);
-/* 0 or -errno. |context|: for steps alone. */
+/* Returns 0 or -errno. |context|: for step points only. */
 int bhi_poller_open(struct bhi_poller *poller, bh_context *context);
-/* What was not opened is fine. |messaging|: all sockets but its own have been closed. */
+/* Closes what is open. |messaging|: also libzmq, whose other sockets must be closed. */
 void bhi_poller_close(struct bhi_poller *poller, bool messaging);
 /* Makes the reactor take a turn. Any thread. */
 void bhi_poller_wake(struct bhi_poller *poller);
 /* Adds a descriptor to the epoll set. Reactor thread. 0 or -errno. */
 int bhi_poller_watch(struct bhi_poller *poller, int fd, struct bhi_control_source *source);
-/* The same, with what else epoll_ctl can do. */
+/* The same for any operation and events of epoll_ctl. */
 int bhi_poller_control(struct bhi_poller *poller, int operation, int fd, uint32_t events,
                        struct bhi_control_source *source);
 void bhi_poller_unwatch(struct bhi_poller *poller, int fd);

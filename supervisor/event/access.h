@@ -8,8 +8,8 @@
 enum bhi_host_access {
     BHI_HOST_READ,
     BHI_HOST_WRITE,   /* and read */
-    BHI_HOST_DISCARD, /* the content need not be good, and is CLEAN afterwards */
-    BHI_HOST_REPLACE, /* it need not be good; submissions are going to overwrite it */
+    BHI_HOST_DISCARD, /* the content may be poisoned, and is CLEAN afterwards */
+    BHI_HOST_REPLACE, /* the content may be poisoned; submissions will overwrite it */
 };
 
 /* Waits for the submissions that use the buffer, then says whether the content may be used. Details

@@ -15,7 +15,7 @@ struct bhi_callbacks {
     bool started;
     /* Context lock: */
     struct bhi_list due; /* callbacks of events that have ended, in that order */
-    bool stopping;       /* nothing comes any more: the thread ends when none is due */
+    bool stopping;       /* no more will come: the thread ends when none is due */
     bool asleep;         /* the thread sleeps on word, or is about to */
     _Atomic uint32_t word;
 };
