@@ -1,5 +1,6 @@
-/* Files that buffers are loaded from: open for reading, but not in this process (opener.h), and
- * what they were like when they were opened. Nothing of their content is looked at here. */
+/* Files from which buffers are loaded. They are open for reading, but not in this process
+ * (opener.h). It only keeps what they were like when they were opened, and never reads their
+ * content. */
 #ifndef BHI_SUPERVISOR_FILE_FILE_H
 #define BHI_SUPERVISOR_FILE_FILE_H
 
@@ -11,14 +12,14 @@ struct bhi_file {
     struct bhi_doomed doomed; /* first */
     _Atomic uint32_t refs;
     bh_context *context;             /* referenced */
-    int socket;                      /* where the open file waits */
-    struct bhi_msg_file_attach info; /* as workers are told; its id is info.file */
+    int socket;                      /* the open file waits in it (opener.h) */
+    struct bhi_msg_file_attach info; /* as sent to workers; the file's id is info.file */
     char name[300];                  /* for messages: path and tensor */
     char tenant[BHI_TENANT];         /* whose loader reads it */
 };
 
-/* Has what |source| names opened, by |deadline_ns|. Refuses (LOAD_FAILED) what is no regular file
- * with a content of its own. The detail begins with |call|. */
+/* Opens what |source| names, by |deadline_ns|. Returns BH_LOAD_FAILED if that is no regular file
+ * with content of its own. The detail begins with |call|. */
 bh_status bhi_file_open(bh_context *context, const bh_file_source *source, uint64_t deadline_ns,
                         const char *call, struct bhi_file **out_file, bh_detail *detail);
 static inline void bhi_file_ref(struct bhi_file *file) {
@@ -26,7 +27,7 @@ static inline void bhi_file_ref(struct bhi_file *file) {
 }
 void bhi_file_unref_locked(struct bhi_file *file); /* lock held; NULL is fine */
 void bhi_file_unref(struct bhi_file *file);        /* no lock; NULL is fine */
-/* Puts before |message| which file it is about. */
+/* Puts the file's name before |message|. */
 void bhi_file_name(const struct bhi_file *file, char *message, size_t size);
 
 #endif

@@ -1,9 +1,10 @@
-/* What a kernel is, whatever it is called: module, entry point, constants, options (K1).
+/* The body of a kernel, which is all of it but its name: module, entry point, constants, options
+ * (K1).
  *
- * Kernels of one context that are the same share one body: one copy of the code, one id on the
- * wire, and so one compile in each worker, however many callers create it, and from however many
- * threads. The hash finds a body, all of its bytes decide: two that were different and had one hash
- * would be two bodies. A body lives as long as the kernels that have it. */
+ * Equal kernels of a context share one body: one copy of the code, one id on the wire, and so one
+ * compile in each worker, however many callers and threads create it. A body is found by its hash,
+ * then compared byte by byte, so different kernels with the same hash have different bodies. A body
+ * lives as long as the kernels that have it. */
 #ifndef BHI_SUPERVISOR_KERNEL_BODY_H
 #define BHI_SUPERVISOR_KERNEL_BODY_H
 
@@ -14,14 +15,15 @@
 struct bhi_kernel_body {
     struct bhi_doomed doomed; /* first */
     struct bhi_chain chain;   /* lock: in context->kernels */
-    uint32_t refs;            /* lock: kernels that have it, and who compares it */
+    uint32_t refs;            /* lock: kernels that have it, and threads that compare it */
     bh_context *context;      /* of those kernels, whose references keep it */
     uint64_t id;              /* on the wire */
     uint8_t hash[32];
     char entry[256];
     bool trusted;
     uint64_t code_size;
-    /* One of the two. What is small costs no descriptor: there may be many thousand of them. */
+    /* One of the two has the code. Small code takes no descriptor: there may be many thousand
+     * kernels. */
     void *code;
     int fd;                             /* a memfd, sealed also against writing; -1 */
     bh_specialization *specializations; /* by constant_id */
@@ -32,23 +34,23 @@ struct bhi_kernel_body {
 struct bhi_kernel_table {
     struct bhi_map map; /* by the beginning of their hashes */
     uint64_t count, bytes;
-    uint64_t shared;     /* how often what was to be made was there */
-    uint64_t introduced; /* how often a worker was told of one */
-    uint64_t evicted;    /* how often a worker was told to forget one that is still there */
+    uint64_t shared;     /* how often a new kernel found its body */
+    uint64_t introduced; /* how often a body was introduced to a worker */
+    uint64_t evicted;    /* how often a worker had to forget one that still exists */
 };
 
 void bhi_kernel_table_fini(struct bhi_kernel_table *table);
 
-/* What bh_kernel_create_spirv was given, checked. No lock held. *out_body: the one that is there
- * already, or a new one, with a reference. */
+/* Finds or makes the body for the checked arguments of bh_kernel_create_spirv. *out_body is
+ * referenced. No lock held. */
 bh_status bhi_kernel_body_intern(bh_context *context, const void *code, size_t code_size,
                                  const bh_kernel_options *options,
                                  struct bhi_kernel_body **out_body, bh_detail *detail);
-/* Lock held. With the last reference its workers forget it. */
+/* Lock held. After the last reference the workers forget the body. */
 void bhi_kernel_body_unref_locked(struct bhi_kernel_body *body);
-/* Has all workers forget it. Lock held. */
+/* Makes all workers forget the body. Lock held. */
 void bhi_kernel_body_forget(struct bhi_kernel_body *body);
-/* A descriptor of the code for one worker, sealed against everything. The caller's to close.
+/* Returns a descriptor of the code for one worker, with all seals, which the caller closes; or
  * -errno. */
 int bhi_kernel_body_descriptor(const struct bhi_kernel_body *body);
 

@@ -1,8 +1,8 @@
-/* Kernels that have ended workers: one record for each tenant and kernel, bounded, each forgotten
- * when it has ended none for a while. A kernel that has ended enough of them is held, and so is one
- * that the driver's compiler has died of: it is not to be given to a worker again. One that is only
- * suspected, because its worker had been given others, is tried: it gets a worker that has not
- * (T2). What one tenant's workers did is nothing to another's. No lock, no clock, no I/O. */
+/* Records of kernels that have killed workers: one for each tenant and kernel, limited in number. A
+ * record expires some time after the last death. A kernel with enough deaths, or one that has
+ * killed the driver's compiler, is held: no worker gets it. A kernel that is only suspected,
+ * because its worker was given others, too, is on trial: it gets a worker that was given no other
+ * (T2). The records of one tenant have no effect on another. No lock, no clock, no I/O. */
 #ifndef BHI_SUPERVISOR_KERNEL_DEATH_RECORDS_H
 #define BHI_SUPERVISOR_KERNEL_DEATH_RECORDS_H
 
@@ -18,11 +18,11 @@ struct bhi_death_record {
     struct bhi_chain chain; /* by the beginning of its hash */
     char tenant[BHI_TENANT];
     uint8_t hash[32];
-    char name[64]; /* as it was called the last time */
+    char name[64]; /* its name at the last death */
     uint32_t deaths;
-    bool uncompilable; /* the driver's compiler died of it */
-    bool trial;      /* it may have been another's doing: its next worker is to be given no other */
-    bh_status cause; /* of the last one, and so on */
+    bool uncompilable; /* it has killed the driver's compiler */
+    bool trial;        /* it is on trial: its next worker is given no other */
+    bh_status cause;   /* of the last death, as all below */
     int32_t signal;
     uint64_t origin;
     uint64_t first_ns, last_ns;
@@ -30,8 +30,8 @@ struct bhi_death_record {
 };
 
 struct bhi_death_records {
-    uint32_t most_deaths; /* it is held with so many; 0: never for those */
-    uint64_t keep_ns;     /* after its last death; 0: nothing is remembered */
+    uint32_t most_deaths; /* a kernel with so many is held; 0: deaths hold none */
+    uint64_t keep_ns;     /* after the last death; 0: there are no records */
     struct bhi_list ages;
     struct bhi_map map; /* by the beginning of their hashes */
     uint32_t count;
@@ -40,30 +40,31 @@ struct bhi_death_records {
 void bhi_death_records_init(struct bhi_death_records *death_records, uint32_t most_deaths,
                             uint64_t keep_ns);
 void bhi_death_records_fini(struct bhi_death_records *death_records);
-/* A worker of |tenant| has died of the kernel, as |verdict| says; |compiling|: in the driver's
- * compiler. True: it is held from now on, and was not before. Where there is no memory it is not
- * remembered. */
+/* Records that the kernel of |verdict| has killed a worker of |tenant|; |compiling|: in the
+ * driver's compiler. Returns true if the kernel is held now, and was not before. Records nothing if
+ * out of memory. */
 bool bhi_death_records_note(struct bhi_death_records *death_records, const char *tenant,
                             const bh_verdict *verdict, bool compiling, uint64_t now_ns);
-/* What the kernel ended with may have been another's doing: it is tried. */
+/* Puts the kernel of |verdict| on trial, because another one may have caused the failure. */
 void bhi_death_records_try(struct bhi_death_records *death_records, const char *tenant,
                            const bh_verdict *verdict, uint64_t now_ns);
 bool bhi_death_records_on_trial(struct bhi_death_records *death_records, const char *tenant,
                                 const uint8_t hash[32], uint64_t now_ns);
-/* A worker that was given no other has done with it, and lives: its trial is over. */
+/* Ends the trial: a worker that was given no other kernel has completed it, and lives. */
 void bhi_death_records_tried(struct bhi_death_records *death_records, const char *tenant,
                              const uint8_t hash[32]);
-/* NULL: it may run. */
+/* Returns the record of a kernel that is held; NULL: it may run. */
 const struct bhi_death_record *bhi_death_records_held(struct bhi_death_records *death_records,
                                                       const char *tenant, const uint8_t hash[32],
                                                       uint64_t now_ns);
-/* When it is forgotten: BH_FOREVER, never. */
+/* Returns when the record expires; BH_FOREVER: never. */
 uint64_t bhi_death_records_expiry(const struct bhi_death_records *death_records,
                                   const struct bhi_death_record *record);
 /* Forgets one, or all of |tenant| (NULL). */
 void bhi_death_records_forget(struct bhi_death_records *death_records, const char *tenant,
                               const uint8_t hash[32]);
-/* Those that are held, the newest last; up to |capacity|. Returns how many there are. */
+/* Lists the kernels that are held, the newest last, up to |capacity|. Returns how many there are.
+ */
 size_t bhi_death_records_list(struct bhi_death_records *death_records, bh_quarantined *out,
                               size_t capacity, uint64_t now_ns);
 

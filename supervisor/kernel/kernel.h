@@ -1,5 +1,4 @@
-/* Kernels: a name, and a body (body.h) that may have others. Nothing of it is parsed here.
- */
+/* Kernels: a name, and a body (body.h), which may have other names, too. Nothing is parsed here. */
 #ifndef BHI_SUPERVISOR_KERNEL_KERNEL_H
 #define BHI_SUPERVISOR_KERNEL_KERNEL_H
 
@@ -15,7 +14,7 @@ struct bh_kernel {
     bh_context *context;          /* referenced */
     struct bhi_kernel_body *body; /* referenced */
     char name[64];
-    bh_kernel_info *declared; /* lock; owned; NULL: nobody has asked what it binds */
+    bh_kernel_info *declared; /* lock; owned; NULL: its bindings are not known */
 };
 
 static inline void bhi_kernel_ref(struct bh_kernel *kernel) {
@@ -23,10 +22,10 @@ static inline void bhi_kernel_ref(struct bh_kernel *kernel) {
 }
 void bhi_kernel_unref_locked(struct bh_kernel *kernel); /* lock held */
 
-/* A caller's options for |call|, checked; NULL: the defaults. */
+/* Copies a caller's options for |call|, and checks them; |given| is NULL: the defaults. */
 bh_status bhi_kernel_take_options(const bh_kernel_options *given, const char *call,
                                   bh_kernel_options *options, bh_detail *detail);
-/* Length and magic number are those of a module. */
+/* Returns true if length and magic number are those of a module. */
 bool bhi_kernel_is_module(const void *code, uint64_t bytes);
 
 #endif

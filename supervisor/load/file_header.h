@@ -1,5 +1,5 @@
-/* What a loader is asked about a file, and what it says of its header: bh_buffer_from_file and
- * bh_file_tensors. Nothing that it says is believed before it makes sense. */
+/* Requests to a loader about a file, and its answers about the header, for bh_buffer_from_file and
+ * bh_file_tensors. Each answer is checked before it is used. */
 #ifndef BHI_SUPERVISOR_LOAD_FILE_HEADER_H
 #define BHI_SUPERVISOR_LOAD_FILE_HEADER_H
 
@@ -14,15 +14,16 @@ struct bh_event;
 bh_status bhi_file_source_take(const bh_file_source *given, bh_file_source *source,
                                const char *call, bh_detail *detail);
 
-/* |command| is about |file| and fills |buffer|, once |after| (NULL is fine) is READY. *out_event is
- * referenced. |quiet|: how it ends is the caller's to tell, and counts as nobody's failure. */
+/* Submits |command|, which is about |file| and fills |buffer|, once |after| (may be NULL) is READY.
+ * *out_event is referenced. |quiet|: the caller reports a failure, which does not count as the
+ * stream's. */
 bh_status bhi_file_submit(struct bhi_file *file, struct bh_buffer *buffer, const void *command,
                           size_t size, struct bh_event *after, uint64_t deadline_ns, bool quiet,
                           const char *call, struct bh_event **out_event, bh_detail *detail);
 
-/* Has the header parsed, and waits for that. *out_answer, to be released, has a struct
- * bhi_file_answer, or with |room| a struct bhi_file_list and so many rows at most. The loader can
- * still write there: it is copied once. */
+/* Makes a loader parse the header, and waits for it. *out_answer, which the caller releases, has a
+ * struct bhi_file_answer or, with |room|, a struct bhi_file_list and at most |room| rows. The
+ * loader can still write there: copy each part once. */
 bh_status bhi_file_inspect(struct bhi_file *file, uint64_t timeout_ns, uint64_t deadline_ns,
                            uint64_t room, const char *call, struct bh_buffer **out_answer,
                            bh_detail *detail);
@@ -31,13 +32,14 @@ struct bhi_file_extent {
     uint64_t offset, bytes;
 };
 
-/* It need not be true, but it has to make sense: the extent lies in the file, and is as long as the
- * array takes. */
+/* Returns true if an answer makes sense: the extent lies in the file, and is as long as the array
+ * takes. It may still be wrong. */
 bool bhi_file_makes_sense(const struct bhi_file *file, uint32_t dtype, uint32_t dimensions,
                           const uint64_t *shape, struct bhi_file_extent extent);
-/* BH_PROTOCOL: it makes none. */
+/* Returns BH_PROTOCOL: an answer makes no sense. */
 bh_status bhi_file_senseless(const struct bhi_file *file, const char *call, bh_detail *detail);
-/* BH_LOAD_FAILED: the loader's |text|, of BHI_FILE_TEXT bytes, says why, |error| is its errno. */
+/* Returns BH_LOAD_FAILED: |text|, of BHI_FILE_TEXT bytes, is the loader's reason, |error| its
+ * errno. */
 bh_status bhi_file_refused(const struct bhi_file *file, int32_t error, const char *text,
                            const char *call, bh_detail *detail);
 

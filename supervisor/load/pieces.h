@@ -9,13 +9,13 @@ struct bhi_cmd_load;
 struct bhi_file;
 struct bhi_load;
 
-/* Submits all of it; |command| says what is to be loaded, at least one byte. |load| gets the event
- * of its end, referenced, and the pieces. On failure it gets nothing, and what was submitted fills
- * a buffer that nobody gets. */
+/* Submits the whole load; |command| says what to load, at least one byte. |load| gets the event of
+ * its end, referenced, and the pieces. On failure |load| gets nothing, and pieces that were
+ * submitted may still fill |buffer|, so the caller must not hand it out. */
 bh_status bhi_load_pieces(struct bhi_file *file, struct bh_buffer *buffer,
                           const struct bhi_cmd_load *command, uint64_t deadline_ns,
                           const char *call, struct bhi_load *load, bh_detail *detail);
-/* How many bytes are there; 0 once it has failed. Lock held. */
+/* Returns how many bytes are loaded; 0 once the load has failed. Lock held. */
 uint64_t bhi_load_pieces_done(const struct bhi_load *load);
 
 #endif

@@ -8,7 +8,7 @@
 /* Binds spares, starts zygotes and workers where streams (or the pool of spares) want them.
  * Returns when to look again at the latest. */
 uint64_t bhi_assignment_turn(bh_context *context);
-/* A zygote died before it was ready: its streams learn why. */
+/* A zygote died before it was ready: passes the reason to its streams. */
 void bhi_assignment_zygote_failed(struct bhi_zygote *zygote);
 
 #endif

@@ -1,9 +1,11 @@
-/* The doorbell of a worker: an eventfd by which it has the reactor look at its progress. The worker
- * shares the open file, and with it flags and content: it may clear O_NONBLOCK, and read what it
- * has rung. So nobody here reads it, or makes any other call that its flags could have block (T4):
- * epoll reports each ring once (edge-triggered), and the counter has room for 2^64 of them.
+/* The doorbell of a worker: an eventfd with which it asks the reactor to look at its progress. The
+ * worker shares the open file with its flags and its counter: it may clear O_NONBLOCK, and read the
+ * counter. So the supervisor never reads it, and makes no call that could block because of its
+ * flags (T4). Epoll reports each ring once (edge-triggered), and the counter has room for 2^64
+ * rings.
  *
- * One that rings without cause is ignored for a while, then killed (conduct.h). Reactor thread. */
+ * A worker that rings without cause is ignored for a while, then killed (conduct.h). Reactor
+ * thread. */
 #ifndef BHI_SUPERVISOR_REACTOR_DOORBELL_H
 #define BHI_SUPERVISOR_REACTOR_DOORBELL_H
 

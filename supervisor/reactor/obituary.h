@@ -10,8 +10,9 @@ struct bhi_obituary {
     char line[640]; /* empty: it died as it was told */
 };
 
-/* It is confirmed dead: says how, has the core judge what it owed, leaves the context. The caller
- * drops the context's reference. Lock held. */
+/* The worker is confirmed dead: describes how it died, ends or requeues its submissions
+ * (bhi_core_worker_died), and takes it out of the context. The caller drops the context's
+ * reference. Lock held. */
 void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary);
 
 #endif

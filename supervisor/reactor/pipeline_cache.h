@@ -3,10 +3,10 @@
  *
  *   the worker's device is known ──▶ WAITING ──the file, or nothing──▶ READY ──death──▶ stored
  *
- * The files are the opener's affair (opener.h): nothing here waits for one, but a thread of its
- * own, no longer than it may. A worker that waits for its cache is given no kernel until then. What
- * a worker has compiled it leaves in its area (ipc/cache_area.h), before it says that it is done;
- * the area is looked at when the worker is confirmed dead. */
+ * The opener (opener.h) reads and writes the files. Only a thread of its own waits for it, for a
+ * limited time. A worker that waits for its cache gets no kernel until then. A worker writes what
+ * it has compiled into its area (ipc/cache_area.h) before it reports the result. The area is read
+ * once the worker is confirmed dead. */
 #ifndef BHI_SUPERVISOR_REACTOR_PIPELINE_CACHE_H
 #define BHI_SUPERVISOR_REACTOR_PIPELINE_CACHE_H
 
@@ -38,15 +38,15 @@ struct bhi_pipeline_cache {
 
 /* |folder|: NULL: none. Returns 0 or -errno. */
 int bhi_pipeline_cache_start(struct bh_context *context, const char *folder);
-/* The workers are buried. Waits for what is being stored, for a few seconds at most. */
+/* All workers are buried. Waits a few seconds at most for caches that are being stored. */
 void bhi_pipeline_cache_stop(struct bh_context *context);
 void bhi_pipeline_cache_fini(struct bh_context *context);
 
 /* Context's lock held: */
 
-/* It has a stream, and may have told of its device: its cache is asked for, once. */
+/* Requests the worker's cache, once, if it has a stream and has reported its device. */
 void bhi_pipeline_cache_want(struct bhi_worker *worker);
-/* It is confirmed dead. |orderly|: not of its own doing. */
+/* The worker is confirmed dead. |orderly|: not through its own fault. */
 void bhi_pipeline_cache_buried(struct bhi_worker *worker, bool orderly);
 
 #endif

@@ -7,7 +7,7 @@
 
 /* Starts the thread, with all signals blocked. 0 or -errno. */
 int bhi_reactor_start(bh_context *context);
-/* Ends it: it kills and buries every process first. Joins. */
+/* Ends the thread, which kills and buries every process first, and joins it. */
 void bhi_reactor_stop(bh_context *context);
 void bhi_reactor_free(bh_context *context); /* with the context */
 

@@ -4,8 +4,8 @@
 
 #include "supervisor/worker/worker_proc.h"
 
-/* Sends a spawn request; the worker is in context->workers then. No lock. NULL with |detail| on
- * failure. */
+/* Sends a spawn request, and adds the worker to context->workers. Returns NULL, with |detail|, on
+ * failure. No lock. */
 struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygote,
                                     const char *device, uint32_t device_index,
                                     uint64_t memory_limit, enum bhi_worker_kind kind,

@@ -1,12 +1,14 @@
-/* What zygotes say over their sockets. Reactor thread. */
+/* The messages of zygotes. Reactor thread. */
 #ifndef BHI_SUPERVISOR_REACTOR_ZYGOTE_MESSAGES_H
 #define BHI_SUPERVISOR_REACTOR_ZYGOTE_MESSAGES_H
 
 #include "supervisor/worker/zygote.h"
 
-/* One message from its socket. False: end of file or a protocol violation: it is lost. */
+/* Handles one message from its socket. Returns false at the end of the file or after a protocol
+ * violation: then the zygote is lost. */
 bool bhi_zygote_receive(struct bhi_zygote *zygote);
-/* It is deaf: listens again, if it can. False: it has been deaf for too long, and is lost. */
+/* Listens again to a socket that was ignored, if it can. Returns false if it was ignored for too
+ * long: then the zygote is lost. */
 bool bhi_zygote_listen(struct bhi_zygote *zygote);
 
 #endif

@@ -1,6 +1,6 @@
-/* Placement: which device a stream runs on whose options say "any". It is the least loaded one of
- * the default driver's devices, chosen when the stream gets a worker, and again once it has none
- * and nothing of it is on the device. Lock held, all of it. */
+/* Placement: the device of a stream whose options say "any". It is the least loaded device of the
+ * default driver, chosen when the stream gets a worker, and again once it has no worker and no
+ * memory on the device. All functions: lock held. */
 #ifndef BHI_SUPERVISOR_STREAM_PLACEMENT_H
 #define BHI_SUPERVISOR_STREAM_PLACEMENT_H
 
@@ -9,7 +9,7 @@
 struct bh_stream;
 struct bhi_worker;
 
-/* A worker has told what devices its driver has, and runs on one of them. */
+/* A worker has reported the devices of its driver, and runs on one of them. */
 void bhi_placement_learn(const struct bhi_worker *worker);
 /* Gives |stream| a device if it needs one. False: the devices are not known yet, and a worker of
  * another stream is about to tell. */

@@ -1,4 +1,4 @@
-/* Streams as the host holds them. Queue, failure and restarts are the core's (core/stream.h). */
+/* Streams of the host. Their queue, failure and restarts are in core/stream.h. */
 #ifndef BHI_SUPERVISOR_STREAM_STREAM_H
 #define BHI_SUPERVISOR_STREAM_STREAM_H
 
@@ -11,7 +11,7 @@
 
 struct bhi_worker;
 
-/* What the stream's workers run on, once one has said so. */
+/* The device of the stream's workers, once one has reported it. */
 struct bhi_stream_device {
     bool known;
     bool is_cpu, is_discrete;
@@ -24,9 +24,9 @@ struct bhi_stream_device {
 struct bh_stream {
     struct bhi_core_stream core; /* lock */
     struct bhi_handle handle;    /* the caller's references: one of refs while there are any */
-    _Atomic uint32_t refs;       /* and one for each submission on its way */
+    _Atomic uint32_t refs;       /* and one for each submission that has not ended */
     bh_context *context;         /* referenced */
-    char device[48];             /* its selector; lock, where it may run on any */
+    char device[48];             /* its selector; lock, if it may run on any */
     char tenant[BHI_TENANT];
     uint64_t deadline_ns;
     uint64_t memory_limit;
@@ -37,36 +37,36 @@ struct bh_stream {
     struct bhi_list link;                /* context->streams */
     struct bhi_list loader;              /* context->loaders, of a loader */
     bool headers_only;                   /* of a loader: no data is read there */
-    struct bhi_msg_device *seen_devices; /* of a worker that could not start: why NO_DEVICE */
+    struct bhi_msg_device *seen_devices; /* of a worker that could not start, for NO_DEVICE */
     uint32_t seen_device_count;
     uint32_t awaited;  /* threads in bh_stream_wait_ready */
     bool anywhere;     /* its options say "any" (supervisor/stream/placement.h) */
     bool placed;       /* |device| says where it runs */
-    uint64_t usual_ns; /* that its submissions took on a device, by what its workers say */
+    uint64_t usual_ns; /* usual time of a submission on a device, by its reports */
     struct bhi_stream_device runs_on;
-    uint64_t device_memory_limit, device_memory; /* of buffers that are its (D6) */
+    uint64_t device_memory_limit, device_memory; /* of its buffers (D6) */
 };
 
 static inline struct bh_stream *bhi_stream_of(const struct bhi_core_stream *core) {
     return BHI_CONTAINER(core, struct bh_stream, core);
 }
-/* It has no worker, and wants none before there is work for it. Lock held. */
+/* Returns true if the stream has no worker, and needs none before it has work. Lock held. */
 bool bhi_stream_rests(const struct bh_stream *stream);
 /* The worker that is bound to it, starting or running; NULL: none. Referenced by the stream. */
 struct bhi_worker *bhi_stream_worker(const struct bh_stream *stream);
-/* |worker|, which is going to serve it, has told what it runs on. Lock held. */
+/* |worker|, which will serve the stream, has reported its device. Lock held. */
 void bhi_stream_learn_device(struct bh_stream *stream, const struct bhi_worker *worker);
 enum bhi_may_use { BHI_USE_NO, BHI_USE_REPLICA, BHI_USE_IT };
-/* May a submission of |stream| use device memory that was made for |home|, or read a copy of it
- * (D4)? Unless it may use it, |why| says what forbids it. What is not known yet is allowed. Lock
- * held. */
+/* Returns whether a submission of |stream| may use device memory that was made for |home|, or only
+ * read a copy of it (D4). Unless it may use it, |why| says what forbids it. It may while a device
+ * is not known. Lock held. */
 enum bhi_may_use bhi_stream_may_use(struct bh_stream *stream, struct bh_stream *home, bool writes,
                                     char *why, size_t size);
-/* Waits until it is known what the stream's workers run on. Blocks, as bh_stream_wait_ready does,
- * whose details begin with |call| here. No lock. */
+/* Waits until the device of the stream's workers is known. Blocks, as bh_stream_wait_ready does;
+ * details begin with |call|. No lock. */
 bh_status bhi_stream_await_device(struct bh_stream *stream, const char *call, bh_detail *detail);
-/* One reference, and no handle: bh_stream_create without its checks of the arguments. |kind|: of
- * its workers. */
+/* bh_stream_create without its checks of the arguments. The stream has one reference and no handle.
+ * |kind|: of its workers. */
 bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
                           enum bhi_worker_kind kind, struct bh_stream **out_stream,
                           const char *call, bh_detail *detail);
@@ -75,9 +75,10 @@ static inline void bhi_stream_ref(struct bh_stream *stream) {
 }
 void bhi_stream_unref_locked(struct bh_stream *stream);
 void bhi_stream_unref(struct bh_stream *stream);   /* NULL is fine; no lock */
-void bhi_stream_changed(struct bh_stream *stream); /* wakes who waits on ready_word */
-/* Around a loop over all streams that ends submissions: a queue that is drained poisons dependents
- * in others, and the last submission of a released stream takes it along. Lock, all the while. */
+void bhi_stream_changed(struct bh_stream *stream); /* wakes the threads that wait on ready_word */
+/* Called before and after a loop over all streams that ends submissions, with the lock held all the
+ * while. Dependents on other streams end, too, and the last submission of a released stream would
+ * free it. */
 void bhi_streams_hold(bh_context *context);
 void bhi_streams_let_go(bh_context *context);
 

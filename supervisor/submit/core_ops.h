@@ -1,4 +1,4 @@
-/* What the core wants done: lanes, processes, futexes, memory. */
+/* The supervisor's core ops: lanes, processes, futexes, memory. */
 #ifndef BHI_SUPERVISOR_SUBMIT_CORE_OPS_H
 #define BHI_SUPERVISOR_SUBMIT_CORE_OPS_H
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of a command; of a submission. */
+/* Limits of a command, and of a submission. */
 #define BHI_MAX_BINDINGS 256u
 #define BHI_MAX_COMMANDS 65536u
 
@@ -19,7 +19,7 @@ struct bhi_made_replica {
 
 /* What a submission reads instead of buffers that its stream cannot use (D4). */
 struct bhi_replicas {
-    struct bh_buffer *wanted; /* NULL, or one that has to be made: then it is encoded once more */
+    struct bh_buffer *wanted; /* needs a replica: make it, and encode again; NULL: none */
     struct bhi_made_replica *made;
     uint32_t count, capacity;
 };
@@ -28,15 +28,15 @@ struct bhi_replicas {
 struct bhi_encoder {
     struct bhi_payload *payload;
     bh_detail *detail;
-    const char *call; /* whose arguments they are, for the detail */
+    const char *call; /* the public function, for the detail */
     struct bhi_replicas *replicas;
-    bool many;        /* the caller knows of commands, and hears which */
+    bool many;        /* the caller passed commands: details name which */
     uint32_t command; /* index */
     char place[32];   /* of refused arguments: "command 3: " or nothing */
     char buffer_place[64];
 };
 
-/* The commands of a caller, one after the other. Lock held. A refusal names call and command. */
+/* Encode the next command of a caller. Lock held. A refusal names call and command. */
 bh_status bhi_encode_command(struct bhi_encoder *encoder, const bh_command *command,
                              bh_context *context);
 bh_status bhi_encode_prepare(struct bhi_encoder *encoder, struct bh_kernel *kernel);

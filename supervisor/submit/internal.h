@@ -26,8 +26,8 @@ bh_status bhi_internal_submit(struct bh_stream *stream,
                               const struct bhi_internal_submission *internal,
                               struct bh_event **out_event, bh_detail *detail);
 
-/* A copy between buffers that the library makes for itself, in the order of the stream, and with
- * its deadline (where that has none, a minute). It counts as nobody's failure. */
+/* A copy between buffers that the library makes for itself, in the order of the stream and with its
+ * deadline, or a minute if it has none. A failure does not count as the stream's. */
 struct bhi_internal_copy {
     const char *call; /* for the detail */
     struct bh_buffer *src, *dst;

@@ -6,8 +6,8 @@
 #include "supervisor/context/payload.h"
 #include "supervisor/worker/worker_proc.h"
 
-/* |payload| becomes number |seq| of the worker's lane. 0, or an errno: not all could be introduced.
- * Lock held. */
+/* Introduces what |payload| uses, which becomes number |seq| of the worker's lane. Returns 0, or an
+ * errno if not all could be introduced. Lock held. */
 int bhi_introduce(struct bhi_worker *worker, const struct bhi_payload *payload, uint64_t seq);
 
 #endif

@@ -6,7 +6,7 @@
 
 /* Makes a replica of |of| for |stream| and keeps it: the copies are queued, on the stream of |of|
  * and on |stream|, and are ordered as any others. *out_copy is referenced, and charged to |stream|;
- * BH_OUT_OF_DEVICE_MEMORY: its limit does not let it be. No lock. */
+ * Returns BH_OUT_OF_DEVICE_MEMORY if its limit does not allow that. No lock. */
 bh_status bhi_replicate(struct bh_stream *stream, struct bh_buffer *of, const char *call,
                         struct bh_buffer **out_copy, bh_detail *detail);
 

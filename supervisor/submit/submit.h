@@ -5,7 +5,7 @@
 #include <bulkhead/bulkhead.h>
 #include <stdbool.h>
 
-/* Has the stream's worker compile the kernel; |call| is whose arguments they are. */
+/* Makes the stream's worker compile the kernel; |call| is the public function, for the detail. */
 bh_status bhi_submit_prepare(const char *call, bh_kernel *kernel, bh_stream *stream,
                              bh_event **out_event, bh_detail *detail);
 

@@ -1,12 +1,12 @@
-/* Bytes between the host and a buffer in device memory: copies of pieces, through host memory that
- * the worker of the buffer's stream is given, as submissions to that stream. */
+/* Transfers between the host and a buffer in device memory: submissions to the buffer's stream copy
+ * them in pieces, through host memory that the stream's worker is given. */
 #ifndef BHI_SUPERVISOR_SUBMIT_TRANSFER_H
 #define BHI_SUPERVISOR_SUBMIT_TRANSFER_H
 
 #include <bulkhead/bulkhead.h>
 #include <stdbool.h>
 
-/* Most bytes of a piece; two are under way at most. */
+/* Most bytes of a piece; at most two are in progress. */
 #define BHI_PIECE_BYTES (16ull << 20)
 
 struct bhi_transfer {
@@ -18,8 +18,8 @@ struct bhi_transfer {
     bool writes;    /* into the buffer; all of it, if |size| is all, and CLEAN then */
 };
 
-/* Has the copies made, and waits for them until |deadline_ns|; then it takes back what is under
- * way, and returns BH_TIMEOUT. Otherwise the status of the first copy that fails. */
+/* Submits the copies, and waits for them until |deadline_ns|; then cancels those in progress and
+ * returns BH_TIMEOUT. Otherwise returns BH_OK, or the status of the first copy that fails. */
 bh_status bhi_transfer(const struct bhi_transfer *transfer, uint64_t deadline_ns,
                        bh_detail *detail);
 

@@ -1,5 +1,5 @@
-/* Memory cgroups for workers, v1 or v2, where this process may make them. One parent for each
- * context, one child for each worker. Nothing here blocks for long; all of it is plain file I/O. */
+/* Memory cgroups for workers, v1 or v2, if this process may make them. One parent for each context,
+ * one child for each worker. Nothing here blocks for long; all of it is plain file I/O. */
 #ifndef BHI_SUPERVISOR_WORKER_CGROUP_H
 #define BHI_SUPERVISOR_WORKER_CGROUP_H
 

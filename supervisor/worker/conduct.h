@@ -13,31 +13,30 @@
 
 struct bhi_conduct_limits {
     /* Rings. A submission causes four at most (worker/session/session.c): its compile's end, its
-     * result, an error slot that is still taken, and going to sleep. They are given back when its
+     * result, an error slot that is still taken, and going to sleep. They are credited when its
      * result has been read, not when it is published: thousands are published at once, and a level
-     * knows no less than nothing. Beyond those: a burst, and so many a second. What goes beyond
-     * that has the doorbell ignored for |mute_ns|; the worker is killed when that was of no use
+     * is at least 0. In addition a worker has a burst of |rings|, and |rings_per_s|. When all are
+     * used, the doorbell is ignored for |mute_ns|; the worker is killed when that has not helped
      * |mutes| times. */
     uint32_t rings_a_submission, rings, rings_per_s, mutes;
     uint64_t mute_ns;
-    /* Log lines: after a burst the host sees so many a second. The others are dropped, and when
-     * that many are, the worker is killed. */
+    /* Log lines: the host sees a burst of |lines|, then |lines_per_s|. The others are dropped, and
+     * after |lines_dropped| the worker is killed. */
     uint32_t lines, lines_per_s, lines_dropped;
     /* Other messages, and wake-ups that bring none, beyond what the host has asked for. */
     uint32_t messages, messages_per_s;
-    /* Processor time while nothing is in flight: looked at every |look_ns|, and this much is
-     * allowed in that time. */
+    /* Processor time while nothing is in flight: |idle_cpu_ns| is allowed in each |look_ns|. */
     uint64_t look_ns, idle_cpu_ns;
 };
 
-/* Test builds lower them: nobody waits for seconds there. */
+/* Tests lower the limits, so that they need not wait for seconds. */
 #if BHI_STEP_POINTS
 extern struct bhi_conduct_limits bhi_conduct_limits;
 #else
 extern const struct bhi_conduct_limits bhi_conduct_limits;
 #endif
 
-/* Fills by one at each use, and drains by itself. */
+/* A leaky bucket: each use adds one, and time drains it. */
 struct bhi_bucket {
     uint64_t level;
     uint64_t drained_ns;
@@ -46,11 +45,11 @@ struct bhi_bucket {
 /* All zero at first. */
 struct bhi_conduct {
     struct bhi_bucket rings, lines, messages;
-    uint64_t harvested;      /* when rings were last given back for results */
+    uint64_t harvested;      /* results read when rings were last credited */
     uint32_t mutes;          /* one after the other */
     uint64_t muted_until_ns; /* 0: the doorbell is listened to */
     bool rearmed;            /* the next ring may be an old one: it is free */
-    uint64_t asked;          /* messages that the host has asked for and not got */
+    uint64_t asked;          /* messages and wake-ups that the host may have caused */
     uint64_t idle_published; /* at the last look, when nothing was in flight */
     uint64_t idle_cpu_ns;    /* its processor time then */
     uint64_t idle_since_ns;  /* and when that was */
@@ -64,21 +63,22 @@ enum bhi_conduct_verdict {
     BHI_CONDUCT_KILL,
 };
 
-/* It has rung. |harvested|: its results that were ever read. OVER: the doorbell is to be ignored
- * until |muted_until_ns|. */
+/* The worker has rung. |harvested|: number of its results that were ever read. FIRST, OVER: the
+ * doorbell must be ignored until |muted_until_ns|. */
 enum bhi_conduct_verdict bhi_conduct_ring(struct bhi_conduct *conduct, uint64_t now_ns,
                                           uint64_t harvested);
-/* The doorbell is listened to again. */
+/* The doorbell is not ignored any more. */
 void bhi_conduct_unmute(struct bhi_conduct *conduct);
-/* It has sent a log line. FIRST, OVER: it is to be dropped. */
+/* The worker has sent a log line. FIRST, OVER: drop it. */
 enum bhi_conduct_verdict bhi_conduct_line(struct bhi_conduct *conduct, uint64_t now_ns);
-/* It has sent another message, or woken the host for less than one. FINE or KILL. */
+/* The worker has sent another message, or has woken the host for less than one. Returns FINE or
+ * KILL. */
 enum bhi_conduct_verdict bhi_conduct_message(struct bhi_conduct *conduct, uint64_t now_ns);
-/* The host was asked for |messages| by what it has sent. */
+/* The host has sent something that may cause |messages| messages or wake-ups; they are free. */
 void bhi_conduct_asks(struct bhi_conduct *conduct, uint64_t messages);
-/* A look at |cpu_ns|, the processor time that it has used in its life (0: unknown). |idle|: nothing
- * is in flight. FINE or KILL. *out_used_ns: what it has used in the last *out_time_ns without a
- * cause. */
+/* Checks |cpu_ns|, the processor time that the worker has used in its life (0: unknown). |idle|:
+ * nothing is in flight. Returns FINE or KILL. *out_used_ns: what it has used without a cause in the
+ * last *out_time_ns. */
 enum bhi_conduct_verdict bhi_conduct_look(struct bhi_conduct *conduct, uint64_t now_ns,
                                           uint64_t published, bool idle, uint64_t cpu_ns,
                                           uint64_t *out_used_ns, uint64_t *out_time_ns);

@@ -1,4 +1,4 @@
-/* Starting the worker executable: where it is, and posix_spawn without surprises for the host. */
+/* Finds and starts the worker executable. */
 #ifndef BHI_SUPERVISOR_WORKER_LAUNCH_H
 #define BHI_SUPERVISOR_WORKER_LAUNCH_H
 
@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Between a message that the executable is no worker, and *out_remedy. */
+/* Stands between a message that the executable is no worker and *out_remedy. */
 #define BHI_WORKER_REMEDY "; to correct it: "
 /* Resolves the executable and the parent of the runtime folders. Both are malloced. *out_remedy is
  * static: what to do if the executable turns out to be no worker. */
@@ -16,10 +16,10 @@ bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker,
  * descriptor 3, default signals and a clean environment. Returns its pidfd (the pid cannot have
  * been reused: it waits for its first message) or -errno. */
 int bhi_spawn(const char *path, const char *mode, int socket, pid_t *out_pid);
-/* Says that the file at |path| cannot be run, and why: |error| is of it. */
+/* Writes into |detail| that the file at |path| cannot be run, because of |error|. */
 bh_status bhi_spawn_fail(bh_detail *detail, const char *prefix, const char *path,
                          const char *remedy, int error);
-/* Does execve say this of the file, not of what the system has too little of? */
+/* Returns true if this error of execve is about the file, not about missing resources. */
 bool bhi_spawn_is_of_file(int error);
 /* Kills a child and waits for its end; closes the pidfd. */
 void bhi_spawn_kill(int pidfd);

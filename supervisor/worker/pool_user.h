@@ -5,7 +5,7 @@
 
 #include "base/list.h"
 
-/* Four to a power of two, from a page to 2^18 pages (1 GiB). */
+/* Size classes: four to a power of two, from a page to 2^18 pages (1 GiB). */
 #define BHI_POOL_CLASSES 68
 
 /* Lock. */

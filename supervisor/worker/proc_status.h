@@ -1,5 +1,5 @@
-/* What /proc says of a worker, before it gets its first job: each thread must be behind the
- * filter, without capabilities, with no_new_privs. The worker itself is not asked. */
+/* Checks a worker in /proc before its first job: each thread must have the filter, no capabilities,
+ * and no_new_privs. What the worker itself reports does not count. */
 #ifndef BHI_SUPERVISOR_WORKER_PROC_STATUS_H
 #define BHI_SUPERVISOR_WORKER_PROC_STATUS_H
 
@@ -15,9 +15,9 @@ int bhi_proc_status_check(pid_t pid, int pidfd, char *why, size_t why_size);
 /* The pid behind |pidfd| in our pid namespace, from /proc/self/fdinfo; 0 if gone; -errno. */
 pid_t bhi_pidfd_pid(int pidfd);
 
-/* Is process |pid|, which is not reaped yet, on its way out? Also where /proc does not say. */
+/* Returns true if process |pid|, which is not reaped yet, is exiting, or if /proc does not tell. */
 bool bhi_proc_is_exiting(pid_t pid);
-/* Does it need nothing but a processor? */
+/* Returns true if it waits for nothing but a processor. */
 bool bhi_proc_is_runnable(pid_t pid);
 
 #endif

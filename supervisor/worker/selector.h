@@ -7,8 +7,8 @@
 
 #define BHI_DRIVER_NAME 32
 
-/* False where |selector| is none of these. An absent driver is "" (the default), an absent index
- * 0. */
+/* Returns false if |selector| is none of these. An absent driver is "" (the default), an absent
+ * index 0. */
 bool bhi_selector_parse(const char *selector, char driver[BHI_DRIVER_NAME], uint32_t *out_index);
 
 #endif

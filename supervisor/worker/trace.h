@@ -14,7 +14,7 @@ struct bhi_trace_page;
  *               └──────▶ FAILED    no trace can be had: why is in |text| */
 enum bhi_trace_state { BHI_TRACE_NONE, BHI_TRACE_PENDING, BHI_TRACE_DONE, BHI_TRACE_FAILED };
 
-/* Context's lock, but for |page|, which nobody reads while PENDING. */
+/* Context's lock, except for |page|, which is not read while PENDING. */
 struct bhi_zygote_trace {
     enum bhi_trace_state state;
     int fd;                      /* of the memfd; valid where |page| is */
@@ -24,8 +24,8 @@ struct bhi_zygote_trace {
     char line[480]; /* DONE: the call that the table does not know, driver and version; or empty */
 };
 
-/* Lock held. Asks the zygote at |socket|, which is ready, for one, unless one is on its way. False:
- * that cannot be. */
+/* Asks the zygote at |socket|, which is READY, for a trace, unless one is PENDING. Returns false if
+ * that fails. Lock held. */
 bool bhi_trace_begin(struct bhi_zygote_trace *trace, int socket, uint32_t device_index);
 /* Lock held. The zygote has answered. */
 void bhi_trace_end(struct bhi_zygote_trace *trace, bool done, const char *text);
@@ -35,7 +35,7 @@ void bhi_trace_fini(struct bhi_zygote_trace *trace);
 
 void bhi_trace_read(const struct bhi_trace_page *page, bh_trace *out);
 uint32_t bhi_trace_call_count(const struct bhi_trace_page *page);
-/* False: it makes no sense. */
+/* Returns false if the entry makes no sense. */
 bool bhi_trace_call_read(const struct bhi_trace_page *page, uint32_t index, bh_traced_call *out);
 /* The first call that the driver's table does not know, in words; or empty. */
 void bhi_trace_unknown(const struct bhi_trace_page *page, char *out, size_t size);

@@ -29,11 +29,11 @@ struct bhi_words {
     enum bhi_words_state state;
     int fd; /* the memory; kept until the worker is confirmed dead; -1: none */
     uint64_t bytes;
-    bool set_requested;  /* something ran in it when it was killed, or died: they are to be set */
-    uint64_t wanted_ns;  /* since then */
+    bool set_requested;  /* work was in flight when it was killed, or died: set them */
+    uint64_t wanted_ns;  /* when that was requested */
     uint64_t import_seq; /* ASKED: the request's number */
-    uint64_t set_seq;    /* the request to set them was sent with that number; 0: it was not */
-    uint64_t set_ns;     /* they were set then; 0: not yet */
+    uint64_t set_seq;    /* number of the request to set them; 0: it was not sent */
+    uint64_t set_ns;     /* when they were set; 0: not yet */
 };
 
 /* Context's lock, all of it. */

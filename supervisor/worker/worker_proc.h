@@ -5,8 +5,8 @@
  *       └──────────┴────────────────────┘
  *
  * RUNNING without a stream is a spare. A kill does not change the state: what the worker completed
- * before it is confirmed dead still counts (E11). Nothing is reused: a new worker is a new object,
- * so a late word of a dead one has nowhere to go (E12).
+ * before it is confirmed dead still counts (E11). Each process has its own object, so a late
+ * message of a dead one cannot reach the next (E12).
  */
 #ifndef BHI_SUPERVISOR_WORKER_WORKER_PROC_H
 #define BHI_SUPERVISOR_WORKER_WORKER_PROC_H
@@ -40,14 +40,14 @@ struct bhi_outgoing {
     bool fd_sent;
 };
 
-/* What a worker said of a kernel that it has compiled. */
+/* What a worker has reported about a kernel that it has compiled. */
 struct bhi_reflection {
     struct bhi_list link;
     uint64_t kernel;
     struct bh_kernel_info info;
 };
 
-/* What it has of its pipeline cache (supervisor/reactor/pipeline_cache.h). */
+/* The worker's pipeline cache (supervisor/reactor/pipeline_cache.h). */
 enum bhi_cache_state { BHI_CACHE_NONE, BHI_CACHE_WAITING, BHI_CACHE_READY };
 
 struct bhi_worker_cache {
@@ -74,15 +74,15 @@ struct bhi_worker {
     struct bhi_channel channel;
     bool messages_left; /* messages are left: look again without waiting */
     bool ready_logged;
-    uint64_t layers; /* that it says hold, in its `ready` */
+    uint64_t layers; /* that hold, as its `ready` reports */
     int fdpass;      /* what comes back through it is read under the lock (harvest.c) */
     int doorbell;
     struct bhi_room_held room; /* while it starts: for its pidfd, and for looks at /proc */
     uint8_t token[BHI_TOKEN_BYTES];
     struct bhi_control_source pidfd_source, doorbell_source, channel_source, fdpass_source;
     struct bhi_conduct conduct;
-    struct bhi_reflection *reflecting; /* bindings are coming */
-    uint64_t passing_over;             /* kernel whose bindings there is no memory for; 0: none */
+    struct bhi_reflection *reflecting; /* its bindings are arriving */
+    uint64_t passing_over; /* kernel whose bindings are skipped: out of memory; 0: none */
 
     /* Lock. */
     struct bhi_list link; /* context->workers */
@@ -91,8 +91,8 @@ struct bhi_worker {
     struct bhi_progress_view progress;
     struct bhi_worker_cache cache;
     struct bhi_words words;
-    bool device_lost;       /* it said so: it is about to end */
-    bool harvest_requested; /* the reactor shall harvest */
+    bool device_lost;       /* it has reported its loss, and is about to end */
+    bool harvest_requested; /* the reactor must harvest */
     uint64_t refused_seen;  /* progress.refused_allocations at the last harvest */
     struct bhi_address_space space;
     struct bhi_idset buffers;   /* attached: buffers without a block, and blocks (pool.h) */
@@ -102,21 +102,21 @@ struct bhi_worker {
     struct bhi_worker_kernels kernels; /* created */
     struct bhi_idset files;            /* attached */
     struct bhi_list makes;             /* bhi_make.link: its answers come through fdpass */
-    bool make_descriptor_lost;         /* there was none for one of them: it is gone */
+    bool make_descriptor_lost;         /* no descriptor was free to receive one of them */
     bool makes_awaited;                /* another stream waits for one of them */
     struct bhi_list outbox;            /* bhi_outgoing.link */
     uint32_t control_sent;             /* queued so far, modulo 2^32 */
     int pidfd;
     bool exit_known;
     int exit_code_kind, exit_status; /* si_code, si_status */
-    uint64_t idle_since_ns;  /* looks have found it without work since; 0: it was not looked at */
-    uint64_t idle_published; /* the newest in its lane then */
+    uint64_t idle_since_ns;          /* since when checks have found no work; 0: no check yet */
+    uint64_t idle_published;         /* the newest in its lane then */
     uint64_t start_deadline_ns;
     uint64_t reap_deadline_ns; /* the pidfd fired; the exit status is due by then */
-    uint64_t ended_ns;         /* the pidfd fired then; 0: it has not */
-    uint64_t killed_ns;        /* SIGKILL was sent first; 0: it was not */
+    uint64_t ended_ns;         /* when the pidfd fired; 0: it has not */
+    uint64_t killed_ns;        /* when SIGKILL was first sent; 0: it was not */
     bool kill_failed;          /* SIGKILL has not ended it in time: given up */
-    uint64_t hung_up_ns; /* it had closed a socket then: its end is due soon after; 0: it has not */
+    uint64_t hung_up_ns;       /* when it had closed a socket: it must end soon; 0: it has not */
     struct bhi_msg_device *devices;
     uint32_t device_count, device_capacity;
     struct bhi_list reflections; /* bhi_reflection.link */
@@ -126,7 +126,7 @@ struct bhi_worker {
 void bhi_worker_retain(struct bhi_worker *worker);
 void bhi_worker_release(struct bhi_worker *worker); /* NULL is fine */
 
-/* It is killed, or dies: what runs in it is to end. Lock held. */
+/* The worker is killed, or dies: requests that its sentinel stops what runs. Lock held. */
 void bhi_worker_end_words(struct bhi_worker *worker);
 
 static inline struct bhi_worker *bhi_worker_of(const struct bhi_core_worker *core) {

@@ -29,7 +29,7 @@ struct bhi_zygote {
     char requested[32]; /* driver as asked for; empty: the default */
     char runtime_dir[96];
     int runtime_lock;         /* keeps others from sweeping the folder; -1: there is none */
-    struct bhi_cgroup cgroup; /* version 0: RLIMIT_DATA serves */
+    struct bhi_cgroup cgroup; /* version 0: RLIMIT_DATA instead */
     char cgroup_why[256];
 
     /* Reactor thread only. */
@@ -37,17 +37,17 @@ struct bhi_zygote {
     int warden_pidfd;
     struct bhi_control_source socket_source, pidfd_source, warden_source;
     uint64_t start_deadline_ns;
-    bool held_by_loader; /* a loader of it cannot be killed, and keeps it */
+    bool held_by_loader; /* a loader that cannot be killed keeps it alive */
     bool gone;           /* it, or the warden before it was born, is dead */
     bool warden_gone;
     bool socket_ignored;   /* not polled: the host has no descriptor free for what it sends */
-    uint64_t listen_at_ns; /* DEAF: not before */
+    uint64_t listen_at_ns; /* socket_ignored: not polled before */
     uint64_t deaf_since_ns;
-    bool pidfd_unwatched; /* its death is known from its warden's alone */
+    bool pidfd_unwatched; /* its death is only seen from its warden's */
     uint64_t *leftovers;  /* dead workers whose cgroup was still busy */
     size_t leftover_count, leftover_capacity;
     uint64_t sweep_at_ns, sweep_pause_ns; /* 0: none is left over */
-    uint64_t bury_by_ns;                  /* LOST: then its warden is killed if it is still there */
+    uint64_t bury_by_ns;                  /* LOST: when its warden is killed if it still lives */
     uint32_t bury_turns; /* how often it got more time, because it lacked a processor */
 
     /* Lock. */
@@ -57,8 +57,8 @@ struct bhi_zygote {
     int pidfd;
     char driver[32];
     bh_detail failure; /* LOST before it was READY: why */
-    bool mute;         /* it had ended before it was told anything */
-    bool no_program;   /* its executable is none */
+    bool mute;         /* it ended before a message could be sent to it */
+    bool no_program;   /* its file cannot be executed */
     struct bhi_probe_answer probes[BHI_LAYER_COUNT];
     struct bhi_zygote_trace trace;
     _Atomic uint32_t probe_word; /* futex word: changes with each answer */
@@ -69,12 +69,12 @@ struct bhi_zygote {
 struct bhi_zygote *bhi_zygote_start(bh_context *context, const char *driver);
 void bhi_zygote_retain(struct bhi_zygote *zygote);
 void bhi_zygote_release(struct bhi_zygote *zygote);
-/* SIGKILL to the zygote: the kernel takes its workers with it. One that is not born yet is its
- * warden's to reap: both end by themselves at the end of the socket. */
+/* Sends SIGKILL to the zygote, and the kernel kills its workers, too. A zygote that is not born yet
+ * ends by itself when the socket is closed, as does its warden, which reaps it. */
 void bhi_zygote_kill(struct bhi_zygote *zygote);
 /* Removes the cgroup of a dead worker. The kernel may need a moment to see that it is empty. */
 void bhi_zygote_remove_cgroup(struct bhi_zygote *zygote, uint64_t worker);
-/* Tries again what could not be removed. True: something is left. */
+/* Tries again to remove what could not be removed. Returns true if something is left. */
 bool bhi_zygote_sweep(struct bhi_zygote *zygote);
 /* Its process is gone: removes folder and cgroup, reaps the warden. */
 void bhi_zygote_bury(struct bhi_zygote *zygote);
