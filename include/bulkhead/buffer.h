@@ -69,9 +69,13 @@ BH_INLINE void bh_buffer_options_init(bh_buffer_options *options) {
  * A buffer in device memory starts as zero. It belongs to the device and the tenant of |stream|,
  * and keeps a reference to |stream|, whose worker copies for bh_buffer_read and bh_buffer_write.
  * Streams of the same tenant and device share the buffer without a copy. Streams of other tenants
- * or devices cannot write it. They read a copy, which is made once for each change of the buffer
- * and counts against the limits of the stream that reads; bh_submit returns BH_OUT_OF_DEVICE_MEMORY
- * if the copy exceeds them. The first call for a device, also with AUTO, waits until a worker has
+ * or devices read a copy, which is made once for each change of the buffer and counts against the
+ * limits of the stream that reads; bh_submit returns BH_OUT_OF_DEVICE_MEMORY if the copy exceeds
+ * them. Streams of other tenants cannot write the buffer. If a stream of the same tenant writes it
+ * on another device, the buffer moves there with the submission: it belongs to that stream then, as
+ * if it had been created for it. Neither blocks the host. A stream whose device is not known yet is
+ * taken to be on the buffer's device; if it is not, its submission ends BH_BINDING_MISMATCH: call
+ * bh_stream_wait_ready first. The first call for a device, also with AUTO, waits until a worker has
  * reported what the device is (as bh_stream_wait_ready does). Returns what bh_buffer_create or, if
  * it has to wait, bh_stream_wait_ready returns, or
  *   BH_OUT_OF_DEVICE_MEMORY  more than bh_stream_options.device_memory or that of the context

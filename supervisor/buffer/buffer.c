@@ -260,25 +260,6 @@ BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer 
     return bhi_buffer_create(context, &order, out_buffer, detail);
 }
 
-/* Lock held. The descriptor is closed later, outside the lock. */
-static void drop_device(struct bh_buffer *buffer) {
-    struct bhi_device_memory *memory = buffer->device;
-    buffer->device = NULL;
-    if (memory) {
-        buffer->context->drop_replicas(buffer->context, buffer, NULL);
-        if (memory->make) {
-            memory->make->memory = NULL;
-        }
-        if (memory->state != BHI_DEVICE_HOST) {
-            buffer->fd = memory->fd;
-        }
-        memory->stream->device_memory -= memory->charged;
-        memory->stream->context->device_memory -= memory->charged;
-        bhi_stream_unref_locked(memory->stream);
-        free(memory);
-    }
-}
-
 /* Lock held. The block goes back to the pool, or is nobody's. */
 static void give_back(struct bh_buffer *buffer) {
     struct bhi_block *block = buffer->block;
@@ -288,22 +269,105 @@ static void give_back(struct bh_buffer *buffer) {
     }
 }
 
+/* Lock held. Nobody needs the memory for |buffer| any more, and nobody pays for it. */
+static void uncharge(struct bh_buffer *buffer) {
+    struct bhi_device_memory *memory = buffer->device;
+    buffer->context->drop_replicas(buffer->context, buffer, NULL);
+    if (memory->make) {
+        memory->make->memory = NULL;
+        memory->make = NULL;
+    }
+    memory->stream->device_memory -= memory->charged;
+    memory->stream->context->device_memory -= memory->charged;
+    bhi_stream_unref_locked(memory->stream);
+    memory->stream = NULL;
+}
+
+/* Lock held. The descriptor is closed later, outside the lock. */
+static void drop_device(struct bh_buffer *buffer) {
+    struct bhi_device_memory *memory = buffer->device;
+    if (memory && memory->state != BHI_DEVICE_LEFT) {
+        if (memory->state != BHI_DEVICE_HOST) {
+            buffer->fd = memory->fd;
+        }
+        uncharge(buffer);
+    }
+    buffer->device = NULL;
+    free(memory);
+}
+
+/* Memory without its buffer. */
+struct remains {
+    struct bhi_doomed doomed; /* first */
+    int fd;
+    void *pointer;
+    uint64_t mapped;
+};
+
+static void free_remains(struct bhi_doomed *doomed) {
+    struct remains *remains = BHI_CONTAINER(doomed, struct remains, doomed);
+    if (remains->pointer) {
+        munmap(remains->pointer, remains->mapped);
+    }
+    bhi_fd_close(&remains->fd);
+    free(remains);
+}
+
+static void forget(struct bh_buffer *buffer) {
+    BHI_LIST_EACH(node, &buffer->context->workers)
+    bhi_worker_forget_buffer(BHI_CONTAINER(node, struct bhi_worker, link), buffer->id,
+                             bhi_buffer_attached_bytes(buffer));
+}
+
+void bhi_buffer_leave(struct bh_buffer *buffer) {
+    struct bhi_device_memory *memory = buffer->device;
+    if (memory->state == BHI_DEVICE_LEFT || !bhi_handle_live(&buffer->handle) ||
+        atomic_load_explicit(&buffer->refs, memory_order_relaxed) != 1) {
+        return; /* more than the caller's: the last submission that uses it comes here again */
+    }
+    struct remains *remains = buffer->pooled ? NULL : calloc(1, sizeof *remains);
+    if (!buffer->pooled && !remains) {
+        return; /* it is given back with the buffer */
+    }
+    if (remains) {
+        forget(buffer);
+        *remains = (struct remains){.doomed.free = free_remains,
+                                    .fd = bhi_buffer_remote(buffer) ? memory->fd : buffer->fd,
+                                    .pointer = buffer->pointer,
+                                    .mapped = buffer->mapped};
+        buffer->fd = memory->fd = -1;
+        bhi_context_doom(buffer->context, &remains->doomed);
+    }
+    buffer->pointer = NULL;
+    give_back(buffer);
+    uncharge(buffer);
+    memory->state = BHI_DEVICE_LEFT;
+}
+
 uint64_t bhi_buffer_attached_bytes(const struct bh_buffer *buffer) {
     return bhi_buffer_remote(buffer) ? 0 : buffer->block ? buffer->block->bytes : buffer->size;
 }
 
 void bhi_buffer_unref_locked(struct bh_buffer *buffer) {
-    if (atomic_fetch_sub_explicit(&buffer->refs, 1, memory_order_acq_rel) != 1) {
+    const uint32_t refs = atomic_fetch_sub_explicit(&buffer->refs, 1, memory_order_acq_rel);
+    if (refs == 2 && buffer->place) {
+        bhi_buffer_leave(buffer);
+    }
+    if (refs != 1) {
         return;
     }
+    struct bh_buffer *place = buffer->place;
+    buffer->place = NULL;
     if (!buffer->pooled) {
-        BHI_LIST_EACH(node, &buffer->context->workers)
-        bhi_worker_forget_buffer(BHI_CONTAINER(node, struct bhi_worker, link), buffer->id,
-                                 bhi_buffer_attached_bytes(buffer));
+        forget(buffer);
     }
     give_back(buffer);
     drop_device(buffer);
     bhi_context_doom(buffer->context, &buffer->doomed);
+    if (place) {
+        place->owner = NULL;
+        bhi_buffer_unref_locked(place);
+    }
 }
 
 BH_API bh_status bh_buffer_retain(bh_buffer *buffer) {
@@ -337,7 +401,8 @@ BH_API uint64_t bh_buffer_version(const bh_buffer *buffer) {
         return 0;
     }
     bhi_context_lock(buffer->context);
-    const uint64_t version = buffer->device->version;
+    const struct bh_buffer *place = buffer->place ? buffer->place : buffer;
+    const uint64_t version = place->device->version;
     bhi_context_unlock(buffer->context);
     return version;
 }

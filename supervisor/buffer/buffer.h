@@ -27,8 +27,9 @@ struct bhi_load {
 enum bhi_device_state {
     BHI_DEVICE_HOST, /* the driver runs on the processor: the bytes are host memory */
     BHI_DEVICE_UNMADE,
-    BHI_DEVICE_MAKING, /* a worker was asked to make it, and has not answered */
-    BHI_DEVICE_MADE,   /* its descriptor has come */
+    BHI_DEVICE_MAKING, /* a worker has been told to, and has not answered */
+    BHI_DEVICE_MADE,   /* the descriptor is here */
+    BHI_DEVICE_LEFT,   /* the content has moved (move.h), and the memory is given back; from any */
 };
 
 struct bhi_make;
@@ -63,6 +64,8 @@ struct bh_buffer {
     struct bhi_block *block;
     bool pooled;
     struct bhi_device_memory *device; /* owned; NULL: host memory */
+    struct bh_buffer *place;          /* lock; referenced; NULL: it has not moved (move.h) */
+    struct bh_buffer *owner;          /* lock; whose place it is; NULL: nobody's */
     uint64_t id;
     uint64_t size;
     uint64_t mapped; /* bytes of the mapping */
@@ -118,5 +121,8 @@ struct bh_buffer *bhi_buffer_adopt(bh_context *context, int fd, uint64_t size, v
 /* Returns how much of a worker's address space the buffer takes while it is attached. */
 uint64_t bhi_buffer_attached_bytes(const struct bh_buffer *buffer);
 void bhi_buffer_unref_locked(struct bh_buffer *buffer); /* lock held */
+/* Its content has moved: gives its memory back, at once or when the last submission that uses it
+ * has ended. Lock held. */
+void bhi_buffer_leave(struct bh_buffer *buffer);
 
 #endif

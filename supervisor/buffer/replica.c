@@ -1,5 +1,4 @@
 #include "supervisor/buffer/replica.h"
-#include "ipc/layers.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/stream/stream.h"
 
@@ -36,20 +35,15 @@ void bhi_replicas_init(bh_context *context) {
     context->drop_replicas = drop_all;
 }
 
-bool bhi_replica_on_device(const struct bh_stream *stream) {
-    const struct bhi_stream_device *device = &stream->runs_on;
-    return device->known && (device->is_cpu || (device->features & BHI_FEATURE_MEMORY_EXPORT));
-}
-
 /* Its memory is where |stream| runs, or in the host, where that is the best there is. */
 static bool suits(const struct bhi_replica *replica, const struct bh_stream *stream) {
     if (strcmp(replica->stream->tenant, stream->tenant) != 0) {
         return false;
     }
     if (!replica->copy->device) {
-        return !bhi_replica_on_device(stream);
+        return !bhi_stream_shares_memory(stream);
     }
-    return bhi_replica_on_device(stream) &&
+    return bhi_stream_shares_memory(stream) &&
            memcmp(replica->stream->runs_on.uuid, stream->runs_on.uuid,
                   sizeof stream->runs_on.uuid) == 0;
 }
@@ -74,7 +68,8 @@ struct bh_buffer *bhi_replica_find(const struct bh_stream *stream, struct bh_buf
 
 void bhi_replica_keep(struct bh_stream *stream, struct bh_buffer *of, uint64_t version,
                       struct bh_buffer *copy) {
-    if (!bhi_handle_live(&stream->handle) || !bhi_handle_live(&of->handle) ||
+    const struct bh_buffer *named = of->owner ? of->owner : of;
+    if (!bhi_handle_live(&stream->handle) || !bhi_handle_live(&named->handle) ||
         of->device->version != version) {
         return;
     }

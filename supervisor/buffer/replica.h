@@ -2,6 +2,8 @@
  * those of another tenant, which could write it, and those on another device. A command names the
  * buffer; the submission binds the replica.
  *
+ * They are in host memory where a stream has no device memory that a worker can share.
+ *
  * The context keeps one for each buffer, tenant and device, of the newest version that was read
  * there. It is dropped when the buffer is written or gone, when the stream that it was made for is
  * released, and when its memory is needed. A submission that uses it keeps it until it has ended.
@@ -22,11 +24,7 @@ struct bhi_replica {
 };
 
 void bhi_replicas_init(bh_context *context);
-/* Returns true if replicas for |stream| are in memory of its device: the device is known, and its
- * memory can be shared between processes. Otherwise they are in host memory. Lock held. */
-bool bhi_replica_on_device(const struct bh_stream *stream);
-/* Returns the replica that a submission of |stream| reads instead of |of|; NULL: it must be made.
- * Lock held. */
+/* What a submission of |stream| reads instead of |of|; NULL: it has to be made. Lock held. */
 struct bh_buffer *bhi_replica_find(const struct bh_stream *stream, struct bh_buffer *of);
 /* Keeps |copy|, of |version|, for later submissions. Does nothing if |of| has a newer version, if
  * it or |stream| was released, or if out of memory. The caller keeps its reference. Lock held. */

@@ -1,7 +1,7 @@
 #include "supervisor/event/access.h"
 #include "base/detail.h"
 #include "base/futex.h"
-#include "supervisor/buffer/buffer.h"
+#include "supervisor/buffer/move.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/event/event.h"
 
@@ -14,14 +14,15 @@ bh_status bhi_buffer_acquire(struct bh_buffer *buffer, enum bhi_host_access acce
     }
     for (;;) {
         bhi_context_lock(context);
-        struct bh_event *pending = bhi_content_obstacle(&buffer->content, host_writes);
+        struct bh_buffer *place = bhi_buffer_place(buffer);
+        struct bh_event *pending = bhi_content_obstacle(&place->content, host_writes);
         if (!pending) {
             bh_status status = BH_OK;
-            buffer->changeable |= host_writes; /* for good: there is no unmap */
+            place->changeable |= host_writes; /* for good: there is no unmap */
             if (access == BHI_HOST_DISCARD) {
-                bhi_content_clean(&buffer->content);
+                bhi_content_clean(&place->content);
             }
-            const struct bh_event *poison = bhi_content_poison(&buffer->content);
+            const struct bh_event *poison = bhi_content_poison(&place->content);
             if (poison && access != BHI_HOST_REPLACE) {
                 status = bhi_event_report(poison, detail, what, "the content is poisoned by event");
             }

@@ -1,4 +1,5 @@
 #include "base/text.h"
+#include "ipc/layers.h"
 #include "ipc/wire.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/worker_proc.h"
@@ -44,6 +45,11 @@ BH_API bh_status bh_stream_device(bh_stream *stream, char out_selector[48]) {
     return BH_OK;
 }
 
+bool bhi_stream_shares_memory(const struct bh_stream *stream) {
+    const struct bhi_stream_device *device = &stream->runs_on;
+    return device->known && (device->is_cpu || (device->features & BHI_FEATURE_MEMORY_EXPORT));
+}
+
 enum bhi_may_use bhi_stream_may_use(struct bh_stream *stream, struct bh_stream *home, bool writes,
                                     char *why, size_t size) {
     if (home == stream) {
@@ -56,7 +62,9 @@ enum bhi_may_use bhi_stream_may_use(struct bh_stream *stream, struct bh_stream *
                  "the buffer is in the memory of device %s (stream %s), and stream %s runs on %s: "
                  "copy it through host memory",
                  there->name, home->core.name, stream->core.name, here->name);
-        return writes ? BHI_USE_NO : BHI_USE_REPLICA;
+        return !writes                                           ? BHI_USE_REPLICA
+               : same_tenant && bhi_stream_shares_memory(stream) ? BHI_USE_MOVED
+                                                                 : BHI_USE_NO;
     }
     if (same_tenant || (there->is_cpu && !writes)) {
         return BHI_USE_IT;

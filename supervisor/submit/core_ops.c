@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
@@ -181,6 +182,9 @@ static bool is_elsewhere(const struct bhi_submission *submission, struct bhi_out
             out->executed = BH_EXECUTED_NO;
             out->ended_ns = bhi_now_ns();
             out->message = stream->context->refusal;
+            const size_t used = strlen(stream->context->refusal);
+            snprintf(stream->context->refusal + used, sizeof stream->context->refusal - used,
+                     "; that was not known when it was submitted: bh_stream_wait_ready tells");
             return true;
         }
     }

@@ -5,6 +5,7 @@
 #include "base/detail.h"
 #include "ipc/commands.h"
 #include "supervisor/buffer/buffer.h"
+#include "supervisor/buffer/move.h"
 #include "supervisor/buffer/replica.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/payload.h"
@@ -127,23 +128,38 @@ static bh_status find_access(struct bhi_encoder *encoder, const struct bh_kernel
     return BH_OK;
 }
 
-/* The replica of |of|; NULL: it is wanted now. */
-static struct bh_buffer *replica(struct bhi_encoder *encoder, const struct bh_stream *stream,
-                                 struct bh_buffer *of) {
-    struct bhi_replicas *replicas = encoder->replicas;
+/* What the submission has had made of |of|, of the present version: |to_move|, to be moved to. */
+static struct bh_buffer *find_made(const struct bhi_replicas *replicas, const struct bh_buffer *of,
+                                   bool to_move) {
     for (uint32_t i = 0; i < replicas->count; i++) {
-        if (replicas->made[i].of == of) {
-            return replicas->made[i].copy;
+        const struct bhi_made_replica *made = &replicas->made[i];
+        if (made->of == of && !made->mover == !to_move &&
+            (!to_move || made->version == of->device->version)) {
+            return made->copy;
         }
     }
-    struct bh_buffer *found = bhi_replica_find(stream, of);
+    return NULL;
+}
+
+/* The replica of |of|; NULL: it is wanted now. |mover|: whose content moves there; NULL: it is
+ * read. What moves there is read there, too. */
+static struct bh_buffer *replica(struct bhi_encoder *encoder, const struct bh_stream *stream,
+                                 struct bh_buffer *of, struct bh_buffer *mover) {
+    struct bhi_replicas *replicas = encoder->replicas;
+    struct bh_buffer *found = find_made(replicas, of, true);
+    if (!found && !mover) {
+        found = find_made(replicas, of, false);
+        found = found ? found : bhi_replica_find(stream, of);
+    }
     if (!found) {
+        bhi_buffer_ref(of);
         replicas->wanted = of;
+        replicas->mover = mover;
     }
     return found;
 }
 
-/* What the submission uses for |*buffer|: itself, or a replica, as far as it is device memory
+/* What the submission uses for |*buffer|: its place, or a replica, as far as it is device memory
  * (D4). BH_UNAVAILABLE, with the encoder's replicas.wanted: that has to be made first. */
 static bh_status check_memory(struct bhi_encoder *encoder, struct bh_buffer **buffer, bool writes,
                               const char *what) {
@@ -152,6 +168,8 @@ static bh_status check_memory(struct bhi_encoder *encoder, struct bh_buffer **bu
     }
     char why[256];
     struct bh_stream *stream = bhi_stream_of(encoder->payload->submission.stream);
+    struct bh_buffer *named = *buffer, *mover = NULL;
+    *buffer = bhi_buffer_place(named);
     switch (bhi_stream_may_use(stream, (*buffer)->device->stream, writes, why, sizeof why)) {
     case BHI_USE_IT:
         return BH_OK;
@@ -159,8 +177,11 @@ static bh_status check_memory(struct bhi_encoder *encoder, struct bh_buffer **bu
         return REFUSE(encoder, "%s: %s", what, why);
     case BHI_USE_REPLICA:
         break;
+    case BHI_USE_MOVED:
+        mover = named;
+        break;
     }
-    struct bh_buffer *copy = replica(encoder, stream, *buffer);
+    struct bh_buffer *copy = replica(encoder, stream, *buffer, mover);
     if (!copy) {
         return BH_UNAVAILABLE;
     }
@@ -400,14 +421,13 @@ static bh_status add_fill(struct bhi_encoder *encoder, const bh_command *command
     }
     *fill = (struct bhi_cmd_fill){
         .header = {.type = BHI_CMD_FILL, .size = sizeof *fill},
-        .dst = command->dst->id,
+        .dst = dst->id,
         .dst_offset = command->dst_offset,
         .bytes = size,
         .value = command->fill_value,
     };
-    bool whole = size == command->dst->size;
-    return bhi_encode_use(encoder->payload, command->dst, false, true, whole) ? BH_OK
-                                                                              : no_memory(encoder);
+    bool whole = size == dst->size;
+    return bhi_encode_use(encoder->payload, dst, false, true, whole) ? BH_OK : no_memory(encoder);
 }
 
 bh_status bhi_encode_prepare(struct bhi_encoder *encoder, struct bh_kernel *kernel) {

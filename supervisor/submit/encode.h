@@ -14,12 +14,16 @@ struct bhi_payload;
 
 /* A replica that was made for the submission (supervisor/buffer/replica.h). */
 struct bhi_made_replica {
-    struct bh_buffer *of, *copy; /* |copy|: referenced */
+    struct bh_buffer *of, *copy; /* both referenced */
+    uint64_t version;            /* of |of|, which |copy| has */
+    struct bh_buffer *mover; /* whose content moves there with the submission; NULL: it is read */
 };
 
 /* What a submission reads instead of buffers that its stream cannot use (D4). */
 struct bhi_replicas {
-    struct bh_buffer *wanted; /* needs a replica: make it, and encode again; NULL: none */
+    struct bh_buffer *wanted; /* NULL, or what one has to be made of: then it is encoded once more;
+                                 referenced */
+    struct bh_buffer *mover;  /* of that one; NULL: it is to be read */
     struct bhi_made_replica *made;
     uint32_t count, capacity;
 };

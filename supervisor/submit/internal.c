@@ -1,7 +1,7 @@
 #include "supervisor/submit/internal.h"
 #include "base/detail.h"
 #include "ipc/commands.h"
-#include "supervisor/buffer/buffer.h"
+#include "supervisor/buffer/move.h"
 #include "supervisor/context/payload.h"
 #include "supervisor/file/file.h"
 #include "supervisor/stream/stream.h"
@@ -59,6 +59,9 @@ bh_status bhi_internal_submit_copy(struct bh_stream *stream, const struct bhi_in
     payload->submission.failure_reported = true;
     const bool whole = copy->replaces_content || copy->bytes == copy->dst->size;
     bh_status status = bhi_payload_enter(payload, copy->call, detail);
+    if (status == BH_OK && copy->named && bhi_buffer_place(copy->named) != copy->dst) {
+        status = bhi_fail(detail, BH_UNAVAILABLE, 0, "%s: the buffer has moved", copy->call);
+    }
     if (status == BH_OK && (!bhi_encode_use(payload, copy->src, true, false, false) ||
                             !bhi_encode_use(payload, copy->dst, copy->reads_target, true,
                                             whole && !copy->reads_target))) {

@@ -32,12 +32,13 @@ struct bhi_internal_copy {
     const char *call; /* for the detail */
     struct bh_buffer *src, *dst;
     uint64_t src_offset, dst_offset, bytes;
-    bool replaces_content;  /* |dst| is CLEAN afterwards, although not all of it is overwritten */
-    bool reads_target;      /* |dst| is read, too: if it is poisoned, so is this */
-    struct bh_event *after; /* waited for, whose poison flows; NULL: none */
+    bool replaces_content;   /* |dst| is CLEAN afterwards, although not all of it is overwritten */
+    bool reads_target;       /* |dst| is read, too: if it is poisoned, so is this */
+    struct bh_event *after;  /* waited for, whose poison flows; NULL: none */
+    struct bh_buffer *named; /* |dst| is to be its place (buffer/move.h); NULL: any buffer */
 };
 
-/* *out_event is referenced. */
+/* *out_event is referenced. BH_UNAVAILABLE, and nothing is queued: |named| has moved. */
 bh_status bhi_internal_submit_copy(struct bh_stream *stream, const struct bhi_internal_copy *copy,
                                    struct bh_event **out_event, bh_detail *detail);
 /* READY when everything before it on the stream has ended. */

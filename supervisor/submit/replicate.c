@@ -4,6 +4,7 @@
 #include "supervisor/buffer/replica.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/stream/stream.h"
+#include "supervisor/submit/encode.h"
 #include "supervisor/submit/internal.h"
 #include "supervisor/submit/transfer.h"
 
@@ -74,18 +75,34 @@ static bh_status fill(struct bh_stream *stream, struct bh_buffer *of, struct bh_
     return status;
 }
 
-bh_status bhi_replicate(struct bh_stream *stream, struct bh_buffer *of, const char *call,
-                        struct bh_buffer **out_copy, bh_detail *detail) {
+/* One that |stream| reads may as well be written, once the buffer has moved there. */
+static bool find_one(struct bh_stream *stream, struct bhi_made_replica *made) {
+    bhi_context_lock(stream->context);
+    struct bh_buffer *found = bhi_replica_find(stream, made->of);
+    const bool is_one = found && found != made->of && found->device;
+    if (is_one) {
+        bhi_buffer_ref(found);
+        made->copy = found;
+        made->version = made->of->device->version;
+    }
+    bhi_context_unlock(stream->context);
+    return is_one;
+}
+
+bh_status bhi_replicate(struct bh_stream *stream, struct bhi_made_replica *made, const char *call,
+                        bh_detail *detail) {
     bh_context *context = stream->context;
+    if (made->mover && find_one(stream, made)) {
+        return BH_OK;
+    }
     bhi_context_lock(context);
-    const bool on_device = bhi_replica_on_device(stream);
+    const bool on_device = bhi_stream_shares_memory(stream);
     bhi_context_unlock(context);
-    struct bh_buffer *copy = NULL;
-    uint64_t version = 0;
+    struct bh_buffer *of = made->of, *copy = NULL;
     bh_status status = on_device ? bhi_buffer_make_device(stream, of->size, call, &copy, detail)
                                  : bhi_buffer_make(context, of->size, call, &copy, detail);
     if (status == BH_OK) {
-        status = fill(stream, of, copy, &version, call, detail);
+        status = fill(stream, of, copy, &made->version, call, detail);
     }
     if (status != BH_OK) {
         bh_buffer_release(copy);
@@ -93,8 +110,8 @@ bh_status bhi_replicate(struct bh_stream *stream, struct bh_buffer *of, const ch
     }
     bhi_context_lock(context);
     bhi_handle_drop(&copy->handle); /* the reference stays: nobody calls this one his own */
-    bhi_replica_keep(stream, of, version, copy);
+    bhi_replica_keep(stream, of, made->version, copy);
     bhi_context_pump_unlock(context);
-    *out_copy = copy;
+    made->copy = copy;
     return BH_OK;
 }

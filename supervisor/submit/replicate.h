@@ -4,10 +4,13 @@
 
 #include <bulkhead/bulkhead.h>
 
-/* Makes a replica of |of| for |stream| and keeps it: the copies are queued, on the stream of |of|
- * and on |stream|, and are ordered as any others. *out_copy is referenced, and charged to |stream|;
- * Returns BH_OUT_OF_DEVICE_MEMORY if its limit does not allow that. No lock. */
-bh_status bhi_replicate(struct bh_stream *stream, struct bh_buffer *of, const char *call,
-                        struct bh_buffer **out_copy, bh_detail *detail);
+struct bhi_made_replica;
+
+/* Makes a replica of |made|->of for |stream| and keeps it: the copies are queued, on the stream of
+ * |of| and on |stream|, and are ordered as any others. To be moved to, one that is there will do.
+ * made->copy is referenced, and charged to |stream|; BH_OUT_OF_DEVICE_MEMORY: its limit does not
+ * let it be. Sets made->version. No lock. */
+bh_status bhi_replicate(struct bh_stream *stream, struct bhi_made_replica *made, const char *call,
+                        bh_detail *detail);
 
 #endif

@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "base/detail.h"
 #include "ipc/commands.h"
-#include "supervisor/buffer/buffer.h"
+#include "supervisor/buffer/move.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/payload.h"
 #include "supervisor/context/pump.h"
@@ -21,6 +21,7 @@
 #include <string.h>
 
 #define FIRST_CAPACITY 512u /* bytes of a record */
+#define MOST_TRIES     8u   /* to move a buffer that others write meanwhile */
 
 static bh_status check_info(const bh_stream *stream, const bh_submit_info *info,
                             bh_detail *detail) {
@@ -54,6 +55,17 @@ static bh_status check_info(const bh_stream *stream, const bh_submit_info *info,
         }
     }
     return BH_OK;
+}
+
+/* The submission is going to be queued: what it writes on its device moves there. Lock held. */
+static void move(const struct bhi_replicas *replicas) {
+    for (uint32_t i = 0; i < replicas->count; i++) {
+        const struct bhi_made_replica *made = &replicas->made[i];
+        if (made->mover && bhi_buffer_place(made->mover) == made->of &&
+            made->version == made->of->device->version) {
+            bhi_buffer_move(made->mover, made->copy);
+        }
+    }
 }
 
 /* |prepare|: instead of info's commands, compile this kernel. |many|: see struct bhi_encoder. Not
@@ -96,21 +108,39 @@ static bh_status submit_once(const char *call, bool many, bh_stream *stream,
     }
     submission->trusted = payload->kernel_count > 0 && !submission->abortable;
     submission->apart = info->alone ? BHI_APART_ALL : BHI_APART_NOT;
+    if (status == BH_OK) {
+        move(replicas);
+    }
     return bhi_payload_finish(payload, status, info->waits, info->wait_count, 1, call, out_event,
                               detail);
 }
 
 static bh_status make_wanted(struct bh_stream *stream, struct bhi_replicas *replicas,
                              const char *call, bh_detail *detail) {
-    struct bhi_made_replica made = {.of = replicas->wanted};
+    struct bhi_made_replica made = {.of = replicas->wanted, .mover = replicas->mover};
+    uint32_t outdated = 0;
     replicas->wanted = NULL;
-    if (!BHI_ARRAY_RESERVE(replicas->made, replicas->capacity, replicas->count + 1)) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+    bh_status status = BH_OK;
+    for (uint32_t i = 0; made.mover && i < replicas->count; i++) {
+        outdated += replicas->made[i].mover == made.mover;
     }
-    bh_status status = bhi_replicate(stream, made.of, call, &made.copy, detail);
+    if (outdated == MOST_TRIES) {
+        status = bhi_fail(detail, BH_UNAVAILABLE, 0,
+                          "%s: a buffer could not move to the device of stream %s: other streams "
+                          "write it all the time",
+                          call, stream->core.name);
+    } else if (!BHI_ARRAY_RESERVE(replicas->made, replicas->capacity, replicas->count + 1)) {
+        status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+    } else {
+        status = bhi_replicate(stream, &made, call, detail);
+    }
     if (status == BH_OK) {
         replicas->made[replicas->count++] = made;
+        return BH_OK;
     }
+    bhi_context_lock(stream->context);
+    bhi_buffer_unref_locked(made.of);
+    bhi_context_pump_unlock(stream->context);
     return status;
 }
 
@@ -125,6 +155,7 @@ static bh_status submit(const char *call, bool many, bh_stream *stream, const bh
         bhi_context_lock(stream->context);
         for (uint32_t i = 0; i < replicas.count; i++) {
             bhi_buffer_unref_locked(replicas.made[i].copy);
+            bhi_buffer_unref_locked(replicas.made[i].of);
         }
         bhi_context_pump_unlock(stream->context);
     }

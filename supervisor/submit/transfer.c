@@ -1,7 +1,7 @@
 #include "supervisor/submit/transfer.h"
 #include "base/detail.h"
 #include "base/futex.h"
-#include "supervisor/buffer/buffer.h"
+#include "supervisor/buffer/move.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/event/access.h"
 #include "supervisor/event/event.h"
@@ -17,9 +17,9 @@ struct piece {
     uint64_t begin, bytes;
 };
 
-static bh_status start(const struct bhi_transfer *t, struct piece *piece, uint64_t begin,
-                       bh_detail *detail) {
-    struct bh_stream *home = t->buffer->device->stream;
+static bh_status start(const struct bhi_transfer *t, struct bh_buffer *place, struct piece *piece,
+                       uint64_t begin, bh_detail *detail) {
+    struct bh_stream *home = place->device->stream;
     const uint64_t rest = t->size - begin;
     piece->begin = begin;
     piece->bytes = rest < BHI_PIECE_BYTES ? rest : BHI_PIECE_BYTES;
@@ -34,12 +34,13 @@ static bh_status start(const struct bhi_transfer *t, struct piece *piece, uint64
     if (t->writes) {
         memcpy(piece->staging->pointer, t->bytes + begin, piece->bytes);
         copy.src = piece->staging;
-        copy.dst = t->buffer;
+        copy.dst = place;
+        copy.named = t->buffer;
         copy.dst_offset = t->offset + begin;
         /* The first piece stands for all of them: the old content no longer counts. */
         copy.replaces_content = begin == 0 && t->size == t->buffer->size;
     } else {
-        copy.src = t->buffer;
+        copy.src = place;
         copy.src_offset = t->offset + begin;
         copy.dst = piece->staging;
     }
@@ -81,7 +82,31 @@ static void let_go(bh_context *context, struct piece *piece) {
     bh_buffer_release(piece->staging); /* a copy that still runs keeps it */
 }
 
+static void drop_place(struct bh_buffer *place) {
+    bh_context *context = place->context;
+    bhi_context_lock(context);
+    bhi_buffer_unref_locked(place);
+    bhi_context_pump_unlock(context);
+}
+
+/* What was written before the buffer moved has moved with it. What is read is the content from
+ * before. */
+static bh_status start_there(const struct bhi_transfer *t, struct bh_buffer **place,
+                             struct piece *piece, uint64_t begin, bh_detail *detail) {
+    for (;;) {
+        const bh_status status = start(t, *place, piece, begin, detail);
+        struct bh_buffer *now = bhi_buffer_take_place(t->buffer);
+        const bool again = status == BH_UNAVAILABLE && t->writes && now != *place;
+        drop_place(again ? *place : now);
+        if (!again) {
+            return status;
+        }
+        *place = now;
+    }
+}
+
 bh_status bhi_transfer(const struct bhi_transfer *t, uint64_t deadline_ns, bh_detail *detail) {
+    struct bh_buffer *place = bhi_buffer_take_place(t->buffer);
     struct piece pieces[2] = {{0}};
     bh_status status = BH_OK;
     uint64_t begun = 0, ended = 0;
@@ -92,13 +117,14 @@ bh_status bhi_transfer(const struct bhi_transfer *t, uint64_t deadline_ns, bh_de
             status = finish(t, piece, deadline_ns, detail);
         }
         if (status == BH_OK && begun < t->size) {
-            status = start(t, piece, begun, detail);
+            status = start_there(t, &place, piece, begun, detail);
             begun += status == BH_OK ? piece->bytes : 0;
         }
     }
     for (int i = 0; i < 2; i++) {
         let_go(t->buffer->context, &pieces[i]);
     }
+    drop_place(place);
     return status;
 }
 
@@ -172,7 +198,9 @@ static bh_status write_device(struct bh_buffer *buffer, uint64_t offset, const v
     bh_status status = bhi_buffer_acquire(buffer, whole ? BHI_HOST_REPLACE : BHI_HOST_WRITE,
                                           deadline_ns, call, detail);
     if (status == BH_OK && size) {
-        status = await_turn(buffer->device->stream, deadline_ns, call, detail);
+        struct bh_buffer *place = bhi_buffer_take_place(buffer);
+        status = await_turn(place->device->stream, deadline_ns, call, detail);
+        drop_place(place);
     }
     if (status != BH_OK || !size) {
         return status;

@@ -10,8 +10,8 @@
 #define BHI_PIECE_BYTES (16ull << 20)
 
 struct bhi_transfer {
-    const char *call; /* for the detail */
-    struct bh_buffer *buffer;
+    const char *call;         /* for the detail */
+    struct bh_buffer *buffer; /* what is written follows it where it moves (buffer/move.h) */
     uint64_t offset;
     uint64_t size;  /* not 0 */
     uint8_t *bytes; /* of the host */

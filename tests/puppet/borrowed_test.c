@@ -6,12 +6,17 @@
 
 #include <stdio.h>
 
-static void runs_on(bh_stream *stream, const char *name) {
+/* |shares|: its memory can be shared between processes. */
+static void runs_on_one_that(bool shares, bh_stream *stream, const char *name) {
     bhi_context_lock(stream->context);
-    stream->runs_on = (struct bhi_stream_device){.known = true, .is_cpu = true};
+    stream->runs_on = (struct bhi_stream_device){.known = true, .is_cpu = shares};
     stream->runs_on.uuid[0] = (uint8_t)name[0];
     snprintf(stream->runs_on.name, sizeof stream->runs_on.name, "%s", name);
     bhi_context_unlock(stream->context);
+}
+
+static void runs_on(bh_stream *stream, const char *name) {
+    runs_on_one_that(true, stream, name);
 }
 
 struct scene {
@@ -51,7 +56,7 @@ static bh_status fill(struct scene *s, bh_event **out_event, bh_detail *detail) 
 static void refused_when_it_is_submitted(void) {
     struct scene s = set_up();
     bh_detail detail;
-    runs_on(s.other, "two");
+    runs_on_one_that(false, s.other, "two"); /* there is nowhere to move it to */
     BHT_EQ(fill(&s, NULL, &detail), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message, "memory of device one");
     BHT_STR_HAS(detail.message, "stream other runs on two");
@@ -107,11 +112,34 @@ static void read_through_a_copy(void) {
     tear_down(&s);
 }
 
+/* It moves to the device where it is written, with the submission (tests/fault/moves.c). */
+static void moves_when_it_is_written(void) {
+    struct scene s = set_up();
+    runs_on(s.other, "two");
+    bh_event *event = NULL;
+    BHT_EQ(fill(&s, &event, NULL), BH_OK);
+    bhi_context_lock(s.p.context);
+    BHT_TRUE(s.buffer->place && s.buffer->place->device->stream == s.other);
+    BHT_TRUE(s.p.stream->device_memory >= 64); /* the copy still needs it */
+    BHT_EQ(s.other->device_memory, s.p.stream->device_memory);
+    bhi_context_unlock(s.p.context);
+    BHT_EQ(bh_event_cancel(event), BH_OK);
+    BHT_EQ(bh_stream_cancel(s.other), BH_OK);
+    BHT_EQ(bh_stream_cancel(s.p.stream), BH_OK);
+    bhi_context_lock(s.p.context);
+    BHT_EQ(s.p.stream->device_memory, 0);
+    BHT_EQ(s.buffer->device->state, BHI_DEVICE_LEFT);
+    bhi_context_unlock(s.p.context);
+    bh_event_release(event);
+    tear_down(&s);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(refused_when_it_is_submitted),
         BHT_TEST(refused_when_its_turn_comes),
         BHT_TEST(read_through_a_copy),
+        BHT_TEST(moves_when_it_is_written),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

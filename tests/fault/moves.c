@@ -1,0 +1,499 @@
+/* Moves (supervisor/buffer/move.h): a buffer in device memory that is written on another device
+ * (D4). The driver has two devices, and computes with lavapipe on both (tests/system/fake_pair.c).
+ * Each test runs twice: as it is, with host memory underneath (D7), and where the devices pose as
+ * GPUs, whose memory workers make and import. */
+#include "../system/device_scene.h"
+#include "../system/fake_driver.h"
+#include "redirect.h"
+#include "scene.h"
+#include "supervisor/buffer/move.h"
+#include "supervisor/stream/stream.h"
+#include "supervisor/worker/worker_proc.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIB (1024ull * 1024)
+
+struct pair {
+    bh_context *context;
+    bh_stream *a, *b; /* on the first device, on the second; of one tenant */
+    bh_buffer *buffer;
+};
+
+static bh_stream *stream_on(bh_context *context, const char *name, const char *device,
+                            const char *tenant, uint64_t limit) {
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    options.name = name;
+    options.device = device;
+    options.tenant = tenant;
+    options.device_memory = limit;
+    options.deadline_ns = FX_SECONDS;
+    bh_stream *stream = NULL;
+    BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
+    fx_ready(stream);
+    return stream;
+}
+
+/* |faults| beside the posing; |limit|: of |b|. */
+static struct pair open_pair(bool posing, uint64_t size, uint64_t limit, const char *faults) {
+    char all[256];
+    snprintf(all, sizeof all, "%s%s%s", posing ? "*:poses_as_gpu:*=fail" : "",
+             posing && faults ? "," : "", faults ? faults : "");
+    fake_driver_install(BHT_FAKE_PAIR);
+    bh_context_options options = fx_options();
+    options.spares = 0;
+    struct pair p = {.context = fx_context_with(options, *all ? all : NULL)};
+    p.a = stream_on(p.context, "a", "0", NULL, 0);
+    p.b = stream_on(p.context, "b", "1", NULL, limit);
+    p.buffer = device_buffer(p.context, p.a, size, BH_MEMORY_DEVICE);
+    return p;
+}
+
+static void close_pair(struct pair *p) {
+    bh_buffer_release(p->buffer);
+    bh_stream_release(p->a);
+    bh_stream_release(p->b);
+    BHT_EQ(bh_context_destroy(p->context), BH_OK);
+    fake_driver_remove();
+}
+
+static uint64_t in_use(bh_stream *stream) {
+    bhi_context_lock(stream->context);
+    const uint64_t bytes = stream->device_memory;
+    bhi_context_unlock(stream->context);
+    return bytes;
+}
+
+/* What its worker has been given so far, copies of the library among it. */
+static uint64_t given(bh_stream *stream) {
+    bhi_context_lock(stream->context);
+    const uint64_t count = stream->core.worker ? stream->core.worker->published : 0;
+    bhi_context_unlock(stream->context);
+    return count;
+}
+
+static bh_status fill_to(bh_stream *stream, bh_buffer *buffer, uint64_t word, uint32_t value,
+                         bh_event **out_event, bh_detail *detail) {
+    const bh_command command = {.type = BH_COMMAND_FILL,
+                                .dst = buffer,
+                                .dst_offset = 4 * word,
+                                .size = 4,
+                                .fill_value = value};
+    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    return bh_submit(stream, &info, out_event, detail);
+}
+
+static bh_event *fill(bh_stream *stream, bh_buffer *buffer, uint64_t word, uint32_t value) {
+    bh_event *event = NULL;
+    bh_detail detail = {0};
+    if (fill_to(stream, buffer, word, value, &event, &detail) != BH_OK) {
+        BHT_FAIL("bh_submit: %s", detail.message);
+    }
+    return event;
+}
+
+/* Reads 4 bytes into |host|, and then writes them. */
+static bh_status read_and_fill_to(bh_stream *stream, bh_buffer *buffer, bh_buffer *host,
+                                  uint32_t value, bh_event **out_event, bh_detail *detail) {
+    const bh_command commands[] = {
+        {.type = BH_COMMAND_COPY, .src = buffer, .dst = host, .dst_offset = 128, .size = 4},
+        {.type = BH_COMMAND_FILL, .dst = buffer, .size = 4, .fill_value = value}};
+    const bh_submit_info info = {.commands = commands, .command_count = 2};
+    return bh_submit(stream, &info, out_event, detail);
+}
+
+static bh_event *read_and_fill(bh_stream *stream, bh_buffer *buffer, bh_buffer *host) {
+    bh_event *event = NULL;
+    BHT_EQ(read_and_fill_to(stream, buffer, host, 0, &event, NULL), BH_OK);
+    return event;
+}
+
+static void expect_read(bh_stream *stream, bh_buffer *buffer, const void *bytes, uint64_t size) {
+    bh_buffer *host = fx_buffer(stream->context, size);
+    device_expect_ready(device_copy(stream, buffer, host));
+    BHT_TRUE(memcmp(fx_mapped(host), bytes, size) == 0);
+    bh_buffer_release(host);
+}
+
+/* Written there, read back here and there, written here again: the content is whole, the number
+ * grows with each change, and the memory that it was in is given back. */
+static void content_moves(bool posing) {
+    const uint64_t size = 33 * MIB + 4; /* three pieces */
+    struct pair p = open_pair(posing, size, 0, NULL);
+    uint32_t *words = device_pattern(size, 1);
+    device_put(p.buffer, words, size);
+    const uint64_t charged = in_use(p.a), first = bh_buffer_version(p.buffer);
+    BHT_TRUE(charged >= size && in_use(p.b) == 0);
+    device_expect_ready(fill(p.b, p.buffer, 7, words[7] = 4711));
+    const uint64_t second = bh_buffer_version(p.buffer);
+    BHT_TRUE(second > first);
+    WAIT_UNTIL(in_use(p.a) == 0, 20000);
+    BHT_EQ(in_use(p.b), charged);
+    BHT_EQ(bh_buffer_memory(p.buffer), BH_MEMORY_DEVICE);
+    device_expect(p.buffer, words, size);
+    expect_read(p.b, p.buffer, words, size);
+    expect_read(p.a, p.buffer, words, size); /* a copy of it */
+    BHT_EQ(bh_buffer_version(p.buffer), second);
+    device_put(p.buffer, words, 16); /* the host's writes follow it */
+    BHT_EQ(in_use(p.b), charged);
+    BHT_EQ(in_use(p.a), 0);
+    device_expect_ready(fill(p.a, p.buffer, 8, words[8] = 4712));
+    WAIT_UNTIL(in_use(p.b) == 0, 20000);
+    BHT_EQ(in_use(p.a), charged);
+    BHT_TRUE(bh_buffer_version(p.buffer) > second);
+    device_expect(p.buffer, words, size);
+    free(words);
+    close_pair(&p);
+}
+
+/* Of each version. Who reads there and then writes there has one made. */
+static void one_copy_of_each_version(bool posing) {
+    struct pair p = open_pair(posing, 256, 0, NULL);
+    uint32_t *words = device_pattern(256, 1);
+    device_put(p.buffer, words, 256);
+    uint64_t before = given(p.a);
+    expect_read(p.b, p.buffer, words, 256);
+    expect_read(p.b, p.buffer, words, 256);
+    BHT_EQ(given(p.a), before + 1);
+    const uint64_t charged = in_use(p.b);
+    device_expect_ready(fill(p.b, p.buffer, 0, words[0] = 1));
+    BHT_EQ(in_use(p.b), charged); /* the copy is where it lives now */
+    device_expect_ready(fill(p.b, p.buffer, 1, words[1] = 2));
+    expect_read(p.b, p.buffer, words, 256);
+    BHT_EQ(given(p.a), before + 1);
+    before = given(p.b);
+    expect_read(p.a, p.buffer, words, 256);
+    expect_read(p.a, p.buffer, words, 256);
+    device_expect_ready(fill(p.a, p.buffer, 2, words[2] = 3));
+    BHT_EQ(given(p.b), before + 1);
+    /* Read and written by the commands of one submission. */
+    bh_buffer *host = fx_buffer(p.context, 256);
+    const bh_command commands[] = {
+        {.type = BH_COMMAND_COPY, .src = p.buffer, .dst = host, .size = 128},
+        {.type = BH_COMMAND_FILL, .dst = p.buffer, .dst_offset = 12, .size = 4, .fill_value = 4},
+        {.type = BH_COMMAND_COPY, .src = p.buffer, .dst = host, .dst_offset = 128, .size = 128}};
+    const bh_submit_info info = {.commands = commands, .command_count = 3};
+    bh_event *event = NULL;
+    before = given(p.a);
+    BHT_EQ(bh_submit(p.b, &info, &event, NULL), BH_OK);
+    device_expect_ready(event);
+    BHT_EQ(given(p.a), before + 1);
+    const uint32_t *found = fx_mapped(host);
+    BHT_TRUE(memcmp(found, words, 128) == 0);
+    words[3] = 4;
+    BHT_TRUE(memcmp(found + 32, words, 128) == 0);
+    device_expect(p.buffer, words, 256);
+    bh_buffer_release(host);
+    free(words);
+    close_pair(&p);
+}
+
+/* In the order in which they were submitted, and nobody waits for any of it. */
+static void in_stream_order(bool posing) {
+    enum { ROUNDS = 20 };
+    struct pair p = open_pair(posing, 256, 0, NULL);
+    bh_kernel *gate = fx_kernel(p.context, "gate");
+    bh_buffer *data = fx_words(p.context, 64, 0);
+    uint32_t *words = device_pattern(256, 1);
+    device_put(p.buffer, words, 256);
+    volatile uint32_t *word = fx_pointer(data);
+    bh_event *gated = fx_gate(p.a, gate, data); /* all of it waits for |a| */
+    fx_await_gate(data);
+    bh_event *last = NULL;
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        bh_event_release(last);
+        last = fill(i % 2 ? p.a : p.b, p.buffer, i % 3, i);
+        words[i % 3] = i;
+    }
+    BHT_EQ(bh_event_query(last), BH_EVENT_PENDING);
+    fx_open(word);
+    fx_expect(last, BH_OK);
+    device_expect(p.buffer, words, 256);
+    WAIT_UNTIL(in_use(p.a) + in_use(p.b) <= 4096, 20000); /* one of them has it */
+    bh_event_release(last);
+    bh_event_release(gated);
+    bh_buffer_release(data);
+    bh_kernel_release(gate);
+    free(words);
+    close_pair(&p);
+}
+
+/* The worker that copies it down dies in mid-copy: who reads and writes it is poisoned, who writes
+ * a part of it is not, and so the buffer is poisoned until all of it is written (B5). */
+static void killed_in_mid_copy(bool posing) {
+    /* Its second submission is the copy; on a GPU the first one makes the memory. */
+    struct pair p = open_pair(posing, 256, 0, "1:submitted:2=stop");
+    uint32_t *words = device_pattern(256, 1);
+    device_put(p.buffer, words, 256);
+    bh_buffer *host = fx_buffer(p.context, 256);
+    bh_event *write = read_and_fill(p.b, p.buffer, host), *part = fill(p.b, p.buffer, 0, 1);
+    const pid_t stopped = fx_await_stopped();
+    BHT_EQ(stopped, bh_stream_worker_pid(p.a));
+    fx_kill(stopped, SIGKILL);
+    fx_expect(write, BH_WORKER_SIGNAL);
+    const bh_verdict verdict = fx_verdict(write);
+    BHT_EQ(verdict.executed, BH_EXECUTED_NO);
+    BHT_TRUE(verdict.hops > 0);
+    BHT_STR_EQ(verdict.device, "lavapipe:0");
+    uint32_t found[64];
+    BHT_EQ(bh_buffer_read(p.buffer, 0, found, 256, FX_SECONDS, NULL), BH_WORKER_SIGNAL);
+    fx_expect(part, BH_OK);
+    bh_event_release(part);
+    bh_event_release(write);
+    bh_buffer_release(host);
+    fx_expect_healthy(p.context, p.b);
+    device_put(p.buffer, words, 256);
+    device_expect(p.buffer, words, 256);
+    device_expect_ready(fill(p.a, p.buffer, 0, words[0] = 2));
+    device_expect(p.buffer, words, 256);
+    free(words);
+    close_pair(&p);
+}
+
+/* A copy that had not begun is made by the next worker (E13), and nobody is poisoned. */
+static void killed_before_the_copy(bool posing) {
+    struct pair p = open_pair(posing, 256, 0, NULL);
+    bh_kernel *gate = fx_kernel(p.context, "gate");
+    bh_buffer *data = fx_words(p.context, 64, 0);
+    uint32_t *words = device_pattern(256, 1);
+    device_put(p.buffer, words, 256);
+    bh_event *gated = fx_gate(p.a, gate, data);
+    fx_await_gate(data);
+    bh_event *write = fill(p.b, p.buffer, 0, words[0] = 1);
+    fx_kill(bh_stream_worker_pid(p.a), SIGKILL);
+    fx_expect(gated, BH_WORKER_SIGNAL);
+    fx_expect(write, BH_OK);
+    device_expect(p.buffer, words, 256);
+    /* It survives the death of the worker that has it now (D2). */
+    fx_kill(bh_stream_worker_pid(p.b), SIGKILL);
+    device_expect(p.buffer, words, 256);
+    bh_event_release(gated);
+    bh_event_release(write);
+    bh_buffer_release(data);
+    bh_kernel_release(gate);
+    free(words);
+    close_pair(&p);
+}
+
+/* Poison moves, too, with its origin; and all of it written there cleans it (B5). */
+static void poison_moves(bool posing) {
+    struct pair p = open_pair(posing, 256, 0, NULL);
+    bh_kernel *gate = fx_kernel(p.context, "gate");
+    bh_buffer *data = fx_words(p.context, 64, 0), *ones = fx_words(p.context, 64, 1);
+    bh_event *gated = fx_gate(p.a, gate, data);
+    fx_await_gate(data);
+    bh_event *lost = fill(p.a, p.buffer, 0, 1);
+    BHT_EQ(bh_event_cancel(lost), BH_OK);
+    bh_event *write = read_and_fill(p.b, p.buffer, data);
+    fx_expect(write, BH_CANCELLED);
+    BHT_EQ(fx_verdict(write).origin, fx_verdict(lost).event);
+    device_expect_ready(device_copy(p.b, ones, p.buffer));
+    device_expect(p.buffer, fx_mapped(ones), 256);
+    BHT_EQ(bh_event_cancel(gated), BH_OK);
+    bh_event_release(lost);
+    bh_event_release(write);
+    bh_event_release(gated);
+    bh_buffer_release(data);
+    bh_buffer_release(ones);
+    bh_kernel_release(gate);
+    close_pair(&p);
+}
+
+/* What is refused moves nothing: over the limit of who would write (D6), a bad command behind a
+ * good one, another tenant. */
+static void what_is_refused_moves_nothing(bool posing) {
+    struct pair p = open_pair(posing, 2 * MIB, MIB, NULL);
+    bh_stream *other = stream_on(p.context, "other", "1", "somebody else", 0);
+    uint32_t *words = device_pattern(2 * MIB, 1);
+    device_put(p.buffer, words, 2 * MIB);
+    const uint64_t charged = in_use(p.a), version = bh_buffer_version(p.buffer);
+    bh_detail detail;
+    BHT_EQ(fill_to(p.b, p.buffer, 0, 1, NULL, &detail), BH_OUT_OF_DEVICE_MEMORY);
+    BHT_STR_HAS(detail.message, "bh_submit: 2097152 bytes of device memory were asked for; stream "
+                                "b has 0 of its limit of 1048576 bytes");
+    BHT_EQ(fill_to(other, p.buffer, 0, 1, NULL, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "stream a");
+    bh_stream *wide = stream_on(p.context, "wide", "1", NULL, 0);
+    const bh_command commands[] = {{.type = BH_COMMAND_FILL, .dst = p.buffer, .size = 4},
+                                   {.type = BH_COMMAND_FILL, .dst = p.buffer, .size = 0}};
+    const bh_submit_info info = {.commands = commands, .command_count = 2};
+    BHT_EQ(bh_submit(wide, &info, NULL, &detail), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_buffer_version(p.buffer), version);
+    BHT_EQ(in_use(p.a), charged);
+    device_expect(p.buffer, words, 2 * MIB);
+    expect_read(p.a, p.buffer, words, 2 * MIB);
+    BHT_EQ(in_use(p.a), charged);
+    /* It is read from where it has moved to, by others, too. */
+    device_expect_ready(fill(wide, p.buffer, 0, words[0] = 1));
+    expect_read(other, p.buffer, words, 2 * MIB);
+    BHT_EQ(fill_to(other, p.buffer, 0, 1, NULL, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "stream wide");
+    bh_stream_release(wide); /* the buffer keeps it */
+    device_expect(p.buffer, words, 2 * MIB);
+    free(words);
+    bh_stream_release(other);
+    close_pair(&p);
+}
+
+/* The buffer, and the stream that it was made for, are released while copies are under way. */
+static void released_meanwhile(bool posing) {
+    struct pair p = open_pair(posing, 256, 0, NULL);
+    bh_kernel *gate = fx_kernel(p.context, "gate");
+    bh_buffer *data = fx_words(p.context, 64, 0), *host = fx_words(p.context, 64, 0);
+    uint32_t *words = device_pattern(256, 1);
+    device_put(p.buffer, words, 256);
+    volatile uint32_t *word = fx_pointer(data);
+    bh_event *gated = fx_gate(p.a, gate, data);
+    fx_await_gate(data);
+    bh_event_release(fill(p.b, p.buffer, 0, words[0] = 1));
+    bh_event *read = device_copy(p.b, p.buffer, host);
+    bh_buffer_release(p.buffer);
+    bh_stream_release(p.a);
+    p.buffer = NULL, p.a = NULL;
+    fx_open(word);
+    fx_expect(read, BH_OK);
+    BHT_TRUE(memcmp(fx_mapped(host), words, 256) == 0);
+    WAIT_UNTIL(in_use(p.b) == 0, 20000);
+    bh_event_release(read);
+    bh_event_release(gated);
+    bh_buffer_release(data);
+    bh_buffer_release(host);
+    bh_kernel_release(gate);
+    free(words);
+    close_pair(&p);
+}
+
+/* Each call that the submission makes fails once: it is refused and nothing has moved, or it ends as
+ * any other. */
+static void each_call_fails(bool posing) {
+    struct pair p = open_pair(posing, 256, 0, NULL);
+    uint32_t *words = device_pattern(256, 1);
+    device_put(p.buffer, words, 256);
+    bh_buffer *host = fx_buffer(p.context, 256);
+    unsigned fired = 0;
+    for (int kind = 0; kind < BHT_KINDS; kind++) {
+        bool met = true;
+        for (unsigned nth = 1; met; nth++) {
+            bh_detail detail = {0};
+            bh_event *event = NULL;
+            bhi_context_lock(p.context);
+            const bool on_a = bhi_buffer_place(p.buffer)->device->stream == p.a;
+            bhi_context_unlock(p.context);
+            bht_arm((struct bht_fault){.kind = kind, .nth = nth, .side = BHT_THIS_THREAD});
+            const bh_status status =
+                read_and_fill_to(on_a ? p.b : p.a, p.buffer, host, nth, &event, &detail);
+            met = bht_disarm();
+            fired += met;
+            bht_check_detail(status, &detail, bht_where());
+            if (status == BH_OK && bht_end(event, bht_where()) == BH_OK) {
+                words[0] = nth;
+            } else if (status == BH_OK) {
+                device_put(p.buffer, words, 256); /* it was poisoned */
+            }
+            device_expect(p.buffer, words, 256);
+        }
+    }
+    BHT_GE(fired, 20);
+    bh_buffer_release(host);
+    WAIT_UNTIL(in_use(p.a) + in_use(p.b) <= 4096, 20000);
+    free(words);
+    close_pair(&p);
+}
+
+/* The buffer outlives the context. */
+static void the_context_ends_first(bool posing) {
+    struct pair p = open_pair(posing, 256, 0, NULL);
+    device_expect_ready(fill(p.b, p.buffer, 0, 1));
+    bh_stream_release(p.a);
+    bh_stream_release(p.b);
+    BHT_EQ(bh_context_destroy(p.context), BH_OK);
+    uint32_t word;
+    BHT_EQ(bh_buffer_read(p.buffer, 0, &word, 4, FX_SECONDS, NULL), BH_CLOSED);
+    BHT_EQ(bh_buffer_memory(p.buffer), BH_MEMORY_DEVICE);
+    BHT_TRUE(bh_buffer_version(p.buffer) > 0);
+    bh_buffer_release(p.buffer);
+    fake_driver_remove();
+}
+
+struct hammer {
+    struct pair *p;
+    _Atomic bool stop;
+};
+
+static void *move_it(void *argument) {
+    struct hammer *hammer = argument;
+    for (uint32_t i = 0; !hammer->stop; i++) {
+        bh_event *event = fill(i % 2 ? hammer->p->a : hammer->p->b, hammer->p->buffer, 0, i);
+        fx_expect(event, BH_OK);
+        bh_event_release(event);
+    }
+    return NULL;
+}
+
+/* A write of the host in pieces, while the buffer moves to and fro: no piece is lost on the way. */
+static void host_writes_follow(bool posing) {
+    enum { ROUNDS = 4 };
+    const uint64_t size = 33 * MIB;
+    struct pair p = open_pair(posing, size, 0, NULL);
+    struct hammer hammer = {.p = &p};
+    pthread_t thread;
+    BHT_EQ(pthread_create(&thread, NULL, move_it, &hammer), 0);
+    uint32_t *words = NULL;
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        free(words);
+        words = device_pattern(size, i);
+        device_put(p.buffer, words, size);
+    }
+    hammer.stop = true;
+    pthread_join(thread, NULL);
+    uint32_t *found = malloc(size);
+    BHT_TRUE(found);
+    BHT_EQ(bh_buffer_read(p.buffer, 0, found, size, FX_SECONDS, NULL), BH_OK);
+    BHT_TRUE(memcmp(found + 1, words + 1, size - 4) == 0);
+    free(found);
+    free(words);
+    close_pair(&p);
+}
+
+#define BOTH(name)                                                                                 \
+    static void name##_host_memory(void) {                                                         \
+        name(false);                                                                               \
+    }                                                                                              \
+    static void name##_exported(void) {                                                            \
+        name(true);                                                                                \
+    }
+BOTH(content_moves)
+BOTH(one_copy_of_each_version)
+BOTH(in_stream_order)
+BOTH(killed_in_mid_copy)
+BOTH(killed_before_the_copy)
+BOTH(poison_moves)
+BOTH(what_is_refused_moves_nothing)
+BOTH(released_meanwhile)
+BOTH(host_writes_follow)
+BOTH(each_call_fails)
+BOTH(the_context_ends_first)
+
+#define TEST_BOTH(name) BHT_TEST(name##_host_memory), BHT_TEST(name##_exported)
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        TEST_BOTH(content_moves),
+        TEST_BOTH(one_copy_of_each_version),
+        TEST_BOTH(in_stream_order),
+        TEST_BOTH(killed_in_mid_copy),
+        TEST_BOTH(killed_before_the_copy),
+        TEST_BOTH(poison_moves),
+        TEST_BOTH(what_is_refused_moves_nothing),
+        TEST_BOTH(released_meanwhile),
+        TEST_BOTH(host_writes_follow),
+        TEST_BOTH(each_call_fails),
+        TEST_BOTH(the_context_ends_first),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}
