@@ -368,8 +368,8 @@ static void released_meanwhile(bool posing) {
     close_pair(&p);
 }
 
-/* Each call that the submission makes fails once: it is refused and nothing has moved, or it ends as
- * any other. */
+/* Each call that the submission makes fails once: it is refused and nothing has moved, or it ends
+ * as any other. */
 static void each_call_fails(bool posing) {
     struct pair p = open_pair(posing, 256, 0, NULL);
     uint32_t *words = device_pattern(256, 1);
