@@ -15,9 +15,9 @@ static const struct bhi_section run_sections[] = {
      "f64 i8 u8 i16 u16 i32 u32 i64 u64 bool. A bool is true or false: a byte in an array, a "
      "word in a constant.\n\n"
      "The type of an array must be the type that the kernel declares at the binding (see "
-     "bulkhead inspect). f32 stands for float, for vectors and matrices of float, and for arrays "
-     "and structs of nothing else. An array of f64 or i32 is refused there, and so is i32 for "
-     "uint. bool and 8-bit floats are given as 8-bit integers, bf16 as 16-bit integers. A struct "
+     "bulkhead inspect). f32 fits a binding of floats, or of vectors, matrices, arrays or "
+     "structs that contain only floats. f64 or i32 does not fit it, and i32 does not fit uint. "
+     "bool and 8-bit floats are given as 8-bit integers, bf16 as 16-bit integers. A struct "
      "of several types takes any array. If a binding is declared with several types, one must "
      "match. --reinterpret binds the bytes without this check. Push constants by name are "
      "converted to the types that the kernel declares. Push constants in order are not compared "
@@ -30,19 +30,19 @@ static const struct bhi_section run_sections[] = {
      "Outputs are written completely or not at all, and never after a poisoned event. Before the "
      "kernel runs, the command checks that they can be written. If there are several, all are "
      "complete on disk before the first is renamed into place. Outputs are .npy files: end their "
-     "names in .npy. A name may also have no ending, or one that is no format's name: digits "
-     "alone (x.1), or more than five characters (tmp.AbC123XyZ0). All others (.jpeg, .npz, .f32, "
-     ".safetensors, ...) are refused. An output may not be a file that the run reads, under any "
+     "names in .npy. Also allowed: no ending, an ending of digits (x.1), or an ending of more "
+     "than five characters (tmp.AbC123XyZ0). All others (.jpeg, .npz, .f32, .safetensors, ...) "
+     "are refused. An output may not be a file that the run reads, under any "
      "name; use --inout to replace an input."},
     {"Exit status",
      "  0    every event is READY, every output is written\n"
-     "  1    poisoned: the verdict is on standard error. Also if a source crashes its\n"
-     "       compiler, or exhausts the compiler's memory or time\n"
+     "  1    poisoned: the verdict is on standard error. Also if a source or a module\n"
+     "       crashes its compiler or parser, or exhausts its memory or time\n"
      "  2    bad usage or bad input: nothing ran, nothing was written\n"
      "  3    the environment cannot do it (see bulkhead doctor), or the device does\n"
      "       not exist (see bulkhead devices)\n"
-     "  130  cancelled by SIGINT, 143 by SIGTERM. A second signal, half a second\n"
-     "       later or more, kills at once"},
+     "  130  cancelled by SIGINT, 143 by SIGTERM. A second signal at least half a\n"
+     "       second later kills the command at once"},
     {"JSON",
      "With --json the command prints one object, with the same keys for every result. It prints "
      "none if it cannot parse the command line: an unknown option, a missing value, a missing "
@@ -107,8 +107,8 @@ static const struct bhi_section inspect_sections[] = {
                     "  1    the source crashes a compiler, or exhausts its memory or its time\n"
                     "  2    bad usage, an invalid kernel, or a kernel that cannot be guarded\n"
                     "  3    the environment cannot do it (see bulkhead doctor)\n"
-                    "  130  cancelled by SIGINT, 143 by SIGTERM. A second signal, half a second\n"
-                    "       later or more, kills at once"},
+                    "  130  cancelled by SIGINT, 143 by SIGTERM. A second signal at least half a\n"
+                    "       second later kills the command at once"},
     {"JSON",
      "  name           name of the file\n"
      "  hash           64 hexadecimal digits: code, entry point, constants\n"
@@ -176,8 +176,8 @@ static const struct bhi_section eval_sections[] = {
      "  2    bad usage, expression or input: nothing ran, nothing was written\n"
      "  3    the environment cannot do it (see bulkhead doctor), or the device does\n"
      "       not exist (see bulkhead devices)\n"
-     "  130  cancelled by SIGINT, 143 by SIGTERM. A second signal, half a second\n"
-     "       later or more, kills at once"},
+     "  130  cancelled by SIGINT, 143 by SIGTERM. A second signal at least half a\n"
+     "       second later kills the command at once"},
     {"JSON", "As for bulkhead run. The name of the kernel is eval."},
 };
 
@@ -194,13 +194,18 @@ static const struct bhi_example eval_examples[] = {
 
 static const struct bhi_section batch_sections[] = {
     {"Jobs",
-     "Each line is one JSON object. Its keys are the options of bulkhead run:\n\n"
+     "Each line is one JSON object, such as:\n\n"
      "  {\"id\": \"j1\", \"kernel\": \"k.spv\", \"groups\": [4, 1, 1], \"in\": {\"0\": "
      "\"x.npy\"},\n"
      "   \"out\": {\"1\": \"y.npy:u32[256]\"}, \"push\": \"u32:256\", \"depends_on\": [\"j0\"]}\n\n"
+     "The keys are id, depends_on, retries, priority, kernel, and these options of bulkhead run: "
+     "groups, entry, language, D, I, in, out, inout, push, spec, deadline, compile_deadline, "
+     "memory, device, reinterpret, trusted. The options of the whole batch (--grace, --tenant, "
+     "--memory-limit, --cache-dir) are not keys.\n\n"
      "id, kernel and groups are required. in, out and inout are objects that map a binding to a "
      "file. spec is an object that maps a constant to a value, D one that maps a name to a value "
-     "or null. I is an array of paths. entry, push, deadline, compile_deadline, memory and "
+     "or null. I is an array of paths. entry, language, push, deadline, compile_deadline, memory "
+     "and "
      "device are strings. reinterpret and trusted are true or false. Instead of kernel and "
      "groups a job may have eval, an expression, with piece, and in, out and set by name, as in "
      "bulkhead eval. Unknown keys are refused.\n\n"
@@ -219,7 +224,8 @@ static const struct bhi_section batch_sections[] = {
      "  failed       the kernel, an input or an argument is bad, its device does not\n"
      "               exist, or a job that it depends on is failed or quarantined: the\n"
      "               origin names that job\n"
-     "  quarantined  it crashed or hung too often\n"
+     "  quarantined  it crashed, passed its deadline, exceeded its memory or lost the\n"
+     "               device too often, or the driver cut a loop short (LOOP_LIMIT)\n"
      "  cancelled    by a signal; --resume runs it again\n\n"
      "A job that is lost because another job killed its worker is tried again and not blamed. "
      "The program may be killed at any moment: with --resume no job is lost, and no job that was "
@@ -232,8 +238,8 @@ static const struct bhi_section batch_sections[] = {
      "  2    bad usage or bad input: nothing was started\n"
      "  3    the environment cannot do it (see bulkhead doctor), or the device of\n"
      "       --device does not exist (see bulkhead devices)\n"
-     "  130  cancelled by SIGINT, 143 by SIGTERM. A second signal, half a second\n"
-     "       later or more, kills at once"},
+     "  130  cancelled by SIGINT, 143 by SIGTERM. A second signal at least half a\n"
+     "       second later kills the command at once"},
 };
 
 static const struct bhi_example batch_examples[] = {
@@ -275,8 +281,8 @@ static const struct bhi_section chaos_sections[] = {
      "  3    the environment cannot do it (see bulkhead doctor), or the device does\n"
      "       not exist (see bulkhead devices)\n"
      "  4    unknown\n"
-     "  130  cancelled by SIGINT, 143 by SIGTERM. A second signal, half a second\n"
-     "       later or more, kills at once"},
+     "  130  cancelled by SIGINT, 143 by SIGTERM. A second signal at least half a\n"
+     "       second later kills the command at once"},
 };
 
 static const struct bhi_example chaos_examples[] = {
@@ -305,6 +311,10 @@ static const struct bhi_example devices_examples[] = {
 };
 
 static const struct bhi_section doctor_sections[] = {
+    {"Results", "  ok       it holds\n"
+                "  absent   it does not hold, and is optional\n"
+                "  MISSING  it does not hold, and is required\n"
+                "  BROKEN   it should hold, and does not: the probe got past it, or failed"},
     {"Exit status",
      "  0  everything that is required holds\n"
      "  2  bad usage\n"
@@ -377,7 +387,8 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
              "the command prints a verdict: which kernel, what happened, and whether it "
              "executed.\n\n"
              "KERNEL is SPIR-V (.spv), GLSL (.comp, .glsl) or HLSL (.hlsl). If the name has no "
-             "such ending, the content decides, or --language. A source is compiled in a "
+             "such ending, give --language; without it the content decides. A source is compiled "
+             "in a "
              "sandboxed worker of its own; the output of the compiler goes to standard error. "
              "Other languages are refused; the message names a tool that makes SPIR-V from them "
              "(docs/glsl.md).",

@@ -12,8 +12,7 @@
 enum { WIDTH = 80, MARGIN = 2, OPTION_TEXT = 6 };
 
 static const char overview[] =
-    "Runs GPU compute kernels that may crash, hang or return wrong data, in sandboxed worker "
-    "processes.";
+    "Runs GPU compute kernels that may crash or hang, in sandboxed worker processes.";
 
 static const char standard_output[] =
     "If the reader of standard output goes away (as in bulkhead inspect k.spv | head -n 1), a "
@@ -22,7 +21,8 @@ static const char standard_output[] =
     "such as a full disk, is status 3; so is a closed pipe if SIGPIPE is ignored.";
 
 static const struct bhi_section environment[] = {
-    {"BULKHEAD_WORKER", "Path of the bulkhead-worker program. Default: the installed one."},
+    {"BULKHEAD_WORKER", "Path of the bulkhead-worker program. Default: the one beside or "
+                        "below the library's folder, otherwise the installed one."},
     {"BULKHEAD_WORKER_ID", "If the command runs as root: user and group id of the workers outside "
                            "their sandbox. Default: 1900000000 and up."},
     {"XDG_RUNTIME_DIR", "Parent of the private folder for sockets; ignored if others can write "

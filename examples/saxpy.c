@@ -1,4 +1,4 @@
-/* y = 2 x + y on the default device, in a sandboxed worker. Usage: example_saxpy saxpy.spv */
+/* y = 2 x + y. Usage: build/bin/example_saxpy build/share/bulkhead/shaders/saxpy.spv */
 #include <bulkhead/bulkhead.h>
 #include <stdio.h>
 
@@ -33,7 +33,7 @@ int main(int argc, char **argv) {
     /* Reading y waits for the kernel. If the kernel crashed or hung, |why| says what happened. */
     if (bh_launch(stream, kernel, groups, bound, 2, &push, sizeof push, NULL, &why) ||
         bh_buffer_read(by, 0, y, sizeof y, BH_FOREVER, &why)) {
-        return fprintf(stderr, "poisoned: %s\n", why.message), 1;
+        return fprintf(stderr, "%s: %s\n", bh_status_name(why.status), why.message), 1;
     }
     printf("y[1023] = %g\n", y[1023]);
     bh_buffer_release(bx), bh_buffer_release(by);
