@@ -1,6 +1,6 @@
 /* Arrays: element types, shapes and strides. A buffer can carry a description of the array in it,
- * for programs that pass the buffer on. In the library only kernel templates use it (template.h).
- */
+ * for programs that pass the buffer on. The library itself reads it only for kernel templates
+ * (template.h). */
 #ifndef BULKHEAD_ARRAY_H
 #define BULKHEAD_ARRAY_H
 
@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* Most dimensions of an array. */
+/* The maximum number of dimensions. */
 #define BH_MAX_RANK 64
 
 /* The element type of an array in a file, or of a template's argument. */
@@ -34,8 +34,8 @@ typedef enum bh_dtype {
     BH_DTYPE_U64 = 11,     /* uint64_t */
     BH_DTYPE_BF16 = 12,    /* bfloat16; in a .safetensors only */
     BH_DTYPE_BOOL = 13,    /* one byte */
-    BH_DTYPE_F8_E4M3 = 14, /* 8 bits: 4 of exponent, 3 of mantissa */
-    BH_DTYPE_F8_E5M2 = 15, /* 8 bits: 5 of exponent, 2 of mantissa */
+    BH_DTYPE_F8_E4M3 = 14, /* 8 bits: 4 of exponent, 3 of mantissa; in a .safetensors only */
+    BH_DTYPE_F8_E5M2 = 15, /* 8 bits: 5 of exponent, 2 of mantissa; in a .safetensors only */
 } bh_dtype;
 
 /* Kinds of numbers, with the values of DLPack's DLDataTypeCode. */

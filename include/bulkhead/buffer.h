@@ -17,10 +17,10 @@ extern "C" {
  * takes about 1 ms a MiB. The buffer survives the death of a worker. The death poisons the content
  * that the worker was to write (B5).
  *
- * While a worker lives, memory that it has had is reused only for that worker. A loop that creates,
- * binds and releases buffers should use bh_buffer_create_with and its |stream|; otherwise each
- * round gets fresh memory. Returns BH_OK, BH_NO_MEMORY (more than the machine has available),
- * BH_SYSTEM, BH_TOO_LARGE (over 1 TiB), BH_CLOSED. */
+ * Memory that a live worker has had is reused only for that worker. A loop that creates, binds and
+ * releases buffers should use bh_buffer_create_with and its |stream|; otherwise each round gets
+ * fresh memory. Returns BH_OK, BH_NO_MEMORY (more than the machine has available), BH_SYSTEM,
+ * BH_TOO_LARGE (over 1 TiB), BH_CLOSED. */
 BH_API BH_MUST_USE bh_status bh_buffer_create(bh_context *context, uint64_t size,
                                               bh_buffer **out_buffer, bh_detail *detail);
 
@@ -57,14 +57,13 @@ BH_INLINE void bh_buffer_options_init(bh_buffer_options *options) {
 
 /* Creates a buffer as bh_buffer_create does. |options| may be NULL.
  *
- * A worker that was given memory can reach that memory until the worker is confirmed dead. So a
- * buffer without a stream never gets memory that a living worker has had. A buffer with a stream
- * may get
- * memory that the stream's present worker had before, which saves page faults and an import.
+ * A worker that was given memory can reach that memory until the worker is confirmed dead. A buffer
+ * with a stream may get memory that the stream's present worker had before, which saves page faults
+ * and an import.
  *
- * A buffer with a stream can be bound on every stream. But the worker of |stream| may reach it from
- * the start, not only from its first binding there. What the host or another stream writes into the
- * buffer is exposed to that worker.
+ * A buffer with a stream can be bound on every stream. But |stream|'s worker may reach the memory
+ * as soon as the buffer exists: it can read, and possibly change, what the host or another stream
+ * writes there.
  *
  * A buffer in device memory starts as zero. It belongs to the device and the tenant of |stream|,
  * and keeps a reference to |stream|, whose worker copies for bh_buffer_read and bh_buffer_write.
@@ -76,8 +75,8 @@ BH_INLINE void bh_buffer_options_init(bh_buffer_options *options) {
  * if it had been created for it. Neither blocks the host. A stream whose device is not known yet is
  * taken to be on the buffer's device; if it is not, its submission ends BH_BINDING_MISMATCH: call
  * bh_stream_wait_ready first. The first call for a device, also with AUTO, waits until a worker has
- * reported what the device is (as bh_stream_wait_ready does). Returns what bh_buffer_create or, if
- * it has to wait, bh_stream_wait_ready returns, or
+ * reported what the device is (as bh_stream_wait_ready does). Returns what bh_buffer_create
+ * returns; if the call waits, also what bh_stream_wait_ready returns; or
  *   BH_OUT_OF_DEVICE_MEMORY  more than bh_stream_options.device_memory or that of the context
  *   BH_UNSUPPORTED           the device cannot share its memory between processes
  *   BH_IN_CALLBACK           it would have to wait in a callback */
@@ -85,10 +84,11 @@ BH_API BH_MUST_USE bh_status bh_buffer_create_with(bh_context *context, uint64_t
                                                    const bh_buffer_options *options,
                                                    bh_buffer **out_buffer, bh_detail *detail);
 
-/* What the caller does with a mapping. */
+/* What the caller does with a mapping. Content is CLEAN (good), PENDING (being written) or POISONED
+ * (B5). */
 typedef enum bh_map_intent {
-    BH_MAP_READ = 1,       /* reads: waits for the last writer; poisoned content is refused (B5).
-                              Workers may not see what the caller writes there */
+    BH_MAP_READ = 1,       /* reads: waits for the last writer; poisoned content is refused (B5). Do
+                              not write there: workers possibly do not see it */
     BH_MAP_READ_WRITE = 3, /* reads and writes: waits for writers and readers; poisoned content is
                               refused */
     BH_MAP_DISCARD = 2,    /* overwrites all of it: waits for writers and readers; the content is
@@ -96,17 +96,17 @@ typedef enum bh_map_intent {
 } bh_map_intent;
 
 /* Gives a pointer to the content of a buffer in host memory. Waits as |intent| says, at most
- * |timeout_ns|. *out_pointer is page aligned, and valid until the last reference to the buffer is
- * gone, also if the buffer is empty. There is no unmap. Later submissions do not wait for the
- * caller. Before you use the pointer after such a submission, map the buffer again: the call waits
- * for the submission and copies nothing. Blocks. Returns BH_OK, BH_TIMEOUT, the verdict's code if
- * the content is poisoned, or BH_INVALID_ARGUMENT if the buffer is in device memory. */
+ * |timeout_ns|. *out_pointer is page aligned, and valid while the buffer exists; an empty buffer
+ * has a pointer, too. There is no unmap. Later submissions do not wait for the caller. Before you
+ * use the pointer after such a submission, map the buffer again: the call waits for the submission
+ * and copies nothing. Blocks. Returns BH_OK, BH_TIMEOUT, the verdict's code if the content is
+ * poisoned, or BH_INVALID_ARGUMENT if the buffer is in device memory. */
 BH_API BH_MUST_USE bh_status bh_buffer_map(bh_buffer *buffer, bh_map_intent intent,
                                            uint64_t timeout_ns, void **out_pointer,
                                            bh_detail *detail);
 /* Waits as BH_MAP_READ does, and copies |size| bytes from |offset| to |out_bytes|. |size| must not
  * be BH_WHOLE_SIZE. Blocks. If the buffer is in device memory, the worker of its stream copies
- * pieces of 16 MiB, each when its turn on the stream has come. If a piece fails, the call returns
+ * pieces of 16 MiB; each piece waits for its turn on the stream. If a piece fails, the call returns
  * the code of that copy's verdict. Returns what bh_buffer_map returns. */
 BH_API BH_MUST_USE bh_status bh_buffer_read(bh_buffer *buffer, uint64_t offset, void *out_bytes,
                                             uint64_t size, uint64_t timeout_ns, bh_detail *detail);
@@ -119,8 +119,8 @@ BH_API BH_MUST_USE bh_status bh_buffer_read(bh_buffer *buffer, uint64_t offset, 
 BH_API BH_MUST_USE bh_status bh_buffer_write(bh_buffer *buffer, uint64_t offset, const void *bytes,
                                              uint64_t size, uint64_t timeout_ns, bh_detail *detail);
 /* Creates a buffer from the caller's memfd without a copy. The bytes of the memfd are the content
- * (CLEAN). |size| is the size of the buffer: at least 1, at most the size of the memfd, and less
- * than one page below it.
+ * (CLEAN). |size| is the size of the buffer. It is at least 1, at most the memfd's size, and more
+ * than the memfd's size minus one page.
  *
  * Ownership. The descriptor stays the caller's, to use and to close. The buffer has its own.
  *
@@ -129,14 +129,14 @@ BH_API BH_MUST_USE bh_status bh_buffer_write(bh_buffer *buffer, uint64_t offset,
  * library to add these seals (MFD_ALLOW_SEALING). A call that fails may have added them.
  *
  * Changes. Holes are filled. The memfd's write permission is removed, so that a worker which may
- * only read it cannot open it anew through /proc. Existing descriptors and mappings keep their
- * access.
+ * only read it cannot reopen it for writing through /proc. Existing descriptors and mappings keep
+ * their access.
  *
- * Writers. Workers write it in submissions that write the buffer. The caller may write it through
- * the buffer, its descriptor or its mappings while no submission uses it. The library does not see
- * writes through the descriptor or the caller's own mappings, and does not wait for them: poisoned
- * content stays poisoned, and a punched hole reads as zeros. Two buffers of one memfd are
- * independent: neither waits for the other.
+ * Writers. A worker writes it only in submissions that bind it for writing. The caller may write it
+ * through the buffer, its descriptor or its mappings while no submission uses it. The library does
+ * not see writes through the descriptor or the caller's own mappings, and does not wait for them:
+ * such a write does not make poisoned content CLEAN. A punched hole reads as zeros. Two buffers of
+ * one memfd are independent: neither waits for the other.
  *
  * Returns BH_OK;
  *   BH_INVALID_ARGUMENT  not a memfd (a file, a pipe, POSIX shared memory), a read-only or closed

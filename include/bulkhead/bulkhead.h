@@ -1,10 +1,11 @@
 /* The whole API of libbulkhead, and the rules that hold for every call.
  *
- * Bulkhead runs GPU compute kernels that may crash, hang or return wrong data, and keeps the
- * program that submits them alive. Each stream has a worker: a sandboxed process that owns a Vulkan
- * device. When a kernel or its worker fails, the event of its submission is poisoned. A poisoned
- * event has a final verdict. Poison spreads to the submissions that depend on the event, and to no
- * others. Rule numbers such as E1 and B1 refer to docs/semantics.md.
+ * Bulkhead runs GPU compute kernels that may crash or hang. The program that submits them stays
+ * alive. Bulkhead does not detect wrong results. Each stream has a worker: a sandboxed process that
+ * owns a Vulkan device. When a kernel or its worker fails, the event of its submission is poisoned.
+ * A poisoned event has a final verdict. Submissions that depend on a poisoned event are poisoned,
+ * too. No others are, except on a strict stream (bh_stream_options.strict). Rule numbers such as E1
+ * and B1 refer to docs/semantics.md.
  *
  * Units. Times are nanoseconds of CLOCK_MONOTONIC. Sizes and offsets are bytes.
  *

@@ -32,20 +32,21 @@ typedef struct bh_context_options {
                                 set-uid program), then beside or below the library, then the
                                 installed one */
     const char *runtime_dir; /* where the context makes its private folder, mode 0700; NULL:
-                                $XDG_RUNTIME_DIR if no other user can write to it, otherwise
-                                /tmp. |runtime_dir| must belong to the effective user and not be
-                                writable by others, or be sticky and belong to the user or root;
-                                otherwise BH_SYSTEM with EPERM. The library removes what killed
-                                programs left there */
+                                $XDG_RUNTIME_DIR if no other user can write to it, otherwise /tmp.
+                                |runtime_dir| must be one of two: owned by the effective user and
+                                not writable by others; or sticky, and owned by that user or root.
+                                Otherwise bh_context_create returns BH_SYSTEM with EPERM. The
+                                library removes what killed programs left there */
     uint32_t spares;         /* warm workers kept ready for new streams and restarts; default 1 */
-    uint32_t restart_budget; /* how many workers of one stream may die within restart_window_ns
-                                without completing anything, before the stream is UNAVAILABLE; at
-                                least 1; default 16. A death while a submission runs does not count.
-                                After two counted deaths in a row the next worker starts 10 ms
-                                later; each further one doubles this delay, up to 1 s */
-    uint64_t restart_window_ns;  /* a spent budget refills evenly over this time, and a stream that
-                                   is UNAVAILABLE stays so for this time; default 60 s; 0: no death
-                                   counts */
+    uint32_t restart_budget; /* how many counted deaths of its workers within restart_window_ns a
+                                stream survives; one more makes it UNAVAILABLE. At least 1; default
+                                16. A death counts only if the worker had completed nothing and no
+                                submission is to blame. The second counted death in a row delays the
+                                next worker by 10 ms; each further one doubles the delay, to at most
+                                1 s */
+    uint64_t restart_window_ns;  /* the budget refills evenly; an empty one is full again after this
+                                    time. A stream whose budget is spent stays UNAVAILABLE for this
+                                    time; default 60 s; 0: no death counts */
     uint64_t start_timeout_ns;   /* a worker that is not ready after this is killed; default 30 s */
     uint64_t pool_limit;         /* bytes of released buffers to keep for new buffers; memory in use
                                    does not count; default a 16th of the machine's memory, at most
@@ -57,7 +58,7 @@ typedef struct bh_context_options {
     uint32_t quarantine_deaths;  /* a kernel that has ended this many workers of one tenant is
                                     refused (quarantine.h); default 2; 0: never */
     uint64_t quarantine_ns;  /* how long a kernel stays quarantined after its last death, and how
-                                long one that crashed the driver's compiler is refused; default 10
+                                long one whose compilation ended its worker is refused; default 10
                                 min; 0: no kernel is refused */
     const char *cache_dir;   /* folder for pipeline caches, so that another process need not compile
                                 again; NULL: none. Created with mode 0700 if it is missing. It holds
@@ -72,10 +73,10 @@ typedef struct bh_context_options {
     void *log_user;          /* passed to |log| */
     uint64_t worker_idle_ns; /* default 0: a stream has a worker from its creation on. Otherwise a
                                 stream gets its worker with its first submission, or with
-                                bh_stream_wait_ready. A worker that is idle for this time ends, at
-                                the latest after twice this time. The next submission starts another
-                                one. So there may be many more streams than workers. At least 1 ms.
-                                BH_FOREVER: an idle worker stays */
+                                bh_stream_wait_ready. A worker that is idle ends after this time or
+                                later, at most after twice this time. The next submission starts
+                                another one. So there may be many more streams than workers. At
+                                least 1 ms. BH_FOREVER: an idle worker stays */
     uint64_t device_memory;  /* limit of all buffers in device memory, in bytes; default 0: no limit
                                 (D6) */
 } bh_context_options;
@@ -108,23 +109,24 @@ BH_API BH_MUST_USE bh_status bh_context_create(const bh_context_options *options
 BH_API bh_status bh_context_destroy(bh_context *context);
 
 /* Waits until all submissions made before the call have ended, on every stream, including streams
- * that the caller has released. When a worker dies, its submissions end or run on the next worker
- * (E13), so the wait ends, too. Blocks. Returns BH_OK, BH_TIMEOUT (nothing changed),
- * BH_IN_CALLBACK, or the code of the earliest poisoned submission that no reset has forgotten. The
- * call does not clear that code (E2). */
+ * that the caller has released. A death does not prolong the wait without limit: the worker's
+ * submissions end, or run on the next worker (E13). Blocks. Returns BH_OK, BH_TIMEOUT (nothing
+ * changed), BH_IN_CALLBACK, or the code of the earliest poisoned submission, except those that
+ * bh_stream_reset or bh_context_reset has forgotten. The call does not clear that code (E2). */
 BH_API BH_MUST_USE bh_status bh_context_synchronize(bh_context *context, uint64_t timeout_ns,
                                                     bh_detail *detail);
-/* Makes bh_context_synchronize forget the failures of loads and of streams that were released. For
- * other streams call bh_stream_reset. Verdicts of events stay. Returns BH_OK or BH_CLOSED. */
+/* Makes bh_context_synchronize forget two kinds of failures: of loads, and of streams that the
+ * caller has released. For other streams call bh_stream_reset. Verdicts of events stay. Returns
+ * BH_OK or BH_CLOSED. */
 BH_API BH_MUST_USE bh_status bh_context_reset(bh_context *context, bh_detail *detail);
 
 /* Writes what the context is doing now, for a person or a log: a line for each stream (its worker,
  * what is in flight and queued, which kernel runs and for how long, what the oldest queued
  * submission waits for), each spare worker and each zygote (the process that forks the workers of
- * one driver). The wording may change. Writes at most
- * |size| bytes with a NUL; |text| may be NULL if |size| is 0. Returns the length of the whole text
- * without its NUL, like snprintf. Changes nothing. Blocks for at most a second; if it cannot look
- * at the context by then, the text says so. */
+ * one driver). The wording may change. Writes at most |size| bytes with a NUL; |text| may be NULL
+ * if |size| is 0. Returns the length of the whole text without its NUL, like snprintf. Changes
+ * nothing. Blocks for at most a second; if it cannot look at the context by then, the text says
+ * so. */
 BH_API size_t bh_context_describe(bh_context *context, char *text, size_t size);
 
 /* What the context's memory pool keeps, and what it has done so far. */
@@ -132,15 +134,15 @@ typedef struct bh_pool_stats {
     uint64_t bytes;        /* kept now, of released buffers */
     uint64_t blocks;       /* kept now */
     uint64_t hits;         /* buffers that were made of kept memory */
-    uint64_t misses;       /* buffers of a size that the pool keeps, but had no memory for */
+    uint64_t misses;       /* buffers whose size the pool serves, for which it had no memory */
     uint64_t evictions;    /* blocks given back to the machine: over pool_limit, or by a trim */
     uint64_t zeroed_bytes; /* overwritten with zeros for reuse */
 } bh_pool_stats;
 
 /* Gives memory that the pool keeps back to the machine, least recently used first, until the pool
- * keeps at most |bytes|. Memory that a buffer or a submission uses is not in the pool (B3). With 0,
- * idle loaders of files end soon, too; the next load starts another. The library trims by itself
- * when it runs out of memory or descriptors. Returns BH_OK, BH_CLOSED or BH_FORKED. */
+ * keeps at most |bytes|. Memory that a buffer or a submission uses is not in the pool (B3). |bytes|
+ * 0 also ends idle file loaders; the next load starts a new one. The library trims by itself when
+ * it runs out of memory or descriptors. Returns BH_OK, BH_CLOSED or BH_FORKED. */
 BH_API BH_MUST_USE bh_status bh_context_trim(bh_context *context, uint64_t bytes,
                                              bh_detail *detail);
 /* Fills in what the pool keeps. Returns BH_OK; or BH_CLOSED or BH_FORKED, and all is zero. */
@@ -151,9 +153,9 @@ BH_INLINE BH_MUST_USE bh_status bh_context_pool_stats(bh_context *context, bh_po
 
 /* What the context keeps of kernels, and what it has done so far. */
 typedef struct bh_kernel_stats {
-    uint64_t kernels;    /* different kernels now, however many handles they have */
+    uint64_t kernels;    /* distinct kernels now; several handles of one kernel count once */
     uint64_t bytes;      /* of SPIR-V in them */
-    uint64_t shared;     /* creations that found the same kernel there already */
+    uint64_t shared;     /* kernel creations that found an equal kernel */
     uint64_t introduced; /* times that a kernel was sent to a worker, which compiles it once */
     uint64_t evicted;    /* times that a worker dropped a kernel to make room (kernel_limit) */
 } bh_kernel_stats;

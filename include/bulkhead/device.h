@@ -31,19 +31,20 @@ typedef struct bh_device_info {
     uint32_t max_push_bytes;        /* push constants */
     uint64_t max_storage_range;     /* bytes of one storage buffer binding */
     uint64_t max_uniform_range;     /* bytes of one uniform buffer binding */
-    uint32_t storage_alignment;     /* of offsets of storage buffer bindings */
-    uint32_t uniform_alignment;     /* of offsets of uniform buffer bindings */
-    uint64_t import_alignment;      /* of imported memory */
+    uint32_t storage_alignment;     /* alignment of the offset of a storage buffer binding */
+    uint32_t uniform_alignment;     /* alignment of the offset of a uniform buffer binding */
+    uint64_t import_alignment;      /* alignment of imported memory */
     uint32_t feature_count;         /* elements of |features| */
-    const char *features[64];       /* names of features that workers use, constant strings: those
-                                       of Vulkan, and abortWord, wholeLoops, wholeGrids, which
-                                       docs/sandbox.md and docs/guard.md explain */
+    const char *features[64];       /* names of features that workers use, constant strings: names
+                                       of Vulkan features and extensions, shortened, and the
+                                       library's own: abortWord, wholeLoops, wholeGrids, sentinel
+                                       (docs/sandbox.md, docs/guard.md, docs/deadlines.md) */
 } bh_device_info;
 
 /* Lists the devices of every supported driver, as a worker sees them. Starts and ends workers.
  * Fills in at most |capacity| elements; *out_count is how many devices there are. Blocks, at most
- * 30 s a driver. Not in a completion callback. Returns BH_OK, or why there are none: BH_NO_DEVICE,
- * BH_UNAVAILABLE, BH_SYSTEM. */
+ * 30 s a driver. Not in a completion callback. Returns BH_OK if there is a device; otherwise the
+ * reason: BH_NO_DEVICE, BH_UNAVAILABLE, BH_SYSTEM. */
 BH_INLINE BH_MUST_USE bh_status bh_devices(bh_context *context, bh_device_info *out_devices,
                                            size_t capacity, size_t *out_count, bh_detail *detail) {
     return bh_devices_sized(context, out_devices, capacity, sizeof *out_devices, out_count, detail);

@@ -17,7 +17,7 @@ extern "C" {
 typedef enum bh_check_result {
     BH_CHECK_ABSENT, /* this machine does not have it */
     BH_CHECK_HOLDS,  /* proven by a probe */
-    BH_CHECK_BROKEN, /* the machine has it, but the probe got past it */
+    BH_CHECK_BROKEN, /* it should hold and does not: the probe got past it, or failed */
 } bh_check_result;
 
 /* One check and its result. */

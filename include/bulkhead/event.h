@@ -22,8 +22,7 @@ typedef enum bh_event_state {
 
 /* Waits until |event| is READY or POISONED. If the worker dies while it runs the submission, the
  * wait ends within a few milliseconds (E9). Blocks. Returns BH_OK, BH_TIMEOUT (nothing changed), or
- * the verdict's code:
- * the same answer every time and to every thread (E2). */
+ * the verdict's code: the same answer every time and to every thread (E2). */
 BH_API BH_MUST_USE bh_status bh_event_wait(bh_event *event, uint64_t timeout_ns);
 /* Waits until one of |events| has ended. *out_index is the first in the array that has ended. An
  * event may appear several times, and events may belong to several contexts. Blocks. Takes no
@@ -43,10 +42,10 @@ BH_API BH_MUST_USE bh_status bh_event_wait_all(bh_event *const *events, size_t c
                                                uint64_t timeout_ns, size_t *out_index);
 /* Returns a descriptor that becomes readable (poll, epoll, select, libuv) when |event| ends, and
  * stays readable: there is no need to read it. It is an eventfd, close-on-exec and non-blocking.
- * The caller closes it at any time. Each call returns a new one. It keeps neither event nor context
- * alive, and works after both are released; bh_context_destroy makes it readable. A forked child
- * that inherits it sees the same. While the event is pending the library holds a second descriptor.
- * Returns BH_OK, BH_NO_MEMORY, or BH_SYSTEM (EMFILE, ENFILE); *out_fd is -1 then. */
+ * The caller must close it, and may do so at any time. Each call returns a new one. It keeps
+ * neither event nor context alive, and works after both are released; bh_context_destroy makes it
+ * readable. It works in a forked child, too. While the event is pending the library holds a second
+ * descriptor. Returns BH_OK, BH_NO_MEMORY, or BH_SYSTEM (EMFILE, ENFILE); *out_fd is -1 then. */
 BH_API BH_MUST_USE bh_status bh_event_fd(bh_event *event, int *out_fd, bh_detail *detail);
 
 /* Called when |event| has ended. The event is valid during the call. */
@@ -60,11 +59,13 @@ typedef void (*bh_event_callback)(bh_event *event, void *user);
  * another call.
  *
  * Order. Callbacks run in the order in which their events ended; those of one event in the order of
- * registration. If the event has ended already, the callback runs after all that are already due.
+ * registration. If the event has ended already, the callback runs after those that are already
+ * waiting to run.
  *
  * What it may do. A callback may submit, register, cancel, query, release, and wait with a timeout
- * of 0. A call that would have to wait returns BH_IN_CALLBACK; bh_kernel_reflect, bh_devices,
- * bh_doctor and bh_context_destroy always do. A slow callback delays only the callbacks after it.
+ * of 0. A call that would have to wait returns BH_IN_CALLBACK. Functions whose comment says "Not in
+ * a completion callback" always do, and so do bh_kernel_reflect and bh_context_destroy. A slow
+ * callback delays only the callbacks after it.
  *
  * Returns BH_OK, BH_NO_MEMORY, BH_SYSTEM (no thread), or BH_CLOSED. */
 BH_API BH_MUST_USE bh_status bh_event_on_end(bh_event *event, bh_event_callback callback,
@@ -76,9 +77,9 @@ BH_INLINE BH_MUST_USE bh_status bh_event_verdict(bh_event *event, bh_verdict *ou
     return bh_event_verdict_sized(event, out_verdict, sizeof *out_verdict);
 }
 /* Cancels a submission. A queued one never runs (executed no). A running one ends as at its
- * deadline (executed unknown): it stops cooperatively, or its worker is killed. The event becomes
- * CANCELLED unless it ends otherwise first: wait for it. Returns BH_OK, also for an event that has
- * ended, or BH_FORKED. */
+ * deadline (executed unknown): it stops cooperatively, or its worker is killed. The call does not
+ * wait. The event ends CANCELLED, unless the submission ends in another way first. Returns BH_OK,
+ * also for an event that has ended, or BH_FORKED. */
 BH_API BH_MUST_USE bh_status bh_event_cancel(bh_event *event);
 /* Returns the event's id, unique in its context; 0 for NULL and for a released event. */
 BH_API uint64_t bh_event_id(const bh_event *event);

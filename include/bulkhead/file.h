@@ -32,11 +32,13 @@ typedef struct bh_file_source {
     uint64_t size;         /* RAW: bytes; BH_WHOLE_SIZE (default): to the end of the file */
     const char *tensor;    /* SAFETENSORS: the tensor's name; at most 1023 bytes of UTF-8 */
     uint64_t header_timeout_ns; /* for opening the file and parsing its header; default 10 s */
-    uint64_t deadline_ns;       /* of the load, from its turn on; default 10 min */
-    bh_stream *stream;          /* of device memory, as in bh_buffer_options; default NULL */
+    uint64_t deadline_ns;       /* how long the load (into device memory: each piece) may take, once
+                                   a loader begins it; default 10 min */
+    bh_stream *stream;          /* the stream for device memory, as in bh_buffer_options; default
+                                   NULL */
     uint64_t memory;            /* bh_memory; default BH_MEMORY_HOST. DEVICE needs |stream| */
-    const char *tenant;         /* on whose behalf it is read: a loader serves one tenant (T1). NULL
-                             (default): that of |stream|, or ""; at most 63 bytes */
+    const char *tenant;         /* the tenant whose loader reads the file (T1). NULL (default): that
+                                   of |stream|, or ""; at most 63 bytes */
 } bh_file_source;
 
 /* Fills in the defaults. */
@@ -49,22 +51,22 @@ BH_INLINE void bh_file_source_init(bh_file_source *source) {
  * that gets the open file and the memory of the buffer, and nothing else. Submissions that bind the
  * buffer wait for the load, and so does bh_buffer_map.
  *
- * A load that fails poisons the buffer and its dependents with LOAD_FAILED. The verdict has errno,
- * path, tensor and, if a read failed, the offset in the file. (Offsets in a .safetensors header
- * count from the beginning of the data.) If the loader dies, the buffer is poisoned, and the
- * verdict describes the loader's death. When the load has ended, nothing more is written into the
- * buffer.
+ * A load that fails poisons the buffer and its dependents with LOAD_FAILED. The verdict has
+ * sys_errno; its message names path, tensor and, if a read failed, the offset in the file. This
+ * offset counts from the beginning of the file, unlike the offsets in a .safetensors header. If the
+ * loader dies, the buffer is poisoned, and the verdict describes the loader's death. When the load
+ * has ended, nothing more is written into the buffer.
  *
- * A load into device memory is done in pieces of 16 MiB (of a 1024th of the file if it is over 16
- * GiB). A loader reads a piece into host memory while the worker of |stream| copies the previous
+ * A load into device memory is done in pieces of 16 MiB; more than 16 GiB are loaded in 1024 larger
+ * pieces. A loader reads a piece into host memory while the worker of |stream| copies the previous
  * piece. So the load also waits for its turn on the stream, and at most two pieces are in host
  * memory. The load's event belongs to the last piece: bh_event_cancel on it poisons the content,
  * but the other queued pieces still run.
  *
  * The file must be a regular one, and not in /proc, /sys or the like. Until the load has ended, the
  * file must not change and must stay at its path: if it is written, truncated, replaced or removed,
- * the load fails. Writes through a shared mapping do not change the file's times and are not
- * noticed. An empty range or array is allowed.
+ * the load fails. Writes through a shared mapping need not change the file's times, and then they
+ * are not noticed. An empty range or array is allowed.
  *
  * Blocks while the file is opened, the header is parsed and the memory is reserved (about 1 ms a
  * MiB). The opener, a child process, opens the file with the rights, the root and the current
@@ -77,8 +79,8 @@ BH_INLINE void bh_file_source_init(bh_file_source *source) {
  *   BH_TIMEOUT           the file was not opened, or its header not parsed, in time
  *   BH_INVALID_ARGUMENT  a field is set that the format does not use, or both path and fd
  *   a verdict's code     the loader died while it parsed the header
- *   BH_UNAVAILABLE       no loader can start, or no process can open the file (also BH_SYSTEM and
- *                        others) */
+ *   BH_UNAVAILABLE       no loader can start, or no process can open the file; or another status of
+ *                        class ENVIRON */
 BH_API BH_MUST_USE bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *source,
                                                  bh_buffer **out_buffer, bh_detail *detail);
 /* Returns the event of the load, to wait for, to cancel, or to name among the waits of a

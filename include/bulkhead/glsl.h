@@ -20,8 +20,9 @@ typedef struct bh_glsl_define {
     const char *value; /* one line; NULL: nothing, as glslc's -DNAME */
 } bh_glsl_define;
 
-/* A file for #include "name" and #include <name>. Names are looked up relative to the including
- * file's name first, then as they are. */
+/* A file for #include "name" and #include <name>. #include "b" in the file "dir/a" takes the
+ * include named "dir/b"; if there is none, the one named "b". #include <b> takes the one named
+ * "b". */
 typedef struct bh_glsl_include {
     const char *name; /* with "/" between folders */
     const char *text; /* the file's content */
@@ -45,8 +46,8 @@ typedef struct bh_glsl_source {
     uint32_t define_count;         /* at most 256 */
     const bh_glsl_include *includes; /* all that #include finds */
     uint32_t include_count;          /* at most 1024 */
-    bool optimize; /* default true: optimises, but keeps names and specialization constants. Buffers
-                      that only dead code uses need no binding; with false they need one */
+    bool optimize; /* true (default): optimises, keeping names and specialization constants; buffers
+                      used only by dead code must not be bound. false: they must be */
     uint64_t deadline_ns; /* of the compile, from its turn on; default 60 s */
     char *log;            /* receives the compiler's errors and warnings, NUL-terminated: lines
                              such as "NAME:LINE: error: ...", as many whole ones as fit. Empty if
@@ -69,21 +70,23 @@ BH_INLINE void bh_glsl_source_init(bh_glsl_source *source) {
  * The compiler sees the source, its defines and its includes, and reads no file. It runs in a
  * sandboxed worker of its own, without a device, with 1 GiB of memory. A source that crashes it
  * harms nothing else. The module that it returns is as untrusted as any other
- * (bh_kernel_create_spirv). The module decides the kernel's identity; source and name do not count.
+ * (bh_kernel_create_spirv). Two sources that compile to the same module are the same kernel, if
+ * their options agree (K1).
  *
  * All texts together have at most 4 MiB. |options| is as for bh_kernel_create_spirv, with two
  * differences: if options->name is NULL, the kernel gets source->name; for GLSL options->entry must
  * be NULL or "main".
  *
- * Blocks while it compiles, some 70 ms for a small kernel. Not in a completion callback.
- * Returns BH_OK, what bh_kernel_create_spirv returns, or
+ * Blocks while it compiles, some 70 ms for a small kernel. Not in a completion callback. Returns
+ * BH_OK, what bh_kernel_create_spirv returns, or
  *   BH_COMPILE_FAILED    the source has errors: the detail has the first, source->log all of them.
  *                        Or the compiler crashed, or ran out of memory or time: the detail says
  *                        which
  *   BH_INVALID_ARGUMENT  a field is wrong, which the detail names
  *   BH_TOO_LARGE         the texts have more than 4 MiB
- *   BH_PROTOCOL          the compiler's answer breaks the protocol: the source has taken it over
- *   BH_UNAVAILABLE       no worker can start (also BH_SYSTEM and others) */
+ *   BH_PROTOCOL          the answer of the compiler breaks the protocol: the source has taken over
+ *                        the compiler process
+ *   BH_UNAVAILABLE       no worker can start; or another status of class ENVIRON or VICTIM */
 BH_API BH_MUST_USE bh_status bh_kernel_create_glsl(bh_context *context,
                                                    const bh_glsl_source *source,
                                                    const bh_kernel_options *options,

@@ -2,8 +2,8 @@
  *
  * Types are written as f32, u32x2 (a vector), f32x4x4 (a matrix), f32[] and i32[16] (arrays),
  * {u32, f32[]} (a struct) and bool. A text longer than 63 bytes is cut and ends in "...". A block
- * of one member is written as that member. Types of several variables on one binding are separated
- * by " | ". Names may be empty: a module need not have any. */
+ * with one member is shown as the type of that member. Types of several variables on one binding
+ * are separated by " | ". Names may be empty: a module need not have any. */
 #ifndef BULKHEAD_INSPECT_H
 #define BULKHEAD_INSPECT_H
 
@@ -25,7 +25,7 @@ typedef struct bh_inspected_binding {
     uint32_t set;         /* descriptor set */
     uint32_t binding;     /* in the set */
     bh_binding_kind kind; /* storage or uniform buffer */
-    bh_access access;     /* what the decorations permit and the code can do */
+    bh_access access;     /* what both the decorations and the code allow */
     char type[64];        /* of the block */
     char name[64];        /* of the variable or its block */
     uint32_t count; /* buffers in it, each of |type|: 1, or the length of an array of buffers */
@@ -36,7 +36,8 @@ typedef struct bh_inspected_binding {
 typedef struct bh_inspected_member {
     uint32_t offset;   /* in the push constants */
     uint32_t stride;   /* bytes between elements of an array, or columns of a matrix */
-    uint32_t step;     /* bytes between components; more than their size in a row-major matrix */
+    uint32_t step;     /* bytes from one component to the next; in a row-major matrix larger than a
+                          component */
     uint32_t reserved; /* 0 */
     char type[64];     /* of the member */
     char name[64];     /* with the names of its structs */
@@ -54,7 +55,7 @@ typedef struct bh_inspected_constant {
 typedef struct bh_inspection {
     uint32_t spirv_version;               /* major << 8 | minor */
     uint32_t local_size[3];               /* of a workgroup, the kernel's specialization applied */
-    uint64_t shared_bytes;                /* workgroup memory, at least */
+    uint64_t shared_bytes;                /* at least this much workgroup memory */
     uint32_t entry_count;                 /* elements of |entries| */
     char entries[16][64];                 /* the first entry points for compute */
     uint32_t binding_count;               /* elements of |bindings| */
@@ -66,19 +67,21 @@ typedef struct bh_inspection {
     bh_inspected_constant constants[256]; /* by id */
     uint32_t capability_count;            /* elements of |capabilities| */
     char capabilities[64][64]; /* the first ones: SPIR-V's names, or a number for an unknown one */
-    uint32_t guard_set;     /* guarded: the descriptor set of the guard's buffer. Assumes a device
-                               with 8 sets, or with 32 if the kernel needs more than 8 */
-    uint32_t guard_binding; /* guarded: the binding of that buffer: 0; if the kernel declares all
-                               sets, a free binding of the last set that it uses */
-    uint32_t loops;         /* guarded: the sum of the next four. To poll is to look whether the
-                               kernel is to stop (docs/guard.md) */
-    uint32_t left_alone;    /* guarded: loops that are provably short */
-    uint32_t covered;       /* guarded: loops in which an inner loop polls */
-    uint32_t lowered;       /* guarded: loops that run in chunks, with a poll between them */
-    uint32_t polled;        /* guarded: loops that poll in each iteration */
-    uint32_t clamps;        /* guarded: indices that are now kept in range */
-    uint32_t zeroed;        /* guarded: workgroup variables that now begin as zero */
-    uint64_t text_bytes;    /* guarded: length of the disassembly, without a NUL */
+    /* This and the rest are set only if bh_inspect_options.guarded is; otherwise they are 0. To
+     * poll is to look whether the kernel is to stop (docs/guard.md). */
+    uint32_t guard_set;     /* the descriptor set of the guard's buffer. Assumes a device with 8
+                               sets, or with 32 if the kernel needs more than 8 */
+    uint32_t guard_binding; /* binding of that buffer in guard_set. It is 0, unless the kernel
+                               declares all sets; then it is a free binding of the last set that the
+                               kernel uses */
+    uint32_t loops;         /* the sum of the next four */
+    uint32_t left_alone;    /* loops that are provably short */
+    uint32_t covered;       /* loops in which an inner loop polls */
+    uint32_t lowered;       /* loops that run in chunks, with a poll between them */
+    uint32_t polled;        /* loops that poll in each iteration */
+    uint32_t clamps;        /* indices that are now kept in range */
+    uint32_t zeroed;        /* workgroup variables that now begin as zero */
+    uint64_t text_bytes;    /* length of the disassembly, without a NUL */
 } bh_inspection;
 
 /* How to inspect. Call bh_inspect_options_init first. */
@@ -107,8 +110,9 @@ BH_INLINE void bh_inspect_options_init(bh_inspect_options *options) {
  *   BH_LIMIT_EXCEEDED    the module declares more than bh_inspection holds
  *   BH_COMPILE_FAILED    the module crashed the worker, or took too much memory or time
  *   BH_INVALID_ARGUMENT  a field is wrong, which the detail names
- *   BH_PROTOCOL          the worker's answer breaks the protocol: the module has taken it over
- *   BH_UNAVAILABLE       no worker can start (also BH_SYSTEM and others) */
+ *   BH_PROTOCOL          the worker's answer breaks the protocol: the module has taken over that
+ *                        worker
+ *   BH_UNAVAILABLE       no worker can start; or another status of class ENVIRON or VICTIM */
 BH_INLINE BH_MUST_USE bh_status bh_kernel_inspect(bh_kernel *kernel,
                                                   const bh_inspect_options *options,
                                                   bh_inspection *out_inspection,

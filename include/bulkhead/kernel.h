@@ -38,9 +38,9 @@ BH_INLINE void bh_kernel_options_init(bh_kernel_options *options) {
 }
 
 /* Creates a kernel from a SPIR-V module, which is copied. |code_size| is a multiple of 4 from 20
- * bytes to 64 MiB; over 4 MiB only a trusted kernel compiles (docs/guard.md). The call checks only
- * the length and the magic number. A worker validates and compiles the module at first use; a bad
- * one poisons the submissions that use it with INVALID_KERNEL or COMPILE_FAILED.
+ * bytes to 64 MiB; a guarded kernel has at most 4 MiB (docs/guard.md). The call checks only the
+ * length and the magic number. A worker validates and compiles the module at first use; a bad one
+ * poisons the submissions that use it with INVALID_KERNEL or COMPILE_FAILED.
  *
  * Identity is a cryptographic hash of module, entry point, constants and trust, not the name (K1).
  * Equal kernels share their code, and a worker compiles them once. Each keeps its name. |options|
@@ -64,7 +64,7 @@ typedef enum bh_binding_kind {
     BH_BINDING_UNIFORM_BUFFER = 2, /* VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER */
 } bh_binding_kind;
 
-/* Bits: what a command does with a buffer. Dependencies and poison follow from it. */
+/* What a command does with a buffer. The library derives dependencies and poison from it. Bits. */
 typedef enum bh_access {
     BH_ACCESS_DECLARED = 0,   /* in a bh_binding: what the kernel declares (bh_kernel_reflect) */
     BH_ACCESS_READ = 1,       /* only reads it */
@@ -99,9 +99,9 @@ BH_API BH_MUST_USE bh_status bh_kernel_prepare(bh_kernel *kernel, bh_stream *str
                                                bh_event **out_event, bh_detail *detail);
 /* Prepares the kernel, and returns what it binds. Blocks, at most |timeout_ns|; after a timeout the
  * compile continues until the stream's compile deadline. (Use bh_kernel_prepare to cancel.) The
- * first answer for a kernel defines BH_ACCESS_DECLARED on every stream: use a stream whose worker
- * has not run kernels that you do not trust. Returns BH_OK, BH_TIMEOUT, BH_NO_MEMORY,
- * BH_IN_CALLBACK, or the verdict's code with its message in |detail|. */
+ * first answer for a kernel is the one that BH_ACCESS_DECLARED uses, on every stream. A worker can
+ * lie: call this on a stream whose worker has run no untrusted kernel. Returns BH_OK, BH_TIMEOUT,
+ * BH_NO_MEMORY, BH_IN_CALLBACK, or the verdict's code with its message in |detail|. */
 BH_INLINE BH_MUST_USE bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream,
                                                   uint64_t timeout_ns, bh_kernel_info *out_info,
                                                   bh_detail *detail) {

@@ -4,20 +4,22 @@
  * after bh_context_options.quarantine_deaths deaths of that tenant's workers. Its launches then end
  * QUARANTINED at once and reach no worker. A run ends its worker if the worker exits, loses its
  * device, or is killed: by a signal, by the sandbox's filter, at the deadline of the submission, or
- * for exceeding its memory limit. These do not count:
+ * for exceeding its memory limit. These are not counted as a death of the kernel:
  *   - a submission that is cancelled
  *   - one that stops at its deadline while its worker lives on
  *   - one that loses a GPU after 3.5 s or longer (docs/deadlines.md)
  *   - one that is lost because another one ended the worker
  *   - one that launches several different kernels
+ *   - a protocol violation of its worker
  *
- * Blame. Only certain blame counts (bh_verdict.blame). If the blame is suspected, the kernel's next
- * launch gets a worker that has run nothing else and that runs nothing else meanwhile. When a
- * launch has ended on such a worker and the worker lives, the kernel shares workers again
- * (docs/trust.md).
+ * Blame. Only certain blame counts (bh_verdict.blame). If the blame is suspected, the kernel is on
+ * trial: its next launch gets a worker that has run no other kernel, and that runs none until the
+ * launch has ended. The trial ends when a launch that was not cancelled has ended on a fresh
+ * worker, READY or not, and the worker still lives (docs/trust.md).
  *
- * Compilers. A kernel that crashed the driver's compiler, or did not finish compiling in time, is
- * not compiled again. One such death is enough. Its submissions then end COMPILE_FAILED at once.
+ * Compilers. A kernel whose compilation ended its worker (a crash, an exit, the memory limit, or
+ * the compile deadline) is not compiled again. One such death is enough. Its submissions then end
+ * COMPILE_FAILED at once.
  *
  * Memory. The context remembers this per tenant (bh_stream_options.tenant) for quarantine_ns after
  * the kernel's last death. The verdict of a refused submission has executed no. Its origin is the
@@ -46,7 +48,7 @@ typedef struct bh_quarantined {
     uint32_t deaths;         /* how many of its deaths are remembered */
     uint64_t origin;         /* id of the event of the last death */
     uint64_t since_ns;       /* of the first death; CLOCK_MONOTONIC */
-    uint64_t expires_ns;     /* CLOCK_MONOTONIC; BH_FOREVER: never by itself */
+    uint64_t expires_ns;     /* CLOCK_MONOTONIC; BH_FOREVER: until bh_quarantine_release */
     char message[512];       /* of the last death */
 } bh_quarantined;
 

@@ -38,7 +38,7 @@ BH_API const char *bh_status_text(bh_status status);
 /* Returns what the caller should do: a constant string, never NULL. */
 BH_API const char *bh_status_advice(bh_status status);
 /* Returns the class of |status|; BH_STATUS_CLASS_NONE for an unknown code. For a verdict use
- * bh_verdict_classify: a dependent has another class than its status. */
+ * bh_verdict_classify: the verdict of a dependent is VICTIM, whatever its status. */
 BH_API bh_status_class bh_status_classify(bh_status status);
 
 #ifdef __cplusplus

@@ -13,16 +13,15 @@
 extern "C" {
 #endif
 
-/* How much one worker runs before another takes its place (T3). A kernel that takes over its worker
- * can change the results of that worker's later submissions, and how they end. Isolation limits
- * which submissions those are (docs/trust.md). A planned replacement costs no
- * restart budget. The next worker serves the stream once the old one is confirmed dead. */
+/* How much one worker runs before a new one replaces it (T3). It limits what a kernel that has
+ * taken over its worker can change (docs/trust.md). A planned replacement costs no restart budget.
+ * The next worker serves the stream once the old one is confirmed dead. */
 typedef enum bh_isolation {
     BH_ISOLATION_STREAM,     /* everything that is submitted to the stream */
-    BH_ISOLATION_KERNEL,     /* one kernel's consecutive submissions, with copies and fills */
-    BH_ISOLATION_SUBMISSION, /* one submission that launches something, and the compile of its
-                                kernel. The stream gives its worker one submission at a time; the
-                                next worker starts meanwhile */
+    BH_ISOLATION_KERNEL,     /* submissions of one kernel, until one of another kernel comes; copies
+                                and fills do not count */
+    BH_ISOLATION_SUBMISSION, /* one submission that launches a kernel, including its compilation.
+                                The stream starts the next worker while this one works */
 } bh_isolation;
 
 /* How a stream works. Call bh_stream_options_init first. */
@@ -30,13 +29,15 @@ typedef struct bh_stream_options {
     size_t struct_size;   /* set by bh_stream_options_init */
     const char *name;     /* for verdicts and logs; NULL: "stream-" and a number; cut after 63
                              bytes */
-    const char *device;   /* DRIVER, DRIVER:INDEX or INDEX, as `bulkhead devices` shows them
-                             ("lavapipe", "nvidia:1", "0"); "" or NULL: the default device;
-                             "any": the least loaded of the default driver's devices, chosen when
-                             the stream gets a worker (docs/devices.md) */
-    uint64_t deadline_ns; /* for submissions that set none, counted from their turn on the worker;
-                             default 10 s. With BH_FOREVER a kernel that never ends blocks all that
-                             is queued behind it or waits for it, until somebody cancels it */
+    const char *device;   /* DRIVER:INDEX as `bulkhead devices` shows it ("nvidia:1"); DRIVER alone:
+                             its first device; INDEX alone: a device of the default driver; "" or
+                             NULL: the first device of the default driver; "any": the least loaded
+                             of the default driver's devices, chosen when the stream gets a worker
+                             (docs/devices.md) */
+    uint64_t deadline_ns; /* for submissions that set none, counted from the end of compiling, or
+                             from their turn on the worker if nothing is compiled; default 10 s.
+                             With BH_FOREVER a kernel that never ends blocks all that is queued
+                             behind it or waits for it, until somebody cancels it */
     uint64_t compile_deadline_ns; /* how long compiling may take when a submission uses kernels for
                                      the first time; not part of |deadline_ns|; default 60 s. After
                                      it the worker is killed: COMPILE_FAILED, executed no */
@@ -45,9 +46,9 @@ typedef struct bh_stream_options {
                                      Trusted kernels, and devices without the feature abortWord,
                                      cannot stop cooperatively */
     uint64_t memory_limit;        /* bytes that a worker may use besides buffers, at least 64 MiB;
-                                     default 4 GiB; 0: no limit. Where the limit is a memory cgroup,
-                                     it includes the copies of inputs that some devices (NVIDIA)
-                                     need */
+                                     default 4 GiB; 0: no limit. If a memory cgroup enforces the
+                                     limit, the copies of inputs that some devices (NVIDIA) need
+                                     count, too */
     const char *tenant;     /* the user or customer whose kernels the stream runs. Quarantine and
                                pipeline caches are per tenant (quarantine.h); NULL: ""; at most 63
                                bytes */
@@ -57,8 +58,8 @@ typedef struct bh_stream_options {
                                STREAM_FAILED, too. Default false: only submissions that depend on
                                the poisoned one are poisoned */
     bh_isolation isolation; /* how much one worker runs; default BH_ISOLATION_STREAM */
-    uint64_t device_memory; /* limit of the buffers in device memory made for the stream, in bytes;
-                               default 0: no limit (D6) */
+    uint64_t device_memory; /* limit of the device memory of all buffers that were created for this
+                               stream, in bytes; default 0: no limit (D6) */
 } bh_stream_options;
 
 /* Fills in the defaults. */
@@ -83,24 +84,26 @@ BH_API BH_MUST_USE bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t ti
  * was created or reset. The call does not clear that code (E2). */
 BH_API BH_MUST_USE bh_status bh_stream_synchronize(bh_stream *stream, uint64_t timeout_ns,
                                                    bh_detail *detail);
-/* Forgets the failures of all submissions made before the call, including those that fail later:
- * bh_stream_synchronize no longer returns them, and a strict stream runs submissions again. Events
- * keep their verdicts, and buffers stay poisoned until they are overwritten. Refills the restart
- * budget: a stream that is UNAVAILABLE gets a worker again. (UNAVAILABLE also ends by itself after
- * restart_window_ns, at the next submission or bh_stream_wait_ready. NO_DEVICE and UNSUPPORTED last
- * until reset.) A worker that blocks a device for long while it dies is charged to its tenant. The
- * call clears that charge for the stream's tenant (docs/deadlines.md). */
+/* Forgets the failures of all submissions made before the call. This includes submissions that are
+ * still running and fail afterwards. bh_stream_synchronize no longer returns them, and a strict
+ * stream runs submissions again. Events keep their verdicts, and buffers stay poisoned until they
+ * are overwritten. Refills the restart budget: a stream that is UNAVAILABLE gets a worker again.
+ * (UNAVAILABLE also ends by itself after restart_window_ns, at the next submission or
+ * bh_stream_wait_ready. NO_DEVICE and UNSUPPORTED last until reset.) If a dying worker blocks its
+ * device for 2 s or longer, all streams of its tenant may become UNAVAILABLE. The call ends this
+ * for the stream's tenant (docs/deadlines.md). */
 BH_API BH_MUST_USE bh_status bh_stream_reset(bh_stream *stream, bh_detail *detail);
 /* Cancels, as bh_event_cancel does, everything that was submitted to the stream before the call and
- * has not ended. Begins with the newest, so that nothing starts meanwhile. Wait with
+ * has not ended. Cancels the newest first, so that no queued submission starts. Wait with
  * bh_stream_synchronize. Returns BH_OK or BH_FORKED. */
 BH_API BH_MUST_USE bh_status bh_stream_cancel(bh_stream *stream);
 /* Returns the process id of the worker that serves the stream now, 0 if there is none. For
  * diagnostics and tests: the worker may be dead when the call returns. */
 BH_API int32_t bh_stream_worker_pid(bh_stream *stream);
 /* Writes the selector of the device that the stream runs on ("nvidia:1", as in bh_device_info). It
- * is "" until a worker has been ready, and while a stream of the device "any" may still get another
- * device. Returns BH_OK, BH_INVALID_ARGUMENT (out_selector is NULL) or BH_FORKED. */
+ * is "" before the first worker is ready. For the device "any" it is also "" while the stream may
+ * still move to another device. Returns BH_OK, BH_INVALID_ARGUMENT (out_selector is NULL) or
+ * BH_FORKED. */
 BH_API bh_status bh_stream_device(bh_stream *stream, char out_selector[48]);
 /* Adds a reference. */
 BH_API bh_status bh_stream_retain(bh_stream *stream);

@@ -16,22 +16,22 @@ extern "C" {
 
 /* A range of a buffer, bound to a kernel, and what the command may do with it.
  *
- * Dependencies and poison are of whole buffers (B5). Two streams cannot write halves of one buffer
- * at the same time. A submission that ends poisoned poisons every buffer that it was to write, even
- * if it never ran. A command, or a write by the host, that overwrites the whole buffer cleans it.
- * Two commands that overwrite one half each do not clean it: both are READY, and the buffer stays
- * poisoned.
+ * Dependencies and poison apply to whole buffers (B5), even if a binding covers only a range. Two
+ * streams cannot write halves of one buffer at the same time. A submission that ends poisoned
+ * poisons every buffer that it was to write, even if it never ran. A command, or a write by the
+ * host, that overwrites the whole buffer cleans it. Two commands that each overwrite one half end
+ * READY, but the buffer stays poisoned.
  *
  * |access| may be less than the kernel declares. If the validator sees a store into a buffer that
  * the kernel may only read, the submission is BINDING_MISMATCH. A store that the validator misses
  * cannot change the buffer: the worker dies of SIGSEGV (WORKER_SIGNAL) or writes into a copy
  * (READY).
  *
- * BH_ACCESS_WRITE promises that the command overwrites the range. If the kernel breaks the promise,
- * old bytes count as CLEAN. The decoration writeonly in a module is no such promise.
- * BH_ACCESS_WRITE on a binding that the module declares readonly is BINDING_MISMATCH.
- * BH_ACCESS_DECLARED needs an earlier bh_kernel_reflect, otherwise bh_submit returns
- * BH_INVALID_ARGUMENT.
+ * BH_ACCESS_WRITE promises that the command overwrites the range. If the kernel does not overwrite
+ * the whole range, the old bytes that remain count as CLEAN. The decoration writeonly in a module
+ * does not make this promise. BH_ACCESS_WRITE on a binding that the module declares readonly is
+ * BINDING_MISMATCH. BH_ACCESS_DECLARED needs an earlier bh_kernel_reflect, otherwise bh_submit
+ * returns BH_INVALID_ARGUMENT.
  *
  * Ranges of one buffer may overlap in a command; the kernel itself must order its reads and writes
  * there. */
@@ -41,8 +41,8 @@ typedef struct bh_binding {
     bh_buffer *buffer; /* of the stream's context */
     uint64_t offset;   /* a multiple of bh_device_info.storage_alignment or uniform_alignment,
                           otherwise BINDING_MISMATCH */
-    uint64_t size;     /* BH_WHOLE_SIZE: the rest of the buffer, at least one byte; 0: for an empty
-                          buffer only */
+    uint64_t size;     /* BH_WHOLE_SIZE: from |offset| to the end of the buffer, which must be at
+                          least one byte. 0: allowed only for an empty buffer */
     bh_access access;  /* what the command may do */
     uint32_t element;  /* index in an array of buffers (bh_kernel_binding.count); 0 if the binding
                           is no array. Each element has a bh_binding of its own; a missing one is
@@ -58,7 +58,7 @@ typedef enum bh_command_type {
                                 multiples of 4; BH_WHOLE_SIZE is the rest of dst */
 } bh_command_type;
 
-/* One command. Fields of other types are ignored. */
+/* One command. Fields that belong to another command type are ignored. */
 typedef struct bh_command {
     bh_command_type type;       /* which fields count */
     bh_kernel *kernel;          /* dispatch: of the stream's context */
@@ -90,34 +90,36 @@ typedef enum bh_submit_flags {
 typedef struct bh_submit_info {
     const bh_command *commands; /* run in order, with barriers where they depend on each other */
     uint32_t command_count;     /* 0: a join of |waits|, or a marker (E17) */
-    bh_event *const *waits;     /* if one is poisoned, so is the submission (E5). It starts when all
-                               events of other streams are READY (E15). If an earlier submission of
-                               its own stream fails, it may have run: see bh_verdict.executed */
+    bh_event *const *waits;     /* if one is poisoned, this submission is poisoned, too (E5). It
+                                   starts when all waits on other streams are READY (E15). It may
+                                   start before a wait on its own stream has ended: if that one
+                                   fails, this submission is poisoned, but may have run
+                                   (bh_verdict.executed) */
     uint32_t wait_count;        /* elements of |waits| */
-    uint64_t deadline_ns;       /* from its turn on the worker; default: the stream's */
-    bool alone;     /* the submission runs on a worker that has run no other one, and that gets no
-                       other until this one has ended. So no other submission can change how this
-                       one ends (bh_verdict.blame). If the stream's worker has run something, that
-                       worker is replaced first. Set the flag after a SUSPECTED verdict. For all
-                       submissions of a stream: bh_stream_options.isolation */
+    uint64_t deadline_ns;       /* counted as bh_stream_options.deadline_ns is, which is the
+                                   default */
+    bool alone;     /* true: the submission gets a worker that has run nothing else, and that runs
+                       nothing else until it has ended. So nothing else can change how it ends
+                       (bh_verdict.blame). If the stream's worker has run something, that worker is
+                       replaced first. Set the flag after a SUSPECTED verdict. For all submissions
+                       of a stream: bh_stream_options.isolation */
     uint64_t flags; /* bh_submit_flags */
 } bh_submit_info;
 
-/* Queues a submission. It fails as a whole (E4). It depends on the events that it waits for, and on
- * the writers of the buffers that it reads, on any stream of the context. It runs after earlier
- * users of the buffers that it writes. There are no cycles, because the event does not exist before
- * the call.
+/* Queues a submission. If one command fails, the whole submission fails (E4). It depends on the
+ * events that it waits for, and on the writers of the buffers that it reads, on any stream of the
+ * context. It runs after earlier users of the buffers that it writes. Dependencies cannot form a
+ * cycle: a submission can wait only for events that exist already.
  *
  * A submission without commands is a join or a marker (E17). Its event is READY when everything
  * before it on the stream has ended and all |waits| are READY.
  *
- * Everything is copied or retained. |out_event| may be NULL. It may point to an element of |waits|,
- * since it is written last. The caller releases the event. Never blocks, and never returns another
- * submission's error (E8). If the worker dies while the submission runs, the event is poisoned; if
- * the submission had not started, it runs on the next worker (E13). Returns BH_OK, BH_TOO_LARGE
- * (over 512 KiB encoded), BH_NO_MEMORY, BH_CLOSED, BH_OUT_OF_DEVICE_MEMORY (a copy of another
- * tenant's or device's buffer, see bh_buffer_create_with), or BH_INVALID_ARGUMENT (the detail names
- * command and field). */
+ * Everything is copied or retained. |out_event| may be NULL. It may point to an element of |waits|.
+ * The caller releases the event. Never blocks, and never returns another submission's error (E8).
+ * If the worker dies while the submission runs, the event is poisoned; if the submission had not
+ * started, it runs on the next worker (E13). Returns BH_OK, BH_TOO_LARGE (over 512 KiB encoded),
+ * BH_NO_MEMORY, BH_CLOSED, BH_OUT_OF_DEVICE_MEMORY (a copy of another tenant's or device's buffer,
+ * see bh_buffer_create_with), or BH_INVALID_ARGUMENT (the detail names command and field). */
 BH_INLINE BH_MUST_USE bh_status bh_submit(bh_stream *stream, const bh_submit_info *info,
                                           bh_event **out_event, bh_detail *detail) {
     return bh_submit_sized(stream, info, sizeof *info, sizeof(bh_command), sizeof(bh_binding),

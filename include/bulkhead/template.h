@@ -1,5 +1,6 @@
-/* Kernel templates: a body or an expression whose types follow from its arguments at launch (K3).
- * docs/templates.md has examples. */
+/* Kernel templates: GLSL or an expression without fixed types. A launch compiles a variant for the
+ * types of its arguments, unless the template has that variant already (K3). docs/templates.md has
+ * examples. */
 #ifndef BULKHEAD_TEMPLATE_H
 #define BULKHEAD_TEMPLATE_H
 
@@ -16,7 +17,7 @@
 extern "C" {
 #endif
 
-/* Most parameters of a template. */
+/* The maximum number of parameters. */
 #define BH_MAX_PARAMETERS 64
 
 /* What a template does with a parameter. */
@@ -30,7 +31,8 @@ typedef enum bh_parameter_role {
 /* A parameter of a template. */
 typedef struct bh_parameter {
     const char *name;       /* an identifier of at most 63 bytes. In GLSL it does not begin with
-                               "gl_" or "bh_", and without |grid| it is neither "i" nor "n" */
+                               "gl_" or "bh_", and without |grid| it is neither "i" nor "n" (see
+                               bh_template_options.body and grid) */
     bh_parameter_role role; /* what it is */
     const char *type;       /* "f16", "f32", "f64", "i8", "u8", "i16", "u16", "i32", "u32", "i64",
                                "u64" or "bool": that type. Another identifier, such as "T": any
@@ -55,8 +57,8 @@ typedef struct bh_template_options {
     bool grid; /* the body runs once for each invocation, in as many groups as the launch
                   says; x[k] is an element and x.length() the length of an array x */
     uint32_t local_size[3]; /* of a grid; each at least 1; default 64, 1, 1 */
-    uint32_t variants; /* kernels to keep, at least 1; the least recently used one goes; default
-                          64 */
+    uint32_t variants; /* how many compiled variants to keep, at least 1; a further one replaces the
+                          least recently used; default 64 */
     bool trusted;      /* as bh_kernel_options.trusted */
     uint64_t compile_deadline_ns; /* of one variant's GLSL; default 60 s */
 } bh_template_options;
@@ -91,10 +93,10 @@ typedef struct bh_argument {
 } bh_argument;
 
 /* Describes output |name| for these arguments, so that the caller can create its buffer: element
- * type and shape. Arguments of outputs may be missing, or have a NULL buffer; a buffer that is
- * given must have the right type and shape. Types follow from the parameters, or from what an
- * expression computes. The shape is that of the inputs; of a grid the rank is 0, and the caller
- * chooses the shape. Call bh_description_init on |out_description| first. Returns BH_OK or
+ * type and shape. You may leave out the arguments of outputs, or give a NULL buffer; a buffer that
+ * is given must have the right type and shape. Types follow from the parameters, or from what an
+ * expression computes. The shape is that of the inputs. A grid has no shape of its own: rank is 0,
+ * and you choose the shape. Call bh_description_init on |out_description| first. Returns BH_OK or
  * BH_INVALID_ARGUMENT. */
 BH_INLINE BH_MUST_USE bh_status bh_template_output(bh_template *template_,
                                                    const bh_argument *arguments,
@@ -116,8 +118,8 @@ BH_INLINE BH_MUST_USE bh_status bh_template_source(bh_template *template_,
                                     size, out_length, detail);
 }
 
-/* A dispatch of one variant, ready to be a command of a submission. It grows only with bh_command
- * and bh_binding. */
+/* A dispatch of one variant, ready to be a command of a submission. Its size changes only if
+ * bh_command or bh_binding changes. */
 typedef struct bh_template_call {
     bh_command command; /* points into what follows: the struct must stay where it is */
     bh_binding bindings[BH_MAX_PARAMETERS]; /* of |command| */
@@ -131,11 +133,13 @@ typedef struct bh_template_call {
  * reference the buffers: submit it before releasing them.
  *
  * Without |grid| all arrays have the same shape, except that an input of a single element fits all.
- * An output may share the bytes of an input whose type is as wide. It overlaps nothing else.
+ * An output may use exactly the bytes of an input of the same element size; all other overlaps of
+ * an output are refused.
  *
  * Blocks while a variant compiles. In a completion callback it works only if the template has the
- * variant. A failure is not remembered. A type that the device does not have, such as f64, poisons
- * the submission with INVALID_KERNEL. Returns BH_OK, what bh_kernel_create_glsl returns, or
+ * variant. After a failure the next call compiles again. A type that the device does not have, such
+ * as f64, poisons the submission with INVALID_KERNEL. Returns BH_OK, what bh_kernel_create_glsl
+ * returns, or
  *   BH_INVALID_ARGUMENT  an argument does not fit, which the detail names
  *   BH_TOO_LARGE         there are more than 2^32 - 65536 elements, or over 124 bytes of numbers */
 BH_INLINE BH_MUST_USE bh_status bh_template_prepare(bh_template *template_,

@@ -21,13 +21,16 @@ typedef enum bh_call_judgement {
     BH_CALL_UNKNOWN,  /* no rule allows it: a worker that makes it is killed by SIGSYS */
 } bh_call_judgement;
 
-/* Calls of one kind: the same phase, call and arguments. */
+/* Calls of one kind: the same phase, call and arguments. Phases, and their filters
+ * (docs/sandbox.md):
+ *   device    of a worker; seccomp filter A
+ *   warm-up   of a worker; filter A
+ *   running   of a worker; filter B
+ *   memory    of a worker: device memory is made and imported; filter B
+ *   sentinel  of a sentinel (docs/deadlines.md); filter A
+ *   words     of a sentinel: it imports and sets abort words; filter B */
 typedef struct bh_traced_call {
-    /* Phases of a worker: "device" and "warm-up", which seccomp filter A covers, "running" and
-     * "memory" (device memory is made and imported), which filter B covers. Phases of a sentinel
-     * (docs/deadlines.md): "sentinel", which A covers, and "words", which B covers. docs/sandbox.md
-     * describes the filters. */
-    char phase[16];
+    char phase[16];              /* such as "running" */
     char call[32];               /* such as "ioctl" */
     char arguments[176];         /* those that a filter can compare, and paths; may be empty */
     uint64_t count;              /* how often it was made */
@@ -41,7 +44,8 @@ typedef struct bh_trace {
     char version[160];       /* the driver's version; empty: it failed before it reported one */
     char made_for[160];      /* the versions that the table was made for, as glob patterns */
     bool known;              /* |version| is one of them */
-    bool tried;              /* false: the table was written from documentation */
+    bool tried;              /* true: the table was tested on a machine with the driver; false: from
+                                documentation only */
     bool complete;           /* the driver did all of its work */
     uint32_t unknown;        /* calls that the table does not know */
     uint32_t dropped;        /* calls that are not counted: there were too many kinds */

@@ -17,8 +17,8 @@ typedef enum bh_executed {
     BH_EXECUTED_YES,     /* it ran to its end */
 } bh_executed;
 
-/* How certain it is that the submission caused the failure (T2). A kernel can take over its worker.
- * Then it controls what the worker reports about later kernels, and how the worker dies. In the
+/* How certain it is that the submission caused the failure (T2). If its worker was given another
+ * kernel, that one may have taken over the worker and caused the failure (docs/trust.md). In the
  * verdict of a dependent, the blame is that of the origin. */
 typedef enum bh_blame {
     BH_BLAME_NONE,      /* it is READY, or the cause lies outside the submission and its worker */
@@ -34,7 +34,8 @@ typedef enum bh_blame {
  * |executed|, |event|, |hops|, |other_causes|, |stream_name|, the times, and |status| if that is
  * BH_STREAM_FAILED. |message| describes both. All other fields are those of the origin. */
 typedef struct bh_verdict {
-    bh_status status;       /* BH_OK: READY; others: poisoned. Under 32: it reached no worker */
+    bh_status status;       /* BH_OK: READY; others: poisoned. A value below 32 means that the
+                               submission reached no worker */
     bh_executed executed;   /* whether it ran */
     int32_t signal;         /* that killed the worker; 0: none, or the status is CONTEXT_CLOSED */
     int32_t exit_code;      /* of the worker; -1: it did not exit */
@@ -43,7 +44,8 @@ typedef struct bh_verdict {
     uint64_t event;         /* this event's id */
     uint64_t origin;        /* id of the event where the poison began; |event| if it began here */
     uint32_t hops;          /* dependencies between origin and this event; 0: it began here */
-    uint32_t other_causes;  /* further origins among its dependencies, known when it ended (E7) */
+    uint32_t other_causes;  /* how many other origins were known among its dependencies when it
+                               ended (E7) */
     uint32_t command_index; /* in its submission; BH_NO_COMMAND: not known */
     int32_t worker_pid;     /* of the origin; 0: it never reached a worker */
     uint64_t limit;        /* the limit that was hit: deadline in ns, or memory in bytes; 0: none */
@@ -54,16 +56,17 @@ typedef struct bh_verdict {
     uint8_t kernel_hash[32]; /* of the same command */
     char stream_name[64];    /* of the submission's stream */
     char message[512];       /* one paragraph for a person */
-    bh_blame blame;          /* whether |status| is certainly the submission's own fault */
+    bh_blame blame;          /* how certain it is that the submission, or for a dependent its
+                                origin, is the cause */
     uint64_t device_ns;      /* how long the device was busy with it (BH_SUBMIT_TIMED), by the
                                 device's clock; at most ended_ns - started_ns. 0: not known */
     char device[48];         /* selector of the device of |worker_pid| ("nvidia:1", as in
-                                bh_device_info); empty: it never reached a worker, or that of a
-                                load, which has no device */
+                                bh_device_info); empty: no worker was involved, or the worker was a
+                                loader, which has no device */
 } bh_verdict;
 
-/* Returns what kind of failure it is, and so what to do next. A dependent (hops is not 0) is
- * VICTIM: it may succeed when it is submitted again. Otherwise this is
+/* Returns the class of the failure, which says whether to change something or to submit again. A
+ * dependent (hops is not 0) is VICTIM: it may succeed when it is submitted again. Otherwise this is
  * bh_status_classify(status). */
 BH_INLINE bh_status_class bh_verdict_classify(const bh_verdict *verdict) {
     return bh_verdict_classify_sized(verdict, sizeof *verdict);

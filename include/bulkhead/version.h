@@ -16,7 +16,7 @@ extern "C" {
 #define BH_VERSION_MINOR 2
 /* Patch version of these headers. */
 #define BH_VERSION_PATCH 0
-/* A version as a number. Numbers of versions compare as the versions do. */
+/* A version as a number. A later version has a larger number. */
 #define BH_VERSION_NUMBER(major, minor, patch)                                                     \
     ((uint32_t)(major) << 24 | (uint32_t)(minor) << 12 | (uint32_t)(patch))
 /* Version of these headers, as a number. */
