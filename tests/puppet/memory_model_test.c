@@ -125,8 +125,9 @@ static void check_op(struct world *w, int number) {
     }
     const bool excused = op->hurt || !needs_good || (op->through_copy && w->trouble > op->trouble);
     if (state == BH_EVENT_POISONED && !excused) {
-        BROKEN(w, "D5", "#%d is POISONED (%s), and nothing has happened to it", number,
-               bh_status_name(puppet_verdict(op->event).status));
+        const bh_verdict verdict = puppet_verdict(op->event);
+        BROKEN(w, "D5", "#%d is POISONED (%s) by event %llu, and nothing has happened to it",
+               number, bh_status_name(verdict.status), (unsigned long long)verdict.origin);
     }
     if (state == BH_EVENT_READY && op->kind == READ) {
         check_bytes(w, op, number);
@@ -182,17 +183,20 @@ static uint64_t foresee(struct world *w, struct op *op) {
 }
 
 /* One replica a version, tenant and device. */
-static void check_replica(struct world *w, struct op *op, uint64_t before) {
+static void check_replica(struct world *w, struct op *op, uint64_t before, bool refused) {
     struct home *home = &w->homes[op->src];
     int *have = &home->replica[streams[op->stream].tenant_number][streams[op->stream].device];
     uint32_t *when =
         &home->replica_trouble[streams[op->stream].tenant_number][streams[op->stream].device];
     const bool kept = *have == op->version && *when == w->trouble;
-    if (kept && w->puppet.context->device_memory > before) {
+    if (!refused && kept && w->puppet.context->device_memory > before) {
         BROKEN(w, "D4", "a second replica of #%d is made of buffer %d", op->version, op->src);
     }
-    if (*have == op->version) {
-        op->trouble = *when; /* what has spoilt it since is not known to all yet */
+    if (refused) { /* it may have been made all the same */
+        *have = op->version;
+        *when = UINT32_MAX;
+    } else if (*have == op->version) { /* what has spoilt it since is not known to all yet */
+        op->trouble = *when == UINT32_MAX ? 0 : *when;
     } else {
         *have = op->version;
         *when = w->trouble;
@@ -236,19 +240,20 @@ static void submit(struct world *w, enum kind kind) {
         BROKEN(w, "D4", "a submission of %s is answered %s: %s", streams[op->stream].name,
                bh_status_name(status), detail.message);
     }
+    if (op->through_copy) {
+        check_replica(w, op, before, refused);
+    }
     if (refused) {
         return;
     }
     op->id = bh_event_id(op->event);
     w->op_count++;
-    TELL(w, "#%d on %s: %s buffer %d to %d", number, streams[op->stream].name,
+    TELL(w, "#%d on %s, event %llu: %s buffer %d to %d", number, streams[op->stream].name,
+         (unsigned long long)op->id,
          kind == FILL   ? "fill"
          : kind == COPY ? "copy"
                         : "read",
          op->src, op->dst);
-    if (op->through_copy) {
-        check_replica(w, op, before);
-    }
     for (int b = 0; b < BUFFERS; b++) {
         struct home *home = &w->homes[b];
         if (!home->buffer) {
@@ -283,12 +288,11 @@ static void run(struct world *w, int s, enum memory_end end) {
         return;
     }
     worker->device_full = end == MEMORY_LIVES && below(w, 30) == 0;
-    const bool lacks = worker->device_full;
     const struct memory_done done = memory_worker_run(worker, end);
     struct op *op = op_of(w, done.event);
     TELL(w, "%s runs event %llu, end %d%s", streams[s].name, (unsigned long long)done.event,
          (int)end, done.good ? ", good" : "");
-    w->trouble += end != MEMORY_LIVES || (lacks && !done.good && !done.skipped);
+    w->trouble += end != MEMORY_LIVES || (!done.good && !done.skipped);
     w->deaths += end != MEMORY_LIVES;
     if (op) {
         op->good |= done.good;
@@ -384,6 +388,9 @@ static void settle(struct world *w) {
     }
     for (uint32_t i = 0; i < w->op_count; i++) {
         if (!w->ops[i].checked) {
+            static char text[4096];
+            (void)bh_context_describe(w->puppet.context, text, sizeof text);
+            TELL(w, "%s", text);
             BROKEN(w, "E9", "#%u has never ended", i);
         }
     }
