@@ -9,7 +9,8 @@
  *   D2  content that no unfinished submission was writing survives every death
  *   D3  a new buffer is zero
  *   D4  no tenant can write what another one has; replicas have the version that was asked for, one
- *       for each version, tenant and device (memory_worker.c looks at what workers are given)
+ *       for each version, tenant and device; what is written on another device moves there
+ *       (memory_worker.c looks at what workers are given)
  *   D5  only what a dead worker had, or a lost device was writing, is poisoned, and what reads that
  *
  * BULKHEAD_SEED=N plays one history, and tells of each step. */
@@ -40,7 +41,7 @@ struct op {
     bh_event *event;      /* referenced */
     uint64_t id;
     bh_buffer *host;   /* READ: gets the bytes; referenced */
-    bool through_copy; /* it reads a replica */
+    bool through_copy; /* it reads a replica, or its buffer moves */
     uint32_t trouble;  /* deaths and failures before it was submitted */
     bool begun, good, hurt, checked;
 };
@@ -168,37 +169,32 @@ static void create(struct world *w, int b) {
     TELL(w, "create buffer %d for %s", b, streams[home->stream].name);
 }
 
-static bool may_write(const struct home *home, int s) {
-    return home->stream == s || (streams[home->stream].tenant_number == streams[s].tenant_number &&
-                                 streams[home->stream].device == streams[s].device);
+static bool is_tenants(const struct home *home, int s) {
+    return streams[home->stream].tenant_number == streams[s].tenant_number;
 }
 
-/* Before |op| is submitted. Returns what the context has of device memory then. */
-static uint64_t foresee(struct world *w, struct op *op) {
-    if (op->src != NOBODY) {
-        op->version = w->homes[op->src].version;
-        op->through_copy = !may_write(&w->homes[op->src], op->stream);
-    }
-    return w->puppet.context->device_memory;
+static bool may_use(const struct home *home, int s) {
+    return home->stream == s ||
+           (is_tenants(home, s) && streams[home->stream].device == streams[s].device);
 }
 
-/* One replica a version, tenant and device. */
-static void check_replica(struct world *w, struct op *op, uint64_t before, bool refused) {
-    struct home *home = &w->homes[op->src];
+/* One replica a version, tenant and device. |grown|: device memory was made. */
+static void check_replica(struct world *w, struct op *op, int b, bool grown, bool refused) {
+    struct home *home = &w->homes[b];
     int *have = &home->replica[streams[op->stream].tenant_number][streams[op->stream].device];
     uint32_t *when =
         &home->replica_trouble[streams[op->stream].tenant_number][streams[op->stream].device];
-    const bool kept = *have == op->version && *when == w->trouble;
-    if (!refused && kept && w->puppet.context->device_memory > before) {
-        BROKEN(w, "D4", "a second replica of #%d is made of buffer %d", op->version, op->src);
+    if (!refused && grown && *have == home->version && *when == w->trouble) {
+        BROKEN(w, "D4", "a second replica of #%d is made of buffer %d", home->version, b);
     }
     if (refused) { /* it may have been made all the same */
-        *have = op->version;
+        *have = home->version;
         *when = UINT32_MAX;
-    } else if (*have == op->version) { /* what has spoilt it since is not known to all yet */
-        op->trouble = *when == UINT32_MAX ? 0 : *when;
+    } else if (*have == home->version) { /* what has spoilt it since is not known to all yet */
+        const uint32_t then = *when == UINT32_MAX ? 0 : *when;
+        op->trouble = then < op->trouble ? then : op->trouble;
     } else {
-        *have = op->version;
+        *have = home->version;
         *when = w->trouble;
     }
 }
@@ -230,8 +226,12 @@ static void submit(struct world *w, enum kind kind) {
         bh_buffer_release(op->host);
         return;
     }
-    const uint64_t before = foresee(w, op);
-    const bool refused = op->dst != NOBODY && !may_write(&w->homes[op->dst], op->stream);
+    const bool copied = op->src != NOBODY && !may_use(&w->homes[op->src], op->stream);
+    const bool refused = op->dst != NOBODY && !is_tenants(&w->homes[op->dst], op->stream);
+    const bool moved = !refused && op->dst != NOBODY && !may_use(&w->homes[op->dst], op->stream);
+    const uint64_t before = w->puppet.context->device_memory;
+    op->version = op->src == NOBODY ? op->version : w->homes[op->src].version;
+    op->through_copy = copied || moved;
     const bh_submit_info info = {
         .commands = &command, .command_count = 1, .deadline_ns = BH_FOREVER};
     bh_detail detail = {0};
@@ -240,16 +240,21 @@ static void submit(struct world *w, enum kind kind) {
         BROKEN(w, "D4", "a submission of %s is answered %s: %s", streams[op->stream].name,
                bh_status_name(status), detail.message);
     }
-    if (op->through_copy) {
-        check_replica(w, op, before, refused);
+    const bool grown = w->puppet.context->device_memory > before;
+    if (copied) {
+        check_replica(w, op, op->src, grown && !moved, refused);
+    }
+    if (moved) { /* a replica becomes its place, unless that has to be made */
+        check_replica(w, op, op->dst, grown && !copied, false);
+        w->homes[op->dst].stream = op->stream;
     }
     if (refused) {
         return;
     }
     op->id = bh_event_id(op->event);
     w->op_count++;
-    TELL(w, "#%d on %s, event %llu: %s buffer %d to %d", number, streams[op->stream].name,
-         (unsigned long long)op->id,
+    TELL(w, "#%d on %s, event %llu%s: %s buffer %d to %d", number, streams[op->stream].name,
+         (unsigned long long)op->id, moved ? ", which moves it" : "",
          kind == FILL   ? "fill"
          : kind == COPY ? "copy"
                         : "read",
