@@ -15,6 +15,8 @@
  *   event_due                            struct bh_event: the verdict is complete, not published
  *   worker_due                           struct bhi_worker: confirmed dead, nothing is judged yet
  *   doorbell                             struct bhi_worker: epoll has reported its doorbell
+ *   replica_made                         bh_stream: its copies are queued, and nothing uses it yet
+ *   piece_due                            bh_buffer: a piece of its bytes is about to be queued
  * Some are passed with the context's lock held: what acts there must not call the library. */
 #ifndef BHI_BASE_STEP_POINT_H
 #define BHI_BASE_STEP_POINT_H

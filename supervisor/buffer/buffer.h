@@ -27,9 +27,9 @@ struct bhi_load {
 enum bhi_device_state {
     BHI_DEVICE_HOST, /* the driver runs on the processor: the bytes are host memory */
     BHI_DEVICE_UNMADE,
-    BHI_DEVICE_MAKING, /* a worker has been told to, and has not answered */
-    BHI_DEVICE_MADE,   /* the descriptor is here */
-    BHI_DEVICE_LEFT,   /* the content has moved (move.h), and the memory is given back; from any */
+    BHI_DEVICE_MAKING, /* a worker was asked to make it, and has not answered */
+    BHI_DEVICE_MADE,   /* its descriptor has come */
+    BHI_DEVICE_LEFT,   /* the content has moved (move.h), and the memory was given back; from any */
 };
 
 struct bhi_make;

@@ -24,7 +24,8 @@ struct bhi_replica {
 };
 
 void bhi_replicas_init(bh_context *context);
-/* What a submission of |stream| reads instead of |of|; NULL: it has to be made. Lock held. */
+/* Returns the replica that a submission of |stream| reads instead of |of|; NULL: it must be made.
+ * Lock held. */
 struct bh_buffer *bhi_replica_find(const struct bh_stream *stream, struct bh_buffer *of);
 /* Keeps |copy|, of |version|, for later submissions. Does nothing if |of| has a newer version, if
  * it or |stream| was released, or if out of memory. The caller keeps its reference. Lock held. */

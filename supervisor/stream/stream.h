@@ -54,16 +54,17 @@ static inline struct bh_stream *bhi_stream_of(const struct bhi_core_stream *core
 bool bhi_stream_rests(const struct bh_stream *stream);
 /* The worker that is bound to it, starting or running; NULL: none. Referenced by the stream. */
 struct bhi_worker *bhi_stream_worker(const struct bh_stream *stream);
-/* Has |stream| memory on its device that a worker can share? Also false before its device is
- * known. Lock held. */
+/* Returns true if the stream's device is known, and its memory can be shared between processes.
+ * Lock held. */
 bool bhi_stream_shares_memory(const struct bh_stream *stream);
-/* |worker|, which is going to serve it, has told what it runs on. Lock held. */
+/* |worker|, which will serve the stream, has reported its device. Lock held. */
 void bhi_stream_learn_device(struct bh_stream *stream, const struct bhi_worker *worker);
-/* REPLICA: a copy of it, to read. MOVED: once it has moved to the stream's device
+/* REPLICA: it may read a copy. MOVED: it may use the memory once the buffer has moved to its device
  * (buffer/move.h). */
 enum bhi_may_use { BHI_USE_NO, BHI_USE_REPLICA, BHI_USE_MOVED, BHI_USE_IT };
-/* How may a submission of |stream| use device memory that was made for |home| (D4)? Unless it may
- * use it, |why| says what forbids it. What is not known yet is allowed. Lock held. */
+/* Returns how a submission of |stream| may use device memory that was made for |home| (D4). Unless
+ * it may use it as it is, |why| says what forbids it. It may while a device is not known. Lock
+ * held. */
 enum bhi_may_use bhi_stream_may_use(struct bh_stream *stream, struct bh_stream *home, bool writes,
                                     char *why, size_t size);
 /* Waits until the device of the stream's workers is known. Blocks, as bh_stream_wait_ready does;

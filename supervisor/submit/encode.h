@@ -21,9 +21,9 @@ struct bhi_made_replica {
 
 /* What a submission reads instead of buffers that its stream cannot use (D4). */
 struct bhi_replicas {
-    struct bh_buffer *wanted; /* NULL, or what one has to be made of: then it is encoded once more;
-                                 referenced */
-    struct bh_buffer *mover;  /* of that one; NULL: it is to be read */
+    struct bh_buffer
+        *wanted; /* needs a replica: make it, and encode again; referenced; NULL: none */
+    struct bh_buffer *mover; /* the buffer that moves to that replica; NULL: it is only read */
     struct bhi_made_replica *made;
     uint32_t count, capacity;
 };

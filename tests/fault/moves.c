@@ -420,6 +420,60 @@ static void the_context_ends_first(bool posing) {
     fake_driver_remove();
 }
 
+static struct {
+    bh_stream *stream;
+    bh_buffer *buffer;
+    uint32_t word, value;
+} meanwhile;
+
+static void write_meanwhile(void *object) {
+    (void)object;
+    bh_event_release(fill(meanwhile.stream, meanwhile.buffer, meanwhile.word, meanwhile.value));
+}
+
+/* What another thread submits when the copy has been queued, and before the buffer has moved, is
+ * not lost: it is copied once more. */
+static void written_before_it_moves(bool posing) {
+    struct pair p = open_pair(posing, 256, 0, NULL);
+    uint32_t *words = device_pattern(256, 1);
+    device_put(p.buffer, words, 256);
+    meanwhile.stream = p.a, meanwhile.buffer = p.buffer;
+    meanwhile.word = 5, meanwhile.value = words[5] = 4711;
+    bht_at_step("replica_made", 1, write_meanwhile);
+    device_expect_ready(fill(p.b, p.buffer, 6, words[6] = 4712));
+    BHT_EQ(bht_steps_passed(), 2);
+    bht_at_step(NULL, 0, NULL);
+    device_expect(p.buffer, words, 256);
+    WAIT_UNTIL(in_use(p.a) == 0, 20000);
+    free(words);
+    close_pair(&p);
+}
+
+/* It moves between two pieces of a write of the host, and before the first: the write goes on where
+ * it is then. */
+static void moved_under_a_write(bool posing) {
+    const uint64_t size = 33 * MIB; /* three pieces */
+    struct pair p = open_pair(posing, size, 0, NULL);
+    uint32_t *words = device_pattern(size, 1);
+    meanwhile.buffer = p.buffer;
+    for (unsigned piece = 1; piece <= 3; piece++) {
+        meanwhile.stream = piece % 2 ? p.b : p.a;
+        meanwhile.word = 0, meanwhile.value = 4711;
+        bht_at_step("piece_due", piece, write_meanwhile);
+        words[0] = piece == 1 ? 4712 : 4711; /* before the first piece, or after it */
+        words[1] = piece;
+        uint32_t *written = device_pattern(size, 1);
+        written[0] = 4712, written[1] = piece;
+        device_put(p.buffer, written, size);
+        BHT_EQ(bht_steps_passed(), 4); /* one of them twice */
+        bht_at_step(NULL, 0, NULL);
+        device_expect(p.buffer, words, size);
+        free(written);
+    }
+    free(words);
+    close_pair(&p);
+}
+
 struct hammer {
     struct pair *p;
     _Atomic bool stop;
@@ -475,6 +529,8 @@ BOTH(killed_before_the_copy)
 BOTH(poison_moves)
 BOTH(what_is_refused_moves_nothing)
 BOTH(released_meanwhile)
+BOTH(written_before_it_moves)
+BOTH(moved_under_a_write)
 BOTH(host_writes_follow)
 BOTH(each_call_fails)
 BOTH(the_context_ends_first)
@@ -491,6 +547,8 @@ int main(int argc, char **argv) {
         TEST_BOTH(poison_moves),
         TEST_BOTH(what_is_refused_moves_nothing),
         TEST_BOTH(released_meanwhile),
+        TEST_BOTH(written_before_it_moves),
+        TEST_BOTH(moved_under_a_write),
         TEST_BOTH(host_writes_follow),
         TEST_BOTH(each_call_fails),
         TEST_BOTH(the_context_ends_first),
