@@ -106,7 +106,7 @@ static bool parse_item(struct batch *batch, const struct bhi_arg *item,
         return bhi_parse_memory(value, &batch->memory, complaint);
     case BHI_BATCH_CACHE_DIR:
         batch->cache_dir = value;
-        return *value ? true : bhi_refuse(complaint, "the folder's name is empty");
+        return bhi_parse_cache_dir(value, complaint);
     case BHI_BATCH_HTML:
         batch->html = value;
         return *value ? true : bhi_refuse(complaint, "the file name is empty");

@@ -69,7 +69,7 @@ bool bhi_run_set_device(struct bhi_run_request *request, const char *text,
 bool bhi_run_set_cache_dir(struct bhi_run_request *request, const char *text,
                            struct bhi_complaint *complaint) {
     request->cache_dir = text;
-    return *text ? true : bhi_refuse(complaint, "the folder's name is empty");
+    return bhi_parse_cache_dir(text, complaint);
 }
 
 bool bhi_run_add_push(struct bhi_run_request *request, const char *text,

@@ -29,6 +29,7 @@
 /* A prober's own bound, BHI_PROBE_TIMEOUT_NS, and 10 s for the way there and back. */
 #define PROBE_TIMEOUT_NS (50ull * 1000000000)
 #define GRID_NS          (10ull * 1000000000)
+#define ASK_VERBOSE      "run bulkhead doctor --verbose, and report its output"
 #define DEVICE_TYPE_CPU  4 /* VK_PHYSICAL_DEVICE_TYPE_CPU */
 
 struct report {
@@ -190,8 +191,8 @@ static void report_layers(struct report *report, struct bhi_zygote *zygote) {
         }
         struct bhi_probe_answer result = probe(zygote, layer);
         if (!result.answered) {
-            add(report, "sandbox", info->name, info->required, BH_CHECK_BROKEN,
-                "see the log; report it", "the probe did not answer");
+            add(report, "sandbox", info->name, info->required, BH_CHECK_BROKEN, ASK_VERBOSE,
+                "the probe did not answer");
         } else {
             add(report, "sandbox", info->name, info->required, (bh_check_result)result.result,
                 info->advice, "%s", result.text);
@@ -248,7 +249,7 @@ static void report_table(struct report *report, bh_context *context, const char 
     bh_detail why = {0};
     size_t count = 0;
     if (bh_trace_driver(context, driver, &trace, NULL, 0, &count, &why) != BH_OK) {
-        add(report, "driver", "system-calls", false, BH_CHECK_ABSENT, "see the log; report it",
+        add(report, "driver", "system-calls", false, BH_CHECK_ABSENT, ASK_VERBOSE,
             "%s could not be traced: %.180s", driver[0] ? driver : "the driver", why.message);
         return;
     }
@@ -354,7 +355,7 @@ static void report_grid(struct report *report, bh_context *context, const bh_dev
     const bh_status status = run_grid(context, device, marks, &verdict, &why);
     if (status != BH_OK) {
         add(report, "driver", name, false, BH_CHECK_ABSENT,
-            bhi_room_is_short(&why) ? "raise the limit (ulimit -n)" : "see the log; report it",
+            bhi_room_is_short(&why) ? "raise the limit (ulimit -n)" : ASK_VERBOSE,
             "%s: it could not be tried: %.180s", device->selector,
             why.message[0] ? why.message : bh_status_text(status));
     } else if (verdict.status == BH_OK && marks[0] && marks[1]) {
@@ -427,13 +428,13 @@ static void report_sentinel(struct report *report, bh_context *context,
     }
     bh_stream_release(stream);
     if (status != BH_OK) {
-        add(report, "driver", name, false, BH_CHECK_BROKEN, "see the log; report it",
+        add(report, "driver", name, false, BH_CHECK_BROKEN, ASK_VERBOSE,
             "%s starts no worker that could have one: %s", device->selector, why.message);
     } else if (pid) {
         add(report, "driver", name, false, BH_CHECK_HOLDS, "",
             "process %d sets the abort words of the workers of %s that die", pid, device->selector);
     } else {
-        add(report, "driver", name, false, BH_CHECK_BROKEN, "see the log; report it",
+        add(report, "driver", name, false, BH_CHECK_BROKEN, ASK_VERBOSE,
             "%s could have one, and none starts", device->selector);
     }
 }

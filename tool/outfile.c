@@ -179,7 +179,7 @@ static bool open_target(struct bhi_outfile *file, const char *path, uint64_t siz
     }
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
         if (S_ISDIR(status.st_mode)) {
-            return bhi_refuse(complaint, "cannot be written: %s", strerror(EISDIR));
+            return bhi_refuse(complaint, "is a directory: name a file in it");
         }
         return open_stream(file, path, complaint);
     }

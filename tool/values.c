@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define MAX_ITEM 128 /* bytes of one number or name within a list */
 #define UNTYPED  ((bh_dtype)UINT8_MAX)
@@ -57,7 +58,7 @@ static bool take_quantity(const char *text, const char **out_unit, double *out_n
 }
 
 /* |instead| says what to write if the duration is too long. */
-static bool take_duration(const char *text, const char *instead, uint64_t *out_ns,
+static bool take_duration(const char *text, const char *least, const char *most, uint64_t *out_ns,
                           struct bhi_complaint *complaint) {
     static const struct {
         const char *unit;
@@ -75,10 +76,10 @@ static bool take_duration(const char *text, const char *instead, uint64_t *out_n
         }
         double ns = number * units[i].ns;
         if (ns < 1) {
-            return bhi_refuse(complaint, "'%s' is too short: the least is 1ns", text);
+            return bhi_refuse(complaint, "'%s' is too short: use %s", text, least);
         }
         if (ns > 1e18) {
-            return bhi_refuse(complaint, "'%s' is too long (%s)", text, instead);
+            return bhi_refuse(complaint, "'%s' is too long (%s)", text, most);
         }
         *out_ns = (uint64_t)ns;
         return true;
@@ -91,7 +92,8 @@ static bool take_duration(const char *text, const char *instead, uint64_t *out_n
 
 bool bhi_parse_duration(const char *text, uint64_t *out_ns, struct bhi_complaint *complaint) {
     if (strcmp(text, "none") != 0) {
-        return take_duration(text, "write none for no deadline", out_ns, complaint);
+        return take_duration(text, "1ns or more, or none", "write none for no deadline", out_ns,
+                             complaint);
     }
     *out_ns = BH_FOREVER;
     return true;
@@ -102,7 +104,7 @@ bool bhi_parse_finite_duration(const char *text, uint64_t *out_ns,
     if (!strcmp(text, "none")) {
         return bhi_refuse(complaint, "none is not allowed here: the run must end");
     }
-    return take_duration(text, "1000000000s at most", out_ns, complaint);
+    return take_duration(text, "1ns or more", "1000000000s at most", out_ns, complaint);
 }
 
 bool bhi_parse_grace(const char *text, uint64_t *out_ns, struct bhi_complaint *complaint) {
@@ -114,6 +116,14 @@ bool bhi_parse_grace(const char *text, uint64_t *out_ns, struct bhi_complaint *c
         }
     }
     return bhi_parse_finite_duration(text, out_ns, complaint);
+}
+
+bool bhi_parse_cache_dir(const char *text, struct bhi_complaint *complaint) {
+    struct stat status;
+    if (!*text) {
+        return bhi_refuse(complaint, "the folder's name is empty");
+    }
+    return stat(text, &status) || S_ISDIR(status.st_mode) || bhi_refuse(complaint, "not a folder");
 }
 
 bool bhi_parse_tenant(const char *text, struct bhi_complaint *complaint) {

@@ -41,6 +41,8 @@ bool bhi_parse_duration(const char *text, uint64_t *out_ns, struct bhi_complaint
 bool bhi_parse_finite_duration(const char *text, uint64_t *out_ns, struct bhi_complaint *complaint);
 /* As bhi_parse_finite_duration, but accepts zero. For --grace. */
 bool bhi_parse_grace(const char *text, uint64_t *out_ns, struct bhi_complaint *complaint);
+/* Checks --cache-dir: not empty, and a folder if it exists. */
+bool bhi_parse_cache_dir(const char *text, struct bhi_complaint *complaint);
 /* Parses --tenant: not empty, and no longer than bh_stream_create allows. */
 bool bhi_parse_tenant(const char *text, struct bhi_complaint *complaint);
 /* Parses a size such as "512M". K, M, G and T are powers of 1024; a number without a suffix is

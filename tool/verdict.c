@@ -187,8 +187,8 @@ static void print_spread(FILE *stream, const char *what, const struct bhi_spread
 }
 
 void bhi_verdict_print_times(FILE *stream, const struct bhi_run_outcome *outcome) {
-    fprintf(stream, "%llu submissions\n  %-7s%13s", (unsigned long long)outcome->submissions, "",
-            "warm-up");
+    fprintf(stream, "%llu submission%s\n  %-7s%13s", (unsigned long long)outcome->submissions,
+            outcome->submissions == 1 ? "" : "s", "", "warm-up");
     if (outcome->host.count) {
         fprintf(stream, "%13s%13s%13s", "min", "median", "p99");
     }

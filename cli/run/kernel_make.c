@@ -83,10 +83,21 @@ static int make_source(const char *command, const struct bhi_kernel_file *file,
     return exit_status;
 }
 
+/* The library names the field of its options; here it is an option of the command. */
+static int refuse_entry(const char *command, const char *entry) {
+    char what[128];
+    bh_detail detail = {.message = "the entry point of GLSL is main; leave --entry out"};
+    snprintf(what, sizeof what, "--entry %.100s", entry);
+    return bhi_session_fail(command, what, BH_INVALID_ARGUMENT, &detail);
+}
+
 int bhi_kernel_file_make(const char *command, const struct bhi_kernel_file *file,
                          bh_context **context, const bh_kernel_options *options,
                          bh_kernel **out_kernel) {
     const enum bhi_language language = bhi_kernel_file_language(file);
+    if (language == BHI_LANGUAGE_GLSL && options->entry && strcmp(options->entry, "main") != 0) {
+        return refuse_entry(command, options->entry);
+    }
     if (language == BHI_LANGUAGE_GLSL || language == BHI_LANGUAGE_HLSL) {
         return make_source(command, file, context, options, out_kernel);
     }

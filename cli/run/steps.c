@@ -407,7 +407,7 @@ static void print_success(const struct bhi_run *run) {
         bhi_verdict_print_times(stream, outcome);
         return;
     }
-    fprintf(stream, "%llu submissions: least %.3f ms, median %.3f ms\n",
+    fprintf(stream, "%llu submissions: minimum %.3f ms, median %.3f ms\n",
             (unsigned long long)outcome->submissions, (double)outcome->min_ns / 1e6,
             (double)outcome->median_ns / 1e6);
 }

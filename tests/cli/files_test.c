@@ -420,7 +420,7 @@ static void expect_unwritable(const char *path, uint64_t size, const char *reaso
 
 static void test_unwritable(void) {
     expect_unwritable("", 1, "empty");
-    expect_unwritable(".", 1, "Is a directory");
+    expect_unwritable(".", 1, "is a directory: name a file in it");
     expect_unwritable("no/such/folder/out", 1, "No such file");
     expect_unwritable("/proc/out", 1, "");
     expect_unwritable("name/", 1, "not a file name");

@@ -90,7 +90,7 @@ odd INVALID_ARGUMENT "'99999999999' is not a binding" "${r[@]}" --in 99999999999
 odd INVALID_ARGUMENT "given twice" "${r[@]}" "${x[@]}" "${both[@]}"
 
 # -- what is no output -----------------------------------------------------------------------------
-odd INVALID_ARGUMENT "Is a directory" "${r[@]}" "${x[@]}" --out '1=dir:f32[16]'
+odd INVALID_ARGUMENT "is a directory: name a file in it" "${r[@]}" "${x[@]}" --out '1=dir:f32[16]'
 odd INVALID_ARGUMENT "its folder cannot be opened" "${r[@]}" "${x[@]}" --out '1=no/y.npy:f32[16]'
 odd SYSTEM "No space left" "${r[@]}" "${x[@]}" --out '1=/dev/full:f32[16]'
 odd INVALID_ARGUMENT "--in 0=x.npy reads that file: to replace it, use --inout" \
@@ -145,13 +145,18 @@ odd usage "unexpected argument 'extra'" "${r[@]}" "${both[@]}" extra
 odd usage "option '--in' needs a value" run "$sq" --groups 1 --in --json
 
 # -- others ----------------------------------------------------------------------------------------
+case_name="a cache is a folder"
+for command in "run $sq --groups 1 ${both[*]}" "eval y=x --in x=x.npy --out y=y.npy" "batch jobs.jsonl"; do
+    # shellcheck disable=SC2086 # words
+    refuses "--cache-dir x.npy: not a folder" $command --cache-dir x.npy
+done
 case_name="a cache that cannot be read is reported"
 for command in "run $sq --groups 1 ${both[*]}" "eval y=x --in x=x.npy --out y=y.npy"; do
     # shellcheck disable=SC2086 # words
-    cli $command --cache-dir x.npy
+    cli $command --cache-dir x.npy/sub
     expect_status 0
     expect_stderr "bulkhead: pipeline cache: "
-    expect_stderr "/x.npy cannot be read, so kernels are compiled again: open the folder: Not a directory"
+    expect_stderr "/x.npy/sub cannot be read, so kernels are compiled again: open the folder: Not a directory"
 done
 rm -f y.npy
 case_name="a page is not mixed with the summary"

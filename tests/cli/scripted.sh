@@ -30,7 +30,14 @@ rm -f out.npy
 case_name="repeat"
 cli "${good[@]}" --repeat 5
 expect_status 0
-expect_stdout "5 submissions: least "
+expect_stdout "5 submissions: minimum "
+rm -f out.npy
+case_name="one submission is no plural"
+cli "${good[@]}" --time
+expect_status 0
+if grep -qx "1 submission" .stdout; then passed=$((passed + 1)); else fail "$(head -n 1 .stdout)"; fi
+rm -f out.npy
+case_name="repeat"
 cli "${good[@]}" --repeat 5 --json
 expect_json '.submissions == 5 and .origin == 45 and .min_ms <= .median_ms'
 rm -f out.npy

@@ -346,7 +346,7 @@ if grep -q '^bulkhead run: all is well' .stderr; then fail "a forged line"; else
 does_not_compile "error" run empty.comp --groups 1
 head -c 5000 /dev/urandom > noise.comp
 does_not_compile "noise.comp" run noise.comp --groups 1
-refuses "options.entry is 'other'; GLSL's entry point is main" run square.comp "${square[@]}" --entry other
+refuses "--entry other: the entry point of GLSL is main; leave --entry out" run square.comp "${square[@]}" --entry other
 head -c 5000000 /dev/zero | tr '\0' ' ' > big.comp
 refuses "over 4194304 (TOO_LARGE)" run big.comp --groups 1
 case_name="a warning does not stop it"

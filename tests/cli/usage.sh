@@ -50,7 +50,7 @@ refuses "--groups 4,0" run k.spv --groups 4,0
 refuses "--groups 99999999999" run k.spv --groups 99999999999
 refuses "--groups many" run k.spv --groups many
 refuses "--deadline 500: '500' has no unit: write 500ms or 500s" "${run[@]}" --deadline 500
-refuses "--deadline 0s" "${run[@]}" --deadline 0s
+refuses "--deadline 0s: '0s' is too short: use 1ns or more, or none" "${run[@]}" --deadline 0s
 refuses "--compile-deadline 5: '5' has no unit" "${run[@]}" --compile-deadline 5
 refuses "--grace none: none is not allowed here: the run must end" "${run[@]}" --grace none
 refuses "--tenant : the name is empty" "${run[@]}" --tenant ''
@@ -155,7 +155,7 @@ refuses "not a regular file (use - for a stream)" "${run[@]}" --in 0=fifo "${out
 # -- outputs ---------------------------------------------------------------------------------------
 refuses "--out 1=no/o.npy:f32[16]: its folder cannot be opened: No such file" \
     "${run[@]}" --in 0=x.npy --out '1=no/o.npy:f32[16]'
-refuses "--out 1=.:f32[16]: cannot be written: Is a directory" \
+refuses "--out 1=.:f32[16]: is a directory: name a file in it" \
     "${run[@]}" --in 0=x.npy --out '1=.:f32[16]'
 refuses "writes the same file as --out 1=o.npy:f32[16]" \
     "${run[@]}" --in 0=x.npy --out '1=o.npy:f32[16]' --out '2=./o.npy:f32[16]'

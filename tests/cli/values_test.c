@@ -136,6 +136,10 @@ static void test_durations(void) {
     }
     BHT_TRUE(!bhi_parse_duration("500", &(uint64_t){0}, &complaint));
     BHT_STR_EQ(complaint.text, "'500' has no unit: write 500ms or 500s");
+    BHT_TRUE(!bhi_parse_duration("0s", &(uint64_t){0}, &complaint));
+    BHT_STR_EQ(complaint.text, "'0s' is too short: use 1ns or more, or none");
+    BHT_TRUE(!bhi_parse_finite_duration("0s", &(uint64_t){0}, &complaint));
+    BHT_STR_EQ(complaint.text, "'0s' is too short: use 1ns or more");
     BHT_TRUE(!bhi_parse_duration("1000000001s", &(uint64_t){0}, &complaint));
     BHT_STR_HAS(complaint.text, "write none for no deadline");
 }
