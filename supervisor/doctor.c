@@ -301,27 +301,17 @@ static const char grid_source[] = "#version 450\n"
 
 /* Launches a grid of 2^32 workgroups, which is 0 to a driver that counts in 32 bits, and reports
  * the verdict and the marks. */
-static bh_status run_grid(bh_context *context, const bh_device_info *device, uint32_t marks[2],
+static bh_status run_grid(bh_context *context, bh_stream *stream, uint32_t marks[2],
                           bh_verdict *verdict, bh_detail *why) {
-    bh_stream_options options;
     bh_glsl_source source;
-    bh_stream *stream = NULL;
     bh_kernel *kernel = NULL;
     bh_buffer *buffer = NULL;
     bh_event *event = NULL;
-    bh_stream_options_init(&options);
-    options.name = "doctor";
-    options.device = device->selector;
-    options.deadline_ns = GRID_NS;
-    options.grace_ns = GRID_NS; /* on a GPU the worker's death would cost more time */
     bh_glsl_source_init(&source);
     source.text = grid_source;
     source.length = sizeof grid_source - 1;
     source.name = "grid";
-    bh_status status = bh_stream_create(context, &options, &stream, why);
-    if (status == BH_OK) {
-        status = bh_kernel_create_glsl(context, &source, NULL, &kernel, why);
-    }
+    bh_status status = bh_kernel_create_glsl(context, &source, NULL, &kernel, why);
     if (status == BH_OK) {
         status = bh_buffer_create(context, 2 * sizeof *marks, &buffer, why);
     }
@@ -341,18 +331,19 @@ static bh_status run_grid(bh_context *context, const bh_device_info *device, uin
     bh_event_release(event);
     bh_buffer_release(buffer);
     bh_kernel_release(kernel);
-    bh_stream_release(stream);
     return status;
 }
 
-static void report_grid(struct report *report, bh_context *context, const bh_device_info *device) {
+static void report_grid(struct report *report, bh_context *context, const bh_device_info *device,
+                        bh_stream *stream, const bh_detail *refusal) {
     static const char name[] = "wholeGrids";
     static const char advice[] = "a grid of more workgroups than 32 bits count ends LIMIT_EXCEEDED "
                                  "and does not run: split it";
     bh_verdict verdict = {0};
     uint32_t marks[2] = {0};
-    bh_detail why = {0};
-    const bh_status status = run_grid(context, device, marks, &verdict, &why);
+    bh_detail why = *refusal;
+    const bh_status status =
+        stream ? run_grid(context, stream, marks, &verdict, &why) : refusal->status;
     if (status != BH_OK) {
         add(report, "driver", name, false, BH_CHECK_ABSENT,
             bhi_room_is_short(&why) ? "raise the limit (ulimit -n)" : ASK_VERBOSE,
@@ -396,7 +387,8 @@ static int32_t find_sentinel(bh_context *context, const bh_device_info *device,
 }
 
 static void report_sentinel(struct report *report, bh_context *context,
-                            const bh_device_info *device) {
+                            const bh_device_info *device, bh_stream *stream,
+                            const bh_detail *refusal) {
     static const char name[] = "sentinel";
     const struct timespec pause = {.tv_nsec = 10000000};
     bool given_up = false;
@@ -411,22 +403,14 @@ static void report_sentinel(struct report *report, bh_context *context,
         return;
     }
     /* A device's first worker brings its sentinel. */
-    bh_stream_options options;
-    bh_stream *stream = NULL;
-    bh_detail why = {0};
-    bh_stream_options_init(&options);
-    options.name = "doctor";
-    options.device = device->selector;
-    bh_status status = bh_stream_create(context, &options, &stream, &why);
-    if (status == BH_OK) {
-        status = bh_stream_wait_ready(stream, TIMEOUT_NS, &why);
-    }
+    bh_detail why = *refusal;
+    const bh_status status =
+        stream ? bh_stream_wait_ready(stream, TIMEOUT_NS, &why) : refusal->status;
     const uint64_t deadline_ns = bhi_deadline_ns(TIMEOUT_NS);
     while (status == BH_OK && (pid = find_sentinel(context, device, &given_up)) == 0 && !given_up &&
            bhi_now_ns() < deadline_ns) {
         nanosleep(&pause, NULL);
     }
-    bh_stream_release(stream);
     if (status != BH_OK) {
         add(report, "driver", name, false, BH_CHECK_BROKEN, ASK_VERBOSE,
             "%s starts no worker that could have one: %s", device->selector, why.message);
@@ -437,6 +421,23 @@ static void report_sentinel(struct report *report, bh_context *context,
         add(report, "driver", name, false, BH_CHECK_BROKEN, ASK_VERBOSE,
             "%s could have one, and none starts", device->selector);
     }
+}
+
+/* What a stream on |device| shows: one worker for all of it. */
+static void report_stream(struct report *report, bh_context *context,
+                          const bh_device_info *device) {
+    bh_stream_options options;
+    bh_stream *stream = NULL;
+    bh_detail refusal = {0};
+    bh_stream_options_init(&options);
+    options.name = "doctor";
+    options.device = device->selector;
+    options.deadline_ns = GRID_NS;
+    options.grace_ns = GRID_NS; /* on a GPU the worker's death would cost more time */
+    (void)!bh_stream_create(context, &options, &stream, &refusal);
+    report_sentinel(report, context, device, stream, &refusal);
+    report_grid(report, context, device, stream, &refusal);
+    bh_stream_release(stream);
 }
 
 static bh_status give(bh_detail *detail, const bh_detail *why) {
@@ -524,8 +525,7 @@ BH_API bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size
     }
     for (size_t i = 0; i < count && i < 8; i++) {
         report_driver(&report, &devices[i]);
-        report_sentinel(&report, context, &devices[i]);
-        report_grid(&report, context, &devices[i]);
+        report_stream(&report, context, &devices[i]);
     }
     /* Without a sandbox, or a worker's executable, no driver can be started. */
     int length;

@@ -370,6 +370,13 @@ void bhi_buffer_unref_locked(struct bh_buffer *buffer) {
     }
 }
 
+void bhi_buffer_unref(struct bh_buffer *buffer) {
+    bh_context *context = buffer->context;
+    bhi_context_lock(context);
+    bhi_buffer_unref_locked(buffer);
+    bhi_context_pump_unlock(context);
+}
+
 BH_API bh_status bh_buffer_retain(bh_buffer *buffer) {
     return !buffer || bhi_handle_retain(&buffer->handle) ? BH_OK : BH_INVALID_ARGUMENT;
 }
@@ -401,8 +408,7 @@ BH_API uint64_t bh_buffer_version(const bh_buffer *buffer) {
         return 0;
     }
     bhi_context_lock(buffer->context);
-    const struct bh_buffer *place = buffer->place ? buffer->place : buffer;
-    const uint64_t version = place->device->version;
+    const uint64_t version = bhi_buffer_place((struct bh_buffer *)buffer)->device->version;
     bhi_context_unlock(buffer->context);
     return version;
 }

@@ -121,6 +121,12 @@ struct bh_buffer *bhi_buffer_adopt(bh_context *context, int fd, uint64_t size, v
 /* Returns how much of a worker's address space the buffer takes while it is attached. */
 uint64_t bhi_buffer_attached_bytes(const struct bh_buffer *buffer);
 void bhi_buffer_unref_locked(struct bh_buffer *buffer); /* lock held */
+/* The same; no lock. */
+void bhi_buffer_unref(struct bh_buffer *buffer);
+/* Where the content of |buffer| is (move.h). Lock held. */
+static inline struct bh_buffer *bhi_buffer_place(struct bh_buffer *buffer) {
+    return buffer->place ? buffer->place : buffer;
+}
 /* Its content has moved: gives its memory back, at once or when the last submission that uses it
  * has ended. Lock held. */
 void bhi_buffer_leave(struct bh_buffer *buffer);

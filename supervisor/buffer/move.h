@@ -10,11 +10,7 @@
 
 #include "supervisor/buffer/buffer.h"
 
-/* Where the content of |buffer| is. Lock held. */
-static inline struct bh_buffer *bhi_buffer_place(struct bh_buffer *buffer) {
-    return buffer->place ? buffer->place : buffer;
-}
-/* The same, with a reference. No lock. */
+/* Returns bhi_buffer_place(), with a reference. No lock. */
 struct bh_buffer *bhi_buffer_take_place(struct bh_buffer *buffer);
 /* |place| has what |buffer| contains, or will when the submissions that are queued for it have
  * ended: the content is there from now on. Lock held. */

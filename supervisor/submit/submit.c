@@ -140,9 +140,7 @@ static bh_status make_wanted(struct bh_stream *stream, struct bhi_replicas *repl
         BHI_STEP_POINT("replica_made", stream);
         return BH_OK;
     }
-    bhi_context_lock(stream->context);
-    bhi_buffer_unref_locked(made.of);
-    bhi_context_pump_unlock(stream->context);
+    bhi_buffer_unref(made.of);
     return status;
 }
 

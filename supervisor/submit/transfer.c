@@ -84,13 +84,6 @@ static void let_go(bh_context *context, struct piece *piece) {
     bh_buffer_release(piece->staging); /* a copy that still runs keeps it */
 }
 
-static void drop_place(struct bh_buffer *place) {
-    bh_context *context = place->context;
-    bhi_context_lock(context);
-    bhi_buffer_unref_locked(place);
-    bhi_context_pump_unlock(context);
-}
-
 /* What was written before the buffer moved has moved with it. What is read is the content from
  * before. */
 static bh_status start_there(const struct bhi_transfer *t, struct bh_buffer **place,
@@ -99,7 +92,7 @@ static bh_status start_there(const struct bhi_transfer *t, struct bh_buffer **pl
         const bh_status status = start(t, *place, piece, begin, detail);
         struct bh_buffer *now = bhi_buffer_take_place(t->buffer);
         const bool again = status == BH_UNAVAILABLE && t->writes && now != *place;
-        drop_place(again ? *place : now);
+        bhi_buffer_unref(again ? *place : now);
         if (!again) {
             return status;
         }
@@ -126,7 +119,7 @@ bh_status bhi_transfer(const struct bhi_transfer *t, uint64_t deadline_ns, bh_de
     for (int i = 0; i < 2; i++) {
         let_go(t->buffer->context, &pieces[i]);
     }
-    drop_place(place);
+    bhi_buffer_unref(place);
     return status;
 }
 
@@ -202,7 +195,7 @@ static bh_status write_device(struct bh_buffer *buffer, uint64_t offset, const v
     if (status == BH_OK && size) {
         struct bh_buffer *place = bhi_buffer_take_place(buffer);
         status = await_turn(place->device->stream, deadline_ns, call, detail);
-        drop_place(place);
+        bhi_buffer_unref(place);
     }
     if (status != BH_OK || !size) {
         return status;

@@ -26,15 +26,7 @@ struct pair {
 
 static bh_stream *stream_on(bh_context *context, const char *name, const char *device,
                             const char *tenant, uint64_t limit) {
-    bh_stream_options options;
-    bh_stream_options_init(&options);
-    options.name = name;
-    options.device = device;
-    options.tenant = tenant;
-    options.device_memory = limit;
-    options.deadline_ns = FX_SECONDS;
-    bh_stream *stream = NULL;
-    BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
+    bh_stream *stream = device_stream_on(context, name, device, tenant, limit);
     fx_ready(stream);
     return stream;
 }

@@ -5,9 +5,15 @@
 
 bh_stream *device_stream(bh_context *context, const char *name, const char *tenant,
                          uint64_t device_memory) {
+    return device_stream_on(context, name, NULL, tenant, device_memory);
+}
+
+bh_stream *device_stream_on(bh_context *context, const char *name, const char *device,
+                            const char *tenant, uint64_t device_memory) {
     bh_stream_options options;
     bh_stream_options_init(&options);
     options.name = name;
+    options.device = device;
     options.tenant = tenant;
     options.device_memory = device_memory;
     options.deadline_ns = FX_SECONDS;

@@ -7,6 +7,9 @@
 /* |tenant| may be NULL; |device_memory| is its limit, 0: none. */
 bh_stream *device_stream(bh_context *context, const char *name, const char *tenant,
                          uint64_t device_memory);
+/* The same on |device|; NULL: the default. */
+bh_stream *device_stream_on(bh_context *context, const char *name, const char *device,
+                            const char *tenant, uint64_t device_memory);
 /* |memory| is asked for, and BH_MEMORY_DEVICE must come of it. */
 bh_buffer *device_buffer(bh_context *context, bh_stream *stream, uint64_t size, uint64_t memory);
 /* Words of which no two are the same; free() them. */
