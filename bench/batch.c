@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "batch/runner/runner.h"
+#include "common.h"
 #include "tool/clock.h"
 
 static const uint32_t code[] =
@@ -39,16 +39,6 @@ struct side {
 
 static char home[400]; /* a folder of our own; everything is in it */
 
-__attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    fputs("bench-batch: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    va_end(arguments);
-    exit(1);
-}
-
 /* -- files --------------------------------------------------------------------------------------
  */
 
@@ -57,7 +47,7 @@ static void write_file(const char *name, const void *bytes, size_t size) {
     snprintf(path, sizeof path, "%s/%s", home, name);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0 || write(fd, bytes, size) != (ssize_t)size) {
-        fail("%s: %s", path, strerror(errno));
+        bench_die("%s: %s", path, strerror(errno));
     }
     close(fd);
 }
@@ -98,11 +88,11 @@ static uint64_t measure(bh_stream *stream, bh_kernel *kernel, bh_buffer *buffer,
         bh_detail detail;
         if (bh_launch(stream, kernel, groups, &binding, 1, push, sizeof push, &event, &detail) !=
             BH_OK) {
-            fail("bh_launch: %s", detail.message);
+            bench_die("bh_launch: %s", detail.message);
         }
         (void)!bh_event_wait(event, BH_FOREVER);
         if (bh_event_verdict(event, &verdict) != BH_OK || verdict.status != BH_OK) {
-            fail("a job by itself, %u rounds: %s", rounds, verdict.message);
+            bench_die("a job by itself, %u rounds: %s", rounds, verdict.message);
         }
         /* Not from started_ns: a host that looks late sees start and end in one moment. */
         const uint64_t took = verdict.ended_ns - verdict.submitted_ns;
@@ -124,7 +114,7 @@ static uint32_t calibrate(bh_context *context, const struct options *options, ui
     if (bh_stream_create(context, &stream_options, &stream, &detail) != BH_OK ||
         bh_kernel_create_spirv(context, code, sizeof code, NULL, &kernel, &detail) != BH_OK ||
         bh_buffer_create(context, 4, &buffer, &detail) != BH_OK) {
-        fail("%s", detail.message);
+        bench_die("%s", detail.message);
     }
     uint32_t rounds = 256;
     for (int i = 0; i < 6; i++) {
@@ -148,7 +138,7 @@ static void add_jobs(struct bhi_queue *queue, unsigned batch, unsigned jobs, uin
     struct bhi_complaint complaint;
     char line[500];
     if (!specs) {
-        fail("out of memory");
+        bench_die("out of memory");
     }
     for (unsigned i = 0; i < jobs; i++) {
         const int length = snprintf(line, sizeof line,
@@ -157,11 +147,11 @@ static void add_jobs(struct bhi_queue *queue, unsigned batch, unsigned jobs, uin
                                     "\"push\":\"u32:%u,%u\"}",
                                     i, batch, i, i % SEEDS, rounds);
         if (!bhi_job_parse(line, (size_t)length, &specs[i], &complaint)) {
-            fail("%s: %s", line, complaint.text);
+            bench_die("%s: %s", line, complaint.text);
         }
     }
     if (bhi_queue_add(queue, specs, jobs, &complaint) != BHI_QUEUE_OK) {
-        fail("%s", complaint.text);
+        bench_die("%s", complaint.text);
     }
     for (unsigned i = 0; i < jobs; i++) {
         bhi_job_spec_free(&specs[i]);
@@ -180,11 +170,11 @@ static void check(unsigned batch, unsigned jobs, const uint32_t results[SEEDS]) 
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         if (fd < 0 || fstat(fd, &status) != 0 ||
             pread(fd, &value, sizeof value, status.st_size - 4) != 4) {
-            fail("%s: %s", path, strerror(errno));
+            bench_die("%s: %s", path, strerror(errno));
         }
         close(fd);
         if (value != results[i % SEEDS]) {
-            fail("job %u has computed %u, not %u", i, value, results[i % SEEDS]);
+            bench_die("job %u has computed %u, not %u", i, value, results[i % SEEDS]);
         }
     }
 }
@@ -199,33 +189,33 @@ static double run(bh_context *context, const struct options *options, unsigned b
     snprintf(state, sizeof state, "%s/state-%u", home, batch);
     snprintf(out, sizeof out, "%s/out-%u", home, batch);
     if (mkdir(out, 0700) != 0) {
-        fail("%s: %s", out, strerror(errno));
+        bench_die("%s: %s", out, strerror(errno));
     }
     const struct bhi_queue_options queue_options = {.folder = journal ? state : NULL,
                                                     .jobs_path = "bench"};
     const struct bhi_runner_options runner_options = {
         .context = context, .streams = options->streams, .device = options->device};
     if (bhi_queue_open(&queue_options, &queue, &complaint) != BHI_QUEUE_OK) {
-        fail("%s", complaint.text);
+        bench_die("%s", complaint.text);
     }
     add_jobs(queue, batch, options->jobs, rounds);
     struct rusage ru;
     getrusage(RUSAGE_SELF, &ru);
     const uint64_t began = bhi_clock_ns();
     if (bhi_runner_run(queue, &runner_options, &complaint) != BHI_RUNNER_FINISHED) {
-        fail("the batch was not finished: %s", complaint.text);
+        bench_die("the batch was not finished: %s", complaint.text);
     }
     if (journal && !bhi_queue_flush(queue)) {
-        fail("the journal could not be written");
+        bench_die("the journal could not be written");
     }
     const uint64_t took = bhi_clock_ns() - began;
     bhi_queue_counts(queue, &counts);
     if (counts.of[BHI_JOB_DONE] != options->jobs) {
-        fail("%llu of %u jobs are done", (unsigned long long)counts.of[BHI_JOB_DONE],
-             options->jobs);
+        bench_die("%llu of %u jobs are done", (unsigned long long)counts.of[BHI_JOB_DONE],
+                  options->jobs);
     }
     if (!bhi_queue_close(queue)) {
-        fail("the journal could not be closed");
+        bench_die("the journal could not be closed");
     }
     return (double)options->jobs / ((double)took / 1e9);
 }
@@ -262,7 +252,7 @@ static bool report(const struct options *options, const struct side sides[2], ui
             (int)options->streams, "job_ms", (double)alone_ns / 1e6, "without_journal", without,
             "with_journal", with, "ratio", ratio, "target_ratio", target, "ok", ratio >= target);
         if (!object || json_dumpf(object, stdout, JSON_REAL_PRECISION(6)) != 0) {
-            fail("out of memory");
+            bench_die("out of memory");
         }
         putchar('\n');
         json_decref(object);
@@ -287,16 +277,8 @@ static const char usage[] =
     "without a journal. Files go to a folder of their own in DIR ($TMPDIR, or /tmp): it should be\n"
     "on a disk. --strict: exit status 3 where the goal is missed.\n";
 
-static unsigned number(const char *text, unsigned most) {
-    char *end;
-    const unsigned long value = strtoul(text, &end, 10);
-    if (!*text || *end || value < 1 || value > most) {
-        fail("%s is no number from 1 to %u", text, most);
-    }
-    return (unsigned)value;
-}
-
 static void parse(int argc, char **argv, struct options *options) {
+    bench_help(argc, argv, usage);
     for (int i = 1; i < argc; i++) {
         const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
         if (!strcmp(name, "--quick")) {
@@ -306,22 +288,17 @@ static void parse(int argc, char **argv, struct options *options) {
         } else if (!strcmp(name, "--strict")) {
             options->strict = true;
         } else if (!strcmp(name, "--jobs")) {
-            options->jobs = number(value, 1000000), i++;
+            options->jobs = bench_number(name, value, 1, 1000000), i++;
         } else if (!strcmp(name, "--rounds")) {
-            options->rounds = number(value, MOST_ROUNDS), i++;
+            options->rounds = bench_number(name, value, 1, MOST_ROUNDS), i++;
         } else if (!strcmp(name, "--streams")) {
-            options->streams = number(value, 64), i++;
+            options->streams = bench_number(name, value, 1, 64), i++;
         } else if (!strcmp(name, "--device") && *value) {
             options->device = value, i++;
         } else if (!strcmp(name, "--folder") && *value) {
             options->folder = value, i++;
         } else {
-            const bool help = !strcmp(name, "--help");
-            if (!help) {
-                fprintf(stderr, "bench-batch: %s is no option\n", name);
-            }
-            fputs(usage, help ? stdout : stderr);
-            exit(help ? 0 : 2);
+            bench_bad_usage(name, usage);
         }
     }
     if (options->quick) {
@@ -343,7 +320,7 @@ int main(int argc, char **argv) {
     const char *parent = options.folder ? options.folder : getenv("TMPDIR");
     snprintf(home, sizeof home, "%.300s/bench-batch-XXXXXX", parent ? parent : "/tmp");
     if (!mkdtemp(home) || chdir(home) != 0) {
-        fail("%s: %s", home, strerror(errno));
+        bench_die("%s: %s", home, strerror(errno));
     }
     atexit(remove_all);
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
@@ -352,7 +329,7 @@ int main(int argc, char **argv) {
     }
     write_file("job.spv", code, sizeof code);
     if (bh_context_create(NULL, &context, &detail) != BH_OK) {
-        fail("%s", detail.message);
+        bench_die("%s", detail.message);
     }
     const uint32_t rounds = calibrate(context, &options, &alone_ns);
     uint32_t results[SEEDS];

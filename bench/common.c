@@ -38,6 +38,19 @@ void bench_bad_usage(const char *argument, const char *usage) {
     exit(2);
 }
 
+unsigned bench_number(const char *option, const char *text, unsigned least, unsigned most) {
+    const char *digits = text ? text : "";
+    char *end;
+    errno = 0;
+    const unsigned long value = strtoul(digits, &end, 10);
+    if (*digits < '0' || *digits > '9' || *end || errno || value < least || value > most) {
+        fprintf(stderr, "%s: %s '%s': not a number from %u to %u\n", program_invocation_short_name,
+                option, digits, least, most);
+        exit(2);
+    }
+    return (unsigned)value;
+}
+
 void bench_must(bh_status status, const char *call, const bh_detail *detail) {
     if (status != BH_OK) {
         bench_die("%s: %s: %s", call, bh_status_name(status),

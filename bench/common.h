@@ -13,6 +13,9 @@ __attribute__((noreturn, format(printf, 1, 2))) void bench_die(const char *forma
 void bench_help(int argc, char **argv, const char *usage);
 /* Prints that |argument| is not known or lacks its value, then |usage|; exits with status 2. */
 __attribute__((noreturn)) void bench_bad_usage(const char *argument, const char *usage);
+/* The number in |text|, the value of |option|. Where it is not a decimal number from |least| to
+ * |most|, prints so and exits with status 2. |text| may be NULL: no value. */
+unsigned bench_number(const char *option, const char *text, unsigned least, unsigned most);
 /* Ends the program where |status| is not BH_OK. |detail| may be NULL. */
 void bench_must(bh_status status, const char *call, const bh_detail *detail);
 /* Waits for a job, for a minute at most, and releases it. Ends the program where it is not READY.

@@ -311,16 +311,6 @@ static uint64_t measure(struct side *side, unsigned jobs) {
     return (uint64_t)(1e12 * jobs / (double)run_jobs(side, jobs));
 }
 
-static unsigned number(const char *option, const char *text, unsigned most) {
-    char *end;
-    const unsigned long value = strtoul(text, &end, 10);
-    if (*end || end == text || value < 1 || value > most) {
-        fprintf(stderr, "bench-devices: %s: %s is not a number of 1 to %u\n", option, text, most);
-        exit(2);
-    }
-    return (unsigned)value;
-}
-
 static struct options parse(int argc, char **argv) {
     struct options options = {.jobs = 400, .job_ms = 10, .streams = 1, .rounds = 3};
     bench_help(argc, argv, USAGE);
@@ -332,13 +322,13 @@ static struct options parse(int argc, char **argv) {
         } else if (!strcmp(option, "--strict")) {
             options.strict = true;
         } else if (!strcmp(option, "--jobs") && more) {
-            options.jobs = number(option, argv[++i], 1000000);
+            options.jobs = bench_number(option, argv[++i], 1, 1000000);
         } else if (!strcmp(option, "--job-ms") && more) {
-            options.job_ms = number(option, argv[++i], 1000);
+            options.job_ms = bench_number(option, argv[++i], 1, 1000);
         } else if (!strcmp(option, "--streams") && more) {
-            options.streams = number(option, argv[++i], MOST_STREAMS);
+            options.streams = bench_number(option, argv[++i], 1, MOST_STREAMS);
         } else if (!strcmp(option, "--rounds") && more) {
-            options.rounds = number(option, argv[++i], MOST_ROUNDS);
+            options.rounds = bench_number(option, argv[++i], 1, MOST_ROUNDS);
         } else if (!strcmp(option, "--worker") && more) {
             options.worker = argv[++i];
         } else {

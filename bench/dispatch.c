@@ -364,16 +364,6 @@ __attribute__((noreturn, format(printf, 1, 2))) static void bad_usage(const char
     exit(2);
 }
 
-static unsigned parse_number(const char *option, const char *text, unsigned min, unsigned max) {
-    char *end;
-    errno = 0;
-    unsigned long value = strtoul(text, &end, 10);
-    if (end == text || *end != '\0' || errno != 0 || text[0] == '-' || value < min || value > max) {
-        bad_usage("%s %s: not a number from %u to %u", option, text, min, max);
-    }
-    return (unsigned)value;
-}
-
 static void parse_only(struct bench_options *options, const char *side) {
     if (strcmp(side, "in-process") == 0) {
         options->bulkhead = false;
@@ -401,10 +391,10 @@ static void parse(int argc, char **argv, struct bench_options *options) {
             options->quick = true;
             break;
         case ROUNDS:
-            rounds = parse_number("--rounds", optarg, 1, MAX_ROUNDS);
+            rounds = bench_number("--rounds", optarg, 1, MAX_ROUNDS);
             break;
         case DEATHS:
-            deaths = parse_number("--deaths", optarg, 0, 1000000);
+            deaths = bench_number("--deaths", optarg, 0, 1000000);
             break;
         case ONLY:
             parse_only(options, optarg);

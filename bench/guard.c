@@ -257,8 +257,7 @@ int main(int argc, char **argv) {
         } else if (strcmp(argv[i], "--device") == 0 && i + 1 < argc) {
             b.options.device = argv[++i];
         } else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) {
-            const unsigned long rounds = strtoul(argv[++i], NULL, 10);
-            b.options.rounds = rounds < 1 ? 1 : rounds > MAX_ROUNDS ? MAX_ROUNDS : (unsigned)rounds;
+            b.options.rounds = bench_number("--rounds", argv[++i], 1, MAX_ROUNDS);
         } else {
             bench_bad_usage(argv[i], usage);
         }

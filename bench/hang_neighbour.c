@@ -68,7 +68,7 @@ int main(int argc, char **argv) {
         fputs(usage, stderr);
         return 2;
     }
-    const uint64_t deadline_ns = strtoull(argv[2], NULL, 10) * 1000000;
+    const uint64_t deadline_ns = bench_number("DEADLINE_MS", argv[2], 1, 600000) * 1000000ull;
     bh_context *context = NULL;
     bh_stream *hog = NULL, *neighbour = NULL;
     bh_buffer *a = NULL, *b = NULL, *c = NULL;

@@ -128,13 +128,10 @@ int main(int argc, char **argv) {
         } else if (!strcmp(argv[i], "--worker") && i + 1 < argc) {
             worker = argv[++i];
         } else if (!strcmp(argv[i], "--rounds") && i + 1 < argc) {
-            rounds = (unsigned)strtoul(argv[++i], NULL, 10);
+            rounds = bench_number("--rounds", argv[++i], 1, MOST);
         } else {
             bench_bad_usage(argv[i], usage);
         }
-    }
-    if (rounds < 1 || rounds > MOST) {
-        bench_die("--rounds: 1 to %u", MOST);
     }
     struct side side = open_side(device, worker);
     static uint64_t samples[PAIRS], medians[ROWS][MOST], worst[ROWS];

@@ -453,7 +453,7 @@ int main(int argc, char **argv) {
         } else if (strcmp(argv[i], "--worker") == 0 && i + 1 < argc) {
             options.worker = argv[++i];
         } else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) {
-            options.rounds = (unsigned)atoi(argv[++i]);
+            options.rounds = bench_number("--rounds", argv[++i], 1, MOST_ROUND);
         } else if (strcmp(argv[i], "--trusted") == 0) {
             options.trusted = true;
         } else if (strcmp(argv[i], "--warden") == 0) {
@@ -477,9 +477,6 @@ int main(int argc, char **argv) {
         }
     }
     options.rounds = quick ? 1 : options.rounds;
-    if (options.rounds < 1 || options.rounds > MOST_ROUND) {
-        bench_die("--rounds is 1 to %d", MOST_ROUND);
-    }
     if (options.strict && (options.trusted || options.workers)) {
         bench_die("--strict: the bounds are for a killed host and a guarded kernel, without "
                   "--trusted and --workers");

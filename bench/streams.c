@@ -286,16 +286,12 @@ int main(int argc, char **argv) {
         } else if (!strcmp(argv[i], "--worker") && more) {
             options.worker = argv[++i];
         } else if (!strcmp(argv[i], "--streams") && more) {
-            options.streams = (unsigned)strtoul(argv[++i], NULL, 10);
+            options.streams = bench_number("--streams", argv[++i], 1, MOST);
         } else if (!strcmp(argv[i], "--rounds") && more) {
-            options.rounds = (unsigned)strtoul(argv[++i], NULL, 10);
+            options.rounds = bench_number("--rounds", argv[++i], 1, MOST_ROUND);
         } else {
             bench_bad_usage(argv[i], usage);
         }
-    }
-    if (options.streams < 1 || options.streams > MOST || options.rounds < 1 ||
-        options.rounds > MOST_ROUND) {
-        bench_die("--streams: 1 to %u; --rounds: 1 to %u", MOST, MOST_ROUND);
     }
     printf("streams  first job done  all jobs done  private/worker  idle processor  context's "
            "end\n");
