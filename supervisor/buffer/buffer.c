@@ -53,7 +53,7 @@ static void free_buffer(struct bhi_doomed *doomed) {
     bhi_context_unref(context);
 }
 
-/* All that a new buffer has beside its memory and its id. */
+/* Sets what every new buffer has besides its memory and its id. */
 static void begin(struct bh_buffer *buffer, bh_context *context) {
     atomic_init(&buffer->refs, 1);
     buffer->doomed.free = free_buffer;
@@ -88,16 +88,16 @@ static bool lacks(int error) {
     return error == ENOMEM || error == ENOSPC || error == EMFILE || error == ENFILE;
 }
 
-/* Fresh memory, |buffer->mapped| bytes of it. Returns 0 or an errno. */
+/* Allocates |buffer->mapped| bytes of fresh memory. Returns 0 or an errno. */
 static int make_memory(struct bh_buffer *buffer) {
     buffer->fd = bhi_memfd_create("bulkhead-buffer", buffer->mapped, 0);
     if (buffer->fd < 0) {
         return -buffer->fd;
     }
-    /* The memory is reserved now. So running out of memory is an error here, not a SIGBUS at the
-     * first touch, and the pages are charged to this process, not to the worker that touches them
-     * first. */
     int error = -bhi_memfd_protect(buffer->fd);
+    /* All pages are reserved now. So a lack of memory is an error here, not a SIGBUS at the first
+     * access. And the pages are charged to this process, not to the worker that accesses them
+     * first. */
     if (!error) {
         error = -bhi_memfd_reserve(buffer->fd, buffer->mapped);
     }
@@ -112,7 +112,8 @@ static int make_memory(struct bh_buffer *buffer) {
     return error;
 }
 
-/* Allocates fresh memory. If there is none, the pool gives up what it keeps. */
+/* Allocates fresh memory. If memory or descriptors are short, frees all FREE blocks of the pool and
+ * tries again. */
 static bh_status get_fresh(struct bh_buffer *buffer, const struct bhi_buffer_order *order,
                            uint32_t size_class, bh_detail *detail) {
     bh_context *context = buffer->context;
@@ -156,8 +157,9 @@ static bh_status get_fresh(struct bh_buffer *buffer, const struct bhi_buffer_ord
     return BH_OK;
 }
 
-/* If its system call filter failed, a compromised worker may have punched holes into the block. A
- * touch could then run out of memory, which is a SIGBUS. */
+/* Returns true if all pages of the block are still allocated. The filters forbid workers to punch
+ * holes into a memfd. But if a compromised worker has done it, an access to the hole could run out
+ * of memory, which is a SIGBUS. */
 static bool is_whole(const struct bhi_block *block) {
     struct stat info;
     return fstat(block->fd, &info) == 0 && (uint64_t)info.st_blocks * 512 >= block->bytes;
@@ -180,7 +182,7 @@ static struct bhi_block *get_pooled(bh_context *context, const struct bhi_buffer
             return NULL;
         }
         if (is_whole(block)) {
-            if (zero) { /* All of the block: its next owner can read all of it. */
+            if (zero) { /* all of it: workers map the whole block, not only the buffer's bytes */
                 memset(block->pointer, 0, block->bytes);
             }
             return block;
@@ -260,7 +262,7 @@ BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer 
     return bhi_buffer_create(context, &order, out_buffer, detail);
 }
 
-/* Lock held. The block goes back to the pool, or is nobody's. */
+/* Lock held. Gives the buffer's block, if it has one, to the pool. */
 static void give_back(struct bh_buffer *buffer) {
     struct bhi_block *block = buffer->block;
     buffer->block = NULL;
@@ -269,7 +271,8 @@ static void give_back(struct bh_buffer *buffer) {
     }
 }
 
-/* Lock held. Nobody needs the memory for |buffer| any more, and nobody pays for it. */
+/* Lock held. The limits no longer count the buffer's device memory. Also drops the buffer's
+ * replicas; if a worker was asked to make the memory, its answer is ignored. */
 static void uncharge(struct bh_buffer *buffer) {
     struct bhi_device_memory *memory = buffer->device;
     buffer->context->drop_replicas(buffer->context, buffer, NULL);
@@ -283,7 +286,7 @@ static void uncharge(struct bh_buffer *buffer) {
     memory->stream = NULL;
 }
 
-/* Lock held. The descriptor is closed later, outside the lock. */
+/* Lock held. The descriptor passes to |buffer->fd|, which free_buffer closes without the lock. */
 static void drop_device(struct bh_buffer *buffer) {
     struct bhi_device_memory *memory = buffer->device;
     if (memory && memory->state != BHI_DEVICE_LEFT) {
@@ -296,7 +299,7 @@ static void drop_device(struct bh_buffer *buffer) {
     free(memory);
 }
 
-/* Memory without its buffer. */
+/* The memory that a moved buffer has left. Freed without the lock, while the buffer lives on. */
 struct remains {
     struct bhi_doomed doomed; /* first */
     int fd;
@@ -323,11 +326,11 @@ void bhi_buffer_leave(struct bh_buffer *buffer) {
     struct bhi_device_memory *memory = buffer->device;
     if (memory->state == BHI_DEVICE_LEFT || !bhi_handle_live(&buffer->handle) ||
         atomic_load_explicit(&buffer->refs, memory_order_relaxed) != 1) {
-        return; /* more than the caller's: the last submission that uses it comes here again */
+        return; /* if submissions still use the memory, the last one to end calls this again */
     }
     struct remains *remains = buffer->pooled ? NULL : calloc(1, sizeof *remains);
     if (!buffer->pooled && !remains) {
-        return; /* it is given back with the buffer */
+        return; /* out of memory: the buffer keeps its memory until it is freed */
     }
     if (remains) {
         forget(buffer);

@@ -1,4 +1,4 @@
-/* What a buffer's bytes are, as the caller says: checked, kept, given back. */
+/* The description of a buffer's bytes: checks and keeps what the caller sets, and returns it. */
 #include "base/detail.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/context/layout.h"
@@ -29,8 +29,8 @@ static bool known_type(bh_number_kind kind, uint32_t bits) {
     return false;
 }
 
-/* Counts the elements. Returns false if there are more than 2^63 - 1. A dimension of 0 makes the
- * count 0, but all others are checked, too. */
+/* Counts the elements. Returns false if the dimensions, without those of 0, multiply to more than
+ * 2^63 - 1: even if a dimension of 0 makes the count 0. */
 static bool count_elements(const bh_description *d, int64_t *out_count) {
     int64_t count = 1;
     bool none = false;
@@ -53,7 +53,8 @@ static void compact(bh_description *d) {
     }
 }
 
-/* The elements before and after element 0 that the farthest ones lie away. */
+/* Computes the distances, in elements, from element 0 to the farthest element before it (0 or
+ * negative) and after it. Returns false if one overflows. */
 static bool reach(const bh_description *d, int64_t *out_before, int64_t *out_after) {
     int64_t before = 0, after = 0;
     for (uint32_t i = 0; i < d->rank; i++) {
@@ -69,7 +70,7 @@ static bool reach(const bh_description *d, int64_t *out_before, int64_t *out_aft
     return true;
 }
 
-/* |d| is a copy; its strides are filled in. */
+/* |d| is a copy of the caller's description. Fills in its strides if it has none. */
 static bh_status check(bh_description *d, uint64_t size, bh_detail *detail) {
     if (!known_type(d->kind, d->bits)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
@@ -107,7 +108,7 @@ static bh_status check(bh_description *d, uint64_t size, bh_detail *detail) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": strides: the distance between two elements is over 2^63 bytes");
     }
-    /* |before| is unsigned, because it may be -2^63. */
+    /* |before| is negated as an unsigned number, because it may be -2^63. */
     if (0 - (uint64_t)before > d->offset || (uint64_t)after > size - d->offset) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": the elements reach from %lld to %lld bytes around offset %llu, "
@@ -118,7 +119,7 @@ static bh_status check(bh_description *d, uint64_t size, bh_detail *detail) {
     return BH_OK;
 }
 
-/* Fields that are not checked are not kept either. */
+/* Clears the fields that were not checked: those of dimensions beyond the rank. */
 static void clear_rest(bh_description *d) {
     d->strided = true;
     for (uint32_t i = d->rank; i < BH_MAX_RANK; i++) {
@@ -171,8 +172,7 @@ static void describe_bytes(uint64_t size, bh_description *out) {
     out->strides[0] = 1;
 }
 
-/* Describes the array that was loaded. Returns false for plain bytes, or if no description can
- * express it. */
+/* Describes the loaded array. Returns false for plain bytes, or if a stride would overflow. */
 static bool describe_array(const bh_array_info *array, bh_description *out) {
     static const struct {
         bh_number_kind kind;
@@ -199,7 +199,7 @@ static bool describe_array(const bh_array_info *array, bh_description *out) {
     for (uint32_t i = out->rank; i-- > 0;) {
         out->shape[i] = array->shape[i];
         out->strides[i] = stride;
-        /* The dimensions of an empty array may be of any size. */
+        /* Only an empty array can overflow: the bytes of any other are in its file. */
         if (array->shape[i] && __builtin_mul_overflow(stride, array->shape[i], &stride)) {
             return false;
         }

@@ -61,7 +61,8 @@ static bh_status refuse(const char *call, uint64_t bytes, const char *whose, con
                     (unsigned long long)limit, option);
 }
 
-/* Counts |size| bytes for |stream|. */
+/* Counts |size| bytes, rounded up to pages, against the limits of |stream| and its context. Drops
+ * replicas if that makes room. */
 static bh_status new_memory(struct bh_stream *stream, uint64_t size, const char *call,
                             struct bhi_device_memory **out_memory, bh_detail *detail) {
     bh_context *context = stream->context;
@@ -101,7 +102,7 @@ static bh_status new_memory(struct bh_stream *stream, uint64_t size, const char 
     return status;
 }
 
-/* Uncounts the memory of a buffer that could not be made. */
+/* Frees the memory of a buffer that could not be made; the limits no longer count it. */
 static void give_up(struct bhi_device_memory *memory) {
     if (!memory) {
         return;
@@ -124,7 +125,7 @@ bh_status bhi_buffer_make_device(struct bh_stream *stream, uint64_t size, const 
     bhi_context_lock(stream->context);
     const bool is_cpu = stream->runs_on.is_cpu;
     bhi_context_unlock(stream->context);
-    /* Without |memory| the buffer is too large, and is refused in the words for host memory. */
+    /* |memory| is NULL if the size is over BHI_MAX_BUFFER: bhi_buffer_create refuses it. */
     if (status == BH_OK && memory && size && !is_cpu) {
         *out_buffer = bhi_buffer_unmade(memory, size);
         status = *out_buffer ? BH_OK : bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);

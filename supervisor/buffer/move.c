@@ -12,7 +12,8 @@ struct bh_buffer *bhi_buffer_take_place(struct bh_buffer *buffer) {
 void bhi_buffer_move(struct bh_buffer *buffer, struct bh_buffer *place) {
     struct bh_buffer *before = bhi_buffer_place(buffer);
     bhi_buffer_ref(place);
-    buffer->context->drop_replicas(buffer->context, before, NULL); /* |place| may be one */
+    /* |place| may itself be a replica of |before|: the reference above keeps it. */
+    buffer->context->drop_replicas(buffer->context, before, NULL);
     buffer->place = place;
     place->owner = buffer;
     if (before == buffer) {

@@ -15,7 +15,7 @@
 #define LIMIT_MOST  (1ull << 30) /* but at most this */
 #define MOST_SHARE  8u           /* the most blocks: the process's descriptors divided by this */
 #define MOST_BLOCKS 1024u
-#define SMALL_PAGES 4u /* each smaller number of pages is a class of its own */
+#define SMALL_PAGES 4u /* each number of pages up to this is a size class of its own */
 
 void bhi_pool_init(struct bhi_pool *pool, uint64_t limit) {
     *pool = (struct bhi_pool){.limit = limit, .most = MOST_BLOCKS};
@@ -42,13 +42,14 @@ uint64_t bhi_pool_round(const struct bhi_pool *pool, uint64_t size, uint32_t *ou
     uint64_t pages = size ? (size - 1) / page + 1 : 1, rounded = pages;
     uint32_t size_class = (uint32_t)(pages - 1);
     if (pages > SMALL_PAGES) {
-        /* The three highest bits of |pages| - 1 select the class; the lower bits are rounded up. */
+        /* The position and value of the three highest bits of |pages| - 1 select the class; the
+         * lower bits are rounded up. */
         unsigned shift = 61 - (unsigned)__builtin_clzll(pages - 1);
         uint64_t quarter = (pages - 1) >> shift;
         rounded = (quarter + 1) << shift;
         size_class = shift * 4 + (uint32_t)quarter;
     }
-    /* A buffer of no bytes has no memory that a worker could use. */
+    /* No worker uses the memory of a buffer of size 0, so there is nothing to gain. */
     bool kept = size && size_class < BHI_POOL_CLASSES && rounded * page <= pool->limit;
     *out_class = kept ? size_class : BHI_POOL_CLASSES;
     return (kept ? rounded : pages) * page;
@@ -112,7 +113,8 @@ static bool is_shared(const struct bhi_block *block) {
     return block->exposures.next->next != &block->exposures && !bhi_list_empty(&block->exposures);
 }
 
-/* Puts a FREE block into the list where those who may have it will look. */
+/* Puts a FREE block into the list of the buffers that may use it: the context's list if no worker
+ * was given the block, the worker's list if only one was, else none. */
 static void shelve(bh_context *context, struct bhi_block *block) {
     bhi_list_remove(&block->shelf);
     const struct bhi_list *first = block->exposures.next;
@@ -134,8 +136,8 @@ static void unshelve(bh_context *context, struct bhi_block *block) {
 
 /* -- in and out ------------------------------------------------------------------------------- */
 
-/* The workers unmap the block. What they could still write to it no longer matters, since it is
- * never used again. */
+/* The workers are told to unmap the block. A worker that does not obey does no harm, because the
+ * memory is never used again. */
 void bhi_pool_discard(bh_context *context, struct bhi_block *block) {
     BHI_LIST_EACH_SAFE(node, &block->exposures) {
         struct bhi_exposure *exposure = BHI_CONTAINER(node, struct bhi_exposure, of_block);
@@ -151,9 +153,10 @@ static void evict(bh_context *context, struct bhi_block *block) {
     bhi_pool_discard(context, block);
 }
 
-/* A caller that makes, binds and releases buffers for no stream gets none of its blocks back while
- * the workers live. So each miss gives up the oldest such block of the class, unless it is the only
- * one; otherwise a loop would fill the pool with memory that is not asked for again. */
+/* Blocks that workers were given cannot be reused for buffers without a stream while these workers
+ * live. A loop that creates, binds and releases such buffers would therefore fill the pool with
+ * memory that it cannot use. So each miss evicts the oldest block of the class that a worker was
+ * given, unless there is only one. */
 static void make_room(bh_context *context, uint32_t size_class) {
     struct bhi_block *first = NULL;
     BHI_LIST_EACH(node, &context->pool->ages) {
@@ -169,7 +172,7 @@ static void make_room(bh_context *context, uint32_t size_class) {
     }
 }
 
-/* A worker that is about to be killed gets no more blocks. */
+/* Returns false if the worker does not run or is to be killed: it gets no more blocks. */
 static bool serves(const struct bhi_worker *worker) {
     return worker->state == BHI_RUNNING && worker->core.kill == BHI_KILL_NONE &&
            !worker->core.violated;
@@ -216,7 +219,7 @@ void bhi_pool_give(bh_context *context, struct bhi_block *block) {
         bhi_worker_forget_buffer(BHI_CONTAINER(node, struct bhi_exposure, of_block)->worker,
                                  block->id, block->bytes);
     }
-    if (is_shared(block)) { /* useless until a death, so it is given up before all others */
+    if (is_shared(block)) { /* no buffer can use it until workers die, so it is evicted first */
         bhi_list_insert_before(pool->ages.next, &block->age);
     } else {
         bhi_list_append(&pool->ages, &block->age);
@@ -235,8 +238,8 @@ void bhi_pool_close(bh_context *context) {
 }
 
 void bhi_pool_worker_died(struct bhi_worker *worker) {
-    /* A worker that was given up may still finish a write. It was a loader, and the memory that
-     * loaders fill never belongs to the pool (bhi_buffer_make): it is never used again. */
+    /* A worker that SIGKILL did not end may still finish a write. Only a loader is buried in that
+     * state, and loaders never get memory of the pool (bhi_buffer_make). */
     BHI_CHECK(!worker->kill_failed || bhi_list_empty(&worker->pool.exposures));
     BHI_LIST_EACH_SAFE(node, &worker->pool.exposures) {
         struct bhi_exposure *exposure = BHI_CONTAINER(node, struct bhi_exposure, of_worker);

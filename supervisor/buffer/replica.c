@@ -14,8 +14,8 @@ static void drop(struct bhi_replica *replica) {
     bhi_stream_unref_locked(stream);
 }
 
-/* |of|, |stream|: NULL stands for all. To drop one can be the end of a buffer, and of its replicas:
- * the list is looked through anew each time. */
+/* |of|, |stream|: NULL means all. Dropping a replica may free another buffer, and with that drop
+ * replicas of that buffer, so the loop starts again after each. */
 static void drop_all(bh_context *context, const struct bh_buffer *of,
                      const struct bh_stream *stream) {
     for (bool found = true; found;) {
@@ -35,7 +35,8 @@ void bhi_replicas_init(bh_context *context) {
     context->drop_replicas = drop_all;
 }
 
-/* Its memory is where |stream| runs, or in the host, where that is the best there is. */
+/* Returns true if |stream| can read the replica: it is of the same tenant, and its memory is on the
+ * stream's device; or in the host, if processes cannot share memory of that device. */
 static bool suits(const struct bhi_replica *replica, const struct bh_stream *stream) {
     if (strcmp(replica->stream->tenant, stream->tenant) != 0) {
         return false;
@@ -48,18 +49,18 @@ static bool suits(const struct bhi_replica *replica, const struct bh_stream *str
                   sizeof stream->runs_on.uuid) == 0;
 }
 
-/* A copy that failed may be tried again: its failure was not the buffer's. */
 static bool is_poisoned(struct bh_buffer *buffer) {
     return !bhi_content_obstacle(&buffer->content, false) && bhi_content_poison(&buffer->content);
 }
 
 struct bh_buffer *bhi_replica_find(const struct bh_stream *stream, struct bh_buffer *of) {
     if (is_poisoned(of)) {
-        return of; /* whoever reads it is poisoned: it gets to no worker */
+        return of; /* a submission that reads it is poisoned, so it reaches no worker */
     }
     BHI_LIST_EACH(node, &stream->context->replicas) {
         const struct bhi_replica *replica = BHI_CONTAINER(node, struct bhi_replica, link);
         if (replica->of == of && suits(replica, stream)) {
+            /* If the copy failed, another may succeed: |of| itself is not poisoned. */
             return is_poisoned(replica->copy) ? NULL : replica->copy;
         }
     }

@@ -1,4 +1,4 @@
-/* bh_buffer_wrap_memfd: a buffer of a memfd that the caller has. */
+/* bh_buffer_wrap_memfd: makes a buffer of the caller's memfd. */
 #include "base/detail.h"
 #include "base/memfd.h"
 #include "supervisor/buffer/buffer.h"
@@ -19,8 +19,8 @@ static bh_status refuse(bh_detail *detail, int error, const char *why) {
     return bhi_fail(detail, BH_INVALID_ARGUMENT, error, CALL ": %s", why);
 }
 
-/* |error| is the errno of a call that inspects fd; |caller| is the text for an fd that the caller
- * chose wrongly. */
+/* A call that inspects fd has failed with |error|. If that is |caller| or EBADF, the caller passed
+ * a wrong fd, and |why| says what is wrong with it. */
 static bh_status look_failed(bh_detail *detail, int error, int caller, const char *why) {
     if (error == caller || error == EBADF) {
         return refuse(detail, error == EBADF ? error : 0, why);
@@ -28,8 +28,8 @@ static bh_status look_failed(bh_detail *detail, int error, int caller, const cha
     return bhi_fail(detail, BH_SYSTEM, error, CALL ": fcntl of fd");
 }
 
-/* A file of a tmpfs, unlike one of memfd_create, cannot be sealed, although it answers which seals
- * it has. */
+/* Returns true if fd is a file of a tmpfs, not a memfd. F_GET_SEALS succeeds on both, but a file of
+ * a tmpfs cannot be sealed. */
 static bool has_a_path(int fd) {
     char link[64], target[64] = "";
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -80,14 +80,15 @@ static bh_status check_size(int fd, uint64_t size, bh_detail *detail) {
     return error ? bhi_fail(detail, BH_SYSTEM, error, CALL ": fstat of the memfd") : BH_OK;
 }
 
-/* Seals the file at |fd|, so that the library can rely on it. */
+/* Checks and seals the memfd, and allocates its missing pages. After this its size is fixed, so the
+ * library can map it. */
 static bh_status prepare(int fd, uint64_t size, bh_detail *detail) {
     int seals = 0;
     bh_status status = check_descriptor(fd, &seals, detail);
     if (status != BH_OK) {
         return status;
     }
-    /* The seals come first: only then is the size fixed. */
+    /* The seals come first, because without them the size could change after the check. */
     if ((seals & SEALS) != SEALS) {
         int error = bhi_memfd_seal(fd, SEALS & ~seals);
         if (error == -EPERM && (fcntl(fd, F_GET_SEALS) & SEALS) == SEALS) {

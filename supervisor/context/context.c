@@ -185,7 +185,8 @@ void bhi_context_log_said(bh_context *context) {
     drop_lines(&lines);
 }
 
-/* A page that a forked child sees as zeros. So calls need neither getpid() nor pthread_atfork(). */
+/* Maps a page that a forked child sees as zeros (MADV_WIPEONFORK). So a call notices a fork without
+ * getpid() or pthread_atfork(). */
 static _Atomic uint32_t *make_guard(void) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     BHI_AUTO_MAPPING guard = {

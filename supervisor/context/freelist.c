@@ -38,7 +38,7 @@ static struct bhi_freelist_state *state_of(struct bhi_freelist *freelist) {
                                        (struct bhi_freelist_state *)made.at)) {
         return bhi_mapping_steal(&made);
     }
-    return state; /* another thread was faster, or the result is NULL */
+    return state; /* of the thread that was faster; NULL if madvise failed */
 }
 
 static struct bhi_freelist_slot *take_oldest(struct bhi_freelist *freelist,
@@ -62,8 +62,8 @@ void *bhi_freelist_take(struct bhi_freelist *freelist) {
     struct bhi_freelist_slot *slot = state->free > REST ? take_oldest(freelist, state) : NULL;
     pthread_mutex_unlock(&state->lock);
     if (!slot) {
-        /* Each object is freed by itself, so that a leak checker sees which objects nothing points
-         * at. */
+        /* Each object is an allocation of its own, so that a leak checker can report each object
+         * that nothing points to. */
         slot = malloc(sizeof *slot + freelist->size);
     }
     return slot ? slot->object : NULL;

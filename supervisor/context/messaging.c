@@ -9,16 +9,17 @@
 
 #define MAX_SOCKETS 8192
 #define ZMQ_STARTS  5 /* descriptors that libzmq opens with its first socket */
-#define ZMQ_MARGIN  8 /* reserve for the host's other threads during these microseconds */
+#define ZMQ_MARGIN  8 /* reserve for what the host's other threads open at the same moment */
 
 static int last_error(void) {
     return zmq_errno() > 0 ? -zmq_errno() : -EIO;
 }
 
-/* libzmq starts its threads with the first socket, and aborts the process if it has no descriptor
- * for one of them. So the first socket is made here, once. The descriptors that it needs are held
- * open until just before, so the process and the machine have room for them. A later socket that
- * finds no room fails without harm (ipc/channel.c). */
+/* libzmq starts its threads with the first socket, and aborts the process if it cannot open a
+ * descriptor for one of them. So the first socket is made here, once. As many descriptors as it
+ * needs are opened before and closed just before the call, which shows that the process and the
+ * machine have room for them. A later socket that finds no room fails without harm
+ * (ipc/channel.c). */
 static int start_threads(struct bhi_messaging *messaging, bh_context *context) {
     static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
     int held[ZMQ_STARTS + ZMQ_MARGIN], count = 0, error = 0;

@@ -35,7 +35,7 @@ void bhi_poller_close(struct bhi_poller *poller, bool messaging) {
 void bhi_poller_wake(struct bhi_poller *poller) {
     uint64_t one = 1;
     ssize_t ignored = write(poller->wake, &one, sizeof one);
-    (void)ignored; /* EAGAIN: the reactor is awake already */
+    (void)ignored; /* EAGAIN: the counter is at its maximum, so the reactor wakes anyway */
 }
 
 int bhi_poller_control(struct bhi_poller *poller, int operation, int fd, uint32_t events,

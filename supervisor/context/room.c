@@ -7,9 +7,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define ADVISED 256u /* room for a few streams and their buffers */
+#define ADVISED 256u /* the limit that the message suggests: a few streams and their buffers */
 
-/* The message is complete without the text of an errno. */
+/* Sets the errno after bhi_fail, which would append its text to a message that needs none. */
 static bh_status no_descriptor(bh_detail *detail) {
     if (detail) {
         detail->sys_errno = EMFILE;
