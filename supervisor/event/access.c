@@ -18,7 +18,7 @@ bh_status bhi_buffer_acquire(struct bh_buffer *buffer, enum bhi_host_access acce
         struct bh_event *pending = bhi_content_obstacle(&place->content, host_writes);
         if (!pending) {
             bh_status status = BH_OK;
-            place->changeable |= host_writes; /* for good: there is no unmap */
+            place->changeable |= host_writes; /* never reset, because there is no unmap */
             if (access == BHI_HOST_DISCARD) {
                 bhi_content_clean(&place->content);
             }

@@ -77,11 +77,11 @@ static void *run(void *argument) {
 static bh_status start(bh_context *context, bh_detail *detail) {
     struct bhi_callbacks *callbacks = context->callbacks;
     pthread_mutex_lock(&callbacks->start_lock);
-    /* Looked at under the lock: bh_context_destroy closes the context first, then asks for the
-     * thread. */
+    /* Checked under start_lock. bh_context_destroy closes the context before it takes start_lock to
+     * see whether there is a thread, so no thread starts after that. */
     bh_status status = bhi_context_check(context, "bh_event_on_end", detail);
     if (status == BH_OK && !callbacks->started) {
-        /* The thread inherits the signal mask, so it never handles a signal of the host. */
+        /* The thread inherits this mask: it never runs a signal handler of the host. */
         sigset_t all, old;
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -119,7 +119,8 @@ BH_API bh_status bh_event_on_end(bh_event *event, bh_event_callback callback, vo
     *registration = (struct callback){
         .observer.ended = callback_ended, .event = event, .call = callback, .user = user};
     bhi_list_init(&registration->link);
-    /* The callback is given a live handle, whatever the caller has released by then. */
+    /* The caller may release its handle before the callback runs, so the callback gets a reference
+     * of its own. */
     if (!bhi_handle_retain(&event->handle)) {
         free(registration);
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_event_on_end: event was released");
@@ -148,8 +149,7 @@ void bhi_callbacks_init(struct bhi_callbacks *callbacks) {
 
 void bhi_callbacks_stop(bh_context *context) {
     struct bhi_callbacks *callbacks = context->callbacks;
-    /* A thread that had passed the check for a closed context has finished starting the callback
-     * thread after this. */
+    /* Waits for a call of bh_event_on_end that found the context open and now starts the thread. */
     pthread_mutex_lock(&callbacks->start_lock);
     bool started = callbacks->started;
     pthread_mutex_unlock(&callbacks->start_lock);

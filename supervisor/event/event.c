@@ -36,7 +36,9 @@ void bhi_event_free(struct bh_event *event) {
     bhi_context_unref(context);
 }
 
-/* Order: store, full fence, load. A sleeper counts itself, fences, then looks at the word. */
+/* The caller has changed the event's word; then come the fence and the load of |sleepers|. A
+ * sleeper increments |sleepers|, fences, and then looks at the word. So at least one of them sees
+ * the other. */
 static void wake_sleepers(struct bh_event *event) {
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&event->sleepers, memory_order_relaxed)) {
@@ -55,8 +57,9 @@ void bhi_event_ended(struct bh_event *event) {
     bhi_observers_tell(event);
 }
 
-/* Sleeps until the event's word or the worker's completed word changes. The worker's death changes
- * the event's word: the reactor poisons the event or queues the submission again. */
+/* Sleeps until the event's word or the worker's completed word changes. Returns false if the
+ * deadline has passed. A death of the worker also changes the event's word, because the reactor
+ * then poisons the event or queues its submission again. */
 static bool sleep_for(struct bh_event *event, uint32_t word, struct bhi_worker *worker,
                       uint32_t seen, uint64_t deadline_ns) {
     struct bhi_futex_wait waits[2] = {{&event->word, word, false}};
@@ -77,8 +80,9 @@ static bool sleep_for(struct bh_event *event, uint32_t word, struct bhi_worker *
     return result == 0;
 }
 
-/* Spins first if that has paid lately, and only for the next result: while several are to come, the
- * worker needs the processor. */
+/* |next|: the event's result is the worker's next one. Only then the thread spins before it sleeps,
+ * and only if spinning has lately been worthwhile. While other results come first, spinning would
+ * only take processor time from the worker. */
 static bool spin_or_sleep(struct bh_event *event, uint32_t word, struct bhi_worker *worker,
                           bool next, uint32_t seen, uint64_t deadline_ns) {
     if (!next) {
@@ -89,7 +93,8 @@ static bool spin_or_sleep(struct bh_event *event, uint32_t word, struct bhi_work
         return true;
     }
     bool in_time = sleep_for(event, word, worker, seen, deadline_ns);
-    /* Failed spins have lowered the budget. With the full budget this spin would have succeeded. */
+    /* Failed spins have lowered the budget. With the full budget this one would have succeeded, so
+     * the full budget is restored. */
     if (bhi_now_ns() - began_ns < BHI_SPIN_MAX_NS) {
         atomic_store_explicit(&worker->stream_spin.budget_ns, BHI_SPIN_MAX_NS,
                               memory_order_relaxed);
@@ -103,10 +108,9 @@ bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns) {
         if (bhi_event_state(event) != BH_EVENT_PENDING) {
             return BH_OK;
         }
-        /* This thread follows a worker's progress itself: the progress of the worker that has the
-         * submission, or, while the submission is queued, of the worker that has what it needs. So
-         * the waiting thread releases the submission, without waiting until the reactor is woken.
-         */
+        /* This thread watches a worker's progress itself: of the worker that has the submission or,
+         * while the submission is queued, of the worker that has a submission that it waits for. So
+         * this thread releases the queued submission itself, and need not wait for the reactor. */
         struct bhi_worker *worker = NULL;
         uint32_t seen = 0;
         bool next = false;
@@ -131,19 +135,19 @@ bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns) {
             bhi_worker_release(worker);
             return BH_IN_CALLBACK;
         }
-        /* The submission may have been released just now: then the thread follows another worker.
-         */
+        /* If the word has changed, the submission may have been released just now, and another
+         * worker is to be watched. */
         if (bhi_event_state(event) == BH_EVENT_PENDING &&
             atomic_load_explicit(&event->word, memory_order_relaxed) == word) {
             in_time = spin_or_sleep(event, word, worker, next, seen, deadline_ns);
         }
         bhi_worker_release(worker);
-        /* A worker can keep changing the word. The deadline ends the wait all the same. */
+        /* Also checked after a wake-up, because a worker can wake this thread again and again. */
         if (in_time && deadline_ns != BHI_FOREVER) {
             in_time = bhi_now_ns() < deadline_ns;
         }
         if (!in_time && bhi_event_state(event) == BH_EVENT_PENDING) {
-            /* An event that ended just before the deadline counts: look once more. */
+            /* Look once more: the worker may have completed it just before the deadline. */
             bhi_context_lock(context);
             bhi_event_look(event);
             bhi_context_pump_unlock(context);
@@ -171,7 +175,8 @@ BH_API bh_status bh_event_wait(bh_event *event, uint64_t timeout_ns) {
 bh_status bhi_event_report(const struct bh_event *event, bh_detail *detail, const char *call,
                            const char *what) {
     const struct bh_verdict *verdict = &event->verdict;
-    /* Many messages name the event already. A dependent's verdict names its origin. */
+    /* Many messages already contain the kernel's name. In a dependent's verdict the kernel is that
+     * of its origin, so it is named after the message, which is about the origin, too. */
     bool named = !verdict->kernel_name[0] || strstr(verdict->message, verdict->kernel_name);
     const char *kernel = named ? "" : verdict->kernel_name;
     if (verdict->hops) {
@@ -184,7 +189,7 @@ bh_status bhi_event_report(const struct bh_event *event, bh_detail *detail, cons
                     kernel, verdict->message);
 }
 
-/* This reads only fields that verdicts have had from the first version on. */
+/* Reads only fields that bh_verdict had in its first version, so any valid size will do. */
 BH_API bh_status_class bh_verdict_classify_sized(const bh_verdict *verdict, size_t verdict_size) {
     if (!verdict || verdict_size < offsetof(bh_verdict, hops) + sizeof verdict->hops) {
         return BH_STATUS_CLASS_NONE;

@@ -1,5 +1,5 @@
-/* Takes in what a worker has completed and where it says that it is. Each word is copied once, then
- * checked against what is known of the worker. */
+/* Reads a worker's results and progress. The worker can change this memory at any time, so each
+ * word is copied once, and the copy is checked against what is known of the worker. */
 #include "supervisor/event/harvest.h"
 #include "base/fd.h"
 #include "base/status.h"
@@ -20,8 +20,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-/* Tells the worker when to ring. If this is written before a publication, the worker cannot miss
- * it; after one it can. */
+/* Sets the completed submission at which the worker rings the doorbell; 0: none. The worker surely
+ * sees a number that was stored before a submission was published. It may miss a later one: see
+ * bhi_worker_harvest. */
 static void set_notify(struct bhi_worker *worker) {
     worker->makes_awaited = worker->makes_awaited && !bhi_list_empty(&worker->makes);
     bool needed = worker->core.queue_waits || worker->makes_awaited;
@@ -40,9 +41,10 @@ static bool about_memory(bh_status status) {
            status == BH_VULKAN;
 }
 
-/* A submission may have been refused because the worker could not map or import a buffer. That may
- * pass. So a buffer that is still in use is introduced again to the next submission that binds it;
- * any other is introduced again when it comes back from the pool. */
+/* The submission may have failed because the worker could not map or import a buffer, and the next
+ * attempt may succeed. So, after a failure for lack of memory, the worker gets its buffers anew
+ * with the next submission that binds them. After any other failure this is done when a buffer's
+ * block comes back to the pool. */
 static void spoil_buffers(struct bhi_worker *worker, const struct bhi_submission *submission,
                           bh_status status) {
     for (uint32_t i = 0; i < submission->use_count; i++) {
@@ -56,7 +58,7 @@ static void spoil_buffers(struct bhi_worker *worker, const struct bhi_submission
     }
 }
 
-/* Returns true if all kernels of the submission have run in this worker. Then the worker can
+/* Returns true if all kernels of the submission have run in this worker, which can therefore
  * compile them (T6). */
 static bool proven(const struct bhi_worker *worker, const struct bhi_submission *submission) {
     const struct bhi_payload *payload = bhi_payload_of(submission);
@@ -78,7 +80,8 @@ static void prove(struct bhi_worker *worker, const struct bhi_submission *submis
 
 /* -- device memory that the worker was told to make ------------------------------------------- */
 
-/* Another thread may have waited for it. */
+/* Takes the worker's answer to |make|; |fd| is -1 if no memory was made. Submissions of any stream
+ * may wait for the memory, so all streams are pumped. */
 static void made(bh_context *context, struct bhi_make *make, int fd) {
     struct bhi_device_memory *memory = make->memory;
     bhi_list_remove(&make->link);
@@ -94,8 +97,9 @@ static void made(bh_context *context, struct bhi_make *make, int fd) {
     free(make);
 }
 
-/* The host never reads, writes or maps the file, but closes it, and closing must not take long.
- * Drivers hand out device nodes (NVIDIA), DMA buffers, or files in memory as long as the buffer. */
+/* Checks the type of the descriptor only. The host passes it on and closes it, but never reads,
+ * writes or maps the file; and closing it must not block. Drivers hand out their device node
+ * (NVIDIA), or a file in memory that is as long as the buffer. */
 static bool looks_like_memory(int fd, uint64_t bytes) {
     struct stat info;
     return fstat(fd, &info) == 0 &&
@@ -109,8 +113,8 @@ static bool has_room(const struct bhi_worker *worker) {
     return room;
 }
 
-/* Takes the next answer. Returns NULL if it is good or not there yet, else what is wrong with it.
- */
+/* Takes the worker's next answer, which must be the one to |make|. *out_none: it has not come.
+ * Returns NULL, or what is wrong with the answer. */
 static const char *take_answer(struct bhi_worker *worker, struct bhi_make *make, bool *out_none) {
     struct bhi_fd_tag tag;
     int fd = -1;
@@ -120,7 +124,8 @@ static const char *take_answer(struct bhi_worker *worker, struct bhi_make *make,
     if (*out_none) {
         return NULL;
     }
-    /* The host has no descriptor left for the answer, so it is lost; the worker is not to blame. */
+    /* If the host has no free descriptor, the one in the answer is lost. The worker is not to
+     * blame. */
     const bool short_of_room = length == -EMSGSIZE && !has_room(worker);
     if (short_of_room) {
         worker->make_descriptor_lost = true;
@@ -136,7 +141,7 @@ static const char *take_answer(struct bhi_worker *worker, struct bhi_make *make,
         bhi_fd_close(&fd);
         return "the descriptor that it sent as device memory is something else";
     }
-    if (!count) { /* the worker is told again if the memory is needed again */
+    if (!count) { /* forgotten, so that the worker is asked again when the memory is needed */
         bhi_idset_remove(&worker->buffers, make->buffer);
         bhi_idset_remove(&worker->written, make->buffer);
     }
@@ -144,8 +149,9 @@ static const char *take_answer(struct bhi_worker *worker, struct bhi_make *make,
     return NULL;
 }
 
-/* Takes the answers that have come. |all_due|: the answers to all control messages up to |due| must
- * be there, because a record that needed them has ended. Returns false if the worker lied. */
+/* Takes the answers that have come. |all_due|: the answers to all control messages up to number
+ * |due| must have come, because the worker has completed a record that needed them. Returns false
+ * if the worker broke the protocol. */
 static bool take_made(struct bhi_worker *worker, bool all_due, uint32_t due) {
     while (!bhi_list_empty(&worker->makes)) {
         struct bhi_make *make = BHI_CONTAINER(worker->makes.next, struct bhi_make, link);
@@ -165,7 +171,7 @@ static bool take_made(struct bhi_worker *worker, bool all_due, uint32_t due) {
     return true;
 }
 
-/* Returns true if all the device memory that the submission would have used was made. */
+/* Returns true if the device memory of all buffers that the submission uses was made. */
 static bool had_memory(const struct bhi_submission *submission) {
     const bool remote = bhi_payload_of(submission)->remote;
     for (uint32_t i = 0; remote && i < submission->use_count; i++) {
@@ -184,7 +190,8 @@ void bhi_worker_makes_lost(struct bhi_worker *worker) {
     }
 }
 
-/* For the choice of a device. A worker that lies about its times costs the balance alone. */
+/* Keeps an average of how long the stream's submissions take, for the choice of a device. A worker
+ * that reports wrong times only makes that choice worse. */
 static void note_time(const struct bhi_worker *worker, const struct bhi_outcome *outcome) {
     if (worker->core.stream && outcome->ended_ns > outcome->started_ns) {
         const uint64_t took_ns = outcome->ended_ns - outcome->started_ns;
@@ -195,7 +202,8 @@ static void note_time(const struct bhi_worker *worker, const struct bhi_outcome 
     }
 }
 
-/* Gives the core the next result, as the worker wrote it. Returns false if the worker lied. */
+/* Reads and checks the worker's next result and gives it to the core. Returns false if the worker
+ * broke the protocol. */
 static bool take_result(struct bhi_worker *worker) {
     struct bhi_result result;
     char text[BHI_ERROR_TEXT];
@@ -273,8 +281,8 @@ void bhi_worker_harvest(struct bhi_worker *worker) {
         return;
     }
     if (completed == core->published && tail != worker->lane.head) {
-        /* With nothing in flight and no room in the lane, nothing else would look at the worker
-         * again. */
+        /* This must be found here: with nothing in flight and no room in the lane, nothing would
+         * check the worker again. */
         bhi_core_worker_violation(core,
                                   "it completed a submission that it had not taken from its lane");
         return;
@@ -282,7 +290,7 @@ void bhi_worker_harvest(struct bhi_worker *worker) {
     if (completed == core->harvested) {
         return;
     }
-    /* The stream may end with its last submission. */
+    /* The submissions that end here may hold the last references to the stream. */
     struct bhi_core_stream *stream = core->stream;
     if (stream) {
         bhi_stream_ref(bhi_stream_of(stream));
@@ -294,6 +302,7 @@ void bhi_worker_harvest(struct bhi_worker *worker) {
     bhi_core_worker_settle(core);
     if (atomic_load_explicit(&worker->lane.header->notify_at, memory_order_relaxed)) {
         set_notify(worker);
+        /* The worker may have completed more before it saw the new number: the reactor looks. */
         if (atomic_load(&worker->lane.header->notify_at) &&
             atomic_load(&worker->progress.header->completed_seq) > core->harvested) {
             worker->harvest_requested = true;
@@ -319,7 +328,8 @@ bool bhi_worker_pretends(const struct bhi_worker *worker,
 struct bhi_progress_snapshot bhi_worker_progress_snapshot(const struct bhi_worker *worker) {
     const struct bhi_progress_header *header = worker->progress.header;
     const struct bhi_core_worker *core = &worker->core;
-    /* The order matters: if run_seq were read first, a compile could begin between the two. */
+    /* compile_seq must be read first. Otherwise a compile that begins and ends between the two
+     * reads would look unfinished. */
     uint64_t compiles = atomic_load_explicit(&header->compile_seq, memory_order_acquire);
     uint64_t runs = atomic_load_explicit(&header->run_seq, memory_order_acquire);
     return (struct bhi_progress_snapshot){
@@ -333,7 +343,7 @@ struct bhi_progress_snapshot bhi_worker_progress_snapshot(const struct bhi_worke
 uint64_t bhi_worker_check_deadline(struct bhi_worker *worker, uint64_t now_ns) {
     bhi_worker_harvest(worker);
     if (worker->reap_deadline_ns) {
-        return BH_FOREVER; /* the worker is dead: the reason for its kill is settled */
+        return BH_FOREVER; /* the worker has ended, so there is nothing to stop */
     }
     const struct bhi_progress_snapshot snapshot = bhi_worker_progress_snapshot(worker);
     if (bhi_worker_pretends(worker, &snapshot)) {

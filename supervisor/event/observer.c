@@ -29,16 +29,16 @@ bool bhi_event_observe(struct bh_event *event, struct bhi_observer *observer) {
 struct descriptor {
     struct bhi_observer observer;
     struct bhi_doomed doomed;
-    bh_context *context; /* not referenced: the pending event has it */
+    bh_context *context; /* not referenced here: the pending event has a reference */
     int fd;              /* a duplicate: the caller may close its own descriptor at any time */
 };
 
-/* Outside the lock, because the write wakes a polling thread. */
+/* Called without the lock, because the write wakes a thread that polls the descriptor. */
 static void signal_descriptor(struct bhi_doomed *doomed) {
     struct descriptor *descriptor = BHI_CONTAINER(doomed, struct descriptor, doomed);
     uint64_t one = 1;
     ssize_t ignored = write(descriptor->fd, &one, sizeof one);
-    (void)ignored; /* EAGAIN: the caller has written to the descriptor, so it is readable */
+    (void)ignored; /* EAGAIN: the caller has filled the counter, so the descriptor is readable */
     close(descriptor->fd);
     free(descriptor);
 }

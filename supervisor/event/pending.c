@@ -17,7 +17,7 @@ void bhi_pending_forget(bh_context *context) {
     bhi_event_unref(failure);
 }
 
-/* The oldest event that is pending, referenced; NULL: all up to |last| have ended. */
+/* Returns the oldest pending event, referenced; NULL if all events up to |last| have ended. */
 static struct bh_event *oldest(bh_context *context, uint64_t last) {
     if (bhi_list_empty(&context->pending)) {
         return NULL;
@@ -34,7 +34,7 @@ static const struct bh_event *earliest_failure(const bh_context *context, uint64
     const struct bh_event *earliest = context->inherited_failure;
     BHI_LIST_EACH(node, &context->streams) {
         const struct bh_event *failure = BHI_CONTAINER(node, struct bh_stream, link)->core.failure;
-        /* An event that was submitted meanwhile may be doomed and not have ended yet. */
+        /* The failure may be that of a newer event, which is doomed and has not ended yet. */
         if (failure && bhi_event_state(failure) == BH_EVENT_POISONED &&
             (!earliest || failure->id < earliest->id)) {
             earliest = failure;
@@ -113,7 +113,7 @@ BH_API bh_status bh_stream_synchronize(bh_stream *stream, uint64_t timeout_ns, b
     }
     bh_status status = BH_OK;
     const struct bh_event *failure = stream->core.failure;
-    /* An event that was submitted meanwhile may be doomed and not have ended yet. */
+    /* The failure may be that of a newer event, which is doomed and has not ended yet. */
     if (failure && bhi_event_state(failure) == BH_EVENT_POISONED) {
         status = bhi_event_report(failure, detail, "bh_stream_synchronize", "event");
     }

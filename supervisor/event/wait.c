@@ -1,5 +1,4 @@
-/* Waiting for several events at once. The waiting thread is woken by its own events only, and once.
- */
+/* Waits for several events at once. Only these events wake the waiting thread, and only once. */
 #include "base/futex.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/pump.h"
@@ -23,7 +22,8 @@ struct node {
     struct waiter *waiter;
 };
 
-/* The context's lock is held. The waiting thread takes it once more before it leaves. */
+/* Called under the context's lock. The waiting thread takes this lock once more before it returns
+ * (withdraw), so |waiter|, which is on its stack, still exists here. */
 static void node_ended(struct bhi_observer *observer) {
     struct waiter *waiter = BHI_CONTAINER(observer, struct node, observer)->waiter;
     if (waiter->all && atomic_fetch_sub(&waiter->left, 1) != 1) {
@@ -34,8 +34,8 @@ static void node_ended(struct bhi_observer *observer) {
     }
 }
 
-/* Takes the lock of event |i|. |held| may be the lock of another context, or have been held for
- * long. */
+/* Locks |wanted|, the context of event |i|. If |held| is another context, or was locked for BATCH
+ * events, unlocks it first. */
 static bh_context *relock(bh_context *held, bh_context *wanted, size_t i) {
     if (held == wanted && i % BATCH) {
         return held;
@@ -64,7 +64,7 @@ static void observe(struct waiter *waiter, bh_event *const *events, struct node 
     }
 }
 
-/* |look|: also takes in what ended just before the deadline. */
+/* Ends the observation. |look|: first reads results that came just before the deadline. */
 static void withdraw(bh_event *const *events, struct node *nodes, size_t count, bool look) {
     bh_context *held = NULL;
     for (size_t i = 0; i < count; i++) {
@@ -77,7 +77,8 @@ static void withdraw(bh_event *const *events, struct node *nodes, size_t count, 
     bhi_context_pump_unlock(held);
 }
 
-/* Waits until one or all of them have ended: BH_OK, BH_TIMEOUT, BH_IN_CALLBACK, BH_NO_MEMORY. */
+/* Waits until one (or |all|) of the events have ended. Returns BH_OK, BH_TIMEOUT, BH_IN_CALLBACK or
+ * BH_NO_MEMORY. */
 static bh_status await(bh_event *const *events, size_t count, bool all, uint64_t deadline_ns) {
     if (count == 1) {
         return bhi_event_await(events[0], deadline_ns);
@@ -118,7 +119,7 @@ static bool any_is_dead(bh_event *const *events, size_t count) {
     return false;
 }
 
-/* Returns the index of the first event that is (not) pending; |count| if there is none. */
+/* Returns the index of the first event that is pending, or is not if !|pending|; |count|: none. */
 static size_t first(bh_event *const *events, size_t count, bool pending) {
     size_t i = 0;
     while (i < count && (bhi_event_state(events[i]) == BH_EVENT_PENDING) != pending) {
@@ -127,7 +128,7 @@ static size_t first(bh_event *const *events, size_t count, bool pending) {
     return i;
 }
 
-/* One of the pending events belongs to the parent process. */
+/* Returns true if one of the pending events belongs to the parent process. */
 static bool forked(bh_event *const *events, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (bhi_event_state(events[i]) == BH_EVENT_PENDING &&
@@ -157,8 +158,8 @@ BH_API bh_status bh_event_wait_any(bh_event *const *events, size_t count, uint64
     return status;
 }
 
-/* Without memory for observers the thread waits for one event after the other, beginning at the
- * end, where the latest events usually are. */
+/* Used if there is no memory for observers. Waits for the events one after the other, the last in
+ * the array first: it usually ends last, and then the others need no sleep. */
 static bh_status await_in_turn(bh_event *const *events, size_t count, uint64_t deadline_ns) {
     bh_status status = BH_OK;
     for (size_t i = count; i > 0 && status == BH_OK; i--) {
