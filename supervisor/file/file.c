@@ -11,8 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Files of these file systems are generated while they are read: they claim to be regular, but
- * their size means nothing. */
+/* File systems that generate the content of a file while it is read. The files claim to be regular,
+ * but their size means nothing. */
 static const long made_up[] = {
     PROC_SUPER_MAGIC, SYSFS_MAGIC,        DEBUGFS_MAGIC,       TRACEFS_MAGIC,
     SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, BPF_FS_MAGIC,
@@ -56,7 +56,7 @@ void bhi_file_name(const struct bhi_file *file, char *message, size_t size) {
     snprintf(message, size, "%s: %s", file->name, words);
 }
 
-/* The end of a path says more than its beginning. */
+/* Makes the name for messages. A long path loses its beginning, because its end says more. */
 static void give_name(struct bhi_file *file, const bh_file_source *source) {
     char path[160];
     if (source->path) {
@@ -101,7 +101,7 @@ static bh_status check_kind(const struct bhi_file *file, const struct bhi_msg_op
     return BH_OK;
 }
 
-/* The file's state now: the loader compares it with this. */
+/* Records the state of the file when it was opened. A loader refuses a file that has changed. */
 static void note(struct bhi_file *file, const struct bhi_msg_opened *opened,
                  const bh_file_source *source) {
     struct bhi_msg_file_attach *info = &file->info;

@@ -24,24 +24,24 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define TAKEN_NS (3000ull * 1000000) /* how long an opener may take until it takes a request */
+#define TAKEN_NS (3000ull * 1000000) /* an opener that takes no request for so long is replaced */
 #define END_NS   (1000ull * 1000000) /* how long a killed opener may take to end */
-/* END_NS this often, if all it lacks is a processor. It needs some milliseconds of one, so that
- * this is enough with a thousandth of a processor. */
+/* So many times END_NS, as long as the opener is runnable. To end, it needs some milliseconds on a
+ * processor, so this is enough if it gets a thousandth of one. */
 #define TURNS 30
 
 struct bhi_opener {
     _Atomic uint32_t refs;
     int socket, pidfd;
     uint8_t rights[BHI_RIGHTS_BYTES];
-    bool killed;                      /* and waited for as long as it takes at most */
-    _Atomic uint64_t silent_since_ns; /* since then it has taken no request; 0: it has taken one */
+    bool killed;                      /* kill_it has been called, and has waited */
+    _Atomic uint64_t silent_since_ns; /* since then a thread waits; 0: a request was taken */
 };
 
 /* -- its life --------------------------------------------------------------------------------- */
 
-/* The opener is a child of the host. A host that ignores SIGCHLD or reaps children itself does no
- * harm. */
+/* Kills the opener, waits for its end for a bounded time, and reaps it. It does no harm if the host
+ * ignores SIGCHLD or reaps all its children: the pidfd reports the end anyway. */
 static void kill_it(struct bhi_opener *opener) {
     opener->killed = true;
     pidfd_send_signal(opener->pidfd, SIGKILL, NULL, 0);
@@ -56,15 +56,15 @@ static void kill_it(struct bhi_opener *opener) {
     bhi_spawn_reap(opener->pidfd);
 }
 
-/* The opener ends with its last reference; a thread that waits for it has one. Without the lock,
- * because this waits. */
+/* Drops a reference. The opener ends with the last one; each thread that waits for an answer has
+ * one. Call it without the lock, because it may wait. */
 static void release(struct bhi_opener *opener) {
     if (!opener || atomic_fetch_sub_explicit(&opener->refs, 1, memory_order_acq_rel) != 1) {
         return;
     }
     if (opener->pidfd >= 0) {
         if (opener->killed) {
-            bhi_spawn_reap(opener->pidfd); /* which was too early then, perhaps */
+            bhi_spawn_reap(opener->pidfd); /* kill_it may have tried before the opener's end */
         } else {
             kill_it(opener);
         }
@@ -86,8 +86,8 @@ static int send_watch(struct bhi_opener *opener) {
     return bhi_fdpass_send_message(opener->socket, &message, &self, 1);
 }
 
-/* The opener is killed now; threads that wait for it learn that from the socket. The context's
- * reference goes. */
+/* Kills the opener and drops the context's reference. The shutdown tells the threads that wait for
+ * an answer. */
 static void end(struct bhi_opener *opener) {
     if (!opener) {
         return;
@@ -102,7 +102,7 @@ static void drop(struct bhi_opener **opener) {
 }
 #define AUTO_OPENER __attribute__((cleanup(drop))) struct bhi_opener
 
-/* *out_no_program: the worker's executable is none. */
+/* Starts an opener. Returns 0 or -errno. *out_no_program: the worker executable cannot be run. */
 static int start(bh_context *context, struct bhi_opener **out_opener, bool *out_no_program) {
     AUTO_OPENER *opener = calloc(1, sizeof *opener);
     if (!opener) {
@@ -128,9 +128,9 @@ static int start(bh_context *context, struct bhi_opener **out_opener, bool *out_
         *out_no_program = bhi_spawn_is_of_file(-opener->pidfd);
         return opener->pidfd;
     }
-    bhi_fd_close(&theirs); /* what the opener closes is gone when it has ended */
+    bhi_fd_close(&theirs); /* only the opener has it now, so its end closes the connection */
     if ((error = send_watch(opener)) != 0) {
-        bhi_spawn_kill(opener->pidfd); /* it has not touched any file yet */
+        bhi_spawn_kill(opener->pidfd); /* ends at once: the opener has not touched any file yet */
         opener->pidfd = -1;
         return error;
     }
@@ -138,7 +138,8 @@ static int start(bh_context *context, struct bhi_opener **out_opener, bool *out_
     return 0;
 }
 
-/* The opener ended without a word. If none has answered before, its executable may be no worker. */
+/* Reports that the opener has ended without an answer. If no opener has ever answered, the
+ * executable may not be a worker: then the message also says what to do. */
 static bh_status fail_mute(bh_context *context, const char *call, const char *what,
                            bh_detail *detail) {
     const bool remedy = !atomic_load(&context->opener_answered);
@@ -148,9 +149,9 @@ static bh_status fail_mute(bh_context *context, const char *call, const char *wh
                     remedy ? context->settings.worker_remedy : "");
 }
 
-/* Returns the context's opener with a reference; starts one if there is none. An opener with other
- * rights than the calling thread's would open what this thread may not: it is replaced, and ends
- * when no thread waits for it. */
+/* Returns the context's opener with a reference. Starts one if there is none, or if its rights are
+ * not those of the calling thread: it could open what the thread may not. The replaced opener ends
+ * when no thread waits for it any more. */
 static bh_status get(bh_context *context, const char *call, struct bhi_opener **out_opener,
                      bh_detail *detail) {
     uint8_t rights[BHI_RIGHTS_BYTES];
@@ -189,7 +190,7 @@ static bh_status get(bh_context *context, const char *call, struct bhi_opener **
     return status;
 }
 
-/* The opener is dead, or will not answer any more. */
+/* The opener is dead or does not answer: ends it, so that the next request starts another. */
 static void lose(bh_context *context, const struct bhi_opener *opener) {
     struct bhi_opener *lost = NULL;
     pthread_mutex_lock(&context->opener_lock);
@@ -240,7 +241,7 @@ static int own_descriptor(const char *path) {
     return -1;
 }
 
-/* Returns 0, or the errno with which opening the path would have failed. */
+/* Makes the request. Returns 0, or the errno with which opening the file would have failed. */
 static int compose(const bh_file_source *source, struct request *request) {
     static const char self[] = "/proc/self/";
     *request = (struct request){.message.type = BHI_MSG_OPEN, .from = source->fd};
@@ -261,23 +262,22 @@ static int compose(const bh_file_source *source, struct request *request) {
     return length < (int)sizeof request->path ? 0 : ENAMETOOLONG;
 }
 
-/* Names the folder where relative paths begin. This looks nothing up, so a dead mount does not
- * matter. */
+/* Returns a descriptor of the current folder, where relative paths begin, or -errno. open_tree with
+ * an empty path looks nothing up, so it does not block on a dead mount. */
 static int current_folder(void) {
     int folder = open_tree(AT_FDCWD, "", AT_EMPTY_PATH | OPEN_TREE_CLOEXEC);
-    if (folder < 0 && (errno == EPERM || errno == ENOSYS)) { /* some containers forbid it */
+    if (folder < 0 && (errno == EPERM || errno == ENOSYS)) { /* some containers forbid open_tree */
         folder = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     }
     return folder < 0 ? -errno : folder;
 }
 
-/* Sends |request|. The answer comes through *out_socket. Returns 0 or -errno; -EPIPE and -EAGAIN:
- * the opener does not read. */
+/* Sends |request|. The answer will come through *out_socket. Returns 0 or -errno. -EPIPE and
+ * -EAGAIN mean that the opener no longer reads its socket. */
 static int ask(struct bhi_opener *opener, const struct request *request, int *out_socket) {
     int pair[2], unread;
     if (ioctl(opener->socket, SIOCOUTQ, &unread) == 0 && unread == 0) {
-        /* The opener has read all requests, although perhaps no thread has waited for its answer.
-         */
+        /* The opener has read all requests, even if no thread has waited for an answer since. */
         atomic_store(&opener->silent_since_ns, 0);
     }
     int error = bhi_fdpass_pair(pair);
@@ -328,8 +328,8 @@ static bool await(const struct bhi_opener *opener, int socket, uint64_t by_ns, b
     }
 }
 
-/* If the opener closed its end with our path unread, that error comes once, before its last
- * message. */
+/* Receives a packet. If the opener closed its end while our path was still unread, ECONNRESET comes
+ * once, before the packets that the opener has sent. */
 static ssize_t receive(int socket, uint8_t bytes[BHI_WIRE_MAX], int flags) {
     ssize_t length = recv(socket, bytes, BHI_WIRE_MAX, flags | MSG_DONTWAIT);
     return length < 0 && errno == ECONNRESET
@@ -339,11 +339,13 @@ static ssize_t receive(int socket, uint8_t bytes[BHI_WIRE_MAX], int flags) {
 
 enum heard { HEARD, LOST, LATE };
 
-/* Reads the answer. LOST: the opener has died, or does not keep the protocol. */
+/* Waits for the answer and reads it. LATE: it has not come by the deadline. LOST: the opener has
+ * died, does not take the request, or broke the protocol. */
 static enum heard hear(bh_context *context, struct bhi_opener *opener, int socket,
                        uint64_t deadline_ns, struct bhi_message *out) {
-    /* A killed opener that is stuck in the kernel keeps its sockets and says nothing. A caller that
-     * waits for less time than a start may take does not decide that by itself. */
+    /* An opener that was killed but is stuck in the kernel keeps its sockets open and never
+     * answers. The opener is lost when it has taken no request for TAKEN_NS. This time is counted
+     * over all callers, because one whose deadline is earlier cannot find it out. */
     uint64_t since_ns = 0, now_ns = bhi_now_ns();
     if (atomic_compare_exchange_strong(&opener->silent_since_ns, &since_ns, now_ns)) {
         since_ns = now_ns;
@@ -358,13 +360,13 @@ static enum heard hear(bh_context *context, struct bhi_opener *opener, int socke
             (ended || (!taken && taken_ns <= bhi_now_ns()))) {
             return LOST;
         }
-        /* Without room for a descriptor none arrives: the packet keeps it. */
+        /* recv takes no descriptors, so the open file stays in the packet. */
         ssize_t length = receive(socket, bytes, MSG_PEEK);
         if (length < 0) {
             return errno == EAGAIN ? LATE : LOST;
         }
         if (bhi_wire_decode(bytes, (size_t)length, BHI_O2S, BHI_WS_ANY, out, NULL, 0) != 0) {
-            return LOST; /* or there is no message: it has closed its end */
+            return LOST; /* malformed, or empty because the opener has closed its end */
         }
         atomic_store_explicit(&context->opener_answered, true, memory_order_relaxed);
         if (out->type != BHI_MSG_TAKEN) {
@@ -378,7 +380,7 @@ static enum heard hear(bh_context *context, struct bhi_opener *opener, int socke
     }
 }
 
-/* Takes |socket| if the file is to come through it. */
+/* Copies the answer. Takes |socket| over if the open file is in it. */
 static void take(const struct bhi_message *message, int *socket, struct bhi_opening *out) {
     if (message->type == BHI_MSG_OPENED) {
         out->opened = message->opened;
@@ -389,9 +391,9 @@ static void take(const struct bhi_message *message, int *socket, struct bhi_open
     snprintf(out->what, sizeof out->what, "%s", message->open_failed.what);
 }
 
-/* Asks the opener and waits for the answer: *out_message, and *out_socket if that came. *out_error:
- * errno if the question could not even be asked, which is this process's own failure; 0 otherwise.
- */
+/* Sends the request and waits for the answer. If one came, it is in *out_message, and *out_socket
+ * is its socket. If this process could not send the request, returns BH_OK with the errno in
+ * *out_error. If the opener is lost, tries once more with another. */
 static bh_status exchange(bh_context *context, const struct request *request, uint64_t deadline_ns,
                           const char *call, const char *name, struct bhi_message *out_message,
                           int *out_socket, int *out_error, bh_detail *detail) {
@@ -408,13 +410,13 @@ static bh_status exchange(bh_context *context, const struct request *request, ui
         if (heard == HEARD) {
             *out_socket = socket;
         } else if (!error) {
-            bhi_opener_let_go(context, socket); /* the file may still come */
+            bhi_opener_let_go(context, socket); /* the open file may still arrive in it */
         }
         if (heard == LOST && (!error || error == -EPIPE || error == -EAGAIN)) {
             lose(context, opener);
         }
         if (error && error != -EPIPE && error != -EAGAIN) {
-            *out_error = -error; /* for example, it has no descriptors left */
+            *out_error = -error; /* this process has no free descriptor, for example */
             return BH_OK;
         }
         if (heard == HEARD) {
@@ -487,7 +489,7 @@ void bhi_opener_let_go(bh_context *context, int given) {
     }
     pthread_mutex_unlock(&context->opener_lock);
     if (opener) {
-        /* If this fails, only the time at which the file is closed is lost. */
+        /* If this fails, the file is closed by this process instead of the opener. */
         const struct bhi_message message = {.type = BHI_MSG_LET_GO};
         (void)bhi_fdpass_send_message(opener->socket, &message, &socket, 1);
     }

@@ -20,12 +20,12 @@ void bhi_rights_read(uint8_t out[BHI_RIGHTS_BYTES]) {
         uint32_t device[2];
         uint64_t root, mount;
     } all;
-    memset(&all, 0, sizeof all); /* padding, too: callers compare all bytes */
+    memset(&all, 0, sizeof all); /* padding, too, because all bytes are hashed */
     (void)getresuid(&all.users[0], &all.users[1], &all.users[2]);
     (void)getresgid(&all.groups[0], &all.groups[1], &all.groups[2]);
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     (void)syscall(SYS_capget, &header, all.capabilities);
-    /* Not to be asked of the file's server, which may be dead. */
+    /* AT_STATX_DONT_SYNC: the root may be on a network file system whose server does not answer. */
     struct statx root;
     if (statx(AT_FDCWD, "/", AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_INO | STATX_MNT_ID,
               &root) == 0) {
@@ -35,8 +35,7 @@ void bhi_rights_read(uint8_t out[BHI_RIGHTS_BYTES]) {
         all.mount = root.stx_mnt_id;
     }
     gid_t groups[MOST_GROUPS];
-    all.group_count =
-        getgroups(MOST_GROUPS, groups); /* -1: there are more; such callers count as the same */
+    all.group_count = getgroups(MOST_GROUPS, groups); /* -1: more; then no group is hashed */
     crypto_generichash_state state;
     crypto_generichash_init(&state, NULL, 0, BHI_RIGHTS_BYTES);
     crypto_generichash_update(&state, (const uint8_t *)&all, sizeof all);
@@ -48,7 +47,7 @@ void bhi_rights_read(uint8_t out[BHI_RIGHTS_BYTES]) {
 }
 
 void bhi_rights_of_files(uint32_t *out_user, uint32_t *out_group) {
-    /* An id that no user has changes nothing; the call returns the present id. */
+    /* -1 is not a valid id: the call changes nothing and returns the present one. */
     *out_user = (uint32_t)setfsuid((uid_t)-1);
     *out_group = (uint32_t)setfsgid((gid_t)-1);
 }
