@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Code up to this size is copied into a memfd for each worker, under the lock. This takes 40 us or
- * more. */
+/* Code up to this size is kept without a descriptor, and copied into a new memfd for each worker.
+ * The limit is low because the copy is made under the lock: it takes 40 us or more. */
 #define SMALL_CODE (128u << 10)
 #define PIECE      4096u
 
@@ -34,8 +34,9 @@ static void free_doomed(struct bhi_doomed *doomed) {
     bhi_context_unref(context);
 }
 
-/* Identity (K1): options, module, entry point, constants. Each part is preceded by its length, so
- * that no two different kernels hash the same bytes. */
+/* Identity (K1): options, module, entry point, constants. The length of the module and that of the
+ * entry point are hashed before them, and all other parts have a fixed size. So two different
+ * kernels never hash the same bytes. */
 static void hash_body(struct bhi_kernel_body *body, const void *code) {
     crypto_generichash_state state;
     crypto_generichash_init(&state, NULL, 0, sizeof body->hash);
@@ -86,7 +87,7 @@ static bool copy_constants(struct bhi_kernel_body *body, const bh_kernel_options
     return true;
 }
 
-/* Returns the code in a memfd that is sealed against writing. */
+/* Returns a memfd with the code, sealed also against writing; or -errno. */
 static int code_memfd(const void *code, size_t size) {
     BHI_AUTO_FD fd = bhi_memfd_create("bulkhead-kernel", size, 1);
     if (fd < 0) {
@@ -115,7 +116,7 @@ int bhi_kernel_body_descriptor(const struct bhi_kernel_body *body) {
     return fd < 0 ? -errno : fd;
 }
 
-/* Keeps the code. Returns 0 or -errno. */
+/* Copies the code into the body. Returns 0 or -errno. */
 static int keep_code(struct bhi_kernel_body *body, const void *code) {
     if (body->code_size > SMALL_CODE) {
         int fd = code_memfd(code, body->code_size);
@@ -162,7 +163,7 @@ static bool same_code(const struct bhi_kernel_body *body, const void *code) {
     return true;
 }
 
-/* Compares field by field: the hash only finds the place. */
+/* Compares all fields and the code: equal hashes do not prove that two kernels are equal. */
 static bool same(const struct bhi_kernel_body *body, const struct bhi_kernel_body *other,
                  const void *code) {
     if (body->code_size != other->code_size || body->trusted != other->trusted ||
@@ -179,8 +180,8 @@ static bool same(const struct bhi_kernel_body *body, const struct bhi_kernel_bod
     return same_code(body, code);
 }
 
-/* Returns the body that equals |wanted|, with a reference, or NULL. Lock held; released while bytes
- * are compared. A referenced body stays in its chain. */
+/* Returns the body that equals |wanted|, with a reference, or NULL. Lock held, but released while
+ * code is compared. The body that is compared is referenced, so it stays in its chain. */
 static struct bhi_kernel_body *find(bh_context *context, const struct bhi_kernel_body *wanted,
                                     const void *code) {
     struct bhi_chain *node = bhi_map_get(&context->kernels->map, key_of(wanted->hash));

@@ -32,7 +32,7 @@ uint64_t bhi_death_records_expiry(const struct bhi_death_records *death_records,
     return expires_ns < record->last_ns ? BH_FOREVER : expires_ns;
 }
 
-/* Records expire in the order of their ages. */
+/* All records are kept for the same time, so they expire in the order of |ages|. */
 static void expire(struct bhi_death_records *death_records, uint64_t now_ns) {
     while (!bhi_list_empty(&death_records->ages)) {
         struct bhi_death_record *oldest =
@@ -69,15 +69,14 @@ static bool is_held(const struct bhi_death_records *death_records,
            (death_records->most_deaths && record->deaths >= death_records->most_deaths);
 }
 
-/* Which record gives way first: one without a death, then one that refuses nothing, then one that
- * does. */
+/* How important a record is. 0: its kernel is only on trial. 1: it has deaths, but its kernel is
+ * not held. 2: its kernel is held. */
 static int weight(const struct bhi_death_records *death_records,
                   const struct bhi_death_record *record) {
     return is_held(death_records, record) ? 2 : record->deaths > 0;
 }
 
-/* Makes room for one more: of the least important records, the one without news for the longest
- * time goes. */
+/* Makes room for one more record. Drops the oldest of the least important ones. */
 static void make_room(struct bhi_death_records *death_records) {
     if (death_records->count < BHI_DEATH_RECORDS) {
         return;
@@ -110,7 +109,7 @@ static struct bhi_death_record *add(struct bhi_death_records *death_records, con
     return record;
 }
 
-/* Returns the record to write to. NULL: no deaths are remembered. */
+/* Returns the record of the kernel, a new one if there is none. NULL: out of memory. */
 static struct bhi_death_record *obtain(struct bhi_death_records *death_records, const char *tenant,
                                        const uint8_t hash[32], uint64_t now_ns) {
     expire(death_records, now_ns);
@@ -130,7 +129,8 @@ void bhi_death_records_try(struct bhi_death_records *death_records, const char *
                            const bh_verdict *verdict, uint64_t now_ns) {
     struct bhi_death_record *record =
         death_records->keep_ns ? obtain(death_records, tenant, verdict->kernel_hash, now_ns) : NULL;
-    /* A worker can forge a suspected death, so it does not prolong a proven record. */
+    /* A worker can forge the death that a suspicion is about. So a suspicion does not make a record
+     * of certain deaths expire later. */
     if (record && !record->deaths) {
         touch(death_records, record, now_ns);
     } else if (record) {

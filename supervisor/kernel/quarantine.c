@@ -16,7 +16,7 @@
 
 #define NS_PER_S 1000000000ull
 
-/* Writes "12 s", rounded up. */
+/* Writes "in 12 s", rounded up, or "never". */
 static void say_left(char out[32], uint64_t expires_ns, uint64_t now_ns) {
     if (expires_ns == BH_FOREVER) {
         snprintf(out, 32, "never");
@@ -63,7 +63,7 @@ bool bhi_quarantine_refuse(const struct bhi_submission *submission, struct bhi_o
         *out = (struct bhi_outcome)BHI_OUTCOME_INIT;
         out->status = record->uncompilable ? BH_COMPILE_FAILED : BH_QUARANTINED;
         out->executed = BH_EXECUTED_NO;
-        out->blame = BH_BLAME_CERTAIN; /* no other lock is held */
+        out->blame = BH_BLAME_CERTAIN; /* no kernel is held for a suspicion */
         out->command_index = bhi_payload_command(payload, kernel->body->id);
         out->origin = record->origin;
         out->ended_ns = now_ns;
@@ -73,17 +73,17 @@ bool bhi_quarantine_refuse(const struct bhi_submission *submission, struct bhi_o
     return false;
 }
 
-/* Returns whether this submission is to blame for its worker's death. Submissions that are lost
- * with it are WORKER_LOST. A protocol violation has no culprit: the submission that ran when it was
- * found need not have caused it. */
+/* Returns true if this submission is to blame for the death of its worker. Its status tells: other
+ * submissions that were lost with the worker end WORKER_LOST. A protocol violation is no one's
+ * fault, because the submission that ran when it was found need not have caused it. */
 static bool ended_its_worker(const struct bhi_submission *submission, const bh_verdict *verdict) {
     struct bhi_core_worker *core = submission->worker;
     if (!core) {
         return false;
     }
     if (verdict->status == BH_DEVICE_LOST && !core->dead) {
-        /* The worker reports the failure, and ends. Of the submissions that the device had, the
-         * first is the one. */
+        /* A worker whose device is lost reports that as a result before it ends, so it is not dead
+         * yet. If several submissions end DEVICE_LOST, the first is the culprit. */
         struct bhi_worker *worker = bhi_worker_of(core);
         bool first = !worker->device_lost;
         worker->device_lost = true;
@@ -112,8 +112,8 @@ bool bhi_quarantine_tries(const struct bhi_submission *submission) {
     return false;
 }
 
-/* A suspected kernel is to be tried on a fresh worker. A kernel that a fresh worker has completed
- * is no longer to be tried. */
+/* Puts a suspected kernel on trial. Ends the trial of a kernel that a worker without other kernels
+ * has completed. */
 static void note_trial(const struct bhi_submission *submission, const bh_verdict *verdict) {
     const struct bhi_core_worker *core = submission->worker;
     const struct bh_stream *stream = bhi_stream_of(submission->stream);
@@ -128,8 +128,8 @@ static void note_trial(const struct bhi_submission *submission, const bh_verdict
 
 void bhi_quarantine_note(const struct bhi_submission *submission, const bh_verdict *verdict) {
     const bool fatal = ended_its_worker(submission, verdict);
-    /* Other code in the worker may have caused the death. So it does not count against the kernel,
-     * which is only to be tried. */
+    /* Without certain blame, other code in the worker may have caused the death. So the death is
+     * not counted; the kernel is put on trial. */
     if (!fatal || verdict->blame != BH_BLAME_CERTAIN) {
         note_trial(submission, verdict);
         return;
