@@ -56,7 +56,7 @@ static bh_status await_inspection(struct bh_event *event, const struct bhi_file 
                                   uint64_t deadline_ns, const char *call, bh_detail *detail) {
     bh_status status = bhi_event_await(event, deadline_ns);
     if (status != BH_OK) {
-        /* A loader that a file keeps waiting is of no further use. */
+        /* Cancelled, because the loader would go on waiting for the file. */
         bhi_context_lock(event->context);
         if (event->submission) {
             bhi_submission_cancel(event->submission);
@@ -116,7 +116,7 @@ bh_status bhi_file_refused(const struct bhi_file *file, int32_t error, const cha
     bhi_text_line(why, sizeof why, text, BHI_FILE_TEXT);
     bhi_fail(detail, BH_LOAD_FAILED, 0, "%s: %s: %s", call, file->name, why);
     if (detail && error > 0 && error < 4096) {
-        detail->sys_errno = error; /* the errno is in its text */
+        detail->sys_errno = error; /* not through bhi_fail: |text| already explains it */
     }
     return BH_LOAD_FAILED;
 }
@@ -195,7 +195,7 @@ bh_status bhi_file_source_take(const bh_file_source *given, bh_file_source *sour
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: source.tenant is longer than %u bytes",
                         call, BHI_TENANT - 1);
     }
-    /* The caller meant something by a field that would be ignored, so it is refused. */
+    /* Refused, because a field that would be ignored is probably a mistake. */
     if (source->format != BH_FILE_RAW && (source->offset || source->size != BH_WHOLE_SIZE)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "%s: source.offset and source.size are for BH_FILE_RAW", call);

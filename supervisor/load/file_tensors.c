@@ -20,13 +20,13 @@ _Static_assert(BHI_FILE_NAME == sizeof((bh_file_tensor *)0)->name, "as long as c
 _Static_assert(BHI_FILE_TYPE == sizeof((bh_file_tensor *)0)->type, "as long as can be told");
 _Static_assert(BHI_FILE_DIMENSIONS == BH_MAX_RANK, "as many dimensions as can be told");
 
-/* The caller's. */
+/* The caller's array. */
 struct room {
     uint8_t *tensors;
-    size_t capacity, size; /* of each */
+    size_t capacity, size; /* elements; bytes of each */
 };
 
-/* If the dtype is unknown, only the tensor's place is checked. */
+/* If the dtype is unknown, only the rank and the extent are checked. */
 static bool row_makes_sense(const struct bhi_file *file, const struct bhi_file_row *row) {
     const struct bhi_file_extent extent = {row->offset, row->bytes};
     if (row->dtype != BH_DTYPE_NONE) {

@@ -1,6 +1,7 @@
-/* bh_buffer_from_file: a buffer whose content a loader reads. Two submissions to a loader's stream:
- * one has the header parsed and is waited for (file_header.h), the other reads the data. Deadlines,
- * deaths, poison and cancelling are those of any submission. */
+/* bh_buffer_from_file: makes a buffer whose content a loader reads. If the file has a header, a
+ * first submission to a loader has it parsed, and the call waits for that (file_header.h). Further
+ * submissions read the data: one, or several into device memory (pieces.h). Deadlines, deaths,
+ * poison and cancelling are those of any submission. */
 #include "base/copy_once.h"
 #include "base/detail.h"
 #include "base/futex.h"
@@ -49,7 +50,7 @@ static bh_status inspect(struct bhi_file *file, const bh_file_source *source, ui
     return bhi_file_senseless(file, CALL, detail);
 }
 
-/* A raw range has no header: the requested range has to exist. */
+/* BH_FILE_RAW: there is no header to parse. Checks that the requested range is in the file. */
 static bh_status take_range(const struct bhi_file *file, const bh_file_source *source,
                             struct bhi_file_answer *out, bh_detail *detail) {
     uint64_t there = file->info.size;
@@ -102,7 +103,7 @@ static bh_status take_source(const bh_file_source *given, bh_file_source *source
     return BH_OK;
 }
 
-/* Determines where the memory is and, with a stream, which tenant the file belongs to. */
+/* Determines where the memory is. With a stream, the file is loaded for the stream's tenant. */
 static bh_status take_memory(const bh_context *context, bh_file_source *source, bool *out_device,
                              bh_detail *detail) {
     if (source->stream && !bhi_handle_live(&source->stream->handle)) {
@@ -149,7 +150,7 @@ static bh_status start_load(struct bhi_file *file, struct bh_buffer *buffer,
         free(load);
         return status;
     }
-    /* The first of the event's public references is the buffer's. */
+    /* The buffer itself is the first holder of a public reference to the event. */
     atomic_store(&load->event->handle.count, 1);
     buffer->load = load;
     return BH_OK;

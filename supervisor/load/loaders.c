@@ -44,8 +44,9 @@ static struct own look(bh_context *context, const char *tenant) {
     return own;
 }
 
-/* Lock held. Returns an idle loader or, if there are as many as there may be, the next one in turn.
- * A thread waits for a header, so a header does not queue behind data, which may take any time. */
+/* Lock held. Returns an idle loader. If the tenant has LOADERS and all are busy, returns the next
+ * one in turn for data, and the one for headers for a |header|: a thread waits for a header, and
+ * the data before it could take any time. NULL: a loader is to be made. */
 static struct bh_stream *find(bh_context *context, const char *tenant, bool header) {
     const struct own own = look(context, tenant);
     if (own.idle || own.count < LOADERS) {
@@ -59,16 +60,16 @@ static struct bh_stream *find(bh_context *context, const char *tenant, bool head
     return own.next;
 }
 
-/* Lock held. Drops the list's reference. A thread that has just picked the loader has a reference
- * of its own. */
+/* Lock held. Removes the loader from the list and drops the list's reference. A thread that has
+ * just picked the loader has a reference of its own. */
 static void drop(struct bh_stream *stream) {
     bhi_list_remove(&stream->loader);
     bhi_stream_unref_locked(stream);
 }
 
-/* Lock held. A tenant that loads takes the place of one that does not. So many tenants, one after
- * the other, have no more loaders than one; tenants that load at the same time have their own each.
- * Returns how many other loaders there are. */
+/* Lock held. If there are LOADERS or more, drops an idle one of another tenant. So tenants that
+ * load one after the other need no more loaders than a single tenant; tenants that load at the same
+ * time still have loaders of their own. Returns the number of loaders that remain. */
 static uint32_t make_place(bh_context *context, const char *tenant) {
     uint32_t count = 0;
     struct bh_stream *unused = NULL;
@@ -86,7 +87,8 @@ static uint32_t make_place(bh_context *context, const char *tenant) {
     return count;
 }
 
-/* Lock held. Keeps |made| with its first reference if there is room for it. */
+/* Lock held. Adds |made| to the list, which takes over its first reference, if the tenant may have
+ * another loader. Returns false otherwise, and if the context is closed. */
 static bool keep(bh_context *context, bool header, struct bh_stream *made) {
     const struct own own = look(context, made->tenant);
     if (context->closed || (own.count >= LOADERS && (!header || own.of_headers))) {
@@ -130,7 +132,8 @@ bh_status bhi_loaders_pick(bh_context *context, const char *tenant, bool header,
             stream = find(context, tenant, header); /* other threads were faster */
         }
     }
-    /* Returns none if the context has just been closed; a later check finds that again. */
+    /* If there is none in the list because the context has just been closed, |made| is used. The
+     * submission to it is then refused. */
     if (stream) {
         bhi_stream_ref(stream);
     } else {
@@ -163,7 +166,7 @@ void bhi_loaders_trim(bh_context *context) {
 
 void bhi_loaders_stop(bh_context *context) {
     bhi_context_lock(context);
-    /* Another thread may be about to pick a loader. It must find none, not one that is gone. */
+    /* Another thread may still look for a loader, so none stays in the list. */
     BHI_LIST_EACH_SAFE(node, &context->loaders) {
         drop(stream_of(node));
     }

@@ -25,8 +25,9 @@ struct work {
     struct bh_event *read; /* the event of the last piece, referenced; NULL: none */
 };
 
-/* Submits piece |i|. It is read after the piece before it, so that nothing is read after a failure;
- * and it is copied after the pieces before it, so that its end is the end of all. */
+/* Submits the read and the copy of piece |i|. The read depends on the read of the piece before it,
+ * so nothing more is read after a failure. The copy depends on the copies before it, so the end of
+ * the last copy is the end of the load. */
 static bh_status submit(struct work *work, struct bhi_load *load, uint32_t i, bh_detail *detail) {
     const uint64_t begin = i * load->piece_bytes, rest = work->whole->bytes - begin;
     struct bh_buffer *staging = work->staging[i % 2];
