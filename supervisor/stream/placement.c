@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A stream will bring work, also if it has none at the moment: it counts as much as this. */
+/* The least load that a stream counts as: it will bring work, even if it has none now. */
 #define LEAST_NS    (10ull * 1000000)
-#define FAILURES    2 /* in a row */
+#define FAILURES    2 /* starts in a row; then a device is left out */
 #define LEFT_OUT_NS (60ull * 1000000000)
 
 /* A device of the default driver. */
@@ -36,8 +36,8 @@ static struct place *find(bh_context *context, uint32_t index) {
     return NULL;
 }
 
-/* Does it run on one of the default driver's devices? Without a place that is known by the selector
- * alone. */
+/* Returns true if |stream| runs on |place|; NULL: if its selector names no driver, so that it runs
+ * on a device of the default driver. */
 static bool is_on(const struct bh_stream *stream, const struct place *place) {
     char driver[BHI_DRIVER_NAME];
     uint32_t index;
@@ -62,7 +62,7 @@ static struct place *place_of(const struct bh_stream *stream) {
 void bhi_placement_learn(const struct bhi_worker *worker) {
     bh_context *context = worker->context;
     if (worker->zygote->requested[0]) {
-        return; /* of a driver that a stream asked for by name */
+        return; /* not of the default driver */
     }
     for (uint32_t i = 0; i < worker->device_count; i++) {
         const struct bhi_msg_device *told = &worker->devices[i];
@@ -70,7 +70,7 @@ void bhi_placement_learn(const struct bhi_worker *worker) {
         if (!place) {
             place = calloc(1, sizeof *place);
             if (!place) {
-                return; /* fewer to choose from; the next worker tells again */
+                return; /* out of memory: the next worker reports it again */
             }
             place->index = told->index;
             place->memory = told->memory_bytes;
@@ -87,7 +87,8 @@ void bhi_placement_learn(const struct bhi_worker *worker) {
     }
 }
 
-/* What is under way on the stream, as long as what ran there took. */
+/* Returns the stream's load: the number of its submissions that have not ended, times its usual
+ * time for one. */
 static uint64_t load_of(const struct bh_stream *stream) {
     const struct bhi_core_worker *worker = stream->core.worker;
     uint64_t count = worker ? worker->published - worker->harvested : 0;
@@ -125,7 +126,7 @@ static bool is_less(const struct load *a, const struct place *on_a, const struct
     return free_a > free_b;
 }
 
-/* Returns the one with the smallest load, the first of several; NULL: all are left out. */
+/* Returns the device with the smallest load, or the first of several; NULL: all are left out. */
 static struct place *least_loaded(bh_context *context, const struct bh_stream *stream,
                                   bool with_left_out) {
     struct place *best = NULL;
@@ -169,7 +170,7 @@ bool bhi_placement_choose(struct bh_stream *stream) {
         place = least_loaded(context, stream, true);
     }
     stream->placed = true;
-    /* The first one is what streams without a selector run on: they share spares. */
+    /* Device 0 gets the selector of streams that name no device, so that they share spares. */
     stream->device[0] = 0;
     if (place && place->index) {
         snprintf(stream->device, sizeof stream->device, "%u", place->index);

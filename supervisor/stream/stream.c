@@ -56,7 +56,7 @@ static bh_status check_room(bh_context *context, enum bhi_worker_kind kind, cons
     }
     bhi_context_unlock(context);
     if (spare) {
-        return BH_OK; /* most likely the stream's worker uses this one */
+        return BH_OK; /* most likely the stream gets this worker */
     }
     return bhi_room_check(call, first ? "the first worker" : "another worker",
                           first ? BHI_ROOM_ZYGOTE + BHI_ROOM_WORKER : BHI_ROOM_WORKER, detail);
@@ -175,7 +175,8 @@ bool bhi_stream_rests(const struct bh_stream *stream) {
            bhi_list_empty(&stream->core.queue);
 }
 
-/* The worker is awaited meanwhile. */
+/* Waits for a worker. The caller has counted itself in |awaited|, so that the stream does not
+ * rest. */
 static bh_status wait_ready(bh_stream *stream, uint64_t deadline_ns, const char *call,
                             bh_detail *detail) {
     bh_context *context = stream->context;
@@ -250,7 +251,7 @@ bh_status bhi_stream_await_device(struct bh_stream *stream, const char *call, bh
         }
         bh_status status = await_ready(stream, deadline_ns, call, detail);
         if (status != BH_OK) {
-            return status; /* if the worker has died meanwhile, waits again */
+            return status;
         }
         if (bhi_now_ns() > deadline_ns) {
             return bhi_fail(detail, BH_TIMEOUT, 0, "%s: its workers die as soon as they are ready",
@@ -307,7 +308,7 @@ void bhi_stream_unref_locked(struct bh_stream *stream) {
     if (atomic_fetch_sub_explicit(&stream->refs, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    /* Every submission under way holds a reference, so there is none. */
+    /* Every submission that has not ended holds a reference, so all have ended. */
     bh_context *context = stream->context;
     struct bhi_worker *worker = bhi_stream_worker(stream);
     inherit(context, stream->core.failure);
@@ -342,7 +343,7 @@ BH_API bh_status bh_stream_release(bh_stream *stream) {
     if (last) {
         bh_context *context = stream->context;
         bhi_context_lock(context);
-        context->drop_replicas(context, NULL, stream); /* which would keep it */
+        context->drop_replicas(context, NULL, stream); /* a replica would keep the stream */
         bhi_context_pump_unlock(context);
         bhi_stream_unref(stream);
     }

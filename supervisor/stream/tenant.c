@@ -9,7 +9,7 @@
 struct tenant {
     struct bhi_list link; /* context->tenants */
     char name[BHI_TENANT];
-    struct bhi_restart restart; /* late ends alone */
+    struct bhi_restart restart; /* counts only late ends */
     uint64_t until_ns;          /* its streams are UNAVAILABLE until then; 0: they are not */
     bh_detail trouble;
 };
@@ -29,7 +29,7 @@ static struct tenant *find(const bh_context *context, const char *name) {
     return NULL;
 }
 
-/* What has been paid back is forgotten. */
+/* Forgets the tenants whose budget is full again and whose delays have passed. */
 static void forget_old(bh_context *context, uint64_t now_ns) {
     BHI_LIST_EACH_SAFE(node, &context->tenants) {
         struct tenant *tenant = BHI_CONTAINER(node, struct tenant, link);
@@ -58,7 +58,7 @@ void bhi_tenant_lost_late(bh_context *context, const char *tenant, const char *s
     forget_old(context, now_ns);
     struct tenant *charged = find(context, tenant);
     if (!charged && !(charged = make(context, tenant, now_ns))) {
-        return; /* without memory for that it is not charged this once */
+        return; /* out of memory: this late end is not charged */
     }
     if (bhi_restart_late(&charged->restart, took_ns, now_ns)) {
         const uint64_t until_ns = now_ns + charged->restart.window_ns;

@@ -88,12 +88,12 @@ static void abort_running(struct bhi_core_worker *core, uint64_t seq) {
 
 static void kill_worker(struct bhi_core_worker *core) {
     struct bhi_worker *worker = BHI_CONTAINER(core, struct bhi_worker, core);
-    /* Without a pidfd the worker is not born yet. The reactor kills it when it has one. */
+    /* Without a pidfd the process is not known yet. The reactor kills it when it gets the pidfd. */
     if (worker->pidfd < 0) {
         return;
     }
-    /* The signal comes first: from then on the worker reports nothing about what the abort words
-     * cut short. */
+    /* SIGKILL is sent before the abort words are set. Otherwise the worker could report as its own
+     * results what the words stop. */
     pidfd_send_signal(worker->pidfd, SIGKILL, NULL, 0);
     bhi_worker_end_words(worker);
     if (!worker->killed_ns) {
@@ -125,7 +125,7 @@ static void arm(struct bhi_core *core, uint64_t when_ns) {
 }
 
 static struct bh_kernel *kernel_of(const struct bhi_payload *payload, uint32_t command_index) {
-    if (command_index == BH_NO_COMMAND) { /* with one kernel there is no doubt */
+    if (command_index == BH_NO_COMMAND) { /* of any command: clear with one kernel */
         for (uint32_t i = 1; i < payload->kernel_count; i++) {
             if (payload->kernels[i]->body != payload->kernels[0]->body) {
                 return NULL;
@@ -156,7 +156,7 @@ static void name_kernel(const struct bhi_submission *submission, uint32_t comman
         bhi_file_name(payload->file, verdict->message, sizeof verdict->message);
     }
     const struct bh_kernel *kernel = kernel_of(payload, command_index);
-    /* If there is a single command, it is the one. */
+    /* A failure without a command is that of the only command. */
     if (verdict->status != BH_OK && payload->record->command_count == 1) {
         verdict->command_index = 0;
     }
@@ -168,7 +168,8 @@ static void name_kernel(const struct bhi_submission *submission, uint32_t comman
     bhi_quarantine_note(submission, verdict);
 }
 
-/* When it was submitted, its stream may have had no worker yet, so the device was unknown. */
+/* Repeats a check of bh_submit: the device may have been unknown then, because a stream had no
+ * worker. */
 static bool is_elsewhere(const struct bhi_submission *submission, struct bhi_outcome *out) {
     struct bh_stream *stream = bhi_stream_of(submission->stream);
     for (uint32_t i = 0; i < submission->use_count; i++) {
@@ -191,7 +192,7 @@ static bool is_elsewhere(const struct bhi_submission *submission, struct bhi_out
     return false;
 }
 
-/* Its tenant's workers have kept the device from others too often. */
+/* Refuses a submission if the late ends of its tenant's workers are over the budget (tenant.h). */
 static bool is_charged(const struct bhi_submission *submission, struct bhi_outcome *out) {
     const struct bh_stream *stream = bhi_stream_of(submission->stream);
     const bh_detail *trouble =

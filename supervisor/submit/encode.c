@@ -1,5 +1,5 @@
-/* Commands as a lane record: checks the caller's arguments, and notes which buffers and kernels are
- * used. */
+/* Encodes commands as a lane record: checks the caller's arguments, and notes which buffers and
+ * kernels are used. */
 #include "supervisor/submit/encode.h"
 #include "base/array.h"
 #include "base/detail.h"
@@ -61,7 +61,7 @@ bool bhi_encode_use(struct bhi_payload *payload, struct bh_buffer *buffer, bool 
     payload->remote |= bhi_buffer_remote(buffer);
     payload->borrows |=
         buffer->device && &buffer->device->stream->core != payload->submission.stream;
-    buffer->changeable |= writes && !payload->file; /* a loader writes the buffer's content */
+    buffer->changeable |= writes && !payload->file; /* not a load */
     return true;
 }
 
@@ -101,7 +101,7 @@ static const char *buffer_place(struct bhi_encoder *encoder, const bh_binding *b
     return encoder->buffer_place;
 }
 
-/* Returns what |binding| may do, as the caller declares or as the module does. Lock held. */
+/* Finds the access of |binding|: what the caller passed, or what the module declares. Lock held. */
 static bh_status find_access(struct bhi_encoder *encoder, const struct bh_kernel *kernel,
                              const bh_binding *binding, bh_access *out) {
     *out = binding->access;
@@ -128,7 +128,8 @@ static bh_status find_access(struct bhi_encoder *encoder, const struct bh_kernel
     return BH_OK;
 }
 
-/* What the submission has had made of |of|, of the present version: |to_move|, to be moved to. */
+/* Returns the replica of |of| that was made for this submission, or NULL. |to_move|: one to which
+ * the buffer can move, which must have the present version. */
 static struct bh_buffer *find_made(const struct bhi_replicas *replicas, const struct bh_buffer *of,
                                    bool to_move) {
     for (uint32_t i = 0; i < replicas->count; i++) {
@@ -141,8 +142,9 @@ static struct bh_buffer *find_made(const struct bhi_replicas *replicas, const st
     return NULL;
 }
 
-/* The replica of |of|; NULL: it is wanted now. |mover|: whose content moves there; NULL: it is
- * read. What moves there is read there, too. */
+/* Returns the replica of |of|. |mover|: the buffer that moves to it; NULL: it is only read. A
+ * replica to which a buffer moves is also the one that is read. NULL: it must be made, and
+ * replicas.wanted is set. */
 static struct bh_buffer *replica(struct bhi_encoder *encoder, const struct bh_stream *stream,
                                  struct bh_buffer *of, struct bh_buffer *mover) {
     struct bhi_replicas *replicas = encoder->replicas;
@@ -159,8 +161,8 @@ static struct bh_buffer *replica(struct bhi_encoder *encoder, const struct bh_st
     return found;
 }
 
-/* What the submission uses for |*buffer|: its place, or a replica, as far as it is device memory
- * (D4). BH_UNAVAILABLE, with the encoder's replicas.wanted: that has to be made first. */
+/* Replaces |*buffer|, if it is device memory, by what the submission uses for it: its place, or a
+ * replica (D4). BH_UNAVAILABLE: the replica in replicas.wanted must be made first. */
 static bh_status check_memory(struct bhi_encoder *encoder, struct bh_buffer **buffer, bool writes,
                               const char *what) {
     if (!(*buffer)->device) {
@@ -245,7 +247,7 @@ static bh_status add_binding(struct bhi_encoder *encoder, const struct bh_kernel
     return BH_OK;
 }
 
-/* Everything that a dispatch reads is noted before anything that it writes, in whatever order the
+/* Notes everything that a dispatch reads before anything that it writes, in whatever order the
  * bindings are given. If a buffer is bound both to be read and to be overwritten, the dispatch
  * reads the old content. */
 static bool use_bindings(struct bhi_payload *payload, const bh_binding *bindings,
@@ -258,7 +260,7 @@ static bool use_bindings(struct bhi_payload *payload, const bh_binding *bindings
         }
     }
     for (uint32_t i = 0; i < count; i++) {
-        /* A module's writeonly does not promise that all is overwritten. */
+        /* A binding that a module declares writeonly may leave a part as it was. */
         bool whole = bindings[i].access != BH_ACCESS_DECLARED && encoded[i].offset == 0 &&
                      encoded[i].size == buffers[i]->size;
         if ((encoded[i].access & BH_ACCESS_WRITE) &&
@@ -336,7 +338,8 @@ static bh_status add_dispatch(struct bhi_encoder *encoder, const bh_command *com
     return BH_OK;
 }
 
-/* |size|: BH_WHOLE_SIZE becomes what it stands for; |*inout|: what the submission uses for it. */
+/* Checks a range, and replaces BH_WHOLE_SIZE in |*size| by the number of bytes, and |*inout| by
+ * what the submission uses for that buffer. */
 static bh_status check_range(struct bhi_encoder *encoder, struct bh_buffer **inout, uint64_t offset,
                              uint64_t *size, bool writes, const char *what, bh_context *context) {
     const struct bh_buffer *buffer = *inout;

@@ -31,7 +31,7 @@ static bh_status take_bindings(bh_command *commands, uint32_t count, size_t bind
     return status;
 }
 
-/* |ours| gets commands in the library's layout, *out_copies what has to be freed. */
+/* Replaces ours->commands by commands in the library's layout. *out_copies: what must be freed. */
 static bh_status take_commands(bh_submit_info *ours, size_t command_size, size_t binding_size,
                                void ***out_copies, bh_detail *detail) {
     const uint32_t count = ours->command_count;

@@ -69,13 +69,13 @@ static int introduce_device(struct bhi_worker *worker, struct bh_buffer *buffer)
 }
 
 /* A worker that only reads a buffer gets a read-only descriptor (B5). The first submission that
- * writes the buffer has it attached again as writable, in the order of the lane. The same happens
- * for the first submission after the content was constant: a worker that has made a copy for that
- * makes another. */
+ * writes the buffer has it attached again as writable, in the order of the lane. It is also
+ * attached again for the first submission after its content ceased to be constant: the worker may
+ * use a copy of the constant content, which it drops then. */
 static int introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer, bool writes) {
     bool constant = !writes && bhi_buffer_constant(buffer);
     bool outdated = !constant && bhi_idset_has(&worker->constants, buffer->id);
-    /* A loader gives a buffer up when it has filled it. */
+    /* A loader detaches a buffer when it has filled it. */
     const bool used_once = worker->kind == BHI_WORKER_LOADER;
     if (bhi_idset_has(writes ? &worker->written : &worker->buffers, buffer->id) && !outdated &&
         !used_once) {
@@ -85,7 +85,7 @@ static int introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer,
         return introduce_device(worker, buffer);
     }
     if (bhi_retention_off() && buffer->pooled && !buffer->block) {
-        return 0; /* the block was given away, so the worker will not know it */
+        return 0; /* the block was given away: the worker must not get it */
     }
     struct bhi_outgoing *outgoing = bhi_outgoing_new(BHI_MSG_BUFFER_ATTACH);
     if (!outgoing) {
@@ -179,7 +179,8 @@ static int introduce_kernel(struct bhi_worker *worker, const struct bh_kernel *k
     return 0;
 }
 
-/* Forgets kernels until the worker has as many as it may; never one that its lane still needs. */
+/* Makes the worker forget kernels until it has no more than the limit; never one that its lane
+ * needs. */
 static void forget_unused_kernels(struct bhi_worker *worker) {
     bh_context *context = worker->context;
     for (uint64_t id; (id = bhi_worker_kernels_victim(

@@ -14,8 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What it has run that somebody else wrote, as the core tells one from another: its kernel or its
- * file, trusted or not; several kernels are nobody else's. 0: copies and fills only. */
+/* Returns the submission's code (core/submission.h): the number of its kernel, trusted or not, or
+ * of its file. With several different kernels it gets a number of its own. 0: it has only copies
+ * and fills. */
 static uint64_t payload_code(const struct bhi_payload *payload) {
     if (payload->file) {
         return payload->file->info.file;
@@ -28,7 +29,7 @@ static uint64_t payload_code(const struct bhi_payload *payload) {
     if (!payload->kernel_count) {
         return 0;
     }
-    /* By its hash: a kernel that is made anew for each launch is the same code all the same. */
+    /* From the hash, not the id: a kernel that is created anew for each launch is the same code. */
     uint64_t code;
     memcpy(&code, payload->kernels[0]->body->hash, sizeof code);
     return code | 1;

@@ -1,4 +1,4 @@
-/* bh_kernel_reflect: has a stream's worker compile a kernel and say what it binds. */
+/* bh_kernel_reflect: a stream's worker compiles the kernel and reports its bindings. */
 #include "base/detail.h"
 #include "base/futex.h"
 #include "supervisor/context/context.h"

@@ -8,10 +8,10 @@
 #include "supervisor/submit/internal.h"
 #include "supervisor/submit/transfer.h"
 
-/* Queues the copy through host memory, in pieces: one is written while the other is read, and what
- * they wait for follows from what they use. A worker of one tenant writes a piece and one of
- * another reads it, so none is of the pool, whose memory holds what other buffers held
- * (bhi_buffer_make). */
+/* Queues the copy through host memory, in pieces, with two staging buffers: one is written while
+ * the other is read. The order of the copies follows from what they use. A worker of one tenant
+ * writes a staging buffer that a worker of another tenant reads, so it does not come from the pool,
+ * whose memory keeps old bytes. */
 static bh_status copy_through_host(struct bh_stream *stream, struct bh_buffer *of,
                                    struct bh_buffer *copy, uint64_t most, const char *call,
                                    bh_detail *detail) {
@@ -33,7 +33,8 @@ static bh_status copy_through_host(struct bh_stream *stream, struct bh_buffer *o
         if (status == BH_OK) {
             status = bhi_internal_submit_copy(of->device->stream, &down, NULL, detail);
         }
-        /* The first piece stands for all of them; a later one that fails poisons it. */
+        /* The first piece counts as replacing all of the content. A later piece that fails poisons
+         * the content. */
         const struct bhi_internal_copy up = {.call = call,
                                              .src = *piece,
                                              .dst = copy,
@@ -68,14 +69,15 @@ static bh_status fill(struct bh_stream *stream, struct bh_buffer *of, struct bh_
     }
     bh_status status = copy_through_host(stream, of, copy, BHI_PIECE_BYTES, call, detail);
     if (status == BH_OK && version_of(of) != *out_version && of->size > BHI_PIECE_BYTES) {
-        /* Somebody has queued a write between two pieces. One copy has no such place. */
+        /* A write was queued between two pieces, so the copy has parts of two versions. In a single
+         * copy nothing can come between. */
         *out_version = version_of(of);
         status = copy_through_host(stream, of, copy, of->size, call, detail);
     }
     return status;
 }
 
-/* One that |stream| reads may as well be written, once the buffer has moved there. */
+/* Takes an existing replica of |made|->of that |stream| reads: the buffer can move there, too. */
 static bool find_one(struct bh_stream *stream, struct bhi_made_replica *made) {
     bhi_context_lock(stream->context);
     struct bh_buffer *found = bhi_replica_find(stream, made->of);
@@ -109,7 +111,7 @@ bh_status bhi_replicate(struct bh_stream *stream, struct bhi_made_replica *made,
         return status;
     }
     bhi_context_lock(context);
-    bhi_handle_drop(&copy->handle); /* the reference stays: nobody calls this one his own */
+    bhi_handle_drop(&copy->handle); /* it is not the caller's; the reference stays, as made->copy */
     bhi_replica_keep(stream, of, made->version, copy);
     bhi_context_pump_unlock(context);
     made->copy = copy;

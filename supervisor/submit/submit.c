@@ -1,5 +1,5 @@
-/* bh_submit: has the lane record encoded, works out what the submission depends on, and queues it.
- */
+/* bh_submit and bh_launch: encode the lane record, find the dependencies, and queue the
+ * submission. */
 #include "supervisor/submit/submit.h"
 #include "base/array.h"
 #include "base/detail.h"
@@ -22,7 +22,7 @@
 #include <string.h>
 
 #define FIRST_CAPACITY 512u /* bytes of a record */
-#define MOST_TRIES     8u   /* to move a buffer that others write meanwhile */
+#define MOST_TRIES     8u   /* to move a buffer that other streams write meanwhile */
 
 static bh_status check_info(const bh_stream *stream, const bh_submit_info *info,
                             bh_detail *detail) {
@@ -58,7 +58,8 @@ static bh_status check_info(const bh_stream *stream, const bh_submit_info *info,
     return BH_OK;
 }
 
-/* The submission is going to be queued: what it writes on its device moves there. Lock held. */
+/* Moves the buffers that the submission writes to its device. Called just before it is queued. Lock
+ * held. */
 static void move(const struct bhi_replicas *replicas) {
     for (uint32_t i = 0; i < replicas->count; i++) {
         const struct bhi_made_replica *made = &replicas->made[i];
@@ -69,8 +70,8 @@ static void move(const struct bhi_replicas *replicas) {
     }
 }
 
-/* |prepare|: instead of info's commands, compile this kernel. |many|: see struct bhi_encoder. Not
- * BH_OK, with replicas->wanted: it is to be called again when that is there. */
+/* |prepare|: a kernel to compile, instead of info's commands. |many|: see struct bhi_encoder. If it
+ * sets replicas->wanted, nothing was queued: make that replica and call it again. */
 static bh_status submit_once(const char *call, bool many, bh_stream *stream,
                              const bh_submit_info *info, struct bh_kernel *prepare,
                              struct bhi_replicas *replicas, bh_event **out_event,

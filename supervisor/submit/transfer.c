@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* A copy under way. */
+/* A piece of a transfer: its staging buffer, and its copy while it has not ended. */
 struct piece {
     struct bh_buffer *staging; /* made at its first use */
     struct bh_event *copied;   /* referenced; NULL: none */
@@ -38,7 +38,7 @@ static bh_status start(const struct bhi_transfer *t, struct bh_buffer *place, st
         copy.dst = place;
         copy.named = t->buffer;
         copy.dst_offset = t->offset + begin;
-        /* The first piece stands for all of them: the old content no longer counts. */
+        /* The first piece counts as replacing all of the content. */
         copy.replaces_content = begin == 0 && t->size == t->buffer->size;
     } else {
         copy.src = place;
@@ -71,7 +71,7 @@ static bh_status finish(const struct bhi_transfer *t, struct piece *piece, uint6
     return BH_OK;
 }
 
-/* Cancels what is under way. */
+/* Cancels the copy if it has not ended, and drops the staging buffer. */
 static void let_go(bh_context *context, struct piece *piece) {
     if (piece->copied) {
         bhi_context_lock(context);
@@ -84,8 +84,9 @@ static void let_go(bh_context *context, struct piece *piece) {
     bh_buffer_release(piece->staging); /* a copy that still runs keeps it */
 }
 
-/* What was written before the buffer moved has moved with it. What is read is the content from
- * before. */
+/* Starts a piece where the buffer is now. If it has moved, a write goes on at its new place: what
+ * was written before has moved with it. A read goes on at the old place, which keeps the old
+ * content. */
 static bh_status start_there(const struct bhi_transfer *t, struct bh_buffer **place,
                              struct piece *piece, uint64_t begin, bh_detail *detail) {
     for (;;) {
@@ -125,7 +126,8 @@ bh_status bhi_transfer(const struct bhi_transfer *t, uint64_t deadline_ns, bh_de
 
 /* -- the calls -------------------------------------------------------------------------------- */
 
-/* A write begins only at its turn: until then a timeout changes nothing (E10). */
+/* Waits until all that was queued on the stream before has ended. So a timeout until then changes
+ * nothing (E10). */
 static bh_status await_turn(struct bh_stream *home, uint64_t deadline_ns, const char *call,
                             bh_detail *detail) {
     bhi_context_lock(home->context);
