@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define MUTE_STARTS    3 /* in a row, and none before was READY: it is tried no more */
+#define MUTE_STARTS    3 /* in a row without a message, and none was ever READY: given up */
 #define SPARE_PAUSE_NS (1000ull * 1000000) /* pause after a spare could not be started */
 
 static bool serves(const struct bhi_zygote *zygote, const char *driver) {
@@ -127,7 +127,7 @@ static void bind_worker(struct bh_stream *stream, struct bhi_worker *worker) {
     }
 }
 
-/* What to do for a stream: decided under the lock, done without it. */
+/* A worker to start, or first the zygote for it. Chosen under the lock, started without it. */
 struct job {
     struct bh_stream *stream; /* NULL: a spare */
     struct bhi_zygote *zygote;
@@ -138,7 +138,7 @@ struct job {
     enum bhi_worker_kind kind;
 };
 
-/* Lock held. Returns a worker of the kind that |stream| uses. */
+/* Lock held. Returns a job that starts a worker of the kind that |stream| uses. */
 static struct job job_like(bh_context *context, const struct bh_stream *stream) {
     struct job job = {.memory_limit = stream->memory_limit, .kind = stream->kind};
     memcpy(job.device, stream->device, sizeof job.device);
@@ -148,7 +148,7 @@ static struct job job_like(bh_context *context, const struct bh_stream *stream) 
     return job;
 }
 
-/* Lock held. Finds the next thing to do. On the way, binds the workers that can be bound. */
+/* Lock held. Finds the next job for a stream. On the way, binds the workers that can be bound. */
 static bool next_job(bh_context *context, struct job *job, uint64_t now_ns, uint64_t *look_again) {
     BHI_LIST_EACH(node, &context->streams) {
         struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
@@ -167,7 +167,7 @@ static bool next_job(bh_context *context, struct job *job, uint64_t now_ns, uint
             continue;
         }
         if (!bhi_placement_choose(stream)) {
-            continue; /* what is starting will tell which devices there are */
+            continue; /* a worker that is starting will report the devices */
         }
         struct bhi_worker *unbound = find_unbound(context, stream);
         if (unbound) {
@@ -177,14 +177,14 @@ static bool next_job(bh_context *context, struct job *job, uint64_t now_ns, uint
         *job = job_like(context, stream);
         job->stream = stream;
         if (job->zygote && job->zygote->state != BHI_ZYGOTE_READY) {
-            continue; /* the worker is starting */
+            continue; /* the zygote is starting */
         }
         return true;
     }
     return false;
 }
 
-/* Lock held. Returns NULL if there is none. */
+/* Lock held. Returns the newest stream that uses a device, or NULL. */
 static struct bh_stream *newest_with_device(bh_context *context) {
     struct bh_stream *newest = NULL;
     BHI_LIST_EACH(node, &context->streams) {
@@ -199,7 +199,8 @@ static bool is_free(const struct bhi_worker *worker) {
            worker->kind != BHI_WORKER_SENTINEL;
 }
 
-/* The stream's worker runs one submission and has it: the next worker is wanted soon (T3). */
+/* Returns true if each worker of the stream runs one submission only, and the present worker has
+ * got its one: the next worker is needed soon (T3). */
 static bool wants_successor(const struct bh_stream *stream) {
     return stream->core.apart == BHI_APART_ALL && stream->core.state == BHI_STREAM_SERVED &&
            stream->core.worker->past.used;
@@ -210,8 +211,8 @@ static bool alike(const struct bh_stream *a, const struct bh_stream *b) {
            strcmp(a->device, b->device) == 0;
 }
 
-/* Lock held. Are there fewer workers that could serve |stream| next than streams of its kind that
- * want one? */
+/* Lock held. Returns true if there are fewer free workers like those of |stream| than streams like
+ * it that want a successor. */
 static bool lacks_successor(bh_context *context, const struct bh_stream *stream) {
     uint32_t wanted = 0;
     BHI_LIST_EACH(node, &context->streams) {
@@ -229,8 +230,8 @@ static bool lacks_successor(bh_context *context, const struct bh_stream *stream)
     return wanted > 0;
 }
 
-/* Lock held. Starts the next worker of a stream while its used-up worker still works. Such workers
- * are not counted as spares. */
+/* Lock held. Chooses a stream whose next worker is started while its used-up worker still works.
+ * The number of spares does not limit such workers. */
 static bool next_successor(bh_context *context, struct job *job) {
     BHI_LIST_EACH(node, &context->streams) {
         const struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
@@ -243,7 +244,7 @@ static bool next_successor(bh_context *context, struct job *job) {
     return false;
 }
 
-/* Lock held. Starts a spare of the kind that the newest stream uses. */
+/* Lock held. Chooses a spare of the kind that the newest stream uses. */
 static bool next_spare(bh_context *context, struct job *job) {
     if (!context->settings.spares || bhi_list_empty(&context->streams)) {
         return false;
@@ -324,7 +325,7 @@ void bhi_assignment_zygote_failed(struct bhi_zygote *zygote) {
         bhi_fail(&why, BH_UNAVAILABLE, 0, "the driver's process (zygote) died while it started");
     }
     context->mute_starts = mute ? context->mute_starts + 1 : 0;
-    /* What has been a worker's executable may be replaced at this moment: that is tried again. */
+    /* An executable that has run before may be replaced at this moment: it is tried again. */
     bool hopeless = !context->has_had_zygote && zygote->no_program;
     if (!context->has_had_zygote && context->mute_starts >= MUTE_STARTS) {
         hopeless = true;

@@ -86,8 +86,9 @@ static bool is_on_gpu(const struct bhi_worker *worker) {
     return bhi_worker_has_device(worker->kind);
 }
 
-/* The second part of a memory limit without a cgroup; the worker has set RLIMIT_DATA itself. A
- * GPU's driver reserves more addresses than there is memory. Lock held. */
+/* Sets RLIMIT_AS, the second part of a memory limit without a cgroup; the worker has set
+ * RLIMIT_DATA itself. It is not set on a GPU, whose driver reserves more address space than there
+ * is memory. Lock held. */
 static int bound_memory(struct bhi_worker *worker) {
     if (!(worker->layers & (1ull << BHI_LAYER_MEMORY_RLIMIT)) || is_on_gpu(worker)) {
         return 0;
@@ -144,16 +145,16 @@ static void on_ready(struct bhi_worker *worker, const struct bhi_msg_ready *read
     worker->core.on_gpu = is_on_gpu(worker);
     worker->layers = ready->layers;
     bhi_context_unlock(worker->context);
-    /* The worker's first message can arrive before the zygote's message that it exists. Then the
-     * latter is waited for. */
+    /* This can arrive before the zygote's `spawned`, which brings the pidfd. Then spawned() makes
+     * the call below. */
     worker->ready_logged = true;
     if (worker->pidfd >= 0) {
         bhi_control_ready(worker);
     }
 }
 
-/* There is no memory for what the worker reports about |kernel|. The report is dropped; it comes
- * again when a caller asks. */
+/* There is no memory for what the worker reports about a kernel. The report is dropped. The worker
+ * sends it again when a caller asks for it (bh_kernel_reflect). */
 static void lose_reflection(struct bhi_worker *worker) {
     bhi_context_lock(worker->context);
     worker->reflection_lost = true;
@@ -189,7 +190,7 @@ static void on_binding(struct bhi_worker *worker, const struct bhi_msg_kernel_bi
     memcpy(out->name, binding->name, sizeof out->name);
 }
 
-/* Threads in bh_kernel_reflect look again. */
+/* Wakes the threads in bh_kernel_reflect. */
 static void tell_reflection(struct bhi_worker *worker) {
     bhi_context_lock(worker->context);
     if (worker->core.stream) {
@@ -247,7 +248,7 @@ static void on_kernel_info(struct bhi_worker *worker, const struct bhi_msg_kerne
     free(reflection);
 }
 
-/* A budget is used up. What the worker had completed before stays good (E11). */
+/* Kills a worker that has used up a budget. What it had completed before stays good (E11). */
 static void flood(struct bhi_worker *worker, const char *what) {
     bhi_context_lock(worker->context);
     bhi_worker_harvest(worker);
@@ -314,7 +315,8 @@ static void handle(struct bhi_worker *worker, const struct bhi_message *message)
     }
 }
 
-/* A message that is not a log line, or a wake-up without any message. */
+/* Counts a message that is not a log line, or a wake-up without any message. Returns true if there
+ * were too many. */
 static bool floods(struct bhi_worker *worker) {
     if (bhi_conduct_message(&worker->conduct, bhi_now_ns()) != BHI_CONDUCT_KILL) {
         return false;
@@ -363,7 +365,7 @@ void bhi_control_receive(struct bhi_worker *worker) {
     (void)receive(worker);
 }
 
-/* The worker may send its bytes one by one. */
+/* A wake-up without a whole message counts, because a worker could send its bytes one by one. */
 void bhi_control_woken(struct bhi_worker *worker) {
     if (receive(worker) == 0 && !is_lost(worker)) {
         (void)floods(worker);
@@ -427,7 +429,7 @@ bool bhi_control_send(struct bhi_worker *worker) {
         struct bhi_outgoing *outgoing = BHI_CONTAINER(outbox.next, struct bhi_outgoing, link);
         int error = send_one(worker, outgoing);
         if (error == -EPIPE || error == -ECONNREFUSED || error == -ENOTCONN) {
-            hung_up(worker); /* the worker has died, as its pidfd will report, or only claims so */
+            hung_up(worker); /* it has died, or has only closed its socket */
             break;
         }
         if (error) {
@@ -440,7 +442,7 @@ bool bhi_control_send(struct bhi_worker *worker) {
         free(outgoing);
     }
     bhi_context_lock(context);
-    /* What is left returns to the front, before anything that was queued meanwhile. */
+    /* What is left goes back to the front, before anything that was queued meanwhile. */
     bhi_list_splice(&outbox, &worker->outbox);
     bhi_list_splice(&worker->outbox, &outbox);
     if (sent && worker->state == BHI_RUNNING) {

@@ -59,12 +59,12 @@ uint64_t bhi_look_at_hung_up(struct bhi_worker *worker, uint64_t now_ns) {
     if (!worker->hung_up_ns || worker->reap_deadline_ns || worker->core.kill != BHI_KILL_NONE) {
         return BH_FOREVER;
     }
-    /* A dying worker closes its sockets first. A worker that lives on without them could never be
-     * told anything again, and whatever waits for that would wait for ever. */
+    /* A dying worker closes its sockets first. A worker that lives on without them gets no more
+     * messages, and its submissions could wait for one for ever. */
     if (worker->hung_up_ns + HANG_UP_NS > now_ns) {
         return worker->hung_up_ns + HANG_UP_NS;
     }
-    if (bhi_proc_is_exiting(worker->core.pid)) { /* a GPU's driver keeps the worker */
+    if (bhi_proc_is_exiting(worker->core.pid)) { /* a GPU's driver delays its end */
         worker->hung_up_ns = now_ns;
         return now_ns + HANG_UP_NS;
     }

@@ -15,15 +15,14 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define LATE_NS (2000ull * 1000000) /* a guarded kernel of any size has ended long before */
+#define LATE_NS (2000ull * 1000000) /* a guarded kernel, however large, has ended long before */
 
 static bool ran_out_of_memory(const struct bhi_worker *worker) {
     if (bhi_cgroup_oom_kills(&worker->zygote->cgroup, worker->id) > 0) {
         return true;
     }
     /* Under RLIMIT_DATA an allocation fails, and the driver decides what follows: an abort, a null
-     * pointer, an exit. An allocation that was refused since the last completed submission tells
-     * the cause. */
+     * pointer, an exit. If an allocation was refused since the last harvest, that is the cause. */
     return atomic_load(&worker->progress.header->refused_allocations) > worker->refused_seen;
 }
 
@@ -130,7 +129,7 @@ static void failed_start(const struct bhi_worker *worker, bh_detail *why) {
              bhi_step_name(step), clean[0] ? ": " : "", clean);
 }
 
-/* For the host's log: what happened, and what follows for the stream. */
+/* Writes the line for the host's log: what happened, and what follows for the stream. */
 static void write_obituary(const struct bhi_worker *worker, const struct bh_stream *stream,
                            const struct bhi_death *death, bool blamed,
                            struct bhi_obituary *obituary) {
@@ -158,8 +157,8 @@ static uint64_t late_end(const struct bhi_worker *worker) {
     return late ? worker->ended_ns - set_ns : 0;
 }
 
-/* All streams of its tenant have to do with it. One that has a worker keeps it: what it submits is
- * refused. */
+/* Charges a late end to the tenant of |stream|. Over the budget, its streams without a worker
+ * become UNAVAILABLE. A stream that has a worker keeps it, and its submissions are refused. */
 static void charge_tenant(struct bh_stream *stream, uint64_t took_ns) {
     bh_context *context = stream->context;
     bhi_tenant_lost_late(context, stream->tenant, stream->core.name, took_ns);
@@ -205,7 +204,7 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     death.others_would_fail =
         !was_running && (death.why.status == BH_NO_DEVICE || death.why.status == BH_UNSUPPORTED);
     /* A zygote's death is no stream's fault: the stream gets another worker. A zygote that dies
-     * whenever it starts a worker is counted all the same, or the starts would never end. */
+     * whenever it starts a worker does count. Otherwise the starts would never end. */
     death.excused = was_running && worker->zygote->state == BHI_ZYGOTE_LOST;
     struct bh_stream *stream = bound ? bhi_stream_of(core->stream) : NULL;
     if (stream && !was_running && !death.closing && core->kill != BHI_KILL_RETIRED &&

@@ -21,16 +21,16 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How long a worker's first kernel waits for the cache. The opener answers within milliseconds of a
- * processor, and has 5 s for them on a busy machine, as for STORE_NS. A folder that does not answer
- * in that time (a dead mount) costs it once: PAUSE_NS. */
+/* How long a worker's first kernel waits for the cache. The opener needs some milliseconds of
+ * processor time; 5 s, as for STORE_NS, suffice on a busy machine. A folder that does not answer in
+ * that time, such as a dead mount, is not asked again for PAUSE_NS. */
 #define LOAD_NS   (5000ull * 1000000)
-#define STORE_NS  (5000ull * 1000000)  /* how long a file that is written is waited for */
-#define STOP_NS   (3000ull * 1000000)  /* how long the end of the context waits for all of them */
+#define STORE_NS  (5000ull * 1000000)  /* how long writing a file may take */
+#define STOP_NS   (3000ull * 1000000)  /* how long the end of the context waits for all writes */
 #define PAUSE_NS  (60000ull * 1000000) /* pause after a folder that did not answer in time */
 #define MOST_JOBS 256u
 
-/* A file that is read for a worker, or written. */
+/* A request to read a file for a worker, or to write it. */
 struct cache_job {
     struct bhi_list link;
     struct bhi_worker *worker; /* referenced; NULL: the request is to store */
@@ -46,7 +46,8 @@ static void free_job(struct cache_job *job) {
     free(job);
 }
 
-/* Returns false if there are too many requests or no memory; what was to be stored is lost then. */
+/* Returns false if there are too many requests, if out of memory, or while stopping; what was to be
+ * stored is lost then. */
 static bool push(struct bhi_pipeline_cache *cache, const struct cache_job *what) {
     struct cache_job *job = malloc(sizeof *job);
     if (!job) {
@@ -96,7 +97,8 @@ static uint64_t deadline_of(struct bhi_pipeline_cache *cache, uint64_t most_ns) 
 
 /* -- the thread -------------------------------------------------------------------------------- */
 
-/* Describes what became of a request. Returns false if the folder did not answer. */
+/* Sends a request to the opener, waits, and logs its result. Returns false if the folder did not
+ * answer. */
 static bool ask(bh_context *context, const struct cache_job *job, bool store, uint64_t most_ns,
                 uint64_t *out_bytes) {
     const struct bhi_pipeline_cache *cache = context->pipeline_cache;
@@ -155,7 +157,8 @@ static bool attach(struct bhi_worker *worker, int area, uint64_t room) {
     return true;
 }
 
-/* The worker's area holds what the file holds, or there is no area. */
+/* Gives the worker its area, which has the content of the file, or nothing if there is no file or
+ * it is distrusted. If the folder does not answer, the worker gets no area. */
 static void serve_load(bh_context *context, struct cache_job *job, bool trusted, bool *answers) {
     struct bhi_worker *worker = job->worker;
     uint64_t bytes = 0;
@@ -171,8 +174,8 @@ static void serve_load(bh_context *context, struct cache_job *job, bool trusted,
     }
     bhi_context_lock(context);
     worker->cache.state = BHI_CACHE_NONE;
-    /* If the folder does not answer, nothing could be stored either. A folder that answered too
-     * late may be writing into the area now. */
+    /* If the folder does not answer, nothing could be stored later. And the opener may still be
+     * writing into the area. */
     if (job->area >= 0 && *answers && worker->state != BHI_DEAD &&
         attach(worker, job->area, BHI_CACHE_ROOM)) {
         worker->cache.state = BHI_CACHE_READY;
@@ -284,7 +287,7 @@ void bhi_pipeline_cache_buried(struct bhi_worker *worker, bool orderly) {
 
 /* -- its life ---------------------------------------------------------------------------------- */
 
-/* A relative path is resolved against the present folder, as a text: nothing is looked up. */
+/* Makes a relative path absolute by putting the current folder before it. Looks up nothing. */
 static char *absolute(const char *folder) {
     char *path = NULL;
     char *here = folder[0] == '/' ? NULL : getcwd(NULL, 0);

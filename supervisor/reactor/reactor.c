@@ -33,11 +33,11 @@
 #define EVENTS        64
 #define RETRY_NS      (2ull * 1000000)    /* pause before a full socket is tried again */
 #define REAP_GRACE_NS (2000ull * 1000000) /* for the exit status: a busy machine delays it */
-/* For the warden to end after its zygote, which ends after all its workers. If the warden is killed
- * before it has reaped the zygote, the zygote's zombie is left to whoever reaps the host's orphans.
- * So a warden that lacks only a processor gets this WARDEN_TURNS times more. Meanwhile it may also
- * sleep, until the last worker has had the processor that it needs to end: 5 s is for that, and
- * half of CLOSE_GRACE_NS. */
+/* Time for the warden to end after its zygote, which ends after all its workers. On a busy machine
+ * a killed worker ends only when it gets a processor: 5 s are for that, and are half of
+ * CLOSE_GRACE_NS. If the warden is killed before it has reaped the zygote, the process that reaps
+ * the host's orphans gets the zombie. So a warden that is only waiting for a processor gets the
+ * time again, up to WARDEN_TURNS times. */
 #define WARDEN_GRACE_NS (5000ull * 1000000)
 #define WARDEN_TURNS    6
 #define DEAF_NS         (5ull * 1000000) /* between two tries to get a descriptor */
@@ -45,8 +45,8 @@
 #define SWEEP_MOST_NS   (2000ull * 1000000)
 #define CLOSE_GRACE_NS  (10000ull * 1000000) /* for all processes to end when the context closes */
 #define HOLD_NS         (30ull * 1000000000) /* how long an obituary waits for a trace */
-#define WORDS_NS        (500ull * 1000000)   /* for sentinels to end when the context closes */
-#define PATIENCE_NS     (3000ull * 1000000)  /* for a killed loader to end */
+#define WORDS_NS        (500ull * 1000000)  /* for sentinels to set words when the context closes */
+#define PATIENCE_NS     (3000ull * 1000000) /* for a killed loader to end */
 
 struct bhi_reactor {
     pthread_t thread;
@@ -58,7 +58,7 @@ struct bhi_reactor {
 /* -- the dead -------------------------------------------------------------------------------- */
 
 /* A zygote is pid 1 of its namespace, and cannot end before every process in the namespace. If one
- * of its loaders was given up, a kill is all that can be done. */
+ * of its loaders was given up, the zygote counts as gone once it was killed. */
 static bool is_gone(const struct bhi_zygote *zygote) {
     return zygote->gone || (zygote->held_by_loader && zygote->state == BHI_ZYGOTE_LOST);
 }
@@ -73,9 +73,10 @@ static bool confirmed_dead(const struct bhi_worker *worker, uint64_t now_ns) {
     return worker->zygote->state == BHI_ZYGOTE_LOST || worker->reap_deadline_ns <= now_ns;
 }
 
-/* A loader hangs with its file, and then not even SIGKILL need end it: neither its deadline, nor a
- * cancel, nor the loads behind it wait for that. All that it can still do is to finish its present
- * system call. A worker with a device is waited for, because the device may go on writing. */
+/* A loader can hang in a system call on a file, where not even SIGKILL ends it. So it is given up
+ * after a while: its deadline, a cancel, and the loads behind it do not wait for its end. All that
+ * it can still do is to complete that call. A worker with a device is never given up, because the
+ * device may go on writing. */
 static uint64_t patience_ends_ns(const struct bhi_worker *worker) {
     return worker->kind == BHI_WORKER_LOADER && worker->killed_ns ? worker->killed_ns + PATIENCE_NS
                                                                   : BH_FOREVER;
@@ -134,8 +135,8 @@ static void bury_worker(struct bhi_worker *worker) {
     bhi_worker_release(worker);
 }
 
-/* Returns when to look again. Burying is the last step of a turn: nothing that epoll has returned
- * points at what is freed here. */
+/* Returns when to look again. All events of the last epoll_pwait2 have been handled, so none points
+ * at what is freed here. */
 static uint64_t bury_workers(bh_context *context) {
     for (;;) {
         uint64_t now_ns = bhi_now_ns(), look_again = BH_FOREVER;
@@ -214,7 +215,7 @@ static void lose_zygote(struct bhi_zygote *zygote) {
     atomic_fetch_add(&zygote->probe_word, 1);
     bhi_futex_wake(&zygote->probe_word, false, 1 << 30);
     if (!was_ready) {
-        /* There is no zygote to wait for, only the warden. */
+        /* It had no workers yet: the streams that wait for it get the reason. */
         bhi_assignment_zygote_failed(zygote);
     }
     if (!closed) {
@@ -269,8 +270,8 @@ static void on_event(bh_context *context, const struct bhi_control_source *sourc
     case BHI_SOURCE_WARDEN_PIDFD:
         bhi_poller_unwatch(&context->poller, zygote->warden_pidfd);
         zygote->warden_gone = true;
-        /* The worker is killed before its zygote is released: then it dies with the zygote, if it
-         * was ever forked. */
+        /* The warden has ended before the zygote was known. Then the zygote dies with the warden,
+         * if it was ever cloned. */
         if (zygote->pidfd < 0 || zygote->pidfd_unwatched) {
             zygote->gone = true;
         }
@@ -345,7 +346,7 @@ static uint64_t look_at_channels(bh_context *context) {
     return look_again;
 }
 
-/* The zygote was asked for a worker, and has not even answered whether there is one. */
+/* Returns true if the zygote has not answered a request for a worker in time. */
 static bool is_stuck(bh_context *context, const struct bhi_zygote *zygote, uint64_t now_ns) {
     bool stuck = false;
     bhi_context_lock(context);
@@ -383,7 +384,8 @@ static uint64_t look_at_zygotes(bh_context *context, uint64_t now_ns) {
             look_again = bhi_earlier_ns(look_again, zygote->listen_at_ns);
         }
         if (zygote->state == BHI_ZYGOTE_LOST && zygote->warden_pidfd >= 0 && !zygote->warden_gone) {
-            /* 0: the start failed, and there is no zygote whose end the warden has to see. */
+            /* If the start failed, bury_by_ns is 0: there is no zygote that the warden has to
+             * reap. */
             if (zygote->bury_by_ns && zygote->bury_by_ns <= now_ns &&
                 zygote->bury_turns < WARDEN_TURNS &&
                 bhi_proc_is_runnable(bhi_pidfd_pid(zygote->warden_pidfd))) {
@@ -425,7 +427,8 @@ static void kill_workers(bh_context *context, enum bhi_worker_kind but) {
     }
 }
 
-/* The context closes: all workers are killed, and the loop continues until they are buried. */
+/* The context closes: kills all workers but the sentinels. The loop continues until all are
+ * buried. */
 static void begin_closing(bh_context *context) {
     struct bhi_reactor *reactor = context->reactor;
     if (reactor->close_by_ns) {
@@ -445,8 +448,8 @@ static void begin_closing(bh_context *context) {
     bhi_context_pump_unlock(context);
 }
 
-/* Ends the zygotes once the sentinels, which die with them, have had their time. Returns when to
- * look again. */
+/* Ends the sentinels and all zygotes once the sentinels have set all words, or WORDS_NS after the
+ * close began. Returns when to call it again. */
 static uint64_t end_zygotes(bh_context *context) {
     const uint64_t until_ns = context->reactor->close_by_ns - CLOSE_GRACE_NS + WORDS_NS;
     bhi_context_lock(context);
@@ -463,8 +466,8 @@ static uint64_t end_zygotes(bh_context *context) {
     return BH_FOREVER;
 }
 
-/* A process does not end, not even by SIGKILL. All its submissions end nevertheless (E9), and its
- * sockets are closed. The kernel has to end the process itself. */
+/* A process has not ended in time, although it was killed. Its submissions end nevertheless (E9),
+ * and its sockets are closed. Only the kernel can end the process. */
 static void give_up(bh_context *context) {
     while (!bhi_list_empty(&context->workers)) {
         bury_worker(BHI_CONTAINER(context->workers.next, struct bhi_worker, link));

@@ -23,8 +23,9 @@
 /* -- what workers hand out ----------------------------------------------------------------------
  */
 
-/* Checks what a device's memory can be: a node of its driver, or an anonymous file of at least that
- * length. The driver in the sentinel judges the rest. Asks no file system that could block. */
+/* Returns true if |fd| can be a device's memory: a node of its driver, or an anonymous file of at
+ * least that length. The driver in the sentinel judges the rest. The call reads no file system that
+ * could block. */
 static bool is_memory(int fd, uint64_t bytes) {
     struct statx what;
     if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE, &what) != 0) {
@@ -75,7 +76,7 @@ const char *bhi_sentinel_take_words(struct bhi_worker *worker, const struct bhi_
     worker->words = (struct bhi_words){.state = BHI_WORDS_KEPT, .fd = fd, .bytes = words->bytes};
     context->wake_reactor = true;
     bhi_context_settle_unlock(context);
-    /* Without the sentinel the worker's death is noticed when the device releases it. */
+    /* If this fails, the worker's death is noticed only when the device has released the worker. */
     (void)bhi_poller_control(&context->poller, EPOLL_CTL_ADD, worker->fdpass, 0,
                              &worker->fdpass_source);
     BHI_STEP_POINT("words_kept", worker);
@@ -90,8 +91,8 @@ void bhi_sentinel_hung_up(struct bhi_worker *worker) {
     if (!worker->hung_up_ns) {
         worker->hung_up_ns = bhi_now_ns();
     }
-    /* A worker that has closed its socket and lives could still claim that its running work is
-     * well. */
+    /* The words of a worker that lives on are not set: it could report as complete what they
+     * stop. */
     if (exiting) {
         bhi_worker_end_words(worker);
     }
@@ -100,8 +101,7 @@ void bhi_sentinel_hung_up(struct bhi_worker *worker) {
     bhi_context_settle_unlock(context);
 }
 
-/* -- who has them -------------------------------------------------------------------------------
- */
+/* -- sentinels --------------------------------------------------------------------------------- */
 
 /* Lock held. Returns NULL if there is none yet. */
 static struct bhi_sentinel *find(const struct bhi_worker *worker) {
@@ -171,8 +171,8 @@ static bool send_set(struct bhi_sentinel *sentinel, struct bhi_worker *worker) {
     return true;
 }
 
-/* Lock held. Queues what |worker|'s sentinel has to be told. Returns false if there was no memory
- * or descriptor. */
+/* Lock held. Queues the requests about |worker| that its sentinel must get. Returns false if there
+ * was no memory or descriptor. */
 static bool ask(struct bhi_sentinel *sentinel, struct bhi_worker *worker) {
     if (worker->words.state == BHI_WORDS_KEPT && !send_import(sentinel, worker)) {
         return false;
@@ -309,7 +309,7 @@ void bhi_sentinel_worker_gone(struct bhi_worker *worker) {
     }
     bhi_poller_unwatch(&worker->context->poller,
                        worker->words.state == BHI_WORDS_NONE ? -1 : worker->fdpass);
-    /* Perhaps the supervisor has not noticed the worker's end before. */
+    /* The supervisor may not have noticed the worker's end before. */
     bhi_worker_end_words(worker);
     const bool known = worker->words.state != BHI_WORDS_KEPT || worker->words.set_requested;
     struct bhi_worker *process = has_words(worker) && known ? process_of(worker) : NULL;
@@ -318,7 +318,7 @@ void bhi_sentinel_worker_gone(struct bhi_worker *worker) {
     }
     struct bhi_outgoing *outgoing = bhi_outgoing_new(BHI_MSG_FORGET);
     if (!ask(find(worker), worker) || !outgoing) {
-        /* Nothing would give the memory back: another sentinel does not have it. */
+        /* The sentinel would keep the memory for ever. Its successor does not import it. */
         bhi_core_worker_kill(&process->core, BHI_KILL_RETIRED, 0,
                              "out of memory to send it a death");
     }

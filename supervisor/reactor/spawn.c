@@ -18,7 +18,8 @@
 
 #define FIRST_SPIN_NS 20000u
 
-/* Everything that a worker is told when it starts. */
+/* Makes what the worker gets at its start: lane, progress, doorbell, side channel, control
+ * channel. */
 static int make_parts(struct bhi_worker *worker, int *out_worker_end, int *out_listener) {
     int error = bhi_lane_create(&worker->lane, BHI_LANE_CAPACITY, BHI_PROGRESS_RESULTS);
     if (error) {
@@ -133,7 +134,7 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
     }
     if (error) {
         bhi_fail(detail, BH_SYSTEM, -error, "starting a worker");
-        /* libzmq closes its descriptor later; it must not report what is freed now. */
+        /* libzmq closes its descriptor later, which must not report an object that is freed now. */
         bhi_poller_unwatch(&context->poller, worker->channel.fd);
         bhi_poller_unwatch(&context->poller, worker->doorbell);
         if (worker->channel.socket) {

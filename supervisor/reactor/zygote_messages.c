@@ -66,7 +66,7 @@ static void spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int pi
     }
 }
 
-/* Returns false if its end could not be noticed; then it is killed. */
+/* Returns false if the zygote's pidfd cannot be watched: then the zygote is lost. */
 static bool ready(struct bhi_zygote *zygote, const struct bhi_msg_zygote_ready *message,
                   int pidfd) {
     int error = bhi_poller_watch(&zygote->context->poller, pidfd, &zygote->pidfd_source);
@@ -155,8 +155,8 @@ static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *messag
     if (message->type == BHI_MSG_EXITED) {
         worker->exit_code_kind = message->exited.code;
         worker->exit_status = message->exited.status;
-        /* Which system call was it? The start is tried once more and traced: a start is trusted
-         * work. */
+        /* A worker was killed by SIGSYS. The zygote traces a start of the driver, which runs
+         * trusted work only, to find the system call. */
         if (worker->exit_status == SIGSYS && worker->exit_code_kind != CLD_EXITED &&
             worker->kind == BHI_WORKER_DEVICE && zygote->trace.state == BHI_TRACE_NONE &&
             zygote->state == BHI_ZYGOTE_READY) {
@@ -202,8 +202,8 @@ static bool short_of_descriptors(struct bhi_zygote *zygote) {
 }
 
 bool bhi_zygote_listen(struct bhi_zygote *zygote) {
-    /* A zygote that starts has no work yet: another is tried, as long as the budget lasts. A zygote
-     * that serves is waited for until the worker is overdue. */
+    /* A zygote that is still starting has no work: it is given up soon, and another is tried within
+     * the restart budgets. A zygote that serves is kept until a worker is overdue. */
     if (zygote->state == BHI_ZYGOTE_STARTING &&
         bhi_now_ns() - zygote->deaf_since_ns >= DEAF_START_NS) {
         bhi_context_lock(zygote->context);

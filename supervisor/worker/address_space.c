@@ -10,10 +10,10 @@
  * stacks. */
 #define ROOM (UINT64_C(64) << 20)
 
-/* By pid, because there is no such call for a pidfd. The zygote reaps a worker some time after the
- * pidfd has signalled its end, and its number is reused only when all others have been. Only the
- * soft limit is set: any process with the worker's rights can raise it, and setting it needs no
- * rights. */
+/* Sets the limit by pid, because no call takes a pidfd. The pid still belongs to the worker: the
+ * zygote reaps a worker some time after the pidfd has signalled its end, and a number is reused
+ * only after all others. Only the soft limit is set: it is raised later, and raising a hard limit
+ * needs a privilege. */
 static int set(const struct bhi_address_space *space, pid_t pid) {
     struct rlimit limit;
     if (prlimit(pid, RLIMIT_AS, NULL, &limit) != 0) {
@@ -24,7 +24,7 @@ static int set(const struct bhi_address_space *space, pid_t pid) {
     return prlimit(pid, RLIMIT_AS, &limit, NULL) == 0 ? 0 : -errno;
 }
 
-/* Everything that the process has mapped. */
+/* Reads how many bytes the process has mapped. */
 static int read_size(pid_t pid, uint64_t *out) {
     char path[64];
     unsigned long long pages = 0;
@@ -58,7 +58,7 @@ void bhi_address_space_add(struct bhi_address_space *space, pid_t pid, uint64_t 
     }
     space->most = space->attached;
     if (space->bounded) {
-        (void)set(space, pid); /* the worker has died: its pidfd reports that */
+        (void)set(space, pid); /* fails if it has died: its pidfd reports that */
     }
 }
 

@@ -15,12 +15,15 @@
 #include <time.h>
 #include <unistd.h>
 
-/* There are two layouts. v1: the memory controller has a tree of its own, and a group may hold
- * processes and children at once; our parent group goes below the host's own group. v2: there is
- * one tree, and a group that holds processes cannot give its children a controller (except the
- * root). So nothing can be made below the host's group; if the group above it hands out memory to
- * its children and lets us write, our parent group goes beside the host's. The host itself is not
- * moved: a library does not change the place of its process. */
+/* There are two layouts.
+ *
+ * v1: the memory controller has a tree of its own, and a group may have both processes and
+ * children. The parent group of the workers is made below the host's own group.
+ *
+ * v2: there is one tree, and a group that has processes cannot give its children a controller,
+ * unless it is the root. So the parent group is made beside the host's group, if the group above
+ * gives its children the memory controller and can be written. The host is not moved: a library
+ * does not change the group of its process. */
 
 #define NAME_TRIES 16
 
@@ -87,7 +90,7 @@ static int read_file(const char *dir, const char *name, char *out, size_t capaci
     return result;
 }
 
-/* Is |word| one of the words of |text|, separated by any of |separators|? */
+/* Returns true if |word| is one of the words of |text|, which |separators| separate. */
 static bool has_word(const char *text, const char *separators, const char *word) {
     size_t length = strlen(word);
     while (*text != '\0') {
@@ -106,7 +109,7 @@ static bool lists_memory(const char *dir, const char *name) {
     return read_file(dir, name, text, sizeof text) == 0 && has_word(text, " \n", "memory");
 }
 
-/* -- where are we --------------------------------------------------------------------------- */
+/* -- the host's own group ---------------------------------------------------------------------- */
 
 struct place {
     int version;         /* 1 or 2; 0: there is no memory controller */
@@ -225,7 +228,7 @@ static int find_dir(const char *mountinfo, const struct place *place, char *out,
     return result;
 }
 
-/* -- what there is to be had ----------------------------------------------------------------- */
+/* -- available memory -------------------------------------------------------------------------- */
 
 static uint64_t read_number(const char *dir, const char *name) {
     char text[32];
@@ -235,7 +238,7 @@ static uint64_t read_number(const char *dir, const char *name) {
     return strtoull(text, NULL, 10);
 }
 
-/* What the kernel would drop before it ran out of memory: cached pages of files. */
+/* Returns the bytes of cached file pages, which the kernel drops before it is out of memory. */
 static uint64_t reclaimable(const char *dir, int version) {
     static const char *const keys[2][2] = {{"\ntotal_inactive_file ", "\ntotal_active_file "},
                                            {"\ninactive_file ", "\nactive_file "}};
@@ -371,8 +374,8 @@ static int choose_v2(const char *own, size_t top, char *out, size_t capacity, ch
             above);
         return -EOPNOTSUPP;
     }
-    /* A limit of the host's group does not hold for groups beside it, so a parent there would lift
-     * a limit. Nobody has asked for that. */
+    /* A limit of the host's group does not hold for a group beside it, so the workers would escape
+     * the limit. */
     char limit[64];
     if (read_file(own, "memory.max", limit, sizeof limit) != 0 || strncmp(limit, "max", 3) != 0) {
         say(why, why_size,
@@ -393,7 +396,7 @@ static int open_v2(struct bhi_cgroup *cgroup, uint64_t serial, const char *own, 
     if (result != 0) {
         return result;
     }
-    /* To move a process one has to be able to write this file of the common ancestor. */
+    /* Moving a process needs write access to this file of the common ancestor. */
     char procs[PATH_MAX];
     result = make_path(procs, sizeof procs, in, "cgroup.procs");
     if (result == 0 && faccessat(AT_FDCWD, procs, W_OK, AT_EACCESS) != 0) {
@@ -453,7 +456,7 @@ int bhi_cgroup_open(struct bhi_cgroup *cgroup, uint64_t serial, char *why, size_
                                 why_size);
 }
 
-/* Tries once, children first. Returns 0 when nothing is left. */
+/* Tries once to remove the group, children first. Returns 0 when nothing is left. */
 static int remove_tree(const char *dir) {
     DIR *entries = opendir(dir);
     if (!entries) {

@@ -2,9 +2,9 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
-/* The idle driver threads of an NVIDIA worker cost 2 to 3 ms a second. A worker writes at most half
- * as many lines (worker/session/session.c) and no unasked messages; |rings_a_submission| names when
- * it may ring. */
+/* An honest worker stays far below. The idle driver threads of an NVIDIA worker use 2 to 3 ms of
+ * processor time a second. A worker writes at most half as many lines (worker/session/session.c)
+ * and no unasked messages. conduct.h says when it rings. */
 #if BHI_STEP_POINTS
 struct bhi_conduct_limits bhi_conduct_limits = {
 #else
@@ -98,8 +98,8 @@ enum bhi_conduct_verdict bhi_conduct_look(struct bhi_conduct *conduct, uint64_t 
                                           uint64_t published, bool idle, uint64_t cpu_ns,
                                           uint64_t *out_used_ns, uint64_t *out_time_ns) {
     const struct bhi_conduct_limits *limits = &bhi_conduct_limits;
-    /* What the worker used between its last result and now was work, or cannot be told from work.
-     */
+    /* The time counts only if the worker was idle at the last look, too, and has got nothing since.
+     * Otherwise it was work, or cannot be told from work. */
     const bool was_idle = conduct->idle_known && conduct->idle_published == published;
     *out_used_ns = idle && was_idle ? less(cpu_ns, conduct->idle_cpu_ns) : 0;
     *out_time_ns = less(now_ns, conduct->idle_since_ns);

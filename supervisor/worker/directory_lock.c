@@ -39,7 +39,7 @@ int bhi_directory_lock_make(const char *path, mode_t mode) {
         return error == -ENOENT ? -EEXIST : error;
     }
     if (flock(fd, LOCK_SH | LOCK_NB) != 0) {
-        if (errno == EWOULDBLOCK) { /* another process, which took it for old, removes it */
+        if (errno == EWOULDBLOCK) { /* a sweep of another process removes it */
             return -EEXIST;
         }
         /* This file system has no locks. Without the sticky bit no other process concludes that
@@ -67,7 +67,7 @@ static const char *skip_number(const char *text, size_t most) {
     return length > 0 && length <= most ? text + length : NULL;
 }
 
-/* bulkhead-PID-HHHHHHHH, as zygote.c makes it. */
+/* Returns true for bulkhead-PID-HHHHHHHH, as zygote.c makes it. */
 static bool is_folder(const char *name) {
     static const char prefix[] = "bulkhead-";
     if (strncmp(name, prefix, sizeof prefix - 1) != 0) {
@@ -77,8 +77,8 @@ static bool is_folder(const char *name) {
     return rest && rest[0] == '-' && strlen(rest) == 9 && strspn(rest + 1, "0123456789abcdef") == 8;
 }
 
-/* bulkhead.PID.SERIAL or bulkhead.PID.SERIAL.N, as cgroup.c makes it. No visible process has the
- * number PID. */
+/* Returns true for bulkhead.PID.SERIAL or bulkhead.PID.SERIAL.N, as cgroup.c makes it, if no
+ * visible process has the number PID. */
 static bool is_dead_cgroup(const char *name) {
     static const char prefix[] = "bulkhead.";
     if (strncmp(name, prefix, sizeof prefix - 1) != 0) {
@@ -100,11 +100,11 @@ static bool is_dead_cgroup(const char *name) {
 
 static void unlink_entry(int folder, const char *name) {
     if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0) {
-        (void)unlinkat(folder, name, 0); /* not a folder, so it is not of this library */
+        (void)unlinkat(folder, name, 0); /* a folder stays: this library makes none there */
     }
 }
 
-/* The workers' groups. A group with a process in it stays, and so does its parent. */
+/* Removes the group of a worker. A group with a process in it stays, and so does its parent. */
 static void remove_child_group(int folder, const char *name) {
     const char *rest = name[0] == 'w' ? skip_number(name + 1, 20) : NULL;
     if (rest && rest[0] == 0) {
@@ -119,13 +119,14 @@ struct kind {
 
 /* -- sweeping ------------------------------------------------------------------------------- */
 
-/* Stays on the same file system: removes nothing below a mount. */
+/* Returns true if |info| is of a marked and old folder of this user. The root of a mount, which is
+ * on another device, is none. */
 static bool is_left(const struct stat *info, const struct stat *parent, time_t now) {
     return S_ISDIR(info->st_mode) && (info->st_mode & S_ISVTX) != 0 && info->st_uid == geteuid() &&
            info->st_dev == parent->st_dev && info->st_mtim.tv_sec < now - AGE_S;
 }
 
-/* Returns true if it was removed. */
+/* Removes the folder if its owner is dead. Returns true if it was removed. */
 static bool remove_left(int parent, const struct stat *parent_info, const char *name,
                         const struct kind *kind, time_t now) {
     struct stat before, info;
@@ -134,7 +135,7 @@ static bool remove_left(int parent, const struct stat *parent_info, const char *
         return false;
     }
     BHI_AUTO_FD fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    BHI_AUTO_DIR *dir = NULL; /* the lock goes last, together with the folder */
+    BHI_AUTO_DIR *dir = NULL; /* closed after the folder was removed, and the lock with it */
     if (fd < 0) {
         return false;
     }

@@ -71,7 +71,7 @@ static char *find_worker(const char *given, const char **out_chosen) {
     return strdup(BHI_INSTALLED_WORKER);
 }
 
-/* A folder may be "executed", too: errno then says what is wrong. */
+/* access() also calls a folder executable. If this returns false, errno says what is wrong. */
 static bool is_file(const char *path) {
     struct stat status;
     if (stat(path, &status) != 0) {
@@ -194,9 +194,9 @@ int bhi_spawn(const char *path, const char *mode, int socket, pid_t *out_pid) {
     memset(room, '.', sizeof room - 1);
     char *argv[] = {(char *)(uintptr_t)path, (char *)(uintptr_t)mode, room, NULL};
     pid_t pid = -1;
-    /* The process gets a group of its own, because a Ctrl-C at the host's terminal is for the host.
-     * It gets no session of its own: the scheduler would weigh that apart from the host
-     * (autogroup). */
+    /* The process gets a process group of its own, because a Ctrl-C at the host's terminal is for
+     * the host. It gets no session of its own, because the scheduler would then weigh it apart from
+     * the host (autogroup). */
     if (!(error = posix_spawn_file_actions_adddup2(&actions, socket, 3)) &&
         !(error =
               posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |

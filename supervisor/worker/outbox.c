@@ -28,7 +28,7 @@ void bhi_outbox_add(struct bhi_worker *worker, struct bhi_outgoing *outgoing) {
     worker->context->wake_reactor = true;
 }
 
-/* Without memory for the message the worker's process keeps its old name, which does no harm. */
+/* If out of memory, the worker's process keeps its old name, which does no harm. */
 void bhi_worker_serve(struct bhi_worker *worker, const char *stream) {
     struct bhi_outgoing *outgoing =
         worker->kind == BHI_WORKER_DEVICE ? bhi_outgoing_new(BHI_MSG_SERVE) : NULL;
@@ -39,7 +39,7 @@ void bhi_worker_serve(struct bhi_worker *worker, const char *stream) {
     bhi_outbox_add(worker, outgoing);
 }
 
-/* Without memory for the message the worker keeps what it no longer needs, which does no harm. */
+/* If out of memory, the worker keeps what it no longer needs, which does no harm. */
 void bhi_worker_forget_buffer(struct bhi_worker *worker, uint64_t id, uint64_t bytes) {
     struct bhi_outgoing *outgoing;
     if (!bhi_idset_has(&worker->buffers, id) ||

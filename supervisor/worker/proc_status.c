@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define MAX_THREADS 256
-/* Threads may start during the look. It is complete after a pass that meets no new thread. */
+/* Threads may start during the check. It is complete after a pass that meets no new thread. */
 #define MAX_PASSES 16
 
 struct field {
@@ -166,7 +166,8 @@ static int check_pass(DIR *tasks, pid_t pid, struct seen *seen, char *why, size_
     }
 }
 
-/* Returns true if |pid| is now the number of the live process of |pidfd|. */
+/* Returns 0 if |pid| is now the number of the live process of |pidfd|; -ESRCH if it is not; or
+ * -errno. */
 static int check_identity(pid_t pid, int pidfd) {
     pid_t named = bhi_pidfd_pid(pidfd);
     if (named < 0) {
@@ -201,7 +202,7 @@ int bhi_proc_status_check(pid_t pid, int pidfd, char *why, size_t why_size) {
         say(why, why_size, "the worker starts threads faster than they can be looked at");
         result = -EPERM;
     }
-    /* A verdict about another process that took over the number would be worthless. */
+    /* If another process has taken over the number, the result is not about the worker. */
     int identity = check_identity(pid, pidfd);
     if (identity != 0) {
         say(why, why_size, "");
@@ -219,8 +220,8 @@ bool bhi_proc_is_exiting(pid_t pid) {
     if (read_text(path, text, sizeof text) < 0) {
         return true;
     }
-    /* After the name, which may have any characters: state, ppid, pgrp, session, tty, its group,
-     * flags. */
+    /* The name may contain any characters, so the last ')' ends it. After it come state, ppid,
+     * pgrp, session, tty, tpgid and flags. */
     const char *rest = strrchr(text, ')');
     return !rest || sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1 ||
            (flags & EXITING) != 0;

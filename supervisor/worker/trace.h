@@ -1,5 +1,5 @@
-/* A zygote's trace of its driver (ipc/trace.h): asked for by bh_trace_driver, by bh_doctor, and
- * when a worker has died of SIGSYS while it started. */
+/* A zygote's trace of its driver (ipc/trace.h). bh_trace_driver and bh_doctor request one, and so
+ * does the first death of a worker by SIGSYS. */
 #ifndef BHI_SUPERVISOR_WORKER_TRACE_H
 #define BHI_SUPERVISOR_WORKER_TRACE_H
 

@@ -47,8 +47,8 @@ void bhi_zygote_release(struct bhi_zygote *zygote) {
     bhi_context_unref(context);
 }
 
-/* Makes a folder that only this user can enter. Its name is random, so that no other process can be
- * there first. */
+/* Makes a folder that only this user can enter. Its name is random, so that no other process can
+ * create it first. */
 static int make_runtime_dir(struct bhi_zygote *zygote) {
     int lock_fd = -EEXIST;
     for (int attempt = 0; attempt < 16 && lock_fd == -EEXIST; attempt++) {
@@ -64,7 +64,7 @@ static int make_runtime_dir(struct bhi_zygote *zygote) {
     return 0;
 }
 
-/* Removes what is directly inside, then the folder. Nothing else is ever put there. */
+/* Removes the files in the folder, then the folder. It has no subfolders. */
 static void remove_runtime_dir(struct bhi_zygote *zygote) {
     if (!zygote->runtime_dir[0]) {
         return;
@@ -76,7 +76,7 @@ static void remove_runtime_dir(struct bhi_zygote *zygote) {
             unlinkat(fd, entry->d_name, 0);
         }
     }
-    rmdir(zygote->runtime_dir); /* there is no memory to look inside: it may be empty */
+    rmdir(zygote->runtime_dir); /* if it could not be read, it may still be empty */
     zygote->runtime_dir[0] = 0;
     zygote->runtime_lock = -1;
     if (dir) {
@@ -86,8 +86,8 @@ static void remove_runtime_dir(struct bhi_zygote *zygote) {
     }
 }
 
-/* Removes what hosts left that were killed together with their wardens. This happens once for each
- * context, while its first zygote loads the driver, so the start takes no longer. */
+/* Removes what hosts have left that were killed together with their wardens. This is done once for
+ * each context, while its first zygote loads the driver, so that it does not delay the start. */
 static void sweep(struct bhi_zygote *zygote) {
     bh_context *context = zygote->context;
     if (context->leftovers_removed) {
@@ -156,7 +156,7 @@ static int launch(struct bhi_zygote *zygote) {
      * is gone. */
     error = bhi_poller_watch(&context->poller, zygote->warden_pidfd, &zygote->warden_source);
     if (error) {
-        bhi_spawn_kill(zygote->warden_pidfd); /* the zygote was told nothing yet */
+        bhi_spawn_kill(zygote->warden_pidfd); /* `start` was not sent yet */
         zygote->warden_pidfd = -1;
         return error;
     }
@@ -218,7 +218,7 @@ void bhi_zygote_remove_cgroup(struct bhi_zygote *zygote, uint64_t worker) {
     if (!zygote->cgroup.version || bhi_cgroup_remove(&zygote->cgroup, worker) == 0) {
         return;
     }
-    /* Without memory for the note, the group is removed with the zygote's. */
+    /* If out of memory, the group is removed later, with that of the zygote. */
     if (BHI_ARRAY_RESERVE(zygote->leftovers, zygote->leftover_capacity,
                           zygote->leftover_count + 1)) {
         zygote->leftovers[zygote->leftover_count++] = worker;
