@@ -69,8 +69,8 @@ static bool is_non_uniform(const struct clamps *c, uint32_t id) {
     return false;
 }
 
-/* Replaces operand |word| by a value that is less than |length|, unless it already is a constant
- * that is. */
+/* Replaces operand |word| by a value that is less than |length|, unless it is already a constant
+ * below it. */
 static void clamp(struct clamps *c, uint32_t word, uint64_t length) {
     struct bhi_ir *ir = &c->g->ir;
     uint32_t index = c->at->words[word];

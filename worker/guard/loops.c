@@ -221,7 +221,8 @@ static void guard_function(struct bhi_guard *g, struct bhi_ir_function *f) {
     g->out->loops += f->loop_count;
 }
 
-/* Returns the next call in |f| after |from| (NULL: the first) of a function that is not |done|. */
+/* Returns the next call in |f| after |from| (NULL: the first) of a function that is not guarded
+ * yet. */
 static struct bhi_ins *next_call(const struct bhi_guard *g, const struct bhi_ir_function *f,
                                  struct bhi_ins *from) {
     struct bhi_basic_block *block = from ? from->block : f->first;

@@ -104,10 +104,11 @@ void bhi_guard_add_to_compute(struct bhi_guard *g, uint32_t variable) {
     }
 }
 
-/* A load must see what the host writes while the kernel runs. It is volatile and not atomic,
- * because Mesa 25 merges a relaxed atomic load with that of the entry check. And it is coherent,
- * because on NVIDIA a load that is only volatile is still answered from the cache of its
- * multiprocessor. */
+/* Returns true if the module uses the Vulkan memory model. A load of the abort word must see what
+ * the host writes while the kernel runs; in this model operands of the load say so, in others
+ * decorations of the member. The load is volatile and not atomic, because Mesa 25 merges a relaxed
+ * atomic load with that of the entry check. It is also coherent, because on NVIDIA a load that is
+ * only volatile is answered from the cache of its multiprocessor. */
 static bool vulkan_memory_model(const struct bhi_ir *ir) {
     return ir->sections[BHI_IR_MEMORY_MODEL].first->words[2] == SpvMemoryModelVulkan;
 }

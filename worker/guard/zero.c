@@ -225,8 +225,8 @@ static bool is_block(const struct bhi_ir *ir, uint32_t type) {
     return false;
 }
 
-/* Unused memory costs nothing, unless it has an initialiser. The functions say what is used; the
- * entry point's list may name more. */
+/* Returns true if a function uses |variable|; the entry point's list may name more. An initialiser
+ * would make unused memory cost something. */
 static bool is_used(const struct bhi_guard *g, uint32_t variable) {
     return variable >= g->module.bound || bhi_module_uses(&g->module, variable) != 0;
 }

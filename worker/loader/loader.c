@@ -230,8 +230,8 @@ static struct file *find_file(struct bhi_loader *loader, uint64_t id, struct bhi
             continue;
         }
         if (file->fd < 0) {
-            /* EAGAIN: the file was there when the host was told. EMSGSIZE: this process has no room
-             * for a descriptor. */
+            /* EAGAIN: the file has gone from the socket, where the host saw it. EMSGSIZE: this
+             * process has no descriptor free for it. */
             const int err = file->fd == -EMSGSIZE ? EMFILE : -file->fd;
             fail(error, err, "the host did not hand over the open file: %s",
                  err == EAGAIN ? "its socket is empty" : strerror(err));

@@ -149,8 +149,9 @@ static struct child *find_child(pid_t pid) {
     return NULL;
 }
 
-/* Kills the memory holders of dead workers: stopped processes that are not our children. This is
- * the last step after a death, because the kernel then frees the worker's memory. */
+/* Kills the memory holders of dead workers: stopped children that the zygote has inherited, and so
+ * are not in its list. This is the last step after a death, because the kernel then frees the
+ * worker's memory. */
 static void end_holders(void) {
     for (;;) {
         siginfo_t info = {0};
@@ -163,9 +164,9 @@ static void end_holders(void) {
     }
 }
 
-/* Reaps all processes that have ended, also children of our children. The host is told of a death
- * first: reaping drops the kernel's entries of /proc/PID. That took 10 ms if the worker's last
- * thread did the same and had no processor. */
+/* Reaps all processes that have ended, also inherited ones. The host gets the report of a death
+ * before the process is reaped: reaping removes the kernel's entries of /proc/PID, which took 10 ms
+ * if the worker's last thread did the same and had no processor. */
 static void reap(void) {
     struct signalfd_siginfo drained;
     while (read(zygote.signals, &drained, sizeof drained) == (ssize_t)sizeof drained) {
@@ -422,7 +423,8 @@ static void trace(const struct bhi_msg_trace *request, int fd) {
     }
 }
 
-/* Handles one request. A bad request is the host's error; then there is nobody left to serve. */
+/* Handles one request. After a bad request the zygote exits: it has no host any more that it could
+ * serve. */
 static void serve(void) {
     static struct bhi_message message;
     int fds[BHI_FDPASS_MAX];

@@ -89,15 +89,15 @@ static const struct bhi_driver_path nvidia_paths[] = {
         REQUEST(0x34), /* DUP_OBJECT */                                                            \
         REQUEST(0x4a), /* VID_HEAP_CONTROL */                                                      \
         REQUEST(0x4e), /* MAP_MEMORY */                                                            \
-        REQUEST(0x4f), /* UNMAP_MEMORY: the other's opposite, which no trace has shown yet */      \
-        REQUEST(0x52), /* GET_EVENT_DATA: what has become of a device that is lost */              \
+        REQUEST(0x4f), /* UNMAP_MEMORY: undoes MAP_MEMORY; no trace has shown it yet */            \
+        REQUEST(0x52), /* GET_EVENT_DATA: asked when the device is lost */                         \
         REQUEST(0x54), /* ALLOC_CONTEXT_DMA2 */                                                    \
         REQUEST(0x57), /* MAP_MEMORY_DMA */                                                        \
         REQUEST(0x58), /* UNMAP_MEMORY_DMA */                                                      \
         REQUEST(0x5e), /* UPDATE_DEVICE_MAPPING_INFO */                                            \
         REQUEST(0xc9), /* REGISTER_FD */                                                           \
         REQUEST(0xce), /* ALLOC_OS_EVENT */                                                        \
-        REQUEST(0xcf)  /* FREE_OS_EVENT: as UNMAP_MEMORY */
+        REQUEST(0xcf)  /* FREE_OS_EVENT: no trace has shown it yet */
 
 static const struct bhi_seccomp_rule nvidia_start[] = {
     NVIDIA_REQUESTS,
@@ -183,8 +183,8 @@ static const struct bhi_seccomp_rule lavapipe_steady[] = {
 
 /* Mesa's drivers for AMD's and Intel's GPUs, written from the documents of libdrm and the kernel.
  * They use render nodes, which need no master and do not show other processes' buffers, and libdrm
- * reads about these in sysfs (drmGetDevices2). Whoever has such a GPU begins with bulkhead doctor
- * --trace-driver. */
+ * reads about these in sysfs (drmGetDevices2). On a machine with such a GPU, begin with bulkhead
+ * doctor --trace-driver. */
 static const char *const radv_libraries[] = {"libvulkan_radeon.so*", NULL};
 static const char *const anv_libraries[] = {"libvulkan_intel.so*", NULL};
 static const char *const render_devices[] = {"/dev/dri/renderD[0-9]*", NULL};

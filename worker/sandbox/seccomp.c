@@ -38,8 +38,8 @@ static int add_signals(scmp_filter_ctx context) {
     return add_all(context, rules);
 }
 
-/* Under filter B only descriptors that are open now (the driver's) can be read and written, and of
- * these no memfds. Descriptors that come later are memfds, which are only mapped. */
+/* Under filter B only descriptors that are open now can be read and written: the doorbell, ZeroMQ's
+ * and the driver's, but no memfds. Descriptors that come later are only mapped or imported. */
 static int add_descriptors(scmp_filter_ctx context) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {

@@ -16,7 +16,7 @@
 #define MERGE_NS         UINT64_C(2000000)
 #define HARVEST_PAUSE_NS UINT64_C(200000)
 #define SPIN_NS          50000u /* the highest budget, and the first one */
-#define LINES            100u   /* lines for the host's log at once; then one every */
+#define LINES            100u   /* lines for the host's log at once; then one every LINE_NS */
 #define LINE_NS          UINT64_C(100000000)
 
 static void ring(struct bhi_session *s) {
@@ -300,7 +300,8 @@ static bool is_alone(const struct bhi_session *s) {
     return s->config.watchdog && atomic_load(&s->config.watchdog->host_gone);
 }
 
-/* What a compromised worker may report of a kernel that has not run. */
+/* With an injected fault: does what a compromised worker may do before it reports of a kernel that
+ * has not run. */
 static void pretend(struct bhi_session *s, uint64_t seq) {
     const bool dies = BHI_FAULT_FAILS("lie_compile"), hangs = BHI_FAULT_FAILS("lie_pretend");
     if (dies || hangs) {
@@ -436,7 +437,8 @@ static int turn(struct bhi_session *s) {
         }
         return err;
     }
-    /* A message that a record needs may be handled before the counter shows it. */
+    /* A message that a record needs may have been handled before the counter shows it. So the
+     * difference may be negative. */
     const uint32_t sent = atomic_load_explicit(&lane->control_sent, memory_order_acquire);
     if ((int32_t)(sent - s->control_handled) > 0) {
         return bhi_session_control(s);

@@ -294,8 +294,8 @@ static bool open_physical(struct bhi_vk_device *d, const struct bhi_backend_conf
                       basic.deviceName);
         return false;
     }
-    /* Not on a GPU: it starts and ends workgroups fast enough, and would only have one more path to
-     * trust. */
+    /* Large grids are not dispatched in parts on a GPU: it starts and ends workgroups fast enough,
+     * and conditional rendering would be one more part of the driver to trust. */
     d->enabled.has_conditional &= basic.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
     bhi_vk_features_narrow(&d->enabled);
 

@@ -219,7 +219,7 @@ static bool record_dispatch(struct bhi_recorder *r, const struct bhi_cmd_dispatc
         r->bound_abort = NULL;
     }
     if (!group) {
-        r->bound_group = NULL; /* binding the guard's set has replaced the group's first one */
+        r->bound_group = NULL; /* the guard's set takes the place of the group's first set */
     } else if (group != r->bound_group) {
         bhi_vk_bind_group(r->backend, r->commands, kernel, group);
         r->bound_group = group;

@@ -8,8 +8,8 @@
 #include "worker/vulkan/groups.h"
 
 struct bhi_vk_recording {
-    struct bhi_chain chain; /* if valid: in the map, under the hash of */
-    /* the key, which is the flags and commands of a record. */
+    struct bhi_chain chain; /* by |hash|, in the map; if valid */
+    /* The key: the flags and commands of a record. */
     uint64_t hash;
     uint8_t *bytes;
     size_t size, capacity;
