@@ -1,6 +1,8 @@
-/* Which fault can have ended an operation whose verdict says that poison began with it. The verdict
- * names a worker, and a fault the workers that it hit. Pids are reused after a while, so the times
- * must fit, too, and the status must be one that such a fault causes (E14). */
+/* Finds the fault that can have ended an operation whose verdict says that poison began with it. A
+ * verdict names a worker, and a fault names the workers that it hit. Pids are reused after a while,
+ * so the times must fit, too, and the status must be one that such a fault causes (E14).
+ *
+ * In the comments below, "it" is the operation whose END is |end|. */
 #include "chaos/check/rules.h"
 
 #include <signal.h>
@@ -38,13 +40,13 @@ static uint64_t overlap(uint64_t a, uint64_t b, uint64_t from, uint64_t to) {
     return begin < end ? end - begin : 0;
 }
 
-/* If it never began, its time on a worker is unknown; it cannot be longer than since its
- * submission. */
+/* Returns when it began on a worker. If no start was recorded, the submission is the earliest
+ * time. */
 static uint64_t began_ns(const struct bhi_record *end) {
     return end->end.started_ns ? end->end.started_ns : end->end.submitted_ns;
 }
 
-/* Returns how long, between two times, its worker was stopped. */
+/* Returns how long its worker was stopped between the two times. */
 static uint64_t stopped_for(const struct bhi_check *check, const struct bhi_record *end,
                             uint64_t from_ns, uint64_t to_ns) {
     size_t count;
@@ -63,12 +65,13 @@ static uint64_t stopped_for(const struct bhi_check *check, const struct bhi_reco
     return total_ns;
 }
 
-/* The same for its time on the worker. */
+/* Returns how long its worker was stopped while it was on the worker. */
 static uint64_t stopped_while_on(const struct bhi_check *check, const struct bhi_record *end) {
     return stopped_for(check, end, began_ns(end), end->end.ended_ns);
 }
 
-/* Could its worker no longer report its end? */
+/* Returns true if a fault had cut its worker off from the host, so that its end could not be
+ * reported. */
 static bool was_cut_off(const struct bhi_check *check, const struct bhi_record *end) {
     size_t count;
     const struct bhi_ledger_hit *hit = bhi_ledger_hits(&check->ledger, end->end.worker_pid, &count);
@@ -82,7 +85,8 @@ static bool was_cut_off(const struct bhi_check *check, const struct bhi_record *
     return false;
 }
 
-/* Did a fault hit the worker of a hang while it ran, so that nothing could stop the kernel? */
+/* Returns true if a fault hit the worker of |bait|, a hang, while the hang ran: then nothing could
+ * stop the kernel. */
 static bool was_orphaned(const struct bhi_check *check, const struct bhi_record *bait) {
     size_t count;
     const struct bhi_ledger_hit *hit =
@@ -96,8 +100,8 @@ static bool was_orphaned(const struct bhi_check *check, const struct bhi_record 
     return false;
 }
 
-/* Returns how long at most, during its time on the worker, a hang held the device (E16: one shared
- * GPU may slow healthy streams). Nothing stops one without the guard. */
+/* Returns for how long, while it was on the worker, a hang can have held the device (E16: one
+ * shared GPU may slow healthy streams). Nothing stops a hang without the guard. */
 static uint64_t held_for(const struct bhi_check *check, const struct bhi_record *end) {
     uint64_t held_ns = 0;
     for (size_t i = 0; i < check->ledger.fault_count && check->history->header.accelerator; i++) {
@@ -119,7 +123,7 @@ static uint64_t held_for(const struct bhi_check *check, const struct bhi_record 
     return held_ns;
 }
 
-/* Did its worker want a processor for a quarter of its time or more, and get none? */
+/* Returns true if its worker waited for a processor for a quarter of |limit_ns| or more. */
 static bool was_starved(const struct bhi_check *check, const struct bhi_record *end,
                         uint64_t from_ns, uint64_t limit_ns) {
     const uint64_t starved_ns =
@@ -127,8 +131,8 @@ static bool was_starved(const struct bhi_check *check, const struct bhi_record *
     return starved_ns && starved_ns >= limit_ns / 4;
 }
 
-/* If its worker was stopped for a quarter of the deadline or more, that is the cause. If it was
- * stopped for less, or the machine stood still, nothing can be said. */
+/* Judges a DEADLINE. If the worker was stopped for a quarter of the deadline or more, the fault is
+ * the cause. If it was stopped for less, or the machine stood still, nothing can be said. */
 static enum bhi_blame blame_of_deadline(const struct bhi_check *check,
                                         const struct bhi_ledger_op *op, uint64_t deadline_ns) {
     const struct bhi_record *end = op->end;
@@ -140,8 +144,8 @@ static enum bhi_blame blame_of_deadline(const struct bhi_check *check,
     if (stopped_ns >= deadline_ns / 4) {
         return BHI_BLAME_FAULT;
     }
-    /* The deadline counts from its start. If no start was recorded, only a worker that stood still
-     * can have hidden it. */
+    /* The deadline counts from the start. If no start was recorded, only a worker that stood still
+     * can have failed to record it. */
     const bool starved = was_starved(check, end, from_ns, deadline_ns);
     if (!end->end.started_ns) {
         return stopped_ns || starved ? BHI_BLAME_MACHINE : BHI_BLAME_NONE;
@@ -155,8 +159,9 @@ static enum bhi_blame blame_of_deadline(const struct bhi_check *check,
                : BHI_BLAME_NONE;
 }
 
-/* Its worker was killed for another operation, which had ended before the signal came: the worker
- * was stopped for a quarter or more of that operation's deadline. All deadlines are equal. */
+/* Judges a WORKER_LOST: its worker was killed for another operation, which had ended before the
+ * signal came. So the worker was stopped for a quarter or more of that operation's deadline. All
+ * deadlines are equal. */
 static enum bhi_blame blame_of_loss(const struct bhi_check *check, const struct bhi_ledger_op *op) {
     const uint64_t stopped_ns = stopped_while_on(check, op->end);
     const uint64_t deadline_ns = op->submit->submit.deadline_ns;
@@ -168,7 +173,7 @@ static enum bhi_blame blame_of_loss(const struct bhi_check *check, const struct 
                : BHI_BLAME_NONE;
 }
 
-/* The compiler was killed. If no fault has hit it, its deadline did this. */
+/* Judges a COMPILE_FAILED by SIGKILL. If no fault has hit the compiler, its deadline killed it. */
 static enum bhi_blame blame_of_compile(const struct bhi_check *check,
                                        const struct bhi_record *end) {
     const uint64_t said_ns = check->history->header.compile_ns;
@@ -183,7 +188,7 @@ static enum bhi_blame blame_of_compile(const struct bhi_check *check,
 /* -- workers that were hit ----------------------------------------------------------------------
  */
 
-/* Can a worker that was hit by |kind| end like this? */
+/* Returns true if an operation can end like this after |kind| has hit its worker. */
 static bool fits(enum bhi_fault_kind kind, const struct bhi_record *end) {
     bh_status status = end->end.status;
     int signal = end->end.signal;
@@ -226,7 +231,8 @@ static bool worker_was_hit(const struct bhi_check *check, const struct bhi_recor
     return false;
 }
 
-/* When a fault hits a zygote, its list of workers may lack those that start just then. */
+/* Returns true if a fault hit a zygote at that time. The fault's list of workers may lack those
+ * that were just starting. */
 static bool zygote_was_hit(const struct bhi_check *check, uint64_t ended_ns) {
     for (size_t i = 0; i < check->ledger.fault_count; i++) {
         const struct bhi_ledger_fault *fault = &check->ledger.faults[i];
@@ -240,7 +246,7 @@ static bool zygote_was_hit(const struct bhi_check *check, uint64_t ended_ns) {
 /* -- baits --------------------------------------------------------------------------------------
  */
 
-/* Was |bait| on the worker of |op|, or could it have been there while |op| ran? */
+/* Returns true if |bait| was on the worker of |op|, or could have been there while |op| ran. */
 static bool shared_worker(const struct bhi_ledger_op *bait, const struct bhi_ledger_op *op) {
     const struct bhi_record *end = op->end;
     if (bait->submit->stream != op->submit->stream ||
@@ -251,9 +257,10 @@ static bool shared_worker(const struct bhi_ledger_op *bait, const struct bhi_led
            bait->end->end.worker_pid == end->end.worker_pid;
 }
 
-/* All operations of a worker share its memory limit, so a bait can make another one's allocation
- * fail. And a worker that is killed for a bait may die after the bait has ended, with the
- * operations behind it. The end of a bait itself is judged below. */
+/* Returns true if a bait on the same worker explains the end of |op|. All operations of a worker
+ * share its memory limit, so a bait can make another one's allocation fail. And a worker that is
+ * killed for a bait may die after the bait has ended, and take the operations behind it with it.
+ * The end of a bait itself is judged below. */
 static bool bait_explains(const struct bhi_check *check, const struct bhi_ledger_op *op) {
     bh_status status = op->end->end.status;
     bool memory = status == BH_OUT_OF_HOST_MEMORY || status == BH_OUT_OF_DEVICE_MEMORY ||
@@ -277,7 +284,7 @@ static bool bait_explains(const struct bhi_check *check, const struct bhi_ledger
     return false;
 }
 
-/* Did its own deadline pass on a worker, counted from its start? */
+/* Returns true if the deadline of |bait| had passed, counted from its start on a worker. */
 static bool overran(const struct bhi_ledger_op *bait) {
     const struct bhi_record *end = bait->end;
     const uint64_t deadline_ns = bait->submit->submit.deadline_ns, ended_ns = end->end.ended_ns;
@@ -288,8 +295,8 @@ static bool overran(const struct bhi_ledger_op *bait) {
     return bhi_later(ended_ns - end->end.started_ns, BHI_CLOCK_SLACK_NS) >= deadline_ns;
 }
 
-/* The worker's memory limit ends the worker in one of several ways, which depends on the driver,
- * unless the driver continues without the memory. */
+/* Returns true if the worker's memory limit can have caused this end. How a worker ends at the
+ * limit depends on the driver; some drivers continue without the memory. */
 static bool ran_out(const struct bhi_record *end) {
     switch (end->end.status) {
     case BH_OUT_OF_HOST_MEMORY:
@@ -307,7 +314,8 @@ static bool ran_out(const struct bhi_record *end) {
     }
 }
 
-/* An accelerator's driver has a timeout of its own for endless work, and may fail then. */
+/* Returns true if an accelerator's driver can have ended it: such a driver has a timeout for
+ * endless work, and may then fail. */
 static bool driver_ended(const struct bhi_check *check, const struct bhi_record *end) {
     bh_status status = end->end.status;
     return check->history->header.accelerator && end->end.worker_pid && end->end.started_ns &&
@@ -315,15 +323,16 @@ static bool driver_ended(const struct bhi_check *check, const struct bhi_record 
             status == BH_WORKER_EXIT || status == BH_WORKER_LOST);
 }
 
-/* The worker was stopped and then killed for an earlier operation that had long ended. The bait
- * started when that one ended, so its own time shows no stop. */
+/* Returns true if the bait's worker had been stopped, and was killed for an earlier operation that
+ * had ended long before. The bait started when that one ended, so its own time on the worker shows
+ * no stop. */
 static bool was_behind_a_stop(const struct bhi_check *check, const struct bhi_record *end) {
     return end->end.status == BH_WORKER_LOST && end->end.worker_pid &&
            stopped_for(check, end, 0, end->end.ended_ns);
 }
 
-/* Did it end as its own fault ends an operation? Whether another fault hit it is checked as for any
- * operation. */
+/* Returns true if a bait ended as its own fault ends an operation. Whether another fault hit it is
+ * checked as for any operation. */
 static bool is_its_own_fault(const struct bhi_check *check, const struct bhi_ledger_op *op) {
     if (!op->submit->submit.bait) {
         return false;
@@ -344,8 +353,9 @@ static bool is_its_own_fault(const struct bhi_check *check, const struct bhi_led
 /* -- the machine --------------------------------------------------------------------------------
  */
 
-/* Had kernels without the guard kept the device from everybody until their tenant's budget was
- * spent? All streams of a run are of one tenant. A CPU's kernels end with their process. */
+/* Returns true if kernels without the guard had kept the device from all others so often that their
+ * tenant's budget was spent. All streams of a run are of one tenant. On a CPU, kernels end with
+ * their process. */
 static bool tenant_was_charged(const struct bhi_check *check, uint64_t ended_ns) {
     uint64_t count = 0, last_ns = 0;
     for (size_t i = 0; i < check->ledger.fault_count && check->history->header.accelerator; i++) {
@@ -362,9 +372,9 @@ static bool tenant_was_charged(const struct bhi_check *check, uint64_t ended_ns)
     return count >= BHI_CHARGES && ended_ns <= bhi_later(last_ns, BHI_CHARGED_NS);
 }
 
-/* Could the stream get no worker? Either there was no zygote to start one, or no descriptors were
- * left, or its tenant was charged too often. Other deaths of workers are no reason: a run's restart
- * budget is never spent. */
+/* Returns true if the stream of |op| could get no worker: there was no zygote to start one, no
+ * descriptors were left, or its tenant had been charged too often. Other deaths of workers are no
+ * reason, because a run's restart budget is never spent. */
 static bool no_worker_was_to_be_had(const struct bhi_check *check, const struct bhi_ledger_op *op) {
     for (size_t i = 0; i < check->ledger.fault_count; i++) {
         const struct bhi_ledger_fault *fault = &check->ledger.faults[i];

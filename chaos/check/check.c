@@ -34,7 +34,7 @@ static void count(struct bhi_check *check) {
     }
 }
 
-/* Finds reasons why nothing can be said of the run. */
+/* Reports the reasons why nothing can be said of the run. */
 static void check_substance(struct bhi_check *check) {
     const struct bhi_history *history = check->history;
     if (history->overflow) {
@@ -52,7 +52,7 @@ static void check_substance(struct bhi_check *check) {
     }
 }
 
-/* A run with few operations finds nothing, whatever the library does. */
+/* Reports a run with too few operations to find an error. */
 static void check_power(struct bhi_check *check) {
     const uint64_t compared = check->result->compared;
     const double asked = check->history->header.find_rate, found = bhi_power_rate(compared);

@@ -4,8 +4,8 @@
 
 typedef unsigned long long ull;
 
-/* All times are of one clock. The run noted when it was about to submit, and when it had seen the
- * end. */
+/* Returns what is impossible about the times of an operation, or NULL. All times are of one clock.
+ * The run noted when it was about to submit, and when it had seen the end. */
 const char *bhi_impossible_times(const struct bhi_ledger_op *op) {
     const struct bhi_record *end = op->end;
     const uint64_t submitted_ns = end->end.submitted_ns, started_ns = end->end.started_ns;
@@ -22,9 +22,9 @@ const char *bhi_impossible_times(const struct bhi_ledger_op *op) {
     return NULL;
 }
 
-/* Was its end seen long after it came? The collector may have waited for an earlier operation
- * first, for at most the run's patience. For a longer delay only the wake-up of the waiting thread
- * can be blamed. */
+/* Returns true if the end was seen long after it came. The collector may have waited for an earlier
+ * operation first, but at most for the run's patience. A longer delay can only come from a late
+ * wake-up of the waiting thread. */
 static bool was_told_late(const struct bhi_record *end, uint64_t patience_ns) {
     const uint64_t most_ns = bhi_later(patience_ns, patience_ns);
     return patience_ns && end->at_ns > bhi_later(end->end.ended_ns, most_ns);

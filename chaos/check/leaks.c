@@ -10,7 +10,7 @@
 
 typedef unsigned long long ull;
 
-/* A worker more or less, for example a spare that is starting, has this many. */
+/* Allowed growth: one worker more, for example a spare that is starting. */
 enum { DESCRIPTORS_MORE = 16, PROCESSES_MORE = 2, FILES_MORE = 8 };
 
 /* A sanitizer keeps freed memory for a while. */
@@ -20,7 +20,7 @@ enum { DESCRIPTORS_MORE = 16, PROCESSES_MORE = 2, FILES_MORE = 8 };
 #define MEMORY_MORE (16ull << 20)
 #endif
 
-enum { SLOPE_SAMPLES = 256 }; /* the most that are used: every nth is taken of more */
+enum { SLOPE_SAMPLES = 256 }; /* the most that are used; of more, every nth */
 
 struct samples {
     const struct bhi_record **idle;

@@ -116,7 +116,7 @@ bool bhi_ledger_hit_stream(const struct bhi_ledger *ledger, const struct bhi_led
     if (record->fault.kind == BHI_FAULT_ZYGOTE || record->fault.kind == BHI_FAULT_FULL) {
         return true;
     }
-    if (!record->fault.outside) { /* it was aimed at a stream */
+    if (!record->fault.outside) { /* the host aimed it at a stream */
         return record->stream == stream;
     }
     for (uint32_t i = 0; i < record->fault.pid_count; i++) {
@@ -183,7 +183,7 @@ uint64_t bhi_ledger_held_up(const struct bhi_ledger *ledger, uint32_t stream, ui
     uint64_t starved_ns = 0;
     for (size_t i = 0; i < ledger->starved_count;) {
         const uint64_t at_ns = ledger->starved[i]->at_ns;
-        uint64_t most_ns = 0; /* the longest of those that were seen at the same time */
+        uint64_t most_ns = 0; /* the longest of the waits that were seen at the same time */
         for (; i < ledger->starved_count && ledger->starved[i]->at_ns == at_ns; i++) {
             const uint64_t ns = part_between(ledger->starved[i], from_ns, to_ns);
             if (ns > most_ns && !is_anothers(ledger, ledger->starved[i]->stall.pid, stream)) {
@@ -251,7 +251,7 @@ static int by_fault_number(const void *a, const void *b) {
     return x->record < y->record ? -1 : x->record > y->record;
 }
 
-/* At this time all faults are still in the order of their numbers. */
+/* Ends a fault. All faults are still in the order of their numbers. */
 static void heal(const struct builder *builder, const struct bhi_record *record) {
     struct bhi_ledger *ledger = builder->ledger;
     size_t low = 0, high = ledger->fault_count;
@@ -306,7 +306,8 @@ static void collect_faults(const struct builder *builder) {
     qsort(ledger->faults, ledger->fault_count, sizeof *ledger->faults, by_time);
 }
 
-/* Does |kind| hit at least one worker unless it misses? A zygote may have no worker left. */
+/* Returns true if a fault of |kind| that has not missed names at least one worker. A zygote may
+ * have had no worker. */
 static bool hits_a_worker(enum bhi_fault_kind kind) {
     return kind == BHI_FAULT_KILL || kind == BHI_FAULT_SEGV || kind == BHI_FAULT_STOP ||
            kind == BHI_FAULT_GARBAGE || kind == BHI_FAULT_CLOSE || kind == BHI_FAULT_SLOW ||

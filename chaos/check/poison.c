@@ -16,7 +16,7 @@ static void blame(struct bhi_check *check, const struct bhi_ledger_op *op, const
 /* -- poison from elsewhere ----------------------------------------------------------------------
  */
 
-/* Has |op| the verdict of |need|, one step further from the origin? */
+/* Returns true if |op| has the verdict of |need|, one hop further from the origin. */
 static bool comes_from(const struct bhi_ledger_op *op, const struct bhi_ledger_op *need) {
     if (!bhi_ledger_poisoned(need)) {
         return false;
@@ -39,8 +39,8 @@ static bool has_copies(const struct bhi_check *check, uint32_t stream) {
     return false;
 }
 
-/* By induction the same was checked for each step before, down to the operation where the poison
- * began. */
+/* Checks a verdict whose poison came from a dependency. The same check of that dependency leads on,
+ * down to the operation where the poison began. */
 static void check_inherited(struct bhi_check *check, const struct bhi_ledger_op *op) {
     const struct bhi_record *end = op->end;
     bool found = comes_from(op, op->wait);
@@ -58,8 +58,8 @@ static void check_inherited(struct bhi_check *check, const struct bhi_ledger_op 
     }
 }
 
-/* Was it on no worker yet, because something that it needs on another stream had not ended
- * (E15)? */
+/* Returns true if |op| was on no worker yet, because an operation of another stream that it needs
+ * had not ended (E15). */
 static bool was_held(const struct bhi_ledger_op *op) {
     const struct bhi_ledger_op *needs[BHI_CHAOS_INPUTS + 1];
     memcpy(needs, op->inputs, sizeof op->inputs);
@@ -73,8 +73,8 @@ static bool was_held(const struct bhi_ledger_op *op) {
     return false;
 }
 
-/* Was it the operation that ran when its worker died? If poison from elsewhere had reached it while
- * it ran, its verdict tells of that poison, and of its own run only that it had begun and not
+/* Returns true if |op| ran when its worker died. If poison from elsewhere had reached |op| while it
+ * ran, its verdict describes that poison, and says of its own run only that it had begun and not
  * finished. */
 static bool ended_its_worker(const struct bhi_ledger_op *op) {
     if (!bhi_ledger_poisoned(op)) {
@@ -103,7 +103,7 @@ static void judge_blame(struct bhi_check *check, const struct bhi_ledger_op *op,
     }
 }
 
-/* It was lost with a worker that another operation on that worker had ended. */
+/* Checks an operation that was lost with a worker, whose death another operation had caused. */
 static void check_neighbour(struct bhi_check *check, const struct bhi_ledger_op *op) {
     const struct bhi_record *end = op->end;
     const struct bhi_ledger_op *culprit = bhi_ledger_find_event(&check->ledger, end->end.origin);

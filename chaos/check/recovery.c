@@ -104,8 +104,8 @@ static bool collect_blows(const struct bhi_check *check, struct lane *lane, uint
 /* -- judging ------------------------------------------------------------------------------------
  */
 
-/* A result that a dying worker still finishes is no recovery. (A stopped worker may be woken when
- * another fault ends.) */
+/* Returns true if a worker that the fault had hit still finished |ready|: that is no recovery. (A
+ * stopped worker may be woken when another fault ends.) */
 static bool by_the_dead(const struct bhi_record *ready, const struct bhi_record *fault) {
     enum bhi_fault_kind kind = fault->fault.kind;
     if (kind != BHI_FAULT_KILL && kind != BHI_FAULT_SEGV && kind != BHI_FAULT_GARBAGE &&

@@ -153,7 +153,8 @@ static bool await_streams(struct bhi_chaos_run *run, struct bhi_complaint *compl
 
 static const uint32_t device_type_cpu = 4; /* VkPhysicalDeviceType */
 
-/* Is |device| the one that |wanted| names, with which a stream was made already? */
+/* Returns true if |device| is the one that |wanted| names. A stream with that selector was made
+ * before. */
 static bool is_device(const char *wanted, const bh_device_info *device, size_t index) {
     char number[24];
     snprintf(number, sizeof number, "%zu", index);
@@ -301,7 +302,8 @@ static void submit_next(struct bhi_chaos_run *run, struct pacer *pacer) {
     pthread_mutex_unlock(&run->submitting);
 }
 
-/* Has each stream had a READY result since the newest fault, and at least one at all? */
+/* Returns true if each stream has had a READY result since the newest fault, and at least one at
+ * all. */
 static bool recovered(struct bhi_chaos_run *run) {
     pthread_mutex_lock(&run->lock);
     const bool all = bhi_recovered_all(&run->recovered, run->stream_count);
@@ -309,7 +311,7 @@ static bool recovered(struct bhi_chaos_run *run) {
     return all;
 }
 
-/* After an operation was lost, the run has its finding and need not go on. */
+/* Returns true if an operation was lost: then the run has its finding, and need not go on. */
 static bool has_lost(struct bhi_chaos_run *run) {
     pthread_mutex_lock(&run->lock);
     const bool lost = run->lost > 0;
@@ -347,8 +349,8 @@ static uint64_t ready_of(struct bhi_chaos_run *run) {
     return ready;
 }
 
-/* Submits as many operations as are needed to find the wanted rate of errors; without faults, if
- * all those that were asked for have been injected. */
+/* Submits as many operations as are needed to find the wanted rate of errors. If the asked number
+ * of faults was injected, there are none meanwhile. */
 static void fill_up(struct bhi_chaos_run *run, struct pacer *pacer) {
     const uint64_t needed = bhi_power_needed(run->options->find_rate);
     const uint64_t end_ns = bhi_run_now(run) + fill_up_ns * run->slowness;
@@ -403,8 +405,9 @@ static void submit_again(struct bhi_chaos_run *run, struct pacer *pacer,
     pthread_mutex_unlock(&run->submitting);
 }
 
-/* Submits the same operations in the same order, with the injector's faults between them, and rests
- * where that run rested: no operation reads an output from before a rest. */
+/* Submits the operations of the replayed history in the same order, with the injector's faults
+ * between them, and rests where that run rested: no operation reads an output from before a
+ * rest. */
 static void play_again(struct bhi_chaos_run *run, struct pacer *pacer) {
     const struct bhi_history *history = run->options->replay;
     for (size_t i = 0; i < history->count && !interrupted(); i++) {

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* No worker has as many; its own limit is lower. */
+/* The control channel has a lower number: it is connected before the driver opens anything. */
 enum { MOST_DESCRIPTORS = 256, GARBAGE_BYTES = 96 };
 
 __attribute__((format(printf, 2, 3))) static void miss(struct bhi_injected *injected,

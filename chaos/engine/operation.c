@@ -87,7 +87,7 @@ void bhi_operation_await(struct bhi_operation *operation, uint64_t patience_ns, 
     operation->waited = status;
 }
 
-/* Asks the three questions again: does an answer differ? */
+/* Looks again at state, wait and verdict. Returns true if an answer differs. */
 static bool looks_different(const struct bhi_operation *operation) {
     const bh_verdict *a = &operation->first_look;
     bh_verdict again;

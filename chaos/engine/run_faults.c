@@ -22,7 +22,7 @@ static const uint64_t work_limit_ns = 3000 * MS;
 
 enum {
     LEAST_WORK = 64,  /* results; every fourth fault does not wait, to hit starting workers */
-    MOST_MISSES = 16, /* how many faults may miss besides those asked for */
+    MOST_MISSES = 16, /* so many more misses than faults asked for end the run */
     /* The most baits that wait on a stream. Each may end the worker, or wait behind a stopped one,
      * and the last must still end within the run's patience. */
     MOST_BAITS = 4
@@ -32,7 +32,8 @@ static bool takes_worker(enum bhi_fault_kind kind) {
     return !bhi_fault_is_bait(kind) && kind != BHI_FAULT_FULL;
 }
 
-/* Does the worker die at once? With its socket closed, it may live until its next deadline. */
+/* Returns true if the fault kills its workers at once. A worker whose socket was closed may live
+ * until its next deadline. */
 static bool is_lethal(enum bhi_fault_kind kind) {
     return bhi_fault_ends_workers(kind) && kind != BHI_FAULT_CLOSE;
 }
@@ -122,7 +123,7 @@ static int32_t worker_of(struct bhi_chaos_run *run, uint32_t stream) {
     return pid != run->hit[stream] ? pid : 0;
 }
 
-/* May another bait wait on |stream|? */
+/* Returns true if another bait may wait on |stream|. */
 static int32_t room_on(struct bhi_chaos_run *run, uint32_t stream) {
     pthread_mutex_lock(&run->lock);
     const bool room = run->streams[stream].baits < MOST_BAITS;
@@ -130,7 +131,7 @@ static int32_t room_on(struct bhi_chaos_run *run, uint32_t stream) {
     return room;
 }
 
-/* Has |stream| done some work since the last fault? */
+/* Returns true if |stream| has done some work since the last fault. */
 static int32_t has_worked(struct bhi_chaos_run *run, uint32_t stream) {
     pthread_mutex_lock(&run->lock);
     const bool worked = run->streams[stream].ready >= LEAST_WORK || run->rest_requested;
@@ -162,7 +163,8 @@ static int32_t await(struct bhi_chaos_run *run, uint32_t stream,
     }
 }
 
-/* Has the worker of |stream| been given that to do with device memory? */
+/* Returns true if the worker of |stream| has been given the kind of work with device memory that
+ * run->stage names. */
 static int32_t has_reached(struct bhi_chaos_run *run, uint32_t stream) {
     pthread_mutex_lock(&run->lock);
     const bool reached =
@@ -368,7 +370,8 @@ struct due {
 static uint64_t salt_of(const struct bhi_history *history, struct bhi_schedule *schedule,
                         uint64_t number) {
     uint64_t salt = number;
-    /* In a run each fault has a record, also one that misses, and the records are in order. */
+    /* A run writes a record for each fault, also for one that misses. So a number above the count
+     * of records is false, and the schedule is not followed to it. */
     while (number <= history->count && schedule->number < number) {
         salt = bhi_schedule_next(schedule).salt;
     }

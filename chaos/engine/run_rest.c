@@ -50,9 +50,9 @@ static bool same(const struct bhi_record *a, const struct bhi_record *b) {
            a->sample.processes == b->sample.processes && a->sample.files == b->sample.files;
 }
 
-/* Has the process clearly more than at the first rest, even if it is not enough for a leak? Then
- * dead workers are still being removed. What really leaks stays, and the wait for it ends with its
- * time limit. */
+/* Returns true if the process has clearly more than at the first rest, even if it is not enough for
+ * a leak. Then dead workers are still being removed. What really leaks stays, and the wait for it
+ * ends with its time limit. */
 static bool has_more(const struct bhi_chaos_run *run, const struct bhi_record *sample) {
     enum { DESCRIPTORS = 8, PROCESSES = 1, FILES = 4 };
     const struct bhi_record *first = &run->first_rest;

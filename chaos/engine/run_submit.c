@@ -80,7 +80,8 @@ static void tell_stages(struct bhi_chaos_run *run, const struct bhi_operation *o
     pthread_mutex_unlock(&run->lock);
 }
 
-/* The operation has its event: tells its collector and the workload. Takes the reference. */
+/* Gives an operation that has its event to its collector and to the workload. Takes the
+ * reference. */
 static void hand_over(struct bhi_chaos_run *run, struct bhi_operation *operation) {
     struct bhi_run_stream *stream = &run->streams[operation->stream];
     bhi_workload_add(&run->workload, operation);

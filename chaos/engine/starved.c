@@ -92,7 +92,7 @@ static uint64_t used_ns(void) {
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-/* It works for longer than the time that a thread which has slept is preferred to others. */
+/* Works for longer than the time for which the scheduler prefers a thread that has slept. */
 double bhi_starved_slowness(void) {
     static const uint64_t work_ns = 60000000;
     const uint64_t begun_ns = bhi_clock_ns(), used_before_ns = used_ns();

@@ -52,8 +52,8 @@ static bool can_be_reused(const struct bhi_operation *old, const struct bhi_plan
            !reads(plan, old);
 }
 
-/* Overwrites the output of |slot|. No later operation is planned to read it; some earlier ones may
- * not have begun yet. */
+/* Lets the plan overwrite the output of |slot|, if that is possible. No later operation is planned
+ * to read it; some earlier ones may not have begun yet. */
 static void take_over(struct bhi_operation **slot, struct bhi_plan *plan) {
     if (!can_be_reused(*slot, plan)) {
         return;
@@ -62,7 +62,7 @@ static void take_over(struct bhi_operation **slot, struct bhi_plan *plan) {
     *slot = NULL;
 }
 
-/* Returns the one that was read last, because its readers may not have begun. */
+/* Returns the output with the newest reader: its readers are the most likely not to have begun. */
 static struct bhi_operation **pick_reusable(struct bhi_workload *workload,
                                             const struct bhi_plan *plan) {
     struct bhi_operation **found = &workload->recent[0];

@@ -29,7 +29,7 @@ static bool refuse_range(const struct place *place, const struct bhi_field *fiel
                       (unsigned long long)field->most);
 }
 
-/* Reads a number from a text of digits, which stands for one that JSON's numbers may not hold. */
+/* Reads a number from a string of digits: numbers that JSON cannot hold are written so. */
 static bool digits(const char *text, uint64_t *out_number) {
     char *end = NULL;
     if (*text < '0' || *text > '9') {
