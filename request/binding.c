@@ -49,7 +49,7 @@ static char *split_path(const char *text, const char **out_rest) {
     return colon ? strndup(text, (size_t)(colon - text)) : strdup(text);
 }
 
-/* |paths|: there was memory for them. */
+/* Checks the paths. |paths| is false if there was no memory for them. */
 static bool check_paths(struct bhi_run_binding *binding, bool paths,
                         struct bhi_complaint *complaint) {
     if (!paths) {

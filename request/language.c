@@ -107,7 +107,7 @@ static const char *skip_comment(const char *at) {
     return !end ? at + strlen(at) : at[1] == '/' ? end : end + 2;
 }
 
-/* Is |word| at |at|? A directive may have blanks after its #. */
+/* Returns true if |word| is at |at|. A directive may have blanks after its #. */
 static bool is_at(const char *at, const char *word) {
     if (*at != *word) {
         return false;
@@ -119,8 +119,8 @@ static bool is_at(const char *at, const char *word) {
     return !strncmp(at, word, strlen(word));
 }
 
-/* Has |code| the word |word| outside of comments? Comments may name the language that a kernel was
- * ported from. */
+/* Returns true if |code| has |word| outside of comments. Comments may name the language that a
+ * kernel was ported from. */
 static bool says(const char *code, const char *word) {
     for (const char *at = code; *at;) {
         const char *behind = skip_comment(at);

@@ -11,7 +11,7 @@ struct file {
     ino_t inode;
 };
 
-/* For |path| "-" it looks at the descriptor |standard|; NULL is no file. */
+/* Describes the file at |path|. For "-" it is the descriptor |standard|; NULL is no file. */
 static struct file look(const char *path, int standard) {
     struct stat status;
     if (!path || (strcmp(path, "-") ? stat(path, &status) : fstat(standard, &status)) != 0 ||
@@ -25,13 +25,14 @@ static bool same(const struct file *a, const struct file *b) {
     return a->known && b->known && a->device == b->device && a->inode == b->inode;
 }
 
-/* Have the two the same name? In an expression an output y may replace the input y. */
+/* Returns true if the two have the same name: in an expression an output y may replace the input
+ * y. */
 static bool same_name(const struct bhi_run_binding *a, const struct bhi_run_binding *b) {
     const size_t length = strcspn(a->text, "=");
     return length == strcspn(b->text, "=") && !memcmp(a->text, b->text, length);
 }
 
-/* Is the output meant to replace |file|? */
+/* Returns true if the output is meant to replace |file|. */
 static bool replaces(const struct bhi_run_request *request, const struct bhi_run_binding *output,
                      const struct file *file, const struct file *inputs, bool is_expression) {
     for (uint32_t i = 0; i < request->binding_count; i++) {

@@ -69,7 +69,7 @@ static bool add_file(struct bhi_source *source, const char *path, const char *na
     return true;
 }
 
-/* Which files of a folder are read; other files are not meant. */
+/* Returns true for the names of sources. Other files of a folder are not read. */
 static bool is_source(const char *name) {
     static const char *const endings[] = {".glsl", ".comp", ".hlsl", ".hlsli", ".h", ".inc"};
     const char *ending = strrchr(name, '.');

@@ -118,7 +118,8 @@ static bool declaration_takes(const char *text, const char *end, bh_dtype dtype)
     return scalar_takes(&first, dtype);
 }
 
-/* Is a part of the type unknown? "?" says so; "[?]" is only an unknown length. */
+/* Returns true if a part of the type is unknown, which "?" means. "[?]" is only an unknown
+ * length. */
 static bool is_unknown(const char *type) {
     for (const char *at = type; (at = strchr(at, '?')); at++) {
         if (at == type || at[-1] != '[') {

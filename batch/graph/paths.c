@@ -238,8 +238,8 @@ static int by_rank(const void *a, const void *b) {
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* The first few are searched one by one, which is fast for near nodes. For more it is faster to
- * find all nodes that the writer reaches, or is reached from, once. */
+/* The first few nodes are searched one by one, which is fast for near nodes. For more it is faster
+ * to find once all nodes that the writer reaches, or is reached from. */
 enum { FEW = 8 };
 
 struct look {

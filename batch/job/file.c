@@ -10,7 +10,7 @@
 struct reader {
     FILE *file;
     char *text;    /* the line: up to BHI_JOB_TEXT bytes, and one more */
-    size_t length; /* may be larger than what is kept */
+    size_t length; /* of the line, which may be longer than |text| */
 };
 
 /* Reads the next line, without its end. Returns false if there is none, or it cannot be read. */
@@ -26,7 +26,7 @@ static bool next_line(struct reader *reader) {
     return !ferror(reader->file) && (c == '\n' || reader->length > 0);
 }
 
-/* Is the line blank or a comment, which begins with '#'? */
+/* Returns true if the line is blank or a comment, which begins with '#'. */
 static bool says_nothing(const struct reader *reader) {
     const size_t kept = reader->length <= BHI_JOB_TEXT ? reader->length : BHI_JOB_TEXT;
     for (size_t i = 0; i < kept; i++) {

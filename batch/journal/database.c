@@ -453,7 +453,8 @@ static bool make_file(const struct bhi_journal *journal, struct bhi_complaint *c
     return true;
 }
 
-/* Does closing move the log into the file and delete it? The log of a refused folder must stay. */
+/* Sets whether closing moves the log into the file and deletes the log. The log of a refused folder
+ * must stay. */
 static void move_log_on_close(struct bhi_journal *journal, bool moves) {
     sqlite3_db_config(journal->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, moves ? 0 : 1, NULL);
 }

@@ -23,8 +23,9 @@ static void begin_anew(struct bhi_job_node *node) {
     node->reopened = true;
 }
 
-/* The state of a job after a restart: what the last process was running runs again, unless it was
- * sealed. This is recorded only when the rest of the run has been accepted (bhi_journal_add). */
+/* Sets the state of a job after a restart: a job that the last process was running runs again,
+ * unless it was sealed. The state is recorded only when the rest of the run has been accepted
+ * (bhi_journal_add). */
 static void take_up(struct bhi_job_node *node, const struct bhi_queue_options *options) {
     struct bhi_job *job = &node->job;
     if (node->state == BHI_JOB_CANCELLED || node->state == BHI_JOB_RUNNING) {

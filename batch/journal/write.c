@@ -72,7 +72,7 @@ static bool prepare(struct bhi_journal *journal, enum bhi_sql_statement id, cons
 
 bool bhi_journal_prepare(struct bhi_journal *journal, struct bhi_complaint *complaint) {
     for (int i = 0; i < BHI_SQL_COUNT; i++) {
-        /* Without the column the statement only tells whether the others are there. */
+        /* Without the column the statement only shows whether the other columns exist. */
         const char *sql =
             i == BHI_SQL_ATTEMPT && !journal->has_device ? ATTEMPT("", "", "") : statements[i];
         if (!prepare(journal, (enum bhi_sql_statement)i, sql, complaint)) {
@@ -86,8 +86,8 @@ bool bhi_journal_prepare_attempt(struct bhi_journal *journal, struct bhi_complai
     return prepare(journal, BHI_SQL_ATTEMPT, statements[BHI_SQL_ATTEMPT], complaint);
 }
 
-/* Does the statement change exactly one row? The others end transactions, or change all rows in
- * some state. */
+/* Returns true if the statement must change exactly one row. The others end transactions, or change
+ * all rows in some state. */
 static bool changes_one(enum bhi_sql_statement id) {
     return id != BHI_SQL_BEGIN && id != BHI_SQL_COMMIT && id != BHI_SQL_RESUME &&
            id != BHI_SQL_RETRY;
@@ -142,7 +142,7 @@ static int write_attempt(struct bhi_journal *journal, const struct bhi_note *not
         verdict->kernel_hash, verdict->message, (int64_t)verdict->blame, verdict->device);
 }
 
-/* For what an earlier process sealed; its row exists. */
+/* Records the end of an attempt that an earlier process sealed; its row exists. */
 static int finish_attempt(struct bhi_journal *journal, const struct bhi_note *note) {
     const struct bhi_attempt *attempt = note->attempt;
     const bh_verdict *verdict = &attempt->verdict;
