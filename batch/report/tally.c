@@ -19,7 +19,8 @@ static void count_device(struct bhi_tally *tally, const char *selector) {
     tally->devices[at].attempts++;
 }
 
-/* An object of a job has its keys as they were sent, and quotes in strings are escaped. */
+/* Returns false once a job names a device. Quotes inside strings are escaped in the text, so a
+ * match is a key. */
 static bool find_device(void *user, const struct bhi_job_record *record) {
     bool *found = user;
     *found = record->text && strstr(record->text, "\"device\":");

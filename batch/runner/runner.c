@@ -137,7 +137,8 @@ static struct bhi_work *next_staged(struct bhi_runner *runner) {
     return NULL;
 }
 
-/* While the environment refuses everything, attempts would only cost jobs a record. */
+/* Returns true while nothing is to be started: while the environment refuses everything, attempts
+ * would only cost jobs a record. */
 static bool is_held(const struct bhi_runner *runner) {
     return runner->hold_until_ns && bhi_clock_ns() < runner->hold_until_ns;
 }
@@ -253,8 +254,8 @@ static void defer(struct bhi_runner *runner, struct bhi_work *work) {
     bhi_work_push(&runner->deferred, work);
 }
 
-/* Reports why it waits, if the reason is new. The messages of jobs differ, so status and errno are
- * compared. */
+/* Reports why the batch waits, if the reason is new. The messages of jobs differ, so status and
+ * errno are compared. */
 static void tell_waiting(struct bhi_runner *runner, const bh_verdict *verdict) {
     const uint64_t now = bhi_clock_ns();
     const bool same = runner->told == verdict->status && runner->told_errno == verdict->sys_errno;
@@ -408,7 +409,8 @@ static void stop(struct bhi_runner *runner) {
     BHI_BATCH_STEP("stopped");
 }
 
-/* Has the environment refused everything for so long that no success is to be expected? */
+/* Returns true if the environment has refused everything for so long that no success is to be
+ * expected. */
 static bool is_hopeless(struct bhi_runner *runner) {
     const uint64_t refused_for_ns = runner->refusals ? bhi_clock_ns() - runner->refused_ns : 0;
     pthread_mutex_lock(&runner->lock);
@@ -458,7 +460,8 @@ static void hurry(struct bhi_runner *runner, uint64_t stopped_ns) {
     }
 }
 
-/* For the reader, a job that is being prepared still waits: RUNNING counts what workers have. */
+/* Reports the counts. To the reader, a job that is being prepared still waits: RUNNING counts what
+ * workers have. */
 static void report_progress(struct bhi_runner *runner, const struct bhi_queue_counts *counts) {
     struct bhi_queue_counts shown = *counts;
     if (!runner->options->progress) {

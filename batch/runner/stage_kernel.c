@@ -34,7 +34,7 @@ static void add_text(crypto_generichash_state *state, const char *text) {
     add_bytes(state, text ? text : "", text ? strlen(text) + 1 : 0);
 }
 
-/* Are types compared, or names looked up? Then the kernel is inspected. */
+/* Returns true if the kernel must be inspected: its types are compared, or names are looked up. */
 static bool is_inspected(const struct bhi_run_request *request) {
     return !request->reinterpret || bhi_run_has_names(request);
 }

@@ -140,7 +140,7 @@ static void try_other_nodes(struct bhi_victim *victim) {
                     nodes->count, refused);
 }
 
-/* Tests each device's node, if there are several devices. */
+/* Tests with the first device whose node is known, if there are several devices. */
 static enum bhi_probe_result probe_nodes(const struct bhi_probe_context *context, char *text,
                                          size_t size) {
     const struct bhi_nodes *nodes = context->nodes;
