@@ -5,7 +5,7 @@
 
 #define MEMORY (1ull << 30)
 
-/* The event's verdict says how the compile failed. */
+/* Fails with the reason that the event's verdict gives. */
 static bh_status say_end(const struct bh_event *event,
                          const struct bhi_internal_submission *internal, const char *subject,
                          bh_detail *detail) {
@@ -34,7 +34,8 @@ static bh_status say_end(const struct bh_event *event,
     }
 }
 
-/* A worker that answered has not crashed: it reports COMPILE_FAILED itself. */
+/* Also fills in the cause, if the compiler died. If it has reported COMPILE_FAILED itself, it did
+ * not die. */
 static bh_status report_end(const struct bh_event *event,
                             const struct bhi_internal_submission *internal, const char *subject,
                             bh_detail *detail) {
@@ -62,13 +63,13 @@ bh_status bhi_compiler_ask(bh_context *context, const struct bhi_internal_submis
     struct bh_event *event;
     status = bhi_internal_submit(stream, internal, &event, detail);
     if (status == BH_OK) {
-        /* The wait ends: the worker's start and the submission have deadlines. */
+        /* This wait is bounded, because the worker's start and the submission have deadlines. */
         status = bhi_event_await(event, BH_FOREVER);
         if (status == BH_OK && event->verdict.status != BH_OK) {
             status = report_end(event, internal, subject, detail);
         }
         bhi_event_unref(event);
     }
-    bhi_stream_unref(stream); /* its worker goes with it */
+    bhi_stream_unref(stream); /* also ends its worker */
     return status;
 }

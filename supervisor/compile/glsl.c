@@ -1,6 +1,6 @@
-/* bh_kernel_create_glsl: has a source compiled by a worker that serves this one call. Its answer is
- * a buffer that it can write at any time: each byte of it is read once, and nothing of it is parsed
- * here. */
+/* bh_kernel_create_glsl: has a source compiled by a worker that serves this one call. The answer is
+ * in a buffer that the worker can write at any time, so each byte is copied once. The module in the
+ * answer is not parsed here. */
 #include "base/copy_once.h"
 #include "base/detail.h"
 #include "base/owner.h"
@@ -21,7 +21,7 @@
 
 #define CALL        "bh_kernel_create_glsl"
 #define DEADLINE_NS (60ull * 1000000000)
-#define FIRST_CODE  (192u << 10) /* room for the module at first; enough for most */
+#define FIRST_CODE  (192u << 10) /* room for the module at the first attempt; enough for most */
 
 BH_API void bh_glsl_source_init_sized(bh_glsl_source *source, size_t size) {
     static const bh_glsl_source defaults = {.optimize = true, .deadline_ns = DEADLINE_NS};
@@ -140,7 +140,7 @@ static const char *name_of(const bh_glsl_source *source) {
     return source->name && source->name[0] ? source->name : "kernel.comp";
 }
 
-/* Appends texts one after another. If |at| is NULL, it only counts bytes. */
+/* Appends texts one after another. If |at| is NULL, only counts bytes. */
 struct writer {
     uint8_t *at;
     uint64_t bytes;
@@ -220,23 +220,25 @@ static bh_status run(bh_context *context, const bh_glsl_source *source, struct b
 
 /* -- the answer ------------------------------------------------------------------------------- */
 
-/* Copies the log as far as it may be shown; in whole lines if not all of it fits into |size|. */
+/* Copies the log; what may not be shown becomes '?'. If not all of it fits into |size|, copies
+ * whole lines only. */
 static void take_log(char *out, size_t size, const struct bhi_compile_answer *head) {
     uint32_t bytes = head->log_bytes < sizeof head->log ? head->log_bytes : sizeof head->log;
     bhi_text_sanitise(out, size, head->log, bytes);
     size_t length = strlen(out);
-    if (length + 4 < size) { /* no character becomes longer, so all of it fits */
+    if (length + 4 < size) { /* a character has at most 4 bytes, so none was cut off */
         return;
     }
     while (length > 0 && out[length - 1] != '\n') {
         length--;
     }
-    if (length) { /* not even one line fits: its beginning is copied */
+    if (length) { /* if not even one line fits, its beginning stays */
         out[length] = '\0';
     }
 }
 
-/* Returns the first error of a log, as one line. */
+/* Returns the first line of the log with an error; the first line if there is none. Cuts the log
+ * after it. */
 static const char *first_error(char *log) {
     char *line = log;
     for (char *at = log; *at; at += strcspn(at, "\n") + 1) {
@@ -273,7 +275,7 @@ static bh_status take_answer(const struct bh_buffer *answer, const bh_glsl_sourc
         return bhi_fail(detail, BH_COMPILE_FAILED, 0, CALL ": %.440s", first_error(log));
     }
     if (head->code_bytes > room) {
-        return BH_OK; /* the caller makes more room, or reports that this is impossible */
+        return BH_OK; /* the caller makes more room, or fails if that was done before */
     }
     if (!(*out_code = malloc(head->code_bytes + 1))) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
@@ -282,8 +284,8 @@ static bh_status take_answer(const struct bh_buffer *answer, const bh_glsl_sourc
     return BH_OK;
 }
 
-/* Compiles with room for |room| bytes of code. If they are not enough, *out_code is NULL and
- * *out_bytes is the number that would be. */
+/* Compiles with room for |room| bytes of code. If the module is larger, *out_code is NULL.
+ * *out_bytes is the size of the module. */
 static bh_status compile(bh_context *context, const bh_glsl_source *source,
                          struct bh_buffer *request, uint64_t room, void **out_code,
                          uint64_t *out_bytes, bh_detail *detail) {
@@ -305,7 +307,7 @@ static bh_status make_kernel(bh_context *context, const bh_glsl_source *source, 
                              uint64_t bytes, const bh_kernel_options *options,
                              bh_kernel **out_kernel, bh_detail *detail) {
     bh_kernel_options named = *options;
-    named.entry = NULL; /* the compiler has used the entry point; the module's is called main */
+    named.entry = NULL; /* the compiler has renamed the entry point to main */
     if (!named.name) {
         named.name = name_of(source);
     }
@@ -317,9 +319,10 @@ static bh_status make_kernel(bh_context *context, const bh_glsl_source *source, 
     return bh_kernel_create_spirv(context, code, bytes, &named, out_kernel, detail);
 }
 
-/* Names stand at the beginning of lines of the compiler's log, and must not look like log lines.
- * Where names are compared, both sides clean them (worker/compiler/glsl.c). All names of |out| are
- * in one block of memory, which is returned. NULL: out of memory. */
+/* Makes each name one clean line: lines of the compiler's log begin with the name of a file, and a
+ * name with a line end could look like a line of the log. The compiler cleans the names in the
+ * source, too, before it compares them with these (worker/compiler/glsl.c). Returns the block of
+ * memory that holds all names of |out|. NULL: out of memory. */
 static void *clean_names(const bh_glsl_source *source, bh_glsl_source *out) {
     *out = *source;
     size_t bytes = source->include_count * sizeof *source->includes + strlen(name_of(source)) + 1;

@@ -1,4 +1,4 @@
-/* bh_kernel_inspect: has a compiler say what a module declares. */
+/* bh_kernel_inspect: has a compiler read what a module declares. */
 #include "base/copy_once.h"
 #include "base/detail.h"
 #include "base/owner.h"
@@ -19,14 +19,14 @@
 
 #define CALL        "bh_kernel_inspect"
 #define DEADLINE_NS (60ull * 1000000000)
-#define FIRST_TEXT  (256u << 10) /* room for a disassembly at first */
+#define FIRST_TEXT  (256u << 10) /* room for a disassembly at the first attempt */
 
 BH_API void bh_inspect_options_init_sized(bh_inspect_options *options, size_t size) {
     static const bh_inspect_options defaults = {.deadline_ns = DEADLINE_NS};
     bhi_layout_init(options, size, &defaults, sizeof defaults);
 }
 
-/* NULL: the defaults. */
+/* |given| may be NULL: the defaults. */
 static bh_status take_options(const bh_inspect_options *given, bh_inspect_options *options,
                               bh_detail *detail) {
     bh_inspect_options_init(options);
@@ -124,7 +124,7 @@ static bh_status take_text(const struct bh_buffer *answer, uint64_t bytes,
     return BH_OK;
 }
 
-/* *out_room: the bytes of text that room is needed for, if there was not enough. */
+/* *out_room: the size of the text, if it did not fit into the answer. */
 static bh_status take_answer(const struct bh_kernel *kernel, const struct bh_buffer *answer,
                              const bh_inspect_options *options, uint64_t *out_room,
                              bh_inspection *out, bh_detail *detail) {
@@ -150,7 +150,7 @@ static bh_status take_answer(const struct bh_kernel *kernel, const struct bh_buf
     return status;
 }
 
-/* Inspects with room for |room| bytes of text. */
+/* Inspects with room for |room| bytes of text. *out_room: as above. */
 static bh_status inspect(struct bh_kernel *kernel, const bh_inspect_options *options,
                          struct bh_buffer *request, uint64_t room, uint64_t *out_room,
                          bh_inspection *out, bh_detail *detail) {
@@ -203,10 +203,10 @@ static bh_status run(struct bh_kernel *kernel, const bh_inspect_options *options
     return status;
 }
 
-/* |out| has the library's size. */
+/* |out| has the library's layout. */
 static bh_status inspect_kernel(bh_kernel *kernel, const bh_inspect_options *options,
                                 bh_inspection *out, bh_detail *detail) {
-    bhi_kernel_ref(kernel); /* another thread may release the caller's reference meanwhile */
+    bhi_kernel_ref(kernel); /* the caller may release the kernel in another thread meanwhile */
     bh_status status = run(kernel, options, out, detail);
     bh_context *context = kernel->context;
     bhi_context_retain(context);

@@ -24,8 +24,7 @@ BH_API void bh_template_options_init_sized(bh_template_options *options, size_t 
     bhi_layout_init(options, size, &defaults, sizeof defaults);
 }
 
-/* -- making one ---------------------------------------------------------------------------------
- */
+/* -- creation --------------------------------------------------------------------------------- */
 
 #define CREATE "bh_template_create"
 #define REFUSE(detail, format, ...)                                                                \
@@ -82,7 +81,7 @@ static bh_status take_parameter(const bh_parameter *given, uint32_t index,
     return BH_OK;
 }
 
-/* Returns the name in a form that #line and messages can contain. */
+/* Copies the name. Characters that may not be in a #line directive become '_'. */
 static void take_name(const char *name, char out[64]) {
     snprintf(out, 64, "%s", name);
     for (char *c = out; *c; c++) {
@@ -188,10 +187,9 @@ BH_API bh_status bh_template_release(bh_template *template_) {
     return status;
 }
 
-/* -- using it -----------------------------------------------------------------------------------
- */
+/* -- use -------------------------------------------------------------------------------------- */
 
-/* Copies the caller's arguments into the library's layout. */
+/* The caller's arguments in the library's layout: the caller's own array, or |copy|. */
 struct arguments {
     const bh_argument *all;
     void *copy;
@@ -212,7 +210,7 @@ static bh_status take_arguments(const bh_argument *given, uint32_t count, size_t
     return status;
 }
 
-/* Returns the template with a reference that lasts for the call. */
+/* Takes a reference to the template for the time of the call. */
 static bh_status hold(bh_template *t, const char *call, bh_detail *detail) {
     if (!t || !bhi_handle_retain(&t->handle)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: template is NULL or was released",
@@ -323,8 +321,8 @@ static bh_status prepare(bh_template *t, const bh_argument *arguments, uint32_t 
     return status;
 }
 
-/* A caller's template call holds a command, its bindings and its push constants in sequence. The
- * caller's command and binding may have other sizes than the library's. */
+/* Copies |ours| into the caller's layout: a command, the bindings and the push constants, one after
+ * the other. The caller's command and bindings may have other sizes than the library's. */
 static void give_call(bh_template_call *theirs, size_t command_size, size_t binding_size,
                       const bh_template_call *ours) {
     uint8_t *at = (uint8_t *)theirs, *bindings = at + command_size;

@@ -1,4 +1,4 @@
-/* From a launch's arguments to the variant that they ask for, and to its command. */
+/* Determines the variant of a template that the arguments of a launch need, and its command. */
 #include "base/detail.h"
 #include "supervisor/compile/template.h"
 #include "supervisor/compile/template_complaint.h"
@@ -29,8 +29,7 @@ static bool is_input(const struct bhi_parameter *parameter) {
     return parameter->role == BHI_ROLE_IN || parameter->role == BHI_ROLE_INOUT;
 }
 
-/* -- which argument is whose --------------------------------------------------------------------
- */
+/* -- which argument is for which parameter ---------------------------------------------------- */
 
 static uint32_t count_parameters(const struct bhi_form *form, const char *name) {
     uint32_t count = 0;
@@ -40,7 +39,7 @@ static uint32_t count_parameters(const struct bhi_form *form, const char *name) 
     return count;
 }
 
-/* Returns the argument called |name|, after skipping |skip| of that name. */
+/* Returns an argument called |name|, after skipping |skip| of that name; NULL: there is none. */
 static const bh_argument *find_argument(const bh_argument *arguments, uint32_t count,
                                         const char *name, uint32_t skip) {
     for (uint32_t i = 0; i < count; i++) {
@@ -77,8 +76,7 @@ static bh_status assign(const struct bhi_form *form, const bh_argument *argument
     return BH_OK;
 }
 
-/* -- what they are ------------------------------------------------------------------------------
- */
+/* -- types and shapes ------------------------------------------------------------------------- */
 
 static bool take_shape(const bh_description *d, struct bhi_shape *out) {
     int64_t stride = 1;
@@ -140,7 +138,7 @@ static bh_status match_outputs(const struct bhi_form *form, struct bhi_bound *bo
         if (!is_array(parameter) || parameter->role == BHI_ROLE_IN || !bound->arguments[i]) {
             continue;
         }
-        if (!inputs) { /* the first output determines the size */
+        if (!inputs) { /* without inputs, the first output determines the shape */
             bound->shape = bound->shapes[i];
             inputs = true;
         }
@@ -215,14 +213,15 @@ bh_status bhi_template_bind(const struct bh_template *t, const bh_argument *argu
     return status;
 }
 
-/* -- the command --------------------------------------------------------------------------------
- */
+/* -- the command ------------------------------------------------------------------------------ */
 
 static uint64_t bytes_of(const struct bhi_bound *bound, uint32_t index) {
     return bound->shapes[index].count * bhi_dtype_size((bh_dtype)bound->variant.dtypes[index]);
 }
 
-/* Each invocation reads its own elements before it writes them, and must not read any other's. */
+/* An output may be the same range of a buffer as an input, because each invocation reads an element
+ * before it writes it. Every other overlap is refused: an invocation could read what another one
+ * has written. */
 static bh_status check_overlap(const struct bhi_form *form, const struct bhi_bound *bound,
                                const char *call, bh_detail *detail) {
     for (uint32_t i = 0; i < form->count; i++) {
@@ -303,7 +302,9 @@ static bh_binding bind_array(const struct bhi_bound *bound, uint32_t index, enum
                             .size = bytes,
                             .access = access};
     }
-    /* An empty array in a buffer that has bytes: the bytes are bound, and stay as they are. */
+    /* An empty array cannot be bound as 0 bytes of a larger buffer, so the whole buffer is bound.
+     * The kernel leaves the bytes as they are, so the access must not claim that it overwrites
+     * them. */
     const bool empty = bh_buffer_size(buffer) == 0;
     return (bh_binding){.binding = binding,
                         .buffer = buffer,

@@ -1,5 +1,5 @@
-/* The kernels of a template: one for each variant that is in use, and a bounded number of others.
- */
+/* The kernels of a template, one for each variant. At most |capacity| are kept, and more only while
+ * threads compile or fetch them. */
 #include "base/detail.h"
 #include "supervisor/compile/template.h"
 #include "supervisor/compile/template_complaint.h"
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A variant is COMPILING and in the list; then READY and in the list until it is evicted; or FAILED
- * and in no list. Threads that wait for it keep it alive. */
+/* A variant is COMPILING, and in the list. Then it is READY, and in the list until it is evicted,
+ * or FAILED, and not in the list. It exists while it is in the list or a thread uses it. */
 struct entry {
     struct bhi_list link;
     struct bhi_variant variant;
@@ -47,7 +47,8 @@ static void free_unused(struct entry *entry) {
     free(entry);
 }
 
-/* Lock held. Evicts the oldest variants that no thread uses. */
+/* Lock held. If there are too many variants, evicts the least recently used ones that no thread
+ * uses. */
 static void evict(struct bh_template *t) {
     struct bhi_list *node = t->variants.prev;
     while (t->variant_count > t->capacity && node != &t->variants) {
@@ -76,9 +77,9 @@ static bh_status compile(struct bh_template *t, const struct bhi_variant *varian
         source.text = pen.text;
         source.name = t->form.name;
         source.deadline_ns = t->compile_deadline_ns;
-        /* Without this the optimiser would remove what does not affect the result, such as an input
-         * of "x*0" and its binding, and the caller's bindings would not fit the kernel. Drivers
-         * optimise the module anyway. */
+        /* The optimiser would remove what does not affect the result, such as the input of "x*0"
+         * and its binding. Then the caller's bindings would not fit the kernel. Drivers optimise
+         * the module anyway. */
         source.optimize = false;
         bh_kernel_options_init(&options);
         options.name = t->name;
@@ -101,7 +102,7 @@ static struct entry *add(struct bh_template *t, const struct bhi_variant *varian
     return entry;
 }
 
-/* Lock held; it is released and taken again meanwhile. */
+/* Compiles the variant of |entry|. Lock held, but released during the compile. */
 static void fill(struct bh_template *t, struct entry *entry, const char *call) {
     bh_kernel *kernel = NULL;
     bh_detail detail = {0};
