@@ -1,4 +1,4 @@
-/* How a context begins and ends: creates and destroys what each room keeps for it, in order. */
+/* Creates and destroys a context, with what each room keeps for it, in order. */
 #include "base/check.h"
 #include "base/detail.h"
 #include "base/futex.h"
@@ -31,7 +31,7 @@
 #define DEFAULT_KERNEL_BYTES (64ull << 20)
 #define SPIN_PROCESSORS      4
 #define START_TIMEOUT_NS     (30ull * 1000000000)
-#define LEAST_IDLE_NS        (1ull * 1000000) /* how often the reactor looks */
+#define LEAST_IDLE_NS        (1ull * 1000000) /* the reactor wakes so often for an idle worker */
 
 BH_API void bh_context_options_init_sized(bh_context_options *options, size_t size) {
     const bh_context_options defaults = {
@@ -60,7 +60,7 @@ struct whole {
 
 static struct bhi_freelist freelist = BHI_FREELIST_INIT(struct whole);
 
-/* Destroys everything but the context's own part; the last reference to the context is gone. */
+/* Frees the other parts of struct whole. */
 static void free_parts(bh_context *context) {
     BHI_CHECK(bhi_list_empty(&context->pool->ages));
     bhi_callbacks_fini(context->callbacks);
@@ -79,7 +79,7 @@ static void free_context(bh_context *context) {
 }
 
 static bh_status check_kernel(bh_detail *detail) {
-    /* A wait that cannot sleep shows whether the system call exists. */
+    /* A wait that returns at once shows whether the system call exists. */
     _Atomic uint32_t word = 1;
     struct bhi_futex_wait wait = {&word, 0, false};
     const int error = bhi_futex_wait_any(&wait, 1, 0);
@@ -223,7 +223,7 @@ BH_API bh_status bh_context_destroy(bh_context *context) {
     context->closed = true;
     bhi_context_unlock(context);
     bhi_reactor_stop(context);
-    bhi_pipeline_cache_stop(context); /* the opener reads and writes its files */
+    bhi_pipeline_cache_stop(context); /* before the opener, which reads and writes its files */
     bhi_context_log_said(context);
     bhi_callbacks_stop(context);
     bhi_loaders_stop(context);

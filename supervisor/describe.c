@@ -1,4 +1,4 @@
-/* Describes what every part of a context is doing, for a person or a test that wonders why nothing
+/* bh_context_describe: writes what every part of a context is doing, for the case that nothing
  * happens. */
 #include "base/futex.h"
 #include "supervisor/context/context.h"
@@ -17,9 +17,9 @@
 
 #define PATIENCE_NS (1000ull * 1000000) /* how long to wait for the context's lock */
 #define PAUSE_NS    1000000
-#define MAX_NAMES   3 /* at most this many kernels of one submission are shown */
+#define MAX_NAMES   3 /* the most kernels that are named of one submission */
 
-/* -- where the state is ------------------------------------------------------------------------ */
+/* -- helpers ---------------------------------------------------------------------------------- */
 
 static struct bhi_submission *first_of(const struct bhi_list *list) {
     return bhi_list_empty(list) ? NULL : BHI_CONTAINER(list->next, struct bhi_submission, link);
@@ -53,7 +53,7 @@ static const char *stream_of(const struct bh_event *event) {
 struct out {
     char *text;
     size_t size;
-    size_t length; /* the length that it would have with enough room */
+    size_t length; /* the length of the whole text, which may not have fitted */
 };
 
 __attribute__((format(printf, 2, 3))) static void say(struct out *out, const char *format, ...) {
@@ -69,7 +69,7 @@ static unsigned long long ms(uint64_t ns) {
     return (unsigned long long)(ns / 1000000);
 }
 
-/* Writes |what| and the time; |none| if there is no deadline. */
+/* Writes |what| and the time left until the deadline; only |none| if there is no deadline. */
 static void say_left(struct out *out, const char *what, const char *none, uint64_t deadline_ns,
                      uint64_t now_ns) {
     if (deadline_ns == BH_FOREVER) {
@@ -153,7 +153,7 @@ static void describe_worker(struct out *out, const struct bhi_worker *worker, ui
     }
 }
 
-/* The worker's own numbers are shown as they are: nothing depends on them. */
+/* The numbers that the worker has written are shown unchecked, because nothing depends on them. */
 static void describe_lane(struct out *out, const struct bhi_worker *worker) {
     const struct bhi_progress_header *header = worker->progress.header;
     say(out, "; submissions: %llu sent, %llu read, %llu completed, %llu started; %s",
@@ -278,7 +278,8 @@ static void describe_all(struct out *out, bh_context *context) {
     }
 }
 
-/* Not pthread_mutex_clocklock: the sanitizers of older compilers do not know this function. */
+/* Waits for the lock for a bounded time. Not pthread_mutex_clocklock, which the sanitizers of older
+ * compilers do not know. */
 static bool try_lock(bh_context *context) {
     uint64_t deadline_ns = bhi_deadline_ns(PATIENCE_NS);
     while (pthread_mutex_trylock(&context->lock) == EBUSY) {

@@ -1,4 +1,4 @@
-/* bh_devices: asks a worker of each supported driver what it sees. */
+/* bh_devices: starts a worker for each supported driver, which reports the devices. */
 #include "base/detail.h"
 #include "base/futex.h"
 #include "ipc/layers.h"
@@ -12,7 +12,8 @@
 
 #define TIMEOUT_NS (30ull * 1000000000)
 
-/* The worker's driver table (worker/sandbox/driver.c), in the order of preference. */
+/* The names in the worker's table of drivers (worker/sandbox/driver.c), in the same order, which is
+ * that of preference. */
 static const char *const drivers[] = {"nvidia", "lavapipe", "swiftshader"};
 
 static const struct {
@@ -74,7 +75,8 @@ static void describe(const struct bhi_msg_device *device, const char *driver, bh
     }
 }
 
-/* Lock held. Appends the devices that the stream's worker has reported, each of |size| bytes. */
+/* Lock held. Appends the devices that the stream's worker has reported; also if that could not
+ * start and is gone. |out| has elements of |size| bytes. */
 static void collect(const struct bh_stream *stream, const char *driver, uint8_t *out, size_t size,
                     size_t capacity, size_t *count) {
     const struct bhi_worker *worker = bhi_stream_worker(stream);
@@ -124,7 +126,7 @@ BH_API bh_status bh_devices_sized(bh_context *context, bh_device_info *out_devic
         bhi_context_lock(context);
         collect(stream, drivers[i], (uint8_t *)out_devices, device_size, capacity, out_count);
         bhi_context_unlock(context);
-        /* "There is no driver" says the least: any other reason is the better answer. */
+        /* NO_DEVICE only means that there is no such driver: any other reason says more. */
         if (status != BH_OK && (!last.message[0] || why.status != BH_NO_DEVICE)) {
             last = why;
         }

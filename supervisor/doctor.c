@@ -1,4 +1,4 @@
-/* bh_doctor: which guarantees hold on this machine. Each is proven by a trial. */
+/* bh_doctor: reports which guarantees hold on this machine. Each is tried out. */
 #include "base/detail.h"
 #include "base/fd.h"
 #include "base/futex.h"
@@ -26,7 +26,8 @@
 #include <unistd.h>
 
 #define TIMEOUT_NS (30ull * 1000000000)
-/* A prober's own bound, BHI_PROBE_TIMEOUT_NS, and 10 s for the way there and back. */
+/* A probe may take BHI_PROBE_TIMEOUT_NS (worker/probe/probe.h); 10 s more for request and answer.
+ */
 #define PROBE_TIMEOUT_NS (50ull * 1000000000)
 #define GRID_NS          (10ull * 1000000000)
 #define ASK_VERBOSE      "run bulkhead doctor --verbose, and report its output"
@@ -60,7 +61,7 @@ static void __attribute__((format(printf, 7, 8))) add(struct report *report, con
     report->count++;
 }
 
-/* -- the kernel's part, tried right here ------------------------------------------------------ */
+/* -- checks of the kernel, in this process ---------------------------------------------------- */
 
 static void check_futex(struct report *report) {
     _Atomic uint32_t word = 1;
@@ -122,8 +123,8 @@ static void check_cgroup(struct report *report, const struct bhi_zygote *zygote)
     }
 }
 
-/* What a message says to do, which becomes the advice of a check; NULL: nothing. *out_length: of
- * the message before that. */
+/* Returns the end of a message that says what to do, which becomes the advice of a check; NULL: it
+ * says nothing of the kind. *out_length: the length of the message before that. */
 static const char *remedy_of(const char *message, int *out_length) {
     static const char *const marks[] = {BHI_REMEDY, BHI_WORKER_REMEDY};
     for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
@@ -153,9 +154,9 @@ static void report_no_worker(struct report *report, bh_status status, const bh_d
     }
 }
 
-/* -- the sandbox's part, tried by throw-away children of the zygote ---------------------------- */
+/* -- checks of the sandbox, in children of the zygote ----------------------------------------- */
 
-/* One probe at a time: each takes a child of the zygote and some milliseconds. */
+/* Has the zygote fork a child that tries out |layer|, and waits for the answer. */
 static struct bhi_probe_answer probe(struct bhi_zygote *zygote, uint32_t layer) {
     bh_context *context = zygote->context;
     struct bhi_probe_answer result = {0};
@@ -164,7 +165,7 @@ static struct bhi_probe_answer probe(struct bhi_zygote *zygote, uint32_t layer) 
     zygote->probes[layer] = result;
     bool ready = zygote->state == BHI_ZYGOTE_READY;
     bhi_context_unlock(context);
-    /* A seqpacket socket transfers whole packets, so several threads may write. */
+    /* Without the lock: SOCK_SEQPACKET sends whole packets, so several threads may send. */
     if (!ready || bhi_fdpass_send_message(zygote->socket, &message, NULL, 0) != 0) {
         return result;
     }
@@ -200,8 +201,7 @@ static void report_layers(struct report *report, struct bhi_zygote *zygote) {
     }
 }
 
-/* -- the driver's part --------------------------------------------------------------------------
- */
+/* -- checks of the driver --------------------------------------------------------------------- */
 
 static bool has_feature(const bh_device_info *device, const char *name) {
     bool has = false;
@@ -240,8 +240,8 @@ static void report_driver(struct report *report, const bh_device_info *device) {
     }
 }
 
-/* Checks that the driver makes only the system calls that its table knows. |driver|: "" for the
- * default one. */
+/* Checks that the driver makes only system calls that its table lists. |driver| is "" for the
+ * default driver. */
 static void report_table(struct report *report, bh_context *context, const char *driver) {
     static const char advice[] =
         "report it, with the output of 'bulkhead doctor --trace-driver' and the distribution";
@@ -272,7 +272,8 @@ static void report_table(struct report *report, bh_context *context, const char 
         trace.tried ? "" : ", from documentation");
 }
 
-/* Lists the drivers of |devices|, each once; the default driver if there are none. */
+/* Checks the table of each driver once; |devices| are in the order of their drivers. Without
+ * devices, checks the table of the default driver. */
 static void report_tables(struct report *report, bh_context *context, const bh_device_info *devices,
                           size_t count) {
     char last[48] = "";
@@ -290,7 +291,7 @@ static void report_tables(struct report *report, bh_context *context, const bh_d
     }
 }
 
-/* The first and the last workgroup of the grid each write a mark. */
+/* A kernel in which the first and the last workgroup of the grid each write a mark. */
 static const char grid_source[] = "#version 450\n"
                                   "layout(local_size_x = 1) in;\n"
                                   "layout(set = 0, binding = 0) buffer B { uint first, last; };\n"
@@ -299,8 +300,8 @@ static const char grid_source[] = "#version 450\n"
                                   "    if (gl_WorkGroupID == gl_NumWorkGroups - 1u) last = 1u;\n"
                                   "}\n";
 
-/* Launches a grid of 2^32 workgroups, which is 0 to a driver that counts in 32 bits, and reports
- * the verdict and the marks. */
+/* Launches a grid of 2^32 workgroups and returns the verdict and the marks. A driver that counts
+ * workgroups in 32 bits would run none of them. */
 static bh_status run_grid(bh_context *context, bh_stream *stream, uint32_t marks[2],
                           bh_verdict *verdict, bh_detail *why) {
     bh_glsl_source source;
@@ -364,7 +365,7 @@ static void report_grid(struct report *report, bh_context *context, const bh_dev
     }
 }
 
-/* Returns the pid of the sentinel of |device|, or 0. *out_given_up: there will be none. */
+/* Returns the pid of the running sentinel of |device|; 0: none. *out_given_up: none will start. */
 static int32_t find_sentinel(bh_context *context, const bh_device_info *device,
                              bool *out_given_up) {
     int32_t pid = 0;
@@ -402,7 +403,7 @@ static void report_sentinel(struct report *report, bh_context *context,
             "%s has no queue for transfers alone, or does not share such memory", device->selector);
         return;
     }
-    /* A device's first worker brings its sentinel. */
+    /* The first worker on a device causes the start of its sentinel. */
     bh_detail why = *refusal;
     const bh_status status =
         stream ? bh_stream_wait_ready(stream, TIMEOUT_NS, &why) : refusal->status;
@@ -423,7 +424,7 @@ static void report_sentinel(struct report *report, bh_context *context,
     }
 }
 
-/* What a stream on |device| shows: one worker for all of it. */
+/* The checks that need a worker on |device|. They share one stream, and so one worker. */
 static void report_stream(struct report *report, bh_context *context,
                           const bh_device_info *device) {
     bh_stream_options options;
@@ -433,7 +434,7 @@ static void report_stream(struct report *report, bh_context *context,
     options.name = "doctor";
     options.device = device->selector;
     options.deadline_ns = GRID_NS;
-    options.grace_ns = GRID_NS; /* on a GPU the worker's death would cost more time */
+    options.grace_ns = GRID_NS; /* to kill the worker of a GPU would take more time */
     (void)!bh_stream_create(context, &options, &stream, &refusal);
     report_sentinel(report, context, device, stream, &refusal);
     report_grid(report, context, device, stream, &refusal);
@@ -465,7 +466,7 @@ BH_API bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size
     if (status != BH_OK) {
         return status;
     }
-    /* A probe that finds no descriptor would blame the machine for lacking what it tries. */
+    /* A probe that finds no free descriptor would report that the machine lacks a guarantee. */
     status = bhi_room_check("bh_doctor", "looking at a worker", BHI_ROOM_ZYGOTE + BHI_ROOM_WORKER,
                             detail);
     if (status != BH_OK) {
@@ -527,7 +528,8 @@ BH_API bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size
         report_driver(&report, &devices[i]);
         report_stream(&report, context, &devices[i]);
     }
-    /* Without a sandbox, or a worker's executable, no driver can be started. */
+    /* A message with a remedy says that there is no sandbox or no worker executable. Then no driver
+     * can be started. */
     int length;
     if (!remedy_of(why.message, &length)) {
         report_tables(&report, context, devices, count < 8 ? count : 8);

@@ -1,4 +1,4 @@
-/* bh_trace_driver: which system calls a driver makes. */
+/* bh_trace_driver: reports which system calls a driver makes. */
 #include "base/detail.h"
 #include "base/futex.h"
 #include "supervisor/context/context.h"
@@ -14,8 +14,6 @@
 #define START_NS (30ull * 1000000000)
 #define LOOK_NS  (20ull * 1000000)
 
-/* -- bh_trace_driver -------------------------------------------------------------------------- */
-
 /* Lock held. Returns the zygote that serves |driver|, with a reference. */
 static struct bhi_zygote *find_zygote(bh_context *context, const char *driver) {
     BHI_LIST_EACH(node, &context->zygotes) {
@@ -29,7 +27,8 @@ static struct bhi_zygote *find_zygote(bh_context *context, const char *driver) {
     return NULL;
 }
 
-/* A stream has a zygote started. Whether its worker can be started does not matter here. */
+/* Creates a stream, so that the reactor starts a zygote for its driver. Returns BH_OK once the
+ * zygote is ready, even if no worker can be started. */
 static bh_status start_zygote(bh_context *context, const char *device, const char *driver,
                               struct bhi_zygote **out_zygote, bh_detail *detail) {
     bh_stream_options options;
@@ -42,7 +41,7 @@ static bh_status start_zygote(bh_context *context, const char *device, const cha
         return status;
     }
     const uint64_t end_ns = bhi_deadline_ns(START_NS);
-    do { /* as soon as there is a zygote: a worker may never be ready */
+    do { /* waits in short steps: the zygote counts, and a worker may never be ready */
         status = bh_stream_wait_ready(stream, LOOK_NS, detail);
         bhi_context_lock(context);
         *out_zygote = find_zygote(context, driver);
