@@ -104,6 +104,13 @@ bh_context *fx_context(const char *faults) {
     return fx_context_with(fx_options(), faults);
 }
 
+bh_stream_options fx_stream_options(void) {
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    options.compile_deadline_ns *= bht_slowness();
+    return options;
+}
+
 static bh_stream *make_stream(bh_context *context, const bh_stream_options *options) {
     bh_stream *stream = NULL;
     bh_detail detail;
@@ -114,16 +121,14 @@ static bh_stream *make_stream(bh_context *context, const bh_stream_options *opti
 }
 
 bh_stream *fx_stream(bh_context *context, const char *name, uint64_t deadline_ns) {
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = fx_stream_options();
     options.name = name;
     options.deadline_ns = deadline_ns;
     return make_stream(context, &options);
 }
 
 bh_stream *fx_stream_on(bh_context *context, const char *device) {
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = fx_stream_options();
     options.device = device;
     options.deadline_ns = FX_SECONDS;
     return make_stream(context, &options);

@@ -23,6 +23,8 @@
 bh_context *fx_context(const char *faults);
 bh_context *fx_context_with(bh_context_options options, const char *faults);
 bh_context_options fx_options(void);
+/* The defaults, but for the compile deadline: a busy machine takes its time. */
+bh_stream_options fx_stream_options(void);
 bh_stream *fx_stream(bh_context *context, const char *name, uint64_t deadline_ns);
 bh_stream *fx_stream_on(bh_context *context, const char *device);
 /* Prints the state of every context that fx_context made and that is still open: what a failed

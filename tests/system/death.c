@@ -177,8 +177,7 @@ static void the_innocent_run_on_the_next_worker(void) {
 /* The memory bomb: the verdict says which limit, and only this worker feels it. */
 static void a_memory_bomb_runs_into_the_limit(void) {
     bh_context *context = fx_context(NULL);
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = fx_stream_options();
     options.name = "bomb";
     options.memory_limit = 256ull << 20;
     bh_stream *stream = NULL;

@@ -98,8 +98,7 @@ static void workers_without_a_stream_and_streams_without_a_worker(void) {
     WAIT_UNTIL((bh_context_describe(context, text, sizeof text), strstr(text, ", ready\n")), 20000);
     expect_line(text, "spare worker ", ", ready");
     BHT_STR_HAS(text, fx_on_gpu() ? " 3 workers, " : " 2 workers, "); /* with the sentinel */
-    bh_stream_options none;
-    bh_stream_options_init(&none);
+    bh_stream_options none = fx_stream_options();
     none.name = "deviceless";
     none.device = "9";
     bh_stream *deviceless = NULL;

@@ -10,8 +10,7 @@ bh_stream *device_stream(bh_context *context, const char *name, const char *tena
 
 bh_stream *device_stream_on(bh_context *context, const char *name, const char *device,
                             const char *tenant, uint64_t device_memory) {
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = fx_stream_options();
     options.name = name;
     options.device = device;
     options.tenant = tenant;

@@ -87,8 +87,7 @@ static void of_many_at_once(void) {
 /* What was told to end has been on the device until then; what depends on it never was. */
 static void of_what_was_stopped_at_its_deadline(void) {
     struct stage s = {.context = fx_context(NULL)};
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = fx_stream_options();
     options.deadline_ns = BHT_SECOND_MS / 4 * FX_MS;
     options.grace_ns = FX_SECONDS;
     BHT_EQ(bh_stream_create(s.context, &options, &s.stream, NULL), BH_OK);

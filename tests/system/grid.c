@@ -20,8 +20,7 @@ static struct stage open_stage(void) {
     static bh_device_info devices[8];
     size_t count = 0;
     struct stage s = {.context = fx_context(NULL)};
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = fx_stream_options();
     options.grace_ns = 1; /* a grid that began ends with its worker, not with its last workgroup */
     BHT_EQ(bh_stream_create(s.context, &options, &s.stream, NULL), BH_OK);
     BHT_EQ(bh_devices(s.context, devices, 8, &count, NULL), BH_OK);

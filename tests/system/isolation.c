@@ -9,8 +9,7 @@ struct stage {
 };
 
 static bh_stream *stream_of(bh_context *context, bh_isolation isolation, const char *tenant) {
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = fx_stream_options();
     options.isolation = isolation;
     options.tenant = tenant;
     options.deadline_ns = FX_SECONDS;
@@ -208,8 +207,7 @@ static void a_worker_serves_one_tenant(void) {
 
 static void an_isolation_that_there_is_not(void) {
     struct stage s = stage_open(BH_ISOLATION_STREAM, 0);
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = fx_stream_options();
     BHT_EQ(options.isolation, BH_ISOLATION_STREAM);
     options.isolation = (bh_isolation)3;
     bh_stream *stream = NULL;

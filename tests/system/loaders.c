@@ -354,8 +354,7 @@ static void a_loader_serves_one_tenant(void) {
     BHT_EQ(loader_of_tenant(context, "alice"), alice);
     BHT_EQ(loader_of_tenant(context, ""), nobody);
     /* The stream's tenant, where there is a stream. */
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = fx_stream_options();
     options.tenant = "bob";
     bh_stream *stream = NULL;
     BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);

@@ -14,8 +14,7 @@
 #if !BHT_ASAN /* its shadow is over any limit: the worker sets none */
 
 static bh_stream *limited_stream(bh_context *context) {
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = fx_stream_options();
     options.deadline_ns = FX_SECONDS;
     options.name = "limited";
     options.memory_limit = LIMIT;

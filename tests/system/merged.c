@@ -49,8 +49,7 @@ static bh_event *launch(struct stage *s, bool gate, uint32_t groups, uint64_t de
 static struct stage set_up_kernels(uint64_t first_deadline_ns, uint64_t second_deadline_ns,
                                    bool trusted) {
     struct stage s = {.context = fx_context(MERGE)};
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = fx_stream_options();
     options.name = "merged";
     options.deadline_ns = BH_FOREVER;
     options.grace_ns = FX_SECONDS; /* what is told to end, ends: on a busy machine, too */

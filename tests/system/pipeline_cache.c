@@ -127,8 +127,7 @@ static bh_context *open_at(const char *path, const char *faults) {
 }
 
 static bh_stream *stream_of(bh_context *context, const char *tenant) {
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = fx_stream_options();
     options.tenant = tenant;
     bh_stream *stream = NULL;
     BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);

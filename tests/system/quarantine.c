@@ -14,8 +14,7 @@ struct stage {
 
 static bh_stream *stream_of(struct stage *s, const char *name, const char *tenant,
                             uint64_t deadline_ns) {
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = fx_stream_options();
     options.name = name;
     options.tenant = tenant;
     options.deadline_ns = deadline_ns;
@@ -309,8 +308,7 @@ static void every_kind_of_death_counts(void) {
 
 static void a_compiler_that_runs_out_of_memory_counts(void) {
     struct stage s = stage_open(1, BH_FOREVER, NULL, BH_FOREVER);
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = fx_stream_options();
     options.memory_limit = 256ull << 20;
     bh_stream *stream = NULL;
     BHT_EQ(bh_stream_create(s.context, &options, &stream, NULL), BH_OK);
@@ -390,8 +388,7 @@ static void a_death_among_several_kernels_counts_for_none(void) {
 static void an_abort_does_not_count(void) {
     struct stage s = stage_open(1, BH_FOREVER, NULL, BH_FOREVER);
     bh_kernel *guarded = fx_kernel_guarded(s.context, "gate");
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = fx_stream_options();
     options.deadline_ns = 100 * bht_slowness() * FX_MS;
     options.grace_ns = FX_SECONDS; /* a busy machine may take its time */
     bh_stream *stream = NULL;
@@ -425,8 +422,7 @@ static void what_ended_the_compiler_is_not_compiled_again(void) {
     };
     for (size_t i = 0; i < BHT_COUNT(ends); i++) {
         struct stage s = {.context = fx_context(ends[i].fault)};
-        bh_stream_options options;
-        bh_stream_options_init(&options);
+        bh_stream_options options = fx_stream_options();
         /* Submitted before the worker is there: that it compiles is seen only later. */
         options.deadline_ns = BH_FOREVER;
         options.compile_deadline_ns = BHT_SECOND_MS * FX_MS;
@@ -505,8 +501,7 @@ static void by_default_there_are_two_in_ten_minutes(void) {
     BHT_EQ(options.quarantine_deaths, 2);
     BHT_EQ(options.quarantine_ns, 600 * 1000 * FX_MS);
     bh_context *context = fx_context(NULL);
-    bh_stream_options stream_options;
-    bh_stream_options_init(&stream_options);
+    bh_stream_options stream_options = fx_stream_options();
     BHT_TRUE(!stream_options.tenant);
     char tenant[65];
     memset(tenant, 't', sizeof tenant);

@@ -59,8 +59,7 @@ static void open_group(uint64_t seed) {
         group.deadlines_ns[i] = deadlines_ms[i] * FX_MS * (BHT_ASAN || BHT_TSAN ? 4 : 1);
         /* In every third group one is strict: what fails there fails all that comes after. */
         group.strict[i] = i == 1 && seed % 3 == 0;
-        bh_stream_options of_stream;
-        bh_stream_options_init(&of_stream);
+        bh_stream_options of_stream = fx_stream_options();
         of_stream.name = name;
         of_stream.deadline_ns = group.deadlines_ns[i];
         of_stream.strict = group.strict[i];

@@ -12,8 +12,7 @@ struct stage {
 
 static struct stage set_up(void) {
     struct stage s = {.context = fx_context(NULL)};
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = fx_stream_options();
     BHT_TRUE(!options.strict);
     options.name = "strict";
     options.deadline_ns = BH_FOREVER;
