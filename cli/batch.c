@@ -28,6 +28,7 @@
 #include "tool/isolation.h"
 #include "tool/report/page.h"
 #include "tool/session.h"
+#include "tool/text.h"
 #include "tool/values.h"
 
 enum { MOST_STREAMS = 256, DEFAULT_STREAMS = 2, DEFAULT_RETRIES = 2 };
@@ -179,11 +180,12 @@ static bool parse(struct batch *batch, const struct bhi_args *args,
  */
 
 /* Bad lines end the batch, unless --keep-going skips them. */
-static int judge_lines(const struct batch *batch) {
+static int judge_lines(struct batch *batch) {
     const size_t bad = batch->jobs.bad;
     if (!bad || batch->keep_going) {
         return BHI_EXIT_READY;
     }
+    bhi_batch_jobs_tell(&batch->jobs);
     bhi_complain("batch",
                  "%zu line%s %s bad: nothing was started; --keep-going skips bad lines; duplicate "
                  "ids, dependencies and shared files are checked after these",
@@ -239,10 +241,26 @@ static int check_jobs(struct batch *batch, const char *folder) {
     return exit_status == BHI_EXIT_READY ? judge_lines(batch) : exit_status;
 }
 
+/* A folder that was given by mistake would mix two batches silently: says so if the folder's batch
+ * is of another file and knows none of the jobs. */
+static void note_mixture(const struct batch *batch, uint64_t before) {
+    struct bhi_queue_counts now;
+    char state[1024], other[1024], name[1024];
+    bhi_queue_counts(batch->queue, &now);
+    if (bhi_queue_other_jobs(batch->queue) && now.total == before + batch->jobs.count &&
+        batch->jobs.count) {
+        fprintf(stderr, "bulkhead batch: %s has the batch of %s; the jobs of %s are added to it\n",
+                bhi_text_clean(state, sizeof state, batch->state),
+                bhi_text_clean(other, sizeof other, bhi_queue_other_jobs(batch->queue)),
+                bhi_text_clean(name, sizeof name, batch->jobs.name));
+    }
+}
+
 /* A new batch is checked before its folder is made, so a refused one leaves no state. A resumed
  * batch is opened before its files are checked: a finished job needs its inputs no more. */
 static int submit_jobs(struct batch *batch) {
     struct bhi_complaint complaint;
+    struct bhi_queue_counts before;
     char *folder = getcwd(NULL, 0);
     int exit_status;
     if (!folder) {
@@ -266,14 +284,20 @@ static int submit_jobs(struct batch *batch) {
                (exit_status = open_queue(batch)) != BHI_EXIT_READY);
     }
     free(folder);
+    bhi_batch_jobs_tell(&batch->jobs);
     if (exit_status == BHI_EXIT_READY && batch->resume && batch->jobs.bads_count) {
         exit_status = bhi_batch_jobs_drop_known(&batch->jobs, batch->queue);
     }
     if (exit_status != BHI_EXIT_READY) {
         return exit_status;
     }
-    return queue_exit_status(
+    bhi_queue_counts(batch->queue, &before);
+    exit_status = queue_exit_status(
         bhi_queue_add(batch->queue, batch->jobs.specs, batch->jobs.count, &complaint), &complaint);
+    if (exit_status == BHI_EXIT_READY) {
+        note_mixture(batch, before.total);
+    }
+    return exit_status;
 }
 
 static int read_jobs(struct batch *batch) {
@@ -552,6 +576,7 @@ int bhi_batch_main(const struct bhi_args *args) {
     } else {
         bhi_complain("batch", "%s; see bulkhead batch --help", complaint.text);
     }
+    bhi_batch_jobs_tell(&batch.jobs); /* if something else has ended it */
     (void)bh_context_destroy(batch.context);
     if (!bhi_queue_close(batch.queue) && exit_status != BHI_EXIT_ENVIRON) {
         bhi_complain("batch", "the state folder %s could not be written completely", batch.state);

@@ -14,7 +14,10 @@
 #include "tool/interrupt.h"
 #include "tool/text.h"
 
-enum { MOST_NOT_JSON = 10 }; /* lines that are not JSON and are listed */
+enum {
+    MOST_NOT_JSON = 10, /* lines that are not JSON and are listed */
+    MOST_FAULTS = 50,   /* errors that are listed */
+};
 
 static void free_bad(const struct bhi_report_bad *bad) {
     free((char *)bad->id);
@@ -44,24 +47,87 @@ static void note_bad(struct bhi_batch_jobs *jobs, size_t line, const char *id, c
 }
 
 /* A file that holds something else than jobs has thousands of lines that are not JSON. The first
- * few are listed, then bhi_batch_jobs_read prints their number. */
+ * few are listed, then their number is printed. */
 static bool complaint_repeats(struct bhi_batch_jobs *jobs, const struct bhi_complaint *complaint) {
     return !strncmp(complaint->text, BHI_JOB_NOT_JSON, strlen(BHI_JOB_NOT_JSON)) &&
            ++jobs->not_json > MOST_NOT_JSON;
 }
 
+static void note_fault(struct bhi_batch_jobs *jobs, size_t line, bool follows, const char *text) {
+    char *copy = strdup(text);
+    if (!copy || !BHI_ARRAY_RESERVE(jobs->faults, jobs->fault_capacity, jobs->fault_count + 1)) {
+        free(copy);
+        jobs->no_memory = true;
+        return;
+    }
+    jobs->faults[jobs->fault_count] = (struct bhi_batch_fault){
+        .line = line, .order = jobs->fault_count, .follows = follows, .text = copy};
+    jobs->fault_count++;
+}
+
 static void tell(struct bhi_batch_jobs *jobs, size_t line, const char *id, const char *origin,
                  const struct bhi_complaint *complaint) {
-    char name[600], text[1024];
     if (!complaint_repeats(jobs, complaint)) {
-        fprintf(stderr, "%s:%zu: %s\n", bhi_text_clean(name, sizeof name, jobs->name), line,
-                bhi_text_clean(text, sizeof text, complaint->text));
+        note_fault(jobs, line, *origin, complaint->text);
     }
     if (line != jobs->bad_line) {
         jobs->bad++;
         note_bad(jobs, line, id, origin, complaint->text);
     }
     jobs->bad_line = line;
+}
+
+static int by_line(const void *a, const void *b) {
+    const struct bhi_batch_fault *x = a, *y = b;
+    return x->line != y->line ? (x->line > y->line) - (x->line < y->line)
+                              : (x->order > y->order) - (x->order < y->order);
+}
+
+/* A line is in |bads| once. */
+static int by_bad_line(const void *a, const void *b) {
+    const struct bhi_report_bad *x = a, *y = b;
+    return (x->line > y->line) - (x->line < y->line);
+}
+
+/* Prints the errors, which are sorted, as many as fit, and frees them. */
+static void print_faults(struct bhi_batch_jobs *jobs, const char *name) {
+    char text[1024];
+    size_t causes = 0, shown[2] = {0}; /* [1]: of those that follow from others */
+    for (size_t i = 0; i < jobs->fault_count; i++) {
+        causes += !jobs->faults[i].follows;
+    }
+    const size_t most[2] = {MOST_FAULTS, causes < MOST_FAULTS ? MOST_FAULTS - causes : 0};
+    for (size_t i = 0; i < jobs->fault_count; i++) {
+        const struct bhi_batch_fault *fault = &jobs->faults[i];
+        if (shown[fault->follows] < most[fault->follows]) {
+            shown[fault->follows]++;
+            fprintf(stderr, "%s:%zu: %s\n", name, fault->line,
+                    bhi_text_clean(text, sizeof text, fault->text));
+        }
+        free(fault->text);
+    }
+    if (jobs->fault_count > shown[0] + shown[1]) {
+        fprintf(stderr, "%s: and %zu more errors\n", name, jobs->fault_count - shown[0] - shown[1]);
+    }
+    jobs->fault_count = 0;
+}
+
+void bhi_batch_jobs_tell(struct bhi_batch_jobs *jobs) {
+    char name[600];
+    bhi_text_clean(name, sizeof name, jobs->name ? jobs->name : "");
+    if (jobs->bads_count) {
+        qsort(jobs->bads, jobs->bads_count, sizeof *jobs->bads, by_bad_line);
+    }
+    if (jobs->fault_count) {
+        qsort(jobs->faults, jobs->fault_count, sizeof *jobs->faults, by_line);
+    }
+    print_faults(jobs, name);
+    if (jobs->not_json > MOST_NOT_JSON && !jobs->told_not_json) {
+        bhi_complain("batch",
+                     "%s: %zu lines are not JSON, the first %d are listed: is it a file of jobs?",
+                     jobs->name, jobs->not_json, MOST_NOT_JSON);
+        jobs->told_not_json = true;
+    }
 }
 
 static int out_of_memory(void) {
@@ -103,11 +169,6 @@ int bhi_batch_jobs_read(struct bhi_batch_jobs *jobs, const char *path) {
     if (!read && error != ENOMEM) {
         bhi_complain("batch", "%s", complaint.text);
         return BHI_EXIT_USAGE;
-    }
-    if (jobs->not_json > MOST_NOT_JSON) {
-        bhi_complain("batch",
-                     "%s: %zu lines are not JSON, the first %d are listed: is it a file of jobs?",
-                     jobs->name, jobs->not_json, MOST_NOT_JSON);
     }
     jobs->no_memory |= !read;
     if (jobs->no_memory || (jobs->count && !jobs->capacity)) {
@@ -347,6 +408,10 @@ void bhi_batch_jobs_free(struct bhi_batch_jobs *jobs) {
         free_bad(&jobs->bads[i]);
     }
     free(jobs->bads);
+    for (size_t i = 0; i < jobs->fault_count; i++) {
+        free(jobs->faults[i].text);
+    }
+    free(jobs->faults);
     bhi_names_fini(&jobs->bad_ids);
     for (size_t i = 0; i < jobs->count; i++) {
         bhi_job_spec_free(&jobs->specs[i]);

@@ -404,15 +404,18 @@ static bool begin_batch(struct bhi_journal *journal, const char *jobs_path,
 static bool read_batch(struct bhi_journal *journal, struct bhi_journal_batch *out_batch,
                        struct bhi_complaint *complaint) {
     sqlite3_stmt *statement = NULL;
-    int rc = sqlite3_prepare_v2(journal->db, "SELECT id, cwd FROM batch", -1, &statement, NULL);
+    int rc = sqlite3_prepare_v2(journal->db, "SELECT id, cwd, jobs_path FROM batch", -1, &statement,
+                                NULL);
     if (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
         const char *id = (const char *)sqlite3_column_text(statement, 0);
         const char *cwd = (const char *)sqlite3_column_text(statement, 1);
+        const char *jobs_path = (const char *)sqlite3_column_text(statement, 2);
         if (id && *id && cwd && strspn(id, "0123456789abcdef") == strlen(id) &&
             strlen(id) < sizeof out_batch->id && cwd[0] == '/') {
             strcpy(out_batch->id, id);
             out_batch->cwd = strdup(cwd);
-            rc = out_batch->cwd ? SQLITE_OK : SQLITE_NOMEM;
+            out_batch->jobs_path = jobs_path ? strdup(jobs_path) : NULL;
+            rc = out_batch->cwd && (!jobs_path || out_batch->jobs_path) ? SQLITE_OK : SQLITE_NOMEM;
             /* There must be only one row: with two, nobody knows which batch the temporary files
              * belong to. */
             const int next = rc == SQLITE_OK ? sqlite3_step(statement) : SQLITE_DONE;

@@ -8,9 +8,10 @@
 
 /* The batch of a state folder. */
 struct bhi_journal_batch {
-    char id[33];   /* hexadecimal */
-    char *cwd;     /* owned */
-    uint64_t jobs; /* number of jobs */
+    char id[33];     /* hexadecimal */
+    char *cwd;       /* owned */
+    char *jobs_path; /* owned; as it was given in |cwd|; NULL: not known, or the batch begins now */
+    uint64_t jobs;   /* number of jobs */
 };
 
 /* Makes a batch that begins now in the current folder, without jobs. On failure nothing is

@@ -4,6 +4,7 @@
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "batch/graph/admission.h"
 #include "batch/journal/journal.h"
@@ -21,6 +22,7 @@ struct bhi_queue {
     struct bhi_journal *journal; /* NULL: no journal */
     struct bhi_journal_batch batch;
     char *jobs_path; /* owned; may be NULL */
+    char *other;     /* owned; the file of the state's batch, if that is not |jobs_path|; or NULL */
     uint32_t retries;
 };
 
@@ -50,6 +52,53 @@ static void note_state(void *user, const struct bhi_job_node *node) {
     bhi_journal_note(queue->journal, &note);
 }
 
+/* Is the file |given| the one at |recorded|? Standard input is itself. */
+static bool is_same_file(const char *given, const char *recorded) {
+    struct stat one, other;
+    if (stat(given, &one) == 0 && stat(recorded, &other) == 0) {
+        return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+    }
+    return !strcmp(given, recorded);
+}
+
+/* Sets |other|. Returns false if out of memory. */
+static bool find_other(struct bhi_queue *queue) {
+    const char *given = queue->jobs_path, *recorded = queue->batch.jobs_path;
+    char *whole = NULL;
+    if (!given || !recorded || !queue->batch.jobs || !strcmp(given, recorded)) {
+        return true;
+    }
+    if (strcmp(recorded, "-") != 0 && recorded[0] != '/' &&
+        asprintf(&whole, "%s/%s", queue->batch.cwd, recorded) < 0) {
+        return false;
+    }
+    if (!whole && !(whole = strdup(recorded))) {
+        return false;
+    }
+    if (strcmp(given, "-") != 0 && strcmp(recorded, "-") != 0 && is_same_file(given, whole)) {
+        free(whole);
+        return true;
+    }
+    queue->other = whole;
+    return true;
+}
+
+static void refuse_second(const struct bhi_queue *queue, const char *folder,
+                          struct bhi_complaint *complaint) {
+    const uint64_t jobs = queue->batch.jobs;
+    if (queue->other) {
+        bhi_refuse(
+            complaint,
+            "%.400s has another batch, of %.300s (%llu job%s): give another folder (--state)",
+            folder, bhi_queue_other_jobs(queue), (unsigned long long)jobs, jobs == 1 ? "" : "s");
+        return;
+    }
+    bhi_refuse(complaint,
+               "%.600s has a batch of %llu job%s: continue it (--resume), run some of it again "
+               "(--resume --redo ID), or give another folder (--state)",
+               folder, (unsigned long long)jobs, jobs == 1 ? "" : "s");
+}
+
 static enum bhi_queue_result open_journal(struct bhi_queue *queue,
                                           const struct bhi_queue_options *options,
                                           struct bhi_complaint *complaint) {
@@ -58,12 +107,12 @@ static enum bhi_queue_result open_journal(struct bhi_queue *queue,
     if (result != BHI_QUEUE_OK) {
         return result;
     }
+    if (!find_other(queue)) {
+        bhi_refuse(complaint, "out of memory");
+        return BHI_QUEUE_ENVIRON;
+    }
     if (queue->batch.jobs > 0 && !options->resume) {
-        bhi_refuse(complaint,
-                   "%.600s has a batch of %llu job%s: continue it (--resume), or give another "
-                   "folder (--state)",
-                   options->folder, (unsigned long long)queue->batch.jobs,
-                   queue->batch.jobs == 1 ? "" : "s");
+        refuse_second(queue, options->folder, complaint);
         return BHI_QUEUE_BAD_INPUT;
     }
     result = bhi_journal_load(queue->journal, options, &queue->graph, complaint);
@@ -126,6 +175,8 @@ bool bhi_queue_close(struct bhi_queue *queue) {
     pthread_mutex_destroy(&queue->mutex);
     pthread_mutex_destroy(&queue->adding);
     free(queue->batch.cwd);
+    free(queue->batch.jobs_path);
+    free(queue->other);
     free(queue->jobs_path);
     free(queue);
     return good;
@@ -133,6 +184,10 @@ bool bhi_queue_close(struct bhi_queue *queue) {
 
 const char *bhi_queue_cwd(const struct bhi_queue *queue) {
     return queue->batch.cwd;
+}
+
+const char *bhi_queue_other_jobs(const struct bhi_queue *queue) {
+    return queue->other && !strcmp(queue->other, "-") ? "standard input" : queue->other;
 }
 
 const char *bhi_queue_batch_id(const struct bhi_queue *queue) {
@@ -263,6 +318,11 @@ enum bhi_queue_result bhi_queue_add(struct bhi_queue *queue, const struct bhi_jo
     pthread_mutex_lock(&queue->adding);
     const enum bhi_queue_result result = add(queue, specs, count, complaint);
     pthread_mutex_unlock(&queue->adding);
+    if (result == BHI_QUEUE_BAD_INPUT && queue->other) { /* perhaps that is the reason */
+        const struct bhi_complaint inner = *complaint;
+        bhi_refuse(complaint, "%.600s; the state folder has the batch of %.300s", inner.text,
+                   bhi_queue_other_jobs(queue));
+    }
     return result;
 }
 

@@ -44,6 +44,9 @@ enum bhi_queue_result bhi_queue_add(struct bhi_queue *queue, const struct bhi_jo
 /* Returns the folder that paths of jobs are relative to: the current folder of the process that
  * made the state. */
 const char *bhi_queue_cwd(const struct bhi_queue *queue);
+/* Returns the file of jobs that a resumed batch began with, if it is not the one in the options, or
+ * NULL: for messages. */
+const char *bhi_queue_other_jobs(const struct bhi_queue *queue);
 /* Returns the id that was made with the state, in hexadecimal: a part of the names of temporary
  * files. */
 const char *bhi_queue_batch_id(const struct bhi_queue *queue);

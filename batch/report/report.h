@@ -29,7 +29,7 @@ struct bhi_report_run {
     uint64_t ran;        /* attempts of this process */
     int exit_status;
     bool halted;                      /* too many jobs have failed (--halt) */
-    const struct bhi_report_bad *bad; /* mostly in the order of the file */
+    const struct bhi_report_bad *bad; /* in the order of the file */
     size_t bad_count;
     const struct bhi_report_stuck *stuck;
     size_t stuck_count;

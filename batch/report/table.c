@@ -180,10 +180,29 @@ static void print_more(FILE *stream, const struct gathering *gathering) {
     }
 }
 
+/* Prints what to do next. Bad lines are not in the state folder: when they are corrected, --resume
+ * alone runs them. */
+static void print_next(FILE *stream, const struct bhi_tally *tally,
+                       const struct bhi_report_run *run) {
+    const uint64_t *of = tally->counts.of;
+    const uint64_t failed = of[BHI_JOB_FAILED] + of[BHI_JOB_QUARANTINED];
+    const char *again = failed > run->bad_count ? "--resume --retry-failed" : "--resume";
+    char state[1024];
+    if (of[BHI_JOB_WAITING] + of[BHI_JOB_SUBMITTED] + of[BHI_JOB_RUNNING] + of[BHI_JOB_CANCELLED]) {
+        fprintf(stream, "\nNot finished: --resume continues %s",
+                bhi_text_clean(state, sizeof state, run->state_folder));
+        if (failed > run->bad_count) {
+            fprintf(stream, "; %s also runs what failed again", again);
+        }
+        fputc('\n', stream);
+    } else if (failed) {
+        fprintf(stream, "\nNext: fix what failed, then repeat the command with %s\n", again);
+    }
+}
+
 bool bhi_report_table(FILE *stream, struct bhi_queue *queue, const struct bhi_report_run *run) {
     struct bhi_tally tally;
     struct gathering gathering = {.failures = 0}; /* 27 KiB */
-    char state[1024];
     if (!bhi_tally_read(queue, run, &tally)) {
         return false;
     }
@@ -205,12 +224,7 @@ bool bhi_report_table(FILE *stream, struct bhi_queue *queue, const struct bhi_re
             read = bhi_columns_print(&gathering.table, stream, 2, bhi_columns_width(stream));
             print_more(stream, &gathering);
         }
-        uint64_t open = tally.counts.of[BHI_JOB_WAITING] + tally.counts.of[BHI_JOB_SUBMITTED] +
-                        tally.counts.of[BHI_JOB_RUNNING] + tally.counts.of[BHI_JOB_CANCELLED];
-        if (open) {
-            fprintf(stream, "\nNot finished: --resume continues %s\n",
-                    bhi_text_clean(state, sizeof state, run->state_folder));
-        }
+        print_next(stream, &tally, run);
     }
     bhi_columns_free(&gathering.table);
     return read;

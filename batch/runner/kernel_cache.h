@@ -21,7 +21,7 @@ struct bhi_kernel_entry {
     struct bhi_kernel_types *types; /* owned; NULL: any types, or no valid kernel */
     bh_status status;               /* if FAILED */
     int sys_errno;
-    char message[512];
+    char message[512]; /* also why there are no types: no valid kernel */
     struct bhi_work_list parked;
 };
 

@@ -110,15 +110,16 @@ static bh_status make_source(bh_context *context, const struct bhi_kernel_file *
         snprintf(entry->message, sizeof entry->message, "it does not compile: %s", line);
     } else if (status != BH_OK) {
         snprintf(entry->message, sizeof entry->message, "%s",
-                 bhi_text_without_call(detail.message));
+                 bhi_text_without_name(detail.message, source.name));
     }
     free(log);
     return status;
 }
 
 /* Reads what the kernel declares. An invalid module has nothing to compare; the device's worker
- * will report that it is invalid. */
-static bh_status take_types(struct bhi_kernel_entry *entry, uint64_t deadline_ns) {
+ * will report that it is invalid, unless names have to be looked up in it. */
+static bh_status take_types(struct bhi_kernel_entry *entry, const char *name,
+                            uint64_t deadline_ns) {
     bh_inspect_options options;
     bh_detail detail = {0};
     bh_inspection *said = calloc(1, sizeof *said);
@@ -132,6 +133,10 @@ static bh_status take_types(struct bhi_kernel_entry *entry, uint64_t deadline_ns
         status = BH_NO_MEMORY;
     }
     free(said);
+    if (status == BH_INVALID_KERNEL) {
+        snprintf(entry->message, sizeof entry->message, "%.400s",
+                 bhi_text_without_name(detail.message, name));
+    }
     if (status == BH_OK || status == BH_INVALID_KERNEL) {
         return BH_OK;
     }
@@ -139,9 +144,21 @@ static bh_status take_types(struct bhi_kernel_entry *entry, uint64_t deadline_ns
     entry->sys_errno = detail.sys_errno;
     snprintf(entry->message, sizeof entry->message, "%s%.400s%s",
              own ? "its declared types cannot be determined: " : "",
-             bhi_text_without_call(detail.message),
+             bhi_text_without_name(detail.message, name),
              own ? "; \"reinterpret\" runs it without checking types" : "");
     return status;
+}
+
+/* The library names the field of its options; here it is a key of the job. */
+static bool refuse_entry(const struct bhi_run_request *request, enum bhi_language language,
+                         struct bhi_kernel_entry *entry) {
+    if (language != BHI_LANGUAGE_GLSL || !request->entry || !strcmp(request->entry, "main")) {
+        return false;
+    }
+    snprintf(entry->message, sizeof entry->message,
+             "\"entry\" is \"%.100s\": the entry point of GLSL is main; leave \"entry\" out",
+             request->entry);
+    return true;
 }
 
 static bh_status make(const struct bhi_runner_options *runner,
@@ -169,6 +186,8 @@ static bh_status make(const struct bhi_runner_options *runner,
     if (!bhi_language_compiles(language, &complaint)) {
         snprintf(entry->message, sizeof entry->message, "%.500s", complaint.text);
         status = BH_INVALID_KERNEL;
+    } else if (refuse_entry(request, language, entry)) {
+        status = BH_INVALID_ARGUMENT;
     } else if (language == BHI_LANGUAGE_GLSL || language == BHI_LANGUAGE_HLSL) {
         status = make_source(context, &file, &options, entry);
     } else if (file.source.given) {
@@ -185,7 +204,7 @@ static bh_status make(const struct bhi_runner_options *runner,
     }
     free(code);
     if (status == BH_OK && is_inspected(request)) {
-        status = take_types(entry, file.deadline_ns);
+        status = take_types(entry, request->kernel_name, file.deadline_ns);
     }
     return status;
 }

@@ -60,6 +60,27 @@ expect_stderr "more.jsonl:1: input nowhere.npy: No such file or directory"
 expect_stderr "2 lines are bad"
 rm more.jsonl
 
+case_name="errors are in the order of the lines, the first fifty, and how many more there are"
+{ square a nowhere.npy a.npy; echo '{"id":'; square c nowhere.npy no/c.npy
+  square d x.npy d.npy ',"depends_on":["e"]'; echo '{"id":"e","dedline":1}'; } > order.jsonl
+told() { grep -o '^order.jsonl:[0-9]*' .stderr | cut -d: -f2 | tr '\n' ' '; }
+cli batch order.jsonl
+expect_status 2
+if [ "$(told)" = "1 2 3 3 5 " ]; then passed=$((passed + 1)); else fail "lines $(told)"; fi
+cli batch order.jsonl --keep-going --json
+expect_status 1
+if [ "$(told)" = "1 2 3 3 4 5 " ]; then passed=$((passed + 1)); else fail "lines $(told)"; fi
+expect_json '[.failures[].line] == [1, 2, 3, 4, 5]'
+rm -r order.jsonl.state
+{ for ((i = 0; i < 60; i++)); do echo '{"id":"a","dedline":1}'; done; square a nowhere.npy a.npy; } > order.jsonl
+cli batch order.jsonl
+expect_status 2
+expect_lines 52
+expect_stderr "order.jsonl:50: unknown key"
+expect_stderr "order.jsonl: and 11 more errors"
+expect_stderr "61 lines are bad: nothing was started"
+rm order.jsonl
+
 case_name="the same with --keep-going"
 cli batch jobs.jsonl --keep-going --json --html page.html
 expect_status 1
@@ -389,6 +410,18 @@ square a x.npy a.npy > piped.jsonl
 INPUT=piped.jsonl cli batch - --state piped
 expect_status 0
 rm -rf piped a.npy
+
+case_name="an entry point that is not there, in the words of the line"
+printf '#version 450\nlayout(local_size_x = 1) in;\nvoid main() {}\n' > entry.comp
+{ echo '{"id":"source","kernel":"entry.comp","groups":1,"entry":"other"}'
+  echo "{\"id\":\"named\",\"kernel\":\"$SHADERS/square.spv\",\"groups\":1,\"entry\":\"nix\",\
+\"in\":{\"X\":\"x.npy\"},\"out\":{\"Y\":\"y.npy:like X\"}}"; } > entry.jsonl
+cli batch entry.jsonl --json
+expect_status 1
+expect_json '[.failures[].code] == ["INVALID_ARGUMENT", "INVALID_KERNEL"]'
+expect_json '.failures[0].message | endswith("entry.comp: \"entry\" is \"other\": the entry point of GLSL is main; leave \"entry\" out")'
+expect_json '.failures[1].message | endswith("square.spv: there is no entry point \"nix\"; the module has \"main\"")'
+rm -r entry.comp entry.jsonl entry.jsonl.state
 
 # -- limits of time --------------------------------------------------------------------------------
 case_name="a job's own compile deadline, the grace and the tenant of all"

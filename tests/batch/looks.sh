@@ -107,7 +107,10 @@ cli batch jobs.jsonl --verify
 expect_status 0
 expect_stdout '4 outputs of 4 jobs that are done: 4 unchanged'
 expect_untouched
-refuses_plan 'has a batch of 4 jobs' jobs.jsonl
+refuses_plan 'has a batch of 4 jobs: continue it (--resume), run some of it again (--resume --redo ID), or' jobs.jsonl
+ln -s jobs.jsonl link.jsonl
+refuses_plan 'jobs.jsonl.state has a batch of 4 jobs' link.jsonl --state jobs.jsonl.state
+rm link.jsonl
 cli batch jobs.jsonl --dry-run --resume
 expect_status 0
 expect_stdout '0 jobs would run'
@@ -116,6 +119,22 @@ cli batch jobs.jsonl --dry-run --resume --redo second --json
 expect_json '[.plan[].id] == ["second", "third", "late"]'
 expect_untouched
 expect_sql "SELECT count(*), sum(state = 'done') FROM jobs" "4|4"
+
+case_name="a folder of another batch"
+square other x.npy g.npy > other.jsonl
+refuses_plan "jobs.jsonl.state has another batch, of $PWD/jobs.jsonl (4 jobs): give another folder (--state)" \
+    other.jsonl --state jobs.jsonl.state
+cli batch other.jsonl --dry-run --resume --state jobs.jsonl.state
+expect_status 0
+expect_stderr "jobs.jsonl.state has the batch of $PWD/jobs.jsonl; the jobs of other.jsonl are added to it"
+square first x.npy g.npy > other.jsonl
+refuses_plan "undo the change, or give the job a new id; the state folder has the batch of $PWD/jobs.jsonl" \
+    other.jsonl --resume --state jobs.jsonl.state
+cp jobs.jsonl other.jsonl # the same jobs in another file are no mixture
+cli batch other.jsonl --dry-run --resume --state jobs.jsonl.state
+expect_status 0
+expect_empty .stderr
+rm other.jsonl
 
 case_name="a job anew, and what depends on it"
 "$NPY" make x.npy 'f32[1000]' ramp 1 1

@@ -46,9 +46,43 @@ static void table_says_it_all(void) {
         "bad\n"
         "    never ran: it depends on bad, which is not done\n"
         "\n"
-        "Not finished: --resume continues jobs.jsonl.state\n";
+        "Not finished: --resume continues jobs.jsonl.state; --resume --retry-failed also runs what "
+        "failed again\n";
     char *text = table_of(&mixed);
     BHT_STR_EQ(text, expected);
+    free(text);
+}
+
+/* The last lines: what to do next. Bad lines are new jobs when they have been corrected. */
+static void table_says_what_to_do_next(void) {
+    static const char retry[] =
+        "\nNext: fix what failed, then repeat the command with --resume --retry-failed\n";
+    static const char resume[] = "\nNext: fix what failed, then repeat the command with --resume\n";
+    static const struct bhi_report_bad bad = {
+        .line = 2, .id = "b", .origin = "", .message = "unknown key \"dedline\""};
+    struct bhi_job_record jobs[] = {
+        {.number = 1, .id = "a", .line = 1, .state = BHI_JOB_DONE, .origin = "", .message = ""}};
+    struct bhi_queue queue = {.jobs = jobs, .job_count = 1};
+    struct bhi_report_run corrected = run;
+    char *text = table_of(&queue);
+    BHT_TRUE(!strstr(text, "Next") && !strstr(text, "--resume"));
+    free(text);
+    corrected.bad = &bad;
+    corrected.bad_count = 1;
+    text = table_of_run(&queue, &corrected);
+    BHT_STR_HAS(text, resume);
+    free(text);
+    for (int both = 0; both < 2; both++) {
+        jobs[0].state = both ? BHI_JOB_QUARANTINED : BHI_JOB_FAILED;
+        text = both ? table_of_run(&queue, &corrected) : table_of(&queue);
+        BHT_STR_HAS(text, retry);
+        BHT_TRUE(!strstr(text, "Not finished"));
+        free(text);
+    }
+    jobs[0].state = BHI_JOB_CANCELLED;
+    text = table_of_run(&queue, &corrected);
+    BHT_STR_HAS(text, "\nNot finished: --resume continues jobs.jsonl.state\n");
+    BHT_TRUE(!strstr(text, "Next"));
     free(text);
 }
 
@@ -298,6 +332,7 @@ static void json_of_nothing(void) {
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(table_says_it_all),
+        BHT_TEST(table_says_what_to_do_next),
         BHT_TEST(table_names_devices),
         BHT_TEST(table_of_a_run_without_attempts),
         BHT_TEST(table_of_nothing),
