@@ -360,7 +360,7 @@ static void report_grid(struct report *report, bh_context *context, const bh_dev
         add(report, "driver", name, false, BH_CHECK_ABSENT, advice,
             "%s: of 4096 x 4096 x 256 workgroups %s", device->selector,
             verdict.status == BH_LIMIT_EXCEEDED
-                ? "none runs: its driver counts in 32 bits and refuses them"
+                ? "none runs: its driver counts them in 32 bits, so such a grid is refused"
                 : bh_status_text(verdict.status));
     }
 }
@@ -400,7 +400,8 @@ static void report_sentinel(struct report *report, bh_context *context,
             is_cpu ? "a CPU driver needs no sentinel: its kernels end with their worker"
                    : "a worker that dies in a kernel stalls the device until the driver's own "
                      "timeout, which may be seconds",
-            "%s has no queue for transfers alone, or does not share such memory", device->selector);
+            "%s has no queue for transfers alone, or processes cannot share its memory",
+            device->selector);
         return;
     }
     /* The first worker on a device causes the start of its sentinel. */
@@ -414,13 +415,13 @@ static void report_sentinel(struct report *report, bh_context *context,
     }
     if (status != BH_OK) {
         add(report, "driver", name, false, BH_CHECK_BROKEN, ASK_VERBOSE,
-            "%s starts no worker that could have one: %s", device->selector, why.message);
+            "no worker starts on %s, so no sentinel does: %s", device->selector, why.message);
     } else if (pid) {
         add(report, "driver", name, false, BH_CHECK_HOLDS, "",
             "process %d sets the abort words of the workers of %s that die", pid, device->selector);
     } else {
         add(report, "driver", name, false, BH_CHECK_BROKEN, ASK_VERBOSE,
-            "%s could have one, and none starts", device->selector);
+            "%s supports a sentinel, but none starts", device->selector);
     }
 }
 

@@ -119,8 +119,8 @@ BH_API BH_MUST_USE bh_status bh_buffer_read(bh_buffer *buffer, uint64_t offset, 
 BH_API BH_MUST_USE bh_status bh_buffer_write(bh_buffer *buffer, uint64_t offset, const void *bytes,
                                              uint64_t size, uint64_t timeout_ns, bh_detail *detail);
 /* Creates a buffer from the caller's memfd without a copy. The bytes of the memfd are the content
- * (CLEAN). |size| is the size of the buffer. It is at least 1, at most the memfd's size, and more
- * than the memfd's size minus one page.
+ * (CLEAN). |size| is the size of the buffer. It is at least 1 and at most the memfd's size, and its
+ * last byte must be in the last page of the memfd.
  *
  * Ownership. The descriptor stays the caller's, to use and to close. The buffer has its own.
  *

@@ -73,8 +73,8 @@ static bh_status check_size(int fd, uint64_t size, bh_detail *detail) {
     int error = fstat(fd, &st) == 0 ? -bhi_memfd_verify(fd, size, 0) : errno;
     if (error == EINVAL) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": size %llu does not fit the memfd: it must be at most the memfd's "
-                             "%lld bytes, and less than a page below",
+                        CALL ": size %llu does not fit the memfd of %lld bytes: it must be at most "
+                             "that, and end in the memfd's last page",
                         (unsigned long long)size, (long long)st.st_size);
     }
     return error ? bhi_fail(detail, BH_SYSTEM, error, CALL ": fstat of the memfd") : BH_OK;

@@ -253,7 +253,7 @@ static const char *first_error(char *log) {
         }
     }
     line[strcspn(line, "\n")] = '\0';
-    return line[0] ? line : "the compiler refuses it without a reason";
+    return line[0] ? line : "the compiler refused the source and gave no reason";
 }
 
 static bh_status take_answer(const struct bh_buffer *answer, const bh_glsl_source *source,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 static void take_text(char out[64], const char from[BHI_INSPECT_NAME]) {
-    _Static_assert(BHI_INSPECT_NAME == 64, "as the caller has it");
+    _Static_assert(BHI_INSPECT_NAME == 64, "compiler and caller agree");
     bhi_text_line(out, 64, from, BHI_INSPECT_NAME);
 }
 

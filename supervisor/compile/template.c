@@ -39,7 +39,7 @@ static bh_status check_options(const bh_template_options *o, bh_detail *detail) 
     }
     if (o->parameter_count > BH_MAX_PARAMETERS || (o->parameter_count && !o->parameters)) {
         return REFUSE(detail,
-                      "options.parameters is NULL, or options.parameter_count is %u, over %d",
+                      "options.parameters is NULL, or options.parameter_count (%u) is over %d",
                       o->parameter_count, BH_MAX_PARAMETERS);
     }
     if (!o->variants) {

@@ -16,9 +16,9 @@
 
 #define CALL "bh_file_tensors"
 
-_Static_assert(BHI_FILE_NAME == sizeof((bh_file_tensor *)0)->name, "as long as can be told");
-_Static_assert(BHI_FILE_TYPE == sizeof((bh_file_tensor *)0)->type, "as long as can be told");
-_Static_assert(BHI_FILE_DIMENSIONS == BH_MAX_RANK, "as many dimensions as can be told");
+_Static_assert(BHI_FILE_NAME == sizeof((bh_file_tensor *)0)->name, "loader and caller agree");
+_Static_assert(BHI_FILE_TYPE == sizeof((bh_file_tensor *)0)->type, "loader and caller agree");
+_Static_assert(BHI_FILE_DIMENSIONS == BH_MAX_RANK, "loader and caller agree");
 
 /* The caller's array. */
 struct room {

@@ -26,7 +26,7 @@
 
 #define CALL "bh_buffer_from_file"
 
-_Static_assert(BHI_FILE_DIMENSIONS == BH_MAX_RANK, "as many dimensions as can be told");
+_Static_assert(BHI_FILE_DIMENSIONS == BH_MAX_RANK, "loader and caller agree");
 
 /* -- what is to be read ------------------------------------------------------------------------ */
 

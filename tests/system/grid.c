@@ -141,9 +141,11 @@ static void what_the_doctor_says(void) {
     for (size_t i = 0; i < count; i++) {
         if (strcmp(checks[i].name, "wholeGrids") == 0 && found++ == 0) { /* the first device's */
             BHT_EQ(checks[i].result, s.whole ? BH_CHECK_HOLDS : BH_CHECK_ABSENT);
-            BHT_STR_HAS(checks[i].text,
-                        s.whole ? " runs 4096 x 4096 x 256 workgroups, the first and the last"
-                                : "none runs: its driver counts in 32 bits and refuses them");
+            BHT_STR_HAS(
+                checks[i].text,
+                s.whole
+                    ? " runs 4096 x 4096 x 256 workgroups, the first and the last"
+                    : "none runs: its driver counts them in 32 bits, so such a grid is refused");
         }
     }
     BHT_GE(found, 1);
