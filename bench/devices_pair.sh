@@ -39,6 +39,6 @@ sum=$(sed -nE 's/^any .*lavapipe:0 ([0-9]+), lavapipe:1 ([0-9]+)$/\1 + \2/p' "$f
 ends 0 --help
 says '^Usage: bench-devices'
 ends 2 --jobs 0
-says '--jobs: 0 is not a number of 1 to'
+says "--jobs '0': not a number from 1 to"
 ends 2 --nonsense
 says '--nonsense is no option, or lacks its value'
