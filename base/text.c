@@ -1,6 +1,5 @@
 #include "base/text.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 /* Length of the well-formed UTF-8 sequence at |bytes|, or 0: overlong, a surrogate, beyond
@@ -107,4 +106,18 @@ void bhi_text_sanitise(char *out, size_t capacity, const char *text, size_t leng
 
 void bhi_text_line(char *out, size_t capacity, const char *text, size_t length) {
     clean(out, capacity, text, length, true);
+}
+
+bool bhi_text_is_line(const char *text) {
+    size_t length = strlen(text);
+    while (length > 0) {
+        uint8_t c[4];
+        const size_t n = bhi_text_char((const uint8_t *)text, length, c);
+        if (!n || c[0] == '\n' || c[0] == '\t') {
+            return false;
+        }
+        text += n;
+        length -= n;
+    }
+    return true;
 }

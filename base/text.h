@@ -6,6 +6,7 @@
 #ifndef BHI_BASE_TEXT_H
 #define BHI_BASE_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,5 +20,8 @@ void bhi_text_sanitise(char *out, size_t capacity, const char *text, size_t leng
 /* As bhi_text_sanitise, for one line, such as a name or a line of a log: \n, \r and \t become
  * blanks. */
 void bhi_text_line(char *out, size_t capacity, const char *text, size_t length);
+/* Whether |text| is one line of text that may be shown: bhi_text_line changes nothing of it. Only
+ * such text can be sent in a message (ipc/wire.c). */
+bool bhi_text_is_line(const char *text);
 
 #endif

@@ -26,7 +26,7 @@ static const struct bhi_section environment[] = {
     {"BULKHEAD_WORKER_ID", "If the command runs as root: user and group id of the workers outside "
                            "their sandbox. Default: 1900000000 and up."},
     {"XDG_RUNTIME_DIR", "Parent of the private folder for sockets; ignored if others can write "
-                        "to it. Default: /tmp."},
+                        "to it, or if its path is not UTF-8. Default: /tmp."},
     {"NO_COLOR", "Switches colours off, even on a terminal."},
 };
 

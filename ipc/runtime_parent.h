@@ -4,6 +4,7 @@
 #define BHI_IPC_RUNTIME_PARENT_H
 
 #include "base/links.h"
+#include "base/text.h"
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -38,10 +39,10 @@ static inline bool bhi_runtime_parent_is_safe(const char *path) {
 /* The default: XDG_RUNTIME_DIR if that is usable, else /tmp. */
 static inline const char *bhi_runtime_parent(void) {
     /* After su the variable is often set to a folder that is not usable, or another user's. Then it
-     * is ignored. */
+     * is ignored, as is a path that no message can carry. */
     const char *parent = secure_getenv("XDG_RUNTIME_DIR");
     return parent && parent[0] == '/' && access(parent, W_OK | X_OK) == 0 &&
-                   bhi_runtime_parent_is_safe(parent)
+                   bhi_runtime_parent_is_safe(parent) && bhi_text_is_line(parent)
                ? parent
                : "/tmp";
 }

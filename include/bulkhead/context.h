@@ -35,8 +35,9 @@ typedef struct bh_context_options {
                                 $XDG_RUNTIME_DIR if no other user can write to it, otherwise /tmp.
                                 |runtime_dir| must be one of two: owned by the effective user and
                                 not writable by others; or sticky, and owned by that user or root.
-                                Otherwise bh_context_create returns BH_SYSTEM with EPERM. The
-                                library removes what killed programs left there */
+                                Otherwise bh_context_create returns BH_SYSTEM with EPERM. A path
+                                that is not UTF-8 or has control characters is INVALID_ARGUMENT.
+                                The library removes what killed programs left there */
     uint32_t spares;         /* warm workers kept ready for new streams and restarts; default 1 */
     uint32_t restart_budget; /* how many counted deaths of its workers within restart_window_ns a
                                 stream survives; one more makes it UNAVAILABLE. At least 1; default

@@ -51,6 +51,10 @@ bh_status bhi_kernel_take_options(const bh_kernel_options *given, const char *ca
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "%s: options.entry is longer than 255 bytes", call);
     }
+    if (options->entry && !bhi_text_is_line(options->entry)) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "%s: options.entry is not UTF-8, or has control characters", call);
+    }
     if (options->specialization_count && !options->specializations) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "%s: options.specializations is NULL, options.specialization_count %u",

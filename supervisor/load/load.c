@@ -85,18 +85,16 @@ static bh_status take_source(const bh_file_source *given, bh_file_source *source
                                          CALL ": source.tensor is for BH_FILE_SAFETENSORS")
                               : BH_OK;
     }
-    char clean[sizeof((struct bhi_msg_file_attach *)0)->tensor];
+    const size_t capacity = sizeof((struct bhi_msg_file_attach *)0)->tensor;
     if (!source->tensor || !source->tensor[0]) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": source.tensor is %s",
                         source->tensor ? "empty" : "NULL");
     }
-    size_t length = strlen(source->tensor);
-    if (length >= sizeof clean) {
+    if (strlen(source->tensor) >= capacity) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": source.tensor is longer than %zu bytes", sizeof clean - 1);
+                        CALL ": source.tensor is longer than %zu bytes", capacity - 1);
     }
-    bhi_text_line(clean, sizeof clean, source->tensor, length);
-    if (strcmp(clean, source->tensor) != 0) {
+    if (!bhi_text_is_line(source->tensor)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         CALL ": source.tensor is not UTF-8, or has control characters");
     }

@@ -1,6 +1,7 @@
 #include "supervisor/worker/cgroup.h"
 #include "base/fd.h"
 #include "base/owner.h"
+#include "base/text.h"
 #include "supervisor/worker/directory_lock.h"
 
 #include <dirent.h>
@@ -442,6 +443,12 @@ int bhi_cgroup_open_from(struct bhi_cgroup *cgroup, uint64_t serial, const char 
         say(why, why_size, "the cgroup file system (v%d) is not mounted where group %s can be seen",
             place.version, place.path);
         return result;
+    }
+    if (!bhi_text_is_line(own)) { /* no message can carry it to the warden, which removes groups */
+        say(why, why_size,
+            "the name of this process's own memory cgroup is not UTF-8, or has control characters: "
+            "rename it");
+        return -EILSEQ;
     }
     result = place.version == 1 ? open_v1(cgroup, serial, own, why, why_size)
                                 : open_v2(cgroup, serial, own, top, why, why_size);

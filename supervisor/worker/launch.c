@@ -1,5 +1,6 @@
 #include "supervisor/worker/launch.h"
 #include "base/detail.h"
+#include "base/text.h"
 #include "ipc/runtime_parent.h"
 
 #include <dlfcn.h>
@@ -128,6 +129,11 @@ bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker,
                         "bh_context_create: the runtime folder (options.runtime_dir or "
                         "XDG_RUNTIME_DIR) is longer than 56 bytes: %s",
                         *out_parent);
+    }
+    if (!bhi_text_is_line(*out_parent)) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_context_create: options.runtime_dir is not UTF-8, or has control "
+                        "characters");
     }
     if (access(*out_parent, W_OK | X_OK) != 0) {
         return bhi_fail(detail, BH_SYSTEM, errno,

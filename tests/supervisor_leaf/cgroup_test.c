@@ -211,6 +211,11 @@ static void says_when_there_is_none(void) {
     layout = make_layout("3:memory:/ab\n", "/a", "cgroup", "rw,memory");
     put("", "%s/fs/b/cgroup.procs", layout.root);
     BHT_EQ(open_layout(&layout, &cgroup, why, sizeof why), -ENOENT);
+    /* A name that no message to the warden can carry. */
+    put("3:memory:/a/\xff\n", "%s", layout.proc_cgroup);
+    put("", "%s/fs/\xff/cgroup.procs", layout.root);
+    BHT_EQ(open_layout(&layout, &cgroup, why, sizeof why), -EILSEQ);
+    BHT_STR_HAS(why, "is not UTF-8");
     unlink(layout.mountinfo);
     BHT_EQ(open_layout(&layout, &cgroup, why, sizeof why), -ENOENT);
     unlink(layout.proc_cgroup);

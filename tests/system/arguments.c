@@ -353,6 +353,15 @@ static void kernels(void) {
     BHT_EQ(bh_kernel_create_spirv(context, module, 64, &options, &kernel, &detail),
            BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message, "twice");
+    /* No message to a worker can carry such a name. */
+    options.specialization_count = 0;
+    static const char *const names[] = {"\xff", "ma\nin", "main\t", "\xe2\x80\x8bmain"};
+    for (size_t i = 0; i < BHT_COUNT(names); i++) {
+        options.entry = names[i];
+        BHT_EQ(bh_kernel_create_spirv(context, module, 64, &options, &kernel, &detail),
+               BH_INVALID_ARGUMENT);
+        BHT_STR_HAS(detail.message, "options.entry is not UTF-8, or has control characters");
+    }
     options.struct_size = 1;
     BHT_EQ(bh_kernel_create_spirv(context, module, 64, &options, &kernel, &detail),
            BH_INVALID_ARGUMENT);

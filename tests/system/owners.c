@@ -55,6 +55,29 @@ static void a_runtime_folder_that_is_not_ours(void) {
     BHT_EQ(rmdir(folder), 0);
 }
 
+/* A path that no message to the warden can carry: refused where it was chosen, ignored where it is
+ * the default. */
+static void a_runtime_folder_that_is_no_text(void) {
+    make_folder();
+    char odd[96];
+    snprintf(odd, sizeof odd, "%s/\xff", folder);
+    BHT_EQ(mkdir(odd, 0700), 0);
+    bh_context_options options = fx_options();
+    bh_context *context = NULL;
+    bh_detail detail = {0};
+    options.runtime_dir = odd;
+    BHT_EQ(bh_context_create(&options, &context, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "options.runtime_dir is not UTF-8");
+    BHT_EQ(setenv("XDG_RUNTIME_DIR", odd, 1), 0);
+    context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+    fx_ready(stream);
+    BHT_EQ(rmdir(odd), 0); /* nothing was made in it */
+    bh_stream_release(stream);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+    BHT_EQ(rmdir(folder), 0);
+}
+
 /* |folder| is sticky and everybody's; in it "way" is a link of |user| to |real|. */
 static void plant(const char *real, uid_t user, char out_way[96]) {
     snprintf(out_way, 96, "%s/way", folder);
@@ -115,6 +138,7 @@ static void another_users_xdg_runtime_dir(void) {
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(a_runtime_folder_that_is_not_ours),
+        BHT_TEST(a_runtime_folder_that_is_no_text),
         BHT_TEST(a_planted_link_on_the_way),
         BHT_TEST(another_users_xdg_runtime_dir),
     };

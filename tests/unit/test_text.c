@@ -166,6 +166,8 @@ static void test_line(void) {
         char out[64], same[64];
         bhi_text_line(out, sizeof out, rows[i].in, strlen(rows[i].in));
         BHT_STR_EQ(out, rows[i].out);
+        BHT_EQ(bhi_text_is_line(rows[i].in), strcmp(rows[i].in, rows[i].out) == 0);
+        BHT_TRUE(bhi_text_is_line(rows[i].out));
         strcpy(same, rows[i].in);
         bhi_text_line(same, sizeof same, same, strlen(same)); /* in place */
         BHT_STR_EQ(same, rows[i].out);
