@@ -13,6 +13,7 @@
 #include "tool/complain.h"
 #include "tool/exit_status.h"
 #include "tool/isolation.h"
+#include "tool/values.h"
 
 /* The kinds of values, by what can be completed. */
 enum kind { NOTHING, A_FILE, A_FOLDER, A_PAIR, AN_OUTPUT, A_TYPE, A_WORD, WORDS };
@@ -34,6 +35,9 @@ static const struct closed {
 } closed[] = {
     {BHI_RUN_LANGUAGE, A_WORD, bhi_language_word},
     {BHI_INSPECT_LANGUAGE, A_WORD, bhi_language_word},
+    {BHI_RUN_MEMORY, A_WORD, bhi_memory_word},
+    {BHI_EVAL_MEMORY, A_WORD, bhi_memory_word},
+    {BHI_BATCH_MEMORY, A_WORD, bhi_memory_word},
     {BHI_BATCH_ISOLATE, A_WORD, bhi_isolation_word},
     {BHI_CHAOS_FAULTS, WORDS, fault_word},
 };
@@ -170,7 +174,8 @@ static const char bash_tail[] =
     "    nothing) return 0 ;;\n"
     "    esac\n"
     "    if [[ $kind == output && $tail == *:* ]]; then\n"
-    "        tail=${tail##*:} kind=type\n"
+    "        [[ $tail != *:like:* ]] || return 0\n"
+    "        tail=${tail##*:} kind=type types=\"$types like:\"\n"
     "    fi\n"
     "    if [[ $kind == type ]]; then\n"
     "        found=$(compgen -W \"$types\" -- \"$tail\")\n"
@@ -260,8 +265,9 @@ static const char zsh_tail[] =
     "    words) compset -P '*,' ;;\n"
     "    esac\n"
     "    if [[ $kind == output && $PREFIX == *:* ]]; then\n"
+    "        [[ $PREFIX != *:like:* ]] || return 1\n"
     "        compset -P '*:'\n"
-    "        kind=type\n"
+    "        kind=type types+=(like:)\n"
     "    fi\n"
     "    case $kind in\n"
     "    type) compadd -S '' -- $types ;;\n"
@@ -332,6 +338,8 @@ static const char fish_head[] =
     "    string match -q output -- $argv[1]; and not string match -qr '=.*:$' -- $there; and "
     "return\n"
     "    string match -q type -- $argv[1]; and string match -qr ':$' -- $there; and return\n"
+    "    string match -qr ':like:$' -- $there; and return\n"
+    "    string match -q output -- $argv[1]; and printf '%s\\n' {$there}like:\n"
     "    printf '%s\\n' $there(string split ' ' '";
 
 static const char fish_words[] =

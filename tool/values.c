@@ -176,12 +176,16 @@ bool bhi_parse_memory_limit(const char *text, uint64_t *out_bytes,
     return true;
 }
 
-bool bhi_parse_memory(const char *text, bh_memory *out_memory, struct bhi_complaint *complaint) {
-    static const char *const names[] = {
+const char *bhi_memory_word(size_t index) {
+    static const char *const words[] = {
         [BH_MEMORY_HOST] = "host", [BH_MEMORY_DEVICE] = "device", [BH_MEMORY_AUTO] = "auto"};
-    for (bh_memory memory = BH_MEMORY_HOST; memory <= BH_MEMORY_AUTO; memory++) {
-        if (!strcmp(text, names[memory])) {
-            *out_memory = memory;
+    return index < sizeof words / sizeof words[0] ? words[index] : NULL;
+}
+
+bool bhi_parse_memory(const char *text, bh_memory *out_memory, struct bhi_complaint *complaint) {
+    for (size_t i = 0; bhi_memory_word(i); i++) {
+        if (!strcmp(text, bhi_memory_word(i))) {
+            *out_memory = (bh_memory)i;
             return true;
         }
     }

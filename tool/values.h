@@ -52,6 +52,8 @@ bool bhi_parse_size(const char *text, uint64_t *out_bytes, struct bhi_complaint 
 bool bhi_parse_memory_limit(const char *text, uint64_t *out_bytes, struct bhi_complaint *complaint);
 /* Parses --memory: "host", "device" or "auto". */
 bool bhi_parse_memory(const char *text, bh_memory *out_memory, struct bhi_complaint *complaint);
+/* Returns these words one after the other; NULL after the last. */
+const char *bhi_memory_word(size_t index);
 /* Parses "X[,Y[,Z]]"; each is at least 1. */
 bool bhi_parse_groups(const char *text, uint32_t out_groups[3], struct bhi_complaint *complaint);
 /* Parses "N" or "SET.N", optionally with "[ELEMENT]", from the first |length| bytes of |text|. */

@@ -104,7 +104,14 @@ in_bash 'bulkhead run k.spv --push f3' f32:
 asks '-o nospace'
 in_bash 'bulkhead run k.spv --push f32:2,u3' 2,u32:
 in_bash 'bulkhead run k.spv --spec 1=f6' f64:
+in_bash 'bulkhead run k.spv --spec 1=l'
+in_bash 'bulkhead run k.spv --out 1=y.npy:l' like:
+asks '-o nospace'
+in_bash 'bulkhead run k.spv --out 1=y.npy:like:'
 in_bash 'bulkhead run k.spv --groups '
+in_bash 'bulkhead run k.spv --memory ' auto device host
+in_bash 'bulkhead eval y=x --memory=d' device
+in_bash 'bulkhead batch jobs --memory a' auto
 in_bash 'bulkhead run k.spv --language ' glsl hlsl spirv
 in_bash 'bulkhead inspect k.spv --language=h' hlsl
 in_bash 'bulkhead batch jobs --isolate ' job kernel stream
@@ -181,6 +188,12 @@ in_zsh bulkhead run k.spv --out 1=x -- 'files -S'
 in_zsh bulkhead run k.spv --out 1=y.npy:f -- f16: f32: f64:
 in_zsh bulkhead run k.spv --push f32:2,u3 -- u32:
 in_zsh bulkhead run k.spv --spec 1=f6 -- f64:
+in_zsh bulkhead run k.spv --spec 1=l --
+in_zsh bulkhead run k.spv --out 1=y.npy:l -- like:
+in_zsh bulkhead run k.spv --out 1=y.npy:like: --
+in_zsh bulkhead run k.spv --memory '' -- auto device host
+in_zsh bulkhead eval y=x --memory=d -- device
+in_zsh bulkhead batch jobs --memory a -- auto
 in_zsh bulkhead run k.spv --cache-dir fo -- 'files -/'
 in_zsh bulkhead run k.spv --groups '' --
 in_zsh bulkhead run k.spv --language '' -- glsl hlsl spirv
@@ -216,6 +229,11 @@ in_fish 'bulkhead run k.spv --out 1=y.npy:f3' 1=y.npy:f32:
 in_fish 'bulkhead run k.spv --push f3' f32:
 in_fish 'bulkhead run k.spv --push f32:2,u3' f32:2,u32:
 in_fish 'bulkhead run k.spv --spec 1=f6' 1=f64:
+in_fish 'bulkhead run k.spv --spec 1=lik'
+in_fish 'bulkhead run k.spv --out 1=y.npy:l' 1=y.npy:like:
+in_fish 'bulkhead run k.spv --memory ' auto device host
+in_fish 'bulkhead eval y=x --memory=d' --memory=device
+in_fish 'bulkhead batch jobs --memory a' auto
 in_fish 'bulkhead run k.spv --language ' glsl hlsl spirv
 in_fish 'bulkhead inspect k.spv --language=h' --language=hlsl
 in_fish 'bulkhead batch jobs --isolate k' kernel
