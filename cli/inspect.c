@@ -10,6 +10,7 @@
 #include "request/kernel_file.h"
 #include "tool/args.h"
 #include "tool/complain.h"
+#include "tool/ending.h"
 #include "tool/error_json.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
@@ -91,11 +92,13 @@ static int take_arguments(struct inspect *inspect, const struct bhi_args *args) 
             return bhi_interrupt_exit_status();
         }
         bhi_complain(command, "FILE %s: %s", inspect->file.path, complaint.text);
+        bhi_ending_blame(BH_LOAD_FAILED);
         return BHI_EXIT_USAGE;
     }
     inspect->file.code = inspect->code;
     if (!bhi_language_compiles(bhi_kernel_file_language(&inspect->file), &complaint)) {
         bhi_complain(command, "FILE %s: %s", inspect->file.path, complaint.text);
+        bhi_ending_blame(BH_INVALID_KERNEL);
         return BHI_EXIT_USAGE;
     }
     return BHI_EXIT_READY;

@@ -272,10 +272,15 @@ expect_error() { # CODE MESSAGE
 case_name="a file that is missing, as JSON"
 cli inspect nowhere.spv --json
 expect_status 2
-expect_error INVALID_ARGUMENT "nowhere.spv: No such file or directory"
+expect_error LOAD_FAILED "nowhere.spv: No such file or directory"
 cli inspect nowhere.npy --json
 expect_status 2
 expect_error LOAD_FAILED "nowhere.npy: No such file or directory"
+case_name="a language that nothing here compiles, as JSON"
+echo '__global__ void k(float *x) {}' > kernel.cu
+cli inspect kernel.cu --json
+expect_status 2
+expect_error INVALID_KERNEL "FILE kernel.cu: it is CUDA"
 case_name="a source that does not compile, as JSON"
 printf '#version 450\nvoid main( {}\n' > broken.comp
 cli inspect broken.comp --json
