@@ -11,6 +11,7 @@
 #include "supervisor/context/payload.h"
 #include "supervisor/kernel/kernel.h"
 #include "supervisor/stream/stream.h"
+#include "supervisor/worker/exported.h"
 #include "supervisor/worker/outbox.h"
 
 #include <errno.h>
@@ -18,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 /* Sets the completed submission at which the worker rings the doorbell; 0: none. The worker surely
  * sees a number that was stored before a submission was published. It may miss a later one: see
@@ -97,15 +97,6 @@ static void made(bh_context *context, struct bhi_make *make, int fd) {
     free(make);
 }
 
-/* Checks the type of the descriptor only. The host passes it on and closes it, but never reads,
- * writes or maps the file; and closing it must not block. Drivers hand out their device node
- * (NVIDIA), or a file in memory that is as long as the buffer. */
-static bool looks_like_memory(int fd, uint64_t bytes) {
-    struct stat info;
-    return fstat(fd, &info) == 0 &&
-           (S_ISCHR(info.st_mode) || (S_ISREG(info.st_mode) && (uint64_t)info.st_size >= bytes));
-}
-
 static bool has_room(const struct bhi_worker *worker) {
     int probe = fcntl(worker->fdpass, F_DUPFD_CLOEXEC, 0);
     const bool room = probe >= 0;
@@ -137,7 +128,7 @@ static const char *take_answer(struct bhi_worker *worker, struct bhi_make *make,
         }
         return "it sent a malformed answer to a request for device memory";
     }
-    if (count && make->memory && !looks_like_memory(fd, make->memory->charged)) {
+    if (count && make->memory && !bhi_exported_is_memory(fd, make->memory->charged)) {
         bhi_fd_close(&fd);
         return "the descriptor that it sent as device memory is something else";
     }

@@ -4,6 +4,7 @@
 #include "base/step_point.h"
 #include "ipc/fdpass.h"
 #include "supervisor/reactor/spawn.h"
+#include "supervisor/worker/exported.h"
 #include "supervisor/worker/outbox.h"
 #include "supervisor/worker/proc_status.h"
 #include "supervisor/worker/zygote.h"
@@ -13,7 +14,6 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define BUDGET    5u /* sentinels lost within WINDOW_NS; then the device gets none any more */
@@ -22,18 +22,6 @@
 
 /* -- what workers hand out ----------------------------------------------------------------------
  */
-
-/* Returns true if |fd| can be a device's memory: a node of its driver, or an anonymous file of at
- * least that length. The driver in the sentinel judges the rest. The call reads no file system that
- * could block. */
-static bool is_memory(int fd, uint64_t bytes) {
-    struct statx what;
-    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE, &what) != 0) {
-        return false;
-    }
-    /* Anonymous inodes, such as an eventfd, have no type at all. A dma-buf is a file. */
-    return S_ISCHR(what.stx_mode) || (S_ISREG(what.stx_mode) && what.stx_size >= bytes);
-}
 
 /* Takes the one descriptor that is in the side channel. Returns false if the worker broke the
  * protocol (*out_what) or if the host has no descriptor (NULL). */
@@ -53,7 +41,7 @@ static bool receive(struct bhi_worker *worker, uint64_t bytes, int *out_fd, cons
         return false;
     }
     const bool good = length == (int)sizeof tag && count == 1 && tag.magic == BHI_WIRE_MAGIC &&
-                      tag.type == BHI_MSG_WORDS && is_memory(fds[0], bytes);
+                      tag.type == BHI_MSG_WORDS && bhi_exported_is_memory(fds[0], bytes);
     for (size_t i = good ? 1 : 0; length >= 0 && i < count; i++) {
         close(fds[i]);
     }
