@@ -1,4 +1,5 @@
 #include "base/detail.h"
+#include "base/limits.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -19,9 +20,9 @@ bh_status bhi_fail(bh_detail *detail, bh_status status, int sys_errno, const cha
     int length = vsnprintf(detail->message, sizeof detail->message, format, args);
     va_end(args);
     if (sys_errno && length >= 0 && (size_t)length < sizeof detail->message) {
-        char buffer[128];
-        snprintf(detail->message + length, sizeof detail->message - (size_t)length, ": %s",
-                 strerror_r(sys_errno, buffer, sizeof buffer));
+        char buffer[128], limit[BHI_LIMIT_TEXT];
+        snprintf(detail->message + length, sizeof detail->message - (size_t)length, ": %s%s",
+                 strerror_r(sys_errno, buffer, sizeof buffer), bhi_limit_named(sys_errno, limit));
     }
     return status;
 }

@@ -23,7 +23,9 @@ void bhi_refusal_find(enum bhi_refused refused, int error, const char *root,
 /* "podman", "docker", "kubernetes" or "a container"; NULL outside a container. */
 const char *bhi_refusal_container(const char *root);
 
-/* Separates the cause and the remedy in a message. */
-#define BHI_REMEDY "; to allow it: "
+/* Separates the cause and the remedy in a message: of what a system refuses, and of what the user
+ * has to correct. */
+#define BHI_REMEDY     "; to allow it: "
+#define BHI_CORRECTION "; to correct it: "
 
 #endif

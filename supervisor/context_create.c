@@ -2,6 +2,8 @@
 #include "base/check.h"
 #include "base/detail.h"
 #include "base/futex.h"
+#include "base/memfd.h"
+#include "ipc/lane.h"
 #include "ipc/refusal.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/buffer/replica.h"
@@ -132,7 +134,9 @@ BH_API bh_status bh_context_create(const bh_context_options *given, bh_context *
     if (status != BH_OK) {
         return status;
     }
-    if ((status = bhi_room_check_process("bh_context_create", detail)) != BH_OK ||
+    if ((status = bhi_room_check_files("bh_context_create", BHI_LANE_CAPACITY + bhi_page_round(1),
+                                       detail)) != BH_OK ||
+        (status = bhi_room_check_process("bh_context_create", detail)) != BH_OK ||
         (status = bhi_room_check("bh_context_create", "a context with one stream", BHI_ROOM_FIRST,
                                  detail)) != BH_OK) {
         return status;
@@ -184,7 +188,8 @@ BH_API bh_status bh_context_create(const bh_context_options *given, bh_context *
     if (status == BH_OK) {
         int error = bhi_reactor_start(context);
         if (error) {
-            status = bhi_fail(detail, BH_SYSTEM, -error, "bh_context_create: reactor");
+            status =
+                bhi_fail(detail, BH_SYSTEM, -error, "bh_context_create: the reactor cannot start");
         }
     }
     int cache_error =

@@ -2,6 +2,7 @@
 #include "base/detail.h"
 #include "base/futex.h"
 #include "ipc/layers.h"
+#include "ipc/refusal.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/layout.h"
 #include "supervisor/stream/stream.h"
@@ -92,6 +93,29 @@ static void collect(const struct bh_stream *stream, const char *driver, uint8_t 
     }
 }
 
+/* Drivers that are not there. */
+struct absent {
+    char names[360], correction[120];
+};
+
+/* Takes |message| in if it says that a driver is not there (worker/sandbox/driver.c). */
+static bool note_absent(struct absent *absent, const char *message) {
+    static const char prefix[] = "driver not present: ";
+    if (strncmp(message, prefix, strlen(prefix)) != 0) {
+        return false;
+    }
+    message += strlen(prefix);
+    const char *correction = strstr(message, BHI_CORRECTION);
+    const size_t used = strlen(absent->names);
+    const size_t length = correction ? (size_t)(correction - message) : strlen(message);
+    snprintf(absent->names + used, sizeof absent->names - used, "%s%.*s", used ? "; " : "",
+             (int)length, message);
+    if (correction) {
+        snprintf(absent->correction, sizeof absent->correction, "%s", correction);
+    }
+    return true;
+}
+
 BH_API bh_status bh_devices_sized(bh_context *context, bh_device_info *out_devices, size_t capacity,
                                   size_t device_size, size_t *out_count, bh_detail *detail) {
     if (!out_count || (capacity && !out_devices)) {
@@ -111,6 +135,7 @@ BH_API bh_status bh_devices_sized(bh_context *context, bh_device_info *out_devic
         return status;
     }
     bh_detail last = {.status = BH_NO_DEVICE};
+    struct absent absent = {.names = ""};
     for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++) {
         bh_stream_options options;
         bh_stream_options_init(&options);
@@ -126,14 +151,18 @@ BH_API bh_status bh_devices_sized(bh_context *context, bh_device_info *out_devic
         bhi_context_lock(context);
         collect(stream, drivers[i], (uint8_t *)out_devices, device_size, capacity, out_count);
         bhi_context_unlock(context);
-        /* NO_DEVICE only means that there is no such driver: any other reason says more. */
-        if (status != BH_OK && (!last.message[0] || why.status != BH_NO_DEVICE)) {
+        /* A driver that is there and does not start says more than those that are not. */
+        if (status != BH_OK && !note_absent(&absent, why.message)) {
             last = why;
         }
         bh_stream_release(stream);
     }
     if (*out_count) {
         return BH_OK;
+    }
+    if (!last.message[0]) {
+        (void)bhi_fail(&last, BH_NO_DEVICE, 0, "no known Vulkan driver is present (%s)%s",
+                       absent.names, absent.correction);
     }
     if (detail) {
         *detail = last;

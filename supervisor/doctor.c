@@ -126,7 +126,7 @@ static void check_cgroup(struct report *report, const struct bhi_zygote *zygote)
 /* Returns the end of a message that says what to do, which becomes the advice of a check; NULL: it
  * says nothing of the kind. *out_length: the length of the message before that. */
 static const char *remedy_of(const char *message, int *out_length) {
-    static const char *const marks[] = {BHI_REMEDY, BHI_WORKER_REMEDY};
+    static const char *const marks[] = {BHI_REMEDY, BHI_CORRECTION};
     for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
         const char *remedy = strstr(message, marks[i]);
         if (remedy) {
@@ -147,7 +147,8 @@ static void report_no_worker(struct report *report, bh_status status, const bh_d
             why->message);
     } else {
         add(report, "sandbox", "worker", true, BH_CHECK_BROKEN,
-            status == BH_UNAVAILABLE || status == BH_UNSUPPORTED
+            strstr(why->message, "(ulimit -v)") ? "raise the limit on the address space"
+            : status == BH_UNAVAILABLE || status == BH_UNSUPPORTED || status == BH_NO_DEVICE
                 ? "see the log (--verbose); report it"
                 : bh_status_advice(status),
             "%s", why->message);
@@ -502,8 +503,11 @@ BH_API bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size
         bhi_zygote_retain(zygote);
     }
     bhi_context_unlock(context);
+    int length;
+    bool remedied = false;
     if (!zygote) {
         report_no_worker(&report, status, &why);
+        remedied = remedy_of(why.message, &length);
     }
     if (zygote) {
         add(&report, "sandbox", "worker", true, BH_CHECK_HOLDS, "",
@@ -521,18 +525,16 @@ BH_API bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size
     }
     if (status != BH_OK) {
         add(&report, "driver", "device", true, BH_CHECK_ABSENT,
-            status == BH_NO_DEVICE ? "install a Vulkan driver: mesa-vulkan-drivers, or NVIDIA's"
-                                   : "see the check \"worker\"",
-            "%s", zygote ? why.message : "no worker starts, so no device can be found");
+            zygote ? ASK_VERBOSE : "see the check \"worker\"", "%s",
+            zygote ? why.message : "no worker starts, so no device can be found");
     }
     for (size_t i = 0; i < count && i < 8; i++) {
         report_driver(&report, &devices[i]);
         report_stream(&report, context, &devices[i]);
     }
-    /* A message with a remedy says that there is no sandbox or no worker executable. Then no driver
-     * can be started. */
-    int length;
-    if (!remedy_of(why.message, &length)) {
+    /* A message with a remedy means that there is no sandbox, worker executable or driver. Then
+     * no driver can be started. */
+    if (!remedied && !remedy_of(why.message, &length)) {
         report_tables(&report, context, devices, count < 8 ? count : 8);
     }
     *out_count = report.count;

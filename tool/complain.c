@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "tool/ending.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
@@ -47,8 +48,9 @@ int bhi_text_flush(const char *command, int exit_status) {
         bhi_interrupt_pipe();
     }
     if (!gone || exit_status == BHI_EXIT_READY) {
-        bhi_complain(command, "cannot write to standard output: %s",
-                     strerror(gone ? EPIPE : error));
+        char limit[BHI_LIMIT_TEXT];
+        bhi_complain(command, "cannot write to standard output: %s%s",
+                     strerror(gone ? EPIPE : error), bhi_limit_named(gone ? EPIPE : error, limit));
     }
     return exit_status == BHI_EXIT_READY ? BHI_EXIT_ENVIRON : exit_status;
 }

@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "base/links.h"
 #include "tool/interrupt.h"
 #include "tool/place.h"
@@ -17,8 +18,10 @@
 /* Refuses with the text of errno after |before|. */
 static bool refuse_errno(struct bhi_outfile *file, struct bhi_complaint *complaint,
                          const char *before) {
+    char limit[BHI_LIMIT_TEXT];
     file->error = errno;
-    return bhi_refuse(complaint, "%s: %s", before, strerror(file->error));
+    return bhi_refuse(complaint, "%s: %s%s", before, strerror(file->error),
+                      bhi_limit_named(file->error, limit));
 }
 
 /* Sets the temporary's name: the planned one, or a hidden random name. It is in the target's
@@ -121,9 +124,9 @@ static bool open_temporary(struct bhi_outfile *file, uint64_t size,
      * reserve, a full disk shows when the file is written. */
     if (size > 0 && fallocate(file->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size) != 0 &&
         (errno == ENOSPC || errno == EFBIG || errno == EDQUOT)) {
-        file->error = errno;
-        return bhi_refuse(complaint, "%llu bytes cannot be written: %s", (unsigned long long)size,
-                          strerror(file->error));
+        char before[64];
+        snprintf(before, sizeof before, "%llu bytes cannot be written", (unsigned long long)size);
+        return refuse_errno(file, complaint, before);
     }
     return true;
 }

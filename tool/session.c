@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "tool/complain.h"
 #include "tool/descriptors.h"
 #include "tool/ending.h"
@@ -57,21 +58,34 @@ bh_context *bhi_session_open(const char *command, bool verbose, const char *cach
 }
 
 /* These messages end with advice already: a system limit's says what allows the call (BHI_REMEDY in
- * ipc/refusal.h), and the worker executable's says what to set. */
+ * ipc/refusal.h), or which limit to raise (base/limits.h), and that of a missing driver or worker
+ * executable what to set (BHI_CORRECTION). */
 bool bhi_session_advises(const char *message) {
-    return strstr(message, "; to allow it: ") || strstr(message, "the worker executable ");
+    return strstr(message, "; to allow it: ") || strstr(message, "; to correct it: ") ||
+           strstr(message, "the worker executable ") || strstr(message, "ulimit -");
+}
+
+/* What the library advises is for a program in two cases. */
+static const char *advice_of(bh_status status, char limit[BHI_LIMIT_TEXT]) {
+    if (status == BH_NO_MEMORY && *bhi_limit_address_space(limit)) {
+        return limit + strlen("; ");
+    }
+    return status == BH_TIMEOUT ? "see bulkhead doctor" : bh_status_advice(status);
 }
 
 int bhi_session_fail(const char *command, const char *what, bh_status status,
                      const bh_detail *detail) {
     const bool ended = status == BH_COMPILE_FAILED && detail && detail->cause != BH_OK;
     const int exit_status = ended ? BHI_EXIT_POISONED : bhi_verdict_exit_status(status);
-    const char *message = detail && detail->message[0] ? detail->message : bh_status_text(status);
-    char line[1024];
+    const char *message = detail && detail->message[0] ? bhi_text_without_call(detail->message)
+                                                       : bh_status_text(status);
+    char line[1024], limit[BHI_LIMIT_TEXT];
+    /* What a person has to allow or to correct on the machine is no fault of an argument. */
+    what = strstr(message, "; to allow it: ") || strstr(message, "; to correct it: ") ? NULL : what;
     const bool advise = exit_status == BHI_EXIT_ENVIRON && !bhi_session_advises(message);
     bhi_complain(command, "%s%s%s (%s)%s%s", what ? what : "", what ? ": " : "", message,
                  bh_status_name(status), advise ? "; " : "",
-                 advise ? bh_status_advice(status) : "");
+                 advise ? advice_of(status, limit) : "");
     snprintf(line, sizeof line, "%s%s%s", what ? what : "", what ? ": " : "", message);
     bhi_ending_note(status, line);
     return exit_status;

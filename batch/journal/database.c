@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "batch/journal/schema.h"
 
 enum { BUSY_MS = 5000 }; /* how long another program may hold the database */
@@ -32,10 +33,22 @@ static bool is_full(int rc, int system_errno) {
            ((rc & 0xff) == SQLITE_IOERR && (system_errno == ENOSPC || system_errno == EDQUOT));
 }
 
+/* Has the database perhaps reached the limit on files? SQLite does not always know: a write that is
+ * cut short there has no errno. */
+static bool is_limited(int rc, int system_errno) {
+    const bool failed = (rc & 0xff) == SQLITE_FULL || (rc & 0xff) == SQLITE_IOERR;
+    return failed && (system_errno == EFBIG || system_errno == 0);
+}
+
 bool bhi_journal_complain(const struct bhi_journal *journal, int rc,
                           struct bhi_complaint *complaint) {
     const char *path = journal->path;
     const int system_errno = journal->db ? sqlite3_system_errno(journal->db) : 0;
+    char limit[BHI_LIMIT_TEXT];
+    if (is_limited(rc, system_errno) && *bhi_limit_named(EFBIG, limit)) {
+        return bhi_refuse(complaint, "%.600s cannot be written: %s%s, then continue with --resume",
+                          path, strerror(EFBIG), limit);
+    }
     if (is_full(rc, system_errno)) {
         return bhi_refuse(complaint,
                           "%.600s: the disk is full: free some space, then continue with --resume; "

@@ -47,11 +47,22 @@ static bool looks_like_tensor(const struct bhi_run_binding *binding) {
     return safetensors || (colon && colon[1] && !strchr(colon, '/'));
 }
 
+/* A loader is a worker: where none starts, the file is not to blame. */
+static bool is_about_workers(bh_status status, const char *message) {
+    return status == BH_NO_DEVICE || status == BH_UNAVAILABLE || status == BH_UNSUPPORTED ||
+           strstr(message, ": no worker was ready in time");
+}
+
 /* Complains, and returns the exit status. */
 static int complain(const struct bhi_run_request *request, const struct bhi_run_binding *binding,
                     bh_status status, const char *message) {
     char what[400];
     bh_detail detail = {.status = status};
+    if (is_about_workers(status, message)) {
+        snprintf(detail.message, sizeof detail.message, "%.480s",
+                 without_prefix(message, binding->in_path, binding->tensor));
+        return bhi_session_fail(request->command, NULL, status, &detail);
+    }
     const char *hint =
         strstr(message, "not a regular file") ? " (use - for a stream)"
         : !binding->tensor && looks_like_tensor(binding)

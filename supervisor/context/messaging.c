@@ -1,15 +1,19 @@
 #include "supervisor/context/messaging.h"
+#include "base/limits.h"
 #include "base/step_point.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <zmq.h>
 
-#define MAX_SOCKETS 8192
-#define ZMQ_STARTS  5 /* descriptors that libzmq opens with its first socket */
-#define ZMQ_MARGIN  8 /* reserve for what the host's other threads open at the same moment */
+#define MAX_SOCKETS   8192
+#define ZMQ_STARTS    5 /* descriptors that libzmq opens with its first socket */
+#define ZMQ_MARGIN    8 /* reserve for what the host's other threads open at the same moment */
+#define THREADS       3
+#define THREAD_MARGIN ((size_t)4 << 20) /* what they allocate when they start */
 
 static int last_error(void) {
     return zmq_errno() > 0 ? -zmq_errno() : -EIO;
@@ -20,9 +24,28 @@ static int last_error(void) {
  * needs are opened before and closed just before the call, which shows that the process and the
  * machine have room for them. A later socket that finds no room fails without harm
  * (ipc/channel.c). */
+/* Returns 0 if the address space has room for the threads of libzmq and the reactor: libzmq aborts
+ * the process if it cannot start one, too. */
+static int check_address_space(void) {
+    pthread_attr_t attributes;
+    size_t stack = 0;
+    if (bhi_limit_of_address_space() == UINT64_MAX || pthread_attr_init(&attributes) != 0) {
+        return 0;
+    }
+    (void)pthread_attr_getstacksize(&attributes, &stack);
+    pthread_attr_destroy(&attributes);
+    const size_t size = THREADS * stack + THREAD_MARGIN;
+    void *probe = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (probe == MAP_FAILED) {
+        return -errno;
+    }
+    munmap(probe, size);
+    return 0;
+}
+
 static int start_threads(struct bhi_messaging *messaging, bh_context *context) {
     static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
-    int held[ZMQ_STARTS + ZMQ_MARGIN], count = 0, error = 0;
+    int held[ZMQ_STARTS + ZMQ_MARGIN], count = 0, error = check_address_space();
     (void)context; /* in builds without step points */
     BHI_STEP_POINT("libzmq_is_due", context);
     pthread_mutex_lock(&one_at_a_time);

@@ -43,6 +43,15 @@ bh_status bhi_room_check_process(const char *call, bh_detail *detail) {
     return no_descriptor(detail);
 }
 
+bh_status bhi_room_check_files(const char *call, uint64_t need, bh_detail *detail) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= need) {
+        return BH_OK;
+    }
+    return bhi_fail(detail, BH_SYSTEM, EFBIG, "%s: a worker and the host share %llu KiB", call,
+                    (unsigned long long)(need >> 10));
+}
+
 void bhi_room_hold(struct bhi_room_held *held, int any_fd) {
     while (held->count < BHI_ROOM_HELD) {
         const int fd = (fcntl)(any_fd, F_DUPFD_CLOEXEC, 0);

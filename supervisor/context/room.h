@@ -1,7 +1,8 @@
-/* Room for descriptors: how many this process may still open, and how many each part of a context
- * needs while it starts. libzmq aborts the process if its threads find no free descriptor, and a
- * worker that finds none in the middle of its start costs seconds. So each start is checked first,
- * and refused with the number that it needs. docs/descriptors.md has the numbers. */
+/* Room for descriptors, and for memory that workers share: how many this process may still open,
+ * and how many each part of a context needs while it starts. libzmq aborts the process if its
+ * threads find no free descriptor, and a worker that finds none in the middle of its start costs
+ * seconds. So each start is checked first, and refused with the number that it needs.
+ * docs/descriptors.md has the numbers. */
 #ifndef BHI_SUPERVISOR_CONTEXT_ROOM_H
 #define BHI_SUPERVISOR_CONTEXT_ROOM_H
 
@@ -24,6 +25,8 @@
 bh_status bhi_room_check(const char *call, const char *what, uint32_t need, bh_detail *detail);
 /* The same for the limit that workers inherit. */
 bh_status bhi_room_check_process(const char *call, bh_detail *detail);
+/* BH_OK; else BH_SYSTEM with EFBIG: RLIMIT_FSIZE forbids shared memory of |need| bytes. */
+bh_status bhi_room_check_files(const char *call, uint64_t need, bh_detail *detail);
 /* Descriptors that are held open to reserve room. They are closed when a later step needs it and
  * cannot be refused. There are fewer if not so many are free. */
 #define BHI_ROOM_HELD 3

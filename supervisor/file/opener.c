@@ -4,6 +4,7 @@
 #include "base/futex.h"
 #include "base/owner.h"
 #include "ipc/fdpass.h"
+#include "ipc/refusal.h"
 #include "supervisor/context/room.h"
 #include "supervisor/file/rights.h"
 #include "supervisor/worker/launch.h"
@@ -145,7 +146,7 @@ static bh_status fail_mute(bh_context *context, const char *call, const char *wh
     const bool remedy = !atomic_load(&context->opener_answered);
     return bhi_fail(detail, BH_UNAVAILABLE, 0,
                     "%.200s: the process that opens files (the worker executable %.160s) %s%s%s",
-                    call, context->settings.worker_path, what, remedy ? BHI_WORKER_REMEDY : "",
+                    call, context->settings.worker_path, what, remedy ? BHI_CORRECTION : "",
                     remedy ? context->settings.worker_remedy : "");
 }
 

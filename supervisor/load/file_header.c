@@ -56,12 +56,23 @@ static bh_status await_inspection(struct bh_event *event, const struct bhi_file 
                                   uint64_t deadline_ns, const char *call, bh_detail *detail) {
     bh_status status = bhi_event_await(event, deadline_ns);
     if (status != BH_OK) {
+        bh_detail trouble = {0};
         /* Cancelled, because the loader would go on waiting for the file. */
         bhi_context_lock(event->context);
         if (event->submission) {
+            const struct bhi_core_stream *stream = event->submission->stream;
+            if (!stream->worker) {
+                trouble = stream->trouble;
+            }
             bhi_submission_cancel(event->submission);
         }
         bhi_context_pump_unlock(event->context);
+        if (trouble.message[0]) {
+            return bhi_fail(detail, status, 0,
+                            "%s: %s: no worker was ready in time to parse its header; the last "
+                            "start failed: %.300s",
+                            call, file->name, trouble.message);
+        }
         return bhi_fail(detail, status, 0, "%s: %s: its header was not parsed in time", call,
                         file->name);
     }

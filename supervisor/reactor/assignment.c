@@ -1,6 +1,7 @@
 #include "supervisor/reactor/assignment.h"
 #include "base/detail.h"
 #include "base/futex.h"
+#include "ipc/refusal.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/context/room.h"
 #include "supervisor/reactor/pipeline_cache.h"
@@ -331,7 +332,7 @@ void bhi_assignment_zygote_failed(struct bhi_zygote *zygote) {
         hopeless = true;
         bhi_fail(&why, BH_UNAVAILABLE, 0,
                  "the worker executable %.200s was started %u times and ended each time without "
-                 "a message" BHI_WORKER_REMEDY "%s",
+                 "a message" BHI_CORRECTION "%s",
                  context->settings.worker_path, MUTE_STARTS, context->settings.worker_remedy);
     }
     no_zygote(context, zygote->requested, &why, hopeless);

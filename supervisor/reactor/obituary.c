@@ -3,6 +3,7 @@
 #include "supervisor/reactor/obituary.h"
 #include "base/detail.h"
 #include "base/futex.h"
+#include "base/limits.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/event/harvest.h"
 #include "supervisor/stream/placement.h"
@@ -24,6 +25,20 @@ static bool ran_out_of_memory(const struct bhi_worker *worker) {
     /* Under RLIMIT_DATA an allocation fails, and the driver decides what follows: an abort, a null
      * pointer, an exit. If an allocation was refused since the last harvest, that is the cause. */
     return atomic_load(&worker->progress.header->refused_allocations) > worker->refused_seen;
+}
+
+/* Names the limit that the worker has exceeded. A worker inherits the host's limit on the address
+ * space: if that is lower, it was reached first. */
+static void memory_limit(const struct bhi_worker *worker, struct bhi_outcome *outcome,
+                         char *message, size_t size) {
+    const uint64_t space = bhi_limit_of_address_space(), limit = worker->memory_limit;
+    const bool inherited = space != UINT64_MAX && (!limit || space < limit);
+    outcome->limit = inherited ? space : limit;
+    snprintf(message, size,
+             inherited ? "worker %d exceeded the %llu MiB of address space that the host "
+                         "leaves it (raise ulimit -v)"
+                       : "worker %d exceeded its memory limit of %llu MiB",
+             worker->core.pid, (unsigned long long)(outcome->limit >> 20));
 }
 
 static void judge_cause(const struct bhi_worker *worker, struct bhi_outcome *outcome, char *message,
@@ -56,9 +71,7 @@ static void judge_cause(const struct bhi_worker *worker, struct bhi_outcome *out
         snprintf(message, size, "the context was destroyed while it ran");
     } else if (ran_out_of_memory(worker)) {
         outcome->status = BH_OUT_OF_HOST_MEMORY;
-        outcome->limit = worker->memory_limit;
-        snprintf(message, size, "worker %d exceeded its memory limit of %llu MiB", pid,
-                 (unsigned long long)(worker->memory_limit >> 20));
+        memory_limit(worker, outcome, message, size);
     } else if (!worker->exit_known) {
         outcome->status = BH_ZYGOTE_LOST;
         snprintf(message, size, "worker %d died with its zygote", pid);

@@ -1,6 +1,7 @@
 #include "supervisor/worker/launch.h"
 #include "base/detail.h"
 #include "base/text.h"
+#include "ipc/refusal.h"
 #include "ipc/runtime_parent.h"
 
 #include <dlfcn.h>
@@ -91,8 +92,8 @@ bh_status bhi_spawn_fail(bh_detail *detail, const char *prefix, const char *path
                          const char *remedy, int error) {
     bh_status status =
         bhi_fail(detail, BH_UNAVAILABLE, 0,
-                 "%.150sthe worker executable %.200s cannot be run: %s" BHI_WORKER_REMEDY "%s",
-                 prefix, path, strerror(error), remedy);
+                 "%.150sthe worker executable %.200s cannot be run: %s" BHI_CORRECTION "%s", prefix,
+                 path, strerror(error), remedy);
     if (detail) {
         detail->sys_errno = error;
     }

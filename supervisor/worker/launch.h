@@ -6,10 +6,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Stands between a message that the executable is no worker and *out_remedy. */
-#define BHI_WORKER_REMEDY "; to correct it: "
 /* Resolves the executable and the parent of the runtime folders. Both are malloced. *out_remedy is
- * static: what to do if the executable turns out to be no worker. */
+ * static: what to do if the executable turns out to be no worker, after BHI_CORRECTION. */
 bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker,
                           const char **out_remedy, char **out_parent, bh_detail *detail);
 /* Starts `<path> <mode>` (warden or opener) in a process group of its own, with |socket| as its

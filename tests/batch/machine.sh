@@ -203,7 +203,7 @@ case_name="ulimit -f ends what is larger, and nothing else"
   square b x.npy b.npy; } > jobs.jsonl
 (ulimit -f 2000; cli batch jobs.jsonl; exit "$status")
 status=$?
-expect_stderr "big.npy: 4000000 bytes: File too large"
+expect_stderr "big.npy: 4000000 bytes: File too large; files and shared memory are limited to 2000 KiB: raise that (ulimit -f)"
 if "$BULKHEAD" devices --json | jq -es '.[0].devices[0].driver_info | test("^Mesa (2[3-9]|[3-9])")' > /dev/null 2>&1
 then # its memory is a file, which has to fit (decision 21): the limit is named, and no job is lost
     expect_status 3
@@ -214,11 +214,24 @@ else
     expect_stdout "4 jobs: 2 done, 2 failed"
 fi
 rm -rf jobs.jsonl.state a.npy b.npy
-(ulimit -f 8; cli batch jobs.jsonl; exit "$status")
+for limit in 8 1000; do # less than a worker and its host share
+    case_name="ulimit -f $limit: nothing begins, and the limit is named"
+    (ulimit -f $limit; cli batch jobs.jsonl; exit "$status")
+    status=$?
+    expect_status 3
+    expect_stderr "files and shared memory are limited to $limit KiB: raise that (ulimit -f)"
+    expect_empty .stdout
+    expect_untouched
+done
+case_name="ulimit -f, and a record that is larger"
+for i in $(seq 6000); do square "$i" x.npy "$i.npy"; done > large.jsonl
+(ulimit -f 1100; cli batch large.jsonl; exit "$status")
 status=$?
 expect_status 3
-expect_stderr "batch.db: "
-expect_stderr "File too large"
+expect_stderr "large.jsonl.state/batch.db cannot be written: File too large; files and shared memory are limited to 1100 KiB: raise that (ulimit -f), then continue with --resume"
+if [ "$(find . -name '[0-9]*.npy' | wc -l)" -eq 0 ]; then passed=$((passed + 1)); else fail "a job ran"; fi
+rm -r large.jsonl large.jsonl.state
+case_name="ulimit -f: what is left runs with a higher one"
 cli batch jobs.jsonl --resume
 expect_status 0
 expect_stdout "4 jobs: 4 done, 0 failed"

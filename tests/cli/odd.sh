@@ -168,11 +168,73 @@ for name in - /dev/stdout .stdout; do
     expect_empty .stdout
     expect_untouched
 done
-case_name="doctor names no driver where there is none"
+# The variable that hides the drivers is named, and what is wrong with it; not an argument, and not a
+# package that is installed.
+echo '{"ICD":{"library_path":"/nowhere/libvulkan_lvp.so"}}' > library.json
+names=(/nowhere:' No such file or directory' "$PWD/text.npy: not a driver's manifest, or not readable"
+    "$PWD/library.json: its library is missing, or does not fit")
+for variable in VK_ICD_FILENAMES VK_DRIVER_FILES; do
+    for name in "${names[@]}"; do
+        case_name="$variable=$name"
+        export $variable="${name%%:*}"
+        for command in devices "run $sq --groups 1 ${both[*]}" "inspect $sq" "eval y=x --in x=x.npy --out y=y.npy"; do
+            # shellcheck disable=SC2086 # words
+            cli $command
+            expect_status 3
+            expect_stderr "bulkhead ${command%% *}: no known Vulkan driver is present ("
+            expect_stderr "lavapipe: $variable names $name"
+            expect_stderr "; to correct it: unset $variable, or let it name the manifest (*.json) of a driver (NO_DEVICE)"
+            if grep -qE "install|(see|run) bulkhead" .stderr; then fail "other advice"; else passed=$((passed + 1)); fi
+            expect_untouched
+            [ "$name" = "${names[0]}" ] || break
+        done
+        unset $variable
+    done
+done
+case_name="doctor names the variable, too"
 VK_DRIVER_FILES=/nowhere cli doctor --json
 expect_status 3
-expect_json '[.checks[] | select(.name == "system-calls")][0].text | startswith("the driver could not be traced: ")'
+expect_json '[.checks[] | select(.name == "worker")][0] | (.text | endswith("VK_DRIVER_FILES names /nowhere: No such file or directory)"))
+    and .advice == "unset VK_DRIVER_FILES, or let it name the manifest (*.json) of a driver"'
+expect_json '[.checks[] | select(.name == "device")][0].advice == "see the check \"worker\""'
 expect_json 'all(.checks[]; .text | test("^[[:alnum:]]"))'
+# limited FLAG KIB CODE SAYS COMMAND...: with `ulimit FLAG KIB` the command names the limit, and leaves
+# no part of an output. A sanitizer needs more address space than that.
+limited() {
+    local flag=$1 kib=$2 code=$3 says=$4
+    shift 4
+    case_name="ulimit $flag $kib: $1"
+    fingerprint > .before
+    (ulimit "$flag" "$kib"; cli_again "$@"; exit "$status")
+    status=$?
+    expect_status 3
+    expect_stderr "$says ($code)"
+    for advice in "the call and errno" "release buffers" "run bulkhead" "see bulkhead"; do
+        if grep -qF "$advice" .stderr; then fail "it also says: $advice"; else passed=$((passed + 1)); fi
+    done
+    expect_untouched
+}
+say() { echo "files and shared memory are limited to $1 KiB: raise that (ulimit -f)"; }
+for command in "run $sq --groups 1 ${both[*]}" "eval y=x --in x=x.npy --out y=y.npy" "batch jobs.jsonl" devices "inspect $sq"; do
+    # shellcheck disable=SC2086 # words
+    limited -f 1 SYSTEM "$(say 1)" $command
+done
+# What the array takes as memory is allowed, and its file, which has a header, is not.
+limited -f 1100 SYSTEM "1126360 bytes: File too large; $(say 1100)" run "$sq" --groups 1 "${x[@]}" --out 1=y.npy:f32:281590
+INPUT=/dev/null limited -f 1100 SYSTEM "2000000 bytes: File too large; $(say 1100)" run "$sq" --groups 1 "${x[@]}" --out 1=y.npy:f32:500000
+if (ulimit -v 25000; "$BULKHEAD" version) > /dev/null 2>&1; then
+    for command in "run $sq --groups 1 ${both[*]}" "batch jobs.jsonl" devices; do
+        # shellcheck disable=SC2086 # words
+        limited -v 25000 SYSTEM "the address space is limited to 24 MiB: raise that (ulimit -v)" $command
+    done
+    # Enough for the host, and not for a driver.
+    for command in "run $sq --groups 1 ${both[*]}" devices; do
+        # shellcheck disable=SC2086 # words
+        limited -v 80000 NO_DEVICE "the address space is limited to 78 MiB: raise that (ulimit -v)" $command
+    done
+else
+    echo "no program starts with so little address space: ulimit -v is left out"
+fi
 case_name="a name is said once"
 cli inspect "$sq" --entry nix
 expect_status 2

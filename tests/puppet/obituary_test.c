@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #define LIMIT_MIB 64
@@ -286,6 +287,41 @@ static void a_death_in_mid_job(void) {
     }
 }
 
+/* A worker inherits the host's limit on the address space, which may be lower than its own. */
+static void the_host_limits_its_address_space(void) {
+#if !BHT_ASAN /* it needs all of it */
+    static const uint64_t own[] = {0, UINT64_C(7) << 40, UINT64_C(64) << 20};
+    struct rlimit limit;
+    BHT_EQ(getrlimit(RLIMIT_AS, &limit), 0);
+    limit.rlim_cur = UINT64_C(3) << 40;
+    BHT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+    for (size_t i = 0; i < BHT_COUNT(own); i++) {
+        const bool inherited = own[i] != UINT64_C(64) << 20;
+        struct puppet p;
+        puppet_open(&p);
+        struct bhi_worker *worker = puppet_serving(&p);
+        worker->memory_limit = own[i];
+        bh_event *event = puppet_submit(&p);
+        struct bhi_progress side = puppet_side(worker);
+        atomic_store(&side.header->started_seq, 1);
+        atomic_store(&side.header->refused_allocations, true);
+        bhi_progress_unmap(&side);
+        puppet_end_process(worker, CLD_KILLED, SIGSEGV);
+        struct bhi_obituary obituary;
+        puppet_bury(worker, &obituary);
+        const bh_verdict verdict = puppet_verdict(event);
+        BHT_EQ(verdict.status, BH_OUT_OF_HOST_MEMORY);
+        BHT_EQ(verdict.limit, inherited ? UINT64_C(3) << 40 : own[i]);
+        BHT_STR_HAS(verdict.message,
+                    inherited ? "worker 4242 exceeded the 3145728 MiB of address space that the "
+                                "host leaves it (raise ulimit -v)"
+                              : "worker 4242 exceeded its memory limit of 64 MiB");
+        bh_event_release(event);
+        puppet_close(&p);
+    }
+#endif
+}
+
 /* -- what it had recorded ---------------------------------------------------------------------- */
 
 /* Of four that it has, it had recorded two, at which nobody has looked: they are good (E11). It had
@@ -483,11 +519,9 @@ static void one_that_is_retired_is_not_mourned(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
-        BHT_TEST(a_death_in_mid_job),
-        BHT_TEST(what_it_had_recorded_is_good),
-        BHT_TEST(an_old_refusal_is_no_cause),
-        BHT_TEST(a_death_while_it_starts),
-        BHT_TEST(one_that_is_retired_is_not_mourned),
+        BHT_TEST(a_death_in_mid_job),           BHT_TEST(the_host_limits_its_address_space),
+        BHT_TEST(what_it_had_recorded_is_good), BHT_TEST(an_old_refusal_is_no_cause),
+        BHT_TEST(a_death_while_it_starts),      BHT_TEST(one_that_is_retired_is_not_mourned),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

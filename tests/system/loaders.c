@@ -28,6 +28,28 @@ static void a_header_that_takes_too_long(void) {
     leave_folder();
 }
 
+/* No loader starts: the message says why, and does not blame the file. The first waits may end
+ * before the first start has failed. */
+static void a_header_that_no_loader_reads(void) {
+    bh_context *context = fx_context("*:connect:*=fail");
+    enter_folder();
+    fx_write_file("file", "0123456789", 10);
+    bh_file_source source = source_of("file", BH_FILE_NPY, NULL);
+    bh_buffer *buffer = NULL;
+    bh_detail detail = {0};
+    source.header_timeout_ns = 50 * FX_MS;
+    do {
+        source.header_timeout_ns *= 2;
+        BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail), BH_TIMEOUT);
+    } while (strstr(detail.message, ": its header was not parsed in time") &&
+             source.header_timeout_ns < 8 * BHT_SECOND_MS * FX_MS);
+    BHT_STR_HAS(detail.message, "file: no worker was ready in time to parse its header; the last "
+                                "start failed: ");
+    BHT_STR_HAS(detail.message, "cannot take the control channel's connection");
+    bh_context_destroy(context);
+    leave_folder();
+}
+
 static void a_header_that_kills(void) {
     bh_context *context = fx_context("1:inspect:1=segv");
     enter_folder();
@@ -480,6 +502,7 @@ static void a_header_behind_slow_loads(void) {
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(a_header_that_takes_too_long),
+        BHT_TEST(a_header_that_no_loader_reads),
         BHT_TEST(a_header_that_kills),
         BHT_TEST(a_load_over_its_deadline),
         BHT_TEST(progress_is_told),

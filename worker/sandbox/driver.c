@@ -2,6 +2,8 @@
 #include "worker/sandbox/driver.h"
 
 #include "base/fd.h"
+#include "base/limits.h"
+#include "ipc/refusal.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -446,8 +448,18 @@ static int refuse_name(const char *name, struct bhi_error *failure) {
                                name, known);
 }
 
+/* Returns what to do if no driver is found. A list in a variable excludes all other manifests. */
+static const char *correction(char out[160]) {
+    const char *variable = bhi_driver_variable();
+    snprintf(out, 160,
+             variable ? "unset %s, or let it name the manifest (*.json) of a driver"
+                      : "install mesa-vulkan-drivers, or the Vulkan part of NVIDIA's driver",
+             variable);
+    return out;
+}
+
 int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_error *failure) {
-    char seen[DRIVERS][200] = {{0}};
+    char seen[DRIVERS][200] = {{0}}, what[160];
     memset(driver, 0, sizeof *driver);
     if (name[0] != '\0') {
         const struct bhi_driver_info *info = bhi_driver_info(name);
@@ -455,7 +467,9 @@ int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_erro
             return refuse_name(name, failure);
         }
         if (find(driver, info, seen[0], sizeof seen[0]) != 0) {
-            return bhi_error_set_errno(failure, BH_NO_DEVICE, 0, "driver not present: %s", seen[0]);
+            return bhi_error_set_errno(failure, BH_NO_DEVICE, 0,
+                                       "driver not present: %s" BHI_CORRECTION "%s", seen[0],
+                                       correction(what));
         }
         return 0;
     }
@@ -465,11 +479,9 @@ int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_erro
             return 0;
         }
     }
-    return bhi_error_set_errno(
-        failure, BH_NO_DEVICE, 0,
-        "no known Vulkan driver is present (%s; %s); install mesa-vulkan-drivers or "
-        "the NVIDIA driver's Vulkan part",
-        seen[0], seen[1]);
+    return bhi_error_set_errno(failure, BH_NO_DEVICE, 0,
+                               "no known Vulkan driver is present (%s; %s)" BHI_CORRECTION "%s",
+                               seen[0], seen[1], correction(what));
 }
 
 /* Returns the number of threads of this process, or -errno. Needs the host's /proc. */
@@ -495,8 +507,9 @@ int bhi_driver_load(struct bhi_driver *driver, struct bhi_error *failure) {
     /* RTLD_NOW: after the root is gone, no symbol can be looked up any more. */
     driver->handle = dlopen(driver->library, RTLD_NOW | RTLD_LOCAL);
     if (!driver->handle) {
-        return bhi_error_set_errno(failure, BH_NO_DEVICE, 0, "cannot load driver %s: %s",
-                                   driver->info->name, dlerror());
+        char limit[BHI_LIMIT_TEXT];
+        return bhi_error_set_errno(failure, BH_NO_DEVICE, 0, "cannot load driver %s: %s%s",
+                                   driver->info->name, dlerror(), bhi_limit_address_space(limit));
     }
     if (!dlsym(driver->handle, "vk_icdNegotiateLoaderICDInterfaceVersion") ||
         !dlsym(driver->handle, "vk_icdGetInstanceProcAddr")) {

@@ -101,8 +101,11 @@ const struct bhi_driver *bhi_driver_none(enum bhi_worker_kind kind);
 /* Picks the driver called |name|, or for "" the first of the table that is present: its manifest is
  * found and its device nodes exist. Returns 0, or -errno with |failure| (NO_DEVICE). */
 int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_error *failure);
-/* Finds the library that a manifest of this machine names for |info|. Searches $VK_DRIVER_FILES,
- * else $VK_ICD_FILENAMES, else the system's folders. Returns 0 or -ENOENT. |seen| gets a line that
+/* Returns the name of the variable that lists manifests: VK_DRIVER_FILES, else VK_ICD_FILENAMES.
+ * NULL: neither is set. */
+const char *bhi_driver_variable(void);
+/* Finds the library that a manifest of this machine names for |info|. Searches the list of that
+ * variable, or without it the system's folders. Returns 0 or -ENOENT. |seen| gets a line that
  * says where it looked. */
 int bhi_driver_manifest(const struct bhi_driver_info *info, char *library, size_t library_size,
                         char *seen, size_t seen_size);

@@ -24,7 +24,16 @@ struct search {
     char *library;
     size_t library_size;
     unsigned manifests; /* read so far */
+    bool unloadable;    /* one of them names a library of the driver that cannot be loaded */
+    char fault[150];    /* of the first item of the variable that is of no use; "": none */
 };
+
+/* Notes what is wrong with an item that the user has named. */
+static void note_fault(struct search *search, const char *item, const char *fault) {
+    if (!search->fault[0]) {
+        snprintf(search->fault, sizeof search->fault, "%.90s: %.50s", item, fault);
+    }
+}
 
 static bool name_matches(const struct bhi_driver_info *info, const char *library) {
     const char *slash = strrchr(library, '/');
@@ -82,9 +91,10 @@ static bool try_manifest(struct search *search, const char *path) {
     bool found = false;
     if (library) {
         search->manifests++;
-        found = name_matches(search->info, library) &&
-                resolve(path, library, search->library, search->library_size) &&
-                loadable(search->library);
+        const bool matches = name_matches(search->info, library) &&
+                             resolve(path, library, search->library, search->library_size);
+        found = matches && loadable(search->library);
+        search->unloadable |= matches && !found;
     }
     json_decref(root);
     return found;
@@ -122,28 +132,39 @@ static bool try_list(struct search *search, const char *list) {
     for (char *item = !copy ? NULL : strtok_r(copy, ":", &state); item && !found;
          item = strtok_r(NULL, ":", &state)) {
         struct stat st;
-        if (stat(item, &st) == 0 && S_ISDIR(st.st_mode)) {
+        const unsigned before = search->manifests;
+        if (stat(item, &st) != 0) {
+            note_fault(search, item, strerror(errno));
+        } else if (S_ISDIR(st.st_mode)) {
             found = try_folder(search, item);
-        } else {
-            found = try_manifest(search, item);
+        } else if (!(found = try_manifest(search, item)) && search->manifests == before) {
+            note_fault(search, item, "not a driver's manifest, or not readable");
+        } else if (!found && search->unloadable) {
+            note_fault(search, item, "its library is missing, or does not fit");
         }
     }
     free(copy);
     return found;
 }
 
+const char *bhi_driver_variable(void) {
+    static const char *const variables[] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"};
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        const char *list = getenv(variables[i]);
+        if (list && list[0] != '\0') {
+            return variables[i];
+        }
+    }
+    return NULL;
+}
+
 int bhi_driver_manifest(const struct bhi_driver_info *info, char *library, size_t library_size,
                         char *seen, size_t seen_size) {
     struct search search = {.info = info, .library = library, .library_size = library_size};
-    const char *where = "VK_DRIVER_FILES";
-    const char *list = getenv(where);
-    if (!list || list[0] == '\0') {
-        where = "VK_ICD_FILENAMES";
-        list = getenv(where);
-    }
+    const char *where = bhi_driver_variable();
     bool found = false;
-    if (list && list[0] != '\0') {
-        found = try_list(&search, list);
+    if (where) {
+        found = try_list(&search, getenv(where));
     } else {
         where = "the system's vulkan/icd.d folders";
         for (const char *const *folder = folders; *folder && !found; folder++) {
@@ -153,6 +174,11 @@ int bhi_driver_manifest(const struct bhi_driver_info *info, char *library, size_
             where = "its own folder";
             found = try_folder(&search, *folder);
         }
+    }
+    if (!found && search.fault[0]) {
+        snprintf(seen, seen_size, "%s: %s names %s", info->name, where, search.fault);
+        library[0] = '\0';
+        return -ENOENT;
     }
     if (!found) {
         snprintf(seen, seen_size, "%s: no manifest in %s names the library %s (manifests read: %u)",
