@@ -1,0 +1,104 @@
+"""Run GPU kernels that may crash or hang, and stay alive.
+
+A `Context` owns workers: sandboxed processes that run kernels on a Vulkan device. A `Stream` is an
+ordered queue of submissions with a worker of its own. `Stream.launch` submits a `Kernel` with
+`Buffer` arguments and returns an `Event`. If the kernel crashes, hangs or takes too much memory,
+waiting for the event raises `Poisoned`, whose verdict says what happened; the program goes on.
+
+>>> import bulkhead as bh
+>>> with bh.Context() as ctx:
+...     stream = ctx.stream()
+...     x = ctx.asarray([1.0, 2.0, 3.0], "float32")
+...     y = stream.eval("2*x + 1", x=x)
+...     y.tolist()
+[3.0, 5.0, 7.0]
+
+docs/python.md is a tutorial.
+"""
+
+from __future__ import annotations
+
+from . import _install, _native
+from ._status import Status
+from .buffer import Buffer, copy, fill, out, read
+from .completion import as_completed
+from .context import Context, Quarantined, Tensor
+from .dtypes import DType
+from .errors import (
+    CallerError,
+    Cancelled,
+    Closed,
+    CompileFailed,
+    DeadlinePassed,
+    EnvironError,
+    Error,
+    Forked,
+    GuiltyError,
+    InputError,
+    InvalidArgument,
+    InvalidType,
+    KernelError,
+    LoadFailed,
+    NoMemory,
+    Poisoned,
+    SystemFailed,
+    Timeout,
+    VictimError,
+    ViewError,
+    WorkerDied,
+)
+from .event import Event
+from .kernel import Kernel, KernelInfo, Parameter
+from .mapping import like, map
+from .stream import Stream
+from .verdict import Blame, Class, Executed, Verdict
+
+Launch = _native.Launch
+__version__ = _native.version()
+
+__all__ = [
+    "Blame",
+    "Buffer",
+    "CallerError",
+    "Cancelled",
+    "Class",
+    "Closed",
+    "CompileFailed",
+    "Context",
+    "DType",
+    "DeadlinePassed",
+    "EnvironError",
+    "Error",
+    "Event",
+    "Executed",
+    "Forked",
+    "GuiltyError",
+    "InputError",
+    "InvalidArgument",
+    "InvalidType",
+    "Kernel",
+    "KernelError",
+    "KernelInfo",
+    "Launch",
+    "LoadFailed",
+    "NoMemory",
+    "Parameter",
+    "Poisoned",
+    "Quarantined",
+    "Status",
+    "Stream",
+    "SystemFailed",
+    "Tensor",
+    "Timeout",
+    "Verdict",
+    "VictimError",
+    "ViewError",
+    "WorkerDied",
+    "as_completed",
+    "copy",
+    "fill",
+    "like",
+    "map",
+    "out",
+    "read",
+]

@@ -1,0 +1,25 @@
+"""Tells the native module which classes and functions of the package it uses."""
+
+from __future__ import annotations
+
+import threading
+
+from . import _native, errors, kernel, values
+from .buffer import Buffer
+from .event import Event
+from .kernel import Kernel
+from .stream import Stream
+
+_native.install(
+    Stream=Stream,
+    Buffer=Buffer,
+    Kernel=Kernel,
+    Event=Event,
+    make_error=errors.make_error,
+    make_poison=errors.make_poison,
+    make_view_error=errors.make_view_error,
+    make_type_error=errors.make_type_error,
+    explain_name=kernel.explain_name,
+    to_seconds=values.to_seconds,
+    main_thread=threading.main_thread().ident or 0,
+)

@@ -1,0 +1,488 @@
+"""Context: owns streams, buffers, kernels and workers."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from . import _native, dtypes, kernel as kernels
+from ._status import Status
+from .buffer import Buffer, to_shape
+from .dtypes import BY_CODE, DType
+from .errors import InvalidArgument, InvalidType, ViewError
+from .kernel import Kernel
+from .stream import Stream
+from .values import Duration, Size, to_bytes, to_ns
+
+_MEMORY = {"host": 0, "device": 1, "auto": 2}
+_ISOLATION = {"stream": 0, "kernel": 1, "submission": 2}
+_RAW, _NPY, _SAFETENSORS = 1, 2, 3
+_TEMPLATES = 64  # expressions that a context keeps; each keeps its own compiled variants
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An array in a file."""
+
+    name: str
+    dtype: DType | None
+    """None: the library does not know the type, and does not load it."""
+    shape: tuple[int, ...]
+    offset: int
+    """Of its data, from the beginning of the file."""
+    nbytes: int
+    type: str
+    """The type as the file writes it."""
+
+
+@dataclass(frozen=True)
+class Quarantined:
+    """A kernel that is refused for a while, because it ended workers."""
+
+    tenant: str
+    kernel: str
+    hash: bytes
+    status: Status
+    """Of its submissions now."""
+    cause: Status
+    """Of the last death."""
+    signal: int
+    deaths: int
+    origin: int
+    """The id of the event of the last death."""
+    message: str
+
+
+class Context(_native.Context):
+    """Owns streams, buffers, kernels and workers.
+
+    `close()`, or leaving a `with` block, ends everything: what is pending then is poisoned
+    CONTEXT_CLOSED. The options are those of `bh_context_options` (bulkhead/context.h); durations
+    are seconds or texts such as "500ms", sizes are bytes or texts such as "512M".
+
+    >>> with bh.Context(spares=0) as other:
+    ...     other.empty(4).tolist()
+    [0.0, 0.0, 0.0, 0.0]
+    """
+
+    __slots__ = ("__weakref__", "_eval_lock", "_template_lock", "_templates")
+
+    def __init__(
+        self,
+        *,
+        worker_path: str | os.PathLike[str] | None = None,
+        runtime_dir: str | os.PathLike[str] | None = None,
+        cache_dir: str | os.PathLike[str] | None = None,
+        spares: int | None = None,
+        restart_budget: int | None = None,
+        restart_window: Duration = None,
+        start_timeout: Duration = None,
+        pool_limit: Size | None = None,
+        kernel_limit: int | None = None,
+        kernel_limit_bytes: Size | None = None,
+        quarantine_deaths: int | None = None,
+        quarantine: Duration = None,
+        worker_idle: Duration = None,
+        device_memory: Size | None = None,
+    ) -> None:
+        def path(value: str | os.PathLike[str] | None) -> bytes | None:
+            return None if value is None else os.fsencode(value)
+
+        self._eval_lock = threading.Lock()
+        self._template_lock = threading.Lock()
+        self._templates: OrderedDict[Any, Any] = OrderedDict()
+        super().__init__(
+            {
+                "worker_path": path(worker_path),
+                "runtime_dir": path(runtime_dir),
+                "cache_dir": path(cache_dir),
+                "spares": spares,
+                "restart_budget": restart_budget,
+                "restart_window": to_ns(restart_window, "restart_window", zero=True),
+                "start_timeout": to_ns(start_timeout, "start_timeout"),
+                "pool_limit": to_bytes(pool_limit, "pool_limit"),
+                "kernel_limit": kernel_limit,
+                "kernel_limit_bytes": to_bytes(kernel_limit_bytes, "kernel_limit_bytes"),
+                "quarantine_deaths": quarantine_deaths,
+                "quarantine": to_ns(quarantine, "quarantine", zero=True),
+                "worker_idle": to_ns(worker_idle, "worker_idle", zero=True),
+                "device_memory": to_bytes(device_memory, "device_memory"),
+            }
+        )
+        _open_contexts.add(self)
+
+    # -- streams -----------------------------------------------------------------------------------
+
+    def stream(
+        self,
+        name: str | None = None,
+        *,
+        tenant: str | None = None,
+        device: str | None = None,
+        deadline: Duration = None,
+        compile_deadline: Duration = None,
+        grace: Duration = None,
+        memory: Size | None = None,
+        device_memory: Size | None = None,
+        strict: bool = False,
+        isolation: str = "stream",
+    ) -> Stream:
+        """Make a stream, and start a worker for it. Does not wait for the worker.
+
+        `deadline` (10 s) is for each submission that sets none, `compile_deadline` (60 s) for the
+        compiling of its kernels, `memory` (4G) limits what the worker may use besides buffers.
+        `tenant` names the customer whose kernels it runs. `isolation` is how much one worker runs
+        before a new one replaces it: 'stream', 'kernel' or 'submission'. The options are those of
+        `bh_stream_options` (bulkhead/stream.h).
+        """
+        if isolation not in _ISOLATION:
+            raise InvalidArgument(
+                f"stream: isolation: '{isolation}' is none of {', '.join(_ISOLATION)}"
+            )
+        made: Stream = _native.stream_create(
+            self,
+            {
+                "name": name,
+                "tenant": tenant,
+                "device": device,
+                "deadline": to_ns(deadline, "stream: deadline"),
+                "compile_deadline": to_ns(compile_deadline, "stream: compile_deadline"),
+                "grace": to_ns(grace, "stream: grace", zero=True),
+                "memory": to_bytes(memory, "stream: memory"),
+                "device_memory": to_bytes(device_memory, "stream: device_memory"),
+                "strict": strict,
+                "isolation": _ISOLATION[isolation],
+            },
+        )
+        return made
+
+    # -- kernels -----------------------------------------------------------------------------------
+
+    def kernel(
+        self,
+        path: str | os.PathLike[str] | bytes | None = None,
+        *,
+        source: str | bytes | None = None,
+        name: str | None = None,
+        entry: str | None = None,
+        defines: Mapping[str, object] | None = None,
+        include: Mapping[str, str] | Iterable[str | os.PathLike[str]] | str | None = None,
+        constants: Mapping[str | int, float] | None = None,
+        language: str | None = None,
+        trusted: bool = False,
+        optimize: bool = True,
+        deadline: Duration = None,
+    ) -> Kernel:
+        """Make a kernel of a file or of bytes (SPIR-V, GLSL, HLSL), or of the text `source`.
+
+        SPIR-V is known by its first bytes, HLSL by the suffix .hlsl or `language`. `defines` are
+        macros, `include` are files and folders (or names and texts) for #include, `constants` are
+        values of specialization constants by name or id. A source is compiled in a sandboxed
+        process of its own; `CompileFailed.log` has what the compiler says. `trusted` hands the
+        module to the driver unchanged: if it does not end by itself, its worker is killed.
+
+        >>> double = ctx.kernel(source='''
+        ...     #version 450
+        ...     layout(local_size_x = 64) in;
+        ...     layout(set = 0, binding = 0) buffer X { float x[]; };
+        ...     void main() {
+        ...         uint i = gl_GlobalInvocationID.x;
+        ...         if (i < x.length()) x[i] *= FACTOR;
+        ...     }''', defines={"FACTOR": 2})
+        >>> x = ctx.asarray([1, 2, 3], "float32")
+        >>> stream.launch(double, grid=x.size, X=x).wait()
+        >>> x.tolist()
+        [2.0, 4.0, 6.0]
+        """
+        return kernels.create(
+            self,
+            path,
+            source=source,
+            name=name,
+            entry=entry,
+            defines=defines,
+            include=include,
+            constants=constants,
+            language=language,
+            trusted=trusted,
+            optimize=optimize,
+            deadline=deadline,
+        )
+
+    def _template(self, expression: str, roles: tuple[tuple[str, int], ...]) -> Any:
+        """The template of an expression; the least recently used ones are forgotten."""
+        key = expression, roles
+        with self._template_lock:
+            found = self._templates.get(key)
+            if found is None:
+                found = _native.template_create(self, "eval", expression, list(roles))
+                self._templates[key] = found
+                if len(self._templates) > _TEMPLATES:
+                    self._templates.popitem(last=False)
+            self._templates.move_to_end(key)
+            return found
+
+    # -- buffers -----------------------------------------------------------------------------------
+
+    def empty(
+        self,
+        shape: int | tuple[int, ...],
+        dtype: object = "float32",
+        *,
+        stream: Stream | None = None,
+        memory: str = "host",
+        uninitialized: bool = False,
+    ) -> Buffer:
+        """Make a buffer of zeros.
+
+        `stream` is the one that will use it most: memory that its worker has had is used again,
+        with its old content if `uninitialized`. `memory` is 'host', 'device' (the device of
+        `stream`) or 'auto'.
+        """
+        made: Buffer = _native.buffer_create(
+            self,
+            DType(dtype).code,
+            to_shape(shape, "empty"),
+            stream,
+            _memory(memory),
+            uninitialized,
+        )
+        return made
+
+    def empty_like(self, array: Any, dtype: object = None, **options: Any) -> Buffer:
+        """Make a buffer of zeros with the shape of `array`, and its type unless `dtype` is
+        given.
+        """
+        return self.empty(tuple(array.shape), array.dtype if dtype is None else dtype, **options)
+
+    def asarray(
+        self,
+        array: Any,
+        dtype: object = None,
+        *,
+        stream: Stream | None = None,
+        memory: str = "host",
+    ) -> Buffer:
+        """Return a buffer with the elements of an array: without a copy where that can be, else
+        one.
+
+        A Buffer of this context, and a view of one (`numpy()`), are used as they are. Other arrays
+        are copied once, in C order, whatever their strides. Takes what has the buffer protocol,
+        DLPack or `__array_interface__`, and lists and numbers if NumPy is there. `dtype` converts.
+
+        >>> a = ctx.empty(4).numpy()
+        >>> ctx.asarray(a).numpy().ctypes.data == a.ctypes.data
+        True
+        """
+        wanted = None if dtype is None else DType(dtype)
+        place = _memory(memory)
+        if isinstance(array, Buffer) and array.context is self and not place:
+            if wanted is None or array.dtype == wanted:
+                return array
+        source, found, shape = self._source(array, wanted)
+        _, _, _, _, address, contiguous, nbytes = _native.examine(source)
+        if contiguous and not place:
+            shown = _native.buffer_at(self, found.code, shape, address, nbytes)
+            if shown is not None:
+                same: Buffer = shown
+                return same
+        made = self.empty(shape, found, stream=stream, memory=memory)
+        if made.memory == "host":
+            _native.buffer_assign(made, source)
+        else:
+            made.write(memoryview(source))
+        return made
+
+    def _source(self, array: Any, wanted: DType | None) -> tuple[Any, DType, tuple[int, ...]]:
+        """What shows an array by the buffer protocol, its type and its shape."""
+        source, found = _exporter(array, wanted)
+        code, why, format_, shape, _, _, _ = _native.examine(source)
+        if found is None:
+            if code < 0:
+                raise InvalidType(f"array: its elements have the type '{format_}': {why}")
+            found = BY_CODE[code]
+        if wanted == BY_CODE[0] and found != wanted:  # the bytes, whatever they are
+            shown = memoryview(source)
+            source = shown.cast("B") if shown.c_contiguous and shown.nbytes else shown.tobytes()
+            found, shape = BY_CODE[0], (len(source),)
+        if wanted is not None and wanted != found:
+            import numpy as np
+
+            if "|V" in (wanted.typestr[:2], found.typestr[:2]):
+                raise InvalidType(
+                    f"array: it is {found}, which cannot be converted to {wanted} here"
+                )
+            source, found = np.asarray(source).astype(str(wanted)), wanted
+        return source, found, tuple(shape)
+
+    def from_dlpack(self, tensor: Any, **options: Any) -> Buffer:
+        """Return a buffer with the elements of a tensor of another package, as `asarray` does."""
+        return self.asarray(_take_dlpack(tensor), **options)
+
+    def from_memfd(self, fd: int, shape: int | tuple[int, ...], dtype: object = "uint8") -> Buffer:
+        """Make a buffer of your own memfd, without a copy. It must allow sealing, and is sealed.
+
+        See `bh_buffer_wrap_memfd` (bulkhead/buffer.h) for the rules.
+        """
+        made: Buffer = _native.buffer_wrap(
+            self, DType(dtype).code, to_shape(shape, "from_memfd"), fd
+        )
+        return made
+
+    def load(
+        self,
+        path: str | os.PathLike[str],
+        tensor: str | None = None,
+        *,
+        dtype: object = None,
+        shape: int | tuple[int, ...] | None = None,
+        offset: int = 0,
+        size: int | None = None,
+        tenant: str | None = None,
+        deadline: Duration = None,
+        header_timeout: Duration = None,
+        stream: Stream | None = None,
+        memory: str = "host",
+    ) -> Buffer:
+        """Make a buffer of a .npy, a tensor of a .safetensors, or bytes of any other file.
+
+        It is lazy: a sandboxed process parses the header and reads the data. What uses the buffer
+        waits for that, and is poisoned if the file is bad. `buffer.event` is the load. Of other
+        files `offset` and `size` say which bytes, and `dtype` and `shape` what they are.
+        """
+        suffix = Path(os.fspath(path)).suffix
+        options: dict[str, Any] = {"path": os.fsencode(path), "tensor": tensor, "tenant": tenant}
+        options["format"] = (
+            _SAFETENSORS if tensor is not None else _NPY if suffix == ".npy" else _RAW
+        )
+        if suffix == ".safetensors" and tensor is None:
+            raise InvalidArgument(f"load: tensor: {path} has several; tensors() lists them")
+        if options["format"] == _RAW:
+            options |= {"offset": offset, "size": size}
+        elif offset or size is not None or dtype is not None or shape is not None:
+            raise InvalidArgument("load: offset, size, dtype, shape: the file's header says them")
+        options["deadline"] = to_ns(deadline, "load: deadline")
+        options["header_timeout"] = to_ns(header_timeout, "load: header_timeout")
+        options["memory"] = _memory(memory)
+        made: Buffer = _native.buffer_load(self, options, stream)
+        if dtype is not None or shape is not None:
+            made = made.view("uint8" if dtype is None else dtype, shape)
+        return made
+
+    def tensors(self, path: str | os.PathLike[str]) -> list[Tensor]:
+        """List the arrays of a .npy or .safetensors, without loading them."""
+        npy = Path(os.fspath(path)).suffix == ".npy"
+        options = {"path": os.fsencode(path), "format": _NPY if npy else _SAFETENSORS}
+        return [
+            Tensor(name, BY_CODE[code] if code else None, shape, offset, nbytes, type_)
+            for name, code, shape, offset, nbytes, type_ in _native.file_tensors(self, options)
+        ]
+
+    # -- the rest ----------------------------------------------------------------------------------
+
+    def devices(self) -> list[dict[str, Any]]:
+        """List the Vulkan devices of this machine, as dicts. Starts and ends workers."""
+        found: list[dict[str, Any]] = self._devices()
+        return found
+
+    def quarantined(self) -> list[Quarantined]:
+        """List the kernels that are refused now, of all tenants."""
+        found = []
+        for entry in self._quarantined():
+            entry["status"], entry["cause"] = Status(entry["status"]), Status(entry["cause"])
+            found.append(Quarantined(**entry))
+        return found
+
+    def quarantine_release(self, tenant: str | None = None, kernel: Kernel | None = None) -> None:
+        """Forget the deaths of one kernel of a tenant, or of all of that tenant's kernels."""
+        self._quarantine_release(tenant, None if kernel is None else kernel.hash)
+
+    def __enter__(self) -> Context:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<bulkhead.Context at {id(self):#x}, {'closed' if self.closed else 'open'}>"
+
+
+# Workers and callback threads end before the interpreter does.
+_open_contexts: weakref.WeakSet[Context] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    for context in list(_open_contexts):
+        context.close()
+
+
+atexit.register(_close_all)
+
+
+def _memory(name: str) -> int:
+    if name not in _MEMORY:
+        raise InvalidArgument(f"memory: '{name}' is none of {', '.join(_MEMORY)}")
+    return _MEMORY[name]
+
+
+def _take_dlpack(tensor: Any) -> Any:
+    """A tensor of another package, with the buffer protocol."""
+    if not hasattr(tensor, "__dlpack__"):
+        raise InvalidType(f"from_dlpack: {type(tensor)} has no __dlpack__")
+    device = tuple(tensor.__dlpack_device__()) if hasattr(tensor, "__dlpack_device__") else (1, 0)
+    if device[0] not in (1, 3):
+        raise ViewError(
+            f"from_dlpack: the tensor is on a device (DLPack's type {int(device[0])}); bring it to "
+            "the processor's memory first"
+        )
+    try:
+        capsule = tensor.__dlpack__(max_version=(1, 1))
+    except TypeError:  # before DLPack 1
+        capsule = tensor.__dlpack__()
+    return _native.tensor_take(capsule)
+
+
+def _exporter(array: Any, wanted: DType | None) -> tuple[Any, DType | None]:
+    """What shows an array by the buffer protocol; its type, if the protocol does not say it."""
+    if isinstance(array, Buffer):
+        return (array if array.memory == "host" else array._fetch()), array.dtype
+    if isinstance(array, _native.Tensor):
+        return array, BY_CODE[array._dtype]
+    raw = dtypes.of_array(array)
+    if raw is not None:
+        return array.view(f"u{raw.itemsize}"), raw
+    try:
+        memoryview(array)
+    except (TypeError, ValueError, BufferError) as error:
+        if hasattr(array, "__dlpack__") and not hasattr(array, "__array_interface__"):
+            tensor = _take_dlpack(array)
+            return tensor, BY_CODE[tensor._dtype]
+        if isinstance(array, (str, bytes)) or hasattr(getattr(array, "dtype", None), "char"):
+            raise InvalidType(f"array: {error}") from None
+    else:
+        return array, None
+    try:
+        import numpy as np
+    except ImportError:
+        raise InvalidType(
+            f"array: {type(array)} has no buffer; NumPy is not here to convert it"
+        ) from None
+    try:
+        made: Any = np.asarray(array, None if wanted is None else str(wanted))
+        memoryview(made)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidType(f"array: {error}") from None
+    return made, None

@@ -1,0 +1,268 @@
+"""Exceptions.
+
+Their hierarchy is that of the library's classes of statuses: who has to act. Those of a poisoned
+event are `Poisoned`, too, and carry the verdict.
+
+    Error
+    ├── CallerError      an argument or a call is wrong: the same call fails again
+    │   ├── InvalidArgument (ValueError), InvalidType (TypeError)
+    │   ├── ViewError (BufferError)
+    │   └── Closed, Forked
+    ├── KernelError      the kernel or its data
+    │   ├── InputError   refused before it ran
+    │   │   └── CompileFailed, LoadFailed
+    │   └── GuiltyError  a crash, a hang, a limit
+    │       └── WorkerDied, DeadlinePassed
+    ├── VictimError      lost with something else: it can be submitted again
+    │   └── Cancelled
+    ├── EnvironError     the machine cannot do it now
+    │   └── NoMemory (MemoryError), SystemFailed (OSError)
+    ├── Timeout (TimeoutError)  a wait ended; nothing has changed
+    └── Poisoned         of an event, with its verdict
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from ._status import Status
+from .verdict import Blame, Class, Executed, Verdict
+
+if TYPE_CHECKING:
+    from .event import Event
+
+
+class Error(Exception):
+    """Every exception of this package."""
+
+    status: Status = Status.OK
+
+    def __init__(self, message: str = "", *, status: Status | None = None) -> None:
+        super().__init__(message)
+        if status is not None:
+            self.status = status
+
+    @property
+    def code(self) -> str:
+        """The name of the status, such as 'INVALID_ARGUMENT'."""
+        return self.status.name
+
+    @property
+    def advice(self) -> str:
+        """What to do about it."""
+        return self.status.advice
+
+
+class CallerError(Error):
+    """An argument or a call is wrong: the same call fails again."""
+
+    status = Status.INVALID_ARGUMENT
+
+
+class InvalidArgument(CallerError, ValueError):
+    """An argument has a wrong value. The message names it."""
+
+
+class InvalidType(CallerError, TypeError):
+    """An argument has a wrong type. The message names it."""
+
+
+class ViewError(CallerError, BufferError):
+    """A view and a submission would use one memory at the same time, or memory has no address."""
+
+
+class Closed(CallerError):
+    """The object, or its context, was closed."""
+
+    status = Status.CLOSED
+
+
+class Forked(CallerError):
+    """The context belongs to the parent process."""
+
+    status = Status.FORKED
+
+
+class KernelError(Error):
+    """The kernel or its data is wrong."""
+
+
+class InputError(KernelError):
+    """The kernel or its data was refused before it ran."""
+
+
+class CompileFailed(InputError):
+    """The kernel could not be compiled."""
+
+    status = Status.COMPILE_FAILED
+    log: str = ""
+    """The compiler's errors and warnings."""
+
+
+class LoadFailed(InputError):
+    """An input could not be loaded from its file."""
+
+    status = Status.LOAD_FAILED
+    errno: int = 0
+
+
+class GuiltyError(KernelError):
+    """The kernel crashed, hung or exceeded a limit."""
+
+
+class WorkerDied(GuiltyError):
+    """The kernel ended its worker: a crash, an exit, a forbidden system call."""
+
+
+class DeadlinePassed(GuiltyError):
+    """The kernel ran until its deadline."""
+
+    status = Status.DEADLINE
+
+
+class VictimError(Error):
+    """Lost with something else: it can be submitted again."""
+
+
+class Cancelled(VictimError):
+    """It was cancelled."""
+
+    status = Status.CANCELLED
+
+
+class EnvironError(Error):
+    """The machine cannot do it now; `python -m bulkhead doctor` can say why."""
+
+
+class NoMemory(EnvironError, MemoryError):
+    """The host is out of memory."""
+
+    status = Status.NO_MEMORY
+
+
+class SystemFailed(EnvironError, OSError):
+    """A system call failed."""
+
+    status = Status.SYSTEM
+    errno: int = 0
+
+
+class Timeout(Error, TimeoutError):
+    """A wait ended before what it waits for. Nothing has changed: wait again, or cancel."""
+
+    status = Status.TIMEOUT
+
+
+class Poisoned(Error):
+    """A submission was poisoned. Its verdict says what happened.
+
+    Each is an instance of a class of failures, too: `KernelError`, `VictimError`, `EnvironError`.
+    """
+
+    verdict: Verdict | None = None
+    """None: the call only knows the status."""
+    event: Event | None = None
+
+    @property
+    def executed(self) -> Executed:
+        """Whether the submission ran."""
+        return self.verdict.executed if self.verdict else Executed.UNKNOWN
+
+    @property
+    def blame(self) -> Blame:
+        """How certain it is that the submission, or its origin, is the cause."""
+        return self.verdict.blame if self.verdict else Blame.NONE
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickle, (_type_of_poisoned(self), str(self), self.status, self.verdict)
+
+
+# -- by status -------------------------------------------------------------------------------------
+
+_BY_CLASS: dict[Class, type[Error]] = {
+    Class.NONE: Error,
+    Class.CALLER: CallerError,
+    Class.INPUT: InputError,
+    Class.GUILTY: GuiltyError,
+    Class.VICTIM: VictimError,
+    Class.ENVIRON: EnvironError,
+}
+_BY_STATUS: dict[Status, type[Error]] = {
+    Status.TIMEOUT: Timeout,
+    Status.INVALID_ARGUMENT: InvalidArgument,
+    Status.TOO_LARGE: InvalidArgument,
+    Status.NO_MEMORY: NoMemory,
+    Status.SYSTEM: SystemFailed,
+    Status.FORKED: Forked,
+    Status.CLOSED: Closed,
+    Status.WORKER_SIGNAL: WorkerDied,
+    Status.WORKER_EXIT: WorkerDied,
+    Status.SECCOMP: WorkerDied,
+    Status.DEADLINE: DeadlinePassed,
+    Status.LOAD_FAILED: LoadFailed,
+    Status.COMPILE_FAILED: CompileFailed,
+    Status.CANCELLED: Cancelled,
+}
+_poisoned: dict[type[Error], type[Poisoned]] = {}
+
+
+def _type_of(status: Status) -> type[Error]:
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    return _BY_CLASS[status.kind]
+
+
+def _poisoned_type(base: type[Error]) -> type[Poisoned]:
+    """The class that is both `Poisoned` and `base`."""
+    found = _poisoned.get(base)
+    if found is None:
+        names = {"__doc__": Poisoned.__doc__, "__module__": __name__}
+        made = type(f"Poisoned{base.__name__}", (Poisoned, base), names)
+        found = _poisoned[base] = cast(type[Poisoned], made)
+    return found
+
+
+def _type_of_poisoned(error: Poisoned) -> type[Error]:
+    return next(base for base, poisoned in _poisoned.items() if type(error) is poisoned)
+
+
+def _unpickle(base: type[Error], message: str, status: Status, verdict: Verdict | None) -> Poisoned:
+    error = _poisoned_type(base)(message, status=status)
+    error.verdict = verdict
+    return error
+
+
+def make_error(number: int, message: str, errno: int, cause: int, signal: int) -> Error:
+    """Make the exception of a call that failed."""
+    status = Status(number)
+    error = _type_of(status)(message, status=status)
+    if isinstance(error, (LoadFailed, SystemFailed)):
+        error.errno = errno
+    return error
+
+
+def make_poison(event: Event | None, number: int, message: str) -> Poisoned:
+    """Make the exception of a poisoned event, or of the code of a verdict."""
+    verdict = event.verdict if event is not None else None
+    if verdict is None:
+        status, kind = Status(number), Status(number).kind
+    else:
+        status, kind, message = verdict.status, verdict.kind, str(verdict)
+    lost = kind == Class.VICTIM and status.kind != kind
+    base = _type_of(status)
+    if lost:
+        base = VictimError
+    error = _poisoned_type(base)(message, status=status)
+    error.verdict = verdict
+    error.event = event
+    return error
+
+
+def make_view_error(message: str) -> ViewError:
+    """Make the exception of a view that is in the way."""
+    return ViewError(message)
+
+
+def make_type_error(message: str) -> InvalidType:
+    """Make the exception of an argument of a wrong type."""
+    return InvalidType(message)

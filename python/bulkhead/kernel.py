@@ -1,0 +1,335 @@
+"""Kernel: a module with an entry point and constants, and what it declares."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import struct
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from . import _native
+from .dtypes import BY_CODE, DType
+from .errors import InvalidArgument, InvalidType
+from .values import Duration, to_ns
+
+if TYPE_CHECKING:
+    from .context import Context
+
+_ACCESS = {1: "read", 2: "write", 3: "read_write"}
+_SPIRV = (b"\x03\x02\x23\x07", b"\x07\x23\x02\x03")
+_FOREIGN = {
+    ".wgsl": "WGSL: compile it with naga, or tint --format spirv",
+    ".cl": "OpenCL C: compile it with clspv",
+    ".slang": "Slang: compile it with slangc -target spirv",
+    ".cu": "CUDA: port it to GLSL or HLSL",
+    ".hip": "HIP: port it to GLSL or HLSL",
+    ".metal": "Metal: port it to GLSL or HLSL",
+    ".ptx": "PTX: compile its source for Vulkan",
+}
+_DTYPE_CODES = {dtype.short: dtype.code for dtype in BY_CODE}
+_ALL_DTYPES = (1 << len(BY_CODE)) - 1
+# What SPIR-V has no type for is bound by its bytes.
+_STAND_INS = {"u8": ("bool", "f8_e4m3", "f8_e5m2"), "u16": ("bf16",)}
+_STAND_INS |= {"i8": _STAND_INS["u8"], "i16": _STAND_INS["u16"]}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What a launch gives by name: a buffer, or a push constant."""
+
+    name: str
+    type: str
+    """As the kernel declares it: 'f32[]', 'u32'."""
+    access: str | None = None
+    """Of a buffer: 'read', 'write' or 'read_write'; None: a push constant."""
+    set: int | None = None
+    binding: int | None = None
+    count: int = 1
+    """Buffers of the binding: more than 1 is an array of buffers."""
+    offset: int | None = None
+    """Of a push constant: in bytes."""
+
+
+@dataclass(frozen=True)
+class KernelInfo:
+    """What a kernel declares."""
+
+    local_size: tuple[int, int, int]
+    """Invocations of a workgroup along each axis."""
+    push_size: int
+    """Bytes of push constants."""
+    shared_bytes: int
+    """At least this much workgroup memory."""
+    parameters: tuple[Parameter, ...]
+    constants: dict[str, int] = field(default_factory=dict)
+    """Specialization constants: their ids by name."""
+    capabilities: tuple[str, ...] = ()
+    entries: tuple[str, ...] = ()
+    """All entry points of the module."""
+
+    @property
+    def buffers(self) -> tuple[Parameter, ...]:
+        """Those of the parameters that are buffers."""
+        return tuple(one for one in self.parameters if one.access)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the buffers that the kernel writes."""
+        return tuple(one.name for one in self.buffers if one.access != "read")
+
+
+class Kernel(_native.Kernel):
+    """A kernel. `Context.kernel` makes it; what is in it is looked at when that is needed.
+
+    >>> kernel = ctx.kernel(shaders / "saxpy.spv")
+    >>> [f"{one.name}: {one.type}" for one in kernel.info.parameters]
+    ['X: f32[]', 'Y: f32[]', 'a: f32', 'n: u32']
+    """
+
+    __slots__ = ("_info",)
+
+    @property
+    def info(self) -> KernelInfo:
+        """What the kernel declares. A sandboxed process without a device parses the module, once.
+
+        Raises `InputError` if the module is not valid.
+        """
+        self._reflect()
+        return self._info
+
+    def _reflect(self) -> None:
+        if not hasattr(self, "_info"):
+            info, parameters = _read_inspection(self._inspect())
+            self._set_parameters(*parameters)
+            self._info: KernelInfo = info
+
+    def __enter__(self) -> Kernel:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
+
+    def __repr__(self) -> str:
+        if self.released:
+            return "<bulkhead.Kernel, released>"
+        known = getattr(self, "_info", None)
+        text = f"<bulkhead.Kernel {self.name}"
+        if known:
+            text += f"({', '.join(f'{one.name}: {one.type}' for one in known.parameters)})"
+        return text + ">"
+
+
+# -- what a module declares ------------------------------------------------------------------------
+
+
+def _takes(declared: str) -> int:
+    """The types of arrays that may be bound where the kernel declares this type, as bits.
+
+    A scalar, its vectors, matrices and arrays, and structs of nothing else, take that scalar. Other
+    structs, unknown types, and texts that are cut take anything. Of several declarations at one
+    binding, one has to take it.
+    """
+    if not declared or "..." in declared or re.search(r"(^|[^\[])\?", declared):
+        return _ALL_DTYPES
+    bits = 1 << _DTYPE_CODES["raw"]
+    for one in declared.split(" | "):
+        scalars = set(re.findall(r"[a-z]+\d*", re.sub(r"\[[^\]]*\]|(?<=\d)x\d+(x\d+)?", "", one)))
+        if len(scalars) != 1:
+            return _ALL_DTYPES
+        scalar = scalars.pop()
+        for name in (scalar, *_STAND_INS.get(scalar, ())):
+            if name in _DTYPE_CODES:
+                bits |= 1 << _DTYPE_CODES[name]
+    return bits
+
+
+def _member_shape(name: str, declared: str, offset: int, stride: int, step: int, size: int) -> Any:
+    """(dtype, offset, stride, step, length, width) of a push constant."""
+    match = re.fullmatch(r"([a-z]+\d*)(?:x(\d+))?(?:x(\d+)|\[(\d+)\])?", declared)
+    scalar = "u32" if match and match[1] == "bool" else match[1] if match else ""
+    if not match or scalar not in _DTYPE_CODES:
+        raise InvalidType(f"push constant {name} is {declared}, which cannot be given by name")
+    code = _DTYPE_CODES[scalar]
+    width, length = int(match[2] or 1), int(match[3] or match[4] or 1)
+    last = offset + (length - 1) * stride + (width - 1) * step + BY_CODE[code].itemsize
+    if not 0 < width <= 4096 or not 0 < length <= 4096 or last > size:
+        raise InvalidType(f"push constant {name} is {declared}, which is not within {size} bytes")
+    return code, offset, stride, step, length, width
+
+
+def _read_inspection(answer: Any) -> tuple[KernelInfo, Any]:
+    (
+        local_size,
+        push_size,
+        shared_bytes,
+        bindings,
+        members,
+        constants,
+        capabilities,
+        entries,
+    ) = answer
+    push_room = (push_size + 3) // 4 * 4
+    # A name that is not there, or there twice, is replaced by a number.
+    counts = Counter(one[0] for one in bindings) + Counter(one[0] for one in members)
+    described, native_bindings, native_members = [], [], []
+    for name, declared, set_, binding, count, access, _ in bindings:
+        if not name or counts[name] > 1:
+            name = f"{set_}.{binding}"
+        described.append(Parameter(name, declared, _ACCESS[access], set_, binding, count))
+        native_bindings.append(
+            (name, declared, set_, binding, count, access, _takes(declared), count > 1)
+        )
+    for name, declared, offset, stride, step in members:
+        if not name or counts[name] > 1:
+            name = f"push[{offset}]"
+        described.append(Parameter(name, declared, offset=offset))
+        shape = _member_shape(name, declared, offset, stride, step, push_room)
+        native_members.append((name, declared, *shape))
+    if push_size and not members:
+        raise InvalidType("the kernel's module does not say what its push constants are")
+    info = KernelInfo(
+        (local_size[0], local_size[1], local_size[2]),
+        push_size,
+        shared_bytes,
+        tuple(described),
+        {name or str(id_): id_ for name, id_, _, _ in constants},
+        tuple(capabilities),
+        tuple(entries),
+    )
+    return info, (tuple(local_size), push_size, native_bindings, native_members)
+
+
+def explain_name(kernel: Kernel, name: object) -> str:
+    """Say that a kernel has no parameter of a name, and which it has."""
+    there = [one.name for one in kernel.info.parameters]
+    if not isinstance(name, str):
+        return f"args: a name is a text, not {name!r}"
+    if not there:
+        return f"the kernel has no parameter '{name}'; it has none"
+    near = [one for one in there if one.lower() == name.lower()]
+    near = near or difflib.get_close_matches(name, there, 1)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    return f"the kernel has no parameter '{name}'; it has {', '.join(there)}{hint}"
+
+
+# -- creation --------------------------------------------------------------------------------------
+
+
+def _read_source(source: Any, path: Any, language: str | None) -> tuple[Any, str | None, bool]:
+    """(code, name, whether it is HLSL)"""
+    if language not in (None, "glsl", "hlsl", "spirv"):
+        raise InvalidArgument(f"kernel: language: '{language}' is none of glsl, hlsl, spirv")
+    if (source is None) == (path is None):
+        raise InvalidArgument("kernel: give a path, or source=")
+    if source is not None:
+        if not isinstance(source, (str, bytes, bytearray, memoryview)):
+            raise InvalidType(f"kernel: source: a text or bytes, not {type(source)}")
+        return source if isinstance(source, str) else bytes(source), None, language == "hlsl"
+    if isinstance(path, (bytes, bytearray, memoryview)):
+        return bytes(path), None, language == "hlsl"
+    try:
+        file = Path(os.fspath(path))
+    except TypeError:
+        raise InvalidType(f"kernel: a path or bytes, not {type(path)}") from None
+    if file.suffix in _FOREIGN:
+        raise InvalidArgument(f"kernel: {file}: it is {_FOREIGN[file.suffix]}")
+    return file.read_bytes(), file.name, language == "hlsl" or file.suffix == ".hlsl"
+
+
+def _read_includes(include: Iterable[Any] | Mapping[str, str] | None) -> list[tuple[str, Any]]:
+    """Files by name: of a mapping, or of files and folders."""
+    if include is None:
+        return []
+    if isinstance(include, Mapping):
+        return list(include.items())
+    if isinstance(include, (str, os.PathLike)):
+        include = [include]
+    found: list[tuple[str, Any]] = []
+    for one in include:
+        path = Path(one)
+        files = (
+            sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+        )
+        root = path if path.is_dir() else path.parent
+        found += [(file.relative_to(root).as_posix(), file.read_bytes()) for file in files]
+    return found
+
+
+def _number_bits(name: str, value: Any, dtype: DType) -> tuple[int, int]:
+    """(size, bits) of a specialization constant; a bool has 4 bytes."""
+    formats = {"float16": "<e", "float32": "<f", "float64": "<d", "bool": "<I"}
+    integer = {1: "<b", 2: "<h", 4: "<i", 8: "<q"}[dtype.itemsize]
+    format_ = formats.get(dtype, integer.upper() if dtype.startswith("uint") else integer)
+    try:
+        packed = struct.pack(format_, bool(value) if dtype == "bool" else value)
+    except (struct.error, OverflowError, TypeError) as error:
+        raise InvalidArgument(
+            f"kernel: constants: {name}: {value!r} is no {dtype.short}: {error}"
+        ) from None
+    return len(packed), int.from_bytes(packed, "little")
+
+
+def _specialize(constants: Mapping[Any, Any], declared: Any) -> list[tuple[int, int, int]]:
+    by_name = {name: (id_, dtype) for name, id_, dtype, _ in declared if name}
+    by_id = {id_: (id_, dtype) for _, id_, dtype, _ in declared}
+    found = []
+    for name, value in constants.items():
+        one = by_name.get(name) if isinstance(name, str) else by_id.get(name)
+        if one is None:
+            there = ", ".join(f"{n or '?'} ({i})" for n, i, _, _ in declared) or "none"
+            raise InvalidArgument(f"kernel: constants: there is no {name!r}; there is {there}")
+        found.append((one[0], *_number_bits(str(name), value, BY_CODE[one[1]])))
+    return found
+
+
+def create(
+    context: Context,
+    path: Any,
+    *,
+    source: Any,
+    name: str | None,
+    entry: str | None,
+    defines: Mapping[str, object] | None,
+    include: Any,
+    constants: Mapping[Any, Any] | None,
+    language: str | None,
+    trusted: bool,
+    optimize: bool,
+    deadline: Duration,
+) -> Kernel:
+    """Make a kernel (`Context.kernel`)."""
+    code, file_name, hlsl = _read_source(source, path, language)
+    compiles = language != "spirv" and (isinstance(code, str) or not code.startswith(_SPIRV))
+    if not compiles and (defines or include):
+        raise InvalidArgument("kernel: defines, include: a SPIR-V module is compiled already")
+    if name is None and file_name is not None:
+        name = file_name if compiles else file_name.removesuffix(".spv")
+    options: dict[str, Any] = {"trusted": trusted, "optimize": optimize, "hlsl": hlsl}
+    options["deadline"] = to_ns(deadline, "kernel: deadline")
+    texts = [
+        (key, None if value is None else str(int(value) if isinstance(value, bool) else value))
+        for key, value in (defines or {}).items()
+    ]
+    includes = _read_includes(include)
+
+    def make(specializations: list[tuple[int, int, int]]) -> Kernel:
+        made: Kernel = _native.kernel_create(
+            context, code, compiles, name, entry, options, specializations, texts, includes
+        )
+        return made
+
+    kernel = make([])
+    if constants:  # their types are in the module
+        kernel = make(_specialize(constants, kernel._inspect()[5]))
+    return kernel

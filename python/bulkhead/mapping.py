@@ -1,0 +1,122 @@
+"""One kernel for many inputs, on several streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from . import _native
+from .buffer import Buffer
+from .errors import InvalidArgument, InvalidType
+from .event import Event
+from .kernel import Kernel
+
+_DEPTH = 2  # submissions of a stream in flight: one runs, one waits in its lane
+_OPTIONS = ("grid", "groups", "args", "after", "deadline", "alone", "timed")
+
+
+@dataclass(frozen=True)
+class like:
+    """For an output of `map`: a new buffer with the type and shape of the argument `name`."""
+
+    name: str
+    dtype: object = None
+
+
+def _arguments(
+    kernel: Kernel, item: Mapping[str, Any], common: Mapping[str, Any]
+) -> dict[str, Any]:
+    if not isinstance(item, Mapping):
+        raise InvalidType(f"map: inputs: each is a dict of arguments, not {type(item)}")
+    given = dict(common) | dict(item)
+    context = kernel.context
+    buffers = {one.name for one in kernel.info.buffers}
+    for name, value in given.items():
+        if name in buffers and not isinstance(value, (Buffer, like, list, tuple, _native.Bound)):
+            given[name] = context.asarray(value)
+        elif callable(value) and name in ("grid", "groups"):
+            given[name] = value(given)
+    for name, value in given.items():
+        if isinstance(value, like):
+            if not isinstance(given.get(value.name), Buffer):
+                raise InvalidArgument(f"map: {name}: there is no array '{value.name}' to be like")
+            given[name] = context.empty_like(given[value.name], value.dtype)
+    return given
+
+
+def map(
+    kernel: Kernel,
+    inputs: Iterable[Mapping[str, Any]],
+    *,
+    streams: int = 4,
+    on_error: str = "raise",
+    on_result: Callable[[int, Any], object] | None = None,
+    stream_options: Mapping[str, Any] | None = None,
+    **common: Any,
+) -> list[Any]:
+    """Launch a kernel for each input, on several streams at once, and return what came of each.
+
+    An input is a dict of what `Stream.launch` takes by name; `common` is the same for all. Arrays
+    that are no buffers are copied into some, and `like(name)` makes an output. `grid` may be a
+    function of an input's arguments. A result is a dict of the buffers that the kernel writes, in
+    the order of the inputs. With on_error="raise" the first failure cancels the rest and is raised;
+    with "collect" the exception (`Poisoned`) takes the place of the result. `on_result(index,
+    result)` is called as each ends.
+
+    >>> square = ctx.kernel(shaders / "square.spv")
+    >>> inputs = [{"X": np.float32([n])} for n in range(4)]
+    >>> found = bh.map(square, inputs, grid=1, Y=bh.like("X"), streams=2)
+    >>> [one["Y"].tolist() for one in found]
+    [[0.0], [1.0], [4.0], [9.0]]
+    """
+    if on_error not in ("raise", "collect"):
+        raise InvalidArgument(f"map: on_error: '{on_error}' is neither 'raise' nor 'collect'")
+    if streams < 1:
+        raise InvalidArgument(f"map: streams: {streams} is not above 0")
+    outputs = kernel.info.outputs
+    made = [kernel.context.stream(**dict(stream_options or {})) for _ in range(streams)]
+    free = [stream for stream in made for _ in range(_DEPTH)]
+    queue = _native.Queue()
+    flying: dict[int, tuple[Any, Event, dict[str, Any]]] = {}
+    results: list[Any] = []
+
+    def take() -> None:
+        queue.wait(None)
+        for index in queue.drain():
+            stream, event, given = flying.pop(index)
+            free.append(stream)
+            error = event.exception()
+            if error is not None and on_error == "raise":
+                raise error
+            results[index] = error or {name: given[name] for name in outputs if name in given}
+            if on_result is not None:
+                on_result(index, results[index])
+
+    try:
+        for index, item in enumerate(inputs):
+            while not free:
+                take()
+            results.append(None)
+            given = _arguments(kernel, item, common)
+            stream = free.pop(0)
+            event = stream.launch(kernel, **_split(given))
+            flying[index] = stream, event, given
+            queue.watch(event, index)
+        while flying:
+            take()
+    except BaseException:
+        for _, event, _ in flying.values():
+            event.cancel()
+        raise
+    finally:
+        for stream in made:
+            stream.close()
+    return results
+
+
+def _split(given: dict[str, Any]) -> dict[str, Any]:
+    """As `launch` takes them: names that are no options go into `args`."""
+    options = {name: given[name] for name in _OPTIONS if name in given}
+    args = {name: value for name, value in given.items() if name not in _OPTIONS}
+    return options | {"args": args | dict(options.get("args") or {})}

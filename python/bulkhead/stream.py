@@ -1,0 +1,178 @@
+"""Stream: an ordered queue of submissions with a worker of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any
+
+from . import _native
+from .buffer import Buffer, copy, fill
+from .dtypes import DType
+from .errors import CallerError, InvalidArgument, InvalidType
+from .event import Event
+
+_IN, _OUT, _PUSH = 1, 2, 4
+_ASSIGNMENT = re.compile(r"\s*([A-Za-z_]\w*)\s*=(?!=)")
+
+
+class Stream(_native.Stream):
+    """An ordered queue of submissions with a worker of its own. `Context.stream` makes it.
+
+    >>> with ctx.stream(deadline="500ms") as other:
+    ...     other.wait_ready()
+    ...     other.worker_pid > 0
+    True
+    """
+
+    __slots__ = ()
+
+    def submit(
+        self,
+        commands: Iterable[Any],
+        *,
+        after: Event | Iterable[Event] | None = None,
+        deadline: float | str | None = None,
+        alone: bool = False,
+        timed: bool = False,
+    ) -> Event:
+        """Submit several commands, which succeed or fail together. Does not wait.
+
+        A command is a `Launch` (`prepare`), `bulkhead.copy(source, destination)`, or
+        `bulkhead.fill(buffer, word)`. They run in order.
+        """
+        event: Event = self._submit(
+            list(commands), after=after, deadline=deadline, alone=alone, timed=timed
+        )
+        return event
+
+    def copy(self, source: Buffer, destination: Buffer, **manner: Any) -> Event:
+        """Submit a copy of all bytes of one buffer into another of the same size."""
+        return self.submit([copy(source, destination)], **manner)
+
+    def fill(self, buffer: Buffer, word: int = 0, **manner: Any) -> Event:
+        """Submit a fill of a buffer with a 32-bit word. Poisoned content is good afterwards."""
+        return self.submit([fill(buffer, word)], **manner)
+
+    def join(self, events: Iterable[Event] = (), **manner: Any) -> Event:
+        """Submit nothing: the event is READY when everything before it on the stream has ended and
+        all `events` are READY.
+        """
+        return self.submit([], after=tuple(events), **manner)
+
+    def eval(
+        self,
+        expression: str,
+        arrays: Mapping[str, Any] | None = None,
+        *,
+        out: Mapping[str, Buffer] | None = None,
+        after: Event | Iterable[Event] | None = None,
+        deadline: float | str | None = None,
+        alone: bool = False,
+        timed: bool = False,
+        **named: Any,
+    ) -> Buffer:
+        """Compute an expression for each element of arrays, and return the buffer of the result.
+
+        Does not wait: `result.event` is the submission. Types are NumPy's; an argument is a Buffer,
+        an array or a number. A number of Python has no size of its own, one of NumPy has. Several
+        statements, such as "t = x - m; t*t", are one kernel; the last one is the result. `out`
+        names a buffer for the result instead of a new one.
+
+        >>> t = ctx.asarray([-2.0, 3.0], "float32")
+        >>> stream.eval("t > 0 ? t : a*t", t=t, a=0.5).tolist()
+        [-1.0, 3.0]
+        """
+        given = dict(arrays or {}) | named
+        text, result = _name_result(expression, given)
+        if out is not None and set(out) != {result}:
+            if len(out) != 1 or not result.startswith("result"):
+                raise InvalidArgument(f"eval: out: the result is '{result}', not {', '.join(out)}")
+            out = {result: next(iter(out.values()))}
+        arguments = self._arguments(given)
+        roles = [(name, _PUSH if isinstance(what, int) else _IN) for name, what, _ in arguments]
+        roles.append((result, _OUT))
+        template = self.context._template(text, tuple(roles))
+        manner = {"after": after, "deadline": deadline, "alone": alone, "timed": timed}
+        # The library looks at types that are set before: one evaluation after the other.
+        with self.context._eval_lock:
+            if out is not None:
+                target = out[result]
+            else:
+                dtype, shape = template.output([*arguments, (result, None, True)], result)
+                target = _native.buffer_create(self.context, dtype, shape, None, 0, False)
+            template.launch(self, [*arguments, (result, target, True)], manner)
+        return target
+
+    def _arguments(self, given: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+        """As the native module takes them: (name, Buffer, False), or (name, dtype, number)."""
+        arguments: dict[str, tuple[str, Any, Any]] = {}
+        for name, value in given.items():
+            if isinstance(value, (str, bytes)) or value is None:
+                raise InvalidType(f"eval: {name}: an array or a number, not {type(value)}")
+            if isinstance(value, Buffer):
+                arguments[name] = name, value, False
+            elif getattr(value, "shape", None) == () and hasattr(value, "dtype"):
+                arguments[name] = name, DType(value.dtype).code, value.item()  # one of NumPy
+            elif not isinstance(value, (bool, int, float)):
+                arguments[name] = name, self.context.asarray(value), False
+        types = {what.dtype for _, what, _ in arguments.values() if isinstance(what, Buffer)}
+        for name, value in given.items():
+            if name not in arguments:
+                arguments[name] = name, _weak_type(name, value, types).code, value
+        return [arguments[name] for name in given]
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        try:
+            pid, device = self.worker_pid, self.device
+        except CallerError as error:
+            return f"<bulkhead.Stream, {error.code.lower()}>"
+        where = f" on {device}" if device else ""
+        return f"<bulkhead.Stream{where}, {f'worker {pid}' if pid else 'no worker'}>"
+
+
+def _weak_type(name: str, value: bool | int | float, arrays: set[DType]) -> DType:
+    """The type of a number of Python, which takes that of the arrays (NEP 50)."""
+    if isinstance(value, bool):
+        return DType("bool")
+    floats = sorted((t for t in arrays if t.startswith("float")), key=lambda t: t.itemsize)
+    integers = sorted((t for t in arrays if "int" in t), key=lambda t: t.itemsize)
+    if isinstance(value, float):
+        return floats[-1] if floats else DType("float64")
+    if floats and not integers:
+        return floats[-1]
+    dtype = integers[-1] if integers else DType("int64")
+    bits = 8 * dtype.itemsize
+    least, most = (
+        (0, 2**bits - 1) if dtype.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    )
+    if not least <= value <= most:
+        raise InvalidArgument(f"eval: {name}: {value} does not fit {dtype}")
+    return dtype
+
+
+def _name_result(expression: str, given: Mapping[str, Any]) -> tuple[str, str]:
+    """(the expression with a name for its result, the name)"""
+    if not isinstance(expression, str):
+        raise InvalidType(f"eval: expression: a text, not {type(expression)}")
+    statements = re.split(r"([;\n])", expression.rstrip().rstrip(";"))
+    match = _ASSIGNMENT.match(statements[-1])
+    if match:
+        return expression, match[1]
+    name = "result"
+    while name in given or re.search(rf"\b{name}\b", expression):
+        name += "_"
+    statements[-1] = f"{name} = {statements[-1].lstrip()}"
+    return "".join(statements), name

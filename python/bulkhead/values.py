@@ -1,0 +1,87 @@
+"""Durations and sizes, as the command line takes them: '500ms', '512M', 'none'."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+
+from .errors import InvalidArgument, InvalidType
+
+FOREVER = 2**64 - 1
+Duration = float | str | datetime.timedelta | None
+"""Seconds, a text with a unit (ns, us, ms, s, m), 'none', or None where a default is meant."""
+Size = int | str
+"""Bytes, or a text such as '512M' (K, M, G, T: powers of 1024), or 'none'."""
+
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0}
+_POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+
+
+def to_seconds(text: str) -> float | None:
+    """Seconds of a text such as '500ms'; None for 'none'.
+
+    >>> to_seconds("1.5s")
+    1.5
+    """
+    if text == "none":
+        return None
+    match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)([a-z]*)", text)
+    if not match:
+        raise InvalidArgument(f"'{text}' is not a duration such as 500ms")
+    number, unit = match.groups()
+    if not unit:
+        raise InvalidArgument(f"'{text}' has no unit: write '{text}ms' or '{text}s'")
+    if unit not in _SECONDS:
+        raise InvalidArgument(f"'{text}': unknown unit '{unit}'; use ns, us, ms, s or m")
+    return float(number) * _SECONDS[unit]
+
+
+def to_ns(value: Duration, name: str, *, zero: bool = False) -> int | None:
+    """Nanoseconds of a duration; None for None. `zero` allows 0."""
+    if value is None:
+        return None
+    seconds: float
+    if isinstance(value, datetime.timedelta):
+        seconds = value.total_seconds()
+    elif isinstance(value, str):
+        try:
+            parsed = to_seconds(value)
+        except InvalidArgument as error:
+            raise InvalidArgument(f"{name}: {error}") from None
+        if parsed is None:
+            return FOREVER
+        seconds = parsed
+    else:
+        try:
+            seconds = float(value)
+        except (TypeError, ValueError):
+            raise InvalidType(
+                f"{name}: a duration in seconds, or such as '500ms', not {value!r}"
+            ) from None
+    if math.isnan(seconds) or seconds < 0 or (seconds == 0 and not zero):
+        raise InvalidArgument(f"{name}: {value!r} is not above 0; 'none' means no limit")
+    if seconds > 1e9:
+        raise InvalidArgument(f"{name}: {value!r} is too long; 'none' means no limit")
+    ns = int(seconds * 1e9)
+    if ns == 0 and not zero:
+        raise InvalidArgument(f"{name}: {value!r} is too short")
+    return ns
+
+
+def to_bytes(value: Size | None, name: str) -> int | None:
+    """Bytes of a size; None for None, 0 for 'none'."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        if value == "none":
+            return 0
+        match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)([KMGT]?)(?:iB)?", value)
+        if not match:
+            raise InvalidArgument(f"{name}: '{value}' is not a size such as 512M")
+        return int(float(match[1]) * 1024 ** _POWERS[match[2]])
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidType(f"{name}: bytes, or a size such as '512M', not {value!r}")
+    if value < 0:
+        raise InvalidArgument(f"{name}: {value} is below 0")
+    return value

@@ -1,0 +1,422 @@
+/* A dispatch: arguments by name become bindings and push constants. */
+#include "python/native.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WHAT "launch"
+
+/* -- bound --------------------------------------------------------------------------------------
+ */
+
+/* A buffer with what the kernel may do: bulkhead.out(y), bulkhead.read(x). */
+struct bound {
+    PyObject base;
+    PyObject *buffer;
+    bh_access access;
+};
+
+static PyObject *make_bound(PyObject *module, PyObject *args) {
+    PyObject *buffer;
+    int access;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Oi:bound", &buffer, &access)) {
+        return NULL;
+    }
+    if (!PyObject_TypeCheck(buffer, bhi_py.buffer)) {
+        return bhi_py_refuse_type("a Buffer, not %R", (PyObject *)Py_TYPE(buffer));
+    }
+    struct bound *bound = bhi_py_new(bhi_py.bound);
+    if (bound) {
+        bound->buffer = Py_NewRef(buffer);
+        bound->access = (bh_access)access;
+    }
+    return (PyObject *)bound;
+}
+
+static void bound_dealloc(PyObject *self) {
+    Py_XDECREF(((struct bound *)self)->buffer);
+    bhi_py_free(self);
+}
+
+static PyType_Slot bound_slots[] = {{Py_tp_dealloc, bound_dealloc}, {0, NULL}};
+static PyType_Spec bound_spec = {
+    .name = "bulkhead._native.Bound",
+    .basicsize = sizeof(struct bound),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = bound_slots,
+};
+static PyMethodDef bound_functions[] = {
+    {"bound", make_bound, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+bool bhi_py_add_bound(PyObject *module) {
+    bhi_py.bound = bhi_py_add_type(module, &bound_spec);
+    return bhi_py.bound && PyModule_AddFunctions(module, bound_functions) == 0;
+}
+
+/* -- begin and end ------------------------------------------------------------------------------
+ */
+
+/* A kernel is inspected when it is first launched by names. */
+static bool reflect(PyObject *kernel) {
+    if (((struct bhi_py_kernel *)kernel)->reflected) {
+        return true;
+    }
+    PyObject *result = PyObject_CallMethod(kernel, "_reflect", NULL);
+    Py_XDECREF(result);
+    return result;
+}
+
+bool bhi_py_dispatch_init(struct bhi_py_dispatch *dispatch, PyObject *object) {
+    dispatch->kernel = NULL;
+    dispatch->manner = (struct bhi_py_manner){0};
+    if (!PyObject_TypeCheck(object, bhi_py.kernel)) {
+        bhi_py_refuse_type(WHAT ": kernel: a Kernel, not %R", (PyObject *)Py_TYPE(object));
+        return false;
+    }
+    if (!reflect(object)) {
+        return false;
+    }
+    struct bhi_py_kernel *kernel = (struct bhi_py_kernel *)object;
+    const uint32_t buffers = kernel->buffer_count, parameters = kernel->parameter_count;
+    dispatch->kernel = (struct bhi_py_kernel *)Py_NewRef(object);
+    dispatch->groups[0] = 0;
+    dispatch->given_count = 0;
+    const bool few = buffers <= BHI_PY_FEW;
+    dispatch->bindings = few ? dispatch->few_bindings : calloc(buffers, sizeof *dispatch->bindings);
+    dispatch->uses = few ? dispatch->few_uses : calloc(buffers, sizeof *dispatch->uses);
+    if (few) {
+        memset(dispatch->few_uses, 0, sizeof dispatch->few_uses);
+    }
+    dispatch->given = parameters <= BHI_PY_FEW_PARAMETERS ? dispatch->few_given
+                                                          : calloc(parameters, sizeof(bool));
+    dispatch->push = kernel->push_size <= BHI_PY_FEW_PUSH ? (uint8_t *)dispatch->few_push
+                                                          : calloc(1, kernel->push_size);
+    if (!dispatch->bindings || !dispatch->uses || !dispatch->given || !dispatch->push) {
+        PyErr_NoMemory();
+        return false;
+    }
+    memset(dispatch->given, 0, parameters * sizeof *dispatch->given);
+    memset(dispatch->push, 0, kernel->push_size);
+    return true;
+}
+
+void bhi_py_dispatch_fini(struct bhi_py_dispatch *dispatch) {
+    struct bhi_py_kernel *kernel = dispatch->kernel;
+    bhi_py_manner_fini(&dispatch->manner);
+    if (!kernel) {
+        return;
+    }
+    for (uint32_t i = 0; dispatch->uses && i < kernel->buffer_count; i++) {
+        if (dispatch->uses[i].storage) {
+            bhi_py_storage_unref(dispatch->uses[i].storage);
+        }
+    }
+    if (dispatch->bindings != dispatch->few_bindings) {
+        free(dispatch->bindings);
+    }
+    if (dispatch->uses != dispatch->few_uses) {
+        free(dispatch->uses);
+    }
+    if (dispatch->given != dispatch->few_given) {
+        free(dispatch->given);
+    }
+    if (dispatch->push != (uint8_t *)dispatch->few_push) {
+        free(dispatch->push);
+    }
+    dispatch->kernel = NULL;
+    Py_DECREF((PyObject *)kernel);
+}
+
+/* -- buffers ------------------------------------------------------------------------------------
+ */
+
+static const char *access_name(bh_access access) {
+    return access == BH_ACCESS_READ    ? "reads"
+           : access == BH_ACCESS_WRITE ? "writes"
+                                       : "reads and writes";
+}
+
+/* Binds a buffer as element |element| of the parameter. */
+static bool bind(struct bhi_py_dispatch *dispatch, const struct bhi_py_parameter *parameter,
+                 uint32_t element, PyObject *value) {
+    bh_access access = parameter->access == BH_ACCESS_READ ? BH_ACCESS_READ : BH_ACCESS_READ_WRITE;
+    if (Py_IS_TYPE(value, bhi_py.bound)) {
+        const struct bound *bound = (struct bound *)value;
+        if (bound->access == BH_ACCESS_WRITE && parameter->access == BH_ACCESS_READ) {
+            bhi_py_refuse(BH_INVALID_ARGUMENT, WHAT ": %U: the kernel only %s it: it is no output",
+                          parameter->name, access_name(parameter->access));
+            return false;
+        }
+        access = bound->access;
+        value = bound->buffer;
+    }
+    if (!PyObject_TypeCheck(value, bhi_py.buffer)) {
+        bhi_py_refuse_type(WHAT ": %U: a Buffer, not %R; context.asarray() makes one of an array",
+                           parameter->name, (PyObject *)Py_TYPE(value));
+        return false;
+    }
+    const struct bhi_py_buffer *buffer = (struct bhi_py_buffer *)value;
+    if (buffer->dtype != BH_DTYPE_NONE && !(parameter->takes >> buffer->dtype & 1)) {
+        bhi_py_refuse_type(WHAT ": %U: the array is %s, and the kernel declares %U; view() shows "
+                                "the same bytes as another type",
+                           parameter->name, bhi_py_dtypes[buffer->dtype].short_, parameter->type);
+        return false;
+    }
+    struct bhi_py_storage *storage = bhi_py_buffer_use(value, WHAT);
+    if (!storage) {
+        return false;
+    }
+    if (storage->context != dispatch->kernel->context) {
+        bhi_py_refuse(BH_INVALID_ARGUMENT, WHAT ": %U: the buffer belongs to another context",
+                      parameter->name);
+        bhi_py_storage_unref(storage);
+        return false;
+    }
+    struct bhi_py_use *use = &dispatch->uses[parameter->first + element];
+    if (use->storage) {
+        bhi_py_storage_unref(use->storage);
+    }
+    *use = (struct bhi_py_use){.storage = storage, .writes = access & BH_ACCESS_WRITE};
+    dispatch->bindings[parameter->first + element] = (bh_binding){
+        .set = parameter->set,
+        .binding = parameter->binding,
+        .buffer = storage->buffer,
+        .offset = buffer->offset,
+        .size = buffer->bytes,
+        .access = access,
+        .element = element,
+    };
+    return true;
+}
+
+static bool bind_all(struct bhi_py_dispatch *dispatch, const struct bhi_py_parameter *parameter,
+                     PyObject *value) {
+    if (!parameter->array) {
+        return bind(dispatch, parameter, 0, value);
+    }
+    PyObject *list = PyList_Check(value) || PyTuple_Check(value) ? PySequence_Tuple(value) : NULL;
+    if (!list || PyTuple_Size(list) != (Py_ssize_t)parameter->count) {
+        if (!PyErr_Occurred()) {
+            bhi_py_refuse_type(WHAT ": %U: a list of %u buffers", parameter->name,
+                               parameter->count);
+        }
+        Py_XDECREF(list);
+        return false;
+    }
+    bool good = true;
+    for (uint32_t i = 0; good && i < parameter->count; i++) {
+        good = bind(dispatch, parameter, i, PyTuple_GetItem(list, (Py_ssize_t)i));
+    }
+    Py_DECREF(list);
+    return good;
+}
+
+/* -- push constants -----------------------------------------------------------------------------
+ */
+
+/* Stores the numbers of nested sequences, in order. */
+static bool store_nested(struct bhi_py_dispatch *dispatch, const struct bhi_py_parameter *parameter,
+                         PyObject *value, uint32_t *next, int depth) {
+    const uint32_t all = parameter->length * parameter->width;
+    const bool sequence = PySequence_Check(value) && !PyUnicode_Check(value);
+    if (sequence && depth < 3) {
+        const Py_ssize_t count = PySequence_Size(value);
+        bool good = count >= 0;
+        PyErr_Clear(); /* an array without dimensions is a number */
+        for (Py_ssize_t i = 0; good && i < count; i++) {
+            PyObject *item = PySequence_GetItem(value, i);
+            good = item && store_nested(dispatch, parameter, item, next, depth + 1);
+            Py_XDECREF(item);
+        }
+        if (count >= 0) {
+            return good;
+        }
+    }
+    if (*next >= all) {
+        ++*next; /* counted for the message */
+        return *next < 10000;
+    }
+    uint8_t *at = dispatch->push + parameter->offset +
+                  *next / parameter->width * parameter->stride +
+                  *next % parameter->width * parameter->step;
+    ++*next;
+    return bhi_py_number_store(value, parameter->dtype, at, parameter->name, WHAT);
+}
+
+static bool store(struct bhi_py_dispatch *dispatch, const struct bhi_py_parameter *parameter,
+                  PyObject *value) {
+    const uint32_t all = parameter->length * parameter->width;
+    if (all == 1 && (PyFloat_Check(value) || PyLong_Check(value))) {
+        return bhi_py_number_store(value, parameter->dtype, dispatch->push + parameter->offset,
+                                   parameter->name, WHAT);
+    }
+    uint32_t count = 0;
+    if (!store_nested(dispatch, parameter, value, &count, 0) && PyErr_Occurred()) {
+        return false;
+    }
+    if (count != all) {
+        bhi_py_refuse(BH_INVALID_ARGUMENT, WHAT ": %U: it is %U, which is %u number%s, and %u %s",
+                      parameter->name, parameter->type, all, all == 1 ? "" : "s", count,
+                      count == 1 ? "is given" : "are given");
+        return false;
+    }
+    return true;
+}
+
+/* -- arguments ----------------------------------------------------------------------------------
+ */
+
+/* Up to three counts, each of |least| or more. */
+static bool take_counts(PyObject *value, const char *name, uint64_t out[3]) {
+    out[0] = out[1] = out[2] = 1;
+    PyObject *tuple = PyTuple_Check(value) || PyList_Check(value) ? PySequence_Tuple(value)
+                                                                  : PyTuple_Pack(1, value);
+    const Py_ssize_t count = tuple ? PyTuple_Size(tuple) : -1;
+    bool good = count >= 1 && count <= 3;
+    for (Py_ssize_t i = 0; good && i < count; i++) {
+        PyObject *number = PyNumber_Index(PyTuple_GetItem(tuple, i));
+        out[i] = number ? PyLong_AsUnsignedLongLong(number) : 0;
+        good = number && !PyErr_Occurred() && out[i] > 0;
+        Py_XDECREF(number);
+    }
+    Py_XDECREF(tuple);
+    if (!good) {
+        PyErr_Clear();
+        bhi_py_refuse(BH_INVALID_ARGUMENT,
+                      WHAT ": %s: a number above 0, or up to three of them, not %R", name, value);
+    }
+    return good;
+}
+
+static bool set_groups(struct bhi_py_dispatch *dispatch, PyObject *value, bool grid) {
+    uint64_t counts[3];
+    if (value == Py_None) {
+        return true;
+    }
+    if (dispatch->groups[0]) {
+        bhi_py_refuse(BH_INVALID_ARGUMENT, WHAT ": grid and groups are both given");
+        return false;
+    }
+    if (!take_counts(value, grid ? "grid" : "groups", counts)) {
+        return false;
+    }
+    for (int i = 0; i < 3; i++) {
+        const uint64_t local =
+            grid && dispatch->kernel->local_size[i] ? dispatch->kernel->local_size[i] : 1;
+        const uint64_t groups = (counts[i] - 1) / local + 1;
+        if (groups > UINT32_MAX) {
+            bhi_py_refuse(BH_INVALID_ARGUMENT, WHAT ": %s: %R is more than 2^32 - 1 groups",
+                          grid ? "grid" : "groups", value);
+            dispatch->groups[0] = 0;
+            return false;
+        }
+        dispatch->groups[i] = (uint32_t)groups;
+    }
+    return true;
+}
+
+/* Returns 1, 0 if the kernel has no such parameter, or -1 with an exception set. */
+static int set_parameter(struct bhi_py_dispatch *dispatch, PyObject *name, PyObject *value) {
+    PyObject *index = PyDict_GetItemWithError(dispatch->kernel->names, name);
+    if (!index) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    const size_t i = PyLong_AsSize_t(index);
+    const struct bhi_py_parameter *parameter = &dispatch->kernel->parameters[i];
+    if (!(parameter->is_binding ? bind_all : store)(dispatch, parameter, value)) {
+        return -1;
+    }
+    dispatch->given_count += !dispatch->given[i];
+    dispatch->given[i] = true;
+    return 1;
+}
+
+static bool refuse_name(struct bhi_py_dispatch *dispatch, PyObject *name) {
+    PyObject *text =
+        PyObject_CallFunctionObjArgs(bhi_py.explain_name, (PyObject *)dispatch->kernel, name, NULL);
+    if (text) {
+        bhi_py_refuse(BH_INVALID_ARGUMENT, WHAT ": %U", text);
+        Py_DECREF(text);
+    }
+    return false;
+}
+
+static bool set_args(struct bhi_py_dispatch *dispatch, PyObject *value) {
+    Py_ssize_t position = 0;
+    PyObject *name, *item;
+    if (value == Py_None) {
+        return true;
+    }
+    if (!PyDict_Check(value)) {
+        bhi_py_refuse_type(WHAT ": args: a dict, not %R", (PyObject *)Py_TYPE(value));
+        return false;
+    }
+    while (PyDict_Next(value, &position, &name, &item)) {
+        const int set = set_parameter(dispatch, name, item);
+        if (set <= 0) {
+            return set == 0 && refuse_name(dispatch, name);
+        }
+    }
+    return true;
+}
+
+bool bhi_py_dispatch_set(struct bhi_py_dispatch *dispatch, PyObject *name, PyObject *value) {
+    if (PyUnicode_CompareWithASCIIString(name, "grid") == 0) {
+        return set_groups(dispatch, value, true);
+    }
+    if (PyUnicode_CompareWithASCIIString(name, "groups") == 0) {
+        return set_groups(dispatch, value, false);
+    }
+    if (PyUnicode_CompareWithASCIIString(name, "args") == 0) {
+        return set_args(dispatch, value);
+    }
+    int set = bhi_py_manner_set(&dispatch->manner, name, value, WHAT);
+    if (set == 0) {
+        set = set_parameter(dispatch, name, value);
+    }
+    return set ? set > 0 : refuse_name(dispatch, name);
+}
+
+bool bhi_py_dispatch_check(const struct bhi_py_dispatch *dispatch) {
+    const struct bhi_py_kernel *kernel = dispatch->kernel;
+    if (dispatch->given_count < kernel->parameter_count) {
+        uint32_t i = 0;
+        while (dispatch->given[i]) {
+            i++;
+        }
+        bhi_py_refuse(BH_INVALID_ARGUMENT, WHAT ": '%U' (%U) is missing",
+                      kernel->parameters[i].name, kernel->parameters[i].type);
+        return false;
+    }
+    if (!dispatch->groups[0]) {
+        bhi_py_refuse(BH_INVALID_ARGUMENT, WHAT ": grid or groups is missing");
+        return false;
+    }
+    return true;
+}
+
+bh_command bhi_py_dispatch_command(const struct bhi_py_dispatch *dispatch) {
+    return (bh_command){
+        .type = BH_COMMAND_DISPATCH,
+        .kernel = dispatch->kernel->kernel,
+        .groups = {dispatch->groups[0], dispatch->groups[1], dispatch->groups[2]},
+        .bindings = dispatch->bindings,
+        .binding_count = dispatch->kernel->buffer_count,
+        .push = dispatch->push,
+        .push_size = (dispatch->kernel->push_size + 3) / 4 * 4,
+    };
+}
+
+PyObject *bhi_py_dispatch_name(void *user, size_t index) {
+    const struct bhi_py_kernel *kernel = ((struct bhi_py_dispatch *)user)->kernel;
+    for (uint32_t i = 0; i < kernel->parameter_count; i++) {
+        const struct bhi_py_parameter *one = &kernel->parameters[i];
+        if (one->is_binding && index - one->first < one->count) {
+            return Py_NewRef(one->name);
+        }
+    }
+    return PyUnicode_FromString("?");
+}

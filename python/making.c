@@ -1,0 +1,484 @@
+/* Making buffers: of new memory, of a memfd, of a file. */
+#include "python/native.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A tuple of sizes, and how many elements and bytes that is. */
+static bool take_shape(PyObject *shape, bh_dtype dtype, uint64_t out[BH_MAX_RANK],
+                       uint32_t *out_rank, uint64_t *out_bytes) {
+    const Py_ssize_t rank = PyTuple_Size(shape);
+    uint64_t bytes = bhi_py_dtypes[dtype].size;
+    bool empty = false, large = false;
+    if (rank > BH_MAX_RANK) {
+        bhi_py_refuse(BH_INVALID_ARGUMENT, "shape: more than %d dimensions", BH_MAX_RANK);
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < rank; i++) {
+        out[i] = PyLong_AsUnsignedLongLong(PyTuple_GetItem(shape, i));
+        if (PyErr_Occurred()) {
+            PyErr_Clear();
+            bhi_py_refuse(BH_INVALID_ARGUMENT, "shape: %R", shape);
+            return false;
+        }
+        empty |= out[i] == 0;
+        large |= out[i] && __builtin_mul_overflow(bytes, out[i], &bytes);
+    }
+    if (large || bytes > INT64_MAX) {
+        bhi_py_refuse(BH_TOO_LARGE, "shape: %R of %s is larger than any memory", shape,
+                      bhi_py_dtypes[dtype].name);
+        return false;
+    }
+    *out_rank = (uint32_t)rank;
+    *out_bytes = empty ? 0 : bytes;
+    return true;
+}
+
+static PyObject *wrap(struct bhi_py_context *context, bh_buffer *buffer, PyObject *stream,
+                      bh_dtype dtype, uint32_t rank, const uint64_t *shape) {
+    const bool device = bh_buffer_memory(buffer) == BH_MEMORY_DEVICE;
+    struct bhi_py_storage *storage =
+        bhi_py_storage_new(context, buffer, device && stream != Py_None ? stream : NULL);
+    if (!storage) {
+        return NULL;
+    }
+    PyObject *result = bhi_py_buffer_new(storage, dtype, rank, shape, 0);
+    bhi_py_storage_unref(storage);
+    return result;
+}
+
+/* The bh_stream of a Stream or None, entered. */
+static bool enter_stream(PyObject *stream, bh_stream **out) {
+    *out = NULL;
+    if (stream == Py_None) {
+        return true;
+    }
+    if (!PyObject_TypeCheck(stream, bhi_py.stream)) {
+        bhi_py_refuse_type("stream: a Stream, not %R", (PyObject *)Py_TYPE(stream));
+        return false;
+    }
+    if (!bhi_py_stream_enter((struct bhi_py_stream *)stream)) {
+        return false;
+    }
+    *out = ((struct bhi_py_stream *)stream)->stream;
+    return true;
+}
+
+static void leave_stream(PyObject *stream) {
+    if (stream != Py_None) {
+        bhi_py_stream_leave((struct bhi_py_stream *)stream);
+    }
+}
+
+/* -- new memory ---------------------------------------------------------------------------------
+ */
+
+struct creation {
+    struct bhi_py_task task;
+    bh_context *context;
+    uint64_t bytes;
+    bh_buffer_options options;
+    bh_stream *stream; /* referenced */
+    bh_buffer *buffer;
+    bh_status status;
+    bh_detail detail;
+};
+
+static void run_creation(struct bhi_py_task *task) {
+    struct creation *creation = (struct creation *)task;
+    creation->status = bh_buffer_create_with(creation->context, creation->bytes, &creation->options,
+                                             &creation->buffer, &creation->detail);
+}
+
+static void drop_creation(struct bhi_py_task *task) {
+    struct creation *creation = (struct creation *)task;
+    bh_buffer_release(creation->buffer);
+    bh_stream_release(creation->stream);
+    free(creation);
+}
+
+/* (context, dtype, shape, stream, memory, uninitialized) -> Buffer */
+static PyObject *buffer_create(PyObject *module, PyObject *args) {
+    struct bhi_py_context *context;
+    PyObject *shape, *stream;
+    int dtype, memory, uninitialized;
+    uint64_t sizes[BH_MAX_RANK], bytes;
+    uint32_t rank;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!iO!Oip:buffer_create", bhi_py.context, &context, &dtype,
+                          &PyTuple_Type, &shape, &stream, &memory, &uninitialized) ||
+        !bhi_py_context_check(context) ||
+        !take_shape(shape, (bh_dtype)dtype, sizes, &rank, &bytes)) {
+        return NULL;
+    }
+    struct creation *creation = calloc(1, sizeof *creation);
+    if (!creation) {
+        return PyErr_NoMemory();
+    }
+    creation->task = (struct bhi_py_task){.run = run_creation, .drop = drop_creation};
+    if (!enter_stream(stream, &creation->stream)) {
+        free(creation);
+        return NULL;
+    }
+    (void)bh_stream_retain(creation->stream);
+    leave_stream(stream);
+    creation->context = context->context;
+    creation->bytes = bytes;
+    bh_buffer_options_init(&creation->options);
+    creation->options.stream = creation->stream;
+    creation->options.memory = (uint64_t)memory;
+    creation->options.flags = uninitialized ? BH_BUFFER_UNINITIALIZED : 0;
+    bool done = true;
+    if (memory == BH_MEMORY_HOST) { /* takes time, and does not wait */
+        atomic_store(&creation->task.refs, 1);
+        Py_BEGIN_ALLOW_THREADS run_creation(&creation->task);
+        Py_END_ALLOW_THREADS
+    } else {
+        done = bhi_py_task_run(&creation->task);
+    }
+    PyObject *result = NULL;
+    if (done && creation->status != BH_OK) {
+        bhi_py_fail(creation->status, &creation->detail);
+    } else if (done) {
+        bh_buffer *buffer = creation->buffer;
+        creation->buffer = NULL;
+        result = wrap(context, buffer, stream, (bh_dtype)dtype, rank, sizes);
+    }
+    bhi_py_task_unref(&creation->task);
+    return result;
+}
+
+/* (context, dtype, shape, fd) -> Buffer */
+static PyObject *buffer_wrap(PyObject *module, PyObject *args) {
+    struct bhi_py_context *context;
+    PyObject *shape;
+    int dtype, fd;
+    uint64_t sizes[BH_MAX_RANK], bytes;
+    uint32_t rank;
+    bh_buffer *buffer = NULL;
+    bh_status status;
+    bh_detail detail;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!iO!i:buffer_wrap", bhi_py.context, &context, &dtype,
+                          &PyTuple_Type, &shape, &fd) ||
+        !bhi_py_context_check(context) ||
+        !take_shape(shape, (bh_dtype)dtype, sizes, &rank, &bytes)) {
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS status =
+        bh_buffer_wrap_memfd(context->context, fd, bytes, &buffer, &detail);
+    Py_END_ALLOW_THREADS return status == BH_OK
+        ? wrap(context, buffer, Py_None, (bh_dtype)dtype, rank, sizes)
+        : bhi_py_fail(status, &detail);
+}
+
+/* -- files --------------------------------------------------------------------------------------
+ */
+
+enum { MAX_TENSORS = 4096 };
+/* Owns its texts, of which |source| has the addresses. */
+struct opening {
+    struct bhi_py_task task;
+    bh_context *context;
+    bh_file_source source;
+    bh_stream *stream; /* referenced */
+    char *texts[3];
+    bh_buffer *buffer;
+    bh_file_tensor *tensors; /* of a listing; NULL */
+    size_t count;
+    bh_status status;
+    bh_detail detail;
+};
+
+static void run_opening(struct bhi_py_task *task) {
+    struct opening *opening = (struct opening *)task;
+    if (opening->tensors) {
+        opening->status = bh_file_tensors(opening->context, &opening->source, opening->tensors,
+                                          MAX_TENSORS, &opening->count, &opening->detail);
+    } else {
+        opening->status = bh_buffer_from_file(opening->context, &opening->source, &opening->buffer,
+                                              &opening->detail);
+    }
+}
+
+static void drop_opening(struct bhi_py_task *task) {
+    struct opening *opening = (struct opening *)task;
+    for (size_t i = 0; i < BHI_PY_COUNT(opening->texts); i++) {
+        free(opening->texts[i]);
+    }
+    bh_buffer_release(opening->buffer);
+    bh_stream_release(opening->stream);
+    free(opening->tensors);
+    free(opening);
+}
+
+static struct opening *new_opening(struct bhi_py_context *context, PyObject *values,
+                                   PyObject *stream) {
+    static const struct bhi_py_field fields[] = {
+        {"path", offsetof(bh_file_source, path), BHI_PY_TEXT},
+        {"tensor", offsetof(bh_file_source, tensor), BHI_PY_TEXT},
+        {"tenant", offsetof(bh_file_source, tenant), BHI_PY_TEXT},
+        {"format", offsetof(bh_file_source, format), BHI_PY_INT},
+        {"offset", offsetof(bh_file_source, offset), BHI_PY_U64},
+        {"size", offsetof(bh_file_source, size), BHI_PY_U64},
+        {"header_timeout", offsetof(bh_file_source, header_timeout_ns), BHI_PY_U64},
+        {"deadline", offsetof(bh_file_source, deadline_ns), BHI_PY_U64},
+        {"memory", offsetof(bh_file_source, memory), BHI_PY_U64},
+    };
+    struct opening *opening = calloc(1, sizeof *opening);
+    if (!opening) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    bh_file_source *source = &opening->source;
+    opening->task = (struct bhi_py_task){.run = run_opening, .drop = drop_opening};
+    opening->context = context->context;
+    bh_file_source_init(source);
+    if (!bhi_py_set_fields(source, fields, BHI_PY_COUNT(fields), values, "load") ||
+        !enter_stream(stream, &opening->stream)) {
+        free(opening);
+        return NULL;
+    }
+    (void)bh_stream_retain(opening->stream);
+    leave_stream(stream);
+    source->stream = opening->stream;
+    const char **texts[] = {&source->path, &source->tensor, &source->tenant};
+    for (size_t i = 0; i < BHI_PY_COUNT(texts); i++) {
+        if (*texts[i]) {
+            *texts[i] = opening->texts[i] = strdup(*texts[i]);
+        }
+    }
+    return opening;
+}
+
+/* (context, options, stream) -> (Buffer, Event of the load) */
+static PyObject *buffer_load(PyObject *module, PyObject *args) {
+    struct bhi_py_context *context;
+    PyObject *values, *stream, *result = NULL;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!O:buffer_load", bhi_py.context, &context, &PyDict_Type,
+                          &values, &stream) ||
+        !bhi_py_context_check(context)) {
+        return NULL;
+    }
+    struct opening *opening = new_opening(context, values, stream);
+    if (!opening) {
+        return NULL;
+    }
+    if (bhi_py_task_run(&opening->task)) {
+        bh_array_info info;
+        bh_event *event = NULL;
+        bh_buffer *buffer = opening->buffer;
+        if (opening->status == BH_OK) {
+            opening->status = bh_buffer_array(buffer, &info, &opening->detail);
+        }
+        if (opening->status == BH_OK) {
+            opening->status = bh_buffer_load_event(buffer, &event, &opening->detail);
+        }
+        if (opening->status != BH_OK) {
+            bhi_py_fail(opening->status, &opening->detail);
+        } else {
+            const uint64_t size = bh_buffer_size(buffer);
+            opening->buffer = NULL;
+            const bool raw = info.dtype == BH_DTYPE_NONE;
+            result = wrap(context, buffer, stream, info.dtype, raw ? 1 : info.rank,
+                          raw ? &size : info.shape);
+            if (result) {
+                struct bhi_py_storage *storage = ((struct bhi_py_buffer *)result)->storage;
+                pthread_mutex_lock(&context->views_lock);
+                bhi_py_storage_written(storage, event);
+                pthread_mutex_unlock(&context->views_lock);
+            }
+            bh_event_release(event);
+        }
+    }
+    bhi_py_task_unref(&opening->task);
+    return result;
+}
+
+/* (Buffer) -> (bytes loaded, bytes in all) */
+static PyObject *buffer_progress(PyObject *module, PyObject *args) {
+    PyObject *object;
+    uint64_t loaded, total;
+    bh_detail detail;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!:buffer_progress", bhi_py.buffer, &object)) {
+        return NULL;
+    }
+    struct bhi_py_storage *storage = bhi_py_buffer_use(object, "progress");
+    if (!storage) {
+        return NULL;
+    }
+    const bh_status status = bh_buffer_load_progress(storage->buffer, &loaded, &total, &detail);
+    bhi_py_storage_unref(storage);
+    return status == BH_OK
+               ? Py_BuildValue("(KK)", (unsigned long long)loaded, (unsigned long long)total)
+               : bhi_py_fail(status, &detail);
+}
+
+static PyObject *tensor_to_tuple(const bh_file_tensor *tensor) {
+    PyObject *shape = PyTuple_New((Py_ssize_t)tensor->rank);
+    for (uint32_t i = 0; shape && i < tensor->rank; i++) {
+        PyObject *size = PyLong_FromUnsignedLongLong(tensor->shape[i]);
+        if (!size || PyTuple_SetItem(shape, (Py_ssize_t)i, size) < 0) {
+            Py_CLEAR(shape);
+        }
+    }
+    return shape ? Py_BuildValue("(NiNKKN)", bhi_py_text(tensor->name), (int)tensor->dtype, shape,
+                                 (unsigned long long)tensor->offset,
+                                 (unsigned long long)tensor->bytes, bhi_py_text(tensor->type))
+                 : NULL;
+}
+
+/* (context, options) -> [(name, dtype, shape, offset, bytes, type), …] */
+static PyObject *file_tensors(PyObject *module, PyObject *args) {
+    struct bhi_py_context *context;
+    PyObject *values, *list = NULL;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!:file_tensors", bhi_py.context, &context, &PyDict_Type,
+                          &values) ||
+        !bhi_py_context_check(context)) {
+        return NULL;
+    }
+    struct opening *opening = new_opening(context, values, Py_None);
+    if (!opening) {
+        return NULL;
+    }
+    opening->tensors = calloc(MAX_TENSORS, sizeof *opening->tensors);
+    if (!opening->tensors) {
+        drop_opening(&opening->task);
+        return PyErr_NoMemory();
+    }
+    if (bhi_py_task_run(&opening->task)) {
+        list = opening->status == BH_OK ? PyList_New(0)
+                                        : bhi_py_fail(opening->status, &opening->detail);
+        for (size_t i = 0; list && i < opening->count && i < MAX_TENSORS; i++) {
+            PyObject *tuple = tensor_to_tuple(&opening->tensors[i]);
+            if (!tuple || PyList_Append(list, tuple) < 0) {
+                Py_CLEAR(list);
+            }
+            Py_XDECREF(tuple);
+        }
+    }
+    bhi_py_task_unref(&opening->task);
+    return list;
+}
+
+/* -- copies -------------------------------------------------------------------------------------
+ */
+
+/* Copies what |source| shows, in C order, into the whole Buffer, whose old content does not count.
+ * (Buffer, source) */
+static PyObject *buffer_assign(PyObject *module, PyObject *args) {
+    PyObject *object, *source, *result = NULL;
+    Py_buffer view;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O:buffer_assign", bhi_py.buffer, &object, &source) ||
+        PyObject_GetBuffer(source, &view, PyBUF_FULL_RO) < 0) {
+        return NULL;
+    }
+    const struct bhi_py_buffer *buffer = (struct bhi_py_buffer *)object;
+    struct bhi_py_storage *storage = bhi_py_buffer_use(object, "write");
+    if (!storage) {
+        PyBuffer_Release(&view);
+        return NULL;
+    }
+    const bool whole = buffer->bytes == storage->size;
+    if ((uint64_t)view.len != buffer->bytes) {
+        bhi_py_refuse(BH_INVALID_ARGUMENT, "write: %zd bytes for a buffer of %llu", view.len,
+                      (unsigned long long)buffer->bytes);
+    } else if (bhi_py_view_begin(storage, whole ? BH_MAP_DISCARD : BH_MAP_READ_WRITE,
+                                 BHI_PY_FOREVER)) {
+        char *at = (char *)storage->pointer + buffer->offset;
+        int copied = 0;
+        if (PyBuffer_IsContiguous(&view, 'C')) {
+            Py_BEGIN_ALLOW_THREADS memmove(at, view.buf, (size_t)view.len);
+            Py_END_ALLOW_THREADS
+        } else {
+            copied = PyBuffer_ToContiguous(at, &view, view.len, 'C');
+        }
+        if (whole) { /* the host has written it since */
+            pthread_mutex_lock(&storage->context->views_lock);
+            bhi_py_storage_written(storage, NULL);
+            pthread_mutex_unlock(&storage->context->views_lock);
+        }
+        bhi_py_view_end(storage, true);
+        result = copied == 0 ? Py_NewRef(Py_None) : NULL;
+    }
+    bhi_py_storage_unref(storage);
+    PyBuffer_Release(&view);
+    return result;
+}
+
+/* What a buffer shows that exports memory: (dtype, format's complaint or None, shape, address,
+ * whether it is contiguous, bytes). Of no type that the library has: dtype is -1. */
+static PyObject *examine(PyObject *module, PyObject *object) {
+    Py_buffer view;
+    bh_dtype dtype;
+    const char *why;
+    (void)module;
+    if (PyObject_GetBuffer(object, &view, PyBUF_FULL_RO) < 0) {
+        return NULL;
+    }
+    const bool known = bhi_py_dtype_of_format(view.format, view.itemsize, &dtype, &why);
+    PyObject *shape = PyTuple_New(view.ndim);
+    for (int i = 0; shape && i < view.ndim; i++) {
+        PyObject *size = PyLong_FromSsize_t(view.shape ? view.shape[i] : view.len);
+        if (!size || PyTuple_SetItem(shape, i, size) < 0) {
+            Py_CLEAR(shape);
+        }
+    }
+    PyObject *result =
+        shape ? Py_BuildValue("(issNKNn)", known ? (int)dtype : -1, known ? "" : why,
+                              view.format ? view.format : "B", shape,
+                              (unsigned long long)(uintptr_t)view.buf,
+                              PyBool_FromLong(PyBuffer_IsContiguous(&view, 'C')), view.len)
+              : NULL;
+    PyBuffer_Release(&view);
+    return result;
+}
+
+/* A Buffer of memory that a view of this context shows; None: it is other memory, or begins where a
+ * device cannot bind it. (context, dtype, shape, address, bytes) */
+static PyObject *buffer_at(PyObject *module, PyObject *args) {
+    enum { ALIGNMENT = 256 }; /* the largest that Vulkan allows a device to require */
+    struct bhi_py_context *context;
+    PyObject *shape, *result = NULL;
+    int dtype;
+    unsigned long long address, bytes;
+    uint64_t sizes[BH_MAX_RANK], all;
+    uint32_t rank;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!iO!KK:buffer_at", bhi_py.context, &context, &dtype,
+                          &PyTuple_Type, &shape, &address, &bytes) ||
+        !bhi_py_context_check(context) || !take_shape(shape, (bh_dtype)dtype, sizes, &rank, &all)) {
+        return NULL;
+    }
+    struct bhi_py_storage *storage =
+        bytes ? bhi_py_storage_find(context, (uintptr_t)address, bytes) : NULL;
+    if (!storage) {
+        Py_RETURN_NONE;
+    }
+    const uint64_t offset = (uintptr_t)address - (uintptr_t)storage->pointer;
+    result = offset % ALIGNMENT ? Py_NewRef(Py_None)
+                                : bhi_py_buffer_new(storage, (bh_dtype)dtype, rank, sizes, offset);
+    bhi_py_storage_unref(storage);
+    return result;
+}
+
+static PyMethodDef functions[] = {
+    {"buffer_at", buffer_at, METH_VARARGS, NULL},
+    {"buffer_create", buffer_create, METH_VARARGS, NULL},
+    {"buffer_wrap", buffer_wrap, METH_VARARGS, NULL},
+    {"buffer_load", buffer_load, METH_VARARGS, NULL},
+    {"buffer_progress", buffer_progress, METH_VARARGS, NULL},
+    {"buffer_assign", buffer_assign, METH_VARARGS, NULL},
+    {"file_tensors", file_tensors, METH_VARARGS, NULL},
+    {"examine", examine, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+bool bhi_py_add_making(PyObject *module) {
+    return PyModule_AddFunctions(module, functions) == 0;
+}

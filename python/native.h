@@ -1,0 +1,370 @@
+/* What the files of the extension module share. The module is written in the stable ABI of Python
+ * 3.11 and uses only the public API of libbulkhead.
+ *
+ * Locks. The global interpreter lock guards the Python objects. What other threads of the process
+ * reach without it is guarded apart: a storage by its context's |views_lock|, a queue by its own
+ * lock, and the life of what can be closed by a bhi_py_handle. Each is held for a few instructions,
+ * and never while the interpreter's lock is awaited.
+ *
+ * Names. The public classes are written in Python (python/bulkhead/) and derive from the types
+ * here. |bhi_py| has the classes of which this module makes objects. */
+#ifndef BHI_PYTHON_NATIVE_H
+#define BHI_PYTHON_NATIVE_H
+
+#ifndef Py_LIMITED_API
+#error "Py_LIMITED_API must be 0x030b0000"
+#endif
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <bulkhead/bulkhead.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* -- the module ---------------------------------------------------------------------------------
+ */
+
+/* What the Python side has installed, and the types of this module. All are set once. */
+struct bhi_py_module {
+    PyTypeObject *context, *stream, *buffer, *kernel, *event; /* the types here */
+    PyTypeObject *bound, *launch, *mapping, *template_, *queue, *tensor;
+    PyTypeObject *new_stream, *new_buffer, *new_kernel, *new_event; /* the Python classes */
+    PyObject *make_error;      /* (status, message, errno, cause, signal) -> exception */
+    PyObject *make_poison;     /* (event or None, status, message) -> exception */
+    PyObject *make_view_error; /* (message) -> exception */
+    PyObject *make_type_error; /* (message) -> exception */
+    PyObject *explain_name;    /* (kernel, name) -> text */
+    PyObject *to_seconds;      /* (text) -> float */
+    unsigned long main_thread; /* identity of the thread that handles signals */
+};
+extern struct bhi_py_module bhi_py;
+
+/* Adds a type to the module, and returns it; NULL: an exception is set. */
+PyTypeObject *bhi_py_add_type(PyObject *module, PyType_Spec *spec);
+/* Each adds its types. Returns false with an exception set. */
+bool bhi_py_add_context(PyObject *module);
+bool bhi_py_add_stream(PyObject *module);
+bool bhi_py_add_buffer(PyObject *module);
+bool bhi_py_add_kernel(PyObject *module);
+bool bhi_py_add_event(PyObject *module);
+bool bhi_py_add_bound(PyObject *module);
+bool bhi_py_add_launch(PyObject *module);
+bool bhi_py_add_template(PyObject *module);
+bool bhi_py_add_queue(PyObject *module);
+bool bhi_py_add_tensor(PyObject *module);
+bool bhi_py_add_making(PyObject *module);
+
+/* Makes an object of |type|, a class that the Python side has installed or a type of this module;
+ * all fields are 0. */
+void *bhi_py_new(PyTypeObject *type);
+/* Frees the memory of an object, and drops its reference to its type. For tp_dealloc. */
+void bhi_py_free(PyObject *self);
+/* A function pointer with keywords as PyMethodDef wants it. */
+#define BHI_PY_METHOD(function) ((PyCFunction)(void (*)(void))(function))
+
+/* -- errors -------------------------------------------------------------------------------------
+ */
+
+/* Each sets an exception, and returns NULL. Formats are those of PyUnicode_FromFormat. */
+PyObject *bhi_py_fail(bh_status status, const bh_detail *detail);
+/* For the code of a verdict whose event is not at hand. */
+PyObject *bhi_py_fail_poison(bh_status status, const bh_detail *detail);
+PyObject *bhi_py_refuse(bh_status status, const char *format, ...);
+PyObject *bhi_py_refuse_type(const char *format, ...);
+PyObject *bhi_py_refuse_view(const char *format, ...);
+/* A text of the library, which may have been cut within a character. */
+PyObject *bhi_py_text(const char *bytes);
+/* Gives the exception that is set, of a compile, the compiler's log. */
+void bhi_py_add_log(PyObject *log);
+/* For an event that is POISONED. |event| is a Python object. */
+PyObject *bhi_py_fail_event(PyObject *event);
+
+/* -- handles ------------------------------------------------------------------------------------
+ */
+
+/* Says whether an object of the library may be used. Whoever uses it enters and leaves; whoever
+ * closes it prevents new uses. The last of all of them frees the object, exactly once. */
+struct bhi_py_handle {
+    atomic_llong state; /* how many use it; plus CLOSED when it was closed */
+};
+/* Returns false if the handle was closed. */
+bool bhi_py_enter(struct bhi_py_handle *handle);
+/* Returns true if the caller must free the object now. */
+bool bhi_py_leave(struct bhi_py_handle *handle);
+bool bhi_py_close(struct bhi_py_handle *handle);
+bool bhi_py_closed(struct bhi_py_handle *handle);
+
+/* -- waiting ------------------------------------------------------------------------------------
+ */
+
+#define BHI_PY_FOREVER UINT64_MAX
+
+/* Converts a timeout: None, seconds, or a text such as "500ms". For "O&" of PyArg_Parse…. */
+int bhi_py_to_timeout(PyObject *value, void *out_ns);
+uint64_t bhi_py_now_ns(void);
+
+/* One wait of the library, of at most |timeout_ns|. Called without the interpreter's lock. */
+typedef bh_status (*bhi_py_wait)(void *argument, uint64_t timeout_ns, bh_detail *detail);
+/* Waits in such pieces that signals are handled in time. Returns false with an exception set if a
+ * signal handler raised one. */
+bool bhi_py_await(bhi_py_wait wait, void *argument, uint64_t timeout_ns, bh_status *out_status,
+                  bh_detail *detail);
+
+/* A call of the library that blocks and takes no timeout. It owns all that it uses. */
+struct bhi_py_task {
+    void (*run)(struct bhi_py_task *task);  /* called without the interpreter's lock */
+    void (*drop)(struct bhi_py_task *task); /* frees it, without that lock */
+    atomic_int refs;
+    atomic_uint done; /* futex word */
+};
+/* Runs the task: in another thread if this one handles signals. If a signal handler raised an
+ * exception, returns false, and the task ends by itself. The caller drops its reference by
+ * bhi_py_task_unref in any case. */
+bool bhi_py_task_run(struct bhi_py_task *task);
+void bhi_py_task_unref(struct bhi_py_task *task);
+
+/* -- contexts -----------------------------------------------------------------------------------
+ */
+
+struct bhi_py_context {
+    PyObject base;
+    bh_context *context; /* until it is deallocated */
+    struct bhi_py_handle handle;
+    unsigned forks; /* how often the process had forked when it was made */
+    bool made;
+    pthread_mutex_t views_lock;    /* the views of the storages of this context; submissions */
+    struct bhi_py_storage *viewed; /* views_lock: those with views */
+};
+/* Returns false with an exception set if the context is closed or belongs to the parent process. */
+bool bhi_py_context_check(struct bhi_py_context *context);
+/* Returns whether this process is a forked child of the one that made the context. */
+bool bhi_py_context_forked(const struct bhi_py_context *context);
+
+/* -- options ------------------------------------------------------------------------------------
+ */
+
+enum bhi_py_field_type { BHI_PY_U32, BHI_PY_U64, BHI_PY_INT, BHI_PY_BOOL, BHI_PY_TEXT };
+/* A field of a struct of options. */
+struct bhi_py_field {
+    const char *name;
+    size_t offset;
+    enum bhi_py_field_type type;
+};
+/* Sets the fields that |values|, a dict, has. Texts are str or bytes, and stay the dict's. Returns
+ * false with an exception set. */
+bool bhi_py_set_fields(void *options, const struct bhi_py_field *fields, size_t count,
+                       PyObject *values, const char *what);
+#define BHI_PY_COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+/* -- types of elements --------------------------------------------------------------------------
+ */
+
+struct bhi_py_dtype {
+    const char *name;    /* as NumPy names it */
+    const char *short_;  /* as kernels and the command name it */
+    const char *format;  /* of the buffer protocol */
+    const char *typestr; /* of __array_interface__ */
+    uint32_t size;
+    uint8_t dlpack_code, dlpack_bits;
+};
+enum { BHI_PY_DTYPES = BH_DTYPE_F8_E5M2 + 1 };
+extern const struct bhi_py_dtype bhi_py_dtypes[BHI_PY_DTYPES];
+/* Finds the type of a format of the buffer protocol. NULL means bytes. Returns false, with a text
+ * that says why, if there is none. */
+bool bhi_py_dtype_of_format(const char *format, Py_ssize_t itemsize, bh_dtype *out_dtype,
+                            const char **out_why);
+
+/* -- buffers ------------------------------------------------------------------------------------
+ */
+
+/* A buffer of the library and its views. Several Buffer objects can share one. */
+struct bhi_py_storage {
+    atomic_int refs;
+    struct bhi_py_context *context; /* a reference, of Python */
+    bh_buffer *buffer;
+    void *pointer;                       /* the host's mapping; NULL: not mapped yet */
+    uint64_t size;                       /* bytes */
+    struct bhi_py_storage *next, **link; /* context's views_lock: in |viewed| */
+    uint32_t views;    /* context's views_lock: memoryviews, NumPy arrays and the like */
+    uint32_t writable; /* context's views_lock: those of |views| that may be written */
+    bh_event *writer;  /* context's views_lock: the newest submission that writes it, referenced */
+    PyObject *stream;  /* of a buffer in device memory, a reference; NULL */
+};
+void bhi_py_storage_ref(struct bhi_py_storage *storage);
+void bhi_py_storage_unref(struct bhi_py_storage *storage); /* the interpreter's lock is held */
+/* Takes over a reference to |buffer|. NULL: an exception is set, and |buffer| is released. */
+struct bhi_py_storage *bhi_py_storage_new(struct bhi_py_context *context, bh_buffer *buffer,
+                                          PyObject *stream);
+
+/* Returns the storage that a view shows at these bytes, which the caller unrefs; NULL: none. */
+struct bhi_py_storage *bhi_py_storage_find(struct bhi_py_context *context, uintptr_t address,
+                                           uint64_t bytes);
+
+struct bhi_py_buffer {
+    PyObject base;
+    struct bhi_py_storage *storage; /* while |handle| is open or used */
+    struct bhi_py_handle handle;
+    bh_dtype dtype;
+    uint32_t rank;
+    uint64_t offset;   /* bytes from the beginning of the storage */
+    uint64_t bytes;    /* from |offset| on */
+    Py_ssize_t *shape; /* |rank| elements, and then as many strides in bytes */
+    PyObject *shape_tuple;
+};
+/* Returns the storage, which the caller unrefs; NULL: an exception is set. */
+struct bhi_py_storage *bhi_py_buffer_use(PyObject *object, const char *what);
+/* Makes a Buffer of |storage|, to which it adds a reference. */
+PyObject *bhi_py_buffer_new(struct bhi_py_storage *storage, bh_dtype dtype, uint32_t rank,
+                            const uint64_t *shape, uint64_t offset);
+/* Begins a view of a storage in host memory: waits until the content is good. |writable|: a
+ * bh_map_intent other than BH_MAP_READ may be used. Sets storage->pointer. Returns false with an
+ * exception set. */
+bool bhi_py_view_begin(struct bhi_py_storage *storage, bh_map_intent intent, uint64_t timeout_ns);
+void bhi_py_view_end(struct bhi_py_storage *storage, bool writable);
+/* The exception for content that is poisoned, or another failure of |status|. */
+PyObject *bhi_py_fail_content(struct bhi_py_storage *storage, bh_status status,
+                              const bh_detail *detail);
+/* views_lock is held: |event| is the newest writer. */
+void bhi_py_storage_written(struct bhi_py_storage *storage, bh_event *event);
+/* Fills in |view| for an object that shows |buffer|. */
+int bhi_py_buffer_fill_view(struct bhi_py_buffer *buffer, PyObject *exporter,
+                            struct bhi_py_storage *storage, Py_buffer *view, int flags,
+                            bool writable);
+PyObject *bhi_py_buffer_dlpack(PyObject *self, PyObject *args, PyObject *kwargs);
+
+/* -- events -------------------------------------------------------------------------------------
+ */
+
+struct bhi_py_event {
+    PyObject base;
+    bh_event *event; /* referenced */
+    struct bhi_py_context *context;
+};
+/* Makes an Event, which takes over a reference to |event|, also if it fails. */
+PyObject *bhi_py_event_new(struct bhi_py_context *context, bh_event *event);
+
+/* -- streams ------------------------------------------------------------------------------------
+ */
+
+struct bhi_py_stream {
+    PyObject base;
+    bh_stream *stream;
+    struct bhi_py_handle handle;
+    struct bhi_py_context *context;
+};
+/* Returns false with an exception set if it is closed. Ends with bhi_py_stream_leave. */
+bool bhi_py_stream_enter(struct bhi_py_stream *stream);
+void bhi_py_stream_leave(struct bhi_py_stream *stream);
+
+/* -- kernels ------------------------------------------------------------------------------------
+ */
+
+/* What a launch can give by name: a binding, or a push constant. */
+struct bhi_py_parameter {
+    PyObject *name;
+    PyObject *type;  /* as the kernel declares it */
+    bool is_binding; /* false: a push constant */
+    /* a binding */
+    uint32_t set, binding;
+    uint32_t count; /* buffers of it */
+    uint32_t first; /* its place among all buffers of the kernel */
+    bool array;     /* it is declared as an array of buffers */
+    bh_access access;
+    uint32_t takes; /* bits: the element types that may be bound */
+    /* a push constant */
+    bh_dtype dtype;
+    uint32_t offset, stride, step, length, width;
+};
+
+struct bhi_py_kernel {
+    PyObject base;
+    bh_kernel *kernel;
+    struct bhi_py_handle handle;
+    struct bhi_py_context *context;
+    bool reflected;  /* what follows is set */
+    PyObject *names; /* dict: name -> index of a parameter */
+    struct bhi_py_parameter *parameters;
+    uint32_t parameter_count;
+    uint32_t buffer_count; /* of all bindings */
+    uint32_t push_size;
+    uint32_t local_size[3];
+};
+PyObject *bhi_py_kernel_inspect(PyObject *self, PyObject *unused);
+PyObject *bhi_py_kernel_set_parameters(PyObject *self, PyObject *args);
+bool bhi_py_kernel_enter(struct bhi_py_kernel *kernel);
+void bhi_py_kernel_leave(struct bhi_py_kernel *kernel);
+
+/* -- submissions --------------------------------------------------------------------------------
+ */
+
+/* A storage that a submission uses. */
+struct bhi_py_use {
+    struct bhi_py_storage *storage;
+    bool writes;
+};
+/* Submits, unless a view forbids it. Returns the Event; NULL: an exception is set. |what| names the
+ * call, |name_use| an argument for the message about a view. */
+PyObject *bhi_py_submit(struct bhi_py_stream *stream, const bh_submit_info *info,
+                        const struct bhi_py_use *uses, size_t use_count, const char *what,
+                        PyObject *(*name_use)(void *user, size_t index), void *user);
+
+/* How to submit, as every call that submits takes it. {0} is a valid start. */
+struct bhi_py_manner {
+    bh_event **waits; /* owned; the events are referenced by |after| */
+    uint32_t wait_count;
+    PyObject *after; /* a reference, a tuple; NULL */
+    uint64_t deadline_ns;
+    bool alone, timed;
+};
+/* Sets one of after, deadline, alone, timed. Returns 1, 0 if |name| is none of them, or -1 with an
+ * exception set. */
+int bhi_py_manner_set(struct bhi_py_manner *manner, PyObject *name, PyObject *value,
+                      const char *what);
+void bhi_py_manner_apply(const struct bhi_py_manner *manner, bh_submit_info *info);
+void bhi_py_manner_fini(struct bhi_py_manner *manner);
+
+/* -- launches -----------------------------------------------------------------------------------
+ */
+
+enum { BHI_PY_FEW = 8, BHI_PY_FEW_PARAMETERS = 16, BHI_PY_FEW_PUSH = 128 };
+/* A dispatch of a kernel, from arguments that are given by name. */
+struct bhi_py_dispatch {
+    struct bhi_py_kernel *kernel; /* a reference */
+    uint32_t groups[3];           /* 0: not given yet */
+    uint32_t given_count;         /* of the kernel's parameters */
+    bool *given;                  /* by parameter */
+    bh_binding *bindings;         /* by the kernel's buffers */
+    struct bhi_py_use *uses;      /* the same; storages are referenced */
+    uint8_t *push;
+    struct bhi_py_manner manner;
+    /* what these point to, if it has room */
+    bool few_given[BHI_PY_FEW_PARAMETERS];
+    bh_binding few_bindings[BHI_PY_FEW];
+    struct bhi_py_use few_uses[BHI_PY_FEW];
+    uint64_t few_push[BHI_PY_FEW_PUSH / 8];
+};
+/* Each returns false with an exception set. A dispatch that was begun has to be ended, also after a
+ * failure. It must stay where it is. */
+bool bhi_py_dispatch_init(struct bhi_py_dispatch *dispatch, PyObject *kernel);
+void bhi_py_dispatch_fini(struct bhi_py_dispatch *dispatch);
+/* Sets an argument, or an option: a parameter of the kernel, grid, groups, args, or a manner. */
+bool bhi_py_dispatch_set(struct bhi_py_dispatch *dispatch, PyObject *name, PyObject *value);
+/* Checks that everything is given. */
+bool bhi_py_dispatch_check(const struct bhi_py_dispatch *dispatch);
+bh_command bhi_py_dispatch_command(const struct bhi_py_dispatch *dispatch);
+/* Names a use for a message; |user| is the dispatch. */
+PyObject *bhi_py_dispatch_name(void *user, size_t index);
+
+/* Stores a number at |at| as |dtype|. |name| is for the message. */
+bool bhi_py_number_store(PyObject *value, bh_dtype dtype, uint8_t *at, PyObject *name,
+                         const char *what);
+
+PyObject *bhi_py_stream_launch(PyObject *self, PyObject *const *args, Py_ssize_t count,
+                               PyObject *names);
+PyObject *bhi_py_stream_prepare(PyObject *self, PyObject *const *args, Py_ssize_t count,
+                                PyObject *names);
+PyObject *bhi_py_stream_submit(PyObject *self, PyObject *args, PyObject *kwargs);
+
+#endif

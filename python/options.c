@@ -1,0 +1,93 @@
+#include "python/native.h"
+
+#include <string.h>
+
+/* Borrowed from |value|; NULL: an exception is set. */
+static const char *text_of(PyObject *value, const char *what, const char *name) {
+    char *text = NULL;
+    Py_ssize_t size = 0;
+    if (PyBytes_Check(value)) {
+        if (PyBytes_AsStringAndSize(value, &text, &size) < 0) {
+            return NULL;
+        }
+    } else if (PyUnicode_Check(value)) {
+        const char *utf8 = PyUnicode_AsUTF8AndSize(value, &size);
+        if (!utf8) {
+            return NULL;
+        }
+        text = (char *)(uintptr_t)utf8;
+    } else {
+        bhi_py_refuse_type("%s: %s: a text, not %R", what, name, (PyObject *)Py_TYPE(value));
+        return NULL;
+    }
+    if (strlen(text) != (size_t)size) {
+        bhi_py_refuse(BH_INVALID_ARGUMENT, "%s: %s: the text has a NUL in it", what, name);
+        return NULL;
+    }
+    return text;
+}
+
+static bool set_field(void *options, const struct bhi_py_field *field, PyObject *value,
+                      const char *what) {
+    char *at = (char *)options + field->offset;
+    if (field->type == BHI_PY_TEXT) {
+        const char *text = text_of(value, what, field->name);
+        memcpy(at, &text, sizeof text);
+        return text;
+    }
+    if (field->type == BHI_PY_BOOL) {
+        const int truth = PyObject_IsTrue(value);
+        *(bool *)at = truth > 0;
+        return truth >= 0;
+    }
+    PyObject *number = PyNumber_Index(value);
+    if (!number) {
+        return false;
+    }
+    uint64_t most = field->type == BHI_PY_U64   ? UINT64_MAX
+                    : field->type == BHI_PY_U32 ? UINT32_MAX
+                                                : INT32_MAX;
+    const unsigned long long bits = PyLong_AsUnsignedLongLong(number);
+    Py_DECREF(number);
+    if (PyErr_Occurred() || bits > most) {
+        PyErr_Clear();
+        bhi_py_refuse(BH_INVALID_ARGUMENT, "%s: %s: %R is not from 0 to %llu", what, field->name,
+                      value, (unsigned long long)most);
+        return false;
+    }
+    if (field->type == BHI_PY_U64) {
+        const uint64_t wide = bits;
+        memcpy(at, &wide, sizeof wide);
+    } else {
+        const uint32_t narrow = (uint32_t)bits;
+        memcpy(at, &narrow, sizeof narrow);
+    }
+    return true;
+}
+
+bool bhi_py_set_fields(void *options, const struct bhi_py_field *fields, size_t count,
+                       PyObject *values, const char *what) {
+    Py_ssize_t position = 0;
+    PyObject *key, *value;
+    if (!PyDict_Check(values)) {
+        PyErr_SetString(PyExc_TypeError, "options are a dict");
+        return false;
+    }
+    while (PyDict_Next(values, &position, &key, &value)) {
+        const char *name = PyUnicode_AsUTF8AndSize(key, NULL);
+        size_t i = 0;
+        while (name && i < count && strcmp(fields[i].name, name) != 0) {
+            i++;
+        }
+        if (!name || i == count) {
+            if (name) {
+                PyErr_Format(PyExc_TypeError, "%s: there is no option '%s'", what, name);
+            }
+            return false;
+        }
+        if (value != Py_None && !set_field(options, &fields[i], value, what)) {
+            return false;
+        }
+    }
+    return true;
+}

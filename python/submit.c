@@ -1,0 +1,134 @@
+/* Submitting, and what every submission takes. */
+#include "python/native.h"
+
+#include <stdlib.h>
+
+/* views_lock is held: the first use that a view forbids; |count|: none. */
+static size_t find_forbidden(const struct bhi_py_use *uses, size_t count) {
+    size_t i = 0;
+    while (i < count && !(uses[i].writes ? uses[i].storage->views : uses[i].storage->writable)) {
+        i++;
+    }
+    return i;
+}
+
+static void refuse_for_view(const struct bhi_py_use *use, PyObject *name, const char *what) {
+    if (!name) {
+        return;
+    }
+    const uint32_t views = use->storage->views;
+    if (use->writes) {
+        bhi_py_refuse_view("%s: %U: the submission would write memory that %u view%s (NumPy array, "
+                           "memoryview or tensor) still show%s: delete %s first, or keep a copy",
+                           what, name, views, views == 1 ? "" : "s", views == 1 ? "s" : "",
+                           views == 1 ? "it" : "them");
+    } else {
+        bhi_py_refuse_view("%s: %U: a view that may be written (numpy(writable=True), a tensor of "
+                           "an old DLPack) still shows this memory: delete it first",
+                           what, name);
+    }
+}
+
+PyObject *bhi_py_submit(struct bhi_py_stream *stream, const bh_submit_info *info,
+                        const struct bhi_py_use *uses, size_t use_count, const char *what,
+                        PyObject *(*name_use)(void *user, size_t index), void *user) {
+    struct bhi_py_context *context = stream->context;
+    bh_event *event = NULL;
+    bh_detail detail;
+    bh_status status = BH_OK;
+    if (!bhi_py_stream_enter(stream)) {
+        return NULL;
+    }
+    pthread_mutex_lock(&context->views_lock);
+    const size_t forbidden = find_forbidden(uses, use_count);
+    if (forbidden == use_count) {
+        status = bh_submit(stream->stream, info, &event, &detail);
+        for (size_t i = 0; status == BH_OK && i < use_count; i++) {
+            if (uses[i].writes) {
+                bhi_py_storage_written(uses[i].storage, event);
+            }
+        }
+    }
+    pthread_mutex_unlock(&context->views_lock);
+    bhi_py_stream_leave(stream);
+    if (forbidden < use_count) {
+        PyObject *name = name_use(user, forbidden);
+        refuse_for_view(&uses[forbidden], name, what);
+        Py_XDECREF(name);
+        return NULL;
+    }
+    return status == BH_OK ? bhi_py_event_new(context, event) : bhi_py_fail(status, &detail);
+}
+
+/* -- manners ------------------------------------------------------------------------------------
+ */
+
+static bool set_after(struct bhi_py_manner *manner, PyObject *value, const char *what) {
+    bhi_py_manner_fini(manner);
+    if (value == Py_None) {
+        return true;
+    }
+    manner->after =
+        PyObject_TypeCheck(value, bhi_py.event) ? PyTuple_Pack(1, value) : PySequence_Tuple(value);
+    const Py_ssize_t count = manner->after ? PyTuple_Size(manner->after) : -1;
+    if (count < 0) {
+        return false;
+    }
+    manner->waits = calloc(count ? (size_t)count : 1, sizeof(bh_event *));
+    if (!manner->waits) {
+        PyErr_NoMemory();
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *event = PyTuple_GetItem(manner->after, i);
+        if (!PyObject_TypeCheck(event, bhi_py.event)) {
+            bhi_py_refuse_type("%s: after: an Event, not %R", what, (PyObject *)Py_TYPE(event));
+            return false;
+        }
+        manner->waits[i] = ((struct bhi_py_event *)event)->event;
+    }
+    manner->wait_count = (uint32_t)count;
+    return true;
+}
+
+int bhi_py_manner_set(struct bhi_py_manner *manner, PyObject *name, PyObject *value,
+                      const char *what) {
+    if (PyUnicode_CompareWithASCIIString(name, "after") == 0) {
+        return set_after(manner, value, what) ? 1 : -1;
+    }
+    if (PyUnicode_CompareWithASCIIString(name, "deadline") == 0) {
+        /* 0 is the stream's deadline for the library, and no limit is BH_FOREVER. */
+        const bool given = value != Py_None;
+        if (given && !bhi_py_to_timeout(value, &manner->deadline_ns)) {
+            return -1;
+        }
+        if (given && manner->deadline_ns == 0) {
+            bhi_py_refuse(BH_INVALID_ARGUMENT, "%s: deadline: %R is not above 0", what, value);
+            return -1;
+        }
+        manner->deadline_ns = given ? manner->deadline_ns : 0;
+        return 1;
+    }
+    const bool alone = PyUnicode_CompareWithASCIIString(name, "alone") == 0;
+    if (alone || PyUnicode_CompareWithASCIIString(name, "timed") == 0) {
+        const int truth = PyObject_IsTrue(value);
+        *(alone ? &manner->alone : &manner->timed) = truth > 0;
+        return truth < 0 ? -1 : 1;
+    }
+    return 0;
+}
+
+void bhi_py_manner_apply(const struct bhi_py_manner *manner, bh_submit_info *info) {
+    info->waits = manner->waits;
+    info->wait_count = manner->wait_count;
+    info->deadline_ns = manner->deadline_ns;
+    info->alone = manner->alone;
+    info->flags = manner->timed ? BH_SUBMIT_TIMED : 0;
+}
+
+void bhi_py_manner_fini(struct bhi_py_manner *manner) {
+    free(manner->waits);
+    Py_CLEAR(manner->after);
+    manner->waits = NULL;
+    manner->wait_count = 0;
+}

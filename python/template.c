@@ -1,0 +1,327 @@
+/* Template: a kernel from an expression or a body, whose types follow from its arguments. */
+#include "python/native.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct template {
+    PyObject base;
+    bh_template *template_;
+    bh_context *context; /* to compare; a cache of the context can have the template */
+};
+
+/* Arguments on their way into a launch. It owns the names, and references the storages. */
+struct call {
+    struct bhi_py_task task;
+    bh_template *template_; /* referenced */
+    bh_argument arguments[BH_MAX_PARAMETERS];
+    struct bhi_py_use uses[BH_MAX_PARAMETERS];
+    uint32_t count, use_count;
+    uint32_t groups[3];
+    bool grid;
+    bool prepared;
+    bh_template_call call;
+    bh_buffer *buffers[BH_MAX_PARAMETERS]; /* referenced */
+    uint32_t buffer_count;
+    bh_status status;
+    bh_detail detail;
+};
+
+static void run_call(struct bhi_py_task *task) {
+    struct call *call = (struct call *)task;
+    call->status =
+        bh_template_prepare(call->template_, call->arguments, call->count,
+                            call->grid ? call->groups : NULL, &call->call, &call->detail);
+    call->prepared = call->status == BH_OK;
+}
+
+/* Without the interpreter's lock: what needs that is dropped before. */
+static void drop_call(struct bhi_py_task *task) {
+    struct call *call = (struct call *)task;
+    if (call->prepared) {
+        bh_template_call_fini(&call->call);
+    }
+    for (uint32_t i = 0; i < call->buffer_count; i++) {
+        bh_buffer_release(call->buffers[i]);
+    }
+    for (uint32_t i = 0; i < call->count; i++) {
+        free((char *)(uintptr_t)call->arguments[i].name);
+    }
+    bh_template_release(call->template_);
+    free(call);
+}
+
+static void drop_uses(struct call *call) {
+    for (uint32_t i = 0; i < call->use_count; i++) {
+        bhi_py_storage_unref(call->uses[i].storage);
+    }
+    call->use_count = 0;
+}
+
+/* The library's description of the array that a Buffer is. */
+static bool describe(const struct bhi_py_buffer *buffer, struct bhi_py_storage *storage) {
+    const struct bhi_py_dtype *type = &bhi_py_dtypes[buffer->dtype];
+    bh_description description;
+    bh_detail detail;
+    bh_description_init(&description);
+    description.kind =
+        type->dlpack_code <= BH_NUMBER_BOOL ? (bh_number_kind)type->dlpack_code : BH_NUMBER_FLOAT;
+    description.bits = type->dlpack_bits;
+    description.rank = buffer->rank;
+    description.offset = buffer->offset;
+    for (uint32_t i = 0; i < buffer->rank; i++) {
+        description.shape[i] = (uint64_t)buffer->shape[i];
+    }
+    const bh_status status = bh_buffer_set_description(storage->buffer, &description, &detail);
+    if (status != BH_OK) {
+        bhi_py_fail(status, &detail);
+    }
+    return status == BH_OK;
+}
+
+/* (name, Buffer, writes), (name, dtype, number) or (name, None, True): an output that is not made
+ * yet. */
+static bool add_argument(struct call *call, bh_context *context, PyObject *tuple) {
+    bh_argument *argument = &call->arguments[call->count];
+    const char *name;
+    PyObject *what, *value;
+    *argument = (bh_argument){0};
+    if (!PyArg_ParseTuple(tuple, "sOO:argument", &name, &what, &value)) {
+        return false;
+    }
+    argument->name = strdup(name);
+    if (!argument->name) {
+        PyErr_NoMemory();
+        return false;
+    }
+    call->count++;
+    if (what == Py_None) {
+        return true;
+    }
+    if (PyLong_Check(what)) {
+        PyObject *text = PyUnicode_FromString(name);
+        argument->dtype = (bh_dtype)PyLong_AsLong(what);
+        const bool stored = text && bhi_py_number_store(value, argument->dtype,
+                                                        (uint8_t *)&argument->bits, text, "eval");
+        Py_XDECREF(text);
+        return stored;
+    }
+    if (!PyObject_TypeCheck(what, bhi_py.buffer)) {
+        bhi_py_refuse_type("eval: %s: a Buffer or a number, not %R", name,
+                           (PyObject *)Py_TYPE(what));
+        return false;
+    }
+    struct bhi_py_storage *storage = bhi_py_buffer_use(what, "eval");
+    if (!storage) {
+        return false;
+    }
+    call->uses[call->use_count++] =
+        (struct bhi_py_use){.storage = storage, .writes = PyObject_IsTrue(value) > 0};
+    call->buffers[call->buffer_count++] = storage->buffer;
+    (void)bh_buffer_retain(storage->buffer);
+    argument->buffer = storage->buffer;
+    if (storage->context->context != context) {
+        bhi_py_refuse(BH_INVALID_ARGUMENT, "eval: %s: the buffer belongs to another context", name);
+        return false;
+    }
+    return describe((struct bhi_py_buffer *)what, storage);
+}
+
+static struct call *new_call(struct template *self, PyObject *list) {
+    struct call *call = calloc(1, sizeof *call);
+    if (!call) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    call->task = (struct bhi_py_task){.run = run_call, .drop = drop_call};
+    call->template_ = self->template_;
+    (void)bh_template_retain(call->template_);
+    const Py_ssize_t count = PyList_Size(list);
+    bool good = count <= BH_MAX_PARAMETERS;
+    if (!good) {
+        bhi_py_refuse(BH_INVALID_ARGUMENT, "eval: more than %d arguments", BH_MAX_PARAMETERS);
+    }
+    for (Py_ssize_t i = 0; good && i < count; i++) {
+        good = add_argument(call, self->context, PyList_GetItem(list, i));
+    }
+    if (!good) {
+        drop_uses(call);
+        drop_call(&call->task);
+        return NULL;
+    }
+    return call;
+}
+
+/* (arguments, name) -> (dtype, shape) of that output */
+static PyObject *template_output(PyObject *object, PyObject *args) {
+    struct template *self = (struct template *)object;
+    PyObject *list;
+    const char *name;
+    bh_description description;
+    bh_detail detail;
+    if (!PyArg_ParseTuple(args, "O!s:output", &PyList_Type, &list, &name)) {
+        return NULL;
+    }
+    struct call *call = new_call(self, list);
+    if (!call) {
+        return NULL;
+    }
+    bh_description_init(&description);
+    const bh_status status = bh_template_output(self->template_, call->arguments, call->count, name,
+                                                &description, &detail);
+    drop_uses(call);
+    drop_call(&call->task);
+    if (status != BH_OK) {
+        return bhi_py_fail(status, &detail);
+    }
+    bh_dtype dtype = BH_DTYPE_NONE;
+    for (int i = BH_DTYPE_F16; i < BHI_PY_DTYPES; i++) {
+        if (bhi_py_dtypes[i].dlpack_code == description.kind &&
+            bhi_py_dtypes[i].dlpack_bits == description.bits) {
+            dtype = (bh_dtype)i;
+            break;
+        }
+    }
+    PyObject *shape = PyTuple_New((Py_ssize_t)description.rank);
+    for (uint32_t i = 0; shape && i < description.rank; i++) {
+        PyObject *size = PyLong_FromUnsignedLongLong(description.shape[i]);
+        if (!size || PyTuple_SetItem(shape, (Py_ssize_t)i, size) < 0) {
+            Py_CLEAR(shape);
+        }
+    }
+    return shape ? Py_BuildValue("(iN)", (int)dtype, shape) : NULL;
+}
+
+static PyObject *name_use(void *user, size_t index) {
+    const struct call *call = user;
+    size_t uses = 0;
+    for (uint32_t i = 0; i < call->count; i++) {
+        if (call->arguments[i].buffer && uses++ == index) {
+            return PyUnicode_FromString(call->arguments[i].name);
+        }
+    }
+    return PyUnicode_FromString("?");
+}
+
+/* (stream, arguments, manner) -> Event */
+static PyObject *template_launch(PyObject *object, PyObject *args) {
+    struct template *self = (struct template *)object;
+    struct bhi_py_stream *stream;
+    struct bhi_py_manner manner = {0};
+    PyObject *list, *options, *event = NULL, *name, *value;
+    Py_ssize_t position = 0;
+    if (!PyArg_ParseTuple(args, "O!O!O!:launch", bhi_py.stream, &stream, &PyList_Type, &list,
+                          &PyDict_Type, &options) ||
+        !bhi_py_context_check(stream->context)) {
+        return NULL;
+    }
+    while (PyDict_Next(options, &position, &name, &value)) {
+        const int set = bhi_py_manner_set(&manner, name, value, "eval");
+        if (set <= 0) {
+            if (set == 0) {
+                PyErr_Format(PyExc_TypeError, "eval() has no option %R", name);
+            }
+            bhi_py_manner_fini(&manner);
+            return NULL;
+        }
+    }
+    struct call *call = new_call(self, list);
+    if (!call) {
+        bhi_py_manner_fini(&manner);
+        return NULL;
+    }
+    if (bhi_py_task_run(&call->task)) {
+        if (call->status != BH_OK) {
+            bhi_py_fail(call->status, &call->detail);
+        } else {
+            bh_submit_info info = {.commands = &call->call.command, .command_count = 1};
+            bhi_py_manner_apply(&manner, &info);
+            event =
+                bhi_py_submit(stream, &info, call->uses, call->use_count, "eval", name_use, call);
+        }
+    }
+    drop_uses(call);
+    bhi_py_task_unref(&call->task);
+    bhi_py_manner_fini(&manner);
+    return event;
+}
+
+/* (context, name, expression, [(name, role), …]) -> Template */
+static PyObject *template_create(PyObject *module, PyObject *args) {
+    struct bhi_py_context *context;
+    const char *name, *expression;
+    PyObject *list;
+    bh_parameter parameters[BH_MAX_PARAMETERS];
+    bh_template_options options;
+    bh_detail detail;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!ssO!:template_create", bhi_py.context, &context, &name,
+                          &expression, &PyList_Type, &list) ||
+        !bhi_py_context_check(context)) {
+        return NULL;
+    }
+    const Py_ssize_t count = PyList_Size(list);
+    if (count > BH_MAX_PARAMETERS) {
+        return bhi_py_refuse(BH_INVALID_ARGUMENT, "eval: more than %d arrays and numbers",
+                             BH_MAX_PARAMETERS);
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        int role;
+        parameters[i] = (bh_parameter){0};
+        if (!PyArg_ParseTuple(PyList_GetItem(list, i), "si", &parameters[i].name, &role)) {
+            return NULL;
+        }
+        parameters[i].role = (bh_parameter_role)role;
+    }
+    bh_template_options_init(&options);
+    options.name = name;
+    options.expression = expression;
+    options.parameters = parameters;
+    options.parameter_count = (uint32_t)count;
+    struct template *self = bhi_py_new(bhi_py.template_);
+    if (!self) {
+        return NULL;
+    }
+    const bh_status status =
+        bh_template_create(context->context, &options, &self->template_, &detail);
+    if (status != BH_OK) {
+        bhi_py_fail(status, &detail);
+        Py_DECREF((PyObject *)self);
+        return NULL;
+    }
+    self->context = context->context;
+    return (PyObject *)self;
+}
+
+static void template_dealloc(PyObject *object) {
+    bh_template_release(((struct template *)object)->template_);
+    bhi_py_free(object);
+}
+
+static PyMethodDef methods[] = {
+    {"output", template_output, METH_VARARGS, NULL},
+    {"launch", template_launch, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_dealloc, template_dealloc},
+    {Py_tp_methods, methods},
+    {0, NULL},
+};
+static PyType_Spec spec = {
+    .name = "bulkhead._native.Template",
+    .basicsize = sizeof(struct template),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = slots,
+};
+
+static PyMethodDef functions[] = {
+    {"template_create", template_create, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+bool bhi_py_add_template(PyObject *module) {
+    bhi_py.template_ = bhi_py_add_type(module, &spec);
+    return bhi_py.template_ && PyModule_AddFunctions(module, functions) == 0;
+}

@@ -1,0 +1,404 @@
+"""Buffers: arrays in, arrays out, and the views of them."""
+
+import ctypes
+import gc
+import os
+
+import bulkhead as bh
+import numpy as np
+import pytest
+from conftest import BOUND, SHADERS
+
+MIB = 1 << 20
+
+
+def address(view):
+    return np.asarray(view).ctypes.data
+
+
+def test_new_buffers_are_zero(ctx):
+    for dtype in ("float32", "f64", np.int8, np.dtype("u2"), bool, "float16"):
+        x = ctx.empty((2, 3), dtype)
+        assert x.shape == (2, 3) and x.size == 6 and x.ndim == 2 and len(x) == 2
+        assert x.nbytes == 6 * x.itemsize and x.state == "CLEAN" and x.memory == "host"
+        assert not x.numpy().any()
+    assert ctx.empty(0).numpy().shape == (0,)
+    assert ctx.empty((3, 0)).numpy().shape == (3, 0)
+    assert ctx.empty(()).numpy().shape == ()
+    assert ctx.empty_like(x).shape == (2, 3) and ctx.empty_like(x).dtype == "float16"
+    assert ctx.empty_like(np.ones(4, "i4"), "u1").dtype == np.uint8
+
+
+def test_types_have_many_names():
+    assert bh.DType("f32") == bh.DType("float32") == np.float32 == bh.DType(np.dtype("f4"))
+    assert bh.DType("float32") == np.dtype("float32") and np.dtype("float32") == bh.DType("f32")
+    assert bh.DType("f32") != "f64" and bh.DType("f32") != 5 and bh.DType("u1") == "uint8"
+    for ambiguous in ("i8", "u8"):
+        with pytest.raises(bh.InvalidType, match="write u?int8 or u?int64"):
+            bh.DType(ambiguous)
+        assert bh.DType("int8") != ambiguous != bh.DType("int64")
+    assert bh.DType("<i8") == "int64" == bh.DType(np.dtype("i8"))
+    assert bh.DType(float) == "float64" and bh.DType(int) == "int64" and bh.DType(bool) == "|b1"
+    assert np.zeros(2, bh.DType("float16")).dtype == np.float16
+    for wrong in ("complex64", np.complex64, "x", 7, None, np.dtype(">f4"), np.dtype("M8[s]"), "O"):
+        with pytest.raises(bh.InvalidType, match="dtype: "):
+            bh.DType(wrong)
+
+
+@pytest.mark.parametrize("dtype", "f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8 ?".split())
+def test_round_trip(ctx, dtype):
+    array = np.arange(24).reshape(2, 3, 4).astype(dtype)
+    x = ctx.asarray(array)
+    assert x.dtype == array.dtype and x.shape == array.shape
+    np.testing.assert_array_equal(x.numpy(), array)
+    assert x.numpy().dtype == array.dtype
+    assert x.tobytes() == array.tobytes() and x.tolist() == array.tolist()
+    np.testing.assert_array_equal(np.asarray(x), array)
+
+
+def test_one_copy_of_any_layout(ctx):
+    array = np.arange(24, dtype="f4").reshape(4, 6)
+    array.setflags(write=False)
+    for source in (
+        array,
+        array.T,
+        np.asfortranarray(array),
+        array[::2, ::-3],
+        array[1:],
+        array[:0],
+        np.broadcast_to(np.float32(7), (3, 2)),
+        np.float32(5),
+    ):
+        x = ctx.asarray(source)
+        np.testing.assert_array_equal(x.numpy(), source)
+        assert x.numpy().flags.c_contiguous and x.shape == np.shape(source)
+    assert ctx.asarray(b"abc").tolist() == [97, 98, 99]
+    assert ctx.asarray(bytearray(2)).dtype == "uint8"
+    assert ctx.asarray(memoryview(np.int16([3, 4]))).tolist() == [3, 4]
+    assert ctx.asarray([[1, 2], [3, 4]], "f4").tolist() == [[1, 2], [3, 4]]
+    assert ctx.asarray(np.arange(3), "f2").tolist() == [0, 1, 2]
+    assert ctx.asarray((ctypes.c_int32 * 3)(1, 2, 3)).tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("array", "says"),
+    [
+        (np.ones(3, ">f4"), "'>f': it is big-endian"),
+        (np.array([None, 1]), "'O': it has Python objects"),
+        (np.zeros(2, [("a", "i4"), ("b", "f4")]), "it is a structured array"),
+        (np.zeros(2, "c8"), "'Zf': the library has no such type"),
+        (np.zeros(2, "M8[s]"), "array: "),
+        (np.zeros(2, "U3"), "array: "),
+        (np.zeros(2, "S3"), "array: "),
+        ("text", "array: "),
+        (object(), "array: "),
+        ([1, "a"], "array: "),
+        ([[1, 2], [3]], "array: "),
+        (np.longdouble(1), "array: "),
+    ],
+)
+def test_an_array_that_cannot_be_is_refused(ctx, array, says):
+    with pytest.raises(bh.InvalidType) as raised:
+        ctx.asarray(array)
+    assert says in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("shape", "error"),
+    [
+        (-1, bh.InvalidArgument),
+        ((2, -3), bh.InvalidArgument),
+        (1.5, bh.InvalidType),
+        ("ab", bh.InvalidType),
+        (None, bh.InvalidType),
+        (2**63, bh.InvalidArgument),
+        ((2**40, 2**40), bh.InvalidArgument),
+        (2**42, bh.InvalidArgument),
+        ((1,) * 65, bh.InvalidArgument),
+        (2**38, bh.EnvironError),
+    ],
+)
+def test_a_shape_that_cannot_be_is_refused(ctx, shape, error):
+    with pytest.raises(error) as raised:
+        ctx.empty(shape)
+    assert isinstance(raised.value, MemoryError) == (error is bh.EnvironError)
+
+
+def test_64_mib_without_a_copy(ctx):
+    x = ctx.empty(16 * MIB)
+    view = memoryview(x)
+    array = x.numpy()
+    assert array.nbytes == 64 * MIB
+    assert address(view) == address(array) == address(np.asarray(x))
+    again = ctx.asarray(array)
+    assert address(again) == address(array)
+    reshaped = ctx.asarray(array.reshape(4096, 4096))
+    assert address(reshaped) == address(array) and reshaped.shape == (4096, 4096)
+    row = ctx.asarray(array.reshape(4096, 4096)[7])
+    assert address(row) == address(array) + 7 * 16384 and row.offset == 7 * 16384
+    # What a device could not bind is copied.
+    assert address(ctx.asarray(array[1:])) != address(array) + 4
+    assert ctx.asarray(x) is x
+    # The kernel's writes are seen through each.
+    del view, array, again, reshaped, row
+    gc.collect()
+    x.numpy(writable=True)[:] = 3
+    assert ctx.asarray(x.numpy()).numpy()[-1] == 3
+
+
+def test_a_range_is_bound_as_a_range(ctx, stream, kernels):
+    x = ctx.asarray(np.arange(256, dtype="f4"))
+    half = ctx.asarray(x.numpy()[128:])
+    y = ctx.empty(128)
+    stream.launch(kernels.square, grid=128, X=half, Y=y).wait(BOUND)
+    np.testing.assert_array_equal(y.numpy(), np.arange(128, 256, dtype="f4") ** 2)
+    z = ctx.empty(256)
+    tail = ctx.asarray(z.numpy()[64:128])
+    gc.collect()
+    stream.launch(kernels.square, grid=64, X=half, Y=tail).wait(BOUND)
+    expected = np.zeros(256, "f4")
+    expected[64:128] = np.arange(128, 192, dtype="f4") ** 2
+    np.testing.assert_array_equal(z.numpy(), expected)
+
+
+def test_a_view_outlives_its_buffer(ctx, stream):
+    x = ctx.empty(1000, "uint32")
+    stream.fill(x, 7).wait(BOUND)
+    view = x.numpy()[10:20]
+    x.release()
+    assert x.released and "released" in repr(x)
+    del x
+    gc.collect()
+    assert view.sum() == 70
+    other = bh.Context(spares=0)
+    y = other.asarray(np.arange(5))
+    kept = y.numpy()
+    other.close()
+    assert kept.sum() == 10 and memoryview(kept).tolist() == [0, 1, 2, 3, 4]
+    with pytest.raises(bh.Closed):
+        other.empty(1)
+
+
+def test_a_submission_does_not_write_under_a_view(ctx, stream, kernels):
+    x, y = ctx.empty(8), ctx.empty(8)
+    launch = stream.prepare(kernels.saxpy, grid=8, X=x, Y=y, a=1, n=8)
+    for take in (
+        lambda b: b.numpy(),
+        memoryview,
+        np.asarray,
+        lambda b: b.numpy()[2:3],
+        lambda b: np.frombuffer(b, "u1"),
+        lambda b: ctx.asarray(b.numpy()[:]).numpy(),
+    ):
+        view = take(y)
+        assert y.views == 1
+        for refused in (
+            launch,
+            lambda: stream.fill(y),
+            lambda: stream.submit([bh.copy(x, y)]),
+            lambda: stream.eval("2*x", x=x, out={"y": y}),
+            lambda: stream.launch(kernels.saxpy, grid=8, X=x, Y=bh.out(y), a=1, n=8),
+        ):
+            with pytest.raises(bh.ViewError, match="1 view .* still shows: delete it first"):
+                refused()
+        # Reading is no danger to it, nor to a view of what is read.
+        stream.launch(kernels.saxpy, grid=8, X=y, Y=x, a=1, n=8).wait(BOUND)
+        del view
+        gc.collect()
+        assert y.views == 0
+        launch().wait(BOUND)
+    with memoryview(y), pytest.raises(BufferError):
+        launch()
+    launch().wait(BOUND)
+
+
+def test_a_writable_view_forbids_reading_too(ctx, stream, kernels):
+    x, y = ctx.empty(8), ctx.empty(8)
+    view = x.numpy(writable=True)
+    view[:] = 5
+    with pytest.raises(bh.ViewError, match="launch: X: a view that may be written"):
+        stream.launch(kernels.square, grid=8, X=x, Y=y)
+    del view
+    stream.launch(kernels.square, grid=8, X=x, Y=y).wait(BOUND)
+    assert y.tolist() == [25] * 8
+    with pytest.raises(ValueError, match="read-only"):
+        x.numpy()[0] = 1
+    assert memoryview(x).readonly and not memoryview(x.numpy(writable=True)).readonly
+
+
+def test_files_read_into_a_buffer(ctx, tmp_path):
+    path = tmp_path / "raw"
+    path.write_bytes(np.arange(10, dtype="i4").tobytes())
+    x = ctx.empty(10, "int32")
+    with open(path, "rb") as file:
+        assert file.readinto(x) == 40
+    assert x.tolist() == list(range(10)) and x.views == 0
+
+
+def test_write(ctx):
+    x = ctx.empty((2, 2), "int32")
+    x.write([[1, 2], [3, 4]])
+    assert x.tolist() == [[1, 2], [3, 4]]
+    x.write(np.arange(4, dtype="i4").reshape(2, 2).T)
+    assert x.tolist() == [[0, 2], [1, 3]]
+    for wrong, error in (
+        (np.ones(4, "f4"), None),
+        (np.ones(3, "i4"), bh.InvalidArgument),
+        ("abcd", bh.InvalidType),
+        (None, bh.InvalidType),
+    ):
+        if error is None:
+            x.write(wrong)  # is converted
+            assert x.tolist() == [[1, 1], [1, 1]]
+            continue
+        with pytest.raises(error, match="array: "):
+            x.write(wrong)
+
+
+def test_view_as_another_type(ctx):
+    x = ctx.asarray(np.float32([1, 2, 3, 4]))
+    assert x.view("uint32").tolist()[0] == 0x3F800000
+    assert x.view(shape=(2, 2)).tolist() == [[1, 2], [3, 4]]
+    assert x.view("uint8").shape == (16,) and x.view("float64", (1, 2)).shape == (1, 2)
+    assert address(x.view("u1")) == address(x)
+    with pytest.raises(bh.InvalidArgument, match="view: shape: "):
+        x.view(shape=5)
+    with pytest.raises(bh.InvalidArgument, match="view: dtype: 12 bytes are no whole"):
+        ctx.empty(3).view("f8")
+
+
+def test_raw_bytes(ctx):
+    x = ctx.empty(8, "raw")
+    x.write(np.float32([1, 2]))
+    assert x.tobytes() == np.float32([1, 2]).tobytes() and x.view("f4").tolist() == [1, 2]
+    assert ctx.asarray(np.float32([[1, 2], [3, 4]]).T, "raw").view("f4").tolist() == [1, 3, 2, 4]
+    assert ctx.asarray(b"", "raw").shape == (0,)
+
+
+def test_the_callers_memfd(ctx, stream):
+    fd = os.memfd_create("mine", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
+    try:
+        os.ftruncate(fd, 4096)
+        os.pwrite(fd, np.arange(1024, dtype="i4").tobytes(), 0)
+        x = ctx.from_memfd(fd, 1024, "int32")
+        assert x.tolist()[:3] == [0, 1, 2]
+        stream.fill(x, 9).wait(BOUND)
+        assert os.pread(fd, 4, 4092) == b"\x09\0\0\0"
+        with pytest.raises(bh.InvalidArgument):
+            ctx.from_memfd(fd, 5000, "int32")
+    finally:
+        os.close(fd)
+    with open(os.devnull, "rb") as file, pytest.raises(bh.InvalidArgument, match="memfd"):
+        ctx.from_memfd(file.fileno(), 1)
+
+
+def test_array_interface(ctx, stream):
+    x = ctx.asarray(np.arange(6, dtype="i2").reshape(2, 3))
+
+    class Only:
+        __array_interface__ = x.__array_interface__
+
+    only = Only()
+    assert x.__array_interface__["typestr"] == "<i2" and x.__array_interface__["shape"] == (2, 3)
+    array = np.asarray(only)
+    assert array.tolist() == [[0, 1, 2], [3, 4, 5]] and address(array) == address(x)
+    del Only, only
+    gc.collect()
+    assert x.views == 1  # the array's
+    with pytest.raises(bh.ViewError):
+        stream.fill(x.view("int32", 3), 0)
+    del array
+    gc.collect()
+    assert x.views == 0
+
+
+def test_bfloat16_is_raw(ctx):
+    class Fake:  # as arrays of the package ml_dtypes look
+        def __init__(self, bits):
+            self._bits, self.shape = bits, bits.shape
+
+        class dtype:
+            name, kind = "bfloat16", "V"
+
+        def view(self, dtype):
+            return self._bits.view(dtype)
+
+    bits = np.uint16([0x3F80, 0x4000])
+    x = ctx.asarray(Fake(bits))
+    assert x.dtype == "bfloat16" and x.itemsize == 2 and x.shape == (2,)
+    assert x.tobytes() == bits.tobytes()
+    assert x.numpy().dtype == "V2" and x.numpy().view("u2").tolist() == bits.tolist()
+    assert x.__array_interface__["typestr"] == "|V2"
+    with pytest.raises(bh.InvalidType):
+        x.tolist()
+    with pytest.raises(bh.InvalidType, match="cannot be converted"):
+        ctx.asarray(Fake(bits), "float32")
+
+
+def test_device_memory_is_copied(ctx, stream, kernels):
+    x = ctx.asarray(np.arange(8, dtype="f4"), stream=stream, memory="device")
+    y = ctx.empty(8, stream=stream, memory="device")
+    assert x.memory == y.memory == "device" and "device" in repr(x)
+    stream.launch(kernels.square, grid=8, X=x, Y=y)
+    assert y.numpy().tolist() == [n * n for n in range(8)] and y.views == 0
+    assert y.tolist() == [n * n for n in range(8)] and len(y.tobytes()) == 32
+    y.write(np.ones(8, "f4"))
+    assert np.asarray(y).tolist() == [1] * 8 and y.state == "CLEAN"
+    for refused in (
+        lambda: memoryview(y),
+        lambda: y.numpy(writable=True),
+        lambda: y.__dlpack__(),
+        lambda: np.frombuffer(y),
+    ):
+        with pytest.raises(bh.ViewError, match="device memory"):
+            refused()
+    with pytest.raises(bh.InvalidArgument, match="'disk' is none of host, device, auto"):
+        ctx.empty(1, memory="disk")
+    with pytest.raises(bh.InvalidArgument, match="stream"):
+        ctx.empty(1, memory="device")
+    with pytest.raises(bh.InvalidType, match="stream: a Stream"):
+        ctx.empty(1, stream=5)
+
+
+def test_of_another_context(ctx, stream, kernels):
+    with bh.Context(spares=0) as other:
+        x = other.asarray(np.float32([1, 2]))
+        with pytest.raises(bh.InvalidArgument, match="X: the buffer belongs to another context"):
+            stream.launch(kernels.square, grid=2, X=x, Y=ctx.empty(2))
+        with pytest.raises(bh.InvalidArgument, match="another context"):
+            stream.fill(x)
+        with pytest.raises(bh.InvalidArgument, match="the kernel belongs to another context"):
+            stream.launch(other.kernel(SHADERS / "empty.spv"), groups=1)
+        assert ctx.asarray(x).tolist() == [1, 2]  # is copied
+
+
+def test_released(ctx, stream):
+    with ctx.empty(4) as x:
+        assert not x.released
+    for use in (
+        lambda: x.numpy(),
+        lambda: memoryview(x),
+        lambda: stream.fill(x),
+        lambda: x.event,
+        lambda: x.write([1]),
+        lambda: x.view("u1"),
+        lambda: x.memory,
+        lambda: x.state,
+    ):
+        with pytest.raises(bh.Closed, match="the buffer was released"):
+            use()
+    x.release()
+    assert x.shape == (4,) and len(x) == 4
+
+
+def test_no_operators(ctx):
+    x = ctx.empty(2)
+    for wrong in (
+        lambda: x + 1,
+        lambda: np.ones(2) + x,
+        lambda: list(x),
+        lambda: x[0],
+        lambda: len(ctx.empty(())),
+    ):
+        with pytest.raises(TypeError):
+            wrong()

@@ -1,0 +1,247 @@
+"""Many events: asyncio, as_completed, callbacks, map."""
+
+import asyncio
+import gc
+import logging
+import threading
+
+import bulkhead as bh
+import numpy as np
+import pytest
+from conftest import BOUND, descriptors, in_thread
+
+
+def test_await(ctx, stream, kernels):
+    async def main():
+        x = ctx.asarray(np.float32([1, 2, 3]))
+        y = ctx.empty_like(x)
+        verdict = await stream.launch(kernels.square, grid=3, X=x, Y=y)
+        assert verdict.ready and y.tolist() == [1, 4, 9]
+        done = y.event
+        assert (await done) == verdict == (await done)
+        with pytest.raises(bh.DeadlinePassed):
+            await stream.launch(
+                kernels.hang, groups=4096, Data=ctx.empty(64, "u4"), deadline="50ms"
+            )
+
+    asyncio.run(main())
+
+
+def test_the_loop_runs_meanwhile(ctx, held):
+    event, _ = held
+
+    async def main():
+        task = asyncio.ensure_future(wait())
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert not task.done()
+        event.cancel()
+        assert isinstance(await task, bh.Cancelled)
+
+    async def wait():
+        try:
+            await event
+        except bh.Cancelled as error:
+            return error
+
+    asyncio.run(main())
+
+
+def test_many_events_have_one_descriptor(ctx, stream):
+    async def main():
+        first = stream.fill(ctx.empty(1))
+        await first
+        buffers = [ctx.empty(1, "uint32") for _ in range(300)]
+        before = descriptors().count("anon_inode:[eventfd]")
+        waits = [asyncio.ensure_future(wait(stream.fill(b, n))) for n, b in enumerate(buffers)]
+        await asyncio.sleep(0)
+        assert descriptors().count("anon_inode:[eventfd]") <= before + 1
+        verdicts = await asyncio.gather(*waits)
+        assert all(verdict.ready for verdict in verdicts)
+        assert [b.tolist() for b in buffers] == [[n] for n in range(300)]
+
+    async def wait(event):
+        return await event
+
+    asyncio.run(main())
+
+
+def test_a_task_that_is_cancelled(ctx, stream, held):
+    event, _ = held
+
+    async def main():
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(wait(), 0.01)
+        assert event.state == "PENDING"  # the submission goes on
+        event.cancel()
+        with pytest.raises(bh.Cancelled):
+            await event
+        await stream.fill(ctx.empty(1))
+
+    async def wait():
+        await event
+
+    asyncio.run(main())
+
+
+def test_a_loop_that_ends_early(ctx, stream, kernels):
+    with ctx.stream() as own:
+        event = own.launch(kernels.hang, groups=4096, Data=ctx.empty(64, "u4"), deadline=BOUND)
+        loop = asyncio.new_event_loop()
+
+        async def wait():
+            await event
+
+        task = loop.create_task(wait())
+        loop.run_until_complete(asyncio.sleep(0))
+        task.cancel()
+        loop.run_until_complete(asyncio.gather(task, return_exceptions=True))
+        loop.close()
+        del loop, task
+        gc.collect()
+        event.cancel()  # its end is told to a queue that nobody reads
+        event.exception(BOUND)
+
+
+def test_several_loops(ctx, stream):
+    async def work(number):
+        for _ in range(20):
+            buffer = ctx.empty(1, "uint32")
+            await stream.fill(buffer, number)
+            assert buffer.tolist() == [number]
+        return number
+
+    threads = [in_thread(lambda n=n: asyncio.run(work(n))) for n in range(3)]
+    assert [thread() for thread in threads] == [0, 1, 2]
+
+
+def test_as_completed(ctx, stream, held):
+    event, _ = held
+    quick = [stream.fill(ctx.empty(1)) for _ in range(5)]
+    order = bh.as_completed([event, *quick, quick[0]], BOUND)
+    assert {next(order) for _ in range(5)} == set(quick)
+    event.cancel()
+    assert next(order) is event and next(order, None) is None
+    assert list(bh.as_completed([])) == []
+    with pytest.raises(TypeError):
+        list(bh.as_completed([5]))
+
+
+def test_as_completed_times_out(ctx, stream, held):
+    event, _ = held
+    quick = stream.fill(ctx.empty(1))
+    quick.wait(BOUND)
+    order = bh.as_completed([event, quick], "10ms")
+    assert next(order) is quick
+    with pytest.raises(bh.Timeout, match="1 of 2 events have not ended in time"):
+        next(order)
+
+
+def test_callbacks(ctx, stream, caplog):
+    called, ended = [], threading.Event()
+
+    def bad(event):
+        called.append("bad")
+        raise ValueError("from a callback")
+
+    event = stream.fill(ctx.empty(1))
+    event.add_done_callback(bad)
+    event.add_done_callback(lambda e: called.append(e))
+    event.wait(BOUND)
+    with caplog.at_level(logging.ERROR, "bulkhead"):
+        event.add_done_callback(bad)
+        event.add_done_callback(
+            lambda e: (called.append(threading.current_thread().name), ended.set())
+        )
+        assert ended.wait(BOUND)
+    assert called == ["bad", event, "bad", "bulkhead-callbacks"]
+    assert "a callback of <bulkhead.Event" in caplog.text and "from a callback" in caplog.text
+    # A callback may wait, and submit.
+    ended.clear()
+    x = ctx.empty(1, "uint32")
+    event.add_done_callback(lambda e: (stream.fill(x, 9).wait(BOUND), ended.set()))
+    assert ended.wait(BOUND) and x.tolist() == [9]
+
+
+def test_map(ctx, kernels):
+    inputs = [{"X": np.float32([n, n + 1])} for n in range(20)]
+    seen = []
+    found = bh.map(
+        kernels.square,
+        inputs,
+        grid=2,
+        Y=bh.like("X"),
+        streams=3,
+        on_result=lambda index, result: seen.append(index),
+    )
+    assert [one["Y"].tolist() for one in found] == [[n * n, (n + 1) ** 2] for n in range(20)]
+    assert sorted(seen) == list(range(20)) and all(set(one) == {"Y"} for one in found)
+    found = bh.map(
+        kernels.saxpy,
+        [{"a": n} for n in range(4)],
+        X=np.ones(3, "f4"),
+        Y=bh.like("X"),
+        grid=lambda given: given["X"].size,
+        n=3,
+    )
+    assert [one["Y"].tolist() for one in found] == [[n] * 3 for n in range(4)]
+    assert bh.map(kernels.square, []) == []
+
+
+def test_map_collects_what_fails(ctx, kernels):
+    data = np.zeros(64, "u4")
+    good = data.copy()
+    good[0] = 0x600D600D  # the loop ends
+    inputs = [{"Data": good if n % 3 else data} for n in range(6)]
+    found = bh.map(
+        kernels.hang,
+        inputs,
+        groups=4096,
+        streams=2,
+        on_error="collect",
+        stream_options={"deadline": BOUND},
+        deadline="300ms",
+    )
+    for n, one in enumerate(found):
+        if n % 3:
+            assert isinstance(one, bh.Poisoned) or one["Data"].numpy()[0] == 0x600D600D
+        else:
+            assert isinstance(one, bh.DeadlinePassed)
+    with pytest.raises(bh.DeadlinePassed):
+        bh.map(kernels.hang, [{"Data": data}] * 3, groups=4096, streams=2, deadline="100ms")
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "says"),
+    [
+        ({"on_error": "ignore"}, bh.InvalidArgument, "map: on_error: 'ignore'"),
+        ({"streams": 0}, bh.InvalidArgument, "map: streams: 0"),
+        ({"inputs": [5]}, bh.InvalidType, "map: inputs: each is a dict"),
+        ({"Y": bh.like("Z")}, bh.InvalidArgument, "map: Y: there is no array 'Z' to be like"),
+        ({"X": np.ones(2, "c8")}, bh.InvalidType, "array: "),
+        ({"Z": 1}, bh.InvalidArgument, "no parameter 'Z'"),
+        ({"inputs": None}, TypeError, "not iterable"),
+    ],
+)
+def test_map_names_what_is_wrong(ctx, kernels, change, error, says):
+    given = {"inputs": [{}], "X": np.ones(2, "f4"), "Y": bh.like("X"), "grid": 2} | change
+    with pytest.raises(error) as raised:
+        bh.map(kernels.square, given.pop("inputs"), **given)
+    assert says in str(raised.value)
+
+
+def test_an_iterable_that_raises(ctx, kernels):
+    def inputs():
+        yield {"X": np.ones(2, "f4")}
+        raise RuntimeError("from the inputs")
+
+    with pytest.raises(RuntimeError, match="from the inputs"):
+        bh.map(kernels.square, inputs(), Y=bh.like("X"), grid=2)
+
+    def on_result(index, result):
+        raise RuntimeError("from the callback")
+
+    with pytest.raises(RuntimeError, match="from the callback"):
+        bh.map(
+            kernels.square, [{"X": np.ones(2, "f4")}], Y=bh.like("X"), grid=2, on_result=on_result
+        )

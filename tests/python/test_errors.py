@@ -1,0 +1,271 @@
+"""Failures of kernels: what is raised, and what goes on."""
+
+import os
+import pickle
+import re
+import signal
+
+import bulkhead as bh
+import numpy as np
+import pytest
+from bulkhead import _native
+from conftest import BOUND, SHADERS, SLOWNESS, SOURCE, until
+
+
+def test_the_statuses_are_the_tables():
+    table = (SOURCE / "base" / "status.def").read_text()
+    rows = re.findall(r'^BH_STATUS\((\w+), (\d+), (\w+), "([^"]*)", "([^"]*)"', table, re.M)
+    assert [(s.name, s.value, s.kind.name, s.text, s.advice) for s in bh.Status] == [
+        (name, int(value), kind, text, advice) for name, value, kind, text, advice in rows
+    ]
+    assert [fields[:2] for fields in _native.statuses()] == [(s.value, s.name) for s in bh.Status]
+
+
+def test_every_status_has_a_class():
+    bases = {
+        bh.Class.CALLER: bh.CallerError,
+        bh.Class.INPUT: bh.InputError,
+        bh.Class.GUILTY: bh.GuiltyError,
+        bh.Class.VICTIM: bh.VictimError,
+        bh.Class.ENVIRON: bh.EnvironError,
+    }
+    for status in bh.Status:
+        if status.kind == bh.Class.NONE:
+            continue
+        error = bh.errors.make_error(status, "m", 2, 0, 0)
+        poison = bh.errors.make_poison(None, status, "m")
+        for one in (error, poison):
+            assert isinstance(one, bases[status.kind]) and isinstance(one, bh.Error)
+            assert one.status == status and one.code == status.name and one.advice == status.advice
+            assert str(one) == "m"
+            again = pickle.loads(pickle.dumps(one))
+            assert type(again) is type(one) and str(again) == "m" and again.status == status
+        assert isinstance(poison, bh.Poisoned) and not isinstance(error, bh.Poisoned)
+        assert poison.executed == "unknown" and poison.blame == "none"
+    assert issubclass(bh.NoMemory, MemoryError) and issubclass(bh.SystemFailed, OSError)
+    assert issubclass(bh.InvalidArgument, ValueError) and issubclass(bh.InvalidType, TypeError)
+    assert issubclass(bh.ViewError, BufferError) and issubclass(bh.Timeout, TimeoutError)
+    assert issubclass(bh.InputError, bh.KernelError) and issubclass(bh.GuiltyError, bh.KernelError)
+    assert bh.errors.make_error(bh.Status.SYSTEM, "m", 24, 0, 0).errno == 24
+
+
+def test_a_hang(ctx, kernels):
+    with ctx.stream("hanging", tenant="alice", grace=f"{250 * SLOWNESS}ms") as stream:
+        data = ctx.empty(64, "uint32")
+        event = stream.launch(kernels.hang, groups=4096, Data=data, deadline="200ms")
+        with pytest.raises(bh.DeadlinePassed) as raised:
+            event.wait(BOUND)
+        error = raised.value
+        assert isinstance(error, bh.Poisoned) and isinstance(error, bh.GuiltyError)
+        assert isinstance(error, bh.KernelError) and not isinstance(error, bh.VictimError)
+        assert error.code == "DEADLINE" and error.executed == "unknown" and error.blame == "certain"
+        verdict = error.verdict
+        assert verdict == event.verdict and error.event is event
+        assert verdict.kernel == "hang" and verdict.stream == "hanging" and verdict.hops == 0
+        assert verdict.origin == verdict.event == event.id and verdict.limit == 200_000_000
+        assert verdict.kernel_hash == kernels.hang.hash and verdict.kind == bh.Class.GUILTY
+        assert verdict.device and verdict.seconds > 0.1 and "deadline of 200 ms" in verdict.message
+        assert event.exception() == error or type(event.exception()) is type(error)
+        assert "POISONED DEADLINE" in repr(event) and "DEADLINE" in str(error)
+        # What it was to write is poisoned: each look raises the same verdict.
+        for look in (
+            data.numpy,
+            data.tolist,
+            data.tobytes,
+            lambda: memoryview(data),
+            lambda: np.asarray(data),
+            lambda: data.numpy(writable=True),
+        ):
+            with pytest.raises(bh.DeadlinePassed) as raised:
+                look()
+            assert raised.value.verdict == verdict and raised.value.event == event
+        assert data.state == "POISONED" and "POISONED" in repr(data) and data.event == event
+        with pytest.raises(bh.DeadlinePassed):
+            stream.synchronize(BOUND)
+        stream.reset()
+        # So is what reads it, as a victim.
+        y = ctx.empty(64, "uint32")
+        with pytest.raises(bh.VictimError) as raised:
+            stream.submit([bh.copy(data, y)]).wait(BOUND)
+        assert raised.value.code == "DEADLINE" and raised.value.verdict.hops == 1
+        assert not isinstance(raised.value, bh.KernelError)
+        assert raised.value.executed == "no"
+        # Until all of it is overwritten.
+        data.write(np.zeros(64, "u4"))
+        assert data.state == "CLEAN" and not data.numpy().any() and data.event is None
+
+
+def test_a_crash(ctx, kernels):
+    kernel = ctx.kernel(SHADERS / "crash_shared.spv", trusted=True)
+    with ctx.stream() as stream, ctx.stream() as neighbour:
+        stream.wait_ready(BOUND)
+        pid = stream.worker_pid
+        data = ctx.empty(64, "uint32")
+        event = stream.launch(kernel, groups=16, Data=data)
+        with pytest.raises(bh.WorkerDied) as raised:
+            event.wait(BOUND)
+        assert raised.value.code == "WORKER_SIGNAL"
+        assert (
+            raised.value.verdict.signal == signal.SIGSEGV and raised.value.verdict.worker_pid == pid
+        )
+        # The stream goes on with another worker, others never noticed.
+        assert stream.eval("x + 1", x=ctx.asarray([1.0], "f4")).tolist() == [2]
+        assert stream.worker_pid != pid
+        assert neighbour.eval("x + 1", x=ctx.asarray([1.0], "f4")).tolist() == [2]
+
+
+def test_poisoned_outputs_can_be_promised(ctx, stream, kernels):
+    x, y = ctx.asarray(np.float32([1, 2])), ctx.empty(2)
+    bad = stream.launch(kernels.hang, groups=4096, Data=y.view("u4"), deadline="50ms")
+    bad.exception(BOUND)
+    # The kernel stores into Y: what it leaves alone would be the old, bad content.
+    with pytest.raises(bh.Poisoned):
+        stream.launch(kernels.square, grid=2, X=x, Y=y).wait(BOUND)
+    stream.launch(kernels.square, grid=2, X=x, Y=bh.out(y)).wait(BOUND)
+    assert y.tolist() == [1, 4]
+    with pytest.raises(bh.InvalidArgument, match="X: the kernel only reads it: it is no output"):
+        stream.launch(kernels.square, grid=2, X=bh.out(x), Y=y)
+
+
+def test_what_is_given_to_read_is_not_written(ctx, stream, kernels):
+    x, y = ctx.asarray(np.float32([1, 2])), ctx.asarray(np.float32([7, 8]))
+    with pytest.raises(bh.InputError) as raised:
+        stream.launch(kernels.square, grid=2, X=x, Y=bh.read(y)).wait(BOUND)
+    assert raised.value.code == "BINDING_MISMATCH" and raised.value.executed == "no"
+    assert y.tolist() == [7, 8]
+    for wrong in (bh.out, bh.read):
+        with pytest.raises(bh.InvalidType, match="a Buffer, not"):
+            wrong(np.ones(2))
+
+
+def test_a_memory_bomb(ctx, kernels):
+    bomb = ctx.kernel(SHADERS / "memory_bomb.spv", trusted=True)
+    given = {one.name: ctx.empty(64, "raw") for one in bomb.info.buffers}
+    with ctx.stream(memory="256M") as stream:
+        with pytest.raises(bh.KernelError) as raised:
+            stream.launch(bomb, groups=1, args=given).wait(BOUND)
+        assert raised.value.code in ("COMPILE_FAILED", "OUT_OF_HOST_MEMORY")
+        assert "memory" in raised.value.verdict.message and raised.value.verdict.limit == 256 << 20
+    for buffer in given.values():
+        buffer.write(bytes(64))
+    # The guard does not let it through.
+    with pytest.raises(bh.InputError) as raised, ctx.stream() as stream:
+        stream.launch(kernels.memory_bomb, groups=1, args=given).wait(BOUND)
+    assert raised.value.code == "LIMIT_EXCEEDED"
+
+
+def test_a_strict_stream(ctx, kernels):
+    with ctx.stream(strict=True) as stream:
+        first = stream.launch(kernels.hang, groups=4096, Data=ctx.empty(64, "u4"), deadline="50ms")
+        later = stream.fill(ctx.empty(1))
+        assert first.exception(BOUND).code == "DEADLINE"
+        error = later.exception(BOUND)
+        assert isinstance(error, bh.VictimError) and error.code == "STREAM_FAILED"
+        stream.reset()
+        stream.fill(ctx.empty(1)).wait(BOUND)
+
+
+def test_cancel(ctx, held):
+    event, data = held
+    event.cancel()
+    with pytest.raises(bh.Cancelled) as raised:
+        event.wait(BOUND)
+    assert isinstance(raised.value, bh.VictimError) and raised.value.executed in ("no", "unknown")
+    event.cancel()
+    with ctx.stream() as stream:
+        done = stream.fill(ctx.empty(1))
+        done.wait(BOUND)
+        done.cancel()
+        assert done.state == "READY" and done.exception() is None
+        stream.cancel()
+
+
+def test_quarantine():
+    with bh.Context(spares=0, quarantine_deaths=1) as ctx, ctx.stream(tenant="bob") as stream:
+        kernel = ctx.kernel(SHADERS / "crash_shared.spv", trusted=True)
+
+        def launch():
+            return stream.launch(kernel, groups=16, Data=ctx.empty(64, "u4")).exception(BOUND)
+
+        assert launch().code == "WORKER_SIGNAL"
+        error = launch()
+        assert error.code == "QUARANTINED" and isinstance(error, bh.InputError)
+        (entry,) = ctx.quarantined()
+        assert entry.tenant == "bob" and entry.hash == kernel.hash and entry.deaths == 1
+        assert entry.cause == bh.Status.WORKER_SIGNAL and entry.signal == signal.SIGSEGV
+        ctx.quarantine_release("bob", kernel)
+        assert not ctx.quarantined() and launch().code == "WORKER_SIGNAL"
+
+
+def test_the_machine_cannot(tmp_path):
+    with pytest.raises(bh.EnvironError) as raised:
+        bh.Context(worker_path=tmp_path / "no-worker")
+    assert raised.value.code == "UNAVAILABLE" and "no-worker" in str(raised.value)
+    with bh.Context(spares=0) as ctx, ctx.stream(device="none:7") as stream:
+        with pytest.raises(bh.EnvironError) as raised:
+            stream.wait_ready(BOUND)
+        assert raised.value.code in ("NO_DEVICE", "UNSUPPORTED", "INVALID_ARGUMENT", "UNAVAILABLE")
+        error = stream.fill(ctx.empty(1)).exception(BOUND)
+        assert isinstance(error, bh.EnvironError) and isinstance(error, bh.Poisoned)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"deadline": 0}, "stream: deadline: 0 is not above 0"),
+        ({"deadline": "5"}, "stream: deadline: '5' has no unit: write '5ms' or '5s'"),
+        ({"deadline": "5 h"}, "stream: deadline: '5 h' is not a duration"),
+        ({"deadline": "5h"}, "unknown unit 'h'"),
+        ({"deadline": float("nan")}, "stream: deadline: nan"),
+        ({"deadline": 1e12}, "too long"),
+        ({"memory": "1Q"}, "stream: memory: '1Q' is not a size"),
+        ({"memory": -1}, "stream: memory: -1 is below 0"),
+        ({"memory": 5}, "memory_limit"),
+        ({"isolation": "none"}, "stream: isolation: 'none' is none of stream, kernel, submission"),
+        ({"tenant": "a\0b"}, "stream: tenant: the text has a NUL"),
+        ({"tenant": "x" * 64}, "tenant"),
+    ],
+)
+def test_options_of_a_stream(ctx, options, says):
+    with pytest.raises(bh.InvalidArgument) as raised:
+        ctx.stream(**options)
+    assert says in str(raised.value)
+    with pytest.raises(bh.InvalidType):
+        ctx.stream(deadline=[])
+    with pytest.raises(bh.InvalidType):
+        ctx.stream(memory=1.5)
+    with pytest.raises(bh.InvalidType, match="name: a text"):
+        ctx.stream(name=5)
+    with pytest.raises(bh.InvalidArgument, match="Context: spares: -1 is not from 0 to 4294967295"):
+        bh.Context(spares=-1)
+    with pytest.raises(TypeError):
+        bh.Context(nonsense=1)
+
+
+def test_what_a_context_says(ctx, stream):
+    stream.wait_ready(BOUND)
+    assert "stream-" in ctx.describe() and "open" in repr(ctx)
+    assert ctx.pool_stats()["bytes"] >= 0 and ctx.kernel_stats()["kernels"] >= 0
+    ctx.trim()
+    stream.reset()
+    ctx.reset()
+    ctx.synchronize(BOUND)
+    (first, *_) = ctx.devices()
+    assert first["selector"] == stream.device and first["max_storage_range"] >= 1 << 27
+    assert "worker" in repr(stream) and stream.device in repr(stream)
+
+
+def test_timed(ctx, stream):
+    event = stream.fill(ctx.empty(1 << 20), 1, timed=True)
+    verdict = event.result(BOUND)
+    assert 0 < verdict.device_ns <= verdict.ended_ns - verdict.started_ns
+    assert stream.fill(ctx.empty(4)).result(BOUND).device_ns == 0
+
+
+def test_a_dead_worker_is_replaced(ctx):
+    with ctx.stream() as stream:
+        stream.wait_ready(BOUND)
+        pid = stream.worker_pid
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: stream.worker_pid != pid, "the worker is not replaced")
+        stream.fill(ctx.empty(1)).wait(BOUND)

@@ -1,0 +1,101 @@
+"""Expressions."""
+
+import bulkhead as bh
+import numpy as np
+import pytest
+from conftest import BOUND
+
+
+def test_types_are_numpys(ctx, stream):
+    for left, right in (("f2", "f4"), ("i2", "u2"), ("i4", "f4")):
+        x, y = np.arange(4).astype(left), np.arange(4).astype(right)
+        z = stream.eval("x + y", x=x, y=ctx.asarray(y))
+        assert z.numpy().dtype == np.result_type(x, y)
+        np.testing.assert_array_equal(z.numpy(), x + y)
+
+
+def test_numbers_of_python_have_no_size(ctx, stream):
+    for dtype, number in (("float16", 0.5), ("float64", 2), ("uint16", 2)):
+        assert stream.eval("a*x", x=np.arange(4).astype(dtype), a=number).dtype == dtype
+    assert stream.eval("a*x", x=np.arange(4, dtype="i4"), a=0.5).dtype == "float64"
+    # One of NumPy has its own.
+    assert stream.eval("a*x", x=np.arange(4, dtype="f2"), a=np.float32(0.5)).dtype == "float32"
+    assert stream.eval("x ? y : -y", x=True, y=np.float32([1, 2])).tolist() == [1, 2]
+    with pytest.raises(bh.InvalidArgument, match="eval: a: 300 does not fit uint8"):
+        stream.eval("a*x", x=np.arange(4, dtype="u1"), a=300)
+
+
+def test_statements(ctx, stream):
+    x = ctx.asarray(np.float32([1, 2, 3]))
+    assert stream.eval("t = x - m; t*t", x=x, m=2.0).tolist() == [1, 0, 1]
+    assert stream.eval("t = x - m\nz = t*t", x=x, m=2.0).tolist() == [1, 0, 1]
+    assert stream.eval("x == 2 ? 1.0 : 0.0", x=x).tolist() == [0, 1, 0]
+    assert stream.eval("result + 1", result=x).tolist() == [2, 3, 4]
+    assert stream.eval("x + 1;", {"x": x}).tolist() == [2, 3, 4]
+    out = ctx.empty(3)
+    assert stream.eval("z = 2*x", x=x, out={"z": out}) is out and out.tolist() == [2, 4, 6]
+    assert stream.eval("3*x", x=x, out={"any": out}) is out and out.tolist() == [3, 6, 9]
+    matrix = stream.eval("x*y", x=np.ones((2, 3), "f4"), y=np.float32([[2]]))
+    assert matrix.shape == (2, 3) and matrix.event.state in ("PENDING", "READY")
+
+
+@pytest.mark.parametrize(
+    ("expression", "given", "error", "says"),
+    [
+        ("x + * 2", {"x": [1.0]}, bh.InvalidArgument, "column"),
+        ("x + y", {"x": [1.0]}, bh.InvalidArgument, "there is no input 'y'"),
+        ("x + y", {"x": np.ones(3), "y": np.ones(4)}, bh.InvalidArgument, "x is [3] and y is [4]"),
+        ("2*x", {"x": "text"}, bh.InvalidType, "eval: x: an array or a number"),
+        ("2*x", {"x": None}, bh.InvalidType, "eval: x: an array or a number"),
+        ("2*x", {"x": np.ones(2, "c8")}, bh.InvalidType, "no such type"),
+        ("300*x", {"x": np.ones(2, "u1")}, bh.InvalidArgument, "out of the range of u8"),
+        (5, {"x": [1.0]}, bh.InvalidType, "eval: expression: a text"),
+        ("", {"x": [1.0]}, bh.InvalidArgument, ""),
+        ("x", {f"x{i}": 1.0 for i in range(80)}, bh.InvalidArgument, "more than 64"),
+        ("2*x", {"x": [1.0], "after": [5]}, bh.InvalidType, "after: an Event"),
+        (
+            "2*x",
+            {"x": [1.0], "out": {"a": 1, "b": 2}},
+            bh.InvalidArgument,
+            "eval: out: the result is",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named(stream, expression, given, error, says):
+    with pytest.raises(error) as raised:
+        stream.eval(expression, **given)
+    assert says in str(raised.value)
+
+
+def test_wrong_outputs(ctx, stream):
+    x = ctx.asarray(np.float32([1, 2]))
+    for out in (ctx.empty(3), ctx.empty(2, "f8")):
+        with pytest.raises(bh.InvalidArgument, match="out"):
+            stream.eval("2*x", x=x, out={"out": out})
+    with pytest.raises(bh.InvalidType, match="eval: result: a Buffer"):
+        stream.eval("2*x", x=x, out={"result": np.ones(2)})
+    # In place is allowed.
+    stream.eval("2*x", x=x, out={"y": x})
+    assert x.tolist() == [2, 4]
+
+
+def test_poison_flows_through(ctx, stream, kernels):
+    x = ctx.empty(64, "uint32")
+    stream.launch(kernels.hang, groups=4096, Data=x, deadline="50ms").exception(BOUND)
+    y = stream.eval("x + 1", x=x)
+    with pytest.raises(bh.VictimError):
+        y.numpy()
+    with pytest.raises(bh.Poisoned):
+        y.event.wait(BOUND)
+
+
+def test_an_expression_is_compiled_once(ctx, stream):
+    x = ctx.asarray(np.float32([1, 2]))
+    stream.eval("7*x", x=x).event.wait(BOUND)
+    before = ctx.kernel_stats()["introduced"]
+    for n in range(20):
+        assert stream.eval("7*x", x=x).tolist() == [7, 14]
+    assert ctx.kernel_stats()["introduced"] == before
+    for n in range(80):  # the context forgets the oldest expressions
+        ctx._template(f"result = {n} + x", (("x", 1), ("result", 2)))
+    assert len(ctx._templates) == 64

@@ -1,0 +1,114 @@
+"""Buffers from files."""
+
+import json
+import struct
+
+import bulkhead as bh
+import numpy as np
+import pytest
+from conftest import BOUND
+
+
+def write_safetensors(path, tensors):
+    header, data = {}, b""
+    for name, (dtype, shape, bytes_) in tensors.items():
+        header[name] = {
+            "dtype": dtype,
+            "shape": shape,
+            "data_offsets": [len(data), len(data) + len(bytes_)],
+        }
+        data += bytes_
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def test_npy(ctx, stream, kernels, tmp_path):
+    array = np.arange(12, dtype="f4").reshape(3, 4)
+    np.save(tmp_path / "x.npy", array)
+    x = ctx.load(tmp_path / "x.npy")
+    assert x.shape == (3, 4) and x.dtype == "float32"
+    y = ctx.empty_like(x)
+    stream.launch(kernels.square, grid=x.size, X=x, Y=y)
+    np.testing.assert_array_equal(y.numpy(), array**2)
+    np.testing.assert_array_equal(x.numpy(), array)
+    assert x.event.result(BOUND).ready and x.progress == (48, 48)
+    np.testing.assert_array_equal(ctx.load(str(tmp_path / "x.npy")).numpy(), array)
+    device = ctx.load(tmp_path / "x.npy", stream=stream, memory="device")
+    np.testing.assert_array_equal(device.numpy(), array)
+    (tensor,) = ctx.tensors(tmp_path / "x.npy")
+    assert tensor.shape == (3, 4) and tensor.dtype == "f4" and tensor.nbytes == 48
+
+
+def test_safetensors(ctx, tmp_path):
+    path = tmp_path / "m.safetensors"
+    weights = np.arange(6, dtype="f2").reshape(2, 3)
+    write_safetensors(
+        path,
+        {
+            "w": ("F16", [2, 3], weights.tobytes()),
+            "b": ("BF16", [2], b"\x80\x3f\x00\x40"),
+            "?": ("F4_X", [3], b"ab"),
+        },
+    )
+    w, b = ctx.load(path, "w"), ctx.load(path, "b")
+    np.testing.assert_array_equal(w.numpy(), weights)
+    assert b.dtype == "bfloat16" and b.tobytes() == b"\x80\x3f\x00\x40"
+    assert [(t.name, t.dtype, t.shape, t.type) for t in ctx.tensors(path)] == [
+        ("w", "float16", (2, 3), "F16"),
+        ("b", "bfloat16", (2,), "BF16"),
+        ("?", None, (3,), "F4_X"),
+    ]
+    with pytest.raises(bh.LoadFailed, match="it has no tensor 'v'"):
+        ctx.load(path, "v")
+    with pytest.raises(bh.InvalidArgument, match="load: tensor: "):
+        ctx.load(path)
+
+
+def test_raw(ctx, tmp_path):
+    path = tmp_path / "x.bin"
+    path.write_bytes(np.arange(10, dtype="i4").tobytes())
+    assert ctx.load(path).dtype == "raw" and ctx.load(path).shape == (40,)
+    assert ctx.load(path, dtype="i4").tolist() == list(range(10))
+    assert ctx.load(path, dtype="i4", shape=(2, 2), offset=8, size=16).tolist() == [[2, 3], [4, 5]]
+    with pytest.raises(bh.InvalidArgument, match="view: shape"):
+        ctx.load(path, dtype="i4", shape=3)
+    with pytest.raises(bh.InvalidArgument, match="the file's header says them"):
+        ctx.load(tmp_path / "x.npy", dtype="i4")
+    with pytest.raises(bh.InputError):
+        ctx.load(path, offset=100)
+
+
+def test_bad_files(ctx, stream, tmp_path):
+    with pytest.raises(bh.LoadFailed) as raised:
+        ctx.load(tmp_path / "none.npy")
+    assert raised.value.errno == 2 and "none.npy" in str(raised.value)
+    (tmp_path / "bad.npy").write_bytes(b"no array")
+    with pytest.raises(bh.LoadFailed, match="bad.npy"):
+        ctx.load(tmp_path / "bad.npy")
+    with pytest.raises(bh.LoadFailed):
+        ctx.tensors(tmp_path / "bad.npy")
+    np.save(tmp_path / "big.npy", np.ones(3, ">f4"))
+    with pytest.raises(bh.LoadFailed):
+        ctx.load(tmp_path / "big.npy")
+    with pytest.raises(bh.LoadFailed):
+        ctx.load("/proc/self/maps")
+    with pytest.raises(bh.InvalidArgument, match="NUL"):
+        ctx.load("a\0b")
+    with pytest.raises(TypeError):
+        ctx.load(None)
+
+
+def test_a_load_that_fails_poisons_what_reads_it(ctx, stream, held, tmp_path):
+    path = tmp_path / "x.bin"
+    path.write_bytes(bytes(1 << 20))
+    # The load is lazy: what it needs may go wrong after the call.
+    x = ctx.load(path, dtype="u4")
+    x.event.cancel()
+    error = x.event.exception(BOUND)
+    if error is not None:  # it had not ended
+        with pytest.raises(bh.Cancelled) as raised:
+            x.numpy()
+        assert raised.value.verdict == error.verdict
+        with pytest.raises(bh.VictimError):
+            stream.eval("x + 1", x=x).numpy()
