@@ -1,0 +1,92 @@
+"""examples/python: the service survives each hostile kernel, the evaluator finds each fault."""
+
+import asyncio
+import json
+import sys
+from collections import Counter
+
+import bulkhead as bh
+from conftest import BOUND, SHADERS, SLOWNESS, SOURCE
+
+sys.path.insert(0, str(SOURCE / "examples" / "python"))
+import evaluator  # noqa: E402
+import service  # noqa: E402
+
+GRACE = {"grace": f"{250 * SLOWNESS}ms"}
+ZEROS = [0] * 64
+HEALTHY = {
+    "kernel": "saxpy.spv",
+    "groups": 1,
+    "buffers": {"X": [1, 2], "Y": [3, 4]},
+    "push": {"a": 2, "n": 2},
+}
+HOSTILE = [
+    ({"kernel": "hang.spv", "groups": 4096, "buffers": {"Data": ZEROS}}, {"DEADLINE"}),
+    (
+        {"kernel": "crash_shared.spv", "groups": 16, "buffers": {"Data": ZEROS}, "trusted": True},
+        {"WORKER_SIGNAL"},
+    ),
+    (
+        {"kernel": "memory_bomb.spv", "groups": 1, "buffers": {"data": ZEROS}, "trusted": True},
+        {"COMPILE_FAILED", "OUT_OF_HOST_MEMORY"},
+    ),
+    ({"kernel": "memory_bomb.spv", "groups": 1, "buffers": {"data": ZEROS}}, {"LIMIT_EXCEEDED"}),
+    ({"kernel": "none.spv", "groups": 1, "buffers": {}}, {"BAD_REQUEST"}),
+    (HEALTHY | {"groups": 0}, {"INVALID_ARGUMENT"}),
+    (HEALTHY | {"push": {"a": 2}}, {"INVALID_ARGUMENT"}),
+    (HEALTHY | {"buffers": {"X": [1]}}, {"BAD_REQUEST"}),
+    (HEALTHY | {"kernel": "../../../../etc/passwd"}, {"BAD_REQUEST"}),
+]
+
+
+def test_the_service_survives(tmp_path):
+    async def ask(reader, writer, request):
+        writer.write(json.dumps(request).encode() + b"\n")
+        return json.loads(await asyncio.wait_for(reader.readline(), 2 * BOUND))
+
+    async def client(socket, tenant, requests):
+        reader, writer = await asyncio.open_unix_connection(socket)
+        answers = [await ask(reader, writer, request | {"tenant": tenant}) for request in requests]
+        writer.close()
+        return answers
+
+    async def main():
+        with bh.Context(spares=0) as ctx:
+            served = service.Service(ctx, SHADERS, **GRACE)
+            socket = str(tmp_path / "socket")
+            async with await asyncio.start_unix_server(served.serve, socket):
+                hostile = [
+                    asyncio.ensure_future(client(socket, f"mallory-{n}", [request, HEALTHY]))
+                    for n, (request, _) in enumerate(HOSTILE)
+                ]
+                healthy = asyncio.ensure_future(client(socket, "alice", [HEALTHY] * 30))
+                for answer in await healthy:
+                    assert answer == {"tenant": "alice", "code": "OK", "buffers": {"Y": [5, 8]}}
+                for (request, codes), waits in zip(HOSTILE, hostile):
+                    answer, after = await waits
+                    assert answer["code"] in codes, (request, answer)
+                    assert after["code"] == "OK"  # the tenant's next kernel runs
+                reader, writer = await asyncio.open_unix_connection(socket)
+                for nonsense in ([], 5, "text"):
+                    assert (await ask(reader, writer, nonsense))["code"] == "BAD_REQUEST"
+                writer.close()
+
+    asyncio.run(main())
+
+
+def test_the_evaluator_finds_each_fault():
+    variants = evaluator.generate(20)
+    with bh.Context(spares=0, quarantine_deaths=0) as ctx:
+        evaluator.evaluate(ctx, variants, deadline="500ms", **GRACE)
+    found = Counter((variant.meant, variant.result) for variant in variants)
+    assert found.pop(("right", "OK")) == 8
+    endless = found.pop(("endless", "DEADLINE"), 0) + found.pop(("endless", "LOOP_LIMIT"), 0)
+    assert endless == 2
+    assert found == {
+        ("does not compile", "COMPILE_FAILED"): 2,
+        ("wrong", "WRONG"): 2,
+        ("half", "WRONG"): 2,
+        ("writes its input", "BINDING_MISMATCH"): 2,
+        ("crashes", "WORKER_SIGNAL"): 2,
+    }
+    assert all((v.seconds is not None) == (v.meant == "right") for v in variants)
