@@ -77,7 +77,7 @@ static enum bhi_publish publish(struct bhi_core_worker *core_worker,
         tally(TALLY_LANE_FULL);
         return BHI_LANE_FULL;
     }
-    if (seq != worker->published + 1 || seq >= RECORDS) {
+    if (seq != worker->published + 1 || seq > world->program->work_count) {
         world_fail(world, "order", "#%d is published as number %llu after %llu", work,
                    (unsigned long long)seq, (unsigned long long)worker->published);
     }

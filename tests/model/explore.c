@@ -121,6 +121,7 @@ struct path {
     const struct small *small;
     struct program *program; /* its steps are those that were taken */
     int choices[DEPTH], depth, forced;
+    struct step taken[DEPTH];
 };
 
 static int list_options(const struct path *path, const struct world *world,
@@ -157,16 +158,23 @@ static void take(struct path *path, const struct step *step) {
     path->program->steps[path->program->step_count++] = *step;
 }
 
-/* Follows the choices that are forced, then takes the first possible one each time. */
+/* Follows the choices that are forced, then takes the first possible one each time. All but the
+ * last of the forced ones were taken before, and nothing was wrong up to there. */
 static void follow(struct world *world, void *state) {
     struct path *path = state;
     path->program->step_count = 0;
     for (path->depth = 0; path->depth < DEPTH && !world->failed; path->depth++) {
+        world->played_before = path->depth + 1 < path->forced;
         for (uint8_t s = 0; s < path->program->stream_count; s++) {
             const struct step staff = {.op = OP_STAFF, .target = s};
             if (world_step(world, &staff)) {
                 take(path, &staff);
             }
+        }
+        if (world->played_before) {
+            world_step(world, &path->taken[path->depth]);
+            take(path, &path->taken[path->depth]);
+            continue;
         }
         struct step options[OPTIONS];
         int count = list_options(path, world, options);
@@ -178,6 +186,7 @@ static void follow(struct world *world, void *state) {
         if (choice == count) {
             return;
         }
+        path->taken[path->depth] = options[choice];
         take(path, &options[choice]);
     }
 }

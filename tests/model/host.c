@@ -124,7 +124,7 @@ bool host_cancel(struct world *world, int work) {
 bool host_cancel_all(struct world *world, int s) {
     struct world_stream *stream = world->streams[s];
     uint64_t all = 0, unstarted = 0;
-    for (int work = 0; work < WORKS; work++) {
+    for (int work = 0; work < world->submitted; work++) {
         const struct life *life = &world->lives[work];
         const struct worker *worker = life->worker;
         if (!world_is_pending(world, work) || world->program->works[work].stream != s) {
@@ -144,13 +144,13 @@ bool host_cancel_all(struct world *world, int s) {
     if (!stream || !stream->held || !all) {
         return false;
     }
-    for (int work = 0; work < WORKS; work++) {
+    for (int work = 0; work < world->submitted; work++) {
         if (all >> work & 1) {
             before_cancel(world, work);
         }
     }
     bhi_stream_cancel(&stream->core);
-    for (int work = 0; work < WORKS; work++) {
+    for (int work = 0; work < world->submitted; work++) {
         const struct life *life = &world->lives[work];
         if (all >> work & 1) {
             after_cancel(world, work);
@@ -174,7 +174,7 @@ static bool access_buffer(struct world *world, int b, bool writes, struct bh_eve
     uint64_t users, deciding = oracle_writers(world, b, &users);
     uint64_t relevant = writes ? users : deciding;
     int obstacle = NOBODY, bad = NOBODY, poisoned = 0;
-    for (int work = WORKS - 1; work >= 0; work--) {
+    for (int work = world->submitted - 1; work >= 0; work--) {
         const struct opinion *opinion = &world->oracle.works[work];
         if (relevant >> work & 1 && !world->lives[work].ended) {
             obstacle = work;

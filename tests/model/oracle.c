@@ -2,13 +2,15 @@
 #include "verdicts.h"
 #include "world.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #define BIT(n) (1ull << (n))
 
 void oracle_init(struct world *world) {
     struct oracle *oracle = &world->oracle;
-    memset(oracle, 0, sizeof *oracle);
+    memset(oracle, 0, offsetof(struct oracle, works));
+    memset(oracle->works, 0, world->program->work_count * sizeof oracle->works[0]);
     for (int s = 0; s < STREAMS; s++) {
         oracle->failure[s] = NOBODY;
     }
@@ -293,7 +295,7 @@ static bool sweep(struct world *world, struct wave *wave) {
     }
     struct opinion cause = oracle->works[failure];
     cause.statuses = oracle_status_bit(BH_STREAM_FAILED);
-    for (int work = failure + 1; work < WORKS; work++) {
+    for (int work = failure + 1; work < world->submitted; work++) {
         if (pending(world, work) && stream_of(world, work) == next && !oracle->works[work].doomed) {
             doom(world, work, &cause, wave);
         }
@@ -314,7 +316,7 @@ static void spread(struct world *world, int first) {
         for (; next < wave.count; next++) {
             int from = wave.works[next];
             note_failure(world, from);
-            for (int work = from + 1; work < WORKS; work++) {
+            for (int work = from + 1; work < world->submitted; work++) {
                 if (pending(world, work) && !oracle->works[work].doomed &&
                     oracle->works[work].data >> from & 1) {
                     doom(world, work, &oracle->works[from], &wave);
@@ -398,7 +400,7 @@ static void check_left(struct world *world, int work) {
 
 void oracle_settled(struct world *world) {
     struct oracle *oracle = &world->oracle;
-    for (int work = 0; work < WORKS; work++) {
+    for (int work = 0; work < world->submitted; work++) {
         if (!pending(world, work)) {
             continue;
         }
@@ -437,7 +439,7 @@ uint32_t oracle_deaths_since(const struct world *world, int stream, uint64_t sin
 
 void oracle_final(struct world *world) {
     struct oracle *oracle = &world->oracle;
-    for (int work = 0; work < WORKS; work++) {
+    for (int work = 0; work < world->submitted; work++) {
         const struct life *life = &world->lives[work];
         if (!life->submitted) {
             continue;
@@ -468,7 +470,7 @@ void oracle_final(struct world *world) {
     for (int b = 0; b < BUFFERS; b++) {
         uint64_t deciding = oracle_writers(world, b, NULL);
         bool clean = true;
-        for (int work = 0; work < WORKS; work++) {
+        for (int work = 0; work < world->submitted; work++) {
             if (deciding >> work & 1 && !oracle->works[work].ready) {
                 clean = false;
             }

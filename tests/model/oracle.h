@@ -53,20 +53,20 @@ struct opinion {
 };
 
 struct oracle {
+    uint32_t log_count;
+    uint64_t ticks, sweeps;
+    int forgiven[STREAMS];       /* those before this one failed before a reset, if they do */
+    int failure[STREAMS];        /* the earliest doomed one since reset, or NOBODY */
+    uint64_t sweep_due[STREAMS]; /* strict: what is left on it must go; their order; 0: no */
+    uint64_t gives_up[STREAMS];  /* what it answers while it can have no worker: bit mask */
+    uint32_t death_count[STREAMS];
     struct opinion works[WORKS];
     struct {
         enum { LOG_WORK, LOG_DISCARD, LOG_PATCH } kind;
         int work, buffer; /* the submission; what the host has written to */
         uint64_t value;
     } log[LOG];
-    uint32_t log_count;
-    uint64_t ticks, sweeps;
-    int forgiven[STREAMS];            /* those before this one failed before a reset, if they do */
-    int failure[STREAMS];             /* the earliest doomed one since reset, or NOBODY */
-    uint64_t sweep_due[STREAMS];      /* strict: what is left on it must go; their order; 0: no */
-    uint64_t gives_up[STREAMS];       /* what it answers while it can have no worker: bit mask */
     uint64_t deaths[STREAMS][DEATHS]; /* when it lost one that was no good, since it healed */
-    uint32_t death_count[STREAMS];
 };
 
 static inline uint64_t oracle_status_bit(bh_status status) {

@@ -8,7 +8,8 @@
 #include <unistd.h>
 
 #define TRIES   20000
-#define SECONDS 10 /* a history takes well under a millisecond */
+#define SECONDS 10 /* for so many histories, each of which takes well under a millisecond: */
+#define AT_ONCE 64
 
 static struct world world;
 static sigjmp_buf escape;
@@ -38,11 +39,15 @@ static void install(void) {
 bool model_drive(const struct program *program, void (*drive)(struct world *world, void *state),
                  void *state, FILE *trace, char *failure, size_t size) {
     install();
-    const char *slowness = getenv("BULKHEAD_TEST_SLOWNESS");
-    alarm(SECONDS * (slowness && atoi(slowness) > 1 ? (unsigned)atoi(slowness) : 1));
-    int signal = sigsetjmp(escape, 1);
+    static unsigned played;
+    if (played++ % AT_ONCE == 0) {
+        const char *slowness = getenv("BULKHEAD_TEST_SLOWNESS");
+        alarm(SECONDS * (slowness && atoi(slowness) > 1 ? (unsigned)atoi(slowness) : 1));
+    }
+    int signal = sigsetjmp(escape, 0); /* its handler blocks none */
     if (signal) {
         playing = 0;
+        played = 0;
         alarm(0);
         snprintf(failure, size, "%s%s%.200s",
                  signal == SIGABRT   ? "check: the core has aborted"

@@ -394,7 +394,7 @@ static void after_loss(struct world *world, int index) {
         tally(TALLY_UNAVAILABLE);
         stream->heals = stream->core.trouble.status == BH_UNAVAILABLE;
         stream->gave_up_ns = world->now_ns;
-        for (int work = 0; work < WORKS; work++) {
+        for (int work = 0; work < world->submitted; work++) {
             if (world->lives[work].submitted && !world->lives[work].ended &&
                 world->program->works[work].stream == index) {
                 world_fail(world, "E9", "#%d waits for a stream that is UNAVAILABLE", work);
@@ -492,7 +492,7 @@ bool supervise_bury(struct world *world, struct worker *worker) {
         }
         after_loss(world, index);
     }
-    for (int work = 0; work < WORKS; work++) {
+    for (int work = 0; work < world->submitted; work++) {
         struct life *life = &world->lives[work];
         if (life->worker == worker) {
             world_fail(world, "E9", "#%d stays with a dead worker", work);
@@ -537,7 +537,8 @@ bool supervise_assign(struct world *world, uint32_t index, uint32_t arg) {
         after_loss(world, (int)index);
         return true;
     }
-    struct worker *worker = calloc(1, sizeof *worker);
+    struct worker *worker =
+        calloc(1, sizeof *worker + (world->program->work_count + 2) * sizeof worker->records[0]);
     if (!worker) {
         abort();
     }

@@ -99,7 +99,7 @@ bool trust_hold(struct world *world, int code, uint32_t arg) {
     }
     *hold = (struct hold){.status = status, .origin = NOBODY};
     /* For what one of its launches did, as a rule. */
-    for (int work = 0; work < WORKS && arg % 3; work++) {
+    for (int work = 0; work < world->submitted && arg % 3; work++) {
         const struct life *life = &world->lives[work];
         if (life->ended && life->verdict.status != BH_OK && life->verdict.origin == life->id &&
             trust_code(work) == (uint64_t)code) {

@@ -4,6 +4,7 @@
 #include "core/pump.h"
 
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +36,8 @@ void world_trace(struct world *world, const char *format, ...) {
 }
 
 void world_init(struct world *world, const struct program *program, FILE *trace) {
-    memset(world, 0, sizeof *world);
+    memset(world, 0, offsetof(struct world, lives));
+    memset(world->lives, 0, program->work_count * sizeof world->lives[0]);
     world->program = program;
     world->trace = trace;
     world->now_ns = START_NS;
@@ -71,24 +73,33 @@ void world_init(struct world *world, const struct program *program, FILE *trace)
 /* -- what must hold between any two steps --------------------------------------------------------
  */
 
-static void check_streams(struct world *world) {
+static void check_changes(struct world *world) {
     for (int s = 0; s < STREAMS; s++) {
-        const struct world_stream *stream = world->streams[s];
+        struct world_stream *stream = world->streams[s];
         if (!stream) {
             continue;
         }
         if (stream->core.state != stream->seen && !stream->change_reported) {
             world_fail(world, "E9", "nobody is told that stream %d has changed", s);
         }
-        world->streams[s]->seen = stream->core.state;
-        world->streams[s]->change_reported = false;
+        stream->seen = stream->core.state;
+        stream->change_reported = false;
+    }
+}
+
+static void check_streams(struct world *world) {
+    for (int s = 0; s < STREAMS; s++) {
+        const struct world_stream *stream = world->streams[s];
+        if (!stream) {
+            continue;
+        }
         int failure = stream->core.failure ? work_of_event(stream->core.failure) : NOBODY;
         if (failure != world->oracle.failure[s]) {
             world_fail(world, "E4", "the earliest failure of stream %d is #%d, not #%d", s, failure,
                        world->oracle.failure[s]);
         }
         int oldest = NOBODY;
-        for (int work = WORKS - 1; work >= 0; work--) {
+        for (int work = world->submitted - 1; work >= 0; work--) {
             if (world_is_pending(world, work) && world->program->works[work].stream == s) {
                 oldest = work;
             }
@@ -103,7 +114,7 @@ static void check_streams(struct world *world) {
             worker->published - worker->core.harvested >= world->program->lane) {
             continue;
         }
-        for (int work = 0; work < WORKS; work++) {
+        for (int work = 0; work < world->submitted; work++) {
             const struct life *life = &world->lives[work];
             int obstacle;
             if (!life->submitted || life->ended || life->worker ||
@@ -122,7 +133,7 @@ static void check_streams(struct world *world) {
 
 static void check_buffers(struct world *world) {
     uint32_t refs[BUFFERS] = {0};
-    for (int work = 0; work < WORKS; work++) {
+    for (int work = 0; work < world->submitted; work++) {
         const struct life *life = &world->lives[work];
         for (int b = 0; life->buffers && b < BUFFERS; b++) {
             refs[b] += life->buffers >> b & 1;
@@ -139,18 +150,18 @@ static void check_buffers(struct world *world) {
     }
 }
 
-static void check_verdict(struct world *world, uint32_t work) {
+static void check_verdict(struct world *world, int work) {
     const struct life *life = &world->lives[work];
-    if (!life->event) {
+    if (work >= world->submitted || !life->event) {
         return;
     }
     bh_event_state state = bhi_event_state(life->event);
     if ((state == BH_EVENT_PENDING) == life->ended) {
-        world_fail(world, "E2", "#%u: state %d", work, state);
+        world_fail(world, "E2", "#%d: state %d", work, state);
     }
     if (life->ended && (memcmp(&life->verdict, &life->event->verdict, sizeof life->verdict) != 0 ||
                         (state == BH_EVENT_READY) != (life->verdict.status == BH_OK))) {
-        world_fail(world, "E1", "the verdict of #%u has changed", work);
+        world_fail(world, "E1", "the verdict of #%d has changed", work);
     }
 }
 
@@ -160,11 +171,15 @@ void world_settle(struct world *world) {
     }
     bhi_core_pump(&world->core);
     oracle_settled(world);
+    check_changes(world);
+    if (world->played_before) {
+        return;
+    }
     check_streams(world);
     check_buffers(world);
     waiters_check(world);
     /* One at a time: all of them at the end. */
-    check_verdict(world, world->checked++ % WORKS);
+    check_verdict(world, (int)(world->checked++ % WORKS));
 }
 
 static bool lose_zygote(struct world *world) {
@@ -181,7 +196,7 @@ static bool lose_zygote(struct world *world) {
 }
 
 static int oldest_pending(const struct world *world) {
-    for (int work = 0; work < WORKS; work++) {
+    for (int work = 0; work < world->submitted; work++) {
         if (world_is_pending(world, work)) {
             return work;
         }
@@ -190,7 +205,7 @@ static int oldest_pending(const struct world *world) {
 }
 
 static int newest_pending(const struct world *world) {
-    for (int work = WORKS - 1; work >= 0; work--) {
+    for (int work = world->submitted - 1; work >= 0; work--) {
         if (world_is_pending(world, work)) {
             return work;
         }
@@ -397,7 +412,7 @@ void world_finish(struct world *world) {
         worker_die(world, world->workers, 1);
         supervise_bury(world, world->workers);
     }
-    for (uint32_t work = 0; work < WORKS && !world->failed; work++) {
+    for (int work = 0; work < world->submitted && !world->failed; work++) {
         check_verdict(world, work);
         bhi_event_unref(world->lives[work].event);
     }

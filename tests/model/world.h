@@ -11,7 +11,6 @@
 #include "waiters.h"
 
 #define NOBODY  -1
-#define RECORDS (WORKS + 1) /* that one worker ever gets: each submission once */
 #define MS      1000000ull
 #define SKIP_MS 5000u /* how long a worker may leave a full lane of withdrawn ones alone */
 
@@ -61,7 +60,7 @@ struct worker {
     uint64_t seen_of, seen_ns; /* the merged one that a look found running, and when */
     uint64_t kill_ns, skipped_ns, ready_ns;
     struct bhi_outcome death;
-    struct record records[RECORDS];
+    struct record records[]; /* from 1 on; room for each submission of the program once */
 };
 
 struct world_stream {
@@ -107,13 +106,13 @@ struct life {
     struct bh_verdict verdict;           /* as it was when it ended */
 };
 
+/* Most histories have few submissions: so the loops over them end at |submitted|, and |lives| and
+ * what the oracle has of each are cleared as far as the program goes. */
 struct world {
     const struct program *program;
     struct bhi_core core;
-    struct oracle oracle;
     struct world_stream *streams[STREAMS];
     struct world_buffer buffers[BUFFERS];
-    struct life lives[WORKS];
     struct hold holds[KINDS]; /* by trust_code */
     struct waiter waiters[WAITERS];
     uint32_t waiter_count;
@@ -124,9 +123,12 @@ struct world {
     int8_t work_of_id[2 * WORKS];
     uint32_t pids, live_events, live_submissions, host_writes, checked;
     bool closed, finished, no_memory[STREAMS];
+    bool played_before; /* the same steps, and all that is checked between them was right */
     FILE *trace;
     bool failed;
     char failure[400]; /* "E5: …" */
+    struct life lives[WORKS];
+    struct oracle oracle;
 };
 
 void world_init(struct world *world, const struct program *program, FILE *trace);
