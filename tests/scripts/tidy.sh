@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # scripts/tidy: it reads a file once, with the most macros that a target gives it; with each set of them
-# where the file has conditions; never as tests/fault redirects its calls, where there is another; and no
-# file of other folders. clang-tidy is a fake here. Usage: tidy.sh SOURCE_DIR
+# where the file has conditions; never as tests/fault redirects its calls, where there is another; no
+# file of other folders; and where there is ccache, again only if the file, what it includes, the checks
+# or clang-tidy have changed. clang-tidy is a fake here. Usage: tidy.sh SOURCE_DIR
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 mkdir "$folder/bin" "$folder/scripts" "$folder/tests"
@@ -11,14 +12,22 @@ done
 cp "$1/scripts/tidy" "$folder/scripts"
 cat > "$folder/bin/clang-tidy-19" << EOF
 #!/bin/sh
-echo "\$@" >> "$folder/read"
-grep -q bad base/plain.c && echo 'plain.c: error: bad' >&2 && exit 1
+case \$1 in
+--version) echo "version \$(cat "$folder/version")" && exit 0 ;;
+esac
+echo "\$2" >> "$folder/read"
+grep -q bad "\$2" && echo 'plain.c: error: bad' >&2 && exit 1
 exit 0
 EOF
 chmod +x "$folder/bin/clang-tidy-19"
 PATH=$folder/bin:$PATH
+echo 1 > "$folder/version"
+export CCACHE_DIR=$folder/cache
+unset CCACHE_DISABLE CCACHE_READONLY CCACHE_RECACHE CCACHE_CONFIGPATH
+echo 'Checks: bugprone-*' > "$folder/.clang-tidy"
 
-printf 'int plain(void);\nint plain(void) { return 0; }\n' > "$folder/base/plain.c"
+echo 'int plain(void); /* plainly */' > "$folder/base/plain.h"
+printf '#include "plain.h"\nint plain(void) { return 0; }\n' > "$folder/base/plain.c"
 printf 'int own(void);\n#if BHI_FAULTS\nint own(void) { return 1; }\n#endif\n' > "$folder/base/own.c"
 printf 'int broken(void);\n' > "$folder/base/broken.c"
 printf 'int test(void);\n' > "$folder/tests/test.c"
@@ -47,13 +56,34 @@ read_as() {
 }
 ends 0 "all is well" "$folder/scripts/tidy" "$folder/build"
 grep -q '^3 files' "$folder/said" || fail "it does not say how many"
-[ "$(grep -o 'base/[a-z]*\.c' "$folder/read" | sort | tr '\n' ' ')" = "base/broken.c base/own.c base/plain.c " ] ||
-    fail "it read $(< "$folder/read")"
+has_read() { # FILE...: and forgets it
+    local read
+    read=$(sed 's@.*/base/@base/@' "$folder/read" | sort | tr '\n' ' ')
+    [ "${read% }" = "$*" ] || fail "it read '$read', not '$*'"
+    : > "$folder/read"
+}
+all="base/broken.c base/own.c base/own.c base/own.c base/plain.c"
+has_read "$all"
 read_as base/plain.c BHI_FAULTS
 read_as base/own.c - BHI_FAULTS MORE+AND_MORE
 read_as base/broken.c MORE+AND_MORE
+again() { # NAME FILES
+    ends 0 "$1" "$folder/scripts/tidy" "$folder/build"
+    has_read "$2"
+}
+if command -v ccache > /dev/null; then
+    again "nothing has changed" ""
+    echo 'int plain(void); /* plain */' > "$folder/base/plain.h"
+    again "a comment in a header" base/plain.c
+    echo 'Checks: misc-*' > "$folder/.clang-tidy"
+    again "other checks" "$all"
+    echo 2 > "$folder/version"
+    again "another version" "$all"
+fi
 printf 'bad\n' >> "$folder/base/plain.c"
 ends 1 "a finding" "$folder/scripts/tidy" "$folder/build"
+grep -q 'plain.c: error: bad' "$folder/said" || fail "it does not say which"
+ends 1 "the same finding" "$folder/scripts/tidy" "$folder/build"
 grep -q 'plain.c: error: bad' "$folder/said" || fail "it does not say which"
 rm "$folder/build/compile_commands.json"
 ends 2 "no build" "$folder/scripts/tidy" "$folder/build"

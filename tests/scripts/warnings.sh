@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # scripts/warnings: it passes what compiles, and finds a warning in one file, in one of a file's two
-# sets of macros, and a file that does not compile; it has what is included generated; it writes no
-# object. Usage: warnings.sh SOURCE_DIR
+# sets of macros, and a file that does not compile; it has what is included generated; it leaves no
+# object; where there is ccache, it compiles once what has not changed. Usage: warnings.sh SOURCE_DIR
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 warnings=$1/scripts/warnings
+export CCACHE_DIR=$folder/cache
+unset CCACHE_DISABLE CCACHE_READONLY CCACHE_RECACHE CCACHE_CONFIGPATH
 expect() { # STATUS WORDS NAME
     ends "$1" "$3" "$warnings" "$folder/build"
     grep -q -- "$2" "$folder/said" || fail "$3: it does not say '$2'"
@@ -28,7 +30,12 @@ printf 'int two(void) { return 2; }\n' > "$folder/two.c"
 cmake -G Ninja -S "$folder" -B "$folder/build" > "$folder/said" 2>&1 || fail "cmake"
 
 expect 0 '^3 files' "all is well"
-[ -z "$(find "$folder/build" -path '*/plain.dir/*.o' -o -path '*/other.dir/*.o')" ] || fail "it wrote objects"
+if command -v ccache > /dev/null; then
+    expect 0 '^3 files' "once more"
+    hits=$(ccache --print-stats | sed -n 's/^direct_cache_hit\t//p')
+    [ "$hits" -eq 3 ] || fail "of three files ccache knew $hits"
+fi
+[ -z "$(find "$folder/build" -name '*.c.o' -o -path '*/warnings/*.[od]')" ] || fail "it left objects"
 printf 'int two(void)\n{\n#ifdef OTHER\n    int unused;\n#endif\n    return 2;\n}\n' > "$folder/two.c"
 expect 1 "two.c.*unused" "a warning with one set of macros"
 printf 'int two(void) { return 2; }\n' > "$folder/two.c"
