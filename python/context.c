@@ -62,8 +62,10 @@ static int context_init(PyObject *object, PyObject *args, PyObject *kwargs) {
         !bhi_py_set_fields(&options, fields, BHI_PY_COUNT(fields), values, "Context")) {
         return -1;
     }
-    Py_BEGIN_ALLOW_THREADS status = bh_context_create(&options, &self->context, &detail);
-    Py_END_ALLOW_THREADS if (status != BH_OK) {
+    Py_BEGIN_ALLOW_THREADS
+    status = bh_context_create(&options, &self->context, &detail);
+    Py_END_ALLOW_THREADS
+    if (status != BH_OK) {
         bhi_py_fail(status, &detail);
         return -1;
     }
@@ -76,7 +78,8 @@ static int context_init(PyObject *object, PyObject *args, PyObject *kwargs) {
 /* The end of all processes of the context. The child of a fork has nothing to end. */
 static void destroy(struct bhi_py_context *self) {
     if (self->made && bhi_py_close(&self->handle)) {
-        Py_BEGIN_ALLOW_THREADS(void) bh_context_destroy(self->context);
+        Py_BEGIN_ALLOW_THREADS(void)
+        bh_context_destroy(self->context);
         Py_END_ALLOW_THREADS
     }
 }
@@ -140,8 +143,10 @@ static PyObject *context_trim(PyObject *object, PyObject *args) {
     if (!PyArg_ParseTuple(args, "|K:trim", &bytes) || !bhi_py_context_check(self)) {
         return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS status = bh_context_trim(self->context, bytes, &detail);
-    Py_END_ALLOW_THREADS return status == BH_OK ? Py_NewRef(Py_None) : bhi_py_fail(status, &detail);
+    Py_BEGIN_ALLOW_THREADS
+    status = bh_context_trim(self->context, bytes, &detail);
+    Py_END_ALLOW_THREADS
+    return status == BH_OK ? Py_NewRef(Py_None) : bhi_py_fail(status, &detail);
 }
 
 static PyObject *context_describe(PyObject *object, PyObject *unused) {
@@ -155,8 +160,10 @@ static PyObject *context_describe(PyObject *object, PyObject *unused) {
     if (!text) {
         return PyErr_NoMemory();
     }
-    Py_BEGIN_ALLOW_THREADS(void) bh_context_describe(self->context, text, size);
-    Py_END_ALLOW_THREADS PyObject *result = bhi_py_text(text);
+    Py_BEGIN_ALLOW_THREADS(void)
+    bh_context_describe(self->context, text, size);
+    Py_END_ALLOW_THREADS
+    PyObject *result = bhi_py_text(text);
     free(text);
     return result;
 }

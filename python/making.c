@@ -132,7 +132,8 @@ static PyObject *buffer_create(PyObject *module, PyObject *args) {
     bool done = true;
     if (memory == BH_MEMORY_HOST) { /* takes time, and does not wait */
         atomic_store(&creation->task.refs, 1);
-        Py_BEGIN_ALLOW_THREADS run_creation(&creation->task);
+        Py_BEGIN_ALLOW_THREADS
+        run_creation(&creation->task);
         Py_END_ALLOW_THREADS
     } else {
         done = bhi_py_task_run(&creation->task);
@@ -166,11 +167,11 @@ static PyObject *buffer_wrap(PyObject *module, PyObject *args) {
         !take_shape(shape, (bh_dtype)dtype, sizes, &rank, &bytes)) {
         return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS status =
-        bh_buffer_wrap_memfd(context->context, fd, bytes, &buffer, &detail);
-    Py_END_ALLOW_THREADS return status == BH_OK
-        ? wrap(context, buffer, Py_None, (bh_dtype)dtype, rank, sizes)
-        : bhi_py_fail(status, &detail);
+    Py_BEGIN_ALLOW_THREADS
+    status = bh_buffer_wrap_memfd(context->context, fd, bytes, &buffer, &detail);
+    Py_END_ALLOW_THREADS
+    return status == BH_OK ? wrap(context, buffer, Py_None, (bh_dtype)dtype, rank, sizes)
+                           : bhi_py_fail(status, &detail);
 }
 
 /* -- files --------------------------------------------------------------------------------------
@@ -393,7 +394,8 @@ static PyObject *buffer_assign(PyObject *module, PyObject *args) {
         char *at = (char *)storage->pointer + buffer->offset;
         int copied = 0;
         if (PyBuffer_IsContiguous(&view, 'C')) {
-            Py_BEGIN_ALLOW_THREADS memmove(at, view.buf, (size_t)view.len);
+            Py_BEGIN_ALLOW_THREADS
+            memmove(at, view.buf, (size_t)view.len);
             Py_END_ALLOW_THREADS
         } else {
             copied = PyBuffer_ToContiguous(at, &view, view.len, 'C');

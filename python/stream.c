@@ -55,9 +55,10 @@ static PyObject *stream_create(PyObject *module, PyObject *args) {
         return NULL;
     }
     bh_status status;
-    Py_BEGIN_ALLOW_THREADS status =
-        bh_stream_create(context->context, &options, &self->stream, &detail);
-    Py_END_ALLOW_THREADS if (status != BH_OK) {
+    Py_BEGIN_ALLOW_THREADS
+    status = bh_stream_create(context->context, &options, &self->stream, &detail);
+    Py_END_ALLOW_THREADS
+    if (status != BH_OK) {
         bhi_py_fail(status, &detail);
         Py_DECREF((PyObject *)self);
         return NULL;

@@ -69,8 +69,10 @@ bool bhi_py_await(bhi_py_wait wait, void *argument, uint64_t timeout_ns, bh_stat
     uint64_t left_ns = timeout_ns;
     for (;;) {
         const uint64_t piece_ns = slices && left_ns > SLICE_NS ? SLICE_NS : left_ns;
-        Py_BEGIN_ALLOW_THREADS *out_status = wait(argument, piece_ns, detail);
-        Py_END_ALLOW_THREADS if (slices && PyErr_CheckSignals() < 0) {
+        Py_BEGIN_ALLOW_THREADS
+        *out_status = wait(argument, piece_ns, detail);
+        Py_END_ALLOW_THREADS
+        if (slices && PyErr_CheckSignals() < 0) {
             return false;
         }
         if (*out_status != BH_TIMEOUT || piece_ns == left_ns) {
@@ -134,8 +136,10 @@ bool bhi_py_task_run(struct bhi_py_task *task) {
         pthread_attr_destroy(&detached);
     }
     if (!started) {
-        Py_BEGIN_ALLOW_THREADS finish(task);
-        Py_END_ALLOW_THREADS return true;
+        Py_BEGIN_ALLOW_THREADS
+        finish(task);
+        Py_END_ALLOW_THREADS
+        return true;
     }
     bh_status status;
     return bhi_py_await(wait_for_task, task, BHI_PY_FOREVER, &status, NULL);
