@@ -78,8 +78,9 @@ static int context_init(PyObject *object, PyObject *args, PyObject *kwargs) {
 /* The end of all processes of the context. The child of a fork has nothing to end. */
 static void destroy(struct bhi_py_context *self) {
     if (self->made && bhi_py_close(&self->handle)) {
-        Py_BEGIN_ALLOW_THREADS(void)
-        bh_context_destroy(self->context);
+        __attribute__((unused)) bh_status ignored; /* nothing could be done about it here */
+        Py_BEGIN_ALLOW_THREADS
+        ignored = bh_context_destroy(self->context);
         Py_END_ALLOW_THREADS
     }
 }
@@ -160,8 +161,9 @@ static PyObject *context_describe(PyObject *object, PyObject *unused) {
     if (!text) {
         return PyErr_NoMemory();
     }
-    Py_BEGIN_ALLOW_THREADS(void)
-    bh_context_describe(self->context, text, size);
+    __attribute__((unused)) size_t needed; /* what does not fit is cut off */
+    Py_BEGIN_ALLOW_THREADS
+    needed = bh_context_describe(self->context, text, size);
     Py_END_ALLOW_THREADS
     PyObject *result = bhi_py_text(text);
     free(text);
