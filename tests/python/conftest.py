@@ -63,7 +63,8 @@ def pytest_sessionfinish(session):
 
 @pytest.fixture(scope="module")
 def ctx():
-    with bh.Context(spares=0) as context:
+    # On a slow machine a kernel may not stop in time, and be quarantined for killing its worker.
+    with bh.Context(spares=0, quarantine_deaths=0) as context:
         yield context
 
 
