@@ -55,7 +55,24 @@ static void on_hello(struct bhi_worker *worker, const struct bhi_msg_hello *hell
     bhi_context_unlock(worker->context);
 }
 
+/* Returns what contradicts itself in |device|, or NULL. */
+static const char *contradiction(const struct bhi_msg_device *device) {
+    if (device->memory_bytes > device->memory_total) {
+        return "it reports a heap that is larger than all heaps";
+    }
+    if (device->memory_free > device->memory_total ||
+        (!device->memory_known && device->memory_free)) {
+        return "it reports more free device memory than there is";
+    }
+    return NULL;
+}
+
 static void on_device(struct bhi_worker *worker, const struct bhi_msg_device *device) {
+    const char *wrong = contradiction(device);
+    if (wrong) {
+        violation(worker, wrong);
+        return;
+    }
     if (device->index != worker->device_count || device->index >= device->count) {
         violation(worker, "its device messages are out of order");
         return;

@@ -292,11 +292,65 @@ static void case_46_a_reflection_that_died_with_its_worker(void) {
     tear_down(&s);
 }
 
+/* The first of a driver's two devices. */
+static struct bhi_message device_of(uint64_t heap, uint64_t total, uint64_t unused, bool known) {
+    return (struct bhi_message){.type = BHI_MSG_DEVICE,
+                                .device = {.count = 2,
+                                           .max_groups_x = 1,
+                                           .max_groups_y = 1,
+                                           .max_groups_z = 1,
+                                           .max_group_invocations = 1,
+                                           .storage_alignment = 1,
+                                           .uniform_alignment = 1,
+                                           .import_alignment = 1,
+                                           .memory_bytes = heap,
+                                           .memory_total = total,
+                                           .memory_free = unused,
+                                           .memory_known = known}};
+}
+
+/* A worker says how much memory its device has, and how much of it is free. |why|: what is wrong
+ * with that; NULL: nothing. */
+static void says_of_memory(struct bhi_message message, const char *why) {
+    struct scene s;
+    set_up(&s);
+    struct peer peer = connect_peer(&s, 4242);
+    bhi_worker_retain(peer.worker);
+    bhi_context_lock(s.p.context);
+    peer.worker->state = BHI_HELD;
+    bhi_context_unlock(s.p.context);
+    send_it(&peer, message);
+    WAIT_UNTIL(
+        (bhi_control_receive(peer.worker), peer.worker->core.violated || peer.worker->device_count),
+        20000);
+    BHT_EQ(peer.worker->core.violated, !!why);
+    BHT_EQ(peer.worker->device_count, why ? 0 : 1);
+    if (why) {
+        BHT_EQ(peer.worker->core.kill, BHI_KILL_PROTOCOL);
+        BHT_STR_EQ(peer.worker->core.kill_text, why);
+    }
+    puppet_bury(peer.worker, NULL);
+    disconnect(&peer);
+    tear_down(&s);
+}
+
+static void what_a_worker_says_of_device_memory(void) {
+    static const char too_much[] = "it reports more free device memory than there is";
+    says_of_memory(device_of(4096, 8192, 8192, true), NULL);
+    says_of_memory(device_of(4096, 4096, 0, false), NULL);
+    says_of_memory(device_of(4096, 8192, 8193, true), too_much);
+    says_of_memory(device_of(0, 0, UINT64_MAX, true), too_much);
+    says_of_memory(device_of(4096, 8192, 1, false), too_much); /* and it does not know */
+    says_of_memory(device_of(8193, 8192, 0, true),
+                   "it reports a heap that is larger than all heaps");
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(case_46_late_words_of_a_dead_generation),
         BHT_TEST(case_46_a_reflection_that_died_with_its_worker),
         BHT_TEST(messages_without_end),
+        BHT_TEST(what_a_worker_says_of_device_memory),
         BHT_TEST(wake_ups_without_a_message),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));

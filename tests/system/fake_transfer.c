@@ -2,9 +2,16 @@
  * queues, which can transfer and nothing else and goes on while kernels hang, and memory on the
  * device that no processor can map, and that other processes can import. Underneath that memory is
  * a memfd, "fake-words", in which a test sees what is done to it. The driver has one such device,
- * or DEVICES of them. */
+ * or DEVICES of them.
+ *
+ * If there is a file "budget" beside the library, of 4096 bytes, the device is at PCI address
+ * 0000:65:00.0 and reports how much of its memory is free. The file begins with three numbers, of
+ * 20 digits each and a blank behind each: the heap's size, its budget, and how much of it this
+ * process has. A test may write others at any time. */
 #include "fake_lavapipe.h"
 
+#include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -50,7 +57,8 @@ static struct copy {
     } fills[FILLS];
     size_t count;
 } copies[COPIES];
-static VkFence done; /* signalled by our queue; VK_NULL_HANDLE: none */
+static VkFence done;       /* signalled by our queue; VK_NULL_HANDLE: none */
+static const char *budget; /* the file's content; NULL: there is none */
 static char our_queue[1];
 #define OUR_QUEUE ((VkQueue)(void *)our_queue)
 
@@ -58,6 +66,30 @@ static char our_queue[1];
 #define DEVICE(name) ((PFN_##name)real_device_proc(device, #name))
 
 /* -- what it looks like ----------------------------------------------------------------------- */
+
+/* Reads it through a mapping: workers can open nothing. */
+__attribute__((constructor)) static void map_budget(void) {
+    Dl_info self;
+    char path[512];
+    if (!dladdr((void *)&budget, &self)) {
+        return;
+    }
+    snprintf(path, sizeof path, "%s", self.dli_fname);
+    char *slash = strrchr(path, '/');
+    snprintf(slash ? slash + 1 : path, 16, "budget");
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    void *bytes = fd < 0 ? MAP_FAILED : mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
+    budget = bytes == MAP_FAILED ? NULL : bytes;
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+static uint64_t budget_number(unsigned index) {
+    char digits[21] = "";
+    memcpy(digits, budget + (size_t)index * 21, 20);
+    return strtoull(digits, NULL, 10);
+}
 
 static VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo *info,
                                            const VkAllocationCallbacks *allocator,
@@ -95,20 +127,39 @@ static void VKAPI_CALL properties2(VkPhysicalDevice physical, VkPhysicalDevicePr
             VkPhysicalDeviceDriverProperties *driver = (void *)next;
             snprintf(driver->driverInfo, sizeof driver->driverInfo, "Mesa 25.0.7 (fake)");
         }
+        if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT) {
+            VkPhysicalDevicePCIBusInfoPropertiesEXT *pci = (void *)next;
+            pci->pciDomain = pci->pciDevice = pci->pciFunction = 0;
+            pci->pciBus = 0x65;
+        }
     }
+}
+
+/* Those that lavapipe does not have. */
+static bool is_own_extension(const char *name) {
+    return strcmp(name, FD_NAME) == 0 ||
+           (budget && (strcmp(name, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME) == 0 ||
+                       strcmp(name, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME) == 0));
 }
 
 static VkResult VKAPI_CALL extensions(VkPhysicalDevice physical, const char *layer, uint32_t *count,
                                       VkExtensionProperties *out) {
+    static const char *const own[] = {FD_NAME, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME,
+                                      VK_EXT_PCI_BUS_INFO_EXTENSION_NAME};
     VkExtensionProperties all[MOST];
-    uint32_t room = MOST - 1;
+    uint32_t room = MOST - 3, kept = 0;
     VkResult result = REAL(vkEnumerateDeviceExtensionProperties)(physical, layer, &room, all);
-    bool has = false;
     for (uint32_t i = 0; i < room; i++) {
-        has |= strcmp(all[i].extensionName, FD_NAME) == 0;
+        if (!is_own_extension(all[i].extensionName)) {
+            all[kept++] = all[i];
+        }
     }
-    if (!has) {
-        all[room++] = (VkExtensionProperties){.extensionName = FD_NAME};
+    room = kept;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        if (is_own_extension(own[i])) {
+            snprintf(all[room].extensionName, sizeof all[room].extensionName, "%s", own[i]);
+            all[room++].specVersion = 1;
+        }
     }
     if (out) {
         room = *count < room ? *count : room;
@@ -149,6 +200,22 @@ static void VKAPI_CALL memory_types(VkPhysicalDevice physical,
     device_type = out->memoryTypeCount++;
     out->memoryTypes[device_type] =
         (VkMemoryType){.propertyFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, .heapIndex = 0};
+    if (budget) {
+        out->memoryHeaps[0].size = budget_number(0);
+    }
+}
+
+static void VKAPI_CALL memory_budget(VkPhysicalDevice physical,
+                                     VkPhysicalDeviceMemoryProperties2 *out) {
+    memory_types(physical, &out->memoryProperties);
+    for (VkBaseOutStructure *next = out->pNext; next; next = next->pNext) {
+        if (budget &&
+            next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT) {
+            VkPhysicalDeviceMemoryBudgetPropertiesEXT *free_of = (void *)next;
+            free_of->heapBudget[0] = budget_number(1);
+            free_of->heapUsage[0] = budget_number(2);
+        }
+    }
 }
 
 /* -- the device ------------------------------------------------------------------------------- */
@@ -472,7 +539,7 @@ static VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, const VkDevi
     const char *names[32];
     uint32_t count = 0;
     for (uint32_t i = 0; i < info->enabledExtensionCount && count < 32; i++) {
-        if (strcmp(info->ppEnabledExtensionNames[i], FD_NAME) != 0) {
+        if (!is_own_extension(info->ppEnabledExtensionNames[i])) {
             names[count++] = info->ppEnabledExtensionNames[i];
         }
     }
@@ -505,6 +572,7 @@ EXPORT PFN_vkVoidFunction vk_icdGetInstanceProcAddr(VkInstance i, const char *na
         {"vkGetPhysicalDeviceQueueFamilyProperties", (PFN_vkVoidFunction)families},
         {"vkGetPhysicalDeviceExternalBufferProperties", (PFN_vkVoidFunction)external},
         {"vkGetPhysicalDeviceMemoryProperties", (PFN_vkVoidFunction)memory_types},
+        {"vkGetPhysicalDeviceMemoryProperties2", (PFN_vkVoidFunction)memory_budget},
         {"vkGetDeviceProcAddr", (PFN_vkVoidFunction)device_proc},
         {"vkCreateDevice", (PFN_vkVoidFunction)create_device},
     };

@@ -399,6 +399,49 @@ static uint32_t clamp(uint64_t value, uint64_t low, uint64_t high) {
     return (uint32_t)(value < low ? low : value > high ? high : value);
 }
 
+static uint64_t add_up(uint64_t a, uint64_t b) {
+    uint64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+/* Reports the device-local heaps. |asks|: also how much of them is free. What this process has
+ * itself is in use, but it is also in the budget. */
+static void describe_memory(const struct bhi_vk_api *api, VkPhysicalDevice physical,
+                            const VkPhysicalDeviceMemoryProperties *memory, bool asks,
+                            struct bhi_msg_device *out) {
+    VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
+    VkPhysicalDeviceMemoryProperties2 all = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2, .pNext = &budget};
+    if (asks) {
+        api->GetPhysicalDeviceMemoryProperties2(physical, &all);
+    }
+    out->memory_known = asks;
+    for (uint32_t i = 0; i < memory->memoryHeapCount; i++) {
+        const uint64_t size = memory->memoryHeaps[i].size;
+        const uint64_t most = budget.heapBudget[i], used = budget.heapUsage[i];
+        const uint64_t unused = most > used ? most - used : 0;
+        if (!(memory->memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)) {
+            continue;
+        }
+        out->memory_bytes = size > out->memory_bytes ? size : out->memory_bytes;
+        out->memory_total = add_up(out->memory_total, size);
+        out->memory_free = add_up(out->memory_free, unused < size ? unused : size);
+    }
+}
+
+static void describe_address(const struct bhi_vk_api *api, VkPhysicalDevice physical,
+                             struct bhi_msg_device *out) {
+    const struct bhi_pci pci = address_of(api, physical);
+    if (pci.known && pci.bus <= 255 && pci.device <= 31 && pci.function <= 7) {
+        out->pci_known = 1;
+        out->pci_domain = pci.domain;
+        out->pci_bus = pci.bus;
+        out->pci_device = pci.device;
+        out->pci_function = pci.function;
+    }
+}
+
 static void describe(const struct bhi_vk_api *api, VkPhysicalDevice physical,
                      struct bhi_msg_device *out) {
     VkPhysicalDeviceSubgroupProperties subgroup = {
@@ -441,12 +484,10 @@ static void describe(const struct bhi_vk_api *api, VkPhysicalDevice physical,
     out->api_version = version;
     out->driver_version = all.properties.driverVersion;
     memcpy(out->uuid, id.deviceUUID, sizeof out->uuid);
-    for (uint32_t i = 0; i < memory.memoryHeapCount; i++) {
-        if ((memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) &&
-            memory.memoryHeaps[i].size > out->memory_bytes) {
-            out->memory_bytes = memory.memoryHeaps[i].size;
-        }
-    }
+    /* A processor's memory is the machine's: its driver is not asked. */
+    describe_memory(api, physical, &memory,
+                    !is_cpu && features.has_memory_budget && version >= VK_API_VERSION_1_2, out);
+    describe_address(api, physical, out);
     out->max_groups_x = clamp(limits->maxComputeWorkGroupCount[0], 1, UINT32_MAX);
     out->max_groups_y = clamp(limits->maxComputeWorkGroupCount[1], 1, UINT32_MAX);
     out->max_groups_z = clamp(limits->maxComputeWorkGroupCount[2], 1, UINT32_MAX);
