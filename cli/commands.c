@@ -271,8 +271,9 @@ static const struct bhi_section chaos_sections[] = {
     {"Verdict",
      "valid: no event was lost; each READY result is right to the bit; each poisoned event leads "
      "to a fault; a second look at an event gave the same answer; streams recovered in time; "
-     "nothing leaked. invalid: one of these does not hold. unknown: no fault was injected, too "
-     "few operations were compared, or the machine itself stopped for a time. docs/chaos.md "
+     "nothing leaked, also on the GPU. invalid: one of these does not hold. unknown: no fault was "
+     "injected, too few operations were compared, or the machine itself stopped for a time. "
+     "docs/chaos.md "
      "explains the checks."},
     {"Exit status",
      "  0    valid\n"
@@ -299,7 +300,8 @@ static const struct bhi_section devices_sections[] = {
                     "  3  there is no device, or no worker can start (see bulkhead doctor)"},
     {"JSON",
      "One object per device: selector, name, driver, driver_info, type, vendor_id, device_id, "
-     "api_version, driver_version, uuid, memory_bytes, max_groups, max_group_invocations, "
+     "api_version, driver_version, uuid, memory_bytes (largest heap), memory_total, memory_free "
+     "(null: the driver does not say), pci (null: the same), max_groups, max_group_invocations, "
      "max_shared_bytes, max_push_bytes, max_storage_range, max_uniform_range, storage_alignment, "
      "uniform_alignment, import_alignment, features. If the command fails, an object "
      "{error: {code, message, file, line, log}} as of bulkhead inspect --json."},
@@ -332,7 +334,8 @@ static const struct bhi_section doctor_sections[] = {
      "worker."},
     {"JSON",
      "One object per check: group (kernel, sandbox, driver), name, required, result (holds, "
-     "absent, broken), text, advice. If the checks or the trace cannot run, an object "
+     "absent, broken), text, advice. device_memory has the numbers behind the checks of that name "
+     "(docs/devices.md). If the checks or the trace cannot run, an object "
      "{error: {code, message, file, line, log}} as of bulkhead inspect --json.\n\n"
      "With --trace-driver one object: driver, version, made_for (glob patterns), known_version, "
      "tried, complete, unknown, dropped (numbers of calls), failure, left_out, calls; each call "

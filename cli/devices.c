@@ -60,6 +60,10 @@ static json_t *device_json(const bh_device_info *device) {
         {"driver_version", json_integer(device->driver_version)},
         {"uuid", json_string(uuid)},
         {"memory_bytes", json_integer((json_int_t)device->memory_bytes)},
+        {"memory_total", json_integer((json_int_t)device->memory_total)},
+        {"memory_free",
+         device->memory_known ? json_integer((json_int_t)device->memory_free) : json_null()},
+        {"pci", device->pci[0] ? bhi_json_text(device->pci) : json_null()},
         {"max_groups", groups},
         {"max_group_invocations", json_integer(device->max_group_invocations)},
         {"max_shared_bytes", json_integer(device->max_shared_bytes)},
@@ -81,14 +85,19 @@ static void print_device(const bh_device_info *device) {
     char name[256], driver[256], info[256], api[32], memory[32], features[2048] = "";
     size_t used = 0;
     api_text(device->api_version, api);
-    memory_text(device->memory_bytes, memory);
+    memory_text(device->memory_total, memory);
     printf("%s\n", bhi_text_clean(name, sizeof name, device->selector));
     printf("  name      %s\n", bhi_text_clean(name, sizeof name, device->name));
     printf("  driver    %s %s\n", bhi_text_clean(driver, sizeof driver, device->driver),
            bhi_text_clean(info, sizeof info, device->driver_info));
     printf("  type      %s\n", type_name(device->device_type));
     printf("  API       Vulkan %s\n", api);
-    printf("  memory    %s\n", memory);
+    printf("  memory    %s", memory);
+    if (device->memory_known) {
+        memory_text(device->memory_free, memory);
+        printf(", %s free", memory);
+    }
+    printf("\n");
     printf("  limits    %u invocations and %u bytes of shared memory a workgroup, %u bytes of push "
            "constants\n",
            device->max_group_invocations, device->max_shared_bytes, device->max_push_bytes);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/doctor_memory.h"
 #include "cli/doctor_trace.h"
 #include "cli/mains.h"
 #include "tool/args.h"
@@ -94,15 +95,17 @@ static json_t *check_json(const bh_check *check) {
     return object;
 }
 
-static void print_json(const bh_check *checks, size_t count, bool holds) {
+static void print_json(const bh_check *checks, size_t count, bool holds, json_t *memory) {
     json_t *array = json_array();
     for (size_t i = 0; i < count; i++) {
         json_array_append_new(array, check_json(&checks[i]));
     }
-    bhi_json_print(json_pack("{s:b,s:o}", "holds", (int)holds, "checks", array));
+    bhi_json_print(
+        json_pack("{s:b,s:o,s:O}", "holds", (int)holds, "checks", array, "device_memory", memory));
 }
 
-static int report(const struct bhi_args *args, const bh_check *checks, size_t count) {
+static int report(const struct bhi_args *args, const bh_check *checks, size_t count,
+                  json_t *memory) {
     size_t failed = 0, absent = 0;
     for (size_t i = 0; i < count; i++) {
         bool good = checks[i].result == BH_CHECK_HOLDS;
@@ -111,7 +114,7 @@ static int report(const struct bhi_args *args, const bh_check *checks, size_t co
         absent += !good && !bad;
     }
     if (bhi_args_has(args, BHI_DOCTOR_JSON)) {
-        print_json(checks, count, failed == 0);
+        print_json(checks, count, failed == 0, memory);
     } else {
         print_table(checks, count);
         printf("\n%zu of %zu checks hold", count - failed - absent, count);
@@ -124,6 +127,16 @@ static int report(const struct bhi_args *args, const bh_check *checks, size_t co
         printf("\n");
     }
     return failed ? BHI_EXIT_ENVIRON : BHI_EXIT_READY;
+}
+
+/* Without a worker nothing can be said of a device, and the check says why there is none. */
+static bool has_worker(const bh_check *checks, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(checks[i].name, "worker") == 0) {
+            return checks[i].result == BH_CHECK_HOLDS;
+        }
+    }
+    return false;
 }
 
 static int examine(const struct bhi_args *args) {
@@ -145,10 +158,17 @@ static int examine(const struct bhi_args *args) {
     bh_context *context =
         bhi_session_open("doctor", bhi_args_has(args, BHI_DOCTOR_VERBOSE), NULL, &exit_status);
     if (context) {
+        json_t *memory = NULL;
         bh_status status = bh_doctor(context, checks, CAPACITY, &count, &detail);
+        count = count < CAPACITY ? count : CAPACITY;
+        if (status == BH_OK && has_worker(checks, count)) {
+            bhi_doctor_memory(context, checks, CAPACITY, &count, &memory);
+        }
         bh_context_destroy(context);
-        exit_status = status == BH_OK ? report(args, checks, count < CAPACITY ? count : CAPACITY)
+        memory = memory ? memory : json_array();
+        exit_status = status == BH_OK ? report(args, checks, count, memory)
                                       : bhi_session_fail("doctor", NULL, status, &detail);
+        json_decref(memory);
     }
     free(checks);
     return exit_status;

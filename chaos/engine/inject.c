@@ -1,8 +1,8 @@
 #include "chaos/engine/inject.h"
 
-#include "chaos/engine/process_tree.h"
 #include "chaos/engine/random.h"
 #include "tool/clock.h"
+#include "tool/process_tree.h"
 
 #include <errno.h>
 #include <signal.h>

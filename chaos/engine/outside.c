@@ -1,7 +1,7 @@
 #include "chaos/engine/outside.h"
 
-#include "chaos/engine/process_tree.h"
 #include "tool/clock.h"
+#include "tool/process_tree.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 #include "chaos/engine/sample.h"
 
-#include "chaos/engine/process_tree.h"
+#include "tool/process_tree.h"
 
 #include <dirent.h>
 #include <fcntl.h>

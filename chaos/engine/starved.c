@@ -1,7 +1,7 @@
 #include "chaos/engine/starved.h"
 
-#include "chaos/engine/process_tree.h"
 #include "tool/clock.h"
+#include "tool/process_tree.h"
 
 #include <dirent.h>
 #include <stdio.h>

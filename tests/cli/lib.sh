@@ -80,6 +80,17 @@ with_faults() {
     done
 }
 
+# fake_gpu FOLDER: makes the driver of tests/system/fake_transfer.c there, $FAKE_GPU, with a budget, and
+# fake_icd.json, which leads to it. A worker must be able to read all that, whoever it runs as.
+fake_gpu() {
+    cp "$FAKE_GPU" "$1/libvulkan_lvp.so.fake"
+    printf '{"file_format_version": "1.0.0", "ICD": {"library_path": "%s", "api_version": "1.3.0"}}' \
+        "$1/libvulkan_lvp.so.fake" > "$1/fake_icd.json"
+    printf '%020d %020d %020d ' 8589934592 6442450944 33554432 > "$1/budget" # 5.97 GiB of 8 are free
+    truncate -s 4096 "$1/budget"
+    chmod -R a+rX "$1"
+}
+
 fingerprint() {
     find . -type f ! -name '.before' ! -name '.stdout' ! -name '.stderr' ! -name .objects -exec cksum {} + | sort
 }

@@ -416,12 +416,17 @@ expect_status 0
 expect_stdout "Scripted Two?[31m"
 expect_stdout "Vulkan 1.3.230"
 expect_stdout "robustBufferAccess2"
+expect_stdout "  memory    4.0 GiB, 1.5 GiB free"
+case_name="devices, of which one says how much is free"
+if [ "$(grep -c "^  memory    4.0 GiB$" .stdout)" -eq 2 ]; then passed=$((passed + 1)); else fail "not two without"; fi
 cli devices --json
 expect_json '(.devices | length) == 3 and .devices[0].selector == "script:0"
     and .devices[2].type == "cpu" and .devices[0].api_version == "1.3.230"
     and .devices[0].memory_bytes == 3221225472 and (.devices[0].max_groups | length) == 3
+    and .devices[0].memory_total == 4294967296 and .devices[0].memory_free == 1610612736
+    and .devices[0].pci == "0000:65:00.0" and (.devices[1] | .memory_free == null and .pci == null)
     and .devices[0].features == ["shaderInt64", "robustBufferAccess2"]
-    and .devices[0].uuid == "0000000000000000000000000000000f" and (.devices[0] | length) == 21'
+    and .devices[0].uuid == "0000000000000000000000000000000f" and (.devices[0] | length) == 24'
 SCRIPT_DEVICES=NO_DEVICE cli devices --json
 expect_status 3
 expect_json '. == {"error": {"code": "NO_DEVICE", "message": "as scripted", "file": null, "line": null, "log": null}}'

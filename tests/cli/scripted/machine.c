@@ -22,6 +22,12 @@ bh_status bh_devices_sized(bh_context *context, bh_device_info *out_devices, siz
         device->device_type = (uint32_t)i + 2;
         device->api_version = 1u << 22 | 3u << 12 | 230;
         device->memory_bytes = UINT64_C(3) << 30;
+        device->memory_total = UINT64_C(4) << 30;
+        if (i == 0) {
+            device->memory_known = 1;
+            device->memory_free = UINT64_C(3) << 29;
+            snprintf(device->pci, sizeof device->pci, "0000:65:00.0");
+        }
         device->uuid[15] = 0x0F;
         device->feature_count = 2;
         device->features[0] = "shaderInt64";

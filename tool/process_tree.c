@@ -1,4 +1,4 @@
-#include "chaos/engine/process_tree.h"
+#include "tool/process_tree.h"
 
 #include <dirent.h>
 #include <stdio.h>

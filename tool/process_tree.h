@@ -1,6 +1,6 @@
 /* The processes below a given one, from /proc. */
-#ifndef BHI_CHAOS_ENGINE_PROCESS_TREE_H
-#define BHI_CHAOS_ENGINE_PROCESS_TREE_H
+#ifndef BHI_TOOL_PROCESS_TREE_H
+#define BHI_TOOL_PROCESS_TREE_H
 
 #include <stdbool.h>
 #include <stddef.h>
