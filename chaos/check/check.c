@@ -77,6 +77,7 @@ static bool check_all(struct bhi_check *check) {
         return true;
     }
     bhi_check_poison(check);
+    bhi_check_device(check);
     return bhi_check_recovery(check) && bhi_check_leaks(check);
 }
 

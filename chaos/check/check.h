@@ -9,7 +9,8 @@
  *                   E7)
  *   changed         a second look gave another answer (E2)
  *   recovery        after each fault each stream that it hit has a READY result within the bound
- *   leak            descriptors, processes, files and memory at the end are what they were
+ *   leak            descriptors, processes, files, memory and the memory of the device at the end
+ *                   are what they were
  *
  * VALID: no promise was broken. INVALID: one was. UNKNOWN: nothing can be said, because the history
  * is incomplete or contradicts itself, no fault was injected, nothing was READY, or the machine

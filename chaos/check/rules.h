@@ -44,6 +44,7 @@ bool bhi_check_success(struct bhi_check *check);  /* false success, changed */
 void bhi_check_poison(struct bhi_check *check);   /* collateral */
 bool bhi_check_recovery(struct bhi_check *check); /* recovery */
 bool bhi_check_leaks(struct bhi_check *check);    /* leak */
+void bhi_check_device(struct bhi_check *check);   /* leak, of device memory */
 
 /* Returns why the times in the verdict of |op| are impossible; NULL if they are possible. */
 const char *bhi_impossible_times(const struct bhi_ledger_op *op);

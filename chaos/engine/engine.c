@@ -151,40 +151,6 @@ static bool await_streams(struct bhi_chaos_run *run, struct bhi_complaint *compl
     return true;
 }
 
-static const uint32_t device_type_cpu = 4; /* VkPhysicalDeviceType */
-
-/* Returns true if |device| is the one that |wanted| names. A stream with that selector was made
- * before. */
-static bool is_device(const char *wanted, const bh_device_info *device, size_t index) {
-    char number[24];
-    snprintf(number, sizeof number, "%zu", index);
-    const size_t length = wanted ? strlen(wanted) : 0;
-    return !length || !strcmp(wanted, device->selector) || !strcmp(wanted, number) ||
-           (!strncmp(wanted, device->selector, length) && !strcmp(device->selector + length, ":0"));
-}
-
-static void name_device(struct bhi_chaos_run *run) {
-    struct bhi_history_header *header = &run->history->header;
-    bh_device_info *devices = calloc(64, sizeof *devices);
-    size_t count = 0;
-    if (devices && bh_devices(run->context, devices, 64, &count, NULL) == BH_OK) {
-        for (size_t i = 0; i < count && i < 64; i++) {
-            if (!is_device(run->options->device, &devices[i], i)) {
-                continue;
-            }
-            snprintf(header->device, sizeof header->device, "%.63s", devices[i].selector);
-            snprintf(header->driver, sizeof header->driver, "%.50s, %.70s", devices[i].name,
-                     devices[i].driver);
-            header->accelerator = devices[i].device_type != device_type_cpu;
-            if (header->accelerator && header->fault_set & 1u << BHI_FAULT_UNGUARDED) {
-                header->recovery_ns += tenant_window_ns;
-            }
-            break;
-        }
-    }
-    free(devices);
-}
-
 /* Returns 1 if a thread gets half a processor or more: the run's own threads take that much from
  * each other. */
 static uint64_t slowness_of_machine(void) {
@@ -212,6 +178,17 @@ static void fill_header(struct bhi_chaos_run *run) {
              BH_VERSION_MINOR, BH_VERSION_PATCH);
 }
 
+static void look_first(struct bhi_chaos_run *run) {
+    struct bhi_history_header *header = &run->history->header;
+    run->look = (struct bhi_look){.runtime_parent = run->runtime_parent,
+                                  .wanted = run->options->device,
+                                  .start_ns = run->start_ns};
+    bhi_look_first(&run->look, run->history);
+    if (header->accelerator && header->fault_set & 1u << BHI_FAULT_UNGUARDED) {
+        header->recovery_ns += tenant_window_ns;
+    }
+}
+
 static bool start_threads(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
     int error = 0;
     for (uint32_t i = 0; i < run->stream_count && !error; i++) {
@@ -230,11 +207,11 @@ static bool begin(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
     if (run->options->outside && !bhi_outside_start(&run->outside, complaint)) {
         return false;
     }
+    look_first(run);
     if (!make_context(run, complaint) || !make_streams(run, complaint) ||
         !make_kernels(run, complaint) || !await_streams(run, complaint)) {
         return false;
     }
-    name_device(run);
     return start_threads(run, complaint);
 }
 
@@ -572,6 +549,9 @@ enum bhi_engine_result bhi_engine_run(const struct bhi_engine_options *options,
     fill_header(run);
     const bool ran = begin(run, complaint) && run_it(run, complaint);
     end(run);
+    if (ran && !interrupted()) {
+        bhi_look_last(&run->look, history);
+    }
     free(run);
     const bool sorted = sort_records(history);
     history->complete = ran && sorted && !interrupted();

@@ -14,6 +14,7 @@
 
 #include <pthread.h>
 
+#include "chaos/engine/look.h"
 #include "chaos/engine/options.h"
 #include "chaos/engine/outside.h"
 #include "chaos/engine/recovered.h"
@@ -68,6 +69,7 @@ struct bhi_chaos_run {
     struct bhi_history *history; /* |lock| */
     uint64_t start_ns;
     const char *runtime_parent;
+    struct bhi_look look;
     bh_context *context;
     bh_kernel *work, *hang, *bomb;
     bh_kernel *unguarded; /* as |hang|, trusted: it reaches the driver as it is */

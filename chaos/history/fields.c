@@ -158,6 +158,24 @@ static const struct bhi_field sample_fields[] = {
     END,
 };
 
+static const struct bhi_field memory_fields[] = {
+    AT_NS,
+    TEXT(bhi_record, memory.device, "device", 48),
+    PLAIN(BOOL, bhi_record, memory.last, "last"),
+    PLAIN(BOOL, bhi_record, memory.budget, "budget"),
+    NUMBER(U64, bhi_record, memory.total, "total", 0, UINT64_MAX),
+    NUMBER(U64, bhi_record, memory.unused, "free", 0, UINT64_MAX),
+    PLAIN(BOOL, bhi_record, memory.nvml, "nvml"),
+    NUMBER(U64, bhi_record, memory.used, "used", 0, UINT64_MAX),
+    PLAIN(BOOL, bhi_record, memory.listed, "listed"),
+    NUMBER(U64, bhi_record, memory.others, "others", 0, UINT64_MAX),
+    NUMBER(U32, bhi_record, memory.other_processes, "other_processes", 0, UINT32_MAX),
+    PLAIN(BOOL, bhi_record, memory.utilised, "utilised"),
+    NUMBER(U32, bhi_record, memory.utilisation, "utilisation", 0, 100),
+    TIME(memory.waited_ns, "waited_ns"),
+    END,
+};
+
 static const struct bhi_field stall_fields[] = {
     AT_NS,
     TIME(stall.lasted_ns, "lasted_ns"),
@@ -165,7 +183,7 @@ static const struct bhi_field stall_fields[] = {
     END,
 };
 
-const struct bhi_fields bhi_record_fields[BHI_RECORD_STALL + 1] = {
+const struct bhi_fields bhi_record_fields[BHI_RECORD_KINDS] = {
     [BHI_RECORD_OP] = {"op", submit_fields},
     [BHI_RECORD_REFUSED] = {"refused", refused_fields},
     [BHI_RECORD_END] = {"end", end_fields},
@@ -174,6 +192,7 @@ const struct bhi_fields bhi_record_fields[BHI_RECORD_STALL + 1] = {
     [BHI_RECORD_HEALED] = {"healed", healed_fields},
     [BHI_RECORD_SAMPLE] = {"sample", sample_fields},
     [BHI_RECORD_STALL] = {"stall", stall_fields},
+    [BHI_RECORD_MEMORY] = {"memory", memory_fields},
 };
 
 /* Every enum above must have the size of an unsigned int. */

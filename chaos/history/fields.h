@@ -35,7 +35,7 @@ struct bhi_fields {
 };
 
 extern const struct bhi_field bhi_header_fields[];
-extern const struct bhi_fields bhi_record_fields[BHI_RECORD_STALL + 1];
+extern const struct bhi_fields bhi_record_fields[BHI_RECORD_KINDS];
 
 const char *bhi_status_word(bh_status status); /* NULL if there is no such status */
 bool bhi_status_parse(const char *word, bh_status *out_status);

@@ -32,6 +32,8 @@ enum bhi_record_kind {
     BHI_RECORD_HEALED,  /* a fault has ended: SIGCONT was sent, or the table has room again */
     BHI_RECORD_SAMPLE,  /* what the process holds */
     BHI_RECORD_STALL,   /* the run's clock thread, or one of its processes, could not run */
+    BHI_RECORD_MEMORY, /* the memory of a device while the run had no process: before it or after */
+    BHI_RECORD_KINDS
 };
 
 /* The arithmetic of an operation, over |words| 32-bit words. A reader can compute it again:
@@ -101,6 +103,20 @@ struct bhi_record {
             uint64_t lasted_ns;
             int32_t pid; /* the process; 0: the clock thread */
         } stall;
+        struct {
+            char device[48];
+            bool last;                /* after the run; otherwise before it */
+            bool budget;              /* the driver says how much is free, to a new worker: */
+            uint64_t total, unused;   /* bytes of the device-local heaps */
+            bool nvml;                /* NVML says how much is in use: */
+            uint64_t used;            /* bytes */
+            bool listed;              /* NVML lists the processes that have some: */
+            uint64_t others;          /* bytes of those that are not of this run, */
+            uint32_t other_processes; /* and how many they are */
+            bool utilised;            /* NVML says how busy the device is: */
+            uint32_t utilisation;     /* percent of the time */
+            uint64_t waited_ns; /* last: for how long the run waited for what was there first */
+        } memory;
     };
 };
 

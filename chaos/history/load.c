@@ -243,7 +243,7 @@ static bool take_record(json_t *object, struct bhi_history *history, size_t line
         history->overflow = true;
         return take_object(none, object, NULL, line, complaint);
     }
-    for (unsigned k = 0; k <= BHI_RECORD_STALL; k++) {
+    for (unsigned k = 0; k < BHI_RECORD_KINDS; k++) {
         if (strcmp(kind, bhi_record_fields[k].kind) != 0) {
             continue;
         }
@@ -262,7 +262,7 @@ static bool take_record(json_t *object, struct bhi_history *history, size_t line
     }
     return bhi_refuse(complaint,
                       "line %zu: 'kind' is '%.64s'; it must be one of: op, refused, end, result, "
-                      "fault, healed, sample, stall, overflow, complete",
+                      "fault, healed, sample, stall, memory, overflow, complete",
                       line, kind);
 }
 

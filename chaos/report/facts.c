@@ -1,6 +1,7 @@
 #include "chaos/report/facts.h"
 
 #include <stdio.h>
+#include <string.h>
 
 uint64_t bhi_facts_elapsed_ns(const struct bhi_history *history) {
     uint64_t last = 0;
@@ -120,4 +121,22 @@ uint64_t bhi_facts_bucket_most(const struct bhi_chaos_result *result) {
         }
     }
     return most;
+}
+
+bool bhi_facts_memory(const struct bhi_history *history, size_t index,
+                      const struct bhi_record **out_first, const struct bhi_record **out_last) {
+    *out_first = *out_last = NULL;
+    for (size_t i = 0; i < history->count; i++) {
+        const struct bhi_record *record = &history->records[i];
+        if (record->kind != BHI_RECORD_MEMORY) {
+            continue;
+        }
+        if (!record->memory.last && !*out_first && index-- == 0) {
+            *out_first = record;
+        } else if (record->memory.last && *out_first &&
+                   strcmp(record->memory.device, (*out_first)->memory.device) == 0) {
+            *out_last = record;
+        }
+    }
+    return *out_first;
 }

@@ -23,6 +23,11 @@ struct bhi_facts_pace {
 struct bhi_facts_pace bhi_facts_pace(const struct bhi_history *history,
                                      const struct bhi_chaos_result *result);
 
+/* Finds the looks at the memory of the |index|th device: before the run, and after it (NULL: there
+ * was none). Returns false if there were not so many devices. */
+bool bhi_facts_memory(const struct bhi_history *history, size_t index,
+                      const struct bhi_record **out_first, const struct bhi_record **out_last);
+
 /* Finds the first and the last bucket of the recovery histogram that count anything; *out_end is
  * after the last. Returns false if none does. */
 bool bhi_facts_buckets(const struct bhi_chaos_result *result, unsigned *out_first,

@@ -78,6 +78,29 @@ static void put_power(struct bhi_page *page, const struct bhi_history *history,
     bhi_page_fact(page, "Would have found", text);
 }
 
+static void put_device_memory(struct bhi_page *page, const struct bhi_history *history) {
+    const struct bhi_record *first, *last;
+    char text[320], before[BHI_QUANTITY], after[BHI_QUANTITY];
+    for (size_t i = 0; bhi_facts_memory(history, i, &first, &last); i++) {
+        int length = snprintf(text, sizeof text, "%.47s: ", first->memory.device);
+        const bool budget = last && first->memory.budget && last->memory.budget;
+        const bool nvml = last && first->memory.nvml && last->memory.nvml;
+        if (budget) {
+            length +=
+                snprintf(text + length, sizeof text - (size_t)length, "%s free before, %s after%s",
+                         bhi_quantity_bytes(before, first->memory.unused),
+                         bhi_quantity_bytes(after, last->memory.unused), nvml ? "; " : "");
+        }
+        if (nvml) {
+            snprintf(text + length, sizeof text - (size_t)length,
+                     "by NVML %s in use before, %s after",
+                     bhi_quantity_bytes(before, first->memory.used),
+                     bhi_quantity_bytes(after, last->memory.used));
+        }
+        bhi_page_fact(page, "Device memory", budget || nvml ? text : "not known");
+    }
+}
+
 static void put_facts(struct bhi_page *page, const struct bhi_history *history,
                       const struct bhi_chaos_result *result) {
     const struct bhi_history_header *header = &history->header;
@@ -103,6 +126,7 @@ static void put_facts(struct bhi_page *page, const struct bhi_history *history,
     bhi_page_fact(page, "Asked for", text);
     put_pace(page, history, result);
     put_power(page, history, result);
+    put_device_memory(page, history);
     bhi_page_fact(page, "Injected by", header->outside ? "a second process" : "the process itself");
     snprintf(text, sizeof text, "an end within %s, a READY result within %s of a fault",
              bhi_quantity_time(first, header->patience_ns),

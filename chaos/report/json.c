@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "chaos/check/power.h"
+#include "chaos/history/device_memory.h"
 #include "chaos/report/facts.h"
 #include "tool/json.h"
 
@@ -110,6 +111,35 @@ static json_t *leaks(const struct bhi_chaos_result *result) {
     return object;
 }
 
+static json_t *known(bool is, uint64_t value) {
+    return is ? number(value) : json_null();
+}
+
+static json_t *device_memory(const struct bhi_history *history) {
+    const struct bhi_record *first, *last;
+    json_t *array = json_array();
+    for (size_t i = 0; bhi_facts_memory(history, i, &first, &last); i++) {
+        json_t *object = json_object();
+        json_object_set_new(object, "device", bhi_json_text(first->memory.device));
+        json_object_set_new(object, "total", number(first->memory.total));
+#define BOTH(name, is, value)                                                                      \
+    json_object_set_new(object, name "_first", known(first->memory.is, first->memory.value));      \
+    json_object_set_new(object, name "_last",                                                      \
+                        last ? known(last->memory.is, last->memory.value) : json_null())
+        BOTH("free", budget, unused);
+        BOTH("used", nvml, used);
+        BOTH("others", listed, others);
+        BOTH("utilisation", utilised, utilisation);
+#undef BOTH
+        json_object_set_new(object, "grown",
+                            last ? number(bhi_device_grown(first, last, NULL)) : json_null());
+        json_object_set_new(object, "waited_ms",
+                            last ? bhi_json_ms(last->memory.waited_ns) : json_null());
+        json_array_append_new(array, object);
+    }
+    return array;
+}
+
 bool bhi_chaos_report_json(FILE *stream, const struct bhi_history *history,
                            const struct bhi_chaos_result *result, const char *history_path) {
     const struct bhi_history_header *header = &history->header;
@@ -139,6 +169,7 @@ bool bhi_chaos_report_json(FILE *stream, const struct bhi_history *history,
     json_object_set_new(object, "findings", findings(result));
     json_object_set_new(object, "recovery", recovery(result));
     json_object_set_new(object, "leaks", leaks(result));
+    json_object_set_new(object, "device_memory", device_memory(history));
     json_object_set_new(object, "history",
                         history_path ? bhi_json_text(history_path) : json_null());
     const bool good = json_dumpf(object, stream, JSON_COMPACT | JSON_REAL_PRECISION(15)) == 0 &&

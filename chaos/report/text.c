@@ -160,6 +160,46 @@ static void print_leaks(FILE *stream, const struct bhi_chaos_result *result) {
             result->descriptors_last);
 }
 
+/* "138.9 GiB free before, 138.9 GiB after; …" */
+static void print_look(FILE *stream, const struct bhi_record *first,
+                       const struct bhi_record *last) {
+    char before[BHI_QUANTITY], after[BHI_QUANTITY], device[64];
+    const char *separator = "";
+    label(stream, "on device");
+    fprintf(stream, "%s: ", bhi_text_clean(device, sizeof device, first->memory.device));
+    if (first->memory.budget && last->memory.budget) {
+        fprintf(stream, "%s free before, %s after",
+                bhi_quantity_bytes(before, first->memory.unused),
+                bhi_quantity_bytes(after, last->memory.unused));
+        separator = "; ";
+    }
+    if (first->memory.nvml && last->memory.nvml) {
+        fprintf(stream, "%sby NVML %s in use before, %s after", separator,
+                bhi_quantity_bytes(before, first->memory.used),
+                bhi_quantity_bytes(after, last->memory.used));
+        separator = ", ";
+    }
+    if (first->memory.utilised && last->memory.utilised) {
+        fprintf(stream, "%s%u %% busy before, %u %% after", separator, first->memory.utilisation,
+                last->memory.utilisation);
+        separator = ", ";
+    }
+    if (separator[0]) {
+        fprintf(stream, " (%s later)\n", bhi_quantity_time(after, last->memory.waited_ns));
+    } else {
+        fputs("how much memory is in use is not known\n", stream);
+    }
+}
+
+static void print_device_memory(FILE *stream, const struct bhi_history *history) {
+    const struct bhi_record *first, *last;
+    for (size_t i = 0; bhi_facts_memory(history, i, &first, &last); i++) {
+        if (last) {
+            print_look(stream, first, last);
+        }
+    }
+}
+
 /* -- what was found -----------------------------------------------------------------------------
  */
 
@@ -212,6 +252,7 @@ void bhi_chaos_report_text(FILE *stream, const struct bhi_history *history,
     print_pace(stream, history, result);
     print_recovery(stream, result);
     print_leaks(stream, result);
+    print_device_memory(stream, history);
     if (history_path) {
         bhi_text_clean(path, sizeof path, history_path);
         label(stream, "history");

@@ -92,6 +92,21 @@ static void records(struct bhi_history *history) {
                     .idle = true}},
         {.kind = BHI_RECORD_STALL, .at_ns = 9, .stall = {.lasted_ns = 250000000}},
         {.kind = BHI_RECORD_STALL, .at_ns = 10, .stall = {.lasted_ns = 400000000, .pid = 4711}},
+        {.kind = BHI_RECORD_MEMORY,
+         .at_ns = 11,
+         .memory = {.device = "nvidia:1",
+                    .last = true,
+                    .budget = true,
+                    .total = UINT64_MAX,
+                    .unused = 12,
+                    .nvml = true,
+                    .used = 13,
+                    .listed = true,
+                    .others = 14,
+                    .other_processes = 15,
+                    .utilised = true,
+                    .utilisation = 100,
+                    .waited_ns = 16}},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         bhi_history_note(history, &all[i]);
@@ -146,7 +161,7 @@ static void many_records(void) {
     for (int i = 0; i < 2000; i++) {
         records(&history);
     }
-    BHT_EQ(history.count, 18000);
+    BHT_EQ(history.count, 20000);
     BHT_TRUE(bhi_history_save(&history, path_of("many"), &complaint));
     BHT_TRUE(bhi_history_load(path_of("many"), &again, &complaint));
     same(&history, &again);
@@ -263,7 +278,7 @@ static void each_key_is_needed(void) {
         }
         at = end + 1;
     }
-    BHT_EQ(seen, 16 + 16 + 6 + 16 + 5 + 11 + 3 + 7 + 4 + 4 + 1);
+    BHT_EQ(seen, 16 + 16 + 6 + 16 + 5 + 11 + 3 + 7 + 4 + 4 + 15 + 1);
     free(text);
 }
 
@@ -328,6 +343,9 @@ static void what_is_refused(void) {
     refused("0001", 0, "00", "line 5: 'digest'");
     refused("\"zygote\"", 0, "\"burn\"", "line 6: 'fault' must be one of: kill, segv");
     refused("2147483647", 0, "2147483648", "line 6: 'pids'");
+    refused("\"utilisation\":100", 0, "\"utilisation\":101", "line 11: 'utilisation'");
+    refused("nvidia:1", 0, "123456789012345678901234567890123456789012345678",
+            "line 11: 'device' must be a text of at most 47 bytes");
     refused("\"kind\":\"healed\"", 0, "\"kind\":\"healing\"",
             "line 7: 'kind' is 'healing'; it must be one of: op, refused");
     refused("\"kind\":\"healed\"", 0, "\"kind\":1", "line 7: 'kind'");
@@ -340,10 +358,10 @@ static void what_is_refused(void) {
             "line 10: it follows the record 'complete'");
     refused("{\"kind\":\"stall\"", 0, "{\"kind\":\"overflow\"}\n{\"kind\":\"stall\"",
             "line 10: only 'complete' can follow 'overflow'");
-    refused("{\"kind\":\"complete\"}\n", 0, "{\"kind\":\"complete\"}\n{", "line 12: it is cut off");
-    refused("{\"kind\":\"complete\"}\n", 0, "{\"kind\":\"complete\"}", "line 11: it is cut off");
+    refused("{\"kind\":\"complete\"}\n", 0, "{\"kind\":\"complete\"}\n{", "line 13: it is cut off");
+    refused("{\"kind\":\"complete\"}\n", 0, "{\"kind\":\"complete\"}", "line 12: it is cut off");
     refused("{\"kind\":\"complete\"", 0, "{\"kind\":\"complete\",\"at_ns\":1",
-            "line 11: unknown key 'at_ns'");
+            "line 12: unknown key 'at_ns'");
     BHT_STR_HAS(complaint_about("", 0), "it is empty");
     BHT_STR_HAS(complaint_about("\n", 1), "line 1: ");
     BHT_STR_HAS(complaint_about("\0\n", 2), "line 1: there is a NUL byte in it");

@@ -32,6 +32,16 @@ expect_status 0
 expect_json '.verdict == "valid" and .power.find_rate == 0'
 rm -f good.jsonl few.jsonl old.jsonl
 
+# What the mutant `keeps` does not give back is memory of the device. The driver of these runs looks like
+# that of a GPU, and NVML counts 16 MiB for each such memory that the program has a descriptor of.
+driver=$(mktemp -d "${TMPDIR:-/tmp}/bulkhead-mutants-XXXXXX")
+trap 'rm -rf "$folder" "$driver"' EXIT
+fake_gpu "$driver"
+on_gpu() {
+    VK_DRIVER_FILES=$driver/fake_icd.json LD_LIBRARY_PATH=$NVML${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
+        FAKE_NVML_WORDS=16777216 "$@"
+}
+
 # What the mutant `charges` breaks shows with kernels without the guard alone.
 run_of() { # MUTANT: sets |its|, |faults| and |count|
     its=("${run[@]}" "${often[@]}") faults=kill count=40
@@ -39,13 +49,19 @@ run_of() { # MUTANT: sets |its|, |faults| and |count|
     *_few) its=("${run[@]}" "${rare[@]}") ;;
     # Five of them spend the budget for the minute: to go on until much was compared takes longer.
     charges) its=(--seed 11 --faults unguarded --count 6 --find-rate 0) faults=unguarded count=6 ;;
+    # So few descriptors are no leak by themselves.
+    keeps) its=(--seed 11 --faults kill --count 12 --rate 50 --find-rate 0) count=12 ;;
     esac
 }
 run_of charges
 behind unbroken chaos "${its[@]}" --json
+run_of keeps
+FAKE_NVML_DIRTY=2-3 on_gpu behind clean chaos "${its[@]}" --json
 for mutant in $MUTANTS; do
     run_of "$mutant"
-    BULKHEAD=$PROGRAMS/chaos_mutant_$mutant behind "$mutant" chaos "${its[@]}" --json
+    where=
+    [ "$mutant" != keeps ] || where=on_gpu
+    BULKHEAD=$PROGRAMS/chaos_mutant_$mutant $where behind "$mutant" chaos "${its[@]}" --json
 done
 for mutant in $MUTANTS; do
     anomaly=$(< "$ANOMALIES/$mutant.anomaly")
@@ -57,6 +73,12 @@ for mutant in $MUTANTS; do
     case $mutant in # the loss ends its run
     loses_few) expect_json ".operations >= 500 and .anomalies.lost == 1" ;;
     charges) expect_json ".faults.unguarded == 6" ;;
+    keeps)
+        expect_json '.faults.kill == 12 and .anomalies.leak == 1
+            and (.findings[] | select(.anomaly == "leak") | .text | startswith("device memory leaked: lavapipe:0 has "))'
+        expect_json '.device_memory[0] | .grown >= 201326592 and .grown == .used_last - .used_first
+            and .free_first == .free_last and .waited_ms >= 10000'
+        ;;
     # What a mutant has got wrong is not compared.
     *_few) expect_json ".faults.kill == 40 and .ready >= 2995" ;;
     *) expect_json ".faults.$faults == $count" ;;
@@ -70,6 +92,14 @@ case_name="the unbroken build, without the guard"
 of_behind unbroken
 expect_status 0
 expect_json '.verdict == "valid" and .faults.unguarded == 6'
+
+case_name="the unbroken build, on what looks like a GPU, which is clean at the third look"
+of_behind clean
+expect_status 0
+expect_json '.verdict == "valid" and .accelerator and (.device_memory | length == 1)'
+expect_json '.device_memory[0] | .device == "lavapipe:0" and .total == 8589934592 and .grown == 0
+    and .free_first == 6408896512 and .used_first == 4194304 and .used_last == 4194304
+    and .utilisation_first == 0 and .utilisation_last == 0 and .waited_ms >= 400'
 
 # Of the first mutant, whose every death shows it.
 BULKHEAD=$PROGRAMS/chaos_mutant_retires

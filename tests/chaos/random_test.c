@@ -414,6 +414,16 @@ static bool leaks_descriptors(struct bhi_history *history) {
     return true;
 }
 
+static bool leaks_device_memory(struct bhi_history *history) {
+    for (size_t i = 0; i < history->count; i++) {
+        struct bhi_record *record = &history->records[i];
+        if (record->kind == BHI_RECORD_MEMORY && record->memory.last) {
+            record->memory.unused -= 128ull << 20;
+        }
+    }
+    return true;
+}
+
 static bool refused_for_nothing(struct bhi_history *history) {
     struct bhi_record record = {.kind = BHI_RECORD_REFUSED, .at_ns = 20000000, .op = 100000};
     record.refused.status = BH_NO_MEMORY;
@@ -448,6 +458,7 @@ static const struct lie {
     {"read something else", read_something_else, BHI_ANOMALIES},
     {"lost a stream", lost_a_stream, BHI_ANOMALY_RECOVERY},
     {"leaks descriptors", leaks_descriptors, BHI_ANOMALY_LEAK},
+    {"leaks device memory", leaks_device_memory, BHI_ANOMALY_LEAK},
     {"refused for nothing", refused_for_nothing, BHI_ANOMALY_COLLATERAL},
 };
 

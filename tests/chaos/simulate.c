@@ -446,6 +446,20 @@ static void sample(struct sim *sim) {
     note(sim, record);
 }
 
+/* Before the run, and after it: a little more is in use, or a little less. It takes no number from
+ * the run's sequence. */
+static void look(struct sim *sim, bool last) {
+    uint64_t random = sim->history->header.seed * 2 + last;
+    struct bhi_record record = {.kind = BHI_RECORD_MEMORY, .memory = {.device = "gpu:0"}};
+    record.memory.last = last;
+    record.memory.budget = record.memory.nvml = record.memory.utilised = true;
+    record.memory.total = 8ull << 30;
+    record.memory.unused = (5ull << 30) + (sim_random(&random) % 64 << 20);
+    record.memory.used = (1ull << 30) + (sim_random(&random) % 64 << 20);
+    record.memory.utilisation = (uint32_t)(sim_random(&random) % 6);
+    note(sim, record);
+}
+
 static bool at_rest(const struct sim *sim) {
     for (uint64_t n = sim->ended + 1; n <= sim->count; n++) {
         if (sim->ops[n].state == QUEUED || sim->ops[n].state == BEGUN) {
@@ -495,6 +509,7 @@ void simulate(uint64_t seed, struct bhi_history *out_history, struct simulated *
     sim->history = out_history;
     sim->random = seed;
     sim->next_pid = 1000;
+    look(sim, false);
     for (int i = 0; i < WARM_MS; i++) {
         pass(sim, true, false);
     }
@@ -514,6 +529,7 @@ void simulate(uint64_t seed, struct bhi_history *out_history, struct simulated *
         pass(sim, false, false);
     }
     sample(sim);
+    look(sim, true);
     out_history->complete = true;
     *out_tally = (struct simulated){0};
     for (uint64_t n = 1; n <= sim->count; n++) {

@@ -170,6 +170,21 @@ void tale_sample(struct tale *tale, uint32_t descriptors, uint64_t mib) {
                                               .idle = true}});
 }
 
+void tale_memory(struct tale *tale, const char *device, bool last) {
+    struct bhi_record record = {.kind = BHI_RECORD_MEMORY,
+                                .memory = {.last = last,
+                                           .budget = true,
+                                           .total = 8ull << 30,
+                                           .unused = 5ull << 30,
+                                           .nvml = true,
+                                           .used = 1ull << 30,
+                                           .listed = true,
+                                           .utilised = true,
+                                           .utilisation = 7}};
+    strcpy(record.memory.device, device);
+    note(tale, record);
+}
+
 void tale_stall(struct tale *tale, uint64_t ms) {
     note(tale, (struct bhi_record){.kind = BHI_RECORD_STALL, .stall.lasted_ns = ms * TALE_MS});
 }

@@ -38,6 +38,10 @@ uint64_t tale_fault(struct tale *tale, enum bhi_fault_kind kind, uint32_t stream
 uint64_t tale_bait(struct tale *tale, enum bhi_fault_kind kind, uint32_t stream);
 void tale_healed(struct tale *tale, uint64_t fault);
 void tale_sample(struct tale *tale, uint32_t descriptors, uint64_t mib);
+/* A look at the device's memory, before the run or after it (|last|): 5 of 8 GiB are free. NVML
+ * says that 1 GiB is in use, nothing of it by other processes, and that the device is busy for 7 %
+ * of the time. */
+void tale_memory(struct tale *tale, const char *device, bool last);
 void tale_stall(struct tale *tale, uint64_t ms);
 /* Until now the process |pid| wanted a processor for so long and had none. */
 void tale_starved(struct tale *tale, int32_t pid, uint64_t ms);

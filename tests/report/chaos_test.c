@@ -193,6 +193,91 @@ static void json_of_an_invalid_run(void) {
     json_decref(object);
 }
 
+/* Two devices, of which the second says nothing; the run ended before anybody looked at the third
+ * again. */
+static struct bhi_record looks[] = {
+    {.kind = BHI_RECORD_MEMORY,
+     .memory = {.device = "nvidia:0",
+                .budget = true,
+                .total = 8ull << 30,
+                .unused = 5ull << 30,
+                .nvml = true,
+                .used = 4 << 20,
+                .listed = true,
+                .others = 3 << 20,
+                .other_processes = 1,
+                .utilised = true,
+                .utilisation = 1}},
+    {.kind = BHI_RECORD_MEMORY, .memory = {.device = "nvidia:1", .total = 4ull << 30}},
+    {.kind = BHI_RECORD_MEMORY, .memory = {.device = "nvidia:2"}},
+    {.kind = BHI_RECORD_MEMORY, .memory = {.device = "nvidia:1", .last = true}},
+    {.kind = BHI_RECORD_MEMORY,
+     .memory = {.device = "nvidia:0",
+                .last = true,
+                .budget = true,
+                .total = 8ull << 30,
+                .unused = 3ull << 30,
+                .nvml = true,
+                .used = 2048ull << 20,
+                .listed = true,
+                .utilised = true,
+                .utilisation = 97,
+                .waited_ns = 10000 * MS}},
+};
+
+static const struct bhi_history looked = {.header = {.streams = 1, .version = "0.1.0"},
+                                          .records = looks,
+                                          .count = sizeof looks / sizeof looks[0],
+                                          .complete = true};
+
+static void memory_of_devices(void) {
+    struct bhi_chaos_result result = good();
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    BHT_NE(stream, NULL);
+    bhi_chaos_report_text(stream, &looked, &result, NULL);
+    BHT_EQ(fclose(stream), 0);
+    BHT_STR_HAS(text, "  on device   nvidia:0: 5.00 GiB free before, 3.00 GiB after; by NVML 4.00 "
+                      "MiB in use before, 2.00 GiB after, 1 % busy before, 97 % after (10.0 s "
+                      "later)\n  on device   nvidia:1: how much memory is in use is not known\n");
+    BHT_EQ(strstr(text, "nvidia:2"), NULL);
+    free(text);
+
+    stream = open_memstream(&text, &size);
+    BHT_NE(stream, NULL);
+    BHT_TRUE(bhi_chaos_report_json(stream, &looked, &result, NULL));
+    BHT_EQ(fclose(stream), 0);
+    json_t *object = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    free(text);
+    json_t *devices = json_object_get(object, "device_memory");
+    BHT_EQ(json_array_size(devices), 3);
+    json_t *first = json_array_get(devices, 0), *second = json_array_get(devices, 1);
+    assert_text(first, "device", "nvidia:0");
+    BHT_EQ(integer(first, "total"), 8ll << 30);
+    BHT_EQ(integer(first, "free_first"), 5ll << 30);
+    BHT_EQ(integer(first, "free_last"), 3ll << 30);
+    BHT_EQ(integer(first, "used_first"), 4 << 20);
+    BHT_EQ(integer(first, "used_last"), 2048ll << 20);
+    BHT_EQ(integer(first, "others_first"), 3 << 20);
+    BHT_EQ(integer(first, "others_last"), 0);
+    BHT_EQ(integer(first, "utilisation_first"), 1);
+    BHT_EQ(integer(first, "utilisation_last"), 97);
+    BHT_EQ(integer(first, "grown"), 2051ll << 20); /* by the budget; that of others is gone */
+    BHT_TRUE(json_real_value(json_object_get(first, "waited_ms")) == 10000.0);
+    BHT_EQ(integer(second, "total"), 4ll << 30);
+    static const char *const unknown[] = {"free_first",        "free_last",       "used_first",
+                                          "used_last",         "others_first",    "others_last",
+                                          "utilisation_first", "utilisation_last"};
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        BHT_TRUE(json_is_null(json_object_get(second, unknown[i])));
+    }
+    BHT_EQ(json_object_size(first), 4 + sizeof unknown / sizeof *unknown);
+    BHT_TRUE(json_is_null(json_object_get(json_array_get(devices, 2), "waited_ms")));
+    BHT_TRUE(json_is_null(json_object_get(json_array_get(devices, 2), "grown")));
+    json_decref(object);
+}
+
 static void json_of_a_run_of_nothing(void) {
     struct bhi_chaos_result result = {.verdict = BHI_CHAOS_UNKNOWN};
     json_t *object = json_of(&result, NULL);
@@ -209,6 +294,7 @@ int main(int argc, char **argv) {
         BHT_TEST(text_of_a_valid_run),      BHT_TEST(text_of_an_invalid_run),
         BHT_TEST(text_of_a_run_of_nothing), BHT_TEST(pace_of_a_run),
         BHT_TEST(json_of_an_invalid_run),   BHT_TEST(json_of_a_run_of_nothing),
+        BHT_TEST(memory_of_devices),
     };
     bht_default_flags(BHT_ALLOW_MAPPINGS); /* a locale stays loaded */
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
