@@ -213,6 +213,7 @@ def test_the_machine_cannot(tmp_path):
     ("options", "says"),
     [
         ({"deadline": 0}, "stream: deadline: 0 is not above 0"),
+        ({"deadline": -1}, "stream: deadline: -1 is not above 0"),
         ({"deadline": "5"}, "stream: deadline: '5' has no unit: write '5ms' or '5s'"),
         ({"deadline": "5 h"}, "stream: deadline: '5 h' is not a duration"),
         ({"deadline": "5h"}, "unknown unit 'h'"),
