@@ -7,6 +7,8 @@ cp "$1/scripts/bench" "$folder/scripts/bench"
 for name in guard hop streams devices isolation host-death alloc load batch; do
     printf '#!/bin/sh\necho "bench-%s $*"\n' $name > "$folder/build/bin/bench-$name"
 done
+printf '#!/bin/sh\necho "bench/python $*"\n' > "$folder/bench/python"
+chmod +x "$folder/bench/python"
 # RATIO of the first row, whose target is 1.25, and of the second, which has none.
 rows() {
     cat > "$folder/build/bin/bench-dispatch" << END
@@ -34,6 +36,7 @@ bench 0 --update --quick --device gpu
 says 'the second row  *1 us  *0.9 us  *5 ms  *2'
 says 'bench-hop --quick --device gpu'
 says 'bench-devices --quick'
+says 'bench/python --quick'
 bench 0 --check
 says 'no ratio is worse'
 rows 1.2 2.4 # within a fourth

@@ -1,0 +1,73 @@
+/* The C host beside bench/python: it launches a kernel and waits, as often as a line of standard
+ * input says, and prints the median in nanoseconds. Usage: bench-python-peer SAXPY.SPV */
+#include "bench/common.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ELEMENTS = 64, MAX_CODE = 1 << 20, MAX_ROUNDS = 1000000 };
+
+static int compare(const void *left, const void *right) {
+    const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+int main(int argc, char **argv) {
+    static const char usage[] = "usage: bench-python-peer SAXPY.SPV\n"
+                                "Reads numbers of rounds, and prints the median of each in ns.\n";
+    static uint8_t code[MAX_CODE];
+    static uint64_t times[MAX_ROUNDS];
+    const struct {
+        float a;
+        uint32_t n;
+    } push = {1, ELEMENTS};
+    bh_context *context = NULL;
+    bh_stream *stream = NULL;
+    bh_kernel *kernel = NULL;
+    bh_buffer *x = NULL, *y = NULL;
+    bh_detail detail = {0};
+    bench_help(argc, argv, usage);
+    if (argc != 2) {
+        bench_bad_usage(argc > 2 ? argv[2] : "SAXPY.SPV", usage);
+    }
+    FILE *file = fopen(argv[1], "rb");
+    const size_t size = file ? fread(code, 1, sizeof code, file) : 0;
+    if (!size) {
+        bench_die("%s cannot be read", argv[1]);
+    }
+    fclose(file);
+    bench_must(bh_context_create(NULL, &context, &detail), "bh_context_create", &detail);
+    bench_must(bh_stream_create(context, NULL, &stream, &detail), "bh_stream_create", &detail);
+    bench_must(bh_kernel_create_spirv(context, code, size, NULL, &kernel, &detail),
+               "bh_kernel_create_spirv", &detail);
+    bench_must(bh_buffer_create(context, ELEMENTS * sizeof(float), &x, &detail), "bh_buffer_create",
+               &detail);
+    bench_must(bh_buffer_create(context, ELEMENTS * sizeof(float), &y, &detail), "bh_buffer_create",
+               &detail);
+    const bh_binding bound[] = {
+        {0, 0, x, 0, BH_WHOLE_SIZE, BH_ACCESS_READ, 0},
+        {0, 1, y, 0, BH_WHOLE_SIZE, BH_ACCESS_READ_WRITE, 0},
+    };
+    const uint32_t groups[3] = {1, 1, 1};
+    for (unsigned rounds; scanf("%u", &rounds) == 1 && rounds > 0 && rounds <= MAX_ROUNDS;) {
+        for (unsigned i = 0; i < rounds; i++) {
+            bh_event *event = NULL;
+            const uint64_t began_ns = bench_now_ns();
+            bench_must(
+                bh_launch(stream, kernel, groups, bound, 2, &push, sizeof push, &event, &detail),
+                "bh_launch", &detail);
+            bench_must(bh_event_wait(event, BH_FOREVER), "bh_event_wait", NULL);
+            bh_event_release(event);
+            times[i] = bench_now_ns() - began_ns;
+        }
+        qsort(times, rounds, sizeof *times, compare);
+        printf("%llu\n", (unsigned long long)times[rounds / 2]);
+        fflush(stdout);
+    }
+    bh_buffer_release(x);
+    bh_buffer_release(y);
+    bh_kernel_release(kernel);
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+    return 0;
+}
