@@ -5,6 +5,7 @@
 #include "base/memfd.h"
 #include "ipc/lane.h"
 #include "ipc/refusal.h"
+#include "supervisor/buffer/device_pool.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/buffer/replica.h"
 #include "supervisor/context/context.h"
@@ -55,6 +56,7 @@ struct whole {
     struct bh_context context; /* first */
     struct bhi_callbacks callbacks;
     struct bhi_pool pool;
+    struct bhi_device_pool device_pool;
     struct bhi_kernel_table kernels;
     struct bhi_death_records death_records;
     struct bhi_pipeline_cache pipeline_cache;
@@ -64,7 +66,7 @@ static struct bhi_freelist freelist = BHI_FREELIST_INIT(struct whole);
 
 /* Frees the other parts of struct whole. */
 static void free_parts(bh_context *context) {
-    BHI_CHECK(bhi_list_empty(&context->pool->ages));
+    BHI_CHECK(bhi_list_empty(&context->pool->ages) && bhi_list_empty(&context->device_pool->ages));
     bhi_callbacks_fini(context->callbacks);
     bhi_kernel_table_fini(context->kernels);
     bhi_death_records_fini(context->death_records);
@@ -158,11 +160,13 @@ BH_API bh_status bh_context_create(const bh_context_options *given, bh_context *
     context->free = free_context;
     context->callbacks = &whole->callbacks;
     context->pool = &whole->pool;
+    context->device_pool = &whole->device_pool;
     context->kernels = &whole->kernels;
     context->death_records = &whole->death_records;
     context->pipeline_cache = &whole->pipeline_cache;
     bhi_callbacks_init(context->callbacks);
     bhi_pool_init(context->pool, options->pool_limit);
+    bhi_device_pool_init(context->device_pool, options->pool_limit);
     bhi_replicas_init(context);
     bhi_death_records_init(context->death_records, options->quarantine_deaths,
                            options->quarantine_ns);
@@ -237,6 +241,7 @@ BH_API bh_status bh_context_destroy(bh_context *context) {
     bhi_context_lock(context);
     context->drop_replicas(context, NULL, NULL);
     bhi_pool_close(context);
+    bhi_device_pool_close(context);
     bhi_context_pump_unlock(context);
     bhi_context_unref(context);
     return BH_OK;
@@ -257,11 +262,12 @@ BH_API bh_status bh_context_trim(bh_context *context, uint64_t bytes, bh_detail 
         return status;
     }
     bhi_context_lock(context);
-    bhi_pool_trim(context, bytes);
     if (bytes == 0) {
-        context->drop_replicas(context, NULL, NULL);
+        context->drop_replicas(context, NULL, NULL); /* into the pools */
         bhi_loaders_trim(context);
     }
+    bhi_pool_trim(context, bytes);
+    bhi_device_pool_trim(context, bytes);
     bhi_context_pump_unlock(context);
     return BH_OK;
 }

@@ -70,6 +70,11 @@ bool bhi_backend_exports(const struct bhi_backend *backend);
 /* Makes |size| zero bytes (at least one) in the device's own memory. Returns a descriptor of them
  * for other workers, or -1: then, as above, commands that name the buffer fail with the error. */
 int bhi_backend_make(struct bhi_backend *backend, uint64_t id, uint64_t size);
+/* Returns true if the buffer could not be made because the device has no memory left. */
+bool bhi_backend_is_full(const struct bhi_backend *backend, uint64_t id);
+/* Overwrites a buffer that was made or imported with zeros. Returns false if that is impossible:
+ * then commands that name it fail with the error, if it is there at all. */
+bool bhi_backend_clear(struct bhi_backend *backend, uint64_t id);
 /* Imports memory that another worker has made. Takes |fd| over. */
 void bhi_backend_import(struct bhi_backend *backend, uint64_t id, int fd, uint64_t size);
 /* Uses |fd| as the pipeline cache (cache_area.h): gives its content to the driver if it is from

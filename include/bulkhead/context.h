@@ -49,9 +49,9 @@ typedef struct bh_context_options {
                                     time. A stream whose budget is spent stays UNAVAILABLE for this
                                     time; default 60 s; 0: no death counts */
     uint64_t start_timeout_ns;   /* a worker that is not ready after this is killed; default 30 s */
-    uint64_t pool_limit;         /* bytes of released buffers to keep for new buffers; memory in use
-                                   does not count; default a 16th of the machine's memory, at most
-                                   1 GiB; 0: none */
+    uint64_t pool_limit;         /* bytes of released buffers to keep for new buffers, and as many
+                                   bytes in the memory of GPUs; memory in use does not count;
+                                   default a 16th of the machine's memory, at most 1 GiB; 0: none */
     uint32_t kernel_limit;       /* kernels that a worker keeps, at least 1; default 1024. It drops
                                    the least recently used ones, and gets them again when they are
                                    used again. Kernels in flight stay (docs/kernels.md) */
@@ -79,7 +79,7 @@ typedef struct bh_context_options {
                                 another one. So there may be many more streams than workers. At
                                 least 1 ms. BH_FOREVER: an idle worker stays */
     uint64_t device_memory;  /* limit of all buffers in device memory, in bytes; default 0: no limit
-                                (D6) */
+                                (D6). What is kept there for new buffers counts, and makes room */
 } bh_context_options;
 
 /* Fills in the defaults. */
@@ -130,23 +130,28 @@ BH_API BH_MUST_USE bh_status bh_context_reset(bh_context *context, bh_detail *de
  * so. */
 BH_API size_t bh_context_describe(bh_context *context, char *text, size_t size);
 
-/* What the context's memory pool keeps, and what it has done so far. */
+/* What the context's memory pools keep, and what they have done so far. Except where a field says
+ * so, this is about memory of the host. */
 typedef struct bh_pool_stats {
-    uint64_t bytes;        /* kept now, of released buffers */
-    uint64_t blocks;       /* kept now */
-    uint64_t hits;         /* buffers that were made of kept memory */
-    uint64_t misses;       /* buffers whose size the pool serves, for which it had no memory */
-    uint64_t evictions;    /* blocks given back to the machine: over pool_limit, or by a trim */
-    uint64_t zeroed_bytes; /* overwritten with zeros for reuse */
+    uint64_t bytes;         /* kept now, of released buffers */
+    uint64_t blocks;        /* kept now */
+    uint64_t hits;          /* buffers that were made of kept memory */
+    uint64_t misses;        /* buffers whose size the pool serves, for which it had no memory */
+    uint64_t evictions;     /* blocks given back to the machine: over pool_limit, or by a trim */
+    uint64_t zeroed_bytes;  /* overwritten with zeros for reuse */
+    uint64_t device_bytes;  /* kept now in the memory of GPUs, of released buffers there */
+    uint64_t device_blocks; /* kept now there */
+    uint64_t device_hits;   /* buffers that were made of kept memory there */
 } bh_pool_stats;
 
-/* Gives memory that the pool keeps back to the machine, least recently used first, until the pool
- * keeps at most |bytes|. Memory that a buffer or a submission uses is not in the pool (B3). |bytes|
- * 0 also ends idle file loaders; the next load starts a new one. The library trims by itself when
- * it runs out of memory or descriptors. Returns BH_OK, BH_CLOSED or BH_FORKED. */
+/* Gives memory that the pools keep back to the machine, least recently used first, until the pool
+ * of host memory and that of device memory keep at most |bytes| each. Memory that a buffer or a
+ * submission uses is in no pool (B3). |bytes| 0 also ends idle file loaders; the next load starts a
+ * new one. The library trims by itself when it runs out of memory or descriptors. Returns BH_OK,
+ * BH_CLOSED or BH_FORKED. */
 BH_API BH_MUST_USE bh_status bh_context_trim(bh_context *context, uint64_t bytes,
                                              bh_detail *detail);
-/* Fills in what the pool keeps. Returns BH_OK; or BH_CLOSED or BH_FORKED, and all is zero. */
+/* Fills in what the pools keep. Returns BH_OK; or BH_CLOSED or BH_FORKED, and all is zero. */
 BH_INLINE BH_MUST_USE bh_status bh_context_pool_stats(bh_context *context, bh_pool_stats *out_stats,
                                                       bh_detail *detail) {
     return bh_context_pool_stats_sized(context, out_stats, sizeof *out_stats, detail);

@@ -3,6 +3,7 @@
 #include "base/detail.h"
 #include "base/fd.h"
 #include "base/memfd.h"
+#include "supervisor/buffer/device_pool.h"
 #include "supervisor/buffer/memory.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/buffer/retention.h"
@@ -65,7 +66,8 @@ static void begin(struct bh_buffer *buffer, bh_context *context) {
 struct bh_buffer *bhi_buffer_unmade(struct bhi_device_memory *memory, uint64_t size) {
     struct bh_buffer *buffer = bhi_buffer_adopt(memory->stream->context, -1, size, NULL);
     if (buffer) {
-        memory->state = BHI_DEVICE_UNMADE;
+        memory->state = memory->block->fd < 0 ? BHI_DEVICE_UNMADE : BHI_DEVICE_STALE;
+        buffer->id = memory->block->id;
         buffer->device = memory;
     }
     return buffer;
@@ -134,6 +136,7 @@ static bh_status get_fresh(struct bh_buffer *buffer, const struct bhi_buffer_ord
     if (lacks(error) && !trimmed) {
         bhi_context_lock(context);
         bhi_pool_trim(context, 0);
+        bhi_device_pool_trim(context, 0); /* each of its blocks has a descriptor */
         bhi_context_pump_unlock(context);
         error = make_memory(buffer);
     }
@@ -271,29 +274,37 @@ static void give_back(struct bh_buffer *buffer) {
     }
 }
 
-/* Lock held. The limits no longer count the buffer's device memory. Also drops the buffer's
- * replicas; if a worker was asked to make the memory, its answer is ignored. */
-static void uncharge(struct bh_buffer *buffer) {
+/* Lock held. Gives the buffer's device memory to the pool, and the limits no longer count it. Also
+ * drops the buffer's replicas; if a worker was asked to make or clear the memory, its answer is
+ * ignored. */
+static void leave_device(struct bh_buffer *buffer) {
+    bh_context *context = buffer->context;
     struct bhi_device_memory *memory = buffer->device;
-    buffer->context->drop_replicas(buffer->context, buffer, NULL);
-    if (memory->make) {
+    struct bhi_device_block *block = memory->block;
+    const bool asked = memory->make;
+    context->drop_replicas(context, buffer, NULL);
+    if (asked) {
         memory->make->memory = NULL;
         memory->make = NULL;
     }
     memory->stream->device_memory -= memory->charged;
-    memory->stream->context->device_memory -= memory->charged;
+    context->device_memory -= memory->charged;
     bhi_stream_unref_locked(memory->stream);
     memory->stream = NULL;
+    memory->block = NULL;
+    memory->state = BHI_DEVICE_LEFT;
+    if (block && asked) {
+        bhi_device_block_discard(context, block); /* the answer is about a buffer that is gone */
+    } else if (block) {
+        bhi_device_pool_give(context, block);
+    }
 }
 
-/* Lock held. The descriptor passes to |buffer->fd|, which free_buffer closes without the lock. */
+/* Lock held. */
 static void drop_device(struct bh_buffer *buffer) {
     struct bhi_device_memory *memory = buffer->device;
     if (memory && memory->state != BHI_DEVICE_LEFT) {
-        if (memory->state != BHI_DEVICE_HOST) {
-            buffer->fd = memory->fd;
-        }
-        uncharge(buffer);
+        leave_device(buffer);
     }
     buffer->device = NULL;
     free(memory);
@@ -322,29 +333,30 @@ static void forget(struct bh_buffer *buffer) {
                              bhi_buffer_attached_bytes(buffer));
 }
 
-void bhi_buffer_leave(struct bh_buffer *buffer) {
+/* The content has moved: gives the memory back, unless a submission still uses it. Lock held. */
+static void leave(struct bh_buffer *buffer) {
     struct bhi_device_memory *memory = buffer->device;
     if (memory->state == BHI_DEVICE_LEFT || !bhi_handle_live(&buffer->handle) ||
         atomic_load_explicit(&buffer->refs, memory_order_relaxed) != 1) {
         return; /* if submissions still use the memory, the last one to end calls this again */
     }
-    struct remains *remains = buffer->pooled ? NULL : calloc(1, sizeof *remains);
-    if (!buffer->pooled && !remains) {
+    const bool mapped = !buffer->pooled && !memory->block;
+    struct remains *remains = mapped ? calloc(1, sizeof *remains) : NULL;
+    if (mapped && !remains) {
         return; /* out of memory: the buffer keeps its memory until it is freed */
     }
     if (remains) {
         forget(buffer);
         *remains = (struct remains){.doomed.free = free_remains,
-                                    .fd = bhi_buffer_remote(buffer) ? memory->fd : buffer->fd,
+                                    .fd = buffer->fd,
                                     .pointer = buffer->pointer,
                                     .mapped = buffer->mapped};
-        buffer->fd = memory->fd = -1;
+        buffer->fd = -1;
         bhi_context_doom(buffer->context, &remains->doomed);
     }
     buffer->pointer = NULL;
     give_back(buffer);
-    uncharge(buffer);
-    memory->state = BHI_DEVICE_LEFT;
+    leave_device(buffer);
 }
 
 uint64_t bhi_buffer_attached_bytes(const struct bh_buffer *buffer) {
@@ -354,14 +366,14 @@ uint64_t bhi_buffer_attached_bytes(const struct bh_buffer *buffer) {
 void bhi_buffer_unref_locked(struct bh_buffer *buffer) {
     const uint32_t refs = atomic_fetch_sub_explicit(&buffer->refs, 1, memory_order_acq_rel);
     if (refs == 2 && buffer->place) {
-        bhi_buffer_leave(buffer);
+        leave(buffer);
     }
     if (refs != 1) {
         return;
     }
     struct bh_buffer *place = buffer->place;
     buffer->place = NULL;
-    if (!buffer->pooled) {
+    if (!buffer->pooled && !bhi_buffer_remote(buffer)) {
         forget(buffer);
     }
     give_back(buffer);

@@ -20,36 +20,45 @@ struct bhi_load {
 
 /* The memory of a buffer in device memory (device_memory.h).
  *
- *   UNMADE ──▶ MAKING ──▶ MADE
- *      ▲         │
- *      └─────────┘ there is no memory, or its maker has died first
+ *   UNMADE ──▶ MAKING ──▶ MADE          STALE ──▶ CLEARING ──▶ MADE
+ *      ▲         │                        ▲          │ │
+ *      └─────────┘ there is no memory,    └──────────┘ └──▶ MAKING: it cannot be cleared
+ *                  or its maker has           the worker has
+ *                  died first                 died first
  */
 enum bhi_device_state {
     BHI_DEVICE_HOST, /* the driver runs on the processor: the bytes are host memory */
     BHI_DEVICE_UNMADE,
-    BHI_DEVICE_MAKING, /* a worker was asked to make it, and has not answered */
-    BHI_DEVICE_MADE,   /* its descriptor has come */
-    BHI_DEVICE_LEFT,   /* the content has moved (move.h), and the memory was given back; from any */
+    BHI_DEVICE_MAKING,   /* a worker was asked to make it, and has not answered */
+    BHI_DEVICE_STALE,    /* it has what another buffer left behind (device_pool.h) */
+    BHI_DEVICE_CLEARING, /* a worker was asked to clear it, and has not answered */
+    BHI_DEVICE_MADE,     /* there is a descriptor, and the content is the buffer's */
+    BHI_DEVICE_LEFT, /* the content has moved (move.h), and the memory was given back; from any */
 };
 
+struct bhi_device_block;
 struct bhi_make;
+struct bhi_outgoing;
 struct bhi_worker;
 
 struct bhi_device_memory {
-    enum bhi_device_state state; /* lock */
-    int fd;                      /* lock; MADE: owned, to be passed to workers; else -1 */
-    struct bhi_make *make;       /* lock; MAKING */
-    struct bh_stream *stream;    /* referenced; its worker moves the bytes */
-    uint64_t charged;            /* bytes that the limits count */
-    uint64_t version;            /* lock: id of the newest submission that writes it; 0: none */
+    enum bhi_device_state state;    /* lock */
+    struct bhi_device_block *block; /* lock; owned; NULL: HOST, or it has LEFT */
+    struct bhi_make *make;          /* lock; MAKING, CLEARING */
+    struct bh_stream *stream;       /* referenced; its worker moves the bytes */
+    uint64_t charged;               /* bytes that the limits count */
+    uint64_t version;               /* lock: id of the newest submission that writes it; 0: none */
 };
 
-/* A request to a worker to make device memory. */
+/* A request to a worker to make device memory, or to clear it. */
 struct bhi_make {
-    struct bhi_list link; /* bhi_worker.makes, in the order of the messages */
+    struct bhi_list link; /* bhi_worker.makes, in the order of the answers */
     uint64_t buffer;      /* id */
+    uint64_t size;
     struct bhi_worker *worker;
-    uint32_t control;                 /* number of the message */
+    uint32_t control;            /* number of the message */
+    bool clears;                 /* it is to be cleared, else made */
+    struct bhi_outgoing *second; /* the second request, if the answer is no; NULL: it was sent */
     struct bhi_device_memory *memory; /* NULL: it is not needed any more */
 };
 
@@ -72,6 +81,7 @@ struct bh_buffer {
     int fd;
     void *pointer;
     bool changeable;             /* lock: others than the loader may write it, or have */
+    bool followed;               /* lock: for a moment (harvest.c) */
     bool wrapped;                /* the memory is the caller's (bh_buffer_wrap_memfd) */
     bh_description *description; /* lock; NULL: none */
     struct bhi_load *load;       /* owned; NULL: not from a file */
@@ -113,7 +123,7 @@ static inline bool bhi_buffer_constant(const struct bh_buffer *buffer) {
     return buffer->load && !buffer->changeable;
 }
 
-/* Makes a buffer whose memory a worker must make; takes |memory| over. NULL: as below. */
+/* Makes a buffer whose memory a worker must make or clear; takes |memory| over. NULL: as below. */
 struct bh_buffer *bhi_buffer_unmade(struct bhi_device_memory *memory, uint64_t size);
 /* Makes a buffer of |fd| and its mapping at |pointer|, which it takes over, with one reference, the
  * caller's. NULL: out of memory, and nothing is taken over. */
@@ -127,8 +137,5 @@ void bhi_buffer_unref(struct bh_buffer *buffer);
 static inline struct bh_buffer *bhi_buffer_place(struct bh_buffer *buffer) {
     return buffer->place ? buffer->place : buffer;
 }
-/* Its content has moved: gives its memory back, at once or when the last submission that uses it
- * has ended. Lock held. */
-void bhi_buffer_leave(struct bh_buffer *buffer);
 
 #endif

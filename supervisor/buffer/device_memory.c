@@ -3,6 +3,7 @@
 #include "base/memfd.h"
 #include "ipc/layers.h"
 #include "supervisor/buffer/buffer.h"
+#include "supervisor/buffer/device_pool.h"
 #include "supervisor/context/layout.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/stream/stream.h"
@@ -61,44 +62,58 @@ static bh_status refuse(const char *call, uint64_t bytes, const char *whose, con
                     (unsigned long long)limit, option);
 }
 
-/* Counts |size| bytes, rounded up to pages, against the limits of |stream| and its context. Drops
- * replicas if that makes room. */
+/* Counts the memory against the limits of |stream| and its context; drops replicas if that makes
+ * room. On a GPU it gets a block: what another buffer has left behind, or a new one. Lock held. */
+static bh_status charge(struct bh_stream *stream, uint64_t size, struct bhi_device_memory *memory,
+                        const char *call, bh_detail *detail) {
+    bh_context *context = stream->context;
+    const uint64_t bytes = memory->charged;
+    if (!fits(stream->device_memory_limit, stream->device_memory, bytes)) {
+        context->drop_replicas(context, NULL, stream);
+    }
+    if (!fits(context->device_memory_limit, context->device_memory, bytes)) {
+        context->drop_replicas(context, NULL, NULL);
+    }
+    if (!fits(stream->device_memory_limit, stream->device_memory, bytes)) {
+        return refuse(call, bytes, "stream ", stream->core.name, "bh_stream_options",
+                      stream->device_memory, stream->device_memory_limit, detail);
+    }
+    if (!fits(context->device_memory_limit, context->device_memory, bytes)) {
+        return refuse(call, bytes, "the context", "", "bh_context_options", context->device_memory,
+                      context->device_memory_limit, detail);
+    }
+    const bool is_remote = size && !stream->runs_on.is_cpu;
+    memory->block =
+        is_remote ? bhi_device_pool_take(stream, size, bhi_stream_worker(stream)) : NULL;
+    if (!memory->block) {
+        bhi_device_pool_make_room(context, bytes);
+        memory->block = is_remote ? bhi_device_block_new(stream, size) : NULL;
+    }
+    if (is_remote && !memory->block) {
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+    }
+    stream->device_memory += bytes;
+    context->device_memory += bytes;
+    memory->stream = stream;
+    bhi_stream_ref(stream);
+    return BH_OK;
+}
+
 static bh_status new_memory(struct bh_stream *stream, uint64_t size, const char *call,
                             struct bhi_device_memory **out_memory, bh_detail *detail) {
-    bh_context *context = stream->context;
     struct bhi_device_memory *memory = calloc(1, sizeof *memory);
     if (!memory) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
     }
-    memory->stream = stream;
-    memory->fd = -1;
     memory->charged = bhi_page_round(size);
-    bhi_context_lock(context);
-    if (!fits(stream->device_memory_limit, stream->device_memory, memory->charged)) {
-        context->drop_replicas(context, NULL, stream);
-    }
-    if (!fits(context->device_memory_limit, context->device_memory, memory->charged)) {
-        context->drop_replicas(context, NULL, NULL);
-    }
-    const uint64_t of_stream = stream->device_memory, of_context = context->device_memory;
-    const bool stream_has = fits(stream->device_memory_limit, of_stream, memory->charged);
-    const bool context_has = fits(context->device_memory_limit, of_context, memory->charged);
-    if (stream_has && context_has) {
-        stream->device_memory += memory->charged;
-        context->device_memory += memory->charged;
-        bhi_stream_ref(stream);
-    }
-    bhi_context_pump_unlock(context);
-    if (stream_has && context_has) {
+    bhi_context_lock(stream->context);
+    const bh_status status = charge(stream, size, memory, call, detail);
+    bhi_context_pump_unlock(stream->context);
+    if (status == BH_OK) {
         *out_memory = memory;
-        return BH_OK;
+    } else {
+        free(memory);
     }
-    const bh_status status =
-        stream_has ? refuse(call, memory->charged, "the context", "", "bh_context_options",
-                            of_context, context->device_memory_limit, detail)
-                   : refuse(call, memory->charged, "stream ", stream->core.name,
-                            "bh_stream_options", of_stream, stream->device_memory_limit, detail);
-    free(memory);
     return status;
 }
 
@@ -111,7 +126,10 @@ static void give_up(struct bhi_device_memory *memory) {
     bhi_context_lock(stream->context);
     stream->device_memory -= memory->charged;
     stream->context->device_memory -= memory->charged;
-    bhi_context_unlock(stream->context);
+    if (memory->block) {
+        bhi_device_pool_give(stream->context, memory->block);
+    }
+    bhi_context_pump_unlock(stream->context);
     bhi_stream_unref(stream);
     free(memory);
 }
@@ -122,11 +140,8 @@ bh_status bhi_buffer_make_device(struct bh_stream *stream, uint64_t size, const 
     struct bhi_device_memory *memory = NULL;
     bh_status status =
         size > BHI_MAX_BUFFER ? BH_OK : new_memory(stream, size, call, &memory, detail);
-    bhi_context_lock(stream->context);
-    const bool is_cpu = stream->runs_on.is_cpu;
-    bhi_context_unlock(stream->context);
     /* |memory| is NULL if the size is over BHI_MAX_BUFFER: bhi_buffer_create refuses it. */
-    if (status == BH_OK && memory && size && !is_cpu) {
+    if (status == BH_OK && memory && memory->block) {
         *out_buffer = bhi_buffer_unmade(memory, size);
         status = *out_buffer ? BH_OK : bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
     } else if (status == BH_OK) {

@@ -16,10 +16,8 @@ void bhi_buffer_move(struct bh_buffer *buffer, struct bh_buffer *place) {
     buffer->context->drop_replicas(buffer->context, before, NULL);
     buffer->place = place;
     place->owner = buffer;
-    if (before == buffer) {
-        bhi_buffer_leave(buffer);
-    } else {
+    if (before != buffer) {
         before->owner = NULL;
         bhi_buffer_unref_locked(before);
-    }
+    } /* else the caller still has a reference to it: without that, its memory is given back */
 }

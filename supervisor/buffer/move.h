@@ -13,7 +13,8 @@
 /* Returns bhi_buffer_place(), with a reference. No lock. */
 struct bh_buffer *bhi_buffer_take_place(struct bh_buffer *buffer);
 /* |place| has what |buffer| contains, or will when the submissions that are queued for it have
- * ended: the content is there from now on. Lock held. */
+ * ended: the content is there from now on. The caller has references to both. The memory that the
+ * content leaves is given back with the last reference but the owner's. Lock held. */
 void bhi_buffer_move(struct bh_buffer *buffer, struct bh_buffer *place);
 
 #endif

@@ -172,15 +172,15 @@ static void make_room(bh_context *context, uint32_t size_class) {
     }
 }
 
-/* Returns false if the worker does not run or is to be killed: it gets no more blocks. */
-static bool serves(const struct bhi_worker *worker) {
+bool bhi_pool_trusts(const struct bhi_worker *worker) {
     return worker->state == BHI_RUNNING && worker->core.kill == BHI_KILL_NONE &&
            !worker->core.violated;
 }
 
 struct bhi_block *bhi_pool_take(bh_context *context, uint32_t size_class, struct bhi_worker *worker,
                                 bool *out_own) {
-    *out_own = worker && serves(worker) && !bhi_list_empty(&worker->pool.shelves[size_class]);
+    *out_own =
+        worker && bhi_pool_trusts(worker) && !bhi_list_empty(&worker->pool.shelves[size_class]);
     const struct bhi_list *shelf =
         *out_own ? &worker->pool.shelves[size_class] : &context->pool->shelves[size_class];
     if (bhi_list_empty(shelf)) {

@@ -50,7 +50,7 @@ struct bhi_pool {
     uint64_t limit;       /* bytes of FREE blocks; set once, before others see it */
     uint32_t most;        /* blocks: each has a descriptor of this process */
     bool closed;          /* lock */
-    bh_pool_stats stats;  /* lock */
+    bh_pool_stats stats;  /* lock; device_pool.c counts in it, too */
     struct bhi_list ages; /* lock: bhi_block.age, FREE, the oldest first */
     struct bhi_list shelves[BHI_POOL_CLASSES]; /* lock: FREE, without exposures */
 };
@@ -65,6 +65,8 @@ uint64_t bhi_pool_round(const struct bhi_pool *pool, uint64_t size, uint32_t *ou
 
 /* -- lock held -------------------------------------------------------------------------------- */
 
+/* Returns true if the worker runs and is not about to be killed: only then it gets more memory. */
+bool bhi_pool_trusts(const struct bhi_worker *worker);
 /* Returns a block for a buffer, which was FREE and is IN USE now, or NULL. |worker| serves the
  * stream of the buffer; NULL: none does. *out_own: |worker| had the block before, and no other
  * worker has it. */

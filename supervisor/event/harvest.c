@@ -7,6 +7,7 @@
 #include "core/stream.h"
 #include "ipc/fdpass.h"
 #include "supervisor/buffer/buffer.h"
+#include "supervisor/buffer/device_pool.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/context/payload.h"
 #include "supervisor/kernel/kernel.h"
@@ -19,6 +20,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+
+/* For how long a worker tries to make memory while other workers give some up. */
+#define PATIENCE_MS 100u
 
 /* Sets the completed submission at which the worker rings the doorbell; 0: none. The worker surely
  * sees a number that was stored before a submission was published. It may miss a later one: see
@@ -41,20 +45,42 @@ static bool about_memory(bh_status status) {
            status == BH_VULKAN;
 }
 
+/* Notes which buffers are used by what follows |submission| in the lane. */
+static void mark_followed(const struct bhi_worker *worker, const struct bhi_submission *submission,
+                          bool followed) {
+    for (const struct bhi_list *node = submission->link.next; node != &worker->core.inflight;
+         node = node->next) {
+        const struct bhi_submission *later = BHI_CONTAINER(node, struct bhi_submission, link);
+        for (uint32_t i = 0; i < later->use_count; i++) {
+            BHI_CONTAINER(later->uses[i].content, struct bh_buffer, content)->followed = followed;
+        }
+    }
+}
+
 /* The submission may have failed because the worker could not map or import a buffer, and the next
  * attempt may succeed. So, after a failure for lack of memory, the worker gets its buffers anew
  * with the next submission that binds them. After any other failure this is done when a buffer's
- * block comes back to the pool. */
+ * block comes back to the pool. A worker that waits for device memory handles messages early, so
+ * nothing in its lane loses a buffer: the last submission in the lane that uses it decides. */
 static void spoil_buffers(struct bhi_worker *worker, const struct bhi_submission *submission,
                           bh_status status) {
+    const bool at_once = about_memory(status);
+    if (at_once) {
+        mark_followed(worker, submission, true);
+    }
     for (uint32_t i = 0; i < submission->use_count; i++) {
         const struct bh_buffer *buffer =
             BHI_CONTAINER(submission->uses[i].content, struct bh_buffer, content);
-        if (about_memory(status)) {
+        if (at_once && !buffer->followed) {
             bhi_worker_forget_buffer(worker, buffer->id, bhi_buffer_attached_bytes(buffer));
         } else if (buffer->block) {
             buffer->block->spoilt = true;
+        } else if (buffer->device && buffer->device->block) {
+            buffer->device->block->spoilt = true;
         }
+    }
+    if (at_once) {
+        mark_followed(worker, submission, false);
     }
 }
 
@@ -78,23 +104,62 @@ static void prove(struct bhi_worker *worker, const struct bhi_submission *submis
     }
 }
 
-/* -- device memory that the worker was told to make ------------------------------------------- */
+/* -- device memory that the worker was told to make or to clear ------------------------------- */
 
-/* Takes the worker's answer to |make|; |fd| is -1 if no memory was made. Submissions of any stream
- * may wait for the memory, so all streams are pumped. */
-static void made(bh_context *context, struct bhi_make *make, int fd) {
+/* The worker has answered |make|: the memory is in |state|. |fd| is its descriptor if it is new,
+ * else -1. Submissions of any stream may wait for the memory, so all streams are pumped. */
+static void made(bh_context *context, struct bhi_make *make, enum bhi_device_state state, int fd) {
     struct bhi_device_memory *memory = make->memory;
     bhi_list_remove(&make->link);
     if (memory) {
         memory->make = NULL;
-        memory->fd = fd;
-        memory->state = fd < 0 ? BHI_DEVICE_UNMADE : BHI_DEVICE_MADE;
+        memory->state = state;
+        if (fd >= 0) {
+            memory->block->fd = bhi_fd_steal(&fd);
+        }
         BHI_LIST_EACH(node, &context->streams)
         bhi_stream_wants_pump(&BHI_CONTAINER(node, struct bh_stream, link)->core);
-    } else {
-        bhi_fd_close(&fd);
     }
+    bhi_fd_close(&fd);
+    free(make->second);
     free(make);
+}
+
+/* Gives up what is kept in the memory of the worker's device. Returns true if there was any. */
+static bool give_up_pool(const struct bhi_worker *worker) {
+    return worker->core.stream &&
+           bhi_device_pool_give_up(worker->context,
+                                   bhi_stream_of(worker->core.stream)->runs_on.uuid);
+}
+
+/* The device is full, or the worker cannot clear what another buffer has left behind. So what is
+ * kept for later is given up, and the worker, which waits for that, makes the memory now (D6). */
+static void ask_again(struct bhi_worker *worker, struct bhi_make *make) {
+    bh_context *context = worker->context;
+    struct bhi_device_memory *memory = make->memory;
+    struct bhi_outgoing *second = make->second;
+    make->second = NULL;
+    const bool any = give_up_pool(worker);
+    if (!memory) { /* nobody needs it any more */
+        second->message.type = BHI_MSG_BUFFER_DETACH;
+        second->message.buffer_detach.buffer = make->buffer;
+        second->message.buffer_detach.instead = 1;
+        bhi_idset_remove(&worker->buffers, make->buffer);
+        bhi_idset_remove(&worker->written, make->buffer);
+        bhi_outbox_add(worker, second);
+        made(context, make, BHI_DEVICE_UNMADE, -1);
+        return;
+    }
+    bhi_device_block_renew(context, memory->block, worker);
+    memory->state = BHI_DEVICE_MAKING;
+    second->message.buffer_make.buffer = make->buffer;
+    second->message.buffer_make.size = make->size;
+    second->message.buffer_make.last = 1;
+    second->message.buffer_make.patience_ms = any ? PATIENCE_MS : 0;
+    bhi_outbox_add(worker, second);
+    make->clears = false;
+    bhi_list_remove(&make->link); /* it has answered later requests by then */
+    bhi_list_append(&worker->makes, &make->link);
 }
 
 static bool has_room(const struct bhi_worker *worker) {
@@ -117,12 +182,15 @@ static const char *take_answer(struct bhi_worker *worker, struct bhi_make *make,
     }
     /* If the host has no free descriptor, the one in the answer is lost. The worker is not to
      * blame. */
-    const bool short_of_room = length == -EMSGSIZE && !has_room(worker);
+    const bool short_of_room = length == -EMSGSIZE && !make->clears && !has_room(worker);
+    const bool whole = length == (int)sizeof tag && tag.magic == BHI_WIRE_MAGIC &&
+                       tag.id == make->buffer && !(count && make->clears);
+    const bool cleared = whole && make->clears && tag.type == BHI_MSG_BUFFER_CLEAR;
     if (short_of_room) {
         worker->make_descriptor_lost = true;
+        bhi_device_pool_trim(worker->context, 0); /* each of its blocks has a descriptor */
         count = 0;
-    } else if (length != (int)sizeof tag || tag.magic != BHI_WIRE_MAGIC ||
-               tag.type != BHI_MSG_BUFFER_MAKE || tag.id != make->buffer) {
+    } else if (!cleared && !(whole && tag.type == BHI_MSG_BUFFER_MAKE)) {
         if (length >= 0 && count) {
             bhi_fd_close(&fd);
         }
@@ -132,11 +200,16 @@ static const char *take_answer(struct bhi_worker *worker, struct bhi_make *make,
         bhi_fd_close(&fd);
         return "the descriptor that it sent as device memory is something else";
     }
-    if (!count) { /* forgotten, so that the worker is asked again when the memory is needed */
+    if (!count && !cleared && !short_of_room && make->second) {
+        ask_again(worker, make);
+        return NULL;
+    }
+    if (!count && !cleared) { /* forgotten, so that the worker is asked again when it is needed */
         bhi_idset_remove(&worker->buffers, make->buffer);
         bhi_idset_remove(&worker->written, make->buffer);
     }
-    made(worker->context, make, count ? fd : -1);
+    made(worker->context, make, count || cleared ? BHI_DEVICE_MADE : BHI_DEVICE_UNMADE,
+         count ? fd : -1);
     return NULL;
 }
 
@@ -177,7 +250,8 @@ static bool had_memory(const struct bhi_submission *submission) {
 
 void bhi_worker_makes_lost(struct bhi_worker *worker) {
     while (!bhi_list_empty(&worker->makes)) {
-        made(worker->context, BHI_CONTAINER(worker->makes.next, struct bhi_make, link), -1);
+        struct bhi_make *make = BHI_CONTAINER(worker->makes.next, struct bhi_make, link);
+        made(worker->context, make, make->clears ? BHI_DEVICE_STALE : BHI_DEVICE_UNMADE, -1);
     }
 }
 
@@ -255,14 +329,17 @@ static bool take_result(struct bhi_worker *worker) {
     if (result.status != BH_OK && result.status != BH_CANCELLED) {
         spoil_buffers(worker, submission, outcome.status);
     }
+    if (outcome.status == BH_OUT_OF_DEVICE_MEMORY || outcome.status == BH_DEVICE_LOST) {
+        (void)give_up_pool(worker);
+    }
     note_time(worker, &outcome);
     return bhi_core_worker_result(&worker->core, &outcome);
 }
 
 void bhi_worker_harvest(struct bhi_worker *worker) {
     struct bhi_core_worker *core = &worker->core;
-    if (core->violated || worker->state == BHI_DEAD || core->harvested == core->published ||
-        !take_made(worker, false, 0)) {
+    if (core->violated || worker->state == BHI_DEAD || !take_made(worker, false, 0) ||
+        core->harvested == core->published) {
         return;
     }
     uint64_t completed, tail;

@@ -16,8 +16,8 @@ bool bhi_worker_pretends(const struct bhi_worker *worker,
  * the worker stop the submission, or kills the worker. */
 uint64_t bhi_worker_check_deadline(struct bhi_worker *worker, uint64_t now_ns);
 
-/* The worker is dead: device memory that it was to make, and has not answered for, is UNMADE again.
- * Lock held. */
+/* The worker is dead: device memory that it was to make or to clear, and has not answered for, is
+ * UNMADE or STALE again. Lock held. */
 void bhi_worker_makes_lost(struct bhi_worker *worker);
 
 #endif

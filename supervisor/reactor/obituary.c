@@ -4,6 +4,7 @@
 #include "base/detail.h"
 #include "base/futex.h"
 #include "base/limits.h"
+#include "supervisor/buffer/device_pool.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/event/harvest.h"
 #include "supervisor/stream/placement.h"
@@ -220,6 +221,9 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
      * whenever it starts a worker does count. Otherwise the starts would never end. */
     death.excused = was_running && worker->zygote->state == BHI_ZYGOTE_LOST;
     struct bh_stream *stream = bound ? bhi_stream_of(core->stream) : NULL;
+    if (stream && stream->runs_on.known && death.others_would_fail) {
+        bhi_device_pool_give_up(worker->context, stream->runs_on.uuid); /* the device has failed */
+    }
     if (stream && !was_running && !death.closing && core->kill != BHI_KILL_RETIRED &&
         bhi_placement_failed(stream, &death.why, death.others_would_fail)) {
         death.others_would_fail = false;
@@ -229,6 +233,7 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     bhi_list_remove(&worker->link);
     bhi_worker_makes_lost(worker);
     bhi_pool_worker_died(worker);
+    bhi_device_pool_worker_died(worker);
     if (stream) {
         bhi_stream_ref(stream);
     }

@@ -3,10 +3,12 @@
 #include "base/memfd.h"
 #include "ipc/attach.h"
 #include "supervisor/buffer/buffer.h"
+#include "supervisor/buffer/device_pool.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/buffer/retention.h"
 #include "supervisor/file/file.h"
 #include "supervisor/kernel/kernel.h"
+#include "supervisor/stream/stream.h"
 #include "supervisor/worker/outbox.h"
 
 #include <errno.h>
@@ -20,51 +22,110 @@ static int copy_fd(int fd) {
     return copy < 0 ? -errno : copy;
 }
 
-/* The first worker that needs device memory makes it. Until it has answered, no other worker can
- * have the memory (EAGAIN). */
-static int introduce_device(struct bhi_worker *worker, struct bh_buffer *buffer) {
-    struct bhi_device_memory *memory = buffer->device;
-    if (memory->state == BHI_DEVICE_MAKING) {
-        struct bhi_worker *maker = memory->make->worker;
-        maker->makes_awaited = true;
-        maker->core.core->ops->notify(&maker->core);
-        return EAGAIN;
+/* A worker is making or clearing the memory. Until it has answered, no other worker can have it. */
+static int await_maker(struct bhi_worker *maker) {
+    maker->makes_awaited = true;
+    maker->core.core->ops->notify(&maker->core);
+    return EAGAIN;
+}
+
+static void drop_outgoing(struct bhi_outgoing *outgoing) {
+    if (outgoing) {
+        (void)bhi_outgoing_drop(outgoing);
     }
-    const bool made = memory->state == BHI_DEVICE_MADE;
-    struct bhi_outgoing *outgoing =
-        bhi_outgoing_new(made ? BHI_MSG_BUFFER_IMPORT : BHI_MSG_BUFFER_MAKE);
-    struct bhi_make *make = made ? NULL : calloc(1, sizeof *make);
-    if (!outgoing || (!made && !make)) {
-        free(make);
-        free(outgoing);
+}
+
+/* Tells the worker to import memory that is there. */
+static int import_device(const struct bh_buffer *buffer, struct bhi_outgoing **out) {
+    struct bhi_outgoing *outgoing = bhi_outgoing_new(BHI_MSG_BUFFER_IMPORT);
+    if (!outgoing) {
         return ENOMEM;
     }
-    if (made) {
-        outgoing->message.buffer_import.buffer = buffer->id;
-        outgoing->message.buffer_import.size = buffer->size;
-        outgoing->fd = copy_fd(memory->fd);
+    outgoing->message.buffer_import.buffer = buffer->id;
+    outgoing->message.buffer_import.size = buffer->size;
+    outgoing->fd = copy_fd(buffer->device->block->fd);
+    if (outgoing->fd < 0) {
+        return bhi_outgoing_drop(outgoing);
+    }
+    *out = outgoing;
+    return 0;
+}
+
+/* The first worker that needs device memory makes it, or clears what another buffer has left in it
+ * (D3). If it cannot, it gets a second request, for which there is memory from now on. */
+static int ask_for_device(struct bhi_worker *worker, struct bh_buffer *buffer,
+                          struct bhi_outgoing *import) {
+    struct bhi_device_memory *memory = buffer->device;
+    const bool clears = memory->state == BHI_DEVICE_STALE;
+    struct bhi_outgoing *outgoing =
+        bhi_outgoing_new(clears ? BHI_MSG_BUFFER_CLEAR : BHI_MSG_BUFFER_MAKE);
+    struct bhi_outgoing *second = bhi_outgoing_new(BHI_MSG_BUFFER_MAKE);
+    struct bhi_make *make = calloc(1, sizeof *make);
+    if (!outgoing || !second || !make) {
+        drop_outgoing(outgoing);
+        drop_outgoing(second);
+        free(make);
+        return ENOMEM;
+    }
+    if (clears) {
+        outgoing->message.buffer_clear.buffer = buffer->id;
     } else {
         outgoing->message.buffer_make.buffer = buffer->id;
         outgoing->message.buffer_make.size = buffer->size;
+        memcpy(memory->block->device, bhi_stream_of(worker->core.stream)->runs_on.uuid,
+               sizeof memory->block->device);
     }
-    if ((made && outgoing->fd < 0) || !bhi_idset_reserve(&worker->buffers, 1) ||
-        !bhi_idset_reserve(&worker->written, 1)) {
-        free(make);
-        return bhi_outgoing_drop(outgoing);
+    if (import) {
+        bhi_outbox_add(worker, import);
+    }
+    bhi_outbox_add(worker, outgoing);
+    *make = (struct bhi_make){.buffer = buffer->id,
+                              .size = buffer->size,
+                              .worker = worker,
+                              .control = worker->control_sent,
+                              .clears = clears,
+                              .second = second,
+                              .memory = memory};
+    bhi_list_init(&make->link);
+    bhi_list_append(&worker->makes, &make->link);
+    memory->state = clears ? BHI_DEVICE_CLEARING : BHI_DEVICE_MAKING;
+    memory->make = make;
+    return 0;
+}
+
+static int introduce_device(struct bhi_worker *worker, struct bh_buffer *buffer) {
+    struct bhi_device_memory *memory = buffer->device;
+    const bool has_it = bhi_idset_has(&worker->buffers, buffer->id);
+    if (memory->make) {
+        const bool makes_it = memory->make->worker == worker && has_it;
+        return makes_it ? 0 : await_maker(memory->make->worker);
+    }
+    if (memory->state == BHI_DEVICE_STALE && !bhi_device_block_is_safe(memory->block, worker)) {
+        bhi_device_block_renew(worker->context, memory->block, NULL);
+        memory->state = BHI_DEVICE_UNMADE;
+    }
+    const bool made = memory->state == BHI_DEVICE_MADE;
+    const bool imports = memory->state != BHI_DEVICE_UNMADE && !has_it;
+    if (made && !imports) {
+        return 0;
+    }
+    if (!bhi_idset_reserve(&worker->buffers, 1) || !bhi_idset_reserve(&worker->written, 1) ||
+        !bhi_device_block_expose(memory->block, worker)) {
+        return ENOMEM;
+    }
+    struct bhi_outgoing *import = NULL;
+    int error = imports ? import_device(buffer, &import) : 0;
+    if (!error && !made) {
+        error = ask_for_device(worker, buffer, import);
+    } else if (!error) {
+        bhi_outbox_add(worker, import);
+    }
+    if (error) {
+        drop_outgoing(import);
+        return error;
     }
     bhi_idset_add(&worker->buffers, buffer->id);
     bhi_idset_add(&worker->written, buffer->id); /* an import cannot be made read-only */
-    bhi_outbox_add(worker, outgoing);
-    if (make) {
-        *make = (struct bhi_make){.buffer = buffer->id,
-                                  .worker = worker,
-                                  .control = worker->control_sent,
-                                  .memory = memory};
-        bhi_list_init(&make->link);
-        bhi_list_append(&worker->makes, &make->link);
-        memory->state = BHI_DEVICE_MAKING;
-        memory->make = make;
-    }
     return 0;
 }
 
@@ -73,6 +134,9 @@ static int introduce_device(struct bhi_worker *worker, struct bh_buffer *buffer)
  * attached again for the first submission after its content ceased to be constant: the worker may
  * use a copy of the constant content, which it drops then. */
 static int introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer, bool writes) {
+    if (bhi_buffer_remote(buffer)) {
+        return introduce_device(worker, buffer);
+    }
     bool constant = !writes && bhi_buffer_constant(buffer);
     bool outdated = !constant && bhi_idset_has(&worker->constants, buffer->id);
     /* A loader detaches a buffer when it has filled it. */
@@ -80,9 +144,6 @@ static int introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer,
     if (bhi_idset_has(writes ? &worker->written : &worker->buffers, buffer->id) && !outdated &&
         !used_once) {
         return 0;
-    }
-    if (bhi_buffer_remote(buffer)) {
-        return introduce_device(worker, buffer);
     }
     if (bhi_retention_off() && buffer->pooled && !buffer->block) {
         return 0; /* the block was given away: the worker must not get it */

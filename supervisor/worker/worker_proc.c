@@ -22,7 +22,8 @@ void bhi_worker_release(struct bhi_worker *worker) {
     if (!worker || atomic_fetch_sub_explicit(&worker->refs, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    BHI_CHECK(worker->state == BHI_DEAD && bhi_list_empty(&worker->pool.exposures));
+    BHI_CHECK(worker->state == BHI_DEAD && bhi_list_empty(&worker->pool.exposures) &&
+              bhi_list_empty(&worker->pool.device_exposures));
     bh_context *context = worker->context;
     bhi_room_give(&worker->room);
     drop_outbox(worker);

@@ -7,16 +7,20 @@
  *   D1  each write gives a buffer a new version, nothing else does; what is read is the version
  *       that was the newest when the reader was submitted
  *   D2  content that no unfinished submission was writing survives every death
- *   D3  a new buffer is zero
+ *   D3  a new buffer is zero, also if it gets what another one has left behind; that stays with its
+ *       tenant and its device, and nobody else can write it (memory_worker.c)
  *   D4  no tenant can write what another one has; replicas have the version that was asked for, one
  *       for each version, tenant and device; what is written on another device moves there
  *       (memory_worker.c looks at what workers are given)
  *   D5  only what a dead worker had, or a lost device was writing, is poisoned, and what reads that
  *
  * BULKHEAD_SEED=N plays one history, and tells of each step. */
+#include "base/memfd.h"
 #include "ipc/layers.h"
 #include "memory_worker.h"
 #include "supervisor/buffer/buffer.h"
+#include "supervisor/buffer/device_pool.h"
+#include "supervisor/buffer/pool.h"
 #include "supervisor/context/pump.h"
 
 #include <stdio.h>
@@ -60,10 +64,11 @@ struct world {
     bh_stream *streams[STREAMS];
     struct memory_worker workers[STREAMS];
     struct memory_worker *all[MEMORY_OTHERS];
+    struct memory_past past;
     struct home homes[BUFFERS];
     struct op ops[OPS];
     uint32_t op_count, deaths, trouble;
-    uint64_t random, seed;
+    uint64_t random, seed, hits;
     bool tells;
 };
 
@@ -178,25 +183,34 @@ static bool may_use(const struct home *home, int s) {
            (is_tenants(home, s) && streams[home->stream].device == streams[s].device);
 }
 
-/* One replica a version, tenant and device. |grown|: device memory was made. */
-static void check_replica(struct world *w, struct op *op, int b, bool grown, bool refused) {
+/* One replica a version, tenant and device. |grown|: device memory was made for it; |unclear|: it
+ * may have been made or not. */
+static void check_replica(struct world *w, struct op *op, int b, bool grown, bool unclear) {
     struct home *home = &w->homes[b];
     int *have = &home->replica[streams[op->stream].tenant_number][streams[op->stream].device];
     uint32_t *when =
         &home->replica_trouble[streams[op->stream].tenant_number][streams[op->stream].device];
-    if (!refused && grown && *have == home->version && *when == w->trouble) {
+    if (!unclear && grown && *have == home->version && *when == w->trouble) {
         BROKEN(w, "D4", "a second replica of #%d is made of buffer %d", home->version, b);
     }
-    if (refused) { /* it may have been made all the same */
+    if (unclear) {
         *have = home->version;
         *when = UINT32_MAX;
-    } else if (*have == home->version) { /* what has spoilt it since is not known to all yet */
+    } else if (*have == home->version &&
+               !(grown &&
+                 *when == UINT32_MAX)) { /* what has spoilt it since is not known to all yet */
         const uint32_t then = *when == UINT32_MAX ? 0 : *when;
         op->trouble = then < op->trouble ? then : op->trouble;
     } else {
         *have = home->version;
         *when = w->trouble;
     }
+}
+
+static bool has_replica(const struct world *w, const struct op *op, int b) {
+    const struct home *home = &w->homes[b];
+    return home->replica[streams[op->stream].tenant_number][streams[op->stream].device] ==
+           home->version;
 }
 
 static void submit(struct world *w, enum kind kind) {
@@ -241,8 +255,10 @@ static void submit(struct world *w, enum kind kind) {
                bh_status_name(status), detail.message);
     }
     const bool grown = w->puppet.context->device_memory > before;
+    /* None is made of what is poisoned. What a move has left may be as much as what was made. */
     if (copied) {
-        check_replica(w, op, op->src, grown && !moved, refused);
+        const bool has_one = has_replica(w, op, op->src);
+        check_replica(w, op, op->src, grown && !moved, refused || (!grown && !has_one));
     }
     if (moved) { /* a replica becomes its place, unless that has to be made */
         check_replica(w, op, op->dst, grown && !copied, false);
@@ -292,7 +308,9 @@ static void run(struct world *w, int s, enum memory_end end) {
     if (!memory_worker_has_work(worker)) {
         return;
     }
-    worker->device_full = end == MEMORY_LIVES && below(w, 30) == 0;
+    const bool denies = end == MEMORY_DIES_DENYING || (end == MEMORY_LIVES && below(w, 20) == 0);
+    worker->device_full = denies ? 1 + (uint32_t)below(w, 2) : 0;
+    worker->cannot_clear = denies || below(w, 20) == 0;
     const struct memory_done done = memory_worker_run(worker, end);
     struct op *op = op_of(w, done.event);
     TELL(w, "%s runs event %llu, end %d%s", streams[s].name, (unsigned long long)done.event,
@@ -321,7 +339,7 @@ static void start(struct world *w, int s) {
     if (!w->workers[s].worker && wanted) {
         TELL(w, "%s gets a worker", streams[s].name);
         memory_worker_begin(&w->workers[s], &w->puppet, w->streams[s], streams[s].tenant_number,
-                            w->all);
+                            w->all, &w->past);
     }
 }
 
@@ -331,10 +349,13 @@ static void step(struct world *w) {
     case 0:
         if (!w->homes[b].buffer) {
             create(w, b);
-        } else if (below(w, 4) == 0) {
+        } else if (below(w, 2)) { /* in use or not */
             TELL(w, "release buffer %d", b);
             bh_buffer_release(w->homes[b].buffer);
             w->homes[b].buffer = NULL;
+            if (below(w, 4)) {
+                create(w, b);
+            }
         }
         break;
     case 1:
@@ -416,6 +437,7 @@ static void look_at_all(struct world *w) {
 static void begin(struct world *w, uint64_t seed) {
     *w = (struct world){.seed = seed, .random = seed, .tells = getenv("BULKHEAD_SEED")};
     puppet_open(&w->puppet);
+    w->puppet.context->device_pool->limit = (1 + below(w, 8)) * bhi_page_round(1);
     for (int s = 0; s < STREAMS; s++) {
         bh_stream_options options;
         bh_stream_options_init(&options);
@@ -445,10 +467,12 @@ static void end(struct world *w) {
         bh_stream_release(w->streams[s]);
     }
     BHT_EQ(w->puppet.context->device_memory, 0);
+    w->hits = w->puppet.context->pool->stats.device_hits;
     puppet_close(&w->puppet);
 }
 
-static void play(uint64_t seed) {
+/* Returns how many buffers got what another one had left behind. */
+static uint64_t play(uint64_t seed) {
     static struct world world;
     begin(&world, seed);
     for (int i = 0; i < STEPS; i++) {
@@ -457,6 +481,7 @@ static void play(uint64_t seed) {
     settle(&world);
     look_at_all(&world);
     end(&world);
+    return world.hits;
 }
 
 static void histories(void) {
@@ -466,9 +491,11 @@ static void histories(void) {
         play(strtoull(one, NULL, 10));
         return;
     }
+    uint64_t hits = 0;
     for (uint64_t seed = 1; seed <= count; seed++) {
-        play(seed);
+        hits += play(seed);
     }
+    BHT_GE(hits, 2 * count);
 }
 
 int main(int argc, char **argv) {

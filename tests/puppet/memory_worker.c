@@ -4,6 +4,7 @@
 #include "ipc/attach.h"
 #include "ipc/commands.h"
 #include "ipc/fdpass.h"
+#include "supervisor/buffer/buffer.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/event/harvest.h"
 
@@ -14,11 +15,12 @@
 #include <unistd.h>
 
 void memory_worker_begin(struct memory_worker *w, const struct puppet *puppet, bh_stream *stream,
-                         uint32_t tenant, struct memory_worker *const *others) {
+                         uint32_t tenant, struct memory_worker *const *others,
+                         struct memory_past *past) {
     struct puppet view = *puppet;
     int pair[2];
     view.stream = stream;
-    *w = (struct memory_worker){.tenant = tenant, .others = others};
+    *w = (struct memory_worker){.stream = stream, .tenant = tenant, .others = others, .past = past};
     w->worker = puppet_serving(&view);
     bhi_worker_retain(w->worker);
     BHT_EQ(bhi_fdpass_pair(pair), 0);
@@ -64,7 +66,7 @@ static void check_exposure(const struct memory_worker *w, const struct memory_ho
     }
 }
 
-static void hold(struct memory_worker *w, uint64_t buffer, int fd, bool writes) {
+static struct memory_hold *hold(struct memory_worker *w, uint64_t buffer, int fd, bool writes) {
     struct stat info;
     drop(w, buffer);
     BHT_LT(w->hold_count, MEMORY_HOLDS);
@@ -73,63 +75,175 @@ static void hold(struct memory_worker *w, uint64_t buffer, int fd, bool writes) 
     *hold =
         (struct memory_hold){.buffer = buffer, .memory = info.st_ino, .fd = fd, .writes = writes};
     check_exposure(w, hold);
+    return hold;
+}
+
+static bool has_had(const struct memory_worker *w, ino_t memory) {
+    for (uint32_t i = 0; i < w->had_count; i++) {
+        if (w->had[i] == memory) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void hold_device(struct memory_worker *w, uint64_t buffer, int fd) {
+    const ino_t memory = hold(w, buffer, fd, true)->memory;
+    if (!has_had(w, memory)) {
+        BHT_LT(w->had_count, MEMORY_MADE);
+        w->had[w->had_count++] = memory;
+    }
+}
+
+static uint8_t device_of(const struct memory_worker *w) {
+    return w->stream->runs_on.uuid[0];
+}
+
+/* Device memory stays with its tenant and its device. */
+static void check_past(const struct memory_worker *w, uint64_t buffer, ino_t memory) {
+    for (uint32_t i = 0; i < w->past->count; i++) {
+        if (w->past->made[i].memory == memory &&
+            (w->past->made[i].tenant != w->tenant || w->past->made[i].device != device_of(w))) {
+            BHT_FAIL("B3: tenant %u on device %u is given memory of tenant %u on device %u, as "
+                     "buffer %llu",
+                     w->tenant, device_of(w), w->past->made[i].tenant, w->past->made[i].device,
+                     (unsigned long long)buffer);
+        }
+    }
 }
 
 /* -- what it is told -------------------------------------------------------------------------- */
 
+static void answer(struct memory_worker *w, enum bhi_message_type type, uint64_t buffer, int fd) {
+    const struct bhi_fd_tag tag = {.magic = BHI_WIRE_MAGIC, .type = type, .id = buffer};
+    BHT_EQ(bhi_fdpass_send(w->socket, &tag, sizeof tag, &fd, fd >= 0), 0);
+}
+
 static void make(struct memory_worker *w, const struct bhi_msg_buffer_make *message) {
-    const struct bhi_fd_tag tag = {
-        .magic = BHI_WIRE_MAGIC, .type = BHI_MSG_BUFFER_MAKE, .id = message->buffer};
     int fd = -1;
+    if (message->last) {
+        BHT_GT(w->owed, 0);
+        w->owed--;
+    }
     if (!w->device_full) {
         fd = memfd_create("device", MFD_CLOEXEC);
         BHT_GE(fd, 0);
         BHT_EQ(ftruncate(fd, (off_t)bhi_page_round(message->size)), 0);
-        hold(w, message->buffer, fd, true);
-    } else {
+        hold_device(w, message->buffer, fd);
+        BHT_LT(w->past->count, MEMORY_MADE);
+        const uint32_t number = w->past->count++;
+        w->past->made[number].memory = find(w, message->buffer)->memory;
+        w->past->made[number].tenant = w->tenant;
+        w->past->made[number].device = device_of(w);
+    } else if (message->last) {
         BHT_LT(w->lack_count, MEMORY_HOLDS);
         w->lacks[w->lack_count++] = (struct memory_lack){message->buffer, UINT64_MAX};
+        w->device_full--;
+    } else {
+        w->owed++;
+        w->device_full--;
     }
-    w->device_full = false;
-    BHT_EQ(bhi_fdpass_send(w->socket, &tag, sizeof tag, &fd, fd >= 0), 0);
+    answer(w, BHI_MSG_BUFFER_MAKE, message->buffer, fd);
 }
 
-/* Takes the message's descriptor. */
-static void handle(struct memory_worker *w, struct bhi_outgoing *outgoing) {
+/* What another buffer has left behind becomes a buffer: nobody else may be able to write it but the
+ * worker of the stream that the buffer is for. */
+static void check_reuse(struct memory_worker *w, uint64_t buffer, ino_t memory) {
+    const bh_stream *home = NULL;
+    BHI_LIST_EACH(node, &w->worker->makes) {
+        const struct bhi_make *make = BHI_CONTAINER(node, struct bhi_make, link);
+        home = make->buffer == buffer && make->memory ? make->memory->stream : home;
+    }
+    for (uint32_t i = 0; home && i < MEMORY_OTHERS; i++) {
+        const struct memory_worker *other = w->others[i];
+        if (other && other != w && other->worker && other->stream != home &&
+            has_had(other, memory)) {
+            BHT_FAIL("D3: buffer %llu of stream %s gets memory that a living worker of stream %s "
+                     "can write",
+                     (unsigned long long)buffer, home->core.name, other->stream->core.name);
+        }
+    }
+}
+
+/* Returns false if it dies in it. */
+static bool clear(struct memory_worker *w, uint64_t buffer, bool dies) {
+    static const char zeros[MEMORY_BYTES];
+    const struct memory_hold *held = find(w, buffer);
+    if (!held || w->cannot_clear) {
+        w->cannot_clear = false;
+        drop(w, buffer);
+        w->owed++;
+        answer(w, BHI_MSG_BUFFER_MAKE, buffer, -1);
+        return true;
+    }
+    check_past(w, buffer, held->memory);
+    check_reuse(w, buffer, held->memory);
+    const size_t size = dies ? sizeof zeros / 2 : sizeof zeros;
+    BHT_EQ(pwrite(held->fd, zeros, size, 0), (ssize_t)size);
+    if (!dies) {
+        answer(w, BHI_MSG_BUFFER_CLEAR, buffer, -1);
+    }
+    return !dies;
+}
+
+/* Takes the message's descriptor. Returns false if it dies in it. */
+static bool handle(struct memory_worker *w, struct bhi_outgoing *outgoing, enum memory_end end) {
     const struct bhi_message *message = &outgoing->message;
+    const uint32_t owed = w->owed;
+    bool lives = true;
     switch (message->type) {
     case BHI_MSG_BUFFER_MAKE:
         make(w, &message->buffer_make);
         break;
+    case BHI_MSG_BUFFER_CLEAR:
+        lives = clear(w, message->buffer_clear.buffer, end == MEMORY_DIES_CLEARING);
+        break;
     case BHI_MSG_BUFFER_IMPORT:
-        hold(w, message->buffer_import.buffer, bhi_fd_steal(&outgoing->fd), true);
+        hold_device(w, message->buffer_import.buffer, bhi_fd_steal(&outgoing->fd));
+        check_past(w, message->buffer_import.buffer,
+                   find(w, message->buffer_import.buffer)->memory);
         break;
     case BHI_MSG_BUFFER_ATTACH:
         hold(w, message->buffer_attach.buffer, bhi_fd_steal(&outgoing->fd),
              message->buffer_attach.access == BHI_ATTACH_WRITE);
         break;
     case BHI_MSG_BUFFER_DETACH:
+        w->owed -= message->buffer_detach.instead;
         drop(w, message->buffer_detach.buffer);
         break;
     default:
         break;
     }
     bhi_fd_close(&outgoing->fd);
+    return lives && !(end == MEMORY_DIES_DENYING && w->owed > owed);
 }
 
-static bool handle_until(struct memory_worker *w, uint32_t control) {
-    bool made = false;
-    while ((int32_t)(control - w->handled) > 0) {
+/* Handles messages up to |control|, and those that it has to wait for. *out_made: it was told to
+ * make memory. Returns false if it dies in one of them. */
+static bool handle_until(struct memory_worker *w, uint32_t control, enum memory_end end,
+                         bool *out_made) {
+    bool lives = true;
+    while (lives &&
+           ((int32_t)(control - w->handled) > 0 || (w->owed && end != MEMORY_DIES_TELLING))) {
+        if (bhi_list_empty(&w->worker->outbox)) {
+            BHT_GT(w->owed, 0);
+            memory_worker_harvest(w);
+        }
         BHT_TRUE(!bhi_list_empty(&w->worker->outbox));
         struct bhi_outgoing *outgoing =
             BHI_CONTAINER(w->worker->outbox.next, struct bhi_outgoing, link);
         bhi_list_remove(&outgoing->link);
-        made |= outgoing->message.type == BHI_MSG_BUFFER_MAKE;
-        handle(w, outgoing);
+        *out_made |= outgoing->message.type == BHI_MSG_BUFFER_MAKE;
+        lives = handle(w, outgoing, end);
         free(outgoing);
         w->handled++;
     }
-    return made;
+    return lives;
+}
+
+void memory_worker_listen(struct memory_worker *w) {
+    bool made = false;
+    (void)handle_until(w, w->worker->control_sent, MEMORY_LIVES, &made);
 }
 
 /* -- what it runs ----------------------------------------------------------------------------- */
@@ -240,8 +354,10 @@ struct memory_done memory_worker_run(struct memory_worker *w, enum memory_end en
         memory_worker_die(w);
         return done;
     }
-    done.made = handle_until(w, record->control_seq);
-    if (end == MEMORY_DIES_MADE) {
+    const uint32_t rest = record->control_seq - w->handled;
+    const bool half = end == MEMORY_DIES_TELLING && (int32_t)rest > 0;
+    if (!handle_until(w, record->control_seq - (half ? (rest + 1) / 2 : 0), end, &done.made) ||
+        (end >= MEMORY_DIES_TELLING && end <= MEMORY_DIES_MADE)) {
         memory_worker_die(w);
         return done;
     }
@@ -253,11 +369,11 @@ struct memory_done memory_worker_run(struct memory_worker *w, enum memory_end en
     }
     done.begun = true;
     const bool able = has_all(w, record);
-    const bool half = end == MEMORY_DIES_HALF || end == MEMORY_LOSES_DEVICE;
+    const bool in_part = end == MEMORY_DIES_HALF || end == MEMORY_LOSES_DEVICE;
     for (const struct bhi_cmd_header *command = bhi_record_first(record);
          command && able && end != MEMORY_DIES_STARTED;
          command = bhi_record_next(record, command)) {
-        move(w, command, half);
+        move(w, command, in_part);
     }
     if (end == MEMORY_LIVES || end == MEMORY_DIES_RECORDED || end == MEMORY_LOSES_DEVICE) {
         publish(w, seq, size,

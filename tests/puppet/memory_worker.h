@@ -1,6 +1,6 @@
 /* A worker as far as memory goes: it is given buffers, makes and imports device memory, and fills
  * and copies, on files that stand for memory. It dies where it is told to. What memory each living
- * worker can reach is checked as it is given it (B3, D3, D4). */
+ * worker can reach, and has ever reached, is checked as it is given it (B3, D3, D4). */
 #ifndef BHT_MEMORY_WORKER_H
 #define BHT_MEMORY_WORKER_H
 
@@ -9,11 +9,15 @@
 #define MEMORY_BYTES  64u /* of each buffer */
 #define MEMORY_HOLDS  128
 #define MEMORY_OTHERS 64
+#define MEMORY_MADE   1024
 
 /* Where it dies in mid-record. */
 enum memory_end {
     MEMORY_LIVES,
     MEMORY_DIES_UNTOLD,   /* it has handled no message */
+    MEMORY_DIES_TELLING,  /* it has handled half of its messages */
+    MEMORY_DIES_CLEARING, /* half of what it was to clear is zero; else it has handled all */
+    MEMORY_DIES_DENYING,  /* it has said that there is no memory; else it has handled all */
     MEMORY_DIES_MADE,     /* it has handled its messages, and not begun */
     MEMORY_DIES_STARTED,  /* it has said that it begins, and touched nothing */
     MEMORY_DIES_HALF,     /* half of what it writes is written */
@@ -37,19 +41,35 @@ struct memory_lack {
     uint64_t last; /* record; UINT64_MAX: it is not taken in yet */
 };
 
+/* All device memory of a history, and whose it is for ever. */
+struct memory_past {
+    struct {
+        ino_t memory;
+        uint32_t tenant;
+        uint8_t device; /* the first byte of its UUID */
+    } made[MEMORY_MADE];
+    uint32_t count;
+};
+
 struct memory_worker {
     struct bhi_worker *worker; /* referenced; NULL: there is none */
+    bh_stream *stream;
     uint32_t tenant;
     int socket; /* its end of fdpass */
     struct bhi_progress progress;
     uint64_t done, tail;
     uint32_t handled;
-    bool dead;        /* and not buried */
-    bool device_full; /* it has no device memory for the next buffer that it is to make */
+    bool dead;            /* and not buried */
+    uint32_t device_full; /* as often it has no device memory for a buffer that it is to make */
+    bool cannot_clear;    /* the next buffer that it is to clear */
+    uint32_t owed;        /* requests that must come before it runs anything */
     struct memory_hold holds[MEMORY_HOLDS];
     uint32_t hold_count;
     struct memory_lack lacks[MEMORY_HOLDS];
     uint32_t lack_count;
+    ino_t had[MEMORY_MADE]; /* device memory that it can still write, whatever it was told since */
+    uint32_t had_count;
+    struct memory_past *past;
     /* All workers of the history, for what they can reach. */
     struct memory_worker *const *others; /* MEMORY_OTHERS, some NULL */
 };
@@ -66,11 +86,14 @@ struct memory_done {
 
 /* It serves |stream| from now on. */
 void memory_worker_begin(struct memory_worker *w, const struct puppet *puppet, bh_stream *stream,
-                         uint32_t tenant, struct memory_worker *const *others);
+                         uint32_t tenant, struct memory_worker *const *others,
+                         struct memory_past *past);
 /* Is there a record that it has not taken? */
 bool memory_worker_has_work(const struct memory_worker *w);
 /* It runs its next record, or dies in it. */
 struct memory_done memory_worker_run(struct memory_worker *w, enum memory_end end);
+/* It handles all messages that it has been sent. */
+void memory_worker_listen(struct memory_worker *w);
 /* It dies between two records. */
 void memory_worker_die(struct memory_worker *w);
 /* The supervisor takes in what it has recorded. */

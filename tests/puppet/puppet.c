@@ -1,4 +1,5 @@
 #include "puppet.h"
+#include "supervisor/buffer/device_pool.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/event/callback.h"
@@ -55,6 +56,7 @@ void puppet_close(struct puppet *puppet) {
     bhi_pending_forget(context);
     bhi_context_lock(context);
     bhi_pool_close(context);
+    bhi_device_pool_close(context);
     bhi_context_pump_unlock(context);
     bhi_context_unref(context);
 }

@@ -137,7 +137,7 @@ static void many_in_one_submission(void) {
 /* There is none left: the submission says so, with sizes, nothing else is poisoned, and the next
  * one has it made. */
 static void there_is_no_memory(void) {
-    bh_context *context = posing("1:make_full:2=fail");
+    bh_context *context = posing("1:make_full:2=fail,1:make_full:3=fail");
     bh_stream *a = device_stream(context, "a", NULL, 0);
     bh_buffer *kept = device_buffer(context, a, 256, BH_MEMORY_AUTO),
               *buffer = device_buffer(context, a, 256, BH_MEMORY_AUTO);
@@ -225,6 +225,7 @@ static void lies_are_seen_through(void) {
         {"lie_other", "a malformed answer"},
         {"lie_socket", "is something else"},
         {"lie_silent", "did not send the device memory"},
+        {"lie_nothing:1=fail,1:lie_hasty", "did not send the device memory"},
     };
     for (size_t i = 0; i < BHT_COUNT(lies); i++) {
         char faults[64];
@@ -251,7 +252,7 @@ static void lies_are_seen_through(void) {
 /* It says that there is no memory, and that the record has ended well all the same: what it wrote
  * is nowhere, and is made anew by whoever needs it next: zero. */
 static void a_success_without_memory(void) {
-    bh_context *context = posing("1:lie_nothing:1=fail");
+    bh_context *context = posing("1:lie_nothing:1=fail,1:lie_nothing:2=fail");
     bh_stream *a = device_stream(context, "a", NULL, 0);
     bh_buffer *buffer = device_buffer(context, a, 256, BH_MEMORY_AUTO),
               *host = fx_words(context, 64, 9);

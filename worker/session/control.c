@@ -67,6 +67,11 @@ static int add_constant(struct bhi_session *s, const struct bhi_msg_kernel_spec 
     return 0;
 }
 
+static void ring(struct bhi_session *s) {
+    const uint64_t one = 1;
+    (void)!write(s->config.doorbell, &one, sizeof one);
+}
+
 /* The supervisor reads answers at the latest after it has seen a record end. If the socket is full
  * before that, the doorbell makes it read. */
 static int send_answer(struct bhi_session *s, const struct bhi_fd_tag *tag, int fd) {
@@ -75,8 +80,7 @@ static int send_answer(struct bhi_session *s, const struct bhi_fd_tag *tag, int 
     int error;
     while ((error = bhi_fdpass_send(s->config.fdpass, tag, sizeof *tag, &fd, fd >= 0)) == -EAGAIN &&
            bhi_now_ns() < deadline) {
-        const uint64_t one = 1;
-        (void)!write(s->config.doorbell, &one, sizeof one);
+        ring(s);
         (void)bhi_futex_wait(doorbell, atomic_load_explicit(doorbell, memory_order_relaxed), true,
                              bhi_deadline_ns(SEND_PAUSE_NS));
     }
@@ -103,9 +107,6 @@ static int attach(struct bhi_session *s, const struct bhi_msg_buffer_attach *mes
 /* Sends the answer; with an injected fault, one of a compromised worker (faults.h). */
 static int answer(struct bhi_session *s, struct bhi_fd_tag tag, int fd) {
     int error = 0;
-    if (BHI_FAULT_FAILS("lie_nothing")) {
-        fd = -1;
-    }
     if (BHI_FAULT_FAILS("lie_other")) {
         tag.id++;
     }
@@ -121,17 +122,67 @@ static int answer(struct bhi_session *s, struct bhi_fd_tag tag, int fd) {
     return error ? error : send_answer(s, &tag, fd);
 }
 
+/* Makes the memory, or returns -1. Other workers may have been told to give some up. */
+static int try_to_make(struct bhi_session *s, const struct bhi_msg_buffer_make *message) {
+    const _Atomic uint32_t *doorbell = &s->config.lane->header->doorbell;
+    const uint64_t deadline = bhi_deadline_ns(message->patience_ms * UINT64_C(1000000));
+    int fd;
+    while ((fd = bhi_backend_make(s->backend, message->buffer, message->size)) < 0 &&
+           bhi_backend_is_full(s->backend, message->buffer) && bhi_now_ns() < deadline) {
+        (void)bhi_futex_wait(doorbell, atomic_load_explicit(doorbell, memory_order_relaxed), true,
+                             bhi_deadline_ns(SEND_PAUSE_NS));
+    }
+    return fd;
+}
+
+/* The supervisor is told that there is no memory, and answers with the last request. */
+static void owe(struct bhi_session *s) {
+    if (!BHI_FAULT_FAILS("lie_hasty")) {
+        s->requests_owed++;
+    }
+    ring(s);
+}
+
+static void settle_request(struct bhi_session *s, bool last) {
+    if (last && s->requests_owed > 0) {
+        s->requests_owed--;
+    }
+}
+
 /* The answer is sent before the record ends: the supervisor looks for it when it sees the end of a
  * record that used the buffer. */
 static int make(struct bhi_session *s, const struct bhi_msg_buffer_make *message) {
     const struct bhi_fd_tag tag = {
         .magic = BHI_WIRE_MAGIC, .type = BHI_MSG_BUFFER_MAKE, .id = message->buffer};
-    int fd = bhi_backend_make(s->backend, message->buffer, message->size);
-    const int error = answer(s, tag, fd);
+    settle_request(s, message->last);
+    int fd = try_to_make(s, message);
+    const bool denies = fd < 0 || BHI_FAULT_FAILS("lie_nothing");
+    const int error = answer(s, tag, denies ? -1 : fd);
+    if (denies && !message->last) {
+        owe(s);
+    }
     if (fd >= 0) {
         close(fd);
     }
     return error;
+}
+
+static int clear(struct bhi_session *s, const struct bhi_msg_buffer_clear *message) {
+    const bool cleared = bhi_backend_clear(s->backend, message->buffer);
+    const struct bhi_fd_tag tag = {.magic = BHI_WIRE_MAGIC,
+                                   .type = cleared ? BHI_MSG_BUFFER_CLEAR : BHI_MSG_BUFFER_MAKE,
+                                   .id = message->buffer};
+    const int error = answer(s, tag, -1);
+    if (!cleared) {
+        owe(s);
+    }
+    return error;
+}
+
+static int detach(struct bhi_session *s, const struct bhi_msg_buffer_detach *message) {
+    settle_request(s, message->instead);
+    bhi_backend_detach(s->backend, message->buffer);
+    return 0;
 }
 
 static int import_buffer(struct bhi_session *s, const struct bhi_msg_buffer_import *message) {
@@ -258,10 +309,11 @@ static int handle(struct bhi_session *s, const struct bhi_message *message) {
     case BHI_MSG_BUFFER_ATTACH:
         return attach(s, &message->buffer_attach);
     case BHI_MSG_BUFFER_DETACH:
-        bhi_backend_detach(s->backend, message->buffer_detach.buffer);
-        return 0;
+        return detach(s, &message->buffer_detach);
     case BHI_MSG_BUFFER_MAKE:
         return make(s, &message->buffer_make);
+    case BHI_MSG_BUFFER_CLEAR:
+        return clear(s, &message->buffer_clear);
     case BHI_MSG_BUFFER_IMPORT:
         return import_buffer(s, &message->buffer_import);
     case BHI_MSG_CACHE_ATTACH:

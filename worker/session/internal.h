@@ -19,6 +19,7 @@ struct bhi_session {
     struct bhi_sentinel_device *sentinel;
     struct bhi_spin spin;
     uint32_t control_handled; /* messages handled, modulo 2^32 */
+    uint32_t requests_owed;   /* to make memory: no record runs before they have come */
     uint64_t next_seq;
     uint64_t completed;      /* the seq of the last record that was published */
     uint64_t notified_at;    /* the last lane.notify_at for which the doorbell was rung */

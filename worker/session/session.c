@@ -428,7 +428,8 @@ static int turn(struct bhi_session *s) {
         return BHI_EXIT_SUPERVISOR;
     }
     if (record) {
-        while (err == 0 && (int32_t)(record->control_seq - s->control_handled) > 0) {
+        while (err == 0 &&
+               (s->requests_owed > 0 || (int32_t)(record->control_seq - s->control_handled) > 0)) {
             err = bhi_session_control(s);
         }
         size_t count = 0;

@@ -214,7 +214,11 @@ static bool import_device_memory(struct bhi_trace_course *course, struct bhi_bac
     add_kernel(backend, course, GUARDED);
     atomic_store(&page->phase, BHI_TRACE_MEMORY);
     bhi_backend_import(backend, DEVICE, course->given, course->handed.bytes);
-    const bool good = use_device_memory(backend, error);
+    bool good = use_device_memory(backend, error);
+    if (good && !bhi_backend_clear(backend, DEVICE)) {
+        bhi_error_set(error, BH_VULKAN, "the trace could not clear device memory");
+        good = false;
+    }
     bhi_backend_detach(backend, DEVICE);
     return good;
 }

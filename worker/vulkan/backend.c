@@ -252,6 +252,24 @@ int bhi_backend_make(struct bhi_backend *b, uint64_t id, uint64_t size) {
     return fd;
 }
 
+bool bhi_backend_is_full(const struct bhi_backend *b, uint64_t id) {
+    const struct bhi_vk_buffer *buffer = bhi_map_get(&b->buffers, id);
+    return buffer && buffer->error.status == BH_OUT_OF_DEVICE_MEMORY;
+}
+
+bool bhi_backend_clear(struct bhi_backend *b, uint64_t id) {
+    struct bhi_vk_buffer *buffer = bhi_map_get(&b->buffers, id);
+    const struct bhi_vk_once once = {b->primer, b->fence, &b->lost};
+    if (!buffer || buffer->pointer || buffer->error.status != BH_OK) {
+        return false;
+    }
+    if (!bhi_vk_export_clear(&b->device, &once, buffer)) {
+        b->imported_bytes -= buffer->size;
+        return false;
+    }
+    return true;
+}
+
 void bhi_backend_import(struct bhi_backend *b, uint64_t id, int fd, uint64_t size) {
     bhi_backend_detach(b, id);
     keep(b, id, bhi_vk_export_import(&b->device, id, fd, size));

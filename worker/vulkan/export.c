@@ -205,6 +205,18 @@ struct bhi_vk_buffer *bhi_vk_export_make(struct bhi_vk_device *device,
     return b;
 }
 
+bool bhi_vk_export_clear(struct bhi_vk_device *device, const struct bhi_vk_once *once,
+                         struct bhi_vk_buffer *buffer) {
+    BHI_FAULT_POINT("clear");
+    if (BHI_FAULT_FAILS("clear_fails")) {
+        bhi_error_vk(&buffer->error, VK_ERROR_OUT_OF_HOST_MEMORY, "clearing device memory");
+        return false;
+    }
+    const bool cleared = clear(device, once, buffer);
+    BHI_FAULT_POINT("cleared");
+    return cleared;
+}
+
 struct bhi_vk_buffer *bhi_vk_export_import(struct bhi_vk_device *device, uint64_t id, int fd,
                                            uint64_t size) {
     struct bhi_vk_buffer *b = new_buffer(id, size);

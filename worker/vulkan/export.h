@@ -18,6 +18,9 @@ struct bhi_vk_once {
 struct bhi_vk_buffer *bhi_vk_export_make(struct bhi_vk_device *device,
                                          const struct bhi_vk_once *once, uint64_t id, uint64_t size,
                                          int *out_fd);
+/* Overwrites such a buffer with zeros. If it fails, the buffer has the error. */
+bool bhi_vk_export_clear(struct bhi_vk_device *device, const struct bhi_vk_once *once,
+                         struct bhi_vk_buffer *buffer);
 /* Imports the memory of such a descriptor, and takes |fd| over. Returns NULL as above. */
 struct bhi_vk_buffer *bhi_vk_export_import(struct bhi_vk_device *device, uint64_t id, int fd,
                                            uint64_t size);
