@@ -1,0 +1,154 @@
+/* bench-device-pool: a buffer in device memory that is made, used and released, with what the last
+ * one has left behind and without: fresh memory for each.
+ *
+ *     bench-device-pool [--device D] [--worker PATH] [--mib N] [--rounds N] [--quick]
+ *
+ * A turn is bh_buffer_create_with, a command that overwrites all of the buffer, the wait for its
+ * end, and bh_buffer_release. What the worker still has to do for a buffer that is gone is part of
+ * the next turn. */
+#include "common.h"
+#include "samples.h"
+
+#include <bulkhead/bulkhead.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TIMEOUT_NS (60ull * 1000 * 1000 * 1000)
+#define TURNS      20u
+#define MOST       101u
+#define LIMIT      (8ull << 30) /* of what the pool keeps */
+
+struct side {
+    const char *name;
+    bh_context *context;
+    bh_stream *stream;
+    uint64_t rounds[MOST]; /* medians */
+    uint64_t worst;
+};
+
+static bh_buffer *make(const struct side *side, uint64_t bytes) {
+    bh_buffer_options options;
+    bh_buffer_options_init(&options);
+    options.stream = side->stream;
+    options.memory = BH_MEMORY_DEVICE;
+    bh_buffer *buffer = NULL;
+    bh_detail detail;
+    bench_must(bh_buffer_create_with(side->context, bytes, &options, &buffer, &detail),
+               "bh_buffer_create_with", &detail);
+    return buffer;
+}
+
+static uint64_t turn_ns(const struct side *side, uint64_t bytes) {
+    const uint64_t began = bench_now_ns();
+    bh_buffer *buffer = make(side, bytes);
+    const bh_command fill = {
+        .type = BH_COMMAND_FILL, .dst = buffer, .size = BH_WHOLE_SIZE, .fill_value = 0x5a5a5a5a};
+    const bh_submit_info info = {.commands = &fill, .command_count = 1};
+    bh_event *event;
+    bh_detail detail;
+    bench_must(bh_submit(side->stream, &info, &event, &detail), "bh_submit", &detail);
+    bench_finish(event);
+    bh_buffer_release(buffer);
+    return bench_now_ns() - began;
+}
+
+/* What the last one has left behind is not in the next one. */
+static void check(const struct side *side, uint64_t bytes) {
+    bh_buffer *buffer = make(side, bytes);
+    uint32_t ends[2] = {1, 1};
+    bh_detail detail;
+    bench_must(bh_buffer_read(buffer, 0, &ends[0], 4, TIMEOUT_NS, &detail), "bh_buffer_read",
+               &detail);
+    bench_must(bh_buffer_read(buffer, bytes - 4, &ends[1], 4, TIMEOUT_NS, &detail),
+               "bh_buffer_read", &detail);
+    if (ends[0] || ends[1]) {
+        bench_die("%s: a new buffer is not zero", side->name);
+    }
+    bh_buffer_release(buffer);
+}
+
+static void open_side(struct side *side, const char *device, const char *worker, uint64_t limit) {
+    bh_detail detail;
+    bh_context_options context;
+    bh_context_options_init(&context);
+    context.worker_path = worker;
+    context.spares = 0;
+    context.pool_limit = limit;
+    bench_must(bh_context_create(&context, &side->context, &detail), "bh_context_create", &detail);
+    bh_stream_options stream;
+    bh_stream_options_init(&stream);
+    stream.device = device;
+    stream.deadline_ns = TIMEOUT_NS;
+    bench_must(bh_stream_create(side->context, &stream, &side->stream, &detail), "bh_stream_create",
+               &detail);
+    bench_must(bh_stream_wait_ready(side->stream, TIMEOUT_NS, &detail), "bh_stream_wait_ready",
+               &detail);
+}
+
+static void run_round(struct side *side, unsigned round, uint64_t bytes, uint32_t turns) {
+    uint64_t samples[TURNS];
+    (void)turn_ns(side, bytes);
+    for (uint32_t i = 0; i < turns; i++) {
+        samples[i] = turn_ns(side, bytes);
+        side->worst = samples[i] > side->worst ? samples[i] : side->worst;
+    }
+    side->rounds[round] = bench_quantile(samples, turns, 500);
+    check(side, bytes);
+}
+
+static const char usage[] =
+    "Usage: bench-device-pool [--device D] [--worker PATH] [--mib N] [--rounds N] [--quick]\n"
+    "A buffer in device memory that is made, used and released: out of the pool, and fresh.\n"
+    "  --device D     a selector, as `bulkhead devices` shows it\n"
+    "  --worker PATH  the worker executable\n"
+    "  --mib N        its size (default 64)\n"
+    "  --rounds N     rounds (default 15)\n"
+    "  --quick        one short round: does it work\n";
+
+int main(int argc, char **argv) {
+    const char *device = NULL, *worker = NULL;
+    unsigned rounds = 15, mib = 64;
+    uint32_t turns = TURNS;
+    bench_help(argc, argv, usage);
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--quick")) {
+            rounds = 1, turns = 3;
+        } else if (!strcmp(argv[i], "--device") && i + 1 < argc) {
+            device = argv[++i];
+        } else if (!strcmp(argv[i], "--worker") && i + 1 < argc) {
+            worker = argv[++i];
+        } else if (!strcmp(argv[i], "--mib") && i + 1 < argc) {
+            mib = bench_number("--mib", argv[++i], 1, 4096);
+        } else if (!strcmp(argv[i], "--rounds") && i + 1 < argc) {
+            rounds = bench_number("--rounds", argv[++i], 1, MOST);
+        } else {
+            bench_bad_usage(argv[i], usage);
+        }
+    }
+    const uint64_t bytes = (uint64_t)mib << 20;
+    static struct side sides[2] = {{.name = "out of the pool"}, {.name = "fresh"}};
+    open_side(&sides[0], device, worker, LIMIT);
+    open_side(&sides[1], device, worker, 0);
+    for (unsigned round = 0; round < rounds; round++) { /* in turns, every other one backwards */
+        run_round(&sides[round % 2], round, bytes, turns);
+        run_round(&sides[1 - round % 2], round, bytes, turns);
+    }
+    double us[2];
+    for (int i = 0; i < 2; i++) {
+        us[i] = (double)bench_quantile(sides[i].rounds, rounds, 500) / 1e3;
+        printf("%u MiB, %-16s p50 %10.1f us, at most %10.1f us\n", mib, sides[i].name, us[i],
+               (double)sides[i].worst / 1e3);
+    }
+    bh_pool_stats stats;
+    bench_must(bh_context_pool_stats(sides[0].context, &stats, NULL), "bh_context_pool_stats",
+               NULL);
+    printf("fresh / out of the pool: %.2f (%llu buffers got kept device memory, %llu kept host "
+           "memory)\n",
+           us[1] / us[0], (unsigned long long)stats.device_hits, (unsigned long long)stats.hits);
+    for (int i = 0; i < 2; i++) {
+        bh_stream_release(sides[i].stream);
+        bh_context_destroy(sides[i].context);
+    }
+    return 0;
+}
