@@ -1,5 +1,6 @@
 #include "base/text.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Length of the well-formed UTF-8 sequence at |bytes|, or 0: overlong, a surrogate, beyond
@@ -120,4 +121,11 @@ bool bhi_text_is_line(const char *text) {
         length -= n;
     }
     return true;
+}
+
+const char *bhi_text_time(uint64_t ns, char out[BHI_TEXT_TIME]) {
+    const bool whole_ms = ns % 1000000 == 0;
+    snprintf(out, BHI_TEXT_TIME, "%llu %s", (unsigned long long)(ns / (whole_ms ? 1000000 : 1)),
+             whole_ms ? "ms" : "ns");
+    return out;
 }

@@ -24,4 +24,9 @@ void bhi_text_line(char *out, size_t capacity, const char *text, size_t length);
  * such text can be sent in a message (ipc/wire.c). */
 bool bhi_text_is_line(const char *text);
 
+enum { BHI_TEXT_TIME = 32 };
+/* Writes "100 ms", or "100000001 ns" if the time is not a whole number of milliseconds. Returns
+ * |out|. */
+const char *bhi_text_time(uint64_t ns, char out[BHI_TEXT_TIME]);
+
 #endif

@@ -1,5 +1,6 @@
 #include "core/worker.h"
 #include "base/check.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -242,18 +243,10 @@ bool bhi_core_worker_skip(struct bhi_core_worker *worker) {
     return true;
 }
 
-/* Writes "100 ms", or "100000001 ns" if the time is not a whole number of milliseconds. */
-static const char *in_words(uint64_t ns, char text[32]) {
-    bool whole_ms = ns % 1000000 == 0;
-    snprintf(text, 32, "%llu %s", (unsigned long long)(ns / (whole_ms ? 1000000 : 1)),
-             whole_ms ? "ms" : "ns");
-    return text;
-}
-
 /* The worker has stopped |submission| because it was asked to. Writes the reason into |outcome|. */
 static void aborted(const struct bhi_core_worker *worker, const struct bhi_submission *submission,
                     struct bhi_outcome *outcome, char message[160]) {
-    char limit[32];
+    char limit[BHI_TEXT_TIME];
     *outcome = (struct bhi_outcome){.status = BH_DEADLINE,
                                     .executed = BH_EXECUTED_UNKNOWN,
                                     .exit_code = -1,
@@ -282,7 +275,7 @@ static void aborted(const struct bhi_core_worker *worker, const struct bhi_submi
         }
         snprintf(message, 160,
                  "the deadline of %s passed; the submission was stopped, and worker %d still runs",
-                 in_words(submission->deadline_ns, limit), worker->pid);
+                 bhi_text_time(submission->deadline_ns, limit), worker->pid);
     }
 }
 
@@ -457,10 +450,10 @@ static void kill_for(struct bhi_core_worker *worker, const struct bhi_submission
                            : running->cancel_requested ? BHI_KILL_CANCEL
                            : compiles                  ? BHI_KILL_COMPILE
                                                        : BHI_KILL_DEADLINE;
-    char limit[32], grace[32], late[96] = "";
+    char limit[BHI_TEXT_TIME], grace[BHI_TEXT_TIME], late[96] = "";
     if (running->end_requested) {
         snprintf(late, sizeof late, "; it did not stop within the grace time of %s",
-                 in_words(worker->stream->grace_ns, grace));
+                 bhi_text_time(worker->stream->grace_ns, grace));
     } else if (!compiles) {
         snprintf(late, sizeof late, "%s", why_not_stopped(worker, running, started));
     }
@@ -469,11 +462,11 @@ static void kill_for(struct bhi_core_worker *worker, const struct bhi_submission
                              compiles ? "was compiled" : "ran", late);
     } else if (reason == BHI_KILL_COMPILE) {
         bhi_core_worker_kill(worker, reason, running->event->id,
-                             "compiling it did not end within %s",
-                             in_words(worker->stream->compile_deadline_ns, limit));
+                             "the compile deadline of %s passed",
+                             bhi_text_time(worker->stream->compile_deadline_ns, limit));
     } else {
         bhi_core_worker_kill(worker, reason, running->event->id, "the deadline of %s passed%s",
-                             in_words(running->deadline_ns, limit), late);
+                             bhi_text_time(running->deadline_ns, limit), late);
     }
 }
 

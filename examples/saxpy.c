@@ -14,8 +14,9 @@ int main(int argc, char **argv) {
     bh_kernel *kernel = NULL;
     bh_buffer *bx = NULL, *by = NULL;
     bh_detail why = {0};
-    FILE *file = argc > 1 ? fopen(argv[1], "rb") : NULL;
+    FILE *file = argc == 2 ? fopen(argv[1], "rb") : NULL;
     size_t size = file ? fread(code, 1, sizeof code, file) : 0;
+    const char *none = argc == 2 ? "the file cannot be read" : "usage: example_saxpy saxpy.spv";
     for (int i = 0; i < 1024; i++) {
         x[i] = y[i] = (float)i;
     }
@@ -25,7 +26,7 @@ int main(int argc, char **argv) {
         bh_buffer_create(context, sizeof y, &by, &why) ||
         bh_buffer_write(bx, 0, x, sizeof x, BH_FOREVER, &why) ||
         bh_buffer_write(by, 0, y, sizeof y, BH_FOREVER, &why)) {
-        return fprintf(stderr, "%s\n", why.message), 2;
+        return fprintf(stderr, "%s\n", size ? why.message : none), 2;
     }
     bh_binding bound[] = {{0, 0, bx, 0, BH_WHOLE_SIZE, BH_ACCESS_READ, 0},
                           {0, 1, by, 0, BH_WHOLE_SIZE, BH_ACCESS_READ_WRITE, 0}};

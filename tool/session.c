@@ -77,9 +77,11 @@ int bhi_session_fail(const char *command, const char *what, bh_status status,
                      const bh_detail *detail) {
     const bool ended = status == BH_COMPILE_FAILED && detail && detail->cause != BH_OK;
     const int exit_status = ended ? BHI_EXIT_POISONED : bhi_verdict_exit_status(status);
-    const char *message = detail && detail->message[0] ? bhi_text_without_call(detail->message)
-                                                       : bh_status_text(status);
-    char line[1024], limit[BHI_LIMIT_TEXT];
+    char line[1024], limit[BHI_LIMIT_TEXT], message[600];
+    snprintf(message, sizeof message, "%s",
+             detail && detail->message[0] ? bhi_text_without_call(detail->message)
+                                          : bh_status_text(status));
+    (void)bhi_text_name_compile_deadline(message, sizeof message, "--compile-deadline");
     /* What a person has to allow or to correct on the machine is no fault of an argument. */
     what = strstr(message, "; to allow it: ") || strstr(message, "; to correct it: ") ? NULL : what;
     const bool advise = exit_status == BHI_EXIT_ENVIRON && !bhi_session_advises(message);

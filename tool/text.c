@@ -32,6 +32,22 @@ const char *bhi_text_without_name(const char *message, const char *name) {
     return !strncmp(why, name, length) && !strncmp(why + length, ": ", 2) ? why + length + 2 : why;
 }
 
+bool bhi_text_name_compile_deadline(char *message, size_t capacity, const char *option) {
+    static const char words[] = "the compile deadline";
+    const size_t used = strlen(message), added = strlen(option) + strlen(" ()");
+    char *at = strstr(message, "the compile deadline of ");
+    if (!at || used + added >= capacity) {
+        return false;
+    }
+    at += strlen(words);
+    memmove(at + added, at, strlen(at) + 1);
+    at[0] = ' ';
+    at[1] = '(';
+    memcpy(at + 2, option, strlen(option));
+    at[added - 1] = ')';
+    return true;
+}
+
 bool bhi_text_coloured(FILE *stream) {
     const char *no_color = getenv("NO_COLOR");
     const char *term = getenv("TERM");

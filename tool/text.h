@@ -24,6 +24,11 @@ const char *bhi_text_without_call(const char *message);
 /* |message| without the "NAME: " at its start, for output that has shown NAME already. */
 const char *bhi_text_without_name(const char *message, const char *name);
 
+/* Names the option behind the words "the compile deadline" in a message of the library, which does
+ * not know it: "the compile deadline (--compile-deadline) of 5 s passed". Returns false if the
+ * message does not have the words, or no room for |option|. */
+bool bhi_text_name_compile_deadline(char *message, size_t capacity, const char *option);
+
 /* Returns true if |stream| is a terminal, NO_COLOR is not set, and TERM is not dumb. */
 bool bhi_text_coloured(FILE *stream);
 

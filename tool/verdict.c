@@ -100,14 +100,36 @@ static void print_line(const char *label, const char *text) {
     fprintf(stderr, "%s\n", at);
 }
 
+/* What to do if the driver's compiler, which has no other work, did not come to its end. The guard
+ * refuses kernels that need too much memory, and says which variable it is. */
+static const char *advice_on_compiling(const bh_verdict *verdict, bool trusted) {
+    if (strstr(verdict->message, "the compile deadline ")) {
+        return "raise the compile deadline, or simplify the kernel";
+    }
+    if (strstr(verdict->message, "memory limit")) {
+        return trusted
+                   ? "keep large arrays in buffers, or raise the limit (--memory-limit); without "
+                     "--trusted the guard names the array that is too large"
+                   : "keep large arrays in buffers, or raise the limit (--memory-limit)";
+    }
+    return verdict->signal ? "fix the kernel, or update the driver: its compiler crashed"
+                           : bh_status_advice(verdict->status);
+}
+
 /* A kernel that had not begun has no endless loop. */
-static const char *advice_of(const bh_verdict *verdict) {
+static const char *advice_of(const bh_verdict *verdict, bool trusted) {
+    if (strstr(verdict->message, "(raise ulimit -v)")) {
+        return "raise the limit on the address space (ulimit -v)";
+    }
+    if (verdict->status == BH_COMPILE_FAILED) {
+        return advice_on_compiling(verdict, trusted);
+    }
     return verdict->status == BH_DEADLINE && verdict->executed == BH_EXECUTED_NO
                ? "raise the deadline: it passed before the kernel began"
                : bh_status_advice(verdict->status);
 }
 
-void bhi_verdict_print(const char *command, const bh_verdict *verdict) {
+void bhi_verdict_print(const char *command, const bh_verdict *verdict, bool trusted) {
     char line[256], hash[65];
     const char *kernel = verdict->kernel_name[0] ? verdict->kernel_name : "the submission";
 
@@ -149,7 +171,7 @@ void bhi_verdict_print(const char *command, const bh_verdict *verdict) {
         print_line("time", line);
     }
     print_line("outputs", "none were written");
-    print_line("what to do", advice_of(verdict));
+    print_line("what to do", advice_of(verdict, trusted));
 }
 
 static int compare_times(const void *a, const void *b) {

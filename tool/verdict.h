@@ -36,8 +36,8 @@ int bhi_verdict_exit_status(bh_status status);
 int bhi_verdict_exit(const bh_verdict *verdict);
 
 /* Prints a paragraph: what happened in |command|, to which kernel, whether it executed, and what to
- * do. */
-void bhi_verdict_print(const char *command, const bh_verdict *verdict);
+ * do. |trusted|: it ran without the guard. */
+void bhi_verdict_print(const char *command, const bh_verdict *verdict, bool trusted);
 /* Prints the times of --time as a table. */
 void bhi_verdict_print_times(FILE *stream, const struct bhi_run_outcome *outcome);
 /* How a command ended, for --json. */

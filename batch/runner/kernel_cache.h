@@ -18,10 +18,10 @@ struct bhi_kernel_entry {
     size_t users;
     uint64_t used;
     bh_kernel *kernel;
-    struct bhi_kernel_types *types; /* owned; NULL: any types, or no valid kernel */
+    struct bhi_kernel_types *types; /* owned; NULL: it was not inspected */
     bh_status status;               /* if FAILED */
     int sys_errno;
-    char message[512]; /* also why there are no types: no valid kernel */
+    char message[512];
     struct bhi_work_list parked;
 };
 

@@ -91,11 +91,6 @@ static bool resolve_names(struct bhi_work *work) {
     struct bhi_complaint complaint;
     const struct bhi_kernel_types *types = work->kernel->types;
     struct bhi_run_request *request = &work->request->run;
-    if (!types && bhi_run_has_names(request)) {
-        bhi_work_refuse(work, BH_INVALID_KERNEL, 0, "kernel %.200s: %.300s", request->kernel_path,
-                        work->kernel->message);
-        return false;
-    }
     if (!types ||
         ((!bhi_run_has_names(request) || bhi_run_resolve_names(request, types, "", &complaint)) &&
          (request->reinterpret ||

@@ -116,8 +116,7 @@ static bh_status make_source(bh_context *context, const struct bhi_kernel_file *
     return status;
 }
 
-/* Reads what the kernel declares. An invalid module has nothing to compare; the device's worker
- * will report that it is invalid, unless names have to be looked up in it. */
+/* Reads what the kernel declares, and so finds out whether it is valid. */
 static bh_status take_types(struct bhi_kernel_entry *entry, const char *name,
                             uint64_t deadline_ns) {
     bh_inspect_options options;
@@ -138,7 +137,7 @@ static bh_status take_types(struct bhi_kernel_entry *entry, const char *name,
                  bhi_text_without_name(detail.message, name));
     }
     if (status == BH_OK || status == BH_INVALID_KERNEL) {
-        return BH_OK;
+        return status;
     }
     const bool own = status == BH_LIMIT_EXCEEDED || status == BH_COMPILE_FAILED;
     entry->sys_errno = detail.sys_errno;

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "batch/runner/work.h"
 
@@ -10,6 +11,7 @@
 #include "batch/runner/list.h"
 #include "batch/runner/state.h"
 #include "tool/clock.h"
+#include "tool/text.h"
 
 void bhi_runner_wake(struct bhi_runner *runner) {
     runner->has_news = true;
@@ -133,8 +135,25 @@ void bhi_work_release(struct bhi_work *work) {
     pthread_mutex_unlock(&runner->lock);
 }
 
+/* The library knows neither the kernel's file nor the options of a batch. */
+static void explain(const struct bhi_work *work, bh_verdict *verdict) {
+    if (verdict->status == BH_COMPILE_FAILED) {
+        (void)bhi_text_name_compile_deadline(verdict->message, sizeof verdict->message,
+                                             work->attempt.started
+                                                 ? "--compile-deadline"
+                                                 : "\"compile_deadline\", --compile-deadline");
+    }
+    if (verdict->status == BH_INVALID_KERNEL && work->attempt.started && work->request) {
+        char why[sizeof verdict->message];
+        memcpy(why, verdict->message, sizeof why);
+        snprintf(verdict->message, sizeof verdict->message, "kernel %.200s: %.300s",
+                 work->request->run.kernel_path, why);
+    }
+}
+
 void bhi_work_end(struct bhi_work *work) {
     struct bhi_runner *runner = work->runner;
+    explain(work, &work->attempt.verdict);
     bhi_work_set_times(&work->attempt);
     bhi_work_release(work);
     pthread_mutex_lock(&runner->lock);

@@ -115,7 +115,8 @@ int bhi_kernel_file_make(const char *command, const struct bhi_kernel_file *file
     const char *why = bhi_text_without_call(detail.message);
     memmove(detail.message, why, strlen(why) + 1);
     const size_t used = strlen(detail.message);
-    if (strstr(detail.message, "SPIR-V")) { /* it is no SPIR-V, and perhaps was not meant to be */
+    /* It is no SPIR-V, and perhaps was not meant to be. */
+    if (strstr(detail.message, "SPIR-V") && !bhi_language_is_spirv(file->code, file->size)) {
         snprintf(detail.message + used, sizeof detail.message - used,
                  "; GLSL needs a name that ends in .comp or .glsl, or --language glsl");
     }

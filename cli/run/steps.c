@@ -15,6 +15,7 @@
 #include "tool/gpu_nodes.h"
 #include "tool/interrupt.h"
 #include "tool/session.h"
+#include "tool/text.h"
 
 /* How long one wait in the library lasts before signals are checked. A wait also ends when its
  * event happens. */
@@ -181,10 +182,12 @@ static void name_kernel(struct bhi_run *run) {
 
 /* Prints the cause, and returns the exit status for it. */
 static int conclude(struct bhi_run *run) {
-    const bh_verdict *verdict = &run->outcome.verdict;
+    bh_verdict *verdict = &run->outcome.verdict;
     int exit_status = bhi_verdict_exit(verdict);
     if (exit_status == BHI_EXIT_POISONED) {
-        bhi_verdict_print(run->request.command, verdict);
+        (void)bhi_text_name_compile_deadline(verdict->message, sizeof verdict->message,
+                                             "--compile-deadline");
+        bhi_verdict_print(run->request.command, verdict, run->request.trusted);
     } else {
         bh_detail detail = {.status = verdict->status};
         bool entry = strstr(verdict->message, "there is no entry point");

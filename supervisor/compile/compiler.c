@@ -1,5 +1,6 @@
 #include "supervisor/compile/compiler.h"
 #include "base/detail.h"
+#include "base/text.h"
 #include "supervisor/event/event.h"
 #include "supervisor/stream/stream.h"
 
@@ -10,12 +11,12 @@ static bh_status say_end(const struct bh_event *event,
                          const struct bhi_internal_submission *internal, const char *subject,
                          bh_detail *detail) {
     const bh_verdict *verdict = &event->verdict;
+    char limit[BHI_TEXT_TIME];
     switch (verdict->status) {
     case BH_DEADLINE:
         return bhi_fail(detail, BH_COMPILE_FAILED, 0,
-                        "%s: %.200s: the compiler did not end within %llu.%03llu s", internal->call,
-                        subject, (unsigned long long)(internal->deadline_ns / 1000000000),
-                        (unsigned long long)(internal->deadline_ns / 1000000 % 1000));
+                        "%s: %.200s: the compile deadline of %s passed before the compiler ended",
+                        internal->call, subject, bhi_text_time(internal->deadline_ns, limit));
     case BH_OUT_OF_HOST_MEMORY:
         return bhi_fail(detail, BH_COMPILE_FAILED, 0,
                         "%s: %.200s: the compiler ran out of its memory of %llu MiB",

@@ -86,15 +86,23 @@ static bh_status check_code(const void *code, size_t code_size, bh_detail *detai
     if (!code) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_kernel_create_spirv: code is NULL");
     }
+    uint32_t magic = 0;
+    if (code_size >= sizeof magic) {
+        memcpy(&magic, code, sizeof magic);
+    }
+    if (magic == SPIRV_MAGIC && (code_size < MIN_CODE || code_size % 4)) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_kernel_create_spirv: %zu bytes are no whole SPIR-V module (a multiple "
+                        "of 4, at least %u): it was probably cut short",
+                        code_size, MIN_CODE);
+    }
     if (code_size < MIN_CODE || code_size > MAX_CODE || code_size % 4) {
         return bhi_fail(
             detail, BH_INVALID_ARGUMENT, 0,
             "bh_kernel_create_spirv: %zu bytes are not a SPIR-V module (a multiple of 4, %u to %u)",
             code_size, MIN_CODE, MAX_CODE);
     }
-    if (!bhi_kernel_is_module(code, code_size)) {
-        uint32_t magic;
-        memcpy(&magic, code, sizeof magic);
+    if (magic != SPIRV_MAGIC) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_kernel_create_spirv: magic number 0x%08x is not SPIR-V's 0x%08x", magic,
                         SPIRV_MAGIC);

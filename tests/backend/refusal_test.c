@@ -218,6 +218,26 @@ static void sizes_that_cannot_be_computed(void) {
     free(code);
 }
 
+/* Wherever a module is cut: the words that it has, the instruction, and what that means. */
+static void a_module_that_was_cut(void) {
+    struct rig rig;
+    rig_open(&rig, NULL);
+    for (uint32_t words = 5; words < sizeof add / 4; words++) {
+        rig_kernel_entry(&rig, words, add, words * 4, "main", NULL, 0);
+        rig_begin(&rig);
+        rig_prepare(&rig, words);
+        rig_run_fails(
+            &rig, BH_INVALID_KERNEL, 0,
+            words == 6
+                ? "its 6 words end within instruction 1 (OpCapability), which has 2 words from "
+                  "word 5 on: it was probably cut short"
+            : words == 7 ? "its 7 words end with instruction 1 (OpCapability), and not with "
+                           "OpFunctionEnd: it was probably cut short"
+                         : "it was probably cut short");
+    }
+    rig_close(&rig);
+}
+
 static void invalid_modules_keep_the_rule(void) {
     uint32_t code[sizeof add / 4];
     memcpy(code, add, sizeof add);
@@ -243,13 +263,10 @@ static void invalid_modules_keep_the_rule(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(kernels_out_of_scope),
-        BHT_TEST(entry_points),
-        BHT_TEST(kernels_over_limits),
-        BHT_TEST(specialization_of_the_wrong_size),
-        BHT_TEST(modes_of_floats),
-        BHT_TEST(sizes_that_cannot_be_computed),
-        BHT_TEST(invalid_modules_keep_the_rule),
+        BHT_TEST(kernels_out_of_scope),  BHT_TEST(entry_points),
+        BHT_TEST(kernels_over_limits),   BHT_TEST(specialization_of_the_wrong_size),
+        BHT_TEST(modes_of_floats),       BHT_TEST(sizes_that_cannot_be_computed),
+        BHT_TEST(a_module_that_was_cut), BHT_TEST(invalid_modules_keep_the_rule),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

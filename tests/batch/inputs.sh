@@ -411,17 +411,20 @@ INPUT=piped.jsonl cli batch - --state piped
 expect_status 0
 rm -rf piped a.npy
 
-case_name="an entry point that is not there, in the words of the line"
+case_name="an entry point that is not there, in the words of the line; a file that was cut, by its name"
 printf '#version 450\nlayout(local_size_x = 1) in;\nvoid main() {}\n' > entry.comp
 { echo '{"id":"source","kernel":"entry.comp","groups":1,"entry":"other"}'
   echo "{\"id\":\"named\",\"kernel\":\"$SHADERS/square.spv\",\"groups\":1,\"entry\":\"nix\",\
-\"in\":{\"X\":\"x.npy\"},\"out\":{\"Y\":\"y.npy:like X\"}}"; } > entry.jsonl
+\"in\":{\"X\":\"x.npy\"},\"out\":{\"Y\":\"y.npy:like X\"}}"
+  echo '{"id":"cut","kernel":"cut.spv","groups":1,"in":{"0":"x.npy"},"out":{"1":"z.npy:f32[1000]"}}'; } > entry.jsonl
+head -c 100 "$SHADERS/square.spv" > cut.spv
 cli batch entry.jsonl --json
 expect_status 1
-expect_json '[.failures[].code] == ["INVALID_ARGUMENT", "INVALID_KERNEL"]'
+expect_json '[.failures[].code] == ["INVALID_ARGUMENT", "INVALID_KERNEL", "INVALID_KERNEL"]'
 expect_json '.failures[0].message | endswith("entry.comp: \"entry\" is \"other\": the entry point of GLSL is main; leave \"entry\" out")'
 expect_json '.failures[1].message | endswith("square.spv: there is no entry point \"nix\"; the module has \"main\"")'
-rm -r entry.comp entry.jsonl entry.jsonl.state
+expect_json '.failures[2].message | test("^kernel .*/cut.spv: not valid SPIR-V: its 25 words end with.*: it was probably cut short")'
+rm -r entry.comp cut.spv entry.jsonl entry.jsonl.state
 
 # -- limits of time --------------------------------------------------------------------------------
 case_name="a job's own compile deadline, the grace and the tenant of all"
@@ -436,7 +439,7 @@ case_name="a job's own compile deadline, the grace and the tenant of all"
 cli batch limits.jsonl --json --grace 0s --tenant kim
 expect_status 1
 expect_stderr "source: failed, COMPILE_FAILED"
-expect_stderr "did not end within 0.300 s"
+expect_stderr 'endless.comp: the compile deadline ("compile_deadline", --compile-deadline) of 300 ms passed before the compiler ended'
 expect_json '[.failures[] | select(.id == "hang")][0].message | test("passed; the grace time is 0; worker [0-9]+ was killed")'
 refuses "--grace none: none is not allowed here: the run must end" batch limits.jsonl --resume --grace none
 refuses "longer than 63 bytes" batch limits.jsonl --resume --tenant "$(printf 'x%.0s' {1..64})"

@@ -5,7 +5,9 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 # The place of the fault has to be reached before the deadline passes.
-seconds() { printf '%d.%03d s' $(($1 * slowness / 1000)) $(($1 * slowness % 1000)); }
+ms() { echo $(($1 * slowness)) ms; }
+option='(--compile-deadline)'
+option_or_key='("compile_deadline", --compile-deadline)'
 driver=(--compile-deadline $((310 * slowness))ms)
 source_=(--compile-deadline $((320 * slowness))ms)
 parser=(--compile-deadline $((330 * slowness))ms)
@@ -26,7 +28,8 @@ message() {
     case_name=$1
     with_faults "$2" cli "${@:3}" --json
     expect_status 1
-    expect_json "(.failures[0] // .) | (.code == \"$code\" and (.message | contains(\"$says\")))"
+    expect_json --arg code "$code" --arg says "$says" \
+        '(.failures[0] // .) | (.code == $code and (.message | contains($says)))'
 }
 batch() { # JOBS
     rm -rf "$1.state"
@@ -37,24 +40,27 @@ batch() { # JOBS
 # within the deadline: arrays that are bound as bytes need no parser.
 code=COMPILE_FAILED
 slow='*:compile:*=hang'
-says="compiling it did not end within $((310 * slowness)) ms"
+says="the compile deadline $option of $(ms 310) passed; worker "
 message "run: the driver" "$slow" "${run[@]}" --reinterpret "${driver[@]}"
 # shellcheck disable=SC2046 # words
 message "batch: the driver" "$slow" $(batch bytes.jsonl) "${driver[@]}"
-says="the compiler did not end within $(seconds 320)"
+says="the compile deadline $option of $(ms 320) passed before the compiler ended"
 message "run: a source" "$slow" run source.comp --groups 1 "${source_[@]}"
 message "eval: an expression" "$slow" "${eval_[@]}" "${source_[@]}"
+says="the compile deadline $option_or_key of $(ms 320) passed before the compiler ended"
 # shellcheck disable=SC2046
 message "batch: a source" "$slow" $(batch source.jsonl) "${source_[@]}"
 # shellcheck disable=SC2046
 message "batch: an expression" "$slow" $(batch eval.jsonl) "${source_[@]}"
 # What a kernel declares is asked of a compiler's worker, too.
-says="did not end within $(seconds 330)"
+says="the compile deadline $option of $(ms 330) passed before the compiler ended"
 message "run: what it declares" '*:reflect:*=hang' "${run[@]}" "${parser[@]}"
+says="the compile deadline $option_or_key of $(ms 330) passed before the compiler ended"
 # shellcheck disable=SC2046
 message "batch: what it declares" '*:reflect:*=hang' $(batch kernel.jsonl) "${parser[@]}"
 
 case_name="inspect: what it declares"
+says="the compile deadline $option of $(ms 330) passed before the compiler ended"
 with_faults '*:reflect:*=hang' cli inspect "$SHADERS/square.spv" "${parser[@]}"
 expect_status 1
 expect_stderr "$says"

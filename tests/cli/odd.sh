@@ -67,6 +67,24 @@ odd COMPILE_FAILED "empty.comp: it does not compile" run empty.comp "${k[@]}"
 odd COMPILE_FAILED "-: it does not compile" run - "${k[@]}"
 odd INVALID_ARGUMENT "text.spv" run text.spv "${k[@]}"
 odd INVALID_KERNEL "it is a .npy array, not a kernel" run x.npy "${k[@]}"
+# A file that was cut names itself, how far it goes, and what it is.
+words=$(($(stat -c %s "$sq") / 4))
+for size in 4 19 21 101; do
+    head -c $size "$sq" > cut.spv
+    odd INVALID_ARGUMENT "cut.spv: $size bytes are no whole SPIR-V module (a multiple of 4, at least 20): it was probably cut short" \
+        run cut.spv "${k[@]}"
+    if grep -q GLSL .stderr; then fail "it may be GLSL"; else passed=$((passed + 1)); fi
+done
+head -c 24 "$sq" > cut.spv
+odd INVALID_KERNEL "cut.spv: not valid SPIR-V: its 6 words end within instruction 1 (OpCapability), which has 2 words from word 5 on: it was probably cut short" \
+    run cut.spv "${k[@]}"
+head -c $((words * 4 - 4)) "$sq" > cut.spv
+odd INVALID_KERNEL "cut.spv: not valid SPIR-V: its $((words - 1)) words end with instruction " run cut.spv "${k[@]}"
+expect_stderr "(OpReturn), and not with OpFunctionEnd: it was probably cut short"
+case_name="a cut file, inspected"
+cli inspect cut.spv
+expect_status 2
+expect_stderr "cut.spv: not valid SPIR-V: its $((words - 1)) words end with instruction "
 # No source begins as SPIR-V does, whatever it is called.
 odd OK "" run square.comp "${k[@]}"
 odd OK "" "${r[@]}" "${both[@]}" --language hlsl

@@ -1,4 +1,5 @@
-/* The object of --json, whole, for each way in which a run can end: no field is left out. */
+/* The object of --json, whole, for each way in which a run can end: no field is left out. And what
+ * a person is advised to do. */
 #include "tool/verdict.h"
 
 #include "harness.h"
@@ -9,6 +10,7 @@
 
 #include "tool/ending.h"
 #include "tool/exit_status.h"
+#include "tool/text.h"
 
 #define HASH "abababababababababababababababababababababababababababababababab"
 #define NONE "\"signal\": null, \"blame\": \"none\", \"event\": null, \"origin\": null, "
@@ -199,10 +201,92 @@ static void refused_after_ready(void) {
            "\"submissions\": 2, \"min_ms\": 1.0, \"median_ms\": 2.0, \"times\": null}");
 }
 
+/* -- for a person -------------------------------------------------------------------------------
+ */
+
+struct advice {
+    bh_status status;
+    const char *message;
+    int signal;
+    bool trusted;
+    const char *words; /* of the last line */
+};
+
+static const struct advice advices[] = {
+    {BH_COMPILE_FAILED,
+     "the compile deadline (--compile-deadline) of 1 ns passed; worker 7 was killed", 9, false,
+     "raise the compile deadline, or simplify the kernel"},
+    {BH_COMPILE_FAILED,
+     "its worker died while compiling: worker 7 exceeded its memory limit of 64 MiB", 9, false,
+     "keep large arrays in buffers, or raise the limit (--memory-limit)\n"},
+    {BH_COMPILE_FAILED,
+     "its worker died while compiling: worker 7 exceeded its memory limit of 64 MiB", 9, true,
+     "without --trusted the guard names the array"},
+    {BH_COMPILE_FAILED,
+     "its worker died while compiling: worker 7 was killed by SIGSEGV (signal 11)", 11, false,
+     "its compiler crashed"},
+    {BH_COMPILE_FAILED, "vkCreateComputePipelines failed", 0, false,
+     "fix the kernel; if the message"},
+    {BH_OUT_OF_HOST_MEMORY, "worker 7 exceeded its memory limit of 64 MiB", 9, true,
+     "raise the limit, or fix the kernel"},
+    {BH_OUT_OF_HOST_MEMORY,
+     "worker 7 exceeded the 64 MiB of address space that the host leaves it (raise ulimit -v)", 9,
+     false, "raise the limit on the address space (ulimit -v)"},
+    {BH_DEADLINE, "the deadline of 1 s passed", 0, true,
+     "raise the deadline, or fix the endless loop"},
+};
+
+static void what_to_do(void) {
+    for (size_t i = 0; i < BHT_COUNT(advices); i++) {
+        const struct advice *advice = &advices[i];
+        bh_verdict verdict = verdict_of(advice->status, BH_EXECUTED_UNKNOWN, BH_BLAME_CERTAIN);
+        verdict.signal = advice->signal;
+        snprintf(verdict.message, sizeof verdict.message, "%s", advice->message);
+        char *text = NULL, line[400];
+        size_t size;
+        FILE *const real = stderr;
+        stderr = open_memstream(&text, &size);
+        bhi_verdict_print("run", &verdict, advice->trusted);
+        fclose(stderr);
+        stderr = real;
+        const char *last = strstr(text, "  what to do  ");
+        BHT_TRUE(last);
+        /* It may be wrapped. */
+        size_t used = 0;
+        for (const char *at = last + strlen("  what to do  "); *at && used + 2 < sizeof line;
+             at++) {
+            if (*at != '\n' || !at[1]) {
+                line[used++] = *at;
+                continue;
+            }
+            line[used++] = ' ';
+            at += strspn(at + 1, " ");
+        }
+        line[used] = 0;
+        BHT_STR_HAS(line, advice->words);
+        free(text);
+    }
+}
+
+static void the_option_of_the_compile_deadline(void) {
+    char text[64] = "call: the compile deadline of 1 ns passed";
+    BHT_TRUE(bhi_text_name_compile_deadline(text, sizeof text, "--x"));
+    BHT_STR_EQ(text, "call: the compile deadline (--x) of 1 ns passed");
+    BHT_TRUE(!bhi_text_name_compile_deadline(text, sizeof text, "--x")); /* it is named already */
+    char other[64] = "the deadline of 1 ns passed";
+    BHT_TRUE(!bhi_text_name_compile_deadline(other, sizeof other, "--x"));
+    BHT_STR_EQ(other, "the deadline of 1 ns passed");
+    char full[] = "the compile deadline of 1 ns";
+    BHT_TRUE(!bhi_text_name_compile_deadline(full, sizeof full, "--x"));
+    BHT_STR_EQ(full, "the compile deadline of 1 ns");
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(ready),   BHT_TEST(poisoned),  BHT_TEST(compile_error),
-        BHT_TEST(refused), BHT_TEST(cancelled), BHT_TEST(refused_after_ready),
+        BHT_TEST(ready),         BHT_TEST(poisoned),
+        BHT_TEST(compile_error), BHT_TEST(refused),
+        BHT_TEST(cancelled),     BHT_TEST(refused_after_ready),
+        BHT_TEST(what_to_do),    BHT_TEST(the_option_of_the_compile_deadline),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -279,7 +279,7 @@ static void deaths_have_a_cause(void) {
         const char *fault, *message;
     } deaths[] = {
         {"*:reflect:1=segv", "square: the compiler crashed (SIGSEGV)"},
-        {"*:reflect:1=hang", "square: the compiler did not end within "},
+        {"*:reflect:1=hang", "square: the compile deadline of "},
     };
     static bh_inspection said;
     for (size_t i = 0; i < BHT_COUNT(deaths); i++) {

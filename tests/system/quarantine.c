@@ -418,7 +418,7 @@ static void what_ended_the_compiler_is_not_compiled_again(void) {
         int signal;
     } ends[] = {
         {"1:compile:1=segv", "SIGSEGV", SIGSEGV},
-        {"1:compile:1=hang", "did not end within", SIGKILL},
+        {"1:compile:1=hang", "the compile deadline of", SIGKILL},
     };
     for (size_t i = 0; i < BHT_COUNT(ends); i++) {
         struct stage s = {.context = fx_context(ends[i].fault)};

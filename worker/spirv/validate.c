@@ -8,15 +8,69 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Where the words of a module end. */
+struct ending {
+    size_t at, number, last; /* the last instruction: its first word, its number from 1, its code */
+    size_t length;           /* as it says */
+    bool inside;             /* it is longer than what is left */
+};
+
+/* Returns false if the words are none of a module that was cut. */
+static bool find_ending(const uint32_t *code, size_t words, struct ending *out) {
+    *out = (struct ending){.at = 5, .last = SpvOpNop};
+    for (size_t i = 5; i < words; i += out->length) {
+        out->at = i;
+        out->number++;
+        out->last = code[i] & SpvOpCodeMask;
+        out->length = code[i] >> SpvWordCountShift;
+        out->inside = out->length > words - i;
+        if (out->length == 0 || out->inside) {
+            return out->length > 0;
+        }
+    }
+    return true;
+}
+
+/* A whole module ends with the end of a function. Says so of one that does not: then SPIRV-Tools'
+ * rule is only a consequence. Returns false if it does. */
+static bool set_cut(struct bhi_error *error, const uint32_t *code, size_t words, const char *rule) {
+    static const char *const probably = "it was probably cut short";
+    struct ending end;
+    if (words < 5 || !find_ending(code, words, &end) ||
+        (!end.inside && end.last == SpvOpFunctionEnd)) {
+        return false;
+    }
+    if (end.inside) {
+        bhi_error_set(
+            error, BH_INVALID_KERNEL,
+            "not valid SPIR-V: its %zu words end within instruction %zu (Op%s), which has "
+            "%zu words from word %zu on: %s",
+            words, end.number, spvOpcodeString((uint32_t)end.last), end.length, end.at, probably);
+    } else if (words == 5) {
+        bhi_error_set(error, BH_INVALID_KERNEL, "not valid SPIR-V: it has a header only: %s",
+                      probably);
+    } else {
+        bhi_error_set(
+            error, BH_INVALID_KERNEL,
+            "not valid SPIR-V: its %zu words end with instruction %zu (Op%s), and not with "
+            "OpFunctionEnd: %s; %.250s",
+            words, end.number, spvOpcodeString((uint32_t)end.last), probably, rule);
+    }
+    return true;
+}
+
 /* Writes SPIRV-Tools' message on one line. */
-static void set_rule(struct bhi_error *error, spv_result_t result, spv_diagnostic diagnostic) {
+static void set_rule(struct bhi_error *error, const uint32_t *code, size_t words,
+                     spv_result_t result, spv_diagnostic diagnostic) {
     if (result == SPV_ERROR_OUT_OF_MEMORY || result == SPV_ERROR_INTERNAL) {
         bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "the SPIR-V validator ran out of memory");
         return;
     }
     const char *rule = diagnostic && diagnostic->error ? diagnostic->error : "";
-    bhi_error_set(error, BH_INVALID_KERNEL, "not valid SPIR-V: %s (instruction %zu)", rule,
-                  diagnostic ? diagnostic->position.index : 0);
+    if (!set_cut(error, code, words, rule)) {
+        bhi_error_set(error, BH_INVALID_KERNEL, "not valid SPIR-V: %s (instruction %zu)", rule,
+                      diagnostic ? diagnostic->position.index : 0);
+    }
     for (char *c = error->text; *c != '\0'; c++) {
         if ((unsigned char)*c < ' ') {
             *c = ' ';
@@ -49,7 +103,7 @@ bool bhi_validate_rules(const struct bhi_spirv_target *target, const uint32_t *c
     spv_diagnostic diagnostic = NULL;
     spv_result_t result = spvValidateWithOptions(context, options, &binary, &diagnostic);
     if (result != SPV_SUCCESS) {
-        set_rule(error, result, diagnostic);
+        set_rule(error, code, words, result, diagnostic);
     }
     spvDiagnosticDestroy(diagnostic);
     spvValidatorOptionsDestroy(options);
