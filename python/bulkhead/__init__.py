@@ -48,7 +48,7 @@ from .errors import (
     WorkerDied,
 )
 from .event import Event
-from .kernel import Kernel, KernelInfo, Parameter
+from .kernel import Kernel, KernelInfo, Parameter, shaders
 from .mapping import like, map
 from .stream import Stream
 from .verdict import Blame, Class, Executed, Verdict
@@ -101,4 +101,5 @@ __all__ = [
     "map",
     "out",
     "read",
+    "shaders",
 ]

@@ -130,6 +130,15 @@ class Kernel(_native.Kernel):
         return text + ">"
 
 
+def shaders() -> Path:
+    """Return the folder of the kernels that come with the library, such as saxpy.spv."""
+    package = Path(__file__).resolve().parent
+    for folder in (package / "share", package.parent.parent / "share" / "bulkhead" / "shaders"):
+        if folder.is_dir():
+            return folder
+    raise FileNotFoundError("the kernels of the library are not here")
+
+
 # -- what a module declares ------------------------------------------------------------------------
 
 

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# The wheel in a fresh virtual environment, without the build tree: it has all that it needs.
+# Usage: wheel.sh SOURCE BUILD PYTHON
+set -euo pipefail
+source=$1 build=$2 python=$3
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+die() {
+    echo "$*" >&2
+    exit 1
+}
+
+wheel=$("$source/scripts/wheel" "$build" "$folder")
+case $wheel in
+"$folder"/bulkhead-*-cp311-abi3-manylinux_2_*_x86_64.whl) ;;
+*) die "the wheel is called $wheel" ;;
+esac
+
+"$python" -m venv --system-site-packages "$folder/venv"
+"$folder/venv/bin/python" -m pip -q install --no-index --no-deps "$wheel"
+
+cat > "$folder/program.py" << 'END'
+import os, sys
+import bulkhead as bh
+
+build = sys.argv[1]
+with bh.Context(spares=0) as ctx, ctx.stream() as stream:
+    kernel = ctx.kernel(bh.shaders() / "saxpy.spv")
+    x, y = ctx.asarray(memoryview(bytes(range(16))).cast("f")), ctx.empty(4)
+    stream.launch(kernel, grid=4, X=x, Y=bh.out(y), a=0, n=4).wait(60)
+    assert y.tolist() == [0, 0, 0, 0]
+    assert stream.eval("x + 1", x=bytearray([1, 2])).tolist() == [2, 3]
+    own = os.path.dirname(bh.__file__)
+    for pid in ("self", *open("/proc/self/task/%d/children" % os.getpid()).read().split()):
+        for line in open(f"/proc/{pid}/maps"):
+            path = line.split(maxsplit=5)[-1].strip()
+            assert not path.startswith(build), path
+            if "bulkhead" in path and path.startswith("/") and "memfd" not in path:
+                assert path.startswith(own), path
+    print(bh.__version__)
+END
+run() {
+    env -i HOME="$folder" PATH=/usr/bin:/bin XDG_RUNTIME_DIR="$folder" "$@"
+}
+cd "$folder"
+run "$folder/venv/bin/python" program.py "$build" > said || die "the program failed"
+version=$(cat said)
+[ "$(run "$folder/venv/bin/bulkhead" version | head -n 1)" = "bulkhead $version" ] ||
+    die "the command says: $(run "$folder/venv/bin/bulkhead" version)"
+package=$(echo venv/lib/python3*/site-packages/bulkhead)
+run "$folder/venv/bin/python" -m bulkhead inspect "$package/share/saxpy.spv" |
+    grep -q 'storage read  ' || die "the command inspects nothing"
+# What the files need is in the wheel, or on every Linux with that glibc.
+for file in "$package"/{_native.abi3.so,lib/*,bin/bulkhead}; do
+    run ldd "$file" > said
+    ! grep 'not found' said || die "$file: not found"
+    while read -r name _ path _; do
+        case $path in
+        "$folder"/* | '' | \(*) ;;
+        *)
+            [[ $name =~ ^(libc|libm|libpthread|libresolv|libgcc_s|libstdc\+\+)\.so ]] ||
+                die "$file needs $name, which is $path"
+            ;;
+        esac
+    done < said
+done
