@@ -101,6 +101,9 @@ void bhi_backend_kernel_create(struct bhi_backend *backend,
                                const struct bhi_msg_kernel_create *info, const void *code,
                                const struct bhi_spec_constant *constants, uint32_t constant_count);
 void bhi_backend_kernel_destroy(struct bhi_backend *backend, uint64_t id);
+/* Compiles a kernel, as its first use would, and runs nothing. Makes no call of config.compiling.
+ * Returns false and *error if the kernel cannot be compiled; the device may be lost then. */
+bool bhi_backend_learn(struct bhi_backend *backend, uint64_t id, struct bhi_error *error);
 /* Returns each reflected kernel once, oldest first; false when there is none left. |bindings| has
  * room for 256. */
 bool bhi_backend_next_reflection(struct bhi_backend *backend, struct bhi_msg_kernel_info *out,

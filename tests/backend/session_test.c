@@ -436,6 +436,79 @@ static void specialization_constants_come_first(void) {
     fake_close(&fake);
 }
 
+/* The answer to `learn`. */
+static uint32_t learn(struct fake *fake, uint64_t kernel) {
+    const struct bhi_message message = {.type = BHI_MSG_LEARN, .learn = {.kernel = kernel}};
+    struct bhi_message answer;
+    fake_send(fake, &message, -1, 0);
+    fake_expect(fake, BHI_MSG_LEARNED, &answer);
+    BHT_EQ(answer.learned.kernel, kernel);
+    return answer.learned.status;
+}
+
+/* A kernel that was learned is told about like one that was used, and its first use compiles
+ * nothing. */
+static void what_is_learned_is_compiled(void) {
+    struct fake fake;
+    struct bhi_message message;
+    fake_open(&fake, 0);
+    fake_expect_ready(&fake);
+    uint32_t *x = fake_buffer(&fake, 1, 1024);
+    uint32_t *y = fake_buffer(&fake, 2, 1024);
+    x[7] = 7;
+    const struct bhi_progress_header *header = fake.view.header;
+    fake_kernel(&fake, 5, CODE(add));
+    fake_kernel(&fake, 6, CODE(add));
+    const struct bhi_message request = {.type = BHI_MSG_LEARN, .learn = {.kernel = 5}};
+    fake_send(&fake, &request, -1, 0);
+    fake_expect(&fake, BHI_MSG_KERNEL_BINDING, &message);
+    fake_expect(&fake, BHI_MSG_KERNEL_BINDING, &message);
+    fake_expect(&fake, BHI_MSG_KERNEL_INFO, &message);
+    BHT_EQ(message.kernel_info.kernel, 5);
+    fake_expect(&fake, BHI_MSG_LEARNED, &message);
+    BHT_EQ(message.learned.kernel, 5);
+    BHT_EQ(message.learned.status, BH_OK);
+    struct dispatch_record record = add_record(5, 1, 2, 1000);
+    fake_publish(&fake, &record.record, 0);
+    harvest_ok(&fake);
+    BHT_EQ(y[7], 1007);
+    BHT_EQ(atomic_load(&header->compile_seq), 0);
+    record = add_record(6, 1, 2, 2000); /* this one was not */
+    fake_publish(&fake, &record.record, 0);
+    harvest_ok(&fake);
+    BHT_EQ(y[7], 2007);
+    BHT_EQ(atomic_load(&header->compile_seq), 2);
+    fake_expect(&fake, BHI_MSG_KERNEL_BINDING, &message);
+    fake_expect(&fake, BHI_MSG_KERNEL_BINDING, &message);
+    fake_expect(&fake, BHI_MSG_KERNEL_INFO, &message);
+    BHT_EQ(message.kernel_info.kernel, 6);
+    BHT_EQ(learn(&fake, 5), BH_OK); /* nothing to be done, and nothing to be told */
+    fake_hang_up(&fake);
+    BHT_EQ(fake_join(&fake), BHI_EXIT_SUPERVISOR);
+    fake_close(&fake);
+}
+
+static void what_cannot_be_learned_harms_nothing(void) {
+    static const uint32_t broken[] = {0x07230203, 0x00010000, 0, 1, 0};
+    struct fake fake;
+    fake_open(&fake, 0);
+    fake_expect_ready(&fake);
+    BHT_EQ(learn(&fake, 5), BH_INVALID_KERNEL); /* it was not created */
+    fake_kernel(&fake, 5, CODE(broken));
+    BHT_EQ(learn(&fake, 5), BH_INVALID_KERNEL);
+    uint32_t *x = fake_buffer(&fake, 1, 1024);
+    uint32_t *y = fake_buffer(&fake, 2, 1024);
+    x[7] = 7;
+    fake_kernel(&fake, 6, CODE(add));
+    struct dispatch_record record = add_record(6, 1, 2, 1);
+    fake_publish(&fake, &record.record, 0);
+    harvest_ok(&fake);
+    BHT_EQ(y[7], 8);
+    fake_hang_up(&fake);
+    BHT_EQ(fake_join(&fake), BHI_EXIT_SUPERVISOR);
+    fake_close(&fake);
+}
+
 /* -- a supervisor that is broken ------------------------------------------------------------ */
 
 static void malformed_record(struct fake *fake) {
@@ -513,6 +586,8 @@ int main(int argc, char **argv) {
         BHT_TEST(the_published_is_done_first),
         BHT_TEST(compiles_are_logged),
         BHT_TEST(specialization_constants_come_first),
+        BHT_TEST(what_is_learned_is_compiled),
+        BHT_TEST(what_cannot_be_learned_harms_nothing),
         BHT_TEST(broken_supervisors_end_it),
         BHT_TEST(no_such_device),
     };

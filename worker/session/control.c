@@ -279,6 +279,32 @@ static int handle_words(struct bhi_session *s, const struct bhi_message *message
     }
 }
 
+/* A kernel is compiled before anybody needs it. The answer comes after all that the supervisor may
+ * want of a worker that it ends: its reflection, and what the pipeline cache gains. */
+static int learn(struct bhi_session *s, const struct bhi_msg_learn *request) {
+    struct bhi_error error = {.status = BH_OK};
+    struct bhi_message answer = {.type = BHI_MSG_LEARNED, .learned = {.kernel = request->kernel}};
+    BHI_FAULT_POINT("learn");
+    if (!bhi_backend_learn(s->backend, request->kernel, &error)) {
+        answer.learned.status = error.status;
+    }
+    if (BHI_FAULT_FAILS("learned")) {
+        answer.learned.status = BH_OUT_OF_HOST_MEMORY;
+    }
+    if (BHI_FAULT_FAILS("lie_learned")) {
+        answer.learned.kernel++;
+    }
+    int err = bhi_session_send_reflections(s);
+    bhi_backend_cache_save(s->backend, true);
+    if (err == 0 && BHI_FAULT_FAILS("lie_learned_twice")) {
+        err = bhi_session_send(s, &answer);
+    }
+    if (err == 0) {
+        err = bhi_session_send(s, &answer);
+    }
+    return err != 0 ? err : error.status == BH_DEVICE_LOST ? BHI_EXIT_DEVICE_LOST : 0;
+}
+
 static int serve(const struct bhi_msg_serve *message) {
     char name[sizeof "bh:" + sizeof message->stream];
     char line[sizeof "worker of " + sizeof message->stream];
@@ -320,6 +346,8 @@ static int handle(struct bhi_session *s, const struct bhi_message *message) {
         return attach_cache(s, &message->cache_attach);
     case BHI_MSG_SERVE:
         return serve(&message->serve);
+    case BHI_MSG_LEARN:
+        return learn(s, &message->learn);
     default:
         return BHI_EXIT_SUPERVISOR;
     }

@@ -20,6 +20,7 @@ struct bhi_recorder {
     VkCommandBuffer commands;
     struct bhi_error *error;
     bool check_only;                         /* look up and check, record nothing */
+    bool learns;                             /* there is no record: a kernel is only compiled */
     uint64_t seq;                            /* seq of the record */
     uint32_t slot;                           /* slot of its abort word and of its times */
     const struct bhi_vk_kernel *bound_abort; /* the kernel for which the abort word is bound */

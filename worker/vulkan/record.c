@@ -22,15 +22,18 @@ static bool out_of_memory(struct bhi_recorder *r) {
 static void log_compile(const struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
                         uint64_t took_ns) {
     char line[384];
-    if (r->backend->log && r->seq != 0) { /* 0 is the warm-up */
-        snprintf(line, sizeof line, "kernel %s: compiled in %.1f ms", BHI_KERNEL_LABEL(kernel),
-                 (double)took_ns / 1e6);
+    if (r->backend->log && (r->learns || r->seq != 0)) { /* 0 is the warm-up */
+        snprintf(line, sizeof line, "kernel %s: compiled in %.1f ms%s", BHI_KERNEL_LABEL(kernel),
+                 (double)took_ns / 1e6, r->learns ? ", before it is needed" : "");
         r->backend->log(r->backend->user, 3, line);
     }
 }
 
 static void begin_compiling(struct bhi_recorder *r) {
     struct bhi_backend *b = r->backend;
+    if (r->learns) {
+        return;
+    }
     if (b->compiles == UINT64_MAX && b->compiling) {
         b->compiling(b->user, r->seq, false);
     }
@@ -344,6 +347,22 @@ bool bhi_record_has_work(const struct bhi_lane_record *record) {
         command = bhi_record_next(record, command);
     }
     return command;
+}
+
+bool bhi_backend_learn(struct bhi_backend *b, uint64_t id, struct bhi_error *error) {
+    struct bhi_recorder r = {.backend = b, .error = error, .learns = true};
+    struct bhi_vk_kernel *kernel = bhi_map_get(&b->kernels.map, id);
+    if (b->lost) {
+        bhi_error_set(error, BH_DEVICE_LOST, "the device was lost before");
+        return false;
+    }
+    if (!kernel) {
+        bhi_error_set(error, b->starved ? BH_OUT_OF_HOST_MEMORY : BH_INVALID_KERNEL,
+                      "kernel %llu is not there", (unsigned long long)id);
+        return false;
+    }
+    b->run++;
+    return make_ready(&r, kernel);
 }
 
 static bool record_into(struct bhi_backend *b, struct bhi_vk_recording *recording,
