@@ -26,19 +26,22 @@ bool bhi_past_suits(const struct bhi_past *past, const struct bhi_submission *su
     return true;
 }
 
+void bhi_past_compiles(struct bhi_past *past, uint64_t code) {
+    past->mixed |= past->code && past->code != code;
+    if (!past->code) {
+        past->code = code;
+    }
+}
+
 void bhi_past_add(struct bhi_past *past, const struct bhi_submission *submission,
                   enum bhi_apart apart, bool idle) {
     if (idle || apart > past->kept) {
         past->kept = apart;
     }
-    if (!submission->code) {
-        return;
+    if (submission->code) {
+        bhi_past_compiles(past, submission->code);
+        past->used |= submission->runs_kernel;
     }
-    past->mixed |= past->code && past->code != submission->code;
-    if (!past->code) {
-        past->code = submission->code;
-    }
-    past->used |= submission->runs_kernel;
 }
 
 bh_blame bhi_past_blame(const struct bhi_past *past, const struct bhi_submission *submission,

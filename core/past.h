@@ -30,6 +30,8 @@ bool bhi_past_suits(const struct bhi_past *past, const struct bhi_submission *su
 /* The worker was given |submission|. |idle|: its lane was empty before. */
 void bhi_past_add(struct bhi_past *past, const struct bhi_submission *submission,
                   enum bhi_apart apart, bool idle);
+/* The worker was given |code| to compile, ahead of any submission. */
+void bhi_past_compiles(struct bhi_past *past, uint64_t code);
 /* Returns true if the worker was given no code but that of |submission|. */
 bool bhi_past_clean(const struct bhi_past *past, const struct bhi_submission *submission);
 /* Returns what the result |status| of |submission| proves. */

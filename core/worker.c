@@ -98,6 +98,19 @@ static enum bhi_apart apart_of(const struct bhi_submission *submission) {
     return apart;
 }
 
+bool bhi_core_worker_suits(const struct bhi_core_worker *worker,
+                           const struct bhi_core_stream *stream) {
+    if (!worker->past.code) {
+        return true;
+    }
+    if (bhi_list_empty(&stream->queue)) {
+        return stream->apart == BHI_APART_NOT;
+    }
+    const struct bhi_submission *next =
+        BHI_CONTAINER(stream->queue.next, struct bhi_submission, link);
+    return bhi_past_suits(&worker->past, next, apart_of(next), true);
+}
+
 static enum bhi_publish release(struct bhi_core_worker *worker, struct bhi_submission *submission,
                                 enum bhi_apart apart) {
     struct bhi_core *core = worker->core;

@@ -51,6 +51,10 @@ void bhi_core_worker_kill(struct bhi_core_worker *worker, enum bhi_kill reason, 
 /* The worker broke the protocol: kills it, and ignores all that it has written. */
 void bhi_core_worker_violation(struct bhi_core_worker *worker, const char *what);
 
+/* Returns true if a worker that no stream has yet may run what |stream| will give it first; if that
+ * is not known: whatever it can be, but for a caller's wish or a trial. */
+bool bhi_core_worker_suits(const struct bhi_core_worker *worker,
+                           const struct bhi_core_stream *stream);
 /* Moves submissions from the queue of |stream| into its worker's lane. */
 void bhi_core_worker_fill(struct bhi_core_stream *stream);
 /* Withdraws a submission from the lane. True: the worker had not started it and never will; the
@@ -100,6 +104,9 @@ struct bhi_death {
     bool others_would_fail;                /* another worker could not start either */
     bh_detail why; /* why a start failed, or how an idle worker died; else empty */
 };
+
+/* Did a process that ended like that crash? One that was killed from outside has not. */
+bool bhi_outcome_is_crash(const struct bhi_outcome *outcome);
 
 /* The worker is certainly dead, and all its published results have been taken. Ends or requeues
  * what is left: the culprit, those lost with it, and those that go back into the queue (E13).

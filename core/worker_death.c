@@ -75,8 +75,7 @@ static uint64_t culprit_of(const struct bhi_core_worker *worker, uint64_t starte
     return first;
 }
 
-/* A compiler process that is killed from outside has not crashed. */
-static bool is_crash(const struct bhi_outcome *outcome) {
+bool bhi_outcome_is_crash(const struct bhi_outcome *outcome) {
     switch (outcome->status) {
     case BH_WORKER_EXIT:
     case BH_OUT_OF_HOST_MEMORY:
@@ -107,7 +106,7 @@ static void judge(struct bhi_core_worker *worker, struct bhi_submission *submiss
         if (outcome.status == BH_COMPILE_FAILED) {
             outcome.limit = worker->stream->compile_deadline_ns;
         }
-        if (compiling && is_crash(&outcome)) {
+        if (compiling && bhi_outcome_is_crash(&outcome)) {
             snprintf(message, sizeof message, "its worker died while compiling: %.400s",
                      outcome.message);
             outcome.status = BH_COMPILE_FAILED;
