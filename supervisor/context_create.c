@@ -18,6 +18,7 @@
 #include "supervisor/file/opener.h"
 #include "supervisor/kernel/body.h"
 #include "supervisor/kernel/death_records.h"
+#include "supervisor/kernel/usage.h"
 #include "supervisor/load/loaders.h"
 #include "supervisor/reactor/pipeline_cache.h"
 #include "supervisor/reactor/reactor.h"
@@ -30,11 +31,12 @@
 #include <sched.h>
 #include <sodium.h>
 
-#define DEFAULT_KERNELS      1024u
-#define DEFAULT_KERNEL_BYTES (64ull << 20)
-#define SPIN_PROCESSORS      4
-#define START_TIMEOUT_NS     (30ull * 1000000000)
-#define LEAST_IDLE_NS        (1ull * 1000000) /* the reactor wakes so often for an idle worker */
+#define DEFAULT_KERNELS       1024u
+#define DEFAULT_KERNEL_BYTES  (64ull << 20)
+#define DEFAULT_SPARE_KERNELS 16u
+#define SPIN_PROCESSORS       4
+#define START_TIMEOUT_NS      (30ull * 1000000000)
+#define LEAST_IDLE_NS         (1ull * 1000000) /* the reactor wakes so often for an idle worker */
 
 BH_API void bh_context_options_init_sized(bh_context_options *options, size_t size) {
     const bh_context_options defaults = {
@@ -47,6 +49,7 @@ BH_API void bh_context_options_init_sized(bh_context_options *options, size_t si
         .quarantine_deaths = 2,
         .quarantine_ns = 600ull * 1000000000,
         .kernel_limit_bytes = DEFAULT_KERNEL_BYTES,
+        .spare_kernels = DEFAULT_SPARE_KERNELS,
     };
     bhi_layout_init(options, size, &defaults, sizeof defaults);
 }
@@ -59,6 +62,7 @@ struct whole {
     struct bhi_device_pool device_pool;
     struct bhi_kernel_table kernels;
     struct bhi_death_records death_records;
+    struct bhi_usages usages;
     struct bhi_pipeline_cache pipeline_cache;
 };
 
@@ -70,6 +74,7 @@ static void free_parts(bh_context *context) {
     bhi_callbacks_fini(context->callbacks);
     bhi_kernel_table_fini(context->kernels);
     bhi_death_records_fini(context->death_records);
+    bhi_usages_fini(context->usages);
     bhi_pipeline_cache_fini(context);
 }
 
@@ -122,6 +127,11 @@ BH_API bh_status bh_context_create(const bh_context_options *given, bh_context *
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_context_create: options.spares is %u, over 64", options->spares);
     }
+    if (options->spare_kernels > BHI_USAGE_KERNELS) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_context_create: options.spare_kernels is %llu, over %u",
+                        (unsigned long long)options->spare_kernels, BHI_USAGE_KERNELS);
+    }
     if (options->worker_idle_ns && options->worker_idle_ns < LEAST_IDLE_NS) {
         return bhi_fail(
             detail, BH_INVALID_ARGUMENT, 0,
@@ -163,16 +173,19 @@ BH_API bh_status bh_context_create(const bh_context_options *given, bh_context *
     context->device_pool = &whole->device_pool;
     context->kernels = &whole->kernels;
     context->death_records = &whole->death_records;
+    context->usages = &whole->usages;
     context->pipeline_cache = &whole->pipeline_cache;
     bhi_callbacks_init(context->callbacks);
     bhi_pool_init(context->pool, options->pool_limit);
     bhi_device_pool_init(context->device_pool, options->pool_limit);
     bhi_replicas_init(context);
+    bhi_usages_init(context->usages);
     bhi_death_records_init(context->death_records, options->quarantine_deaths,
                            options->quarantine_ns);
     context->device_memory_limit = options->device_memory;
     context->settings = (struct bhi_context_settings){
         .spares = options->spares,
+        .spare_kernels = (uint32_t)options->spare_kernels,
         .restart_budget = options->restart_budget,
         .restart_window_ns = options->restart_window_ns,
         .start_timeout_ns =

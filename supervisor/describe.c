@@ -6,6 +6,7 @@
 #include "supervisor/event/event.h"
 #include "supervisor/event/harvest.h"
 #include "supervisor/kernel/kernel.h"
+#include "supervisor/reactor/lessons.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/worker_proc.h"
 #include "supervisor/worker/zygote.h"
@@ -132,6 +133,14 @@ static void describe_worker(struct out *out, const struct bhi_worker *worker, ui
                                             : "worker",
         (int)worker->core.pid);
     say(out, ", %s", worker_state_name(worker->state));
+    if (spare && worker->lessons.adopted) {
+        say(out, ", for tenant \"%s\"", worker->lessons.tenant);
+        say_count(out, bhi_lessons_known(worker), "known kernel");
+    }
+    if (worker->lessons.kernel) {
+        say(out, ", compiles kernel \"%s\" for %llu ms", worker->lessons.name,
+            ms(now_ns - worker->lessons.since_ns));
+    }
     if (worker->state != BHI_RUNNING) {
         say(out, " (step %s", bhi_step_name(atomic_load(&worker->progress.header->step)));
         say_left(out, "; must be ready ", "", worker->start_deadline_ns, now_ns);

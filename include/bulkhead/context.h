@@ -38,7 +38,7 @@ typedef struct bh_context_options {
                                 Otherwise bh_context_create returns BH_SYSTEM with EPERM. A path
                                 that is not UTF-8 or has control characters is INVALID_ARGUMENT.
                                 The library removes what killed programs left there */
-    uint32_t spares;         /* warm workers kept ready for new streams and restarts; default 1 */
+    uint32_t spares;         /* warm workers for each device and memory limit in use; default 1 */
     uint32_t restart_budget; /* how many counted deaths of its workers within restart_window_ns a
                                 stream survives; one more makes it UNAVAILABLE. At least 1; default
                                 16. A death counts only if the worker had completed nothing and no
@@ -80,6 +80,10 @@ typedef struct bh_context_options {
                                 least 1 ms. BH_FOREVER: an idle worker stays */
     uint64_t device_memory;  /* limit of all buffers in device memory, in bytes; default 0: no limit
                                 (D6). What is kept there for new buffers counts, and makes room */
+    uint64_t spare_kernels;  /* how many kernels a spare worker learns, at most 32; default 16; 0:
+                                none. A spare (see |spares|) waits for a new stream or a restart,
+                                and compiles the kernels that one tenant uses most on its device;
+                                then it serves that tenant alone (docs/spares.md) */
 } bh_context_options;
 
 /* Fills in the defaults. */
@@ -123,8 +127,8 @@ BH_API BH_MUST_USE bh_status bh_context_reset(bh_context *context, bh_detail *de
 
 /* Writes what the context is doing now, for a person or a log: a line for each stream (its worker,
  * what is in flight and queued, which kernel runs and for how long, what the oldest queued
- * submission waits for), each spare worker and each zygote (the process that forks the workers of
- * one driver). The wording may change. Writes at most |size| bytes with a NUL; |text| may be NULL
+ * submission waits for), each spare worker (how many kernels of which tenant it knows) and each
+ * zygote (the process that forks the workers of one driver). The wording may change. Writes at most |size| bytes with a NUL; |text| may be NULL
  * if |size| is 0. Returns the length of the whole text without its NUL, like snprintf. Changes
  * nothing. Blocks for at most a second; if it cannot look at the context by then, the text says
  * so. */
@@ -164,6 +168,7 @@ typedef struct bh_kernel_stats {
     uint64_t shared;     /* kernel creations that found an equal kernel */
     uint64_t introduced; /* times that a kernel was sent to a worker, which compiles it once */
     uint64_t evicted;    /* times that a worker dropped a kernel to make room (kernel_limit) */
+    uint64_t told;       /* of |introduced|: to a spare worker, before any launch needed it there */
 } bh_kernel_stats;
 
 /* Fills in what the context keeps of kernels. Returns BH_OK; or BH_CLOSED or BH_FORKED, and all is

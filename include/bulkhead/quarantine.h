@@ -19,11 +19,13 @@
  *
  * Compilers. A kernel whose compilation ended its worker (a crash, an exit, the memory limit, or
  * the compile deadline) is not compiled again. One such death is enough. Its submissions then end
- * COMPILE_FAILED at once.
+ * COMPILE_FAILED at once. The same holds if the worker was a spare that compiled the kernel ahead
+ * of use (docs/spares.md).
  *
  * Memory. The context remembers this per tenant (bh_stream_options.tenant) for quarantine_ns after
  * the kernel's last death. The verdict of a refused submission has executed no. Its origin is the
- * event of the last death. Its message describes that death and says when it expires. */
+ * event of the last death; if a spare died, it is the submission's own. Its message describes that
+ * death and says when it expires. */
 #ifndef BULKHEAD_QUARANTINE_H
 #define BULKHEAD_QUARANTINE_H
 
@@ -46,7 +48,7 @@ typedef struct bh_quarantined {
     bh_status cause;         /* status of the verdict of the last death */
     int32_t signal;          /* of the last death; 0: none */
     uint32_t deaths;         /* how many of its deaths are remembered */
-    uint64_t origin;         /* id of the event of the last death */
+    uint64_t origin;         /* id of the event of the last death; 0: a spare died */
     uint64_t since_ns;       /* of the first death; CLOCK_MONOTONIC */
     uint64_t expires_ns;     /* CLOCK_MONOTONIC; BH_FOREVER: until bh_quarantine_release */
     char message[512];       /* of the last death */

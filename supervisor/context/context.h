@@ -25,12 +25,14 @@ struct bhi_opener;
 struct bhi_pipeline_cache;
 struct bhi_pool;
 struct bhi_reactor;
+struct bhi_usages;
 
 struct bhi_context_settings {
     char *worker_path;
     const char *worker_remedy; /* what to do if worker_path is no worker (bhi_spawn_paths) */
     char *runtime_parent;      /* private folders are made in it, one for each zygote */
     uint32_t spares;
+    uint32_t spare_kernels; /* that a spare learns, at most; 0: none */
     uint32_t restart_budget;
     uint64_t restart_window_ns;
     uint64_t start_timeout_ns;
@@ -67,6 +69,8 @@ struct bh_context {
     struct bhi_list loaders; /* bh_stream.loader: referenced; also in |streams| (loaders.h) */
     uint32_t stream_serial;  /* for default names */
     uint64_t spare_at_ns;    /* reactor thread: no spare is started before */
+    uint64_t exchange_at_ns; /* reactor thread: no spare is given up for another before */
+    bool spares_due;         /* lock: spares may have more to learn, or tenants may have changed */
     bool has_had_zygote;     /* lock: one was READY, so the worker executable is one */
     uint32_t mute_starts;    /* lock: zygotes in a row that ended without a message */
     bool leftovers_removed;  /* reactor thread: leftovers of dead processes were removed */
@@ -88,6 +92,7 @@ struct bh_context {
                           const struct bh_stream *stream);
     struct bhi_kernel_table *kernels;
     struct bhi_death_records *death_records;
+    struct bhi_usages *usages; /* lock: what its tenants use most */
     struct bhi_pipeline_cache *pipeline_cache;
     struct bhi_reactor *reactor;
 

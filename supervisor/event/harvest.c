@@ -11,6 +11,7 @@
 #include "supervisor/buffer/pool.h"
 #include "supervisor/context/payload.h"
 #include "supervisor/kernel/kernel.h"
+#include "supervisor/kernel/usage.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/exported.h"
 #include "supervisor/worker/outbox.h"
@@ -19,6 +20,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 /* For how long a worker tries to make memory while other workers give some up. */
@@ -97,10 +99,29 @@ static bool proven(const struct bhi_worker *worker, const struct bhi_submission 
     return payload->kernel_count > 0;
 }
 
+/* For spares, which learn what their tenant uses most. */
+static void note_use(const struct bhi_worker *worker, const struct bh_kernel *kernel) {
+    bh_context *context = worker->context;
+    const struct bh_stream *stream = bhi_stream_of(worker->core.stream);
+    struct bhi_used_kernel used = {.body = kernel->body,
+                                   .id = kernel->body->id,
+                                   .compile_ns = stream->core.compile_deadline_ns};
+    memcpy(used.hash, kernel->body->hash, sizeof used.hash);
+    memcpy(used.name, kernel->name, sizeof used.name);
+    if (bhi_usage_note(context->usages, stream->device, stream->tenant, &used)) {
+        context->spares_due = context->wake_reactor = true;
+    }
+}
+
 static void prove(struct bhi_worker *worker, const struct bhi_submission *submission) {
     const struct bhi_payload *payload = bhi_payload_of(submission);
+    const struct bhi_context_settings *settings = &worker->context->settings;
+    const bool noted = settings->spares && settings->spare_kernels && worker->core.stream;
     for (uint32_t i = 0; submission->runs_kernel && i < payload->kernel_count; i++) {
         bhi_worker_kernels_prove(&worker->kernels, payload->kernels[i]->body->id);
+        if (noted) {
+            note_use(worker, payload->kernels[i]);
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/memfd.h"
 #include "base/step_point.h"
+#include "supervisor/kernel/usage.h"
 #include "supervisor/worker/outbox.h"
 
 #include <errno.h>
@@ -268,6 +269,7 @@ bh_status bhi_kernel_body_intern(bh_context *context, const void *code, size_t c
 }
 
 void bhi_kernel_body_forget(struct bhi_kernel_body *body) {
+    bhi_usages_forget(body->context->usages, body->id);
     BHI_LIST_EACH(node, &body->context->workers)
     bhi_worker_forget_kernel(BHI_CONTAINER(node, struct bhi_worker, link), body->id);
 }

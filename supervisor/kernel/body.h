@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "supervisor/context/context.h"
 #include <bulkhead/bulkhead.h>
+#include <string.h>
 
 struct bhi_kernel_body {
     struct bhi_doomed doomed; /* first */
@@ -30,12 +31,21 @@ struct bhi_kernel_body {
     uint32_t specialization_count;
 };
 
+/* Tells it from other code (bhi_submission.code). It comes from the hash: a kernel that is made anew
+ * for each launch is the same code all the same. */
+static inline uint64_t bhi_kernel_body_code(const struct bhi_kernel_body *body) {
+    uint64_t code;
+    memcpy(&code, body->hash, sizeof code);
+    return code | 1;
+}
+
 /* All bodies of a context, by their hash. Lock. */
 struct bhi_kernel_table {
     struct bhi_map map; /* by the beginning of their hashes */
     uint64_t count, bytes;
     uint64_t shared;     /* how often a new kernel found its body */
     uint64_t introduced; /* how often a body was introduced to a worker */
+    uint64_t told;       /* of these, to a spare, ahead of use */
     uint64_t evicted;    /* how often a worker had to forget one that still exists */
 };
 
@@ -48,7 +58,7 @@ bh_status bhi_kernel_body_intern(bh_context *context, const void *code, size_t c
                                  struct bhi_kernel_body **out_body, bh_detail *detail);
 /* Lock held. After the last reference the workers forget the body. */
 void bhi_kernel_body_unref_locked(struct bhi_kernel_body *body);
-/* Makes all workers forget the body. Lock held. */
+/* Makes all workers forget the body, and the table of what is used most. Lock held. */
 void bhi_kernel_body_forget(struct bhi_kernel_body *body);
 /* Returns a descriptor of the code for one worker, with all seals, which the caller closes; or
  * -errno. */

@@ -6,6 +6,7 @@
 #include "supervisor/context/layout.h"
 #include "supervisor/kernel/death_records.h"
 #include "supervisor/kernel/kernel.h"
+#include "supervisor/kernel/usage.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/worker_proc.h"
 
@@ -26,21 +27,31 @@ static void say_left(char out[32], uint64_t expires_ns, uint64_t now_ns) {
     }
 }
 
+/* Writes where a record's last death was: |when| and the event, or that a spare died. */
+static void say_where(char out[40], const char *when, uint64_t event) {
+    if (event) {
+        snprintf(out, 40, "%s event %llu", when, (unsigned long long)event);
+    } else {
+        snprintf(out, 40, "in a spare worker");
+    }
+}
+
 static void say_refusal(struct bh_context *context, const struct bh_kernel *kernel,
                         const struct bhi_death_record *record, uint64_t now_ns) {
-    char left[32];
+    char left[32], where[40];
     say_left(left, bhi_death_records_expiry(context->death_records, record), now_ns);
+    say_where(where, "at", record->origin);
     if (record->uncompilable) {
         snprintf(context->refusal, sizeof context->refusal,
-                 "kernel \"%s\" is not compiled again: the driver's compiler did not survive it at "
-                 "event %llu (%.250s); this expires %s; bh_quarantine_release ends it earlier",
-                 kernel->name, (unsigned long long)record->origin, record->message, left);
+                 "kernel \"%s\" is not compiled again: the driver's compiler did not survive it %s "
+                 "(%.240s); this expires %s; bh_quarantine_release ends it earlier",
+                 kernel->name, where, record->message, left);
     } else {
         snprintf(context->refusal, sizeof context->refusal,
-                 "kernel \"%s\" is quarantined: it has killed %u worker%s, the last one at event "
-                 "%llu (%.250s); this expires %s; bh_quarantine_release ends it earlier",
-                 kernel->name, record->deaths, record->deaths == 1 ? "" : "s",
-                 (unsigned long long)record->origin, record->message, left);
+                 "kernel \"%s\" is quarantined: it has killed %u worker%s, the last one %s "
+                 "(%.240s); this expires %s; bh_quarantine_release ends it earlier",
+                 kernel->name, record->deaths, record->deaths == 1 ? "" : "s", where,
+                 record->message, left);
     }
 }
 
@@ -126,6 +137,39 @@ static void note_trial(const struct bhi_submission *submission, const bh_verdict
     }
 }
 
+/* The kernel has certainly killed a worker of |tenant|. */
+static void count_death(struct bh_context *context, const char *tenant_name,
+                        const bh_verdict *verdict) {
+    bool compiling = verdict->status == BH_COMPILE_FAILED;
+    uint64_t now_ns = bhi_now_ns();
+    if (!bhi_death_records_note(context->death_records, tenant_name, verdict, compiling, now_ns)) {
+        return;
+    }
+    char left[32], tenant[BHI_TENANT], where[40];
+    const struct bhi_death_record *record =
+        bhi_death_records_held(context->death_records, tenant_name, verdict->kernel_hash, now_ns);
+    if (!record) {
+        return;
+    }
+    bhi_usages_refuse(context->usages, tenant_name, verdict->kernel_hash);
+    say_where(where, "after", verdict->event);
+    say_left(left, bhi_death_records_expiry(context->death_records, record), now_ns);
+    bhi_text_line(tenant, sizeof tenant, tenant_name, strlen(tenant_name));
+    bhi_context_say(context, BH_LOG_WARNING,
+                    "kernel \"%s\" of tenant \"%s\" is %s %s; this expires %s",
+                    verdict->kernel_name, tenant, compiling ? "not compiled again" : "quarantined",
+                    where, left);
+}
+
+void bhi_quarantine_note_spare(struct bh_context *context, const char *tenant,
+                               const bh_verdict *verdict) {
+    if (verdict->blame == BH_BLAME_CERTAIN) {
+        count_death(context, tenant, verdict);
+    } else {
+        bhi_death_records_try(context->death_records, tenant, verdict, bhi_now_ns());
+    }
+}
+
 void bhi_quarantine_note(const struct bhi_submission *submission, const bh_verdict *verdict) {
     const bool fatal = ended_its_worker(submission, verdict);
     /* Without certain blame, other code in the worker may have caused the death. So the death is
@@ -135,25 +179,7 @@ void bhi_quarantine_note(const struct bhi_submission *submission, const bh_verdi
         return;
     }
     const struct bh_stream *stream = bhi_stream_of(submission->stream);
-    struct bh_context *context = stream->context;
-    bool compiling = verdict->status == BH_COMPILE_FAILED;
-    uint64_t now_ns = bhi_now_ns();
-    if (!bhi_death_records_note(context->death_records, stream->tenant, verdict, compiling,
-                                now_ns)) {
-        return;
-    }
-    char left[32], tenant[BHI_TENANT];
-    const struct bhi_death_record *record = bhi_death_records_held(
-        context->death_records, stream->tenant, verdict->kernel_hash, now_ns);
-    if (!record) {
-        return;
-    }
-    say_left(left, bhi_death_records_expiry(context->death_records, record), now_ns);
-    bhi_text_line(tenant, sizeof tenant, stream->tenant, strlen(stream->tenant));
-    bhi_context_say(context, BH_LOG_WARNING,
-                    "kernel \"%s\" of tenant \"%s\" is %s after event %llu; this expires %s",
-                    verdict->kernel_name, tenant, compiling ? "not compiled again" : "quarantined",
-                    (unsigned long long)verdict->event, left);
+    count_death(stream->context, stream->tenant, verdict);
 }
 
 /* -- the API ----------------------------------------------------------------------------------- */

@@ -12,4 +12,8 @@ bool bhi_quarantine_tries(const struct bhi_submission *submission);
 /* Called with the complete verdict of a submission: records a death of its worker, and ends or
  * begins a trial. Not called if it is unknown which of several kernels it was. Lock held. */
 void bhi_quarantine_note(const struct bhi_submission *submission, const bh_verdict *verdict);
+/* A spare has died while it compiled a kernel for |tenant|, ahead of any submission. Counts as the
+ * death of a submission's worker does; |verdict| has no event. Lock held. */
+void bhi_quarantine_note_spare(struct bh_context *context, const char *tenant,
+                               const bh_verdict *verdict);
 #endif

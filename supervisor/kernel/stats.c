@@ -29,6 +29,7 @@ BH_API bh_status bh_context_kernel_stats_sized(bh_context *context, bh_kernel_st
         .shared = table->shared,
         .introduced = table->introduced,
         .evicted = table->evicted,
+        .told = table->told,
     };
     bhi_context_unlock(context);
     bhi_layout_give(out_stats, stats_size, &stats, sizeof stats);

@@ -5,6 +5,7 @@
 #include "supervisor/context/pump.h"
 #include "supervisor/context/room.h"
 #include "supervisor/reactor/pipeline_cache.h"
+#include "supervisor/reactor/spares.h"
 #include "supervisor/reactor/spawn.h"
 #include "supervisor/stream/placement.h"
 #include "supervisor/stream/stream.h"
@@ -98,25 +99,6 @@ static void start_zygote(bh_context *context, const char *driver) {
     }
 }
 
-/* Lock held. Returns a ready spare, else one that is starting. */
-static struct bhi_worker *find_unbound(bh_context *context, const struct bh_stream *stream) {
-    struct bhi_worker *starting = NULL;
-    BHI_LIST_EACH(node, &context->workers) {
-        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
-        if (worker->core.stream || worker->core.kill != BHI_KILL_NONE || worker->exit_known ||
-            worker->reap_deadline_ns || worker->memory_limit != stream->memory_limit ||
-            worker->kind != stream->kind || strcmp(worker->device, stream->device) != 0 ||
-            worker->zygote->state == BHI_ZYGOTE_LOST) {
-            continue;
-        }
-        if (worker->state == BHI_RUNNING) {
-            return worker;
-        }
-        starting = worker;
-    }
-    return starting;
-}
-
 static void bind_worker(struct bh_stream *stream, struct bhi_worker *worker) {
     bhi_stream_bind(&stream->core, &worker->core);
     bhi_worker_retain(worker);
@@ -170,7 +152,13 @@ static bool next_job(bh_context *context, struct job *job, uint64_t now_ns, uint
         if (!bhi_placement_choose(stream)) {
             continue; /* a worker that is starting will report the devices */
         }
-        struct bhi_worker *unbound = find_unbound(context, stream);
+        struct bhi_worker *unbound = bhi_spares_choose(context, stream);
+        const bool ready = unbound && unbound->state == BHI_RUNNING;
+        const uint64_t patience_ns = ready ? 0 : bhi_spares_patience(context, stream);
+        if (patience_ns > now_ns) {
+            *look_again = patience_ns < *look_again ? patience_ns : *look_again;
+            continue;
+        }
         if (unbound) {
             bind_worker(stream, unbound);
             continue;
@@ -183,21 +171,6 @@ static bool next_job(bh_context *context, struct job *job, uint64_t now_ns, uint
         return true;
     }
     return false;
-}
-
-/* Lock held. Returns the newest stream that uses a device, or NULL. */
-static struct bh_stream *newest_with_device(bh_context *context) {
-    struct bh_stream *newest = NULL;
-    BHI_LIST_EACH(node, &context->streams) {
-        struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
-        newest = stream->kind == BHI_WORKER_DEVICE ? stream : newest;
-    }
-    return newest;
-}
-
-static bool is_free(const struct bhi_worker *worker) {
-    return !worker->core.stream && worker->core.kill == BHI_KILL_NONE &&
-           worker->kind != BHI_WORKER_SENTINEL;
 }
 
 /* Returns true if each worker of the stream runs one submission only, and the present worker has
@@ -222,9 +195,8 @@ static bool lacks_successor(bh_context *context, const struct bh_stream *stream)
     }
     BHI_LIST_EACH(node, &context->workers) {
         const struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
-        if (wanted && is_free(worker) && worker->kind == stream->kind &&
-            worker->memory_limit == stream->memory_limit &&
-            strcmp(worker->device, stream->device) == 0) {
+        if (wanted && bhi_spare_is_free(worker) && bhi_spare_is_like(worker, stream) &&
+            !worker->lessons.adopted) {
             wanted--;
         }
     }
@@ -245,21 +217,10 @@ static bool next_successor(bh_context *context, struct job *job) {
     return false;
 }
 
-/* Lock held. Chooses a spare of the kind that the newest stream uses. */
+/* Lock held. */
 static bool next_spare(bh_context *context, struct job *job) {
-    if (!context->settings.spares || bhi_list_empty(&context->streams)) {
-        return false;
-    }
-    struct bh_stream *stream = newest_with_device(context);
-    if (!stream || stream->core.state != BHI_STREAM_SERVED) {
-        return false;
-    }
-    uint32_t unbound = 0;
-    BHI_LIST_EACH(node, &context->workers) {
-        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
-        unbound += is_free(worker);
-    }
-    if (unbound >= context->settings.spares) {
+    const struct bh_stream *stream = bhi_spares_wanted(context);
+    if (!stream) {
         return false;
     }
     *job = job_like(context, stream);
@@ -298,6 +259,10 @@ uint64_t bhi_assignment_turn(bh_context *context) {
         }
         if (found && job.zygote) {
             bhi_zygote_retain(job.zygote);
+        }
+        if (!found) {
+            const uint64_t due_ns = bhi_spares_turn(context, now_ns);
+            look_again = due_ns < look_again ? due_ns : look_again;
         }
         bhi_context_pump_unlock(context);
         if (!found) {

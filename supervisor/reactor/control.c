@@ -8,6 +8,7 @@
 #include "ipc/layers.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/event/harvest.h"
+#include "supervisor/reactor/lessons.h"
 #include "supervisor/reactor/pipeline_cache.h"
 #include "supervisor/reactor/sentinel.h"
 #include "supervisor/stream/placement.h"
@@ -133,6 +134,7 @@ void bhi_control_ready(struct bhi_worker *worker) {
         bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0, "it is not isolated: %s", why);
     } else if (worker->core.kill == BHI_KILL_NONE) {
         worker->state = BHI_RUNNING;
+        worker->context->spares_due = true;
         bhi_placement_learn(worker);
         bhi_pipeline_cache_want(worker);
         if (worker->core.stream) {
@@ -298,6 +300,16 @@ static void judge(struct bhi_worker *worker, const char *what) {
     }
 }
 
+static void on_learned(struct bhi_worker *worker, const struct bhi_msg_learned *answer) {
+    BHI_STEP_POINT("learned", worker);
+    bhi_context_lock(worker->context);
+    const char *what = bhi_lesson_learned(worker, answer);
+    if (what) {
+        bhi_core_worker_violation(&worker->core, what);
+    }
+    bhi_context_pump_unlock(worker->context);
+}
+
 static void handle(struct bhi_worker *worker, const struct bhi_message *message) {
     switch (message->type) {
     case BHI_MSG_HELLO:
@@ -317,6 +329,9 @@ static void handle(struct bhi_worker *worker, const struct bhi_message *message)
         break;
     case BHI_MSG_LOG:
         on_log(worker, &message->log);
+        break;
+    case BHI_MSG_LEARNED:
+        on_learned(worker, &message->learned);
         break;
     case BHI_MSG_WORDS:
         judge(worker, bhi_sentinel_take_words(worker, &message->words));
@@ -417,8 +432,10 @@ static int send_one(struct bhi_worker *worker, struct bhi_outgoing *outgoing) {
     int error = bhi_channel_send(&worker->channel, &outgoing->message);
     /* libzmq also wakes the reactor for its own purposes: at most once for each message sent. */
     if (!error) {
-        bhi_conduct_asks(&worker->conduct,
-                         outgoing->message.type == BHI_MSG_KERNEL_CREATE ? MAX_BINDINGS + 2 : 1);
+        bhi_conduct_asks(&worker->conduct, outgoing->message.type == BHI_MSG_KERNEL_CREATE
+                                               ? MAX_BINDINGS + 2
+                                           : outgoing->message.type == BHI_MSG_LEARN ? 2
+                                                                                     : 1);
     }
     BHI_STEP_POINT("control_sent", worker);
     return error;

@@ -19,7 +19,8 @@ static uint64_t cpu_ns_of(pid_t pid) {
 
 void bhi_look_at_conduct(struct bhi_worker *worker, uint64_t now_ns) {
     struct bhi_core_worker *core = &worker->core;
-    const bool idle = worker->state == BHI_RUNNING && core->harvested == core->published;
+    const bool idle = worker->state == BHI_RUNNING && core->harvested == core->published &&
+                      !worker->lessons.kernel;
     uint64_t used_ns, time_ns;
     if (core->kill != BHI_KILL_NONE || worker->reap_deadline_ns ||
         bhi_conduct_look(&worker->conduct, now_ns, core->published, idle, cpu_ns_of(core->pid),

@@ -7,6 +7,7 @@
 #include "supervisor/buffer/device_pool.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/event/harvest.h"
+#include "supervisor/reactor/lessons.h"
 #include "supervisor/stream/placement.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/stream/tenant.h"
@@ -223,6 +224,11 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     struct bh_stream *stream = bound ? bhi_stream_of(core->stream) : NULL;
     if (stream && stream->runs_on.known && death.others_would_fail) {
         bhi_device_pool_give_up(worker->context, stream->runs_on.uuid); /* the device has failed */
+    }
+    if (bhi_lesson_died(worker, &death.outcome)) {
+        bhi_fail(&death.why, BH_UNAVAILABLE, 0,
+                 "worker %d died while it compiled kernel \"%s\" before it is needed: %s",
+                 core->pid, worker->lessons.name, core->kill_text[0] ? core->kill_text : message);
     }
     if (stream && !was_running && !death.closing && core->kill != BHI_KILL_RETIRED &&
         bhi_placement_failed(stream, &death.why, death.others_would_fail)) {

@@ -185,6 +185,8 @@ static void serve_load(bh_context *context, struct cache_job *job, bool trusted,
     }
     if (worker->core.stream) {
         bhi_stream_wants_pump(worker->core.stream);
+    } else {
+        context->spares_due = context->wake_reactor = true;
     }
     bhi_context_pump_unlock(context);
 }
@@ -245,16 +247,24 @@ static void identify(uint8_t out[32], const char *tenant, const struct bhi_msg_d
     crypto_generichash_final(&state, out, 32);
 }
 
+/* Returns NULL while the worker may still serve any. */
+static const char *tenant_of(const struct bhi_worker *worker) {
+    return worker->core.stream       ? bhi_stream_of(worker->core.stream)->tenant
+           : worker->lessons.adopted ? worker->lessons.tenant
+                                     : NULL;
+}
+
 void bhi_pipeline_cache_want(struct bhi_worker *worker) {
     bh_context *context = worker->context;
     const struct bhi_msg_device *device = device_of(worker);
+    const char *tenant = tenant_of(worker);
     if (!context->pipeline_cache->started || worker->kind != BHI_WORKER_DEVICE || !device ||
-        !worker->core.stream || worker->cache.state != BHI_CACHE_NONE ||
-        worker->cache.end_requested || context->closed) {
+        !tenant || worker->cache.state != BHI_CACHE_NONE || worker->cache.end_requested ||
+        context->closed) {
         return;
     }
     worker->cache.end_requested = true;
-    identify(worker->cache.identity, bhi_stream_of(worker->core.stream)->tenant, device);
+    identify(worker->cache.identity, tenant, device);
     struct cache_job job = {.worker = worker, .area = -1};
     memcpy(job.identity, worker->cache.identity, sizeof job.identity);
     bhi_worker_retain(worker);
@@ -273,14 +283,16 @@ void bhi_pipeline_cache_buried(struct bhi_worker *worker, bool orderly) {
     if (area < 0) {
         return;
     }
-    if (!orderly && worker->cache.loaded && !worker->core.harvested) {
+    if (!orderly && worker->cache.loaded && !worker->core.harvested && !worker->lessons.learned) {
         memcpy(cache->distrusted[cache->distrusted_count % BHI_DISTRUSTED], worker->cache.identity,
                32);
         cache->distrusted_count++;
     }
     struct cache_job job = {.area = area};
     memcpy(job.identity, worker->cache.identity, sizeof job.identity);
-    if (!orderly || !push(cache, &job)) {
+    /* A spare has compiled what a worker of its tenant has compiled, and less of it. */
+    const bool unused = !worker->core.harvested && worker->lessons.adopted;
+    if (!orderly || unused || !push(cache, &job)) {
         close(area);
     }
 }

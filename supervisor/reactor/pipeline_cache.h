@@ -44,7 +44,7 @@ void bhi_pipeline_cache_fini(struct bh_context *context);
 
 /* Context's lock held: */
 
-/* Requests the worker's cache, once, if it has a stream and has reported its device. */
+/* Requests the worker's cache, once, if its tenant is certain and it has reported its device. */
 void bhi_pipeline_cache_want(struct bhi_worker *worker);
 /* The worker is confirmed dead. |orderly|: not through its own fault. */
 void bhi_pipeline_cache_buried(struct bhi_worker *worker, bool orderly);

@@ -8,6 +8,7 @@
 #include "supervisor/reactor/assignment.h"
 #include "supervisor/reactor/control.h"
 #include "supervisor/reactor/doorbell.h"
+#include "supervisor/reactor/lessons.h"
 #include "supervisor/reactor/look.h"
 #include "supervisor/reactor/obituary.h"
 #include "supervisor/reactor/pipeline_cache.h"
@@ -293,6 +294,7 @@ static uint64_t look_at_workers(bh_context *context, uint64_t now_ns) {
         reactor->look_ns = 0;
     } else if (looks || !reactor->look_ns) {
         reactor->look_ns = now_ns + bhi_conduct_limits.look_ns;
+        context->spares_due = true; /* a quarantine may have ended */
     }
     if (reactor->look_ns) {
         look_again = reactor->look_ns;
@@ -309,6 +311,7 @@ static uint64_t look_at_workers(bh_context *context, uint64_t now_ns) {
         uint64_t due = BH_FOREVER;
         if (worker->state == BHI_RUNNING) {
             due = bhi_worker_check_deadline(worker, now_ns);
+            due = bhi_earlier_ns(due, bhi_lesson_check_deadline(worker, now_ns));
             due = bhi_earlier_ns(due, bhi_look_at_idle(worker, now_ns));
         } else if (worker->start_deadline_ns <= now_ns && worker->core.kill == BHI_KILL_NONE) {
             bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0,

@@ -105,7 +105,7 @@ bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
         snprintf(stream->core.name, sizeof stream->core.name, "stream-%u", context->stream_serial);
     }
     bhi_list_append(&context->streams, &stream->link);
-    context->wake_reactor = true; /* the reactor finds or starts a worker */
+    context->spares_due = context->wake_reactor = true; /* the reactor finds or starts a worker */
     bhi_context_pump_unlock(context);
     *out_stream = stream;
     return BH_OK;
@@ -319,6 +319,7 @@ void bhi_stream_unref_locked(struct bh_stream *stream) {
         bhi_worker_release(worker);
     }
     bhi_list_remove(&stream->link);
+    context->spares_due = true;
     free(stream->seen_devices);
     bhi_freelist_give(&freelist, stream);
     bhi_context_unref(context); /* never the last reference: the lock's holder has one */

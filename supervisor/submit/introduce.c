@@ -182,16 +182,8 @@ static int introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer,
     return 0;
 }
 
-/* |seq|: the number of the submission that uses it. */
-static int introduce_kernel(struct bhi_worker *worker, const struct bh_kernel *kernel,
-                            uint64_t seq) {
-    const struct bhi_kernel_body *body = kernel->body;
-    if (bhi_worker_kernels_use(&worker->kernels, body->id, seq)) {
-        return 0;
-    }
-    if (bhi_retention_off() && !bhi_handle_live(&kernel->handle)) {
-        return 0;
-    }
+int bhi_introduce_kernel(struct bhi_worker *worker, const struct bhi_kernel_body *body,
+                         const char name[64], uint64_t seq) {
     struct bhi_list messages;
     bhi_list_init(&messages);
     bool ok = true;
@@ -231,13 +223,26 @@ static int introduce_kernel(struct bhi_worker *worker, const struct bh_kernel *k
     message->trusted = body->trusted;
     memcpy(message->hash, body->hash, sizeof message->hash);
     strcpy(message->entry, body->entry);
-    strcpy(message->name, kernel->name);
+    memcpy(message->name, name, sizeof message->name);
     worker->context->kernels->introduced++;
     BHI_LIST_EACH_SAFE(node, &messages) {
         bhi_list_remove(node);
         bhi_outbox_add(worker, BHI_CONTAINER(node, struct bhi_outgoing, link));
     }
     return 0;
+}
+
+/* |seq|: the number of the submission that uses it. */
+static int introduce_kernel(struct bhi_worker *worker, const struct bh_kernel *kernel,
+                            uint64_t seq) {
+    const struct bhi_kernel_body *body = kernel->body;
+    if (bhi_worker_kernels_use(&worker->kernels, body->id, seq)) {
+        return 0;
+    }
+    if (bhi_retention_off() && !bhi_handle_live(&kernel->handle)) {
+        return 0;
+    }
+    return bhi_introduce_kernel(worker, body, kernel->name, seq);
 }
 
 /* Makes the worker forget kernels until it has no more than the limit; never one that its lane

@@ -6,8 +6,14 @@
 #include "supervisor/context/payload.h"
 #include "supervisor/worker/worker_proc.h"
 
+struct bhi_kernel_body;
+
 /* Introduces what |payload| uses, which becomes number |seq| of the worker's lane. Returns 0, or an
  * errno if not all could be introduced. Lock held. */
 int bhi_introduce(struct bhi_worker *worker, const struct bhi_payload *payload, uint64_t seq);
+/* Introduces a kernel that the worker does not know, for number |seq|. |name|: for messages.
+ * Returns 0 or an errno. Lock held. */
+int bhi_introduce_kernel(struct bhi_worker *worker, const struct bhi_kernel_body *body,
+                         const char name[64], uint64_t seq);
 
 #endif

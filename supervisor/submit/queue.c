@@ -26,13 +26,7 @@ static uint64_t payload_code(const struct bhi_payload *payload) {
             return payload->submission.event->id;
         }
     }
-    if (!payload->kernel_count) {
-        return 0;
-    }
-    /* From the hash, not the id: a kernel that is created anew for each launch is the same code. */
-    uint64_t code;
-    memcpy(&code, payload->kernels[0]->body->hash, sizeof code);
-    return code | 1;
+    return payload->kernel_count ? bhi_kernel_body_code(payload->kernels[0]->body) : 0;
 }
 
 struct bhi_payload *bhi_payload_start(bh_stream *stream, uint32_t command_count,

@@ -4,7 +4,8 @@
  *       │          │                    ▲      spawned  hello+token  ready + /proc checked
  *       └──────────┴────────────────────┘
  *
- * RUNNING without a stream is a spare. A kill does not change the state: what the worker completed
+ * RUNNING without a stream is a spare, which may learn kernels before a stream takes it
+ * (supervisor/reactor/spares.h). A kill does not change the state: what the worker completed
  * before it is confirmed dead still counts (E11). Each process has its own object, so a late
  * message of a dead one cannot reach the next (E12).
  */
@@ -58,6 +59,18 @@ struct bhi_worker_cache {
     uint64_t loaded; /* bytes that the file had */
 };
 
+/* What a spare has learned, and learns. Context's lock, all of it. */
+struct bhi_lessons {
+    bool adopted;            /* it was told kernels of |tenant|, and serves no other (T1) */
+    char tenant[BHI_TENANT]; /* if adopted */
+    uint32_t learned;        /* kernels that it has compiled ahead of use */
+    uint64_t kernel;         /* id of the one that it compiles now; 0: none */
+    uint64_t since_ns, until_ns;
+    uint8_t hash[32]; /* of that one, as what follows */
+    uint64_t code;
+    char name[64];
+};
+
 struct bhi_worker {
     struct bhi_core_worker core; /* lock: its lane, its stream, why it was killed */
     _Atomic uint32_t refs;
@@ -91,6 +104,7 @@ struct bhi_worker {
     struct bhi_progress_view progress;
     struct bhi_worker_cache cache;
     struct bhi_words words;
+    struct bhi_lessons lessons;
     bool device_lost;       /* it has reported its loss, and is about to end */
     bool harvest_requested; /* the reactor must harvest */
     uint64_t refused_seen;  /* progress.refused_allocations at the last harvest */

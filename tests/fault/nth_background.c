@@ -20,9 +20,7 @@ static char what[256];
 /* A message that can never be sent is a deadline's business; one that is refused once is not. */
 static uint64_t deadline_ns;
 
-static void begin(struct scene *scene) {
-    bh_context_options options = fx_options();
-    options.restart_budget = 4; /* while it lasts, nothing comes up: that has to show soon */
+static void begin_with(struct scene *scene, bh_context_options options) {
     *scene = (struct scene){.context = fx_context_with(options, NULL)};
     scene->square = fx_kernel(scene->context, "square");
     scene->gate = fx_kernel(scene->context, "gate");
@@ -31,6 +29,12 @@ static void begin(struct scene *scene) {
     scene->z = fx_words(scene->context, 64, 0);
     scene->word = fx_words(scene->context, 64, 0);
     scene->open = fx_pointer(scene->word);
+}
+
+static void begin(struct scene *scene) {
+    bh_context_options options = fx_options();
+    options.restart_budget = 4; /* while it lasts, nothing comes up: that has to show soon */
+    begin_with(scene, options);
 }
 
 static void begin_served(struct scene *scene) {
@@ -80,6 +84,24 @@ static void end(struct scene *scene) {
     if (children) {
         BHT_FAIL("%s: %zu children are left", what, children);
     }
+}
+
+static bool says(bh_context *context, const char *one, const char *other) {
+    static char text[1 << 14];
+    bh_context_describe(context, text, sizeof text);
+    const char *line = strstr(text, one);
+    return line && strstr(line, other);
+}
+
+/* With a spare that knows nothing yet. */
+static void begin_spare(struct scene *scene) {
+    bh_context_options options = fx_options();
+    options.restart_budget = 4;
+    options.spares = 1;
+    begin_with(scene, options);
+    scene->stream = fx_stream(scene->context, "one", deadline_ns);
+    fx_expect_healthy(scene->context, scene->stream);
+    WAIT_UNTIL(says(scene->context, "spare worker ", ", ready"), 20000);
 }
 
 /* -- what is done while something fails ------------------------------------------------------- */
@@ -146,6 +168,18 @@ static void zygote_dies(struct scene *scene) {
     }
     square_once(scene, scene->stream);
     square_once(scene, scene->other);
+}
+
+/* A spare is told a kernel and learns it, the stream's worker dies, and the spare takes over. */
+static void a_spare_learns(struct scene *scene) {
+    square_once(scene, scene->stream);
+    square_once(scene, scene->stream);
+    WAIT_UNTIL(bht_fired() || says(scene->context, "spare worker ", "1 known kernel"), 20000);
+    const pid_t pid = bh_stream_worker_pid(scene->stream);
+    if (pid > 0) { /* it may have been killed meanwhile, for want of a message */
+        kill(pid, SIGKILL);
+    }
+    square_once(scene, scene->stream);
 }
 
 /* -- the loop ---------------------------------------------------------------------------------- */
@@ -237,6 +271,7 @@ ACT(reflect, begin_served, false, 1, 0, 0, 0, 2)
 ACT(worker_dies, begin_served, false, 4, 4, 4, 0, 3)
 ACT(across_streams, begin_served, false, 0, 0, 0, 0, 0)
 ACT(zygote_dies, begin_served, false, 4, 4, 8, 3, 3)
+ACT(a_spare_learns, begin_spare, true, 4, 4, 4, 0, 3)
 
 #define TESTS(name)                                                                                \
     BHT_TEST_WITH(name##_nth_allocation, 200, 0), BHT_TEST_WITH(name##_nth_mapping, 200, 0),       \
@@ -244,7 +279,8 @@ ACT(zygote_dies, begin_served, false, 4, 4, 8, 3, 3)
         BHT_TEST_WITH(name##_nth_send, 200, 0)
 
 int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {TESTS(first_job), TESTS(reflect), TESTS(worker_dies),
-                                            TESTS(across_streams), TESTS(zygote_dies)};
+    static const struct bht_test tests[] = {TESTS(first_job),   TESTS(reflect),
+                                            TESTS(worker_dies), TESTS(across_streams),
+                                            TESTS(zygote_dies), TESTS(a_spare_learns)};
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

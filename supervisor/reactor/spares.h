@@ -1,0 +1,33 @@
+/* Spares: warm workers without a stream, for each device and memory limit that streams use.
+ *
+ *   starting ──▶ untold ──told a kernel──▶ learns ──▶ knows it ──told the next──▶ learns …
+ *                  │                                     │
+ *                  ▼                                     ▼
+ *               any stream                       a stream of its tenant
+ *
+ * A spare learns the kernels that one tenant uses most on its device (kernel/usage.h): it compiles
+ * them. From the first one on it serves that tenant alone (T1), and they are its past (T2). While
+ * there are several tenants, or streams that keep kernels apart, one spare stays untold. */
+#ifndef BHI_SUPERVISOR_REACTOR_SPARES_H
+#define BHI_SUPERVISOR_REACTOR_SPARES_H
+
+#include "supervisor/stream/stream.h"
+#include "supervisor/worker/worker_proc.h"
+
+/* Returns true if the worker could serve a stream that has none. Lock held. */
+bool bhi_spare_is_free(const struct bhi_worker *worker);
+/* Returns true if device and memory limit are those of |stream|. Lock held. */
+bool bhi_spare_is_like(const struct bhi_worker *worker, const struct bh_stream *stream);
+/* Returns the spare that |stream| is to have: a ready one rather than one that starts; of several
+ * the one that knows most of its kernels. NULL: none. Lock held. */
+struct bhi_worker *bhi_spares_choose(bh_context *context, const struct bh_stream *stream);
+/* A spare that could serve |stream| learns a kernel. Returns until when that is worth waiting for;
+ * 0: there is none. Lock held. */
+uint64_t bhi_spares_patience(const bh_context *context, const struct bh_stream *stream);
+/* Returns a stream for which a spare should be started; NULL: there are enough. Lock held. */
+const struct bh_stream *bhi_spares_wanted(bh_context *context);
+/* Tells spares what to learn, and gives up those that serve nobody. Returns when to look again.
+ * Lock held. */
+uint64_t bhi_spares_turn(bh_context *context, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,117 @@
+/* Step by action: what a spare does at each step of learning a kernel (worker/faults/faults.h), and
+ * what the next launch of that kernel says, for which its stream needs the next worker. Work
+ * besides is unharmed, and no second spare dies of it. */
+#include "plan.h"
+
+#include <stdio.h>
+
+struct row {
+    const char *point, *action;
+    bh_status verdict; /* of the next launch */
+    bool either;       /* or READY */
+};
+
+/* Only what points at the kernel counts against it (K5). */
+static const struct row rows[] = {
+    {"learn", "kill", BH_OK, false},
+    {"learn", "segv", BH_COMPILE_FAILED, false},
+    {"learn", "abort", BH_COMPILE_FAILED, false},
+    {"learn", "exit0", BH_COMPILE_FAILED, false},
+    {"learn", "sigsys", BH_OK, false}, /* a death, of which here none is too many */
+    {"learn", "stop", BH_COMPILE_FAILED, false},
+    {"learn", "hang", BH_COMPILE_FAILED, false},
+    {"learn", "garbage", BH_COMPILE_FAILED, false}, /* nobody reads it: it hangs */
+    {"learn", "flood", BH_OK, false},
+    {"learn", "close", BH_COMPILE_FAILED, true},
+    {"learn", "close_hang", BH_OK, false},
+    {"learned", "kill", BH_OK, false},
+    {"learned", "segv", BH_COMPILE_FAILED, false},
+    {"learned", "fail", BH_OK, false},
+    {"lie_learned", "fail", BH_OK, false},
+    {"lie_learned_twice", "fail", BH_OK, false},
+};
+
+static bool says(bh_context *context, const char *one, const char *other) {
+    static char text[1 << 14];
+    bh_context_describe(context, text, sizeof text);
+    const char *line = strstr(text, one);
+    return line && strstr(line, other);
+}
+
+static bh_event *launch(bh_stream *stream, bh_kernel *add, bh_buffer *x, bh_buffer *y) {
+    const bh_binding bindings[] = {
+        {.binding = 0, .buffer = x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        {.binding = 1, .buffer = x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        {.binding = 2, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
+    };
+    return fx_launch(stream, add, 1, bindings, 3, 0);
+}
+
+static void launch_ok(bh_stream *stream, bh_kernel *add, bh_buffer *x, bh_buffer *y) {
+    bh_event *event = launch(stream, add, x, y);
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+}
+
+static void meet(const struct row *row) {
+    char what[64];
+    snprintf(what, sizeof what, "%s: %s", row->point, row->action);
+    bh_context_options options = fx_options();
+    options.spares = 1;
+    bh_context *context = fx_context_with(options, bht_plan_open());
+    bh_stream_options of_stream;
+    bh_stream_options_init(&of_stream);
+    of_stream.deadline_ns = FX_SECONDS;
+    of_stream.compile_deadline_ns = BHT_SECOND_MS * FX_MS;
+    bh_stream *stream = NULL, *neighbour = fx_stream(context, "neighbour", FX_SECONDS);
+    BHT_EQ(bh_stream_create(context, &of_stream, &stream, NULL), BH_OK);
+    bh_kernel *add = fx_kernel(context, "add");
+    bh_buffer *x = fx_words(context, 64, 3), *y = fx_words(context, 64, 0);
+    const pid_t beside = fx_ready(neighbour);
+    launch_ok(stream, add, x, y);
+    WAIT_UNTIL(says(context, "spare worker ", ", ready"), 20000);
+    bht_plan_arm(row->point, row->action, 1);
+    launch_ok(stream, add, x, y);
+    WAIT_UNTIL(bht_plan_fired(), 20000);
+    fx_kill(fx_ready(stream), SIGKILL);
+    bh_event *event = NULL;
+    bh_verdict verdict;
+    do { /* READY by a worker that had not died yet, or before the spare's death was seen */
+        event = launch(stream, add, x, y);
+        verdict = fx_verdict(event);
+        bh_event_release(event);
+        bht_poll_pause();
+    } while (verdict.status == BH_OK && row->verdict != BH_OK && !row->either);
+    if (verdict.status != row->verdict && !(row->either && verdict.status == BH_OK)) {
+        BHT_FAIL("%s: %s: %s", what, bh_status_name(verdict.status), verdict.message);
+    }
+    BHT_TRUE(bht_plan_disarm());
+    fx_expect_healthy(context, stream);
+    fx_expect_healthy(context, neighbour);
+    BHT_EQ(fx_ready(neighbour), beside);
+    for (int i = 0; i < 4 && row->verdict == BH_COMPILE_FAILED && !row->either; i++) {
+        event = launch(stream, add, x, y);
+        fx_expect(event, BH_COMPILE_FAILED);
+        bh_event_release(event);
+    }
+    bh_kernel_release(add);
+    bh_buffer_release(x);
+    bh_buffer_release(y);
+    bh_stream_release(stream);
+    bh_stream_release(neighbour);
+    bh_context_destroy(context);
+    bht_plan_close();
+}
+
+static void each_step_of_learning(void) {
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        if (bht_mine(i)) {
+            meet(&rows[i]);
+        }
+    }
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {BHT_TEST_WITH(each_step_of_learning, 200, 0)};
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}

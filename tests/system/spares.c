@@ -1,0 +1,408 @@
+/* Spares that know the kernels of a tenant: what a death costs then, and whom they serve. */
+#include "fixture.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What workers have compiled, by their lines in the log. */
+static struct {
+    pthread_mutex_t lock;
+    unsigned needed; /* by a submission that waited for it */
+    unsigned caches; /* that were read for a worker */
+} compiles = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void keep(bh_log_level level, const char *line, void *user) {
+    (void)level, (void)user;
+    pthread_mutex_lock(&compiles.lock);
+    compiles.needed += strstr(line, ": compiled in ") && !strstr(line, "before it is needed");
+    compiles.caches += strstr(line, "pipeline cache: ") && strstr(line, " bytes read");
+    pthread_mutex_unlock(&compiles.lock);
+}
+
+static unsigned needed_compiles(void) {
+    pthread_mutex_lock(&compiles.lock);
+    const unsigned needed = compiles.needed;
+    pthread_mutex_unlock(&compiles.lock);
+    return needed;
+}
+
+static unsigned read_caches(void) {
+    pthread_mutex_lock(&compiles.lock);
+    const unsigned caches = compiles.caches;
+    pthread_mutex_unlock(&compiles.lock);
+    return caches;
+}
+
+/* The log comes later than results. */
+static void await_compiles(unsigned count) {
+    WAIT_UNTIL(needed_compiles() >= count, 20000);
+    BHT_EQ(needed_compiles(), count);
+}
+
+struct scene {
+    bh_context *context;
+    bh_stream *stream;
+    bh_kernel *square, *add;
+    bh_buffer *x, *y, *z;
+};
+
+static bh_stream *stream_of(bh_context *context, const char *tenant, bh_isolation isolation) {
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    options.tenant = tenant;
+    options.isolation = isolation;
+    options.deadline_ns = FX_SECONDS;
+    options.compile_deadline_ns = FX_SECONDS;
+    bh_stream *stream = NULL;
+    BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
+    return stream;
+}
+
+static struct scene open_scene(uint32_t spares, const char *faults, const char *cache_dir) {
+    bh_context_options options = fx_options();
+    options.spares = spares;
+    options.log = keep;
+    options.cache_dir = cache_dir;
+    struct scene s = {.context = fx_context_with(options, faults)};
+    s.stream = stream_of(s.context, NULL, BH_ISOLATION_STREAM);
+    s.square = fx_kernel(s.context, "square");
+    s.add = fx_kernel(s.context, "add");
+    s.x = fx_words(s.context, 64, 0x40000000u); /* 2.0 */
+    s.y = fx_words(s.context, 64, 0);
+    s.z = fx_words(s.context, 64, 0);
+    return s;
+}
+
+static void close_scene(struct scene *s) {
+    bh_kernel_release(s->square);
+    bh_kernel_release(s->add);
+    bh_buffer_release(s->x);
+    bh_buffer_release(s->y);
+    bh_buffer_release(s->z);
+    bh_stream_release(s->stream);
+    BHT_EQ(bh_context_destroy(s->context), BH_OK);
+}
+
+/* Returns the verdict of one launch of square, whose result is right if it is READY. */
+static bh_verdict square(struct scene *s, bh_stream *stream) {
+    bh_event *event = fx_square(stream, s->square, s->x, s->y);
+    bh_verdict verdict = fx_verdict(event);
+    if (verdict.status == BH_OK) {
+        const float *out = fx_mapped(s->y);
+        BHT_TRUE(out[0] == 4.0f && out[63] == 4.0f);
+    }
+    bh_event_release(event);
+    return verdict;
+}
+
+static void square_ok(struct scene *s, bh_stream *stream) {
+    const bh_verdict verdict = square(s, stream);
+    if (verdict.status != BH_OK) {
+        BHT_FAIL("%s", verdict.message);
+    }
+}
+
+static void add_ok(struct scene *s, bh_stream *stream) {
+    const bh_binding bindings[] = {
+        {.binding = 0, .buffer = s->x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        {.binding = 1, .buffer = s->x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        {.binding = 2, .buffer = s->z, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
+    };
+    bh_event *event = fx_launch(stream, s->add, 1, bindings, 3, 0);
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+    const uint32_t *out = fx_mapped(s->z);
+    BHT_EQ(out[0], 0x80000000u);
+}
+
+static bool says(bh_context *context, const char *what) {
+    static char text[1 << 14];
+    bh_context_describe(context, text, sizeof text);
+    return strstr(text, what);
+}
+
+static bh_kernel_stats stats_of(bh_context *context) {
+    bh_kernel_stats stats;
+    BHT_EQ(bh_context_kernel_stats(context, &stats, NULL), BH_OK);
+    return stats;
+}
+
+/* The pid of a spare whose line has |what|, and not |lacks|; 0: there is none. */
+static pid_t find_spare(bh_context *context, const char *what, const char *lacks) {
+    static char text[1 << 14];
+    bh_context_describe(context, text, sizeof text);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        int pid = 0;
+        if (sscanf(line, "spare worker %d", &pid) == 1 && strstr(line, what) &&
+            !(lacks && strstr(line, lacks))) {
+            return pid;
+        }
+    }
+    return 0;
+}
+
+static pid_t spare_with(bh_context *context, const char *what) {
+    return find_spare(context, what, NULL);
+}
+
+static pid_t await_spare(bh_context *context, const char *what) {
+    WAIT_UNTIL(spare_with(context, what), 20000);
+    return spare_with(context, what);
+}
+
+/* -- a death -------------------------------------------------------------------------------------
+ */
+
+/* K2. The next worker is the spare. It is sent no kernel and compiles none, and each result is
+ * right. */
+static void recovery_compiles_nothing(void) {
+    struct scene s = open_scene(1, NULL, NULL);
+    for (int i = 0; i < 2; i++) {
+        square_ok(&s, s.stream);
+        add_ok(&s, s.stream);
+    }
+    await_compiles(2);
+    for (int round = 0; round < 2; round++) {
+        const pid_t spare = await_spare(s.context, "for tenant \"\", 2 known kernels");
+        const uint64_t introduced = stats_of(s.context).introduced;
+        fx_kill(fx_ready(s.stream), SIGKILL);
+        WAIT_UNTIL(bh_stream_worker_pid(s.stream) == spare, 20000);
+        square_ok(&s, s.stream);
+        add_ok(&s, s.stream);
+        await_compiles(2);
+        /* What was sent since then is for the next spare. */
+        const bh_kernel_stats stats = stats_of(s.context);
+        BHT_LE(stats.introduced - introduced, 2);
+        BHT_EQ(stats.introduced, stats.told + 2);
+        BHT_EQ(bh_stream_worker_pid(s.stream), spare);
+    }
+    close_scene(&s);
+}
+
+/* What was in the queue when the worker died runs there, too. */
+static void what_waits_runs_on_the_spare(void) {
+    struct scene s = open_scene(1, NULL, NULL);
+    bh_kernel *gate = fx_kernel(s.context, "gate");
+    bh_buffer *word = fx_words(s.context, 2, 0);
+    square_ok(&s, s.stream);
+    square_ok(&s, s.stream);
+    const pid_t spare = await_spare(s.context, ", 1 known kernel");
+    bh_event *running = fx_gate(s.stream, gate, word);
+    bh_event *behind = fx_square(s.stream, s.square, s.x, s.y);
+    fx_await_gate(word);
+    await_compiles(2);
+    fx_kill(fx_ready(s.stream), SIGKILL);
+    fx_expect(running, BH_WORKER_SIGNAL);
+    const bh_verdict verdict = fx_verdict(behind);
+    BHT_EQ(verdict.status, BH_OK);
+    BHT_EQ(verdict.worker_pid, spare);
+    await_compiles(2);
+    bh_event_release(running);
+    bh_event_release(behind);
+    bh_buffer_release(word);
+    bh_kernel_release(gate);
+    close_scene(&s);
+}
+
+static void a_kernel_that_is_not_known_is_introduced(void) {
+    struct scene s = open_scene(1, NULL, NULL);
+    square_ok(&s, s.stream);
+    square_ok(&s, s.stream);
+    const pid_t spare = await_spare(s.context, ", 1 known kernel");
+    fx_kill(fx_ready(s.stream), SIGKILL);
+    WAIT_UNTIL(bh_stream_worker_pid(s.stream) == spare, 20000);
+    add_ok(&s, s.stream);
+    square_ok(&s, s.stream);
+    BHT_EQ(bh_stream_worker_pid(s.stream), spare);
+    close_scene(&s);
+}
+
+/* With a folder for pipeline caches a spare gets the tenant's before it compiles. */
+static void with_a_pipeline_cache(void) {
+    char folder[] = "/tmp/bulkhead-spares-XXXXXX";
+    BHT_TRUE(mkdtemp(folder));
+    struct scene s = open_scene(0, NULL, folder);
+    square_ok(&s, s.stream);
+    close_scene(&s); /* writes the file */
+    await_compiles(1);
+    s = open_scene(1, NULL, folder);
+    square_ok(&s, s.stream);
+    square_ok(&s, s.stream);
+    const pid_t spare = await_spare(s.context, ", 1 known kernel");
+    WAIT_UNTIL(read_caches() == 2, 20000); /* for the stream's worker, and for the spare */
+    await_compiles(2);
+    fx_kill(fx_ready(s.stream), SIGKILL);
+    WAIT_UNTIL(bh_stream_worker_pid(s.stream) == spare, 20000);
+    square_ok(&s, s.stream);
+    await_compiles(2);
+    close_scene(&s);
+    char command[96];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    BHT_EQ(system(command), 0);
+}
+
+/* -- tenants -----------------------------------------------------------------------------------
+ */
+
+/* T1. A tenant's spare serves nobody else, and there is one for the others. */
+static void tenants_are_kept_apart(void) {
+    struct scene s = open_scene(2, NULL, NULL);
+    bh_stream *bob = stream_of(s.context, "bob", BH_ISOLATION_STREAM);
+    for (int i = 0; i < 4; i++) {
+        square_ok(&s, bob);
+    }
+    const pid_t bobs = await_spare(s.context, "for tenant \"bob\", 1 known kernel");
+    WAIT_UNTIL(find_spare(s.context, ", ready", "for tenant"), 20000);
+    for (int i = 0; i < 3; i++) {
+        square_ok(&s, s.stream);
+        fx_kill(fx_ready(s.stream), SIGKILL);
+        WAIT_UNTIL(fx_ready(s.stream) != bobs, 20000);
+        square_ok(&s, s.stream);
+        BHT_TRUE(bh_stream_worker_pid(s.stream) != bobs);
+    }
+    fx_kill(fx_ready(bob), SIGKILL);
+    WAIT_UNTIL(bh_stream_worker_pid(bob) == bobs, 20000);
+    square_ok(&s, bob);
+    bh_stream_release(bob);
+    close_scene(&s);
+}
+
+/* T2. Blame is certain as long as the spare knew nothing else: what it compiled is its past. */
+static void what_a_spare_knows_is_its_past(void) {
+    struct scene s = open_scene(1, NULL, NULL);
+    bh_kernel *gate = fx_kernel(s.context, "gate");
+    bh_buffer *word = fx_words(s.context, 2, 0);
+    square_ok(&s, s.stream);
+    square_ok(&s, s.stream);
+    const pid_t spare = await_spare(s.context, ", 1 known kernel");
+    fx_kill(fx_ready(s.stream), SIGKILL);
+    WAIT_UNTIL(bh_stream_worker_pid(s.stream) == spare, 20000);
+    bh_event *event = fx_gate(s.stream, gate, word);
+    fx_await_gate(word);
+    fx_kill(spare, SIGSEGV);
+    const bh_verdict verdict = fx_verdict(event);
+    BHT_EQ(verdict.status, BH_WORKER_SIGNAL);
+    BHT_EQ(verdict.worker_pid, spare);
+    BHT_EQ(verdict.blame, BH_BLAME_SUSPECTED);
+    bh_event_release(event);
+    bh_buffer_release(word);
+    bh_kernel_release(gate);
+    close_scene(&s);
+}
+
+/* T3. A stream that keeps its kernels apart has no use for such a spare. */
+static void isolated_streams_have_untold_spares(void) {
+    struct scene s = open_scene(1, NULL, NULL);
+    bh_stream *apart = stream_of(s.context, NULL, BH_ISOLATION_KERNEL);
+    for (int i = 0; i < 3; i++) {
+        square_ok(&s, s.stream);
+        square_ok(&s, apart);
+    }
+    await_spare(s.context, ", ready");
+    bh_event *event = fx_square(apart, s.square, s.x, s.y);
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+    BHT_EQ(stats_of(s.context).told, 0);
+    BHT_TRUE(!says(s.context, "known kernel"));
+    bh_stream_release(apart);
+    close_scene(&s);
+}
+
+/* -- kernels that spares do not survive ---------------------------------------------------------
+ */
+
+/* K5. One spare dies of it, and no other. The kernel is refused as if a launch had killed its
+ * compiler; another one is learned. */
+static void a_kernel_that_kills_its_compiler_kills_one_spare(void) {
+    struct scene s = open_scene(1, "*:learn:1=segv,?*:learn:2=segv", NULL);
+    square_ok(&s, s.stream);
+    const pid_t pid = bh_stream_worker_pid(s.stream);
+    bh_verdict verdict;
+    do {
+        verdict = square(&s, s.stream);
+    } while (verdict.status == BH_OK);
+    BHT_EQ(verdict.status, BH_COMPILE_FAILED);
+    BHT_EQ(verdict.executed, BH_EXECUTED_NO);
+    BHT_STR_HAS(verdict.message, "did not survive it in a spare worker");
+    bh_quarantined entry;
+    size_t count = 0;
+    BHT_EQ(bh_quarantine_list(s.context, &entry, 1, &count, NULL), BH_OK);
+    BHT_EQ(count, 1);
+    BHT_EQ(entry.status, BH_COMPILE_FAILED);
+    BHT_EQ(entry.signal, SIGSEGV);
+    BHT_STR_EQ(entry.kernel_name, "square");
+    await_spare(s.context, ", ready");
+    /* It may run again, and spares still stay away from it. */
+    BHT_EQ(bh_quarantine_release(s.context, NULL, NULL, NULL), BH_OK);
+    for (int i = 0; i < 10; i++) {
+        square_ok(&s, s.stream);
+    }
+    BHT_EQ(stats_of(s.context).told, 1);
+    BHT_EQ(bh_stream_worker_pid(s.stream), pid);
+    close_scene(&s);
+}
+
+/* A worker that says what is not so is killed, and nobody misses it. */
+static void lies_are_seen(void) {
+    static const char *const lies[] = {"*:lie_learned:1=fail,?*:lie_learned:2=fail",
+                                       "*:lie_learned_twice:1=fail,?*:lie_learned_twice:2=fail"};
+    for (size_t i = 0; i < BHT_COUNT(lies); i++) {
+        struct scene s = open_scene(1, lies[i], NULL);
+        const pid_t pid = fx_ready(s.stream);
+        const pid_t first = await_spare(s.context, ", ready");
+        square_ok(&s, s.stream);
+        square_ok(&s, s.stream);
+        WAIT_UNTIL(bht_process_state(first) == 0 || bht_process_state(first) == 'Z' ||
+                       bht_process_state(first) == 'X',
+                   20000);
+        square_ok(&s, s.stream);
+        BHT_EQ(bh_stream_worker_pid(s.stream), pid);
+        size_t count = 0; /* it proves nothing about the kernel */
+        BHT_EQ(bh_quarantine_list(s.context, NULL, 0, &count, NULL), BH_OK);
+        BHT_EQ(count, 0);
+        close_scene(&s);
+    }
+}
+
+/* A spare without memory for it says so: it lives, and a launch introduces the kernel there. */
+static void what_could_not_be_learned_is_introduced(void) {
+    struct scene s = open_scene(1, "*:learned:1=fail", NULL);
+    square_ok(&s, s.stream);
+    const pid_t spare = await_spare(s.context, ", ready");
+    square_ok(&s, s.stream);
+    WAIT_UNTIL(find_spare(s.context, ", for tenant \"\", 0 known kernels", "compiles"), 20000);
+    fx_kill(fx_ready(s.stream), SIGKILL);
+    WAIT_UNTIL(bh_stream_worker_pid(s.stream) == spare, 20000);
+    square_ok(&s, s.stream);
+    BHT_EQ(bh_stream_worker_pid(s.stream), spare);
+    close_scene(&s);
+}
+
+static void more_kernels_than_a_spare_can_learn(void) {
+    bh_context_options options = fx_options();
+    bh_context *context = NULL;
+    bh_detail detail;
+    BHT_EQ(options.spare_kernels, 16);
+    options.spare_kernels = 33;
+    BHT_EQ(bh_context_create(&options, &context, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "options.spare_kernels is 33, over 32");
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(recovery_compiles_nothing),
+        BHT_TEST(what_waits_runs_on_the_spare),
+        BHT_TEST(a_kernel_that_is_not_known_is_introduced),
+        BHT_TEST(with_a_pipeline_cache),
+        BHT_TEST(tenants_are_kept_apart),
+        BHT_TEST(what_a_spare_knows_is_its_past),
+        BHT_TEST(isolated_streams_have_untold_spares),
+        BHT_TEST(a_kernel_that_kills_its_compiler_kills_one_spare),
+        BHT_TEST(lies_are_seen),
+        BHT_TEST(what_could_not_be_learned_is_introduced),
+        BHT_TEST(more_kernels_than_a_spare_can_learn),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}
