@@ -6,7 +6,8 @@
  * until one on each is, how much private memory a worker has, how much processor time idle workers
  * take, and how long the end of the context takes. The second does so for streams that have no
  * worker before their first submission. The third kills an idle worker, and takes the time until
- * the next result of the kernel that its stream had run. */
+ * the next result of the kernel that its stream had run: without a spare, with one, and with one
+ * that knows the kernel. */
 #include "bench.h"
 #include "samples.h"
 
@@ -36,17 +37,18 @@ struct options {
 
 /* -- contexts ---------------------------------------------------------------------------------- */
 
-static bh_context *open_context(const struct options *options, uint32_t spares,
-                                const char *cache_dir, uint64_t worker_idle_ns) {
-    bh_context *context;
-    bh_detail detail;
+static bh_context_options context_options(const struct options *options) {
     bh_context_options with;
     bh_context_options_init(&with);
     with.worker_path = options->worker;
-    with.spares = spares;
-    with.cache_dir = cache_dir;
-    with.worker_idle_ns = worker_idle_ns;
-    bench_must(bh_context_create(&with, &context, &detail), "bh_context_create", &detail);
+    with.spares = 0;
+    return with;
+}
+
+static bh_context *open_context(const bh_context_options *options) {
+    bh_context *context;
+    bh_detail detail;
+    bench_must(bh_context_create(options, &context, &detail), "bh_context_create", &detail);
     return context;
 }
 
@@ -112,7 +114,8 @@ static void measure_streams(const struct options *options, unsigned count) {
     static bh_stream *streams[MOST];
     static bh_event *events[MOST];
     static int pids[MOST];
-    bh_context *context = open_context(options, 0, NULL, 0);
+    const bh_context_options with = context_options(options);
+    bh_context *context = open_context(&with);
     bh_kernel *kernel =
         open_kernel(context, BENCH_CODE[BENCH_EMPTY].words, BENCH_CODE[BENCH_EMPTY].bytes);
     const uint64_t began = bench_now_ns();
@@ -153,7 +156,9 @@ static void measure_streams(const struct options *options, unsigned count) {
 /* Streams that get a worker with their first submission: one of them has one. */
 static void measure_at_rest(const struct options *options, unsigned count) {
     static bh_stream *streams[MOST_AT_REST];
-    bh_context *context = open_context(options, 0, NULL, BH_FOREVER);
+    bh_context_options with = context_options(options);
+    with.worker_idle_ns = BH_FOREVER;
+    bh_context *context = open_context(&with);
     bh_kernel *kernel =
         open_kernel(context, BENCH_CODE[BENCH_EMPTY].words, BENCH_CODE[BENCH_EMPTY].bytes);
     const uint64_t began = bench_now_ns();
@@ -213,28 +218,34 @@ static void run(struct work *work) {
     bench_finish(event);
 }
 
-/* Until a spare is ready, and says nothing more. */
-static void await_spare(bh_context *context) {
+/* Until the only spare is ready; |known|: and knows the kernel. */
+static void await_spare(bh_context *context, bool known) {
     static char text[65536];
     const uint64_t began = bench_now_ns();
     const struct timespec pause = {.tv_nsec = 5 * 1000 * 1000};
+    const char *line;
     do {
         if (bench_now_ns() - began > TIMEOUT_NS) {
             bench_die("no spare becomes ready:\n%s", text);
         }
         nanosleep(&pause, NULL);
         bh_context_describe(context, text, sizeof text);
-    } while (!strstr(text, ", ready"));
+        line = strstr(text, "spare worker ");
+    } while (!line || !strstr(line, known ? ", 1 known kernel" : ", ready"));
 }
 
-static double measure_death(const struct options *options, uint32_t spares, const char *cache) {
-    static uint64_t samples[MOST_ROUND];
-    bh_context *context = open_context(options, spares, cache, 0);
+/* Kills an idle worker, and waits for the next result of the kernel that has run there: until the
+ * death is seen, and until the result is there. */
+static void measure_death(const struct options *options, const char *what,
+                          const bh_context_options *with) {
+    static uint64_t seen[MOST_ROUND], good[MOST_ROUND];
+    bh_context *context = open_context(with);
     struct work work = make_work(options, context);
     run(&work);
+    run(&work);
     for (unsigned i = 0; i < options->rounds; i++) {
-        if (spares) {
-            await_spare(context);
+        if (with->spares) {
+            await_spare(context, with->spare_kernels);
         }
         const int pid = bh_stream_worker_pid(work.stream);
         const uint64_t began = bench_now_ns();
@@ -245,8 +256,9 @@ static double measure_death(const struct options *options, uint32_t spares, cons
             const struct timespec pause = {.tv_nsec = 20000};
             nanosleep(&pause, NULL);
         }
+        seen[i] = bench_now_ns() - began;
         run(&work);
-        samples[i] = bench_now_ns() - began;
+        good[i] = bench_now_ns() - began;
     }
     for (int i = 0; i < 2; i++) {
         bh_buffer_release(work.buffers[i]);
@@ -254,7 +266,25 @@ static double measure_death(const struct options *options, uint32_t spares, cons
     bh_kernel_release(work.kernel);
     bh_stream_release(work.stream);
     bench_must(bh_context_destroy(context), "bh_context_destroy", NULL);
-    return (double)bench_quantile(samples, options->rounds, 500) / 1e6;
+    printf("  %-38s %8.1f ms %14.1f ms\n", what,
+           (double)bench_quantile(seen, options->rounds, 500) / 1e6,
+           (double)bench_quantile(good, options->rounds, 500) / 1e6);
+}
+
+static void measure_deaths(const struct options *options, const char *folder) {
+    bh_context_options with = context_options(options);
+    printf("\ndeath of an idle worker, p50 of %-8u  until it is seen  until the next good result\n",
+           options->rounds);
+    measure_death(options, "no spare", &with);
+    with.spares = 1;
+    with.spare_kernels = 0;
+    measure_death(options, "a spare, kernels unknown", &with);
+    with.cache_dir = folder;
+    measure_death(options, "a spare, unknown, a pipeline cache", &with);
+    with.spare_kernels = 16;
+    measure_death(options, "a spare, kernels known, a cache", &with);
+    with.cache_dir = NULL;
+    measure_death(options, "a spare, kernels known", &with);
 }
 
 static void remove_folder(const char *folder) {
@@ -307,10 +337,7 @@ int main(int argc, char **argv) {
     if (!mkdtemp(folder)) {
         bench_die("no folder for pipeline caches");
     }
-    printf("\ndeath of an idle worker until the next good result, p50 of %u:\n", options.rounds);
-    printf("  no spare                        %8.1f ms\n", measure_death(&options, 0, NULL));
-    printf("  a spare                         %8.1f ms\n", measure_death(&options, 1, NULL));
-    printf("  a spare and a pipeline cache    %8.1f ms\n", measure_death(&options, 1, folder));
+    measure_deaths(&options, folder);
     remove_folder(folder);
     return 0;
 }
