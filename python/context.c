@@ -44,6 +44,7 @@ static const struct bhi_py_field fields[] = {
     {"quarantine", offsetof(bh_context_options, quarantine_ns), BHI_PY_U64},
     {"worker_idle", offsetof(bh_context_options, worker_idle_ns), BHI_PY_U64},
     {"device_memory", offsetof(bh_context_options, device_memory), BHI_PY_U64},
+    {"spare_kernels", offsetof(bh_context_options, spare_kernels), BHI_PY_U64},
 };
 
 static int context_init(PyObject *object, PyObject *args, PyObject *kwargs) {
@@ -199,8 +200,9 @@ static PyObject *context_kernel_stats(PyObject *object, PyObject *unused) {
     if (status != BH_OK) {
         return bhi_py_fail(status, &detail);
     }
-    return Py_BuildValue("{sKsKsKsKsK}", "kernels", stats.kernels, "bytes", stats.bytes, "shared",
-                         stats.shared, "introduced", stats.introduced, "evicted", stats.evicted);
+    return Py_BuildValue("{sKsKsKsKsKsK}", "kernels", stats.kernels, "bytes", stats.bytes, "shared",
+                         stats.shared, "introduced", stats.introduced, "evicted", stats.evicted,
+                         "told", stats.told);
 }
 
 static PyObject *context_quarantine_release(PyObject *object, PyObject *args) {

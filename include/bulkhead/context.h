@@ -166,9 +166,10 @@ typedef struct bh_kernel_stats {
     uint64_t kernels;    /* distinct kernels now; several handles of one kernel count once */
     uint64_t bytes;      /* of SPIR-V in them */
     uint64_t shared;     /* kernel creations that found an equal kernel */
-    uint64_t introduced; /* times that a kernel was sent to a worker, which compiles it once */
+    uint64_t introduced; /* times that a kernel was sent to a worker, which compiles it once; not
+                            the ones that |told| counts */
     uint64_t evicted;    /* times that a worker dropped a kernel to make room (kernel_limit) */
-    uint64_t told;       /* of |introduced|: to a spare worker, before any launch needed it there */
+    uint64_t told;       /* times that one was sent to a spare worker, before a launch needed it */
 } bh_kernel_stats;
 
 /* Fills in what the context keeps of kernels. Returns BH_OK; or BH_CLOSED or BH_FORKED, and all is

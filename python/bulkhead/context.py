@@ -92,6 +92,7 @@ class Context(_native.Context):
         quarantine: Duration = None,
         worker_idle: Duration = None,
         device_memory: Size | None = None,
+        spare_kernels: int | None = None,
     ) -> None:
         def path(value: str | os.PathLike[str] | None) -> bytes | None:
             return None if value is None else os.fsencode(value)
@@ -115,6 +116,7 @@ class Context(_native.Context):
                 "quarantine": to_ns(quarantine, "quarantine", zero=True),
                 "worker_idle": to_ns(worker_idle, "worker_idle", zero=True),
                 "device_memory": to_bytes(device_memory, "device_memory"),
+                "spare_kernels": spare_kernels,
             }
         )
         _open_contexts.add(self)

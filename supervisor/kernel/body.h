@@ -44,8 +44,8 @@ struct bhi_kernel_table {
     struct bhi_map map; /* by the beginning of their hashes */
     uint64_t count, bytes;
     uint64_t shared;     /* how often a new kernel found its body */
-    uint64_t introduced; /* how often a body was introduced to a worker */
-    uint64_t told;       /* of these, to a spare, ahead of use */
+    uint64_t introduced; /* how often a body was introduced to a worker for a submission */
+    uint64_t told;       /* how often to a spare, ahead of use */
     uint64_t evicted;    /* how often a worker had to forget one that still exists */
 };
 

@@ -224,7 +224,6 @@ int bhi_introduce_kernel(struct bhi_worker *worker, const struct bhi_kernel_body
     memcpy(message->hash, body->hash, sizeof message->hash);
     strcpy(message->entry, body->entry);
     memcpy(message->name, name, sizeof message->name);
-    worker->context->kernels->introduced++;
     BHI_LIST_EACH_SAFE(node, &messages) {
         bhi_list_remove(node);
         bhi_outbox_add(worker, BHI_CONTAINER(node, struct bhi_outgoing, link));
@@ -242,7 +241,9 @@ static int introduce_kernel(struct bhi_worker *worker, const struct bh_kernel *k
     if (bhi_retention_off() && !bhi_handle_live(&kernel->handle)) {
         return 0;
     }
-    return bhi_introduce_kernel(worker, body, kernel->name, seq);
+    const int error = bhi_introduce_kernel(worker, body, kernel->name, seq);
+    worker->context->kernels->introduced += !error;
+    return error;
 }
 
 /* Makes the worker forget kernels until it has no more than the limit; never one that its lane

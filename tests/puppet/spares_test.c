@@ -414,7 +414,7 @@ static void a_lesson_is_waited_for(void) {
     BHT_EQ(bh_submit(s.p.stream, &info, &event, NULL), BH_OK);
     BHT_EQ(spare->core.published, 1);
     BHT_EQ(count_messages(spare, BHI_MSG_KERNEL_CREATE), 1);
-    BHT_EQ(s.p.context->kernels->introduced, 1);
+    BHT_EQ(s.p.context->kernels->introduced, 0);
     use("", 1, 5);
     turn_due();
     BHT_EQ(spare->lessons.kernel, 0);

@@ -239,6 +239,8 @@ def test_options_of_a_stream(ctx, options, says):
         ctx.stream(name=5)
     with pytest.raises(bh.InvalidArgument, match="Context: spares: -1 is not from 0 to 4294967295"):
         bh.Context(spares=-1)
+    with pytest.raises(bh.InvalidArgument, match="options.spare_kernels is 33, over 32"):
+        bh.Context(spare_kernels=33)
     with pytest.raises(TypeError):
         bh.Context(nonsense=1)
 
@@ -247,6 +249,7 @@ def test_what_a_context_says(ctx, stream):
     stream.wait_ready(BOUND)
     assert "stream-" in ctx.describe() and "open" in repr(ctx)
     assert ctx.pool_stats()["bytes"] >= 0 and ctx.kernel_stats()["kernels"] >= 0
+    assert ctx.kernel_stats()["told"] >= 0
     ctx.trim()
     stream.reset()
     ctx.reset()
