@@ -31,12 +31,11 @@
 #include <sched.h>
 #include <sodium.h>
 
-#define DEFAULT_KERNELS       1024u
-#define DEFAULT_KERNEL_BYTES  (64ull << 20)
-#define DEFAULT_SPARE_KERNELS 16u
-#define SPIN_PROCESSORS       4
-#define START_TIMEOUT_NS      (30ull * 1000000000)
-#define LEAST_IDLE_NS         (1ull * 1000000) /* the reactor wakes so often for an idle worker */
+#define DEFAULT_KERNELS      1024u
+#define DEFAULT_KERNEL_BYTES (64ull << 20)
+#define SPIN_PROCESSORS      4
+#define START_TIMEOUT_NS     (30ull * 1000000000)
+#define LEAST_IDLE_NS        (1ull * 1000000) /* the reactor wakes so often for an idle worker */
 
 BH_API void bh_context_options_init_sized(bh_context_options *options, size_t size) {
     const bh_context_options defaults = {
@@ -49,7 +48,6 @@ BH_API void bh_context_options_init_sized(bh_context_options *options, size_t si
         .quarantine_deaths = 2,
         .quarantine_ns = 600ull * 1000000000,
         .kernel_limit_bytes = DEFAULT_KERNEL_BYTES,
-        .spare_kernels = DEFAULT_SPARE_KERNELS,
     };
     bhi_layout_init(options, size, &defaults, sizeof defaults);
 }

@@ -80,7 +80,7 @@ typedef struct bh_context_options {
                                 least 1 ms. BH_FOREVER: an idle worker stays */
     uint64_t device_memory;  /* limit of all buffers in device memory, in bytes; default 0: no limit
                                 (D6). What is kept there for new buffers counts, and makes room */
-    uint64_t spare_kernels;  /* how many kernels a spare worker learns, at most 32; default 16; 0:
+    uint64_t spare_kernels;  /* how many kernels a spare worker learns, at most 32; default 0:
                                 none. A spare (see |spares|) waits for a new stream or a restart,
                                 and compiles the kernels that one tenant uses most on its device;
                                 then it serves that tenant alone (docs/spares.md) */

@@ -98,6 +98,7 @@ static void begin_spare(struct scene *scene) {
     bh_context_options options = fx_options();
     options.restart_budget = 4;
     options.spares = 1;
+    options.spare_kernels = 16;
     begin_with(scene, options);
     scene->stream = fx_stream(scene->context, "one", deadline_ns);
     fx_expect_healthy(scene->context, scene->stream);

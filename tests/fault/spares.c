@@ -58,6 +58,7 @@ static void meet(const struct row *row) {
     snprintf(what, sizeof what, "%s: %s", row->point, row->action);
     bh_context_options options = fx_options();
     options.spares = 1;
+    options.spare_kernels = 16;
     bh_context *context = fx_context_with(options, bht_plan_open());
     bh_stream_options of_stream;
     bh_stream_options_init(&of_stream);

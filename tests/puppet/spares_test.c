@@ -22,6 +22,7 @@ static struct {
 /* No worker can be started. The puppet's stream is served. */
 static struct bhi_worker *open_scene(void) {
     puppet_open(&s.p);
+    s.p.context->settings.spare_kernels = 16;
     s.p.zygote->state = BHI_ZYGOTE_STARTING;
     for (uint32_t i = 0; i < KERNELS; i++) {
         const uint32_t code[] = {0x07230203, i, 0, 0, 0};
