@@ -10,9 +10,11 @@ from conftest import BOUND, SHADERS, SLOWNESS, SOURCE
 
 sys.path.insert(0, str(SOURCE / "examples" / "python"))
 import evaluator  # noqa: E402
+import interop  # noqa: E402
 import service  # noqa: E402
 
-GRACE = {"grace": f"{250 * SLOWNESS}ms"}
+SLOW = min(SLOWNESS, 8)
+GRACE = {"grace": f"{250 * SLOWNESS}ms", "deadline": f"{500 * SLOW}ms"}
 ZEROS = [0] * 64
 HEALTHY = {
     "kernel": "saxpy.spv",
@@ -77,7 +79,7 @@ def test_the_service_survives(tmp_path):
 def test_the_evaluator_finds_each_fault():
     variants = evaluator.generate(20)
     with bh.Context(spares=0, quarantine_deaths=0) as ctx:
-        evaluator.evaluate(ctx, variants, deadline="500ms", **GRACE)
+        evaluator.evaluate(ctx, variants, **GRACE)
     found = Counter((variant.meant, variant.result) for variant in variants)
     assert found.pop(("right", "OK")) == 8
     endless = found.pop(("endless", "DEADLINE"), 0) + found.pop(("endless", "LOOP_LIMIT"), 0)
@@ -90,3 +92,8 @@ def test_the_evaluator_finds_each_fault():
         ("crashes", "WORKER_SIGNAL"): 2,
     }
     assert all((v.seconds is not None) == (v.meant == "right") for v in variants)
+
+
+def test_tensors_of_another_package(capsys):
+    interop.main()
+    assert capsys.readouterr().out == "[1.0, 4.0, 9.0]\nviews of the result's memory: 1\n"
