@@ -128,10 +128,10 @@ BH_API BH_MUST_USE bh_status bh_context_reset(bh_context *context, bh_detail *de
 /* Writes what the context is doing now, for a person or a log: a line for each stream (its worker,
  * what is in flight and queued, which kernel runs and for how long, what the oldest queued
  * submission waits for), each spare worker (how many kernels of which tenant it knows) and each
- * zygote (the process that forks the workers of one driver). The wording may change. Writes at most |size| bytes with a NUL; |text| may be NULL
- * if |size| is 0. Returns the length of the whole text without its NUL, like snprintf. Changes
- * nothing. Blocks for at most a second; if it cannot look at the context by then, the text says
- * so. */
+ * zygote (the process that forks the workers of one driver). The wording may change. Writes at most
+ * |size| bytes with a NUL; |text| may be NULL if |size| is 0. Returns the length of the whole text
+ * without its NUL, like snprintf. Changes nothing. Blocks for at most a second; if it cannot look
+ * at the context by then, the text says so. */
 BH_API size_t bh_context_describe(bh_context *context, char *text, size_t size);
 
 /* What the context's memory pools keep, and what they have done so far. Except where a field says

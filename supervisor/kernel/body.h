@@ -31,8 +31,8 @@ struct bhi_kernel_body {
     uint32_t specialization_count;
 };
 
-/* Tells it from other code (bhi_submission.code). It comes from the hash: a kernel that is made anew
- * for each launch is the same code all the same. */
+/* Tells the body's code from other code (bhi_submission.code). The number comes from the hash, so a
+ * kernel that is made anew for each launch has the same number. */
 static inline uint64_t bhi_kernel_body_code(const struct bhi_kernel_body *body) {
     uint64_t code;
     memcpy(&code, body->hash, sizeof code);

@@ -52,8 +52,9 @@ struct bhi_usages {
 
 void bhi_usages_init(struct bhi_usages *usages);
 void bhi_usages_fini(struct bhi_usages *usages);
-/* |tenant| has used |kernel| on |device|; of |kernel|, all but uses, deaths and barred count. Returns
- * true if there may now be more for a spare to learn. Counts nothing if out of memory. */
+/* Counts that |tenant| has used |kernel| on |device|. Of |kernel|, uses, deaths and barred are not
+ * read. Returns true if there may now be more for a spare to learn. Counts nothing if out of
+ * memory. */
 bool bhi_usage_note(struct bhi_usages *usages, const char *device, const char *tenant,
                     const struct bhi_used_kernel *kernel);
 /* Returns NULL if nothing is known. */

@@ -94,7 +94,7 @@ void bhi_lesson_give(struct bhi_worker *worker, struct bhi_usage *usage,
     }
 }
 
-/* -- what becomes of a lesson ------------------------------------------------------------------- */
+/* -- what becomes of a lesson ------------------------------------------------------------------ */
 
 static void end_lesson(struct bhi_worker *worker) {
     bh_context *context = worker->context;

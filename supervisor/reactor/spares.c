@@ -15,7 +15,7 @@
 #define QUEUE_LOOK  8u                  /* submissions whose kernels count most */
 #define EXCHANGE_NS (1000ull * 1000000) /* between two spares that are given up */
 
-/* -- which worker is a spare, and for whom ------------------------------------------------------ */
+/* -- which worker is a spare, and for whom ----------------------------------------------------- */
 
 bool bhi_spare_is_free(const struct bhi_worker *worker) {
     return !worker->core.stream && worker->core.kill == BHI_KILL_NONE && !worker->exit_known &&

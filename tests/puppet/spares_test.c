@@ -435,7 +435,7 @@ static void a_lesson_is_waited_for(void) {
     close_scene();
 }
 
-/* -- how spares are shared ---------------------------------------------------------------------- */
+/* -- how spares are shared --------------------------------------------------------------------- */
 
 /* One stays for whoever comes, as soon as there are several tenants or kernels are kept apart. */
 static void one_stays_untold(void) {
@@ -641,7 +641,7 @@ static void a_crash_after_another_kernel_is_suspected(void) {
     close_scene();
 }
 
-/* A kill from outside proves nothing. The kernel has to be used anew, and there is no third time. */
+/* A kill from outside proves nothing. The kernel has to be used anew. There is no third time. */
 static void a_kill_is_nobodys_fault(void) {
     open_scene();
     die(CLD_KILLED, SIGKILL, false);

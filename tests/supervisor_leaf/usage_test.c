@@ -1,4 +1,4 @@
-/* What is remembered of the kernels that tenants use: which most, how many at most, for how long. */
+/* What is remembered of the kernels that tenants use: which most, how many, for how long. */
 #include "harness.h"
 #include "supervisor/kernel/usage.h"
 
