@@ -60,7 +60,8 @@ static bool parse_rate(const char *text, double *out_rate, struct bhi_complaint 
     errno = 0;
     *out_rate = strtod(text, &end);
     if (!digits || end != text + digits || (*end && strcmp(end, "/s") != 0) || errno) {
-        return bhi_refuse(complaint, "it is not a rate such as 20/s or 0.5");
+        return bhi_refuse(complaint, "it is not a rate such as 20/s or 0.5, from %g to %g a second",
+                          least_rate, most_rate);
     }
     if (*out_rate < least_rate || *out_rate > most_rate) {
         return bhi_refuse(complaint, "it is not between %g and %g a second", least_rate, most_rate);
@@ -79,7 +80,9 @@ static bool parse_share(const char *text, double *out_share, struct bhi_complain
         of = strtod(end + 1, &end);
     }
     if (!number || end[0] || errno || !(of > 0)) {
-        return bhi_refuse(complaint, "it is not a share such as 0.001 or 1/1000");
+        return bhi_refuse(complaint,
+                          "it is not a share such as 0.001 or 1/1000, which is 0, or from %g to 1",
+                          least_share);
     }
     *out_share /= of;
     if (*out_share != 0 && (!(*out_share >= least_share) || *out_share > 1)) {

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,7 +154,9 @@ static bool parse_integer(bh_dtype dtype, const char *text, uint64_t *out_bits,
     uint64_t limit =
         is_signed ? (negative ? top : top - 1) : (negative ? 0 : UINT64_MAX >> (64 - width));
     if (errno == ERANGE || magnitude > limit) {
-        return bhi_refuse(complaint, "'%s' is out of the range of %s", text, name);
+        return bhi_refuse(complaint, "'%s' is out of the range of %s: %s%llu to %llu", text, name,
+                          is_signed ? "-" : "", (unsigned long long)top,
+                          (unsigned long long)(is_signed ? top - 1 : UINT64_MAX >> (64 - width)));
     }
     uint64_t value = negative ? -(uint64_t)magnitude : (uint64_t)magnitude;
     *out_bits = value & UINT64_MAX >> (64 - width);
@@ -186,7 +189,11 @@ static bool parse_float(bh_dtype dtype, const char *text, uint64_t *out_bits,
         fits = fits && ((*out_bits & 0x7FFF) == 0x7C00) == (isinf(value) != 0);
     }
     if (!fits) {
-        return bhi_refuse(complaint, "'%s' is out of the range of %s", text, name);
+        const double most = dtype == BH_DTYPE_F64   ? DBL_MAX
+                            : dtype == BH_DTYPE_F32 ? (double)FLT_MAX
+                                                    : 65504;
+        return bhi_refuse(complaint, "'%s' is out of the range of %s: -%g to %g", text, name, most,
+                          most);
     }
     return true;
 }

@@ -10,6 +10,17 @@
 /* -- its place ----------------------------------------------------------------------------------
  */
 
+/* No binding is called like this: somebody has forgotten it, or has written FILE=B. */
+static bool looks_like_file(const char *text, size_t length) {
+    static const char *const endings[] = {".npy", ".safetensors"};
+    bool file = memchr(text, '/', length);
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0] && !file; i++) {
+        const size_t ending = strlen(endings[i]);
+        file = length >= ending && !memcmp(text + length - ending, endings[i], ending);
+    }
+    return file;
+}
+
 static bool parse_name(struct bhi_run_binding *binding, const char *text, size_t length,
                        struct bhi_complaint *complaint) {
     const char *bracket = memchr(text, '[', length);
@@ -17,6 +28,12 @@ static bool parse_name(struct bhi_run_binding *binding, const char *text, size_t
     const size_t most = sizeof binding->name - 1;
     if (name == 0) {
         return bhi_refuse(complaint, "no binding before '='");
+    }
+    if (looks_like_file(text, length)) {
+        return bhi_refuse(complaint,
+                          "'%.*s' is a file, not a binding: the binding comes first, as in "
+                          "0=FILE",
+                          length > most ? (int)most : (int)length, text);
     }
     if (!bhi_parse_element(text + name, length - name, &binding->slot.element)) {
         return bhi_refuse(complaint, "'%.*s' is not a name with [ELEMENT] behind it",

@@ -6,8 +6,12 @@
  * refused. */
 static const char *take_name(struct bhi_eval_request *eval, const char *name, size_t length,
                              bh_parameter_role role, struct bhi_complaint *complaint) {
-    if (length == 0 || length > BHI_EVAL_NAME) {
-        bhi_refuse(complaint, "a name of %zu bytes", length);
+    if (length == 0) {
+        bhi_refuse(complaint, "no name before '='");
+        return NULL;
+    }
+    if (length > BHI_EVAL_NAME) {
+        bhi_refuse(complaint, "a name of %zu bytes; names have %d at most", length, BHI_EVAL_NAME);
         return NULL;
     }
     if (eval->count == BH_MAX_PARAMETERS) {

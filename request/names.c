@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "request/missing.h"
 #include "request/push.h"
 #include "tool/nearest.h"
 
@@ -315,21 +316,37 @@ static bool put_all(struct filling *filling, const char *text, struct bhi_compla
     return true;
 }
 
+/* Returns how many numbers of |member| are given, and sets *out_all to how many it has. */
+static uint32_t count_given(const struct filling *filling, const struct bhi_kernel_member *member,
+                            uint32_t *out_all) {
+    struct bhi_push_shape shape;
+    uint32_t given = 0;
+    const bool known = bhi_push_shape(member, &shape);
+    *out_all = known ? shape.count * shape.width : 1;
+    for (uint32_t k = 0; known && k < *out_all; k++) {
+        given += filling->given[bhi_push_place(member, k / shape.width, k % shape.width)];
+    }
+    return given;
+}
+
 /* Every number must be given. A missing one was probably forgotten: zero is a value like any
  * other. */
 static bool check_all(const struct filling *filling, struct bhi_complaint *complaint) {
+    char missing[BHI_NAMED_LIST] = "";
+    uint32_t all, count = 0;
     for (uint32_t i = 0; i < filling->types->member_count; i++) {
         const struct bhi_kernel_member *member = &filling->types->members[i];
-        struct bhi_push_shape shape;
-        uint32_t given = 0;
-        const bool known = bhi_push_shape(member, &shape);
-        const uint32_t all = known ? shape.count * shape.width : 1;
-        for (uint32_t k = 0; known && k < all; k++) {
-            given += filling->given[bhi_push_place(member, k / shape.width, k % shape.width)];
+        if (count_given(filling, member, &all) == 0) {
+            bhi_list_named(missing, member->name, member->type);
+            count++;
         }
-        if (given == 0) {
-            return bhi_refuse(complaint, "'%s' (%s) is missing", member->name, member->type);
-        }
+    }
+    if (count) {
+        return bhi_refuse(complaint, "%s %s missing", missing, count == 1 ? "is" : "are");
+    }
+    for (uint32_t i = 0; i < filling->types->member_count; i++) {
+        const struct bhi_kernel_member *member = &filling->types->members[i];
+        const uint32_t given = count_given(filling, member, &all);
         if (given < all) {
             return bhi_refuse(complaint, "'%s' is %s: %u value%s given, it has %u", member->name,
                               member->type, given, given == 1 ? "" : "s", all);
@@ -379,5 +396,6 @@ bool bhi_run_resolve_names(struct bhi_run_request *request, const struct bhi_ker
                               binding->text, inner.text);
         }
     }
-    return request->push_text_count == 0 || fill_push(request, types, dashes, complaint);
+    return bhi_run_check_missing(request, types, dashes, complaint) &&
+           (request->push_text_count == 0 || fill_push(request, types, dashes, complaint));
 }

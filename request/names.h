@@ -11,8 +11,9 @@ bool bhi_run_parse_push_names(struct bhi_run_request *request, const char *text,
 
 /* Was anything given by name? Then the kernel must be inspected. */
 bool bhi_run_has_names(const struct bhi_run_request *request);
-/* Resolves the names: fills in slots, and the bytes of the push constants. The complaint begins
- * with the argument, with |dashes| before its option. A second call changes nothing. */
+/* Resolves the names: fills in slots, and the bytes of the push constants. Refuses a request that
+ * lacks bindings (missing.h). The complaint begins with the argument, with |dashes| before its
+ * option. A second call changes nothing. */
 bool bhi_run_resolve_names(struct bhi_run_request *request, const struct bhi_kernel_types *types,
                            const char *dashes, struct bhi_complaint *complaint);
 

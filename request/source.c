@@ -1,5 +1,6 @@
 #include "request/source.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fts.h>
 #include <stdlib.h>
@@ -13,11 +14,30 @@ static bool refuse_memory(struct bhi_source *source, struct bhi_complaint *compl
     return bhi_refuse(complaint, "out of memory");
 }
 
+/* As the library checks it, which would name the field of its options. */
+static bool is_identifier(const char *name, size_t length) {
+    for (size_t i = 0; i < length; i++) {
+        const unsigned char c = (unsigned char)name[i];
+        if (!isalpha(c) && c != '_' && (i == 0 || !isdigit(c))) {
+            return false;
+        }
+    }
+    return length > 0;
+}
+
 bool bhi_source_define(struct bhi_source *source, const char *name, size_t length,
                        const char *value, struct bhi_complaint *complaint) {
     source->given = true;
     if (!length) {
         return bhi_refuse(complaint, "it has no name: write NAME or NAME=VALUE");
+    }
+    if (!is_identifier(name, length)) {
+        return bhi_refuse(complaint,
+                          "'%.*s' is not a name: write letters, digits and _, and no digit first",
+                          length > 100 ? 100 : (int)length, name);
+    }
+    if (value && strpbrk(value, "\r\n")) {
+        return bhi_refuse(complaint, "the value is more than one line");
     }
     if (source->define_count == BHI_MAX_DEFINES) {
         return bhi_refuse(complaint, "more than %d defines", BHI_MAX_DEFINES);

@@ -13,6 +13,8 @@ struct bhi_kernel_types *bhi_kernel_types_take(const bh_inspection *inspection) 
         struct bhi_kernel_type *to = &types->types[types->count++];
         to->slot = (struct bhi_slot){from->set, from->binding, 0};
         to->count = from->count;
+        to->kind = from->kind;
+        to->access = from->access;
         memcpy(to->type, from->type, sizeof to->type);
         memcpy(to->name, from->name, sizeof to->name);
     }

@@ -9,6 +9,8 @@
 struct bhi_kernel_type {
     struct bhi_slot slot; /* slot of its first buffer */
     uint32_t count;       /* number of its buffers */
+    bh_binding_kind kind;
+    bh_access access;
     char type[64];
     char name[64];
 };

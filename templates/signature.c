@@ -114,15 +114,31 @@ static int find_constant(const char *name) {
     return -1;
 }
 
-static bool check_expression(const struct bhi_form *form, struct bhi_complaint *complaint) {
+/* Names all that are read and not given, at the place of the first one. */
+static bool check_inputs(const struct bhi_form *form, struct bhi_complaint *complaint) {
     const struct bhi_expression *e = &form->expression;
+    const struct bhi_name *first = NULL;
+    char others[300] = "";
     for (uint32_t i = 0; i < e->name_count; i++) {
         const struct bhi_name *name = &e->names[i];
-        if (name->read && find_constant(name->text) < 0 &&
-            !find_parameter(form, name->text, true)) {
-            return bhi_refuse_at(e->source, name->at, complaint, "there is no input '%s'",
-                                 name->text);
+        const size_t used = strlen(others);
+        if (!name->read || find_constant(name->text) >= 0 ||
+            find_parameter(form, name->text, true)) {
+            continue;
         }
+        if (first && used + strlen(name->text) + sizeof ", ''" < sizeof others) {
+            snprintf(others + used, sizeof others - used, ", '%s'", name->text);
+        }
+        first = first ? first : name;
+    }
+    return !first || bhi_refuse_at(e->source, first->at, complaint, "there %s no input%s '%s'%s",
+                                   *others ? "are" : "is", *others ? "s" : "", first->text, others);
+}
+
+static bool check_expression(const struct bhi_form *form, struct bhi_complaint *complaint) {
+    const struct bhi_expression *e = &form->expression;
+    if (!check_inputs(form, complaint)) {
+        return false;
     }
     for (uint32_t i = 0; i < form->count; i++) {
         const struct bhi_parameter *parameter = &form->parameters[i];

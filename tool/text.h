@@ -24,6 +24,10 @@ const char *bhi_text_without_call(const char *message);
 /* |message| without the "NAME: " at its start, for output that has shown NAME already. */
 const char *bhi_text_without_name(const char *message, const char *name);
 
+/* Replaces the library's words for where includes come from, "(-I, source.includes)", by |option|,
+ * which is not longer, in each place. */
+void bhi_text_name_includes(char *log, const char *option);
+
 /* Names the option behind the words "the compile deadline" in a message of the library, which does
  * not know it: "the compile deadline (--compile-deadline) of 5 s passed". Returns false if the
  * message does not have the words, or no room for |option|. */

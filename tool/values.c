@@ -57,8 +57,10 @@ static bool take_quantity(const char *text, const char **out_unit, double *out_n
     return *stop == 0 && isfinite(*out_number);
 }
 
-/* |instead| says what to write if the duration is too long. */
-static bool take_duration(const char *text, const char *least, const char *most, uint64_t *out_ns,
+#define LONGEST_TIME "1000000000s"
+
+/* |range| says which durations are allowed. */
+static bool take_duration(const char *text, const char *range, uint64_t *out_ns,
                           struct bhi_complaint *complaint) {
     static const struct {
         const char *unit;
@@ -68,7 +70,7 @@ static bool take_duration(const char *text, const char *least, const char *most,
     double number;
 
     if (!take_quantity(text, &unit, &number)) {
-        return bhi_refuse(complaint, "'%s' is not a duration such as 500ms", text);
+        return bhi_refuse(complaint, "'%s' is not a duration such as 500ms; write %s", text, range);
     }
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
         if (strcmp(unit, units[i].unit) != 0) {
@@ -76,10 +78,10 @@ static bool take_duration(const char *text, const char *least, const char *most,
         }
         double ns = number * units[i].ns;
         if (ns < 1) {
-            return bhi_refuse(complaint, "'%s' is too short: use %s", text, least);
+            return bhi_refuse(complaint, "'%s' is too short: use %s", text, range);
         }
         if (ns > 1e18) {
-            return bhi_refuse(complaint, "'%s' is too long (%s)", text, most);
+            return bhi_refuse(complaint, "'%s' is too long: use %s", text, range);
         }
         *out_ns = (uint64_t)ns;
         return true;
@@ -92,19 +94,20 @@ static bool take_duration(const char *text, const char *least, const char *most,
 
 bool bhi_parse_duration(const char *text, uint64_t *out_ns, struct bhi_complaint *complaint) {
     if (strcmp(text, "none") != 0) {
-        return take_duration(text, "1ns or more, or none", "write none for no deadline", out_ns,
-                             complaint);
+        return take_duration(text, "1ns to " LONGEST_TIME ", or none", out_ns, complaint);
     }
     *out_ns = BH_FOREVER;
     return true;
 }
 
+static bool refuse_none(struct bhi_complaint *complaint) {
+    return bhi_refuse(complaint, "none is not allowed here: the run must end");
+}
+
 bool bhi_parse_finite_duration(const char *text, uint64_t *out_ns,
                                struct bhi_complaint *complaint) {
-    if (!strcmp(text, "none")) {
-        return bhi_refuse(complaint, "none is not allowed here: the run must end");
-    }
-    return take_duration(text, "1ns or more", "1000000000s at most", out_ns, complaint);
+    return strcmp(text, "none") ? take_duration(text, "1ns to " LONGEST_TIME, out_ns, complaint)
+                                : refuse_none(complaint);
 }
 
 bool bhi_parse_grace(const char *text, uint64_t *out_ns, struct bhi_complaint *complaint) {
@@ -115,7 +118,8 @@ bool bhi_parse_grace(const char *text, uint64_t *out_ns, struct bhi_complaint *c
             return true;
         }
     }
-    return bhi_parse_finite_duration(text, out_ns, complaint);
+    return strcmp(text, "none") ? take_duration(text, "0s to " LONGEST_TIME, out_ns, complaint)
+                                : refuse_none(complaint);
 }
 
 bool bhi_parse_cache_dir(const char *text, struct bhi_complaint *complaint) {
@@ -134,7 +138,11 @@ bool bhi_parse_tenant(const char *text, struct bhi_complaint *complaint) {
     return strlen(text) <= LONGEST || bhi_refuse(complaint, "longer than %d bytes", LONGEST);
 }
 
-bool bhi_parse_size(const char *text, uint64_t *out_bytes, struct bhi_complaint *complaint) {
+#define LARGEST_SIZE "1048576T"
+
+/* |range| says which sizes are allowed beside none. */
+static bool take_size(const char *text, const char *range, double least, uint64_t *out_bytes,
+                      struct bhi_complaint *complaint) {
     static const char suffixes[] = "KMGT";
     const char *unit;
     double number, scale = 1;
@@ -144,7 +152,8 @@ bool bhi_parse_size(const char *text, uint64_t *out_bytes, struct bhi_complaint 
         return true;
     }
     if (!take_quantity(text, &unit, &number)) {
-        return bhi_refuse(complaint, "'%s' is not a size such as 512M", text);
+        return bhi_refuse(complaint, "'%s' is not a size such as 512M; write %s, or none", text,
+                          range);
     }
     if (*unit) {
         const char *suffix = strchr(suffixes, *unit);
@@ -154,26 +163,24 @@ bool bhi_parse_size(const char *text, uint64_t *out_bytes, struct bhi_complaint 
         scale = (double)(UINT64_C(1) << (10 * (suffix - suffixes + 1)));
     }
     double bytes = number * scale;
-    if (bytes < 1) {
-        return bhi_refuse(complaint, "'%s' is too small (write none for no limit)", text);
+    if (bytes < least) {
+        return bhi_refuse(complaint, "'%s' is too small: use %s, or none", text, range);
     }
     if (bytes > 0x1p60) {
-        return bhi_refuse(complaint, "'%s' is too large", text);
+        return bhi_refuse(complaint, "'%s' is too large: use %s, or none", text, range);
     }
     *out_bytes = (uint64_t)bytes;
     return true;
 }
 
+bool bhi_parse_size(const char *text, uint64_t *out_bytes, struct bhi_complaint *complaint) {
+    return take_size(text, "1 to " LARGEST_SIZE, 1, out_bytes, complaint);
+}
+
 bool bhi_parse_memory_limit(const char *text, uint64_t *out_bytes,
                             struct bhi_complaint *complaint) {
-    static const uint64_t least = UINT64_C(64) << 20; /* as in supervisor/stream/stream.c */
-    if (!bhi_parse_size(text, out_bytes, complaint)) {
-        return false;
-    }
-    if (*out_bytes && *out_bytes < least) {
-        return bhi_refuse(complaint, "less than 64 MiB: no driver starts with that");
-    }
-    return true;
+    /* The least is as in supervisor/stream/stream.c: no driver starts with less. */
+    return take_size(text, "64M to " LARGEST_SIZE, 0x1p26, out_bytes, complaint);
 }
 
 const char *bhi_memory_word(size_t index) {
@@ -201,7 +208,9 @@ bool bhi_parse_groups(const char *text, uint32_t out_groups[3], struct bhi_compl
             break;
         }
         if (value == 0 && (!*cursor || *cursor == ',')) {
-            return bhi_refuse(complaint, "there must be at least one group in each dimension");
+            return bhi_refuse(complaint,
+                              "there must be at least one group in each dimension: numbers "
+                              "from 1 to 4294967295");
         }
         out_groups[i] = (uint32_t)value;
         if (!*cursor) {
@@ -438,8 +447,9 @@ bool bhi_parse_constant(const char *name, size_t length, const char *value,
     snprintf(id_text, sizeof id_text, "%.*s", (int)length, name);
     if (!value || length >= sizeof id_text || strlen(value) >= sizeof item ||
         !take_decimal(&cursor, &id) || id > UINT32_MAX || *cursor) {
-        return bhi_refuse(complaint, "'%.*s%s%s' is not ID=TYPE:VALUE", (int)length, name,
-                          value ? "=" : "", value ? value : "");
+        return bhi_refuse(complaint,
+                          "'%.*s%s%s' is not ID=TYPE:VALUE with an ID from 0 to 4294967295",
+                          (int)length, name, value ? "=" : "", value ? value : "");
     }
     strcpy(item, value);
     const char *number = split_type(item, &type);

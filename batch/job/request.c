@@ -72,8 +72,10 @@ static bool take_groups(const struct filling *filling) {
         const json_int_t value = json_integer_value(count);
         if (value < 1 || value > UINT32_MAX) {
             bhi_refuse(filling->complaint,
-                       value == 0 ? "'%lld': there must be at least one group in each dimension"
-                                  : "'%lld' is not a number from 1 to 4294967295",
+                       value == 0
+                           ? "'%lld': there must be at least one group in each dimension: numbers "
+                             "from 1 to 4294967295"
+                           : "'%lld' is not a number from 1 to 4294967295",
                        (long long)value);
             return blame(filling, "groups", NULL);
         }

@@ -92,7 +92,7 @@ static bool resolve_names(struct bhi_work *work) {
     const struct bhi_kernel_types *types = work->kernel->types;
     struct bhi_run_request *request = &work->request->run;
     if (!types ||
-        ((!bhi_run_has_names(request) || bhi_run_resolve_names(request, types, "", &complaint)) &&
+        (bhi_run_resolve_names(request, types, "", &complaint) &&
          (request->reinterpret ||
           bhi_run_match_order(request, types, "", "\"reinterpret\": true", &complaint)))) {
         return true;

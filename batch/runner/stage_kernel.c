@@ -95,7 +95,7 @@ static bh_status make_source(bh_context *context, const struct bhi_kernel_file *
                              const bh_kernel_options *options, struct bhi_kernel_entry *entry) {
     bh_glsl_source source;
     bh_detail detail = {0};
-    char line[300];
+    char line[400];
     char *log = calloc(1, LOG_SIZE);
     if (!log) {
         return BH_NO_MEMORY;
@@ -105,6 +105,7 @@ static bh_status make_source(bh_context *context, const struct bhi_kernel_file *
     source.log_size = LOG_SIZE;
     bh_status status = bh_kernel_create_glsl(context, &source, options, &entry->kernel, &detail);
     entry->sys_errno = detail.sys_errno;
+    bhi_text_name_includes(log, "(\"I\")");
     first_error(log, file->path, line, sizeof line);
     if (status == BH_COMPILE_FAILED && line[0]) {
         snprintf(entry->message, sizeof entry->message, "it does not compile: %s", line);

@@ -44,6 +44,7 @@ static void print_log(const char *log) {
 
 static int end_compile(const char *command, const char *path, struct compile *compile,
                        bh_kernel **out_kernel) {
+    bhi_text_name_includes(compile->log, "(-I)");
     print_log(compile->log);
     bhi_ending_log(compile->log);
     if (compile->status == BH_OK) {

@@ -1,64 +1,41 @@
 #include "cli/run/match.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { WHOLE = -1 }; /* in place of an element: the whole binding */
+#include "request/missing.h"
 
-/* Writes "0.1 ('y', storage buffer, read and written)"; for an element of an array "0.1[2] (…",
- * for the whole array "0.1[] ('y', 3 storage buffers, …". */
-static void describe(const bh_kernel_binding *binding, int64_t element, char *out,
-                     size_t capacity) {
-    char name[80] = "", number[32] = "", index[32] = "";
-    if (binding->name[0]) {
-        snprintf(name, sizeof name, "'%.63s', ", binding->name);
+/* Returns the bindings of the compiled kernel in the form of an inspection; NULL: out of memory. */
+static struct bhi_kernel_types *types_of(const bh_kernel_info *info) {
+    struct bhi_kernel_types *types =
+        calloc(1, sizeof *types + info->binding_count * sizeof types->types[0]);
+    for (uint32_t i = 0; types && i < info->binding_count; i++) {
+        const bh_kernel_binding *from = &info->bindings[i];
+        struct bhi_kernel_type *to = &types->types[types->count++];
+        to->slot = (struct bhi_slot){from->set, from->binding, 0};
+        to->count = from->count;
+        to->kind = from->kind;
+        to->access = from->access;
+        snprintf(to->name, sizeof to->name, "%s", from->name);
     }
-    if (binding->count > 1 && element == WHOLE) {
-        strcpy(index, "[]");
-        snprintf(number, sizeof number, "%u ", binding->count);
-    } else if (binding->count > 1) {
-        snprintf(index, sizeof index, "[%u]", (uint32_t)element);
+    if (types) {
+        types->push_size = info->push_size;
     }
-    snprintf(out, capacity, "%u.%u%s (%s%s%s buffer%s, %s)", binding->set, binding->binding, index,
-             name, number, binding->kind == BH_BINDING_UNIFORM_BUFFER ? "uniform" : "storage",
-             *number ? "s" : "",
-             binding->access == BH_ACCESS_READ    ? "read"
-             : binding->access == BH_ACCESS_WRITE ? "written"
-                                                  : "read and written");
+    return types;
 }
 
-static const bh_kernel_binding *find(const bh_kernel_info *info, struct bhi_slot slot) {
-    for (uint32_t i = 0; i < info->binding_count; i++) {
-        if (info->bindings[i].set == slot.set && info->bindings[i].binding == slot.binding &&
-            slot.element < info->bindings[i].count) {
-            return &info->bindings[i];
-        }
-    }
-    return NULL;
-}
-
-/* The first that is given and that the kernel does not have; NULL: none. */
-static const struct bhi_run_binding *find_unknown(const struct bhi_run_request *request,
-                                                  const bh_kernel_info *info) {
-    for (uint32_t i = 0; i < request->binding_count; i++) {
-        if (!find(info, request->bindings[i].slot)) {
-            return &request->bindings[i];
-        }
-    }
-    return NULL;
-}
-
-static bool refuse_unknown(const struct bhi_run_binding *given, const bh_kernel_info *info,
-                           struct bhi_complaint *complaint) {
-    char list[512] = "";
-    if (info->binding_count == 0) {
+static bool refuse_unknown(const struct bhi_run_binding *given,
+                           const struct bhi_kernel_types *types, struct bhi_complaint *complaint) {
+    char list[512] = "", one[BHI_DECLARED];
+    if (types->count == 0) {
         return bhi_refuse(complaint, "--%s %s: the kernel has no bindings", given->option,
                           given->text);
     }
-    for (uint32_t i = 0; i < info->binding_count; i++) {
-        char one[160];
-        size_t used = strlen(list);
-        describe(&info->bindings[i], WHOLE, one, sizeof one);
-        snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", one);
+    for (uint32_t i = 0; i < types->count; i++) {
+        const size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
+                 bhi_kernel_type_describe(&types->types[i], BHI_WHOLE_BINDING, one));
     }
     return bhi_refuse(complaint, "--%s %.200s: the kernel has no binding %s; it has %s",
                       given->option, given->text, bhi_slot_describe(given->slot, false).text, list);
@@ -82,33 +59,16 @@ static bool match_push(const struct bhi_run_request *request, const bh_kernel_in
                       request->push.size, wanted);
 }
 
-bool bhi_run_match(const struct bhi_run_request *request, const bh_kernel_info *info,
-                   struct bhi_complaint *complaint) {
-    char described[160];
-    for (uint32_t i = 0; i < info->binding_count; i++) {
-        struct bhi_slot slot = {info->bindings[i].set, info->bindings[i].binding, 0};
-        while (slot.element < info->bindings[i].count && bhi_run_request_find(request, slot)) {
-            slot.element++;
-        }
-        if (slot.element >= info->bindings[i].count) {
-            continue;
-        }
-        describe(&info->bindings[i], slot.element, described, sizeof described);
-        const struct bhi_run_binding *unknown = find_unknown(request, info);
-        return bhi_refuse(
-            complaint,
-            "the kernel binds %s, which is missing: give it with --in, --out or --inout%s%s%s",
-            described, unknown ? "; " : "",
-            unknown ? bhi_slot_describe(unknown->slot, false).text : "",
-            unknown ? " is no binding of this kernel" : "");
-    }
+static bool match_access(const struct bhi_run_request *request,
+                         const struct bhi_kernel_types *types, struct bhi_complaint *complaint) {
+    char described[BHI_DECLARED];
     for (uint32_t i = 0; i < request->binding_count; i++) {
         const struct bhi_run_binding *given = &request->bindings[i];
-        const bh_kernel_binding *wanted = find(info, given->slot);
+        const struct bhi_kernel_type *wanted = bhi_kernel_types_find(types, given->slot);
         if (!wanted) {
-            return refuse_unknown(given, info, complaint);
+            return refuse_unknown(given, types, complaint);
         }
-        describe(wanted, given->slot.element, described, sizeof described);
+        bhi_kernel_type_describe(wanted, given->slot.element, described);
         if ((given->access & BH_ACCESS_WRITE) && wanted->access == BH_ACCESS_READ) {
             return bhi_refuse(complaint, "--%s %s: the kernel does not write %s; use --in",
                               given->option, given->text, described);
@@ -118,5 +78,16 @@ bool bhi_run_match(const struct bhi_run_request *request, const bh_kernel_info *
                               given->option, given->text, described);
         }
     }
-    return match_push(request, info, complaint);
+    return true;
+}
+
+bool bhi_run_match(const struct bhi_run_request *request, const bh_kernel_info *info,
+                   struct bhi_complaint *complaint) {
+    struct bhi_kernel_types *types = types_of(info);
+    const bool matches = types ? bhi_run_check_missing(request, types, "--", complaint) &&
+                                     match_access(request, types, complaint) &&
+                                     match_push(request, info, complaint)
+                               : bhi_refuse(complaint, "out of memory");
+    free(types);
+    return matches;
 }

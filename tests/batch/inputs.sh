@@ -426,6 +426,19 @@ expect_json '.failures[1].message | endswith("square.spv: there is no entry poin
 expect_json '.failures[2].message | test("^kernel .*/cut.spv: not valid SPIR-V: its 25 words end with.*: it was probably cut short")'
 rm -r entry.comp cut.spv entry.jsonl entry.jsonl.state
 
+case_name="all that a job lacks, and an include, in the words of the line"
+printf '#version 450\n#include "no.glsl"\nvoid main() {}\n' > include.comp
+{ echo "{\"id\":\"bare\",\"kernel\":\"$SHADERS/saxpy.spv\",\"groups\":1}"
+  echo "{\"id\":\"named\",\"kernel\":\"$SHADERS/saxpy.spv\",\"groups\":1,\"in\":{\"X\":\"x.npy\"},\"push\":{\"a\":2}}"
+  echo '{"id":"include","kernel":"include.comp","groups":1}'; } > lacks.jsonl
+cli batch lacks.jsonl --json
+expect_status 1
+expect_json '[.failures[].attempts] == [0, 0, 0]'
+expect_json '.failures[0] | .code == "BINDING_MISMATCH" and (.message | contains("read and written), which are missing: give them in \"in\", \"out\" or \"inout\"; push is missing, too: 8 bytes"))'
+expect_json '.failures[1].message | test("binds 0.1 .*, which is missing: give it in ")'
+expect_json '.failures[2].message | contains("line 2: error: ") and contains("no file named '"'no.glsl'"' was given for #include (\"I\"); none was given")'
+rm -r include.comp lacks.jsonl lacks.jsonl.state
+
 # -- limits of time --------------------------------------------------------------------------------
 case_name="a job's own compile deadline, the grace and the tenant of all"
 {

@@ -147,7 +147,7 @@ rm -rf jobs.jsonl.state good bad
 
 # -- arguments -------------------------------------------------------------------------------------
 square a x.npy a.npy > jobs.jsonl
-refuses "--memory-limit 1M: less than 64 MiB" batch jobs.jsonl --memory-limit 1M
+refuses "--memory-limit 1M: '1M' is too small: use 64M to 1048576T, or none" batch jobs.jsonl --memory-limit 1M
 case_name="a file of jobs that is not there is named once"
 cli batch none.jsonl
 expect_status 2

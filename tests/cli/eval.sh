@@ -217,6 +217,9 @@ rm -f .spv
 # -- refusals --------------------------------------------------------------------------------------
 in=(--in x=x.npy --out z=z.npy)
 refuses "'z = 2*k': column 7: there is no input 'k'" eval 'z = 2*k' "${in[@]}"
+refuses "'z = x*k + m/k + n': column 7: there are no inputs 'k', 'm', 'n'" eval 'z = x*k + m/k + n' "${in[@]}"
+refuses "--in =x.npy: no name before '='" eval 'z = 2*x' --in =x.npy --out z=z.npy
+refuses "a name of 64 bytes; names have 63 at most" eval 'z = 2*x' --in "$(printf 'x%.0s' {1..64})=x.npy" --out z=z.npy
 refuses "input 'y' is not used by the expression" eval 'z = 2*x' "${in[@]}" --in y=y.npy
 refuses "number 'a' is not used by the expression" eval 'z = 2*x' "${in[@]}" --set a=f32:1
 refuses "output 'w' is never assigned" eval 'z = 2*x' "${in[@]}" --out w=w.npy

@@ -35,6 +35,13 @@ refuses "--in X[1]=x.npy: 'X' has 1 buffer: [1] does not exist" "${bound[@]}" --
 refuses "--push a=2,m=256: the kernel has no push constant 'm'; it has 'a' (f32), 'n' (u32)" "${bound[@]}" --push a=2,m=256
 refuses "did you mean 'n'?" "${bound[@]}" --push a=2,N=256
 refuses "--push: 'n' (u32) is missing" "${bound[@]}" --push a=2
+# All that is missing is named at once.
+missing="the kernel binds 0.0 ('X', storage buffer, read), 0.1 ('Y', storage buffer, read and written), which are missing: give them with --in, --out or --inout"
+refuses "$missing; --push is missing, too: 8 bytes" "${saxpy[@]}"
+refuses "$missing; --push is missing, too: 8 bytes; 0.5 is no binding of this kernel" "${saxpy[@]}" --in 5=x.npy
+refuses "$missing; 0.5 is no binding of this kernel" "${saxpy[@]}" --in 5=x.npy --push a=2 --reinterpret
+refuses "$missing" "${saxpy[@]}" --push f32:2,u32:256 --reinterpret
+refuses "the kernel binds 0.1 ('Y', storage buffer, read and written), which is missing: give it with" "${saxpy[@]}" --in X=x.npy --push a=2
 refuses "--push a=2: 'a' is given twice" "${bound[@]}" --push n=256,a=2 --push a=2
 refuses "--push a=2,3,n=256: 'a' is a single f32, but several values are given" "${bound[@]}" --push a=2,3,n=256
 refuses "--push a=u32:2,n=256: 'a' is f32, not u32" "${bound[@]}" --push a=u32:2,n=256

@@ -140,8 +140,8 @@ for selector in lavapipe:9 9 256 -1 a:b:c "$(printf 'x%.0s' {1..500})"; do
     odd NO_DEVICE "see bulkhead devices" "${r[@]}" "${both[@]}" --device "$selector"
 done
 odd INVALID_ARGUMENT "the selector is empty" "${r[@]}" "${both[@]}" --device ''
-odd INVALID_ARGUMENT "less than 64 MiB" "${r[@]}" "${both[@]}" --memory-limit 1
-odd INVALID_ARGUMENT "is too large" "${r[@]}" "${both[@]}" --memory-limit 99999999999T
+odd INVALID_ARGUMENT "is too small: use 64M to 1048576T, or none" "${r[@]}" "${both[@]}" --memory-limit 1
+odd INVALID_ARGUMENT "is too large: use 64M to 1048576T, or none" "${r[@]}" "${both[@]}" --memory-limit 99999999999T
 for time in 0s 5 1h infs -1s 1e3ms '5 s' ''; do
     odd INVALID_ARGUMENT "--deadline $time" "${r[@]}" "${both[@]}" --deadline "$time"
 done

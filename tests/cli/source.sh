@@ -69,6 +69,8 @@ echo 'this is no source' > include/deep/notes.txt
 mkdir -p include/.hidden elsewhere
 echo 'this is not read' > include/.hidden/x.glsl
 echo '#define SINGLE OP' > elsewhere/single.h
+mkdir -p only/deep
+cp include/deep/first.glsl only/deep
 use=("${square[@]}" -I include -I elsewhere/single.h)
 case_name="-D and -I"
 cli run use.comp "${use[@]}" -D OP='*' -DFLAG
@@ -76,11 +78,21 @@ ready
 "$NPY" check square x.npy y.npy || fail "wrong result"
 rm y.npy
 does_not_compile "use.comp:5: error: '#error' : there is no flag" run use.comp "${use[@]}" -D 'OP=*'
-does_not_compile "use.comp:2: error: '#include' : no file named 'deep/first.glsl' was given" \
+# What is not found is named, with its place, where it was looked for, and what there is.
+does_not_compile "use.comp:2: error: '#include' : no file named 'deep/first.glsl' was given for #include (-I); none was given" \
     run use.comp "${square[@]}"
+does_not_compile "deep/first.glsl:1: error: '#include' : no file named 'second.glsl' was given for #include (-I); looked for 'deep/second.glsl', then for 'second.glsl'; given: 'deep/first.glsl'" \
+    run use.comp "${square[@]}" -I only
+does_not_compile "use.comp:3: error: '#include' : no file named 'single.h' was given for #include (-I); given: 'deep/first.glsl', 'deep/second.glsl'" \
+    run use.comp "${square[@]}" -I include
+sed 's/"single.h"/<..\/single.h>/' use.comp > leads.comp
+does_not_compile "leads.comp:3: error: '#include' : no file named '../single.h' was given for #include (-I); it leads out of the files that were given; given: 'deep/first.glsl'" \
+    run leads.comp "${square[@]}" -I include
+rm -r only leads.comp
 refuses "k.spv is SPIR-V: -D and -I are for GLSL" run "$(cp "$SHADERS/square.spv" k.spv; echo k.spv)" \
     "${square[@]}" -D A
-refuses "source.defines[0].name is not an identifier: 1A" run use.comp "${use[@]}" -D 1A
+refuses "-D 1A: '1A' is not a name: write letters, digits and _, and no digit first" run use.comp "${use[@]}" -D 1A
+refuses "the value is more than one line" run use.comp "${use[@]}" -D $'A=1\n2'
 case_name="-I of a link to a folder"
 ln -s include link
 cli run use.comp "${square[@]}" -I link -I elsewhere/single.h -D OP='*' -DFLAG

@@ -50,7 +50,38 @@ refuses "--groups 4,0" run k.spv --groups 4,0
 refuses "--groups 99999999999" run k.spv --groups 99999999999
 refuses "--groups many" run k.spv --groups many
 refuses "--deadline 500: '500' has no unit: write 500ms or 500s" "${run[@]}" --deadline 500
-refuses "--deadline 0s: '0s' is too short: use 1ns or more, or none" "${run[@]}" --deadline 0s
+# What is out of its range names the range: 0, a negative number, and one that is too large.
+for value in 0s -1s 99999999999s; do
+    for option in --deadline --compile-deadline; do
+        refuses "1ns to 1000000000s, or none; see" "${run[@]}" $option $value
+        refuses "1ns to 1000000000s, or none; see" eval y=x --in x=x.npy --out y=o.npy $option $value
+        refuses "1ns to 1000000000s, or none; see" batch jobs.jsonl $option $value
+    done
+    refuses "1ns to 1000000000s, or none; see" inspect k.spv --compile-deadline $value
+    refuses "1ns to 1000000000s; see" chaos --duration $value
+    [ $value = 0s ] || refuses "0s to 1000000000s; see" "${run[@]}" --grace $value
+done
+for value in 0 -1 99999999999999999999; do
+    refuses "from 1 to 4294967295" run k.spv --groups $value
+    refuses "is not a number from 1 to 1000000; see" "${run[@]}" --repeat $value
+    refuses "64M to 1048576T, or none; see" "${run[@]}" --memory-limit $value
+    refuses "1 to 1048576T, or none; see" eval y=x --in x=x.npy --out y=o.npy --piece $value
+    refuses "is not a number from 1 to 256; see" batch jobs.jsonl --streams $value
+    refuses "is not a number from 1 to 4294967295; see" batch jobs.jsonl --halt $value
+    refuses "is not a number from 1 to 12; see" chaos --streams $value
+    refuses "is not a number from 1 to 100000000; see" chaos --count $value
+    refuses "0.001" chaos --rate $value
+    if [ $value != 0 ]; then
+        refuses "is not a number from 0 to 1000; see" batch jobs.jsonl --retry $value
+        refuses "is not a number from 0 to 18446744073709551615; see" chaos --seed $value
+        refuses "1e-07 " chaos --find-rate $value
+        refuses "with an ID from 0 to 4294967295; see" "${run[@]}" --spec "$value=u32:1"
+        refuses "is out of the range of u8: 0 to 255; see" "${run[@]}" --spec "0=u8:$value"
+    fi
+done
+refuses "is out of the range of i16: -32768 to 32767; see" "${run[@]}" --push i16:32768
+refuses "is out of the range of f16: -65504 to 65504; see" "${run[@]}" --push f16:70000
+refuses "is out of the range of f32: -3.40282e+38 to 3.40282e+38; see" "${run[@]}" --push f32:1e39
 refuses "--compile-deadline 5: '5' has no unit" "${run[@]}" --compile-deadline 5
 refuses "--grace none: none is not allowed here: the run must end" "${run[@]}" --grace none
 refuses "--tenant : the name is empty" "${run[@]}" --tenant ''
@@ -66,6 +97,9 @@ refuses "--push complex:1: 'complex' is not a type" "${run[@]}" --push complex:1
 refuses "--spec 1: '1' is not ID=TYPE:VALUE" "${run[@]}" --spec 1
 refuses "constant 1 is given twice" "${run[@]}" --spec 1=u32:1 --spec 1=u32:2
 refuses "--in x.npy: no '=': write --in B=FILE" "${run[@]}" --in x.npy
+for name in x.npy ./X /tmp/x m.safetensors; do
+    refuses "--in $name=0: '$name' is a file, not a binding: the binding comes first, as in 0=FILE" "${run[@]}" --in "$name=0"
+done
 refuses "'1a' is not a binding: write N (of set 0) or SET.N" "${run[@]}" --in 1a=x.npy
 refuses "--in =x.npy: no binding before '='" "${run[@]}" --in =x.npy
 refuses "'a[b]' is not a name with [ELEMENT] behind it" "${run[@]}" --in 'a[b]=x.npy'

@@ -137,11 +137,18 @@ static void test_durations(void) {
     BHT_TRUE(!bhi_parse_duration("500", &(uint64_t){0}, &complaint));
     BHT_STR_EQ(complaint.text, "'500' has no unit: write 500ms or 500s");
     BHT_TRUE(!bhi_parse_duration("0s", &(uint64_t){0}, &complaint));
-    BHT_STR_EQ(complaint.text, "'0s' is too short: use 1ns or more, or none");
+    BHT_STR_EQ(complaint.text, "'0s' is too short: use 1ns to 1000000000s, or none");
     BHT_TRUE(!bhi_parse_finite_duration("0s", &(uint64_t){0}, &complaint));
-    BHT_STR_EQ(complaint.text, "'0s' is too short: use 1ns or more");
+    BHT_STR_EQ(complaint.text, "'0s' is too short: use 1ns to 1000000000s");
     BHT_TRUE(!bhi_parse_duration("1000000001s", &(uint64_t){0}, &complaint));
-    BHT_STR_HAS(complaint.text, "write none for no deadline");
+    BHT_STR_EQ(complaint.text, "'1000000001s' is too long: use 1ns to 1000000000s, or none");
+    BHT_TRUE(!bhi_parse_duration("-5s", &(uint64_t){0}, &complaint));
+    BHT_STR_EQ(complaint.text,
+               "'-5s' is not a duration such as 500ms; write 1ns to 1000000000s, or none");
+    BHT_TRUE(!bhi_parse_grace("-5s", &(uint64_t){0}, &complaint));
+    BHT_STR_EQ(complaint.text, "'-5s' is not a duration such as 500ms; write 0s to 1000000000s");
+    BHT_TRUE(!bhi_parse_grace("none", &(uint64_t){0}, &complaint));
+    BHT_STR_EQ(complaint.text, "none is not allowed here: the run must end");
 }
 
 static void test_durations_that_end(void) {
@@ -149,7 +156,7 @@ static void test_durations_that_end(void) {
     BHT_TRUE(bhi_parse_finite_duration("1000000000s", &ns, &complaint));
     BHT_EQ(ns, 1000000000000000000);
     BHT_TRUE(!bhi_parse_finite_duration("1000000001s", &ns, &complaint));
-    BHT_STR_EQ(complaint.text, "'1000000001s' is too long (1000000000s at most)");
+    BHT_STR_EQ(complaint.text, "'1000000001s' is too long: use 1ns to 1000000000s");
     BHT_TRUE(!bhi_parse_finite_duration("none", &ns, &complaint));
     BHT_STR_EQ(complaint.text, "none is not allowed here: the run must end");
 }
@@ -190,8 +197,14 @@ static void test_memory_limits(void) {
     BHT_TRUE(bhi_parse_memory_limit("64M", &bytes, &complaint));
     BHT_EQ(bytes, 64 << 20);
     BHT_TRUE(!bhi_parse_memory_limit("67108863", &bytes, &complaint));
-    BHT_STR_EQ(complaint.text, "less than 64 MiB: no driver starts with that");
+    BHT_STR_EQ(complaint.text, "'67108863' is too small: use 64M to 1048576T, or none");
     BHT_TRUE(!bhi_parse_memory_limit("lots", &bytes, &complaint));
+    BHT_STR_EQ(complaint.text, "'lots' is not a size such as 512M; write 64M to 1048576T, or none");
+    BHT_TRUE(bhi_parse_memory_limit("1048576T", &bytes, &complaint));
+    BHT_TRUE(!bhi_parse_memory_limit("1048577T", &bytes, &complaint));
+    BHT_STR_EQ(complaint.text, "'1048577T' is too large: use 64M to 1048576T, or none");
+    BHT_TRUE(!bhi_parse_size("0", &bytes, &complaint));
+    BHT_STR_EQ(complaint.text, "'0' is too small: use 1 to 1048576T, or none");
 }
 
 static void test_groups(void) {

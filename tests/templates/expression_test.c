@@ -139,6 +139,7 @@ static void test_refusals(void) {
         {"z = 99999999999999999999 * x", "x=f32 z", "column 5: the number 99999999999999999999"},
         {"z = 1e999 * x", "x=f32 z", "column 5: the number 1e999 is too large"},
         {"z = k * x", "x=f32 z", "column 5: there is no input 'k'"},
+        {"z = x * k + m / k", "x=f32 z", "column 9: there are no inputs 'k', 'm'"},
         {"a = 1\nz = k * x", "x=f32 z", "line 2, column 5: there is no input 'k'"},
         {"z = x", "x=f32 y=f32 z", "input 'y' is not used by the expression"},
         {"x = 1; z = x", "x=f32 z", "input 'x' is not used by the expression"},

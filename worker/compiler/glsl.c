@@ -47,11 +47,12 @@ struct inclusions {
     const struct bhi_glsl *glsl;
     size_t count;
     uint64_t bytes;
+    char beside[MAX_NAME]; /* was not found beside the file that includes it; "": nothing */
 };
 
 struct inclusion {
     shaderc_include_result result; /* comes first, because the compiler returns a pointer to it */
-    char text[256];                /* the message when an include is refused */
+    char text[640];                /* the message when an include is refused */
 };
 
 /* Resolves |name| relative to the folder of |from|, without "." and "..". Returns false if the
@@ -109,6 +110,47 @@ static const struct bhi_glsl_pair *find(const struct bhi_glsl *glsl, const char 
     return NULL;
 }
 
+/* Appends to the text of an inclusion. */
+static void append(char *text, const char *before, const char *value, const char *after) {
+    const size_t used = strlen(text), room = sizeof((struct inclusion *)NULL)->text;
+    snprintf(text + used, room - used, "%s%.100s%s", before, value, after);
+}
+
+/* Says where |name| was looked for, and which files there are. The compiler asks for a name in
+ * quotes a second time, as if it were in angle brackets, and shows only the second answer. */
+static void refuse(struct inclusions *inclusions, const char *from, const char *name, bool relative,
+                   char *text) {
+    enum { LISTED = 5 };
+    const struct bhi_glsl *glsl = inclusions->glsl;
+    char plain[MAX_NAME], more[32], *beside = inclusions->beside;
+    if (relative && !resolve(from, name, beside)) {
+        beside[0] = 0;
+    }
+    const bool below = beside[0], inside = resolve("", name, plain);
+    text[0] = 0;
+    append(text, "no file named '", name, "' was given for #include (-I, source.includes)");
+    if (glsl->include_count == 0) {
+        append(text, "; none was given", "", "");
+    } else if (!below && !inside) {
+        append(text, "; it leads out of the files that were given", "", "");
+    } else if (below && (!inside || strcmp(beside, plain) != 0)) {
+        append(text, "; looked for '", beside, "'");
+        if (inside) {
+            append(text, ", then for '", plain, "'");
+        }
+    }
+    for (size_t i = 0; i < glsl->include_count && i < LISTED; i++) {
+        append(text, i ? ", '" : "; given: '", glsl->includes[i].name.bytes, "'");
+    }
+    if (glsl->include_count > LISTED) {
+        snprintf(more, sizeof more, "%zu", glsl->include_count - LISTED);
+        append(text, " and ", more, " more");
+    }
+    if (!relative) {
+        beside[0] = 0;
+    }
+}
+
 static shaderc_include_result *give(struct inclusion *inclusion, const char *name, size_t length,
                                     const char *text, size_t text_length) {
     inclusion->result = (shaderc_include_result){.source_name = name,
@@ -136,8 +178,7 @@ static shaderc_include_result *include(void *data, const char *name, int type, c
     inclusions->count++;
     inclusions->bytes += !found ? 0 : found->text.length;
     if (!found) {
-        snprintf(inclusion->text, sizeof inclusion->text,
-                 "no file named '%.180s' was given for #include (-I, source.includes)", name);
+        refuse(inclusions, from, name, type == shaderc_include_type_relative, inclusion->text);
     } else if (depth > MAX_DEPTH) {
         snprintf(inclusion->text, sizeof inclusion->text,
                  "'%.150s': includes are nested deeper than %u; does it include itself?", name,
