@@ -169,14 +169,14 @@ for layout in std430 std140; do
         --push 'pair[1]=15,16,pair[0]=13,14'
     counted o.npy
 done
-refuses "'lights[1].power' (f32) is missing" "${parts[@]}" "${lights[@]}" --push list=1,2,3
+refuses "'lights[1].power' (f32), 'many[0]' (f32x2x2) are missing" "${parts[@]}" "${lights[@]}" --push list=1,2,3
 refuses "'lights[1].power' is f32: 'x' is not an f32" "${parts[@]}" --push 'lights[1].power=x'
 refuses "the kernel has no push constant 'lights[1].pover'" "${parts[@]}" --push 'lights[1].pover=9'
 refuses "did you mean 'lights[1].power'?" "${parts[@]}" --push 'lights[1].pover=9'
 refuses "'light.power' is a single f32: [1] does not exist" "${parts[@]}" --push 'light.power[1]=9'
 refuses "'list' is f32[3]: [3] does not exist" "${parts[@]}" --push 'list[3]=9'
 refuses "'list' is f32[3]: 2 values given, it has 3" "${parts[@]}" "${lights[@]}" \
-    --push 'lights[1].power=9,list[0]=1,list[2]=3'
+    --push 'lights[1].power=9,list[0]=1,list[2]=3,many[0]=1,2,3,4'
 refuses "'list[1]' is given twice" "${parts[@]}" --push 'list=1,2,3,list[1]=4'
 refuses "'list' is f32[3], and one of it is given more than 1 value" "${parts[@]}" --push 'list[1]=4,5'
 refuses "'m' is f32x3x2, and is given more than 6 values" "${columns[@]}" --push 'm=1,2,3,4,5,6,7'
