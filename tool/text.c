@@ -43,7 +43,7 @@ void bhi_text_name_includes(char *log, const char *option) {
 
 bool bhi_text_name_compile_deadline(char *message, size_t capacity, const char *option) {
     static const char words[] = "the compile deadline";
-    const size_t used = strlen(message), added = strlen(option) + strlen(" ()");
+    const size_t used = strlen(message), length = strlen(option), added = length + strlen(" ()");
     char *at = strstr(message, "the compile deadline of ");
     if (!at || used + added >= capacity) {
         return false;
@@ -52,7 +52,7 @@ bool bhi_text_name_compile_deadline(char *message, size_t capacity, const char *
     memmove(at + added, at, strlen(at) + 1);
     at[0] = ' ';
     at[1] = '(';
-    memcpy(at + 2, option, strlen(option));
+    memcpy(at + 2, option, length);
     at[added - 1] = ')';
     return true;
 }
