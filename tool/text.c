@@ -52,7 +52,9 @@ bool bhi_text_name_compile_deadline(char *message, size_t capacity, const char *
     memmove(at + added, at, strlen(at) + 1);
     at[0] = ' ';
     at[1] = '(';
-    memcpy(at + 2, option, length);
+    for (size_t i = 0; i < length; i++) {
+        at[2 + i] = option[i];
+    }
     at[added - 1] = ')';
     return true;
 }
