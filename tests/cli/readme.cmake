@@ -1,4 +1,5 @@
-# README.md shows examples/saxpy.c as it is, and is one page.
+# README.md shows examples/saxpy.c as it is, and is one page: three examples, for the command line, C
+# and Python, take most of it.
 file(READ ${README} readme)
 file(READ ${EXAMPLE} example)
 string(FIND "${readme}" "${example}" at)
@@ -7,6 +8,6 @@ if(at EQUAL -1)
 endif()
 string(REGEX MATCHALL "\n" ends "${readme}")
 list(LENGTH ends count)
-if(count GREATER 100)
-    message(FATAL_ERROR "README.md has ${count} lines, more than one page (100): move text to docs/")
+if(count GREATER 120)
+    message(FATAL_ERROR "README.md has ${count} lines, more than one page (120): move text to docs/")
 endif()
