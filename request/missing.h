@@ -5,7 +5,7 @@
 #include "request/types.h"
 
 enum { BHI_WHOLE_BINDING = -1 }; /* in place of an element */
-enum { BHI_DECLARED = 160 };
+enum { BHI_DECLARED = 208 };
 
 /* Writes "0.1 ('y', storage buffer, read and written)"; for an element of an array of buffers
  * "0.1[2] (…", for the whole array "0.1[] ('y', 3 storage buffers, …". Returns |out|. */
