@@ -289,7 +289,7 @@ static void a_death_in_mid_job(void) {
 
 /* A worker inherits the host's limit on the address space, which may be lower than its own. */
 static void the_host_limits_its_address_space(void) {
-#if !BHT_ASAN /* it needs all of it */
+#if !BHT_ASAN && !BHT_TSAN /* they need all of it */
     static const uint64_t own[] = {0, UINT64_C(7) << 40, UINT64_C(64) << 20};
     struct rlimit limit;
     BHT_EQ(getrlimit(RLIMIT_AS, &limit), 0);
