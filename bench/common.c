@@ -58,6 +58,18 @@ void bench_must(bh_status status, const char *call, const bh_detail *detail) {
     }
 }
 
+bh_buffer *bench_buffer(bh_context *context, bh_stream *stream, uint64_t memory, uint64_t bytes) {
+    bh_buffer_options options;
+    bh_buffer_options_init(&options);
+    options.stream = stream;
+    options.memory = memory;
+    bh_buffer *buffer = NULL;
+    bh_detail detail;
+    bench_must(bh_buffer_create_with(context, bytes, &options, &buffer, &detail),
+               "bh_buffer_create_with", &detail);
+    return buffer;
+}
+
 void bench_finish(bh_event *event) {
     bh_verdict verdict;
     if (bh_event_wait(event, 60ull * 1000 * 1000 * 1000) != BH_OK) {

@@ -18,6 +18,8 @@ __attribute__((noreturn)) void bench_bad_usage(const char *argument, const char 
 unsigned bench_number(const char *option, const char *text, unsigned least, unsigned most);
 /* Ends the program where |status| is not BH_OK. |detail| may be NULL. */
 void bench_must(bh_status status, const char *call, const bh_detail *detail);
+/* A buffer in |memory| (BH_MEMORY_…) of |stream|. */
+bh_buffer *bench_buffer(bh_context *context, bh_stream *stream, uint64_t memory, uint64_t bytes);
 /* Waits for a job, for a minute at most, and releases it. Ends the program where it is not READY.
  */
 void bench_finish(bh_event *event);

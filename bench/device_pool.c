@@ -28,15 +28,7 @@ struct side {
 };
 
 static bh_buffer *make(const struct side *side, uint64_t bytes) {
-    bh_buffer_options options;
-    bh_buffer_options_init(&options);
-    options.stream = side->stream;
-    options.memory = BH_MEMORY_DEVICE;
-    bh_buffer *buffer = NULL;
-    bh_detail detail;
-    bench_must(bh_buffer_create_with(side->context, bytes, &options, &buffer, &detail),
-               "bh_buffer_create_with", &detail);
-    return buffer;
+    return bench_buffer(side->context, side->stream, BH_MEMORY_DEVICE, bytes);
 }
 
 static uint64_t turn_ns(const struct side *side, uint64_t bytes) {

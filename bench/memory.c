@@ -31,15 +31,7 @@ struct ours {
 };
 
 static bh_buffer *make_buffer(const struct ours *side, uint64_t memory) {
-    bh_buffer_options options;
-    bh_buffer_options_init(&options);
-    options.stream = side->stream;
-    options.memory = memory;
-    bh_buffer *buffer = NULL;
-    bh_detail detail;
-    bench_must(bh_buffer_create_with(side->context, BYTES, &options, &buffer, &detail),
-               "bh_buffer_create_with", &detail);
-    return buffer;
+    return bench_buffer(side->context, side->stream, memory, BYTES);
 }
 
 static void open_ours(struct ours *side, const char *worker) {

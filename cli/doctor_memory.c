@@ -14,15 +14,6 @@ static const uint64_t ready_ns = 30000000000u;
 /* Processes of a host that has just ended are being ended for so long. */
 static const uint64_t burial_ns = 5000000000u;
 
-static bool is_in(const struct bhi_process_tree *tree, pid_t pid) {
-    for (size_t i = 0; i < tree->count; i++) {
-        if (tree->processes[i].pid == pid) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Finds the orphans on this machine. Waits until those are gone that are about to go. */
 static size_t find_orphans(int32_t out[BHI_GHOST_HOLDERS]) {
     const struct timespec pause = {.tv_nsec = 100000000};
@@ -68,9 +59,25 @@ static void add_holder(struct bhi_ghost_view *view, const struct bhi_nvml_proces
     *holder = (struct bhi_ghost_holder){.pid = process->pid,
                                         .bytes_known = process->bytes_known,
                                         .bytes = process->bytes,
-                                        .own = is_in(own, process->pid),
+                                        .own = bhi_process_tree_find(own, process->pid),
                                         .orphan = is_orphan(orphans, process->pid)};
     (void)bhi_process_title(process->pid, holder->title, &ours);
+}
+
+/* Lets the stream's worker do something. It has its device open and its title set by then. */
+static void use_worker(bh_context *context, bh_stream *stream) {
+    bh_buffer *buffer = NULL;
+    bh_event *event = NULL;
+    if (bh_stream_wait_ready(stream, ready_ns, NULL) == BH_OK &&
+        bh_buffer_create(context, sizeof(uint32_t), &buffer, NULL) == BH_OK) {
+        const bh_command fill = {.type = BH_COMMAND_FILL, .dst = buffer, .size = BH_WHOLE_SIZE};
+        const bh_submit_info info = {.commands = &fill, .command_count = 1};
+        if (bh_submit(stream, &info, &event, NULL) == BH_OK) {
+            (void)!bh_event_wait(event, ready_ns);
+        }
+    }
+    bh_event_release(event);
+    bh_buffer_release(buffer);
 }
 
 /* Reads what NVML says while a worker of ours has the device open, so that it must list one. */
@@ -83,7 +90,7 @@ static void look(bh_context *context, const struct bhi_nvml *nvml, const struct 
     options.name = "doctor";
     options.device = view->device->selector;
     if (bh_stream_create(context, &options, &stream, NULL) == BH_OK) {
-        (void)!bh_stream_wait_ready(stream, ready_ns, NULL);
+        use_worker(context, stream);
     }
     if (nvml) {
         view->nvml_known = bhi_nvml_read(nvml, view->device->pci, &view->nvml);
@@ -118,7 +125,7 @@ void bhi_doctor_memory(bh_context *context, bh_check *checks, size_t capacity, s
     }
     for (size_t i = 0; i < list.count && *inout_count < capacity; i++) {
         *view = (struct bhi_ghost_view){.device = &list.devices[i]};
-        if (!bhi_ghost_is_cpu(view->device)) {
+        if (!bhi_device_is_cpu(view->device)) {
             if (!tried) {
                 tried = true;
                 nvml = bhi_nvml_open(why);

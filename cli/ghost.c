@@ -4,17 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tool/device_list.h"
 #include "tool/json.h"
 #include "tool/report/quantity.h"
 
-#define CPU    4      /* VK_PHYSICAL_DEVICE_TYPE_CPU */
 #define NVIDIA 0x10de /* its PCI vendor id */
 
 enum { SHOWN = 3 }; /* holders in the text */
-
-bool bhi_ghost_is_cpu(const bh_device_info *device) {
-    return device->device_type == CPU;
-}
 
 /* -- what is known ------------------------------------------------------------------------------
  */
@@ -183,7 +179,7 @@ void bhi_ghost_judge(const struct bhi_ghost_view *view, bh_check *out_check) {
     size_t orphans;
     struct text text = {.at = out_check->text, .size = sizeof out_check->text};
     *out_check = (bh_check){.group = "driver", .name = "device-memory", .result = BH_CHECK_HOLDS};
-    if (bhi_ghost_is_cpu(view->device)) {
+    if (bhi_device_is_cpu(view->device)) {
         put(&text, "%s: not available: CPU driver", view->device->selector);
         return;
     }
@@ -233,7 +229,7 @@ static json_t *nvml_json(const struct bhi_ghost_view *view) {
 
 json_t *bhi_ghost_json(const struct bhi_ghost_view *view) {
     const bh_device_info *device = view->device;
-    const bool cpu = bhi_ghost_is_cpu(device);
+    const bool cpu = bhi_device_is_cpu(device);
     const char *why = cpu ? "CPU driver" : doubt(view);
     size_t orphans;
     json_t *processes = json_array();

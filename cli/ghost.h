@@ -37,7 +37,6 @@ struct bhi_ghost_view {
     size_t holder_count;
 };
 
-bool bhi_ghost_is_cpu(const bh_device_info *device);
 /* The check "device-memory" of one device. */
 void bhi_ghost_judge(const struct bhi_ghost_view *view, bh_check *out_check);
 /* The same with all numbers. NULL: out of memory. */

@@ -89,6 +89,12 @@ static bool is_default(const struct bhi_device_list *list, const bh_device_info 
            (device->selector[length] == ':' || !device->selector[length]);
 }
 
+bool bhi_device_list_serves(const struct bhi_device_list *list, const char *device,
+                            const bh_device_info *candidate) {
+    return device && is_any(device) ? is_default(list, candidate)
+                                    : bhi_device_list_select(list, device) == candidate;
+}
+
 bool bhi_device_list_limits(const struct bhi_device_list *list, const char *device,
                             uint64_t *out_range, uint32_t *out_alignment) {
     const bool any = device && is_any(device);

@@ -7,6 +7,10 @@
 
 #include "tool/text.h"
 
+static inline bool bhi_device_is_cpu(const bh_device_info *device) {
+    return device->device_type == 4; /* VK_PHYSICAL_DEVICE_TYPE_CPU */
+}
+
 struct bhi_device_list {
     bh_device_info *devices; /* owned */
     size_t count;
@@ -22,6 +26,10 @@ void bhi_device_list_free(struct bhi_device_list *list);
  * and "any" find the first device. Returns NULL if there is none. */
 const bh_device_info *bhi_device_list_select(const struct bhi_device_list *list,
                                              const char *device);
+/* Returns true if a stream that is made with |device| may run on |candidate|, which is in the list:
+ * "any" means all devices of the first one's driver. */
+bool bhi_device_list_serves(const struct bhi_device_list *list, const char *device,
+                            const bh_device_info *candidate);
 /* The limits for binding buffers of the device that bhi_device_list_select finds. For "any" they
  * are the strictest limits of all devices that the library may choose. Returns false if there is no
  * device. */

@@ -36,15 +36,6 @@ bool bhi_process_title(pid_t pid, char out[BHI_PROCESS_TITLE], bool *out_ours) {
     return name > 0;
 }
 
-static const struct bhi_process *find(const struct bhi_process_tree *all, pid_t pid) {
-    for (size_t i = 0; i < all->count; i++) {
-        if (all->processes[i].pid == pid) {
-            return &all->processes[i];
-        }
-    }
-    return NULL;
-}
-
 static bool begins(const char *text, const char *with) {
     return strncmp(text, with, strlen(with)) == 0;
 }
@@ -52,7 +43,7 @@ static bool begins(const char *text, const char *with) {
 bool bhi_process_is_orphan(const struct bhi_process_tree *all, pid_t pid) {
     char title[BHI_PROCESS_TITLE];
     bool ours;
-    const struct bhi_process *process = find(all, pid);
+    const struct bhi_process *process = bhi_process_tree_find(all, pid);
     if (!process || strchr("ZX", process->state) || !bhi_process_title(pid, title, &ours) ||
         !ours ||
         !(begins(title, "worker of ") || begins(title, "spare worker") ||
@@ -61,7 +52,7 @@ bool bhi_process_is_orphan(const struct bhi_process_tree *all, pid_t pid) {
     }
     /* Up to the first that is none of ours. One outside of our pid namespace is not seen. */
     do {
-        process = find(all, process->parent);
+        process = bhi_process_tree_find(all, process->parent);
         if (!process || !bhi_process_title(process->pid, title, &ours)) {
             return false;
         }

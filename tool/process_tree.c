@@ -101,3 +101,12 @@ void bhi_process_tree_free(struct bhi_process_tree *tree) {
     free(tree->processes);
     *tree = (struct bhi_process_tree){0};
 }
+
+const struct bhi_process *bhi_process_tree_find(const struct bhi_process_tree *tree, pid_t pid) {
+    for (size_t i = 0; i < tree->count; i++) {
+        if (tree->processes[i].pid == pid) {
+            return &tree->processes[i];
+        }
+    }
+    return NULL;
+}

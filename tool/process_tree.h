@@ -23,6 +23,8 @@ struct bhi_process_tree {
  * is no memory. */
 bool bhi_process_tree_read(pid_t root, struct bhi_process_tree *out_tree);
 void bhi_process_tree_free(struct bhi_process_tree *tree);
+/* Returns the process with that pid; NULL: it is not in the list. */
+const struct bhi_process *bhi_process_tree_find(const struct bhi_process_tree *tree, pid_t pid);
 /* Reads one process; false if there is none. */
 bool bhi_process_read(pid_t pid, struct bhi_process *out_process);
 /* The first process of another pid namespace is a zygote. */

@@ -57,12 +57,18 @@ bh_context *bhi_session_open(const char *command, bool verbose, const char *cach
     return bhi_session_open_with(command, verbose, &options, out_exit);
 }
 
+/* Returns true if the message says what a person has to allow or to correct on the machine: no
+ * argument is to blame then. */
+static bool is_about_machine(const char *message) {
+    return strstr(message, "; to allow it: ") || strstr(message, "; to correct it: ");
+}
+
 /* These messages end with advice already: a system limit's says what allows the call (BHI_REMEDY in
  * ipc/refusal.h), or which limit to raise (base/limits.h), and that of a missing driver or worker
  * executable what to set (BHI_CORRECTION). */
 bool bhi_session_advises(const char *message) {
-    return strstr(message, "; to allow it: ") || strstr(message, "; to correct it: ") ||
-           strstr(message, "the worker executable ") || strstr(message, "ulimit -");
+    return is_about_machine(message) || strstr(message, "the worker executable ") ||
+           strstr(message, "ulimit -");
 }
 
 /* What the library advises is for a program in two cases. */
@@ -82,8 +88,7 @@ int bhi_session_fail(const char *command, const char *what, bh_status status,
              detail && detail->message[0] ? bhi_text_without_call(detail->message)
                                           : bh_status_text(status));
     (void)bhi_text_name_compile_deadline(message, sizeof message, "--compile-deadline");
-    /* What a person has to allow or to correct on the machine is no fault of an argument. */
-    what = strstr(message, "; to allow it: ") || strstr(message, "; to correct it: ") ? NULL : what;
+    what = is_about_machine(message) ? NULL : what;
     const bool advise = exit_status == BHI_EXIT_ENVIRON && !bhi_session_advises(message);
     bhi_complain(command, "%s%s%s (%s)%s%s", what ? what : "", what ? ": " : "", message,
                  bh_status_name(status), advise ? "; " : "",

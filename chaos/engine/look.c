@@ -7,11 +7,11 @@
 
 #include "chaos/history/device_memory.h"
 #include "tool/clock.h"
+#include "tool/device_list.h"
 #include "tool/interrupt.h"
 #include "tool/nvml.h"
 #include "tool/orphan.h"
 
-static const uint32_t device_type_cpu = 4; /* VkPhysicalDeviceType */
 static const uint64_t pause_ns = 200000000;
 enum { LEAST_LOOKS = 3 }; /* on a machine on which a look takes seconds, too */
 
@@ -35,42 +35,12 @@ static size_t list_devices(const struct bhi_look *look, bh_device_info out[BHI_L
     return count < BHI_LOOK_DEVICES ? count : BHI_LOOK_DEVICES;
 }
 
-static bool same_driver(const bh_device_info *a, const bh_device_info *b) {
-    const size_t length = strcspn(a->selector, ":");
-    return strcspn(b->selector, ":") == length && !strncmp(a->selector, b->selector, length);
-}
-
 static bool wants_any(const struct bhi_look *look) {
     return look->wanted && !strcmp(look->wanted, "any");
 }
 
-/* Does the run use the device? |wanted| is a selector with which a stream can be made. */
-static bool is_used(const struct bhi_look *look, const bh_device_info *devices, size_t index) {
-    char number[24];
-    const char *wanted = look->wanted, *selector = devices[index].selector;
-    const size_t length = wanted ? strlen(wanted) : 0;
-    if (!length) {
-        return index == 0;
-    }
-    if (wants_any(look)) {
-        return same_driver(&devices[0], &devices[index]);
-    }
-    snprintf(number, sizeof number, "%zu", index);
-    return !strcmp(wanted, selector) || !strcmp(wanted, number) ||
-           (!strncmp(wanted, selector, length) && !strcmp(selector + length, ":0"));
-}
-
 /* -- a look -------------------------------------------------------------------------------------
  */
-
-static bool is_below(const struct bhi_process_tree *own, int32_t pid) {
-    for (size_t i = 0; i < own->count; i++) {
-        if (own->processes[i].pid == pid) {
-            return true;
-        }
-    }
-    return false;
-}
 
 /* Adds up what processes have that are not of this run: neither below this process nor orphans,
  * which it may have left behind. */
@@ -83,7 +53,7 @@ static void add_others(const struct bhi_nvml_reading *nvml, struct bhi_record *r
         record->memory.listed = true;
         for (uint32_t i = 0; i < nvml->process_count; i++) {
             const struct bhi_nvml_process *process = &nvml->processes[i];
-            if (process->pid != getpid() && !is_below(&own, process->pid) &&
+            if (process->pid != getpid() && !bhi_process_tree_find(&own, process->pid) &&
                 !bhi_process_is_orphan(&all, process->pid)) {
                 record->memory.other_processes++;
                 record->memory.others += process->bytes_known ? process->bytes : 0;
@@ -128,7 +98,7 @@ static void look_once(const struct bhi_look *look, struct seen *out_seen) {
         record->memory.budget = device->memory_known;
         record->memory.total = device->memory_total;
         record->memory.unused = device->memory_free;
-        if (device->device_type == device_type_cpu) {
+        if (bhi_device_is_cpu(device)) {
             continue;
         }
         if (!tried) {
@@ -151,7 +121,7 @@ static void name_device(const struct bhi_look *look, const bh_device_info *devic
     snprintf(header->device, sizeof header->device, "%.63s",
              wants_any(look) ? look->wanted : device->selector);
     snprintf(header->driver, sizeof header->driver, "%.50s, %.70s", device->name, device->driver);
-    header->accelerator = device->device_type != device_type_cpu;
+    header->accelerator = !bhi_device_is_cpu(device);
 }
 
 void bhi_look_first(struct bhi_look *look, struct bhi_history *history) {
@@ -160,14 +130,15 @@ void bhi_look_first(struct bhi_look *look, struct bhi_history *history) {
         return;
     }
     look_once(look, seen);
+    const struct bhi_device_list list = {.devices = seen->devices, .count = seen->count};
     for (size_t i = 0; i < seen->count; i++) {
-        if (!is_used(look, seen->devices, i)) {
+        if (!bhi_device_list_serves(&list, look->wanted, &seen->devices[i])) {
             continue;
         }
         if (!history->header.device[0]) {
             name_device(look, &seen->devices[i], &history->header);
         }
-        if (seen->devices[i].device_type != device_type_cpu) {
+        if (!bhi_device_is_cpu(&seen->devices[i])) {
             look->first[look->count++] = seen->records[i];
             bhi_history_note(history, &seen->records[i]);
         }

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import struct
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._status import Status
 from .dtypes import BY_CODE, DType
 from .errors import InvalidArgument, InvalidType, ViewError
+from .scope import Scoped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +29,7 @@ def _show(array: Any) -> memoryview:
     return memoryview(array)
 
 
-class Buffer(_native.Buffer):
+class Buffer(_native.Buffer, Scoped):
     """An array of numbers, rows without gaps, in memory that the host and its workers share.
 
     Contexts make buffers: `empty`, `asarray`, `load`. `numpy()`, `memoryview(buffer)` and DLPack
@@ -223,15 +223,7 @@ class Buffer(_native.Buffer):
     def __iter__(self) -> Any:
         raise TypeError("a Buffer has no elements of its own: use numpy() or tolist()")
 
-    def __enter__(self) -> Buffer:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _leave(self) -> None:
         self.release()
 
     def __repr__(self) -> str:

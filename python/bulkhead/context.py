@@ -10,7 +10,6 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from . import _native, dtypes, kernel as kernels
@@ -19,6 +18,7 @@ from .buffer import Buffer, to_shape
 from .dtypes import BY_CODE, DType
 from .errors import InvalidArgument, InvalidType, ViewError
 from .kernel import Kernel
+from .scope import Scoped
 from .stream import Stream
 from .values import Duration, Size, to_bytes, to_ns
 
@@ -61,7 +61,7 @@ class Quarantined:
     message: str
 
 
-class Context(_native.Context):
+class Context(_native.Context, Scoped):
     """Owns streams, buffers, kernels and workers.
 
     `close()`, or leaving a `with` block, ends everything: what is pending then is poisoned
@@ -407,15 +407,7 @@ class Context(_native.Context):
         """Forget the deaths of one kernel of a tenant, or of all of that tenant's kernels."""
         self._quarantine_release(tenant, None if kernel is None else kernel.hash)
 
-    def __enter__(self) -> Context:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _leave(self) -> None:
         self.close()
 
     def __repr__(self) -> str:

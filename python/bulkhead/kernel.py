@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from . import _native
 from .dtypes import BY_CODE, DType
 from .errors import InvalidArgument, InvalidType
+from .scope import Scoped
 from .values import Duration, to_ns
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class KernelInfo:
         return tuple(one.name for one in self.buffers if one.access != "read")
 
 
-class Kernel(_native.Kernel):
+class Kernel(_native.Kernel, Scoped):
     """A kernel. `Context.kernel` makes it; what is in it is looked at when that is needed.
 
     >>> kernel = ctx.kernel(shaders / "saxpy.spv")
@@ -109,15 +109,7 @@ class Kernel(_native.Kernel):
             self._set_parameters(*parameters)
             self._info: KernelInfo = info
 
-    def __enter__(self) -> Kernel:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _leave(self) -> None:
         self.release()
 
     def __repr__(self) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from types import TracebackType
 from typing import Any
 
 from . import _native
@@ -12,12 +11,13 @@ from .buffer import Buffer, copy, fill
 from .dtypes import DType
 from .errors import CallerError, InvalidArgument, InvalidType
 from .event import Event
+from .scope import Scoped
 
 _IN, _OUT, _PUSH = 1, 2, 4
 _ASSIGNMENT = re.compile(r"\s*([A-Za-z_]\w*)\s*=(?!=)")
 
 
-class Stream(_native.Stream):
+class Stream(_native.Stream, Scoped):
     """An ordered queue of submissions with a worker of its own. `Context.stream` makes it.
 
     >>> with ctx.stream(deadline="500ms") as other:
@@ -123,15 +123,7 @@ class Stream(_native.Stream):
                 arguments[name] = name, _weak_type(name, value, types).code, value
         return [arguments[name] for name in given]
 
-    def __enter__(self) -> Stream:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _leave(self) -> None:
         self.close()
 
     def __repr__(self) -> str:

@@ -141,7 +141,7 @@ static void find_kinds(const bh_context *context, struct kinds *kinds) {
 }
 
 struct counts {
-    uint32_t all, free, untold;
+    uint32_t all, free;
 };
 
 /* |like|: of its kind. */
@@ -155,7 +155,6 @@ static struct counts count_free(const bh_context *context, const struct bh_strea
         counts.all++;
         if (bhi_spare_is_like(worker, like)) {
             counts.free++;
-            counts.untold += !worker->lessons.adopted;
         }
     }
     return counts;

@@ -153,6 +153,19 @@ static pid_t await_spare(bh_context *context, const char *what) {
     return spare_with(context, what);
 }
 
+/* Two launches of the square: the spare learns it. Returns the spare. */
+static pid_t teach_square(struct scene *s) {
+    square_ok(s, s->stream);
+    square_ok(s, s->stream);
+    return await_spare(s->context, ", 1 known kernel");
+}
+
+/* The stream's worker dies, and the stream goes on with |spare|. */
+static void hand_over(bh_stream *stream, pid_t spare) {
+    fx_kill(fx_ready(stream), SIGKILL);
+    WAIT_UNTIL(bh_stream_worker_pid(stream) == spare, 20000);
+}
+
 /* -- a death -------------------------------------------------------------------------------------
  */
 
@@ -167,8 +180,7 @@ static void recovery_compiles_nothing(void) {
     await_compiles(2);
     for (int round = 0; round < 2; round++) {
         const pid_t spare = await_spare(s.context, "for tenant \"\", 2 known kernels");
-        fx_kill(fx_ready(s.stream), SIGKILL);
-        WAIT_UNTIL(bh_stream_worker_pid(s.stream) == spare, 20000);
+        hand_over(s.stream, spare);
         square_ok(&s, s.stream);
         add_ok(&s, s.stream);
         await_compiles(2);
@@ -183,9 +195,7 @@ static void what_waits_runs_on_the_spare(void) {
     struct scene s = open_scene(1, NULL, NULL);
     bh_kernel *gate = fx_kernel(s.context, "gate");
     bh_buffer *word = fx_words(s.context, 2, 0);
-    square_ok(&s, s.stream);
-    square_ok(&s, s.stream);
-    const pid_t spare = await_spare(s.context, ", 1 known kernel");
+    const pid_t spare = teach_square(&s);
     bh_event *running = fx_gate(s.stream, gate, word);
     bh_event *behind = fx_square(s.stream, s.square, s.x, s.y);
     fx_await_gate(word);
@@ -205,11 +215,8 @@ static void what_waits_runs_on_the_spare(void) {
 
 static void a_kernel_that_is_not_known_is_introduced(void) {
     struct scene s = open_scene(1, NULL, NULL);
-    square_ok(&s, s.stream);
-    square_ok(&s, s.stream);
-    const pid_t spare = await_spare(s.context, ", 1 known kernel");
-    fx_kill(fx_ready(s.stream), SIGKILL);
-    WAIT_UNTIL(bh_stream_worker_pid(s.stream) == spare, 20000);
+    const pid_t spare = teach_square(&s);
+    hand_over(s.stream, spare);
     add_ok(&s, s.stream);
     square_ok(&s, s.stream);
     BHT_EQ(bh_stream_worker_pid(s.stream), spare);
@@ -225,13 +232,10 @@ static void with_a_pipeline_cache(void) {
     close_scene(&s); /* writes the file */
     await_compiles(1);
     s = open_scene(1, NULL, folder);
-    square_ok(&s, s.stream);
-    square_ok(&s, s.stream);
-    const pid_t spare = await_spare(s.context, ", 1 known kernel");
+    const pid_t spare = teach_square(&s);
     WAIT_UNTIL(read_caches() == 2, 20000); /* for the stream's worker, and for the spare */
     await_compiles(2);
-    fx_kill(fx_ready(s.stream), SIGKILL);
-    WAIT_UNTIL(bh_stream_worker_pid(s.stream) == spare, 20000);
+    hand_over(s.stream, spare);
     square_ok(&s, s.stream);
     await_compiles(2);
     close_scene(&s);
@@ -259,8 +263,7 @@ static void tenants_are_kept_apart(void) {
         square_ok(&s, s.stream);
         BHT_TRUE(bh_stream_worker_pid(s.stream) != bobs);
     }
-    fx_kill(fx_ready(bob), SIGKILL);
-    WAIT_UNTIL(bh_stream_worker_pid(bob) == bobs, 20000);
+    hand_over(bob, bobs);
     square_ok(&s, bob);
     bh_stream_release(bob);
     close_scene(&s);
@@ -271,11 +274,8 @@ static void what_a_spare_knows_is_its_past(void) {
     struct scene s = open_scene(1, NULL, NULL);
     bh_kernel *gate = fx_kernel(s.context, "gate");
     bh_buffer *word = fx_words(s.context, 2, 0);
-    square_ok(&s, s.stream);
-    square_ok(&s, s.stream);
-    const pid_t spare = await_spare(s.context, ", 1 known kernel");
-    fx_kill(fx_ready(s.stream), SIGKILL);
-    WAIT_UNTIL(bh_stream_worker_pid(s.stream) == spare, 20000);
+    const pid_t spare = teach_square(&s);
+    hand_over(s.stream, spare);
     bh_event *event = fx_gate(s.stream, gate, word);
     fx_await_gate(word);
     fx_kill(spare, SIGSEGV);
@@ -370,8 +370,7 @@ static void what_could_not_be_learned_is_introduced(void) {
     const pid_t spare = await_spare(s.context, ", ready");
     square_ok(&s, s.stream);
     WAIT_UNTIL(find_spare(s.context, ", for tenant \"\", 0 known kernels", "compiles"), 20000);
-    fx_kill(fx_ready(s.stream), SIGKILL);
-    WAIT_UNTIL(bh_stream_worker_pid(s.stream) == spare, 20000);
+    hand_over(s.stream, spare);
     square_ok(&s, s.stream);
     BHT_EQ(bh_stream_worker_pid(s.stream), spare);
     close_scene(&s);
