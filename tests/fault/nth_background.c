@@ -141,7 +141,9 @@ static void worker_dies(struct scene *scene) {
     pid_t pid = bh_stream_worker_pid(scene->stream);
     bh_event *next = fx_square(scene->stream, scene->square, scene->x, scene->y);
     bh_event *elsewhere = fx_square(scene->other, scene->square, scene->x, scene->z);
-    kill(pid, SIGKILL);
+    if (pid > 0) { /* while something fails, there may be none */
+        kill(pid, SIGKILL);
+    }
     bh_status status = bht_end(running, what);
     if (status == BH_OK) {
         BHT_FAIL("%s: a killed worker's job counts as done", what);

@@ -60,7 +60,8 @@ bh_status bht_end(bh_event *event, const char *what) {
     if (!event) {
         return BH_OK;
     }
-    bh_status status = bh_event_wait(event, FX_SECONDS);
+    /* A worker whose descriptor cannot be received is given up when it is overdue: after 30 s. */
+    bh_status status = bh_event_wait(event, 3 * FX_SECONDS);
     if (status == BH_TIMEOUT) {
         BHT_FAIL("%s (%s): the event never ends", what, bht_where());
     }

@@ -48,11 +48,18 @@ bool bht_disarm(void) {
 }
 
 bool bht_fired(void) {
-    return seam.where[0];
+    pthread_mutex_lock(&lock);
+    bool fired = seam.fired;
+    pthread_mutex_unlock(&lock);
+    return fired;
 }
 
 const char *bht_where(void) {
-    return seam.where[0] ? seam.where : "nowhere";
+    static _Thread_local char where[sizeof seam.where];
+    pthread_mutex_lock(&lock);
+    snprintf(where, sizeof where, "%s", seam.where[0] ? seam.where : "nowhere");
+    pthread_mutex_unlock(&lock);
+    return where;
 }
 
 unsigned bht_passed(void) {
