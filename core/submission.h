@@ -51,7 +51,7 @@ struct bhi_submission {
     uint64_t seq;                   /* RELEASED: its number there */
     uint64_t deadline_ns;           /* relative, BH_FOREVER: none */
     uint64_t released_ns;
-    uint64_t code; /* number of its untrusted code, the same for equal code of a context; 0: none */
+    uint64_t code; /* number of its kernels' code, the same for equal code of a context; 0: none */
     enum bhi_apart apart;        /* requested by the caller */
     uint32_t holds;              /* edges that hold it and whose producer has not ended */
     bool runs_kernel;            /* false: it only compiles */

@@ -68,7 +68,13 @@ def generate(count: int, seed: int = 1) -> list[Variant]:
     return variants
 
 
-def evaluate(ctx: bh.Context, variants: list[Variant], streams: int = 2, **options: object) -> None:
+def evaluate(
+    ctx: bh.Context,
+    variants: list[Variant],
+    streams: int = 2,
+    compile_deadline: str = "10s",
+    **options: object,
+) -> None:
     """Run each variant, and set what came of it."""
     given = np.linspace(-2, 2, SIZE, dtype=np.float32)
     x = ctx.asarray(given)
@@ -91,7 +97,9 @@ def evaluate(ctx: bh.Context, variants: list[Variant], streams: int = 2, **optio
 
     for variant in variants:
         try:
-            kernel = ctx.kernel(source=variant.source, trusted=variant.trusted, deadline="10s")
+            kernel = ctx.kernel(
+                source=variant.source, trusted=variant.trusted, deadline=compile_deadline
+            )
             if not pool:
                 finish(next(bh.as_completed(running)))
             y = ctx.empty(SIZE)

@@ -56,7 +56,7 @@ typedef struct bh_quarantined {
 
 /* Lists what is refused now, of all tenants, the newest last. Fills in at most |capacity| elements;
  * *out_count is how many there are. The context remembers at most 1024 and forgets the oldest
- * deaths first. Returns BH_OK, BH_CLOSED or BH_FORKED. */
+ * that is not refused first. Returns BH_OK, BH_CLOSED or BH_FORKED. */
 BH_INLINE BH_MUST_USE bh_status bh_quarantine_list(bh_context *context, bh_quarantined *out_entries,
                                                    size_t capacity, size_t *out_count,
                                                    bh_detail *detail) {

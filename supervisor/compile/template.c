@@ -385,7 +385,7 @@ BH_API bh_status bh_template_launch_sized(bh_stream *stream, bh_template *templa
         *out_event = NULL;
     }
     bh_status status = prepare(template_, arguments, argument_count, argument_size, groups,
-                               "bh_template_prepare", &call, detail);
+                               "bh_template_launch", &call, detail);
     const bh_submit_info info = {.commands = &call.command, .command_count = 1};
     if (status == BH_OK) {
         status = bh_submit(stream, &info, out_event, detail);

@@ -259,11 +259,11 @@ void bhi_pipeline_cache_want(struct bhi_worker *worker) {
     const struct bhi_msg_device *device = device_of(worker);
     const char *tenant = tenant_of(worker);
     if (!context->pipeline_cache->started || worker->kind != BHI_WORKER_DEVICE || !device ||
-        !tenant || worker->cache.state != BHI_CACHE_NONE || worker->cache.end_requested ||
+        !tenant || worker->cache.state != BHI_CACHE_NONE || worker->cache.requested ||
         context->closed) {
         return;
     }
-    worker->cache.end_requested = true;
+    worker->cache.requested = true;
     identify(worker->cache.identity, tenant, device);
     struct cache_job job = {.worker = worker, .area = -1};
     memcpy(job.identity, worker->cache.identity, sizeof job.identity);

@@ -53,8 +53,8 @@ enum bhi_cache_state { BHI_CACHE_NONE, BHI_CACHE_WAITING, BHI_CACHE_READY };
 
 struct bhi_worker_cache {
     enum bhi_cache_state state; /* context's lock, all of it */
-    bool end_requested;
-    int area; /* -1: none */
+    bool requested;             /* once in its life */
+    int area;                   /* -1: none */
     uint8_t identity[32];
     uint64_t loaded; /* bytes that the file had */
 };

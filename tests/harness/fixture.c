@@ -108,6 +108,7 @@ bh_stream_options fx_stream_options(void) {
     bh_stream_options options;
     bh_stream_options_init(&options);
     options.compile_deadline_ns *= bht_slowness();
+    options.grace_ns *= bht_slowness();
     return options;
 }
 

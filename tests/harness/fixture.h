@@ -23,7 +23,7 @@
 bh_context *fx_context(const char *faults);
 bh_context *fx_context_with(bh_context_options options, const char *faults);
 bh_context_options fx_options(void);
-/* The defaults, but for the compile deadline: a busy machine takes its time. */
+/* The defaults, but for the compile deadline and the grace time: a busy machine takes its time. */
 bh_stream_options fx_stream_options(void);
 bh_stream *fx_stream(bh_context *context, const char *name, uint64_t deadline_ns);
 bh_stream *fx_stream_on(bh_context *context, const char *device);

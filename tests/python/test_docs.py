@@ -102,13 +102,19 @@ def run_page(page, folder):
 
 def test_the_tutorial(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    if SLOWNESS > 1:  # a kernel has as many times as long to stop
-        options = bh.Context.stream
+    if SLOWNESS > 1:  # a kernel has as many times as long to stop, and to be compiled
+        make_stream, make_kernel = bh.Context.stream, bh.Context.kernel
 
         def stream(self, *args, **more):
-            return options(self, *args, **{"grace": f"{250 * SLOWNESS}ms"} | more)
+            return make_stream(self, *args, **{"grace": f"{250 * SLOWNESS}ms"} | more)
+
+        def kernel(self, *args, **more):
+            if "deadline" in more:
+                more["deadline"] = f"{10 * SLOWNESS}s"
+            return make_kernel(self, *args, **more)
 
         monkeypatch.setattr(bh.Context, "stream", stream)
+        monkeypatch.setattr(bh.Context, "kernel", kernel)
     assert run_page(SOURCE / "docs" / "python.md", tmp_path) >= 10
 
 

@@ -79,7 +79,7 @@ def test_the_service_survives(tmp_path):
 def test_the_evaluator_finds_each_fault():
     variants = evaluator.generate(20)
     with bh.Context(spares=0, quarantine_deaths=0) as ctx:
-        evaluator.evaluate(ctx, variants, **GRACE)
+        evaluator.evaluate(ctx, variants, compile_deadline=f"{10 * SLOW}s", **GRACE)
     found = Counter((variant.meant, variant.result) for variant in variants)
     assert found.pop(("right", "OK")) == 8
     endless = found.pop(("endless", "DEADLINE"), 0) + found.pop(("endless", "LOOP_LIMIT"), 0)

@@ -460,7 +460,7 @@ static void arguments_that_do_not_fit(void) {
     bh_buffer *i = array(BH_NUMBER_INT, 32, COUNT), *few = floats(0, 0, 3);
     bh_buffer *wide = array(BH_NUMBER_COMPLEX, 64, COUNT), *bytes = fx_buffer(context, 4 * COUNT);
     bh_argument a[] = {{.name = "x", .buffer = x}, {.name = "y", .buffer = y}, {.name = "y"}};
-    refused(t, a, 1, "output 'y' is missing");
+    refused(t, a, 1, "bh_template_launch: output 'y' is missing");
     refused(t, a + 1, 1, "input 'x' is missing");
     refused(t, a, 3, "argument 'y' is given twice");
     a[2].name = "z";

@@ -1,0 +1,145 @@
+/* What a spare costs that dies of what it was told. */
+#include "spares_scene.h"
+#include "supervisor/kernel/death_records.h"
+#include "supervisor/kernel/kernel.h"
+#include "supervisor/kernel/usage.h"
+#include "supervisor/reactor/assignment.h"
+
+#include <sys/wait.h>
+
+static const struct bhi_death_record *record_of(int kernel, const char *tenant) {
+    return bhi_death_records_held(spares.p.context->death_records, tenant,
+                                  spares.kernels[kernel]->body->hash, bhi_now_ns());
+}
+
+static bool on_trial(int kernel) {
+    return bhi_death_records_on_trial(spares.p.context->death_records, "",
+                                      spares.kernels[kernel]->body->hash, bhi_now_ns());
+}
+
+static struct bhi_used_kernel *used(int kernel) {
+    struct bhi_usage *usage = bhi_usage_find(spares.p.context->usages, "", "");
+    BHT_TRUE(usage);
+    usage->quiet_until_ns = 0; /* as if a while had passed */
+    return bhi_usage_kernel(usage, spares_id_of(kernel));
+}
+
+static struct bhi_obituary obituary; /* of the last one */
+
+/* A spare dies while it compiles kernel 0, |before| which it has compiled kernel 1 or not. */
+static void die(int code_kind, int status, bool before) {
+    struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
+    spares_use("", 0, 5);
+    if (before) {
+        spares_use("", 1, 9);
+    }
+    spares_turn_due();
+    if (before) {
+        BHT_EQ(spare->lessons.kernel, spares_id_of(1));
+        BHT_TRUE(!spares_answer(spare, spares_id_of(1), BH_OK));
+        spares_turn();
+    }
+    BHT_EQ(spare->lessons.kernel, spares_id_of(0));
+    puppet_end_process(spare, code_kind, status);
+    puppet_bury(spare, &obituary);
+}
+
+/* K5. As for a launch that it was compiled for. */
+static void a_crash_is_charged(void) {
+    spares_open();
+    die(CLD_DUMPED, SIGSEGV, false);
+    const struct bhi_death_record *record = record_of(0, "");
+    BHT_TRUE(record);
+    BHT_TRUE(record->uncompilable);
+    BHT_EQ(record->cause, BH_COMPILE_FAILED);
+    BHT_EQ(record->signal, SIGSEGV);
+    BHT_STR_HAS(record->message, "a spare worker died while compiling it");
+    BHT_TRUE(!record_of(0, "bob"));
+    BHT_TRUE(used(0)->barred);
+    BHT_STR_HAS(obituary.line, "a spare: worker 4242 died while it compiled kernel \"a\" before");
+    /* No other spare is told. */
+    struct bhi_worker *next = puppet_worker(&spares.p, BHI_RUNNING);
+    spares_use("", 0, 9);
+    spares_turn_due();
+    BHT_EQ(next->lessons.kernel, 0);
+    /* A launch says why it is refused. */
+    const bh_command command = {
+        .type = BH_COMMAND_DISPATCH, .kernel = spares.kernels[0], .groups = {1, 1, 1}};
+    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(spares.p.stream, &info, &event, NULL), BH_OK);
+    const bh_verdict verdict = puppet_verdict(event);
+    BHT_EQ(verdict.status, BH_COMPILE_FAILED);
+    BHT_STR_HAS(verdict.message, "did not survive it in a spare worker");
+    bh_event_release(event);
+    spares_close();
+}
+
+/* T2. What it had compiled before may be to blame. */
+static void a_crash_after_another_kernel_is_suspected(void) {
+    spares_open();
+    die(CLD_DUMPED, SIGSEGV, true);
+    BHT_TRUE(!record_of(0, "") && !record_of(1, ""));
+    BHT_TRUE(on_trial(0) && !on_trial(1));
+    BHT_TRUE(used(0)->barred && !used(1)->barred);
+    spares_close();
+}
+
+/* A kill from outside proves nothing. The kernel has to be used anew. There is no third time. */
+static void a_kill_is_nobodys_fault(void) {
+    spares_open();
+    die(CLD_KILLED, SIGKILL, false);
+    BHT_TRUE(!record_of(0, "") && !on_trial(0));
+    BHT_EQ(used(0)->uses, 0);
+    struct bhi_worker *next = puppet_worker(&spares.p, BHI_RUNNING);
+    spares_turn_due();
+    BHT_EQ(next->lessons.kernel, 0);
+    puppet_bury(next, NULL);
+    die(CLD_KILLED, SIGKILL, false);
+    BHT_TRUE(!record_of(0, "") && used(0)->barred);
+    spares_close();
+}
+
+/* A spare that ends with its zygote, or because it is not needed, says nothing of its lesson. */
+static void an_end_with_its_zygote_costs_nothing(void) {
+    spares_open();
+    spares.p.zygote->state = BHI_ZYGOTE_STARTING;
+    struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
+    spares_use("", 0, 5);
+    spares_turn();
+    BHT_EQ(spare->lessons.kernel, spares_id_of(0));
+    spares.p.zygote->state = BHI_ZYGOTE_LOST;
+    puppet_bury(spare, NULL);
+    BHT_EQ(used(0)->uses, 5);
+    BHT_TRUE(!used(0)->deaths);
+    spares_close();
+}
+
+/* After such a death no spare is told anything for a while: new spares stay alive meanwhile. */
+static void a_death_makes_a_pause(void) {
+    spares_open();
+    spares_use("", 1, 2);
+    die(CLD_DUMPED, SIGSEGV, false);
+    struct bhi_worker *next = puppet_worker(&spares.p, BHI_RUNNING);
+    struct bhi_usage *usage = bhi_usage_find(spares.p.context->usages, "", "");
+    BHT_TRUE(usage->quiet_until_ns);
+    usage->quiet_until_ns = bhi_now_ns() + 3600 * UINT64_C(1000000000); /* this one is not over */
+    bhi_context_lock(spares.p.context);
+    spares.p.context->spares_due = true;
+    bhi_context_unlock(spares.p.context);
+    BHT_EQ(bhi_assignment_turn(spares.p.context), usage->quiet_until_ns);
+    BHT_TRUE(!next->lessons.kernel && !next->lessons.adopted);
+    usage->quiet_until_ns = 0;
+    spares_turn();
+    BHT_EQ(next->lessons.kernel, spares_id_of(1));
+    spares_close();
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(a_crash_is_charged),      BHT_TEST(a_crash_after_another_kernel_is_suspected),
+        BHT_TEST(a_kill_is_nobodys_fault), BHT_TEST(an_end_with_its_zygote_costs_nothing),
+        BHT_TEST(a_death_makes_a_pause),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}
