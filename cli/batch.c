@@ -306,8 +306,10 @@ static int read_jobs(struct batch *batch) {
     if (exit_status != BHI_EXIT_READY) {
         return exit_status;
     }
-    if (batch->jobs.count + batch->jobs.bad == 0 && !batch->resume) {
-        bhi_complain("batch", "%s: it contains no jobs", batch->jobs.name);
+    if (batch->jobs.count + batch->jobs.bad == 0 && !(batch->resume && has_state(batch))) {
+        bhi_complain("batch", "%s: it contains no jobs%s%s%s", batch->jobs.name,
+                     batch->resume ? ", and " : "", batch->resume ? batch->state : "",
+                     batch->resume ? " has no batch: there is nothing to resume" : "");
         return BHI_EXIT_USAGE;
     }
     /* The batch will be refused: missing files are reported now, together with the bad lines. */

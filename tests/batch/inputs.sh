@@ -400,6 +400,11 @@ case_name="no file, an empty one, arguments"
 refuses "No such file or directory" batch nojobs.jsonl
 : > empty.jsonl
 refuses "it contains no jobs" batch empty.jsonl
+refuses "empty.jsonl: it contains no jobs, and empty.jsonl.state has no batch: there is nothing to resume" \
+    batch empty.jsonl --resume
+refuses "empty.jsonl: it contains no jobs, and other.state has no batch" \
+    batch empty.jsonl --resume --dry-run --state other.state
+if [ ! -e empty.jsonl.state ] && [ ! -e other.state ]; then passed=$((passed + 1)); else fail "there is a state"; fi
 refuses "need --state" batch -
 refuses "--retry-failed needs --resume" batch empty.jsonl --retry-failed
 refuses "--streams 0" batch empty.jsonl --streams 0
