@@ -53,20 +53,18 @@ bh_status bhi_pieces_measure(const bh_argument *arguments, uint32_t arrays, uint
     return status;
 }
 
-/* Describes each array, except single elements, as |elements| elements from |first| on. */
+/* Describes each array as |elements| elements from |first| on, a single element as one. */
 static bh_status describe(const struct arrays *arrays, uint64_t first, uint64_t elements,
                           bh_detail *detail) {
     bh_status status = BH_OK;
     for (uint32_t i = 0; i < arrays->count && status == BH_OK; i++) {
         const struct array *array = &arrays->of[i];
-        if (array->elements != arrays->elements) {
-            continue;
-        }
+        const bool single = array->elements != arrays->elements;
         bh_description part = array->whole;
-        part.offset += first * (part.bits / 8);
-        part.rank = 1;
+        part.offset += single ? 0 : first * (part.bits / 8);
+        part.rank = 1; /* of a single element, too: the result has the highest rank */
         part.strided = false;
-        part.shape[0] = elements;
+        part.shape[0] = single ? 1 : elements;
         status = bh_buffer_set_description(array->buffer, &part, detail);
     }
     return status;

@@ -42,6 +42,8 @@ cut() { # PIECE EXPRESSION ARGUMENT...: as in one piece
 pieces=36 cut 64K 'z = 2*x + 1; w = u8(x > 5)' --in x=big.npy
 pieces=8 cut 1K 'z = x*y - k*d; w = x > y' --in x=random.npy --in y=random2.npy --in d=dot.npy --set k=f64:0.5
 pieces=1 cut 64K 'z = x + o; w = x' --in x=odd.npy --in o=one.npy
+"$NPY" make matrix.npy 'f32[1,1]' ramp 3 0
+pieces=1 cut 64K 'z = x + o; w = x' --in x=odd.npy --in o=matrix.npy
 pieces=10 cut 1 'z = i + 1; w = f64(i)' --in i=i.npy
 case_name="a piece of all, of more than the device binds, of nothing"
 cli eval 'z = x' --in x=x.npy --out z=z.npy --piece 1T --json
