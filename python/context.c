@@ -49,7 +49,7 @@ static const struct bhi_py_field fields[] = {
 
 static int context_init(PyObject *object, PyObject *args, PyObject *kwargs) {
     struct bhi_py_context *self = (struct bhi_py_context *)object;
-    PyObject *values;
+    PyObject *values, *log = Py_None;
     bh_context_options options;
     bh_detail detail;
     bh_status status;
@@ -59,14 +59,24 @@ static int context_init(PyObject *object, PyObject *args, PyObject *kwargs) {
         PyErr_SetString(PyExc_RuntimeError, "the context is initialised already");
         return -1;
     }
-    if (!PyArg_ParseTuple(args, "O!:Context", &PyDict_Type, &values) ||
+    if (!PyArg_ParseTuple(args, "O!|O:Context", &PyDict_Type, &values, &log) ||
         !bhi_py_set_fields(&options, fields, BHI_PY_COUNT(fields), values, "Context")) {
         return -1;
+    }
+    if (log != Py_None && !PyObject_TypeCheck(log, bhi_py.log)) {
+        PyErr_SetString(PyExc_TypeError, "log: a Log or None");
+        return -1;
+    }
+    if (log != Py_None) {
+        options.log = bhi_py_log_line;
+        options.log_user = self->log = bhi_py_log_of(log);
     }
     Py_BEGIN_ALLOW_THREADS
     status = bh_context_create(&options, &self->context, &detail);
     Py_END_ALLOW_THREADS
     if (status != BH_OK) {
+        bhi_py_log_unref(self->log);
+        self->log = NULL;
         bhi_py_fail(status, &detail);
         return -1;
     }
@@ -83,6 +93,9 @@ static void destroy(struct bhi_py_context *self) {
         Py_BEGIN_ALLOW_THREADS
         ignored = bh_context_destroy(self->context);
         Py_END_ALLOW_THREADS
+        if (self->log && !bhi_py_context_forked(self)) { /* else its lock may be held forever */
+            bhi_py_log_end(self->log);
+        }
     }
 }
 
@@ -91,6 +104,7 @@ static void context_dealloc(PyObject *object) {
     destroy(self);
     if (self->made && !bhi_py_context_forked(self)) {
         pthread_mutex_destroy(&self->views_lock);
+        bhi_py_log_unref(self->log);
     }
     bhi_py_free(object);
 }

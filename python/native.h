@@ -29,7 +29,7 @@
 /* What the Python side has installed, and the types of this module. All are set once. */
 struct bhi_py_module {
     PyTypeObject *context, *stream, *buffer, *kernel, *event; /* the types here */
-    PyTypeObject *bound, *launch, *mapping, *template_, *queue, *tensor;
+    PyTypeObject *bound, *launch, *mapping, *template_, *queue, *tensor, *log;
     PyTypeObject *new_stream, *new_buffer, *new_kernel, *new_event; /* the Python classes */
     PyObject *make_error;      /* (status, message, errno, cause, signal) -> exception */
     PyObject *make_poison;     /* (event or None, status, message) -> exception */
@@ -53,6 +53,7 @@ bool bhi_py_add_bound(PyObject *module);
 bool bhi_py_add_launch(PyObject *module);
 bool bhi_py_add_template(PyObject *module);
 bool bhi_py_add_queue(PyObject *module);
+bool bhi_py_add_log_type(PyObject *module);
 bool bhi_py_add_tensor(PyObject *module);
 bool bhi_py_add_making(PyObject *module);
 
@@ -134,6 +135,7 @@ struct bhi_py_context {
     struct bhi_py_handle handle;
     unsigned forks; /* how often the process had forked when it was made */
     bool made;
+    struct bhi_py_log *log;        /* referenced; NULL: nobody wants it */
     pthread_mutex_t views_lock;    /* the views of the storages of this context; submissions */
     struct bhi_py_storage *viewed; /* views_lock: those with views */
 };
@@ -141,6 +143,19 @@ struct bhi_py_context {
 bool bhi_py_context_check(struct bhi_py_context *context);
 /* Returns whether this process is a forked child of the one that made the context. */
 bool bhi_py_context_forked(const struct bhi_py_context *context);
+
+/* -- log ----------------------------------------------------------------------------------------
+ */
+
+/* Lines of a context's log, until a thread of Python takes them out. */
+struct bhi_py_log;
+/* Returns that of a Log, with a reference for the caller. */
+struct bhi_py_log *bhi_py_log_of(PyObject *object);
+void bhi_py_log_unref(struct bhi_py_log *log);
+/* A bh_log_callback; |user| is the bhi_py_log. */
+void bhi_py_log_line(bh_log_level level, const char *text, void *user);
+/* There will be no more lines. */
+void bhi_py_log_end(struct bhi_py_log *log);
 
 /* -- options ------------------------------------------------------------------------------------
  */
@@ -253,6 +268,7 @@ struct bhi_py_stream {
     bh_stream *stream;
     struct bhi_py_handle handle;
     struct bhi_py_context *context;
+    uint64_t deadline_ns; /* of submissions that set none */
 };
 /* Returns false with an exception set if it is closed. Ends with bhi_py_stream_leave. */
 bool bhi_py_stream_enter(struct bhi_py_stream *stream);

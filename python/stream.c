@@ -64,6 +64,7 @@ static PyObject *stream_create(PyObject *module, PyObject *args) {
         return NULL;
     }
     self->context = (struct bhi_py_context *)Py_NewRef((PyObject *)context);
+    self->deadline_ns = options.deadline_ns;
     return (PyObject *)self;
 }
 

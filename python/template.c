@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "request/eval_pieces.h"
+
 struct template {
     PyObject base;
     bh_template *template_;
@@ -13,14 +15,13 @@ struct template {
 /* Arguments on their way into a launch. It owns the names, and references the storages. */
 struct call {
     struct bhi_py_task task;
-    bh_template *template_; /* referenced */
-    bh_argument arguments[BH_MAX_PARAMETERS];
+    bh_template *template_;                   /* referenced */
+    bh_argument arguments[BH_MAX_PARAMETERS]; /* arrays first */
     struct bhi_py_use uses[BH_MAX_PARAMETERS];
     uint32_t count, use_count;
-    uint32_t groups[3];
-    bool grid;
-    bool prepared;
-    bh_template_call call;
+    struct bhi_pieces pieces;
+    uint64_t piece; /* bytes of an array that a command binds at most; 0: all */
+    uint32_t alignment;
     bh_buffer *buffers[BH_MAX_PARAMETERS]; /* referenced */
     uint32_t buffer_count;
     bh_status status;
@@ -29,18 +30,14 @@ struct call {
 
 static void run_call(struct bhi_py_task *task) {
     struct call *call = (struct call *)task;
-    call->status =
-        bh_template_prepare(call->template_, call->arguments, call->count,
-                            call->grid ? call->groups : NULL, &call->call, &call->detail);
-    call->prepared = call->status == BH_OK;
+    call->status = bhi_pieces_cut(&call->pieces, call->template_, call->arguments, call->count,
+                                  call->buffer_count, call->piece, call->alignment, &call->detail);
 }
 
 /* Without the interpreter's lock: what needs that is dropped before. */
 static void drop_call(struct bhi_py_task *task) {
     struct call *call = (struct call *)task;
-    if (call->prepared) {
-        bh_template_call_fini(&call->call);
-    }
+    bhi_pieces_free(&call->pieces);
     for (uint32_t i = 0; i < call->buffer_count; i++) {
         bh_buffer_release(call->buffers[i]);
     }
@@ -203,15 +200,24 @@ static PyObject *name_use(void *user, size_t index) {
     return PyUnicode_FromString("?");
 }
 
-/* (stream, arguments, manner) -> Event */
+/* Each piece has the whole deadline; together they are one submission. */
+static uint64_t deadline_of(const struct call *call, uint64_t each) {
+    uint64_t all;
+    return each == BH_FOREVER || __builtin_mul_overflow(each, call->pieces.count, &all) ? BH_FOREVER
+                                                                                        : all;
+}
+
+/* (stream, arguments, manner, piece, alignment) -> Event. Arrays come before numbers. */
 static PyObject *template_launch(PyObject *object, PyObject *args) {
     struct template *self = (struct template *)object;
     struct bhi_py_stream *stream;
     struct bhi_py_manner manner = {0};
     PyObject *list, *options, *event = NULL, *name, *value;
     Py_ssize_t position = 0;
-    if (!PyArg_ParseTuple(args, "O!O!O!:launch", bhi_py.stream, &stream, &PyList_Type, &list,
-                          &PyDict_Type, &options) ||
+    unsigned long long piece;
+    unsigned alignment;
+    if (!PyArg_ParseTuple(args, "O!O!O!KI:launch", bhi_py.stream, &stream, &PyList_Type, &list,
+                          &PyDict_Type, &options, &piece, &alignment) ||
         !bhi_py_context_check(stream->context)) {
         return NULL;
     }
@@ -230,12 +236,19 @@ static PyObject *template_launch(PyObject *object, PyObject *args) {
         bhi_py_manner_fini(&manner);
         return NULL;
     }
+    call->piece = piece;
+    call->alignment = alignment;
     if (bhi_py_task_run(&call->task)) {
         if (call->status != BH_OK) {
             bhi_py_fail(call->status, &call->detail);
         } else {
-            bh_submit_info info = {.commands = &call->call.command, .command_count = 1};
+            bh_submit_info info = {.commands = call->pieces.commands,
+                                   .command_count = call->pieces.count};
             bhi_py_manner_apply(&manner, &info);
+            if (call->pieces.count > 1) {
+                info.deadline_ns =
+                    deadline_of(call, info.deadline_ns ? info.deadline_ns : stream->deadline_ns);
+            }
             event =
                 bhi_py_submit(stream, &info, call->uses, call->use_count, "eval", name_use, call);
         }

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _native, dtypes, kernel as kernels
 from ._status import Status
@@ -18,9 +18,13 @@ from .buffer import Buffer, to_shape
 from .dtypes import BY_CODE, DType
 from .errors import InvalidArgument, InvalidType, ViewError
 from .kernel import Kernel
+from .log import Delivery
 from .scope import Scoped
 from .stream import Stream
 from .values import Duration, Size, to_bytes, to_ns
+
+if TYPE_CHECKING:
+    from .log import Log
 
 _MEMORY = {"host": 0, "device": 1, "auto": 2}
 _ISOLATION = {"stream": 0, "kernel": 1, "submission": 2}
@@ -68,12 +72,24 @@ class Context(_native.Context, Scoped):
     CONTEXT_CLOSED. The options are those of `bh_context_options` (bulkhead/context.h); durations
     are seconds or texts such as "500ms", sizes are bytes or texts such as "512M".
 
+    `log` receives the library's log (a death, a failed start, a worker that is ready): a function,
+    which is called with a level of `logging` and a line, or a logger or its name. One thread calls
+    it, a line at a time; the library never waits for it. Lines are lost if 4096 wait. What it
+    raises goes to the logger 'bulkhead'. `close()` returns when it has had the last line.
+
     >>> with bh.Context(spares=0) as other:
     ...     other.empty(4).tolist()
     [0.0, 0.0, 0.0, 0.0]
     """
 
-    __slots__ = ("__weakref__", "_eval_lock", "_template_lock", "_templates")
+    __slots__ = (
+        "__weakref__",
+        "_delivery",
+        "_eval_lock",
+        "_limits",
+        "_template_lock",
+        "_templates",
+    )
 
     def __init__(
         self,
@@ -93,10 +109,13 @@ class Context(_native.Context, Scoped):
         worker_idle: Duration = None,
         device_memory: Size | None = None,
         spare_kernels: int | None = None,
+        log: Log | None = None,
     ) -> None:
         def path(value: str | os.PathLike[str] | None) -> bytes | None:
             return None if value is None else os.fsencode(value)
 
+        self._delivery = None if log is None else Delivery(log)
+        self._limits: dict[str, tuple[int, int]] = {}
         self._eval_lock = threading.Lock()
         self._template_lock = threading.Lock()
         self._templates: OrderedDict[Any, Any] = OrderedDict()
@@ -117,9 +136,12 @@ class Context(_native.Context, Scoped):
                 "worker_idle": to_ns(worker_idle, "worker_idle", zero=True),
                 "device_memory": to_bytes(device_memory, "device_memory"),
                 "spare_kernels": spare_kernels,
-            }
+            },
+            None if self._delivery is None else self._delivery.source,
         )
         _open_contexts.add(self)
+        if self._delivery is not None:
+            self._delivery.start()
 
     # -- streams -----------------------------------------------------------------------------------
 
@@ -231,6 +253,14 @@ class Context(_native.Context, Scoped):
                     self._templates.popitem(last=False)
             self._templates.move_to_end(key)
             return found
+
+    def _binds(self, device: str) -> tuple[int, int]:
+        """The most bytes of a buffer that the device binds, and where such a range may begin."""
+        if device not in self._limits:
+            for found in self._devices():
+                what = found["max_storage_range"], found["storage_alignment"]
+                self._limits[found["selector"]] = what
+        return self._limits.get(device, (0, 1))
 
     # -- buffers -----------------------------------------------------------------------------------
 
@@ -406,6 +436,15 @@ class Context(_native.Context, Scoped):
     def quarantine_release(self, tenant: str | None = None, kernel: Kernel | None = None) -> None:
         """Forget the deaths of one kernel of a tenant, or of all of that tenant's kernels."""
         self._quarantine_release(tenant, None if kernel is None else kernel.hash)
+
+    def close(self) -> None:
+        """End everything: what is pending is poisoned CONTEXT_CLOSED, and all workers end. Blocks
+        for some milliseconds, and until `log` has had the last line. Views and verdicts that you
+        hold stay.
+        """
+        super().close()
+        if self._delivery is not None:
+            self._delivery.finish()
 
     def _leave(self) -> None:
         self.close()

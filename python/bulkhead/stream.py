@@ -12,7 +12,9 @@ from .dtypes import DType
 from .errors import CallerError, InvalidArgument, InvalidType
 from .event import Event
 from .scope import Scoped
+from .values import Size, to_bytes
 
+_EVERY_RANGE = 128 << 20  # bytes that every device binds at once
 _IN, _OUT, _PUSH = 1, 2, 4
 _ASSIGNMENT = re.compile(r"\s*([A-Za-z_]\w*)\s*=(?!=)")
 
@@ -67,6 +69,7 @@ class Stream(_native.Stream, Scoped):
         arrays: Mapping[str, Any] | None = None,
         *,
         out: Mapping[str, Buffer] | None = None,
+        piece: Size | None = None,
         after: Event | Iterable[Event] | None = None,
         deadline: float | str | None = None,
         alone: bool = False,
@@ -80,6 +83,10 @@ class Stream(_native.Stream, Scoped):
         statements, such as "t = x - m; t*t", are one kernel; the last one is the result. `out`
         names a buffer for the result instead of a new one.
 
+        Arrays that are larger than what the device binds at once are computed in pieces, which are
+        one submission; its deadline is multiplied by their number. `piece` is the most bytes of an
+        array in one.
+
         >>> t = ctx.asarray([-2.0, 3.0], "float32")
         >>> stream.eval("t > 0 ? t : a*t", t=t, a=0.5).tolist()
         [-1.0, 3.0]
@@ -90,9 +97,12 @@ class Stream(_native.Stream, Scoped):
             if len(out) != 1 or not result.startswith("result"):
                 raise InvalidArgument(f"eval: out: the result is '{result}', not {', '.join(out)}")
             out = {result: next(iter(out.values()))}
+        most = to_bytes(piece, "eval: piece")
         arguments = self._arguments(given)
-        roles = [(name, _PUSH if isinstance(what, int) else _IN) for name, what, _ in arguments]
-        roles.append((result, _OUT))
+        inputs = [argument for argument in arguments if not isinstance(argument[1], int)]
+        numbers = [argument for argument in arguments if isinstance(argument[1], int)]
+        roles = [(name, _IN) for name, _, _ in inputs]
+        roles += [(result, _OUT), *((name, _PUSH) for name, _, _ in numbers)]
         template = self.context._template(text, tuple(roles))
         manner = {"after": after, "deadline": deadline, "alone": alone, "timed": timed}
         # The library looks at types that are set before: one evaluation after the other.
@@ -100,10 +110,24 @@ class Stream(_native.Stream, Scoped):
             if out is not None:
                 target = out[result]
             else:
-                dtype, shape = template.output([*arguments, (result, None, True)], result)
+                unmade = [*inputs, (result, None, True), *numbers]
+                dtype, shape = template.output(unmade, result)
                 target = _native.buffer_create(self.context, dtype, shape, None, 0, False)
-            template.launch(self, [*arguments, (result, target, True)], manner)
+            arguments = [*inputs, (result, target, True), *numbers]
+            template.launch(self, arguments, manner, *self._pieces(arguments, most))
         return target
+
+    def _pieces(self, arguments: list[tuple[str, Any, Any]], most: int | None) -> tuple[int, int]:
+        """(the most bytes of an array to bind at once, or 0 for all; where a piece may begin)"""
+        buffers = [what for _, what, _ in arguments if isinstance(what, Buffer)]
+        elements = max((one.size for one in buffers), default=0)
+        whole = max((one.nbytes for one in buffers if one.size == elements), default=0)
+        if whole <= (most or _EVERY_RANGE):
+            return 0, 1
+        if not self.device:
+            self.wait_ready()
+        longest, alignment = self.context._binds(self.device)
+        return min(most or longest, longest or most or 0), alignment
 
     def _arguments(self, given: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
         """As the native module takes them: (name, Buffer, False), or (name, dtype, number)."""

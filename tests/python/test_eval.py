@@ -79,6 +79,46 @@ def test_wrong_outputs(ctx, stream):
     assert x.tolist() == [2, 4]
 
 
+def test_pieces(ctx, stream):
+    x = np.arange(10_000, dtype="f4")
+    for piece in ("4K", 1000, 1, "1T", "none"):
+        y = stream.eval("a*x + one", x=x, a=2.0, one=np.float32([[1]]), piece=piece)
+        np.testing.assert_array_equal(y.numpy(), [2 * x + 1])
+    # In place, a shorter last piece, types of several sizes, a number before the arrays.
+    out = ctx.asarray(x)
+    stream.eval("a*x", {"a": 3.0, "x": out}, out={"y": out}, piece="1K")
+    np.testing.assert_array_equal(out.numpy(), 3 * x)
+    y = np.arange(10_000, dtype="u2")[::-1]
+    np.testing.assert_array_equal(stream.eval("x > y", x=x, y=y, piece=512).numpy(), x > y)
+    assert stream.eval("x + 1", x=np.empty(0, "f4"), piece="1K").size == 0
+    with pytest.raises(bh.InvalidArgument, match="eval: piece: 'few' is not a size"):
+        stream.eval("x", x=x, piece="few")
+
+
+def test_an_array_larger_than_the_device_binds(ctx):
+    # One more than lavapipe binds. On a device that binds more it is one piece.
+    x = ctx.empty((128 << 20) + 1, "uint8")
+    x.write(np.resize(np.arange(251, dtype="u1"), x.size))
+    with ctx.stream(deadline=BOUND) as stream:  # it has no worker yet
+        y = stream.eval("x ^ 1", x=x)
+        y.event.wait(BOUND)
+    a, b = x.numpy(), y.numpy()
+    for part in (slice(0, 4096), slice((128 << 20) - 4096, None)):
+        np.testing.assert_array_equal(b[part], a[part] ^ 1)
+
+
+def test_each_piece_has_the_whole_deadline(ctx):
+    x = ctx.asarray(np.arange(1 << 22, dtype="f4"))
+    sines = "sin(" * 30 + "{}" + ")" * 30
+    long = f"s = {sines.format('x')}; t = {sines.format('s')}; {sines.format('t')}"
+    with ctx.stream(deadline="200us") as stream:
+        for deadline, ns in ((None, 200_000), ("100us", 100_000)):
+            y = stream.eval(long, x=x, piece="2M", deadline=deadline)
+            error = y.event.exception(BOUND)
+            assert error.code == "DEADLINE"
+            assert abs(error.verdict.limit - 8 * ns) < 100  # 200us is no number of binary digits
+
+
 def test_poison_flows_through(ctx, stream, kernels):
     x = ctx.empty(64, "uint32")
     stream.launch(kernels.hang, groups=4096, Data=x, deadline="50ms").exception(BOUND)

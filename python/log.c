@@ -1,0 +1,193 @@
+/* Log: lines of a context's log on their way to Python.
+ *
+ * The library logs from the thread that serves the whole context, and from the one that ends it.
+ * The callback here keeps the line and touches no Python object. So these threads wait neither for
+ * the interpreter's lock nor for a slow receiver. A thread of Python takes the lines out
+ * (python/bulkhead/log.py). */
+#include "python/native.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_LINES = 4096 }; /* of them that nobody has taken out yet; newer ones are dropped */
+
+struct line {
+    struct line *next;
+    int level; /* bh_log_level */
+    char text[];
+};
+
+struct bhi_py_log {
+    atomic_int refs;
+    pthread_mutex_t lock;
+    pthread_cond_t more;
+    struct line *first, **last; /* lock */
+    size_t count;               /* lock: lines from |first| on */
+    size_t dropped;             /* lock: lines since the last that were taken out */
+    bool ended;                 /* lock: there will be no more */
+};
+
+struct log {
+    PyObject base;
+    struct bhi_py_log *log;
+};
+
+static void free_lines(struct line *line) {
+    while (line) {
+        struct line *next = line->next;
+        free(line);
+        line = next;
+    }
+}
+
+void bhi_py_log_unref(struct bhi_py_log *log) {
+    if (log && atomic_fetch_sub(&log->refs, 1) == 1) {
+        free_lines(log->first);
+        pthread_cond_destroy(&log->more);
+        pthread_mutex_destroy(&log->lock);
+        free(log);
+    }
+}
+
+void bhi_py_log_line(bh_log_level level, const char *text, void *user) {
+    struct bhi_py_log *log = user;
+    const size_t size = strlen(text) + 1;
+    struct line *line = malloc(sizeof *line + size);
+    if (line) {
+        *line = (struct line){.level = (int)level};
+        memcpy(line->text, text, size);
+    }
+    pthread_mutex_lock(&log->lock);
+    if (line && log->count < MOST_LINES) {
+        *log->last = line;
+        log->last = &line->next;
+        log->count++;
+        line = NULL;
+    } else {
+        log->dropped++;
+    }
+    pthread_cond_signal(&log->more);
+    pthread_mutex_unlock(&log->lock);
+    free(line);
+}
+
+void bhi_py_log_end(struct bhi_py_log *log) {
+    pthread_mutex_lock(&log->lock);
+    log->ended = true;
+    pthread_cond_signal(&log->more);
+    pthread_mutex_unlock(&log->lock);
+}
+
+struct bhi_py_log *bhi_py_log_of(PyObject *object) {
+    struct bhi_py_log *log = ((struct log *)object)->log;
+    atomic_fetch_add(&log->refs, 1);
+    return log;
+}
+
+static bool append(PyObject *list, int level, const char *text) {
+    PyObject *tuple = Py_BuildValue("(iN)", level, bhi_py_text(text));
+    const bool good = tuple && PyList_Append(list, tuple) == 0;
+    Py_XDECREF(tuple);
+    return good;
+}
+
+/* Waits for lines, and takes them out: [(bh_log_level, text), …]; None: there will be no more. */
+static PyObject *log_take(PyObject *object, PyObject *unused) {
+    struct bhi_py_log *log = ((struct log *)object)->log;
+    struct line *first;
+    size_t dropped;
+    (void)unused;
+    Py_BEGIN_ALLOW_THREADS
+    pthread_mutex_lock(&log->lock);
+    while (!log->first && !log->dropped && !log->ended) {
+        pthread_cond_wait(&log->more, &log->lock);
+    }
+    first = log->first;
+    dropped = log->dropped;
+    log->first = NULL;
+    log->last = &log->first;
+    log->count = log->dropped = 0;
+    pthread_mutex_unlock(&log->lock);
+    Py_END_ALLOW_THREADS
+    if (!first && !dropped) {
+        Py_RETURN_NONE;
+    }
+    PyObject *list = PyList_New(0);
+    bool good = list;
+    for (const struct line *line = first; line && good; line = line->next) {
+        good = append(list, line->level, line->text);
+    }
+    free_lines(first);
+    if (good && dropped) {
+        char text[80];
+        snprintf(text, sizeof text, "%zu later lines are lost: nobody has taken the log out",
+                 dropped);
+        good = append(list, BH_LOG_WARNING, text);
+    }
+    if (!good) {
+        Py_CLEAR(list);
+    }
+    return list;
+}
+
+/* (level, text): as the library calls it; for tests. */
+static PyObject *log_put(PyObject *object, PyObject *args) {
+    int level;
+    const char *text;
+    if (!PyArg_ParseTuple(args, "is:_put", &level, &text)) {
+        return NULL;
+    }
+    bhi_py_log_line((bh_log_level)level, text, ((struct log *)object)->log);
+    Py_RETURN_NONE;
+}
+
+static PyObject *log_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    (void)kwargs;
+    if (!PyArg_ParseTuple(args, ":Log")) {
+        return NULL;
+    }
+    struct log *self = bhi_py_new(type);
+    if (!self) {
+        return NULL;
+    }
+    struct bhi_py_log *log = self->log = calloc(1, sizeof *log);
+    if (!log) {
+        Py_DECREF((PyObject *)self);
+        return PyErr_NoMemory();
+    }
+    atomic_init(&log->refs, 1);
+    pthread_mutex_init(&log->lock, NULL);
+    pthread_cond_init(&log->more, NULL);
+    log->last = &log->first;
+    return (PyObject *)self;
+}
+
+static void log_dealloc(PyObject *object) {
+    bhi_py_log_unref(((struct log *)object)->log);
+    bhi_py_free(object);
+}
+
+static PyMethodDef methods[] = {
+    {"take", log_take, METH_NOARGS, NULL},
+    {"_put", log_put, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_new, log_new},
+    {Py_tp_dealloc, log_dealloc},
+    {Py_tp_methods, methods},
+    {0, NULL},
+};
+static PyType_Spec spec = {
+    .name = "bulkhead._native.Log",
+    .basicsize = sizeof(struct log),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = slots,
+};
+
+bool bhi_py_add_log_type(PyObject *module) {
+    bhi_py.log = bhi_py_add_type(module, &spec);
+    return bhi_py.log;
+}
