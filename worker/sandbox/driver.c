@@ -160,6 +160,9 @@ static const struct bhi_driver_env lavapipe_environment[] = {
     /* As for NVIDIA. Without this setting Mesa would also ask nscd, through a socket, for a home
      * folder. */
     {"MESA_SHADER_CACHE_DISABLE", "true"},
+#if BHI_QUICK_COMPILER /* in builds with a sanitizer, which is not in the driver */
+    {"GALLIVM_PERF", "nopt"},
+#endif
     {NULL, NULL},
 };
 /* Once the library is loaded, the device can be created in an empty root. */
