@@ -35,6 +35,7 @@ cat > "$folder/CMakeLists.txt" << 'EOF'
 cmake_minimum_required(VERSION 3.25)
 project(tidy C)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+add_compile_options(-Wall -Werror)
 add_library(room OBJECT base/plain.c base/own.c)
 add_library(room_faulty OBJECT base/plain.c base/own.c)
 target_compile_definitions(room_faulty PRIVATE BHI_FAULTS=1)
@@ -85,6 +86,9 @@ ends 1 "a finding" "$folder/scripts/tidy" "$folder/build"
 grep -q 'plain.c: error: bad' "$folder/said" || fail "it does not say which"
 ends 1 "the same finding" "$folder/scripts/tidy" "$folder/build"
 grep -q 'plain.c: error: bad' "$folder/said" || fail "it does not say which"
+printf '#include "plain.h"\nint plain(void) { int unused; return 0; }\n' > "$folder/base/plain.c"
+ends 1 "a warning" "$folder/scripts/tidy" "$folder/build"
+grep -q 'plain.c.*error: unused variable' "$folder/said" || fail "it does not say which"
 rm "$folder/build/compile_commands.json"
 ends 2 "no build" "$folder/scripts/tidy" "$folder/build"
 
