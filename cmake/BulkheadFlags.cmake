@@ -11,6 +11,11 @@ if(BULKHEAD_WERROR)
     target_compile_options(bulkhead_flags INTERFACE -Werror)
 endif()
 if(BULKHEAD_SANITIZE)
+    # Most of these builds is hundreds of programs that are linked to run once.
+    find_program(BULKHEAD_QUICK_LINKER ld.gold)
+    if(BULKHEAD_QUICK_LINKER)
+        add_link_options(-fuse-ld=gold)
+    endif()
     # A target with the property BHI_PLAIN is left alone: under TSan the worker, which has no room
     # for its runtime behind the filters, and which forks before it has threads.
     set(instrumented "$<NOT:$<BOOL:$<TARGET_PROPERTY:BHI_PLAIN>>>")
