@@ -107,7 +107,7 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
  *   lie_nothing, lie_other, lie_twice, lie_socket, lie_silent   (fail: instead of memory that it
  *                  has made it reports none, reports another buffer, reports twice, sends a socket,
  *                  reports nothing)
- *   lie_hasty      (fail: it has reported that there is no memory, and does not wait)
+ *   lie_hasty      (fail: it has reported that there is no memory; it neither rings nor waits)
  * and in a loader:
  *   inspect        a header is about to be parsed
  *   inspected      it is parsed; next is the check whether the file has changed meanwhile

@@ -139,8 +139,8 @@ static int try_to_make(struct bhi_session *s, const struct bhi_msg_buffer_make *
 static void owe(struct bhi_session *s) {
     if (!BHI_FAULT_FAILS("lie_hasty")) {
         s->requests_owed++;
+        ring(s);
     }
-    ring(s);
 }
 
 static void settle_request(struct bhi_session *s, bool last) {
