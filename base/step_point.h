@@ -14,6 +14,7 @@
  *   result_read                          struct bhi_worker: taken over, its event is still pending
  *   event_due                            struct bh_event: the verdict is complete, not published
  *   worker_due                           struct bhi_worker: confirmed dead, nothing is judged yet
+ *   worker_left                          struct bhi_worker: its stream goes on without it
  *   doorbell                             struct bhi_worker: epoll has reported its doorbell
  *   replica_made                         bh_stream: its copies are queued, and nothing uses it yet
  *   piece_due                            bh_buffer: a piece of its bytes is about to be queued

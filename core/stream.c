@@ -25,6 +25,10 @@ void bhi_stream_fini(struct bhi_core_stream *stream) {
         stream->worker->stream = NULL;
     }
     stream->worker = NULL;
+    if (stream->dying) {
+        stream->dying->left_by = NULL;
+        stream->dying = NULL;
+    }
     bhi_list_remove(&stream->pump_link);
     bhi_list_remove(&stream->sweep_link);
     bhi_event_unref(stream->failure);

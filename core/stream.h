@@ -26,6 +26,7 @@ struct bhi_core_stream {
     enum bhi_stream_state state;
     struct bhi_list queue;          /* bhi_submission.link, QUEUED, in order */
     struct bhi_core_worker *worker; /* bound: starting or running */
+    struct bhi_core_worker *dying;  /* the one before, until its death is confirmed; or NULL */
     uint64_t forgiven;              /* events up to this id count as no failure: reset since */
     struct bh_event *failure;       /* referenced: the earliest doomed event since the reset */
     bh_detail trouble;              /* UNAVAILABLE: why; otherwise the last start's failure */

@@ -195,6 +195,9 @@ void bhi_core_worker_fill(struct bhi_core_stream *stream) {
             continue;
         }
         const enum bhi_apart apart = apart_of(next);
+        if (stream->dying && apart != BHI_APART_NOT) {
+            break; /* until the death of the worker before is confirmed, which pumps the stream */
+        }
         if (!bhi_past_suits(&worker->past, next, apart, bhi_list_empty(&worker->inflight))) {
             make_way(worker);
             break;

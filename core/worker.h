@@ -17,14 +17,15 @@
 
 struct bhi_core_worker {
     struct bhi_core *core;
-    struct bhi_core_stream *stream; /* NULL: a spare; not referenced; cleared when it ends */
-    int32_t pid;                    /* for verdicts */
-    char device[48];                /* for verdicts: selector of what it runs on; "": nothing */
-    struct bhi_list inflight;       /* bhi_submission.link, RELEASED, in the order of the lane */
-    struct bhi_idset withdrawn;     /* seqs that ended before the worker started them */
-    struct bhi_past past;           /* everything that was ever put into its lane */
-    uint64_t published;             /* seq of the newest in the lane */
-    uint64_t harvested;             /* seq of the newest result that was taken */
+    struct bhi_core_stream *stream;  /* NULL: a spare; not referenced; cleared when it ends */
+    struct bhi_core_stream *left_by; /* whose |dying| it is; not referenced; cleared likewise */
+    int32_t pid;                     /* for verdicts */
+    char device[48];                 /* for verdicts: selector of what it runs on; "": nothing */
+    struct bhi_list inflight;        /* bhi_submission.link, RELEASED, in the order of the lane */
+    struct bhi_idset withdrawn;      /* seqs that ended before the worker started them */
+    struct bhi_past past;            /* everything that was ever put into its lane */
+    uint64_t published;              /* seq of the newest in the lane */
+    uint64_t harvested;              /* seq of the newest result that was taken */
     bool queue_waits;          /* the stream's queue waits until the lane has space, or is empty */
     uint64_t running_since_ns; /* when the current submission began to run */
     uint64_t shortest_ns;      /* the shortest deadline of all in flight since the lane was empty */
@@ -104,6 +105,15 @@ struct bhi_death {
     bool others_would_fail;                /* another worker could not start either */
     bh_detail why; /* why a start failed, or how an idle worker died; else empty */
 };
+
+/* Returns true if the stream of a dying worker can go on without it before its death is confirmed:
+ * nothing that it was told to do is under way, and its death costs the stream nothing. Such a
+ * worker is like one that is idle (decision 59). A stream that is to be kept apart from what its
+ * workers ran before waits, and so does one whose last worker but one is not confirmed dead. */
+bool bhi_core_worker_may_leave(const struct bhi_core_worker *worker);
+/* Kills the worker, which is dying, and takes it from its stream, which wants another one from now
+ * on. Until bhi_core_worker_died, the stream runs nothing that is to be kept apart. */
+void bhi_core_worker_leave(struct bhi_core_worker *worker, const bh_detail *why);
 
 /* Did a process that ended like that crash? One that was killed from outside has not. */
 bool bhi_outcome_is_crash(const struct bhi_outcome *outcome);

@@ -166,9 +166,32 @@ static void end_rest(struct bhi_core_worker *worker) {
     }
 }
 
+bool bhi_core_worker_may_leave(const struct bhi_core_worker *worker) {
+    const struct bhi_core_stream *stream = worker->stream;
+    return stream && stream->state == BHI_STREAM_SERVED && stream->apart == BHI_APART_NOT &&
+           !stream->dying && stream->restart.productive && worker->kill == BHI_KILL_NONE &&
+           !worker->violated && bhi_list_empty(&worker->inflight) &&
+           worker->harvested == worker->published;
+}
+
+void bhi_core_worker_leave(struct bhi_core_worker *worker, const bh_detail *why) {
+    struct bhi_core_stream *stream = worker->stream;
+    BHI_CHECK(bhi_core_worker_may_leave(worker));
+    bhi_core_worker_kill(worker, BHI_KILL_LEFT, 0, "%s", "");
+    worker->stream = NULL;
+    worker->left_by = stream;
+    stream->dying = worker;
+    bhi_stream_lost_worker(stream, false, why);
+}
+
 bool bhi_core_worker_died(struct bhi_core_worker *worker, const struct bhi_death *death) {
     struct bhi_core_stream *stream = worker->stream;
     worker->dead = true;
+    if (worker->left_by) {
+        worker->left_by->dying = NULL;
+        bhi_stream_wants_pump(worker->left_by);
+        worker->left_by = NULL;
+    }
     if (!stream) {
         BHI_CHECK(bhi_list_empty(&worker->inflight));
         return false;

@@ -146,7 +146,9 @@ static void describe_worker(struct out *out, const struct bhi_worker *worker, ui
         say_left(out, "; must be ready ", "", worker->start_deadline_ns, now_ns);
         say(out, ")");
     }
-    if (worker->core.kill != BHI_KILL_NONE) {
+    if (worker->core.left_by) {
+        say(out, ", dying; stream \"%s\" has gone on without it", worker->core.left_by->name);
+    } else if (worker->core.kill != BHI_KILL_NONE) {
         say(out, ", killed: %s", worker->core.kill_text);
     }
     if (worker->reap_deadline_ns || worker->exit_known) {

@@ -353,6 +353,7 @@ static bool take_result(struct bhi_worker *worker) {
     if (outcome.status == BH_OUT_OF_DEVICE_MEMORY || outcome.status == BH_DEVICE_LOST) {
         (void)give_up_pool(worker);
     }
+    worker->reported_loss |= outcome.status == BH_DEVICE_LOST;
     note_time(worker, &outcome);
     return bhi_core_worker_result(&worker->core, &outcome);
 }

@@ -246,7 +246,8 @@ static void start_worker(bh_context *context, const struct job *job) {
     bhi_context_pump_unlock(context);
 }
 
-uint64_t bhi_assignment_turn(bh_context *context) {
+/* |spares|: streams only, or also what is started before anybody needs it. */
+static uint64_t turn(bh_context *context, bool spares) {
     uint64_t now_ns = bhi_now_ns(), look_again = BH_FOREVER;
     for (;;) {
         struct job job;
@@ -254,13 +255,13 @@ uint64_t bhi_assignment_turn(bh_context *context) {
         bool found = !context->closed && next_job(context, &job, now_ns, &look_again);
         if (found) {
             bhi_stream_ref(job.stream);
-        } else if (!context->closed && context->spare_at_ns <= now_ns) {
+        } else if (spares && !context->closed && context->spare_at_ns <= now_ns) {
             found = next_successor(context, &job) || next_spare(context, &job);
         }
         if (found && job.zygote) {
             bhi_zygote_retain(job.zygote);
         }
-        if (!found) {
+        if (!found && spares) {
             const uint64_t due_ns = bhi_spares_turn(context, now_ns);
             look_again = due_ns < look_again ? due_ns : look_again;
         }
@@ -280,6 +281,14 @@ uint64_t bhi_assignment_turn(bh_context *context) {
         look_again = context->spare_at_ns;
     }
     return look_again;
+}
+
+void bhi_assignment_serve(bh_context *context) {
+    (void)turn(context, false);
+}
+
+uint64_t bhi_assignment_turn(bh_context *context) {
+    return turn(context, true);
 }
 
 void bhi_assignment_zygote_failed(struct bhi_zygote *zygote) {

@@ -67,6 +67,7 @@ uint64_t bhi_look_at_hung_up(struct bhi_worker *worker, uint64_t now_ns) {
     }
     if (bhi_proc_is_exiting(worker->core.pid)) { /* a GPU's driver delays its end */
         worker->hung_up_ns = now_ns;
+        worker->exiting = true;
         return now_ns + HANG_UP_NS;
     }
     bhi_core_worker_kill(&worker->core, BHI_KILL_PROTOCOL, 0, "it has closed its sockets");

@@ -149,10 +149,12 @@ static void write_obituary(const struct bhi_worker *worker, const struct bh_stre
                            const struct bhi_death *death, bool blamed,
                            struct bhi_obituary *obituary) {
     obituary->line[0] = 0;
-    if (worker->core.kill == BHI_KILL_RETIRED || death->closing) {
-        return; /* as the supervisor demanded */
+    if (worker->core.kill == BHI_KILL_RETIRED || death->closing ||
+        (worker->core.kill == BHI_KILL_LEFT && !stream)) {
+        return; /* as the supervisor demanded, or of no stream any more */
     }
-    bool unavailable = stream && stream->core.state == BHI_STREAM_UNAVAILABLE;
+    bool unavailable = stream && stream->core.state == BHI_STREAM_UNAVAILABLE &&
+                       worker->core.kill != BHI_KILL_LEFT; /* what came later is not its doing */
     obituary->level = unavailable ? BH_LOG_ERROR : BH_LOG_WARNING;
     snprintf(obituary->line, sizeof obituary->line, "%s%s: %s",
              stream                                ? "stream "
@@ -222,6 +224,7 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
      * whenever it starts a worker does count. Otherwise the starts would never end. */
     death.excused = was_running && worker->zygote->state == BHI_ZYGOTE_LOST;
     struct bh_stream *stream = bound ? bhi_stream_of(core->stream) : NULL;
+    struct bh_stream *left_by = core->left_by ? bhi_stream_of(core->left_by) : NULL;
     if (stream && stream->runs_on.known && death.others_would_fail) {
         bhi_device_pool_give_up(worker->context, stream->runs_on.uuid); /* the device has failed */
     }
@@ -251,7 +254,7 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     if (stream && late_ns && !death.closing) {
         charge_tenant(stream, late_ns);
     }
-    write_obituary(worker, stream, &death, blamed, obituary);
+    write_obituary(worker, left_by ? left_by : stream, &death, blamed, obituary);
     if (bound) {
         bhi_worker_release(worker); /* the stream's reference */
     }

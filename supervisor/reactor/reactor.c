@@ -8,6 +8,7 @@
 #include "supervisor/reactor/assignment.h"
 #include "supervisor/reactor/control.h"
 #include "supervisor/reactor/doorbell.h"
+#include "supervisor/reactor/leave.h"
 #include "supervisor/reactor/lessons.h"
 #include "supervisor/reactor/look.h"
 #include "supervisor/reactor/obituary.h"
@@ -504,7 +505,13 @@ static void *run(void *argument) {
                 return NULL;
             }
         } else {
-            wake_ns = bhi_earlier_ns(bhi_sentinel_turn(context), bhi_assignment_turn(context));
+            if (bhi_leave_turn(context)) {
+                /* What the spare needs for its stream goes out before the next one is started. */
+                bhi_assignment_serve(context);
+                wake_ns = look_at_channels(context);
+            }
+            wake_ns = bhi_earlier_ns(wake_ns, bhi_sentinel_turn(context));
+            wake_ns = bhi_earlier_ns(wake_ns, bhi_assignment_turn(context));
         }
         wake_ns = bhi_earlier_ns(wake_ns, look_at_channels(context));
         wake_ns = bhi_earlier_ns(wake_ns, bury_workers(context));

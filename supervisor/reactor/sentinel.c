@@ -79,6 +79,7 @@ void bhi_sentinel_hung_up(struct bhi_worker *worker) {
     if (!worker->hung_up_ns) {
         worker->hung_up_ns = bhi_now_ns();
     }
+    worker->exiting = exiting;
     /* The words of a worker that lives on are not set: it could report as complete what they
      * stop. */
     if (exiting) {

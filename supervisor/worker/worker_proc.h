@@ -105,7 +105,8 @@ struct bhi_worker {
     struct bhi_worker_cache cache;
     struct bhi_words words;
     struct bhi_lessons lessons;
-    bool device_lost;       /* it has reported its loss, and is about to end */
+    bool device_lost;       /* it has reported its loss for a kernel, and is about to end */
+    bool reported_loss;     /* the same, for whatever it ran */
     bool harvest_requested; /* the reactor must harvest */
     uint64_t refused_seen;  /* progress.refused_allocations at the last harvest */
     struct bhi_address_space space;
@@ -131,6 +132,7 @@ struct bhi_worker {
     uint64_t killed_ns;        /* when SIGKILL was first sent; 0: it was not */
     bool kill_failed;          /* SIGKILL has not ended it in time: given up */
     uint64_t hung_up_ns;       /* when it had closed a socket: it must end soon; 0: it has not */
+    bool exiting;              /* the kernel has been seen to end it; its device may take a while */
     struct bhi_msg_device *devices;
     uint32_t device_count, device_capacity;
     struct bhi_list reflections; /* bhi_reflection.link */

@@ -293,6 +293,11 @@ static void kill_worker(struct bhi_core_worker *core_worker) {
                        core_worker->pid);
         }
         break;
+    case BHI_KILL_LEFT:
+        if (!worker->dead) {
+            world_fail(world, "E16", "worker %d is left, and lives", core_worker->pid);
+        }
+        break;
     default:
         world_fail(world, "E16", "worker %d is killed for no reason", core_worker->pid);
     }

@@ -510,6 +510,57 @@ bool supervise_bury(struct world *world, struct worker *worker) {
     return true;
 }
 
+struct worker *supervise_left(const struct world *world, int index) {
+    struct worker *worker = world->workers;
+    while (worker && worker->left != index) {
+        worker = worker->next;
+    }
+    return worker;
+}
+
+/* Nothing that it was given is under way, its death is free, and nobody else has to judge it. */
+static bool may_leave(const struct world *world, const struct worker *worker) {
+    bool idle = worker->published == worker->core.harvested;
+    for (uint64_t seq = 1; seq <= worker->published; seq++) {
+        idle &= world->lives[worker->records[seq].work].ended;
+    }
+    return idle && worker->ready && worker->productive && !worker->caught &&
+           !worker->kill_requested && !supervise_left(world, worker->stream) &&
+           trust_stream(world->program, worker->stream) == BHI_APART_NOT;
+}
+
+bool supervise_leave(struct world *world, struct worker *worker) {
+    if (!worker || !worker->dead || worker->zygote_lost || worker->stream == NOBODY) {
+        return false;
+    }
+    (void)supervise_harvest(world, worker);
+    world_settle(world);
+    if (world->failed || worker->stream == NOBODY) {
+        return true;
+    }
+    const int index = worker->stream;
+    const bool may = bhi_core_worker_may_leave(&worker->core);
+    if (may != may_leave(world, worker)) {
+        world_fail(world, "E13", "worker %d may %sleave its stream", worker->core.pid,
+                   may ? "" : "not ");
+    }
+    if (!may || world->failed) {
+        return world->failed;
+    }
+    world_trace(world, "  stream %d goes on without worker %d", index, worker->core.pid);
+    tally(TALLY_LEFT);
+    world->serving[index] = NULL;
+    before_loss(world, index, 0);
+    const bh_detail why = {.status = BH_UNAVAILABLE, .message = "it died"};
+    bhi_core_worker_leave(&worker->core, &why);
+    worker->stream = NOBODY;
+    worker->left = index;
+    check_backoff(world, index, true, true);
+    check_budget(world, index, true);
+    after_loss(world, index);
+    return true;
+}
+
 /* -- assignment ----------------------------------------------------------------------------------
  */
 
@@ -548,6 +599,7 @@ bool supervise_assign(struct world *world, uint32_t index, uint32_t arg) {
     worker->core.can_abort = kind % 4 != 0;
     worker->ignores_stop = kind / 4 % 4 == 0;
     worker->stream = (int)index;
+    worker->left = NOBODY;
     worker->next = world->workers;
     world->workers = world->serving[index] = worker;
     world_trace(world, "  stream %u gets worker %d", index, worker->core.pid);

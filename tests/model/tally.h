@@ -32,6 +32,7 @@
     X(DONE_UNRECORDED, "all written, but not recorded before the death")                           \
     X(HALF_WRITTEN, "half written at the death")                                                   \
     X(DIED_IDLE, "worker died idle")                                                               \
+    X(LEFT, "worker died idle, and its stream went on before the burial")                          \
     X(DIED_STARTING, "worker died while it started")                                               \
     X(REPLACED, "worker replaced for what came next")                                              \
     X(KILLED_DEADLINE, "worker killed for a deadline")                                             \

@@ -262,7 +262,8 @@ static bool play(struct world *world, const struct step *step) {
     case OP_HARVEST:
         return worker && supervise_harvest(world, worker);
     case OP_BURY:
-        return supervise_bury(world, worker);
+        return (step->arg % 2 && supervise_leave(world, worker)) || supervise_bury(world, worker) ||
+               supervise_bury(world, supervise_left(world, target));
     case OP_STAFF:
         return supervise_assign(world, (uint32_t)target, step->arg);
     case OP_READY:
@@ -315,7 +316,9 @@ static bool turn(struct world *world) {
             any |= worker_die(world, worker, 1);
         }
         if (worker->dead) {
-            supervise_bury(world, worker);
+            if (world->program->seed % 3 || !supervise_leave(world, worker)) {
+                supervise_bury(world, worker);
+            }
             return true; /* the list has changed */
         }
         if (worker->stream != NOBODY) {

@@ -37,7 +37,8 @@ enum phase { PHASE_BEFORE, PHASE_COMPILING, PHASE_BEGUN, PHASE_HALF };
 struct worker {
     struct worker *next;
     struct bhi_core_worker core;
-    int stream; /* NOBODY once it is retired */
+    int stream; /* NOBODY once it is retired, or left */
+    int left;   /* the stream that has gone on without it, until it is buried; or NOBODY */
     bool ready, dead, stopped, hung, violated, zygote_lost, productive;
     bool lie_pending; /* to be found at the next harvest */
     bool caught;      /* it was found; nothing of it counts any more */
@@ -181,6 +182,10 @@ bool worker_busy(const struct worker *worker);
 /* supervise.c */
 bool supervise_harvest(struct world *world, struct worker *worker);
 bool supervise_bury(struct world *world, struct worker *worker);
+/* The stream of a dead worker goes on before it is buried. */
+bool supervise_leave(struct world *world, struct worker *worker);
+/* The one that stream |index| has left; NULL: none. */
+struct worker *supervise_left(const struct world *world, int index);
 bool supervise_assign(struct world *world, uint32_t stream, uint32_t arg);
 bool supervise_ready(struct world *world, uint32_t stream);
 bool supervise_look(struct world *world);

@@ -1,0 +1,173 @@
+/* A worker that dies while it is idle, and whose end its device delays: the supervisor has seen
+ * that it is dying, and its process goes on until the test ends it. SIGKILL does nothing meanwhile
+ * (--wrap). Its stream goes on with another worker; the burial comes when it is gone. */
+#include "scene.h"
+#include "supervisor/context/context.h"
+#include "supervisor/context/pump.h"
+#include "supervisor/stream/stream.h"
+#include "supervisor/worker/worker_proc.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/pidfd.h>
+
+static _Atomic int held = -1; /* the pidfd of the one that its device holds */
+static _Atomic unsigned shots;
+
+int __real_pidfd_send_signal(int pidfd, int signal, siginfo_t *info, unsigned flags);
+int __wrap_pidfd_send_signal(int pidfd, int signal, siginfo_t *info, unsigned flags);
+int __wrap_pidfd_send_signal(int pidfd, int signal, siginfo_t *info, unsigned flags) {
+    if (pidfd != held) {
+        return __real_pidfd_send_signal(pidfd, signal, info, flags);
+    }
+    shots += signal == SIGKILL;
+    return 0;
+}
+
+static struct {
+    pthread_mutex_t mutex;
+    char text[4096];
+} said = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static void keep(bh_log_level level, const char *line, void *user) {
+    (void)user;
+    pthread_mutex_lock(&said.mutex);
+    if (level <= BH_LOG_WARNING) {
+        const size_t used = strlen(said.text);
+        snprintf(said.text + used, sizeof said.text - used, "%s\n", line);
+    }
+    pthread_mutex_unlock(&said.mutex);
+}
+
+static bool has_said(const char *words) {
+    pthread_mutex_lock(&said.mutex);
+    const bool has = strstr(said.text, words);
+    pthread_mutex_unlock(&said.mutex);
+    return has;
+}
+
+/* The worker of |stream| is dying from now on, as far as the supervisor can see. */
+static pid_t hold(bh_context *context, bh_stream *stream) {
+    const pid_t pid = fx_ready(stream);
+    bhi_context_lock(context);
+    struct bhi_worker *worker = bhi_stream_worker(stream);
+    held = worker->pidfd;
+    worker->exiting = true;
+    context->wake_reactor = true;
+    bhi_context_pump_unlock(context);
+    return pid;
+}
+
+static void let_go(pid_t pid) {
+    held = -1;
+    fx_kill(pid, SIGKILL);
+}
+
+static bool is_dying(bh_context *context, bh_stream *stream) {
+    bhi_context_lock(context);
+    const bool dying = stream->core.dying;
+    bhi_context_unlock(context);
+    return dying;
+}
+
+static bh_context *open_context(void) {
+    bh_context_options options = fx_options();
+    options.log = keep;
+    options.spares = 1;
+    return fx_context_with(options, NULL);
+}
+
+/* The same buffers as before, and new ones. */
+static void the_stream_goes_on(void) {
+    bh_context *context = open_context();
+    bh_stream *stream = fx_stream(context, "one", FX_SECONDS);
+    bh_stream *neighbour = fx_stream(context, "neighbour", FX_SECONDS);
+    bh_kernel *square = fx_kernel(context, "square");
+    bh_buffer *x = fx_words(context, 64, 0x40000000u), *y = fx_words(context, 64, 0); /* 2.0 */
+    bh_event *event = fx_square(stream, square, x, y);
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+    const pid_t pid = hold(context, stream);
+    WAIT_UNTIL(fx_ready(stream) != pid, 20000);
+    event = fx_square(stream, square, x, y);
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+    BHT_TRUE(((const float *)fx_mapped(y))[63] == 4.0f);
+    fx_expect_healthy(context, stream);
+    fx_expect_healthy(context, neighbour);
+    BHT_TRUE(is_dying(context, stream));
+    BHT_EQ(shots, 1);
+    BHT_TRUE(!strchr("ZX", bht_process_state(pid))); /* all that was before it had ended */
+    BHT_TRUE(!has_said("died while it was idle"));
+    let_go(pid);
+    WAIT_UNTIL(!is_dying(context, stream), 20000);
+    WAIT_UNTIL(has_said("died while it was idle"), 20000);
+    BHT_TRUE(has_said("stream one: worker "));
+    BHT_TRUE(has_said("was killed by SIGKILL (signal 9)"));
+    fx_expect_healthy(context, stream);
+    bh_kernel_release(square);
+    bh_buffer_release(x);
+    bh_buffer_release(y);
+    bh_stream_release(stream);
+    bh_stream_release(neighbour);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
+/* What is to be alone has its worker, and waits for the end of the one before. */
+static void what_is_alone_waits(void) {
+    bh_context *context = open_context();
+    bh_stream *stream = fx_stream(context, "one", FX_SECONDS);
+    bh_kernel *square = fx_kernel(context, "square");
+    bh_buffer *x = fx_words(context, 64, 0x40000000u), *y = fx_words(context, 64, 0);
+    fx_expect_healthy(context, stream);
+    const pid_t pid = hold(context, stream);
+    WAIT_UNTIL(fx_ready(stream) != pid, 20000);
+    const bh_binding bindings[] = {
+        {.binding = 0, .buffer = x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        {.binding = 1, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
+    };
+    const bh_command launch = {.type = BH_COMMAND_DISPATCH,
+                               .kernel = square,
+                               .groups = {1, 1, 1},
+                               .bindings = bindings,
+                               .binding_count = 2};
+    const bh_submit_info info = {.commands = &launch, .command_count = 1, .alone = true};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
+    bhi_context_lock(context);
+    const uint64_t published = stream->core.worker->published;
+    bhi_context_unlock(context);
+    BHT_EQ(published, 0);
+    BHT_EQ(bh_event_query(event), BH_EVENT_PENDING);
+    let_go(pid);
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+    bh_kernel_release(square);
+    bh_buffer_release(x);
+    bh_buffer_release(y);
+    bh_stream_release(stream);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
+/* The context's end waits for it as for every other: it leaves nobody behind (E9). */
+static void a_context_waits_for_the_dying(void) {
+    bh_context *context = open_context();
+    bh_stream *stream = fx_stream(context, "one", FX_SECONDS);
+    fx_expect_healthy(context, stream);
+    const pid_t pid = hold(context, stream);
+    WAIT_UNTIL(fx_ready(stream) != pid, 20000);
+    held = -1; /* the context kills it once more */
+    bh_stream_release(stream);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+    BHT_EQ(bht_process_state(pid), 'X');
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(the_stream_goes_on),
+        BHT_TEST(what_is_alone_waits),
+        BHT_TEST(a_context_waits_for_the_dying),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}

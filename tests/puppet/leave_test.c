@@ -1,0 +1,332 @@
+/* A stream goes on without its dying worker where nothing is lost by that, and waits for the burial
+ * where something is (decision 59). The worker here is a struct: it is dying for as long as the
+ * test wants, as on a GPU whose driver does not let go of it. */
+#include "base/memfd.h"
+#include "puppet.h"
+#include "supervisor/buffer/buffer.h"
+#include "supervisor/buffer/device_pool.h"
+#include "supervisor/buffer/pool.h"
+#include "supervisor/context/pump.h"
+#include "supervisor/reactor/assignment.h"
+#include "supervisor/reactor/leave.h"
+#include "supervisor/reactor/sentinel.h"
+#include "supervisor/reactor/spares.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The worker of |p->stream| has completed a submission, and has nothing to do. */
+static struct bhi_worker *idle_worker(struct puppet *p) {
+    struct bhi_worker *worker = puppet_serving(p);
+    bh_event *event = puppet_submit(p);
+    puppet_complete(worker, 1);
+    BHT_EQ(bh_event_wait(event, PUPPET_SECONDS), BH_OK);
+    bh_event_release(event);
+    return worker;
+}
+
+static void turn(struct puppet *p) {
+    (void)bhi_leave_turn(p->context);
+    (void)bhi_assignment_turn(p->context);
+}
+
+/* It dies, which has not been confirmed, and leaves. */
+static void let_leave(struct puppet *p, struct bhi_worker *worker) {
+    worker->exiting = true;
+    (void)bhi_leave_turn(p->context);
+    BHT_TRUE(p->stream->core.dying == &worker->core);
+}
+
+static void bury(struct bhi_worker *worker, struct bhi_obituary *obituary) {
+    puppet_end_process(worker, CLD_KILLED, SIGKILL);
+    puppet_bury(worker, obituary);
+}
+
+static void a_spare_takes_over_before_the_burial(void) {
+    struct puppet p;
+    puppet_open(&p);
+    struct bhi_worker *worker = idle_worker(&p), *spare = puppet_worker(&p, BHI_RUNNING);
+    turn(&p);
+    BHT_TRUE(p.stream->core.worker == &worker->core); /* it is well */
+    worker->exiting = true;
+    turn(&p);
+    BHT_TRUE(p.stream->core.worker == &spare->core);
+    BHT_EQ(worker->core.kill, BHI_KILL_LEFT);
+    bh_event *event = puppet_submit(&p);
+    puppet_complete(spare, 1);
+    BHT_EQ(bh_event_wait(event, PUPPET_SECONDS), BH_OK);
+    bh_event_release(event);
+    char text[4096];
+    bh_context_describe(p.context, text, sizeof text);
+    BHT_STR_HAS(text, "dying; stream \"one\" has gone on without it");
+    struct bhi_obituary obituary;
+    bury(worker, &obituary);
+    BHT_STR_HAS(obituary.line, "stream one: worker 4242 died while it was idle: worker 4242 was "
+                               "killed by SIGKILL");
+    BHT_TRUE(!p.stream->core.dying);
+    BHT_TRUE(p.stream->core.worker == &spare->core);
+    puppet_close(&p);
+}
+
+/* Its side channel has hung up: that alone is no death, for it may only have closed it. */
+static void a_hung_up_one_must_be_seen_to_end(void) {
+    for (int ends = 0; ends < 2; ends++) {
+        struct puppet p;
+        puppet_open(&p);
+        struct bhi_worker *worker = idle_worker(&p);
+        const pid_t pid = fork();
+        if (pid == 0 && !ends) {
+            pause();
+        }
+        if (pid == 0) {
+            _exit(0);
+        }
+        siginfo_t info;
+        if (ends) {
+            BHT_EQ(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+        }
+        worker->core.pid = pid;
+        bhi_sentinel_hung_up(worker);
+        (void)bhi_leave_turn(p.context);
+        BHT_EQ(p.stream->core.dying == &worker->core, ends);
+        BHT_EQ(kill(pid, SIGKILL), 0);
+        BHT_EQ(waitpid(pid, NULL, 0), pid);
+        puppet_close(&p);
+    }
+}
+
+/* It has ended, and its zygote has not said how. */
+static void its_exit_status_is_not_awaited(void) {
+    struct puppet p;
+    puppet_open(&p);
+    struct bhi_worker *worker = idle_worker(&p), *spare = puppet_worker(&p, BHI_RUNNING);
+    worker->reap_deadline_ns = bhi_now_ns() + PUPPET_SECONDS;
+    turn(&p);
+    BHT_TRUE(p.stream->core.worker == &spare->core);
+    bury(worker, NULL);
+    puppet_close(&p);
+}
+
+/* What it recorded counts, and so nothing is under way: the event is READY before anybody has
+ * looked at it (E11). */
+static void what_it_recorded_counts(void) {
+    struct puppet p;
+    puppet_open(&p);
+    struct bhi_worker *worker = idle_worker(&p), *spare = puppet_worker(&p, BHI_RUNNING);
+    bh_event *event = puppet_submit(&p);
+    puppet_complete(worker, 1);
+    BHT_LT(worker->core.harvested, worker->core.published);
+    worker->exiting = true;
+    turn(&p);
+    BHT_TRUE(p.stream->core.worker == &spare->core);
+    BHT_EQ(puppet_verdict(event).status, BH_OK);
+    bh_event_release(event);
+    bury(worker, NULL);
+    puppet_close(&p);
+}
+
+/* -- where the stream waits -------------------------------------------------------------------- */
+
+enum reason {
+    NONE,
+    HEALTHY,   /* it does not die */
+    BUSY,      /* it has a submission */
+    UNPROVEN,  /* it has completed nothing: its death costs the stream something */
+    SENTENCED, /* the supervisor has killed it, for a reason that its burial is to judge */
+    LYING,
+    APART,    /* the stream keeps what it runs apart */
+    MAKES,    /* it was asked for device memory */
+    LOST,     /* its device */
+    ORPHANED, /* its zygote is gone */
+    LOADING,  /* it is no device's */
+    REASONS,
+};
+
+/* |far|: the far end of its side channel, through which no answer comes. */
+static void begin(struct puppet *p, struct bhi_worker *worker, enum reason reason, int *far) {
+    int ends[2];
+    BHT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+    worker->fdpass = ends[0];
+    *far = ends[1];
+    bhi_context_lock(p->context);
+    worker->exiting = reason != HEALTHY;
+    p->stream->core.restart.productive = reason != UNPROVEN;
+    if (reason == SENTENCED) {
+        bhi_core_worker_kill(&worker->core, BHI_KILL_RETIRED, 0, "it is to go");
+    } else if (reason == LYING) {
+        bhi_core_worker_violation(&worker->core, "it lied");
+    } else if (reason == MAKES) {
+        struct bhi_make *make = calloc(1, sizeof *make);
+        BHT_TRUE(make);
+        make->worker = worker;
+        bhi_list_init(&make->link);
+        bhi_list_append(&worker->makes, &make->link);
+    }
+    p->stream->core.apart = reason == APART ? BHI_APART_CODE : BHI_APART_NOT;
+    worker->reported_loss = reason == LOST;
+    p->zygote->state = reason == ORPHANED ? BHI_ZYGOTE_LOST : BHI_ZYGOTE_READY;
+    worker->kind = reason == LOADING ? BHI_WORKER_LOADER : BHI_WORKER_DEVICE;
+    bhi_context_pump_unlock(p->context);
+}
+
+static void it_waits_where_it_must(void) {
+    for (enum reason reason = NONE; reason < REASONS; reason++) {
+        struct puppet p;
+        puppet_open(&p);
+        struct bhi_worker *worker = idle_worker(&p);
+        bh_event *event = reason == BUSY ? puppet_submit(&p) : NULL;
+        int far;
+        begin(&p, worker, reason, &far);
+        (void)bhi_leave_turn(p.context);
+        if ((p.stream->core.worker != &worker->core) != (reason == NONE)) {
+            BHT_FAIL("reason %d: the stream %s", (int)reason,
+                     reason == NONE ? "waits" : "does not wait");
+        }
+        if (event) {
+            BHT_EQ(bh_event_query(event), BH_EVENT_PENDING);
+            bh_event_release(event);
+        }
+        worker->kind = BHI_WORKER_DEVICE;
+        puppet_close(&p);
+        close(far);
+    }
+}
+
+/* Its next worker dies as well, before the first one is gone: so many that the device holds on to
+ * would add up. */
+static void it_leaves_one_behind_at_a_time(void) {
+    struct puppet p;
+    puppet_open(&p);
+    struct bhi_worker *first = idle_worker(&p);
+    let_leave(&p, first);
+    struct bhi_worker *second = idle_worker(&p);
+    second->exiting = true;
+    turn(&p);
+    BHT_TRUE(p.stream->core.worker == &second->core);
+    bury(first, NULL);
+    (void)bhi_leave_turn(p.context);
+    BHT_TRUE(p.stream->core.dying == &second->core);
+    puppet_close(&p);
+}
+
+/* -- what the dying one may still touch -------------------------------------------------------- */
+
+static bh_event *submit_alone(struct puppet *p) {
+    const bh_command command = {
+        .type = BH_COMMAND_FILL, .dst = p->buffer, .size = BH_WHOLE_SIZE, .fill_value = 7};
+    const bh_submit_info info = {
+        .commands = &command, .command_count = 1, .deadline_ns = BH_FOREVER, .alone = true};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(p->stream, &info, &event, NULL), BH_OK);
+    return event;
+}
+
+/* The next worker is there, and a submission that is to be alone waits until it is (T3). */
+static void what_is_to_be_alone_waits_for_the_burial(void) {
+    struct puppet p;
+    puppet_open(&p);
+    struct bhi_worker *worker = idle_worker(&p), *spare = puppet_worker(&p, BHI_RUNNING);
+    worker->exiting = true;
+    turn(&p);
+    BHT_TRUE(p.stream->core.worker == &spare->core);
+    bh_event *event = submit_alone(&p);
+    BHT_EQ(spare->core.published, 0);
+    bury(worker, NULL);
+    BHT_EQ(spare->core.published, 1);
+    puppet_complete(spare, 1);
+    BHT_EQ(bh_event_wait(event, PUPPET_SECONDS), BH_OK);
+    bh_event_release(event);
+    puppet_close(&p);
+}
+
+/* Nobody gets memory that it has had, not even its own stream (B3). */
+static void its_memory_waits_for_the_burial(void) {
+    struct puppet p;
+    puppet_open(&p);
+    struct bhi_worker *worker = idle_worker(&p);
+    uint32_t size_class;
+    const uint64_t bytes = bhi_pool_round(p.context->pool, 1, &size_class);
+    const int fd = bhi_memfd_create("puppet", bytes, 0);
+    void *pointer = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    BHT_TRUE(fd >= 0 && pointer != MAP_FAILED);
+    bhi_context_lock(p.context);
+    struct bhi_block *block = bhi_pool_adopt(p.context, size_class, fd, pointer, bytes);
+    BHT_TRUE(block && bhi_pool_expose(block, worker));
+    p.stream->runs_on.known = true;
+    struct bhi_device_block *device = bhi_device_block_new(p.stream, 64);
+    BHT_TRUE(device && bhi_device_block_expose(device, worker));
+    device->fd = bhi_memfd_create("puppet", 4096, 0);
+    bhi_pool_give(p.context, block);
+    bhi_device_pool_give(p.context, device);
+    bhi_context_pump_unlock(p.context);
+    let_leave(&p, worker);
+    struct bhi_worker *next = puppet_serving(&p);
+    bool own;
+    bhi_context_lock(p.context);
+    BHT_TRUE(!bhi_pool_take(p.context, size_class, next, &own));
+    BHT_TRUE(!bhi_pool_take(p.context, size_class, worker, &own));
+    BHT_TRUE(!bhi_device_pool_take(p.stream, 64, next));
+    BHT_TRUE(!bhi_device_block_is_safe(device, next));
+    bhi_context_pump_unlock(p.context);
+    bury(worker, NULL);
+    bhi_context_lock(p.context);
+    BHT_TRUE(bhi_pool_take(p.context, size_class, next, &own) == block);
+    BHT_TRUE(bhi_device_pool_take(p.stream, 64, next) == device);
+    bhi_pool_give(p.context, block);
+    bhi_device_pool_give(p.context, device);
+    bhi_context_pump_unlock(p.context);
+    puppet_close(&p);
+}
+
+/* It has no stream, and is no spare. */
+static void it_is_nobodys_spare(void) {
+    struct puppet p;
+    puppet_open(&p);
+    struct bhi_worker *worker = idle_worker(&p);
+    let_leave(&p, worker);
+    BHT_TRUE(!bhi_spare_is_free(worker));
+    p.zygote->state = BHI_ZYGOTE_STARTING; /* nobody else can be had */
+    (void)bhi_assignment_turn(p.context);
+    BHT_TRUE(!p.stream->core.worker);
+    puppet_close(&p);
+}
+
+/* The stream goes before its burial, or the context closes: there is no line for the log. */
+static void its_stream_goes_first(void) {
+    for (int closes = 0; closes < 2; closes++) {
+        struct puppet p;
+        puppet_open(&p);
+        struct bhi_worker *worker = idle_worker(&p);
+        let_leave(&p, worker);
+        p.context->closed = closes;
+        if (!closes) {
+            bh_stream_release(p.stream);
+            BHT_TRUE(!worker->core.left_by);
+            p.stream = NULL;
+        }
+        struct bhi_obituary obituary;
+        bury(worker, &obituary);
+        BHT_STR_EQ(obituary.line, "");
+        puppet_close(&p);
+    }
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(a_spare_takes_over_before_the_burial),
+        BHT_TEST(a_hung_up_one_must_be_seen_to_end),
+        BHT_TEST(its_exit_status_is_not_awaited),
+        BHT_TEST(what_it_recorded_counts),
+        BHT_TEST(it_waits_where_it_must),
+        BHT_TEST(it_leaves_one_behind_at_a_time),
+        BHT_TEST(what_is_to_be_alone_waits_for_the_burial),
+        BHT_TEST(its_memory_waits_for_the_burial),
+        BHT_TEST(it_is_nobodys_spare),
+        BHT_TEST(its_stream_goes_first),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}
