@@ -211,6 +211,15 @@ bool bhi_device_pool_give_up(bh_context *context, const uint8_t device[16]) {
     return any;
 }
 
+bool bhi_device_pool_shed(bh_context *context) {
+    const bool any = !bhi_list_empty(&context->device_pool->ages);
+    BHI_LIST_EACH_SAFE(node, &context->device_pool->ages) {
+        bhi_fd_close(&of_age(node)->fd);
+        evict(context, of_age(node));
+    }
+    return any;
+}
+
 void bhi_device_pool_close(bh_context *context) {
     context->device_pool->closed = true;
     bhi_device_pool_trim(context, 0);

@@ -85,6 +85,9 @@ void bhi_device_pool_trim(bh_context *context, uint64_t bytes);
 void bhi_device_pool_make_room(bh_context *context, uint64_t bytes);
 /* Discards all that is FREE on a device. Returns true if there was any. */
 bool bhi_device_pool_give_up(bh_context *context, const uint8_t device[16]);
+/* Discards all that is FREE, and closes its descriptors before the lock is dropped: the host lacks
+ * some. Returns true if there was any. */
+bool bhi_device_pool_shed(bh_context *context);
 /* No block is kept from now on. */
 void bhi_device_pool_close(bh_context *context);
 /* |worker| is confirmed dead. */

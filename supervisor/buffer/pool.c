@@ -1,6 +1,7 @@
 #include "supervisor/buffer/pool.h"
 #include "base/check.h"
 #include "base/detail.h"
+#include "base/fd.h"
 #include "supervisor/context/layout.h"
 #include "supervisor/worker/outbox.h"
 #include "supervisor/worker/worker_proc.h"
@@ -60,7 +61,7 @@ uint64_t bhi_pool_round(const struct bhi_pool *pool, uint64_t size, uint32_t *ou
 static void free_block(struct bhi_doomed *doomed) {
     struct bhi_block *block = BHI_CONTAINER(doomed, struct bhi_block, doomed);
     munmap(block->pointer, block->bytes);
-    close(block->fd);
+    bhi_fd_close(&block->fd);
     free(block);
 }
 
@@ -204,6 +205,15 @@ void bhi_pool_trim(bh_context *context, uint64_t bytes) {
     while (context->pool->stats.bytes > bytes) {
         evict(context, oldest(context));
     }
+}
+
+bool bhi_pool_shed(bh_context *context) {
+    const bool any = !bhi_list_empty(&context->pool->ages);
+    while (!bhi_list_empty(&context->pool->ages)) {
+        bhi_fd_close(&oldest(context)->fd); /* its pages stay until the mapping goes */
+        evict(context, oldest(context));
+    }
+    return any;
 }
 
 void bhi_pool_give(bh_context *context, struct bhi_block *block) {

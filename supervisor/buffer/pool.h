@@ -84,6 +84,9 @@ void bhi_pool_give(bh_context *context, struct bhi_block *block);
 void bhi_pool_discard(bh_context *context, struct bhi_block *block);
 /* Discards the oldest until what is FREE has |bytes| at most. */
 void bhi_pool_trim(bh_context *context, uint64_t bytes);
+/* Discards all that is FREE, and closes its descriptors before the lock is dropped: the host lacks
+ * some. Returns true if there was any. */
+bool bhi_pool_shed(bh_context *context);
 /* No block is kept from now on. */
 void bhi_pool_close(bh_context *context);
 /* |worker| is confirmed dead: blocks that only it had can be reused for any buffer. */

@@ -3,6 +3,8 @@
 #include "base/step_point.h"
 #include "ipc/commands.h"
 #include "supervisor/buffer/buffer.h"
+#include "supervisor/buffer/device_pool.h"
+#include "supervisor/buffer/pool.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/payload.h"
 #include "supervisor/event/event.h"
@@ -30,6 +32,12 @@ static uint64_t now_ns(struct bhi_core *core) {
     return bhi_now_ns();
 }
 
+/* Each block that the pools keep has a descriptor. Returns true if there are more free ones now. */
+static bool shed_descriptors(struct bh_context *context) {
+    const bool host = bhi_pool_shed(context), device = bhi_device_pool_shed(context);
+    return host || device;
+}
+
 static enum bhi_publish publish(struct bhi_core_worker *core, struct bhi_submission *submission,
                                 uint64_t seq) {
     struct bhi_worker *worker = bhi_worker_of(core);
@@ -44,7 +52,10 @@ static enum bhi_publish publish(struct bhi_core_worker *core, struct bhi_submiss
     if (space < 0 || (uint64_t)space < payload->record->size) {
         return BHI_LANE_FULL;
     }
-    const int error = bhi_introduce(worker, payload, seq);
+    int error = bhi_introduce(worker, payload, seq);
+    if ((error == EMFILE || error == ENFILE) && shed_descriptors(worker->context)) {
+        error = bhi_introduce(worker, payload, seq); /* goes on where it stopped */
+    }
     if (error == EAGAIN) {
         return BHI_LANE_FULL; /* the stream is pumped again when the memory has been made */
     }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #define STARTS 5  /* as in supervisor/reactor/reactor.c: fewer, and libzmq aborts */
 #define HELD   13 /* with those for what other threads open at that moment */
@@ -57,10 +58,66 @@ static void room_goes_before_libzmq_starts(void) {
     BHT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
+/* Takes all that are below |most|. Returns how many it took. */
+static size_t take_all(int *taken, size_t most) {
+    struct rlimit limit = before;
+    size_t count = 0;
+    limit.rlim_cur = most;
+    BHT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    for (int fd; (fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)) >= 0;) {
+        taken[count++] = fd;
+    }
+    BHT_EQ(errno, EMFILE);
+    return count;
+}
+
+/* What the pools keep is worth less than what is to run: a kernel and its buffers are handed out,
+ * and there is no descriptor for that but those of free blocks. */
+static void pools_give_theirs_to_what_runs(void) {
+    BHT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    bh_context_options options = fx_options();
+    options.spares = 0;
+    bh_context *context = fx_context_with(options, NULL);
+    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+    bh_kernel *square = fx_kernel(context, "square");
+    fx_expect_healthy(context, stream);
+    bh_buffer *free[8], *x = fx_words(context, 64, 0x40000000u), *y = fx_words(context, 64, 0);
+    for (size_t i = 0; i < BHT_COUNT(free); i++) {
+        free[i] = fx_words(context, 64, 0);
+    }
+    for (size_t i = 0; i < BHT_COUNT(free); i++) {
+        bh_buffer_release(free[i]);
+    }
+    bh_pool_stats stats;
+    BHT_EQ(bh_context_pool_stats(context, &stats, NULL), BH_OK);
+    BHT_GE(stats.blocks, BHT_COUNT(free));
+    int taken[256];
+    const size_t count = take_all(taken, BHT_COUNT(taken));
+    bh_event *event = fx_square(stream, square, x, y);
+    const bh_verdict verdict = fx_verdict(event);
+    for (size_t i = 0; i < count; i++) {
+        close(taken[i]);
+    }
+    BHT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    if (verdict.status != BH_OK) {
+        BHT_FAIL("%s", verdict.message);
+    }
+    BHT_TRUE(((const float *)fx_mapped(y))[63] == 4.0f);
+    BHT_EQ(bh_context_pool_stats(context, &stats, NULL), BH_OK);
+    BHT_EQ(stats.blocks, 0);
+    bh_event_release(event);
+    bh_kernel_release(square);
+    bh_buffer_release(x);
+    bh_buffer_release(y);
+    bh_stream_release(stream);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(room_goes_when_libzmq_starts),
         BHT_TEST(room_goes_before_libzmq_starts),
+        BHT_TEST(pools_give_theirs_to_what_runs),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
