@@ -414,6 +414,43 @@ static void a_stopped_workers_too(void) {
     host_dies(true);
 }
 
+static _Noreturn void be_early_host(int say) {
+    bh_context *context = fx_context("*:farewell:*=fail,sentinel:connect:1=stop");
+    bh_stream *stream = fx_stream(context, "culprit", BH_FOREVER);
+    const pid_t worker = fx_ready(stream);
+    bh_buffer *data = fx_words(context, 64, 0);
+    (void)fx_gate(stream, fx_kernel_guarded(context, "gate"), data);
+    fx_await_gate(data);
+    if (write(say, &worker, sizeof worker) != (ssize_t)sizeof worker) {
+        _exit(1);
+    }
+    for (;;) {
+        pause();
+    }
+}
+
+/* In the first moments of a context its sentinel is not ready: here it stands still. The worker
+ * itself sees that the host has died, and ends what runs. Its zygote gives it 10 s for that. */
+static void a_host_dies_before_its_sentinel_is_ready(void) {
+    int say[2];
+    pid_t worker = 0, sentinel = 0;
+    BHT_EQ(pipe2(say, O_CLOEXEC), 0);
+    const pid_t host = fork();
+    if (host == 0) {
+        be_early_host(say[1]);
+    }
+    BHT_EQ(read(say[0], &worker, sizeof worker), (ssize_t)sizeof worker);
+    close(say[0]);
+    close(say[1]);
+    WAIT_UNTIL((sentinel = find_process(host, SENTINEL)) != 0 && bht_process_state(sentinel) == 'T',
+               20000);
+    fx_kill(host, SIGKILL);
+    BHT_EQ(waitpid(host, NULL, 0), host);
+    WAIT_UNTIL(strchr("ZX", bht_process_state(worker)), 8000);
+    fx_kill(sentinel, SIGKILL);
+    WAIT_UNTIL(fx_nobody_left(), 20000);
+}
+
 /* -- when the sentinel dies ------------------------------------------------------------------- */
 
 static void a_dead_sentinel_is_replaced(void) {
@@ -515,6 +552,7 @@ int main(int argc, char **argv) {
         BHT_TEST_WITH(a_context_ends_what_runs, 30, 0),
         BHT_TEST_WITH(a_dead_hosts_words_are_set, 30, 0),
         BHT_TEST_WITH(a_stopped_workers_too, 30, 0),
+        BHT_TEST_WITH(a_host_dies_before_its_sentinel_is_ready, 30, 0),
         BHT_TEST_WITH(a_dead_sentinel_is_replaced, 30, 0),
         BHT_TEST_WITH(what_kills_a_sentinel_is_left_out, 30, 0),
         BHT_TEST_WITH(no_descriptor, 30, 0),
