@@ -229,8 +229,8 @@ static void with_a_pipeline_cache(void) {
     BHT_TRUE(mkdtemp(folder));
     struct scene s = open_scene(0, NULL, folder);
     square_ok(&s, s.stream);
-    close_scene(&s); /* writes the file */
-    await_compiles(1);
+    await_compiles(1); /* a context that closes reads no more messages */
+    close_scene(&s);   /* writes the file */
     s = open_scene(1, NULL, folder);
     const pid_t spare = teach_square(&s);
     WAIT_UNTIL(read_caches() == 2, 20000); /* for the stream's worker, and for the spare */
