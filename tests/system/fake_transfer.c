@@ -7,7 +7,10 @@
  * If there is a file "budget" beside the library, of 4096 bytes, the device is at PCI address
  * 0000:65:00.0 and reports how much of its memory is free. The file begins with three numbers, of
  * 20 digits each and a blank behind each: the heap's size, its budget, and how much of it this
- * process has. A test may write others at any time. */
+ * process has. A test may write others at any time.
+ *
+ * With QUEUES 2 the family has a second queue, for copies (fake_engine.c). */
+#include "fake_engine.h"
 #include "fake_lavapipe.h"
 
 #include <dlfcn.h>
@@ -26,63 +29,55 @@
 #endif
 #define MOST    256
 #define PAGE    4096u
-#define FILLS   128
-#define COPIES  64
 #define FD_NAME VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME
 
 static VkInstance instance;
-static PFN_vkGetDeviceProcAddr real_device_proc;
-static VkDevice device;
+PFN_vkGetDeviceProcAddr real_device_proc;
+VkDevice device;
 static uint32_t host_type, device_type; /* of memory: lavapipe's, and ours behind them */
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+pthread_mutex_t fake_mutex = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
 static struct memory {
     VkDeviceMemory memory;
     uint8_t *bytes;
     size_t size;
     int fd;
+    bool host; /* of the process, not ours */
 } memories[MOST];
 static struct buffer {
     VkBuffer buffer;
-    bool external;
+    bool external; /* in the device's own memory */
     struct memory *memory;
+    VkDeviceSize offset;
 } buffers[MOST];
-static VkCommandPool copy_pool;
-static struct copy {
-    VkCommandBuffer commands;
-    struct fill {
-        VkBuffer buffer;
-        VkDeviceSize offset, size;
-        uint32_t value;
-    } fills[FILLS];
-    size_t count;
-} copies[COPIES];
-static VkFence done;       /* signalled by our queue; VK_NULL_HANDLE: none */
 static const char *budget; /* the file's content; NULL: there is none */
-static char our_queue[1];
-#define OUR_QUEUE ((VkQueue)(void *)our_queue)
 
-#define REAL(name)   ((PFN_##name)real(instance, #name))
-#define DEVICE(name) ((PFN_##name)real_device_proc(device, #name))
+#define REAL(name) ((PFN_##name)real(instance, #name))
 
 /* -- what it looks like ----------------------------------------------------------------------- */
 
-/* Reads it through a mapping: workers can open nothing. */
-__attribute__((constructor)) static void map_budget(void) {
+/* Maps the file |name| beside the library, for workers can open nothing. Returns NULL if there is
+ * none. */
+static void *map_beside(const char *name, int flags, int protection) {
     Dl_info self;
     char path[512];
     if (!dladdr((void *)&budget, &self)) {
-        return;
+        return NULL;
     }
     snprintf(path, sizeof path, "%s", self.dli_fname);
     char *slash = strrchr(path, '/');
-    snprintf(slash ? slash + 1 : path, 16, "budget");
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    void *bytes = fd < 0 ? MAP_FAILED : mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
-    budget = bytes == MAP_FAILED ? NULL : bytes;
+    snprintf(slash ? slash + 1 : path, 16, "%s", name);
+    int fd = open(path, flags | O_CLOEXEC);
+    void *bytes = fd < 0 ? MAP_FAILED : mmap(NULL, PAGE, protection, MAP_SHARED, fd, 0);
     if (fd >= 0) {
         close(fd);
     }
+    return bytes == MAP_FAILED ? NULL : bytes;
+}
+
+__attribute__((constructor)) static void map_files(void) {
+    budget = map_beside("budget", O_RDONLY, PROT_READ);
+    fake_engine_page = map_beside("engine", O_RDWR, PROT_READ | PROT_WRITE);
 }
 
 static uint64_t budget_number(unsigned index) {
@@ -174,10 +169,24 @@ static void VKAPI_CALL families(VkPhysicalDevice physical, uint32_t *count,
     VkQueueFamilyProperties all[2];
     uint32_t one = 1;
     REAL(vkGetPhysicalDeviceQueueFamilyProperties)(physical, &one, all);
-    all[1] = (VkQueueFamilyProperties){.queueFlags = VK_QUEUE_TRANSFER_BIT, .queueCount = 1};
+    all[1] = (VkQueueFamilyProperties){.queueFlags = VK_QUEUE_TRANSFER_BIT,
+                                       .queueCount = QUEUES,
+                                       .minImageTransferGranularity = {1, 1, 1}};
     const uint32_t room = !out || *count > 2 ? 2 : *count;
     if (out) {
         memcpy(out, all, room * sizeof *all);
+    }
+    *count = room;
+}
+
+static void VKAPI_CALL families2(VkPhysicalDevice physical, uint32_t *count,
+                                 VkQueueFamilyProperties2 *out) {
+    VkQueueFamilyProperties plain[2];
+    uint32_t room = 2;
+    families(physical, &room, plain);
+    room = !out || *count > 2 ? 2 : *count;
+    for (uint32_t i = 0; out && i < room; i++) {
+        out[i].queueFamilyProperties = plain[i];
     }
     *count = room;
 }
@@ -218,88 +227,7 @@ static void VKAPI_CALL memory_budget(VkPhysicalDevice physical,
     }
 }
 
-/* -- the device ------------------------------------------------------------------------------- */
-
-static void VKAPI_CALL get_queue(VkDevice d, uint32_t family, uint32_t index, VkQueue *out) {
-    if (family == 1) {
-        *out = OUR_QUEUE;
-    } else {
-        DEVICE(vkGetDeviceQueue)(d, family, index, out);
-    }
-}
-
-static VkResult VKAPI_CALL create_pool(VkDevice d, const VkCommandPoolCreateInfo *info,
-                                       const VkAllocationCallbacks *allocator, VkCommandPool *out) {
-    VkCommandPoolCreateInfo changed = *info;
-    changed.queueFamilyIndex = 0;
-    VkResult result = DEVICE(vkCreateCommandPool)(d, &changed, allocator, out);
-    if (result == VK_SUCCESS && info->queueFamilyIndex == 1) {
-        copy_pool = *out;
-    }
-    return result;
-}
-
-static struct copy *find_copy(VkCommandBuffer commands) {
-    for (size_t i = 0; i < COPIES; i++) {
-        if (copies[i].commands == commands) {
-            return &copies[i];
-        }
-    }
-    return NULL;
-}
-
-static VkResult VKAPI_CALL allocate_commands(VkDevice d, const VkCommandBufferAllocateInfo *info,
-                                             VkCommandBuffer *out) {
-    VkResult result = DEVICE(vkAllocateCommandBuffers)(d, info, out);
-    if (result == VK_SUCCESS && copy_pool != VK_NULL_HANDLE && info->commandPool == copy_pool) {
-        pthread_mutex_lock(&mutex);
-        struct copy *copy = find_copy(VK_NULL_HANDLE);
-        if (!copy) {
-            abort(); /* somebody frees none */
-        }
-        copy->commands = out[0];
-        copy->count = 0;
-        pthread_mutex_unlock(&mutex);
-    }
-    return result;
-}
-
-static VkResult VKAPI_CALL begin_commands(VkCommandBuffer commands,
-                                          const VkCommandBufferBeginInfo *info) {
-    pthread_mutex_lock(&mutex);
-    struct copy *copy = find_copy(commands);
-    if (copy) {
-        copy->count = 0;
-    }
-    pthread_mutex_unlock(&mutex);
-    return DEVICE(vkBeginCommandBuffer)(commands, info);
-}
-
-static void VKAPI_CALL fill_buffer(VkCommandBuffer commands, VkBuffer buffer, VkDeviceSize offset,
-                                   VkDeviceSize size, uint32_t value) {
-    pthread_mutex_lock(&mutex);
-    struct copy *copy = find_copy(commands);
-    if (copy && copy->count < FILLS) {
-        copy->fills[copy->count++] = (struct fill){buffer, offset, size, value};
-    }
-    pthread_mutex_unlock(&mutex);
-    if (!copy) {
-        DEVICE(vkCmdFillBuffer)(commands, buffer, offset, size, value);
-    }
-}
-
-static void VKAPI_CALL free_commands(VkDevice d, VkCommandPool pool, uint32_t count,
-                                     const VkCommandBuffer *commands) {
-    pthread_mutex_lock(&mutex);
-    for (uint32_t i = 0; i < count; i++) {
-        struct copy *copy = commands[i] == VK_NULL_HANDLE ? NULL : find_copy(commands[i]);
-        if (copy) {
-            copy->commands = VK_NULL_HANDLE;
-        }
-    }
-    pthread_mutex_unlock(&mutex);
-    DEVICE(vkFreeCommandBuffers)(d, pool, count, commands);
-}
+/* -- memory ----------------------------------------------------------------------------------- */
 
 static struct buffer *find_buffer(VkBuffer buffer) {
     for (size_t i = 0; i < MOST; i++) {
@@ -310,59 +238,14 @@ static struct buffer *find_buffer(VkBuffer buffer) {
     return NULL;
 }
 
-/* The copy engine. */
-static void run_fills(const struct copy *copy) {
-    const struct fill *fills = copy->fills;
-    for (size_t i = 0; i < copy->count; i++) {
-        const struct buffer *buffer = find_buffer(fills[i].buffer);
-        if (!buffer || !buffer->memory) {
-            abort(); /* it cannot reach what is no buffer of ours */
-        }
-        const size_t size = buffer->memory->size - fills[i].offset;
-        const size_t count = (fills[i].size == VK_WHOLE_SIZE ? size : fills[i].size) / 4;
-        volatile uint32_t *words =
-            (volatile uint32_t *)(void *)(buffer->memory->bytes + fills[i].offset);
-        for (size_t w = 0; w < count; w++) {
-            words[w] = fills[i].value;
-        }
+uint8_t *fake_bytes_of(VkBuffer buffer, VkDeviceSize offset, size_t *out_size) {
+    const struct buffer *ours = find_buffer(buffer);
+    if (!ours || !ours->memory || offset + ours->offset > ours->memory->size) {
+        abort(); /* the engine cannot reach what is no buffer of ours */
     }
+    *out_size = ours->memory->size - ours->offset - offset;
+    return ours->memory->bytes + ours->offset + offset;
 }
-
-static VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count, const VkSubmitInfo *infos,
-                                  VkFence fence) {
-    if (queue != OUR_QUEUE) {
-        return DEVICE(vkQueueSubmit)(queue, count, infos, fence);
-    }
-    pthread_mutex_lock(&mutex);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct copy *copy = find_copy(infos[i].pCommandBuffers[0]);
-        if (!copy) {
-            abort();
-        }
-        run_fills(copy);
-    }
-    done = fence;
-    pthread_mutex_unlock(&mutex);
-    return VK_SUCCESS;
-}
-
-static bool is_done(const VkFence *fence) {
-    pthread_mutex_lock(&mutex);
-    const bool is = done != VK_NULL_HANDLE && *fence == done;
-    pthread_mutex_unlock(&mutex);
-    return is;
-}
-
-static VkResult VKAPI_CALL wait_fences(VkDevice d, uint32_t count, const VkFence *fences,
-                                       VkBool32 all, uint64_t timeout) {
-    return is_done(fences) ? VK_SUCCESS : DEVICE(vkWaitForFences)(d, count, fences, all, timeout);
-}
-
-static VkResult VKAPI_CALL reset_fences(VkDevice d, uint32_t count, const VkFence *fences) {
-    return is_done(fences) ? VK_SUCCESS : DEVICE(vkResetFences)(d, count, fences);
-}
-
-/* -- memory ----------------------------------------------------------------------------------- */
 
 static VkResult VKAPI_CALL create_buffer(VkDevice d, const VkBufferCreateInfo *info,
                                          const VkAllocationCallbacks *allocator, VkBuffer *out) {
@@ -371,42 +254,41 @@ static VkResult VKAPI_CALL create_buffer(VkDevice d, const VkBufferCreateInfo *i
     const bool shared = next &&
                         next->sType == VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO &&
                         next->handleTypes == VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
-    if (shared) {
-        plain.pNext = NULL;
-        plain.sharingMode = VK_SHARING_MODE_EXCLUSIVE;
-    }
+    plain.pNext = shared ? NULL : info->pNext;
+    plain.sharingMode = VK_SHARING_MODE_EXCLUSIVE; /* lavapipe has one family */
+    plain.queueFamilyIndexCount = 0;
     VkResult result = DEVICE(vkCreateBuffer)(d, &plain, allocator, out);
-    if (result == VK_SUCCESS && shared) {
-        pthread_mutex_lock(&mutex);
+    if (result == VK_SUCCESS) {
+        pthread_mutex_lock(&fake_mutex);
         struct buffer *slot = find_buffer(VK_NULL_HANDLE);
         if (slot) {
-            *slot = (struct buffer){.buffer = *out, .external = true};
+            *slot = (struct buffer){.buffer = *out, .external = shared};
         }
-        pthread_mutex_unlock(&mutex);
+        pthread_mutex_unlock(&fake_mutex);
     }
     return result;
 }
 
 static void VKAPI_CALL destroy_buffer(VkDevice d, VkBuffer buffer,
                                       const VkAllocationCallbacks *allocator) {
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&fake_mutex);
     struct buffer *ours = buffer == VK_NULL_HANDLE ? NULL : find_buffer(buffer);
     if (ours) {
         *ours = (struct buffer){0};
     }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&fake_mutex);
     DEVICE(vkDestroyBuffer)(d, buffer, allocator);
 }
 
 static void VKAPI_CALL requirements(VkDevice d, VkBuffer buffer, VkMemoryRequirements *out) {
     DEVICE(vkGetBufferMemoryRequirements)(d, buffer, out);
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&fake_mutex);
     const struct buffer *ours = find_buffer(buffer);
     if (ours && ours->external) {
         out->memoryTypeBits = 1u << device_type;
         out->size = (out->size + PAGE - 1) / PAGE * PAGE;
     }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&fake_mutex);
 }
 
 static void VKAPI_CALL requirements2(VkDevice d, const VkBufferMemoryRequirementsInfo2 *info,
@@ -436,10 +318,27 @@ static VkResult import_pages(VkDevice d, void *bytes, size_t size, VkDeviceMemor
     return DEVICE(vkAllocateMemory)(d, &info, NULL, out);
 }
 
+/* Remembers what is imported: the engine reaches it. */
+static VkResult allocate_host(VkDevice d, const VkMemoryAllocateInfo *info,
+                              const VkAllocationCallbacks *allocator, VkDeviceMemory *out) {
+    const VkImportMemoryHostPointerInfoEXT *import = info->pNext;
+    VkResult result = DEVICE(vkAllocateMemory)(d, info, allocator, out);
+    if (result == VK_SUCCESS && import &&
+        import->sType == VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT) {
+        pthread_mutex_lock(&fake_mutex);
+        struct memory *slot = find_memory(VK_NULL_HANDLE);
+        if (slot) {
+            *slot = (struct memory){*out, import->pHostPointer, info->allocationSize, -1, true};
+        }
+        pthread_mutex_unlock(&fake_mutex);
+    }
+    return result;
+}
+
 static VkResult VKAPI_CALL allocate(VkDevice d, const VkMemoryAllocateInfo *info,
                                     const VkAllocationCallbacks *allocator, VkDeviceMemory *out) {
     if (info->memoryTypeIndex != device_type) {
-        return DEVICE(vkAllocateMemory)(d, info, allocator, out);
+        return allocate_host(d, info, allocator, out);
     }
     const VkImportMemoryFdInfoKHR *import = info->pNext;
     const bool imports = import && import->sType == VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR;
@@ -457,14 +356,14 @@ static VkResult VKAPI_CALL allocate(VkDevice d, const VkMemoryAllocateInfo *info
         return VK_ERROR_OUT_OF_DEVICE_MEMORY;
     }
     VkResult result = import_pages(d, bytes, size, out);
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&fake_mutex);
     struct memory *slot = result == VK_SUCCESS ? find_memory(VK_NULL_HANDLE) : NULL;
     if (slot) {
-        *slot = (struct memory){*out, bytes, size, imports ? -1 : fd};
+        *slot = (struct memory){*out, bytes, size, imports ? -1 : fd, false};
     } else {
         munmap(bytes, size);
     }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&fake_mutex);
     if (imports && result == VK_SUCCESS) {
         close(fd); /* it is the driver's now */
     }
@@ -474,36 +373,42 @@ static VkResult VKAPI_CALL allocate(VkDevice d, const VkMemoryAllocateInfo *info
 static void VKAPI_CALL free_memory(VkDevice d, VkDeviceMemory memory,
                                    const VkAllocationCallbacks *allocator) {
     DEVICE(vkFreeMemory)(d, memory, allocator);
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&fake_mutex);
     struct memory *ours = memory == VK_NULL_HANDLE ? NULL : find_memory(memory);
-    if (ours) {
+    if (ours && !ours->host) {
         munmap(ours->bytes, ours->size);
+    }
+    if (ours && ours->fd >= 0) {
+        close(ours->fd);
+    }
+    if (ours) {
         *ours = (struct memory){0};
     }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&fake_mutex);
 }
 
 static VkResult VKAPI_CALL bind(VkDevice d, VkBuffer buffer, VkDeviceMemory memory,
                                 VkDeviceSize offset) {
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&fake_mutex);
     struct buffer *ours = find_buffer(buffer);
     if (ours) {
         ours->memory = find_memory(memory);
+        ours->offset = offset;
     }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&fake_mutex);
     return DEVICE(vkBindBufferMemory)(d, buffer, memory, offset);
 }
 
 /* Once: the descriptor itself. */
 static VkResult VKAPI_CALL export_memory(VkDevice d, const VkMemoryGetFdInfoKHR *info, int *out) {
     (void)d;
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&fake_mutex);
     struct memory *ours = find_memory(info->memory);
     *out = ours ? ours->fd : -1;
     if (ours) {
         ours->fd = -1;
     }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&fake_mutex);
     return *out >= 0 ? VK_SUCCESS : VK_ERROR_TOO_MANY_OBJECTS;
 }
 
@@ -511,15 +416,6 @@ static VkResult VKAPI_CALL export_memory(VkDevice d, const VkMemoryGetFdInfoKHR 
 
 static PFN_vkVoidFunction VKAPI_CALL device_proc(VkDevice d, const char *name) {
     static const struct entry own[] = {
-        {"vkGetDeviceQueue", (PFN_vkVoidFunction)get_queue},
-        {"vkCreateCommandPool", (PFN_vkVoidFunction)create_pool},
-        {"vkAllocateCommandBuffers", (PFN_vkVoidFunction)allocate_commands},
-        {"vkFreeCommandBuffers", (PFN_vkVoidFunction)free_commands},
-        {"vkBeginCommandBuffer", (PFN_vkVoidFunction)begin_commands},
-        {"vkCmdFillBuffer", (PFN_vkVoidFunction)fill_buffer},
-        {"vkQueueSubmit", (PFN_vkVoidFunction)submit},
-        {"vkWaitForFences", (PFN_vkVoidFunction)wait_fences},
-        {"vkResetFences", (PFN_vkVoidFunction)reset_fences},
         {"vkCreateBuffer", (PFN_vkVoidFunction)create_buffer},
         {"vkDestroyBuffer", (PFN_vkVoidFunction)destroy_buffer},
         {"vkGetBufferMemoryRequirements", (PFN_vkVoidFunction)requirements},
@@ -530,6 +426,7 @@ static PFN_vkVoidFunction VKAPI_CALL device_proc(VkDevice d, const char *name) {
         {"vkGetMemoryFdKHR", (PFN_vkVoidFunction)export_memory},
     };
     PFN_vkVoidFunction ours = find_entry(own, sizeof own / sizeof *own, name);
+    ours = ours ? ours : fake_engine_proc(name);
     return ours ? ours : real_device_proc(d, name);
 }
 
@@ -554,6 +451,7 @@ static VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, const VkDevi
     VkResult result = REAL(vkCreateDevice)(physical, &changed, allocator, out);
     if (result == VK_SUCCESS) {
         device = *out;
+        fake_engine_start();
         reserve_memory(real_device_proc, device);
     }
     return result;
@@ -570,6 +468,8 @@ EXPORT PFN_vkVoidFunction vk_icdGetInstanceProcAddr(VkInstance i, const char *na
         {"vkGetPhysicalDeviceProperties2", (PFN_vkVoidFunction)properties2},
         {"vkEnumerateDeviceExtensionProperties", (PFN_vkVoidFunction)extensions},
         {"vkGetPhysicalDeviceQueueFamilyProperties", (PFN_vkVoidFunction)families},
+        {"vkGetPhysicalDeviceQueueFamilyProperties2", (PFN_vkVoidFunction)families2},
+        {"vkGetPhysicalDeviceQueueFamilyProperties2KHR", (PFN_vkVoidFunction)families2},
         {"vkGetPhysicalDeviceExternalBufferProperties", (PFN_vkVoidFunction)external},
         {"vkGetPhysicalDeviceMemoryProperties", (PFN_vkVoidFunction)memory_types},
         {"vkGetPhysicalDeviceMemoryProperties2", (PFN_vkVoidFunction)memory_budget},
