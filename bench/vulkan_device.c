@@ -20,6 +20,21 @@ static bool find_family(VkPhysicalDevice physical, uint32_t *out) {
     return false;
 }
 
+static bool find_copy_family(VkPhysicalDevice physical, uint32_t *out) {
+    VkQueueFamilyProperties families[MAX_FAMILIES];
+    uint32_t count = MAX_FAMILIES;
+    vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families);
+    for (uint32_t i = 0; i < count; i++) {
+        const VkQueueFlags flags = families[i].queueFlags;
+        if ((flags & VK_QUEUE_TRANSFER_BIT) != 0 &&
+            (flags & (VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT)) == 0) {
+            *out = i;
+            return true;
+        }
+    }
+    return false;
+}
+
 static void choose(struct bench_device *device, const uint8_t uuid[16],
                    struct bench_machine *machine) {
     static const uint8_t ANY[16];
@@ -53,8 +68,8 @@ static void choose(struct bench_device *device, const uint8_t uuid[16],
               count);
 }
 
-void bench_device_open(struct bench_device *device, const uint8_t uuid[16],
-                       struct bench_machine *machine) {
+static void open_device(struct bench_device *device, const uint8_t uuid[16],
+                        struct bench_machine *machine, bool with_copies) {
     const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
                                            .pApplicationName = "bench-dispatch",
                                            .apiVersion = VK_API_VERSION_1_2};
@@ -63,20 +78,39 @@ void bench_device_open(struct bench_device *device, const uint8_t uuid[16],
     BENCH_VK(vkCreateInstance(&instance_info, NULL, &device->instance));
     choose(device, uuid, machine);
     const float priority = 1.0f;
-    const VkDeviceQueueCreateInfo queue_info = {
+    VkDeviceQueueCreateInfo queue_infos[2] = {{
         .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
         .queueFamilyIndex = device->family,
         .queueCount = 1,
         .pQueuePriorities = &priority,
-    };
+    }};
+    with_copies = with_copies && find_copy_family(device->physical, &device->copy_family);
+    queue_infos[1] = queue_infos[0];
+    queue_infos[1].queueFamilyIndex = device->copy_family;
     const VkDeviceCreateInfo device_info = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-        .queueCreateInfoCount = 1,
-        .pQueueCreateInfos = &queue_info,
+        .queueCreateInfoCount = with_copies ? 2 : 1,
+        .pQueueCreateInfos = queue_infos,
     };
     BENCH_VK(vkCreateDevice(device->physical, &device_info, NULL, &device->device));
     vkGetDeviceQueue(device->device, device->family, 0, &device->queue);
+    device->copy_queue = VK_NULL_HANDLE;
+    if (with_copies) {
+        vkGetDeviceQueue(device->device, device->copy_family, 0, &device->copy_queue);
+    }
     vkGetPhysicalDeviceMemoryProperties(device->physical, &device->memory);
+}
+
+void bench_device_open(struct bench_device *device, const uint8_t uuid[16],
+                       struct bench_machine *machine) {
+    device->copy_family = 0;
+    open_device(device, uuid, machine, false);
+}
+
+void bench_device_open_with_copies(struct bench_device *device, const uint8_t uuid[16],
+                                   struct bench_machine *machine) {
+    device->copy_family = 0;
+    open_device(device, uuid, machine, true);
 }
 
 void bench_device_close(struct bench_device *device) {

@@ -20,6 +20,9 @@ struct bench_device {
     VkDevice device;
     VkQueue queue;
     uint32_t family;
+    /* Of a family for transfers alone; VK_NULL_HANDLE: it was not asked for, or there is none. */
+    VkQueue copy_queue;
+    uint32_t copy_family;
     VkPhysicalDeviceMemoryProperties memory;
 };
 
@@ -39,6 +42,9 @@ struct bench_pipeline {
 /* |uuid| all zero: the first device that computes. */
 void bench_device_open(struct bench_device *device, const uint8_t uuid[16],
                        struct bench_machine *machine);
+/* The same with a queue for copies, if the device has one. */
+void bench_device_open_with_copies(struct bench_device *device, const uint8_t uuid[16],
+                                   struct bench_machine *machine);
 void bench_device_close(struct bench_device *device);
 /* A storage buffer in memory that host and device see, mapped; cached for the host where it can
  * be. */

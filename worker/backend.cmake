@@ -93,6 +93,8 @@ bulkhead_room(worker/vulkan FAULTY
     breakable.c
     buffer.c
     cache.c
+    copies.c
+    copies_fit.c
     device.c
     dispatch.c
     evict.c
@@ -119,6 +121,7 @@ bulkhead_room(worker/vulkan FAULTY
 # What a worker does from its first record to its last.
 bulkhead_room(worker/session FAULTY
     SOURCES
+    ahead.c
     control.c
     orphan.c
     session.c

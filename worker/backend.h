@@ -1,4 +1,4 @@
-/* The Vulkan backend: one device and one queue, without isolation of its own. It runs in a worker
+/* The Vulkan backend: one device and its queues, without isolation of its own. It runs in a worker
  * (its entry points come straight from the driver's library) and in tests (through the loader, with
  * the validation layer). Only one thread calls it. It knows nothing of lanes, sandboxes or
  * supervisors: it reports an error as a struct bhi_error, and a crash of the driver ends the
@@ -32,6 +32,10 @@ struct bhi_backend_config {
      * anything of it runs. The second call is missing if the record had nothing else to do, or
      * failed. NULL: no such calls. */
     void (*compiling)(void *user, uint64_t seq, bool over);
+    /* Called again and again while a call of the backend waits for the device, and at least once
+     * for each queue submission of records, if the device has a queue for copies: it may begin
+     * copies. NULL: no such calls. */
+    void (*meanwhile)(void *user);
     /* Gets a line for the host's log, with a level of bh_context_options.log. NULL: no log. */
     void (*log)(void *user, uint32_t level, const char *line);
     void *user;
@@ -120,6 +124,23 @@ bool bhi_backend_next_reflection(struct bhi_backend *backend, struct bhi_msg_ker
 bool bhi_backend_run(struct bhi_backend *backend, const struct bhi_lane_record *const *records,
                      size_t count, struct bhi_result *results, struct bhi_error *errors);
 
+/* Copies beside other records, on a queue of their own, where the device has one. A record that has
+ * nothing but copies, and not few bytes, can begin while bhi_backend_run waits, or while an earlier
+ * such record has not ended. Results come in the order in which they began. */
+/* Is |record| one of those? Others are for bhi_backend_run. */
+bool bhi_backend_copies(const struct bhi_backend *backend, const struct bhi_lane_record *record);
+/* Can one more begin? */
+bool bhi_backend_copy_room(const struct bhi_backend *backend);
+/* Can |record| begin now? It cannot if it depends on what runs. */
+bool bhi_backend_copy_fits(const struct bhi_backend *backend, const struct bhi_lane_record *record);
+/* Begins a record that fits. It must stay in memory until it has ended. Control messages must wait
+ * until then, too, and so must bhi_backend_run. */
+void bhi_backend_copy_begin(struct bhi_backend *backend, const struct bhi_lane_record *record);
+/* Waits until the oldest record that has begun has ended, and fills in its result, as
+ * bhi_backend_run does. Do not call it from config.meanwhile. */
+bool bhi_backend_copy_end(struct bhi_backend *backend, struct bhi_result *result,
+                          struct bhi_error *error);
+
 /* Ends the record |seq| if it runs now or is about to: its guarded kernels return, its result is
  * DEADLINE, and the records that share its vkQueueSubmit go on. Any thread. */
 void bhi_backend_abort(struct bhi_backend *backend, uint64_t seq);
@@ -139,7 +160,8 @@ bool bhi_backend_warm(const struct bhi_backend *backend, const struct bhi_lane_r
 
 /* What the backend has done and holds, for tests. */
 struct bhi_backend_counts {
-    uint64_t queue_submits;  /* calls of vkQueueSubmit */
+    uint64_t queue_submits;  /* calls of vkQueueSubmit for kernels */
+    uint64_t copy_submits;   /* and for copies on their own queue */
     uint64_t pipelines;      /* alive */
     uint64_t imported_bytes; /* of attached buffers */
 };

@@ -19,6 +19,8 @@ void rig_open(struct rig *rig, const struct rig_options *options) {
         .get_instance_proc_addr = rig_instance_proc_addr(),
         .markers = options->no_markers ? NULL : rig->markers,
         .max_pipelines = options->max_pipelines,
+        .meanwhile = options->meanwhile,
+        .user = rig,
         .layers = options->no_layer ? NULL : rig_layers,
     };
     struct bhi_error error;

@@ -19,6 +19,7 @@ struct rig_options {
     bool no_markers;
     bool no_layer; /* for kernels that the layer itself does not survive */
     uint32_t max_pipelines;
+    void (*meanwhile)(void *rig); /* as bhi_backend_config.meanwhile */
 };
 
 struct rig {

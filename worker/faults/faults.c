@@ -98,6 +98,7 @@ static const char *const points[] = {
     "trusted",
     "submitted",
     "waited",
+    "copying",
     "lie_compile",
     "lie_pretend",
     "lie_invalid",

@@ -86,6 +86,8 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
  *   trusted        a trusted kernel is about to be submitted
  *   submitted      vkQueueSubmit has returned
  *   waited         the device is done with it (fail: it was lost meanwhile)
+ *   copying        a part of a copy was submitted to the queue for copies (fail: the device is
+ *                  lost)
  *   lie_compile    (fail: it reports that it compiles what it has taken, and dies)
  *   lie_pretend    (fail: it reports the same, and hangs)
  *   lie_invalid    (fail: it reports that the kernel is not valid)

@@ -30,6 +30,11 @@ struct bhi_session {
     struct bhi_spec_constant constants[256];
     uint32_t constant_count;
     uint64_t constants_kernel;
+    /* Copies that have begun (ahead.c): how many, and the lane's bytes from the tail to the end of
+     * the last one. While a batch runs, it lies at the tail, and |batch| is its length. */
+    uint32_t ahead, batch;
+    uint64_t ahead_bytes;
+    uint64_t passed_seq; /* the next record, which cannot begin before what runs has ended; or 0 */
     /* The batch that runs now. */
     const struct bhi_lane_record *records[BHI_SESSION_BATCH];
     struct bhi_result results[BHI_SESSION_BATCH];
@@ -37,6 +42,11 @@ struct bhi_session {
     struct bhi_msg_kernel_binding bindings[256];
 };
 
+/* Says that |seq| starts. Returns true if it was withdrawn before: then it must not run. */
+bool bhi_session_announce(struct bhi_session *session, uint64_t seq);
+/* Begins the copies that follow in the lane, as far as nothing that runs is in their way; as
+ * bhi_backend_config.meanwhile. */
+void bhi_session_look_ahead(void *session);
 /* Waits for the next control message and handles it. Returns 0 or a worker exit code. */
 int bhi_session_control(struct bhi_session *session);
 /* Sends, and waits while the supervisor does not read. Returns 0 or an exit code. */

@@ -61,6 +61,7 @@ static struct bhi_backend_config backend_config(struct bhi_session *s) {
         .markers = s->config.progress->markers,
         .compiling = compiling,
         .log = send_line,
+        .meanwhile = bhi_session_look_ahead,
         .user = s,
     };
 }
@@ -225,7 +226,8 @@ static int gather(struct bhi_session *s, const struct bhi_lane_record *first, si
             return BHI_EXIT_SUPERVISOR;
         }
         const bool merges = record->size <= MERGE_BYTES && most > 1 && s->backend &&
-                            bhi_backend_warm(s->backend, record);
+                            bhi_backend_warm(s->backend, record) &&
+                            !bhi_backend_copies(s->backend, record);
         if (count > 0 && !merges) {
             break;
         }
@@ -314,39 +316,15 @@ static void pretend(struct bhi_session *s, uint64_t seq) {
     }
 }
 
-static int run_batch(struct bhi_session *s, size_t count) {
-    struct bhi_progress_header *header = s->config.progress->header;
+/* Publishes the results of the first |count| records of the lane; |alive|: the device is not lost.
+ * Returns 0 or an exit code. */
+static int conclude(struct bhi_session *s, size_t count, bool alive) {
     const uint64_t first = s->next_seq;
-    for (size_t i = 0; i < count; i++) {
-        atomic_store_explicit(&header->started_seq, first + i, memory_order_release);
-        BHI_FAULT_POINT("started");
-        pretend(s, first + i);
-    }
-    /* A withdrawal before this fence is seen here; a later one sees started_seq (lane.h). */
-    atomic_thread_fence(memory_order_seq_cst);
-    say_busy(s, true);
-    bool withdrawn = false;
-    for (size_t i = 0; i < count; i++) {
-        withdrawn |= bhi_lane_withdrawn(s->config.lane, first + i);
-    }
-    /* If one of them is withdrawn, the batch cannot run merged. Then only the first record runs
-     * now, with its own completion, and the others are gathered again. So it is always known which
-     * of them ran. */
-    if (withdrawn) {
-        count = 1;
-    }
-    const bool alive = withdrawn ? run_first(s) : run_records(s, count);
-    const uint64_t took = s->results[count - 1].ended_ns - s->results[0].started_ns;
-    s->record_ns = (3 * s->record_ns + took / count) / 4;
     s->next_seq += count;
-    int err = !s->backend || is_alone(s) ? 0 : bhi_session_send_reflections(s);
-    if (err != 0) {
-        return err;
-    }
-    if (s->backend) {
-        /* This comes before the result is published: after that the supervisor may end this
-         * process. */
-        bhi_backend_cache_save(s->backend, false);
+    if (!alive && s->ahead > 0) {
+        /* Copies that have begun are lost with the device. The next worker runs them again. */
+        atomic_store_explicit(&s->config.progress->header->started_seq, s->next_seq - 1,
+                              memory_order_release);
     }
     bool failed = false;
     for (size_t i = 0; i < count; i++) {
@@ -383,11 +361,72 @@ static int run_batch(struct bhi_session *s, size_t count) {
         }
         write_result(s, &s->results[i], poisoned ? s->errors[i].text : NULL);
         s->config.lane->tail += s->records[i]->size;
+        s->ahead_bytes -= s->records[i]->size;
         failed |= poisoned;
     }
     publish(s, first + count - 1, failed);
-    say_busy(s, false);
+    say_busy(s, s->ahead > 0);
     return alive ? 0 : BHI_EXIT_DEVICE_LOST;
+}
+
+/* Waits for the first record of the lane, a copy that has begun, and publishes its result. */
+static int end_copy(struct bhi_session *s) {
+    int err = 0;
+    s->records[0] = bhi_lane_peek(s->config.lane, 0, &err);
+    if (!s->records[0]) {
+        return BHI_EXIT_SUPERVISOR;
+    }
+    s->passed_seq = 0;
+    const bool alive = bhi_backend_copy_end(s->backend, &s->results[0], &s->errors[0]);
+    s->ahead--;
+    return conclude(s, 1, alive);
+}
+
+static int run_batch(struct bhi_session *s, size_t count) {
+    const uint64_t first = s->next_seq;
+    bool withdrawn = false;
+    for (size_t i = 0; i < count; i++) {
+        atomic_store_explicit(&s->config.progress->header->started_seq, first + i,
+                              memory_order_release);
+        BHI_FAULT_POINT("started");
+        pretend(s, first + i);
+    }
+    say_busy(s, true);
+    (void)bhi_session_announce(s, first + count - 1);
+    for (size_t i = 0; i < count; i++) {
+        withdrawn |= bhi_lane_withdrawn(s->config.lane, first + i);
+    }
+    /* If one of them is withdrawn, the batch cannot run merged. Then only the first record runs
+     * now, with its own completion, and the others are gathered again. So it is always known which
+     * of them ran. */
+    if (withdrawn) {
+        count = 1;
+    } else if (s->backend && count == 1 && bhi_backend_copy_fits(s->backend, s->records[0])) {
+        bhi_backend_copy_begin(s->backend, s->records[0]);
+        s->ahead = 1;
+        s->ahead_bytes = s->records[0]->size;
+        return end_copy(s);
+    }
+    s->batch = (uint32_t)count;
+    s->passed_seq = 0;
+    s->ahead_bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        s->ahead_bytes += s->records[i]->size;
+    }
+    const bool alive = withdrawn ? run_first(s) : run_records(s, count);
+    s->batch = 0;
+    const uint64_t took = s->results[count - 1].ended_ns - s->results[0].started_ns;
+    s->record_ns = (3 * s->record_ns + took / count) / 4;
+    int err = !s->backend || is_alone(s) ? 0 : bhi_session_send_reflections(s);
+    if (err != 0) {
+        return err;
+    }
+    if (s->backend) {
+        /* This comes before the result is published: after that the supervisor may end this
+         * process. */
+        bhi_backend_cache_save(s->backend, false);
+    }
+    return conclude(s, count, alive);
 }
 
 /* Sleeps until the doorbell is no longer |seen|. */
@@ -421,6 +460,9 @@ static void sleep_on(struct bhi_session *s, uint32_t seen) {
 static int turn(struct bhi_session *s) {
     const struct bhi_lane_header *lane = s->config.lane->header;
     int err = 0;
+    if (s->ahead > 0) {
+        return end_copy(s);
+    }
     /* The doorbell is read first: whatever is published later changes it. */
     const uint32_t seen = atomic_load_explicit(&lane->doorbell, memory_order_acquire);
     const struct bhi_lane_record *record = bhi_lane_peek(s->config.lane, 0, &err);

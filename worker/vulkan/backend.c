@@ -66,6 +66,7 @@ struct bhi_backend *bhi_backend_create(const struct bhi_backend_config *config,
     b->groups.abort = &b->abort;
     b->compiling = config->compiling;
     b->log = config->log;
+    b->meanwhile = config->meanwhile;
     b->user = config->user;
     b->compiles = UINT64_MAX;
     if (!bhi_vk_device_init(&b->device, config, error)) {
@@ -85,7 +86,7 @@ struct bhi_backend *bhi_backend_create(const struct bhi_backend_config *config,
     if (result != VK_SUCCESS || !bhi_vk_recordings_init(&b->device, &b->recordings, error) ||
         !bhi_vk_merge_init(b, config->markers, error) ||
         !bhi_vk_abort_init(&b->device, &b->abort, error) ||
-        !bhi_vk_timing_init(&b->device, &b->timing, error)) {
+        !bhi_vk_timing_init(&b->device, &b->timing, error) || !bhi_vk_copies_init(b, error)) {
         bhi_backend_destroy(b);
         return NULL;
     }
@@ -116,6 +117,7 @@ void bhi_backend_destroy(struct bhi_backend *b) {
     bhi_vk_abort_fini(&b->device, &b->abort);
     bhi_vk_cache_fini(&b->device, &b->cache);
     bhi_vk_timing_fini(&b->device, &b->timing);
+    bhi_vk_copies_fini(b);
     if (b->fence != VK_NULL_HANDLE) {
         b->device.api.DestroyFence(b->device.device, b->fence, NULL);
     }
@@ -309,6 +311,7 @@ void bhi_backend_cache_save(struct bhi_backend *b, bool idle) {
 void bhi_backend_counts(const struct bhi_backend *b, struct bhi_backend_counts *out) {
     *out = (struct bhi_backend_counts){
         .queue_submits = b->queue_submits,
+        .copy_submits = b->copy_submits,
         .pipelines = b->kernels.pipelines,
         .imported_bytes = b->imported_bytes,
     };
@@ -363,5 +366,6 @@ bool bhi_backend_warm_up(struct bhi_backend *b, struct bhi_error *error) {
         bhi_error_set(error, BH_UNSUPPORTED,
                       "the device ran a trivial kernel and its result did not appear");
     }
-    return error->status == BH_OK && bhi_vk_reserve_code(&b->device, error);
+    return error->status == BH_OK && bhi_vk_copies_warm_up(b, error) &&
+           bhi_vk_reserve_code(&b->device, error);
 }

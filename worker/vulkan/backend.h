@@ -4,6 +4,7 @@
 #define BHI_WORKER_VULKAN_BACKEND_H
 
 #include "worker/vulkan/abort.h"
+#include "worker/vulkan/copy_jobs.h"
 #include "worker/vulkan/hazards.h"
 #include "worker/vulkan/recordings.h"
 #include "worker/vulkan/timing.h"
@@ -36,11 +37,13 @@ struct bhi_backend {
     struct bhi_vk_recordings recordings;
     struct bhi_hazards hazards;
     struct bhi_vk_abort abort;
+    struct bhi_vk_copies copies;
     struct bhi_vk_cache cache;
     struct bhi_vk_timing timing;
     VkCommandBuffer primer; /* see prime.h */
     void (*compiling)(void *user, uint64_t seq, bool over);
     void (*log)(void *user, uint32_t level, const char *line);
+    void (*meanwhile)(void *user);
     void *user;
     uint64_t compiles; /* seq of the record that has to be compiled first; UINT64_MAX: none */
     VkFence fence;
@@ -58,10 +61,24 @@ struct bhi_backend {
     struct bhi_recorder merger;
 
     uint64_t last_wait_ns; /* how long the device took for the last submission */
-    uint64_t queue_submits, imported_bytes;
+    uint64_t queue_submits, copy_submits, imported_bytes;
     size_t staged;     /* buffers that are read through a copy (stage.h) */
     uint64_t barriers; /* barriers between dependent commands so far, for tests */
 };
+
+/* copies.c: the queue for copies (copy_jobs.h), and waiting. */
+bool bhi_vk_copies_init(struct bhi_backend *backend, struct bhi_error *error);
+/* Runs each part once, so that the driver has allocated what it needs. */
+bool bhi_vk_copies_warm_up(struct bhi_backend *backend, struct bhi_error *error);
+void bhi_vk_copies_fini(struct bhi_backend *backend);
+/* Call these around the time in which records are on the compute queue. */
+void bhi_vk_copies_beside(struct bhi_backend *backend, const struct bhi_lane_record *const *records,
+                          const size_t *places, uint32_t count);
+void bhi_vk_copies_alone(struct bhi_backend *backend);
+/* Waits for |fence| of the compute queue, and lets copies begin and go on meanwhile. It polls for
+ * |poll_ns| before it sleeps. */
+VkResult bhi_vk_copies_wait_beside(struct bhi_backend *backend, VkFence fence, uint64_t since_ns,
+                                   uint64_t poll_ns);
 
 /* record.c: returns a command buffer for a checked record, a kept one or a new one. NULL and
  * *error: the record is refused. */

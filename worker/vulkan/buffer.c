@@ -37,13 +37,14 @@ static bool create_buffer(struct bhi_vk_device *device, struct bhi_vk_buffer *b)
         .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
         .handleTypes = HANDLE_TYPE,
     };
-    const VkBufferCreateInfo info = {
+    const uint32_t families[2] = {device->queue_family, device->transfer_family};
+    VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
         .pNext = &external,
         .size = b->size > 0 ? b->size : 4,
         .usage = BHI_VK_BUFFER_USAGE,
-        .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
     };
+    bhi_vk_device_share(device, families, &info);
     VkResult result = device->api.CreateBuffer(device->device, &info, NULL, &b->buffer);
     if (result != VK_SUCCESS) {
         b->buffer = VK_NULL_HANDLE;

@@ -168,6 +168,7 @@ static bool pick_queue_family(struct bhi_vk_device *d, struct bhi_error *error) 
     d->transfer_family =
         bhi_vk_transfer_family(&d->api, d->physical, d->enabled.has_memory_fd, d->whole_loops);
     d->enabled.has_memory_fd &= d->transfer_family != UINT32_MAX || d->exports;
+    d->transfer_queues = d->transfer_family < count ? families[d->transfer_family].queueCount : 0;
     for (uint32_t i = 0; i < count; i++) {
         if (families[i].queueCount > 0 && (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT)) {
             d->queue_family = i;
@@ -181,7 +182,8 @@ static bool pick_queue_family(struct bhi_vk_device *d, struct bhi_error *error) 
 
 static bool create_device(struct bhi_vk_device *d, bool computes, struct bhi_error *error) {
     const char *extensions[8];
-    const float priority = 1.0f;
+    const float priorities[2] = {1.0f, 1.0f};
+    const bool copies = computes && d->transfer_queues > 1;
     const uint32_t families[2] = {computes ? d->queue_family : d->transfer_family,
                                   d->transfer_family};
     VkDeviceQueueCreateInfo queues[2];
@@ -189,8 +191,8 @@ static bool create_device(struct bhi_vk_device *d, bool computes, struct bhi_err
         queues[i] = (VkDeviceQueueCreateInfo){
             .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
             .queueFamilyIndex = families[i],
-            .queueCount = 1,
-            .pQueuePriorities = &priority,
+            .queueCount = i == 1 && copies ? 2 : 1,
+            .pQueuePriorities = priorities,
         };
     }
     const VkDeviceCreateInfo info = {
@@ -220,6 +222,9 @@ static bool create_device(struct bhi_vk_device *d, bool computes, struct bhi_err
         d->api.GetDeviceFaultInfoEXT = NULL;
     }
     d->api.GetDeviceQueue(d->device, families[0], 0, &d->queue);
+    if (copies) {
+        d->api.GetDeviceQueue(d->device, d->transfer_family, 1, &d->copy_queue);
+    }
     return true;
 }
 

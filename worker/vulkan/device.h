@@ -1,4 +1,4 @@
-/* Instance, physical devices, the device and its one queue. */
+/* Instance, physical devices, the device and its queues. */
 #ifndef BHI_WORKER_VULKAN_DEVICE_H
 #define BHI_WORKER_VULKAN_DEVICE_H
 
@@ -18,7 +18,9 @@ struct bhi_vk_device {
     uint32_t timestamp_bits; /* valid bits of the queue's timestamps; 0: it has none */
     /* Queue family that sets abort words (transfer.h); UINT32_MAX: none. */
     uint32_t transfer_family;
-    uint32_t api_version; /* the lower of instance and device */
+    uint32_t transfer_queues; /* of that family */
+    VkQueue copy_queue;       /* one of them, for copies (copy_jobs.h); VK_NULL_HANDLE: none */
+    uint32_t api_version;     /* the lower of instance and device */
     VkPhysicalDeviceLimits limits;
     VkDeviceSize import_alignment;
     bool imports_read_only; /* also memory that the host may not write */
@@ -35,6 +37,16 @@ struct bhi_vk_device {
     const char *spirv_extensions[32];
     struct bhi_spirv_target target;
 };
+
+/* Which queue families use buffers. Those of copies and of kernels own them together: for buffers
+ * that costs nothing, and no record has to be told from which family it takes them over. */
+static inline void bhi_vk_device_share(const struct bhi_vk_device *device,
+                                       const uint32_t families[2], VkBufferCreateInfo *info) {
+    const bool both = device->copy_queue != VK_NULL_HANDLE;
+    info->sharingMode = both ? VK_SHARING_MODE_CONCURRENT : VK_SHARING_MODE_EXCLUSIVE;
+    info->queueFamilyIndexCount = both ? 2 : 0;
+    info->pQueueFamilyIndices = both ? families : NULL;
+}
 
 bool bhi_vk_device_init(struct bhi_vk_device *device, const struct bhi_backend_config *config,
                         struct bhi_error *error);

@@ -1,6 +1,7 @@
 /* bhi_backend_run: records in, one vkQueueSubmit, results out. */
 #include "worker/vulkan/recorder.h"
 
+#include "base/check.h"
 #include "base/futex.h"
 #include "ipc/commands.h"
 #include "worker/compiler/spec_defaults.h"
@@ -85,6 +86,12 @@ static VkResult wait_for_fence(struct bhi_backend *b, uint64_t started, uint32_t
     const struct bhi_vk_api *vk = &b->device.api;
     VkResult result = VK_NOT_READY;
     uint64_t now = started;
+    if (b->copies.queue != VK_NULL_HANDLE) {
+        result = bhi_vk_copies_wait_beside(b, b->fence, started,
+                                           b->last_wait_ns < 2 * poll_ns ? poll_ns : 0);
+        b->last_wait_ns = bhi_now_ns() - started;
+        return result;
+    }
     if (b->last_wait_ns < 2 * poll_ns) {
         while (result == VK_NOT_READY && now - started < poll_ns) {
             result = vk->GetFenceStatus(b->device.device, b->fence);
@@ -201,13 +208,15 @@ static void submit(struct bhi_backend *b, const struct answers *a, const struct 
     if (result != VK_SUCCESS) {
         bhi_error_vk(&error, result, "vkQueueSubmit");
     } else {
+        bhi_vk_copies_beside(b, a->records, batch->places, batch->count);
         result = wait_for_fence(b, started, batch->count);
+        bhi_vk_copies_alone(b);
         result = BHI_FAULT_FAILS("waited") ? VK_ERROR_DEVICE_LOST : result;
         if (result != VK_SUCCESS) {
             bhi_error_vk(&error, result, "waiting for the device");
             error.status = BH_DEVICE_LOST; /* whatever the result says, it may still run */
         } else {
-            b->lost = vk->ResetFences(b->device.device, 1, &b->fence) != VK_SUCCESS;
+            b->lost |= vk->ResetFences(b->device.device, 1, &b->fence) != VK_SUCCESS;
         }
     }
     bool words_lost;
@@ -291,6 +300,7 @@ bool bhi_backend_run(struct bhi_backend *b, const struct bhi_lane_record *const 
                      size_t count, struct bhi_result *results, struct bhi_error *errors) {
     const struct answers a = {records, results, errors};
     const uint64_t now = bhi_now_ns();
+    BHI_CHECK(b->copies.count == 0);
     b->run++;
     for (size_t i = 0; i < count; i++) {
         succeed(&a, i, now);

@@ -67,6 +67,22 @@ static void fill(struct bhi_vk_buffer *buffer) {
     buffer->stage_begin = buffer->stage_end = 0;
 }
 
+void bhi_vk_stage_chunk(struct bhi_vk_buffer *buffer, uint64_t begin, uint64_t end) {
+    const bool copied = buffer->staged_begin <= begin && end <= buffer->staged_end;
+    if (buffer->constant && copied) {
+        return;
+    }
+    copy(buffer, begin, end);
+    /* What is copied stays one range: a chunk that does not touch it is copied again next time. */
+    if (buffer->constant && buffer->staged_end == 0) {
+        buffer->staged_begin = begin;
+        buffer->staged_end = end;
+    } else if (buffer->constant && begin <= buffer->staged_end && end >= buffer->staged_begin) {
+        buffer->staged_begin = begin < buffer->staged_begin ? begin : buffer->staged_begin;
+        buffer->staged_end = end > buffer->staged_end ? end : buffer->staged_end;
+    }
+}
+
 void bhi_vk_stage_fill(struct bhi_backend *b, const struct bhi_lane_record *const *records,
                        const size_t *places, uint32_t count) {
     struct bhi_vk_buffer *list = NULL;

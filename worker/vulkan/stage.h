@@ -11,5 +11,8 @@
 /* Copies what the |count| records at |places| in |records| read. The records have been checked. */
 void bhi_vk_stage_fill(struct bhi_backend *backend, const struct bhi_lane_record *const *records,
                        const size_t *places, uint32_t count);
+/* Copies [begin, end) of a staged buffer, which no command on the device uses unless its content
+ * never changes. */
+void bhi_vk_stage_chunk(struct bhi_vk_buffer *buffer, uint64_t begin, uint64_t end);
 
 #endif

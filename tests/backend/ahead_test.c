@@ -1,0 +1,278 @@
+/* A session on a device with a queue for copies (tests/system/fake_transfer.c): copies begin before
+ * it is their turn, and nobody can tell by what comes of it. */
+#include "fake_supervisor.h"
+
+#include "base/futex.h"
+#include "worker/vulkan/copy_jobs.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+static const uint32_t add[] =
+#include "kernels/add.inc"
+    ;
+
+#define SLICE   BHI_COPY_LEAST
+#define SLICES  6u
+#define WORDS   (SLICE / 4)
+#define BUFFERS 4u
+#define ROUNDS  600u
+
+struct copy_record {
+    struct bhi_lane_record record;
+    struct bhi_cmd_copy copies[2];
+};
+
+struct add_record {
+    struct bhi_lane_record record;
+    struct bhi_cmd_dispatch dispatch;
+    struct bhi_cmd_binding bindings[2];
+    uint32_t push[2];
+};
+
+struct fill_record {
+    struct bhi_lane_record record;
+    struct bhi_cmd_fill fill;
+};
+
+/* A part of a buffer, in slices. */
+struct part {
+    uint32_t buffer, first, count;
+};
+
+static struct bhi_cmd_copy copy_command(const struct part *from, const struct part *to) {
+    return (struct bhi_cmd_copy){
+        .header = {.type = BHI_CMD_COPY, .size = sizeof(struct bhi_cmd_copy)},
+        .src = from->buffer,
+        .dst = to->buffer,
+        .src_offset = (uint64_t)from->first * SLICE,
+        .dst_offset = (uint64_t)to->first * SLICE,
+        .bytes = (uint64_t)to->count * SLICE};
+}
+
+/* -- random programs and what they must compute ------------------------------------------------ */
+
+struct program {
+    struct fake fake;
+    uint64_t state; /* of the random numbers */
+    uint32_t *words[BUFFERS + 1];
+    uint32_t *expected[BUFFERS + 1]; /* in the order of the lane */
+};
+
+static uint32_t next(struct program *p, uint32_t below) {
+    p->state = p->state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(p->state >> 33) % below;
+}
+
+static struct part next_part(struct program *p, uint32_t count) {
+    struct part part = {.buffer = 1 + next(p, BUFFERS), .count = count};
+    part.first = next(p, SLICES - count + 1);
+    return part;
+}
+
+static uint32_t *expected_at(const struct program *p, const struct part *part) {
+    return p->expected[part->buffer] + (size_t)part->first * WORDS;
+}
+
+static bool apart(const struct part *a, const struct part *b) {
+    return a->buffer != b->buffer || a->first + a->count <= b->first ||
+           b->first + b->count <= a->first;
+}
+
+static void publish_copy(struct program *p) {
+    struct copy_record record = {
+        .record = {.size = sizeof record.record, .command_count = 1 + next(p, 2)}};
+    for (uint32_t i = 0; i < record.record.command_count; i++) {
+        struct part from, to;
+        do {
+            to = next_part(p, 1 + next(p, 3));
+            from = next_part(p, to.count);
+        } while (!apart(&from, &to));
+        record.copies[i] = copy_command(&from, &to);
+        record.record.size += sizeof record.copies[i];
+        memcpy(expected_at(p, &to), expected_at(p, &from), (size_t)to.count * SLICE);
+    }
+    fake_publish(&p->fake, &record.record, 0);
+}
+
+static void publish_add(struct program *p) {
+    struct part from, to;
+    do {
+        to = next_part(p, 1 + next(p, 2));
+        from = next_part(p, to.count);
+    } while (!apart(&from, &to));
+    const uint32_t c = next(p, 1000);
+    struct add_record record = {
+        .record = {.size = sizeof record, .command_count = 1},
+        .dispatch = {.header = {.type = BHI_CMD_DISPATCH,
+                                .size = sizeof record - sizeof record.record},
+                     .kernel = 7,
+                     .groups_x = to.count * WORDS / 64,
+                     .groups_y = 1,
+                     .groups_z = 1,
+                     .binding_count = 2,
+                     .push_size = 4},
+        .bindings = {{.buffer = from.buffer,
+                      .offset = (uint64_t)from.first * SLICE,
+                      .size = (uint64_t)from.count * SLICE,
+                      .access = BH_ACCESS_READ},
+                     {.buffer = to.buffer,
+                      .offset = (uint64_t)to.first * SLICE,
+                      .size = (uint64_t)to.count * SLICE,
+                      .binding = 1,
+                      .access = BH_ACCESS_WRITE}},
+        .push = {c, 0}};
+    const uint32_t *x = expected_at(p, &from);
+    uint32_t *y = expected_at(p, &to);
+    for (uint32_t i = 0; i < to.count * WORDS; i++) {
+        y[i] = x[i] + c;
+    }
+    fake_publish(&p->fake, &record.record, 0);
+}
+
+static void publish_fill(struct program *p) {
+    const struct part to = next_part(p, 1);
+    const uint32_t value = next(p, 1000);
+    struct fill_record record = {
+        .record = {.size = sizeof record, .command_count = 1},
+        .fill = {.header = {.type = BHI_CMD_FILL, .size = sizeof record.fill},
+                 .dst = to.buffer,
+                 .dst_offset = (uint64_t)to.first * SLICE,
+                 .bytes = SLICE,
+                 .value = value}};
+    uint32_t *y = expected_at(p, &to);
+    for (uint32_t i = 0; i < WORDS; i++) {
+        y[i] = value;
+    }
+    fake_publish(&p->fake, &record.record, 0);
+}
+
+static void harvest(struct program *p, uint64_t until) {
+    fake_wait(&p->fake, until);
+    while (p->fake.harvested < until) {
+        struct bhi_result result;
+        char text[BHI_ERROR_TEXT];
+        fake_harvest(&p->fake, &result, text);
+        if (result.status != BH_OK) {
+            BHT_FAIL("record %llu: status %u: %s", (unsigned long long)result.seq, result.status,
+                     text);
+        }
+        BHT_GE(result.ended_ns, result.started_ns);
+    }
+}
+
+static void begin_program(struct program *p, uint64_t seed) {
+    memset(p, 0, sizeof *p);
+    p->state = seed;
+    fake_open(&p->fake, 0);
+    fake_expect_ready(&p->fake);
+    fake_kernel(&p->fake, 7, CODE(add));
+    for (uint32_t b = 1; b <= BUFFERS; b++) {
+        p->words[b] = fake_buffer(&p->fake, b, (uint64_t)SLICES * SLICE);
+        p->expected[b] = malloc((size_t)SLICES * SLICE);
+        BHT_TRUE(p->expected[b]);
+        for (uint32_t i = 0; i < SLICES * WORDS; i++) {
+            p->words[b][i] = p->expected[b][i] = b * 1000003u + i;
+        }
+    }
+}
+
+static void end_program(struct program *p) {
+    harvest(p, p->fake.published);
+    for (uint32_t b = 1; b <= BUFFERS; b++) {
+        BHT_MEM_EQ(p->words[b], p->expected[b], (size_t)SLICES * SLICE);
+        free(p->expected[b]);
+    }
+    fake_hang_up(&p->fake);
+    BHT_EQ(fake_join(&p->fake), BHI_EXIT_SUPERVISOR);
+    fake_close(&p->fake);
+}
+
+/* The lane is kept full, so that there is always something ahead. */
+static void random_programs(void) {
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        static struct program p;
+        begin_program(&p, seed);
+        for (uint32_t i = 0; i < ROUNDS; i++) {
+            const uint32_t kind = next(&p, 10);
+            if (kind < 5) {
+                publish_copy(&p);
+            } else if (kind < 9) {
+                publish_add(&p);
+            } else {
+                publish_fill(&p);
+            }
+            if (i % 50 == 49) { /* now and then all of it has to be there */
+                harvest(&p, p.fake.published);
+                for (uint32_t b = 1; b <= BUFFERS; b++) {
+                    BHT_MEM_EQ(p.words[b], p.expected[b], (size_t)SLICES * SLICE);
+                }
+            }
+        }
+        end_program(&p);
+    }
+}
+
+/* -- what the supervisor sees ----------------------------------------------------------------- */
+
+/* A copy that has been withdrawn does not begin, although it could. */
+static void a_withdrawn_copy_does_not_begin(void) {
+    static struct program p;
+    begin_program(&p, 1);
+    const struct part from = {1, 0, SLICES}, to = {2, 0, SLICES}, other = {3, 0, SLICES};
+    struct copy_record first = {
+        .record = {.size = sizeof first.record + sizeof first.copies[0], .command_count = 1},
+        .copies = {copy_command(&from, &to)}};
+    struct copy_record second = first;
+    second.copies[0] = copy_command(&from, &other);
+    harvest(&p, 0);
+    bhi_lane_withdraw(&p.fake.lane, 2, true);
+    fake_publish(&p.fake, &first.record, 0);
+    fake_publish(&p.fake, &second.record, 0);
+    memcpy(p.expected[2], p.expected[1], (size_t)SLICES * SLICE);
+    struct bhi_result result;
+    char text[BHI_ERROR_TEXT];
+    fake_wait(&p.fake, 2);
+    fake_harvest(&p.fake, &result, text);
+    BHT_EQ(result.status, BH_OK);
+    fake_harvest(&p.fake, &result, text);
+    BHT_EQ(result.status, BH_CANCELLED);
+    bhi_lane_withdraw(&p.fake.lane, 2, false);
+    end_program(&p);
+}
+
+/* A copy that needs a message which has not come does not begin, and what is behind it neither. */
+static void a_copy_waits_for_its_messages(void) {
+    static struct program p;
+    begin_program(&p, 1);
+    const struct part from = {1, 0, SLICES}, to = {2, 0, SLICES}, late = {9, 0, SLICES};
+    struct copy_record first = {
+        .record = {.size = sizeof first.record + sizeof first.copies[0], .command_count = 1},
+        .copies = {copy_command(&from, &to)}};
+    struct copy_record second = first, third = first;
+    const struct part other = {3, 0, SLICES};
+    second.copies[0] = copy_command(&from, &late);
+    third.copies[0] = copy_command(&late, &other);
+    fake_publish(&p.fake, &first.record, 0);
+    fake_publish(&p.fake, &second.record, 1);
+    fake_publish(&p.fake, &third.record, 1);
+    harvest(&p, 1);
+    BHT_EQ(atomic_load(&p.fake.view.header->started_seq), 1);
+    uint32_t *words = fake_buffer(&p.fake, 9, (uint64_t)SLICES * SLICE);
+    harvest(&p, 3);
+    BHT_MEM_EQ(words, p.words[1], (size_t)SLICES * SLICE);
+    memcpy(p.expected[2], p.expected[1], (size_t)SLICES * SLICE);
+    memcpy(p.expected[3], p.expected[1], (size_t)SLICES * SLICE);
+    end_program(&p);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(random_programs),
+        BHT_TEST(a_withdrawn_copy_does_not_begin),
+        BHT_TEST(a_copy_waits_for_its_messages),
+    };
+    rig_force_layer();
+    bht_default_flags(BHT_ALLOW_MAPPINGS); /* a driver stays loaded, and so do buffers */
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}

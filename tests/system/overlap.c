@@ -1,0 +1,318 @@
+/* Copies that run beside kernels of the same stream: their events end in the stream's order all the
+ * same, and deaths, deadlines and cancels touch what they would touch without that. The driver is
+ * fake_transfer.c with a queue for copies; the test holds it through its page
+ * (fake_engine_page.h). */
+#include "device_scene.h"
+#include "fake_driver.h"
+#include "fake_engine_page.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BYTES (UINT64_C(8) << 20) /* several parts, if the worker may only read the source */
+#define PAGE  4096
+
+static struct fake_engine *engine;
+
+static void install(void) {
+    char path[256];
+    fake_driver_install(BHT_FAKE_COPIES);
+    snprintf(path, sizeof path, "%s", getenv("VK_DRIVER_FILES"));
+    snprintf(strrchr(path, '/'), 16, "/engine");
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    BHT_GE(fd, 0);
+    BHT_EQ(ftruncate(fd, PAGE), 0);
+    void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    BHT_NE(page, MAP_FAILED);
+    close(fd);
+    engine = page;
+}
+
+static void remove_all(void) {
+    munmap(engine, PAGE);
+    fake_driver_remove();
+}
+
+struct scene {
+    bh_context *context;
+    bh_stream *stream;
+    bh_kernel *gate;
+    bh_buffer *words, *src, *dst;
+    uint32_t *to;    /* what |dst| has */
+    uint32_t *opens; /* the gate */
+    uint32_t *pattern;
+    pid_t worker;
+};
+
+/* All buffers have been used, so that nothing has to be introduced to the worker any more. */
+static void begin(struct scene *s, const char *faults) {
+    *s = (struct scene){.context = fx_context(faults)};
+    atomic_store(&engine->held, 0);
+    s->stream = fx_stream(s->context, "s", FX_SECONDS);
+    s->worker = fx_ready(s->stream);
+    s->gate = fx_kernel_guarded(s->context, "gate");
+    s->words = fx_words(s->context, 64, 0);
+    s->src = fx_words(s->context, BYTES / 4, 0);
+    s->dst = fx_words(s->context, BYTES / 4, 1);
+    s->to = fx_pointer(s->dst);
+    s->opens = fx_pointer(s->words);
+    s->pattern = device_pattern(BYTES, 7);
+    const uint64_t before = atomic_load(&engine->done);
+    device_expect_ready(device_copy(s->stream, s->src, s->dst));
+    BHT_GT(atomic_load(&engine->done), before); /* it did go there */
+    bh_event *opened = fx_gate(s->stream, s->gate, s->words);
+    fx_await_gate(s->words);
+    fx_open(s->opens);
+    device_expect_ready(opened);
+    memcpy(fx_pointer(s->src), s->pattern, BYTES);
+}
+
+static void end(struct scene *s) {
+    free(s->pattern);
+    bh_kernel_release(s->gate);
+    bh_buffer_release(s->words);
+    bh_buffer_release(s->src);
+    bh_buffer_release(s->dst);
+    bh_stream_release(s->stream);
+    bh_context_destroy(s->context);
+}
+
+static bh_event *close_gate(struct scene *s, uint64_t deadline_ns) {
+    s->opens[0] = 0;
+    bh_event *event = fx_gate_within(s->stream, s->gate, s->words, deadline_ns);
+    fx_await_gate(s->words);
+    return event;
+}
+
+static bool has_arrived(const struct scene *s) {
+    const volatile uint32_t *last = &s->to[BYTES / 4 - 1];
+    return *last == s->pattern[BYTES / 4 - 1];
+}
+
+/* From here on the engine begins nothing new. */
+static void hold(void) {
+    atomic_store(&engine->waiting, 0);
+    atomic_store(&engine->held, 1);
+}
+
+static void await_held(void) {
+    WAIT_UNTIL(atomic_load(&engine->waiting) != 0, 20000);
+}
+
+static void let_go(void) {
+    atomic_store(&engine->held, 0);
+}
+
+static void expect_copied(struct scene *s) {
+    const uint32_t *bytes = fx_mapped(s->dst);
+    BHT_TRUE(memcmp(bytes, s->pattern, BYTES) == 0);
+}
+
+/* -- beside a kernel -------------------------------------------------------------------------- */
+
+/* All of it is there while the kernel runs, but no event says so before the kernel's. */
+static void a_copy_runs_beside_a_kernel(void) {
+    struct scene s;
+    begin(&s, NULL);
+    bh_event *kernel = close_gate(&s, 0);
+    bh_event *copy = device_copy(s.stream, s.src, s.dst);
+    WAIT_UNTIL(has_arrived(&s), 20000);
+    BHT_EQ(bh_event_query(kernel), BH_EVENT_PENDING);
+    BHT_EQ(bh_event_query(copy), BH_EVENT_PENDING);
+    fx_open(s.opens);
+    device_expect_ready(copy);
+    BHT_EQ(bh_event_query(kernel), BH_EVENT_READY);
+    bh_event_release(kernel);
+    expect_copied(&s);
+    BHT_EQ(bh_stream_worker_pid(s.stream), s.worker);
+    end(&s);
+}
+
+/* Up to a buffer in the device's memory, and down from it. */
+static void up_and_down_beside_a_kernel(void) {
+    struct scene s;
+    begin(&s, "*:poses_as_gpu:*=fail"); /* the filters let such a worker make memory */
+    bh_buffer *device = device_buffer(s.context, s.stream, BYTES, BH_MEMORY_DEVICE);
+    device_expect_ready(device_copy(s.stream, s.dst, device));
+    bh_event *kernel = close_gate(&s, 0);
+    bh_event *up = device_copy(s.stream, s.src, device);
+    bh_event *down = device_copy(s.stream, device, s.dst);
+    WAIT_UNTIL(has_arrived(&s), 20000);
+    BHT_EQ(bh_event_query(kernel), BH_EVENT_PENDING);
+    fx_open(s.opens);
+    device_expect_ready(down);
+    device_expect_ready(up);
+    device_expect_ready(kernel);
+    expect_copied(&s);
+    device_expect(device, s.pattern, BYTES);
+    bh_buffer_release(device);
+    end(&s);
+}
+
+/* The abort word is set on another queue than the one that the copy holds up. */
+static void a_kernel_is_stopped_beside_a_copy(void) {
+    struct scene s;
+    begin(&s, NULL);
+    bh_event *kernel = close_gate(&s, 300 * FX_MS);
+    hold();
+    bh_event *copy = device_copy(s.stream, s.src, s.dst);
+    fx_expect(kernel, BH_DEADLINE);
+    BHT_EQ(fx_verdict(kernel).signal, 0); /* the worker lives */
+    await_held();
+    BHT_EQ(bh_event_query(copy), BH_EVENT_PENDING);
+    let_go();
+    device_expect_ready(copy);
+    expect_copied(&s);
+    BHT_EQ(bh_stream_worker_pid(s.stream), s.worker);
+    bh_event_release(kernel);
+    end(&s);
+}
+
+/* -- deaths ----------------------------------------------------------------------------------- */
+
+/* The kernel was running, so the copy counts as not begun: it runs again. */
+static void a_kernel_dies_beside_a_copy(void) {
+    struct scene s;
+    begin(&s, NULL);
+    bh_event *kernel = close_gate(&s, 0);
+    hold();
+    bh_event *copy = device_copy(s.stream, s.src, s.dst);
+    await_held();
+    fx_kill(s.worker, SIGKILL);
+    fx_expect(kernel, BH_WORKER_SIGNAL);
+    let_go();
+    device_expect_ready(copy);
+    expect_copied(&s);
+    BHT_NE(bh_stream_worker_pid(s.stream), s.worker);
+    bh_event_release(kernel);
+    end(&s);
+}
+
+static void a_worker_dies_in_mid_copy(void) {
+    struct scene s;
+    begin(&s, NULL);
+    hold();
+    bh_event *copy = device_copy(s.stream, s.src, s.dst);
+    bh_event *next = device_copy(s.stream, s.src, s.dst); /* it begins beside the first one */
+    await_held();
+    fx_kill(s.worker, SIGKILL);
+    fx_expect(copy, BH_WORKER_SIGNAL);
+    bh_event_release(copy);
+    let_go();
+    device_expect_ready(next);
+    expect_copied(&s); /* all of it was written, so it is good again */
+    end(&s);
+}
+
+/* It is lost while a kernel runs, which has a good end. */
+static void the_device_is_lost_beside_a_kernel(void) {
+    struct scene s;
+    begin(&s, "1:copying:6=fail"); /* the first copy, in begin(), had four parts */
+    bh_event *kernel = close_gate(&s, 0);
+    const uint64_t before = atomic_load(&engine->done);
+    bh_event *copy = device_copy(s.stream, s.src, s.dst);
+    WAIT_UNTIL(atomic_load(&engine->done) == before + 2, 20000);
+    fx_open(s.opens);
+    device_expect_ready(kernel);
+    device_expect_ready(copy);
+    expect_copied(&s);
+    BHT_NE(bh_stream_worker_pid(s.stream), s.worker);
+    end(&s);
+}
+
+static void the_device_is_lost_in_mid_copy(void) {
+    struct scene s;
+    begin(&s, "1:copying:6=fail");
+    bh_event *copy = device_copy(s.stream, s.src, s.dst);
+    fx_expect(copy, BH_DEVICE_LOST);
+    bh_event_release(copy);
+    device_expect_ready(device_copy(s.stream, s.src, s.dst));
+    expect_copied(&s);
+    end(&s);
+}
+
+/* -- deadlines and cancels -------------------------------------------------------------------- */
+
+static bh_event *copy_within(struct scene *s, uint64_t deadline_ns) {
+    const bh_command command = {
+        .type = BH_COMMAND_COPY, .src = s->src, .dst = s->dst, .size = BH_WHOLE_SIZE};
+    const bh_submit_info info = {
+        .commands = &command, .command_count = 1, .deadline_ns = deadline_ns};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(s->stream, &info, &event, NULL), BH_OK);
+    return event;
+}
+
+static void a_deadline_passes_in_mid_copy(void) {
+    struct scene s;
+    begin(&s, NULL);
+    hold();
+    bh_event *copy = copy_within(&s, 200 * FX_MS);
+    await_held();
+    fx_expect(copy, BH_DEADLINE);
+    BHT_EQ(fx_verdict(copy).signal, SIGKILL); /* a copy has no word to stop it */
+    bh_event_release(copy);
+    let_go();
+    device_expect_ready(device_copy(s.stream, s.src, s.dst));
+    expect_copied(&s);
+    end(&s);
+}
+
+/* Its time begins when it is its turn, not when it has begun beside a kernel. */
+static void time_beside_a_kernel_does_not_count(void) {
+    struct scene s;
+    begin(&s, NULL);
+    bh_event *kernel = close_gate(&s, 700 * FX_MS);
+    hold();
+    bh_event *copy = copy_within(&s, 500 * FX_MS * bht_slowness());
+    await_held();
+    fx_expect(kernel, BH_DEADLINE); /* by then the copy has been under way for longer than it may */
+    let_go();
+    device_expect_ready(copy);
+    BHT_EQ(bh_stream_worker_pid(s.stream), s.worker);
+    bh_event_release(kernel);
+    end(&s);
+}
+
+/* A copy that has begun cannot be taken back; when it is its turn, its worker is killed. */
+static void a_cancel_beside_a_kernel(void) {
+    struct scene s;
+    begin(&s, NULL);
+    bh_event *kernel = close_gate(&s, 0);
+    hold();
+    bh_event *copy = device_copy(s.stream, s.src, s.dst);
+    await_held();
+    BHT_EQ(bh_event_cancel(copy), BH_OK);
+    BHT_EQ(bh_event_query(copy), BH_EVENT_PENDING);
+    fx_open(s.opens);
+    device_expect_ready(kernel);
+    fx_expect(copy, BH_CANCELLED);
+    bh_event_release(copy);
+    let_go();
+    device_expect_ready(device_copy(s.stream, s.src, s.dst));
+    expect_copied(&s);
+    end(&s);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST_WITH(a_copy_runs_beside_a_kernel, 30, 0),
+        BHT_TEST_WITH(up_and_down_beside_a_kernel, 30, 0),
+        BHT_TEST_WITH(a_kernel_is_stopped_beside_a_copy, 30, 0),
+        BHT_TEST_WITH(a_kernel_dies_beside_a_copy, 30, 0),
+        BHT_TEST_WITH(a_worker_dies_in_mid_copy, 30, 0),
+        BHT_TEST_WITH(the_device_is_lost_beside_a_kernel, 30, 0),
+        BHT_TEST_WITH(the_device_is_lost_in_mid_copy, 30, 0),
+        BHT_TEST_WITH(a_deadline_passes_in_mid_copy, 30, 0),
+        BHT_TEST_WITH(time_beside_a_kernel_does_not_count, 30, 0),
+        BHT_TEST_WITH(a_cancel_beside_a_kernel, 30, 0),
+    };
+    bht_around(install, remove_all);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
