@@ -11,9 +11,10 @@ if(BULKHEAD_WERROR)
     target_compile_options(bulkhead_flags INTERFACE -Werror)
 endif()
 if(BULKHEAD_SANITIZE)
-    # Most of these builds is hundreds of programs that are linked to run once.
+    # Much of such a build is hundreds of programs that are linked to run once. (With clang's
+    # runtime gold warns of a symbol.)
     find_program(BULKHEAD_QUICK_LINKER ld.gold)
-    if(BULKHEAD_QUICK_LINKER)
+    if(BULKHEAD_QUICK_LINKER AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
         add_link_options(-fuse-ld=gold)
     endif()
     # A target with the property BHI_PLAIN is left alone: under TSan the worker, which has no room
