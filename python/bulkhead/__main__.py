@@ -11,7 +11,8 @@ from pathlib import Path
 def find_program() -> str | None:
     """Return the program: the package's own, that of its build or prefix, or that of the PATH."""
     package = Path(__file__).resolve().parent
-    for place in (package / "bin", package.parent.parent / "bin", Path(sys.prefix) / "bin"):
+    around = [parent / "bin" for parent in package.parents]
+    for place in (package / "bin", *around, Path(sys.prefix) / "bin"):
         program = place / "bulkhead"
         if program.is_file() and os.access(program, os.X_OK):
             return str(program)

@@ -125,7 +125,9 @@ class Kernel(_native.Kernel, Scoped):
 def shaders() -> Path:
     """Return the folder of the kernels that come with the library, such as saxpy.spv."""
     package = Path(__file__).resolve().parent
-    for folder in (package / "share", package.parent.parent / "share" / "bulkhead" / "shaders"):
+    # A wheel has them in the package, a build or a prefix in one of the folders around it.
+    around = (parent / "share" / "bulkhead" / "shaders" for parent in package.parents)
+    for folder in (package / "share", *around):
         if folder.is_dir():
             return folder
     raise FileNotFoundError("the kernels of the library are not here")

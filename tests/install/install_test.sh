@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Installs into a temporary prefix, moves it away (nothing may remember where it was), then builds
 # and runs a C program and a C++ program against it, found by find_package and by pkg-config.
-# Usage: install_test.sh SOURCE_DIR BUILD_DIR CMAKE CC CXX GLSLC
+# Usage: install_test.sh SOURCE_DIR BUILD_DIR CMAKE CC CXX GLSLC [PYTHON]
 set -euo pipefail
 
-source_dir=$1 build_dir=$2 cmake=$3 cc=$4 cxx=$5 glslc=$6
+source_dir=$1 build_dir=$2 cmake=$3 cc=$4 cxx=$5 glslc=$6 python=${7:-}
 here=$source_dir/tests/install
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -106,6 +106,12 @@ step "find_package"
     { cat "$work/build.log"; die "the consumer does not build"; }
 run "$work/consumer/consumer-c"
 run "$work/consumer/consumer-cpp"
+# Through a link, as /lib is one: all else is where the files are.
+mkdir "$work/link"
+ln -s "$libdir" "$work/link/lib"
+"$cmake" -G Ninja -S "$here/consumer" -B "$work/linked" -DCMAKE_PREFIX_PATH="$work/link" \
+    -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" > "$work/linked.log" 2>&1 ||
+    { cat "$work/linked.log"; die "find_package through a link failed"; }
 # The archive does not know where it was installed; its host says where the worker is.
 BULKHEAD_WORKER=$prefix/libexec/bulkhead/bulkhead-worker run "$work/consumer/consumer-c-static"
 
@@ -149,4 +155,27 @@ unset LD_LIBRARY_PATH
 "$prefix/bin/bulkhead" --help > /dev/null || die "bulkhead --help failed"
 "$prefix/bin/bulkhead" devices > "$work/devices" || die "bulkhead devices failed"
 [ -s "$work/devices" ] || die "bulkhead devices shows nothing"
+
+if [ -n "$python" ]; then
+    step "the Python package"
+    package=$(find "$prefix" -type d -path '*/python3*/*-packages/bulkhead')
+    [ -n "$package" ] || die "the Python package is not installed"
+    export PYTHONPATH=${package%/bulkhead} PYTHONDONTWRITEBYTECODE=1
+    "$python" "$source_dir/tests/python/place.py" "$package" "$libdir" "$prefix/libexec/bulkhead" ||
+        die "the program in Python failed"
+    "$python" - "$prefix" << 'END' || die "python -m bulkhead is not the installed command"
+import sys
+from bulkhead import __main__ as command, shaders
+assert command.find_program() == sys.argv[1] + "/bin/bulkhead", command.find_program()
+assert str(shaders()) == sys.argv[1] + "/share/bulkhead/shaders", shaders()
+END
+    for file in py.typed _native.pyi _status.py aio.py; do
+        [ -e "$package/$file" ] || die "$file of the Python package is not installed"
+    done
+    # Where the interpreter looks, if the prefix is its own.
+    "$python" - "${package#"$prefix"/}" << 'END' || die "no such folder is on the path of Python: $package"
+import sys, sysconfig
+sys.exit(not sysconfig.get_path("platlib").endswith(sys.argv[1].removesuffix("/bulkhead")))
+END
+fi
 echo "installed, found and run"
