@@ -1,5 +1,6 @@
 # What a host gets: shared and static library, headers, the worker, kernels, and two ways to find
-# them, find_package(bulkhead) and pkg-config bulkhead.
+# them, find_package(bulkhead) and pkg-config bulkhead. The components are the packages of
+# cmake/BulkheadPackages.cmake: runtime, development, command, python; reference is in none.
 include(CMakePackageConfigHelpers)
 
 # Only bh_* leaves the library, whatever is linked into it.
@@ -28,24 +29,27 @@ target_link_libraries(bulkhead_static
 install(TARGETS bulkhead bulkhead_static bulkhead_headers
     EXPORT bulkhead
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        COMPONENT runtime NAMELINK_COMPONENT development
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(TARGETS bulkhead-worker RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/bulkhead)
+install(TARGETS bulkhead-worker
+    RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/bulkhead COMPONENT runtime)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/bulkhead ${PROJECT_BINARY_DIR}/include/bulkhead
-    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development FILES_MATCHING PATTERN "*.h")
 
 # The reference of the API, as pages and as man pages: ninja reference. Installed where it was built.
 add_custom_target(reference
     COMMAND ${PROJECT_SOURCE_DIR}/scripts/reference ${PROJECT_BINARY_DIR}/reference ${PROJECT_BINARY_DIR}
     COMMENT "Writing the reference of the API"
     VERBATIM)
-install(DIRECTORY ${PROJECT_BINARY_DIR}/reference/man/man3 DESTINATION ${CMAKE_INSTALL_MANDIR} OPTIONAL)
+install(DIRECTORY ${PROJECT_BINARY_DIR}/reference/man/man3
+    DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT reference OPTIONAL)
 install(DIRECTORY ${PROJECT_BINARY_DIR}/reference/html
-    DESTINATION ${CMAKE_INSTALL_DOCDIR}/reference OPTIONAL)
+    DESTINATION ${CMAKE_INSTALL_DOCDIR}/reference COMPONENT reference OPTIONAL)
 
 # find_package(bulkhead): targets bulkhead::bulkhead and bulkhead::static
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/bulkhead)
-install(EXPORT bulkhead NAMESPACE bulkhead:: DESTINATION ${package_dir}
+install(EXPORT bulkhead NAMESPACE bulkhead:: DESTINATION ${package_dir} COMPONENT development
     FILE bulkhead-targets.cmake)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/bulkhead-config.cmake.in
     ${PROJECT_BINARY_DIR}/bulkhead-config.cmake
@@ -56,19 +60,22 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/bulkhead-config-version.c
 install(FILES
     ${PROJECT_BINARY_DIR}/bulkhead-config.cmake
     ${PROJECT_BINARY_DIR}/bulkhead-config-version.cmake
-    DESTINATION ${package_dir})
+    DESTINATION ${package_dir} COMPONENT development)
 
 # pkg-config bulkhead. The prefix follows from where the file lies, so that the tree can be moved.
 file(RELATIVE_PATH pkgconfig_to_prefix
     /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/bulkhead.pc.in ${PROJECT_BINARY_DIR}/bulkhead.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/bulkhead.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_BINARY_DIR}/bulkhead.pc
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 
 # As in the source tree: README.md and the header cite docs/….
-install(FILES LICENSE README.md ARCHITECTURE.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
+install(FILES LICENSE README.md ARCHITECTURE.md CHANGELOG.md
+    DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command)
+install(DIRECTORY docs
+    DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command FILES_MATCHING PATTERN "*.md")
 install(FILES examples/saxpy.c examples/poison.c examples/epoll.c examples/load.c
     examples/template.c
-    DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
+    DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT command)
 install(DIRECTORY examples/python
-    DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples FILES_MATCHING PATTERN "*.py")
+    DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT command FILES_MATCHING PATTERN "*.py")

@@ -1,0 +1,103 @@
+# Debian packages, made by CPack from the components of BulkheadInstall.cmake: scripts/packages.
+# docs/install.md says what is in which package, docs/decisions/0059-packages.md why. The order of a
+# run of cpack: PackageDependencies.cmake, the installation of each component, PackageFiles.cmake.
+set(BULKHEAD_MAINTAINER "Bulkhead maintainers <maintainers@bulkhead.example>" CACHE STRING
+    "Who answers for the Debian packages: NAME <ADDRESS>")
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME bulkhead)
+set(CPACK_PACKAGE_CONTACT ${BULKHEAD_MAINTAINER})
+set(CPACK_VERBATIM_VARIABLES ON)
+set(CPACK_COMPONENTS_ALL runtime development command python)
+set(CPACK_COMPONENTS_GROUPING IGNORE)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
+    OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_CURRENT_LIST_DIR}/PackageDependencies.cmake)
+set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/PackageFiles.cmake)
+
+# One version for each release, so that an upgrade of the system replaces the package.
+set(release 1)
+if(EXISTS /etc/os-release)
+    file(STRINGS /etc/os-release system REGEX "^(ID|VERSION_ID)=")
+    string(REGEX REPLACE "[^=;]*=\"?([^\";]*)\"?" "\\1" system "${system}")
+    list(SORT system ORDER DESCENDING) # the name before the number
+    string(REGEX REPLACE "[^a-z0-9.]" "" system "${system}")
+    string(REGEX REPLACE "^debian" "deb" system "${system}")
+    string(APPEND release +${system})
+endif()
+set(CPACK_DEBIAN_PACKAGE_RELEASE ${release})
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+set(CPACK_DEBIAN_PACKAGE_MAINTAINER ${BULKHEAD_MAINTAINER})
+set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(full ${PROJECT_VERSION}-${release})
+
+# The package of a library is called by its SONAME.
+set(soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+set(library libbulkhead${soversion})
+set(CPACK_BULKHEAD_LIBRARY ${library})
+set(CPACK_BULKHEAD_BUILD ${PROJECT_BINARY_DIR})
+set(CPACK_BULKHEAD_SOURCE ${PROJECT_SOURCE_DIR})
+set(control ${PROJECT_BINARY_DIR}/packages.control)
+set(CPACK_BULKHEAD_CONTROL ${control})
+
+set(about "Bulkhead runs compute kernels in sandboxed processes, on Vulkan. A kernel that
+crashes, hangs or takes too much memory ends as a verdict on its own event;
+the program goes on, and so does all other work.
+")
+
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME ${library})
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS "mesa-vulkan-drivers | vulkan-icd")
+# The worker has the same path in each version: two of them cannot be installed at once.
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_PROVIDES bulkhead-worker)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONFLICTS bulkhead-worker)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_REPLACES bulkhead-worker)
+set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "fault-isolating executor for GPU compute kernels - library
+${about}
+This package has the shared library, and the program that its worker
+processes run.")
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA
+    ${control}/runtime/shlibs ${control}/runtime/symbols ${control}/runtime/triggers)
+file(CONFIGURE OUTPUT ${control}/runtime/shlibs
+    CONTENT "libbulkhead ${soversion} ${library} (>= ${PROJECT_VERSION})\n")
+file(CONFIGURE OUTPUT ${control}/runtime/triggers CONTENT "activate-noawait ldconfig\n")
+
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libbulkhead-dev)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${library} (= ${full}), bulkhead (= ${full})")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "libsodium-dev, libzmq3-dev") # of the static library
+set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION
+    "fault-isolating executor for GPU compute kernels - headers
+${about}
+This package has the headers, the static library, what pkg-config and CMake
+need, and manual pages of the functions.")
+
+set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME bulkhead)
+set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION utils)
+set(CPACK_DEBIAN_COMMAND_PACKAGE_DEPENDS "${library} (= ${full})")
+set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS "libbulkhead-dev, python3-bulkhead")
+set(CPACK_DEBIAN_COMMAND_DESCRIPTION "fault-isolating executor for GPU compute kernels - command
+${about}
+This package has the command, which runs kernels and expressions on array
+files, alone or in batches, some kernels, and the documentation.")
+
+set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-bulkhead)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
+    "python3 (>= 3.11), ${library} (= ${full}), bulkhead (= ${full})")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS python3-numpy)
+set(CPACK_DEBIAN_PYTHON_DESCRIPTION "fault-isolating executor for GPU compute kernels - Python
+${about}
+This package has the Python module: arrays of NumPy and DLPack, asyncio, and
+exceptions with verdicts.")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA
+    ${PROJECT_SOURCE_DIR}/packaging/python/postinst ${PROJECT_SOURCE_DIR}/packaging/python/prerm)
+if(NOT BULKHEAD_WITH_PYTHON)
+    list(REMOVE_ITEM CPACK_COMPONENTS_ALL python)
+endif()
+include(CPack)
