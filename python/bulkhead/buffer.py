@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import struct
 from typing import TYPE_CHECKING, Any
@@ -40,7 +41,7 @@ class Buffer(_native.Buffer, Scoped):
     >>> x = ctx.asarray([[1, 2], [3, 4]], "int32")
     >>> x.shape, x.dtype, x.nbytes
     ((2, 2), DType('int32'), 16)
-    >>> x.numpy().sum()
+    >>> int(x.numpy().sum())
     10
     """
 
@@ -93,7 +94,7 @@ class Buffer(_native.Buffer, Scoped):
         if self.dtype.typestr.startswith("|V"):
             # The package ml_dtypes has these types; without it they are raw bytes.
             try:
-                import ml_dtypes  # type: ignore[import]
+                ml_dtypes = importlib.import_module("ml_dtypes")
             except ImportError:
                 return array.view(self.dtype.typestr)
             array = array.view(getattr(ml_dtypes, self.dtype))

@@ -58,8 +58,15 @@ stream.eval("x + 1", x=d).numpy()
 {PROGRAMS[what]}
 """
     )
+    # Python 3.12 and later warn of every fork of a process with threads.
+    quiet = "ignore:This process:DeprecationWarning"
     done = run(
-        "-X", "dev", str(tmp_path / "program.py"), env=os.environ | {"PYTHONFAULTHANDLER": "1"}
+        "-X",
+        "dev",
+        "-W",
+        quiet,
+        str(tmp_path / "program.py"),
+        env=os.environ | {"PYTHONFAULTHANDLER": "1"},
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
