@@ -65,13 +65,6 @@ static bool next_is_zero(struct scene *s, bh_stream *stream, uint64_t size) {
     return got;
 }
 
-static void kill_worker(bh_stream *stream) {
-    const pid_t pid = fx_ready(stream);
-    fx_kill(pid, SIGKILL);
-    WAIT_UNTIL(bh_stream_worker_pid(stream) != pid, 20000);
-    fx_ready(stream);
-}
-
 static unsigned open_descriptors(void) {
     unsigned count = 0;
     DIR *directory = opendir("/proc/self/fd");
@@ -95,7 +88,7 @@ static void d3_it_is_cleared(void) {
     }
     BHT_EQ(stats(&s).device_blocks, BHT_COUNT(sizes));
     leave(&s, s.a, sizes[6]);
-    kill_worker(s.a);
+    fx_replace_worker(s.context, s.a);
     BHT_TRUE(next_is_zero(&s, s.a, sizes[6]));
     close_scene(&s);
 }
@@ -162,7 +155,7 @@ static void d3_it_cannot_be_cleared(void) {
     leave(&s, s.a, 256);
     BHT_TRUE(next_is_zero(&s, s.a, 256));
     leave(&s, s.a, 256);
-    kill_worker(s.a);
+    fx_replace_worker(s.context, s.a);
     BHT_TRUE(next_is_zero(&s, s.a, 256));
     fx_expect_healthy(s.context, s.a);
     close_scene(&s);
@@ -209,7 +202,7 @@ static void b3_other_tenants_and_streams_get_none(void) {
     BHT_TRUE(!next_is_zero(&s, a2, 256));
     BHT_EQ(bh_context_trim(s.context, 0, NULL), BH_OK);
     leave(&s, s.a, 256);
-    kill_worker(s.a);
+    fx_replace_worker(s.context, s.a);
     BHT_TRUE(!next_is_zero(&s, b, 256));
     BHT_TRUE(next_is_zero(&s, a2, 256));
     bh_stream_release(b);

@@ -16,12 +16,6 @@ static bh_context *posing(void) {
     return fx_context("*:poses_as_gpu:*=fail");
 }
 
-static void kill_worker(bh_stream *stream) {
-    const pid_t pid = fx_ready(stream);
-    fx_kill(pid, SIGKILL);
-    WAIT_UNTIL(bh_stream_worker_pid(stream) != pid, 20000);
-}
-
 struct tenants {
     bh_context *context;
     bh_stream *a, *b, *b2; /* |b| and |b2| are somebody else's */
@@ -83,7 +77,7 @@ static void other_tenants_read_a_copy(void) {
     BHT_EQ(in_use(&t, t.b), 0);
     expect_read(t.b, t.buffer, two, size);
     BHT_EQ(in_use(&t, t.b), charged);
-    kill_worker(t.b);
+    fx_replace_worker(t.context, t.b);
     expect_read(t.b, t.buffer, two, size);
     bh_buffer_release(t.buffer);
     t.buffer = NULL;

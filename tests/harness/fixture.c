@@ -182,6 +182,19 @@ void fx_settle(bh_context *context) {
     WAIT_UNTIL(is_settled(context), 20000);
 }
 
+static bool has_dying(bh_context *context) {
+    static char text[1 << 14];
+    bh_context_describe(context, text, sizeof text);
+    return strstr(text, ", dying; stream ");
+}
+
+void fx_replace_worker(bh_context *context, bh_stream *stream) {
+    const pid_t pid = fx_ready(stream);
+    fx_kill(pid, SIGKILL);
+    WAIT_UNTIL(bh_stream_worker_pid(stream) != pid && !has_dying(context), 20000);
+    fx_ready(stream);
+}
+
 bh_kernel *fx_kernel(bh_context *context, const char *name) {
     return strcmp(name, "gate") == 0 && !fx_on_gpu() ? fx_kernel_trusted(context, name)
                                                      : fx_kernel_guarded(context, name);

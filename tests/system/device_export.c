@@ -18,12 +18,6 @@ static bh_context *posing(const char *faults) {
     return fx_context(all);
 }
 
-static void kill_worker(bh_stream *stream) {
-    const pid_t pid = fx_ready(stream);
-    fx_kill(pid, SIGKILL);
-    WAIT_UNTIL(bh_stream_worker_pid(stream) != pid, 20000);
-}
-
 /* -- what works ------------------------------------------------------------------------------- */
 
 static void it_is_made_cleared_and_kept(void) {
@@ -37,7 +31,7 @@ static void it_is_made_cleared_and_kept(void) {
     device_put(buffer, words, size);
     device_expect(buffer, words, size);
     for (int i = 0; i < 2; i++) { /* D2: its maker, then one that has imported it */
-        kill_worker(a);
+        fx_replace_worker(context, a);
         device_expect(buffer, words, size);
     }
     free(words);
@@ -63,7 +57,7 @@ static void streams_of_one_tenant_share(void) {
     device_put(x, in, size);
     bh_event_release(fx_square(a, square, x, y));
     device_expect_ready(fx_square(b, square, y, z));
-    kill_worker(b);
+    fx_replace_worker(context, b);
     BHT_EQ(bh_buffer_read(z, 0, out, sizeof out, FX_SECONDS, NULL), BH_OK);
     for (int i = 0; i < 64; i++) {
         BHT_TRUE(out[i] == (float)(i * i) * (float)(i * i));
@@ -120,7 +114,7 @@ static void many_in_one_submission(void) {
     bh_event *event = NULL;
     BHT_EQ(bh_submit(a, &info, &event, NULL), BH_OK);
     device_expect_ready(event);
-    kill_worker(a);
+    fx_replace_worker(context, a);
     uint32_t word = 0;
     BHT_EQ(bh_buffer_read(buffers[MANY - 1], 60, &word, 4, FX_SECONDS, NULL), BH_OK);
     BHT_EQ(word, MANY - 1);

@@ -176,9 +176,7 @@ static void content_survives_its_writers_death(void) {
     uint32_t *words = device_pattern(size, 7);
     device_put(buffer, words, size);
     for (int i = 0; i < 2; i++) {
-        const pid_t pid = fx_ready(s.a);
-        fx_kill(pid, SIGKILL);
-        WAIT_UNTIL(bh_stream_worker_pid(s.a) != pid, 20000);
+        fx_replace_worker(s.context, s.a);
         device_expect(buffer, words, size);
     }
     free(words);

@@ -71,16 +71,11 @@ static void what_two_workers_have_is_nobodys(void) {
 static void a_death_gives_it_back(void) {
     struct scene s = set_up();
     void *block = leave(&s, s.a, s.b);
-    pid_t pid = fx_ready(s.a);
-    fx_kill(pid, SIGKILL);
-    WAIT_UNTIL(bh_stream_worker_pid(s.a) != pid, 20000);
+    fx_replace_worker(s.context, s.a);
     BHT_TRUE(!gets(&s, NULL, block));
-    fx_ready(s.a);
     BHT_TRUE(!gets(&s, s.a, block)); /* its new worker never had it */
     BHT_TRUE(gets(&s, s.b, block));
-    pid = fx_ready(s.b);
-    fx_kill(pid, SIGKILL);
-    WAIT_UNTIL(bh_stream_worker_pid(s.b) != pid, 20000);
+    fx_replace_worker(s.context, s.b);
     BHT_TRUE(gets(&s, NULL, block));
     tear_down(&s);
 }
@@ -127,10 +122,7 @@ static void uninitialized_only_where_it_was_its_own(void) {
     expect_words(buffer, 0x11111111);
     BHT_EQ(pool(s.context).zeroed_bytes, 0);
     bh_buffer_release(buffer);
-    pid_t pid = fx_ready(s.a);
-    fx_kill(pid, SIGKILL);
-    WAIT_UNTIL(bh_stream_worker_pid(s.a) != pid, 20000);
-    fx_ready(s.a);
+    fx_replace_worker(s.context, s.a);
     buffer =
         make(s.context, 64 * KIB, s.a, BH_BUFFER_UNINITIALIZED); /* another worker's leavings */
     BHT_TRUE(fx_pointer(buffer) == block);
