@@ -149,7 +149,7 @@ static void reap(struct bhi_backend *b) {
     struct bhi_vk_copies *c = &b->copies;
     const struct bhi_vk_api *vk = &b->device.api;
     while (c->ended < c->submitted) {
-        const VkFence fence = c->parts[c->ended % BHI_COPY_PARTS].fence;
+        VkFence fence = c->parts[c->ended % BHI_COPY_PARTS].fence;
         VkResult result = vk->GetFenceStatus(b->device.device, fence);
         if (result == VK_NOT_READY) {
             return;
@@ -361,7 +361,7 @@ bool bhi_vk_copies_warm_up(struct bhi_backend *b, struct bhi_error *error) {
     const VkDeviceSize scratch = offsetof(struct bhi_marker_page, scratch);
     const VkBufferCopy region = {scratch, scratch + WARM_UP_BYTES, WARM_UP_BYTES};
     for (uint32_t i = 0; c->queue != VK_NULL_HANDLE && i < BHI_COPY_PARTS; i++) {
-        const VkCommandBuffer commands = c->parts[i].commands;
+        VkCommandBuffer commands = c->parts[i].commands;
         VkResult result = begin_part(b, commands);
         if (result == VK_SUCCESS) {
             b->device.api.CmdCopyBuffer(commands, b->page_buffer.buffer, b->page_buffer.buffer, 1,
