@@ -241,3 +241,52 @@ void bench_pipeline_free(const struct bench_device *device, struct bench_pipelin
     vkDestroyPipelineLayout(device->device, pipeline->layout, NULL);
     vkDestroyDescriptorSetLayout(device->device, pipeline->set_layout, NULL);
 }
+
+VkCommandPool bench_pool_make(const struct bench_device *device, uint32_t family,
+                              VkCommandPoolCreateFlags flags) {
+    VkCommandPool pool;
+    const VkCommandPoolCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+        .flags = flags,
+        .queueFamilyIndex = family,
+    };
+    BENCH_VK(vkCreateCommandPool(device->device, &info, NULL, &pool));
+    return pool;
+}
+
+VkCommandBuffer bench_commands_make(const struct bench_device *device, VkCommandPool pool) {
+    VkCommandBuffer commands;
+    const VkCommandBufferAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+        .commandPool = pool,
+        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+        .commandBufferCount = 1,
+    };
+    BENCH_VK(vkAllocateCommandBuffers(device->device, &info, &commands));
+    return commands;
+}
+
+void bench_commands_begin(VkCommandBuffer commands, VkCommandBufferUsageFlags usage) {
+    const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+                                           .flags = usage};
+    BENCH_VK(vkBeginCommandBuffer(commands, &info));
+}
+
+void bench_commands_submit(VkQueue queue, VkCommandBuffer commands, VkFence fence) {
+    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                               .commandBufferCount = 1,
+                               .pCommandBuffers = &commands};
+    BENCH_VK(vkQueueSubmit(queue, 1, &info, fence));
+}
+
+VkFence bench_fence_make(const struct bench_device *device) {
+    VkFence fence;
+    const VkFenceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+    BENCH_VK(vkCreateFence(device->device, &info, NULL, &fence));
+    return fence;
+}
+
+void bench_fence_finish(const struct bench_device *device, VkFence fence) {
+    BENCH_VK(vkWaitForFences(device->device, 1, &fence, VK_TRUE, 60ull * 1000 * 1000 * 1000));
+    BENCH_VK(vkResetFences(device->device, 1, &fence));
+}

@@ -60,4 +60,13 @@ void bench_pipeline_make(const struct bench_device *device, const struct bench_c
                          uint32_t bindings, uint32_t push, struct bench_pipeline *out);
 void bench_pipeline_free(const struct bench_device *device, struct bench_pipeline *pipeline);
 
+VkCommandPool bench_pool_make(const struct bench_device *device, uint32_t family,
+                              VkCommandPoolCreateFlags flags);
+VkCommandBuffer bench_commands_make(const struct bench_device *device, VkCommandPool pool);
+void bench_commands_begin(VkCommandBuffer commands, VkCommandBufferUsageFlags usage);
+void bench_commands_submit(VkQueue queue, VkCommandBuffer commands, VkFence fence);
+VkFence bench_fence_make(const struct bench_device *device);
+/* Waits for the fence, for a minute at most, and resets it. */
+void bench_fence_finish(const struct bench_device *device, VkFence fence);
+
 #endif

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TIMEOUT_NS (60ull * 1000 * 1000 * 1000)
-
 struct vulkan_side {
     struct bench_device device;
     struct bench_pipeline pipelines[BENCH_KERNELS];
@@ -24,24 +22,6 @@ struct vulkan_side {
     struct bench_memory x, y; /* of the warm saxpy */
     size_t saxpy_bytes;
 };
-
-static VkCommandBuffer make_command_buffer(struct vulkan_side *side, VkCommandPool pool) {
-    const VkCommandBufferAllocateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = pool,
-        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-        .commandBufferCount = 1,
-    };
-    VkCommandBuffer commands;
-    BENCH_VK(vkAllocateCommandBuffers(side->device.device, &info, &commands));
-    return commands;
-}
-
-static void begin(VkCommandBuffer commands, VkCommandBufferUsageFlags usage) {
-    const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
-                                           .flags = usage};
-    BENCH_VK(vkBeginCommandBuffer(commands, &info));
-}
 
 static void barrier(VkCommandBuffer commands, VkPipelineStageFlags from, VkAccessFlags written,
                     VkPipelineStageFlags to, VkAccessFlags accessed) {
@@ -73,7 +53,7 @@ static void bind(struct vulkan_side *side, VkCommandBuffer commands, enum bench_
 /* |count| dispatches; those that depend on each other with a barrier before each. */
 static void record(struct vulkan_side *side, VkCommandBuffer commands, enum bench_kernel kernel,
                    size_t count, VkCommandBufferUsageFlags usage) {
-    begin(commands, usage);
+    bench_commands_begin(commands, usage);
     bind(side, commands, kernel);
     for (size_t i = 0; i < count; i++) {
         if (kernel == BENCH_COUNT) {
@@ -85,18 +65,6 @@ static void record(struct vulkan_side *side, VkCommandBuffer commands, enum benc
         barrier_to_host(commands);
     }
     BENCH_VK(vkEndCommandBuffer(commands));
-}
-
-static void submit(struct vulkan_side *side, VkCommandBuffer commands, VkFence fence) {
-    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-                               .commandBufferCount = 1,
-                               .pCommandBuffers = &commands};
-    BENCH_VK(vkQueueSubmit(side->device.queue, 1, &info, fence));
-}
-
-static void wait_fence(struct vulkan_side *side) {
-    BENCH_VK(vkWaitForFences(side->device.device, 1, &side->fence, VK_TRUE, TIMEOUT_NS));
-    BENCH_VK(vkResetFences(side->device.device, 1, &side->fence));
 }
 
 /* The counter after each dispatch is the one before, plus one. */
@@ -116,8 +84,8 @@ static void round_trip(void *self, enum bench_kernel kernel, uint64_t *samples, 
     uint32_t counter = counter_before(side);
     for (size_t i = 0; i < count; i++) {
         uint64_t start = bench_now_ns();
-        submit(side, side->single[kernel], side->fence);
-        wait_fence(side);
+        bench_commands_submit(side->device.queue, side->single[kernel], side->fence);
+        bench_fence_finish(&side->device, side->fence);
         read_result(side, kernel, &counter);
         samples[i] = bench_now_ns() - start;
     }
@@ -129,11 +97,11 @@ static void round_trip_polling(void *self, enum bench_kernel kernel, uint64_t *s
     uint32_t counter = counter_before(side);
     for (size_t i = 0; i < count; i++) {
         uint64_t start = bench_now_ns();
-        submit(side, side->single[kernel], side->fence);
+        bench_commands_submit(side->device.queue, side->single[kernel], side->fence);
         while (vkGetFenceStatus(side->device.device, side->fence) == VK_NOT_READY) {
             sched_yield(); /* where processors are few, the driver's threads need this one */
         }
-        wait_fence(side);
+        bench_fence_finish(&side->device, side->fence);
         read_result(side, kernel, &counter);
         samples[i] = bench_now_ns() - start;
     }
@@ -146,13 +114,13 @@ static uint64_t commands(void *self, enum bench_kernel kernel, size_t count, boo
     }
     uint64_t start = bench_now_ns();
     if (recorded_before) {
-        submit(side, side->batch[kernel], side->fence);
+        bench_commands_submit(side->device.queue, side->batch[kernel], side->fence);
     } else {
         BENCH_VK(vkResetCommandPool(side->device.device, side->scratch_pool, 0));
         record(side, side->scratch, kernel, count, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
-        submit(side, side->scratch, side->fence);
+        bench_commands_submit(side->device.queue, side->scratch, side->fence);
     }
-    wait_fence(side);
+    bench_fence_finish(&side->device, side->fence);
     return bench_now_ns() - start;
 }
 
@@ -160,9 +128,10 @@ static uint64_t submissions(void *self, enum bench_kernel kernel, size_t count) 
     struct vulkan_side *side = self;
     uint64_t start = bench_now_ns();
     for (size_t i = 0; i < count; i++) {
-        submit(side, side->single[kernel], i + 1 == count ? side->fence : VK_NULL_HANDLE);
+        bench_commands_submit(side->device.queue, side->single[kernel],
+                              i + 1 == count ? side->fence : VK_NULL_HANDLE);
     }
-    wait_fence(side);
+    bench_fence_finish(&side->device, side->fence);
     return bench_now_ns() - start;
 }
 
@@ -199,15 +168,15 @@ static void run_saxpy(struct vulkan_side *side, const struct bench_saxpy *work,
     memcpy(y->mapped, work->y, bytes);
     const struct bench_saxpy_push push = {.a = work->a, .count = (uint32_t)(work->count / 4)};
     BENCH_VK(vkResetCommandPool(side->device.device, side->scratch_pool, 0));
-    begin(side->scratch, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
+    bench_commands_begin(side->scratch, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
     bind(side, side->scratch, BENCH_SAXPY);
     vkCmdPushConstants(side->scratch, side->pipelines[BENCH_SAXPY].layout,
                        VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof push, &push);
     vkCmdDispatch(side->scratch, (push.count + BENCH_SAXPY_LOCAL - 1) / BENCH_SAXPY_LOCAL, 1, 1);
     barrier_to_host(side->scratch);
     BENCH_VK(vkEndCommandBuffer(side->scratch));
-    submit(side, side->scratch, side->fence);
-    wait_fence(side);
+    bench_commands_submit(side->device.queue, side->scratch, side->fence);
+    bench_fence_finish(&side->device, side->fence);
     memcpy(work->out, y->mapped, bytes);
 }
 
@@ -283,15 +252,6 @@ static void make_sets(struct vulkan_side *side) {
     }
 }
 
-static VkCommandPool make_pool(struct vulkan_side *side, VkCommandPoolCreateFlags flags) {
-    const VkCommandPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-                                          .flags = flags,
-                                          .queueFamilyIndex = side->device.family};
-    VkCommandPool pool;
-    BENCH_VK(vkCreateCommandPool(side->device.device, &info, NULL, &pool));
-    return pool;
-}
-
 void bench_vulkan_side(const struct bench_options *options, struct bench_side *out,
                        struct bench_machine *machine) {
     static const uint32_t BINDINGS[BENCH_KERNELS] = {0, 1, 2, 1};
@@ -310,18 +270,18 @@ void bench_vulkan_side(const struct bench_options *options, struct bench_side *o
     memset(side->counter.mapped, 0, sizeof(uint32_t));
     const struct bench_memory *counter[] = {&side->counter};
     write_set(side, BENCH_COUNT, counter, 1);
-    side->command_pool = make_pool(side, 0);
-    side->scratch_pool = make_pool(side, VK_COMMAND_POOL_CREATE_TRANSIENT_BIT);
-    side->scratch = make_command_buffer(side, side->scratch_pool);
+    side->command_pool = bench_pool_make(&side->device, side->device.family, 0);
+    side->scratch_pool =
+        bench_pool_make(&side->device, side->device.family, VK_COMMAND_POOL_CREATE_TRANSIENT_BIT);
+    side->scratch = bench_commands_make(&side->device, side->scratch_pool);
     side->batch_count = options->batch;
     for (enum bench_kernel i = BENCH_EMPTY; i <= BENCH_COUNT; i++) {
-        side->single[i] = make_command_buffer(side, side->command_pool);
+        side->single[i] = bench_commands_make(&side->device, side->command_pool);
         record(side, side->single[i], i, 1, VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT);
-        side->batch[i] = make_command_buffer(side, side->command_pool);
+        side->batch[i] = bench_commands_make(&side->device, side->command_pool);
         record(side, side->batch[i], i, side->batch_count, 0);
     }
-    const VkFenceCreateInfo fence_info = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-    BENCH_VK(vkCreateFence(side->device.device, &fence_info, NULL, &side->fence));
+    side->fence = bench_fence_make(&side->device);
     *out = (struct bench_side){
         .name = "in-process",
         .round_trip = round_trip,

@@ -1,0 +1,121 @@
+#include "saxpy.h"
+
+#include <stdio.h>
+
+#define TIMEOUT_NS (60ull * 1000 * 1000 * 1000)
+
+/* An invocation computes four numbers. */
+static const uint32_t GROUPS =
+    (uint32_t)((BENCH_SAXPY_BYTES / sizeof(float) / 4 + BENCH_SAXPY_LOCAL - 1) / BENCH_SAXPY_LOCAL);
+
+/* -- the library ------------------------------------------------------------------------------ */
+
+void bench_saxpy_open_ours(struct bench_saxpy_ours *side, const char *worker) {
+    bh_context_options context_options;
+    bh_context_options_init(&context_options);
+    context_options.worker_path = worker;
+    bh_detail detail;
+    bench_must(bh_context_create(&context_options, &side->context, &detail), "bh_context_create",
+               &detail);
+    bh_stream_options stream_options;
+    bh_stream_options_init(&stream_options);
+    stream_options.deadline_ns = TIMEOUT_NS;
+    bench_must(bh_stream_create(side->context, &stream_options, &side->stream, &detail),
+               "bh_stream_create", &detail);
+    bh_kernel_options kernel_options;
+    bh_kernel_options_init(&kernel_options);
+    bench_must(bh_kernel_create_spirv(side->context, BENCH_CODE[BENCH_SAXPY].words,
+                                      BENCH_CODE[BENCH_SAXPY].bytes, &kernel_options, &side->kernel,
+                                      &detail),
+               "bh_kernel_create_spirv", &detail);
+}
+
+void bench_saxpy_close_ours(struct bench_saxpy_ours *side) {
+    bh_kernel_release(side->kernel);
+    bh_stream_release(side->stream);
+    bh_context_destroy(side->context);
+}
+
+void bench_saxpy_launches(const struct bench_saxpy_ours *side, bh_buffer *x, bh_buffer *y,
+                          const struct bench_saxpy_push *push, bh_binding bindings[2],
+                          bh_command *commands, uint32_t count) {
+    bindings[0] =
+        (bh_binding){.binding = 0, .buffer = x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ};
+    bindings[1] = (bh_binding){
+        .binding = 1, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
+    for (uint32_t i = 0; i < count; i++) {
+        commands[i] = (bh_command){.type = BH_COMMAND_DISPATCH,
+                                   .kernel = side->kernel,
+                                   .groups = {GROUPS, 1, 1},
+                                   .bindings = bindings,
+                                   .binding_count = 2,
+                                   .push = push,
+                                   .push_size = sizeof *push};
+    }
+}
+
+/* -- in-process ------------------------------------------------------------------------------- */
+
+void bench_saxpy_open_theirs(struct bench_saxpy_theirs *side, const struct bench_device *device) {
+    bench_pipeline_make(device, &BENCH_CODE[BENCH_SAXPY], 2, sizeof(struct bench_saxpy_push),
+                        &side->pipeline);
+    const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 2};
+    const VkDescriptorPoolCreateInfo descriptors = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
+        .maxSets = 1,
+        .poolSizeCount = 1,
+        .pPoolSizes = &size,
+    };
+    BENCH_VK(vkCreateDescriptorPool(device->device, &descriptors, NULL, &side->descriptors));
+    const VkDescriptorSetAllocateInfo set = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
+        .descriptorPool = side->descriptors,
+        .descriptorSetCount = 1,
+        .pSetLayouts = &side->pipeline.set_layout,
+    };
+    BENCH_VK(vkAllocateDescriptorSets(device->device, &set, &side->set));
+    bench_memory_make_local(device, BENCH_SAXPY_BYTES, &side->x);
+    bench_memory_make_local(device, BENCH_SAXPY_BYTES, &side->y);
+    for (uint32_t i = 0; i < 2; i++) {
+        const VkDescriptorBufferInfo range = {i ? side->y.buffer : side->x.buffer, 0,
+                                              VK_WHOLE_SIZE};
+        const VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+                                            .dstSet = side->set,
+                                            .dstBinding = i,
+                                            .descriptorCount = 1,
+                                            .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                            .pBufferInfo = &range};
+        vkUpdateDescriptorSets(device->device, 1, &write, 0, NULL);
+    }
+}
+
+void bench_saxpy_record(const struct bench_saxpy_theirs *side, VkCommandBuffer commands,
+                        const struct bench_saxpy_push *push, uint32_t count) {
+    bench_commands_begin(commands, 0);
+    vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, side->pipeline.pipeline);
+    vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, side->pipeline.layout, 0, 1,
+                            &side->set, 0, NULL);
+    vkCmdPushConstants(commands, side->pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                       sizeof *push, push);
+    const VkMemoryBarrier memory = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                    .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
+                                    .dstAccessMask =
+                                        VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};
+    for (uint32_t i = 0; i < count; i++) {
+        vkCmdDispatch(commands, GROUPS, 1, 1);
+        vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                             VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &memory, 0, NULL, 0, NULL);
+    }
+    BENCH_VK(vkEndCommandBuffer(commands));
+}
+
+/* -- both ------------------------------------------------------------------------------------- */
+
+void bench_saxpy_say_head(void) {
+    printf("%-34s %13s %13s\n", "best of 10 rounds, 64 MiB", "bulkhead", "in-process");
+}
+
+void bench_saxpy_say(const char *what, uint64_t ours_ns, uint64_t theirs_ns) {
+    printf("%-34s %10.3f ms %10.3f ms  ratio %.3f\n", what, (double)ours_ns / 1e6,
+           (double)theirs_ns / 1e6, (double)ours_ns / (double)theirs_ns);
+}
