@@ -127,15 +127,20 @@ static void begin_three_to_four(struct rig *rig) {
     bhi_backend_copy_begin(rig->backend, begun);
 }
 
+/* With buffers 1 to 4, each with a pattern of its own. */
+static void open_with_buffers(struct rig *rig, uint32_t *words[5]) {
+    open_rig(rig, NULL);
+    for (uint64_t id = 1; id <= 4; id++) {
+        words[id] = rig_buffer(rig, id, BYTES);
+        pattern(words[id], BYTES, (uint32_t)id);
+    }
+}
+
 /* The kernel does not end before the copy has. */
 static void a_copy_runs_beside_a_kernel(void) {
     struct rig rig;
-    open_rig(&rig, NULL);
     uint32_t *words[5];
-    for (uint64_t id = 1; id <= 4; id++) {
-        words[id] = rig_buffer(&rig, id, BYTES);
-        pattern(words[id], BYTES, (uint32_t)id);
-    }
+    open_with_buffers(&rig, words);
     rig_kernel(&rig, 1, CODE(add));
     rig_begin(&rig);
     dispatch_add(&rig, 1, 0, 2, 0, BYTES, 5);
@@ -228,12 +233,8 @@ static void a_hazard_holds_it_back(void) {
 
 static void copies_in_order(void) {
     struct rig rig;
-    open_rig(&rig, NULL);
     uint32_t *words[5];
-    for (uint64_t id = 1; id <= 4; id++) {
-        words[id] = rig_buffer(&rig, id, BYTES);
-        pattern(words[id], BYTES, (uint32_t)id);
-    }
+    open_with_buffers(&rig, words);
     uint32_t *expected = malloc(BYTES);
     BHT_TRUE(expected);
     memcpy(expected, words[1], BYTES);
