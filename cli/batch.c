@@ -15,6 +15,7 @@
 #include "batch/runner/runner.h"
 #include "cli/batch_jobs.h"
 #include "cli/batch_look.h"
+#include "cli/batch_slurm.h"
 #include "cli/mains.h"
 #include "tool/args.h"
 #include "tool/clock.h"
@@ -50,6 +51,7 @@ struct batch {
     bool limits_grace;
     uint64_t memory_limit, deadline_ns, compile_deadline_ns, grace_ns;
     const char *tenant; /* NULL: none */
+    struct bhi_batch_slurm slurm;
 
     struct bhi_batch_jobs jobs;
     struct bhi_queue *queue;
@@ -68,6 +70,9 @@ struct batch {
 static bool parse_item(struct batch *batch, const struct bhi_arg *item,
                        struct bhi_complaint *complaint) {
     const char *value = item->value;
+    if (bhi_batch_slurm_has(item->option)) {
+        return bhi_batch_slurm_parse(&batch->slurm, item, complaint);
+    }
     switch (item->option) {
     case BHI_BATCH_STATE:
         free(batch->state);
@@ -149,6 +154,7 @@ static bool parse(struct batch *batch, const struct bhi_args *args,
     if (!batch->redo) {
         return bhi_refuse(complaint, "out of memory");
     }
+    bhi_batch_slurm_init(&batch->slurm);
     batch->streams = DEFAULT_STREAMS;
     batch->memory = BH_MEMORY_AUTO;
     batch->retries = DEFAULT_RETRIES;
@@ -160,7 +166,8 @@ static bool parse(struct batch *batch, const struct bhi_args *args,
                               item->value, inner.text);
         }
     }
-    if (!check_options(batch, complaint)) {
+    if (!check_options(batch, complaint) ||
+        !bhi_batch_slurm_check(&batch->slurm, args, complaint)) {
         return false;
     }
     if (batch->state) {
@@ -574,7 +581,8 @@ int bhi_batch_main(const struct bhi_args *args) {
     struct batch batch = {.began_ns = bhi_clock_ns()};
     int exit_status = BHI_EXIT_USAGE;
     if (parse(&batch, args, &complaint)) {
-        exit_status = run(&batch);
+        exit_status =
+            batch.slurm.wanted ? bhi_batch_slurm_run(&batch.slurm, args, batch.state) : run(&batch);
     } else {
         bhi_complain("batch", "%s; see bulkhead batch --help", complaint.text);
     }

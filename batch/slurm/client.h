@@ -1,0 +1,52 @@
+/* Calls of Slurm: sbatch, squeue, sacct, scancel. */
+#ifndef BHI_BATCH_SLURM_CLIENT_H
+#define BHI_BATCH_SLURM_CLIENT_H
+
+#include "batch/slurm/array.h"
+#include "batch/slurm/parse.h"
+
+struct bhi_slurm_client {
+    uint64_t patience_ns; /* how long it is tried again while the controller is not reached */
+    int lock; /* kept open in sbatch: a submission outlives a killed submitter; -1: none */
+    void (*waits)(void *user, const char *why); /* called before each pause; may be NULL */
+    void *user;
+};
+
+/* Is there a Slurm of a version that this program can use? Otherwise the complaint says what is
+ * wrong. */
+bool bhi_slurm_check(struct bhi_complaint *complaint);
+
+enum bhi_slurm_result {
+    BHI_SLURM_DONE,
+    BHI_SLURM_BAD,        /* the controller refuses it; the complaint has its message */
+    BHI_SLURM_DOWN,       /* it was not reached within the client's patience */
+    BHI_SLURM_INTERRUPTED /* a signal asked for the end (interrupt.h) */
+};
+
+/* Submits |script| with |options| (NULL after the last) and |comment|, once: after an answer that
+ * did not come, the controller is asked whether it has a job with that comment. |asks_first|: ask
+ * even before the first try. |words| (may be NULL) are passed to the script. */
+struct bhi_slurm_submission {
+    const char *comment, *script;
+    const char *const *options, *const *words;
+    bool asks_first;
+};
+enum bhi_slurm_result bhi_slurm_submit(const struct bhi_slurm_client *client,
+                                       const struct bhi_slurm_submission *submission,
+                                       uint64_t *out_job, struct bhi_complaint *complaint);
+
+/* Asks once, with one squeue, for all jobs of this user, and calls |visit| for each task whose
+ * comment begins with |prefix|. Returns BHI_SLURM_DOWN, with a complaint, if squeue fails. */
+enum bhi_slurm_result bhi_slurm_tasks(const char *prefix,
+                                      void (*visit)(void *user, const struct bhi_slurm_task *task),
+                                      void *user, struct bhi_complaint *complaint);
+/* The state of a task that squeue does not list any more, if the site keeps accounts; otherwise
+ * BHI_SLURM_GONE. |out_name| is Slurm's word for it. */
+enum bhi_slurm_state bhi_slurm_account(uint64_t array, uint32_t index, char out_name[32]);
+/* Cancels a job or an array. One that has ended already is no failure. */
+bool bhi_slurm_cancel(uint64_t job, struct bhi_complaint *complaint);
+
+/* Sleeps; returns false early if a signal asks for the end. */
+bool bhi_slurm_pause(uint64_t ns);
+
+#endif

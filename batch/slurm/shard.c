@@ -1,0 +1,152 @@
+#include "batch/slurm/shard.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/owner.h"
+#include "batch/queue/queue.h"
+#include "batch/slurm/array.h"
+#include "batch/slurm/whole.h"
+
+enum { MOST_ENDING = 512, NAMED = 3 };
+
+char *bhi_slurm_shard_path(const char *state, uint32_t shard, const char *name) {
+    return bhi_whole_text("%s/shards/%04u%s%s", state, shard, *name ? "/" : "", name);
+}
+
+char *bhi_slurm_shard_quote(const char *text) {
+    size_t quotes = 0;
+    for (const char *c = text; *c; c++) {
+        quotes += *c == '\'';
+    }
+    char *out = malloc(strlen(text) + 3 * quotes + 3), *at = out;
+    if (!out) {
+        return NULL;
+    }
+    *at++ = '\'';
+    for (const char *c = text; *c; c++) {
+        if (*c == '\'') {
+            memcpy(at, "'\\''", 4);
+            at += 4;
+        } else {
+            *at++ = *c;
+        }
+    }
+    *at++ = '\'';
+    *at = '\0';
+    return out;
+}
+
+/* A signal of Slurm goes to all processes of a task. The shell outlives it, to say how the batch
+ * has ended. A second task of the same shard ends at once: the state folder is in use. */
+static const char script[] =
+    "#!/bin/sh\n"
+    "# One shard of the batch %s: a task of a job array. Written by bulkhead batch.\n"
+    "state=%s\n"
+    "program=%s\n"
+    "shard=$state/shards/$(printf %%04d \"$SLURM_ARRAY_TASK_ID\")\n"
+    "node=${SLURMD_NODENAME:-$(uname -n)}\n"
+    "echo \"-- task ${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID on $node, $(date -u +%%FT%%TZ)\"\n"
+    "trap : TERM INT\n"
+    "status=0\n"
+    "\"$program\" batch \"$shard/jobs.jsonl\" --state \"$shard/state\" --resume%s \"$@\" || "
+    "status=$?\n"
+    "said=$shard/.ended.$SLURM_JOB_ID\n"
+    "echo \"$SLURM_ARRAY_JOB_ID $status $node\" > \"$said\" && mv -f \"$said\" \"$shard/ended\"\n"
+    "exit \"$status\"\n";
+
+bool bhi_slurm_shard_write_script(const char *state, const char *id, const char *program,
+                                  char *const *batch_options, struct bhi_complaint *complaint) {
+    char *words = NULL, *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&words, &size);
+    bool good = stream;
+    for (size_t i = 0; good && batch_options[i]; i++) {
+        BHI_AUTO_FREE char *quoted = bhi_slurm_shard_quote(batch_options[i]);
+        good = quoted && fprintf(stream, " %s", quoted) > 0;
+    }
+    good = stream && fclose(stream) == 0 && good;
+    BHI_AUTO_FREE char *folder = bhi_slurm_shard_quote(state);
+    BHI_AUTO_FREE char *command = bhi_slurm_shard_quote(program);
+    BHI_AUTO_FREE char *path = bhi_whole_text("%s/task.sh", state);
+    if (good && folder && command && path) {
+        text = bhi_whole_text(script, id, folder, command, words);
+    }
+    free(words);
+    good = text ? bhi_whole_write(path, text, strlen(text), 0700, complaint)
+                : bhi_refuse(complaint, "out of memory");
+    free(text);
+    return good;
+}
+
+bool bhi_slurm_shard_parse_ending(const char *text, struct bhi_slurm_shard_ending *out_ending) {
+    struct bhi_slurm_shard_ending ending = {0};
+    unsigned long long array;
+    int used = 0;
+    if (sscanf(text, "%llu %d %63[^\n]%n", &array, &ending.status, ending.node, &used) != 3 ||
+        strcmp(text + used, "\n") != 0 || *text < '0' || *text > '9' || ending.status < 0 ||
+        ending.status > 255) {
+        return false;
+    }
+    ending.array = array;
+    *out_ending = ending;
+    return array > 0;
+}
+
+void bhi_slurm_shard_read_ending(const char *state, uint32_t shard,
+                                 struct bhi_slurm_shard_ending *out_ending) {
+    size_t size = 0;
+    int error;
+    BHI_AUTO_FREE char *path = bhi_slurm_shard_path(state, shard, "ended");
+    BHI_AUTO_FREE char *text = path ? bhi_whole_read(path, MOST_ENDING, &size, &error) : NULL;
+    if (!text || !bhi_slurm_shard_parse_ending(text, out_ending)) {
+        *out_ending = (struct bhi_slurm_shard_ending){0};
+    }
+}
+
+struct naming {
+    char *out;
+    size_t used, capacity, count;
+};
+
+/* A job that is recorded as running, or as cancelled by the signal that comes before the kill. */
+static bool name_cut_off(void *user, const struct bhi_job_record *record) {
+    struct naming *naming = user;
+    const bool cut_off =
+        (record->state == BHI_JOB_RUNNING && !record->sealed) || record->state == BHI_JOB_CANCELLED;
+    if (cut_off && record->attempts > 0 && naming->count++ < NAMED) {
+        const int length = snprintf(naming->out + naming->used, naming->capacity - naming->used,
+                                    "%s%.50s", naming->used ? ", " : "", record->id);
+        naming->used += length > 0 ? (size_t)length : 0;
+    }
+    return naming->used < naming->capacity;
+}
+
+void bhi_slurm_shard_look(const char *state, uint32_t shard,
+                          struct bhi_slurm_shard_look *out_look) {
+    struct bhi_complaint complaint;
+    struct bhi_queue *queue = NULL;
+    struct naming naming = {.out = out_look->cut_off, .capacity = sizeof out_look->cut_off};
+    BHI_AUTO_FREE char *folder = bhi_slurm_shard_path(state, shard, "state");
+    BHI_AUTO_FREE char *database = bhi_slurm_shard_path(state, shard, "state/batch.db");
+    *out_look = (struct bhi_slurm_shard_look){0};
+    if (!folder || !database || access(database, F_OK) != 0) {
+        return;
+    }
+    const struct bhi_queue_options options = {
+        .folder = folder, .jobs_path = "jobs.jsonl", .resume = true, .dry_run = true};
+    if (bhi_queue_open(&options, &queue, &complaint) != BHI_QUEUE_OK) {
+        out_look->busy = strstr(complaint.text, "in use");
+        return;
+    }
+    bhi_queue_counts(queue, &out_look->counts);
+    out_look->read = bhi_queue_each_job(queue, name_cut_off, &naming);
+    bhi_queue_close(queue);
+}
+
+uint64_t bhi_slurm_shard_ended_jobs(const struct bhi_slurm_shard_look *look) {
+    const uint64_t *of = look->counts.of;
+    return of[BHI_JOB_DONE] + of[BHI_JOB_FAILED] + of[BHI_JOB_QUARANTINED];
+}

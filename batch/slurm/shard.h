@@ -1,0 +1,50 @@
+/* A shard's folder, STATE/shards/0000: what its task needs, and what the task leaves there.
+ *
+ *   jobs.jsonl   its jobs
+ *   state/       of `bulkhead batch`
+ *   log          what its tasks have printed
+ *   ended        "ARRAY STATUS NODE": how the last task ended, if it could say so
+ */
+#ifndef BHI_BATCH_SLURM_SHARD_H
+#define BHI_BATCH_SLURM_SHARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "batch/job/queued.h"
+#include "batch/slurm/parse.h"
+
+/* The path of a file in a shard's folder ("": the folder). The caller owns it; NULL if memory ran
+ * out. */
+char *bhi_slurm_shard_path(const char *state, uint32_t shard, const char *name);
+
+/* Writes the script of the tasks, STATE/task.sh. |program| is this program on the nodes. */
+bool bhi_slurm_shard_write_script(const char *state, const char *id, const char *program,
+                                  char *const *batch_options, struct bhi_complaint *complaint);
+/* Writes |text| so that a shell reads it as one word. The caller owns it; NULL if out of memory. */
+char *bhi_slurm_shard_quote(const char *text);
+
+/* How a shard's last task ended, as it said itself. */
+struct bhi_slurm_shard_ending {
+    uint64_t array; /* the task's array; 0: no task has said anything */
+    int status;     /* of `bulkhead batch` */
+    char node[BHI_SLURM_NODE];
+};
+/* Reads STATE/shards/0000/ended. What cannot be read or is no such line counts as none. */
+void bhi_slurm_shard_read_ending(const char *state, uint32_t shard,
+                                 struct bhi_slurm_shard_ending *out_ending);
+bool bhi_slurm_shard_parse_ending(const char *text, struct bhi_slurm_shard_ending *out_ending);
+
+/* What a shard's journal says. */
+struct bhi_slurm_shard_look {
+    bool read; /* false: there is no journal yet, it is in use, or it cannot be read */
+    bool busy; /* a task uses it */
+    struct bhi_queue_counts counts;
+    char cut_off[200]; /* ids of jobs that the last task was running when it ended: "a, b"; or "" */
+};
+/* Opens the journal as --dry-run does. Not while a task uses it. */
+void bhi_slurm_shard_look(const char *state, uint32_t shard, struct bhi_slurm_shard_look *out_look);
+/* Jobs that have ended for good. */
+uint64_t bhi_slurm_shard_ended_jobs(const struct bhi_slurm_shard_look *look);
+
+#endif

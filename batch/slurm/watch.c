@@ -1,0 +1,429 @@
+#include "batch/slurm/watch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/owner.h"
+#include "batch/slurm/whole.h"
+#include "tool/clock.h"
+#include "tool/interrupt.h"
+
+#define SECOND UINT64_C(1000000000)
+#define TICK   (SECOND / 5)
+/* How long a network file system may take to show a file that another machine has made. */
+#define SETTLES (5 * SECOND)
+
+enum { ENDINGS_A_TICK = 64, MISSES = 2 };
+
+static uint32_t count_in(const struct bhi_watch *watch, enum bhi_watch_state state) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < watch->array->shards; i++) {
+        count += watch->shards[i].state == state;
+    }
+    return count;
+}
+
+static void tell(struct bhi_watch *watch, uint32_t shard, const char *what, const char *then) {
+    BHI_AUTO_FREE char *line = bhi_whole_text("shard %u: %s%s", shard, what, then);
+    if (line) {
+        watch->tell(watch->user, line);
+    }
+}
+
+/* -- submitting ---------------------------------------------------------------------------------
+ */
+
+static const char **sbatch_options(const struct bhi_watch *watch, const char *array,
+                                   const char *chdir, const char *output, const char *name) {
+    char *const *given = watch->array->sbatch_options;
+    size_t count = 0, used = 0;
+    while (given[count]) {
+        count++;
+    }
+    const char **options = calloc(count + 5, sizeof *options);
+    if (!options) {
+        return NULL;
+    }
+    options[used++] = name; /* the user's options may give another */
+    for (size_t i = 0; i < count; i++) {
+        options[used++] = given[i];
+    }
+    options[used++] = array;
+    options[used++] = chdir;
+    options[used++] = output;
+    return options;
+}
+
+/* In the name of an output file % begins a pattern. */
+static char *escape_percent(const char *path) {
+    char *out = malloc(2 * strlen(path) + 1), *at = out;
+    for (; out && *path; path++) {
+        *at++ = *path;
+        if (*path == '%') {
+            *at++ = '%';
+        }
+    }
+    if (out) {
+        *at = '\0';
+    }
+    return out;
+}
+
+/* Submits a round that is recorded. |asks_first|: it may have been submitted already. */
+static enum bhi_slurm_result submit_round(struct bhi_watch *watch, size_t number, bool asks_first,
+                                          bool retries_failed, struct bhi_complaint *complaint) {
+    struct bhi_slurm_round *round = &watch->array->rounds[number];
+    char comment[BHI_ARRAY_COMMENT], name[32];
+    static const char *const again[] = {"--retry-failed", NULL};
+    bhi_array_comment(watch->array, number, comment);
+    snprintf(name, sizeof name, "--job-name=bulkhead-%.8s", watch->array->id);
+    BHI_AUTO_FREE char *indexes = bhi_array_indexes(round);
+    BHI_AUTO_FREE char *folder = escape_percent(watch->state);
+    BHI_AUTO_FREE char *array = indexes ? bhi_whole_text("--array=%s", indexes) : NULL;
+    BHI_AUTO_FREE char *chdir = bhi_whole_text("--chdir=%s", watch->array->cwd);
+    BHI_AUTO_FREE char *output =
+        folder ? bhi_whole_text("--output=%s/shards/%%4a/log", folder) : NULL;
+    BHI_AUTO_FREE char *script = bhi_whole_text("%s/task.sh", watch->state);
+    BHI_AUTO_FREE const char **options =
+        array && chdir && output ? sbatch_options(watch, array, chdir, output, name) : NULL;
+    if (!options || !script) {
+        bhi_refuse(complaint, "out of memory");
+        return BHI_SLURM_DOWN;
+    }
+    const struct bhi_slurm_submission submission = {.comment = comment,
+                                                    .script = script,
+                                                    .options = options,
+                                                    .words = retries_failed ? again : NULL,
+                                                    .asks_first = asks_first};
+    return bhi_slurm_submit(&watch->client, &submission, &round->job, complaint);
+}
+
+static void mark_submitted(struct bhi_watch *watch, size_t number) {
+    const struct bhi_slurm_round *round = &watch->array->rounds[number];
+    for (uint32_t i = 0; i < round->count; i++) {
+        struct bhi_watch_shard *shard = &watch->shards[round->shards[i]];
+        shard->state = BHI_WATCH_SUBMITTED;
+        shard->round = number;
+        shard->slurm = BHI_SLURM_UNKNOWN;
+        shard->missed = 0;
+        shard->lost_ns = 0;
+        shard->running = shard->resumed = shard->again = false;
+        shard->name[0] = shard->node[0] = '\0';
+    }
+}
+
+static uint64_t ended_jobs(const struct bhi_watch *watch, uint32_t number) {
+    struct bhi_slurm_shard_look look;
+    bhi_slurm_shard_look(watch->state, number, &look);
+    return look.read ? bhi_slurm_shard_ended_jobs(&look) : UINT64_MAX;
+}
+
+/* Collects the shards that are due; those of one round are all tried again, or none. */
+static uint32_t collect(struct bhi_watch *watch, bool again, uint32_t *out_shards) {
+    const uint64_t now = bhi_clock_ns();
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < watch->array->shards; i++) {
+        const struct bhi_watch_shard *shard = &watch->shards[i];
+        if (shard->state == BHI_WATCH_DUE && shard->due_ns <= now && shard->again == again) {
+            out_shards[count++] = i;
+        }
+    }
+    return count;
+}
+
+/* A refused first array leaves nothing: the same command may be given again. */
+static enum bhi_watch_result give_up_first(const struct bhi_watch *watch) {
+    BHI_AUTO_FREE char *path = bhi_whole_text("%s/array.json", watch->state);
+    if (path) {
+        (void)remove(path);
+    }
+    return BHI_WATCH_REFUSED;
+}
+
+static enum bhi_watch_result end_round(struct bhi_watch *watch, size_t number,
+                                       enum bhi_slurm_result result,
+                                       struct bhi_complaint *complaint) {
+    struct bhi_slurm_round *round = &watch->array->rounds[number];
+    struct bhi_complaint inner;
+    if (result == BHI_SLURM_DONE) {
+        mark_submitted(watch, number);
+        return bhi_array_save(watch->array, watch->state, complaint) ? BHI_WATCH_DONE
+                                                                     : BHI_WATCH_FAILED;
+    }
+    if (result == BHI_SLURM_INTERRUPTED) {
+        bhi_refuse(complaint, "interrupted");
+        return BHI_WATCH_INTERRUPTED;
+    }
+    if (result == BHI_SLURM_BAD && number == 0) {
+        return give_up_first(watch);
+    }
+    const bool others = count_in(watch, BHI_WATCH_SUBMITTED) > 0;
+    for (uint32_t i = 0; i < round->count; i++) {
+        struct bhi_watch_shard *shard = &watch->shards[round->shards[i]];
+        shard->due_ns = bhi_clock_ns() + watch->poll_ns;
+        if (result == BHI_SLURM_BAD) {
+            shard->state = BHI_WATCH_STUCK;
+            snprintf(shard->why, sizeof shard->why, "it is not submitted again: %.250s",
+                     complaint->text);
+            tell(watch, round->shards[i], shard->why, "");
+        }
+    }
+    if (result == BHI_SLURM_DOWN && !others) {
+        return BHI_WATCH_DOWN;
+    }
+    /* The round stays, without a job; its comment is never used again. */
+    return bhi_array_save(watch->array, watch->state, &inner) ? BHI_WATCH_DONE : BHI_WATCH_FAILED;
+}
+
+/* Submits all shards that are due, as one array. */
+static enum bhi_watch_result submit_due(struct bhi_watch *watch, bool again,
+                                        struct bhi_complaint *complaint) {
+    BHI_AUTO_FREE uint32_t *shards = calloc(watch->array->shards + 1u, sizeof *shards);
+    const uint32_t count = shards ? collect(watch, again, shards) : 0;
+    if (!shards) {
+        bhi_refuse(complaint, "out of memory");
+        return BHI_WATCH_FAILED;
+    }
+    if (!count) {
+        return BHI_WATCH_DONE;
+    }
+    const bool first = watch->array->round_count == 0;
+    for (uint32_t i = 0; i < count; i++) {
+        watch->shards[shards[i]].before = first ? 0 : ended_jobs(watch, shards[i]);
+    }
+    const char *why = first ? "first" : watch->shards[shards[0]].why;
+    if (!bhi_array_add_round(watch->array, shards, count, why)) {
+        bhi_refuse(complaint, "out of memory");
+        return BHI_WATCH_FAILED;
+    }
+    const size_t number = watch->array->round_count - 1;
+    if (!bhi_array_save(watch->array, watch->state, complaint)) {
+        return BHI_WATCH_FAILED;
+    }
+    return end_round(watch, number, submit_round(watch, number, false, again, complaint),
+                     complaint);
+}
+
+/* -- looking ------------------------------------------------------------------------------------
+ */
+
+static bool read_ending(const struct bhi_watch *watch, uint32_t number,
+                        struct bhi_slurm_shard_ending *out_ending) {
+    const struct bhi_watch_shard *shard = &watch->shards[number];
+    bhi_slurm_shard_read_ending(watch->state, number, out_ending);
+    return out_ending->array && out_ending->array == watch->array->rounds[shard->round].job;
+}
+
+/* Applies what follows from what is known of a shard. */
+static void judge(struct bhi_watch *watch, uint32_t number) {
+    struct bhi_watch_shard *shard = &watch->shards[number];
+    struct bhi_slurm_shard_ending ending;
+    struct bhi_slurm_shard_look look = {.read = false};
+    struct bhi_slurm_shard_decision decision;
+    const uint64_t now = bhi_clock_ns();
+    const bool said = read_ending(watch, number, &ending);
+    const bool over = shard->slurm >= BHI_SLURM_ENDED;
+    if (over && !shard->lost_ns) {
+        shard->lost_ns = now;
+    }
+    struct bhi_slurm_shard_observation seen = {.state = shard->slurm,
+                                               .name = shard->name,
+                                               .node = shard->node,
+                                               .ending = said ? &ending : NULL,
+                                               .settled = over && now - shard->lost_ns >= SETTLES,
+                                               .fruitless = shard->fruitless,
+                                               .cut_off = ""};
+    bhi_slurm_shard_decide(&seen, &decision);
+    if (decision.action == BHI_SLURM_SHARD_AGAIN || decision.action == BHI_SLURM_SHARD_STUCK) {
+        /* Only now is the journal read: the task does not use it any more. */
+        bhi_slurm_shard_look(watch->state, number, &look);
+        seen.progressed = shard->before == UINT64_MAX ||
+                          (look.read && bhi_slurm_shard_ended_jobs(&look) > shard->before);
+        seen.busy = look.busy;
+        seen.cut_off = look.cut_off;
+        bhi_slurm_shard_decide(&seen, &decision);
+    }
+    if (decision.action == BHI_SLURM_SHARD_WAITS) {
+        return;
+    }
+    shard->status = decision.status;
+    snprintf(shard->why, sizeof shard->why, "%s", decision.why);
+    if (decision.action == BHI_SLURM_SHARD_ENDED && watch->retry_failed && shard->resumed &&
+        decision.status != 0) {
+        shard->state = BHI_WATCH_DUE;
+        shard->again = true;
+        snprintf(shard->why, sizeof shard->why, "--retry-failed");
+    } else if (decision.action == BHI_SLURM_SHARD_ENDED) {
+        shard->state = BHI_WATCH_ENDED;
+    } else if (decision.action == BHI_SLURM_SHARD_STUCK && !shard->resumed) {
+        shard->state = BHI_WATCH_STUCK;
+        tell(watch, number, decision.why, "");
+    } else {
+        shard->state = BHI_WATCH_DUE;
+        shard->fruitless = seen.progressed ? 0 : shard->fruitless + 1;
+        shard->due_ns = now + (shard->resumed ? 0 : decision.delay_ns);
+        tell(watch, number, decision.why, ": it is submitted again and continues");
+    }
+}
+
+static void take_task(void *user, const struct bhi_slurm_task *task) {
+    struct bhi_watch *watch = user;
+    size_t number;
+    if (!bhi_array_owns(watch->array, task->comment, task->comment_length, &number) ||
+        task->index >= watch->array->shards) {
+        return;
+    }
+    struct bhi_watch_shard *shard = &watch->shards[task->index];
+    if (shard->state != BHI_WATCH_SUBMITTED || shard->round != number ||
+        watch->array->rounds[number].job != task->array) {
+        return;
+    }
+    shard->missed = 0;
+    shard->slurm = task->state;
+    shard->running = task->state == BHI_SLURM_RUNNING;
+    shard->resumed &= task->state >= BHI_SLURM_ENDED; /* it has outlived the earlier submitter */
+    snprintf(shard->name, sizeof shard->name, "%s", task->name);
+    if (*task->node) {
+        snprintf(shard->node, sizeof shard->node, "%s", task->node);
+    }
+    if (task->state == BHI_SLURM_PENDING && strcmp(task->reason, "None") != 0) {
+        snprintf(watch->reason, sizeof watch->reason, "%s", task->reason);
+    }
+}
+
+/* One look at Slurm's queue for all shards. */
+static void look(struct bhi_watch *watch) {
+    struct bhi_complaint complaint;
+    char prefix[BHI_ARRAY_COMMENT];
+    snprintf(prefix, sizeof prefix, "bulkhead:%s:", watch->array->id);
+    for (uint32_t i = 0; i < watch->array->shards; i++) {
+        watch->shards[i].missed++;
+    }
+    watch->reason[0] = '\0';
+    const bool failed = bhi_slurm_tasks(prefix, take_task, watch, &complaint) != BHI_SLURM_DONE;
+    if (failed && !watch->queue_failed) {
+        BHI_AUTO_FREE char *line =
+            bhi_whole_text("%s; what is submitted goes on, and is asked for again", complaint.text);
+        watch->tell(watch->user, line ? line : "squeue fails");
+    }
+    watch->queue_failed = failed;
+    for (uint32_t i = 0; i < watch->array->shards; i++) {
+        struct bhi_watch_shard *shard = &watch->shards[i];
+        if (shard->state != BHI_WATCH_SUBMITTED) {
+            continue;
+        }
+        if (failed) {
+            shard->missed = 0;
+        } else if (shard->missed >= MISSES && shard->slurm < BHI_SLURM_ENDED) {
+            shard->slurm =
+                bhi_slurm_account(watch->array->rounds[shard->round].job, i, shard->name);
+            shard->running = false;
+        }
+        judge(watch, i);
+    }
+}
+
+/* Between two looks: a task that has ended well says so in a file. */
+static void look_at_files(struct bhi_watch *watch) {
+    const uint32_t shards = watch->array->shards;
+    struct bhi_slurm_shard_ending ending;
+    for (uint32_t i = 0; i < shards && i < ENDINGS_A_TICK; i++) {
+        const uint32_t number = (uint32_t)(watch->looked++ % shards);
+        if (watch->shards[number].state == BHI_WATCH_SUBMITTED &&
+            (watch->shards[number].lost_ns || read_ending(watch, number, &ending))) {
+            judge(watch, number);
+        }
+    }
+}
+
+static void show(struct bhi_watch *watch) {
+    struct bhi_watch_progress progress = {.shards = watch->array->shards,
+                                          .ended = count_in(watch, BHI_WATCH_ENDED),
+                                          .stuck = count_in(watch, BHI_WATCH_STUCK),
+                                          .due = count_in(watch, BHI_WATCH_DUE),
+                                          .reason = watch->reason};
+    for (uint32_t i = 0; i < watch->array->shards; i++) {
+        progress.running +=
+            watch->shards[i].state == BHI_WATCH_SUBMITTED && watch->shards[i].running;
+    }
+    progress.pending = count_in(watch, BHI_WATCH_SUBMITTED) - progress.running;
+    watch->progress(watch->user, &progress);
+}
+
+/* -- the whole ----------------------------------------------------------------------------------
+ */
+
+/* Takes up what an earlier submitter has left: each shard is in the last round that has it. A round
+ * whose job is not recorded is looked for in Slurm's queue, and submitted if it is not there. */
+static enum bhi_watch_result take_up(struct bhi_watch *watch, struct bhi_complaint *complaint) {
+    enum bhi_watch_result result = BHI_WATCH_DONE;
+    for (size_t i = 0; i < watch->array->round_count && result == BHI_WATCH_DONE; i++) {
+        if (watch->array->rounds[i].job) {
+            mark_submitted(watch, i);
+        } else if (i + 1 == watch->array->round_count) {
+            result = end_round(watch, i, submit_round(watch, i, true, false, complaint), complaint);
+        }
+    }
+    for (uint32_t i = 0; i < watch->array->shards; i++) {
+        struct bhi_watch_shard *shard = &watch->shards[i];
+        shard->before = UINT64_MAX;
+        shard->resumed = shard->state == BHI_WATCH_SUBMITTED;
+    }
+    return result;
+}
+
+enum bhi_watch_result bhi_watch_run(struct bhi_watch *watch, bool is_resumed,
+                                    struct bhi_complaint *complaint) {
+    enum bhi_watch_result result = BHI_WATCH_DONE;
+    uint64_t look_ns = 0;
+    watch->shards = calloc(watch->array->shards + 1u, sizeof *watch->shards);
+    if (!watch->shards) {
+        bhi_refuse(complaint, "out of memory");
+        return BHI_WATCH_FAILED;
+    }
+    if (is_resumed) {
+        result = take_up(watch, complaint);
+    }
+    while (result == BHI_WATCH_DONE) {
+        (void)((result = submit_due(watch, false, complaint)) != BHI_WATCH_DONE ||
+               (result = submit_due(watch, true, complaint)) != BHI_WATCH_DONE);
+        if (result != BHI_WATCH_DONE) {
+            break;
+        }
+        look_at_files(watch);
+        if (count_in(watch, BHI_WATCH_DUE) + count_in(watch, BHI_WATCH_SUBMITTED) == 0) {
+            show(watch);
+            return BHI_WATCH_DONE;
+        }
+        if (bhi_clock_ns() >= look_ns) {
+            look(watch);
+            look_ns = bhi_clock_ns() + watch->poll_ns;
+        }
+        show(watch);
+        if (!bhi_slurm_pause(TICK)) {
+            bhi_refuse(complaint, "interrupted");
+            return BHI_WATCH_INTERRUPTED;
+        }
+    }
+    return result;
+}
+
+bool bhi_watch_cancel(const struct bhi_watch *watch, struct bhi_complaint *complaint) {
+    bool good = true;
+    for (size_t i = 0; i < watch->array->round_count; i++) {
+        bool wanted = false;
+        for (uint32_t s = 0; s < watch->array->shards; s++) {
+            wanted |= watch->shards[s].state == BHI_WATCH_SUBMITTED && watch->shards[s].round == i;
+        }
+        if (wanted && watch->array->rounds[i].job) {
+            good &= bhi_slurm_cancel(watch->array->rounds[i].job, complaint);
+        }
+    }
+    return good;
+}
+
+void bhi_watch_fini(struct bhi_watch *watch) {
+    free(watch->shards);
+    watch->shards = NULL;
+}

@@ -1,0 +1,70 @@
+/* Submits the shards of a batch as job arrays, follows them, and submits again what was lost. */
+#ifndef BHI_BATCH_SLURM_WATCH_H
+#define BHI_BATCH_SLURM_WATCH_H
+
+#include "batch/slurm/client.h"
+#include "batch/slurm/decide.h"
+
+/* A shard, as its submitter sees it:
+ *
+ *   DUE --sbatch--> SUBMITTED --> ENDED
+ *    ^                 |  \
+ *    +-----again-------+   +----> STUCK */
+enum bhi_watch_state { BHI_WATCH_DUE, BHI_WATCH_SUBMITTED, BHI_WATCH_ENDED, BHI_WATCH_STUCK };
+
+struct bhi_watch_shard {
+    enum bhi_watch_state state;
+    uint64_t due_ns; /* CLOCK_MONOTONIC; DUE: not before that */
+    size_t round;    /* SUBMITTED: the last round that has it */
+    uint64_t before; /* jobs that had ended when it was submitted; UINT64_MAX: not known */
+    uint32_t fruitless;
+    bool resumed; /* an earlier submitter saw it last: it is not stuck, but again */
+    bool again;   /* --retry-failed: its batch has ended, and goes on */
+    enum bhi_slurm_state slurm;
+    uint32_t missed;  /* looks in a row that did not find it */
+    uint64_t lost_ns; /* since when its task is known to have ended; 0: it is not */
+    bool running;
+    int status; /* ENDED */
+    char name[32], node[BHI_SLURM_NODE];
+    char why[300]; /* DUE, STUCK */
+};
+
+struct bhi_watch_progress {
+    uint32_t shards, ended, stuck, running, pending, due;
+    const char *reason; /* why one is pending; "" */
+};
+
+struct bhi_watch {
+    const char *state; /* the folder; absolute */
+    struct bhi_slurm_array *array;
+    struct bhi_slurm_client client;
+    uint64_t poll_ns; /* between two looks at Slurm's queue */
+    bool retry_failed;
+    /* Called with a line for people when something has happened, and from time to time. */
+    void (*tell)(void *user, const char *line);
+    void (*progress)(void *user, const struct bhi_watch_progress *progress);
+    void *user;
+
+    struct bhi_watch_shard *shards; /* owned */
+    char reason[BHI_SLURM_REASON];
+    size_t looked;     /* the next shard whose ending is read */
+    bool queue_failed; /* squeue failed last time */
+};
+
+enum bhi_watch_result {
+    BHI_WATCH_DONE,        /* each shard has ended or is stuck */
+    BHI_WATCH_REFUSED,     /* the first array was refused: nothing is submitted */
+    BHI_WATCH_DOWN,        /* the controller was not reached, and no shard is submitted */
+    BHI_WATCH_INTERRUPTED, /* by a signal; what is submitted goes on */
+    BHI_WATCH_FAILED       /* no memory, or the state folder cannot be written */
+};
+
+/* |watch| has all fields up to |user|. With |is_resumed| the rounds in the array are continued.
+ * Returns when nothing is left to wait for. The complaint is set unless that is DONE. */
+enum bhi_watch_result bhi_watch_run(struct bhi_watch *watch, bool is_resumed,
+                                    struct bhi_complaint *complaint);
+/* Cancels each array of which a shard is submitted. */
+bool bhi_watch_cancel(const struct bhi_watch *watch, struct bhi_complaint *complaint);
+void bhi_watch_fini(struct bhi_watch *watch);
+
+#endif

@@ -1,0 +1,20 @@
+/* Small files that other machines read: each appears whole or not at all. */
+#ifndef BHI_BATCH_SLURM_WHOLE_H
+#define BHI_BATCH_SLURM_WHOLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "formats/complaint.h"
+
+/* Replaces |path| by a file with |text|, durably. The mode is |mode|. */
+bool bhi_whole_write(const char *path, const void *text, size_t size, mode_t mode,
+                     struct bhi_complaint *complaint);
+/* Reads a regular file of at most |most| bytes; a zero byte follows. The caller owns the text.
+ * Returns NULL with an errno in *out_error: ENOENT if there is none, EFBIG if it is larger. */
+char *bhi_whole_read(const char *path, size_t most, size_t *out_size, int *out_error);
+/* Formats a path or any other text. The caller owns it; NULL if memory ran out. */
+char *bhi_whole_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

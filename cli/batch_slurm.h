@@ -1,0 +1,33 @@
+/* bulkhead batch --executor slurm: the jobs run as a job array on the machines of a Slurm cluster.
+ * This process cuts, submits and follows; it needs no device. */
+#ifndef BHI_CLI_BATCH_SLURM_H
+#define BHI_CLI_BATCH_SLURM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tool/args.h"
+
+enum bhi_on_interrupt { BHI_INTERRUPT_ASKS, BHI_INTERRUPT_CANCELS, BHI_INTERRUPT_LEAVES };
+
+/* The options that only this executor has. */
+struct bhi_batch_slurm {
+    bool wanted;       /* --executor slurm */
+    const char *first; /* the first of the options below that was given; NULL: none */
+    uint64_t shards, poll_ns, patience_ns;
+    enum bhi_on_interrupt on_interrupt;
+};
+
+void bhi_batch_slurm_init(struct bhi_batch_slurm *slurm);
+/* Is |option| one of these? */
+bool bhi_batch_slurm_has(enum bhi_option_id option);
+bool bhi_batch_slurm_parse(struct bhi_batch_slurm *slurm, const struct bhi_arg *item,
+                           struct bhi_complaint *complaint);
+/* Refuses options that do not go together. */
+bool bhi_batch_slurm_check(const struct bhi_batch_slurm *slurm, const struct bhi_args *args,
+                           struct bhi_complaint *complaint);
+/* Runs the batch; |args| were checked. Returns an exit status. */
+int bhi_batch_slurm_run(const struct bhi_batch_slurm *slurm, const struct bhi_args *args,
+                        const char *state);
+
+#endif

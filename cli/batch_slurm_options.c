@@ -1,0 +1,123 @@
+/* The options of bulkhead batch --executor slurm. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch/slurm/array.h"
+#include "cli/batch_slurm.h"
+#include "tool/values.h"
+
+#define SECOND UINT64_C(1000000000)
+
+void bhi_batch_slurm_init(struct bhi_batch_slurm *slurm) {
+    *slurm = (struct bhi_batch_slurm){.poll_ns = 10 * SECOND, .patience_ns = 120 * SECOND};
+}
+
+bool bhi_batch_slurm_has(enum bhi_option_id option) {
+    return option >= BHI_BATCH_EXECUTOR && option <= BHI_BATCH_ON_INTERRUPT;
+}
+
+/* The options by which this program recognises its jobs, and finds what they leave. A short option
+ * that means the same is refused, too; so is the beginning of a long one, which sbatch accepts. */
+static bool is_ours(const char *option, const char **out_ours) {
+    static const char *const names[] = {"array",      "comment",  "output",    "error",
+                                        "chdir",      "parsable", "open-mode", "requeue",
+                                        "no-requeue", "wait",     "test-only", "wrap",
+                                        "clusters",   "version",  "help",      "usage"};
+    static const char short_names[] = "aoeDWMVh";
+    static const char *const of_short[] = {"array", "output",   "error",   "chdir",
+                                           "wait",  "clusters", "version", "help"};
+    if (option[1] != '-') {
+        const char *found = option[1] ? strchr(short_names, option[1]) : NULL;
+        *out_ours = found ? of_short[found - short_names] : NULL;
+        return found;
+    }
+    const size_t length = strcspn(option + 2, "=");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const bool short_enough = length >= 3 || length == strlen(names[i]);
+        if (length <= strlen(names[i]) && short_enough && !strncmp(option + 2, names[i], length)) {
+            *out_ours = names[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool check_sbatch_option(const char *value, struct bhi_complaint *complaint) {
+    const char *ours = NULL;
+    if (value[0] != '-' || !value[1] || !strcmp(value, "--")) {
+        return bhi_refuse(complaint, "write an option of sbatch with its value as one word, such "
+                                     "as --sbatch-option=--mem=8G");
+    }
+    if (is_ours(value, &ours)) {
+        return bhi_refuse(complaint, "--%s is set by bulkhead batch", ours);
+    }
+    return true;
+}
+
+static bool parse_word(const char *value, const char *const *words, int *out_index,
+                       struct bhi_complaint *complaint) {
+    for (int i = 0; words[i]; i++) {
+        if (!strcmp(words[i], value)) {
+            *out_index = i;
+            return true;
+        }
+    }
+    return bhi_refuse(complaint, "it is %s or %s", words[0], words[1]);
+}
+
+bool bhi_batch_slurm_parse(struct bhi_batch_slurm *slurm, const struct bhi_arg *item,
+                           struct bhi_complaint *complaint) {
+    static const char *const executors[] = {"local", "slurm", NULL};
+    static const char *const endings[] = {"cancel", "leave", NULL};
+    const char *value = item->value;
+    int index = 0;
+    if (item->option != BHI_BATCH_EXECUTOR && !slurm->first) {
+        slurm->first = bhi_options[item->option].name;
+    }
+    switch (item->option) {
+    case BHI_BATCH_EXECUTOR:
+        if (!parse_word(value, executors, &index, complaint)) {
+            return false;
+        }
+        slurm->wanted = index == 1;
+        return true;
+    case BHI_BATCH_SHARDS:
+        return bhi_parse_count(value, 1, BHI_ARRAY_SHARDS, &slurm->shards, complaint);
+    case BHI_BATCH_POLL:
+        return bhi_parse_finite_duration(value, &slurm->poll_ns, complaint) &&
+               (slurm->poll_ns >= SECOND ||
+                bhi_refuse(complaint, "it is 1s or longer: the controller serves others, too"));
+    case BHI_BATCH_CONTROLLER_TIMEOUT:
+        return bhi_parse_finite_duration(value, &slurm->patience_ns, complaint);
+    case BHI_BATCH_ON_INTERRUPT:
+        if (!parse_word(value, endings, &index, complaint)) {
+            return false;
+        }
+        slurm->on_interrupt = index ? BHI_INTERRUPT_LEAVES : BHI_INTERRUPT_CANCELS;
+        return true;
+    case BHI_BATCH_SBATCH_OPTION:
+        return check_sbatch_option(value, complaint);
+    default: /* --partition, --gres, --time: the controller knows what they may be */
+        return *value ? true : bhi_refuse(complaint, "it is empty");
+    }
+}
+
+bool bhi_batch_slurm_check(const struct bhi_batch_slurm *slurm, const struct bhi_args *args,
+                           struct bhi_complaint *complaint) {
+    static const enum bhi_option_id refused[] = {BHI_BATCH_DRY_RUN, BHI_BATCH_VERIFY,
+                                                 BHI_BATCH_REDO,    BHI_BATCH_HALT,
+                                                 BHI_BATCH_JSON,    BHI_BATCH_HTML};
+    if (!slurm->wanted) {
+        return !slurm->first || bhi_refuse(complaint, "--%s needs --executor slurm", slurm->first);
+    }
+    if (!slurm->shards) {
+        return bhi_refuse(complaint, "--executor slurm needs --shards N");
+    }
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        if (bhi_args_has(args, refused[i])) {
+            return bhi_refuse(complaint, "--%s is not for --executor slurm",
+                              bhi_options[refused[i]].name);
+        }
+    }
+    return true;
+}

@@ -1,0 +1,160 @@
+#!/usr/bin/env bash
+# A batch through a real Slurm, from its first submission to its end, and what is refused before
+# anything is submitted.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
+# shellcheck source=tests/batch/counters.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../batch/counters.sh"
+# shellcheck source=tests/slurm/counts.sh
+. "$(dirname "${BASH_SOURCE[0]}")/counts.sh"
+# shellcheck source=tests/slurm/cluster.sh
+. "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
+
+slurm=(--executor slurm --poll 1s)
+counters=6 chain=4
+make_counters "$counters" "$chain"
+jobs=$((counters * (chain + 1)))
+
+# -- without a Slurm -----------------------------------------------------------------------------
+refuses "--shards needs --executor slurm" batch jobs.jsonl --shards 2
+refuses "--executor slurm needs --shards N" batch jobs.jsonl --executor slurm
+refuses "it is local or slurm" batch jobs.jsonl --executor pbs --shards 2
+refuses "--comment is set by bulkhead batch" batch jobs.jsonl "${slurm[@]}" --shards 2 --sbatch-option=--comment=x
+refuses "--array is set by bulkhead batch" batch jobs.jsonl "${slurm[@]}" --shards 2 --sbatch-option=--arr=1-9
+refuses "--chdir is set by bulkhead batch" batch jobs.jsonl "${slurm[@]}" --shards 2 --sbatch-option=-D/
+refuses "--dry-run is not for --executor slurm" batch jobs.jsonl "${slurm[@]}" --shards 2 --dry-run
+refuses "it is 1s or longer" batch jobs.jsonl --executor slurm --shards 2 --poll 10ms
+
+case_name="no Slurm on this machine"
+mkdir empty
+env PATH="$PWD/empty" "$BULKHEAD" batch jobs.jsonl "${slurm[@]}" --shards 2 > .stdout 2> .stderr
+status=$?
+expect_status 3
+expect_stderr "sbatch cannot be started"
+
+case_name="an old Slurm"
+mkdir old
+printf '#!/bin/sh\necho slurm 19.05.5\n' > old/sbatch
+chmod +x old/sbatch
+PATH=$PWD/old:$PATH cli batch jobs.jsonl "${slurm[@]}" --shards 2
+expect_status 3
+expect_stderr "this is Slurm 19.05; --executor slurm needs 20.11 or later"
+[ ! -e jobs.jsonl.state ] || fail "a state folder was made"
+
+# -- a batch -------------------------------------------------------------------------------------
+case_name="what is expected"
+cli run "$SHADERS/square.spv" --groups 4 --in 0=x.npy --out '1=expected.npy:f32[256]'
+expect_status 0
+cluster_start 2 || finish
+
+case_name="the controller refuses a partition"
+cli batch jobs.jsonl "${slurm[@]}" --shards 3 --partition nowhere
+expect_status 2
+expect_stderr "nvalid partition"
+expect_stderr "nothing was submitted"
+case_name="the controller refuses a gres"
+cli batch jobs.jsonl "${slurm[@]}" --shards 3 --gres gpu:7
+expect_status 2
+expect_stderr "generic resource"
+[ -z "$(squeue --me --noheader --states=all)" ] || fail "something was submitted: $(squeue --me --states=all)"
+
+case_name="a batch of $jobs jobs in three shards"
+cli batch jobs.jsonl "${slurm[@]}" --shards 3 --sbatch-option=--nice=10 --streams 1
+expect_status 0
+expect_stdout "$jobs jobs: $jobs done, 0 failed"
+expect_shards jobs.jsonl.state "$counters" "$chain"
+expect_rounds jobs.jsonl.state '.shards == 3 and (.rounds | length == 1) and .rounds[0].job > 0
+    and (.sizes | add == .[0] * 3) and .batch_options == ["--streams=1"] and .sbatch_options == ["--nice=10"]'
+grep -q "task .*_2 on n[12]" jobs.jsonl.state/shards/0002/log || fail "the log lacks the task's first line"
+[ "$(squeue --me --noheader --array --states=all -o %k | sort -u)" = "bulkhead:$(jq -r .id jobs.jsonl.state/array.json):0" ] ||
+    fail "the comment is $(squeue --me --noheader --array --states=all -o %k | sort -u)"
+
+case_name="again without --resume"
+cli batch jobs.jsonl "${slurm[@]}" --shards 3
+expect_status 2
+expect_stderr "has a batch already: continue it (--resume)"
+case_name="--resume of what has ended submits nothing"
+cli batch jobs.jsonl "${slurm[@]}" --shards 3 --resume
+expect_status 0
+expect_stdout "$jobs jobs: $jobs done, 0 failed"
+expect_rounds jobs.jsonl.state '.rounds | length == 1'
+case_name="--resume with other lines, or another number of shards"
+cli batch jobs.jsonl "${slurm[@]}" --shards 2 --resume
+expect_status 2
+expect_stderr "of another number of shards (3)"
+sed 's/f32:1,/f32:2,/' jobs.jsonl > other.jsonl
+cli batch other.jsonl --state jobs.jsonl.state "${slurm[@]}" --shards 3 --resume
+expect_status 2
+expect_stderr "has changed since it was submitted"
+expect_shards jobs.jsonl.state "$counters" "$chain"
+
+case_name="jobs that fail, and --retry-failed with another line"
+{
+    echo "{\"id\":\"good\",\"kernel\":\"$SHADERS/square.spv\",\"groups\":[4],\"in\":{\"0\":\"x.npy\"},\"out\":{\"1\":\"good.npy:f32[256]\"}}"
+    echo
+    echo "{\"id\":\"bad\",\"kernel\":\"$SHADERS/square.spv\",\"groups\":[4],\"in\":{\"0\":\"x.npy\"},\"out\":{\"7\":\"bad.npy:f32[256]\"}}"
+} > mixed.jsonl
+cli batch mixed.jsonl "${slurm[@]}" --shards 5
+expect_status 1
+expect_stdout "2 jobs: 1 done, 1 failed"
+expect_rounds mixed.jsonl.state '.shards == 2'
+[ "$(sql_all mixed.jsonl.state 'SELECT line FROM job' | sort | tr '\n' ' ')" = "1 3 " ] ||
+    fail "the lines are not those of the file"
+sed -i 's/"7"/"1"/' mixed.jsonl
+cli batch mixed.jsonl "${slurm[@]}" --shards 5 --resume --retry-failed
+expect_status 0
+expect_stdout "2 jobs: 2 done, 0 failed"
+expect_rounds mixed.jsonl.state '(.rounds | length == 2) and .rounds[1].why == "--retry-failed" and (.rounds[1].shards | length == 1)'
+
+case_name="two submitters on one folder"
+mkdir -p busy
+exec 8> busy/lock
+flock 8
+printf "1 elsewhere" >&8
+cli batch jobs.jsonl "${slurm[@]}" --shards 3 --state busy
+exec 8>&-
+expect_status 3
+expect_stderr "is in use by another bulkhead batch (1 elsewhere)"
+
+# -- kill -9 of the submitter --------------------------------------------------------------------
+# Before, during and after its sbatch. Each time another one goes on: nothing is lost, and there is
+# one array.
+submitter() { # ARGUMENT…: in the background, its pid in $!
+    "$BULKHEAD" batch jobs.jsonl "${slurm[@]}" "$@" > .background 2>&1 < /dev/null &
+}
+mkdir slow
+cat > slow/sbatch << SBATCH
+#!/bin/sh
+[ "\$1" != --version ] || exec $(command -v sbatch) "\$@"
+: > "$folder/sbatch-begins"
+while [ -e "$folder/hold" ]; do sleep 0.05; done
+exec $(command -v sbatch) "\$@"
+SBATCH
+chmod +x slow/sbatch
+for moment in before after; do
+    case_name="kill -9 of the submitter $moment its sbatch has reached the controller"
+    rm -rf jobs.jsonl.state counters squares sbatch-begins
+    make_counters "$counters" "$chain"
+    [ $moment = after ] || : > hold
+    # shellcheck disable=SC2031
+    PATH=$PWD/slow:$PATH submitter --shards 3
+    submitter_pid=$!
+    until_true test -e sbatch-begins
+    [ $moment = before ] || until_true test -n "$(squeue --me --noheader --states=all)"
+    kill -KILL "$submitter_pid"
+    wait "$submitter_pid" 2> /dev/null
+    (sleep 1; rm -f hold) & # the sbatch that the killed one had started is still on its way
+    cli batch jobs.jsonl "${slurm[@]}" --shards 3 --resume
+    expect_status 0
+    expect_stdout "$jobs jobs: $jobs done, 0 failed"
+    expect_shards jobs.jsonl.state "$counters" "$chain"
+    expect_rounds jobs.jsonl.state '(.rounds | length == 1) and .rounds[0].job > 0'
+    arrays=$(squeue --me --noheader --array --states=all -o '%F %k' | grep "$(jq -r .id jobs.jsonl.state/array.json)" | sort -u | wc -l)
+    if [ "$arrays" -eq 1 ]; then passed=$((passed + 1)); else fail "there are $arrays arrays"; fi
+done
+
+case_name="nothing is left running"
+cluster_stop
+left=$(env -u SLURM_CONF grep -lazF "SLURM_CONF=$SLURM_CONF" /proc/[0-9]*/environ 2> /dev/null | wc -l)
+if [ "$left" -eq 0 ]; then passed=$((passed + 1)); else fail "$left processes"; fi
+finish

@@ -1,0 +1,467 @@
+/* What needs no Slurm: what its programs print, how jobs are cut into shards, array.json, and what
+ * follows from the end of a task. */
+#include "few_jobs.h"
+#include "support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "batch/slurm/array.h"
+#include "batch/slurm/cut.h"
+#include "batch/slurm/decide.h"
+#include "batch/slurm/parse.h"
+#include "batch/slurm/program.h"
+
+static void test_versions(void) {
+    static const struct {
+        const char *text;
+        unsigned major, minor; /* 0: refused */
+    } cases[] = {
+        {"slurm 23.11.4\n", 23, 11},
+        {"slurm-wlm 22.05.8\n", 22, 5},
+        {"slurm 20.11.9-1\n", 20, 11},
+        {"slurm 25.05.0-0rc1", 25, 5},
+        {"", 0, 0},
+        {"slurm", 0, 0},
+        {"slurm ", 0, 0},
+        {"slurm 23", 0, 0},
+        {"slurm 23.", 0, 0},
+        {"slurm x.y", 0, 0},
+        {"slurm -1.05", 0, 0},
+        {"slurm 99999999999999999999.05", 0, 0},
+        {"torque 23.11", 0, 0},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        unsigned major = 0, minor = 0;
+        BHT_EQ(bhi_slurm_parse_version(cases[i].text, &major, &minor), cases[i].major > 0);
+        BHT_EQ(major, cases[i].major);
+        BHT_EQ(minor, cases[i].minor);
+    }
+}
+
+static void test_jobs(void) {
+    static const struct {
+        const char *text;
+        uint64_t job; /* 0: refused */
+    } cases[] = {
+        {"17\n", 17},
+        {"17", 17},
+        {"17;cluster\n", 17},
+        {"4294967295\n", 4294967295},
+        {"", 0},
+        {"\n", 0},
+        {"0\n", 0},
+        {"-1\n", 0},
+        {"+1\n", 0},
+        {" 1\n", 0},
+        {"1 \n", 0},
+        {"17\n18\n", 0},
+        {"4294967296\n", 0},
+        {"1x\n", 0},
+        {"Submitted batch job 17\n", 0},
+        {"99999999999999999999999\n", 0},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        uint64_t job = 0;
+        const bool good = bhi_slurm_parse_job(cases[i].text, &job);
+        if (good != (cases[i].job > 0) || (good && job != cases[i].job)) {
+            BHT_FAIL("\"%s\": %d, %" PRIu64, cases[i].text, good, job);
+        }
+    }
+}
+
+static void test_tasks(void) {
+    struct bhi_slurm_task task;
+    static const char line[] = "17|3|RUNNING|n2|bulkhead:00ff:12|None";
+    BHT_TRUE(bhi_slurm_parse_task(line, strlen(line), &task));
+    BHT_EQ(task.array, 17);
+    BHT_EQ(task.index, 3);
+    BHT_EQ(task.state, BHI_SLURM_RUNNING);
+    BHT_STR_EQ(task.name, "RUNNING");
+    BHT_STR_EQ(task.node, "n2");
+    BHT_STR_EQ(task.reason, "None");
+    BHT_EQ(task.comment_length, strlen("bulkhead:00ff:12"));
+    BHT_TRUE(!memcmp(task.comment, "bulkhead:00ff:12", task.comment_length));
+    /* No array; no node; a reason with bars; a state of a later version. */
+    static const char single[] = "18|N/A|POWERING_ON||(null)|a|b|c";
+    BHT_TRUE(bhi_slurm_parse_task(single, strlen(single), &task));
+    BHT_EQ(task.index, UINT32_MAX);
+    BHT_EQ(task.state, BHI_SLURM_UNKNOWN);
+    BHT_STR_EQ(task.node, "");
+    BHT_STR_EQ(task.reason, "a|b|c");
+    static const char *const refused[] = {"",
+                                          "17",
+                                          "17|3|RUNNING|n2|c",
+                                          "x|3|RUNNING|n2|c|r",
+                                          "17||RUNNING|n2|c|r",
+                                          "0|3|A|n|c|",
+                                          "17|3||n|c|r",
+                                          "17|-3|A|n|c|r",
+                                          "17|4294967295|A|n|c|r",
+                                          "17|[0-3]|PENDING||c|r",
+                                          "4294967296|1|A|n|c|r"};
+    for (size_t i = 0; i < BHT_COUNT(refused); i++) {
+        if (bhi_slurm_parse_task(refused[i], strlen(refused[i]), &task)) {
+            BHT_FAIL("accepted: %s", refused[i]);
+        }
+    }
+}
+
+/* Any bytes: nothing is read behind them (ASan sees it), and texts stay bounded. */
+static void test_tasks_of_any_bytes(void) {
+    static const char letters[] = "0123456789|||||||ANPR_/()[]- \x01\xff";
+    uint64_t random = 77, good = 0;
+    for (int round = 0; round < 20000; round++) {
+        const size_t size = random_below(&random, 400);
+        char *line = malloc(size + 1);
+        struct bhi_slurm_task task;
+        for (size_t i = 0; i < size; i++) {
+            line[i] = letters[random_below(&random, sizeof letters - 1)];
+        }
+        if (size > 12 && round % 2) {
+            memcpy(line, "1|2|PENDING|", 12);
+        }
+        if (bhi_slurm_parse_task(line, size, &task)) {
+            good++;
+            BHT_LE(strlen(task.reason), sizeof task.reason - 1);
+            BHT_LE((size_t)(task.comment - line) + task.comment_length, size);
+        }
+        (void)bhi_slurm_parse_state(line, size);
+        free(line);
+    }
+    BHT_GE(good, 1000);
+}
+
+static void test_states(void) {
+    BHT_EQ(bhi_slurm_parse_state("CANCELLED by 1000", 17), BHI_SLURM_CANCELLED);
+    BHT_EQ(bhi_slurm_parse_state("NODE_FAIL", 9), BHI_SLURM_VICTIM);
+    BHT_EQ(bhi_slurm_parse_state("NODE_FAILED", 11), BHI_SLURM_UNKNOWN);
+    BHT_EQ(bhi_slurm_parse_state("TIMEOUT+", 7), BHI_SLURM_TIME);
+    BHT_EQ(bhi_slurm_parse_state("", 0), BHI_SLURM_UNKNOWN);
+}
+
+static void test_errors(void) {
+    static const struct {
+        const char *message;
+        enum bhi_slurm_failure failure;
+    } cases[] = {
+        {"sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect "
+         "failure)",
+         BHI_SLURM_UNREACHED},
+        {"sbatch: error: Batch job submission failed: Unable to contact slurm controller (receive "
+         "failure)",
+         BHI_SLURM_UNSURE},
+        {"sbatch: error: Batch job submission failed: Socket timed out on send/recv operation",
+         BHI_SLURM_UNSURE},
+        {"sbatch: error: Batch job submission failed: Zero Bytes were transmitted or received",
+         BHI_SLURM_UNSURE},
+        {"sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying",
+         BHI_SLURM_UNREACHED},
+        {"sbatch: error: invalid partition specified: gpu\nsbatch: error: Batch job submission "
+         "failed: Invalid partition name specified",
+         BHI_SLURM_REFUSED},
+        {"sbatch: error: Batch job submission failed: Invalid generic resource (gres) "
+         "specification",
+         BHI_SLURM_REFUSED},
+        {"", BHI_SLURM_REFUSED},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        if (bhi_slurm_judge_error(cases[i].message) != cases[i].failure) {
+            BHT_FAIL("%s", cases[i].message);
+        }
+    }
+}
+
+/* -- programs -----------------------------------------------------------------------------------
+ */
+
+static void test_a_program(void) {
+    static const char *const said[] = {"sh", "-c", "echo out; echo why >&2; exit 3", NULL};
+    static const char *const none[] = {"/nonexistent/sbatch", NULL};
+    static const char *const sleeps[] = {"sleep", "1000", NULL};
+    static const char *const kills[] = {"sh", "-c", "kill -9 $$", NULL};
+    static const char *const filtered[] = {"sh", "-c", "echo \"[$SQUEUE_FORMAT]$KEPT\"", NULL};
+    struct bhi_program_result result;
+    bhi_program_run(said, -1, 60 * UINT64_C(1000000000), &result);
+    BHT_TRUE(result.started && result.in_time);
+    BHT_EQ(result.status, 3);
+    BHT_STR_EQ(result.out, "out\n");
+    BHT_STR_EQ(result.error, "why\n");
+    bhi_program_free(&result);
+    bhi_program_run(none, -1, 60 * UINT64_C(1000000000), &result);
+    BHT_TRUE(!result.started);
+    BHT_TRUE(strstr(result.error, "No such file"));
+    bhi_program_free(&result);
+    bhi_program_run(sleeps, -1, 20000000, &result);
+    BHT_TRUE(result.started && !result.in_time);
+    bhi_program_free(&result);
+    bhi_program_run(kills, -1, 60 * UINT64_C(1000000000), &result);
+    BHT_EQ(result.status, 128 + SIGKILL);
+    bhi_program_free(&result);
+    setenv("SQUEUE_FORMAT", "%i", 1);
+    setenv("KEPT", "kept", 1);
+    bhi_program_run(filtered, -1, 60 * UINT64_C(1000000000), &result);
+    BHT_STR_EQ(result.out, "[]kept\n");
+    bhi_program_free(&result);
+}
+
+/* -- the cut ------------------------------------------------------------------------------------
+ */
+
+static void expect_cut(const struct jobs *jobs, uint32_t most, const char *expected) {
+    struct bhi_cut cut;
+    char text[400] = "";
+    size_t used = 0;
+    BHT_TRUE(bhi_cut_make(jobs->specs, jobs->count, most, &cut));
+    for (uint32_t s = 0; s < cut.shards; s++) {
+        uint64_t size = 0;
+        for (size_t i = 0; i < jobs->count; i++) {
+            if (cut.shard[i] == s) {
+                used += (size_t)snprintf(text + used, sizeof text - used, "%s", jobs->specs[i].id);
+                size++;
+            }
+        }
+        BHT_EQ(cut.sizes[s], size);
+        used += (size_t)snprintf(text + used, sizeof text - used, "|");
+    }
+    BHT_STR_EQ(text, expected);
+    bhi_cut_free(&cut);
+}
+
+static void test_cut(void) {
+    struct jobs jobs = {.count = 0};
+    job(&jobs, "a", "", "", "", 0);
+    job(&jobs, "b", "f", "", "", 0); /* on one that comes later */
+    job(&jobs, "c", "", "", "", 0);
+    job(&jobs, "d", "a", "", "", 0);
+    job(&jobs, "e", "d c", "", "", 0); /* joins two groups */
+    job(&jobs, "f", "", "", "", 0);
+    job(&jobs, "g", "", "", "", 0);
+    job(&jobs, "h", "nobody", "", "", 0);
+    expect_cut(&jobs, 1, "abcdefgh|");
+    expect_cut(&jobs, 2, "acde|bfgh|");
+    expect_cut(&jobs, 3, "acde|bf|gh|");
+    expect_cut(&jobs, 100, "acde|bf|g|h|"); /* never an empty one */
+    jobs.count = 0;
+    expect_cut(&jobs, 3, "");
+    jobs.count = 8;
+    free_jobs(&jobs);
+}
+
+/* Sizes differ by one at most where nothing depends on anything. */
+static void test_cut_of_many(void) {
+    enum { JOBS = 10007, SHARDS = 10 };
+    struct bhi_job_spec *specs = calloc(JOBS, sizeof *specs);
+    struct bhi_cut cut;
+    for (int i = 0; i < JOBS; i++) {
+        BHT_TRUE(asprintf(&specs[i].id, "%d", i) > 0);
+    }
+    BHT_TRUE(bhi_cut_make(specs, JOBS, SHARDS, &cut));
+    BHT_EQ(cut.shards, SHARDS);
+    for (uint32_t s = 0; s < SHARDS; s++) {
+        BHT_TRUE(cut.sizes[s] == JOBS / SHARDS || cut.sizes[s] == JOBS / SHARDS + 1);
+    }
+    bhi_cut_free(&cut);
+    for (int i = 0; i < JOBS; i++) {
+        free(specs[i].id);
+    }
+    free(specs);
+}
+
+/* -- array.json ---------------------------------------------------------------------------------
+ */
+
+static void make_array(struct bhi_slurm_array *array) {
+    struct bhi_complaint complaint;
+    const uint32_t all[] = {0, 1, 2, 3}, some[] = {1, 3};
+    BHT_TRUE(bhi_array_init(array, &complaint));
+    array->cwd = strdup("/a \"b\"");
+    array->jobs = strdup("jobs.jsonl");
+    array->program = strdup("/usr/bin/bulkhead");
+    memset(array->jobs_hash, 'a', 64);
+    memset(array->shape_hash, 'b', 64);
+    array->shards = 4;
+    array->total = 10;
+    array->sizes = calloc(5, sizeof *array->sizes);
+    array->sizes[3] = 10;
+    array->batch_options = calloc(3, sizeof(char *));
+    array->batch_options[0] = strdup("--streams=4");
+    array->sbatch_options = calloc(1, sizeof(char *));
+    BHT_TRUE(bhi_array_add_round(array, all, 4, "first"));
+    array->rounds[0].job = 17;
+    BHT_TRUE(bhi_array_add_round(array, some, 2, "NODE_FAIL on n2"));
+}
+
+static void test_array(void) {
+    char folder[] = "/tmp/bulkhead-test-XXXXXX", path[64];
+    struct bhi_slurm_array array, other;
+    struct bhi_complaint complaint;
+    BHT_NE(mkdtemp(folder), NULL);
+    BHT_EQ(bhi_array_load(&other, folder, &complaint), BHI_ARRAY_NONE);
+    make_array(&array);
+    BHT_TRUE(bhi_array_save(&array, folder, &complaint));
+    BHT_EQ(bhi_array_load(&other, folder, &complaint), BHI_ARRAY_LOADED);
+    BHT_STR_EQ(other.id, array.id);
+    BHT_STR_EQ(other.cwd, array.cwd);
+    BHT_STR_EQ(other.batch_options[0], "--streams=4");
+    BHT_EQ(other.batch_options[1], NULL);
+    BHT_EQ(other.sizes[3], 10);
+    BHT_EQ(other.round_count, 2);
+    BHT_EQ(other.rounds[0].job, 17);
+    BHT_EQ(other.rounds[1].job, 0);
+    BHT_EQ(other.rounds[1].shards[1], 3);
+    BHT_STR_EQ(other.rounds[1].why, "NODE_FAIL on n2");
+    char *first = bhi_array_indexes(&other.rounds[0]),
+         *second = bhi_array_indexes(&other.rounds[1]);
+    BHT_STR_EQ(first, "0-3");
+    BHT_STR_EQ(second, "1,3");
+    free(first);
+    free(second);
+    bhi_array_free(&other);
+    /* Each cut of the file is refused, and none of them leaks. */
+    snprintf(path, sizeof path, "%s/array.json", folder);
+    struct stat status;
+    BHT_EQ(stat(path, &status), 0);
+    for (off_t size = status.st_size - 1; size >= 0; size -= 7) {
+        BHT_EQ(truncate(path, size), 0);
+        BHT_EQ(bhi_array_load(&other, folder, &complaint), BHI_ARRAY_REFUSED);
+    }
+    BHT_EQ(unlink(path), 0);
+    BHT_EQ(rmdir(folder), 0);
+    bhi_array_free(&array);
+}
+
+static void test_comments(void) {
+    struct bhi_slurm_array array, other;
+    struct bhi_complaint complaint;
+    char comment[BHI_ARRAY_COMMENT];
+    size_t round = 99;
+    BHT_TRUE(bhi_array_init(&array, &complaint));
+    BHT_TRUE(bhi_array_init(&other, &complaint));
+    bhi_array_comment(&array, 12, comment);
+    BHT_TRUE(bhi_array_owns(&array, comment, strlen(comment), &round));
+    BHT_EQ(round, 12);
+    BHT_TRUE(!bhi_array_owns(&other, comment, strlen(comment), &round));
+    BHT_TRUE(!bhi_array_owns(&array, comment, strlen(comment) - 2, &round)); /* no round */
+    BHT_TRUE(!bhi_array_owns(&array, "", 0, &round));
+    comment[strlen(comment) - 1] = 'x';
+    BHT_TRUE(!bhi_array_owns(&array, comment, strlen(comment), &round));
+}
+
+/* -- what follows -------------------------------------------------------------------------------
+ */
+
+static void test_decisions(void) {
+    const struct bhi_slurm_shard_ending good = {.array = 1, .status = 0, .node = "n1"};
+    const struct bhi_slurm_shard_ending bad = {.array = 1, .status = 1, .node = "n1"};
+    const struct bhi_slurm_shard_ending refused = {.array = 1, .status = 2, .node = "n1"};
+    const struct bhi_slurm_shard_ending disk = {.array = 1, .status = 3, .node = "n1"};
+    const struct bhi_slurm_shard_ending killed = {.array = 1, .status = 137, .node = "n1"};
+    const struct bhi_slurm_shard_ending term = {.array = 1, .status = 143, .node = "n1"};
+#define WAITS BHI_SLURM_SHARD_WAITS
+#define ENDS  BHI_SLURM_SHARD_ENDED
+#define AGAIN BHI_SLURM_SHARD_AGAIN
+#define STUCK BHI_SLURM_SHARD_STUCK
+    static const uint32_t last = BHI_SLURM_SHARD_FRUITLESS - 1;
+    const struct {
+        enum bhi_slurm_state state;
+        const struct bhi_slurm_shard_ending *ending;
+        bool settled, progressed, busy;
+        uint32_t fruitless;
+        enum bhi_slurm_shard_action action;
+        unsigned delay_s;
+        const char *why;
+    } cases[] = {
+        {BHI_SLURM_UNKNOWN, NULL, 0, 0, 0, 0, WAITS, 0, ""},
+        {BHI_SLURM_PENDING, NULL, 1, 0, 0, 0, WAITS, 0, ""},
+        {BHI_SLURM_RUNNING, NULL, 1, 1, 0, 0, WAITS, 0, ""},
+        {BHI_SLURM_RUNNING, &killed, 1, 1, 0, 0, WAITS, 0, ""}, /* Slurm will say more */
+        {BHI_SLURM_RUNNING, &good, 0, 0, 0, 0, ENDS, 0, ""},
+        {BHI_SLURM_TIME, &good, 0, 0, 0, 0, ENDS, 0, ""}, /* it was through just then */
+        {BHI_SLURM_UNKNOWN, &bad, 0, 0, 0, 0, ENDS, 0, ""},
+        {BHI_SLURM_ENDED, &refused, 0, 0, 0, 0, STUCK, 0, "refused"},
+        {BHI_SLURM_ENDED, NULL, 0, 0, 0, 0, WAITS, 0, ""},
+        {BHI_SLURM_ENDED, NULL, 1, 0, 0, 0, AGAIN, 0, "left no word"},
+        {BHI_SLURM_ENDED, &killed, 0, 0, 0, 0, AGAIN, 0, "SIGKILL on n1"},
+        {BHI_SLURM_ENDED, &disk, 0, 0, 0, 1, AGAIN, 1, "status 3 on n1"},
+        {BHI_SLURM_ENDED, &disk, 0, 0, 0, 4, AGAIN, 8, "status 3"},
+        {BHI_SLURM_ENDED, &disk, 0, 0, 0, last, STUCK, 0, "no job ended in 6 tasks"},
+        {BHI_SLURM_ENDED, &disk, 0, 1, 0, last, AGAIN, 0, "status 3"}, /* a job has ended */
+        {BHI_SLURM_ENDED, &disk, 0, 0, 1, last + 9, AGAIN, 60, "still runs"},
+        {BHI_SLURM_VICTIM, NULL, 0, 0, 0, 0, AGAIN, 0, "NODE_FAIL on n7"},
+        {BHI_SLURM_VICTIM, &term, 0, 0, 0, 0, AGAIN, 0, "NODE_FAIL on n7"},
+        {BHI_SLURM_VICTIM, NULL, 0, 0, 0, last, STUCK, 0, "NODE_FAIL on n7"},
+        {BHI_SLURM_GONE, NULL, 0, 0, 0, 0, WAITS, 0, ""},
+        {BHI_SLURM_GONE, NULL, 1, 0, 0, 0, AGAIN, 0, "NODE_FAIL"},
+        {BHI_SLURM_TIME, NULL, 0, 1, 0, 0, AGAIN, 0, "NODE_FAIL"},
+        {BHI_SLURM_TIME, &term, 0, 0, 0, 0, STUCK, 0, "it was running j7: give more (--time)"},
+        {BHI_SLURM_MEMORY, NULL, 0, 0, 0, 0, STUCK, 0, "it was running j7: give more (--sbatch"},
+        {BHI_SLURM_MEMORY, NULL, 0, 1, 0, 0, AGAIN, 0, ""},
+        {BHI_SLURM_CANCELLED, &term, 0, 1, 0, 0, STUCK, 0, "NODE_FAIL on n7"},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        const struct bhi_slurm_shard_observation seen = {.state = cases[i].state,
+                                                         .name = "NODE_FAIL",
+                                                         .node = cases[i].ending ? "" : "n7",
+                                                         .ending = cases[i].ending,
+                                                         .settled = cases[i].settled,
+                                                         .progressed = cases[i].progressed,
+                                                         .busy = cases[i].busy,
+                                                         .fruitless = cases[i].fruitless,
+                                                         .cut_off = "j7"};
+        struct bhi_slurm_shard_observation again = seen;
+        struct bhi_slurm_shard_decision decision;
+        if (cases[i].ending == &term) {
+            again.node = "n7";
+        }
+        bhi_slurm_shard_decide(&again, &decision);
+        if (decision.action != cases[i].action || !strstr(decision.why, cases[i].why) ||
+            (decision.action == AGAIN &&
+             decision.delay_ns != cases[i].delay_s * UINT64_C(1000000000))) {
+            BHT_FAIL("case %zu: action %d after %" PRIu64 ": %s", i, decision.action,
+                     decision.delay_ns, decision.why);
+        }
+    }
+}
+
+static void test_endings(void) {
+    struct bhi_slurm_shard_ending ending;
+    BHT_TRUE(bhi_slurm_shard_parse_ending("17 137 n1\n", &ending));
+    BHT_EQ(ending.array, 17);
+    BHT_EQ(ending.status, 137);
+    BHT_STR_EQ(ending.node, "n1");
+    static const char *const refused[] = {"",          "17",         "17 0",        "17 0\n",
+                                          "0 0 n1\n",  "17 -1 n1\n", "17 256 n1\n", "17 0 n1",
+                                          "-1 0 n1\n", "17 0 n1\nx"};
+    for (size_t i = 0; i < BHT_COUNT(refused); i++) {
+        if (bhi_slurm_shard_parse_ending(refused[i], &ending)) {
+            BHT_FAIL("accepted: %s", refused[i]);
+        }
+    }
+}
+
+static void test_quotes(void) {
+    static const struct {
+        const char *text, *quoted;
+    } cases[] = {
+        {"", "''"}, {"a b", "'a b'"}, {"it's", "'it'\\''s'"}, {"$(x)`y`\"", "'$(x)`y`\"'"}};
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        char *quoted = bhi_slurm_shard_quote(cases[i].text);
+        BHT_STR_EQ(quoted, cases[i].quoted);
+        free(quoted);
+    }
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(test_versions),    BHT_TEST(test_jobs),
+        BHT_TEST(test_tasks),       BHT_TEST(test_tasks_of_any_bytes),
+        BHT_TEST(test_states),      BHT_TEST(test_errors),
+        BHT_TEST(test_a_program),   BHT_TEST(test_cut),
+        BHT_TEST(test_cut_of_many), BHT_TEST(test_array),
+        BHT_TEST(test_comments),    BHT_TEST(test_decisions),
+        BHT_TEST(test_endings),     BHT_TEST(test_quotes),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
