@@ -1,0 +1,145 @@
+/* When an output is right. */
+#include "judge/data/compare.h"
+
+#include "harness.h"
+
+#include <math.h>
+
+static const struct bhi_tolerance exact = {.kind = BHI_TOLERANCE_EXACT};
+
+static struct bhi_difference compare_f32(float expected, float got,
+                                         struct bhi_tolerance tolerance) {
+    struct bhi_difference out;
+    bhi_compare(BH_DTYPE_F32, 1, &expected, &got, &tolerance, &out);
+    return out;
+}
+
+static bool is_right_f32(float expected, float got, struct bhi_tolerance tolerance) {
+    return !compare_f32(expected, got, tolerance).wrong;
+}
+
+static struct bhi_tolerance near_by(double absolute, double relative) {
+    return (struct bhi_tolerance){
+        .kind = BHI_TOLERANCE_NEAR, .absolute = absolute, .relative = relative};
+}
+
+static struct bhi_tolerance ulps(uint64_t ulp) {
+    return (struct bhi_tolerance){.kind = BHI_TOLERANCE_ULP, .ulp = ulp};
+}
+
+static void the_first_wrong_one(void) {
+    const int32_t expected[] = {1, 2, 3, 4, 5}, got[] = {1, 2, -7, 4, 6};
+    struct bhi_difference out;
+    bhi_compare(BH_DTYPE_I32, 5, expected, got, &exact, &out);
+    BHT_EQ(out.wrong, 2);
+    BHT_EQ(out.index, 2);
+    BHT_STR_EQ(out.expected, "3");
+    BHT_STR_EQ(out.got, "-7");
+    BHT_EQ(out.ulp, 10);
+    bhi_compare(BH_DTYPE_I32, 5, expected, expected, &exact, &out);
+    BHT_EQ(out.wrong, 0);
+}
+
+static void exact_is_by_bits(void) {
+    BHT_TRUE(is_right_f32(1, 1, exact));
+    BHT_TRUE(!is_right_f32(1, nextafterf(1, 2), exact));
+    BHT_TRUE(!is_right_f32(0.0f, -0.0f, exact));
+    BHT_EQ(compare_f32(1, nextafterf(1, 2), exact).ulp, 1);
+}
+
+static void absolute_and_relative(void) {
+    BHT_TRUE(is_right_f32(1, 1.25f, near_by(0.25, 0)));
+    BHT_TRUE(!is_right_f32(1, 1.375f, near_by(0.25, 0)));
+    BHT_TRUE(is_right_f32(-8, -10, near_by(0, 0.25)));
+    BHT_TRUE(!is_right_f32(-8, -10.5f, near_by(0, 0.25)));
+    BHT_TRUE(is_right_f32(8, 10.5f, near_by(0.5, 0.25))); /* they add up */
+    BHT_TRUE(is_right_f32(0.0f, -0.0f, near_by(0, 0)));
+}
+
+/* An infinity is near itself alone, whatever the tolerance. */
+static void infinities(void) {
+    const struct bhi_tolerance wide = near_by(1e300, 1e300);
+    BHT_TRUE(is_right_f32(INFINITY, INFINITY, wide));
+    BHT_TRUE(!is_right_f32(INFINITY, -INFINITY, wide));
+    BHT_TRUE(!is_right_f32(INFINITY, 1, wide));
+    BHT_TRUE(!is_right_f32(1, INFINITY, wide));
+    BHT_TRUE(is_right_f32(INFINITY, INFINITY, exact));
+    BHT_TRUE(is_right_f32(INFINITY, INFINITY, ulps(0)));
+    BHT_TRUE(!is_right_f32(INFINITY, -INFINITY, ulps(1000)));
+}
+
+static void steps_of_floats(void) {
+    BHT_TRUE(is_right_f32(1, nextafterf(nextafterf(1, 2), 2), ulps(2)));
+    BHT_TRUE(!is_right_f32(1, nextafterf(nextafterf(1, 2), 2), ulps(1)));
+    BHT_TRUE(is_right_f32(0.0f, -0.0f, ulps(0)));
+    /* From the smallest denormal number below zero to that above it. */
+    BHT_EQ(bhi_ulp_between(BH_DTYPE_F32, 0x80000001, 0x00000001), 2);
+    BHT_EQ(bhi_ulp_between(BH_DTYPE_F16, 0x3c00, 0x3bff), 1);
+    BHT_EQ(bhi_ulp_between(BH_DTYPE_F64, 0x3ff0000000000000, 0x3fefffffffffffff), 1);
+    BHT_TRUE(bhi_ulp_between(BH_DTYPE_F32, 0x7fc00000, 0) == UINT64_MAX);
+}
+
+static void steps_of_integers(void) {
+    BHT_EQ(bhi_ulp_between(BH_DTYPE_I8, 0xff, 0x01), 2);
+    BHT_EQ(bhi_ulp_between(BH_DTYPE_U8, 0xff, 0x01), 254);
+    BHT_TRUE(bhi_ulp_between(BH_DTYPE_I64, (uint64_t)INT64_MIN, INT64_MAX) == UINT64_MAX);
+    const uint64_t a = UINT64_MAX, b = UINT64_MAX - 1; /* one double, if they were made one */
+    struct bhi_tolerance tolerance = near_by(0, 0);
+    struct bhi_difference out;
+    bhi_compare(BH_DTYPE_U64, 1, &a, &b, &tolerance, &out);
+    BHT_EQ(out.wrong, 1);
+    tolerance = near_by(1, 0);
+    bhi_compare(BH_DTYPE_U64, 1, &a, &b, &tolerance, &out);
+    BHT_EQ(out.wrong, 0);
+}
+
+/* A NaN compares with nothing, so each rule has to be a rule of its own. */
+static void not_a_number(void) {
+    struct bhi_tolerance all[] = {exact, near_by(1e300, 1e300), ulps(UINT64_MAX)};
+    for (size_t i = 0; i < BHT_COUNT(all); i++) {
+        struct bhi_tolerance tolerance = all[i];
+        BHT_TRUE(!is_right_f32(1, NAN, tolerance));
+        BHT_TRUE(!is_right_f32(NAN, NAN, tolerance)); /* refused before, so it is not right */
+        tolerance.nan = BHI_NAN_EQUAL;
+        BHT_TRUE(!is_right_f32(1, NAN, tolerance));
+        BHT_TRUE(!is_right_f32(NAN, 1, tolerance));
+        BHT_TRUE(is_right_f32(NAN, NAN, tolerance));
+        BHT_TRUE(is_right_f32(NAN, -NAN, tolerance));
+        tolerance.nan = BHI_NAN_ANY;
+        BHT_TRUE(!is_right_f32(1, NAN, tolerance));
+        BHT_TRUE(is_right_f32(NAN, 1, tolerance));
+        BHT_TRUE(is_right_f32(NAN, NAN, tolerance));
+    }
+    BHT_STR_EQ(compare_f32(1, NAN, exact).got, "nan");
+}
+
+static void a_nan_is_found(void) {
+    const uint16_t elements[] = {0x7c00, 0xfc00, 0x7c01, 0x7e00};
+    const uint32_t words[] = {0x7fc00000};
+    uint64_t index;
+    BHT_TRUE(bhi_find_nan(BH_DTYPE_F16, 4, elements, &index));
+    BHT_EQ(index, 2);
+    BHT_TRUE(!bhi_find_nan(BH_DTYPE_F16, 2, elements, &index));
+    BHT_TRUE(!bhi_find_nan(BH_DTYPE_U32, 1, words, &index));
+}
+
+static void texts(void) {
+    char text[BHI_ELEMENT_TEXT];
+    BHT_STR_EQ(bhi_element_text(BH_DTYPE_F32, 0x3dcccccd, text), "0.100000001");
+    BHT_STR_EQ(bhi_element_text(BH_DTYPE_F16, 0x3555, text), "0.33325");
+    BHT_STR_EQ(bhi_element_text(BH_DTYPE_F64, 0x3fb999999999999a, text), "0.10000000000000001");
+    BHT_STR_EQ(bhi_element_text(BH_DTYPE_F32, 0xff800000, text), "-inf");
+    BHT_STR_EQ(bhi_element_text(BH_DTYPE_I8, 0x80, text), "-128");
+    BHT_STR_EQ(bhi_element_text(BH_DTYPE_U64, UINT64_MAX, text), "18446744073709551615");
+    BHT_STR_EQ(bhi_element_text(BH_DTYPE_BOOL, 1, text), "true");
+    BHT_STR_EQ(bhi_element_text(BH_DTYPE_BOOL, 7, text), "7");
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(the_first_wrong_one), BHT_TEST(exact_is_by_bits), BHT_TEST(absolute_and_relative),
+        BHT_TEST(infinities),          BHT_TEST(steps_of_floats),  BHT_TEST(steps_of_integers),
+        BHT_TEST(not_a_number),        BHT_TEST(a_nan_is_found),   BHT_TEST(texts),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
