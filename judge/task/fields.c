@@ -1,0 +1,58 @@
+#include "judge/task/fields.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool refuse_memory(const struct bhi_task_parser *parser) {
+    return bhi_refuse(parser->reading.complaint, "out of memory");
+}
+
+/* Returns |path| in the task's folder, for the caller to free; NULL: out of memory. */
+static char *place_file(const struct bhi_task_parser *parser, const char *path) {
+    char *whole = NULL;
+    if (path[0] == '/' || !parser->folder[0]) {
+        return strdup(path);
+    }
+    return asprintf(&whole, "%s/%s", parser->folder, path) < 0 ? NULL : whole;
+}
+
+bool bhi_task_take_file(struct bhi_task_parser *parser, const json_t *value, char **out) {
+    const char *path = json_string_value(value);
+    if (!path || !*path) {
+        return bhi_reading_refuse(&parser->reading, "it must be the name of a file");
+    }
+    *out = place_file(parser, path);
+    return *out || refuse_memory(parser);
+}
+
+bool bhi_task_take_number(struct bhi_task_parser *parser, const json_t *value,
+                          struct bhi_task_number *out) {
+    if (json_is_string(value)) {
+        out->expression = json_string_value(value);
+        return true;
+    }
+    if (!json_is_integer(value) || json_integer_value(value) < 1) {
+        return bhi_reading_refuse(&parser->reading,
+                                  "it must be a whole number from 1, or an expression such as "
+                                  "\"n\" or \"n * m\"");
+    }
+    out->value = (uint64_t)json_integer_value(value);
+    return true;
+}
+
+bool bhi_task_take_real(struct bhi_task_parser *parser, const json_t *value, double *out) {
+    if (!json_is_number(value)) {
+        return bhi_reading_refuse(&parser->reading, "it must be a number");
+    }
+    *out = json_number_value(value);
+    return true;
+}
+
+bool bhi_task_check_name(struct bhi_task_parser *parser, const char *name) {
+    return bhi_size_is_name(name) ||
+           bhi_reading_refuse(&parser->reading,
+                              "no name: a letter or _, then letters, digits and _, at most %d, and "
+                              "not min, max or ceildiv",
+                              BHI_SIZE_NAME);
+}

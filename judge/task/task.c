@@ -1,0 +1,136 @@
+#include "judge/task/task.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void bhi_task_free(struct bhi_task *task) {
+    for (size_t i = 0; i < task->array_count; i++) {
+        free(task->arrays[i].file);
+        free(task->arrays[i].expected);
+    }
+    free(task->reference_kernel);
+    json_decref(task->json);
+    *task = (struct bhi_task){0};
+}
+
+const char *bhi_task_size_text(const struct bhi_task *task, size_t size, char out[BHI_SIZE_TEXT]) {
+    size_t used = 0;
+    strcpy(out, task->parameter_count ? "" : "the only size");
+    for (size_t i = 0; i < task->parameter_count && used < BHI_SIZE_TEXT; i++) {
+        used += (size_t)snprintf(out + used, BHI_SIZE_TEXT - used, "%s%s=%" PRIu64, i ? ", " : "",
+                                 task->parameters[i], task->sizes[size].values[i]);
+    }
+    return out;
+}
+
+enum { LOCALS = 3 };
+
+/* The values that expressions know: those of the size, and of |local_size|, unless that is NULL. */
+static size_t list_values(const struct bhi_task *task, size_t size, const uint32_t *local_size,
+                          struct bhi_size_value out[BHI_TASK_PARAMETERS + LOCALS]) {
+    static const char *const locals[LOCALS] = {"local_x", "local_y", "local_z"};
+    size_t count = 0;
+    for (size_t i = 0; i < task->parameter_count; i++) {
+        out[count++] = (struct bhi_size_value){task->parameters[i], task->sizes[size].values[i]};
+    }
+    for (size_t i = 0; i < LOCALS && local_size; i++) {
+        out[count++] = (struct bhi_size_value){locals[i], local_size[i]};
+    }
+    return count;
+}
+
+static bool compute(const struct bhi_task *task, size_t size, const uint32_t *local_size,
+                    const struct bhi_task_number *number, uint64_t *out,
+                    struct bhi_complaint *complaint) {
+    struct bhi_size_value values[BHI_TASK_PARAMETERS + LOCALS];
+    if (!number->expression) {
+        *out = number->value;
+        return true;
+    }
+    const size_t count = list_values(task, size, local_size, values);
+    return bhi_size_compute(number->expression, values, count, out, complaint);
+}
+
+/* Says for which size the complaint is. Returns false. */
+static bool blame_size(const struct bhi_task *task, size_t size, struct bhi_complaint *complaint) {
+    const struct bhi_complaint inner = *complaint;
+    char text[BHI_SIZE_TEXT];
+    return bhi_refuse(complaint, "%.600s (with %s)", inner.text,
+                      bhi_task_size_text(task, size, text));
+}
+
+bool bhi_task_shape(const struct bhi_task *task, size_t size, const struct bhi_task_array *array,
+                    struct bhi_array *out_array, struct bhi_complaint *complaint) {
+    *out_array = (struct bhi_array){.dtype = array->dtype, .dimensions = array->rank};
+    for (uint32_t i = 0; i < array->rank; i++) {
+        if (!compute(task, size, NULL, &array->shape[i], &out_array->shape[i], complaint)) {
+            return blame_size(task, size, complaint);
+        }
+        if (!out_array->shape[i]) {
+            bhi_refuse(complaint, "dimension %u is 0", i);
+            return blame_size(task, size, complaint);
+        }
+    }
+    return bhi_array_measure(out_array, complaint) || blame_size(task, size, complaint);
+}
+
+bool bhi_task_groups_for(const struct bhi_task *task, size_t size,
+                         const struct bhi_task_groups *groups, const uint32_t local_size[3],
+                         uint32_t out_groups[3], struct bhi_complaint *complaint) {
+    for (int i = 0; i < 3; i++) {
+        uint64_t count;
+        if (!compute(task, size, local_size, &groups->along[i], &count, complaint)) {
+            return blame_size(task, size, complaint);
+        }
+        if (count < 1 || count > UINT32_MAX) {
+            bhi_refuse(complaint, "%" PRIu64 " groups along %c: from 1 to 4294967295 are possible",
+                       count, "xyz"[i]);
+            return blame_size(task, size, complaint);
+        }
+        out_groups[i] = (uint32_t)count;
+    }
+    return true;
+}
+
+bool bhi_task_push_text(const struct bhi_task *task, size_t size, char **out_text,
+                        struct bhi_complaint *complaint) {
+    size_t length;
+    bool good = true;
+    FILE *out = open_memstream(out_text, &length);
+    for (size_t i = 0; i < task->push_count && out && good; i++) {
+        const struct bhi_task_push *push = &task->pushes[i];
+        const struct bhi_task_number number = {.expression = push->expression};
+        uint64_t value = 0;
+        good = !push->expression || compute(task, size, NULL, &number, &value, complaint) ||
+               blame_size(task, size, complaint);
+        fprintf(out, "%s%s=", i ? "," : "", push->name);
+        if (push->expression) {
+            fprintf(out, "%" PRIu64, value);
+        } else {
+            fputs(push->text, out);
+        }
+    }
+    if (!out || fclose(out) != 0) {
+        good = bhi_refuse(complaint, "out of memory");
+        if (!out) {
+            *out_text = NULL;
+        }
+    }
+    if (!good) {
+        free(*out_text);
+        *out_text = NULL;
+    }
+    return good;
+}
+
+bool bhi_task_is_fixed(const struct bhi_task *task) {
+    for (size_t i = 0; i < task->array_count; i++) {
+        const struct bhi_task_array *array = &task->arrays[i];
+        if (array->role != BHI_TASK_OUT && array->filler.kind != BHI_FILLER_FILE) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,112 @@
+/* A task: what kernels are to compute, on which inputs, and when a result is right. It is read from
+ * a JSON file (docs/judge.md). */
+#ifndef BHI_JUDGE_TASK_TASK_H
+#define BHI_JUDGE_TASK_TASK_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "formats/array.h"
+#include "judge/data/compare.h"
+#include "judge/data/filler.h"
+#include "judge/task/size.h"
+
+enum {
+    BHI_TASK_NAME = 63,
+    BHI_TASK_ARRAYS = 32,
+    BHI_TASK_RANK = 8,
+    BHI_TASK_PARAMETERS = 16,
+    BHI_TASK_SIZES = 64,
+    BHI_TASK_SEEDS = 16,
+    BHI_TASK_PUSHES = 32,
+};
+
+enum bhi_task_role { BHI_TASK_IN, BHI_TASK_INOUT, BHI_TASK_OUT };
+
+/* A number of the task: as it is written, or an expression in the sizes. Borrowed from the task's
+ * |json|. */
+struct bhi_task_number {
+    const char *expression; /* NULL: |value| */
+    uint64_t value;
+};
+
+struct bhi_task_array {
+    const char *place; /* the binding: its name or number */
+    enum bhi_task_role role;
+    bh_dtype dtype;
+    struct bhi_task_number shape[BHI_TASK_RANK];
+    uint32_t rank;
+    struct bhi_filler filler;       /* of IN and INOUT */
+    char *file;                     /* of BHI_FILLER_FILE; owned */
+    struct bhi_tolerance tolerance; /* of INOUT and OUT */
+    char *expected;                 /* of a reference of files; owned */
+};
+
+struct bhi_task_push {
+    const char *name;
+    const char *expression; /* a whole number; NULL: |text| */
+    char text[40];          /* a number, as JSON has it, or true or false */
+};
+
+enum bhi_task_reference { BHI_REFERENCE_KERNEL, BHI_REFERENCE_EVAL, BHI_REFERENCE_FILES };
+
+struct bhi_task_groups {
+    struct bhi_task_number along[3];
+};
+
+struct bhi_task {
+    json_t *json; /* owned; texts are borrowed from it */
+    char name[BHI_TASK_NAME + 1];
+    const char *parameters[BHI_TASK_PARAMETERS];
+    size_t parameter_count;
+    struct bhi_task_size {
+        uint64_t values[BHI_TASK_PARAMETERS];
+        bool check_only; /* of "check_sizes": no time is taken */
+    } sizes[BHI_TASK_SIZES];
+    size_t size_count;
+    struct bhi_task_array arrays[BHI_TASK_ARRAYS]; /* inputs, those in and out, outputs */
+    size_t array_count;
+    struct bhi_task_push pushes[BHI_TASK_PUSHES];
+    size_t push_count;
+    struct bhi_task_groups groups;
+    uint64_t seeds[BHI_TASK_SEEDS];
+    size_t seed_count;
+    enum bhi_task_reference reference;
+    char *reference_kernel; /* path; owned */
+    struct bhi_task_groups reference_groups;
+    const char *reference_eval;
+    uint64_t deadline_ns, compile_deadline_ns, memory_limit; /* 0: the default */
+};
+
+/* Reads the task in the file at |path| ("-": standard input). The files that it names are relative
+ * to its folder; they are not opened. All that can be checked without them is. The complaint begins
+ * with PATH:LINE: and the field. *out_errno is the errno if the file cannot be read, otherwise 0.
+ * */
+bool bhi_task_read(const char *path, struct bhi_task *out_task, int *out_errno,
+                   struct bhi_complaint *complaint);
+/* The same for a |text|, which is borrowed; |name| is for complaints, |folder| what files are
+ * relative to. */
+bool bhi_task_parse(const char *name, const char *folder, const char *text,
+                    struct bhi_task *out_task, struct bhi_complaint *complaint);
+void bhi_task_free(struct bhi_task *task);
+
+/* The size as text: "n=64, m=3", or "the only size" without parameters. Returns |out|. */
+enum { BHI_SIZE_TEXT = 256 };
+const char *bhi_task_size_text(const struct bhi_task *task, size_t size, char out[BHI_SIZE_TEXT]);
+/* Computes the array's type and shape for a size. */
+bool bhi_task_shape(const struct bhi_task *task, size_t size, const struct bhi_task_array *array,
+                    struct bhi_array *out_array, struct bhi_complaint *complaint);
+/* Computes the groups for a kernel whose workgroup is |local_size|, which expressions know as
+ * local_x, local_y and local_z. */
+bool bhi_task_groups_for(const struct bhi_task *task, size_t size,
+                         const struct bhi_task_groups *groups, const uint32_t local_size[3],
+                         uint32_t out_groups[3], struct bhi_complaint *complaint);
+/* Computes the push constants as "NAME=VALUE,…", for bhi_run_parse_push_names. The caller frees
+ * *out_text, which is "" if there are none. */
+bool bhi_task_push_text(const struct bhi_task *task, size_t size, char **out_text,
+                        struct bhi_complaint *complaint);
+/* Do all inputs come from files? Then a seed changes nothing. */
+bool bhi_task_is_fixed(const struct bhi_task *task);
+
+#endif

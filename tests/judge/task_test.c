@@ -1,0 +1,305 @@
+/* A task's file: what is read from it, and that each mistake is refused with its line and field. */
+#include "judge/task/task.h"
+
+#include "harness.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "formats/dtype.h"
+
+static const char whole[] =
+    "{\n"
+    "  \"name\": \"scale\",\n"
+    "  \"sizes\": [{\"n\": 1000, \"m\": 3}, {\"m\": 4, \"n\": 64}],\n"
+    "  \"check_sizes\": [{\"n\": 1, \"m\": 1}],\n"
+    "  \"seeds\": [5, 6],\n"
+    "  \"in\": {\n"
+    "    \"X\": {\"dtype\": \"f32\", \"shape\": [\"n\", \"m\"], \"fill\": {\"normal\": [0, 2], "
+    "\"special\": 0.5}}\n"
+    "  },\n"
+    "  \"inout\": {\"Z\": {\"dtype\": \"u8\", \"shape\": [], \"fill\": \"bits\"}},\n"
+    "  \"out\": {\"Y\": {\"dtype\": \"f16\", \"shape\": [\"n * m\", 2], \"ulp\": 3, \"nan\": "
+    "\"any\"}},\n"
+    "  \"push\": {\"a\": 2.5, \"b\": -3, \"on\": true, \"n\": \"n + 1\"},\n"
+    "  \"groups\": [\"ceildiv(n, local_x)\", \"m\"],\n"
+    "  \"reference\": {\"kernel\": \"ref.comp\"},\n"
+    "  \"limits\": {\"deadline\": \"1s\", \"compile_deadline\": \"2s\", \"memory\": \"1G\"}\n"
+    "}\n";
+
+static struct bhi_task task;
+
+static void parse(const char *text) {
+    struct bhi_complaint complaint = {""};
+    if (!bhi_task_parse("t.json", "dir", text, &task, &complaint)) {
+        BHT_FAIL("%s", complaint.text);
+    }
+}
+
+static void refuse_text(const char *text, const char *why) {
+    struct bhi_complaint complaint = {""};
+    if (bhi_task_parse("t.json", "dir", text, &task, &complaint)) {
+        BHT_FAIL("not refused: %s", why);
+    }
+    BHT_STR_EQ(complaint.text, why);
+}
+
+/* The whole with |before| replaced by |after| in it. */
+static void refuse(const char *before, const char *after, const char *why) {
+    static char text[8192];
+    const char *at = strstr(whole, before);
+    if (!at) {
+        BHT_FAIL("'%s' is not in it", before);
+    }
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - whole), whole, after, at + strlen(before));
+    refuse_text(text, why);
+}
+
+static void all_of_it(void) {
+    parse(whole);
+    BHT_STR_EQ(task.name, "scale");
+    BHT_EQ(task.parameter_count, 2);
+    BHT_EQ(task.size_count, 3);
+    BHT_EQ(task.sizes[1].values[0], 64); /* by name, not by place */
+    BHT_EQ(task.sizes[1].values[1], 4);
+    BHT_TRUE(!task.sizes[1].check_only);
+    BHT_TRUE(task.sizes[2].check_only);
+    BHT_EQ(task.seed_count, 2);
+    BHT_EQ(task.seeds[1], 6);
+    BHT_EQ(task.array_count, 3);
+    BHT_STR_EQ(task.arrays[0].place, "X");
+    BHT_EQ(task.arrays[0].filler.kind, BHI_FILLER_NORMAL);
+    BHT_TRUE(task.arrays[0].filler.high == 2);
+    BHT_TRUE(task.arrays[0].filler.special == 0.5);
+    BHT_EQ(task.arrays[1].role, BHI_TASK_INOUT);
+    BHT_EQ(task.arrays[1].rank, 0);
+    BHT_EQ(task.arrays[2].dtype, BH_DTYPE_F16);
+    BHT_EQ(task.arrays[2].tolerance.kind, BHI_TOLERANCE_ULP);
+    BHT_EQ(task.arrays[2].tolerance.ulp, 3);
+    BHT_EQ(task.arrays[2].tolerance.nan, BHI_NAN_ANY);
+    BHT_STR_EQ(task.reference_kernel, "dir/ref.comp");
+    BHT_EQ(task.deadline_ns, 1000000000);
+    BHT_EQ(task.compile_deadline_ns, 2000000000);
+    BHT_EQ(task.memory_limit, 1 << 30);
+    BHT_TRUE(!bhi_task_is_fixed(&task));
+    bhi_task_free(&task);
+}
+
+static void what_it_computes(void) {
+    static const uint32_t local_size[3] = {64, 1, 1};
+    struct bhi_complaint complaint;
+    struct bhi_array array;
+    uint32_t groups[3];
+    char *push, size[BHI_SIZE_TEXT];
+    parse(whole);
+    BHT_TRUE(bhi_task_shape(&task, 1, &task.arrays[2], &array, &complaint));
+    BHT_EQ(array.dimensions, 2);
+    BHT_EQ(array.shape[0], 256);
+    BHT_EQ(array.bytes, 1024);
+    BHT_TRUE(bhi_task_groups_for(&task, 0, &task.groups, local_size, groups, &complaint));
+    BHT_EQ(groups[0], 16);
+    BHT_EQ(groups[1], 3);
+    BHT_EQ(groups[2], 1);
+    BHT_TRUE(bhi_task_push_text(&task, 0, &push, &complaint));
+    BHT_STR_EQ(push, "a=2.5,b=-3,on=true,n=1001");
+    free(push);
+    BHT_STR_EQ(bhi_task_size_text(&task, 1, size), "n=64, m=4");
+    bhi_task_free(&task);
+}
+
+static void what_may_be_left_out(void) {
+    parse("{\"sizes\": [{\"n\": 4}], \"out\": {\"0\": {\"dtype\": \"f32\", \"shape\": [\"n\"], "
+          "\"rel\": 0.5, \"abs\": 1}}, \"groups\": [1], \"reference\": {\"kernel\": \"/r.comp\", "
+          "\"groups\": [2]}}");
+    BHT_STR_EQ(task.name, "");
+    BHT_EQ(task.seed_count, 1);
+    BHT_EQ(task.seeds[0], 1);
+    BHT_EQ(task.deadline_ns, 0);
+    BHT_EQ(task.arrays[0].tolerance.kind, BHI_TOLERANCE_NEAR);
+    BHT_EQ(task.arrays[0].tolerance.nan, BHI_NAN_REFUSED);
+    BHT_STR_EQ(task.reference_kernel, "/r.comp");
+    BHT_EQ(task.reference_groups.along[0].value, 2);
+    BHT_EQ(task.groups.along[0].value, 1);
+    bhi_task_free(&task);
+}
+
+static void fields_that_are_wrong(void) {
+    refuse("\"name\"", "\"nam\"", "t.json:2: \"nam\": unknown key: did you mean \"name\"?");
+    refuse("\"scale\"", "7", "t.json:2: \"name\": it must be a string of 1 to 63 bytes");
+    refuse("\"scale\"", "\"0123456789012345678901234567890123456789012345678901234567890123\"",
+           "t.json:2: \"name\": it must be a string of 1 to 63 bytes");
+    refuse("\"n\": 1000", "\"n\": 0",
+           "t.json:3: \"sizes\" [0] \"n\": it must be a whole number from 1");
+    refuse("\"m\": 4, ", "", "t.json:3: \"sizes\" [1]: each size must have the same names");
+    refuse("\"m\": 4", "\"k\": 4",
+           "t.json:3: \"sizes\" [1]: there is no \"m\"; each size must have the same names");
+    refuse(
+        "\"n\": 1000", "\"n-k\": 1000",
+        "t.json:3: \"sizes\" [0] \"n-k\": no name: a letter or _, then letters, digits and _, at "
+        "most 31, and not min, max or ceildiv");
+    refuse("\"n\": 1000", "\"local_x\": 1000",
+           "t.json:3: \"sizes\" [0] \"local_x\": names that begin with local_ are the workgroup's");
+    refuse("[{\"n\": 1, \"m\": 1}]", "7",
+           "t.json:4: \"check_sizes\": it must be an array of objects such as {\"n\": 1024}");
+    refuse("[5, 6]", "[5, -6]", "t.json:5: \"seeds\" [1]: it must be a whole number from 0");
+    refuse("[5, 6]", "5", "t.json:5: \"seeds\": it must be an array of at most 16 numbers");
+    refuse("\"f32\"", "\"f33\"",
+           "t.json:7: \"in\" \"X\" \"dtype\": it must be one of " BHI_DTYPE_NAMES);
+    refuse("[\"n\", \"m\"]", "[\"n\", -1]",
+           "t.json:7: \"in\" \"X\" \"shape\" [1]: it must be a whole number from 1, or an "
+           "expression such as \"n\" or \"n * m\"");
+    refuse("[\"n\", \"m\"]", "[\"n\", \"k\"]",
+           "t.json:7: \"in\" \"X\" \"shape\": 'k': column 1: there is no size 'k' (with n=1000, "
+           "m=3)");
+    refuse("\"fill\": \"bits\"", "\"ulp\": 1", "t.json:9: \"inout\" \"Z\": there is no \"fill\"");
+    refuse("\"Y\"", "\"X\"", "t.json:10: \"out\" \"X\": it is in \"in\", too");
+    refuse("\"ulp\"", "\"abs\": 1, \"ulp\"",
+           "t.json:10: \"out\" \"Y\" \"ulp\": it excludes \"abs\" and \"rel\"");
+    refuse("\"ulp\": 3", "\"ulp\": 0.5",
+           "t.json:10: \"out\" \"Y\" \"ulp\": it must be a whole number from 0");
+    refuse("\"ulp\": 3", "\"rel\": -1",
+           "t.json:10: \"out\" \"Y\" \"rel\": it must not be less than 0");
+    refuse("\"any\"", "\"all\"",
+           "t.json:10: \"out\" \"Y\" \"nan\": it must be \"refuse\", \"equal\" or \"any\"");
+    refuse("2.5", "[2.5]",
+           "t.json:11: \"push\" \"a\": it must be a number, true, false, or an expression such as "
+           "\"n\"");
+    refuse("\"n + 1\"", "\"n - 9999\"",
+           "t.json:11: \"push\": 'n - 9999': column 3: less than 0 (with n=1000, m=3)");
+    refuse("local_x)\", \"m\"]", "local_x)\", 1, 1, 1]",
+           "t.json:12: \"groups\": it must be an array of one to three, such as [\"ceildiv(n, "
+           "local_x)\"]");
+    refuse("local_x)\", \"m\"]", "local_x)\", \"m / 2\"]",
+           "t.json:12: \"groups\": 0 groups along y: from 1 to 4294967295 are possible (with n=1, "
+           "m=1)");
+    refuse("\"1s\"", "1",
+           "t.json:14: \"limits\" \"deadline\": it must be a string such as \"500ms\"");
+    refuse("\"1s\"", "\"none\"",
+           "t.json:14: \"limits\" \"deadline\": none is not allowed here: the run must end");
+}
+
+static void generators_that_are_wrong(void) {
+    refuse("\"bits\"", "\"random\"",
+           "t.json:9: \"inout\" \"Z\" \"fill\": there is no generator 'random'; there are uniform, "
+           "normal, integers, bits, special, file");
+    refuse("\"bits\"", "\"integers\"",
+           "t.json:9: \"inout\" \"Z\" \"fill\": 'integers' needs a value: {\"integers\": [0, 9]}");
+    refuse("\"bits\"", "{\"gauss\": [0, 1]}",
+           "t.json:9: \"inout\" \"Z\" \"fill\" \"gauss\": there is no such generator; there are "
+           "uniform, normal, integers, bits, special, file");
+    refuse("\"bits\"", "{\"special\": 0.5}",
+           "t.json:9: \"inout\" \"Z\" \"fill\": there must be one generator; it has 0");
+    refuse("\"bits\"", "{\"uniform\": [0, 1], \"normal\": [0, 1]}",
+           "t.json:9: \"inout\" \"Z\" \"fill\": there must be one generator; it has 2");
+    refuse("\"bits\"", "{\"integers\": [0, 1.5]}",
+           "t.json:9: \"inout\" \"Z\" \"fill\" \"integers\": it must be an array of two whole "
+           "numbers");
+    refuse("\"bits\"", "{\"integers\": [2, 1]}",
+           "t.json:9: \"inout\" \"Z\" \"fill\" \"integers\": the first number is greater than the "
+           "last");
+    refuse("[0, 2]", "[0, -2]",
+           "t.json:7: \"in\" \"X\" \"fill\" \"normal\": the deviation is less than 0");
+    refuse("0.5}", "1.5}", "t.json:7: \"in\" \"X\" \"fill\" \"special\": it must be from 0 to 1");
+    refuse("\"bits\"", "{\"file\": \"\"}",
+           "t.json:9: \"inout\" \"Z\" \"fill\" \"file\": it must be the name of a file");
+    refuse("\"bits\"", "{\"file\": \"z.npy\", \"special\": 0.5}",
+           "t.json:9: \"inout\" \"Z\" \"fill\": a file has no \"special\" values");
+}
+
+static void shapes_that_do_not_multiply(void) {
+    refuse("\"n * m\"", "\"n * 9223372036854775807\"",
+           "t.json:10: \"out\" \"Y\" \"shape\": 'n * 9223372036854775807': column 3: more than 64 "
+           "bits (with n=1000, m=3)");
+    refuse("\"n * m\"", "9223372036854775807",
+           "t.json:10: \"out\" \"Y\" \"shape\": the shape has more elements than 64 bits can count "
+           "(with n=1000, m=3)");
+    refuse("\"n * m\"", "\"n / 64\"",
+           "t.json:10: \"out\" \"Y\" \"shape\": dimension 0 is 0 (with n=1, m=1)");
+}
+
+static void references_that_are_wrong(void) {
+    refuse("  \"reference\": {\"kernel\": \"ref.comp\"},\n", "",
+           "t.json:1: there is no \"reference\": nothing says which result is right");
+    refuse("{\"kernel\": \"ref.comp\"}", "{}",
+           "t.json:13: \"reference\": it must have one of \"kernel\", \"eval\" and \"files\"");
+    refuse("\"ref.comp\"", "\"ref.comp\", \"eval\": \"Y = X\"",
+           "t.json:13: \"reference\": it must have one of \"kernel\", \"eval\" and \"files\"");
+    refuse("\"kernel\"", "\"kernels\"",
+           "t.json:13: \"reference\" \"kernels\": unknown key: did you mean \"kernel\"?");
+    refuse(
+        "\"kernel\": \"ref.comp\"", "\"eval\": \"Y = X\"",
+        "t.json:13: \"reference\" \"eval\": an expression cannot have an \"inout\"; \"Z\" is one");
+    refuse("\"kernel\": \"ref.comp\"", "\"eval\": \"Y = X\", \"groups\": [1]",
+           "t.json:13: \"reference\": \"groups\" are a kernel's");
+    refuse("\"kernel\": \"ref.comp\"", "\"files\": {\"Y\": \"y.npy\"}",
+           "t.json:13: \"reference\" \"files\": output \"Z\" has no file");
+    refuse("\"kernel\": \"ref.comp\"", "\"files\": {\"X\": \"x.npy\"}",
+           "t.json:13: \"reference\" \"files\" \"X\": there is no such output");
+    refuse("\"kernel\": \"ref.comp\"", "\"files\": {\"Y\": \"y.npy\", \"Z\": \"z.npy\"}",
+           "t.json:13: \"reference\": \"files\" are the outputs for one size and for inputs that "
+           "are files: there are several sizes");
+}
+
+static void no_outputs_no_sizes(void) {
+    refuse_text("{\"sizes\": [{}], \"groups\": [1]}",
+                "t.json:1: there is no \"out\" and no \"inout\"");
+    refuse_text("{\"groups\": [1]}", "t.json:1: there is no \"sizes\"");
+    refuse_text("[]", "t.json:1: it must be an object");
+}
+
+static void no_json(void) {
+    refuse_text("{\n  \"name\": \"x\"\n  \"sizes\"\n}",
+                "t.json:3: not JSON: '}' expected near '\"sizes\"' (column 9)");
+    refuse_text("{\"name\": \"x\",\n\"name\": \"y\"}",
+                "t.json:2: not JSON: duplicate object key near '\"name\"' (column 6)");
+}
+
+/* A key with an escape is found in the text as it is written there, or not at all: then the line is
+ * that of the object around it. */
+static void lines_of_odd_texts(void) {
+    refuse("  \"in\": {\n", "  \"in\": {\n    \"a\\\"}]b\": {\"dtype\": \"}{\"},\n",
+           "t.json:6: \"in\" \"a\"}]b\" \"dtype\": it must be one of " BHI_DTYPE_NAMES);
+    refuse("\"scale\",\n  \"sizes\": [{\"n\": 1000", "\"a\\\"}]{b\",\n  \"sizes\": [{\"n\": 0",
+           "t.json:3: \"sizes\" [0] \"n\": it must be a whole number from 1");
+    refuse("\"X\": {\"dtype\": \"f32\"", "\"X\"\n:\n{\n\"dtype\":\n1",
+           "t.json:11: \"in\" \"X\" \"dtype\": it must be one of " BHI_DTYPE_NAMES);
+}
+
+static void from_a_file(void) {
+    struct bhi_complaint complaint;
+    int error = 0;
+    char path[] = "/tmp/bulkhead-judge-XXXXXX";
+    const int fd = mkstemp(path);
+    BHT_GE(fd, 0);
+    BHT_EQ(write(fd, whole, sizeof whole - 1), (ssize_t)sizeof whole - 1);
+    BHT_TRUE(bhi_task_read(path, &task, &error, &complaint));
+    BHT_STR_EQ(task.reference_kernel, "/tmp/ref.comp");
+    bhi_task_free(&task);
+    BHT_EQ(write(fd, "", 1), 1);
+    BHT_TRUE(!bhi_task_read(path, &task, &error, &complaint));
+    BHT_STR_HAS(complaint.text, "not JSON: it contains a NUL byte");
+    BHT_EQ(error, 0);
+    close(fd);
+    unlink(path);
+    BHT_TRUE(!bhi_task_read(path, &task, &error, &complaint));
+    BHT_STR_HAS(complaint.text, "No such file or directory");
+    BHT_EQ(error, ENOENT);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(all_of_it),
+        BHT_TEST(what_it_computes),
+        BHT_TEST(what_may_be_left_out),
+        BHT_TEST(fields_that_are_wrong),
+        BHT_TEST(generators_that_are_wrong),
+        BHT_TEST(shapes_that_do_not_multiply),
+        BHT_TEST(references_that_are_wrong),
+        BHT_TEST(no_outputs_no_sizes),
+        BHT_TEST(no_json),
+        BHT_TEST(lines_of_odd_texts),
+        BHT_TEST(from_a_file),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
