@@ -254,6 +254,45 @@ static const struct bhi_example batch_examples[] = {
      "Jobs from another program, results for the next one."},
 };
 
+static const struct bhi_section judge_sections[] = {
+    {"Verdicts",
+     "  CORRECT          every output is right, in every size and with every seed\n"
+     "  WRONG            an output is wrong: the message has the first wrong element\n"
+     "  STRAY_WRITE      it wrote outside of its outputs\n"
+     "  a status         it did not run to its end: COMPILE_FAILED, DEADLINE,\n"
+     "                   WORKER_SIGNAL and so on, as of bulkhead run. BINDING_MISMATCH:\n"
+     "                   its bindings or push constants are not those of the task"},
+    {"What is checked",
+     "Each candidate gets a worker of its own, and each run fresh buffers. Before a run its "
+     "outputs hold random bytes, and so do margins around them, which must not change. Each size "
+     "of TASK is run with the seeds of TASK and with hidden ones. The first run of each size is "
+     "repeated; if the outputs differ, the candidate is reported as not deterministic, which is no "
+     "fault. No time is measured."},
+    {"The reference",
+     "It is run before any candidate, twice with each input. If it fails, computes different bytes "
+     "with the same inputs, or computes a NaN of which TASK says nothing, no candidate is judged."},
+    {"Exit status", "  0    every candidate is CORRECT\n"
+                    "  1    at least one is not\n"
+                    "  2    bad usage, a bad TASK, or a bad reference: no candidate ran\n"
+                    "  3    this machine cannot run it (see bulkhead doctor)\n"
+                    "  130  cancelled by SIGINT (SIGTERM: 143)"},
+    {"JSON",
+     "task, file, seeds, hidden_seeds, correct (how many are), candidates: for each file, verdict, "
+     "message, blame (none, suspected, certain), runs (that ended READY), deterministic (null: "
+     "not CORRECT), size, seed and hidden of the run that decided (null: none did), wrong: null, "
+     "or "
+     "output, index, expected, got, ulp, wrong (elements that are), elements. Seeds, expected, got "
+     "and ulp are strings. If no candidate is judged, an object "
+     "{error: {code, message, file, line, log}} as of bulkhead inspect --json."},
+};
+
+static const struct bhi_example judge_examples[] = {
+    {"bulkhead judge task.json mine.comp yours.comp", "Says which of two kernels are right."},
+    {"bulkhead judge task.json *.comp --seed 42 --json | jq -r '.candidates[] | select(.verdict == "
+     "\"CORRECT\").file'",
+     "The files of those that are right, with a hidden seed that can be given again."},
+};
+
 static const struct bhi_section chaos_sections[] = {
     {"Faults",
      "  kill     SIGKILL to a worker\n"
@@ -439,6 +478,20 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
              "result of each job, so that no job is lost or done twice if the command is killed.",
          SECTIONS(batch_sections),
          EXAMPLES(batch_examples)},
+    [BHI_COMMAND_JUDGE] =
+        {.id = BHI_COMMAND_JUDGE,
+         .name = "judge",
+         .operand = "TASK CANDIDATE...",
+         .least_operands = 2,
+         .most_operands = 10000,
+         .summary = "Check kernels that nobody trusts against a reference",
+         .description =
+             "Runs each kernel CANDIDATE (SPIR-V, GLSL or HLSL) on the inputs that the file TASK "
+             "describes, and compares its outputs with those of a reference. docs/judge.md "
+             "describes TASK. A candidate that crashes, hangs or takes over its worker does not "
+             "change the verdict of another.",
+         SECTIONS(judge_sections),
+         EXAMPLES(judge_examples)},
     [BHI_COMMAND_CHAOS] =
         {.id = BHI_COMMAND_CHAOS,
          .name = "chaos",

@@ -8,6 +8,7 @@
 int bhi_inspect_main(const struct bhi_args *args);
 int bhi_eval_main(const struct bhi_args *args);
 int bhi_batch_main(const struct bhi_args *args);
+int bhi_judge_main(const struct bhi_args *args);
 int bhi_chaos_main(const struct bhi_args *args);
 int bhi_devices_main(const struct bhi_args *args);
 int bhi_doctor_main(const struct bhi_args *args);

@@ -1,0 +1,33 @@
+/* Judges one candidate: a kernel that nobody trusts. */
+#ifndef BHI_JUDGE_CHECK_CANDIDATE_H
+#define BHI_JUDGE_CHECK_CANDIDATE_H
+
+#include "judge/check/court.h"
+#include "judge/check/outcome.h"
+
+enum bhi_judgement {
+    BHI_JUDGED_CORRECT,
+    BHI_JUDGED_WRONG,  /* an output differs from what is expected */
+    BHI_JUDGED_STRAY,  /* it wrote outside of its outputs */
+    BHI_JUDGED_FAILED, /* it did not run to its end: see |outcome| */
+};
+
+struct bhi_candidate {
+    const char *path;
+    char name[64];
+    enum bhi_judgement judgement;
+    struct bhi_judge_outcome outcome; /* of BHI_JUDGED_FAILED; otherwise only the message */
+    uint64_t runs;                    /* that ended READY */
+    bool nondeterministic;            /* two runs with the same inputs left different bytes */
+    const struct bhi_trial *trial;    /* that ended it; NULL: none did */
+    uint32_t array;                   /* of WRONG and STRAY */
+    struct bhi_difference difference; /* of WRONG */
+};
+
+/* Judges the kernel in the file at |path|, which is borrowed. Returns false if the machine failed
+ * or a signal came: then nothing is known about the kernel, and |outcome| says why. */
+bool bhi_candidate_judge(struct bhi_court *court, const char *path, struct bhi_candidate *out);
+/* "CORRECT", "WRONG", "STRAY_WRITE", or the name of the status with which it failed. */
+const char *bhi_candidate_verdict(const struct bhi_candidate *candidate);
+
+#endif

@@ -1,0 +1,21 @@
+/* A kernel that is run for a task: made from its file, with what its module declares. */
+#ifndef BHI_JUDGE_CHECK_KERNEL_H
+#define BHI_JUDGE_CHECK_KERNEL_H
+
+#include "judge/check/outcome.h"
+#include "request/types.h"
+
+struct bhi_judged_kernel {
+    char name[64];
+    bh_kernel *kernel;              /* owned */
+    struct bhi_kernel_types *types; /* owned */
+    uint32_t local_size[3];         /* of its workgroup */
+};
+
+/* Makes the kernel in the file at |path|. After a failure nothing is owned. If a signal came,
+ * *context may be destroyed and NULL. */
+bool bhi_judged_kernel_make(const char *path, uint64_t compile_deadline_ns, bh_context **context,
+                            struct bhi_judged_kernel *out, struct bhi_judge_outcome *outcome);
+void bhi_judged_kernel_free(struct bhi_judged_kernel *kernel);
+
+#endif

@@ -1,0 +1,35 @@
+#include "judge/check/outcome.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "tool/interrupt.h"
+#include "tool/text.h"
+
+bool bhi_judge_outcome_fail(struct bhi_judge_outcome *outcome, bh_status status, const char *format,
+                            ...) {
+    va_list list;
+    outcome->status = status;
+    outcome->blame = BH_BLAME_NONE;
+    va_start(list, format);
+    vsnprintf(outcome->message, sizeof outcome->message, format, list);
+    va_end(list);
+    return false;
+}
+
+bool bhi_judge_outcome_take(struct bhi_judge_outcome *outcome, bh_status status,
+                            const bh_detail *detail) {
+    const char *why = detail && detail->message[0] ? bhi_text_without_call(detail->message)
+                                                   : bh_status_text(status);
+    return bhi_judge_outcome_fail(outcome, status, "%s", why);
+}
+
+bool bhi_judge_outcome_is_doubtful(const struct bhi_judge_outcome *outcome) {
+    return outcome->blame == BH_BLAME_SUSPECTED ||
+           bh_status_classify(outcome->status) == BH_STATUS_CLASS_VICTIM;
+}
+
+bool bhi_judge_outcome_is_elsewhere(const struct bhi_judge_outcome *outcome) {
+    return bhi_interrupt_signal() || outcome->status == BH_SYSTEM ||
+           bh_status_classify(outcome->status) == BH_STATUS_CLASS_ENVIRON;
+}

@@ -1,0 +1,25 @@
+/* How a step for a kernel ended. */
+#ifndef BHI_JUDGE_CHECK_OUTCOME_H
+#define BHI_JUDGE_CHECK_OUTCOME_H
+
+#include <bulkhead/bulkhead.h>
+#include <stdbool.h>
+
+struct bhi_judge_outcome {
+    bh_status status; /* BH_OK: well */
+    bh_blame blame;   /* how certain it is that the kernel is the cause */
+    char message[600];
+};
+
+/* Fills in a failure. Returns false. */
+bool bhi_judge_outcome_fail(struct bhi_judge_outcome *outcome, bh_status status, const char *format,
+                            ...) __attribute__((format(printf, 3, 4)));
+/* Takes the failure of a call of the library. Returns false. */
+bool bhi_judge_outcome_take(struct bhi_judge_outcome *outcome, bh_status status,
+                            const bh_detail *detail);
+/* May another process than the kernel's worker be the cause? Then the kernel is tried again. */
+bool bhi_judge_outcome_is_doubtful(const struct bhi_judge_outcome *outcome);
+/* Is it the machine that failed, or a signal that came, and not the kernel? */
+bool bhi_judge_outcome_is_elsewhere(const struct bhi_judge_outcome *outcome);
+
+#endif

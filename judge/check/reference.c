@@ -1,0 +1,142 @@
+#include "judge/check/reference.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/check/expression.h"
+#include "judge/check/launch.h"
+#include "judge/check/position.h"
+
+/* Runs it once. */
+struct runner {
+    struct bhi_court *court;
+    bh_stream *stream;
+    const struct bhi_judged_kernel *kernel; /* NULL: an expression */
+    struct bhi_reference_template *cache;   /* of the expression */
+};
+
+static bool run_once(const struct runner *runner, const struct bhi_trial *trial,
+                     struct bhi_launched *out, struct bhi_judge_outcome *outcome) {
+    struct bhi_court *court = runner->court;
+    if (!runner->kernel) {
+        return bhi_reference_eval(court, runner->stream, trial, runner->cache, out, outcome);
+    }
+    return bhi_court_launch(court, runner->stream, runner->kernel, &court->task->reference_groups,
+                            trial, out, outcome);
+}
+
+/* Says that it computes different bytes. */
+static bool refuse_variation(const struct bhi_task *task, const struct bhi_trial *trial,
+                             uint32_t index, const uint8_t *a, const uint8_t *b,
+                             struct bhi_judge_outcome *outcome) {
+    const struct bhi_trial_array *array = &trial->arrays[index];
+    const uint64_t size = array->form.bytes / array->count;
+    char where[BHI_POSITION_TEXT], size_text[BHI_SIZE_TEXT], first[BHI_ELEMENT_TEXT],
+        second[BHI_ELEMENT_TEXT];
+    uint64_t i = 0, x = 0, y = 0;
+    while (!memcmp(a + i * size, b + i * size, size)) {
+        i++;
+    }
+    memcpy(&x, a + i * size, size);
+    memcpy(&y, b + i * size, size);
+    return bhi_judge_outcome_fail(
+        outcome, BH_INVALID_ARGUMENT,
+        "it is not deterministic: %s is %s, and with the same inputs %s (%s)",
+        bhi_position_text(task->arrays[index].place, &array->form, i, where),
+        bhi_element_text(task->arrays[index].dtype, x, first),
+        bhi_element_text(task->arrays[index].dtype, y, second),
+        bhi_task_size_text(task, trial->size, size_text));
+}
+
+static bool check_nan(const struct bhi_task *task, const struct bhi_trial *trial,
+                      struct bhi_judge_outcome *outcome) {
+    for (uint32_t i = 0; i < task->array_count; i++) {
+        const struct bhi_task_array *array = &task->arrays[i];
+        const struct bhi_trial_array *in = &trial->arrays[i];
+        char where[BHI_POSITION_TEXT], size[BHI_SIZE_TEXT];
+        uint64_t at;
+        if (array->role == BHI_TASK_IN || array->tolerance.nan != BHI_NAN_REFUSED ||
+            !bhi_find_nan(array->dtype, in->count, in->expected, &at)) {
+            continue;
+        }
+        return bhi_judge_outcome_fail(outcome, BH_INVALID_ARGUMENT,
+                                      "it computes a NaN: %s (%s, seed %" PRIu64
+                                      "); the task must say what a candidate may "
+                                      "compute there: \"nan\": \"equal\" (a NaN) or \"any\"",
+                                      bhi_position_text(array->place, &in->form, at, where),
+                                      bhi_task_size_text(task, trial->size, size), trial->seed);
+    }
+    return true;
+}
+
+/* Runs it twice; the first outputs become what is expected. */
+static bool run_twice(const struct runner *runner, struct bhi_trial *trial,
+                      struct bhi_judge_outcome *outcome) {
+    const struct bhi_task *task = runner->court->task;
+    struct bhi_launched first, second;
+    if (!run_once(runner, trial, &first, outcome)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < task->array_count; i++) {
+        trial->arrays[i].expected = first.outputs[i];
+    }
+    if (first.strayed) {
+        return bhi_judge_outcome_fail(outcome, BH_INVALID_ARGUMENT,
+                                      "it writes outside of output %s",
+                                      task->arrays[first.stray_array].place);
+    }
+    if (!run_once(runner, trial, &second, outcome)) {
+        return false;
+    }
+    bool good = true;
+    for (uint32_t i = 0; i < task->array_count && good; i++) {
+        const struct bhi_trial_array *array = &trial->arrays[i];
+        if (array->expected && memcmp(array->expected, second.outputs[i], array->form.bytes) != 0) {
+            good = refuse_variation(task, trial, i, array->expected, second.outputs[i], outcome);
+        }
+    }
+    bhi_launched_free(&second);
+    return good;
+}
+
+static bool run_all(const struct runner *runner, struct bhi_judge_outcome *outcome) {
+    struct bhi_court *court = runner->court;
+    for (size_t i = 0; i < court->trials.count; i++) {
+        struct bhi_trial *trial = &court->trials.list[i];
+        if (!run_twice(runner, trial, outcome) || !check_nan(court->task, trial, outcome)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool run_kernel(struct runner *runner, struct bhi_judge_outcome *outcome) {
+    struct bhi_court *court = runner->court;
+    struct bhi_judged_kernel kernel;
+    if (!bhi_judged_kernel_make(court->task->reference_kernel, court->task->compile_deadline_ns,
+                                &court->context, &kernel, outcome)) {
+        return false;
+    }
+    runner->kernel = &kernel;
+    const bool good = bhi_court_check_kernel(court, &kernel, outcome) && run_all(runner, outcome);
+    bhi_judged_kernel_free(&kernel);
+    return good;
+}
+
+bool bhi_reference_run(struct bhi_court *court, struct bhi_judge_outcome *outcome) {
+    struct bhi_reference_template cache = {0};
+    struct runner runner = {.court = court, .cache = &cache};
+    if (court->task->reference == BHI_REFERENCE_FILES) {
+        return check_nan(court->task, &court->trials.list[0], outcome);
+    }
+    if (!bhi_court_stream(court, &runner.stream, outcome)) {
+        return false;
+    }
+    const bool good = court->task->reference == BHI_REFERENCE_KERNEL ? run_kernel(&runner, outcome)
+                                                                     : run_all(&runner, outcome);
+    bhi_reference_template_free(&cache);
+    (void)bh_stream_release(runner.stream);
+    return good;
+}

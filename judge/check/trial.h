@@ -1,0 +1,35 @@
+/* A trial: one size, one seed, and so one content of all inputs and, once the reference has run, of
+ * all expected outputs. */
+#ifndef BHI_JUDGE_CHECK_TRIAL_H
+#define BHI_JUDGE_CHECK_TRIAL_H
+
+#include "judge/task/task.h"
+
+struct bhi_trial_array {
+    struct bhi_array form;
+    uint64_t count; /* elements */
+    void *before;   /* of IN and INOUT: the content at the beginning; owned */
+    void *expected; /* of INOUT and OUT; owned; NULL: not known yet */
+};
+
+struct bhi_trial {
+    size_t size; /* index in the task's sizes */
+    uint64_t seed;
+    bool hidden;    /* the seed is not in the task */
+    bool repeats;   /* kernels run it twice, to see whether they are deterministic */
+    uint64_t bytes; /* of all arrays */
+    struct bhi_trial_array *arrays; /* owned; by the task's index */
+};
+
+struct bhi_trials {
+    struct bhi_trial *list; /* owned; those with the fewest bytes first */
+    size_t count;
+};
+
+/* Makes the trials of a task: each size with each seed. Generates inputs and reads files.
+ * |hidden_seeds| are those that the task does not have. */
+bool bhi_trials_make(const struct bhi_task *task, const uint64_t *hidden_seeds, size_t hidden_count,
+                     struct bhi_trials *out, struct bhi_complaint *complaint);
+void bhi_trials_free(const struct bhi_task *task, struct bhi_trials *trials);
+
+#endif

@@ -1,0 +1,83 @@
+#include "tool/json.h"
+#include "judge/report/report.h"
+
+static json_t *seeds_of(const uint64_t *seeds, size_t count) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++) {
+        json_array_append_new(array, bhi_json_digits(seeds[i]));
+    }
+    return array;
+}
+
+static json_t *size_of(const struct bhi_task *task, size_t size) {
+    json_t *object = json_object();
+    for (size_t i = 0; i < task->parameter_count; i++) {
+        json_object_set_new(object, task->parameters[i],
+                            json_integer((json_int_t)task->sizes[size].values[i]));
+    }
+    return object;
+}
+
+static json_t *index_of(const struct bhi_array *form, uint64_t index) {
+    json_t *array = json_array();
+    for (uint32_t i = form->dimensions; i-- > 0;) {
+        json_array_insert_new(array, 0, json_integer((json_int_t)(index % form->shape[i])));
+        index /= form->shape[i];
+    }
+    return array;
+}
+
+/* Where and how its output is wrong. */
+static json_t *wrong_of(const struct bhi_task *task, const struct bhi_candidate *candidate) {
+    const struct bhi_difference *difference = &candidate->difference;
+    if (candidate->judgement != BHI_JUDGED_WRONG) {
+        return json_null();
+    }
+    const struct bhi_trial_array *array = &candidate->trial->arrays[candidate->array];
+    json_t *object = json_object();
+    json_object_set_new(object, "output", bhi_json_text(task->arrays[candidate->array].place));
+    json_object_set_new(object, "index", index_of(&array->form, difference->index));
+    json_object_set_new(object, "expected", json_string(difference->expected));
+    json_object_set_new(object, "got", json_string(difference->got));
+    json_object_set_new(object, "ulp",
+                        difference->ulp == UINT64_MAX ? json_null()
+                                                      : bhi_json_digits(difference->ulp));
+    json_object_set_new(object, "wrong", json_integer((json_int_t)difference->wrong));
+    json_object_set_new(object, "elements", json_integer((json_int_t)array->count));
+    return object;
+}
+
+static json_t *candidate_of(const struct bhi_task *task, const struct bhi_candidate *candidate) {
+    const struct bhi_trial *trial = candidate->trial;
+    json_t *object = json_object();
+    json_object_set_new(object, "file", bhi_json_text(candidate->path));
+    json_object_set_new(object, "verdict", json_string(bhi_candidate_verdict(candidate)));
+    json_object_set_new(object, "message", bhi_json_text(candidate->outcome.message));
+    json_object_set_new(object, "blame", bhi_json_blame(candidate->outcome.blame));
+    json_object_set_new(object, "runs", json_integer((json_int_t)candidate->runs));
+    json_object_set_new(object, "deterministic",
+                        candidate->judgement == BHI_JUDGED_CORRECT
+                            ? json_boolean(!candidate->nondeterministic)
+                            : json_null());
+    json_object_set_new(object, "size", trial ? size_of(task, trial->size) : json_null());
+    json_object_set_new(object, "seed", trial ? bhi_json_digits(trial->seed) : json_null());
+    json_object_set_new(object, "hidden", trial ? json_boolean(trial->hidden) : json_null());
+    json_object_set_new(object, "wrong", wrong_of(task, candidate));
+    return object;
+}
+
+void bhi_judge_print_json(const struct bhi_judge_report *report) {
+    const struct bhi_task *task = report->task;
+    json_t *object = json_object(), *candidates = json_array();
+    for (size_t i = 0; i < report->count; i++) {
+        json_array_append_new(candidates, candidate_of(task, &report->candidates[i]));
+    }
+    json_object_set_new(object, "task", bhi_json_text(task->name));
+    json_object_set_new(object, "file", bhi_json_text(report->task_path));
+    json_object_set_new(object, "seeds", seeds_of(task->seeds, task->seed_count));
+    json_object_set_new(object, "hidden_seeds",
+                        seeds_of(report->hidden_seeds, report->hidden_count));
+    json_object_set_new(object, "correct", json_integer((json_int_t)report->correct));
+    json_object_set_new(object, "candidates", candidates);
+    bhi_json_print(object);
+}

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# bulkhead judge: kernels that do not run to their end.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
+# shellcheck source=tests/judge/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+kernel right.comp <<< 'if (i < n) z[i] = a * x[i] + y[i];'
+
+case_name="kernels that do not run to their end"
+kernel broken.comp <<< 'if (i < n) z[i] = a * x[i] + y[i]'
+endless endless.comp
+head -c 100 "$SHADERS/hang.spv" > cut.spv
+task task.json
+LIMIT=120 cli judge task.json broken.comp cut.spv missing.comp right.comp --json
+expect_status 1
+says broken.comp COMPILE_FAILED '.runs == 0 and (.message | contains("broken.comp:10: error"))'
+says cut.spv INVALID_KERNEL
+says missing.comp LOAD_FAILED '.message == "No such file or directory"'
+says right.comp CORRECT
+task short.json '.limits.deadline = "1s" | .groups = [65535]'
+LIMIT=120 cli judge short.json endless.comp --json
+expect_status 1
+says endless.comp DEADLINE '.runs == 0 and .blame == "certain" and .size == {n: 1}'
+
+case_name="a candidate whose zygote somebody has killed is tried again"
+task long.json ".limits.deadline = \"$((3 * slowness))s\" | .groups = [65535]"
+"$BULKHEAD" judge long.json endless.comp --json --verbose > .stdout 2> .stderr &
+judge=$!
+for ((tries = 0; tries < 600 * slowness; tries++)); do
+    if grep -q 'kernel endless: compiled' .stderr || ! kill -0 "$judge" 2> /dev/null; then break; fi
+    sleep 0.1
+done
+kill -KILL "$(pgrep -x bh-zygote -P "$(pgrep -x bh-warden -P "$judge")")"
+wait "$judge"
+status=$?
+expect_status 1
+says endless.comp DEADLINE
+if [ "$(grep -c 'kernel endless: compiled' .stderr)" -eq 2 ]; then passed=$((passed + 1)); else fail "it has not run twice"; fi
+
+finish

@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# bulkhead judge: each kind of reference, of generator and of type; and references that cannot judge.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
+# shellcheck source=tests/judge/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+kernel right.comp <<< 'if (i < n) z[i] = a * x[i] + y[i];'
+kernel less.comp <<< 'if (i < n) z[i] = a * x[i] + 0.999 * y[i];'
+
+case_name="a kernel, in the folder of the task"
+mkdir tasks
+cp right.comp tasks/reference.comp
+task tasks/task.json '.reference = {kernel: "reference.comp"}'
+LIMIT=120 cli judge tasks/task.json right.comp less.comp --json
+expect_status 1
+says right.comp CORRECT
+says less.comp WRONG
+
+case_name="a kernel with groups of its own"
+sed 's/local_size_x = 64/local_size_x = 1/' right.comp > one.comp
+task task.json '.reference = {kernel: "one.comp", groups: ["n"]} | .groups = ["ceildiv(n, 64)"]'
+cli judge task.json right.comp --json
+expect_status 0
+task task.json '.reference = {kernel: "one.comp"} | .groups = ["ceildiv(n, 64)"]'
+# One element of 64 is written: the noise elsewhere is another each time.
+refuses 'the reference of task.json cannot judge: it is not deterministic: Z[' judge task.json right.comp
+
+case_name="files"
+"$NPY" make x.npy 'f32[5]' ramp 0 1
+"$NPY" make y.npy 'f32[5]' ramp 1 1
+"$NPY" make z.npy 'f32[5]' ramp 1 3.5
+"$NPY" make short.npy 'f32[4]' ramp 1 3.5
+files='.sizes = [{n: 5}] | del(.check_sizes) | .in.X.fill = {file: "x.npy"} | .in.Y.fill = {file: "y.npy"}
+    | .reference = {files: {Z: "z.npy"}}'
+task files.json "$files"
+LIMIT=120 cli judge files.json right.comp less.comp
+expect_status 1
+expect_stdout 'right.comp  CORRECT     2  -'
+expect_stdout 'Z[0] is 0.999000013, expected 1, '
+expect_stdout 'all inputs are files: seeds change nothing'
+task wrong.json "$files | .reference.files.Z = \"short.npy\""
+refuses 'short.npy: its type or shape is not the one in the task' judge wrong.json right.comp
+task wrong.json "$files | .in.X.fill.file = \"nowhere.npy\""
+refuses 'nowhere.npy: No such file or directory' judge wrong.json right.comp
+
+case_name="references that cannot judge"
+task bad.json '.reference = {kernel: "noisy.comp"}'
+kernel noisy.comp <<< 'if (i < n) z[i] = a * x[i] + y[i] + float(floatBitsToUint(z[i]) & 255u) * 1e-7;'
+refuses 'the reference of bad.json cannot judge: it is not deterministic: Z[' judge bad.json right.comp
+task bad.json '.reference = {kernel: "endless.comp"} | .limits.deadline = "1s" | .groups = [65535]'
+endless endless.comp
+refuses 'the reference of bad.json cannot judge: the deadline of 1000 ms passed' judge bad.json right.comp
+task bad.json '.reference = {kernel: "broken.comp"}'
+kernel broken.comp <<< 'if (i < n) z[i] = a *'
+refuses 'the reference of bad.json cannot judge: it does not compile' judge bad.json right.comp
+task bad.json '.reference = {kernel: "nowhere.comp"}'
+refuses 'the reference of bad.json cannot judge: No such file or directory (LOAD_FAILED)' judge bad.json right.comp
+task bad.json '.reference = {eval: "Z = a*X +"}'
+refuses 'the reference of bad.json cannot judge: line 2, column 10' judge bad.json right.comp
+task bad.json '.reference = {eval: "Z = X * f64(Y)"}'
+refuses 'the reference of bad.json cannot judge:' judge bad.json right.comp
+task bad.json '.reference = {eval: "Z = W"}'
+refuses 'the reference of bad.json cannot judge:' judge bad.json right.comp
+kernel type.comp <<< 'if (i < n) z[i] = a * x[i] + y[i];'
+sed -i 's/float x/int x/' type.comp
+task bad.json '.reference = {kernel: "type.comp"}'
+refuses 'the reference of bad.json cannot judge: in X: the kernel declares i32[] (BINDING_MISMATCH)' judge bad.json right.comp
+task bad.json '.inout = {X: .in.X} | del(.in.X) | .reference = {kernel: "right.comp"}'
+refuses 'the reference of bad.json cannot judge: inout X: the kernel does not write it' judge bad.json right.comp
+
+case_name="a NaN that nobody has asked for"
+task nan.json '.in.X.fill = "special" | .sizes = [{n: 1000}] | del(.check_sizes)'
+refuses 'the reference of nan.json cannot judge: it computes a NaN: Z[' judge nan.json right.comp
+task nan.json '.in.X.fill = "special" | .out.Z.nan = "equal" | .sizes = [{n: 1000}]'
+kernel no_nan.comp <<< 'if (i < n) { z[i] = a * x[i] + y[i]; if (isnan(z[i])) z[i] = 0; }'
+LIMIT=120 cli judge nan.json right.comp no_nan.comp --json
+says right.comp CORRECT
+says no_nan.comp WRONG '.wrong.expected == "nan" and .wrong.got == "0"'
+task nan.json '.in.X.fill = "special" | .out.Z.nan = "any" | .sizes = [{n: 1000}]'
+cli judge nan.json no_nan.comp --json
+says no_nan.comp CORRECT
+
+case_name="no parameters"
+task one.json '.sizes = [{}] | del(.check_sizes) | .in.X.shape = [64] | .in.Y.shape = [64] | .out.Z.shape = [64]
+    | .push.n = 64 | .groups = [1]'
+cli judge one.json right.comp less.comp --seed 3
+expect_status 1
+expect_stdout 'right.comp  CORRECT     3  -'
+expect_stdout 'of 64 are wrong (the only size, seed 1)'
+
+case_name="an output that is an input, two dimensions, integers"
+cat > add.comp << 'END'
+#version 450
+layout(local_size_x = 8, local_size_y = 8) in;
+layout(set = 0, binding = 4) readonly buffer In { int a[]; };
+layout(set = 1, binding = 0) buffer Sum { int s[]; };
+layout(push_constant) uniform Push { uint rows, columns; };
+void main() {
+    uvec2 i = gl_GlobalInvocationID.yx;
+    if (i.x < rows && i.y < columns) s[i.x * columns + i.y] += a[i.x * columns + i.y];
+}
+END
+sed 's/+=/=/' add.comp > assign.comp
+sed 's/rows && i.y/rows \&\& i.x < columns \&\& i.y/' add.comp > square.comp
+cat > add.json << 'END'
+{"sizes": [{"r": 17, "c": 9}, {"r": 4, "c": 4}],
+ "in": {"0.4": {"dtype": "i32", "shape": ["r", "c"], "fill": {"integers": [-100, 100]}}},
+ "inout": {"1.0": {"dtype": "i32", "shape": ["r", "c"], "fill": {"integers": [0, 9], "special": 0.1}}},
+ "push": {"rows": "r", "columns": "c"},
+ "groups": ["ceildiv(c, local_x)", "ceildiv(r, local_y)"],
+ "reference": {"kernel": "add.comp"}}
+END
+LIMIT=120 cli judge add.json add.comp assign.comp square.comp --json
+expect_status 1
+says add.comp CORRECT
+says assign.comp WRONG
+says square.comp WRONG '.size == {r: 17, c: 9} and .wrong.output == "1.0" and .wrong.index == [9, 0] and (.message | startswith("1.0[9,0] is "))'
+finish

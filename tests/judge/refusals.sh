@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# bulkhead judge: what is refused before anything runs, and how.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
+# shellcheck source=tests/judge/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+task task.json
+kernel right.comp <<< 'if (i < n) z[i] = a * x[i] + y[i];'
+
+refuses 'TASK CANDIDATE... is missing' judge
+refuses 'TASK CANDIDATE... is missing' judge task.json
+refuses 'nowhere.json: No such file or directory' judge nowhere.json right.comp
+refuses "unknown option '--sed'; did you mean '--seed'?" judge task.json right.comp --sed 1
+refuses "--seed -1: " judge task.json right.comp --seed -1
+refuses "--seed 18446744073709551616: " judge task.json right.comp --seed 18446744073709551616
+refuses '--device any: all candidates run on one device: name it' judge task.json right.comp --device any
+sed 's/"normal"/"gauss"/' task.json > bad.json
+refuses 'bad.json:' judge bad.json right.comp
+refuses "\"in\" \"X\" \"fill\": there is no generator 'gauss'" judge bad.json right.comp
+
+case_name="no such device"
+cli judge task.json right.comp --device nowhere
+expect_status 3
+expect_stderr "no device matches 'nowhere'"
+
+case_name="with --json"
+cli judge bad.json right.comp --json
+expect_status 2
+expect_json '.error.code == "INVALID_ARGUMENT" and (.error.message | startswith("bad.json:"))'
+cli judge nowhere.json right.comp --json
+expect_status 2
+expect_json '.error.code == "LOAD_FAILED"'
+
+case_name="standard input"
+INPUT=task.json cli judge - right.comp --json
+expect_status 0
+expect_json '.correct == 1 and .file == "-"'
+
+case_name="a signal"
+endless endless.comp
+task long.json '.limits.deadline = "1000s" | .groups = [65535]'
+"$BULKHEAD" judge long.json endless.comp --verbose > .stdout 2> .stderr &
+judge=$!
+for ((tries = 0; tries < 600 * slowness; tries++)); do
+    if grep -q 'kernel endless: compiled' .stderr || ! kill -0 "$judge" 2> /dev/null; then break; fi
+    sleep 0.1
+done
+kill -TERM "$judge"
+wait "$judge"
+status=$?
+expect_status 143
+expect_stderr 'bulkhead judge: cancelled by SIGTERM'
+expect_empty .stdout
+finish
