@@ -282,7 +282,7 @@ static const struct bhi_section judge_sections[] = {
      "not CORRECT), size, seed and hidden of the run that decided (null: none did), wrong: null, "
      "or "
      "output, index, expected, got, ulp, wrong (elements that are), elements. Seeds, expected, got "
-     "and ulp are strings. If no candidate is judged, an object "
+     "and ulp are strings. timing is null. If no candidate is judged, an object "
      "{error: {code, message, file, line, log}} as of bulkhead inspect --json."},
 };
 

@@ -207,6 +207,9 @@ static int work(const struct bhi_args *args) {
     bhi_trials_free(&judge->task, &judge->court.trials);
     bhi_task_free(&judge->task);
     free(judge->hidden);
+    for (size_t i = 0; judge->candidates && i < args->operand_count; i++) {
+        bhi_candidate_free(&judge->candidates[i]);
+    }
     free(judge->candidates);
     free(judge);
     return exit_status;

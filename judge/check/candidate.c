@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "judge/check/launch.h"
@@ -184,4 +185,10 @@ bool bhi_candidate_judge(struct bhi_court *court, const char *path, struct bhi_c
         judge_once(court, path, out);
     }
     return out->judgement != BHI_JUDGED_FAILED || !bhi_judge_outcome_is_elsewhere(&out->outcome);
+}
+
+void bhi_candidate_free(struct bhi_candidate *candidate) {
+    free(candidate->timings);
+    candidate->timings = NULL;
+    candidate->timing_count = 0;
 }

@@ -4,6 +4,7 @@
 
 #include "judge/check/court.h"
 #include "judge/check/outcome.h"
+#include "judge/check/timing.h"
 
 enum bhi_judgement {
     BHI_JUDGED_CORRECT,
@@ -22,11 +23,14 @@ struct bhi_candidate {
     const struct bhi_trial *trial;    /* that ended it; NULL: none did */
     uint32_t array;                   /* of WRONG and STRAY */
     struct bhi_difference difference; /* of WRONG */
+    struct bhi_timing *timings;       /* by size; NULL: none was measured; owned */
+    size_t timing_count;
 };
 
 /* Judges the kernel in the file at |path|, which is borrowed. Returns false if the machine failed
  * or a signal came: then nothing is known about the kernel, and |outcome| says why. */
 bool bhi_candidate_judge(struct bhi_court *court, const char *path, struct bhi_candidate *out);
+void bhi_candidate_free(struct bhi_candidate *candidate);
 /* "CORRECT", "WRONG", "STRAY_WRITE", or the name of the status with which it failed. */
 const char *bhi_candidate_verdict(const struct bhi_candidate *candidate);
 

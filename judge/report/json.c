@@ -47,6 +47,38 @@ static json_t *wrong_of(const struct bhi_task *task, const struct bhi_candidate 
     return object;
 }
 
+static json_t *number_of(double number) {
+    return number > 0 ? json_real(number) : json_null();
+}
+
+static json_t *timing_of(const struct bhi_task *task, const struct bhi_timing *timing) {
+    json_t *object = json_object();
+    json_object_set_new(object, "size", size_of(task, timing->size));
+    json_object_set_new(object, "runs", json_integer((json_int_t)timing->runs));
+    json_object_set_new(object, "median_ns", number_of(timing->median_ns));
+    json_object_set_new(object, "reference_ns", number_of(timing->reference_ns));
+    json_object_set_new(object, "ratio", number_of(timing->ratio));
+    json_object_set_new(object, "low", number_of(timing->low));
+    json_object_set_new(object, "high", number_of(timing->high));
+    json_object_set_new(object, "noise", json_real(timing->noise));
+    json_object_set_new(object, "drift", json_real(timing->drift));
+    json_object_set_new(object, "host_ns", number_of(timing->host_ns));
+    json_object_set_new(object, "device", json_boolean(timing->device));
+    json_object_set_new(object, "cold", json_boolean(timing->cold));
+    json_object_set_new(object, "noisy", json_boolean(timing->noisy));
+    json_object_set_new(object, "guard_ratio", number_of(timing->guard_ratio));
+    return object;
+}
+
+/* Its times, size by size; null: none was measured. */
+static json_t *timings_of(const struct bhi_task *task, const struct bhi_candidate *candidate) {
+    json_t *array = candidate->timing_count ? json_array() : json_null();
+    for (size_t i = 0; i < candidate->timing_count; i++) {
+        json_array_append_new(array, timing_of(task, &candidate->timings[i]));
+    }
+    return array;
+}
+
 static json_t *candidate_of(const struct bhi_task *task, const struct bhi_candidate *candidate) {
     const struct bhi_trial *trial = candidate->trial;
     json_t *object = json_object();
@@ -63,6 +95,7 @@ static json_t *candidate_of(const struct bhi_task *task, const struct bhi_candid
     json_object_set_new(object, "seed", trial ? bhi_json_digits(trial->seed) : json_null());
     json_object_set_new(object, "hidden", trial ? json_boolean(trial->hidden) : json_null());
     json_object_set_new(object, "wrong", wrong_of(task, candidate));
+    json_object_set_new(object, "timing", timings_of(task, candidate));
     return object;
 }
 
