@@ -2,6 +2,7 @@
 
 #include "ipc/commands.h"
 #include "worker/faults/faults.h"
+#include "worker/faults/late.h"
 #include "worker/session/internal.h"
 
 #include <stdio.h>
@@ -426,7 +427,13 @@ static int run_batch(struct bhi_session *s, size_t count) {
          * process. */
         bhi_backend_cache_save(s->backend, false);
     }
-    return conclude(s, count, alive);
+    err = conclude(s, count, alive);
+#if BHI_FAULTS
+    if (s->backend) {
+        bhi_backend_catch_up(s->backend);
+    }
+#endif
+    return err;
 }
 
 /* Sleeps until the doorbell is no longer |seen|. */
