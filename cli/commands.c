@@ -261,13 +261,24 @@ static const struct bhi_section judge_sections[] = {
      "  STRAY_WRITE      it wrote outside of its outputs\n"
      "  a status         it did not run to its end: COMPILE_FAILED, DEADLINE,\n"
      "                   WORKER_SIGNAL and so on, as of bulkhead run. BINDING_MISMATCH:\n"
-     "                   its bindings or push constants are not those of the task"},
+     "                   its bindings or push constants are not those of the task\n"
+     "  TIMING_FORGED    with --time: its worker claims times that cannot be\n"
+     "  SLOWER           with --slower-than"},
     {"What is checked",
      "Each candidate gets a worker of its own, and each run fresh buffers. Before a run its "
      "outputs hold random bytes, and so do margins around them, which must not change. Each size "
      "of TASK is run with the seeds of TASK and with hidden ones. The first run of each size is "
      "repeated; if the outputs differ, the candidate is reported as not deterministic, which is no "
-     "fault. No time is measured."},
+     "fault."},
+    {"Times",
+     "With --time, those that are CORRECT are timed when all have been checked. Candidate and "
+     "reference take turns, on the same fresh inputs. Some runs are checked, too; which, the "
+     "candidate cannot know. Reported are the medians of the device's own times, and the ratio of "
+     "the medians with its 95 % interval. The device's times come from workers; the host measures "
+     "batches by its own clock, and claims that do not explain its times are TIMING_FORGED. If the "
+     "reference becomes slower or faster by more than 5 % while it is measured, the measurement is "
+     "repeated; after three the ratio is unknown. Noise above 0.5 % is reported. On a device "
+     "without timestamps the times are the host's, of warm batches."},
     {"The reference",
      "It is run before any candidate, twice with each input. If it fails, computes different bytes "
      "with the same inputs, or computes a NaN of which TASK says nothing, no candidate is judged."},
@@ -282,7 +293,12 @@ static const struct bhi_section judge_sections[] = {
      "not CORRECT), size, seed and hidden of the run that decided (null: none did), wrong: null, "
      "or "
      "output, index, expected, got, ulp, wrong (elements that are), elements. Seeds, expected, got "
-     "and ulp are strings. timing is null. If no candidate is judged, an object "
+     "and ulp are strings. timing: null, or for each size that was timed size, runs, median_ns, "
+     "reference_ns, ratio, low, high (null: unknown), noise and drift of the reference's median "
+     "(0.005 is 0.5 %), host_ns (a run by the host's clock, in batches; null: too short), device "
+     "(false: the host's clock), cold, noisy, guard_ratio (null: not measured). flushed_bytes: "
+     "null without --time, otherwise what is written before each timed run. If no candidate is "
+     "judged, an object "
      "{error: {code, message, file, line, log}} as of bulkhead inspect --json."},
 };
 
@@ -291,6 +307,8 @@ static const struct bhi_example judge_examples[] = {
     {"bulkhead judge task.json *.comp --seed 42 --json | jq -r '.candidates[] | select(.verdict == "
      "\"CORRECT\").file'",
      "The files of those that are right, with a hidden seed that can be given again."},
+    {"bulkhead judge task.json *.comp --time --slower-than 1",
+     "Times those that are right. Those that are slower than the reference fail."},
 };
 
 static const struct bhi_section chaos_sections[] = {
@@ -484,7 +502,7 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
          .operand = "TASK CANDIDATE...",
          .least_operands = 2,
          .most_operands = 10000,
-         .summary = "Check kernels that nobody trusts against a reference",
+         .summary = "Check kernels that nobody trusts against a reference, and time them",
          .description =
              "Runs each kernel CANDIDATE (SPIR-V, GLSL or HLSL) on the inputs that the file TASK "
              "describes, and compares its outputs with those of a reference. docs/judge.md "

@@ -1,7 +1,8 @@
 /* bulkhead judge.
  *
  * The order: read the task; make the inputs; run the reference; only then look at candidates, one
- * after the other, each with a worker of its own.
+ * after the other, each with a worker of its own. With --time, those that are right are timed when
+ * all have been checked, so that nothing else runs meanwhile.
  */
 #include <bulkhead/bulkhead.h>
 #include <errno.h>
@@ -11,9 +12,11 @@
 #include <sys/random.h>
 
 #include "cli/mains.h"
+#include "formats/dtype.h"
 #include "judge/check/candidate.h"
 #include "judge/check/reference.h"
 #include "judge/report/report.h"
+#include "judge/time/measure.h"
 #include "tool/args.h"
 #include "tool/complain.h"
 #include "tool/device_choice.h"
@@ -33,6 +36,9 @@ struct judge {
     size_t hidden_count;
     struct bhi_candidate *candidates; /* owned */
     size_t candidate_count;
+    bool timed;
+    struct bhi_timing_options timing;
+    uint64_t flushed;
 };
 
 static int refused(bh_status status, const struct bhi_complaint *complaint) {
@@ -85,6 +91,54 @@ static int take_seeds(struct judge *judge) {
     return BHI_EXIT_READY;
 }
 
+/* Takes the options that are about times. */
+static int take_timing(struct judge *judge) {
+    static const struct {
+        enum bhi_option_id option;
+        const char *name;
+    } others[] = {{BHI_JUDGE_REPEAT, "--repeat"},
+                  {BHI_JUDGE_WARM, "--warm"},
+                  {BHI_JUDGE_GUARD_COST, "--guard-cost"},
+                  {BHI_JUDGE_SLOWER_THAN, "--slower-than"}};
+    const struct bhi_args *args = judge->args;
+    const char *repeat = bhi_args_value(args, BHI_JUDGE_REPEAT);
+    const char *slower = bhi_args_value(args, BHI_JUDGE_SLOWER_THAN);
+    struct bhi_complaint complaint, inner;
+    uint64_t runs = BHI_TIMED_RUNS, bits = 0;
+    judge->timed = bhi_args_has(args, BHI_JUDGE_TIME);
+    for (size_t i = 0; i < sizeof others / sizeof others[0] && !judge->timed; i++) {
+        if (bhi_args_has(args, others[i].option)) {
+            bhi_refuse(&complaint, "%s is of use only with --time; see bulkhead judge --help",
+                       others[i].name);
+            return refused(BH_INVALID_ARGUMENT, &complaint);
+        }
+    }
+    if (repeat &&
+        !bhi_parse_count(repeat, BHI_TIMED_RUNS_LEAST, BHI_TIMED_RUNS_MOST, &runs, &inner)) {
+        bhi_refuse(&complaint, "--repeat %.200s: %.600s; see bulkhead judge --help", repeat,
+                   inner.text);
+        return refused(BH_INVALID_ARGUMENT, &complaint);
+    }
+    judge->timing = (struct bhi_timing_options){
+        .runs = runs,
+        .warm = bhi_args_has(args, BHI_JUDGE_WARM),
+        .guard = bhi_args_has(args, BHI_JUDGE_GUARD_COST),
+    };
+    if (!slower) {
+        return BHI_EXIT_READY;
+    }
+    const bool is_number = bhi_dtype_parse(BH_DTYPE_F64, slower, &bits, &inner);
+    memcpy(&judge->timing.slower, &bits, sizeof bits);
+    if (!is_number || !(judge->timing.slower > 0)) {
+        bhi_refuse(&complaint,
+                   "--slower-than %.200s: it must be a number above 0, such as 1.05; see bulkhead "
+                   "judge --help",
+                   slower);
+        return refused(BH_INVALID_ARGUMENT, &complaint);
+    }
+    return BHI_EXIT_READY;
+}
+
 static int read_task(struct judge *judge) {
     struct bhi_complaint complaint;
     int error = 0;
@@ -92,6 +146,13 @@ static int read_task(struct judge *judge) {
         return refused(error ? BH_LOAD_FAILED : BH_INVALID_ARGUMENT, &complaint);
     }
     judge->court.task = &judge->task;
+    if (judge->timed && judge->task.reference == BHI_REFERENCE_FILES) {
+        bhi_refuse(&complaint,
+                   "--time: the reference of %.200s is files, which take no time; a kernel or an "
+                   "expression does",
+                   judge->args->operands[0]);
+        return refused(BH_INVALID_ARGUMENT, &complaint);
+    }
     return BHI_EXIT_READY;
 }
 
@@ -166,6 +227,33 @@ static int judge_all(struct judge *judge) {
     return BHI_EXIT_READY;
 }
 
+static int time_each(struct judge *judge, struct bhi_timekeeper *timer) {
+    for (size_t i = 0; i < judge->candidate_count; i++) {
+        struct bhi_candidate *candidate = &judge->candidates[i];
+        struct bhi_judge_outcome outcome = {.status = BH_OK};
+        if (candidate->judgement == BHI_JUDGED_CORRECT &&
+            !bhi_timekeeper_measure(timer, candidate, &outcome)) {
+            return give_up(candidate->path, &outcome);
+        }
+    }
+    return BHI_EXIT_READY;
+}
+
+static int time_all(struct judge *judge) {
+    struct bhi_timekeeper timer;
+    struct bhi_judge_outcome outcome = {.status = BH_OK};
+    if (!judge->timed) {
+        return BHI_EXIT_READY;
+    }
+    if (!bhi_timekeeper_open(&judge->court, &judge->timing, &timer, &outcome)) {
+        return give_up("--time", &outcome);
+    }
+    judge->flushed = timer.flush.size;
+    const int exit_status = time_each(judge, &timer);
+    bhi_timekeeper_close(&timer);
+    return exit_status;
+}
+
 static int report(const struct judge *judge) {
     struct bhi_judge_report report = {
         .task = &judge->task,
@@ -174,6 +262,8 @@ static int report(const struct judge *judge) {
         .hidden_count = judge->hidden_count,
         .candidates = judge->candidates,
         .count = judge->candidate_count,
+        .timed = judge->timed,
+        .flushed = judge->flushed,
     };
     for (size_t i = 0; i < report.count; i++) {
         report.correct += report.candidates[i].judgement == BHI_JUDGED_CORRECT;
@@ -193,12 +283,14 @@ static int work(const struct bhi_args *args) {
         return out_of_memory();
     }
     judge->args = args;
-    (void)((exit_status = take_seeds(judge)) != BHI_EXIT_READY ||
+    (void)((exit_status = take_timing(judge)) != BHI_EXIT_READY ||
+           (exit_status = take_seeds(judge)) != BHI_EXIT_READY ||
            (exit_status = read_task(judge)) != BHI_EXIT_READY ||
            (exit_status = make_trials(judge)) != BHI_EXIT_READY ||
            (exit_status = open_context(judge)) != BHI_EXIT_READY ||
            (exit_status = run_reference(judge)) != BHI_EXIT_READY ||
            (exit_status = judge_all(judge)) != BHI_EXIT_READY ||
+           (exit_status = time_all(judge)) != BHI_EXIT_READY ||
            (exit_status = report(judge)) != BHI_EXIT_READY);
     if (exit_status > BHI_EXIT_SIGNALLED) {
         bhi_complain("judge", "cancelled by SIG%s", sigabbrev_np(bhi_interrupt_signal()));

@@ -20,6 +20,10 @@ const char *bhi_candidate_verdict(const struct bhi_candidate *candidate) {
         return "WRONG";
     case BHI_JUDGED_STRAY:
         return "STRAY_WRITE";
+    case BHI_JUDGED_FORGED:
+        return "TIMING_FORGED";
+    case BHI_JUDGED_SLOWER:
+        return "SLOWER";
     case BHI_JUDGED_FAILED:
         break;
     }
@@ -33,6 +37,11 @@ const char *bhi_candidate_verdict(const struct bhi_candidate *candidate) {
 static const char *describe(const struct bhi_task *task, const struct bhi_trial *trial,
                             char out[BHI_SIZE_TEXT + 64]) {
     char size[BHI_SIZE_TEXT];
+    if (trial->timed) {
+        snprintf(out, BHI_SIZE_TEXT + 64, "%s, a timed run",
+                 bhi_task_size_text(task, trial->size, size));
+        return out;
+    }
     snprintf(out, BHI_SIZE_TEXT + 64, "%s, %sseed %" PRIu64,
              bhi_task_size_text(task, trial->size, size), trial->hidden ? "hidden " : "",
              trial->seed);
@@ -49,7 +58,6 @@ static bool find_stray(const struct bhi_task *task, const struct bhi_trial *tria
     const bool before = launched->stray_offset < 0;
     out->judgement = BHI_JUDGED_STRAY;
     out->array = launched->stray_array;
-    out->trial = trial;
     snprintf(out->outcome.message, sizeof out->outcome.message,
              "it wrote %" PRId64 " bytes %s of %.60s (%s)",
              before ? -launched->stray_offset : launched->stray_offset - (int64_t)size + 1,
@@ -75,7 +83,6 @@ static bool find_wrong(const struct bhi_task *task, const struct bhi_trial *tria
         }
         out->judgement = BHI_JUDGED_WRONG;
         out->array = i;
-        out->trial = trial;
         if (difference->ulp != UINT64_MAX) {
             snprintf(steps, sizeof steps, ", %" PRIu64 " ULP", difference->ulp);
         }
@@ -86,6 +93,16 @@ static bool find_wrong(const struct bhi_task *task, const struct bhi_trial *tria
                  describe(task, trial, run));
         return true;
     }
+    return false;
+}
+
+bool bhi_candidate_check(const struct bhi_task *task, const struct bhi_trial *trial,
+                         const struct bhi_trial *named, const struct bhi_launched *launched,
+                         struct bhi_candidate *out) {
+    if (!find_stray(task, trial, launched, out) && !find_wrong(task, trial, launched, out)) {
+        return true;
+    }
+    out->trial = named;
     return false;
 }
 
@@ -122,8 +139,7 @@ static bool run_once(struct judging *judging, const struct bhi_trial *trial,
         return false;
     }
     out->runs++;
-    if (find_stray(court->task, trial, launched, out) ||
-        find_wrong(court->task, trial, launched, out)) {
+    if (!bhi_candidate_check(court->task, trial, trial, launched, out)) {
         bhi_launched_free(launched);
         return false;
     }
@@ -167,7 +183,7 @@ static void judge_once(struct bhi_court *court, const char *path, struct bhi_can
     struct judging judging = {.court = court, .out = out};
     *out = (struct bhi_candidate){.path = path, .judgement = BHI_JUDGED_CORRECT};
     bhi_kernel_file_name(path, out->name);
-    if (!bhi_judged_kernel_make(path, court->task->compile_deadline_ns, &court->context,
+    if (!bhi_judged_kernel_make(path, court->task->compile_deadline_ns, false, &court->context,
                                 &judging.kernel, &out->outcome)) {
         out->judgement = BHI_JUDGED_FAILED;
         return;

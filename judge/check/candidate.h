@@ -3,13 +3,15 @@
 #define BHI_JUDGE_CHECK_CANDIDATE_H
 
 #include "judge/check/court.h"
-#include "judge/check/outcome.h"
+#include "judge/check/setup.h"
 #include "judge/check/timing.h"
 
 enum bhi_judgement {
     BHI_JUDGED_CORRECT,
     BHI_JUDGED_WRONG,  /* an output differs from what is expected */
     BHI_JUDGED_STRAY,  /* it wrote outside of its outputs */
+    BHI_JUDGED_FORGED, /* the times that its worker claims are false */
+    BHI_JUDGED_SLOWER, /* it is right, and slower than was asked for */
     BHI_JUDGED_FAILED, /* it did not run to its end: see |outcome| */
 };
 
@@ -30,8 +32,14 @@ struct bhi_candidate {
 /* Judges the kernel in the file at |path|, which is borrowed. Returns false if the machine failed
  * or a signal came: then nothing is known about the kernel, and |outcome| says why. */
 bool bhi_candidate_judge(struct bhi_court *court, const char *path, struct bhi_candidate *out);
+/* Compares what a run left with what is expected of |trial|. If it is wrong, fills in |out|, whose
+ * trial becomes |named|, and returns false. */
+bool bhi_candidate_check(const struct bhi_task *task, const struct bhi_trial *trial,
+                         const struct bhi_trial *named, const struct bhi_launched *launched,
+                         struct bhi_candidate *out);
 void bhi_candidate_free(struct bhi_candidate *candidate);
-/* "CORRECT", "WRONG", "STRAY_WRITE", or the name of the status with which it failed. */
+/* "CORRECT", "WRONG", "STRAY_WRITE", "TIMING_FORGED", "SLOWER", or the name of the status with
+ * which it failed. */
 const char *bhi_candidate_verdict(const struct bhi_candidate *candidate);
 
 #endif

@@ -6,23 +6,22 @@
 #include <string.h>
 
 #include "formats/dtype.h"
+#include "judge/check/content.h"
 
-static const uint64_t content_limit_ns = 10000000000u; /* for a buffer that nobody uses */
-
-/* What one computation needs. */
-struct computing {
+struct bhi_evaluation {
     const struct bhi_task *task;
     const struct bhi_trial *trial;
     bh_parameter parameters[BHI_TASK_ARRAYS];
     bh_argument arguments[BHI_TASK_ARRAYS];
-    struct bhi_reference_template *cache;
+    bh_template_call call;
+    bool prepared; /* |call| is to be dropped */
 };
 
 /* Writes "n = 64; a = 2.5;" and, on a line of its own, the expression. */
-static bool write_text(const struct computing *computing, char **out_text,
+static bool write_text(const struct bhi_evaluation *evaluation, char **out_text,
                        struct bhi_complaint *complaint) {
-    const struct bhi_task *task = computing->task;
-    const size_t size = computing->trial->size;
+    const struct bhi_task *task = evaluation->task;
+    const size_t size = evaluation->trial->size;
     size_t length;
     char *pushes;
     if (!bhi_task_push_text(task, size, &pushes, complaint)) {
@@ -53,13 +52,24 @@ static bool write_text(const struct computing *computing, char **out_text,
     return true;
 }
 
-static bh_status make_buffer(struct bhi_court *court, const struct bhi_trial_array *array,
-                             bh_buffer **out_buffer, bh_detail *detail) {
+static bool make_buffer(struct bhi_court *court, bh_stream *near,
+                        const struct bhi_trial_array *array, bh_buffer **out_buffer,
+                        struct bhi_judge_outcome *outcome) {
+    const uint64_t size = array->form.bytes;
     bh_description description;
-    bh_status status = bh_buffer_create(court->context, array->form.bytes, out_buffer, detail);
-    if (status == BH_OK && array->before) {
-        status = bh_buffer_write(*out_buffer, 0, array->before, array->form.bytes, content_limit_ns,
-                                 detail);
+    bh_detail detail = {0};
+    void *content;
+    if (!bhi_content_make(court->context, near, size, out_buffer, outcome)) {
+        return false;
+    }
+    if (array->before) {
+        if (!bhi_content_begin(*out_buffer, size, &content, outcome)) {
+            return false;
+        }
+        memcpy(content, array->before, size);
+        if (!bhi_content_commit(*out_buffer, size, content, outcome)) {
+            return false;
+        }
     }
     bh_description_init(&description);
     description.kind = bhi_dtype_number(array->form.dtype);
@@ -67,13 +77,14 @@ static bh_status make_buffer(struct bhi_court *court, const struct bhi_trial_arr
     description.rank = array->form.dimensions;
     memcpy(description.shape, array->form.shape,
            array->form.dimensions * sizeof array->form.shape[0]);
-    return status == BH_OK ? bh_buffer_set_description(*out_buffer, &description, detail) : status;
+    const bh_status status = bh_buffer_set_description(*out_buffer, &description, &detail);
+    return status == BH_OK || bhi_judge_outcome_take(outcome, status, &detail);
 }
 
-/* Makes the template, unless the last run had the same text. */
-static bh_status make_template(bh_context *context, struct computing *computing, char *text,
+/* Makes the template, unless the last run had the same |text|, which is taken. */
+static bh_status make_template(bh_context *context, const struct bhi_evaluation *evaluation,
+                               struct bhi_reference_template *cache, char *text,
                                bh_detail *detail) {
-    struct bhi_reference_template *cache = computing->cache;
     bh_template_options options;
     if (cache->text && !strcmp(cache->text, text)) {
         free(text);
@@ -84,80 +95,126 @@ static bh_status make_template(bh_context *context, struct computing *computing,
     bh_template_options_init(&options);
     options.name = "reference";
     options.expression = text;
-    options.parameters = computing->parameters;
-    options.parameter_count = (uint32_t)computing->task->array_count;
+    options.parameters = evaluation->parameters;
+    options.parameter_count = (uint32_t)evaluation->task->array_count;
     return bh_template_create(context, &options, &cache->template_, detail);
 }
 
-static bool compute(struct bhi_court *court, bh_stream *stream, struct computing *computing,
-                    char *text, struct bhi_judge_outcome *outcome) {
+static bool prepare(struct bhi_court *court, bh_stream *near, struct bhi_evaluation *evaluation,
+                    struct bhi_reference_template *cache, struct bhi_judge_outcome *outcome) {
     const struct bhi_task *task = court->task;
     const uint32_t count = (uint32_t)task->array_count;
-    bh_event *event = NULL;
+    struct bhi_complaint complaint;
     bh_detail detail = {0};
+    char *text;
     for (uint32_t i = 0; i < count; i++) {
         const struct bhi_task_array *array = &task->arrays[i];
-        computing->parameters[i] =
+        evaluation->parameters[i] =
             (bh_parameter){.name = array->place,
                            .role = array->role == BHI_TASK_IN ? BH_PARAMETER_IN : BH_PARAMETER_OUT,
                            .type = bhi_dtype_name(array->dtype)};
-        computing->arguments[i].name = array->place;
+        evaluation->arguments[i].name = array->place;
     }
-    bh_status status = make_template(court->context, computing, text, &detail);
-    for (uint32_t i = 0; i < count && status == BH_OK; i++) {
-        status = make_buffer(court, &computing->trial->arrays[i], &computing->arguments[i].buffer,
-                             &detail);
+    if (!write_text(evaluation, &text, &complaint)) {
+        return bhi_judge_outcome_fail(outcome, BH_INVALID_ARGUMENT, "%.500s", complaint.text);
     }
-    if (status == BH_OK) {
-        status = bh_template_launch(stream, computing->cache->template_, computing->arguments,
-                                    count, NULL, &event, &detail);
+    bh_status status = make_template(court->context, evaluation, cache, text, &detail);
+    if (status != BH_OK) {
+        return bhi_judge_outcome_take(outcome, status, &detail);
     }
-    const bool good = status == BH_OK ? bhi_court_await(event, outcome)
-                                      : bhi_judge_outcome_take(outcome, status, &detail);
-    (void)bh_event_release(event);
-    return good;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!make_buffer(court, near, &evaluation->trial->arrays[i],
+                         &evaluation->arguments[i].buffer, outcome)) {
+            return false;
+        }
+    }
+    status = bh_template_prepare(cache->template_, evaluation->arguments, count, NULL,
+                                 &evaluation->call, &detail);
+    evaluation->prepared = status == BH_OK;
+    return evaluation->prepared || bhi_judge_outcome_take(outcome, status, &detail);
 }
 
-static bool take_outputs(const struct computing *computing, struct bhi_launched *out,
+bool bhi_evaluation_make(struct bhi_court *court, bh_stream *near, const struct bhi_trial *trial,
+                         struct bhi_reference_template *cache,
+                         struct bhi_evaluation **out_evaluation,
                          struct bhi_judge_outcome *outcome) {
-    const struct bhi_task *task = computing->task;
-    for (uint32_t i = 0; i < task->array_count; i++) {
-        const uint64_t size = computing->trial->arrays[i].form.bytes;
-        bh_detail detail = {0};
-        if (task->arrays[i].role == BHI_TASK_IN) {
-            continue;
-        }
-        if (!(out->outputs[i] = malloc(size))) {
-            return bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");
-        }
-        const bh_status status = bh_buffer_read(computing->arguments[i].buffer, 0, out->outputs[i],
-                                                size, content_limit_ns, &detail);
-        if (status != BH_OK) {
-            return bhi_judge_outcome_take(outcome, status, &detail);
+    struct bhi_evaluation *evaluation = calloc(1, sizeof *evaluation);
+    *out_evaluation = NULL;
+    court->runs++;
+    if (!evaluation) {
+        return bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");
+    }
+    evaluation->task = court->task;
+    evaluation->trial = trial;
+    if (!prepare(court, near, evaluation, cache, outcome)) {
+        bhi_evaluation_free(evaluation);
+        return false;
+    }
+    *out_evaluation = evaluation;
+    return true;
+}
+
+const bh_command *bhi_evaluation_command(const struct bhi_evaluation *evaluation) {
+    return &evaluation->call.command;
+}
+
+bh_buffer *bhi_evaluation_buffer(const struct bhi_evaluation *evaluation, uint32_t index) {
+    return evaluation->arguments[index].buffer;
+}
+
+static bool take_output(const struct bhi_evaluation *evaluation, uint32_t index,
+                        struct bhi_launched *out, struct bhi_judge_outcome *outcome) {
+    const uint64_t size = evaluation->trial->arrays[index].form.bytes;
+    bh_buffer *buffer = evaluation->arguments[index].buffer;
+    void *content;
+    if (!(out->outputs[index] = malloc(size))) {
+        return bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");
+    }
+    if (!bhi_content_read(buffer, size, &content, outcome)) {
+        return false;
+    }
+    memcpy(out->outputs[index], content, size);
+    bhi_content_leave(buffer, content);
+    return true;
+}
+
+bool bhi_evaluation_take(const struct bhi_evaluation *evaluation, struct bhi_launched *out,
+                         struct bhi_judge_outcome *outcome) {
+    *out = (struct bhi_launched){.strayed = false};
+    for (uint32_t i = 0; i < evaluation->task->array_count; i++) {
+        if (evaluation->task->arrays[i].role != BHI_TASK_IN &&
+            !take_output(evaluation, i, out, outcome)) {
+            bhi_launched_free(out);
+            return false;
         }
     }
     return true;
 }
 
+void bhi_evaluation_free(struct bhi_evaluation *evaluation) {
+    if (!evaluation) {
+        return;
+    }
+    if (evaluation->prepared) {
+        bh_template_call_fini(&evaluation->call);
+    }
+    for (uint32_t i = 0; i < evaluation->task->array_count; i++) {
+        (void)bh_buffer_release(evaluation->arguments[i].buffer);
+    }
+    free(evaluation);
+}
+
 bool bhi_reference_eval(struct bhi_court *court, bh_stream *stream, const struct bhi_trial *trial,
                         struct bhi_reference_template *cache, struct bhi_launched *out,
                         struct bhi_judge_outcome *outcome) {
-    struct computing computing = {.task = court->task, .trial = trial, .cache = cache};
-    struct bhi_complaint complaint;
-    char *text;
-    *out = (struct bhi_launched){.strayed = false};
-    court->runs++;
+    struct bhi_evaluation *evaluation;
+    if (!bhi_evaluation_make(court, NULL, trial, cache, &evaluation, outcome)) {
+        return false;
+    }
     const bool good =
-        write_text(&computing, &text, &complaint)
-            ? compute(court, stream, &computing, text, outcome) &&
-                  take_outputs(&computing, out, outcome)
-            : bhi_judge_outcome_fail(outcome, BH_INVALID_ARGUMENT, "%.500s", complaint.text);
-    for (uint32_t i = 0; i < court->task->array_count; i++) {
-        (void)bh_buffer_release(computing.arguments[i].buffer);
-    }
-    if (!good) {
-        bhi_launched_free(out);
-    }
+        bhi_court_submit(stream, bhi_evaluation_command(evaluation), 1, NULL, outcome) &&
+        bhi_evaluation_take(evaluation, out, outcome);
+    bhi_evaluation_free(evaluation);
     return good;
 }
 

@@ -16,6 +16,7 @@ enum { LOG_SIZE = 33 << 10 };
 struct making {
     bh_context *context;
     const struct bhi_kernel_file *file;
+    bool trusted;
     struct bhi_judged_kernel *out;
     bh_inspection inspection;
     bool inspected;
@@ -30,6 +31,7 @@ static bh_status compile(struct making *making) {
     const enum bhi_language language = bhi_kernel_file_language(making->file);
     bh_kernel_options_init(&options);
     options.name = making->out->name;
+    options.trusted = making->trusted;
     if (language != BHI_LANGUAGE_GLSL && language != BHI_LANGUAGE_HLSL) {
         return bh_kernel_create_spirv(making->context, making->file->code, making->file->size,
                                       &options, &making->out->kernel, &making->detail);
@@ -88,7 +90,7 @@ static bool conclude(struct making *making, struct bhi_judge_outcome *outcome) {
     return false;
 }
 
-static bool make_from(const struct bhi_kernel_file *file, bh_context **context,
+static bool make_from(const struct bhi_kernel_file *file, bool trusted, bh_context **context,
                       struct bhi_judged_kernel *out, struct bhi_judge_outcome *outcome) {
     struct making *making = calloc(1, sizeof *making);
     int exit_status;
@@ -97,6 +99,7 @@ static bool make_from(const struct bhi_kernel_file *file, bh_context **context,
     }
     making->context = *context;
     making->file = file;
+    making->trusted = trusted;
     making->out = out;
     const bool good = bhi_task_run("judge", context, make, making, &exit_status)
                           ? conclude(making, outcome)
@@ -105,27 +108,35 @@ static bool make_from(const struct bhi_kernel_file *file, bh_context **context,
     return good;
 }
 
-bool bhi_judged_kernel_make(const char *path, uint64_t compile_deadline_ns, bh_context **context,
-                            struct bhi_judged_kernel *out, struct bhi_judge_outcome *outcome) {
+bool bhi_judged_kernel_of(const struct bhi_kernel_file *file, bool trusted, bh_context **context,
+                          struct bhi_judged_kernel *out, struct bhi_judge_outcome *outcome) {
+    struct bhi_complaint complaint;
+    *out = (struct bhi_judged_kernel){0};
+    bhi_kernel_file_name(file->path, out->name);
+    bool good = bhi_language_compiles(bhi_kernel_file_language(file), &complaint);
+    if (!good) {
+        bhi_judge_outcome_fail(outcome, BH_COMPILE_FAILED, "%.500s", complaint.text);
+    }
+    good = good && make_from(file, trusted, context, out, outcome);
+    if (!good) {
+        bhi_judged_kernel_free(out);
+    }
+    return good;
+}
+
+bool bhi_judged_kernel_make(const char *path, uint64_t compile_deadline_ns, bool trusted,
+                            bh_context **context, struct bhi_judged_kernel *out,
+                            struct bhi_judge_outcome *outcome) {
     struct bhi_kernel_file file = {.path = path, .deadline_ns = compile_deadline_ns};
     struct bhi_complaint complaint;
     void *code;
     int error;
-    *out = (struct bhi_judged_kernel){0};
-    bhi_kernel_file_name(path, out->name);
     if (!bhi_code_read(path, &code, &file.size, &error, &complaint)) {
         return bhi_judge_outcome_fail(outcome, BH_LOAD_FAILED, "%s", complaint.text);
     }
     file.code = code;
-    bool good = bhi_language_compiles(bhi_kernel_file_language(&file), &complaint);
-    if (!good) {
-        bhi_judge_outcome_fail(outcome, BH_COMPILE_FAILED, "%.500s", complaint.text);
-    }
-    good = good && make_from(&file, context, out, outcome);
+    const bool good = bhi_judged_kernel_of(&file, trusted, context, out, outcome);
     free(code);
-    if (!good) {
-        bhi_judged_kernel_free(out);
-    }
     return good;
 }
 

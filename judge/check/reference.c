@@ -116,7 +116,7 @@ static bool run_kernel(struct runner *runner, struct bhi_judge_outcome *outcome)
     struct bhi_court *court = runner->court;
     struct bhi_judged_kernel kernel;
     if (!bhi_judged_kernel_make(court->task->reference_kernel, court->task->compile_deadline_ns,
-                                &court->context, &kernel, outcome)) {
+                                false, &court->context, &kernel, outcome)) {
         return false;
     }
     runner->kernel = &kernel;

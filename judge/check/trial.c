@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "formats/dtype.h"
+#include "judge/data/philox.h"
 #include "tool/npy_file.h"
 
 static bool is_same_form(const struct bhi_array *a, const struct bhi_array *b) {
@@ -100,13 +101,50 @@ bool bhi_trials_make(const struct bhi_task *task, const uint64_t *hidden_seeds, 
     return true;
 }
 
+static bool rotate_array(const struct bhi_task_array *array, const struct bhi_trial_array *of,
+                         uint64_t random, struct bhi_trial_array *out) {
+    const bool moves = array->role != BHI_TASK_OUT && array->filler.kind != BHI_FILLER_FILE;
+    const uint64_t size = of->form.bytes / of->count;
+    const uint64_t head = moves ? random % of->count * size : 0, tail = of->form.bytes - head;
+    *out = (struct bhi_trial_array){.form = of->form, .count = of->count};
+    if (array->role == BHI_TASK_OUT) {
+        return true;
+    }
+    if (!(out->before = malloc(of->form.bytes))) {
+        return false;
+    }
+    memcpy(out->before, (const uint8_t *)of->before + head, tail);
+    memcpy((uint8_t *)out->before + tail, of->before, head);
+    return true;
+}
+
+bool bhi_trial_rotate(const struct bhi_task *task, const struct bhi_trial *of, uint64_t key,
+                      struct bhi_trial *out) {
+    *out = *of;
+    out->timed = true;
+    out->arrays = calloc(task->array_count, sizeof *out->arrays);
+    for (uint32_t i = 0; out->arrays && i < task->array_count; i++) {
+        const struct bhi_philox bits = bhi_philox(key, (struct bhi_philox){{i}});
+        const uint64_t random = (uint64_t)bits.words[1] << 32 | bits.words[0];
+        if (!rotate_array(&task->arrays[i], &of->arrays[i], random, &out->arrays[i])) {
+            bhi_trial_free(task, out);
+        }
+    }
+    return out->arrays;
+}
+
+void bhi_trial_free(const struct bhi_task *task, struct bhi_trial *trial) {
+    for (size_t k = 0; k < task->array_count && trial->arrays; k++) {
+        free(trial->arrays[k].before);
+        free(trial->arrays[k].expected);
+    }
+    free(trial->arrays);
+    trial->arrays = NULL;
+}
+
 void bhi_trials_free(const struct bhi_task *task, struct bhi_trials *trials) {
     for (size_t i = 0; i < trials->count; i++) {
-        for (size_t k = 0; k < task->array_count && trials->list[i].arrays; k++) {
-            free(trials->list[i].arrays[k].before);
-            free(trials->list[i].arrays[k].expected);
-        }
-        free(trials->list[i].arrays);
+        bhi_trial_free(task, &trials->list[i]);
     }
     free(trials->list);
     *trials = (struct bhi_trials){0};

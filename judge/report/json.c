@@ -111,6 +111,8 @@ void bhi_judge_print_json(const struct bhi_judge_report *report) {
     json_object_set_new(object, "hidden_seeds",
                         seeds_of(report->hidden_seeds, report->hidden_count));
     json_object_set_new(object, "correct", json_integer((json_int_t)report->correct));
+    json_object_set_new(object, "flushed_bytes",
+                        report->timed ? json_integer((json_int_t)report->flushed) : json_null());
     json_object_set_new(object, "candidates", candidates);
     bhi_json_print(object);
 }

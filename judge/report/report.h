@@ -14,6 +14,8 @@ struct bhi_judge_report {
     const struct bhi_candidate *candidates;
     size_t count;
     size_t correct; /* of them */
+    bool timed;
+    uint64_t flushed; /* bytes that were written before each timed run; 0: none */
 };
 
 /* Prints a line for each candidate, and a summary. */

@@ -17,6 +17,64 @@ static void print_seeds(const struct bhi_judge_report *report) {
     printf("\n");
 }
 
+/* Writes "1.002 (0.998 to 1.006)". */
+static void write_ratio(const struct bhi_timing *timing, char *out, size_t capacity) {
+    if (timing->ratio > 0) {
+        snprintf(out, capacity, "%.3f (%.3f to %.3f)", timing->ratio, timing->low, timing->high);
+    } else {
+        snprintf(out, capacity, "unknown");
+    }
+}
+
+/* What restricts the time, in words. */
+static void write_note(const struct bhi_timing *timing, char *out, size_t capacity) {
+    const int used = snprintf(out, capacity, "%s%s", timing->cold ? "cold" : "warm",
+                              timing->device ? "" : ", the device has no clock");
+    size_t at = (size_t)used;
+    if (timing->ratio <= 0) {
+        at += (size_t)snprintf(out + at, capacity - at,
+                               ", the machine did not keep its pace (drift %.1f %%)",
+                               100 * timing->drift);
+    }
+    if (timing->noisy) {
+        at += (size_t)snprintf(out + at, capacity - at, ", noise %.1f %%", 100 * timing->noise);
+    }
+    if (timing->guard_ratio > 0) {
+        snprintf(out + at, capacity - at, ", %.3f times as long with the guard",
+                 timing->guard_ratio);
+    }
+}
+
+static void print_times(const struct bhi_judge_report *report) {
+    static const struct bhi_column columns[] = {
+        {.name = "CANDIDATE"},         {.name = "SIZE"},
+        {.name = "US", .right = true}, {.name = "REFERENCE US", .right = true},
+        {.name = "RATIO, 95 %"},       {.name = "NOTE"}};
+    struct bhi_columns table;
+    bhi_columns_init(&table, columns, 6);
+    for (size_t i = 0; i < report->count; i++) {
+        const struct bhi_candidate *candidate = &report->candidates[i];
+        for (size_t k = 0; k < candidate->timing_count; k++) {
+            const struct bhi_timing *timing = &candidate->timings[k];
+            char size[BHI_SIZE_TEXT], time[32], reference[32], ratio[64], note[200];
+            snprintf(time, sizeof time, "%.3f", timing->median_ns / 1e3);
+            snprintf(reference, sizeof reference, "%.3f", timing->reference_ns / 1e3);
+            write_ratio(timing, ratio, sizeof ratio);
+            write_note(timing, note, sizeof note);
+            const char *cells[] = {candidate->path,
+                                   bhi_task_size_text(report->task, timing->size, size),
+                                   time,
+                                   reference,
+                                   ratio,
+                                   note};
+            bhi_columns_row(&table, cells, timing->noisy ? BHI_TONE_WARN : BHI_TONE_PLAIN);
+        }
+    }
+    printf("\n");
+    (void)bhi_columns_print(&table, stdout, 0, bhi_columns_width(stdout));
+    bhi_columns_free(&table);
+}
+
 void bhi_judge_print_table(const struct bhi_judge_report *report) {
     static const struct bhi_column columns[] = {{.name = "CANDIDATE"},
                                                 {.name = "VERDICT", .toned = true},
@@ -37,6 +95,9 @@ void bhi_judge_print_table(const struct bhi_judge_report *report) {
     }
     (void)bhi_columns_print(&table, stdout, 0, bhi_columns_width(stdout));
     bhi_columns_free(&table);
+    if (report->timed) {
+        print_times(report);
+    }
     printf("\n%zu candidate%s: %zu correct; ", report->count, report->count == 1 ? "" : "s",
            report->correct);
     print_seeds(report);

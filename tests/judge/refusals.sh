@@ -15,6 +15,17 @@ refuses "unknown option '--sed'; did you mean '--seed'?" judge task.json right.c
 refuses "--seed -1: " judge task.json right.comp --seed -1
 refuses "--seed 18446744073709551616: " judge task.json right.comp --seed 18446744073709551616
 refuses '--device any: all candidates run on one device: name it' judge task.json right.comp --device any
+refuses '--repeat is of use only with --time' judge task.json right.comp --repeat 5
+refuses '--warm is of use only with --time' judge task.json right.comp --warm
+refuses '--guard-cost is of use only with --time' judge task.json right.comp --guard-cost
+refuses '--slower-than is of use only with --time' judge task.json right.comp --slower-than 2
+refuses '--repeat 4: ' judge task.json right.comp --time --repeat 4
+refuses '--slower-than 0: it must be a number above 0' judge task.json right.comp --time --slower-than 0
+refuses '--slower-than nan: it must be a number above 0' judge task.json right.comp --time --slower-than nan
+"$NPY" make x.npy 'f32[5]' ramp 0 1
+task files.json '.sizes = [{n: 5}] | del(.check_sizes) | .in.X.fill = {file: "x.npy"} | .in.Y.fill = {file: "x.npy"}
+    | .reference = {files: {Z: "x.npy"}}'
+refuses '--time: the reference of files.json is files, which take no time' judge files.json right.comp --time
 sed 's/"normal"/"gauss"/' task.json > bad.json
 refuses 'bad.json:' judge bad.json right.comp
 refuses "\"in\" \"X\" \"fill\": there is no generator 'gauss'" judge bad.json right.comp

@@ -1,0 +1,71 @@
+#include "judge/check/content.h"
+
+#include <stdlib.h>
+
+static const uint64_t limit_ns = 10000000000u; /* for a buffer that nobody uses */
+
+bool bhi_content_make(bh_context *context, bh_stream *near, uint64_t size, bh_buffer **out_buffer,
+                      struct bhi_judge_outcome *outcome) {
+    bh_buffer_options options;
+    bh_detail detail = {0};
+    bh_buffer_options_init(&options);
+    options.stream = near;
+    options.memory = near ? BH_MEMORY_AUTO : BH_MEMORY_HOST;
+    const bh_status status = bh_buffer_create_with(context, size, &options, out_buffer, &detail);
+    return status == BH_OK || bhi_judge_outcome_take(outcome, status, &detail);
+}
+
+static bool is_mapped(const bh_buffer *buffer) {
+    return bh_buffer_memory(buffer) == BH_MEMORY_HOST;
+}
+
+static bool map(bh_buffer *buffer, bh_map_intent intent, void **out_room,
+                struct bhi_judge_outcome *outcome) {
+    bh_detail detail = {0};
+    const bh_status status = bh_buffer_map(buffer, intent, limit_ns, out_room, &detail);
+    return status == BH_OK || bhi_judge_outcome_take(outcome, status, &detail);
+}
+
+static bool allocate(uint64_t size, void **out_room, struct bhi_judge_outcome *outcome) {
+    *out_room = malloc(size);
+    return *out_room || bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");
+}
+
+bool bhi_content_begin(bh_buffer *buffer, uint64_t size, void **out_room,
+                       struct bhi_judge_outcome *outcome) {
+    return is_mapped(buffer) ? map(buffer, BH_MAP_DISCARD, out_room, outcome)
+                             : allocate(size, out_room, outcome);
+}
+
+bool bhi_content_commit(bh_buffer *buffer, uint64_t size, void *room,
+                        struct bhi_judge_outcome *outcome) {
+    bh_detail detail = {0};
+    if (is_mapped(buffer)) {
+        return true;
+    }
+    const bh_status status = bh_buffer_write(buffer, 0, room, size, limit_ns, &detail);
+    free(room);
+    return status == BH_OK || bhi_judge_outcome_take(outcome, status, &detail);
+}
+
+bool bhi_content_read(bh_buffer *buffer, uint64_t size, void **out_room,
+                      struct bhi_judge_outcome *outcome) {
+    bh_detail detail = {0};
+    if (is_mapped(buffer)) {
+        return map(buffer, BH_MAP_READ, out_room, outcome);
+    }
+    if (!allocate(size, out_room, outcome)) {
+        return false;
+    }
+    const bh_status status = bh_buffer_read(buffer, 0, *out_room, size, limit_ns, &detail);
+    if (status != BH_OK) {
+        free(*out_room);
+    }
+    return status == BH_OK || bhi_judge_outcome_take(outcome, status, &detail);
+}
+
+void bhi_content_leave(bh_buffer *buffer, void *room) {
+    if (!is_mapped(buffer)) {
+        free(room);
+    }
+}

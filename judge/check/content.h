@@ -1,0 +1,24 @@
+/* Buffers with content, in the host's memory or a device's. */
+#ifndef BHI_JUDGE_CHECK_CONTENT_H
+#define BHI_JUDGE_CHECK_CONTENT_H
+
+#include <bulkhead/bulkhead.h>
+
+#include "judge/check/outcome.h"
+
+/* Makes a buffer in the memory of the device of |near|, if it has one of its own; NULL: in the
+ * host's. */
+bool bhi_content_make(bh_context *context, bh_stream *near, uint64_t size, bh_buffer **out_buffer,
+                      struct bhi_judge_outcome *outcome);
+/* Gives room for |size| bytes that will be the buffer's content: call bhi_content_commit when they
+ * are there, or bhi_content_leave. */
+bool bhi_content_begin(bh_buffer *buffer, uint64_t size, void **out_room,
+                       struct bhi_judge_outcome *outcome);
+bool bhi_content_commit(bh_buffer *buffer, uint64_t size, void *room,
+                        struct bhi_judge_outcome *outcome);
+/* Gives the content to read, until bhi_content_leave. */
+bool bhi_content_read(bh_buffer *buffer, uint64_t size, void **out_room,
+                      struct bhi_judge_outcome *outcome);
+void bhi_content_leave(bh_buffer *buffer, void *room);
+
+#endif

@@ -1,0 +1,48 @@
+#include "judge/data/steady.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/data/ratio.h"
+
+/* The median of the deviations, times this, is the standard deviation of normal times; the standard
+ * error of a median of |n| of them is that, times sqrt(pi / 2) / sqrt(n). */
+static const double normal_deviation = 1.4826, median_error = 1.2533;
+
+/* The halves' medians differ by more than so many of their standard errors once in 10,000 times. */
+static const double chance = 4;
+
+static double median_copy(const uint64_t *times, size_t count, uint64_t *room) {
+    memcpy(room, times, count * sizeof *times);
+    return bhi_median_of(room, count);
+}
+
+bool bhi_steadiness_of(const uint64_t *times, size_t count, struct bhi_steadiness *out) {
+    uint64_t *room = calloc(count, sizeof *room);
+    const size_t half = count / 2;
+    *out = (struct bhi_steadiness){0};
+    if (!room) {
+        return false;
+    }
+    out->median = median_copy(times, count, room);
+    if (half >= 2 && out->median > 0) {
+        const double first = median_copy(times, half, room);
+        const double second = median_copy(times + count - half, half, room);
+        out->drift = fabs(second - first) / out->median;
+    }
+    for (size_t i = 0; i < count; i++) {
+        room[i] = (uint64_t)llround(fabs((double)times[i] - out->median));
+    }
+    if (out->median > 0) {
+        out->noise = median_error * normal_deviation * bhi_median_of(room, count) /
+                     (sqrt((double)count) * out->median);
+    }
+    free(room);
+    return true;
+}
+
+/* The error of a half's median is sqrt(2) of that of the whole; of the difference, 2. */
+bool bhi_steadiness_drifts(const struct bhi_steadiness *steadiness, double limit) {
+    return steadiness->drift > limit && steadiness->drift > chance * 2 * steadiness->noise;
+}

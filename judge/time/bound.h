@@ -1,0 +1,32 @@
+/* Whether the times that a worker claims can be true. Its claims are of single runs. The host has
+ * its own clock, and measures batches of runs that are one submission each: there the way to the
+ * worker and back, which no claim contains, counts once. */
+#ifndef BHI_JUDGE_TIME_BOUND_H
+#define BHI_JUDGE_TIME_BOUND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct bhi_seen {
+    double claim_ns;   /* median claim of a single run */
+    uint64_t batch_ns; /* the shortest batch, by the host's clock */
+    uint64_t base_ns;  /* the shortest batch of a kernel that does nothing, on buffers like these */
+    size_t runs;       /* in a batch */
+};
+
+/* A run by the host's clock. 0: the batch was hardly longer than that of the empty kernel, so that
+ * nothing is known. */
+double bhi_seen_run_ns(const struct bhi_seen *seen);
+
+enum bhi_honesty {
+    BHI_HONEST,
+    BHI_FORGED, /* they are shorter than what the host saw */
+    BHI_UNSURE, /* even the reference's, whose worker runs nothing else, do not explain what
+                          the host saw: the machine is too busy */
+};
+
+/* |reference| is the yardstick: its claims are true, so what they lack in the host's time is the
+ * machine's doing. */
+enum bhi_honesty bhi_honesty_of(const struct bhi_seen *candidate, const struct bhi_seen *reference);
+
+#endif

@@ -1,0 +1,203 @@
+#include "judge/time/round.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/data/philox.h"
+#include "tool/clock.h"
+
+/* Some bytes of an output, as they were when the run was reported to be complete. */
+struct glimpse {
+    size_t lap;
+    uint32_t array;
+    uint64_t offset, size;
+    uint8_t bytes[4];
+};
+
+/* What one round makes. */
+struct round {
+    struct bhi_race *race;
+    size_t count;
+    bool with_base;
+    struct bhi_trial *trials;         /* |count|; owned */
+    struct bhi_lap *laps[BHI_RACERS]; /* |count| each; owned */
+    bh_command *commands;             /* |count|; owned */
+    struct glimpse glimpses[BHI_RACERS];
+};
+
+/* A random number, other ones in each round. No worker may know its inputs beforehand, or which
+ * runs are checked: the key is derived from that of the noise, which no worker has. */
+static uint64_t draw(const struct bhi_race *race, uint32_t which) {
+    const struct bhi_philox bits = bhi_philox(
+        ~race->court->noise_seed,
+        (struct bhi_philox){{(uint32_t)race->court->runs, (uint32_t)race->rounds, which}});
+    return (uint64_t)bits.words[1] << 32 | bits.words[0];
+}
+
+static bool allocate(struct round *round, struct bhi_judge_outcome *outcome) {
+    bool good = (round->trials = calloc(round->count, sizeof *round->trials)) &&
+                (round->commands = calloc(round->count, sizeof *round->commands));
+    for (int i = 0; i < BHI_RACERS && good; i++) {
+        good = (round->laps[i] = calloc(round->count, sizeof *round->laps[i]));
+    }
+    for (size_t i = 0; i < round->count && good; i++) {
+        good = bhi_trial_rotate(round->race->court->task, round->race->trial,
+                                draw(round->race, (uint32_t)i), &round->trials[i]);
+    }
+    return good || bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");
+}
+
+static void release_laps(struct round *round, enum bhi_racer racer) {
+    for (size_t i = 0; i < round->count && round->laps[racer]; i++) {
+        bhi_lap_free(&round->laps[racer][i]);
+    }
+}
+
+static void release(struct round *round) {
+    for (int i = 0; i < BHI_RACERS; i++) {
+        release_laps(round, i);
+        free(round->laps[i]);
+    }
+    for (size_t i = 0; i < round->count && round->trials; i++) {
+        bhi_trial_free(round->race->court->task, &round->trials[i]);
+    }
+    free(round->trials);
+    free(round->commands);
+}
+
+static bool takes_part(const struct round *round, enum bhi_racer racer) {
+    return racer == BHI_RACER_BASE ? round->with_base : !!round->race->contenders[racer];
+}
+
+static bool make_laps(struct round *round, enum bhi_racer racer, bh_stream *stream,
+                      struct bhi_judge_outcome *outcome) {
+    struct bhi_race *race = round->race;
+    const bool is_base = racer == BHI_RACER_BASE;
+    struct bhi_contender *contender = race->contenders[is_base ? BHI_RACER_CANDIDATE : racer];
+    for (size_t i = 0; i < round->count; i++) {
+        struct bhi_lap *lap = &round->laps[racer][i];
+        if (!bhi_lap_make(race->court, contender, stream, &round->trials[i], lap, outcome)) {
+            return false;
+        }
+        round->commands[i] = *bhi_lap_command(lap);
+        if (is_base && !bhi_base_command(race->base, race->court, bhi_lap_command(lap),
+                                         &round->commands[i], outcome)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Reads some bytes of an output that is drawn now. They have to be there: until they are in the
+ * host, its clock goes on. So work that is put off past its completion record counts, or is
+ * seen. */
+static bool glance(struct round *round, enum bhi_racer racer, struct bhi_clocked *clocked,
+                   struct bhi_judge_outcome *outcome) {
+    const struct bhi_task *task = round->race->court->task;
+    struct glimpse *glimpse = &round->glimpses[racer];
+    const uint64_t random = draw(round->race, UINT32_MAX - 2 - (uint32_t)racer);
+    uint32_t first = 0;
+    while (task->arrays[first].role == BHI_TASK_IN) { /* outputs come last */
+        first++;
+    }
+    glimpse->lap = random % round->count;
+    glimpse->array = first + (uint32_t)(random / round->count % (task->array_count - first));
+    const uint64_t bytes = round->race->trial->arrays[glimpse->array].form.bytes;
+    glimpse->size = bytes < sizeof glimpse->bytes ? bytes : sizeof glimpse->bytes;
+    glimpse->offset = (random >> 16) % (bytes - glimpse->size + 1);
+    const uint64_t began = bhi_clock_ns();
+    const bool good = bhi_lap_peek(&round->laps[racer][glimpse->lap], glimpse->array,
+                                   glimpse->offset, glimpse->bytes, glimpse->size, outcome);
+    clocked->host_ns += bhi_clock_ns() - began;
+    return good;
+}
+
+/* Has the candidate's output changed since its run was reported to be complete? */
+static bool find_late(struct round *round, bool *out_late, struct bhi_judge_outcome *outcome) {
+    struct bhi_race *race = round->race;
+    const struct glimpse *glimpse = &round->glimpses[BHI_RACER_CANDIDATE];
+    uint8_t bytes[sizeof glimpse->bytes];
+    char size[BHI_SIZE_TEXT];
+    race->running = BHI_RACER_CANDIDATE;
+    if (!bhi_lap_peek(&round->laps[BHI_RACER_CANDIDATE][glimpse->lap], glimpse->array,
+                      glimpse->offset, bytes, glimpse->size, outcome)) {
+        return false;
+    }
+    *out_late = memcmp(bytes, glimpse->bytes, glimpse->size) != 0;
+    if (*out_late) {
+        race->candidate->judgement = BHI_JUDGED_FORGED;
+        race->candidate->trial = race->trial;
+        snprintf(race->candidate->outcome.message, sizeof race->candidate->outcome.message,
+                 "its output %.60s has changed after its run was reported to be complete (%s)",
+                 race->court->task->arrays[glimpse->array].place,
+                 bhi_task_size_text(race->court->task, race->trial->size, size));
+    }
+    return true;
+}
+
+static bool run(struct round *round, enum bhi_racer racer, struct bhi_clocked *out,
+                struct bhi_judge_outcome *outcome) {
+    struct bhi_race *race = round->race;
+    bh_stream *stream =
+        racer == BHI_RACER_BASE ? race->base->stream : race->contenders[racer]->stream;
+    race->running = racer;
+    if (!make_laps(round, racer, stream, outcome)) {
+        return false;
+    }
+    if (race->flush && round->count == 1 && !bhi_flush_run(race->flush, outcome)) {
+        race->running = BHI_RACER_BASE; /* it is not a contender's failure */
+        return false;
+    }
+    if (!bhi_court_submit(stream, round->commands, (uint32_t)round->count, out, outcome) ||
+        !glance(round, racer, out, outcome)) {
+        return false;
+    }
+    if (racer == BHI_RACER_BASE || racer == BHI_RACER_TRUSTED) {
+        release_laps(round, racer);
+    }
+    return true;
+}
+
+/* Compares one of the candidate's runs, with what the reference has computed from the same
+ * inputs. */
+static bool check(struct round *round, struct bhi_judge_outcome *outcome) {
+    struct bhi_race *race = round->race;
+    const struct bhi_task *task = race->court->task;
+    const size_t which = draw(race, UINT32_MAX) % round->count;
+    struct bhi_trial *trial = &round->trials[which];
+    struct bhi_launched expected, got;
+    race->running = BHI_RACER_REFERENCE;
+    if (!bhi_lap_take(&round->laps[BHI_RACER_REFERENCE][which], &expected, outcome)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < task->array_count; i++) {
+        trial->arrays[i].expected = expected.outputs[i]; /* which is owned by the trial now */
+    }
+    race->running = BHI_RACER_CANDIDATE;
+    if (!bhi_lap_take(&round->laps[BHI_RACER_CANDIDATE][which], &got, outcome)) {
+        return false;
+    }
+    race->wrong = !bhi_candidate_check(task, trial, race->trial, &got, race->candidate);
+    bhi_launched_free(&got);
+    return !race->wrong;
+}
+
+bool bhi_round_run(struct bhi_race *race, size_t count, bool with_base, unsigned one_of,
+                   struct bhi_clocked out[BHI_RACERS], struct bhi_judge_outcome *outcome) {
+    struct round round = {.race = race, .count = count, .with_base = with_base};
+    race->running = BHI_RACER_BASE;
+    race->rounds++;
+    bool good = allocate(&round, outcome);
+    for (uint64_t i = 0; i < BHI_RACERS && good; i++) {
+        const enum bhi_racer racer = (enum bhi_racer)((i + race->rounds) % BHI_RACERS);
+        good = !takes_part(&round, racer) || run(&round, racer, &out[racer], outcome);
+    }
+    if (good) {
+        race->candidate->runs += count;
+    }
+    good = good && find_late(&round, &race->wrong, outcome) && !race->wrong &&
+           (draw(race, UINT32_MAX - 1) % one_of != 0 || check(&round, outcome));
+    release(&round);
+    return good;
+}

@@ -1,0 +1,38 @@
+/* A round: each contender runs once, or one batch, on the same fresh inputs, one after the
+ * other. */
+#ifndef BHI_JUDGE_TIME_ROUND_H
+#define BHI_JUDGE_TIME_ROUND_H
+
+#include "judge/check/candidate.h"
+#include "judge/time/base.h"
+#include "judge/time/contender.h"
+#include "judge/time/flush.h"
+
+enum bhi_racer {
+    BHI_RACER_CANDIDATE,
+    BHI_RACER_REFERENCE,
+    BHI_RACER_TRUSTED, /* the candidate without the guard */
+    BHI_RACER_BASE,    /* the empty kernel, on buffers of the candidate's form */
+    BHI_RACERS,
+};
+
+/* What the rounds of a candidate and a size share. */
+struct bhi_race {
+    struct bhi_court *court;
+    struct bhi_contender *contenders[BHI_RACER_BASE]; /* NULL: it does not run; borrowed */
+    struct bhi_base *base;
+    struct bhi_flush *flush;         /* before each single run; NULL: caches stay warm */
+    const struct bhi_trial *trial;   /* whose inputs are rotated */
+    struct bhi_candidate *candidate; /* for its verdict, if it is wrong */
+    uint64_t rounds;                 /* so far */
+    enum bhi_racer running;          /* it failed, if a round failed and |wrong| is false */
+    bool wrong;                      /* a run of the candidate was wrong: see |candidate| */
+};
+
+/* Runs all racers, and each first in its turn. |count| > 1: that many runs, each with buffers and
+ * inputs of its own, as one submission, not flushed. |with_base|: the empty kernel runs, too. When
+ * all have run, one of |one_of| rounds is drawn, and in it one of the candidate's runs: its outputs
+ * are compared with those of the reference. */
+bool bhi_round_run(struct bhi_race *race, size_t count, bool with_base, unsigned one_of,
+                   struct bhi_clocked out[BHI_RACERS], struct bhi_judge_outcome *outcome);
+#endif

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# bulkhead judge --time: workers that were taken over by the kernel "cheat", and lie about its time
+# (bulkhead-worker-faulty). The same kernel under another name is honest.
+# shellcheck disable=SC2016 # jq's variables
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
+# shellcheck source=tests/judge/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+# It takes long enough for the host to see it.
+kernel reference.comp << 'END'
+    if (i >= n) return;
+    float sum = a * x[i] + y[i];
+    for (uint k = 0; k < 2000u; k++) sum = fract(sum * 1.0001 + 0.37);
+    z[i] = sum;
+END
+cp reference.comp honest.comp
+cp reference.comp cheat.comp
+task task.json '.reference = {kernel: "reference.comp"} | .sizes = [{n: 2000}]'
+
+case_name="a thousandth of the time"
+LIMIT=300 with_faults '*:lie_short:*=fail' cli judge task.json honest.comp cheat.comp --time --repeat 8 --json
+expect_status 1
+says honest.comp CORRECT '.timing | length == 1'
+says cheat.comp TIMING_FORGED '(.message | test("its worker claims .* us for a run, and the host saw .* us .n=2000.")) and .size == {n: 2000} and .timing[0].ratio == null'
+
+case_name="a time that is longer than the run"
+LIMIT=300 with_faults '*:lie_long:*=fail' cli judge task.json cheat.comp --time --repeat 8 --json
+says cheat.comp TIMING_FORGED '.message | contains("claims more time on the device than has passed")'
+
+case_name="no time, on a device with a clock"
+LIMIT=300 with_faults '*:lie_untimed:*=fail' cli judge task.json cheat.comp honest.comp --time --repeat 8 --json
+says cheat.comp TIMING_FORGED '.message | contains("claims that the device has no clock")'
+says honest.comp CORRECT
+
+case_name="work that is put off past its completion record"
+LIMIT=300 with_faults '*:lie_late:*=fail' cli judge task.json cheat.comp honest.comp --time --repeat 8 --json
+expect_json '.candidates[0] | (.verdict == "TIMING_FORGED" and (.message | contains("has changed after its run"))) or .verdict == "WRONG"'
+says honest.comp CORRECT
+
+case_name="a worker that sleeps where no time is taken gains nothing"
+LIMIT=300 with_faults '*:lie_asleep:*=pause' cli judge task.json cheat.comp --time --repeat 8 --json
+says cheat.comp CORRECT
+
+# The reference's worker is believed: here it has the name, too.
+case_name="a device without a clock"
+mkdir tasks
+cp reference.comp tasks/cheat.comp
+task tasks/task.json '.reference = {kernel: "cheat.comp"} | .sizes = [{n: 2000}]'
+LIMIT=300 with_faults '*:lie_untimed:*=fail' cli judge tasks/task.json cheat.comp --time --repeat 5 --json
+expect_status 0
+says cheat.comp CORRECT '.timing[0] | .runs == 5 and (.device | not) and (.cold | not) and .median_ns > 0'
+LIMIT=300 with_faults '*:lie_untimed:*=fail' cli judge tasks/task.json cheat.comp --time --repeat 5
+expect_stdout 'the device has no clock'
+
+# It ends only if the first number of its input is not one of twenty. What the check has is fixed by
+# the seed; a timed run has inputs of its own.
+case_name="endless in one run of twenty"
+task quick.json ".reference = {kernel: \"reference.comp\"} | .sizes = [{n: 2000}] | .limits.deadline = \"$((4 * slowness))s\""
+for ((rest = 0; rest < 20; rest++)); do
+    { echo "    if (floatBitsToUint(x[0]) % 20u == ${rest}u) while (z[0] != 7.0) { for (uint k = 0; k < 60000u && z[0] != 7.0; k++) z[1] = fract(sin(z[1]) * 43758.5); }"
+        sed -n '/if (i >= n)/,/z\[i\]/p' reference.comp; } | kernel sometimes.comp
+    cli judge quick.json sometimes.comp --seed 42 --json
+    [ "$status" -ne 0 ] || break
+done
+expect_status 0
+LIMIT=300 cli judge quick.json sometimes.comp --seed 42 --time --repeat 50 --json
+expect_status 1
+expect_json '.candidates[0] | (.verdict == "DEADLINE" or .verdict == "LOOP_LIMIT") and .runs > 5'
+
+case_name="a worker that writes beside its outputs"
+kernel right.comp <<< 'if (i < n) z[i] = a * x[i] + y[i];'
+task eval.json
+LIMIT=200 with_faults '*:tamper_output:*=scribble' cli judge eval.json right.comp --json
+expect_status 1
+says right.comp STRAY_WRITE '.message == "it wrote 4096 bytes in front of Z (n=1, seed 1)"'
+finish

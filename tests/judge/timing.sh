@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# bulkhead judge --time: what it reports. No time is compared with another: the machine may be busy.
+# shellcheck disable=SC2016 # jq's variables
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
+# shellcheck source=tests/judge/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+kernel right.comp <<< 'if (i < n) z[i] = a * x[i] + y[i];'
+kernel wrong.comp <<< 'if (i < n) z[i] = a * x[i];'
+task task.json
+# A ratio is known, or it is not; if it is, it is in its interval.
+ratio='(.ratio == null and .low == null and .high == null) or (.low <= .ratio and .ratio <= .high and .low > 0)'
+
+case_name="beside an expression, with cold caches"
+LIMIT=200 cli judge task.json right.comp wrong.comp --time --repeat 5 --json
+expect_status 1
+says right.comp CORRECT "(.timing | map(.size) == [{n: 1000}, {n: 3001}]) and (.timing | map($ratio) | all)"
+says right.comp CORRECT '.timing | map(.runs == 5 and .cold and .device and .median_ns > 0 and .reference_ns > 0 and .noise >= 0 and .guard_ratio == null) | all'
+# 9 runs to check it, and those of the warm-up, the timed ones and the batches of each size.
+says right.comp CORRECT '.runs > 9 + 2 * (5 + 5 + 1)'
+says wrong.comp WRONG '.timing == null'
+expect_json '.flushed_bytes >= 8388608'
+
+case_name="beside a kernel, with warm caches, and without the guard"
+cp right.comp reference.comp
+task kernel.json '.reference = {kernel: "reference.comp"} | .sizes = [{n: 1000}]'
+LIMIT=200 cli judge kernel.json right.comp --time --warm --guard-cost --repeat 6 --json
+expect_status 0
+says right.comp CORRECT "(.timing | length == 1) and (.timing[0] | .runs == 6 and (.cold | not) and .guard_ratio > 0 and ($ratio))"
+expect_json '.flushed_bytes == 0'
+
+case_name="for a person"
+LIMIT=200 cli judge kernel.json right.comp --time --repeat 5
+expect_status 0
+expect_stdout 'CANDIDATE   SIZE    '
+expect_stdout 'right.comp  n=1000  '
+
+case_name="slower than was asked for"
+LIMIT=200 cli judge kernel.json right.comp --time --repeat 5 --slower-than 0.0001 --json
+expect_json '.candidates[0] | if .timing[0].ratio == null then .verdict == "CORRECT" else .verdict == "SLOWER" and (.message | startswith("it takes ")) and .size == {n: 1000} end'
+LIMIT=200 cli judge kernel.json right.comp --time --repeat 5 --slower-than 1e9 --json
+expect_status 0
+says right.comp CORRECT
+
+case_name="inputs that are files"
+"$NPY" make x.npy 'f32[1000]' ramp 0 1
+task files.json '.reference = {kernel: "reference.comp"} | .sizes = [{n: 1000}] | del(.check_sizes) | .in.X.fill = {file: "x.npy"}'
+LIMIT=200 cli judge files.json right.comp --time --repeat 5 --json
+expect_status 0
+says right.comp CORRECT '.timing[0].runs == 5'
+finish
