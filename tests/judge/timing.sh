@@ -7,7 +7,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 kernel right.comp <<< 'if (i < n) z[i] = a * x[i] + y[i];'
-kernel wrong.comp <<< 'if (i < n) z[i] = a * x[i];'
+kernel wrong.comp <<< 'if (i < n) z[i] = a * x[i] + 0.9 * y[i];'
 task task.json
 # A ratio is known, or it is not; if it is, it is in its interval.
 ratio='(.ratio == null and .low == null and .high == null) or (.low <= .ratio and .ratio <= .high and .low > 0)'
