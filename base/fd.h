@@ -5,8 +5,9 @@
 #include <unistd.h>
 
 /* Where bhi_sandbox_descriptors() puts a worker's descriptors. */
-#define BHI_FDPASS_DESCRIPTOR   3
-#define BHI_DOORBELL_DESCRIPTOR 4
+#define BHI_FDPASS_DESCRIPTOR        3
+#define BHI_DOORBELL_DESCRIPTOR      4
+#define BHI_DEVICE_HOLDER_DESCRIPTOR 7 /* closed before anything untrusted runs */
 
 /* What is declared with BHI_AUTO_FD is closed when it goes out of scope. */
 static inline void bhi_fd_close(int *fd) {

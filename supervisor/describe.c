@@ -152,7 +152,10 @@ static void describe_worker(struct out *out, const struct bhi_worker *worker, ui
         say(out, ", killed: %s", worker->core.kill_text);
     }
     if (worker->reap_deadline_ns || worker->exit_known) {
-        say(out, ", has ended%s", worker->exit_known ? "" : ", its exit status is not known yet");
+        say(out, ", has ended%s",
+            worker->exit_known ? ""
+            : worker->held     ? ", its device is not released yet"
+                               : ", its exit status is not known yet");
     }
     if (worker->core.violated) {
         say(out, ", broke the protocol");

@@ -4,6 +4,7 @@
  *   bh-spare    a worker that serves no stream yet
  *   bh:NAME     the worker of the stream of that name
  *   bh-holder   beside a worker, and with the worker's command line
+ *   bh-devholder   beside a worker on a GPU
  * A process sets its own title, so a compromised one can set any. */
 #ifndef BHI_WORKER_TITLE_H
 #define BHI_WORKER_TITLE_H

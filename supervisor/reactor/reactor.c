@@ -3,6 +3,7 @@
 #include "base/detail.h"
 #include "base/futex.h"
 #include "base/step_point.h"
+#include "ipc/fdpass.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/event/harvest.h"
 #include "supervisor/reactor/assignment.h"
@@ -47,6 +48,7 @@
 #define SWEEP_MOST_NS   (2000ull * 1000000)
 #define CLOSE_GRACE_NS  (10000ull * 1000000) /* for all processes to end when the context closes */
 #define HOLD_NS         (30ull * 1000000000) /* how long an obituary waits for a trace */
+#define HELD_NS         (20ull * 1000000)    /* how long a device is held for who took over */
 #define WORDS_NS        (500ull * 1000000)  /* for sentinels to set words when the context closes */
 #define PATIENCE_NS     (3000ull * 1000000) /* for a killed loader to end */
 
@@ -72,7 +74,32 @@ static bool confirmed_dead(const struct bhi_worker *worker, uint64_t now_ns) {
     if (!worker->reap_deadline_ns) {
         return worker->pidfd < 0 && is_gone(worker->zygote); /* never born */
     }
+    if (worker->held) { /* what it ran may run until its device is released */
+        const struct bhi_zygote *zygote = worker->zygote;
+        return zygote->gone || (is_gone(zygote) && zygote->bury_by_ns <= now_ns);
+    }
     return worker->zygote->state == BHI_ZYGOTE_LOST || worker->reap_deadline_ns <= now_ns;
+}
+
+/* A worker has ended, and its zygote holds its device until it is told. The worker that took over
+ * its stream would wait for the release; nobody else gains by waiting. Returns when to look
+ * again. */
+static uint64_t release_device(struct bhi_worker *worker, uint64_t now_ns) {
+    if (!worker->held || worker->released || !worker->reap_deadline_ns ||
+        worker->zygote->state != BHI_ZYGOTE_READY) {
+        return BH_FOREVER;
+    }
+    const bool hold = worker->left && !worker->context->closed;
+    if (hold && now_ns < worker->ended_ns + HELD_NS) {
+        return worker->ended_ns + HELD_NS;
+    }
+    struct bhi_message message = {.type = BHI_MSG_RELEASE};
+    message.release.worker = worker->id;
+    if (bhi_fdpass_send_message(worker->zygote->socket, &message, NULL, 0) == -EAGAIN) {
+        return now_ns + RETRY_NS;
+    }
+    worker->released = true;
+    return BH_FOREVER;
 }
 
 /* A loader can hang in a system call on a file, where not even SIGKILL ends it. So it is given up
@@ -159,9 +186,10 @@ static uint64_t bury_workers(bh_context *context) {
                 dead = worker;
                 break;
             }
-            if (worker->reap_deadline_ns) {
+            if (worker->reap_deadline_ns && !worker->held) {
                 look_again = bhi_earlier_ns(look_again, worker->reap_deadline_ns);
             }
+            look_again = bhi_earlier_ns(look_again, release_device(worker, now_ns));
             look_again = bhi_earlier_ns(look_again, patience_ends_ns(worker));
         }
         bhi_context_unlock(context);

@@ -30,7 +30,7 @@ static struct bhi_worker *find_worker(struct bhi_zygote *zygote, uint64_t id) {
 }
 
 /* A worker was forked. It is moved into its cgroup before it does anything. */
-static void spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int pidfd) {
+static void spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int pidfd, bool held) {
     bh_context *context = zygote->context;
     pid_t pid = bhi_pidfd_pid(pidfd);
     /* Without its pid the worker can be neither limited nor checked. */
@@ -40,6 +40,7 @@ static void spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int pi
     }
     bhi_context_lock(context);
     worker->pidfd = pidfd;
+    worker->held = held;
     worker->core.pid = pid > 0 ? pid : 0;
     BHI_STEP_POINT("spawn_answered", worker);
     if (error && error != -ESRCH) {
@@ -147,7 +148,7 @@ static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *messag
         if (worker->pidfd >= 0) {
             return false;
         }
-        spawned(zygote, worker, bhi_fd_steal(fd));
+        spawned(zygote, worker, bhi_fd_steal(fd), message->spawned.held != 0);
         return true;
     }
     bhi_context_lock(context);

@@ -5,6 +5,7 @@
 #include "ipc/progress.h"
 #include "worker/faults/alloc.h"
 #include "worker/faults/faults.h"
+#include "worker/process/device_holder.h"
 #include "worker/process/memory_holder.h"
 #include "worker/sandbox/sandbox.h"
 #include "worker/session/orphan.h"
@@ -28,6 +29,7 @@ struct worker {
     struct bhi_progress progress;
     struct bhi_channel channel;
     struct bhi_watchdog watchdog;
+    struct bhi_device_files device_files;
     PFN_vkGetInstanceProcAddr entry;
 };
 
@@ -58,14 +60,16 @@ static int enter_sandbox(struct worker *worker, struct bhi_error *failure) {
     }
     /* Lane and progress are mapped; their descriptors are closed with all others. */
     const bool device = bhi_worker_has_device((enum bhi_worker_kind)config->spawn->kind);
+    /* A driver has one kind of holder, or none. */
+    int *const holder = config->holder >= 0 ? &config->holder : &config->device_holder;
     int kept[] = {fds[BHI_SPAWN_FDPASS], fds[BHI_SPAWN_DOORBELL], fds[BHI_SPAWN_CHANNEL],
-                  config->farewell, config->holder};
-    const size_t count = device ? config->holder >= 0 ? 5 : 4 : 3;
+                  config->farewell, *holder};
+    const size_t count = device ? *holder >= 0 ? 5 : 4 : 3;
     if ((r = bhi_sandbox_descriptors(kept, count, failure)) != 0) {
         return r;
     }
     config->farewell = device ? kept[3] : -1;
-    config->holder = config->holder >= 0 ? kept[4] : -1;
+    *holder = *holder >= 0 ? kept[4] : -1;
     config->fds[BHI_SPAWN_CHANNEL] = kept[2];
     config->fds[BHI_SPAWN_FDPASS] = kept[0];
     config->fds[BHI_SPAWN_DOORBELL] = kept[1];
@@ -74,8 +78,15 @@ static int enter_sandbox(struct worker *worker, struct bhi_error *failure) {
     if (BHI_FAULT_FAILS("sandbox")) {
         return bhi_error_set_errno(failure, BH_UNSUPPORTED, EPERM, "injected fault");
     }
-    if ((r = bhi_sandbox_enter(&worker->sandbox, failure)) != 0 || config->holder < 0) {
+    if ((r = bhi_sandbox_enter(&worker->sandbox, failure)) != 0) {
         return r;
+    }
+    if (config->device_holder >= 0) {
+        bhi_device_files_list(&worker->device_files, config->driver->info, worker->sandbox.node,
+                              &config->scouted->nodes);
+    }
+    if (config->holder < 0) {
+        return 0;
     }
     r = bhi_memory_holder_start(config->holder, failure);
     close(config->holder);
@@ -129,6 +140,15 @@ static int find_entry(struct worker *worker, struct bhi_error *failure) {
     }
     worker->entry = bhi_driver_entry(worker->config->driver, failure);
     return !worker->entry ? -ENODEV : 0;
+}
+
+/* Before anything untrusted runs, and before filter B, which permits no other socket. */
+static void share_device(struct worker *worker) {
+    struct rlimit limit;
+    if (worker->config->device_holder >= 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        bhi_device_files_send(&worker->device_files, worker->config->device_holder,
+                              limit.rlim_cur < 4096 ? (int)limit.rlim_cur : 4096);
+    }
 }
 
 static int lock_down(struct worker *worker, struct bhi_error *failure) {
@@ -218,6 +238,7 @@ _Noreturn void bhi_worker_run(struct bhi_worker_config *config) {
     if (!session) {
         _exit(BHI_EXIT_START_FAILED); /* the step has reported its error */
     }
+    share_device(&worker);
     run_step(&worker, BHI_STEP_LOCK_DOWN, lock_down);
     bhi_progress_step(&worker.progress, BHI_STEP_RUNNING);
     BHI_FAULT_POINT("ready");

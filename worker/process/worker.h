@@ -3,7 +3,7 @@
  *
  *   progress, lane mapped → descriptors → capabilities, no_new_privs, dumpable, Landlock, rlimits
  *   → holder → channel, hello → filter A → watchdog → session start (device, threads, warm-up)
- *   → filter B → session
+ *   → device holder → filter B → session
  *
  * Layers that act on one thread only come before the channel, which starts the first threads. The
  * channel comes before filter A, which forbids socket() and connect(). */
@@ -31,8 +31,9 @@ struct bhi_worker_config {
     unsigned ordinal; /* 1, 2, … in its zygote; sentinels count from BHI_SENTINEL_ORDINAL */
     struct bhi_msg_spawn *spawn; /* its token is wiped after it was sent */
     int fds[BHI_SPAWN_FDS];
-    int holder;   /* read end of the memory holder's pipe; -1: no memory holder */
-    int farewell; /* read end of the warden's pipe, which hangs up when the host has gone */
+    int holder;        /* read end of the memory holder's pipe; -1: no memory holder */
+    int device_holder; /* socket of the device holder; -1: none */
+    int farewell;      /* read end of the warden's pipe, which hangs up when the host has gone */
 };
 
 /* Runs in the forked child. */

@@ -1,4 +1,5 @@
 #include "worker/process/zygote.h"
+#include "base/fd.h"
 #include "base/futex.h"
 #include "base/memfd.h"
 #include "base/text.h"
@@ -8,6 +9,7 @@
 #include "worker/faults/faults.h"
 #include "worker/probe/probe.h"
 #include "worker/probe/scout.h"
+#include "worker/process/device_holder.h"
 #include "worker/process/oom_score.h"
 #include "worker/process/worker.h"
 #include "worker/session/orphan.h"
@@ -41,6 +43,11 @@
 /* A child that the host wants to hear of: a worker, or a prober (report is not NULL). */
 struct child {
     pid_t pid; /* 0: free */
+    /* Keeps its device open (device_holder.h); 0: none. When the worker has ended, this child
+     * stands for both: |pid| is the holder's, and |ended| says how the worker ended. */
+    pid_t device_holder;
+    siginfo_t ended; /* si_pid is 0: it has not */
+    bool released;   /* the holder may end with the worker */
     uint32_t layer;
     uint64_t worker;
     uint64_t deadline_ns;
@@ -149,6 +156,42 @@ static struct child *find_child(pid_t pid) {
     return NULL;
 }
 
+/* -- device holders -------------------------------------------------------------------------- */
+
+static void end_device_holder(const struct child *child) {
+    if (child->ended.si_pid != 0 && child->released) {
+        kill(child->pid, SIGKILL);
+    }
+}
+
+/* A worker has ended whose device is still held. Its end is reported with the holder's. */
+static void outlive(struct child *child, const siginfo_t *info) {
+    child->ended = *info;
+    child->pid = child->device_holder;
+    child->device_holder = 0;
+    child->has_device = false;
+    end_device_holder(child);
+}
+
+/* A holder has ended before its worker: the worker's own end releases the device. */
+static void forget_device_holder(pid_t pid) {
+    for (size_t i = 0; i < MAX_CHILDREN; i++) {
+        if (zygote.children[i].pid != 0 && zygote.children[i].device_holder == pid) {
+            zygote.children[i].device_holder = 0;
+        }
+    }
+}
+
+static void release_device(uint64_t worker) {
+    for (size_t i = 0; i < MAX_CHILDREN; i++) {
+        struct child *child = &zygote.children[i];
+        if (child->pid != 0 && !child->report && child->worker == worker) {
+            child->released = true;
+            end_device_holder(child);
+        }
+    }
+}
+
 /* Kills the memory holders of dead workers: stopped children that the zygote has inherited, and so
  * are not in its list. This is the last step after a death, because the kernel then frees the
  * worker's memory. */
@@ -177,9 +220,13 @@ static void reap(void) {
             break;
         }
         struct child *child = find_child(info.si_pid);
-        if (child) {
-            child_ended(child, &info);
+        if (child && child->device_holder != 0) {
+            outlive(child, &info);
+        } else if (child) {
+            child_ended(child, child->ended.si_pid != 0 ? &child->ended : &info);
             BHI_FAULT_POINT("reap");
+        } else {
+            forget_device_holder(info.si_pid);
         }
         if (waitid(P_PID, (id_t)info.si_pid, NULL, WEXITED | WNOHANG) != 0) {
             break;
@@ -219,14 +266,16 @@ static unsigned patience_ms(void) {
     return BHI_FAREWELL_MS;
 }
 
-/* Kills children that have nothing to stop on a device. Returns whether others are left. */
+/* Kills children that have nothing to stop on a device. Returns whether others are left. Held
+ * devices stay so until then: their release would take the lock that the others need to stop what
+ * they run, and would wait for that itself. */
 static bool let_go(void) {
     bool left = false;
     for (size_t i = 0; i < MAX_CHILDREN; i++) {
         const struct child *child = &zygote.children[i];
         if (child->pid != 0 && child->has_device) {
             left = true;
-        } else if (child->pid != 0) {
+        } else if (child->pid != 0 && child->ended.si_pid == 0) {
             kill(child->pid, SIGKILL);
         }
     }
@@ -250,7 +299,24 @@ static _Noreturn void leave(int code) {
 
 /* -- requests ------------------------------------------------------------------------------- */
 
-static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd) {
+/* Returns the holder's pid; 0: this worker has none. *out_socket is the worker's end. */
+static pid_t start_device_holder(const struct bhi_msg_spawn *spawn, int *out_socket) {
+    int pair[2];
+    if (!zygote.config->driver.info->lingers || spawn->kind != BHI_WORKER_DEVICE ||
+        bhi_fdpass_pair(pair) != 0) {
+        return 0;
+    }
+    const pid_t pid = bhi_device_holder_start(pair[0]);
+    close(pair[0]);
+    if (pid < 0) {
+        close(pair[1]);
+        return 0;
+    }
+    *out_socket = pair[1];
+    return pid;
+}
+
+static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd, bool *out_held) {
     struct child *child = free_child();
     if (!child) {
         return -EAGAIN;
@@ -263,7 +329,10 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
         pipe2(holder, O_CLOEXEC) != 0) {
         return -errno;
     }
-    struct bhi_worker_config config = {.holder = holder[0],
+    BHI_AUTO_FD read_end = holder[0], write_end = holder[1], device_socket = -1;
+    const pid_t device_holder = start_device_holder(spawn, &device_socket);
+    struct bhi_worker_config config = {.holder = read_end,
+                                       .device_holder = device_socket,
                                        .farewell = zygote.config->go,
                                        .driver = &zygote.config->driver,
                                        .scouted = &zygote.scouted,
@@ -282,30 +351,25 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
     }
     const int fork_error = errno;
     bhi_oom_score_restore(&zygote.oom_score);
-    if (holder[0] >= 0) {
-        close(holder[0]);
-    }
-    if (pid < 0) {
-        if (holder[1] >= 0) {
-            close(holder[1]);
-        }
-        return -fork_error;
-    }
     /* Only we reap the child, so the pid cannot have been reused. */
-    int pidfd = pidfd_open(pid, 0);
+    const int pidfd = pid < 0 ? -1 : pidfd_open(pid, 0);
+    const int error = pid < 0 ? fork_error : errno;
     if (pidfd < 0) {
-        int error = errno;
-        kill(pid, SIGKILL); /* it is in no list, so its end is not reported */
-        if (holder[1] >= 0) {
-            close(holder[1]);
+        if (pid > 0) {
+            kill(pid, SIGKILL); /* it is in no list, so its end is not reported */
+        }
+        if (device_holder > 0) {
+            kill(device_holder, SIGKILL);
         }
         return -error;
     }
     *child = (struct child){.pid = pid,
+                            .device_holder = device_holder,
                             .worker = spawn->worker,
-                            .holder = holder[1],
+                            .holder = bhi_fd_steal(&write_end),
                             .has_device = bhi_worker_has_device((enum bhi_worker_kind)spawn->kind)};
     *out_pidfd = pidfd;
+    *out_held = device_holder > 0;
     return 0;
 }
 
@@ -326,8 +390,9 @@ static void be_late(int fd, uint64_t bytes) {
 
 static void spawn(struct bhi_msg_spawn *request, const int *fds) {
     int pidfd = -1;
+    bool held = false;
     BHI_FAULT_POINT("fork_request");
-    int r = try_spawn(request, fds, &pidfd);
+    int r = try_spawn(request, fds, &pidfd, &held);
     BHI_FAULT_POINT("after_fork");
 #if BHI_FAULTS
     if (r == 0 && BHI_FAULT_FAILS("spawned")) {
@@ -342,6 +407,7 @@ static void spawn(struct bhi_msg_spawn *request, const int *fds) {
     if (r == 0) {
         message.type = BHI_MSG_SPAWNED;
         message.spawned.worker = request->worker;
+        message.spawned.held = held;
         say(&message, &pidfd, 1);
         close(pidfd);
     } else {
@@ -448,6 +514,9 @@ static void serve(void) {
         break;
     case BHI_MSG_TRACE:
         trace(&message.trace, fds[0]);
+        break;
+    case BHI_MSG_RELEASE:
+        release_device(message.release.worker);
         break;
     default: /* for example a second `start` */
         _exit(BHI_EXIT_SUPERVISOR);

@@ -108,6 +108,7 @@ static const struct bhi_seccomp_rule nvidia_start[] = {
     REQUEST(0xd4), /* ATTACH_GPUS_TO_FD */
     REQUEST(0xd6), /* SYS_PARAMS */
     REQUEST(0xd7), /* NUMA_INFO */
+    BHI_ALLOW1(sendmsg, BHI_INT(0, BHI_DEVICE_HOLDER_DESCRIPTOR)),
     READS_FILES,
     BHI_ALLOW2(fcntl, BHI_INT(1, F_SETFD), BHI_INT(2, FD_CLOEXEC)),
     BHI_ALLOW1(fcntl, BHI_INT(1, F_ADD_SEALS)),
@@ -317,6 +318,7 @@ static const struct bhi_driver_info drivers[] = {
         .start_rules = nvidia_start,
         .steady_rules = nvidia_steady,
         .limits = {.descriptors = 1024, .file_bytes = 64u << 20, .locked = UINT64_MAX},
+        .lingers = true,
         .compiles = true,
         .versions = nvidia_versions,
         .tried = true,

@@ -70,6 +70,7 @@ struct bhi_driver_info {
     const struct bhi_seccomp_rule *steady_rules; /* added to filter B */
     struct bhi_driver_limits limits;
     bool holder;   /* worker threads compute in place of a device: see memory_holder.h */
+    bool lingers;  /* others wait while it releases a dead process: see device_holder.h */
     bool compiles; /* it runs code that it has compiled itself */
     /* The versions that the table was made for: fnmatch patterns of bhi_driver_version();
      * NULL-terminated. */

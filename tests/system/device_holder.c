@@ -1,0 +1,204 @@
+/* A dead worker's device is held until the supervisor lets it go, and until it is released the
+ * worker counts as alive (decision 67). The driver (fake_nvidia.c) opens its device's node for
+ * writing when it makes an instance, and keeps it open. */
+#include "fixture.h"
+#include "nvidia_machine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NODE "/dev/nvidia0"
+
+/* Somebody has it open for writing: then the kernel gives no lease for reading. */
+static bool is_open(void) {
+    const int fd = open(NODE, O_RDONLY | O_CLOEXEC);
+    BHT_GE(fd, 0);
+    const bool refused = fcntl(fd, F_SETLEASE, F_RDLCK) != 0;
+    if (refused) {
+        BHT_EQ(errno, EAGAIN);
+    }
+    close(fd); /* and with it the lease */
+    return refused;
+}
+
+static pid_t below(const char *name) {
+    pid_t pids[64];
+    const size_t count = bht_descendants(getpid(), pids, BHT_COUNT(pids));
+    for (size_t i = 0; i < count && i < BHT_COUNT(pids); i++) {
+        char path[64], text[32] = "";
+        snprintf(path, sizeof path, "/proc/%d/comm", (int)pids[i]);
+        FILE *file = fopen(path, "re");
+        const bool same = file && fgets(text, sizeof text, file) &&
+                          strncmp(text, name, strlen(name)) == 0 && text[strlen(name)] == '\n';
+        if (file) {
+            fclose(file);
+        }
+        if (same && bht_process_state(pids[i]) != 'Z') {
+            return pids[i];
+        }
+    }
+    return 0;
+}
+
+/* Does the context know a worker of that pid? */
+static bool is_known(bh_context *context, pid_t pid) {
+    static char text[1 << 14];
+    char name[32];
+    bh_context_describe(context, text, sizeof text);
+    snprintf(name, sizeof name, "worker %d,", (int)pid);
+    return strstr(text, name);
+}
+
+/* A stream gets its worker with its first submission: so |spares| alone says who has the device. */
+struct scene {
+    bh_context *context;
+    bh_stream *stream;
+    pid_t worker, zygote;
+};
+
+static struct scene begin(unsigned spares, bh_isolation isolation) {
+    struct scene scene;
+    nvidia_machine(1, "");
+    bh_context_options options = fx_options();
+    options.spares = spares;
+    options.worker_idle_ns = BH_FOREVER;
+    scene.context = fx_context_with(options, NULL);
+    bh_stream_options with = fx_stream_options();
+    with.name = "held";
+    with.isolation = isolation;
+    bh_detail detail = {0};
+    if (bh_stream_create(scene.context, &with, &scene.stream, &detail) != BH_OK) {
+        BHT_FAIL("%s", detail.message);
+    }
+    fx_expect_healthy(scene.context, scene.stream);
+    fx_settle(scene.context);
+    scene.worker = bh_stream_worker_pid(scene.stream);
+    scene.zygote = below("bh-zygote");
+    BHT_TRUE(scene.worker > 0 && scene.zygote > 0 && is_open());
+    return scene;
+}
+
+static void end(struct scene *scene) {
+    bh_stream_release(scene->stream);
+    bh_context_destroy(scene->context);
+    BHT_TRUE(!is_open());
+    nvidia_scrap();
+}
+
+/* Kills the worker while the zygote, which would end the holder, stands still. */
+static void kill_held(const struct scene *scene) {
+    fx_kill(scene->zygote, SIGSTOP);
+    WAIT_UNTIL(bht_process_state(scene->zygote) == 'T', 20000);
+    fx_kill(scene->worker, SIGKILL);
+    WAIT_UNTIL(bht_process_state(scene->worker) == 'Z', 20000);
+    BHT_TRUE(is_open());
+}
+
+/* E16, D3: nothing of a dead worker is given to others before its device is released. */
+static void a_worker_is_buried_when_its_device_is_released(void) {
+    struct scene scene = begin(0, BH_ISOLATION_STREAM);
+    kill_held(&scene);
+    WAIT_UNTIL(bh_stream_worker_pid(scene.stream) != scene.worker, 20000);
+    BHT_TRUE(is_known(scene.context, scene.worker));
+    fx_kill(scene.zygote, SIGCONT);
+    WAIT_UNTIL(!is_known(scene.context, scene.worker), 20000);
+    BHT_TRUE(!is_open());
+    fx_expect_healthy(scene.context, scene.stream);
+    end(&scene);
+}
+
+/* Decision 59: the stream does not wait for it. */
+static void the_stream_goes_on_while_it_is_held(void) {
+    struct scene scene = begin(1, BH_ISOLATION_STREAM);
+    kill_held(&scene);
+    WAIT_UNTIL(bh_stream_worker_pid(scene.stream) != scene.worker, 20000);
+    fx_expect_healthy(scene.context, scene.stream);
+    BHT_TRUE(is_known(scene.context, scene.worker));
+    fx_kill(scene.zygote, SIGCONT);
+    WAIT_UNTIL(!is_known(scene.context, scene.worker), 20000);
+    end(&scene);
+}
+
+/* E9, B2: a death in the middle of a kernel. The event ends with the release, and not before. */
+static void an_event_ends_when_the_device_is_released(void) {
+    struct scene scene = begin(0, BH_ISOLATION_STREAM);
+    bh_kernel *gate = fx_kernel(scene.context, "gate");
+    bh_buffer *words = fx_words(scene.context, 2, 0);
+    bh_event *event = fx_gate(scene.stream, gate, words);
+    fx_await_gate(words);
+    kill_held(&scene);
+    /* Longer than a missing exit status is waited for (REAP_GRACE_NS), and no longer than a busy
+     * machine needs for it. */
+    BHT_EQ(bh_event_wait(event, 2500ull * 1000000), BH_TIMEOUT);
+    fx_kill(scene.zygote, SIGCONT);
+    fx_expect(event, BH_WORKER_SIGNAL);
+    BHT_TRUE(!is_open());
+    bh_event_release(event);
+    bh_kernel_release(gate);
+    bh_buffer_release(words);
+    end(&scene);
+}
+
+/* The worker's own end is the release then. */
+static void a_holder_that_ends_first(void) {
+    struct scene scene = begin(0, BH_ISOLATION_STREAM);
+    const pid_t holder = below("bh-devholder");
+    BHT_GT(holder, 0);
+    fx_kill(holder, SIGKILL);
+    WAIT_UNTIL(below("bh-devholder") == 0, 20000);
+    BHT_TRUE(is_open());
+    fx_kill(scene.worker, SIGKILL);
+    WAIT_UNTIL(!is_known(scene.context, scene.worker), 20000);
+    BHT_TRUE(!is_open());
+    fx_expect_healthy(scene.context, scene.stream);
+    end(&scene);
+}
+
+/* Nobody is told then; the zygote's own end is that of all below it. */
+static void a_zygote_that_ends_first(void) {
+    struct scene scene = begin(0, BH_ISOLATION_STREAM);
+    kill_held(&scene);
+    fx_kill(scene.zygote, SIGKILL);
+    WAIT_UNTIL(!is_known(scene.context, scene.worker), 20000);
+    BHT_TRUE(!is_open());
+    fx_expect_healthy(scene.context, scene.stream);
+    end(&scene);
+}
+
+/* A worker can neither use nor end what its holder has, and has no way to it. */
+static void a_worker_has_one_holder(void) {
+    struct scene scene = begin(0, BH_ISOLATION_STREAM);
+    const pid_t holder = below("bh-devholder");
+    char path[64], to[64];
+    BHT_GT(holder, 0);
+    for (int fd = 0; fd < 64; fd++) {
+        snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)holder, fd);
+        const ssize_t length = readlink(path, to, sizeof to - 1);
+        to[length < 0 ? 0 : length] = '\0';
+        BHT_TRUE(length < 0 || strstr(to, "nvidia0"));
+    }
+    snprintf(path, sizeof path, "/proc/%d/fd/7", (int)scene.worker);
+    const ssize_t length = readlink(path, to, sizeof to - 1);
+    to[length < 0 ? 0 : length] = '\0';
+    BHT_TRUE(!strstr(to, "socket")); /* BHI_DEVICE_HOLDER_DESCRIPTOR is closed */
+    end(&scene);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(a_worker_is_buried_when_its_device_is_released),
+        BHT_TEST(the_stream_goes_on_while_it_is_held),
+        BHT_TEST(an_event_ends_when_the_device_is_released),
+        BHT_TEST(a_holder_that_ends_first),
+        BHT_TEST(a_zygote_that_ends_first),
+        BHT_TEST(a_worker_has_one_holder),
+    };
+    if (!nvidia_may_mount()) {
+        fprintf(stderr, "no user namespace to mount in: %s\n", strerror(errno));
+        return 1;
+    }
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
