@@ -67,7 +67,7 @@ int main(void) {
         return failed("buffers");
     }
     /* 0.5 as a float's bytes. The same template twice: a kernel of floats, and one of integers. */
-    const bh_argument a = {"a", NULL, BH_DTYPE_F32, 0x3f000000};
+    const bh_argument a = {.name = "a", .dtype = BH_DTYPE_F32, .bits = 0x3f000000};
     const bh_argument of_reals[] = {{.name = "x", .buffer = x}, {.name = "y", .buffer = y}, a};
     const bh_argument of_integers[] = {{.name = "x", .buffer = i}, {.name = "y", .buffer = j}, a};
     const bh_argument both[] = {

@@ -17,6 +17,7 @@ struct call {
     struct bhi_py_task task;
     bh_template *template_;                   /* referenced */
     bh_argument arguments[BH_MAX_PARAMETERS]; /* arrays first */
+    bh_description *descriptions;             /* owned; of the arrays */
     struct bhi_py_use uses[BH_MAX_PARAMETERS];
     uint32_t count, use_count;
     struct bhi_pieces pieces;
@@ -45,6 +46,7 @@ static void drop_call(struct bhi_py_task *task) {
         free((char *)(uintptr_t)call->arguments[i].name);
     }
     bh_template_release(call->template_);
+    free(call->descriptions);
     free(call);
 }
 
@@ -55,25 +57,19 @@ static void drop_uses(struct call *call) {
     call->use_count = 0;
 }
 
-/* The library's description of the array that a Buffer is. */
-static bool describe(const struct bhi_py_buffer *buffer, struct bhi_py_storage *storage) {
+/* The library's description of the array that a Buffer is. It belongs to the call: other Buffers can
+ * show the same memory as something else. */
+static void describe(const struct bhi_py_buffer *buffer, bh_description *out) {
     const struct bhi_py_dtype *type = &bhi_py_dtypes[buffer->dtype];
-    bh_description description;
-    bh_detail detail;
-    bh_description_init(&description);
-    description.kind =
+    bh_description_init(out);
+    out->kind =
         type->dlpack_code <= BH_NUMBER_BOOL ? (bh_number_kind)type->dlpack_code : BH_NUMBER_FLOAT;
-    description.bits = type->dlpack_bits;
-    description.rank = buffer->rank;
-    description.offset = buffer->offset;
+    out->bits = type->dlpack_bits;
+    out->rank = buffer->rank;
+    out->offset = buffer->offset;
     for (uint32_t i = 0; i < buffer->rank; i++) {
-        description.shape[i] = (uint64_t)buffer->shape[i];
+        out->shape[i] = (uint64_t)buffer->shape[i];
     }
-    const bh_status status = bh_buffer_set_description(storage->buffer, &description, &detail);
-    if (status != BH_OK) {
-        bhi_py_fail(status, &detail);
-    }
-    return status == BH_OK;
 }
 
 /* (name, Buffer, writes), (name, dtype, number) or (name, None, True): an output that is not made
@@ -121,7 +117,9 @@ static bool add_argument(struct call *call, bh_context *context, PyObject *tuple
         bhi_py_refuse(BH_INVALID_ARGUMENT, "eval: %s: the buffer belongs to another context", name);
         return false;
     }
-    return describe((struct bhi_py_buffer *)what, storage);
+    describe((struct bhi_py_buffer *)what, &call->descriptions[call->use_count - 1]);
+    argument->description = &call->descriptions[call->use_count - 1];
+    return true;
 }
 
 static struct call *new_call(struct template *self, PyObject *list) {
@@ -137,6 +135,10 @@ static struct call *new_call(struct template *self, PyObject *list) {
     bool good = count <= BH_MAX_PARAMETERS;
     if (!good) {
         bhi_py_refuse(BH_INVALID_ARGUMENT, "eval: more than %d arguments", BH_MAX_PARAMETERS);
+    } else if (!(call->descriptions =
+                     calloc(count ? (size_t)count : 1, sizeof *call->descriptions))) {
+        PyErr_NoMemory();
+        good = false;
     }
     for (Py_ssize_t i = 0; good && i < count; i++) {
         good = add_argument(call, self->context, PyList_GetItem(list, i));

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct array {
-    bh_buffer *buffer;
     bh_description whole;
     uint64_t elements;
 };
@@ -22,11 +22,15 @@ static bh_status look(struct arrays *arrays, const bh_argument *arguments, uint3
     *arrays = (struct arrays){.count = count};
     for (uint32_t i = 0; i < count; i++) {
         struct array *array = &arrays->of[i];
-        array->buffer = arguments[i].buffer;
         bh_description_init(&array->whole);
-        const bh_status status = bh_buffer_description(array->buffer, &array->whole, detail);
-        if (status != BH_OK) {
-            return status;
+        if (arguments[i].description) {
+            array->whole = *arguments[i].description;
+        } else {
+            const bh_status status =
+                bh_buffer_description(arguments[i].buffer, &array->whole, detail);
+            if (status != BH_OK) {
+                return status;
+            }
         }
         array->elements = 1;
         for (uint32_t k = 0; k < array->whole.rank; k++) {
@@ -53,21 +57,26 @@ bh_status bhi_pieces_measure(const bh_argument *arguments, uint32_t arrays, uint
     return status;
 }
 
-/* Describes each array as |elements| elements from |first| on, a single element as one. */
-static bh_status describe(const struct arrays *arrays, uint64_t first, uint64_t elements,
-                          bh_detail *detail) {
-    bh_status status = BH_OK;
-    for (uint32_t i = 0; i < arrays->count && status == BH_OK; i++) {
+/* The arguments of one piece. */
+struct part {
+    bh_argument arguments[BH_MAX_PARAMETERS];
+    bh_description descriptions[BH_MAX_PARAMETERS]; /* of the arrays */
+};
+
+/* Makes of each array |elements| elements from |first| on, of a single element that one. */
+static void take_part(const struct arrays *arrays, uint64_t first, uint64_t elements,
+                      struct part *out) {
+    for (uint32_t i = 0; i < arrays->count; i++) {
         const struct array *array = &arrays->of[i];
         const bool single = array->elements != arrays->elements;
-        bh_description part = array->whole;
-        part.offset += single ? 0 : first * (part.bits / 8);
-        part.rank = 1; /* of a single element, too: the result has the highest rank */
-        part.strided = false;
-        part.shape[0] = single ? 1 : elements;
-        status = bh_buffer_set_description(array->buffer, &part, detail);
+        bh_description *one = &out->descriptions[i];
+        *one = array->whole;
+        one->offset += single ? 0 : first * (one->bits / 8);
+        one->rank = 1; /* of a single element, too: the result has the highest rank */
+        one->strided = false;
+        one->shape[0] = single ? 1 : elements;
+        out->arguments[i].description = one;
     }
-    return status;
 }
 
 /* Returns how many elements a piece has. */
@@ -93,6 +102,8 @@ bh_status bhi_pieces_cut(struct bhi_pieces *out_pieces, bh_template *template_,
     if (status != BH_OK) {
         return status;
     }
+    struct part part;
+    memcpy(part.arguments, arguments, count * sizeof *arguments);
     const uint64_t piece = piece_of(&all, bytes, alignment);
     const uint64_t pieces = piece ? (all.elements + piece - 1) / piece : 1;
     out_pieces->calls = calloc(pieces, sizeof *out_pieces->calls);
@@ -106,12 +117,10 @@ bh_status bhi_pieces_cut(struct bhi_pieces *out_pieces, bh_template *template_,
     for (uint64_t i = 0; i < pieces && status == BH_OK; i++) {
         const uint64_t first = i * piece, rest = all.elements - first;
         if (pieces > 1) {
-            status = describe(&all, first, rest < piece ? rest : piece, detail);
+            take_part(&all, first, rest < piece ? rest : piece, &part);
         }
-        if (status == BH_OK) {
-            status = bh_template_prepare(template_, arguments, count, NULL, &out_pieces->calls[i],
-                                         detail);
-        }
+        status = bh_template_prepare(template_, part.arguments, count, NULL, &out_pieces->calls[i],
+                                     detail);
         if (status == BH_OK) {
             out_pieces->commands[out_pieces->count++] = out_pieces->calls[i].command;
         }

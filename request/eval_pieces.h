@@ -17,8 +17,7 @@ struct bhi_pieces {
 bh_status bhi_pieces_measure(const bh_argument *arguments, uint32_t arrays, uint64_t *out_bytes,
                              bh_detail *detail);
 /* Cuts the arrays into pieces of at most |bytes| bytes (0: one piece) that begin at multiples of
- * |alignment|, and prepares the pieces. Afterwards the buffers are described as the last piece. On
- * failure there is nothing to free. */
+ * |alignment|, and prepares the pieces. On failure there is nothing to free. */
 bh_status bhi_pieces_cut(struct bhi_pieces *out_pieces, bh_template *template_,
                          const bh_argument *arguments, uint32_t count, uint32_t arrays,
                          uint64_t bytes, uint32_t alignment, bh_detail *detail);

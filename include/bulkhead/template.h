@@ -83,13 +83,17 @@ BH_API bh_status bh_template_release(bh_template *template_);
 /* A value for a parameter. Arguments may be in any order. */
 typedef struct bh_argument {
     const char *name;  /* the parameter's */
-    bh_buffer *buffer; /* if the parameter is an array. Type and shape are those of the buffer's
-                          bh_description, or of the .npy or .safetensors from which it was loaded; a
-                          buffer with neither is an array of u8. The description must have lanes 1,
-                          no gaps between rows, and an offset that is a multiple of
-                          bh_device_info.storage_alignment */
+    bh_buffer *buffer; /* if the parameter is an array. Type and shape are those of |description|,
+                          or of the buffer's bh_description, or of the .npy or .safetensors from
+                          which it was loaded; a buffer with none of them is an array of u8. The
+                          description must have lanes 1, no gaps between rows, and an offset that is
+                          a multiple of bh_device_info.storage_alignment */
     bh_dtype dtype;    /* if the parameter is a number: its type */
     uint64_t bits;     /* if the parameter is a number: its bytes in little endian, zero-extended */
+    const bh_description *description; /* if the parameter is an array: what it is in this call.
+                                          Two arguments can show one buffer as two types. It is
+                                          checked as bh_buffer_set_description checks it, and is
+                                          not kept. NULL: see |buffer| */
 } bh_argument;
 
 /* Describes output |name| for these arguments, so that the caller can create its buffer: element

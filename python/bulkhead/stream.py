@@ -105,16 +105,14 @@ class Stream(_native.Stream, Scoped):
         roles += [(result, _OUT), *((name, _PUSH) for name, _, _ in numbers)]
         template = self.context._template(text, tuple(roles))
         manner = {"after": after, "deadline": deadline, "alone": alone, "timed": timed}
-        # The library looks at types that are set before: one evaluation after the other.
-        with self.context._eval_lock:
-            if out is not None:
-                target = out[result]
-            else:
-                unmade = [*inputs, (result, None, True), *numbers]
-                dtype, shape = template.output(unmade, result)
-                target = _native.buffer_create(self.context, dtype, shape, None, 0, False)
-            arguments = [*inputs, (result, target, True), *numbers]
-            template.launch(self, arguments, manner, *self._pieces(arguments, most))
+        if out is not None:
+            target = out[result]
+        else:
+            unmade = [*inputs, (result, None, True), *numbers]
+            dtype, shape = template.output(unmade, result)
+            target = _native.buffer_create(self.context, dtype, shape, None, 0, False)
+        arguments = [*inputs, (result, target, True), *numbers]
+        template.launch(self, arguments, manner, *self._pieces(arguments, most))
         return target
 
     def _pieces(self, arguments: list[tuple[str, Any, Any]], most: int | None) -> tuple[int, int]:

@@ -128,6 +128,9 @@ struct bh_buffer *bhi_buffer_unmade(struct bhi_device_memory *memory, uint64_t s
 /* Makes a buffer of |fd| and its mapping at |pointer|, which it takes over, with one reference, the
  * caller's. NULL: out of memory, and nothing is taken over. */
 struct bh_buffer *bhi_buffer_adopt(bh_context *context, int fd, uint64_t size, void *pointer);
+/* Takes over and checks the caller's description of the buffer's bytes, for |call|. */
+bh_status bhi_description_take(const bh_buffer *buffer, const bh_description *given,
+                               const char *call, bh_description *out, bh_detail *detail);
 /* Returns how much of a worker's address space the buffer takes while it is attached. */
 uint64_t bhi_buffer_attached_bytes(const struct bh_buffer *buffer);
 void bhi_buffer_unref_locked(struct bh_buffer *buffer); /* lock held */

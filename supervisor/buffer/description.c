@@ -71,32 +71,32 @@ static bool reach(const bh_description *d, int64_t *out_before, int64_t *out_aft
 }
 
 /* |d| is a copy of the caller's description. Fills in its strides if it has none. */
-static bh_status check(bh_description *d, uint64_t size, bh_detail *detail) {
+static bh_status check(bh_description *d, uint64_t size, const char *call, bh_detail *detail) {
     if (!known_type(d->kind, d->bits)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": an element type of kind %d and %u bits does not exist",
+                        "%s: an element type of kind %d and %u bits does not exist", call,
                         (int)d->kind, d->bits);
     }
     if (d->lanes < 1 || d->lanes > UINT16_MAX) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": lanes %u is not 1 to 65535",
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: lanes %u is not 1 to 65535", call,
                         d->lanes);
     }
     if (d->rank > BH_MAX_RANK) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": rank %u is over %u", d->rank,
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: rank %u is over %u", call, d->rank,
                         BH_MAX_RANK);
     }
     int64_t count, bytes, before = 0, after = 0;
     const int64_t element = (int64_t)d->bits / 8 * d->lanes;
     if (!count_elements(d, &count) || __builtin_mul_overflow(count, element, &bytes)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": shape: more than 2^63 - 1 elements or bytes");
+                        "%s: shape: more than 2^63 - 1 elements or bytes", call);
     }
     if (!d->strided) {
         compact(d);
     }
     if (d->offset > size) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": offset %llu is outside the buffer of %llu bytes",
+                        "%s: offset %llu is outside the buffer of %llu bytes", call,
                         (unsigned long long)d->offset, (unsigned long long)size);
     }
     if (!count) {
@@ -106,14 +106,14 @@ static bh_status check(bh_description *d, uint64_t size, bh_detail *detail) {
         __builtin_add_overflow(after, 1, &after) ||
         __builtin_mul_overflow(after, element, &after)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": strides: the distance between two elements is over 2^63 bytes");
+                        "%s: strides: the distance between two elements is over 2^63 bytes", call);
     }
     /* |before| is negated as an unsigned number, because it may be -2^63. */
     if (0 - (uint64_t)before > d->offset || (uint64_t)after > size - d->offset) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": the elements reach from %lld to %lld bytes around offset %llu, "
-                             "outside the buffer of %llu bytes",
-                        (long long)before, (long long)after, (unsigned long long)d->offset,
+                        "%s: the elements reach from %lld to %lld bytes around offset %llu, "
+                        "outside the buffer of %llu bytes",
+                        call, (long long)before, (long long)after, (unsigned long long)d->offset,
                         (unsigned long long)size);
     }
     return BH_OK;
@@ -126,6 +126,20 @@ static void clear_rest(bh_description *d) {
         d->shape[i] = 0;
         d->strides[i] = 0;
     }
+}
+
+bh_status bhi_description_take(const bh_buffer *buffer, const bh_description *given,
+                               const char *call, bh_description *out, bh_detail *detail) {
+    bh_description_init(out);
+    bh_status status =
+        bhi_layout_take_options(BHI_OURS(bh_description), out, given, call, "description", detail);
+    if (status == BH_OK) {
+        status = check(out, buffer->size, call, detail);
+    }
+    if (status == BH_OK) {
+        clear_rest(out);
+    }
+    return status;
 }
 
 BH_API bh_status bh_buffer_set_description(bh_buffer *buffer, const bh_description *description,
@@ -142,17 +156,11 @@ BH_API bh_status bh_buffer_set_description(bh_buffer *buffer, const bh_descripti
         if (!copy) {
             return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
         }
-        bh_description_init(copy);
-        bh_status status = bhi_layout_take_options(BHI_OURS(bh_description), copy, description,
-                                                   CALL, "description", detail);
-        if (status == BH_OK) {
-            status = check(copy, buffer->size, detail);
-        }
+        const bh_status status = bhi_description_take(buffer, description, CALL, copy, detail);
         if (status != BH_OK) {
             free(copy);
             return status;
         }
-        clear_rest(copy);
     }
     bhi_context_lock(buffer->context);
     bh_description *old = buffer->description;

@@ -1,5 +1,6 @@
 /* Determines the variant of a template that the arguments of a launch need, and its command. */
 #include "base/detail.h"
+#include "supervisor/buffer/buffer.h"
 #include "supervisor/compile/template.h"
 #include "supervisor/compile/template_complaint.h"
 
@@ -91,21 +92,33 @@ static bool take_shape(const bh_description *d, struct bhi_shape *out) {
     return compact || !out->count;
 }
 
+/* What the array of an argument is: what the argument says, or else its buffer. */
+static bh_status describe(const struct bhi_parameter *parameter, const bh_argument *argument,
+                          const char *call, bh_description *out, bh_detail *detail) {
+    bh_description_init(out);
+    if (!argument->description) {
+        return bh_buffer_description(argument->buffer, out, detail);
+    }
+    if (!BHI_LIVE(argument->buffer)) {
+        return REFUSE(detail, call, "'%s': buffer is NULL or was released", parameter->name);
+    }
+    return bhi_description_take(argument->buffer, argument->description, call, out, detail);
+}
+
 static bh_status look_at(const struct bhi_parameter *parameter, const bh_argument *argument,
                          const char *call, uint32_t index, struct bhi_bound *bound,
                          bh_detail *detail) {
     bh_dtype dtype = BH_DTYPE_NONE;
     bh_description d;
     if (!is_array(parameter)) {
-        if (argument->buffer || !bhi_dtype_is_known(argument->dtype)) {
+        if (argument->buffer || argument->description || !bhi_dtype_is_known(argument->dtype)) {
             return REFUSE(detail, call, "'%s' is a number: give its dtype and bits",
                           parameter->name);
         }
         bound->variant.dtypes[index] = (uint8_t)argument->dtype;
         return BH_OK;
     }
-    bh_description_init(&d);
-    const bh_status status = bh_buffer_description(argument->buffer, &d, detail);
+    const bh_status status = describe(parameter, argument, call, &d, detail);
     if (status != BH_OK) {
         return status;
     }

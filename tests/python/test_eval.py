@@ -1,5 +1,8 @@
 """Expressions."""
 
+import gc
+import signal
+
 import bulkhead as bh
 import numpy as np
 import pytest
@@ -139,3 +142,53 @@ def test_an_expression_is_compiled_once(ctx, stream):
     for n in range(80):  # the context forgets the oldest expressions
         ctx._template(f"result = {n} + x", (("x", 1), ("result", 2)))
     assert len(ctx._templates) == 64
+
+
+def test_one_memory_as_several_types(ctx, stream):
+    x = np.arange(1, 4097, dtype="f4")
+    b = ctx.asarray(x)
+    for piece in (None, "4K"):
+        # The bits of each float beside the float.
+        z = stream.eval("c > 1065353216 ? a : -a", a=b, c=b.view("u4"), piece=piece)
+        np.testing.assert_array_equal(z.numpy(), np.where(x.view("u4") > 1065353216, x, -x))
+        # Two ranges of it; the first was not described for another argument.
+        low, high = ctx.asarray(b.numpy()[:2048]), ctx.asarray(b.numpy()[2048:])
+        gc.collect()
+        z = stream.eval("h - l", h=high, l=low, piece=piece)
+        np.testing.assert_array_equal(z.numpy(), np.full(2048, 2048, "f4"))
+    # In place, as another type.
+    stream.eval("a + 1", a=b.view("i4"), out={"o": b.view("i4")})
+    np.testing.assert_array_equal(b.view("i4").numpy(), x.view("i4") + 1)
+    part = ctx.asarray(b.numpy().view("?")[:4096])
+    gc.collect()
+    with pytest.raises(bh.InvalidArgument, match="output 'o' overlaps 'a'"):
+        stream.eval("o = a > 1", a=b, out={"o": part})
+
+
+def test_a_handler_may_evaluate_too(ctx, stream, monkeypatch):
+    """What runs in the middle of an evaluation, a handler or a finalizer, can evaluate, too."""
+    x = ctx.asarray(np.float32([1, 2]))
+    seen, pieces = [], bh.Stream._pieces
+
+    def in_the_middle(*arguments):
+        if not seen:
+            seen.append(None)
+            signal.raise_signal(signal.SIGUSR1)
+        return pieces(*arguments)
+
+    def handler(*_):
+        seen.append(stream.eval("x + 40", x=x).tolist())
+
+    def late(*_):
+        raise AssertionError("it waits for itself")
+
+    before = [signal.signal(signal.SIGUSR1, handler), signal.signal(signal.SIGALRM, late)]
+    monkeypatch.setattr(bh.Stream, "_pieces", in_the_middle)
+    signal.setitimer(signal.ITIMER_REAL, BOUND)
+    try:
+        assert stream.eval("x + 1", x=x).tolist() == [2, 3]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGUSR1, before[0])
+        signal.signal(signal.SIGALRM, before[1])
+    assert seen == [None, [41, 42]]

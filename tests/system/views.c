@@ -1,4 +1,4 @@
-/* Views: a part of a buffer as a binding, and reads and writes of parts. */
+/* Views: a part of a buffer as a binding, reads and writes of parts, and one buffer as two types. */
 #include "fixture.h"
 
 #include <stdio.h>
@@ -193,11 +193,75 @@ static void parts_outside_the_buffer(void) {
     BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
+static void refuse(bh_template *t, const bh_argument *arguments, const char *message) {
+    bh_template_call call;
+    bh_detail detail = {.message = ""};
+    BHT_EQ(bh_template_prepare(t, arguments, 3, NULL, &call, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, message);
+}
+
+/* An argument's own description counts instead of its buffer's. So one buffer is two types in one
+ * call. */
+static void two_types_of_one_buffer(void) {
+    static const bh_parameter parameters[] = {{"x", BH_PARAMETER_IN, NULL},
+                                              {"bits", BH_PARAMETER_IN, NULL},
+                                              {"y", BH_PARAMETER_OUT, NULL}};
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "types", FX_SECONDS);
+    bh_buffer *x = fx_buffer(context, 4 * WORDS), *y = fx_buffer(context, 2 * WORDS);
+    bh_template_options options;
+    bh_template_options_init(&options);
+    options.expression = "y = bits > 1065353216 ? x : -x"; /* the bits of 1.0f */
+    options.parameters = parameters;
+    options.parameter_count = 3;
+    bh_template *t = NULL;
+    BHT_EQ(bh_template_create(context, &options, &t, NULL), BH_OK);
+    float *values = (float *)(void *)fx_pointer(x);
+    for (uint32_t i = 0; i < WORDS; i++) {
+        values[i] = 0.25f * (float)i;
+    }
+    bh_description half, bits;
+    bh_description_init(&half);
+    half.kind = BH_NUMBER_FLOAT;
+    half.bits = 32;
+    half.rank = 1;
+    half.shape[0] = WORDS / 2;
+    bits = half;
+    bits.kind = BH_NUMBER_UINT;
+    bh_argument a[] = {{.name = "x", .buffer = x, .description = &half},
+                       {.name = "bits", .buffer = x, .description = &bits},
+                       {.name = "y", .buffer = y, .description = &half}};
+    bh_event *event = NULL;
+    bh_detail detail;
+    if (bh_template_launch(stream, t, a, 3, NULL, &event, &detail) != BH_OK) {
+        BHT_FAIL("bh_template_launch: %s", detail.message);
+    }
+    fx_expect(event, BH_OK);
+    for (uint32_t i = 0; i < WORDS / 2; i++) {
+        BHT_EQ(((float *)(void *)fx_pointer(y))[i], values[i] > 1 ? values[i] : -values[i]);
+    }
+    bh_description kept; /* the buffer has none, as before */
+    bh_description_init(&kept);
+    BHT_EQ(bh_buffer_description(x, &kept, NULL), BH_OK);
+    BHT_EQ(kept.shape[0], 4 * WORDS);
+    bits.offset = 4 * WORDS + 1;
+    refuse(t, a, "bh_template_prepare: offset 4097 is outside the buffer of 4096 bytes");
+    bits.offset = 0;
+    a[1].buffer = NULL;
+    refuse(t, a, "'bits': buffer is NULL or was released");
+    bh_event_release(event);
+    bh_template_release(t);
+    bh_buffer_release(x), bh_buffer_release(y);
+    bh_stream_release(stream);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(a_part_and_nothing_beside_it),
         BHT_TEST(an_unaligned_part_is_refused),
         BHT_TEST(parts_outside_the_buffer),
+        BHT_TEST(two_types_of_one_buffer),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }
