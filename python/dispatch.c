@@ -69,6 +69,11 @@ static bool reflect(PyObject *kernel) {
     return result;
 }
 
+/* The library takes whole words. */
+static uint32_t push_bytes(const struct bhi_py_kernel *kernel) {
+    return (kernel->push_size + 3) / 4 * 4;
+}
+
 bool bhi_py_dispatch_init(struct bhi_py_dispatch *dispatch, PyObject *object) {
     dispatch->kernel = NULL;
     dispatch->manner = (struct bhi_py_manner){0};
@@ -93,13 +98,13 @@ bool bhi_py_dispatch_init(struct bhi_py_dispatch *dispatch, PyObject *object) {
     dispatch->given = parameters <= BHI_PY_FEW_PARAMETERS ? dispatch->few_given
                                                           : calloc(parameters, sizeof(bool));
     dispatch->push = kernel->push_size <= BHI_PY_FEW_PUSH ? (uint8_t *)dispatch->few_push
-                                                          : calloc(1, kernel->push_size);
+                                                          : calloc(1, push_bytes(kernel));
     if (!dispatch->bindings || !dispatch->uses || !dispatch->given || !dispatch->push) {
         PyErr_NoMemory();
         return false;
     }
     memset(dispatch->given, 0, parameters * sizeof *dispatch->given);
-    memset(dispatch->push, 0, kernel->push_size);
+    memset(dispatch->push, 0, push_bytes(kernel));
     return true;
 }
 
@@ -354,13 +359,15 @@ static bool set_args(struct bhi_py_dispatch *dispatch, PyObject *value) {
         bhi_py_refuse_type(WHAT ": args: a dict, not %R", (PyObject *)Py_TYPE(value));
         return false;
     }
-    while (PyDict_Next(value, &position, &name, &item)) {
+    /* A number's own code (__float__) may change the caller's dict meanwhile. */
+    PyObject *copy = PyDict_Copy(value);
+    bool good = copy;
+    while (good && PyDict_Next(copy, &position, &name, &item)) {
         const int set = set_parameter(dispatch, name, item);
-        if (set <= 0) {
-            return set == 0 && refuse_name(dispatch, name);
-        }
+        good = set > 0 || (set == 0 && refuse_name(dispatch, name));
     }
-    return true;
+    Py_XDECREF(copy);
+    return good;
 }
 
 bool bhi_py_dispatch_set(struct bhi_py_dispatch *dispatch, PyObject *name, PyObject *value) {
@@ -406,7 +413,7 @@ bh_command bhi_py_dispatch_command(const struct bhi_py_dispatch *dispatch) {
         .bindings = dispatch->bindings,
         .binding_count = dispatch->kernel->buffer_count,
         .push = dispatch->push,
-        .push_size = (dispatch->kernel->push_size + 3) / 4 * 4,
+        .push_size = push_bytes(dispatch->kernel),
     };
 }
 

@@ -109,35 +109,29 @@ static void drop_creation(struct bhi_py_task *task) {
     free(creation);
 }
 
-/* A copy of a text, str or bytes, or of None (NULL). Returns false with an exception set. */
-static bool copy_text(PyObject *value, char **out, size_t *out_size) {
+/* A copy of the argument |what|, or of None (NULL). |out_size|: it may have NULs. Returns false with
+ * an exception set. */
+static bool copy_text(PyObject *value, const char *what, char **out, size_t *out_size) {
     Py_ssize_t size = 0;
-    char *bytes = NULL;
     *out = NULL;
     if (value == Py_None) {
         return true;
     }
-    if (PyUnicode_Check(value)) {
-        bytes = (char *)(uintptr_t)PyUnicode_AsUTF8AndSize(value, &size);
-    } else if (PyBytes_AsStringAndSize(value, &bytes, &size) < 0) {
-        return false;
-    }
+    const char *bytes = out_size ? bhi_py_utf8(value, "kernel", what, &size)
+                                 : bhi_py_utf8_text(value, "kernel", what);
     if (!bytes) {
         return false;
     }
-    if (!out_size && strlen(bytes) != (size_t)size) {
-        bhi_py_refuse(BH_INVALID_ARGUMENT, "kernel: a text has a NUL in it: %R", value);
-        return false;
-    }
-    *out = malloc((size_t)size + 1);
+    const size_t length = out_size ? (size_t)size : strlen(bytes);
+    *out = malloc(length + 1);
     if (!*out) {
         PyErr_NoMemory();
         return false;
     }
-    memcpy(*out, bytes, (size_t)size);
-    (*out)[size] = 0;
+    memcpy(*out, bytes, length);
+    (*out)[length] = 0;
     if (out_size) {
-        *out_size = (size_t)size;
+        *out_size = length;
     }
     return true;
 }
@@ -153,11 +147,11 @@ static bool copy_defines(struct creation *creation, PyObject *list) {
         PyObject *name, *value;
         char *name_copy, *value_copy = NULL;
         if (!PyArg_ParseTuple(PyList_GetItem(list, i), "OO", &name, &value) ||
-            !copy_text(name, &name_copy, NULL)) {
+            !copy_text(name, "defines", &name_copy, NULL)) {
             return false;
         }
         creation->defines[creation->define_count].name = name_copy;
-        const bool copied = copy_text(value, &value_copy, NULL);
+        const bool copied = copy_text(value, "defines", &value_copy, NULL);
         creation->defines[creation->define_count++].value = value_copy;
         if (!copied) {
             return false;
@@ -177,12 +171,12 @@ static bool copy_includes(struct creation *creation, PyObject *list) {
         PyObject *name, *text;
         char *name_copy, *text_copy = NULL;
         if (!PyArg_ParseTuple(PyList_GetItem(list, i), "OO", &name, &text) ||
-            !copy_text(name, &name_copy, NULL)) {
+            !copy_text(name, "include", &name_copy, NULL)) {
             return false;
         }
         bh_glsl_include *include = &creation->includes[creation->include_count++];
         include->name = name_copy;
-        const bool copied = copy_text(text, &text_copy, &include->length);
+        const bool copied = copy_text(text, "include", &text_copy, &include->length);
         include->text = text_copy;
         if (!copied) {
             return false;
@@ -243,8 +237,9 @@ static PyObject *kernel_create(PyObject *module, PyObject *args) {
     creation->compiles = compiles;
     creation->optimize = true;
     creation->log = calloc(1, LOG_SIZE);
-    if (!creation->log || !copy_text(code, &creation->code, &creation->size) ||
-        !copy_text(name, &creation->name, NULL) || !copy_text(entry, &creation->entry, NULL) ||
+    if (!creation->log || !copy_text(code, "source", &creation->code, &creation->size) ||
+        !copy_text(name, "name", &creation->name, NULL) ||
+        !copy_text(entry, "entry", &creation->entry, NULL) ||
         !bhi_py_set_fields(creation, fields, BHI_PY_COUNT(fields), options, "kernel") ||
         !copy_specializations(creation, specializations) || !copy_defines(creation, defines) ||
         !copy_includes(creation, includes)) {

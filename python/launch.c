@@ -78,23 +78,37 @@ PyObject *bhi_py_stream_prepare(PyObject *self, PyObject *const *args, Py_ssize_
     return (PyObject *)launch;
 }
 
+/* Sets what is given by name. If something is refused, the groups are as before. */
+static bool change(struct bhi_py_dispatch *dispatch, PyObject *kwargs) {
+    uint32_t before[3];
+    bool placed = false;
+    Py_ssize_t position = 0;
+    PyObject *name, *value;
+    memcpy(before, dispatch->groups, sizeof before);
+    while (PyDict_Next(kwargs, &position, &name, &value)) {
+        if (!placed && value != Py_None &&
+            (PyUnicode_CompareWithASCIIString(name, "grid") == 0 ||
+             PyUnicode_CompareWithASCIIString(name, "groups") == 0)) {
+            dispatch->groups[0] = 0;
+            placed = true;
+        }
+        if (!bhi_py_dispatch_set(dispatch, name, value)) {
+            memcpy(dispatch->groups, before, sizeof before);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Submits once more, with changes by name. */
 static PyObject *launch_call(PyObject *object, PyObject *args, PyObject *kwargs) {
     struct launch *self = (struct launch *)object;
-    Py_ssize_t position = 0;
-    PyObject *name, *value;
     if (PyTuple_Size(args) > 0) {
         PyErr_SetString(PyExc_TypeError, "a Launch takes arguments by name only");
         return NULL;
     }
-    while (kwargs && PyDict_Next(kwargs, &position, &name, &value)) {
-        if (PyUnicode_CompareWithASCIIString(name, "grid") == 0 ||
-            PyUnicode_CompareWithASCIIString(name, "groups") == 0) {
-            self->dispatch.groups[0] = 0;
-        }
-        if (!bhi_py_dispatch_set(&self->dispatch, name, value)) {
-            return NULL;
-        }
+    if (kwargs && !change(&self->dispatch, kwargs)) {
+        return NULL;
     }
     return bhi_py_dispatch_check(&self->dispatch) ? submit(self->stream, &self->dispatch) : NULL;
 }
@@ -109,7 +123,9 @@ static void launch_dealloc(PyObject *object) {
 static PyObject *launch_repr(PyObject *object) {
     const struct launch *self = (struct launch *)object;
     const uint32_t *groups = self->dispatch.groups;
-    PyObject *name = PyObject_GetAttrString((PyObject *)self->dispatch.kernel, "name");
+    PyObject *name = bhi_py_closed(&self->dispatch.kernel->handle)
+                         ? PyUnicode_FromString("a kernel that was released")
+                         : PyObject_GetAttrString((PyObject *)self->dispatch.kernel, "name");
     PyObject *text = name ? PyUnicode_FromFormat("<bulkhead.Launch of %U, %u x %u x %u groups>",
                                                  name, groups[0], groups[1], groups[2])
                           : NULL;
@@ -123,7 +139,8 @@ static PyType_Slot slots[] = {
     {Py_tp_repr, launch_repr},
     {Py_tp_doc,
      "A dispatch whose arguments were checked once (Stream.prepare). Calling it submits\n"
-     "it and returns the Event; arguments by name change it first, for good."},
+     "it and returns the Event; arguments by name change it first, for good. If one of\n"
+     "them is refused, nothing is submitted, and others may have changed."},
     {0, NULL},
 };
 static PyType_Spec spec = {
@@ -212,6 +229,7 @@ static bool add_tuple(struct list *list, struct bhi_py_stream *stream, PyObject 
                           (unsigned long long)command->size);
             return false;
         }
+        list->command_count -= command->size == 0; /* there is nothing to do */
         return true;
     }
     if (!add_buffer(list, stream, first, "source", false, &command->src, &command->src_offset,
@@ -227,11 +245,19 @@ static bool add_tuple(struct list *list, struct bhi_py_stream *stream, PyObject 
         return false;
     }
     command->size = bytes;
+    list->command_count -= bytes == 0; /* there is nothing to do */
     return true;
 }
 
 static bool add_launch(struct list *list, struct bhi_py_stream *stream, struct launch *launch) {
     struct bhi_py_kernel *kernel = launch->dispatch.kernel;
+    const struct bhi_py_manner *manner = &launch->dispatch.manner;
+    if (manner->wait_count || manner->deadline_ns || manner->alone || manner->timed) {
+        bhi_py_refuse(BH_INVALID_ARGUMENT,
+                      "submit: a Launch was prepared with after, deadline, alone or timed: these "
+                      "are of the whole submission, so give them to submit()");
+        return false;
+    }
     if (kernel->context != stream->context) {
         bhi_py_refuse(BH_INVALID_ARGUMENT, "submit: the kernel belongs to another context");
         return false;

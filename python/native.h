@@ -36,7 +36,7 @@ struct bhi_py_module {
     PyObject *make_view_error; /* (message) -> exception */
     PyObject *make_type_error; /* (message) -> exception */
     PyObject *explain_name;    /* (kernel, name) -> text */
-    PyObject *to_seconds;      /* (text) -> float */
+    PyObject *to_seconds;      /* (duration, name) -> float, or None: no limit */
     unsigned long main_thread; /* identity of the thread that handles signals */
 };
 extern struct bhi_py_module bhi_py;
@@ -104,6 +104,8 @@ bool bhi_py_closed(struct bhi_py_handle *handle);
 
 /* Converts a timeout: None, seconds, or a text such as "500ms". For "O&" of PyArg_Parse…. */
 int bhi_py_to_timeout(PyObject *value, void *out_ns);
+/* The same of the argument |name|. Returns false with an exception set. */
+bool bhi_py_to_duration(PyObject *value, const char *name, uint64_t *out_ns);
 uint64_t bhi_py_now_ns(void);
 
 /* One wait of the library, of at most |timeout_ns|. Called without the interpreter's lock. */
@@ -171,6 +173,11 @@ struct bhi_py_field {
  * false with an exception set. */
 bool bhi_py_set_fields(void *options, const struct bhi_py_field *fields, size_t count,
                        PyObject *values, const char *what);
+/* The bytes of a text, which is str or bytes and keeps them, for the argument |name| of |what|.
+ * NULL: an exception is set. */
+const char *bhi_py_utf8(PyObject *value, const char *what, const char *name, Py_ssize_t *out_size);
+/* The same of a text that has no NUL in it. */
+const char *bhi_py_utf8_text(PyObject *value, const char *what, const char *name);
 #define BHI_PY_COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* -- types of elements --------------------------------------------------------------------------

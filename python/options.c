@@ -2,25 +2,28 @@
 
 #include <string.h>
 
-/* Borrowed from |value|; NULL: an exception is set. */
-static const char *text_of(PyObject *value, const char *what, const char *name) {
-    char *text = NULL;
-    Py_ssize_t size = 0;
+const char *bhi_py_utf8(PyObject *value, const char *what, const char *name, Py_ssize_t *out_size) {
+    char *bytes = NULL;
     if (PyBytes_Check(value)) {
-        if (PyBytes_AsStringAndSize(value, &text, &size) < 0) {
-            return NULL;
-        }
-    } else if (PyUnicode_Check(value)) {
-        const char *utf8 = PyUnicode_AsUTF8AndSize(value, &size);
-        if (!utf8) {
-            return NULL;
-        }
-        text = (char *)(uintptr_t)utf8;
-    } else {
+        return PyBytes_AsStringAndSize(value, &bytes, out_size) < 0 ? NULL : bytes;
+    }
+    if (!PyUnicode_Check(value)) {
         bhi_py_refuse_type("%s: %s: a text, not %R", what, name, (PyObject *)Py_TYPE(value));
         return NULL;
     }
-    if (strlen(text) != (size_t)size) {
+    const char *utf8 = PyUnicode_AsUTF8AndSize(value, out_size);
+    if (!utf8 && PyErr_ExceptionMatches(PyExc_UnicodeError)) {
+        PyErr_Clear();
+        bhi_py_refuse(BH_INVALID_ARGUMENT, "%s: %s: UTF-8 has no half of a surrogate pair", what,
+                      name);
+    }
+    return utf8;
+}
+
+const char *bhi_py_utf8_text(PyObject *value, const char *what, const char *name) {
+    Py_ssize_t size = 0;
+    const char *text = bhi_py_utf8(value, what, name, &size);
+    if (text && strlen(text) != (size_t)size) {
         bhi_py_refuse(BH_INVALID_ARGUMENT, "%s: %s: the text has a NUL in it", what, name);
         return NULL;
     }
@@ -31,7 +34,7 @@ static bool set_field(void *options, const struct bhi_py_field *field, PyObject 
                       const char *what) {
     char *at = (char *)options + field->offset;
     if (field->type == BHI_PY_TEXT) {
-        const char *text = text_of(value, what, field->name);
+        const char *text = bhi_py_utf8_text(value, what, field->name);
         memcpy(at, &text, sizeof text);
         return text;
     }
@@ -42,6 +45,8 @@ static bool set_field(void *options, const struct bhi_py_field *field, PyObject 
     }
     PyObject *number = PyNumber_Index(value);
     if (!number) {
+        PyErr_Clear();
+        bhi_py_refuse_type("%s: %s: an integer, not %R", what, field->name, value);
         return false;
     }
     uint64_t most = field->type == BHI_PY_U64   ? UINT64_MAX

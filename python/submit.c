@@ -1,6 +1,7 @@
 /* Submitting, and what every submission takes. */
 #include "python/native.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* views_lock is held: the first use that a view forbids; |count|: none. */
@@ -64,29 +65,41 @@ PyObject *bhi_py_submit(struct bhi_py_stream *stream, const bh_submit_info *info
  */
 
 static bool set_after(struct bhi_py_manner *manner, PyObject *value, const char *what) {
-    bhi_py_manner_fini(manner);
-    if (value == Py_None) {
-        return true;
+    struct bhi_py_manner made = {0};
+    if (PyObject_TypeCheck(value, bhi_py.event)) {
+        made.after = PyTuple_Pack(1, value);
+    } else if (value != Py_None) {
+        PyObject *iterator = PyObject_GetIter(value);
+        made.after = iterator ? PySequence_Tuple(iterator) : NULL;
+        if (!iterator && PyErr_ExceptionMatches(PyExc_TypeError)) {
+            PyErr_Clear();
+            bhi_py_refuse_type("%s: after: an Event, or several, not %R", what,
+                               (PyObject *)Py_TYPE(value));
+        }
+        Py_XDECREF(iterator);
     }
-    manner->after =
-        PyObject_TypeCheck(value, bhi_py.event) ? PyTuple_Pack(1, value) : PySequence_Tuple(value);
-    const Py_ssize_t count = manner->after ? PyTuple_Size(manner->after) : -1;
-    if (count < 0) {
-        return false;
-    }
-    manner->waits = calloc(count ? (size_t)count : 1, sizeof(bh_event *));
-    if (!manner->waits) {
+    const Py_ssize_t count = made.after ? PyTuple_Size(made.after) : 0;
+    made.waits = calloc(count ? (size_t)count : 1, sizeof(bh_event *));
+    bool good = made.waits && (made.after || value == Py_None);
+    if (!good && !PyErr_Occurred()) {
         PyErr_NoMemory();
-        return false;
     }
-    for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *event = PyTuple_GetItem(manner->after, i);
+    for (Py_ssize_t i = 0; good && i < count; i++) {
+        PyObject *event = PyTuple_GetItem(made.after, i);
         if (!PyObject_TypeCheck(event, bhi_py.event)) {
             bhi_py_refuse_type("%s: after: an Event, not %R", what, (PyObject *)Py_TYPE(event));
-            return false;
+            good = false;
+        } else {
+            made.waits[i] = ((struct bhi_py_event *)event)->event;
         }
-        manner->waits[i] = ((struct bhi_py_event *)event)->event;
     }
+    if (!good) {
+        bhi_py_manner_fini(&made);
+        return false;
+    }
+    bhi_py_manner_fini(manner);
+    manner->after = made.after;
+    manner->waits = made.waits;
     manner->wait_count = (uint32_t)count;
     return true;
 }
@@ -98,15 +111,19 @@ int bhi_py_manner_set(struct bhi_py_manner *manner, PyObject *name, PyObject *va
     }
     if (PyUnicode_CompareWithASCIIString(name, "deadline") == 0) {
         /* 0 is the stream's deadline for the library, and no limit is BH_FOREVER. */
-        const bool given = value != Py_None;
-        if (given && !bhi_py_to_timeout(value, &manner->deadline_ns)) {
-            return -1;
+        uint64_t ns = 0;
+        if (value != Py_None) {
+            char full[64];
+            snprintf(full, sizeof full, "%s: deadline", what);
+            if (!bhi_py_to_duration(value, full, &ns)) {
+                return -1;
+            }
+            if (ns == 0) {
+                bhi_py_refuse(BH_INVALID_ARGUMENT, "%s: %R is not above 0", full, value);
+                return -1;
+            }
         }
-        if (given && manner->deadline_ns == 0) {
-            bhi_py_refuse(BH_INVALID_ARGUMENT, "%s: deadline: %R is not above 0", what, value);
-            return -1;
-        }
-        manner->deadline_ns = given ? manner->deadline_ns : 0;
+        manner->deadline_ns = ns;
         return 1;
     }
     const bool alone = PyUnicode_CompareWithASCIIString(name, "alone") == 0;

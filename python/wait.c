@@ -22,39 +22,41 @@ uint64_t bhi_py_now_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-int bhi_py_to_timeout(PyObject *value, void *out_ns) {
-    uint64_t *ns = out_ns;
-    *ns = BHI_PY_FOREVER;
+bool bhi_py_to_duration(PyObject *value, const char *name, uint64_t *out_ns) {
+    *out_ns = BHI_PY_FOREVER;
     if (value == Py_None) {
-        return 1;
+        return true;
     }
-    PyObject *number = PyUnicode_Check(value)
-                           ? PyObject_CallFunctionObjArgs(bhi_py.to_seconds, value, NULL)
-                           : Py_NewRef(value);
+    PyObject *number = PyFloat_Check(value) || PyLong_Check(value)
+                           ? Py_NewRef(value)
+                           : PyObject_CallFunction(bhi_py.to_seconds, "Os", value, name);
     if (!number) {
-        return 0;
+        return false;
     }
     if (number == Py_None) { /* "none" */
         Py_DECREF(number);
-        return 1;
+        return true;
     }
     const double seconds = PyFloat_AsDouble(number);
     Py_DECREF(number);
-    if (seconds == -1 && PyErr_Occurred()) {
-        if (PyErr_ExceptionMatches(PyExc_TypeError)) {
-            PyErr_Clear();
-            bhi_py_refuse_type("timeout: a number of seconds, a text such as '500ms', or None");
-        }
-        return 0;
+    if (PyErr_Occurred()) { /* of an integer over all floats */
+        PyErr_Clear();
+        bhi_py_refuse(BH_INVALID_ARGUMENT, "%s: the number is too large; 'none' means no limit",
+                      name);
+        return false;
     }
     if (isnan(seconds)) {
-        bhi_py_refuse(BH_INVALID_ARGUMENT, "timeout: it is not a number");
-        return 0;
+        bhi_py_refuse(BH_INVALID_ARGUMENT, "%s: it is not a number", name);
+        return false;
     }
     if (seconds < 1e9) {
-        *ns = seconds > 0 ? (uint64_t)(seconds * 1e9) : 0;
+        *out_ns = seconds > 0 ? (uint64_t)(seconds * 1e9) : 0;
     }
-    return 1;
+    return true;
+}
+
+int bhi_py_to_timeout(PyObject *value, void *out_ns) {
+    return bhi_py_to_duration(value, "timeout", out_ns);
 }
 
 /* Signals are handled by one thread only; others need not look for them. */

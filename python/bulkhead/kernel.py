@@ -318,6 +318,9 @@ def create(
         raise InvalidArgument("kernel: defines, include: a SPIR-V module is compiled already")
     if name is None and file_name is not None:
         name = file_name if compiles else file_name.removesuffix(".spv")
+    for what, mapping in (("defines", defines), ("constants", constants)):
+        if mapping is not None and not isinstance(mapping, Mapping):
+            raise InvalidType(f"kernel: {what}: a dict, not {type(mapping)}")
     options: dict[str, Any] = {"trusted": trusted, "optimize": optimize, "hlsl": hlsl}
     options["deadline"] = to_ns(deadline, "kernel: deadline")
     texts = [

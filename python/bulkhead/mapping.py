@@ -72,8 +72,10 @@ def map(
     """
     if on_error not in ("raise", "collect"):
         raise InvalidArgument(f"map: on_error: '{on_error}' is neither 'raise' nor 'collect'")
-    if streams < 1:
-        raise InvalidArgument(f"map: streams: {streams} is not above 0")
+    if not isinstance(kernel, Kernel):
+        raise InvalidType(f"map: kernel: a Kernel, not {type(kernel)}")
+    if not isinstance(streams, int) or streams < 1:
+        raise InvalidArgument(f"map: streams: {streams!r} is no number above 0")
     outputs = kernel.info.outputs
     made = [kernel.context.stream(**dict(stream_options or {})) for _ in range(streams)]
     free = [stream for stream in made for _ in range(_DEPTH)]

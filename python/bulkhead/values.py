@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
+from typing import Any
 
 from .errors import InvalidArgument, InvalidType
 
@@ -18,22 +19,33 @@ _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0}
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 
-def to_seconds(text: str) -> float | None:
-    """Seconds of a text such as '500ms'; None for 'none'.
+def to_seconds(value: Any, name: str) -> float | None:
+    """Seconds of a duration, for the argument `name`; None for 'none'.
 
-    >>> to_seconds("1.5s")
+    >>> to_seconds("1.5s", "timeout")
     1.5
     """
-    if text == "none":
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds()
+    if not isinstance(value, str):
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            raise InvalidType(
+                f"{name}: a duration in seconds, or such as '500ms', not {value!r}"
+            ) from None
+        except OverflowError:
+            raise InvalidArgument(f"{name}: the number is too large") from None
+    if value == "none":
         return None
-    match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)([a-z]*)", text)
+    match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)([a-z]*)", value)
     if not match:
-        raise InvalidArgument(f"'{text}' is not a duration such as 500ms")
+        raise InvalidArgument(f"{name}: '{value}' is not a duration such as 500ms")
     number, unit = match.groups()
     if not unit:
-        raise InvalidArgument(f"'{text}' has no unit: write '{text}ms' or '{text}s'")
+        raise InvalidArgument(f"{name}: '{value}' has no unit: write '{value}ms' or '{value}s'")
     if unit not in _SECONDS:
-        raise InvalidArgument(f"'{text}': unknown unit '{unit}'; use ns, us, ms, s or m")
+        raise InvalidArgument(f"{name}: '{value}': unknown unit '{unit}'; use ns, us, ms, s or m")
     return float(number) * _SECONDS[unit]
 
 
@@ -41,24 +53,9 @@ def to_ns(value: Duration, name: str, *, zero: bool = False) -> int | None:
     """Nanoseconds of a duration; None for None. `zero` allows 0."""
     if value is None:
         return None
-    seconds: float
-    if isinstance(value, datetime.timedelta):
-        seconds = value.total_seconds()
-    elif isinstance(value, str):
-        try:
-            parsed = to_seconds(value)
-        except InvalidArgument as error:
-            raise InvalidArgument(f"{name}: {error}") from None
-        if parsed is None:
-            return FOREVER
-        seconds = parsed
-    else:
-        try:
-            seconds = float(value)
-        except (TypeError, ValueError):
-            raise InvalidType(
-                f"{name}: a duration in seconds, or such as '500ms', not {value!r}"
-            ) from None
+    seconds = to_seconds(value, name)
+    if seconds is None:
+        return FOREVER
     if math.isnan(seconds) or seconds < 0 or (seconds == 0 and not zero):
         raise InvalidArgument(f"{name}: {value!r} is not above 0; 'none' means no limit")
     if seconds > 1e9:

@@ -193,6 +193,8 @@ def test_quarantine():
         (entry,) = ctx.quarantined()
         assert entry.tenant == "bob" and entry.hash == kernel.hash and entry.deaths == 1
         assert entry.cause == bh.Status.WORKER_SIGNAL and entry.signal == signal.SIGSEGV
+        with pytest.raises(bh.InvalidType, match="quarantine_release: kernel: a Kernel, not"):
+            ctx.quarantine_release("bob", "crash_shared")
         ctx.quarantine_release("bob", kernel)
         assert not ctx.quarantined() and launch().code == "WORKER_SIGNAL"
 
@@ -241,6 +243,10 @@ def test_options_of_a_stream(ctx, options, says):
         bh.Context(spares=-1)
     with pytest.raises(bh.InvalidArgument, match="options.spare_kernels is 33, over 32"):
         bh.Context(spare_kernels=33)
+    with pytest.raises(bh.InvalidType, match="Context: spares: an integer, not '3'"):
+        bh.Context(spares="3")
+    with pytest.raises(bh.InvalidArgument, match="stream: name: UTF-8 has no half"):
+        ctx.stream("\udc80")
     with pytest.raises(TypeError):
         bh.Context(nonsense=1)
 

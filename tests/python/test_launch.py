@@ -1,5 +1,8 @@
 """Kernels, launches, and what they take by name."""
 
+import datetime
+import gc
+
 import bulkhead as bh
 import numpy as np
 import pytest
@@ -75,11 +78,15 @@ def test_arguments_in_a_dict(ctx, stream, kernels):
         ({"grid": None}, bh.InvalidArgument, "grid or groups is missing"),
         ({"args": 5}, bh.InvalidType, "launch: args: a dict"),
         ({"args": {7: 1}}, bh.InvalidArgument, "args: a name is a text, not 7"),
-        ({"after": 5}, TypeError, "not iterable"),
+        ({"after": 5}, bh.InvalidType, "launch: after: an Event, or several, not <class 'int'>"),
         ({"after": [5]}, bh.InvalidType, "launch: after: an Event"),
         ({"deadline": 0}, bh.InvalidArgument, "launch: deadline: 0 is not above 0"),
-        ({"deadline": "5"}, bh.InvalidArgument, "'5' has no unit"),
-        ({"deadline": float("nan")}, bh.InvalidArgument, "not a number"),
+        ({"deadline": "5"}, bh.InvalidArgument, "launch: deadline: '5' has no unit"),
+        ({"deadline": "x"}, bh.InvalidArgument, "launch: deadline: 'x' is not a duration"),
+        ({"deadline": []}, bh.InvalidType, "launch: deadline: a duration in seconds"),
+        ({"deadline": 10**400}, bh.InvalidArgument, "launch: deadline: the number is too large"),
+        ({"deadline": datetime.timedelta(0)}, bh.InvalidArgument, "launch: deadline: "),
+        ({"deadline": float("nan")}, bh.InvalidArgument, "launch: deadline: it is not a number"),
     ],
 )
 def test_a_wrong_argument_is_named(ctx, stream, kernels, change, error, says):
@@ -333,3 +340,89 @@ def test_equal_kernels_have_one_hash(ctx, kernels):
     assert again.released and "released" in repr(again)
     with pytest.raises(bh.Closed, match="the kernel was released"):
         again.name
+
+
+def test_a_refused_change_leaves_the_groups(ctx, stream, kernels):
+    x, y = ctx.asarray(np.ones(8, "f4")), ctx.empty(8)
+    launch = stream.prepare(kernels.saxpy, grid=8, X=x, Y=y, a=1, n=8)
+    for wrong in ({"grid": -1}, {"groups": 1.5}, {"grid": 3, "groups": 1}, {"grid": 3, "a": "x"}):
+        with pytest.raises(bh.CallerError):
+            launch(**wrong)
+    launch(grid=None).wait(BOUND)
+    launch().wait(BOUND)
+    assert y.tolist() == [2] * 8 and "1 x 1 x 1 groups" in repr(launch)
+
+
+def test_a_launch_with_a_manner_is_no_command(ctx, stream, kernels, held):
+    """A Launch in a submission runs as the submission says: its own deadline would be lost."""
+    x, y = ctx.asarray(np.ones(8, "f4")), ctx.empty(8)
+    for manner in ({"after": held[0]}, {"deadline": "1s"}, {"alone": True}, {"timed": True}):
+        launch = stream.prepare(kernels.saxpy, grid=8, X=x, Y=y, a=1, n=8, **manner)
+        with pytest.raises(bh.InvalidArgument, match="give them to submit"):
+            stream.submit([launch])
+        launch(after=None, deadline=None, alone=False, timed=False)
+        stream.submit([launch]).wait(BOUND)
+    assert y.tolist() == [8] * 8
+
+
+def test_arguments_whose_code_changes_them(ctx, stream, kernels):
+    """What an argument's own code does to the caller's dict or to the Launch harms nothing."""
+    x, y = ctx.asarray(np.ones(8, "f4")), ctx.empty(8)
+    given = {}
+
+    class Number:
+        def __init__(self, act):
+            self.act = act
+
+        def __float__(self):
+            self.act()
+            gc.collect()
+            return 3.0
+
+    def clear():
+        given.clear()
+        given.update((f"k{n}", n) for n in range(100))
+
+    given.update(a=[Number(clear)], n=8, X=x, Y=y)
+    stream.launch(kernels.saxpy, grid=8, args=given).wait(BOUND)
+    assert y.tolist() == [3] * 8
+    launch = stream.prepare(kernels.saxpy, grid=8, X=x, Y=y, a=1, n=8)
+    launch(a=Number(lambda: launch(a=2.0, Y=ctx.empty(8)).wait(BOUND)), Y=y).wait(BOUND)
+    assert y.tolist() == [6] * 8
+
+
+def test_the_launch_of_a_released_kernel(ctx, stream):
+    kernel = ctx.kernel(SHADERS / "square.spv")
+    launch = stream.prepare(kernel, grid=4, X=ctx.empty(4), Y=ctx.empty(4))
+    kernel.release()
+    assert repr(launch) == "<bulkhead.Launch of a kernel that was released, 1 x 1 x 1 groups>"
+    with pytest.raises(bh.Closed, match="the kernel was released"):
+        launch()
+
+
+def test_nothing_to_copy_or_to_fill(ctx, stream):
+    for where in ({}, {"stream": stream, "memory": "device"}):
+        x, y = ctx.empty(0, **where), ctx.empty((2, 0), **where)
+        stream.copy(x, y).wait(BOUND)
+        stream.fill(x).wait(BOUND)
+        y.write(np.empty((2, 0), "f4"))
+        assert y.numpy().shape == (2, 0) and y.tolist() == [[], []] and x.tobytes() == b""
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "says"),
+    [
+        ({"source": "\udc80"}, bh.InvalidArgument, "kernel: source: UTF-8 has no half"),
+        ({"source": "x", "name": 5}, bh.InvalidType, "kernel: name: a text, not <class 'int'>"),
+        ({"source": "x", "name": "a\0b"}, bh.InvalidArgument, "kernel: name: the text has a NUL"),
+        ({"source": "x", "entry": 5}, bh.InvalidType, "kernel: entry: a text"),
+        ({"source": "x", "defines": ["A"]}, bh.InvalidType, "kernel: defines: a dict"),
+        ({"source": "x", "defines": {1: 2}}, bh.InvalidType, "kernel: defines: a text"),
+        ({"source": "x", "include": {"a": 5}}, bh.InvalidType, "kernel: include: a text"),
+        ({"path": b"\3\2\x23\7", "constants": 5}, bh.InvalidType, "kernel: constants: a dict"),
+    ],
+)
+def test_a_wrong_argument_of_a_kernel_is_named(ctx, given, error, says):
+    with pytest.raises(error) as raised:
+        ctx.kernel(**given)
+    assert says in str(raised.value)

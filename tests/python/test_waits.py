@@ -1,5 +1,6 @@
 """Waits: they let other threads run, handle signals at once, and take timeouts."""
 
+import datetime
 import gc
 import os
 import select
@@ -153,9 +154,12 @@ def test_timeouts(ctx, held):
         ("x", bh.InvalidArgument),
         ([], bh.InvalidType),
         (object(), bh.InvalidType),
+        (10**400, bh.InvalidArgument),
     ):
-        with pytest.raises(error):
+        with pytest.raises(error, match="timeout: "):
             event.wait(wrong)
+    with pytest.raises(bh.Timeout):
+        event.wait(datetime.timedelta(milliseconds=1))
     with pytest.raises(TypeError):
         event.wait(1, 2)
     with pytest.raises(TypeError):
