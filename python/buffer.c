@@ -20,13 +20,13 @@ PyObject *bhi_py_buffer_new(struct bhi_py_storage *storage, bh_dtype dtype, uint
     for (uint32_t i = 0; i < rank; i++) {
         empty |= shape[i] == 0;
     }
-    for (uint32_t i = 0; i < rank; i++) {
-        if (shape[i] > PY_SSIZE_T_MAX ||
-            (!empty && __builtin_mul_overflow(bytes, shape[i], &bytes))) {
+    for (uint32_t i = 0; i < rank; i++) { /* strides must fit, too, also of an empty array */
+        if (shape[i] && __builtin_mul_overflow(bytes, shape[i], &bytes)) {
             bytes = UINT64_MAX;
             break;
         }
     }
+    bytes = bytes > PY_SSIZE_T_MAX ? UINT64_MAX : bytes;
     bytes = empty && bytes != UINT64_MAX ? 0 : bytes;
     if (offset > storage->size || bytes > storage->size - offset) {
         return bhi_py_refuse(BH_INVALID_ARGUMENT,
@@ -104,16 +104,18 @@ int bhi_py_buffer_fill_view(struct bhi_py_buffer *self, PyObject *exporter,
                             bool writable) {
     static char nothing;
     const struct bhi_py_dtype *type = &bhi_py_dtypes[self->dtype];
+    const bool shaped = flags & PyBUF_ND; /* else it is so many bytes */
     *view = (Py_buffer){
         .buf = storage->pointer ? (char *)storage->pointer + self->offset : &nothing,
         .obj = Py_NewRef(exporter),
         .len = (Py_ssize_t)self->bytes,
         .readonly = !writable,
         .itemsize = type->size,
-        .ndim = (int)self->rank,
+        .ndim = shaped ? (int)self->rank : 1,
         .format = flags & PyBUF_FORMAT ? (char *)(uintptr_t)type->format : NULL,
-        .shape = flags & PyBUF_ND ? self->shape : NULL,
-        .strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? self->shape + self->rank : NULL,
+        .shape = shaped && self->rank ? self->shape : NULL,
+        .strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES && self->rank ? self->shape + self->rank
+                                                                          : NULL,
         .internal = storage,
     };
     return 0;

@@ -9,6 +9,7 @@ static atomic_uint forks;
 
 static void count_fork(void) {
     atomic_fetch_add(&forks, 1);
+    bhi_py.main_thread = PyThread_get_thread_ident(); /* the only one that is left */
 }
 
 bool bhi_py_context_forked(const struct bhi_py_context *context) {
@@ -264,23 +265,24 @@ static void drop_devices(struct bhi_py_task *task) {
 static PyObject *device_to_dict(const bh_device_info *info) {
     PyObject *features = PyList_New(0);
     for (uint32_t i = 0; features && i < info->feature_count; i++) {
-        PyObject *name = PyUnicode_FromString(info->features[i]);
+        PyObject *name = bhi_py_text(info->features[i]);
         if (!name || PyList_Append(features, name) < 0) {
             Py_CLEAR(features);
         }
         Py_XDECREF(name);
     }
     return features
-               ? Py_BuildValue("{sssssssssisIs(III)sIsIsIsKsKsIsN}", "selector", info->selector,
-                               "name", info->name, "driver", info->driver, "driver_info",
-                               info->driver_info, "device_type", (int)info->device_type,
-                               "api_version", info->api_version, "max_groups", info->max_groups[0],
-                               info->max_groups[1], info->max_groups[2], "max_group_invocations",
-                               info->max_group_invocations, "max_shared_bytes",
-                               info->max_shared_bytes, "max_push_bytes", info->max_push_bytes,
-                               "max_storage_range", (unsigned long long)info->max_storage_range,
-                               "memory_bytes", (unsigned long long)info->memory_bytes,
-                               "storage_alignment", info->storage_alignment, "features", features)
+               ? Py_BuildValue(
+                     "{sNsNsNsNsisIs(III)sIsIsIsKsKsIsN}", "selector", bhi_py_text(info->selector),
+                     "name", bhi_py_text(info->name), "driver", bhi_py_text(info->driver),
+                     "driver_info", bhi_py_text(info->driver_info), "device_type",
+                     (int)info->device_type, "api_version", info->api_version, "max_groups",
+                     info->max_groups[0], info->max_groups[1], info->max_groups[2],
+                     "max_group_invocations", info->max_group_invocations, "max_shared_bytes",
+                     info->max_shared_bytes, "max_push_bytes", info->max_push_bytes,
+                     "max_storage_range", (unsigned long long)info->max_storage_range,
+                     "memory_bytes", (unsigned long long)info->memory_bytes, "storage_alignment",
+                     info->storage_alignment, "features", features)
                : NULL;
 }
 
@@ -323,21 +325,26 @@ static PyObject *context_devices(PyObject *object, PyObject *unused) {
  */
 
 static PyObject *context_quarantined(PyObject *object, PyObject *unused) {
-    enum { MOST = 1024 };
     struct bhi_py_context *self = (struct bhi_py_context *)object;
     (void)unused;
     if (!bhi_py_context_check(self)) {
         return NULL;
     }
-    bh_quarantined *entries = calloc(MOST, sizeof *entries);
-    size_t count = 0;
+    bh_quarantined *entries = NULL;
+    size_t room = 0, count = 64;
     bh_detail detail;
-    if (!entries) {
-        return PyErr_NoMemory();
+    bh_status status = BH_OK;
+    while (status == BH_OK && count > room) { /* more may have come meanwhile */
+        free(entries);
+        room = count;
+        entries = calloc(room, sizeof *entries);
+        if (!entries) {
+            return PyErr_NoMemory();
+        }
+        status = bh_quarantine_list(self->context, entries, room, &count, &detail);
     }
-    const bh_status status = bh_quarantine_list(self->context, entries, MOST, &count, &detail);
     PyObject *list = status == BH_OK ? PyList_New(0) : bhi_py_fail(status, &detail);
-    for (size_t i = 0; list && i < count && i < MOST; i++) {
+    for (size_t i = 0; list && i < count; i++) {
         const bh_quarantined *entry = &entries[i];
         PyObject *dict = Py_BuildValue(
             "{sNsNsy#sisisisIsKsN}", "tenant", bhi_py_text(entry->tenant), "kernel",

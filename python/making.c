@@ -177,7 +177,7 @@ static PyObject *buffer_wrap(PyObject *module, PyObject *args) {
 /* -- files --------------------------------------------------------------------------------------
  */
 
-enum { MAX_TENSORS = 4096 };
+enum { FEW_TENSORS = 1024 };
 /* Owns its texts, of which |source| has the addresses. */
 struct opening {
     struct bhi_py_task task;
@@ -187,7 +187,7 @@ struct opening {
     char *texts[3];
     bh_buffer *buffer;
     bh_file_tensor *tensors; /* of a listing; NULL */
-    size_t count;
+    size_t room, count;
     bh_status status;
     bh_detail detail;
 };
@@ -196,7 +196,7 @@ static void run_opening(struct bhi_py_task *task) {
     struct opening *opening = (struct opening *)task;
     if (opening->tensors) {
         opening->status = bh_file_tensors(opening->context, &opening->source, opening->tensors,
-                                          MAX_TENSORS, &opening->count, &opening->detail);
+                                          opening->room, &opening->count, &opening->detail);
     } else {
         opening->status = bh_buffer_from_file(opening->context, &opening->source, &opening->buffer,
                                               &opening->detail);
@@ -332,6 +332,31 @@ static PyObject *tensor_to_tuple(const bh_file_tensor *tensor) {
                  : NULL;
 }
 
+/* Lists the first |room| tensors. NULL: an exception is set. */
+static struct opening *list_tensors(struct bhi_py_context *context, PyObject *values, size_t room) {
+    struct opening *opening = new_opening(context, values, Py_None);
+    if (!opening) {
+        return NULL;
+    }
+    opening->room = room;
+    opening->tensors = calloc(room, sizeof *opening->tensors);
+    if (!opening->tensors) {
+        drop_opening(&opening->task);
+        PyErr_NoMemory();
+        return NULL;
+    }
+    bool done = bhi_py_task_run(&opening->task);
+    if (done && opening->status != BH_OK) {
+        bhi_py_fail(opening->status, &opening->detail);
+        done = false;
+    }
+    if (!done) {
+        bhi_py_task_unref(&opening->task);
+        return NULL;
+    }
+    return opening;
+}
+
 /* (context, options) -> [(name, dtype, shape, offset, bytes, type), …] */
 static PyObject *file_tensors(PyObject *module, PyObject *args) {
     struct bhi_py_context *context;
@@ -342,25 +367,22 @@ static PyObject *file_tensors(PyObject *module, PyObject *args) {
         !bhi_py_context_check(context)) {
         return NULL;
     }
-    struct opening *opening = new_opening(context, values, Py_None);
+    struct opening *opening = list_tensors(context, values, FEW_TENSORS);
+    while (opening && opening->count > opening->room) {
+        const size_t all = opening->count;
+        bhi_py_task_unref(&opening->task);
+        opening = bhi_py_context_check(context) ? list_tensors(context, values, all) : NULL;
+    }
     if (!opening) {
         return NULL;
     }
-    opening->tensors = calloc(MAX_TENSORS, sizeof *opening->tensors);
-    if (!opening->tensors) {
-        drop_opening(&opening->task);
-        return PyErr_NoMemory();
-    }
-    if (bhi_py_task_run(&opening->task)) {
-        list = opening->status == BH_OK ? PyList_New(0)
-                                        : bhi_py_fail(opening->status, &opening->detail);
-        for (size_t i = 0; list && i < opening->count && i < MAX_TENSORS; i++) {
-            PyObject *tuple = tensor_to_tuple(&opening->tensors[i]);
-            if (!tuple || PyList_Append(list, tuple) < 0) {
-                Py_CLEAR(list);
-            }
-            Py_XDECREF(tuple);
+    list = PyList_New(0);
+    for (size_t i = 0; list && i < opening->count; i++) {
+        PyObject *tuple = tensor_to_tuple(&opening->tensors[i]);
+        if (!tuple || PyList_Append(list, tuple) < 0) {
+            Py_CLEAR(list);
         }
+        Py_XDECREF(tuple);
     }
     bhi_py_task_unref(&opening->task);
     return list;
@@ -386,7 +408,15 @@ static PyObject *buffer_assign(PyObject *module, PyObject *args) {
         return NULL;
     }
     const bool whole = buffer->bytes == storage->size;
-    if ((uint64_t)view.len != buffer->bytes) {
+    const uint32_t views = storage->views;
+    if (bhi_py_context_forked(storage->context)) {
+        bhi_py_context_check(storage->context);
+    } else if (views) {
+        bhi_py_refuse_view("write: it would change memory that %u view%s (NumPy array, memoryview "
+                           "or tensor) still show%s: delete %s first, or keep a copy",
+                           views, views == 1 ? "" : "s", views == 1 ? "s" : "",
+                           views == 1 ? "it" : "them");
+    } else if ((uint64_t)view.len != buffer->bytes) {
         bhi_py_refuse(BH_INVALID_ARGUMENT, "write: %zd bytes for a buffer of %llu", view.len,
                       (unsigned long long)buffer->bytes);
     } else if (bhi_py_view_begin(storage, whole ? BH_MAP_DISCARD : BH_MAP_READ_WRITE,

@@ -152,7 +152,7 @@ static PyObject *get_device(PyObject *object, void *unused) {
     }
     const bh_status status = bh_stream_device(self->stream, selector);
     bhi_py_stream_leave(self);
-    return status == BH_OK ? PyUnicode_FromString(selector) : bhi_py_fail(status, NULL);
+    return status == BH_OK ? bhi_py_text(selector) : bhi_py_fail(status, NULL);
 }
 
 static PyObject *get_closed(PyObject *object, void *unused) {

@@ -54,8 +54,11 @@ struct exported {
     int64_t numbers[2 * BH_MAX_RANK]; /* shape and strides */
 };
 
-/* The consumer may drop it in any thread. */
+/* The consumer may drop it in any thread, and after the interpreter has ended. */
 static void drop_exported(struct exported *exported) {
+    if (!Py_IsInitialized()) {
+        return;
+    }
     PyGILState_STATE state = PyGILState_Ensure();
     PyBuffer_Release(&exported->view);
     PyGILState_Release(state);
@@ -168,6 +171,13 @@ static bool take_tensor(struct tensor *self, const struct dl_tensor *tensor) {
                       (int)tensor->rank);
         return false;
     }
+    if ((tensor->rank && !tensor->shape) || tensor->offset > INTPTR_MAX) {
+        bhi_py_refuse(BH_INVALID_ARGUMENT,
+                      "from_dlpack: the tensor has no shape, or begins %llu "
+                      "bytes from its memory",
+                      (unsigned long long)tensor->offset);
+        return false;
+    }
     if (!find_dtype(tensor->type, &self->dtype)) {
         bhi_py_refuse_type(
             "from_dlpack: the library has no type with DLPack's code %d, %d bits and "
@@ -206,7 +216,7 @@ static PyObject *tensor_take(PyObject *module, PyObject *capsule) {
     if (!is_versioned && !PyCapsule_IsValid(capsule, "dltensor")) {
         return bhi_py_refuse_type(
             "from_dlpack: __dlpack__() returned %R, which is no capsule with a "
-            "tensor",
+            "tensor, or one that was taken before",
             (PyObject *)Py_TYPE(capsule));
     }
     struct tensor *self = bhi_py_new(bhi_py.tensor);
@@ -265,8 +275,8 @@ static int tensor_getbuffer(PyObject *object, Py_buffer *view, int flags) {
         .ndim = self->rank,
         .format =
             flags & PyBUF_FORMAT ? (char *)(uintptr_t)bhi_py_dtypes[self->dtype].format : NULL,
-        .shape = self->numbers,
-        .strides = self->numbers + self->rank,
+        .shape = self->rank ? self->numbers : NULL,
+        .strides = self->rank ? self->numbers + self->rank : NULL,
     };
     return 0;
 }

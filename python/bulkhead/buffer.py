@@ -90,7 +90,13 @@ class Buffer(_native.Buffer, Scoped):
                 raise ViewError("numpy: device memory has no address; use write()")
             shown = self._fetch(timeout)
         intent = _READ_WRITE if writable else _READ
-        array: npt.NDArray[Any] = np.asarray(_show(shown._map(intent, timeout)))
+        view = _show(shown._map(intent, timeout))
+        try:
+            array: npt.NDArray[Any] = np.asarray(view)
+        except (ValueError, RuntimeError):
+            raise ViewError(
+                f"numpy: NumPy has no arrays of {self.ndim} dimensions; view(shape=...) has fewer"
+            ) from None
         if self.dtype.typestr.startswith("|V"):
             # The package ml_dtypes has these types; without it they are raw bytes.
             try:
@@ -108,7 +114,7 @@ class Buffer(_native.Buffer, Scoped):
 
     def write(self, array: Any) -> None:
         """Overwrite all elements with those of `array`, of the same type and size. Waits for what
-        uses the buffer. Poisoned content is good afterwards.
+        uses the buffer. Poisoned content is good afterwards. It is refused while there are views.
 
         >>> x = ctx.empty(2, "int32")
         >>> x.write([5, 6])
@@ -122,10 +128,14 @@ class Buffer(_native.Buffer, Scoped):
             raise InvalidArgument(
                 f"write: array: its shape is {shape}, and the buffer's {self.shape}"
             )
+        self._assign(source)
+
+    def _assign(self, source: Any) -> None:
+        """Overwrite all elements with what `source` shows, which has the right type and size."""
         if self._stream is None:
             _native.buffer_assign(self, source)
             return
-        host = self.context.empty(self.shape, dtype)
+        host = self.context.empty(self.shape, self.dtype)
         _native.buffer_assign(host, source)
         self._stream.copy(host, self).wait()
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
-import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
@@ -85,9 +85,7 @@ class Context(_native.Context, Scoped):
     __slots__ = (
         "__weakref__",
         "_delivery",
-        "_eval_lock",
         "_limits",
-        "_template_lock",
         "_templates",
     )
 
@@ -114,11 +112,7 @@ class Context(_native.Context, Scoped):
         def path(value: str | os.PathLike[str] | None) -> bytes | None:
             return None if value is None else os.fsencode(value)
 
-        self._delivery = None if log is None else Delivery(log)
-        self._limits: dict[str, tuple[int, int]] = {}
-        self._eval_lock = threading.Lock()
-        self._template_lock = threading.Lock()
-        self._templates: OrderedDict[Any, Any] = OrderedDict()
+        delivery = None if log is None else Delivery(log)
         super().__init__(
             {
                 "worker_path": path(worker_path),
@@ -137,8 +131,11 @@ class Context(_native.Context, Scoped):
                 "device_memory": to_bytes(device_memory, "device_memory"),
                 "spare_kernels": spare_kernels,
             },
-            None if self._delivery is None else self._delivery.source,
+            None if delivery is None else delivery.source,
         )
+        self._delivery = delivery
+        self._limits: dict[str, tuple[int, int]] = {}
+        self._templates: OrderedDict[Any, Any] = OrderedDict()
         _open_contexts.add(self)
         if self._delivery is not None:
             self._delivery.start()
@@ -243,16 +240,17 @@ class Context(_native.Context, Scoped):
 
     def _template(self, expression: str, roles: tuple[tuple[str, int], ...]) -> Any:
         """The template of an expression; the least recently used ones are forgotten."""
+        # Without a lock: a finalizer or a signal handler may come here in between.
         key = expression, roles
-        with self._template_lock:
-            found = self._templates.get(key)
-            if found is None:
-                found = _native.template_create(self, "eval", expression, list(roles))
-                self._templates[key] = found
-                if len(self._templates) > _TEMPLATES:
-                    self._templates.popitem(last=False)
+        found = self._templates.get(key)
+        if found is None:
+            made = _native.template_create(self, "eval", expression, list(roles))
+            found = self._templates.setdefault(key, made)
+        with contextlib.suppress(KeyError):  # others have used so many in between
             self._templates.move_to_end(key)
-            return found
+            while len(self._templates) > _TEMPLATES:
+                self._templates.popitem(last=False)
+        return found
 
     def _binds(self, device: str) -> tuple[int, int]:
         """The most bytes of a buffer that the device binds, and where such a range may begin."""
@@ -327,10 +325,7 @@ class Context(_native.Context, Scoped):
                 same: Buffer = shown
                 return same
         made = self.empty(shape, found, stream=stream, memory=memory)
-        if made.memory == "host":
-            _native.buffer_assign(made, source)
-        else:
-            made.write(memoryview(source))
+        made._assign(source)
         return made
 
     def _source(self, array: Any, wanted: DType | None) -> tuple[Any, DType, tuple[int, ...]]:
@@ -435,6 +430,8 @@ class Context(_native.Context, Scoped):
 
     def quarantine_release(self, tenant: str | None = None, kernel: Kernel | None = None) -> None:
         """Forget the deaths of one kernel of a tenant, or of all of that tenant's kernels."""
+        if kernel is not None and not isinstance(kernel, Kernel):
+            raise InvalidType(f"quarantine_release: kernel: a Kernel, not {type(kernel)}")
         self._quarantine_release(tenant, None if kernel is None else kernel.hash)
 
     def close(self) -> None:
@@ -443,8 +440,9 @@ class Context(_native.Context, Scoped):
         hold stay.
         """
         super().close()
-        if self._delivery is not None:
-            self._delivery.finish()
+        delivery = getattr(self, "_delivery", None)  # __init__ may have raised
+        if delivery is not None:
+            delivery.finish()
 
     def _leave(self) -> None:
         self.close()
@@ -458,8 +456,9 @@ _open_contexts: weakref.WeakSet[Context] = weakref.WeakSet()
 
 
 def _close_all() -> None:
-    for context in list(_open_contexts):
-        context.close()
+    with contextlib.ExitStack() as stack:  # each, also if one raises (Ctrl-C)
+        for context in list(_open_contexts):
+            stack.callback(context.close)
 
 
 atexit.register(_close_all)

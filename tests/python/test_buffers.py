@@ -402,3 +402,76 @@ def test_no_operators(ctx):
     ):
         with pytest.raises(TypeError):
             wrong()
+
+
+def test_the_host_does_not_write_under_a_view(ctx, stream):
+    x = ctx.asarray(np.float32([1, 2]))
+    first, second = x.numpy(), memoryview(x.view("u4"))
+    with pytest.raises(bh.ViewError, match="write: .* 2 views .* delete them first"):
+        x.write([3, 4])
+    second.release()
+    with pytest.raises(bh.ViewError, match="write: .* 1 view .* delete it first"):
+        x.write(first)
+    assert first.tolist() == [1, 2]
+    del first
+    x.write(x.numpy() + 1)
+    assert x.tolist() == [2, 3]
+
+
+def test_raw_floats_go_to_device_memory(ctx, stream):
+    """The buffer protocol has no format for them: it shows integers."""
+    bits = np.uint16([1, 0x3F80])
+    host = ctx.asarray(bits.tobytes(), "raw").view("bfloat16")
+    device = ctx.asarray(host, stream=stream, memory="device")
+    assert device.memory == "device" and device.dtype == "bfloat16"
+    assert device.tobytes() == bits.tobytes()
+
+
+def test_what_the_buffer_protocol_shows(ctx):
+    """(dimensions, whether there are a shape and strides), as memoryview itself answers."""
+
+    class View(ctypes.Structure):
+        _fields_ = [
+            ("buf", ctypes.c_void_p),
+            ("obj", ctypes.c_void_p),
+            ("len", ctypes.c_ssize_t),
+            ("itemsize", ctypes.c_ssize_t),
+            ("readonly", ctypes.c_int),
+            ("ndim", ctypes.c_int),
+            ("format", ctypes.c_char_p),
+            ("shape", ctypes.c_void_p),
+            ("strides", ctypes.c_void_p),
+            ("suboffsets", ctypes.c_void_p),
+            ("internal", ctypes.c_void_p),
+        ]
+
+    def look(exporter, flags):
+        view = View()
+        ask(exporter, ctypes.byref(view), flags)
+        try:
+            return view.ndim, bool(view.shape), bool(view.strides), view.len, view.format
+        finally:
+            ctypes.pythonapi.PyBuffer_Release(ctypes.byref(view))
+
+    ask = ctypes.pythonapi.PyObject_GetBuffer
+    ask.argtypes = [ctypes.py_object, ctypes.c_void_p, ctypes.c_int]
+    simple, nd, strides, format_ = 0, 8, 24, 28
+    for shape in ((2, 3), (5,), ()):
+        x = ctx.empty(shape)
+        for flags in (simple, nd, strides, format_):
+            assert look(x, flags) == look(memoryview(x), flags)
+    assert x.views == 0
+
+
+def test_shapes_at_the_edge(ctx):
+    x = ctx.empty((1,) * 64)
+    assert memoryview(x).ndim == 64 and x.tobytes() == bytes(4)
+    try:
+        assert x.numpy().ndim == 64
+    except bh.ViewError as error:  # NumPy 1 has 32
+        assert "NumPy has no arrays of 64 dimensions" in str(error)
+    assert x.views == 0
+    for huge in ((0, 2**62, 2**62), (2**62, 0, 2**62), (0, 2**62)):
+        with pytest.raises(bh.InvalidArgument, match="shape: "):
+            ctx.empty(0).view(shape=huge)
+    assert ctx.empty(0).view(shape=(0, 2**40)).numpy().shape == (0, 2**40)

@@ -30,6 +30,21 @@ def test_without_the_program(monkeypatch, capsys):
     assert command.main() == 127 and "not installed" in capsys.readouterr().err
 
 
+# Another library has a tensor until the process ends, and drops it then. (DLManagedTensor.deleter
+# is 56 bytes from its beginning.)
+TENSOR = """
+import ctypes
+get = ctypes.pythonapi.PyCapsule_GetPointer
+get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+capsule = d.__dlpack__()
+tensor = get(capsule, b"dltensor")
+used = ctypes.c_char_p(b"used_dltensor")
+ctypes.pythonapi.PyCapsule_SetName(ctypes.py_object(capsule), used)
+at_exit = ctypes.CDLL(None).__cxa_atexit
+at_exit.argtypes = [ctypes.c_void_p] * 3
+assert at_exit(ctypes.c_void_p.from_address(tensor + 56).value, tensor, None) == 0
+"""
+
 PROGRAMS = {
     "everything is left to the interpreter": "",
     "the context is left, and what it has is not": "x = ctx.empty(4); v = x.numpy(); del x, ctx",
@@ -38,6 +53,7 @@ PROGRAMS = {
     "e.add_done_callback(lambda e: None)",
     "a thread waits": "import threading; e = stream.launch(hang, groups=4096, Data=d)\n"
     "threading.Thread(target=e.exception, daemon=True).start()",
+    "a tensor that another package drops last": TENSOR,
     "a cycle": "class C: pass\nc = C(); c.c = c; c.all = ctx, stream, hang, d, d.numpy()",
     "exit in a child": "import os\npid = os.fork()\nif pid: assert os.waitpid(pid, 0)[1] == 0",
     "sys.exit with all": "import sys; e = stream.launch(hang, groups=4096, Data=d); sys.exit(0)",

@@ -97,7 +97,7 @@ def test_a_capsule_is_taken_once(ctx):
 
     assert ctx.from_dlpack(Once()).tolist() == [1, 2]
     assert CAPSULE_NAME(capsule) == b"used_dltensor_versioned"
-    with pytest.raises(bh.InvalidType, match="which is no capsule with a tensor"):
+    with pytest.raises(bh.InvalidType, match="no capsule with a tensor, or one that was taken before"):
         ctx.from_dlpack(Once())
 
 
@@ -136,3 +136,92 @@ def test_of_bfloat16(ctx):
     x = ctx.empty(3, "bfloat16")
     again = ctx.from_dlpack(x)
     assert again.dtype == "bfloat16" and again.shape == (3,)
+
+
+class Tensor(ctypes.Structure):
+    """DLPack's DLManagedTensor, as any package could fill it in."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device", ctypes.c_int32 * 2),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("offset", ctypes.c_uint64),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+    ]
+
+
+DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+NEW_CAPSULE = ctypes.pythonapi.PyCapsule_New
+NEW_CAPSULE.restype = ctypes.py_object
+NEW_CAPSULE.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+
+
+def foreign(array, shape, strides=None, offset=0, lanes=1, device=1, ndim=None):
+    """(an object with __dlpack__, a list that has an entry when its tensor was deleted)"""
+    deleted = []
+    deleter = DELETER(deleted.append)
+    tensor = Tensor(
+        array.ctypes.data,
+        (device, 0),
+        len(shape) if ndim is None else ndim,
+        2,
+        32,
+        lanes,
+        None if shape is None else (ctypes.c_int64 * max(1, len(shape)))(*shape),
+        None if strides is None else (ctypes.c_int64 * len(strides))(*strides),
+        offset,
+        None,
+        ctypes.cast(deleter, ctypes.c_void_p),
+    )
+    made = type("Foreign", (), {"__dlpack_device__": lambda self: (1, 0)})()
+    made.keep = array, tensor, deleter
+    capsule = NEW_CAPSULE(ctypes.addressof(tensor), b"dltensor", None)
+    type(made).__dlpack__ = lambda self, **_: capsule
+    return made, deleted
+
+
+def test_strides_and_offsets(ctx):
+    array = np.arange(12, dtype="f4")
+    for shape, strides, offset, expected in (
+        ((3,), None, 4, [1, 2, 3]),
+        ((3,), (-2,), 44, [11, 9, 7]),
+        ((2, 3), (0, 1), 0, [[0, 1, 2], [0, 1, 2]]),
+        ((2, 2), (1, 5), 8, [[2, 7], [3, 8]]),
+        ((), None, 20, 5),
+        ((0, 5), (7, 7), 0, []),
+        ((2, 0), None, 0, [[], []]),
+    ):
+        tensor, deleted = foreign(array, shape, strides, offset)
+        x = ctx.from_dlpack(tensor)
+        assert x.tolist() == expected and x.shape == shape
+        gc.collect()
+        assert len(deleted) == 1  # it was copied
+
+
+def test_tensors_that_lie_are_left_to_their_owners(ctx):
+    array = np.arange(12, dtype="f4")
+    for error, lie in (
+        (bh.InvalidArgument, {"shape": (-1,)}),
+        (bh.InvalidArgument, {"shape": (2**40, 2**40)}),
+        (bh.InvalidArgument, {"shape": (3,), "strides": (2**62,)}),
+        (bh.InvalidArgument, {"shape": (3,), "offset": 2**63}),
+        (bh.InvalidArgument, {"shape": (1,), "ndim": 65}),
+        (bh.InvalidArgument, {"shape": (1,), "ndim": -1}),
+        (bh.InvalidType, {"shape": (3,), "lanes": 4}),
+        (bh.ViewError, {"shape": (3,), "device": 2}),
+    ):
+        tensor, deleted = foreign(array, **lie)
+        with pytest.raises(error, match="from_dlpack: "):
+            ctx.from_dlpack(tensor)
+        gc.collect()
+        assert not deleted
+    tensor, deleted = foreign(array, (3,))
+    tensor.keep[1].shape = ctypes.POINTER(ctypes.c_int64)()
+    with pytest.raises(bh.InvalidArgument, match="from_dlpack: the tensor has no shape"):
+        ctx.from_dlpack(tensor)

@@ -112,3 +112,11 @@ def test_a_load_that_fails_poisons_what_reads_it(ctx, stream, held, tmp_path):
         assert raised.value.verdict == error.verdict
         with pytest.raises(bh.VictimError):
             stream.eval("x + 1", x=x).numpy()
+
+
+def test_more_tensors_than_fit_at_first(ctx, tmp_path):
+    path = tmp_path / "many.safetensors"
+    write_safetensors(path, {f"t{n}": ("U8", [1], bytes([n % 256])) for n in range(5000)})
+    found = ctx.tensors(path)
+    assert [one.name for one in found] == [f"t{n}" for n in range(5000)]
+    assert ctx.load(path, "t4999").tolist() == [4999 % 256]
