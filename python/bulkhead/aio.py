@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import threading
 import weakref
 from typing import TYPE_CHECKING
@@ -72,3 +73,11 @@ def future_of(event: Event) -> asyncio.Future[None]:
                 del _readers[closed]
             reader = _readers[loop] = _Reader(loop)
     return reader.future_of(loop, event)
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.Lock()  # a thread of the parent may have had it
+
+
+os.register_at_fork(after_in_child=_after_fork)

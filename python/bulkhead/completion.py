@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import _native
-from .errors import Timeout
+from .errors import InvalidType, Timeout
 from .values import to_seconds
 
 if TYPE_CHECKING:
@@ -30,12 +30,14 @@ def as_completed(events: Iterable[Event], timeout: float | str | None = None) ->
     >>> sorted(e.state for e in bh.as_completed(events, timeout=30))
     ['READY', 'READY', 'READY']
     """
-    seconds = to_seconds(timeout) if isinstance(timeout, str) else timeout
+    seconds = None if timeout is None else to_seconds(timeout, "as_completed: timeout")
     deadline = None if seconds is None else time.monotonic() + seconds
     pending = dict(enumerate(dict.fromkeys(events)))
     count = len(pending)
     queue = _native.Queue()
     for number, event in pending.items():
+        if not isinstance(event, _native.Event):
+            raise InvalidType(f"as_completed: events: each is an Event, not {type(event)}")
         queue.watch(event, number)
     while pending:
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
@@ -54,7 +56,7 @@ class _Callbacks:
     """The thread that runs callbacks. It starts with the first one."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a finalizer or a signal handler may add one, too
         self._queue: Any = None
         self._numbers = itertools.count()
         self._waiting: dict[int, tuple[Event, Callable[[Any], object]]] = {}
@@ -81,7 +83,7 @@ class _Callbacks:
                 event, function = self._waiting.pop(number)
                 try:
                     function(event)
-                except Exception:
+                except BaseException:  # sys.exit(), too, ends no thread of ours
                     _log.exception("a callback of %r raised", event)
                 del event, function
 

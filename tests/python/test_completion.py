@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import logging
+import sys
 import threading
 
 import bulkhead as bh
@@ -218,6 +219,7 @@ def test_map_collects_what_fails(ctx, kernels):
     [
         ({"on_error": "ignore"}, bh.InvalidArgument, "map: on_error: 'ignore'"),
         ({"streams": 0}, bh.InvalidArgument, "map: streams: 0"),
+        ({"streams": "3"}, bh.InvalidArgument, "map: streams: '3' is no number above 0"),
         ({"inputs": [5]}, bh.InvalidType, "map: inputs: each is a dict"),
         ({"Y": bh.like("Z")}, bh.InvalidArgument, "map: Y: there is no array 'Z' to be like"),
         ({"X": np.ones(2, "c8")}, bh.InvalidType, "array: "),
@@ -230,6 +232,8 @@ def test_map_names_what_is_wrong(ctx, kernels, change, error, says):
     with pytest.raises(error) as raised:
         bh.map(kernels.square, given.pop("inputs"), **given)
     assert says in str(raised.value)
+    with pytest.raises(bh.InvalidType, match="map: kernel: a Kernel, not <class 'str'>"):
+        bh.map("square.spv", [])
 
 
 def test_an_iterable_that_raises(ctx, kernels):
@@ -247,3 +251,34 @@ def test_an_iterable_that_raises(ctx, kernels):
         bh.map(
             kernels.square, [{"X": np.ones(2, "f4")}], Y=bh.like("X"), grid=2, on_result=on_result
         )
+
+
+def test_a_callback_that_exits_ends_nothing(ctx, stream, caplog):
+    event, ended = stream.fill(ctx.empty(1)), threading.Event()
+    event.wait(BOUND)
+    with caplog.at_level(logging.ERROR, "bulkhead"):
+        event.add_done_callback(lambda e: sys.exit(3))
+        event.add_done_callback(lambda e: ended.set())
+        assert ended.wait(BOUND)
+    assert "SystemExit" in caplog.text
+
+
+def test_callbacks_may_be_added_while_one_is_added(ctx, stream):
+    """A finalizer runs wherever the collector does."""
+    from bulkhead import completion
+
+    event, ended = stream.fill(ctx.empty(1)), threading.Event()
+
+    def nested():
+        with completion._callbacks._lock:  # as if it came in the middle of add()
+            event.add_done_callback(lambda e: ended.set())
+
+    threading.Thread(target=nested, daemon=True).start()
+    assert ended.wait(BOUND)
+
+
+def test_what_is_no_event(ctx):
+    with pytest.raises(bh.InvalidType, match="as_completed: events: each is an Event, not"):
+        next(bh.as_completed([1]))
+    with pytest.raises(bh.InvalidArgument, match="as_completed: timeout: 'x' is not a duration"):
+        next(bh.as_completed([], "x"))

@@ -1,13 +1,17 @@
 """A forked child has a clear error for everything that is its parent's, and can begin anew."""
 
+import asyncio
 import gc
 import os
+import signal
+import time
 import traceback
 
 import bulkhead as bh
 import numpy as np
 import pytest
-from conftest import BOUND, SHADERS
+from bulkhead import aio
+from conftest import BOUND, SHADERS, SLOWNESS, in_thread
 
 
 def in_child(function):
@@ -138,3 +142,39 @@ def test_a_fork_while_threads_work(ctx, kernels):
     finally:
         stop.set()
         thread.join()
+
+
+def test_a_child_of_a_thread_handles_signals(kernels):
+    """The thread that forks is the child's main thread: Ctrl-C ends its waits."""
+
+    def child():
+        def raise_it(*_):
+            raise KeyboardInterrupt
+
+        signal.signal(signal.SIGALRM, raise_it)
+        with bh.Context(spares=0) as own, own.stream(grace=f"{250 * SLOWNESS}ms") as mine:
+            hang = own.kernel(SHADERS / "hang.spv")
+            data = own.empty(64, "uint32")
+            event = mine.launch(hang, groups=4096, deadline=BOUND, Data=data)
+            began = time.monotonic()
+            with pytest.raises(KeyboardInterrupt):
+                signal.setitimer(signal.ITIMER_REAL, 0.05)
+                event.wait(BOUND / 2)
+            assert time.monotonic() - began < BOUND / 4
+            event.cancel()
+
+    in_thread(lambda: in_child(child))()
+
+
+def test_a_lock_that_a_thread_had_at_the_fork(ctx):
+    """asyncio in the child does not wait for a thread of the parent."""
+
+    def child():
+        async def main():
+            with bh.Context(spares=0) as own, own.stream() as mine:
+                return (await mine.fill(own.empty(1))).code
+
+        assert asyncio.run(asyncio.wait_for(main(), BOUND)) == "OK"
+
+    with aio._lock:
+        in_child(child)
