@@ -109,8 +109,8 @@ static void drop_creation(struct bhi_py_task *task) {
     free(creation);
 }
 
-/* A copy of the argument |what|, or of None (NULL). |out_size|: it may have NULs. Returns false with
- * an exception set. */
+/* A copy of the argument |what|, or of None (NULL). |out_size|: it may have NULs. Returns false
+ * with an exception set. */
 static bool copy_text(PyObject *value, const char *what, char **out, size_t *out_size) {
     Py_ssize_t size = 0;
     *out = NULL;

@@ -57,8 +57,8 @@ static void drop_uses(struct call *call) {
     call->use_count = 0;
 }
 
-/* The library's description of the array that a Buffer is. It belongs to the call: other Buffers can
- * show the same memory as something else. */
+/* The library's description of the array that a Buffer is. It belongs to the call: other Buffers
+ * can show the same memory as something else. */
 static void describe(const struct bhi_py_buffer *buffer, bh_description *out) {
     const struct bhi_py_dtype *type = &bhi_py_dtypes[buffer->dtype];
     bh_description_init(out);

@@ -97,7 +97,7 @@ def test_a_capsule_is_taken_once(ctx):
 
     assert ctx.from_dlpack(Once()).tolist() == [1, 2]
     assert CAPSULE_NAME(capsule) == b"used_dltensor_versioned"
-    with pytest.raises(bh.InvalidType, match="no capsule with a tensor, or one that was taken before"):
+    with pytest.raises(bh.InvalidType, match="or one that was taken before"):
         ctx.from_dlpack(Once())
 
 

@@ -1,4 +1,4 @@
-/* Views: a part of a buffer as a binding, reads and writes of parts, and one buffer as two types. */
+/* Views: a part of a buffer as a binding, reads and writes of parts, one buffer as two types. */
 #include "fixture.h"
 
 #include <stdio.h>
