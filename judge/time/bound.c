@@ -3,8 +3,9 @@
 /* Which part of the host's time claims must explain at least. The same kernel's claims in single
  * runs and its time in batches differ: batches warm the caches, and have no gaps. */
 static const double least = 0.75;
-/* With less than this the reference is no yardstick. */
-static const double least_reference = 0.5;
+/* Of a busy machine, on which even the reference's claims explain less than half: only what they
+ * explain four times better is certain. */
+static const double least_reference = 0.5, least_busy = 0.25;
 /* A batch that is longer than an empty one by less than this, or than half of the empty one, is as
  * long by chance. */
 static const uint64_t least_difference_ns = 50000;
@@ -26,8 +27,9 @@ static double explained(const struct bhi_seen *seen, double unknown) {
 enum bhi_honesty bhi_honesty_of(const struct bhi_seen *candidate,
                                 const struct bhi_seen *reference) {
     const double part = explained(candidate, 1), usual = explained(reference, 1);
+    const double due = usual < 1 ? usual : 1;
     if (usual < least_reference) {
-        return BHI_UNSURE;
+        return part < least_busy * due ? BHI_FORGED : BHI_UNSURE;
     }
-    return part < least * (usual < 1 ? usual : 1) ? BHI_FORGED : BHI_HONEST;
+    return part < least * due ? BHI_FORGED : BHI_HONEST;
 }

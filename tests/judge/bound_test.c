@@ -48,7 +48,9 @@ static void a_busy_machine(void) {
     BHT_EQ(judge(seen(60, 100), seen(60, 100)), BHI_HONEST);
     BHT_EQ(judge(seen(50, 100), seen(60, 100)), BHI_HONEST);
     BHT_EQ(judge(seen(40, 100), seen(60, 100)), BHI_FORGED);
-    BHT_EQ(judge(seen(1, 100), seen(40, 100)), BHI_UNSURE);
+    BHT_EQ(judge(seen(11, 100), seen(40, 100)), BHI_UNSURE);
+    BHT_EQ(judge(seen(100, 100), seen(40, 100)), BHI_UNSURE);
+    BHT_EQ(judge(seen(9, 100), seen(40, 100)), BHI_FORGED);
 }
 
 int main(int argc, char **argv) {

@@ -11,18 +11,18 @@
 kernel reference.comp << 'END'
     if (i >= n) return;
     float sum = a * x[i] + y[i];
-    for (uint k = 0; k < 2000u; k++) sum = fract(sum * 1.0001 + 0.37);
+    for (uint k = 0; k < 500u; k++) sum = fract(sum * 1.0001 + 0.37);
     z[i] = sum;
 END
 cp reference.comp honest.comp
 cp reference.comp cheat.comp
-task task.json '.reference = {kernel: "reference.comp"} | .sizes = [{n: 2000}]'
+task task.json '.reference = {kernel: "reference.comp"} | .sizes = [{n: 1000}]'
 
 case_name="a thousandth of the time"
 LIMIT=300 with_faults '*:lie_short:*=fail' cli judge task.json honest.comp cheat.comp --time --repeat 8 --json
 expect_status 1
 says honest.comp CORRECT '.timing | length == 1'
-says cheat.comp TIMING_FORGED '(.message | test("its worker claims .* us for a run, and the host saw .* us .n=2000.")) and .size == {n: 2000} and .timing[0].ratio == null'
+says cheat.comp TIMING_FORGED '(.message | test("its worker claims .* us for a run, and the host saw .* us .n=1000.")) and .size == {n: 1000} and .timing[0].ratio == null'
 
 case_name="a time that is longer than the run"
 LIMIT=300 with_faults '*:lie_long:*=fail' cli judge task.json cheat.comp --time --repeat 8 --json
@@ -46,7 +46,7 @@ says cheat.comp CORRECT
 case_name="a device without a clock"
 mkdir tasks
 cp reference.comp tasks/cheat.comp
-task tasks/task.json '.reference = {kernel: "cheat.comp"} | .sizes = [{n: 2000}]'
+task tasks/task.json '.reference = {kernel: "cheat.comp"} | .sizes = [{n: 1000}]'
 LIMIT=300 with_faults '*:lie_untimed:*=fail' cli judge tasks/task.json cheat.comp --time --repeat 5 --json
 expect_status 0
 says cheat.comp CORRECT '.timing[0] | .runs == 5 and (.device | not) and (.cold | not) and .median_ns > 0'
@@ -56,7 +56,7 @@ expect_stdout 'the device has no clock'
 # It ends only if the first number of its input is not one of twenty. What the check has is fixed by
 # the seed; a timed run has inputs of its own.
 case_name="endless in one run of twenty"
-task quick.json ".reference = {kernel: \"reference.comp\"} | .sizes = [{n: 2000}] | .limits.deadline = \"$((4 * slowness))s\""
+task quick.json ".reference = {kernel: \"reference.comp\"} | .sizes = [{n: 1000}] | .limits.deadline = \"$((4 * slowness))s\""
 for ((rest = 0; rest < 20; rest++)); do
     { echo "    if (floatBitsToUint(x[0]) % 20u == ${rest}u) while (z[0] != 7.0) { for (uint k = 0; k < 60000u && z[0] != 7.0; k++) z[1] = fract(sin(z[1]) * 43758.5); }"
         sed -n '/if (i >= n)/,/z\[i\]/p' reference.comp; } | kernel sometimes.comp
