@@ -179,12 +179,15 @@ static void run_all(struct judging *judging) {
     (void)bh_stream_release(judging->stream);
 }
 
-static void judge_once(struct bhi_court *court, const char *path, struct bhi_candidate *out) {
+static void judge_once(struct bhi_court *court, const struct bhi_kernel_file *file,
+                       struct bhi_candidate *out) {
     struct judging judging = {.court = court, .out = out};
-    *out = (struct bhi_candidate){.path = path, .judgement = BHI_JUDGED_CORRECT};
-    bhi_kernel_file_name(path, out->name);
-    if (!bhi_judged_kernel_make(path, court->task->compile_deadline_ns, false, &court->context,
-                                &judging.kernel, &out->outcome)) {
+    *out =
+        (struct bhi_candidate){.path = file->path, .file = *file, .judgement = BHI_JUDGED_CORRECT};
+    out->file.deadline_ns = court->task->compile_deadline_ns;
+    bhi_kernel_file_name(file->path, out->name);
+    if (!bhi_judged_kernel_make(&out->file, false, &court->context, &judging.kernel,
+                                &out->outcome)) {
         out->judgement = BHI_JUDGED_FAILED;
         return;
     }
@@ -193,12 +196,18 @@ static void judge_once(struct bhi_court *court, const char *path, struct bhi_can
 }
 
 bool bhi_candidate_judge(struct bhi_court *court, const char *path, struct bhi_candidate *out) {
-    judge_once(court, path, out);
+    const struct bhi_kernel_file file = {.path = path};
+    return bhi_candidate_judge_file(court, &file, out);
+}
+
+bool bhi_candidate_judge_file(struct bhi_court *court, const struct bhi_kernel_file *file,
+                              struct bhi_candidate *out) {
+    judge_once(court, file, out);
     for (int again = 1; again < ATTEMPTS && out->judgement == BHI_JUDGED_FAILED &&
                         !bhi_judge_outcome_is_elsewhere(&out->outcome) &&
                         bhi_judge_outcome_is_doubtful(&out->outcome);
          again++) {
-        judge_once(court, path, out);
+        judge_once(court, file, out);
     }
     return out->judgement != BHI_JUDGED_FAILED || !bhi_judge_outcome_is_elsewhere(&out->outcome);
 }

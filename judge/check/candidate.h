@@ -5,6 +5,7 @@
 #include "judge/check/court.h"
 #include "judge/check/setup.h"
 #include "judge/check/timing.h"
+#include "request/kernel_file.h"
 
 enum bhi_judgement {
     BHI_JUDGED_CORRECT,
@@ -17,6 +18,7 @@ enum bhi_judgement {
 
 struct bhi_candidate {
     const char *path;
+    struct bhi_kernel_file file; /* at |path|, or with its code in memory, which is borrowed */
     char name[64];
     enum bhi_judgement judgement;
     struct bhi_judge_outcome outcome; /* of BHI_JUDGED_FAILED; otherwise only the message */
@@ -32,6 +34,9 @@ struct bhi_candidate {
 /* Judges the kernel in the file at |path|, which is borrowed. Returns false if the machine failed
  * or a signal came: then nothing is known about the kernel, and |outcome| says why. */
 bool bhi_candidate_judge(struct bhi_court *court, const char *path, struct bhi_candidate *out);
+/* The same; |file| may have the code, in memory that must outlive |out|. */
+bool bhi_candidate_judge_file(struct bhi_court *court, const struct bhi_kernel_file *file,
+                              struct bhi_candidate *out);
 /* Compares what a run left with what is expected of |trial|. If it is wrong, fills in |out|, whose
  * trial becomes |named|, and returns false. */
 bool bhi_candidate_check(const struct bhi_task *task, const struct bhi_trial *trial,

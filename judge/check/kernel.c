@@ -83,7 +83,9 @@ static bool conclude(struct making *making, struct bhi_judge_outcome *outcome) {
         first_error(making->log, line, sizeof line);
         return bhi_judge_outcome_fail(outcome, BH_COMPILE_FAILED, "it does not compile: %s", line);
     }
-    bhi_judge_outcome_take(outcome, making->status, &making->detail);
+    /* Of code that is no module at all, the library says that it is a wrong argument. */
+    const bool is_code = making->status == BH_INVALID_ARGUMENT;
+    bhi_judge_outcome_take(outcome, is_code ? BH_INVALID_KERNEL : making->status, &making->detail);
     const char *why = bhi_text_without_name(bhi_text_without_name(outcome->message, out->name),
                                             making->file->path);
     memmove(outcome->message, why, strlen(why) + 1);
@@ -108,10 +110,9 @@ static bool make_from(const struct bhi_kernel_file *file, bool trusted, bh_conte
     return good;
 }
 
-bool bhi_judged_kernel_of(const struct bhi_kernel_file *file, bool trusted, bh_context **context,
-                          struct bhi_judged_kernel *out, struct bhi_judge_outcome *outcome) {
+static bool make_of_code(const struct bhi_kernel_file *file, bool trusted, bh_context **context,
+                         struct bhi_judged_kernel *out, struct bhi_judge_outcome *outcome) {
     struct bhi_complaint complaint;
-    *out = (struct bhi_judged_kernel){0};
     bhi_kernel_file_name(file->path, out->name);
     bool good = bhi_language_compiles(bhi_kernel_file_language(file), &complaint);
     if (!good) {
@@ -124,18 +125,20 @@ bool bhi_judged_kernel_of(const struct bhi_kernel_file *file, bool trusted, bh_c
     return good;
 }
 
-bool bhi_judged_kernel_make(const char *path, uint64_t compile_deadline_ns, bool trusted,
-                            bh_context **context, struct bhi_judged_kernel *out,
-                            struct bhi_judge_outcome *outcome) {
-    struct bhi_kernel_file file = {.path = path, .deadline_ns = compile_deadline_ns};
+bool bhi_judged_kernel_make(const struct bhi_kernel_file *file, bool trusted, bh_context **context,
+                            struct bhi_judged_kernel *out, struct bhi_judge_outcome *outcome) {
+    struct bhi_kernel_file whole = *file;
     struct bhi_complaint complaint;
-    void *code;
+    void *code = NULL;
     int error;
-    if (!bhi_code_read(path, &code, &file.size, &error, &complaint)) {
-        return bhi_judge_outcome_fail(outcome, BH_LOAD_FAILED, "%s", complaint.text);
+    *out = (struct bhi_judged_kernel){0};
+    if (!file->code) {
+        if (!bhi_code_read(file->path, &code, &whole.size, &error, &complaint)) {
+            return bhi_judge_outcome_fail(outcome, BH_LOAD_FAILED, "%s", complaint.text);
+        }
+        whole.code = code;
     }
-    file.code = code;
-    const bool good = bhi_judged_kernel_of(&file, trusted, context, out, outcome);
+    const bool good = make_of_code(&whole, trusted, context, out, outcome);
     free(code);
     return good;
 }

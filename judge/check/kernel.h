@@ -13,14 +13,10 @@ struct bhi_judged_kernel {
     uint32_t local_size[3];         /* of its workgroup */
 };
 
-/* Makes the kernel in the file at |path|; |trusted|: without the guard. After a failure nothing is
- * owned. If a signal came, *context may be destroyed and NULL. */
-bool bhi_judged_kernel_make(const char *path, uint64_t compile_deadline_ns, bool trusted,
-                            bh_context **context, struct bhi_judged_kernel *out,
-                            struct bhi_judge_outcome *outcome);
-/* The same of code that has been read. */
-bool bhi_judged_kernel_of(const struct bhi_kernel_file *file, bool trusted, bh_context **context,
-                          struct bhi_judged_kernel *out, struct bhi_judge_outcome *outcome);
+/* Makes the kernel; reads the file unless |file| has the code. |trusted|: without the guard. After
+ * a failure nothing is owned. If a signal came, *context may be destroyed and NULL. */
+bool bhi_judged_kernel_make(const struct bhi_kernel_file *file, bool trusted, bh_context **context,
+                            struct bhi_judged_kernel *out, struct bhi_judge_outcome *outcome);
 void bhi_judged_kernel_free(struct bhi_judged_kernel *kernel);
 
 #endif

@@ -115,8 +115,9 @@ static bool run_all(const struct runner *runner, struct bhi_judge_outcome *outco
 static bool run_kernel(struct runner *runner, struct bhi_judge_outcome *outcome) {
     struct bhi_court *court = runner->court;
     struct bhi_judged_kernel kernel;
-    if (!bhi_judged_kernel_make(court->task->reference_kernel, court->task->compile_deadline_ns,
-                                false, &court->context, &kernel, outcome)) {
+    const struct bhi_kernel_file file = {.path = court->task->reference_kernel,
+                                         .deadline_ns = court->task->compile_deadline_ns};
+    if (!bhi_judged_kernel_make(&file, false, &court->context, &kernel, outcome)) {
         return false;
     }
     runner->kernel = &kernel;

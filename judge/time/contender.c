@@ -1,11 +1,10 @@
 #include "judge/time/contender.h"
 
-bool bhi_contender_open(struct bhi_court *court, const char *path, bool trusted,
+bool bhi_contender_open(struct bhi_court *court, const struct bhi_kernel_file *file, bool trusted,
                         const struct bhi_task_groups *groups, struct bhi_contender *out,
                         struct bhi_judge_outcome *outcome) {
     *out = (struct bhi_contender){.groups = groups};
-    if (!bhi_judged_kernel_make(path, court->task->compile_deadline_ns, trusted, &court->context,
-                                &out->kernel, outcome)) {
+    if (!bhi_judged_kernel_make(file, trusted, &court->context, &out->kernel, outcome)) {
         return false;
     }
     if (!bhi_court_stream(court, &out->stream, outcome)) {
@@ -19,8 +18,9 @@ bool bhi_contender_open_reference(struct bhi_court *court, struct bhi_contender 
                                   struct bhi_judge_outcome *outcome) {
     const struct bhi_task *task = court->task;
     if (task->reference == BHI_REFERENCE_KERNEL) {
-        return bhi_contender_open(court, task->reference_kernel, false, &task->reference_groups,
-                                  out, outcome);
+        const struct bhi_kernel_file file = {.path = task->reference_kernel,
+                                             .deadline_ns = task->compile_deadline_ns};
+        return bhi_contender_open(court, &file, false, &task->reference_groups, out, outcome);
     }
     *out = (struct bhi_contender){.is_expression = true};
     return bhi_court_stream(court, &out->stream, outcome);

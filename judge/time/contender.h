@@ -15,7 +15,7 @@ struct bhi_contender {
 };
 
 /* |trusted|: without the guard. After a failure nothing is owned. */
-bool bhi_contender_open(struct bhi_court *court, const char *path, bool trusted,
+bool bhi_contender_open(struct bhi_court *court, const struct bhi_kernel_file *file, bool trusted,
                         const struct bhi_task_groups *groups, struct bhi_contender *out,
                         struct bhi_judge_outcome *outcome);
 /* The task's reference: a kernel or an expression. */

@@ -364,9 +364,9 @@ static bool measure_candidate(struct bhi_timekeeper *timer, struct bhi_candidate
     const struct bhi_task_groups *groups = &court->task->groups;
     struct bhi_contender candidate = {0}, trusted = {0};
     const bool good =
-        bhi_contender_open(court, out->path, false, groups, &candidate, outcome) &&
+        bhi_contender_open(court, &out->file, false, groups, &candidate, outcome) &&
         (!timer->options.guard ||
-         bhi_contender_open(court, out->path, true, groups, &trusted, outcome)) &&
+         bhi_contender_open(court, &out->file, true, groups, &trusted, outcome)) &&
         measure_all(timer, &candidate, timer->options.guard ? &trusted : NULL, out, outcome);
     bhi_contender_close(&candidate);
     bhi_contender_close(&trusted);
