@@ -1,6 +1,6 @@
 # What a host gets: shared and static library, headers, the worker, kernels, and two ways to find
 # them, find_package(bulkhead) and pkg-config bulkhead. The components are the packages of
-# cmake/BulkheadPackages.cmake: runtime, development, command, python; reference is in none.
+# cmake/BulkheadPackages.cmake: runtime, judge, development, command, python; reference is in none.
 include(CMakePackageConfigHelpers)
 
 # Only bh_* leaves the library, whatever is linked into it.
@@ -12,6 +12,21 @@ set_target_properties(bulkhead PROPERTIES
 target_link_options(bulkhead PRIVATE LINKER:--version-script=${CMAKE_CURRENT_LIST_DIR}/bulkhead.map)
 if(BULKHEAD_SANITIZE STREQUAL "") # a sanitizer's runtime comes with the program
     target_link_options(bulkhead PRIVATE LINKER:-z,defs)
+endif()
+
+# libbulkhead-judge, which finds libbulkhead beside itself. There is no archive of it.
+set_target_properties(bulkhead_judge PROPERTIES
+    OUTPUT_NAME bulkhead-judge
+    VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+    LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/bulkhead-judge.map
+    BUILD_RPATH_USE_ORIGIN ON
+    INSTALL_RPATH "$ORIGIN"
+    EXPORT_NAME judge)
+target_link_options(bulkhead_judge PRIVATE
+    LINKER:--version-script=${CMAKE_CURRENT_LIST_DIR}/bulkhead-judge.map)
+if(BULKHEAD_SANITIZE STREQUAL "")
+    target_link_options(bulkhead_judge PRIVATE LINKER:-z,defs)
 endif()
 
 # The same objects as an archive. What they need is named for the linker of the host.
@@ -32,6 +47,11 @@ install(TARGETS bulkhead bulkhead_static bulkhead_headers
         COMPONENT runtime NAMELINK_COMPONENT development
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS bulkhead_judge
+    EXPORT bulkhead
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        COMPONENT judge NAMELINK_COMPONENT development
+    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS bulkhead-worker
     RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/bulkhead COMPONENT runtime)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/bulkhead ${PROJECT_BINARY_DIR}/include/bulkhead
@@ -47,7 +67,7 @@ install(DIRECTORY ${PROJECT_BINARY_DIR}/reference/man/man3
 install(DIRECTORY ${PROJECT_BINARY_DIR}/reference/html
     DESTINATION ${CMAKE_INSTALL_DOCDIR}/reference COMPONENT reference OPTIONAL)
 
-# find_package(bulkhead): targets bulkhead::bulkhead and bulkhead::static
+# find_package(bulkhead): targets bulkhead::bulkhead, bulkhead::static and bulkhead::judge
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/bulkhead)
 install(EXPORT bulkhead NAMESPACE bulkhead:: DESTINATION ${package_dir} COMPONENT development
     FILE bulkhead-targets.cmake)
@@ -65,9 +85,11 @@ install(FILES
 # pkg-config bulkhead. The prefix follows from where the file lies, so that the tree can be moved.
 file(RELATIVE_PATH pkgconfig_to_prefix
     /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
-configure_file(${CMAKE_CURRENT_LIST_DIR}/bulkhead.pc.in ${PROJECT_BINARY_DIR}/bulkhead.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/bulkhead.pc
-    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+foreach(name bulkhead bulkhead-judge)
+    configure_file(${CMAKE_CURRENT_LIST_DIR}/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/${name}.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+endforeach()
 
 # As in the source tree: README.md and the header cite docs/….
 install(FILES LICENSE README.md ARCHITECTURE.md CHANGELOG.md
@@ -75,7 +97,7 @@ install(FILES LICENSE README.md ARCHITECTURE.md CHANGELOG.md
 install(DIRECTORY docs
     DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command FILES_MATCHING PATTERN "*.md")
 install(FILES examples/saxpy.c examples/poison.c examples/epoll.c examples/load.c
-    examples/template.c
+    examples/template.c examples/judge.c
     DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT command)
 install(DIRECTORY examples/python
     DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT command FILES_MATCHING PATTERN "*.py")

@@ -8,7 +8,7 @@ set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME bulkhead)
 set(CPACK_PACKAGE_CONTACT ${BULKHEAD_MAINTAINER})
 set(CPACK_VERBATIM_VARIABLES ON)
-set(CPACK_COMPONENTS_ALL runtime development command python)
+set(CPACK_COMPONENTS_ALL runtime judge development command python)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
@@ -39,6 +39,7 @@ set(full ${PROJECT_VERSION}-${release})
 # The package of a library is called by its SONAME.
 set(soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 set(library libbulkhead${soversion})
+set(judge_library libbulkhead-judge${soversion})
 set(CPACK_BULKHEAD_LIBRARY ${library})
 set(CPACK_BULKHEAD_BUILD ${PROJECT_BINARY_DIR})
 set(CPACK_BULKHEAD_SOURCE ${PROJECT_SOURCE_DIR})
@@ -67,9 +68,23 @@ file(CONFIGURE OUTPUT ${control}/runtime/shlibs
     CONTENT "libbulkhead ${soversion} ${library} (>= ${PROJECT_VERSION})\n")
 file(CONFIGURE OUTPUT ${control}/runtime/triggers CONTENT "activate-noawait ldconfig\n")
 
+set(CPACK_DEBIAN_JUDGE_PACKAGE_NAME ${judge_library})
+set(CPACK_DEBIAN_JUDGE_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_JUDGE_PACKAGE_DEPENDS "${library} (= ${full})")
+set(CPACK_DEBIAN_JUDGE_DESCRIPTION "fault-isolating executor for GPU compute kernels - judge
+${about}
+This package has the shared library that says which kernels compute what a
+task wants.")
+set(CPACK_DEBIAN_JUDGE_PACKAGE_CONTROL_EXTRA
+    ${control}/judge/shlibs ${control}/judge/symbols ${control}/judge/triggers)
+file(CONFIGURE OUTPUT ${control}/judge/shlibs
+    CONTENT "libbulkhead-judge ${soversion} ${judge_library} (>= ${PROJECT_VERSION})\n")
+file(CONFIGURE OUTPUT ${control}/judge/triggers CONTENT "activate-noawait ldconfig\n")
+
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libbulkhead-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${library} (= ${full}), bulkhead (= ${full})")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
+    "${library} (= ${full}), ${judge_library} (= ${full}), bulkhead (= ${full})")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "libsodium-dev, libzmq3-dev") # of the static library
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION
     "fault-isolating executor for GPU compute kernels - headers

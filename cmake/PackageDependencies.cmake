@@ -6,9 +6,10 @@ set(work ${CPACK_BULKHEAD_CONTROL}/work) # dpkg's programs expect a source packa
 file(WRITE ${work}/debian/control
     "Source: bulkhead\n\nPackage: ${CPACK_BULKHEAD_LIBRARY}\nArchitecture: any\n")
 set(runtime_files lib/libbulkhead.so bin/bulkhead-worker)
+set(judge_files lib/libbulkhead-judge.so)
 set(command_files bin/bulkhead)
 set(python_files python/bulkhead/_native.abi3.so)
-foreach(component runtime command python)
+foreach(component runtime judge command python)
     if(NOT component IN_LIST CPACK_COMPONENTS_ALL)
         continue()
     endif()

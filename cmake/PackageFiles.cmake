@@ -25,6 +25,11 @@ foreach(component IN LISTS CPACK_COMPONENTS_ALL)
             configure_file(/usr/share/doc/${linked}/copyright
                 ${root}/share/doc/${package}/licenses/${linked} COPYONLY)
         endforeach()
+    elseif(component STREQUAL "judge")
+        file(GLOB library ${root}/lib/libbulkhead-judge.so.*.*.*)
+        file(RPATH_REMOVE FILE ${library}) # libbulkhead is where the linker looks for it
+        run(dpkg-gensymbols -p${package} -v${CPACK_PACKAGE_VERSION} -e${library}
+            -O${CPACK_BULKHEAD_CONTROL}/judge/symbols)
     elseif(component STREQUAL "development")
         if(reference)
             file(COPY ${reference}/man/man3 DESTINATION ${root}/share/man)
@@ -33,10 +38,12 @@ foreach(component IN LISTS CPACK_COMPONENTS_ALL)
         # Where pkg-config for this architecture looks, also if it is another machine's.
         execute_process(COMMAND dpkg-architecture -qDEB_HOST_MULTIARCH OUTPUT_VARIABLE architecture
             OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-        file(READ ${root}/lib/pkgconfig/bulkhead.pc text)
-        string(REGEX REPLACE "^prefix=[^\n]*" "prefix=/usr" text "${text}")
+        foreach(name bulkhead bulkhead-judge)
+            file(READ ${root}/lib/pkgconfig/${name}.pc text)
+            string(REGEX REPLACE "^prefix=[^\n]*" "prefix=/usr" text "${text}")
+            file(WRITE ${root}/lib/${architecture}/pkgconfig/${name}.pc "${text}")
+        endforeach()
         file(REMOVE_RECURSE ${root}/lib/pkgconfig)
-        file(WRITE ${root}/lib/${architecture}/pkgconfig/bulkhead.pc "${text}")
     elseif(component STREQUAL "command")
         # The library is where the linker looks for it.
         file(RPATH_REMOVE FILE ${root}/bin/bulkhead)

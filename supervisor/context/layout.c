@@ -1,6 +1,7 @@
 #include "supervisor/context/layout.h"
 #include "base/detail.h"
 
+#include <bulkhead/judge.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,6 +5,7 @@
 #include "harness.h"
 #include "supervisor/context/layout.h"
 
+#include <bulkhead/judge.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

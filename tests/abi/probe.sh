@@ -7,6 +7,6 @@ shift 2
 includes=()
 for folder in "$@"; do includes+=(-I "$folder"); done
 here=$(dirname "$0")
-"$cc" -E -P "${includes[@]}" -x c - <<< '#include <bulkhead/bulkhead.h>' |
+"$cc" -E -P "${includes[@]}" -x c "$here/headers.h" |
     awk -f "$here/structs.awk" > "$out.new"
 mv "$out.new" "$out"

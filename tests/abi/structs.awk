@@ -44,6 +44,7 @@ function values(body,    n, i, parts, name) {
 
 END {
     print "#include <bulkhead/bulkhead.h>"
+    print "#include <bulkhead/judge.h>"
     print "#include <stdio.h>"
     print "#define STRUCT(t) printf(\"struct %s %zu %zu\\n\", #t, sizeof(t), _Alignof(t));"
     print "#define FIELD(t, f, type) \\"

@@ -27,6 +27,7 @@ pc=$(find "$prefix" -name bulkhead.pc)
 libdir=$(dirname "$(dirname "$pc")")
 for wanted in "$prefix/include/bulkhead/bulkhead.h" "$prefix/include/bulkhead/status.h" \
     "$prefix/include/bulkhead/status_codes.h" "$prefix/include/bulkhead/sized.h" \
+    "$libdir/libbulkhead-judge.so" "$libdir/libbulkhead-judge.so.0.2" "$libdir/pkgconfig/bulkhead-judge.pc" \
     "$libdir/libbulkhead.so" "$libdir/libbulkhead.so.0.2" "$libdir/libbulkhead.a" "$libdir/cmake/bulkhead/bulkhead-config.cmake"; do
     [ -e "$wanted" ] || die "$wanted is not installed"
 done
@@ -64,8 +65,20 @@ declared=$(grep -hoE '\bbh_[a-z0-9_]+\(' "$prefix"/include/bulkhead/*.h | tr -d 
         grep -qE "^BH_API .*\b$name\(" "$prefix"/include/bulkhead/*.h && echo "$name"
     done)
 [ "$(wc -w <<< "$declared")" -ge 20 ] || die "the declarations were not understood: $declared"
+grep -q '^bh_judge_run_sized$' <<< "$declared" || die "judge.h was not understood: $declared"
+nm -D --defined-only "$libdir/libbulkhead-judge.so" > "$work/judge"
+if awk '$2 != "A" { print $3 }' "$work/judge" | grep -v '^bh_judge.*@@BULKHEAD_JUDGE_0\.2$'; then
+    die "libbulkhead-judge.so also exports these"
+fi
+readelf -d "$libdir/libbulkhead-judge.so" > "$work/dynamic"
+grep -q 'SONAME.*\[libbulkhead-judge\.so\.0\.2\]' "$work/dynamic" || die "no SONAME"
+grep -q 'NEEDED.*\[libbulkhead\.so\.0\.2\]' "$work/dynamic" || die "libbulkhead-judge has libbulkhead in it"
 nm -D --defined-only "$libdir/libbulkhead.so" > "$work/symbols"
 for name in $declared; do
+    case $name in bh_judge*)
+        grep -qE " $name(@|$)" "$work/judge" || die "$name is declared, but not exported"
+        continue ;;
+    esac
     grep -qE " $name(@|$)" "$work/symbols" || die "$name is declared, but not exported"
 done
 readelf -d "$libdir/libbulkhead.so" > "$work/dynamic"
@@ -149,6 +162,16 @@ run "$work/pkg-cpp"
     $(pkg-config --static --libs bulkhead | sed 's/-lbulkhead/-l:libbulkhead.a/')
 readelf -d "$work/pkg-c-static" | grep -q 'NEEDED.*libbulkhead' && die "not the archive was linked"
 BULKHEAD_WORKER=$prefix/libexec/bulkhead/bulkhead-worker run "$work/pkg-c-static"
+
+# shellcheck disable=SC2046
+"$cc" -std=c17 -Wall -Wextra -Werror $(pkg-config --cflags bulkhead-judge) "$docs/examples/judge.c" \
+    -o "$work/pkg-judge" $(pkg-config --libs bulkhead-judge)
+expect_judge() {
+    "$1" > "$work/said" 2>&1 || [ $? = 1 ] || { cat "$work/said"; die "$1 failed"; }
+    grep -qx 'right: CORRECT' "$work/said" || { cat "$work/said"; die "$1 judges otherwise"; }
+}
+expect_judge "$work/pkg-judge"
+expect_judge "$work/consumer/consumer-judge"
 
 step "the installed program"
 unset LD_LIBRARY_PATH

@@ -26,7 +26,7 @@ state before
 
 step "install"
 apt install --no-install-recommends "$given"/*.deb
-dpkg --verify bulkhead libbulkhead0.2 libbulkhead-dev python3-bulkhead | tee wrong
+dpkg --verify bulkhead libbulkhead0.2 libbulkhead-judge0.2 libbulkhead-dev python3-bulkhead | tee wrong
 [ ! -s wrong ] || die "dpkg --verify"
 dpkg --audit | tee wrong
 [ ! -s wrong ] || die "dpkg --audit"
@@ -69,6 +69,12 @@ gcc -Wall -Werror /usr/share/doc/bulkhead/examples/saxpy.c -o saxpy \
 [ "$(./saxpy "$shaders/saxpy.spv")" = 'y[1023] = 3069' ] || die "saxpy: $(./saxpy "$shaders/saxpy.spv")"
 [ "$(pkg-config --variable=worker bulkhead)" -ef /usr/libexec/bulkhead/bulkhead-worker ] ||
     die "pkg-config: worker"
+# shellcheck disable=SC2046
+gcc -Wall -Werror /usr/share/doc/bulkhead/examples/judge.c -o judge \
+    $(pkg-config --cflags --libs bulkhead-judge) || die "the example judge does not build"
+./judge > said || [ $? = 1 ] || die "judge: $(cat said)"
+grep -qx 'right: CORRECT' said || die "judge: $(cat said)"
+man -P cat 3 bh_judge_run 2> /dev/null | grep 'bh_judgement' > said || die "man bh_judge_run"
 man -P cat 3 bh_submit 2> /dev/null | grep 'bh_submit_info' > said || die "man bh_submit"
 
 step "Python"
@@ -78,7 +84,8 @@ python3 -m bulkhead version | grep '^bulkhead 0\.2' > said || die "python3 -m bu
 compgen -G '/usr/lib/python3/dist-packages/bulkhead/__pycache__/*.pyc' > said || die "not compiled"
 
 step "what they are linked with"
-for file in /usr/bin/bulkhead /usr/lib/libbulkhead.so.0.2 /usr/libexec/bulkhead/bulkhead-worker \
+for file in /usr/bin/bulkhead /usr/lib/libbulkhead.so.0.2 /usr/lib/libbulkhead-judge.so.0.2 \
+    /usr/libexec/bulkhead/bulkhead-worker \
     /usr/lib/python3/dist-packages/bulkhead/_native.abi3.so; do
     ! ldd "$file" | grep 'not found' || die "$file"
     ! readelf -d "$file" | grep -E 'R(UN)?PATH' || die "$file remembers a folder"
@@ -86,7 +93,7 @@ for file in /usr/bin/bulkhead /usr/lib/libbulkhead.so.0.2 /usr/libexec/bulkhead/
 done
 
 step "purge"
-apt purge --auto-remove bulkhead libbulkhead0.2 libbulkhead-dev python3-bulkhead
+apt purge --auto-remove bulkhead libbulkhead0.2 libbulkhead-judge0.2 libbulkhead-dev python3-bulkhead
 state after
 diff before.packages after.packages || die "these packages are left"
 diff before.files after.files || die "these files are left"

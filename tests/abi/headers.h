@@ -1,0 +1,3 @@
+/* All public headers. */
+#include <bulkhead/bulkhead.h>
+#include <bulkhead/judge.h>

@@ -1,0 +1,499 @@
+/* The C API of the judge, libbulkhead-judge, with real workers. */
+#include "harness.h"
+
+#include <bulkhead/judge.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define KERNEL(body)                                                                               \
+    "#version 450\n"                                                                               \
+    "layout(local_size_x = 64) in;\n"                                                              \
+    "layout(set = 0, binding = 0) readonly buffer X { float x[]; };\n"                             \
+    "layout(set = 0, binding = 1) buffer Y { float y[]; };\n"                                      \
+    "void main() { uint i = gl_GlobalInvocationID.x;\n" body " }\n"
+
+static const char right[] = KERNEL("if (i < x.length()) y[i] = x[i] * x[i];");
+static const char wrong[] = KERNEL("if (i < x.length()) y[i] = i == 70 ? 5 : x[i] * x[i];");
+/* A driver that ends each loop after 65,535 iterations needs many groups for it not to end. */
+static const char endless[] =
+    KERNEL("while (y[0] != 7.0) for (uint k = 0; k < 60000u && y[0] != 7.0; k++)\n"
+           "  y[1] = fract(sin(y[1]) * 43758.5) + x[0];");
+
+static char text[2048];
+static bh_detail why;
+
+/* A task of y = x * x. The second size has two dimensions. */
+static const char *task_with(const char *fill, const char *reference, const char *groups) {
+    snprintf(text, sizeof text,
+             "{\"name\": \"square\", \"sizes\": [{\"n\": 50}], \"check_sizes\": [{\"n\": 100}],\n"
+             "\"in\": {\"X\": {\"dtype\": \"f32\", \"shape\": [2, \"n\"], \"fill\": %s}},\n"
+             "\"out\": {\"Y\": {\"dtype\": \"f32\", \"shape\": [2, \"n\"], \"ulp\": 1}},\n"
+             "\"groups\": [%s],\n"
+             "\"reference\": %s,\n"
+             "\"limits\": {\"deadline\": \"%us\"}}",
+             fill, groups, reference, 30 * bht_slowness());
+    return text;
+}
+
+static const char *task(void) {
+    return task_with("{\"uniform\": [1, 2]}", "{\"eval\": \"Y = X*X\"}",
+                     "\"ceildiv(2*n, local_x)\"");
+}
+
+static bh_status create(const char *task_text, bh_judge **out_judge) {
+    static const uint64_t seeds[] = {42};
+    bh_judge_options options;
+    bh_judge_options_init(&options);
+    options.task_text = task_text;
+    options.seeds = seeds;
+    options.seed_count = 1;
+    return bh_judge_create(&options, out_judge, &why);
+}
+
+static bh_judge *make(const char *task_text) {
+    bh_judge *judge;
+    if (create(task_text, &judge) != BH_OK) {
+        BHT_FAIL("%s", why.message);
+    }
+    return judge;
+}
+
+static bh_judgement judge_code(bh_judge *judge, const char *name, const void *code, size_t size) {
+    const bh_judge_candidate candidate = {.name = name, .code = code, .size = size};
+    bh_judgement judgement;
+    if (bh_judge_run(judge, &candidate, &judgement, &why) != BH_OK) {
+        BHT_FAIL("%s", why.message);
+    }
+    return judgement;
+}
+
+static void expect_fails(const bh_judgement *judgement, bh_status status, const char *message) {
+    BHT_STR_EQ(bh_judged_name(judgement->judged, judgement->status), bh_status_name(status));
+    BHT_EQ(judgement->judged, BH_JUDGED_FAILED);
+    BHT_STR_HAS(judgement->message, message);
+}
+
+/* -- judgements ---------------------------------------------------------------------------------
+ */
+
+static void kernels_in_memory_are_judged_one_after_the_other(void) {
+    bh_judge *judge = make(task());
+    bh_judgement got = judge_code(judge, "sources/right.comp", right, 0);
+    BHT_EQ(got.judged, BH_JUDGED_CORRECT);
+    BHT_STR_EQ(bh_judged_name(got.judged, got.status), "CORRECT");
+    BHT_EQ(got.status, BH_OK);
+    BHT_STR_EQ(got.name, "right");
+    BHT_STR_EQ(got.message, "");
+    BHT_TRUE(got.deterministic && !got.located);
+    BHT_EQ(got.runs, 6); /* two sizes, two seeds, the first of each size twice */
+
+    got = judge_code(judge, NULL, wrong, strlen(wrong));
+    BHT_EQ(got.judged, BH_JUDGED_WRONG);
+    BHT_STR_EQ(got.name, "candidate");
+    BHT_STR_EQ(got.output, "Y");
+    BHT_EQ(got.rank, 2);
+    BHT_EQ(got.index[0], 1);
+    BHT_EQ(got.index[1], 20);
+    BHT_EQ(got.wrong, 1);
+    BHT_EQ(got.elements, 100);
+    BHT_STR_EQ(got.got, "5");
+    BHT_TRUE(strtod(got.expected, NULL) >= 1 && strtod(got.expected, NULL) <= 4);
+    BHT_TRUE(got.ulp > 1 && got.ulp != UINT64_MAX);
+    BHT_TRUE(got.located && !got.hidden && !got.deterministic);
+    BHT_EQ(got.seed, 1);
+    BHT_EQ(got.size_index, 0);
+    BHT_STR_EQ(got.size_text, "n=50");
+    BHT_STR_HAS(got.message, "Y[1,20] is 5, expected ");
+
+    got = judge_code(judge, NULL, KERNEL("if (i < x.length()) y[i] = z[i];"), 0);
+    expect_fails(&got, BH_COMPILE_FAILED, "candidate:6: error");
+    BHT_EQ(got.runs, 0);
+    got = judge_code(judge, "module.spv", right, 0); /* the ending says the language */
+    expect_fails(&got, BH_INVALID_KERNEL, "");
+    bh_judge_destroy(judge);
+}
+
+static void modules_files_and_hlsl_are_judged(void) {
+    static char code[1 << 16];
+    FILE *file = fopen(BHT_SHADERS "/square.spv", "rb");
+    BHT_TRUE(file);
+    const size_t size = fread(code, 1, sizeof code, file);
+    fclose(file);
+    bh_judge *judge = make(task());
+    bh_judgement got = judge_code(judge, "module", code, size);
+    BHT_STR_EQ(got.message, "");
+    BHT_EQ(got.judged, BH_JUDGED_CORRECT);
+    got = judge_code(judge, "cut", code, size - 4);
+    expect_fails(&got, BH_INVALID_KERNEL, "");
+
+    bh_judge_candidate candidate = {.path = BHT_SHADERS "/square.spv"};
+    BHT_EQ(bh_judge_run(judge, &candidate, &got, &why), BH_OK);
+    BHT_EQ(got.judged, BH_JUDGED_CORRECT);
+    BHT_STR_EQ(got.name, "square");
+    candidate.path = "/nowhere/to/be.found";
+    BHT_EQ(bh_judge_run(judge, &candidate, &got, &why), BH_OK);
+    expect_fails(&got, BH_LOAD_FAILED, "No such file or directory");
+    candidate.path = "-"; /* never standard input */
+    BHT_EQ(bh_judge_run(judge, &candidate, &got, &why), BH_OK);
+    expect_fails(&got, BH_LOAD_FAILED, "No such file or directory");
+
+    candidate = (bh_judge_candidate){
+        .language = BH_JUDGE_LANGUAGE_HLSL,
+        .code = "StructuredBuffer<float> X : register(t0); RWStructuredBuffer<float> Y :"
+                " register(u1);\n[numthreads(64, 1, 1)] void main(uint3 id :"
+                " SV_DispatchThreadID) {\n uint n, s; X.GetDimensions(n, s);\n"
+                " if (id.x < n) Y[id.x] = X[id.x] * X[id.x]; }\n",
+    };
+    BHT_EQ(bh_judge_run(judge, &candidate, &got, &why), BH_OK);
+    BHT_STR_EQ(got.message, "");
+    BHT_EQ(got.judged, BH_JUDGED_CORRECT);
+    bh_judge_destroy(judge);
+}
+
+static void other_bindings_are_named(void) {
+    bh_judge *judge = make(task());
+    char other[sizeof right];
+    memcpy(other, right, sizeof other);
+    memcpy(strstr(other, "buffer Y") + 7, "Z", 1);
+    const bh_judgement got = judge_code(judge, NULL, other, 0);
+    expect_fails(&got, BH_BINDING_MISMATCH, "out Y: the kernel has no binding 'Y'");
+    bh_judge_destroy(judge);
+}
+
+static void a_hang_ends_and_the_next_is_judged(void) {
+    char short_task[2048];
+    const char *whole = task_with("\"normal\"", "{\"eval\": \"Y = X*X\"}", "65535");
+    char *deadline = strstr(text, "\"deadline\": ");
+    snprintf(short_task, sizeof short_task, "%.*s\"deadline\": \"%us\"}}", (int)(deadline - whole),
+             whole, bht_slowness());
+    bh_judge *judge = make(short_task);
+    bh_judgement got = judge_code(judge, "endless", endless, 0);
+    expect_fails(&got, BH_DEADLINE, "");
+    BHT_EQ(got.blame, BH_BLAME_CERTAIN);
+    BHT_TRUE(got.located);
+    bh_judge_destroy(judge);
+    judge = make(task());
+    got = judge_code(judge, NULL, right, 0);
+    BHT_EQ(got.judged, BH_JUDGED_CORRECT);
+    bh_judge_destroy(judge);
+}
+
+static bh_judge *make_timed(uint32_t runs, double slower_than) {
+    bh_judge *judge;
+    bh_judge_options options;
+    bh_judge_options_init(&options);
+    options.task_text = task();
+    options.timed = options.warm = true;
+    options.timed_runs = runs;
+    options.slower_than = slower_than;
+    if (bh_judge_create(&options, &judge, &why) != BH_OK) {
+        BHT_FAIL("%s", why.message);
+    }
+    return judge;
+}
+
+static void times_are_told(void) {
+    char size[8];
+    bh_judge *judge = make_timed(5, 0);
+    for (int i = 0; i < 2; i++) {
+        const bh_judgement got = judge_code(judge, NULL, right, 0);
+        BHT_STR_EQ(got.message, "");
+        BHT_EQ(got.judged, BH_JUDGED_CORRECT);
+        BHT_EQ(got.timing_count, 1); /* the other size is only for checking */
+        const bh_judge_timing *timing = &got.timings[0];
+        BHT_EQ(timing->size_index, 0);
+        BHT_EQ(timing->runs, 5);
+        BHT_TRUE(!timing->cold && !got.flushed_bytes);
+        BHT_TRUE(timing->median_ns > 0 && timing->reference_ns > 0);
+        BHT_TRUE(timing->ratio == 0 ||
+                 (timing->low <= timing->ratio && timing->ratio <= timing->high));
+        BHT_EQ(timing->guard_ratio, 0.0);
+    }
+    bh_judgement got = judge_code(judge, NULL, wrong, 0);
+    BHT_EQ(got.judged, BH_JUDGED_WRONG);
+    BHT_EQ(got.timing_count, 0);
+    BHT_EQ(bh_judge_size(judge, 0, size, sizeof size), 4);
+    BHT_STR_EQ(size, "n=50");
+    BHT_EQ(bh_judge_size(judge, 1, size, 3), 5);
+    BHT_STR_EQ(size, "n=");
+    BHT_EQ(bh_judge_size(judge, 2, NULL, 0), 0);
+    bh_judge_destroy(judge);
+    BHT_STR_EQ(bh_judged_name(BH_JUDGED_SLOWER, BH_OK), "SLOWER");
+    BHT_STR_EQ(bh_judged_name(BH_JUDGED_TIMING_FORGED, BH_OK), "TIMING_FORGED");
+}
+
+/* -- bad input ----------------------------------------------------------------------------------
+ */
+
+static void expect_bad(const char *task_text, const char *said) {
+    bh_judge *judge = (bh_judge *)1;
+    BHT_EQ(create(task_text, &judge), BH_INVALID_ARGUMENT);
+    BHT_TRUE(!judge);
+    BHT_EQ(why.status, BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(why.message, said);
+}
+
+static void a_bad_task_is_refused_with_line_and_field(void) {
+    char copy[2048];
+    expect_bad("{\"sizes\": [{}]\n", "task:2: not JSON");
+    expect_bad(task_with("\"gauss\"", "{\"eval\": \"Y = X*X\"}", "1"),
+               "task:2: \"in\" \"X\" \"fill\": there is no generator 'gauss'");
+    snprintf(copy, sizeof copy, "%s", task());
+    memcpy(strstr(copy, "\"reference\""), "\"referenze\"", 11);
+    expect_bad(copy, "task:5: \"referenze\": unknown key");
+    expect_bad(task_with("\"normal\"", "{}", "1"), "\"reference\"");
+    expect_bad(task_with("\"normal\"", "{\"eval\": \"Y = X*X\"}", "\"n - 60\""),
+               "task:4: \"groups\": ");
+    bh_judge *judge;
+    bh_judge_options options;
+    bh_judge_options_init(&options);
+    options.task_path = "/nowhere/task.json";
+    BHT_EQ(bh_judge_create(&options, &judge, &why), BH_LOAD_FAILED);
+    BHT_EQ(why.sys_errno, ENOENT);
+    BHT_STR_HAS(why.message, "/nowhere/task.json: No such file or directory");
+    options.task_path = "-";
+    BHT_EQ(bh_judge_create(&options, &judge, &why), BH_LOAD_FAILED);
+}
+
+static void bad_options_are_named(void) {
+    bh_judge *judge;
+    bh_judge_options options, fresh;
+    const uint64_t seeds[17] = {0};
+    bh_judge_options_init(&fresh);
+    BHT_EQ(fresh.struct_size, sizeof fresh);
+#define REFUSED(said)                                                                              \
+    do {                                                                                           \
+        BHT_EQ(bh_judge_create(&options, &judge, &why), BH_INVALID_ARGUMENT);                      \
+        BHT_STR_HAS(why.message, "bh_judge_create: options" said);                                 \
+    } while (0)
+    options = fresh;
+    REFUSED(".task_path: NULL, and so is task_text");
+    options.task_path = options.task_text = task();
+    REFUSED(".task_text: there is a task_path, too");
+    options.task_text = NULL;
+    options.folder = "x";
+    REFUSED(".folder: ");
+    options = fresh;
+    options.task_text = task();
+    options.device = "any";
+    REFUSED(".device: ");
+    options.device = NULL;
+    options.seeds = seeds;
+    options.seed_count = 17;
+    REFUSED(".seeds: ");
+    options = fresh;
+    options.task_text = task();
+    options.warm = true;
+    REFUSED(".warm: it needs timed");
+    options.warm = false;
+    options.slower_than = 1.5;
+    REFUSED(".slower_than: it needs timed");
+    options.timed = true;
+    options.slower_than = -1;
+    REFUSED(".slower_than: it must be");
+    options.slower_than = 0;
+    options.timed_runs = 4;
+    REFUSED(".timed_runs: from 5");
+    options.struct_size--;
+    REFUSED(".struct_size is ");
+    BHT_EQ(bh_judge_create(NULL, &judge, &why), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_judge_create(&fresh, NULL, &why), BH_INVALID_ARGUMENT);
+}
+
+static void bad_candidates_are_named(void) {
+    bh_judge *judge = make(task());
+    bh_judgement got;
+    const struct {
+        bh_judge_candidate candidate;
+        const char *said;
+    } cases[] = {
+        {{.name = "none"}, "candidate.path: NULL, as code is"},
+        {{.path = "a", .code = right}, "candidate.code: there is a path, too"},
+        {{.path = "a", .size = 1}, "candidate.size: it is for code alone"},
+        {{.code = ""}, "candidate.size: from 1 byte"},
+        {{.code = right, .size = (64 << 20) + 1}, "candidate.size: from 1 byte"},
+        {{.code = right, .language = (bh_judge_language)4}, "candidate.language: "},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        got.runs = 7;
+        BHT_EQ(bh_judge_run(judge, &cases[i].candidate, &got, &why), BH_INVALID_ARGUMENT);
+        BHT_STR_HAS(why.message, cases[i].said);
+        BHT_EQ(got.runs, 0);
+    }
+    BHT_EQ(bh_judge_run(NULL, &(bh_judge_candidate){.code = right}, &got, &why),
+           BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_judge_run(judge, NULL, &got, &why), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_judge_prepare(NULL, &why), BH_INVALID_ARGUMENT);
+    bh_judge_destroy(judge);
+    bh_judge_destroy(NULL);
+    bh_judge_cancel(NULL);
+}
+
+static void a_reference_that_cannot_judge_is_said_before_any_candidate(void) {
+    bh_judge *judge = make(task_with("{\"normal\": [0, 1], \"special\": 0.5}",
+                                     "{\"eval\": \"Y = X*X\"}", "\"ceildiv(2*n, local_x)\""));
+    bh_judgement got;
+    BHT_EQ(bh_judge_prepare(judge, &why), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(why.message, "the reference of task cannot judge: it computes a NaN: Y[");
+    BHT_EQ(bh_judge_run(judge, &(bh_judge_candidate){.code = right}, &got, &why),
+           BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(why.message, "it computes a NaN");
+    bh_judge_destroy(judge);
+    judge = make(task_with("\"normal\"", "{\"kernel\": \"nowhere.comp\"}", "1"));
+    BHT_EQ(bh_judge_prepare(judge, &why), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(why.message, "No such file or directory (LOAD_FAILED)");
+    bh_judge_destroy(judge);
+    judge = make(task_with("{\"file\": \"nowhere.npy\"}", "{\"eval\": \"Y = X*X\"}", "1"));
+    BHT_EQ(bh_judge_prepare(judge, &why), BH_LOAD_FAILED);
+    BHT_STR_HAS(why.message, "nowhere.npy: No such file or directory");
+    bh_judge_destroy(judge);
+}
+
+static void seeds_can_be_known(void) {
+    uint64_t seeds[2] = {7, 7}, other;
+    size_t count;
+    bh_judge *judge = make(task());
+    BHT_EQ(bh_judge_seeds(judge, seeds, 2, &count), BH_OK);
+    BHT_EQ(count, 1);
+    BHT_EQ(seeds[0], 42);
+    BHT_EQ(seeds[1], 7);
+    BHT_STR_EQ(bh_judge_name(judge), "square");
+    bh_judge_destroy(judge);
+    bh_judge_options options;
+    bh_judge_options_init(&options);
+    options.task_text = task();
+    for (size_t i = 0; i < 2; i++) {
+        BHT_EQ(bh_judge_create(&options, &judge, &why), BH_OK);
+        BHT_EQ(bh_judge_seeds(judge, i ? &other : seeds, 1, &count), BH_OK);
+        BHT_EQ(count, 1);
+        bh_judge_destroy(judge);
+    }
+    BHT_NE(seeds[0], other);
+}
+
+/* -- threads ------------------------------------------------------------------------------------
+ */
+
+struct call {
+    bh_judge *judge;
+    const char *code;
+    bh_status status;
+    bh_judgement judgement;
+    bh_detail why;
+};
+
+static void *run_call(void *argument) {
+    struct call *call = argument;
+    const bh_judge_candidate candidate = {.name = "endless", .code = call->code};
+    call->status = bh_judge_run(call->judge, &candidate, &call->judgement, &call->why);
+    return NULL;
+}
+
+static atomic_bool compiled;
+
+static void note(bh_log_level level, const char *line, void *user) {
+    (void)level, (void)user;
+    if (strstr(line, "kernel endless: compiled")) {
+        atomic_store(&compiled, true);
+    }
+}
+
+/* One call runs an endless kernel, another waits for its turn. */
+static void a_cancel_ends_calls_that_run_and_those_that_wait(void) {
+    char endless_task[2048];
+    bh_judge_options options;
+    bh_judge *judge;
+    pthread_t threads[2];
+    snprintf(endless_task, sizeof endless_task, "%s",
+             task_with("\"normal\"", "{\"eval\": \"Y = X*X\"}", "65535"));
+    bh_judge_options_init(&options);
+    options.task_text = endless_task;
+    options.log = note;
+    BHT_EQ(bh_judge_create(&options, &judge, &why), BH_OK);
+    BHT_EQ(bh_judge_prepare(judge, &why), BH_OK);
+    struct call calls[2] = {{.judge = judge, .code = endless}, {.judge = judge, .code = endless}};
+    for (size_t i = 0; i < 2; i++) {
+        BHT_EQ(pthread_create(&threads[i], NULL, run_call, &calls[i]), 0);
+    }
+    WAIT_UNTIL(atomic_load(&compiled), 20 * BHT_WAIT_SECOND_MS);
+    bh_judge_cancel(judge);
+    for (size_t i = 0; i < 2; i++) {
+        BHT_EQ(pthread_join(threads[i], NULL), 0);
+        BHT_EQ(calls[i].status, BH_CANCELLED);
+        BHT_EQ(calls[i].why.status, BH_CANCELLED);
+        BHT_EQ(calls[i].judgement.runs, 0);
+    }
+    BHT_EQ(bh_judge_prepare(judge, &why), BH_CANCELLED);
+    bh_judge_cancel(judge);
+    bh_judge_destroy(judge);
+}
+
+static void a_cancel_before_the_first_call_holds(void) {
+    bh_judge *judge = make(task());
+    bh_judgement got;
+    bh_judge_cancel(judge);
+    BHT_EQ(bh_judge_run(judge, &(bh_judge_candidate){.code = right}, &got, &why), BH_CANCELLED);
+    bh_judge_destroy(judge);
+}
+
+static void threads_take_turns(void) {
+    bh_judge *judge = make(task());
+    pthread_t threads[3];
+    struct call calls[3];
+    for (size_t i = 0; i < 3; i++) {
+        calls[i] = (struct call){.judge = judge, .code = i == 1 ? wrong : right};
+        BHT_EQ(pthread_create(&threads[i], NULL, run_call, &calls[i]), 0);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        BHT_EQ(pthread_join(threads[i], NULL), 0);
+        BHT_EQ(calls[i].status, BH_OK);
+        BHT_EQ(calls[i].judgement.judged, i == 1 ? BH_JUDGED_WRONG : BH_JUDGED_CORRECT);
+    }
+    bh_judge_destroy(judge);
+}
+
+static void a_forked_child_is_refused(void) {
+    bh_judge *judge = make(task());
+    bh_judgement got;
+    BHT_EQ(bh_judge_prepare(judge, &why), BH_OK);
+    const pid_t child = fork();
+    if (child == 0) {
+        const bh_judge_candidate candidate = {.code = right};
+        const bool good = bh_judge_run(judge, &candidate, &got, &why) == BH_FORKED;
+        bh_judge_cancel(judge);
+        bh_judge_destroy(judge);
+        _exit(good ? 0 : 1);
+    }
+    int status;
+    BHT_EQ(waitpid(child, &status, 0), child);
+    BHT_EQ(status, 0);
+    got = judge_code(judge, NULL, right, 0);
+    BHT_EQ(got.judged, BH_JUDGED_CORRECT);
+    bh_judge_destroy(judge);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(kernels_in_memory_are_judged_one_after_the_other),
+        BHT_TEST(modules_files_and_hlsl_are_judged),
+        BHT_TEST(other_bindings_are_named),
+        BHT_TEST(times_are_told),
+        BHT_TEST(a_hang_ends_and_the_next_is_judged),
+        BHT_TEST(a_bad_task_is_refused_with_line_and_field),
+        BHT_TEST(bad_options_are_named),
+        BHT_TEST(bad_candidates_are_named),
+        BHT_TEST(a_reference_that_cannot_judge_is_said_before_any_candidate),
+        BHT_TEST(seeds_can_be_known),
+        BHT_TEST(a_cancel_ends_calls_that_run_and_those_that_wait),
+        BHT_TEST(a_cancel_before_the_first_call_holds),
+        BHT_TEST(threads_take_turns),
+        BHT_TEST(a_forked_child_is_refused),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
