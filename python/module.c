@@ -111,7 +111,8 @@ PyMODINIT_FUNC PyInit__native(void) {
     if (!bhi_py_add_context(module) || !bhi_py_add_stream(module) || !bhi_py_add_buffer(module) ||
         !bhi_py_add_making(module) || !bhi_py_add_kernel(module) || !bhi_py_add_event(module) ||
         !bhi_py_add_bound(module) || !bhi_py_add_launch(module) || !bhi_py_add_template(module) ||
-        !bhi_py_add_queue(module) || !bhi_py_add_log_type(module) || !bhi_py_add_tensor(module)) {
+        !bhi_py_add_queue(module) || !bhi_py_add_log_type(module) || !bhi_py_add_tensor(module) ||
+        !bhi_py_add_judge(module)) {
         Py_DECREF(module);
         return NULL;
     }

@@ -56,6 +56,7 @@ bool bhi_py_add_queue(PyObject *module);
 bool bhi_py_add_log_type(PyObject *module);
 bool bhi_py_add_tensor(PyObject *module);
 bool bhi_py_add_making(PyObject *module);
+bool bhi_py_add_judge(PyObject *module);
 
 /* Makes an object of |type|, a class that the Python side has installed or a type of this module;
  * all fields are 0. */
@@ -127,6 +128,8 @@ struct bhi_py_task {
  * bhi_py_task_unref in any case. */
 bool bhi_py_task_run(struct bhi_py_task *task);
 void bhi_py_task_unref(struct bhi_py_task *task);
+/* Waits until the task has run, whatever signals come. Without the interpreter's lock. */
+void bhi_py_task_join(struct bhi_py_task *task);
 
 /* -- contexts -----------------------------------------------------------------------------------
  */
@@ -162,7 +165,7 @@ void bhi_py_log_end(struct bhi_py_log *log);
 /* -- options ------------------------------------------------------------------------------------
  */
 
-enum bhi_py_field_type { BHI_PY_U32, BHI_PY_U64, BHI_PY_INT, BHI_PY_BOOL, BHI_PY_TEXT };
+enum bhi_py_field_type { BHI_PY_U32, BHI_PY_U64, BHI_PY_INT, BHI_PY_F64, BHI_PY_BOOL, BHI_PY_TEXT };
 /* A field of a struct of options. */
 struct bhi_py_field {
     const char *name;

@@ -43,6 +43,11 @@ static bool set_field(void *options, const struct bhi_py_field *field, PyObject 
         *(bool *)at = truth > 0;
         return truth >= 0;
     }
+    if (field->type == BHI_PY_F64) {
+        const double real = PyFloat_AsDouble(value);
+        memcpy(at, &real, sizeof real);
+        return !PyErr_Occurred();
+    }
     PyObject *number = PyNumber_Index(value);
     if (!number) {
         PyErr_Clear();

@@ -121,6 +121,11 @@ static bh_status wait_for_task(void *argument, uint64_t timeout_ns, bh_detail *d
     return atomic_load(&task->done) ? BH_OK : BH_TIMEOUT;
 }
 
+void bhi_py_task_join(struct bhi_py_task *task) {
+    while (wait_for_task(task, SLICE_NS, NULL) != BH_OK) {
+    }
+}
+
 bool bhi_py_task_run(struct bhi_py_task *task) {
     bool started = false;
     atomic_store(&task->refs, 2); /* the caller's, and that of who runs it */

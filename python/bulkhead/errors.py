@@ -11,8 +11,9 @@ event are `Poisoned`, too, and carry the verdict.
     ├── KernelError      the kernel or its data
     │   ├── InputError   refused before it ran
     │   │   └── CompileFailed, LoadFailed
-    │   └── GuiltyError  a crash, a hang, a limit
-    │       └── WorkerDied, DeadlinePassed
+    │   ├── GuiltyError  a crash, a hang, a limit
+    │   │   └── WorkerDied, DeadlinePassed
+    │   └── NotCorrect   a judge says so, for one of these reasons or because of its results
     ├── VictimError      lost with something else: it can be submitted again
     │   └── Cancelled
     ├── EnvironError     the machine cannot do it now
@@ -30,6 +31,7 @@ from .verdict import Blame, Class, Executed, Verdict
 
 if TYPE_CHECKING:
     from .event import Event
+    from .judging import Judgement
 
 
 class Error(Exception):
@@ -118,6 +120,17 @@ class DeadlinePassed(GuiltyError):
     """The kernel ran until its deadline."""
 
     status = Status.DEADLINE
+
+
+class NotCorrect(KernelError):
+    """A judge says that a kernel does not compute what its task wants (`Judgement.check`)."""
+
+    judgement: Judgement | None = None
+
+    @property
+    def code(self) -> str:
+        """The verdict, such as 'WRONG' or 'DEADLINE'."""
+        return self.judgement.verdict if self.judgement else super().code
 
 
 class VictimError(Error):

@@ -98,6 +98,30 @@ def held(ctx, kernels):
         assert event.exception(BOUND) is not None
 
 
+SQUARE = """#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) readonly buffer X { float x[]; };
+layout(binding = 1) buffer Y { float y[]; };
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    if (i < x.length()) y[i] = x[i] * x[i];
+}
+"""
+
+
+def squares(fill=1.5, **changes):
+    """A task of y = x*x, for which SQUARE is right."""
+    return {
+        "name": "square",
+        "sizes": [{"n": 64}, {"n": 1000}],
+        "in": {"X": {"dtype": "f32", "shape": ["n"], "fill": {"uniform": [fill, fill]}}},
+        "out": {"Y": {"dtype": "f32", "shape": ["n"], "ulp": 1}},
+        "groups": ["ceildiv(n, local_x)"],
+        "reference": {"eval": "Y = X*X"},
+        "limits": {"deadline": f"{10 * SLOWNESS}s"},
+    } | changes
+
+
 def until(condition, what):
     """Wait for something that happens by itself, in bounded time."""
     end = time.monotonic() + BOUND

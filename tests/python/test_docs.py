@@ -10,7 +10,7 @@ import re
 
 import bulkhead as bh
 import numpy as np
-from conftest import BUILD, SHADERS, SLOWNESS, SOURCE
+from conftest import BUILD, SHADERS, SLOWNESS, SOURCE, SQUARE, squares
 
 MODULES = (
     bh,
@@ -20,6 +20,7 @@ MODULES = (
     bh.dtypes,
     bh.errors,
     bh.event,
+    bh.judging,
     bh.kernel,
     bh.mapping,
     bh.stream,
@@ -58,6 +59,7 @@ def test_everything_public_has_a_docstring():
 
 def test_docstrings(ctx, stream):
     names = {"bh": bh, "np": np, "ctx": ctx, "stream": stream, "shaders": SHADERS}
+    names |= {"task": squares(), "SQUARE": SQUARE}
     finder = doctest.DocTestFinder(exclude_empty=True)
     found = {}
     for module in MODULES:

@@ -10,6 +10,7 @@ from conftest import BOUND, SHADERS, SLOWNESS, SOURCE
 
 sys.path.insert(0, str(SOURCE / "examples" / "python"))
 import evaluator  # noqa: E402
+import improve  # noqa: E402
 import interop  # noqa: E402
 import service  # noqa: E402
 
@@ -92,6 +93,19 @@ def test_the_evaluator_finds_each_fault():
         ("crashes", "WORKER_SIGNAL"): 2,
     }
     assert all((v.seconds is not None) == (v.meant == "right") for v in variants)
+
+
+def test_a_kernel_improves():
+    """Only right variants are kept, each faster than the one before."""
+    task = improve.TASK | {"limits": {"deadline": f"{10 * SLOW}s"}}
+    with bh.Judge(task, seed=5, time=True, warm=True, timed_runs=5) as judge:
+        search = improve.improve(judge, 7, seed=3)
+    assert sum(search.verdicts.values()) == 8
+    assert set(search.verdicts) == {"CORRECT", "WRONG", "COMPILE_FAILED"}
+    assert all(variant.loop < 2 and variant.form < 3 for variant, _ in search.steps)
+    ratios = [ratio for _, ratio in search.steps]
+    assert ratios == sorted(ratios, reverse=True)
+    assert not ratios or (search.best, search.ratio) == search.steps[-1]
 
 
 def test_tensors_of_another_package(capsys):

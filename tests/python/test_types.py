@@ -31,6 +31,11 @@ async def main() -> None:
             event.wait()
         except bh.Poisoned as error:
             print(error.verdict, error.executed, error.blame)
+        report: bh.Report = bh.judge({"sizes": [{}]}, {"a": b"code"}, seed=[1, 2], each=print)
+        with bh.Judge("task.json") as judge:
+            wrong: bh.Wrong | None = judge.run("kernel.comp", language="glsl").wrong
+            times: tuple[bh.Timing, ...] = report[0].timings
+            print(report["a"].verdict, times, report[0].seed, [one.runs for one in report], wrong)
         results: list[object] = bh.map(kernel, [{"X": x}], Y=bh.like("X"), streams=2)
 """
 MISTAKES = """

@@ -1,0 +1,355 @@
+/* Judge: bh_judge of libbulkhead-judge. Each call runs on a thread of its own while the one that
+ * handles signals waits; an exception of a signal handler cancels the judge, for good. */
+#include "python/native.h"
+
+#include <bulkhead/judge.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct judge {
+    PyObject base;
+    bh_judge *judge; /* NULL: __init__ has failed */
+    struct bhi_py_handle handle;
+};
+
+/* Whoever leaves last, after close(), destroys it. */
+static void leave(struct judge *self) {
+    if (bhi_py_leave(&self->handle)) {
+        Py_BEGIN_ALLOW_THREADS
+        bh_judge_destroy(self->judge);
+        Py_END_ALLOW_THREADS
+    }
+}
+
+static bool enter(struct judge *self) {
+    if (self->judge && bhi_py_enter(&self->handle)) {
+        return true;
+    }
+    bhi_py_refuse(BH_CLOSED, "the judge was closed");
+    return false;
+}
+
+/* Ends calls of other threads first. */
+static void destroy(struct judge *self) {
+    if (!self->judge || bhi_py_closed(&self->handle)) {
+        return;
+    }
+    const bool unused = bhi_py_close(&self->handle);
+    Py_BEGIN_ALLOW_THREADS
+    if (unused) {
+        bh_judge_destroy(self->judge);
+    } else {
+        bh_judge_cancel(self->judge);
+    }
+    Py_END_ALLOW_THREADS
+}
+
+static void judge_dealloc(PyObject *object) {
+    destroy((struct judge *)object);
+    bhi_py_free(object);
+}
+
+/* -- seeds --------------------------------------------------------------------------------------
+ */
+
+/* Takes a list of integers; the caller frees *out. */
+static bool take_seeds(PyObject *list, uint64_t **out, size_t *out_count) {
+    const Py_ssize_t count = PyList_Size(list);
+    *out = calloc((size_t)count + 1, sizeof **out);
+    *out_count = (size_t)count;
+    if (!*out) {
+        PyErr_NoMemory();
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *seed = PyList_GetItem(list, i);
+        PyObject *number = PyNumber_Index(seed);
+        (*out)[i] = number ? PyLong_AsUnsignedLongLong(number) : 0;
+        Py_XDECREF(number);
+        if (PyErr_Occurred()) {
+            PyErr_Clear();
+            bhi_py_refuse(BH_INVALID_ARGUMENT, "judge: seed: %R is no integer from 0 to 2**64 - 1",
+                          seed);
+            return false;
+        }
+    }
+    return true;
+}
+
+static PyObject *judge_seeds(PyObject *object, PyObject *unused) {
+    struct judge *self = (struct judge *)object;
+    uint64_t seeds[16];
+    size_t count = 0;
+    (void)unused;
+    if (!enter(self)) {
+        return NULL;
+    }
+    (void)!bh_judge_seeds(self->judge, seeds, 16, &count);
+    leave(self);
+    PyObject *tuple = PyTuple_New((Py_ssize_t)count);
+    for (size_t i = 0; tuple && i < count; i++) {
+        PyObject *seed = PyLong_FromUnsignedLongLong(seeds[i]);
+        if (!seed || PyTuple_SetItem(tuple, (Py_ssize_t)i, seed) < 0) {
+            Py_CLEAR(tuple);
+        }
+    }
+    return tuple;
+}
+
+/* -- create -------------------------------------------------------------------------------------
+ */
+
+/* (options, seeds) */
+static int judge_init(PyObject *object, PyObject *args, PyObject *kwargs) {
+    static const struct bhi_py_field fields[] = {
+        {"task_path", offsetof(bh_judge_options, task_path), BHI_PY_TEXT},
+        {"task_text", offsetof(bh_judge_options, task_text), BHI_PY_TEXT},
+        {"folder", offsetof(bh_judge_options, folder), BHI_PY_TEXT},
+        {"device", offsetof(bh_judge_options, device), BHI_PY_TEXT},
+        {"timed", offsetof(bh_judge_options, timed), BHI_PY_BOOL},
+        {"warm", offsetof(bh_judge_options, warm), BHI_PY_BOOL},
+        {"guard_cost", offsetof(bh_judge_options, guard_cost), BHI_PY_BOOL},
+        {"timed_runs", offsetof(bh_judge_options, timed_runs), BHI_PY_U32},
+        {"slower_than", offsetof(bh_judge_options, slower_than), BHI_PY_F64},
+    };
+    struct judge *self = (struct judge *)object;
+    PyObject *values, *seeds;
+    bh_judge_options options;
+    bh_detail detail;
+    bh_status status;
+    uint64_t *numbers = NULL;
+    (void)kwargs;
+    if (self->judge) {
+        PyErr_SetString(PyExc_RuntimeError, "Judge: __init__ was called before");
+        return -1;
+    }
+    bh_judge_options_init(&options);
+    if (!PyArg_ParseTuple(args, "O!O!:Judge", &PyDict_Type, &values, &PyList_Type, &seeds) ||
+        !bhi_py_set_fields(&options, fields, BHI_PY_COUNT(fields), values, "judge") ||
+        !take_seeds(seeds, &numbers, &options.seed_count)) {
+        free(numbers);
+        return -1;
+    }
+    options.seeds = numbers;
+    Py_BEGIN_ALLOW_THREADS
+    status = bh_judge_create(&options, &self->judge, &detail);
+    Py_END_ALLOW_THREADS
+    free(numbers);
+    if (status != BH_OK) {
+        bhi_py_fail(status, &detail);
+        return -1;
+    }
+    return 0;
+}
+
+/* -- calls --------------------------------------------------------------------------------------
+ */
+
+struct call {
+    struct bhi_py_task task;
+    bh_judge *judge;
+    bh_judge_candidate candidate; /* {0}: only prepare */
+    bh_judgement judgement;
+    char sizes[BH_JUDGE_SIZES][256]; /* of its timings */
+    bh_status status;
+    bh_detail detail;
+};
+
+static void run_call(struct bhi_py_task *task) {
+    struct call *call = (struct call *)task;
+    if (!call->candidate.path && !call->candidate.code) {
+        call->status = bh_judge_prepare(call->judge, &call->detail);
+        return;
+    }
+    call->status = bh_judge_run(call->judge, &call->candidate, &call->judgement, &call->detail);
+    for (size_t i = 0; call->status == BH_OK && i < call->judgement.timing_count; i++) {
+        (void)bh_judge_size(call->judge, call->judgement.timings[i].size_index, call->sizes[i],
+                            sizeof call->sizes[i]);
+    }
+}
+
+static void drop_call(struct bhi_py_task *task) {
+    free(task);
+}
+
+/* Runs it. NULL: an exception is set; otherwise the caller drops the call. */
+static struct call *make_call(struct judge *self, const bh_judge_candidate *candidate) {
+    struct call *call = calloc(1, sizeof *call);
+    if (!call) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    call->task = (struct bhi_py_task){.run = run_call, .drop = drop_call};
+    call->judge = self->judge;
+    call->candidate = *candidate;
+    if (!enter(self)) {
+        free(call);
+        return NULL;
+    }
+    bool good = bhi_py_task_run(&call->task);
+    if (!good) { /* it uses what the caller has */
+        Py_BEGIN_ALLOW_THREADS
+        bh_judge_cancel(self->judge);
+        bhi_py_task_join(&call->task);
+        Py_END_ALLOW_THREADS
+    }
+    leave(self);
+    if (good && call->status != BH_OK) {
+        bhi_py_fail(call->status, &call->detail);
+        good = false;
+    }
+    if (!good) {
+        bhi_py_task_unref(&call->task);
+    }
+    return good ? call : NULL;
+}
+
+static PyObject *judge_prepare(PyObject *object, PyObject *unused) {
+    const bh_judge_candidate none = {0};
+    (void)unused;
+    struct call *call = make_call((struct judge *)object, &none);
+    if (!call) {
+        return NULL;
+    }
+    bhi_py_task_unref(&call->task);
+    Py_RETURN_NONE;
+}
+
+static PyObject *index_of(const bh_judgement *judgement) {
+    PyObject *tuple = PyTuple_New((Py_ssize_t)judgement->rank);
+    for (uint32_t i = 0; tuple && i < judgement->rank; i++) {
+        PyObject *index = PyLong_FromUnsignedLongLong(judgement->index[i]);
+        if (!index || PyTuple_SetItem(tuple, (Py_ssize_t)i, index) < 0) {
+            Py_CLEAR(tuple);
+        }
+    }
+    return tuple;
+}
+
+static PyObject *tell_time(const bh_judge_timing *timing, const char *size) {
+    return Py_BuildValue("(NKddddddddd(OOO))", bhi_py_text(size), (unsigned long long)timing->runs,
+                         timing->median_ns, timing->reference_ns, timing->ratio, timing->low,
+                         timing->high, timing->noise, timing->drift, timing->host_ns,
+                         timing->guard_ratio, timing->device ? Py_True : Py_False,
+                         timing->cold ? Py_True : Py_False, timing->noisy ? Py_True : Py_False);
+}
+
+static PyObject *times_of(const struct call *call) {
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < call->judgement.timing_count; i++) {
+        PyObject *one = tell_time(&call->judgement.timings[i], call->sizes[i]);
+        if (!one || PyList_Append(list, one) < 0) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(one);
+    }
+    return list;
+}
+
+/* python/bulkhead/judging.py knows the order. */
+static PyObject *tell(const struct call *call) {
+    const bh_judgement *judgement = &call->judgement;
+    return Py_BuildValue(
+        "(iisNiOOOKKNNNNNKKKN)", (int)judgement->judged, (int)judgement->status,
+        bh_judged_name(judgement->judged, judgement->status), bhi_py_text(judgement->message),
+        (int)judgement->blame, judgement->deterministic ? Py_True : Py_False,
+        judgement->located ? Py_True : Py_False, judgement->hidden ? Py_True : Py_False,
+        (unsigned long long)judgement->runs, (unsigned long long)judgement->seed,
+        bhi_py_text(judgement->size_text), bhi_py_text(judgement->output), index_of(judgement),
+        bhi_py_text(judgement->expected), bhi_py_text(judgement->got),
+        (unsigned long long)judgement->ulp, (unsigned long long)judgement->wrong,
+        (unsigned long long)judgement->elements, times_of(call));
+}
+
+/* (name, path or None, code or None, language) -> what tell() makes. Texts are bytes. */
+static PyObject *judge_run(PyObject *object, PyObject *args) {
+    bh_judge_candidate candidate = {0};
+    Py_ssize_t size = 0, path_size = 0;
+    int language;
+    if (!PyArg_ParseTuple(args, "yz#z#i:run", &candidate.name, &candidate.path, &path_size,
+                          &candidate.code, &size, &language)) {
+        return NULL;
+    }
+    if (candidate.path && strlen(candidate.path) != (size_t)path_size) {
+        return bhi_py_refuse(BH_INVALID_ARGUMENT, "judge: the path has a NUL in it");
+    }
+    if (candidate.code && !size) {
+        return bhi_py_refuse(BH_INVALID_ARGUMENT, "judge: %s: there is no code in it",
+                             candidate.name);
+    }
+    candidate.size = (size_t)size;
+    candidate.language = (bh_judge_language)language;
+    struct call *call = make_call((struct judge *)object, &candidate);
+    if (!call) {
+        return NULL;
+    }
+    PyObject *told = tell(call);
+    bhi_py_task_unref(&call->task);
+    return told;
+}
+
+static PyObject *judge_cancel(PyObject *object, PyObject *unused) {
+    struct judge *self = (struct judge *)object;
+    (void)unused;
+    if (self->judge && bhi_py_enter(&self->handle)) {
+        Py_BEGIN_ALLOW_THREADS
+        bh_judge_cancel(self->judge);
+        Py_END_ALLOW_THREADS
+        leave(self);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *judge_close(PyObject *object, PyObject *unused) {
+    (void)unused;
+    destroy((struct judge *)object);
+    Py_RETURN_NONE;
+}
+
+static PyObject *get_task(PyObject *object, void *unused) {
+    struct judge *self = (struct judge *)object;
+    (void)unused;
+    if (!enter(self)) {
+        return NULL;
+    }
+    PyObject *name = bhi_py_text(bh_judge_name(self->judge));
+    leave(self);
+    return name;
+}
+
+static PyObject *get_closed(PyObject *object, void *unused) {
+    struct judge *self = (struct judge *)object;
+    (void)unused;
+    return PyBool_FromLong(!self->judge || bhi_py_closed(&self->handle));
+}
+
+static PyMethodDef methods[] = {
+    {"prepare", judge_prepare, METH_NOARGS,
+     "Make the inputs and run the reference; the first candidate does it otherwise."},
+    {"_run", judge_run, METH_VARARGS, NULL},
+    {"_seeds", judge_seeds, METH_NOARGS, NULL},
+    {"cancel", judge_cancel, METH_NOARGS,
+     "End all judging, for good: calls of other threads raise `Cancelled`."},
+    {"close", judge_close, METH_NOARGS, "End all processes of the judge."},
+    {NULL, NULL, 0, NULL},
+};
+static PyGetSetDef attributes[] = {
+    {"task", get_task, NULL, "The name of the task.", NULL},
+    {"closed", get_closed, NULL, "Whether it was closed.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+static PyType_Slot slots[] = {
+    {Py_tp_new, PyType_GenericNew}, {Py_tp_init, judge_init},   {Py_tp_dealloc, judge_dealloc},
+    {Py_tp_methods, methods},       {Py_tp_getset, attributes}, {0, NULL},
+};
+static PyType_Spec spec = {
+    .name = "bulkhead._native.Judge",
+    .basicsize = sizeof(struct judge),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = slots,
+};
+
+bool bhi_py_add_judge(PyObject *module) {
+    return bhi_py_add_type(module, &spec);
+}
