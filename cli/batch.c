@@ -5,6 +5,7 @@
  */
 #include <bulkhead/bulkhead.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +16,8 @@
 #include "batch/runner/runner.h"
 #include "cli/batch_jobs.h"
 #include "cli/batch_look.h"
+#include "cli/batch_shards.h"
+#include "cli/batch_shared.h"
 #include "cli/batch_slurm.h"
 #include "cli/mains.h"
 #include "tool/args.h"
@@ -51,6 +54,7 @@ struct batch {
     bool limits_grace;
     uint64_t memory_limit, deadline_ns, compile_deadline_ns, grace_ns;
     const char *tenant; /* NULL: none */
+    struct bhi_batch_shared shared;
     struct bhi_batch_slurm slurm;
 
     struct bhi_batch_jobs jobs;
@@ -113,6 +117,12 @@ static bool parse_item(struct batch *batch, const struct bhi_arg *item,
     case BHI_BATCH_CACHE_DIR:
         batch->cache_dir = value;
         return bhi_parse_cache_dir(value, complaint);
+    case BHI_BATCH_QUARANTINE:
+        batch->shared.quarantine_path = value;
+        return *value ? true : bhi_refuse(complaint, "the folder's name is empty");
+    case BHI_BATCH_CANCEL_FILE:
+        batch->shared.given_cancel_file = value;
+        return *value ? true : bhi_refuse(complaint, "the file name is empty");
     case BHI_BATCH_HTML:
         batch->html = value;
         return *value ? true : bhi_refuse(complaint, "the file name is empty");
@@ -149,6 +159,9 @@ static bool check_options(const struct batch *batch, struct bhi_complaint *compl
 
 static bool parse(struct batch *batch, const struct bhi_args *args,
                   struct bhi_complaint *complaint) {
+    if (!args->operand_count) {
+        return bhi_refuse(complaint, "JOBS is missing");
+    }
     batch->jobs_path = args->operands[0];
     batch->redo = calloc(args->item_count + 1, sizeof *batch->redo);
     if (!batch->redo) {
@@ -437,6 +450,11 @@ static int count_exit_status(const struct batch *batch) {
     return of[BHI_JOB_FAILED] + of[BHI_JOB_QUARANTINED] > 0 ? BHI_EXIT_POISONED : BHI_EXIT_READY;
 }
 
+static bool is_cancelled(void *user) {
+    const struct batch *batch = user;
+    return bhi_cancel_watch_seen(batch->shared.watch);
+}
+
 static int run_jobs(struct batch *batch) {
     const struct bhi_runner_options options = {
         .context = batch->context,
@@ -454,6 +472,8 @@ static int run_jobs(struct batch *batch) {
         .memory_limit = batch->memory_limit,
         .memory = bhi_memory_here(batch->memory),
         .halt = batch->halt,
+        .quarantine = batch->shared.quarantine_path ? &batch->shared.quarantine : NULL,
+        .cancelled = is_cancelled,
         .progress = on_progress,
         .ended = on_ended,
         .waits = on_waits,
@@ -474,6 +494,9 @@ static int run_jobs(struct batch *batch) {
         bhi_complain("batch", "cancelled by SIG%s; --resume continues",
                      sigabbrev_np(bhi_interrupt_signal()));
         return bhi_interrupt_exit_status();
+    case BHI_RUNNER_CANCELLED:
+        bhi_complain("batch", "cancelled by %s; --resume continues", batch->shared.cancel_file);
+        return BHI_EXIT_SIGNALLED + SIGTERM;
     case BHI_RUNNER_HALTED:
         batch->halted = true;
         bhi_complain("batch", "halted: %s (--halt %llu); --resume runs the others", complaint.text,
@@ -569,7 +592,8 @@ static int run(struct batch *batch) {
            (exit_status = open_context(batch)) != BHI_EXIT_READY ||
            (exit_status = bhi_device_choose("batch", batch->context, batch->device,
                                             batch->selector)) != BHI_EXIT_READY ||
-           (exit_status = submit_jobs(batch)) != BHI_EXIT_READY);
+           (exit_status = submit_jobs(batch)) != BHI_EXIT_READY ||
+           (exit_status = bhi_batch_shared_open(&batch->shared, batch->state)) != BHI_EXIT_READY);
     if (exit_status == BHI_EXIT_READY) {
         exit_status = report(batch, run_jobs(batch));
     }
@@ -578,7 +602,10 @@ static int run(struct batch *batch) {
 
 int bhi_batch_main(const struct bhi_args *args) {
     struct bhi_complaint complaint;
-    struct batch batch = {.began_ns = bhi_clock_ns()};
+    if (bhi_batch_shards_asked(args)) {
+        return bhi_batch_shards(args);
+    }
+    struct batch batch = {.began_ns = bhi_clock_ns(), .shared = BHI_BATCH_SHARED_CLOSED};
     int exit_status = BHI_EXIT_USAGE;
     if (parse(&batch, args, &complaint)) {
         exit_status =
@@ -588,6 +615,7 @@ int bhi_batch_main(const struct bhi_args *args) {
     }
     bhi_batch_jobs_tell(&batch.jobs); /* if something else has ended it */
     (void)bh_context_destroy(batch.context);
+    bhi_batch_shared_close(&batch.shared); /* while the state folder is ours */
     if (!bhi_queue_close(batch.queue) && exit_status != BHI_EXIT_ENVIRON) {
         bhi_complain("batch", "the state folder %s could not be written completely", batch.state);
         exit_status = BHI_EXIT_ENVIRON;

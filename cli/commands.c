@@ -226,7 +226,7 @@ static const struct bhi_section batch_sections[] = {
      "               origin names that job\n"
      "  quarantined  it crashed, passed its deadline, exceeded its memory or lost the\n"
      "               device too often, or the driver cut a loop short (LOOP_LIMIT)\n"
-     "  cancelled    by a signal; --resume runs it again\n\n"
+     "  cancelled    by a signal or --cancel; --resume runs it again\n\n"
      "A job that is lost because another job killed its worker is tried again and not blamed. "
      "The program may be killed at any moment: with --resume no job is lost, and no job that was "
      "recorded as done runs again. Outputs are completed, recorded as complete, renamed into "
@@ -238,8 +238,8 @@ static const struct bhi_section batch_sections[] = {
      "  2    bad usage or bad input: nothing was started\n"
      "  3    the environment cannot do it (see bulkhead doctor), or the device of\n"
      "       --device does not exist (see bulkhead devices)\n"
-     "  130  cancelled by SIGINT, 143 by SIGTERM. A second signal at least half a\n"
-     "       second later kills the command at once"},
+     "  130  cancelled by SIGINT, 143 by SIGTERM or --cancel. A second signal at least\n"
+     "       half a second later kills the command at once"},
 };
 
 static const struct bhi_example batch_examples[] = {
@@ -252,6 +252,7 @@ static const struct bhi_example batch_examples[] = {
      "Runs j7 and the jobs that depend on it again."},
     {"make-jobs | bulkhead batch - --state nightly --json | jq .failures",
      "Jobs from another program, results for the next one."},
+    {"bulkhead batch --status jobs.jsonl.state", "How far it is, from any machine."},
 };
 
 static const struct bhi_section judge_sections[] = {
@@ -487,7 +488,6 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
         {.id = BHI_COMMAND_BATCH,
          .name = "batch",
          .operand = "JOBS",
-         .least_operands = 1,
          .most_operands = 1,
          .summary = "Run many jobs; continue after a crash",
          .description =

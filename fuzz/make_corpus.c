@@ -1,7 +1,7 @@
 /* Writes seeds for the fuzz targets, and their dictionaries, from the tables:
  *     make_corpus FOLDER     makes FOLDER/KIND and FOLDER/KIND.dict
  * KIND: wire, record, safetensors, npy, expression, cache_envelope, inspection, job,
- * history. */
+ * history, feed. */
 #include "../tests/proto/sample.h"
 #include "ipc/commands.h"
 #include "ipc/inspection.h"
@@ -552,6 +552,45 @@ static void history_dictionary(void) {
     finish(f);
 }
 
+/* -- feed ------------------------------------------------------------------------------------- */
+
+#define FEED_HEAD                                                                                  \
+    "{\"feed\":1,\"batch\":\"0f1e\",\"host\":\"n1\",\"pid\":7,\"began\":1700000000000000000}\n"
+#define FEED_JOB(job, id, state)                                                                   \
+    "{\"job\":" job ",\"id\":\"" id "\",\"line\":3,\"kernel\":\"k.spv\",\"state\":" state "}\n"
+
+static void feed_seeds(void) {
+    static const char *const seeds[] = {
+        FEED_HEAD "{\"end\":1700000000000000009}\n",
+        FEED_HEAD FEED_JOB("1", "a", "0") FEED_JOB(
+            "2", "b",
+            "3") "{\"job\":1,\"attempt\":1,\"given\":1,\"stream\":2,\"started\":5,\"host\":\"n2\","
+                 "\"state\":2,\"attempts\":1}\n"
+                 "{\"job\":1,\"attempt\":1,\"ended\":9,\"blamed\":1,\"status\":35,\"executed\":1,"
+                 "\"signal\":9,\"exit\":-1,\"worker\":70,\"limit\":5,\"blame\":2,\"kernel_name\":"
+                 "\"k\","
+                 "\"message\":\"it ended\",\"on\":\"a:0\",\"state\":5,\"guilty\":3,\"verdict\":1,"
+                 "\"at\":9}\n"
+                 "{\"job\":2,\"state\":4,\"origin\":1,\"at\":9}\n{\"end\":10}\n",
+        FEED_HEAD FEED_JOB("1", "a",
+                           "0") "{\"job\":9,\"state\":1}\nno line\n{\"later\":true}\n{\"job",
+    };
+    write_texts("feed", seeds, sizeof seeds / sizeof seeds[0]);
+}
+
+static void feed_dictionary(void) {
+    static const char *const words[] = {
+        "feed",     "batch",  "host",    "pid",         "began",    "end",    "job",
+        "id",       "line",   "kernel",  "eval",        "device",   "state",  "attempt",
+        "attempts", "guilty", "verdict", "origin",      "at",       "given",  "stream",
+        "started",  "ended",  "blamed",  "status",      "executed", "signal", "exit",
+        "worker",   "limit",  "blame",   "kernel_name", "message",  "on",
+    };
+    FILE *f = create("feed.dict", NULL);
+    put_words(f, words, sizeof words / sizeof words[0]);
+    finish(f);
+}
+
 int main(int argc, char **argv) {
     if (argc < 2) {
         fprintf(stderr, "usage: %s FOLDER [KERNELS...]\n", argv[0]);
@@ -582,5 +621,7 @@ int main(int argc, char **argv) {
     job_dictionary();
     history_seeds();
     history_dictionary();
+    feed_seeds();
+    feed_dictionary();
     return 0;
 }

@@ -34,11 +34,13 @@ struct bhi_queue_options {
     const char *const *redo; /* with |resume|: ids of jobs that run again, with all that depend on
                               * them; the first _add may give them other lines */
     size_t redo_count;
-    bool dry_run;       /* record nothing: the folder, if given, must have a batch; from the first
+    bool dry_run;        /* record nothing: the folder, if given, must have a batch; from the first
                          * _add on there is no journal. For _take and _ended */
-    uint32_t retries;   /* for jobs that give no number */
-    uint64_t linger_ns; /* how long a record that nobody waits for may wait for others, to be
+    uint32_t retries;    /* for jobs that give no number */
+    uint64_t linger_ns;  /* how long a record that nobody waits for may wait for others, to be
                          * committed with them; 0: the default, 10 ms */
+    uint64_t silence_ns; /* how long a folder that a process on another machine has not released
+                          * must stay untouched before it is taken over; 0: the default, 20 s */
 };
 
 enum bhi_queue_result {
@@ -89,6 +91,8 @@ struct bhi_job_record {
     const char *message; /* of that verdict; may be "" */
     bh_blame blame;      /* of that verdict */
     const char *device;  /* of that verdict; "" or NULL: not known */
+    const char *host;    /* machine of that attempt; "" or NULL: not known */
+    const char *shard;   /* in a report over several: its name; otherwise NULL */
 };
 struct bhi_attempt_record {
     uint64_t job;
@@ -100,6 +104,10 @@ struct bhi_attempt_record {
     bool guilty;
     bh_verdict verdict; /* what is recorded: status, executed, signal, exit_code, worker_pid, limit,
                          * kernel_name, kernel_hash, message, blame, device; all else is 0 */
+    bool runs;          /* in a report over shards that go on: it has not ended, nor been cut off */
+    const char *host;   /* machine it ran on; "" or NULL: not known */
+    uint32_t row;       /* in a report over several shards: its row of the timeline, */
+    const char *row_name; /* and what that is called; otherwise NULL */
 };
 
 #endif

@@ -7,20 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "batch/journal/header.h"
+#include "batch/journal/lock.h"
 #include "batch/journal/schema.h"
 
 enum { BUSY_MS = 5000 }; /* how long another program may hold the database */
-
-/* Comes before the pid in the lock file once the database's file has had jobs. Jobs are never
- * deleted: a marked folder without jobs is not new, but has lost them. */
-static const char used[] = "used ";
-enum { USED = sizeof used - 1 };
 
 static const char what_to_do[] = "put a copy of it in its place, or start again in another folder "
                                  "(--state); outputs that are in place are complete";
@@ -57,10 +53,7 @@ bool bhi_journal_complain(const struct bhi_journal *journal, int rc,
     }
     switch (rc & 0xff) {
     case SQLITE_NOTADB:
-        return bhi_refuse(complaint,
-                          "%.600s is not the database of a batch, or it is damaged: move it away, "
-                          "or give another folder (--state)",
-                          path);
+        return bhi_header_complain_foreign(path, complaint);
     case SQLITE_CORRUPT:
     case SQLITE_CONSTRAINT:
     case SQLITE_MISMATCH:
@@ -113,203 +106,6 @@ void bhi_journal_rollback(struct bhi_journal *journal) {
     }
 }
 
-/* -- the folder ---------------------------------------------------------------------------------
- */
-
-static bool sync_folder(const struct bhi_journal *journal, struct bhi_complaint *complaint) {
-    return fsync(journal->state.fd) == 0 ||
-           bhi_refuse(complaint, "%.600s: %s", journal->folder, strerror(errno));
-}
-
-static bool is_used(int lock_fd) {
-    char text[USED];
-    return pread(lock_fd, text, USED, 0) == USED && !memcmp(text, used, USED);
-}
-
-static bool complain_held(int fd, const char *folder, struct bhi_complaint *complaint) {
-    char pid[24] = "";
-    const ssize_t length = pread(fd, pid, sizeof pid - 1, is_used(fd) ? USED : 0);
-    pid[length > 0 ? length : 0] = '\0';
-    pid[strspn(pid, "0123456789")] = '\0';
-    return bhi_refuse(complaint,
-                      "%.600s is in use by another process%s%s: wait for its end, or give "
-                      "another folder (--state)",
-                      folder, *pid ? ", pid " : "", pid);
-}
-
-static bool check_format(const struct bhi_journal *journal, int64_t application, int64_t version,
-                         struct bhi_complaint *complaint) {
-    if (application != BHI_JOURNAL_APPLICATION) {
-        return bhi_refuse(complaint,
-                          "%.600s is another program's database: give another folder (--state)",
-                          journal->path);
-    }
-    if (version != BHI_JOURNAL_VERSION && version != BHI_JOURNAL_VERSION_BEFORE) {
-        return bhi_refuse(
-            complaint,
-            "%.600s was made by another version of bulkhead: it has format %lld, this one reads "
-            "%d and %d; continue with that version, or give another folder (--state)",
-            journal->path, (long long)version, BHI_JOURNAL_VERSION_BEFORE, BHI_JOURNAL_VERSION);
-    }
-    return true;
-}
-
-static uint32_t load_be32(const uint8_t *bytes) {
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
-/* Offsets in the header of the database's file. */
-enum { MAGIC = 16, SCHEMA = 40, VERSION = 60, APPLICATION = 68, HEADER = 100 };
-
-static ssize_t read_header(const struct bhi_journal *journal, uint8_t header[HEADER]) {
-    const int fd =
-        openat(journal->state.fd, BHI_JOURNAL_FILE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    const ssize_t length = fd >= 0 ? pread(fd, header, HEADER, 0) : 0;
-    if (fd >= 0) {
-        close(fd);
-    }
-    return length;
-}
-
-/* Checks the header of the database's file, if there is one, before SQLite opens it: so a folder
- * that is not ours stays as it is. */
-static bool peek(const struct bhi_journal *journal, struct bhi_complaint *complaint) {
-    uint8_t header[HEADER];
-    const ssize_t length = read_header(journal, header);
-    if (length <= 0) { /* empty; or SQLite reports what is wrong with it */
-        return true;
-    }
-    if (memcmp(header, "SQLite format 3", length < MAGIC ? (size_t)length : MAGIC) != 0) {
-        return bhi_journal_complain(journal, SQLITE_NOTADB, complaint);
-    }
-    if (length < HEADER || !load_be32(header + SCHEMA)) { /* no tables yet */
-        return true;
-    }
-    return check_format(journal, load_be32(header + APPLICATION), load_be32(header + VERSION),
-                        complaint);
-}
-
-/* *out_made: this call has made the file. */
-static bool open_lock(struct bhi_journal *journal, const char *path, bool *out_made,
-                      struct bhi_complaint *complaint) {
-    const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-    struct stat status;
-    *out_made = false;
-    const int folder = journal->state.fd;
-    journal->lock_fd = openat(folder, BHI_JOURNAL_LOCK, flags);
-    if (journal->lock_fd < 0 && errno == ENOENT) {
-        if (!peek(journal, complaint)) {
-            return false;
-        }
-        journal->lock_fd = openat(folder, BHI_JOURNAL_LOCK, flags | O_CREAT | O_EXCL, 0600);
-        *out_made = journal->lock_fd >= 0;
-        if (!*out_made && errno == EEXIST) { /* another process was faster */
-            journal->lock_fd = openat(folder, BHI_JOURNAL_LOCK, flags);
-        }
-    }
-    if (journal->lock_fd < 0 || fstat(journal->lock_fd, &status) != 0) {
-        return bhi_refuse(complaint, "%.600s cannot be opened: %s", path, strerror(errno));
-    }
-    return S_ISREG(status.st_mode) ||
-           bhi_refuse(
-               complaint,
-               "%.600s is not a regular file: move it away, or give another folder (--state)",
-               path);
-}
-
-/* A process that makes a lock and is then refused unlinks it. So the locked file must still be the
- * one with this name. */
-static bool has_name(const struct bhi_journal *journal) {
-    struct stat held, named;
-    return fstat(journal->lock_fd, &held) == 0 &&
-           fstatat(journal->state.fd, BHI_JOURNAL_LOCK, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-           held.st_dev == named.st_dev && held.st_ino == named.st_ino;
-}
-
-static bool try_lock(struct bhi_journal *journal, const char *path, bool *out_again,
-                     struct bhi_complaint *complaint) {
-    bool made;
-    *out_again = false;
-    if (!open_lock(journal, path, &made, complaint)) {
-        return false;
-    }
-    if (flock(journal->lock_fd, LOCK_EX | LOCK_NB) != 0) {
-        return errno == EWOULDBLOCK
-                   ? complain_held(journal->lock_fd, journal->folder, complaint)
-                   : bhi_refuse(complaint, "%.600s cannot be locked: %s", path, strerror(errno));
-    }
-    if (!has_name(journal)) {
-        close(journal->lock_fd);
-        journal->lock_fd = -1;
-        *out_again = true;
-        return bhi_refuse(complaint, "%.600s was removed each time it was opened", path);
-    }
-    journal->made_lock = made;
-    return true;
-}
-
-/* The lock is held until the process ends, however it ends. Child processes do not inherit it. */
-static bool take_lock(struct bhi_journal *journal, struct bhi_complaint *complaint) {
-    enum { TRIES = 100 };
-    char *path = NULL;
-    bool good = false, again = true;
-    if (asprintf(&path, "%s/%s", journal->folder, BHI_JOURNAL_LOCK) < 0) {
-        return bhi_refuse(complaint, "out of memory");
-    }
-    for (int i = 0; again && i < TRIES; i++) {
-        good = try_lock(journal, path, &again, complaint);
-    }
-    free(path);
-    return good && peek(journal, complaint);
-}
-
-/* Without a database, the lock file is overwritten only if its content is ours: a pid, or what is
- * left of one after a crash of the machine. */
-static bool check_lock(const struct bhi_journal *journal, struct bhi_complaint *complaint) {
-    char text[24];
-    const ssize_t length = pread(journal->lock_fd, text, sizeof text, 0);
-    bool ours = length >= 0 && (size_t)length < sizeof text;
-    for (ssize_t i = 0; ours && i < length; i++) {
-        ours = (text[i] >= '0' && text[i] <= '9') || text[i] == '\n' || text[i] == '\0';
-    }
-    return ours || bhi_refuse(complaint,
-                              "%.600s/%s is another program's file: move it away, or give another "
-                              "folder (--state)",
-                              journal->folder, BHI_JOURNAL_LOCK);
-}
-
-static void remove_lock(const struct bhi_journal *journal) {
-    if (has_name(journal)) {
-        unlinkat(journal->state.fd, BHI_JOURNAL_LOCK, 0);
-    }
-}
-
-/* The pid is only for the message of the next process, so errors are ignored: a full disk shows
- * elsewhere. Call this only when the folder is known to be ours: otherwise the file is somebody
- * else's. */
-static void sign_lock(const struct bhi_journal *journal) {
-    char pid[24];
-    const int length = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
-    const off_t at = is_used(journal->lock_fd) ? USED : 0;
-    (void)!ftruncate(journal->lock_fd, at);
-    (void)!pwrite(journal->lock_fd, pid, (size_t)length, at);
-}
-
-/* Marks the folder as one that has had jobs, durably. */
-static bool mark_used(const struct bhi_journal *journal, struct bhi_complaint *complaint) {
-    char text[32];
-    const int length = snprintf(text, sizeof text, "%s%ld\n", used, (long)getpid());
-    if (is_used(journal->lock_fd)) {
-        return true;
-    }
-    if (pwrite(journal->lock_fd, text, (size_t)length, 0) == length &&
-        fsync(journal->lock_fd) == 0) {
-        return sync_folder(journal, complaint);
-    }
-    return bhi_refuse(complaint, "%.600s/%s cannot be written: %s", journal->folder,
-                      BHI_JOURNAL_LOCK, strerror(errno));
-}
-
 /* -- the database -------------------------------------------------------------------------------
  */
 
@@ -326,7 +122,7 @@ static bool check_database(struct bhi_journal *journal, bool *out_fresh,
     if (*out_fresh) {
         return true;
     }
-    return check_format(journal, application, version, complaint);
+    return bhi_header_check(journal->path, application, version, complaint);
 }
 
 /* FULL: the commit of a transaction returns when its records are on the disk. */
@@ -365,7 +161,7 @@ bool bhi_journal_move_log(struct bhi_journal *journal, bool waits,
     if (journal->log_stays) {
         return true;
     }
-    return rc == SQLITE_OK ? mark_used(journal, complaint)
+    return rc == SQLITE_OK ? bhi_lock_mark_used(&journal->lock, complaint)
                            : bhi_journal_complain(journal, rc, complaint);
 }
 
@@ -376,7 +172,7 @@ static bool create_tables(struct bhi_journal *journal, struct bhi_complaint *com
              BHI_JOURNAL_APPLICATION, BHI_JOURNAL_VERSION);
     if (execute(journal, "BEGIN IMMEDIATE", complaint) &&
         execute(journal, bhi_journal_schema, complaint) && execute(journal, pragmas, complaint)) {
-        return sync_folder(journal, complaint);
+        return bhi_state_folder_sync(&journal->state, journal->folder, complaint);
     }
     bhi_journal_rollback(journal);
     return false;
@@ -491,10 +287,8 @@ static bool complain_lost(const struct bhi_journal *journal, struct bhi_complain
  * empty database. */
 static bool check_there(const struct bhi_journal *journal, bool empty,
                         struct bhi_complaint *complaint) {
-    uint8_t header[HEADER];
-    const bool lost = is_used(journal->lock_fd)
-                          ? read_header(journal, header) < HEADER || !load_be32(header + SCHEMA)
-                          : empty && has_log(journal);
+    const bool lost = bhi_lock_is_used(&journal->lock) ? !bhi_header_has_tables(journal->state.fd)
+                                                       : empty && has_log(journal);
     return !lost || complain_lost(journal, complaint);
 }
 
@@ -502,14 +296,16 @@ static bool open_database(struct bhi_journal *journal, const struct bhi_queue_op
                           struct bhi_journal_batch *out_batch, struct bhi_complaint *complaint) {
     static const char device[] =
         "SELECT count(*) FROM pragma_table_info('attempt') WHERE name = 'device'";
-    int64_t jobs = 0, devices = 0;
+    static const char host[] =
+        "SELECT count(*) FROM pragma_table_info('attempt') WHERE name = 'host'";
+    int64_t jobs = 0, devices = 0, hosts = 0;
     bool fresh;
     struct stat status;
     const bool empty =
         fstatat(journal->state.fd, BHI_JOURNAL_FILE, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
         status.st_size == 0;
-    if (!check_there(journal, empty, complaint) || (empty && !check_lock(journal, complaint)) ||
-        !make_file(journal, complaint)) {
+    if (!check_there(journal, empty, complaint) ||
+        (empty && !bhi_lock_check(&journal->lock, complaint)) || !make_file(journal, complaint)) {
         return false;
     }
     char *path = NULL; /* without links, because SQLite's NOFOLLOW forbids them in the whole path */
@@ -533,21 +329,23 @@ static bool open_database(struct bhi_journal *journal, const struct bhi_queue_op
     if (!check_database(journal, &fresh, complaint)) {
         return false;
     }
-    if (fresh && is_used(journal->lock_fd)) {
+    if (fresh && bhi_lock_is_used(&journal->lock)) {
         return complain_lost(journal, complaint);
     }
-    if (fresh && !check_lock(journal, complaint)) {
+    if (fresh && !bhi_lock_check(&journal->lock, complaint)) {
         return false;
     }
-    sign_lock(journal);
+    bhi_lock_sign(&journal->lock);
     if (!set_up(journal, complaint) ||
         (fresh ? !create_tables(journal, complaint) : !check_pages(journal, complaint)) ||
         !bhi_journal_number(journal, "SELECT count(*) FROM job", &jobs, complaint) ||
-        !bhi_journal_number(journal, device, &devices, complaint)) {
+        !bhi_journal_number(journal, device, &devices, complaint) ||
+        !bhi_journal_number(journal, host, &hosts, complaint)) {
         return false;
     }
     journal->has_device = devices;
-    if (!jobs && is_used(journal->lock_fd)) {
+    journal->has_host = hosts;
+    if (!jobs && bhi_lock_is_used(&journal->lock)) {
         return complain_lost(journal, complaint);
     }
     out_batch->jobs = (uint64_t)jobs;
@@ -563,7 +361,8 @@ enum bhi_queue_result bhi_journal_open_database(struct bhi_journal *journal,
                       (asprintf(&journal->path, "%s/%s", journal->folder, BHI_JOURNAL_FILE) >= 0 ||
                        out_of_memory(complaint)) &&
                       bhi_state_folder_open(journal->folder, &journal->state, complaint) &&
-                      take_lock(journal, complaint) &&
+                      bhi_lock_take(&journal->lock, journal->state.fd, journal->folder,
+                                    journal->path, complaint) &&
                       open_database(journal, options, out_batch, complaint);
     return good ? BHI_QUEUE_OK : journal->state.is_none ? BHI_QUEUE_BAD_INPUT : BHI_QUEUE_ENVIRON;
 }
@@ -575,8 +374,10 @@ static bool upgrade(struct bhi_journal *journal, struct bhi_complaint *complaint
     if (execute(journal, "BEGIN IMMEDIATE", complaint) &&
         (journal->has_device ||
          execute(journal, "ALTER TABLE attempt ADD COLUMN " BHI_JOURNAL_DEVICE, complaint)) &&
+        (journal->has_host ||
+         execute(journal, "ALTER TABLE attempt ADD COLUMN " BHI_JOURNAL_HOST, complaint)) &&
         execute(journal, pragma, complaint) && execute(journal, "COMMIT", complaint)) {
-        journal->has_device = true;
+        journal->has_device = journal->has_host = true;
         return true;
     }
     bhi_journal_rollback(journal);
@@ -588,21 +389,17 @@ bool bhi_journal_accept_database(struct bhi_journal *journal, struct bhi_complai
     if (!bhi_journal_number(journal, "PRAGMA user_version", &version, complaint)) {
         return false;
     }
-    if ((version != BHI_JOURNAL_VERSION || !journal->has_device) && !upgrade(journal, complaint)) {
+    if ((version != BHI_JOURNAL_VERSION || !bhi_journal_is_present(journal)) &&
+        !upgrade(journal, complaint)) {
         return false;
     }
     move_log_on_close(journal, true);
-    journal->made_lock = false;
+    journal->lock.made = false;
     return true;
 }
 
 void bhi_journal_close_database(struct bhi_journal *journal) {
     sqlite3_close(journal->db);
-    if (journal->made_lock) {
-        remove_lock(journal);
-    }
-    if (journal->lock_fd >= 0) {
-        close(journal->lock_fd);
-    }
+    bhi_lock_release(&journal->lock);
     bhi_state_folder_close(&journal->state);
 }

@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <sqlite3.h>
 
+#include "batch/journal/feed.h"
+#include "batch/journal/lock.h"
 #include "batch/journal/note.h"
 #include "batch/journal/state_folder.h"
 
@@ -32,13 +34,13 @@ enum bhi_sql_statement {
 struct bhi_journal {
     char *folder, *path; /* owned; folder and database, as given */
     struct bhi_state_folder state;
-    int lock_fd;
-    bool made_lock; /* the lock is held, was made by us, and nothing has been accepted yet */
+    struct bhi_lock lock;
 
     pthread_mutex_t database; /* held while |db| is used; taken before |mutex| */
     sqlite3 *db;
-    bool has_device; /* attempt has the column (schema.h) */
-    bool log_stays;  /* when jobs were added, another program was reading the old content */
+    bool has_device, has_host; /* attempt has the column (schema.h) */
+    bool log_stays; /* when jobs were added, another program was reading the old content */
+    struct bhi_feed feed;
     sqlite3_stmt *statements[BHI_SQL_COUNT];
 
     pthread_mutex_t mutex;   /* guards the fields below */
@@ -50,10 +52,15 @@ struct bhi_journal {
     bool urgent, stop, broken, lost;
     struct bhi_complaint complaint; /* why the journal is broken */
     uint64_t linger_ns;
+    uint64_t beat_ns; /* when the lock is touched next; the thread's */
     pthread_t thread;
     bool has_thread;
 };
 
+/* Has the database all columns of this version? */
+static inline bool bhi_journal_is_present(const struct bhi_journal *journal) {
+    return journal->has_device && journal->has_host;
+}
 /* Complains about an SQLite error, and says what to do. Always returns false. */
 bool bhi_journal_complain(const struct bhi_journal *journal, int rc,
                           struct bhi_complaint *complaint);
@@ -84,7 +91,7 @@ bool bhi_journal_accept_database(struct bhi_journal *journal, struct bhi_complai
 void bhi_journal_close_database(struct bhi_journal *journal);
 /* Prepares all statements. */
 bool bhi_journal_prepare(struct bhi_journal *journal, struct bhi_complaint *complaint);
-/* Prepares BHI_SQL_ATTEMPT again, now that there is the column of the device. */
+/* Prepares BHI_SQL_ATTEMPT again, now that all columns exist. */
 bool bhi_journal_prepare_attempt(struct bhi_journal *journal, struct bhi_complaint *complaint);
 /* Writes one note, inside a transaction. Returns an SQLite code. */
 int bhi_journal_write(struct bhi_journal *journal, const struct bhi_note *note);

@@ -11,6 +11,7 @@
 #include "tool/clock.h"
 
 enum { LINGER_NS = 10000000 };
+static const uint64_t default_silence_ns = 20000000000u;
 
 static struct bhi_note *note_of(struct bhi_list *node) {
     return BHI_CONTAINER(node, struct bhi_note, node);
@@ -25,11 +26,24 @@ static void free_note(struct bhi_note *note) {
 /* -- the thread ---------------------------------------------------------------------------------
  */
 
-/* Waits for a group to write, and takes it. Returns false at the end. Call it with |mutex| held. */
+/* Touches the lock if it is time. Call it without locks. */
+static void beat(struct bhi_journal *journal) {
+    const uint64_t now_ns = bhi_clock_ns();
+    if (now_ns >= journal->beat_ns) {
+        bhi_lock_beat(&journal->lock);
+        journal->beat_ns = now_ns + journal->lock.silence_ns / 4;
+    }
+}
+
+/* Waits for a group to write, and takes it; or until the next beat, then the group is empty.
+ * Returns false at the end. Call it with |mutex| held. */
 static bool await_group(struct bhi_journal *journal, struct bhi_list *out_group) {
+    const struct timespec next = bhi_clock_until(journal->beat_ns);
     bhi_list_init(out_group);
     while (bhi_list_empty(&journal->notes) && !journal->stop) {
-        pthread_cond_wait(&journal->wake, &journal->mutex);
+        if (pthread_cond_timedwait(&journal->wake, &journal->mutex, &next) == ETIMEDOUT) {
+            return true;
+        }
     }
     const struct timespec due = bhi_clock_until(journal->due_ns);
     while (!bhi_list_empty(&journal->notes) && !journal->urgent && !journal->stop) {
@@ -52,6 +66,9 @@ static bool write_group(struct bhi_journal *journal, const struct bhi_list *grou
     }
     const bool good = bhi_journal_end(journal, rc, complaint);
     struct bhi_complaint ignored;
+    if (good) {
+        bhi_feed_append(&journal->feed, journal->db, journal->state.fd, group);
+    }
     if (good && journal->log_stays) {
         (void)bhi_journal_move_log(journal, false, &ignored);
     }
@@ -83,6 +100,11 @@ static void *run(void *argument) {
          * happened. */
         bool durable = !journal->broken;
         pthread_mutex_unlock(&journal->mutex);
+        beat(journal);
+        if (bhi_list_empty(&group)) {
+            pthread_mutex_lock(&journal->mutex);
+            continue;
+        }
         durable = durable && write_group(journal, &group, &complaint);
         if (!durable) {
             pthread_mutex_lock(&journal->mutex);
@@ -128,10 +150,12 @@ enum bhi_queue_result bhi_journal_open(const struct bhi_queue_options *options,
         bhi_refuse(complaint, "out of memory");
         return result;
     }
-    journal->lock_fd = -1;
+    journal->lock.fd = -1;
     journal->state.fd = -1;
     bhi_list_init(&journal->notes);
     journal->linger_ns = options->linger_ns ? options->linger_ns : LINGER_NS;
+    journal->lock.silence_ns = options->silence_ns ? options->silence_ns : default_silence_ns;
+    bhi_feed_init(&journal->feed);
     pthread_mutex_init(&journal->database, NULL);
     pthread_mutex_init(&journal->mutex, NULL);
     pthread_condattr_init(&monotonic);
@@ -167,6 +191,7 @@ bool bhi_journal_close(struct bhi_journal *journal) {
         pthread_join(journal->thread, NULL);
     }
     const bool good = !journal->lost;
+    bhi_feed_close(&journal->feed, journal->db, journal->state.fd);
     for (int i = 0; i < BHI_SQL_COUNT; i++) {
         sqlite3_finalize(journal->statements[i]);
     }
@@ -231,9 +256,9 @@ void bhi_journal_note(struct bhi_journal *journal, const struct bhi_note *note) 
 
 bool bhi_journal_accept(struct bhi_journal *journal, struct bhi_complaint *complaint) {
     pthread_mutex_lock(&journal->database);
-    const bool had_device = journal->has_device;
+    const bool was_present = bhi_journal_is_present(journal);
     const bool good = bhi_journal_accept_database(journal, complaint) &&
-                      (had_device || bhi_journal_prepare_attempt(journal, complaint));
+                      (was_present || bhi_journal_prepare_attempt(journal, complaint));
     pthread_mutex_unlock(&journal->database);
     return good;
 }

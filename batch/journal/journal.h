@@ -5,8 +5,8 @@
  * is always a beginning of what happened.
  *
  *   FOLDER/batch.db      the database (schema.h), with its -wal and -shm while it is open
- *   FOLDER/lock          flock'ed while a process has the folder open; it holds the process's pid,
- *                        after the word "used" if the database's file has had jobs
+ *   FOLDER/feed.jsonl    the same for readers on other machines (feed.h)
+ *   FOLDER/lock          held while a process has the folder open (lock.h)
  */
 #ifndef BHI_BATCH_JOURNAL_JOURNAL_H
 #define BHI_BATCH_JOURNAL_JOURNAL_H

@@ -224,6 +224,7 @@ static bool visit_job(sqlite3_stmt *row, void *argument) {
         .outputs = text_of(row, 17),
         .took_ns = (uint64_t)sqlite3_column_int64(row, 18),
         .device = text_of(row, 19),
+        .host = text_of(row, 20),
     };
     return visit->visit(visit->user, &record);
 }
@@ -250,6 +251,7 @@ static bool visit_attempt(sqlite3_stmt *row, void *argument) {
                     .exit_code = sqlite3_column_int(row, 11),
                     .worker_pid = sqlite3_column_int(row, 12),
                     .limit = (uint64_t)sqlite3_column_int64(row, 13)},
+        .host = text_of(row, 19),
     };
     bh_verdict *verdict = &record.verdict;
     snprintf(verdict->kernel_name, sizeof verdict->kernel_name, "%s", text_of(row, 14));
@@ -279,8 +281,8 @@ static bool each_row(struct bhi_journal *journal, const char *sql,
     return rc == SQLITE_DONE || rc == SQLITE_ROW;
 }
 
-/* |device|: the column, or '' where the database has none yet. */
-#define EACH_JOB(device)                                                                           \
+/* |device|, |host|: the columns, or '' where the database has none yet. */
+#define EACH_JOB(device, host)                                                                     \
     "SELECT job.number, job.id, job.line, state, job.priority, job.retries, "                      \
     "attempts, progress.guilty, job.submitted_ns, "                                                \
     "CASE attempt.started WHEN 1 THEN attempt.started_ns WHEN 0 THEN 0 "                           \
@@ -288,28 +290,36 @@ static bool each_row(struct bhi_journal *journal, const char *sql,
     "progress.ended_ns, origin.id, coalesce(status, 2), message, sealed, "                         \
     "coalesce(blame, 0), job.text, outputs, "                                                      \
     "(SELECT coalesce(sum(max(made.ended_ns - made.started_ns, 0)), 0) "                           \
-    "FROM attempt AS made WHERE made.job = job.number AND made.started), " device " FROM job "     \
-    "JOIN progress ON progress.job = job.number "                                                  \
+    "FROM attempt AS made WHERE made.job = job.number AND made.started), " device ", " host        \
+    " FROM job JOIN progress ON progress.job = job.number "                                        \
     "LEFT JOIN job AS origin ON origin.number = progress.origin "                                  \
     "LEFT JOIN attempt ON attempt.job = job.number AND attempt.attempt = verdict "                 \
     "ORDER BY job.number"
-#define EACH_ATTEMPT(device)                                                                       \
+#define EACH_ATTEMPT(device, host)                                                                 \
     "SELECT job, id, attempt, started, stream, started_ns, ended_ns, guilty, status, executed, "   \
     "signal, exit_code, worker_pid, reached, kernel_name, kernel_hash, message, blame, " device    \
+    ", " host                                                                                      \
     " FROM attempt JOIN job ON job.number = attempt.job ORDER BY attempt.job, attempt.attempt"
+
+static const char *const each_job[2][2] = {
+    {EACH_JOB("''", "''"), EACH_JOB("''", "attempt.host")},
+    {EACH_JOB("attempt.device", "''"), EACH_JOB("attempt.device", "attempt.host")}};
+static const char *const each_attempt[2][2] = {
+    {EACH_ATTEMPT("''", "''"), EACH_ATTEMPT("''", "host")},
+    {EACH_ATTEMPT("device", "''"), EACH_ATTEMPT("device", "host")}};
 
 bool bhi_journal_each_job(struct bhi_journal *journal,
                           bool (*visit)(void *user, const struct bhi_job_record *record),
                           void *user) {
     struct job_visit argument = {visit, user};
-    return each_row(journal, journal->has_device ? EACH_JOB("attempt.device") : EACH_JOB("''"),
-                    visit_job, &argument);
+    return each_row(journal, each_job[journal->has_device][journal->has_host], visit_job,
+                    &argument);
 }
 
 bool bhi_journal_each_attempt(struct bhi_journal *journal,
                               bool (*visit)(void *user, const struct bhi_attempt_record *record),
                               void *user) {
     struct attempt_visit argument = {visit, user};
-    return each_row(journal, journal->has_device ? EACH_ATTEMPT("device") : EACH_ATTEMPT("''"),
-                    visit_attempt, &argument);
+    return each_row(journal, each_attempt[journal->has_device][journal->has_host], visit_attempt,
+                    &argument);
 }

@@ -5,9 +5,11 @@
 
 #define BHI_JOURNAL_FILE "batch.db"
 #define BHI_JOURNAL_LOCK "lock"
-/* The column of attempt that format 4 did not have at first. Such a database gets it when a batch
- * goes on; who does not know it neither reads nor writes it. */
+/* The columns of attempt that format 4 did not have at first, in the order in which they came. Such
+ * a database gets them when a batch goes on; who does not know them neither reads nor writes
+ * them. */
 #define BHI_JOURNAL_DEVICE "device TEXT NOT NULL DEFAULT ''"
+#define BHI_JOURNAL_HOST   "host TEXT NOT NULL DEFAULT ''"
 
 enum {
     BHI_JOURNAL_APPLICATION = 0x42486a6c, /* PRAGMA application_id: "BHjl" */
@@ -79,6 +81,7 @@ static const char bhi_journal_schema[] =
     "    message TEXT NOT NULL DEFAULT '',\n"
     "    blame INTEGER NOT NULL DEFAULT 0 CHECK (blame BETWEEN 0 AND 2),\n"
     "    " BHI_JOURNAL_DEVICE ",\n"
+    "    " BHI_JOURNAL_HOST ",\n"
     "    PRIMARY KEY (job, attempt)\n"
     ") STRICT, WITHOUT ROWID;\n"
     /* For people; the program does not read it. */

@@ -141,6 +141,11 @@ bool bhi_state_folder_check(const struct bhi_state_folder *folder, const char *p
     return bhi_refuse(complaint, "%.600s was moved or replaced while it was opened", path);
 }
 
+bool bhi_state_folder_sync(const struct bhi_state_folder *folder, const char *path,
+                           struct bhi_complaint *complaint) {
+    return fsync(folder->fd) == 0 || bhi_refuse(complaint, "%.600s: %s", path, strerror(errno));
+}
+
 void bhi_state_folder_close(struct bhi_state_folder *folder) {
     if (folder->fd >= 0) {
         close(folder->fd);

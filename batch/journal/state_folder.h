@@ -20,6 +20,9 @@ bool bhi_state_folder_open(const char *path, struct bhi_state_folder *out_folder
 /* Does |real| still lead to this folder? */
 bool bhi_state_folder_check(const struct bhi_state_folder *folder, const char *path,
                             struct bhi_complaint *complaint);
+/* Makes the names in the folder durable. */
+bool bhi_state_folder_sync(const struct bhi_state_folder *folder, const char *path,
+                           struct bhi_complaint *complaint);
 void bhi_state_folder_close(struct bhi_state_folder *folder);
 
 #endif

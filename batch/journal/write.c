@@ -22,6 +22,11 @@
     "kernel_name = excluded.kernel_name, kernel_hash = excluded.kernel_hash, "                     \
     "message = excluded.message, blame = excluded.blame" assignment
 
+#define STARTED(column, value, assignment)                                                         \
+    "INSERT INTO attempt (job, attempt, started, stream, started_ns, ended_ns" column ") "         \
+    "VALUES (?, ?, 1, ?, ?, 0" value ") ON CONFLICT DO UPDATE SET "                                \
+    "stream = excluded.stream, started_ns = excluded.started_ns" assignment
+
 static const char *const statements[BHI_SQL_COUNT] = {
     [BHI_SQL_BEGIN] = "BEGIN IMMEDIATE",
     [BHI_SQL_COMMIT] = "COMMIT",
@@ -29,14 +34,13 @@ static const char *const statements[BHI_SQL_COUNT] = {
                     "VALUES (?, ?, ?, ?, ?, ?, ?)",
     [BHI_SQL_DEPENDENCY] = "INSERT INTO dependency (job, needs) VALUES (?, ?)",
     [BHI_SQL_PROGRESS] = "INSERT INTO progress VALUES (?, ?, 0, '', 0, 0, 0, 0, 0, NULL, 0, 0)",
-    [BHI_SQL_STARTED] = "INSERT INTO attempt (job, attempt, started, stream, started_ns, ended_ns) "
-                        "VALUES (?, ?, 1, ?, ?, 0) ON CONFLICT DO UPDATE SET "
-                        "stream = excluded.stream, started_ns = excluded.started_ns",
+    [BHI_SQL_STARTED] = STARTED(", host", ", ?", ", host = excluded.host"),
     [BHI_SQL_RUNNING] =
         "UPDATE progress SET state = 2, tried = ?2, attempts = ?3, ended_ns = 0, "
         "started_ns = CASE started_ns WHEN 0 THEN ?4 ELSE started_ns END WHERE job = ?1",
     [BHI_SQL_SEALED] = "UPDATE progress SET sealed = 1, outputs = ?2 WHERE job = ?1",
-    [BHI_SQL_ATTEMPT] = ATTEMPT(", device", ", ?", ", device = excluded.device"),
+    [BHI_SQL_ATTEMPT] =
+        ATTEMPT(", device, host", ", ?, ?", ", device = excluded.device, host = excluded.host"),
     /* For a job that an earlier process sealed: the attempt ended when it was sealed, and this
      * process knows the rest. Records of an old version, which did not write the end with the seal,
      * get it here. */
@@ -70,12 +74,19 @@ static bool prepare(struct bhi_journal *journal, enum bhi_sql_statement id, cons
     return rc == SQLITE_OK || bhi_journal_complain(journal, rc, complaint);
 }
 
+/* Without the newer columns these statements only show whether the other columns exist. */
+static const char *sql_of(const struct bhi_journal *journal, int id) {
+    if (bhi_journal_is_present(journal)) {
+        return statements[id];
+    }
+    return id == BHI_SQL_ATTEMPT   ? ATTEMPT("", "", "")
+           : id == BHI_SQL_STARTED ? STARTED("", "", "")
+                                   : statements[id];
+}
+
 bool bhi_journal_prepare(struct bhi_journal *journal, struct bhi_complaint *complaint) {
     for (int i = 0; i < BHI_SQL_COUNT; i++) {
-        /* Without the column the statement only shows whether the other columns exist. */
-        const char *sql =
-            i == BHI_SQL_ATTEMPT && !journal->has_device ? ATTEMPT("", "", "") : statements[i];
-        if (!prepare(journal, (enum bhi_sql_statement)i, sql, complaint)) {
+        if (!prepare(journal, (enum bhi_sql_statement)i, sql_of(journal, i), complaint)) {
             return false;
         }
     }
@@ -83,7 +94,8 @@ bool bhi_journal_prepare(struct bhi_journal *journal, struct bhi_complaint *comp
 }
 
 bool bhi_journal_prepare_attempt(struct bhi_journal *journal, struct bhi_complaint *complaint) {
-    return prepare(journal, BHI_SQL_ATTEMPT, statements[BHI_SQL_ATTEMPT], complaint);
+    return prepare(journal, BHI_SQL_ATTEMPT, statements[BHI_SQL_ATTEMPT], complaint) &&
+           prepare(journal, BHI_SQL_STARTED, statements[BHI_SQL_STARTED], complaint);
 }
 
 /* Returns true if the statement must change exactly one row. The others end transactions, or change
@@ -134,12 +146,13 @@ static int write_attempt(struct bhi_journal *journal, const struct bhi_note *not
     const bh_verdict *verdict = &attempt->verdict;
     const uint64_t ended_ns = attempt->ended_ns ? attempt->ended_ns : note->time_ns;
     return bhi_journal_run(
-        journal, BHI_SQL_ATTEMPT, "iiiiiiiiiiiiitbtit", (int64_t)note->job, (int64_t)note->tried,
+        journal, BHI_SQL_ATTEMPT, "iiiiiiiiiiiiitbtitt", (int64_t)note->job, (int64_t)note->tried,
         (int64_t)attempt->started, (int64_t)attempt->stream, (int64_t)attempt->started_ns,
         (int64_t)ended_ns, (int64_t)attempt->guilty, (int64_t)verdict->status,
         (int64_t)verdict->executed, (int64_t)verdict->signal, (int64_t)verdict->exit_code,
         (int64_t)verdict->worker_pid, (int64_t)verdict->limit, verdict->kernel_name,
-        verdict->kernel_hash, verdict->message, (int64_t)verdict->blame, verdict->device);
+        verdict->kernel_hash, verdict->message, (int64_t)verdict->blame, verdict->device,
+        journal->feed.host);
 }
 
 /* Records the end of an attempt that an earlier process sealed; its row exists. */
@@ -158,8 +171,9 @@ int bhi_journal_write(struct bhi_journal *journal, const struct bhi_note *note) 
     int rc = SQLITE_OK;
     switch (note->kind) {
     case BHI_NOTE_STARTED:
-        (void)((rc = bhi_journal_run(journal, BHI_SQL_STARTED, "iiii", job, (int64_t)note->tried,
-                                     (int64_t)note->stream, now)) != SQLITE_OK ||
+        (void)((rc = bhi_journal_run(journal, BHI_SQL_STARTED, "iiiit", job, (int64_t)note->tried,
+                                     (int64_t)note->stream, now, journal->feed.host)) !=
+                   SQLITE_OK ||
                (rc = bhi_journal_run(journal, BHI_SQL_RUNNING, "iiii", job, (int64_t)note->tried,
                                      (int64_t)note->attempts, now)) != SQLITE_OK);
         return rc;
@@ -267,6 +281,9 @@ enum bhi_queue_result bhi_journal_add(struct bhi_journal *journal, const struct 
     }
     bool good = bhi_journal_end(journal, rc, complaint);
     good = good && (!graph->count || bhi_journal_move_log(journal, true, complaint));
+    if (good && graph->count) {
+        bhi_feed_rewrite(&journal->feed, journal->db, journal->state.fd);
+    }
     pthread_mutex_unlock(&journal->database);
     return good ? BHI_QUEUE_OK : BHI_QUEUE_ENVIRON;
 }

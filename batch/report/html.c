@@ -18,7 +18,8 @@ enum blame {
     BLAME_INPUT,
     BLAME_ENVIRON,
     BLAME_CANCELLED,
-    BLAME_CUT_OFF
+    BLAME_CUT_OFF,
+    BLAME_RUNS
 };
 static const struct bhi_timeline_kind kinds[] = {
     [BLAME_NONE] = {"READY", BHI_PAGE_GOOD, 10, 24, 24, false},
@@ -27,11 +28,12 @@ static const struct bhi_timeline_kind kinds[] = {
     [BLAME_INPUT] = {"refused: bad input", BHI_PAGE_INPUT, 0, 20, 20, false},
     [BLAME_ENVIRON] = {"the environment failed", BHI_PAGE_WARN, 0, 10, 10, false},
     [BLAME_CANCELLED] = {"cancelled", BHI_PAGE_DIM, 8, 16, 16, false},
-    [BLAME_CUT_OFF] = {"interrupted: the batch was killed", BHI_PAGE_DIM, 4, 20, 20, false}};
+    [BLAME_CUT_OFF] = {"interrupted: the batch was killed", BHI_PAGE_DIM, 4, 20, 20, false},
+    [BLAME_RUNS] = {"running", BHI_PAGE_PLAIN, 8, 16, 16, false}};
 
 static enum blame blame_of(const struct bhi_attempt_record *record) {
     if (!record->ended_ns) {
-        return BLAME_CUT_OFF;
+        return record->runs ? BLAME_RUNS : BLAME_CUT_OFF;
     }
     if (record->verdict.status == BH_CANCELLED) {
         return BLAME_CANCELLED;
@@ -104,16 +106,21 @@ static void put_facts(struct bhi_page *page, struct bhi_queue *queue, const stru
     bhi_page_facts(page);
     bhi_page_fact(page, "Jobs", run->jobs_path);
     bhi_page_fact(page, "State", run->state_folder);
-    bhi_page_fact(page, "Batch", bhi_queue_batch_id(queue));
+    bhi_page_fact(page, "Batch", bhi_tally_batch(queue, run));
     bhi_page_fact(page, "Device", run->device && *run->device ? run->device : "the default");
     if (tally->shows_devices && tally->device_count) {
         char devices[1024];
         bhi_page_fact(page, "Attempts on each", bhi_tally_devices(tally, devices, sizeof devices));
     }
-    snprintf(text, sizeof text, "%u", run->streams);
-    bhi_page_fact(page, "Streams", text);
-    snprintf(text, sizeof text, "%d", run->exit_status);
-    bhi_page_fact(page, "Exit status", text);
+    if (run->source) {
+        snprintf(text, sizeof text, "%zu", run->source->shard_count);
+        bhi_page_fact(page, "Shards", text);
+    } else {
+        snprintf(text, sizeof text, "%u", run->streams);
+        bhi_page_fact(page, "Streams", text);
+        snprintf(text, sizeof text, "%d", run->exit_status);
+        bhi_page_fact(page, "Exit status", text);
+    }
     bhi_page_fact(page, "First attempt", bhi_quantity_date(text, tally->first_ns));
     bhi_page_fact(page, "Last end", bhi_quantity_date(text, tally->last_ns));
     bhi_page_facts_end(page);
@@ -131,15 +138,22 @@ struct drawing {
     bool shows_devices;
 };
 
+/* A stream's row; of several shards each stream has its own. */
+static uint32_t row_of(const struct bhi_attempt_record *record) {
+    return record->row_name ? record->row : record->stream;
+}
+
 static bool find_streams(void *user, const struct bhi_attempt_record *record) {
     struct drawing *drawing = user;
+    const uint32_t row = row_of(record);
     char name[40];
-    if (record->started && record->stream > drawing->last) {
-        drawing->last = record->stream;
+    if (record->started && row > drawing->last) {
+        drawing->last = row;
     }
-    if (record->started && record->stream + 1 < BHI_TIMELINE_ROWS) {
+    if (record->started && row + 1 < BHI_TIMELINE_ROWS) {
         snprintf(name, sizeof name, "stream %u", record->stream);
-        bhi_timeline_row(&drawing->timeline, record->stream, name, false);
+        bhi_timeline_row(&drawing->timeline, row, record->row_name ? record->row_name : name,
+                         false);
     }
     return true;
 }
@@ -147,7 +161,7 @@ static bool find_streams(void *user, const struct bhi_attempt_record *record) {
 /* Adds each attempt, so that the n-th bar is the n-th attempt. */
 static bool add_attempt(void *user, const struct bhi_attempt_record *record) {
     struct drawing *drawing = user;
-    uint32_t row = record->started ? record->stream : drawing->refused_row;
+    uint32_t row = record->started ? row_of(record) : drawing->refused_row;
     if (row + 1 >= BHI_TIMELINE_ROWS && record->started) {
         row = BHI_TIMELINE_ROWS; /* no row */
     }
@@ -161,18 +175,21 @@ static bool add_attempt(void *user, const struct bhi_attempt_record *record) {
 
 static bool title_attempt(void *user, const struct bhi_attempt_record *record) {
     struct drawing *drawing = user;
-    uint32_t row = record->started ? record->stream : drawing->refused_row;
+    uint32_t row = record->started ? row_of(record) : drawing->refused_row;
     if (row >= BHI_TIMELINE_ROWS - (record->started ? 1u : 0u)) {
         return true; /* it has no bar */
     }
     size_t bar = drawing->next++;
     if (bar < drawing->timeline.count && drawing->timeline.bars[bar].wide) {
-        char title[704], begin[BHI_QUANTITY], took[BHI_QUANTITY];
+        char title[800], begin[BHI_QUANTITY], took[BHI_QUANTITY];
+        const char *host = record->row_name && record->host ? record->host : "";
         const char *device = drawing->shows_devices ? record->verdict.device : "";
         uint64_t end = record->ended_ns ? record->ended_ns : record->started_ns;
-        snprintf(title, sizeof title, "%s, attempt %u%s%s: %s, from %s, took %s", record->id,
-                 record->attempt, *device ? " on " : "", device,
-                 record->ended_ns ? bhi_tally_code(record->verdict.status) : "cut off",
+        snprintf(title, sizeof title, "%s, attempt %u%s%s%s%s: %s, from %s, took %s", record->id,
+                 record->attempt, *host ? " at " : "", host, *device ? " on " : "", device,
+                 record->ended_ns ? bhi_tally_code(record->verdict.status)
+                 : record->runs   ? "running"
+                                  : "cut off",
                  bhi_quantity_time(begin, record->started_ns - drawing->first_ns),
                  bhi_quantity_time(took, end - record->started_ns));
         bhi_timeline_title(&drawing->timeline, bar, title);
@@ -199,14 +216,14 @@ static bool put_timeline(struct bhi_page *page, struct bhi_queue *queue,
         return true;
     }
     bhi_timeline_init(&drawing.timeline, "attempt", kinds, sizeof kinds / sizeof kinds[0]);
-    bool read = bhi_queue_each_attempt(queue, find_streams, &drawing);
+    bool read = bhi_tally_each_attempt(queue, run, find_streams, &drawing);
     drawing.refused_row = (uint32_t)drawing.timeline.row_count;
-    read = read && bhi_queue_each_attempt(queue, add_attempt, &drawing);
+    read = read && bhi_tally_each_attempt(queue, run, add_attempt, &drawing);
     bool good = bhi_timeline_layout(&drawing.timeline);
     if (good) {
-        read = read && bhi_queue_each_attempt(queue, title_attempt, &drawing);
+        read = read && bhi_tally_each_attempt(queue, run, title_attempt, &drawing);
     }
-    if (good && read && drawing.last >= run->streams) {
+    if (good && read && !run->source && drawing.last >= run->streams) {
         put_kinds(page, run->streams);
     }
     if (good && read) {
@@ -258,6 +275,40 @@ static void put_verdicts(struct bhi_page *page, const struct bhi_tally *tally) {
     bhi_page_table_end(page);
 }
 
+/* -- shards -------------------------------------------------------------------------------------
+ */
+
+static void put_shards(struct bhi_page *page, const struct bhi_report_source *source) {
+    static const char *const headings[] = {"Shard",  "Machine", "State",     "Jobs", "Done",
+                                           "Failed", "Running", "Last news", "Clock"};
+    char date[BHI_QUANTITY], clock[BHI_TALLY_CLOCK];
+    bhi_page_section(page, "Shards");
+    for (size_t i = 0; i < source->note_count; i++) {
+        bhi_page_paragraph(page, source->notes[i]);
+    }
+    bhi_page_table(page, "The parts of the batch, and the machine that had each last", headings, 9,
+                   1u << 3 | 1u << 4 | 1u << 5 | 1u << 6);
+    for (size_t i = 0; i < source->shard_count; i++) {
+        const struct bhi_report_shard *shard = &source->shards[i];
+        const uint64_t failed = shard->of[BHI_JOB_FAILED] + shard->of[BHI_JOB_QUARANTINED];
+        bhi_page_row(page);
+        bhi_page_cell_id(page, shard->name);
+        bhi_page_cell_id(page, *shard->host ? shard->host : "-");
+        bhi_page_cell_badge(page, shard->state,
+                            failed                                    ? BHI_PAGE_BAD
+                            : shard->of[BHI_JOB_DONE] == shard->total ? BHI_PAGE_GOOD
+                                                                      : BHI_PAGE_DIM);
+        bhi_page_cell_number(page, shard->total);
+        bhi_page_cell_number(page, shard->of[BHI_JOB_DONE]);
+        bhi_page_cell_number(page, failed);
+        bhi_page_cell_number(page, shard->of[BHI_JOB_RUNNING]);
+        bhi_page_cell(page, shard->last_ns ? bhi_quantity_date(date, shard->last_ns) : "-");
+        bhi_page_cell(page, bhi_tally_clock(shard, clock));
+        bhi_page_row_end(page);
+    }
+    bhi_page_table_end(page);
+}
+
 /* -- jobs ---------------------------------------------------------------------------------------
  */
 
@@ -265,14 +316,34 @@ struct listing {
     struct bhi_page *page;
     uint64_t first_ns;
     int rank; /* the rank of the failures that this pass lists */
-    bool shows_devices;
+    bool shows_devices, shows_shards;
     uint64_t shown;
 };
 
-static void put_device(struct listing *listing, const struct bhi_job_record *record) {
+/* Writes where it ran last. */
+static void put_place(struct listing *listing, const struct bhi_job_record *record) {
+    if (listing->shows_shards) {
+        bhi_page_cell_id(listing->page, bhi_tally_shard(record));
+        bhi_page_cell_id(listing->page, bhi_tally_host(record));
+    }
     if (listing->shows_devices) {
         bhi_page_cell_id(listing->page, bhi_tally_device(record));
     }
+}
+
+enum { HEADINGS = 12 };
+/* Appends the headings of put_place, and |last|. Returns the number of all. */
+static size_t end_headings(const struct listing *listing, const char *headings[HEADINGS],
+                           size_t count, const char *last) {
+    if (listing->shows_shards) {
+        headings[count++] = "Shard";
+        headings[count++] = "Machine";
+    }
+    if (listing->shows_devices) {
+        headings[count++] = "Device";
+    }
+    headings[count++] = last;
+    return count;
 }
 
 /* Writes id, line, kernel and state; the caller continues the row. */
@@ -301,7 +372,7 @@ static bool list_failure(void *user, const struct bhi_job_record *record) {
     bhi_page_cell_number(listing->page, record->attempts);
     bhi_page_cell_number(listing->page, record->guilty);
     bhi_page_cell_id(listing->page, *record->origin ? record->origin : "-");
-    put_device(listing, record);
+    put_place(listing, record);
     bhi_page_cell(listing->page, bhi_tally_message(record, message, sizeof message));
     bhi_page_row_end(listing->page);
     return true;
@@ -319,22 +390,20 @@ static void put_rest(struct bhi_page *page, uint64_t all, uint64_t shown) {
 
 static bool put_failures(struct bhi_page *page, struct bhi_queue *queue,
                          const struct bhi_tally *tally, const struct bhi_report_run *run) {
-    static const char *const headings[2][10] = {
-        {"Job", "Line", "Kernel", "State", "Verdict", "Tries", "Guilty", "Origin", "Message"},
-        {"Job", "Line", "Kernel", "State", "Verdict", "Tries", "Guilty", "Origin", "Device",
-         "Message"}};
+    const char *headings[HEADINGS] = {"Job",     "Line",  "Kernel", "State",
+                                      "Verdict", "Tries", "Guilty", "Origin"};
     const struct bhi_queue_counts *counts = &tally->counts;
     uint64_t all = counts->of[BHI_JOB_FAILED] + counts->of[BHI_JOB_QUARANTINED] +
                    counts->of[BHI_JOB_CANCELLED];
-    struct listing listing = {.page = page, .shows_devices = tally->shows_devices};
+    struct listing listing = {
+        .page = page, .shows_devices = tally->shows_devices, .shows_shards = run->source};
     bhi_page_section(page, "What failed");
     if (!all) {
         bhi_page_paragraph(page, "Nothing.");
         return true;
     }
-    bhi_page_table(page, "Jobs that failed, those whose own fault it was first",
-                   headings[tally->shows_devices], tally->shows_devices ? 10 : 9,
-                   1u << 1 | 1u << 5 | 1u << 6);
+    bhi_page_table(page, "Jobs that failed, those whose own fault it was first", headings,
+                   end_headings(&listing, headings, 8, "Message"), 1u << 1 | 1u << 5 | 1u << 6);
     bool read = true;
     for (; read && listing.rank < BHI_TALLY_RANKS; listing.rank++) {
         read = bhi_tally_each_job(queue, run, list_failure, &listing);
@@ -356,7 +425,7 @@ static bool list_job(void *user, const struct bhi_job_record *record) {
     bhi_page_cell(listing->page,
                   began ? bhi_quantity_time(text, record->started_ns - listing->first_ns) : "-");
     bhi_page_cell(listing->page, record->took_ns ? bhi_quantity_time(text, record->took_ns) : "-");
-    put_device(listing, record);
+    put_place(listing, record);
     bhi_page_cell_code(listing->page, bhi_tally_code(record->status));
     bhi_page_row_end(listing->page);
     return true;
@@ -364,12 +433,12 @@ static bool list_job(void *user, const struct bhi_job_record *record) {
 
 static bool put_jobs(struct bhi_page *page, struct bhi_queue *queue, const struct bhi_tally *tally,
                      const struct bhi_report_run *run) {
-    static const char *const headings[2][9] = {
-        {"Job", "Line", "Kernel", "State", "Tries", "Started", "Took", "Verdict"},
-        {"Job", "Line", "Kernel", "State", "Tries", "Started", "Took", "Device", "Verdict"}};
+    const char *headings[HEADINGS] = {"Job", "Line", "Kernel", "State", "Tries", "Started", "Took"};
     char summary[120], number[BHI_QUANTITY], all[BHI_QUANTITY];
-    struct listing listing = {
-        .page = page, .first_ns = tally->first_ns, .shows_devices = tally->shows_devices};
+    struct listing listing = {.page = page,
+                              .first_ns = tally->first_ns,
+                              .shows_devices = tally->shows_devices,
+                              .shows_shards = run->source};
     bhi_page_section(page, "All jobs");
     if (!tally->counts.total) {
         return true;
@@ -384,7 +453,7 @@ static bool put_jobs(struct bhi_page *page, struct bhi_queue *queue, const struc
     fputs("<details>\n<summary>", page->out);
     bhi_page_text(page, summary);
     fputs("</summary>\n", page->out);
-    bhi_page_table(page, "All jobs", headings[tally->shows_devices], tally->shows_devices ? 9 : 8,
+    bhi_page_table(page, "All jobs", headings, end_headings(&listing, headings, 7, "Verdict"),
                    1u << 1 | 1u << 4 | 1u << 5 | 1u << 6);
     bool read = bhi_tally_each_job(queue, run, list_job, &listing);
     bhi_page_table_end(page);
@@ -410,6 +479,9 @@ bool bhi_report_html(const char *path, struct bhi_queue *queue, const struct bhi
     put_tiles(&page, &tally, run);
     put_facts(&page, queue, &tally, run);
     if (put_timeline(&page, queue, &tally, run)) {
+        if (run->source) {
+            put_shards(&page, run->source);
+        }
         put_verdicts(&page, &tally);
         if (put_failures(&page, queue, &tally, run) && put_jobs(&page, queue, &tally, run)) {
             return bhi_page_write(&page, path, complaint);

@@ -58,10 +58,39 @@ static json_t *stuck(const struct bhi_report_run *run) {
     return list;
 }
 
+/* An empty list where there is one queue. */
+static json_t *shards(const struct bhi_report_source *source) {
+    json_t *list = json_array();
+    for (size_t i = 0; source && i < source->shard_count; i++) {
+        const struct bhi_report_shard *shard = &source->shards[i];
+        json_t *object = json_object();
+        json_object_set_new(object, "shard", bhi_json_text(shard->name));
+        json_object_set_new(object, "state", json_string(shard->state));
+        json_object_set_new(object, "host", text_or_null(shard->host));
+        json_object_set_new(object, "total", number(shard->total));
+        for (int state = 0; state < BHI_JOB_STATES; state++) {
+            json_object_set_new(object, bhi_job_state_name((enum bhi_job_state)state),
+                                number(shard->of[state]));
+        }
+        json_object_set_new(object, "last", date(shard->last_ns));
+        json_object_set_new(object, "clock_ahead_ms", json_real((double)shard->skew_ns / 1e6));
+        json_array_append_new(list, object);
+    }
+    return list;
+}
+
+static json_t *notes(const struct bhi_report_source *source) {
+    json_t *list = json_array();
+    for (size_t i = 0; source && i < source->note_count; i++) {
+        json_array_append_new(list, bhi_json_text(source->notes[i]));
+    }
+    return list;
+}
+
 static json_t *summary(struct bhi_queue *queue, const struct bhi_tally *tally,
                        const struct bhi_report_run *run) {
     json_t *object = json_object();
-    json_object_set_new(object, "batch", bhi_json_text(bhi_queue_batch_id(queue)));
+    json_object_set_new(object, "batch", bhi_json_text(bhi_tally_batch(queue, run)));
     json_object_set_new(object, "jobs", bhi_json_text(run->jobs_path));
     json_object_set_new(object, "state", bhi_json_text(run->state_folder));
     json_object_set_new(object, "device", run->device ? text_or_null(run->device) : json_null());
@@ -86,6 +115,8 @@ static json_t *summary(struct bhi_queue *queue, const struct bhi_tally *tally,
     json_object_set_new(object, "verdicts", verdicts(tally));
     json_object_set_new(object, "devices", devices(tally));
     json_object_set_new(object, "stuck", stuck(run));
+    json_object_set_new(object, "shards", shards(run->source));
+    json_object_set_new(object, "notes", notes(run->source));
     return object;
 }
 
@@ -113,6 +144,8 @@ static bool list_failure(void *user, const struct bhi_job_record *record) {
     json_object_set_new(object, "guilty", number(record->guilty));
     json_object_set_new(object, "origin", text_or_null(record->origin));
     json_object_set_new(object, "device", text_or_null(record->device));
+    json_object_set_new(object, "host", text_or_null(record->host));
+    json_object_set_new(object, "shard", text_or_null(record->shard));
     json_object_set_new(object, "message",
                         bhi_json_text(bhi_tally_message(record, message, sizeof message)));
     json_object_set_new(object, "submitted", date(record->submitted_ns));

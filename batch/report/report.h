@@ -1,5 +1,6 @@
 /* The reports of a batch: a table for a person, an object for a program, a page for a browser. All
- * read the queue's journal after every job has ended (bhi_queue_flush). */
+ * read the queue's journal after every job has ended (bhi_queue_flush), or the records of several
+ * shards at any time. */
 #ifndef BHI_BATCH_REPORT_REPORT_H
 #define BHI_BATCH_REPORT_REPORT_H
 
@@ -21,6 +22,30 @@ struct bhi_report_stuck {
     const char *id, *message;
 };
 
+/* A part of a batch that several processes run. */
+struct bhi_report_shard {
+    const char *name, *state, *host; /* |host|: of its last process; "": none yet */
+    uint64_t of[BHI_JOB_STATES], total;
+    uint64_t last_ns; /* of what it has written, by the clock of its host; 0: nothing yet */
+    int64_t skew_ns;  /* by how much that clock is ahead of the file system's; 0: not noticeably */
+};
+
+/* Where the records of several shards come from, instead of one queue. */
+struct bhi_report_source {
+    void *self;
+    bool (*each_job)(void *self, bool (*visit)(void *user, const struct bhi_job_record *record),
+                     void *user);
+    bool (*each_attempt)(void *self,
+                         bool (*visit)(void *user, const struct bhi_attempt_record *record),
+                         void *user);
+    void (*counts)(void *self, struct bhi_queue_counts *out_counts);
+    const char *batch_id;
+    const struct bhi_report_shard *shards;
+    size_t shard_count;
+    const char *const *notes; /* sentences: what is odd about the records */
+    size_t note_count;
+};
+
 /* What the journal does not know of this run. */
 struct bhi_report_run {
     const char *jobs_path, *state_folder, *device;
@@ -33,6 +58,7 @@ struct bhi_report_run {
     size_t bad_count;
     const struct bhi_report_stuck *stuck;
     size_t stuck_count;
+    const struct bhi_report_source *source; /* then there is no queue; NULL: one queue */
 };
 
 /* Prints counts by state, time and rate, then the jobs that are not done: id, line, state, code,

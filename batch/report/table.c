@@ -10,16 +10,32 @@
 
 enum { SHOWN = 50, ALIKE = 5 }; /* ALIKE: shown of failures with the same message */
 
-static const struct bhi_column columns[] = {{.name = "JOB", .most = 24},
-                                            {.name = "LINE", .right = true},
-                                            {.name = "KERNEL", .most = 20},
-                                            {.name = "STATE", .toned = true},
-                                            {.name = "VERDICT"},
-                                            {.name = "TRIES", .right = true},
-                                            {.name = "ORIGIN", .most = 20},
-                                            {.name = "DEVICE"}, /* not always there */
-                                            {.name = "MESSAGE"}};
-enum { COLUMN_COUNT = sizeof columns / sizeof columns[0], DEVICE = COLUMN_COUNT - 2 };
+enum column {
+    JOB,
+    LINE,
+    KERNEL,
+    STATE,
+    VERDICT,
+    TRIES,
+    ORIGIN,
+    SHARD,
+    HOST,
+    DEVICE,
+    MESSAGE,
+    COLUMN_COUNT
+};
+static const struct bhi_column columns[COLUMN_COUNT] = {
+    [JOB] = {.name = "JOB", .most = 24},
+    [LINE] = {.name = "LINE", .right = true},
+    [KERNEL] = {.name = "KERNEL", .most = 20},
+    [STATE] = {.name = "STATE", .toned = true},
+    [VERDICT] = {.name = "VERDICT"},
+    [TRIES] = {.name = "TRIES", .right = true},
+    [ORIGIN] = {.name = "ORIGIN", .most = 20},
+    [SHARD] = {.name = "SHARD"}, /* these three are not always there */
+    [HOST] = {.name = "MACHINE", .most = 20},
+    [DEVICE] = {.name = "DEVICE"},
+    [MESSAGE] = {.name = "MESSAGE"}};
 
 static enum bhi_tone tone_of(enum bhi_job_state state) {
     switch (state) {
@@ -47,7 +63,7 @@ struct kind {
 struct gathering {
     struct bhi_columns table;
     struct bhi_column columns[COLUMN_COUNT]; /* of the table */
-    bool shows_devices;
+    bool shows_devices, shows_shards;
     int rank; /* the rank of the failures that this pass takes */
     uint64_t failures, alike;
     struct kind kinds[SHOWN];
@@ -75,6 +91,12 @@ static struct kind *kind_of(struct gathering *gathering, const struct bhi_job_re
     return &gathering->kinds[gathering->kind_count++];
 }
 
+static bool is_shown(const struct gathering *gathering, size_t column) {
+    return column == DEVICE                    ? gathering->shows_devices
+           : column == SHARD || column == HOST ? gathering->shows_shards
+                                               : true;
+}
+
 static bool gather(void *user, const struct bhi_job_record *record) {
     struct gathering *gathering = user;
     char line[24], attempts[24], message[1536], id[BHI_TALLY_ID], kernel[BHI_TALLY_KERNEL];
@@ -95,17 +117,22 @@ static bool gather(void *user, const struct bhi_job_record *record) {
     kind->shown++;
     snprintf(line, sizeof line, "%zu", record->line);
     snprintf(attempts, sizeof attempts, "%u", record->attempts);
-    const char *cells[COLUMN_COUNT] = {bhi_tally_id(record, id),
-                                       line,
-                                       bhi_tally_kernel_short(record, kernel),
-                                       bhi_job_state_name(record->state),
-                                       bhi_tally_code(record->status),
-                                       attempts,
-                                       *record->origin ? record->origin : "-",
-                                       bhi_tally_device(record),
-                                       message};
-    if (!gathering->shows_devices) {
-        cells[DEVICE] = message;
+    const char *const all[COLUMN_COUNT] = {[JOB] = bhi_tally_id(record, id),
+                                           [LINE] = line,
+                                           [KERNEL] = bhi_tally_kernel_short(record, kernel),
+                                           [STATE] = bhi_job_state_name(record->state),
+                                           [VERDICT] = bhi_tally_code(record->status),
+                                           [TRIES] = attempts,
+                                           [ORIGIN] = *record->origin ? record->origin : "-",
+                                           [SHARD] = bhi_tally_shard(record),
+                                           [HOST] = bhi_tally_host(record),
+                                           [DEVICE] = bhi_tally_device(record),
+                                           [MESSAGE] = message};
+    const char *cells[COLUMN_COUNT];
+    for (size_t i = 0, used = 0; i < COLUMN_COUNT; i++) {
+        if (is_shown(gathering, i)) {
+            cells[used++] = all[i];
+        }
     }
     bhi_columns_row(&gathering->table, cells, tone_of(record->state));
     return true;
@@ -147,10 +174,11 @@ static void print_summary(FILE *stream, const struct bhi_tally *tally,
                 bhi_quantity_count(number, tally->attempts));
         return;
     }
-    fprintf(stream, "\n%s attempt%s in %s on %u stream%s (%.*s%s%s)",
+    const size_t parts = run->source ? run->source->shard_count : run->streams;
+    fprintf(stream, "\n%s attempt%s in %s on %zu %s%s (%.*s%s%s)",
             bhi_quantity_count(number, run->ran), run->ran == 1 ? "" : "s",
-            bhi_quantity_time(elapsed, run->elapsed_ns), run->streams, run->streams == 1 ? "" : "s",
-            figures, rate, rate[figures] ? " attempts" : "", rate + figures);
+            bhi_quantity_time(elapsed, run->elapsed_ns), parts, run->source ? "shard" : "stream",
+            parts == 1 ? "" : "s", figures, rate, rate[figures] ? " attempts" : "", rate + figures);
     if (tally->attempts > run->ran) {
         fprintf(stream, ", %s in all", bhi_quantity_count(number, tally->attempts));
     }
@@ -180,6 +208,44 @@ static void print_more(FILE *stream, const struct gathering *gathering) {
     }
 }
 
+/* Prints a line for each shard, and what is odd. */
+static bool print_shards(FILE *stream, const struct bhi_report_source *source) {
+    static const struct bhi_column heads[] = {{.name = "SHARD"},
+                                              {.name = "MACHINE", .most = 24},
+                                              {.name = "STATE", .toned = true},
+                                              {.name = "JOBS", .right = true},
+                                              {.name = "DONE", .right = true},
+                                              {.name = "FAILED", .right = true},
+                                              {.name = "RUNNING", .right = true},
+                                              {.name = "LAST NEWS"},
+                                              {.name = "CLOCK"}};
+    struct bhi_columns table;
+    char numbers[4][BHI_QUANTITY], date[BHI_QUANTITY], clock[BHI_TALLY_CLOCK], text[1024];
+    fputc('\n', stream);
+    bhi_columns_init(&table, heads, sizeof heads / sizeof heads[0]);
+    for (size_t i = 0; i < source->shard_count; i++) {
+        const struct bhi_report_shard *shard = &source->shards[i];
+        const uint64_t failed = shard->of[BHI_JOB_FAILED] + shard->of[BHI_JOB_QUARANTINED];
+        const char *const cells[] = {shard->name,
+                                     *shard->host ? shard->host : "-",
+                                     shard->state,
+                                     bhi_quantity_count(numbers[0], shard->total),
+                                     bhi_quantity_count(numbers[1], shard->of[BHI_JOB_DONE]),
+                                     bhi_quantity_count(numbers[2], failed),
+                                     bhi_quantity_count(numbers[3], shard->of[BHI_JOB_RUNNING]),
+                                     shard->last_ns ? bhi_quantity_date(date, shard->last_ns) : "-",
+                                     bhi_tally_clock(shard, clock)};
+        bhi_columns_row(&table, cells, failed ? BHI_TONE_BAD : BHI_TONE_PLAIN);
+    }
+    const bool good = bhi_columns_print(&table, stream, 2, bhi_columns_width(stream));
+    bhi_columns_free(&table);
+    for (size_t i = 0; i < source->note_count; i++) {
+        fprintf(stream, "%snote: %s\n", i ? "" : "\n",
+                bhi_text_clean(text, sizeof text, source->notes[i]));
+    }
+    return good;
+}
+
 /* Prints what to do next. Bad lines are not in the state folder: when they are corrected, --resume
  * alone runs them. */
 static void print_next(FILE *stream, const struct bhi_tally *tally,
@@ -206,25 +272,31 @@ bool bhi_report_table(FILE *stream, struct bhi_queue *queue, const struct bhi_re
     if (!bhi_tally_read(queue, run, &tally)) {
         return false;
     }
-    memcpy(gathering.columns, columns, sizeof columns);
+    size_t count = 0;
     gathering.shows_devices = tally.shows_devices;
-    if (!tally.shows_devices) {
-        gathering.columns[DEVICE] = columns[COLUMN_COUNT - 1];
+    gathering.shows_shards = run->source;
+    for (size_t i = 0; i < COLUMN_COUNT; i++) {
+        if (is_shown(&gathering, i)) {
+            gathering.columns[count++] = columns[i];
+        }
     }
-    bhi_columns_init(&gathering.table, gathering.columns,
-                     tally.shows_devices ? COLUMN_COUNT : COLUMN_COUNT - 1);
+    bhi_columns_init(&gathering.table, gathering.columns, count);
     bool read = true;
     for (; read && gathering.rank < BHI_TALLY_RANKS; gathering.rank++) {
         read = bhi_tally_each_job(queue, run, gather, &gathering);
     }
     if (read) {
         print_summary(stream, &tally, run);
+        read = !run->source || print_shards(stream, run->source);
         if (gathering.failures) {
             fputc('\n', stream);
-            read = bhi_columns_print(&gathering.table, stream, 2, bhi_columns_width(stream));
+            read =
+                read && bhi_columns_print(&gathering.table, stream, 2, bhi_columns_width(stream));
             print_more(stream, &gathering);
         }
-        print_next(stream, &tally, run);
+        if (!run->source) {
+            print_next(stream, &tally, run);
+        }
     }
     bhi_columns_free(&gathering.table);
     return read;

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tool/report/quantity.h"
+
 static void count_device(struct bhi_tally *tally, const char *selector) {
     size_t at = 0;
     while (at < tally->device_count && strcmp(tally->devices[at].selector, selector) != 0) {
@@ -34,7 +36,7 @@ static bool count_attempt(void *user, const struct bhi_attempt_record *record) {
     tally->refused += !record->started;
     tally->guilty += record->guilty;
     if (!record->ended_ns) {
-        tally->cut_off++;
+        tally->cut_off += !record->runs;
     } else if ((unsigned)record->verdict.status < BHI_TALLY_STATUSES) {
         tally->of[record->verdict.status]++;
     } else {
@@ -48,6 +50,23 @@ static bool count_attempt(void *user, const struct bhi_attempt_record *record) {
         tally->last_ns = end;
     }
     return true;
+}
+
+static bool each_job(struct bhi_queue *queue, const struct bhi_report_run *run,
+                     bool (*visit)(void *user, const struct bhi_job_record *record), void *user) {
+    return run->source ? run->source->each_job(run->source->self, visit, user)
+                       : bhi_queue_each_job(queue, visit, user);
+}
+
+bool bhi_tally_each_attempt(struct bhi_queue *queue, const struct bhi_report_run *run,
+                            bool (*visit)(void *user, const struct bhi_attempt_record *record),
+                            void *user) {
+    return run->source ? run->source->each_attempt(run->source->self, visit, user)
+                       : bhi_queue_each_attempt(queue, visit, user);
+}
+
+const char *bhi_tally_batch(const struct bhi_queue *queue, const struct bhi_report_run *run) {
+    return run->source ? run->source->batch_id : bhi_queue_batch_id(queue);
 }
 
 bool bhi_tally_each_job(struct bhi_queue *queue, const struct bhi_report_run *run,
@@ -65,21 +84,24 @@ bool bhi_tally_each_job(struct bhi_queue *queue, const struct bhi_report_run *ru
             return true;
         }
     }
-    return bhi_queue_each_job(queue, visit, user);
+    return each_job(queue, run, visit, user);
 }
 
 bool bhi_tally_read(struct bhi_queue *queue, const struct bhi_report_run *run,
                     struct bhi_tally *out_tally) {
     *out_tally = (struct bhi_tally){0};
-    bhi_queue_counts(queue, &out_tally->counts);
+    if (run->source) {
+        run->source->counts(run->source->self, &out_tally->counts);
+    } else {
+        bhi_queue_counts(queue, &out_tally->counts);
+    }
     out_tally->counts.total += run->bad_count;
     out_tally->counts.of[BHI_JOB_FAILED] += run->bad_count;
-    if (!bhi_queue_each_attempt(queue, count_attempt, out_tally)) {
+    if (!bhi_tally_each_attempt(queue, run, count_attempt, out_tally)) {
         return false;
     }
     out_tally->shows_devices = out_tally->device_count > 1 || (run->device && *run->device);
-    return out_tally->shows_devices ||
-           bhi_queue_each_job(queue, find_device, &out_tally->shows_devices);
+    return out_tally->shows_devices || each_job(queue, run, find_device, &out_tally->shows_devices);
 }
 
 const char *bhi_tally_code(bh_status status) {
@@ -135,6 +157,26 @@ const char *bhi_tally_kernel_short(const struct bhi_job_record *record,
 
 const char *bhi_tally_device(const struct bhi_job_record *record) {
     return record->device && *record->device ? record->device : "-";
+}
+
+const char *bhi_tally_host(const struct bhi_job_record *record) {
+    return record->host && *record->host ? record->host : "-";
+}
+
+const char *bhi_tally_shard(const struct bhi_job_record *record) {
+    return record->shard ? record->shard : "-";
+}
+
+const char *bhi_tally_clock(const struct bhi_report_shard *shard, char out[BHI_TALLY_CLOCK]) {
+    const bool ahead = shard->skew_ns > 0;
+    char time[BHI_QUANTITY];
+    const uint64_t skew_ns = (uint64_t)(ahead ? shard->skew_ns : -shard->skew_ns);
+    snprintf(out, BHI_TALLY_CLOCK, "-");
+    if (skew_ns) {
+        snprintf(out, BHI_TALLY_CLOCK, "%s %s", bhi_quantity_time(time, skew_ns),
+                 ahead ? "ahead" : "behind");
+    }
+    return out;
 }
 
 const char *bhi_tally_devices(const struct bhi_tally *tally, char *out, size_t capacity) {

@@ -32,6 +32,13 @@ bool bhi_tally_read(struct bhi_queue *queue, const struct bhi_report_run *run,
 bool bhi_tally_each_job(struct bhi_queue *queue, const struct bhi_report_run *run,
                         bool (*visit)(void *user, const struct bhi_job_record *record), void *user);
 
+/* As bhi_queue_each_attempt, of the queue or of the run's source. */
+bool bhi_tally_each_attempt(struct bhi_queue *queue, const struct bhi_report_run *run,
+                            bool (*visit)(void *user, const struct bhi_attempt_record *record),
+                            void *user);
+/* The id of the batch, likewise. */
+const char *bhi_tally_batch(const struct bhi_queue *queue, const struct bhi_report_run *run);
+
 /* -- words that all reports use -----------------------------------------------------------------
  */
 
@@ -49,6 +56,12 @@ const char *bhi_tally_kernel(const struct bhi_job_record *record, char out[BHI_T
 const char *bhi_tally_kernel_short(const struct bhi_job_record *record, char out[BHI_TALLY_KERNEL]);
 /* Returns the device of the last attempt; "-": not known. */
 const char *bhi_tally_device(const struct bhi_job_record *record);
+/* Returns the machine of the last attempt, or the shard; "-": not known. */
+const char *bhi_tally_host(const struct bhi_job_record *record);
+const char *bhi_tally_shard(const struct bhi_job_record *record);
+/* Writes "75 s ahead", or "-" if the shard's clock is like the file system's. Returns |out|. */
+enum { BHI_TALLY_CLOCK = 48 };
+const char *bhi_tally_clock(const struct bhi_report_shard *shard, char out[BHI_TALLY_CLOCK]);
 /* Writes "lavapipe:0 8, lavapipe:1 7", the attempts on each device, as many as fit. Returns
  * |out|. */
 const char *bhi_tally_devices(const struct bhi_tally *tally, char *out, size_t capacity);

@@ -3,6 +3,7 @@
 #define BHI_BATCH_RUNNER_OPTIONS_H
 
 #include "batch/queue/queue.h"
+#include "batch/runner/quarantine.h"
 
 struct bhi_runner_options {
     bh_context *context; /* the caller's; with quarantine_deaths 0: the queue judges jobs */
@@ -25,6 +26,10 @@ struct bhi_runner_options {
     uint64_t memory_limit;
     bh_memory memory; /* where the arrays' memory is */
     uint64_t halt;    /* no more jobs are taken after so many have failed themselves; 0: never */
+    struct bhi_quarantine *quarantine; /* that other batches share; NULL: none */
+    /* Asks whether somebody has cancelled the batch. May be NULL. Does not block. Thread: the
+     * caller's. */
+    bool (*cancelled)(void *user);
     /* Called about ten times a second, and once at the end; RUNNING counts only jobs that workers
      * have. May be NULL. Thread: the caller's. */
     void (*progress)(void *user, const struct bhi_queue_counts *counts);

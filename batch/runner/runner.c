@@ -305,11 +305,25 @@ static void note_stuck(struct bhi_runner *runner, const struct bhi_work *work) {
     }
 }
 
+/* Was the job to blame, for certain? */
+static bool is_certain(const struct bhi_work *work) {
+    const bh_verdict *verdict = &work->attempt.verdict;
+    return verdict->blame == BH_BLAME_CERTAIN &&
+           bh_verdict_classify(verdict) == BH_STATUS_CLASS_GUILTY;
+}
+
+/* Has the kernel been quarantined, here or by a batch that shares the quarantine? Then its next
+ * attempts would be like those. */
+static bool is_known_bad(const struct bhi_runner *runner, const struct bhi_work *work) {
+    return runner->options->quarantine && is_certain(work) &&
+           bhi_quarantine_has(runner->options->quarantine, &work->attempt.verdict);
+}
+
 static void conclude(struct bhi_runner *runner, struct bhi_work *work, bool alone) {
     const struct bhi_job *job = work->job;
     const struct bhi_policy_case given = {
         .verdict = &work->attempt.verdict,
-        .retries = job->retries,
+        .retries = is_known_bad(runner, work) ? 0 : job->retries,
         .guilty = job->guilty,
         .victim = job->victim,
         .refusals = runner->refusals,
@@ -342,6 +356,9 @@ static void conclude(struct bhi_runner *runner, struct bhi_work *work, bool alon
     work->attempt.guilty = answer.guilty;
     work->attempt.unproven = answer.unproven;
     runner->failed += answer.next == BHI_JOB_FAILED || answer.next == BHI_JOB_QUARANTINED;
+    if (runner->options->quarantine && answer.next == BHI_JOB_QUARANTINED && is_certain(work)) {
+        bhi_quarantine_put(runner->options->quarantine, &work->attempt.verdict, job->id);
+    }
     /* The job is given back: nothing shows that it was taken. */
     const bool unbegun = runner->halted && !work->attempt.started && answer.next == BHI_JOB_WAITING;
     if (unbegun) {
@@ -488,6 +505,11 @@ static enum bhi_runner_result loop(struct bhi_runner *runner, struct bhi_complai
         if (!runner->stopping && bhi_interrupt_signal()) {
             runner->interrupted = true;
             result = BHI_RUNNER_INTERRUPTED;
+        }
+        if (!runner->stopping && !runner->interrupted && runner->options->cancelled &&
+            runner->options->cancelled(runner->options->user)) {
+            runner->interrupted = true;
+            result = BHI_RUNNER_CANCELLED;
         }
         if (!runner->stopping && !runner->interrupted && runner->options->halt &&
             runner->failed >= runner->options->halt) {

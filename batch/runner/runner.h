@@ -14,6 +14,7 @@
 enum bhi_runner_result {
     BHI_RUNNER_FINISHED,    /* every job has ended */
     BHI_RUNNER_INTERRUPTED, /* by a signal: running jobs were cancelled, others wait for --resume */
+    BHI_RUNNER_CANCELLED,   /* likewise, because options.cancelled said so */
     BHI_RUNNER_HALTED,      /* too many jobs have failed. Jobs that workers had have ended; the
                              * others are unchanged */
     BHI_RUNNER_ENVIRON,     /* no worker can be started, or the queue is broken */

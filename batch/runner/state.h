@@ -131,7 +131,7 @@ struct bhi_runner {
     uint64_t told_ns;
     bool has_served;       /* a job has ended well */
     bool refused_for_good; /* the last refusal was permanent */
-    bool interrupted;      /* by a signal */
+    bool interrupted;      /* by a signal, or cancelled */
     bool halted;           /* by failures: jobs that no worker has had stay as they were */
     uint64_t failed;       /* jobs that failed by themselves */
     struct bhi_complaint why;
