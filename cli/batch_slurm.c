@@ -582,6 +582,7 @@ static int load(struct slurm_batch *batch) {
         return BHI_EXIT_ENVIRON;
     }
     batch->has_array = true;
+    (void)unlinkat(batch->folder.fd, "cancel", 0); /* of --cancel: it goes on now */
     return BHI_EXIT_READY;
 }
 

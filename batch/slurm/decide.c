@@ -68,8 +68,8 @@ static void decide_limit(const struct bhi_slurm_shard_observation *seen, const c
              remedy);
 }
 
-void bhi_slurm_shard_decide(const struct bhi_slurm_shard_observation *seen,
-                            struct bhi_slurm_shard_decision *out_decision) {
+static void decide(const struct bhi_slurm_shard_observation *seen,
+                   struct bhi_slurm_shard_decision *out_decision) {
     *out_decision = (struct bhi_slurm_shard_decision){.action = BHI_SLURM_SHARD_WAITS};
     const int status = seen->ending ? seen->ending->status : -1;
     if (status == BHI_EXIT_READY || status == BHI_EXIT_POISONED) {
@@ -108,5 +108,15 @@ void bhi_slurm_shard_decide(const struct bhi_slurm_shard_observation *seen,
         describe(seen, out_decision->why, sizeof out_decision->why);
         out_decision->action = BHI_SLURM_SHARD_STUCK;
         return;
+    }
+}
+
+void bhi_slurm_shard_decide(const struct bhi_slurm_shard_observation *seen,
+                            struct bhi_slurm_shard_decision *out_decision) {
+    decide(seen, out_decision);
+    if (seen->cancelled && out_decision->action == BHI_SLURM_SHARD_AGAIN) {
+        out_decision->action = BHI_SLURM_SHARD_STUCK;
+        snprintf(out_decision->why, sizeof out_decision->why,
+                 "it was cancelled (--cancel); --resume continues");
     }
 }

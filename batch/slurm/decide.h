@@ -29,6 +29,7 @@ struct bhi_slurm_shard_observation {
     bool settled;        /* enough time has passed for its files to appear */
     bool progressed;     /* a job has ended since it was submitted */
     uint32_t fruitless;  /* tasks before it in which none has */
+    bool cancelled;      /* somebody has asked for the end (bulkhead batch --cancel) */
     bool busy;           /* another task of the shard still runs somewhere */
     const char *cut_off; /* the jobs that it was running */
 };

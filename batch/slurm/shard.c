@@ -51,8 +51,8 @@ static const char script[] =
     "echo \"-- task ${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID on $node, $(date -u +%%FT%%TZ)\"\n"
     "trap : TERM INT\n"
     "status=0\n"
-    "\"$program\" batch \"$shard/jobs.jsonl\" --state \"$shard/state\" --resume%s \"$@\" || "
-    "status=$?\n"
+    "\"$program\" batch \"$shard/jobs.jsonl\" --state \"$shard/state\" --resume \\\n"
+    "    --quarantine \"$state/quarantine\" --cancel-file \"$state/cancel\"%s \"$@\" || status=$?\n"
     "said=$shard/.ended.$SLURM_JOB_ID\n"
     "echo \"$SLURM_ARRAY_JOB_ID $status $node\" > \"$said\" && mv -f \"$said\" \"$shard/ended\"\n"
     "exit \"$status\"\n";
@@ -136,7 +136,11 @@ void bhi_slurm_shard_look(const char *state, uint32_t shard,
         return;
     }
     const struct bhi_queue_options options = {
-        .folder = folder, .jobs_path = "jobs.jsonl", .resume = true, .dry_run = true};
+        .folder = folder,
+        .jobs_path = "jobs.jsonl",
+        .resume = true,
+        .dry_run = true,
+        .silence_ns = 1}; /* the task that had it is known to have ended */
     if (bhi_queue_open(&options, &queue, &complaint) != BHI_QUEUE_OK) {
         out_look->busy = strstr(complaint.text, "in use");
         return;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/owner.h"
 #include "batch/slurm/whole.h"
@@ -215,6 +216,12 @@ static bool read_ending(const struct bhi_watch *watch, uint32_t number,
     return out_ending->array && out_ending->array == watch->array->rounds[shard->round].job;
 }
 
+/* Has somebody asked for the end? The tasks see the same file. */
+static bool is_cancelled(const struct bhi_watch *watch) {
+    BHI_AUTO_FREE char *path = bhi_whole_text("%s/cancel", watch->state);
+    return path && access(path, F_OK) == 0;
+}
+
 /* Applies what follows from what is known of a shard. */
 static void judge(struct bhi_watch *watch, uint32_t number) {
     struct bhi_watch_shard *shard = &watch->shards[number];
@@ -241,6 +248,7 @@ static void judge(struct bhi_watch *watch, uint32_t number) {
         seen.progressed = shard->before == UINT64_MAX ||
                           (look.read && bhi_slurm_shard_ended_jobs(&look) > shard->before);
         seen.busy = look.busy;
+        seen.cancelled = is_cancelled(watch);
         seen.cut_off = look.cut_off;
         bhi_slurm_shard_decide(&seen, &decision);
     }

@@ -69,6 +69,30 @@ grep -q "task .*_2 on n[12]" jobs.jsonl.state/shards/0002/log || fail "the log l
 [ "$(squeue --me --noheader --array --states=all -o %k | sort -u)" = "bulkhead:$(jq -r .id jobs.jsonl.state/array.json):0" ] ||
     fail "the comment is $(squeue --me --noheader --array --states=all -o %k | sort -u)"
 
+case_name="what is said of it from outside"
+cli batch --status jobs.jsonl.state --json
+expect_status 0
+expect_json ".done == $jobs and .total == $jobs and (.shards | length == 3) and .notes == []"
+expect_json '[.shards[] | [.state, (.host | test("^n[12]$"))]] | all(. == ["ended", true])'
+[ "$(sql_all jobs.jsonl.state 'SELECT DISTINCT host FROM attempt' | sort -u | grep -cx 'n[12]')" -gt 0 ] ||
+    fail "the attempts have no machine"
+
+case_name="--cancel ends the tasks, and nothing is submitted again"
+"$NPY" make d.npy 'u32[1000]' ramp 0 1
+echo "{\"id\":\"endless\",\"kernel\":\"$SHADERS/hang.spv\",\"groups\":[65535],\"inout\":{\"0\":\"d.npy:e.npy\"},\"deadline\":\"$((5 * slowness))s\",\"retries\":0}" > endless.jsonl
+"$BULKHEAD" batch endless.jsonl "${slurm[@]}" --shards 1 > .background 2>&1 < /dev/null &
+submitter_pid=$!
+until_true grep -qs '"state":2' endless.jsonl.state/shards/0000/state/feed.jsonl
+cli batch --cancel endless.jsonl.state
+expect_status 0
+wait "$submitter_pid"
+status=$?
+expect_status 3
+grep -qF "it was cancelled (--cancel); --resume continues" .background || fail "it does not say why: $(cat .background)"
+expect_rounds endless.jsonl.state '.rounds | length == 1'
+cli batch endless.jsonl "${slurm[@]}" --shards 1 --resume
+expect_status 1 # it runs to its deadline
+expect_stdout "1 job: 0 done, 0 failed, 1 quarantined"
 case_name="again without --resume"
 cli batch jobs.jsonl "${slurm[@]}" --shards 3
 expect_status 2

@@ -422,6 +422,13 @@ static void test_decisions(void) {
             BHT_FAIL("case %zu: action %d after %" PRIu64 ": %s", i, decision.action,
                      decision.delay_ns, decision.why);
         }
+        /* Nothing is submitted again after --cancel; all else is as before. */
+        again.cancelled = true;
+        bhi_slurm_shard_decide(&again, &decision);
+        BHT_EQ(decision.action, cases[i].action == AGAIN ? STUCK : cases[i].action);
+        if (cases[i].action == AGAIN) {
+            BHT_STR_HAS(decision.why, "it was cancelled (--cancel)");
+        }
     }
 }
 
