@@ -61,6 +61,7 @@ struct batch {
     struct bhi_queue *queue;
     bh_context *context;
     char selector[BHI_SELECTOR]; /* of the device; "": the default */
+    char granted[BHI_SELECTOR];  /* by Slurm, with --device slurm */
     struct bhi_batch_progress progress;
     struct bhi_queue_counts counts;
     uint64_t began_ns, ran;
@@ -590,6 +591,8 @@ static int run(struct batch *batch) {
     (void)((exit_status = check_html(batch)) != BHI_EXIT_READY ||
            (exit_status = read_jobs(batch)) != BHI_EXIT_READY ||
            (exit_status = open_context(batch)) != BHI_EXIT_READY ||
+           (exit_status = bhi_batch_slurm_device(batch->context, &batch->device, batch->granted)) !=
+               BHI_EXIT_READY ||
            (exit_status = bhi_device_choose("batch", batch->context, batch->device,
                                             batch->selector)) != BHI_EXIT_READY ||
            (exit_status = submit_jobs(batch)) != BHI_EXIT_READY ||

@@ -3,6 +3,7 @@
  * submitted. A killed submitter leaves either no array.json, and then nothing is submitted, or one
  * that says what to look for. */
 #include "cli/batch_slurm.h"
+#include "cli/batch_slurm_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,240 +31,9 @@
 
 #define SECOND UINT64_C(1000000000)
 
-/* A submission that a killed submitter had begun may end this much later. */
-#define LOCK_PATIENCE (60 * SECOND)
-/* More bytes of blank lines than this are not written to keep the numbers of the lines. */
-#define MOST_BLANK (UINT64_C(256) << 20)
-
-struct slurm_batch {
-    const struct bhi_batch_slurm *options;
-    const struct bhi_args *args;
-    bool resume, keep_going, retry_failed, has_array;
-    const char *given_state; /* as it was given, for messages */
-    struct bhi_state_folder folder;
-    int lock;
-    struct bhi_batch_jobs jobs;
-    struct bhi_cut cut;
-    struct bhi_slurm_array array;
-    char jobs_hash[65], shape_hash[65];
-    uint64_t began_ns, shown_ns;
-    struct bhi_watch watch;
-};
-
 static int out_of_memory(void) {
     bhi_complain("batch", "out of memory");
     return BHI_EXIT_ENVIRON;
-}
-
-/* -- jobs ---------------------------------------------------------------------------------------
- */
-
-/* What the queue checks between lines: ids, dependencies, circles, files that two jobs share. */
-static int check_graph(struct slurm_batch *batch) {
-    const struct bhi_queue_options options = {.jobs_path = batch->jobs.path, .dry_run = true};
-    struct bhi_queue *queue = NULL;
-    struct bhi_complaint complaint;
-    enum bhi_queue_result result = bhi_queue_open(&options, &queue, &complaint);
-    if (result == BHI_QUEUE_OK) {
-        result = bhi_queue_add(queue, batch->jobs.specs, batch->jobs.count, &complaint);
-    }
-    bhi_queue_close(queue);
-    if (result == BHI_QUEUE_OK) {
-        return BHI_EXIT_READY;
-    }
-    bhi_complain("batch", "%s", complaint.text);
-    return result == BHI_QUEUE_BAD_INPUT ? BHI_EXIT_USAGE : BHI_EXIT_ENVIRON;
-}
-
-static int judge_lines(struct slurm_batch *batch) {
-    const size_t bad = batch->jobs.bad;
-    bhi_batch_jobs_tell(&batch->jobs);
-    if (bad && !batch->keep_going) {
-        bhi_complain("batch",
-                     "%zu line%s %s bad: nothing was submitted; --keep-going skips bad lines", bad,
-                     bad == 1 ? "" : "s", bad == 1 ? "is" : "are");
-        return BHI_EXIT_USAGE;
-    }
-    if (!batch->jobs.count) {
-        bhi_complain("batch", "%s: it contains no jobs", batch->jobs.name);
-        return BHI_EXIT_USAGE;
-    }
-    return BHI_EXIT_READY;
-}
-
-/* A batch that goes on has been checked: a finished job needs its files no more. */
-static int read_jobs(struct slurm_batch *batch, const char *cwd) {
-    int exit_status = bhi_batch_jobs_read(&batch->jobs, batch->args->operands[0]);
-    if (exit_status == BHI_EXIT_READY && !batch->has_array) {
-        (void)((batch->keep_going && (exit_status = bhi_batch_jobs_drop_orphans(
-                                          &batch->jobs, NULL)) != BHI_EXIT_READY) ||
-               (exit_status = bhi_batch_jobs_check(&batch->jobs, NULL, cwd, batch->given_state)) !=
-                   BHI_EXIT_READY ||
-               (batch->keep_going &&
-                (exit_status = bhi_batch_jobs_drop_orphans(&batch->jobs, NULL)) != BHI_EXIT_READY));
-    } else if (exit_status == BHI_EXIT_READY && batch->keep_going) {
-        exit_status = bhi_batch_jobs_drop_orphans(&batch->jobs, NULL);
-    }
-    if (exit_status == BHI_EXIT_READY) {
-        (void)((exit_status = judge_lines(batch)) != BHI_EXIT_READY ||
-               (exit_status = check_graph(batch)) != BHI_EXIT_READY);
-    }
-    return exit_status;
-}
-
-static void to_hex(struct bhi_content_hash *hash, char out[65]) {
-    uint8_t bytes[BHI_CONTENT_HASH];
-    bhi_content_hash_end(hash, bytes);
-    for (size_t i = 0; i < sizeof bytes; i++) {
-        snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-    }
-}
-
-/* The cut follows from the shape alone: ids, dependencies, their order. */
-static bool hash_jobs(struct slurm_batch *batch) {
-    struct bhi_content_hash *jobs = bhi_content_hash_begin(), *shape = bhi_content_hash_begin();
-    if (!jobs || !shape) {
-        bhi_content_hash_end(jobs, NULL);
-        bhi_content_hash_end(shape, NULL);
-        return false;
-    }
-    for (size_t i = 0; i < batch->jobs.count; i++) {
-        const struct bhi_job_spec *spec = &batch->jobs.specs[i];
-        bhi_content_hash_add(jobs, spec->text, strlen(spec->text) + 1);
-        bhi_content_hash_add(shape, spec->id, strlen(spec->id) + 1);
-        for (size_t k = 0; k < spec->depends_count; k++) {
-            bhi_content_hash_add(shape, spec->depends_on[k], strlen(spec->depends_on[k]) + 1);
-        }
-        bhi_content_hash_add(shape, "", 1);
-    }
-    to_hex(jobs, batch->jobs_hash);
-    to_hex(shape, batch->shape_hash);
-    return true;
-}
-
-/* -- the folder ---------------------------------------------------------------------------------
- */
-
-/* One submitter uses a folder at a time. sbatch inherits the lock, so that a new submitter waits
- * until a submission that an earlier one had begun has ended. */
-static int lock_folder(struct slurm_batch *batch) {
-    const uint64_t end = bhi_clock_ns() + LOCK_PATIENCE;
-    char holder[128] = "", name[64] = "?";
-    BHI_AUTO_FREE char *path = bhi_whole_text("%s/lock", batch->folder.real);
-    batch->lock = path ? open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
-    if (batch->lock < 0) {
-        bhi_complain("batch", "%s/lock cannot be opened: %s", batch->given_state, strerror(errno));
-        return BHI_EXIT_ENVIRON;
-    }
-    while (flock(batch->lock, LOCK_EX | LOCK_NB) != 0) {
-        const ssize_t size = pread(batch->lock, holder, sizeof holder - 1, 0);
-        int pid = 0;
-        char machine[64] = "";
-        holder[size > 0 ? size : 0] = '\0';
-        (void)gethostname(name, sizeof name - 1);
-        const bool is_gone = sscanf(holder, "%d %63s", &pid, machine) == 2 && pid > 1 &&
-                             !strcmp(machine, name) && kill(pid, 0) != 0 && errno == ESRCH;
-        if (!is_gone || bhi_clock_ns() > end || !bhi_slurm_pause(SECOND / 10)) {
-            bhi_complain("batch",
-                         "%s is in use by another bulkhead batch (%.100s): wait for its end, or "
-                         "give another folder (--state)",
-                         batch->given_state, *holder ? holder : "not known");
-            return BHI_EXIT_ENVIRON;
-        }
-    }
-    (void)gethostname(name, sizeof name - 1);
-    if (ftruncate(batch->lock, 0) != 0 || dprintf(batch->lock, "%d %s", getpid(), name) < 0) {
-        bhi_complain("batch", "%s/lock cannot be written: %s", batch->given_state, strerror(errno));
-        return BHI_EXIT_ENVIRON;
-    }
-    return BHI_EXIT_READY;
-}
-
-static bool has_file(const char *folder, const char *name) {
-    BHI_AUTO_FREE char *path = bhi_whole_text("%s/%s", folder, name);
-    return !path || access(path, F_OK) == 0 || errno != ENOENT;
-}
-
-static bool is_plain(const char *path) {
-    for (const unsigned char *c = (const unsigned char *)path; *c; c++) {
-        if (*c < 0x20 || *c == 0x7f || *c == '\\') {
-            return false;
-        }
-    }
-    return true;
-}
-
-static int open_folder(struct slurm_batch *batch) {
-    struct bhi_complaint complaint;
-    if (has_file(batch->given_state, "batch.db")) {
-        bhi_complain("batch", "%s has a batch that runs on one machine: give another folder",
-                     batch->given_state);
-        return BHI_EXIT_USAGE;
-    }
-    if (!bhi_state_folder_open(batch->given_state, &batch->folder, &complaint)) {
-        bhi_complain("batch", "%s", complaint.text);
-        return batch->folder.is_none ? BHI_EXIT_USAGE : BHI_EXIT_ENVIRON;
-    }
-    if (!is_plain(batch->folder.real)) {
-        bhi_complain("batch", "%s: Slurm takes no \\ and no control characters in paths",
-                     batch->given_state);
-        return BHI_EXIT_USAGE;
-    }
-    return lock_folder(batch);
-}
-
-/* Jobs stand in the lines that they have in the file, so that messages name those. */
-static bool write_shard(struct slurm_batch *batch, uint32_t shard,
-                        struct bhi_complaint *complaint) {
-    const struct bhi_batch_jobs *jobs = &batch->jobs;
-    BHI_AUTO_FREE char *folder = bhi_slurm_shard_path(batch->folder.real, shard, "");
-    BHI_AUTO_FREE char *path = bhi_slurm_shard_path(batch->folder.real, shard, "jobs.jsonl");
-    char *text = NULL;
-    size_t size = 0, line = 1;
-    FILE *stream = folder && path ? open_memstream(&text, &size) : NULL;
-    if (!stream) {
-        return bhi_refuse(complaint, "out of memory");
-    }
-    const size_t last = jobs->count ? jobs->specs[jobs->count - 1].line : 0;
-    const bool keeps_lines = (uint64_t)last * batch->cut.shards <= MOST_BLANK;
-    for (size_t i = 0; i < jobs->count; i++) {
-        if (batch->cut.shard[i] != shard) {
-            continue;
-        }
-        for (; keeps_lines && line < jobs->specs[i].line; line++) {
-            fputc('\n', stream);
-        }
-        fprintf(stream, "%s\n", jobs->specs[i].text);
-        line++;
-    }
-    const bool good = !ferror(stream);
-    const bool closed = fclose(stream) == 0;
-    const bool written =
-        good && closed
-            ? (mkdir(folder, 0700) == 0 || errno == EEXIST
-                   ? bhi_whole_write(path, text, size, 0600, complaint)
-                   : bhi_refuse(complaint, "%.600s cannot be made: %s", folder, strerror(errno)))
-            : bhi_refuse(complaint, "out of memory");
-    free(text);
-    return written;
-}
-
-static bool write_shards(struct slurm_batch *batch, struct bhi_complaint *complaint) {
-    BHI_AUTO_FREE char *shards = bhi_whole_text("%s/shards", batch->folder.real);
-    BHI_AUTO_FREE char *quarantine = bhi_whole_text("%s/quarantine", batch->folder.real);
-    if (!shards || !quarantine) {
-        return bhi_refuse(complaint, "out of memory");
-    }
-    if ((mkdir(shards, 0700) != 0 && errno != EEXIST) ||
-        (mkdir(quarantine, 0700) != 0 && errno != EEXIST)) {
-        return bhi_refuse(complaint, "%.600s cannot be made: %s", shards, strerror(errno));
-    }
-    for (uint32_t i = 0; i < batch->cut.shards; i++) {
-        if (!write_shard(batch, i, complaint)) {
-            return false;
-        }
-    }
-    return true;
 }
 
 /* -- array.json ---------------------------------------------------------------------------------
@@ -291,9 +61,9 @@ static const char *sbatch_name(enum bhi_option_id option) {
 }
 
 /* Takes the options of this call, also on --resume: a longer --time is a reason to resume. */
-static bool take_options(struct slurm_batch *batch) {
+static bool take_options(struct bhi_slurm_batch *batch) {
     struct bhi_slurm_array *array = &batch->array;
-    const size_t most = batch->args->item_count + 2;
+    const size_t most = batch->args->item_count + 3;
     size_t passed = 0, given = 0;
     free_texts(array->batch_options);
     free_texts(array->sbatch_options);
@@ -314,6 +84,9 @@ static bool take_options(struct slurm_batch *batch) {
                                     : bhi_whole_text("--%s", name));
         }
     }
+    if (good && !bhi_args_has(batch->args, BHI_BATCH_DEVICE)) {
+        good = (array->batch_options[passed++] = strdup("--device=slurm"));
+    }
     return good;
 }
 
@@ -327,7 +100,7 @@ static char *own_program(void) {
     return strdup(path);
 }
 
-static bool make_array(struct slurm_batch *batch, const char *cwd,
+static bool make_array(struct bhi_slurm_batch *batch, const char *cwd,
                        struct bhi_complaint *complaint) {
     struct bhi_slurm_array *array = &batch->array;
     if (!batch->has_array) {
@@ -335,10 +108,11 @@ static bool make_array(struct slurm_batch *batch, const char *cwd,
             return false;
         }
         array->cwd = strdup(cwd);
+        array->chdir = strdup(cwd);
         array->total = batch->jobs.count;
         array->shards = batch->cut.shards;
         array->sizes = calloc(batch->cut.shards + 1u, sizeof *array->sizes);
-        if (!array->sizes || !array->cwd) {
+        if (!array->sizes || !array->cwd || !array->chdir) {
             return bhi_refuse(complaint, "out of memory");
         }
         memcpy(array->sizes, batch->cut.sizes, batch->cut.shards * sizeof *array->sizes);
@@ -370,7 +144,7 @@ static void on_wait(void *user, const char *why) {
 
 /* A line every ten seconds. */
 static void on_progress(void *user, const struct bhi_watch_progress *progress) {
-    struct slurm_batch *batch = user;
+    struct bhi_slurm_batch *batch = user;
     const uint64_t now = bhi_clock_ns();
     const bool over = progress->ended + progress->stuck == progress->shards;
     if (!over && now - batch->shown_ns < 10 * SECOND) {
@@ -393,7 +167,7 @@ static void on_progress(void *user, const struct bhi_watch_progress *progress) {
     fputc('\n', stderr);
 }
 
-static bool wants_cancel(const struct slurm_batch *batch) {
+static bool wants_cancel(const struct bhi_slurm_batch *batch) {
     char answer[16];
     if (batch->options->on_interrupt != BHI_INTERRUPT_ASKS) {
         return batch->options->on_interrupt == BHI_INTERRUPT_CANCELS;
@@ -405,7 +179,7 @@ static bool wants_cancel(const struct slurm_batch *batch) {
     return fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
 
-static int end_interrupted(struct slurm_batch *batch) {
+static int end_interrupted(struct bhi_slurm_batch *batch) {
     struct bhi_complaint complaint;
     if (!wants_cancel(batch)) {
         bhi_complain("batch",
@@ -423,7 +197,7 @@ static int end_interrupted(struct slurm_batch *batch) {
 }
 
 /* The sums of what the shards' journals say. */
-static int report(struct slurm_batch *batch) {
+static int report(struct bhi_slurm_batch *batch) {
     uint64_t of[BHI_JOB_STATES] = {0}, known = 0;
     uint32_t stuck = 0, again = 0;
     char number[BHI_QUANTITY], done[BHI_QUANTITY], took[BHI_QUANTITY];
@@ -469,7 +243,7 @@ static int report(struct slurm_batch *batch) {
     return failed + of[BHI_JOB_QUARANTINED] ? BHI_EXIT_POISONED : BHI_EXIT_READY;
 }
 
-static int watch_batch(struct slurm_batch *batch) {
+static int watch_batch(struct bhi_slurm_batch *batch) {
     struct bhi_complaint complaint;
     batch->watch = (struct bhi_watch){.state = batch->folder.real,
                                       .array = &batch->array,
@@ -503,7 +277,7 @@ static int watch_batch(struct slurm_batch *batch) {
 
 /* Compares what is given with what was submitted. Other lines are taken only where nothing runs by
  * the old ones. */
-static int compare(struct slurm_batch *batch, bool *out_changed) {
+static int compare(struct bhi_slurm_batch *batch, bool *out_changed) {
     *out_changed = batch->has_array && strcmp(batch->jobs_hash, batch->array.jobs_hash) != 0;
     if (batch->has_array && (strcmp(batch->shape_hash, batch->array.shape_hash) != 0 ||
                              batch->array.shards != batch->cut.shards)) {
@@ -524,7 +298,22 @@ static int compare(struct slurm_batch *batch, bool *out_changed) {
     return BHI_EXIT_READY;
 }
 
-static int prepare(struct slurm_batch *batch) {
+/* Writes the shards of a new batch, or of one whose lines have changed. */
+static int write_new(struct bhi_slurm_batch *batch) {
+    struct bhi_complaint complaint;
+    struct bhi_places places = {0};
+    const bool probes = !bhi_args_has(batch->args, BHI_BATCH_NO_PROBE);
+    int exit_status = probes ? bhi_batch_slurm_probe(batch, &places) : BHI_EXIT_READY;
+    if (exit_status == BHI_EXIT_READY &&
+        !bhi_batch_slurm_write_shards(batch, probes ? &places : NULL, &complaint)) {
+        bhi_complain("batch", "%s", complaint.text);
+        exit_status = BHI_EXIT_ENVIRON;
+    }
+    bhi_places_fini(&places);
+    return exit_status;
+}
+
+static int prepare(struct bhi_slurm_batch *batch) {
     struct bhi_complaint complaint;
     bool changed = false;
     int exit_status;
@@ -536,35 +325,41 @@ static int prepare(struct slurm_batch *batch) {
         bhi_complain("batch", "the current folder cannot be found");
         return BHI_EXIT_ENVIRON;
     }
-    if ((exit_status = read_jobs(batch, cwd)) != BHI_EXIT_READY) {
+    if ((exit_status = bhi_batch_slurm_read_jobs(batch, cwd)) != BHI_EXIT_READY) {
         return exit_status;
     }
-    if (!hash_jobs(batch) || !bhi_cut_make(batch->jobs.specs, batch->jobs.count,
-                                           (uint32_t)batch->options->shards, &batch->cut)) {
+    if (!bhi_cut_make(batch->jobs.specs, batch->jobs.count, (uint32_t)batch->options->shards,
+                      &batch->cut)) {
         return out_of_memory();
     }
     (void)((exit_status = compare(batch, &changed)) != BHI_EXIT_READY ||
-           (exit_status = batch->has_array ? BHI_EXIT_READY : open_folder(batch)) !=
+           (exit_status = batch->has_array ? BHI_EXIT_READY : bhi_batch_slurm_open_folder(batch)) !=
                BHI_EXIT_READY);
     if (exit_status != BHI_EXIT_READY) {
         return exit_status;
     }
-    if (!make_array(batch, cwd, &complaint) ||
-        ((!batch->has_array || changed) && !write_shards(batch, &complaint)) ||
-        !bhi_slurm_shard_write_script(batch->folder.real, batch->array.id, batch->array.program,
-                                      batch->array.batch_options, &complaint) ||
-        !bhi_array_save(&batch->array, batch->folder.real, &complaint)) {
+    if (!make_array(batch, cwd, &complaint)) {
         bhi_complain("batch", "%s", complaint.text);
         return BHI_EXIT_ENVIRON;
     }
-    return BHI_EXIT_READY;
+    if (!batch->has_array || changed) {
+        exit_status = write_new(batch);
+    }
+    if (exit_status == BHI_EXIT_READY &&
+        (!bhi_slurm_shard_write_script(batch->folder.real, batch->array.id, batch->array.program,
+                                       batch->array.batch_options, &complaint) ||
+         !bhi_array_save(&batch->array, batch->folder.real, &complaint))) {
+        bhi_complain("batch", "%s", complaint.text);
+        return BHI_EXIT_ENVIRON;
+    }
+    return exit_status;
 }
 
 /* A folder with a batch is opened before its file is read, a new one is made after that. */
-static int load(struct slurm_batch *batch) {
+static int load(struct bhi_slurm_batch *batch) {
     struct bhi_complaint complaint;
     int exit_status;
-    if (!has_file(batch->given_state, "array.json")) {
+    if (!bhi_batch_slurm_has_file(batch->given_state, "array.json")) {
         return BHI_EXIT_READY;
     }
     if (!batch->resume) {
@@ -574,7 +369,7 @@ static int load(struct slurm_batch *batch) {
                      batch->given_state);
         return BHI_EXIT_USAGE;
     }
-    if ((exit_status = open_folder(batch)) != BHI_EXIT_READY) {
+    if ((exit_status = bhi_batch_slurm_open_folder(batch)) != BHI_EXIT_READY) {
         return exit_status;
     }
     if (bhi_array_load(&batch->array, batch->folder.real, &complaint) != BHI_ARRAY_LOADED) {
@@ -590,15 +385,15 @@ int bhi_batch_slurm_run(const struct bhi_batch_slurm *slurm, const struct bhi_ar
                         const char *state) {
     struct bhi_complaint complaint;
     int exit_status = BHI_EXIT_ENVIRON;
-    struct slurm_batch batch = {.options = slurm,
-                                .args = args,
-                                .resume = bhi_args_has(args, BHI_BATCH_RESUME),
-                                .keep_going = bhi_args_has(args, BHI_BATCH_KEEP_GOING),
-                                .retry_failed = bhi_args_has(args, BHI_BATCH_RETRY_FAILED),
-                                .given_state = state,
-                                .folder = {.fd = -1},
-                                .lock = -1,
-                                .began_ns = bhi_clock_ns()};
+    struct bhi_slurm_batch batch = {.options = slurm,
+                                    .args = args,
+                                    .resume = bhi_args_has(args, BHI_BATCH_RESUME),
+                                    .keep_going = bhi_args_has(args, BHI_BATCH_KEEP_GOING),
+                                    .retry_failed = bhi_args_has(args, BHI_BATCH_RETRY_FAILED),
+                                    .given_state = state,
+                                    .folder = {.fd = -1},
+                                    .lock = -1,
+                                    .began_ns = bhi_clock_ns()};
     if (!bhi_slurm_check(&complaint)) {
         bhi_complain("batch", "%s", complaint.text);
     } else {

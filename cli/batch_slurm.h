@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "tool/args.h"
+#include "tool/device_choice.h"
 
 enum bhi_on_interrupt { BHI_INTERRUPT_ASKS, BHI_INTERRUPT_CANCELS, BHI_INTERRUPT_LEAVES };
 
@@ -26,6 +27,10 @@ bool bhi_batch_slurm_parse(struct bhi_batch_slurm *slurm, const struct bhi_arg *
 /* Refuses options that do not go together. */
 bool bhi_batch_slurm_check(const struct bhi_batch_slurm *slurm, const struct bhi_args *args,
                            struct bhi_complaint *complaint);
+/* If *device is "slurm", finds the device that Slurm gave to this task, and makes *device lead to
+ * its selector in |out_selector| (NULL: the default device). Returns an exit status. */
+int bhi_batch_slurm_device(bh_context *context, const char **device,
+                           char out_selector[BHI_SELECTOR]);
 /* Runs the batch; |args| were checked. Returns an exit status. */
 int bhi_batch_slurm_run(const struct bhi_batch_slurm *slurm, const struct bhi_args *args,
                         const char *state);

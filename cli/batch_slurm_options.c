@@ -89,6 +89,8 @@ bool bhi_batch_slurm_parse(struct bhi_batch_slurm *slurm, const struct bhi_arg *
                 bhi_refuse(complaint, "it is 1s or longer: the controller serves others, too"));
     case BHI_BATCH_CONTROLLER_TIMEOUT:
         return bhi_parse_finite_duration(value, &slurm->patience_ns, complaint);
+    case BHI_BATCH_NO_PROBE:
+        return true;
     case BHI_BATCH_ON_INTERRUPT:
         if (!parse_word(value, endings, &index, complaint)) {
             return false;

@@ -37,6 +37,7 @@ void bhi_array_free(struct bhi_slurm_array *array) {
     free(array->rounds);
     free(array->sizes);
     free(array->cwd);
+    free(array->chdir);
     free(array->jobs);
     free(array->program);
     free_texts(array->batch_options);
@@ -129,13 +130,14 @@ bool bhi_array_save(const struct bhi_slurm_array *array, const char *state,
     for (size_t i = 0; i < array->round_count; i++) {
         json_array_append_new(rounds, round_object(&array->rounds[i], i));
     }
-    json_t *object = json_pack(
-        "{s:i, s:s, s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:s, s:o, s:o, s:o}", "format",
-        BHI_ARRAY_FORMAT, "id", array->id, "created_ns", (json_int_t)array->created_ns, "cwd",
-        array->cwd, "jobs", array->jobs, "jobs_hash", array->jobs_hash, "shape_hash",
-        array->shape_hash, "total", (json_int_t)array->total, "shards", (json_int_t)array->shards,
-        "sizes", sizes, "program", array->program, "batch_options", texts_of(array->batch_options),
-        "sbatch_options", texts_of(array->sbatch_options), "rounds", rounds);
+    json_t *object =
+        json_pack("{s:i, s:s, s:I, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:s, s:o, s:o, s:o}",
+                  "format", BHI_ARRAY_FORMAT, "id", array->id, "created_ns",
+                  (json_int_t)array->created_ns, "cwd", array->cwd, "chdir", array->chdir, "jobs",
+                  array->jobs, "jobs_hash", array->jobs_hash, "shape_hash", array->shape_hash,
+                  "total", (json_int_t)array->total, "shards", (json_int_t)array->shards, "sizes",
+                  sizes, "program", array->program, "batch_options", texts_of(array->batch_options),
+                  "sbatch_options", texts_of(array->sbatch_options), "rounds", rounds);
     BHI_AUTO_FREE char *text = object ? json_dumps(object, JSON_INDENT(1)) : NULL;
     BHI_AUTO_FREE char *path = bhi_whole_text("%s/array.json", state);
     json_decref(object);
@@ -239,12 +241,14 @@ static bool take_all(struct bhi_slurm_array *array, const json_t *object) {
     }
     array->shards = (uint32_t)shards;
     array->cwd = take_text(object, "cwd");
+    array->chdir = take_text(object, "chdir");
     array->jobs = take_text(object, "jobs");
     array->program = take_text(object, "program");
     array->batch_options = take_texts(json_object_get(object, "batch_options"));
     array->sbatch_options = take_texts(json_object_get(object, "sbatch_options"));
-    bool good = array->cwd && array->jobs && array->program && array->batch_options &&
-                array->sbatch_options && take_sizes(array, json_object_get(object, "sizes"));
+    bool good = array->cwd && array->chdir && array->jobs && array->program &&
+                array->batch_options && array->sbatch_options &&
+                take_sizes(array, json_object_get(object, "sizes"));
     for (size_t i = 0; good && i < json_array_size(rounds); i++) {
         good = take_round(array, json_array_get(rounds, i));
     }

@@ -2,7 +2,7 @@
  * submission and after it, whole each time, so that a killed submitter is followed by one that
  * knows what to look for.
  *
- *   {"format": 1, "id": "0123…", "created_ns": …, "cwd": "/…", "jobs": "jobs.jsonl",
+ *   {"format": 1, "id": "0123…", "created_ns": …, "cwd": "/…", "chdir": "/…", "jobs": "jobs.jsonl",
  *    "jobs_hash": "…", "shape_hash": "…", "total": 1000, "shards": 10, "sizes": [100, …],
  *    "program": "/usr/bin/bulkhead", "batch_options": ["--streams=2", …], "sbatch_options": […],
  *    "rounds": [{"round": 0, "job": 17, "shards": [0, 1, …], "why": "first", "submitted_ns": …},
@@ -39,7 +39,7 @@ struct bhi_slurm_round {
 struct bhi_slurm_array {
     char id[BHI_ARRAY_ID + 1];
     uint64_t created_ns, total;
-    char *cwd, *jobs, *program;         /* owned */
+    char *cwd, *chdir, *jobs, *program; /* owned */
     char jobs_hash[65], shape_hash[65]; /* of the jobs' lines; of their ids and dependencies */
     uint32_t shards;
     uint64_t *sizes;                        /* jobs in each shard; owned */

@@ -257,6 +257,23 @@ enum bhi_slurm_result bhi_slurm_submit(const struct bhi_slurm_client *client,
     }
 }
 
+/* In the name of an output file % begins a pattern. */
+char *bhi_slurm_output(const char *path, const char *pattern) {
+    char *out = malloc(2 * strlen(path) + strlen(pattern) + 16), *at = out;
+    if (!out) {
+        return NULL;
+    }
+    at += sprintf(at, "--output=");
+    for (; *path; path++) {
+        *at++ = *path;
+        if (*path == '%') {
+            *at++ = '%';
+        }
+    }
+    strcpy(at, pattern);
+    return out;
+}
+
 bool bhi_slurm_cancel(uint64_t job, struct bhi_complaint *complaint) {
     char text[32], why[300];
     snprintf(text, sizeof text, "%llu", (unsigned long long)job);

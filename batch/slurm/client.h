@@ -43,6 +43,9 @@ enum bhi_slurm_result bhi_slurm_tasks(const char *prefix,
 /* The state of a task that squeue does not list any more, if the site keeps accounts; otherwise
  * BHI_SLURM_GONE. |out_name| is Slurm's word for it. */
 enum bhi_slurm_state bhi_slurm_account(uint64_t array, uint32_t index, char out_name[32]);
+/* The option of sbatch for the output file |path|, in which % is no pattern, then |pattern|. The
+ * caller owns it; NULL if memory ran out. */
+char *bhi_slurm_output(const char *path, const char *pattern);
 /* Cancels a job or an array. One that has ended already is no failure. */
 bool bhi_slurm_cancel(uint64_t job, struct bhi_complaint *complaint);
 

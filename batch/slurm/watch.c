@@ -56,21 +56,6 @@ static const char **sbatch_options(const struct bhi_watch *watch, const char *ar
     return options;
 }
 
-/* In the name of an output file % begins a pattern. */
-static char *escape_percent(const char *path) {
-    char *out = malloc(2 * strlen(path) + 1), *at = out;
-    for (; out && *path; path++) {
-        *at++ = *path;
-        if (*path == '%') {
-            *at++ = '%';
-        }
-    }
-    if (out) {
-        *at = '\0';
-    }
-    return out;
-}
-
 /* Submits a round that is recorded. |asks_first|: it may have been submitted already. */
 static enum bhi_slurm_result submit_round(struct bhi_watch *watch, size_t number, bool asks_first,
                                           bool retries_failed, struct bhi_complaint *complaint) {
@@ -80,11 +65,10 @@ static enum bhi_slurm_result submit_round(struct bhi_watch *watch, size_t number
     bhi_array_comment(watch->array, number, comment);
     snprintf(name, sizeof name, "--job-name=bulkhead-%.8s", watch->array->id);
     BHI_AUTO_FREE char *indexes = bhi_array_indexes(round);
-    BHI_AUTO_FREE char *folder = escape_percent(watch->state);
+    BHI_AUTO_FREE char *folder = bhi_whole_text("%s/shards", watch->state);
     BHI_AUTO_FREE char *array = indexes ? bhi_whole_text("--array=%s", indexes) : NULL;
-    BHI_AUTO_FREE char *chdir = bhi_whole_text("--chdir=%s", watch->array->cwd);
-    BHI_AUTO_FREE char *output =
-        folder ? bhi_whole_text("--output=%s/shards/%%4a/log", folder) : NULL;
+    BHI_AUTO_FREE char *chdir = bhi_whole_text("--chdir=%s", watch->array->chdir);
+    BHI_AUTO_FREE char *output = folder ? bhi_slurm_output(folder, "/%4a/log") : NULL;
     BHI_AUTO_FREE char *script = bhi_whole_text("%s/task.sh", watch->state);
     BHI_AUTO_FREE const char **options =
         array && chdir && output ? sbatch_options(watch, array, chdir, output, name) : NULL;

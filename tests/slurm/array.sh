@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A batch through a real Slurm, from its first submission to its end, and what is refused before
 # anything is submitted.
+# shellcheck disable=SC2317 # until_true calls functions
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
 # shellcheck source=tests/batch/counters.sh
@@ -64,9 +65,9 @@ expect_status 0
 expect_stdout "$jobs jobs: $jobs done, 0 failed"
 expect_shards jobs.jsonl.state "$counters" "$chain"
 expect_rounds jobs.jsonl.state '.shards == 3 and (.rounds | length == 1) and .rounds[0].job > 0
-    and (.sizes | add == .[0] * 3) and .batch_options == ["--streams=1"] and .sbatch_options == ["--nice=10"]'
+    and (.sizes | add == .[0] * 3) and .batch_options == ["--streams=1", "--device=slurm"] and .sbatch_options == ["--nice=10"]'
 grep -q "task .*_2 on n[12]" jobs.jsonl.state/shards/0002/log || fail "the log lacks the task's first line"
-[ "$(squeue --me --noheader --array --states=all -o %k | sort -u)" = "bulkhead:$(jq -r .id jobs.jsonl.state/array.json):0" ] ||
+[ "$(squeue --me --noheader --array --states=all -o %k | grep -v probe | sort -u)" = "bulkhead:$(jq -r .id jobs.jsonl.state/array.json):0" ] ||
     fail "the comment is $(squeue --me --noheader --array --states=all -o %k | sort -u)"
 
 case_name="what is said of it from outside"
@@ -130,6 +131,23 @@ expect_status 0
 expect_stdout "2 jobs: 2 done, 0 failed"
 expect_rounds mixed.jsonl.state '(.rounds | length == 2) and .rounds[1].why == "--retry-failed" and (.rounds[1].shards | length == 1)'
 
+case_name="the controller is down, and comes back"
+controller_kill
+cli batch mixed.jsonl "${slurm[@]}" --shards 5 --state down --controller-timeout 1s
+expect_status 3
+expect_stderr "the controller of Slurm was not reached"
+expect_stderr "nothing was submitted"
+(sleep 1; touch back) &
+"$BULKHEAD" batch mixed.jsonl "${slurm[@]}" --shards 5 --state down --controller-timeout 60s > .background 2>&1 < /dev/null &
+submitter_pid=$!
+until_true test -e back
+controller_start
+wait "$submitter_pid"
+status=$?
+cp .background .stdout
+expect_status 0
+expect_stdout "2 jobs: 2 done, 0 failed"
+
 case_name="two submitters on one folder"
 mkdir -p busy
 exec 8> busy/lock
@@ -140,12 +158,28 @@ exec 8>&-
 expect_status 3
 expect_stderr "is in use by another bulkhead batch (1 elsewhere)"
 
+case_name="kill -9 of a submitter whose probe is pending"
+rm -rf jobs.jsonl.state counters squares
+make_counters "$counters" "$chain"
+"$BULKHEAD" batch jobs.jsonl "${slurm[@]}" --shards 3 --sbatch-option=--begin=now+1hour > .background 2>&1 < /dev/null &
+submitter_pid=$!
+pending() { squeue --me --noheader --states=pending -o %k | grep -q :probe; }
+until_true pending
+kill -KILL "$submitter_pid"
+wait "$submitter_pid" 2> /dev/null
+scancel --me --state=PENDING
+[ ! -e jobs.jsonl.state/array.json ] || fail "there is an array already"
+cli batch jobs.jsonl "${slurm[@]}" --shards 3
+expect_status 0
+expect_shards jobs.jsonl.state "$counters" "$chain"
+
 # -- kill -9 of the submitter --------------------------------------------------------------------
 # Before, during and after its sbatch. Each time another one goes on: nothing is lost, and there is
 # one array.
 submitter() { # ARGUMENT…: in the background, its pid in $!
     "$BULKHEAD" batch jobs.jsonl "${slurm[@]}" "$@" > .background 2>&1 < /dev/null &
 }
+submitted() { squeue --me --noheader --states=all -o %k | grep -q "$(jq -r .id jobs.jsonl.state/array.json):0"; }
 mkdir slow
 cat > slow/sbatch << SBATCH
 #!/bin/sh
@@ -161,10 +195,10 @@ for moment in before after; do
     make_counters "$counters" "$chain"
     [ $moment = after ] || : > hold
     # shellcheck disable=SC2031
-    PATH=$PWD/slow:$PATH submitter --shards 3
+    PATH=$PWD/slow:$PATH submitter --shards 3 --no-probe
     submitter_pid=$!
     until_true test -e sbatch-begins
-    [ $moment = before ] || until_true test -n "$(squeue --me --noheader --states=all)"
+    [ $moment = before ] || until_true submitted
     kill -KILL "$submitter_pid"
     wait "$submitter_pid" 2> /dev/null
     (sleep 1; rm -f hold) & # the sbatch that the killed one had started is still on its way
@@ -173,12 +207,17 @@ for moment in before after; do
     expect_stdout "$jobs jobs: $jobs done, 0 failed"
     expect_shards jobs.jsonl.state "$counters" "$chain"
     expect_rounds jobs.jsonl.state '(.rounds | length == 1) and .rounds[0].job > 0'
-    arrays=$(squeue --me --noheader --array --states=all -o '%F %k' | grep "$(jq -r .id jobs.jsonl.state/array.json)" | sort -u | wc -l)
+    arrays=$(squeue --me --noheader --array --states=all -o '%F %k' | grep "$(jq -r .id jobs.jsonl.state/array.json):[0-9]" | sort -u | wc -l)
     if [ "$arrays" -eq 1 ]; then passed=$((passed + 1)); else fail "there are $arrays arrays"; fi
 done
 
 case_name="nothing is left running"
 cluster_stop
-left=$(env -u SLURM_CONF grep -lazF "SLURM_CONF=$SLURM_CONF" /proc/[0-9]*/environ 2> /dev/null | wc -l)
-if [ "$left" -eq 0 ]; then passed=$((passed + 1)); else fail "$left processes"; fi
+left=$(env -u SLURM_CONF grep -lazF "SLURM_CONF=$SLURM_CONF" /proc/[0-9]*/environ 2> /dev/null)
+if [ -z "$left" ]; then
+    passed=$((passed + 1))
+else
+    for process in $left; do tr '\0' ' ' < "${process%environ}cmdline"; done
+    fail "processes: $left"
+fi
 finish

@@ -10,6 +10,7 @@
 #include "batch/slurm/array.h"
 #include "batch/slurm/cut.h"
 #include "batch/slurm/decide.h"
+#include "batch/slurm/devices.h"
 #include "batch/slurm/parse.h"
 #include "batch/slurm/program.h"
 
@@ -277,6 +278,7 @@ static void make_array(struct bhi_slurm_array *array) {
     const uint32_t all[] = {0, 1, 2, 3}, some[] = {1, 3};
     BHT_TRUE(bhi_array_init(array, &complaint));
     array->cwd = strdup("/a \"b\"");
+    array->chdir = strdup("/tmp");
     array->jobs = strdup("jobs.jsonl");
     array->program = strdup("/usr/bin/bulkhead");
     memset(array->jobs_hash, 'a', 64);
@@ -460,6 +462,64 @@ static void test_quotes(void) {
     }
 }
 
+/* -- devices ------------------------------------------------------------------------------------
+ */
+
+static bh_device_info device(const char *selector, const char *pci, uint8_t uuid, bool cpu) {
+    bh_device_info info = {0};
+    snprintf(info.selector, sizeof info.selector, "%s", selector);
+    snprintf(info.pci, sizeof info.pci, "%s", pci);
+    info.uuid[0] = uuid;
+    info.uuid[1] = 0xab;
+    info.device_type = cpu ? 4 : 2;
+    return info;
+}
+
+static void test_devices(void) {
+    /* In an order that is not that of the addresses; a CPU driver, and another GPU's. */
+    bh_device_info devices[] = {
+        device("nvidia:0", "0000:65:00.0", 0x89, false),
+        device("nvidia:1", "0000:17:00.0", 0x32, false),
+        device("nvidia:2", "0000:b3:00.0", 0x77, false),
+        device("lavapipe:0", "", 0, true),
+        device("other:0", "0000:01:00.0", 1, false),
+    };
+    static const struct {
+        size_t devices;                            /* how many of them are here */
+        const char *job_gpus, *visible, *selector; /* NULL: refused */
+        size_t unused;
+    } cases[] = {
+        {5, NULL, NULL, "", 0},
+        {5, "", "", "", 0},
+        {5, "0", NULL, "nvidia:1", 0}, /* the lowest address */
+        {5, "1", "0", "nvidia:0", 0},  /* the machine's number counts */
+        {5, "2", NULL, "nvidia:2", 0},
+        {5, "2,0", NULL, "nvidia:2", 1},
+        {5, "0,1,2", NULL, "any", 0}, /* all of them */
+        {5, NULL, "GPU-89ab", "nvidia:0", 0},
+        {5, NULL, "GPU-32AB0000-0000", "nvidia:1", 0},
+        {5, NULL, "GPU-99", NULL, 0},
+        {5, NULL, "7", NULL, 0},
+        {5, NULL, "x", NULL, 0},
+        {1, "3", NULL, "nvidia:0", 0}, /* confined: the only one that it sees */
+        {2, "3,5", NULL, "any", 0},
+        {0, "0", NULL, NULL, 0},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        const struct bhi_slurm_grant grant = {.job_gpus = cases[i].job_gpus,
+                                              .visible = cases[i].visible};
+        const struct bhi_device_list list = {.devices = devices, .count = cases[i].devices};
+        char selector[sizeof devices[0].selector];
+        struct bhi_complaint complaint = {""};
+        size_t unused;
+        const bool good = bhi_slurm_device(&grant, &list, selector, &unused, &complaint);
+        if (good != !!cases[i].selector || (good && strcmp(selector, cases[i].selector) != 0) ||
+            (good && unused != cases[i].unused) || (!good && !complaint.text[0])) {
+            BHT_FAIL("case %zu: %d \"%s\" %s", i, good, selector, complaint.text);
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(test_versions),    BHT_TEST(test_jobs),
@@ -469,6 +529,7 @@ int main(int argc, char **argv) {
         BHT_TEST(test_cut_of_many), BHT_TEST(test_array),
         BHT_TEST(test_comments),    BHT_TEST(test_decisions),
         BHT_TEST(test_endings),     BHT_TEST(test_quotes),
+        BHT_TEST(test_devices),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

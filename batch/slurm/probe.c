@@ -1,0 +1,341 @@
+#include "batch/slurm/probe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/owner.h"
+#include "batch/graph/names.h"
+#include "batch/slurm/shard.h"
+#include "batch/slurm/whole.h"
+#include "tool/clock.h"
+#include "tool/interrupt.h"
+
+#define SECOND UINT64_C(1000000000)
+#define TICK   (SECOND / 5)
+/* How long a network file system may take to show what another machine has written. */
+#define SETTLES (10 * SECOND)
+
+enum { MOST_ANSWER = 256 << 20, MOST_HEADER = 1024 };
+
+/* |answer| comes last, and by a rename, so that the others are complete when it is there. */
+static const char script[] =
+    "#!/bin/sh\n"
+    "# Looks on a machine of the cluster for what a batch needs. Written by bulkhead batch.\n"
+    "probe=%s/probe\n"
+    "program=%s\n"
+    "said=$probe/.answer.$SLURM_JOB_ID\n"
+    "xargs -0 -r stat -L --printf='%%f %%s %%Y %%n\\0' < \"$probe/files\" > "
+    "\"$probe/seen.files\" 2> /dev/null\n"
+    "xargs -0 -r sh -c 'for f; do [ -e \"$f/%s\" ] && [ -w \"$f\" ] && printf \"%%s\\0\" \"$f\"; "
+    "done' sh < \"$probe/folders\" > \"$probe/seen.folders\"\n"
+    "{ echo \"${SLURMD_NODENAME:-$(uname -n)}\"; \"$program\" version | head -n 1; } > \"$said\" "
+    "2> /dev/null && mv -f \"$said\" \"$probe/answer\"\n";
+
+static char *probe_path(const struct bhi_probe *probe, const char *name) {
+    return bhi_whole_text("%s/probe%s%s", probe->state, *name ? "/" : "", name);
+}
+
+enum { MARK = 40 };
+
+/* The same for each probe of a state folder: what a killed one leaves, the next one removes. */
+static void name_mark(const struct bhi_probe *probe, char out[MARK]) {
+    uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+    for (const unsigned char *c = (const unsigned char *)probe->state; *c; c++) {
+        hash = (hash ^ *c) * UINT64_C(1099511628211);
+    }
+    snprintf(out, MARK, ".bulkhead-probe-%016llx", (unsigned long long)hash);
+}
+
+/* Another folder may have the same name there, such as /tmp: an output's folder is recognised by an
+ * empty file that is in it while the probe runs. */
+static bool mark_folders(const struct bhi_probe *probe, bool marks,
+                         struct bhi_complaint *complaint) {
+    char name[MARK];
+    name_mark(probe, name);
+    for (size_t i = 0; i < probe->count; i++) {
+        if (!probe->paths[i].folder) {
+            continue;
+        }
+        BHI_AUTO_FREE char *path = bhi_whole_text("%s/%s", probe->paths[i].path, name);
+        if (!path) {
+            return bhi_refuse(complaint, "out of memory");
+        }
+        BHI_AUTO_FD mark =
+            marks ? open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+        if (marks && mark < 0) {
+            return bhi_refuse(complaint, "%.600s cannot be made: %s", path, strerror(errno));
+        }
+        if (!marks) {
+            (void)unlink(path);
+        }
+    }
+    return true;
+}
+
+/* Writes the files, or the folders, each with a zero byte at its end. */
+static bool write_list(const struct bhi_probe *probe, bool folders, const char *name,
+                       struct bhi_complaint *complaint) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    bool good = stream;
+    for (size_t i = 0; good && i < probe->count; i++) {
+        if (probe->paths[i].folder == folders) {
+            good = fwrite(probe->paths[i].path, strlen(probe->paths[i].path) + 1, 1, stream) == 1;
+        }
+    }
+    good = stream && fclose(stream) == 0 && good;
+    BHI_AUTO_FREE char *path = probe_path(probe, name);
+    good = good && path ? bhi_whole_write(path, text, size, 0600, complaint)
+                        : bhi_refuse(complaint, "out of memory");
+    free(text);
+    return good;
+}
+
+static bool write_script(const struct bhi_probe *probe, struct bhi_complaint *complaint) {
+    BHI_AUTO_FREE char *folder = bhi_slurm_shard_quote(probe->state);
+    BHI_AUTO_FREE char *program = bhi_slurm_shard_quote(probe->array->program);
+    BHI_AUTO_FREE char *path = probe_path(probe, "probe.sh");
+    char mark[MARK];
+    name_mark(probe, mark);
+    BHI_AUTO_FREE char *text =
+        folder && program ? bhi_whole_text(script, folder, program, mark) : NULL;
+    return text && path ? bhi_whole_write(path, text, strlen(text), 0700, complaint)
+                        : bhi_refuse(complaint, "out of memory");
+}
+
+static bool prepare(const struct bhi_probe *probe, struct bhi_complaint *complaint) {
+    static const char *const old[] = {"answer", "seen.files", "seen.folders"};
+    BHI_AUTO_FREE char *folder = probe_path(probe, "");
+    if (!folder) {
+        return bhi_refuse(complaint, "out of memory");
+    }
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST) {
+        return bhi_refuse(complaint, "%.600s cannot be made: %s", folder, strerror(errno));
+    }
+    for (size_t i = 0; i < sizeof old / sizeof old[0]; i++) {
+        BHI_AUTO_FREE char *path = probe_path(probe, old[i]);
+        if (path) {
+            (void)unlink(path);
+        }
+    }
+    return write_list(probe, false, "files", complaint) &&
+           write_list(probe, true, "folders", complaint) && write_script(probe, complaint);
+}
+
+/* -- the answer ---------------------------------------------------------------------------------
+ */
+
+static bool is_same(const char *path, unsigned mode, unsigned long long size, long long seconds) {
+    struct stat here;
+    if (stat(path, &here) != 0 || (here.st_mode & S_IFMT) != (mode & S_IFMT)) {
+        return false;
+    }
+    return S_ISDIR(here.st_mode) ||
+           ((unsigned long long)here.st_size == size && here.st_mtime == seconds);
+}
+
+/* Calls |take| for the path of each record that is whole. */
+static size_t take_records(struct bhi_probe *probe, const char *text, size_t size, bool folders) {
+    struct bhi_names names;
+    BHI_AUTO_FREE size_t *index = calloc(probe->count + 1, sizeof *index);
+    size_t seen = 0;
+    bool good = index;
+    bhi_names_init(&names);
+    for (size_t i = 0; good && i < probe->count; i++) {
+        if (probe->paths[i].folder == folders &&
+            bhi_names_find(&names, probe->paths[i].path) == BHI_NO_NAME) {
+            index[names.count] = i;
+            good = bhi_names_add(&names, probe->paths[i].path) != BHI_NO_NAME;
+        }
+    }
+    for (const char *at = text, *end; good && at < text + size; at = end + 1) {
+        unsigned mode = 0;
+        unsigned long long bytes = 0;
+        long long seconds = 0;
+        int used = 0;
+        end = memchr(at, '\0', (size_t)(text + size - at));
+        if (!end) {
+            break; /* cut short */
+        }
+        if (!folders && (sscanf(at, "%x %llu %lld%n", &mode, &bytes, &seconds, &used) != 3 ||
+                         at[used] != ' ')) {
+            continue;
+        }
+        const uint32_t name = bhi_names_find(&names, folders ? at : at + used + 1);
+        if (name != BHI_NO_NAME) {
+            struct bhi_probe_path *path = &probe->paths[index[name]];
+            path->is_seen = folders || is_same(path->path, mode, bytes, seconds);
+            seen += path->is_seen;
+        }
+    }
+    bhi_names_fini(&names);
+    return seen;
+}
+
+size_t bhi_probe_take_files(struct bhi_probe *probe, const char *text, size_t size) {
+    return take_records(probe, text, size, false);
+}
+
+static void take_list(struct bhi_probe *probe, const char *name, bool folders) {
+    size_t size = 0;
+    int error;
+    BHI_AUTO_FREE char *path = probe_path(probe, name);
+    BHI_AUTO_FREE char *text = path ? bhi_whole_read(path, MOST_ANSWER, &size, &error) : NULL;
+    if (text) {
+        (void)take_records(probe, text, size, folders);
+    }
+}
+
+static bool take_answer(struct bhi_probe *probe) {
+    size_t size = 0;
+    int error;
+    BHI_AUTO_FREE char *path = probe_path(probe, "answer");
+    BHI_AUTO_FREE char *text = path ? bhi_whole_read(path, MOST_HEADER, &size, &error) : NULL;
+    if (!text) {
+        return false;
+    }
+    const size_t node = strcspn(text, "\n");
+    snprintf(probe->node, sizeof probe->node, "%.*s", (int)node, text);
+    const char *version = text + node + (text[node] == '\n');
+    snprintf(probe->version, sizeof probe->version, "%.*s", (int)strcspn(version, "\n"), version);
+    take_list(probe, "seen.files", false);
+    take_list(probe, "seen.folders", true);
+    return true;
+}
+
+/* -- waiting ------------------------------------------------------------------------------------
+ */
+
+struct last_seen {
+    uint64_t job;
+    struct bhi_slurm_task task;
+    bool found;
+};
+
+static void see(void *user, const struct bhi_slurm_task *task) {
+    struct last_seen *seen = user;
+    if (task->array == seen->job) {
+        seen->task = *task;
+        seen->found = true;
+    }
+}
+
+static enum bhi_slurm_probe_result interrupt(uint64_t job, struct bhi_complaint *complaint) {
+    struct bhi_complaint inner;
+    (void)bhi_slurm_cancel(job, &inner);
+    bhi_refuse(complaint, "interrupted");
+    return BHI_PROBE_INTERRUPTED;
+}
+
+/* The task has ended, or is gone, and its answer has not come. */
+static enum bhi_slurm_probe_result judge_silence(const struct bhi_probe *probe,
+                                                 const struct last_seen *seen,
+                                                 struct bhi_complaint *complaint) {
+    const char *node = seen->found && *seen->task.node ? seen->task.node : "a node";
+    if (seen->found && seen->task.state == BHI_SLURM_CANCELLED) {
+        bhi_refuse(complaint, "the probe was cancelled");
+        return BHI_PROBE_REFUSED;
+    }
+    bhi_refuse(
+        complaint,
+        "the state folder %.400s is not shared: a probe ran on %.63s (%s), and what it wrote "
+        "there is not here; give a folder on a file system that the machines share (--state)",
+        probe->state, node, seen->found ? seen->task.name : "gone");
+    return BHI_PROBE_NOT_SHARED;
+}
+
+static enum bhi_slurm_probe_result await(struct bhi_probe *probe, uint64_t job, const char *comment,
+                                         struct bhi_complaint *complaint) {
+    struct last_seen seen = {.job = job};
+    struct bhi_complaint inner;
+    uint64_t look_ns = bhi_clock_ns() + probe->poll_ns, ended_ns = 0;
+    while (!take_answer(probe)) {
+        const uint64_t now = bhi_clock_ns();
+        if (ended_ns && now - ended_ns > SETTLES) {
+            return judge_silence(probe, &seen, complaint);
+        }
+        if (!ended_ns && now >= look_ns) {
+            seen.found = false;
+            look_ns = now + probe->poll_ns;
+            if (bhi_slurm_tasks(comment, see, &seen, &inner) == BHI_SLURM_DONE) {
+                ended_ns = !seen.found || seen.task.state >= BHI_SLURM_ENDED ? now : 0;
+                if (seen.found && seen.task.state == BHI_SLURM_PENDING && probe->waits) {
+                    probe->waits(probe->user, seen.task.reason);
+                }
+            }
+        }
+        if (!bhi_slurm_pause(TICK)) {
+            return interrupt(job, complaint);
+        }
+    }
+    return BHI_PROBE_DONE;
+}
+
+/* The probe gets the array's options, so that it runs where the array will. */
+static char **probe_options(const struct bhi_probe *probe) {
+    char *const *given = probe->array->sbatch_options;
+    size_t count = 0, used = 0;
+    while (given[count]) {
+        count++;
+    }
+    char **options = calloc(count + 4, sizeof *options);
+    BHI_AUTO_FREE char *log = probe_path(probe, "log");
+    for (size_t i = 0; options && i < count; i++) {
+        if (!(options[used++] = strdup(given[i]))) {
+            break;
+        }
+    }
+    if (options && log) {
+        options[used++] = bhi_whole_text("--job-name=bulkhead-probe");
+        options[used++] = bhi_whole_text("--chdir=/");
+        options[used++] = bhi_slurm_output(log, "");
+    }
+    return options;
+}
+
+static enum bhi_slurm_probe_result run(struct bhi_probe *probe, struct bhi_complaint *complaint) {
+    char comment[BHI_ARRAY_COMMENT + 8];
+    uint64_t job = 0;
+    enum bhi_slurm_result result = BHI_SLURM_DOWN;
+    snprintf(comment, sizeof comment, "bulkhead:%s:probe", probe->array->id);
+    BHI_AUTO_FREE char *path = probe_path(probe, "probe.sh");
+    char **options = probe_options(probe);
+    bhi_refuse(complaint, "out of memory");
+    if (path && options) {
+        const struct bhi_slurm_submission submission = {
+            .comment = comment, .script = path, .options = (const char *const *)options};
+        result = bhi_slurm_submit(probe->client, &submission, &job, complaint);
+    }
+    for (size_t i = 0; options && options[i]; i++) {
+        free(options[i]);
+    }
+    free(options);
+    switch (result) {
+    case BHI_SLURM_DONE:
+        return await(probe, job, comment, complaint);
+    case BHI_SLURM_BAD:
+        return BHI_PROBE_REFUSED;
+    case BHI_SLURM_DOWN:
+        return BHI_PROBE_DOWN;
+    case BHI_SLURM_INTERRUPTED:
+        break;
+    }
+    return BHI_PROBE_INTERRUPTED;
+}
+
+enum bhi_slurm_probe_result bhi_probe_run(struct bhi_probe *probe,
+                                          struct bhi_complaint *complaint) {
+    struct bhi_complaint inner;
+    const enum bhi_slurm_probe_result result =
+        prepare(probe, complaint) && mark_folders(probe, true, complaint) ? run(probe, complaint)
+                                                                          : BHI_PROBE_FAILED;
+    (void)mark_folders(probe, false, &inner);
+    return result;
+}

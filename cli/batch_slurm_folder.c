@@ -1,0 +1,155 @@
+/* The state folder of a batch on a cluster: its lock, and what the shards get. */
+#include "cli/batch_slurm.h"
+#include "cli/batch_slurm_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/owner.h"
+#include "batch/slurm/whole.h"
+#include "tool/clock.h"
+#include "tool/complain.h"
+#include "tool/exit_status.h"
+
+#define SECOND UINT64_C(1000000000)
+
+/* A submission that a killed submitter had begun may end this much later. */
+#define LOCK_PATIENCE (60 * SECOND)
+/* More bytes of blank lines than this are not written to keep the numbers of the lines. */
+#define MOST_BLANK (UINT64_C(256) << 20)
+
+/* One submitter uses a folder at a time. sbatch inherits the lock, so that a new submitter waits
+ * until a submission that an earlier one had begun has ended. */
+static int lock_folder(struct bhi_slurm_batch *batch) {
+    const uint64_t end = bhi_clock_ns() + LOCK_PATIENCE;
+    char holder[128] = "", name[64] = "?";
+    BHI_AUTO_FREE char *path = bhi_whole_text("%s/lock", batch->folder.real);
+    batch->lock = path ? open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+    if (batch->lock < 0) {
+        bhi_complain("batch", "%s/lock cannot be opened: %s", batch->given_state, strerror(errno));
+        return BHI_EXIT_ENVIRON;
+    }
+    while (flock(batch->lock, LOCK_EX | LOCK_NB) != 0) {
+        const ssize_t size = pread(batch->lock, holder, sizeof holder - 1, 0);
+        int pid = 0;
+        char machine[64] = "";
+        holder[size > 0 ? size : 0] = '\0';
+        (void)gethostname(name, sizeof name - 1);
+        const bool is_gone = sscanf(holder, "%d %63s", &pid, machine) == 2 && pid > 1 &&
+                             !strcmp(machine, name) && kill(pid, 0) != 0 && errno == ESRCH;
+        if (!is_gone || bhi_clock_ns() > end || !bhi_slurm_pause(SECOND / 10)) {
+            bhi_complain("batch",
+                         "%s is in use by another bulkhead batch (%.100s): wait for its end, or "
+                         "give another folder (--state)",
+                         batch->given_state, *holder ? holder : "not known");
+            return BHI_EXIT_ENVIRON;
+        }
+    }
+    (void)gethostname(name, sizeof name - 1);
+    if (ftruncate(batch->lock, 0) != 0 || dprintf(batch->lock, "%d %s", getpid(), name) < 0) {
+        bhi_complain("batch", "%s/lock cannot be written: %s", batch->given_state, strerror(errno));
+        return BHI_EXIT_ENVIRON;
+    }
+    return BHI_EXIT_READY;
+}
+
+bool bhi_batch_slurm_has_file(const char *folder, const char *name) {
+    BHI_AUTO_FREE char *path = bhi_whole_text("%s/%s", folder, name);
+    return !path || access(path, F_OK) == 0 || errno != ENOENT;
+}
+
+static bool is_plain(const char *path) {
+    for (const unsigned char *c = (const unsigned char *)path; *c; c++) {
+        if (*c < 0x20 || *c == 0x7f || *c == '\\') {
+            return false;
+        }
+    }
+    return true;
+}
+
+int bhi_batch_slurm_open_folder(struct bhi_slurm_batch *batch) {
+    struct bhi_complaint complaint;
+    if (bhi_batch_slurm_has_file(batch->given_state, "batch.db")) {
+        bhi_complain("batch", "%s has a batch that runs on one machine: give another folder",
+                     batch->given_state);
+        return BHI_EXIT_USAGE;
+    }
+    if (!bhi_state_folder_open(batch->given_state, &batch->folder, &complaint)) {
+        bhi_complain("batch", "%s", complaint.text);
+        return batch->folder.is_none ? BHI_EXIT_USAGE : BHI_EXIT_ENVIRON;
+    }
+    if (!is_plain(batch->folder.real)) {
+        bhi_complain("batch", "%s: Slurm takes no \\ and no control characters in paths",
+                     batch->given_state);
+        return BHI_EXIT_USAGE;
+    }
+    return lock_folder(batch);
+}
+
+/* Jobs stand in the lines that they have in the file, so that messages name those. */
+static bool write_shard(const struct bhi_slurm_batch *batch, const struct bhi_places *places,
+                        uint32_t shard, struct bhi_complaint *complaint) {
+    const struct bhi_batch_jobs *jobs = &batch->jobs;
+    BHI_AUTO_FREE char *folder = bhi_slurm_shard_path(batch->folder.real, shard, "");
+    BHI_AUTO_FREE char *path = bhi_slurm_shard_path(batch->folder.real, shard, "jobs.jsonl");
+    char *text = NULL;
+    size_t size = 0, line = 1;
+    bool lost = false;
+    FILE *stream = folder && path ? open_memstream(&text, &size) : NULL;
+    if (!stream) {
+        return bhi_refuse(complaint, "out of memory");
+    }
+    const size_t last = jobs->count ? jobs->specs[jobs->count - 1].line : 0;
+    const bool keeps_lines = (uint64_t)last * batch->cut.shards <= MOST_BLANK;
+    for (size_t i = 0; i < jobs->count; i++) {
+        if (batch->cut.shard[i] != shard) {
+            continue;
+        }
+        for (; keeps_lines && line < jobs->specs[i].line; line++) {
+            fputc('\n', stream);
+        }
+        BHI_AUTO_FREE char *staged = places ? bhi_places_rewrite(places, &jobs->specs[i]) : NULL;
+        if (places && !staged) {
+            lost = true;
+            break;
+        }
+        fprintf(stream, "%s\n", staged ? staged : jobs->specs[i].text);
+        line++;
+    }
+    const bool good = !ferror(stream) && !lost;
+    const bool closed = fclose(stream) == 0;
+    const bool written =
+        good && closed
+            ? (mkdir(folder, 0700) == 0 || errno == EEXIST
+                   ? bhi_whole_write(path, text, size, 0600, complaint)
+                   : bhi_refuse(complaint, "%.600s cannot be made: %s", folder, strerror(errno)))
+            : bhi_refuse(complaint, "out of memory");
+    free(text);
+    return written;
+}
+
+bool bhi_batch_slurm_write_shards(const struct bhi_slurm_batch *batch,
+                                  const struct bhi_places *places,
+                                  struct bhi_complaint *complaint) {
+    BHI_AUTO_FREE char *shards = bhi_whole_text("%s/shards", batch->folder.real);
+    BHI_AUTO_FREE char *quarantine = bhi_whole_text("%s/quarantine", batch->folder.real);
+    if (!shards || !quarantine) {
+        return bhi_refuse(complaint, "out of memory");
+    }
+    if ((mkdir(shards, 0700) != 0 && errno != EEXIST) ||
+        (mkdir(quarantine, 0700) != 0 && errno != EEXIST)) {
+        return bhi_refuse(complaint, "%.600s cannot be made: %s", shards, strerror(errno));
+    }
+    for (uint32_t i = 0; i < batch->cut.shards; i++) {
+        if (!write_shard(batch, places, i, complaint)) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,42 @@
+/* What the files of `bulkhead batch --executor slurm` share. */
+#ifndef BHI_CLI_BATCH_SLURM_PARTS_H
+#define BHI_CLI_BATCH_SLURM_PARTS_H
+
+#include "batch/journal/state_folder.h"
+#include "batch/slurm/cut.h"
+#include "batch/slurm/places.h"
+#include "batch/slurm/watch.h"
+#include "cli/batch_jobs.h"
+
+struct bhi_args;
+struct bhi_batch_slurm;
+
+struct bhi_slurm_batch {
+    const struct bhi_batch_slurm *options;
+    const struct bhi_args *args;
+    bool resume, keep_going, retry_failed, has_array;
+    const char *given_state; /* as it was given, for messages */
+    struct bhi_state_folder folder;
+    int lock;
+    struct bhi_batch_jobs jobs;
+    struct bhi_cut cut;
+    struct bhi_slurm_array array;
+    char jobs_hash[65], shape_hash[65];
+    uint64_t began_ns, shown_ns;
+    struct bhi_watch watch;
+};
+
+/* Opens the state folder, or makes it, and locks it. Returns an exit status. */
+int bhi_batch_slurm_open_folder(struct bhi_slurm_batch *batch);
+/* Is there a file |name| in |folder|? If in doubt, there is. */
+bool bhi_batch_slurm_has_file(const char *folder, const char *name);
+/* Writes each shard's jobs. |places| (may be NULL) has what is staged. */
+bool bhi_batch_slurm_write_shards(const struct bhi_slurm_batch *batch,
+                                  const struct bhi_places *places, struct bhi_complaint *complaint);
+/* Reads and checks the file of jobs, and hashes what is in it. Returns an exit status. */
+int bhi_batch_slurm_read_jobs(struct bhi_slurm_batch *batch, const char *cwd);
+/* Looks, with a probe, for what the jobs need on the cluster, stages what is not there, and sets
+ * where tasks start. Returns an exit status. */
+int bhi_batch_slurm_probe(struct bhi_slurm_batch *batch, struct bhi_places *places);
+
+#endif

@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# What becomes of a batch when parts of a real Slurm are killed, and when others act on its tasks:
+# no job is lost, none is done twice, and it is said what happened.
+# shellcheck disable=SC2317 # until_true calls functions
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
+# shellcheck source=tests/batch/counters.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../batch/counters.sh"
+# shellcheck source=tests/slurm/counts.sh
+. "$(dirname "${BASH_SOURCE[0]}")/counts.sh"
+# shellcheck source=tests/slurm/cluster.sh
+. "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
+
+slurm=(--executor slurm --poll 1s --shards 3 --streams 1)
+make_counters 1 1
+case_name="what is expected"
+cli run "$SHADERS/square.spv" --groups 4 --in 0=x.npy --out '1=expected.npy:f32[256]'
+expect_status 0
+cluster_start 3 || finish
+
+# A batch in which each counter has $2 jobs, begun in the background.
+begin() { # COUNTERS CHAIN ARGUMENT…
+    rm -rf jobs.jsonl.state counters squares
+    counters=$1 chain=$2
+    jobs=$((counters * (chain + 1)))
+    shift 2
+    make_counters "$counters" "$chain"
+    "$BULKHEAD" batch jobs.jsonl "${slurm[@]}" "$@" > .stdout 2> .stderr < /dev/null &
+    batch=$!
+    until_true some_done
+}
+some_done() { # a job has been done in each shard
+    [ "$(sql_all jobs.jsonl.state "SELECT count(*) > 0 FROM jobs WHERE state = 'done'" 2> /dev/null | sum)" -eq 3 ]
+}
+end() {
+    wait "$batch"
+    status=$?
+}
+node_of() { squeue --me --noheader --array --states=running -o '%K %N' | sed -n "s/^$1 //p" | head -n 1; } # SHARD
+pid_of() { # SHARD: of the process that has the shard's state folder
+    tr -dc '0-9 ' < "jobs.jsonl.state/shards/000$1/state/lock" | awk '{ print $NF }'
+}
+nothing_runs() { [ -z "$(squeue --me --noheader)" ]; }
+is_newer() { [ "$1" -nt "$2" ]; }
+parent_of() { sed 's/.*) [A-Z] \([0-9]*\) .*/\1/' "/proc/$1/stat"; }
+# A machine that dies: its slurmd, and of each of its tasks slurmstepd, the shell and the batch. The
+# shell first, so that it does not say how its batch has ended.
+node_dies() { # NODE
+    local shard batch_pid shell step
+    daemon_kill "$1"
+    for shard in 0 1 2; do
+        grep -q "on $1," "jobs.jsonl.state/shards/000$shard/log" || continue
+        batch_pid=$(pid_of "$shard")
+        shell=$(parent_of "$batch_pid")
+        step=$(parent_of "$shell")
+        kill -KILL "$shell" "$step" "$batch_pid"
+    done
+}
+all_done() {
+    expect_status 0
+    expect_stdout "$jobs jobs: $jobs done, 0 failed"
+    expect_shards jobs.jsonl.state "$counters" "$chain"
+}
+
+case_name="kill -9 of a shard's batch"
+begin 6 60
+kill -KILL "$(pid_of 1)"
+end
+all_done
+expect_stderr "shard 1: its batch was ended by SIGKILL on n"
+expect_rounds jobs.jsonl.state '(.rounds | length == 2) and .rounds[1].shards == [1]'
+
+case_name="a machine dies, and the controller is killed and started again"
+begin 6 150
+node=$(node_of 2)
+# It has saved the array, as running.
+until_true grep -qa "$(jq -r .id jobs.jsonl.state/array.json):0" "$cluster/state/job_state"
+until_true is_newer "$cluster/state/job_state" jobs.jsonl.state/array.json
+controller_kill
+node_dies "$node"
+controller_start
+end
+node_start "$node"
+all_done
+expect_stderr "NODE_FAIL on $node"
+
+case_name="scancel of one task from outside, and --resume"
+until_true cluster_is_up 3
+begin 6 60
+scancel "$(jq .rounds[0].job jobs.jsonl.state/array.json)_0"
+end
+expect_status 3
+expect_stderr "shard 0: CANCELLED"
+expect_stderr "1 shard is stuck"
+cli batch jobs.jsonl "${slurm[@]}" --resume
+all_done
+
+case_name="a signal with --on-interrupt cancel, and one with leave"
+begin 6 100 --on-interrupt cancel
+kill -TERM "$batch"
+end
+expect_status 143
+expect_stderr "the job array is cancelled"
+until_true nothing_runs
+begin 6 60 --on-interrupt leave
+kill -TERM "$batch"
+end
+expect_status 143
+expect_stderr "what is submitted goes on"
+cli batch jobs.jsonl "${slurm[@]}" --resume
+all_done
+expect_rounds jobs.jsonl.state '.rounds | length == 1'
+finish
