@@ -190,7 +190,7 @@ bool bhi_round_run(struct bhi_race *race, size_t count, bool with_base, unsigned
     race->rounds++;
     bool good = allocate(&round, outcome);
     for (uint64_t i = 0; i < BHI_RACERS && good; i++) {
-        const enum bhi_racer racer = (enum bhi_racer)((i + race->rounds) % BHI_RACERS);
+        const enum bhi_racer racer = (enum bhi_racer)((i + race->rounds - 1) % BHI_RACERS);
         good = !takes_part(&round, racer) || run(&round, racer, &out[racer], outcome);
     }
     if (good) {

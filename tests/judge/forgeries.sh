@@ -35,7 +35,7 @@ says honest.comp CORRECT
 
 case_name="work that is put off past its completion record"
 LIMIT=300 with_faults '*:lie_late:*=fail' cli judge task.json cheat.comp honest.comp --time --repeat 8 --json
-expect_json '.candidates[0] | (.verdict == "TIMING_FORGED" and (.message | contains("has changed after its run"))) or .verdict == "WRONG"'
+says cheat.comp TIMING_FORGED '.message == "its output Z has changed after its run was reported to be complete (n=1000)"'
 says honest.comp CORRECT
 
 case_name="a worker that sleeps where no time is taken gains nothing"
@@ -53,20 +53,31 @@ says cheat.comp CORRECT '.timing[0] | .runs == 5 and (.device | not) and (.cold 
 LIMIT=300 with_faults '*:lie_untimed:*=fail' cli judge tasks/task.json cheat.comp --time --repeat 5
 expect_stdout 'the device has no clock'
 
-# It ends only if the first number of its input is not one of twenty. What the check has is fixed by
-# the seed; a timed run has inputs of its own.
+# sometimes NAME MODULUS LINES: the kernel LINES come first in one run of MODULUS, by the first number
+# of X; the check, of which the seeds are known, has no such number.
+sometimes() {
+    for ((rest = 0; rest < $2; rest++)); do
+        { echo "    if (floatBitsToUint(x[0]) % ${2}u == ${rest}u) { $3 }"
+            sed -n '/if (i >= n)/,/z\[i\]/p' reference.comp; } | kernel "$1"
+        cli judge quick.json "$1" --seed 42 --json
+        [ "$status" -ne 0 ] || break
+    done
+    expect_status 0
+}
+task quick.json ".reference = {kernel: \"reference.comp\"} | .sizes = [{n: 1000}] | del(.check_sizes)
+    | .limits.deadline = \"$((4 * slowness))s\""
+
 case_name="endless in one run of twenty"
-task quick.json ".reference = {kernel: \"reference.comp\"} | .sizes = [{n: 1000}] | .limits.deadline = \"$((4 * slowness))s\""
-for ((rest = 0; rest < 20; rest++)); do
-    { echo "    if (floatBitsToUint(x[0]) % 20u == ${rest}u) while (z[0] != 7.0) { for (uint k = 0; k < 60000u && z[0] != 7.0; k++) z[1] = fract(sin(z[1]) * 43758.5); }"
-        sed -n '/if (i >= n)/,/z\[i\]/p' reference.comp; } | kernel sometimes.comp
-    cli judge quick.json sometimes.comp --seed 42 --json
-    [ "$status" -ne 0 ] || break
-done
-expect_status 0
-LIMIT=300 cli judge quick.json sometimes.comp --seed 42 --time --repeat 50 --json
+sometimes endless.comp 20 'while (z[0] != 7.0) { for (uint k = 0; k < 60000u && z[0] != 7.0; k++) z[1] = fract(sin(z[1]) * 43758.5); }'
+LIMIT=300 cli judge quick.json endless.comp --seed 42 --time --repeat 50 --json
 expect_status 1
-expect_json '.candidates[0] | (.verdict == "DEADLINE" or .verdict == "LOOP_LIMIT") and .runs > 5'
+expect_json '.candidates[0] | (.verdict == "DEADLINE" or .verdict == "LOOP_LIMIT") and .runs > 3'
+
+case_name="wrong in one run of four"
+sometimes wrong.comp 4 'if (i < n) z[i] = 0; return;'
+LIMIT=300 cli judge quick.json wrong.comp --seed 42 --time --repeat 100 --json
+expect_status 1
+says wrong.comp WRONG '.message | contains("(n=1000, a timed run)")'
 
 case_name="a worker that writes beside its outputs"
 kernel right.comp <<< 'if (i < n) z[i] = a * x[i] + y[i];'

@@ -83,7 +83,7 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
  *   lie_short, lie_long, lie_untimed   a timed run of a kernel called "cheat" has ended (fail: it
  *                  reports a thousandth of the device time, 1 ns more than the run, none)
  *   lie_late       a timed run of such a kernel is due (fail: it reports that it has ended, and
- *                  runs it 50 ms later)
+ *                  runs it 100 ms later)
  *   lie_asleep     an untimed run of such a kernel is due
  *   lie_load, lie_device   (fail: it reports that a file cannot be loaded, that its device is lost)
  *   merge          waiting records are about to be gathered (fail: all, however long each took)

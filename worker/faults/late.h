@@ -4,7 +4,7 @@
 
 #if BHI_FAULTS
 struct bhi_backend;
-/* Runs on the device what was reported to have ended, 50 ms after that. In worker/vulkan/run.c. */
+/* Runs on the device what was reported to have ended, 100 ms after that. In worker/vulkan/run.c. */
 void bhi_backend_catch_up(struct bhi_backend *backend);
 #endif
 

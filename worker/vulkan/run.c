@@ -201,7 +201,7 @@ void bhi_backend_catch_up(struct bhi_backend *b) {
     };
     const struct bhi_vk_api *vk = &b->device.api;
     if (put_off != VK_NULL_HANDLE) {
-        nanosleep(&(const struct timespec){.tv_nsec = 50000000}, NULL);
+        nanosleep(&(const struct timespec){.tv_nsec = 100000000}, NULL);
         b->lost |=
             vk->QueueSubmit(b->device.queue, 1, &info, b->fence) != VK_SUCCESS ||
             vk->WaitForFences(b->device.device, 1, &b->fence, VK_TRUE, UINT64_MAX) != VK_SUCCESS ||
