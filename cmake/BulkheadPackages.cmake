@@ -104,7 +104,7 @@ files, alone or in batches, some kernels, and the documentation.")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-bulkhead)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
-    "python3 (>= 3.11), ${library} (= ${full}), bulkhead (= ${full})")
+    "python3 (>= 3.11), ${library} (= ${full}), ${judge_library} (= ${full}), bulkhead (= ${full})")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS python3-numpy)
 set(CPACK_DEBIAN_PYTHON_DESCRIPTION "fault-isolating executor for GPU compute kernels - Python
 ${about}
