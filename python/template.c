@@ -93,7 +93,14 @@ static bool add_argument(struct call *call, bh_context *context, PyObject *tuple
     }
     if (PyLong_Check(what)) {
         PyObject *text = PyUnicode_FromString(name);
-        argument->dtype = (bh_dtype)PyLong_AsLong(what);
+        const long code = PyLong_AsLong(what);
+        if (code <= BH_DTYPE_NONE || code >= BHI_PY_DTYPES) {
+            PyErr_Clear();
+            Py_XDECREF(text);
+            bhi_py_refuse_type("eval: %s: %R is no type", name, what);
+            return false;
+        }
+        argument->dtype = (bh_dtype)code;
         const bool stored = text && bhi_py_number_store(value, argument->dtype,
                                                         (uint8_t *)&argument->bits, text, "eval");
         Py_XDECREF(text);

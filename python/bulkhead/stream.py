@@ -107,6 +107,8 @@ class Stream(_native.Stream, Scoped):
         manner = {"after": after, "deadline": deadline, "alone": alone, "timed": timed}
         if out is not None:
             target = out[result]
+            if not isinstance(target, Buffer):
+                raise InvalidType(f"eval: {result}: a Buffer, not {type(target)}")
         else:
             unmade = [*inputs, (result, None, True), *numbers]
             dtype, shape = template.output(unmade, result)

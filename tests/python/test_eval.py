@@ -75,8 +75,13 @@ def test_wrong_outputs(ctx, stream):
     for out in (ctx.empty(3), ctx.empty(2, "f8")):
         with pytest.raises(bh.InvalidArgument, match="out"):
             stream.eval("2*x", x=x, out={"out": out})
-    with pytest.raises(bh.InvalidType, match="eval: result: a Buffer"):
-        stream.eval("2*x", x=x, out={"result": np.ones(2)})
+    for wrong in (np.ones(2), -1, 2, 2**70, None):
+        with pytest.raises(bh.InvalidType, match="eval: result: a Buffer, not"):
+            stream.eval("2*x", x=x, out={"result": wrong})
+    template = ctx._template("z = a*x", (("x", 1), ("z", 2), ("a", 4)))
+    for code in (-1, 0, 99, 2**70):
+        with pytest.raises(bh.InvalidType, match="eval: a: .* is no type"):
+            template.output([("x", x, False), ("a", code, 1.0)], "z")
     # In place is allowed.
     stream.eval("2*x", x=x, out={"y": x})
     assert x.tolist() == [2, 4]
