@@ -11,6 +11,7 @@ from .buffer import Buffer
 from .errors import InvalidArgument, InvalidType
 from .event import Event
 from .kernel import Kernel
+from .stream import Stream
 
 _DEPTH = 2  # submissions of a stream in flight: one runs, one waits in its lane
 _OPTIONS = ("grid", "groups", "args", "after", "deadline", "alone", "timed")
@@ -77,8 +78,8 @@ def map(
     if not isinstance(streams, int) or streams < 1:
         raise InvalidArgument(f"map: streams: {streams!r} is no number above 0")
     outputs = kernel.info.outputs
-    made = [kernel.context.stream(**dict(stream_options or {})) for _ in range(streams)]
-    free = [stream for stream in made for _ in range(_DEPTH)]
+    made: list[Stream] = []  # as many as there is work for
+    free: list[Stream] = []
     queue = _native.Queue()
     flying: dict[int, tuple[Any, Event, dict[str, Any]]] = {}
     results: list[Any] = []
@@ -98,7 +99,11 @@ def map(
     try:
         for index, item in enumerate(inputs):
             while not free:
-                take()
+                if len(made) < streams:
+                    made.append(kernel.context.stream(**dict(stream_options or {})))
+                    free += [made[-1]] * _DEPTH
+                else:
+                    take()
             results.append(None)
             given = _arguments(kernel, item, common)
             stream = free.pop(0)

@@ -189,6 +189,9 @@ def test_map(ctx, kernels):
     )
     assert [one["Y"].tolist() for one in found] == [[n] * 3 for n in range(4)]
     assert bh.map(kernels.square, []) == []
+    # There are no more streams than there is work for.
+    found = bh.map(kernels.square, inputs[:5], grid=2, Y=bh.like("X"), streams=10**9)
+    assert [one["Y"].tolist() for one in found] == [[n * n, (n + 1) ** 2] for n in range(5)]
 
 
 def test_map_collects_what_fails(ctx, kernels):
