@@ -211,22 +211,6 @@ int bhi_proc_status_check(pid_t pid, int pidfd, char *why, size_t why_size) {
     return result == 0 && seen.count == 0 ? -ESRCH : result;
 }
 
-#define EXITING 0x4u /* PF_EXITING, include/linux/sched.h */
-
-bool bhi_proc_is_exiting(pid_t pid) {
-    char path[32], text[512];
-    unsigned flags = 0;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    if (read_text(path, text, sizeof text) < 0) {
-        return true;
-    }
-    /* The name may contain any characters, so the last ')' ends it. After it come state, ppid,
-     * pgrp, session, tty, tpgid and flags. */
-    const char *rest = strrchr(text, ')');
-    return !rest || sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1 ||
-           (flags & EXITING) != 0;
-}
-
 bool bhi_proc_is_runnable(pid_t pid) {
     char path[32], text[512];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);

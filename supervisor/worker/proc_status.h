@@ -15,8 +15,6 @@ int bhi_proc_status_check(pid_t pid, int pidfd, char *why, size_t why_size);
 /* The pid behind |pidfd| in our pid namespace, from /proc/self/fdinfo; 0 if gone; -errno. */
 pid_t bhi_pidfd_pid(int pidfd);
 
-/* Returns true if process |pid|, which is not reaped yet, is exiting, or if /proc does not tell. */
-bool bhi_proc_is_exiting(pid_t pid);
 /* Returns true if it waits for nothing but a processor. */
 bool bhi_proc_is_runnable(pid_t pid);
 

@@ -20,11 +20,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define START_TIMEOUT_NS (20ull * 1000000000)
+#define MOST_NUMBER      4096 /* of descriptors: a table for more takes memory */
 
 void bhi_zygote_retain(struct bhi_zygote *zygote) {
     atomic_fetch_add_explicit(&zygote->refs, 1, memory_order_relaxed);
@@ -118,6 +120,22 @@ static int send_start(struct bhi_zygote *zygote) {
     return bhi_fdpass_send_message(zygote->socket, &message, &self, 1);
 }
 
+/* Moves |fd| to a high number. If this process dies, the kernel closes the highest first, and so
+ * the warden learns of it (warden.c) before the descriptors of a GPU's memory are closed. */
+static int above_others(int fd) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return fd;
+    }
+    const rlim_t most = limit.rlim_cur < MOST_NUMBER ? limit.rlim_cur : MOST_NUMBER;
+    const int high = fcntl(fd, F_DUPFD_CLOEXEC, (int)(most / 4 * 3));
+    if (high < 0) {
+        return fd;
+    }
+    close(fd);
+    return high;
+}
+
 static int launch(struct bhi_zygote *zygote) {
     bh_context *context = zygote->context;
     int error = make_runtime_dir(zygote);
@@ -134,12 +152,12 @@ static int launch(struct bhi_zygote *zygote) {
     if (error) {
         return error;
     }
-    zygote->socket = pair[0];
+    zygote->socket = above_others(pair[0]);
     BHI_AUTO_FD theirs = pair[1];
     /* A zygote that does not read must not block this thread: a message that cannot be sent is an
      * error. */
-    int flags = fcntl(pair[0], F_GETFL);
-    if (flags < 0 || fcntl(pair[0], F_SETFL, flags | O_NONBLOCK) != 0) {
+    int flags = fcntl(zygote->socket, F_GETFL);
+    if (flags < 0 || fcntl(zygote->socket, F_SETFL, flags | O_NONBLOCK) != 0) {
         return -errno;
     }
     pid_t pid;

@@ -7,12 +7,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -194,7 +196,19 @@ struct script {
     const char *faults;
     bool child_stays;  /* the host has forked a child that lives on, with all its descriptors */
     bool half_started; /* the worker need not become ready */
+    bool dies_slowly;  /* when it is told to, it ends, but not its last thread */
 };
+
+/* What the kernel does with a process that dies: its first thread has ended, so it counts as
+ * exiting; the socket is closed; and something takes long. */
+static void *last_thread(void *argument) {
+    WAIT_UNTIL(bht_process_state(getpid()) == 'Z', 20000);
+    close(*(const int *)argument);
+    for (;;) {
+        pause();
+    }
+    return NULL;
+}
 
 static _Noreturn void be_host(struct scene *scene, const struct script *script) {
     static struct client client;
@@ -222,6 +236,11 @@ static _Noreturn void be_host(struct scene *scene, const struct script *script) 
     scene->pids[WORKER] = pid_of_pidfd(guest.pidfd);
     snprintf(scene->dir, sizeof scene->dir, "%s", client.dir);
     scene->ready++;
+    if (script->dies_slowly) {
+        pthread_t thread;
+        BHT_EQ(pthread_create(&thread, NULL, last_thread, &client.socket), 0);
+        syscall(SYS_exit, 0);
+    }
     for (;;) {
         pause();
     }
@@ -280,6 +299,18 @@ static void host_killed(void) {
     set_scene(&cast, &(struct script){0});
     kill_host(&cast);
     expect_all_gone(&cast);
+}
+
+/* The socket tells before the pidfd does (decision 68). The folder is removed by a warden that has
+ * seen its host go, and by no other. */
+static void host_dies_slowly(void) {
+    struct cast cast = {.scene = new_scene()};
+    set_scene(&cast, &(struct script){.dies_slowly = true});
+    const pid_t warden = cast.scene->pids[WARDEN];
+    expect_all_gone(&cast);
+    BHT_EQ(waitpid(cast.host, NULL, WNOHANG), 0); /* it has not ended */
+    kill_host(&cast);
+    bury(warden); /* which was the host's until now */
 }
 
 /* Its child holds the socket open: only the pidfd tells. */
@@ -465,6 +496,7 @@ int main(int argc, char **argv) {
         BHT_TEST(start_without_pidfd),
         BHT_TEST(host_gone_before_start),
         BHT_TEST(host_killed),
+        BHT_TEST(host_dies_slowly),
         BHT_TEST(host_killed_child_stays),
         BHT_TEST(host_killed_worker_hangs),
         BHT_TEST(host_killed_zygote_stopped),

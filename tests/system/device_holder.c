@@ -187,6 +187,25 @@ static void a_worker_has_one_holder(void) {
     end(&scene);
 }
 
+/* Decision 68: the warden learns of a dying host before the host's descriptors of a GPU are closed.
+ * The kernel closes the highest number first. */
+static void the_host_hangs_up_first(void) {
+    struct scene scene = begin(0, BH_ISOLATION_STREAM);
+    char path[64], to[64] = "";
+    for (int fd = 0; fd < 4096; fd++) {
+        char text[64];
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        const ssize_t length = readlink(path, text, sizeof text - 1);
+        if (length > 0) {
+            text[length] = '\0';
+            snprintf(to, sizeof to, "%s", text);
+            BHT_TRUE(fd < 700 || strncmp(text, "socket:", 7) == 0);
+        }
+    }
+    BHT_TRUE(strncmp(to, "socket:", 7) == 0);
+    end(&scene);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(a_worker_is_buried_when_its_device_is_released),
@@ -195,6 +214,7 @@ int main(int argc, char **argv) {
         BHT_TEST(a_holder_that_ends_first),
         BHT_TEST(a_zygote_that_ends_first),
         BHT_TEST(a_worker_has_one_holder),
+        BHT_TEST(the_host_hangs_up_first),
     };
     if (!nvidia_may_mount()) {
         fprintf(stderr, "no user namespace to mount in: %s\n", strerror(errno));

@@ -1,4 +1,5 @@
 #include "worker/process/warden.h"
+#include "base/exiting.h"
 #include "base/fd.h"
 #include "base/futex.h"
 #include "ipc/fdpass.h"
@@ -30,6 +31,7 @@
 #define PATIENCE_MS       (BHI_FAREWELL_MS + 50) /* for a zygote to end by itself */
 
 struct warden {
+    pid_t host_pid;
     int host;  /* pidfd */
     int child; /* pidfd of the zygote */
     pid_t pid;
@@ -223,14 +225,21 @@ static int zygote_is_gone(const struct warden *warden, const struct bhi_driver *
 }
 
 static int watch(const struct warden *warden, const struct bhi_driver *driver) {
-    enum { HOST, ZYGOTE };
+    enum { HOST, ZYGOTE, SOCKET, WATCHED };
+    bool hung_up = false;
     for (;;) {
-        struct pollfd fds[2] = {[HOST] = {.fd = warden->host, .events = POLLIN},
-                                [ZYGOTE] = {.fd = warden->child, .events = POLLIN}};
-        if (poll(fds, 2, -1) < 0 && errno != EINTR) {
+        struct pollfd fds[WATCHED] = {[HOST] = {.fd = warden->host, .events = POLLIN},
+                                      [ZYGOTE] = {.fd = warden->child, .events = POLLIN},
+                                      [SOCKET] = {.fd = hung_up ? -1 : BHI_HOST_SOCKET}};
+        if (poll(fds, WATCHED, -1) < 0 && errno != EINTR) {
             fds[HOST].revents = POLLIN; /* poll failed: treat it as the host's end, which is safe */
         }
-        if (fds[HOST].revents != 0) {
+        /* The pidfd of a dying host is readable when its descriptors are closed. Some may be a
+         * GPU's, and while a kernel hangs, closing one takes 4 s: so long that nobody would be told
+         * to stop the kernel. The socket is closed before them. */
+        hung_up = hung_up || fds[SOCKET].revents != 0;
+        if (fds[HOST].revents != 0 ||
+            (fds[SOCKET].revents != 0 && bhi_is_exiting(warden->host_pid))) {
             host_is_gone(warden);
             return BHI_EXIT_OK;
         }
@@ -272,7 +281,7 @@ static int begin(struct warden *warden, struct bhi_zygote_config *config,
 
 int bhi_warden_run(void) {
     static struct bhi_zygote_config config; /* static: it is large, and the zygote keeps it */
-    struct warden warden = {.host = -1, .child = -1};
+    struct warden warden = {.host_pid = getppid(), .host = -1, .child = -1};
     struct bhi_error failure = {0};
 
     if (!bhi_host_forget()) {
