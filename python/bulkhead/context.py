@@ -291,6 +291,10 @@ class Context(_native.Context, Scoped):
         """Make a buffer of zeros with the shape of `array`, and its type unless `dtype` is
         given.
         """
+        if not hasattr(array, "shape") or (dtype is None and not hasattr(array, "dtype")):
+            raise InvalidType(
+                f"empty_like: array: it has a shape and a dtype, unlike {type(array)}"
+            )
         return self.empty(tuple(array.shape), array.dtype if dtype is None else dtype, **options)
 
     def asarray(
