@@ -22,12 +22,13 @@
 #include "batch/slurm/watch.h"
 #include "batch/slurm/whole.h"
 #include "cli/batch_jobs.h"
+#include "cli/batch_slurm_report.h"
 #include "tool/clock.h"
 #include "tool/complain.h"
 #include "tool/content_hash.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
-#include "tool/report/quantity.h"
+#include "tool/report/page.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -50,7 +51,7 @@ static void free_texts(char **texts) {
 static bool is_passed(enum bhi_option_id option) {
     return !bhi_batch_slurm_has(option) && option != BHI_BATCH_STATE &&
            option != BHI_BATCH_RESUME && option != BHI_BATCH_RETRY_FAILED &&
-           option != BHI_BATCH_KEEP_GOING;
+           option != BHI_BATCH_KEEP_GOING && option != BHI_BATCH_JSON && option != BHI_BATCH_HTML;
 }
 
 static const char *sbatch_name(enum bhi_option_id option) {
@@ -151,6 +152,7 @@ static void on_progress(void *user, const struct bhi_watch_progress *progress) {
         return;
     }
     batch->shown_ns = now;
+    bhi_batch_slurm_progress(&batch->shards, batch->given_state);
     fprintf(stderr, "%u of %u shards ended", progress->ended, progress->shards);
     if (progress->stuck) {
         fprintf(stderr, ", %u stuck", progress->stuck);
@@ -196,51 +198,23 @@ static int end_interrupted(struct bhi_slurm_batch *batch) {
     return bhi_interrupt_exit_status();
 }
 
-/* The sums of what the shards' journals say. */
+/* What the shards' feeds say of all jobs, with the lines that are in no shard. */
 static int report(struct bhi_slurm_batch *batch) {
-    uint64_t of[BHI_JOB_STATES] = {0}, known = 0;
-    uint32_t stuck = 0, again = 0;
-    char number[BHI_QUANTITY], done[BHI_QUANTITY], took[BHI_QUANTITY];
+    struct bhi_slurm_report report = {
+        .state = batch->given_state,
+        .what = {.jobs_path = batch->jobs.path,
+                 .html = bhi_args_value(batch->args, BHI_BATCH_HTML),
+                 .json = bhi_args_has(batch->args, BHI_BATCH_JSON),
+                 .bad = batch->jobs.bads,
+                 .bad_count = batch->jobs.bads_count},
+    };
     for (uint32_t i = 0; i < batch->array.shards; i++) {
-        struct bhi_slurm_shard_look look;
-        bhi_slurm_shard_look(batch->folder.real, i, &look);
-        stuck += batch->watch.shards[i].state == BHI_WATCH_STUCK;
-        for (int s = 0; s < BHI_JOB_STATES; s++) {
-            of[s] += look.counts.of[s];
-            known += look.counts.of[s];
-        }
+        report.stuck += batch->watch.shards[i].state == BHI_WATCH_STUCK;
     }
     for (size_t i = 1; i < batch->array.round_count; i++) {
-        again += batch->array.rounds[i].count;
+        report.again += batch->array.rounds[i].count;
     }
-    const uint64_t bad = batch->jobs.bads_count, total = batch->array.total + bad;
-    const uint64_t failed = of[BHI_JOB_FAILED] + bad;
-    const uint64_t left =
-        batch->array.total - of[BHI_JOB_DONE] - of[BHI_JOB_FAILED] - of[BHI_JOB_QUARANTINED];
-    (void)known;
-    printf("%s job%s: %s done, %llu failed", bhi_quantity_count(number, total),
-           total == 1 ? "" : "s", bhi_quantity_count(done, of[BHI_JOB_DONE]),
-           (unsigned long long)failed);
-    if (of[BHI_JOB_QUARANTINED]) {
-        printf(", %llu quarantined", (unsigned long long)of[BHI_JOB_QUARANTINED]);
-    }
-    if (left) {
-        printf(", %llu left", (unsigned long long)left);
-    }
-    printf("\n%u shard%s in %s", batch->array.shards, batch->array.shards == 1 ? "" : "s",
-           bhi_quantity_time(took, bhi_clock_ns() - batch->began_ns));
-    if (again) {
-        printf(", %u of their tasks submitted again", again);
-    }
-    putchar('\n');
-    if (stuck) {
-        bhi_complain("batch",
-                     "%u shard%s stuck: fix what is said above, then repeat the command with "
-                     "--resume",
-                     stuck, stuck == 1 ? " is" : "s are");
-        return BHI_EXIT_ENVIRON;
-    }
-    return failed + of[BHI_JOB_QUARANTINED] ? BHI_EXIT_POISONED : BHI_EXIT_READY;
+    return bhi_batch_slurm_report(&report);
 }
 
 static int watch_batch(struct bhi_slurm_batch *batch) {
@@ -392,9 +366,14 @@ int bhi_batch_slurm_run(const struct bhi_batch_slurm *slurm, const struct bhi_ar
                                     .retry_failed = bhi_args_has(args, BHI_BATCH_RETRY_FAILED),
                                     .given_state = state,
                                     .folder = {.fd = -1},
+                                    .shards = BHI_SHARDS_CLOSED,
                                     .lock = -1,
                                     .began_ns = bhi_clock_ns()};
-    if (!bhi_slurm_check(&complaint)) {
+    const char *html = bhi_args_value(args, BHI_BATCH_HTML);
+    if (html && !bhi_page_check(html, &complaint)) {
+        bhi_complain("batch", "--html %s: %s", html, complaint.text);
+        exit_status = BHI_EXIT_USAGE;
+    } else if (!bhi_slurm_check(&complaint)) {
         bhi_complain("batch", "%s", complaint.text);
     } else {
         (void)((exit_status = load(&batch)) != BHI_EXIT_READY ||
@@ -402,6 +381,7 @@ int bhi_batch_slurm_run(const struct bhi_batch_slurm *slurm, const struct bhi_ar
                (exit_status = watch_batch(&batch)) != BHI_EXIT_READY);
     }
     bhi_batch_jobs_tell(&batch.jobs);
+    bhi_shards_close(&batch.shards);
     bhi_watch_fini(&batch.watch);
     bhi_array_free(&batch.array);
     bhi_cut_free(&batch.cut);

@@ -3,6 +3,7 @@
 #define BHI_CLI_BATCH_SLURM_PARTS_H
 
 #include "batch/journal/state_folder.h"
+#include "batch/shards/shards.h"
 #include "batch/slurm/cut.h"
 #include "batch/slurm/places.h"
 #include "batch/slurm/watch.h"
@@ -24,6 +25,7 @@ struct bhi_slurm_batch {
     char jobs_hash[65], shape_hash[65];
     uint64_t began_ns, shown_ns;
     struct bhi_watch watch;
+    struct bhi_shards shards; /* for the progress */
 };
 
 /* Opens the state folder, or makes it, and locks it. Returns an exit status. */

@@ -181,6 +181,8 @@ static bool report(struct bhi_shards *shards, const struct bhi_shards_report *wh
         .elapsed_ns = span.first_ns ? span.last_ns - span.first_ns : 0,
         .ran = span.attempts,
         .exit_status = what->exit_status,
+        .bad = what->bad,
+        .bad_count = what->bad_count,
         .source = source};
     if (what->html && !bhi_report_html(what->html, NULL, &run, complaint)) {
         return false;

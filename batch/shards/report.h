@@ -5,10 +5,12 @@
 #include "batch/shards/shards.h"
 
 struct bhi_shards_report {
-    const char *jobs_path; /* of the whole batch; NULL: not known */
-    const char *html;      /* NULL: no page */
-    bool json;             /* otherwise a table, on standard output */
-    int exit_status;       /* for the object */
+    const char *jobs_path;            /* of the whole batch; NULL: not known */
+    const char *html;                 /* NULL: no page */
+    bool json;                        /* otherwise a table, on standard output */
+    int exit_status;                  /* for the object */
+    const struct bhi_report_bad *bad; /* lines of the file that are in no shard */
+    size_t bad_count;
 };
 
 /* How many jobs the notes name that are in several shards. */

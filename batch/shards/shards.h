@@ -53,6 +53,8 @@ struct bhi_shards {
     bool cancelled;
 };
 
+#define BHI_SHARDS_CLOSED {.folder = -1}
+
 /* Opens the folder and finds the shards in it. Nothing in it is changed, ever. */
 bool bhi_shards_open(const char *path, struct bhi_shards *out_shards,
                      struct bhi_complaint *complaint);

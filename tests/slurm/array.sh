@@ -63,6 +63,7 @@ case_name="a batch of $jobs jobs in three shards"
 cli batch jobs.jsonl "${slurm[@]}" --shards 3 --sbatch-option=--nice=10 --streams 1
 expect_status 0
 expect_stdout "$jobs jobs: $jobs done, 0 failed"
+expect_stderr "$jobs of $jobs jobs done, 3 of 3 shards ended"
 expect_shards jobs.jsonl.state "$counters" "$chain"
 expect_rounds jobs.jsonl.state '.shards == 3 and (.rounds | length == 1) and .rounds[0].job > 0
     and (.sizes | add == .[0] * 3) and .batch_options == ["--streams=1", "--device=slurm"] and .sbatch_options == ["--nice=10"]'
@@ -102,6 +103,10 @@ case_name="--resume of what has ended submits nothing"
 cli batch jobs.jsonl "${slurm[@]}" --shards 3 --resume
 expect_status 0
 expect_stdout "$jobs jobs: $jobs done, 0 failed"
+cli batch jobs.jsonl "${slurm[@]}" --shards 3 --resume --json --html all.html
+expect_status 0
+expect_json ".done == $jobs and .exit_status == 0 and .jobs == \"jobs.jsonl\" and (.shards | length == 3)"
+grep -q '>n[12] 0002 stream 0<' all.html || fail "the page has no row of shard 0002"
 expect_rounds jobs.jsonl.state '.rounds | length == 1'
 case_name="--resume with other lines, or another number of shards"
 cli batch jobs.jsonl "${slurm[@]}" --shards 2 --resume

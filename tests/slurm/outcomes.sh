@@ -38,7 +38,7 @@ end() {
 }
 node_of() { squeue --me --noheader --array --states=running -o '%K %N' | sed -n "s/^$1 //p" | head -n 1; } # SHARD
 pid_of() { # SHARD: of the process that has the shard's state folder
-    tr -dc '0-9 ' < "jobs.jsonl.state/shards/000$1/state/lock" | awk '{ print $NF }'
+    awk '{ print $1 == "used" ? $2 : $1; exit }' "jobs.jsonl.state/shards/000$1/state/lock"
 }
 nothing_runs() { [ -z "$(squeue --me --noheader)" ]; }
 is_newer() { [ "$1" -nt "$2" ]; }

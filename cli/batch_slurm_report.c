@@ -1,0 +1,68 @@
+#include "cli/batch_slurm_report.h"
+
+#include <stdio.h>
+
+#include "tool/complain.h"
+#include "tool/exit_status.h"
+#include "tool/report/quantity.h"
+
+void bhi_batch_slurm_progress(struct bhi_shards *shards, const char *state) {
+    struct bhi_complaint ignored; /* the report at the end says what is wrong */
+    struct bhi_queue_counts counts;
+    char number[2][BHI_QUANTITY];
+    bool more;
+    if ((!shards->path && !bhi_shards_open(state, shards, &ignored)) ||
+        !bhi_shards_poll(shards, &more, &ignored)) {
+        return;
+    }
+    bhi_shards_counts(shards, &counts);
+    const uint64_t failed = counts.of[BHI_JOB_FAILED] + counts.of[BHI_JOB_QUARANTINED];
+    fprintf(stderr, "%s of %s jobs done, ", bhi_quantity_count(number[0], counts.of[BHI_JOB_DONE]),
+            bhi_quantity_count(number[1], counts.total));
+    if (failed) {
+        fprintf(stderr, "%s failed, ", bhi_quantity_count(number[0], failed));
+    }
+}
+
+static int print(struct bhi_slurm_report *report, struct bhi_shards *shards) {
+    struct bhi_shards_report *what = &report->what;
+    struct bhi_complaint complaint;
+    struct bhi_queue_counts counts;
+    bool good = bhi_shards_read(shards, &complaint);
+    bhi_shards_counts(shards, &counts);
+    const bool failed =
+        counts.of[BHI_JOB_FAILED] + counts.of[BHI_JOB_QUARANTINED] + what->bad_count > 0;
+    what->exit_status = report->stuck ? BHI_EXIT_ENVIRON
+                        : failed      ? BHI_EXIT_POISONED
+                                      : BHI_EXIT_READY;
+    good = good && bhi_shards_report(shards, what, &complaint);
+    if (!good) {
+        if (!ferror(stdout)) { /* otherwise the end of the program reports it */
+            bhi_complain("batch", "%s", complaint.text);
+        }
+        return BHI_EXIT_ENVIRON;
+    }
+    if (report->again && !what->json) {
+        printf("\n%u task%s submitted again\n", report->again,
+               report->again == 1 ? " was" : "s were");
+    }
+    return what->exit_status;
+}
+
+int bhi_batch_slurm_report(struct bhi_slurm_report *report) {
+    struct bhi_complaint complaint;
+    struct bhi_shards shards;
+    if (!bhi_shards_open(report->state, &shards, &complaint)) {
+        bhi_complain("batch", "%s", complaint.text);
+        return BHI_EXIT_ENVIRON;
+    }
+    const int exit_status = print(report, &shards);
+    bhi_shards_close(&shards);
+    if (report->stuck) {
+        bhi_complain("batch",
+                     "%u shard%s stuck: fix what is said above, then repeat the command with "
+                     "--resume",
+                     report->stuck, report->stuck == 1 ? " is" : "s are");
+    }
+    return exit_status;
+}
