@@ -12,13 +12,15 @@ enum {
     WINDOW = 10,   /* runs of the warm-up between two looks at the noise */
     WINDOWS = 5,   /* at most */
     ATTEMPTS = 3,  /* of a measurement that cannot be used; of a run that others may have ended */
-    BATCHES = 5,   /* that the host measures; the shortest counts */
+    BATCHES = 8,   /* that the host measures; the shortest counts */
     BATCH = 32,    /* runs in a batch, at most */
     BUFFERS = 128, /* of one contender in a batch, at most: each is a file descriptor */
     CHECKED = 4,   /* one of so many single runs is checked */
 };
 
 static const uint64_t batch_bytes = UINT64_C(128) << 20; /* of one contender's buffers */
+/* How long a batch should take, so that one in a few is not interrupted, also on a busy machine. */
+static const double batch_ns = 6e6;
 static const double noise_limit = 0.005, drift_limit = 0.05;
 
 /* The times of one measurement. */
@@ -33,7 +35,7 @@ struct measuring {
     struct bhi_race race;
     struct bhi_timing *out;
     struct times times;
-    size_t batch;   /* runs in a batch */
+    size_t batch;   /* runs in a batch, at most */
     bool device;    /* the workers claim times of the device */
     bool unclaimed; /* the candidate's does not, and the reference's does */
     struct bhi_judge_outcome *outcome;
@@ -146,29 +148,55 @@ static double median_of(const struct measuring *m, enum bhi_racer racer) {
                                                                               : 0;
 }
 
-/* Measures batches, and compares them with what was claimed. */
-static bool bound(struct measuring *m, enum bhi_honesty *out_claims) {
+/* How many runs the host measures at once, by the reference's claims. */
+static size_t batch_length(const struct measuring *m) {
+    const double reference_ns = median_of(m, BHI_RACER_REFERENCE);
+    const double fitting = reference_ns > 0 ? batch_ns / reference_ns : (double)m->batch;
+    return fitting < 4                  ? (m->batch < 4 ? m->batch : 4)
+           : fitting < (double)m->batch ? (size_t)fitting
+                                        : m->batch;
+}
+
+/* Measures batches of |length| runs. The shortest of each racer counts. */
+static bool measure_batches(struct measuring *m, size_t length, struct bhi_seen out[2]) {
     uint64_t least[BHI_RACERS] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
     for (int i = 0; i < BATCHES; i++) {
         struct bhi_clocked clocked[BHI_RACERS] = {{0}};
-        if (!bhi_round_run(&m->race, m->batch, true, 1, clocked, m->outcome)) {
+        if (!bhi_round_run(&m->race, length, true, 1, clocked, m->outcome)) {
             return false;
         }
         for (int k = 0; k < BHI_RACERS; k++) {
             least[k] = clocked[k].host_ns < least[k] ? clocked[k].host_ns : least[k];
         }
     }
-    struct bhi_seen seen[2];
     for (int i = 0; i < 2; i++) {
-        seen[i] = (struct bhi_seen){.claim_ns = median_of(m, (enum bhi_racer)i),
-                                    .batch_ns = least[i],
-                                    .base_ns = least[BHI_RACER_BASE],
-                                    .runs = m->batch};
+        out[i] = (struct bhi_seen){.claim_ns = median_of(m, (enum bhi_racer)i),
+                                   .batch_ns = least[i],
+                                   .base_ns = least[BHI_RACER_BASE],
+                                   .runs = length};
+    }
+    return true;
+}
+
+/* Compares batches with what was claimed. Where the host cannot see one of the two beside what an
+ * empty batch takes, which is long on a busy machine, it measures longer ones. */
+static bool bound(struct measuring *m, enum bhi_honesty *out_honesty) {
+    struct bhi_seen seen[2];
+    size_t length = batch_length(m);
+    if (!measure_batches(m, length, seen)) {
+        return false;
+    }
+    while (length < m->batch && (bhi_seen_run_ns(&seen[BHI_RACER_CANDIDATE]) <= 0 ||
+                                 bhi_seen_run_ns(&seen[BHI_RACER_REFERENCE]) <= 0)) {
+        length = 4 * length < m->batch ? 4 * length : m->batch;
+        if (!measure_batches(m, length, seen)) {
+            return false;
+        }
     }
     m->out->host_ns = bhi_seen_run_ns(&seen[BHI_RACER_CANDIDATE]);
-    *out_claims = m->unclaimed
-                      ? BHI_FORGED
-                      : bhi_honesty_of(&seen[BHI_RACER_CANDIDATE], &seen[BHI_RACER_REFERENCE]);
+    *out_honesty = m->unclaimed
+                       ? BHI_FORGED
+                       : bhi_honesty_of(&seen[BHI_RACER_CANDIDATE], &seen[BHI_RACER_REFERENCE]);
     return true;
 }
 
