@@ -144,6 +144,14 @@ static void amounts(void) {
     BHT_STR_EQ(bhi_quantity_bytes(out, 1023), "1023 bytes");
     BHT_STR_EQ(bhi_quantity_bytes(out, 10 << 20), "10.0 MiB");
     BHT_STR_EQ(bhi_quantity_bytes(out, UINT64_MAX), "16.0 EiB");
+    BHT_STR_EQ(bhi_quantity_si(out, 2.5e9, "op/s"), "2.5 Gop/s");
+    BHT_STR_EQ(bhi_quantity_si(out, 999.6, "B"), "1 kB");
+    BHT_STR_EQ(bhi_quantity_si(out, 1e-6, "s"), "1 us");
+    BHT_STR_EQ(bhi_quantity_si(out, 1e-12, "s"), "0.001 ns");
+    BHT_STR_EQ(bhi_quantity_si(out, 1e24, "B"), "1e+06 EB");
+    BHT_STR_EQ(bhi_quantity_si(out, 65536, ""), "65536");
+    BHT_STR_EQ(bhi_quantity_si(out, 0.125, ""), "0.125");
+    BHT_STR_EQ(bhi_quantity_si(out, 1.5e9, ""), "1.5e+09");
     BHT_STR_EQ(bhi_quantity_date(out, 0), "-");
     BHT_STR_EQ(bhi_quantity_date(out, 1000000000000000000u), "2001-09-09 01:46:40 UTC");
     BHT_STR_EQ(bhi_quantity_tick(out, 0, 5), "0");

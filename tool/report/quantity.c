@@ -92,6 +92,24 @@ const char *bhi_quantity_bytes(char out[BHI_QUANTITY], uint64_t bytes) {
     return out;
 }
 
+const char *bhi_quantity_si(char out[BHI_QUANTITY], double value, const char *unit) {
+    static const char *const prefixes[] = {"n", "u", "m", "", "k", "M", "G", "T", "P", "E"};
+    size_t prefix = 3;
+    double scaled = value;
+    if (!*unit) {
+        snprintf(out, BHI_QUANTITY, value < 1e7 ? "%.7g" : "%.3g", value);
+        return out;
+    }
+    for (; scaled >= 999.5 && prefix + 1 < sizeof prefixes / sizeof prefixes[0]; prefix++) {
+        scaled /= 1000;
+    }
+    for (; scaled < 0.9995 && prefix; prefix--) {
+        scaled *= 1000;
+    }
+    snprintf(out, BHI_QUANTITY, "%.3g %s%.20s", scaled, prefixes[prefix], unit);
+    return out;
+}
+
 const char *bhi_quantity_date(char out[BHI_QUANTITY], uint64_t ns) {
     time_t seconds = (time_t)(ns / 1000000000u);
     struct tm parts;

@@ -17,6 +17,9 @@ const char *bhi_quantity_tick(char out[BHI_QUANTITY], uint64_t ns, uint64_t end)
 const char *bhi_quantity_rate(char out[BHI_QUANTITY], uint64_t count, uint64_t ns);
 /* "12.3 MiB" */
 const char *bhi_quantity_bytes(char out[BHI_QUANTITY], uint64_t bytes);
+/* "2.5 Gop/s", "10 us": three digits, and a prefix from n to E. Without a unit ("") seven digits:
+ * "65536", and from ten million three: "1.5e+09". */
+const char *bhi_quantity_si(char out[BHI_QUANTITY], double value, const char *unit);
 /* CLOCK_REALTIME as "2026-01-31 12:34:56 UTC"; "-" for 0. */
 const char *bhi_quantity_date(char out[BHI_QUANTITY], uint64_t ns);
 
