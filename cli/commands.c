@@ -283,10 +283,23 @@ static const struct bhi_section judge_sections[] = {
     {"The reference",
      "It is run before any candidate, twice with each input. If it fails, computes different bytes "
      "with the same inputs, or computes a NaN of which TASK says nothing, no candidate is judged."},
-    {"Exit status", "  0    every candidate is CORRECT\n"
-                    "  1    at least one is not\n"
+    {"Many candidates",
+     "With --state each verdict is in DIR/judge.jsonl, a line each, before the next candidate of "
+     "its worker begins. --resume judges what has no verdict there, and files that have changed "
+     "since. A DIR of another task is refused, also if only a file of TASK or what the reference "
+     "computes differs."},
+    {"Differences",
+     "  bulkhead judge --diff BEFORE AFTER [--json]\n\n"
+     "The changes are: worse and better (it was CORRECT, or is now), slower and faster (the 95 % "
+     "intervals of its time relative to the reference do not meet), other (another verdict), new "
+     "and gone. With --json: before, after (the files), same (how many candidates), changes: for "
+     "each other candidate file, change, before, after (verdicts; null: none), message, "
+     "ratio_before, ratio_after (null: not measured)."},
+    {"Exit status", "  0    every candidate is CORRECT; with --diff: none is worse or slower\n"
+                    "  1    at least one is not; with --diff: at least one is\n"
                     "  2    bad usage, a bad TASK, or a bad reference: no candidate ran\n"
-                    "  3    this machine cannot run it (see bulkhead doctor)\n"
+                    "  3    this machine cannot run it (see bulkhead doctor), or a file or the\n"
+                    "       state cannot be written\n"
                     "  130  cancelled by SIGINT (SIGTERM: 143)"},
     {"JSON",
      "task, file, seeds, hidden_seeds, correct (how many are), candidates: for each file, verdict, "
@@ -305,6 +318,11 @@ static const struct bhi_section judge_sections[] = {
 
 static const struct bhi_example judge_examples[] = {
     {"bulkhead judge task.json mine.comp yours.comp", "Says which of two kernels are right."},
+    {"bulkhead judge task.json *.comp --state judged --html board.html",
+     "Writes a leaderboard; what is judged is known if the command is killed."},
+    {"bulkhead judge task.json *.comp --state judged --resume", "Judges the others."},
+    {"bulkhead judge --diff monday.json tuesday.json",
+     "Says which kernels became worse or better."},
     {"bulkhead judge task.json *.comp --seed 42 --json | jq -r '.candidates[] | select(.verdict == "
      "\"CORRECT\").file'",
      "The files of those that are right, with a hidden seed that can be given again."},

@@ -1,20 +1,23 @@
 /* bulkhead judge.
  *
- * The order: read the task; make the inputs; run the reference; only then look at candidates, one
- * after the other, each with a worker of its own. With --time, those that are right are timed when
- * all have been checked, so that nothing else runs meanwhile.
+ * The order: read the task; make the inputs; run the reference; only then look at candidates,
+ * several at once, each with a worker of its own. With --time, those that are right are timed when
+ * all have been checked, one by one, so that nothing else runs meanwhile.
  */
 #include <bulkhead/bulkhead.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
+#include "cli/judge_diff.h"
 #include "cli/mains.h"
 #include "formats/dtype.h"
-#include "judge/check/candidate.h"
+#include "judge/check/candidates.h"
 #include "judge/check/reference.h"
+#include "judge/journal/journal.h"
 #include "judge/report/report.h"
 #include "judge/time/measure.h"
 #include "tool/args.h"
@@ -24,8 +27,12 @@
 #include "tool/error_json.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
+#include "tool/report/page.h"
 #include "tool/session.h"
+#include "tool/task.h"
 #include "tool/values.h"
+
+enum { MOST_WORKERS = 64, DEFAULT_WORKERS = 8 };
 
 struct judge {
     const struct bhi_args *args;
@@ -34,6 +41,9 @@ struct judge {
     char selector[BHI_SELECTOR];
     uint64_t *hidden; /* owned */
     size_t hidden_count;
+    uint64_t workers;
+    const char *state; /* NULL: nothing is recorded */
+    struct bhi_judge_journal journal;
     struct bhi_candidate *candidates; /* owned */
     size_t candidate_count;
     bool timed;
@@ -61,6 +71,72 @@ static int no_random(void) {
 /* -- before any candidate -----------------------------------------------------------------------
  */
 
+/* The page is written at the end; whether it can be is checked first. */
+static int check_html(struct judge *judge) {
+    const char *html = bhi_args_value(judge->args, BHI_JUDGE_HTML);
+    struct bhi_complaint complaint, inner;
+    if (!html || bhi_page_check(html, &inner)) {
+        return BHI_EXIT_READY;
+    }
+    bhi_refuse(&complaint, "--html %.200s: %.700s", html, inner.text);
+    return refused(BH_INVALID_ARGUMENT, &complaint);
+}
+
+/* How many candidates are judged at once: by default as many as there are processors. */
+static int take_workers(struct judge *judge) {
+    const char *value = bhi_args_value(judge->args, BHI_JUDGE_WORKERS);
+    struct bhi_complaint complaint, inner;
+    cpu_set_t processors;
+    if (value) {
+        return bhi_parse_count(value, 1, MOST_WORKERS, &judge->workers, &inner)
+                   ? BHI_EXIT_READY
+                   : (bhi_refuse(&complaint, "--workers %.200s: %.600s; see bulkhead judge --help",
+                                 value, inner.text),
+                      refused(BH_INVALID_ARGUMENT, &complaint));
+    }
+    judge->workers = DEFAULT_WORKERS;
+    if (sched_getaffinity(0, sizeof processors, &processors) == 0 &&
+        CPU_COUNT(&processors) < DEFAULT_WORKERS) {
+        judge->workers = (uint64_t)CPU_COUNT(&processors);
+    }
+    return BHI_EXIT_READY;
+}
+
+static int journal_exit_status(enum bhi_judge_journal_result result,
+                               const struct bhi_complaint *complaint) {
+    if (result == BHI_JOURNAL_OK) {
+        return BHI_EXIT_READY;
+    }
+    refused(result == BHI_JOURNAL_BAD_INPUT ? BH_INVALID_ARGUMENT : BH_SYSTEM, complaint);
+    return result == BHI_JOURNAL_BAD_INPUT ? BHI_EXIT_USAGE : BHI_EXIT_ENVIRON;
+}
+
+/* Before anything runs: a folder that is refused costs nothing. */
+static int open_journal(struct judge *judge) {
+    const bool resume = bhi_args_has(judge->args, BHI_JUDGE_RESUME);
+    const char *state = bhi_args_value(judge->args, BHI_JUDGE_STATE);
+    struct bhi_complaint complaint;
+    if (!state && resume) {
+        bhi_refuse(&complaint, "--resume needs --state; see bulkhead judge --help");
+        return refused(BH_INVALID_ARGUMENT, &complaint);
+    }
+    if (state && !*state) {
+        bhi_refuse(&complaint, "--state: the folder's name is empty");
+        return refused(BH_INVALID_ARGUMENT, &complaint);
+    }
+    if (resume && bhi_args_has(judge->args, BHI_JUDGE_SEED)) {
+        bhi_refuse(&complaint, "--resume excludes --seed: the hidden seeds are those of %.600s",
+                   state);
+        return refused(BH_INVALID_ARGUMENT, &complaint);
+    }
+    if (!state) {
+        return BHI_EXIT_READY;
+    }
+    judge->state = state; /* from now on the journal is to be closed */
+    return journal_exit_status(bhi_judge_journal_open(&judge->journal, state, resume, &complaint),
+                               &complaint);
+}
+
 /* Takes the hidden seeds, or makes one. The noise has a seed of its own, which is never shown. */
 static int take_seeds(struct judge *judge) {
     const struct bhi_args *args = judge->args;
@@ -69,6 +145,13 @@ static int take_seeds(struct judge *judge) {
         return no_random();
     }
     judge->court.noise_seed = random[0];
+    if (judge->state && judge->journal.header) {
+        struct bhi_complaint damage;
+        return bhi_judge_journal_seeds(&judge->journal, &judge->hidden, &judge->hidden_count,
+                                       &damage)
+                   ? BHI_EXIT_READY
+                   : journal_exit_status(BHI_JOURNAL_ENVIRON, &damage);
+    }
     judge->hidden = calloc(args->item_count + 1, sizeof *judge->hidden);
     if (!judge->hidden) {
         return out_of_memory();
@@ -194,64 +277,150 @@ static int give_up(const char *what, const struct bhi_judge_outcome *outcome) {
     return bhi_session_fail("judge", what, outcome->status, &detail);
 }
 
+struct reference_run {
+    struct judge *judge;
+    struct bhi_judge_outcome outcome;
+    bool good;
+};
+
+static void run_reference_once(void *argument) {
+    struct reference_run *run = argument;
+    run->good = bhi_reference_run(&run->judge->court, &run->outcome);
+}
+
 static int run_reference(struct judge *judge) {
-    struct bhi_judge_outcome outcome = {.status = BH_OK};
+    struct reference_run run = {.judge = judge, .outcome.status = BH_OK};
     struct bhi_complaint complaint;
-    if (bhi_reference_run(&judge->court, &outcome)) {
+    int exit_status;
+    if (!bhi_task_run("judge", &judge->court.context, run_reference_once, &run, &exit_status)) {
+        return exit_status;
+    }
+    if (run.good) {
         return BHI_EXIT_READY;
     }
-    if (bhi_judge_outcome_is_elsewhere(&outcome)) {
-        return give_up("the reference", &outcome);
+    if (bhi_judge_outcome_is_elsewhere(&run.outcome)) {
+        return give_up("the reference", &run.outcome);
     }
     bhi_refuse(&complaint, "the reference of %.200s cannot judge: %s (%s)",
-               judge->args->operands[0], outcome.message, bh_status_name(outcome.status));
-    return refused(outcome.status, &complaint);
+               judge->args->operands[0], run.outcome.message, bh_status_name(run.outcome.status));
+    return refused(run.outcome.status, &complaint);
 }
 
 /* -- candidates ---------------------------------------------------------------------------------
  */
 
-static int judge_all(struct judge *judge) {
+/* Takes the verdicts that are recorded, and records which judging it is. */
+static int begin_journal(struct judge *judge) {
+    struct bhi_complaint complaint;
+    if (!judge->state) {
+        return BHI_EXIT_READY;
+    }
+    const int exit_status =
+        journal_exit_status(bhi_judge_journal_begin(&judge->journal, &judge->court, judge->hidden,
+                                                    judge->hidden_count, &complaint),
+                            &complaint);
+    for (size_t i = 0; exit_status == BHI_EXIT_READY && i < judge->candidate_count; i++) {
+        bhi_judge_journal_find(&judge->journal, judge->candidates[i].path, &judge->candidates[i]);
+    }
+    return exit_status;
+}
+
+static bool note(void *user, const struct bhi_candidate *candidate) {
+    return bhi_judge_journal_note(user, candidate);
+}
+
+static void judge_some(void *argument) {
+    bhi_candidates_judge(argument);
+}
+
+static void judge_again(void *argument) {
+    bhi_candidates_judge_again(argument);
+}
+
+static int list_candidates(struct judge *judge) {
     const struct bhi_args *args = judge->args;
-    judge->candidates = calloc(args->operand_count, sizeof *judge->candidates);
+    const size_t count = args->operand_count - 1;
+    judge->candidates = calloc(count, sizeof *judge->candidates);
     if (!judge->candidates) {
         return out_of_memory();
     }
-    for (size_t i = 1; i < args->operand_count; i++) {
-        struct bhi_candidate *candidate = &judge->candidates[judge->candidate_count];
-        if (!bhi_candidate_judge(&judge->court, args->operands[i], candidate)) {
-            return give_up(args->operands[i], &candidate->outcome);
-        }
-        judge->candidate_count++;
+    for (size_t i = 0; i < count; i++) {
+        judge->candidates[i].path = args->operands[i + 1];
     }
+    judge->candidate_count = count;
     return BHI_EXIT_READY;
 }
 
-static int time_each(struct judge *judge, struct bhi_timekeeper *timer) {
-    for (size_t i = 0; i < judge->candidate_count; i++) {
-        struct bhi_candidate *candidate = &judge->candidates[i];
-        struct bhi_judge_outcome outcome = {.status = BH_OK};
-        if (candidate->judgement == BHI_JUDGED_CORRECT &&
-            !bhi_timekeeper_measure(timer, candidate, &outcome)) {
-            return give_up(candidate->path, &outcome);
-        }
+static int judge_all(struct judge *judge) {
+    const size_t count = judge->candidate_count;
+    struct bhi_candidates candidates;
+    int exit_status = BHI_EXIT_READY;
+    bhi_candidates_init(&candidates, &judge->court, judge->candidates, count);
+    candidates.note = judge->state ? note : NULL;
+    candidates.user = &judge->journal;
+    bh_context **const context = &judge->court.context;
+    (void)(bhi_task_run_all("judge", context, judge->workers < count ? judge->workers : count,
+                            judge_some, &candidates, &exit_status) &&
+           bhi_task_run("judge", context, judge_again, &candidates, &exit_status));
+    bhi_candidates_fini(&candidates);
+    if (exit_status == BHI_EXIT_READY && candidates.failed) {
+        return give_up(candidates.failed->path, &candidates.failed->outcome);
     }
-    return BHI_EXIT_READY;
+    if (exit_status == BHI_EXIT_READY && candidates.stopped) {
+        return journal_exit_status(BHI_JOURNAL_ENVIRON, &judge->journal.complaint);
+    }
+    return exit_status;
+}
+
+struct timing_run {
+    struct judge *judge;
+    const char *what; /* the candidate, or "--time" */
+    struct bhi_judge_outcome outcome;
+    bool good, recorded;
+};
+
+static bool time_each(struct timing_run *run, struct bhi_timekeeper *timer) {
+    struct judge *judge = run->judge;
+    for (size_t i = 0; i < judge->candidate_count && run->recorded; i++) {
+        struct bhi_candidate *candidate = &judge->candidates[i];
+        if (candidate->judgement != BHI_JUDGED_CORRECT || candidate->timing_count) {
+            continue;
+        }
+        run->what = candidate->path;
+        if (!bhi_timekeeper_measure(timer, candidate, &run->outcome)) {
+            return false;
+        }
+        run->recorded = !judge->state || bhi_judge_journal_note(&judge->journal, candidate);
+    }
+    return true;
+}
+
+static void time_on_thread(void *argument) {
+    struct timing_run *run = argument;
+    struct judge *judge = run->judge;
+    struct bhi_timekeeper timer;
+    run->good = bhi_timekeeper_open(&judge->court, &judge->timing, &timer, &run->outcome);
+    if (run->good) {
+        judge->flushed = timer.flush.size;
+        run->good = time_each(run, &timer);
+        bhi_timekeeper_close(&timer);
+    }
 }
 
 static int time_all(struct judge *judge) {
-    struct bhi_timekeeper timer;
-    struct bhi_judge_outcome outcome = {.status = BH_OK};
+    struct timing_run run = {
+        .judge = judge, .what = "--time", .outcome.status = BH_OK, .recorded = true};
+    int exit_status;
     if (!judge->timed) {
         return BHI_EXIT_READY;
     }
-    if (!bhi_timekeeper_open(&judge->court, &judge->timing, &timer, &outcome)) {
-        return give_up("--time", &outcome);
+    if (!bhi_task_run("judge", &judge->court.context, time_on_thread, &run, &exit_status)) {
+        return exit_status;
     }
-    judge->flushed = timer.flush.size;
-    const int exit_status = time_each(judge, &timer);
-    bhi_timekeeper_close(&timer);
-    return exit_status;
+    if (!run.recorded) {
+        return journal_exit_status(BHI_JOURNAL_ENVIRON, &judge->journal.complaint);
+    }
+    return run.good ? BHI_EXIT_READY : give_up(run.what, &run.outcome);
 }
 
 static int report(const struct judge *judge) {
@@ -264,16 +433,29 @@ static int report(const struct judge *judge) {
         .count = judge->candidate_count,
         .timed = judge->timed,
         .flushed = judge->flushed,
+        .device = judge->selector,
+        .workers = judge->workers,
     };
+    const char *html = bhi_args_value(judge->args, BHI_JUDGE_HTML);
+    struct bhi_complaint complaint;
+    int exit_status;
     for (size_t i = 0; i < report.count; i++) {
         report.correct += report.candidates[i].judgement == BHI_JUDGED_CORRECT;
+    }
+    exit_status = report.correct == report.count ? BHI_EXIT_READY : BHI_EXIT_POISONED;
+    if (html && !bhi_judge_html(&report, html, &complaint)) {
+        /* No bhi_complain: with --json the report is the object that is printed. */
+        char clean[1200];
+        fprintf(stderr, "bulkhead judge: --html %s\n",
+                bhi_text_clean(clean, sizeof clean, complaint.text));
+        exit_status = BHI_EXIT_ENVIRON;
     }
     if (bhi_args_has(judge->args, BHI_JUDGE_JSON)) {
         bhi_judge_print_json(&report);
     } else {
         bhi_judge_print_table(&report);
     }
-    return report.correct == report.count ? BHI_EXIT_READY : BHI_EXIT_POISONED;
+    return exit_status;
 }
 
 static int work(const struct bhi_args *args) {
@@ -284,22 +466,31 @@ static int work(const struct bhi_args *args) {
     }
     judge->args = args;
     (void)((exit_status = take_timing(judge)) != BHI_EXIT_READY ||
-           (exit_status = take_seeds(judge)) != BHI_EXIT_READY ||
+           (exit_status = take_workers(judge)) != BHI_EXIT_READY ||
+           (exit_status = check_html(judge)) != BHI_EXIT_READY ||
            (exit_status = read_task(judge)) != BHI_EXIT_READY ||
+           (exit_status = list_candidates(judge)) != BHI_EXIT_READY ||
+           (exit_status = open_journal(judge)) != BHI_EXIT_READY ||
+           (exit_status = take_seeds(judge)) != BHI_EXIT_READY ||
            (exit_status = make_trials(judge)) != BHI_EXIT_READY ||
            (exit_status = open_context(judge)) != BHI_EXIT_READY ||
            (exit_status = run_reference(judge)) != BHI_EXIT_READY ||
+           (exit_status = begin_journal(judge)) != BHI_EXIT_READY ||
            (exit_status = judge_all(judge)) != BHI_EXIT_READY ||
            (exit_status = time_all(judge)) != BHI_EXIT_READY ||
            (exit_status = report(judge)) != BHI_EXIT_READY);
     if (exit_status > BHI_EXIT_SIGNALLED) {
-        bhi_complain("judge", "cancelled by SIG%s", sigabbrev_np(bhi_interrupt_signal()));
+        bhi_complain("judge", "cancelled by SIG%s%s", sigabbrev_np(bhi_interrupt_signal()),
+                     judge->state ? "; --resume continues" : "");
     }
     (void)bh_context_destroy(judge->court.context);
+    if (judge->state) {
+        bhi_judge_journal_close(&judge->journal);
+    }
     bhi_trials_free(&judge->task, &judge->court.trials);
     bhi_task_free(&judge->task);
     free(judge->hidden);
-    for (size_t i = 0; judge->candidates && i < args->operand_count; i++) {
+    for (size_t i = 0; i < judge->candidate_count; i++) {
         bhi_candidate_free(&judge->candidates[i]);
     }
     free(judge->candidates);
@@ -308,5 +499,6 @@ static int work(const struct bhi_args *args) {
 }
 
 int bhi_judge_main(const struct bhi_args *args) {
-    return bhi_error_json(bhi_args_has(args, BHI_JUDGE_JSON), work, args);
+    return bhi_error_json(bhi_args_has(args, BHI_JUDGE_JSON),
+                          bhi_args_has(args, BHI_JUDGE_DIFF) ? bhi_judge_diff_main : work, args);
 }

@@ -1,5 +1,7 @@
 #include "tool/task.h"
 
+#include <stdlib.h>
+
 #include "tool/clock.h"
 #include "tool/complain.h"
 #include "tool/ending.h"
@@ -31,22 +33,44 @@ bool bhi_task_await(pthread_t thread) {
     }
 }
 
+static bool refuse_memory(const char *command, int *out_exit) {
+    bhi_complain(command, "out of memory");
+    bhi_ending_blame(BH_NO_MEMORY);
+    *out_exit = BHI_EXIT_ENVIRON;
+    return false;
+}
+
+bool bhi_task_run_all(const char *command, bh_context **context, size_t count, void (*call)(void *),
+                      void *argument, int *out_exit) {
+    struct task task = {call, argument};
+    pthread_t *threads = calloc(count, sizeof *threads);
+    size_t started = 0, ended = 0;
+    while (threads && started < count && pthread_create(&threads[started], NULL, run, &task) == 0) {
+        started++;
+    }
+    if (!started) {
+        free(threads);
+        return refuse_memory(command, out_exit);
+    }
+    while (ended < started && bhi_task_await(threads[ended])) {
+        ended++;
+    }
+    const bool good = ended == started;
+    if (!good) {
+        bh_context_destroy(*context);
+        *out_exit = bhi_interrupt_exit_status();
+    }
+    for (; ended < started; ended++) {
+        (void)pthread_join(threads[ended], NULL);
+    }
+    free(threads);
+    if (!good) {
+        *context = NULL;
+    }
+    return good;
+}
+
 bool bhi_task_run(const char *command, bh_context **context, void (*call)(void *), void *argument,
                   int *out_exit) {
-    struct task task = {call, argument};
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, run, &task) != 0) {
-        bhi_complain(command, "out of memory");
-        bhi_ending_blame(BH_NO_MEMORY);
-        *out_exit = BHI_EXIT_ENVIRON;
-        return false;
-    }
-    if (bhi_task_await(thread)) {
-        return true;
-    }
-    bh_context_destroy(*context);
-    *context = NULL;
-    (void)pthread_join(thread, NULL);
-    *out_exit = bhi_interrupt_exit_status();
-    return false;
+    return bhi_task_run_all(command, context, 1, call, argument, out_exit);
 }

@@ -25,6 +25,7 @@ const char *bhi_candidate_verdict(const struct bhi_candidate *candidate) {
     case BHI_JUDGED_SLOWER:
         return "SLOWER";
     case BHI_JUDGED_FAILED:
+    case BHI_JUDGEMENTS:
         break;
     }
     return bh_status_name(candidate->outcome.status);
@@ -186,13 +187,33 @@ static void judge_once(struct bhi_court *court, const struct bhi_kernel_file *fi
         (struct bhi_candidate){.path = file->path, .file = *file, .judgement = BHI_JUDGED_CORRECT};
     out->file.deadline_ns = court->task->compile_deadline_ns;
     bhi_kernel_file_name(file->path, out->name);
-    if (!bhi_judged_kernel_make(&out->file, false, &court->context, &judging.kernel,
-                                &out->outcome)) {
+    const bool made =
+        bhi_judged_kernel_make(&out->file, false, court->context, &judging.kernel, &out->outcome);
+    out->has_content = judging.kernel.has_content;
+    memcpy(out->content, judging.kernel.content, sizeof out->content);
+    if (!made) {
         out->judgement = BHI_JUDGED_FAILED;
         return;
     }
     run_all(&judging);
     bhi_judged_kernel_free(&judging.kernel);
+}
+
+/* Judges it once: out->judged is false if its worker may have ended because of others. */
+static bool try_once(struct bhi_court *court, const struct bhi_kernel_file *file,
+                     struct bhi_candidate *out) {
+    judge_once(court, file, out);
+    const bool failed = out->judgement == BHI_JUDGED_FAILED;
+    if (failed && bhi_judge_outcome_is_elsewhere(&out->outcome)) {
+        return false;
+    }
+    out->judged = !failed || !bhi_judge_outcome_is_doubtful(&out->outcome);
+    return true;
+}
+
+bool bhi_candidate_try(struct bhi_court *court, const char *path, struct bhi_candidate *out) {
+    const struct bhi_kernel_file file = {.path = path};
+    return try_once(court, &file, out);
 }
 
 bool bhi_candidate_judge(struct bhi_court *court, const char *path, struct bhi_candidate *out) {
@@ -202,14 +223,16 @@ bool bhi_candidate_judge(struct bhi_court *court, const char *path, struct bhi_c
 
 bool bhi_candidate_judge_file(struct bhi_court *court, const struct bhi_kernel_file *file,
                               struct bhi_candidate *out) {
-    judge_once(court, file, out);
-    for (int again = 1; again < ATTEMPTS && out->judgement == BHI_JUDGED_FAILED &&
-                        !bhi_judge_outcome_is_elsewhere(&out->outcome) &&
-                        bhi_judge_outcome_is_doubtful(&out->outcome);
-         again++) {
-        judge_once(court, file, out);
+    for (int i = 0; i < ATTEMPTS; i++) {
+        if (!try_once(court, file, out)) {
+            return false;
+        }
+        if (out->judged) {
+            return true;
+        }
     }
-    return out->judgement != BHI_JUDGED_FAILED || !bhi_judge_outcome_is_elsewhere(&out->outcome);
+    out->judged = true;
+    return true;
 }
 
 void bhi_candidate_free(struct bhi_candidate *candidate) {

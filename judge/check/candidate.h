@@ -6,6 +6,7 @@
 #include "judge/check/setup.h"
 #include "judge/check/timing.h"
 #include "request/kernel_file.h"
+#include "tool/content_hash.h"
 
 enum bhi_judgement {
     BHI_JUDGED_CORRECT,
@@ -14,12 +15,16 @@ enum bhi_judgement {
     BHI_JUDGED_FORGED, /* the times that its worker claims are false */
     BHI_JUDGED_SLOWER, /* it is right, and slower than was asked for */
     BHI_JUDGED_FAILED, /* it did not run to its end: see |outcome| */
+    BHI_JUDGEMENTS
 };
 
 struct bhi_candidate {
     const char *path;
     struct bhi_kernel_file file; /* at |path|, or with its code in memory, which is borrowed */
     char name[64];
+    bool judged;                       /* its verdict is known */
+    bool has_content;                  /* its file could be read */
+    uint8_t content[BHI_CONTENT_HASH]; /* hash of what was read */
     enum bhi_judgement judgement;
     struct bhi_judge_outcome outcome; /* of BHI_JUDGED_FAILED; otherwise only the message */
     uint64_t runs;                    /* that ended READY */
@@ -34,7 +39,10 @@ struct bhi_candidate {
 /* Judges the kernel in the file at |path|, which is borrowed. Returns false if the machine failed
  * or a signal came: then nothing is known about the kernel, and |outcome| says why. */
 bool bhi_candidate_judge(struct bhi_court *court, const char *path, struct bhi_candidate *out);
-/* The same; |file| may have the code, in memory that must outlive |out|. */
+/* The same, but runs it once only: out->judged is false if its worker may have ended because of
+ * something else than the kernel. */
+bool bhi_candidate_try(struct bhi_court *court, const char *path, struct bhi_candidate *out);
+/* As bhi_candidate_judge; |file| may have the code, in memory that must outlive |out|. */
 bool bhi_candidate_judge_file(struct bhi_court *court, const struct bhi_kernel_file *file,
                               struct bhi_candidate *out);
 /* Compares what a run left with what is expected of |trial|. If it is wrong, fills in |out|, whose

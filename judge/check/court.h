@@ -1,16 +1,18 @@
-/* What all runs of one judging share. */
+/* What all runs of one judging share. Once the reference has run, several threads use it. */
 #ifndef BHI_JUDGE_CHECK_COURT_H
 #define BHI_JUDGE_CHECK_COURT_H
+
+#include <stdatomic.h>
 
 #include "judge/check/trial.h"
 
 struct bhi_court {
     const struct bhi_task *task;
-    bh_context *context;  /* NULL after a signal has ended a compilation */
+    bh_context *context;  /* after a signal: destroyed, and then NULL */
     const char *selector; /* of the device; "": the default */
     struct bhi_trials trials;
-    uint64_t noise_seed; /* of what outputs hold before a run; nobody else knows it */
-    uint64_t runs;       /* so far; each run has other noise */
+    uint64_t noise_seed;   /* of what outputs hold before a run; nobody else knows it */
+    _Atomic uint64_t runs; /* so far; each run has other noise */
 };
 
 #endif

@@ -7,12 +7,11 @@
 #include "request/code.h"
 #include "request/kernel_file.h"
 #include "request/launch.h"
-#include "tool/task.h"
 #include "tool/text.h"
 
 enum { LOG_SIZE = 33 << 10 };
 
-/* What the thread that compiles and inspects needs and finds out. */
+/* What compiling and inspecting needs and finds out. */
 struct making {
     bh_context *context;
     const struct bhi_kernel_file *file;
@@ -43,8 +42,7 @@ static bh_status compile(struct making *making) {
                                  &making->detail);
 }
 
-static void make(void *argument) {
-    struct making *making = argument;
+static void make(struct making *making) {
     bh_inspect_options options;
     making->status = compile(making);
     if (making->status != BH_OK) {
@@ -92,25 +90,23 @@ static bool conclude(struct making *making, struct bhi_judge_outcome *outcome) {
     return false;
 }
 
-static bool make_from(const struct bhi_kernel_file *file, bool trusted, bh_context **context,
+static bool make_from(const struct bhi_kernel_file *file, bool trusted, bh_context *context,
                       struct bhi_judged_kernel *out, struct bhi_judge_outcome *outcome) {
     struct making *making = calloc(1, sizeof *making);
-    int exit_status;
     if (!making) {
         return bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");
     }
-    making->context = *context;
+    making->context = context;
     making->file = file;
     making->trusted = trusted;
     making->out = out;
-    const bool good = bhi_task_run("judge", context, make, making, &exit_status)
-                          ? conclude(making, outcome)
-                          : bhi_judge_outcome_fail(outcome, BH_CANCELLED, "cancelled");
+    make(making);
+    const bool good = conclude(making, outcome);
     free(making);
     return good;
 }
 
-static bool make_of_code(const struct bhi_kernel_file *file, bool trusted, bh_context **context,
+static bool make_of_code(const struct bhi_kernel_file *file, bool trusted, bh_context *context,
                          struct bhi_judged_kernel *out, struct bhi_judge_outcome *outcome) {
     struct bhi_complaint complaint;
     bhi_kernel_file_name(file->path, out->name);
@@ -125,7 +121,7 @@ static bool make_of_code(const struct bhi_kernel_file *file, bool trusted, bh_co
     return good;
 }
 
-bool bhi_judged_kernel_make(const struct bhi_kernel_file *file, bool trusted, bh_context **context,
+bool bhi_judged_kernel_make(const struct bhi_kernel_file *file, bool trusted, bh_context *context,
                             struct bhi_judged_kernel *out, struct bhi_judge_outcome *outcome) {
     struct bhi_kernel_file whole = *file;
     struct bhi_complaint complaint;
@@ -139,6 +135,12 @@ bool bhi_judged_kernel_make(const struct bhi_kernel_file *file, bool trusted, bh
         whole.code = code;
     }
     const bool good = make_of_code(&whole, trusted, context, out, outcome);
+    struct bhi_content_hash *hash = bhi_content_hash_begin();
+    if (hash) {
+        bhi_content_hash_add(hash, whole.code, whole.size);
+        bhi_content_hash_end(hash, out->content);
+        out->has_content = true;
+    }
     free(code);
     return good;
 }

@@ -117,7 +117,7 @@ static bool run_kernel(struct runner *runner, struct bhi_judge_outcome *outcome)
     struct bhi_judged_kernel kernel;
     const struct bhi_kernel_file file = {.path = court->task->reference_kernel,
                                          .deadline_ns = court->task->compile_deadline_ns};
-    if (!bhi_judged_kernel_make(&file, false, &court->context, &kernel, outcome)) {
+    if (!bhi_judged_kernel_make(&file, false, court->context, &kernel, outcome)) {
         return false;
     }
     runner->kernel = &kernel;

@@ -131,15 +131,15 @@ static uint64_t buffer_size(const struct bhi_setup *setup, uint32_t index) {
            (is_input(setup->task, index) ? 0 : 2 * BHI_MARGIN);
 }
 
-/* Makes the buffer of array |index| and fills it. */
+/* Makes the buffer of array |index| and fills it. |number| is the run's: no two have the same
+ * noise. */
 static bool make_buffer(const struct bhi_court *court, bh_stream *near, struct bhi_setup *setup,
-                        uint32_t index, struct bhi_judge_outcome *outcome) {
+                        uint64_t number, uint32_t index, struct bhi_judge_outcome *outcome) {
     const struct bhi_trial_array *array = &setup->trial->arrays[index];
     const uint64_t size = buffer_size(setup, index);
     bh_buffer **buffer = &setup->request.bindings[index].buffer;
-    /* The number of the run is the counter's place: no two runs have the same noise. */
     const struct bhi_filler_place place = {
-        .seed = court->noise_seed + court->runs, .trial = 0, .array = index};
+        .seed = court->noise_seed + number, .trial = 0, .array = index};
     void *content;
     if (!bhi_content_make(court->context, near, size, buffer, outcome) ||
         !bhi_content_begin(*buffer, size, &content, outcome)) {
@@ -179,13 +179,13 @@ static void make_command(struct bhi_setup *setup, const struct bhi_judged_kernel
 
 static bool make_buffers(struct bhi_court *court, bh_stream *near, struct bhi_setup *setup,
                          struct bhi_judge_outcome *outcome) {
-    court->runs++;
+    const uint64_t number = atomic_fetch_add(&court->runs, 1);
     setup->margins = calloc(court->task->array_count, sizeof *setup->margins);
     if (!setup->margins) {
         return bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");
     }
     for (uint32_t i = 0; i < court->task->array_count; i++) {
-        if (!make_buffer(court, near, setup, i, outcome)) {
+        if (!make_buffer(court, near, setup, number, i, outcome)) {
             return false;
         }
     }

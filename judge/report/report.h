@@ -1,4 +1,4 @@
-/* What became of the candidates: a table, or an object for --json. */
+/* What became of the candidates: a table, an object for --json, a page. */
 #ifndef BHI_JUDGE_REPORT_REPORT_H
 #define BHI_JUDGE_REPORT_REPORT_H
 
@@ -13,7 +13,9 @@ struct bhi_judge_report {
     size_t hidden_count;
     const struct bhi_candidate *candidates;
     size_t count;
-    size_t correct; /* of them */
+    size_t correct;     /* of them */
+    const char *device; /* its selector; "": the default */
+    uint64_t workers;
     bool timed;
     uint64_t flushed; /* bytes that were written before each timed run; 0: none */
 };
@@ -22,5 +24,9 @@ struct bhi_judge_report {
 void bhi_judge_print_table(const struct bhi_judge_report *report);
 /* Prints one JSON object on standard output (docs/judge.md). */
 void bhi_judge_print_json(const struct bhi_judge_report *report);
+/* Writes a page to |path|, whole or not at all: a leaderboard, and plots of what was measured.
+ * Check |path| before with bhi_page_check. */
+bool bhi_judge_html(const struct bhi_judge_report *report, const char *path,
+                    struct bhi_complaint *complaint);
 
 #endif

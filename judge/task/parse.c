@@ -182,6 +182,21 @@ static bool take_groups(struct bhi_task_parser *parser, const json_t *object,
     return true;
 }
 
+/* "bytes" or "operations". */
+static bool take_amount(struct bhi_task_parser *parser, const char *key,
+                        struct bhi_task_number *out) {
+    const json_t *value = json_object_get(parser->task->json, key);
+    if (!value) {
+        return true;
+    }
+    bhi_reading_enter(&parser->reading, key);
+    if (!bhi_task_take_number(parser, value, out)) {
+        return false;
+    }
+    bhi_reading_leave(&parser->reading);
+    return true;
+}
+
 static bool take_limits(struct bhi_task_parser *parser) {
     static const char *const keys[] = {"deadline", "compile_deadline", "memory", NULL};
     struct bhi_task *task = parser->task;
@@ -379,6 +394,15 @@ static bool check_expressions(struct bhi_task_parser *parser, size_t size) {
         return bhi_reading_blame(&parser->reading);
     }
     free(push);
+    uint64_t amount;
+    if (!bhi_task_amount(task, size, &task->bytes, &amount, complaint)) {
+        bhi_reading_enter(&parser->reading, "bytes");
+        return bhi_reading_blame(&parser->reading);
+    }
+    if (!bhi_task_amount(task, size, &task->operations, &amount, complaint)) {
+        bhi_reading_enter(&parser->reading, "operations");
+        return bhi_reading_blame(&parser->reading);
+    }
     return true;
 }
 
@@ -396,9 +420,9 @@ static bool take_name(struct bhi_task_parser *parser) {
 }
 
 static bool take_all(struct bhi_task_parser *parser) {
-    static const char *const keys[] = {"name",   "sizes",     "check_sizes", "seeds",
-                                       "in",     "inout",     "out",         "push",
-                                       "groups", "reference", "limits",      NULL};
+    static const char *const keys[] = {"name",       "sizes",     "check_sizes", "seeds",  "in",
+                                       "inout",      "out",       "push",        "groups", "bytes",
+                                       "operations", "reference", "limits",      NULL};
     struct bhi_task *task = parser->task;
     if (!bhi_reading_check_keys(&parser->reading, task->json, keys) || !take_name(parser) ||
         !take_sizes(parser, "sizes", false) || !take_sizes(parser, "check_sizes", true)) {
@@ -416,7 +440,9 @@ static bool take_all(struct bhi_task_parser *parser) {
         return bhi_reading_refuse(&parser->reading, "there is no \"out\" and no \"inout\"");
     }
     if (!take_pushes(parser) || !take_groups(parser, task->json, &task->groups) ||
-        !take_reference(parser) || !take_limits(parser)) {
+        !take_amount(parser, "bytes", &task->bytes) ||
+        !take_amount(parser, "operations", &task->operations) || !take_reference(parser) ||
+        !take_limits(parser)) {
         return false;
     }
     for (size_t i = 0; i < task->size_count; i++) {

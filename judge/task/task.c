@@ -125,6 +125,18 @@ bool bhi_task_push_text(const struct bhi_task *task, size_t size, char **out_tex
     return good;
 }
 
+bool bhi_task_amount(const struct bhi_task *task, size_t size, const struct bhi_task_number *number,
+                     uint64_t *out, struct bhi_complaint *complaint) {
+    if (!compute(task, size, NULL, number, out, complaint)) {
+        return blame_size(task, size, complaint);
+    }
+    if (number->expression && !*out) {
+        bhi_refuse(complaint, "it is 0");
+        return blame_size(task, size, complaint);
+    }
+    return true;
+}
+
 bool bhi_task_is_fixed(const struct bhi_task *task) {
     for (size_t i = 0; i < task->array_count; i++) {
         const struct bhi_task_array *array = &task->arrays[i];

@@ -70,6 +70,8 @@ struct bhi_task {
     struct bhi_task_push pushes[BHI_TASK_PUSHES];
     size_t push_count;
     struct bhi_task_groups groups;
+    /* What a run moves and computes at least, for rates; not given: 0 and no expression. */
+    struct bhi_task_number bytes, operations;
     uint64_t seeds[BHI_TASK_SEEDS];
     size_t seed_count;
     enum bhi_task_reference reference;
@@ -106,6 +108,9 @@ bool bhi_task_groups_for(const struct bhi_task *task, size_t size,
  * *out_text, which is "" if there are none. */
 bool bhi_task_push_text(const struct bhi_task *task, size_t size, char **out_text,
                         struct bhi_complaint *complaint);
+/* Computes |number|, the task's bytes or operations, for a size; 0 if it is not given. */
+bool bhi_task_amount(const struct bhi_task *task, size_t size, const struct bhi_task_number *number,
+                     uint64_t *out, struct bhi_complaint *complaint);
 /* Do all inputs come from files? Then a seed changes nothing. */
 bool bhi_task_is_fixed(const struct bhi_task *task);
 

@@ -49,7 +49,7 @@ static bool make_kernel(struct bhi_base *base, struct bhi_court *court, char *so
     bhi_judged_kernel_free(&base->kernel);
     free(base->source);
     base->source = source;
-    return bhi_judged_kernel_make(&file, false, &court->context, &base->kernel, outcome);
+    return bhi_judged_kernel_make(&file, false, court->context, &base->kernel, outcome);
 }
 
 bool bhi_base_command(struct bhi_base *base, struct bhi_court *court, const bh_command *of,

@@ -4,7 +4,7 @@ bool bhi_contender_open(struct bhi_court *court, const struct bhi_kernel_file *f
                         const struct bhi_task_groups *groups, struct bhi_contender *out,
                         struct bhi_judge_outcome *outcome) {
     *out = (struct bhi_contender){.groups = groups};
-    if (!bhi_judged_kernel_make(file, trusted, &court->context, &out->kernel, outcome)) {
+    if (!bhi_judged_kernel_make(file, trusted, court->context, &out->kernel, outcome)) {
         return false;
     }
     if (!bhi_court_stream(court, &out->stream, outcome)) {

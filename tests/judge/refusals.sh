@@ -26,6 +26,8 @@ refuses '--slower-than nan: it must be a number above 0' judge task.json right.c
 task files.json '.sizes = [{n: 5}] | del(.check_sizes) | .in.X.fill = {file: "x.npy"} | .in.Y.fill = {file: "x.npy"}
     | .reference = {files: {Z: "x.npy"}}'
 refuses '--time: the reference of files.json is files, which take no time' judge files.json right.comp --time
+refuses '--workers 0: ' judge task.json right.comp --workers 0
+refuses '--workers 65: ' judge task.json right.comp --workers 65
 sed 's/"normal"/"gauss"/' task.json > bad.json
 refuses 'bad.json:' judge bad.json right.comp
 refuses "\"in\" \"X\" \"fill\": there is no generator 'gauss'" judge bad.json right.comp
@@ -48,15 +50,22 @@ INPUT=task.json cli judge - right.comp --json
 expect_status 0
 expect_json '.correct == 1 and .file == "-"'
 
-case_name="a signal"
+case_name="a signal, while two candidates run that do not end"
 endless endless.comp
+cp endless.comp second.comp
 task long.json '.limits.deadline = "1000s" | .groups = [65535]'
-"$BULKHEAD" judge long.json endless.comp --verbose > .stdout 2> .stderr &
+"$BULKHEAD" judge long.json endless.comp second.comp --workers 2 --verbose > .stdout 2> .stderr &
 judge=$!
 for ((tries = 0; tries < 600 * slowness; tries++)); do
-    if grep -q 'kernel endless: compiled' .stderr || ! kill -0 "$judge" 2> /dev/null; then break; fi
+    if grep -q 'kernel endless: compiled' .stderr && grep -q 'kernel second: compiled' .stderr; then break; fi
+    if ! kill -0 "$judge" 2> /dev/null; then break; fi
     sleep 0.1
 done
+if grep -q 'kernel endless: compiled' .stderr && grep -q 'kernel second: compiled' .stderr; then
+    passed=$((passed + 1))
+else
+    fail "they do not run at once"
+fi
 kill -TERM "$judge"
 wait "$judge"
 status=$?

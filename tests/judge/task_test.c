@@ -25,7 +25,9 @@ static const char whole[] =
     "  \"push\": {\"a\": 2.5, \"b\": -3, \"on\": true, \"n\": \"n + 1\"},\n"
     "  \"groups\": [\"ceildiv(n, local_x)\", \"m\"],\n"
     "  \"reference\": {\"kernel\": \"ref.comp\"},\n"
-    "  \"limits\": {\"deadline\": \"1s\", \"compile_deadline\": \"2s\", \"memory\": \"1G\"}\n"
+    "  \"limits\": {\"deadline\": \"1s\", \"compile_deadline\": \"2s\", \"memory\": \"1G\"},\n"
+    "  \"bytes\": \"4 * n * m\",\n"
+    "  \"operations\": 7\n"
     "}\n";
 
 static struct bhi_task task;
@@ -105,6 +107,14 @@ static void what_it_computes(void) {
     BHT_STR_EQ(push, "a=2.5,b=-3,on=true,n=1001");
     free(push);
     BHT_STR_EQ(bhi_task_size_text(&task, 1, size), "n=64, m=4");
+    uint64_t amount;
+    BHT_TRUE(bhi_task_amount(&task, 1, &task.bytes, &amount, &complaint));
+    BHT_EQ(amount, 1024);
+    BHT_TRUE(bhi_task_amount(&task, 1, &task.operations, &amount, &complaint));
+    BHT_EQ(amount, 7);
+    task.bytes = (struct bhi_task_number){0}; /* not given */
+    BHT_TRUE(bhi_task_amount(&task, 1, &task.bytes, &amount, &complaint));
+    BHT_EQ(amount, 0);
     bhi_task_free(&task);
 }
 
@@ -177,6 +187,15 @@ static void fields_that_are_wrong(void) {
            "t.json:14: \"limits\" \"deadline\": it must be a string such as \"500ms\"");
     refuse("\"1s\"", "\"none\"",
            "t.json:14: \"limits\" \"deadline\": none is not allowed here: the run must end");
+    refuse("4 * n * m", "4 * k",
+           "t.json:15: \"bytes\": '4 * k': column 5: there is no size 'k' (with n=1000, "
+           "m=3)");
+    refuse("4 * n * m", "n / 1001", "t.json:15: \"bytes\": it is 0 (with n=1000, m=3)");
+    refuse("s\": 7", "s\": 0",
+           "t.json:16: \"operations\": it must be a whole number from 1, or an expression such as "
+           "\"n\" or \"n * m\"");
+    refuse("s\": 7", "s\": \"n - 2\"",
+           "t.json:16: \"operations\": 'n - 2': column 3: less than 0 (with n=1, m=1)");
 }
 
 static void generators_that_are_wrong(void) {

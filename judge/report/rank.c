@@ -1,0 +1,38 @@
+#include "judge/report/rank.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+double bhi_judge_ratio(const struct bhi_candidate *candidate) {
+    double sum = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < candidate->timing_count; i++) {
+        if (candidate->timings[i].ratio > 0) {
+            sum += log(candidate->timings[i].ratio);
+            count++;
+        }
+    }
+    return count ? exp(sum / (double)count) : 0;
+}
+
+static int compare(const void *a, const void *b) {
+    const struct bhi_candidate *x = *(const struct bhi_candidate *const *)a,
+                               *y = *(const struct bhi_candidate *const *)b;
+    const bool x_correct = x->judgement == BHI_JUDGED_CORRECT,
+               y_correct = y->judgement == BHI_JUDGED_CORRECT;
+    if (x_correct != y_correct) {
+        return x_correct ? -1 : 1;
+    }
+    const double p = x_correct ? bhi_judge_ratio(x) : 0, q = x_correct ? bhi_judge_ratio(y) : 0;
+    if (p != q) {
+        return p > 0 && (p < q || !(q > 0)) ? -1 : 1;
+    }
+    return x < y ? -1 : x > y;
+}
+
+void bhi_judge_rank(const struct bhi_judge_report *report, const struct bhi_candidate **out) {
+    for (size_t i = 0; i < report->count; i++) {
+        out[i] = &report->candidates[i];
+    }
+    qsort(out, report->count, sizeof *out, compare);
+}

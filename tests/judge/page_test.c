@@ -1,0 +1,211 @@
+/* What is said of a judging to a browser. */
+#include "harness.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "html.h"
+#include "judge/report/rank.h"
+
+static const char text_of_task[] =
+    "{\"name\": \"<b>scale</b>\", \"sizes\": [{\"n\": 65536}, {\"n\": 1024}],"
+    " \"in\": {\"X\": {\"dtype\": \"f32\", \"shape\": [\"n\"], \"fill\": \"normal\"}},"
+    " \"out\": {\"Y\": {\"dtype\": \"f32\", \"shape\": [\"n\"]}},"
+    " \"groups\": [\"n\"], %s \"reference\": {\"eval\": \"Y = X\"}}";
+
+static struct bhi_task task;
+static struct bhi_complaint complaint;
+
+static void parse(const char *amounts) {
+    char text[1024];
+    snprintf(text, sizeof text, text_of_task, amounts);
+    if (!bhi_task_parse("t.json", "", text, &task, &complaint)) {
+        BHT_FAIL("%s", complaint.text);
+    }
+}
+
+/* Times of both sizes: the candidate takes |factor| times as long as the reference. */
+static void time_it(struct bhi_timing out[2], double factor) {
+    for (size_t i = 0; i < 2; i++) {
+        const double reference = i ? 2000 : 50000;
+        out[i] = (struct bhi_timing){.size = i,
+                                     .runs = 40,
+                                     .median_ns = reference * factor,
+                                     .reference_ns = reference,
+                                     .ratio = factor,
+                                     .low = factor * 0.99,
+                                     .high = factor * 1.01,
+                                     .noise = 0.004,
+                                     .device = true};
+    }
+}
+
+static struct bhi_timing slow[2], fast[2];
+static struct bhi_candidate candidates[] = {
+    {.path = "slow.comp", .judgement = BHI_JUDGED_CORRECT, .runs = 9, .timings = slow},
+    {.path = "<script>alert(1)</script>\"'&\xFF\x1b[31m\xE2\x80\xAE.comp",
+     .judgement = BHI_JUDGED_WRONG,
+     .runs = 1,
+     .outcome.message = "Y[7] is <img src=x onerror=alert(1)>, expected 1"},
+    {.path = "untimed.comp", .judgement = BHI_JUDGED_CORRECT, .runs = 9, .nondeterministic = true},
+    {.path = "fast.comp", .judgement = BHI_JUDGED_CORRECT, .runs = 9, .timings = fast},
+    {.path = "hangs.comp",
+     .judgement = BHI_JUDGED_FAILED,
+     .outcome = {BH_DEADLINE, BH_BLAME_CERTAIN, "the deadline passed"}},
+    {.path = "broken.comp",
+     .judgement = BHI_JUDGED_FAILED,
+     .outcome = {BH_COMPILE_FAILED, BH_BLAME_NONE, "it does not compile"}},
+};
+static const uint64_t hidden[] = {42};
+static struct bhi_judge_report report = {.task = &task,
+                                         .task_path = "t.json",
+                                         .hidden_seeds = hidden,
+                                         .hidden_count = 1,
+                                         .candidates = candidates,
+                                         .count = 6,
+                                         .correct = 3,
+                                         .device = "",
+                                         .workers = 2};
+
+static void measure(bool timed) {
+    time_it(slow, 1.5);
+    time_it(fast, 0.5);
+    candidates[0].timing_count = candidates[3].timing_count = timed ? 2 : 0;
+}
+
+static void write_page(void) {
+    if (!bhi_judge_html(&report, "page.html", &complaint)) {
+        BHT_FAIL("%s", complaint.text);
+    }
+    html_check("page.html");
+}
+
+static void end(void) {
+    BHT_EQ(remove("page.html"), 0);
+    bhi_task_free(&task);
+}
+
+static void assert_path(const char *expression, const char *expected) {
+    char *text = html_path("page.html", expression);
+    BHT_STR_EQ(text, expected);
+    free(text);
+}
+
+static void assert_cell(int row, int column, const char *expected) {
+    char expression[160];
+    snprintf(expression, sizeof expression,
+             "string(//h:table[h:caption=\"Leaderboard\"]/h:tbody/h:tr[%d]/h:td[%d])", row, column);
+    assert_path(expression, expected);
+}
+
+static void the_fastest_is_first(void) {
+    const char *const order[] = {"fast.comp",        "slow.comp",  "untimed.comp",
+                                 candidates[1].path, "hangs.comp", "broken.comp"};
+    const struct bhi_candidate *ranked[6];
+    measure(true);
+    BHT_TRUE(fabs(bhi_judge_ratio(&candidates[0]) - 1.5) < 1e-9);
+    BHT_TRUE(bhi_judge_ratio(&candidates[2]) == 0);
+    fast[0].ratio = 0.25; /* 0.25 and 0.5: their geometric mean */
+    BHT_TRUE(fabs(bhi_judge_ratio(&candidates[3]) - sqrt(0.125)) < 1e-9);
+    fast[1].ratio = 0; /* not known */
+    BHT_TRUE(fabs(bhi_judge_ratio(&candidates[3]) - 0.25) < 1e-9);
+    bhi_judge_rank(&report, ranked);
+    for (size_t i = 0; i < 6; i++) {
+        BHT_STR_EQ(ranked[i]->path, order[i]);
+    }
+}
+
+static void page_says_it_all(void) {
+    parse("\"bytes\": \"8 * n\", \"operations\": \"n\",");
+    measure(true);
+    write_page();
+    assert_path("string(/h:html/h:head/h:title)", "Judge <b>scale</b>");
+    assert_path("string(//h:li[h:span=\"correct\"]/h:b)", "3");
+    assert_path("string(//h:li[starts-with(h:span,\"of the reference\")]/h:b)", "0.5");
+    assert_path("string(//h:div[h:dt=\"Hidden seeds\"]/h:dd)", "42");
+    BHT_EQ(html_count("page.html", "//h:table[h:caption=\"Verdicts\"]/h:tbody/h:tr"), 4);
+    assert_cell(1, 1, "1");
+    assert_cell(1, 2, "fast.comp");
+    assert_cell(1, 3, "CORRECT");
+    assert_cell(1, 4, "0.500");
+    assert_cell(3, 4, "-");
+    assert_cell(3, 6, "not deterministic");
+    assert_cell(4, 1, "-");
+    assert_cell(4, 2, "<script>alert(1)</script>\"'&??[31m?.comp");
+    assert_cell(4, 3, "WRONG");
+    assert_cell(4, 6, "Y[7] is <img src=x onerror=alert(1)>, expected 1");
+    assert_cell(5, 3, "DEADLINE");
+    assert_cell(6, 3, "COMPILE_FAILED");
+    BHT_EQ(html_count("page.html", "//h:table[h:caption=\"Times\"]/h:tbody/h:tr"), 4);
+    assert_path("string(//h:table[h:caption=\"Times\"]/h:tbody/h:tr[2]/h:td[3])", "1 us");
+    /* Time against size, from left to right although the larger size is the task's first. */
+    BHT_EQ(html_count("page.html", "//h:figure"), 2);
+    assert_path("string((//h:figure)[1]//s:g[2]/*[@r or @d][1]/s:title)",
+                "fast.comp: 1 us at 1024");
+    assert_path("string((//h:figure)[1]//s:g[2]/*[@r or @d][2]/s:title)",
+                "fast.comp: 25 us at 65536");
+    /* 1024 operations in 1 us, an eighth of an operation for each byte. */
+    assert_path("string((//h:figure)[2]//s:g[2]/*[last()]/s:title)",
+                "fast.comp: 1.02 Gop/s at 0.125");
+    BHT_EQ(html_count("page.html", "(//h:figure)[2]//h:li[h:bdi=\"the best of all\"]"), 1);
+    end();
+}
+
+static void a_rate_alone(void) {
+    parse("\"bytes\": \"8 * n\",");
+    measure(true);
+    write_page();
+    assert_path("string((//h:figure)[2]//s:g[2]/*[last()]/s:title)", "fast.comp: 21 GB/s at 65536");
+    end();
+    parse("\"operations\": 1000000,");
+    write_page();
+    assert_path("string((//h:figure)[2]//s:g[2]/*[last()]/s:title)",
+                "fast.comp: 40 Gop/s at 65536");
+    end();
+    parse("");
+    write_page();
+    BHT_EQ(html_count("page.html", "//h:figure"), 1);
+    end();
+}
+
+static void without_times(void) {
+    parse("");
+    measure(false);
+    write_page();
+    BHT_EQ(html_count("page.html", "//h:figure"), 0);
+    assert_cell(1, 2, "slow.comp"); /* as they were given */
+    assert_cell(1, 4, "9");
+    end();
+}
+
+static void nobody_is_judged(void) {
+    struct bhi_judge_report none = report;
+    none.count = none.correct = 0;
+    parse("");
+    BHT_TRUE(bhi_judge_html(&none, "page.html", &complaint));
+    html_check("page.html");
+    end();
+}
+
+static void another_file_stays(void) {
+    FILE *file = fopen("page.html", "w");
+    BHT_TRUE(file && fputs("precious", file) >= 0 && fclose(file) == 0);
+    parse("");
+    BHT_TRUE(!bhi_judge_html(&report, "page.html", &complaint));
+    char *text = html_read("page.html", NULL);
+    BHT_STR_EQ(text, "precious");
+    free(text);
+    BHT_EQ(html_count_files(), 1);
+    end();
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(the_fastest_is_first), BHT_TEST(page_says_it_all), BHT_TEST(a_rate_alone),
+        BHT_TEST(without_times),        BHT_TEST(nobody_is_judged), BHT_TEST(another_file_stays),
+    };
+    bht_around(html_enter_folder, html_leave_folder);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
