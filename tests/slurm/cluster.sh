@@ -132,13 +132,20 @@ cluster_start() { # NODES
 
 # Ends the tasks' processes, too: those of a killed slurmd belong to nobody.
 cluster_stop() {
-    local name pids
+    local name pids pid
     scancel --me --signal=KILL --full > /dev/null 2>&1
     for name in "${!daemons[@]}"; do daemon_kill "$name"; done
-    # What runs in this folder's tasks has its path in its environment; slurmstepd in its own.
+    # Tasks, and slurmstepd above them, have this configuration in their environment. So may programs
+    # of the caller, which are no tasks.
     for pids in 1 2 3; do
-        pids=$(env -u SLURM_CONF grep -lazF "SLURM_CONF=$cluster/slurm.conf" /proc/[0-9]*/environ 2> /dev/null |
-            sed 's,/proc/\([0-9]*\)/.*,\1,' | grep -vx "$$")
+        pids=
+        while read -r pid; do
+            if [ "$(cat "/proc/$pid/comm" 2> /dev/null)" = slurmstepd ] ||
+                grep -qaz '^SLURM_JOB_ID=' "/proc/$pid/environ" 2> /dev/null; then
+                pids+=" $pid"
+            fi
+        done < <(grep -lazF "SLURM_CONF=$cluster/slurm.conf" /proc/[0-9]*/environ 2> /dev/null |
+            sed 's,/proc/\([0-9]*\)/.*,\1,')
         [ -n "$pids" ] || break
         # shellcheck disable=SC2086 # several pids
         kill -KILL $pids 2> /dev/null

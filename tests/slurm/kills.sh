@@ -33,6 +33,7 @@ batches() {
 submit() { "$BULKHEAD" batch jobs.jsonl "${slurm[@]}" --resume >> submitter.log 2>&1 < /dev/null & }
 
 kills=0 runs=0
+# shellcheck disable=SC2153 # of the environment
 while [ "$runs" -eq 0 ] || [ "$kills" -lt "$KILLS" ]; do
     runs=$((runs + 1))
     case_name="run $runs, from kill $kills on"
