@@ -40,6 +40,8 @@ node_of() { squeue --me --noheader --array --states=running -o '%K %N' | sed -n 
 pid_of() { # SHARD: of the process that has the shard's state folder
     awk '{ print $1 == "used" ? $2 : $1; exit }' "jobs.jsonl.state/shards/000$1/state/lock"
 }
+# It has not ended before what is done to it is done.
+hold() { kill -STOP "$(pid_of "$1")"; } # SHARD
 nothing_runs() { [ -z "$(squeue --me --noheader)" ]; }
 is_newer() { [ "$1" -nt "$2" ]; }
 parent_of() { sed 's/.*) [A-Z] \([0-9]*\) .*/\1/' "/proc/$1/stat"; }
@@ -72,6 +74,7 @@ expect_rounds jobs.jsonl.state '(.rounds | length == 2) and .rounds[1].shards ==
 
 case_name="a machine dies, and the controller is killed and started again"
 begin 6 150
+hold 2
 node=$(node_of 2)
 # It has saved the array, as running.
 until_true grep -qa "$(jq -r .id jobs.jsonl.state/array.json):0" "$cluster/state/job_state"
@@ -87,6 +90,7 @@ expect_stderr "NODE_FAIL on $node"
 case_name="scancel of one task from outside, and --resume"
 until_true cluster_is_up 3
 begin 6 60
+hold 0
 scancel "$(jq .rounds[0].job jobs.jsonl.state/array.json)_0"
 end
 expect_status 3
