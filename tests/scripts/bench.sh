@@ -7,8 +7,10 @@ cp "$1/scripts/bench" "$folder/scripts/bench"
 for name in guard hop streams devices isolation host-death alloc device-pool load batch; do
     printf '#!/bin/sh\necho "bench-%s $*"\n' $name > "$folder/build/bin/bench-$name"
 done
-printf '#!/bin/sh\necho "bench/python $*"\n' > "$folder/bench/python"
-chmod +x "$folder/bench/python"
+for name in judge python; do
+    printf '#!/bin/sh\necho "bench/%s $*"\n' $name > "$folder/bench/$name"
+    chmod +x "$folder/bench/$name"
+done
 # RATIO of the first row, whose target is 1.25, and of the second, which has none.
 rows() {
     cat > "$folder/build/bin/bench-dispatch" << END

@@ -6,7 +6,7 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 mkdir "$folder/bin" "$folder/scripts" "$folder/tests"
-for room in base core ipc formats templates tool request cli batch chaos supervisor worker python; do
+for room in base core ipc formats templates tool request cli batch chaos judge supervisor worker python; do
     mkdir "$folder/$room"
 done
 cp "$1/scripts/tidy" "$folder/scripts"
