@@ -11,7 +11,7 @@ kernel broken.comp <<< 'if (i < n) z[i] = a * x[i] + y[i]'
 endless endless.comp
 kernel last.comp <<< 'if (i < n) z[i] = fma(a, x[i], y[i]);'
 files=(right.comp less.comp broken.comp endless.comp last.comp)
-task long.json '.limits.deadline = "1000s" | .groups = [65535]'
+task long.json '.limits.deadline = "1000s" | .groups = [1024]'
 
 case_name="killed at the fourth of five"
 "$BULKHEAD" judge long.json "${files[@]}" --state state --seed 42 --workers 1 --verbose > .stdout 2> .stderr &
@@ -38,7 +38,7 @@ refuses 'state has a judging with 3 verdicts: continue it (--resume), or give an
     judge long.json right.comp --state state
 refuses '--resume excludes --seed' judge long.json right.comp --state state --resume --seed 42
 refuses '--resume needs --state' judge long.json right.comp --resume
-task other.json '.limits.deadline = "2000s" | .groups = [65535]'
+task other.json '.limits.deadline = "2000s" | .groups = [1024]'
 refuses 'state is of another task' judge other.json right.comp --state state --resume
 refuses 'empty has no judging: there is nothing to resume' judge long.json right.comp --state empty --resume
 rmdir empty
