@@ -89,9 +89,9 @@ bool bhi_slurm_check(struct bhi_complaint *complaint) {
 enum bhi_slurm_result bhi_slurm_tasks(const char *prefix,
                                       void (*visit)(void *user, const struct bhi_slurm_task *task),
                                       void *user, struct bhi_complaint *complaint) {
-    static const char *const arguments[] = {"squeue",  "--me",         "--noheader",
-                                            "--array", "--states=all", "--format=" BHI_SLURM_FORMAT,
-                                            NULL};
+    static const char format[] = "--format=" BHI_SLURM_FORMAT;
+    static const char *const arguments[] = {"squeue",       "--me", "--noheader", "--array",
+                                            "--states=all", format, NULL};
     struct bhi_program_result result;
     struct bhi_slurm_task task;
     char why[300];

@@ -18,8 +18,9 @@ static int compare_ratios(const void *a, const void *b) {
 
 double bhi_median_of(uint64_t *times, size_t count) {
     qsort(times, count, sizeof *times, compare_times);
-    return count % 2 ? (double)times[count / 2]
-                     : ((double)times[count / 2 - 1] + (double)times[count / 2]) / 2;
+    const size_t middle = count / 2;
+    return count % 2 ? (double)times[middle]
+                     : ((double)times[middle - 1] + (double)times[middle]) / 2;
 }
 
 /* A random number below |count|. */

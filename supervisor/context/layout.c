@@ -13,8 +13,8 @@
 
 /* Returns sizeof(type) as it was when |field| was the last field. */
 #define SIZE_WITH(type, field)                                                                     \
-    ((offsetof(type, field) + sizeof(((type *)0)->field) + _Alignof(type) - 1) / _Alignof(type) *  \
-     _Alignof(type))
+    ((offsetof(type, field) + sizeof(__typeof__(((type *)0)->field)) + _Alignof(type) - 1) /       \
+     _Alignof(type) * _Alignof(type))
 
 static const struct {
     const char *name; /* of the struct */
