@@ -12,7 +12,8 @@ enum {
     WINDOW = 10,   /* runs of the warm-up between two looks at the noise */
     WINDOWS = 5,   /* at most */
     ATTEMPTS = 3,  /* of a measurement that cannot be used; of a run that others may have ended */
-    BATCHES = 8,   /* that the host measures; the shortest counts */
+    BATCHES = 8,   /* that the host measures at first; the shortest counts */
+    DOUBT = 4,     /* and so many times as many in each later attempt */
     BATCH = 32,    /* runs in a batch, at most */
     BUFFERS = 128, /* of one contender in a batch, at most: each is a file descriptor */
     CHECKED = 4,   /* one of so many single runs is checked */
@@ -36,6 +37,7 @@ struct measuring {
     struct bhi_timing *out;
     struct times times;
     size_t batch;   /* runs in a batch, at most */
+    int batches;    /* that the host measures */
     bool device;    /* the workers claim times of the device */
     bool unclaimed; /* the candidate's does not, and the reference's does */
     struct bhi_judge_outcome *outcome;
@@ -160,7 +162,7 @@ static size_t batch_length(const struct measuring *m) {
 /* Measures batches of |length| runs. The shortest of each racer counts. */
 static bool measure_batches(struct measuring *m, size_t length, struct bhi_seen out[2]) {
     uint64_t least[BHI_RACERS] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
-    for (int i = 0; i < BATCHES; i++) {
+    for (int i = 0; i < m->batches; i++) {
         struct bhi_clocked clocked[BHI_RACERS] = {{0}};
         if (!bhi_round_run(&m->race, length, true, 1, clocked, m->outcome)) {
             return false;
@@ -267,11 +269,13 @@ static void forge(struct measuring *m) {
     m->out->ratio = m->out->low = m->out->high = 0;
 }
 
-/* Measures until it can be used. A claim is called false only if each measurement finds it so. */
+/* Measures until it can be used. A claim is called false only if each measurement finds it so; the
+ * more batches there are, the less the shortest of them owes to other load on the machine. */
 static bool measure(struct measuring *m) {
     int forged = 0;
     bool again = true;
-    for (int i = 0; i < ATTEMPTS && again; i++) {
+    m->batches = BATCHES;
+    for (int i = 0; i < ATTEMPTS && again; i++, m->batches *= DOUBT) {
         enum bhi_honesty claims;
         if (!measure_once(m, &claims, &again)) {
             return false;
