@@ -1,4 +1,5 @@
 /* What the journal reads: all jobs when it is opened, records for reports. */
+#include "batch/journal/attempt_row.h"
 #include "batch/journal/database.h"
 #include "batch/journal/journal.h"
 
@@ -7,11 +8,6 @@
 #include <string.h>
 
 #include "batch/journal/marks.h"
-
-static const char *text_of(sqlite3_stmt *row, int column) {
-    const char *text = (const char *)sqlite3_column_text(row, column);
-    return text ? text : "";
-}
 
 /* -- loading ------------------------------------------------------------------------------------
  */
@@ -95,7 +91,7 @@ static int64_t number_of(sqlite3_stmt *row, int column, int64_t least, int64_t m
 static int load_job(struct bhi_graph *graph, sqlite3_stmt *row, int64_t jobs) {
     enum { STATE = 6, SEALED, ATTEMPTS, GUILTY, VICTIM, TRIED, ORIGIN, OUTPUTS, VERDICT };
     const int64_t number = (int64_t)graph->count + 1;
-    const char *id = text_of(row, 1), *text = text_of(row, 2);
+    const char *id = bhi_row_text(row, 1), *text = bhi_row_text(row, 2);
     bool good = *id && !bhi_graph_find(graph, id);
     (void)number_of(row, 0, number, number, &good);
     const int64_t line = number_of(row, 3, 0, INT64_MAX, &good);
@@ -132,7 +128,7 @@ static int load_job(struct bhi_graph *graph, sqlite3_stmt *row, int64_t jobs) {
     /* In the database a sealed job stays RUNNING until it has ended, so that it is found after a
      * kill. */
     node->state = job->sealed ? BHI_JOB_WAITING : (enum bhi_job_state)state;
-    return job->sealed ? load_outputs(job, text_of(row, OUTPUTS)) : SQLITE_OK;
+    return job->sealed ? load_outputs(job, bhi_row_text(row, OUTPUTS)) : SQLITE_OK;
 }
 
 static int load_dependency(struct bhi_graph *graph, sqlite3_stmt *row, int64_t jobs) {
@@ -205,7 +201,7 @@ static bool visit_job(sqlite3_stmt *row, void *argument) {
     const struct job_visit *visit = argument;
     const struct bhi_job_record record = {
         .number = (uint64_t)sqlite3_column_int64(row, 0),
-        .id = text_of(row, 1),
+        .id = bhi_row_text(row, 1),
         .line = (size_t)sqlite3_column_int64(row, 2),
         .state = (enum bhi_job_state)sqlite3_column_int(row, 3),
         .priority = sqlite3_column_int(row, 4),
@@ -215,16 +211,16 @@ static bool visit_job(sqlite3_stmt *row, void *argument) {
         .submitted_ns = (uint64_t)sqlite3_column_int64(row, 8),
         .started_ns = (uint64_t)sqlite3_column_int64(row, 9),
         .ended_ns = (uint64_t)sqlite3_column_int64(row, 10),
-        .origin = text_of(row, 11),
+        .origin = bhi_row_text(row, 11),
         .status = (bh_status)sqlite3_column_int(row, 12),
-        .message = text_of(row, 13),
+        .message = bhi_row_text(row, 13),
         .sealed = sqlite3_column_int(row, 14) != 0,
         .blame = (bh_blame)sqlite3_column_int(row, 15),
-        .text = text_of(row, 16),
-        .outputs = text_of(row, 17),
+        .text = bhi_row_text(row, 16),
+        .outputs = bhi_row_text(row, 17),
         .took_ns = (uint64_t)sqlite3_column_int64(row, 18),
-        .device = text_of(row, 19),
-        .host = text_of(row, 20),
+        .device = bhi_row_text(row, 19),
+        .host = bhi_row_text(row, 20),
     };
     return visit->visit(visit->user, &record);
 }
@@ -236,32 +232,8 @@ struct attempt_visit {
 
 static bool visit_attempt(sqlite3_stmt *row, void *argument) {
     const struct attempt_visit *visit = argument;
-    struct bhi_attempt_record record = {
-        .job = (uint64_t)sqlite3_column_int64(row, 0),
-        .id = text_of(row, 1),
-        .attempt = (uint32_t)sqlite3_column_int64(row, 2),
-        .started = sqlite3_column_int(row, 3) != 0,
-        .stream = (uint32_t)sqlite3_column_int64(row, 4),
-        .started_ns = (uint64_t)sqlite3_column_int64(row, 5),
-        .ended_ns = (uint64_t)sqlite3_column_int64(row, 6),
-        .guilty = sqlite3_column_int(row, 7) != 0,
-        .verdict = {.status = (bh_status)sqlite3_column_int(row, 8),
-                    .executed = (bh_executed)sqlite3_column_int(row, 9),
-                    .signal = sqlite3_column_int(row, 10),
-                    .exit_code = sqlite3_column_int(row, 11),
-                    .worker_pid = sqlite3_column_int(row, 12),
-                    .limit = (uint64_t)sqlite3_column_int64(row, 13)},
-        .host = text_of(row, 19),
-    };
-    bh_verdict *verdict = &record.verdict;
-    snprintf(verdict->kernel_name, sizeof verdict->kernel_name, "%s", text_of(row, 14));
-    snprintf(verdict->message, sizeof verdict->message, "%s", text_of(row, 16));
-    snprintf(verdict->device, sizeof verdict->device, "%s", text_of(row, 18));
-    verdict->blame = (bh_blame)sqlite3_column_int(row, 17);
-    const void *hash = sqlite3_column_blob(row, 15);
-    if (hash && sqlite3_column_bytes(row, 15) == (int)sizeof verdict->kernel_hash) {
-        memcpy(verdict->kernel_hash, hash, sizeof verdict->kernel_hash);
-    }
+    struct bhi_attempt_record record;
+    bhi_row_attempt(row, &record);
     return visit->visit(visit->user, &record);
 }
 

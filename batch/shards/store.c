@@ -1,4 +1,5 @@
 #include "batch/shards/store.h"
+#include "batch/journal/attempt_row.h"
 
 #include <sqlite3.h>
 #include <stdio.h>
@@ -242,11 +243,6 @@ bool bhi_store_make_rows(struct bhi_store *store, uint32_t most) {
     return good;
 }
 
-static const char *text_of(sqlite3_stmt *row, int column) {
-    const char *text = (const char *)sqlite3_column_text(row, column);
-    return text ? text : "";
-}
-
 static uint64_t number_of(sqlite3_stmt *row, int column) {
     return (uint64_t)sqlite3_column_int64(row, column);
 }
@@ -266,7 +262,7 @@ static uint64_t number_of(sqlite3_stmt *row, int column) {
     "coalesce(started_ns, 0), coalesce(attempt.ended_ns, 0), coalesce(blamed, 0), "                \
     "coalesce(status, 2), "                                                                        \
     "coalesce(executed, 1), coalesce(signal, 0), coalesce(exit_code, -1), coalesce(worker, 0), "   \
-    "coalesce(reached, 0), kernel_name, message, coalesce(blame, 0), device, attempt.host, "       \
+    "coalesce(reached, 0), kernel_name, NULL, message, coalesce(blame, 0), device, attempt.host, " \
     "place.row, place.name, attempt.ended_ns IS NULL AND job.state = 2 AND NOT EXISTS (SELECT 1 "  \
     "FROM "                                                                                        \
     "attempt AS later WHERE later.shard = attempt.shard AND later.job = attempt.job "              \
@@ -285,23 +281,23 @@ static bool visit_job(sqlite3_stmt *row, void *argument) {
     const struct job_visit *visit = argument;
     const struct bhi_job_record record = {
         .number = number_of(row, 0),
-        .id = text_of(row, 1),
+        .id = bhi_row_text(row, 1),
         .line = (size_t)number_of(row, 2),
         .state = (enum bhi_job_state)number_of(row, 3),
         .attempts = (uint32_t)number_of(row, 4),
         .guilty = (uint32_t)number_of(row, 5),
         .started_ns = number_of(row, 6),
         .ended_ns = number_of(row, 7),
-        .origin = text_of(row, 8),
+        .origin = bhi_row_text(row, 8),
         .status = (bh_status)number_of(row, 9),
-        .message = text_of(row, 10),
+        .message = bhi_row_text(row, 10),
         .blame = (bh_blame)number_of(row, 11),
-        .text = text_of(row, 12),
+        .text = bhi_row_text(row, 12),
         .outputs = "",
         .took_ns = number_of(row, 13),
-        .device = text_of(row, 14),
-        .host = text_of(row, 15),
-        .shard = text_of(row, 16),
+        .device = bhi_row_text(row, 14),
+        .host = bhi_row_text(row, 15),
+        .shard = bhi_row_text(row, 16),
     };
     return visit->visit(visit->user, &record);
 }
@@ -313,31 +309,11 @@ struct attempt_visit {
 
 static bool visit_attempt(sqlite3_stmt *row, void *argument) {
     const struct attempt_visit *visit = argument;
-    struct bhi_attempt_record record = {
-        .job = number_of(row, 0),
-        .id = text_of(row, 1),
-        .attempt = (uint32_t)number_of(row, 2),
-        .started = number_of(row, 3) != 0,
-        .stream = (uint32_t)number_of(row, 4),
-        .started_ns = number_of(row, 5),
-        .ended_ns = number_of(row, 6),
-        .guilty = number_of(row, 7) != 0,
-        .verdict = {.status = (bh_status)number_of(row, 8),
-                    .executed = (bh_executed)number_of(row, 9),
-                    .signal = (int32_t)number_of(row, 10),
-                    .exit_code = (int32_t)number_of(row, 11),
-                    .worker_pid = (int32_t)number_of(row, 12),
-                    .limit = number_of(row, 13),
-                    .blame = (bh_blame)number_of(row, 16)},
-        .host = text_of(row, 18),
-        .row = (uint32_t)number_of(row, 19),
-        .row_name = text_of(row, 20),
-        .runs = number_of(row, 21) != 0,
-    };
-    bh_verdict *verdict = &record.verdict;
-    snprintf(verdict->kernel_name, sizeof verdict->kernel_name, "%s", text_of(row, 14));
-    snprintf(verdict->message, sizeof verdict->message, "%s", text_of(row, 15));
-    snprintf(verdict->device, sizeof verdict->device, "%s", text_of(row, 17));
+    struct bhi_attempt_record record;
+    bhi_row_attempt(row, &record);
+    record.row = (uint32_t)number_of(row, BHI_ATTEMPT_COLUMNS);
+    record.row_name = bhi_row_text(row, BHI_ATTEMPT_COLUMNS + 1);
+    record.runs = number_of(row, BHI_ATTEMPT_COLUMNS + 2) != 0;
     return visit->visit(visit->user, &record);
 }
 
@@ -348,7 +324,7 @@ struct twice_visit {
 
 static bool visit_twice(sqlite3_stmt *row, void *argument) {
     const struct twice_visit *visit = argument;
-    return visit->visit(visit->user, text_of(row, 0), text_of(row, 1));
+    return visit->visit(visit->user, bhi_row_text(row, 0), bhi_row_text(row, 1));
 }
 
 /* |id|, |shard|: the statement's parameters; NULL: none. */

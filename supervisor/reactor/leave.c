@@ -27,7 +27,6 @@ static void leave(struct bhi_worker *worker) {
     bh_detail why;
     bhi_fail(&why, BH_UNAVAILABLE, 0, "worker %d died while it was idle", worker->core.pid);
     bhi_core_worker_leave(&worker->core, &why);
-    worker->left = true;
     bhi_placement_leave(stream);
     bhi_context_say(context, BH_LOG_DEBUG, "stream %s goes on without worker %d, which is dying",
                     stream->core.name, worker->core.pid);

@@ -89,7 +89,7 @@ static uint64_t release_device(struct bhi_worker *worker, uint64_t now_ns) {
         worker->zygote->state != BHI_ZYGOTE_READY) {
         return BH_FOREVER;
     }
-    const bool hold = worker->left && !worker->context->closed;
+    const bool hold = worker->core.left_by && !worker->context->closed;
     if (hold && now_ns < worker->ended_ns + HELD_NS) {
         return worker->ended_ns + HELD_NS;
     }

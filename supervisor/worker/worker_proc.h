@@ -124,7 +124,6 @@ struct bhi_worker {
     int pidfd;
     bool held;     /* its device outlives it until the zygote is told (decision 67) */
     bool released; /* the zygote has been told */
-    bool left;     /* its stream has gone on without it */
     bool exit_known;
     int exit_code_kind, exit_status; /* si_code, si_status */
     uint64_t idle_since_ns;          /* since when checks have found no work; 0: no check yet */

@@ -29,10 +29,10 @@ numbers() {
     tail -c 16 "$1" | od -An -tf4 | tr -s ' \n' ' ' | sed 's/^ //;s/ $//'
 }
 
-# All jobs done, each counter at exactly $2, nothing left over. Prints what is wrong.
-check_counters() {
-    local counters=$1 chain=$2 c wrong=0
-    for c in $(seq "$counters"); do
+# Each counter at exactly $2, each square as expected. Prints what is wrong.
+check_arrays() { # COUNTERS CHAIN
+    local chain=$2 c wrong=0
+    for c in $(seq "$1"); do
         if [ "$(numbers "counters/$c.npy")" != "$chain $chain $chain $chain" ]; then
             echo "counter $c is $(numbers "counters/$c.npy"), not $chain"
             wrong=1
@@ -42,6 +42,13 @@ check_counters() {
             wrong=1
         fi
     done
+    return "$wrong"
+}
+
+# All jobs done, each counter at exactly $2, nothing left over. Prints what is wrong.
+check_counters() {
+    local counters=$1 chain=$2 wrong=0
+    check_arrays "$counters" "$chain" || wrong=1
     if [ -n "$(find . -name '.bulkhead-*')" ]; then
         echo "temporaries are left: $(find . -name '.bulkhead-*' | head -3)"
         wrong=1

@@ -142,6 +142,27 @@ size_t bht_descendants(pid_t pid, pid_t *out, size_t capacity) {
     return found;
 }
 
+pid_t bht_descendant_called(pid_t pid, const char *name) {
+    pid_t below[256];
+    const size_t count = bht_descendants(pid, below, BHT_COUNT(below));
+    for (size_t i = 0; i < count && i < BHT_COUNT(below); i++) {
+        char path[64];
+        char comm[32] = "";
+        snprintf(path, sizeof path, "/proc/%d/comm", (int)below[i]);
+        FILE *file = fopen(path, "re");
+        bool found = file && fgets(comm, sizeof comm, file);
+        comm[strcspn(comm, "\n")] = '\0'; /* a name may have spaces in it */
+        found = found && strcmp(comm, name) == 0;
+        if (file) {
+            fclose(file);
+        }
+        if (found && bht_process_state(below[i]) != 'Z') {
+            return below[i];
+        }
+    }
+    return 0;
+}
+
 size_t bht_count_descendants(pid_t pid) {
     return bht_descendants(pid, NULL, 0);
 }

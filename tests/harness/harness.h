@@ -198,6 +198,8 @@ size_t bht_count_children(pid_t pid);
 size_t bht_count_descendants(pid_t pid);
 /* Up to |capacity| of them into |out|. Returns how many there are. */
 size_t bht_descendants(pid_t pid, pid_t *out, size_t capacity);
+/* One of them whose short name (comm) is |name|, no zombie; 0: there is none. */
+pid_t bht_descendant_called(pid_t pid, const char *name);
 /* Processes on the machine, zombies left out, whose command line's first word ends in |name|. */
 size_t bht_count_processes(const char *name);
 /* The state letter of /proc/PID/stat; 'X' where there is no such process. */

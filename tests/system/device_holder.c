@@ -25,22 +25,7 @@ static bool is_open(void) {
 }
 
 static pid_t below(const char *name) {
-    pid_t pids[64];
-    const size_t count = bht_descendants(getpid(), pids, BHT_COUNT(pids));
-    for (size_t i = 0; i < count && i < BHT_COUNT(pids); i++) {
-        char path[64], text[32] = "";
-        snprintf(path, sizeof path, "/proc/%d/comm", (int)pids[i]);
-        FILE *file = fopen(path, "re");
-        const bool same = file && fgets(text, sizeof text, file) &&
-                          strncmp(text, name, strlen(name)) == 0 && text[strlen(name)] == '\n';
-        if (file) {
-            fclose(file);
-        }
-        if (same && bht_process_state(pids[i]) != 'Z') {
-            return pids[i];
-        }
-    }
-    return 0;
+    return bht_descendant_called(getpid(), name);
 }
 
 /* Does the context know a worker of that pid? */

@@ -36,16 +36,8 @@ static struct title title_of(pid_t pid) {
     return title;
 }
 
-/* The one below this process that has that name; 0: there is none. */
 static pid_t find(const char *name) {
-    pid_t pids[64];
-    size_t count = bht_descendants(getpid(), pids, BHT_COUNT(pids));
-    for (size_t i = 0; i < count && i < BHT_COUNT(pids); i++) {
-        if (strcmp(title_of(pids[i]).name, name) == 0) {
-            return pids[i];
-        }
-    }
-    return 0;
+    return bht_descendant_called(getpid(), name);
 }
 
 static void expect(const char *name, const char *line) {

@@ -30,26 +30,6 @@ static void install(void) {
 
 /* -- what can be seen ------------------------------------------------------------------------- */
 
-/* The process called |name| below |root|; 0: there is none. */
-static pid_t find_process(pid_t root, const char *name) {
-    pid_t below[MOST];
-    const size_t count = bht_descendants(root, below, MOST);
-    for (size_t i = 0; i < count && i < MOST; i++) {
-        char path[64];
-        char comm[32] = "";
-        snprintf(path, sizeof path, "/proc/%d/comm", (int)below[i]);
-        FILE *file = fopen(path, "re");
-        const bool found = file && fscanf(file, "%31s", comm) == 1 && strcmp(comm, name) == 0;
-        if (file) {
-            fclose(file);
-        }
-        if (found && bht_process_state(below[i]) != 'Z') {
-            return below[i];
-        }
-    }
-    return 0;
-}
-
 /* How many memories of words |pid| has descriptors of, besides |but|; *out_fd (or NULL): of one. */
 static size_t count_words_but(pid_t pid, ino_t but, int *out_fd) {
     char path[64];
@@ -207,7 +187,7 @@ static void end(struct scene *s) {
 
 static pid_t await_sentinel(pid_t host, pid_t but) {
     pid_t pid = 0;
-    WAIT_UNTIL((pid = find_process(host, SENTINEL)) != 0 && pid != but, 20000);
+    WAIT_UNTIL((pid = bht_descendant_called(host, SENTINEL)) != 0 && pid != but, 20000);
     return pid;
 }
 
@@ -269,7 +249,7 @@ static void a_device_that_can_has_one(void) {
     (void)fx_ready(stream);
     const pid_t sentinel = await_sentinel(getpid(), 0);
     fx_expect_healthy(context, stream);
-    BHT_EQ(find_process(getpid(), SENTINEL), sentinel);
+    BHT_EQ(bht_descendant_called(getpid(), SENTINEL), sentinel);
     bh_stream_release(stream);
     bh_context_destroy(context);
     BHT_EQ(count_words(getpid()), 0);
@@ -286,7 +266,7 @@ static void lavapipe_has_none(void) {
     bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
     (void)fx_ready(stream);
     fx_expect_healthy(context, stream);
-    BHT_EQ(find_process(getpid(), SENTINEL), 0);
+    BHT_EQ(bht_descendant_called(getpid(), SENTINEL), 0);
     bh_stream_release(stream);
     bh_context_destroy(context);
 }
@@ -303,7 +283,7 @@ static void a_killed_worker_has_its_words_set(void) {
     WAIT_UNTIL(all_set(&words), 20000);
     unmap_words(&words);
     fx_expect_healthy(s.context, s.stream);
-    BHT_EQ(find_process(getpid(), SENTINEL), sentinel);
+    BHT_EQ(bht_descendant_called(getpid(), SENTINEL), sentinel);
     end(&s);
 }
 
@@ -442,7 +422,8 @@ static void a_host_dies_before_its_sentinel_is_ready(void) {
     BHT_EQ(read(say[0], &worker, sizeof worker), (ssize_t)sizeof worker);
     close(say[0]);
     close(say[1]);
-    WAIT_UNTIL((sentinel = find_process(host, SENTINEL)) != 0 && bht_process_state(sentinel) == 'T',
+    WAIT_UNTIL((sentinel = bht_descendant_called(host, SENTINEL)) != 0 &&
+                   bht_process_state(sentinel) == 'T',
                20000);
     fx_kill(host, SIGKILL);
     BHT_EQ(waitpid(host, NULL, 0), host);
@@ -487,7 +468,7 @@ static void what_kills_a_sentinel_is_left_out(void) {
     fx_kill(s.worker, SIGKILL);
     fx_expect(s.event, BH_WORKER_SIGNAL);
     WAIT_UNTIL(all_set(&words), 20000);
-    BHT_EQ(find_process(getpid(), SENTINEL), sentinel);
+    BHT_EQ(bht_descendant_called(getpid(), SENTINEL), sentinel);
     unmap_words(&words);
     unmap_words(&left_out);
     bh_stream_release(bad);

@@ -144,10 +144,9 @@ static int find_entry(struct worker *worker, struct bhi_error *failure) {
 
 /* Before anything untrusted runs, and before filter B, which permits no other socket. */
 static void share_device(struct worker *worker) {
-    struct rlimit limit;
-    if (worker->config->device_holder >= 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    if (worker->config->device_holder >= 0) {
         bhi_device_files_send(&worker->device_files, worker->config->device_holder,
-                              limit.rlim_cur < 4096 ? (int)limit.rlim_cur : 4096);
+                              (int)worker->config->driver->info->limits.descriptors);
     }
 }
 
