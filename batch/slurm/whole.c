@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/owner.h"
+#include "tool/outfile.h"
 
 char *bhi_whole_text(const char *format, ...) {
     char *text;
@@ -22,48 +23,21 @@ char *bhi_whole_text(const char *format, ...) {
     return length < 0 ? NULL : text;
 }
 
-static int write_all(int fd, const char *text, size_t size) {
-    while (size > 0) {
-        const ssize_t written = write(fd, text, size);
-        if (written < 0 && errno != EINTR) {
-            return errno;
-        }
-        if (written > 0) {
-            text += written;
-            size -= (size_t)written;
-        }
-    }
-    return fsync(fd) == 0 ? 0 : errno;
-}
-
-/* The name is durable only after a sync of its folder. */
-static int sync_folder_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    BHI_AUTO_FREE char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-    if (!folder) {
-        return ENOMEM;
-    }
-    BHI_AUTO_FD fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return fd >= 0 && fsync(fd) == 0 ? 0 : errno;
-}
-
 bool bhi_whole_write(const char *path, const void *text, size_t size, mode_t mode,
                      struct bhi_complaint *complaint) {
-    BHI_AUTO_FREE char *temporary = bhi_whole_text("%s.new", path);
-    if (!temporary) {
-        return bhi_refuse(complaint, "out of memory");
+    const char *slash = strrchr(path, '/');
+    char temporary[BHI_OUTFILE_TEMPORARY];
+    struct bhi_outfile file = BHI_OUTFILE_CLOSED;
+    /* One name, so that what a killed process has left is replaced. */
+    snprintf(temporary, sizeof temporary, "%.100s.new", slash ? slash + 1 : path);
+    bool good = bhi_outfile_open_named(path, temporary, size, &file, complaint) &&
+                bhi_outfile_write(&file, NULL, 0, text, size, complaint);
+    if (good && fchmod(file.fd, mode) != 0) {
+        good = bhi_refuse(complaint, "%.600s cannot be written: %s", path, strerror(errno));
     }
-    BHI_AUTO_FD fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    int error = fd < 0 ? errno : 0;
-    if (!error) {
-        (void)((error = write_all(fd, text, size)) || (error = fchmod(fd, mode) ? errno : 0) ||
-               (error = rename(temporary, path) ? errno : 0) || (error = sync_folder_of(path)));
-    }
-    if (error) {
-        (void)unlink(temporary);
-        return bhi_refuse(complaint, "%.600s cannot be written: %s", path, strerror(error));
-    }
-    return true;
+    good = good && bhi_outfile_seal(&file, complaint) && bhi_outfile_commit(&file, complaint);
+    bhi_outfile_abandon(&file);
+    return good;
 }
 
 char *bhi_whole_read(const char *path, size_t most, size_t *out_size, int *out_error) {
