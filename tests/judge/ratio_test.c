@@ -77,6 +77,61 @@ static void as_often_as_it_says(void) {
     BHT_WITHIN(inside, 88, 100);
 }
 
+enum { EXPERIMENTS = 300, TURNS = 100 };
+
+/* Normal, by |which| and |i| alone. */
+static double normal(uint32_t which, uint32_t i) {
+    const struct bhi_philox bits = bhi_philox(which, (struct bhi_philox){{i}});
+    const double radius = sqrt(-2 * log(((double)bits.words[0] + 0.5) / 0x1p32));
+    return radius * cos(2 * 3.14159265358979 * bits.words[1] / 0x1p32);
+}
+
+/* Standard deviation 1; neighbours have the correlation |alike| (an autoregression). */
+static void fill_series(uint32_t which, double alike, double out[TURNS]) {
+    double value = normal(which, 0);
+    for (uint32_t i = 0; i < TURNS; i++) {
+        out[i] = value;
+        value = alike * value + sqrt(1 - alike * alike) * normal(which, i + 1);
+    }
+}
+
+/* How many of the intervals of equal kernels have 1 in them. Each has load of its own, 5 % of its
+ * time; both meet another load, and a device that becomes 10 % slower. */
+static int covered(double alike, double *out_mean_width) {
+    static double own[TURNS], other[TURNS], shared[TURNS];
+    int inside = 0;
+    *out_mean_width = 0;
+    for (uint32_t i = 0; i < EXPERIMENTS; i++) {
+        struct bhi_ratio ratio;
+        fill_series(10000 + i, alike, own);
+        fill_series(20000 + i, alike, other);
+        fill_series(30000 + i, alike, shared);
+        for (uint32_t k = 0; k < TURNS; k++) {
+            const double met = 1e6 * exp(0.05 * shared[k] + 0.1 * k / TURNS);
+            a[k] = (uint64_t)(met * exp(0.05 * own[k]));
+            b[k] = (uint64_t)(met * exp(0.05 * other[k]));
+        }
+        BHT_TRUE(bhi_ratio_of(a, b, TURNS, i, &ratio));
+        inside += ratio.low <= 1 && ratio.high >= 1;
+        *out_mean_width += (ratio.high - ratio.low) / EXPERIMENTS;
+    }
+    return inside;
+}
+
+/* Taken one by one, the pairs of these would have 1 in two of three intervals. */
+static void neighbours_that_are_alike(void) {
+    double width;
+    BHT_WITHIN(covered(0.8, &width), EXPERIMENTS * 90 / 100, EXPERIMENTS);
+}
+
+/* The interval of independent pairs is hardly wider than it need be. One by one it would be 0.044
+ * wide, and have 1 in it as often as it should. */
+static void neighbours_that_are_not(void) {
+    double width;
+    BHT_WITHIN(covered(0, &width), EXPERIMENTS * 92 / 100, EXPERIMENTS * 99 / 100);
+    BHT_TRUE(width < 0.05);
+}
+
 static void the_same_interval_each_time(void) {
     struct bhi_ratio one, other;
     for (uint32_t i = 0; i < RUNS; i++) {
@@ -103,6 +158,8 @@ int main(int argc, char **argv) {
         BHT_TEST(twice_as_slow),
         BHT_TEST(load_that_both_meet),
         BHT_TEST(as_often_as_it_says),
+        BHT_TEST(neighbours_that_are_alike),
+        BHT_TEST(neighbours_that_are_not),
         BHT_TEST(the_same_interval_each_time),
         BHT_TEST(no_times),
     };
