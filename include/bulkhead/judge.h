@@ -27,7 +27,10 @@ extern "C" {
 /* The maximum number of a task's sizes. */
 #define BH_JUDGE_SIZES 64
 
-/* A task, its inputs, and what its reference has computed. */
+/* A task, its inputs, and what its reference has computed. Threads may share one: bh_judge_prepare
+ * and bh_judge_run take turns, in no certain order, and block until it is theirs; all other
+ * functions but bh_judge_destroy are for any thread at any time, and wait for no turn. To judge at
+ * the same time, give each thread a judge of its own; timed runs would disturb each other. */
 typedef struct bh_judge bh_judge;
 
 /* How to create a judge. Call bh_judge_options_init first. Give either |task_path| or
@@ -73,8 +76,9 @@ BH_API BH_MUST_USE bh_status bh_judge_create(const bh_judge_options *options, bh
 
 /* Makes the inputs, starts the context, and runs the reference twice for each size and seed. You
  * may leave it out: the first bh_judge_run does it. After a failure the next call tries again.
- * Blocks as long as the reference runs; bh_judge_cancel ends it early. Not in a completion
- * callback. Returns BH_OK, also if it was done before, or
+ * Thread: any. Blocks until calls of other threads have had their turn, and as long as the
+ * reference runs; bh_judge_cancel ends it early. Not in a completion callback. Returns BH_OK, also
+ * if it was done before, or
  *   BH_INVALID_ARGUMENT  the reference cannot judge: it fails, is not deterministic, or computes a
  *                        NaN of which the task says nothing. The detail says which, and where; its
  *                        cause is the status with which it failed
@@ -171,9 +175,9 @@ BH_API BH_MUST_USE bh_status bh_judge_run_sized(bh_judge *judge,
                                                 const bh_judge_candidate *candidate,
                                                 size_t candidate_size, bh_judgement *out_judgement,
                                                 size_t judgement_size, bh_detail *detail);
-/* Judges one candidate. Calls bh_judge_prepare if nobody has. Thread: any; several threads may
- * judge at once, one after the other. Blocks until all runs have ended: each has the task's
- * deadline, and so has its compilation; bh_judge_cancel ends it early. Not in a completion
+/* Judges one candidate. Calls bh_judge_prepare if nobody has. Thread: any. Blocks until
+ * candidates of other threads have had their turn, then until all runs have ended: each has the
+ * task's deadline, and so has its compilation; bh_judge_cancel ends both early. Not in a completion
  * callback.
  *
  * Returns BH_OK if the candidate was judged, whatever came of it. A file that cannot be read, a
