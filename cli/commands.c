@@ -286,8 +286,10 @@ static const struct bhi_section judge_sections[] = {
     {"Many candidates",
      "With --state each verdict is in DIR/judge.jsonl, a line each, before the next candidate of "
      "its worker begins. --resume judges what has no verdict there, and files that have changed "
-     "since. A DIR of another task is refused, also if only a file of TASK or what the reference "
-     "computes differs."},
+     "since. Recorded times are kept; whether they are SLOWER, --slower-than of this run says. "
+     "With "
+     "--time what was not measured, or came out unknown, is measured. A DIR of another task is "
+     "refused, also if only a file of TASK or what the reference computes differs."},
     {"Differences",
      "  bulkhead judge --diff BEFORE AFTER [--json]\n\n"
      "The changes are: worse and better (it was CORRECT, or is now), slower and faster (the 95 % "

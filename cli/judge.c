@@ -20,6 +20,7 @@
 #include "judge/journal/journal.h"
 #include "judge/report/report.h"
 #include "judge/time/measure.h"
+#include "judge/time/slower.h"
 #include "tool/args.h"
 #include "tool/complain.h"
 #include "tool/device_choice.h"
@@ -383,7 +384,8 @@ static bool time_each(struct timing_run *run, struct bhi_timekeeper *timer) {
     struct judge *judge = run->judge;
     for (size_t i = 0; i < judge->candidate_count && run->recorded; i++) {
         struct bhi_candidate *candidate = &judge->candidates[i];
-        if (candidate->judgement != BHI_JUDGED_CORRECT || candidate->timing_count) {
+        if (candidate->judgement != BHI_JUDGED_CORRECT ||
+            bhi_slower_judge_known(&judge->court, &judge->timing, candidate)) {
             continue;
         }
         run->what = candidate->path;

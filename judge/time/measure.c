@@ -7,6 +7,7 @@
 #include "judge/data/ratio.h"
 #include "judge/data/steady.h"
 #include "judge/time/bound.h"
+#include "judge/time/slower.h"
 
 enum {
     WINDOW = 10,   /* runs of the warm-up between two looks at the noise */
@@ -326,21 +327,6 @@ static bool measure_size(struct bhi_timekeeper *timer, struct bhi_contender *can
 /* -- one candidate ------------------------------------------------------------------------------
  */
 
-static void judge_slower(const struct bhi_timekeeper *timer, const struct bhi_trial *trial,
-                         struct bhi_candidate *out) {
-    const struct bhi_timing *timing = &out->timings[out->timing_count - 1];
-    char size[BHI_SIZE_TEXT];
-    if (out->judgement != BHI_JUDGED_CORRECT || timer->options.slower <= 0 ||
-        timing->low <= timer->options.slower) {
-        return;
-    }
-    out->judgement = BHI_JUDGED_SLOWER;
-    out->trial = trial;
-    snprintf(out->outcome.message, sizeof out->outcome.message,
-             "it takes %.3f times as long as the reference, at least %.3f (%s)", timing->ratio,
-             timing->low, bhi_task_size_text(timer->court->task, trial->size, size));
-}
-
 /* Of a worker that claims more than has passed, the library itself says so. */
 static bool claims_too_much(const struct bhi_judge_outcome *outcome) {
     return outcome->status == BH_PROTOCOL && strstr(outcome->message, "claims more time");
@@ -362,22 +348,12 @@ static bool take_failure(const struct bhi_race *race, struct bhi_candidate *out,
     return true;
 }
 
-/* The trial of a size whose inputs are rotated; NULL: the size is not timed. */
-static const struct bhi_trial *find_trial(const struct bhi_court *court, size_t size) {
-    for (size_t i = 0; i < court->trials.count && !court->task->sizes[size].check_only; i++) {
-        if (court->trials.list[i].size == size) {
-            return &court->trials.list[i];
-        }
-    }
-    return NULL;
-}
-
 static bool measure_all(struct bhi_timekeeper *timer, struct bhi_contender *candidate,
                         struct bhi_contender *trusted, struct bhi_candidate *out,
                         struct bhi_judge_outcome *outcome) {
     const struct bhi_task *task = timer->court->task;
     for (size_t i = 0; i < task->size_count && out->judgement == BHI_JUDGED_CORRECT; i++) {
-        const struct bhi_trial *trial = find_trial(timer->court, i);
+        const struct bhi_trial *trial = bhi_timed_trial(timer->court, i);
         struct bhi_race race;
         if (!trial) {
             continue;
@@ -385,7 +361,7 @@ static bool measure_all(struct bhi_timekeeper *timer, struct bhi_contender *cand
         if (!measure_size(timer, candidate, trusted, trial, out, &race, outcome)) {
             return take_failure(&race, out, outcome);
         }
-        judge_slower(timer, trial, out);
+        bhi_slower_judge(timer->court, &timer->options, &out->timings[out->timing_count - 1], out);
     }
     return true;
 }
@@ -407,8 +383,10 @@ static bool measure_candidate(struct bhi_timekeeper *timer, struct bhi_candidate
 
 bool bhi_timekeeper_measure(struct bhi_timekeeper *timer, struct bhi_candidate *candidate,
                             struct bhi_judge_outcome *outcome) {
-    const struct bhi_candidate checked = *candidate;
     bool good = false, again = true;
+    free(candidate->timings);
+    candidate->timing_count = 0;
+    const struct bhi_candidate checked = *candidate;
     candidate->timings = calloc(timer->court->task->size_count, sizeof *candidate->timings);
     if (!candidate->timings) {
         return bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");

@@ -2,17 +2,8 @@
 #ifndef BHI_JUDGE_TIME_MEASURE_H
 #define BHI_JUDGE_TIME_MEASURE_H
 
+#include "judge/time/options.h"
 #include "judge/time/round.h"
-
-enum { BHI_TIMED_RUNS = 50, BHI_TIMED_RUNS_LEAST = 5, BHI_TIMED_RUNS_MOST = 100000 };
-
-struct bhi_timing_options {
-    size_t runs;   /* timed runs of each size, of candidate and reference each */
-    bool warm;     /* caches are not flushed */
-    bool guard;    /* the candidate is also timed without the guard */
-    double slower; /* a candidate that surely takes more than this many times as long as the
-                      reference is SLOWER; 0: none is */
-};
 
 /* Measures candidates, one at a time. */
 struct bhi_timekeeper {
@@ -28,7 +19,7 @@ bool bhi_timekeeper_open(struct bhi_court *court, const struct bhi_timing_option
                          struct bhi_timekeeper *out, struct bhi_judge_outcome *outcome);
 /* Takes {0}, too. */
 void bhi_timekeeper_close(struct bhi_timekeeper *timer);
-/* Measures a candidate that is CORRECT, in each size that is not only for checking. Fills in its
+/* Measures a candidate that is CORRECT, in each size that is not only for checking. Replaces its
  * times; its verdict may change to TIMING_FORGED, SLOWER, WRONG, or that of a run that failed.
  * Returns false if the machine or the reference failed, or a signal came; then |outcome| says
  * why. */

@@ -195,6 +195,30 @@ static void what_is_recorded_comes_back(void) {
     remove_all();
 }
 
+/* SLOWER is said by an option. The times are recorded; the next run has an option of its own. */
+static void slower_is_for_each_run_to_say(void) {
+    convene(1);
+    make_three();
+    open_it(true, BHI_JOURNAL_OK, NULL);
+    begin(BHI_JOURNAL_OK, NULL);
+    struct bhi_candidate b = find("b.comp");
+    b.judgement = BHI_JUDGED_SLOWER;
+    b.trial = &court.trials.list[0];
+    strcpy(b.outcome.message, "it takes 3.000 times as long as the reference");
+    note(&b);
+    bhi_candidate_free(&b);
+    bhi_judge_journal_close(&journal);
+    open_it(true, BHI_JOURNAL_OK, NULL);
+    begin(BHI_JOURNAL_OK, NULL);
+    BHT_EQ(json_array_size(journal.records), 4);
+    b = find("b.comp");
+    BHT_TRUE(b.judged && b.judgement == BHI_JUDGED_CORRECT && !b.trial && b.timing_count == 1);
+    BHT_STR_EQ(b.outcome.message, "");
+    bhi_candidate_free(&b);
+    bhi_judge_journal_close(&journal);
+    remove_all();
+}
+
 /* A file that has changed, and one that was never judged, are judged. */
 static void other_files_are_judged(void) {
     convene(1);
@@ -334,9 +358,13 @@ static void folders_that_are_refused(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(what_is_recorded_comes_back), BHT_TEST(other_files_are_judged),
-        BHT_TEST(a_line_that_was_cut_off),     BHT_TEST(damage_is_named),
-        BHT_TEST(another_judging_is_refused),  BHT_TEST(folders_that_are_refused),
+        BHT_TEST(what_is_recorded_comes_back),
+        BHT_TEST(slower_is_for_each_run_to_say),
+        BHT_TEST(other_files_are_judged),
+        BHT_TEST(a_line_that_was_cut_off),
+        BHT_TEST(damage_is_named),
+        BHT_TEST(another_judging_is_refused),
+        BHT_TEST(folders_that_are_refused),
     };
     bht_around(enter, leave);
     return bht_main(argc, argv, tests, BHT_COUNT(tests));

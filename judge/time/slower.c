@@ -1,0 +1,48 @@
+#include "judge/time/slower.h"
+
+#include <stdio.h>
+
+const struct bhi_trial *bhi_timed_trial(const struct bhi_court *court, size_t size) {
+    for (size_t i = 0; i < court->trials.count && !court->task->sizes[size].check_only; i++) {
+        if (court->trials.list[i].size == size) {
+            return &court->trials.list[i];
+        }
+    }
+    return NULL;
+}
+
+void bhi_slower_judge(const struct bhi_court *court, const struct bhi_timing_options *options,
+                      const struct bhi_timing *timing, struct bhi_candidate *out) {
+    char size[BHI_SIZE_TEXT];
+    if (out->judgement != BHI_JUDGED_CORRECT || options->slower <= 0 ||
+        timing->low <= options->slower) {
+        return;
+    }
+    out->judgement = BHI_JUDGED_SLOWER;
+    out->trial = bhi_timed_trial(court, timing->size);
+    snprintf(out->outcome.message, sizeof out->outcome.message,
+             "it takes %.3f times as long as the reference, at least %.3f (%s)", timing->ratio,
+             timing->low, bhi_task_size_text(court->task, timing->size, size));
+}
+
+static bool is_of(const struct bhi_timing *timing, const struct bhi_timing_options *options) {
+    const bool same_caches = !timing->device || timing->cold == !options->warm;
+    return timing->ratio > 0 && same_caches && (!options->guard || timing->guard_ratio > 0);
+}
+
+bool bhi_slower_judge_known(const struct bhi_court *court, const struct bhi_timing_options *options,
+                            struct bhi_candidate *out) {
+    size_t missing = 0;
+    for (size_t i = 0; i < court->task->size_count; i++) {
+        missing += !!bhi_timed_trial(court, i);
+    }
+    for (size_t i = 0; i < out->timing_count; i++, missing--) {
+        if (!is_of(&out->timings[i], options)) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < out->timing_count; i++) {
+        bhi_slower_judge(court, options, &out->timings[i], out);
+    }
+    return !missing || out->judgement == BHI_JUDGED_SLOWER;
+}
