@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "judge/data/philox.h"
+#include "judge/time/turn.h"
 #include "tool/clock.h"
 
 /* Some bytes of an output, as they were when the run was reported to be complete. */
@@ -189,8 +190,8 @@ bool bhi_round_run(struct bhi_race *race, size_t count, bool with_base, unsigned
     race->running = BHI_RACER_BASE;
     race->rounds++;
     bool good = allocate(&round, outcome);
-    for (uint64_t i = 0; i < BHI_RACERS && good; i++) {
-        const enum bhi_racer racer = (enum bhi_racer)((i + race->rounds - 1) % BHI_RACERS);
+    for (size_t i = 0; i < BHI_RACERS && good; i++) {
+        const enum bhi_racer racer = (enum bhi_racer)bhi_turn_of(race->rounds, i, BHI_RACERS);
         good = !takes_part(&round, racer) || run(&round, racer, &out[racer], outcome);
     }
     if (good) {

@@ -29,10 +29,10 @@ struct bhi_race {
     bool wrong;                      /* a run of the candidate was wrong: see |candidate| */
 };
 
-/* Runs all racers, and each first in its turn. |count| > 1: that many runs, each with buffers and
- * inputs of its own, as one submission, not flushed. |with_base|: the empty kernel runs, too. When
- * all have run, one of |one_of| rounds is drawn, and in it one of the candidate's runs: its outputs
- * are compared with those of the reference. */
+/* Runs all racers, in an order that changes (turn.h). |count| > 1: that many runs, each with
+ * buffers and inputs of its own, as one submission, not flushed. |with_base|: the empty kernel
+ * runs, too. When all have run, one of |one_of| rounds is drawn, and in it one of the candidate's
+ * runs: its outputs are compared with those of the reference. */
 bool bhi_round_run(struct bhi_race *race, size_t count, bool with_base, unsigned one_of,
                    struct bhi_clocked out[BHI_RACERS], struct bhi_judge_outcome *outcome);
 #endif
