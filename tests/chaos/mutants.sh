@@ -4,12 +4,12 @@
 # shellcheck shell=bash source=tests/cli/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
 good=$BULKHEAD
-run=(--seed 11 --faults kill --count 40 --rate 50)
+run=(--seed 11 --faults kill --count 40 --rate 50) few=(--seed 11 --faults kill --count 8 --rate 50)
 # What the mutants *_few break comes round with every 1,000th event or mapping. So their runs, and that of
 # the unbroken build, go on until they would find with 95 % what is wrong once in 1,000 times: 2,995
-# results, which reach it at least twice. Of the others each death shows some of what is broken: the forty
-# of a run 9 to 426 times (measured, on a busy machine, too). So one run is enough, and a mutant that it
-# does not find fails the test.
+# results, which reach it at least twice. Of the others forty deaths show what is broken 9 to 426 times
+# (measured, on a busy machine, too), and of some each death does: eight are enough for those. So one run is
+# enough, and a mutant that it does not find fails the test.
 rare=(--find-rate 1/1000) often=(--find-rate 0)
 
 LIMIT=120
@@ -47,10 +47,11 @@ run_of() { # MUTANT: sets |its|, |faults| and |count|
     its=("${run[@]}" "${often[@]}") faults=kill count=40
     case $1 in
     *_few) its=("${run[@]}" "${rare[@]}") ;;
+    retires | innocent | drains | changes) its=("${few[@]}" "${often[@]}") count=8 ;;
     # Five of them spend the budget for the minute: to go on until much was compared takes longer.
     charges) its=(--seed 11 --faults unguarded --count 6 --find-rate 0) faults=unguarded count=6 ;;
-    # So few descriptors are no leak by themselves.
-    keeps) its=(--seed 11 --faults kill --count 12 --rate 50 --find-rate 0) count=12 ;;
+    # So few descriptors are no leak by themselves, and for nine and more each rest of a run waits 20 s.
+    keeps) its=(--seed 11 --faults kill --count 6 --rate 50 --find-rate 0) count=6 ;;
     esac
 }
 run_of charges
@@ -75,9 +76,9 @@ for mutant in $MUTANTS; do
     loses_few) expect_json ".operations >= 250 and .anomalies.lost == 1" ;;
     charges) expect_json ".faults.unguarded == 6" ;;
     keeps)
-        expect_json '.faults.kill == 12 and .anomalies.leak == 1
+        expect_json '.faults.kill == 6 and .anomalies.leak == 1
             and (.findings[] | select(.anomaly == "leak") | .text | startswith("device memory leaked: lavapipe:0 has "))'
-        expect_json '.device_memory[0] | .grown >= 201326592 and .grown == .used_last - .used_first
+        expect_json '.device_memory[0] | .grown >= 100663296 and .grown == .used_last - .used_first
             and .free_first == .free_last and .waited_ms >= 10000'
         ;;
     # What a mutant has got wrong is not compared.
@@ -105,7 +106,7 @@ expect_json '.device_memory[0] | .device == "lavapipe:0" and .total == 858993459
 # Of the first mutant, whose every death shows it.
 BULKHEAD=$PROGRAMS/chaos_mutant_retires
 case_name="a saved history"
-cli chaos "${run[@]}" --history broken.jsonl
+cli chaos "${few[@]}" "${often[@]}" --history broken.jsonl
 expect_status 1
 expect_stdout "To see it again: bulkhead chaos --replay broken.jsonl"
 cli chaos --check broken.jsonl
@@ -120,5 +121,5 @@ case_name="replayed by the unbroken build"
 BULKHEAD=$good
 cli chaos --replay broken.jsonl --json
 expect_status 0
-expect_json '.verdict == "valid" and .faults.kill > 10'
+expect_json '.verdict == "valid" and .faults.kill >= 4'
 finish
