@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 mkdir -p "$folder/scripts" "$folder/build/bin" "$folder/bench"
 cp "$1/scripts/bench" "$folder/scripts/bench"
-for name in guard hop streams devices isolation host-death alloc device-pool load batch; do
+for name in guard hop streams devices isolation host-death alloc device-pool judged load batch; do
     printf '#!/bin/sh\necho "bench-%s $*"\n' $name > "$folder/build/bin/bench-$name"
 done
 for name in judge python; do
