@@ -277,8 +277,9 @@ static const struct bhi_section judge_sections[] = {
      "candidate cannot know. Reported are the medians of the device's own times, and the ratio of "
      "the medians with its 95 % interval. The device's times come from workers; the host measures "
      "batches by its own clock, and claims that do not explain its times are TIMING_FORGED. If the "
-     "reference becomes slower or faster by more than 5 % while it is measured, the measurement is "
-     "repeated; after three the ratio is unknown. Noise above 0.5 % is reported. On a device "
+     "reference becomes slower or faster by more than 5 % while it is measured, or is slower than "
+     "without the candidate, the measurement is repeated; after three the ratio is unknown. Noise "
+     "above 0.5 % is reported. On a device "
      "without timestamps the times are the host's, of warm batches."},
     {"The reference",
      "It is run before any candidate, twice with each input. If it fails, computes different bytes "

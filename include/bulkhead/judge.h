@@ -130,7 +130,7 @@ typedef struct bh_judge_timing {
     double median_ns;     /* of the candidate */
     double reference_ns;  /* median of the reference */
     double ratio;         /* the first over the second; 0: not known, because the device did not
-                             keep its pace */
+                             keep its pace, or did not while the candidate was there */
     double low;           /* the ratio is between |low| and |high| with 95 % */
     double high;          /* see |low| */
     double noise;         /* relative, of the reference's median; 0.005 is 0.5 % */

@@ -10,7 +10,7 @@
  * error of a median of |n| of them is that, times sqrt(pi / 2) / sqrt(n). */
 static const double normal_deviation = 1.4826, median_error = 1.2533;
 
-/* The halves' medians differ by more than so many of their standard errors once in 10,000 times. */
+/* Medians of the same differ by more than so many of their standard errors once in 10,000 times. */
 static const double chance = 4;
 
 static double median_copy(const uint64_t *times, size_t count, uint64_t *room) {
@@ -45,4 +45,11 @@ bool bhi_steadiness_of(const uint64_t *times, size_t count, struct bhi_steadines
 /* The error of a half's median is sqrt(2) of that of the whole; of the difference, 2. */
 bool bhi_steadiness_drifts(const struct bhi_steadiness *steadiness, double limit) {
     return steadiness->drift > limit && steadiness->drift > chance * 2 * steadiness->noise;
+}
+
+bool bhi_steadiness_is_slower(const struct bhi_steadiness *now, const struct bhi_steadiness *before,
+                              double limit) {
+    const double slower = now->median - before->median;
+    const double error = hypot(now->noise * now->median, before->noise * before->median);
+    return slower > limit * before->median && slower > chance * error;
 }

@@ -19,5 +19,8 @@ struct bhi_steadiness {
 bool bhi_steadiness_of(const uint64_t *times, size_t count, struct bhi_steadiness *out);
 /* Is the drift larger than |limit|, and than what the noise explains? */
 bool bhi_steadiness_drifts(const struct bhi_steadiness *steadiness, double limit);
+/* Is it slower than before, by more than |limit| of what it was, and than both noises explain? */
+bool bhi_steadiness_is_slower(const struct bhi_steadiness *now, const struct bhi_steadiness *before,
+                              double limit);
 
 #endif

@@ -1,5 +1,6 @@
 #include "judge/time/measure.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,41 +8,37 @@
 #include "judge/data/ratio.h"
 #include "judge/data/steady.h"
 #include "judge/time/bound.h"
+#include "judge/time/series.h"
 #include "judge/time/slower.h"
 
 enum {
-    WINDOW = 10,   /* runs of the warm-up between two looks at the noise */
-    WINDOWS = 5,   /* at most */
-    ATTEMPTS = 3,  /* of a measurement that cannot be used; of a run that others may have ended */
-    BATCHES = 8,   /* that the host measures at first; the shortest counts */
-    DOUBT = 4,     /* and so many times as many in each later attempt */
-    BATCH = 32,    /* runs in a batch, at most */
-    BUFFERS = 128, /* of one contender in a batch, at most: each is a file descriptor */
-    CHECKED = 4,   /* one of so many single runs is checked */
+    WINDOW = 10,  /* runs of the warm-up between two looks at the noise */
+    WINDOWS = 5,  /* at most */
+    ATTEMPTS = 3, /* of a measurement that cannot be used; of a run that others may have ended */
+    BATCHES = 8,  /* that the host measures at first; the shortest counts */
+    DOUBT = 4,    /* and so many times as many when it measures again because of the claims */
+    ALONE = 20,   /* rounds of the reference against itself, at most */
 };
 
-static const uint64_t batch_bytes = UINT64_C(128) << 20; /* of one contender's buffers */
 /* How long a batch should take, so that one in a few is not interrupted, also on a busy machine. */
 static const double batch_ns = 6e6;
 static const double noise_limit = 0.005, drift_limit = 0.05;
 
-/* The times of one measurement. */
-struct times {
-    uint64_t *of[BHI_RACER_BASE]; /* |count| each; owned */
-    size_t count;
-};
-
 /* One size of one candidate. */
 struct measuring {
     struct bhi_timekeeper *timer;
-    struct bhi_race race;
+    struct bhi_series series;
     struct bhi_timing *out;
-    struct times times;
-    size_t batch;   /* runs in a batch, at most */
     int batches;    /* that the host measures */
-    bool device;    /* the workers claim times of the device */
-    bool unclaimed; /* the candidate's does not, and the reference's does */
+    double seen_ns; /* a run as the host saw it, of claims that are false */
     struct bhi_judge_outcome *outcome;
+};
+
+/* Why a measurement cannot be used. */
+struct doubts {
+    enum bhi_honesty claims;
+    bool drifts;    /* the reference was faster or slower in the second half */
+    bool disturbed; /* it was slower than alone */
 };
 
 /* -- the timer ---------------------------------------------------------------------------------
@@ -50,9 +47,13 @@ struct measuring {
 bool bhi_timekeeper_open(struct bhi_court *court, const struct bhi_timing_options *options,
                          struct bhi_timekeeper *out, struct bhi_judge_outcome *outcome) {
     *out = (struct bhi_timekeeper){.court = court, .options = *options};
-    const bool good = bhi_contender_open_reference(court, &out->reference, outcome) &&
-                      bhi_base_open(court, &out->base, outcome) &&
-                      (options->warm || bhi_flush_open(court, &out->flush, outcome));
+    out->alone = calloc(court->task->size_count, sizeof *out->alone);
+    const bool good =
+        (out->alone || bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory")) &&
+        bhi_contender_open_reference(court, &out->reference, outcome) &&
+        bhi_contender_open_reference(court, &out->itself, outcome) &&
+        bhi_base_open(court, &out->base, outcome) &&
+        (options->warm || bhi_flush_open(court, &out->flush, outcome));
     if (!good) {
         bhi_timekeeper_close(out);
     }
@@ -61,78 +62,23 @@ bool bhi_timekeeper_open(struct bhi_court *court, const struct bhi_timing_option
 
 void bhi_timekeeper_close(struct bhi_timekeeper *timer) {
     bhi_contender_close(&timer->reference);
+    bhi_contender_close(&timer->itself);
+    free(timer->alone);
+    timer->alone = NULL;
     bhi_base_close(&timer->base);
     bhi_flush_close(&timer->flush);
 }
 
-/* -- single times -------------------------------------------------------------------------------
- */
-
-static bool allocate(struct measuring *m, size_t count) {
-    m->times.count = count;
-    for (int i = 0; i < BHI_RACER_BASE; i++) {
-        if (!(m->times.of[i] = calloc(count, sizeof *m->times.of[i]))) {
-            return bhi_judge_outcome_fail(m->outcome, BH_NO_MEMORY, "out of memory");
-        }
-    }
-    return true;
-}
-
-static void release(struct measuring *m) {
-    for (int i = 0; i < BHI_RACER_BASE; i++) {
-        free(m->times.of[i]);
-    }
-}
-
-/* Without a clock of the device: a run is a part of a batch, by the host's clock, less what an
- * empty batch takes. */
-static uint64_t by_host(const struct measuring *m, const struct bhi_clocked *clocked,
-                        const struct bhi_clocked *base) {
-    return clocked->host_ns > base->host_ns + m->batch
-               ? (clocked->host_ns - base->host_ns) / m->batch
-               : 1;
-}
-
-/* One time of each contender. */
-static bool take_times(struct measuring *m, size_t index) {
-    struct bhi_clocked clocked[BHI_RACERS] = {{0}};
-    if (!bhi_round_run(&m->race, m->device ? 1 : m->batch, !m->device, m->device ? CHECKED : 1,
-                       clocked, m->outcome)) {
-        return false;
-    }
-    for (int i = 0; i < BHI_RACER_BASE; i++) {
-        m->times.of[i][index] =
-            m->device ? clocked[i].device_ns : by_host(m, &clocked[i], &clocked[BHI_RACER_BASE]);
-    }
-    m->unclaimed |= m->device && !clocked[BHI_RACER_CANDIDATE].device_ns;
-    return true;
-}
-
-/* The first run: compiles, and shows whether the device has a clock. The reference's worker says
- * so, which runs nothing else. */
-static bool run_first(struct measuring *m) {
-    struct bhi_clocked clocked[BHI_RACERS] = {{0}};
-    if (!bhi_round_run(&m->race, 1, true, 1, clocked, m->outcome)) {
-        return false;
-    }
-    m->device = clocked[BHI_RACER_REFERENCE].device_ns > 0;
-    if (!m->device) {
-        m->race.flush = NULL; /* the runs of a batch follow one another */
-    }
-    return true;
-}
-
 static bool warm_up(struct measuring *m) {
-    const size_t window = m->times.count < WINDOW ? m->times.count : WINDOW;
-    const int windows = m->device ? WINDOWS : 1; /* batches of runs warm it sooner */
+    struct bhi_series *series = &m->series;
+    const size_t window = series->count < WINDOW ? series->count : WINDOW;
+    const int windows = series->device ? WINDOWS : 1; /* batches of runs warm it sooner */
     for (int i = 0; i < windows; i++) {
         struct bhi_steadiness steadiness;
-        for (size_t k = 0; k < window; k++) {
-            if (!take_times(m, k)) {
-                return false;
-            }
+        if (!bhi_series_take(series, window)) {
+            return false;
         }
-        if (!bhi_steadiness_of(m->times.of[BHI_RACER_REFERENCE], window, &steadiness)) {
+        if (!bhi_steadiness_of(series->times[BHI_RACER_REFERENCE], window, &steadiness)) {
             return bhi_judge_outcome_fail(m->outcome, BH_NO_MEMORY, "out of memory");
         }
         if (steadiness.noise <= noise_limit && steadiness.drift <= noise_limit) {
@@ -145,19 +91,12 @@ static bool warm_up(struct measuring *m) {
 /* -- what the host sees -------------------------------------------------------------------------
  */
 
-static double median_of(const struct measuring *m, enum bhi_racer racer) {
-    struct bhi_steadiness steadiness;
-    return bhi_steadiness_of(m->times.of[racer], m->times.count, &steadiness) ? steadiness.median
-                                                                              : 0;
-}
-
 /* How many runs the host measures at once, by the reference's claims. */
 static size_t batch_length(const struct measuring *m) {
-    const double reference_ns = median_of(m, BHI_RACER_REFERENCE);
-    const double fitting = reference_ns > 0 ? batch_ns / reference_ns : (double)m->batch;
-    return fitting < 4                  ? (m->batch < 4 ? m->batch : 4)
-           : fitting < (double)m->batch ? (size_t)fitting
-                                        : m->batch;
+    const double reference_ns = bhi_series_median(&m->series, BHI_RACER_REFERENCE);
+    const double most = (double)m->series.batch;
+    const double fitting = reference_ns > 0 ? batch_ns / reference_ns : most;
+    return (size_t)(fitting < 4 ? fmin(4, most) : fmin(fitting, most));
 }
 
 /* Measures batches of |length| runs. The shortest of each racer counts. */
@@ -165,7 +104,7 @@ static bool measure_batches(struct measuring *m, size_t length, struct bhi_seen 
     uint64_t least[BHI_RACERS] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
     for (int i = 0; i < m->batches; i++) {
         struct bhi_clocked clocked[BHI_RACERS] = {{0}};
-        if (!bhi_round_run(&m->race, length, true, 1, clocked, m->outcome)) {
+        if (!bhi_round_run(&m->series.race, length, true, 1, clocked, m->outcome)) {
             return false;
         }
         for (int k = 0; k < BHI_RACERS; k++) {
@@ -173,7 +112,7 @@ static bool measure_batches(struct measuring *m, size_t length, struct bhi_seen 
         }
     }
     for (int i = 0; i < 2; i++) {
-        out[i] = (struct bhi_seen){.claim_ns = median_of(m, (enum bhi_racer)i),
+        out[i] = (struct bhi_seen){.claim_ns = bhi_series_median(&m->series, (enum bhi_racer)i),
                                    .batch_ns = least[i],
                                    .base_ns = least[BHI_RACER_BASE],
                                    .runs = length};
@@ -183,89 +122,178 @@ static bool measure_batches(struct measuring *m, size_t length, struct bhi_seen 
 
 /* Compares batches with what was claimed. Where the host cannot see one of the two beside what an
  * empty batch takes, which is long on a busy machine, it measures longer ones. */
-static bool bound(struct measuring *m, enum bhi_honesty *out_honesty) {
+static bool bound_by_batches(struct measuring *m, enum bhi_honesty *out_honesty) {
     struct bhi_seen seen[2];
+    const size_t most = m->series.batch;
     size_t length = batch_length(m);
     if (!measure_batches(m, length, seen)) {
         return false;
     }
-    while (length < m->batch && (bhi_seen_run_ns(&seen[BHI_RACER_CANDIDATE]) <= 0 ||
-                                 bhi_seen_run_ns(&seen[BHI_RACER_REFERENCE]) <= 0)) {
-        length = 4 * length < m->batch ? 4 * length : m->batch;
+    while (length < most && (bhi_seen_run_ns(&seen[BHI_RACER_CANDIDATE]) <= 0 ||
+                             bhi_seen_run_ns(&seen[BHI_RACER_REFERENCE]) <= 0)) {
+        length = 4 * length < most ? 4 * length : most;
         if (!measure_batches(m, length, seen)) {
             return false;
         }
     }
-    m->out->host_ns = bhi_seen_run_ns(&seen[BHI_RACER_CANDIDATE]);
-    *out_honesty = m->unclaimed
-                       ? BHI_FORGED
-                       : bhi_honesty_of(&seen[BHI_RACER_CANDIDATE], &seen[BHI_RACER_REFERENCE]);
+    m->seen_ns = m->out->host_ns = bhi_seen_run_ns(&seen[BHI_RACER_CANDIDATE]);
+    *out_honesty = bhi_honesty_of(&seen[BHI_RACER_CANDIDATE], &seen[BHI_RACER_REFERENCE]);
+    return true;
+}
+
+/* Compares the single runs themselves, by the host's clock, with what was claimed of them. */
+static bool bound_by_runs(struct measuring *m, enum bhi_honesty *honesty) {
+    const struct bhi_series *series = &m->series;
+    struct bhi_overhead of[2];
+    for (int i = 0; i < 2; i++) {
+        if (!bhi_overhead_of(series->hosts[i], series->times[i], series->count, &of[i])) {
+            return bhi_judge_outcome_fail(m->outcome, BH_NO_MEMORY, "out of memory");
+        }
+    }
+    if (*honesty == BHI_HONEST &&
+        bhi_overhead_exceeds(&of[BHI_RACER_CANDIDATE], &of[BHI_RACER_REFERENCE])) {
+        *honesty = BHI_FORGED;
+        m->seen_ns = of[BHI_RACER_CANDIDATE].host_ns - of[BHI_RACER_REFERENCE].median_ns;
+    }
+    return true;
+}
+
+static bool bound(struct measuring *m, enum bhi_honesty *out_honesty) {
+    *out_honesty = BHI_HONEST;
+    if (!m->series.device) {
+        return true; /* the times are the host's own */
+    }
+    if (!bound_by_batches(m, out_honesty) || !bound_by_runs(m, out_honesty)) {
+        return false;
+    }
+    if (m->series.unclaimed) {
+        *out_honesty = BHI_FORGED;
+    }
+    return true;
+}
+
+/* -- the reference alone -----------------------------------------------------------------------
+ */
+
+/* No worker of a candidate is alive. */
+static bool measure_alone(struct bhi_timekeeper *timer, const struct bhi_trial *trial,
+                          struct bhi_judge_outcome *outcome) {
+    const struct bhi_race race = {.court = timer->court,
+                                  .contenders = {&timer->itself, &timer->reference},
+                                  .base = &timer->base,
+                                  .flush = timer->options.warm ? NULL : &timer->flush,
+                                  .trial = trial};
+    return bhi_alone_measure(&race, timer->options.runs < ALONE ? timer->options.runs : ALONE,
+                             &timer->alone[trial->size], outcome);
+}
+
+/* Before a candidate has a worker. */
+static bool measure_all_alone(struct bhi_timekeeper *timer, struct bhi_judge_outcome *outcome) {
+    for (size_t i = 0; i < timer->court->task->size_count; i++) {
+        const struct bhi_trial *trial = bhi_timed_trial(timer->court, i);
+        if (trial && timer->alone[i].steadiness.median <= 0 &&
+            !measure_alone(timer, trial, outcome)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool open_again(struct measuring *m, enum bhi_racer racer) {
+    struct bhi_race *race = &m->series.race;
+    struct bhi_contender *contender = race->contenders[racer];
+    const struct bhi_task_groups *groups = &race->court->task->groups;
+    race->running = racer;
+    return !contender ||
+           bhi_contender_open(race->court, &race->candidate->file, racer == BHI_RACER_TRUSTED,
+                              groups, contender, m->outcome);
+}
+
+/* Measures the reference alone again, while the candidate has no worker. */
+static bool measure_without(struct measuring *m) {
+    struct bhi_race *race = &m->series.race;
+    bhi_contender_close(race->contenders[BHI_RACER_CANDIDATE]);
+    if (race->contenders[BHI_RACER_TRUSTED]) {
+        bhi_contender_close(race->contenders[BHI_RACER_TRUSTED]);
+    }
+    race->running = BHI_RACER_REFERENCE;
+    return measure_alone(m->timer, race->trial, m->outcome) && open_again(m, BHI_RACER_CANDIDATE) &&
+           open_again(m, BHI_RACER_TRUSTED) && bhi_series_run_first(&m->series);
+}
+
+/* Was the reference slower than it is alone? If it is slower than it was, the machine may have
+ * become slower since, so it is measured alone again. */
+static bool find_disturbance(struct measuring *m, bool *out_disturbed) {
+    struct bhi_alone *alone = &m->timer->alone[m->series.race.trial->size], beside;
+    *out_disturbed = false;
+    if (!bhi_alone_of(&m->series, &beside)) {
+        return bhi_judge_outcome_fail(m->outcome, BH_NO_MEMORY, "out of memory");
+    }
+    if (bhi_alone_was_faster(alone, &beside)) {
+        if (!measure_without(m)) {
+            return false;
+        }
+        *out_disturbed = bhi_alone_was_faster(alone, &beside);
+    }
+    if (!*out_disturbed) {
+        bhi_alone_lower(alone, &beside);
+    }
     return true;
 }
 
 /* -- one measurement ----------------------------------------------------------------------------
  */
 
-static bool conclude(struct measuring *m, bool drifts) {
+static void conclude(struct measuring *m) {
+    const struct bhi_series *series = &m->series;
     struct bhi_timing *out = m->out;
     struct bhi_ratio ratio;
-    out->runs = m->times.count;
-    out->device = m->device;
-    out->cold = !!m->race.flush;
-    out->median_ns = median_of(m, BHI_RACER_CANDIDATE);
-    out->reference_ns = median_of(m, BHI_RACER_REFERENCE);
+    out->runs = series->count;
+    out->device = series->device;
+    out->cold = !!series->race.flush;
+    out->median_ns = bhi_series_median(series, BHI_RACER_CANDIDATE);
+    out->reference_ns = bhi_series_median(series, BHI_RACER_REFERENCE);
     out->noisy = out->noise > noise_limit;
-    const double trusted = median_of(m, BHI_RACER_TRUSTED);
+    const double trusted = bhi_series_median(series, BHI_RACER_TRUSTED);
     out->guard_ratio = trusted > 0 ? out->median_ns / trusted : 0;
     out->ratio = out->low = out->high = 0;
-    if (drifts) {
-        return true;
-    }
-    if (bhi_ratio_of(m->times.of[BHI_RACER_CANDIDATE], m->times.of[BHI_RACER_REFERENCE],
-                     m->times.count, m->race.court->noise_seed, &ratio)) {
+    if (bhi_ratio_of(series->times[BHI_RACER_CANDIDATE], series->times[BHI_RACER_REFERENCE],
+                     series->count, series->race.court->noise_seed, &ratio)) {
         out->ratio = ratio.ratio;
         out->low = ratio.low;
         out->high = ratio.high;
     }
-    return true;
 }
 
-/* Measures once. *out_again: it cannot be used. */
-static bool measure_once(struct measuring *m, enum bhi_honesty *out_claims, bool *out_again) {
+static bool measure_once(struct measuring *m, struct doubts *out) {
     struct bhi_steadiness steadiness;
-    m->unclaimed = false;
-    for (size_t i = 0; i < m->times.count; i++) {
-        if (!take_times(m, i)) {
-            return false;
-        }
-    }
-    *out_claims = BHI_HONEST;
-    if (m->device && !bound(m, out_claims)) {
+    struct bhi_series *series = &m->series;
+    if (!bhi_series_take(series, series->count) || !bound(m, &out->claims)) {
         return false;
     }
-    if (!bhi_steadiness_of(m->times.of[BHI_RACER_REFERENCE], m->times.count, &steadiness)) {
+    if (!bhi_steadiness_of(series->times[BHI_RACER_REFERENCE], series->count, &steadiness)) {
         return bhi_judge_outcome_fail(m->outcome, BH_NO_MEMORY, "out of memory");
     }
     m->out->noise = steadiness.noise;
     m->out->drift = steadiness.drift;
-    const bool drifts = bhi_steadiness_drifts(&steadiness, drift_limit);
-    *out_again = drifts || *out_claims != BHI_HONEST;
-    return conclude(m, drifts);
+    out->drifts = bhi_steadiness_drifts(&steadiness, drift_limit);
+    conclude(m);
+    return find_disturbance(m, &out->disturbed);
 }
 
 static void forge(struct measuring *m) {
-    struct bhi_candidate *candidate = m->race.candidate;
+    struct bhi_candidate *candidate = m->series.race.candidate;
     char size[BHI_SIZE_TEXT];
     candidate->judgement = BHI_JUDGED_FORGED;
-    candidate->trial = m->race.trial;
-    bhi_task_size_text(m->race.court->task, m->race.trial->size, size);
-    if (m->unclaimed) {
+    candidate->trial = m->series.race.trial;
+    bhi_task_size_text(m->series.race.court->task, m->series.race.trial->size, size);
+    if (m->series.unclaimed) {
         snprintf(candidate->outcome.message, sizeof candidate->outcome.message,
                  "its worker claims that the device has no clock (%s)", size);
     } else {
         snprintf(candidate->outcome.message, sizeof candidate->outcome.message,
                  "its worker claims %.3f us for a run, and the host saw %.3f us (%s)",
-                 m->out->median_ns / 1e3, m->out->host_ns / 1e3, size);
+                 m->out->median_ns / 1e3, m->seen_ns / 1e3, size);
     }
     m->out->ratio = m->out->low = m->out->high = 0;
 }
@@ -276,12 +304,14 @@ static bool measure(struct measuring *m) {
     int forged = 0;
     bool again = true;
     m->batches = BATCHES;
-    for (int i = 0; i < ATTEMPTS && again; i++, m->batches *= DOUBT) {
-        enum bhi_honesty claims;
-        if (!measure_once(m, &claims, &again)) {
+    for (int i = 0; i < ATTEMPTS && again; i++) {
+        struct doubts doubts;
+        if (!measure_once(m, &doubts)) {
             return false;
         }
-        forged += claims == BHI_FORGED;
+        forged += doubts.claims == BHI_FORGED;
+        m->batches *= doubts.claims == BHI_HONEST ? 1 : DOUBT;
+        again = doubts.claims != BHI_HONEST || doubts.drifts || doubts.disturbed;
     }
     if (forged == ATTEMPTS) {
         forge(m);
@@ -291,36 +321,24 @@ static bool measure(struct measuring *m) {
     return true;
 }
 
-static size_t batch_of(const struct bhi_task *task, const struct bhi_trial *trial) {
-    const uint64_t by_memory = batch_bytes / (trial->bytes + 1);
-    uint64_t count = BUFFERS / task->array_count;
-    count = count < BATCH ? count : BATCH;
-    count = count < by_memory ? count : by_memory;
-    return count > 2 ? count : 2;
-}
-
 static bool measure_size(struct bhi_timekeeper *timer, struct bhi_contender *candidate,
                          struct bhi_contender *trusted, const struct bhi_trial *trial,
                          struct bhi_candidate *out, struct bhi_race *out_race,
                          struct bhi_judge_outcome *outcome) {
+    const struct bhi_race race = {.court = timer->court,
+                                  .contenders = {candidate, &timer->reference, trusted},
+                                  .base = &timer->base,
+                                  .flush = timer->options.warm ? NULL : &timer->flush,
+                                  .trial = trial,
+                                  .candidate = out};
     struct measuring m = {
-        .timer = timer,
-        .race = {.court = timer->court,
-                 .contenders = {candidate, &timer->reference, trusted},
-                 .base = &timer->base,
-                 .flush = timer->options.warm ? NULL : &timer->flush,
-                 .trial = trial,
-                 .candidate = out},
-        .out = &out->timings[out->timing_count],
-        .batch = batch_of(timer->court->task, trial),
-        .outcome = outcome,
-    };
+        .timer = timer, .out = &out->timings[out->timing_count], .outcome = outcome};
     *m.out = (struct bhi_timing){.size = trial->size};
-    const bool good =
-        allocate(&m, timer->options.runs) && run_first(&m) && warm_up(&m) && measure(&m);
+    const bool good = bhi_series_begin(&race, timer->options.runs, outcome, &m.series) &&
+                      warm_up(&m) && measure(&m);
     out->timing_count += good;
-    *out_race = m.race;
-    release(&m);
+    *out_race = m.series.race;
+    bhi_series_free(&m.series);
     return good;
 }
 
@@ -372,6 +390,7 @@ static bool measure_candidate(struct bhi_timekeeper *timer, struct bhi_candidate
     const struct bhi_task_groups *groups = &court->task->groups;
     struct bhi_contender candidate = {0}, trusted = {0};
     const bool good =
+        measure_all_alone(timer, outcome) &&
         bhi_contender_open(court, &out->file, false, groups, &candidate, outcome) &&
         (!timer->options.guard ||
          bhi_contender_open(court, &out->file, true, groups, &trusted, outcome)) &&

@@ -2,6 +2,7 @@
 #ifndef BHI_JUDGE_TIME_MEASURE_H
 #define BHI_JUDGE_TIME_MEASURE_H
 
+#include "judge/time/alone.h"
 #include "judge/time/options.h"
 #include "judge/time/round.h"
 
@@ -10,6 +11,8 @@ struct bhi_timekeeper {
     struct bhi_court *court;
     struct bhi_timing_options options;
     struct bhi_contender reference;
+    struct bhi_contender itself; /* the reference with another worker, to be measured against */
+    struct bhi_alone *alone;     /* of the reference; by the task's sizes; owned */
     struct bhi_base base;
     struct bhi_flush flush; /* {0}: caches are not flushed */
 };

@@ -1,0 +1,48 @@
+#include "judge/time/alone.h"
+
+enum { WARM_UP = 5 }; /* rounds that do not count */
+
+static const double limit = 0.05;
+
+bool bhi_alone_of(const struct bhi_series *series, struct bhi_alone *out) {
+    const uint64_t *times = series->times[BHI_RACER_REFERENCE];
+    *out = (struct bhi_alone){.steadiness.median = 0};
+    return bhi_steadiness_of(times, series->count, &out->steadiness) &&
+           (!series->device || bhi_overhead_of(series->hosts[BHI_RACER_REFERENCE], times,
+                                               series->count, &out->overhead));
+}
+
+bool bhi_alone_measure(const struct bhi_race *race, size_t count, struct bhi_alone *out,
+                       struct bhi_judge_outcome *outcome) {
+    struct bhi_series series;
+    struct bhi_candidate itself = {.judgement = BHI_JUDGED_CORRECT};
+    struct bhi_race alone = *race;
+    alone.candidate = &itself;
+    const bool good = bhi_series_begin(&alone, count, outcome, &series) &&
+                      bhi_series_take(&series, count < WARM_UP ? count : WARM_UP) &&
+                      bhi_series_take(&series, count);
+    const bool known = good && bhi_alone_of(&series, out);
+    if (series.race.wrong) {
+        bhi_judge_outcome_fail(outcome, BH_INVALID_ARGUMENT,
+                               "the reference does not compute the same each time: %.300s",
+                               itself.outcome.message);
+    } else if (good && !known) {
+        bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");
+    }
+    bhi_series_free(&series);
+    return known;
+}
+
+bool bhi_alone_was_faster(const struct bhi_alone *alone, const struct bhi_alone *beside) {
+    return bhi_steadiness_is_slower(&beside->steadiness, &alone->steadiness, limit) ||
+           bhi_overhead_exceeds(&beside->overhead, &alone->overhead);
+}
+
+void bhi_alone_lower(struct bhi_alone *alone, const struct bhi_alone *beside) {
+    if (beside->steadiness.median < alone->steadiness.median) {
+        alone->steadiness = beside->steadiness;
+    }
+    if (beside->overhead.median_ns < alone->overhead.median_ns) {
+        alone->overhead = beside->overhead;
+    }
+}
