@@ -13,6 +13,8 @@
 #include "batch/report/tally.h"
 #include "batch/runner/progress.h"
 #include "batch/shards/report.h"
+#include "batch/slurm/array.h"
+#include "batch/slurm/client.h"
 #include "tool/complain.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
@@ -322,6 +324,42 @@ static int show_logs(struct bhi_shards *shards, const struct bhi_args *args,
     return exit_status;
 }
 
+/* -- cancel -------------------------------------------------------------------------------------
+ */
+
+/* The file ends the processes that see it; scancel ends tasks that are not there yet. A full folder
+ * takes no file: then scancel alone has to do. */
+static int cancel(const struct bhi_shards *shards) {
+    struct bhi_complaint complaint;
+    struct bhi_slurm_array array;
+    uint32_t tasks = 0;
+    bool good = bhi_shards_cancel(shards, &complaint);
+    if (!good) {
+        bhi_complain("batch", "%s", complaint.text);
+    }
+    const enum bhi_array_result result =
+        shards->single ? BHI_ARRAY_NONE : bhi_array_load(&array, shards->path, &complaint);
+    if (result == BHI_ARRAY_REFUSED ||
+        (result == BHI_ARRAY_LOADED && !bhi_slurm_cancel_all(array.id, &tasks, &complaint))) {
+        bhi_complain("batch",
+                     "%s: no task was removed from Slurm's queue: those that run end in order, and "
+                     "those that wait end when they begin; give --cancel again where scancel works",
+                     complaint.text);
+        good = false;
+    }
+    if (result == BHI_ARRAY_LOADED) {
+        bhi_array_free(&array);
+    }
+    if (good) {
+        printf("%s is cancelled: its processes end in order; --resume continues\n", shards->path);
+    }
+    if (tasks) {
+        printf("%u task%s %s cancelled in Slurm's queue\n", tasks, tasks == 1 ? "" : "s",
+               tasks == 1 ? "was" : "were");
+    }
+    return good ? BHI_EXIT_READY : BHI_EXIT_ENVIRON;
+}
+
 /* -- all three ----------------------------------------------------------------------------------
  */
 
@@ -343,11 +381,8 @@ int bhi_batch_shards(const struct bhi_args *args) {
         exit_status = show_status(&shards, args, &complaint);
     } else if (request == LOGS) {
         exit_status = show_logs(&shards, args, &complaint);
-    } else if (!bhi_shards_cancel(&shards, &complaint)) {
-        bhi_complain("batch", "%s", complaint.text);
-        exit_status = BHI_EXIT_ENVIRON;
     } else {
-        printf("%s is cancelled: its processes end in order; --resume continues\n", path);
+        exit_status = cancel(&shards);
     }
     bhi_shards_close(&shards);
     return exit_status;

@@ -183,12 +183,13 @@ static bool wants_cancel(const struct bhi_slurm_batch *batch) {
 
 static int end_interrupted(struct bhi_slurm_batch *batch) {
     struct bhi_complaint complaint;
+    uint32_t tasks;
     if (!wants_cancel(batch)) {
         bhi_complain("batch",
                      "SIG%s: what is submitted goes on; --resume follows it again, --resume "
                      "--on-interrupt cancel and a signal end it",
                      sigabbrev_np(bhi_interrupt_signal()));
-    } else if (bhi_watch_cancel(&batch->watch, &complaint)) {
+    } else if (bhi_slurm_cancel_all(batch->array.id, &tasks, &complaint)) {
         bhi_complain("batch", "SIG%s: the job array is cancelled; --resume continues",
                      sigabbrev_np(bhi_interrupt_signal()));
     } else {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/owner.h"
 #include "batch/slurm/program.h"
 #include "tool/clock.h"
@@ -106,7 +107,9 @@ enum bhi_slurm_result bhi_slurm_tasks(const char *prefix,
         }
         line += size + (line[size] == '\n');
     }
-    if (!good) {
+    if (!result.started) {
+        bhi_refuse(complaint, "Slurm's programs cannot be started (%s)", result.error);
+    } else if (!good) {
         describe(&result, "squeue", why, sizeof why);
         bhi_refuse(complaint, "squeue: %s", why);
     }
@@ -288,5 +291,51 @@ bool bhi_slurm_cancel(uint64_t job, struct bhi_complaint *complaint) {
         bhi_refuse(complaint, "scancel %s: %s", text, why);
     }
     bhi_program_free(&result);
+    return good;
+}
+
+/* -- cancelling a batch -------------------------------------------------------------------------
+ */
+
+struct live {
+    uint64_t *arrays; /* owned; each once */
+    size_t count, capacity;
+    uint32_t tasks;
+    bool failed;
+};
+
+static void take_live(void *user, const struct bhi_slurm_task *task) {
+    struct live *live = user;
+    size_t i = 0;
+    if (task->state >= BHI_SLURM_ENDED) {
+        return;
+    }
+    live->tasks++;
+    while (i < live->count && live->arrays[i] != task->array) {
+        i++;
+    }
+    if (i < live->count) {
+        return;
+    }
+    if (!BHI_ARRAY_RESERVE(live->arrays, live->capacity, live->count + 1)) {
+        live->failed = true;
+        return;
+    }
+    live->arrays[live->count++] = task->array;
+}
+
+bool bhi_slurm_cancel_all(const char *id, uint32_t *out_tasks, struct bhi_complaint *complaint) {
+    struct live live = {0};
+    char prefix[BHI_ARRAY_COMMENT];
+    snprintf(prefix, sizeof prefix, "bulkhead:%s:", id);
+    bool good = bhi_slurm_tasks(prefix, take_live, &live, complaint) == BHI_SLURM_DONE;
+    if (good && live.failed) {
+        good = bhi_refuse(complaint, "out of memory");
+    }
+    for (size_t i = 0; i < live.count; i++) {
+        good &= bhi_slurm_cancel(live.arrays[i], complaint);
+    }
+    free(live.arrays);
+    *out_tasks = good ? live.tasks : 0;
     return good;
 }

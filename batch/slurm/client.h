@@ -48,6 +48,9 @@ enum bhi_slurm_state bhi_slurm_account(uint64_t array, uint32_t index, char out_
 char *bhi_slurm_output(const char *path, const char *pattern);
 /* Cancels a job or an array. One that has ended already is no failure. */
 bool bhi_slurm_cancel(uint64_t job, struct bhi_complaint *complaint);
+/* Cancels what Slurm has of the batch |id|, waiting or running. It is found by its comments, not by
+ * recorded job ids: a new controller gives those to others. *out_tasks: how many that were. */
+bool bhi_slurm_cancel_all(const char *id, uint32_t *out_tasks, struct bhi_complaint *complaint);
 
 /* Sleeps; returns false early if a signal asks for the end. */
 bool bhi_slurm_pause(uint64_t ns);

@@ -114,9 +114,10 @@ static void decide(const struct bhi_slurm_shard_observation *seen,
 void bhi_slurm_shard_decide(const struct bhi_slurm_shard_observation *seen,
                             struct bhi_slurm_shard_decision *out_decision) {
     decide(seen, out_decision);
-    if (seen->cancelled && out_decision->action == BHI_SLURM_SHARD_AGAIN) {
+    if (seen->cancelled &&
+        (out_decision->action == BHI_SLURM_SHARD_AGAIN ||
+         (out_decision->action == BHI_SLURM_SHARD_STUCK && seen->state == BHI_SLURM_CANCELLED))) {
         out_decision->action = BHI_SLURM_SHARD_STUCK;
-        snprintf(out_decision->why, sizeof out_decision->why,
-                 "it was cancelled (--cancel); --resume continues");
+        snprintf(out_decision->why, sizeof out_decision->why, BHI_SLURM_SHARD_CANCELLED);
     }
 }

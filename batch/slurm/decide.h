@@ -21,6 +21,7 @@
 #include "batch/slurm/shard.h"
 
 enum { BHI_SLURM_SHARD_FRUITLESS = 6 };
+#define BHI_SLURM_SHARD_CANCELLED "it was cancelled (--cancel); --resume continues"
 
 struct bhi_slurm_shard_observation {
     enum bhi_slurm_state state;

@@ -206,6 +206,18 @@ static bool is_cancelled(const struct bhi_watch *watch) {
     return path && access(path, F_OK) == 0;
 }
 
+/* Nothing is submitted any more. */
+static void drop_due(struct bhi_watch *watch) {
+    for (uint32_t i = 0; i < watch->array->shards; i++) {
+        struct bhi_watch_shard *shard = &watch->shards[i];
+        if (shard->state == BHI_WATCH_DUE) {
+            shard->state = BHI_WATCH_STUCK;
+            snprintf(shard->why, sizeof shard->why, "%s", BHI_SLURM_SHARD_CANCELLED);
+            tell(watch, i, shard->why, "");
+        }
+    }
+}
+
 /* Applies what follows from what is known of a shard. */
 static void judge(struct bhi_watch *watch, uint32_t number) {
     struct bhi_watch_shard *shard = &watch->shards[number];
@@ -284,9 +296,14 @@ static void take_task(void *user, const struct bhi_slurm_task *task) {
     }
 }
 
-/* One look at Slurm's queue for all shards. */
+/* One look at Slurm's queue for all shards. Who asked for the end may have had no scancel, or may
+ * not have seen what was being submitted. */
 static void look(struct bhi_watch *watch) {
     struct bhi_complaint complaint;
+    uint32_t tasks;
+    if (is_cancelled(watch)) {
+        (void)bhi_slurm_cancel_all(watch->array->id, &tasks, &complaint);
+    }
     char prefix[BHI_ARRAY_COMMENT];
     snprintf(prefix, sizeof prefix, "bulkhead:%s:", watch->array->id);
     for (uint32_t i = 0; i < watch->array->shards; i++) {
@@ -378,6 +395,9 @@ enum bhi_watch_result bhi_watch_run(struct bhi_watch *watch, bool is_resumed,
         result = take_up(watch, complaint);
     }
     while (result == BHI_WATCH_DONE) {
+        if (is_cancelled(watch)) {
+            drop_due(watch);
+        }
         (void)((result = submit_due(watch, false, complaint)) != BHI_WATCH_DONE ||
                (result = submit_due(watch, true, complaint)) != BHI_WATCH_DONE);
         if (result != BHI_WATCH_DONE) {
@@ -399,20 +419,6 @@ enum bhi_watch_result bhi_watch_run(struct bhi_watch *watch, bool is_resumed,
         }
     }
     return result;
-}
-
-bool bhi_watch_cancel(const struct bhi_watch *watch, struct bhi_complaint *complaint) {
-    bool good = true;
-    for (size_t i = 0; i < watch->array->round_count; i++) {
-        bool wanted = false;
-        for (uint32_t s = 0; s < watch->array->shards; s++) {
-            wanted |= watch->shards[s].state == BHI_WATCH_SUBMITTED && watch->shards[s].round == i;
-        }
-        if (wanted && watch->array->rounds[i].job) {
-            good &= bhi_slurm_cancel(watch->array->rounds[i].job, complaint);
-        }
-    }
-    return good;
 }
 
 void bhi_watch_fini(struct bhi_watch *watch) {

@@ -63,8 +63,6 @@ enum bhi_watch_result {
  * Returns when nothing is left to wait for. The complaint is set unless that is DONE. */
 enum bhi_watch_result bhi_watch_run(struct bhi_watch *watch, bool is_resumed,
                                     struct bhi_complaint *complaint);
-/* Cancels each array of which a shard is submitted. */
-bool bhi_watch_cancel(const struct bhi_watch *watch, struct bhi_complaint *complaint);
 void bhi_watch_fini(struct bhi_watch *watch);
 
 #endif

@@ -178,6 +178,46 @@ cli batch jobs.jsonl "${slurm[@]}" --shards 3
 expect_status 0
 expect_shards jobs.jsonl.state "$counters" "$chain"
 
+# -- cancelling what waits -----------------------------------------------------------------------
+case_name="--cancel of tasks that wait, where there is no scancel: the submitter sees the file"
+waits() { # ROUND COMMAND…: they wait for an hour
+    "${@:2}" "$BULKHEAD" batch jobs.jsonl "${slurm[@]}" --shards 3 --no-probe --sbatch-option=--begin=now+1hour --resume > .background 2>&1 < /dev/null &
+    submitter_pid=$!
+    until_true array_waits "$1"
+}
+array_waits() { squeue --me --noheader --states=pending -o %k | grep -q ":$1\$"; }
+nothing_waits() { [ -z "$(squeue --me --noheader)" ]; }
+rm -rf jobs.jsonl.state counters squares
+make_counters "$counters" "$chain"
+waits 0 timeout "$((60 * slowness))"
+env PATH="$PWD/empty" "$BULKHEAD" batch --cancel jobs.jsonl.state > .stdout 2> .stderr
+status=$?
+expect_status 3
+expect_stderr "Slurm's programs cannot be started (squeue: No such file or directory)"
+expect_stderr "those that wait end when they begin; give --cancel again where scancel works"
+wait "$submitter_pid"
+status=$?
+cp .background .stderr
+expect_status 3
+expect_stderr "shard 2: it was cancelled (--cancel); --resume continues"
+until_true nothing_waits
+case_name="--cancel of tasks that wait, after kill -9 of their submitter"
+waits 1
+kill -KILL "$submitter_pid"
+wait "$submitter_pid" 2> /dev/null
+cli batch --cancel jobs.jsonl.state
+expect_status 0
+expect_stdout "3 tasks were cancelled in Slurm's queue"
+until_true nothing_waits
+cli batch --cancel jobs.jsonl.state
+expect_status 0
+expect_stdout "jobs.jsonl.state is cancelled"
+if grep -q queue .stdout; then fail "there was something to cancel again"; fi
+cli batch jobs.jsonl "${slurm[@]}" --shards 3 --resume
+expect_status 0
+expect_shards jobs.jsonl.state "$counters" "$chain"
+expect_rounds jobs.jsonl.state '.rounds | length == 3'
+
 # -- kill -9 of the submitter --------------------------------------------------------------------
 # Before, during and after its sbatch. Each time another one goes on: nothing is lost, and there is
 # one array.

@@ -428,7 +428,7 @@ static void test_decisions(void) {
         again.cancelled = true;
         bhi_slurm_shard_decide(&again, &decision);
         BHT_EQ(decision.action, cases[i].action == AGAIN ? STUCK : cases[i].action);
-        if (cases[i].action == AGAIN) {
+        if (cases[i].action == AGAIN || cases[i].state == BHI_SLURM_CANCELLED) {
             BHT_STR_HAS(decision.why, "it was cancelled (--cancel)");
         }
     }
