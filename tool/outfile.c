@@ -465,3 +465,19 @@ void bhi_outfile_abandon(struct bhi_outfile *file) {
     *file = (struct bhi_outfile)BHI_OUTFILE_CLOSED;
     file->error = error;
 }
+
+bool bhi_outfile_put(int folder, const char *name, const void *text, size_t size, mode_t mode,
+                     struct bhi_complaint *complaint) {
+    struct bhi_outfile file = BHI_OUTFILE_CLOSED;
+    file.name = strdup(name);
+    file.folder = fcntl(folder, F_DUPFD_CLOEXEC, 0);
+    bool good = file.name && file.folder >= 0 ? open_temporary(&file, size, complaint)
+                                              : refuse_errno(&file, complaint, "cannot be written");
+    if (good && fchmod(file.fd, mode) != 0) {
+        good = refuse_errno(&file, complaint, "cannot be written");
+    }
+    good = good && bhi_outfile_write(&file, NULL, 0, text, size, complaint) &&
+           bhi_outfile_seal(&file, complaint) && bhi_outfile_commit(&file, complaint);
+    bhi_outfile_abandon(&file);
+    return good;
+}

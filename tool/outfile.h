@@ -66,6 +66,10 @@ struct bhi_outfile {
  * is redirected. Such a file must not be replaced: its reader would not get the new one. /dev/null
  * does not count. */
 bool bhi_outfile_is_stdout(const char *path);
+/* Makes |name| in the open folder |folder| a file of |mode| with |text|, whole and durably. It may
+ * replace one. */
+bool bhi_outfile_put(int folder, const char *name, const void *text, size_t size, mode_t mode,
+                     struct bhi_complaint *complaint);
 /* |size| is the number of bytes that will be written. */
 bool bhi_outfile_open(const char *path, uint64_t size, struct bhi_outfile *out_file,
                       struct bhi_complaint *complaint);

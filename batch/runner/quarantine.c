@@ -13,6 +13,7 @@
 #include "batch/journal/host.h"
 #include "tool/clock.h"
 #include "tool/json.h"
+#include "tool/outfile.h"
 #include "tool/place.h"
 
 enum { NAME = 2 * sizeof((bh_verdict *)0)->kernel_hash + 1 };
@@ -65,43 +66,19 @@ static char *describe(const bh_verdict *verdict, const char *job) {
     return text;
 }
 
-/* The name is ours alone: of this machine, process and moment. */
-static bool write_temporary(int folder, const char *name, const char *text) {
-    const int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        return false;
-    }
-    bool good = dprintf(fd, "%s\n", text) == (int)strlen(text) + 1 && fsync(fd) == 0;
-    const int error = errno;
-    if (close(fd) != 0 || !good) {
-        errno = good ? errno : error;
-        good = false;
-    }
-    return good;
-}
-
-/* A file system without hard links gets a rename, which replaces an entry by an equal one. */
-static bool publish(int folder, const char *temporary, const char *name) {
-    return linkat(folder, temporary, folder, name, 0) == 0 || errno == EEXIST ||
-           renameat(folder, temporary, folder, name) == 0;
-}
-
 void bhi_quarantine_put(struct bhi_quarantine *quarantine, const bh_verdict *verdict,
                         const char *job) {
-    char name[NAME], host[BHI_HOST_NAME], temporary[BHI_HOST_NAME + 64];
+    char name[NAME];
     if (!name_of(verdict, name) || bhi_quarantine_has(quarantine, verdict)) {
         return;
     }
     char *text = describe(verdict, job);
-    snprintf(temporary, sizeof temporary, ".%s.%ld.%llu", bhi_host_name(host), (long)getpid(),
-             (unsigned long long)bhi_clock_calendar_ns());
-    errno = ENOMEM;
-    if (!text || !write_temporary(quarantine->folder, temporary, text) ||
-        !publish(quarantine->folder, temporary, name)) {
+    if (!text) {
+        quarantine->failed = !bhi_refuse(&quarantine->why, "out of memory");
+    } else if (!bhi_outfile_put(quarantine->folder, name, text, strlen(text), 0600,
+                                &quarantine->why)) {
         quarantine->failed = true;
-        bhi_refuse(&quarantine->why, "%s", strerror(errno));
     }
-    (void)unlinkat(quarantine->folder, temporary, 0);
     free(text);
 }
 

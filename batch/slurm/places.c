@@ -15,6 +15,7 @@
 #include "base/owner.h"
 #include "batch/slurm/whole.h"
 #include "tool/content_hash.h"
+#include "tool/outfile.h"
 
 enum { HEX = 2 * BHI_CONTENT_HASH };
 
@@ -225,46 +226,30 @@ static int make_folders(char *path, size_t from) {
     return 0;
 }
 
-static int copy_bytes(int from, int to) {
-    char piece[1 << 16];
-    for (ssize_t got; (got = read(from, piece, sizeof piece)) != 0;) {
-        if (got < 0 && errno != EINTR) {
-            return errno;
-        }
-        for (ssize_t done = 0, written; done < got; done += written > 0 ? written : 0) {
-            written = write(to, piece + done, (size_t)(got - done));
-            if (written < 0 && errno != EINTR) {
-                return errno;
-            }
-        }
-    }
-    return fsync(to) == 0 ? 0 : errno;
-}
-
 /* Copies a file, whole or not at all. One that is there already has the same content: its folder's
- * name says so. */
-static int copy_file(int from, char *to) {
-    BHI_AUTO_FREE char *temporary = bhi_whole_text("%s.new", to);
-    if (!temporary) {
-        return ENOMEM;
-    }
+ * name says so. What a killed process has left is replaced. Returns an errno. */
+static int copy_file(int from, uint64_t size, const char *to) {
+    char piece[1 << 16];
+    struct bhi_complaint ignored;
+    struct bhi_outfile file;
+    ssize_t got = 1;
     if (access(to, F_OK) == 0) {
         return 0;
     }
-    BHI_AUTO_FD out = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (out < 0) {
-        return errno;
+    bool good = bhi_outfile_open_named(to, ".staged.new", size, &file, &ignored);
+    file.error = good && lseek(from, 0, SEEK_SET) != 0 ? errno : file.error;
+    while (good && !file.error && got != 0) {
+        got = read(from, piece, sizeof piece);
+        if (got > 0) {
+            good = bhi_outfile_append(&file, piece, (uint64_t)got, &ignored);
+        } else if (got < 0 && errno != EINTR) {
+            file.error = errno;
+        }
     }
-    if (lseek(from, 0, SEEK_SET) != 0) {
-        return errno;
-    }
-    const int error = copy_bytes(from, out);
-    if (error || rename(temporary, to) != 0) {
-        const int why = error ? error : errno;
-        (void)unlink(temporary);
-        return why;
-    }
-    return 0;
+    good = good && !file.error && bhi_outfile_seal(&file, &ignored) &&
+           bhi_outfile_commit(&file, &ignored);
+    bhi_outfile_abandon(&file);
+    return good ? 0 : file.error ? file.error : EIO;
 }
 
 /* Copies |path| to STATE/staged/|hash|/|name|; a NULL |hash| is that of its content. */
@@ -285,7 +270,8 @@ static int stage(struct bhi_places *places, const char *state, const char *path,
     if (!to) {
         return ENOMEM;
     }
-    if ((error = make_folders(to, strlen(state) + 1)) || (error = copy_file(in, to))) {
+    if ((error = make_folders(to, strlen(state) + 1)) ||
+        (error = copy_file(in, (uint64_t)status.st_size, to))) {
         return error;
     }
     places->staged++;

@@ -27,17 +27,18 @@ bool bhi_whole_write(const char *path, const void *text, size_t size, mode_t mod
                      struct bhi_complaint *complaint) {
     const char *slash = strrchr(path, '/');
     char temporary[BHI_OUTFILE_TEMPORARY];
+    struct bhi_complaint why;
     struct bhi_outfile file = BHI_OUTFILE_CLOSED;
     /* One name, so that what a killed process has left is replaced. */
     snprintf(temporary, sizeof temporary, "%.100s.new", slash ? slash + 1 : path);
-    bool good = bhi_outfile_open_named(path, temporary, size, &file, complaint) &&
-                bhi_outfile_write(&file, NULL, 0, text, size, complaint);
+    bool good = bhi_outfile_open_named(path, temporary, size, &file, &why) &&
+                bhi_outfile_write(&file, NULL, 0, text, size, &why);
     if (good && fchmod(file.fd, mode) != 0) {
-        good = bhi_refuse(complaint, "%.600s cannot be written: %s", path, strerror(errno));
+        good = bhi_refuse(&why, "cannot be written: %s", strerror(errno));
     }
-    good = good && bhi_outfile_seal(&file, complaint) && bhi_outfile_commit(&file, complaint);
+    good = good && bhi_outfile_seal(&file, &why) && bhi_outfile_commit(&file, &why);
     bhi_outfile_abandon(&file);
-    return good;
+    return good || bhi_refuse(complaint, "%.600s: %.300s", path, why.text);
 }
 
 char *bhi_whole_read(const char *path, size_t most, size_t *out_size, int *out_error) {
