@@ -81,8 +81,8 @@ expect_json '[.shards[] | [.state, (.host | test("^n[12]$"))]] | all(. == ["ende
 
 case_name="--cancel ends the tasks, and nothing is submitted again"
 "$NPY" make d.npy 'u32[1000]' ramp 0 1
-echo "{\"id\":\"endless\",\"kernel\":\"$SHADERS/hang.spv\",\"groups\":[65535],\"inout\":{\"0\":\"d.npy:e.npy\"},\"deadline\":\"$((5 * slowness))s\",\"retries\":0}" > endless.jsonl
-"$BULKHEAD" batch endless.jsonl "${slurm[@]}" --shards 1 > .background 2>&1 < /dev/null &
+echo "{\"id\":\"endless\",\"kernel\":\"$SHADERS/hang.spv\",\"groups\":[65535],\"inout\":{\"0\":\"d.npy:e.npy\"},\"retries\":0}" > endless.jsonl
+"$BULKHEAD" batch endless.jsonl "${slurm[@]}" --shards 1 --no-probe --deadline 30m > .background 2>&1 < /dev/null &
 submitter_pid=$!
 until_true grep -qs '"state":2' endless.jsonl.state/shards/0000/state/feed.jsonl
 cli batch --cancel endless.jsonl.state
@@ -92,7 +92,7 @@ status=$?
 expect_status 3
 grep -qF "it was cancelled (--cancel); --resume continues" .background || fail "it does not say why: $(cat .background)"
 expect_rounds endless.jsonl.state '.rounds | length == 1'
-cli batch endless.jsonl "${slurm[@]}" --shards 1 --resume
+cli batch endless.jsonl "${slurm[@]}" --shards 1 --resume --deadline "${slowness}s"
 expect_status 1 # it runs to its deadline
 expect_stdout "1 job: 0 done, 0 failed, 1 quarantined"
 case_name="again without --resume"
@@ -186,7 +186,7 @@ waits() { # ROUND COMMAND…: they wait for an hour
     until_true array_waits "$1"
 }
 array_waits() { squeue --me --noheader --states=pending -o %k | grep -q ":$1\$"; }
-nothing_waits() { [ -z "$(squeue --me --noheader)" ]; }
+nothing_waits() { [ -z "$(squeue --me --noheader --states=pending)" ]; }
 rm -rf jobs.jsonl.state counters squares
 make_counters "$counters" "$chain"
 waits 0 timeout "$((60 * slowness))"

@@ -7,6 +7,9 @@
 #   node_start n1        starts one (again)
 #   controller_kill, controller_start
 #   until_true COMMAND…  waits until it succeeds, within a bound
+#
+# cluster_memory may have lines for slurm.conf in place of those that leave memory alone.
+# Jobs in the partition `urgent` preempt those in `main`, the default.
 # shellcheck shell=bash disable=SC2154 # who sources it sets folder and slowness
 
 PATH=$PATH:/usr/sbin:/sbin # slurmctld, slurmd, munged
@@ -35,9 +38,9 @@ AuthType=auth/munge
 AuthInfo=socket=$cluster/munge/socket
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
 SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
+${cluster_memory:-SelectTypeParameters=CR_Core
+JobAcctGatherType=jobacct_gather/none}
 MpiDefault=none
 SlurmUser=$(id -un)
 SlurmdUser=$(id -un)
@@ -47,8 +50,10 @@ SlurmctldPidFile=$cluster/slurmctld.pid
 SlurmdPidFile=$cluster/%n.pid
 SlurmctldTimeout=5
 SlurmdTimeout=4
-MessageTimeout=$((5 * slowness < 60 ? 5 * slowness : 60))
+MessageTimeout=$((2 * slowness < 60 ? 2 * slowness : 60))
 KillWait=2
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
 MinJobAge=300
 ReturnToService=2
 SchedulerParameters=batch_sched_delay=0,sched_min_interval=100000
@@ -56,7 +61,8 @@ CONF
         for i in $(seq "$1"); do
             echo "NodeName=n$i NodeHostname=$host NodeAddr=127.0.0.1 Port=$(($2 + i)) CPUs=2 State=UNKNOWN"
         done
-        echo "PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP"
+        echo "PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1"
+        echo "PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=2"
     } > "$cluster/slurm.conf"
     # Later versions look for a control group of their own, which a container need not have.
     if [ "$(slurmctld -V | sed 's/[^0-9]*\([0-9]*\).*/\1/')" -ge 24 ]; then
@@ -133,7 +139,6 @@ cluster_start() { # NODES
 # Ends the tasks' processes, too: those of a killed slurmd belong to nobody.
 cluster_stop() {
     local name pids pid
-    scancel --me --signal=KILL --full > /dev/null 2>&1
     for name in "${!daemons[@]}"; do daemon_kill "$name"; done
     # Tasks, and slurmstepd above them, have this configuration in their environment. So may programs
     # of the caller, which are no tasks.
