@@ -1,16 +1,19 @@
 #include "batch/slurm/shard.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/owner.h"
 #include "batch/queue/queue.h"
 #include "batch/slurm/array.h"
 #include "batch/slurm/whole.h"
 
-enum { MOST_ENDING = 512, NAMED = 3 };
+enum { MOST_ENDING = 512, NAMED = 3, LOG_END = 8192 };
 
 char *bhi_slurm_shard_path(const char *state, uint32_t shard, const char *name) {
     return bhi_whole_text("%s/shards/%04u%s%s", state, shard, *name ? "/" : "", name);
@@ -55,6 +58,7 @@ static const char script[] =
     "    --quarantine \"$state/quarantine\" --cancel-file \"$state/cancel\"%s \"$@\" || status=$?\n"
     "said=$shard/.ended.$SLURM_JOB_ID\n"
     "echo \"$SLURM_ARRAY_JOB_ID $status $node\" > \"$said\" && mv -f \"$said\" \"$shard/ended\"\n"
+    "rm -f \"$said\"\n" /* of a folder that is full */
     "exit \"$status\"\n";
 
 bool bhi_slurm_shard_write_script(const char *state, const char *id, const char *program,
@@ -106,16 +110,46 @@ void bhi_slurm_shard_read_ending(const char *state, uint32_t shard,
     }
 }
 
+bool bhi_slurm_shard_parse_log(const char *text) {
+    static const char *const said[] = {"xceeded memory limit", "xceeded job memory limit",
+                                       "oom_kill event", "oom-kill event"};
+    bool found = false;
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        const size_t length = strcspn(line, "\n");
+        found &= strncmp(line, "-- task ", 8) != 0; /* another one begins */
+        for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
+            found |=
+                !strncmp(line, "slurmstepd", 10) && memmem(line, length, said[i], strlen(said[i]));
+        }
+    }
+    return found;
+}
+
+bool bhi_slurm_shard_ran_out(const char *state, uint32_t shard) {
+    char text[LOG_END + 1];
+    struct stat status;
+    BHI_AUTO_FREE char *path = bhi_slurm_shard_path(state, shard, "log");
+    BHI_AUTO_FD fd = path ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+    if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+        return false;
+    }
+    const ssize_t got =
+        pread(fd, text, LOG_END, status.st_size > LOG_END ? status.st_size - LOG_END : 0);
+    text[got > 0 ? got : 0] = '\0';
+    return bhi_slurm_shard_parse_log(text);
+}
+
 struct naming {
     char *out;
     size_t used, capacity, count;
 };
 
-/* A job that is recorded as running, or as cancelled by the signal that comes before the kill. */
+/* A job that has begun and not ended. It is recorded as running, or as cancelled by the signal that
+ * comes before the kill; as waiting if its worker got that signal first. */
 static bool name_cut_off(void *user, const struct bhi_job_record *record) {
     struct naming *naming = user;
-    const bool cut_off =
-        (record->state == BHI_JOB_RUNNING && !record->sealed) || record->state == BHI_JOB_CANCELLED;
+    const bool cut_off = (record->state == BHI_JOB_RUNNING && !record->sealed) ||
+                         record->state == BHI_JOB_CANCELLED || record->state == BHI_JOB_WAITING;
     if (cut_off && record->attempts > 0 && naming->count++ < NAMED) {
         const int length = snprintf(naming->out + naming->used, naming->capacity - naming->used,
                                     "%s%.50s", naming->used ? ", " : "", record->id);

@@ -35,6 +35,11 @@ void bhi_slurm_shard_read_ending(const char *state, uint32_t shard,
                                  struct bhi_slurm_shard_ending *out_ending);
 bool bhi_slurm_shard_parse_ending(const char *text, struct bhi_slurm_shard_ending *out_ending);
 
+/* Does the shard's log say that Slurm ended its last task because of its memory? Without control
+ * groups the task's state does not: it is FAILED. */
+bool bhi_slurm_shard_ran_out(const char *state, uint32_t shard);
+bool bhi_slurm_shard_parse_log(const char *text);
+
 /* What a shard's journal says. */
 struct bhi_slurm_shard_look {
     bool read; /* false: there is no journal yet, it is in use, or it cannot be read */

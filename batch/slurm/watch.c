@@ -246,6 +246,9 @@ static void judge(struct bhi_watch *watch, uint32_t number) {
         seen.busy = look.busy;
         seen.cancelled = is_cancelled(watch);
         seen.cut_off = look.cut_off;
+        if (seen.state == BHI_SLURM_ENDED && bhi_slurm_shard_ran_out(watch->state, number)) {
+            seen.state = BHI_SLURM_MEMORY;
+        }
         bhi_slurm_shard_decide(&seen, &decision);
     }
     if (decision.action == BHI_SLURM_SHARD_WAITS) {

@@ -450,6 +450,22 @@ static void test_endings(void) {
     }
 }
 
+static void test_logs(void) {
+    static const char limit[] =
+        "-- task 1_0 on n1\nslurmstepd-n1: error: Exceeded job memory limit\nend\n";
+    static const char later[] =
+        "-- task 1_0 on n1\nslurmstepd: error: Detected 1 oom_kill event in "
+        "StepId=1.batch.\n-- task 2_0 on n1\nKilled\n";
+    BHT_TRUE(bhi_slurm_shard_parse_log(limit));
+    BHT_TRUE(bhi_slurm_shard_parse_log("slurmstepd: error: Detected 2 oom-kill event(s) in step"));
+    BHT_TRUE(bhi_slurm_shard_parse_log("slurmstepd-n1: error: StepId=1.batch exceeded memory limit "
+                                       "(329998336 > 62914560), being killed"));
+    BHT_TRUE(!bhi_slurm_shard_parse_log(later)); /* of the task before it */
+    BHT_TRUE(!bhi_slurm_shard_parse_log(""));
+    BHT_TRUE(!bhi_slurm_shard_parse_log("\nj1: exceeded memory limit\nslurmstepd: error: killed"));
+    BHT_TRUE(!bhi_slurm_shard_parse_log("slurmstepd: error: killed\nj2: oom_kill event"));
+}
+
 static void test_quotes(void) {
     static const struct {
         const char *text, *quoted;
@@ -529,7 +545,7 @@ int main(int argc, char **argv) {
         BHT_TEST(test_cut_of_many), BHT_TEST(test_array),
         BHT_TEST(test_comments),    BHT_TEST(test_decisions),
         BHT_TEST(test_endings),     BHT_TEST(test_quotes),
-        BHT_TEST(test_devices),
+        BHT_TEST(test_logs),        BHT_TEST(test_devices),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
