@@ -16,9 +16,9 @@
 #include "batch/runner/runner.h"
 #include "cli/batch_jobs.h"
 #include "cli/batch_look.h"
+#include "cli/batch_options.h"
 #include "cli/batch_shards.h"
 #include "cli/batch_shared.h"
-#include "cli/batch_slurm.h"
 #include "cli/mains.h"
 #include "tool/args.h"
 #include "tool/clock.h"
@@ -29,34 +29,17 @@
 #include "tool/exit_status.h"
 #include "tool/gpu_nodes.h"
 #include "tool/interrupt.h"
-#include "tool/isolation.h"
 #include "tool/report/page.h"
 #include "tool/session.h"
 #include "tool/text.h"
-#include "tool/values.h"
-
-enum { MOST_STREAMS = 256, DEFAULT_STREAMS = 2, DEFAULT_RETRIES = 2 };
 
 /* A context with one stream needs 40, a loader or a compiler 12 (docs/descriptors.md). Everything
  * else, also further streams, waits until descriptors are free. */
 static const uint32_t least_descriptors = 52;
 
 struct batch {
-    const char *jobs_path, *device, *cache_dir, *html;
-    char *state; /* owned */
-    uint64_t streams, retries, halt;
-    const char **redo; /* owned; ids */
-    size_t redo_count;
-    bool resume, retry_failed, keep_going, dry_run, verify, halted, json, verbose;
-    bh_memory memory;
-    bool limits_memory;
-    bh_isolation isolation;
-    bool limits_grace;
-    uint64_t memory_limit, deadline_ns, compile_deadline_ns, grace_ns;
-    const char *tenant; /* NULL: none */
+    struct bhi_batch_options options;
     struct bhi_batch_shared shared;
-    struct bhi_batch_slurm slurm;
-
     struct bhi_batch_jobs jobs;
     struct bhi_queue *queue;
     bh_context *context;
@@ -65,137 +48,10 @@ struct batch {
     struct bhi_batch_progress progress;
     struct bhi_queue_counts counts;
     uint64_t began_ns, ran;
+    bool halted;
     struct bhi_report_stuck *stuck; /* owned, and their texts */
     size_t stuck_count, stuck_capacity;
 };
-
-/* -- arguments ----------------------------------------------------------------------------------
- */
-
-static bool parse_item(struct batch *batch, const struct bhi_arg *item,
-                       struct bhi_complaint *complaint) {
-    const char *value = item->value;
-    if (bhi_batch_slurm_has(item->option)) {
-        return bhi_batch_slurm_parse(&batch->slurm, item, complaint);
-    }
-    switch (item->option) {
-    case BHI_BATCH_STATE:
-        free(batch->state);
-        batch->state = strdup(value);
-        if (!batch->state) {
-            return bhi_refuse(complaint, "out of memory");
-        }
-        return *value ? true : bhi_refuse(complaint, "the folder's name is empty");
-    case BHI_BATCH_STREAMS:
-        return bhi_parse_count(value, 1, MOST_STREAMS, &batch->streams, complaint);
-    case BHI_BATCH_ISOLATE:
-        return bhi_isolation_parse(value, &batch->isolation, complaint);
-    case BHI_BATCH_RETRY:
-        return bhi_parse_count(value, 0, BHI_JOB_RETRIES, &batch->retries, complaint);
-    case BHI_BATCH_HALT:
-        return bhi_parse_count(value, 1, UINT32_MAX, &batch->halt, complaint);
-    case BHI_BATCH_REDO:
-        batch->redo[batch->redo_count++] = value;
-        return *value ? true : bhi_refuse(complaint, "the id is empty");
-    case BHI_BATCH_DEADLINE:
-        return bhi_parse_duration(value, &batch->deadline_ns, complaint);
-    case BHI_BATCH_COMPILE_DEADLINE:
-        return bhi_parse_duration(value, &batch->compile_deadline_ns, complaint);
-    case BHI_BATCH_GRACE:
-        batch->limits_grace = true;
-        return bhi_parse_grace(value, &batch->grace_ns, complaint);
-    case BHI_BATCH_TENANT:
-        batch->tenant = value;
-        return bhi_parse_tenant(value, complaint);
-    case BHI_BATCH_DEVICE:
-        batch->device = value;
-        return *value ? true : bhi_refuse(complaint, "the selector is empty");
-    case BHI_BATCH_MEMORY_LIMIT:
-        batch->limits_memory = true;
-        return bhi_parse_memory_limit(value, &batch->memory_limit, complaint);
-    case BHI_BATCH_MEMORY:
-        return bhi_parse_memory(value, &batch->memory, complaint);
-    case BHI_BATCH_CACHE_DIR:
-        batch->cache_dir = value;
-        return bhi_parse_cache_dir(value, complaint);
-    case BHI_BATCH_QUARANTINE:
-        batch->shared.quarantine_path = value;
-        return *value ? true : bhi_refuse(complaint, "the folder's name is empty");
-    case BHI_BATCH_CANCEL_FILE:
-        batch->shared.given_cancel_file = value;
-        return *value ? true : bhi_refuse(complaint, "the file name is empty");
-    case BHI_BATCH_HTML:
-        batch->html = value;
-        return *value ? true : bhi_refuse(complaint, "the file name is empty");
-    default:
-        batch->resume |= item->option == BHI_BATCH_RESUME;
-        batch->retry_failed |= item->option == BHI_BATCH_RETRY_FAILED;
-        batch->dry_run |= item->option == BHI_BATCH_DRY_RUN;
-        batch->verify |= item->option == BHI_BATCH_VERIFY;
-        batch->keep_going |= item->option == BHI_BATCH_KEEP_GOING;
-        batch->json |= item->option == BHI_BATCH_JSON;
-        batch->verbose |= item->option == BHI_BATCH_VERBOSE;
-        return true;
-    }
-}
-
-/* --verify and --dry-run run nothing, so they exclude options for a run. */
-static bool check_options(const struct batch *batch, struct bhi_complaint *complaint) {
-    if (batch->retry_failed && !batch->resume) {
-        return bhi_refuse(complaint, "--retry-failed needs --resume");
-    }
-    if (batch->redo_count && !batch->resume) {
-        return bhi_refuse(complaint, "--redo needs --resume");
-    }
-    if (batch->verify && (batch->resume || batch->dry_run)) {
-        return bhi_refuse(complaint, "--verify runs nothing: it excludes --%s",
-                          batch->resume ? "resume" : "dry-run");
-    }
-    if (batch->html && (batch->verify || batch->dry_run)) {
-        return bhi_refuse(complaint, "--html reports a batch that runs: it excludes --%s",
-                          batch->verify ? "verify" : "dry-run");
-    }
-    return true;
-}
-
-static bool parse(struct batch *batch, const struct bhi_args *args,
-                  struct bhi_complaint *complaint) {
-    if (!args->operand_count) {
-        return bhi_refuse(complaint, "JOBS is missing");
-    }
-    batch->jobs_path = args->operands[0];
-    batch->redo = calloc(args->item_count + 1, sizeof *batch->redo);
-    if (!batch->redo) {
-        return bhi_refuse(complaint, "out of memory");
-    }
-    bhi_batch_slurm_init(&batch->slurm);
-    batch->streams = DEFAULT_STREAMS;
-    batch->memory = BH_MEMORY_AUTO;
-    batch->retries = DEFAULT_RETRIES;
-    for (size_t i = 0; i < args->item_count; i++) {
-        const struct bhi_arg *item = &args->items[i];
-        struct bhi_complaint inner;
-        if (!parse_item(batch, item, &inner)) {
-            return bhi_refuse(complaint, "--%s %.200s: %.700s", bhi_options[item->option].name,
-                              item->value, inner.text);
-        }
-    }
-    if (!check_options(batch, complaint) ||
-        !bhi_batch_slurm_check(&batch->slurm, args, complaint)) {
-        return false;
-    }
-    if (batch->state) {
-        return true;
-    }
-    if (!strcmp(batch->jobs_path, "-")) {
-        return bhi_refuse(complaint, "jobs from standard input need --state DIR");
-    }
-    if (asprintf(&batch->state, "%s.state", batch->jobs_path) < 0) {
-        batch->state = NULL;
-        return bhi_refuse(complaint, "out of memory");
-    }
-    return true;
-}
 
 /* -- jobs ---------------------------------------------------------------------------------------
  */
@@ -203,7 +59,7 @@ static bool parse(struct batch *batch, const struct bhi_args *args,
 /* Bad lines end the batch, unless --keep-going skips them. */
 static int judge_lines(struct batch *batch) {
     const size_t bad = batch->jobs.bad;
-    if (!bad || batch->keep_going) {
+    if (!bad || batch->options.keep_going) {
         return BHI_EXIT_READY;
     }
     bhi_batch_jobs_tell(&batch->jobs);
@@ -225,7 +81,7 @@ static int queue_exit_status(enum bhi_queue_result result, const struct bhi_comp
 /* Does the folder hold a batch? --verify and --dry-run must not make one. */
 static bool has_state(const struct batch *batch) {
     char *path = NULL;
-    if (asprintf(&path, "%s/batch.db", batch->state) < 0) {
+    if (asprintf(&path, "%s/batch.db", batch->options.state) < 0) {
         return true;
     }
     const bool has = access(path, F_OK) == 0 || errno != ENOENT;
@@ -235,14 +91,14 @@ static bool has_state(const struct batch *batch) {
 
 static int open_queue(struct batch *batch) {
     const struct bhi_queue_options options = {
-        .folder = batch->dry_run && !has_state(batch) ? NULL : batch->state,
-        .jobs_path = batch->jobs_path,
-        .resume = batch->resume || batch->verify,
-        .retry_failed = batch->retry_failed,
-        .redo = batch->redo,
-        .redo_count = batch->redo_count,
-        .dry_run = batch->dry_run || batch->verify,
-        .retries = (uint32_t)batch->retries,
+        .folder = batch->options.dry_run && !has_state(batch) ? NULL : batch->options.state,
+        .jobs_path = batch->options.jobs_path,
+        .resume = batch->options.resume || batch->options.verify,
+        .retry_failed = batch->options.retry_failed,
+        .redo = batch->options.redo,
+        .redo_count = batch->options.redo_count,
+        .dry_run = batch->options.dry_run || batch->options.verify,
+        .retries = (uint32_t)batch->options.retries,
     };
     struct bhi_complaint complaint;
     return queue_exit_status(bhi_queue_open(&options, &batch->queue, &complaint), &complaint);
@@ -253,11 +109,11 @@ static int open_queue(struct batch *batch) {
 static int check_jobs(struct batch *batch, const char *folder) {
     struct bhi_batch_jobs *jobs = &batch->jobs;
     int exit_status = BHI_EXIT_READY;
-    (void)((batch->keep_going &&
+    (void)((batch->options.keep_going &&
             (exit_status = bhi_batch_jobs_drop_orphans(jobs, batch->queue)) != BHI_EXIT_READY) ||
-           (exit_status = bhi_batch_jobs_check(jobs, batch->queue, folder, batch->state)) !=
+           (exit_status = bhi_batch_jobs_check(jobs, batch->queue, folder, batch->options.state)) !=
                BHI_EXIT_READY ||
-           (batch->keep_going &&
+           (batch->options.keep_going &&
             (exit_status = bhi_batch_jobs_drop_orphans(jobs, batch->queue)) != BHI_EXIT_READY));
     return exit_status == BHI_EXIT_READY ? judge_lines(batch) : exit_status;
 }
@@ -271,7 +127,7 @@ static void note_mixture(const struct batch *batch, uint64_t before) {
     if (bhi_queue_other_jobs(batch->queue) && now.total == before + batch->jobs.count &&
         batch->jobs.count) {
         fprintf(stderr, "bulkhead batch: %s has the batch of %s; the jobs of %s are added to it\n",
-                bhi_text_clean(state, sizeof state, batch->state),
+                bhi_text_clean(state, sizeof state, batch->options.state),
                 bhi_text_clean(other, sizeof other, bhi_queue_other_jobs(batch->queue)),
                 bhi_text_clean(name, sizeof name, batch->jobs.name));
     }
@@ -288,16 +144,16 @@ static int submit_jobs(struct batch *batch) {
         bhi_complain("batch", "the current folder cannot be found");
         return BHI_EXIT_ENVIRON;
     }
-    if (batch->dry_run && !has_state(batch)) {
-        batch->resume = false; /* there is nothing to resume */
-        if (batch->redo_count) {
-            bhi_complain("batch", "%s has no job \"%s\" to run again", batch->state,
-                         batch->redo[0]);
+    if (batch->options.dry_run && !has_state(batch)) {
+        batch->options.resume = false; /* there is nothing to resume */
+        if (batch->options.redo_count) {
+            bhi_complain("batch", "%s has no job \"%s\" to run again", batch->options.state,
+                         batch->options.redo[0]);
             free(folder);
             return BHI_EXIT_USAGE;
         }
     }
-    if (batch->resume) {
+    if (batch->options.resume) {
         (void)((exit_status = open_queue(batch)) != BHI_EXIT_READY ||
                (exit_status = check_jobs(batch, bhi_queue_cwd(batch->queue))) != BHI_EXIT_READY);
     } else {
@@ -306,7 +162,7 @@ static int submit_jobs(struct batch *batch) {
     }
     free(folder);
     bhi_batch_jobs_tell(&batch->jobs);
-    if (exit_status == BHI_EXIT_READY && batch->resume && batch->jobs.bads_count) {
+    if (exit_status == BHI_EXIT_READY && batch->options.resume && batch->jobs.bads_count) {
         exit_status = bhi_batch_jobs_drop_known(&batch->jobs, batch->queue);
     }
     if (exit_status != BHI_EXIT_READY) {
@@ -322,23 +178,25 @@ static int submit_jobs(struct batch *batch) {
 }
 
 static int read_jobs(struct batch *batch) {
-    int exit_status = bhi_batch_jobs_read(&batch->jobs, batch->jobs_path);
-    batch->jobs.contents = batch->dry_run; /* otherwise when the job's turn comes */
+    int exit_status = bhi_batch_jobs_read(&batch->jobs, batch->options.jobs_path);
+    batch->jobs.contents = batch->options.dry_run; /* otherwise when the job's turn comes */
     if (exit_status != BHI_EXIT_READY) {
         return exit_status;
     }
-    if (batch->jobs.count + batch->jobs.bad == 0 && !(batch->resume && has_state(batch))) {
+    if (batch->jobs.count + batch->jobs.bad == 0 && !(batch->options.resume && has_state(batch))) {
         bhi_complain("batch", "%s: it contains no jobs%s%s%s", batch->jobs.name,
-                     batch->resume ? ", and " : "", batch->resume ? batch->state : "",
-                     batch->resume ? " has no batch: there is nothing to resume" : "");
+                     batch->options.resume ? ", and " : "",
+                     batch->options.resume ? batch->options.state : "",
+                     batch->options.resume ? " has no batch: there is nothing to resume" : "");
         return BHI_EXIT_USAGE;
     }
     /* The batch will be refused: missing files are reported now, together with the bad lines. */
-    if (batch->jobs.bad && !batch->keep_going && !batch->resume) {
+    if (batch->jobs.bad && !batch->options.keep_going && !batch->options.resume) {
         char *folder = getcwd(NULL, 0);
         batch->jobs.roots_only = true;
-        exit_status = folder ? bhi_batch_jobs_check(&batch->jobs, NULL, folder, batch->state)
-                             : BHI_EXIT_READY;
+        exit_status = folder
+                          ? bhi_batch_jobs_check(&batch->jobs, NULL, folder, batch->options.state)
+                          : BHI_EXIT_READY;
         free(folder);
         if (exit_status != BHI_EXIT_READY) {
             return exit_status;
@@ -350,10 +208,10 @@ static int read_jobs(struct batch *batch) {
 /* The page is written at the end, but whether it can be written is checked first. */
 static int check_html(const struct batch *batch) {
     struct bhi_complaint complaint;
-    if (!batch->html || bhi_page_check(batch->html, &complaint)) {
+    if (!batch->options.html || bhi_page_check(batch->options.html, &complaint)) {
         return BHI_EXIT_READY;
     }
-    bhi_complain("batch", "--html %s: %s", batch->html, complaint.text);
+    bhi_complain("batch", "--html %s: %s", batch->options.html, complaint.text);
     return BHI_EXIT_USAGE;
 }
 
@@ -370,8 +228,8 @@ static int open_context(struct batch *batch) {
     }
     bh_context_options_init(&options);
     options.quarantine_deaths = 0; /* the batch quarantines jobs, not kernels */
-    options.cache_dir = batch->cache_dir;
-    batch->context = bhi_session_open_with("batch", batch->verbose, &options, &exit_status);
+    options.cache_dir = batch->options.cache_dir;
+    batch->context = bhi_session_open_with("batch", batch->options.verbose, &options, &exit_status);
     return exit_status;
 }
 
@@ -394,7 +252,7 @@ static void on_progress(void *user, const struct bhi_queue_counts *counts) {
 static void on_ended(void *user, const struct bhi_job *job, const struct bhi_attempt *attempt) {
     struct batch *batch = user;
     batch->ran += attempt->started;
-    bhi_progress_tell(&batch->progress, job, attempt, batch->verbose);
+    bhi_progress_tell(&batch->progress, job, attempt, batch->options.verbose);
 }
 
 static bh_status choose_device(void *user, const char *device, char out_selector[BHI_SELECTOR],
@@ -459,20 +317,20 @@ static bool is_cancelled(void *user) {
 static int run_jobs(struct batch *batch) {
     const struct bhi_runner_options options = {
         .context = batch->context,
-        .streams = (uint32_t)batch->streams,
+        .streams = (uint32_t)batch->options.streams,
         .device = batch->selector[0] ? batch->selector : NULL,
         .choose = choose_device,
         .limits = fetch_limits,
-        .isolation = batch->isolation,
-        .deadline_ns = batch->deadline_ns,
-        .compile_deadline_ns = batch->compile_deadline_ns,
-        .limits_grace = batch->limits_grace,
-        .grace_ns = batch->grace_ns,
-        .tenant = batch->tenant,
-        .limits_memory = batch->limits_memory,
-        .memory_limit = batch->memory_limit,
-        .memory = bhi_memory_here(batch->memory),
-        .halt = batch->halt,
+        .isolation = batch->options.isolation,
+        .deadline_ns = batch->options.deadline_ns,
+        .compile_deadline_ns = batch->options.compile_deadline_ns,
+        .limits_grace = batch->options.limits_grace,
+        .grace_ns = batch->options.grace_ns,
+        .tenant = batch->options.tenant,
+        .limits_memory = batch->options.limits_memory,
+        .memory_limit = batch->options.memory_limit,
+        .memory = bhi_memory_here(batch->options.memory),
+        .halt = batch->options.halt,
         .quarantine = batch->shared.quarantine_path ? &batch->shared.quarantine : NULL,
         .cancelled = is_cancelled,
         .progress = on_progress,
@@ -501,7 +359,7 @@ static int run_jobs(struct batch *batch) {
     case BHI_RUNNER_HALTED:
         batch->halted = true;
         bhi_complain("batch", "halted: %s (--halt %llu); --resume runs the others", complaint.text,
-                     (unsigned long long)batch->halt);
+                     (unsigned long long)batch->options.halt);
         return BHI_EXIT_POISONED;
     case BHI_RUNNER_STUCK:
         bhi_complain("batch", "%s; --resume tries again", complaint.text);
@@ -522,10 +380,10 @@ static int run_jobs(struct batch *batch) {
 static int report(struct batch *batch, int exit_status) {
     struct bhi_complaint complaint;
     struct bhi_report_run run = {
-        .jobs_path = batch->jobs_path,
-        .state_folder = batch->state,
+        .jobs_path = batch->options.jobs_path,
+        .state_folder = batch->options.state,
         .device = batch->selector,
-        .streams = (uint32_t)batch->streams,
+        .streams = (uint32_t)batch->options.streams,
         .elapsed_ns = bhi_clock_ns() - batch->began_ns,
         .ran = batch->ran,
         .exit_status = exit_status,
@@ -542,12 +400,13 @@ static int report(struct batch *batch, int exit_status) {
         return BHI_EXIT_ENVIRON;
     }
     /* The page comes first, because it can fail, and the other reports give the exit status. */
-    if (batch->html && !bhi_report_html(batch->html, batch->queue, &run, &complaint)) {
-        bhi_complain("batch", "--html %s: %s", batch->html, complaint.text);
+    if (batch->options.html &&
+        !bhi_report_html(batch->options.html, batch->queue, &run, &complaint)) {
+        bhi_complain("batch", "--html %s: %s", batch->options.html, complaint.text);
         run.exit_status = BHI_EXIT_ENVIRON;
     }
-    const bool told = batch->json ? bhi_report_json(batch->queue, &run)
-                                  : bhi_report_table(stdout, batch->queue, &run);
+    const bool told = batch->options.json ? bhi_report_json(batch->queue, &run)
+                                          : bhi_report_table(stdout, batch->queue, &run);
     if (!told && ferror(stdout)) {
         return BHI_EXIT_ENVIRON; /* the end of the program reports it */
     }
@@ -561,42 +420,43 @@ static int report(struct batch *batch, int exit_status) {
 /* --verify and --dry-run: nothing runs, and no device is needed. */
 static int look(struct batch *batch) {
     int exit_status;
-    if (batch->verify && !has_state(batch)) {
-        bhi_complain("batch", "%s has no batch: there is nothing to verify", batch->state);
+    if (batch->options.verify && !has_state(batch)) {
+        bhi_complain("batch", "%s has no batch: there is nothing to verify", batch->options.state);
         return BHI_EXIT_USAGE;
     }
-    if (batch->verify) {
+    if (batch->options.verify) {
         exit_status = open_queue(batch);
     } else {
         (void)((exit_status = read_jobs(batch)) != BHI_EXIT_READY ||
                (exit_status = submit_jobs(batch)) != BHI_EXIT_READY);
     }
-    const struct bhi_batch_look look = {.jobs_path = batch->jobs_path,
-                                        .state = batch->state,
-                                        .json = batch->json,
-                                        .verbose = batch->verbose,
+    const struct bhi_batch_look look = {.jobs_path = batch->options.jobs_path,
+                                        .state = batch->options.state,
+                                        .json = batch->options.json,
+                                        .verbose = batch->options.verbose,
                                         .bad = batch->jobs.bads_count};
     if (exit_status != BHI_EXIT_READY) {
         return exit_status;
     }
-    return batch->verify ? bhi_batch_verify(batch->queue, &look)
-                         : bhi_batch_plan(batch->queue, &look);
+    return batch->options.verify ? bhi_batch_verify(batch->queue, &look)
+                                 : bhi_batch_plan(batch->queue, &look);
 }
 
 static int run(struct batch *batch) {
     int exit_status;
-    if (batch->verify || batch->dry_run) {
+    if (batch->options.verify || batch->options.dry_run) {
         return look(batch);
     }
     (void)((exit_status = check_html(batch)) != BHI_EXIT_READY ||
            (exit_status = read_jobs(batch)) != BHI_EXIT_READY ||
            (exit_status = open_context(batch)) != BHI_EXIT_READY ||
-           (exit_status = bhi_batch_slurm_device(batch->context, &batch->device, batch->granted)) !=
-               BHI_EXIT_READY ||
-           (exit_status = bhi_device_choose("batch", batch->context, batch->device,
+           (exit_status = bhi_batch_slurm_device(batch->context, &batch->options.device,
+                                                 batch->granted)) != BHI_EXIT_READY ||
+           (exit_status = bhi_device_choose("batch", batch->context, batch->options.device,
                                             batch->selector)) != BHI_EXIT_READY ||
            (exit_status = submit_jobs(batch)) != BHI_EXIT_READY ||
-           (exit_status = bhi_batch_shared_open(&batch->shared, batch->state)) != BHI_EXIT_READY);
+           (exit_status = bhi_batch_shared_open(&batch->shared, batch->options.state)) !=
+               BHI_EXIT_READY);
     if (exit_status == BHI_EXIT_READY) {
         exit_status = report(batch, run_jobs(batch));
     }
@@ -610,9 +470,12 @@ int bhi_batch_main(const struct bhi_args *args) {
     }
     struct batch batch = {.began_ns = bhi_clock_ns(), .shared = BHI_BATCH_SHARED_CLOSED};
     int exit_status = BHI_EXIT_USAGE;
-    if (parse(&batch, args, &complaint)) {
-        exit_status =
-            batch.slurm.wanted ? bhi_batch_slurm_run(&batch.slurm, args, batch.state) : run(&batch);
+    if (bhi_batch_options_parse(&batch.options, args, &complaint)) {
+        batch.shared.quarantine_path = batch.options.quarantine_path;
+        batch.shared.given_cancel_file = batch.options.cancel_file;
+        exit_status = batch.options.slurm.wanted
+                          ? bhi_batch_slurm_run(&batch.options.slurm, args, batch.options.state)
+                          : run(&batch);
     } else {
         bhi_complain("batch", "%s; see bulkhead batch --help", complaint.text);
     }
@@ -620,12 +483,12 @@ int bhi_batch_main(const struct bhi_args *args) {
     (void)bh_context_destroy(batch.context);
     bhi_batch_shared_close(&batch.shared); /* while the state folder is ours */
     if (!bhi_queue_close(batch.queue) && exit_status != BHI_EXIT_ENVIRON) {
-        bhi_complain("batch", "the state folder %s could not be written completely", batch.state);
+        bhi_complain("batch", "the state folder %s could not be written completely",
+                     batch.options.state);
         exit_status = BHI_EXIT_ENVIRON;
     }
     bhi_batch_jobs_free(&batch.jobs);
     free_stuck(&batch);
-    free(batch.redo);
-    free(batch.state);
+    bhi_batch_options_free(&batch.options);
     return exit_status;
 }
