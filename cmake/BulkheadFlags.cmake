@@ -10,13 +10,14 @@ target_compile_options(bulkhead_flags INTERFACE
 if(BULKHEAD_WERROR)
     target_compile_options(bulkhead_flags INTERFACE -Werror)
 endif()
+# For programs that are linked to run once. (With clang's runtime gold warns of a symbol.)
+set(BULKHEAD_QUICK_LINK "")
+find_program(BULKHEAD_QUICK_LINKER ld.gold)
+if(BULKHEAD_QUICK_LINKER AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    set(BULKHEAD_QUICK_LINK -fuse-ld=gold)
+endif()
 if(BULKHEAD_SANITIZE)
-    # Much of such a build is hundreds of programs that are linked to run once. (With clang's
-    # runtime gold warns of a symbol.)
-    find_program(BULKHEAD_QUICK_LINKER ld.gold)
-    if(BULKHEAD_QUICK_LINKER AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
-        add_link_options(-fuse-ld=gold)
-    endif()
+    add_link_options(${BULKHEAD_QUICK_LINK})
     # A target with the property BHI_PLAIN is left alone: under TSan the worker, which has no room
     # for its runtime behind the filters, and which forks before it has threads.
     set(instrumented "$<NOT:$<BOOL:$<TARGET_PROPERTY:BHI_PLAIN>>>")
