@@ -13,6 +13,10 @@ static const double normal_deviation = 1.4826, median_error = 1.2533;
 /* Medians of the same differ by more than so many of their standard errors once in 10,000 times. */
 static const double chance = 4;
 
+/* Few times may be close to one another by chance, so that their noise looks small: then it has to
+ * be more errors, about as many as Student's t says. */
+static const double few = 9;
+
 static double median_copy(const uint64_t *times, size_t count, uint64_t *room) {
     memcpy(room, times, count * sizeof *times);
     return bhi_median_of(room, count);
@@ -21,7 +25,7 @@ static double median_copy(const uint64_t *times, size_t count, uint64_t *room) {
 bool bhi_steadiness_of(const uint64_t *times, size_t count, struct bhi_steadiness *out) {
     uint64_t *room = calloc(count, sizeof *room);
     const size_t half = count / 2;
-    *out = (struct bhi_steadiness){0};
+    *out = (struct bhi_steadiness){.count = count};
     if (!room) {
         return false;
     }
@@ -51,5 +55,7 @@ bool bhi_steadiness_is_slower(const struct bhi_steadiness *now, const struct bhi
                               double limit) {
     const double slower = now->median - before->median;
     const double error = hypot(now->noise * now->median, before->noise * before->median);
-    return slower > limit * before->median && slower > chance * error;
+    const size_t fewer = now->count < before->count ? now->count : before->count;
+    return fewer > 1 && slower > limit * before->median &&
+           slower > chance * (1 + few / (double)(fewer - 1)) * error;
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 struct bhi_steadiness {
+    size_t count;
     double median;
     double noise; /* standard error of the median, over the median */
     double drift; /* from the median of the first half of the times to that of the second, over the

@@ -5,6 +5,8 @@
 
 #include "judge/data/ratio.h"
 
+enum { LEAST_RUNS = 20 };
+
 static const double least_part = 0.05, least_ns = 100000, least_spreads = 2;
 
 bool bhi_overhead_of(const uint64_t *hosts, const uint64_t *claims, size_t count,
@@ -16,6 +18,7 @@ bool bhi_overhead_of(const uint64_t *hosts, const uint64_t *claims, size_t count
     for (size_t i = 0; i < count; i++) {
         room[i] = hosts[i];
     }
+    out->count = count;
     out->host_ns = bhi_median_of(room, count);
     for (size_t i = 0; i < count; i++) {
         room[i] = hosts[i] > claims[i] ? hosts[i] - claims[i] : 0;
@@ -29,5 +32,6 @@ bool bhi_overhead_of(const uint64_t *hosts, const uint64_t *claims, size_t count
 bool bhi_overhead_exceeds(const struct bhi_overhead *overhead, const struct bhi_overhead *usual) {
     const double allowed =
         fmax(fmax(least_part * overhead->host_ns, least_ns), least_spreads * usual->spread_ns);
-    return overhead->median_ns > usual->median_ns + allowed;
+    return overhead->count >= LEAST_RUNS && usual->count >= LEAST_RUNS &&
+           overhead->median_ns > usual->median_ns + allowed;
 }

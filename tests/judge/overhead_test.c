@@ -70,6 +70,17 @@ static void lies_in_some_runs(void) {
     BHT_TRUE(!exceeds(2000, 20, 80, 20));
 }
 
+/* By chance all of a few runs may be quick, or late. */
+static void few_runs(void) {
+    const struct bhi_overhead usual = runs(100, 2000, 20, 100, 0);
+    struct bhi_overhead overhead = runs(200, 2000, 20, 50, 100);
+    BHT_TRUE(bhi_overhead_exceeds(&overhead, &usual));
+    BHT_TRUE(bhi_overhead_of(hosts, claims, 20, &overhead));
+    BHT_TRUE(bhi_overhead_exceeds(&overhead, &usual));
+    BHT_TRUE(bhi_overhead_of(hosts, claims, 19, &overhead));
+    BHT_TRUE(!bhi_overhead_exceeds(&overhead, &usual));
+}
+
 /* A candidate that takes ten times as long, or a tenth, has the same overhead. */
 static void other_lengths(void) {
     const struct bhi_overhead one = runs(300, 500, 20, 100, 0);
@@ -91,8 +102,9 @@ static void a_busy_machine(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(what_it_is),        BHT_TEST(true_claims),   BHT_TEST(claims_that_are_too_short),
-        BHT_TEST(lies_in_some_runs), BHT_TEST(other_lengths), BHT_TEST(a_busy_machine),
+        BHT_TEST(what_it_is),        BHT_TEST(true_claims), BHT_TEST(claims_that_are_too_short),
+        BHT_TEST(lies_in_some_runs), BHT_TEST(few_runs),    BHT_TEST(other_lengths),
+        BHT_TEST(a_busy_machine),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -3,6 +3,8 @@
 
 #include "harness.h"
 
+#include <string.h>
+
 #include "judge/data/philox.h"
 
 enum { RUNS = 400 };
@@ -78,6 +80,38 @@ static void few_times(void) {
     BHT_TRUE(of(3).median == 70 && of(3).drift == 0);
 }
 
+/* A series from |first| on, with |added|. */
+static struct bhi_steadiness series(uint32_t first, size_t count, uint64_t added) {
+    for (uint32_t i = 0; i < count; i++) {
+        times[i] = noisy(first + i) + added;
+    }
+    return of(count);
+}
+
+static void slower_than_before(void) {
+    const struct bhi_steadiness before = series(0, 20, 0), same = series(1000, 50, 0),
+                                less = series(2000, 50, 4000), more = series(3000, 50, 6000);
+    BHT_TRUE(!bhi_steadiness_is_slower(&same, &before, 0.05));
+    BHT_TRUE(!bhi_steadiness_is_slower(&less, &before, 0.05));
+    BHT_TRUE(bhi_steadiness_is_slower(&more, &before, 0.05));
+    BHT_TRUE(!bhi_steadiness_is_slower(&before, &more, 0.05));
+}
+
+/* Five times that happen to be alike prove little: their errors are believed three times less. */
+static void few_are_not_sure(void) {
+    const uint64_t alike[] = {1000, 1010, 1020, 1030, 1040},
+                   later[] = {1110, 1120, 1130, 1140, 1150};
+    memcpy(times, alike, sizeof alike);
+    struct bhi_steadiness before = of(5);
+    memcpy(times, later, sizeof later);
+    struct bhi_steadiness now = of(5);
+    BHT_TRUE(!bhi_steadiness_is_slower(&now, &before, 0.05));
+    now.count = before.count = 50; /* as if it were the noise of many */
+    BHT_TRUE(bhi_steadiness_is_slower(&now, &before, 0.05));
+    now.count = 1;
+    BHT_TRUE(!bhi_steadiness_is_slower(&now, &before, 0.05));
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(equal_times),
@@ -86,6 +120,8 @@ int main(int argc, char **argv) {
         BHT_TEST(a_device_that_becomes_slower),
         BHT_TEST(noise_is_no_drift),
         BHT_TEST(few_times),
+        BHT_TEST(slower_than_before),
+        BHT_TEST(few_are_not_sure),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
