@@ -30,7 +30,11 @@ batches() {
         if tr '\0' ' ' 2> /dev/null < "/proc/$pid/cmdline" | grep -qF "$folder/jobs.jsonl.state/"; then echo "$pid"; fi
     done
 }
-is_down() { sinfo --noheader --Node --nodes="$1" -o %T | grep -q ^down; } # NODE
+# Slurm may take minutes to notice; most often it takes some ten seconds.
+stays_dead() { # NODE
+    local end=$((SECONDS + 15))
+    until sinfo --noheader --Node --nodes="$1" -o %T | grep -q ^down || [ "$SECONDS" -gt "$end" ]; do sleep 0.2; done
+}
 submit() { "$BULKHEAD" batch jobs.jsonl "${slurm[@]}" --resume >> submitter.log 2>&1 < /dev/null & }
 
 kills=0 runs=0
@@ -63,8 +67,8 @@ while [ "$runs" -eq 0 ] || [ "$kills" -lt "$KILLS" ]; do
         1 | 2)
             node=n$((RANDOM % 3 + 1))
             node_kill "$node"
-            # Its tasks go on. Slurm submits nothing again before it has noticed; that takes a while.
-            [ "$KILLS" -lt 10 ] || [ $((RANDOM % 4)) -gt 0 ] || until_true is_down "$node"
+            # Its tasks go on, and are lost for Slurm when it has noticed.
+            [ "$KILLS" -lt 10 ] || [ $((RANDOM % 4)) -gt 0 ] || stays_dead "$node"
             node_start "$node"
             ;;
         3 | 4)

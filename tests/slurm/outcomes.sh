@@ -58,7 +58,7 @@ node_dies() { # NODE
         kill -KILL "$shell" "$step" "$batch_pid"
     done
 }
-thousands() { echo "$1" | sed 's/^\(.*.\)\(...\)$/\1,\2/'; }
+thousands() { if [ "$1" -lt 1000 ]; then echo "$1"; else echo "${1::-3},${1: -3}"; fi; }
 all_done() {
     expect_status 0
     expect_stdout "jobs: $(thousands "$jobs") done, 0 failed"
