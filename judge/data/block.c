@@ -73,7 +73,8 @@ size_t bhi_block_length(const uint64_t *a, const uint64_t *b, size_t count) {
         }
         rank(room, values, count);
         length = fmax(2 * find_worth(values, count), cbrt((double)count));
-        length = fmax(fmin(ceil(length), (double)(count / LEAST_BLOCKS)), 1);
+        const size_t most = count / LEAST_BLOCKS;
+        length = fmax(fmin(ceil(length), (double)most), 1);
     }
     free(room);
     free(values);

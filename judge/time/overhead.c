@@ -24,7 +24,8 @@ bool bhi_overhead_of(const uint64_t *hosts, const uint64_t *claims, size_t count
         room[i] = hosts[i] > claims[i] ? hosts[i] - claims[i] : 0;
     }
     out->median_ns = bhi_median_of(room, count); /* which sorts them */
-    out->spread_ns = (double)(room[count - 1 - count / 10] - room[count / 10]);
+    const size_t tenth = count / 10;
+    out->spread_ns = (double)(room[count - 1 - tenth] - room[tenth]);
     free(room);
     return true;
 }
