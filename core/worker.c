@@ -481,6 +481,7 @@ static void kill_for(struct bhi_core_worker *worker, const struct bhi_submission
                              "the compile deadline of %s passed",
                              bhi_text_time(worker->stream->compile_deadline_ns, limit));
     } else {
+        worker->kill_unbegun = !running->end_requested && running->seq > started;
         bhi_core_worker_kill(worker, reason, running->event->id, "the deadline of %s passed%s",
                              bhi_text_time(running->deadline_ns, limit), late);
     }

@@ -8,6 +8,7 @@
  *   - a submission that is cancelled
  *   - one that stops at its deadline while its worker lives on
  *   - one that loses a GPU after 3.5 s or longer (docs/deadlines.md)
+ *   - one whose deadline passes before it begins, while its buffers are imported
  *   - one that is lost because another one ended the worker
  *   - one that launches several different kernels
  *   - a protocol violation of its worker

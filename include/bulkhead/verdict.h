@@ -25,7 +25,8 @@ typedef enum bh_blame {
     BH_BLAME_SUSPECTED, /* its worker was given another kernel, too (a loader: another file), which
                            may be the cause. Submit it again with bh_submit_info.alone. Or it lost
                            a GPU after 3.5 s or longer: the driver may have ended it because other
-                           processes waited (docs/deadlines.md) */
+                           processes waited (docs/deadlines.md). Or its deadline passed before
+                           it began */
     BH_BLAME_CERTAIN,   /* its worker was given nothing else */
 } bh_blame;
 

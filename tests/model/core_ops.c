@@ -252,6 +252,7 @@ static void kill_worker(struct bhi_core_worker *core_worker) {
     }
     worker->kill_requested = true;
     worker->kill_ns = world->now_ns;
+    worker->kill_started = worker_started(worker);
     world_trace(world, "  worker %d is killed: %s", core_worker->pid, core_worker->kill_text);
     const int work = core_worker->kill_event ? world->work_of_id[core_worker->kill_event] : NOBODY;
     switch (core_worker->kill) {

@@ -287,6 +287,11 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
             bool wanted = status == BH_CANCELLED && opinion->end_requested;
             if (seq == culprit) {
                 due.cause.blame = trust_blame(worker, work, due.status);
+                /* Its time passed before any of it ran. */
+                if (due.cause.blame == BH_BLAME_CERTAIN && due.status == BH_DEADLINE &&
+                    seq > worker->kill_started) {
+                    due.cause.blame = BH_BLAME_SUSPECTED;
+                }
             }
             if (seq != culprit && !wanted && status != BH_CONTEXT_CLOSED &&
                 status != BH_ZYGOTE_LOST) {
@@ -499,6 +504,11 @@ bool supervise_bury(struct world *world, struct worker *worker) {
         }
         if (life->watched == worker) {
             life->watched = NULL;
+        }
+    }
+    for (int i = 0; i < STREAMS; i++) {
+        if (world->streams[i] && world->streams[i]->core.dying == core_worker) {
+            world_fail(world, "E16", "stream %d waits for a worker that is buried", i);
         }
     }
     if (world->failed) {

@@ -60,6 +60,7 @@ struct worker {
     uint64_t ran_of, ran_ns;   /* the compiled one that a look found running, and when */
     uint64_t seen_of, seen_ns; /* the merged one that a look found running, and when */
     uint64_t kill_ns, skipped_ns, ready_ns;
+    uint64_t kill_started; /* what had begun when it was killed */
     struct bhi_outcome death;
     struct record records[]; /* from 1 on; room for each submission of the program once */
 };

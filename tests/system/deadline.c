@@ -343,6 +343,7 @@ static void one_that_has_not_begun_is_named(void) {
     fx_expect(event, BH_DEADLINE);
     BHT_EQ(fx_verdict(event).signal, SIGKILL);
     BHT_STR_HAS(fx_verdict(event).message, "passed; the submission had not begun; worker ");
+    BHT_EQ(fx_verdict(event).blame, BH_BLAME_SUSPECTED); /* nothing of it has run (T2) */
     bh_event_release(event);
     bh_kernel_release(gate);
     close_stage(&s);
