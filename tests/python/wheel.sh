@@ -10,19 +10,32 @@ die() {
     exit 1
 }
 
-wheel=$("$source/scripts/wheel" "$build" "$folder")
+# What is missing is said at once.
+refused() { # WHAT EXPECTED COMMAND...
+    local what=$1 expected=$2
+    shift 2
+    if "$@" > said 2>&1 || [ "$(wc -l < said)" != 1 ] || ! grep -qF "$expected" said; then
+        die "$what: $(cat said)"
+    fi
+}
+cd "$folder"
+refused "no patchelf" "there is no patchelf: scripts/install-deps test installs it" \
+    env PATH="$folder" "$python" "$source/scripts/wheel" "$build"
+refused "no build" "$folder/python/bulkhead/__init__.py: build first" "$source/scripts/wheel" "$folder"
+refused "no folder" "cannot be created: " "$source/scripts/wheel" "$build" "$folder/said"
+
+wheel=$("$source/scripts/wheel" "$build" "$folder/new/wheels")
 case $wheel in
-"$folder"/bulkhead-*-cp311-abi3-manylinux_2_*_x86_64.whl) ;;
+"$folder"/new/wheels/bulkhead-*-cp311-abi3-manylinux_2_*_x86_64.whl) ;;
 *) die "the wheel is called $wheel" ;;
 esac
 
 "$python" -m venv --system-site-packages "$folder/venv"
-"$folder/venv/bin/python" -m pip -q install --no-index --no-deps "$wheel"
+"$folder/venv/bin/python" -m pip -q install --no-index "$wheel[numpy]"
 
 run() {
     env -i HOME="$folder" PATH=/usr/bin:/bin XDG_RUNTIME_DIR="$folder" "$@"
 }
-cd "$folder"
 package=$(echo venv/lib/python3*/site-packages/bulkhead)
 run "$folder/venv/bin/python" "$source/tests/python/place.py" "$folder/$package" "$folder/$package/lib" > said ||
     die "the program failed"
