@@ -113,8 +113,12 @@ class Buffer(_native.Buffer, Scoped):
         return host
 
     def write(self, array: Any) -> None:
-        """Overwrite all elements with those of `array`, of the same type and size. Waits for what
-        uses the buffer. Poisoned content is good afterwards. It is refused while there are views.
+        """Overwrite all elements with those of `array`, of the same shape. Waits for what uses the
+        buffer. Poisoned content is good afterwards. It is refused while there are views.
+
+        Another type is converted, as `Context.asarray` does it: numbers of floating point are
+        rounded, and what would change in another way is refused. A buffer of type 'raw' takes the
+        bytes of any array of its size.
 
         >>> x = ctx.empty(2, "int32")
         >>> x.write([5, 6])
@@ -124,7 +128,7 @@ class Buffer(_native.Buffer, Scoped):
         source, dtype, shape = self.context._source(array, self.dtype)
         if dtype != self.dtype:
             raise InvalidType(f"write: array: it is {dtype}, and the buffer is {self.dtype}")
-        if math.prod(shape) != self.size:
+        if shape != self.shape and (dtype != "raw" or math.prod(shape) != self.size):
             raise InvalidArgument(
                 f"write: array: its shape is {shape}, and the buffer's {self.shape}"
             )

@@ -310,7 +310,11 @@ class Context(_native.Context, Scoped):
 
         A Buffer of this context, and a view of one (`numpy()`), are used as they are. Other arrays
         are copied once, in C order, whatever their strides. Takes what has the buffer protocol,
-        DLPack or `__array_interface__`, and lists and numbers if NumPy is there. `dtype` converts.
+        DLPack or `__array_interface__`, and lists and numbers if NumPy is there.
+
+        `dtype` converts, and may round: integers to floats, floats to other floats. It is refused
+        if it would change numbers in another way: integers that do not fit, and floats to integers.
+        NumPy's `array.astype(dtype)` does those.
 
         >>> a = ctx.empty(4).numpy()
         >>> ctx.asarray(a).numpy().ctypes.data == a.ctypes.data
@@ -345,13 +349,7 @@ class Context(_native.Context, Scoped):
             source = shown.cast("B") if shown.c_contiguous and shown.nbytes else shown.tobytes()
             found, shape = BY_CODE[0], (len(source),)
         if wanted is not None and wanted != found:
-            import numpy as np
-
-            if "|V" in (wanted.typestr[:2], found.typestr[:2]):
-                raise InvalidType(
-                    f"array: it is {found}, which cannot be converted to {wanted} here"
-                )
-            source, found = np.asarray(source).astype(str(wanted)), wanted
+            source, found = _convert(source, found, wanted), wanted
         return source, found, tuple(shape)
 
     def from_dlpack(self, tensor: Any, **options: Any) -> Buffer:
@@ -474,6 +472,29 @@ def _memory(name: str) -> int:
     return _MEMORY[name]
 
 
+def _convert(source: Any, found: DType, wanted: DType) -> Any:
+    """An array of another type. It may be rounded, and is otherwise the same."""
+    import numpy as np
+
+    if "|V" in (wanted.typestr[:2], found.typestr[:2]):
+        raise InvalidType(f"array: it is {found}, which cannot be converted to {wanted} here")
+    given = np.asarray(source)
+    if given.size and not wanted.startswith("float"):
+        if found.startswith("float"):
+            raise InvalidType(
+                f"array: it is {found}, and {wanted} has no fractions; "
+                f"astype('{wanted}') cuts them off"
+            )
+        if wanted == "bool":
+            least, most = 0, 1
+        else:
+            least, most = int(np.iinfo(str(wanted)).min), int(np.iinfo(str(wanted)).max)
+        for number in (int(given.min()), int(given.max())):
+            if not least <= number <= most:
+                raise InvalidArgument(f"array: {number} does not fit {wanted}")
+    return given.astype(str(wanted))
+
+
 def _take_dlpack(tensor: Any) -> Any:
     """A tensor of another package, with the buffer protocol."""
     if not hasattr(tensor, "__dlpack__"):
@@ -517,8 +538,21 @@ def _exporter(array: Any, wanted: DType | None) -> tuple[Any, DType | None]:
             f"array: {type(array)} has no buffer; NumPy is not here to convert it"
         ) from None
     try:
-        made: Any = np.asarray(array, None if wanted is None else str(wanted))
+        made: Any = np.asarray(array)
+        if wanted is not None and _is_of_integers(array, made):
+            made = np.asarray(array, str(wanted))
         memoryview(made)
-    except (TypeError, ValueError, OverflowError) as error:
+    except OverflowError:
+        raise InvalidArgument(f"array: an integer does not fit {wanted}") from None
+    except (TypeError, ValueError) as error:
         raise InvalidType(f"array: {error}") from None
     return made, None
+
+
+def _is_of_integers(array: Any, made: Any) -> bool:
+    """Whether these are integers for which NumPy has no type of its own: none, or large ones."""
+    import numpy as np
+
+    return made.dtype.kind in "fO" and all(
+        isinstance(one, (int, np.integer)) for one in np.asarray(array, object).flat
+    )

@@ -14,7 +14,8 @@ _STATES = ("PENDING", "READY", "POISONED")
 class Event(_native.Event):
     """How one submission ends: PENDING, then READY or POISONED for ever.
 
-    An event can be awaited in asyncio: `verdict = await event`.
+    An event can be awaited in asyncio: `verdict = await event`. Other tasks run meanwhile, also if
+    the event has ended already.
     """
 
     __slots__ = ()
@@ -55,7 +56,10 @@ class Event(_native.Event):
         completion.add_callback(self, function)
 
     def __await__(self) -> Generator[Any, None, Verdict]:
-        if not self.done():
+        if self.done():
+            # A task that awaits one event after the other lets others run, even if all have ended.
+            yield
+        else:
             yield from aio.future_of(self).__await__()
         return self.result()
 

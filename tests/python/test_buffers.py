@@ -241,18 +241,48 @@ def test_write(ctx):
     assert x.tolist() == [[1, 2], [3, 4]]
     x.write(np.arange(4, dtype="i4").reshape(2, 2).T)
     assert x.tolist() == [[0, 2], [1, 3]]
+    x.write(np.full((2, 2), 7, "u1"))
+    assert x.tolist() == [[7, 7], [7, 7]]
     for wrong, error in (
-        (np.ones(4, "f4"), None),
+        (np.ones((2, 2), "f4"), bh.InvalidType),
+        (np.ones(4, "i4"), bh.InvalidArgument),
         (np.ones(3, "i4"), bh.InvalidArgument),
         ("abcd", bh.InvalidType),
         (None, bh.InvalidType),
     ):
-        if error is None:
-            x.write(wrong)  # is converted
-            assert x.tolist() == [[1, 1], [1, 1]]
-            continue
         with pytest.raises(error, match="array: "):
             x.write(wrong)
+    assert x.tolist() == [[7, 7], [7, 7]]
+
+
+def test_a_conversion_only_rounds(ctx):
+    """Of lists and of arrays: whatever has another value afterwards is refused."""
+    large = 2**63
+    for given, dtype, expected in (
+        ([0, 255], "uint8", [0, 255]),
+        ([True, 0], "int8", [1, 0]),
+        ([0, 1], "bool", [False, True]),
+        ([large, 1], "uint64", [large, 1]),
+        ([], "int32", []),
+        ([0.1, 2], "float32", np.float32([0.1, 2]).tolist()),
+    ):
+        made = ctx.asarray(given, dtype)
+        assert made.dtype == dtype and made.tolist() == expected
+    assert ctx.asarray(np.float64([0.1, 2]), "f4").tolist() == expected
+    assert ctx.asarray(np.int64([0, 255]), "u1").tolist() == [0, 255]
+    for given, dtype, error, says in (
+        ([300.7, -1], "uint8", bh.InvalidType, "float64, and uint8 has no fractions; astype"),
+        ([1.0], "bool", bh.InvalidType, "float64, and bool has no fractions"),
+        ([1, 300], "uint8", bh.InvalidArgument, "array: 300 does not fit uint8"),
+        ([-1, 3], "uint64", bh.InvalidArgument, "array: -1 does not fit uint64"),
+        ([large], "int64", bh.InvalidArgument, "array: 9223372036854775808 does not fit int64"),
+        ([0, 2], "bool", bh.InvalidArgument, "array: 2 does not fit bool"),
+    ):
+        for array in (given, np.array(given)):
+            with pytest.raises(error, match=says):
+                ctx.asarray(array, dtype)
+    with pytest.raises(bh.InvalidArgument, match="array: an integer does not fit int32"):
+        ctx.asarray([2**70], "int32")
 
 
 def test_view_as_another_type(ctx):

@@ -48,6 +48,30 @@ def test_the_loop_runs_meanwhile(ctx, held):
     asyncio.run(main())
 
 
+def test_the_loop_runs_though_all_have_ended(ctx, stream, held):
+    """As if each launch were refused at once: the other tasks have their turns all the same."""
+    ready, (poisoned, _) = stream.fill(ctx.empty(1)), held
+    ready.wait(BOUND)
+    poisoned.cancel()
+    poisoned.exception(BOUND)
+
+    async def tick():
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+    async def main():
+        for event in (ready, poisoned):
+            ticking = asyncio.ensure_future(tick())
+            for _ in range(10):
+                try:
+                    await event
+                except bh.Cancelled:
+                    assert event is poisoned
+            assert ticking.done()
+
+    asyncio.run(main())
+
+
 def test_many_events_have_one_descriptor(ctx, stream):
     async def main():
         first = stream.fill(ctx.empty(1))
