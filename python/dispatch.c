@@ -24,7 +24,9 @@ static PyObject *make_bound(PyObject *module, PyObject *args) {
         return NULL;
     }
     if (!PyObject_TypeCheck(buffer, bhi_py.buffer)) {
-        return bhi_py_refuse_type("a Buffer, not %R", (PyObject *)Py_TYPE(buffer));
+        return bhi_py_refuse_type("%s: a Buffer, not %R",
+                                  access == BH_ACCESS_WRITE ? "out" : "read",
+                                  (PyObject *)Py_TYPE(buffer));
     }
     struct bound *bound = bhi_py_new(bhi_py.bound);
     if (bound) {
@@ -163,7 +165,11 @@ static bool bind(struct bhi_py_dispatch *dispatch, const struct bhi_py_parameter
                            parameter->name, (PyObject *)Py_TYPE(value));
         return false;
     }
-    const struct bhi_py_buffer *buffer = (struct bhi_py_buffer *)value;
+    struct bhi_py_buffer *buffer = (struct bhi_py_buffer *)value;
+    if (bhi_py_closed(&buffer->handle)) {
+        bhi_py_refuse(BH_CLOSED, WHAT ": %U: the buffer was released", parameter->name);
+        return false;
+    }
     if (buffer->dtype != BH_DTYPE_NONE && !(parameter->takes >> buffer->dtype & 1)) {
         bhi_py_refuse_type(WHAT ": %U: the array is %s, and the kernel declares %U; view() shows "
                                 "the same bytes as another type",

@@ -64,6 +64,10 @@ bool bhi_py_dtype_of_format(const char *format, Py_ssize_t itemsize, bh_dtype *o
         *out_why = "it has Python objects in it";
         return false;
     }
+    if (strspn(at, "0123456789") + 1 == strlen(at) && strchr("swuU", at[strlen(at) - 1])) {
+        *out_why = "it is text";
+        return false;
+    }
     if (!*at || at[1]) {
         return false;
     }

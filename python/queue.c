@@ -81,7 +81,7 @@ static PyObject *queue_watch(PyObject *object, PyObject *args) {
         return NULL;
     }
     if (bhi_py_context_forked(event->context)) {
-        return bhi_py_refuse(BH_FORKED, "the event belongs to the parent process");
+        return bhi_py_refuse_forked();
     }
     struct watch *watch = malloc(sizeof *watch);
     if (!watch) {

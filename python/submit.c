@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* views_lock is held: the first use that a view forbids; |count|: none. */
 static size_t find_forbidden(const struct bhi_py_use *uses, size_t count) {
@@ -28,6 +29,17 @@ static void refuse_for_view(const struct bhi_py_use *use, PyObject *name, const 
                            "an old DLPack) still shows this memory: delete it first",
                            what, name);
     }
+}
+
+/* The library calls the events of |after| "waits". */
+static PyObject *fail(bh_status status, const bh_detail *detail, const char *what) {
+    static const char waits[] = "bh_submit: waits[";
+    bh_detail named = *detail;
+    if (detail->status == status && strncmp(detail->message, waits, sizeof waits - 1) == 0) {
+        snprintf(named.message, sizeof named.message, "%s: after[%s", what,
+                 detail->message + sizeof waits - 1);
+    }
+    return bhi_py_fail(status, &named);
 }
 
 PyObject *bhi_py_submit(struct bhi_py_stream *stream, const bh_submit_info *info,
@@ -58,7 +70,7 @@ PyObject *bhi_py_submit(struct bhi_py_stream *stream, const bh_submit_info *info
         Py_XDECREF(name);
         return NULL;
     }
-    return status == BH_OK ? bhi_py_event_new(context, event) : bhi_py_fail(status, &detail);
+    return status == BH_OK ? bhi_py_event_new(context, event) : fail(status, &detail, what);
 }
 
 /* -- manners ------------------------------------------------------------------------------------

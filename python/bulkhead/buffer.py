@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from . import _native
 from ._status import Status
 from .dtypes import BY_CODE, DType
-from .errors import InvalidArgument, InvalidType, ViewError
+from .errors import Closed, InvalidArgument, InvalidType, ViewError
 from .scope import Scoped
 
 if TYPE_CHECKING:
@@ -82,8 +82,14 @@ class Buffer(_native.Buffer, Scoped):
         >>> x.numpy()
         array([1., 2., 3.], dtype=float32)
         """
-        import numpy as np
-
+        self._check("numpy")
+        try:
+            import numpy as np
+        except ImportError:
+            raise ModuleNotFoundError(
+                "numpy: NumPy is needed; tolist(), tobytes() and memoryview(buffer) do without it",
+                name="numpy",
+            ) from None
         shown: Any = self
         if self._stream is not None:
             if writable:
@@ -106,6 +112,10 @@ class Buffer(_native.Buffer, Scoped):
             array = array.view(getattr(ml_dtypes, self.dtype))
         return array
 
+    def _check(self, what: str) -> None:
+        if self.released:
+            raise Closed(f"{what}: the buffer was released")
+
     def _fetch(self, timeout: float | str | None = None) -> Buffer:
         """A copy in host memory of a buffer in device memory."""
         host = self.context.empty(self.shape, self.dtype)
@@ -125,6 +135,7 @@ class Buffer(_native.Buffer, Scoped):
         >>> x.tolist()
         [5, 6]
         """
+        self._check("write")
         source, dtype, shape = self.context._source(array, self.dtype)
         if dtype != self.dtype:
             raise InvalidType(f"write: array: it is {dtype}, and the buffer is {self.dtype}")
@@ -145,10 +156,12 @@ class Buffer(_native.Buffer, Scoped):
 
     def tobytes(self) -> bytes:
         """Return a copy of all bytes."""
+        self._check("tobytes")
         return _show(self if self._stream is None else self._fetch()).tobytes()
 
     def tolist(self) -> Any:
         """Return the elements as nested lists of Python numbers."""
+        self._check("tolist")
         shown = self if self._stream is None else self._fetch()
         if self.dtype.typestr.startswith("|V"):
             raise InvalidType(f"tolist: Python has no numbers of type {self.dtype}")
@@ -289,11 +302,16 @@ def copy(source: Buffer, destination: Buffer) -> tuple[Buffer, Buffer]:
     """A command for `Stream.submit`: copies all bytes of one buffer into another of the same
     size.
     """
+    for name, one in (("source", source), ("destination", destination)):
+        if not isinstance(one, Buffer):
+            raise InvalidType(f"copy: {name}: a Buffer, not {type(one)}")
     return source, destination
 
 
 def fill(buffer: Buffer, word: int = 0) -> tuple[Buffer, int]:
     """A command for `Stream.submit`: fills a buffer with a 32-bit word."""
+    if not isinstance(buffer, Buffer):
+        raise InvalidType(f"fill: buffer: a Buffer, not {type(buffer)}")
     if not isinstance(word, int):
         raise InvalidType(f"fill: word: a 32-bit word, not {word!r}")
     if not -(2**31) <= word < 2**32:

@@ -16,12 +16,12 @@ from . import _native, dtypes, kernel as kernels
 from ._status import Status
 from .buffer import Buffer, to_shape
 from .dtypes import BY_CODE, DType
-from .errors import InvalidArgument, InvalidType, ViewError
+from .errors import Error, InvalidArgument, InvalidType, ViewError, rename
 from .kernel import Kernel
 from .log import Delivery
 from .scope import Scoped
 from .stream import Stream
-from .values import Duration, Size, to_bytes, to_ns
+from .values import Duration, Size, to_bytes, to_ns, with_hints
 
 if TYPE_CHECKING:
     from .log import Log
@@ -89,6 +89,7 @@ class Context(_native.Context, Scoped):
         "_templates",
     )
 
+    @with_hints("Context")
     def __init__(
         self,
         *,
@@ -142,6 +143,7 @@ class Context(_native.Context, Scoped):
 
     # -- streams -----------------------------------------------------------------------------------
 
+    @with_hints("stream")
     def stream(
         self,
         name: str | None = None,
@@ -187,6 +189,7 @@ class Context(_native.Context, Scoped):
 
     # -- kernels -----------------------------------------------------------------------------------
 
+    @with_hints("kernel")
     def kernel(
         self,
         path: str | os.PathLike[str] | bytes | None = None,
@@ -207,8 +210,9 @@ class Context(_native.Context, Scoped):
         SPIR-V is known by its first bytes, HLSL by the suffix .hlsl or `language`. `defines` are
         macros, `include` are files and folders (or names and texts) for #include, `constants` are
         values of specialization constants by name or id. A source is compiled in a sandboxed
-        process of its own; `CompileFailed.log` has what the compiler says. `trusted` hands the
-        module to the driver unchanged: if it does not end by itself, its worker is killed.
+        process of its own; `CompileFailed.log` has what the compiler says. A file that cannot be
+        read raises `LoadFailed`. `trusted` hands the module to the driver unchanged: if it does
+        not end by itself, its worker is killed.
 
         >>> double = ctx.kernel(source='''
         ...     #version 450
@@ -277,14 +281,15 @@ class Context(_native.Context, Scoped):
         with its old content if `uninitialized`. `memory` is 'host', 'device' (the device of
         `stream`) or 'auto'.
         """
-        made: Buffer = _native.buffer_create(
-            self,
-            DType(dtype).code,
-            to_shape(shape, "empty"),
-            stream,
-            _memory(memory),
-            uninitialized,
-        )
+        sizes, place = to_shape(shape, "empty"), _memory(memory)
+        try:
+            made: Buffer = _native.buffer_create(
+                self, DType(dtype).code, sizes, stream, place, uninitialized
+            )
+        except Error as error:
+            large = error.status in (Status.NO_MEMORY, Status.TOO_LARGE)
+            rename(error, (r"^bh_\w+: (options\.)?", "shape: " if large else ""), ("^", "empty: "))
+            raise
         return made
 
     def empty_like(self, array: Any, dtype: object = None, **options: Any) -> Buffer:
@@ -401,7 +406,11 @@ class Context(_native.Context, Scoped):
         options["deadline"] = to_ns(deadline, "load: deadline")
         options["header_timeout"] = to_ns(header_timeout, "load: header_timeout")
         options["memory"] = _memory(memory)
-        made: Buffer = _native.buffer_load(self, options, stream)
+        try:
+            made: Buffer = _native.buffer_load(self, options, stream)
+        except Error as error:
+            rename(error, (r"^bh_\w+: ", "load: "))
+            raise
         if dtype is not None or shape is not None:
             made = made.view("uint8" if dtype is None else dtype, shape)
         return made
@@ -474,8 +483,10 @@ def _memory(name: str) -> int:
 
 def _convert(source: Any, found: DType, wanted: DType) -> Any:
     """An array of another type. It may be rounded, and is otherwise the same."""
-    import numpy as np
-
+    try:
+        import numpy as np
+    except ImportError:
+        raise InvalidType(f"array: NumPy is needed to convert {found} to {wanted}") from None
     if "|V" in (wanted.typestr[:2], found.typestr[:2]):
         raise InvalidType(f"array: it is {found}, which cannot be converted to {wanted} here")
     given = np.asarray(source)
@@ -527,7 +538,15 @@ def _exporter(array: Any, wanted: DType | None) -> tuple[Any, DType | None]:
         if hasattr(array, "__dlpack__") and not hasattr(array, "__array_interface__"):
             tensor = _take_dlpack(array)
             return tensor, BY_CODE[tensor._dtype]
-        if isinstance(array, (str, bytes)) or hasattr(getattr(array, "dtype", None), "char"):
+        if array is None or isinstance(array, str):
+            what = "None is no array" if array is None else "a text is no array"
+            raise InvalidType(f"array: {what}") from None
+        if getattr(getattr(array, "dtype", None), "kind", "") in ("M", "m"):
+            raise InvalidType(
+                f"array: the library has no type for {array.dtype}; "
+                "array.view('int64') has the same times as integers"
+            ) from None
+        if isinstance(array, bytes) or hasattr(getattr(array, "dtype", None), "char"):
             raise InvalidType(f"array: {error}") from None
     else:
         return array, None

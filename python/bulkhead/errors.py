@@ -24,6 +24,7 @@ event are `Poisoned`, too, and carry the verdict.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, cast
 
 from ._status import Status
@@ -102,7 +103,7 @@ class CompileFailed(InputError):
 
 
 class LoadFailed(InputError):
-    """An input could not be loaded from its file."""
+    """An input or a kernel could not be loaded from its file."""
 
     status = Status.LOAD_FAILED
     errno: int = 0
@@ -269,6 +270,16 @@ def make_poison(event: Event | None, number: int, message: str) -> Poisoned:
     error.verdict = verdict
     error.event = event
     return error
+
+
+def rename(error: Error, *names: tuple[str, str]) -> None:
+    """Name calls and arguments in a message as those know them who called a Python function:
+    (pattern, replacement), ...
+    """
+    message = str(error)
+    for pattern, name in names:
+        message = re.sub(pattern, name, message, count=1)
+    error.args = (message,)
 
 
 def make_view_error(message: str) -> ViewError:

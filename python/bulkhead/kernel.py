@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _native
 from .dtypes import BY_CODE, DType
-from .errors import InvalidArgument, InvalidType
+from .errors import CallerError, InvalidArgument, InvalidType, LoadFailed, rename
 from .scope import Scoped
 from .values import Duration, to_ns
 
@@ -33,6 +33,7 @@ _FOREIGN = {
     ".ptx": "PTX: compile its source for Vulkan",
 }
 _DTYPE_CODES = {dtype.short: dtype.code for dtype in BY_CODE}
+_OPTIONS = ("grid", "groups", "args", "after", "deadline", "alone", "timed")  # of a launch
 _ALL_DTYPES = (1 << len(BY_CODE)) - 1
 # What SPIR-V has no type for is bound by its bytes.
 _STAND_INS = {"u8": ("bool", "f8_e4m3", "f8_e5m2"), "u16": ("bf16",)}
@@ -218,15 +219,26 @@ def explain_name(kernel: Kernel, name: object) -> str:
     there = [one.name for one in kernel.info.parameters]
     if not isinstance(name, str):
         return f"args: a name is a text, not {name!r}"
-    if not there:
-        return f"the kernel has no parameter '{name}'; it has none"
     near = [one for one in there if one.lower() == name.lower()]
     near = near or difflib.get_close_matches(name, there, 1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
-    return f"the kernel has no parameter '{name}'; it has {', '.join(there)}{hint}"
+    if not near and (option := difflib.get_close_matches(name, _OPTIONS, 1)):
+        hint = f"; did you mean the option '{option[0]}'?"
+    return f"the kernel has no parameter '{name}'; it has {', '.join(there) or 'none'}{hint}"
 
 
 # -- creation --------------------------------------------------------------------------------------
+
+
+def _read_file(path: Path, what: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        failed = LoadFailed(f"{what}: {path}: {error.strerror}")
+        failed.errno = error.errno or 0
+        raise failed from None
+    except ValueError as error:
+        raise InvalidArgument(f"{what}: {path!r}: {error}") from None
 
 
 def _read_source(source: Any, path: Any, language: str | None) -> tuple[Any, str | None, bool]:
@@ -239,6 +251,8 @@ def _read_source(source: Any, path: Any, language: str | None) -> tuple[Any, str
         if not isinstance(source, (str, bytes, bytearray, memoryview)):
             raise InvalidType(f"kernel: source: a text or bytes, not {type(source)}")
         return source if isinstance(source, str) else bytes(source), None, language == "hlsl"
+    if isinstance(path, str) and ("\n" in path or path.lstrip().startswith("#version")):
+        raise InvalidArgument("kernel: path: this is a text, not a path: give it as source=")
     if isinstance(path, (bytes, bytearray, memoryview)):
         return bytes(path), None, language == "hlsl"
     try:
@@ -247,7 +261,7 @@ def _read_source(source: Any, path: Any, language: str | None) -> tuple[Any, str
         raise InvalidType(f"kernel: a path or bytes, not {type(path)}") from None
     if file.suffix in _FOREIGN:
         raise InvalidArgument(f"kernel: {file}: it is {_FOREIGN[file.suffix]}")
-    return file.read_bytes(), file.name, language == "hlsl" or file.suffix == ".hlsl"
+    return _read_file(file, "kernel"), file.name, language == "hlsl" or file.suffix == ".hlsl"
 
 
 def _read_includes(include: Iterable[Any] | Mapping[str, str] | None) -> list[tuple[str, Any]]:
@@ -265,7 +279,10 @@ def _read_includes(include: Iterable[Any] | Mapping[str, str] | None) -> list[tu
             sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
         )
         root = path if path.is_dir() else path.parent
-        found += [(file.relative_to(root).as_posix(), file.read_bytes()) for file in files]
+        found += [
+            (file.relative_to(root).as_posix(), _read_file(file, "kernel: include"))
+            for file in files
+        ]
     return found
 
 
@@ -314,6 +331,9 @@ def create(
     """Make a kernel (`Context.kernel`)."""
     code, file_name, hlsl = _read_source(source, path, language)
     compiles = language != "spirv" and (isinstance(code, str) or not code.startswith(_SPIRV))
+    if compiles and not isinstance(code, str) and b"\0" in code:
+        where = "the bytes are" if path is None or file_name is None else f"{path}: it is"
+        raise InvalidArgument(f"kernel: {where} neither SPIR-V nor a text in UTF-8")
     if not compiles and (defines or include):
         raise InvalidArgument("kernel: defines, include: a SPIR-V module is compiled already")
     if name is None and file_name is not None:
@@ -330,9 +350,17 @@ def create(
     includes = _read_includes(include)
 
     def make(specializations: list[tuple[int, int, int]]) -> Kernel:
-        made: Kernel = _native.kernel_create(
-            context, code, compiles, name, entry, options, specializations, texts, includes
-        )
+        try:
+            made: Kernel = _native.kernel_create(
+                context, code, compiles, name, entry, options, specializations, texts, includes
+            )
+        except CallerError as error:
+            rename(
+                error,
+                (r"^bh_\w+: options\.(\w+) is ", r"kernel: \1: it is "),
+                (r"^bh_\w+: ", "kernel: "),
+            )
+            raise
         return made
 
     kernel = make([])

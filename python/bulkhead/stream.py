@@ -9,7 +9,7 @@ from typing import Any
 from . import _native
 from .buffer import Buffer, copy, fill
 from .dtypes import DType
-from .errors import CallerError, InvalidArgument, InvalidType
+from .errors import CallerError, Error, InvalidArgument, InvalidType, Poisoned, rename
 from .event import Event
 from .scope import Scoped
 from .values import Size, to_bytes
@@ -51,17 +51,42 @@ class Stream(_native.Stream, Scoped):
 
     def copy(self, source: Buffer, destination: Buffer, **manner: Any) -> Event:
         """Submit a copy of all bytes of one buffer into another of the same size."""
-        return self.submit([copy(source, destination)], **manner)
+        return self._submit_one(
+            "copy",
+            copy(source, destination),
+            manner,
+            ("buffer 0 of the commands", "source"),
+            ("buffer 1 of the commands", "destination"),
+        )
 
     def fill(self, buffer: Buffer, word: int = 0, **manner: Any) -> Event:
         """Submit a fill of a buffer with a 32-bit word. Poisoned content is good afterwards."""
-        return self.submit([fill(buffer, word)], **manner)
+        return self._submit_one(
+            "fill",
+            fill(buffer, word),
+            manner,
+            ("buffer 0 of the commands", "buffer"),
+            ("^submit: destination: ", "submit: buffer: "),
+        )
+
+    def _submit_one(
+        self, what: str, command: Any, manner: dict[str, Any], *names: tuple[str, str]
+    ) -> Event:
+        try:
+            return self.submit([command], **manner)
+        except Error as error:
+            rename(error, *names, ("^submit: ", f"{what}: "))
+            raise
 
     def join(self, events: Iterable[Event] = (), **manner: Any) -> Event:
         """Submit nothing: the event is READY when everything before it on the stream has ended and
         all `events` are READY.
         """
-        return self.submit([], after=tuple(events), **manner)
+        try:
+            return self.submit([], after=tuple(events), **manner)
+        except Error as error:
+            rename(error, (r"^submit: after\b", "join: events"), ("^submit: ", "join: "))
+            raise
 
     def eval(
         self,
@@ -80,8 +105,9 @@ class Stream(_native.Stream, Scoped):
 
         Does not wait: `result.event` is the submission. Types are NumPy's; an argument is a Buffer,
         an array or a number. A number of Python has no size of its own, one of NumPy has. Several
-        statements, such as "t = x - m; t*t", are one kernel; the last one is the result. `out`
-        names a buffer for the result instead of a new one.
+        statements, such as "t = x - m; t*t", are one kernel; the last one is the result. `out` is
+        {name: buffer}: the result goes there instead of into a new buffer. If the last statement
+        has no name, the name is not looked at.
 
         Arrays that are larger than what the device binds at once are computed in pieces, which are
         one submission; its deadline is multiplied by their number. `piece` is the most bytes of an
@@ -92,7 +118,11 @@ class Stream(_native.Stream, Scoped):
         [-1.0, 3.0]
         """
         given = dict(arrays or {}) | named
-        text, result = _name_result(expression, given)
+        text, result, inserted = _name_result(expression, given)
+        if out is not None and not isinstance(out, Mapping):
+            raise InvalidType(f"eval: out: a dict of a name and a Buffer, not {type(out)}")
+        if out is not None and not out:
+            raise InvalidArgument("eval: out: it is empty")
         if out is not None and set(out) != {result}:
             if len(out) != 1 or not result.startswith("result"):
                 raise InvalidArgument(f"eval: out: the result is '{result}', not {', '.join(out)}")
@@ -103,8 +133,28 @@ class Stream(_native.Stream, Scoped):
         numbers = [argument for argument in arguments if isinstance(argument[1], int)]
         roles = [(name, _IN) for name, _, _ in inputs]
         roles += [(result, _OUT), *((name, _PUSH) for name, _, _ in numbers)]
-        template = self.context._template(text, tuple(roles))
         manner = {"after": after, "deadline": deadline, "alone": alone, "timed": timed}
+        try:
+            return self._eval(text, result, tuple(roles), inputs, numbers, out, most, manner)
+        except Poisoned:
+            raise
+        except Error as error:
+            rename(error, (r"^bh_\w+: ", "eval: "))
+            _move_column(error, text, inserted, len(f"{result} = "))
+            raise
+
+    def _eval(
+        self,
+        text: str,
+        result: str,
+        roles: tuple[tuple[str, int], ...],
+        inputs: list[tuple[str, Any, Any]],
+        numbers: list[tuple[str, Any, Any]],
+        out: Mapping[str, Buffer] | None,
+        most: int | None,
+        manner: dict[str, Any],
+    ) -> Buffer:
+        template = self.context._template(text, roles)
         if out is not None:
             target = out[result]
             if not isinstance(target, Buffer):
@@ -179,16 +229,32 @@ def _weak_type(name: str, value: bool | int | float, arrays: set[DType]) -> DTyp
     return dtype
 
 
-def _name_result(expression: str, given: Mapping[str, Any]) -> tuple[str, str]:
-    """(the expression with a name for its result, the name)"""
+def _name_result(expression: str, given: Mapping[str, Any]) -> tuple[str, str, int]:
+    """(the expression with a name for its result, the name, where that was put in or -1)"""
     if not isinstance(expression, str):
         raise InvalidType(f"eval: expression: a text, not {type(expression)}")
     statements = re.split(r"([;\n])", expression.rstrip().rstrip(";"))
     match = _ASSIGNMENT.match(statements[-1])
     if match:
-        return expression, match[1]
+        return expression, match[1], -1
     name = "result"
     while name in given or re.search(rf"\b{name}\b", expression):
         name += "_"
-    statements[-1] = f"{name} = {statements[-1].lstrip()}"
-    return "".join(statements), name
+    last = statements[-1].lstrip()
+    before = "".join(statements)[: -len(last) or None]
+    return f"{before}{name} = {last}", name, len(before)
+
+
+def _move_column(error: Error, text: str, inserted: int, length: int) -> None:
+    """Correct the column in a message about `text`, in which `length` characters were put in."""
+    begin = text.rfind("\n", 0, max(inserted, 0)) + 1
+    line = text.count("\n", 0, begin) + 1
+
+    def move(match: re.Match[str]) -> str:
+        column = int(match[2])
+        if inserted >= 0 and int(match[1] or 1) == line and column > inserted - begin:
+            column = max(column - length, inserted - begin + 1)
+        return match[0].removesuffix(match[2]) + str(column)
+
+    message = re.sub(r"^eval: (?:line (\d+), )?column (\d+)", move, str(error))
+    error.args = (message,)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import difflib
+import functools
+import inspect
 import math
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
 from .errors import InvalidArgument, InvalidType
 
@@ -17,6 +21,34 @@ Size = int | str
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0}
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+def with_hints(
+    what: str,
+) -> Callable[[Callable[_Arguments, _Result]], Callable[_Arguments, _Result]]:
+    """For a function with options: one that it does not have is refused with the nearest name."""
+
+    def decorate(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+        there = list(inspect.signature(function).parameters)
+
+        @functools.wraps(function)
+        def call(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+            for name in kwargs:
+                if name not in there:
+                    near = difflib.get_close_matches(name, there, 1)
+                    hint = f"it has {', '.join(there[1:])}"
+                    if near:
+                        hint = f"did you mean '{near[0]}'?"
+                    raise InvalidType(f"{what}: there is no option '{name}'; {hint}")
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate
 
 
 def to_seconds(value: Any, name: str) -> float | None:

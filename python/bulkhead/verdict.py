@@ -138,5 +138,7 @@ def from_fields(fields: tuple[Any, ...]) -> Verdict:
     values[1] = _CLASSES[fields[1]]
     values[2] = _EXECUTED[fields[2]]
     values[11] = None if fields[11] == 0xFFFFFFFF else fields[11]
+    # The message of a quarantine names the function of C.
+    values[20] = fields[20].replace("bh_quarantine_release", "Context.quarantine_release()")
     values[21] = _BLAME[fields[21]]
     return Verdict(*values)

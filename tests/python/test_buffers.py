@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import os
+import sys
 
 import bulkhead as bh
 import numpy as np
@@ -84,13 +85,14 @@ def test_one_copy_of_any_layout(ctx):
     ("array", "says"),
     [
         (np.ones(3, ">f4"), "'>f': it is big-endian"),
+        (None, "array: None is no array"),
         (np.array([None, 1]), "'O': it has Python objects"),
         (np.zeros(2, [("a", "i4"), ("b", "f4")]), "it is a structured array"),
         (np.zeros(2, "c8"), "'Zf': the library has no such type"),
-        (np.zeros(2, "M8[s]"), "array: "),
-        (np.zeros(2, "U3"), "array: "),
-        (np.zeros(2, "S3"), "array: "),
-        ("text", "array: "),
+        (np.zeros(2, "M8[s]"), "no type for datetime64[s]; array.view('int64') has"),
+        (np.zeros(2, "U3"), "array: its elements have the type '3w': it is text"),
+        (np.zeros(2, "S3"), "array: its elements have the type '3s': it is text"),
+        ("text", "array: a text is no array"),
         (object(), "array: "),
         ([1, "a"], "array: "),
         ([[1, 2], [3]], "array: "),
@@ -121,6 +123,7 @@ def test_an_array_that_cannot_be_is_refused(ctx, array, says):
 def test_a_shape_that_cannot_be_is_refused(ctx, shape, error):
     with pytest.raises(error) as raised:
         ctx.empty(shape)
+    assert str(raised.value).startswith("empty: shape: ")
     assert isinstance(raised.value, MemoryError) == (error is bh.EnvironError)
 
 
@@ -417,8 +420,21 @@ def test_released(ctx, stream):
     ):
         with pytest.raises(bh.Closed, match="the buffer was released"):
             use()
+    for name in ("numpy", "tolist", "tobytes"):
+        with pytest.raises(bh.Closed, match=f"^{name}: the buffer was released"):
+            getattr(x, name)()
     x.release()
     assert x.shape == (4,) and len(x) == 4
+
+
+def test_without_numpy(ctx, monkeypatch):
+    x = ctx.empty(2)
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    with pytest.raises(ModuleNotFoundError, match=r"numpy: NumPy is needed; tolist\(\)"):
+        x.numpy()
+    assert x.tolist() == [0, 0]
+    with pytest.raises(bh.InvalidType, match="array: NumPy is needed to convert"):
+        ctx.asarray(b"12", "float32")
 
 
 def test_no_operators(ctx):

@@ -15,9 +15,13 @@ from conftest import BOUND, SHADERS, SLOWNESS, SOURCE, until
 def test_the_statuses_are_the_tables():
     table = (SOURCE / "base" / "status.def").read_text()
     rows = re.findall(r'^BH_STATUS\((\w+), (\d+), (\w+), "([^"]*)", "([^"]*)"', table, re.M)
-    assert [(s.name, s.value, s.kind.name, s.text, s.advice) for s in bh.Status] == [
-        (name, int(value), kind, text, advice) for name, value, kind, text, advice in rows
+    assert [(s.name, s.value, s.kind.name, s.text) for s in bh.Status] == [
+        (name, int(value), kind, text) for name, value, kind, text, _ in rows
     ]
+    for status, (*_, advice) in zip(bh.Status, rows, strict=True):
+        # What names a function of C is said in Python's words.
+        assert "bh_" not in status.advice
+        assert status.advice == advice or "bh_" in advice
     assert [fields[:2] for fields in _native.statuses()] == [(s.value, s.name) for s in bh.Status]
 
 
@@ -134,7 +138,7 @@ def test_what_is_given_to_read_is_not_written(ctx, stream, kernels):
     assert raised.value.code == "BINDING_MISMATCH" and raised.value.executed == "no"
     assert y.tolist() == [7, 8]
     for wrong in (bh.out, bh.read):
-        with pytest.raises(bh.InvalidType, match="a Buffer, not"):
+        with pytest.raises(bh.InvalidType, match=f"{wrong.__name__}: a Buffer, not"):
             wrong(np.ones(2))
 
 
@@ -190,6 +194,8 @@ def test_quarantine():
         assert launch().code == "WORKER_SIGNAL"
         error = launch()
         assert error.code == "QUARANTINED" and isinstance(error, bh.InputError)
+        assert "Context.quarantine_release() ends it earlier" in str(error)
+        assert "bh_" not in str(error) + error.advice + error.verdict.advice
         (entry,) = ctx.quarantined()
         assert entry.tenant == "bob" and entry.hash == kernel.hash and entry.deaths == 1
         assert entry.cause == bh.Status.WORKER_SIGNAL and entry.signal == signal.SIGSEGV
@@ -247,8 +253,13 @@ def test_options_of_a_stream(ctx, options, says):
         bh.Context(spares="3")
     with pytest.raises(bh.InvalidArgument, match="stream: name: UTF-8 has no half"):
         ctx.stream("\udc80")
-    with pytest.raises(TypeError):
-        bh.Context(nonsense=1)
+    for wrong, says in (
+        (lambda: bh.Context(nonsense=1), "Context: there is no option 'nonsense'; it has worker_p"),
+        (lambda: ctx.stream(deadlin=1), "stream: .* 'deadlin'; did you mean 'deadline'?"),
+        (lambda: ctx.kernel(sorce="x"), "kernel: .* 'sorce'; did you mean 'source'?"),
+    ):
+        with pytest.raises(bh.InvalidType, match=says):
+            wrong()
 
 
 def test_what_a_context_says(ctx, stream):

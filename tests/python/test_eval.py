@@ -45,8 +45,15 @@ def test_statements(ctx, stream):
 @pytest.mark.parametrize(
     ("expression", "given", "error", "says"),
     [
-        ("x + * 2", {"x": [1.0]}, bh.InvalidArgument, "column"),
-        ("x + y", {"x": [1.0]}, bh.InvalidArgument, "there is no input 'y'"),
+        ("x + * 2", {"x": [1.0]}, bh.InvalidArgument, "eval: column 5: '*' where"),
+        ("x + y", {"x": [1.0]}, bh.InvalidArgument, "eval: column 5: there is no input 'y'"),
+        ("z = x + y", {"x": [1.0]}, bh.InvalidArgument, "eval: column 9: there is no input 'y'"),
+        ("t = y; t", {"x": [1.0]}, bh.InvalidArgument, "eval: column 5: there is no input 'y'"),
+        ("t = x;  y", {"x": [1.0]}, bh.InvalidArgument, "eval: column 9: there is no input 'y'"),
+        ("t = x\n  t+y", {"x": [1.0]}, bh.InvalidArgument, "eval: line 2, column 5: there is no"),
+        ("t = y\nt", {"x": [1.0]}, bh.InvalidArgument, "eval: line 1, column 5: there is no"),
+        ("2*x", {"x": [1.0], "out": [1]}, bh.InvalidType, "eval: out: a dict of a name and a Buff"),
+        ("2*x", {"x": [1.0], "out": {}}, bh.InvalidArgument, "eval: out: it is empty"),
         ("x + y", {"x": np.ones(3), "y": np.ones(4)}, bh.InvalidArgument, "x is [3] and y is [4]"),
         ("2*x", {"x": "text"}, bh.InvalidType, "eval: x: an array or a number"),
         ("2*x", {"x": None}, bh.InvalidType, "eval: x: an array or a number"),

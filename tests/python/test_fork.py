@@ -56,6 +56,7 @@ def test_what_is_the_parents(ctx, stream, kernels, held):
             event.wait,
             event.result,
             event.cancel,
+            event.fd,
             lambda: next(bh.as_completed([event])),
             stream.synchronize,
             ctx.synchronize,
@@ -65,7 +66,7 @@ def test_what_is_the_parents(ctx, stream, kernels, held):
             lambda: stream.eval("x + 1", x=x),
             lambda: ctx.load(SHADERS / "saxpy.spv"),
         ):
-            with pytest.raises(bh.Forked) as raised:
+            with pytest.raises(bh.Forked, match="make one of your own") as raised:
                 use()
             assert isinstance(raised.value, bh.CallerError)
         with pytest.raises(bh.Error):

@@ -1,6 +1,7 @@
 """Kernels, launches, and what they take by name."""
 
 import datetime
+import errno
 import gc
 
 import bulkhead as bh
@@ -58,6 +59,7 @@ def test_arguments_in_a_dict(ctx, stream, kernels):
         ({"X": np.ones(4)}, bh.InvalidType, "context.asarray"),
         ({"Z": 1}, bh.InvalidArgument, "the kernel has no parameter 'Z'; it has X, Y, a, n"),
         ({"x": 1}, bh.InvalidArgument, "no parameter 'x'; it has X, Y, a, n; did you mean 'X'"),
+        ({"deadlin": 1}, bh.InvalidArgument, "X, Y, a, n; did you mean the option 'deadline'?"),
         ({"a": "2"}, bh.InvalidType, "launch: a: a number (f32), not <class 'str'>"),
         ({"a": 1e300}, bh.InvalidArgument, "launch: a: 1e+300 does not fit f32"),
         (
@@ -108,6 +110,11 @@ def test_what_is_missing_is_named(ctx, stream, kernels):
         stream.launch(kernels.saxpy, ctx.empty(8))
     with pytest.raises(bh.InvalidType, match="kernel: a Kernel, not"):
         stream.launch("saxpy.spv", grid=1)
+    y = ctx.empty(8)
+    y.release()
+    with pytest.raises(bh.Closed, match="launch: Y: the buffer was released") as raised:
+        stream.launch(kernels.saxpy, grid=8, X=ctx.empty(8), Y=bh.out(y), a=1, n=8)
+    assert raised.value.advice == "do not use it after close() or release()"
 
 
 def test_a_type_that_the_kernel_does_not_declare_is_refused(ctx, stream, kernels):
@@ -225,6 +232,27 @@ def test_several_commands_are_one_submission(ctx, stream, kernels):
         stream.submit([1])
     with pytest.raises(bh.InvalidArgument, match="the source has 32 bytes, and the destination 4"):
         stream.copy(y, ctx.empty(1))
+    view = y.numpy()
+    for wrong, error, says in (
+        (lambda: stream.fill(y), bh.ViewError, "^fill: buffer: the submission would write"),
+        (lambda: stream.copy(z, y), bh.ViewError, "^copy: destination: the submission would"),
+        (lambda: stream.fill(view), bh.InvalidType, "^fill: buffer: a Buffer, not"),
+        (lambda: stream.copy(view, y), bh.InvalidType, "^copy: source: a Buffer, not"),
+        (lambda: bh.copy(y, 1), bh.InvalidType, "^copy: destination: a Buffer, not"),
+    ):
+        with pytest.raises(error, match=says):
+            wrong()
+    del view
+    with bh.Context(spares=0) as other:
+        done = other.stream().fill(other.empty(1))
+        for wrong, says in (
+            (lambda: stream.join([done]), r"^join: events\[0\] belongs to another context"),
+            (lambda: stream.fill(y, after=done), r"^fill: after\[0\] belongs to another"),
+            (lambda: launch(after=done), r"^launch: after\[0\] belongs to another context"),
+        ):
+            with pytest.raises(bh.InvalidArgument, match=says):
+                wrong()
+    launch(after=None)
     with pytest.raises(bh.InvalidArgument, match="no multiple of 4"):
         stream.fill(ctx.empty(3, "uint8"), 0)
     with pytest.raises(bh.InvalidArgument, match="more than 32 bits"):
@@ -306,8 +334,10 @@ def test_a_source_that_does_not_compile(ctx, tmp_path):
     assert not isinstance(raised.value, bh.Poisoned)
     with pytest.raises(bh.InvalidArgument, match="it is CUDA: port it"):
         ctx.kernel(tmp_path / "saxpy.cu")
-    with pytest.raises(FileNotFoundError):
-        ctx.kernel(tmp_path / "missing.comp")
+    for missing in ({"path": tmp_path / "missing.comp"}, {"source": "", "include": ["missing.h"]}):
+        with pytest.raises(bh.LoadFailed, match=r"kernel: .*missing.*: No such file") as raised:
+            ctx.kernel(**missing)
+        assert raised.value.errno == errno.ENOENT
     with pytest.raises(bh.InvalidArgument, match="give a path, or source="):
         ctx.kernel()
     with pytest.raises(bh.InvalidArgument, match="'opencl' is none of glsl, hlsl, spirv"):
@@ -419,6 +449,10 @@ def test_nothing_to_copy_or_to_fill(ctx, stream):
         ({"source": "x", "defines": ["A"]}, bh.InvalidType, "kernel: defines: a dict"),
         ({"source": "x", "defines": {1: 2}}, bh.InvalidType, "kernel: defines: a text"),
         ({"source": "x", "include": {"a": 5}}, bh.InvalidType, "kernel: include: a text"),
+        ({"source": "x", "entry": "f"}, bh.InvalidArgument, "kernel: entry: it is 'f'; GLSL's"),
+        ({"path": "#version 450\nvoid"}, bh.InvalidArgument, "this is a text, not a path: give"),
+        ({"path": b"\0\1xyz"}, bh.InvalidArgument, "kernel: the bytes are neither SPIR-V nor"),
+        ({"path": "a\0b"}, bh.InvalidArgument, "kernel: "),
         ({"path": b"\3\2\x23\7", "constants": 5}, bh.InvalidType, "kernel: constants: a dict"),
     ],
 )
