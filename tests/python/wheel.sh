@@ -31,7 +31,7 @@ case $wheel in
 esac
 
 "$python" -m venv --system-site-packages "$folder/venv"
-"$folder/venv/bin/python" -m pip -q install --no-index "$wheel[numpy]"
+"$folder/venv/bin/python" -m pip -q install --no-index "${wheel}[numpy]"
 
 run() {
     env -i HOME="$folder" PATH=/usr/bin:/bin XDG_RUNTIME_DIR="$folder" "$@"
