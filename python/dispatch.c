@@ -190,7 +190,8 @@ static bool bind(struct bhi_py_dispatch *dispatch, const struct bhi_py_parameter
     if (use->storage) {
         bhi_py_storage_unref(use->storage);
     }
-    *use = (struct bhi_py_use){.storage = storage, .writes = access & BH_ACCESS_WRITE};
+    *use = (struct bhi_py_use){
+        .storage = storage, .writes = access & BH_ACCESS_WRITE, .reads = access & BH_ACCESS_READ};
     dispatch->bindings[parameter->first + element] = (bh_binding){
         .set = parameter->set,
         .binding = parameter->binding,

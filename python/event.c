@@ -16,6 +16,7 @@ static void event_dealloc(PyObject *object) {
     struct bhi_py_event *self = (struct bhi_py_event *)object;
     bh_event_release(self->event);
     Py_XDECREF((PyObject *)self->context);
+    Py_XDECREF(self->lost_name);
     bhi_py_free(object);
 }
 
@@ -149,6 +150,17 @@ static PyObject *get_context(PyObject *self, void *unused) {
     return Py_NewRef((PyObject *)((struct bhi_py_event *)self)->context);
 }
 
+/* (name, the id of the event that poisoned it, whether it is an output) of a buffer whose content
+ * was poisoned before; None. */
+static PyObject *get_lost(PyObject *object, void *unused) {
+    const struct bhi_py_event *self = (struct bhi_py_event *)object;
+    (void)unused;
+    return self->lost_name
+               ? Py_BuildValue("(OKN)", self->lost_name, (unsigned long long)self->lost_to,
+                               PyBool_FromLong(self->lost_output))
+               : Py_NewRef(Py_None);
+}
+
 static PyMethodDef methods[] = {
     {"wait", BHI_PY_METHOD(event_wait), METH_FASTCALL | METH_KEYWORDS,
      "wait($self, /, timeout=None)\n--\n\n"
@@ -175,6 +187,7 @@ static PyMethodDef methods[] = {
 static PyGetSetDef attributes[] = {
     {"id", get_id, NULL, "The number of the event in its context.", NULL},
     {"context", get_context, NULL, "The context that the event belongs to.", NULL},
+    {"_lost", get_lost, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

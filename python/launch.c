@@ -166,7 +166,7 @@ struct list {
     size_t command_count, use_count, use_room, kernel_count;
 };
 
-static bool add_use(struct list *list, struct bhi_py_storage *storage, bool writes) {
+static bool add_use(struct list *list, struct bhi_py_use use) {
     if (list->use_count == list->use_room) {
         const size_t room = list->use_room ? 2 * list->use_room : 16;
         struct bhi_py_use *uses = realloc(list->uses, room * sizeof *uses);
@@ -177,8 +177,8 @@ static bool add_use(struct list *list, struct bhi_py_storage *storage, bool writ
         list->uses = uses;
         list->use_room = room;
     }
-    bhi_py_storage_ref(storage);
-    list->uses[list->use_count++] = (struct bhi_py_use){.storage = storage, .writes = writes};
+    bhi_py_storage_ref(use.storage);
+    list->uses[list->use_count++] = use;
     return true;
 }
 
@@ -199,7 +199,9 @@ static bool add_buffer(struct list *list, struct bhi_py_stream *stream, PyObject
         bhi_py_refuse(BH_INVALID_ARGUMENT, "submit: %s: the buffer belongs to another context",
                       name);
     }
-    good = good && add_use(list, storage, writes);
+    good =
+        good &&
+        add_use(list, (struct bhi_py_use){.storage = storage, .writes = writes, .reads = !writes});
     *out = storage->buffer;
     *out_offset = ((struct bhi_py_buffer *)object)->offset;
     *out_bytes = ((struct bhi_py_buffer *)object)->bytes;
@@ -268,8 +270,7 @@ static bool add_launch(struct list *list, struct bhi_py_stream *stream, struct l
     list->kernels[list->kernel_count++] = kernel;
     list->commands[list->command_count++] = bhi_py_dispatch_command(&launch->dispatch);
     for (uint32_t i = 0; i < kernel->buffer_count; i++) {
-        const struct bhi_py_use *use = &launch->dispatch.uses[i];
-        if (!add_use(list, use->storage, use->writes)) {
+        if (!add_use(list, launch->dispatch.uses[i])) {
             return false;
         }
     }

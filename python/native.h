@@ -268,6 +268,10 @@ struct bhi_py_event {
     PyObject base;
     bh_event *event; /* referenced */
     struct bhi_py_context *context;
+    /* A use whose content was poisoned when the event was submitted, for the message. */
+    PyObject *lost_name; /* a reference; NULL: there is none */
+    uint64_t lost_to;    /* the id of the event that poisoned it */
+    bool lost_output;    /* the submission writes it, too */
 };
 /* Makes an Event, which takes over a reference to |event|, also if it fails. */
 PyObject *bhi_py_event_new(struct bhi_py_context *context, bh_event *event);
@@ -331,6 +335,7 @@ void bhi_py_kernel_leave(struct bhi_py_kernel *kernel);
 struct bhi_py_use {
     struct bhi_py_storage *storage;
     bool writes;
+    bool reads; /* the submission is poisoned if the content is */
 };
 /* Submits, unless a view forbids it. Returns the Event; NULL: an exception is set. |what| names the
  * call, |name_use| an argument for the message about a view. */

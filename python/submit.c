@@ -14,6 +14,19 @@ static size_t find_forbidden(const struct bhi_py_use *uses, size_t count) {
     return i;
 }
 
+/* views_lock is held: the first use whose content is poisoned already; |count|: none. |out_event|
+ * is what poisoned it. */
+static size_t find_poisoned(const struct bhi_py_use *uses, size_t count, uint64_t *out_event) {
+    for (size_t i = 0; i < count; i++) {
+        bh_event *writer = uses[i].storage->writer;
+        if (uses[i].reads && writer && bh_event_query(writer) == BH_EVENT_POISONED) {
+            *out_event = bh_event_id(writer);
+            return i;
+        }
+    }
+    return count;
+}
+
 static void refuse_for_view(const struct bhi_py_use *use, PyObject *name, const char *what) {
     if (!name) {
         return;
@@ -49,12 +62,15 @@ PyObject *bhi_py_submit(struct bhi_py_stream *stream, const bh_submit_info *info
     bh_event *event = NULL;
     bh_detail detail;
     bh_status status = BH_OK;
+    size_t lost = use_count;
+    uint64_t lost_to = 0;
     if (!bhi_py_stream_enter(stream)) {
         return NULL;
     }
     pthread_mutex_lock(&context->views_lock);
     const size_t forbidden = find_forbidden(uses, use_count);
     if (forbidden == use_count) {
+        lost = find_poisoned(uses, use_count, &lost_to);
         status = bh_submit(stream->stream, info, &event, &detail);
         for (size_t i = 0; status == BH_OK && i < use_count; i++) {
             if (uses[i].writes) {
@@ -70,7 +86,20 @@ PyObject *bhi_py_submit(struct bhi_py_stream *stream, const bh_submit_info *info
         Py_XDECREF(name);
         return NULL;
     }
-    return status == BH_OK ? bhi_py_event_new(context, event) : fail(status, &detail, what);
+    if (status != BH_OK) {
+        return fail(status, &detail, what);
+    }
+    struct bhi_py_event *made = (struct bhi_py_event *)bhi_py_event_new(context, event);
+    if (made && lost < use_count) {
+        made->lost_name = name_use(user, lost);
+        made->lost_to = lost_to;
+        made->lost_output = uses[lost].writes;
+        if (!made->lost_name) {
+            Py_DECREF((PyObject *)made);
+            return NULL;
+        }
+    }
+    return (PyObject *)made;
 }
 
 /* -- manners ------------------------------------------------------------------------------------

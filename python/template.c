@@ -115,8 +115,9 @@ static bool add_argument(struct call *call, bh_context *context, PyObject *tuple
     if (!storage) {
         return false;
     }
+    const bool writes = PyObject_IsTrue(value) > 0;
     call->uses[call->use_count++] =
-        (struct bhi_py_use){.storage = storage, .writes = PyObject_IsTrue(value) > 0};
+        (struct bhi_py_use){.storage = storage, .writes = writes, .reads = !writes};
     call->buffers[call->buffer_count++] = storage->buffer;
     (void)bh_buffer_retain(storage->buffer);
     argument->buffer = storage->buffer;

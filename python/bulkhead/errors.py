@@ -263,6 +263,11 @@ def make_poison(event: Event | None, number: int, message: str) -> Poisoned:
     else:
         status, kind, message = verdict.status, verdict.kind, str(verdict)
     lost = kind == Class.VICTIM and status.kind != kind
+    if lost and event is not None and event._lost is not None:
+        name, origin, is_output = event._lost
+        message += f"; {name} is poisoned by event {origin}: write or fill it"
+        if is_output:
+            message += ", or bind it by bulkhead.out() if the kernel overwrites all of it"
     base = _type_of(status)
     if lost:
         base = VictimError

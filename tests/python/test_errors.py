@@ -123,8 +123,18 @@ def test_poisoned_outputs_can_be_promised(ctx, stream, kernels):
     bad = stream.launch(kernels.hang, groups=4096, Data=y.view("u4"), deadline="50ms")
     bad.exception(BOUND)
     # The kernel stores into Y: what it leaves alone would be the old, bad content.
-    with pytest.raises(bh.Poisoned):
-        stream.launch(kernels.square, grid=2, X=x, Y=y).wait(BOUND)
+    whose, out = f"; Y is poisoned by event {bad.id}: write or fill it", ", or bind it by bulkhead."
+    launch = stream.prepare(kernels.square, grid=2, X=x, Y=y)
+    first = launch()
+    assert isinstance(first.exception(BOUND), bh.VictimError)
+    assert whose + out in str(first.exception())
+    # By now the content is that of the launch.
+    assert f"; Y is poisoned by event {first.id}: " in str(launch().exception(BOUND))
+    said = str(stream.copy(y, ctx.empty(2)).exception(BOUND))
+    assert "; buffer 0 of the commands is poisoned by event " in said and "by bulkhead" not in said
+    # It is about what the submission reads.
+    given = {"grid": 2, "X": x, "Y": bh.out(y), "after": bad}
+    assert "is poisoned by" not in str(stream.launch(kernels.square, **given).exception(BOUND))
     stream.launch(kernels.square, grid=2, X=x, Y=bh.out(y)).wait(BOUND)
     assert y.tolist() == [1, 4]
     with pytest.raises(bh.InvalidArgument, match="X: the kernel only reads it: it is no output"):
