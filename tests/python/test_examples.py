@@ -34,11 +34,11 @@ HOSTILE = [
         {"COMPILE_FAILED", "OUT_OF_HOST_MEMORY"},
     ),
     ({"kernel": "memory_bomb.spv", "groups": 1, "buffers": {"data": ZEROS}}, {"LIMIT_EXCEEDED"}),
-    ({"kernel": "none.spv", "groups": 1, "buffers": {}}, {"BAD_REQUEST"}),
+    ({"kernel": "none.spv", "groups": 1, "buffers": {}}, {"LOAD_FAILED"}),
     (HEALTHY | {"groups": 0}, {"INVALID_ARGUMENT"}),
     (HEALTHY | {"push": {"a": 2}}, {"INVALID_ARGUMENT"}),
     (HEALTHY | {"buffers": {"X": [1]}}, {"BAD_REQUEST"}),
-    (HEALTHY | {"kernel": "../../../../etc/passwd"}, {"BAD_REQUEST"}),
+    (HEALTHY | {"kernel": "../../../../etc/passwd"}, {"LOAD_FAILED"}),
 ]
 
 
