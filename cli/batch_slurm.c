@@ -313,6 +313,14 @@ static int prepare(struct bhi_slurm_batch *batch) {
     if (exit_status != BHI_EXIT_READY) {
         return exit_status;
     }
+    if (!batch->has_array && bhi_slurm_shard_any_has_run(batch->folder.real)) {
+        bhi_complain(
+            "batch",
+            "%s has shards that have run, and no array.json, which says how they were cut: "
+            "give another folder (--state)",
+            batch->given_state);
+        return BHI_EXIT_USAGE;
+    }
     if (!make_array(batch, cwd, &complaint)) {
         bhi_complain("batch", "%s", complaint.text);
         return BHI_EXIT_ENVIRON;

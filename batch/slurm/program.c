@@ -19,11 +19,14 @@ extern char **environ;
 
 enum { MOST_OUTPUT = 64 << 20, PIECE = 1 << 16 };
 
-/* A user's defaults for formats and filters would change what is parsed here. */
+/* A user's defaults for formats, filters and files would change what is parsed here, and clusters
+ * are not looked into. */
 static bool is_dropped(const char *variable) {
     static const char *const names[] = {
-        "SQUEUE_",  "SACCT_",       "SLURM_TIME_FORMAT=", "SBATCH_WAIT=",     "SBATCH_DEBUG=",
-        "SCANCEL_", "SLURM_DEBUG=", "SBATCH_ARRAY_INX=",  "SLURM_BITSTR_LEN="};
+        "SQUEUE_",           "SACCT_",        "SLURM_TIME_FORMAT=", "SBATCH_WAIT=",
+        "SBATCH_DEBUG=",     "SCANCEL_",      "SLURM_DEBUG=",       "SBATCH_ARRAY_INX=",
+        "SLURM_BITSTR_LEN=", "SBATCH_INPUT=", "SBATCH_ERROR=",      "SBATCH_CLUSTERS=",
+        "SLURM_CLUSTERS="};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (!strncmp(variable, names[i], strlen(names[i]))) {
             return true;

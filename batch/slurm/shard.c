@@ -1,5 +1,7 @@
 #include "batch/slurm/shard.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,6 +110,21 @@ void bhi_slurm_shard_read_ending(const char *state, uint32_t shard,
     if (!text || !bhi_slurm_shard_parse_ending(text, out_ending)) {
         *out_ending = (struct bhi_slurm_shard_ending){0};
     }
+}
+
+bool bhi_slurm_shard_any_has_run(const char *state) {
+    BHI_AUTO_FREE char *shards = bhi_whole_text("%s/shards", state);
+    DIR *folder = shards ? opendir(shards) : NULL;
+    if (!folder) {
+        return !shards || errno != ENOENT;
+    }
+    bool has = false;
+    for (const struct dirent *entry; !has && (entry = readdir(folder));) {
+        BHI_AUTO_FREE char *path = bhi_whole_text("%s/state/batch.db", entry->d_name);
+        has = !path || faccessat(dirfd(folder), path, F_OK, 0) == 0;
+    }
+    closedir(folder);
+    return has;
 }
 
 bool bhi_slurm_shard_parse_log(const char *text) {

@@ -35,6 +35,8 @@ void bhi_slurm_shard_read_ending(const char *state, uint32_t shard,
                                  struct bhi_slurm_shard_ending *out_ending);
 bool bhi_slurm_shard_parse_ending(const char *text, struct bhi_slurm_shard_ending *out_ending);
 
+/* Has a task of any shard begun its batch in this state folder? Also true if it cannot be known. */
+bool bhi_slurm_shard_any_has_run(const char *state);
 /* Does the shard's log say that Slurm ended its last task because of its memory? Without control
  * groups the task's state does not: it is FAILED. */
 bool bhi_slurm_shard_ran_out(const char *state, uint32_t shard);

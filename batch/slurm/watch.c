@@ -56,12 +56,14 @@ static const char **sbatch_options(const struct bhi_watch *watch, const char *ar
     return options;
 }
 
+static const char retry_failed[] = "--retry-failed"; /* an option of a task, and why it is tried */
+
 /* Submits a round that is recorded. |asks_first|: it may have been submitted already. */
 static enum bhi_slurm_result submit_round(struct bhi_watch *watch, size_t number, bool asks_first,
                                           bool retries_failed, struct bhi_complaint *complaint) {
     struct bhi_slurm_round *round = &watch->array->rounds[number];
     char comment[BHI_ARRAY_COMMENT], name[32];
-    static const char *const again[] = {"--retry-failed", NULL};
+    static const char *const again[] = {retry_failed, NULL};
     bhi_array_comment(watch->array, number, comment);
     snprintf(name, sizeof name, "--job-name=bulkhead-%.8s", watch->array->id);
     BHI_AUTO_FREE char *indexes = bhi_array_indexes(round);
@@ -117,7 +119,8 @@ static uint32_t collect(struct bhi_watch *watch, bool again, uint32_t *out_shard
     return count;
 }
 
-/* A refused first array leaves nothing: the same command may be given again. */
+/* A refused first array leaves nothing: the same command may be given again. But if its shards have
+ * run, it is not refused for the first time, whatever array.json says. */
 static enum bhi_watch_result give_up_first(const struct bhi_watch *watch) {
     BHI_AUTO_FREE char *path = bhi_whole_text("%s/array.json", watch->state);
     if (path) {
@@ -140,7 +143,7 @@ static enum bhi_watch_result end_round(struct bhi_watch *watch, size_t number,
         bhi_refuse(complaint, "interrupted");
         return BHI_WATCH_INTERRUPTED;
     }
-    if (result == BHI_SLURM_BAD && number == 0) {
+    if (result == BHI_SLURM_BAD && number == 0 && !bhi_slurm_shard_any_has_run(watch->state)) {
         return give_up_first(watch);
     }
     const bool others = count_in(watch, BHI_WATCH_SUBMITTED) > 0;
@@ -177,7 +180,7 @@ static enum bhi_watch_result submit_due(struct bhi_watch *watch, bool again,
     for (uint32_t i = 0; i < count; i++) {
         watch->shards[shards[i]].before = first ? 0 : ended_jobs(watch, shards[i]);
     }
-    const char *why = first ? "first" : watch->shards[shards[0]].why;
+    const char *why = first ? "first" : again ? retry_failed : watch->shards[shards[0]].why;
     if (!bhi_array_add_round(watch->array, shards, count, why)) {
         bhi_refuse(complaint, "out of memory");
         return BHI_WATCH_FAILED;
@@ -260,7 +263,7 @@ static void judge(struct bhi_watch *watch, uint32_t number) {
         decision.status != 0) {
         shard->state = BHI_WATCH_DUE;
         shard->again = true;
-        snprintf(shard->why, sizeof shard->why, "--retry-failed");
+        snprintf(shard->why, sizeof shard->why, "%s", retry_failed);
     } else if (decision.action == BHI_SLURM_SHARD_ENDED) {
         shard->state = BHI_WATCH_ENDED;
     } else if (decision.action == BHI_SLURM_SHARD_STUCK && !shard->resumed) {
@@ -268,6 +271,7 @@ static void judge(struct bhi_watch *watch, uint32_t number) {
         tell(watch, number, decision.why, "");
     } else {
         shard->state = BHI_WATCH_DUE;
+        shard->again = shard->resumed && watch->retry_failed; /* its lines may be others now */
         shard->fruitless = seen.progressed ? 0 : shard->fruitless + 1;
         shard->due_ns = now + (shard->resumed ? 0 : decision.delay_ns);
         tell(watch, number, decision.why, ": it is submitted again and continues");
@@ -374,7 +378,9 @@ static enum bhi_watch_result take_up(struct bhi_watch *watch, struct bhi_complai
         if (watch->array->rounds[i].job) {
             mark_submitted(watch, i);
         } else if (i + 1 == watch->array->round_count) {
-            result = end_round(watch, i, submit_round(watch, i, true, false, complaint), complaint);
+            const bool again =
+                watch->retry_failed || strcmp(watch->array->rounds[i].why, retry_failed) == 0;
+            result = end_round(watch, i, submit_round(watch, i, true, again, complaint), complaint);
         }
     }
     for (uint32_t i = 0; i < watch->array->shards; i++) {

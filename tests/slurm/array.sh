@@ -136,6 +136,36 @@ expect_status 0
 expect_stdout "2 jobs: 2 done, 0 failed"
 expect_rounds mixed.jsonl.state '(.rounds | length == 2) and .rounds[1].why == "--retry-failed" and (.rounds[1].shards | length == 1)'
 
+has_failed() { [ "$(sql_all "$1" "SELECT count(*) FROM jobs WHERE state = 'failed'" 2> /dev/null | sum)" -eq 1 ]; } # STATE
+case_name="--retry-failed with another line, where the shard did not end in order"
+{
+    echo "{\"id\":\"bad\",\"kernel\":\"$SHADERS/square.spv\",\"groups\":[4],\"in\":{\"0\":\"x.npy\"},\"out\":{\"7\":\"bad.npy:f32[256]\"}}"
+    sed 's/e.npy/f.npy/' endless.jsonl
+} > stopped.jsonl
+"$BULKHEAD" batch stopped.jsonl "${slurm[@]}" --shards 1 --no-probe --streams 1 --deadline 30m > .background 2>&1 < /dev/null &
+submitter_pid=$!
+until_true grep -qs '"state":2' stopped.jsonl.state/shards/0000/state/feed.jsonl
+until_true has_failed stopped.jsonl.state
+cli batch --cancel stopped.jsonl.state
+wait "$submitter_pid"
+sed -i 's/"7"/"1"/' stopped.jsonl
+cli batch stopped.jsonl "${slurm[@]}" --shards 1 --no-probe --streams 1 --resume --retry-failed --deadline "${slowness}s"
+expect_status 1
+expect_stdout "2 jobs: 1 done, 0 failed, 1 quarantined"
+
+case_name="an array that Slurm has forgotten and refuses now has run all the same"
+cp -a jobs.jsonl.state forgotten
+jq '.rounds[0].job = 0 | .id |= gsub("[0-9a-f]"; "1")' forgotten/array.json > .array && cp .array forgotten/array.json
+cli batch jobs.jsonl "${slurm[@]}" --state forgotten --shards 3 --resume --partition nowhere
+expect_status 3
+expect_stderr "it is not submitted again: "
+[ -s forgotten/array.json ] || fail "array.json is gone"
+rm forgotten/array.json
+cli batch jobs.jsonl "${slurm[@]}" --state forgotten --shards 2
+expect_status 2
+expect_stderr "forgotten has shards that have run, and no array.json"
+expect_shards jobs.jsonl.state "$counters" "$chain"
+
 case_name="the controller is down, and comes back"
 controller_kill
 cli batch mixed.jsonl "${slurm[@]}" --shards 5 --state down --controller-timeout 1s
