@@ -16,19 +16,13 @@ bool bhi_py_context_forked(const struct bhi_py_context *context) {
     return context->forks != atomic_load_explicit(&forks, memory_order_relaxed);
 }
 
-PyObject *bhi_py_refuse_forked(void) {
-    return bhi_py_refuse(BH_FORKED,
-                         "the context belongs to the parent process: after a fork, make "
-                         "one of your own (multiprocessing can start processes by 'spawn')");
-}
-
 bool bhi_py_context_check(struct bhi_py_context *context) {
     if (!context->made || bhi_py_closed(&context->handle)) {
         bhi_py_refuse(BH_CLOSED, "the context was closed");
         return false;
     }
     if (bhi_py_context_forked(context)) {
-        bhi_py_refuse_forked();
+        bhi_py_fail(BH_FORKED, NULL);
         return false;
     }
     return true;

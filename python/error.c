@@ -23,6 +23,10 @@ static const bh_detail *detail_of(bh_status status, const bh_detail *detail) {
 }
 
 static PyObject *message_of(bh_status status, const bh_detail *detail) {
+    if (status == BH_FORKED) {
+        return bhi_py_text("the context belongs to the parent process: after a fork, make one of "
+                           "your own (multiprocessing can start processes by 'spawn')");
+    }
     return bhi_py_text(detail->message[0] ? detail->message : bh_status_text(status));
 }
 

@@ -24,11 +24,6 @@ static bh_event *event_of(PyObject *self) {
     return ((struct bhi_py_event *)self)->event;
 }
 
-/* The exception of a call that failed. */
-static PyObject *fail(bh_status status, const bh_detail *detail) {
-    return status == BH_FORKED ? bhi_py_refuse_forked() : bhi_py_fail(status, detail);
-}
-
 static bh_status wait_for_event(void *argument, uint64_t timeout_ns, bh_detail *detail) {
     (void)detail;
     return bh_event_wait(argument, timeout_ns);
@@ -48,7 +43,7 @@ static bool await(PyObject *self, uint64_t timeout_ns) {
         return true;
     }
     if (status != BH_TIMEOUT) {
-        fail(status, NULL);
+        bhi_py_fail(status, NULL);
         return false;
     }
     bhi_py_refuse(BH_TIMEOUT, "event %llu has not ended in time",
@@ -107,7 +102,7 @@ static PyObject *event_state(PyObject *self, PyObject *unused) {
 static PyObject *event_cancel(PyObject *self, PyObject *unused) {
     (void)unused;
     const bh_status status = bh_event_cancel(event_of(self));
-    return status == BH_OK ? Py_NewRef(Py_None) : fail(status, NULL);
+    return status == BH_OK ? Py_NewRef(Py_None) : bhi_py_fail(status, NULL);
 }
 
 static PyObject *event_fd(PyObject *self, PyObject *unused) {
@@ -115,7 +110,7 @@ static PyObject *event_fd(PyObject *self, PyObject *unused) {
     int fd;
     bh_detail detail;
     const bh_status status = bh_event_fd(event_of(self), &fd, &detail);
-    return status == BH_OK ? PyLong_FromLong(fd) : fail(status, &detail);
+    return status == BH_OK ? PyLong_FromLong(fd) : bhi_py_fail(status, &detail);
 }
 
 /* All fields of the verdict, in their order; None while the event is pending. */

@@ -146,8 +146,6 @@ struct bhi_py_context {
 };
 /* Returns false with an exception set if the context is closed or belongs to the parent process. */
 bool bhi_py_context_check(struct bhi_py_context *context);
-/* The exception of what belongs to the parent process. */
-PyObject *bhi_py_refuse_forked(void);
 /* Returns whether this process is a forked child of the one that made the context. */
 bool bhi_py_context_forked(const struct bhi_py_context *context);
 

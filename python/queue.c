@@ -81,7 +81,7 @@ static PyObject *queue_watch(PyObject *object, PyObject *args) {
         return NULL;
     }
     if (bhi_py_context_forked(event->context)) {
-        return bhi_py_refuse_forked();
+        return bhi_py_fail(BH_FORKED, NULL);
     }
     struct watch *watch = malloc(sizeof *watch);
     if (!watch) {
