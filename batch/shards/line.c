@@ -79,6 +79,9 @@ static bool take_texts(struct bhi_feed_line *line) {
 }
 
 static bool take_kind(struct bhi_feed_line *line) {
+    if (line->id && !*line->id) {
+        return false; /* whatever a later version may say of it */
+    }
     if (line->feed != BHI_FEED_ABSENT) {
         line->kind = BHI_FEED_HEAD;
         return line->batch && line->host && line->pid != BHI_FEED_ABSENT &&
@@ -86,7 +89,7 @@ static bool take_kind(struct bhi_feed_line *line) {
     }
     if (line->job != BHI_FEED_ABSENT) {
         line->kind = BHI_FEED_JOB;
-        return !line->id || (*line->id && line->state != BHI_FEED_ABSENT);
+        return !line->id || line->state != BHI_FEED_ABSENT;
     }
     line->kind = line->end_ns != BHI_FEED_ABSENT ? BHI_FEED_END : BHI_FEED_OTHER;
     return true;

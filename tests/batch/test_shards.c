@@ -164,19 +164,20 @@ static void test_damage(void) {
     say(&place, "0000", "{\"job\":\"1\",\"state\":3}\n");             /* 8: a text */
     say(&place, "0000", "[1]\nnonsense\n\n");                         /* 9, 10, 11 */
     say(&place, "0000", "{\"job\":2,\"id\":\"\",\"state\":1}\n");     /* 12: no id */
+    say(&place, "0000", "{\"other\":2,\"id\":\"\"}\n");               /* 13: nor is that one */
     say(&place, "0000",
-        "{\"feed\":1,\"batch\":\"a\",\"host\":\"n 1\",\"pid\":7,\"began\":1}\n"); /* 13 */
+        "{\"feed\":1,\"batch\":\"a\",\"host\":\"n 1\",\"pid\":7,\"began\":1}\n"); /* 14 */
     memset(longest, 'x', sizeof longest);
     append(&place, "0000", longest, sizeof longest);
     say(&place, "0000",
-        "\n{\"later\":[1,2]}\n" JOB("2", "b", "3")); /* 14; 15 is of a later version */
+        "\n{\"later\":[1,2]}\n" JOB("2", "b", "3")); /* 15; 16 is of a later version */
     open_all(&place, &shards);
     read_on(&shards);
     expect_counts(&shards, "0/1/0/1/0/0/0 of 2");
-    BHT_EQ(shards.shards[0].damaged, 12);
+    BHT_EQ(shards.shards[0].damaged, 13);
     BHT_EQ(shards.shards[0].first_damaged, 1);
     BHT_STR_HAS(table_of(&shards),
-                "note: shard 0000: 12 lines of its feed are damaged, the first is line 1");
+                "note: shard 0000: 13 lines of its feed are damaged, the first is line 1");
     bhi_shards_close(&shards);
     remove_place(&place);
 }
