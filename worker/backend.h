@@ -162,6 +162,7 @@ bool bhi_backend_warm(const struct bhi_backend *backend, const struct bhi_lane_r
 struct bhi_backend_counts {
     uint64_t queue_submits;  /* calls of vkQueueSubmit for kernels */
     uint64_t copy_submits;   /* and for copies on their own queue */
+    uint64_t joins;          /* how many of those for kernels waited for copies of that queue */
     uint64_t pipelines;      /* alive */
     uint64_t imported_bytes; /* of attached buffers */
 };

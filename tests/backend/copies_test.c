@@ -355,6 +355,54 @@ static void run_one(struct rig *rig, uint64_t src, uint64_t from, uint64_t dst, 
     free(record);
 }
 
+static uint64_t joins(const struct rig *rig) {
+    struct bhi_backend_counts counts;
+    bhi_backend_counts(rig->backend, &counts);
+    return counts.joins;
+}
+
+static VkQueue compute;
+static VkCommandBuffer first_of_two;
+static PFN_vkQueueSubmit real_submit;
+
+static VKAPI_ATTR VkResult VKAPI_CALL look_at_submit(VkQueue queue, uint32_t count,
+                                                     const VkSubmitInfo *infos, VkFence fence) {
+    if (queue == compute) {
+        BHT_EQ(count, 1);
+        first_of_two = infos->commandBufferCount == 2 ? infos->pCommandBuffers[0] : VK_NULL_HANDLE;
+    }
+    return real_submit(queue, count, infos, fence);
+}
+
+/* The barrier for what the other queue has written comes before the first commands after a copy,
+ * and only before these. */
+static void a_barrier_comes_after_copies_alone(void) {
+    struct rig rig;
+    uint32_t *words[5];
+    open_with_buffers(&rig, words);
+    rig_kernel(&rig, 1, CODE(add));
+    compute = rig.backend->device.queue;
+    real_submit = rig.backend->device.api.QueueSubmit;
+    rig.backend->device.api.QueueSubmit = look_at_submit;
+    const uint64_t before = joins(&rig);
+    for (uint64_t round = 0; round < 4; round++) {
+        run_one(&rig, 3, 0, 1, BYTES);
+        for (int run = 0; run < 3; run++) { /* recorded, kept, kept */
+            rig_begin(&rig);
+            dispatch_add(&rig, 1, 0, 2, 0, BYTES, 7);
+            if (round >= 2) { /* merged */
+                rig_begin(&rig);
+                dispatch_add(&rig, 2, 0, 4, 0, BYTES, 7);
+            }
+            rig_run_ok(&rig);
+            BHT_TRUE((first_of_two == rig.backend->copies.join) == (run == 0));
+            BHT_EQ(words[2][9], words[3][9] + 7);
+        }
+        BHT_EQ(joins(&rig), before + round + 1);
+    }
+    rig_close(&rig);
+}
+
 /* More chunks than there are parts, and an odd end. */
 static void a_read_only_source_goes_in_chunks(void) {
     const uint64_t bytes = (uint64_t)(BHI_COPY_PARTS + 4) * BHI_COPY_CHUNK + 12;
@@ -491,6 +539,7 @@ int main(int argc, char **argv) {
         BHT_TEST(copies_in_order),
         BHT_TEST(there_is_room_for_some),
         BHT_TEST(which_records_are_copies),
+        BHT_TEST(a_barrier_comes_after_copies_alone),
         BHT_TEST(a_read_only_source_goes_in_chunks),
         BHT_TEST(a_constant_source_is_copied_once),
         BHT_TEST(one_that_cannot_be_submitted_fails_alone),

@@ -312,6 +312,7 @@ void bhi_backend_counts(const struct bhi_backend *b, struct bhi_backend_counts *
     *out = (struct bhi_backend_counts){
         .queue_submits = b->queue_submits,
         .copy_submits = b->copy_submits,
+        .joins = b->joins,
         .pipelines = b->kernels.pipelines,
         .imported_bytes = b->imported_bytes,
     };

@@ -61,16 +61,18 @@ struct bhi_backend {
     struct bhi_recorder merger;
 
     uint64_t last_wait_ns; /* how long the device took for the last submission */
-    uint64_t queue_submits, copy_submits, imported_bytes;
+    uint64_t queue_submits, copy_submits, joins, imported_bytes;
     size_t staged;     /* buffers that are read through a copy (stage.h) */
     uint64_t barriers; /* barriers between dependent commands so far, for tests */
 };
 
-/* copies.c: the queue for copies (copy_jobs.h), and waiting. */
+/* copies.c: the queue for copies (copy_jobs.h), and waiting. After bhi_vk_recordings_init(). */
 bool bhi_vk_copies_init(struct bhi_backend *backend, struct bhi_error *error);
 /* Runs each part once, so that the driver has allocated what it needs. */
 bool bhi_vk_copies_warm_up(struct bhi_backend *backend, struct bhi_error *error);
 void bhi_vk_copies_fini(struct bhi_backend *backend);
+/* Is the barrier to be submitted before the next commands of the compute queue? */
+bool bhi_vk_copies_joins(const struct bhi_backend *backend);
 /* Call these around the time in which records are on the compute queue. */
 void bhi_vk_copies_beside(struct bhi_backend *backend, const struct bhi_lane_record *const *records,
                           const size_t *places, uint32_t count);

@@ -24,6 +24,14 @@
 #define NAP_FULL_NS   200000u /* while a job waits for a free part */
 #define WARM_UP_BYTES 64u     /* of the scratch words of the markers page */
 
+static void barrier(const struct bhi_backend *b, VkCommandBuffer commands,
+                    VkPipelineStageFlags from, VkAccessFlags written, VkPipelineStageFlags to,
+                    VkAccessFlags used) {
+    const VkMemoryBarrier memory = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER, .srcAccessMask = written, .dstAccessMask = used};
+    b->device.api.CmdPipelineBarrier(commands, from, to, 0, 1, &memory, 0, NULL, 0, NULL);
+}
+
 /* -- objects ---------------------------------------------------------------------------------- */
 
 static VkResult create(struct bhi_backend *b, const char **out_call) {
@@ -60,12 +68,44 @@ static VkResult create(struct bhi_backend *b, const char **out_call) {
     return VK_SUCCESS;
 }
 
+/* Copies end before the commands that need them begin (they have a fence, and the session waits for
+ * it), but that alone does not make their writes visible to another queue. The barrier has a
+ * command buffer of its own because recordings are kept: most of their runs have no copy before
+ * them, and on a GPU the barrier costs more than an empty dispatch. */
+static VkResult record_join(struct bhi_backend *b, const char **out_call) {
+    struct bhi_vk_copies *c = &b->copies;
+    const struct bhi_vk_api *vk = &b->device.api;
+    const VkCommandBufferAllocateInfo info = {.sType =
+                                                  VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+                                              .commandPool = b->recordings.pool,
+                                              .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+                                              .commandBufferCount = 1};
+    const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+    *out_call = "vkAllocateCommandBuffers (join)";
+    VkResult result = vk->AllocateCommandBuffers(b->device.device, &info, &c->join);
+    if (result != VK_SUCCESS) {
+        c->join = VK_NULL_HANDLE;
+        return result;
+    }
+    *out_call = "recording a barrier";
+    result = vk->BeginCommandBuffer(c->join, &begin);
+    if (result == VK_SUCCESS) {
+        barrier(b, c->join, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_ACCESS_MEMORY_WRITE_BIT,
+                BHI_WORK_STAGES, BHI_WORK_READS | BHI_WORK_WRITES);
+        result = vk->EndCommandBuffer(c->join);
+    }
+    return result;
+}
+
 bool bhi_vk_copies_init(struct bhi_backend *b, struct bhi_error *error) {
     const char *call;
     if (b->device.copy_queue == VK_NULL_HANDLE) {
         return true;
     }
-    const VkResult result = create(b, &call);
+    VkResult result = create(b, &call);
+    if (result == VK_SUCCESS) {
+        result = record_join(b, &call);
+    }
     if (result != VK_SUCCESS) {
         bhi_error_vk(error, result, call);
         return false;
@@ -88,14 +128,6 @@ void bhi_vk_copies_fini(struct bhi_backend *b) {
 }
 
 /* -- parts ------------------------------------------------------------------------------------ */
-
-static void barrier(const struct bhi_backend *b, VkCommandBuffer commands,
-                    VkPipelineStageFlags from, VkAccessFlags written, VkPipelineStageFlags to,
-                    VkAccessFlags used) {
-    const VkMemoryBarrier memory = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER, .srcAccessMask = written, .dstAccessMask = used};
-    b->device.api.CmdPipelineBarrier(commands, from, to, 0, 1, &memory, 0, NULL, 0, NULL);
-}
 
 /* Begins the next part. What earlier parts and the compute queue have written is visible to it. */
 static VkResult begin_part(const struct bhi_backend *b, VkCommandBuffer commands) {
@@ -258,6 +290,10 @@ static uint64_t nap_ns(struct bhi_vk_copies *c, uint64_t waited_ns) {
     return is_full(c) && unsubmitted(c) && nap > NAP_FULL_NS ? NAP_FULL_NS : nap;
 }
 
+bool bhi_vk_copies_joins(const struct bhi_backend *b) {
+    return b->copies.joined != b->copies.ended;
+}
+
 void bhi_vk_copies_beside(struct bhi_backend *b, const struct bhi_lane_record *const *records,
                           const size_t *places, uint32_t count) {
     b->copies.beside = records;
@@ -356,6 +392,26 @@ bool bhi_backend_copy_end(struct bhi_backend *b, struct bhi_result *result,
     return !b->lost;
 }
 
+static bool warm_up_join(struct bhi_backend *b, struct bhi_error *error) {
+    const struct bhi_vk_api *vk = &b->device.api;
+    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                               .commandBufferCount = 1,
+                               .pCommandBuffers = &b->copies.join};
+    VkResult result = vk->QueueSubmit(b->device.queue, 1, &info, b->fence);
+    if (result == VK_SUCCESS) {
+        result = vk->WaitForFences(b->device.device, 1, &b->fence, VK_TRUE, UINT64_MAX);
+    }
+    if (result == VK_SUCCESS) {
+        result = vk->ResetFences(b->device.device, 1, &b->fence);
+    }
+    if (result != VK_SUCCESS) {
+        bhi_error_vk(error, result, "the first barrier for copies");
+        return false;
+    }
+    b->copies.joined = b->copies.ended;
+    return true;
+}
+
 bool bhi_vk_copies_warm_up(struct bhi_backend *b, struct bhi_error *error) {
     struct bhi_vk_copies *c = &b->copies;
     const VkDeviceSize scratch = offsetof(struct bhi_marker_page, scratch);
@@ -380,5 +436,5 @@ bool bhi_vk_copies_warm_up(struct bhi_backend *b, struct bhi_error *error) {
         }
     }
     b->copy_submits = 0;
-    return true;
+    return c->queue == VK_NULL_HANDLE || warm_up_join(b, error);
 }

@@ -49,8 +49,12 @@ struct bhi_vk_copies {
     struct {
         VkCommandBuffer commands;
         VkFence fence;
-    } parts[BHI_COPY_PARTS];                 /* part n is in n % BHI_COPY_PARTS */
-    uint64_t submitted, ended;               /* parts so far */
+    } parts[BHI_COPY_PARTS];   /* part n is in n % BHI_COPY_PARTS */
+    uint64_t submitted, ended; /* parts so far */
+    /* A barrier for the compute queue, which then sees what copies have written, and how many parts
+     * had ended when it was submitted last. */
+    VkCommandBuffer join;
+    uint64_t joined;
     struct bhi_copy_job jobs[BHI_COPY_JOBS]; /* a ring */
     uint32_t first, count;
     /* The records on the compute queue, as in bhi_backend_run; |beside_count| 0: none. */

@@ -91,7 +91,6 @@ bool bhi_vk_merge_begin(struct bhi_backend *b, struct bhi_error *error) {
     bhi_hazards_clear(&b->hazards);
     b->merger =
         (struct bhi_recorder){.backend = b, .uses = &b->merged, .commands = b->merged.commands};
-    bhi_recorder_join(&b->merger);
     return true;
 }
 

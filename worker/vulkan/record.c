@@ -123,18 +123,6 @@ static void barrier(struct bhi_recorder *r) {
     r->uses->barriers++;
 }
 
-void bhi_recorder_join(const struct bhi_recorder *r) {
-    const VkMemoryBarrier memory = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-        .srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT,
-        .dstAccessMask = BHI_WORK_READS | BHI_WORK_WRITES,
-    };
-    if (r->backend->copies.queue != VK_NULL_HANDLE) {
-        r->backend->device.api.CmdPipelineBarrier(r->commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
-                                                  BHI_WORK_STAGES, 0, 1, &memory, 0, NULL, 0, NULL);
-    }
-}
-
 void bhi_recorder_settle(const struct bhi_recorder *r) {
     const VkMemoryBarrier memory = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
@@ -396,9 +384,10 @@ static bool record_into(struct bhi_backend *b, struct bhi_vk_recording *recordin
     }
     b->stamp++;
     bhi_hazards_clear(&b->hazards);
-    bhi_recorder_join(&r);
     const bool ok = bhi_recorder_add_timed(&r, record);
-    bhi_recorder_settle(&r);
+    if (recording->buffers.count > 0) { /* otherwise nothing was written that anybody sees */
+        bhi_recorder_settle(&r);
+    }
     result = b->device.api.EndCommandBuffer(recording->commands);
     if (ok && result != VK_SUCCESS) {
         bhi_error_vk(error, result, "vkEndCommandBuffer");

@@ -16,9 +16,6 @@
 bool bhi_recorder_add(struct bhi_recorder *recorder, const struct bhi_lane_record *record);
 /* The same, with the timestamps that the record asks for. */
 bool bhi_recorder_add_timed(struct bhi_recorder *recorder, const struct bhi_lane_record *record);
-/* Begins a command buffer's commands: if copies have a queue of their own, they see what these have
- * written. */
-void bhi_recorder_join(const struct bhi_recorder *recorder);
 /* Adds a barrier: commands before it have ended before later ones begin, and these and the host see
  * their writes. */
 void bhi_recorder_settle(const struct bhi_recorder *recorder);

@@ -215,10 +215,12 @@ void bhi_backend_catch_up(struct bhi_backend *b) {
 static void submit(struct bhi_backend *b, const struct answers *a, const struct batch *batch,
                    VkCommandBuffer commands, const struct bhi_pointers *kernels) {
     const struct bhi_vk_api *vk = &b->device.api;
+    const bool joins = bhi_vk_copies_joins(b);
+    const VkCommandBuffer both[2] = {b->copies.join, commands};
     const VkSubmitInfo info = {
         .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-        .commandBufferCount = 1,
-        .pCommandBuffers = &commands,
+        .commandBufferCount = joins ? 2 : 1,
+        .pCommandBuffers = joins ? both : &commands,
     };
     /* The host writes the first marker, so that a death inside vkQueueSubmit is blamed on the first
      * record. */
@@ -263,10 +265,12 @@ static void submit(struct bhi_backend *b, const struct answers *a, const struct 
     const uint64_t started = bhi_now_ns();
     VkResult result = vk->QueueSubmit(b->device.queue, 1, &info, b->fence);
     b->queue_submits++;
+    b->joins += joins;
     BHI_FAULT_POINT("submitted");
     if (result != VK_SUCCESS) {
         bhi_error_vk(&error, result, "vkQueueSubmit");
     } else {
+        b->copies.joined = b->copies.ended; /* before copies go on beside it */
         bhi_vk_copies_beside(b, a->records, batch->places, batch->count);
         result = wait_for_fence(b, started, batch->count);
         bhi_vk_copies_alone(b);
