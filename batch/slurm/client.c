@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/owner.h"
 #include "batch/slurm/program.h"
+#include "batch/slurm/whole.h"
 #include "tool/clock.h"
 #include "tool/interrupt.h"
 
@@ -214,9 +215,9 @@ enum bhi_slurm_result bhi_slurm_submit(const struct bhi_slurm_client *client,
     bool unsure = submission->asks_first;
     struct search search = {.comment = submission->comment};
     struct bhi_complaint inner;
-    char comment[BHI_ARRAY_COMMENT + 16], why[300] = "";
-    snprintf(comment, sizeof comment, "--comment=%s", submission->comment);
-    BHI_AUTO_FREE const char **line = command_line(submission, comment);
+    char why[300] = "";
+    BHI_AUTO_FREE char *comment = bhi_whole_text("--comment=%s", submission->comment);
+    BHI_AUTO_FREE const char **line = comment ? command_line(submission, comment) : NULL;
     if (!line) {
         bhi_refuse(complaint, "out of memory");
         return BHI_SLURM_DOWN;

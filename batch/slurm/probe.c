@@ -1,7 +1,9 @@
 #include "batch/slurm/probe.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,22 +25,29 @@
 
 enum { MOST_ANSWER = 256 << 20, MOST_HEADER = 1024 };
 
-/* |answer| comes last, and by a rename, so that the others are complete when it is there. */
+/* |answer| comes last, and by a rename, so that the others are complete when it is there. What is
+ * written has the probe's nonce in its name: the probe of a killed submitter may run only now. */
 static const char script[] =
     "#!/bin/sh\n"
     "# Looks on a machine of the cluster for what a batch needs. Written by bulkhead batch.\n"
     "probe=%s/probe\n"
     "program=%s\n"
+    "nonce=%s\n"
     "said=$probe/.answer.$SLURM_JOB_ID\n"
     "xargs -0 -r stat -L --printf='%%f %%s %%Y %%n\\0' < \"$probe/files\" > "
-    "\"$probe/seen.files\" 2> /dev/null\n"
+    "\"$probe/seen.files.$nonce\" 2> /dev/null\n"
     "xargs -0 -r sh -c 'for f; do [ -e \"$f/%s\" ] && [ -w \"$f\" ] && printf \"%%s\\0\" \"$f\"; "
-    "done' sh < \"$probe/folders\" > \"$probe/seen.folders\"\n"
+    "done' sh < \"$probe/folders\" > \"$probe/seen.folders.$nonce\"\n"
     "{ echo \"${SLURMD_NODENAME:-$(uname -n)}\"; \"$program\" version | head -n 1; } > \"$said\" "
-    "2> /dev/null && mv -f \"$said\" \"$probe/answer\"\n";
+    "2> /dev/null && mv -f \"$said\" \"$probe/answer.$nonce\"\n";
 
 static char *probe_path(const struct bhi_probe *probe, const char *name) {
     return bhi_whole_text("%s/probe%s%s", probe->state, *name ? "/" : "", name);
+}
+
+/* The path of what this probe writes. */
+static char *answer_path(const struct bhi_probe *probe, const char *name) {
+    return bhi_whole_text("%s/probe/%s.%s", probe->state, name, probe->nonce);
 }
 
 enum { MARK = 40 };
@@ -105,13 +114,29 @@ static bool write_script(const struct bhi_probe *probe, struct bhi_complaint *co
     char mark[MARK];
     name_mark(probe, mark);
     BHI_AUTO_FREE char *text =
-        folder && program ? bhi_whole_text(script, folder, program, mark) : NULL;
+        folder && program ? bhi_whole_text(script, folder, program, probe->nonce, mark) : NULL;
     return text && path ? bhi_whole_write(path, text, strlen(text), 0700, complaint)
                         : bhi_refuse(complaint, "out of memory");
 }
 
-static bool prepare(const struct bhi_probe *probe, struct bhi_complaint *complaint) {
-    static const char *const old[] = {"answer", "seen.files", "seen.folders"};
+/* Removes what earlier probes of this state folder have written. */
+static void clean(const char *path) {
+    static const char *const old[] = {"answer", "seen.", ".answer.", "log"};
+    DIR *folder = opendir(path);
+    for (const struct dirent *entry; folder && (entry = readdir(folder));) {
+        for (size_t i = 0; i < sizeof old / sizeof old[0]; i++) {
+            if (!strncmp(entry->d_name, old[i], strlen(old[i]))) {
+                (void)unlinkat(dirfd(folder), entry->d_name, 0);
+            }
+        }
+    }
+    if (folder) {
+        closedir(folder);
+    }
+}
+
+static bool prepare(struct bhi_probe *probe, struct bhi_complaint *complaint) {
+    uint8_t random[BHI_PROBE_NONCE / 2];
     BHI_AUTO_FREE char *folder = probe_path(probe, "");
     if (!folder) {
         return bhi_refuse(complaint, "out of memory");
@@ -119,12 +144,12 @@ static bool prepare(const struct bhi_probe *probe, struct bhi_complaint *complai
     if (mkdir(folder, 0700) != 0 && errno != EEXIST) {
         return bhi_refuse(complaint, "%.600s cannot be made: %s", folder, strerror(errno));
     }
-    for (size_t i = 0; i < sizeof old / sizeof old[0]; i++) {
-        BHI_AUTO_FREE char *path = probe_path(probe, old[i]);
-        if (path) {
-            (void)unlink(path);
-        }
+    if (sodium_init() < 0) {
+        return bhi_refuse(complaint, "libsodium cannot start");
     }
+    randombytes_buf(random, sizeof random);
+    sodium_bin2hex(probe->nonce, sizeof probe->nonce, random, sizeof random);
+    clean(folder);
     return write_list(probe, false, "files", complaint) &&
            write_list(probe, true, "folders", complaint) && write_script(probe, complaint);
 }
@@ -186,7 +211,7 @@ size_t bhi_probe_take_files(struct bhi_probe *probe, const char *text, size_t si
 static void take_list(struct bhi_probe *probe, const char *name, bool folders) {
     size_t size = 0;
     int error;
-    BHI_AUTO_FREE char *path = probe_path(probe, name);
+    BHI_AUTO_FREE char *path = answer_path(probe, name);
     BHI_AUTO_FREE char *text = path ? bhi_whole_read(path, MOST_ANSWER, &size, &error) : NULL;
     if (text) {
         (void)take_records(probe, text, size, folders);
@@ -196,7 +221,7 @@ static void take_list(struct bhi_probe *probe, const char *name, bool folders) {
 static bool take_answer(struct bhi_probe *probe) {
     size_t size = 0;
     int error;
-    BHI_AUTO_FREE char *path = probe_path(probe, "answer");
+    BHI_AUTO_FREE char *path = answer_path(probe, "answer");
     BHI_AUTO_FREE char *text = path ? bhi_whole_read(path, MOST_HEADER, &size, &error) : NULL;
     if (!text) {
         return false;
@@ -301,10 +326,10 @@ static char **probe_options(const struct bhi_probe *probe) {
 }
 
 static enum bhi_slurm_probe_result run(struct bhi_probe *probe, struct bhi_complaint *complaint) {
-    char comment[BHI_ARRAY_COMMENT + 8];
+    char comment[BHI_ARRAY_COMMENT + BHI_PROBE_NONCE + 8];
     uint64_t job = 0;
     enum bhi_slurm_result result = BHI_SLURM_DOWN;
-    snprintf(comment, sizeof comment, "bulkhead:%s:probe", probe->array->id);
+    snprintf(comment, sizeof comment, "bulkhead:%s:probe:%s", probe->array->id, probe->nonce);
     BHI_AUTO_FREE char *path = probe_path(probe, "probe.sh");
     char **options = probe_options(probe);
     bhi_refuse(complaint, "out of memory");

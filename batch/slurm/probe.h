@@ -5,6 +5,8 @@
 
 #include "batch/slurm/client.h"
 
+enum { BHI_PROBE_NONCE = 16 }; /* hexadecimal digits */
+
 /* A path to look for, absolute. */
 struct bhi_probe_path {
     const char *path;
@@ -23,8 +25,9 @@ struct bhi_probe {
                   const char *why); /* called when the probe is pending; with the reason */
     void *user;
 
-    char node[BHI_SLURM_NODE]; /* where it ran */
-    char version[64];          /* what `bulkhead version` prints there; "": it cannot be started */
+    char nonce[BHI_PROBE_NONCE + 1]; /* which probe: only its own answer counts */
+    char node[BHI_SLURM_NODE];       /* where it ran */
+    char version[64]; /* what `bulkhead version` prints there; "": it cannot be started */
 };
 
 enum bhi_slurm_probe_result {

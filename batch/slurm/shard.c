@@ -48,9 +48,12 @@ char *bhi_slurm_shard_quote(const char *text) {
  * has ended. A second task of the same shard ends at once: the state folder is in use. */
 static const char script[] =
     "#!/bin/sh\n"
-    "# One shard of the batch %s: a task of a job array. Written by bulkhead batch.\n"
+    "# One shard of a batch: a task of a job array. Written by bulkhead batch.\n"
+    "batch=%s\n"
     "state=%s\n"
     "program=%s\n"
+    "round=$1\n"
+    "shift\n"
     "shard=$state/shards/$(printf %%04d \"$SLURM_ARRAY_TASK_ID\")\n"
     "node=${SLURMD_NODENAME:-$(uname -n)}\n"
     "echo \"-- task ${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID on $node, $(date -u +%%FT%%TZ)\"\n"
@@ -59,7 +62,8 @@ static const char script[] =
     "\"$program\" batch \"$shard/jobs.jsonl\" --state \"$shard/state\" --resume \\\n"
     "    --quarantine \"$state/quarantine\" --cancel-file \"$state/cancel\"%s \"$@\" || status=$?\n"
     "said=$shard/.ended.$SLURM_JOB_ID\n"
-    "echo \"$SLURM_ARRAY_JOB_ID $status $node\" > \"$said\" && mv -f \"$said\" \"$shard/ended\"\n"
+    "echo \"$batch $round $SLURM_ARRAY_JOB_ID $status $node\" > \"$said\" &&\n"
+    "    mv -f \"$said\" \"$shard/ended\"\n"
     "rm -f \"$said\"\n" /* of a folder that is full */
     "exit \"$status\"\n";
 
@@ -89,13 +93,16 @@ bool bhi_slurm_shard_write_script(const char *state, const char *id, const char 
 
 bool bhi_slurm_shard_parse_ending(const char *text, struct bhi_slurm_shard_ending *out_ending) {
     struct bhi_slurm_shard_ending ending = {0};
-    unsigned long long array;
+    unsigned long long round, array;
     int used = 0;
-    if (sscanf(text, "%llu %d %63[^\n]%n", &array, &ending.status, ending.node, &used) != 3 ||
-        strcmp(text + used, "\n") != 0 || *text < '0' || *text > '9' || ending.status < 0 ||
+    if (sscanf(text, "%32[0-9a-f] %llu %llu %d %63[^\n]%n", ending.id, &round, &array,
+               &ending.status, ending.node, &used) != 5 ||
+        strcmp(text + used, "\n") != 0 || strlen(ending.id) != BHI_ARRAY_ID ||
+        round >= BHI_ARRAY_ROUNDS || array > UINT32_MAX || ending.status < 0 ||
         ending.status > 255) {
         return false;
     }
+    ending.round = round;
     ending.array = array;
     *out_ending = ending;
     return array > 0;

@@ -3,7 +3,7 @@
  *   jobs.jsonl   its jobs
  *   state/       of `bulkhead batch`
  *   log          what its tasks have printed
- *   ended        "ARRAY STATUS NODE": how the last task ended, if it could say so
+ *   ended        "ID ROUND ARRAY STATUS NODE": how the last task ended, if it could say so
  */
 #ifndef BHI_BATCH_SLURM_SHARD_H
 #define BHI_BATCH_SLURM_SHARD_H
@@ -12,22 +12,27 @@
 #include <stdint.h>
 
 #include "batch/job/queued.h"
+#include "batch/slurm/array.h"
 #include "batch/slurm/parse.h"
 
 /* The path of a file in a shard's folder ("": the folder). The caller owns it; NULL if memory ran
  * out. */
 char *bhi_slurm_shard_path(const char *state, uint32_t shard, const char *name);
 
-/* Writes the script of the tasks, STATE/task.sh. |program| is this program on the nodes. */
+/* Writes the script of the tasks, STATE/task.sh. |program| is this program on the nodes. The first
+ * word that a task gets is its round; the others go to its batch. */
 bool bhi_slurm_shard_write_script(const char *state, const char *id, const char *program,
                                   char *const *batch_options, struct bhi_complaint *complaint);
 /* Writes |text| so that a shell reads it as one word. The caller owns it; NULL if out of memory. */
 char *bhi_slurm_shard_quote(const char *text);
 
-/* How a shard's last task ended, as it said itself. */
+/* How a shard's last task ended, as it said itself. A new controller gives the job ids of an old one
+ * again, so that |array| alone does not say which task it was. */
 struct bhi_slurm_shard_ending {
-    uint64_t array; /* the task's array; 0: no task has said anything */
-    int status;     /* of `bulkhead batch` */
+    char id[BHI_ARRAY_ID + 1]; /* of the batch */
+    uint64_t round;            /* in which it was submitted */
+    uint64_t array;            /* the task's array; 0: no task has said anything */
+    int status;                /* of `bulkhead batch` */
     char node[BHI_SLURM_NODE];
 };
 /* Reads STATE/shards/0000/ended. What cannot be read or is no such line counts as none. */

@@ -63,8 +63,10 @@ static enum bhi_slurm_result submit_round(struct bhi_watch *watch, size_t number
                                           bool retries_failed, struct bhi_complaint *complaint) {
     struct bhi_slurm_round *round = &watch->array->rounds[number];
     char comment[BHI_ARRAY_COMMENT], name[32];
-    static const char *const again[] = {retry_failed, NULL};
+    char round_word[24];
+    const char *const words[] = {round_word, retries_failed ? retry_failed : NULL, NULL};
     bhi_array_comment(watch->array, number, comment);
+    snprintf(round_word, sizeof round_word, "%zu", number);
     snprintf(name, sizeof name, "--job-name=bulkhead-%.8s", watch->array->id);
     BHI_AUTO_FREE char *indexes = bhi_array_indexes(round);
     BHI_AUTO_FREE char *folder = bhi_whole_text("%s/shards", watch->state);
@@ -81,7 +83,7 @@ static enum bhi_slurm_result submit_round(struct bhi_watch *watch, size_t number
     const struct bhi_slurm_submission submission = {.comment = comment,
                                                     .script = script,
                                                     .options = options,
-                                                    .words = retries_failed ? again : NULL,
+                                                    .words = words,
                                                     .asks_first = asks_first};
     return bhi_slurm_submit(&watch->client, &submission, &round->job, complaint);
 }
@@ -196,11 +198,13 @@ static enum bhi_watch_result submit_due(struct bhi_watch *watch, bool again,
 /* -- looking ------------------------------------------------------------------------------------
  */
 
+/* Has the shard's last task said how it ended? */
 static bool read_ending(const struct bhi_watch *watch, uint32_t number,
                         struct bhi_slurm_shard_ending *out_ending) {
-    const struct bhi_watch_shard *shard = &watch->shards[number];
+    const size_t round = watch->shards[number].round;
     bhi_slurm_shard_read_ending(watch->state, number, out_ending);
-    return out_ending->array && out_ending->array == watch->array->rounds[shard->round].job;
+    return out_ending->array && out_ending->array == watch->array->rounds[round].job &&
+           out_ending->round == round && !strcmp(out_ending->id, watch->array->id);
 }
 
 /* Has somebody asked for the end? The tasks see the same file. */

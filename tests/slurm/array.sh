@@ -42,6 +42,10 @@ expect_status 3
 expect_stderr "this is Slurm 19.05; --executor slurm needs 20.11 or later"
 [ ! -e jobs.jsonl.state ] || fail "a state folder was made"
 
+# shellcheck source=tests/slurm/standins.sh
+. "$(dirname "${BASH_SOURCE[0]}")/standins.sh"
+rm -rf jobs.jsonl.state
+
 # -- a batch -------------------------------------------------------------------------------------
 case_name="what is expected"
 cli run "$SHADERS/square.spv" --groups 4 --in 0=x.npy --out '1=expected.npy:f32[256]'

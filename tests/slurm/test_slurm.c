@@ -434,15 +434,33 @@ static void test_decisions(void) {
     }
 }
 
+#define BATCH "0123456789abcdef0123456789abcdef"
+
 static void test_endings(void) {
     struct bhi_slurm_shard_ending ending;
-    BHT_TRUE(bhi_slurm_shard_parse_ending("17 137 n1\n", &ending));
+    BHT_TRUE(bhi_slurm_shard_parse_ending(BATCH " 3 17 137 n1\n", &ending));
+    BHT_STR_EQ(ending.id, BATCH);
+    BHT_EQ(ending.round, 3);
     BHT_EQ(ending.array, 17);
     BHT_EQ(ending.status, 137);
     BHT_STR_EQ(ending.node, "n1");
-    static const char *const refused[] = {"",          "17",         "17 0",        "17 0\n",
-                                          "0 0 n1\n",  "17 -1 n1\n", "17 256 n1\n", "17 0 n1",
-                                          "-1 0 n1\n", "17 0 n1\nx"};
+    static const char *const refused[] = {"",
+                                          "17 0 n1\n",
+                                          BATCH,
+                                          BATCH " 0 17 0",
+                                          BATCH " 0 17 0\n",
+                                          BATCH " 0 17 n1\n",
+                                          BATCH "0 0 17 0 n1\n",
+                                          "01234567 0 17 0 n1\n",
+                                          BATCH " 0 0 0 n1\n",
+                                          BATCH " 0 17 -1 n1\n",
+                                          BATCH " 0 17 256 n1\n",
+                                          BATCH " 0 17 0 n1",
+                                          BATCH " 0 -1 0 n1\n",
+                                          BATCH " -1 17 0 n1\n",
+                                          BATCH " 100000 17 0 n1\n",
+                                          BATCH " 0 4294967296 0 n1\n",
+                                          BATCH " 0 17 0 n1\nx"};
     for (size_t i = 0; i < BHT_COUNT(refused); i++) {
         if (bhi_slurm_shard_parse_ending(refused[i], &ending)) {
             BHT_FAIL("accepted: %s", refused[i]);

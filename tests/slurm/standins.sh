@@ -1,0 +1,84 @@
+# Cases that need no Slurm: programs that stand in for sbatch, squeue, scancel and scontrol do what a case
+# says. Source it after tests/cli/lib.sh, in a folder in which make_counters was called.
+#
+#   on sbatch SNIPPET      what `sbatch` does from now on: lines of sh. They have $comment, $script and the
+#                          words after the script in $words; `--version` is answered before them
+#   task STATUS NODE       in a snippet: runs the script that was submitted last, as a task 0 of the array 17.
+#                          Its batch ends with STATUS at once
+#   probe NODE             in a snippet: runs the script that was submitted last, as a probe
+# shellcheck shell=bash disable=SC2016 # snippets are for the stand-ins
+
+standins=$folder/standins
+mkdir -p "$standins"
+cat > "$standins/common" << COMMON
+folder=$folder standins=$standins
+name=\${0##*/}
+[ "\${1:-}" != --version ] || { echo "slurm 23.11.4"; exit 0; }
+echo "\$name \$*" >> "\$standins/calls"
+calls() { grep -c "^\$1 " "\$standins/calls"; } # NAME: how often it was called, with this time
+if [ "\$name" = sbatch ]; then
+    for word; do
+        case \$word in
+        --comment=*) echo "\${word#*=}" > "\$standins/comment" ;;
+        -*) ;;
+        *) break ;;
+        esac
+        shift
+    done
+    cp "\$1" "\$standins/script"
+    shift
+    echo "\$*" > "\$standins/words"
+fi
+comment=\$(cat "\$standins/comment" 2> /dev/null)
+words=\$(cat "\$standins/words" 2> /dev/null)
+script=\$standins/script
+task() {
+    printf '#!/bin/sh\nexit %s\n' "\$1" > "\$standins/program"
+    chmod +x "\$standins/program"
+    sed "s,^program=.*,program=\$standins/program," "\$script" |
+        SLURM_ARRAY_JOB_ID=17 SLURM_ARRAY_TASK_ID=0 SLURM_JOB_ID=17 SLURMD_NODENAME=\$2 sh -s \$words > /dev/null
+}
+probe() { SLURM_JOB_ID=18 SLURMD_NODENAME=\$1 sh "\$script"; }
+COMMON
+for program in sbatch squeue scancel scontrol; do
+    printf '#!/bin/sh\n. "%s/common"\n. "%s/on_%s"\n' "$standins" "$standins" "$program" > "$standins/$program"
+    chmod +x "$standins/$program"
+done
+on() { printf '%s\n' "$2" > "$standins/on_$1"; } # PROGRAM SNIPPET
+# Begins a case: nothing has been called, each program does nothing.
+standins_case() { # NAME
+    case_name=$1
+    rm -rf jobs.jsonl.state "$standins/calls" "$standins/comment" "$standins/words"
+    : > "$standins/calls"
+    for program in sbatch squeue scancel scontrol; do on "$program" true; done
+}
+standin() { # ARGUMENT…: of bulkhead batch jobs.jsonl
+    PATH=$standins:$PATH cli batch jobs.jsonl --executor slurm --poll 1s "$@"
+}
+called() { grep -c "^$1 " "$standins/calls"; } # PROGRAM: how often
+expect_called() { # PROGRAM TIMES
+    if [ "$(called "$1")" -eq "$2" ]; then passed=$((passed + 1)); else fail "$1 was called $(called "$1") times, not $2"; fi
+}
+
+# -- an old answer -------------------------------------------------------------------------------
+standins_case "a job number that is given twice: the old task's answer is not the new one's"
+on sbatch 'task 1 n1; echo 17'
+standin --shards 1 --no-probe
+on sbatch 'echo 17'
+on squeue '[ "$(calls squeue)" -lt 2 ] || task 2 n2; echo "17|0|PENDING||$comment|None"'
+standin --shards 1 --no-probe --resume --retry-failed
+expect_status 3
+expect_stderr "its batch was refused (status 2)"
+expect_rounds jobs.jsonl.state '[.rounds[].job] == [17, 17]'
+
+standins_case "the probe of a killed submitter runs when the next one has submitted its own"
+on sbatch 'cp "$script" "$standins/old"; kill -KILL "$PPID"'
+standin --shards 1
+expect_called sbatch 1
+# Both answer for another version, and name their machine.
+on sbatch 'sed -i s/version/nonsense/ "$script" "$standins/old"
+cp "$script" "$standins/new"; cp "$standins/old" "$script"; probe old; cp "$standins/new" "$script"; echo 18'
+on squeue '[ "$(calls squeue)" -lt 2 ] || probe new; echo "18|N/A|PENDING||$comment|None"'
+standin --shards 1
+expect_status 2
+expect_stderr "on new cannot be started"
