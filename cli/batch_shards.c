@@ -350,6 +350,9 @@ static int cancel(const struct bhi_shards *shards) {
     if (result == BHI_ARRAY_LOADED) {
         bhi_array_free(&array);
     }
+    if (bhi_interrupt_signal()) {
+        return bhi_interrupt_exit_status();
+    }
     if (good) {
         printf("%s is cancelled: its processes end in order; --resume continues\n", shards->path);
     }

@@ -18,6 +18,7 @@
 #include "base/fd.h"
 #include "base/owner.h"
 #include "batch/journal/state_folder.h"
+#include "batch/runner/cancel.h"
 #include "batch/slurm/cut.h"
 #include "batch/slurm/watch.h"
 #include "batch/slurm/whole.h"
@@ -181,20 +182,62 @@ static bool wants_cancel(const struct bhi_slurm_batch *batch) {
     return fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
 
+static bool has_submitted(const struct bhi_slurm_batch *batch) {
+    bool has = false;
+    for (size_t i = 0; i < batch->array.round_count; i++) {
+        has |= batch->array.rounds[i].job > 0;
+    }
+    return has;
+}
+
+/* What an sbatch that was cut off has sent may come to the controller after the first look. The file
+ * ends what comes even later, when it begins. */
+static bool cancel_array(struct bhi_slurm_batch *batch, uint32_t *out_tasks,
+                         struct bhi_complaint *complaint) {
+    bool good = bhi_slurm_cancel_all(batch->array.id, out_tasks, complaint);
+    if (good && batch->watch.unsure) {
+        const int mark = openat(batch->folder.fd, BHI_CANCEL_FILE,
+                                O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (mark >= 0) {
+            close(mark);
+        }
+        if (!*out_tasks) {
+            sleep(1);
+            good = bhi_slurm_cancel_all(batch->array.id, out_tasks, complaint);
+        }
+    }
+    return good;
+}
+
 static int end_interrupted(struct bhi_slurm_batch *batch) {
     struct bhi_complaint complaint;
     uint32_t tasks;
-    if (!wants_cancel(batch)) {
+    const char *name = sigabbrev_np(bhi_interrupt_signal());
+    if (!has_submitted(batch) && !batch->watch.unsure) {
+        bhi_complain("batch", "cancelled by SIG%s; nothing%s was submitted", name,
+                     batch->resume ? " more" : "");
+    } else if (wants_cancel(batch)) {
+        if (!cancel_array(batch, &tasks, &complaint)) {
+            bhi_complain("batch", "SIG%s: the job array is not cancelled: %s", name,
+                         complaint.text);
+        } else if (tasks) {
+            bhi_complain("batch", "SIG%s: the job array is cancelled; --resume continues", name);
+        } else {
+            bhi_complain("batch",
+                         "SIG%s: Slurm's queue has no task of this batch; --resume continues",
+                         name);
+        }
+    } else if (batch->watch.unsure) {
         bhi_complain("batch",
-                     "SIG%s: what is submitted goes on; --resume follows it again, --resume "
-                     "--on-interrupt cancel and a signal end it",
-                     sigabbrev_np(bhi_interrupt_signal()));
-    } else if (bhi_slurm_cancel_all(batch->array.id, &tasks, &complaint)) {
-        bhi_complain("batch", "SIG%s: the job array is cancelled; --resume continues",
-                     sigabbrev_np(bhi_interrupt_signal()));
+                     "SIG%s: sbatch was ended before its answer came, and may have submitted %s; "
+                     "--resume finds out and follows it, --cancel %s ends it",
+                     name, has_submitted(batch) ? "one more job array" : "the job array",
+                     batch->given_state);
     } else {
-        bhi_complain("batch", "SIG%s: the job array is not cancelled: %s",
-                     sigabbrev_np(bhi_interrupt_signal()), complaint.text);
+        bhi_complain(
+            "batch",
+            "SIG%s: what is submitted goes on; --resume follows it again, --cancel %s ends it",
+            name, batch->given_state);
     }
     return bhi_interrupt_exit_status();
 }
@@ -360,7 +403,7 @@ static int load(struct bhi_slurm_batch *batch) {
         return BHI_EXIT_ENVIRON;
     }
     batch->has_array = true;
-    (void)unlinkat(batch->folder.fd, "cancel", 0); /* of --cancel: it goes on now */
+    (void)unlinkat(batch->folder.fd, BHI_CANCEL_FILE, 0); /* of --cancel: it goes on now */
     return BHI_EXIT_READY;
 }
 
@@ -383,7 +426,11 @@ int bhi_batch_slurm_run(const struct bhi_batch_slurm *slurm, const struct bhi_ar
         bhi_complain("batch", "--html %s: %s", html, complaint.text);
         exit_status = BHI_EXIT_USAGE;
     } else if (!bhi_slurm_check(&complaint)) {
-        bhi_complain("batch", "%s", complaint.text);
+        if (bhi_interrupt_signal()) {
+            exit_status = end_interrupted(&batch);
+        } else {
+            bhi_complain("batch", "%s", complaint.text);
+        }
     } else {
         (void)((exit_status = load(&batch)) != BHI_EXIT_READY ||
                (exit_status = prepare(&batch)) != BHI_EXIT_READY ||

@@ -16,6 +16,7 @@
 #include "tool/clock.h"
 #include "tool/complain.h"
 #include "tool/exit_status.h"
+#include "tool/interrupt.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -43,7 +44,13 @@ static int lock_folder(struct bhi_slurm_batch *batch) {
         (void)gethostname(name, sizeof name - 1);
         const bool is_gone = sscanf(holder, "%d %63s", &pid, machine) == 2 && pid > 1 &&
                              !strcmp(machine, name) && kill(pid, 0) != 0 && errno == ESRCH;
-        if (!is_gone || bhi_clock_ns() > end || !bhi_slurm_pause(SECOND / 10)) {
+        const bool waits = is_gone && bhi_clock_ns() <= end;
+        if (waits && !bhi_slurm_pause(SECOND / 10)) {
+            bhi_complain("batch", "cancelled by SIG%s; nothing was submitted",
+                         sigabbrev_np(bhi_interrupt_signal()));
+            return bhi_interrupt_exit_status();
+        }
+        if (!waits) {
             bhi_complain("batch",
                          "%s is in use by another bulkhead batch (%.100s): wait for its end, or "
                          "give another folder (--state)",

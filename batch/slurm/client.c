@@ -18,14 +18,26 @@
 #define CALL_LIMIT (600 * SECOND)
 #define LOOK_LIMIT (120 * SECOND)
 #define MOST_PAUSE (30 * SECOND)
+/* What is asked for after a signal belongs to the end, and somebody waits for that. */
+#define END_LIMIT (5 * SECOND)
+/* A signal that comes just before a pause is seen this much later. */
+#define SLICE (SECOND / 10)
 
 enum { LEAST_MAJOR = 20, LEAST_MINOR = 11 };
 
 bool bhi_slurm_pause(uint64_t ns) {
-    struct timespec left = {.tv_sec = (time_t)(ns / SECOND), .tv_nsec = (long)(ns % SECOND)};
-    while (!bhi_interrupt_signal() && nanosleep(&left, &left) != 0 && errno == EINTR) {
+    const uint64_t end = bhi_clock_ns() + ns;
+    for (uint64_t now; !bhi_interrupt_signal() && (now = bhi_clock_ns()) < end;) {
+        const uint64_t slice = end - now < SLICE ? end - now : SLICE;
+        nanosleep(&(struct timespec){.tv_nsec = (long)slice}, NULL);
     }
     return !bhi_interrupt_signal();
+}
+
+/* Runs a program that changes nothing that a later call could not change. */
+static void ask(const char *const *arguments, struct bhi_program_result *out_result) {
+    const bool ending = bhi_interrupt_signal();
+    bhi_program_run(arguments, -1, ending ? END_LIMIT : LOOK_LIMIT, !ending, out_result);
 }
 
 /* The first line of a program's error, without the program's name and "error:". */
@@ -46,7 +58,8 @@ static void describe(const struct bhi_program_result *result, const char *progra
         at += 7;
     }
     if (!result->in_time) {
-        snprintf(out, capacity, "%s did not end in time", program);
+        snprintf(out, capacity, result->cut_off ? "interrupted" : "%s did not end in time",
+                 program);
         return;
     }
     first_line(last, out, capacity);
@@ -62,7 +75,7 @@ bool bhi_slurm_check(struct bhi_complaint *complaint) {
     unsigned major = 0, minor = 0;
     char why[300];
     bool good = false;
-    bhi_program_run(arguments, -1, LOOK_LIMIT, &result);
+    ask(arguments, &result);
     if (!result.started) {
         bhi_refuse(complaint,
                    "sbatch cannot be started (%s): --executor slurm needs Slurm's programs in PATH "
@@ -98,7 +111,7 @@ enum bhi_slurm_result bhi_slurm_tasks(const char *prefix,
     struct bhi_slurm_task task;
     char why[300];
     const size_t length = strlen(prefix);
-    bhi_program_run(arguments, -1, LOOK_LIMIT, &result);
+    ask(arguments, &result);
     const bool good = result.started && result.in_time && result.status == 0;
     for (const char *line = result.out; good && *line;) {
         const size_t size = strcspn(line, "\n");
@@ -115,7 +128,7 @@ enum bhi_slurm_result bhi_slurm_tasks(const char *prefix,
         bhi_refuse(complaint, "squeue: %s", why);
     }
     bhi_program_free(&result);
-    return good ? BHI_SLURM_DONE : BHI_SLURM_DOWN;
+    return good ? BHI_SLURM_DONE : result.cut_off ? BHI_SLURM_INTERRUPTED : BHI_SLURM_DOWN;
 }
 
 enum bhi_slurm_state bhi_slurm_account(uint64_t array, uint32_t index, char out_name[32]) {
@@ -125,7 +138,7 @@ enum bhi_slurm_state bhi_slurm_account(uint64_t array, uint32_t index, char out_
                                      "--jobs", job,          "--format=State", NULL};
     struct bhi_program_result result;
     enum bhi_slurm_state state = BHI_SLURM_GONE;
-    bhi_program_run(arguments, -1, LOOK_LIMIT, &result);
+    ask(arguments, &result);
     if (result.started && result.in_time && result.status == 0 && result.size > 0) {
         const size_t size = strcspn(result.out, "\n");
         state = bhi_slurm_parse_state(result.out, size);
@@ -186,13 +199,14 @@ static const char **command_line(const struct bhi_slurm_submission *submission,
     return line;
 }
 
-/* Tries once. */
+/* Tries once. An sbatch that a signal cuts off is killed: what it has not sent by then is not
+ * submitted. */
 static enum bhi_slurm_failure submit(const struct bhi_slurm_client *client, const char **line,
                                      uint64_t *out_job, char *why, size_t capacity) {
     struct bhi_program_result result;
     enum bhi_slurm_failure failure = BHI_SLURM_REFUSED;
     *out_job = 0;
-    bhi_program_run(line, client->lock, CALL_LIMIT, &result);
+    bhi_program_run(line, client->lock, CALL_LIMIT, true, &result);
     if (!result.started) {
         snprintf(why, capacity, "%.*s", (int)capacity - 1, result.error);
     } else if (result.in_time && result.status == 0 && bhi_slurm_parse_job(result.out, out_job)) {
@@ -213,7 +227,7 @@ enum bhi_slurm_result bhi_slurm_submit(const struct bhi_slurm_client *client,
     const uint64_t end = bhi_clock_ns() + client->patience_ns;
     uint64_t pause = SECOND / 2;
     bool unsure = submission->asks_first;
-    struct search search = {.comment = submission->comment};
+    struct search search = {.comment = submission->comment, .job = 0};
     struct bhi_complaint inner;
     char why[300] = "";
     BHI_AUTO_FREE char *comment = bhi_whole_text("--comment=%s", submission->comment);
@@ -222,7 +236,7 @@ enum bhi_slurm_result bhi_slurm_submit(const struct bhi_slurm_client *client,
         bhi_refuse(complaint, "out of memory");
         return BHI_SLURM_DOWN;
     }
-    for (;;) {
+    while (!bhi_interrupt_signal()) {
         bool looked = true;
         if (unsure) {
             search.job = 0;
@@ -247,6 +261,9 @@ enum bhi_slurm_result bhi_slurm_submit(const struct bhi_slurm_client *client,
             }
             unsure |= failure == BHI_SLURM_UNSURE;
         }
+        if (bhi_interrupt_signal()) {
+            break;
+        }
         if (bhi_clock_ns() + pause > end) {
             bhi_refuse(complaint, "%s", why);
             return BHI_SLURM_DOWN;
@@ -254,11 +271,11 @@ enum bhi_slurm_result bhi_slurm_submit(const struct bhi_slurm_client *client,
         if (client->waits) {
             client->waits(client->user, why);
         }
-        if (!bhi_slurm_pause(pause)) {
-            return BHI_SLURM_INTERRUPTED;
-        }
+        (void)bhi_slurm_pause(pause);
         pause = pause * 2 < MOST_PAUSE ? pause * 2 : MOST_PAUSE;
     }
+    bhi_refuse(complaint, "interrupted");
+    return unsure ? BHI_SLURM_CUT_OFF : BHI_SLURM_INTERRUPTED;
 }
 
 /* In the name of an output file % begins a pattern. */
@@ -283,7 +300,7 @@ bool bhi_slurm_cancel(uint64_t job, struct bhi_complaint *complaint) {
     snprintf(text, sizeof text, "%llu", (unsigned long long)job);
     const char *const arguments[] = {"scancel", text, NULL};
     struct bhi_program_result result;
-    bhi_program_run(arguments, -1, LOOK_LIMIT, &result);
+    ask(arguments, &result);
     const bool good = result.started && result.in_time &&
                       (result.status == 0 || strstr(result.error, "Invalid job id") ||
                        strstr(result.error, "already completing or completed"));

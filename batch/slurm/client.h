@@ -18,9 +18,10 @@ bool bhi_slurm_check(struct bhi_complaint *complaint);
 
 enum bhi_slurm_result {
     BHI_SLURM_DONE,
-    BHI_SLURM_BAD,        /* the controller refuses it; the complaint has its message */
-    BHI_SLURM_DOWN,       /* it was not reached within the client's patience */
-    BHI_SLURM_INTERRUPTED /* a signal asked for the end (interrupt.h) */
+    BHI_SLURM_BAD,         /* the controller refuses it; the complaint has its message */
+    BHI_SLURM_DOWN,        /* it was not reached within the client's patience */
+    BHI_SLURM_INTERRUPTED, /* a signal asked for the end (interrupt.h); nothing was submitted */
+    BHI_SLURM_CUT_OFF      /* likewise, but Slurm may have what was being submitted */
 };
 
 /* Submits |script| with |options| (NULL after the last) and |comment|, once: after an answer that
@@ -36,7 +37,8 @@ enum bhi_slurm_result bhi_slurm_submit(const struct bhi_slurm_client *client,
                                        uint64_t *out_job, struct bhi_complaint *complaint);
 
 /* Asks once, with one squeue, for all jobs of this user, and calls |visit| for each task whose
- * comment begins with |prefix|. Returns BHI_SLURM_DOWN, with a complaint, if squeue fails. */
+ * comment begins with |prefix|. Returns BHI_SLURM_DOWN, with a complaint, if squeue fails, and
+ * BHI_SLURM_INTERRUPTED if a signal came meanwhile. */
 enum bhi_slurm_result bhi_slurm_tasks(const char *prefix,
                                       void (*visit)(void *user, const struct bhi_slurm_task *task),
                                       void *user, struct bhi_complaint *complaint);

@@ -252,6 +252,7 @@ static void see(void *user, const struct bhi_slurm_task *task) {
     }
 }
 
+/* The probe is cancelled if that can be done soon. One that runs all the same harms nobody. */
 static enum bhi_slurm_probe_result interrupt(uint64_t job, struct bhi_complaint *complaint) {
     struct bhi_complaint inner;
     (void)bhi_slurm_cancel(job, &inner);
@@ -328,6 +329,8 @@ static char **probe_options(const struct bhi_probe *probe) {
 static enum bhi_slurm_probe_result run(struct bhi_probe *probe, struct bhi_complaint *complaint) {
     char comment[BHI_ARRAY_COMMENT + BHI_PROBE_NONCE + 8];
     uint64_t job = 0;
+    uint32_t tasks;
+    struct bhi_complaint inner;
     enum bhi_slurm_result result = BHI_SLURM_DOWN;
     snprintf(comment, sizeof comment, "bulkhead:%s:probe:%s", probe->array->id, probe->nonce);
     BHI_AUTO_FREE char *path = probe_path(probe, "probe.sh");
@@ -349,6 +352,9 @@ static enum bhi_slurm_probe_result run(struct bhi_probe *probe, struct bhi_compl
         return BHI_PROBE_REFUSED;
     case BHI_SLURM_DOWN:
         return BHI_PROBE_DOWN;
+    case BHI_SLURM_CUT_OFF:
+        (void)bhi_slurm_cancel_all(probe->array->id, &tasks, &inner);
+        break;
     case BHI_SLURM_INTERRUPTED:
         break;
     }

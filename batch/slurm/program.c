@@ -14,10 +14,13 @@
 #include "base/array.h"
 #include "base/fd.h"
 #include "tool/clock.h"
+#include "tool/interrupt.h"
 
 extern char **environ;
 
 enum { MOST_OUTPUT = 64 << 20, PIECE = 1 << 16 };
+/* A signal that comes just before poll() is seen this much later. */
+#define SLICE UINT64_C(100000000)
 
 /* A user's defaults for formats, filters and files would change what is parsed here, and clusters
  * are not looked into. */
@@ -112,17 +115,20 @@ static bool take_error(int fd, struct bhi_program_result *result, size_t *used) 
 }
 
 /* Reads both pipes to their ends, or until the time is over. */
-static void read_all(int out, int error, uint64_t limit_ns, struct bhi_program_result *result) {
+static void read_all(int out, int error, uint64_t limit_ns, bool ends_at_signal,
+                     struct bhi_program_result *result) {
     struct pollfd waits[2] = {{.fd = out, .events = POLLIN}, {.fd = error, .events = POLLIN}};
     const uint64_t end = bhi_clock_ns() + limit_ns;
     size_t capacity = 0, used = 0;
     while (result->in_time && (waits[0].fd >= 0 || waits[1].fd >= 0)) {
         const uint64_t now = bhi_clock_ns();
-        if (now >= end) {
+        result->cut_off = ends_at_signal && bhi_interrupt_signal();
+        if (now >= end || result->cut_off) {
             result->in_time = false;
             return;
         }
-        if (poll(waits, 2, (int)((end - now) / 1000000u) + 1) <= 0) {
+        const uint64_t slice = end - now < SLICE ? end - now : SLICE;
+        if (poll(waits, 2, (int)(slice / 1000000u) + 1) <= 0) {
             continue;
         }
         if (waits[0].revents && !take_output(out, result, &capacity)) {
@@ -135,7 +141,7 @@ static void read_all(int out, int error, uint64_t limit_ns, struct bhi_program_r
 }
 
 void bhi_program_run(const char *const *arguments, int kept_fd, uint64_t limit_ns,
-                     struct bhi_program_result *out_result) {
+                     bool ends_at_signal, struct bhi_program_result *out_result) {
     int out[2] = {-1, -1}, error[2] = {-1, -1}, status = 0;
     pid_t pid = -1;
     *out_result = (struct bhi_program_result){.in_time = true, .status = -1};
@@ -150,9 +156,9 @@ void bhi_program_run(const char *const *arguments, int kept_fd, uint64_t limit_n
                  strerror(why));
     } else {
         out_result->started = true;
-        read_all(out[0], error[0], limit_ns, out_result);
+        read_all(out[0], error[0], limit_ns, ends_at_signal, out_result);
         if (!out_result->in_time) {
-            (void)kill(pid, SIGKILL);
+            (void)kill(-pid, SIGKILL);
         }
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
         }

@@ -121,14 +121,13 @@ static uint32_t collect(struct bhi_watch *watch, bool again, uint32_t *out_shard
     return count;
 }
 
-/* A refused first array leaves nothing: the same command may be given again. But if its shards have
- * run, it is not refused for the first time, whatever array.json says. */
-static enum bhi_watch_result give_up_first(const struct bhi_watch *watch) {
+/* A first array that is not submitted leaves nothing: the same command may be given again. But if its
+ * shards have run, it is not the first, whatever array.json says. */
+static void give_up_first(const struct bhi_watch *watch) {
     BHI_AUTO_FREE char *path = bhi_whole_text("%s/array.json", watch->state);
     if (path) {
         (void)remove(path);
     }
-    return BHI_WATCH_REFUSED;
 }
 
 static enum bhi_watch_result end_round(struct bhi_watch *watch, size_t number,
@@ -141,12 +140,17 @@ static enum bhi_watch_result end_round(struct bhi_watch *watch, size_t number,
         return bhi_array_save(watch->array, watch->state, complaint) ? BHI_WATCH_DONE
                                                                      : BHI_WATCH_FAILED;
     }
-    if (result == BHI_SLURM_INTERRUPTED) {
-        bhi_refuse(complaint, "interrupted");
+    const bool is_first = number == 0 && !bhi_slurm_shard_any_has_run(watch->state);
+    if (result == BHI_SLURM_INTERRUPTED || result == BHI_SLURM_CUT_OFF) {
+        watch->unsure = result == BHI_SLURM_CUT_OFF;
+        if (is_first && !watch->unsure) {
+            give_up_first(watch);
+        }
         return BHI_WATCH_INTERRUPTED;
     }
-    if (result == BHI_SLURM_BAD && number == 0 && !bhi_slurm_shard_any_has_run(watch->state)) {
-        return give_up_first(watch);
+    if (result == BHI_SLURM_BAD && is_first) {
+        give_up_first(watch);
+        return BHI_WATCH_REFUSED;
     }
     const bool others = count_in(watch, BHI_WATCH_SUBMITTED) > 0;
     for (uint32_t i = 0; i < round->count; i++) {
@@ -321,8 +325,9 @@ static void look(struct bhi_watch *watch) {
         watch->shards[i].missed++;
     }
     watch->reason[0] = '\0';
-    const bool failed = bhi_slurm_tasks(prefix, take_task, watch, &complaint) != BHI_SLURM_DONE;
-    if (failed && !watch->queue_failed) {
+    const enum bhi_slurm_result result = bhi_slurm_tasks(prefix, take_task, watch, &complaint);
+    const bool failed = result != BHI_SLURM_DONE;
+    if (failed && result != BHI_SLURM_INTERRUPTED && !watch->queue_failed) {
         BHI_AUTO_FREE char *line =
             bhi_whole_text("%s; what is submitted goes on, and is asked for again", complaint.text);
         watch->tell(watch->user, line ? line : "squeue fails");

@@ -49,6 +49,7 @@ struct bhi_watch {
     char reason[BHI_SLURM_REASON];
     size_t looked;     /* the next shard whose ending is read */
     bool queue_failed; /* squeue failed last time */
+    bool unsure;       /* INTERRUPTED: Slurm may have an array that is not recorded */
 };
 
 enum bhi_watch_result {

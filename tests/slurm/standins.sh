@@ -2,18 +2,20 @@
 # says. Source it after tests/cli/lib.sh, in a folder in which make_counters was called.
 #
 #   on sbatch SNIPPET      what `sbatch` does from now on: lines of sh. They have $comment, $script and the
-#                          words after the script in $words; `--version` is answered before them
+#                          words after the script in $words
+#   on version SNIPPET     what each of them does with --version; $name is the program
 #   task STATUS NODE       in a snippet: runs the script that was submitted last, as a task 0 of the array 17.
 #                          Its batch ends with STATUS at once
 #   probe NODE             in a snippet: runs the script that was submitted last, as a probe
 # shellcheck shell=bash disable=SC2016 # snippets are for the stand-ins
+# shellcheck disable=SC2034,SC2154 # of lib.sh
 
 standins=$folder/standins
 mkdir -p "$standins"
 cat > "$standins/common" << COMMON
 folder=$folder standins=$standins
 name=\${0##*/}
-[ "\${1:-}" != --version ] || { echo "slurm 23.11.4"; exit 0; }
+[ "\${1:-}" != --version ] || { . "\$standins/on_version"; exit 0; }
 echo "\$name \$*" >> "\$standins/calls"
 calls() { grep -c "^\$1 " "\$standins/calls"; } # NAME: how often it was called, with this time
 if [ "\$name" = sbatch ]; then
@@ -51,6 +53,7 @@ standins_case() { # NAME
     rm -rf jobs.jsonl.state "$standins/calls" "$standins/comment" "$standins/words"
     : > "$standins/calls"
     for program in sbatch squeue scancel scontrol; do on "$program" true; done
+    on version 'echo "slurm 23.11.4"'
 }
 standin() { # ARGUMENT…: of bulkhead batch jobs.jsonl
     PATH=$standins:$PATH cli batch jobs.jsonl --executor slurm --poll 1s "$@"
@@ -82,3 +85,79 @@ on squeue '[ "$(calls squeue)" -lt 2 ] || probe new; echo "18|N/A|PENDING||$comm
 standin --shards 1
 expect_status 2
 expect_stderr "on new cannot be started"
+
+# -- a signal ------------------------------------------------------------------------------------
+# The stand-in sends it itself, and then does not end. With its process group it is killed:
+# LEAVES_NONE would find the `sleep`.
+hangs='kill -TERM "$PPID"; sleep 1000; exit 1'
+is_there='echo "17|0|PENDING||$comment|None"'
+expect_no_array() { if [ ! -e jobs.jsonl.state/array.json ]; then passed=$((passed + 1)); else fail "there is an array.json"; fi; }
+LIMIT=10
+
+standins_case "a signal while sbatch --version runs"
+on version "$hangs"
+standin --shards 1
+expect_status 143
+expect_stderr "cancelled by SIGTERM; nothing was submitted"
+
+standins_case "a signal while sbatch runs; --resume finds what it had submitted"
+on sbatch "$hangs"
+standin --shards 1 --no-probe
+expect_status 143
+expect_stderr "sbatch was ended before its answer came, and may have submitted the job array"
+on squeue "[ \"\$(calls squeue)\" -lt 2 ] || task 2 n1; $is_there"
+standin --shards 1 --no-probe --resume
+expect_status 3
+expect_stderr "its batch was refused (status 2)"
+expect_called sbatch 1
+
+standins_case "the same with --on-interrupt cancel"
+on sbatch "$hangs"
+on squeue "$is_there"
+standin --shards 1 --no-probe --on-interrupt cancel
+expect_status 143
+expect_stderr "SIGTERM: the job array is cancelled"
+expect_called scancel 1
+standins_case "the same where nothing was submitted: it is looked for twice"
+on sbatch "$hangs"
+standin --shards 1 --no-probe --on-interrupt cancel
+expect_status 143
+expect_stderr "Slurm's queue has no task of this batch"
+expect_called squeue 2
+
+standins_case "a signal while squeue runs"
+on sbatch 'echo 17'
+on squeue "$hangs"
+standin --shards 1 --no-probe
+expect_status 143
+expect_stderr "what is submitted goes on"
+expect_stderr "--cancel jobs.jsonl.state ends it"
+if [ "$(wc -l < .stderr)" -eq 1 ]; then passed=$((passed + 1)); else fail "not one line"; fi
+
+standins_case "a signal while the controller is down: nothing is submitted, and the same command goes on"
+on sbatch '( [ "$(calls sbatch)" -ne 3 ] || { while kill -0 $$; do sleep 0.01; done; kill -TERM "$PPID"; } ) > "$standins/out" 2>&1 &
+echo "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)" >&2; exit 1'
+standin --shards 1 --no-probe
+expect_status 143
+expect_stderr "cancelled by SIGTERM; nothing was submitted"
+expect_no_array
+on sbatch 'task 2 n1; echo 17'
+standin --shards 1 --no-probe
+expect_status 3
+expect_stderr "its batch was refused (status 2)"
+
+standins_case "a signal while the probe's sbatch runs, and while its squeue runs: the probe is cancelled"
+on sbatch "$hangs"
+on squeue "$is_there"
+standin --shards 1
+expect_status 143
+expect_stderr "cancelled by SIGTERM; nothing was submitted"
+expect_called scancel 1
+on sbatch 'echo 17'
+on squeue "$hangs"
+standin --shards 1
+expect_status 143
+expect_stderr "cancelled by SIGTERM; nothing was submitted"
+expect_called scancel 2
+expect_no_array
+unset LIMIT
