@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/owner.h"
@@ -23,7 +24,7 @@
 /* A signal that comes just before a pause is seen this much later. */
 #define SLICE (SECOND / 10)
 
-enum { LEAST_MAJOR = 20, LEAST_MINOR = 11 };
+enum { LEAST_MAJOR = 20, LEAST_MINOR = 11, WHY = 512 };
 
 bool bhi_slurm_pause(uint64_t ns) {
     const uint64_t end = bhi_clock_ns() + ns;
@@ -40,62 +41,109 @@ static void ask(const char *const *arguments, struct bhi_program_result *out_res
     bhi_program_run(arguments, -1, ending ? END_LIMIT : LOOK_LIMIT, !ending, out_result);
 }
 
-/* The first line of a program's error, without the program's name and "error:". */
-static void first_line(const char *error, char *out, size_t capacity) {
-    const char *at = error, *mark;
-    while ((mark = strstr(at, "error: ")) && mark < at + strcspn(at, "\n")) {
-        at = mark + 7;
+/* The next line from |at| on that names an error: *out_line is its text, without the program's name
+ * and "error:". Returns what follows it, or NULL if there is none. */
+static const char *next_error(const char *at, const char **out_line, size_t *out_length) {
+    static const char *const marks[] = {"error: ", "fatal: "};
+    for (; *at; at += strcspn(at, "\n"), at += *at == '\n') {
+        const char *end = at + strcspn(at, "\n"), *line = NULL;
+        for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
+            for (const char *mark = at; (mark = strstr(mark, marks[i])) && mark < end;) {
+                mark += strlen(marks[i]);
+                line = line && line > mark ? line : mark;
+            }
+        }
+        /* What comes before the cause where munged does not answer: a remark on its options. */
+        if (line && line < end && strncmp(line, "If munged is up", 15) != 0) {
+            *out_line = line;
+            *out_length = (size_t)(end - line);
+            return end;
+        }
     }
-    snprintf(out, capacity, "%.*s", (int)strcspn(at, "\n"), at);
+    return NULL;
 }
 
-/* Of several lines the last one that names an error says what came of the call. */
+/* Of several lines the first one that names an error has the cause, such as what a site's plugin
+ * says; the last one says what came of the call. */
 static void describe(const struct bhi_program_result *result, const char *program, char *out,
                      size_t capacity) {
-    const char *last = result->error, *at = result->error;
-    while ((at = strstr(at, "error: "))) {
-        last = at;
-        at += 7;
-    }
+    const char *first = NULL, *last = NULL, *line;
+    size_t first_length = 0, last_length = 0, length;
     if (!result->in_time) {
         snprintf(out, capacity, result->cut_off ? "interrupted" : "%s did not end in time",
                  program);
         return;
     }
-    first_line(last, out, capacity);
-    if (!*out) {
+    for (const char *at = result->error; (at = next_error(at, &line, &length));) {
+        last = line;
+        last_length = length;
+        if (!first) {
+            first = line;
+            first_length = length;
+        }
+    }
+    if (!first) {
+        first = last = result->error;
+        first_length = strcspn(first, "\n");
+    }
+    if (!first_length) {
         snprintf(out, capacity, "%s ended with status %d and said nothing", program,
                  result->status);
+    } else if (first == last) {
+        snprintf(out, capacity, "%.*s", (int)first_length, first);
+    } else {
+        const size_t most = capacity / 2;
+        snprintf(out, capacity, "%.*s; %.*s", (int)(first_length < most ? first_length : most),
+                 first, (int)last_length, last);
     }
 }
 
-bool bhi_slurm_check(struct bhi_complaint *complaint) {
-    static const char *const arguments[] = {"sbatch", "--version", NULL};
+/* Slurm's programs wait for a minute for a file that is not there. */
+static bool check_configuration(struct bhi_complaint *complaint) {
+    const char *path = getenv("SLURM_CONF");
+    if (!path || !*path || access(path, R_OK) == 0) {
+        return true;
+    }
+    return bhi_refuse(
+        complaint,
+        "SLURM_CONF is %.600s, which cannot be read (%s): set it to the slurm.conf of "
+        "the cluster, or unset it",
+        path, strerror(errno));
+}
+
+static bool check_program(const char *program, struct bhi_complaint *complaint) {
+    const char *const arguments[] = {program, "--version", NULL};
     struct bhi_program_result result;
     unsigned major = 0, minor = 0;
-    char why[300];
+    char why[WHY];
     bool good = false;
     ask(arguments, &result);
     if (!result.started) {
         bhi_refuse(complaint,
-                   "sbatch cannot be started (%s): --executor slurm needs Slurm's programs in PATH "
+                   "%s cannot be started (%s): --executor slurm needs Slurm's programs in PATH "
                    "(package slurm-client), on a machine that may submit jobs",
-                   result.error);
-    } else if (result.status != 0) {
-        describe(&result, "sbatch --version", why, sizeof why);
-        bhi_refuse(complaint, "Slurm is not set up on this machine: %s", why);
+                   program, result.error);
+    } else if (!result.in_time || result.status != 0) {
+        describe(&result, program, why, sizeof why);
+        bhi_refuse(complaint, "%s --version: Slurm is not set up on this machine: %s", program,
+                   why);
     } else if (!bhi_slurm_parse_version(result.out, &major, &minor)) {
-        bhi_refuse(complaint, "sbatch --version prints no version of Slurm: %.*s",
+        bhi_refuse(complaint, "%s --version prints no version of Slurm: %.*s", program,
                    (int)strcspn(result.out, "\n") < 100 ? (int)strcspn(result.out, "\n") : 100,
                    result.out);
     } else if (major < LEAST_MAJOR || (major == LEAST_MAJOR && minor < LEAST_MINOR)) {
-        bhi_refuse(complaint, "this is Slurm %u.%02u; --executor slurm needs %d.%02d or later",
-                   major, minor, LEAST_MAJOR, LEAST_MINOR);
+        bhi_refuse(complaint, "%s: this is Slurm %u.%02u; --executor slurm needs %d.%02d or later",
+                   program, major, minor, LEAST_MAJOR, LEAST_MINOR);
     } else {
         good = true;
     }
     bhi_program_free(&result);
     return good;
+}
+
+bool bhi_slurm_check(struct bhi_complaint *complaint) {
+    return check_configuration(complaint) && check_program("sbatch", complaint) &&
+           check_program("squeue", complaint) && check_program("scancel", complaint);
 }
 
 /* -- looking ------------------------------------------------------------------------------------
@@ -109,7 +157,7 @@ enum bhi_slurm_result bhi_slurm_tasks(const char *prefix,
                                             "--states=all", format, NULL};
     struct bhi_program_result result;
     struct bhi_slurm_task task;
-    char why[300];
+    char why[WHY];
     const size_t length = strlen(prefix);
     ask(arguments, &result);
     const bool good = result.started && result.in_time && result.status == 0;
@@ -127,8 +175,14 @@ enum bhi_slurm_result bhi_slurm_tasks(const char *prefix,
         describe(&result, "squeue", why, sizeof why);
         bhi_refuse(complaint, "squeue: %s", why);
     }
+    const bool is_bad =
+        !result.started || (result.in_time && strstr(result.error, "fatal: ") &&
+                            bhi_slurm_judge_error(result.error) == BHI_SLURM_REFUSED);
     bhi_program_free(&result);
-    return good ? BHI_SLURM_DONE : result.cut_off ? BHI_SLURM_INTERRUPTED : BHI_SLURM_DOWN;
+    return good             ? BHI_SLURM_DONE
+           : result.cut_off ? BHI_SLURM_INTERRUPTED
+           : is_bad         ? BHI_SLURM_BAD
+                            : BHI_SLURM_DOWN;
 }
 
 enum bhi_slurm_state bhi_slurm_account(uint64_t array, uint32_t index, char out_name[32]) {
@@ -229,7 +283,7 @@ enum bhi_slurm_result bhi_slurm_submit(const struct bhi_slurm_client *client,
     bool unsure = submission->asks_first;
     struct search search = {.comment = submission->comment, .job = 0};
     struct bhi_complaint inner;
-    char why[300] = "";
+    char why[WHY] = "";
     BHI_AUTO_FREE char *comment = bhi_whole_text("--comment=%s", submission->comment);
     BHI_AUTO_FREE const char **line = comment ? command_line(submission, comment) : NULL;
     if (!line) {
@@ -237,20 +291,19 @@ enum bhi_slurm_result bhi_slurm_submit(const struct bhi_slurm_client *client,
         return BHI_SLURM_DOWN;
     }
     while (!bhi_interrupt_signal()) {
-        bool looked = true;
+        enum bhi_slurm_result looked = BHI_SLURM_DONE;
         if (unsure) {
             search.job = 0;
-            looked =
-                bhi_slurm_tasks(submission->comment, take_found, &search, &inner) == BHI_SLURM_DONE;
-            if (looked && search.job) {
+            looked = bhi_slurm_tasks(submission->comment, take_found, &search, &inner);
+            if (looked == BHI_SLURM_DONE && search.job) {
                 *out_job = search.job;
                 return BHI_SLURM_DONE;
             }
-            if (!looked) {
-                snprintf(why, sizeof why, "%.290s", inner.text);
+            if (looked != BHI_SLURM_DONE) {
+                snprintf(why, sizeof why, "%.500s", inner.text);
             }
         }
-        if (looked) {
+        if (looked == BHI_SLURM_DONE) {
             const enum bhi_slurm_failure failure = submit(client, line, out_job, why, sizeof why);
             if (*out_job) {
                 return BHI_SLURM_DONE;
@@ -264,7 +317,7 @@ enum bhi_slurm_result bhi_slurm_submit(const struct bhi_slurm_client *client,
         if (bhi_interrupt_signal()) {
             break;
         }
-        if (bhi_clock_ns() + pause > end) {
+        if (looked == BHI_SLURM_BAD || bhi_clock_ns() + pause > end) {
             bhi_refuse(complaint, "%s", why);
             return BHI_SLURM_DOWN;
         }
@@ -296,7 +349,7 @@ char *bhi_slurm_output(const char *path, const char *pattern) {
 }
 
 bool bhi_slurm_cancel(uint64_t job, struct bhi_complaint *complaint) {
-    char text[32], why[300];
+    char text[32], why[WHY];
     snprintf(text, sizeof text, "%llu", (unsigned long long)job);
     const char *const arguments[] = {"scancel", text, NULL};
     struct bhi_program_result result;
@@ -346,7 +399,8 @@ bool bhi_slurm_cancel_all(const char *id, uint32_t *out_tasks, struct bhi_compla
     struct live live = {0};
     char prefix[BHI_ARRAY_COMMENT];
     snprintf(prefix, sizeof prefix, "bulkhead:%s:", id);
-    bool good = bhi_slurm_tasks(prefix, take_live, &live, complaint) == BHI_SLURM_DONE;
+    bool good = check_configuration(complaint) &&
+                bhi_slurm_tasks(prefix, take_live, &live, complaint) == BHI_SLURM_DONE;
     if (good && live.failed) {
         good = bhi_refuse(complaint, "out of memory");
     }

@@ -12,8 +12,8 @@ struct bhi_slurm_client {
     void *user;
 };
 
-/* Is there a Slurm of a version that this program can use? Otherwise the complaint says what is
- * wrong. */
+/* Are there sbatch, squeue and scancel of a version that this program can use? Otherwise the
+ * complaint says what is wrong. */
 bool bhi_slurm_check(struct bhi_complaint *complaint);
 
 enum bhi_slurm_result {
@@ -37,8 +37,8 @@ enum bhi_slurm_result bhi_slurm_submit(const struct bhi_slurm_client *client,
                                        uint64_t *out_job, struct bhi_complaint *complaint);
 
 /* Asks once, with one squeue, for all jobs of this user, and calls |visit| for each task whose
- * comment begins with |prefix|. Returns BHI_SLURM_DOWN, with a complaint, if squeue fails, and
- * BHI_SLURM_INTERRUPTED if a signal came meanwhile. */
+ * comment begins with |prefix|. Returns BHI_SLURM_DOWN, with a complaint, if squeue fails,
+ * BHI_SLURM_BAD if it will fail again, and BHI_SLURM_INTERRUPTED if a signal came meanwhile. */
 enum bhi_slurm_result bhi_slurm_tasks(const char *prefix,
                                       void (*visit)(void *user, const struct bhi_slurm_task *task),
                                       void *user, struct bhi_complaint *complaint);

@@ -124,6 +124,9 @@ enum bhi_slurm_failure bhi_slurm_judge_error(const char *message) {
         {"Slurm temporarily unable to accept job", BHI_SLURM_UNREACHED},
         {"Job violates accounting/QOS policy", BHI_SLURM_REFUSED},
         {"Unable to contact", BHI_SLURM_UNREACHED},
+        /* A machine that gets its configuration from the controller, and one that has none. */
+        {"DNS SRV lookup failed", BHI_SLURM_REFUSED},
+        {"Could not establish a configuration source", BHI_SLURM_UNREACHED},
         {"Failed to access \"", BHI_SLURM_UNREACHED}, /* munged is starting */
     };
     for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++) {

@@ -22,6 +22,8 @@
 #define TICK   (SECOND / 5)
 /* How long a network file system may take to show what another machine has written. */
 #define SETTLES (10 * SECOND)
+/* How long a probe may run: it may have to look for very many files. */
+#define RUNS (600 * SECOND)
 
 enum { MOST_ANSWER = 256 << 20, MOST_HEADER = 1024 };
 
@@ -277,24 +279,74 @@ static enum bhi_slurm_probe_result judge_silence(const struct bhi_probe *probe,
     return BHI_PROBE_NOT_SHARED;
 }
 
+/* Nothing more is heard of the probe. */
+static enum bhi_slurm_probe_result give_up(uint64_t job, enum bhi_slurm_probe_result result,
+                                           const char *why, struct bhi_complaint *complaint) {
+    struct bhi_complaint inner;
+    const bool cancelled = bhi_slurm_cancel(job, &inner);
+    bhi_refuse(complaint, "%.600s%s", why,
+               cancelled ? "" : " (the probe may still be in Slurm's queue)");
+    return result;
+}
+
+/* What has been heard of a probe. */
+struct wait {
+    struct last_seen seen;
+    uint64_t failing_ns, running_ns, ended_ns; /* since when; 0: it is not so */
+};
+
+/* Asks Slurm once. Returns BHI_PROBE_DONE if the wait goes on. */
+static enum bhi_slurm_probe_result look(const struct bhi_probe *probe, struct wait *wait,
+                                        const char *comment, struct bhi_complaint *complaint) {
+    struct bhi_complaint inner;
+    const struct bhi_slurm_client *client = probe->client;
+    const struct bhi_slurm_task *task = &wait->seen.task;
+    wait->seen.found = false;
+    const enum bhi_slurm_result result = bhi_slurm_tasks(comment, see, &wait->seen, &inner);
+    const uint64_t now = bhi_clock_ns();
+    if (result == BHI_SLURM_DONE) {
+        wait->failing_ns = 0;
+        wait->ended_ns = !wait->seen.found || task->state >= BHI_SLURM_ENDED ? now : 0;
+        const bool runs = wait->seen.found && task->state == BHI_SLURM_RUNNING;
+        wait->running_ns = !runs ? 0 : wait->running_ns ? wait->running_ns : now;
+        if (wait->seen.found && task->state == BHI_SLURM_PENDING && probe->waits) {
+            probe->waits(probe->user, task->reason);
+        }
+        if (runs && now - wait->running_ns > RUNS) {
+            BHI_AUTO_FREE char *why =
+                bhi_whole_text("the probe has run on %s for ten minutes and has not answered; "
+                               "%s/probe/log may say why, and --no-probe submits without one",
+                               task->node, probe->state);
+            return give_up(wait->seen.job, BHI_PROBE_REFUSED, why ? why : "out of memory",
+                           complaint);
+        }
+    } else if (result != BHI_SLURM_INTERRUPTED) {
+        const bool is_first = !wait->failing_ns;
+        wait->failing_ns = is_first ? now : wait->failing_ns;
+        if (result == BHI_SLURM_BAD || now - wait->failing_ns >= client->patience_ns) {
+            return give_up(wait->seen.job, BHI_PROBE_DOWN, inner.text, complaint);
+        }
+        if (is_first && client->waits) {
+            client->waits(client->user, inner.text);
+        }
+    }
+    return BHI_PROBE_DONE;
+}
+
 static enum bhi_slurm_probe_result await(struct bhi_probe *probe, uint64_t job, const char *comment,
                                          struct bhi_complaint *complaint) {
-    struct last_seen seen = {.job = job};
-    struct bhi_complaint inner;
-    uint64_t look_ns = bhi_clock_ns() + probe->poll_ns, ended_ns = 0;
+    struct wait wait = {.seen = {.job = job}};
+    uint64_t look_ns = bhi_clock_ns() + probe->poll_ns;
     while (!take_answer(probe)) {
         const uint64_t now = bhi_clock_ns();
-        if (ended_ns && now - ended_ns > SETTLES) {
-            return judge_silence(probe, &seen, complaint);
+        if (wait.ended_ns && now - wait.ended_ns > SETTLES) {
+            return judge_silence(probe, &wait.seen, complaint);
         }
-        if (!ended_ns && now >= look_ns) {
-            seen.found = false;
+        if (!wait.ended_ns && now >= look_ns) {
             look_ns = now + probe->poll_ns;
-            if (bhi_slurm_tasks(comment, see, &seen, &inner) == BHI_SLURM_DONE) {
-                ended_ns = !seen.found || seen.task.state >= BHI_SLURM_ENDED ? now : 0;
-                if (seen.found && seen.task.state == BHI_SLURM_PENDING && probe->waits) {
-                    probe->waits(probe->user, seen.task.reason);
-                }
+            const enum bhi_slurm_probe_result result = look(probe, &wait, comment, complaint);
+            if (result != BHI_PROBE_DONE) {
+                return result;
             }
         }
         if (!bhi_slurm_pause(TICK)) {

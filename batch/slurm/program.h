@@ -10,13 +10,13 @@
 #include "formats/complaint.h"
 
 struct bhi_program_result {
-    bool started;    /* false: it is not in PATH, or could not be started; |error| says why */
-    bool in_time;    /* false: it was killed before its end, or it printed too much */
-    bool cut_off;    /* it was killed because a signal asks for the end */
-    int status;      /* exit status; 128 plus the signal that ended it */
-    char *out;       /* standard output, with a zero byte behind it; owned */
-    size_t size;     /* of |out| */
-    char error[600]; /* the first bytes of standard error, or why it did not start */
+    bool started;     /* false: it is not in PATH, or could not be started; |error| says why */
+    bool in_time;     /* false: it was killed before its end, or it printed too much */
+    bool cut_off;     /* it was killed because a signal asks for the end */
+    int status;       /* exit status; 128 plus the signal that ended it */
+    char *out;        /* standard output, with a zero byte behind it; owned */
+    size_t size;      /* of |out| */
+    char error[4000]; /* the first bytes of standard error, or why it did not start */
 };
 
 /* Runs |arguments|, found in PATH, until it ends or |limit_ns| has passed; with |ends_at_signal| also

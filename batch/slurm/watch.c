@@ -16,6 +16,8 @@
 #define SETTLES (5 * SECOND)
 
 enum { ENDINGS_A_TICK = 64, MISSES = 2 };
+/* How often it is said that squeue fails. */
+#define REMINDS (600 * SECOND)
 
 static uint32_t count_in(const struct bhi_watch *watch, enum bhi_watch_state state) {
     uint32_t count = 0;
@@ -311,13 +313,30 @@ static void take_task(void *user, const struct bhi_slurm_task *task) {
     }
 }
 
+/* squeue has failed. What a controller that is down does not hear goes on; but what will never be
+ * answered is not waited for. Returns false to give up. */
+static bool bear_failure(struct bhi_watch *watch, enum bhi_slurm_result result, const char *why) {
+    const uint64_t now = bhi_clock_ns();
+    watch->failing_ns = watch->failing_ns ? watch->failing_ns : now;
+    if (result == BHI_SLURM_BAD && now - watch->failing_ns >= watch->client.patience_ns) {
+        return false;
+    }
+    if (!watch->told_ns || now - watch->told_ns >= REMINDS) {
+        BHI_AUTO_FREE char *line =
+            bhi_whole_text("%s; what is submitted goes on, and is asked for again", why);
+        watch->told_ns = now;
+        watch->tell(watch->user, line ? line : "squeue fails");
+    }
+    return true;
+}
+
 /* One look at Slurm's queue for all shards. Who asked for the end may have had no scancel, or may
- * not have seen what was being submitted. */
-static void look(struct bhi_watch *watch) {
-    struct bhi_complaint complaint;
+ * not have seen what was being submitted. Returns false, with a complaint, to give up. */
+static bool look(struct bhi_watch *watch, struct bhi_complaint *complaint) {
+    struct bhi_complaint inner;
     uint32_t tasks;
     if (is_cancelled(watch)) {
-        (void)bhi_slurm_cancel_all(watch->array->id, &tasks, &complaint);
+        (void)bhi_slurm_cancel_all(watch->array->id, &tasks, &inner);
     }
     char prefix[BHI_ARRAY_COMMENT];
     snprintf(prefix, sizeof prefix, "bulkhead:%s:", watch->array->id);
@@ -325,14 +344,13 @@ static void look(struct bhi_watch *watch) {
         watch->shards[i].missed++;
     }
     watch->reason[0] = '\0';
-    const enum bhi_slurm_result result = bhi_slurm_tasks(prefix, take_task, watch, &complaint);
+    const enum bhi_slurm_result result = bhi_slurm_tasks(prefix, take_task, watch, &inner);
     const bool failed = result != BHI_SLURM_DONE;
-    if (failed && result != BHI_SLURM_INTERRUPTED && !watch->queue_failed) {
-        BHI_AUTO_FREE char *line =
-            bhi_whole_text("%s; what is submitted goes on, and is asked for again", complaint.text);
-        watch->tell(watch->user, line ? line : "squeue fails");
+    if (!failed) {
+        watch->failing_ns = watch->told_ns = 0;
+    } else if (result != BHI_SLURM_INTERRUPTED && !bear_failure(watch, result, inner.text)) {
+        return bhi_refuse(complaint, "%.600s: what is submitted goes on", inner.text);
     }
-    watch->queue_failed = failed;
     for (uint32_t i = 0; i < watch->array->shards; i++) {
         struct bhi_watch_shard *shard = &watch->shards[i];
         if (shard->state != BHI_WATCH_SUBMITTED) {
@@ -347,6 +365,7 @@ static void look(struct bhi_watch *watch) {
         }
         judge(watch, i);
     }
+    return true;
 }
 
 /* Between two looks: a task that has ended well says so in a file. */
@@ -427,7 +446,9 @@ enum bhi_watch_result bhi_watch_run(struct bhi_watch *watch, bool is_resumed,
             return BHI_WATCH_DONE;
         }
         if (bhi_clock_ns() >= look_ns) {
-            look(watch);
+            if (!look(watch, complaint)) {
+                return BHI_WATCH_FAILED;
+            }
             look_ns = bhi_clock_ns() + watch->poll_ns;
         }
         show(watch);

@@ -47,9 +47,10 @@ struct bhi_watch {
 
     struct bhi_watch_shard *shards; /* owned */
     char reason[BHI_SLURM_REASON];
-    size_t looked;     /* the next shard whose ending is read */
-    bool queue_failed; /* squeue failed last time */
-    bool unsure;       /* INTERRUPTED: Slurm may have an array that is not recorded */
+    size_t looked;       /* the next shard whose ending is read */
+    uint64_t failing_ns; /* since when squeue fails; 0: it does not */
+    uint64_t told_ns;    /* when that was said */
+    bool unsure;         /* INTERRUPTED: Slurm may have an array that is not recorded */
 };
 
 enum bhi_watch_result {
@@ -57,7 +58,7 @@ enum bhi_watch_result {
     BHI_WATCH_REFUSED,     /* the first array was refused: nothing is submitted */
     BHI_WATCH_DOWN,        /* the controller was not reached, and no shard is submitted */
     BHI_WATCH_INTERRUPTED, /* by a signal; what is submitted goes on */
-    BHI_WATCH_FAILED       /* no memory, or the state folder cannot be written */
+    BHI_WATCH_FAILED /* no memory, the state folder cannot be written, or squeue will not work again */
 };
 
 /* |watch| has all fields up to |user|. With |is_resumed| the rounds in the array are continued.

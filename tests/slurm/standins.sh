@@ -161,3 +161,76 @@ expect_stderr "cancelled by SIGTERM; nothing was submitted"
 expect_called scancel 2
 expect_no_array
 unset LIMIT
+
+# -- what does not work --------------------------------------------------------------------------
+without() { # PROGRAM ARGUMENT…: it alone is missing
+    rm -rf part
+    mkdir part
+    cp "$standins/sbatch" "$standins/squeue" "$standins/scancel" part
+    rm "part/$1"
+    env PATH="$PWD/part" "$BULKHEAD" batch jobs.jsonl --executor slurm --shards 1 > .stdout 2> .stderr < /dev/null
+    status=$?
+    expect_status 3
+    expect_stderr "$1 cannot be started ($1: No such file or directory)"
+    expect_called sbatch 0
+    if [ ! -e jobs.jsonl.state ]; then passed=$((passed + 1)); else fail "a state folder was made"; fi
+}
+standins_case "there is no squeue"
+without squeue
+standins_case "there is no scancel"
+without scancel
+standins_case "an old squeue"
+on version '[ "$name" = squeue ] && echo "slurm 19.05.5" || echo "slurm 23.11.4"'
+standin --shards 1
+expect_status 3
+expect_stderr "squeue: this is Slurm 19.05"
+
+LIMIT=20
+standins_case "squeue fails while a probe waits"
+on sbatch 'echo 17'
+on squeue 'echo "squeue: error: slurm_load_jobs error: Unable to contact slurm controller (connect failure)" >&2; exit 1'
+standin --shards 1 --controller-timeout 1s
+expect_status 3
+expect_stderr "(connect failure); it is tried again"
+expect_stderr "the controller of Slurm was not reached: squeue: Unable to contact slurm controller (connect failure); nothing was submitted"
+expect_called scancel 1
+standins_case "squeue will fail again"
+on sbatch 'echo 17'
+on squeue 'echo "squeue: error: Plugin initialization failed" >&2; echo "squeue: fatal: failed to initialize auth plugin" >&2; exit 1'
+standin --shards 1 --controller-timeout 60m
+expect_status 3
+expect_stderr "squeue: Plugin initialization failed; failed to initialize auth plugin"
+expect_called squeue 1
+standin --shards 1 --no-probe --controller-timeout 1s
+expect_status 3
+expect_stderr "failed to initialize auth plugin; what is submitted goes on, and is asked for again"
+expect_stderr "failed to initialize auth plugin: what is submitted goes on; --resume continues"
+standins_case "squeue will fail again, and it is not known whether there is an array"
+on sbatch 'echo "sbatch: error: Batch job submission failed: Zero Bytes were transmitted or received" >&2; exit 1'
+on squeue 'echo "squeue: fatal: failed to initialize auth plugin" >&2; exit 1'
+standin --shards 1 --no-probe --controller-timeout 60m
+expect_status 3
+expect_stderr "failed to initialize auth plugin; --resume tries again"
+expect_called sbatch 1
+expect_rounds jobs.jsonl.state '.rounds[0].job == 0'
+
+standins_case "SLURM_CONF names nothing"
+SLURM_CONF=$folder/none.conf standin --shards 1
+expect_status 3
+expect_stderr "SLURM_CONF is $folder/none.conf, which cannot be read (No such file or directory): set it"
+SLURM_CONF=$folder/none.conf standin --shards 1 --no-probe --resume
+expect_status 3
+expect_called sbatch 0
+standins_case "a site's plugin says why, and Slurm what came of it"
+on sbatch 'printf "sbatch: error: Your account is over its budget\nsbatch: error: Batch job submission failed: Unspecified error\n" >&2; exit 1'
+standin --shards 1 --no-probe
+expect_status 2
+expect_stderr "sbatch: Your account is over its budget; Batch job submission failed: Unspecified error; nothing was submitted"
+expect_called sbatch 1
+standins_case "munged does not run: that may change"
+on sbatch 'printf "sbatch: error: If munged is up, restart with --num-threads=10\nsbatch: error: Munge encode failed: Failed to access \"/run/munge/munge.socket.2\": No such file or directory\nsbatch: error: Batch job submission failed: Protocol authentication error\n" >&2; exit 1'
+standin --shards 1 --controller-timeout 1s
+expect_status 3
+expect_stderr "was not reached: Munge encode failed: Failed to access \"/run/munge/munge.socket.2\": No such file or directory; Batch job submission failed: Protocol"
+expect_called sbatch 2
+unset LIMIT
