@@ -190,8 +190,8 @@ static bool has_submitted(const struct bhi_slurm_batch *batch) {
     return has;
 }
 
-/* What an sbatch that was cut off has sent may come to the controller after the first look. The file
- * ends what comes even later, when it begins. */
+/* What an sbatch that was cut off has sent may come to the controller after the first look. The
+ * file ends what comes even later, when it begins. */
 static bool cancel_array(struct bhi_slurm_batch *batch, uint32_t *out_tasks,
                          struct bhi_complaint *complaint) {
     bool good = bhi_slurm_cancel_all(batch->array.id, out_tasks, complaint);

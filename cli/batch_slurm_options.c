@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "batch/slurm/array.h"
+#include "batch/slurm/sbatch_option.h"
 #include "cli/batch_slurm.h"
 #include "tool/values.h"
 
@@ -14,44 +15,6 @@ void bhi_batch_slurm_init(struct bhi_batch_slurm *slurm) {
 
 bool bhi_batch_slurm_has(enum bhi_option_id option) {
     return option >= BHI_BATCH_EXECUTOR && option <= BHI_BATCH_ON_INTERRUPT;
-}
-
-/* The options by which this program recognises its jobs, and finds what they leave. A short option
- * that means the same is refused, too; so is the beginning of a long one, which sbatch accepts. */
-static bool is_ours(const char *option, const char **out_ours) {
-    static const char *const names[] = {"array",      "comment",  "output",    "error",
-                                        "chdir",      "parsable", "open-mode", "requeue",
-                                        "no-requeue", "wait",     "test-only", "wrap",
-                                        "clusters",   "version",  "help",      "usage"};
-    static const char short_names[] = "aoeDWMVh";
-    static const char *const of_short[] = {"array", "output",   "error",   "chdir",
-                                           "wait",  "clusters", "version", "help"};
-    if (option[1] != '-') {
-        const char *found = option[1] ? strchr(short_names, option[1]) : NULL;
-        *out_ours = found ? of_short[found - short_names] : NULL;
-        return found;
-    }
-    const size_t length = strcspn(option + 2, "=");
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const bool short_enough = length >= 3 || length == strlen(names[i]);
-        if (length <= strlen(names[i]) && short_enough && !strncmp(option + 2, names[i], length)) {
-            *out_ours = names[i];
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool check_sbatch_option(const char *value, struct bhi_complaint *complaint) {
-    const char *ours = NULL;
-    if (value[0] != '-' || !value[1] || !strcmp(value, "--")) {
-        return bhi_refuse(complaint, "write an option of sbatch with its value as one word, such "
-                                     "as --sbatch-option=--mem=8G");
-    }
-    if (is_ours(value, &ours)) {
-        return bhi_refuse(complaint, "--%s is set by bulkhead batch", ours);
-    }
-    return true;
 }
 
 static bool parse_word(const char *value, const char *const *words, int *out_index,
@@ -98,7 +61,7 @@ bool bhi_batch_slurm_parse(struct bhi_batch_slurm *slurm, const struct bhi_arg *
         slurm->on_interrupt = index ? BHI_INTERRUPT_LEAVES : BHI_INTERRUPT_CANCELS;
         return true;
     case BHI_BATCH_SBATCH_OPTION:
-        return check_sbatch_option(value, complaint);
+        return bhi_slurm_check_option(value, complaint);
     default: /* --partition, --gres, --time: the controller knows what they may be */
         return *value ? true : bhi_refuse(complaint, "it is empty");
     }

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/owner.h"
 #include "batch/graph/names.h"
+#include "batch/slurm/sbatch_option.h"
 #include "batch/slurm/shard.h"
 #include "batch/slurm/whole.h"
 #include "tool/clock.h"
@@ -363,14 +364,15 @@ static char **probe_options(const struct bhi_probe *probe) {
     while (given[count]) {
         count++;
     }
-    char **options = calloc(count + 4, sizeof *options);
+    char **options = calloc(2 * count + 4, sizeof *options);
     BHI_AUTO_FREE char *log = probe_path(probe, "log");
-    for (size_t i = 0; options && i < count; i++) {
-        if (!(options[used++] = strdup(given[i]))) {
-            break;
-        }
+    bool good = options && log;
+    for (size_t i = 0; good && i < count; i++) {
+        const char *fence = bhi_slurm_option_fence(given[i]);
+        good =
+            (options[used++] = strdup(given[i])) && (!fence || (options[used++] = strdup(fence)));
     }
-    if (options && log) {
+    if (good) {
         options[used++] = bhi_whole_text("--job-name=bulkhead-probe");
         options[used++] = bhi_whole_text("--chdir=/");
         options[used++] = bhi_slurm_output(log, "");

@@ -19,11 +19,11 @@ struct bhi_program_result {
     char error[4000]; /* the first bytes of standard error, or why it did not start */
 };
 
-/* Runs |arguments|, found in PATH, until it ends or |limit_ns| has passed; with |ends_at_signal| also
- * until a signal asks for the end (interrupt.h). Then it is killed, with its process group: at many
- * sites sbatch is a script around the program. Variables by which users change what Slurm's programs
- * print or select are removed from its environment. A terminal's signal does not reach its group.
- * |kept_fd| (-1: none) stays open in it. Free the result in any case. */
+/* Runs |arguments|, found in PATH, until it ends or |limit_ns| has passed; with |ends_at_signal|
+ * also until a signal asks for the end (interrupt.h). Then it is killed, with its process group: at
+ * many sites sbatch is a script around the program. Variables by which users change what Slurm's
+ * programs print or select are removed from its environment. A terminal's signal does not reach its
+ * group. |kept_fd| (-1: none) stays open in it. Free the result in any case. */
 void bhi_program_run(const char *const *arguments, int kept_fd, uint64_t limit_ns,
                      bool ends_at_signal, struct bhi_program_result *out_result);
 void bhi_program_free(struct bhi_program_result *result);

@@ -26,8 +26,8 @@ bool bhi_slurm_shard_write_script(const char *state, const char *id, const char 
 /* Writes |text| so that a shell reads it as one word. The caller owns it; NULL if out of memory. */
 char *bhi_slurm_shard_quote(const char *text);
 
-/* How a shard's last task ended, as it said itself. A new controller gives the job ids of an old one
- * again, so that |array| alone does not say which task it was. */
+/* How a shard's last task ended, as it said itself. A new controller gives the job ids of an old
+ * one again, so that |array| alone does not say which task it was. */
 struct bhi_slurm_shard_ending {
     char id[BHI_ARRAY_ID + 1]; /* of the batch */
     uint64_t round;            /* in which it was submitted */

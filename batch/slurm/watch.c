@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/owner.h"
+#include "batch/slurm/sbatch_option.h"
 #include "batch/slurm/whole.h"
 #include "tool/clock.h"
 #include "tool/interrupt.h"
@@ -44,13 +45,17 @@ static const char **sbatch_options(const struct bhi_watch *watch, const char *ar
     while (given[count]) {
         count++;
     }
-    const char **options = calloc(count + 5, sizeof *options);
+    const char **options = calloc(2 * count + 5, sizeof *options);
     if (!options) {
         return NULL;
     }
     options[used++] = name; /* the user's options may give another */
     for (size_t i = 0; i < count; i++) {
+        const char *fence = bhi_slurm_option_fence(given[i]);
         options[used++] = given[i];
+        if (fence) {
+            options[used++] = fence;
+        }
     }
     options[used++] = array;
     options[used++] = chdir;
@@ -123,8 +128,8 @@ static uint32_t collect(struct bhi_watch *watch, bool again, uint32_t *out_shard
     return count;
 }
 
-/* A first array that is not submitted leaves nothing: the same command may be given again. But if its
- * shards have run, it is not the first, whatever array.json says. */
+/* A first array that is not submitted leaves nothing: the same command may be given again. But if
+ * its shards have run, it is not the first, whatever array.json says. */
 static void give_up_first(const struct bhi_watch *watch) {
     BHI_AUTO_FREE char *path = bhi_whole_text("%s/array.json", watch->state);
     if (path) {

@@ -58,7 +58,7 @@ enum bhi_watch_result {
     BHI_WATCH_REFUSED,     /* the first array was refused: nothing is submitted */
     BHI_WATCH_DOWN,        /* the controller was not reached, and no shard is submitted */
     BHI_WATCH_INTERRUPTED, /* by a signal; what is submitted goes on */
-    BHI_WATCH_FAILED /* no memory, the state folder cannot be written, or squeue will not work again */
+    BHI_WATCH_FAILED       /* no memory, no writing into the state folder, or no squeue any more */
 };
 
 /* |watch| has all fields up to |user|. With |is_resumed| the rounds in the array are continued.

@@ -21,8 +21,7 @@ refuses "--shards needs --executor slurm" batch jobs.jsonl --shards 2
 refuses "--executor slurm needs --shards N" batch jobs.jsonl --executor slurm
 refuses "it is local or slurm" batch jobs.jsonl --executor pbs --shards 2
 refuses "--comment is set by bulkhead batch" batch jobs.jsonl "${slurm[@]}" --shards 2 --sbatch-option=--comment=x
-refuses "--array is set by bulkhead batch" batch jobs.jsonl "${slurm[@]}" --shards 2 --sbatch-option=--arr=1-9
-refuses "--chdir is set by bulkhead batch" batch jobs.jsonl "${slurm[@]}" --shards 2 --sbatch-option=-D/
+refuses "sbatch may read --arr=1-9 as --array, which is set by bulkhead batch" batch jobs.jsonl "${slurm[@]}" --shards 2 --sbatch-option=--arr=1-9
 refuses "--dry-run is not for --executor slurm" batch jobs.jsonl "${slurm[@]}" --shards 2 --dry-run
 refuses "it is 1s or longer" batch jobs.jsonl --executor slurm --shards 2 --poll 10ms
 

@@ -234,3 +234,13 @@ expect_status 3
 expect_stderr "was not reached: Munge encode failed: Failed to access \"/run/munge/munge.socket.2\": No such file or directory; Batch job submission failed: Protocol"
 expect_called sbatch 2
 unset LIMIT
+
+standins_case "an option of a later sbatch that takes the next word as its value does not take ours"
+on sbatch 'exit 1'
+standin --shards 1 --no-probe --sbatch-option=--unheard-of --sbatch-option=--mem=1G
+expect_status 2
+if grep -q -- "--unheard-of --parsable --mem=1G --array=0 " "$standins/calls"; then passed=$((passed + 1)); else fail "$(cat "$standins/calls")"; fi
+standin --shards 1 --sbatch-option=--unheard-of
+if grep -q -- "--unheard-of --parsable --job-name=bulkhead-probe " "$standins/calls"; then passed=$((passed + 1)); else fail "$(cat "$standins/calls")"; fi
+refuses "--wrap is not for --executor slurm" batch jobs.jsonl --executor slurm --shards 2 --sbatch-option=--wrap=true
+refuses "several options in one word" batch jobs.jsonl --executor slurm --shards 2 --sbatch-option=-Ha1-9

@@ -13,6 +13,7 @@
 #include "batch/slurm/devices.h"
 #include "batch/slurm/parse.h"
 #include "batch/slurm/program.h"
+#include "batch/slurm/sbatch_option.h"
 
 static void test_versions(void) {
     static const struct {
@@ -205,6 +206,59 @@ static void test_a_program(void) {
     bhi_program_run(filtered, -1, 60 * UINT64_C(1000000000), true, &result);
     BHT_STR_EQ(result.out, "[]kept\n");
     bhi_program_free(&result);
+}
+
+/* As getopt_long reads them: words of one letter together, and beginnings of names. */
+static void test_sbatch_options(void) {
+    static const struct {
+        const char *option, *why; /* NULL: it is passed on */
+    } cases[] = {
+        {"--mem=8G", NULL},
+        {"--mem-per-cpu=8G", NULL},
+        {"--contiguous", NULL},
+        {"--exclusive", NULL},
+        {"--exclusive=user", NULL},
+        {"--hold", NULL},
+        {"-H", NULL},
+        {"-pgpu", NULL},
+        {"-pWa", NULL}, /* a partition */
+        {"--wait-all-nodes=1", NULL},
+        {"--part=gpu", NULL},
+        {"--container-image=x", NULL}, /* of a plugin */
+        {"--nv", NULL},
+        {"-Z", NULL},
+        {"", "as one word"},
+        {"8G", "as one word"},
+        {"-", "as one word"},
+        {"--", "as one word"},
+        {"--=x", "as one word"},
+        {"--array=1-9", "--array is set by bulkhead batch"},
+        {"--array", "--array is set by bulkhead batch"},
+        {"--arr=1-9", "may read --arr=1-9 as --array"},
+        {"--a", "as --array"},
+        {"-a1-9", "may read -a1-9 as --array, which is set"},
+        {"-D/", "as --chdir"},
+        {"-Ha1-9", "-Ha1-9 is several options"},
+        {"-HW", "--sbatch-option=--hold"},
+        {"-vv", "is several options"},
+        {"-kW", "is several options"},
+        {"-ZW", "-Z is not known"},
+        {"-W", "as --wait, which is not for --executor slurm"},
+        {"--wait", "--wait is not for --executor slurm"},
+        {"--te", "as --test-only"},
+        {"--wr=true", "as --wrap"},
+        {"--cluster=x", "as --clusters"},
+        {"--no", "as --no-requeue"},
+        {"--mem", "--mem needs a value, in the same word: --sbatch-option=--mem=VALUE"},
+        {"-p", "--sbatch-option=--partition=VALUE"},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        struct bhi_complaint complaint = {""};
+        const bool good = bhi_slurm_check_option(cases[i].option, &complaint);
+        if (good != !cases[i].why || (!good && !strstr(complaint.text, cases[i].why))) {
+            BHT_FAIL("%s: %d %s", cases[i].option, good, complaint.text);
+        }
+    }
 }
 
 /* -- the cut ------------------------------------------------------------------------------------
@@ -556,14 +610,15 @@ static void test_devices(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(test_versions),    BHT_TEST(test_jobs),
-        BHT_TEST(test_tasks),       BHT_TEST(test_tasks_of_any_bytes),
-        BHT_TEST(test_states),      BHT_TEST(test_errors),
-        BHT_TEST(test_a_program),   BHT_TEST(test_cut),
-        BHT_TEST(test_cut_of_many), BHT_TEST(test_array),
-        BHT_TEST(test_comments),    BHT_TEST(test_decisions),
-        BHT_TEST(test_endings),     BHT_TEST(test_quotes),
-        BHT_TEST(test_logs),        BHT_TEST(test_devices),
+        BHT_TEST(test_versions),       BHT_TEST(test_jobs),
+        BHT_TEST(test_tasks),          BHT_TEST(test_tasks_of_any_bytes),
+        BHT_TEST(test_states),         BHT_TEST(test_errors),
+        BHT_TEST(test_a_program),      BHT_TEST(test_cut),
+        BHT_TEST(test_cut_of_many),    BHT_TEST(test_array),
+        BHT_TEST(test_comments),       BHT_TEST(test_decisions),
+        BHT_TEST(test_endings),        BHT_TEST(test_quotes),
+        BHT_TEST(test_logs),           BHT_TEST(test_devices),
+        BHT_TEST(test_sbatch_options),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
