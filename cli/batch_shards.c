@@ -327,18 +327,40 @@ static int show_logs(struct bhi_shards *shards, const struct bhi_args *args,
 /* -- cancel -------------------------------------------------------------------------------------
  */
 
+/* Is there nothing to cancel? Not if tasks of --retry-failed wait. |array| may be NULL. */
+static bool has_ended(struct bhi_shards *shards, const struct bhi_slurm_array *array) {
+    struct bhi_complaint ignored;
+    struct bhi_queue_counts counts;
+    if (!bhi_shards_read(shards, &ignored)) {
+        return false;
+    }
+    bhi_shards_counts(shards, &counts);
+    return bhi_shards_ended(shards) &&
+           counts.of[BHI_JOB_DONE] + counts.of[BHI_JOB_FAILED] + counts.of[BHI_JOB_QUARANTINED] ==
+               counts.total &&
+           (!array || !bhi_slurm_may_have(array->id));
+}
+
 /* The file ends the processes that see it; scancel ends tasks that are not there yet. A full folder
  * takes no file: then scancel alone has to do. */
-static int cancel(const struct bhi_shards *shards) {
-    struct bhi_complaint complaint;
+static int cancel(struct bhi_shards *shards) {
+    struct bhi_complaint complaint, why;
     struct bhi_slurm_array array;
     uint32_t tasks = 0;
-    bool good = bhi_shards_cancel(shards, &complaint);
-    if (!good) {
-        bhi_complain("batch", "%s", complaint.text);
-    }
     const enum bhi_array_result result =
         shards->single ? BHI_ARRAY_NONE : bhi_array_load(&array, shards->path, &complaint);
+    if (!shards->single && result != BHI_ARRAY_REFUSED &&
+        has_ended(shards, result == BHI_ARRAY_LOADED ? &array : NULL)) {
+        bhi_complain("batch", "%s: all jobs have ended: there is nothing to cancel", shards->path);
+        if (result == BHI_ARRAY_LOADED) {
+            bhi_array_free(&array);
+        }
+        return BHI_EXIT_ENVIRON;
+    }
+    bool good = bhi_shards_cancel(shards, &why);
+    if (!good) {
+        bhi_complain("batch", "%s", why.text);
+    }
     if (result == BHI_ARRAY_REFUSED ||
         (result == BHI_ARRAY_LOADED && !bhi_slurm_cancel_all(array.id, &tasks, &complaint))) {
         bhi_complain("batch",

@@ -316,6 +316,20 @@ static int compare(struct bhi_slurm_batch *batch, bool *out_changed) {
     return BHI_EXIT_READY;
 }
 
+/* A controller that does not say how many tasks it takes may refuse the array later. */
+static int check_size(const struct bhi_slurm_batch *batch) {
+    const uint64_t most =
+        batch->has_array || batch->cut.shards == 1 ? UINT64_MAX : bhi_slurm_most_tasks();
+    if (batch->cut.shards <= most) {
+        return BHI_EXIT_READY;
+    }
+    bhi_complain("batch",
+                 "--shards: %u are too many: the controller takes arrays of at most %llu tasks "
+                 "(MaxArraySize, max_array_tasks): give --shards %llu or fewer",
+                 batch->cut.shards, (unsigned long long)most, (unsigned long long)most);
+    return BHI_EXIT_USAGE;
+}
+
 /* Writes the shards of a new batch, or of one whose lines have changed. */
 static int write_new(struct bhi_slurm_batch *batch) {
     struct bhi_complaint complaint;
@@ -343,7 +357,9 @@ static int prepare(struct bhi_slurm_batch *batch) {
         bhi_complain("batch", "the current folder cannot be found");
         return BHI_EXIT_ENVIRON;
     }
-    if ((exit_status = bhi_batch_slurm_read_jobs(batch, cwd)) != BHI_EXIT_READY) {
+    (void)((exit_status = bhi_batch_slurm_check_texts(batch, cwd)) != BHI_EXIT_READY ||
+           (exit_status = bhi_batch_slurm_read_jobs(batch, cwd)) != BHI_EXIT_READY);
+    if (exit_status != BHI_EXIT_READY) {
         return exit_status;
     }
     if (!bhi_cut_make(batch->jobs.specs, batch->jobs.count, (uint32_t)batch->options->shards,
@@ -351,6 +367,7 @@ static int prepare(struct bhi_slurm_batch *batch) {
         return out_of_memory();
     }
     (void)((exit_status = compare(batch, &changed)) != BHI_EXIT_READY ||
+           (exit_status = check_size(batch)) != BHI_EXIT_READY ||
            (exit_status = batch->has_array ? BHI_EXIT_READY : bhi_batch_slurm_open_folder(batch)) !=
                BHI_EXIT_READY);
     if (exit_status != BHI_EXIT_READY) {

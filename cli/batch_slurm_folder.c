@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +82,48 @@ static bool is_plain(const char *path) {
     return true;
 }
 
+static int refuse_place(const char *path) {
+    bhi_complain("batch", "%s: Slurm takes no \\ and no control characters in paths", path);
+    return BHI_EXIT_USAGE;
+}
+
+/* Is the path plain that a new folder |path| will have? */
+static bool will_be_plain(const char *path) {
+    BHI_AUTO_FREE char *copy = strdup(path);
+    BHI_AUTO_FREE char *parent = copy ? realpath(dirname(copy), NULL) : NULL;
+    return is_plain(path) && (!parent || is_plain(parent));
+}
+
+static bool takes(const char *text, const char *what) {
+    if (!text || bhi_array_takes(text)) {
+        return true;
+    }
+    bhi_complain("batch",
+                 "%s %s is not UTF-8, and array.json, which records it, is: rename it, or choose "
+                 "another",
+                 what, text);
+    return false;
+}
+
+int bhi_batch_slurm_check_texts(const struct bhi_slurm_batch *batch, const char *cwd) {
+    char program[PATH_MAX];
+    const ssize_t size = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[size > 0 ? size : 0] = '\0';
+    bool good = takes(cwd, "the current folder") &&
+                takes(batch->args->operands[0], "the path of the jobs") &&
+                takes(program, "the path of this program");
+    for (size_t i = 0; good && i < batch->args->item_count; i++) {
+        good = takes(batch->args->items[i].value, "the option's value");
+    }
+    if (!good) {
+        return BHI_EXIT_USAGE;
+    }
+    if (!is_plain(cwd)) {
+        return refuse_place(cwd);
+    }
+    return will_be_plain(batch->given_state) ? BHI_EXIT_READY : refuse_place(batch->given_state);
+}
+
 int bhi_batch_slurm_open_folder(struct bhi_slurm_batch *batch) {
     struct bhi_complaint complaint;
     if (bhi_batch_slurm_has_file(batch->given_state, "batch.db")) {
@@ -92,9 +136,7 @@ int bhi_batch_slurm_open_folder(struct bhi_slurm_batch *batch) {
         return batch->folder.is_none ? BHI_EXIT_USAGE : BHI_EXIT_ENVIRON;
     }
     if (!is_plain(batch->folder.real)) {
-        bhi_complain("batch", "%s: Slurm takes no \\ and no control characters in paths",
-                     batch->given_state);
-        return BHI_EXIT_USAGE;
+        return refuse_place(batch->given_state);
     }
     return lock_folder(batch);
 }
@@ -149,9 +191,11 @@ bool bhi_batch_slurm_write_shards(const struct bhi_slurm_batch *batch,
     if (!shards || !quarantine) {
         return bhi_refuse(complaint, "out of memory");
     }
-    if ((mkdir(shards, 0700) != 0 && errno != EEXIST) ||
-        (mkdir(quarantine, 0700) != 0 && errno != EEXIST)) {
-        return bhi_refuse(complaint, "%.600s cannot be made: %s", shards, strerror(errno));
+    const char *const folders[] = {shards, quarantine};
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        if (mkdir(folders[i], 0700) != 0 && errno != EEXIST) {
+            return bhi_refuse(complaint, "%.600s cannot be made: %s", folders[i], strerror(errno));
+        }
     }
     for (uint32_t i = 0; i < batch->cut.shards; i++) {
         if (!write_shard(batch, places, i, complaint)) {

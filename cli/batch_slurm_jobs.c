@@ -156,7 +156,7 @@ static int end_probe(const struct bhi_probe *probe, enum bhi_slurm_probe_result 
     case BHI_PROBE_FAILED:
         break;
     }
-    bhi_complain("batch", "%s", complaint->text);
+    bhi_complain("batch", "%s; nothing was submitted", complaint->text);
     return BHI_EXIT_ENVIRON;
 }
 
@@ -168,7 +168,9 @@ static int stage(struct bhi_slurm_batch *batch, struct bhi_places *places,
     char size[BHI_QUANTITY];
     if (!bhi_places_stage(places, probe->paths, batch->folder.real, probe->node, &complaint)) {
         bhi_complain("batch", "%s; nothing was submitted", complaint.text);
-        return bhi_interrupt_signal() ? bhi_interrupt_exit_status() : BHI_EXIT_USAGE;
+        return bhi_interrupt_signal() ? bhi_interrupt_exit_status()
+               : places->error        ? BHI_EXIT_ENVIRON
+                                      : BHI_EXIT_USAGE;
     }
     if (places->staged) {
         bhi_complain("batch", "%llu file%s (%s) %s copied to %s/staged: %s does not see %s",

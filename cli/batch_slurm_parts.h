@@ -30,6 +30,9 @@ struct bhi_slurm_batch {
 
 /* Opens the state folder, or makes it, and locks it. Returns an exit status. */
 int bhi_batch_slurm_open_folder(struct bhi_slurm_batch *batch);
+/* Refuses texts that cannot be recorded, and folders that Slurm does not take. Returns an exit
+ * status. */
+int bhi_batch_slurm_check_texts(const struct bhi_slurm_batch *batch, const char *cwd);
 /* Is there a file |name| in |folder|? If in doubt, there is. */
 bool bhi_batch_slurm_has_file(const char *folder, const char *name);
 /* Writes each shard's jobs. |places| (may be NULL) has what is staged. */

@@ -103,6 +103,12 @@ char *bhi_array_indexes(const struct bhi_slurm_round *round) {
 /* -- writing ------------------------------------------------------------------------------------
  */
 
+bool bhi_array_takes(const char *text) {
+    json_t *string = json_string(text);
+    json_decref(string);
+    return string;
+}
+
 static json_t *texts_of(char *const *texts) {
     json_t *list = json_array();
     for (size_t i = 0; texts && texts[i]; i++) {
@@ -142,7 +148,7 @@ bool bhi_array_save(const struct bhi_slurm_array *array, const char *state,
     BHI_AUTO_FREE char *path = bhi_whole_text("%s/array.json", state);
     json_decref(object);
     if (!text || !path) {
-        return bhi_refuse(complaint, "out of memory, or a path that is not UTF-8");
+        return bhi_refuse(complaint, "out of memory");
     }
     return bhi_whole_write(path, text, strlen(text), 0600, complaint);
 }

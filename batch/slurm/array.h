@@ -51,6 +51,8 @@ struct bhi_slurm_array {
 /* Fills in a random id and the time. */
 bool bhi_array_init(struct bhi_slurm_array *array, struct bhi_complaint *complaint);
 void bhi_array_free(struct bhi_slurm_array *array);
+/* Can |text| be written into it? That takes UTF-8. */
+bool bhi_array_takes(const char *text);
 /* Writes STATE/array.json. */
 bool bhi_array_save(const struct bhi_slurm_array *array, const char *state,
                     struct bhi_complaint *complaint);

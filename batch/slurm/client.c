@@ -48,9 +48,9 @@ static const char *next_error(const char *at, const char **out_line, size_t *out
     for (; *at; at += strcspn(at, "\n"), at += *at == '\n') {
         const char *end = at + strcspn(at, "\n"), *line = NULL;
         for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
-            for (const char *mark = at; (mark = strstr(mark, marks[i])) && mark < end;) {
-                mark += strlen(marks[i]);
-                line = line && line > mark ? line : mark;
+            const char *mark = strstr(at, marks[i]);
+            if (mark && mark < end && (!line || mark < line)) {
+                line = mark + strlen(marks[i]);
             }
         }
         /* What comes before the cause where munged does not answer: a remark on its options. */
@@ -89,7 +89,8 @@ static void describe(const struct bhi_program_result *result, const char *progra
     if (!first_length) {
         snprintf(out, capacity, "%s ended with status %d and said nothing", program,
                  result->status);
-    } else if (first == last) {
+    } else if (first == last ||
+               (first_length == last_length && !memcmp(first, last, first_length))) {
         snprintf(out, capacity, "%.*s", (int)first_length, first);
     } else {
         const size_t most = capacity / 2;
@@ -144,6 +145,19 @@ static bool check_program(const char *program, struct bhi_complaint *complaint) 
 bool bhi_slurm_check(struct bhi_complaint *complaint) {
     return check_configuration(complaint) && check_program("sbatch", complaint) &&
            check_program("squeue", complaint) && check_program("scancel", complaint);
+}
+
+uint64_t bhi_slurm_most_tasks(void) {
+    static const char *const arguments[] = {"scontrol", "show", "config", NULL};
+    struct bhi_program_result result;
+    uint64_t most = UINT64_MAX;
+    ask(arguments, &result);
+    if (!result.started || !result.in_time || result.status != 0 ||
+        !bhi_slurm_parse_limit(result.out, &most)) {
+        most = UINT64_MAX;
+    }
+    bhi_program_free(&result);
+    return most;
 }
 
 /* -- looking ------------------------------------------------------------------------------------
@@ -410,4 +424,15 @@ bool bhi_slurm_cancel_all(const char *id, uint32_t *out_tasks, struct bhi_compla
     free(live.arrays);
     *out_tasks = good ? live.tasks : 0;
     return good;
+}
+
+bool bhi_slurm_may_have(const char *id) {
+    struct bhi_complaint ignored;
+    struct live live = {0};
+    char prefix[BHI_ARRAY_COMMENT];
+    snprintf(prefix, sizeof prefix, "bulkhead:%s:", id);
+    const bool asked = check_configuration(&ignored) &&
+                       bhi_slurm_tasks(prefix, take_live, &live, &ignored) == BHI_SLURM_DONE;
+    free(live.arrays);
+    return !asked || live.tasks > 0;
 }

@@ -16,6 +16,9 @@ struct bhi_slurm_client {
  * complaint says what is wrong. */
 bool bhi_slurm_check(struct bhi_complaint *complaint);
 
+/* How many tasks the controller takes in one array; UINT64_MAX: it does not say. */
+uint64_t bhi_slurm_most_tasks(void);
+
 enum bhi_slurm_result {
     BHI_SLURM_DONE,
     BHI_SLURM_BAD,         /* the controller refuses it; the complaint has its message */
@@ -53,6 +56,9 @@ bool bhi_slurm_cancel(uint64_t job, struct bhi_complaint *complaint);
 /* Cancels what Slurm has of the batch |id|, waiting or running. It is found by its comments, not by
  * recorded job ids: a new controller gives those to others. *out_tasks: how many that were. */
 bool bhi_slurm_cancel_all(const char *id, uint32_t *out_tasks, struct bhi_complaint *complaint);
+
+/* May Slurm have a task of the batch |id| that waits or runs? */
+bool bhi_slurm_may_have(const char *id);
 
 /* Sleeps; returns false early if a signal asks for the end. */
 bool bhi_slurm_pause(uint64_t ns);

@@ -19,7 +19,7 @@ static void describe(const struct bhi_slurm_shard_observation *seen, char *out, 
     char place[BHI_SLURM_NODE + 8];
     name_place(seen, place);
     const int status = seen->ending ? seen->ending->status : 0;
-    if (seen->state != BHI_SLURM_ENDED) {
+    if (seen->state != BHI_SLURM_ENDED && (seen->state != BHI_SLURM_GONE || !seen->ending)) {
         snprintf(out, capacity, "%.31s%s", *seen->name ? seen->name : "vanished", place);
     } else if (!seen->ending) {
         snprintf(out, capacity, "its task ended%s and left no word", place);
@@ -79,8 +79,7 @@ static void decide(const struct bhi_slurm_shard_observation *seen,
     }
     if (status == BHI_EXIT_USAGE) {
         out_decision->action = BHI_SLURM_SHARD_STUCK;
-        snprintf(out_decision->why, sizeof out_decision->why,
-                 "its batch was refused (status 2): its log says why");
+        snprintf(out_decision->why, sizeof out_decision->why, "its batch was refused (status 2)");
         return;
     }
     switch (seen->state) {

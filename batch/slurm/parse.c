@@ -36,6 +36,31 @@ bool bhi_slurm_parse_job(const char *text, uint64_t *out_job) {
     return at && *out_job > 0 && (at == end || *at == ';') && (!*end || !end[1]);
 }
 
+/* MaxArraySize is larger than the largest number of a task, and the first number is 0. Of the
+ * scheduler's parameters, max_array_tasks may allow less. */
+bool bhi_slurm_parse_limit(const char *text, uint64_t *out_tasks) {
+    static const char size[] = "MaxArraySize", tasks[] = "max_array_tasks=";
+    const char *end = text + strlen(text), *at = text;
+    uint64_t most = 0, other;
+    while (strncmp(at, size, strlen(size)) != 0) {
+        at += strcspn(at, "\n");
+        if (!*at++) {
+            return false;
+        }
+    }
+    at += strlen(size);
+    at += strspn(at, " ");
+    if (*at != '=' || !take_number(at + 1 + strspn(at + 1, " "), end, UINT32_MAX, &most)) {
+        return false;
+    }
+    if ((at = strstr(text, tasks)) && take_number(at + strlen(tasks), end, UINT32_MAX, &other) &&
+        other < most) {
+        most = other;
+    }
+    *out_tasks = most;
+    return most > 0;
+}
+
 enum bhi_slurm_state bhi_slurm_parse_state(const char *text, size_t length) {
     static const struct {
         const char *name;

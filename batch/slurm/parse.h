@@ -69,6 +69,8 @@ struct bhi_slurm_task {
 bool bhi_slurm_parse_version(const char *text, unsigned *out_major, unsigned *out_minor);
 /* Parses what `sbatch --parsable` prints: "123\n" or "123;cluster\n". */
 bool bhi_slurm_parse_job(const char *text, uint64_t *out_job);
+/* Finds in what `scontrol show config` prints how many tasks an array may have. */
+bool bhi_slurm_parse_limit(const char *text, uint64_t *out_tasks);
 /* Parses a line of |length| bytes, without its end. A job that is not in an array has the index
  * UINT32_MAX. |out_task| points into |line|. */
 bool bhi_slurm_parse_task(const char *line, size_t length, struct bhi_slurm_task *out_task);

@@ -372,6 +372,7 @@ bool bhi_places_stage(struct bhi_places *places, const struct bhi_probe_path *pa
             error = stage(places, state, place->path, NULL, base_name(place->path), &place->staged);
         }
         if (error) {
+            places->error = error;
             return bhi_refuse(complaint, "%.500s cannot be copied to %.300s/staged: %s",
                               place->path, state, strerror(error));
         }

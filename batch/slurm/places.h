@@ -29,6 +29,7 @@ struct bhi_places {
     uint32_t cwd_place; /* the place of the folder that paths are relative to */
     size_t count, capacity, file_capacity;
     uint64_t staged, staged_bytes;
+    int error; /* an errno: a copy failed; 0: none did */
 };
 
 /* Lists what |specs| need. |specs| and |cwd| must outlive the places. */

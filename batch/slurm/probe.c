@@ -267,9 +267,17 @@ static enum bhi_slurm_probe_result interrupt(uint64_t job, struct bhi_complaint 
 static enum bhi_slurm_probe_result judge_silence(const struct bhi_probe *probe,
                                                  const struct last_seen *seen,
                                                  struct bhi_complaint *complaint) {
+    char line[300];
     const char *node = seen->found && *seen->task.node ? seen->task.node : "a node";
     if (seen->found && seen->task.state == BHI_SLURM_CANCELLED) {
         bhi_refuse(complaint, "the probe was cancelled");
+        return BHI_PROBE_REFUSED;
+    }
+    BHI_AUTO_FREE char *log = probe_path(probe, "log");
+    if (log && *bhi_slurm_log_end(log, line, sizeof line)) {
+        bhi_refuse(complaint,
+                   "a probe ended on %.63s (%s) without an answer: its log, %.400s, ends with: %s",
+                   node, seen->found ? seen->task.name : "gone", log, line);
         return BHI_PROBE_REFUSED;
     }
     bhi_refuse(
@@ -308,6 +316,9 @@ static enum bhi_slurm_probe_result look(const struct bhi_probe *probe, struct wa
     if (result == BHI_SLURM_DONE) {
         wait->failing_ns = 0;
         wait->ended_ns = !wait->seen.found || task->state >= BHI_SLURM_ENDED ? now : 0;
+        if (wait->ended_ns && !bhi_whole_try(probe->state, complaint)) {
+            return BHI_PROBE_FAILED; /* the probe could not answer there either */
+        }
         const bool runs = wait->seen.found && task->state == BHI_SLURM_RUNNING;
         wait->running_ns = !runs ? 0 : wait->running_ns ? wait->running_ns : now;
         if (wait->seen.found && task->state == BHI_SLURM_PENDING && probe->waits) {
@@ -334,13 +345,22 @@ static enum bhi_slurm_probe_result look(const struct bhi_probe *probe, struct wa
     return BHI_PROBE_DONE;
 }
 
+/* Has the answer had time to appear? A script that failed has written none. */
+static bool is_settled(const struct bhi_probe *probe, const struct wait *wait) {
+    char line[8];
+    BHI_AUTO_FREE char *log = probe_path(probe, "log");
+    return wait->ended_ns && (bhi_clock_ns() - wait->ended_ns > SETTLES ||
+                              (wait->seen.found && !strcmp(wait->seen.task.name, "FAILED") && log &&
+                               *bhi_slurm_log_end(log, line, sizeof line)));
+}
+
 static enum bhi_slurm_probe_result await(struct bhi_probe *probe, uint64_t job, const char *comment,
                                          struct bhi_complaint *complaint) {
     struct wait wait = {.seen = {.job = job}};
     uint64_t look_ns = bhi_clock_ns() + probe->poll_ns;
     while (!take_answer(probe)) {
         const uint64_t now = bhi_clock_ns();
-        if (wait.ended_ns && now - wait.ended_ns > SETTLES) {
+        if (is_settled(probe, &wait)) {
             return judge_silence(probe, &wait.seen, complaint);
         }
         if (!wait.ended_ns && now >= look_ns) {

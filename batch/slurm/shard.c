@@ -14,8 +14,11 @@
 #include "batch/queue/queue.h"
 #include "batch/slurm/array.h"
 #include "batch/slurm/whole.h"
+#include "tool/text.h"
 
 enum { MOST_ENDING = 512, NAMED = 3, LOG_END = 8192 };
+/* How the line begins that a task prints first. */
+#define TASK_LINE "-- task "
 
 char *bhi_slurm_shard_path(const char *state, uint32_t shard, const char *name) {
     return bhi_whole_text("%s/shards/%04u%s%s", state, shard, *name ? "/" : "", name);
@@ -56,7 +59,8 @@ static const char script[] =
     "shift\n"
     "shard=$state/shards/$(printf %%04d \"$SLURM_ARRAY_TASK_ID\")\n"
     "node=${SLURMD_NODENAME:-$(uname -n)}\n"
-    "echo \"-- task ${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID on $node, $(date -u +%%FT%%TZ)\"\n"
+    "echo \"" TASK_LINE
+    "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID on $node, $(date -u +%%FT%%TZ)\"\n"
     "trap : TERM INT\n"
     "status=0\n"
     "\"$program\" batch \"$shard/jobs.jsonl\" --state \"$shard/state\" --resume \\\n"
@@ -140,7 +144,7 @@ bool bhi_slurm_shard_parse_log(const char *text) {
     bool found = false;
     for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
         const size_t length = strcspn(line, "\n");
-        found &= strncmp(line, "-- task ", 8) != 0; /* another one begins */
+        found &= strncmp(line, TASK_LINE, strlen(TASK_LINE)) != 0; /* another one begins */
         for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
             found |=
                 !strncmp(line, "slurmstepd", 10) && memmem(line, length, said[i], strlen(said[i]));
@@ -149,18 +153,39 @@ bool bhi_slurm_shard_parse_log(const char *text) {
     return found;
 }
 
-bool bhi_slurm_shard_ran_out(const char *state, uint32_t shard) {
-    char text[LOG_END + 1];
+/* Reads the last bytes of a log; "" if there is none. */
+static void read_end(const char *path, char text[LOG_END + 1]) {
     struct stat status;
-    BHI_AUTO_FREE char *path = bhi_slurm_shard_path(state, shard, "log");
-    BHI_AUTO_FD fd = path ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
-    if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-        return false;
+    BHI_AUTO_FD fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    ssize_t got = 0;
+    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
+        got = pread(fd, text, LOG_END, status.st_size > LOG_END ? status.st_size - LOG_END : 0);
     }
-    const ssize_t got =
-        pread(fd, text, LOG_END, status.st_size > LOG_END ? status.st_size - LOG_END : 0);
     text[got > 0 ? got : 0] = '\0';
+}
+
+bool bhi_slurm_shard_ran_out(const char *state, uint32_t shard) {
+    char text[LOG_END + 1] = "";
+    BHI_AUTO_FREE char *path = bhi_slurm_shard_path(state, shard, "log");
+    if (path) {
+        read_end(path, text);
+    }
     return bhi_slurm_shard_parse_log(text);
+}
+
+const char *bhi_slurm_log_end(const char *path, char *out, size_t capacity) {
+    char text[LOG_END + 1];
+    char *line = text;
+    read_end(path, text);
+    for (size_t size = strlen(text);
+         size > 0 && (text[size - 1] == '\n' || text[size - 1] == ' ');) {
+        text[--size] = '\0';
+    }
+    if (strrchr(text, '\n')) {
+        line = strrchr(text, '\n') + 1;
+    }
+    /* "-- task": it has begun, and printed nothing. */
+    return bhi_text_clean(out, capacity, strncmp(line, TASK_LINE, strlen(TASK_LINE)) ? line : "");
 }
 
 struct naming {

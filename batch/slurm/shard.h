@@ -46,6 +46,9 @@ bool bhi_slurm_shard_any_has_run(const char *state);
  * groups the task's state does not: it is FAILED. */
 bool bhi_slurm_shard_ran_out(const char *state, uint32_t shard);
 bool bhi_slurm_shard_parse_log(const char *text);
+/* The last line that a task has printed into the log at |path|, cleaned; "" if there is none.
+ * Returns |out|. */
+const char *bhi_slurm_log_end(const char *path, char *out, size_t capacity);
 
 /* What a shard's journal says. */
 struct bhi_slurm_shard_look {

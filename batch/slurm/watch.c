@@ -9,6 +9,7 @@
 #include "batch/slurm/sbatch_option.h"
 #include "batch/slurm/whole.h"
 #include "tool/clock.h"
+#include "tool/exit_status.h"
 #include "tool/interrupt.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -92,7 +93,16 @@ static enum bhi_slurm_result submit_round(struct bhi_watch *watch, size_t number
                                                     .options = options,
                                                     .words = words,
                                                     .asks_first = asks_first};
-    return bhi_slurm_submit(&watch->client, &submission, &round->job, complaint);
+    const enum bhi_slurm_result result =
+        bhi_slurm_submit(&watch->client, &submission, &round->job, complaint);
+    if (result == BHI_SLURM_BAD && strstr(complaint->text, "Invalid job array specification")) {
+        const struct bhi_complaint said = *complaint;
+        bhi_refuse(complaint,
+                   "%.600s: the largest task of this array is %u, and MaxArraySize must be larger "
+                   "(scontrol show config): give fewer --shards",
+                   said.text, round->shards[round->count - 1]);
+    }
+    return result;
 }
 
 static void mark_submitted(struct bhi_watch *watch, size_t number) {
@@ -236,6 +246,43 @@ static void drop_due(struct bhi_watch *watch) {
     }
 }
 
+/* Why the state folder cannot be written; "" if it can. Many tasks may end at once because of that.
+ */
+static const char *why_full(struct bhi_watch *watch) {
+    struct bhi_complaint complaint;
+    const uint64_t now = bhi_clock_ns();
+    if (!watch->tried_ns || now - watch->tried_ns >= SECOND) {
+        const bool good = bhi_whole_try(watch->state, &complaint);
+        snprintf(watch->full, sizeof watch->full, "%.290s", good ? "" : complaint.text);
+        watch->tried_ns = now;
+    }
+    return watch->full;
+}
+
+/* What people need beside the exit status of a batch, or where it left none: that the folder is
+ * full, or what the task printed last. The caller owns it; NULL: nothing. */
+static char *explain(struct bhi_watch *watch, uint32_t number,
+                     const struct bhi_slurm_shard_observation *seen) {
+    char line[400];
+    const bool says_enough = seen->cancelled ||
+                             (seen->ending && seen->ending->status > BHI_EXIT_SIGNALLED) ||
+                             seen->state == BHI_SLURM_VICTIM || seen->state == BHI_SLURM_TIME ||
+                             seen->state == BHI_SLURM_MEMORY || seen->state == BHI_SLURM_CANCELLED;
+    if (says_enough) {
+        return NULL;
+    }
+    if (*why_full(watch)) {
+        return bhi_whole_text("; %s", watch->full);
+    }
+    if (!seen->ending && seen->state != BHI_SLURM_ENDED) {
+        return NULL; /* it was cut off somewhere */
+    }
+    BHI_AUTO_FREE char *log = bhi_slurm_shard_path(watch->state, number, "log");
+    return log && *bhi_slurm_log_end(log, line, sizeof line)
+               ? bhi_whole_text("; its log, %s, ends with: %s", log, line)
+               : NULL;
+}
+
 /* Applies what follows from what is known of a shard. */
 static void judge(struct bhi_watch *watch, uint32_t number) {
     struct bhi_watch_shard *shard = &watch->shards[number];
@@ -272,6 +319,8 @@ static void judge(struct bhi_watch *watch, uint32_t number) {
     if (decision.action == BHI_SLURM_SHARD_WAITS) {
         return;
     }
+    BHI_AUTO_FREE char *more =
+        decision.action == BHI_SLURM_SHARD_ENDED ? NULL : explain(watch, number, &seen);
     shard->status = decision.status;
     snprintf(shard->why, sizeof shard->why, "%s", decision.why);
     if (decision.action == BHI_SLURM_SHARD_ENDED && watch->retry_failed && shard->resumed &&
@@ -283,13 +332,15 @@ static void judge(struct bhi_watch *watch, uint32_t number) {
         shard->state = BHI_WATCH_ENDED;
     } else if (decision.action == BHI_SLURM_SHARD_STUCK && !shard->resumed) {
         shard->state = BHI_WATCH_STUCK;
-        tell(watch, number, decision.why, "");
+        tell(watch, number, decision.why, more ? more : "");
     } else {
         shard->state = BHI_WATCH_DUE;
         shard->again = shard->resumed && watch->retry_failed; /* its lines may be others now */
         shard->fruitless = seen.progressed ? 0 : shard->fruitless + 1;
         shard->due_ns = now + (shard->resumed ? 0 : decision.delay_ns);
-        tell(watch, number, decision.why, ": it is submitted again and continues");
+        BHI_AUTO_FREE char *then =
+            bhi_whole_text("%s: it is submitted again and continues", more ? more : "");
+        tell(watch, number, decision.why, then ? then : "");
     }
 }
 

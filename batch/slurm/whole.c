@@ -41,6 +41,24 @@ bool bhi_whole_write(const char *path, const void *text, size_t size, mode_t mod
     return good || bhi_refuse(complaint, "%.600s: %.300s", path, why.text);
 }
 
+bool bhi_whole_try(const char *folder, struct bhi_complaint *complaint) {
+    static const char zeros[4096];
+    BHI_AUTO_FREE char *path = bhi_whole_text("%s/.try", folder);
+    if (!path) {
+        return bhi_refuse(complaint, "out of memory");
+    }
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int error = fd < 0 ? errno : 0;
+    if (!error) {
+        const ssize_t written = write(fd, zeros, sizeof zeros);
+        error = written < 0 ? errno : written < (ssize_t)sizeof zeros ? ENOSPC : 0;
+        error = !error && fsync(fd) != 0 ? errno : error;
+        error = close(fd) != 0 && !error ? errno : error;
+        (void)unlink(path);
+    }
+    return !error || bhi_refuse(complaint, "%.600s cannot be written: %s", folder, strerror(error));
+}
+
 char *bhi_whole_read(const char *path, size_t most, size_t *out_size, int *out_error) {
     BHI_AUTO_FD fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct stat status;

@@ -14,6 +14,8 @@ bool bhi_whole_write(const char *path, const void *text, size_t size, mode_t mod
 /* Reads a regular file of at most |most| bytes; a zero byte follows. The caller owns the text.
  * Returns NULL with an errno in *out_error: ENOENT if there is none, EFBIG if it is larger. */
 char *bhi_whole_read(const char *path, size_t most, size_t *out_size, int *out_error);
+/* Writes some KiB into |folder| and removes them: a full file system is found out so. */
+bool bhi_whole_try(const char *folder, struct bhi_complaint *complaint);
 /* Formats a path or any other text. The caller owns it; NULL if memory ran out. */
 char *bhi_whole_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -98,6 +98,11 @@ expect_rounds endless.jsonl.state '.rounds | length == 1'
 cli batch endless.jsonl "${slurm[@]}" --shards 1 --resume --deadline "${slowness}s"
 expect_status 1 # it runs to its deadline
 expect_stdout "1 job: 0 done, 0 failed, 1 quarantined"
+case_name="--cancel of a batch that has ended says so"
+cli batch --cancel jobs.jsonl.state
+expect_status 3
+expect_stderr "jobs.jsonl.state: all jobs have ended: there is nothing to cancel"
+[ ! -e jobs.jsonl.state/cancel ] || fail "the file cancel was made"
 case_name="again without --resume"
 cli batch jobs.jsonl "${slurm[@]}" --shards 3
 expect_status 2

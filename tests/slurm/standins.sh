@@ -34,11 +34,12 @@ fi
 comment=\$(cat "\$standins/comment" 2> /dev/null)
 words=\$(cat "\$standins/words" 2> /dev/null)
 script=\$standins/script
+state() { sed -n "s/^state='\(.*\)'/\1/p" "\$script"; }
 task() {
-    printf '#!/bin/sh\nexit %s\n' "\$1" > "\$standins/program"
+    printf '#!/bin/sh\necho "this is status %s"\nexit %s\n' "\$1" "\$1" > "\$standins/program"
     chmod +x "\$standins/program"
     sed "s,^program=.*,program=\$standins/program," "\$script" |
-        SLURM_ARRAY_JOB_ID=17 SLURM_ARRAY_TASK_ID=0 SLURM_JOB_ID=17 SLURMD_NODENAME=\$2 sh -s \$words > /dev/null
+        SLURM_ARRAY_JOB_ID=17 SLURM_ARRAY_TASK_ID=0 SLURM_JOB_ID=17 SLURMD_NODENAME=\$2 sh -s \$words >> "\$(state)/shards/0000/log" 2>&1
 }
 probe() { SLURM_JOB_ID=18 SLURMD_NODENAME=\$1 sh "\$script"; }
 COMMON
@@ -192,7 +193,7 @@ on squeue 'echo "squeue: error: slurm_load_jobs error: Unable to contact slurm c
 standin --shards 1 --controller-timeout 1s
 expect_status 3
 expect_stderr "(connect failure); it is tried again"
-expect_stderr "the controller of Slurm was not reached: squeue: Unable to contact slurm controller (connect failure); nothing was submitted"
+expect_stderr "the controller of Slurm was not reached: squeue: slurm_load_jobs error: Unable to contact slurm controller (connect failure); nothing was submitted"
 expect_called scancel 1
 standins_case "squeue will fail again"
 on sbatch 'echo 17'
@@ -244,3 +245,74 @@ standin --shards 1 --sbatch-option=--unheard-of
 if grep -q -- "--unheard-of --parsable --job-name=bulkhead-probe " "$standins/calls"; then passed=$((passed + 1)); else fail "$(cat "$standins/calls")"; fi
 refuses "--wrap is not for --executor slurm" batch jobs.jsonl --executor slurm --shards 2 --sbatch-option=--wrap=true
 refuses "several options in one word" batch jobs.jsonl --executor slurm --shards 2 --sbatch-option=-Ha1-9
+
+# -- what people are told ------------------------------------------------------------------------
+standins_case "a batch that ended badly: where its log is, and its last line"
+on sbatch 'if [ "$(calls sbatch)" -eq 1 ]; then task 3 n1; else task 2 n1; fi; echo 17'
+standin --shards 1 --no-probe
+expect_status 3
+log=jobs.jsonl.state/shards/0000/log
+expect_stderr "shard 0: its batch ended with status 3 on n1; its log, $folder/$log, ends with: this is status 3: it is submitted again"
+expect_stderr "shard 0: its batch was refused (status 2); its log, $folder/$log, ends with: this is status 2"
+standins_case "a probe that could not run: its log, which is here, says why"
+on sbatch 'echo "slurmstepd: error: execve(): Permission denied" > jobs.jsonl.state/probe/log; echo 18'
+on squeue 'echo "18|N/A|FAILED|n1|$comment|NonZeroExitCode"'
+standin --shards 1
+expect_status 2
+expect_stderr "a probe ended on n1 (FAILED) without an answer: its log, $folder/jobs.jsonl.state/probe/log, ends with: slurmstepd: error: execve(): Permission denied"
+
+standins_case "more shards than the controller takes"
+on scontrol 'echo "MaxArraySize            = 4"'
+standin --shards 6
+expect_status 2
+expect_stderr "6 are too many: the controller takes arrays of at most 4 tasks (MaxArraySize, max_array_tasks): give --shards 4 or fewer"
+if [ ! -e jobs.jsonl.state ]; then passed=$((passed + 1)); else fail "a state folder was made"; fi
+on scontrol 'exit 1'
+on sbatch 'echo "sbatch: error: Batch job submission failed: Invalid job array specification" >&2; exit 1'
+standin --shards 6 --no-probe
+expect_status 2
+expect_stderr "the largest task of this array is 5, and MaxArraySize must be larger (scontrol show config): give fewer --shards; nothing was submitted"
+
+standins_case "folders that cannot be recorded, or given to Slurm"
+elsewhere() { # FOLDER ARGUMENT…: in a new folder
+    mkdir "$1"
+    (cd "$1" && PATH=$standins:$PATH exec "$BULKHEAD" batch "$folder/jobs.jsonl" --executor slurm --shards 1 "${@:2}") > .stdout 2> .stderr < /dev/null
+    status=$?
+    expect_status 2
+    expect_called sbatch 0
+    if rmdir "$1" && [ ! -e jobs.jsonl.state ]; then passed=$((passed + 1)); else fail "something was written"; fi
+}
+elsewhere $'caf\xe9' --state state
+expect_stderr "/caf? is not UTF-8, and array.json, which records it, is"
+elsewhere $'new\nline' --state "$folder/jobs.jsonl.state"
+expect_stderr "/new line: Slurm takes no \\ and no control characters in paths"
+elsewhere plain --state $'new\nstate'
+expect_stderr "new state: Slurm takes no \\ and no control characters in paths"
+mkdir $'new\nline'
+ln -s $'new\nline' link
+elsewhere plain --state "$folder/link/state"
+expect_stderr "link/state: Slurm takes no"
+rmdir $'new\nline' && rm link
+
+if unshare --mount true 2> /dev/null; then
+    in_small() { # ARGUMENT…: with a small file system at `small`
+        PATH=$standins:$PATH unshare --mount sh -c 'mount -t tmpfs -o size=2m none small && exec "$@"' sh \
+            timeout "$((60 * slowness))" "$BULKHEAD" batch jobs.jsonl --executor slurm --poll 1s --state small/state "$@" > .stdout 2> .stderr < /dev/null
+        status=$?
+    }
+    mkdir small
+    standins_case "the folder is full when the probe wants to answer"
+    on sbatch 'cat /dev/zero > small/filler 2> "$standins/out"; probe n1 2> "$standins/out"; echo 18'
+    on squeue 'echo "18|N/A|FAILED|n1|$comment|NonZeroExitCode"'
+    in_small --shards 1
+    expect_status 3
+    expect_stderr "/small/state cannot be written: No space left on device; nothing was submitted"
+    standins_case "the folder is full when a task ends"
+    on sbatch 'echo 17'
+    on squeue '[ "$(calls squeue)" -lt 2 ] || { task 3 n1; cat /dev/zero > small/filler 2> "$standins/out"; echo "17|0|FAILED|n1|$comment|None"; }'
+    in_small --shards 1 --no-probe
+    expect_status 3
+    expect_stderr "its batch ended with status 3 on n1; $folder/small/state cannot be written: No space left on device: it is submitted again"
+    expect_stderr "/small/state/array.json: "
+    expect_stderr "No space left on device; --resume continues"
+fi

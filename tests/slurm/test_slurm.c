@@ -73,6 +73,33 @@ static void test_jobs(void) {
     }
 }
 
+static void test_limits(void) {
+    static const struct {
+        const char *text;
+        uint64_t tasks; /* 0: it says none */
+    } cases[] = {
+        {"Configuration data\nMaxArraySize            = 1001\nMaxDBDMsgs = 20000\n", 1001},
+        {"MaxArraySize=4", 4},
+        {"MaxArraySize = 1001\nSchedulerParameters = a,max_array_tasks=100,b\n", 100},
+        {"SchedulerParameters = max_array_tasks=2000\nMaxArraySize = 1001\n", 1001},
+        {"MaxArraySize = 1001\nSchedulerParameters = max_array_tasks=x\n", 1001},
+        {"", 0},
+        {"MaxArraySize", 0},
+        {"MaxArraySize = ", 0},
+        {"MaxArraySize = x", 0},
+        {"MaxArraySize = 0", 0},
+        {"MaxArraySize = 99999999999", 0},
+        {" MaxArraySize = 4\n", 0},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        uint64_t tasks = 0;
+        BHT_EQ(bhi_slurm_parse_limit(cases[i].text, &tasks), cases[i].tasks > 0);
+        if (tasks != cases[i].tasks && cases[i].tasks) {
+            BHT_FAIL("%s: %" PRIu64, cases[i].text, tasks);
+        }
+    }
+}
+
 static void test_tasks(void) {
     struct bhi_slurm_task task;
     static const char line[] = "17|3|RUNNING|n2|bulkhead:00ff:12|None";
@@ -450,6 +477,7 @@ static void test_decisions(void) {
         {BHI_SLURM_VICTIM, NULL, 0, 0, 0, last, STUCK, 0, "NODE_FAIL on n7"},
         {BHI_SLURM_GONE, NULL, 0, 0, 0, 0, WAITS, 0, ""},
         {BHI_SLURM_GONE, NULL, 1, 0, 0, 0, AGAIN, 0, "NODE_FAIL"},
+        {BHI_SLURM_GONE, &disk, 0, 0, 0, 0, AGAIN, 0, "status 3 on n1"},
         {BHI_SLURM_TIME, NULL, 0, 1, 0, 0, AGAIN, 0, "NODE_FAIL"},
         {BHI_SLURM_TIME, &term, 0, 0, 0, 0, STUCK, 0, "it was running j7: give more (--time)"},
         {BHI_SLURM_MEMORY, NULL, 0, 0, 0, 0, STUCK, 0, "it was running j7: give more (--sbatch"},
@@ -618,7 +646,7 @@ int main(int argc, char **argv) {
         BHT_TEST(test_comments),       BHT_TEST(test_decisions),
         BHT_TEST(test_endings),        BHT_TEST(test_quotes),
         BHT_TEST(test_logs),           BHT_TEST(test_devices),
-        BHT_TEST(test_sbatch_options),
+        BHT_TEST(test_sbatch_options), BHT_TEST(test_limits),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
