@@ -106,8 +106,9 @@ BH_API BH_MUST_USE bh_status bh_buffer_map(bh_buffer *buffer, bh_map_intent inte
                                            bh_detail *detail);
 /* Waits as BH_MAP_READ does, and copies |size| bytes from |offset| to |out_bytes|. |size| must not
  * be BH_WHOLE_SIZE. Blocks. If the buffer is in device memory, the worker of its stream copies
- * pieces of 16 MiB; each piece waits for its turn on the stream. If a piece fails, the call returns
- * the code of that copy's verdict. Returns what bh_buffer_map returns. */
+ * pieces of 2 MiB, four at a time, through host memory; each piece waits for its turn on the
+ * stream. The pool keeps that memory for the next transfer (bh_context_trim). If a piece fails,
+ * the call returns the code of that copy's verdict. Returns what bh_buffer_map returns. */
 BH_API BH_MUST_USE bh_status bh_buffer_read(bh_buffer *buffer, uint64_t offset, void *out_bytes,
                                             uint64_t size, uint64_t timeout_ns, bh_detail *detail);
 /* Waits as BH_MAP_READ_WRITE does, and copies |size| bytes from |bytes| to |offset|. If the content

@@ -175,7 +175,8 @@ static struct bhi_block *get_pooled(bh_context *context, const struct bhi_buffer
         bool own;
         bhi_context_lock(context);
         struct bhi_worker *worker = order->stream ? bhi_stream_worker(order->stream) : NULL;
-        struct bhi_block *block = bhi_pool_take(context, size_class, worker, &own);
+        struct bhi_block *block =
+            bhi_pool_take(context, size_class, worker, order->unwritten, &own);
         bool zero = block && !(own && order->flags & BH_BUFFER_UNINITIALIZED);
         if (zero) {
             context->pool->stats.zeroed_bytes += block->bytes;
@@ -244,10 +245,14 @@ bh_status bhi_buffer_make(bh_context *context, uint64_t size, const char *call,
     return bhi_buffer_create(context, &order, out_buffer, detail);
 }
 
-bh_status bhi_buffer_make_for(struct bh_stream *stream, uint64_t size, const char *call,
-                              struct bh_buffer **out_buffer, bh_detail *detail) {
-    const struct bhi_buffer_order order = {
-        .call = call, .size = size, .stream = stream, .flags = BH_BUFFER_UNINITIALIZED};
+bh_status bhi_buffer_make_staging(struct bh_stream *stream, uint64_t size, bool uploads,
+                                  const char *call, struct bh_buffer **out_buffer,
+                                  bh_detail *detail) {
+    const struct bhi_buffer_order order = {.call = call,
+                                           .size = size,
+                                           .stream = stream,
+                                           .flags = BH_BUFFER_UNINITIALIZED,
+                                           .unwritten = uploads};
     return bhi_buffer_create(stream->context, &order, out_buffer, detail);
 }
 

@@ -93,7 +93,8 @@ struct bhi_buffer_order {
     uint64_t size;
     struct bh_stream *stream; /* its worker will use the buffer; NULL: unknown */
     uint32_t flags;
-    bool alone; /* not from the pool: a worker that lives on will write it */
+    bool alone;     /* not from the pool: a worker that lives on will write it */
+    bool unwritten; /* no worker will write it, nor can one write its memory */
 };
 
 /* One reference, which is a caller's. */
@@ -103,10 +104,11 @@ bh_status bhi_buffer_create(bh_context *context, const struct bhi_buffer_order *
 bh_status bhi_buffer_make(bh_context *context, uint64_t size, const char *call,
                           struct bh_buffer **out_buffer, bh_detail *detail);
 
-/* The same for use by |stream|. The memory may be recycled from the stream's worker and need not be
- * zero. */
-bh_status bhi_buffer_make_for(struct bh_stream *stream, uint64_t size, const char *call,
-                              struct bh_buffer **out_buffer, bh_detail *detail);
+/* The same for a transfer by |stream|. The memory may be recycled from the stream's worker and need
+ * not be zero. |uploads|: workers will only read it, and none can write its memory. */
+bh_status bhi_buffer_make_staging(struct bh_stream *stream, uint64_t size, bool uploads,
+                                  const char *call, struct bh_buffer **out_buffer,
+                                  bh_detail *detail);
 /* Returns true if the buffer is in device memory that this process cannot map. */
 static inline bool bhi_buffer_remote(const struct bh_buffer *buffer) {
     return buffer->device && buffer->device->state != BHI_DEVICE_HOST;

@@ -90,9 +90,14 @@ static void drop_exposure(struct bhi_exposure *exposure) {
     free(exposure);
 }
 
-bool bhi_pool_expose(struct bhi_block *block, struct bhi_worker *worker) {
+static struct bhi_exposure *of_block(struct bhi_list *node) {
+    return BHI_CONTAINER(node, struct bhi_exposure, of_block);
+}
+
+bool bhi_pool_expose(struct bhi_block *block, struct bhi_worker *worker, bool writes) {
     BHI_LIST_EACH(node, &block->exposures)
-    if (BHI_CONTAINER(node, struct bhi_exposure, of_block)->worker == worker) {
+    if (of_block(node)->worker == worker) {
+        of_block(node)->writes |= writes; /* it may still have what it was told to give up */
         return true;
     }
     struct bhi_exposure *exposure = calloc(1, sizeof *exposure);
@@ -101,6 +106,7 @@ bool bhi_pool_expose(struct bhi_block *block, struct bhi_worker *worker) {
     }
     exposure->block = block;
     exposure->worker = worker;
+    exposure->writes = writes;
     bhi_list_append(&block->exposures, &exposure->of_block);
     bhi_list_append(&worker->pool.exposures, &exposure->of_worker);
     return true;
@@ -118,14 +124,15 @@ static bool is_shared(const struct bhi_block *block) {
  * was given the block, the worker's list if only one was, else none. */
 static void shelve(bh_context *context, struct bhi_block *block) {
     bhi_list_remove(&block->shelf);
-    const struct bhi_list *first = block->exposures.next;
-    if (first == &block->exposures) {
-        bhi_list_append(&context->pool->shelves[block->size_class], &block->shelf);
-    } else if (!is_shared(block)) {
-        bhi_list_append(&BHI_CONTAINER(first, struct bhi_exposure, of_block)
-                             ->worker->pool.shelves[block->size_class],
-                        &block->shelf);
+    struct bhi_list *shelves = context->pool->shelves;
+    if (is_shared(block)) {
+        return;
     }
+    if (!bhi_list_empty(&block->exposures)) {
+        const struct bhi_exposure *only = of_block(block->exposures.next);
+        shelves = only->writes ? only->worker->pool.shelves : only->worker->pool.unwritten;
+    }
+    bhi_list_append(&shelves[block->size_class], &block->shelf);
 }
 
 static void unshelve(bh_context *context, struct bhi_block *block) {
@@ -141,7 +148,7 @@ static void unshelve(bh_context *context, struct bhi_block *block) {
  * memory is never used again. */
 void bhi_pool_discard(bh_context *context, struct bhi_block *block) {
     BHI_LIST_EACH_SAFE(node, &block->exposures) {
-        struct bhi_exposure *exposure = BHI_CONTAINER(node, struct bhi_exposure, of_block);
+        struct bhi_exposure *exposure = of_block(node);
         bhi_worker_forget_buffer(exposure->worker, block->id, block->bytes);
         drop_exposure(exposure);
     }
@@ -178,12 +185,22 @@ bool bhi_pool_trusts(const struct bhi_worker *worker) {
            !worker->core.violated;
 }
 
+/* A buffer that may be written leaves blocks that only were read for uploads, if it can. */
+static const struct bhi_list *own_shelf(const struct bhi_pool_user *user, uint32_t size_class,
+                                        bool unwritten) {
+    const struct bhi_list *written = &user->shelves[size_class];
+    return unwritten || bhi_list_empty(written) ? &user->unwritten[size_class] : written;
+}
+
 struct bhi_block *bhi_pool_take(bh_context *context, uint32_t size_class, struct bhi_worker *worker,
-                                bool *out_own) {
-    *out_own =
-        worker && bhi_pool_trusts(worker) && !bhi_list_empty(&worker->pool.shelves[size_class]);
-    const struct bhi_list *shelf =
-        *out_own ? &worker->pool.shelves[size_class] : &context->pool->shelves[size_class];
+                                bool unwritten, bool *out_own) {
+    const struct bhi_list *shelf = worker && bhi_pool_trusts(worker)
+                                       ? own_shelf(&worker->pool, size_class, unwritten)
+                                       : &context->pool->shelves[size_class];
+    *out_own = shelf != &context->pool->shelves[size_class] && !bhi_list_empty(shelf);
+    if (!*out_own) {
+        shelf = &context->pool->shelves[size_class];
+    }
     if (bhi_list_empty(shelf)) {
         if (!worker) {
             make_room(context, size_class);
@@ -226,8 +243,7 @@ void bhi_pool_give(bh_context *context, struct bhi_block *block) {
         /* A worker may have failed to map or import the block: then it must be introduced again. */
         block->spoilt = false;
         BHI_LIST_EACH(node, &block->exposures)
-        bhi_worker_forget_buffer(BHI_CONTAINER(node, struct bhi_exposure, of_block)->worker,
-                                 block->id, block->bytes);
+        bhi_worker_forget_buffer(of_block(node)->worker, block->id, block->bytes);
     }
     if (is_shared(block)) { /* no buffer can use it until workers die, so it is evicted first */
         bhi_list_insert_before(pool->ages.next, &block->age);

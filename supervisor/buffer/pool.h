@@ -14,6 +14,10 @@
  * without exposures is reused for any buffer. One with a single exposure is reused only for buffers
  * of that worker's stream. One with several is not reused.
  *
+ * A worker that was only given a block to read cannot change it. What is uploaded
+ * (submit/transfer.h) goes through such blocks alone: the copy may have to be done by the next
+ * worker, and must have the host's bytes then.
+ *
  * Workers know a block by its id, and keep it mapped and imported while it is FREE. So nothing is
  * sent when it is used again. */
 #ifndef BHI_SUPERVISOR_BUFFER_POOL_H
@@ -44,6 +48,7 @@ struct bhi_exposure {
     struct bhi_list of_block, of_worker;
     struct bhi_block *block;
     struct bhi_worker *worker;
+    bool writes; /* it can write the block */
 };
 
 struct bhi_pool {
@@ -68,16 +73,16 @@ uint64_t bhi_pool_round(const struct bhi_pool *pool, uint64_t size, uint32_t *ou
 /* Returns true if the worker runs and is not about to be killed: only then it gets more memory. */
 bool bhi_pool_trusts(const struct bhi_worker *worker);
 /* Returns a block for a buffer, which was FREE and is IN USE now, or NULL. |worker| serves the
- * stream of the buffer; NULL: none does. *out_own: |worker| had the block before, and no other
- * worker has it. */
+ * stream of the buffer; NULL: none does. |unwritten|: one that no worker can write. *out_own:
+ * |worker| had the block before, and no other worker has it. */
 struct bhi_block *bhi_pool_take(bh_context *context, uint32_t size_class, struct bhi_worker *worker,
-                                bool *out_own);
+                                bool unwritten, bool *out_own);
 /* Makes a block of new memory, IN USE; takes |fd| and |pointer| over. NULL: out of memory. */
 struct bhi_block *bhi_pool_adopt(bh_context *context, uint32_t size_class, int fd, void *pointer,
                                  uint64_t bytes);
-/* Notes that |worker| will be given the block. Returns false if out of memory; then do not give it.
- */
-bool bhi_pool_expose(struct bhi_block *block, struct bhi_worker *worker);
+/* Notes that |worker| will be given the block, |writes|: to write it. Returns false if out of
+ * memory; then do not give it. */
+bool bhi_pool_expose(struct bhi_block *block, struct bhi_worker *worker, bool writes);
 /* The block is not used any more: it is FREE now, or discarded. */
 void bhi_pool_give(bh_context *context, struct bhi_block *block);
 /* Discards a block that is IN USE. */

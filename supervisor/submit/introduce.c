@@ -161,7 +161,7 @@ static int introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer,
     if (outgoing->fd < 0 || !bhi_idset_reserve(&worker->buffers, 1) ||
         (writes && !bhi_idset_reserve(&worker->written, 1)) ||
         (constant && !bhi_idset_reserve(&worker->constants, 1)) ||
-        (buffer->block && !bhi_pool_expose(buffer->block, worker))) {
+        (buffer->block && !bhi_pool_expose(buffer->block, worker, writes))) {
         return bhi_outgoing_drop(outgoing);
     }
     if (!bhi_idset_has(&worker->buffers,

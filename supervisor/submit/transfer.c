@@ -11,6 +11,11 @@
 
 #include <string.h>
 
+/* Measured on an H200. With larger pieces an upload waits too long for the worker to copy the last
+ * one (worker/vulkan/stage.h). */
+#define PIECE_BYTES (2ull << 20)
+#define PIECES      4u /* in progress at most */
+
 /* A piece of a transfer: its staging buffer, and its copy while it has not ended. */
 struct piece {
     struct bh_buffer *staging; /* made at its first use */
@@ -23,10 +28,11 @@ static bh_status start(const struct bhi_transfer *t, struct bh_buffer *place, st
     struct bh_stream *home = place->device->stream;
     const uint64_t rest = t->size - begin;
     piece->begin = begin;
-    piece->bytes = rest < BHI_PIECE_BYTES ? rest : BHI_PIECE_BYTES;
+    piece->bytes = rest < PIECE_BYTES ? rest : PIECE_BYTES;
     bh_status status = BH_OK;
     if (!piece->staging) {
-        status = bhi_buffer_make_for(home, piece->bytes, t->call, &piece->staging, detail);
+        status = bhi_buffer_make_staging(home, piece->bytes, t->writes, t->call, &piece->staging,
+                                         detail);
     }
     if (status != BH_OK) {
         return status;
@@ -103,11 +109,11 @@ static bh_status start_there(const struct bhi_transfer *t, struct bh_buffer **pl
 
 bh_status bhi_transfer(const struct bhi_transfer *t, uint64_t deadline_ns, bh_detail *detail) {
     struct bh_buffer *place = bhi_buffer_take_place(t->buffer);
-    struct piece pieces[2] = {{0}};
+    struct piece pieces[PIECES] = {{0}};
     bh_status status = BH_OK;
     uint64_t begun = 0, ended = 0;
     for (uint32_t i = 0; status == BH_OK && ended < t->size; i++) {
-        struct piece *piece = &pieces[i % 2];
+        struct piece *piece = &pieces[i % PIECES];
         if (piece->copied) {
             ended += piece->bytes;
             status = finish(t, piece, deadline_ns, detail);
@@ -117,7 +123,7 @@ bh_status bhi_transfer(const struct bhi_transfer *t, uint64_t deadline_ns, bh_de
             begun += status == BH_OK ? piece->bytes : 0;
         }
     }
-    for (int i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < PIECES; i++) {
         let_go(t->buffer->context, &pieces[i]);
     }
     bhi_buffer_unref(place);

@@ -1,12 +1,13 @@
 /* Transfers between the host and a buffer in device memory: submissions to the buffer's stream copy
- * them in pieces, through host memory that the stream's worker is given. */
+ * them in pieces, through host memory that the stream's worker is given. That memory comes from the
+ * pool, which keeps it for the next transfer (docs/decisions/0071-transfers.md). */
 #ifndef BHI_SUPERVISOR_SUBMIT_TRANSFER_H
 #define BHI_SUPERVISOR_SUBMIT_TRANSFER_H
 
 #include <bulkhead/bulkhead.h>
 #include <stdbool.h>
 
-/* Most bytes of a piece; at most two are in progress. */
+/* Most bytes of a piece where the host waits for none: files, replicas. */
 #define BHI_PIECE_BYTES (16ull << 20)
 
 struct bhi_transfer {

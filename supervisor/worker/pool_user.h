@@ -10,9 +10,10 @@
 
 /* Lock. */
 struct bhi_pool_user {
-    struct bhi_list exposures;                 /* bhi_exposure.of_worker */
-    struct bhi_list shelves[BHI_POOL_CLASSES]; /* FREE, exposed to this worker alone */
-    struct bhi_list device_exposures;          /* bhi_device_exposure.of_worker */
+    struct bhi_list exposures;                   /* bhi_exposure.of_worker */
+    struct bhi_list shelves[BHI_POOL_CLASSES];   /* FREE, exposed to this worker alone */
+    struct bhi_list unwritten[BHI_POOL_CLASSES]; /* the same, and only given to it to read */
+    struct bhi_list device_exposures;            /* bhi_device_exposure.of_worker */
 };
 
 static inline void bhi_pool_user_init(struct bhi_pool_user *user) {
@@ -20,6 +21,7 @@ static inline void bhi_pool_user_init(struct bhi_pool_user *user) {
     bhi_list_init(&user->device_exposures);
     for (int i = 0; i < BHI_POOL_CLASSES; i++) {
         bhi_list_init(&user->shelves[i]);
+        bhi_list_init(&user->unwritten[i]);
     }
 }
 

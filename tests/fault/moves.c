@@ -444,7 +444,7 @@ static void written_before_it_moves(bool posing) {
 /* It moves between two pieces of a write of the host, and before the first: the write goes on where
  * it is then. */
 static void moved_under_a_write(bool posing) {
-    const uint64_t size = 33 * MIB; /* three pieces */
+    const uint64_t size = 5 * MIB; /* three pieces */
     struct pair p = open_pair(posing, size, 0, NULL);
     uint32_t *words = device_pattern(size, 1);
     meanwhile.buffer = p.buffer;

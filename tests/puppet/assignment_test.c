@@ -124,13 +124,13 @@ static bool given_again(enum trust trust) {
     uint32_t size_class;
     bhi_context_lock(p.context);
     struct bhi_block *block = make_block(&p, &size_class);
-    BHT_TRUE(bhi_pool_expose(block, worker));
+    BHT_TRUE(bhi_pool_expose(block, worker, true));
     bhi_pool_give(p.context, block);
     worker->core.violated = trust == LIED;
     worker->core.kill = trust == KILLED ? BHI_KILL_DEADLINE : BHI_KILL_NONE;
     worker->state = trust == STARTING ? BHI_HELD : BHI_RUNNING;
     bool own;
-    struct bhi_block *taken = bhi_pool_take(p.context, size_class, worker, &own);
+    struct bhi_block *taken = bhi_pool_take(p.context, size_class, worker, false, &own);
     const bool given = taken;
     BHT_EQ(own, given);
     BHT_TRUE(!taken || taken == block);
@@ -150,6 +150,45 @@ static void one_that_is_to_die_is_given_no_memory(void) {
     BHT_TRUE(!given_again(STARTING));
 }
 
+/* What an upload goes through, no worker can write: else one that was taken over could change what
+ * the next one uploads in its place (B5). */
+static void uploads_get_what_no_worker_can_write(void) {
+    struct puppet p;
+    puppet_open(&p);
+    struct bhi_worker *worker = puppet_worker(&p, BHI_RUNNING),
+                      *next = puppet_worker(&p, BHI_RUNNING);
+    uint32_t size_class;
+    bool own;
+    bhi_context_lock(p.context);
+    struct bhi_block *read = make_block(&p, &size_class), *written = make_block(&p, &size_class);
+    BHT_TRUE(bhi_pool_expose(written, worker, false));
+    BHT_TRUE(bhi_pool_expose(written, worker, true));
+    BHT_TRUE(bhi_pool_expose(written, worker, false)); /* it may still have the other mapping */
+    BHT_TRUE(bhi_pool_expose(read, worker, false));
+    bhi_pool_give(p.context, read);
+    bhi_pool_give(p.context, written);
+    BHT_TRUE(bhi_pool_take(p.context, size_class, worker, true, &own) == read);
+    BHT_TRUE(own);
+    BHT_TRUE(!bhi_pool_take(p.context, size_class, worker, true, &own));
+    BHT_TRUE(!own);
+    bhi_pool_give(p.context, read);
+    /* Another buffer gets the one that no upload can use, and the other one if it must. */
+    BHT_TRUE(bhi_pool_take(p.context, size_class, worker, false, &own) == written);
+    BHT_TRUE(bhi_pool_take(p.context, size_class, worker, false, &own) == read);
+    BHT_TRUE(own);
+    bhi_pool_give(p.context, read);
+    bhi_pool_give(p.context, written);
+    bhi_pool_worker_died(worker);
+    for (int i = 0; i < 2; i++) { /* the host clears them first */
+        BHT_TRUE(bhi_pool_take(p.context, size_class, next, true, &own));
+        BHT_TRUE(!own);
+    }
+    bhi_pool_give(p.context, read);
+    bhi_pool_give(p.context, written);
+    bhi_context_pump_unlock(p.context);
+    puppet_close(&p);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(a_spare_is_taken),
@@ -157,6 +196,7 @@ int main(int argc, char **argv) {
         BHT_TEST(a_pause_is_kept),
         BHT_TEST(the_death_of_a_zygote_is_nobodys_fault),
         BHT_TEST(one_that_is_to_die_is_given_no_memory),
+        BHT_TEST(uploads_get_what_no_worker_can_write),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -255,7 +255,7 @@ static void its_memory_waits_for_the_burial(void) {
     BHT_TRUE(fd >= 0 && pointer != MAP_FAILED);
     bhi_context_lock(p.context);
     struct bhi_block *block = bhi_pool_adopt(p.context, size_class, fd, pointer, bytes);
-    BHT_TRUE(block && bhi_pool_expose(block, worker));
+    BHT_TRUE(block && bhi_pool_expose(block, worker, true));
     p.stream->runs_on.known = true;
     struct bhi_device_block *device = bhi_device_block_new(p.stream, 64);
     BHT_TRUE(device && bhi_device_block_expose(device, worker));
@@ -267,14 +267,14 @@ static void its_memory_waits_for_the_burial(void) {
     struct bhi_worker *next = puppet_serving(&p);
     bool own;
     bhi_context_lock(p.context);
-    BHT_TRUE(!bhi_pool_take(p.context, size_class, next, &own));
-    BHT_TRUE(!bhi_pool_take(p.context, size_class, worker, &own));
+    BHT_TRUE(!bhi_pool_take(p.context, size_class, next, false, &own));
+    BHT_TRUE(!bhi_pool_take(p.context, size_class, worker, false, &own));
     BHT_TRUE(!bhi_device_pool_take(p.stream, 64, next));
     BHT_TRUE(!bhi_device_block_is_safe(device, next));
     bhi_context_pump_unlock(p.context);
     bury(worker, NULL);
     bhi_context_lock(p.context);
-    BHT_TRUE(bhi_pool_take(p.context, size_class, next, &own) == block);
+    BHT_TRUE(bhi_pool_take(p.context, size_class, next, false, &own) == block);
     BHT_TRUE(bhi_device_pool_take(p.stream, 64, next) == device);
     bhi_pool_give(p.context, block);
     bhi_device_pool_give(p.context, device);
