@@ -51,6 +51,8 @@ struct bench_saxpy_push {
     uint32_t count; /* of groups of four */
 };
 #define BENCH_SAXPY_LOCAL 256u
+/* Ends the program unless the result is right. |side|: whose it is. */
+void bench_check_saxpy(const char *side, const struct bench_saxpy *work);
 
 /* One side. Times are nanoseconds. */
 struct bench_side {

@@ -122,6 +122,19 @@ static bh_buffer *make_buffer(struct bulkhead_side *side, size_t bytes) {
     return buffer;
 }
 
+/* In the memory of a GPU that has its own, else in the host's. */
+static bh_buffer *make_near(struct bulkhead_side *side, size_t bytes) {
+    bh_buffer_options options;
+    bh_buffer *buffer;
+    bh_detail detail;
+    bh_buffer_options_init(&options);
+    options.stream = side->stream;
+    options.memory = BH_MEMORY_AUTO;
+    bench_must(bh_buffer_create_with(side->context, bytes, &options, &buffer, &detail),
+               "bh_buffer_create_with", &detail);
+    return buffer;
+}
+
 static void *map(bh_buffer *buffer, bh_map_intent intent) {
     void *pointer;
     bh_detail detail;
@@ -130,11 +143,32 @@ static void *map(bh_buffer *buffer, bh_map_intent intent) {
     return pointer;
 }
 
+static void fill(bh_buffer *buffer, const float *from, size_t bytes) {
+    bh_detail detail;
+    if (bh_buffer_memory(buffer) == BH_MEMORY_HOST) {
+        memcpy(map(buffer, BH_MAP_DISCARD), from, bytes);
+    } else {
+        bench_must(bh_buffer_write(buffer, 0, from, bytes, TIMEOUT_NS, &detail), "bh_buffer_write",
+                   &detail);
+    }
+}
+
+/* Waits for the kernel. */
+static void take(bh_buffer *buffer, float *to, size_t bytes) {
+    bh_detail detail;
+    if (bh_buffer_memory(buffer) == BH_MEMORY_HOST) {
+        memcpy(to, map(buffer, BH_MAP_READ), bytes);
+    } else {
+        bench_must(bh_buffer_read(buffer, 0, to, bytes, TIMEOUT_NS, &detail), "bh_buffer_read",
+                   &detail);
+    }
+}
+
 static void run_saxpy(struct bulkhead_side *side, const struct bench_saxpy *work, bh_buffer *x,
                       bh_buffer *y) {
     size_t bytes = work->count * sizeof(float);
-    memcpy(map(x, BH_MAP_DISCARD), work->x, bytes);
-    memcpy(map(y, BH_MAP_DISCARD), work->y, bytes);
+    fill(x, work->x, bytes);
+    fill(y, work->y, bytes);
     const struct bench_saxpy_push push = {.a = work->a, .count = (uint32_t)(work->count / 4)};
     const uint32_t groups[3] = {(push.count + BENCH_SAXPY_LOCAL - 1) / BENCH_SAXPY_LOCAL, 1, 1};
     const bh_binding bindings[] = {
@@ -147,15 +181,15 @@ static void run_saxpy(struct bulkhead_side *side, const struct bench_saxpy *work
                          sizeof push, &event, &detail),
                "bh_launch", &detail);
     finish(event);
-    memcpy(work->out, map(y, BH_MAP_READ), bytes);
+    take(y, work->out, bytes);
 }
 
 static uint64_t saxpy(void *self, const struct bench_saxpy *work, bool cold) {
     struct bulkhead_side *side = self;
     size_t bytes = work->count * sizeof(float);
     if (!cold && !side->x) {
-        side->x = make_buffer(side, bytes);
-        side->y = make_buffer(side, bytes);
+        side->x = make_near(side, bytes);
+        side->y = make_near(side, bytes);
     }
     uint64_t start = bench_now_ns();
     if (cold) {

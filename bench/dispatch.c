@@ -76,12 +76,12 @@ static void fill_saxpy(float *x, float *y, size_t count, unsigned seed) {
     }
 }
 
-static void check_saxpy(const struct bench_side *side, const struct bench_saxpy *work) {
+void bench_check_saxpy(const char *side, const struct bench_saxpy *work) {
     for (size_t i = 0; i < work->count; i++) {
         float wanted = work->a * work->x[i] + work->y[i];
         if (work->out[i] != wanted) {
-            bench_die("%s, saxpy: element %zu is %g, must be %g", side->name, i,
-                      (double)work->out[i], (double)wanted);
+            bench_die("%s, saxpy: element %zu is %g, must be %g", side, i, (double)work->out[i],
+                      (double)wanted);
         }
     }
 }
@@ -90,7 +90,7 @@ static uint64_t run_saxpy(const struct bench_side *side, const struct bench_saxp
                           bool cold) {
     memset(work->out, 0xff, work->count * sizeof *work->out);
     uint64_t time = side->saxpy(side->self, work, cold);
-    check_saxpy(side, work);
+    bench_check_saxpy(side->name, work);
     return time;
 }
 

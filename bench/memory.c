@@ -1,6 +1,7 @@
 /* Device memory: a kernel on buffers there, and copies between them and the host, through the
  * library and in-process. Prints a line for each, the better of several rounds. */
 #include "saxpy.h"
+#include "staged.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,8 +10,6 @@
 
 #define TIMEOUT_NS (60ull * 1000 * 1000 * 1000)
 #define BYTES      BENCH_SAXPY_BYTES
-#define PIECE      (2ull << 20) /* as the library's; of 1, 2, 4 and 16 MiB the fastest on an H200 */
-#define UNDER_WAY  4
 #define LAUNCHES   20u
 #define ROUNDS     10u
 #define FLOATS     (BYTES / sizeof(float))
@@ -69,18 +68,10 @@ static uint64_t copy_ours(const struct ours *side, void *bytes, bool upload) {
 struct theirs {
     struct bench_device device;
     struct bench_saxpy_theirs saxpy;
-    VkCommandBuffer commands[UNDER_WAY];
-    VkFence fences[UNDER_WAY];
-    struct bench_memory staging[UNDER_WAY];
+    VkCommandBuffer commands;
+    VkFence fence;
+    struct bench_staged staged;
 };
-
-static void submit(struct theirs *side, int i) {
-    bench_commands_submit(side->device.queue, side->commands[i], side->fences[i]);
-}
-
-static void finish(struct theirs *side, int i) {
-    bench_fence_finish(&side->device, side->fences[i]);
-}
 
 static void open_theirs(struct theirs *side) {
     static const uint8_t any[16];
@@ -90,54 +81,32 @@ static void open_theirs(struct theirs *side) {
     bench_saxpy_open_theirs(&side->saxpy, &side->device);
     const VkCommandPool pool = bench_pool_make(&side->device, side->device.family,
                                                VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT);
-    for (uint32_t i = 0; i < UNDER_WAY; i++) {
-        bench_memory_make(&side->device, PIECE, &side->staging[i]);
-        side->commands[i] = bench_commands_make(&side->device, pool);
-        side->fences[i] = bench_fence_make(&side->device);
-    }
+    side->commands = bench_commands_make(&side->device, pool);
+    side->fence = bench_fence_make(&side->device);
+    bench_staged_open(&side->device, &side->staged);
 }
 
 static uint64_t kernel_theirs(struct theirs *side) {
     uint64_t best = UINT64_MAX;
     for (uint32_t round = 0; round < ROUNDS; round++) {
         const uint64_t start = bench_now_ns();
-        bench_saxpy_record(&side->saxpy, side->commands[0], &PUSH, LAUNCHES);
-        submit(side, 0);
-        finish(side, 0);
+        bench_saxpy_record(&side->saxpy, side->commands, &PUSH, LAUNCHES);
+        bench_commands_submit(side->device.queue, side->commands, side->fence);
+        bench_fence_finish(&side->device, side->fence);
         best = better(best, bench_now_ns() - start);
     }
     return best / LAUNCHES;
 }
 
-/* Several pieces under way, as a careful host would. */
-static uint64_t copy_theirs(struct theirs *side, char *bytes, bool upload) {
-    enum { PIECES = BYTES / PIECE };
+static uint64_t copy_theirs(struct theirs *side, void *bytes, bool upload) {
     uint64_t best = UINT64_MAX;
     for (uint32_t round = 0; round < ROUNDS; round++) {
         const uint64_t start = bench_now_ns();
-        for (int i = 0; i < PIECES + UNDER_WAY; i++) {
-            const int turn = i % UNDER_WAY;
-            if (i >= UNDER_WAY) {
-                finish(side, turn);
-                if (!upload) {
-                    memcpy(bytes + (uint64_t)(i - UNDER_WAY) * PIECE, side->staging[turn].mapped,
-                           PIECE);
-                }
-            }
-            if (i < PIECES) {
-                const VkBufferCopy up = {0, (uint64_t)i * PIECE, PIECE};
-                const VkBufferCopy down = {(uint64_t)i * PIECE, 0, PIECE};
-                if (upload) {
-                    memcpy(side->staging[turn].mapped, bytes + (uint64_t)i * PIECE, PIECE);
-                }
-                bench_commands_begin(side->commands[turn], 0);
-                vkCmdCopyBuffer(side->commands[turn],
-                                upload ? side->staging[turn].buffer : side->saxpy.x.buffer,
-                                upload ? side->saxpy.x.buffer : side->staging[turn].buffer, 1,
-                                upload ? &up : &down);
-                BENCH_VK(vkEndCommandBuffer(side->commands[turn]));
-                submit(side, turn);
-            }
+        if (upload) {
+            bench_staged_upload(&side->staged, &side->saxpy.x, bytes, BYTES);
+            bench_staged_finish(&side->staged);
+        } else {
+            bench_staged_download(&side->staged, &side->saxpy.x, bytes, BYTES);
         }
         best = better(best, bench_now_ns() - start);
     }

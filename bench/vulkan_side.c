@@ -1,6 +1,6 @@
 /* The in-process side, written as a careful host would: what can be recorded before is recorded
  * before, one fence, one command pool, descriptor sets that stay. */
-#include "vulkan_device.h"
+#include "staged.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -21,6 +21,9 @@ struct vulkan_side {
     struct bench_memory counter;
     struct bench_memory x, y; /* of the warm saxpy */
     size_t saxpy_bytes;
+    bool discrete; /* it has memory of its own, in which the warm saxpy is tried, too: */
+    struct bench_memory near_x, near_y;
+    struct bench_staged staged;
 };
 
 static void barrier(VkCommandBuffer commands, VkPipelineStageFlags from, VkAccessFlags written,
@@ -161,23 +164,64 @@ static void write_set(struct vulkan_side *side, enum bench_kernel kernel,
     vkUpdateDescriptorSets(side->device.device, count, writes, 0, NULL);
 }
 
+static void begin_saxpy(struct vulkan_side *side) {
+    BENCH_VK(vkResetCommandPool(side->device.device, side->scratch_pool, 0));
+    bench_commands_begin(side->scratch, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
+}
+
+static void record_saxpy(struct vulkan_side *side, const struct bench_saxpy *work) {
+    const struct bench_saxpy_push push = {.a = work->a, .count = (uint32_t)(work->count / 4)};
+    bind(side, side->scratch, BENCH_SAXPY);
+    vkCmdPushConstants(side->scratch, side->pipelines[BENCH_SAXPY].layout,
+                       VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof push, &push);
+    vkCmdDispatch(side->scratch, (push.count + BENCH_SAXPY_LOCAL - 1) / BENCH_SAXPY_LOCAL, 1, 1);
+}
+
 static void run_saxpy(struct vulkan_side *side, const struct bench_saxpy *work,
                       const struct bench_memory *x, const struct bench_memory *y) {
     size_t bytes = work->count * sizeof(float);
     memcpy(x->mapped, work->x, bytes);
     memcpy(y->mapped, work->y, bytes);
-    const struct bench_saxpy_push push = {.a = work->a, .count = (uint32_t)(work->count / 4)};
-    BENCH_VK(vkResetCommandPool(side->device.device, side->scratch_pool, 0));
-    bench_commands_begin(side->scratch, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
-    bind(side, side->scratch, BENCH_SAXPY);
-    vkCmdPushConstants(side->scratch, side->pipelines[BENCH_SAXPY].layout,
-                       VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof push, &push);
-    vkCmdDispatch(side->scratch, (push.count + BENCH_SAXPY_LOCAL - 1) / BENCH_SAXPY_LOCAL, 1, 1);
+    begin_saxpy(side);
+    record_saxpy(side, work);
     barrier_to_host(side->scratch);
     BENCH_VK(vkEndCommandBuffer(side->scratch));
     bench_commands_submit(side->device.queue, side->scratch, side->fence);
     bench_fence_finish(&side->device, side->fence);
     memcpy(work->out, y->mapped, bytes);
+}
+
+/* In the device's memory. Nothing is waited for but the staging memory. */
+static uint64_t run_saxpy_near(struct vulkan_side *side, const struct bench_saxpy *work) {
+    const size_t bytes = work->count * sizeof(float);
+    const struct bench_memory *memories[] = {&side->near_x, &side->near_y};
+    write_set(side, BENCH_SAXPY, memories, 2);
+    const uint64_t start = bench_now_ns();
+    bench_staged_upload(&side->staged, &side->near_x, work->x, bytes);
+    bench_staged_upload(&side->staged, &side->near_y, work->y, bytes);
+    begin_saxpy(side);
+    barrier(side->scratch, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
+            VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+            VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT);
+    record_saxpy(side, work);
+    barrier(side->scratch, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
+            VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_READ_BIT);
+    BENCH_VK(vkEndCommandBuffer(side->scratch));
+    bench_commands_submit(side->device.queue, side->scratch, VK_NULL_HANDLE);
+    bench_staged_download(&side->staged, &side->near_y, work->out, bytes);
+    return bench_now_ns() - start;
+}
+
+/* Which memory is faster depends on the device: the better of both counts. */
+static uint64_t better_near(struct vulkan_side *side, const struct bench_saxpy *work,
+                            uint64_t mapped) {
+    if (!side->discrete) {
+        return mapped;
+    }
+    bench_check_saxpy("in-process", work);
+    memset(work->out, 0xff, work->count * sizeof(float)); /* this result the caller checks */
+    const uint64_t near = run_saxpy_near(side, work);
+    return near < mapped ? near : mapped;
 }
 
 static uint64_t saxpy(void *self, const struct bench_saxpy *work, bool cold) {
@@ -187,6 +231,11 @@ static uint64_t saxpy(void *self, const struct bench_saxpy *work, bool cold) {
         bench_memory_make(&side->device, bytes, &side->x);
         bench_memory_make(&side->device, bytes, &side->y);
         side->saxpy_bytes = bytes;
+        if (side->discrete) {
+            bench_memory_make_local(&side->device, bytes, &side->near_x);
+            bench_memory_make_local(&side->device, bytes, &side->near_y);
+            bench_staged_open(&side->device, &side->staged);
+        }
     }
     if (!cold) {
         const struct bench_memory *warm[] = {&side->x, &side->y};
@@ -205,7 +254,8 @@ static uint64_t saxpy(void *self, const struct bench_saxpy *work, bool cold) {
     } else {
         run_saxpy(side, work, &side->x, &side->y);
     }
-    return bench_now_ns() - start;
+    const uint64_t mapped = bench_now_ns() - start;
+    return cold ? mapped : better_near(side, work, mapped);
 }
 
 static void destroy(void *self) {
@@ -218,6 +268,11 @@ static void destroy(void *self) {
     if (side->saxpy_bytes > 0) {
         bench_memory_free(&side->device, &side->x);
         bench_memory_free(&side->device, &side->y);
+    }
+    if (side->saxpy_bytes > 0 && side->discrete) {
+        bench_memory_free(&side->device, &side->near_x);
+        bench_memory_free(&side->device, &side->near_y);
+        bench_staged_close(&side->staged);
     }
     bench_memory_free(&side->device, &side->counter);
     vkDestroyFence(device, side->fence, NULL);
@@ -261,6 +316,9 @@ void bench_vulkan_side(const struct bench_options *options, struct bench_side *o
         bench_die("out of memory");
     }
     bench_device_open(&side->device, options->uuid, machine);
+    VkPhysicalDeviceProperties properties;
+    vkGetPhysicalDeviceProperties(side->device.physical, &properties);
+    side->discrete = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
     for (size_t i = 0; i < BENCH_KERNELS; i++) {
         bench_pipeline_make(&side->device, &BENCH_CODE[i], BINDINGS[i], PUSH[i],
                             &side->pipelines[i]);
