@@ -273,14 +273,15 @@ static const struct bhi_section judge_sections[] = {
      "fault."},
     {"Times",
      "With --time, those that are CORRECT are timed when all have been checked. Candidate and "
-     "reference take turns, on the same fresh inputs. Some runs are checked, too; which, the "
-     "candidate cannot know. Reported are the medians of the device's own times, and the ratio of "
-     "the medians with its 95 % interval. The device's times come from workers; the host measures "
-     "batches by its own clock, and claims that do not explain its times are TIMING_FORGED. If the "
-     "reference becomes slower or faster by more than 5 % while it is measured, or is slower than "
-     "without the candidate, the measurement is repeated; after three the ratio is unknown. Noise "
-     "above 0.5 % is reported. On a device "
-     "without timestamps the times are the host's, of warm batches."},
+     "reference take turns, on the same fresh inputs, in groups of runs: each has fresh workers, "
+     "as one may be slow as long as it lives. Some runs are checked, too; which, the candidate "
+     "cannot know. Reported are the medians of the device's own times, and their ratio with its "
+     "95 % interval, from the groups. The device's times come from workers. The host has a clock "
+     "of its own; claims that it refutes three times are TIMING_FORGED. Where it can neither "
+     "confirm nor refute them, the measurement is repeated, as where the reference becomes slower "
+     "or faster by more than 5 %, or is slower than without the candidate; after three the ratio "
+     "is unknown. Noise above 0.5 % is reported. On a device without timestamps the times are the "
+     "host's, of warm batches."},
     {"The reference",
      "It is run before any candidate, twice with each input. If it fails, computes different bytes "
      "with the same inputs, or computes a NaN of which TASK says nothing, no candidate is judged."},

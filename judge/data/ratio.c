@@ -4,17 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/data/block.h"
-#include "judge/data/philox.h"
+#include "judge/data/group.h"
 
-enum { RESAMPLES = 2000 };
+enum { WALSH_MOST = BHI_RATIO_GROUPS_MOST * (BHI_RATIO_GROUPS_MOST + 1) / 2 };
+
+/* What is outside the interval, on each side. */
+static const double tail = 0.025;
+/* The least and the greatest of five values that are distributed normally have their mean between
+ * them with 93.75 %; if they are by so much farther from the middle, with 95 %. */
+static const double widening_of_five = 1.1;
 
 static int compare_times(const void *a, const void *b) {
     const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
 }
 
-static int compare_ratios(const void *a, const void *b) {
+static int compare_numbers(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
@@ -26,121 +31,75 @@ double bhi_median_of(uint64_t *times, size_t count) {
                      : ((double)times[middle - 1] + (double)times[middle]) / 2;
 }
 
-/* A time, and when it was taken. An array of them is sorted once; a resample only says how often
- * each counts. */
-struct placed {
-    uint64_t time; /* the first member: compare_times */
-    size_t index;
-};
+static double median_copy(const uint64_t *times, size_t count, uint64_t *room) {
+    memcpy(room, times, count * sizeof *times);
+    return bhi_median_of(room, count);
+}
 
-/* One bootstrap. */
-struct bootstrap {
-    size_t count, length;  /* pairs; pairs in a block */
-    struct placed *over;   /* |count|, by time; owned */
-    struct placed *under;  /* the same */
-    uint32_t *times_drawn; /* of each pair; owned */
-    uint64_t seed;
-};
-
-static void place(const uint64_t *times, size_t count, struct placed *out) {
-    for (size_t i = 0; i < count; i++) {
-        out[i] = (struct placed){times[i], i};
+/* The logarithm of each group's ratio. */
+static bool find_groups(const uint64_t *a, const uint64_t *b, size_t count, size_t groups,
+                        uint64_t *room, double *out) {
+    for (size_t i = 0; i < groups; i++) {
+        const size_t begin = bhi_group_begin(count, groups, i);
+        const size_t runs = bhi_group_begin(count, groups, i + 1) - begin;
+        const double over = median_copy(a + begin, runs, room);
+        const double under = median_copy(b + begin, runs, room);
+        if (over <= 0 || under <= 0) {
+            return false;
+        }
+        out[i] = log(over / under);
     }
-    qsort(out, count, sizeof *out, compare_times);
+    return true;
 }
 
-static bool begin(const uint64_t *a, const uint64_t *b, size_t count, uint64_t seed,
-                  struct bootstrap *out) {
-    *out = (struct bootstrap){.count = count, .seed = seed};
-    if (!count || !(out->over = calloc(count, sizeof *out->over)) ||
-        !(out->under = calloc(count, sizeof *out->under)) ||
-        !(out->times_drawn = calloc(count, sizeof *out->times_drawn))) {
-        return false;
-    }
-    place(a, count, out->over);
-    place(b, count, out->under);
-    out->length = bhi_block_length(a, b, count);
-    return out->length > 0;
-}
-
-static void end(struct bootstrap *bootstrap) {
-    free(bootstrap->over);
-    free(bootstrap->under);
-    free(bootstrap->times_drawn);
-}
-
-/* The median of a resample. */
-static double median_drawn(const struct bootstrap *bootstrap, const struct placed *placed) {
-    const size_t middle = bootstrap->count / 2;
-    const size_t lower = bootstrap->count % 2 ? middle : middle - 1;
-    size_t next = 0, seen = bootstrap->times_drawn[placed[0].index];
-    while (seen <= lower) {
-        seen += bootstrap->times_drawn[placed[++next].index];
-    }
-    const uint64_t low = placed[next].time;
-    while (seen <= middle) {
-        seen += bootstrap->times_drawn[placed[++next].index];
-    }
-    return ((double)low + (double)placed[next].time) / 2;
-}
-
-/* 0: the median of the second is 0. */
-static double ratio_drawn(const struct bootstrap *bootstrap) {
-    const double under = median_drawn(bootstrap, bootstrap->under);
-    return under > 0 ? median_drawn(bootstrap, bootstrap->over) / under : 0;
-}
-
-/* A random number below |count|. */
-static size_t pick(uint64_t seed, uint32_t resample, size_t draw, size_t count) {
-    const struct bhi_philox counter = {
-        {(uint32_t)draw, (uint32_t)((uint64_t)draw >> 32), resample}};
-    const struct bhi_philox bits = bhi_philox(seed, counter);
-    const uint64_t random = (uint64_t)bits.words[1] << 32 | bits.words[0];
-    return (size_t)((unsigned __int128)random * count >> 64);
-}
-
-/* Draws blocks until there are as many pairs as were measured. The last is followed by the first,
- * so that each pair is drawn as often as any other. */
-static void draw(struct bootstrap *bootstrap, uint32_t resample) {
-    const size_t count = bootstrap->count;
-    memset(bootstrap->times_drawn, 0, count * sizeof *bootstrap->times_drawn);
-    for (size_t drawn = 0, block = 0; drawn < count; block++) {
-        const size_t first = pick(bootstrap->seed, resample, block, count);
-        for (size_t i = 0; i < bootstrap->length && drawn < count; i++, drawn++) {
-            bootstrap->times_drawn[(first + i) % count]++;
+/* How many of the means of two must be left out on each side. Each of |groups| ranks is that of
+ * a value above the middle with a chance of one half; the sum of those ranks is as small as the
+ * number of means that are above it. */
+static size_t outside(size_t groups) {
+    double chances[WALSH_MOST + 1] = {1}; /* of each sum, of the ranks so far */
+    size_t most = 0;
+    for (size_t rank = 1; rank <= groups; rank++) {
+        most += rank;
+        for (size_t sum = most + 1; sum-- > 0;) {
+            chances[sum] = (chances[sum] + (sum >= rank ? chances[sum - rank] : 0)) / 2;
         }
     }
+    double chance = chances[0];
+    size_t count = 0;
+    while (chance <= tail) {
+        chance += chances[++count];
+    }
+    return count ? count - 1 : 0;
 }
 
-static bool find(struct bootstrap *bootstrap, double *ratios, struct bhi_ratio *out) {
-    for (size_t i = 0; i < bootstrap->count; i++) {
-        bootstrap->times_drawn[i] = 1;
+static void conclude(const double *logarithms, size_t groups, struct bhi_ratio *out) {
+    double means[WALSH_MOST];
+    size_t count = 0;
+    for (size_t i = 0; i < groups; i++) {
+        for (size_t k = 0; k <= i; k++) {
+            means[count++] = (logarithms[i] + logarithms[k]) / 2;
+        }
     }
-    out->ratio = ratio_drawn(bootstrap);
-    bool good = out->ratio > 0;
-    for (uint32_t i = 0; i < RESAMPLES && good; i++) {
-        draw(bootstrap, i);
-        ratios[i] = ratio_drawn(bootstrap);
-        good = ratios[i] > 0;
-    }
-    if (good) {
-        const double wider = bhi_block_widening(bootstrap->count, bootstrap->length);
-        qsort(ratios, RESAMPLES, sizeof *ratios, compare_ratios);
-        out->low = out->ratio * pow(ratios[RESAMPLES * 25 / 1000] / out->ratio, wider);
-        out->high = out->ratio * pow(ratios[RESAMPLES * 975 / 1000 - 1] / out->ratio, wider);
-    }
-    return good;
+    qsort(means, count, sizeof *means, compare_numbers);
+    const double middle = (means[(count - 1) / 2] + means[count / 2]) / 2;
+    const double wider = groups == BHI_RATIO_GROUPS_LEAST ? widening_of_five : 1;
+    const size_t out_of_it = outside(groups);
+    out->ratio = exp(middle);
+    out->low = exp(middle + wider * (means[out_of_it] - middle));
+    out->high = exp(middle + wider * (means[count - 1 - out_of_it] - middle));
 }
 
-bool bhi_ratio_of(const uint64_t *a, const uint64_t *b, size_t count, uint64_t seed,
+bool bhi_ratio_of(const uint64_t *a, const uint64_t *b, size_t count, size_t groups,
                   struct bhi_ratio *out) {
-    struct bootstrap bootstrap;
-    double *ratios = calloc(RESAMPLES, sizeof *ratios);
-    const bool good =
-        ratios && begin(a, b, count, seed, &bootstrap) && find(&bootstrap, ratios, out);
-    if (ratios) {
-        end(&bootstrap);
+    double logarithms[BHI_RATIO_GROUPS_MOST];
+    if (groups < BHI_RATIO_GROUPS_LEAST || groups > BHI_RATIO_GROUPS_MOST || count < groups) {
+        return false;
     }
-    free(ratios);
+    uint64_t *room = calloc(count, sizeof *room);
+    const bool good = room && find_groups(a, b, count, groups, room, logarithms);
+    free(room);
+    if (good) {
+        conclude(logarithms, groups, out);
+    }
     return good;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "judge/data/group.h"
 #include "judge/data/ratio.h"
 
 /* The median of the deviations, times this, is the standard deviation of normal times; the standard
@@ -22,10 +23,46 @@ static double median_copy(const uint64_t *times, size_t count, uint64_t *room) {
     return bhi_median_of(room, count);
 }
 
-bool bhi_steadiness_of(const uint64_t *times, size_t count, struct bhi_steadiness *out) {
+/* Of all times together, from their deviations. */
+static double noise_of_times(const uint64_t *times, size_t count, double median, uint64_t *room) {
+    for (size_t i = 0; i < count; i++) {
+        room[i] = (uint64_t)llround(fabs((double)times[i] - median));
+    }
+    return median_error * normal_deviation * bhi_median_of(room, count) /
+           (sqrt((double)count) * median);
+}
+
+static double group_median(const uint64_t *times, size_t count, size_t groups, size_t group,
+                           uint64_t *room) {
+    const size_t begin = bhi_group_begin(count, groups, group);
+    return median_copy(times + begin, bhi_group_begin(count, groups, group + 1) - begin, room);
+}
+
+/* From how the groups' medians differ from the mean of their half, which a drift does not
+ * change. */
+static double noise_of_groups(const uint64_t *times, size_t count, size_t groups, double median,
+                              uint64_t *room) {
+    const size_t ends[] = {0, groups / 2, groups};
+    double squares = 0;
+    for (int half = 0; half < 2; half++) {
+        double mean = 0;
+        for (size_t i = ends[half]; i < ends[half + 1]; i++) {
+            mean +=
+                group_median(times, count, groups, i, room) / (double)(ends[half + 1] - ends[half]);
+        }
+        for (size_t i = ends[half]; i < ends[half + 1]; i++) {
+            const double away = group_median(times, count, groups, i, room) - mean;
+            squares += away * away;
+        }
+    }
+    return median_error * sqrt(squares / (double)(groups - 2)) / (sqrt((double)groups) * median);
+}
+
+bool bhi_steadiness_of(const uint64_t *times, size_t count, size_t groups,
+                       struct bhi_steadiness *out) {
     uint64_t *room = calloc(count, sizeof *room);
-    const size_t half = count / 2;
-    *out = (struct bhi_steadiness){.count = count};
+    const size_t half = groups > 1 ? bhi_group_begin(count, groups, groups / 2) : count / 2;
+    *out = (struct bhi_steadiness){.count = groups > 1 ? groups : count};
     if (!room) {
         return false;
     }
@@ -35,12 +72,11 @@ bool bhi_steadiness_of(const uint64_t *times, size_t count, struct bhi_steadines
         const double second = median_copy(times + count - half, half, room);
         out->drift = fabs(second - first) / out->median;
     }
-    for (size_t i = 0; i < count; i++) {
-        room[i] = (uint64_t)llround(fabs((double)times[i] - out->median));
-    }
     if (out->median > 0) {
-        out->noise = median_error * normal_deviation * bhi_median_of(room, count) /
-                     (sqrt((double)count) * out->median);
+        out->noise = noise_of_times(times, count, out->median, room);
+        if (groups > 2) {
+            out->noise = fmax(out->noise, noise_of_groups(times, count, groups, out->median, room));
+        }
     }
     free(room);
     return true;

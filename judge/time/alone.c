@@ -1,13 +1,13 @@
 #include "judge/time/alone.h"
 
-enum { WARM_UP = 5 }; /* rounds that do not count */
+enum { GROUPS = 5 }; /* with workers of their own; there is no ratio to be known */
 
 static const double limit = 0.05;
 
 bool bhi_alone_of(const struct bhi_series *series, struct bhi_alone *out) {
     const uint64_t *times = series->times[BHI_RACER_REFERENCE];
     *out = (struct bhi_alone){.steadiness.median = 0};
-    return bhi_steadiness_of(times, series->count, &out->steadiness) &&
+    return bhi_steadiness_of(times, series->count, series->groups, &out->steadiness) &&
            (!series->device || bhi_overhead_of(series->hosts[BHI_RACER_REFERENCE], times,
                                                series->count, &out->overhead));
 }
@@ -18,9 +18,9 @@ bool bhi_alone_measure(const struct bhi_race *race, size_t count, struct bhi_alo
     struct bhi_candidate itself = {.judgement = BHI_JUDGED_CORRECT};
     struct bhi_race alone = *race;
     alone.candidate = &itself;
-    const bool good = bhi_series_begin(&alone, count, outcome, &series) &&
-                      bhi_series_take(&series, count < WARM_UP ? count : WARM_UP) &&
-                      bhi_series_take(&series, count);
+    bool good = bhi_series_begin(&alone, count, outcome, &series);
+    series.groups = count < GROUPS ? count : GROUPS;
+    good = good && bhi_series_take_all(&series);
     const bool known = good && bhi_alone_of(&series, out);
     if (series.race.wrong) {
         bhi_judge_outcome_fail(outcome, BH_INVALID_ARGUMENT,

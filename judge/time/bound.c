@@ -1,10 +1,12 @@
 #include "judge/time/bound.h"
 
+#include <math.h>
+
 /* Which part of the host's time claims must explain at least. The same kernel's claims in single
  * runs and its time in batches differ: batches warm the caches, and have no gaps. */
 static const double least = 0.75;
 /* Of a busy machine, on which even the reference's claims explain less than half: only what they
- * explain four times better is certain. */
+ * explain four times better is certain. Between both, as far as they explain all. */
 static const double least_reference = 0.5, least_busy = 0.25;
 /* A batch that is longer than an empty one by less than this, or than half of the empty one, is as
  * long by chance. */
@@ -18,18 +20,23 @@ double bhi_seen_run_ns(const struct bhi_seen *seen) {
     return (double)(seen->batch_ns - seen->base_ns) / (double)seen->runs;
 }
 
-/* Which part of the host's time the claims explain; |unknown| if that time is not known. */
-static double explained(const struct bhi_seen *seen, double unknown) {
+/* Which part of the host's time a claim explains; 1 if that time is not known. */
+static double explained(const struct bhi_seen *seen, double claim_ns) {
     const double run_ns = bhi_seen_run_ns(seen);
-    return run_ns > 0 ? seen->claim_ns / run_ns : unknown;
+    return run_ns > 0 ? claim_ns / run_ns : 1;
 }
 
 enum bhi_honesty bhi_honesty_of(const struct bhi_seen *candidate,
                                 const struct bhi_seen *reference) {
-    const double part = explained(candidate, 1), usual = explained(reference, 1);
-    const double due = usual < 1 ? usual : 1;
-    if (usual < least_reference) {
-        return part < least_busy * due ? BHI_FORGED : BHI_UNSURE;
+    const double usual = fmin(explained(reference, reference->claim_ns), 1);
+    const double quick = fmin(explained(reference, reference->low_ns), 1);
+    const double quiet = fmax(quick - least_reference, 0) / (1 - least_reference);
+    const double certain = least_busy + quiet * (least - least_busy);
+    if (explained(candidate, candidate->high_ns) < certain * quick) {
+        return BHI_FORGED;
     }
-    return part < least * due ? BHI_FORGED : BHI_HONEST;
+    if (usual < least_reference) {
+        return BHI_UNSURE;
+    }
+    return explained(candidate, candidate->claim_ns) < least * usual ? BHI_UNSURE : BHI_HONEST;
 }

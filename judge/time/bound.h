@@ -8,7 +8,9 @@
 #include <stdint.h>
 
 struct bhi_seen {
-    double claim_ns;   /* median claim of a single run */
+    double claim_ns;   /* of a single run: what is reported, if it is honest */
+    double low_ns;     /* a quarter of the claims is shorter */
+    double high_ns;    /* three of four are shorter */
     uint64_t batch_ns; /* the shortest batch, by the host's clock */
     uint64_t base_ns;  /* the shortest batch of a kernel that does nothing, on buffers like these */
     size_t runs;       /* in a batch */
@@ -18,15 +20,16 @@ struct bhi_seen {
  * nothing is known. */
 double bhi_seen_run_ns(const struct bhi_seen *seen);
 
+/* In ascending order of what is concluded. */
 enum bhi_honesty {
     BHI_HONEST,
+    BHI_UNSURE, /* they cannot be reported, and chance or load may be the cause */
     BHI_FORGED, /* they are shorter than what the host saw */
-    BHI_UNSURE, /* even the reference's, whose worker runs nothing else, do not explain what
-                          the host saw: the machine is too busy */
 };
 
 /* |reference| is the yardstick: its claims are true, so what they lack in the host's time is the
- * machine's doing. */
+ * machine's doing. The more even the quickest of them lack, the shorter must those of the candidate
+ * be to be false. */
 enum bhi_honesty bhi_honesty_of(const struct bhi_seen *candidate, const struct bhi_seen *reference);
 
 #endif

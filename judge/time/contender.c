@@ -26,6 +26,22 @@ bool bhi_contender_open_reference(struct bhi_court *court, struct bhi_contender 
     return bhi_court_stream(court, &out->stream, outcome);
 }
 
+void bhi_contender_rest(struct bhi_contender *contender) {
+    (void)bh_stream_release(contender->stream);
+    contender->stream = NULL;
+}
+
+bool bhi_contender_renew(const struct bhi_court *court, struct bhi_contender *contender,
+                         struct bhi_judge_outcome *outcome) {
+    bh_stream *fresh;
+    if (!bhi_court_stream(court, &fresh, outcome)) {
+        return false;
+    }
+    bhi_contender_rest(contender);
+    contender->stream = fresh;
+    return true;
+}
+
 void bhi_contender_close(struct bhi_contender *contender) {
     (void)bh_stream_release(contender->stream);
     bhi_judged_kernel_free(&contender->kernel);

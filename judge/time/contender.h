@@ -1,5 +1,4 @@
-/* A contender: a kernel or an expression that is timed, with a worker of its own, which lives as
- * long as it is timed. */
+/* A contender: a kernel or an expression that is timed, with a worker of its own. */
 #ifndef BHI_JUDGE_TIME_CONTENDER_H
 #define BHI_JUDGE_TIME_CONTENDER_H
 
@@ -7,7 +6,7 @@
 #include "judge/check/launch.h"
 
 struct bhi_contender {
-    bh_stream *stream;                    /* owned */
+    bh_stream *stream;                    /* owned; NULL: it rests */
     struct bhi_judged_kernel kernel;      /* owned; of an expression: none */
     const struct bhi_task_groups *groups; /* of the kernel */
     struct bhi_reference_template cache;  /* of the expression; owned */
@@ -21,6 +20,12 @@ bool bhi_contender_open(struct bhi_court *court, const struct bhi_kernel_file *f
 /* The task's reference: a kernel or an expression. */
 bool bhi_contender_open_reference(struct bhi_court *court, struct bhi_contender *out,
                                   struct bhi_judge_outcome *outcome);
+/* Ends its worker, so that nothing of it runs. Only bhi_contender_renew and bhi_contender_close may
+ * follow. */
+void bhi_contender_rest(struct bhi_contender *contender);
+/* Gives it a fresh worker; ends the one that it has. After a failure it still has that. */
+bool bhi_contender_renew(const struct bhi_court *court, struct bhi_contender *contender,
+                         struct bhi_judge_outcome *outcome);
 /* Takes {0}, too. */
 void bhi_contender_close(struct bhi_contender *contender);
 

@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "judge/data/group.h"
 #include "judge/data/ratio.h"
 #include "judge/data/steady.h"
-#include "judge/time/bound.h"
+#include "judge/time/batch.h"
 #include "judge/time/series.h"
 #include "judge/time/slower.h"
 
@@ -16,7 +17,8 @@ enum {
     WINDOWS = 5,  /* at most */
     ATTEMPTS = 3, /* of a measurement that cannot be used; of a run that others may have ended */
     BATCHES = 8,  /* that the host measures at first; the shortest counts */
-    DOUBT = 4,    /* and so many times as many when it measures again because of the claims */
+    UNSURE = 2,   /* so many times as many when it measures again because of them; */
+    FORGED = 4,   /* because of claims that seem to be false */
     ALONE = 20,   /* rounds of the reference against itself, at most */
 };
 
@@ -29,7 +31,8 @@ struct measuring {
     struct bhi_timekeeper *timer;
     struct bhi_series series;
     struct bhi_timing *out;
-    int batches;    /* that the host measures */
+    size_t batches; /* that the host measures */
+    struct bhi_batches seen;
     double seen_ns; /* a run as the host saw it, of claims that are false */
     struct bhi_judge_outcome *outcome;
 };
@@ -37,8 +40,9 @@ struct measuring {
 /* Why a measurement cannot be used. */
 struct doubts {
     enum bhi_honesty claims;
-    bool drifts;    /* the reference was faster or slower in the second half */
-    bool disturbed; /* it was slower than alone */
+    enum bhi_honesty batches; /* by the batches alone */
+    bool drifts;              /* the reference was faster or slower in the second half */
+    bool disturbed;           /* it was slower than alone */
 };
 
 /* -- the timer ---------------------------------------------------------------------------------
@@ -75,10 +79,10 @@ static bool warm_up(struct measuring *m) {
     const int windows = series->device ? WINDOWS : 1; /* batches of runs warm it sooner */
     for (int i = 0; i < windows; i++) {
         struct bhi_steadiness steadiness;
-        if (!bhi_series_take(series, window)) {
+        if (!bhi_series_warm(series, window)) {
             return false;
         }
-        if (!bhi_steadiness_of(series->times[BHI_RACER_REFERENCE], window, &steadiness)) {
+        if (!bhi_steadiness_of(series->times[BHI_RACER_REFERENCE], window, 1, &steadiness)) {
             return bhi_judge_outcome_fail(m->outcome, BH_NO_MEMORY, "out of memory");
         }
         if (steadiness.noise <= noise_limit && steadiness.drift <= noise_limit) {
@@ -92,30 +96,45 @@ static bool warm_up(struct measuring *m) {
  */
 
 /* How many runs the host measures at once, by the reference's claims. */
-static size_t batch_length(const struct measuring *m) {
-    const double reference_ns = bhi_series_median(&m->series, BHI_RACER_REFERENCE);
-    const double most = (double)m->series.batch;
+static size_t batch_length(const struct bhi_series *series) {
+    const double reference_ns = bhi_series_first_median(series, BHI_RACER_REFERENCE);
+    const double most = (double)series->batch;
     const double fitting = reference_ns > 0 ? batch_ns / reference_ns : most;
     return (size_t)(fitting < 4 ? fmin(4, most) : fmin(fitting, most));
 }
 
-/* Measures batches of |length| runs. The shortest of each racer counts. */
-static bool measure_batches(struct measuring *m, size_t length, struct bhi_seen out[2]) {
-    uint64_t least[BHI_RACERS] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
-    for (int i = 0; i < m->batches; i++) {
-        struct bhi_clocked clocked[BHI_RACERS] = {{0}};
-        if (!bhi_round_run(&m->series.race, length, true, 1, clocked, m->outcome)) {
+/* What a candidate claims is what is reported of it: its median, or the ratio, if that is less. */
+static struct bhi_seen seen(const struct measuring *m, enum bhi_racer racer) {
+    const struct bhi_series *series = &m->series;
+    const double reference_ns = bhi_series_median(series, BHI_RACER_REFERENCE);
+    struct bhi_seen seen = bhi_batches_seen(&m->seen, racer);
+    seen.claim_ns = bhi_series_median(series, racer);
+    seen.low_ns = bhi_series_quarter(series, racer, 1);
+    seen.high_ns = bhi_series_quarter(series, racer, 3);
+    if (racer == BHI_RACER_CANDIDATE && m->out->ratio > 0) {
+        seen.claim_ns = fmin(seen.claim_ns, m->out->ratio * reference_ns);
+    }
+    return seen;
+}
+
+/* The times of all groups, and batches of each. */
+static bool take(struct measuring *m, bool fresh) {
+    struct bhi_series *series = &m->series;
+    for (size_t i = 0; i < series->groups; i++) {
+        const size_t batches = bhi_group_begin(m->batches, series->groups, i + 1) -
+                               bhi_group_begin(m->batches, series->groups, i);
+        if ((fresh || i > 0) && !bhi_series_renew(series, i)) {
             return false;
         }
-        for (int k = 0; k < BHI_RACERS; k++) {
-            least[k] = clocked[k].host_ns < least[k] ? clocked[k].host_ns : least[k];
+        if (!bhi_series_take(series, i)) {
+            return false;
         }
-    }
-    for (int i = 0; i < 2; i++) {
-        out[i] = (struct bhi_seen){.claim_ns = bhi_series_median(&m->series, (enum bhi_racer)i),
-                                   .batch_ns = least[i],
-                                   .base_ns = least[BHI_RACER_BASE],
-                                   .runs = length};
+        if (!i) {
+            bhi_batches_begin(batch_length(series), &m->seen);
+        }
+        if (series->device && !bhi_batches_take(&m->seen, series, batches)) {
+            return false;
+        }
     }
     return true;
 }
@@ -123,52 +142,61 @@ static bool measure_batches(struct measuring *m, size_t length, struct bhi_seen 
 /* Compares batches with what was claimed. Where the host cannot see one of the two beside what an
  * empty batch takes, which is long on a busy machine, it measures longer ones. */
 static bool bound_by_batches(struct measuring *m, enum bhi_honesty *out_honesty) {
-    struct bhi_seen seen[2];
+    struct bhi_seen candidate = seen(m, BHI_RACER_CANDIDATE);
+    struct bhi_seen reference = seen(m, BHI_RACER_REFERENCE);
     const size_t most = m->series.batch;
-    size_t length = batch_length(m);
-    if (!measure_batches(m, length, seen)) {
-        return false;
-    }
-    while (length < most && (bhi_seen_run_ns(&seen[BHI_RACER_CANDIDATE]) <= 0 ||
-                             bhi_seen_run_ns(&seen[BHI_RACER_REFERENCE]) <= 0)) {
-        length = 4 * length < most ? 4 * length : most;
-        if (!measure_batches(m, length, seen)) {
+    while (m->seen.length < most &&
+           (bhi_seen_run_ns(&candidate) <= 0 || bhi_seen_run_ns(&reference) <= 0)) {
+        bhi_batches_begin(4 * m->seen.length < most ? 4 * m->seen.length : most, &m->seen);
+        if (!bhi_batches_take(&m->seen, &m->series, m->batches)) {
             return false;
         }
+        candidate = seen(m, BHI_RACER_CANDIDATE);
+        reference = seen(m, BHI_RACER_REFERENCE);
     }
-    m->seen_ns = m->out->host_ns = bhi_seen_run_ns(&seen[BHI_RACER_CANDIDATE]);
-    *out_honesty = bhi_honesty_of(&seen[BHI_RACER_CANDIDATE], &seen[BHI_RACER_REFERENCE]);
+    m->seen_ns = m->out->host_ns = bhi_seen_run_ns(&candidate);
+    *out_honesty = bhi_honesty_of(&candidate, &reference);
     return true;
 }
 
-/* Compares the single runs themselves, by the host's clock, with what was claimed of them. */
-static bool bound_by_runs(struct measuring *m, enum bhi_honesty *honesty) {
+/* Compares the single runs themselves, by the host's clock, with what was claimed of them. A lie in
+ * one group changes the interval, so groups are compared, too. */
+static bool bound_by_runs(struct measuring *m, enum bhi_honesty *out_honesty) {
     const struct bhi_series *series = &m->series;
     struct bhi_overhead of[2];
+    struct bhi_overhead_runs runs[2];
+    size_t longer;
     for (int i = 0; i < 2; i++) {
+        runs[i] = (struct bhi_overhead_runs){series->hosts[i], series->times[i]};
         if (!bhi_overhead_of(series->hosts[i], series->times[i], series->count, &of[i])) {
             return bhi_judge_outcome_fail(m->outcome, BH_NO_MEMORY, "out of memory");
         }
     }
-    if (*honesty == BHI_HONEST &&
-        bhi_overhead_exceeds(&of[BHI_RACER_CANDIDATE], &of[BHI_RACER_REFERENCE])) {
-        *honesty = BHI_FORGED;
-        m->seen_ns = of[BHI_RACER_CANDIDATE].host_ns - of[BHI_RACER_REFERENCE].median_ns;
+    const struct bhi_overhead *candidate = &of[BHI_RACER_CANDIDATE],
+                              *reference = &of[BHI_RACER_REFERENCE];
+    if (!bhi_overhead_groups(&runs[BHI_RACER_CANDIDATE], &runs[BHI_RACER_REFERENCE], series->count,
+                             series->groups, bhi_overhead_allowed(candidate, reference), &longer)) {
+        return bhi_judge_outcome_fail(m->outcome, BH_NO_MEMORY, "out of memory");
+    }
+    *out_honesty = bhi_overhead_honesty(candidate, reference);
+    if (*out_honesty == BHI_FORGED) {
+        m->seen_ns = candidate->host_ns - reference->median_ns;
+    } else if (longer > 0) {
+        *out_honesty = BHI_UNSURE;
     }
     return true;
 }
 
-static bool bound(struct measuring *m, enum bhi_honesty *out_honesty) {
-    *out_honesty = BHI_HONEST;
+static bool bound(struct measuring *m, struct doubts *out) {
+    enum bhi_honesty runs = BHI_HONEST;
+    out->claims = out->batches = BHI_HONEST;
     if (!m->series.device) {
         return true; /* the times are the host's own */
     }
-    if (!bound_by_batches(m, out_honesty) || !bound_by_runs(m, out_honesty)) {
+    if (!bound_by_batches(m, &out->batches) || !bound_by_runs(m, &runs)) {
         return false;
     }
-    if (m->series.unclaimed) {
-        *out_honesty = BHI_FORGED;
-    }
+    out->claims = m->series.unclaimed ? BHI_FORGED : out->batches > runs ? out->batches : runs;
     return true;
 }
 
@@ -199,26 +227,23 @@ static bool measure_all_alone(struct bhi_timekeeper *timer, struct bhi_judge_out
     return true;
 }
 
-static bool open_again(struct measuring *m, enum bhi_racer racer) {
+static bool renew(struct measuring *m, enum bhi_racer racer) {
     struct bhi_race *race = &m->series.race;
-    struct bhi_contender *contender = race->contenders[racer];
-    const struct bhi_task_groups *groups = &race->court->task->groups;
     race->running = racer;
-    return !contender ||
-           bhi_contender_open(race->court, &race->candidate->file, racer == BHI_RACER_TRUSTED,
-                              groups, contender, m->outcome);
+    return !race->contenders[racer] ||
+           bhi_contender_renew(race->court, race->contenders[racer], m->outcome);
 }
 
 /* Measures the reference alone again, while the candidate has no worker. */
 static bool measure_without(struct measuring *m) {
     struct bhi_race *race = &m->series.race;
-    bhi_contender_close(race->contenders[BHI_RACER_CANDIDATE]);
+    bhi_contender_rest(race->contenders[BHI_RACER_CANDIDATE]);
     if (race->contenders[BHI_RACER_TRUSTED]) {
-        bhi_contender_close(race->contenders[BHI_RACER_TRUSTED]);
+        bhi_contender_rest(race->contenders[BHI_RACER_TRUSTED]);
     }
     race->running = BHI_RACER_REFERENCE;
-    return measure_alone(m->timer, race->trial, m->outcome) && open_again(m, BHI_RACER_CANDIDATE) &&
-           open_again(m, BHI_RACER_TRUSTED) && bhi_series_run_first(&m->series);
+    return measure_alone(m->timer, race->trial, m->outcome) && renew(m, BHI_RACER_CANDIDATE) &&
+           renew(m, BHI_RACER_TRUSTED);
 }
 
 /* Was the reference slower than it is alone? If it is slower than it was, the machine may have
@@ -253,31 +278,36 @@ static void conclude(struct measuring *m) {
     out->cold = !!series->race.flush;
     out->median_ns = bhi_series_median(series, BHI_RACER_CANDIDATE);
     out->reference_ns = bhi_series_median(series, BHI_RACER_REFERENCE);
-    out->noisy = out->noise > noise_limit;
     const double trusted = bhi_series_median(series, BHI_RACER_TRUSTED);
     out->guard_ratio = trusted > 0 ? out->median_ns / trusted : 0;
     out->ratio = out->low = out->high = 0;
     if (bhi_ratio_of(series->times[BHI_RACER_CANDIDATE], series->times[BHI_RACER_REFERENCE],
-                     series->count, series->race.court->noise_seed, &ratio)) {
+                     series->count, series->groups, &ratio)) {
         out->ratio = ratio.ratio;
         out->low = ratio.low;
         out->high = ratio.high;
     }
 }
 
-static bool measure_once(struct measuring *m, struct doubts *out) {
+/* |fresh|: with fresh workers from the first run on. */
+static bool measure_once(struct measuring *m, bool fresh, struct doubts *out) {
     struct bhi_steadiness steadiness;
     struct bhi_series *series = &m->series;
-    if (!bhi_series_take(series, series->count) || !bound(m, &out->claims)) {
+    if (!take(m, fresh)) {
         return false;
     }
-    if (!bhi_steadiness_of(series->times[BHI_RACER_REFERENCE], series->count, &steadiness)) {
+    conclude(m);
+    if (!bound(m, out)) {
+        return false;
+    }
+    if (!bhi_steadiness_of(series->times[BHI_RACER_REFERENCE], series->count, series->groups,
+                           &steadiness)) {
         return bhi_judge_outcome_fail(m->outcome, BH_NO_MEMORY, "out of memory");
     }
     m->out->noise = steadiness.noise;
+    m->out->noisy = steadiness.noise > noise_limit;
     m->out->drift = steadiness.drift;
     out->drifts = bhi_steadiness_drifts(&steadiness, drift_limit);
-    conclude(m);
     return find_disturbance(m, &out->disturbed);
 }
 
@@ -306,11 +336,13 @@ static bool measure(struct measuring *m) {
     m->batches = BATCHES;
     for (int i = 0; i < ATTEMPTS && again; i++) {
         struct doubts doubts;
-        if (!measure_once(m, &doubts)) {
+        if (!measure_once(m, i > 0, &doubts)) {
             return false;
         }
         forged += doubts.claims == BHI_FORGED;
-        m->batches *= doubts.claims == BHI_HONEST ? 1 : DOUBT;
+        m->batches *= doubts.batches == BHI_FORGED   ? FORGED
+                      : doubts.batches == BHI_UNSURE ? UNSURE
+                                                     : 1;
         again = doubts.claims != BHI_HONEST || doubts.drifts || doubts.disturbed;
     }
     if (forged == ATTEMPTS) {

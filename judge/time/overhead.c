@@ -3,9 +3,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "judge/data/group.h"
 #include "judge/data/ratio.h"
 
-enum { LEAST_RUNS = 20 };
+enum { MANY_RUNS = 20 };
 
 static const double least_part = 0.05, least_ns = 100000, least_spreads = 2;
 
@@ -24,15 +25,45 @@ bool bhi_overhead_of(const uint64_t *hosts, const uint64_t *claims, size_t count
         room[i] = hosts[i] > claims[i] ? hosts[i] - claims[i] : 0;
     }
     out->median_ns = bhi_median_of(room, count); /* which sorts them */
+    out->low_ns = (double)room[count / 4];
     const size_t tenth = count / 10;
     out->spread_ns = (double)(room[count - 1 - tenth] - room[tenth]);
     free(room);
     return true;
 }
 
+double bhi_overhead_allowed(const struct bhi_overhead *overhead, const struct bhi_overhead *usual) {
+    const size_t runs = overhead->count < usual->count ? overhead->count : usual->count;
+    const double few = runs < MANY_RUNS ? (double)MANY_RUNS / (double)runs : 1;
+    return fmax(fmax(least_part * overhead->host_ns, least_ns),
+                few * least_spreads * usual->spread_ns);
+}
+
 bool bhi_overhead_exceeds(const struct bhi_overhead *overhead, const struct bhi_overhead *usual) {
-    const double allowed =
-        fmax(fmax(least_part * overhead->host_ns, least_ns), least_spreads * usual->spread_ns);
-    return overhead->count >= LEAST_RUNS && usual->count >= LEAST_RUNS &&
-           overhead->median_ns > usual->median_ns + allowed;
+    return overhead->median_ns > usual->median_ns + bhi_overhead_allowed(overhead, usual);
+}
+
+enum bhi_honesty bhi_overhead_honesty(const struct bhi_overhead *overhead,
+                                      const struct bhi_overhead *usual) {
+    if (overhead->low_ns > usual->median_ns + bhi_overhead_allowed(overhead, usual)) {
+        return BHI_FORGED;
+    }
+    return bhi_overhead_exceeds(overhead, usual) ? BHI_UNSURE : BHI_HONEST;
+}
+
+bool bhi_overhead_groups(const struct bhi_overhead_runs *runs,
+                         const struct bhi_overhead_runs *usual, size_t count, size_t groups,
+                         double allowed_ns, size_t *out) {
+    *out = 0;
+    for (size_t i = 0; i < groups; i++) {
+        const size_t begin = bhi_group_begin(count, groups, i);
+        const size_t length = bhi_group_begin(count, groups, i + 1) - begin;
+        struct bhi_overhead one, other;
+        if (!bhi_overhead_of(runs->hosts + begin, runs->claims + begin, length, &one) ||
+            !bhi_overhead_of(usual->hosts + begin, usual->claims + begin, length, &other)) {
+            return false;
+        }
+        *out += one.median_ns > other.median_ns + allowed_ns;
+    }
+    return true;
 }

@@ -7,8 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "judge/time/bound.h"
+
 struct bhi_overhead {
     size_t count;
+    double low_ns; /* a quarter of them is shorter */
     double median_ns;
     double spread_ns; /* from the tenth of them that is shortest to that which is longest */
     double host_ns;   /* median of the host's times */
@@ -18,10 +21,27 @@ struct bhi_overhead {
  * false if memory ran out. */
 bool bhi_overhead_of(const uint64_t *hosts, const uint64_t *claims, size_t count,
                      struct bhi_overhead *out);
-/* Is it surely longer than |usual|, that of a worker whose claims are true? By more than 5 % of its
- * runs, than 0.1 ms, and than twice the spread of the usual one: so much is neither the machine's
- * noise, nor that a processor wakes up later from a longer sleep. Of fewer than 20 runs nothing is
- * sure. */
+/* By how much it may be longer than |usual|, that of a worker whose claims are true: by 5 % of a
+ * run, 0.1 ms, or twice the spread of the usual one, whatever is most; so much is the machine's
+ * noise, or that a processor wakes up later from a longer sleep. A few runs may be alike by
+ * chance: of n < 20 runs it is 40 / n times the spread. */
+double bhi_overhead_allowed(const struct bhi_overhead *overhead, const struct bhi_overhead *usual);
+/* Is it longer than that? */
 bool bhi_overhead_exceeds(const struct bhi_overhead *overhead, const struct bhi_overhead *usual);
+/* BHI_FORGED: three of four runs are longer than that; BHI_UNSURE: half of them are. */
+enum bhi_honesty bhi_overhead_honesty(const struct bhi_overhead *overhead,
+                                      const struct bhi_overhead *usual);
+
+/* Runs of one contender. */
+struct bhi_overhead_runs {
+    const uint64_t *hosts, *claims;
+};
+
+/* Looks at the |groups| (group.h) of |count| runs, of which both have as many: in how many of them
+ * is that of |runs| longer than that of |usual| in the same group, by more than |allowed_ns|?
+ * Returns false if memory ran out. */
+bool bhi_overhead_groups(const struct bhi_overhead_runs *runs,
+                         const struct bhi_overhead_runs *usual, size_t count, size_t groups,
+                         double allowed_ns, size_t *out);
 
 #endif

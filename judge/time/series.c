@@ -1,13 +1,20 @@
 #include "judge/time/series.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "judge/data/group.h"
+#include "judge/data/ratio.h"
 #include "judge/data/steady.h"
+#include "judge/time/turn.h"
 
 enum {
     BATCH = 32,    /* runs in a batch, at most */
     BUFFERS = 128, /* of one contender in a batch, at most: each is a file descriptor */
     CHECKED = 4,   /* one of so many single runs is checked */
+    GROUPS = 8,    /* at least, if there are as many rounds */
+    GROUP = 6,     /* rounds in a group, at most, until there are as many groups as can be */
+    SETTLE = 3,    /* rounds of fresh workers that do not count */
 };
 
 static const uint64_t batch_bytes = UINT64_C(128) << 20; /* of one contender's buffers */
@@ -20,8 +27,14 @@ static size_t batch_of(const struct bhi_task *task, const struct bhi_trial *tria
     return count > 2 ? count : 2;
 }
 
+static size_t groups_of(size_t count) {
+    const size_t least = count < GROUPS ? count : GROUPS, fitting = count / GROUP;
+    const size_t groups = fitting > least ? fitting : least;
+    return groups < BHI_RATIO_GROUPS_MOST ? groups : BHI_RATIO_GROUPS_MOST;
+}
+
 /* The reference's worker, which runs nothing else, says whether the device has a clock. */
-bool bhi_series_run_first(struct bhi_series *series) {
+static bool run_first(struct bhi_series *series) {
     struct bhi_clocked clocked[BHI_RACERS] = {{0}};
     if (!bhi_round_run(&series->race, 1, true, 1, clocked, series->outcome)) {
         return false;
@@ -37,6 +50,7 @@ bool bhi_series_begin(const struct bhi_race *race, size_t count, struct bhi_judg
                       struct bhi_series *out) {
     *out = (struct bhi_series){.race = *race,
                                .count = count,
+                               .groups = groups_of(count),
                                .batch = batch_of(race->court->task, race->trial),
                                .outcome = outcome};
     for (int i = 0; i < BHI_RACER_BASE; i++) {
@@ -45,7 +59,7 @@ bool bhi_series_begin(const struct bhi_race *race, size_t count, struct bhi_judg
             return bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");
         }
     }
-    return bhi_series_run_first(out);
+    return run_first(out);
 }
 
 void bhi_series_free(struct bhi_series *series) {
@@ -80,9 +94,8 @@ static bool take_one(struct bhi_series *series, size_t index) {
     return true;
 }
 
-bool bhi_series_take(struct bhi_series *series, size_t count) {
-    series->unclaimed = false;
-    for (size_t i = 0; i < count; i++) {
+static bool take_some(struct bhi_series *series, size_t begin, size_t end) {
+    for (size_t i = begin; i < end; i++) {
         if (!take_one(series, i)) {
             return false;
         }
@@ -90,8 +103,66 @@ bool bhi_series_take(struct bhi_series *series, size_t count) {
     return true;
 }
 
-double bhi_series_median(const struct bhi_series *series, enum bhi_racer racer) {
+bool bhi_series_warm(struct bhi_series *series, size_t count) {
+    return take_some(series, 0, count);
+}
+
+/* Who begins changes as in a round. What does not count is where the first that counts will be. */
+bool bhi_series_renew(struct bhi_series *series, size_t group) {
+    const size_t begin = bhi_group_begin(series->count, series->groups, group);
+    struct bhi_race *race = &series->race;
+    for (size_t i = 0; i < BHI_RACER_BASE; i++) {
+        const enum bhi_racer racer = (enum bhi_racer)bhi_turn_of(group, i, BHI_RACER_BASE);
+        race->running = racer;
+        if (race->contenders[racer] &&
+            !bhi_contender_renew(race->court, race->contenders[racer], series->outcome)) {
+            return false;
+        }
+    }
+    bool good = run_first(series);
+    for (int i = 0; i < SETTLE && good; i++) {
+        good = take_one(series, begin);
+    }
+    return good;
+}
+
+bool bhi_series_take(struct bhi_series *series, size_t group) {
+    series->unclaimed = group > 0 && series->unclaimed;
+    return take_some(series, bhi_group_begin(series->count, series->groups, group),
+                     bhi_group_begin(series->count, series->groups, group + 1));
+}
+
+bool bhi_series_take_all(struct bhi_series *series) {
+    for (size_t i = 0; i < series->groups; i++) {
+        if (!bhi_series_renew(series, i) || !bhi_series_take(series, i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static double first_median(const struct bhi_series *series, enum bhi_racer racer, size_t count) {
     struct bhi_steadiness steadiness;
-    return bhi_steadiness_of(series->times[racer], series->count, &steadiness) ? steadiness.median
-                                                                               : 0;
+    return bhi_steadiness_of(series->times[racer], count, 1, &steadiness) ? steadiness.median : 0;
+}
+
+double bhi_series_median(const struct bhi_series *series, enum bhi_racer racer) {
+    return first_median(series, racer, series->count);
+}
+
+double bhi_series_first_median(const struct bhi_series *series, enum bhi_racer racer) {
+    return first_median(series, racer, bhi_group_begin(series->count, series->groups, 1));
+}
+
+double bhi_series_quarter(const struct bhi_series *series, enum bhi_racer racer, int quarter) {
+    const size_t count = series->count;
+    uint64_t *room = calloc(count, sizeof *room);
+    double time = 0;
+    if (room) {
+        memcpy(room, series->times[racer], count * sizeof *room);
+        (void)bhi_median_of(room, count); /* which sorts them */
+        time = (double)room[quarter == 1 ? count / 4 : count - 1 - count / 4];
+    }
+    free(room);
+    return time;
 }

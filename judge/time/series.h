@@ -1,4 +1,5 @@
-/* A series of times: candidate and reference in turns, round after round. */
+/* A series of times: candidate and reference in turns, round after round, in groups (group.h): a
+ * worker is fast or slow as long as it lives, so each group has fresh ones. */
 #ifndef BHI_JUDGE_TIME_SERIES_H
 #define BHI_JUDGE_TIME_SERIES_H
 
@@ -7,6 +8,7 @@
 struct bhi_series {
     struct bhi_race race;
     size_t count;                      /* rounds */
+    size_t groups;                     /* of rounds */
     uint64_t *times[BHI_RACER_BASE];   /* |count| each: claims of the device's time, or, without its
                                          clock, the host's times of a run in a batch; owned */
     uint64_t *hosts[BHI_RACER_BASE];   /* the host's time of each claim; owned */
@@ -20,12 +22,19 @@ struct bhi_series {
  * clock. The caller frees the series, also after a failure. */
 bool bhi_series_begin(const struct bhi_race *race, size_t count, struct bhi_judge_outcome *outcome,
                       struct bhi_series *out);
-/* Runs once more: after contenders were opened again. */
-bool bhi_series_run_first(struct bhi_series *series);
-/* Takes |count| times of each, the first of the series. */
-bool bhi_series_take(struct bhi_series *series, size_t count);
-/* 0: it did not run, or memory ran out. */
+/* Takes |count| times of each, the first of the series, which are taken again later: a warm-up. */
+bool bhi_series_warm(struct bhi_series *series, size_t count);
+/* Gives each contender a fresh worker, and lets them run some times: before a group is taken. */
+bool bhi_series_renew(struct bhi_series *series, size_t group);
+/* Takes the times of a group. */
+bool bhi_series_take(struct bhi_series *series, size_t group);
+/* Takes all groups, each with fresh workers. */
+bool bhi_series_take_all(struct bhi_series *series);
+/* The median of all times, that of the first group, and the time than which |quarter| of four are
+ * shorter or as long, 1 or 3. 0: it did not run, or memory ran out. */
 double bhi_series_median(const struct bhi_series *series, enum bhi_racer racer);
+double bhi_series_first_median(const struct bhi_series *series, enum bhi_racer racer);
+double bhi_series_quarter(const struct bhi_series *series, enum bhi_racer racer, int quarter);
 void bhi_series_free(struct bhi_series *series);
 
 #endif

@@ -18,7 +18,7 @@ static uint64_t noise(uint32_t which, uint32_t i, uint64_t below) {
 static struct bhi_alone series(uint32_t which, uint64_t slower_us, uint64_t noise_us,
                                uint64_t way_us, size_t count) {
     struct bhi_alone alone;
-    struct bhi_series series = {.count = count, .device = true};
+    struct bhi_series series = {.count = count, .groups = 1, .device = true};
     for (int racer = 0; racer < BHI_RACER_BASE; racer++) {
         series.times[racer] = times[racer];
         series.hosts[racer] = hosts[racer];
@@ -85,6 +85,7 @@ static void the_least_counts(void) {
 static void without_a_clock(void) {
     struct bhi_alone alone;
     const struct bhi_series series = {.count = RUNS,
+                                      .groups = 1,
                                       .times[BHI_RACER_REFERENCE] = times[BHI_RACER_REFERENCE],
                                       .hosts[BHI_RACER_REFERENCE] = hosts[BHI_RACER_REFERENCE]};
     BHT_TRUE(bhi_alone_of(&series, &alone));

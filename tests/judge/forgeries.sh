@@ -19,28 +19,40 @@ cp reference.comp cheat.comp
 task task.json '.reference = {kernel: "reference.comp"} | .sizes = [{n: 1000}]'
 
 case_name="a thousandth of the time"
-LIMIT=300 with_faults '*:lie_short:*=fail' cli judge task.json honest.comp cheat.comp --time --repeat 8 --json
+LIMIT=300 with_faults '*:lie_short:*=fail' cli judge task.json honest.comp cheat.comp --time --repeat 5 --json
 expect_status 1
 says honest.comp CORRECT '.timing | length == 1'
 says cheat.comp TIMING_FORGED '(.message | test("its worker claims .* us for a run, and the host saw .* us .n=1000.")) and .size == {n: 1000} and .timing[0].ratio == null'
 
 case_name="a time that is longer than the run"
-LIMIT=300 with_faults '*:lie_long:*=fail' cli judge task.json cheat.comp --time --repeat 8 --json
+LIMIT=300 with_faults '*:lie_long:*=fail' cli judge task.json cheat.comp --time --repeat 5 --json
 says cheat.comp TIMING_FORGED '.message | contains("claims more time on the device than has passed")'
 
 case_name="no time, on a device with a clock"
-LIMIT=300 with_faults '*:lie_untimed:*=fail' cli judge task.json cheat.comp honest.comp --time --repeat 8 --json
+LIMIT=300 with_faults '*:lie_untimed:*=fail' cli judge task.json cheat.comp honest.comp --time --repeat 5 --json
 says cheat.comp TIMING_FORGED '.message | contains("claims that the device has no clock")'
 says honest.comp CORRECT
 
 case_name="work that is put off past its completion record"
-LIMIT=300 with_faults '*:lie_late:*=fail' cli judge task.json cheat.comp honest.comp --time --repeat 8 --json
+LIMIT=300 with_faults '*:lie_late:*=fail' cli judge task.json cheat.comp honest.comp --time --repeat 5 --json
 says cheat.comp TIMING_FORGED '.message == "its output Z has changed after its run was reported to be complete (n=1000)"'
 says honest.comp CORRECT
 
-case_name="a worker that sleeps where no time is taken gains nothing"
-LIMIT=300 with_faults '*:lie_asleep:*=pause' cli judge task.json cheat.comp --time --repeat 8 --json
+# By the batches the claims are true. The longer way back is found, though it may vary by much.
+case_name="single runs that take longer than is claimed"
+pauses=$(printf ',*:lie_single:*=pause%.0s' $(seq $((slowness > 1 ? 12 : 4))))
+LIMIT=300 with_faults "${pauses#,}" cli judge task.json cheat.comp --time --repeat 20 --json
+expect_status 1
+says cheat.comp TIMING_FORGED '.message | startswith("its worker claims ")'
+
+# About 25 workers check and measure the reference alone; then every other one is the candidate's.
+case_name="a worker that sleeps where no time is taken gains nothing, and each group has a fresh one"
+fresh=$(printf ',?%d:lie_short:1=fail' {27..40})
+LIMIT=300 with_faults "*:lie_asleep:*=pause$fresh" cli judge task.json cheat.comp --time --repeat 8 --json
 says cheat.comp CORRECT
+workers=0
+for one in "${fired[@]:1:14}"; do workers=$((workers + one)); done
+if [ "$workers" -ge 4 ]; then passed=$((passed + 1)); else fail "the candidate had $workers workers"; fi
 
 # The reference's worker is believed: here it has the name, too.
 case_name="a device without a clock"

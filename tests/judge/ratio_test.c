@@ -5,9 +5,10 @@
 
 #include <math.h>
 
+#include "judge/data/group.h"
 #include "judge/data/philox.h"
 
-enum { RUNS = 101 };
+enum { RUNS = 101, GROUPS = 8 };
 
 static uint64_t a[RUNS], b[RUNS];
 
@@ -31,7 +32,7 @@ static void equal_kernels(void) {
         a[i] = 100000 + noise(1, i);
         b[i] = 100000 + noise(2, i);
     }
-    BHT_TRUE(bhi_ratio_of(a, b, RUNS, 5, &ratio));
+    BHT_TRUE(bhi_ratio_of(a, b, RUNS, GROUPS, &ratio));
     BHT_TRUE(ratio.low <= ratio.ratio && ratio.ratio <= ratio.high);
     BHT_TRUE(ratio.low < 1.002 && ratio.high > 0.998);
     BHT_TRUE(ratio.high - ratio.low < 0.01);
@@ -44,7 +45,7 @@ static void twice_as_slow(void) {
         a[i] = 2 * (100000 + noise(1, i));
         b[i] = 100000 + noise(2, i);
     }
-    BHT_TRUE(bhi_ratio_of(a, b, RUNS, 5, &ratio));
+    BHT_TRUE(bhi_ratio_of(a, b, RUNS, GROUPS, &ratio));
     BHT_TRUE(fabs(ratio.ratio - 2) < 0.01);
     BHT_TRUE(ratio.low > 1.98 && ratio.high < 2.02);
 }
@@ -58,26 +59,72 @@ static void load_that_both_meet(void) {
         a[i] = load * 100000;
         b[i] = load * 100000;
     }
-    BHT_TRUE(bhi_ratio_of(a, b, RUNS, 5, &ratio));
+    BHT_TRUE(bhi_ratio_of(a, b, RUNS, GROUPS, &ratio));
     BHT_TRUE(ratio.low == 1 && ratio.high == 1);
 }
 
-/* About 95 of 100 intervals have the true ratio in them. */
-static void as_often_as_it_says(void) {
-    int inside = 0;
-    for (uint32_t round = 0; round < 100; round++) {
-        struct bhi_ratio ratio;
-        for (uint32_t i = 0; i < 21; i++) {
-            a[i] = 100000 + noise(1000 + round, i);
-            b[i] = 100000 + noise(2000 + round, i);
-        }
-        BHT_TRUE(bhi_ratio_of(a, b, 21, round, &ratio));
-        inside += ratio.low <= 1 && ratio.high >= 1;
+/* A load that comes and stays changes both medians of a group alike. */
+static void load_that_stays(void) {
+    struct bhi_ratio ratio;
+    for (uint32_t i = 0; i < RUNS; i++) {
+        const uint64_t load = i < RUNS / 2 ? 1 : 3;
+        a[i] = load * (100000 + noise(1, i));
+        b[i] = load * (100000 + noise(2, i));
     }
-    BHT_WITHIN(inside, 88, 100);
+    BHT_TRUE(bhi_ratio_of(a, b, RUNS, GROUPS, &ratio));
+    BHT_TRUE(ratio.low > 0.995 && ratio.high < 1.005);
 }
 
-enum { EXPERIMENTS = 300, TURNS = 100 };
+/* Sets the ratio of each of |groups| groups of one run. */
+static struct bhi_ratio of_groups(const uint64_t *ratios, size_t groups) {
+    struct bhi_ratio ratio;
+    for (size_t i = 0; i < groups; i++) {
+        a[i] = ratios[i];
+        b[i] = 1000;
+    }
+    BHT_TRUE(bhi_ratio_of(a, b, groups, groups, &ratio));
+    return ratio;
+}
+
+static bool is_near(double x, double y) {
+    return fabs(x / y - 1) < 1e-9;
+}
+
+/* Powers of two, so the geometric means of each two are easy to order. */
+static void known_intervals(void) {
+    const uint64_t powers[] = {1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000, 256000};
+    struct bhi_ratio ratio = of_groups(powers, 8);
+    BHT_TRUE(is_near(ratio.ratio, pow(2, 3.5)));
+    BHT_TRUE(is_near(ratio.low, pow(2, 1)) && is_near(ratio.high, pow(2, 6))); /* 0 0.5 1 *1* */
+    ratio = of_groups(powers, 6); /* the least and the greatest */
+    BHT_TRUE(is_near(ratio.low, 1) && is_near(ratio.high, 32) && is_near(ratio.ratio, pow(2, 2.5)));
+    ratio = of_groups(powers, 5); /* farther */
+    BHT_TRUE(is_near(ratio.low, pow(2, -0.2)) && is_near(ratio.high, pow(2, 4.2)));
+    BHT_TRUE(is_near(ratio.ratio, 4));
+    ratio = of_groups(powers, 9); /* 0 0.5 1 1 1.5 *1.5* */
+    BHT_TRUE(is_near(ratio.low, pow(2, 1.5)) && is_near(ratio.high, pow(2, 6.5)));
+}
+
+/* Two groups of eight move the ratio only between the others'. */
+static void groups_that_are_far_out(void) {
+    const uint64_t ratios[] = {1, 1000, 1010, 990, 1, 1005, 995, 1002};
+    const struct bhi_ratio ratio = of_groups(ratios, 8);
+    BHT_TRUE(ratio.ratio > 0.99 && ratio.ratio < 1.01);
+    BHT_TRUE(ratio.low < 0.5 && ratio.high < 1.01);
+}
+
+/* The middle two of an even number. */
+static void medians_of_each_group(void) {
+    struct bhi_ratio ratio;
+    for (uint32_t i = 0; i < 40; i++) {
+        a[i] = i % 4 ? 3000 : 90000;
+        b[i] = i % 4 > 1 ? 1000 : 900;
+    }
+    BHT_TRUE(bhi_ratio_of(a, b, 40, 10, &ratio));
+    BHT_TRUE(is_near(ratio.ratio, 3000 / 950.0) && is_near(ratio.low, ratio.high));
+}
+
+enum { EXPERIMENTS = 300 };
 
 /* Normal, by |which| and |i| alone. */
 static double normal(uint32_t which, uint32_t i) {
@@ -86,50 +133,65 @@ static double normal(uint32_t which, uint32_t i) {
     return radius * cos(2 * 3.14159265358979 * bits.words[1] / 0x1p32);
 }
 
-/* Standard deviation 1; neighbours have the correlation |alike| (an autoregression). */
-static void fill_series(uint32_t which, double alike, double out[TURNS]) {
-    double value = normal(which, 0);
-    for (uint32_t i = 0; i < TURNS; i++) {
-        out[i] = value;
-        value = alike * value + sqrt(1 - alike * alike) * normal(which, i + 1);
+/* |runs| of equal kernels, whose neighbours have the correlation |alike|, as far as they are in the
+ * same one of |groups|, which differ by |workers|. */
+static void fill(uint32_t which, size_t runs, size_t groups, double alike, double workers,
+                 uint64_t *out) {
+    uint32_t drawn = 0;
+    for (size_t group = 0; group < groups; group++) {
+        const double worker = workers * normal(which, drawn++);
+        double value = normal(which, drawn++);
+        for (size_t i = bhi_group_begin(runs, groups, group);
+             i < bhi_group_begin(runs, groups, group + 1); i++) {
+            out[i] = (uint64_t)(1e6 * exp(0.02 * value + worker + 0.1 * (double)i / RUNS));
+            value = alike * value + sqrt(1 - alike * alike) * normal(which, drawn++);
+        }
     }
 }
 
-/* How many of the intervals of equal kernels have 1 in them. Each has load of its own, 5 % of its
- * time; both meet another load, and a device that becomes 10 % slower. */
-static int covered(double alike, double *out_mean_width) {
-    static double own[TURNS], other[TURNS], shared[TURNS];
+/* How many intervals of equal kernels have 1 in them. */
+static int covered(size_t runs, size_t groups, double alike, double workers, double *out_width) {
     int inside = 0;
-    *out_mean_width = 0;
+    *out_width = 0;
     for (uint32_t i = 0; i < EXPERIMENTS; i++) {
         struct bhi_ratio ratio;
-        fill_series(10000 + i, alike, own);
-        fill_series(20000 + i, alike, other);
-        fill_series(30000 + i, alike, shared);
-        for (uint32_t k = 0; k < TURNS; k++) {
-            const double met = 1e6 * exp(0.05 * shared[k] + 0.1 * k / TURNS);
-            a[k] = (uint64_t)(met * exp(0.05 * own[k]));
-            b[k] = (uint64_t)(met * exp(0.05 * other[k]));
-        }
-        BHT_TRUE(bhi_ratio_of(a, b, TURNS, i, &ratio));
+        fill(10000 + i, runs, groups, alike, workers, a);
+        fill(20000 + i, runs, groups, alike, workers, b);
+        BHT_TRUE(bhi_ratio_of(a, b, runs, groups, &ratio));
         inside += ratio.low <= 1 && ratio.high >= 1;
-        *out_mean_width += (ratio.high - ratio.low) / EXPERIMENTS;
+        *out_width += (ratio.high - ratio.low) / EXPERIMENTS;
     }
     return inside;
 }
 
-/* Taken one by one, the pairs of these would have 1 in two of three intervals. */
-static void neighbours_that_are_alike(void) {
-    double width;
-    BHT_WITHIN(covered(0.8, &width), EXPERIMENTS * 90 / 100, EXPERIMENTS);
+/* About 95 of 100, however many runs there are, and whatever makes the times differ. */
+static void as_often_as_it_says(void) {
+    static const struct {
+        size_t runs, groups;
+        double alike, workers;
+    } cases[] = {
+        {50, 8, 0, 0},  {50, 8, 0.8, 0},   {50, 8, 0.3, 0.1},   {5, 5, 0, 0.1},
+        {6, 6, 0, 0.1}, {20, 8, 0.3, 0.1}, {100, 16, 0.3, 0.1}, {100, 50, 0.8, 0.1},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        double width;
+        const int inside =
+            covered(cases[i].runs, cases[i].groups, cases[i].alike, cases[i].workers, &width);
+        BHT_WITHIN(inside, EXPERIMENTS * 92 / 100, EXPERIMENTS * 99 / 100);
+    }
 }
 
-/* The interval of independent pairs is hardly wider than it need be. One by one it would be 0.044
- * wide, and have 1 in it as often as it should. */
-static void neighbours_that_are_not(void) {
-    double width;
-    BHT_WITHIN(covered(0, &width), EXPERIMENTS * 92 / 100, EXPERIMENTS * 99 / 100);
-    BHT_TRUE(width < 0.05);
+/* One worker each, and as many runs as you like: the interval says nothing of the workers. */
+static void runs_of_one_worker_are_one_observation(void) {
+    double narrow, wide;
+    fill(1, RUNS, 1, 0, 0.1, a);
+    fill(2, RUNS, 1, 0, 0.1, b);
+    struct bhi_ratio ratio;
+    BHT_TRUE(bhi_ratio_of(a, b, RUNS, GROUPS, &ratio));
+    BHT_TRUE(ratio.high < 1 || ratio.low > 1);
+    (void)covered(50, 8, 0, 0, &narrow);
+    (void)covered(50, 8, 0, 0.1, &wide);
+    BHT_TRUE(narrow < 0.03 && wide > 0.15 && wide < 0.3);
 }
 
 static void the_same_interval_each_time(void) {
@@ -138,17 +200,23 @@ static void the_same_interval_each_time(void) {
         a[i] = 100000 + noise(1, i);
         b[i] = 100000 + noise(2, i);
     }
-    BHT_TRUE(bhi_ratio_of(a, b, RUNS, 5, &one));
-    BHT_TRUE(bhi_ratio_of(a, b, RUNS, 5, &other));
+    BHT_TRUE(bhi_ratio_of(a, b, RUNS, GROUPS, &one));
+    BHT_TRUE(bhi_ratio_of(a, b, RUNS, GROUPS, &other));
     BHT_MEM_EQ(&one, &other, sizeof one);
 }
 
-static void no_times(void) {
+static void no_ratio(void) {
     struct bhi_ratio ratio;
-    memset(a, 0, sizeof a);
-    BHT_TRUE(!bhi_ratio_of(a, b, RUNS, 5, &ratio));
-    BHT_TRUE(!bhi_ratio_of(b, a, RUNS, 5, &ratio));
-    BHT_TRUE(!bhi_ratio_of(a, b, 0, 5, &ratio));
+    for (uint32_t i = 0; i < RUNS; i++) {
+        a[i] = b[i] = 5;
+    }
+    BHT_TRUE(!bhi_ratio_of(a, b, RUNS, 4, &ratio));
+    BHT_TRUE(!bhi_ratio_of(a, b, RUNS, 51, &ratio));
+    BHT_TRUE(!bhi_ratio_of(a, b, 7, 8, &ratio));
+    BHT_TRUE(bhi_ratio_of(a, b, 8, 8, &ratio));
+    a[3] = 0;
+    BHT_TRUE(!bhi_ratio_of(a, b, 8, 8, &ratio));
+    BHT_TRUE(!bhi_ratio_of(b, a, 8, 8, &ratio));
 }
 
 int main(int argc, char **argv) {
@@ -157,11 +225,14 @@ int main(int argc, char **argv) {
         BHT_TEST(equal_kernels),
         BHT_TEST(twice_as_slow),
         BHT_TEST(load_that_both_meet),
+        BHT_TEST(load_that_stays),
+        BHT_TEST(known_intervals),
+        BHT_TEST(groups_that_are_far_out),
+        BHT_TEST(medians_of_each_group),
         BHT_TEST(as_often_as_it_says),
-        BHT_TEST(neighbours_that_are_alike),
-        BHT_TEST(neighbours_that_are_not),
+        BHT_TEST(runs_of_one_worker_are_one_observation),
         BHT_TEST(the_same_interval_each_time),
-        BHT_TEST(no_times),
+        BHT_TEST(no_ratio),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

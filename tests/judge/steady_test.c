@@ -13,7 +13,7 @@ static uint64_t times[RUNS];
 
 static struct bhi_steadiness of(size_t count) {
     struct bhi_steadiness steadiness;
-    BHT_TRUE(bhi_steadiness_of(times, count, &steadiness));
+    BHT_TRUE(bhi_steadiness_of(times, count, 1, &steadiness));
     return steadiness;
 }
 
@@ -80,6 +80,32 @@ static void few_times(void) {
     BHT_TRUE(of(3).median == 70 && of(3).drift == 0);
 }
 
+/* Workers that differ: the groups' medians are what is uncertain. */
+static void groups_that_differ(void) {
+    struct bhi_steadiness steadiness;
+    for (uint32_t i = 0; i < 80; i++) {
+        times[i] = noisy(i) * (i / 10 % 2 ? 110 : 100) / 100;
+    }
+    BHT_TRUE(bhi_steadiness_of(times, 80, 8, &steadiness));
+    BHT_TRUE(steadiness.count == 8);
+    BHT_TRUE(steadiness.noise > 0.02 && steadiness.noise < 0.04);
+    for (uint32_t i = 0; i < 80; i++) {
+        times[i] = noisy(i);
+    }
+    BHT_TRUE(bhi_steadiness_of(times, 80, 8, &steadiness));
+    BHT_TRUE(steadiness.noise < 0.001);
+}
+
+/* Workers do not hide that the device became slower. */
+static void groups_of_a_device_that_becomes_slower(void) {
+    struct bhi_steadiness steadiness;
+    for (uint32_t i = 0; i < 80; i++) {
+        times[i] = i < 40 ? noisy(i) : noisy(i) * 11 / 10;
+    }
+    BHT_TRUE(bhi_steadiness_of(times, 80, 8, &steadiness));
+    BHT_TRUE(bhi_steadiness_drifts(&steadiness, 0.05));
+}
+
 /* A series from |first| on, with |added|. */
 static struct bhi_steadiness series(uint32_t first, size_t count, uint64_t added) {
     for (uint32_t i = 0; i < count; i++) {
@@ -120,6 +146,8 @@ int main(int argc, char **argv) {
         BHT_TEST(a_device_that_becomes_slower),
         BHT_TEST(noise_is_no_drift),
         BHT_TEST(few_times),
+        BHT_TEST(groups_that_differ),
+        BHT_TEST(groups_of_a_device_that_becomes_slower),
         BHT_TEST(slower_than_before),
         BHT_TEST(few_are_not_sure),
     };

@@ -101,8 +101,6 @@ def test_a_kernel_improves():
     with bh.Judge(task, seed=5, time=True, warm=True, timed_runs=5) as judge:
         search = improve.improve(judge, 7, seed=3)
     assert sum(search.verdicts.values()) == 8
-    if SLOWNESS > 1:  # by chance, where other work goes on
-        del search.verdicts["TIMING_FORGED"]
     assert set(search.verdicts) == {"CORRECT", "WRONG", "COMPILE_FAILED"}
     assert all(variant.loop < 2 and variant.form < 3 for variant, _ in search.steps)
     ratios = [ratio for _, ratio in search.steps]

@@ -8,7 +8,7 @@ import threading
 
 import bulkhead as bh
 import pytest
-from conftest import BOUND, SHADERS, SLOWNESS, SQUARE, in_thread, squares, until
+from conftest import BOUND, SHADERS, SQUARE, in_thread, squares, until
 
 WRONG = SQUARE.replace("x[i] * x[i]", "i == 70 ? 0.0 : x[i] * x[i]")
 BROKEN = SQUARE.replace("* x[i]", "* z[i]")
@@ -105,10 +105,8 @@ def test_times():
     given = {"right": SQUARE, "wrong": WRONG}
     report = bh.judge(squares(), given, seed=1, time=True, warm=True, timed_runs=5)
     right, wrong = report
-    forged = ("TIMING_FORGED",) if SLOWNESS > 1 else ()  # by chance, where other work goes on
-    if right.verdict not in forged:
-        assert right.correct, right
-        assert [timing.size for timing in right.timings] == ["n=64", "n=1000"]
+    assert right.correct, right
+    assert [timing.size for timing in right.timings] == ["n=64", "n=1000"]
     for timing in right.timings:
         assert timing.runs == 5 and not timing.cold and timing.guard_ratio is None
         assert 0 < timing.seconds < BOUND and 0 < timing.reference < BOUND
@@ -117,7 +115,7 @@ def test_times():
     assert wrong.verdict == "WRONG" and wrong.timings == ()
     (slow,) = bh.judge(squares(), SQUARE, time=True, warm=True, timed_runs=5, slower_than=1e-6)
     known = any(timing.ratio is not None for timing in slow.timings)
-    assert slow.verdict in ("SLOWER" if known else "CORRECT", *forged), slow
+    assert slow.verdict == ("SLOWER" if known else "CORRECT"), slow
 
 
 def test_a_candidate_with_other_bindings():

@@ -92,6 +92,7 @@ static const char *const points[] = {
     "lie_time",
     "lie_negative",
     "lie_short",
+    "lie_single",
     "lie_long",
     "lie_untimed",
     "lie_late",

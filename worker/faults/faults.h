@@ -82,6 +82,8 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
  *                  negative one)
  *   lie_short, lie_long, lie_untimed   a timed run of a kernel called "cheat" has ended (fail: it
  *                  reports a thousandth of the device time, 1 ns more than the run, none)
+ *   lie_single     a timed run of such a kernel, the only one of its submission, has ended on the
+ *                  device
  *   lie_late       a timed run of such a kernel is due (fail: it reports that it has ended, and
  *                  runs it 100 ms later)
  *   lie_asleep     an untimed run of such a kernel is due

@@ -282,6 +282,11 @@ static void submit(struct bhi_backend *b, const struct answers *a, const struct 
             b->lost |= vk->ResetFences(b->device.device, 1, &b->fence) != VK_SUCCESS;
         }
     }
+#if BHI_FAULTS
+    if (cheat && timed && a->records[batch->places[0]]->command_count == 1) {
+        BHI_FAULT_POINT("lie_single");
+    }
+#endif
     bool words_lost;
     const uint64_t aborted = bhi_vk_abort_end(&b->abort, &words_lost);
     b->lost |= words_lost;

@@ -1,0 +1,20 @@
+/* What the host sees of batches: many runs that are one submission. */
+#ifndef BHI_JUDGE_TIME_BATCH_H
+#define BHI_JUDGE_TIME_BATCH_H
+
+#include "judge/time/bound.h"
+#include "judge/time/series.h"
+
+struct bhi_batches {
+    size_t length;              /* runs in each */
+    uint64_t least[BHI_RACERS]; /* the shortest of each racer */
+};
+
+/* Batches of |length| runs; none yet. */
+void bhi_batches_begin(size_t length, struct bhi_batches *out);
+/* Measures |count| more. */
+bool bhi_batches_take(struct bhi_batches *batches, struct bhi_series *series, size_t count);
+/* What was seen of a racer; without its claims. */
+struct bhi_seen bhi_batches_seen(const struct bhi_batches *batches, enum bhi_racer racer);
+
+#endif
