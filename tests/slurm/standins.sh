@@ -136,7 +136,7 @@ expect_stderr "--cancel jobs.jsonl.state ends it"
 if [ "$(wc -l < .stderr)" -eq 1 ]; then passed=$((passed + 1)); else fail "not one line"; fi
 
 standins_case "a signal while the controller is down: nothing is submitted, and the same command goes on"
-on sbatch '( [ "$(calls sbatch)" -ne 3 ] || { while kill -0 $$; do sleep 0.01; done; kill -TERM "$PPID"; } ) > "$standins/out" 2>&1 &
+on sbatch 'now=$(calls sbatch); ( [ "$now" -ne 3 ] || { while kill -0 $$; do sleep 0.01; done; kill -TERM "$PPID"; } ) > "$standins/out" 2>&1 &
 echo "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)" >&2; exit 1'
 standin --shards 1 --no-probe
 expect_status 143
