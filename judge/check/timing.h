@@ -11,8 +11,9 @@ struct bhi_timing {
     size_t runs; /* timed runs of each */
     double median_ns, reference_ns;
     double ratio, low, high; /* candidate over reference: of the medians, and its 95 % interval; 0:
-                                not known, because the device did not keep its pace (|drift|), or
-                                the reference was slower than alone */
+                                not known, because the device did not keep its pace (|drift|), the
+                                reference was slower than alone, or the machine was too busy to
+                                confirm what workers claim */
     double noise;            /* relative, of the reference's median; 0.005 is 0.5 % */
     double drift;            /* relative, of the reference's median from the first half of the runs
                                 to the second */

@@ -173,7 +173,7 @@ static void put_timing(struct bhi_page *page, const struct bhi_task *task,
     bhi_page_cell(page, bhi_quantity_si(quantity, timing->median_ns * 1e-9, "s"));
     bhi_page_cell(page, bhi_quantity_si(quantity, timing->reference_ns * 1e-9, "s"));
     snprintf(text, sizeof text, "%.3f (%.3f to %.3f)", timing->ratio, timing->low, timing->high);
-    bhi_page_cell(page, timing->ratio > 0 ? text : "not known");
+    bhi_page_cell(page, timing->ratio > 0 ? text : "not known: the times are not confirmed");
     bhi_page_cell_number(page, timing->runs);
     snprintf(text, sizeof text, "%s, caches %s, noise %.2g %%%s",
              timing->device ? "by the device" : "by the host", timing->cold ? "cold" : "warm",

@@ -33,7 +33,7 @@ static void write_note(const struct bhi_timing *timing, char *out, size_t capaci
     size_t at = (size_t)used;
     if (timing->ratio <= 0) {
         at += (size_t)snprintf(out + at, capacity - at,
-                               ", the machine did not keep its pace (drift %.1f %%)",
+                               ", not confirmed: the machine was too busy (drift %.1f %%)",
                                100 * timing->drift);
     }
     if (timing->noisy) {

@@ -60,7 +60,8 @@ class Timing:
     reference: float
     """The median of the reference, in seconds."""
     ratio: float | None
-    """The first over the second; None: not known, because the device did not keep its pace."""
+    """The first over the second, from groups of runs; None: not known, because the device did not
+    keep its pace, or was too busy: then nothing confirms the times."""
     low: float
     """The ratio is between `low` and `high` with 95 %."""
     high: float

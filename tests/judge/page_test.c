@@ -117,6 +117,18 @@ static void the_fastest_is_first(void) {
     }
 }
 
+/* What a worker claims of its time is shown, and that nothing confirms it. */
+static void a_time_that_is_not_confirmed(void) {
+    parse("");
+    measure(true);
+    fast[1].ratio = 0;
+    write_page();
+    BHT_EQ(html_count("page.html", "//h:table[h:caption=\"Times\"]/h:tbody/"
+                                   "h:tr[h:td=\"not known: the times are not confirmed\"]"),
+           1);
+    end();
+}
+
 static void page_says_it_all(void) {
     parse("\"bytes\": \"8 * n\", \"operations\": \"n\",");
     measure(true);
@@ -203,8 +215,10 @@ static void another_file_stays(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(the_fastest_is_first), BHT_TEST(page_says_it_all), BHT_TEST(a_rate_alone),
-        BHT_TEST(without_times),        BHT_TEST(nobody_is_judged), BHT_TEST(another_file_stays),
+        BHT_TEST(the_fastest_is_first), BHT_TEST(a_time_that_is_not_confirmed),
+        BHT_TEST(page_says_it_all),     BHT_TEST(a_rate_alone),
+        BHT_TEST(without_times),        BHT_TEST(nobody_is_judged),
+        BHT_TEST(another_file_stays),
     };
     bht_around(html_enter_folder, html_leave_folder);
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
