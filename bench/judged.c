@@ -225,7 +225,7 @@ static const char usage[] =
     "  --quick        2 rounds of 5 runs: shows that it works\n"
     "  --rounds       rounds of both in turn; 10\n"
     "  --runs         runs in a round; 50\n"
-    "  --iterations   how long the kernel is; 1000 on a processor, 100000 on others (0.4 ms)\n"
+    "  --iterations   how long the kernel is; 1000 on a processor, 100000 on others (2.5 ms)\n"
     "  --device       as bulkhead devices shows it\n";
 
 int main(int argc, char **argv) {
