@@ -14,7 +14,7 @@ enum {
     CHECKED = 4,   /* one of so many single runs is checked */
     GROUPS = 8,    /* at least, if there are as many rounds */
     GROUP = 6,     /* rounds in a group, at most, until there are as many groups as can be */
-    SETTLE = 3,    /* rounds of fresh workers that do not count */
+    SETTLE = 8,    /* rounds of fresh workers that do not count */
 };
 
 static const uint64_t batch_bytes = UINT64_C(128) << 20; /* of one contender's buffers */
@@ -120,7 +120,8 @@ bool bhi_series_renew(struct bhi_series *series, size_t group) {
         }
     }
     bool good = run_first(series);
-    for (int i = 0; i < SETTLE && good; i++) {
+    const int rounds = series->device ? SETTLE : 1; /* a batch is many runs */
+    for (int i = 0; i < rounds && good; i++) {
         good = take_one(series, begin);
     }
     return good;
