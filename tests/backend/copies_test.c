@@ -400,6 +400,18 @@ static void a_barrier_comes_after_copies_alone(void) {
         }
         BHT_EQ(joins(&rig), before + round + 1);
     }
+    /* The abort words, too, are written by another queue. */
+    BHT_TRUE(rig.backend->abort.remote);
+    for (int run = 0; run < 3; run++) { /* stopped, after that, and after that */
+        rig_begin(&rig);
+        dispatch_add(&rig, 1, 0, 2, 0, BYTES, 7);
+        if (run == 0) {
+            bhi_backend_abort(rig.backend, rig.seq);
+        }
+        BHT_TRUE(rig_run(&rig));
+        BHT_EQ(rig.results[0].status, run == 0 ? BH_DEADLINE : BH_OK);
+        BHT_TRUE((first_of_two == rig.backend->copies.join) == (run == 1));
+    }
     rig_close(&rig);
 }
 

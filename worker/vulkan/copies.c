@@ -291,7 +291,7 @@ static uint64_t nap_ns(struct bhi_vk_copies *c, uint64_t waited_ns) {
 }
 
 bool bhi_vk_copies_joins(const struct bhi_backend *b) {
-    return b->copies.joined != b->copies.ended;
+    return b->copies.queue != VK_NULL_HANDLE && b->copies.joined != b->copies.ended;
 }
 
 void bhi_vk_copies_beside(struct bhi_backend *b, const struct bhi_lane_record *const *records,

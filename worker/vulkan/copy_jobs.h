@@ -51,8 +51,8 @@ struct bhi_vk_copies {
         VkFence fence;
     } parts[BHI_COPY_PARTS];   /* part n is in n % BHI_COPY_PARTS */
     uint64_t submitted, ended; /* parts so far */
-    /* A barrier for the compute queue, which then sees what copies have written, and how many parts
-     * had ended when it was submitted last. */
+    /* A barrier for the compute queue, which then sees what other queues have written, and how many
+     * parts had ended when it was submitted last. UINT64_MAX: it is due. */
     VkCommandBuffer join;
     uint64_t joined;
     struct bhi_copy_job jobs[BHI_COPY_JOBS]; /* a ring */

@@ -141,6 +141,14 @@ static bool clear(struct bhi_vk_device *device, const struct bhi_vk_once *once,
     VkResult result = vk->BeginCommandBuffer(once->commands, &begin);
     if (result == VK_SUCCESS) {
         vk->CmdFillBuffer(once->commands, buffer->buffer, 0, VK_WHOLE_SIZE, 0);
+        /* Whatever uses the buffer first sees the zeros. */
+        const VkMemoryBarrier cleared = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                         .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT,
+                                         .dstAccessMask = VK_ACCESS_MEMORY_READ_BIT |
+                                                          VK_ACCESS_MEMORY_WRITE_BIT};
+        vk->CmdPipelineBarrier(once->commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                               VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, 0, 1, &cleared, 0, NULL, 0,
+                               NULL);
         result = vk->EndCommandBuffer(once->commands);
     }
     if (result == VK_SUCCESS) {

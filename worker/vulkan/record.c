@@ -385,7 +385,8 @@ static bool record_into(struct bhi_backend *b, struct bhi_vk_recording *recordin
     b->stamp++;
     bhi_hazards_clear(&b->hazards);
     const bool ok = bhi_recorder_add_timed(&r, record);
-    if (recording->buffers.count > 0) { /* otherwise nothing was written that anybody sees */
+    /* Without buffers nothing was written, but for the guard's flags on some drivers. */
+    if (recording->buffers.count > 0 || !b->device.whole_loops) {
         bhi_recorder_settle(&r);
     }
     result = b->device.api.EndCommandBuffer(recording->commands);

@@ -290,6 +290,9 @@ static void submit(struct bhi_backend *b, const struct answers *a, const struct 
     bool words_lost;
     const uint64_t aborted = bhi_vk_abort_end(&b->abort, &words_lost);
     b->lost |= words_lost;
+    if (aborted != 0 && b->abort.remote) { /* another queue has cleared the words */
+        b->copies.joined = UINT64_MAX;
+    }
     const uint64_t ended = bhi_now_ns();
     for (uint32_t i = 0; i < batch->count; i++) {
         a->results[batch->places[i]].started_ns = started;
