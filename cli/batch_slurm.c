@@ -5,14 +5,9 @@
 #include "cli/batch_slurm.h"
 #include "cli/batch_slurm_parts.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -170,78 +165,6 @@ static void on_progress(void *user, const struct bhi_watch_progress *progress) {
     fputc('\n', stderr);
 }
 
-static bool wants_cancel(const struct bhi_slurm_batch *batch) {
-    char answer[16];
-    if (batch->options->on_interrupt != BHI_INTERRUPT_ASKS) {
-        return batch->options->on_interrupt == BHI_INTERRUPT_CANCELS;
-    }
-    if (bhi_interrupt_signal() != SIGINT || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
-        return false;
-    }
-    fprintf(stderr, "\nCancel the job array? Otherwise it goes on. [y/N] ");
-    return fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
-}
-
-static bool has_submitted(const struct bhi_slurm_batch *batch) {
-    bool has = false;
-    for (size_t i = 0; i < batch->array.round_count; i++) {
-        has |= batch->array.rounds[i].job > 0;
-    }
-    return has;
-}
-
-/* What an sbatch that was cut off has sent may come to the controller after the first look. The
- * file ends what comes even later, when it begins. */
-static bool cancel_array(struct bhi_slurm_batch *batch, uint32_t *out_tasks,
-                         struct bhi_complaint *complaint) {
-    bool good = bhi_slurm_cancel_all(batch->array.id, out_tasks, complaint);
-    if (good && batch->watch.unsure) {
-        const int mark = openat(batch->folder.fd, BHI_CANCEL_FILE,
-                                O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (mark >= 0) {
-            close(mark);
-        }
-        if (!*out_tasks) {
-            sleep(1);
-            good = bhi_slurm_cancel_all(batch->array.id, out_tasks, complaint);
-        }
-    }
-    return good;
-}
-
-static int end_interrupted(struct bhi_slurm_batch *batch) {
-    struct bhi_complaint complaint;
-    uint32_t tasks;
-    const char *name = sigabbrev_np(bhi_interrupt_signal());
-    if (!has_submitted(batch) && !batch->watch.unsure) {
-        bhi_complain("batch", "cancelled by SIG%s; nothing%s was submitted", name,
-                     batch->resume ? " more" : "");
-    } else if (wants_cancel(batch)) {
-        if (!cancel_array(batch, &tasks, &complaint)) {
-            bhi_complain("batch", "SIG%s: the job array is not cancelled: %s", name,
-                         complaint.text);
-        } else if (tasks) {
-            bhi_complain("batch", "SIG%s: the job array is cancelled; --resume continues", name);
-        } else {
-            bhi_complain("batch",
-                         "SIG%s: Slurm's queue has no task of this batch; --resume continues",
-                         name);
-        }
-    } else if (batch->watch.unsure) {
-        bhi_complain("batch",
-                     "SIG%s: sbatch was ended before its answer came, and may have submitted %s; "
-                     "--resume finds out and follows it, --cancel %s ends it",
-                     name, has_submitted(batch) ? "one more job array" : "the job array",
-                     batch->given_state);
-    } else {
-        bhi_complain(
-            "batch",
-            "SIG%s: what is submitted goes on; --resume follows it again, --cancel %s ends it",
-            name, batch->given_state);
-    }
-    return bhi_interrupt_exit_status();
-}
-
 /* What the shards' feeds say of all jobs, with the lines that are in no shard. */
 static int report(struct bhi_slurm_batch *batch) {
     struct bhi_slurm_report report = {
@@ -278,7 +201,7 @@ static int watch_batch(struct bhi_slurm_batch *batch) {
     case BHI_WATCH_DONE:
         return report(batch);
     case BHI_WATCH_INTERRUPTED:
-        return end_interrupted(batch);
+        return bhi_batch_slurm_end_interrupted(batch);
     case BHI_WATCH_REFUSED:
         bhi_complain("batch", "%s; nothing was submitted", complaint.text);
         return BHI_EXIT_USAGE;
@@ -444,7 +367,7 @@ int bhi_batch_slurm_run(const struct bhi_batch_slurm *slurm, const struct bhi_ar
         exit_status = BHI_EXIT_USAGE;
     } else if (!bhi_slurm_check(&complaint)) {
         if (bhi_interrupt_signal()) {
-            exit_status = end_interrupted(&batch);
+            exit_status = bhi_batch_slurm_end_interrupted(&batch);
         } else {
             bhi_complain("batch", "%s", complaint.text);
         }

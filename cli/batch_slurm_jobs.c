@@ -2,7 +2,6 @@
 #include "cli/batch_slurm.h"
 #include "cli/batch_slurm_parts.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -127,8 +126,12 @@ static void on_submit_waits(void *user, const char *why) {
     bhi_complain("batch", "%s; it is tried again", why);
 }
 
-static int end_probe(const struct bhi_probe *probe, enum bhi_slurm_probe_result result,
-                     const struct bhi_complaint *complaint) {
+static const char *more(const struct bhi_slurm_batch *batch) {
+    return batch->resume ? " more" : "";
+}
+
+static int end_probe(struct bhi_slurm_batch *batch, const struct bhi_probe *probe,
+                     enum bhi_slurm_probe_result result, const struct bhi_complaint *complaint) {
     char version[64];
     snprintf(version, sizeof version, "bulkhead %d.%d.%d", BH_VERSION_MAJOR, BH_VERSION_MINOR,
              BH_VERSION_PATCH);
@@ -142,21 +145,20 @@ static int end_probe(const struct bhi_probe *probe, enum bhi_slurm_probe_result 
                      *probe->version ? "is " : "cannot be started", probe->version, version);
         return BHI_EXIT_USAGE;
     case BHI_PROBE_INTERRUPTED:
-        bhi_complain("batch", "cancelled by SIG%s; nothing was submitted",
-                     sigabbrev_np(bhi_interrupt_signal()));
-        return bhi_interrupt_exit_status();
+        return bhi_batch_slurm_end_interrupted(batch);
     case BHI_PROBE_REFUSED:
     case BHI_PROBE_NOT_SHARED:
-        bhi_complain("batch", "%s; nothing was submitted", complaint->text);
+        bhi_complain("batch", "%s; nothing%s was submitted", complaint->text, more(batch));
         return BHI_EXIT_USAGE;
     case BHI_PROBE_DOWN:
-        bhi_complain("batch", "the controller of Slurm was not reached: %s; nothing was submitted",
-                     complaint->text);
+        bhi_complain("batch",
+                     "the controller of Slurm was not reached: %s; nothing%s was submitted",
+                     complaint->text, more(batch));
         return BHI_EXIT_ENVIRON;
     case BHI_PROBE_FAILED:
         break;
     }
-    bhi_complain("batch", "%s; nothing was submitted", complaint->text);
+    bhi_complain("batch", "%s; nothing%s was submitted", complaint->text, more(batch));
     return BHI_EXIT_ENVIRON;
 }
 
@@ -167,10 +169,11 @@ static int stage(struct bhi_slurm_batch *batch, struct bhi_places *places,
     struct bhi_complaint complaint;
     char size[BHI_QUANTITY];
     if (!bhi_places_stage(places, probe->paths, batch->folder.real, probe->node, &complaint)) {
-        bhi_complain("batch", "%s; nothing was submitted", complaint.text);
-        return bhi_interrupt_signal() ? bhi_interrupt_exit_status()
-               : places->error        ? BHI_EXIT_ENVIRON
-                                      : BHI_EXIT_USAGE;
+        if (bhi_interrupt_signal()) {
+            return bhi_batch_slurm_end_interrupted(batch);
+        }
+        bhi_complain("batch", "%s; nothing%s was submitted", complaint.text, more(batch));
+        return places->error ? BHI_EXIT_ENVIRON : BHI_EXIT_USAGE;
     }
     if (places->staged) {
         bhi_complain("batch", "%llu file%s (%s) %s copied to %s/staged: %s does not see %s",
@@ -207,7 +210,7 @@ int bhi_batch_slurm_probe(struct bhi_slurm_batch *batch, struct bhi_places *plac
     }
     probe.count = places->count;
     batch->shown_ns = bhi_clock_ns();
-    int exit_status = end_probe(&probe, bhi_probe_run(&probe, &complaint), &complaint);
+    int exit_status = end_probe(batch, &probe, bhi_probe_run(&probe, &complaint), &complaint);
     if (exit_status == BHI_EXIT_READY) {
         exit_status = stage(batch, places, &probe);
     }

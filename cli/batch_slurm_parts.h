@@ -33,6 +33,9 @@ int bhi_batch_slurm_open_folder(struct bhi_slurm_batch *batch);
 /* Refuses texts that cannot be recorded, and folders that Slurm does not take. Returns an exit
  * status. */
 int bhi_batch_slurm_check_texts(const struct bhi_slurm_batch *batch, const char *cwd);
+/* A signal asks for the end: cancels what is submitted, if that is wanted, and says what goes on.
+ * Returns an exit status. */
+int bhi_batch_slurm_end_interrupted(struct bhi_slurm_batch *batch);
 /* Is there a file |name| in |folder|? If in doubt, there is. */
 bool bhi_batch_slurm_has_file(const char *folder, const char *name);
 /* Writes each shard's jobs. |places| (may be NULL) has what is staged. */

@@ -409,10 +409,9 @@ static void take_live(void *user, const struct bhi_slurm_task *task) {
     live->arrays[live->count++] = task->array;
 }
 
-bool bhi_slurm_cancel_all(const char *id, uint32_t *out_tasks, struct bhi_complaint *complaint) {
+bool bhi_slurm_cancel_comment(const char *prefix, uint32_t *out_tasks,
+                              struct bhi_complaint *complaint) {
     struct live live = {0};
-    char prefix[BHI_ARRAY_COMMENT];
-    snprintf(prefix, sizeof prefix, "bulkhead:%s:", id);
     bool good = check_configuration(complaint) &&
                 bhi_slurm_tasks(prefix, take_live, &live, complaint) == BHI_SLURM_DONE;
     if (good && live.failed) {
@@ -424,6 +423,12 @@ bool bhi_slurm_cancel_all(const char *id, uint32_t *out_tasks, struct bhi_compla
     free(live.arrays);
     *out_tasks = good ? live.tasks : 0;
     return good;
+}
+
+bool bhi_slurm_cancel_all(const char *id, uint32_t *out_tasks, struct bhi_complaint *complaint) {
+    char prefix[BHI_ARRAY_COMMENT];
+    snprintf(prefix, sizeof prefix, "bulkhead:%s:", id);
+    return bhi_slurm_cancel_comment(prefix, out_tasks, complaint);
 }
 
 bool bhi_slurm_may_have(const char *id) {

@@ -56,6 +56,9 @@ bool bhi_slurm_cancel(uint64_t job, struct bhi_complaint *complaint);
 /* Cancels what Slurm has of the batch |id|, waiting or running. It is found by its comments, not by
  * recorded job ids: a new controller gives those to others. *out_tasks: how many that were. */
 bool bhi_slurm_cancel_all(const char *id, uint32_t *out_tasks, struct bhi_complaint *complaint);
+/* Likewise only the jobs whose comment begins with |prefix|. */
+bool bhi_slurm_cancel_comment(const char *prefix, uint32_t *out_tasks,
+                              struct bhi_complaint *complaint);
 
 /* May Slurm have a task of the batch |id| that waits or runs? */
 bool bhi_slurm_may_have(const char *id);

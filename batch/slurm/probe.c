@@ -427,7 +427,8 @@ static enum bhi_slurm_probe_result run(struct bhi_probe *probe, struct bhi_compl
     case BHI_SLURM_DOWN:
         return BHI_PROBE_DOWN;
     case BHI_SLURM_CUT_OFF:
-        (void)bhi_slurm_cancel_all(probe->array->id, &tasks, &inner);
+        /* Only the probe: with --resume the batch's tasks may run. */
+        (void)bhi_slurm_cancel_comment(comment, &tasks, &inner);
         break;
     case BHI_SLURM_INTERRUPTED:
         break;

@@ -63,6 +63,11 @@ called() { grep -c "^$1 " "$standins/calls"; } # PROGRAM: how often
 expect_called() { # PROGRAM TIMES
     if [ "$(called "$1")" -eq "$2" ]; then passed=$((passed + 1)); else fail "$1 was called $(called "$1") times, not $2"; fi
 }
+expect_cancelled() { # JOB…: in this order
+    local jobs
+    jobs=$(sed -n 's/^scancel //p' "$standins/calls" | tr '\n' ' ')
+    if [ "$jobs" = "$* " ]; then passed=$((passed + 1)); else fail "$jobs are cancelled, not $*"; fi
+}
 
 # -- an old answer -------------------------------------------------------------------------------
 standins_case "a job number that is given twice: the old task's answer is not the new one's"
@@ -112,7 +117,7 @@ expect_status 3
 expect_stderr "its batch was refused (status 2)"
 expect_called sbatch 1
 
-standins_case "the same with --on-interrupt cancel"
+standins_case "a signal while sbatch runs, with --on-interrupt cancel"
 on sbatch "$hangs"
 on squeue "$is_there"
 standin --shards 1 --no-probe --on-interrupt cancel
@@ -161,6 +166,26 @@ expect_status 143
 expect_stderr "cancelled by SIGTERM; nothing was submitted"
 expect_called scancel 2
 expect_no_array
+
+standins_case "a signal while the probe of --resume runs: only the probe is cancelled, if the array shall go on"
+on sbatch 'echo 17'
+on squeue "$hangs"
+standin --shards 1 --no-probe
+id=$(jq -r .id jobs.jsonl.state/array.json)
+runs="echo '17|0|RUNNING|n1|bulkhead:$id:0|None'"
+cp jobs.jsonl was.jsonl
+sed -i 's/f32:1,/f32:2,/' jobs.jsonl
+on sbatch "$hangs"
+on squeue "$runs; echo \"18|N/A|PENDING||\$comment|None\""
+standin --shards 1 --resume --retry-failed --on-interrupt leave
+expect_status 143
+expect_stderr "SIGTERM: what is submitted goes on; --resume follows it again, --cancel jobs.jsonl.state ends it"
+expect_cancelled 18
+standin --shards 1 --resume --retry-failed --on-interrupt cancel
+expect_status 143
+expect_stderr "SIGTERM: the job array is cancelled"
+expect_cancelled 18 18 17 18
+mv was.jsonl jobs.jsonl
 unset LIMIT
 
 # -- what does not work --------------------------------------------------------------------------
