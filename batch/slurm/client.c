@@ -21,6 +21,8 @@
 #define MOST_PAUSE (30 * SECOND)
 /* What is asked for after a signal belongs to the end, and somebody waits for that. */
 #define END_LIMIT (5 * SECOND)
+/* How long the request of an sbatch whose answer did not come may be on its way. */
+#define ARRIVES (5 * SECOND)
 /* A signal that comes just before a pause is seen this much later. */
 #define SLICE (SECOND / 10)
 
@@ -268,7 +270,7 @@ static const char **command_line(const struct bhi_slurm_submission *submission,
 }
 
 /* Tries once. An sbatch that a signal cuts off is killed: what it has not sent by then is not
- * submitted. */
+ * submitted; what it has sent may reach Slurm's queue later. */
 static enum bhi_slurm_failure submit(const struct bhi_slurm_client *client, const char **line,
                                      uint64_t *out_job, char *why, size_t capacity) {
     struct bhi_program_result result;
@@ -293,7 +295,7 @@ enum bhi_slurm_result bhi_slurm_submit(const struct bhi_slurm_client *client,
                                        const struct bhi_slurm_submission *submission,
                                        uint64_t *out_job, struct bhi_complaint *complaint) {
     const uint64_t end = bhi_clock_ns() + client->patience_ns;
-    uint64_t pause = SECOND / 2;
+    uint64_t pause = SECOND / 2, arrives_ns = bhi_clock_ns() + ARRIVES;
     bool unsure = submission->asks_first;
     struct search search = {.comment = submission->comment, .job = 0};
     struct bhi_complaint inner;
@@ -313,6 +315,11 @@ enum bhi_slurm_result bhi_slurm_submit(const struct bhi_slurm_client *client,
                 *out_job = search.job;
                 return BHI_SLURM_DONE;
             }
+            const uint64_t now = bhi_clock_ns();
+            if (looked == BHI_SLURM_DONE && now < arrives_ns) {
+                (void)bhi_slurm_pause(arrives_ns - now);
+                continue;
+            }
             if (looked != BHI_SLURM_DONE) {
                 snprintf(why, sizeof why, "%.500s", inner.text);
             }
@@ -326,7 +333,10 @@ enum bhi_slurm_result bhi_slurm_submit(const struct bhi_slurm_client *client,
                 bhi_refuse(complaint, "sbatch: %s", why);
                 return BHI_SLURM_BAD;
             }
-            unsure |= failure == BHI_SLURM_UNSURE;
+            if (failure == BHI_SLURM_UNSURE) {
+                unsure = true;
+                arrives_ns = bhi_clock_ns() + ARRIVES;
+            }
         }
         if (bhi_interrupt_signal()) {
             break;

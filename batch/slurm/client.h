@@ -28,8 +28,9 @@ enum bhi_slurm_result {
 };
 
 /* Submits |script| with |options| (NULL after the last) and |comment|, once: after an answer that
- * did not come, the controller is asked whether it has a job with that comment. |asks_first|: ask
- * even before the first try. |words| (may be NULL) are passed to the script. */
+ * did not come, the controller is asked whether it has a job with that comment, again after some
+ * seconds, and only then is it submitted again. |asks_first|: ask even before the first try.
+ * |words| (may be NULL) are passed to the script. */
 struct bhi_slurm_submission {
     const char *comment, *script;
     const char *const *options, *const *words;

@@ -117,6 +117,15 @@ expect_status 3
 expect_stderr "its batch was refused (status 2)"
 expect_called sbatch 1
 
+standins_case "its request is on its way when --resume looks first"
+on sbatch "$hangs"
+standin --shards 1 --no-probe
+on squeue "case \$(calls squeue) in 1) ;; 2) $is_there ;; *) task 2 n1; $is_there ;; esac"
+standin --shards 1 --no-probe --resume
+expect_status 3
+expect_stderr "its batch was refused (status 2)"
+expect_called sbatch 1
+
 standins_case "a signal while sbatch runs, with --on-interrupt cancel"
 on sbatch "$hangs"
 on squeue "$is_there"
