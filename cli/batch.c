@@ -19,6 +19,7 @@
 #include "cli/batch_options.h"
 #include "cli/batch_shards.h"
 #include "cli/batch_shared.h"
+#include "cli/batch_slurm_parts.h"
 #include "cli/mains.h"
 #include "tool/args.h"
 #include "tool/clock.h"
@@ -442,10 +443,28 @@ static int look(struct batch *batch) {
                                  : bhi_batch_plan(batch->queue, &look);
 }
 
+/* Its shards have journals of their own: here every job would run again. */
+static int refuse_array(const struct batch *batch) {
+    static const char *const of_array[] = {"array.json", "shards", "probe"};
+    for (size_t i = 0; i < sizeof of_array / sizeof *of_array; i++) {
+        if (bhi_batch_slurm_has_file(batch->options.state, of_array[i])) {
+            bhi_complain("batch",
+                         "%s has a job array of Slurm: give --executor slurm and the other options "
+                         "that it was given, and --resume",
+                         batch->options.state);
+            return BHI_EXIT_USAGE;
+        }
+    }
+    return BHI_EXIT_READY;
+}
+
 static int run(struct batch *batch) {
     int exit_status;
     if (batch->options.verify || batch->options.dry_run) {
         return look(batch);
+    }
+    if ((exit_status = refuse_array(batch)) != BHI_EXIT_READY) {
+        return exit_status;
     }
     (void)((exit_status = check_html(batch)) != BHI_EXIT_READY ||
            (exit_status = read_jobs(batch)) != BHI_EXIT_READY ||

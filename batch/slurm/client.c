@@ -283,9 +283,10 @@ static enum bhi_slurm_failure submit(const struct bhi_slurm_client *client, cons
         why[0] = '\0';
     } else {
         describe(&result, "sbatch", why, capacity);
-        failure = !result.in_time || result.status == 0 || result.status > 128
-                      ? BHI_SLURM_UNSURE
-                      : bhi_slurm_judge_error(result.error);
+        /* It exits with 255 for options that it does not take, and above 128 if a signal ended
+         * it. */
+        const bool judged = result.status > 0 && (result.status <= 128 || result.status == 255);
+        failure = result.in_time && judged ? bhi_slurm_judge_error(result.error) : BHI_SLURM_UNSURE;
     }
     bhi_program_free(&result);
     return failure;

@@ -80,6 +80,18 @@ expect_status 3
 expect_stderr "its batch was refused (status 2)"
 expect_rounds jobs.jsonl.state '[.rounds[].job] == [17, 17]'
 
+cli batch jobs.jsonl --resume
+expect_status 2
+expect_stderr "jobs.jsonl.state has a job array of Slurm: give --executor slurm"
+[ ! -e jobs.jsonl.state/batch.db ] || fail "the array's folder has a batch of this machine"
+
+standins_case "an option that sbatch does not know"
+on sbatch 'echo "sbatch: unrecognized option --mme=100M" >&2; exit 255'
+standin --shards 1 --no-probe --sbatch-option=--mme=100M
+expect_status 2
+expect_stderr "unrecognized option --mme=100M"
+expect_called sbatch 1
+
 standins_case "the probe of a killed submitter runs when the next one has submitted its own"
 on sbatch 'cp "$script" "$standins/old"; kill -KILL "$PPID"'
 standin --shards 1
