@@ -1,5 +1,7 @@
 #include "judge/time/batch.h"
 
+#include <math.h>
+
 void bhi_batches_begin(size_t length, struct bhi_batches *out) {
     out->length = length;
     for (int i = 0; i < BHI_RACERS; i++) {
@@ -21,8 +23,17 @@ bool bhi_batches_take(struct bhi_batches *batches, struct bhi_series *series, si
     return true;
 }
 
-struct bhi_seen bhi_batches_seen(const struct bhi_batches *batches, enum bhi_racer racer) {
-    return (struct bhi_seen){.batch_ns = batches->least[racer],
-                             .base_ns = batches->least[BHI_RACER_BASE],
-                             .runs = batches->length};
+struct bhi_seen bhi_batches_seen(const struct bhi_batches *batches, const struct bhi_series *series,
+                                 enum bhi_racer racer, double ratio) {
+    struct bhi_seen seen = {.claim_ns = bhi_series_median(series, racer),
+                            .low_ns = bhi_series_quarter(series, racer, 1),
+                            .high_ns = bhi_series_quarter(series, racer, 3),
+                            .group_ns = bhi_series_least_group(series, racer),
+                            .batch_ns = batches->least[racer],
+                            .base_ns = batches->least[BHI_RACER_BASE],
+                            .runs = batches->length};
+    if (racer == BHI_RACER_CANDIDATE && ratio > 0) {
+        seen.claim_ns = fmin(seen.claim_ns, ratio * bhi_series_median(series, BHI_RACER_REFERENCE));
+    }
+    return seen;
 }

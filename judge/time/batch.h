@@ -14,7 +14,9 @@ struct bhi_batches {
 void bhi_batches_begin(size_t length, struct bhi_batches *out);
 /* Measures |count| more. */
 bool bhi_batches_take(struct bhi_batches *batches, struct bhi_series *series, size_t count);
-/* What was seen of a racer; without its claims. */
-struct bhi_seen bhi_batches_seen(const struct bhi_batches *batches, enum bhi_racer racer);
+/* What was seen of a racer, and what it claims. What a candidate claims is what is reported of it:
+ * its median, or what |ratio| says, if that is less. 0: no ratio is known. */
+struct bhi_seen bhi_batches_seen(const struct bhi_batches *batches, const struct bhi_series *series,
+                                 enum bhi_racer racer, double ratio);
 
 #endif

@@ -38,5 +38,10 @@ enum bhi_honesty bhi_honesty_of(const struct bhi_seen *candidate,
     if (usual < least_reference) {
         return BHI_UNSURE;
     }
-    return explained(candidate, candidate->claim_ns) < least * usual ? BHI_UNSURE : BHI_HONEST;
+    const double usual_group = fmin(explained(reference, reference->group_ns), usual);
+    if (explained(candidate, candidate->claim_ns) < least * usual ||
+        explained(candidate, candidate->group_ns) < least * fmax(usual_group, least_reference)) {
+        return BHI_UNSURE;
+    }
+    return BHI_HONEST;
 }

@@ -11,6 +11,7 @@ struct bhi_seen {
     double claim_ns;   /* of a single run: what is reported, if it is honest */
     double low_ns;     /* a quarter of the claims is shorter */
     double high_ns;    /* three of four are shorter */
+    double group_ns;   /* the shortest median of a group of them */
     uint64_t batch_ns; /* the shortest batch, by the host's clock */
     uint64_t base_ns;  /* the shortest batch of a kernel that does nothing, on buffers like these */
     size_t runs;       /* in a batch */
@@ -28,8 +29,9 @@ enum bhi_honesty {
 };
 
 /* |reference| is the yardstick: its claims are true, so what they lack in the host's time is the
- * machine's doing. The more even the quickest of them lack, the shorter must those of the candidate
- * be to be false. */
+ * machine's doing. The more even the quickest of them lack, the more must the candidate's lack before
+ * they are called false. A group may lack no more than all claims may, as few groups that lie
+ * change the interval of the ratio, and not its middle; the reference's groups are its yardstick. */
 enum bhi_honesty bhi_honesty_of(const struct bhi_seen *candidate, const struct bhi_seen *reference);
 
 #endif

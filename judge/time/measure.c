@@ -103,18 +103,8 @@ static size_t batch_length(const struct bhi_series *series) {
     return (size_t)(fitting < 4 ? fmin(4, most) : fmin(fitting, most));
 }
 
-/* What a candidate claims is what is reported of it: its median, or the ratio, if that is less. */
 static struct bhi_seen seen(const struct measuring *m, enum bhi_racer racer) {
-    const struct bhi_series *series = &m->series;
-    const double reference_ns = bhi_series_median(series, BHI_RACER_REFERENCE);
-    struct bhi_seen seen = bhi_batches_seen(&m->seen, racer);
-    seen.claim_ns = bhi_series_median(series, racer);
-    seen.low_ns = bhi_series_quarter(series, racer, 1);
-    seen.high_ns = bhi_series_quarter(series, racer, 3);
-    if (racer == BHI_RACER_CANDIDATE && m->out->ratio > 0) {
-        seen.claim_ns = fmin(seen.claim_ns, m->out->ratio * reference_ns);
-    }
-    return seen;
+    return bhi_batches_seen(&m->seen, &m->series, racer, m->out->ratio);
 }
 
 /* The times of all groups, and batches of each. */

@@ -167,3 +167,17 @@ double bhi_series_quarter(const struct bhi_series *series, enum bhi_racer racer,
     free(room);
     return time;
 }
+
+double bhi_series_least_group(const struct bhi_series *series, enum bhi_racer racer) {
+    double least = 0;
+    for (size_t i = 0; i < series->groups; i++) {
+        struct bhi_steadiness steadiness;
+        const size_t begin = bhi_group_begin(series->count, series->groups, i);
+        const size_t length = bhi_group_begin(series->count, series->groups, i + 1) - begin;
+        if (!bhi_steadiness_of(series->times[racer] + begin, length, 1, &steadiness)) {
+            return 0;
+        }
+        least = i && least < steadiness.median ? least : steadiness.median;
+    }
+    return least;
+}

@@ -35,6 +35,8 @@ bool bhi_series_take_all(struct bhi_series *series);
 double bhi_series_median(const struct bhi_series *series, enum bhi_racer racer);
 double bhi_series_first_median(const struct bhi_series *series, enum bhi_racer racer);
 double bhi_series_quarter(const struct bhi_series *series, enum bhi_racer racer, int quarter);
+/* The shortest median of a group. 0: as above. */
+double bhi_series_least_group(const struct bhi_series *series, enum bhi_racer racer);
 void bhi_series_free(struct bhi_series *series);
 
 #endif

@@ -10,6 +10,7 @@ static struct bhi_seen seen(double claim_us, uint64_t host_us) {
     return (struct bhi_seen){.claim_ns = claim_us * 1000,
                              .low_ns = claim_us * 1000,
                              .high_ns = claim_us * 1000,
+                             .group_ns = claim_us * 1000,
                              .batch_ns = BASE_NS + RUNS * host_us * 1000,
                              .base_ns = BASE_NS,
                              .runs = RUNS};
@@ -53,7 +54,7 @@ static void claims_that_vary(void) {
     BHT_EQ(judge(some, seen(100, 100)), BHI_FORGED);
     some.high_ns = 76000;
     BHT_EQ(judge(some, seen(100, 100)), BHI_UNSURE);
-    some.claim_ns = 75000;
+    some.claim_ns = some.group_ns = 75000;
     BHT_EQ(judge(some, seen(100, 100)), BHI_HONEST);
 }
 
@@ -88,12 +89,31 @@ static void a_machine_that_is_a_little_busy(void) {
     BHT_EQ(judge(seen(58, 100), seen(90, 100)), BHI_FORGED);
 }
 
+/* A group that lies is seen, though all claims together are as they should be. */
+static void a_group_that_is_too_short(void) {
+    struct bhi_seen some = seen(100, 100), reference = seen(100, 100);
+    some.group_ns = 76000;
+    BHT_EQ(judge(some, reference), BHI_HONEST);
+    some.group_ns = 74000;
+    BHT_EQ(judge(some, reference), BHI_UNSURE);
+    some.group_ns = 100;
+    BHT_EQ(judge(some, reference), BHI_UNSURE);
+    reference.group_ns = 70000; /* whose workers are not alike either */
+    some.group_ns = 53000;
+    BHT_EQ(judge(some, reference), BHI_HONEST);
+    reference.group_ns = 1000; /* at most so much */
+    BHT_EQ(judge(some, reference), BHI_HONEST);
+    some.group_ns = 37000;
+    BHT_EQ(judge(some, reference), BHI_UNSURE);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(what_the_host_saw),         BHT_TEST(true_claims),
         BHT_TEST(claims_that_are_too_short), BHT_TEST(runs_that_are_too_short),
         BHT_TEST(claims_that_vary),          BHT_TEST(a_busy_machine),
         BHT_TEST(a_yardstick_of_few_runs),   BHT_TEST(a_machine_that_is_a_little_busy),
+        BHT_TEST(a_group_that_is_too_short),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
