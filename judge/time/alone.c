@@ -1,5 +1,7 @@
 #include "judge/time/alone.h"
 
+#include <math.h>
+
 enum { GROUPS = 5 }; /* with workers of their own; there is no ratio to be known */
 
 static const double limit = 0.05;
@@ -42,7 +44,9 @@ void bhi_alone_lower(struct bhi_alone *alone, const struct bhi_alone *beside) {
     if (beside->steadiness.median < alone->steadiness.median) {
         alone->steadiness = beside->steadiness;
     }
+    const double spread_ns = alone->overhead.spread_ns; /* others can make it more */
     if (beside->overhead.median_ns < alone->overhead.median_ns) {
         alone->overhead = beside->overhead;
+        alone->overhead.spread_ns = fmin(alone->overhead.spread_ns, spread_ns);
     }
 }

@@ -24,7 +24,7 @@ bool bhi_alone_measure(const struct bhi_race *race, size_t count, struct bhi_alo
  * host, by what bhi_overhead_exceeds names. */
 bool bhi_alone_was_faster(const struct bhi_alone *alone, const struct bhi_alone *beside);
 /* Nobody can make the reference faster than it is: what was measured beside a candidate counts as
- * alone, where it is less. */
+ * alone, where it is less. But what it varies by, others can make more. */
 void bhi_alone_lower(struct bhi_alone *alone, const struct bhi_alone *beside);
 
 #endif

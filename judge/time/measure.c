@@ -149,47 +149,6 @@ static bool bound_by_batches(struct measuring *m, enum bhi_honesty *out_honesty)
     return true;
 }
 
-/* Compares the single runs themselves, by the host's clock, with what was claimed of them. A lie in
- * one group changes the interval, so groups are compared, too. */
-static bool bound_by_runs(struct measuring *m, enum bhi_honesty *out_honesty) {
-    const struct bhi_series *series = &m->series;
-    struct bhi_overhead of[2];
-    struct bhi_overhead_runs runs[2];
-    size_t longer;
-    for (int i = 0; i < 2; i++) {
-        runs[i] = (struct bhi_overhead_runs){series->hosts[i], series->times[i]};
-        if (!bhi_overhead_of(series->hosts[i], series->times[i], series->count, &of[i])) {
-            return bhi_judge_outcome_fail(m->outcome, BH_NO_MEMORY, "out of memory");
-        }
-    }
-    const struct bhi_overhead *candidate = &of[BHI_RACER_CANDIDATE],
-                              *reference = &of[BHI_RACER_REFERENCE];
-    if (!bhi_overhead_groups(&runs[BHI_RACER_CANDIDATE], &runs[BHI_RACER_REFERENCE], series->count,
-                             series->groups, bhi_overhead_allowed(candidate, reference), &longer)) {
-        return bhi_judge_outcome_fail(m->outcome, BH_NO_MEMORY, "out of memory");
-    }
-    *out_honesty = bhi_overhead_honesty(candidate, reference);
-    if (*out_honesty == BHI_FORGED) {
-        m->seen_ns = candidate->host_ns - reference->median_ns;
-    } else if (longer > 0) {
-        *out_honesty = BHI_UNSURE;
-    }
-    return true;
-}
-
-static bool bound(struct measuring *m, struct doubts *out) {
-    enum bhi_honesty runs = BHI_HONEST;
-    out->claims = out->batches = BHI_HONEST;
-    if (!m->series.device) {
-        return true; /* the times are the host's own */
-    }
-    if (!bound_by_batches(m, &out->batches) || !bound_by_runs(m, &runs)) {
-        return false;
-    }
-    out->claims = m->series.unclaimed ? BHI_FORGED : out->batches > runs ? out->batches : runs;
-    return true;
-}
-
 /* -- the reference alone -----------------------------------------------------------------------
  */
 
@@ -253,6 +212,52 @@ static bool find_disturbance(struct measuring *m, bool *out_disturbed) {
     if (!*out_disturbed) {
         bhi_alone_lower(alone, &beside);
     }
+    return true;
+}
+
+/* -- what is concluded of claims -----------------------------------------------------------------
+ */
+
+/* Compares the single runs themselves, by the host's clock, with what was claimed of them. If they
+ * differ by more than the reference varies alone, and not by more than it varied here, the machine
+ * may have become busy since, so it is measured alone again. */
+static bool bound_by_runs(struct measuring *m, enum bhi_honesty *out_honesty) {
+    const struct bhi_series *series = &m->series;
+    const struct bhi_overhead *alone = &m->timer->alone[series->race.trial->size].overhead;
+    struct bhi_overhead_runs runs[2];
+    struct bhi_overhead_verdict verdict = {.honesty = BHI_HONEST};
+    for (int i = 0; i < 2; i++) {
+        runs[i] = (struct bhi_overhead_runs){series->hosts[i], series->times[i]};
+    }
+    for (int i = 0; i < 2; i++) {
+        if (!bhi_overhead_judge(&runs[BHI_RACER_CANDIDATE], &runs[BHI_RACER_REFERENCE],
+                                series->count, series->groups, alone, &verdict)) {
+            return bhi_judge_outcome_fail(m->outcome, BH_NO_MEMORY, "out of memory");
+        }
+        if (!verdict.only_alone) {
+            break;
+        }
+        if (i == 0 && !measure_without(m)) {
+            return false;
+        }
+    }
+    *out_honesty = verdict.honesty;
+    if (verdict.honesty == BHI_FORGED) {
+        m->seen_ns = verdict.run_ns;
+    }
+    return true;
+}
+
+static bool bound(struct measuring *m, struct doubts *out) {
+    enum bhi_honesty runs = BHI_HONEST;
+    out->claims = out->batches = BHI_HONEST;
+    if (!m->series.device) {
+        return true; /* the times are the host's own */
+    }
+    if (!bound_by_batches(m, &out->batches) || !bound_by_runs(m, &runs)) {
+        return false;
+    }
+    out->claims = m->series.unclaimed ? BHI_FORGED : out->batches > runs ? out->batches : runs;
     return true;
 }
 

@@ -51,11 +51,11 @@ enum bhi_honesty bhi_overhead_honesty(const struct bhi_overhead *overhead,
     return bhi_overhead_exceeds(overhead, usual) ? BHI_UNSURE : BHI_HONEST;
 }
 
-bool bhi_overhead_groups(const struct bhi_overhead_runs *runs,
-                         const struct bhi_overhead_runs *usual, size_t count, size_t groups,
-                         double allowed_ns, size_t *out) {
-    *out = 0;
-    for (size_t i = 0; i < groups; i++) {
+/* Are those of a group longer? */
+static bool find_groups(const struct bhi_overhead_runs *runs, const struct bhi_overhead_runs *usual,
+                        size_t count, size_t groups, double allowed_ns, bool *out) {
+    *out = false;
+    for (size_t i = 0; i < groups && !*out; i++) {
         const size_t begin = bhi_group_begin(count, groups, i);
         const size_t length = bhi_group_begin(count, groups, i + 1) - begin;
         struct bhi_overhead one, other;
@@ -63,7 +63,35 @@ bool bhi_overhead_groups(const struct bhi_overhead_runs *runs,
             !bhi_overhead_of(usual->hosts + begin, usual->claims + begin, length, &other)) {
             return false;
         }
-        *out += one.median_ns > other.median_ns + allowed_ns;
+        *out = one.median_ns > other.median_ns + allowed_ns;
+    }
+    return true;
+}
+
+bool bhi_overhead_judge(const struct bhi_overhead_runs *runs, const struct bhi_overhead_runs *usual,
+                        size_t count, size_t groups, const struct bhi_overhead *alone,
+                        struct bhi_overhead_verdict *out) {
+    struct bhi_overhead one, other;
+    bool longer, longer_than_alone;
+    if (!bhi_overhead_of(runs->hosts, runs->claims, count, &one) ||
+        !bhi_overhead_of(usual->hosts, usual->claims, count, &other)) {
+        return false;
+    }
+    struct bhi_overhead steady = other;
+    steady.spread_ns = fmin(other.spread_ns, alone->spread_ns);
+    if (!find_groups(runs, usual, count, groups, bhi_overhead_allowed(&one, &other), &longer) ||
+        !find_groups(runs, usual, count, groups, bhi_overhead_allowed(&one, &steady),
+                     &longer_than_alone)) {
+        return false;
+    }
+    *out = (struct bhi_overhead_verdict){.honesty = bhi_overhead_honesty(&one, &other),
+                                         .run_ns = one.host_ns - other.median_ns};
+    if (out->honesty == BHI_HONEST && longer) {
+        out->honesty = BHI_UNSURE;
+    }
+    if (out->honesty == BHI_HONEST && (longer_than_alone || bhi_overhead_exceeds(&one, &steady))) {
+        out->honesty = BHI_UNSURE;
+        out->only_alone = true;
     }
     return true;
 }

@@ -37,11 +37,20 @@ struct bhi_overhead_runs {
     const uint64_t *hosts, *claims;
 };
 
-/* Looks at the |groups| (group.h) of |count| runs, of which both have as many: in how many of them
- * is that of |runs| longer than that of |usual| in the same group, by more than |allowed_ns|?
+struct bhi_overhead_verdict {
+    enum bhi_honesty honesty;
+    bool only_alone; /* BHI_UNSURE, and only because of what varies little alone */
+    double run_ns;   /* a run as the host saw it */
+};
+
+/* Compares |count| runs, in |groups| (group.h), with as many of the |usual| worker. Not only all
+ * of them may not be longer than is allowed, but also those of each group: a lie in one group
+ * changes the interval. |alone| is that of the usual worker while no other was there. A worker that
+ * delays some runs of its neighbour makes those vary more, so where |alone| varies less, that
+ * decides: then claims are BHI_UNSURE, but not false, as the machine may have become busy since.
  * Returns false if memory ran out. */
-bool bhi_overhead_groups(const struct bhi_overhead_runs *runs,
-                         const struct bhi_overhead_runs *usual, size_t count, size_t groups,
-                         double allowed_ns, size_t *out);
+bool bhi_overhead_judge(const struct bhi_overhead_runs *runs, const struct bhi_overhead_runs *usual,
+                        size_t count, size_t groups, const struct bhi_overhead *alone,
+                        struct bhi_overhead_verdict *out);
 
 #endif

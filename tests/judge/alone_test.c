@@ -82,6 +82,22 @@ static void the_least_counts(void) {
     BHT_TRUE(alone.overhead.median_ns == quiet.overhead.median_ns);
 }
 
+/* A worker that delays some of the reference's runs does not make its bound wider for the next
+ * measurement. */
+static void what_varies_less_counts(void) {
+    struct bhi_alone alone = series(10, 100, 20, 400, 20);
+    struct bhi_alone delayed = series(20, 0, 20, 150, RUNS);
+    const double spread_ns = alone.overhead.spread_ns;
+    delayed.overhead.spread_ns = 50e6;
+    bhi_alone_lower(&alone, &delayed);
+    BHT_TRUE(alone.overhead.median_ns == delayed.overhead.median_ns);
+    BHT_TRUE(alone.overhead.spread_ns == spread_ns);
+    delayed.overhead.spread_ns = spread_ns / 2;
+    delayed.overhead.median_ns /= 2;
+    bhi_alone_lower(&alone, &delayed);
+    BHT_TRUE(alone.overhead.spread_ns == spread_ns / 2);
+}
+
 static void without_a_clock(void) {
     struct bhi_alone alone;
     const struct bhi_series series = {.count = RUNS,
@@ -95,7 +111,8 @@ static void without_a_clock(void) {
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(nobody_disturbs),  BHT_TEST(load_in_its_turns), BHT_TEST(load_before_its_turns),
-        BHT_TEST(noise_is_no_load), BHT_TEST(the_least_counts),  BHT_TEST(without_a_clock),
+        BHT_TEST(noise_is_no_load), BHT_TEST(the_least_counts),  BHT_TEST(what_varies_less_counts),
+        BHT_TEST(without_a_clock),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -129,27 +129,45 @@ static void few_runs_on_a_busy_machine(void) {
     BHT_LT(unsure, 40);
 }
 
-/* Runs in five groups, of which those from |from| on claim half of what they take. */
-static size_t groups_that_exceed(uint32_t from, double allowed_ns) {
+/* Of runs that take |run_ns|, in five groups, those from |from| on claim |lie_ns| less. |late| of the
+ * reference's runs take 50 ms longer, in all groups; |spread_us| is what it varies by alone. */
+static struct bhi_overhead_verdict judge(uint32_t from, uint64_t lie_ns, uint32_t late,
+                                         uint64_t spread_us) {
     static uint64_t other_hosts[RUNS], other_claims[RUNS];
     const struct bhi_overhead_runs one = {hosts, claims}, other = {other_hosts, other_claims};
-    size_t count;
+    const struct bhi_overhead alone = {.count = 20, .spread_ns = (double)spread_us * 1000};
+    struct bhi_overhead_verdict verdict;
     for (uint32_t i = 0; i < RUNS; i++) {
-        claims[i] = i < from ? 1000000 : 500000;
+        claims[i] = i < from ? 1000000 : 1000000 - lie_ns;
         other_claims[i] = 1000000;
         hosts[i] = other_hosts[i] = 1150000 + noise(7, i, 20000);
+        other_hosts[i] += i * late % RUNS < late ? 50000000 : 0;
     }
-    BHT_TRUE(bhi_overhead_groups(&one, &other, RUNS, 5, allowed_ns, &count));
-    return count;
+    BHT_TRUE(bhi_overhead_judge(&one, &other, RUNS, 5, &alone, &verdict));
+    return verdict;
 }
 
 static void lies_in_some_groups(void) {
-    BHT_EQ(groups_that_exceed(RUNS, 100000), 0);
-    BHT_EQ(groups_that_exceed(RUNS - 4, 100000), 0); /* fewer than half of a group */
-    BHT_EQ(groups_that_exceed(RUNS - 6, 100000), 1);
-    BHT_EQ(groups_that_exceed(RUNS - 20, 100000), 2);
-    BHT_EQ(groups_that_exceed(0, 100000), 5);
-    BHT_EQ(groups_that_exceed(0, 510000), 0);
+    BHT_EQ(judge(RUNS, 500000, 0, 20).honesty, BHI_HONEST);
+    BHT_EQ(judge(RUNS - 4, 500000, 0, 20).honesty, BHI_HONEST); /* fewer than half of a group */
+    BHT_EQ(judge(RUNS - 6, 500000, 0, 20).honesty, BHI_UNSURE);
+    BHT_TRUE(!judge(RUNS - 6, 500000, 0, 20).only_alone);
+    BHT_EQ(judge(RUNS - 20, 500000, 0, 20).honesty, BHI_UNSURE);
+    BHT_EQ(judge(0, 500000, 0, 20).honesty, BHI_FORGED);
+    BHT_EQ(judge(0, 90000, 0, 20).honesty, BHI_HONEST);
+    BHT_WITHIN((long)judge(0, 500000, 0, 20).run_ns, 990000, 1010000);
+}
+
+/* A worker that delays a seventh of the reference's runs makes them vary by as much as it likes.
+ * What they vary by alone it cannot change. */
+static void a_worker_that_delays_some_runs(void) {
+    for (uint32_t from = 0; from < RUNS; from += RUNS - 6) {
+        const struct bhi_overhead_verdict verdict = judge(from, 500000, RUNS / 7, 20);
+        BHT_EQ(verdict.honesty, BHI_UNSURE);
+        BHT_TRUE(verdict.only_alone);
+    }
+    BHT_EQ(judge(0, 500000, RUNS / 7, 50000).honesty, BHI_HONEST); /* the machine is busy */
+    BHT_EQ(judge(RUNS, 0, RUNS / 7, 20).honesty, BHI_HONEST);
 }
 
 /* A candidate that takes ten times as long, or a tenth, has the same overhead. */
@@ -180,6 +198,7 @@ int main(int argc, char **argv) {
         BHT_TEST(few_runs),
         BHT_TEST(few_runs_on_a_busy_machine),
         BHT_TEST(lies_in_some_groups),
+        BHT_TEST(a_worker_that_delays_some_runs),
         BHT_TEST(other_lengths),
         BHT_TEST(a_busy_machine),
     };
