@@ -131,7 +131,8 @@ typedef struct bh_judge_timing {
     double reference_ns;  /* median of the reference */
     double ratio;         /* the first over the second, from groups of runs; 0: not known, because
                              the device did not keep its pace, or did not while the candidate was
-                             there, or the machine was too busy: nothing confirms the times */
+                             there, its claims exceeded a bound, or the machine was too busy:
+                             nothing confirms the times */
     double low;           /* the ratio is between |low| and |high| with 95 % */
     double high;          /* see |low| */
     double noise;         /* relative, of the reference's median; 0.005 is 0.5 % */

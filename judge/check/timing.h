@@ -12,8 +12,8 @@ struct bhi_timing {
     double median_ns, reference_ns;
     double ratio, low, high; /* candidate over reference: of the medians, and its 95 % interval; 0:
                                 not known, because the device did not keep its pace (|drift|), the
-                                reference was slower than alone, or the machine was too busy to
-                                confirm what workers claim */
+                                reference was slower than alone, the claims exceeded a bound, or the
+                                machine was too busy to confirm them */
     double noise;            /* relative, of the reference's median; 0.005 is 0.5 % */
     double drift;            /* relative, of the reference's median from the first half of the runs
                                 to the second */

@@ -22,6 +22,9 @@ struct bhi_judge_report {
 
 /* Prints a line for each candidate, and a summary. */
 void bhi_judge_print_table(const struct bhi_judge_report *report);
+/* Writes what restricts one of the candidate's times, in words. */
+void bhi_judge_time_note(const struct bhi_candidate *candidate, const struct bhi_timing *timing,
+                         char *out, size_t capacity);
 /* Prints one JSON object on standard output (docs/judge.md). */
 void bhi_judge_print_json(const struct bhi_judge_report *report);
 /* Writes a page to |path|, whole or not at all: a leaderboard, and plots of what was measured.

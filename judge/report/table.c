@@ -26,14 +26,14 @@ static void write_ratio(const struct bhi_timing *timing, char *out, size_t capac
     }
 }
 
-/* What restricts the time, in words. */
-static void write_note(const struct bhi_timing *timing, char *out, size_t capacity) {
+void bhi_judge_time_note(const struct bhi_candidate *candidate, const struct bhi_timing *timing,
+                         char *out, size_t capacity) {
     const int used = snprintf(out, capacity, "%s%s", timing->cold ? "cold" : "warm",
                               timing->device ? "" : ", the device has no clock");
     size_t at = (size_t)used;
-    if (timing->ratio <= 0) {
-        at += (size_t)snprintf(out + at, capacity - at,
-                               ", not confirmed: the machine was too busy (drift %.1f %%)",
+    /* Of false claims the verdict says all; otherwise the cause may be load, a drift or the claims. */
+    if (timing->ratio <= 0 && candidate->judgement != BHI_JUDGED_FORGED) {
+        at += (size_t)snprintf(out + at, capacity - at, ", not confirmed (drift %.1f %%)",
                                100 * timing->drift);
     }
     if (timing->noisy) {
@@ -60,7 +60,7 @@ static void print_times(const struct bhi_judge_report *report) {
             snprintf(time, sizeof time, "%.3f", timing->median_ns / 1e3);
             snprintf(reference, sizeof reference, "%.3f", timing->reference_ns / 1e3);
             write_ratio(timing, ratio, sizeof ratio);
-            write_note(timing, note, sizeof note);
+            bhi_judge_time_note(candidate, timing, note, sizeof note);
             const char *cells[] = {candidate->path,
                                    bhi_task_size_text(report->task, timing->size, size),
                                    time,

@@ -61,7 +61,8 @@ class Timing:
     """The median of the reference, in seconds."""
     ratio: float | None
     """The first over the second, from groups of runs; None: not known, because the device did not
-    keep its pace, or was too busy: then nothing confirms the times."""
+    keep its pace or was too busy, or the claims exceeded a bound: then nothing confirms the
+    times."""
     low: float
     """The ratio is between `low` and `high` with 95 %."""
     high: float

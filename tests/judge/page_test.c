@@ -129,6 +129,23 @@ static void a_time_that_is_not_confirmed(void) {
     end();
 }
 
+static void expect_note(enum bhi_judgement judgement, double ratio, const char *expected) {
+    const struct bhi_candidate candidate = {.judgement = judgement};
+    const struct bhi_timing timing = {
+        .ratio = ratio, .device = true, .cold = true, .noise = 0.02, .noisy = true, .drift = 0.071};
+    char note[200];
+    bhi_judge_time_note(&candidate, &timing, note, sizeof note);
+    BHT_STR_EQ(note, expected);
+}
+
+/* Why a time is not confirmed is not known: load, a drift, or claims that exceed a bound. Of claims
+ * that are false the verdict says so. */
+static void notes_on_times(void) {
+    expect_note(BHI_JUDGED_CORRECT, 1.5, "cold, noise 2.0 %");
+    expect_note(BHI_JUDGED_CORRECT, 0, "cold, not confirmed (drift 7.1 %), noise 2.0 %");
+    expect_note(BHI_JUDGED_FORGED, 0, "cold, noise 2.0 %");
+}
+
 static void page_says_it_all(void) {
     parse("\"bytes\": \"8 * n\", \"operations\": \"n\",");
     measure(true);
@@ -216,9 +233,9 @@ static void another_file_stays(void) {
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(the_fastest_is_first), BHT_TEST(a_time_that_is_not_confirmed),
-        BHT_TEST(page_says_it_all),     BHT_TEST(a_rate_alone),
-        BHT_TEST(without_times),        BHT_TEST(nobody_is_judged),
-        BHT_TEST(another_file_stays),
+        BHT_TEST(notes_on_times),       BHT_TEST(page_says_it_all),
+        BHT_TEST(a_rate_alone),         BHT_TEST(without_times),
+        BHT_TEST(nobody_is_judged),     BHT_TEST(another_file_stays),
     };
     bht_around(html_enter_folder, html_leave_folder);
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
