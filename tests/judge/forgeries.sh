@@ -19,7 +19,7 @@ cp reference.comp cheat.comp
 task task.json '.reference = {kernel: "reference.comp"} | .sizes = [{n: 1000}]'
 
 case_name="a thousandth of the time"
-LIMIT=300 with_faults '*:lie_short:*=fail' cli judge task.json honest.comp cheat.comp --time --repeat 5 --json
+LIMIT=300 with_faults '*:lie_short:*=fail' cli judge task.json honest.comp cheat.comp --time --repeat 20 --json
 expect_status 1
 says honest.comp CORRECT '.timing | length == 1'
 says cheat.comp TIMING_FORGED '(.message | test("its worker claims .* us for a run, and the host saw .* us .n=1000.")) and .size == {n: 1000} and .timing[0].ratio == null'
