@@ -31,7 +31,7 @@ void bhi_judge_time_note(const struct bhi_candidate *candidate, const struct bhi
     const int used = snprintf(out, capacity, "%s%s", timing->cold ? "cold" : "warm",
                               timing->device ? "" : ", the device has no clock");
     size_t at = (size_t)used;
-    /* Of false claims the verdict says all; otherwise the cause may be load, a drift or the claims. */
+    /* Of false claims the verdict says all. Else the cause may be load, a drift or the claims. */
     if (timing->ratio <= 0 && candidate->judgement != BHI_JUDGED_FORGED) {
         at += (size_t)snprintf(out + at, capacity - at, ", not confirmed (drift %.1f %%)",
                                100 * timing->drift);

@@ -29,9 +29,10 @@ enum bhi_honesty {
 };
 
 /* |reference| is the yardstick: its claims are true, so what they lack in the host's time is the
- * machine's doing. The more even the quickest of them lack, the more must the candidate's lack before
- * they are called false. A group may lack no more than all claims may, as few groups that lie
- * change the interval of the ratio, and not its middle; the reference's groups are its yardstick. */
+ * machine's doing. The more even the quickest of them lack, the more must the candidate's lack
+ * before they are called false. A group may lack no more than all claims may, as few groups that
+ * lie change the interval of the ratio, and not its middle; the reference's groups are its
+ * yardstick. */
 enum bhi_honesty bhi_honesty_of(const struct bhi_seen *candidate, const struct bhi_seen *reference);
 
 #endif

@@ -12,8 +12,8 @@ enum { RUNS = 50, GROUPS = 8, LENGTH = 32, BASE_NS = 300000 };
 static uint64_t times[BHI_RACER_BASE][RUNS];
 static struct bhi_series series;
 
-/* Runs of 60 us beside a reference's of 30 us. In |group| the candidate claims a thousandth; GROUPS:
- * in none. */
+/* Runs of 60 us beside a reference's of 30 us. In |group| the candidate claims a thousandth;
+ * GROUPS: in none. */
 static struct bhi_ratio claim(size_t group) {
     struct bhi_ratio ratio;
     series = (struct bhi_series){.count = RUNS, .groups = GROUPS, .device = true};

@@ -129,8 +129,8 @@ static void few_runs_on_a_busy_machine(void) {
     BHT_LT(unsure, 40);
 }
 
-/* Of runs that take |run_ns|, in five groups, those from |from| on claim |lie_ns| less. |late| of the
- * reference's runs take 50 ms longer, in all groups; |spread_us| is what it varies by alone. */
+/* Of runs that take |run_ns|, in five groups, those from |from| on claim |lie_ns| less. |late| of
+ * the reference's runs take 50 ms longer, in all groups; |spread_us| is what it varies by alone. */
 static struct bhi_overhead_verdict judge(uint32_t from, uint64_t lie_ns, uint32_t late,
                                          uint64_t spread_us) {
     static uint64_t other_hosts[RUNS], other_claims[RUNS];
