@@ -343,7 +343,23 @@ static int load(struct bhi_slurm_batch *batch) {
         return BHI_EXIT_ENVIRON;
     }
     batch->has_array = true;
-    (void)unlinkat(batch->folder.fd, BHI_CANCEL_FILE, 0); /* of --cancel: it goes on now */
+    const size_t rounds = batch->array.round_count;
+    batch->watch.unsure = rounds && !batch->array.rounds[rounds - 1].job;
+    return BHI_EXIT_READY;
+}
+
+static int check_slurm(struct bhi_slurm_batch *batch) {
+    struct bhi_complaint complaint;
+    if (!bhi_slurm_check(&complaint)) {
+        if (bhi_interrupt_signal()) {
+            return bhi_batch_slurm_end_interrupted(batch);
+        }
+        bhi_complain("batch", "%s", complaint.text);
+        return BHI_EXIT_ENVIRON;
+    }
+    if (batch->has_array) {
+        (void)unlinkat(batch->folder.fd, BHI_CANCEL_FILE, 0); /* of --cancel: it goes on now */
+    }
     return BHI_EXIT_READY;
 }
 
@@ -365,14 +381,9 @@ int bhi_batch_slurm_run(const struct bhi_batch_slurm *slurm, const struct bhi_ar
     if (html && !bhi_page_check(html, &complaint)) {
         bhi_complain("batch", "--html %s: %s", html, complaint.text);
         exit_status = BHI_EXIT_USAGE;
-    } else if (!bhi_slurm_check(&complaint)) {
-        if (bhi_interrupt_signal()) {
-            exit_status = bhi_batch_slurm_end_interrupted(&batch);
-        } else {
-            bhi_complain("batch", "%s", complaint.text);
-        }
     } else {
         (void)((exit_status = load(&batch)) != BHI_EXIT_READY ||
+               (exit_status = check_slurm(&batch)) != BHI_EXIT_READY ||
                (exit_status = prepare(&batch)) != BHI_EXIT_READY ||
                (exit_status = watch_batch(&batch)) != BHI_EXIT_READY);
     }

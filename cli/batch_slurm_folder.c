@@ -48,8 +48,15 @@ static int lock_folder(struct bhi_slurm_batch *batch) {
                              !strcmp(machine, name) && kill(pid, 0) != 0 && errno == ESRCH;
         const bool waits = is_gone && bhi_clock_ns() <= end;
         if (waits && !bhi_slurm_pause(SECOND / 10)) {
-            bhi_complain("batch", "cancelled by SIG%s; nothing was submitted",
-                         sigabbrev_np(bhi_interrupt_signal()));
+            const char *signal = sigabbrev_np(bhi_interrupt_signal());
+            if (batch->resume) {
+                bhi_complain("batch",
+                             "SIG%s: nothing more was submitted; --resume follows what was, "
+                             "--cancel %s ends it",
+                             signal, batch->given_state);
+            } else {
+                bhi_complain("batch", "cancelled by SIG%s; nothing was submitted", signal);
+            }
             return bhi_interrupt_exit_status();
         }
         if (!waits) {

@@ -72,7 +72,7 @@ int bhi_batch_slurm_end_interrupted(struct bhi_slurm_batch *batch) {
         }
     } else if (batch->watch.unsure) {
         bhi_complain("batch",
-                     "SIG%s: sbatch was ended before its answer came, and may have submitted %s; "
+                     "SIG%s: the answer of sbatch did not come, and it may have submitted %s; "
                      "--resume finds out and follows it, --cancel %s ends it",
                      name, has_submitted(batch) ? "one more job array" : "the job array",
                      batch->given_state);

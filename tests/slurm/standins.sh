@@ -122,7 +122,7 @@ standins_case "a signal while sbatch runs; --resume finds what it had submitted"
 on sbatch "$hangs"
 standin --shards 1 --no-probe
 expect_status 143
-expect_stderr "sbatch was ended before its answer came, and may have submitted the job array"
+expect_stderr "the answer of sbatch did not come, and it may have submitted the job array"
 on squeue "[ \"\$(calls squeue)\" -lt 2 ] || task 2 n1; $is_there"
 standin --shards 1 --no-probe --resume
 expect_status 3
@@ -132,6 +132,11 @@ expect_called sbatch 1
 standins_case "its request is on its way when --resume looks first"
 on sbatch "$hangs"
 standin --shards 1 --no-probe
+on version "$hangs"
+standin --shards 1 --no-probe --resume
+expect_status 143
+expect_stderr "SIGTERM: the answer of sbatch did not come, and it may have submitted the job array"
+on version 'echo "slurm 23.11.4"'
 on squeue "case \$(calls squeue) in 1) ;; 2) $is_there ;; *) task 2 n1; $is_there ;; esac"
 standin --shards 1 --no-probe --resume
 expect_status 3
@@ -188,7 +193,7 @@ expect_stderr "cancelled by SIGTERM; nothing was submitted"
 expect_called scancel 2
 expect_no_array
 
-standins_case "a signal while the probe of --resume runs: only the probe is cancelled, if the array shall go on"
+standins_case "a signal during --resume, while its probe runs, and while sbatch --version runs"
 on sbatch 'echo 17'
 on squeue "$hangs"
 standin --shards 1 --no-probe
@@ -206,6 +211,14 @@ standin --shards 1 --resume --retry-failed --on-interrupt cancel
 expect_status 143
 expect_stderr "SIGTERM: the job array is cancelled"
 expect_cancelled 18 18 17 18
+touch jobs.jsonl.state/cancel
+on version "$hangs"
+on squeue "$runs"
+standin --shards 1 --resume --on-interrupt cancel
+expect_status 143
+expect_stderr "SIGTERM: the job array is cancelled"
+expect_cancelled 18 18 17 18 17
+if [ -e jobs.jsonl.state/cancel ]; then passed=$((passed + 1)); else fail "the file cancel is gone, and it does not go on"; fi
 mv was.jsonl jobs.jsonl
 unset LIMIT
 
