@@ -201,6 +201,16 @@ enum bhi_slurm_result bhi_slurm_tasks(const char *prefix,
                             : BHI_SLURM_DOWN;
 }
 
+bool bhi_slurm_is_bad(enum bhi_slurm_result result, uint64_t patience_ns, uint64_t *bad_ns) {
+    const uint64_t now = bhi_clock_ns();
+    if (result != BHI_SLURM_BAD) {
+        *bad_ns = 0;
+        return false;
+    }
+    *bad_ns = *bad_ns ? *bad_ns : now;
+    return now - *bad_ns >= patience_ns;
+}
+
 enum bhi_slurm_state bhi_slurm_account(uint64_t array, uint32_t index, char out_name[32]) {
     char job[48];
     snprintf(job, sizeof job, "%llu_%u", (unsigned long long)array, index);
@@ -296,7 +306,7 @@ enum bhi_slurm_result bhi_slurm_submit(const struct bhi_slurm_client *client,
                                        const struct bhi_slurm_submission *submission,
                                        uint64_t *out_job, struct bhi_complaint *complaint) {
     const uint64_t end = bhi_clock_ns() + client->patience_ns;
-    uint64_t pause = SECOND / 2, arrives_ns = bhi_clock_ns() + ARRIVES;
+    uint64_t pause = SECOND / 2, bad_ns = 0, arrives_ns = bhi_clock_ns() + ARRIVES;
     bool unsure = submission->asks_first;
     struct search search = {.comment = submission->comment, .job = 0};
     struct bhi_complaint inner;
@@ -318,6 +328,7 @@ enum bhi_slurm_result bhi_slurm_submit(const struct bhi_slurm_client *client,
             }
             const uint64_t now = bhi_clock_ns();
             if (looked == BHI_SLURM_DONE && now < arrives_ns) {
+                bad_ns = 0;
                 (void)bhi_slurm_pause(arrives_ns - now);
                 continue;
             }
@@ -342,7 +353,7 @@ enum bhi_slurm_result bhi_slurm_submit(const struct bhi_slurm_client *client,
         if (bhi_interrupt_signal()) {
             break;
         }
-        if (looked == BHI_SLURM_BAD || bhi_clock_ns() + pause > end) {
+        if (bhi_slurm_is_bad(looked, BHI_SLURM_BAD_NS, &bad_ns) || bhi_clock_ns() + pause > end) {
             bhi_refuse(complaint, "%s", why);
             return BHI_SLURM_DOWN;
         }

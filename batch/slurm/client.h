@@ -27,6 +27,13 @@ enum bhi_slurm_result {
     BHI_SLURM_CUT_OFF      /* likewise, but Slurm may have what was being submitted */
 };
 
+/* How long a squeue that fails for good is asked again where there is nothing else to wait for: it
+ * may be in the middle of an update. */
+#define BHI_SLURM_BAD_NS UINT64_C(5000000000)
+/* *bad_ns: since when squeue has failed for good each time; 0: it does not. Returns whether that
+ * has lasted for |patience_ns|. */
+bool bhi_slurm_is_bad(enum bhi_slurm_result result, uint64_t patience_ns, uint64_t *bad_ns);
+
 /* Submits |script| with |options| (NULL after the last) and |comment|, once: after an answer that
  * did not come, the controller is asked whether it has a job with that comment, again after some
  * seconds, and only then is it submitted again. |asks_first|: ask even before the first try.

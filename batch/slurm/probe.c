@@ -301,7 +301,7 @@ static enum bhi_slurm_probe_result give_up(uint64_t job, enum bhi_slurm_probe_re
 /* What has been heard of a probe. */
 struct wait {
     struct last_seen seen;
-    uint64_t failing_ns, running_ns, ended_ns; /* since when; 0: it is not so */
+    uint64_t failing_ns, bad_ns, running_ns, ended_ns; /* since when; 0: it is not so */
 };
 
 /* Asks Slurm once. Returns BHI_PROBE_DONE if the wait goes on. */
@@ -314,7 +314,7 @@ static enum bhi_slurm_probe_result look(const struct bhi_probe *probe, struct wa
     const enum bhi_slurm_result result = bhi_slurm_tasks(comment, see, &wait->seen, &inner);
     const uint64_t now = bhi_clock_ns();
     if (result == BHI_SLURM_DONE) {
-        wait->failing_ns = 0;
+        wait->failing_ns = wait->bad_ns = 0;
         wait->ended_ns = !wait->seen.found || task->state >= BHI_SLURM_ENDED ? now : 0;
         if (wait->ended_ns && !bhi_whole_try(probe->state, complaint)) {
             return BHI_PROBE_FAILED; /* the probe could not answer there either */
@@ -335,7 +335,8 @@ static enum bhi_slurm_probe_result look(const struct bhi_probe *probe, struct wa
     } else if (result != BHI_SLURM_INTERRUPTED) {
         const bool is_first = !wait->failing_ns;
         wait->failing_ns = is_first ? now : wait->failing_ns;
-        if (result == BHI_SLURM_BAD || now - wait->failing_ns >= client->patience_ns) {
+        if (bhi_slurm_is_bad(result, BHI_SLURM_BAD_NS, &wait->bad_ns) ||
+            now - wait->failing_ns >= client->patience_ns) {
             return give_up(wait->seen.job, BHI_PROBE_DOWN, inner.text, complaint);
         }
         if (is_first && client->waits) {

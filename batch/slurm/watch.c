@@ -373,8 +373,7 @@ static void take_task(void *user, const struct bhi_slurm_task *task) {
  * answered is not waited for. Returns false to give up. */
 static bool bear_failure(struct bhi_watch *watch, enum bhi_slurm_result result, const char *why) {
     const uint64_t now = bhi_clock_ns();
-    watch->failing_ns = watch->failing_ns ? watch->failing_ns : now;
-    if (result == BHI_SLURM_BAD && now - watch->failing_ns >= watch->client.patience_ns) {
+    if (bhi_slurm_is_bad(result, watch->client.patience_ns, &watch->bad_ns)) {
         return false;
     }
     if (!watch->told_ns || now - watch->told_ns >= REMINDS) {
@@ -403,7 +402,7 @@ static bool look(struct bhi_watch *watch, struct bhi_complaint *complaint) {
     const enum bhi_slurm_result result = bhi_slurm_tasks(prefix, take_task, watch, &inner);
     const bool failed = result != BHI_SLURM_DONE;
     if (!failed) {
-        watch->failing_ns = watch->told_ns = 0;
+        watch->bad_ns = watch->told_ns = 0;
     } else if (result != BHI_SLURM_INTERRUPTED && !bear_failure(watch, result, inner.text)) {
         return bhi_refuse(complaint, "%.600s: what is submitted goes on", inner.text);
     }

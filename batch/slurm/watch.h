@@ -47,12 +47,12 @@ struct bhi_watch {
 
     struct bhi_watch_shard *shards; /* owned */
     char reason[BHI_SLURM_REASON];
-    size_t looked;       /* the next shard whose ending is read */
-    uint64_t failing_ns; /* since when squeue fails; 0: it does not */
-    uint64_t told_ns;    /* when that was said */
-    uint64_t tried_ns;   /* when it was tried whether the folder can be written */
-    char full[300];      /* what came of it: why it cannot; "" */
-    bool unsure;         /* INTERRUPTED: Slurm may have an array that is not recorded */
+    size_t looked;     /* the next shard whose ending is read */
+    uint64_t bad_ns;   /* since when squeue has failed for good each time; 0: it does not */
+    uint64_t told_ns;  /* when it was said that it fails */
+    uint64_t tried_ns; /* when it was tried whether the folder can be written */
+    char full[300];    /* what came of it: why it cannot; "" */
+    bool unsure;       /* INTERRUPTED: Slurm may have an array that is not recorded */
 };
 
 enum bhi_watch_result {

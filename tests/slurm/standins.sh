@@ -260,11 +260,28 @@ on squeue 'echo "squeue: error: Plugin initialization failed" >&2; echo "squeue:
 standin --shards 1 --controller-timeout 60m
 expect_status 3
 expect_stderr "squeue: Plugin initialization failed; failed to initialize auth plugin"
-expect_called squeue 1
 standin --shards 1 --no-probe --controller-timeout 1s
 expect_status 3
 expect_stderr "failed to initialize auth plugin; what is submitted goes on, and is asked for again"
 expect_stderr "failed to initialize auth plugin: what is submitted goes on; --resume continues"
+standins_case "after a long outage squeue fails once as if for good"
+down='{ echo "squeue: error: slurm_load_jobs error: Unable to contact slurm controller (connect failure)" >&2; exit 1; }'
+bad='{ echo "squeue: fatal: failed to initialize auth plugin" >&2; exit 1; }'
+on sbatch 'echo 17'
+on squeue "case \$(calls squeue) in 1 | 2 | 3) $down ;; 4) $bad ;; *) task 2 n1; $is_there ;; esac"
+standin --shards 1 --no-probe --controller-timeout 1s
+expect_status 3
+expect_stderr "its batch was refused (status 2)"
+standins_case "the same once, where there is nothing else to wait for"
+on sbatch 'if [ "$(calls sbatch)" -eq 1 ]; then echo 18; else echo "sbatch: error: Zero Bytes were transmitted or received" >&2; exit 1; fi'
+on squeue "case \$(calls squeue) in 1 | 3) $bad ;; 2) sed -i s/version/nonsense/ \"\$script\"; probe n1; echo \"18|N/A|RUNNING|n1|\$comment|None\" ;; *) task 2 n1; $is_there ;; esac"
+standin --shards 1
+expect_status 2
+expect_stderr "on n1 cannot be started"
+standin --shards 1 --no-probe
+expect_status 3
+expect_stderr "its batch was refused (status 2)"
+expect_called sbatch 2
 standins_case "squeue will fail again, and it is not known whether there is an array"
 on sbatch 'echo "sbatch: error: Batch job submission failed: Zero Bytes were transmitted or received" >&2; exit 1'
 on squeue 'echo "squeue: fatal: failed to initialize auth plugin" >&2; exit 1'
