@@ -43,13 +43,6 @@ static void free_texts(char **texts) {
     free(texts);
 }
 
-/* Does the shards' own `bulkhead batch` get this option? */
-static bool is_passed(enum bhi_option_id option) {
-    return !bhi_batch_slurm_has(option) && option != BHI_BATCH_STATE &&
-           option != BHI_BATCH_RESUME && option != BHI_BATCH_RETRY_FAILED &&
-           option != BHI_BATCH_KEEP_GOING && option != BHI_BATCH_JSON && option != BHI_BATCH_HTML;
-}
-
 static const char *sbatch_name(enum bhi_option_id option) {
     return option == BHI_BATCH_PARTITION ? "partition"
            : option == BHI_BATCH_GRES    ? "gres"
@@ -75,7 +68,7 @@ static bool take_options(struct bhi_slurm_batch *batch) {
         } else if (sbatch_name(item->option)) {
             good = (array->sbatch_options[given++] =
                         bhi_whole_text("--%s=%s", sbatch_name(item->option), item->value));
-        } else if (is_passed(item->option)) {
+        } else if (bhi_batch_slurm_passes(item->option)) {
             good = (array->batch_options[passed++] =
                         item->value ? bhi_whole_text("--%s=%s", name, item->value)
                                     : bhi_whole_text("--%s", name));

@@ -22,6 +22,10 @@ struct bhi_batch_slurm {
 void bhi_batch_slurm_init(struct bhi_batch_slurm *slurm);
 /* Is |option| one of these? */
 bool bhi_batch_slurm_has(enum bhi_option_id option);
+/* Do the shards' own `bulkhead batch` get |option|? */
+bool bhi_batch_slurm_passes(enum bhi_option_id option);
+/* Does array.json have it: as an option of those, or of sbatch? */
+bool bhi_batch_slurm_records(enum bhi_option_id option);
 bool bhi_batch_slurm_parse(struct bhi_batch_slurm *slurm, const struct bhi_arg *item,
                            struct bhi_complaint *complaint);
 /* Refuses options that do not go together. */

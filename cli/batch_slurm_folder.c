@@ -101,14 +101,14 @@ static bool will_be_plain(const char *path) {
     return is_plain(path) && (!parent || is_plain(parent));
 }
 
-static bool takes(const char *text, const char *what) {
+static bool takes(const char *text, const char *what, const char *records) {
     if (!text || bhi_array_takes(text)) {
         return true;
     }
-    bhi_complain("batch",
-                 "%s %s is not UTF-8, and array.json, which records it, is: rename it, or choose "
-                 "another",
-                 what, text);
+    bhi_complain(
+        "batch",
+        "%s %s is not UTF-8, and array.json, which %s it, is: rename it, or choose another", what,
+        text, records);
     return false;
 }
 
@@ -116,11 +116,15 @@ int bhi_batch_slurm_check_texts(const struct bhi_slurm_batch *batch, const char 
     char program[PATH_MAX];
     const ssize_t size = readlink("/proc/self/exe", program, sizeof program - 1);
     program[size > 0 ? size : 0] = '\0';
-    bool good = takes(cwd, "the current folder") &&
-                takes(batch->args->operands[0], "the path of the jobs") &&
-                takes(program, "the path of this program");
+    bool good = takes(cwd, "the current folder", "records") &&
+                takes(batch->args->operands[0], "the path of the jobs", "records") &&
+                takes(program, "the path of this program", "records") &&
+                /* with staged files, or where tasks cannot start in the current folder */
+                takes(batch->given_state, "the state folder", "may record");
     for (size_t i = 0; good && i < batch->args->item_count; i++) {
-        good = takes(batch->args->items[i].value, "the option's value");
+        const struct bhi_arg *item = &batch->args->items[i];
+        good = !bhi_batch_slurm_records(item->option) ||
+               takes(item->value, "the option's value", "records");
     }
     if (!good) {
         return BHI_EXIT_USAGE;

@@ -17,6 +17,17 @@ bool bhi_batch_slurm_has(enum bhi_option_id option) {
     return option >= BHI_BATCH_EXECUTOR && option <= BHI_BATCH_ON_INTERRUPT;
 }
 
+bool bhi_batch_slurm_passes(enum bhi_option_id option) {
+    return !bhi_batch_slurm_has(option) && option != BHI_BATCH_STATE &&
+           option != BHI_BATCH_RESUME && option != BHI_BATCH_RETRY_FAILED &&
+           option != BHI_BATCH_KEEP_GOING && option != BHI_BATCH_JSON && option != BHI_BATCH_HTML;
+}
+
+bool bhi_batch_slurm_records(enum bhi_option_id option) {
+    return bhi_batch_slurm_passes(option) || option == BHI_BATCH_SBATCH_OPTION ||
+           option == BHI_BATCH_PARTITION || option == BHI_BATCH_GRES || option == BHI_BATCH_TIME;
+}
+
 static bool parse_word(const char *value, const char *const *words, int *out_index,
                        struct bhi_complaint *complaint) {
     for (int i = 0; words[i]; i++) {

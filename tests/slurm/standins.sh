@@ -364,6 +364,14 @@ elsewhere $'new\nline' --state "$folder/jobs.jsonl.state"
 expect_stderr "/new line: Slurm takes no \\ and no control characters in paths"
 elsewhere plain --state $'new\nstate'
 expect_stderr "new state: Slurm takes no \\ and no control characters in paths"
+elsewhere plain --state $'caf\xe9'
+expect_stderr "the state folder caf? is not UTF-8, and array.json, which may record it, is"
+on sbatch 'task 2 n1; echo 17'
+standin --shards 1 --no-probe --html $'caf\xe9.html'
+expect_status 3
+expect_stderr "its batch was refused (status 2)"
+if rm $'caf\xe9.html'; then passed=$((passed + 1)); else fail "there is no page"; fi
+standins_case "a folder behind a link"
 mkdir $'new\nline'
 ln -s $'new\nline' link
 elsewhere plain --state "$folder/link/state"
