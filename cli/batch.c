@@ -11,15 +11,16 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/owner.h"
 #include "batch/report/report.h"
 #include "batch/runner/progress.h"
 #include "batch/runner/runner.h"
+#include "batch/slurm/whole.h"
 #include "cli/batch_jobs.h"
 #include "cli/batch_look.h"
 #include "cli/batch_options.h"
 #include "cli/batch_shards.h"
 #include "cli/batch_shared.h"
-#include "cli/batch_slurm_parts.h"
 #include "cli/mains.h"
 #include "tool/args.h"
 #include "tool/clock.h"
@@ -447,7 +448,8 @@ static int look(struct batch *batch) {
 static int refuse_array(const struct batch *batch) {
     static const char *const of_array[] = {"array.json", "shards", "probe"};
     for (size_t i = 0; i < sizeof of_array / sizeof *of_array; i++) {
-        if (bhi_batch_slurm_has_file(batch->options.state, of_array[i])) {
+        BHI_AUTO_FREE char *path = bhi_whole_text("%s/%s", batch->options.state, of_array[i]);
+        if (path && access(path, F_OK) == 0) { /* what is wrong with the folder is said later */
             bhi_complain("batch",
                          "%s has a job array of Slurm: give --executor slurm and the other options "
                          "that it was given, and --resume",
