@@ -25,7 +25,8 @@ bool bhi_overhead_of(const uint64_t *hosts, const uint64_t *claims, size_t count
         room[i] = hosts[i] > claims[i] ? hosts[i] - claims[i] : 0;
     }
     out->median_ns = bhi_median_of(room, count); /* which sorts them */
-    out->low_ns = (double)room[count / 4];
+    const size_t quarter = count / 4;
+    out->low_ns = (double)room[quarter];
     const size_t tenth = count / 10;
     out->spread_ns = (double)(room[count - 1 - tenth] - room[tenth]);
     free(room);
