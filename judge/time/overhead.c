@@ -52,11 +52,12 @@ enum bhi_honesty bhi_overhead_honesty(const struct bhi_overhead *overhead,
     return bhi_overhead_exceeds(overhead, usual) ? BHI_UNSURE : BHI_HONEST;
 }
 
-/* Are those of a group longer? */
-static bool find_groups(const struct bhi_overhead_runs *runs, const struct bhi_overhead_runs *usual,
-                        size_t count, size_t groups, double allowed_ns, bool *out) {
-    *out = false;
-    for (size_t i = 0; i < groups && !*out; i++) {
+/* By how much those of a group are longer, at most. */
+static bool find_longest(const struct bhi_overhead_runs *runs,
+                         const struct bhi_overhead_runs *usual, size_t count, size_t groups,
+                         double *out_ns) {
+    *out_ns = -INFINITY;
+    for (size_t i = 0; i < groups; i++) {
         const size_t begin = bhi_group_begin(count, groups, i);
         const size_t length = bhi_group_begin(count, groups, i + 1) - begin;
         struct bhi_overhead one, other;
@@ -64,7 +65,7 @@ static bool find_groups(const struct bhi_overhead_runs *runs, const struct bhi_o
             !bhi_overhead_of(usual->hosts + begin, usual->claims + begin, length, &other)) {
             return false;
         }
-        *out = one.median_ns > other.median_ns + allowed_ns;
+        *out_ns = fmax(*out_ns, one.median_ns - other.median_ns);
     }
     return true;
 }
@@ -73,24 +74,23 @@ bool bhi_overhead_judge(const struct bhi_overhead_runs *runs, const struct bhi_o
                         size_t count, size_t groups, const struct bhi_overhead *alone,
                         struct bhi_overhead_verdict *out) {
     struct bhi_overhead one, other;
-    bool longer, longer_than_alone;
+    double longest_ns;
     if (!bhi_overhead_of(runs->hosts, runs->claims, count, &one) ||
         !bhi_overhead_of(usual->hosts, usual->claims, count, &other)) {
         return false;
     }
     struct bhi_overhead steady = other;
     steady.spread_ns = fmin(other.spread_ns, alone->spread_ns);
-    if (!find_groups(runs, usual, count, groups, bhi_overhead_allowed(&one, &other), &longer) ||
-        !find_groups(runs, usual, count, groups, bhi_overhead_allowed(&one, &steady),
-                     &longer_than_alone)) {
+    if (!find_longest(runs, usual, count, groups, &longest_ns)) {
         return false;
     }
     *out = (struct bhi_overhead_verdict){.honesty = bhi_overhead_honesty(&one, &other),
                                          .run_ns = one.host_ns - other.median_ns};
-    if (out->honesty == BHI_HONEST && longer) {
+    if (out->honesty == BHI_HONEST && longest_ns > bhi_overhead_allowed(&one, &other)) {
         out->honesty = BHI_UNSURE;
     }
-    if (out->honesty == BHI_HONEST && (longer_than_alone || bhi_overhead_exceeds(&one, &steady))) {
+    if (out->honesty == BHI_HONEST &&
+        (longest_ns > bhi_overhead_allowed(&one, &steady) || bhi_overhead_exceeds(&one, &steady))) {
         out->honesty = BHI_UNSURE;
         out->only_alone = true;
     }
