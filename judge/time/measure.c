@@ -176,13 +176,6 @@ static bool measure_all_alone(struct bhi_timekeeper *timer, struct bhi_judge_out
     return true;
 }
 
-static bool renew(struct measuring *m, enum bhi_racer racer) {
-    struct bhi_race *race = &m->series.race;
-    race->running = racer;
-    return !race->contenders[racer] ||
-           bhi_contender_renew(race->court, race->contenders[racer], m->outcome);
-}
-
 /* Measures the reference alone again, while the candidate has no worker. */
 static bool measure_without(struct measuring *m) {
     struct bhi_race *race = &m->series.race;
@@ -191,8 +184,9 @@ static bool measure_without(struct measuring *m) {
         bhi_contender_rest(race->contenders[BHI_RACER_TRUSTED]);
     }
     race->running = BHI_RACER_REFERENCE;
-    return measure_alone(m->timer, race->trial, m->outcome) && renew(m, BHI_RACER_CANDIDATE) &&
-           renew(m, BHI_RACER_TRUSTED);
+    return measure_alone(m->timer, race->trial, m->outcome) &&
+           bhi_series_renew_one(&m->series, BHI_RACER_CANDIDATE) &&
+           bhi_series_renew_one(&m->series, BHI_RACER_TRUSTED);
 }
 
 /* Was the reference slower than it is alone? If it is slower than it was, the machine may have

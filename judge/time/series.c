@@ -1,5 +1,6 @@
 #include "judge/time/series.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,15 +108,18 @@ bool bhi_series_warm(struct bhi_series *series, size_t count) {
     return take_some(series, 0, count);
 }
 
+bool bhi_series_renew_one(struct bhi_series *series, enum bhi_racer racer) {
+    struct bhi_race *race = &series->race;
+    race->running = racer;
+    return !race->contenders[racer] ||
+           bhi_contender_renew(race->court, race->contenders[racer], series->outcome);
+}
+
 /* Who begins changes as in a round. What does not count is where the first that counts will be. */
 bool bhi_series_renew(struct bhi_series *series, size_t group) {
     const size_t begin = bhi_group_begin(series->count, series->groups, group);
-    struct bhi_race *race = &series->race;
     for (size_t i = 0; i < BHI_RACER_BASE; i++) {
-        const enum bhi_racer racer = (enum bhi_racer)bhi_turn_of(group, i, BHI_RACER_BASE);
-        race->running = racer;
-        if (race->contenders[racer] &&
-            !bhi_contender_renew(race->court, race->contenders[racer], series->outcome)) {
+        if (!bhi_series_renew_one(series, (enum bhi_racer)bhi_turn_of(group, i, BHI_RACER_BASE))) {
             return false;
         }
     }
@@ -142,17 +146,27 @@ bool bhi_series_take_all(struct bhi_series *series) {
     return true;
 }
 
-static double first_median(const struct bhi_series *series, enum bhi_racer racer, size_t count) {
+/* The median of |count| times from |begin| on. */
+static double median_from(const struct bhi_series *series, enum bhi_racer racer, size_t begin,
+                          size_t count) {
     struct bhi_steadiness steadiness;
-    return bhi_steadiness_of(series->times[racer], count, 1, &steadiness) ? steadiness.median : 0;
+    return bhi_steadiness_of(series->times[racer] + begin, count, 1, &steadiness)
+               ? steadiness.median
+               : 0;
+}
+
+static double group_median(const struct bhi_series *series, enum bhi_racer racer, size_t group) {
+    const size_t begin = bhi_group_begin(series->count, series->groups, group);
+    return median_from(series, racer, begin,
+                       bhi_group_begin(series->count, series->groups, group + 1) - begin);
 }
 
 double bhi_series_median(const struct bhi_series *series, enum bhi_racer racer) {
-    return first_median(series, racer, series->count);
+    return median_from(series, racer, 0, series->count);
 }
 
 double bhi_series_first_median(const struct bhi_series *series, enum bhi_racer racer) {
-    return first_median(series, racer, bhi_group_begin(series->count, series->groups, 1));
+    return group_median(series, racer, 0);
 }
 
 double bhi_series_quarter(const struct bhi_series *series, enum bhi_racer racer, int quarter) {
@@ -169,15 +183,9 @@ double bhi_series_quarter(const struct bhi_series *series, enum bhi_racer racer,
 }
 
 double bhi_series_least_group(const struct bhi_series *series, enum bhi_racer racer) {
-    double least = 0;
-    for (size_t i = 0; i < series->groups; i++) {
-        struct bhi_steadiness steadiness;
-        const size_t begin = bhi_group_begin(series->count, series->groups, i);
-        const size_t length = bhi_group_begin(series->count, series->groups, i + 1) - begin;
-        if (!bhi_steadiness_of(series->times[racer] + begin, length, 1, &steadiness)) {
-            return 0;
-        }
-        least = i && least < steadiness.median ? least : steadiness.median;
+    double least = group_median(series, racer, 0);
+    for (size_t i = 1; i < series->groups; i++) {
+        least = fmin(least, group_median(series, racer, i));
     }
     return least;
 }

@@ -24,6 +24,8 @@ bool bhi_series_begin(const struct bhi_race *race, size_t count, struct bhi_judg
                       struct bhi_series *out);
 /* Takes |count| times of each, the first of the series, which are taken again later: a warm-up. */
 bool bhi_series_warm(struct bhi_series *series, size_t count);
+/* Gives a contender, if there is one, a fresh worker. */
+bool bhi_series_renew_one(struct bhi_series *series, enum bhi_racer racer);
 /* Gives each contender a fresh worker, and lets them run some times: before a group is taken. */
 bool bhi_series_renew(struct bhi_series *series, size_t group);
 /* Takes the times of a group. */
