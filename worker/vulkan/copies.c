@@ -393,16 +393,9 @@ bool bhi_backend_copy_end(struct bhi_backend *b, struct bhi_result *result,
 }
 
 static bool warm_up_join(struct bhi_backend *b, struct bhi_error *error) {
-    const struct bhi_vk_api *vk = &b->device.api;
-    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-                               .commandBufferCount = 1,
-                               .pCommandBuffers = &b->copies.join};
-    VkResult result = vk->QueueSubmit(b->device.queue, 1, &info, b->fence);
+    VkResult result = bhi_vk_device_submit(&b->device, b->copies.join, b->fence);
     if (result == VK_SUCCESS) {
-        result = vk->WaitForFences(b->device.device, 1, &b->fence, VK_TRUE, UINT64_MAX);
-    }
-    if (result == VK_SUCCESS) {
-        result = vk->ResetFences(b->device.device, 1, &b->fence);
+        result = bhi_vk_device_finish(&b->device, b->fence);
     }
     if (result != VK_SUCCESS) {
         bhi_error_vk(error, result, "the first barrier for copies");

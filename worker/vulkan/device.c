@@ -530,6 +530,22 @@ size_t bhi_vk_device_messages(const struct bhi_vk_api *api, VkInstance instance,
     return written;
 }
 
+VkResult bhi_vk_device_submit(const struct bhi_vk_device *d, VkCommandBuffer commands,
+                              VkFence fence) {
+    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                               .commandBufferCount = 1,
+                               .pCommandBuffers = &commands};
+    return d->api.QueueSubmit(d->queue, 1, &info, fence);
+}
+
+VkResult bhi_vk_device_finish(const struct bhi_vk_device *d, VkFence fence) {
+    VkResult result;
+    do {
+        result = d->api.WaitForFences(d->device, 1, &fence, VK_TRUE, UINT64_MAX);
+    } while (result == VK_TIMEOUT);
+    return result == VK_SUCCESS ? d->api.ResetFences(d->device, 1, &fence) : result;
+}
+
 void bhi_vk_device_describe_loss(struct bhi_vk_device *d, struct bhi_error *error) {
     if (!d->api.GetDeviceFaultInfoEXT) {
         return;

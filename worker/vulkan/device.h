@@ -64,6 +64,12 @@ size_t bhi_vk_device_addresses(const struct bhi_vk_api *api, VkInstance instance
 /* Makes an instance alone, to list devices where no device can be made. */
 bool bhi_vk_instance_create(struct bhi_vk_api *api, const struct bhi_backend_config *config,
                             VkInstance *out_instance, struct bhi_error *error);
+/* Submits a command buffer to the compute queue. */
+VkResult bhi_vk_device_submit(const struct bhi_vk_device *device, VkCommandBuffer commands,
+                              VkFence fence);
+/* Waits for the fence of a submission, and resets it. After a failure the device may still run what
+ * was submitted. */
+VkResult bhi_vk_device_finish(const struct bhi_vk_device *device, VkFence fence);
 /* After VK_ERROR_DEVICE_LOST: appends what VK_EXT_device_fault reports to error->text. */
 void bhi_vk_device_describe_loss(struct bhi_vk_device *device, struct bhi_error *error);
 

@@ -135,9 +135,6 @@ static bool clear(struct bhi_vk_device *device, const struct bhi_vk_once *once,
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
         .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
     };
-    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-                               .commandBufferCount = 1,
-                               .pCommandBuffers = &once->commands};
     VkResult result = vk->BeginCommandBuffer(once->commands, &begin);
     if (result == VK_SUCCESS) {
         vk->CmdFillBuffer(once->commands, buffer->buffer, 0, VK_WHOLE_SIZE, 0);
@@ -152,19 +149,14 @@ static bool clear(struct bhi_vk_device *device, const struct bhi_vk_once *once,
         result = vk->EndCommandBuffer(once->commands);
     }
     if (result == VK_SUCCESS) {
-        result = vk->QueueSubmit(device->queue, 1, &info, once->fence);
+        result = bhi_vk_device_submit(device, once->commands, once->fence);
     }
     if (result != VK_SUCCESS) {
         bhi_error_vk(&buffer->error, result, "clearing device memory");
         *once->lost |= buffer->error.status == BH_DEVICE_LOST;
         return false;
     }
-    do {
-        result = vk->WaitForFences(device->device, 1, &once->fence, VK_TRUE, UINT64_MAX);
-    } while (result == VK_TIMEOUT);
-    if (result == VK_SUCCESS) {
-        result = vk->ResetFences(device->device, 1, &once->fence);
-    }
+    result = bhi_vk_device_finish(device, once->fence);
     if (result != VK_SUCCESS) {
         bhi_error_vk(&buffer->error, result, "clearing device memory");
         *once->lost = true;

@@ -43,22 +43,13 @@ static VkResult record(struct bhi_backend *b, const struct bhi_vk_kernel *kernel
 }
 
 static bool run(struct bhi_backend *b, struct bhi_error *error) {
-    const struct bhi_vk_api *vk = &b->device.api;
-    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-                               .commandBufferCount = 1,
-                               .pCommandBuffers = &b->primer};
-    VkResult result = vk->QueueSubmit(b->device.queue, 1, &info, b->fence);
+    VkResult result = bhi_vk_device_submit(&b->device, b->primer, b->fence);
     if (result != VK_SUCCESS) {
         bhi_error_vk(error, result, "vkQueueSubmit (compiling a kernel)");
         b->lost |= error->status == BH_DEVICE_LOST;
         return false;
     }
-    do {
-        result = vk->WaitForFences(b->device.device, 1, &b->fence, VK_TRUE, UINT64_MAX);
-    } while (result == VK_TIMEOUT);
-    if (result == VK_SUCCESS) {
-        result = vk->ResetFences(b->device.device, 1, &b->fence);
-    }
+    result = bhi_vk_device_finish(&b->device, b->fence);
     if (result != VK_SUCCESS) {
         bhi_error_vk(error, result, "waiting for the device (compiling a kernel)");
         error->status = BH_DEVICE_LOST; /* whatever the result says, the device may still run it */
