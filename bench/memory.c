@@ -114,9 +114,9 @@ static uint64_t copy_theirs(struct theirs *side, void *bytes, bool upload) {
 }
 
 static const char usage[] =
-    "Usage: bench-memory [DEVICE]\n"
+    "Usage: bench-memory [WORKER]\n"
     "A kernel on device memory, and copies to and from it, through the library and in-process.\n"
-    "DEVICE: as `bulkhead devices` shows it.\n";
+    "WORKER: the worker's executable.\n";
 
 int main(int argc, char **argv) {
     bench_help(argc, argv, usage);
