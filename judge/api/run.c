@@ -210,7 +210,8 @@ static bh_status refuse(bh_detail *detail, const char *why) {
 struct source {
     struct bhi_kernel_file file; /* its path is the name, if there is one */
     void *code;                  /* owned */
-    struct bhi_complaint unread; /* if there is no code: why the file cannot be read */
+    const char *path;            /* if there is no code: of the file that cannot be read, */
+    struct bhi_complaint unread; /* and why */
 };
 
 static bh_status copy_code(const bh_judge_candidate *given, struct source *out, bh_detail *detail) {
@@ -235,6 +236,7 @@ static bh_status read_file(const bh_judge_candidate *given, struct source *out, 
     if (given->size) {
         return refuse(detail, "size: it is for code alone");
     }
+    out->path = path;
     if (!bhi_code_read(path, &out->code, &out->file.size, &error, &out->unread) &&
         error == ENOMEM) {
         return bhi_fail(detail, BH_NO_MEMORY, 0, "bh_judge_run: out of memory");
@@ -295,7 +297,8 @@ static bh_status judge_source(bh_judge *judge, const struct source *source, bh_j
                 time_candidate(judge, &candidate);
     } else {
         bhi_kernel_file_name(source->file.path, candidate.name);
-        bhi_judge_outcome_fail(&candidate.outcome, BH_LOAD_FAILED, "%.500s", source->unread.text);
+        bhi_judge_outcome_fail(&candidate.outcome, BH_LOAD_FAILED, "%.400s: %.150s", source->path,
+                               source->unread.text);
     }
     if (bhi_judge_is_cancelled(judge)) {
         status = bhi_fail(detail, BH_CANCELLED, 0, "bh_judge_run: cancelled");

@@ -7,6 +7,7 @@
 
 #include "formats/dtype.h"
 #include "judge/check/content.h"
+#include "tool/text.h"
 
 struct bhi_evaluation {
     const struct bhi_task *task;
@@ -100,6 +101,31 @@ static bh_status make_template(bh_context *context, const struct bhi_evaluation 
     return bh_template_create(context, &options, &cache->template_, detail);
 }
 
+/* Says where in the task the expression is that the library has refused. Its lines are those of the
+ * text: the first is ours. */
+static bool refuse_expression(const struct bhi_task *task, bh_status status,
+                              const bh_detail *detail, struct bhi_judge_outcome *outcome) {
+    const char *why = bhi_text_without_call(detail->message);
+    unsigned line = 0, column;
+    int place = 0;
+    if (bh_status_classify(status) == BH_STATUS_CLASS_ENVIRON) {
+        return bhi_judge_outcome_take(outcome, status, detail);
+    }
+    if (sscanf(why, "line %u, column %u: %n", &line, &column, &place) < 2 || !place) {
+        return bhi_judge_outcome_fail(outcome, status, "%s: %s", task->reference_eval_field, why);
+    }
+    why += place;
+    if (line == 1) {
+        return bhi_judge_outcome_fail(outcome, status, "%s: its sizes and push constants: %s",
+                                      task->reference_eval_field, why);
+    }
+    return strchr(task->reference_eval, '\n')
+               ? bhi_judge_outcome_fail(outcome, status, "%s: line %u, column %u: %s",
+                                        task->reference_eval_field, line - 1, column, why)
+               : bhi_judge_outcome_fail(outcome, status, "%s: column %u: %s",
+                                        task->reference_eval_field, column, why);
+}
+
 static bool prepare(struct bhi_court *court, bh_stream *near, struct bhi_evaluation *evaluation,
                     struct bhi_reference_template *cache, struct bhi_judge_outcome *outcome) {
     const struct bhi_task *task = court->task;
@@ -120,7 +146,7 @@ static bool prepare(struct bhi_court *court, bh_stream *near, struct bhi_evaluat
     }
     bh_status status = make_template(court->context, evaluation, cache, text, &detail);
     if (status != BH_OK) {
-        return bhi_judge_outcome_take(outcome, status, &detail);
+        return refuse_expression(task, status, &detail, outcome);
     }
     for (uint32_t i = 0; i < count; i++) {
         if (!make_buffer(court, near, &evaluation->trial->arrays[i],
@@ -131,7 +157,7 @@ static bool prepare(struct bhi_court *court, bh_stream *near, struct bhi_evaluat
     status = bh_template_prepare(cache->template_, evaluation->arguments, count, NULL,
                                  &evaluation->call, &detail);
     evaluation->prepared = status == BH_OK;
-    return evaluation->prepared || bhi_judge_outcome_take(outcome, status, &detail);
+    return evaluation->prepared || refuse_expression(task, status, &detail, outcome);
 }
 
 bool bhi_evaluation_make(struct bhi_court *court, bh_stream *near, const struct bhi_trial *trial,

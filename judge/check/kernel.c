@@ -130,7 +130,8 @@ bool bhi_judged_kernel_make(const struct bhi_kernel_file *file, bool trusted, bh
     *out = (struct bhi_judged_kernel){0};
     if (!file->code) {
         if (!bhi_code_read(file->path, &code, &whole.size, &error, &complaint)) {
-            return bhi_judge_outcome_fail(outcome, BH_LOAD_FAILED, "%s", complaint.text);
+            return bhi_judge_outcome_fail(outcome, BH_LOAD_FAILED, "%.400s: %.150s", file->path,
+                                          complaint.text);
         }
         whole.code = code;
     }

@@ -112,16 +112,26 @@ static bool run_all(const struct runner *runner, struct bhi_judge_outcome *outco
     return true;
 }
 
+/* Puts in front of the message where the task names the kernel. Returns false. */
+static bool blame_kernel(const struct bhi_task *task, struct bhi_judge_outcome *outcome) {
+    const struct bhi_judge_outcome inner = *outcome;
+    snprintf(outcome->message, sizeof outcome->message, "%.250s: %.340s",
+             task->reference_kernel.field, inner.message);
+    return false;
+}
+
 static bool run_kernel(struct runner *runner, struct bhi_judge_outcome *outcome) {
     struct bhi_court *court = runner->court;
     struct bhi_judged_kernel kernel;
-    const struct bhi_kernel_file file = {.path = court->task->reference_kernel,
+    const struct bhi_kernel_file file = {.path = court->task->reference_kernel.path,
                                          .deadline_ns = court->task->compile_deadline_ns};
     if (!bhi_judged_kernel_make(&file, false, court->context, &kernel, outcome)) {
-        return false;
+        return blame_kernel(court->task, outcome);
     }
     runner->kernel = &kernel;
-    const bool good = bhi_court_check_kernel(court, &kernel, outcome) && run_all(runner, outcome);
+    const bool fits =
+        bhi_court_check_kernel(court, &kernel, outcome) || blame_kernel(court->task, outcome);
+    const bool good = fits && run_all(runner, outcome);
     bhi_judged_kernel_free(&kernel);
     return good;
 }

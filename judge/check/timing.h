@@ -5,15 +5,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Why a ratio is not known. */
+enum bhi_doubt {
+    BHI_DOUBT_NONE,
+    BHI_DOUBT_CLAIMS, /* they exceed what the host saw, or it saw too little to confirm them */
+    BHI_DOUBT_DRIFT,  /* the reference became slower or faster */
+    BHI_DOUBT_LOAD,   /* the reference was slower than alone */
+    BHI_DOUBTS,
+};
+
 /* Times of one size, of candidate and reference, measured in turns. */
 struct bhi_timing {
     size_t size; /* index in the task's sizes */
     size_t runs; /* timed runs of each */
     double median_ns, reference_ns;
     double ratio, low, high; /* candidate over reference: of the medians, and its 95 % interval; 0:
-                                not known, because the device did not keep its pace (|drift|), the
-                                reference was slower than alone, the claims exceeded a bound, or the
-                                machine was too busy to confirm them */
+                                not known */
+    enum bhi_doubt doubt;    /* if it is not known: why */
     double noise;            /* relative, of the reference's median; 0.005 is 0.5 % */
     double drift;            /* relative, of the reference's median from the first half of the runs
                                 to the second */

@@ -13,18 +13,20 @@ static bool is_same_form(const struct bhi_array *a, const struct bhi_array *b) {
 }
 
 /* Reads a .npy of the type and shape |form|. */
-static bool read_file(const char *path, const struct bhi_array *form, void *out,
+static bool read_file(const struct bhi_task_file *named, const struct bhi_array *form, void *out,
                       struct bhi_complaint *complaint) {
     struct bhi_npy_file file;
     struct bhi_complaint inner;
-    if (!bhi_npy_file_open(path, &file, &inner)) {
-        return bhi_refuse(complaint, "%.300s: %.600s", path, inner.text);
+    if (!bhi_npy_file_open(named->path, &file, &inner)) {
+        return bhi_refuse(complaint, "%.400s: %.200s: %.500s", named->field, named->path,
+                          inner.text);
     }
     bool good = is_same_form(&file.array, form)
                     ? bhi_npy_file_read(&file, out, &inner)
                     : bhi_refuse(&inner, "its type or shape is not the one in the task");
     bhi_npy_file_close(&file);
-    return good || bhi_refuse(complaint, "%.300s: %.600s", path, inner.text);
+    return good ||
+           bhi_refuse(complaint, "%.400s: %.200s: %.500s", named->field, named->path, inner.text);
 }
 
 static bool make_array(const struct bhi_task *task, struct bhi_trial *trial, uint32_t number,
@@ -39,12 +41,12 @@ static bool make_array(const struct bhi_task *task, struct bhi_trial *trial, uin
     if (array->role != BHI_TASK_OUT && !(out->before = malloc(out->form.bytes))) {
         return bhi_refuse(complaint, "out of memory");
     }
-    if (array->expected) {
+    if (array->expected.path) {
         out->expected = malloc(out->form.bytes);
         if (!out->expected) {
             return bhi_refuse(complaint, "out of memory");
         }
-        if (!read_file(array->expected, &out->form, out->expected, complaint)) {
+        if (!read_file(&array->expected, &out->form, out->expected, complaint)) {
             return false;
         }
     }
@@ -52,7 +54,7 @@ static bool make_array(const struct bhi_task *task, struct bhi_trial *trial, uin
         return true;
     }
     if (array->filler.kind == BHI_FILLER_FILE) {
-        return read_file(array->file, &out->form, out->before, complaint);
+        return read_file(&array->file, &out->form, out->before, complaint);
     }
     const struct bhi_filler_place place = {.seed = trial->seed, .trial = number, .array = index};
     bhi_filler_fill(&array->filler, place, array->dtype, out->count, out->before);

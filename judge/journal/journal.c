@@ -139,6 +139,22 @@ static bool open_all(struct bhi_judge_journal *journal, struct bhi_complaint *co
     return good;
 }
 
+/* A candidate has a record more for its times, or because its file has changed. */
+static size_t count_candidates(const struct bhi_judge_journal *journal) {
+    uint8_t content[BHI_CONTENT_HASH];
+    json_t *const files = json_object(), *record;
+    size_t i;
+    json_array_foreach(journal->records, i, record) {
+        const char *path;
+        if (bhi_judge_record_file(record, &path, content)) {
+            (void)json_object_set_new(files, path, json_null());
+        }
+    }
+    const size_t count = json_object_size(files);
+    json_decref(files);
+    return count;
+}
+
 enum bhi_judge_journal_result bhi_judge_journal_open(struct bhi_judge_journal *journal,
                                                      const char *path, bool resume,
                                                      struct bhi_complaint *complaint) {
@@ -162,11 +178,11 @@ enum bhi_judge_journal_result bhi_judge_journal_open(struct bhi_judge_journal *j
         return BHI_JOURNAL_ENVIRON;
     }
     if (journal->header && !resume) {
+        const size_t count = count_candidates(journal);
         bhi_refuse(complaint,
-                   "%.600s has a judging with %zu verdict%s: continue it (--resume), or give "
+                   "%.600s has a judging of %zu candidate%s: continue it (--resume), or give "
                    "another folder (--state)",
-                   path, json_array_size(journal->records),
-                   json_array_size(journal->records) == 1 ? "" : "s");
+                   path, count, count == 1 ? "" : "s");
         return BHI_JOURNAL_BAD_INPUT;
     }
     if (!journal->header && resume) {

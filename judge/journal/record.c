@@ -17,13 +17,13 @@ static json_t *whole(uint64_t number) {
 }
 
 static json_t *timing_of(const struct bhi_timing *timing) {
-    return json_pack("{s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:b, s:b, s:f}",
+    return json_pack("{s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:b, s:b, s:f, s:i}",
                      "size", (json_int_t)timing->size, "runs", (json_int_t)timing->runs,
                      "median_ns", timing->median_ns, "reference_ns", timing->reference_ns, "ratio",
                      timing->ratio, "low", timing->low, "high", timing->high, "noise",
                      timing->noise, "drift", timing->drift, "host_ns", timing->host_ns, "device",
                      timing->device, "cold", timing->cold, "noisy", timing->noisy, "guard_ratio",
-                     timing->guard_ratio);
+                     timing->guard_ratio, "doubt", (int)timing->doubt);
 }
 
 static json_t *difference_of(const struct bhi_difference *difference) {
@@ -109,7 +109,7 @@ static bool take_difference(const json_t *object, struct bhi_difference *out) {
 }
 
 static bool take_timing(const struct bhi_task *task, const json_t *object, struct bhi_timing *out) {
-    uint64_t size = 0, runs = 0;
+    uint64_t size = 0, runs = 0, doubt = 0;
     const bool good =
         take_whole(object, "size", task->size_count - 1, &size) &&
         take_whole(object, "runs", INT64_MAX, &runs) &&
@@ -120,7 +120,10 @@ static bool take_timing(const struct bhi_task *task, const json_t *object, struc
         take_real(object, "drift", &out->drift) && take_real(object, "host_ns", &out->host_ns) &&
         take_flag(object, "device", &out->device) && take_flag(object, "cold", &out->cold) &&
         take_flag(object, "noisy", &out->noisy) &&
-        take_real(object, "guard_ratio", &out->guard_ratio);
+        take_real(object, "guard_ratio", &out->guard_ratio) &&
+        /* Earlier versions have not recorded it. */
+        (!json_object_get(object, "doubt") || take_whole(object, "doubt", BHI_DOUBTS - 1, &doubt));
+    out->doubt = (enum bhi_doubt)doubt;
     out->size = size;
     out->runs = runs;
     return good;

@@ -51,6 +51,12 @@ static json_t *number_of(double number) {
     return number > 0 ? json_real(number) : json_null();
 }
 
+static json_t *doubt_of(enum bhi_doubt doubt) {
+    static const char *const names[BHI_DOUBTS] = {
+        [BHI_DOUBT_CLAIMS] = "claims", [BHI_DOUBT_DRIFT] = "drift", [BHI_DOUBT_LOAD] = "load"};
+    return names[doubt] ? json_string(names[doubt]) : json_null();
+}
+
 static json_t *timing_of(const struct bhi_task *task, const struct bhi_timing *timing) {
     json_t *object = json_object();
     json_object_set_new(object, "size", size_of(task, timing->size));
@@ -60,6 +66,7 @@ static json_t *timing_of(const struct bhi_task *task, const struct bhi_timing *t
     json_object_set_new(object, "ratio", number_of(timing->ratio));
     json_object_set_new(object, "low", number_of(timing->low));
     json_object_set_new(object, "high", number_of(timing->high));
+    json_object_set_new(object, "doubt", doubt_of(timing->doubt));
     json_object_set_new(object, "noise", json_real(timing->noise));
     json_object_set_new(object, "drift", json_real(timing->drift));
     json_object_set_new(object, "host_ns", number_of(timing->host_ns));

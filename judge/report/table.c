@@ -1,5 +1,6 @@
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "judge/report/report.h"
 #include "tool/report/columns.h"
@@ -26,18 +27,42 @@ static void write_ratio(const struct bhi_timing *timing, char *out, size_t capac
     }
 }
 
+/* Why a ratio is not known, and what to do. */
+static void write_doubt(const struct bhi_timing *timing, char *out, size_t capacity) {
+    char why[80] = "";
+    switch (timing->doubt) {
+    case BHI_DOUBT_CLAIMS:
+        snprintf(why, sizeof why, ": the host cannot confirm what its worker claims");
+        break;
+    case BHI_DOUBT_DRIFT:
+        snprintf(why, sizeof why, ": the reference changed by %.1f %% meanwhile",
+                 100 * timing->drift);
+        break;
+    case BHI_DOUBT_LOAD:
+        snprintf(why, sizeof why, ": the reference was slower than without the candidate");
+        break;
+    case BHI_DOUBT_NONE: /* an earlier version recorded it */
+    case BHI_DOUBTS:
+        break;
+    }
+    snprintf(out, capacity, ", not confirmed%s; time it again on a quieter machine%s", why,
+             timing->doubt == BHI_DOUBT_CLAIMS ? ", or in a larger size" : "");
+}
+
 void bhi_judge_time_note(const struct bhi_candidate *candidate, const struct bhi_timing *timing,
                          char *out, size_t capacity) {
     const int used = snprintf(out, capacity, "%s%s", timing->cold ? "cold" : "warm",
                               timing->device ? "" : ", the device has no clock");
     size_t at = (size_t)used;
-    /* Of false claims the verdict says all. Else the cause may be load, a drift or the claims. */
-    if (timing->ratio <= 0 && candidate->judgement != BHI_JUDGED_FORGED) {
-        at += (size_t)snprintf(out + at, capacity - at, ", not confirmed (drift %.1f %%)",
-                               100 * timing->drift);
-    }
-    if (timing->noisy) {
-        at += (size_t)snprintf(out + at, capacity - at, ", noise %.1f %%", 100 * timing->noise);
+    const bool forged = candidate->judgement == BHI_JUDGED_FORGED; /* the verdict says all */
+    if (timing->ratio <= 0 && !forged) {
+        write_doubt(timing, out + at, capacity - at);
+        at += strlen(out + at);
+    } else if (timing->noisy && !forged) {
+        at += (size_t)snprintf(out + at, capacity - at,
+                               ", noise %.1f %%: more runs (--repeat) or a quieter machine "
+                               "narrow the interval",
+                               100 * timing->noise);
     }
     if (timing->guard_ratio > 0) {
         snprintf(out + at, capacity - at, ", %.3f times as long with the guard",
@@ -56,7 +81,7 @@ static void print_times(const struct bhi_judge_report *report) {
         const struct bhi_candidate *candidate = &report->candidates[i];
         for (size_t k = 0; k < candidate->timing_count; k++) {
             const struct bhi_timing *timing = &candidate->timings[k];
-            char size[BHI_SIZE_TEXT], time[32], reference[32], ratio[64], note[200];
+            char size[BHI_SIZE_TEXT], time[32], reference[32], ratio[64], note[BHI_JUDGE_NOTE];
             snprintf(time, sizeof time, "%.3f", timing->median_ns / 1e3);
             snprintf(reference, sizeof reference, "%.3f", timing->reference_ns / 1e3);
             write_ratio(timing, ratio, sizeof ratio);

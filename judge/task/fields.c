@@ -17,13 +17,15 @@ static char *place_file(const struct bhi_task_parser *parser, const char *path) 
     return asprintf(&whole, "%s/%s", parser->folder, path) < 0 ? NULL : whole;
 }
 
-bool bhi_task_take_file(struct bhi_task_parser *parser, const json_t *value, char **out) {
+bool bhi_task_take_file(struct bhi_task_parser *parser, const json_t *value,
+                        struct bhi_task_file *out) {
     const char *path = json_string_value(value);
     if (!path || !*path) {
         return bhi_reading_refuse(&parser->reading, "it must be the name of a file");
     }
-    *out = place_file(parser, path);
-    return *out || refuse_memory(parser);
+    out->path = place_file(parser, path);
+    out->field = bhi_reading_field(&parser->reading);
+    return (out->path && out->field) || refuse_memory(parser);
 }
 
 bool bhi_task_take_number(struct bhi_task_parser *parser, const json_t *value,

@@ -11,8 +11,9 @@ struct bhi_task_parser {
     struct bhi_task *task;
 };
 
-/* Takes a file of the task's folder; the caller frees *out. */
-bool bhi_task_take_file(struct bhi_task_parser *parser, const json_t *value, char **out);
+/* Takes a file of the task's folder. */
+bool bhi_task_take_file(struct bhi_task_parser *parser, const json_t *value,
+                        struct bhi_task_file *out);
 /* Takes a whole number from 1, or an expression. Whether that can be computed is checked when the
  * sizes are known. */
 bool bhi_task_take_number(struct bhi_task_parser *parser, const json_t *value,

@@ -261,7 +261,7 @@ static bool take_expected(struct bhi_task_parser *parser, json_t *files) {
         bhi_reading_leave(&parser->reading);
     }
     for (size_t i = 0; i < task->array_count; i++) {
-        if (task->arrays[i].role != BHI_TASK_IN && !task->arrays[i].expected) {
+        if (task->arrays[i].role != BHI_TASK_IN && !task->arrays[i].expected.path) {
             return bhi_reading_refuse(&parser->reading, "output \"%.60s\" has no file",
                                       task->arrays[i].place);
         }
@@ -315,8 +315,9 @@ static bool take_reference_eval(struct bhi_task_parser *parser, const json_t *re
                                       task->arrays[i].place);
         }
     }
+    task->reference_eval_field = bhi_reading_field(&parser->reading);
     bhi_reading_leave(&parser->reading);
-    return true;
+    return task->reference_eval_field || bhi_refuse(parser->reading.complaint, "out of memory");
 }
 
 static bool take_reference(struct bhi_task_parser *parser) {

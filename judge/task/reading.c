@@ -80,19 +80,34 @@ size_t bhi_reading_line(const struct bhi_reading *reading) {
 /* -- complaints ---------------------------------------------------------------------------------
  */
 
-bool bhi_reading_blame(const struct bhi_reading *reading) {
-    const struct bhi_complaint inner = *reading->complaint;
-    char field[400] = "";
+enum { FIELD = 400 };
+
+/* Writes "key" [0] "key". */
+static void write_field(const struct bhi_reading *reading, char field[FIELD]) {
+    field[0] = '\0';
     for (size_t i = 0; i < reading->depth; i++) {
         const struct bhi_reading_step *step = &reading->steps[i];
         const size_t used = strlen(field);
         if (step->key) {
-            snprintf(field + used, sizeof field - used, "%s\"%.*s\"", used ? " " : "", SHOWN,
-                     step->key);
+            snprintf(field + used, FIELD - used, "%s\"%.*s\"", used ? " " : "", SHOWN, step->key);
         } else {
-            snprintf(field + used, sizeof field - used, "%s[%zu]", used ? " " : "", step->index);
+            snprintf(field + used, FIELD - used, "%s[%zu]", used ? " " : "", step->index);
         }
     }
+}
+
+char *bhi_reading_field(const struct bhi_reading *reading) {
+    char field[FIELD], *text = NULL;
+    write_field(reading, field);
+    return asprintf(&text, "%.200s:%zu: %s", reading->name, bhi_reading_line(reading), field) < 0
+               ? NULL
+               : text;
+}
+
+bool bhi_reading_blame(const struct bhi_reading *reading) {
+    const struct bhi_complaint inner = *reading->complaint;
+    char field[FIELD];
+    write_field(reading, field);
     return bhi_refuse(reading->complaint, "%.200s:%zu: %s%s%.500s", reading->name,
                       bhi_reading_line(reading), field, *field ? ": " : "", inner.text);
 }

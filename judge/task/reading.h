@@ -30,6 +30,8 @@ size_t bhi_reading_line(const struct bhi_reading *reading);
 /* Complains about the field: NAME:LINE: "key" "key": …. Returns false. */
 bool bhi_reading_refuse(const struct bhi_reading *reading, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Names the field: NAME:LINE: "key" "key". The caller frees it; NULL: out of memory. */
+char *bhi_reading_field(const struct bhi_reading *reading);
 /* Puts line and field in front of the complaint that there is. Returns false. */
 bool bhi_reading_blame(const struct bhi_reading *reading);
 

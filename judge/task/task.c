@@ -5,12 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void free_file(struct bhi_task_file *file) {
+    free(file->path);
+    free(file->field);
+}
+
 void bhi_task_free(struct bhi_task *task) {
     for (size_t i = 0; i < task->array_count; i++) {
-        free(task->arrays[i].file);
-        free(task->arrays[i].expected);
+        free_file(&task->arrays[i].file);
+        free_file(&task->arrays[i].expected);
     }
-    free(task->reference_kernel);
+    free_file(&task->reference_kernel);
+    free(task->reference_eval_field);
     json_decref(task->json);
     *task = (struct bhi_task){0};
 }

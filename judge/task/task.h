@@ -31,6 +31,12 @@ struct bhi_task_number {
     uint64_t value;
 };
 
+/* A file that the task names. */
+struct bhi_task_file {
+    char *path;  /* owned; NULL: none */
+    char *field; /* where it is named, for complaints: PATH:LINE: "key" "key"; owned */
+};
+
 struct bhi_task_array {
     const char *place; /* the binding: its name or number */
     enum bhi_task_role role;
@@ -38,9 +44,9 @@ struct bhi_task_array {
     struct bhi_task_number shape[BHI_TASK_RANK];
     uint32_t rank;
     struct bhi_filler filler;       /* of IN and INOUT */
-    char *file;                     /* of BHI_FILLER_FILE; owned */
+    struct bhi_task_file file;      /* of BHI_FILLER_FILE */
     struct bhi_tolerance tolerance; /* of INOUT and OUT */
-    char *expected;                 /* of a reference of files; owned */
+    struct bhi_task_file expected;  /* of a reference of files */
 };
 
 struct bhi_task_push {
@@ -75,9 +81,10 @@ struct bhi_task {
     uint64_t seeds[BHI_TASK_SEEDS];
     size_t seed_count;
     enum bhi_task_reference reference;
-    char *reference_kernel; /* path; owned */
+    struct bhi_task_file reference_kernel;
     struct bhi_task_groups reference_groups;
     const char *reference_eval;
+    char *reference_eval_field;                              /* as that of a file; owned */
     uint64_t deadline_ns, compile_deadline_ns, memory_limit; /* 0: the default */
 };
 

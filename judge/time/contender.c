@@ -18,7 +18,7 @@ bool bhi_contender_open_reference(struct bhi_court *court, struct bhi_contender 
                                   struct bhi_judge_outcome *outcome) {
     const struct bhi_task *task = court->task;
     if (task->reference == BHI_REFERENCE_KERNEL) {
-        const struct bhi_kernel_file file = {.path = task->reference_kernel,
+        const struct bhi_kernel_file file = {.path = task->reference_kernel.path,
                                              .deadline_ns = task->compile_deadline_ns};
         return bhi_contender_open(court, &file, false, &task->reference_groups, out, outcome);
     }

@@ -45,6 +45,13 @@ struct doubts {
     bool disturbed;           /* it was slower than alone */
 };
 
+static enum bhi_doubt name_doubt(const struct doubts *doubts) {
+    return doubts->claims != BHI_HONEST ? BHI_DOUBT_CLAIMS
+           : doubts->drifts             ? BHI_DOUBT_DRIFT
+           : doubts->disturbed          ? BHI_DOUBT_LOAD
+                                        : BHI_DOUBT_NONE;
+}
+
 /* -- the timer ---------------------------------------------------------------------------------
  */
 
@@ -324,7 +331,7 @@ static bool measure(struct measuring *m) {
     bool again = true;
     m->batches = BATCHES;
     for (int i = 0; i < ATTEMPTS && again; i++) {
-        struct doubts doubts;
+        struct doubts doubts = {.claims = BHI_HONEST};
         if (!measure_once(m, i > 0, &doubts)) {
             return false;
         }
@@ -332,7 +339,8 @@ static bool measure(struct measuring *m) {
         m->batches *= doubts.batches == BHI_FORGED   ? FORGED
                       : doubts.batches == BHI_UNSURE ? UNSURE
                                                      : 1;
-        again = doubts.claims != BHI_HONEST || doubts.drifts || doubts.disturbed;
+        m->out->doubt = name_doubt(&doubts);
+        again = m->out->doubt != BHI_DOUBT_NONE;
     }
     if (forged == ATTEMPTS) {
         forge(m);

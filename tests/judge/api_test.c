@@ -138,10 +138,10 @@ static void modules_files_and_hlsl_are_judged(void) {
     BHT_STR_EQ(got.name, "square");
     candidate.path = "/nowhere/to/be.found";
     BHT_EQ(bh_judge_run(judge, &candidate, &got, &why), BH_OK);
-    expect_fails(&got, BH_LOAD_FAILED, "No such file or directory");
+    expect_fails(&got, BH_LOAD_FAILED, "/nowhere/to/be.found: No such file or directory");
     candidate.path = "-"; /* never standard input */
     BHT_EQ(bh_judge_run(judge, &candidate, &got, &why), BH_OK);
-    expect_fails(&got, BH_LOAD_FAILED, "No such file or directory");
+    expect_fails(&got, BH_LOAD_FAILED, ": No such file or directory");
 
     candidate = (bh_judge_candidate){
         .language = BH_JUDGE_LANGUAGE_HLSL,
@@ -347,11 +347,12 @@ static void a_reference_that_cannot_judge_is_said_before_any_candidate(void) {
     bh_judge_destroy(judge);
     judge = make(task_with("\"normal\"", "{\"kernel\": \"nowhere.comp\"}", "1"));
     BHT_EQ(bh_judge_prepare(judge, &why), BH_INVALID_ARGUMENT);
-    BHT_STR_HAS(why.message, "No such file or directory (LOAD_FAILED)");
+    BHT_STR_HAS(why.message,
+                "task:5: \"reference\" \"kernel\": nowhere.comp: No such file or directory");
     bh_judge_destroy(judge);
     judge = make(task_with("{\"file\": \"nowhere.npy\"}", "{\"eval\": \"Y = X*X\"}", "1"));
     BHT_EQ(bh_judge_prepare(judge, &why), BH_LOAD_FAILED);
-    BHT_STR_HAS(why.message, "nowhere.npy: No such file or directory");
+    BHT_STR_HAS(why.message, "\"file\": nowhere.npy: No such file or directory");
     bh_judge_destroy(judge);
 }
 

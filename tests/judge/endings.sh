@@ -16,7 +16,7 @@ LIMIT=120 cli judge task.json broken.comp cut.spv missing.comp right.comp --json
 expect_status 1
 says broken.comp COMPILE_FAILED '.runs == 0 and (.message | contains("broken.comp:10: error"))'
 says cut.spv INVALID_KERNEL
-says missing.comp LOAD_FAILED '.message == "No such file or directory"'
+says missing.comp LOAD_FAILED '.message == "missing.comp: No such file or directory"'
 says right.comp CORRECT
 task short.json '.limits.deadline = "1s" | .groups = [65535]'
 LIMIT=120 cli judge short.json endless.comp --json

@@ -115,6 +115,7 @@ static void make_three(void) {
                                 .host_ns = 1300,
                                 .device = true,
                                 .noisy = true,
+                                .doubt = BHI_DOUBT_LOAD,
                                 .guard_ratio = 1.01};
     struct bhi_candidate a = candidate_of("a.comp"), b = candidate_of("b.comp"),
                          c = candidate_of("c.comp");
@@ -186,7 +187,7 @@ static void what_is_recorded_comes_back(void) {
              timing->reference_ns == 1000 && timing->ratio == 1.2345 && timing->low == 1.2 &&
              timing->high == 1.25 && timing->noise == 0.004 && timing->drift == -0.001 &&
              timing->host_ns == 1300 && timing->device && !timing->cold && timing->noisy &&
-             timing->guard_ratio == 1.01);
+             timing->doubt == BHI_DOUBT_LOAD && timing->guard_ratio == 1.01);
     bhi_candidate_free(&b);
     BHT_EQ(c.judgement, BHI_JUDGED_FAILED);
     BHT_EQ(c.outcome.status, BH_DEADLINE);
@@ -319,7 +320,7 @@ static void another_judging_is_refused(void) {
     adjourn();
     convene(1);
     open_it(false, BHI_JOURNAL_BAD_INPUT,
-            DIR " has a judging with 3 verdicts: continue it (--resume)");
+            DIR " has a judging of 3 candidates: continue it (--resume)");
     BHT_EQ(unlink(FILE_NAME), 0);
     open_it(true, BHI_JOURNAL_ENVIRON, DIR " has lost its judge.jsonl");
     open_it(false, BHI_JOURNAL_ENVIRON, DIR " has lost its judge.jsonl");

@@ -129,21 +129,38 @@ static void a_time_that_is_not_confirmed(void) {
     end();
 }
 
-static void expect_note(enum bhi_judgement judgement, double ratio, const char *expected) {
+static void expect_note(enum bhi_judgement judgement, double ratio, enum bhi_doubt doubt,
+                        const char *expected) {
     const struct bhi_candidate candidate = {.judgement = judgement};
-    const struct bhi_timing timing = {
-        .ratio = ratio, .device = true, .cold = true, .noise = 0.02, .noisy = true, .drift = 0.071};
-    char note[200];
+    const struct bhi_timing timing = {.ratio = ratio,
+                                      .doubt = doubt,
+                                      .device = true,
+                                      .cold = true,
+                                      .noise = 0.02,
+                                      .noisy = true,
+                                      .drift = 0.071};
+    char note[BHI_JUDGE_NOTE];
     bhi_judge_time_note(&candidate, &timing, note, sizeof note);
     BHT_STR_EQ(note, expected);
 }
 
-/* Why a time is not confirmed is not known: load, a drift, or claims that exceed a bound. Of claims
- * that are false the verdict says so. */
+/* Each says what to do. Of claims that are false the verdict says all. */
 static void notes_on_times(void) {
-    expect_note(BHI_JUDGED_CORRECT, 1.5, "cold, noise 2.0 %");
-    expect_note(BHI_JUDGED_CORRECT, 0, "cold, not confirmed (drift 7.1 %), noise 2.0 %");
-    expect_note(BHI_JUDGED_FORGED, 0, "cold, noise 2.0 %");
+    expect_note(BHI_JUDGED_CORRECT, 1.5, BHI_DOUBT_NONE,
+                "cold, noise 2.0 %: more runs (--repeat) or a quieter machine narrow the interval");
+    expect_note(
+        BHI_JUDGED_CORRECT, 0, BHI_DOUBT_CLAIMS,
+        "cold, not confirmed: the host cannot confirm what its worker claims; time it again "
+        "on a quieter machine, or in a larger size");
+    expect_note(BHI_JUDGED_CORRECT, 0, BHI_DOUBT_DRIFT,
+                "cold, not confirmed: the reference changed by 7.1 % meanwhile; time it again on a "
+                "quieter machine");
+    expect_note(BHI_JUDGED_CORRECT, 0, BHI_DOUBT_LOAD,
+                "cold, not confirmed: the reference was slower than without the candidate; time it "
+                "again on a quieter machine");
+    expect_note(BHI_JUDGED_CORRECT, 0, BHI_DOUBT_NONE,
+                "cold, not confirmed; time it again on a quieter machine");
+    expect_note(BHI_JUDGED_FORGED, 0, BHI_DOUBT_CLAIMS, "cold");
 }
 
 static void page_says_it_all(void) {

@@ -40,9 +40,9 @@ expect_stdout 'right.comp  CORRECT     2  -'
 expect_stdout 'Z[0] is 0.999000013, expected 1, '
 expect_stdout 'all inputs are files: seeds change nothing'
 task wrong.json "$files | .reference.files.Z = \"short.npy\""
-refuses 'short.npy: its type or shape is not the one in the task' judge wrong.json right.comp
+refuses "wrong.json:$(grep -n '"Z": "short.npy"' wrong.json | cut -d: -f1): \"reference\" \"files\" \"Z\": short.npy: its type or shape is not the one in the task" judge wrong.json right.comp
 task wrong.json "$files | .in.X.fill.file = \"nowhere.npy\""
-refuses 'nowhere.npy: No such file or directory' judge wrong.json right.comp
+refuses "wrong.json:$(grep -n nowhere wrong.json | cut -d: -f1): \"in\" \"X\" \"fill\" \"file\": nowhere.npy: No such file or directory" judge wrong.json right.comp
 
 case_name="references that cannot judge"
 task bad.json '.reference = {kernel: "noisy.comp"}'
@@ -53,21 +53,26 @@ endless endless.comp
 refuses 'the reference of bad.json cannot judge: the deadline of 1000 ms passed' judge bad.json right.comp
 task bad.json '.reference = {kernel: "broken.comp"}'
 kernel broken.comp <<< 'if (i < n) z[i] = a *'
-refuses 'the reference of bad.json cannot judge: it does not compile' judge bad.json right.comp
+refuses '"reference" "kernel": it does not compile: broken.comp:10: error' judge bad.json right.comp
 task bad.json '.reference = {kernel: "nowhere.comp"}'
-refuses 'the reference of bad.json cannot judge: No such file or directory (LOAD_FAILED)' judge bad.json right.comp
+line() { grep -n "\"$1\": " bad.json | cut -d: -f1; }
+refuses "the reference of bad.json cannot judge: bad.json:$(line kernel): \"reference\" \"kernel\": nowhere.comp: No such file or directory (LOAD_FAILED)" judge bad.json right.comp
 task bad.json '.reference = {eval: "Z = a*X +"}'
-refuses 'the reference of bad.json cannot judge: line 2, column 10' judge bad.json right.comp
+refuses "the reference of bad.json cannot judge: bad.json:$(line eval): \"reference\" \"eval\": column 10: " judge bad.json right.comp
+task bad.json '.reference = {eval: "B = a*X\nZ = B +"}'
+refuses "\"reference\" \"eval\": line 2, column 8: " judge bad.json right.comp
+task bad.json '.reference = {eval: "Z = X + exp"} | .push.exp = 2'
+refuses "\"reference\" \"eval\": " judge bad.json right.comp
 task bad.json '.reference = {eval: "Z = X * f64(Y)"}'
-refuses 'the reference of bad.json cannot judge:' judge bad.json right.comp
+refuses "\"reference\" \"eval\": output 'Z' must be f32" judge bad.json right.comp
 task bad.json '.reference = {eval: "Z = W"}'
-refuses 'the reference of bad.json cannot judge:' judge bad.json right.comp
+refuses "the reference of bad.json cannot judge: bad.json:$(line eval): \"reference\" \"eval\": " judge bad.json right.comp
 kernel type.comp <<< 'if (i < n) z[i] = a * x[i] + y[i];'
 sed -i 's/float x/int x/' type.comp
 task bad.json '.reference = {kernel: "type.comp"}'
-refuses 'the reference of bad.json cannot judge: in X: the kernel declares i32[] (BINDING_MISMATCH)' judge bad.json right.comp
+refuses "\"reference\" \"kernel\": in X: the kernel declares i32[] (BINDING_MISMATCH)" judge bad.json right.comp
 task bad.json '.inout = {X: .in.X} | del(.in.X) | .reference = {kernel: "right.comp"}'
-refuses 'the reference of bad.json cannot judge: inout X: the kernel does not write it' judge bad.json right.comp
+refuses "\"reference\" \"kernel\": inout X: the kernel does not write it" judge bad.json right.comp
 
 case_name="a NaN that nobody has asked for"
 task nan.json '.in.X.fill = "special" | .sizes = [{n: 1000}] | del(.check_sizes)'

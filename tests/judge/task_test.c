@@ -80,7 +80,7 @@ static void all_of_it(void) {
     BHT_EQ(task.arrays[2].tolerance.kind, BHI_TOLERANCE_ULP);
     BHT_EQ(task.arrays[2].tolerance.ulp, 3);
     BHT_EQ(task.arrays[2].tolerance.nan, BHI_NAN_ANY);
-    BHT_STR_EQ(task.reference_kernel, "dir/ref.comp");
+    BHT_STR_EQ(task.reference_kernel.path, "dir/ref.comp");
     BHT_EQ(task.deadline_ns, 1000000000);
     BHT_EQ(task.compile_deadline_ns, 2000000000);
     BHT_EQ(task.memory_limit, 1 << 30);
@@ -128,7 +128,7 @@ static void what_may_be_left_out(void) {
     BHT_EQ(task.deadline_ns, 0);
     BHT_EQ(task.arrays[0].tolerance.kind, BHI_TOLERANCE_NEAR);
     BHT_EQ(task.arrays[0].tolerance.nan, BHI_NAN_REFUSED);
-    BHT_STR_EQ(task.reference_kernel, "/r.comp");
+    BHT_STR_EQ(task.reference_kernel.path, "/r.comp");
     BHT_EQ(task.reference_groups.along[0].value, 2);
     BHT_EQ(task.groups.along[0].value, 1);
     bhi_task_free(&task);
@@ -293,7 +293,7 @@ static void from_a_file(void) {
     BHT_GE(fd, 0);
     BHT_EQ(write(fd, whole, sizeof whole - 1), (ssize_t)sizeof whole - 1);
     BHT_TRUE(bhi_task_read(path, &task, &error, &complaint));
-    BHT_STR_EQ(task.reference_kernel, "/tmp/ref.comp");
+    BHT_STR_EQ(task.reference_kernel.path, "/tmp/ref.comp");
     bhi_task_free(&task);
     BHT_EQ(write(fd, "", 1), 1);
     BHT_TRUE(!bhi_task_read(path, &task, &error, &complaint));

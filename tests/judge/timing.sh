@@ -10,7 +10,7 @@ kernel right.comp <<< 'if (i < n) z[i] = a * x[i] + y[i];'
 kernel wrong.comp <<< 'if (i < n) z[i] = a * x[i] + 0.9 * y[i];'
 task task.json
 # A ratio is known, or it is not; if it is, it is in its interval.
-ratio='(.ratio == null and .low == null and .high == null) or (.low <= .ratio and .ratio <= .high and .low > 0)'
+ratio='(.ratio == null and .low == null and .high == null and (.doubt | IN("claims", "drift", "load"))) or (.doubt == null and .low <= .ratio and .ratio <= .high and .low > 0)'
 
 case_name="beside an expression, with cold caches"
 LIMIT=200 cli judge task.json right.comp wrong.comp --time --repeat 5 --json

@@ -133,7 +133,7 @@ def test_a_candidate_with_other_bindings():
         ({"bindings": {}}, 'task: "bindings": unknown key'),
         (
             {"reference": {"kernel": "none.comp"}},
-            "the reference of task cannot judge: No such file",
+            '"reference" "kernel": none.comp: No such file',
         ),
     ],
 )
